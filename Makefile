@@ -1,0 +1,250 @@
+# tessera: see README.md. `make help` lists the targets.
+#
+# The user owns CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS LDLIBS PREFIX DESTDIR.
+# WERROR=1 turns warnings into errors; SAN=address,undefined or SAN=thread
+# builds with sanitizers in a folder of its own. V=1 shows whole commands.
+
+PREFIX   ?= /usr/local
+VERSION  := 0.1.0
+PYTHON   ?= python3
+CFLAGS   ?= -O2 -g
+# gemmi's parser under the sanitizers: ten minutes with -O2, one with -O1
+CXXFLAGS ?= $(if $(SAN),-O1 -g -fno-var-tracking,-O2 -g)
+SAN      ?=
+BUILD    ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+comma    := ,
+
+.DEFAULT_GOAL := all
+
+# A second make after packages came: its flags are read again. On all
+# processors, unless whoever called decided.
+JOBS     := $(shell nproc 2>/dev/null || echo 1)
+SUBMAKE   = $(MAKE) --no-print-directory \
+    $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
+
+Q        := $(if $(V),,@)
+say       = @$(if $(V),:,printf '  %-5s %s\n' $(1) $@)
+
+PKGS     := gsl yaml-0.1 hdf5 OpenCL zlib
+
+# What the build, the tests and a CPU as OpenCL device need on Debian, Ubuntu.
+DEB_PACKAGES := pkg-config g++ ocl-icd-opencl-dev opencl-headers \
+    pocl-opencl-icd libgsl-dev libyaml-dev libhdf5-dev zlib1g-dev gemmi-dev tao-pegtl-dev \
+    librandom123-dev libcmocka-dev
+DEB_CHECK    := python3 python3-venv
+DEB_LINT     := clang clang-format clang-tidy
+
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion \
+        -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wcast-qual \
+        -Wformat=2
+CXXWARN := -Wall -Wextra
+ifeq ($(WERROR),1)
+WARN += -Werror
+CXXWARN += -Werror
+endif
+SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+
+TSR_CPPFLAGS := -Isrc -I. -I$(BUILD)/gen -D_POSIX_C_SOURCE=200809L \
+    -DCL_TARGET_OPENCL_VERSION=120 -DTSR_VERSION='"$(VERSION)"' \
+    -DTSR_DATA_SOURCE='"$(CURDIR)"' -DTSR_DATA_PREFIX='"$(PREFIX)"' \
+    $(shell pkg-config --cflags $(PKGS) 2>/dev/null | sed 's/-I/-isystem /g')
+TSR_CFLAGS   = -std=c11 $(WARN) -ffp-contract=off -pthread $(SANFLAGS)
+# gemmi shifts negative residue numbers to the left
+TSR_CXXFLAGS = -std=c++17 -fwrapv $(CXXWARN) -pthread $(SANFLAGS)
+TSR_LDLIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lhdf5_hl \
+                -lm -pthread
+
+LIB_C   := $(filter-out src/cli/main.c,$(wildcard src/*/*.c))
+LIB_CC  := $(wildcard src/*/*.cc)
+LIB_O   := $(LIB_C:%.c=$(BUILD)/%.o) $(LIB_CC:%.cc=$(BUILD)/%.o) \
+           $(BUILD)/gen/kernel_source.o
+LIB     := $(BUILD)/libtessera.a
+MAIN_O  := $(BUILD)/src/cli/main.o
+PROGRAM := $(BUILD)/tessera
+KERNELS := $(wildcard kernels/*.cl)
+
+TEST_C  := $(wildcard tests/unit/test_*.c tests/property/test_*.c \
+             tests/oracle/test_*.c tests/cli/test_*.c)
+TESTS   := $(TEST_C:%.c=$(BUILD)/%)
+SLOW_C  := $(wildcard tests/*/slow_*.c)
+SLOW    := $(SLOW_C:%.c=$(BUILD)/%)
+
+.PHONY: all
+all: $(PROGRAM) ## build build/tessera
+
+$(PROGRAM): $(MAIN_O) $(LIB)
+	$(call say,LD)
+	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(TSR_LDLIBS) $(LDLIBS)
+
+$(LIB): $(LIB_O)
+	@rm -f $@
+	$(call say,AR)
+	$(Q)$(AR) rcs $@ $^
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(TSR_CPPFLAGS) $(CPPFLAGS) $(TSR_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/%.o: %.cc
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) $(TSR_CPPFLAGS) $(CPPFLAGS) $(TSR_CXXFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
+
+# Kernels are embedded by a small program of our own.
+$(BUILD)/embed: kernels/embed.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) -std=c11 $(WARN) $(CFLAGS) -o $@ $<
+
+$(BUILD)/gen/kernel_source.c: $(BUILD)/embed $(KERNELS)
+	@mkdir -p $(@D)
+	$(call say,EMBED)
+	$(Q)$(BUILD)/embed $@ $(KERNELS)
+
+$(BUILD)/gen/kernel_source.o: $(BUILD)/gen/kernel_source.c
+	$(call say,CC)
+	$(Q)$(CC) $(TSR_CPPFLAGS) $(CPPFLAGS) -std=c11 $(CFLAGS) -c -o $@ $<
+
+# ---- what is missing ----
+# One list, asked of dpkg; nothing happens where all is there.
+define install_missing
+	@set -e; missing=; for p in $(1); do \
+	    dpkg-query -W -f='$${Status}\n' $$p 2>/dev/null | grep -q '^install ok' \
+	        || missing="$$missing $$p"; done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; \
+	then echo "tessera needs these (Debian's names): $(1)" >&2; exit 0; fi; \
+	echo "installing:$$missing" >&2; \
+	run=; if [ "$$(id -u)" != 0 ]; then run=sudo; fi; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	$$run apt-get -qq update && \
+	$$run apt-get -qq install -y --no-install-recommends $$missing >/dev/null
+endef
+
+.PHONY: deps deps-check deps-lint
+deps: ## install what the build needs (Debian, Ubuntu; elsewhere lists it)
+	$(call install_missing,$(DEB_PACKAGES))
+
+deps-check: deps
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	    $(MAKE) -s --no-print-directory deps-python
+.PHONY: deps-python
+deps-python:
+	$(call install_missing,$(DEB_CHECK))
+
+deps-lint: deps
+	$(call install_missing,$(DEB_LINT))
+
+# ---- tests ----
+# After `deps` a second make reads the compiler flags of what it installed.
+CMOCKA = $(shell pkg-config --libs cmocka 2>/dev/null || echo -lcmocka)
+
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIB)
+	$(call say,LD)
+	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(CMOCKA) \
+	    $(TSR_LDLIBS) $(LDLIBS)
+
+.PHONY: check check-slow check-build check-slow-build
+check: deps-check ## build and run the tests (under three minutes on two cores)
+	@+$(SUBMAKE) check-build
+	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh $(TESTS) \
+	    $(wildcard tests/*/test_*.sh)
+
+check-slow: deps-check ## the slow tests
+	@+$(SUBMAKE) check-slow-build
+	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh $(SLOW) \
+	    $(wildcard tests/*/slow_*.sh)
+
+check-build: $(PROGRAM) $(TESTS) $(BUILD)/tests/oracle/write_trace
+check-slow-build: $(PROGRAM) $(SLOW)
+
+# PyPI packages, for tests of the file formats only.
+.venv/done: tests/requirements.txt
+	@$(PYTHON) -m venv .venv
+	@.venv/bin/pip --quiet --disable-pip-version-check install -r $<
+	@touch $@
+
+# ---- the demo, benchmarks ----
+.PHONY: demo demo-build bench
+demo: deps ## sample a two-domain protein against simulated data, under a minute
+	@+$(SUBMAKE) demo-build
+	@PROGRAM=$(PROGRAM) configs/demo/demo.sh
+
+demo-build: $(PROGRAM)
+
+bench: deps ## the engine's speed and accuracy here
+	@$(MAKE) --no-print-directory $(PROGRAM)
+	$(PROGRAM) bench
+
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)
+	$(call say,LD)
+	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(TSR_LDLIBS) $(LDLIBS)
+
+$(BUILD)/configs/%: $(BUILD)/configs/%.o $(LIB)
+	$(call say,LD)
+	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(TSR_LDLIBS) $(LDLIBS)
+
+# ---- install ----
+.PHONY: install uninstall clean
+install: $(PROGRAM) ## into PREFIX (default /usr/local), under DESTDIR
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/tessera/data
+	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/tessera
+	install -m 644 $(wildcard data/*) $(DESTDIR)$(PREFIX)/share/tessera/data
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/tessera
+	rm -rf $(DESTDIR)$(PREFIX)/share/tessera
+
+clean: ## remove build/
+	rm -rf build
+
+# ---- style ----
+SOURCES := $(wildcard src/*/*.[ch] src/*/*.cc kernels/*.c tests/*/*.[ch] \
+             tests/*.h bench/*.c configs/*/*.c)
+
+.PHONY: format lint lint-layers lint-format lint-tidy lint-kernels lint-clang cov
+format: ## clang-format all sources
+	clang-format -i $(SOURCES)
+
+lint: deps-lint ## layering, format, clang's warnings, clang-tidy, kernels
+	@+$(SUBMAKE) lint-layers lint-format lint-clang lint-tidy lint-kernels
+
+lint-layers:
+	@tests/lint_layers.sh
+
+lint-format:
+	@clang-format --dry-run -Werror $(SOURCES)
+
+lint-clang:
+	@+$(SUBMAKE) CC=clang CXX=clang++ WERROR=1 BUILD=build/clang \
+	    build/clang/tessera
+
+# A file that was clean is looked at again when it, a header or the list of
+# checks has changed.
+TIDY := $(LIB_C:%.c=$(BUILD)/tidy/%.ok) $(BUILD)/tidy/src/cli/main.ok
+lint-tidy: $(TIDY)
+$(BUILD)/tidy/%.ok: %.c .clang-tidy $(wildcard src/*/*.h)
+	@mkdir -p $(@D)
+	@clang-tidy --quiet $< -- $(TSR_CPPFLAGS) $(CPPFLAGS) -std=c11 \
+	    2>$@.log || { cat $@.log >&2; exit 1; }
+	@touch $@
+
+lint-kernels:
+	@tests/lint_kernels.sh
+
+cov: ## line coverage of the tests, as text
+	@+$(SUBMAKE) BUILD=build/cov \
+	    CFLAGS='-O0 -g --coverage' CXXFLAGS='-O0 -g --coverage' check
+	@gcov -n -o build/cov/src/* $(LIB_C) 2>/dev/null | \
+	    awk '/^File .src/ {f=$$2} /^Lines/ && f {print f, $$2; f=""}'
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' \
+	    $(firstword $(MAKEFILE_LIST))
+
+-include $(LIB_O:.o=.d) $(MAIN_O:.o=.d) $(TESTS:=.d) $(SLOW:=.d) \
+    $(BUILD)/tests/oracle/write_trace.d $(BUILD)/bench/bench_engine.d
+
+.SECONDARY:

@@ -1,0 +1,263 @@
+/* Page-tile Debye sums: what both variants share.
+ *
+ *     I(q_k) = sum_i sum_j F_i F_j sin(q_k r_ij) / (q_k r_ij),   q_k = k dq
+ *
+ * Bodies form blocks of TILE; a tile is a pair of blocks; its value is the sum
+ * over its pairs at each page (q). Antonov et al. 2013. Here the page q = 0 and
+ * the self terms are absent: both are constants that the host adds.
+ *
+ * Recurrence. With s_k = sin(k theta) / r and theta = dq r,
+ *
+ *     s_{k+2} = 2 cos(2 theta) s_k - s_{k-2},
+ *
+ * one chain for odd k and one for even k: one multiply-add a page, as with a
+ * single chain, but half the steps at twice the angle, so that the rounding of
+ * the cosine, which grows as 1 / sin(angle) at each step, weighs a quarter. The
+ * host has scaled F by (k dq)^(-1/2), so that F_i F_j s_k is the term itself;
+ * at r = 0 the chains give s_k = k dq, that is sinc = 1.
+ *
+ * Compile-time constants, from the host:
+ *   TILE         bodies a side
+ *   PAGES        pages a group, a multiple of 4; each group restarts the chains
+ *   COMPS        components K; a tile has a value for each pair of them
+ *   GROUPS       groups of pages; get_global_id(1) is the group
+ *   LANES        1 for SIMT, else the lanes of a vector
+ *   DQ           grid step, 1/Angstrom
+ *   SHORT_RANGE  1 where dq r <= pi/2 is certain: no square root, no sine
+ *   BLOCKS       blocks of a system
+ *   SPLIT        work-groups a run
+ *   ATOMIC_OUT   1: a run adds to its out row; 0: it stores there
+ *   USE_DOUBLE   1: double precision */
+#ifndef TILE
+#define TILE 32 /* bodies a side */
+#endif
+#ifndef PAGES
+#define PAGES 52 /* pages a group */
+#endif
+#ifndef COMPS
+#define COMPS 1 /* components */
+#endif
+#ifndef GROUPS
+#define GROUPS 1 /* groups of pages */
+#endif
+#ifndef LANES
+#define LANES 1 /* lanes of a vector */
+#endif
+#ifndef DQ
+#define DQ 0.01f /* 1/Angstrom */
+#endif
+#ifndef SHORT_RANGE
+#define SHORT_RANGE 0 /* no bound on dq r */
+#endif
+#ifndef BLOCKS
+#define BLOCKS 59 /* blocks of a system */
+#endif
+#ifndef SPLIT
+#define SPLIT 1 /* work-groups a run */
+#endif
+#ifndef ATOMIC_OUT
+#define ATOMIC_OUT 0 /* a run stores its row */
+#endif
+#ifndef USE_DOUBLE
+#define USE_DOUBLE 0 /* single precision */
+#endif
+
+#define PAGE_STRIDE (PAGES * GROUPS)
+#define PAIRS (COMPS * (COMPS + 1) / 2)
+#define ROW (PAIRS * PAGE_STRIDE) /* values of a tile: [PAIRS][PAGE_STRIDE] */
+#define COMP_STRIDE ((size_t)BLOCKS * TILE * PAGE_STRIDE) /* form factors */
+#define BLOCK_REALS (3 * TILE) /* x[TILE], y[TILE], z[TILE] */
+#define WORDS ((BLOCKS + 31) / 32)
+
+#if USE_DOUBLE
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#define REAL double
+#else
+#define REAL float
+#endif
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#if LANES == 1
+#define VREAL REAL
+#define VINT int
+#define TO_VINT convert_int
+#else
+#define VREAL JOIN(REAL, LANES)
+#define VINT JOIN(int, LANES)
+#define TO_VINT JOIN(convert_int, LANES)
+#endif
+
+#if ATOMIC_OUT
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#endif
+
+/* A tile value as the fixed-point number that the profile sums. The scale is a
+ * power of two and the sum of all tiles fits: adding is exact in any order. */
+static inline long to_fixed(REAL value, REAL scale)
+{
+    return (long)(value * scale);
+}
+
+#if USE_DOUBLE
+static inline void sin_cos(VREAL x, VREAL *s, VREAL *c)
+{
+    *s = sincos(x, c);
+}
+#else
+/* For 0 <= x < 1e5. An error that all pairs share must stay below 1e-9: where
+ * I(q) has a minimum, it is what 1e9 terms leave over. Hence the polynomials of
+ * our own fit (least squares in x^2 on [0, 0.63], the coefficients rounded to
+ * single one after the other; 2e-10), and hence `rest`: x less n pi/2 is y +
+ * rest, since rounding it to y shifts all x between two powers of two by the
+ * same amount; rest goes in before the last rounding, which would drop it. */
+static inline void sin_cos(VREAL x, VREAL *s, VREAL *c)
+{
+    VREAL n = rint(x * 0.636619772f);
+    VREAL y1 = x - n * 1.5703125f; /* exact */
+    VREAL y = y1 - n * 4.837512969970703125e-4f;
+    VREAL rest = (y1 - y) - n * 4.837512969970703125e-4f;
+    rest = rest - n * 7.54978995489188216e-8f;
+    VREAL t = y * y;
+    VREAL ps = (((2.799004733e-06f * t + -1.984983392e-04f) * t +
+                 8.333371952e-03f) * t + -1.666666716e-01f) * t; /* sin y/y-1 */
+    VREAL pc = (((2.443066478e-05f * t + -1.388730132e-03f) * t +
+                 4.166664556e-02f) * t + -0.5f) * t; /* cos y - 1 */
+    VREAL sr = y + (y * ps + rest * (1 + pc));
+    VREAL cr = 1 + (pc - rest * (y + y * ps));
+    VINT quadrant = TO_VINT(n);
+    VREAL u = (quadrant & 1) != 0 ? cr : sr;
+    VREAL v = (quadrant & 1) != 0 ? sr : cr;
+    *s = (quadrant & 2) != 0 ? -u : u;
+    *c = ((quadrant + 1) & 2) != 0 ? -v : v;
+}
+#endif
+
+/* Start of the chains at page first + 1, for pairs at the squared distance r2:
+ * odd = s_{first+1}, even = s_{first+2}, the two before them, the factor. */
+static inline void chain_start(VREAL r2, int first, VREAL *odd,
+                               VREAL *odd_before, VREAL *even,
+                               VREAL *even_before, VREAL *factor)
+{
+#if SHORT_RANGE && !USE_DOUBLE
+    VREAL t = r2 * (DQ * DQ);
+    VREAL sinc = ((((-2.500416407e-08f * t + 2.759924428e-06f) * t +
+                    -1.984259725e-04f) * t + 8.333347738e-03f) * t +
+                  -1.666666716e-01f) * t + 1.0f;
+    VREAL cosine = ((((-2.613415120e-07f * t + 2.476617192e-05f) * t +
+                      -1.388851670e-03f) * t + 4.166665301e-02f) * t + -0.5f) *
+                       t + 1.0f;
+    VREAL sine2 = t * sinc * sinc;
+    VREAL s1 = sinc * DQ;
+#else
+    VREAL r = sqrt(r2), sine, cosine;
+    sin_cos(r * DQ, &sine, &cosine);
+    VREAL sine2 = sine * sine;
+    VREAL s1 = r > 0 ? sine / r : (VREAL)DQ;
+#endif
+    VREAL s2 = 2 * cosine * s1;
+    *factor = 2 - 4 * sine2;
+    *odd = s1;
+    *odd_before = -s1;
+    *even = s2;
+    *even_before = 0;
+#if GROUPS > 1
+    if (first > 0) {
+        VREAL sine_f, cosine_f;
+#if SHORT_RANGE && !USE_DOUBLE
+        VREAL r = sqrt(r2);
+#endif
+        sin_cos(r * (first * DQ), &sine_f, &cosine_f);
+        VREAL sf = r > 0 ? sine_f / r : (VREAL)(first * DQ);
+        *odd = sf * cosine + cosine_f * s1;
+        *odd_before = sf * cosine - cosine_f * s1;
+        *even = sf * (1 - 2 * sine2) + cosine_f * s2;
+        *even_before = sf;
+    }
+#endif
+}
+
+/* Work of a launch, in the exchange buffer (units of 16 bytes from its start).
+ * A run is a piece of one proposal's work, two units:
+ *   {first, count, out row, touched blocks}
+ *   {system, blocks at (unit), staged positions at (unit), is_copy}
+ * is_copy: it copies the staged blocks first.. to their position slots; else it
+ * does the tiles first.. of the proposal's list.
+ *
+ * "blocks at" are BLOCKS words, the touched blocks first: block | accepted slot
+ * << 16 | rigid group << 17; then for each touched block WORDS words: the
+ * accepted slots of its tiles, a bit each. The list of tiles is implicit: the
+ * pairs (i, j >= i) in this order of blocks with i touched. Those within one
+ * rigid group are clean and passed over. */
+typedef struct {
+    uint row, column;        /* blocks, row >= column */
+    size_t now, before;      /* in the cache, without pages */
+    __global const REAL *bi, *bj; /* positions of the rows, of the columns */
+} tile_work;
+
+static inline __global const REAL *block_positions(
+    __global const REAL *staged, __global const REAL *position, uint4 b,
+    uint at, uint touched, uint entry)
+{
+    if (at < touched)
+        return staged + (size_t)at * BLOCK_REALS;
+    return position + ((size_t)(2 * b.x + (entry >> 16 & 1)) * BLOCKS +
+                       (entry & 0xffff)) * BLOCK_REALS;
+}
+
+/* Tile n of a run's proposal; 0: it is clean. */
+static inline int find_tile(__global const long *exchange,
+                            __global const REAL *position, uint4 a, uint4 b,
+                            uint n, tile_work *work)
+{
+    __global const uint *entries = (__global const uint *)exchange + 4 * b.y;
+    __global const REAL *staged =
+        (__global const REAL *)(exchange + 2 * (size_t)b.z);
+    /* from the end the pairs form a triangle */
+    const uint from_end = BLOCKS * (BLOCKS + 1u) / 2 - 1 - n;
+    uint r = (uint)((sqrt(8.0f * (float)from_end + 1.0f) - 1.0f) * 0.5f);
+    while (r * (r + 1) / 2 > from_end)
+        r--;
+    while ((r + 1) * (r + 2) / 2 <= from_end)
+        r++;
+    const uint i = BLOCKS - 1 - r;
+    const uint j = BLOCKS - 1 - (from_end - r * (r + 1) / 2);
+    const uint entry_i = entries[i], entry_j = entries[j];
+    if (entry_i >> 17 != 0 && entry_i >> 17 == entry_j >> 17)
+        return 0;
+    const uint block_i = entry_i & 0xffff, block_j = entry_j & 0xffff;
+    const uint bits = entries[BLOCKS + i * WORDS + block_j / 32];
+    const uint slot = bits >> (block_j & 31) & 1;
+    __global const REAL *at_i =
+        block_positions(staged, position, b, i, a.w, entry_i);
+    __global const REAL *at_j =
+        block_positions(staged, position, b, j, a.w, entry_j);
+    const int is_lower = block_i >= block_j;
+    work->row = is_lower ? block_i : block_j;
+    work->column = is_lower ? block_j : block_i;
+    work->bi = is_lower ? at_i : at_j;
+    work->bj = is_lower ? at_j : at_i;
+    const size_t tile = (size_t)work->row * (work->row + 1) / 2 + work->column;
+    const size_t first =
+        ((size_t)b.x * (BLOCKS * (BLOCKS + 1u) / 2) + tile) * 2;
+    work->now = (first + (slot ^ 1)) * ROW;
+    work->before = (first + slot) * ROW;
+    return 1;
+}
+
+/* Where staged block i goes. */
+static inline __global REAL *copy_target(__global const long *exchange,
+                                         __global REAL *position, uint4 b,
+                                         uint i)
+{
+    const uint entry = ((__global const uint *)exchange + 4 * b.y)[i];
+    return position + ((size_t)(2 * b.x + ((entry >> 16 & 1) ^ 1)) * BLOCKS +
+                       (entry & 0xffff)) * BLOCK_REALS;
+}
+
+/* Does what the host can foretell, to see that both see the same memory. */
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void exchange_probe(__global uint *exchange, uint from, uint to, uint seed)
+{
+    const uint i = get_global_id(0);
+    exchange[to + i] = exchange[from + i] * 3u + seed;
+}

@@ -1,0 +1,323 @@
+#include "analysis/convergence.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_fft_halfcomplex.h>
+#include <gsl/gsl_fft_real.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Fewer draws a chain leave half a chain without a lag-1 autocovariance. */
+enum { MIN_DRAWS = 4 };
+
+typedef struct {
+    double value;
+    size_t at;
+} ranked;
+
+/* Arrays for one variable. A "half" is half a chain: the statistics see
+ * 2 n_chain chains of n_draw / 2 draws, without the middle draw of an odd
+ * number. */
+typedef struct {
+    size_t n;       /* n_chain * n_draw */
+    size_t n_half;  /* how many halves */
+    size_t length;  /* of one half */
+    size_t n_fft;   /* power of 2, >= 2 length: the FFT must not wrap around */
+    double *block;  /* the five below, one after the other */
+    double *sorted; /* [n] */
+    double *halves; /* [n_half][length] */
+    double *work;   /* [n_half][length] a transformed version of it */
+    double *fft;    /* [n_fft] */
+    double *power;  /* [n_fft] */
+    ranked *item;   /* [n] */
+} arrays;
+
+static void arrays_free(arrays *a)
+{
+    free(a->block);
+    free(a->item);
+}
+
+static int arrays_init(arrays *a, size_t n_chain, size_t n_draw)
+{
+    *a = (arrays){.n = n_chain * n_draw,
+                  .n_half = 2 * n_chain,
+                  .length = n_draw / 2,
+                  .n_fft = 2};
+    if (a->n / n_draw != n_chain) /* the product wrapped around */
+        return 0;
+    while (a->n_fft < 2 * a->length)
+        a->n_fft *= 2;
+    a->block = calloc(3 * a->n + 2 * a->n_fft, sizeof *a->block);
+    a->item = calloc(a->n, sizeof *a->item);
+    if (a->block == NULL || a->item == NULL) {
+        arrays_free(a);
+        return 0;
+    }
+    a->sorted = a->block;
+    a->halves = a->sorted + a->n;
+    a->work = a->halves + a->n;
+    a->fft = a->work + a->n;
+    a->power = a->fft + a->n_fft;
+    return 1;
+}
+
+/* ---- order ---- */
+
+static int ascending(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The quantile p of sorted numbers. Written as a step from the nearer
+ * neighbour, so that between two equal draws it is that draw to the bit:
+ * Markov chains repeat themselves, and the indicator x <= quantile must not
+ * hang on a rounding error. */
+static double quantile(const double *sorted, size_t n, double p)
+{
+    const double at = p * (double)(n - 1);
+    const size_t below = (size_t)floor(at);
+    const double part = at - (double)below;
+
+    if (below + 1 >= n)
+        return sorted[n - 1];
+    const double step = sorted[below + 1] - sorted[below];
+    return part < 0.5 ? sorted[below] + part * step
+                      : sorted[below + 1] - (1.0 - part) * step;
+}
+
+/* numpy's: the mean of the middle two. */
+static double median_of(const double *sorted, size_t n)
+{
+    return n % 2 == 1 ? sorted[n / 2]
+                      : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
+}
+
+static int ranked_ascending(const void *left, const void *right)
+{
+    return ascending(&((const ranked *)left)->value,
+                     &((const ranked *)right)->value);
+}
+
+/* Replaces x [n] by the normal scores of its ranks (Blom's offset 3/8), ties
+ * by their average rank: equation 14 of the paper. */
+static void rank_normalise(double *x, size_t n, ranked *item)
+{
+    for (size_t i = 0; i < n; i++)
+        item[i] = (ranked){x[i], i};
+    qsort(item, n, sizeof *item, ranked_ascending);
+    for (size_t i = 0; i < n;) {
+        size_t end = i + 1;
+        while (end < n && item[end].value == item[i].value)
+            end++;
+        /* The tie has the ranks i + 1 to end. */
+        const double rank = 0.5 * (double)(i + 1 + end);
+        const double score =
+            gsl_cdf_ugaussian_Pinv((rank - 0.375) / ((double)n + 0.25));
+        for (; i < end; i++)
+            x[item[i].at] = score;
+    }
+}
+
+/* ---- moments ---- */
+
+static double mean_of(const double *x, size_t n)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum / (double)n;
+}
+
+static int is_constant(const double *x, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (x[i] != x[0])
+            return 0;
+    return 1;
+}
+
+/* n - 1 below; NaN for one number; 0 to the bit for equal ones. */
+static double variance_of(const double *x, size_t n)
+{
+    const double mean = is_constant(x, n) ? x[0] : mean_of(x, n);
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++)
+        sum += (x[i] - mean) * (x[i] - mean);
+    return n > 1 ? sum / (double)(n - 1) : (double)NAN;
+}
+
+/* Variance of the means of the halves, n - 1 below. */
+static double variance_of_means(const arrays *a, const double *halves)
+{
+    double sum = 0.0, squares = 0.0;
+
+    /* The halves are even in length, so the mean of means is the mean. */
+    const double mean = mean_of(halves, a->n_half * a->length);
+    for (size_t h = 0; h < a->n_half; h++) {
+        const double off = mean_of(halves + h * a->length, a->length) - mean;
+        sum += off;
+        squares += off * off;
+    }
+    const double n = (double)a->n_half;
+    return (squares - sum * sum / n) / (n - 1.0);
+}
+
+/* ---- R-hat and effective sample size ---- */
+
+/* Equations 1 to 4 of the paper. Constant halves: 0/0, NaN, where all agree,
+ * and +inf where they do not. */
+static double rhat_of(const arrays *a, const double *halves)
+{
+    const double n = (double)a->length;
+    double within = 0.0;
+
+    for (size_t h = 0; h < a->n_half; h++)
+        within += variance_of(halves + h * a->length, a->length);
+    within /= (double)a->n_half;
+    return sqrt(variance_of_means(a, halves) / within + (n - 1.0) / n);
+}
+
+/* Autocovariance (n below) averaged over the halves, by Wiener and Khinchin;
+ * the halves' power spectra are added before the way back. In a->power. */
+static void autocovariance(arrays *a, const double *halves)
+{
+    const size_t n = a->n_fft;
+
+    memset(a->power, 0, n * sizeof *a->power);
+    for (size_t h = 0; h < a->n_half; h++) {
+        const double *x = halves + h * a->length;
+        const double mean = mean_of(x, a->length);
+        memset(a->fft, 0, n * sizeof *a->fft);
+        for (size_t i = 0; i < a->length; i++)
+            a->fft[i] = x[i] - mean;
+        gsl_fft_real_radix2_transform(a->fft, 1, n);
+        /* Half-complex: real parts 0 .. n/2, imaginary parts from the end. */
+        a->power[0] += a->fft[0] * a->fft[0];
+        a->power[n / 2] += a->fft[n / 2] * a->fft[n / 2];
+        for (size_t i = 1; i < n / 2; i++)
+            a->power[i] +=
+                a->fft[i] * a->fft[i] + a->fft[n - i] * a->fft[n - i];
+    }
+    gsl_fft_halfcomplex_radix2_inverse(a->power, 1, n);
+    const double scale = 1.0 / (double)(a->n_half * a->length);
+    for (size_t i = 0; i < a->length; i++)
+        a->power[i] *= scale;
+}
+
+/* Effective sample size (equations 10 to 13), not for constant input. The
+ * autocorrelations come in pairs (even lag, odd lag); Geyer (1992): their sums
+ * are positive and fall, so the series ends before the first sum below 0, and
+ * no sum may exceed the one before it. */
+static double ess_of(arrays *a, const double *halves)
+{
+    const size_t length = a->length;
+    const double n = (double)length;
+    const double total = (double)a->n_half * n;
+
+    autocovariance(a, halves);
+    const double *acov = a->power;
+    const double within = acov[0] * n / (n - 1.0);
+    const double variance = acov[0] + variance_of_means(a, halves);
+    if (!(variance > 0.0)) /* spread so small that its square is 0 */
+        return (double)NAN;
+
+    double even = 1.0, odd = 1.0 - (within - acov[1]) / variance;
+    double pairs = 0.0; /* sum over the pairs that are in */
+    double last = even + odd;
+    size_t lag = 2;
+    while (lag + 2 < length && even + odd > 0.0) {
+        pairs += last;
+        even = 1.0 - (within - acov[lag]) / variance;
+        odd = 1.0 - (within - acov[lag + 1]) / variance;
+        last = fmin(last, even + odd);
+        lag += 2;
+    }
+    /* The last pair is not in; of it, the even term counts once where it is
+     * positive or the pair is, which steadies the estimate for antithetic
+     * chains. */
+    const double tail = even > 0.0 || even + odd >= 0.0 ? even : 0.0;
+    const double tau = -1.0 + 2.0 * pairs + tail;
+    return total / fmax(tau, 1.0 / log10(total));
+}
+
+/* Of the indicator x <= limit. */
+static double ess_below(arrays *a, double limit)
+{
+    const size_t n = a->n_half * a->length;
+
+    for (size_t i = 0; i < n; i++)
+        a->work[i] = a->halves[i] <= limit ? 1.0 : 0.0;
+    return is_constant(a->work, n) ? (double)n : ess_of(a, a->work);
+}
+
+static double rhat_folded(arrays *a)
+{
+    const size_t n = a->n_half * a->length;
+
+    memcpy(a->work, a->halves, n * sizeof *a->work);
+    qsort(a->work, n, sizeof *a->work, ascending);
+    const double median = median_of(a->work, n);
+    for (size_t i = 0; i < n; i++)
+        a->work[i] = fabs(a->halves[i] - median);
+    rank_normalise(a->work, n, a->item);
+    return rhat_of(a, a->work);
+}
+
+static void diagnose(arrays *a, tsr_convergence *out)
+{
+    const size_t n = a->n_half * a->length;
+
+    out->mcse = out->sd / sqrt(ess_of(a, a->halves));
+    out->ess_tail = fmin(ess_below(a, out->q5), ess_below(a, out->q95));
+    memcpy(a->work, a->halves, n * sizeof *a->work);
+    rank_normalise(a->work, n, a->item);
+    out->ess_bulk = ess_of(a, a->work);
+    const double bulk = rhat_of(a, a->work);
+    const double folded = rhat_folded(a);
+    out->rhat = folded > bulk ? folded : bulk;
+}
+
+tsr_status tsr_convergence_make(int n_chain, int n_draw, const double *value,
+                                tsr_convergence *out, tsr_err *err)
+{
+    const double nan = (double)NAN;
+    arrays a;
+
+    *out = (tsr_convergence){nan, nan, nan, nan, nan, nan, nan, nan, nan};
+    if (n_chain < 1 || n_draw < 1)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "no draws to summarise: %d chains of %d draws", n_chain,
+                        n_draw);
+    const size_t chains = (size_t)n_chain, draws = (size_t)n_draw;
+    const size_t n = chains * draws;
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(value[i]))
+            return TSR_OK;
+    if (!arrays_init(&a, chains, draws))
+        return tsr_fail(err, TSR_E_NOMEM, "no memory to summarise %zu draws",
+                        n);
+    memcpy(a.sorted, value, n * sizeof *a.sorted);
+    qsort(a.sorted, n, sizeof *a.sorted, ascending);
+    out->mean = mean_of(value, n);
+    out->sd = sqrt(variance_of(value, n));
+    out->median = median_of(a.sorted, n);
+    out->q5 = quantile(a.sorted, n, 0.05);
+    out->q95 = quantile(a.sorted, n, 0.95);
+    if (n_draw >= MIN_DRAWS && a.sorted[0] != a.sorted[n - 1]) {
+        for (size_t c = 0; c < chains; c++) {
+            double *to = a.halves + 2 * c * a.length;
+            const double *from = value + c * draws;
+            memcpy(to, from, a.length * sizeof *to);
+            memcpy(to + a.length, from + draws - a.length,
+                   a.length * sizeof *to);
+        }
+        /* Without the middle draw it may be constant after all. */
+        if (!is_constant(a.halves, a.n_half * a.length))
+            diagnose(&a, out);
+    }
+    arrays_free(&a);
+    return TSR_OK;
+}

@@ -1,0 +1,34 @@
+/* Subcommands. One is one file in src/cli with one const struct, and one line
+ * in the registry in src/cli/main.c:
+ *
+ *     const tsr_command tsr_command_check = {
+ *         .name = "check", .doc = "validate a configuration",
+ *         .usage = {.arguments = "CONFIG", .min_arguments = 1,
+ *                   .max_arguments = 1, .options = options},
+ *         .run = check};
+ *
+ * and here its declaration: extern const tsr_command tsr_command_check; */
+#ifndef TSR_CLI_COMMAND_H
+#define TSR_CLI_COMMAND_H
+
+#include "cli/args.h"
+#include "core/log.h"
+#include "core/status.h"
+
+typedef struct {
+    const char *name;
+    const char *doc; /* one line */
+    tsr_usage usage;
+    /* Results go to `out` (standard output), progress and remarks to `log`, a
+     * failure to `err`. Its status becomes the exit status. TSR_E_NO without
+     * a message says nothing more. Writing to `out` needs no check: the program
+     * checks it at the end. */
+    tsr_status (*run)(const tsr_args *args, FILE *out, tsr_log *log,
+                      tsr_err *err);
+} tsr_command;
+
+extern const tsr_command tsr_command_run, tsr_command_check,
+    tsr_command_simulate, tsr_command_summary, tsr_command_train,
+    tsr_command_devices, tsr_command_bench;
+
+#endif

@@ -1,0 +1,330 @@
+#include "cli/config.h"
+
+#include "io/saxs.h"
+#include "io/yaml.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const body_words[] = {"two", "one", NULL};
+static const char *const auto_words[] = {"auto", NULL};
+static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
+static const char *const background_words[] = {"infer", "none", NULL};
+
+static const tsr_field structure_fields[] = {
+    {.name = "file",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_structure_config, file),
+     .is_path = 1,
+     .doc = "PDB or mmCIF, may be gzipped; every chain starts from it"},
+    {.name = "sequence",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_structure_config, sequence),
+     .doc = "one-letter, built extended; instead of file"},
+    {.name = "bodies",
+     .type = TSR_FIELD_CHOICE,
+     .offset = offsetof(tsr_structure_config, bodies),
+     .initial = "two",
+     .words = body_words,
+     .doc = "scatterers a residue: backbone and side chain, or one"},
+    {.name = "flexible",
+     .type = TSR_FIELD_STRINGS,
+     .offset = offsetof(tsr_structure_config, flexible),
+     .initial = "[]",
+     .doc = "residue ranges that move, as \"A:262-269\"; the rest is rigid"},
+    {.name = "rigid",
+     .type = TSR_FIELD_STRINGS,
+     .offset = offsetof(tsr_structure_config, rigid),
+     .initial = "[]",
+     .doc = "the other way round; neither: all is flexible"},
+    {.name = "d_max",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(tsr_structure_config, d_max),
+     .unit = "Angstrom",
+     .initial = "auto",
+     .min = 10.0,
+     .max = 5000.0,
+     .words = auto_words,
+     .doc = "the prior is zero where bodies are further apart; auto: what the "
+            "chain can reach, or for long flexible chains a random coil's"},
+    {.name = "form_factors",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_structure_config, form_factors),
+     .is_path = 1,
+     .doc = "table to use instead of the shipped one"},
+    {0}};
+
+static const tsr_field data_fields[] = {
+    {.name = "file",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_data_config, file),
+     .is_path = 1,
+     .doc = "SAXS curve: q, I, sigma"},
+    {.name = "q_unit",
+     .type = TSR_FIELD_CHOICE,
+     .offset = offsetof(tsr_data_config, q_unit),
+     .initial = "auto",
+     .words = unit_words,
+     .doc = "of q in the file; auto: its header, else 1/nm if q_max > 1"},
+    {.name = "q_range",
+     .type = TSR_FIELD_PAIR,
+     .offset = offsetof(tsr_data_config, q_range),
+     .unit = "1/Angstrom",
+     .initial = "[0, 0.5]",
+     .min = 0.0,
+     .max = 10.0,
+     .doc = "points to use"},
+    {.name = "noise",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_data_config, noise),
+     .fields = tsr_noise_fields,
+     .doc = "the errors of the data"},
+    {.name = "background",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(tsr_data_config, background),
+     .initial = "infer",
+     .min = -1e12,
+     .max = 1e12,
+     .words = background_words,
+     .doc = "constant b in c I(q) + b, in the data's unit"},
+    {0}};
+
+static const tsr_field device_fields[] = {
+    {.name = "use",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_device_config, use),
+     .initial = "auto",
+     .doc = "auto, gpu, cpu, reference, a number or part of a name (tessera "
+            "devices); several: \"0,1\", all-gpu, all"},
+    {.name = "threads",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(tsr_device_config, threads),
+     .initial = "auto",
+     .min = 1.0,
+     .max = 4096.0,
+     .words = auto_words,
+     .doc = "host threads; auto: as many as there are processors"},
+    {0}};
+
+static const tsr_field output_fields[] = {
+    {.name = "directory",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_output_config, directory),
+     .is_path = 1,
+     .doc = "where the run goes; default: runs/NAME in the current folder"},
+    {0}};
+
+static const tsr_field simulate_fields[] = {
+    {.name = "q_range",
+     .type = TSR_FIELD_PAIR,
+     .offset = offsetof(tsr_simulate_config, q_range),
+     .unit = "1/Angstrom",
+     .initial = "[0.01, 0.35]",
+     .min = 0.001,
+     .max = 1.0,
+     .doc = "of the curve"},
+    {.name = "points",
+     .type = TSR_FIELD_INT,
+     .offset = offsetof(tsr_simulate_config, points),
+     .initial = "200",
+     .min = 5,
+     .max = 100000,
+     .doc = "evenly spaced"},
+    {.name = "i0",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_simulate_config, i0),
+     .initial = "100",
+     .min = 1e-9,
+     .max = 1e12,
+     .doc = "I(0) without background"},
+    {.name = "background",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_simulate_config, background),
+     .initial = "0",
+     .min = -1e12,
+     .max = 1e12,
+     .doc = "constant added to the curve"},
+    {.name = "error",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_simulate_config, error),
+     .initial = "0.02",
+     .min = 1e-6,
+     .max = 10.0,
+     .doc = "sigma / I at q = 0.1 1/Angstrom; elsewhere after Sedlak et al. "
+            "2017"},
+    {.name = "steps",
+     .type = TSR_FIELD_INT,
+     .offset = offsetof(tsr_simulate_config, steps),
+     .unit = "steps",
+     .initial = "0",
+     .min = 0,
+     .max = 1e9,
+     .doc = "of sampling the prior, away from the input structure"},
+    {0}};
+
+/* Filled from the registry on the first call; the tables that point into it are
+ * constant from then on. */
+static tsr_field move_fields[TSR_N_MOVE + 1];
+
+static const tsr_field config_fields[] = {
+    {.name = "name",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_config, name),
+     .doc = "of the run; default: the file's"},
+    {.name = "seed",
+     .type = TSR_FIELD_INT,
+     .offset = offsetof(tsr_config, seed),
+     .initial = "1",
+     .min = 0,
+     .max = 9007199254740992.0,
+     .doc = "of all random streams"},
+    {.name = "structure",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, structure),
+     .fields = structure_fields,
+     .doc = "the molecule and what may move"},
+    {.name = "data",
+     .type = TSR_FIELD_LIST,
+     .offset = offsetof(tsr_config, data),
+     .fields = data_fields,
+     .element_size = sizeof(tsr_data_config),
+     .alias = "file",
+     .doc = "SAXS curves; none: the prior alone is sampled"},
+    {.name = "prior",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, prior),
+     .fields = tsr_prior_fields,
+     .doc = "P(X)"},
+    {.name = "moves",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, moves),
+     .fields = move_fields,
+     .doc = "proposals; a bare number is the weight"},
+    {.name = "sampler",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, sampler),
+     .fields = tsr_sampler_fields,
+     .doc = "chains and how long they run"},
+    {.name = "device",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, device),
+     .fields = device_fields,
+     .doc = "what computes"},
+    {.name = "output",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, output),
+     .fields = output_fields,
+     .doc = "files"},
+    {.name = "simulate",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, simulate),
+     .fields = simulate_fields,
+     .doc = "for tessera simulate"},
+    {0}};
+
+const tsr_field *tsr_config_fields(void)
+{
+    for (int m = 0; move_fields[0].name == NULL && m < TSR_N_MOVE; m++) {
+        int k = TSR_N_MOVE - 1 - m; /* the first last: it marks the end */
+        const tsr_move_type *type = tsr_move_registry[k];
+        move_fields[k] = (tsr_field){.name = type->name,
+                                     .type = TSR_FIELD_GROUP,
+                                     .offset = (size_t)k * TSR_MOVE_OPTIONS,
+                                     .fields = type->fields,
+                                     .alias = "weight",
+                                     .doc = type->doc};
+    }
+    return config_fields;
+}
+
+void tsr_config_clear(tsr_config *config)
+{
+    tsr_fields_clear(tsr_config_fields(), config);
+    free(config->path);
+    config->path = NULL;
+}
+
+tsr_status tsr_config_blame(const tsr_config *config, tsr_status status,
+                            tsr_err *err)
+{
+    if (status == TSR_E_CONFIG && config->path != NULL)
+        tsr_wrap(err, status, "%s", config->path);
+    return status;
+}
+
+void tsr_config_moves(const tsr_config *config, const void *option[TSR_N_MOVE])
+{
+    for (int m = 0; m < TSR_N_MOVE; m++)
+        option[m] = config->moves.option[m];
+}
+
+/* "configs/lar.yaml" -> "lar". */
+static char *stem(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash == NULL ? path : slash + 1;
+    const char *dot = strrchr(base, '.');
+    size_t n = dot == NULL || dot == base ? strlen(base) : (size_t)(dot - base);
+    char *name = calloc(n + 1, 1);
+    if (name != NULL)
+        memcpy(name, base, n);
+    return name;
+}
+
+static tsr_status check(const tsr_config *c, const char *path, tsr_err *err)
+{
+    const tsr_structure_config *s = &c->structure;
+    if ((s->file == NULL) == (s->sequence == NULL))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "%s: structure: give either file or sequence%s", path,
+                        s->file == NULL ? "" : ", not both");
+    if (s->flexible.n > 0 && s->rigid.n > 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "%s: structure: give flexible or rigid ranges, not "
+                        "both",
+                        path);
+    const tsr_data_config *data = c->data.item;
+    for (int d = 0; d < c->data.n; d++)
+        if (data[d].file == NULL)
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "%s: data.%d: the key 'file' is missing", path, d);
+    if (strchr(c->name, '/') != NULL || c->name[0] == '\0')
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "%s: name: '%s' cannot name a folder", path, c->name);
+    const tsr_number_or_word *threads = &c->device.threads;
+    if (threads->word < 0 && threads->number != floor(threads->number))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "%s: device.threads: %g is not a whole number", path,
+                        threads->number);
+    if (c->output.directory[0] == '\0')
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "%s: output.directory: empty; name a folder", path);
+    return TSR_OK;
+}
+
+tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
+                           tsr_config *config, tsr_err *err)
+{
+    const tsr_field *fields = tsr_config_fields();
+    memset(config, 0, sizeof *config);
+    tsr_status status = tsr_fields_init(fields, config, err);
+    if (status == TSR_OK)
+        status = tsr_yaml_read(path, fields, config, n_set, set, err);
+    if (status != TSR_OK)
+        return status;
+    config->path = strdup(path);
+    if (config->name == NULL)
+        config->name = stem(path);
+    if (config->output.directory == NULL && config->name != NULL) {
+        size_t n = strlen(config->name) + 8;
+        config->output.directory = calloc(n, 1);
+        if (config->output.directory != NULL)
+            snprintf(config->output.directory, n, "runs/%s", config->name);
+    }
+    if (config->path == NULL || config->name == NULL ||
+        config->output.directory == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    return check(config, path, err);
+}

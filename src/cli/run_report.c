@@ -1,0 +1,119 @@
+#include "cli/run_report.h"
+
+#include "analysis/summary.h"
+#include "io/trace.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Vehtari et al. 2021 ask for less than 1.01 before numbers are published;
+ * above this the chains tell different stories. */
+static const double RHAT_BAD = 1.05;
+
+void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
+{
+    const tsr_topology *t = setup->topology;
+    const tsr_sampler_options *o = &config->sampler;
+    fprintf(out,
+            "molecule: %d residues, %d chain%s, %d bodies, %d free torsions, "
+            "%d free side chains\n",
+            t->n_residue, t->n_chain, t->n_chain == 1 ? "" : "s", t->n_body,
+            t->n_torsion, t->n_side);
+    for (int d = 0; d < setup->n_data; d++)
+        fprintf(out, "data: %s, %d points, q %.4f to %.4f 1/Angstrom\n",
+                setup->saxs[d]->path, setup->saxs[d]->n, setup->saxs[d]->q[0],
+                setup->saxs[d]->q[setup->saxs[d]->n - 1]);
+    for (const char *line = setup->engine_text; line != NULL;) {
+        size_t length = strcspn(line, "\n");
+        fprintf(out, "engine: %.*s\n", (int)length, line);
+        line = line[length] == '\n' ? line + length + 1 : NULL;
+    }
+    for (int d = 0; d < setup->n_engine; d++) {
+        const tsr_engine *e = setup->share[d].engine;
+        if (e->system_bytes > 0.0)
+            fprintf(out,
+                    "memory: %.0f bytes a system, %d systems, %.1f MiB on the "
+                    "device in total\n",
+                    e->system_bytes, e->n_system,
+                    (e->n_system * e->system_bytes + e->shared_bytes) /
+                        1048576.0);
+    }
+    fprintf(out,
+            "plan: %ld chains x (%ld warm-up steps + %ld draws x %ld steps), "
+            "%d threads\n",
+            o->chains, o->warmup, o->draws, o->thin, setup->n_thread);
+    fprintf(out, "output: %s\n", config->output.directory);
+}
+
+static void print_row(FILE *out, const tsr_summary *summary, const char *name,
+                      const char *label, double start)
+{
+    for (int i = 0; i < summary->n; i++) {
+        const tsr_convergence *v = &summary->item[i].value;
+        if (strcmp(summary->item[i].name, name) != 0)
+            continue;
+        fprintf(out, "  %-14s %10.4g   %10.4g   [%.4g, %.4g]\n", label, start,
+                v->mean, v->q5, v->q95);
+    }
+}
+
+/* The variable that converged least; NULL where none has an R-hat. */
+static const tsr_summary_item *find_worst(const tsr_summary *summary)
+{
+    const tsr_summary_item *worst = NULL;
+    for (int i = 0; i < summary->n; i++) {
+        const tsr_summary_item *item = &summary->item[i];
+        if (!isnan(item->value.rhat) &&
+            (worst == NULL || item->value.rhat > worst->value.rhat))
+            worst = item;
+    }
+    return worst;
+}
+
+static void print_convergence(const tsr_config *config,
+                              const tsr_summary *summary, tsr_log *log,
+                              FILE *out)
+{
+    const tsr_summary_item *worst = find_worst(summary);
+    if (worst == NULL) {
+        fprintf(out, "  %-14s too few draws to tell\n", "R-hat");
+        return;
+    }
+    double rhat = worst->value.rhat;
+    fprintf(out, "  %-14s %.2f (%s, the largest)%s\n", "R-hat", rhat,
+            worst->name, rhat > RHAT_BAD ? ": not converged" : "");
+    if (rhat > RHAT_BAD)
+        tsr_warn(log,
+                 "not converged: R-hat of %s is %.2f, above %.2f, so these "
+                 "numbers are no posterior yet; run longer, for example "
+                 "with --set sampler.warmup=%ld --set sampler.draws=%ld",
+                 worst->name, rhat, RHAT_BAD, 4 * config->sampler.warmup,
+                 4 * config->sampler.draws);
+}
+
+tsr_status tsr_run_report(const tsr_config *config,
+                          const tsr_run_outcome *outcome, const char *path,
+                          tsr_log *log, FILE *out, tsr_err *err)
+{
+    tsr_trace_reader *reader = NULL;
+    tsr_summary *summary = NULL;
+    tsr_status status = tsr_trace_open(path, &reader, err);
+    if (status == TSR_OK)
+        status = tsr_summary_make(reader, &summary, err);
+    if (status == TSR_OK) {
+        long chains = config->sampler.chains;
+        fprintf(out, "\n  %-14s %10s   %10s   %s\n", "", "start", "posterior",
+                "5 % to 95 %");
+        print_row(out, summary, "chi2", "chi2", outcome->start_chi2);
+        print_row(out, summary, "rg", "Rg, Angstrom", outcome->start_rg);
+        fprintf(out, "  %-14s %.0f (%ld chain%s, %ld draws each, %.1f s)\n",
+                "steps/s",
+                (double)outcome->steps / fmax(outcome->seconds, 1e-9), chains,
+                chains == 1 ? "" : "s", outcome->n_draw, outcome->seconds);
+        fprintf(out, "  %-14s %s\n", "files", config->output.directory);
+        print_convergence(config, summary, log, out);
+    }
+    tsr_summary_free(summary);
+    tsr_trace_reader_free(reader);
+    return status;
+}

@@ -1,0 +1,216 @@
+#include "cli/setup.h"
+
+#include "io/structure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void tsr_setup_clear(tsr_setup *setup)
+{
+    for (int e = 0; e < setup->n_engine; e++) {
+        tsr_engine_free(setup->share[e].engine);
+        tsr_device_free(setup->device[e]);
+    }
+    free(setup->share);
+    free(setup->device);
+    free(setup->speed);
+    free(setup->engine_text);
+    tsr_likelihood_free(setup->likelihood);
+    tsr_prior_free(setup->prior);
+    tsr_prior_table_free(setup->prior_table);
+    tsr_form_factor_free(setup->form_factors);
+    tsr_conformation_free(setup->first);
+    tsr_topology_free(setup->topology);
+    for (int d = 0; d < setup->n_data; d++)
+        tsr_saxs_free(setup->saxs[d]);
+    free(setup->saxs);
+    memset(setup, 0, sizeof *setup);
+}
+
+static tsr_status read_tables(const tsr_config *config, tsr_setup *s,
+                              tsr_err *err)
+{
+    char *path = NULL;
+    tsr_status status = tsr_data_file("prior.dat", &path, err);
+    if (status == TSR_OK)
+        status = tsr_prior_table_read(path, &s->prior_table, err);
+    free(path);
+    if (status != TSR_OK)
+        return status;
+    const char *own = config->structure.form_factors;
+    int two = config->structure.bodies == 0;
+    path = NULL;
+    if (own == NULL)
+        status = tsr_data_file(two ? "form_factors_two_body.dat"
+                                   : "form_factors_one_body.dat",
+                               &path, err);
+    if (status == TSR_OK)
+        status = tsr_form_factor_read(own == NULL ? path : own,
+                                      &s->form_factors, err);
+    free(path);
+    if (status == TSR_OK && (s->form_factors->model == TSR_BODIES_TWO) != two)
+        status = tsr_fail(err, TSR_E_CONFIG,
+                          "structure.form_factors: '%s' is a table for %s "
+                          "bodies a residue, structure.bodies says %s",
+                          own, two ? "one" : "two", two ? "two" : "one");
+    return status;
+}
+
+static tsr_status read_molecule(const tsr_config *config, tsr_log *log,
+                                tsr_setup *s, tsr_err *err)
+{
+    const tsr_structure_config *c = &config->structure;
+    tsr_body_model model = c->bodies == 0 ? TSR_BODIES_TWO : TSR_BODIES_ONE;
+    tsr_flexibility flexibility = {&c->flexible, &c->rigid};
+    if (c->sequence != NULL)
+        return tsr_topology_from_sequence(c->sequence, model, flexibility,
+                                          s->prior_table, &s->topology,
+                                          &s->first, err);
+    tsr_structure *structure = NULL;
+    tsr_status status = tsr_structure_read(c->file, &structure, err);
+    if (status == TSR_OK)
+        status = tsr_topology_from_structure(structure, model, flexibility,
+                                             s->prior_table, log, &s->topology,
+                                             &s->first, err);
+    tsr_structure_free(structure);
+    return status;
+}
+
+/* Wrong units show as an Rg that no protein of this length has: less than half
+ * of a globule (2.2 N^0.38, Skolnick et al. 1997) or more than twice an
+ * unfolded chain (1.927 N^0.598, Kohn et al. 2004). */
+static void check_rg(const tsr_setup *s, const tsr_saxs *saxs, tsr_log *log)
+{
+    double n = s->topology->n_residue, rg = saxs->rg_guinier;
+    double low = 0.5 * 2.2 * pow(n, 0.38), high = 2.0 * 1.927 * pow(n, 0.598);
+    if (isnan(rg) || (rg >= low && rg <= high))
+        return;
+    tsr_warn(log,
+             "'%s': its Guinier Rg of %.1f A does not suit %d residues (%.0f "
+             "to %.0f A): check q_unit, and whether it is this molecule",
+             saxs->path, rg, s->topology->n_residue, low, high);
+}
+
+static tsr_status read_data(const tsr_config *config, tsr_log *log,
+                            tsr_setup *s, tsr_data_set *set, tsr_err *err)
+{
+    const tsr_data_config *data = config->data.item;
+    for (int d = 0; d < config->data.n; d++) {
+        tsr_status status =
+            tsr_saxs_read(data[d].file, (tsr_q_unit)data[d].q_unit,
+                          data[d].q_range, log, &s->saxs[d], err);
+        if (status != TSR_OK)
+            return status;
+        s->n_data = d + 1;
+        for (int e = 0; e < d; e++)
+            if (strcmp(data[d].file, data[e].file) == 0)
+                tsr_warn(log,
+                         "data.%d and data.%d are the same file, '%s': it "
+                         "counts twice",
+                         e, d, data[d].file);
+        set[d] = (tsr_data_set){s->saxs[d], data[d].noise, data[d].background};
+        check_rg(s, s->saxs[d], log);
+    }
+    return TSR_OK;
+}
+
+/* A random coil is hardly ever wider than 6.5 of its Rg; domains add their
+ * own. Only where the whole reach would make the grid long. */
+static double coil_bound(const tsr_setup *s)
+{
+    int most = 0;
+    for (int i = 0; i < s->topology->n_residue;) {
+        int n = 0, last = s->topology->residue[i].chain_last;
+        for (; i <= last; i++)
+            n += s->topology->residue[i].flexible;
+        most = n > most ? n : most;
+    }
+    double contour = 3.8 * most;
+    double coil = 6.5 * 1.927 * pow(most + 1.0, 0.598);
+    return fmax(s->reach_ang - contour + coil, 1.25 * s->d_max_first_ang);
+}
+
+/* The bound is part of P(X), so it must not depend on the data: a run on the
+ * prior alone has the same. */
+static tsr_status choose_bound(const tsr_config *config, tsr_log *log,
+                               tsr_setup *s, tsr_err *err)
+{
+    const double long_reach = 400.0; /* Angstrom; 80 grid points up to 0.3 */
+    const tsr_number_or_word *d_max = &config->structure.d_max;
+    s->d_max_first_ang = tsr_largest_distance(
+        s->topology->n_body, (const double(*)[3])s->first->body);
+    s->reach_ang = tsr_topology_reach(s->topology, s->first);
+    if (!isfinite(s->reach_ang))
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    s->d_bound_ang = s->reach_ang;
+    if (d_max->word < 0)
+        s->d_bound_ang = d_max->number;
+    else if (s->reach_ang > long_reach)
+        s->d_bound_ang = fmin(s->reach_ang, coil_bound(s));
+    if (s->d_bound_ang < s->d_max_first_ang)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.d_max: %.1f Angstrom is less than the "
+                        "%.1f Angstrom of the structure itself",
+                        s->d_bound_ang, s->d_max_first_ang);
+    s->is_limited = s->d_bound_ang < s->reach_ang;
+    if (s->is_limited)
+        tsr_info(log,
+                 "the prior is zero beyond d_max %.0f A (the chain could "
+                 "reach %.0f A); structure.d_max sets it",
+                 s->d_bound_ang, s->reach_ang);
+    return TSR_OK;
+}
+
+static int processors(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > 1024 ? 1024 : (int)n;
+}
+
+tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
+                          tsr_setup *setup, tsr_err *err)
+{
+    tsr_setup *s = setup;
+    memset(s, 0, sizeof *s);
+    size_t n = (size_t)(with_data ? config->data.n : 0);
+    tsr_data_set *set = calloc(n + 1, sizeof *set);
+    s->saxs = calloc(n + 1, sizeof(*s->saxs));
+    tsr_status status = set == NULL || s->saxs == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : read_tables(config, s, err);
+    if (status == TSR_OK)
+        status = read_molecule(config, log, s, err);
+    if (status == TSR_OK && with_data)
+        status = read_data(config, log, s, set, err);
+    if (status == TSR_OK && with_data && n == 0)
+        tsr_info(log, "no data: this samples the prior alone");
+    if (status == TSR_OK)
+        status = choose_bound(config, log, s, err);
+    if (status == TSR_OK) {
+        s->prior = tsr_prior_new(s->topology, s->prior_table, &config->prior);
+        if (s->prior == NULL)
+            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    if (status == TSR_OK && s->n_data > 0)
+        status =
+            tsr_likelihood_new(s->topology, s->form_factors, s->d_bound_ang,
+                               s->n_data, set, &s->likelihood, err);
+    free(set);
+    if (status != TSR_OK)
+        return tsr_config_blame(config, status, err);
+    s->n_thread = config->device.threads.word < 0
+                      ? (int)config->device.threads.number
+                      : processors();
+    tsr_config_moves(config, s->move_options);
+    s->target = (tsr_target){.topology = s->topology,
+                             .first = s->first,
+                             .prior = s->prior,
+                             .likelihood = s->likelihood,
+                             .rg2 = s->form_factors->rg2,
+                             .move_options = s->move_options,
+                             .d_limit_ang = s->d_bound_ang,
+                             .seed = (uint64_t)config->seed};
+    return TSR_OK;
+}

@@ -1,0 +1,161 @@
+/* tessera train: remakes the tables in data/ (DESIGN 3, 5, 7). */
+#include "model/train.h"
+#include "cli/command.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const tsr_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .argument = "PATH",
+     .initial = "data",
+     .doc = "folder for the tables, or the file where there is only one"},
+    {.name = "bodies",
+     .letter = 'b',
+     .argument = "MODEL",
+     .initial = "both",
+     .doc = "one, two or both: bodies a residue (form-factors only)"},
+    {.name = "threads",
+     .letter = 't',
+     .argument = "N",
+     .initial = "0",
+     .doc = "threads that read structures; 0: one a processor"},
+    {0}};
+
+/* "tessera train form-factors --bodies two DIR...", for the heading: what
+ * decides the numbers, not where they go. Caller frees. */
+static char *command_text(int n, const char *const *word, const char *bodies)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        return NULL;
+    fprintf(out, "tessera train %s", word[0]);
+    if (bodies[0] != '\0')
+        fprintf(out, " --bodies %s", bodies);
+    for (int i = 1; i < n; i++)
+        fprintf(out, " %s", word[i]);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* The file to write: `output` itself, or `name` in it where it is a folder.
+ * Caller frees; NULL when out of memory. */
+static char *output_path(const char *output, const char *name)
+{
+    struct stat info;
+    size_t n = strlen(output), size = n + strlen(name) + 2;
+    char *path = malloc(size);
+    int is_folder = (n > 0 && output[n - 1] == '/') ||
+                    (stat(output, &info) == 0 && S_ISDIR(info.st_mode));
+    if (path == NULL)
+        return NULL;
+    if (is_folder)
+        snprintf(path, size, "%s%s%s", output, output[n - 1] == '/' ? "" : "/",
+                 name);
+    else
+        snprintf(path, size, "%s", output);
+    return path;
+}
+
+/* model 0: the priors. */
+static tsr_status train_one(const tsr_args *args, tsr_body_model model,
+                            FILE *out, tsr_log *log, tsr_err *err)
+{
+    const char *const *word;
+    int n = tsr_args_arguments(args, &word);
+    const char *name = model == TSR_BODIES_TWO   ? "form_factors_two_body.dat"
+                       : model == TSR_BODIES_ONE ? "form_factors_one_body.dat"
+                                                 : "prior.dat";
+    /* Both are the default, which leaves the command as it was given. */
+    const char *bodies = tsr_args_value(args, "bodies");
+    if (model == 0 || strcmp(bodies, "both") == 0)
+        bodies = "";
+    long n_thread = 0;
+    tsr_status s = tsr_args_long(args, "threads", 0.0, 64.0, &n_thread, err);
+    if (s != TSR_OK)
+        return s;
+    char *path = output_path(tsr_args_value(args, "output"), name);
+    char *command = command_text(n, word, bodies);
+    if (path == NULL || command == NULL)
+        s = tsr_fail(err, TSR_E_NOMEM, "no memory for the command's words");
+    else if (model == 0)
+        s = tsr_train_priors(n - 1, word + 1, (int)n_thread, command, path, log,
+                             err);
+    else
+        s = tsr_train_form_factors(n - 1, word + 1, model, (int)n_thread,
+                                   command, path, log, err);
+    if (s == TSR_OK)
+        fprintf(out, "%s\n", path);
+    free(path);
+    free(command);
+    return s;
+}
+
+static tsr_status train_form_factors(const tsr_args *args, FILE *out,
+                                     tsr_log *log, tsr_err *err)
+{
+    const char *bodies = tsr_args_value(args, "bodies");
+    const char *output = tsr_args_value(args, "output");
+    int both = strcmp(bodies, "both") == 0;
+    int two = both || strcmp(bodies, "two") == 0;
+    int one = both || strcmp(bodies, "one") == 0;
+    if (!one && !two)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--bodies '%s': expected one, two or both", bodies);
+    if (both) {
+        /* Two tables into one file: the second would replace the first. */
+        char *path = output_path(output, "");
+        int is_file = path != NULL && strcmp(path, output) == 0 &&
+                      path[strlen(path) - 1] != '/';
+        free(path);
+        if (is_file)
+            return tsr_fail(err, TSR_E_USAGE,
+                            "--output '%s' is not a folder, and there are two "
+                            "tables; make it, or give --bodies",
+                            output);
+    }
+    tsr_status s = TSR_OK;
+    if (two)
+        s = train_one(args, TSR_BODIES_TWO, out, log, err);
+    if (s == TSR_OK && one)
+        s = train_one(args, TSR_BODIES_ONE, out, log, err);
+    return s;
+}
+
+static tsr_status train(const tsr_args *args, FILE *out, tsr_log *log,
+                        tsr_err *err)
+{
+    const char *const *word;
+    tsr_args_arguments(args, &word);
+    if (tsr_args_value(args, "output")[0] == '\0')
+        return tsr_fail(err, TSR_E_USAGE, "--output is empty");
+    if (strcmp(word[0], "form-factors") == 0)
+        return train_form_factors(args, out, log, err);
+    if (strcmp(word[0], "priors") != 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'%s': expected form-factors or priors", word[0]);
+    if (tsr_args_count(args, "bodies") > 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--bodies is for form-factors; priors are for both");
+    return train_one(args, (tsr_body_model)0, out, log, err);
+}
+
+const tsr_command tsr_command_train = {
+    .name = "train",
+    .doc = "make the tables of form factors and priors from structures",
+    .usage = {.arguments = "form-factors|priors DIR...",
+              .min_arguments = 2,
+              .max_arguments = -1,
+              .options = options,
+              .about = "Reads every *.pdb, *.ent and *.cif (or .gz of these) "
+                       "in the folders, sorted by name, and writes the tables "
+                       "that DESIGN.md describes: form_factors_two_body.dat "
+                       "and form_factors_one_body.dat, or prior.dat. The "
+                       "number of threads does not change them."},
+    .run = train};

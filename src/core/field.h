@@ -1,0 +1,111 @@
+/* Field tables: one table describes the members of a struct.
+ *
+ * The same table parses YAML (io/yaml.h), checks ranges, prints the live
+ * defaults in --help, writes the resolved config.yaml and HDF5 attributes. A
+ * move, a noise model or a config section owns one; it ends with {0}.
+ *
+ *     static const tsr_field fields[] = {
+ *         {.name = "step", .type = TSR_FIELD_DOUBLE,
+ *          .offset = offsetof(pivot_options, step_rad), .unit = "rad",
+ *          .initial = "0.1", .min = 1e-6, .max = 3.15,
+ *          .doc = "standard deviation of the rotation"},
+ *         {0}};
+ */
+#ifndef TSR_CORE_FIELD_H
+#define TSR_CORE_FIELD_H
+
+#include "core/status.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+typedef enum {
+    TSR_FIELD_BOOL = 1,       /* int, 0 or 1 */
+    TSR_FIELD_INT,            /* long */
+    TSR_FIELD_DOUBLE,         /* double */
+    TSR_FIELD_STRING,         /* char *, owned, may be NULL */
+    TSR_FIELD_CHOICE,         /* int, index into `words` */
+    TSR_FIELD_NUMBER_OR_WORD, /* tsr_number_or_word */
+    TSR_FIELD_PAIR,           /* double[2], ascending */
+    TSR_FIELD_STRINGS,        /* tsr_strings */
+    TSR_FIELD_GROUP,          /* a struct in place, described by `fields` */
+    TSR_FIELD_LIST            /* tsr_list of structs described by `fields` */
+} tsr_field_type;
+
+typedef struct {
+    int word;      /* index into the field's `words`, or -1 for a number */
+    double number; /* where word is -1 */
+} tsr_number_or_word;
+
+typedef struct {
+    int n;
+    char **item; /* [n], owned */
+} tsr_strings;
+
+typedef struct {
+    int n;
+    void *item; /* [n][size of the element], owned */
+} tsr_list;
+
+typedef struct tsr_field tsr_field;
+struct tsr_field {
+    const char *name;
+    tsr_field_type type;
+    size_t offset;            /* in bytes, from the start of the struct */
+    const char *unit;         /* NULL where there is none */
+    const char *initial;      /* the default, as YAML text; NULL: none */
+    double min, max;          /* inclusive; both 0: unchecked */
+    const char *const *words; /* NULL-terminated; CHOICE, NUMBER_OR_WORD */
+    const tsr_field *fields;  /* GROUP, LIST */
+    size_t element_size;      /* LIST: bytes an element */
+    int is_path;              /* STRING: relative to the file that names it */
+    const char *doc;          /* one line */
+    const char *alias;        /* GROUP, LIST: see io/yaml.h; else NULL */
+};
+
+/* Sets every field of `object` to its default. The object is raw memory or
+ * zeroed; owned members are allocated. Errors: TSR_E_NOMEM, TSR_E_INTERNAL
+ * (a default that its own table refuses). */
+tsr_status tsr_fields_init(const tsr_field *fields, void *object, tsr_err *err);
+
+/* Frees the owned members and zeroes them. The object stays. */
+void tsr_fields_clear(const tsr_field *fields, void *object);
+
+/* Parses one scalar (BOOL .. PAIR) from text and checks its range. The message
+ * names the value, what was expected and the allowed range, not the place. A
+ * field without a default takes "null" for unset: zero bytes, a NULL string. A
+ * STRING is its text as it stands, without YAML's quotes. On failure the value
+ * stays. Errors: TSR_E_CONFIG, TSR_E_NOMEM. */
+tsr_status tsr_field_parse(const tsr_field *field, void *object,
+                           const char *text, tsr_err *err);
+
+/* The value of a scalar as text that tsr_field_parse reads back to the same
+ * bits; returns the length, as snprintf. */
+int tsr_field_format(const tsr_field *field, const void *object, char *text,
+                     size_t size);
+
+/* "number in [min, max]", "one of a, b, c", ... for messages and help; returns
+ * the length, as snprintf. An infinite bound (HUGE_VAL) is not shown. */
+int tsr_field_expects(const tsr_field *field, char *text, size_t size);
+
+/* Appends an element, set to its defaults, to a LIST; *element is the new one
+ * and the older ones may have moved. Errors: as tsr_fields_init. */
+tsr_status tsr_field_append(const tsr_field *field, void *object,
+                            void **element, tsr_err *err);
+
+/* Appends a copy of `text` to a STRINGS. Errors: TSR_E_NOMEM. */
+tsr_status tsr_strings_append(tsr_strings *strings, const char *text,
+                              tsr_err *err);
+
+/* The field of that name, or NULL. */
+const tsr_field *tsr_field_find(const tsr_field *fields, const char *name);
+
+/* The nearest name to a misspelt one (Damerau-Levenshtein distance at most a
+ * third of its length, at least 1; see core/text.h), or NULL. */
+const char *tsr_field_nearest(const tsr_field *fields, const char *name);
+
+/* Prints the table for --help: name, default, unit, doc, allowed values; groups
+ * indented, 80 columns. */
+void tsr_fields_help(const tsr_field *fields, int indent, FILE *out);
+
+#endif

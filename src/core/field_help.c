@@ -1,0 +1,111 @@
+/* Field tables as --help shows them: four columns, the last one wrapped. */
+#include "core/field.h"
+
+#include "core/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GAP = 2, NAME_MAX = 26, INITIAL_MAX = 14, UNIT_MAX = 10 };
+
+typedef struct {
+    int name, initial, unit; /* widths; 0 where the column is empty */
+} columns;
+
+static const char *initial_of(const tsr_field *f)
+{
+    if (f->type == TSR_FIELD_GROUP)
+        return "";
+    if (f->initial != NULL)
+        return f->initial[0] != '\0' ? f->initial : "\"\"";
+    return f->type == TSR_FIELD_STRINGS || f->type == TSR_FIELD_LIST ? "[]"
+                                                                     : "-";
+}
+
+static void widen(int *width, const char *text, int before, int most)
+{
+    int n = before + tsr_text_width(text);
+    if (n <= most && n > *width)
+        *width = n;
+}
+
+/* Groups share the columns of the whole table; what is longer than a column's
+ * bound does not widen it and breaks the line instead. */
+static void measure(const tsr_field *fields, int indent, columns *c)
+{
+    for (const tsr_field *f = fields; f->name != NULL; f++) {
+        widen(&c->name, f->name, indent, NAME_MAX);
+        widen(&c->initial, initial_of(f), 0, INITIAL_MAX);
+        widen(&c->unit, f->unit != NULL ? f->unit : "", 0, UNIT_MAX);
+        if (f->fields != NULL)
+            measure(f->fields, indent + 2, c);
+    }
+}
+
+/* Moves the cursor to a column, on a new line where it is past it. */
+static void move_to(FILE *out, int *column, int to)
+{
+    if (*column > 0 && *column + GAP > to) {
+        fputc('\n', out);
+        *column = 0;
+    }
+    fprintf(out, "%*s", to - *column, "");
+    *column = to;
+}
+
+/* Prints one cell; returns where the next one starts. */
+static int cell(FILE *out, int *column, int from, const char *text, int width)
+{
+    if (*text != '\0') {
+        move_to(out, column, from);
+        fputs(text, out);
+        *column += tsr_text_width(text);
+    }
+    return from + width + (width > 0 ? GAP : 0);
+}
+
+static void meaning(const tsr_field *f, char *text, size_t size)
+{
+    char expected[600];
+    const char *doc = f->doc != NULL ? f->doc : "";
+    const char *join = *doc != '\0' ? "; " : "";
+    tsr_field_expects(f, expected, sizeof expected);
+    if (f->type == TSR_FIELD_STRING) /* "text" tells nobody anything */
+        snprintf(text, size, "%s", doc);
+    else if (f->type != TSR_FIELD_GROUP && f->type != TSR_FIELD_LIST)
+        snprintf(text, size, "%s%s%s", doc, join, expected);
+    else if (f->alias != NULL)
+        snprintf(text, size, "%s%s%sa bare value sets %s", doc, join,
+                 f->type == TSR_FIELD_LIST ? "list; " : "", f->alias);
+    else
+        snprintf(text, size, "%s%s", doc,
+                 f->type != TSR_FIELD_LIST ? ""
+                 : *doc != '\0'            ? "; list"
+                                           : "list");
+}
+
+static void print(const tsr_field *fields, int indent, const columns *c,
+                  FILE *out)
+{
+    for (const tsr_field *f = fields; f->name != NULL; f++) {
+        char text[1400];
+        meaning(f, text, sizeof text);
+        int column = 0;
+        cell(out, &column, indent, f->name, 0);
+        int at = c->name + GAP;
+        at = cell(out, &column, at, initial_of(f), c->initial);
+        at = cell(out, &column, at, f->unit != NULL ? f->unit : "", c->unit);
+        if (*text != '\0')
+            move_to(out, &column, at);
+        tsr_text_wrap(out, column, at, "", text);
+        if (f->fields != NULL)
+            print(f->fields, indent + 2, c, out);
+    }
+}
+
+void tsr_fields_help(const tsr_field *fields, int indent, FILE *out)
+{
+    columns c = {0, 0, 0};
+    measure(fields, indent, &c);
+    print(fields, indent, &c, out);
+}

@@ -1,0 +1,184 @@
+#include "core/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct tsr_log {
+    pthread_mutex_t mutex;
+    FILE *stream; /* borrowed */
+    FILE *file;   /* owned */
+    tsr_log_level level;
+    int is_terminal;
+    int progress_width; /* columns of the progress line shown, 0 for none */
+};
+
+static const char *level_name(tsr_log_level level)
+{
+    switch (level) {
+    case TSR_LOG_ERROR:
+        return "error";
+    case TSR_LOG_WARNING:
+        return "warning";
+    case TSR_LOG_INFO:
+        return "info";
+    case TSR_LOG_DEBUG:
+        return "debug";
+    }
+    return "info";
+}
+
+tsr_log *tsr_log_new(FILE *stream, tsr_log_level level)
+{
+    tsr_log *log = calloc(1, sizeof *log);
+    if (log == NULL)
+        return NULL;
+    if (pthread_mutex_init(&log->mutex, NULL) != 0) {
+        free(log);
+        return NULL;
+    }
+    log->stream = stream;
+    log->level = level;
+    int fd = stream != NULL ? fileno(stream) : -1;
+    log->is_terminal = fd >= 0 && isatty(fd);
+    return log;
+}
+
+/* On a terminal, blanks the progress line and goes to its start. Spaces and
+ * carriage returns work where escape sequences may not. */
+static void clear_progress(tsr_log *log)
+{
+    if (log->progress_width > 0)
+        fprintf(log->stream, "\r%*s\r", log->progress_width, "");
+    log->progress_width = 0;
+}
+
+void tsr_log_free(tsr_log *log)
+{
+    if (log == NULL)
+        return;
+    if (log->progress_width > 0) {
+        fputc('\n', log->stream);
+        fflush(log->stream);
+    }
+    if (log->file != NULL)
+        fclose(log->file);
+    pthread_mutex_destroy(&log->mutex);
+    free(log);
+}
+
+tsr_status tsr_log_open(tsr_log *log, const char *path, tsr_err *err)
+{
+    if (log == NULL)
+        return TSR_OK;
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "a");
+    if (file == NULL) {
+        int why = errno;
+        if (fd >= 0)
+            close(fd);
+        return tsr_fail(err, TSR_E_IO, "cannot open log file '%s': %s", path,
+                        strerror(why));
+    }
+    pthread_mutex_lock(&log->mutex);
+    FILE *before = log->file;
+    log->file = file;
+    pthread_mutex_unlock(&log->mutex);
+    if (before != NULL)
+        fclose(before);
+    return TSR_OK;
+}
+
+/* Errors and warnings say what they are; what a user reads all the time does
+ * not. */
+static void write_stream(tsr_log *log, tsr_log_level level, const char *text)
+{
+    clear_progress(log);
+    if (level == TSR_LOG_INFO)
+        fprintf(log->stream, "%s\n", text);
+    else
+        fprintf(log->stream, "%s: %s\n", level_name(level), text);
+    fflush(log->stream);
+}
+
+static void write_file(tsr_log *log, tsr_log_level level, const char *text)
+{
+    char when[32] = "";
+    time_t now = time(NULL);
+    struct tm utc;
+    if (gmtime_r(&now, &utc) != NULL)
+        strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    fprintf(log->file, "%s %s: %s\n", when, level_name(level), text);
+    fflush(log->file);
+}
+
+void tsr_log_write(tsr_log *log, tsr_log_level level, const char *format, ...)
+{
+    if (log == NULL)
+        return;
+    /* A message of any length; cut only where there is no memory for it. */
+    char brief[1024], *text = brief;
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(brief, sizeof brief, format, args);
+    va_end(args);
+    if (n >= 0 && (size_t)n >= sizeof brief) {
+        char *whole = malloc((size_t)n + 1);
+        if (whole != NULL) {
+            vsnprintf(whole, (size_t)n + 1, format, again);
+            text = whole;
+        }
+    }
+    va_end(again);
+    if (n >= 0) {
+        pthread_mutex_lock(&log->mutex);
+        if (log->stream != NULL && level <= log->level)
+            write_stream(log, level, text);
+        if (log->file != NULL && level <= TSR_LOG_INFO)
+            write_file(log, level, text);
+        pthread_mutex_unlock(&log->mutex);
+    }
+    if (text != brief)
+        free(text);
+}
+
+void tsr_log_keep(tsr_log *log, tsr_log_level level, const char *text)
+{
+    if (log == NULL)
+        return;
+    pthread_mutex_lock(&log->mutex);
+    if (log->file != NULL)
+        write_file(log, level, text);
+    pthread_mutex_unlock(&log->mutex);
+}
+
+void tsr_log_progress(tsr_log *log, const char *text)
+{
+    if (log == NULL || log->stream == NULL || log->level < TSR_LOG_INFO)
+        return;
+    pthread_mutex_lock(&log->mutex);
+    int width = (int)strlen(text);
+    if (log->is_terminal && width > 0) {
+        int blank = log->progress_width - width;
+        fprintf(log->stream, "\r%s%*s", text, blank > 0 ? blank : 0, "");
+        log->progress_width = width;
+    } else if (log->is_terminal && log->progress_width > 0) {
+        fputc('\n', log->stream);
+        log->progress_width = 0;
+    } else if (width > 0) {
+        fprintf(log->stream, "%s\n", text);
+    }
+    fflush(log->stream);
+    pthread_mutex_unlock(&log->mutex);
+}
+
+int tsr_log_is_terminal(const tsr_log *log)
+{
+    return log != NULL && log->is_terminal;
+}

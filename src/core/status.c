@@ -1,0 +1,57 @@
+#define TSR_STATUS_ITSELF
+#include "core/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+tsr_status tsr_fail(tsr_err *err, tsr_status status, const char *format, ...)
+{
+    if (err != NULL) {
+        va_list args;
+        va_start(args, format);
+        err->status = status;
+        vsnprintf(err->message, sizeof err->message, format, args);
+        va_end(args);
+    }
+    return status;
+}
+
+tsr_status tsr_wrap(tsr_err *err, tsr_status status, const char *format, ...)
+{
+    if (err != NULL) {
+        char before[TSR_ERR_SIZE];
+        memcpy(before, err->message, sizeof before);
+        va_list args;
+        va_start(args, format);
+        int n = vsnprintf(err->message, sizeof err->message, format, args);
+        va_end(args);
+        if (n >= 0 && (size_t)n < sizeof err->message)
+            snprintf(err->message + n, sizeof err->message - (size_t)n, ": %s",
+                     before);
+        err->status = status;
+    }
+    return status;
+}
+
+int tsr_exit_status(tsr_status status)
+{
+    static const int table[] = {
+#define TSR_STATUS_EXIT(name, exit_status, text) exit_status,
+        TSR_STATUS_LIST(TSR_STATUS_EXIT)
+#undef TSR_STATUS_EXIT
+    };
+    size_t i = (size_t)status;
+    return i < sizeof table / sizeof table[0] ? table[i] : 70;
+}
+
+const char *tsr_status_text(tsr_status status)
+{
+    static const char *const table[] = {
+#define TSR_STATUS_TEXT(name, exit_status, text) text,
+        TSR_STATUS_LIST(TSR_STATUS_TEXT)
+#undef TSR_STATUS_TEXT
+    };
+    size_t i = (size_t)status;
+    return i < sizeof table / sizeof table[0] ? table[i] : "unknown status";
+}

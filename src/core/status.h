@@ -1,0 +1,69 @@
+/* Status codes and messages.
+ *
+ * A function that can fail returns tsr_status and takes a tsr_err last. The
+ * caller owns the tsr_err; NULL is allowed where the text is not wanted.
+ * 0 is success. A rejected move or a log density of -inf is a value, not an
+ * error; NaN is an error (TSR_E_NUMERIC). */
+#ifndef TSR_CORE_STATUS_H
+#define TSR_CORE_STATUS_H
+
+/* X(name, exit status of the program, what it means) */
+#define TSR_STATUS_LIST(X)                                         \
+    X(OK, 0, "done")                                               \
+    X(E_NO, 1, "the answer is no")                                 \
+    X(E_USAGE, 64, "wrong use of the command line")                \
+    X(E_DATA, 65, "bad input data")                                \
+    X(E_NOINPUT, 66, "missing or unreadable input")                \
+    X(E_INTERNAL, 70, "internal error")                            \
+    X(E_NOMEM, 70, "out of memory")                                \
+    X(E_NUMERIC, 70, "a number is not finite")                     \
+    X(E_RANGE, 70, "outside the range that the set-up allows for") \
+    X(E_IO, 74, "input or output failed")                          \
+    X(E_DEVICE, 74, "no usable device, or the device failed")      \
+    X(E_INTERRUPTED, 75, "interrupted; can be resumed")            \
+    X(E_CONFIG, 78, "bad configuration")
+
+typedef enum {
+#define TSR_STATUS_ENUM(name, exit_status, text) TSR_##name,
+    TSR_STATUS_LIST(TSR_STATUS_ENUM)
+#undef TSR_STATUS_ENUM
+} tsr_status;
+
+enum { TSR_ERR_SIZE = 2048 };
+
+typedef struct {
+    tsr_status status;
+    char message[TSR_ERR_SIZE]; /* one message, no final newline */
+} tsr_err;
+
+#if defined(__GNUC__)
+#define TSR_PRINTF(format_at, args_at) \
+    __attribute__((format(printf, format_at, args_at)))
+#else
+#define TSR_PRINTF(format_at, args_at)
+#endif
+
+/* Records the message and returns `status`, so that a failing function ends
+ * with `return tsr_fail(err, TSR_E_IO, "cannot open '%s': %s", ...);` */
+tsr_status tsr_fail(tsr_err *err, tsr_status status, const char *format, ...)
+    TSR_PRINTF(3, 4);
+
+/* Puts "context: " before the message that is there; returns its status. */
+tsr_status tsr_wrap(tsr_err *err, tsr_status status, const char *format, ...)
+    TSR_PRINTF(3, 4);
+
+/* What a static analyzer cannot see from here: both return their status. */
+#if defined(__clang_analyzer__) && !defined(TSR_STATUS_ITSELF)
+#define tsr_fail(err, status, ...) \
+    ((void)(tsr_fail)((err), (status), __VA_ARGS__), (status))
+#define tsr_wrap(err, status, ...) \
+    ((void)(tsr_wrap)((err), (status), __VA_ARGS__), (status))
+#endif
+
+/* Exit status of the program for a status (DESIGN 7). */
+int tsr_exit_status(tsr_status status);
+
+/* A fixed phrase for a status, never NULL. */
+const char *tsr_status_text(tsr_status status);
+
+#endif

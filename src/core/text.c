@@ -1,0 +1,150 @@
+#include "core/text.h"
+
+#include <string.h>
+
+long tsr_utf8_next(const char **text)
+{
+    static const long least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *s = (const unsigned char *)*text;
+    int n = s[0] < 0x80             ? 1
+            : (s[0] & 0xe0) == 0xc0 ? 2
+            : (s[0] & 0xf0) == 0xe0 ? 3
+            : (s[0] & 0xf8) == 0xf0 ? 4
+                                    : 0;
+    long code = n == 1 ? s[0] : s[0] & (0x7f >> n);
+    for (int i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80) { /* also the final NUL */
+            n = 0;
+            break;
+        }
+        code = code << 6 | (s[i] & 0x3f);
+    }
+    /* overlong forms, surrogates and what lies beyond Unicode are ill-formed */
+    if (n == 0 || code < least[n] || code > 0x10ffff ||
+        (code >= 0xd800 && code <= 0xdfff)) {
+        *text += 1;
+        return -1;
+    }
+    *text += n;
+    return code;
+}
+
+int tsr_text_width(const char *text)
+{
+    int width = 0;
+    for (; *text != '\0'; width++)
+        tsr_utf8_next(&text);
+    return width;
+}
+
+const char *tsr_text_excerpt(const char *text, char out[TSR_EXCERPT_SIZE])
+{
+    size_t n = 0;
+    while (*text != '\0') {
+        const char *from = text;
+        long code = tsr_utf8_next(&text);
+        size_t length = (size_t)(text - from);
+        if (n + length + sizeof "..." > TSR_EXCERPT_SIZE) {
+            memcpy(out + n, "...", 3);
+            n += 3;
+            break;
+        }
+        if (code < 0x20 || (code >= 0x7f && code < 0xa0))
+            out[n++] = '?';
+        else
+            memcpy(out + n, from, length), n += length;
+    }
+    out[n] = '\0';
+    return out;
+}
+
+void tsr_text_wrap(FILE *out, int column, int indent, const char *prefix,
+                   const char *text)
+{
+    int start = indent + tsr_text_width(prefix);
+    int empty = 1; /* no word in this line yet */
+    if (column == 0) {
+        fprintf(out, "%*s%s", indent, "", prefix);
+        column = start;
+    }
+    for (;;) {
+        text += strspn(text, " \t\r\n");
+        size_t n = strcspn(text, " \t\r\n");
+        if (n == 0)
+            break;
+        int width = 0;
+        for (const char *c = text; c < text + n; width++)
+            tsr_utf8_next(&c);
+        if (!empty && column + 1 + width > TSR_TEXT_COLUMNS) {
+            fprintf(out, "\n%*s%s", indent, "", prefix);
+            column = start;
+            empty = 1;
+        }
+        if (!empty)
+            fputc(' ', out), column++;
+        fwrite(text, 1, n, out);
+        column += width;
+        empty = 0;
+        text += n;
+    }
+    fputc('\n', out);
+}
+
+enum { NAME_MAX_LENGTH = 63 };
+
+/* Optimal string alignment: Levenshtein with adjacent swaps (Damerau 1964). */
+static int distance(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+    int row[3][NAME_MAX_LENGTH + 1];
+    int *before = row[0], *last = row[1], *now = row[2];
+    for (size_t j = 0; j <= n_b; j++)
+        last[j] = (int)j;
+    for (size_t i = 1; i <= n_a; i++) {
+        now[0] = (int)i;
+        for (size_t j = 1; j <= n_b; j++) {
+            int d = last[j - 1] + (a[i - 1] != b[j - 1]);
+            if (last[j] + 1 < d)
+                d = last[j] + 1;
+            if (now[j - 1] + 1 < d)
+                d = now[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+                a[i - 2] == b[j - 1] && before[j - 2] + 1 < d)
+                d = before[j - 2] + 1;
+            now[j] = d;
+        }
+        int *spare = before;
+        before = last, last = now, now = spare;
+    }
+    return last[n_b];
+}
+
+void tsr_nearest_try(tsr_nearest *nearest, const char *name)
+{
+    size_t n_typed = strlen(nearest->typed), n_name = strlen(name);
+    if (n_typed > NAME_MAX_LENGTH || n_name > NAME_MAX_LENGTH)
+        return;
+    int limit = n_typed < 6 ? 1 : (int)(n_typed / 3);
+    int d = distance(nearest->typed, n_typed, name, n_name);
+    if (d <= limit && (nearest->best == NULL || d < nearest->distance)) {
+        nearest->best = name;
+        nearest->distance = d;
+    }
+}
+
+void tsr_text_json(FILE *out, const char *text)
+{
+    fputc('"', out);
+    while (*text != '\0') {
+        const char *from = text;
+        long code = tsr_utf8_next(&text);
+        if (code < 0)
+            fputs("\\ufffd", out);
+        else if (code < 0x20)
+            fprintf(out, "\\u%04lx", (unsigned long)code);
+        else if (code == '"' || code == '\\')
+            fprintf(out, "\\%c", (int)code);
+        else
+            fwrite(from, 1, (size_t)(text - from), out);
+    }
+    fputc('"', out);
+}

@@ -1,0 +1,43 @@
+/* Text for people: excerpts in messages, wrapped paragraphs, nearest names. */
+#ifndef TSR_CORE_TEXT_H
+#define TSR_CORE_TEXT_H
+
+#include <stdio.h>
+
+enum { TSR_TEXT_COLUMNS = 80, TSR_EXCERPT_SIZE = 80 };
+
+/* Reads one UTF-8 character and moves *text past it. Returns its code point, or
+ * -1 where the bytes are no UTF-8 (then *text moves one byte). Not to be called
+ * at the end of the text. */
+long tsr_utf8_next(const char **text);
+
+/* Number of characters: what a terminal needs for a unit or a name. */
+int tsr_text_width(const char *text);
+
+/* `text` fit to stand in one line of a message: a control character or a byte
+ * that is no UTF-8 becomes '?', what is long ends in "...". Returns `out`. */
+const char *tsr_text_excerpt(const char *text, char out[TSR_EXCERPT_SIZE]);
+
+/* Prints the words of `text` up to column 80 and ends the line. The cursor is
+ * at `column`; every new line starts with `indent` spaces and `prefix`, and so
+ * does the first where `column` is 0. */
+void tsr_text_wrap(FILE *out, int column, int indent, const char *prefix,
+                   const char *text);
+
+/* Prints a JSON string, with its quotes. A byte that is no UTF-8 becomes
+ * U+FFFD. */
+void tsr_text_json(FILE *out, const char *text);
+
+/* The known name nearest to a misspelt one. Start with {.typed = name}, try the
+ * known names in order; `best` is the first of the nearest, or NULL. A name
+ * counts where its Damerau-Levenshtein distance (with neighbours swapped as one
+ * edit) is at most a third of the length typed, and at least 1. */
+typedef struct {
+    const char *typed;
+    const char *best;
+    int distance; /* of best */
+} tsr_nearest;
+
+void tsr_nearest_try(tsr_nearest *nearest, const char *name);
+
+#endif

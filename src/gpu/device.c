@@ -1,0 +1,232 @@
+#include "gpu/device.h"
+
+#include "gpu/opencl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PLATFORMS = 16, MAX_DEVICES = 64 };
+
+typedef struct {
+    cl_platform_id platform;
+    cl_device_id id;
+} device_place;
+
+const char *tsr_device_type_name(tsr_device_type type)
+{
+    switch (type) {
+    case TSR_DEVICE_GPU:
+        return "GPU";
+    case TSR_DEVICE_ACCELERATOR:
+        return "accelerator";
+    case TSR_DEVICE_CPU:
+        return "CPU";
+    default:
+        return "other";
+    }
+}
+
+static void get_text(cl_device_id id, cl_device_info what, char *text,
+                     size_t size)
+{
+    if (clGetDeviceInfo(id, what, size, text, NULL) != CL_SUCCESS)
+        snprintf(text, size, "unknown");
+    text[size - 1] = '\0';
+}
+
+static int has_extension(cl_device_id id, const char *name)
+{
+    size_t size = 0, length = strlen(name);
+    int found = 0;
+    if (clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, 0, NULL, &size) != CL_SUCCESS)
+        return 0;
+    char *text = calloc(size + 1, 1);
+    if (text != NULL && clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, size, text,
+                                        NULL) == CL_SUCCESS)
+        for (const char *at = text; !found && (at = strstr(at, name)) != NULL;
+             at += length)
+            found = at[length] == ' ' || at[length] == '\0';
+    free(text);
+    return found;
+}
+
+static void get_info(const device_place *place, int index,
+                     tsr_device_info *info)
+{
+    cl_device_id id = place->id;
+    cl_device_type type = 0;
+    cl_uint units = 0, clock = 0, width = 0;
+    cl_ulong global = 0, alloc = 0, local = 0;
+    cl_bool unified = CL_FALSE;
+    size_t group = 0;
+    *info = (tsr_device_info){.index = index};
+    get_text(id, CL_DEVICE_NAME, info->name, sizeof info->name);
+    get_text(id, CL_DRIVER_VERSION, info->driver, sizeof info->driver);
+    get_text(id, CL_DEVICE_VERSION, info->version, sizeof info->version);
+    if (clGetPlatformInfo(place->platform, CL_PLATFORM_NAME,
+                          sizeof info->platform - 1, info->platform, NULL))
+        snprintf(info->platform, sizeof info->platform, "unknown");
+    clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    clGetDeviceInfo(id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units,
+                    NULL);
+    clGetDeviceInfo(id, CL_DEVICE_MAX_CLOCK_FREQUENCY, sizeof clock, &clock,
+                    NULL);
+    clGetDeviceInfo(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof width,
+                    &width, NULL);
+    clGetDeviceInfo(id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof global, &global,
+                    NULL);
+    clGetDeviceInfo(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof alloc, &alloc,
+                    NULL);
+    clGetDeviceInfo(id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof local, &local, NULL);
+    clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof group, &group,
+                    NULL);
+    clGetDeviceInfo(id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified,
+                    NULL);
+    info->type = type & CL_DEVICE_TYPE_GPU           ? TSR_DEVICE_GPU
+                 : type & CL_DEVICE_TYPE_ACCELERATOR ? TSR_DEVICE_ACCELERATOR
+                 : type & CL_DEVICE_TYPE_CPU         ? TSR_DEVICE_CPU
+                                                     : TSR_DEVICE_OTHER;
+    info->compute_units = (int)units;
+    info->clock_mhz = (int)clock;
+    info->float_width = (int)width;
+    info->max_work_group = (int)group;
+    info->global_bytes = global;
+    info->max_alloc_bytes = alloc;
+    info->local_bytes = local;
+    info->has_double = has_extension(id, "cl_khr_fp64");
+    info->has_int64_atomics = has_extension(id, "cl_khr_int64_base_atomics");
+    info->is_unified = unified == CL_TRUE;
+}
+
+static tsr_status find_all(device_place place[MAX_DEVICES], int *n,
+                           tsr_err *err)
+{
+    cl_platform_id platform[MAX_PLATFORMS];
+    cl_uint n_platform = 0;
+    cl_int code = clGetPlatformIDs(MAX_PLATFORMS, platform, &n_platform);
+    *n = 0;
+    if (code != CL_SUCCESS)
+        n_platform = 0;
+    if (n_platform > MAX_PLATFORMS)
+        n_platform = MAX_PLATFORMS;
+    for (cl_uint p = 0; p < n_platform; p++) {
+        cl_device_id id[MAX_DEVICES];
+        cl_uint n_id = 0;
+        if (clGetDeviceIDs(platform[p], CL_DEVICE_TYPE_ALL, MAX_DEVICES, id,
+                           &n_id) != CL_SUCCESS)
+            continue;
+        for (cl_uint d = 0; d < n_id && d < MAX_DEVICES && *n < MAX_DEVICES;
+             d++) {
+            cl_bool usable = CL_FALSE, compiler = CL_FALSE;
+            clGetDeviceInfo(id[d], CL_DEVICE_AVAILABLE, sizeof usable, &usable,
+                            NULL);
+            clGetDeviceInfo(id[d], CL_DEVICE_COMPILER_AVAILABLE,
+                            sizeof compiler, &compiler, NULL);
+            if (usable && compiler)
+                place[(*n)++] = (device_place){platform[p], id[d]};
+        }
+    }
+    if (*n == 0)
+        return tsr_fail(
+            err, TSR_E_DEVICE,
+            "no OpenCL device: the ICD loader (libOpenCL.so.1) found %u "
+            "platforms (clGetPlatformIDs: %s) and no usable device; install "
+            "the driver of your GPU, or PoCL to compute on the CPU "
+            "(apt-get install pocl-opencl-icd), or use --device reference",
+            (unsigned)n_platform, tsr_cl_symbol(code));
+    return TSR_OK;
+}
+
+tsr_status tsr_device_list(tsr_device_info **list, int *n, tsr_err *err)
+{
+    device_place place[MAX_DEVICES];
+    *list = NULL;
+    tsr_status status = find_all(place, n, err);
+    if (status)
+        return status;
+    *list = calloc((size_t)*n, sizeof **list);
+    if (*list == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d devices", *n);
+    for (int i = 0; i < *n; i++)
+        get_info(&place[i], i, &(*list)[i]);
+    return TSR_OK;
+}
+
+tsr_status tsr_device_open(const char *choice, tsr_device **out, tsr_err *err)
+{
+    device_place place[MAX_DEVICES];
+    tsr_device_info *list = NULL;
+    int n = 0, at;
+    cl_int code;
+    *out = NULL;
+    tsr_status status = tsr_device_list(&list, &n, err);
+    if (status)
+        return status;
+    at = tsr_device_choose(choice, n, list);
+    if (at < 0) {
+        status = tsr_device_unknown(choice, n, list, err);
+        free(list);
+        return status;
+    }
+    status = find_all(place, &n, err);
+    if (!status && at >= n)
+        status = tsr_fail(err, TSR_E_DEVICE, "device %d has gone", at);
+    tsr_device *device = status ? NULL : calloc(1, sizeof *device);
+    if (!status && device == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a device");
+    if (!status) {
+        device->info = list[at];
+        device->platform = place[at].platform;
+        device->id = place[at].id;
+        cl_context_properties with[] = {
+            CL_CONTEXT_PLATFORM, (cl_context_properties)device->platform, 0};
+        device->context =
+            clCreateContext(with, 1, &device->id, NULL, NULL, &code);
+        if (device->context == NULL) {
+            status = tsr_cl_fail(err, device, "clCreateContext", code);
+            free(device);
+        } else {
+            *out = device;
+        }
+    }
+    free(list);
+    return status;
+}
+
+void tsr_device_free(tsr_device *device)
+{
+    if (device == NULL)
+        return;
+    clReleaseContext(device->context);
+    free(device);
+}
+
+const tsr_device_info *tsr_device_get_info(const tsr_device *device)
+{
+    return &device->info;
+}
+
+double tsr_device_multiply_adds(const tsr_device_info *info)
+{
+    double lanes = 0.0; /* a unit and clock */
+    if (info->type == TSR_DEVICE_GPU &&
+        strstr(info->platform, "NVIDIA") != NULL)
+        lanes = 128.0; /* since Ampere; older ones have 64 to 192 */
+    else if (info->type == TSR_DEVICE_CPU)
+        lanes = 2.0 * info->float_width; /* two ports */
+    return lanes * info->compute_units * 1e6 * info->clock_mhz;
+}
+
+int tsr_device_describe(const tsr_device_info *info, char *text, size_t size)
+{
+    const double mib = 1.0 / (1024.0 * 1024.0);
+    return snprintf(
+        text, size,
+        "%s (%s), %s, driver %s, %d compute units, %.0f MiB "
+        "(%.0f MiB a buffer, %.0f KiB local)%s",
+        info->name, tsr_device_type_name(info->type), info->platform,
+        info->driver, info->compute_units, (double)info->global_bytes * mib,
+        (double)info->max_alloc_bytes * mib, (double)info->local_bytes / 1024.0,
+        info->has_double ? ", double precision" : "");
+}

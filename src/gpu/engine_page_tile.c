@@ -1,0 +1,449 @@
+#include "gpu/engine_page_tile.h"
+
+#include "gpu/page_tile.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_PAGES = 128,
+    DEFAULT_PAGES = 64,
+    MAX_BLOCKS = 65535,
+    DEFAULT_SPLIT = 16,
+    DEFAULT_TILES_A_LAUNCH = 32768
+};
+
+static const tsr_engine_type simt_type, simd_type;
+
+/* Fills what the options leave to the engine, from the kind of device. */
+static tsr_status resolve(const tsr_device_info *info,
+                          const tsr_page_tile_options *given,
+                          tsr_page_tile_options *out, tsr_err *err)
+{
+    tsr_page_tile_options o = {0};
+    if (given != NULL)
+        o = *given;
+    if (o.variant == TSR_PAGE_TILE_AUTO)
+        o.variant = info->type == TSR_DEVICE_CPU ? TSR_PAGE_TILE_SIMD
+                                                 : TSR_PAGE_TILE_SIMT;
+    if (o.tile == 0)
+        o.tile = 32;
+    if (o.split == 0)
+        o.split = DEFAULT_SPLIT;
+    if (o.tiles_a_launch == 0)
+        o.tiles_a_launch = DEFAULT_TILES_A_LAUNCH;
+    if (o.max_pages == 0)
+        o.max_pages = DEFAULT_PAGES;
+    if (o.tile != 16 && o.tile != 32 && o.tile != 64 && o.tile != 128)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "page-tile engine: tiles of %d bodies; 16, 32, 64 or "
+                        "128 are possible",
+                        o.tile);
+    if (o.split < 1 || o.split > 1024 || o.tiles_a_launch < 1)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "page-tile engine: %d work-groups a run, %d tiles a "
+                        "launch; 1 to 1024 and 1 or more are possible",
+                        o.split, o.tiles_a_launch);
+    if (o.max_pages < 4 || o.max_pages > MAX_PAGES)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "page-tile engine: %d pages a group; 4 to %d are "
+                        "possible",
+                        o.max_pages, MAX_PAGES);
+    if (o.use_double && !info->has_double)
+        return tsr_fail(err, TSR_E_DEVICE,
+                        "%s has no double precision (cl_khr_fp64); use single",
+                        info->name);
+    *out = o;
+    return TSR_OK;
+}
+
+/* What AUTO tries first. */
+static tsr_page_tile_transfer first_transfer(const tsr_page_tile_engine *e)
+{
+    if (e->options.transfer != TSR_TRANSFER_AUTO)
+        return e->options.transfer;
+    return e->device->info.is_unified ? TSR_TRANSFER_MAPPED : TSR_TRANSFER_COPY;
+}
+
+static void describe_shape(tsr_page_tile_engine *e, const tsr_engine_spec *spec,
+                           const tsr_device *device)
+{
+    const tsr_device_info *info = &device->info;
+    e->device = device;
+    e->real_size = e->options.use_double ? sizeof(double) : sizeof(float);
+    int n_comp = tsr_engine_n_comp(spec);
+    /* The sums of all components share the registers. */
+    int max_pages = e->options.variant == TSR_PAGE_TILE_SIMT
+                        ? e->options.max_pages / n_comp
+                        : e->options.max_pages;
+    e->shape =
+        tsr_tile_shape_make(spec->n_body, spec->n_q, n_comp, e->options.tile,
+                            max_pages < 4 ? 4 : max_pages);
+    e->is_atomic = e->options.variant == TSR_PAGE_TILE_SIMT &&
+                   info->has_int64_atomics && !e->options.no_atomics;
+    e->split = e->is_atomic ? e->options.split : 1;
+}
+
+static tsr_page_tile_memory memory_of(const tsr_page_tile_engine *e,
+                                      int max_proposal)
+{
+    uint64_t block = 3 * (uint64_t)e->shape.tile * e->real_size;
+    uint64_t row = (uint64_t)e->shape.row * e->real_size;
+    uint64_t factors =
+        (uint64_t)e->shape.n_comp * (uint64_t)e->shape.stride * e->real_size;
+    return (tsr_page_tile_memory){
+        .per_system = 2 * (uint64_t)e->shape.n_block * block +
+                      2 * (uint64_t)e->shape.n_tile * row,
+        .shared =
+            (uint64_t)e->shape.n_block * (uint64_t)e->shape.tile * factors,
+        .per_batch = TSR_EXCHANGE_UNIT *
+                     (uint64_t)tsr_exchange_size_of(e, max_proposal)};
+}
+
+tsr_status tsr_page_tile_memory_needed(const tsr_engine_spec *spec,
+                                       const tsr_device *device,
+                                       const tsr_page_tile_options *options,
+                                       int max_proposal,
+                                       tsr_page_tile_memory *out, tsr_err *err)
+{
+    tsr_page_tile_engine e = {0};
+    tsr_status status = tsr_engine_spec_check(spec, err);
+    if (!status)
+        status = resolve(&device->info, options, &e.options, err);
+    if (status)
+        return status;
+    describe_shape(&e, spec, device);
+    *out = memory_of(&e, max_proposal);
+    return TSR_OK;
+}
+
+static tsr_status fits(const tsr_page_tile_engine *e, tsr_err *err)
+{
+    const double mib = 1.0 / 1048576.0;
+    const tsr_device_info *info = &e->device->info;
+    tsr_page_tile_memory m = memory_of(e, 1);
+    uint64_t n = (uint64_t)e->base.n_system;
+    uint64_t cache = n * 2 * (uint64_t)e->shape.n_tile *
+                     (uint64_t)e->shape.row * e->real_size;
+    uint64_t all = n * m.per_system + m.shared;
+    uint64_t most = e->options.memory_limit;
+    if (most == 0 || most > info->global_bytes)
+        most = info->global_bytes;
+    uint64_t slots = n * 2 * (uint64_t)e->shape.n_tile;
+    if (e->shape.n_block > MAX_BLOCKS)
+        return tsr_fail(err, TSR_E_DEVICE,
+                        "page-tile engine: %d bodies make %d blocks of %d; at "
+                        "most %d are possible",
+                        e->shape.n_body, e->shape.n_block, e->shape.tile,
+                        MAX_BLOCKS);
+    if (all > most || cache > info->max_alloc_bytes || slots > UINT32_MAX)
+        return tsr_fail(
+            err, TSR_E_DEVICE,
+            "%s: %d systems of %d bodies and %d q take %.0f MiB (%.2f MiB "
+            "each), their tiles %.0f MiB in one buffer; there are %.0f "
+            "MiB, a buffer may have %.0f MiB. Use fewer chains, states or "
+            "temperatures",
+            info->name, e->base.n_system, e->shape.n_body, e->shape.n_q,
+            (double)all * mib, (double)m.per_system * mib, (double)cache * mib,
+            (double)most * mib, (double)info->max_alloc_bytes * mib);
+    if (e->options.variant == TSR_PAGE_TILE_SIMT) {
+        uint64_t local =
+            (uint64_t)e->shape.tile * e->real_size *
+            ((uint64_t)e->shape.n_comp * (uint64_t)e->shape.pages + 4);
+        if (local > info->local_bytes || e->shape.tile > info->max_work_group)
+            return tsr_fail(err, TSR_E_DEVICE,
+                            "%s: a tile of %d bodies and %d pages takes %.1f "
+                            "KiB of local memory and %d work-items; there are "
+                            "%.1f KiB and %d",
+                            info->name, e->shape.tile, e->shape.pages,
+                            (double)local / 1024.0, e->shape.tile,
+                            (double)info->local_bytes / 1024.0,
+                            info->max_work_group);
+    }
+    return TSR_OK;
+}
+
+/* sum_i F_i of a component at page k, and sum_i |F_i|. */
+static double amplitude_sum(const tsr_engine_spec *spec, int comp, int k,
+                            double *size)
+{
+    double sum = 0.0;
+    *size = 0.0;
+    for (int i = 0; i < spec->n_body; i++) {
+        double f = *tsr_engine_factor(spec, comp, spec->type[i], k);
+        sum += f;
+        *size += fabs(f);
+    }
+    return sum;
+}
+
+static double self_sum(const tsr_engine_spec *spec, int a, int b, int k)
+{
+    double sum = 0.0;
+    for (int i = 0; i < spec->n_body; i++)
+        sum += *tsr_engine_factor(spec, a, spec->type[i], k) *
+               *tsr_engine_factor(spec, b, spec->type[i], k);
+    return sum;
+}
+
+/* What no move changes, and the scale of the fixed-point sums: the tiles of a
+ * system add up to at most (sum |F^a|) (sum |F^b|), in absolute values too,
+ * which becomes at most 2^60. */
+static tsr_status constants(tsr_page_tile_engine *e,
+                            const tsr_engine_spec *spec, tsr_err *err)
+{
+    double bound = 0.0;
+    int exponent = 0, n_comp = e->shape.n_comp;
+    e->constant = calloc((size_t)e->shape.n_pair * (size_t)spec->n_q,
+                         sizeof *e->constant);
+    if (e->constant == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d q", spec->n_q);
+    double *constant = e->constant;
+    for (int a = 0; a < n_comp; a++)
+        for (int b = a; b < n_comp; b++, constant += spec->n_q)
+            for (int k = 0; k < spec->n_q; k++) {
+                double size_a, size_b;
+                double sum_a = amplitude_sum(spec, a, k, &size_a);
+                double sum_b = amplitude_sum(spec, b, k, &size_b);
+                constant[k] = k == 0 ? sum_a * sum_b : self_sum(spec, a, b, k);
+                bound = fmax(bound, size_a * size_b);
+            }
+    if (bound > 0.0)
+        frexp(bound, &exponent);
+    exponent = exponent < -60 ? -60 : exponent;
+    e->fixed_scale = ldexp(1.0, 60 - exponent);
+    return TSR_OK;
+}
+
+/* F_i(q_k) (k dq)^(-1/2) of every body, in the order the kernel reads, one
+ * component after the other. */
+static void pack_form_factors(const tsr_page_tile_engine *e,
+                              const tsr_engine_spec *spec, void *packed)
+{
+    const tsr_tile_shape *s = &e->shape;
+    const size_t tile = (size_t)s->tile, pages = (size_t)s->pages;
+    const size_t component = (size_t)s->n_block * tile * (size_t)s->stride;
+    const int is_simd = e->options.variant == TSR_PAGE_TILE_SIMD;
+    for (int c = 0; c < s->n_comp; c++)
+        for (int i = 0; i < s->n_body; i++) {
+            size_t block = (size_t)i / tile, lane = (size_t)i % tile;
+            for (int k = 1; k < s->n_q; k++) {
+                size_t page = (size_t)(k - 1);
+                double value = *tsr_engine_factor(spec, c, spec->type[i], k) /
+                               sqrt(k * e->base.dq_inv_ang);
+                size_t at =
+                    is_simd
+                        ? (block * (size_t)s->stride + page) * tile + lane
+                        : ((block * (size_t)s->n_group + page / pages) * tile +
+                           lane) * pages +
+                              page % pages;
+                at += (size_t)c * component;
+                if (e->options.use_double)
+                    ((double *)packed)[at] = value;
+                else
+                    ((float *)packed)[at] = (float)value;
+            }
+        }
+}
+
+static tsr_status make_buffers(tsr_page_tile_engine *e,
+                               const tsr_engine_spec *spec, tsr_err *err)
+{
+    tsr_page_tile_memory m = memory_of(e, 1);
+    size_t n = (size_t)e->base.n_system;
+    size_t cache =
+        n * 2 * (size_t)e->shape.n_tile * (size_t)e->shape.row * e->real_size;
+    size_t position =
+        n * 6 * (size_t)e->shape.n_block * (size_t)e->shape.tile * e->real_size;
+    cl_int code;
+    void *packed = calloc(m.shared, 1);
+    if (packed == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for form factors");
+    pack_form_factors(e, spec, packed);
+    e->form_factor = clCreateBuffer(e->device->context,
+                                    CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
+                                    m.shared, packed, &code);
+    free(packed);
+    if (e->form_factor != NULL)
+        e->position = clCreateBuffer(e->device->context, CL_MEM_READ_WRITE,
+                                     position, NULL, &code);
+    if (e->position != NULL)
+        e->cache = clCreateBuffer(e->device->context, CL_MEM_READ_WRITE, cache,
+                                  NULL, &code);
+    if (e->cache == NULL)
+        return tsr_cl_fail(err, e->device, "clCreateBuffer", code);
+    return TSR_OK;
+}
+
+static int vector_lanes(const tsr_page_tile_engine *e)
+{
+    int width = e->device->info.float_width;
+    if (e->options.variant == TSR_PAGE_TILE_SIMT)
+        return 1;
+    width = width >= 16 ? 16 : width >= 8 ? 8 : 4;
+    return e->options.use_double ? width / 2 : width;
+}
+
+static tsr_status build(tsr_page_tile_engine *e, tsr_err *err)
+{
+    double dq = e->base.dq_inv_ang;
+    int is_simd = e->options.variant == TSR_PAGE_TILE_SIMD;
+    int is_short = e->d_bound_ang > 0.0 &&
+                   dq * e->d_bound_ang <= 1.5707963267948966 * (1.0 + 1e-6);
+    const char *source[] = {"page_tile.cl", is_simd ? "page_tile_simd.cl"
+                                                    : "page_tile_simt.cl"};
+    /* Multiply-adds may fuse; nothing else is traded for speed. */
+    snprintf(e->build_options, sizeof e->build_options,
+             "-cl-std=CL1.2 -cl-mad-enable -DTILE=%d -DPAGES=%d -DGROUPS=%d "
+             "-DCOMPS=%d -DBLOCKS=%d -DLANES=%d -DDQ=%a%s -DSHORT_RANGE=%d "
+             "-DATOMIC_OUT=%d -DSPLIT=%d -DUSE_DOUBLE=%d",
+             e->shape.tile, e->shape.pages, e->shape.n_group, e->shape.n_comp,
+             e->shape.n_block, vector_lanes(e),
+             e->options.use_double ? dq : (double)(float)dq,
+             e->options.use_double ? "" : "f", is_short, e->is_atomic, e->split,
+             e->options.use_double);
+    return tsr_program_build(e->device, 2, source, e->build_options,
+                             &e->program, err);
+}
+
+/* A small batch tries the transfer out; what was not asked for by name gives
+ * way to copies. */
+static tsr_status choose_transfer(tsr_page_tile_engine *e, tsr_err *err)
+{
+    const int is_asked = e->options.transfer != TSR_TRANSFER_AUTO;
+    tsr_batch *batch = NULL;
+    e->options.transfer = first_transfer(e);
+    tsr_status status = tsr_page_tile_batch_new(&e->base, 1, &batch, err);
+    if (status == TSR_E_DEVICE && !is_asked &&
+        e->options.transfer != TSR_TRANSFER_COPY) {
+        e->options.transfer = TSR_TRANSFER_COPY;
+        status = tsr_page_tile_batch_new(&e->base, 1, &batch, err);
+    }
+    if (!status)
+        tsr_page_tile_batch_free(batch);
+    e->is_pipelined = e->is_atomic && e->options.transfer == TSR_TRANSFER_COPY;
+    return status;
+}
+
+static void describe(tsr_page_tile_engine *e)
+{
+    snprintf(e->base.description, sizeof e->base.description,
+             "%s, %s precision, %s transfer; %.120s, driver %.60s; source "
+             "%016llx; %s",
+             e->base.type->name, e->options.use_double ? "double" : "single",
+             tsr_transfer_name(e->options.transfer), e->device->info.name,
+             e->device->info.driver, (unsigned long long)e->program.source_hash,
+             e->build_options);
+}
+
+static void page_tile_free(tsr_engine *engine)
+{
+    tsr_page_tile_engine *e = (tsr_page_tile_engine *)engine;
+    for (int i = 0; e->system != NULL && i < e->base.n_system; i++)
+        tsr_tile_system_clear(&e->system[i]);
+    if (e->cache != NULL)
+        clReleaseMemObject(e->cache);
+    if (e->position != NULL)
+        clReleaseMemObject(e->position);
+    if (e->form_factor != NULL)
+        clReleaseMemObject(e->form_factor);
+    tsr_program_clear(&e->program);
+    free(e->system);
+    free(e->constant);
+    free(e);
+}
+
+static void page_tile_accept(tsr_batch *batch, int system)
+{
+    tsr_tile_system_accept((const tsr_page_tile_engine *)batch->engine, system);
+}
+
+static void page_tile_reject(tsr_batch *batch, int system)
+{
+    tsr_tile_system_reject((const tsr_page_tile_engine *)batch->engine, system);
+}
+
+static tsr_status page_tile_profile(tsr_batch *batch, int system,
+                                    double *profile, tsr_err *err)
+{
+    const tsr_page_tile_engine *e = (const tsr_page_tile_engine *)batch->engine;
+    if (system < 0 || system >= e->base.n_system || !e->system[system].is_set)
+        return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d was never set",
+                        system);
+    tsr_tile_system_profile(e, e->system[system].accepted, profile);
+    return TSR_OK;
+}
+
+#define PAGE_TILE_FUNCTIONS                                           \
+    .free = page_tile_free, .batch_new = tsr_page_tile_batch_new,     \
+    .batch_free = tsr_page_tile_batch_free, .set = tsr_page_tile_set, \
+    .submit = tsr_page_tile_submit, .wait = tsr_page_tile_wait,       \
+    .accept = page_tile_accept, .reject = page_tile_reject,           \
+    .profile = page_tile_profile
+
+static const tsr_engine_type simt_type = {
+    .name = "page-tile SIMT",
+    .doc = "page-tile Debye sum, one work-item a row (Antonov et al. 2013)",
+    PAGE_TILE_FUNCTIONS};
+
+static const tsr_engine_type simd_type = {
+    .name = "page-tile SIMD",
+    .doc = "page-tile Debye sum, vectors of bodies (Antonov et al. 2013)",
+    PAGE_TILE_FUNCTIONS};
+
+tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
+                                    const tsr_device *device,
+                                    const tsr_page_tile_options *options,
+                                    tsr_engine **out, tsr_err *err)
+{
+    *out = NULL;
+    tsr_status status = tsr_engine_spec_check(spec, err);
+    if (status)
+        return status;
+    tsr_page_tile_engine *e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for an engine");
+    int n_comp = tsr_engine_n_comp(spec);
+    e->base = (tsr_engine){.type = &simt_type,
+                           .n_body = spec->n_body,
+                           .n_q = spec->n_q,
+                           .n_comp = n_comp,
+                           .n_pair = n_comp * (n_comp + 1) / 2,
+                           .n_system = spec->n_system,
+                           .dq_inv_ang = spec->dq_inv_ang};
+    e->d_bound_ang = spec->d_bound_ang;
+    status = resolve(&device->info, options, &e->options, err);
+    if (!status) {
+        if (e->options.variant == TSR_PAGE_TILE_SIMD)
+            e->base.type = &simd_type;
+        describe_shape(e, spec, device);
+        e->base.system_bytes = (double)memory_of(e, 1).per_system;
+        e->base.shared_bytes = (double)memory_of(e, 1).shared;
+        status = fits(e, err);
+    }
+    if (!status)
+        status = constants(e, spec, err);
+    if (!status)
+        status = build(e, err);
+    if (!status)
+        status = make_buffers(e, spec, err);
+    if (!status) {
+        e->system = calloc((size_t)spec->n_system, sizeof *e->system);
+        if (e->system == NULL)
+            status = tsr_fail(err, TSR_E_NOMEM, "out of memory for %d systems",
+                              spec->n_system);
+    }
+    for (int i = 0; i < spec->n_system && !status; i++)
+        status = tsr_tile_system_init(e, &e->system[i], err);
+    if (!status)
+        status = choose_transfer(e, err);
+    if (status) {
+        page_tile_free(&e->base);
+        return status;
+    }
+    describe(e);
+    *out = &e->base;
+    return TSR_OK;
+}

@@ -1,0 +1,88 @@
+/* The page-tile Debye engine on an OpenCL device (DESIGN 4).
+ *
+ * Profile of a system = constant of the composition (self terms and the page
+ * q = 0) + sum over its tiles. The device keeps every tile's value in two slots
+ * and the host says which one is accepted. Tile values are added as 64-bit
+ * fixed-point numbers: such sums are exact, so an accepted profile changes by
+ * the sum over the dirty tiles of (new - old), bit for bit as if all tiles had
+ * been added afresh, and whatever the batch, the thread or the order.
+ *
+ * The bits are those of the tile values, and a tile that a rigid group carries
+ * along keeps its value. To repeat a run to the bit from stored coordinates,
+ * call tsr_batch_set at the same steps in both. */
+#ifndef TSR_GPU_ENGINE_PAGE_TILE_H
+#define TSR_GPU_ENGINE_PAGE_TILE_H
+
+#include "gpu/device.h"
+#include "likelihood/engine.h"
+
+typedef enum {
+    TSR_PAGE_TILE_AUTO, /* SIMD on a CPU, SIMT elsewhere */
+    TSR_PAGE_TILE_SIMT,
+    TSR_PAGE_TILE_SIMD
+} tsr_page_tile_variant;
+
+/* Every mode is tried out on the device before it is used: one that the device
+ * computes wrongly is refused, or with AUTO passed over. */
+typedef enum {
+    TSR_TRANSFER_AUTO,     /* mapped where device and host share memory, else
+                              copy */
+    TSR_TRANSFER_MAPPED,   /* the host's side of a buffer stays mapped */
+    TSR_TRANSFER_UNMAPPED, /* mapped by turns with the device */
+    TSR_TRANSFER_COPY      /* a write before and a read after the kernel */
+} tsr_page_tile_transfer;
+
+/* All 0: the engine chooses. */
+typedef struct {
+    int tile; /* bodies a side: 16, 32, 64 or 128 */
+    tsr_page_tile_variant variant;
+    int use_double; /* 1: double precision, where the device has it */
+    int max_pages;  /* pages a group, at most 128 */
+    tsr_page_tile_transfer transfer;
+    int no_atomics;        /* 1: no 64-bit atomics even where there are */
+    int profiling;         /* 1: tsr_page_tile_device_us can tell */
+    int split;             /* SIMT: work-groups a run */
+    int tiles_a_launch;    /* a submit of more goes in several launches, so that
+                              the device starts while the host prepares */
+    uint64_t memory_limit; /* bytes on the device; more is refused. 0: all */
+    int skip_kernel;       /* 1: launches nothing, to time the host; profiles
+                              are wrong */
+} tsr_page_tile_options;
+
+/* options: NULL for all defaults. The device is borrowed and outlives the
+ * engine. Errors: TSR_E_DEVICE (build, memory with the numbers, precision),
+ * TSR_E_INTERNAL (spec), TSR_E_NOMEM. */
+tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
+                                    const tsr_device *device,
+                                    const tsr_page_tile_options *options,
+                                    tsr_engine **out, tsr_err *err);
+
+/* What systems and one batch take on the device, bytes. */
+typedef struct {
+    uint64_t per_system, shared, per_batch;
+} tsr_page_tile_memory;
+
+tsr_status tsr_page_tile_memory_needed(const tsr_engine_spec *spec,
+                                       const tsr_device *device,
+                                       const tsr_page_tile_options *options,
+                                       int max_proposal,
+                                       tsr_page_tile_memory *out, tsr_err *err);
+
+/* Time of the batch's last submit on the device, microseconds; NAN unless the
+ * engine was made with `profiling`. The batch is idle. */
+double tsr_page_tile_device_us(const tsr_batch *batch);
+
+typedef struct {
+    int n_check;          /* profiles compared */
+    double max_rel_error; /* of I(q), against double precision */
+    double limit;         /* what is tolerated */
+} tsr_self_test;
+
+/* Known answers on a small system of several tiles: set, a dirty update,
+ * accept and reject, against the reference engine. TSR_E_DEVICE, with the
+ * device's name and the errors, when one is wrong; result may be NULL. */
+tsr_status tsr_engine_self_test(const tsr_device *device,
+                                const tsr_page_tile_options *options,
+                                tsr_self_test *result, tsr_err *err);
+
+#endif

@@ -1,0 +1,157 @@
+#include "gpu/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+tsr_tile_shape tsr_tile_shape_make(int n_body, int n_q, int n_comp, int tile,
+                                   int max_pages)
+{
+    tsr_tile_shape s = {
+        .n_body = n_body, .n_q = n_q, .n_comp = n_comp, .tile = tile};
+    int n_page = n_q - 1;
+    s.n_block = (n_body + tile - 1) / tile;
+    s.n_tile = (int)((long)s.n_block * (s.n_block + 1) / 2);
+    s.n_group = (n_page + max_pages - 1) / max_pages;
+    s.pages = ((n_page + s.n_group - 1) / s.n_group + 3) / 4 * 4;
+    s.stride = s.n_group * s.pages;
+    s.n_pair = n_comp * (n_comp + 1) / 2;
+    s.row = s.n_pair * s.stride;
+    return s;
+}
+
+tsr_status tsr_tile_dirt_init(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
+                              tsr_err *err)
+{
+    size_t n = (size_t)shape->n_block, words = (n + 31) / 32;
+    *dirt = (tsr_tile_dirt){.group = calloc(n, sizeof *dirt->group),
+                            .covered = calloc(n, sizeof *dirt->covered),
+                            .touched = calloc(n, sizeof *dirt->touched),
+                            .name = calloc(n + 1, sizeof *dirt->name),
+                            .mask = calloc((n + 2) * words, sizeof *dirt->mask),
+                            .words = (int)words};
+    if (dirt->group == NULL || dirt->covered == NULL || dirt->touched == NULL ||
+        dirt->name == NULL || dirt->mask == NULL) {
+        tsr_tile_dirt_clear(dirt);
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d blocks",
+                        shape->n_block);
+    }
+    for (size_t b = 0; b < n; b++)
+        dirt->mask[(n + 1) * words + b / 32] |= UINT32_C(1) << b % 32;
+    return TSR_OK;
+}
+
+void tsr_tile_dirt_clear(tsr_tile_dirt *dirt)
+{
+    free(dirt->group);
+    free(dirt->covered);
+    free(dirt->touched);
+    free(dirt->name);
+    free(dirt->mask);
+    *dirt = (tsr_tile_dirt){0};
+}
+
+/* The number here of a rigid group. Beyond what a number may hold the blocks
+ * count as mixed, which is right too: their tiles are computed. */
+static int number_group(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
+                        int name)
+{
+    if (name <= 0)
+        return TSR_BLOCK_MIXED;
+    for (int g = dirt->n_group; g > 0; g--)
+        if (dirt->name[g] == name)
+            return g;
+    if (dirt->n_group == shape->n_block || dirt->n_group == TSR_MAX_GROUPS)
+        return TSR_BLOCK_MIXED;
+    dirt->name[++dirt->n_group] = name;
+    return dirt->n_group;
+}
+
+/* From block `near` on, where the range before ended; returns its own last. */
+static int mark_range(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
+                      const tsr_body_range *range, int near)
+{
+    int end = range->first + range->count, b = near;
+    int group = number_group(dirt, shape, range->group);
+    if (range->first >= (b + 1) * shape->tile)
+        b = range->first / shape->tile;
+    for (; b * shape->tile < end; b++) {
+        int from = b * shape->tile, to = from + shape->tile;
+        from = from > range->first ? from : range->first;
+        to = to < end ? to : end;
+        if (dirt->group[b] == TSR_BLOCK_CLEAN) {
+            dirt->touched[dirt->n_touched++] = b;
+            dirt->group[b] = group;
+            dirt->covered[b] = to - from;
+        } else {
+            dirt->covered[b] += to - from;
+            if (dirt->group[b] != group)
+                dirt->group[b] = TSR_BLOCK_MIXED;
+        }
+    }
+    return b - 1;
+}
+
+static void set_bit(uint32_t *mask, int block)
+{
+    unsigned b = (unsigned)block;
+    mask[b / 32] |= UINT32_C(1) << b % 32;
+}
+
+void tsr_tile_dirt_mark(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
+                        int n_range, const tsr_body_range *range)
+{
+    const tsr_body_range all = {.count = shape->n_body};
+    if (range == NULL) {
+        n_range = 1;
+        range = &all;
+    }
+    for (int t = 0; t < dirt->n_touched; t++)
+        dirt->group[dirt->touched[t]] = TSR_BLOCK_CLEAN;
+    dirt->n_touched = dirt->n_group = 0;
+    for (int r = 0, b = 0; r < n_range; r++)
+        b = mark_range(dirt, shape, &range[r], b);
+    memset(dirt->mask, 0,
+           (size_t)(dirt->n_group + 1) * (size_t)dirt->words *
+               sizeof *dirt->mask);
+    for (int t = 0; t < dirt->n_touched; t++) {
+        int b = dirt->touched[t];
+        /* A block with a body that stayed is not wholly in a group. */
+        if (dirt->covered[b] < tsr_tile_block_size(shape, b))
+            dirt->group[b] = TSR_BLOCK_MIXED;
+        set_bit(dirt->mask, b);
+        if (dirt->group[b] > 0)
+            set_bit(dirt->mask + dirt->group[b] * dirt->words, b);
+    }
+}
+
+int tsr_tile_dirt_count(const tsr_tile_dirt *dirt, const tsr_tile_shape *shape)
+{
+    int n = 0;
+    for (int row = 0; row < shape->n_block; row++)
+        for (int w = 0; w <= row / 32; w++) {
+            uint32_t bits = tsr_tile_dirt_bits(dirt, shape, row, w);
+            if (w == row / 32)
+                bits &= UINT32_MAX >> (31 - row % 32);
+            for (; bits != 0; bits &= bits - 1)
+                n++;
+        }
+    return n;
+}
+
+void tsr_tile_dirt_flip(const tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
+                        uint32_t *select)
+{
+    const int words = dirt->words;
+    if (dirt->n_touched == 0)
+        return;
+    /* Partners of a clean block are touched ones. */
+    int from = dirt->touched[0] / 32;
+    int to = dirt->touched[dirt->n_touched - 1] / 32;
+    for (int b = 0; b < shape->n_block; b++, select += words)
+        if (dirt->group[b] == TSR_BLOCK_CLEAN)
+            for (int w = from; w <= to; w++)
+                select[w] ^= dirt->mask[w];
+        else
+            for (int w = 0; w < words; w++)
+                select[w] ^= tsr_tile_dirt_bits(dirt, shape, b, w);
+}

@@ -1,0 +1,21 @@
+/* Kernel programs: embedded sources, built for one device. */
+#ifndef TSR_GPU_PROGRAM_H
+#define TSR_GPU_PROGRAM_H
+
+#include "gpu/opencl.h"
+
+typedef struct {
+    cl_program program;
+    uint64_t source_hash; /* FNV-1a 64 over the sources in order */
+} tsr_program;
+
+/* Builds the sources named (as in kernels/), in order, as one program. With
+ * TSR_KERNEL_DIR in the environment they are read from there instead.
+ * Errors: TSR_E_NOINPUT, TSR_E_INTERNAL (no such source), TSR_E_DEVICE with
+ * the whole build log as far as a message holds it. */
+tsr_status tsr_program_build(const tsr_device *device, int n,
+                             const char *const *name, const char *options,
+                             tsr_program *out, tsr_err *err);
+void tsr_program_clear(tsr_program *program);
+
+#endif

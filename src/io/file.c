@@ -1,0 +1,181 @@
+#include "io/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static const size_t max_size = (size_t)1 << 31;
+
+/* The stream's content into a buffer that grows; zlib passes what is not gzip
+ * through unchanged. */
+static tsr_status read_stream(gzFile stream, const char *path, char **data,
+                              size_t *size, tsr_err *err)
+{
+    size_t room = (size_t)1 << 16, n = 0;
+    char *text = malloc(room);
+    if (text == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
+    for (;;) {
+        int got = gzread(stream, text + n, (unsigned)(room - n - 1));
+        int code = Z_OK;
+        const char *why = gzerror(stream, &code);
+        if (got < 0 || (code != Z_OK && code != Z_STREAM_END)) {
+            tsr_status status;
+            if (code == Z_ERRNO)
+                status = tsr_fail(err, TSR_E_NOINPUT, "cannot read '%s': %s",
+                                  path, strerror(errno));
+            else
+                status = tsr_fail(err, TSR_E_DATA,
+                                  "'%s' is a damaged or incomplete gzip file "
+                                  "(%s); fetch or pack it again",
+                                  path, why);
+            free(text);
+            return status;
+        }
+        n += (size_t)got;
+        if (got == 0)
+            break;
+        if (room - n > room / 4)
+            continue;
+        char *more = room < max_size ? realloc(text, 2 * room) : NULL;
+        if (more == NULL) {
+            free(text);
+            if (room >= max_size)
+                return tsr_fail(err, TSR_E_DATA, "'%s' has more than 2 GiB",
+                                path);
+            return tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'",
+                            path);
+        }
+        text = more;
+        room *= 2;
+    }
+    if (n == 0) {
+        free(text);
+        return tsr_fail(err, TSR_E_DATA, "'%s' is empty", path);
+    }
+    text[n] = '\0';
+    *data = text;
+    *size = n;
+    return TSR_OK;
+}
+
+tsr_status tsr_file_read(const char *path, char **data, size_t *size,
+                         tsr_err *err)
+{
+    *data = NULL;
+    *size = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
+                        strerror(errno));
+    struct stat info;
+    if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+        close(fd);
+        return tsr_fail(err, TSR_E_NOINPUT,
+                        "'%s' is a directory; name a file in it", path);
+    }
+    gzFile stream = gzdopen(fd, "rb");
+    if (stream == NULL) {
+        close(fd);
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
+    }
+    tsr_status status = read_stream(stream, path, data, size, err);
+    gzclose_r(stream);
+    return status;
+}
+
+/* 0, or the errno of what failed. */
+static int write_all(int fd, const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = write(fd, data, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno;
+        data += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+/* The rename itself is durable only once the directory is. Some file systems
+ * cannot sync a directory; nothing can be done about it there. */
+static void sync_directory(const char *path)
+{
+    char *copy = strdup(path);
+    if (copy == NULL)
+        return;
+    int fd = open(dirname(copy), O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+    free(copy);
+}
+
+tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
+                            tsr_err *err)
+{
+    struct stat info;
+    int direct = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+    size_t room = strlen(path) + 32;
+    char *beside = malloc(room);
+    if (beside == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
+    if (direct)
+        snprintf(beside, room, "%s", path);
+    else
+        snprintf(beside, room, "%s.%ld.tmp", path, (long)getpid());
+
+    int flags = O_WRONLY | O_CLOEXEC | (direct ? 0 : O_CREAT | O_TRUNC);
+    int fd = open(beside, flags, 0666);
+    int failed = fd < 0 ? errno : write_all(fd, data, size);
+    if (fd >= 0) {
+        if (failed == 0 && !direct && fsync(fd) != 0)
+            failed = errno;
+        if (close(fd) != 0 && failed == 0)
+            failed = errno;
+        if (failed == 0 && !direct && rename(beside, path) != 0)
+            failed = errno;
+        if (failed != 0 && !direct)
+            unlink(beside);
+    }
+    free(beside);
+    if (failed != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
+                        strerror(failed));
+    if (!direct)
+        sync_directory(path);
+    return TSR_OK;
+}
+
+tsr_status tsr_file_absolute(const char *path, char **out, tsr_err *err)
+{
+    size_t room = strlen(path) + 2; /* "/", path, the end */
+    *out = NULL;
+    for (size_t size = 256;; size *= 2) {
+        char *whole = malloc(size + room);
+        if (whole == NULL)
+            return tsr_fail(err, TSR_E_NOMEM, "out of memory for a path");
+        *whole = '\0';
+        if (*path == '/' || getcwd(whole, size) != NULL) {
+            const char *slash = *path == '/' || *path == '\0' ? "" : "/";
+            size_t n = strlen(whole);
+            snprintf(whole + n, size + room - n, "%s%s", slash, path);
+            *out = whole;
+            return TSR_OK;
+        }
+        int code = errno;
+        free(whole);
+        if (code != ERANGE)
+            return tsr_fail(err, TSR_E_IO, "cannot find the current folder: %s",
+                            strerror(code));
+    }
+}

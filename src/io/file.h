@@ -1,0 +1,28 @@
+/* Whole files: read at once, gzipped or not; replaced at once or not at all. */
+#ifndef TSR_IO_FILE_H
+#define TSR_IO_FILE_H
+
+#include "core/status.h"
+
+#include <stddef.h>
+
+/* Reads a file and, where its content is gzip, unpacks it. *data (caller frees)
+ * ends in a NUL that *size does not count. Errors: TSR_E_NOINPUT (missing,
+ * a directory, unreadable), TSR_E_DATA (empty, a damaged gzip file, more than
+ * 2 GiB). */
+tsr_status tsr_file_read(const char *path, char **data, size_t *size,
+                         tsr_err *err);
+
+/* Puts `size` bytes into the file at `path`: written beside it, synced and
+ * renamed, so that a reader sees the old file or the new one and a crash leaves
+ * one of them. A path that is no regular file (/dev/stdout) is written
+ * directly. Errors: TSR_E_IO. */
+tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
+                            tsr_err *err);
+
+/* *out (caller frees) = `path` where it is absolute, else the current folder's
+ * path, '/', `path`; the current folder alone for an empty one. Errors:
+ * TSR_E_IO, TSR_E_NOMEM. */
+tsr_status tsr_file_absolute(const char *path, char **out, tsr_err *err);
+
+#endif

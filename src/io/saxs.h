@@ -1,0 +1,50 @@
+/* SAXS curves: text tables of q, I(q), sigma(q).
+ *
+ * Comments and headers may stand before, between or after the rows; a row is a
+ * line of 2 or more numbers, of which the first three count; the table is the
+ * longest run of rows of one width. */
+#ifndef TSR_IO_SAXS_H
+#define TSR_IO_SAXS_H
+
+#include "core/log.h"
+#include "core/status.h"
+
+typedef enum { TSR_Q_AUTO, TSR_Q_INV_ANG, TSR_Q_INV_NM } tsr_q_unit;
+
+typedef struct {
+    char *path;
+    int n;
+    double *q;         /* [n] 1/Angstrom, strictly ascending, > 0 or 0 first */
+    double *intensity; /* [n] as in the file */
+    double *sigma;     /* [n] > 0 */
+    tsr_q_unit unit_in_file;
+    char unit_reason[80];  /* "header says 1/nm", "q_max > 1", "config" */
+    int sigma_is_modelled; /* two columns: sigma stated, not measured */
+    int n_dropped_sigma;   /* rows with sigma <= 0 */
+    int n_dropped_duplicate;
+    int n_negative;    /* rows with I <= 0, kept */
+    int n_outside;     /* rows outside q_range */
+    double rg_guinier; /* Angstrom; NaN where no Guinier range was found */
+    double i0_guinier;
+    int n_guinier; /* points in the fit */
+} tsr_saxs;
+
+/* Reads a curve. unit: TSR_Q_AUTO goes by the header, else by the rule
+ * q_max > 1 means 1/nm. q_range [2] in 1/Angstrom keeps rows inside it; NULL
+ * keeps all. Two columns: sigma = 0.03 I(q) + 0.003 max I, stated in the log.
+ * Refused, naming file and line: no table, NaN, unsorted q, fewer than 5 rows
+ * left (TSR_E_DATA), missing file (TSR_E_NOINPUT). Rows with sigma <= 0 and
+ * repeated q are dropped and counted; I <= 0 is kept and counted. What was
+ * decided is written to `log` (NULL: silent). */
+tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
+                         const double *q_range, tsr_log *log, tsr_saxs **out,
+                         tsr_err *err);
+void tsr_saxs_free(tsr_saxs *saxs);
+
+/* Writes q, I, sigma as text with `comment` (may be NULL, several lines) before
+ * it; writes beside and renames. Errors: TSR_E_IO. */
+tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
+                          const double *intensity, const double *sigma,
+                          const char *comment, tsr_err *err);
+
+#endif

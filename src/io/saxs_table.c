@@ -1,0 +1,301 @@
+#include "io/saxs_table.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum { LINE_TEXT, LINE_ROW, LINE_BROKEN } line_kind;
+
+typedef struct {
+    tsr_saxs_row *row;
+    int n, room;
+    long *broken; /* lines that begin as rows and hold something else */
+    int n_broken, broken_room;
+} line_list;
+
+static const char separators[] = " \t\r\v\f,;\"\x1a";
+
+/* The line without its comment. */
+static size_t cut_comment(const char *line, size_t size)
+{
+    size_t n = 0;
+    while (n < size && line[n] != '#' && line[n] != '!')
+        n++;
+    return n;
+}
+
+/* Whether commas in this line are decimal points: each stands between two
+ * digits, there is no point, and something else separates the numbers. */
+static int has_decimal_comma(const char *line, size_t size)
+{
+    int n_comma = 0, separated = 0, in_number = 0;
+    for (size_t i = 0; i < size; i++) {
+        char c = line[i];
+        if (c == '.')
+            return 0;
+        if (c == ',') {
+            if (i == 0 || i + 1 == size ||
+                !isdigit((unsigned char)line[i - 1]) ||
+                !isdigit((unsigned char)line[i + 1]))
+                return 0;
+            n_comma++;
+        } else if (c != '\0' && strchr(separators, c) != NULL) {
+            in_number = 0;
+        } else if (!in_number) {
+            separated += i > 0;
+            in_number = 1;
+        }
+    }
+    /* The first token may start the line or follow blanks. */
+    if (size > 0 && strchr(separators, line[0]) != NULL)
+        separated--;
+    return n_comma > 0 && separated > 0;
+}
+
+/* One token as a number, whole or not at all. Fortran's 1.0D-02 is one. */
+static int parse_number(const char *token, size_t size, int decimal_comma,
+                        double *value)
+{
+    char text[64];
+    if (size == 0 || size >= sizeof text)
+        return 0;
+    for (size_t i = 0; i < size; i++) {
+        char c = token[i];
+        if (c == 'x' || c == 'X')
+            return 0; /* strtod would read hexadecimal */
+        if ((c == 'd' || c == 'D') && i > 0 &&
+            (isdigit((unsigned char)token[i - 1]) || token[i - 1] == '.'))
+            c = 'e';
+        if (c == ',' && decimal_comma)
+            c = '.';
+        text[i] = c;
+    }
+    text[size] = '\0';
+    char *end;
+    *value = strtod(text, &end);
+    return *end == '\0';
+}
+
+static line_kind read_line(const char *line, size_t size, tsr_saxs_row *row)
+{
+    size = cut_comment(line, size);
+    int comma = has_decimal_comma(line, size);
+    int n_token = 0, n_number = 0, n_leading = 0;
+    row->width = 0;
+    for (size_t i = 0; i < size;) {
+        if (line[i] != '\0' && strchr(separators, line[i]) != NULL &&
+            !(line[i] == ',' && comma)) {
+            i++;
+            continue;
+        }
+        size_t from = i;
+        while (i < size &&
+               (line[i] == '\0' || strchr(separators, line[i]) == NULL ||
+                (line[i] == ',' && comma)))
+            i++;
+        double value;
+        int is_number = parse_number(line + from, i - from, comma, &value);
+        if (is_number && n_leading == n_token) {
+            if (n_leading < 3)
+                row->value[n_leading] = value;
+            n_leading++;
+        }
+        n_number += is_number && n_token < 3;
+        n_token++;
+        if (n_token == 1 && !is_number)
+            return LINE_TEXT;
+    }
+    row->width = n_leading;
+    if (n_leading >= 3 || (n_leading == 2 && n_token == 2))
+        return LINE_ROW;
+    /* "0.1 2.3 N/A" or "0.1 **** 0.2", but not "3 frames averaged". */
+    return n_number >= 2 ? LINE_BROKEN : LINE_TEXT;
+}
+
+static int add_row(line_list *list, const tsr_saxs_row *row)
+{
+    if (list->n == list->room) {
+        int room = list->room > 0 ? 2 * list->room : 512;
+        tsr_saxs_row *more =
+            realloc(list->row, (size_t)room * sizeof *list->row);
+        if (more == NULL)
+            return 0;
+        list->row = more;
+        list->room = room;
+    }
+    list->row[list->n++] = *row;
+    return 1;
+}
+
+static int add_broken(line_list *list, long line)
+{
+    if (list->n_broken == list->broken_room) {
+        int room = list->broken_room > 0 ? 2 * list->broken_room : 16;
+        long *more = realloc(list->broken, (size_t)room * sizeof *list->broken);
+        if (more == NULL)
+            return 0;
+        list->broken = more;
+        list->broken_room = room;
+    }
+    list->broken[list->n_broken++] = line;
+    return 1;
+}
+
+/* Where the line ends: at \n, \r\n (then at its \n) or a lone \r. */
+static const char *line_end(const char *p, const char *end)
+{
+    while (p < end && *p != '\n' && *p != '\r')
+        p++;
+    return p + 1 < end && p[0] == '\r' && p[1] == '\n' ? p + 1 : p;
+}
+
+static int list_lines(const char *text, size_t size, line_list *list)
+{
+    const char *end = text + size;
+    long number = 1;
+    for (const char *p = text; p < end; number++) {
+        const char *stop = line_end(p, end);
+        tsr_saxs_row row = {.line = number};
+        line_kind kind = read_line(p, (size_t)(stop - p), &row);
+        if (kind == LINE_ROW && !add_row(list, &row))
+            return 0;
+        if (kind == LINE_BROKEN && !add_broken(list, number))
+            return 0;
+        p = stop + 1;
+    }
+    return 1;
+}
+
+static int columns(const tsr_saxs_row *row)
+{
+    return row->width < 3 ? row->width : 3;
+}
+
+/* Rows [*from, *to): the longest run of one width, and the rows beside it that
+ * have the columns we read and continue q (a flag that some rows lack does not
+ * cut a table). */
+static void find_run(const line_list *list, int *from, int *to)
+{
+    const tsr_saxs_row *row = list->row;
+    *from = *to = 0;
+    for (int a = 0, b; a < list->n; a = b) {
+        for (b = a + 1; b < list->n && row[b].width == row[a].width;)
+            b++;
+        if (b - a > *to - *from)
+            *from = a, *to = b;
+    }
+    if (*to == 0)
+        return;
+    int need = columns(&row[*from]);
+    while (*to < list->n && columns(&row[*to]) == need &&
+           row[*to].value[0] > row[*to - 1].value[0])
+        ++*to;
+    while (*from > 0 && columns(&row[*from - 1]) == need &&
+           row[*from - 1].value[0] < row[*from].value[0])
+        --*from;
+}
+
+/* A row with too few columns must not cut the table unnoticed. */
+static tsr_status check_cut(const char *path, const line_list *list, int from,
+                            int to, tsr_err *err)
+{
+    const tsr_saxs_row *row = list->row;
+    int need = columns(&row[from]), k = to, cut = -1;
+    while (k < list->n && columns(&row[k]) != need)
+        k++;
+    if (k > to && k < list->n && row[k].value[0] > row[to - 1].value[0])
+        cut = to;
+    for (k = from - 1; k >= 0 && columns(&row[k]) != need;)
+        k--;
+    if (cut < 0 && k >= 0 && k < from - 1 &&
+        row[k].value[0] < row[from].value[0])
+        cut = from - 1;
+    if (cut < 0)
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_DATA,
+                    "'%s', line %ld: %d columns where the table has %d; "
+                    "complete the line or remove it",
+                    path, row[cut].line, row[cut].width, row[from].width);
+}
+
+/* The header nearest to the table decides; what follows it only where no header
+ * says anything. */
+static tsr_q_unit find_unit(const char *text, size_t size, long first)
+{
+    tsr_q_unit strict = TSR_Q_AUTO, loose = TSR_Q_AUTO, after = TSR_Q_AUTO;
+    const char *end = text + size;
+    long number = 1;
+    for (const char *p = text; p < end; number++) {
+        const char *stop = line_end(p, end);
+        size_t n = (size_t)(stop - p);
+        tsr_saxs_row row;
+        if (read_line(p, n, &row) != LINE_ROW) {
+            tsr_q_unit unit = tsr_saxs_header_unit(p, n, 0);
+            if (unit != TSR_Q_AUTO && number < first)
+                strict = unit;
+            if (unit != TSR_Q_AUTO && number > first && after == TSR_Q_AUTO)
+                after = unit;
+            unit = tsr_saxs_header_unit(p, n, 1);
+            if (unit != TSR_Q_AUTO && number < first)
+                loose = unit;
+        }
+        p = stop + 1;
+    }
+    return strict != TSR_Q_AUTO ? strict : loose != TSR_Q_AUTO ? loose : after;
+}
+
+tsr_status tsr_saxs_table_find(const char *path, const char *text, size_t size,
+                               tsr_saxs_table *table, tsr_err *err)
+{
+    memset(table, 0, sizeof *table);
+    if (memchr(text, '\0', size) != NULL)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' is not a text file; give a table of q, I, sigma",
+                        path);
+    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+        text += 3; /* byte order mark */
+        size -= 3;
+    }
+    line_list list = {0};
+    tsr_status status = TSR_OK;
+    if (!list_lines(text, size, &list)) {
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
+        goto done;
+    }
+    int from = 0, to = 0;
+    if (list.row != NULL)
+        find_run(&list, &from, &to);
+    if (list.row == NULL || to == 0) {
+        status = tsr_fail(err, TSR_E_DATA,
+                          "'%s' holds no table: no line has two numbers or "
+                          "more; give q, I and sigma in columns",
+                          path);
+        goto done;
+    }
+    status = check_cut(path, &list, from, to, err);
+    if (status != TSR_OK)
+        goto done;
+    long first = list.row[from].line, last = list.row[to - 1].line;
+    for (int i = 0; i < list.n_broken; i++) {
+        if (list.broken[i] > first && list.broken[i] < last) {
+            status = tsr_fail(err, TSR_E_DATA,
+                              "'%s', line %ld: one of the first three columns "
+                              "is not a number; correct the line or remove it",
+                              path, list.broken[i]);
+            goto done;
+        }
+    }
+    table->n_unused = list.n - (to - from);
+    if (table->n_unused > 0)
+        table->first_unused = list.row[from > 0 ? 0 : to].line;
+    table->n = to - from;
+    table->has_sigma = columns(&list.row[from]) == 3;
+    table->unit = find_unit(text, size, first);
+    memmove(list.row, list.row + from, (size_t)table->n * sizeof *list.row);
+    table->row = list.row;
+    list.row = NULL;
+done:
+    free(list.row);
+    free(list.broken);
+    return status;
+}

@@ -1,0 +1,80 @@
+/* Atomic structures from PDB and mmCIF files, gzipped or not.
+ *
+ * Read by gemmi (io/structure.cc, the only C++ of the project). Only protein is
+ * kept: the first model, the first alternate location, no hydrogens, no waters,
+ * no ligands; modified residues that gemmi maps to a parent (MSE and others)
+ * and the force-field names of protonation states (HID, HSE, CYX) appear under
+ * the parent's name and with its atoms only (MSE: SE is SD, a sulphur). Every
+ * atom therefore is one of the parent's or OXT. What was left out is counted,
+ * so that the caller can say so. */
+#ifndef TSR_IO_STRUCTURE_H
+#define TSR_IO_STRUCTURE_H
+
+#include "core/status.h"
+
+typedef struct {
+    char name[8];  /* "CA" */
+    int z;         /* atomic number */
+    double xyz[3]; /* Angstrom */
+} tsr_atom;
+
+typedef struct {
+    char name[8];      /* parent name, one of the 20: "MET" */
+    char file_name[8]; /* as in the file: "MSE" */
+    char chain[8];     /* author chain id; a free letter where it is blank */
+    int number;        /* author residue number */
+    char insertion;    /* ' ' where there is none */
+    int first_atom;    /* index into atom[] */
+    int n_atom;
+} tsr_residue_record;
+
+typedef struct {
+    char *path;
+    int n_residue, n_atom, n_chain;
+    tsr_residue_record *residue; /* [n_residue], in file order, by chain */
+    tsr_atom *atom;              /* [n_atom], non-hydrogen */
+    /* left out */
+    int n_water, n_ligand, n_nucleotide; /* residues */
+    int n_hydrogen, n_altloc_atom;       /* atoms of the protein */
+    int n_extra_atom; /* atoms that the parent lacks, or that come twice */
+    int n_model;      /* models after the first */
+    int n_mapped;     /* kept: residues renamed to their parent */
+} tsr_structure;
+
+/* Reads a file; the content decides what it is, not the name. Errors, each
+ * naming the file and where it can chain, residue and remedy: TSR_E_NOINPUT
+ * (missing, unreadable), TSR_E_DATA (not a structure, no protein, an unknown
+ * residue within a protein chain, two residues of one chain id and number, a
+ * coordinate that is not a finite number). Residues that lack atoms are read as
+ * they are. */
+tsr_status tsr_structure_read(const char *path, tsr_structure **out,
+                              tsr_err *err);
+void tsr_structure_free(tsr_structure *structure);
+
+/* "A:262" or "A:262B", for messages. Returns the length, as snprintf. */
+int tsr_residue_label(const tsr_residue_record *residue, char *text,
+                      unsigned long size);
+
+/* The atom of that name in a residue, or NULL. */
+const tsr_atom *tsr_residue_atom(const tsr_structure *structure,
+                                 const tsr_residue_record *residue,
+                                 const char *name);
+
+/* Writes one model as PDB (`remark`, which may be NULL or several lines, as
+ * REMARK 999; ATOM records, TER after a chain, END). Chain ids of more than one
+ * character, more than 99,999 atoms and chain ends, and numbers or coordinates
+ * that do not fit their columns are refused with TSR_E_DATA; writes beside and
+ * renames. Errors: TSR_E_IO. */
+tsr_status tsr_structure_write_pdb(const tsr_structure *structure,
+                                   const char *path, const char *remark,
+                                   tsr_err *err);
+
+/* X-ray amplitude of a neutral atom at q (1/Angstrom), in electrons:
+ * International Tables for Crystallography C (1992), table 6.1.1.4, through
+ * gemmi's it92. z: atomic number. Returns NaN for an element it lacks. */
+double tsr_atom_form_factor(int z, double q_inv_ang);
+
+/* Mass in Da (gemmi's element table); NaN for an unknown element. */
+double tsr_atom_mass(int z);
+
+#endif

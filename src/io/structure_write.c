@@ -1,0 +1,179 @@
+/* The part of io/structure.h that needs no parser: labels, look-up, PDB output.
+ */
+#include "io/structure.h"
+
+#include "io/file.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SERIAL = 99999 };
+
+void tsr_structure_free(tsr_structure *structure)
+{
+    if (structure == NULL)
+        return;
+    free(structure->path);
+    free(structure->residue);
+    free(structure->atom);
+    free(structure);
+}
+
+int tsr_residue_label(const tsr_residue_record *residue, char *text,
+                      unsigned long size)
+{
+    char insertion[2] = {residue->insertion, '\0'};
+    if (residue->insertion == ' ')
+        insertion[0] = '\0';
+    return snprintf(text, size, "%s:%d%s", residue->chain, residue->number,
+                    insertion);
+}
+
+const tsr_atom *tsr_residue_atom(const tsr_structure *structure,
+                                 const tsr_residue_record *residue,
+                                 const char *name)
+{
+    for (int i = 0; i < residue->n_atom; i++) {
+        const tsr_atom *atom = &structure->atom[residue->first_atom + i];
+        if (strcmp(atom->name, name) == 0)
+            return atom;
+    }
+    return NULL;
+}
+
+static const char *element_symbol(int z)
+{
+    switch (z) {
+    case 1:
+        return "H";
+    case 6:
+        return "C";
+    case 7:
+        return "N";
+    case 8:
+        return "O";
+    case 15:
+        return "P";
+    case 16:
+        return "S";
+    case 34:
+        return "SE";
+    default:
+        return "";
+    }
+}
+
+/* What the columns cannot hold is refused before anything is written. */
+static tsr_status check_fits(const tsr_structure *structure, const char *path,
+                             tsr_err *err)
+{
+    if (structure->n_atom + structure->n_chain > MAX_SERIAL)
+        return tsr_fail(err, TSR_E_DATA,
+                        "cannot write '%s' as PDB: %d atoms and %d chain ends, "
+                        "at most %d fit; write mmCIF",
+                        path, structure->n_atom, structure->n_chain,
+                        MAX_SERIAL);
+    for (int i = 0; i < structure->n_residue; i++) {
+        const tsr_residue_record *residue = &structure->residue[i];
+        char label[32];
+        tsr_residue_label(residue, label, sizeof label);
+        if (strlen(residue->chain) > 1)
+            return tsr_fail(err, TSR_E_DATA,
+                            "cannot write '%s' as PDB: the chain id of residue "
+                            "%s has more than one character; rename the chain",
+                            path, label);
+        if (residue->number < -999 || residue->number > 9999)
+            return tsr_fail(err, TSR_E_DATA,
+                            "cannot write '%s' as PDB: the number of residue "
+                            "%s is not between -999 and 9999; renumber it",
+                            path, label);
+        for (int k = 0; k < residue->n_atom; k++) {
+            const tsr_atom *atom = &structure->atom[residue->first_atom + k];
+            for (int d = 0; d < 3; d++)
+                if (!(atom->xyz[d] > -999.9995 && atom->xyz[d] < 9999.9995))
+                    return tsr_fail(err, TSR_E_DATA,
+                                    "cannot write '%s' as PDB: a coordinate of "
+                                    "atom %s in residue %s is %g, and -999.999 "
+                                    "to 9999.999 fits; move the structure to "
+                                    "the origin",
+                                    path, atom->name, label, atom->xyz[d]);
+        }
+    }
+    return TSR_OK;
+}
+
+static void write_remark(FILE *stream, const char *remark)
+{
+    for (const char *p = remark; p != NULL && *p != '\0';) {
+        size_t length = strcspn(p, "\n");
+        if (length > 69)
+            length = 69; /* the rest goes on in the next record */
+        fputs("REMARK 999 ", stream);
+        for (size_t i = 0; i < length; i++)
+            fputc(isprint((unsigned char)p[i]) ? p[i] : ' ', stream);
+        fputc('\n', stream);
+        p += length;
+        p += *p == '\n';
+    }
+}
+
+/* Columns 13 to 16: the element's symbol right-justified in the first two, so
+ * that CA (carbon alpha) is not Ca (calcium); four letters need them all. */
+static void format_name(char out[8], const tsr_atom *atom)
+{
+    int is_wide = strlen(atom->name) > 3 || strlen(element_symbol(atom->z)) > 1;
+    snprintf(out, 8, is_wide ? "%-4.4s" : " %-3.3s", atom->name);
+}
+
+static void write_residue(FILE *stream, const tsr_structure *structure,
+                          const tsr_residue_record *residue, int *serial)
+{
+    char chain = residue->chain[0] != '\0' ? residue->chain[0] : ' ';
+    for (int k = 0; k < residue->n_atom; k++) {
+        const tsr_atom *atom = &structure->atom[residue->first_atom + k];
+        char name[8];
+        format_name(name, atom);
+        fprintf(stream,
+                "ATOM  %5d %s %3.3s %c%4d%c   %8.3f%8.3f%8.3f%6.2f%6.2f"
+                "          %2s\n",
+                ++*serial, name, residue->name, chain, residue->number,
+                residue->insertion, atom->xyz[0], atom->xyz[1], atom->xyz[2],
+                1.0, 0.0, element_symbol(atom->z));
+    }
+}
+
+tsr_status tsr_structure_write_pdb(const tsr_structure *structure,
+                                   const char *path, const char *remark,
+                                   tsr_err *err)
+{
+    tsr_status status = check_fits(structure, path, err);
+    if (status != TSR_OK)
+        return status;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (stream == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
+    write_remark(stream, remark);
+    int serial = 0;
+    for (int i = 0; i < structure->n_residue; i++) {
+        const tsr_residue_record *residue = &structure->residue[i];
+        write_residue(stream, structure, residue, &serial);
+        if (i + 1 == structure->n_residue ||
+            strcmp(residue[1].chain, residue->chain) != 0)
+            fprintf(stream, "TER   %5d      %3.3s %c%4d%c\n", ++serial,
+                    residue->name, residue->chain[0] ? residue->chain[0] : ' ',
+                    residue->number, residue->insertion);
+    }
+    fputs("END\n", stream);
+    int failed = ferror(stream);
+    failed |= fclose(stream) != 0;
+    status =
+        failed ? tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path)
+               : tsr_file_replace(path, text, size, err);
+    free(text);
+    return status;
+}

@@ -1,0 +1,31 @@
+/* The groups, dimensions and variables of trace.h5, made once when the file is
+ * created. For src/io/trace*.c only. */
+#ifndef TSR_IO_TRACE_LAYOUT_H
+#define TSR_IO_TRACE_LAYOUT_H
+
+#include "io/trace.h"
+
+#include <hdf5.h>
+
+/* "posterior", ... as ArviZ calls it. */
+const char *tsr_trace_group_name(tsr_trace_group group);
+
+/* 1: its variables begin with the dimensions chain and draw. */
+int tsr_trace_group_has_draws(tsr_trace_group group);
+
+/* Whether variables can live in one file; TSR_E_INTERNAL with the reason. */
+tsr_status tsr_trace_layout_check(int n_chain, int n_variable,
+                                  const tsr_trace_variable *variable,
+                                  tsr_err *err);
+
+/* Writes all but the draws into an empty file.
+ * draw  [TSR_TRACE_N_GROUP]  out  the draw dimension of each group
+ * data  [n_variable]         out  the variables
+ * Both are < 0 where there is none, also on failure; caller closes. */
+tsr_status tsr_trace_layout_make(hid_t file, int n_chain, int n_variable,
+                                 const tsr_trace_variable *variable,
+                                 int n_attribute,
+                                 const tsr_trace_attribute *attribute,
+                                 hid_t *draw, hid_t *data, tsr_err *err);
+
+#endif

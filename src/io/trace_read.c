@@ -1,0 +1,319 @@
+#include "io/hdf5_error.h"
+#include "io/trace.h"
+#include "io/trace_layout.h"
+
+#include <hdf5_hl.h>
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct {
+    int n;
+    char **name; /* [n] */
+} name_list;
+
+struct tsr_trace_reader {
+    hid_t file;
+    char *path;
+    name_list group[TSR_TRACE_N_GROUP];
+};
+
+static int exists(hid_t parent, const char *name)
+{
+    return H5Lexists(parent, name, H5P_DEFAULT) > 0;
+}
+
+/* ---- opening: the names of the variables ---- */
+
+/* Whether a link leads to a variable; not to a group, nor to a dimension. */
+static int is_variable(hid_t group, const char *name)
+{
+    hid_t object = H5Oopen(group, name, H5P_DEFAULT);
+    if (object < 0)
+        return 0;
+    int variable =
+        H5Iget_type(object) == H5I_DATASET && H5DSis_scale(object) == 0;
+    H5Oclose(object);
+    return variable;
+}
+
+/* The name of link i as a new string, in the order of creation where the file
+ * tracks it; else NULL. */
+static char *link_name(hid_t group, H5_index_t by, hsize_t i)
+{
+    ssize_t n = H5Lget_name_by_idx(group, ".", by, H5_ITER_INC, i, NULL, 0,
+                                   H5P_DEFAULT);
+    char *name = n >= 0 ? malloc((size_t)n + 1) : NULL;
+    if (name != NULL && H5Lget_name_by_idx(group, ".", by, H5_ITER_INC, i, name,
+                                           (size_t)n + 1, H5P_DEFAULT) < 0) {
+        free(name);
+        name = NULL;
+    }
+    return name;
+}
+
+static tsr_status list_names(hid_t group, name_list *list, tsr_err *err)
+{
+    H5G_info_t info;
+
+    if (H5Gget_info(group, &info) < 0)
+        return tsr_hdf5_fail(err, TSR_E_DATA, "cannot list the variables");
+    list->name = calloc(info.nlinks + 1, sizeof *list->name);
+    if (list->name == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for the variables");
+    H5_index_t by = H5_INDEX_CRT_ORDER;
+    if (info.nlinks > 0) {
+        char *first = link_name(group, by, 0);
+        if (first == NULL)
+            by = H5_INDEX_NAME;
+        free(first);
+    }
+    for (hsize_t i = 0; i < info.nlinks; i++) {
+        char *name = link_name(group, by, i);
+        if (name == NULL)
+            return tsr_hdf5_fail(err, TSR_E_DATA, "cannot list the variables");
+        if (is_variable(group, name))
+            list->name[list->n++] = name;
+        else
+            free(name);
+    }
+    return TSR_OK;
+}
+
+static tsr_status open_file(tsr_trace_reader *reader, tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+
+    /* No lock, as in the writer: the run may be writing. */
+    if (access < 0 || H5Pset_file_locking(access, 0, 1) < 0 ||
+        (reader->file = H5Fopen(reader->path, H5F_ACC_RDONLY, access)) < 0)
+        status = tsr_hdf5_fail(err, TSR_E_DATA, "cannot open it as HDF5");
+    if (access >= 0)
+        H5Pclose(access);
+    return status;
+}
+
+tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
+                          tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+
+    *out = NULL;
+    if (access(path, R_OK) != 0)
+        return tsr_fail(err, TSR_E_NOINPUT,
+                        "'%s' is missing or unreadable; is this the directory "
+                        "of a run?",
+                        path);
+    tsr_trace_reader *reader = calloc(1, sizeof *reader);
+    if (reader == NULL || (reader->path = strdup(path)) == NULL) {
+        free(reader);
+        return tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'", path);
+    }
+    reader->file = -1;
+    tsr_hdf5_quiet();
+    status = open_file(reader, err);
+    for (int i = 0; i < TSR_TRACE_N_GROUP && status == TSR_OK; i++) {
+        const char *name = tsr_trace_group_name((tsr_trace_group)i);
+        if (!exists(reader->file, name))
+            continue;
+        hid_t group = H5Gopen2(reader->file, name, H5P_DEFAULT);
+        if (group < 0) {
+            status =
+                tsr_hdf5_fail(err, TSR_E_DATA, "cannot open group '%s'", name);
+        } else {
+            status = list_names(group, &reader->group[i], err);
+            H5Gclose(group);
+        }
+    }
+    if (status != TSR_OK) {
+        tsr_wrap(err, status, "'%s'", path);
+        tsr_trace_reader_free(reader);
+        reader = NULL;
+    }
+    *out = reader;
+    return status;
+}
+
+void tsr_trace_reader_free(tsr_trace_reader *reader)
+{
+    if (reader == NULL)
+        return;
+    tsr_hdf5_quiet();
+    if (reader->file >= 0)
+        H5Fclose(reader->file);
+    for (int g = 0; g < TSR_TRACE_N_GROUP; g++) {
+        for (int i = 0; i < reader->group[g].n; i++)
+            free(reader->group[g].name[i]);
+        free(reader->group[g].name);
+    }
+    free(reader->path);
+    free(reader);
+}
+
+int tsr_trace_variables(tsr_trace_reader *reader, tsr_trace_group group,
+                        const char *const **name)
+{
+    *name = (const char *const *)reader->group[group].name;
+    return reader->group[group].n;
+}
+
+/* ---- values ---- */
+
+/* The variable, or < 0 where there is none of that name. */
+static hid_t open_variable(tsr_trace_reader *reader, tsr_trace_group group,
+                           const char *name)
+{
+    const name_list *list = &reader->group[group];
+
+    for (int i = 0; i < list->n; i++) {
+        if (strcmp(list->name[i], name) != 0)
+            continue;
+        hid_t parent =
+            H5Gopen2(reader->file, tsr_trace_group_name(group), H5P_DEFAULT);
+        hid_t data = parent >= 0 ? H5Dopen2(parent, name, H5P_DEFAULT) : -1;
+        if (parent >= 0)
+            H5Gclose(parent);
+        return data;
+    }
+    return -1;
+}
+
+/* Sizes of the variable as (chain, draw, rest); 0 where it has no such shape.
+ */
+static int get_shape(hid_t data, int has_draws, int *n_chain, int *n_draw,
+                     int *n)
+{
+    hsize_t size[H5S_MAX_RANK];
+    hid_t space = H5Dget_space(data);
+    int rank = -1;
+
+    if (space >= 0) {
+        rank = H5Sget_simple_extent_ndims(space);
+        if (rank >= 0)
+            rank = H5Sget_simple_extent_dims(space, size, NULL);
+        H5Sclose(space);
+    }
+    if (rank < 0 || (has_draws && rank < 2))
+        return 0;
+    hsize_t rest = 1;
+    for (int i = has_draws ? 2 : 0; i < rank; i++) {
+        if (size[i] > INT_MAX || rest * size[i] > INT_MAX)
+            return 0;
+        rest *= size[i];
+    }
+    if (has_draws && (size[0] > INT_MAX || size[1] > INT_MAX))
+        return 0;
+    *n_chain = has_draws ? (int)size[0] : 1;
+    *n_draw = has_draws ? (int)size[1] : 1;
+    *n = (int)rest;
+    return 1;
+}
+
+tsr_status tsr_trace_get(tsr_trace_reader *reader, tsr_trace_group group,
+                         const char *name, int *n_chain, int *n_draw, int *n,
+                         double **value, tsr_err *err)
+{
+    const char *group_name = tsr_trace_group_name(group);
+    tsr_status status = TSR_OK;
+
+    *value = NULL;
+    tsr_hdf5_quiet();
+    hid_t data = open_variable(reader, group, name);
+    if (data < 0)
+        return tsr_fail(err, TSR_E_DATA, "'%s' has no variable %s/%s",
+                        reader->path, group_name, name);
+    if (!get_shape(data, tsr_trace_group_has_draws(group), n_chain, n_draw,
+                   n)) {
+        status = tsr_fail(err, TSR_E_DATA,
+                          "'%s': %s/%s is not an array over chain and draw",
+                          reader->path, group_name, name);
+        goto done;
+    }
+    const size_t count = (size_t)*n_chain * (size_t)*n_draw * (size_t)*n;
+    *value = malloc((count > 0 ? count : 1) * sizeof **value);
+    if (*value == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "no memory to read %s/%s from '%s'",
+                          group_name, name, reader->path);
+    else if (count > 0 && H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL,
+                                  H5P_DEFAULT, *value) < 0)
+        status = tsr_hdf5_fail(err, TSR_E_IO, "cannot read %s/%s from '%s'",
+                               group_name, name, reader->path);
+done:
+    if (status != TSR_OK) {
+        free(*value);
+        *value = NULL;
+    }
+    H5Dclose(data);
+    return status;
+}
+
+/* ---- attributes ---- */
+
+/* Text of variable length (ours) or fixed (what others write). */
+static char *read_text(hid_t attribute, hid_t type)
+{
+    char *text = NULL;
+
+    if (H5Tis_variable_str(type) > 0) {
+        char *theirs = NULL;
+        hid_t memory = H5Tcopy(H5T_C_S1);
+        if (memory >= 0 && H5Tset_size(memory, H5T_VARIABLE) >= 0 &&
+            H5Tset_cset(memory, H5Tget_cset(type)) >= 0 &&
+            H5Aread(attribute, memory, &theirs) >= 0 && theirs != NULL) {
+            text = strdup(theirs);
+            H5free_memory(theirs);
+        }
+        if (memory >= 0)
+            H5Tclose(memory);
+        return text;
+    }
+    size_t size = H5Tget_size(type);
+    text = calloc(size + 1, 1);
+    if (text != NULL && H5Aread(attribute, type, text) < 0) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+static char *text_attribute(hid_t object, const char *name)
+{
+    char *text = NULL;
+
+    if (H5Aexists(object, name) <= 0)
+        return NULL;
+    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    if (attribute < 0)
+        return NULL;
+    hid_t type = H5Aget_type(attribute);
+    hid_t space = H5Aget_space(attribute);
+    if (type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING &&
+        H5Sget_simple_extent_npoints(space) == 1)
+        text = read_text(attribute, type);
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    H5Aclose(attribute);
+    return text;
+}
+
+char *tsr_trace_attribute_text(tsr_trace_reader *reader, const char *name)
+{
+    tsr_hdf5_quiet();
+    return text_attribute(reader->file, name);
+}
+
+char *tsr_trace_variable_text(tsr_trace_reader *reader, tsr_trace_group group,
+                              const char *variable, const char *name)
+{
+    tsr_hdf5_quiet();
+    hid_t data = open_variable(reader, group, variable);
+    char *text = data >= 0 ? text_attribute(data, name) : NULL;
+    if (data >= 0)
+        H5Dclose(data);
+    return text;
+}

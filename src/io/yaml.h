@@ -1,0 +1,39 @@
+/* YAML through libyaml into field tables, and back.
+ *
+ * Every message names file, line, column, key, value and the allowed range, and
+ * for an unknown key the nearest known one. A repeated key is refused. */
+#ifndef TSR_IO_YAML_H
+#define TSR_IO_YAML_H
+
+#include "core/field.h"
+#include "core/status.h"
+
+#include <stdio.h>
+
+/* Reads a mapping from a file into `object`, which holds its defaults
+ * (tsr_fields_init); keys that the file lacks keep them. A GROUP takes a
+ * mapping; where its `alias` names one of its fields, a bare scalar sets that
+ * field (moves: {pivot: 1} is {pivot: {weight: 1}}). A LIST takes a sequence of
+ * mappings, or one mapping for a list of one; with an alias, bare scalars too.
+ * An empty value keeps the defaults of a GROUP and empties a list; a scalar
+ * takes it only where it has no default. A STRINGS takes a bare scalar as a
+ * list of one. A relative `is_path` string starts at the file's folder (in
+ * `set`: the current folder) and is stored as an absolute path, which means the
+ * same file in a config.yaml written elsewhere.
+ * `set` [n_set]: "a.b=value" overrides from the command line, applied last;
+ * the value is YAML, list elements are named by number ("data.0.file=x"), the
+ * number after the last adds one.
+ * On failure `object` may be changed in part; tsr_fields_clear frees it.
+ * Errors: TSR_E_NOINPUT (missing, unreadable), TSR_E_CONFIG, TSR_E_USAGE (a
+ * `set` without '='). */
+tsr_status tsr_yaml_read(const char *path, const tsr_field *fields,
+                         void *object, int n_set, const char *const *set,
+                         tsr_err *err);
+
+/* Writes every key with its value, units and docs as comments; reading it back
+ * gives the same object; a relative path is written as an absolute one. Errors:
+ * TSR_E_IO; TSR_E_DATA (a text that is not UTF-8), TSR_E_NUMERIC. */
+tsr_status tsr_yaml_write(FILE *out, const tsr_field *fields,
+                          const void *object, tsr_err *err);
+
+#endif

@@ -1,0 +1,232 @@
+#include "likelihood/engine.h"
+
+#include "core/vec3.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
+{
+    if (spec == NULL || spec->type == NULL || spec->form_factor == NULL)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "engine: no types or form factors");
+    if (spec->n_body < 1 || spec->n_type < 1 || spec->n_system < 1)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "engine: %d bodies of %d types in %d systems; each "
+                        "must be at least 1",
+                        spec->n_body, spec->n_type, spec->n_system);
+    if (spec->n_comp < 0 || spec->n_comp > 3)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "engine: %d components; 1 to 3 are possible",
+                        spec->n_comp);
+    if (spec->n_q < 2)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "engine: %d grid points; at least 2 are needed",
+                        spec->n_q);
+    if (!(spec->dq_inv_ang > 0.0) || !isfinite(spec->dq_inv_ang))
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "engine: grid step %g 1/Angstrom is not positive",
+                        spec->dq_inv_ang);
+    if (!(spec->d_bound_ang >= 0.0) || !isfinite(spec->d_bound_ang))
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "engine: largest distance %g Angstrom; 0 (no check) "
+                        "or more is expected",
+                        spec->d_bound_ang);
+    for (int i = 0; i < spec->n_body; i++)
+        if (spec->type[i] < 0 || spec->type[i] >= spec->n_type)
+            return tsr_fail(err, TSR_E_INTERNAL,
+                            "engine: body %d has type %d of %d", i,
+                            spec->type[i], spec->n_type);
+    int n_table = tsr_engine_n_comp(spec) * spec->n_type;
+    for (int t = 0; t < n_table; t++)
+        for (int k = 0; k < spec->n_q; k++)
+            if (!isfinite(spec->form_factor[(size_t)t * (size_t)spec->n_q +
+                                            (size_t)k]))
+                return tsr_fail(err, TSR_E_INTERNAL,
+                                "engine: the form factor of type %d at q = %g "
+                                "1/Angstrom is not finite",
+                                t % spec->n_type, k * spec->dq_inv_ang);
+    return TSR_OK;
+}
+
+void tsr_engine_free(tsr_engine *engine)
+{
+    if (engine != NULL)
+        engine->type->free(engine);
+}
+
+tsr_status tsr_batch_new(tsr_engine *engine, int max_proposal, tsr_batch **out,
+                         tsr_err *err)
+{
+    *out = NULL;
+    if (max_proposal < 1)
+        return tsr_fail(err, TSR_E_INTERNAL, "engine: a batch of %d proposals",
+                        max_proposal);
+    return engine->type->batch_new(engine, max_proposal, out, err);
+}
+
+void tsr_batch_free(tsr_batch *batch)
+{
+    if (batch != NULL)
+        batch->engine->type->batch_free(batch);
+}
+
+tsr_status tsr_batch_set(tsr_batch *batch, int system, const double (*xyz)[3],
+                         double *profile, tsr_err *err)
+{
+    return batch->engine->type->set(batch, system, xyz, profile, err);
+}
+
+tsr_status tsr_batch_submit(tsr_batch *batch, int n,
+                            const tsr_body_proposal *proposal, tsr_err *err)
+{
+    return batch->engine->type->submit(batch, n, proposal, err);
+}
+
+tsr_status tsr_batch_wait(tsr_batch *batch, double *profile, tsr_err *err)
+{
+    return batch->engine->type->wait(batch, profile, err);
+}
+
+void tsr_batch_accept(tsr_batch *batch, int system)
+{
+    batch->engine->type->accept(batch, system);
+}
+
+void tsr_batch_reject(tsr_batch *batch, int system)
+{
+    batch->engine->type->reject(batch, system);
+}
+
+tsr_status tsr_batch_profile(tsr_batch *batch, int system, double *profile,
+                             tsr_err *err)
+{
+    return batch->engine->type->profile(batch, system, profile, err);
+}
+
+tsr_status tsr_engine_xyz_check(int n, int first, int system,
+                                const double (*xyz)[3], tsr_err *err)
+{
+    for (int i = 0; i < n; i++)
+        if (!isfinite(xyz[i][0]) || !isfinite(xyz[i][1]) ||
+            !isfinite(xyz[i][2]))
+            return tsr_fail(err, TSR_E_NUMERIC,
+                            "engine: the position (%g, %g, %g) of body %d of "
+                            "system %d is not finite",
+                            xyz[i][0], xyz[i][1], xyz[i][2], first + i, system);
+    return TSR_OK;
+}
+
+tsr_status tsr_engine_ranges_check(const tsr_engine *engine,
+                                   const tsr_body_proposal *proposal,
+                                   tsr_err *err)
+{
+    int end = 0;
+    if (proposal->system < 0 || proposal->system >= engine->n_system)
+        return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d of %d",
+                        proposal->system, engine->n_system);
+    for (int r = 0; r < proposal->n_range; r++) {
+        const tsr_body_range *range = &proposal->range[r];
+        if (range->count < 1 || range->group < 0 || range->first < end ||
+            range->count > engine->n_body - range->first)
+            return tsr_fail(err, TSR_E_INTERNAL,
+                            "engine: range %d of a proposal is %d bodies from "
+                            "%d, group %d; ranges ascend from %d within %d "
+                            "bodies",
+                            r, range->count, range->first, range->group, end,
+                            engine->n_body);
+        end = range->first + range->count;
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_engine_proposal_check(const tsr_engine *engine,
+                                     const tsr_body_proposal *proposal,
+                                     tsr_err *err)
+{
+    tsr_status status = tsr_engine_ranges_check(engine, proposal, err);
+    for (int r = 0; r < proposal->n_range && !status; r++)
+        status = tsr_engine_xyz_check(
+            proposal->range[r].count, proposal->range[r].first,
+            proposal->system, proposal->range[r].xyz, err);
+    return status;
+}
+
+typedef struct {
+    double radius;
+    int index;
+} far_point;
+
+static int farther_first(const void *a, const void *b)
+{
+    const far_point *p = a, *q = b;
+    if (p->radius != q->radius)
+        return p->radius < q->radius ? 1 : -1;
+    return p->index - q->index;
+}
+
+/* |ab| <= |ao| + |bo| for any centre o: with the points sorted by their
+ * distance from the centroid, a row ends as soon as that bound cannot beat
+ * the best pair so far. For a compact molecule few points are looked at. */
+double tsr_largest_distance(int n, const double (*xyz)[3])
+{
+    double best2 = 0.0;
+    double centre[3] = {0.0, 0.0, 0.0};
+    if (n < 2)
+        return 0.0;
+    far_point *point = malloc((size_t)n * sizeof *point);
+    if (point == NULL) {
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < i; j++)
+                best2 = fmax(best2, tsr_vec3_distance2(xyz[i], xyz[j]));
+        return sqrt(best2);
+    }
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < 3; c++)
+            centre[c] += xyz[i][c] / n;
+    for (int i = 0; i < n; i++) {
+        point[i].index = i;
+        point[i].radius = tsr_vec3_distance(xyz[i], centre);
+    }
+    qsort(point, (size_t)n, sizeof *point, farther_first);
+    for (int i = 0; i < n; i++) {
+        /* the margin covers the rounding of the radii */
+        double reach = sqrt(best2) * (1.0 - 1e-12);
+        if (2.0 * point[i].radius < reach)
+            break;
+        for (int j = i + 1; j < n; j++) {
+            if (point[i].radius + point[j].radius < reach)
+                break;
+            double d2 =
+                tsr_vec3_distance2(xyz[point[i].index], xyz[point[j].index]);
+            if (d2 > best2) {
+                best2 = d2;
+                reach = sqrt(best2) * (1.0 - 1e-12);
+            }
+        }
+    }
+    free(point);
+    return sqrt(best2);
+}
+
+int tsr_is_distance_beyond(int n, const double (*xyz)[3], double limit)
+{
+    double lo[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
+    double hi[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
+    double centre[3], most2 = 0.0;
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < 3; c++) {
+            lo[c] = xyz[i][c] < lo[c] ? xyz[i][c] : lo[c];
+            hi[c] = xyz[i][c] > hi[c] ? xyz[i][c] : hi[c];
+        }
+    for (int c = 0; c < 3; c++)
+        centre[c] = 0.5 * (lo[c] + hi[c]);
+    for (int i = 0; i < n; i++) {
+        double d2 = tsr_vec3_distance2(xyz[i], centre);
+        most2 = d2 > most2 ? d2 : most2;
+    }
+    /* all within one ball; the margin covers the rounding */
+    if (2.0 * sqrt(most2) <= limit * (1.0 - 1e-12))
+        return 0;
+    return tsr_largest_distance(n, xyz) > limit;
+}

@@ -1,0 +1,160 @@
+/* The engine: Debye profiles of many systems, updated move by move.
+ *
+ * A system is one conformation. An engine serves n_system of them, all with the
+ * same bodies. It keeps for each an accepted state; a proposal is evaluated
+ * beside it, then accepted (it becomes the state) or rejected (nothing
+ * changes). Neither can fail.
+ *
+ *     I_ab(q_k) = sum_i sum_j F_i^a(q_k) F_j^b(q_k) sinc(q_k r_ij),  i = j too
+ *
+ * on the uniform grid q_k = k dq, k = 0..n_q-1. Source: Debye 1915; Antonov et
+ * al. 2013.
+ *
+ * Threads: an engine is shared; a batch belongs to one thread at a time. A
+ * system may be used by one batch at a time. */
+#ifndef TSR_LIKELIHOOD_ENGINE_H
+#define TSR_LIKELIHOOD_ENGINE_H
+
+#include "core/status.h"
+
+#include <stddef.h>
+
+typedef struct {
+    int n_body;
+    int n_type;
+    int n_comp;        /* components K, 1 to 3; 0 counts as 1 */
+    int n_q;           /* grid points, at least 2 */
+    double dq_inv_ang; /* grid step, 1/Angstrom */
+    int n_system;
+    const int *type;           /* [n_body] 0..n_type-1 */
+    const double *form_factor; /* [n_comp][n_type][n_q] electrons */
+    double d_bound_ang;        /* largest distance that dq allows for; a profile
+                                  asked beyond it is TSR_E_RANGE. 0: no check */
+} tsr_engine_spec;
+
+static inline int tsr_engine_n_comp(const tsr_engine_spec *spec)
+{
+    return spec->n_comp > 0 ? spec->n_comp : 1;
+}
+
+/* F of a component and type at page k. */
+static inline const double *tsr_engine_factor(const tsr_engine_spec *spec,
+                                              int comp, int type, int k)
+{
+    size_t table = (size_t)comp * (size_t)spec->n_type + (size_t)type;
+    return spec->form_factor + table * (size_t)spec->n_q + (size_t)k;
+}
+
+/* Bodies first..first+count-1 moved. xyz [count][3], Angstrom, borrowed until
+ * the batch was waited for. group > 0: moved as one rigid group, together with
+ * the other ranges of that number in the same proposal; 0: distances within the
+ * range may have changed. Ranges of one proposal ascend and do not overlap. */
+typedef struct {
+    int first, count;
+    int group;
+    const double (*xyz)[3];
+} tsr_body_range;
+
+typedef struct {
+    int system;
+    int n_range;
+    const tsr_body_range *range;
+} tsr_body_proposal;
+
+typedef struct tsr_engine tsr_engine;
+typedef struct tsr_batch tsr_batch;
+
+typedef struct {
+    const char *name; /* "reference", "page-tile SIMT", ... */
+    const char *doc;
+    void (*free)(tsr_engine *engine);
+    tsr_status (*batch_new)(tsr_engine *engine, int max_proposal,
+                            tsr_batch **out, tsr_err *err);
+    void (*batch_free)(tsr_batch *batch);
+    tsr_status (*set)(tsr_batch *batch, int system, const double (*xyz)[3],
+                      double *profile, tsr_err *err);
+    tsr_status (*submit)(tsr_batch *batch, int n,
+                         const tsr_body_proposal *proposal, tsr_err *err);
+    tsr_status (*wait)(tsr_batch *batch, double *profile, tsr_err *err);
+    void (*accept)(tsr_batch *batch, int system);
+    void (*reject)(tsr_batch *batch, int system);
+    tsr_status (*profile)(tsr_batch *batch, int system, double *profile,
+                          tsr_err *err);
+} tsr_engine_type;
+
+/* What every engine begins with; each type has its own struct around it. */
+struct tsr_engine {
+    const tsr_engine_type *type;
+    int n_body, n_q, n_system;
+    int n_comp, n_pair; /* pairs of components a <= b: K (K + 1) / 2 */
+    double dq_inv_ang;
+    double system_bytes, shared_bytes; /* on the device; of each system, else */
+    char description[512]; /* device, driver, kernel, options, source hash */
+};
+
+struct tsr_batch {
+    tsr_engine *engine;
+};
+
+/* The double precision reference engine: plain C, sinc by sinc, every pair
+ * whose distance may have changed; slow and exact. Copies what it needs. */
+tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
+                                    tsr_engine **out, tsr_err *err);
+
+/* Refuses a spec that no engine could serve (TSR_E_INTERNAL). */
+tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err);
+
+void tsr_engine_free(tsr_engine *engine); /* after its batches */
+
+/* A batch holds at most max_proposal proposals in flight. */
+tsr_status tsr_batch_new(tsr_engine *engine, int max_proposal, tsr_batch **out,
+                         tsr_err *err);
+void tsr_batch_free(tsr_batch *batch);
+
+/* Sets a system's state and computes it afresh.
+ * xyz      [n_body][3]  in   Angstrom
+ * profile  [n_pair][n_q] out electrons squared; NULL: not wanted
+ * Errors: TSR_E_NUMERIC (a coordinate is not finite), TSR_E_RANGE,
+ * TSR_E_DEVICE. After an error the system keeps its state. */
+tsr_status tsr_batch_set(tsr_batch *batch, int system, const double (*xyz)[3],
+                         double *profile, tsr_err *err);
+
+/* Starts the evaluation of n proposals, each of another system, and returns.
+ * The device works while the caller prepares another batch. Errors as above;
+ * after an error nothing is in flight and every system keeps its state. */
+tsr_status tsr_batch_submit(tsr_batch *batch, int n,
+                            const tsr_body_proposal *proposal, tsr_err *err);
+
+/* Waits for the submitted proposals. profile [n][n_pair][n_q] out. After it
+ * each of the proposals is accepted or rejected once, before its system is used
+ * again. After an error all of them count as rejected. */
+tsr_status tsr_batch_wait(tsr_batch *batch, double *profile, tsr_err *err);
+
+void tsr_batch_accept(tsr_batch *batch, int system);
+void tsr_batch_reject(tsr_batch *batch, int system);
+
+/* The profile of the accepted state, without computing anything.
+ * profile [n_pair][n_q] out. */
+tsr_status tsr_batch_profile(tsr_batch *batch, int system, double *profile,
+                             tsr_err *err);
+
+/* For engines: what every one refuses. A position that is not finite is
+ * TSR_E_NUMERIC (bodies first..first+n-1 of that system); a proposal whose
+ * system or ranges do not exist or do not ascend is TSR_E_INTERNAL. */
+tsr_status tsr_engine_xyz_check(int n, int first, int system,
+                                const double (*xyz)[3], tsr_err *err);
+tsr_status tsr_engine_ranges_check(const tsr_engine *engine,
+                                   const tsr_body_proposal *proposal,
+                                   tsr_err *err); /* without the positions */
+tsr_status tsr_engine_proposal_check(const tsr_engine *engine,
+                                     const tsr_body_proposal *proposal,
+                                     tsr_err *err);
+
+/* Largest distance between any two of n points, Angstrom. O(n^2) at worst. */
+double tsr_largest_distance(int n, const double (*xyz)[3]);
+
+/* Whether two of n points are farther apart than `limit`, exactly. O(n) unless
+ * the limit is near the largest distance. */
+int tsr_is_distance_beyond(int n, const double (*xyz)[3], double limit);
+
+#endif

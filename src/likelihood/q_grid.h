@@ -1,0 +1,29 @@
+/* The engine's uniform q grid, and the linear operator from it to the q values
+ * of a data set (DESIGN 3).
+ *
+ * A curve from a particle of diameter D is band-limited: q I(q) holds no
+ * wavelength shorter than 2 pi / D, so samples every pi/D determine it. The
+ * grid takes twice as many and two beyond q_max; the operator is the
+ * regularised least-squares fit of sinc(q r) for all r in [0, D]. */
+#ifndef TSR_LIKELIHOOD_Q_GRID_H
+#define TSR_LIKELIHOOD_Q_GRID_H
+
+#include "core/status.h"
+
+typedef struct {
+    int n_q;
+    double dq_inv_ang;
+    double band_ang; /* D, bodies' own size included */
+} tsr_q_grid;
+
+/* Grid for bodies never more than d_bound_ang apart, data up to q_max. */
+tsr_q_grid tsr_q_grid_make(double d_bound_ang, double q_max_inv_ang);
+
+/* matrix [n][n_q] out, caller frees: I(q[k]) = sum_j matrix[k][j] I(j dq).
+ * Error: some 1e-5 of I(q); the caller checks it on its own molecule.
+ * Errors: TSR_E_NOMEM, TSR_E_INTERNAL, TSR_E_RANGE (q beyond the grid). */
+tsr_status tsr_q_operator_new(const tsr_q_grid *grid, int n,
+                              const double *q_inv_ang, double **matrix,
+                              tsr_err *err);
+
+#endif

@@ -1,0 +1,245 @@
+#include "model/topology.h"
+
+#include "core/vec3.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Masses of the backbone atoms in Da (C, N, O), as io/structure has them. */
+static const double mass_n = 14.0067, mass_c = 12.0107, mass_o = 15.9994;
+
+tsr_conformation *tsr_conformation_new(const tsr_topology *topology)
+{
+    size_t n = (size_t)topology->n_residue;
+    tsr_conformation *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    c->backbone = calloc(n, sizeof *c->backbone);
+    c->side = calloc(n, sizeof *c->side);
+    c->body = calloc((size_t)topology->n_body, sizeof *c->body);
+    if (c->backbone == NULL || c->side == NULL || c->body == NULL) {
+        tsr_conformation_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void tsr_conformation_free(tsr_conformation *conformation)
+{
+    if (conformation == NULL)
+        return;
+    free(conformation->backbone);
+    free(conformation->side);
+    free(conformation->body);
+    free(conformation);
+}
+
+void tsr_conformation_copy(const tsr_topology *topology, tsr_conformation *to,
+                           const tsr_conformation *from, int first, int count)
+{
+    if (count <= 0)
+        return;
+    size_t i = (size_t)first, n = (size_t)count;
+    const tsr_residue *a = &topology->residue[first];
+    const tsr_residue *z = &topology->residue[first + count - 1];
+    size_t b = (size_t)a->first_body;
+    size_t m = (size_t)(z->first_body + z->n_body - a->first_body);
+    memcpy(to->backbone + i, from->backbone + i, n * sizeof *to->backbone);
+    memcpy(to->side + i, from->side + i, n * sizeof *to->side);
+    memcpy(to->body + b, from->body + b, m * sizeof *to->body);
+}
+
+void tsr_conformation_cb(const tsr_topology *topology,
+                         const tsr_conformation *conformation, int residue,
+                         double cb[3])
+{
+    double(*x)[3] = conformation->backbone[residue];
+    double frame[3][3];
+    tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
+    tsr_frame_to_global(cb, frame, x[TSR_CA], topology->residue[residue].cb);
+}
+
+static void place_residue(const tsr_topology *topology,
+                          tsr_conformation *conformation, int i)
+{
+    const tsr_residue *r = &topology->residue[i];
+    double(*x)[3] = conformation->backbone[i];
+    double frame[3][3], main[3], cb[3] = {0};
+    double mass = mass_n + 2.0 * mass_c + mass_o;
+    tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
+    for (int d = 0; d < 3; d++)
+        main[d] = mass_n * x[TSR_N][d] + mass_c * x[TSR_CA][d] +
+                  mass_c * x[TSR_C][d] + mass_o * x[TSR_O][d];
+    if (r->amino != TSR_GLY) {
+        tsr_frame_to_global(cb, frame, x[TSR_CA], r->cb);
+        for (int d = 0; d < 3; d++)
+            main[d] += mass_c * cb[d];
+        mass += mass_c;
+    }
+    for (int d = 0; d < 3; d++)
+        main[d] /= mass;
+
+    double(*body)[3] = conformation->body + r->first_body;
+    if (!tsr_amino_has_side_chain(r->amino)) {
+        tsr_vec3_copy(body[0], main);
+        return;
+    }
+    double side[3];
+    tsr_frame_to_global(side, frame, x[TSR_CA], conformation->side[i]);
+    if (r->n_body == 2) {
+        tsr_vec3_copy(body[0], main);
+        tsr_vec3_copy(body[1], side);
+        return;
+    }
+    double beyond = tsr_amino_side_chain_mass(r->amino);
+    for (int d = 0; d < 3; d++)
+        body[0][d] = (mass * main[d] + beyond * side[d]) / (mass + beyond);
+}
+
+void tsr_conformation_place_bodies(const tsr_topology *topology,
+                                   tsr_conformation *conformation, int first,
+                                   int count)
+{
+    for (int i = first; i < first + count; i++)
+        place_residue(topology, conformation, i);
+}
+
+double tsr_conformation_torsion(const tsr_topology *topology,
+                                const tsr_conformation *conformation,
+                                int residue, tsr_torsion_kind kind)
+{
+    const tsr_residue *r = &topology->residue[residue];
+    double(*x)[3] = conformation->backbone[residue];
+    if (kind == TSR_PHI)
+        return residue == r->chain_first
+                   ? (double)NAN
+                   : tsr_vec3_torsion(
+                         conformation->backbone[residue - 1][TSR_C], x[TSR_N],
+                         x[TSR_CA], x[TSR_C]);
+    return residue == r->chain_last
+               ? (double)NAN
+               : tsr_vec3_torsion(x[TSR_N], x[TSR_CA], x[TSR_C],
+                                  conformation->backbone[residue + 1][TSR_N]);
+}
+
+static void move_residues(const tsr_topology *topology,
+                          tsr_conformation *conformation, int first, int last,
+                          const tsr_motion *motion)
+{
+    if (first > last)
+        return;
+    for (int i = first; i <= last; i++)
+        for (int a = 0; a < 4; a++)
+            tsr_motion_apply(motion, conformation->backbone[i][a]);
+    const tsr_residue *z = &topology->residue[last];
+    int end = z->first_body + z->n_body;
+    for (int b = topology->residue[first].first_body; b < end; b++)
+        tsr_motion_apply(motion, conformation->body[b]);
+}
+
+void tsr_conformation_turn(const tsr_topology *topology,
+                           tsr_conformation *conformation,
+                           const tsr_torsion *torsion, double angle_rad)
+{
+    int i = torsion->residue;
+    const tsr_residue *r = &topology->residue[i];
+    double(*x)[3] = conformation->backbone[i];
+    tsr_motion motion;
+    /* Turning the C side about the axis by +angle raises the torsion by it;
+     * so does turning the N side by -angle. */
+    double angle = torsion->c_side ? angle_rad : -angle_rad;
+    if (torsion->kind == TSR_PHI) {
+        tsr_motion_about(&motion, x[TSR_N], x[TSR_CA], angle);
+        if (torsion->c_side) {
+            double n[3], ca[3]; /* on the axis: kept to the bit */
+            tsr_vec3_copy(n, x[TSR_N]);
+            tsr_vec3_copy(ca, x[TSR_CA]);
+            move_residues(topology, conformation, i, r->chain_last, &motion);
+            tsr_vec3_copy(x[TSR_N], n);
+            tsr_vec3_copy(x[TSR_CA], ca);
+        } else {
+            move_residues(topology, conformation, r->chain_first, i - 1,
+                          &motion);
+        }
+        return;
+    }
+    tsr_motion_about(&motion, x[TSR_CA], x[TSR_C], angle);
+    if (torsion->c_side) {
+        tsr_motion_apply(&motion, x[TSR_O]);
+        move_residues(topology, conformation, i + 1, r->chain_last, &motion);
+    } else {
+        tsr_motion_apply(&motion, x[TSR_N]);
+        move_residues(topology, conformation, r->chain_first, i - 1, &motion);
+    }
+    place_residue(topology, conformation, i);
+}
+
+double tsr_conformation_rg(const tsr_topology *topology,
+                           const tsr_conformation *conformation,
+                           const double *rg2)
+{
+    double centre[3] = {0}, sum = 0.0;
+    for (int b = 0; b < topology->n_body; b++)
+        for (int d = 0; d < 3; d++)
+            centre[d] += topology->body[b].mass * conformation->body[b][d];
+    for (int d = 0; d < 3; d++)
+        centre[d] /= topology->total_mass;
+    for (int b = 0; b < topology->n_body; b++) {
+        const tsr_body *body = &topology->body[b];
+        double own = rg2 == NULL ? 0.0 : rg2[body->type];
+        sum += body->mass *
+               (tsr_vec3_distance2(conformation->body[b], centre) + own);
+    }
+    return sqrt(sum / topology->total_mass);
+}
+
+tsr_structure *tsr_topology_structure(const tsr_topology *topology,
+                                      const tsr_conformation *conformation)
+{
+    static const char *const names[6] = {"N", "CA", "C", "O", "CB", "SC"};
+    static const int number[6] = {7, 6, 6, 8, 6, 6};
+    tsr_structure *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->path = calloc(1, 1);
+    s->residue = calloc((size_t)topology->n_residue, sizeof *s->residue);
+    s->atom = calloc(6 * (size_t)topology->n_residue, sizeof *s->atom);
+    if (s->path == NULL || s->residue == NULL || s->atom == NULL) {
+        tsr_structure_free(s);
+        return NULL;
+    }
+    s->n_residue = topology->n_residue;
+    s->n_chain = topology->n_chain;
+    for (int i = 0; i < topology->n_residue; i++) {
+        const tsr_residue *r = &topology->residue[i];
+        tsr_residue_record *record = &s->residue[i];
+        const char *three = tsr_amino_table[r->amino].three;
+        snprintf(record->name, sizeof record->name, "%s", three);
+        snprintf(record->file_name, sizeof record->file_name, "%s", three);
+        memcpy(record->chain, r->chain, sizeof record->chain);
+        record->number = r->number;
+        record->insertion = r->insertion;
+        record->first_atom = s->n_atom;
+        int n = r->amino == TSR_GLY                  ? 4
+                : tsr_amino_has_side_chain(r->amino) ? 6
+                                                     : 5;
+        for (int a = 0; a < n; a++) {
+            tsr_atom *atom = &s->atom[s->n_atom++];
+            memcpy(atom->name, names[a], strlen(names[a]) + 1);
+            atom->z = number[a];
+            double(*x)[3] = conformation->backbone[i];
+            double frame[3][3];
+            tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
+            if (a < 4)
+                tsr_vec3_copy(atom->xyz, x[a]);
+            else if (a == 4)
+                tsr_conformation_cb(topology, conformation, i, atom->xyz);
+            else
+                tsr_frame_to_global(atom->xyz, frame, x[TSR_CA],
+                                    conformation->side[i]);
+        }
+        record->n_atom = n;
+    }
+    return s;
+}

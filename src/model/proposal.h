@@ -1,0 +1,24 @@
+/* A proposal: which residues moved, how rigidly, and its Hastings correction.
+ */
+#ifndef TSR_MODEL_PROPOSAL_H
+#define TSR_MODEL_PROPOSAL_H
+
+enum { TSR_MAX_SPAN = 8 };
+
+/* Residues first..first+count-1 moved. group > 0: as one rigid body with the
+ * other spans of that number; 0: their inner distances may have changed. */
+typedef struct {
+    int first, count, group;
+} tsr_span;
+
+/* Spans ascend and do not overlap. The proposed coordinates stand in a second
+ * conformation, equal to the current one outside the spans. */
+typedef struct {
+    int n_span;
+    tsr_span span[TSR_MAX_SPAN];
+    double log_ratio; /* log q(old | new) - log q(new | old), in the coordinates
+                         of the prior: torsions in rad, side-chain centres in
+                         Angstrom in the frame of N-CA-C */
+} tsr_proposal;
+
+#endif

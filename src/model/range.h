@@ -1,0 +1,15 @@
+/* Residue ranges: "A:262-269", "A:17", "262-269", "A:-6-8", "A". */
+#ifndef TSR_MODEL_RANGE_H
+#define TSR_MODEL_RANGE_H
+
+#include "core/status.h"
+#include "model/topology.h"
+
+/* Sets mark[i] = value for each residue that the text names. A range takes the
+ * residues of the chain whose numbers lie in it. The chain may be left out
+ * where there is one. Errors: TSR_E_CONFIG, naming text and remedy. */
+tsr_status tsr_range_mark(const char *text, int n_residue,
+                          const tsr_residue *residue, int value, int *mark,
+                          tsr_err *err);
+
+#endif

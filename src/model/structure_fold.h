@@ -1,0 +1,35 @@
+/* One pass over many structure files: every file gives a part, the parts are
+ * added in the order of the files. Files are read by several threads; the sum
+ * does not depend on how many. */
+#ifndef TSR_MODEL_STRUCTURE_FOLD_H
+#define TSR_MODEL_STRUCTURE_FOLD_H
+
+#include "core/log.h"
+#include "core/status.h"
+#include "io/structure.h"
+
+#include <stddef.h>
+
+typedef struct {
+    size_t part_size; /* bytes; a part begins as zeroes */
+    /* Fills the part of one structure; called by several threads at once. */
+    tsr_status (*visit)(const tsr_structure *structure, const void *context,
+                        void *part, tsr_err *err);
+    /* Adds a part to the total; called in the order of the files. */
+    void (*add)(const void *context, void *total, const void *part);
+    const void *context;
+} tsr_structure_fold_type;
+
+/* n_thread 0: as many as there are processors. Stops at the first file, in
+ * their order, that cannot be read or visited, with its error. */
+tsr_status tsr_structure_fold(const tsr_structure_fold_type *type, int n_path,
+                              const char *const *path, int n_thread,
+                              void *total, tsr_log *log, tsr_err *err);
+
+/* What a table's heading says of its training: the program, how many residues
+ * were used and left out, the base names of the files. Caller frees; NULL when
+ * out of memory. */
+char *tsr_structure_source(int n_path, const char *const *path, long n_used,
+                           long n_skipped);
+
+#endif

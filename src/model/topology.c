@@ -1,0 +1,429 @@
+#include "model/topology.h"
+
+#include "core/vec3.h"
+#include "model/geometry.h"
+#include "model/range.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A C-N distance beyond this is no peptide bond, Angstrom. */
+static const double longest_peptide = 2.0;
+
+void tsr_topology_free(tsr_topology *topology)
+{
+    if (topology == NULL)
+        return;
+    free(topology->residue);
+    free(topology->body);
+    free(topology->torsion);
+    free(topology->side);
+    free(topology);
+}
+
+static tsr_topology *topology_new(int n_residue, tsr_body_model body_model)
+{
+    tsr_topology *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return NULL;
+    size_t n = (size_t)n_residue;
+    t->n_residue = n_residue;
+    t->body_model = body_model;
+    t->residue = calloc(n, sizeof *t->residue);
+    t->body = calloc(2 * n, sizeof *t->body);
+    t->torsion = calloc(2 * n, sizeof *t->torsion);
+    t->side = calloc(n, sizeof *t->side);
+    if (t->residue == NULL || t->body == NULL || t->torsion == NULL ||
+        t->side == NULL) {
+        tsr_topology_free(t);
+        return NULL;
+    }
+    return t;
+}
+
+static void make_bodies(tsr_topology *t)
+{
+    for (int i = 0; i < t->n_residue; i++) {
+        tsr_residue *r = &t->residue[i];
+        int type[2];
+        r->first_body = t->n_body;
+        r->n_body = tsr_body_types(t->body_model, r->amino, type);
+        for (int b = 0; b < r->n_body; b++) {
+            double mass = tsr_body_mass(t->body_model, type[b]);
+            t->body[t->n_body++] = (tsr_body){type[b], i, mass};
+            t->total_mass += mass;
+        }
+    }
+}
+
+/* phi of proline belongs to its ring and stays. */
+static void make_torsions(tsr_topology *t)
+{
+    for (int i = 0; i < t->n_residue; i++) {
+        const tsr_residue *r = &t->residue[i];
+        if (!r->flexible)
+            continue;
+        int c_side = r->chain_last - i < i - r->chain_first;
+        if (r->linked && r->amino != TSR_PRO)
+            t->torsion[t->n_torsion++] = (tsr_torsion){i, TSR_PHI, c_side};
+        if (i < r->chain_last && t->residue[i + 1].linked)
+            t->torsion[t->n_torsion++] = (tsr_torsion){i, TSR_PSI, c_side};
+        if (tsr_amino_has_side_chain(r->amino))
+            t->side[t->n_side++] = i;
+    }
+}
+
+static tsr_status mark_flexible(tsr_topology *t, tsr_flexibility flexibility,
+                                tsr_err *err)
+{
+    const tsr_strings *flexible = flexibility.flexible;
+    const tsr_strings *rigid = flexibility.rigid;
+    int n_flexible = flexible == NULL ? 0 : flexible->n;
+    int n_rigid = rigid == NULL ? 0 : rigid->n;
+    if (n_flexible > 0 && n_rigid > 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure: give flexible ranges or rigid ranges, "
+                        "not both");
+    int *mark = calloc((size_t)t->n_residue, sizeof *mark);
+    if (mark == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_status status = TSR_OK;
+    const tsr_strings *ranges = n_flexible > 0 ? flexible : rigid;
+    for (int k = 0; k < n_flexible + n_rigid && status == TSR_OK; k++)
+        status = tsr_range_mark(ranges->item[k], t->n_residue, t->residue, 1,
+                                mark, err);
+    for (int i = 0; i < t->n_residue; i++)
+        t->residue[i].flexible = n_flexible > 0 ? mark[i] : !mark[i];
+    free(mark);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "structure.%s",
+                        n_flexible > 0 ? "flexible" : "rigid");
+    make_torsions(t);
+    if (t->n_torsion == 0 && t->n_side == 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure: nothing may move; name flexible residues "
+                        "that have neighbours");
+    return TSR_OK;
+}
+
+static void set_chains(tsr_topology *t)
+{
+    for (int i = 0; i < t->n_residue; i++) {
+        int first =
+            i > 0 && strcmp(t->residue[i].chain, t->residue[i - 1].chain) == 0;
+        t->residue[i].chain_first = first ? t->residue[i - 1].chain_first : i;
+        t->n_chain += !first;
+    }
+    for (int i = t->n_residue - 1; i >= 0; i--)
+        t->residue[i].chain_last =
+            i + 1 < t->n_residue &&
+                    t->residue[i + 1].chain_first == t->residue[i].chain_first
+                ? t->residue[i + 1].chain_last
+                : i;
+}
+
+/* ---- from a structure ---- */
+
+typedef struct {
+    int n_side_mean, n_o, n_cb, n_break;
+    char first_side[32], first_break[32];
+} repairs;
+
+static tsr_status read_backbone(const tsr_structure *s,
+                                const tsr_residue_record *record,
+                                double x[4][3], int *has_o, tsr_err *err)
+{
+    static const char *const names[4] = {"N", "CA", "C", "O"};
+    for (int a = 0; a < 4; a++) {
+        const tsr_atom *atom = tsr_residue_atom(s, record, names[a]);
+        if (a == TSR_O)
+            *has_o = atom != NULL;
+        if (atom != NULL) {
+            tsr_vec3_copy(x[a], atom->xyz);
+        } else if (a != TSR_O) {
+            char label[32];
+            tsr_residue_label(record, label, sizeof label);
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s': residue %s (%s) has no atom %s: complete "
+                            "the backbone (MODELLER, PDBFixer) or take the "
+                            "residue out",
+                            s->path, label, record->file_name, names[a]);
+        }
+    }
+    return TSR_OK;
+}
+
+/* Three atoms in line leave the frame of N-CA-C undefined. */
+static tsr_status check_frame(const tsr_structure *s,
+                              const tsr_residue_record *record, double x[4][3],
+                              tsr_err *err)
+{
+    double angle = tsr_vec3_angle(x[TSR_N], x[TSR_CA], x[TSR_C]);
+    if (angle > 0.5 && angle < 2.9)
+        return TSR_OK;
+    char label[32];
+    tsr_residue_label(record, label, sizeof label);
+    return tsr_fail(err, TSR_E_DATA,
+                    "'%s': residue %s (%s) has no sound backbone: its angle "
+                    "N-CA-C is %.0f degrees; rebuild it",
+                    s->path, label, record->file_name,
+                    angle * 180.0 / 3.14159265358979323846);
+}
+
+/* The centre of the atoms beyond CB, or 0 where some are missing. An atom SC is
+ * the centre itself: that is how tessera writes it. */
+static int side_centre(const tsr_structure *s, const tsr_residue_record *record,
+                       tsr_amino amino, double centre[3])
+{
+    const tsr_atom *sc = tsr_residue_atom(s, record, "SC");
+    if (sc != NULL) {
+        tsr_vec3_copy(centre, sc->xyz);
+        return 1;
+    }
+    const tsr_amino_info *info = &tsr_amino_table[amino];
+    double mass = 0.0, sum[3] = {0};
+    for (int a = 5; a < info->n_atom; a++) {
+        const tsr_atom *atom = tsr_residue_atom(s, record, info->atom[a].name);
+        if (atom == NULL)
+            return 0;
+        double m = tsr_atom_mass(info->atom[a].z);
+        mass += m;
+        for (int d = 0; d < 3; d++)
+            sum[d] += m * atom->xyz[d];
+    }
+    for (int d = 0; d < 3; d++)
+        centre[d] = sum[d] / mass;
+    return 1;
+}
+
+static void read_side(const tsr_structure *s, const tsr_residue_record *record,
+                      const tsr_prior_table *prior, tsr_residue *r,
+                      double x[4][3], double side[3], repairs *made)
+{
+    double frame[3][3], global[3];
+    tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
+    const tsr_atom *cb = tsr_residue_atom(s, record, "CB");
+    if (r->amino != TSR_GLY) {
+        if (cb != NULL)
+            tsr_vec3_copy(global, cb->xyz);
+        else
+            tsr_place_cb(global, x[TSR_N], x[TSR_CA], x[TSR_C]);
+        made->n_cb += cb == NULL;
+        tsr_frame_to_local(r->cb, frame, x[TSR_CA], global);
+    }
+    if (!tsr_amino_has_side_chain(r->amino))
+        return;
+    if (side_centre(s, record, r->amino, global)) {
+        tsr_frame_to_local(side, frame, x[TSR_CA], global);
+        return;
+    }
+    tsr_vec3_copy(side, prior->side_mean[r->amino]);
+    if (made->n_side_mean++ == 0)
+        tsr_residue_label(record, made->first_side, sizeof made->first_side);
+}
+
+static void link_residues(const tsr_structure *s, tsr_topology *t,
+                          tsr_conformation *c, const int *has_o, repairs *made)
+{
+    for (int i = 0; i < t->n_residue; i++) {
+        tsr_residue *r = &t->residue[i];
+        double(*x)[3] = c->backbone[i];
+        if (i > r->chain_first)
+            r->linked = tsr_vec3_distance(c->backbone[i - 1][TSR_C], x[TSR_N]) <
+                        longest_peptide;
+        if (i > r->chain_first && !r->linked && made->n_break++ == 0)
+            tsr_residue_label(&s->residue[i], made->first_break,
+                              sizeof made->first_break);
+    }
+    for (int i = 0; i < t->n_residue; i++) {
+        double(*x)[3] = c->backbone[i];
+        if (has_o[i])
+            continue;
+        /* O lies opposite to the next N, in the plane of the peptide. */
+        int next = i < t->residue[i].chain_last && t->residue[i + 1].linked;
+        double psi = next ? tsr_conformation_torsion(t, c, i, TSR_PSI) : 2.4;
+        tsr_internal ideal = tsr_geometry_ideal(0.0, psi);
+        tsr_place_atom(x[TSR_O], x[TSR_N], x[TSR_CA], x[TSR_C], ideal.c_o,
+                       ideal.ca_c_o, ideal.o_torsion);
+        made->n_o++;
+    }
+}
+
+static void report(const tsr_structure *s, const repairs *made, tsr_log *log)
+{
+    if (made->n_side_mean > 0)
+        tsr_warn(log,
+                 "'%s': %d incomplete side chains put at the prior's mean, "
+                 "the first at %s",
+                 s->path, made->n_side_mean, made->first_side);
+    if (made->n_o + made->n_cb > 0)
+        tsr_warn(log, "'%s': built %d missing O and %d missing CB", s->path,
+                 made->n_o, made->n_cb);
+    if (made->n_break > 0)
+        tsr_warn(log,
+                 "'%s': %d chain breaks, the first before %s; the parts keep "
+                 "their relation across them",
+                 s->path, made->n_break, made->first_break);
+}
+
+tsr_status tsr_topology_from_structure(const tsr_structure *structure,
+                                       tsr_body_model body_model,
+                                       tsr_flexibility flexibility,
+                                       const tsr_prior_table *prior,
+                                       tsr_log *log, tsr_topology **out,
+                                       tsr_conformation **first, tsr_err *err)
+{
+    const tsr_structure *s = structure;
+    tsr_status status = TSR_OK;
+    tsr_conformation *c = NULL;
+    repairs made = {0};
+    *out = NULL, *first = NULL;
+    tsr_topology *t = topology_new(s->n_residue, body_model);
+    int *has_o = calloc((size_t)s->n_residue, sizeof *has_o);
+    if (t == NULL || has_o == NULL) {
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        goto done;
+    }
+    for (int i = 0; i < t->n_residue; i++) {
+        const tsr_residue_record *record = &s->residue[i];
+        tsr_residue *r = &t->residue[i];
+        int amino = tsr_amino_by_three(record->name);
+        if (amino < 0) {
+            status = tsr_fail(err, TSR_E_INTERNAL, "'%s': unmapped residue %s",
+                              s->path, record->name);
+            goto done;
+        }
+        r->amino = (tsr_amino)amino;
+        memcpy(r->chain, record->chain, sizeof r->chain);
+        r->number = record->number;
+        r->insertion = record->insertion;
+    }
+    set_chains(t);
+    make_bodies(t);
+    c = tsr_conformation_new(t);
+    if (c == NULL) {
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        goto done;
+    }
+    for (int i = 0; i < t->n_residue && status == TSR_OK; i++) {
+        const tsr_residue_record *record = &s->residue[i];
+        status = read_backbone(s, record, c->backbone[i], &has_o[i], err);
+        if (status == TSR_OK)
+            status = check_frame(s, record, c->backbone[i], err);
+        if (status == TSR_OK)
+            read_side(s, record, prior, &t->residue[i], c->backbone[i],
+                      c->side[i], &made);
+    }
+    if (status != TSR_OK)
+        goto done;
+    link_residues(s, t, c, has_o, &made);
+    status = mark_flexible(t, flexibility, err);
+    if (status != TSR_OK)
+        goto done;
+    tsr_conformation_place_bodies(t, c, 0, t->n_residue);
+    report(s, &made, log);
+    *out = t, *first = c;
+    t = NULL, c = NULL;
+done:
+    free(has_o);
+    tsr_conformation_free(c);
+    tsr_topology_free(t);
+    return status;
+}
+
+/* ---- from a sequence ---- */
+
+static void build_extended(const tsr_topology *t, const tsr_prior_table *prior,
+                           tsr_internal *internal, tsr_conformation *c)
+{
+    const double degree = 3.14159265358979323846 / 180.0;
+    double(*x)[3] = c->backbone[0];
+    x[TSR_CA][0] = TSR_BOND_N_CA;
+    x[TSR_C][0] = TSR_BOND_N_CA - TSR_BOND_CA_C * cos(TSR_ANGLE_N_CA_C);
+    x[TSR_C][1] = TSR_BOND_CA_C * sin(TSR_ANGLE_N_CA_C);
+    for (int i = 0; i < t->n_residue; i++) {
+        int proline = t->residue[i].amino == TSR_PRO;
+        internal[i] = tsr_geometry_ideal((proline ? -65.0 : -135.0) * degree,
+                                         140.0 * degree);
+        tsr_vec3_copy(c->side[i], prior->side_mean[t->residue[i].amino]);
+    }
+    /* CB is the same in every ideal frame. */
+    double frame[3][3], global[3], local[3];
+    tsr_place_cb(global, x[TSR_N], x[TSR_CA], x[TSR_C]);
+    tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
+    tsr_frame_to_local(local, frame, x[TSR_CA], global);
+    for (int i = 0; i < t->n_residue; i++)
+        tsr_vec3_copy(t->residue[i].cb, local);
+    tsr_geometry_build(t, internal, c);
+}
+
+tsr_status tsr_topology_from_sequence(const char *sequence,
+                                      tsr_body_model body_model,
+                                      tsr_flexibility flexibility,
+                                      const tsr_prior_table *prior,
+                                      tsr_topology **out,
+                                      tsr_conformation **first, tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    tsr_conformation *c = NULL;
+    tsr_internal *internal = NULL;
+    size_t n = strlen(sequence);
+    *out = NULL, *first = NULL;
+    if (n < 3 || n > 100000)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.sequence: %zu residues; expected 3 to "
+                        "100000",
+                        n);
+    tsr_topology *t = topology_new((int)n, body_model);
+    if (t == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        int amino = tsr_amino_by_one(sequence[i]);
+        if (amino < 0) {
+            status = tsr_fail(err, TSR_E_CONFIG,
+                              "structure.sequence: letter %zu, '%c', is none "
+                              "of the 20 amino acids",
+                              i + 1, sequence[i]);
+            goto done;
+        }
+        t->residue[i].amino = (tsr_amino)amino;
+        memcpy(t->residue[i].chain, "A", 2);
+        t->residue[i].number = (int)i + 1;
+        t->residue[i].insertion = ' ';
+        t->residue[i].linked = i > 0;
+    }
+    set_chains(t);
+    make_bodies(t);
+    status = mark_flexible(t, flexibility, err);
+    if (status != TSR_OK)
+        goto done;
+    c = tsr_conformation_new(t);
+    internal = calloc(n, sizeof *internal);
+    if (c == NULL || internal == NULL) {
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        goto done;
+    }
+    build_extended(t, prior, internal, c);
+    *out = t, *first = c;
+    t = NULL, c = NULL;
+done:
+    free(internal);
+    tsr_conformation_free(c);
+    tsr_topology_free(t);
+    return status;
+}
+
+char *tsr_topology_sequence(const tsr_topology *topology)
+{
+    size_t n = (size_t)topology->n_residue + (size_t)topology->n_chain;
+    char *text = calloc(n + 1, 1), *at = text;
+    if (text == NULL)
+        return NULL;
+    for (int i = 0; i < topology->n_residue; i++) {
+        if (i > 0 && topology->residue[i].chain_first == i)
+            *at++ = '/';
+        *at++ = tsr_amino_table[topology->residue[i].amino].one;
+    }
+    return text;
+}

@@ -1,0 +1,147 @@
+/* The molecule as it does not change: residues, bodies, what may move.
+ *
+ * Residues stand in the order of the file, chain after chain. A chain is a
+ * polymer chain of the input; a break in it (no peptide bond) keeps the parts'
+ * relation, like a rigid link. */
+#ifndef TSR_MODEL_TOPOLOGY_H
+#define TSR_MODEL_TOPOLOGY_H
+
+#include "core/field.h"
+#include "core/log.h"
+#include "core/status.h"
+#include "io/structure.h"
+#include "model/prior_table.h"
+#include "model/residue.h"
+
+typedef struct {
+    tsr_amino amino;
+    char chain[8];
+    int number;
+    char insertion;  /* ' ' where there is none */
+    int chain_first; /* first and last residue of its chain */
+    int chain_last;
+    int linked;   /* 1: a peptide bond joins it to the residue before */
+    int flexible; /* 1: its torsions and side chain are free */
+    int first_body, n_body;
+    double cb[3]; /* CB in the frame of N-CA-C, Angstrom; not GLY */
+} tsr_residue;
+
+typedef struct {
+    int type; /* form factor, model/residue.h */
+    int residue;
+    double mass; /* Da, non-hydrogen atoms */
+} tsr_body;
+
+typedef enum { TSR_PHI, TSR_PSI } tsr_torsion_kind;
+
+/* A free torsion. Turning it moves the shorter side of its chain:
+ * C side: phi turns residues residue..chain_last as one rigid group; psi turns
+ *         residue+1..chain_last and, of the residue itself, O.
+ * N side: phi turns chain_first..residue-1; psi those and, of the residue
+ *         itself, N, CB and the side chain. */
+typedef struct {
+    int residue;
+    tsr_torsion_kind kind;
+    int c_side; /* 1: the C-terminal side turns, 0: the N-terminal */
+} tsr_torsion;
+
+typedef struct {
+    int n_residue, n_chain, n_body, n_torsion, n_side;
+    tsr_body_model body_model;
+    tsr_residue *residue; /* [n_residue] */
+    tsr_body *body;       /* [n_body], in the order of the residues */
+    tsr_torsion *torsion; /* [n_torsion] the free ones */
+    int *side;            /* [n_side] residues with a free side chain */
+    double total_mass;    /* Da, of all bodies */
+} tsr_topology;
+
+/* Coordinates of one conformation. */
+typedef struct {
+    double (*backbone)[4][3]; /* [n_residue] N, CA, C, O; Angstrom */
+    double (*side)[3];        /* [n_residue] side-chain centre in the frame of
+                                 N-CA-C, Angstrom; unused for ALA, GLY */
+    double (*body)[3];        /* [n_body] Angstrom */
+} tsr_conformation;
+
+enum { TSR_N, TSR_CA, TSR_C, TSR_O };
+
+/* What may move: residue ranges such as "A:262-269", "A:17", "262-269" (where
+ * there is one chain). Either may be empty, not both given; both empty: all is
+ * flexible. */
+typedef struct {
+    const tsr_strings *flexible;
+    const tsr_strings *rigid;
+} tsr_flexibility;
+
+/* From a structure. Residues that lack N, CA or C are refused (TSR_E_DATA,
+ * with file, chain, residue and remedy); a missing O or CB is built with ideal
+ * geometry, an incomplete side chain put at the prior's mean, and `log` told.
+ * A range that names no residue: TSR_E_CONFIG. The first conformation comes
+ * with it; the caller frees both. */
+tsr_status tsr_topology_from_structure(const tsr_structure *structure,
+                                       tsr_body_model body_model,
+                                       tsr_flexibility flexibility,
+                                       const tsr_prior_table *prior,
+                                       tsr_log *log, tsr_topology **out,
+                                       tsr_conformation **first, tsr_err *err);
+
+/* From a one-letter sequence: chain A from 1, extended, ideal geometry (Engh &
+ * Huber 1991), trans peptides, side chains at the prior's mean. Unknown
+ * letters: TSR_E_CONFIG. */
+tsr_status tsr_topology_from_sequence(const char *sequence,
+                                      tsr_body_model body_model,
+                                      tsr_flexibility flexibility,
+                                      const tsr_prior_table *prior,
+                                      tsr_topology **out,
+                                      tsr_conformation **first, tsr_err *err);
+
+void tsr_topology_free(tsr_topology *topology);
+
+tsr_conformation *tsr_conformation_new(const tsr_topology *topology);
+void tsr_conformation_free(tsr_conformation *conformation);
+
+/* Copies residues first..first+count-1, bodies too. */
+void tsr_conformation_copy(const tsr_topology *topology, tsr_conformation *to,
+                           const tsr_conformation *from, int first, int count);
+
+/* Body positions of residues first..first+count-1 from their atoms. */
+void tsr_conformation_place_bodies(const tsr_topology *topology,
+                                   tsr_conformation *conformation, int first,
+                                   int count);
+
+/* CB of a residue, Angstrom. */
+void tsr_conformation_cb(const tsr_topology *topology,
+                         const tsr_conformation *conformation, int residue,
+                         double cb[3]);
+
+/* Torsion of a residue, rad; NaN where a neighbour is missing. */
+double tsr_conformation_torsion(const tsr_topology *topology,
+                                const tsr_conformation *conformation,
+                                int residue, tsr_torsion_kind kind);
+
+/* Turns a free torsion by angle_rad (it grows by that), bodies included. */
+void tsr_conformation_turn(const tsr_topology *topology,
+                           tsr_conformation *conformation,
+                           const tsr_torsion *torsion, double angle_rad);
+
+/* Radius of gyration over the bodies, mass-weighted, with each body's own mean
+ * square radius rg2 [n_type] (Angstrom squared; NULL: points). Angstrom. */
+double tsr_conformation_rg(const tsr_topology *topology,
+                           const tsr_conformation *conformation,
+                           const double *rg2);
+
+/* An upper bound of the largest distance between two bodies that any values of
+ * the free torsions can reach, Angstrom; free side chains up to 3 Angstrom
+ * farther out than in `first`. NaN: out of memory. */
+double tsr_topology_reach(const tsr_topology *topology,
+                          const tsr_conformation *first);
+
+/* One letter per residue, chains separated by '/'; caller frees. */
+char *tsr_topology_sequence(const tsr_topology *topology);
+
+/* The conformation as a structure for writing: N, CA, C, O, CB and, as a
+ * pseudo atom SC, the side-chain centre. Caller frees. NULL: out of memory. */
+tsr_structure *tsr_topology_structure(const tsr_topology *topology,
+                                      const tsr_conformation *conformation);
+
+#endif

@@ -1,0 +1,184 @@
+#include "model/train.h"
+
+#include "model/form_factor.h"
+#include "model/prior_table.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int ends_with(const char *name, size_t length, const char *ending)
+{
+    size_t n = strlen(ending);
+    return length > n && strncmp(name + length - n, ending, n) == 0;
+}
+
+static int is_structure_name(const char *name)
+{
+    size_t n = strlen(name);
+    if (name[0] == '.')
+        return 0;
+    if (ends_with(name, n, ".gz"))
+        n -= 3;
+    return ends_with(name, n, ".pdb") || ends_with(name, n, ".ent") ||
+           ends_with(name, n, ".cif");
+}
+
+/* Adds "folder/name", or the name alone where there is no folder. */
+static tsr_status append(tsr_path_list *list, const char *folder,
+                         const char *name, tsr_err *err)
+{
+    size_t length = folder != NULL ? strlen(folder) : 0;
+    int slash = length > 0 && folder[length - 1] != '/';
+    size_t size = length + strlen(name) + 2;
+    char *path = malloc(size);
+    char **grown =
+        path != NULL
+            ? realloc(list->path, ((size_t)list->n + 1) * sizeof *list->path)
+            : NULL;
+    if (grown == NULL) {
+        free(path);
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");
+    }
+    snprintf(path, size, "%s%s%s", folder != NULL ? folder : "",
+             slash ? "/" : "", name);
+    list->path = grown;
+    list->path[list->n++] = path;
+    return TSR_OK;
+}
+
+static tsr_status collect_folder(tsr_path_list *list, const char *folder,
+                                 tsr_err *err)
+{
+    DIR *dir = opendir(folder);
+    if (dir == NULL)
+        return tsr_fail(err, TSR_E_NOINPUT, "cannot open folder '%s': %s",
+                        folder, strerror(errno));
+    tsr_status s = TSR_OK;
+    int before = list->n;
+    const struct dirent *entry;
+    while (s == TSR_OK && (errno = 0, entry = readdir(dir)) != NULL)
+        if (is_structure_name(entry->d_name))
+            s = append(list, folder, entry->d_name, err);
+    if (s == TSR_OK && errno != 0)
+        s = tsr_fail(err, TSR_E_NOINPUT, "cannot read folder '%s': %s", folder,
+                     strerror(errno));
+    closedir(dir);
+    if (s == TSR_OK && list->n == before)
+        s = tsr_fail(err, TSR_E_NOINPUT,
+                     "no *.pdb, *.ent or *.cif (or .gz of these) in '%s'",
+                     folder);
+    return s;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const char *p = *(char *const *)a, *q = *(char *const *)b;
+    int order = strcmp(base_name(p), base_name(q));
+    return order != 0 ? order : strcmp(p, q);
+}
+
+tsr_status tsr_path_list_collect(tsr_path_list *list, int n_place,
+                                 const char *const *place, tsr_err *err)
+{
+    *list = (tsr_path_list){0};
+    tsr_status s = TSR_OK;
+    for (int i = 0; i < n_place && s == TSR_OK; i++) {
+        struct stat info;
+        if (stat(place[i], &info) != 0)
+            s = tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", place[i],
+                         strerror(errno));
+        else if (S_ISDIR(info.st_mode))
+            s = collect_folder(list, place[i], err);
+        else
+            s = append(list, NULL, place[i], err);
+    }
+    if (s != TSR_OK)
+        tsr_path_list_clear(list);
+    else if (list->n > 1)
+        qsort(list->path, (size_t)list->n, sizeof *list->path, by_name);
+    return s;
+}
+
+void tsr_path_list_clear(tsr_path_list *list)
+{
+    for (int i = 0; i < list->n; i++)
+        free(list->path[i]);
+    free(list->path);
+    *list = (tsr_path_list){0};
+}
+
+/* Puts "<title>", and the command, before the source. */
+static tsr_status put_heading(char **source, const char *title,
+                              const char *command, tsr_err *err)
+{
+    size_t size = strlen(title) + strlen(command) + strlen(*source) + 16;
+    char *text = malloc(size);
+    if (text == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for a heading");
+    snprintf(text, size, "%s\ncommand: %s\n%s", title, command, *source);
+    free(*source);
+    *source = text;
+    return TSR_OK;
+}
+
+tsr_status tsr_train_form_factors(int n_place, const char *const *place,
+                                  tsr_body_model model, int n_thread,
+                                  const char *command, const char *output,
+                                  tsr_log *log, tsr_err *err)
+{
+    tsr_path_list list;
+    tsr_form_factor_table *table = NULL;
+    tsr_status s = tsr_path_list_collect(&list, n_place, place, err);
+    if (s != TSR_OK)
+        return s;
+    s = tsr_form_factor_train(list.n, (const char *const *)list.path, model,
+                              TSR_TRAIN_N_Q, TSR_TRAIN_DQ, n_thread, log,
+                              &table, err);
+    if (s == TSR_OK)
+        s = tsr_form_factor_refine(
+            table, list.n, (const char *const *)list.path, n_thread, log, err);
+    if (s == TSR_OK)
+        s = put_heading(&table->source,
+                        "Form factors of bodies: F the mean amplitude, P the "
+                        "mean self intensity;\nsee README.md beside this file.",
+                        command, err);
+    if (s == TSR_OK)
+        s = tsr_form_factor_write(table, output, err);
+    tsr_form_factor_free(table);
+    tsr_path_list_clear(&list);
+    return s;
+}
+
+tsr_status tsr_train_priors(int n_place, const char *const *place, int n_thread,
+                            const char *command, const char *output,
+                            tsr_log *log, tsr_err *err)
+{
+    tsr_path_list list;
+    tsr_prior_table *table = NULL;
+    tsr_status s = tsr_path_list_collect(&list, n_place, place, err);
+    if (s != TSR_OK)
+        return s;
+    s = tsr_prior_table_train(list.n, (const char *const *)list.path, n_thread,
+                              log, &table, err);
+    if (s == TSR_OK)
+        s = put_heading(&table->source,
+                        "Side-chain centres in the frame of N-CA-C, and "
+                        "contact distances of bodies;\nsee README.md beside "
+                        "this file.",
+                        command, err);
+    if (s == TSR_OK)
+        s = tsr_prior_table_write(table, output, err);
+    tsr_prior_table_free(table);
+    tsr_path_list_clear(&list);
+    return s;
+}

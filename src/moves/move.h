@@ -1,0 +1,56 @@
+/* Moves: one file each, one const struct each, one line in the registry.
+ *
+ * A move changes a copy of the current conformation and says what it changed.
+ * It knows the model and a random stream, nothing of likelihood or device. */
+#ifndef TSR_MOVES_MOVE_H
+#define TSR_MOVES_MOVE_H
+
+#include "core/field.h"
+#include "core/random.h"
+#include "model/prior.h"
+#include "model/proposal.h"
+#include "model/topology.h"
+
+typedef struct {
+    const char *name;
+    const char *doc;     /* one line */
+    const char *source;  /* where it was published */
+    size_t options_size; /* the options begin with `double weight` */
+    const tsr_field *fields;
+
+    /* A chain's own state, or NULL when out of memory. Borrows all. */
+    void *(*state_new)(const void *options, const tsr_topology *topology,
+                       const tsr_prior *prior);
+    void (*state_free)(void *state);
+
+    /* How many things it could move here; 0 leaves it out of the run. */
+    int (*n_target)(const tsr_topology *topology);
+
+    /* Draws a proposal into `proposed`, which equals `current` on entry; fills
+     * the spans, not log_ratio. */
+    void (*propose)(void *state, const tsr_conformation *current,
+                    tsr_conformation *proposed, gsl_rng *rng,
+                    tsr_proposal *proposal);
+
+    /* log q(current | proposed) - log q(proposed | current), nat. */
+    double (*log_ratio)(const void *state, const tsr_conformation *current,
+                        const tsr_conformation *proposed,
+                        const tsr_proposal *proposal);
+
+    /* Warm-up only: learns from the acceptance probability of the proposal
+     * that it drew last. */
+    void (*adapt)(void *state, double accept_probability);
+} tsr_move_type;
+
+extern const tsr_move_type tsr_move_pivot;
+extern const tsr_move_type tsr_move_side_chain;
+
+/* All moves, ends with NULL. */
+extern const tsr_move_type *const tsr_move_registry[];
+enum { TSR_N_MOVE = 2 };
+
+/* Robbins-Monro step towards a wanted acceptance (Andrieu & Thoms 2008): the
+ * gain falls as n^-0.6. Returns what to add to a log step size. */
+double tsr_move_learn(long n, double accept_probability, double target);
+
+#endif

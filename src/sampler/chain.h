@@ -1,0 +1,90 @@
+/* One Markov chain: its state, its random stream, a Metropolis-Hastings step in
+ * two halves, so that the device can work between them. */
+#ifndef TSR_SAMPLER_CHAIN_H
+#define TSR_SAMPLER_CHAIN_H
+
+#include "core/random.h"
+#include "likelihood/engine.h"
+#include "likelihood/likelihood.h"
+#include "model/prior.h"
+#include "moves/move.h"
+
+#include <stdint.h>
+
+/* An engine and how many of a run's chains it computes. */
+typedef struct {
+    tsr_engine *engine; /* NULL: the prior alone */
+    int n_chain;
+} tsr_engine_share;
+
+/* What all chains share; everything is borrowed. */
+typedef struct {
+    const tsr_topology *topology;
+    const tsr_conformation *first; /* where every chain starts */
+    const tsr_prior *prior;
+    const tsr_likelihood *likelihood; /* NULL: the prior alone is sampled */
+    int n_share;                      /* 0 where likelihood is NULL */
+    const tsr_engine_share *share;    /* [n_share] chains in order: the first
+                                         share's, then the next's */
+    const double *rg2;                /* [n_type] Angstrom squared, or NULL */
+    const void *const *move_options;  /* [TSR_N_MOVE], NULL: not used */
+    double d_limit_ang;               /* P(X) = 0 beyond; 0: no limit */
+    uint64_t seed;
+} tsr_target;
+
+typedef struct tsr_chain tsr_chain;
+
+/* Counters since the last tsr_chain_counts_reset. */
+typedef struct {
+    long proposed[TSR_N_MOVE], accepted[TSR_N_MOVE];
+    long scale_proposed, scale_accepted;
+} tsr_chain_counts;
+
+/* The share that a chain belongs to (the last where it is beyond all), and
+ * which of its engine's systems it is. Without shares 0 and the chain's own
+ * number. */
+void tsr_target_place(const tsr_target *target, int chain, int *share,
+                      int *system);
+
+/* The number, which names the chain's random stream as well, counts over all
+ * engines. */
+tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
+                         tsr_err *err);
+void tsr_chain_free(tsr_chain *chain);
+
+/* Computes the first profile and likelihood; before the first step. The batch
+ * is one of the chain's engine. */
+tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err);
+
+/* The engine's system that the chain is. */
+int tsr_chain_system(const tsr_chain *chain);
+
+/* Draws a proposal. Returns 1 where the engine has to be asked; `ask` is then
+ * filled and stays valid until tsr_chain_decide. */
+int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask);
+
+/* Accepts or rejects, then updates the nuisance parameters. profile [n_q] is
+ * the engine's answer, changed here; NULL where it was not asked. *accepted
+ * says what to tell the engine. warm: the step sizes learn. */
+tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
+                            int *accepted, tsr_err *err);
+
+/* What a stored draw is made of. */
+typedef struct {
+    double log_prior, log_lik, lp;
+    double rg_ang, d_max_ang;
+    const double *profile; /* [n_q] with S(q); NULL without data */
+    const tsr_fit *fit;    /* [n_data] */
+    const double *log_s;   /* [n_data] */
+    const tsr_conformation *conformation;
+    gsl_rng *rng; /* the chain's, for draws of scale and so on */
+} tsr_chain_view;
+
+void tsr_chain_look(const tsr_chain *chain, tsr_chain_view *view);
+const tsr_chain_counts *tsr_chain_counts_get(const tsr_chain *chain);
+void tsr_chain_counts_reset(tsr_chain *chain);
+
+/* Sum of chi2 over data sets divided by the number of points; NaN without. */
+double tsr_chain_chi2(const tsr_chain *chain);
+
+#endif

@@ -1,0 +1,379 @@
+#include "sampler/record.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a variable's values come from. */
+typedef enum {
+    FROM_RG,
+    FROM_D_MAX,
+    FROM_SCALE,
+    FROM_BACKGROUND,
+    FROM_NOISE_SCALE,
+    FROM_CHI2,
+    FROM_LP,
+    FROM_LOG_PRIOR,
+    FROM_LOG_LIK,
+    FROM_ACCEPTANCE,
+    FROM_TEMPERATURE,
+    FROM_REPLICATE,
+    FROM_CURVE,
+    FROM_POINTWISE,
+    FROM_DATA,
+    FROM_SIGMA
+} origin;
+
+enum { MAX_NAME = 48 };
+
+typedef struct {
+    origin from;
+    int data; /* data set */
+    char name[MAX_NAME], dim[MAX_NAME];
+    double *value; /* [n_chain][capacity][n]; NULL: constant */
+} column;
+
+struct tsr_record {
+    const tsr_target *target;
+    int n_chain, capacity;
+    int n_variable, room;
+    tsr_trace_variable *variable; /* [n_variable] */
+    column *column;               /* [n_variable] */
+    double *packed;               /* scratch for writing part of a block */
+};
+
+void tsr_record_free(tsr_record *record)
+{
+    if (record == NULL)
+        return;
+    for (int v = 0; v < record->n_variable; v++)
+        free(record->column[v].value);
+    free(record->variable);
+    free(record->column);
+    free(record->packed);
+    free(record);
+}
+
+int tsr_record_capacity(const tsr_record *record)
+{
+    return record->capacity;
+}
+
+int tsr_record_variables(const tsr_record *record,
+                         const tsr_trace_variable **variable)
+{
+    /* The columns may have moved while they were added; name them now. */
+    for (int v = 0; v < record->n_variable; v++) {
+        record->variable[v].name = record->column[v].name;
+        if (record->variable[v].dim != NULL)
+            record->variable[v].dim = record->column[v].dim;
+    }
+    *variable = record->variable;
+    return record->n_variable;
+}
+
+static int is_warm(tsr_trace_group group)
+{
+    return group == TSR_TRACE_WARMUP_POSTERIOR ||
+           group == TSR_TRACE_WARMUP_SAMPLE_STATS;
+}
+
+static int is_constant(tsr_trace_group group)
+{
+    return group == TSR_TRACE_OBSERVED_DATA || group == TSR_TRACE_CONSTANT_DATA;
+}
+
+/* Adds a variable; those of data sets after the first get a number. */
+static tsr_status add(tsr_record *r, tsr_trace_group group, origin from,
+                      const char *name, int data, int per_q, const char *unit,
+                      const char *doc, tsr_err *err)
+{
+    if (r->n_variable == r->room) {
+        int room = 2 * r->room + 16;
+        tsr_trace_variable *v = realloc(r->variable, (size_t)room * sizeof *v);
+        if (v != NULL)
+            r->variable = v;
+        column *c = realloc(r->column, (size_t)room * sizeof *c);
+        if (c != NULL)
+            r->column = c;
+        if (v == NULL || c == NULL)
+            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        r->room = room;
+    }
+    const tsr_saxs *saxs =
+        per_q ? r->target->likelihood->data[data].saxs : NULL;
+    int n = per_q ? saxs->n : 1;
+    column *c = &r->column[r->n_variable];
+    *c = (column){.from = from, .data = data};
+    if (data > 0) {
+        snprintf(c->name, sizeof c->name, "%s_%d", name, data + 1);
+        snprintf(c->dim, sizeof c->dim, "q_%d", data + 1);
+    } else {
+        snprintf(c->name, sizeof c->name, "%s", name);
+        snprintf(c->dim, sizeof c->dim, "q");
+    }
+    r->variable[r->n_variable] =
+        (tsr_trace_variable){.group = group,
+                             .unit = unit,
+                             .doc = doc,
+                             .dim = per_q ? "q" : NULL,
+                             .n = n,
+                             .coord = per_q ? saxs->q : NULL,
+                             .coord_unit = per_q ? "1/Angstrom" : NULL,
+                             .single = per_q && !is_constant(group)};
+    r->n_variable++;
+    if (is_constant(group))
+        return TSR_OK;
+    c->value = calloc((size_t)r->n_chain * (size_t)r->capacity * (size_t)n,
+                      sizeof *c->value);
+    return c->value != NULL ? TSR_OK
+                            : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+}
+
+typedef struct {
+    origin from;
+    const char *name, *unit, *doc;
+    int stats; /* 1: group sample_stats */
+} scalar;
+
+static const scalar run_scalars[] = {
+    {FROM_RG, "rg", "Angstrom",
+     "radius of gyration, mass-weighted, non-hydrogen atoms", 0},
+    {FROM_D_MAX, "d_max", "Angstrom", "largest distance between bodies", 0},
+    {FROM_LP, "lp", "nat", "log posterior density, unnormalised", 1},
+    {FROM_LOG_PRIOR, "log_prior", "nat", "log P(X), unnormalised", 1},
+    {FROM_LOG_LIK, "log_lik", "nat",
+     "log P(D | X), scale and background integrated out", 1},
+    {FROM_ACCEPTANCE, "acceptance_rate", NULL,
+     "share of proposals accepted since the last draw", 1},
+    {FROM_TEMPERATURE, "temperature", NULL, "likelihood temperature", 1}};
+
+static const scalar data_scalars[] = {
+    {FROM_SCALE, "scale", NULL, "c in c I(q) + b", 0},
+    {FROM_BACKGROUND, "background", NULL, "b in c I(q) + b", 0},
+    {FROM_NOISE_SCALE, "noise_scale", NULL, "s in sigma = s sigma_exp", 0},
+    {FROM_CHI2, "chi2", NULL, "chi-square per point at the best c and b, s = 1",
+     0}};
+
+static tsr_status add_scalar(tsr_record *r, const scalar *s, int data,
+                             tsr_err *err)
+{
+    tsr_status status =
+        add(r, s->stats ? TSR_TRACE_SAMPLE_STATS : TSR_TRACE_POSTERIOR, s->from,
+            s->name, data, 0, s->unit, s->doc, err);
+    if (status == TSR_OK)
+        status = add(r,
+                     s->stats ? TSR_TRACE_WARMUP_SAMPLE_STATS
+                              : TSR_TRACE_WARMUP_POSTERIOR,
+                     s->from, s->name, data, 0, s->unit, s->doc, err);
+    return status;
+}
+
+static int is_inferred(const tsr_target *t, int d, origin from)
+{
+    if (from == FROM_NOISE_SCALE)
+        return t->likelihood->data[d].infer_scale;
+    if (from == FROM_BACKGROUND)
+        return t->likelihood->data[d].infer_background;
+    return 1;
+}
+
+static tsr_status add_data_set(tsr_record *r, int d, tsr_err *err)
+{
+    static const struct {
+        tsr_trace_group group;
+        origin from;
+        const char *name, *doc;
+    } curves[] = {
+        {TSR_TRACE_POSTERIOR_PREDICTIVE, FROM_REPLICATE, "intensity",
+         "a replicate of the data: c I(q) + b and noise"},
+        {TSR_TRACE_POSTERIOR_PREDICTIVE, FROM_CURVE, "intensity_mean",
+         "the expected curve, c I(q) + b"},
+        {TSR_TRACE_LOG_LIKELIHOOD, FROM_POINTWISE, "intensity",
+         "log density of each point given c, b, s and X"},
+        {TSR_TRACE_OBSERVED_DATA, FROM_DATA, "intensity", "measured I(q)"},
+        {TSR_TRACE_CONSTANT_DATA, FROM_SIGMA, "sigma",
+         "standard deviation of measured I(q)"}};
+    tsr_status status = TSR_OK;
+    for (size_t k = 0; k < sizeof data_scalars / sizeof *data_scalars; k++)
+        if (status == TSR_OK && is_inferred(r->target, d, data_scalars[k].from))
+            status = add_scalar(r, &data_scalars[k], d, err);
+    for (size_t k = 0; k < sizeof curves / sizeof *curves; k++)
+        if (status == TSR_OK)
+            status = add(r, curves[k].group, curves[k].from, curves[k].name, d,
+                         1, NULL, curves[k].doc, err);
+    return status;
+}
+
+tsr_status tsr_record_new(const tsr_target *target, int n_chain, int capacity,
+                          tsr_record **out, tsr_err *err)
+{
+    *out = NULL;
+    tsr_record *r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    r->target = target;
+    r->n_chain = n_chain;
+    r->capacity = capacity;
+    tsr_status status = TSR_OK;
+    for (size_t k = 0; k < sizeof run_scalars / sizeof *run_scalars; k++)
+        if (status == TSR_OK)
+            status = add_scalar(r, &run_scalars[k], 0, err);
+    for (int d = 0; target->likelihood != NULL &&
+                    d < target->likelihood->n_data && status == TSR_OK;
+         d++)
+        status = add_data_set(r, d, err);
+    size_t widest = 1;
+    for (int v = 0; v < r->n_variable; v++)
+        if ((size_t)r->variable[v].n > widest)
+            widest = (size_t)r->variable[v].n;
+    if (status == TSR_OK) {
+        r->packed = calloc((size_t)n_chain * (size_t)capacity * widest,
+                           sizeof *r->packed);
+        if (r->packed == NULL)
+            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    if (status != TSR_OK) {
+        tsr_record_free(r);
+        return status;
+    }
+    *out = r;
+    return TSR_OK;
+}
+
+static double *cell(const tsr_record *r, int v, int chain, int draw)
+{
+    size_t n = (size_t)r->variable[v].n;
+    return r->column[v].value +
+           ((size_t)chain * (size_t)r->capacity + (size_t)draw) * n;
+}
+
+static double scalar_value(const tsr_record *r, const column *c,
+                           const tsr_chain_view *view, double acceptance)
+{
+    switch (c->from) {
+    case FROM_RG:
+        return view->rg_ang;
+    case FROM_D_MAX:
+        return view->d_max_ang;
+    case FROM_NOISE_SCALE:
+        return exp(view->log_s[c->data]);
+    case FROM_CHI2:
+        return view->fit[c->data].chi2 /
+               r->target->likelihood->data[c->data].saxs->n;
+    case FROM_LP:
+        return view->lp;
+    case FROM_LOG_PRIOR:
+        return view->log_prior;
+    case FROM_LOG_LIK:
+        return view->log_lik;
+    case FROM_ACCEPTANCE:
+        return acceptance;
+    default:
+        return 1.0; /* temperature: the posterior's own */
+    }
+}
+
+/* The curve of one draw, a replicate of the data, and the density of each
+ * point. */
+static void fill_curves(tsr_record *r, const tsr_chain_view *view, int d,
+                        double scale, double background, double *curve,
+                        double *replicate, double *pointwise)
+{
+    const tsr_likelihood *l = r->target->likelihood;
+    const tsr_saxs *saxs = l->data[d].saxs;
+    const double half_log_2pi = 0.9189385332046727;
+    tsr_likelihood_curve(l, d, view->profile, scale, background, curve);
+    for (int k = 0; k < saxs->n; k++) {
+        double sd = exp(view->log_s[d]) * saxs->sigma[k];
+        double z = (saxs->intensity[k] - curve[k]) / sd;
+        replicate[k] = curve[k] + gsl_ran_gaussian_ziggurat(view->rng, sd);
+        pointwise[k] = -0.5 * z * z - log(sd) - half_log_2pi;
+    }
+}
+
+static void store_data_set(tsr_record *r, const tsr_chain_view *view, int chain,
+                           int draw, int d, int warm)
+{
+    const tsr_data_term *term = &r->target->likelihood->data[d];
+    double scale, background, *curve = NULL, *replicate = NULL, *point = NULL;
+    term->type->draw(term->state, &view->fit[d], view->log_s[d], view->rng,
+                     &scale, &background);
+    for (int v = 0; v < r->n_variable; v++) {
+        const column *c = &r->column[v];
+        tsr_trace_group group = r->variable[v].group;
+        if (c->data != d || is_constant(group))
+            continue;
+        if (c->from == FROM_CURVE)
+            curve = cell(r, v, chain, draw);
+        else if (c->from == FROM_REPLICATE)
+            replicate = cell(r, v, chain, draw);
+        else if (c->from == FROM_POINTWISE)
+            point = cell(r, v, chain, draw);
+        else if (c->from == FROM_SCALE && is_warm(group) == warm)
+            *cell(r, v, chain, draw) = scale;
+        else if (c->from == FROM_BACKGROUND && is_warm(group) == warm)
+            *cell(r, v, chain, draw) = background;
+    }
+    if (!warm && curve != NULL && replicate != NULL && point != NULL)
+        fill_curves(r, view, d, scale, background, curve, replicate, point);
+}
+
+void tsr_record_store(tsr_record *record, tsr_chain *chain, int chain_number,
+                      int draw, int warm, double acceptance_rate)
+{
+    tsr_record *r = record;
+    tsr_chain_view view;
+    tsr_chain_look(chain, &view);
+    for (int v = 0; v < r->n_variable; v++) {
+        const column *c = &r->column[v];
+        tsr_trace_group group = r->variable[v].group;
+        if (r->variable[v].dim == NULL && is_warm(group) == warm &&
+            c->from != FROM_SCALE && c->from != FROM_BACKGROUND)
+            *cell(r, v, chain_number, draw) =
+                scalar_value(r, c, &view, acceptance_rate);
+    }
+    for (int d = 0;
+         r->target->likelihood != NULL && d < r->target->likelihood->n_data;
+         d++)
+        store_data_set(r, &view, chain_number, draw, d, warm);
+}
+
+tsr_status tsr_record_write(tsr_record *record, tsr_trace *trace, int warm,
+                            int n_draw, tsr_err *err)
+{
+    tsr_record *r = record;
+    for (int v = 0; v < r->n_variable && n_draw > 0; v++) {
+        tsr_trace_group group = r->variable[v].group;
+        if (is_constant(group) || is_warm(group) != warm)
+            continue;
+        size_t row = (size_t)n_draw * (size_t)r->variable[v].n;
+        for (int c = 0; c < r->n_chain; c++)
+            memcpy(r->packed + (size_t)c * row, cell(r, v, c, 0),
+                   row * sizeof *r->packed);
+        tsr_status status = tsr_trace_append(trace, v, n_draw, r->packed, err);
+        if (status != TSR_OK)
+            return status;
+    }
+    return tsr_trace_flush(trace, err);
+}
+
+tsr_status tsr_record_write_data(tsr_record *record, tsr_trace *trace,
+                                 tsr_err *err)
+{
+    tsr_record *r = record;
+    for (int v = 0; v < r->n_variable; v++) {
+        const column *c = &r->column[v];
+        if (!is_constant(r->variable[v].group))
+            continue;
+        const tsr_saxs *saxs = r->target->likelihood->data[c->data].saxs;
+        tsr_status status = tsr_trace_put(
+            trace, v, c->from == FROM_DATA ? saxs->intensity : saxs->sigma,
+            err);
+        if (status != TSR_OK)
+            return status;
+    }
+    return TSR_OK;
+}

@@ -1,0 +1,54 @@
+/* The sampler: many chains over several host threads and one device or more.
+ *
+ * Each worker thread drives chains of one engine in two halves: while the
+ * device evaluates one half's proposals, the host decides and proposes the
+ * other's. What a chain draws depends on seed, configuration and the device
+ * that computes it, not on the threads, nor on how many devices there are. */
+#ifndef TSR_SAMPLER_SAMPLER_H
+#define TSR_SAMPLER_SAMPLER_H
+
+#include "sampler/chain.h"
+#include "sampler/record.h"
+
+#include <signal.h>
+
+typedef struct {
+    long chains, warmup, draws, thin;
+} tsr_sampler_options;
+
+extern const tsr_field tsr_sampler_fields[];
+
+typedef struct tsr_sampler tsr_sampler;
+
+/* Makes the chains, computes their first profiles, starts n_thread workers (at
+ * most one a chain, at least one an engine; divided among the engines like the
+ * chains). The target's shares have n_chain chains in all, each at least one.
+ * `stop` (may be NULL) is polled at every step: once it is
+ * not 0 the workers finish the step and rest. target is borrowed. */
+tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
+                           const volatile sig_atomic_t *stop, tsr_sampler **out,
+                           tsr_err *err);
+void tsr_sampler_free(tsr_sampler *sampler);
+
+/* Read while the workers run. */
+typedef struct {
+    long step;     /* steps of all chains in this call */
+    long accepted; /* proposals accepted */
+    double chi2;   /* mean over chains of chi2 per point; NaN: no data */
+} tsr_progress;
+
+/* Advances every chain by n_draw draws of `thin` steps, into the record from
+ * draw 0 on. `tick` (may be NULL) is called in this thread a few times a
+ * second. *n_done: draws that all chains completed; less than n_draw after a
+ * stop. Errors: those of the engine and TSR_E_NUMERIC; the record then holds
+ * *n_done sound draws. */
+tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
+                               int n_draw, long thin, int warm,
+                               void (*tick)(void *context,
+                                            const tsr_progress *progress),
+                               void *context, int *n_done, tsr_err *err);
+
+int tsr_sampler_n_thread(const tsr_sampler *sampler);
+tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain);
+
+#endif

@@ -1,0 +1,276 @@
+#!/bin/sh
+# The program as a user runs it: output, messages, exit status, nothing left
+# half-written. Prints one line a test (tests/run.sh).
+program=$PWD/${BUILD:-build}/tessera
+demo=$PWD/configs/demo
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+bad=0
+
+# expect NAME STATUS PATTERN COMMAND...: exit status, and a pattern (grep -E) in
+# what it said on standard error.
+expect() {
+    name=$1 want=$2 pattern=$3
+    shift 3
+    "$@" >out.txt 2>err.txt </dev/null
+    got=$?
+    if [ $got -ne "$want" ]; then
+        echo "not ok $name: exit status $got, expected $want"
+        sed 's/^/    /' err.txt
+        bad=1
+    elif [ -n "$pattern" ] && ! grep -qE "$pattern" err.txt; then
+        echo "not ok $name: the message lacks '$pattern'"
+        sed 's/^/    /' err.txt
+        bad=1
+    elif [ "$want" -ne 0 ] && [ $# -gt 1 ] &&
+        [ "$(grep -c '^tessera' err.txt)" -ne 1 ]; then
+        echo "not ok $name: not one message"
+        sed 's/^/    /' err.txt
+        bad=1
+    else
+        echo "ok $name"
+    fi
+}
+check() { # NAME TEST...
+    name=$1
+    shift
+    if "$@"; then echo "ok $name"; else echo "not ok $name"; bad=1; fi
+}
+
+cp "$demo/two_domain.pdb" model.pdb
+cat >good.yaml <<END
+structure: {file: model.pdb, flexible: ["A:51-64"]}
+data: [{file: good.dat}]
+sampler: {chains: 2, warmup: 20, draws: 6, thin: 2}
+output: {directory: out}
+simulate: {points: 60, q_range: [0.01, 0.25], steps: 50}
+END
+with() { # FILE, sed expression: a variant of good.yaml
+    sed "$2; s/directory: out/directory: new/" good.yaml >"$1"
+}
+
+# ---- what works ----
+expect "no arguments" 64 "Usage" "$program"
+expect "help" 0 "" "$program" --help
+check "help goes to standard output" grep -q "Commands:" out.txt
+expect "help of run" 0 "" "$program" run --help
+check "help shows live defaults and units" \
+    grep -qE "stored draws a chain" out.txt
+expect "version" 0 "" "$program" --version
+expect "unknown command" 64 "did you mean 'run'" "$program" runn good.yaml
+expect "unknown option" 64 "output" "$program" run good.yaml --ouput x
+
+expect "simulate" 0 "" "$program" simulate good.yaml --output good.dat
+check "simulate prints the true Rg" grep -q "^Rg" out.txt
+check "simulate writes the structure" test -s good.pdb
+expect "check" 0 "free torsions" "$program" check good.yaml
+cp out.txt resolved.yaml
+expect "the resolved config is a config" 0 "" "$program" check resolved.yaml
+check "and resolves to itself" cmp -s out.txt resolved.yaml
+expect "dry run" 0 "" "$program" run good.yaml --dry-run
+check "a dry run writes nothing" test ! -e out
+expect "run" 0 "engine:" "$program" run good.yaml
+check "run ends with a table" grep -q "posterior" out.txt
+check "the table tells of convergence" grep -qE "R-hat +[0-9.]+ \(" out.txt
+check "six draws have not converged" \
+    grep -q "not converged.*sampler.draws=24" err.txt
+check "nor does the log hide it" grep -q "warning: not converged" out/run.log
+check "kernel options are for --verbose" sh -c '! grep -q -- -DTILE err.txt'
+for file in config.yaml model.pdb run.log trace.h5; do
+    check "run writes $file" test -s out/$file
+done
+expect "a folder that holds a run" 78 "out.*holds a run.*--output" \
+    "$program" run good.yaml
+expect "the run's own config runs again" 0 "" \
+    "$program" run out/config.yaml --output again
+expect "summary" 0 "" "$program" summary out
+check "summary has Rg and chi2" grep -q "chi2" out.txt
+expect "summary --json" 0 "" "$program" summary out --json
+check "JSON is JSON" ${PYTHON:-python3} -c \
+    "import json; d = json.load(open('out.txt')); d['rg']['ess_bulk']"
+tr -d '\r' <good.yaml | sed "s/\$/$(printf '\r')/" >crlf.yaml
+expect "line ends of Windows" 0 "" "$program" check crlf.yaml
+mkdir -p "a folder/in it"
+sed 's/directory: out/directory: "süd ost"/; s|good.dat|in it/../good.dat|' \
+    good.yaml >"a folder/my config.yaml"
+cp model.pdb good.dat "a folder"
+expect "blanks and umlauts in paths" 0 "/a folder/good.dat: 60 points" \
+    "$program" run "a folder/my config.yaml"
+check "a path is relative to the config" test -s "a folder/süd ost/trace.h5"
+sed 's/{file: good.dat}/{file: good.dat}, good.dat/' good.yaml >twice.yaml
+expect "a curve given twice" 0 "data.0 and data.1 are the same" \
+    "$program" check twice.yaml
+sed '/^data/d' good.yaml >nodata.yaml
+expect "no data is said" 0 "prior alone" "$program" check nodata.yaml
+expect "prior only" 0 "" "$program" run good.yaml --prior-only --output prior
+expect "reference engine" 0 "" "$program" run good.yaml --device reference \
+    --output reference --set sampler.warmup=4 --set sampler.draws=3
+expect "all devices" 0 "engine:" "$program" run good.yaml --device all \
+    --output all --set sampler.warmup=4 --set sampler.draws=3
+# PoCL shows the processor as two devices on demand, alike or not.
+two() { kinds=$1; shift; POCL_DEVICES=$kinds "$program" "$@"; }
+if [ "$(two "pthread pthread" devices --no-test | grep -c compute)" -eq 2 ]; then
+    for list in 0 0,1; do
+        expect "alike devices: $list" 0 "" two "pthread pthread" run good.yaml \
+            --device $list --output alike-$list
+        "$program" summary alike-$list --json >alike-$list.json
+    done
+    check "alike devices share equally" sh -c \
+        'grep -q "engine: chain 0: " err.txt && grep -q "chain 1: " err.txt'
+    check "and are not warned of" sh -c '! grep -q "not alike" err.txt'
+    check "nor do they change a number" cmp -s alike-0.json alike-0,1.json
+    check "which is one" grep -q rhat alike-0.json
+    expect "the plan has the division" 0 "2 threads instead of 1" \
+        two "pthread pthread" run good.yaml --output new --dry-run \
+        --device all --threads 1 --set sampler.chains=5
+    check "a line a device" grep -q "^engine: chains 0 to 2: " out.txt
+    check "with all chains" grep -q "^engine: chains 3 to 4: " out.txt
+    expect "more devices than chains" 0 "left out: there are fewer chains" \
+        two "pthread pthread" run good.yaml --output new --dry-run \
+        --device all --set sampler.chains=1
+    expect "devices that are not alike" 0 "warning: .*not alike.*measured" \
+        two "pthread basic" run good.yaml --device 0,1 --output unlike
+    check "are measured" grep -qE "engine: chain 1 \([0-9.e+]+ profiles/s\)" \
+        err.txt
+    check "as the trace tells" grep -aqE "^chain 1 \([0-9.e+]+ profiles/s\)" \
+        unlike/trace.h5
+else
+    echo "skip several devices: no PoCL that shows two"
+fi
+expect "devices" 0 "" "$program" devices
+check "devices are tested" grep -q "self-test passed" out.txt
+expect "devices --json" 0 "" "$program" devices --json
+check "JSON is JSON, too" ${PYTHON:-python3} -c \
+    "import json; json.load(open('out.txt'))['devices'][0]['name']"
+expect "bench --json" 0 "" "$program" bench --quick --json
+check "bench rows" ${PYTHON:-python3} -c "
+import json
+d = json.load(open('out.txt'))
+assert d['device'] and len(d['rows']) == 20
+for r in d['rows']:
+    assert r['wall_us_per_profile'] > 0 and r['max_rel_error'] < 1e-5, r
+"
+
+# ---- files ----
+expect "missing config" 66 "nowhere.yaml" "$program" run nowhere.yaml
+with bad.yaml 's/model.pdb/nowhere.pdb/'
+expect "missing structure" 66 "nowhere.pdb" "$program" run bad.yaml
+with bad.yaml 's/good.dat/nowhere.dat/'
+expect "missing curve" 66 "nowhere.dat" "$program" run bad.yaml
+with bad.yaml 's/model.pdb/water.pdb/'
+echo "HETATM    1  O   HOH A   1      1.000   2.000   3.000  1.00  0.00           O" >water.pdb
+expect "a PDB without protein" 65 "water.pdb.*protein" "$program" run bad.yaml
+with bad.yaml 's/model.pdb/gap.pdb/'
+grep -v "CA  ... A  30" model.pdb >gap.pdb
+expect "a residue without CA" 65 "gap.pdb.*A:30.*CA" "$program" run bad.yaml
+grep -v " [NC]   ... A  30\| O   ... A  30\|CA  ... A  30" model.pdb >gap.pdb
+expect "a residue without backbone" 65 "gap.pdb.*A:30.*(remove|take|rebuild|complete)" \
+    "$program" run bad.yaml
+
+# ---- configuration ----
+with bad.yaml 's/chains/chain/'
+expect "misspelt key" 78 "bad.yaml:3:.*chain.*did you mean.*chains" \
+    "$program" run bad.yaml
+with bad.yaml 's/chains: 2/chains: 0/'
+expect "out of range" 78 "bad.yaml:3:.*chains.*'?0'?.*1" "$program" run bad.yaml
+with bad.yaml 's/chains: 2/chains: two/'
+expect "not a number" 78 "bad.yaml:3:.*chains.*two" "$program" run bad.yaml
+printf 'frobnicate: 1\n' >bad.yaml
+expect "unknown key" 78 "bad.yaml:1:1.*frobnicate" "$program" run bad.yaml
+with bad.yaml 's/A:51-64/A:500-600/'
+expect "a range that names nothing" 78 "A:500-600" "$program" run bad.yaml
+with bad.yaml 's/A:51-64/B:1-9/'
+expect "a chain that is not there" 78 "'B'" "$program" run bad.yaml
+with bad.yaml 's/\]}$/], sequence: MKT}/'
+expect "a range that is wrong names the file" 78 "good.yaml: .*A:500" \
+    "$program" run good.yaml --output new \
+    --set 'structure.flexible=["A:500-600"]'
+expect "half a thread" 78 "good.yaml.*device.threads.*1.5.*whole" \
+    "$program" run good.yaml --output new --set device.threads=1.5
+expect "an output without a name" 64 "output is empty" \
+    "$program" run good.yaml --output ""
+expect "file and sequence" 78 "not both" "$program" run bad.yaml
+expect "--set of an unknown key" 78 "sampler.drws" \
+    "$program" run good.yaml --output new --set sampler.drws=3
+expect "--set without =" 64 "KEY=VALUE|=" \
+    "$program" run good.yaml --output new --set sampler.draws
+
+# ---- curves ----
+with bad.yaml 's/good.dat/bad.dat/'
+awk '!/^#/ {print $1, $2}' good.dat >bad.dat
+expect "two columns" 0 "bad.dat.*sigma" "$program" run bad.yaml --output two
+sed '20s/ [^ ]*$/ nan/' good.dat >bad.dat
+expect "NaN" 65 "bad.dat.*20" "$program" run bad.yaml --output new
+awk '/^#/ {print; next} {line[++n] = $0} END {for (i = 1; i <= n; i++)
+    print line[i == 9 ? 12 : i == 12 ? 9 : i]}' good.dat >bad.dat
+expect "unsorted" 65 "bad.dat.*(sort|ascend|order)" \
+    "$program" run bad.yaml --output new
+awk '/^#/ {next} {printf "%.6f %s %s\n", 10 * $1, $2, $3}' good.dat >bad.dat
+expect "1/nm by q_max" 0 "1/nm" "$program" run bad.yaml --output nm
+expect "1/nm named wrongly" 78 "1/nm" \
+    "$program" run bad.yaml --output new --set data.0.q_unit=1/mm
+: >bad.dat
+expect "an empty curve" 65 "bad.dat" "$program" run bad.yaml --output new
+expect "a folder as curve" 66 "" "$program" run good.yaml --output new \
+    --set data.0.file=.
+
+# ---- device and output ----
+expect "no OpenCL device" 74 "pocl-opencl-icd" env OCL_ICD_VENDORS=/nonexistent \
+    "$program" run good.yaml --output new
+expect "a device that is not there" 74 "quantum" \
+    "$program" run good.yaml --output new --device quantum
+expect "the same device twice" 78 "device.use: '0,0' names device 0 .*twice" \
+    "$program" run good.yaml --output new --device 0,0
+expect "one of a list that is not there" 74 "'quantum'; there are: 0: " \
+    "$program" run good.yaml --output new --device 0,quantum
+expect "reference in a list" 78 "reference.*alone" \
+    "$program" run good.yaml --output new --device 0,reference
+expect "an output below a file" 74 "model.pdb" \
+    "$program" run good.yaml --output model.pdb/run
+check "nothing is left behind by what was refused" test ! -e new
+mkdir -p half/model.pdb
+expect "files that cannot be made" 74 "half/model.pdb" \
+    "$program" run good.yaml --output half
+check "take the others with them" test ! -e half/config.yaml
+if [ -w /dev/full ]; then
+    full() { "$program" "$@" >/dev/full; }
+    expect "a full disk below standard output" 74 "No space" full summary out
+    check "one message" test "$(wc -l <err.txt)" -eq 1
+else
+    echo "skip standard output on a full disk: no /dev/full"
+fi
+for i in 1 2 3 4; do
+    "$program" run good.yaml --output race >/dev/null 2>race.$i &
+done
+wait
+check "of runs into one folder one wins" \
+    test "$(cat race.? | grep -c 'holds a run already')" -eq 3
+
+# ---- interrupted ----
+# interrupt SIGNAL: stops a long run once its trace has draws; its exit status.
+interrupt() {
+    "$program" run good.yaml --output "stopped-$1" \
+        --set sampler.draws=1000000 >out.txt 2>err.txt &
+    pid=$!
+    i=0
+    while [ ! -s "stopped-$1/trace.h5" ] && [ $i -lt 100 ]; do
+        sleep 0.1
+        i=$((i + 1))
+    done
+    sleep 2
+    kill "-$1" $pid
+    wait $pid 2>/dev/null
+}
+for signal in INT TERM HUP; do
+    interrupt $signal
+    check "SIG$signal: exit status 75" test $? -eq 75
+    check "SIG$signal: says so" grep -q "interrupted.*of 1000000 draws" err.txt
+    check "SIG$signal: the log, too" \
+        grep -q "error: interrupted" stopped-$signal/run.log
+    expect "SIG$signal: the trace can be read" 0 "" \
+        "$program" summary stopped-$signal
+done
+interrupt KILL
+expect "SIGKILL: the trace can be read" 0 "" "$program" summary stopped-KILL
+exit $bad

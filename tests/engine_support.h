@@ -1,0 +1,113 @@
+/* For tests of engines: numbers, and every variant on the device at hand. */
+#ifndef TESTS_ENGINE_SUPPORT_H
+#define TESTS_ENGINE_SUPPORT_H
+
+#include "gpu/engine_page_tile.h"
+#include "likelihood/engine.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static inline double uniform(uint64_t *state)
+{
+    *state =
+        *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(*state >> 11) * 0x1p-53;
+}
+
+typedef struct {
+    const char *name;
+    tsr_page_tile_options options;
+    double limit; /* relative error of I(q) that is tolerated */
+    int one_of;   /* of the long runs, the fraction that it does */
+} engine_variant;
+
+/* SIMT kernels are slow on a CPU device: they do a part of the moves. 1e-5 is
+ * the engine's promise in single precision; in double what is left is the
+ * fixed-point rounding of the tiles, 2^-60 of (sum |F|)^2 each. */
+static const engine_variant variants[] = {
+    {"SIMD", {.variant = TSR_PAGE_TILE_SIMD}, 1e-5, 1},
+    {"SIMD, tile 64, copied",
+     {.variant = TSR_PAGE_TILE_SIMD, .tile = 64, .transfer = TSR_TRANSFER_COPY},
+     1e-5,
+     2},
+    {"SIMD, tile 16, groups of 12 pages, unmapped",
+     {.variant = TSR_PAGE_TILE_SIMD,
+      .tile = 16,
+      .max_pages = 12,
+      .transfer = TSR_TRANSFER_UNMAPPED},
+     1e-5,
+     4},
+    {"SIMD, double",
+     {.variant = TSR_PAGE_TILE_SIMD, .use_double = 1},
+     1e-10,
+     4},
+    {"SIMT", {.variant = TSR_PAGE_TILE_SIMT}, 1e-5, 20},
+    {"SIMT, copied, many launches, runs of 3",
+     {.variant = TSR_PAGE_TILE_SIMT,
+      .transfer = TSR_TRANSFER_COPY,
+      .tiles_a_launch = 20,
+      .split = 3},
+     1e-5,
+     40},
+    {"SIMT, no atomics, copied, tile 64, groups of 20 pages",
+     {.variant = TSR_PAGE_TILE_SIMT,
+      .no_atomics = 1,
+      .tile = 64,
+      .max_pages = 20,
+      .transfer = TSR_TRANSFER_COPY},
+     1e-5,
+     40},
+    {"SIMT, double",
+     {.variant = TSR_PAGE_TILE_SIMT, .use_double = 1, .tile = 16},
+     1e-10,
+     40},
+};
+enum { N_VARIANT = sizeof variants / sizeof variants[0] };
+
+/* Largest relative difference of two profiles; NaN counts as infinite. */
+static inline double worst_error(const double *profile, const double *exact,
+                                 int n_q)
+{
+    double worst = 0.0;
+    for (int k = 0; k < n_q; k++) {
+        double error = fabs(profile[k] / exact[k] - 1.0);
+        if (!(error <= worst))
+            worst = isnan(error) ? (double)INFINITY : error;
+    }
+    return worst;
+}
+
+static inline void must(tsr_status status, const tsr_err *err)
+{
+    if (status != TSR_OK)
+        fail_msg("%s", err->message);
+}
+
+static inline tsr_device *open_device(void)
+{
+    tsr_err err;
+    tsr_device *device;
+    const char *choice = getenv("TESSERA_TEST_DEVICE");
+    if (tsr_device_open(choice != NULL ? choice : "auto", &device, &err) !=
+        TSR_OK) {
+        printf("skipped: %s\n", err.message);
+        return NULL;
+    }
+    return device;
+}
+
+static inline int has_variant(const tsr_device *device, const engine_variant *v)
+{
+    return !v->options.use_double || tsr_device_get_info(device)->has_double;
+}
+
+#endif

@@ -1,0 +1,41 @@
+#!/bin/sh
+# clang's warnings for the kernels, without a device. A program is A.cl and one
+# A_VARIANT.cl after it (src/gpu/engine_page_tile.c), with settings as the host
+# gives them; a line number counts from the start of A.cl through both.
+clang=${CLANG:-clang}
+text=$(mktemp)
+trap 'rm -f "$text"' EXIT
+bad=0
+n=0
+
+lint() { # SETTING...: the program in $text
+    n=$((n + 1))
+    $clang -x cl -cl-std=CL1.2 -cl-mad-enable -fsyntax-only \
+        -Xclang -finclude-default-header -Wall -Wextra -Werror \
+        "$@" "$text" || {
+        echo "lint: kernels/$(basename "$base") and $(basename "$part") with $*" >&2
+        bad=1
+    }
+}
+
+for part in kernels/*_*_*.cl; do
+    base=${part%_*}.cl
+    [ -e "$base" ] || {
+        echo "lint: $part: no $base that it belongs to" >&2
+        exit 1
+    }
+    cat "$base" "$part" >"$text"
+    case $part in
+    *simt*) lanes=1 ;;
+    *) lanes="2 4 8 16" ;;
+    esac
+    for l in $lanes; do
+        for switches in "0 0 0" "1 0 0" "0 1 0" "0 0 1" "1 1 1"; do
+            set -- $switches
+            lint -DTILE=32 -DPAGES=52 -DGROUPS=2 "-DLANES=$l" -DDQ=0x1p-7f \
+                "-DSHORT_RANGE=$1" "-DATOMIC_OUT=$2" "-DUSE_DOUBLE=$3"
+        done
+    done
+done
+[ $n -gt 0 ] || { echo "lint: no kernel program found" >&2; bad=1; }
+exit $bad

@@ -1,0 +1,284 @@
+/* Simulation-based calibration (Talts et al. 2018): structure, noise scale,
+ * scale and background are drawn from their priors, data from those, and the
+ * truth must rank evenly among draws of the posterior. Prior bookkeeping,
+ * moves, likelihood, noise-scale step and the draws of c and b must all be
+ * right for that; the structures come from the prior without any move. */
+#include "tests/model_sample.h"
+
+#include "likelihood/likelihood.h"
+#include "moves/move.h"
+#include "sampler/chain.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_randist.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PI 3.14159265358979323846
+enum { N_POINT = 24, N_REPEAT = 300, N_DRAW = 24, THIN = 400, WARMUP = 1000 };
+enum { N_BIN = 5, N_QUANTITY = 7 };
+
+/* The rank of log s is even for a flat prior too; how far it is from 0 is not.
+ */
+static const char *const quantity_name[N_QUANTITY] = {
+    "Rg",    "middle torsion", "side chain",       "noise scale",
+    "scale", "background",     "|log noise scale|"};
+static const double scale_width = 0.3;
+
+typedef struct {
+    tsr_prior_table table;
+    tsr_topology *t;
+    tsr_conformation *extended, *truth, *start;
+    tsr_prior *prior;
+    tsr_form_factor_table *factors;
+    tsr_saxs saxs;
+    double q[N_POINT], intensity[N_POINT], sigma[N_POINT];
+    unsigned char option[TSR_N_MOVE][256];
+    const void *options[TSR_N_MOVE];
+} fixture;
+
+static void must(tsr_status status, const tsr_err *err)
+{
+    if (status != TSR_OK)
+        fail_msg("%s", err->message);
+}
+
+static tsr_form_factor_table *make_factors(void)
+{
+    tsr_form_factor_table *f = tsr_form_factor_new(TSR_BODIES_TWO, 101, 0.01);
+    assert_non_null(f);
+    for (int t = 0; t < f->n_type; t++)
+        for (int k = 0; k < 101; k++) {
+            double q = 0.01 * k, a = (6.0 + t) * exp(-2.0 * q * q);
+            f->amplitude[t * 101 + k] = a;
+            f->self[t * 101 + k] = a * a * (1.0 + 0.3 * q * q);
+        }
+    return f;
+}
+
+static void open_fixture(fixture *f)
+{
+    tsr_err err = {0};
+    tsr_prior_options prior = {TSR_CLASH_SOFT, 0.8};
+    memset(f, 0, sizeof *f);
+    sample_prior_table(&f->table);
+    sample_chain("GASFPLG", NULL, &f->table, &f->t, &f->extended);
+    f->truth = tsr_conformation_new(f->t);
+    f->start = tsr_conformation_new(f->t);
+    f->prior = tsr_prior_new(f->t, &f->table, &prior);
+    f->factors = make_factors();
+    for (int k = 0; k < N_POINT; k++)
+        f->q[k] = 0.02 + 0.48 * k / (N_POINT - 1);
+    f->saxs = (tsr_saxs){
+        .n = N_POINT, .q = f->q, .intensity = f->intensity, .sigma = f->sigma};
+    for (int m = 0; m < TSR_N_MOVE; m++) {
+        must(tsr_fields_init(tsr_move_registry[m]->fields, f->option[m], &err),
+             &err);
+        f->options[m] = f->option[m];
+    }
+    /* Torsions have several modes here; turns by any angle change between
+     * them, so that the draws are all but independent. */
+    const tsr_field *field = tsr_move_pivot.fields;
+    while (strcmp(field->name, "uniform") != 0)
+        field++;
+    const double uniform = 0.5;
+    memcpy(f->option[0] + field->offset, &uniform, sizeof uniform);
+}
+
+static void close_fixture(fixture *f)
+{
+    tsr_prior_free(f->prior);
+    tsr_form_factor_free(f->factors);
+    tsr_conformation_free(f->extended);
+    tsr_conformation_free(f->truth);
+    tsr_conformation_free(f->start);
+    tsr_topology_free(f->t);
+}
+
+/* An independent draw of P(X): uniform torsions and Gaussian side chains, kept
+ * with the probability exp(-E) of the excluded volume. */
+static void draw_prior(const fixture *f, gsl_rng *rng, tsr_conformation *c)
+{
+    const tsr_topology *t = f->t;
+    for (;;) {
+        double smooth = -t->n_torsion * log(2.0 * PI);
+        tsr_conformation_copy(t, c, f->extended, 0, t->n_residue);
+        for (int k = 0; k < t->n_side; k++) {
+            int i = t->side[k];
+            double z[3];
+            for (int d = 0; d < 3; d++)
+                z[d] = gsl_ran_gaussian(rng, 1.0);
+            tsr_prior_side_mix(f->prior, t->residue[i].amino, 0.0, c->side[i],
+                               1.0, z, c->side[i]);
+            smooth +=
+                tsr_prior_side_log(f->prior, t->residue[i].amino, c->side[i]);
+        }
+        tsr_conformation_place_bodies(t, c, 0, t->n_residue);
+        for (int k = 0; k < t->n_torsion; k++)
+            tsr_conformation_turn(t, c, &t->torsion[k],
+                                  gsl_ran_flat(rng, -PI, PI));
+        double energy = smooth - tsr_prior_log_reference(f->prior, c);
+        if (log(gsl_rng_uniform_pos(rng)) < -energy)
+            return;
+    }
+}
+
+static void measure(const fixture *f, const tsr_conformation *c, double log_s,
+                    double scale, double background, double value[N_QUANTITY])
+{
+    value[0] = tsr_conformation_rg(f->t, c, NULL);
+    value[1] = tsr_conformation_torsion(f->t, c, 3, TSR_PSI);
+    value[2] = c->side[3][0];
+    value[3] = log_s, value[4] = scale, value[5] = background;
+    value[6] = fabs(log_s);
+}
+
+/* Data of the truth. The prior of the scale is flat on a range that is wide
+ * against what the data leave open; that of the background is flat everywhere,
+ * so that any value will do. */
+static void make_data(fixture *f, gsl_rng *rng, double truth[N_QUANTITY])
+{
+    tsr_err err = {0};
+    double i0, log_s = gsl_ran_gaussian(rng, scale_width);
+    double scale = gsl_ran_flat(rng, 0.5, 3.0), background;
+    must(tsr_direct_intensity(f->t, f->factors, f->truth, 0.0, &i0, &err),
+         &err);
+    background = gsl_ran_flat(rng, -0.2, 0.2) * i0;
+    for (int k = 0; k < N_POINT; k++) {
+        must(tsr_direct_intensity(f->t, f->factors, f->truth, f->q[k],
+                                  &f->intensity[k], &err),
+             &err);
+        f->sigma[k] = (0.01 + 0.02 * f->q[k]) * i0;
+        f->intensity[k] = scale * f->intensity[k] + background +
+                          gsl_ran_gaussian(rng, exp(log_s) * f->sigma[k]);
+    }
+    measure(f, f->truth, log_s, scale, background, truth);
+}
+
+static tsr_engine *make_engine(const fixture *f, const tsr_likelihood *l)
+{
+    tsr_err err = {0};
+    tsr_engine *engine;
+    int type[64];
+    for (int b = 0; b < f->t->n_body; b++)
+        type[b] = f->t->body[b].type;
+    tsr_engine_spec spec = {.n_body = f->t->n_body,
+                            .n_type = l->n_type,
+                            .n_q = l->grid.n_q,
+                            .dq_inv_ang = l->grid.dq_inv_ang,
+                            .n_system = 1,
+                            .type = type,
+                            .form_factor = l->amplitude};
+    must(tsr_engine_reference_new(&spec, &engine, &err), &err);
+    return engine;
+}
+
+static void step(tsr_chain *chain, tsr_batch *batch, double *profile, int warm)
+{
+    tsr_err err = {0};
+    tsr_body_proposal ask;
+    int accepted;
+    assert_int_equal(tsr_chain_propose(chain, &ask), 1);
+    must(tsr_batch_submit(batch, 1, &ask, &err), &err);
+    must(tsr_batch_wait(batch, profile, &err), &err);
+    must(tsr_chain_decide(chain, profile, warm, &accepted, &err), &err);
+    if (accepted)
+        tsr_batch_accept(batch, 0);
+    else
+        tsr_batch_reject(batch, 0);
+}
+
+/* One repetition: how many draws of the posterior lie below the truth. */
+static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
+{
+    tsr_err err = {0};
+    tsr_likelihood *l;
+    tsr_batch *batch;
+    tsr_chain *chain;
+    double truth[N_QUANTITY], value[N_QUANTITY];
+    gsl_rng *rng = tsr_rng_new(2024, number);
+    draw_prior(f, rng, f->truth);
+    draw_prior(f, rng, f->start);
+    make_data(f, rng, truth);
+    tsr_data_set set = {&f->saxs,
+                        {0, {TSR_INFER, 0.0}, scale_width},
+                        {TSR_BACKGROUND_INFER, 0.0}};
+    must(tsr_likelihood_new(f->t, f->factors,
+                            tsr_topology_reach(f->t, f->extended), 1, &set, &l,
+                            &err),
+         &err);
+    tsr_engine *engine = make_engine(f, l);
+    tsr_target target = {.topology = f->t,
+                         .first = f->start,
+                         .prior = f->prior,
+                         .likelihood = l,
+                         .move_options = f->options,
+                         .seed = 9000 + number};
+    double *profile = calloc((size_t)l->grid.n_q, sizeof *profile);
+    must(tsr_batch_new(engine, 1, &batch, &err), &err);
+    must(tsr_chain_new(&target, 0, &chain, &err), &err);
+    must(tsr_chain_start(chain, batch, &err), &err);
+    for (int i = 0; i < WARMUP; i++)
+        step(chain, batch, profile, 1);
+    for (int i = 0; i < N_DRAW; i++) {
+        tsr_chain_view view;
+        double scale, background;
+        for (int j = 0; j < THIN; j++)
+            step(chain, batch, profile, 0);
+        tsr_chain_look(chain, &view);
+        l->data[0].type->draw(l->data[0].state, view.fit, view.log_s[0],
+                              view.rng, &scale, &background);
+        measure(f, view.conformation, view.log_s[0], scale, background, value);
+        for (int k = 0; k < N_QUANTITY; k++)
+            rank[k] += value[k] < truth[k];
+    }
+    tsr_chain_free(chain);
+    tsr_batch_free(batch);
+    tsr_engine_free(engine);
+    tsr_likelihood_free(l);
+    free(profile);
+    gsl_rng_free(rng);
+}
+
+/* Ranks 0..N_DRAW are N_BIN bins of equal size. Chi-squared for any shape, and
+ * the mean rank for a shift. */
+static void ranks_are_even(void **state)
+{
+    (void)state;
+    _Static_assert((N_DRAW + 1) % N_BIN == 0, "bins of one size");
+    fixture f;
+    int count[N_QUANTITY][N_BIN] = {0};
+    double mean[N_QUANTITY] = {0};
+    open_fixture(&f);
+    for (int r = 0; r < N_REPEAT; r++) {
+        int rank[N_QUANTITY] = {0};
+        repetition(&f, (uint64_t)r, rank);
+        for (int k = 0; k < N_QUANTITY; k++) {
+            count[k][rank[k] * N_BIN / (N_DRAW + 1)]++;
+            mean[k] += rank[k] / (double)N_REPEAT;
+        }
+    }
+    int failed = 0;
+    for (int k = 0; k < N_QUANTITY; k++) {
+        double each = (double)N_REPEAT / N_BIN, chi2 = 0.0;
+        for (int b = 0; b < N_BIN; b++)
+            chi2 += pow(count[k][b] - each, 2.0) / each;
+        double sd = sqrt(N_DRAW * (N_DRAW + 2.0) / 12.0 / N_REPEAT);
+        double p = gsl_cdf_chisq_Q(chi2, N_BIN - 1);
+        double z = (mean[k] - 0.5 * N_DRAW) / sd;
+        print_message("  %-17s", quantity_name[k]);
+        for (int b = 0; b < N_BIN; b++)
+            print_message(" %4d", count[k][b]);
+        print_message("   p = %.3g, mean rank off by %+.1f sd\n", p, z);
+        failed += p < 1e-4 || fabs(z) > 4.0;
+    }
+    close_fixture(&f);
+    if (failed)
+        fail_msg("%d quantities are not calibrated", failed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ranks_are_even)};
+    return cmocka_run_group_tests_name("calibration", tests, NULL, NULL);
+}

@@ -1,0 +1,579 @@
+/* Laws of every engine on the device at hand: after any number of accepted and
+ * rejected moves the profile is that of the coordinates; rejecting leaves the
+ * same bits; so do other batches and other threads. */
+#include "../engine_support.h"
+#include "core/vec3.h"
+
+#include <pthread.h>
+
+enum {
+    N_BODY = 200,
+    N_Q = 33,
+    N_TYPE = 5,
+    N_SYSTEM = 8,
+    N_MOVE = 100000,
+    MAX_RANGE = 4,
+    N_THREAD = 4
+};
+static const double radius_ang = 25.0;
+
+typedef struct {
+    tsr_engine_spec spec;
+    int type[N_BODY];
+    double form_factor[N_TYPE * N_Q];
+    double start[N_BODY][3];
+} composition;
+
+/* A walker: one system's coordinates, its proposal and its random numbers. */
+typedef struct {
+    uint64_t random;
+    double xyz[N_BODY][3], moved[N_BODY][3];
+    tsr_body_range range[MAX_RANGE];
+    tsr_body_proposal proposal;
+} walker;
+
+static void place(uint64_t *random, double x[3])
+{
+    do {
+        for (int c = 0; c < 3; c++)
+            x[c] = radius_ang * (2.0 * uniform(random) - 1.0);
+    } while (tsr_vec3_norm(x) > radius_ang);
+}
+
+static void compose(composition *c)
+{
+    uint64_t random = 42;
+    double d_bound = 2.0 * radius_ang * (1.0 + 1e-6);
+    for (int i = 0; i < N_BODY; i++) {
+        c->type[i] = (int)(N_TYPE * uniform(&random));
+        place(&random, c->start[i]);
+    }
+    for (int t = 0; t < N_TYPE; t++)
+        for (int k = 0; k < N_Q; k++)
+            c->form_factor[t * N_Q + k] =
+                (t == 2 ? -1.5 : 4.0 + t) * exp(-1e-4 * (t + 1) * k * k);
+    c->spec = (tsr_engine_spec){.n_body = N_BODY,
+                                .n_type = N_TYPE,
+                                .n_q = N_Q,
+                                .dq_inv_ang = acos(-1.0) / (2.0 * d_bound),
+                                .n_system = N_SYSTEM,
+                                .type = c->type,
+                                .form_factor = c->form_factor,
+                                .d_bound_ang = d_bound};
+}
+
+static int below(uint64_t *random, int n)
+{
+    return (int)(uniform(random) * n);
+}
+
+static void add_range(walker *w, int first, int count, int group)
+{
+    w->range[w->proposal.n_range++] = (tsr_body_range){
+        first, count, group, (const double(*)[3])(w->moved + first)};
+}
+
+static void add_free(walker *w, int first, int count)
+{
+    for (int i = first; i < first + count; i++)
+        place(&w->random, w->moved[i]);
+    add_range(w, first, count, 0);
+}
+
+static void add_rigid(walker *w, int first, int count, int group,
+                      const tsr_motion *motion)
+{
+    for (int i = first; i < first + count; i++)
+        tsr_motion_apply(motion, w->moved[i]);
+    add_range(w, first, count, group);
+}
+
+/* About the centre, so that no body leaves the ball. */
+static tsr_motion turn(walker *w)
+{
+    static const double origin[3] = {0.0, 0.0, 0.0};
+    double axis[3];
+    tsr_motion motion;
+    place(&w->random, axis);
+    tsr_motion_about(&motion, origin, axis, 6.0 * uniform(&w->random));
+    return motion;
+}
+
+static void propose(walker *w, int system)
+{
+    uint64_t *random = &w->random;
+    int kind = below(random, 5);
+    memcpy(w->moved, w->xyz, sizeof w->xyz);
+    w->proposal = (tsr_body_proposal){system, 0, w->range};
+    if (kind == 0) {
+        add_free(w, below(random, N_BODY), 1);
+    } else if (kind == 1) {
+        int first = below(random, N_BODY - 12);
+        add_free(w, first, 1 + below(random, 12));
+    } else if (kind == 2) { /* a pivot: the tail turns */
+        tsr_motion motion = turn(w);
+        int first = below(random, N_BODY);
+        add_rigid(w, first, N_BODY - first, 1, &motion);
+    } else if (kind == 3) { /* one group in two ranges, a gap between */
+        tsr_motion motion = turn(w);
+        add_rigid(w, 0, 1 + below(random, 90), 3, &motion);
+        add_rigid(w, 100 + below(random, 20), 1 + below(random, 80), 3,
+                  &motion);
+    } else { /* two groups and loose bodies */
+        tsr_motion one = turn(w), two = turn(w);
+        add_rigid(w, below(random, 30), 60, 1, &one);
+        add_free(w, 90, 1 + below(random, 6));
+        add_rigid(w, 96, 64, 2, &two);
+        add_rigid(w, 160 + below(random, 10), 30, 1, &one);
+    }
+}
+
+static void check_against_reference(const composition *c, const walker *w,
+                                    const double *profile, double limit,
+                                    const char *name)
+{
+    tsr_engine_spec spec = c->spec;
+    tsr_engine *engine;
+    tsr_batch *batch;
+    tsr_err err;
+    double exact[N_Q];
+    spec.n_system = 1;
+    spec.d_bound_ang = 0.0;
+    must(tsr_engine_reference_new(&spec, &engine, &err), &err);
+    must(tsr_batch_new(engine, 1, &batch, &err), &err);
+    must(tsr_batch_set(batch, 0, (const double(*)[3])w->xyz, exact, &err),
+         &err);
+    double error = worst_error(profile, exact, N_Q);
+    if (!(error <= limit))
+        fail_msg("%s: relative error %.2e of I(q), %.0e allowed", name, error,
+                 limit);
+    tsr_batch_free(batch);
+    tsr_engine_free(engine);
+}
+
+static void begin(const composition *c, walker *w, tsr_batch *batch, int system)
+{
+    tsr_err err;
+    w->random = 1000 + (uint64_t)system;
+    memcpy(w->xyz, c->start, sizeof w->xyz);
+    must(tsr_batch_set(batch, system, (const double(*)[3])w->xyz, NULL, &err),
+         &err);
+}
+
+/* One submit of the systems whose bit is in `mask`. */
+static void step(tsr_batch *batch, walker *walkers, unsigned mask)
+{
+    tsr_body_proposal proposal[N_SYSTEM];
+    double profile[N_SYSTEM * N_Q];
+    int n = 0;
+    tsr_err err;
+    for (int s = 0; s < N_SYSTEM; s++)
+        if (mask >> s & 1) {
+            propose(&walkers[s], s);
+            proposal[n++] = walkers[s].proposal;
+        }
+    must(tsr_batch_submit(batch, n, proposal, &err), &err);
+    must(tsr_batch_wait(batch, profile, &err), &err);
+    for (int s = 0; s < N_SYSTEM; s++)
+        if (mask >> s & 1) {
+            if (uniform(&walkers[s].random) < 0.5) {
+                tsr_batch_accept(batch, s);
+                memcpy(walkers[s].xyz, walkers[s].moved, sizeof walkers[s].xyz);
+            } else {
+                tsr_batch_reject(batch, s);
+            }
+        }
+}
+
+/* TESSERA_TEST_MOVES: so many for every variant. */
+static int moves_of(const engine_variant *v)
+{
+    const char *asked = getenv("TESSERA_TEST_MOVES");
+    return asked != NULL ? atoi(asked) : N_MOVE / v->one_of;
+}
+
+static void long_run(void **state)
+{
+    tsr_device *device = *state;
+    composition c;
+    walker *w = calloc(N_SYSTEM, sizeof *w);
+    assert_non_null(w);
+    compose(&c);
+    for (int v = 0; v < N_VARIANT; v++) {
+        tsr_engine *engine;
+        tsr_batch *batch;
+        tsr_err err;
+        double profile[N_Q];
+        uint64_t random = 5;
+        if (!has_variant(device, &variants[v]))
+            continue;
+        must(tsr_engine_page_tile_new(&c.spec, device, &variants[v].options,
+                                      &engine, &err),
+             &err);
+        must(tsr_batch_new(engine, N_SYSTEM, &batch, &err), &err);
+        for (int s = 0; s < N_SYSTEM; s++)
+            begin(&c, &w[s], batch, s);
+        for (int done = 0; done < moves_of(&variants[v]);) {
+            unsigned mask = 1u + (unsigned)below(&random, 255);
+            step(batch, w, mask);
+            for (; mask != 0; mask &= mask - 1)
+                done++;
+        }
+        for (int s = 0; s < N_SYSTEM; s++) {
+            must(tsr_batch_profile(batch, s, profile, &err), &err);
+            check_against_reference(&c, &w[s], profile, variants[v].limit,
+                                    variants[v].name);
+        }
+        tsr_batch_free(batch);
+        tsr_engine_free(engine);
+    }
+    free(w);
+}
+
+typedef void law(const composition *c, const engine_variant *v,
+                 const tsr_device *device, tsr_batch *batch, walker *w);
+
+static void for_each_variant(void **state, law *check)
+{
+    tsr_device *device = *state;
+    composition c;
+    walker *w = calloc(N_SYSTEM, sizeof *w);
+    assert_non_null(w);
+    compose(&c);
+    for (int v = 0; v < N_VARIANT; v++) {
+        tsr_engine *engine;
+        tsr_batch *batch;
+        tsr_err err;
+        if (!has_variant(device, &variants[v]))
+            continue;
+        must(tsr_engine_page_tile_new(&c.spec, device, &variants[v].options,
+                                      &engine, &err),
+             &err);
+        must(tsr_batch_new(engine, N_SYSTEM, &batch, &err), &err);
+        for (int s = 0; s < N_SYSTEM; s++)
+            begin(&c, &w[s], batch, s);
+        check(&c, &variants[v], device, batch, w);
+        tsr_batch_free(batch);
+        tsr_engine_free(engine);
+    }
+    free(w);
+}
+
+static void evaluate(tsr_batch *batch, const tsr_body_proposal *proposal, int n,
+                     double *profile)
+{
+    tsr_err err;
+    must(tsr_batch_submit(batch, n, proposal, &err), &err);
+    must(tsr_batch_wait(batch, profile, &err), &err);
+}
+
+static void reject_and_batches(const composition *c, const engine_variant *v,
+                               const tsr_device *device, tsr_batch *batch,
+                               walker *w)
+{
+    double before[N_Q], after[N_Q], alone[N_Q], all[N_SYSTEM * N_Q];
+    tsr_body_proposal proposal[N_SYSTEM];
+    (void)c, (void)v, (void)device;
+    for (int s = 0; s < N_SYSTEM; s++) {
+        propose(&w[s], s);
+        proposal[s] = w[s].proposal;
+    }
+    assert_int_equal(tsr_batch_profile(batch, 3, before, NULL), TSR_OK);
+    evaluate(batch, &proposal[3], 1, alone);
+    tsr_batch_reject(batch, 3);
+    assert_int_equal(tsr_batch_profile(batch, 3, after, NULL), TSR_OK);
+    assert_memory_equal(before, after, sizeof before);
+    evaluate(batch, proposal, N_SYSTEM, all);
+    assert_memory_equal(all + 3 * N_Q, alone, sizeof alone);
+    for (int s = 0; s < N_SYSTEM; s++)
+        tsr_batch_accept(batch, s);
+    assert_int_equal(tsr_batch_profile(batch, 3, after, NULL), TSR_OK);
+    assert_memory_equal(after, alone, sizeof alone);
+}
+
+/* Moves one by one, or all bodies at once: the same bits, since the sums of
+ * the tiles are exact. (Without rigid groups: these keep tiles.) */
+static void steps_or_all_at_once(const composition *c, const engine_variant *v,
+                                 const tsr_device *device, tsr_batch *batch,
+                                 walker *w)
+{
+    double one[N_Q], other[N_Q];
+    (void)c, (void)v, (void)device;
+    for (int i = 0; i < 30; i++) {
+        memcpy(w->moved, w->xyz, sizeof w->xyz);
+        w->proposal = (tsr_body_proposal){0, 0, w->range};
+        add_free(w, below(&w->random, N_BODY - 20), 1 + below(&w->random, 20));
+        evaluate(batch, &w->proposal, 1, one);
+        tsr_batch_accept(batch, 0);
+        memcpy(w->xyz, w->moved, sizeof w->xyz);
+    }
+    tsr_body_range all = {0, N_BODY, 0, (const double(*)[3])w->xyz};
+    tsr_body_proposal proposal = {1, 1, &all};
+    evaluate(batch, &proposal, 1, other);
+    tsr_batch_reject(batch, 1);
+    assert_memory_equal(one, other, sizeof one);
+}
+
+static void rigid_and_permuted(const composition *c, const engine_variant *v,
+                               const tsr_device *device, tsr_batch *batch,
+                               walker *w)
+{
+    double before[N_Q], after[N_Q];
+    assert_int_equal(tsr_batch_profile(batch, 0, before, NULL), TSR_OK);
+    tsr_motion motion = turn(w);
+    motion.shift[1] += 300.0;
+    memcpy(w->moved, w->xyz, sizeof w->xyz);
+    w->proposal = (tsr_body_proposal){0, 0, w->range};
+    add_rigid(w, 0, N_BODY, 1, &motion);
+    evaluate(batch, &w->proposal, 1, after);
+    assert_memory_equal(before, after, sizeof before);
+    tsr_batch_accept(batch, 0);
+    assert_int_equal(
+        tsr_batch_set(batch, 0, (const double(*)[3])w->moved, after, NULL),
+        TSR_OK);
+    assert_true(worst_error(after, before, N_Q) <= v->limit);
+
+    composition mixed = *c;
+    uint64_t random = 3;
+    for (int i = N_BODY - 1; i > 0; i--) {
+        int j = below(&random, i + 1), type = mixed.type[i];
+        double x[3];
+        mixed.type[i] = mixed.type[j], mixed.type[j] = type;
+        tsr_vec3_copy(x, mixed.start[i]);
+        tsr_vec3_copy(mixed.start[i], mixed.start[j]);
+        tsr_vec3_copy(mixed.start[j], x);
+    }
+    mixed.spec.type = mixed.type;
+    tsr_engine *other;
+    tsr_batch *other_batch;
+    tsr_err err;
+    must(tsr_engine_page_tile_new(&mixed.spec, device, &v->options, &other,
+                                  &err),
+         &err);
+    must(tsr_batch_new(other, 1, &other_batch, &err), &err);
+    must(tsr_batch_set(other_batch, 0, (const double(*)[3])mixed.start, after,
+                       &err),
+         &err);
+    assert_true(worst_error(after, before, N_Q) <= v->limit);
+    tsr_batch_free(other_batch);
+    tsr_engine_free(other);
+}
+
+static void errors_leave_the_state(const composition *c,
+                                   const engine_variant *v,
+                                   const tsr_device *device, tsr_batch *batch,
+                                   walker *w)
+{
+    double before[N_Q], after[N_Q], bad[1][3] = {{0.0, (double)NAN, 0.0}};
+    tsr_body_proposal proposal[2];
+    tsr_body_range range = {17, 1, 0, (const double(*)[3])bad};
+    tsr_err err;
+    (void)c, (void)v, (void)device;
+    assert_int_equal(tsr_batch_profile(batch, 0, before, NULL), TSR_OK);
+    propose(w, 0);
+    proposal[0] = w->proposal;
+    proposal[1] = (tsr_body_proposal){1, 1, &range};
+    assert_int_equal(tsr_batch_submit(batch, 2, proposal, &err), TSR_E_NUMERIC);
+    assert_non_null(strstr(err.message, "body 17"));
+    bad[0][1] = 3.0 * radius_ang;
+    assert_int_equal(tsr_batch_submit(batch, 2, proposal, &err), TSR_E_RANGE);
+    bad[0][1] = 0.0;
+    range.first = N_BODY;
+    assert_int_equal(tsr_batch_submit(batch, 2, proposal, &err),
+                     TSR_E_INTERNAL);
+    proposal[1].system = 0;
+    range.first = 17;
+    assert_int_equal(tsr_batch_submit(batch, 2, proposal, &err),
+                     TSR_E_INTERNAL);
+    memcpy(w->moved, w->xyz, sizeof w->xyz);
+    w->moved[5][0] = (double)INFINITY;
+    assert_int_equal(
+        tsr_batch_set(batch, 0, (const double(*)[3])w->moved, NULL, &err),
+        TSR_E_NUMERIC);
+    w->moved[5][0] = 4.0 * radius_ang;
+    assert_int_equal(
+        tsr_batch_set(batch, 0, (const double(*)[3])w->moved, NULL, &err),
+        TSR_E_RANGE);
+    assert_int_equal(tsr_batch_profile(batch, 0, after, NULL), TSR_OK);
+    assert_memory_equal(before, after, sizeof before);
+    /* and it still computes from that state */
+    tsr_body_range all = {0, N_BODY, 0, (const double(*)[3])w->xyz};
+    proposal[0] = (tsr_body_proposal){0, 1, &all};
+    evaluate(batch, proposal, 1, after);
+    tsr_batch_reject(batch, 0);
+    assert_memory_equal(before, after, sizeof before);
+}
+
+static double largest(const double (*xyz)[3])
+{
+    double most2 = 0.0;
+    for (int i = 0; i < N_BODY; i++)
+        for (int j = 0; j < i; j++)
+            most2 = fmax(most2, tsr_vec3_distance2(xyz[i], xyz[j]));
+    return sqrt(most2);
+}
+
+/* Moves that leave the ball: refused exactly when two bodies come farther apart
+ * than the grid allows, whatever went before. */
+static void refused_exactly(const composition *c, const engine_variant *v,
+                            const tsr_device *device, tsr_batch *batch,
+                            walker *w)
+{
+    int n_refused = 0, n_taken = 0;
+    (void)v, (void)device;
+    for (int i = 0; i < 300; i++) {
+        double profile[N_Q], d;
+        tsr_err err;
+        propose(w, 0);
+        const tsr_body_range *last = &w->range[w->proposal.n_range - 1];
+        double shift[3], size = 1.2 * radius_ang * uniform(&w->random);
+        place(&w->random, shift);
+        for (int k = last->first; k < last->first + last->count; k++)
+            for (int x = 0; x < 3; x++)
+                w->moved[k][x] =
+                    0.8 * w->moved[k][x] + shift[x] / radius_ang * size;
+        for (int r = 0; r < w->proposal.n_range; r++)
+            w->range[r].group = 0;
+        d = largest((const double(*)[3])w->moved);
+        if (fabs(d / c->spec.d_bound_ang - 1.0) < 1e-5)
+            continue; /* single precision may see it on either side */
+        tsr_status status = tsr_batch_submit(batch, 1, &w->proposal, &err);
+        assert_int_equal(status,
+                         d > c->spec.d_bound_ang ? TSR_E_RANGE : TSR_OK);
+        n_refused += status != TSR_OK;
+        if (status != TSR_OK)
+            continue;
+        n_taken++;
+        must(tsr_batch_wait(batch, profile, &err), &err);
+        if (i % 3 == 0) {
+            tsr_batch_reject(batch, 0);
+            continue;
+        }
+        tsr_batch_accept(batch, 0);
+        memcpy(w->xyz, w->moved, sizeof w->xyz);
+    }
+    assert_true(n_refused > 30 && n_taken > 30);
+}
+
+static void range_test(void **state)
+{
+    for_each_variant(state, refused_exactly);
+}
+
+static void reject_test(void **state)
+{
+    for_each_variant(state, reject_and_batches);
+}
+
+static void steps_test(void **state)
+{
+    for_each_variant(state, steps_or_all_at_once);
+}
+
+static void rigid_test(void **state)
+{
+    for_each_variant(state, rigid_and_permuted);
+}
+
+static void errors_test(void **state)
+{
+    for_each_variant(state, errors_leave_the_state);
+}
+
+typedef struct {
+    tsr_engine *engine;
+    walker *walkers;
+    unsigned mask;
+    int steps;
+} thread_work;
+
+static void *thread_main(void *argument)
+{
+    thread_work *work = argument;
+    tsr_batch *batch;
+    tsr_err err;
+    if (tsr_batch_new(work->engine, N_SYSTEM, &batch, &err) != TSR_OK)
+        return work;
+    for (int i = 0; i < work->steps; i++)
+        step(batch, work->walkers, work->mask);
+    tsr_batch_free(batch);
+    return NULL;
+}
+
+/* The same walks by one thread and by four, two systems each. */
+static void threads(const composition *c, const engine_variant *v,
+                    const tsr_device *device, tsr_batch *batch, walker *w)
+{
+    double serial[N_SYSTEM][N_Q], parallel[N_Q];
+    thread_work work[N_THREAD];
+    pthread_t thread[N_THREAD];
+    int steps = 400 / v->one_of + 5;
+    (void)device;
+    for (int i = 0; i < steps; i++)
+        step(batch, w, 255u);
+    for (int s = 0; s < N_SYSTEM; s++) {
+        assert_int_equal(tsr_batch_profile(batch, s, serial[s], NULL), TSR_OK);
+        begin(c, &w[s], batch, s);
+    }
+    for (int t = 0; t < N_THREAD; t++) {
+        work[t] = (thread_work){batch->engine, w, 3u << (2 * t), steps};
+        assert_int_equal(
+            pthread_create(&thread[t], NULL, thread_main, &work[t]), 0);
+    }
+    for (int t = 0; t < N_THREAD; t++) {
+        void *failed;
+        pthread_join(thread[t], &failed);
+        assert_null(failed);
+    }
+    for (int s = 0; s < N_SYSTEM; s++) {
+        assert_int_equal(tsr_batch_profile(batch, s, parallel, NULL), TSR_OK);
+        assert_memory_equal(parallel, serial[s], sizeof parallel);
+    }
+}
+
+static void threads_test(void **state)
+{
+    for_each_variant(state, threads);
+}
+
+static void self_test(void **state)
+{
+    tsr_device *device = *state;
+    for (int v = 0; v < N_VARIANT; v++) {
+        tsr_self_test result;
+        tsr_err err;
+        if (!has_variant(device, &variants[v]))
+            continue;
+        must(tsr_engine_self_test(device, &variants[v].options, &result, &err),
+             &err);
+        assert_int_equal(result.n_check, 4);
+        printf("    %-55s %.1e\n", variants[v].name, result.max_rel_error);
+    }
+}
+
+static int setup(void **state)
+{
+    *state = open_device();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    tsr_device_free(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(self_test),   cmocka_unit_test(reject_test),
+        cmocka_unit_test(steps_test),  cmocka_unit_test(rigid_test),
+        cmocka_unit_test(errors_test), cmocka_unit_test(threads_test),
+        cmocka_unit_test(range_test),  cmocka_unit_test(long_run),
+    };
+    tsr_device *device = open_device();
+    if (device == NULL)
+        return 0;
+    tsr_device_free(device);
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

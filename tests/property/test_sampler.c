@@ -1,0 +1,407 @@
+/* The sampler: the posterior it draws is the right one, whatever the
+ * threads and engines. */
+#include "tests/model_sample.h"
+
+#include "core/vec3.h"
+#include "gpu/engine_page_tile.h"
+#include "sampler/sampler.h"
+
+#include <gsl/gsl_randist.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { N_POINT = 40, THIN = 20, MAX_SHARE = 3 };
+
+typedef struct {
+    tsr_prior_table table;
+    tsr_topology *t;
+    tsr_conformation *c;
+    tsr_prior *prior;
+    tsr_form_factor_table *factors;
+    tsr_saxs saxs;
+    double q[N_POINT], intensity[N_POINT], sigma[N_POINT];
+    tsr_likelihood *likelihood;
+    unsigned char option[TSR_N_MOVE][256];
+    const void *options[TSR_N_MOVE];
+    tsr_target target;
+    tsr_engine_share share[MAX_SHARE];
+    tsr_device *device[MAX_SHARE];
+} fixture;
+
+static void must(tsr_status status, const tsr_err *err)
+{
+    if (status != TSR_OK)
+        fail_msg("%s", err->message);
+}
+
+/* Form factors of about the right size: F falls like a Gaussian. */
+static tsr_form_factor_table *make_factors(void)
+{
+    tsr_form_factor_table *f = tsr_form_factor_new(TSR_BODIES_TWO, 101, 0.01);
+    assert_non_null(f);
+    for (int t = 0; t < f->n_type; t++)
+        for (int k = 0; k < 101; k++) {
+            double q = 0.01 * k, a = (6.0 + t) * exp(-2.0 * q * q);
+            f->amplitude[t * 101 + k] = a;
+            f->self[t * 101 + k] = a * a * (1.0 + 0.3 * q * q);
+        }
+    return f;
+}
+
+/* Data: the curve of the extended chain after some turns, with errors. */
+static void open_fixture(fixture *f, const char *sequence, double error,
+                         int scale_word)
+{
+    tsr_err err = {0};
+    memset(f, 0, sizeof *f);
+    tsr_prior_options prior = {TSR_CLASH_NONE, 0.5};
+    sample_prior_table(&f->table);
+    sample_chain(sequence, NULL, &f->table, &f->t, &f->c);
+    f->prior = tsr_prior_new(f->t, &f->table, &prior);
+    f->factors = make_factors();
+    gsl_rng *rng = tsr_rng_new(77, 0);
+    for (int k = 0; k < f->t->n_torsion; k++)
+        tsr_conformation_turn(f->t, f->c, &f->t->torsion[k],
+                              gsl_ran_gaussian(rng, 0.7));
+    for (int k = 0; k < N_POINT; k++) {
+        f->q[k] = 0.01 + 0.4 * k / (N_POINT - 1);
+        must(tsr_direct_intensity(f->t, f->factors, f->c, f->q[k],
+                                  &f->intensity[k], &err),
+             &err);
+        f->sigma[k] = error * f->intensity[0];
+        f->intensity[k] += gsl_ran_gaussian(rng, f->sigma[k]);
+    }
+    gsl_rng_free(rng);
+    f->saxs = (tsr_saxs){.path = NULL,
+                         .n = N_POINT,
+                         .q = f->q,
+                         .intensity = f->intensity,
+                         .sigma = f->sigma};
+    tsr_data_set set = {
+        &f->saxs, {0, {scale_word, 1.0}, 0.5}, {TSR_BACKGROUND_INFER, 0.0}};
+    must(tsr_likelihood_new(f->t, f->factors, tsr_topology_reach(f->t, f->c), 1,
+                            &set, &f->likelihood, &err),
+         &err);
+    for (int m = 0; m < TSR_N_MOVE; m++) {
+        must(tsr_fields_init(tsr_move_registry[m]->fields, f->option[m], &err),
+             &err);
+        f->options[m] = f->option[m];
+    }
+    f->target = (tsr_target){.topology = f->t,
+                             .first = f->c,
+                             .prior = f->prior,
+                             .likelihood = f->likelihood,
+                             .rg2 = f->factors->rg2,
+                             .move_options = f->options,
+                             .seed = 5};
+}
+
+static void close_fixture(fixture *f)
+{
+    for (int e = 0; e < MAX_SHARE; e++) {
+        tsr_engine_free(f->share[e].engine);
+        tsr_device_free(f->device[e]);
+    }
+    tsr_likelihood_free(f->likelihood);
+    tsr_prior_free(f->prior);
+    tsr_form_factor_free(f->factors);
+    tsr_conformation_free(f->c);
+    tsr_topology_free(f->t);
+}
+
+static tsr_engine_spec spec_of(const fixture *f, int n_system, int *type)
+{
+    for (int b = 0; b < f->t->n_body; b++)
+        type[b] = f->t->body[b].type;
+    return (tsr_engine_spec){.n_body = f->t->n_body,
+                             .n_type = f->likelihood->n_type,
+                             .n_q = f->likelihood->grid.n_q,
+                             .dq_inv_ang = f->likelihood->grid.dq_inv_ang,
+                             .n_system = n_system,
+                             .type = type,
+                             .form_factor = f->likelihood->amplitude};
+}
+
+static double radius(const fixture *f, const tsr_conformation *c)
+{
+    return tsr_conformation_rg(f->t, c, f->factors->rg2);
+}
+
+/* What the two ways to the posterior are compared by. */
+enum { BY_RG, BY_LOG_LIK, N_BY };
+static const char *const by_name[N_BY] = {"Rg", "log likelihood"};
+
+/* Quantities whose posterior means are known another way: draws of the prior,
+ * weighted with the likelihood. The data are noisy enough for the weights to
+ * stay even. */
+static void importance(fixture *f, double mean[N_BY], double error[N_BY],
+                       double plain[N_BY])
+{
+    enum { N = 12000 };
+    tsr_err err = {0};
+    int type[64], accepted;
+    double *w = calloc(N, sizeof *w), (*value)[N_BY] = calloc(N, sizeof *value);
+    double *profile = calloc((size_t)f->likelihood->grid.n_q, sizeof *profile);
+    tsr_target prior_only = f->target;
+    tsr_engine_spec spec = spec_of(f, 1, type);
+    tsr_engine *engine;
+    tsr_batch *batch;
+    tsr_chain *chain;
+    tsr_chain_view view;
+    tsr_body_proposal ask;
+    prior_only.likelihood = NULL;
+    prior_only.seed = 99;
+    must(tsr_engine_reference_new(&spec, &engine, &err), &err);
+    must(tsr_batch_new(engine, 1, &batch, &err), &err);
+    must(tsr_chain_new(&prior_only, 0, &chain, &err), &err);
+    double top = -1e300, sum_w = 0.0, sum_w2 = 0.0;
+    for (int k = 0; k < N_BY; k++)
+        plain[k] = mean[k] = error[k] = 0.0;
+    for (int i = 0; i < N; i++) {
+        tsr_fit fit;
+        double log_s = 0.0;
+        for (int j = 0; j < 150; j++) {
+            tsr_chain_propose(chain, &ask);
+            must(tsr_chain_decide(chain, NULL, 0, &accepted, &err), &err);
+        }
+        tsr_chain_look(chain, &view);
+        must(tsr_batch_set(batch, 0,
+                           (const double(*)[3])view.conformation->body, profile,
+                           &err),
+             &err);
+        must(tsr_likelihood_fit(f->likelihood, profile, &fit, &err), &err);
+        w[i] = tsr_likelihood_log(f->likelihood, &fit, &log_s);
+        value[i][BY_RG] = radius(f, view.conformation);
+        value[i][BY_LOG_LIK] = w[i];
+        top = fmax(top, w[i]);
+        for (int k = 0; k < N_BY; k++)
+            plain[k] += value[i][k] / N;
+    }
+    for (int i = 0; i < N; i++) {
+        w[i] = exp(w[i] - top);
+        sum_w += w[i], sum_w2 += w[i] * w[i];
+    }
+    for (int k = 0; k < N_BY; k++) {
+        double square = 0.0;
+        for (int i = 0; i < N; i++)
+            mean[k] += w[i] / sum_w * value[i][k];
+        for (int i = 0; i < N; i++)
+            square += w[i] * w[i] * pow(value[i][k] - mean[k], 2.0);
+        error[k] = sqrt(square) / sum_w;
+    }
+    assert_true(sum_w * sum_w / sum_w2 > 100.0); /* effective draws */
+    tsr_chain_free(chain);
+    tsr_batch_free(batch);
+    tsr_engine_free(engine);
+    free(profile);
+    free(value);
+    free(w);
+}
+
+static void posterior_is_right(void **state)
+{
+    (void)state;
+    enum { N = 8000, BLOCK = 200 };
+    fixture f;
+    tsr_err err = {0};
+    int type[64], accepted;
+    double expected[N_BY], error[N_BY], plain[N_BY];
+    double mean[N_BY] = {0}, square[N_BY] = {0};
+    open_fixture(&f, "GAFGSLG", 0.02, -1);
+    importance(&f, expected, error, plain);
+    tsr_engine_spec spec = spec_of(&f, 1, type);
+    must(tsr_engine_reference_new(&spec, &f.share[0].engine, &err), &err);
+    tsr_batch *batch;
+    tsr_chain *chain;
+    tsr_chain_view view;
+    must(tsr_batch_new(f.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_chain_new(&f.target, 0, &chain, &err), &err);
+    must(tsr_chain_start(chain, batch, &err), &err);
+    double *profile = calloc((size_t)f.likelihood->grid.n_q, sizeof *profile);
+    for (int block = -4; block < N / BLOCK; block++) {
+        double sum[N_BY] = {0};
+        for (int i = 0; i < BLOCK * THIN; i++) {
+            tsr_body_proposal ask;
+            assert_int_equal(tsr_chain_propose(chain, &ask), 1);
+            must(tsr_batch_submit(batch, 1, &ask, &err), &err);
+            must(tsr_batch_wait(batch, profile, &err), &err);
+            must(tsr_chain_decide(chain, profile, block < 0, &accepted, &err),
+                 &err);
+            if (accepted)
+                tsr_batch_accept(batch, 0);
+            else
+                tsr_batch_reject(batch, 0);
+            if (i % THIN == 0) {
+                tsr_chain_look(chain, &view);
+                sum[BY_RG] += view.rg_ang / BLOCK;
+                sum[BY_LOG_LIK] += view.log_lik / BLOCK;
+            }
+        }
+        for (int k = 0; k < N_BY && block >= 0; k++) {
+            mean[k] += sum[k] / (N / BLOCK);
+            square[k] += sum[k] * sum[k] / (N / BLOCK);
+        }
+    }
+    for (int k = 0; k < N_BY; k++) {
+        double own = sqrt((square[k] - mean[k] * mean[k]) / (N / BLOCK - 1.0));
+        double total = hypot(own, error[k]);
+        /* the data must matter, or the test would not tell */
+        assert_true(fabs(plain[k] - expected[k]) > 8.0 * total);
+        if (fabs(mean[k] - expected[k]) > 4.5 * total)
+            fail_msg("mean %s %.4f +- %.4f, by importance sampling %.4f +- "
+                     "%.4f",
+                     by_name[k], mean[k], own, expected[k], error[k]);
+    }
+    free(profile);
+    tsr_chain_free(chain);
+    tsr_batch_free(batch);
+    close_fixture(&f);
+}
+
+enum { N_CHAIN = 7, N_DRAW = 12 };
+
+/* Each engine has a context of its own on the same device. */
+static void open_engines(fixture *f, int n_share, const int *n_chain)
+{
+    tsr_err err = {0};
+    int type[256];
+    for (int e = 0; e < n_share; e++) {
+        tsr_engine_spec spec = spec_of(f, n_chain[e], type);
+        must(tsr_device_open("cpu", &f->device[e], &err), &err);
+        must(tsr_engine_page_tile_new(&spec, f->device[e], NULL,
+                                      &f->share[e].engine, &err),
+             &err);
+        f->share[e].n_chain = n_chain[e];
+    }
+    f->target.n_share = n_share;
+    f->target.share = f->share;
+}
+
+typedef struct {
+    const char *path;
+    int n_thread, n_worker; /* asked for, and what it comes to */
+    int n_share, n_chain[MAX_SHARE];
+} split;
+
+static void sample_into(const split *by)
+{
+    fixture f;
+    tsr_err err = {0};
+    int n_done;
+    const tsr_trace_variable *variable;
+    tsr_sampler *sampler;
+    tsr_record *record;
+    tsr_trace *trace;
+    char long_chain[] = "MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCEMKTAYIAKQRPGISFVKSHF";
+    open_fixture(&f, long_chain, 0.01, TSR_INFER);
+    open_engines(&f, by->n_share, by->n_chain);
+    must(tsr_record_new(&f.target, N_CHAIN, 5, &record, &err), &err);
+    must(
+        tsr_sampler_new(&f.target, N_CHAIN, by->n_thread, NULL, &sampler, &err),
+        &err);
+    assert_int_equal(tsr_sampler_n_thread(sampler), by->n_worker);
+    unlink(by->path);
+    int n = tsr_record_variables(record, &variable);
+    must(
+        tsr_trace_create(by->path, N_CHAIN, n, variable, 0, NULL, &trace, &err),
+        &err);
+    must(tsr_record_write_data(record, trace, &err), &err);
+    for (int phase = 1; phase >= 0; phase--)
+        for (int i = 0; i < N_DRAW; i += 4) {
+            must(tsr_sampler_advance(sampler, record, 4, THIN, phase, NULL,
+                                     NULL, &n_done, &err),
+                 &err);
+            assert_int_equal(n_done, 4);
+            must(tsr_record_write(record, trace, phase, n_done, &err), &err);
+        }
+    must(tsr_trace_close(trace, &err), &err);
+    tsr_sampler_free(sampler);
+    tsr_record_free(record);
+    close_fixture(&f);
+}
+
+/* Every number of the two traces is the same to the bit. */
+static void compare_traces(const char *const path[2])
+{
+    tsr_trace_reader *reader[2];
+    tsr_err err = {0};
+    long compared = 0;
+    for (int k = 0; k < 2; k++)
+        must(tsr_trace_open(path[k], &reader[k], &err), &err);
+    for (int group = 0; group < TSR_TRACE_N_GROUP; group++) {
+        const char *const *name;
+        int n = tsr_trace_variables(reader[0], (tsr_trace_group)group, &name);
+        for (int v = 0; v < n; v++) {
+            int shape[2][3];
+            double *value[2];
+            for (int k = 0; k < 2; k++)
+                must(tsr_trace_get(reader[k], (tsr_trace_group)group, name[v],
+                                   &shape[k][0], &shape[k][1], &shape[k][2],
+                                   &value[k], &err),
+                     &err);
+            assert_memory_equal(shape[0], shape[1], sizeof shape[0]);
+            size_t size =
+                (size_t)shape[0][0] * (size_t)shape[0][1] * (size_t)shape[0][2];
+            if (memcmp(value[0], value[1], size * sizeof(double)) != 0)
+                fail_msg("%s: %s differs", path[1], name[v]);
+            compared += (long)size;
+            free(value[0]);
+            free(value[1]);
+        }
+    }
+    assert_true(compared > N_CHAIN * N_DRAW * 3 * N_POINT);
+    for (int k = 0; k < 2; k++)
+        tsr_trace_reader_free(reader[k]);
+}
+
+/* Threads change nothing, nor do engines: two or three of them, with equal
+ * shares or not, and with fewer threads than engines. */
+static void division_changes_nothing(void **state)
+{
+    (void)state;
+    static const split by[] = {
+        {"build/test_sampler_1.h5", 1, 1, 1, {N_CHAIN}},
+        {"build/test_sampler_4.h5", 4, 4, 1, {N_CHAIN}},
+        {"build/test_sampler_2x.h5", 5, 5, 2, {2, 5}},
+        {"build/test_sampler_3x.h5", 1, 3, 3, {3, 1, 3}}};
+    enum { N = sizeof by / sizeof *by };
+    for (int k = 0; k < N; k++) {
+        sample_into(&by[k]);
+        if (k > 0)
+            compare_traces((const char *const[]){by[0].path, by[k].path});
+    }
+    for (int k = 0; k < N; k++)
+        unlink(by[k].path);
+}
+
+/* Shares that leave chains out, or that an engine has no room for. */
+static void wrong_shares_are_refused(void **state)
+{
+    (void)state;
+    fixture f;
+    tsr_err err = {0};
+    tsr_sampler *sampler;
+    open_fixture(&f, "GAFGSLG", 0.02, -1);
+    open_engines(&f, 2, (const int[]){2, 1});
+    assert_int_equal(tsr_sampler_new(&f.target, 4, 2, NULL, &sampler, &err),
+                     TSR_E_INTERNAL);
+    assert_null(sampler);
+    f.share[1].n_chain = 2;
+    assert_int_equal(tsr_sampler_new(&f.target, 4, 2, NULL, &sampler, &err),
+                     TSR_E_INTERNAL);
+    f.share[0].n_chain = 0;
+    f.share[1].n_chain = 1;
+    assert_int_equal(tsr_sampler_new(&f.target, 1, 2, NULL, &sampler, &err),
+                     TSR_E_INTERNAL);
+    close_fixture(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(posterior_is_right),
+        cmocka_unit_test(division_changes_nothing),
+        cmocka_unit_test(wrong_shares_are_refused)};
+    return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);
+}

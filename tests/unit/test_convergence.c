@@ -1,0 +1,230 @@
+/* Convergence diagnostics where the answer is known. */
+#include "analysis/convergence.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_rng.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+static void assert_near(double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%.10g is not %.10g within %g", value, expected, tolerance);
+}
+
+static tsr_convergence of(int n_chain, int n_draw, const double *value)
+{
+    tsr_convergence out;
+    tsr_err err;
+    if (tsr_convergence_make(n_chain, n_draw, value, &out, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    return out;
+}
+
+enum { CHAINS = 4, DRAWS = 5000, N = CHAINS * DRAWS };
+
+/* Stationary AR(1) chains of variance 1, chain c shifted by c * shift. */
+static double *ar1(double phi, double shift, unsigned long seed)
+{
+    gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
+    double *value = malloc(N * sizeof *value);
+
+    assert_non_null(random);
+    assert_non_null(value);
+    gsl_rng_set(random, seed);
+    for (int c = 0; c < CHAINS; c++) {
+        double x = gsl_ran_gaussian(random, 1.0);
+        for (int d = 0; d < DRAWS; d++) {
+            value[c * DRAWS + d] = x + c * shift;
+            x = phi * x + gsl_ran_gaussian(random, sqrt(1.0 - phi * phi));
+        }
+    }
+    gsl_rng_free(random);
+    return value;
+}
+
+static void test_moments(void **state)
+{
+    (void)state;
+    const double value[10] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 4};
+    const tsr_convergence c = of(2, 5, value);
+
+    /* Sorted 1 1 2 3 4 4 5 5 6 9; quantile p is at 9p. */
+    assert_near(c.mean, 4.0, 1e-15);
+    assert_near(c.sd, sqrt(54.0 / 9.0), 1e-14);
+    assert_near(c.median, 4.0, 0.0);
+    assert_near(c.q5, 1.0, 0.0);
+    assert_near(c.q95, 6.0 + 0.55 * 3.0, 1e-14);
+}
+
+/* Independent draws: ESS is n, with an error of a few per cent (the estimate's
+ * own noise); R-hat is 1. */
+static void test_independent(void **state)
+{
+    (void)state;
+    double *value = ar1(0.0, 0.0, 1);
+    const tsr_convergence c = of(CHAINS, DRAWS, value);
+
+    assert_near(c.mean, 0.0, 5.0 / sqrt(N));
+    assert_near(c.sd, 1.0, 5.0 / sqrt(2.0 * N));
+    assert_near(c.median, 0.0, 6.3 / sqrt(N));
+    assert_near(c.q5, -1.6449, 0.08);
+    assert_near(c.q95, 1.6449, 0.08);
+    assert_near(c.ess_bulk / N, 1.0, 0.1);
+    assert_near(c.ess_tail / N, 1.0, 0.1);
+    assert_near(c.mcse * sqrt(N), 1.0, 0.06);
+    assert_near(c.rhat, 1.0, 0.002);
+    free(value);
+}
+
+/* AR(1): ESS of the mean is n (1 - phi) / (1 + phi). Rank normalisation leaves
+ * a normal chain nearly as it is. The estimate's own error is some 6 per cent
+ * here. A negative phi gives more than n. */
+static void test_ar1(void **state)
+{
+    (void)state;
+    const double phi[] = {0.9, 0.5, -0.3};
+
+    for (int i = 0; i < 3; i++) {
+        double *value = ar1(phi[i], 0.0, 7);
+        const tsr_convergence c = of(CHAINS, DRAWS, value);
+        const double ess = N * (1.0 - phi[i]) / (1.0 + phi[i]);
+        assert_near(c.ess_bulk / ess, 1.0, 0.15);
+        assert_near(c.mcse, c.sd / sqrt(ess), 0.08 * c.mcse);
+        assert_near(c.rhat, 1.0, 0.01);
+        free(value);
+    }
+}
+
+/* Two groups of chains apart, and one chain wider than the rest: the first
+ * shows in the bulk, the second only in the folded ranks. */
+static void test_apart(void **state)
+{
+    (void)state;
+    double *value = ar1(0.0, 3.0, 3);
+    tsr_convergence c = of(CHAINS, DRAWS, value);
+    assert_true(c.rhat > 1.8);
+    assert_true(c.ess_bulk < 20.0);
+    free(value);
+
+    value = ar1(0.0, 0.0, 4);
+    for (int d = 0; d < DRAWS; d++)
+        value[d] *= 4.0;
+    c = of(CHAINS, DRAWS, value);
+    assert_true(c.rhat > 1.1);
+    free(value);
+
+    /* One chain that drifts: its halves differ. */
+    value = ar1(0.0, 0.0, 5);
+    for (int d = 0; d < DRAWS; d++)
+        value[d] += 4.0 * d / DRAWS;
+    c = of(1, DRAWS, value);
+    assert_true(c.rhat > 1.3);
+    free(value);
+}
+
+/* Ranks do not change under a monotone map; R-hat and the ESSs are theirs. The
+ * folded part is not, so R-hat is compared where the bulk rules. */
+static void test_monotone_map(void **state)
+{
+    (void)state;
+    double *value = ar1(0.7, 0.5, 11);
+    const tsr_convergence before = of(CHAINS, DRAWS, value);
+    for (int i = 0; i < N; i++)
+        value[i] = sinh(3.0 * value[i]);
+    const tsr_convergence after = of(CHAINS, DRAWS, value);
+
+    assert_near(after.ess_bulk, before.ess_bulk, 1e-9 * before.ess_bulk);
+    assert_near(after.rhat, before.rhat, 1e-12);
+    free(value);
+}
+
+/* Draws that repeat: a quantile between two equal draws is that draw. */
+static void test_ties(void **state)
+{
+    (void)state;
+    enum { TIES = 100 };
+    double value[TIES];
+
+    for (int i = 0; i < TIES; i++)
+        value[i] = i % 10 == 0 ? 0.1 : i % 10 == 9 ? 0.9 : 0.3;
+    const tsr_convergence c = of(1, TIES, value);
+    assert_true(c.q5 == 0.1);
+    assert_true(c.q95 == 0.9);
+    assert_true(c.median == 0.3);
+    assert_true(isfinite(c.ess_tail));
+}
+
+static void assert_no_diagnostics(tsr_convergence c)
+{
+    assert_true(isnan(c.mcse));
+    assert_true(isnan(c.ess_bulk));
+    assert_true(isnan(c.ess_tail));
+    assert_true(isnan(c.rhat));
+}
+
+static void test_nothing_to_say(void **state)
+{
+    (void)state;
+    double *value = ar1(0.5, 0.0, 2);
+
+    /* Too few draws. */
+    tsr_convergence c = of(4, 3, value);
+    assert_no_diagnostics(c);
+    assert_true(isfinite(c.mean) && isfinite(c.sd) && isfinite(c.q5));
+    assert_true(isfinite(of(4, 4, value).rhat));
+    c = of(1, 1, value);
+    assert_true(c.mean == value[0] && c.q95 == value[0]);
+    assert_true(isnan(c.sd));
+    assert_no_diagnostics(c);
+
+    /* Not finite. */
+    value[17] = (double)INFINITY;
+    c = of(CHAINS, DRAWS, value);
+    assert_no_diagnostics(c);
+    assert_true(isnan(c.mean) && isnan(c.sd) && isnan(c.median));
+
+    /* Constant, and constant but for the middle draw that splitting drops. */
+    for (int i = 0; i < N; i++)
+        value[i] = 0.1;
+    c = of(CHAINS, DRAWS, value);
+    assert_no_diagnostics(c);
+    assert_true(c.median == 0.1 && c.q5 == 0.1 && c.q95 == 0.1);
+    assert_near(c.mean, 0.1, 1e-12);
+    value[50] = 0.2;
+    c = of(1, 101, value);
+    assert_true(isnan(c.mcse) && isnan(c.ess_bulk) && isnan(c.rhat));
+
+    /* Stuck chains at values of their own. */
+    for (int i = 0; i < N; i++)
+        value[i] = 0.1 * (double)(i / DRAWS);
+    c = of(CHAINS, DRAWS, value);
+    assert_true(isinf(c.rhat) && c.rhat > 0.0);
+    free(value);
+
+    tsr_err err;
+    assert_int_equal(tsr_convergence_make(0, 5, NULL, &c, &err),
+                     TSR_E_INTERNAL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_independent),
+        cmocka_unit_test(test_ar1),
+        cmocka_unit_test(test_apart),
+        cmocka_unit_test(test_monotone_map),
+        cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_nothing_to_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

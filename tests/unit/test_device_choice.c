@@ -1,0 +1,129 @@
+/* Which devices a user means, in a list made up for it. */
+#include "gpu/device.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+enum { N = 5 };
+
+static const tsr_device_info list[N] = {
+    {.index = 0, .type = TSR_DEVICE_CPU, .name = "pthread", .driver = "3.1"},
+    {.index = 1,
+     .type = TSR_DEVICE_GPU,
+     .name = "Small GPU",
+     .driver = "7",
+     .compute_units = 16},
+    {.index = 2,
+     .type = TSR_DEVICE_GPU,
+     .name = "Large GPU",
+     .driver = "7",
+     .compute_units = 132},
+    {.index = 3,
+     .type = TSR_DEVICE_GPU,
+     .name = "Large GPU",
+     .driver = "7",
+     .compute_units = 132},
+    {.index = 4,
+     .type = TSR_DEVICE_GPU,
+     .name = "Large GPU",
+     .driver = "8",
+     .compute_units = 132}};
+
+static void lists_that_are_right(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *choice;
+        int n, chosen[N];
+    } known[] = {{"auto", 1, {2}},
+                 {"gpu", 1, {2}},
+                 {"cpu", 1, {0}},
+                 {"3", 1, {3}},
+                 {"small", 1, {1}},
+                 {"0,1", 2, {0, 1}},
+                 {"4,1,2", 3, {4, 1, 2}},
+                 {" 1 , cpu ", 2, {1, 0}},
+                 {"gpu,pthread", 2, {2, 0}},
+                 {"all-gpu", 4, {1, 2, 3, 4}},
+                 {"cpu,all-gpu", 5, {0, 1, 2, 3, 4}},
+                 {"all", 5, {0, 1, 2, 3, 4}}};
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        int chosen[N], n;
+        tsr_err err = {0};
+        if (tsr_device_choose_many(known[k].choice, N, list, chosen, &n,
+                                   &err) != TSR_OK)
+            fail_msg("%s: %s", known[k].choice, err.message);
+        assert_int_equal(n, known[k].n);
+        for (int i = 0; i < n; i++)
+            if (chosen[i] != known[k].chosen[i])
+                fail_msg("%s: device %d is %d, expected %d", known[k].choice, i,
+                         chosen[i], known[k].chosen[i]);
+    }
+}
+
+static void lists_that_are_wrong(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *choice;
+        tsr_status status;
+        const char *message;
+    } known[] = {
+        {"5", TSR_E_DEVICE, "'5'; there are: 0: pthread (CPU); 1: Small GPU"},
+        {"-1", TSR_E_DEVICE, "'-1'"},
+        {"0,quantum", TSR_E_DEVICE, "'quantum'; there are: 0: pthread"},
+        {"", TSR_E_DEVICE, "''"},
+        {"0,,1", TSR_E_DEVICE, "''"},
+        {"0,", TSR_E_DEVICE, "''"},
+        {"0,0", TSR_E_CONFIG, "'0,0' names device 0 (pthread) twice"},
+        {"cpu,1,0", TSR_E_CONFIG, "device 0 (pthread) twice"},
+        {"2,all-gpu", TSR_E_CONFIG, "device 2 (Large GPU) twice"},
+        {"large,2", TSR_E_CONFIG, "device 2 (Large GPU) twice"},
+        {"all,all", TSR_E_CONFIG, "twice"},
+        {"0,reference", TSR_E_CONFIG, "alone"},
+    };
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        int chosen[N], n;
+        tsr_err err = {0};
+        tsr_status status =
+            tsr_device_choose_many(known[k].choice, N, list, chosen, &n, &err);
+        if (status != known[k].status ||
+            strstr(err.message, known[k].message) == NULL)
+            fail_msg("'%s': status %d, %s", known[k].choice, (int)status,
+                     err.message);
+    }
+}
+
+static void no_gpu_is_said(void **state)
+{
+    (void)state;
+    int chosen[1], n;
+    tsr_err err = {0};
+    assert_int_equal(
+        tsr_device_choose_many("all-gpu", 1, list, chosen, &n, &err),
+        TSR_E_DEVICE);
+    assert_non_null(strstr(err.message, "'all-gpu'"));
+}
+
+static void alike(void **state)
+{
+    (void)state;
+    assert_true(tsr_device_is_alike(&list[2], &list[3]));
+    assert_false(tsr_device_is_alike(&list[2], &list[1])); /* name */
+    assert_false(tsr_device_is_alike(&list[3], &list[4])); /* driver */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lists_that_are_right),
+                                       cmocka_unit_test(lists_that_are_wrong),
+                                       cmocka_unit_test(no_gpu_is_said),
+                                       cmocka_unit_test(alike)};
+    return cmocka_run_group_tests_name("device choice", tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+/* The reference engine against closed forms, and what all engines refuse. */
+#include "../engine_support.h"
+#include "gpu/plan.h"
+
+enum { N_Q = 40 };
+static const double dq = 0.02;
+
+static double sinc(double x)
+{
+    return x > 0.0 ? sin(x) / x : 1.0;
+}
+
+typedef struct {
+    tsr_engine *engine;
+    tsr_batch *batch;
+} open_engine;
+
+static open_engine start(const tsr_engine_spec *spec)
+{
+    open_engine e;
+    tsr_err err;
+    assert_int_equal(tsr_engine_reference_new(spec, &e.engine, &err), TSR_OK);
+    assert_int_equal(tsr_batch_new(e.engine, 2, &e.batch, &err), TSR_OK);
+    return e;
+}
+
+static void stop(open_engine *e)
+{
+    tsr_batch_free(e->batch);
+    tsr_engine_free(e->engine);
+}
+
+static tsr_engine_spec spec_of(int n_body, const int *type, int n_type,
+                               const double *form_factor)
+{
+    return (tsr_engine_spec){.n_body = n_body,
+                             .n_type = n_type,
+                             .n_q = N_Q,
+                             .dq_inv_ang = dq,
+                             .n_system = 2,
+                             .type = type,
+                             .form_factor = form_factor};
+}
+
+static void two_bodies(void **state)
+{
+    (void)state;
+    int type[2] = {0, 1};
+    double ff[2 * N_Q], xyz[2][3] = {{1, 2, 3}, {1, 6, 6}}, profile[N_Q];
+    for (int k = 0; k < N_Q; k++) {
+        ff[k] = 3.0 + 0.1 * k;
+        ff[N_Q + k] = -2.0 + 0.05 * k;
+    }
+    tsr_engine_spec spec = spec_of(2, type, 2, ff);
+    open_engine e = start(&spec);
+    assert_int_equal(
+        tsr_batch_set(e.batch, 0, (const double(*)[3])xyz, profile, NULL),
+        TSR_OK);
+    for (int k = 0; k < N_Q; k++) {
+        double f = ff[k], g = ff[N_Q + k];
+        double exact = f * f + g * g + 2 * f * g * sinc(k * dq * 5.0);
+        assert_true(fabs(profile[k] - exact) < 1e-13 * (f * f + g * g));
+    }
+    stop(&e);
+}
+
+/* n equal bodies on a line at spacing a: sum_m 2 (n - m) sinc(q a m) + n. */
+static void line_and_coincident(void **state)
+{
+    (void)state;
+    enum { N = 50 };
+    int type[N] = {0};
+    double ff[N_Q], xyz[N][3] = {{0}}, profile[N_Q];
+    for (int k = 0; k < N_Q; k++)
+        ff[k] = 1.5;
+    tsr_engine_spec spec = spec_of(N, type, 1, ff);
+    open_engine e = start(&spec);
+    for (int i = 0; i < N; i++)
+        xyz[i][2] = 3.8 * i - 20.0;
+    assert_int_equal(
+        tsr_batch_set(e.batch, 0, (const double(*)[3])xyz, profile, NULL),
+        TSR_OK);
+    for (int k = 0; k < N_Q; k++) {
+        double sum = N;
+        for (int m = 1; m < N; m++)
+            sum += 2.0 * (N - m) * sinc(k * dq * 3.8 * m);
+        assert_true(fabs(profile[k] / (2.25 * sum) - 1.0) < 1e-12);
+    }
+    memset(xyz, 0, sizeof xyz);
+    assert_int_equal(
+        tsr_batch_set(e.batch, 1, (const double(*)[3])xyz, profile, NULL),
+        TSR_OK);
+    for (int k = 0; k < N_Q; k++)
+        assert_true(fabs(profile[k] / (2.25 * N * N) - 1.0) < 1e-13);
+    stop(&e);
+}
+
+static void update_equals_set(void **state)
+{
+    (void)state;
+    enum { N = 70 };
+    int type[N];
+    double ff[2 * N_Q], xyz[N][3], before[N_Q], after[N_Q], fresh[N_Q];
+    uint64_t random = 1;
+    for (int i = 0; i < N; i++) {
+        type[i] = i % 2;
+        for (int c = 0; c < 3; c++)
+            xyz[i][c] = 40.0 * uniform(&random);
+    }
+    for (int k = 0; k < 2 * N_Q; k++)
+        ff[k] = 1.0 + uniform(&random);
+    tsr_engine_spec spec = spec_of(N, type, 2, ff);
+    open_engine e = start(&spec);
+    assert_int_equal(
+        tsr_batch_set(e.batch, 0, (const double(*)[3])xyz, before, NULL),
+        TSR_OK);
+    double sum = 0.0;
+    for (int i = 0; i < N; i++)
+        sum += ff[type[i] * N_Q];
+    assert_true(fabs(before[0] / (sum * sum) - 1.0) < 1e-13);
+    double moved[5][3];
+    for (int i = 0; i < 15; i++)
+        moved[i / 3][i % 3] = 40.0 * uniform(&random);
+    tsr_body_range range = {14, 5, 0, (const double(*)[3])moved};
+    tsr_body_proposal proposal = {0, 1, &range};
+    assert_int_equal(tsr_batch_submit(e.batch, 1, &proposal, NULL), TSR_OK);
+    assert_int_equal(tsr_batch_wait(e.batch, after, NULL), TSR_OK);
+    tsr_batch_reject(e.batch, 0);
+    assert_int_equal(tsr_batch_profile(e.batch, 0, fresh, NULL), TSR_OK);
+    assert_memory_equal(fresh, before, sizeof before);
+    assert_int_equal(tsr_batch_submit(e.batch, 1, &proposal, NULL), TSR_OK);
+    assert_int_equal(tsr_batch_wait(e.batch, after, NULL), TSR_OK);
+    tsr_batch_accept(e.batch, 0);
+    memcpy(xyz + 14, moved, sizeof moved);
+    assert_int_equal(
+        tsr_batch_set(e.batch, 1, (const double(*)[3])xyz, fresh, NULL),
+        TSR_OK);
+    assert_memory_equal(after, fresh, sizeof fresh);
+    stop(&e);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    int type[2] = {0, 3};
+    double ff[N_Q] = {1.0};
+    tsr_err err;
+    tsr_engine *engine;
+    tsr_engine_spec spec = spec_of(2, type, 1, ff);
+    assert_int_equal(tsr_engine_reference_new(&spec, &engine, &err),
+                     TSR_E_INTERNAL);
+    assert_non_null(strstr(err.message, "body 1 has type 3"));
+    type[1] = 0;
+    ff[5] = (double)NAN;
+    assert_int_equal(tsr_engine_spec_check(&spec, &err), TSR_E_INTERNAL);
+    ff[5] = 0.0;
+    spec.n_q = 1;
+    assert_int_equal(tsr_engine_spec_check(&spec, &err), TSR_E_INTERNAL);
+    spec.n_q = N_Q;
+    spec.dq_inv_ang = -1.0;
+    assert_int_equal(tsr_engine_spec_check(&spec, &err), TSR_E_INTERNAL);
+}
+
+static void largest_distance(void **state)
+{
+    (void)state;
+    enum { N = 400 };
+    static double xyz[N][3];
+    uint64_t random = 7;
+    for (int round = 0; round < 20; round++) {
+        double best = 0.0;
+        for (int i = 0; i < N; i++)
+            for (int c = 0; c < 3; c++)
+                xyz[i][c] =
+                    (1 + c * round) * (uniform(&random) - 0.5) + 100.0 * c;
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < i; j++) {
+                double d2 = 0.0;
+                for (int c = 0; c < 3; c++)
+                    d2 += (xyz[i][c] - xyz[j][c]) * (xyz[i][c] - xyz[j][c]);
+                best = d2 > best ? d2 : best;
+            }
+        assert_true(fabs(tsr_largest_distance(N, (const double(*)[3])xyz) -
+                         sqrt(best)) < 1e-12 * sqrt(best));
+    }
+    assert_true(tsr_largest_distance(1, (const double(*)[3])xyz) < 1e-300);
+}
+
+/* Dirty tiles: bodies 0..9 and 30..39 in blocks of 10, 45 bodies. */
+static void dirty_rule(void **state)
+{
+    (void)state;
+    tsr_tile_shape shape = tsr_tile_shape_make(45, 32, 1, 10, 64);
+    tsr_tile_dirt dirt;
+    uint32_t select[5] = {0};
+    assert_int_equal(shape.n_tile, 15);
+    assert_int_equal(tsr_tile_dirt_init(&dirt, &shape, NULL), TSR_OK);
+    tsr_body_range one = {12, 1, 0, NULL};
+    tsr_tile_dirt_mark(&dirt, &shape, 1, &one);
+    assert_int_equal(tsr_tile_dirt_count(&dirt, &shape), 5);
+    tsr_body_range rigid = {20, 25, 1, NULL}; /* blocks 2, 3 and padded 4 */
+    tsr_tile_dirt_mark(&dirt, &shape, 1, &rigid);
+    assert_int_equal(tsr_tile_dirt_count(&dirt, &shape), 6);
+    tsr_body_range two[2] = {{0, 10, 1, NULL}, {30, 10, 1, NULL}};
+    tsr_tile_dirt_mark(&dirt, &shape, 2, two); /* clean: 00, 30, 33 */
+    assert_int_equal(tsr_tile_dirt_count(&dirt, &shape), 6);
+    assert_int_equal(dirt.n_group, 1);
+    tsr_tile_dirt_flip(&dirt, &shape, select);
+    static const uint32_t flipped[5] = {0x16, 0x09, 0x09, 0x16, 0x09};
+    assert_memory_equal(select, flipped, sizeof flipped);
+    tsr_tile_dirt_flip(&dirt, &shape, select);
+    assert_int_equal(select[0] | select[1] | select[2] | select[3] | select[4],
+                     0);
+    two[1].group = 2; /* 00 and 33 clean, 30 not */
+    tsr_tile_dirt_mark(&dirt, &shape, 2, two);
+    assert_int_equal(tsr_tile_dirt_count(&dirt, &shape), 7);
+    two[1] = (tsr_body_range){30, 9, 1, NULL}; /* body 39 stayed: 30, 33 too */
+    tsr_tile_dirt_mark(&dirt, &shape, 2, two);
+    assert_int_equal(tsr_tile_dirt_count(&dirt, &shape), 8);
+    tsr_tile_dirt_clear(&dirt);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_bodies),
+        cmocka_unit_test(line_and_coincident),
+        cmocka_unit_test(update_equals_set),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(largest_distance),
+        cmocka_unit_test(dirty_rule),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,462 @@
+#include "../config_table.h"
+
+#include "core/field.h"
+#include "core/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint64_t random_bits(uint64_t *state) /* splitmix64, Steele 2014 */
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static void test_double_text(void **state)
+{
+    (void)state;
+    static const tsr_field field = {
+        .name = "x", .type = TSR_FIELD_DOUBLE, .initial = "0"};
+    static const struct {
+        double x;
+        const char *text;
+    } rows[] = {{0.0, "0"},
+                {-0.0, "-0"},
+                {1.0, "1"},
+                {0.1, "0.1"},
+                {-2.5, "-2.5"},
+                {300.0, "300"},
+                {20000.0, "20000"},
+                {0.0001, "0.0001"},
+                {1e-5, "1e-5"},
+                {1.25e-7, "1.25e-7"},
+                {1e15, "1000000000000000"},
+                {1e16, "1e16"},
+                {9007199254740992.0, "9007199254740992"},
+                {1.0 / 3.0, "0.3333333333333333"},
+                {0.1 + 0.2, "0.30000000000000004"},
+                {1.7976931348623157e308, "1.7976931348623157e308"},
+                {4.9406564584124654e-324, "5e-324"}};
+    char text[64];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int n = tsr_field_format(&field, &rows[i].x, text, sizeof text);
+        assert_string_equal(text, rows[i].text);
+        assert_int_equal(n, (int)strlen(rows[i].text));
+    }
+    /* what does not fit is cut, and its whole length returned */
+    char cut[4];
+    assert_int_equal(tsr_field_format(&field, &rows[13].x, cut, 4), 18);
+    assert_string_equal(cut, "0.3");
+    assert_int_equal(tsr_field_format(&field, &rows[13].x, NULL, 0), 18);
+}
+
+/* Any finite bits come back, and with a digit less they would not. */
+static void test_double_bits(void **state)
+{
+    (void)state;
+    static const tsr_field field = {
+        .name = "x", .type = TSR_FIELD_DOUBLE, .initial = "0"};
+    uint64_t stream = 7;
+    int n = 0;
+    while (n < 20000) {
+        uint64_t bits = random_bits(&stream);
+        double x, y = 0.0;
+        memcpy(&x, &bits, sizeof x);
+        if (n % 2 == 1) /* and numbers of everyday size */
+            x = ldexp((double)(int64_t)bits, -60);
+        if (!isfinite(x))
+            continue;
+        char text[64], less[64];
+        tsr_field_format(&field, &x, text, sizeof text);
+        assert_int_equal(tsr_field_parse(&field, &y, text, NULL), TSR_OK);
+        assert_memory_equal(&x, &y, sizeof x);
+        int digits = 0, leading = 1;
+        for (const char *s = text; *s != '\0' && *s != 'e'; s++) {
+            leading = leading && !(*s >= '1' && *s <= '9');
+            digits += *s >= '0' && *s <= '9' && !leading;
+        }
+        if (digits > 1 && strchr(text, '.') != NULL) {
+            snprintf(less, sizeof less, "%.*e", digits - 2, x);
+            assert_true(strtod(less, NULL) != x);
+        }
+        n++;
+    }
+}
+
+typedef struct {
+    const char *text;
+    const char *message; /* NULL: accepted */
+} parse_row;
+
+static void check_rows(const tsr_field *field, const parse_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        tsr_err err = {.status = TSR_OK};
+        double raw[4] = {7.0, 7.0, 7.0, 7.0}, before[4];
+        memcpy(before, raw, sizeof raw);
+        tsr_status status = tsr_field_parse(field, raw, rows[i].text, &err);
+        if (rows[i].message == NULL) {
+            if (status != TSR_OK)
+                fail_msg("'%s': %s", rows[i].text, err.message);
+            continue;
+        }
+        assert_int_equal(status, TSR_E_CONFIG);
+        assert_int_equal(err.status, TSR_E_CONFIG);
+        assert_memory_equal(raw, before, sizeof raw);
+        assert_string_equal(err.message, rows[i].message);
+    }
+}
+#define CHECK_ROWS(field, rows) \
+    check_rows(field, rows, sizeof rows / sizeof *rows)
+
+static void test_parse_numbers(void **state)
+{
+    (void)state;
+    static const tsr_field integer = {.name = "i",
+                                      .type = TSR_FIELD_INT,
+                                      .initial = "1",
+                                      .min = 1,
+                                      .max = 4096};
+    static const parse_row integers[] = {
+        {"1", NULL},
+        {"+12", NULL},
+        {"4096", NULL},
+        {"007", NULL},
+        {"0", "value '0' is out of range: expected integer in [1, 4096]"},
+        {"4097", "value '4097' is out of range: expected integer in [1, 4096]"},
+        {"5x", "value '5x' is not an integer: expected integer in [1, 4096]"},
+        {" 5", "value ' 5' is not an integer: expected integer in [1, 4096]"},
+        {"5.0", "value '5.0' is not an integer: expected integer in [1, 4096]"},
+        {"", "value '' is not an integer: expected integer in [1, 4096]"},
+        {"-", "value '-' is not an integer: expected integer in [1, 4096]"},
+        {"0x10",
+         "value '0x10' is not an integer: expected integer in [1, 4096]"},
+        {"null",
+         "value 'null' is not an integer: expected integer in [1, 4096]"},
+        {"99999999999999999999", "value '99999999999999999999' is too large "
+                                 "for an integer: expected integer in "
+                                 "[1, 4096]"}};
+    CHECK_ROWS(&integer, integers);
+
+    static const tsr_field real = {.name = "x",
+                                   .type = TSR_FIELD_DOUBLE,
+                                   .initial = "0.1",
+                                   .unit = "rad",
+                                   .min = 1e-6,
+                                   .max = 3.15};
+    static const parse_row reals[] = {
+        {"0.5", NULL},
+        {".5", NULL},
+        {"1.", NULL},
+        {"1e-6", NULL},
+        {"+3.15E0", NULL},
+        {"nan",
+         "value 'nan' is not a number: expected number in [1e-6, 3.15] (rad)"},
+        {".nan",
+         "value '.nan' is not a number: expected number in [1e-6, 3.15] (rad)"},
+        {"inf",
+         "value 'inf' is not a number: expected number in [1e-6, 3.15] (rad)"},
+        {"0x1p-2", "value '0x1p-2' is not a number: expected number in "
+                   "[1e-6, 3.15] (rad)"},
+        {"1e", "value '1e' is not a number: expected number in [1e-6, 3.15] "
+               "(rad)"},
+        {".", "value '.' is not a number: expected number in [1e-6, 3.15] "
+              "(rad)"},
+        {"0.5 ", "value '0.5 ' is not a number: expected number in "
+                 "[1e-6, 3.15] (rad)"},
+        {"1,5", "value '1,5' is not a number: expected number in [1e-6, 3.15] "
+                "(rad)"},
+        {"0",
+         "value '0' is out of range: expected number in [1e-6, 3.15] (rad)"},
+        {"1e999", "value '1e999' is too large for a number: expected number in "
+                  "[1e-6, 3.15] (rad)"}};
+    CHECK_ROWS(&real, reals);
+
+    static const tsr_field open = {
+        .name = "x", .type = TSR_FIELD_DOUBLE, .initial = "1", .max = HUGE_VAL};
+    static const parse_row opens[] = {
+        {"0", NULL},
+        {"1e300", NULL},
+        {"-1", "value '-1' is out of range: expected number, at least 0"}};
+    CHECK_ROWS(&open, opens);
+}
+
+static void test_parse_others(void **state)
+{
+    (void)state;
+    static const tsr_field bool_field = {
+        .name = "b", .type = TSR_FIELD_BOOL, .initial = "no"};
+    static const char *const words[] = {"false", "true", "no",
+                                        "yes",   "off",  "On"};
+    for (int i = 0; i < 6; i++) {
+        int value = -1;
+        assert_int_equal(tsr_field_parse(&bool_field, &value, words[i], NULL),
+                         TSR_OK);
+        assert_int_equal(value, i % 2);
+    }
+    static const parse_row bools[] = {
+        {"1", "value '1' is neither true nor false: expected true or false"},
+        {"maybe",
+         "value 'maybe' is neither true nor false: expected true or false"}};
+    CHECK_ROWS(&bool_field, bools);
+
+    static const char *const models[] = {"measured", "relative", NULL};
+    static const tsr_field choice = {.name = "c",
+                                     .type = TSR_FIELD_CHOICE,
+                                     .initial = "measured",
+                                     .words = models};
+    static const parse_row choices[] = {
+        {"relative", NULL},
+        {"gauss",
+         "value 'gauss' is not known: expected one of measured, relative"}};
+    CHECK_ROWS(&choice, choices);
+
+    static const char *const infer[] = {"infer", "none", NULL};
+    static const tsr_field mixed = {.name = "n",
+                                    .type = TSR_FIELD_NUMBER_OR_WORD,
+                                    .initial = "infer",
+                                    .min = 0.0,
+                                    .max = 5.0,
+                                    .words = infer};
+    tsr_number_or_word n;
+    assert_int_equal(tsr_field_parse(&mixed, &n, "none", NULL), TSR_OK);
+    assert_int_equal(n.word, 1);
+    assert_int_equal(tsr_field_parse(&mixed, &n, "2.5", NULL), TSR_OK);
+    assert_int_equal(n.word, -1);
+    assert_true(n.number == 2.5);
+    static const parse_row mixeds[] = {
+        {"6", "value '6' is out of range: expected number in [0, 5], or one of "
+              "infer, none"},
+        {"infr", "value 'infr' is neither a number nor a known word: expected "
+                 "number in [0, 5], or one of infer, none"}};
+    CHECK_ROWS(&mixed, mixeds);
+
+    static const tsr_field pair = {.name = "p",
+                                   .type = TSR_FIELD_PAIR,
+                                   .initial = "[0, 1]",
+                                   .max = 10.0,
+                                   .unit = "1/A"};
+    double p[2];
+    assert_int_equal(tsr_field_parse(&pair, p, "[0.01,0.3]", NULL), TSR_OK);
+    assert_true(p[0] == 0.01 && p[1] == 0.3);
+#define PAIR ": expected ascending pair [low, high] within [0, 10] (1/A)"
+    static const parse_row pairs[] = {
+        {"[ 0 , 10 ]", NULL},
+        {"[1, 1]", "value '[1, 1]' is not ascending" PAIR},
+        {"[2, 1]", "value '[2, 1]' is not ascending" PAIR},
+        {"[1, 11]", "value '[1, 11]' is out of range" PAIR},
+        {"[1, x]", "value '[1, x]' is not a number" PAIR},
+        {"[1]", "value '[1]' is not a pair" PAIR},
+        {"[1, 2, 3]", "value '[1, 2, 3]' is not a pair" PAIR},
+        {"[1, 2] ", "value '[1, 2] ' is not a pair" PAIR},
+        {"1", "value '1' is not a pair" PAIR},
+        {"", "value '' is not a pair" PAIR}};
+    CHECK_ROWS(&pair, pairs);
+}
+
+static void test_unset(void **state)
+{
+    (void)state;
+    static const tsr_field pair = {
+        .name = "p", .type = TSR_FIELD_PAIR, .max = 10.0};
+    static const tsr_field count = {
+        .name = "n", .type = TSR_FIELD_INT, .min = 2, .max = 9};
+    static const tsr_field text = {.name = "s", .type = TSR_FIELD_STRING};
+    double p[2] = {1.0, 2.0};
+    long n = 5;
+    char *s = NULL, shown[20];
+    assert_int_equal(tsr_field_parse(&text, &s, "abc", NULL), TSR_OK);
+    assert_string_equal(s, "abc");
+    assert_int_equal(tsr_field_parse(&pair, p, "null", NULL), TSR_OK);
+    assert_int_equal(tsr_field_parse(&count, &n, "null", NULL), TSR_OK);
+    assert_int_equal(tsr_field_parse(&text, &s, "null", NULL), TSR_OK);
+    assert_true(p[0] == 0.0 && p[1] == 0.0 && n == 0 && s == NULL);
+    tsr_field_format(&pair, p, shown, sizeof shown);
+    assert_string_equal(shown, "null");
+    tsr_field_format(&count, &n, shown, sizeof shown);
+    assert_string_equal(shown, "null");
+    tsr_field_format(&text, &s, shown, sizeof shown);
+    assert_string_equal(shown, "null");
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    config c;
+    memset(&c, 0xa5, sizeof c); /* raw memory */
+    tsr_err err;
+    assert_int_equal(tsr_fields_init(config_fields, &c, &err), TSR_OK);
+    assert_string_equal(c.name, "run");
+    assert_int_equal(c.seed, 1);
+    assert_null(c.structure.file);
+    assert_int_equal(c.structure.bodies, 1);
+    assert_int_equal(c.structure.flexible.n, 0);
+    assert_int_equal(c.data.n, 0);
+    assert_int_equal(c.prior.restraints.n, 2);
+    assert_string_equal(c.prior.restraints.item[0], "one");
+    assert_string_equal(c.prior.restraints.item[1], "two words");
+    assert_true(c.moves.crankshaft.step_rad == 0.1);
+    assert_int_equal(c.sampler.temperatures.word, 0);
+    assert_true(c.sampler.window[0] == -1.0 && c.sampler.window[1] == 1e-3);
+    void *element;
+    const tsr_field *data = tsr_field_find(config_fields, "data");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(tsr_field_append(data, &c, &element, &err), TSR_OK);
+    assert_int_equal(c.data.n, 3);
+    assert_true(((config_data *)element)->noise.alpha_inv_ang == 0.15);
+    tsr_fields_clear(config_fields, &c);
+    assert_null(c.name);
+    assert_null(c.data.item);
+    tsr_fields_clear(config_fields, &c); /* twice is fine */
+}
+
+static void test_bad_default(void **state)
+{
+    (void)state;
+    static const tsr_field fields[] = {
+        {.name = "s", .type = TSR_FIELD_STRING, .initial = "kept"},
+        {.name = "n",
+         .type = TSR_FIELD_INT,
+         .initial = "9",
+         .min = 1,
+         .max = 5,
+         .offset = sizeof(char *)},
+        {.name = NULL}};
+    struct {
+        char *s;
+        long n;
+    } object;
+    tsr_err err;
+    assert_int_equal(tsr_fields_init(fields, &object, &err), TSR_E_INTERNAL);
+    assert_null(object.s);
+    assert_string_equal(err.message,
+                        "default '9' of field 'n': value '9' is out of range: "
+                        "expected integer in [1, 5]");
+}
+
+static void test_nearest(void **state)
+{
+    (void)state;
+    static const tsr_field fields[] = {
+        {.name = "chains"},       {.name = "warmup"}, {.name = "draws"},
+        {.name = "temperatures"}, {.name = "q_unit"}, {.name = NULL}};
+    static const struct {
+        const char *typed, *nearest;
+    } rows[] = {{"chians", "chains"},
+                {"chain", "chains"},
+                {"drws", "draws"},
+                {"draw", "draws"},
+                {"dr", NULL},
+                {"warm_up", "warmup"},
+                {"tempratures", "temperatures"},
+                {"tmpertures", "temperatures"},
+                {"quinit", "q_unit"},
+                {"steps", NULL},
+                {"x", NULL},
+                {"", NULL},
+                {"CHAINS", NULL},
+                {"chaxyz", NULL},
+                {"chains_and_many_more", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *name = tsr_field_nearest(fields, rows[i].typed);
+        if (rows[i].nearest == NULL)
+            assert_null(name);
+        else if (name == NULL)
+            fail_msg("nothing near '%s'", rows[i].typed);
+        else
+            assert_string_equal(name, rows[i].nearest);
+    }
+}
+
+static void test_help(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    tsr_fields_help(config_fields, 2, out);
+    fclose(out);
+    static const char begin[] =
+        "  name                run              a title for people\n"
+        "  seed                1                of the random numbers; integer "
+        "in [0,\n"
+        "                                       9007199254740992]\n"
+        "  structure                            the molecule\n"
+        "    file              -                PDB or mmCIF\n";
+    assert_memory_equal(text, begin, sizeof begin - 1);
+    assert_non_null(strstr(
+        text, "      step            0.1         rad  standard deviation of "
+              "the rotation;\n"
+              "                                       number in [1e-6, "
+              "3.15]\n"));
+    assert_null(strstr(text, " \n"));
+    for (char *line = text, *end; *line != '\0'; line = end + 1) {
+        end = strchr(line, '\n');
+        *end = '\0';
+        assert_true(tsr_text_width(line) <= 80);
+    }
+    free(text);
+}
+
+/* A name, default and unit beyond their columns break the line. */
+static void test_help_long(void **state)
+{
+    (void)state;
+    static const tsr_field fields[] = {
+        {.name = "a", .type = TSR_FIELD_STRING, .initial = "b", .doc = "c"},
+        {.name = "a_name_that_is_much_too_long_for_it",
+         .type = TSR_FIELD_STRING,
+         .initial = "a default that is too long",
+         .unit = "mol/(m^2 s)",
+         .doc = "d"},
+        {.name = NULL}};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    tsr_fields_help(fields, 0, out);
+    fclose(out);
+    assert_string_equal(text, "a  b  c\n"
+                              "a_name_that_is_much_too_long_for_it\n"
+                              "   a default that is too long\n"
+                              "      mol/(m^2 s)\n"
+                              "      d\n");
+    free(text);
+}
+
+static void test_excerpt(void **state)
+{
+    (void)state;
+    char out[TSR_EXCERPT_SIZE], big[400];
+    assert_string_equal(tsr_text_excerpt("a\tb\xff\xc3\xa5\n", out),
+                        "a?b?\xc3\xa5?");
+    for (size_t i = 0; i + 2 < sizeof big; i += 2)
+        memcpy(big + i, "\xc3\xa5", 3); /* cut only between characters */
+    tsr_text_excerpt(big, out);
+    assert_true(strlen(out) < TSR_EXCERPT_SIZE);
+    assert_string_equal(out + strlen(out) - 5, "\xc3\xa5...");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_double_text),
+        cmocka_unit_test(test_double_bits),
+        cmocka_unit_test(test_parse_numbers),
+        cmocka_unit_test(test_parse_others),
+        cmocka_unit_test(test_unset),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_bad_default),
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_help_long),
+        cmocka_unit_test(test_excerpt),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

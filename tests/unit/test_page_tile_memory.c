@@ -1,0 +1,61 @@
+/* What an engine takes on the device: told before, and refused with numbers. */
+#include "../engine_support.h"
+
+enum { N_BODY = 100, N_Q = 20, N_SYSTEM = 8 };
+
+static void limit(void **state)
+{
+    (void)state;
+    int type[N_BODY] = {0};
+    double factor[N_Q];
+    tsr_page_tile_memory memory;
+    tsr_engine *engine;
+    tsr_err err;
+    tsr_device *device = open_device();
+    if (device == NULL)
+        skip();
+    for (int k = 0; k < N_Q; k++)
+        factor[k] = 10.0;
+    tsr_engine_spec spec = {.n_body = N_BODY,
+                            .n_type = 1,
+                            .n_q = N_Q,
+                            .dq_inv_ang = 0.01,
+                            .n_system = N_SYSTEM,
+                            .type = type,
+                            .form_factor = factor};
+    must(tsr_page_tile_memory_needed(&spec, device, NULL, 1, &memory, &err),
+         &err);
+    /* a second component makes three pairs: tiles take thrice as much */
+    double two[2 * N_Q];
+    tsr_page_tile_memory more;
+    tsr_engine_spec pair = spec;
+    memcpy(two, factor, sizeof factor);
+    memcpy(two + N_Q, factor, sizeof factor);
+    pair.n_comp = 2;
+    pair.form_factor = two;
+    must(tsr_page_tile_memory_needed(&pair, device, NULL, 1, &more, &err),
+         &err);
+    assert_true(more.per_system > memory.per_system &&
+                more.per_system < 3 * memory.per_system);
+    assert_true((more.per_system - memory.per_system) % 2 == 0);
+
+    tsr_page_tile_options options = {
+        .memory_limit = N_SYSTEM * memory.per_system + memory.shared};
+    must(tsr_engine_page_tile_new(&spec, device, &options, &engine, &err),
+         &err);
+    assert_true(engine->system_bytes == (double)memory.per_system);
+    tsr_engine_free(engine);
+    options.memory_limit--;
+    assert_int_equal(
+        tsr_engine_page_tile_new(&spec, device, &options, &engine, &err),
+        TSR_E_DEVICE);
+    assert_null(engine);
+    assert_non_null(strstr(err.message, "8 systems of 100 bodies"));
+    tsr_device_free(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(limit)};
+    return cmocka_run_group_tests_name("page tile memory", tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+/* The operator from the uniform grid to a data set's q. */
+#include "core/random.h"
+#include "likelihood/q_grid.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+static double sinc(double x)
+{
+    return x < 1e-9 ? 1.0 : sin(x) / x;
+}
+
+/* Point scatterers in an ellipsoid of the largest diameter allowed, or in a
+ * rod: I(q) by the Debye sum on the grid, carried to arbitrary q, against the
+ * Debye sum there. DESIGN 3 allows 1e-4 of I(q). */
+static double worst_error(double d, double flat, double q_max, uint64_t seed)
+{
+    enum { N = 250, M = 60 };
+    tsr_err err = {0};
+    gsl_rng *rng = tsr_rng_new(seed, 0);
+    double(*x)[3] = calloc(N, sizeof *x), q[M], *matrix;
+    for (int i = 0; i < N;) {
+        double u[3], norm = 0.0;
+        for (int k = 0; k < 3; k++)
+            u[k] = 2.0 * gsl_rng_uniform(rng) - 1.0, norm += u[k] * u[k];
+        if (norm > 1.0)
+            continue;
+        x[i][0] = 0.5 * d * u[0];
+        x[i][1] = 0.5 * d * flat * u[1], x[i][2] = 0.5 * d * flat * u[2];
+        i++;
+    }
+    for (int k = 0; k < M; k++)
+        q[k] = q_max * (k + gsl_rng_uniform(rng)) / M;
+    tsr_q_grid grid = tsr_q_grid_make(d, q_max);
+    assert_true(grid.dq_inv_ang <= 3.14159265358979324 / (2.0 * d));
+    if (tsr_q_operator_new(&grid, M, q, &matrix, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    double *on_grid = calloc((size_t)grid.n_q, sizeof *on_grid);
+    double exact[M] = {0}, worst = 0.0;
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) {
+            double r =
+                sqrt(pow(x[i][0] - x[j][0], 2) + pow(x[i][1] - x[j][1], 2) +
+                     pow(x[i][2] - x[j][2], 2));
+            for (int k = 0; k < grid.n_q; k++)
+                on_grid[k] += sinc(k * grid.dq_inv_ang * r);
+            for (int k = 0; k < M; k++)
+                exact[k] += sinc(q[k] * r);
+        }
+    for (int k = 0; k < M; k++) {
+        double sum = 0.0;
+        for (int j = 0; j < grid.n_q; j++)
+            sum += matrix[k * grid.n_q + j] * on_grid[j];
+        worst = fmax(worst, fabs(sum / exact[k] - 1.0));
+    }
+    free(matrix);
+    free(on_grid);
+    free(x);
+    gsl_rng_free(rng);
+    return worst;
+}
+
+static void operator_error(void **state)
+{
+    (void)state;
+    static const struct {
+        double d, flat, q_max;
+    } cases[] = {{60, 1.0, 0.5},
+                 {150, 0.5, 0.3},
+                 {300, 0.1, 0.3},
+                 {300, 0.02, 0.35},
+                 {45, 0.6, 0.9}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        double e = worst_error(cases[k].d, cases[k].flat, cases[k].q_max, k);
+        if (!(e < 1e-4))
+            fail_msg("D %g, q_max %g: error %g", cases[k].d, cases[k].q_max, e);
+    }
+}
+
+static void beyond_the_grid(void **state)
+{
+    (void)state;
+    tsr_err err = {0};
+    double q[1] = {0.9}, *matrix;
+    tsr_q_grid grid = tsr_q_grid_make(100.0, 0.3);
+    assert_int_equal(tsr_q_operator_new(&grid, 1, q, &matrix, &err),
+                     TSR_E_RANGE);
+    assert_null(matrix);
+    q[0] = (double)NAN;
+    assert_int_equal(tsr_q_operator_new(&grid, 1, q, &matrix, &err),
+                     TSR_E_RANGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(operator_error),
+                                       cmocka_unit_test(beyond_the_grid)};
+    return cmocka_run_group_tests_name("q_grid", tests, NULL, NULL);
+}

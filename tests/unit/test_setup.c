@@ -1,0 +1,105 @@
+/* From a configuration to a target: what the prior's support is. */
+#include "cli/setup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char path[] = "build/test_setup.yaml";
+
+typedef struct {
+    tsr_config config;
+    tsr_setup setup;
+} fixture;
+
+static void open_fixture(fixture *f, const char *text, int with_data)
+{
+    tsr_err err = {0};
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    if (tsr_config_read(path, 0, NULL, &f->config, &err) != TSR_OK ||
+        tsr_setup_read(&f->config, with_data, NULL, &f->setup, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    unlink(path);
+}
+
+static void close_fixture(fixture *f)
+{
+    tsr_setup_clear(&f->setup);
+    tsr_config_clear(&f->config);
+}
+
+/* P(X) is the same with the data and without, wherever those end. */
+static void bound_without_data(void **state)
+{
+    (void)state;
+    static const char folder[] = "../shared/data/saxs/lysozyme_6lyz";
+    if (access(folder, R_OK) != 0) {
+        print_message("%s is absent\n", folder);
+        skip();
+    }
+    char text[512];
+    fixture with, without;
+    snprintf(text, sizeof text,
+             "structure: {file: ../%s/model.pdb}\n"
+             "data: [{file: ../%s/exp.dat, q_range: [0, 0.5]}]\n",
+             folder, folder);
+    open_fixture(&with, text, 1);
+    open_fixture(&without, text, 0);
+    assert_true(with.setup.d_bound_ang == without.setup.d_bound_ang);
+    assert_true(with.setup.target.d_limit_ang ==
+                without.setup.target.d_limit_ang);
+    close_fixture(&with);
+    close_fixture(&without);
+}
+
+/* Side chains have Gaussians without end: those of a chain this short go
+ * beyond what its torsions can reach. The q grid does not hold there, so P(X)
+ * is 0, and the run goes on. */
+static void never_beyond_the_bound(void **state)
+{
+    (void)state;
+    enum { STEPS = 300000 };
+    fixture f;
+    tsr_err err = {0};
+    tsr_chain *chain;
+    tsr_chain_view view;
+    tsr_body_proposal ask;
+    int accepted, near = 0;
+    open_fixture(&f,
+                 "structure: {sequence: WPPPPY, flexible: ['1', '6']}\n"
+                 "prior: {clash: none}\n",
+                 0);
+    assert_int_equal(tsr_chain_new(&f.setup.target, 0, &chain, &err), TSR_OK);
+    for (int i = 0; i < STEPS; i++) {
+        tsr_chain_propose(chain, &ask);
+        assert_int_equal(tsr_chain_decide(chain, NULL, 0, &accepted, &err),
+                         TSR_OK);
+        if (!accepted)
+            continue;
+        tsr_chain_look(chain, &view);
+        assert_true(view.d_max_ang <= f.setup.d_bound_ang);
+        near += view.d_max_ang > 0.97 * f.setup.d_bound_ang;
+    }
+    assert_true(near > 0);
+    tsr_chain_free(chain);
+    close_fixture(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bound_without_data),
+        cmocka_unit_test(never_beyond_the_bound)};
+    return cmocka_run_group_tests_name("setup", tests, NULL, NULL);
+}

@@ -1,0 +1,78 @@
+/* core/status: messages, their context, and exit statuses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/status.h"
+
+static void fail_records(void **state)
+{
+    (void)state;
+    tsr_err err = {TSR_OK, ""};
+    assert_int_equal(tsr_fail(&err, TSR_E_IO, "cannot open '%s'", "f"),
+                     TSR_E_IO);
+    assert_int_equal(err.status, TSR_E_IO);
+    assert_string_equal(err.message, "cannot open 'f'");
+    assert_int_equal(tsr_fail(NULL, TSR_E_DATA, "no one reads this"),
+                     TSR_E_DATA);
+}
+
+static void wrap_puts_context_first(void **state)
+{
+    (void)state;
+    tsr_err err;
+    tsr_fail(&err, TSR_E_DATA, "line %d", 7);
+    assert_int_equal(tsr_wrap(&err, TSR_E_CONFIG, "data[%d]", 0), TSR_E_CONFIG);
+    assert_int_equal(err.status, TSR_E_CONFIG);
+    assert_string_equal(err.message, "data[0]: line 7");
+    assert_int_equal(tsr_wrap(NULL, TSR_E_IO, "x"), TSR_E_IO);
+}
+
+static void long_messages_are_cut(void **state)
+{
+    (void)state;
+    tsr_err err;
+    static char text[3 * TSR_ERR_SIZE];
+    memset(text, 'a', sizeof text - 1);
+    tsr_fail(&err, TSR_E_IO, "%s", text);
+    assert_int_equal(strlen(err.message), TSR_ERR_SIZE - 1);
+    tsr_wrap(&err, TSR_E_IO, "context");
+    assert_int_equal(strlen(err.message), TSR_ERR_SIZE - 1);
+    assert_memory_equal(err.message, "context: aaa", 12);
+    tsr_wrap(&err, TSR_E_IO, "%s", text);
+    assert_int_equal(strlen(err.message), TSR_ERR_SIZE - 1);
+}
+
+static void exit_statuses(void **state)
+{
+    (void)state;
+    assert_int_equal(tsr_exit_status(TSR_OK), 0);
+    assert_int_equal(tsr_exit_status(TSR_E_NO), 1);
+    assert_int_equal(tsr_exit_status(TSR_E_USAGE), 64);
+    assert_int_equal(tsr_exit_status(TSR_E_DATA), 65);
+    assert_int_equal(tsr_exit_status(TSR_E_NOINPUT), 66);
+    assert_int_equal(tsr_exit_status(TSR_E_INTERNAL), 70);
+    assert_int_equal(tsr_exit_status(TSR_E_IO), 74);
+    assert_int_equal(tsr_exit_status(TSR_E_INTERRUPTED), 75);
+    assert_int_equal(tsr_exit_status(TSR_E_CONFIG), 78);
+    assert_int_equal(tsr_exit_status((tsr_status)999), 70);
+    assert_int_equal(tsr_exit_status((tsr_status)-1), 70);
+    for (int i = TSR_OK; i <= TSR_E_CONFIG; i++)
+        assert_true(strlen(tsr_status_text((tsr_status)i)) > 0);
+    assert_string_equal(tsr_status_text((tsr_status)999), "unknown status");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fail_records),
+        cmocka_unit_test(wrap_puts_context_first),
+        cmocka_unit_test(long_messages_are_cut),
+        cmocka_unit_test(exit_statuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,595 @@
+/* io/structure: what is protein in PDB and mmCIF files, what is refused, and
+ * PDB output. */
+#include "io_files.h"
+
+#include "io/structure.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+static tsr_err err;
+
+static tsr_structure *read_ok(const char *path)
+{
+    tsr_structure *structure = NULL;
+    if (tsr_structure_read(path, &structure, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    return structure;
+}
+
+static void refused_path(const char *path, tsr_status status, const char *part)
+{
+    tsr_structure *structure = NULL;
+    assert_int_equal(tsr_structure_read(path, &structure, &err), status);
+    assert_null(structure);
+    assert_has(err.message, path);
+    assert_has(err.message, part);
+    assert_null(strchr(err.message, '\n'));
+    assert_int_equal(tsr_structure_read(path, &structure, NULL), status);
+}
+
+static void refused(const char *text, const char *part)
+{
+    refused_path(io_text("bad.pdb", text), TSR_E_DATA, part);
+}
+
+/* One record: chain, number, residue, atom name in its columns, altloc. */
+static char *atom_line(const char *record, const char *name, char alt,
+                       const char *residue, char chain, int number, double x,
+                       const char *element)
+{
+    static char line[16][128];
+    static int turn;
+    char *out = line[turn = (turn + 1) % 16];
+    snprintf(out, sizeof line[0],
+             "%-6s%5d %4s%c%3s %c%4d    %8.3f%8.3f%8.3f%6.2f%6.2f"
+             "          %2s\n",
+             record, 1, name, alt, residue, chain, number, x, -x, 2 * x, 1.0,
+             20.0, element);
+    return out;
+}
+
+/* N, CA, C, O at x, spaced so that the C binds the N of the next residue where
+ * that begins 3 Angstrom on (distances are sqrt 6 times those in x). */
+static void backbone(char *text, const char *record, const char *residue,
+                     char chain, int number)
+{
+    double x = 1.5 * number;
+    strcat(text,
+           atom_line(record, " N  ", ' ', residue, chain, number, x, "N"));
+    strcat(text, atom_line(record, " CA ", ' ', residue, chain, number, x + 0.5,
+                           "C"));
+    strcat(text,
+           atom_line(record, " C  ", ' ', residue, chain, number, x + 1, "C"));
+    strcat(text, atom_line(record, " O  ", ' ', residue, chain, number, x + 1.2,
+                           "O"));
+}
+
+static void left_out_and_counted(void **state)
+{
+    (void)state;
+    char text[8192] = "HEADER    TEST\nMODEL        1\n";
+    backbone(text, "ATOM", "ALA", 'A', 1);
+    strcat(text, atom_line("ATOM", " CB ", 'A', "ALA", 'A', 1, 1.6, "C"));
+    strcat(text, atom_line("ATOM", " CB ", 'B', "ALA", 'A', 1, 9.9, "C"));
+    strcat(text, atom_line("ATOM", " HA ", ' ', "ALA", 'A', 1, 3, "H"));
+    strcat(text, atom_line("ATOM", "1HB ", ' ', "ALA", 'A', 1, 3, "D"));
+    backbone(text, "HETATM", "MSE", 'A', 2);
+    strcat(text, atom_line("HETATM", "SE  ", ' ', "MSE", 'A', 2, 4, "SE"));
+    backbone(text, "HETATM", "SEP", 'A', 3);
+    strcat(text, atom_line("HETATM", " OG ", ' ', "SEP", 'A', 3, 4, "O"));
+    strcat(text, atom_line("HETATM", " P  ", ' ', "SEP", 'A', 3, 4, "P"));
+    backbone(text, "ATOM", "HIE", 'A', 4);
+    strcat(text, atom_line("ATOM", " ND1", ' ', "HIE", 'A', 4, 4, "N"));
+    strcat(text, "TER\n");
+    strcat(text, atom_line("HETATM", "CA  ", ' ', " CA", 'A', 90, 4, "CA"));
+    strcat(text, atom_line("HETATM", " O  ", ' ', "HOH", 'A', 91, 4, "O"));
+    strcat(text, atom_line("HETATM", " O  ", ' ', "HOH", 'A', 92, 5, "O"));
+    backbone(text, "HETATM", "GLU", 'A', 300); /* a free amino acid */
+    strcat(text, atom_line("ATOM", " P  ", ' ', " DA", 'B', 1, 4, "P"));
+    strcat(text, atom_line("ATOM", " P  ", ' ', "  U", 'B', 2, 5, "P"));
+    strcat(text, "ENDMDL\nMODEL        2\n");
+    strcat(text, "ATOM      1  N   ALA A   1 nonsense that nobody reads here "
+                 "at all\nENDMDL\nEND\n");
+    tsr_structure *s = read_ok(io_text("counts.pdb", text));
+    assert_int_equal(s->n_residue, 4);
+    assert_int_equal(s->n_chain, 1);
+    assert_int_equal(s->n_atom, 5 + 5 + 5 + 5);
+    assert_int_equal(s->n_hydrogen, 2);
+    assert_int_equal(s->n_altloc_atom, 1);
+    assert_int_equal(s->n_extra_atom, 1);
+    assert_int_equal(s->n_ligand, 2);
+    assert_int_equal(s->n_water, 2);
+    assert_int_equal(s->n_nucleotide, 2);
+    assert_int_equal(s->n_model, 1);
+    assert_int_equal(s->n_mapped, 3);
+    static const char *const name[] = {"ALA", "MET", "SER", "HIS"};
+    static const char *const file_name[] = {"ALA", "MSE", "SEP", "HIE"};
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(s->residue[i].name, name[i]);
+        assert_string_equal(s->residue[i].file_name, file_name[i]);
+        assert_int_equal(s->residue[i].number, i + 1);
+        assert_int_equal(s->residue[i].first_atom, 5 * i);
+    }
+    const tsr_atom *atom = tsr_residue_atom(s, &s->residue[0], "CB");
+    assert_near(atom->xyz[0], 1.6, 1e-9); /* the first alternate */
+    atom = tsr_residue_atom(s, &s->residue[1], "SD");
+    assert_non_null(atom);
+    assert_int_equal(atom->z, 16);
+    assert_null(tsr_residue_atom(s, &s->residue[1], "SE"));
+    atom = tsr_residue_atom(s, &s->residue[3], "CA");
+    assert_int_equal(atom->z, 6);
+    assert_near(atom->xyz[2], 2 * 6.5, 1e-9);
+    tsr_structure_free(s);
+}
+
+static void chains_and_numbers(void **state)
+{
+    (void)state;
+    char text[8192] = "";
+    backbone(text, "ATOM", "GLY", ' ', -3);
+    backbone(text, "ATOM", "GLY", 'A', 1);
+    strcat(text, "TER\n"); /* a break, not the end */
+    backbone(text, "ATOM", "ILE", 'A', 9);
+    strcat(text, atom_line("ATOM", " CD ", ' ', "ILE", 'A', 9, 3, "C"));
+    strcat(text, atom_line("ATOM", " OT2", ' ', "ILE", 'A', 9, 3, "O"));
+    backbone(text, "ATOM", "GLY", 'B', 1);
+    strcat(text, "END\n");
+    backbone(text, "ATOM", "GLY", 'C', 1); /* files put together */
+    char *insertion = strstr(text, "GLY B   1 ");
+    for (; insertion != NULL; insertion = strstr(insertion, "GLY B   1 "))
+        insertion[9] = 'K';
+    tsr_structure *s = read_ok(io_text("chains.pdb", text));
+    assert_int_equal(s->n_residue, 5);
+    assert_int_equal(s->n_chain, 4);
+    char label[32];
+    static const char *const want[] = {"D:-3", "A:1", "A:9", "B:1K", "C:1"};
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(tsr_residue_label(&s->residue[i], label, 32),
+                         strlen(want[i]));
+        assert_string_equal(label, want[i]);
+    }
+    assert_non_null(tsr_residue_atom(s, &s->residue[2], "CD1"));
+    assert_non_null(tsr_residue_atom(s, &s->residue[2], "OXT"));
+    assert_int_equal(tsr_residue_label(&s->residue[0], label, 3), 4);
+    tsr_structure_free(s);
+
+    /* A serine that is a threonine in a part of the molecules: the first. */
+    text[0] = '\0';
+    backbone(text, "ATOM", "GLY", 'A', 1);
+    strcat(text, atom_line("ATOM", " CA ", 'A', "SER", 'A', 2, 3, "C"));
+    strcat(text, atom_line("ATOM", " CA ", 'B', "THR", 'A', 2, 3, "C"));
+    s = read_ok(io_text("both.pdb", text));
+    assert_int_equal(s->n_residue, 2);
+    assert_string_equal(s->residue[1].name, "SER");
+    assert_int_equal(s->n_altloc_atom, 1);
+    tsr_structure_free(s);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    char text[8192] = "";
+    backbone(text, "ATOM", "GLY", 'A', 1);
+    size_t good = strlen(text);
+    backbone(text, "ATOM", "XYZ", 'A', 2);
+    refused(text, "residue XYZ A:2");
+    assert_has(err.message, "rename it");
+    text[good] = '\0';
+    backbone(text, "ATOM", "SEC", 'A', 2); /* selenocysteine has no parent */
+    refused(text, "residue SEC A:2");
+    text[good] = '\0';
+    strcat(text, atom_line("HETATM", " CA1", ' ', "CRO", 'A', 2, 3, "C"));
+    refused(text, "residue CRO A:2 is several residues");
+    text[good] = '\0';
+    backbone(text, "ATOM", "GLY", 'A', 2);
+    backbone(text, "ATOM", "SER", 'A', 1);
+    refused(text, "residue 1 twice (GLY and SER); give each molecule its own "
+                  "chain id");
+    text[good] = '\0';
+    strcat(text, atom_line("ATOM", " CA ", ' ', "GLY", 'A', 1, 70, "C"));
+    refused(text, "GLY A:1 twice (two atoms CA); give each");
+    text[good] = '\0';
+    strcat(text, atom_line("ATOM", " CA ", ' ', "GLY", 'A', 1, 2, "C"));
+    tsr_structure *s = read_ok(io_text("same.pdb", text)); /* the same place */
+    assert_int_equal(s->n_extra_atom, 1);
+    assert_int_equal(s->n_atom, 4);
+    tsr_structure_free(s);
+
+    text[good] = '\0';
+    strcat(text, "ATOM      5  N   GLY A   2       1.000   2.000\n");
+    refused(text, "line 5: the atom record ends");
+    text[good] = '\0';
+    strcat(text, "ATOM      5  N   GLY A   2       1.000 ******* "
+                 "   3.000\n");
+    refused(text, "line 5: the y coordinate");
+    text[good] = '\0';
+    strcat(text, "ATOM      5  N   GLY A   2       1.000     nan   3.000\n");
+    refused(text, "atom N of residue GLY A:2");
+    text[good] = '\0';
+    strcat(text, "ATOM      5  N   GLY A****       1.000   2.000   3.000\n");
+    refused(text, "line 5: the residue number '****'");
+    refused(atom_line("HETATM", " O  ", ' ', "HOH", 'A', 1, 1, "O"),
+            "no protein (0 nucleotides, 0 ligands, 1 waters); give");
+    refused("REMARK nothing else\n", "is not a structure");
+    refused("", "is empty");
+    refused("data_x\n", "has no atoms");
+}
+
+static void not_structures(void **state)
+{
+    (void)state;
+    static const char png[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\0";
+    refused_path(io_write("x.pdb", png, sizeof png), TSR_E_DATA, "binary file");
+    refused_path(io_text("notes.cif", "Dear all,\nloop_\n"), TSR_E_DATA,
+                 "is not a structure");
+    refused_path(io_path("absent.pdb"), TSR_E_NOINPUT, "No such file");
+    refused_path(io_dir, TSR_E_NOINPUT, "is a directory");
+    if (geteuid() == 0) {
+        print_message("unreadable file not tried: root reads everything\n");
+    } else {
+        const char *path = io_text("secret.pdb", "ATOM\n");
+        assert_int_equal(chmod(path, 0), 0);
+        refused_path(path, TSR_E_NOINPUT, "Permission denied");
+    }
+}
+
+static void gzipped(void **state)
+{
+    (void)state;
+    char text[8192] = "";
+    for (int i = 1; i < 20; i++)
+        backbone(text, "ATOM", "GLY", 'A', i);
+    const char *path = io_path("g.pdb.gz");
+    gzFile file = gzopen(path, "wb");
+    assert_int_equal(gzwrite(file, text, (unsigned)strlen(text)), strlen(text));
+    gzclose(file);
+    tsr_structure *s = read_ok(path);
+    assert_int_equal(s->n_residue, 19);
+    tsr_structure_free(s);
+    size_t size;
+    char *packed = io_read(path, &size);
+    s = read_ok(io_write("no_suffix", packed, size)); /* by content */
+    assert_int_equal(s->n_residue, 19);
+    tsr_structure_free(s);
+    refused_path(io_write("cut.pdb.gz", packed, size / 2), TSR_E_DATA,
+                 "incomplete gzip");
+    packed[size / 2] ^= 0x55;
+    refused_path(io_write("bad.pdb.gz", packed, size), TSR_E_DATA, "damaged");
+    free(packed);
+    /* A suffix that lies. */
+    s = read_ok(io_text("plain.cif.gz", text));
+    assert_int_equal(s->n_residue, 19);
+    tsr_structure_free(s);
+}
+
+static const char cif_full[] =
+    "# a comment\ndata_TEST\n_entry.id TEST\n"
+    "_struct.title 'it''s a \"title\"'\n_x.text\n;two\nlines\n;\n"
+    "loop_\n_entity.id\n_entity.type\n1 polymer\n2 non-polymer\n3 water\n"
+    "loop_\n_atom_site.group_PDB\n_atom_site.id\n_atom_site.type_symbol\n"
+    "_atom_site.label_atom_id\n_atom_site.label_alt_id\n"
+    "_atom_site.label_comp_id\n_atom_site.label_asym_id\n"
+    "_atom_site.label_entity_id\n_atom_site.label_seq_id\n"
+    "_atom_site.pdbx_PDB_ins_code\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n"
+    "_atom_site.Cartn_z\n_atom_site.occupancy\n_atom_site.B_iso_or_equiv\n"
+    "_atom_site.auth_seq_id\n_atom_site.auth_asym_id\n"
+    "_atom_site.pdbx_PDB_model_num\n"
+    "ATOM   1 N  N  . GLY A 1 1 ? 1.000 2.000 3.000 1.00 10.0 101 AAA 1\n"
+    "ATOM   2 C  CA . GLY A 1 1 ? 2.000 2.000 3.000 1.00 10.0 101 AAA 1\n"
+    "ATOM   3 C  C  . GLY A 1 1 ? 3.000 2.000 3.000 1.00 10.0 101 AAA 1\n"
+    "ATOM   4 O  O  . GLY A 1 1 ? 3.500 3.000 3.000 1.00 10.0 101 AAA 1\n"
+    "HETATM 5 N  N  . MSE A 1 2 B 4.000 2.000 3.000 1.00 10.0 101 AAA 1\n"
+    "HETATM 6 C  CA A MSE A 1 2 B 5.000 2.000 3.000 0.50 10.0 101 AAA 1\n"
+    "HETATM 7 C  CA B MSE A 1 2 B 5.100 2.000 3.000 0.50 10.0 101 AAA 1\n"
+    "HETATM 8 SE SE . MSE A 1 2 B 6.000 2.000 3.000 1.00 10.0 101 AAA 1\n"
+    "HETATM 9 C  CA . GLU B 2 . ? 9.000 2.000 3.000 1.00 10.0 301 AAA 1\n"
+    "HETATM 10 O O  . HOH C 3 . ? 9.000 9.000 3.000 1.00 10.0 401 AAA 1\n"
+    "ATOM   11 N N  . GLY A 1 1 ? 1.500 2.000 3.000 1.00 10.0 101 AAA 2\n";
+
+static void mmcif(void **state)
+{
+    (void)state;
+    tsr_structure *s = read_ok(io_text("full.cif", cif_full));
+    assert_int_equal(s->n_residue, 2);
+    assert_int_equal(s->n_atom, 7);
+    assert_int_equal(s->n_chain, 1);
+    assert_int_equal(s->n_model, 1);
+    assert_int_equal(s->n_ligand, 1);
+    assert_int_equal(s->n_water, 1);
+    assert_int_equal(s->n_altloc_atom, 1);
+    assert_int_equal(s->n_mapped, 1);
+    char label[32];
+    tsr_residue_label(&s->residue[1], label, sizeof label);
+    assert_string_equal(label, "AAA:101B");
+    assert_near(tsr_residue_atom(s, &s->residue[1], "CA")->xyz[0], 5, 1e-12);
+    assert_int_equal(tsr_residue_atom(s, &s->residue[1], "SD")->z, 16);
+    tsr_structure_free(s);
+
+    /* As modelling programs write it: few columns, and a chain to refuse. */
+    static const char few[] =
+        "data_x\nloop_\n_atom_site.type_symbol\n_atom_site.label_atom_id\n"
+        "_atom_site.label_comp_id\n_atom_site.label_asym_id\n"
+        "_atom_site.label_seq_id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n"
+        "_atom_site.Cartn_z\n";
+    char text[1024];
+    snprintf(text, sizeof text, "%sN N ALA A 7 1 2 3\nC \"CA\" ALA A 7 2 2 3",
+             few);
+    s = read_ok(io_text("few.cif", text));
+    assert_int_equal(s->n_atom, 2);
+    assert_int_equal(s->residue[0].number, 7);
+    assert_string_equal(s->residue[0].chain, "A");
+    tsr_structure_free(s);
+
+    static const struct {
+        const char *rows, *part;
+    } bad[] = {
+        {"N N ALA A 7 1 2 ?\n", "atom N of residue ALA A:7"},
+        {"N N ALA A 7 1 2 3x\n", "not a finite number"},
+        {"N N ALA A . 1 2 3\n", "no number"},
+        {"N N ALA Subunit_One 7 1 2 3\n", "'Subunit_One' is longer"},
+        {"N N ALA A 1234567890 1 2 3\n", "out of range"},
+        {"N N ALA A 7 1 2\n", "Wrong number of values in the loop"},
+        {"N 'N ALA A 7 1 2 3\n", "bad.cif:11:"},
+        {"N N ALA A 7 1 2\n;3\n", "bad.cif:13:"},
+        {"N N ALA A 7 1 2 3\n_entry.id", "bad.cif:12:"},
+        {"N N ALA A 7 1 2 3\n_entry.id x y", "bad.cif:12:"},
+        {"N N ALA A 7 1 2 3\nN N GLY A 7 1 2 9", "residue 7 twice"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        snprintf(text, sizeof text, "%s%s", few, bad[i].rows);
+        refused_path(io_text("bad.cif", text), TSR_E_DATA, bad[i].part);
+    }
+}
+
+static void same_atoms(const tsr_structure *a, const tsr_structure *b)
+{
+    assert_int_equal(a->n_residue, b->n_residue);
+    assert_int_equal(a->n_chain, b->n_chain);
+    assert_int_equal(a->n_atom, b->n_atom);
+    for (int i = 0; i < a->n_residue; i++) {
+        assert_string_equal(a->residue[i].name, b->residue[i].name);
+        assert_string_equal(a->residue[i].chain, b->residue[i].chain);
+        assert_int_equal(a->residue[i].number, b->residue[i].number);
+        assert_int_equal(a->residue[i].insertion, b->residue[i].insertion);
+        assert_int_equal(a->residue[i].first_atom, b->residue[i].first_atom);
+        assert_int_equal(a->residue[i].n_atom, b->residue[i].n_atom);
+    }
+    for (int i = 0; i < a->n_atom; i++) {
+        assert_string_equal(a->atom[i].name, b->atom[i].name);
+        assert_int_equal(a->atom[i].z, b->atom[i].z);
+        for (int d = 0; d < 3; d++)
+            assert_near(a->atom[i].xyz[d], b->atom[i].xyz[d], 0.00051);
+    }
+}
+
+static void pdb_columns(void **state)
+{
+    (void)state;
+    tsr_residue_record residue = {.name = "MET",
+                                  .chain = "B",
+                                  .number = -12,
+                                  .insertion = 'C',
+                                  .n_atom = 3};
+    tsr_atom atom[3] = {{"CA", 6, {-1.2344, 9999.999, -999.999}},
+                        {"HH11", 1, {0, 0.0004, 1}},
+                        {"SE", 34, {1, 2, 3}}};
+    tsr_structure s = {.n_residue = 1,
+                       .n_atom = 3,
+                       .n_chain = 1,
+                       .residue = &residue,
+                       .atom = atom};
+    const char *path = io_path("columns.pdb");
+    assert_int_equal(tsr_structure_write_pdb(&s, path, "one\ntwo", &err),
+                     TSR_OK);
+    size_t size;
+    char *text = io_read(path, &size);
+    assert_string_equal(
+        text,
+        "REMARK 999 one\nREMARK 999 two\n"
+        "ATOM      1  CA  MET B -12C     -1.2349999.999-999.999  1.00  0.00"
+        "           C\n"
+        "ATOM      2 HH11 MET B -12C      0.000   0.000   1.000  1.00  0.00"
+        "           H\n"
+        "ATOM      3 SE   MET B -12C      1.000   2.000   3.000  1.00  0.00"
+        "          SE\n"
+        "TER       4      MET B -12C\nEND\n");
+    free(text);
+
+    tsr_structure wrong = s;
+    wrong.n_atom = 99999;
+    assert_int_equal(tsr_structure_write_pdb(&wrong, path, NULL, &err),
+                     TSR_E_DATA);
+    assert_has(err.message, "99999 atoms");
+    atom[0].xyz[0] = 1e4;
+    assert_int_equal(tsr_structure_write_pdb(&s, path, NULL, &err), TSR_E_DATA);
+    assert_has(err.message, "B:-12C");
+    atom[0].xyz[0] = (double)NAN;
+    assert_int_equal(tsr_structure_write_pdb(&s, path, NULL, &err), TSR_E_DATA);
+    atom[0].xyz[0] = 0;
+    residue.number = 10000;
+    assert_int_equal(tsr_structure_write_pdb(&s, path, NULL, &err), TSR_E_DATA);
+    residue.number = 1;
+    strcpy(residue.chain, "AA");
+    assert_int_equal(tsr_structure_write_pdb(&s, path, NULL, &err), TSR_E_DATA);
+    assert_has(err.message, "more than one character");
+    strcpy(residue.chain, "A");
+    assert_int_equal(tsr_structure_write_pdb(&s, io_path("no/x"), NULL, &err),
+                     TSR_E_IO);
+    /* Nothing is left beside the files. */
+    DIR *dir = opendir(io_dir);
+    for (struct dirent *e; (e = readdir(dir)) != NULL;)
+        assert_null(strstr(e->d_name, ".tmp"));
+    closedir(dir);
+}
+
+/* Neutral atoms: f(0) is Z within the fit's own error of 0.1 % (the table's
+ * coefficients are not normalised), and C at s = 0.5 1/Angstrom is 1.685 in the
+ * table of numerical values (6.1.1.1); masses are IUPAC's. */
+static void atoms(void **state)
+{
+    (void)state;
+    static const int z[] = {1, 6, 7, 8, 16, 34};
+    static const double mass[] = {1.008, 12.011, 14.007, 15.999, 32.06, 78.96};
+    for (int i = 0; i < 6; i++) {
+        assert_near(tsr_atom_form_factor(z[i], 0), z[i], 2e-3 * z[i]);
+        assert_near(tsr_atom_mass(z[i]), mass[i], 0.02);
+        for (double q = 0; q < 1; q += 0.05)
+            assert_true(tsr_atom_form_factor(z[i], q) >
+                        tsr_atom_form_factor(z[i], q + 0.05));
+    }
+    assert_near(tsr_atom_form_factor(6, 4 * 3.14159265358979 * 0.5), 1.685,
+                0.01);
+    assert_true(isnan(tsr_atom_form_factor(0, 0.1)));
+    assert_true(isnan(tsr_atom_form_factor(99, 0.1)));
+    assert_true(isnan(tsr_atom_form_factor(-5, 0.1)));
+    assert_true(isnan(tsr_atom_mass(0)));
+    assert_true(isnan(tsr_atom_mass(1000)));
+    assert_true(isnan(tsr_atom_form_factor(6, (double)NAN)));
+}
+
+/* Every structure of the training set against its index: residues, atoms and
+ * chains; and each through the writer and back. */
+static void training_set(void **state)
+{
+    (void)state;
+    if (!io_have_shared())
+        skip();
+    FILE *index = fopen(SHARED "structures/INDEX.tsv", "r");
+    assert_non_null(index);
+    char line[1024];
+    int n = 0;
+    assert_non_null(fgets(line, sizeof line, index));
+    while (fgets(line, sizeof line, index) != NULL) {
+        char id[64], chains[64], path[256];
+        int n_residue, n_atom;
+        assert_int_equal(sscanf(line, "%63s %63s %d %*d %d", id, chains,
+                                &n_residue, &n_atom),
+                         4);
+        snprintf(path, sizeof path, SHARED "structures/%s.pdb.gz", id);
+        tsr_structure *s = read_ok(path);
+        assert_int_equal(s->n_residue, n_residue);
+        assert_int_equal(s->n_atom, n_atom);
+        assert_int_equal(s->n_chain, strlen(chains));
+        if (n % 10 == 0) {
+            const char *copy = io_path("copy.pdb");
+            assert_int_equal(tsr_structure_write_pdb(s, copy, NULL, &err),
+                             TSR_OK);
+            tsr_structure *again = read_ok(copy);
+            same_atoms(s, again);
+            tsr_structure_free(again);
+        }
+        tsr_structure_free(s);
+        n++;
+    }
+    fclose(index);
+    assert_int_equal(n, 299);
+}
+
+/* Counts from the README of each case. */
+static void saxs_models(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        int n_residue, n_atom, n_chain;
+    } cases[] = {
+        {"a2m_native/model.pdb", 5764, 43652, 4},
+        {"bsa/model.pdb", 1166, 9338 - 32, 2},
+        {"bsa/model_chainA.pdb", 583, 4653, 1},
+        {"glucose_isomerase/model_rechained.pdb", 1552, 12208 - 4, 4},
+        {"lar_fn3_1_2/model.pdb", 208, 1606 - 1, 1}, /* one atom twice */
+        {"lar_fn3_1_2/model_LAR1-4.pdb", 402, 3184 - 44, 1},
+        {"ligase_multifoxs/model.pdb", 603, 4773, 1},
+        {"lysozyme_2epe/model.pdb", 129, 1001, 1},
+        {"lysozyme_6lyz/model.pdb", 129, 1001, 1},
+        {"lysozyme_raw/model.pdb", 129, 1001, 1},
+        {"mpro_sasdjg5/model.pdb", 612, 4734, 2},
+        {"mpro_sasdjg5/model_monomer.pdb", 306, 2367, 1},
+        {"nup133_3kfo/model.pdb", 222, 1817, 1},
+        {"nup133_3kfo/model_crystal.pdb", 212 + 1, 0, 1}, /* and one MSE */
+        {"rpa_multifoxs_synthetic/model.pdb", 238, 1878, 1},
+        {"rpa_multifoxs_synthetic/model_1jmc.pdb", 238, 0, 1},
+    };
+    if (!io_have_shared())
+        skip();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char path[256];
+        snprintf(path, sizeof path, SHARED "saxs/%s", cases[i].path);
+        tsr_structure *s = read_ok(path);
+        assert_int_equal(s->n_residue, cases[i].n_residue);
+        assert_int_equal(s->n_chain, cases[i].n_chain);
+        if (cases[i].n_atom > 0)
+            assert_int_equal(s->n_atom, cases[i].n_atom);
+        tsr_structure_free(s);
+    }
+    tsr_structure *s =
+        read_ok(SHARED "saxs/rpa_multifoxs_synthetic/model_1jmc.pdb");
+    assert_int_equal(s->n_nucleotide, 8);
+    tsr_structure_free(s);
+    refused_path(SHARED "saxs/glucose_isomerase/model.pdb", TSR_E_DATA,
+                 "chain A has residue MET A:1 twice (two atoms N); give each "
+                 "molecule its own chain id");
+    refused_path(SHARED "README.md", TSR_E_DATA, "is not a structure");
+    refused_path(SHARED "saxs/bsa/exp.dat", TSR_E_DATA, "is not a structure");
+}
+
+/* Damaged files are refused or give a structure that keeps its promises. */
+static void damaged_files(void **state)
+{
+    (void)state;
+    static char pdb[8192] = "MODEL 1\n", damaged[8192];
+    for (int i = 1; i < 6; i++)
+        backbone(pdb, i == 3 ? "HETATM" : "ATOM", i == 3 ? "MSE" : "GLY", 'A',
+                 i);
+    strcat(pdb, "TER\nENDMDL\nEND\n");
+    const char *sample[2] = {pdb, cif_full};
+    uint32_t seed = 4711;
+    int n_read = 0, rounds = io_rounds(600);
+    for (int i = 0; i < rounds; i++) {
+        const char *from = sample[i % 2];
+        size_t n = io_damage(damaged, from, strlen(from), &seed);
+        const char *path = io_write("fuzz", damaged, n);
+        tsr_structure *s = NULL;
+        tsr_status status = tsr_structure_read(path, &s, &err);
+        assert_true(status == TSR_OK || status == TSR_E_DATA);
+        assert_true((status == TSR_OK) == (s != NULL));
+        if (s == NULL) {
+            assert_has(err.message, path);
+            continue;
+        }
+        n_read++;
+        int n_atom = 0;
+        for (int k = 0; k < s->n_residue; k++) {
+            assert_int_equal(strlen(s->residue[k].name), 3);
+            assert_int_equal(s->residue[k].first_atom, n_atom);
+            n_atom += s->residue[k].n_atom;
+        }
+        assert_int_equal(n_atom, s->n_atom);
+        for (int k = 0; k < s->n_atom; k++)
+            for (int d = 0; d < 3; d++)
+                assert_true(isfinite(s->atom[k].xyz[d]));
+        tsr_structure_free(s);
+    }
+    assert_in_range(n_read, rounds / 20, rounds - rounds / 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(left_out_and_counted),
+        cmocka_unit_test(chains_and_numbers),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(not_structures),
+        cmocka_unit_test(gzipped),
+        cmocka_unit_test(mmcif),
+        cmocka_unit_test(pdb_columns),
+        cmocka_unit_test(atoms),
+        cmocka_unit_test(training_set),
+        cmocka_unit_test(saxs_models),
+        cmocka_unit_test(damaged_files),
+    };
+    return cmocka_run_group_tests(tests, io_setup, io_teardown);
+}

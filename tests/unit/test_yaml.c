@@ -1,0 +1,587 @@
+#include "../config_table.h"
+
+#include "io/yaml.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Every test writes this file; messages name it. */
+static char folder[] = "/tmp/tessera-yaml-XXXXXX";
+static char path[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    snprintf(path, sizeof path, "%s/run.yaml", folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(folder);
+}
+
+static void write_file(const char *text, size_t n)
+{
+    FILE *out = fopen(path, "wb");
+    assert_non_null(out);
+    assert_int_equal(fwrite(text, 1, n, out), n);
+    assert_int_equal(fclose(out), 0);
+}
+
+/* Reads `text`, then `set` (NULL: none); the caller clears `c`. */
+static tsr_status read_text(const char *text, config *c, tsr_err *err,
+                            const char *set)
+{
+    write_file(text, strlen(text));
+    assert_int_equal(tsr_fields_init(config_fields, c, NULL), TSR_OK);
+    return tsr_yaml_read(path, config_fields, c, set != NULL, &set, err);
+}
+
+static config *read_well(const char *text, const char *set)
+{
+    static config c;
+    tsr_err err;
+    tsr_status status = read_text(text, &c, &err, set);
+    if (status != TSR_OK)
+        fail_msg("%s%s%s\nrefused: %s", text, set != NULL ? "\n--set " : "",
+                 set != NULL ? set : "", err.message);
+    return &c;
+}
+
+static const char example[] =
+    "name: ligase\n"
+    "seed: 7\n"
+    "structure:\n"
+    "  file: ligase.pdb\n"
+    "  bodies: one\n"
+    "  flexible: [\"A:262-269\", B:1-5]\n"
+    "data:\n"
+    "  - file: ../ligase.dat\n"
+    "    q_unit: 1/nm\n"
+    "    q_range: [0.01, 0.3]\n"
+    "    noise: {model: student, scale: infer}\n"
+    "    background: 0.5\n"
+    "  - file: /abs/b.dat   # the rest by default\n"
+    "prior: {clash: \"off\", restraints: [], use: No}\n"
+    "moves: {pivot: 3, crankshaft: {step: 0.5}}\n"
+    "sampler: {chains: 4, temperatures: 12}\n";
+
+static void test_example(void **state)
+{
+    (void)state;
+    char want[128];
+    config *c = read_well(example, NULL);
+    assert_string_equal(c->name, "ligase");
+    assert_int_equal(c->seed, 7);
+    snprintf(want, sizeof want, "%s/ligase.pdb", folder);
+    assert_string_equal(c->structure.file, want);
+    assert_null(c->structure.sequence);
+    assert_int_equal(c->structure.bodies, 0);
+    assert_int_equal(c->structure.flexible.n, 2);
+    assert_string_equal(c->structure.flexible.item[1], "B:1-5");
+    assert_int_equal(c->structure.states, 1);
+    assert_int_equal(c->data.n, 2);
+    const config_data *d = c->data.item;
+    assert_string_equal(d[0].file, "/tmp/ligase.dat");
+    assert_int_equal(d[0].q_unit, 2);
+    assert_true(d[0].q_range[0] == 0.01 && d[0].q_range[1] == 0.3);
+    assert_int_equal(d[0].noise.model, 2);
+    assert_int_equal(d[0].noise.scale.word, 0);
+    assert_int_equal(d[0].background.word, -1);
+    assert_true(d[0].background.number == 0.5);
+    assert_string_equal(d[1].file, "/abs/b.dat");
+    assert_true(d[1].q_range[0] == 0.0 && d[1].q_range[1] == 0.0);
+    assert_true(d[1].noise.alpha_inv_ang == 0.15);
+    assert_int_equal(c->prior.clash, 1);
+    assert_int_equal(c->prior.restraints.n, 0);
+    assert_int_equal(c->prior.use, 0);
+    assert_true(c->moves.pivot.weight == 3.0 && c->moves.pivot.step_rad == 0.1);
+    assert_true(c->moves.crankshaft.weight == 1.0);
+    assert_true(c->moves.crankshaft.step_rad == 0.5);
+    assert_int_equal(c->sampler.chains, 4);
+    assert_int_equal(c->sampler.draws, 20000);
+    assert_true(c->sampler.temperatures.number == 12.0);
+    tsr_fields_clear(config_fields, c);
+}
+
+/* ".." goes where it says only from a real folder: not from a link, nor from
+ * what is not there. */
+static void test_shortened_paths(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"./a.dat", "%s/a.dat"},
+        {"././b/./a.dat", "%s/b/a.dat"},
+        {"../../x/a.dat", "/x/a.dat"},
+        {"../../../../a.dat", "/../../a.dat"},
+        {".hidden/..a/a..dat", "%s/.hidden/..a/a..dat"},
+        {"nowhere/../a.dat", "%s/nowhere/../a.dat"},
+        {"link/../a.dat", "%s/link/../a.dat"},
+        {"link/../../a.dat", "%s/link/../../a.dat"},
+        {"/tmp/../a.dat", "/tmp/../a.dat"}};
+    char want[128], name[80], text[160];
+    snprintf(name, sizeof name, "%s/link", folder);
+    assert_int_equal(symlink("/usr", name), 0);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        snprintf(text, sizeof text, "structure: {file: %s}", pairs[i][0]);
+        config *c = read_well(text, NULL);
+        const char *rest = strstr(pairs[i][1], "%s");
+        snprintf(want, sizeof want, "%s%s", rest != NULL ? folder : "",
+                 rest != NULL ? rest + 2 : pairs[i][1]);
+        assert_string_equal(c->structure.file, want);
+        tsr_fields_clear(config_fields, c);
+    }
+    assert_int_equal(unlink(name), 0);
+}
+
+static void test_short_forms(void **state)
+{
+    (void)state;
+    static const char *const empty[] = {
+        "", "\n", "# nothing\n", "---\n", "~", "---\n...\n", "\xef\xbb\xbf"};
+    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
+        config *c = read_well(empty[i], NULL);
+        assert_string_equal(c->name, "run");
+        assert_int_equal(c->sampler.chains, 8);
+        assert_int_equal(c->prior.restraints.n, 2);
+        tsr_fields_clear(config_fields, c);
+    }
+    config *c = read_well("structure:\n  # file: x\nsampler:\n"
+                          "data: {file: /x.dat}\nprior: {restraints: one}\n",
+                          NULL);
+    assert_int_equal(c->data.n, 1);
+    assert_string_equal(((config_data *)c->data.item)->file, "/x.dat");
+    assert_int_equal(c->prior.restraints.n, 1);
+    tsr_fields_clear(config_fields, c);
+    c = read_well("data: [/x.dat, {file: /y.dat}, ]\nname: 'null'\n"
+                  "prior: {restraints: }\nstructure: {file: null}\n",
+                  NULL);
+    assert_int_equal(c->data.n, 2);
+    assert_string_equal(((config_data *)c->data.item)[0].file, "/x.dat");
+    assert_string_equal(c->name, "null");
+    assert_int_equal(c->prior.restraints.n, 0);
+    tsr_fields_clear(config_fields, c);
+    c = read_well("moves: {pivot: &m {weight: 2, step: 0.3}, crankshaft: *m}\n"
+                  "data: [&d {file: /x.dat}, *d]\r\nseed: \"12\"\r\n",
+                  NULL);
+    assert_true(c->moves.crankshaft.step_rad == 0.3);
+    assert_string_equal(((config_data *)c->data.item)[1].file, "/x.dat");
+    assert_int_equal(c->seed, 12);
+    tsr_fields_clear(config_fields, c);
+}
+
+typedef struct {
+    const char *text;
+    const char *message; /* after the file's name */
+} refused;
+
+static void test_messages(void **state)
+{
+    (void)state;
+    static const refused rows[] = {
+        {"seed: 1\nsampler:\n  chains: 0\n",
+         ":3:11: key 'sampler.chains': value '0' is out of range: expected "
+         "integer in [1, 4096]"},
+        {"sampler:\n  chians: 4\n",
+         ":2:3: key 'sampler.chians': unknown key; did you mean 'chains'?"},
+        {"moves: {rotate: 1}\n",
+         ":1:9: key 'moves.rotate': unknown key; known keys: pivot, "
+         "crankshaft"},
+        {"chains: 4\n",
+         ":1:1: key 'chains': unknown key; did you mean 'sampler.chains'? "
+         "Known here: name, seed, structure, data, prior, moves, sampler, "
+         "output"},
+        {"name: a\nseed: 1\nname: b\n",
+         ":3:1: key 'name': repeated key: it stands in line 1 already"},
+        {"sampler: 4\n",
+         ":1:10: key 'sampler': value '4' is a single one: expected mapping "
+         "with keys among chains, draws, temperatures, target, window, n_bin"},
+        {"sampler: [chains]\n",
+         ":1:10: key 'sampler': value is a list of 1: expected mapping with "
+         "keys among chains, draws, temperatures, target, window, n_bin"},
+        {"seed: {a: 1}\n", ":1:7: key 'seed': value is a mapping: expected "
+                           "integer in [0, 9007199254740992]"},
+        {"seed: [1]\n", ":1:7: key 'seed': value is a list of 1: expected "
+                        "integer in [0, 9007199254740992]"},
+        {"seed:\n", ":1:6: key 'seed': no value: expected integer in [0, "
+                    "9007199254740992]"},
+        {"name:\n", ":1:6: key 'name': no value: expected text"},
+        {"name: [a]\n",
+         ":1:7: key 'name': value is a list of 1: expected text"},
+        {"data:\n  - q_range: [0.3, 0.1]\n",
+         ":2:14: key 'data.0.q_range': value '[0.3, 0.1]' is not ascending: "
+         "expected ascending pair [low, high] within [0, 10] (1/\xc3\x85)"},
+        {"data:\n  - q_range: [1]\n", ":2:14: key 'data.0.q_range': value is a "
+                                      "list of 1: expected ascending "
+                                      "pair [low, high] within [0, 10]"},
+        {"data:\n  - {}\n  - [a]\n",
+         ":3:5: key 'data.1': value is a list of 1: expected mapping with keys "
+         "among file, q_unit, q_range, noise, background, or path (its "
+         "'file')"},
+        {"data:\n- noise: {model: gauss}\n",
+         ":2:18: key 'data.0.noise.model': value 'gauss' is not known: "
+         "expected "
+         "one of measured, relative, student"},
+        {"moves: {pivot: off}\n",
+         ":1:16: key 'moves.pivot': value 'off' is not a number: expected "
+         "number in [0, 1000]"},
+        {"structure: {flexible: [a, [b]]}\n",
+         ":1:27: key 'structure.flexible.1': value is a list of 1: expected "
+         "list of texts"},
+        {"structure: {flexible: {a: b}}\n",
+         ":1:23: key 'structure.flexible': value is a mapping: expected list "
+         "of texts"},
+        {"moves:\n  pivot: &m {step: 1}\n  crankshaft:\n    <<: *m\n",
+         ":4:5: key 'moves.crankshaft.<<': merge keys are not supported: write "
+         "the keys out, or use an alias for a whole value"},
+        {"sampler: &s\n  chains: *s\n",
+         ":1:10: key 'sampler.chains': value is a mapping: expected integer in "
+         "[1, 4096]"},
+        {"data: &d [*d]\n",
+         ":1:7: key 'data.0': value is a list of 1: expected mapping with keys "
+         "among file, q_unit, q_range, noise, background, or path (its "
+         "'file')"},
+        {"name: *nowhere\n", ":1:7: not YAML: found undefined alias"},
+        {"name: !include x\n", ":1:7: key 'name': tag '!include' is not "
+                               "supported: write the value itself"},
+        {"? [a]\n: b\n", ":1:3: a list where a key belongs"},
+        {"name: \"a\\0b\"\n", ":1:7: key 'name': a NUL character in 'a'"},
+        {"sampler: {window: [\"1\\0x\", 2]}\n",
+         ":1:20: key 'sampler.window': a NUL character in '1'"},
+        {"sampler: {window: [1, [2]]}\n", ":1:19: key 'sampler.window': value "
+                                          "is a list of 2: expected ascending "
+                                          "pair [low, high]"},
+        {"[1, 2]\n",
+         ":1:1: the file is a list: expected lines of 'key: value' (a "
+         "mapping)"},
+        {"ATOM      1  N   MET A   1\nATOM      2  CA  MET A   1\n",
+         ":1:1: the file is a single value: expected lines of 'key: value' (a "
+         "mapping)"},
+        {"name: a\n---\nname: b\n", ":3:1: a second document starts here: one "
+                                    "file is one configuration"},
+        {"sampler:\n\tchains: 3\n",
+         ":2:1: not YAML: found character that cannot start any token, while "
+         "scanning for the next token; indent with spaces, not with tabs"},
+        {"name: a: b\n",
+         ":1:8: not YAML: mapping values are not allowed in this context"},
+        {"name: {a\n", ":2:1: not YAML: did not find expected ',' or '}', "
+                       "while parsing a flow mapping"},
+        {"# \xc3\x85ngstr\xc3\xb6m\nname: \xc3\xa5\x80\n",
+         ":2:8: not YAML: invalid leading UTF-8 octet; save the file as "
+         "UTF-8"},
+        {"\x89HDF\r\n\x1a\n",
+         ":1:1: not YAML: invalid leading UTF-8 octet; save the file as "
+         "UTF-8"},
+        {"name: \x01\n", ":1:7: not YAML: control characters are not allowed"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        config c;
+        char want[TSR_ERR_SIZE];
+        tsr_err err = {.status = TSR_OK};
+        snprintf(want, sizeof want, "%s%s", path, rows[i].message);
+        assert_int_equal(read_text(rows[i].text, &c, &err, NULL), TSR_E_CONFIG);
+        assert_int_equal(err.status, TSR_E_CONFIG);
+        assert_string_equal(err.message, want);
+        tsr_fields_clear(config_fields, &c);
+        /* and a caller who wants no text gets the same status */
+        assert_int_equal(read_text(rows[i].text, &c, NULL, NULL), TSR_E_CONFIG);
+        tsr_fields_clear(config_fields, &c);
+    }
+}
+
+static void test_files(void **state)
+{
+    (void)state;
+    config c;
+    tsr_err err;
+    assert_int_equal(tsr_fields_init(config_fields, &c, NULL), TSR_OK);
+    assert_int_equal(
+        tsr_yaml_read("/nonexistent/x.yaml", config_fields, &c, 0, NULL, &err),
+        TSR_E_NOINPUT);
+    assert_string_equal(err.message, "cannot open '/nonexistent/x.yaml': No "
+                                     "such file or directory");
+    assert_int_equal(tsr_yaml_read("/tmp", config_fields, &c, 0, NULL, &err),
+                     TSR_E_NOINPUT);
+    assert_string_equal(err.message, "'/tmp' is a directory: name a YAML file");
+    size_t n = (16u << 20) + 1;
+    char *big = malloc(n);
+    assert_non_null(big);
+    memset(big, '#', n);
+    write_file(big, n);
+    free(big);
+    assert_int_equal(tsr_yaml_read(path, config_fields, &c, 0, NULL, &err),
+                     TSR_E_CONFIG);
+    assert_non_null(strstr(err.message, "larger than 16 MiB"));
+    if (geteuid() == 0) {
+        print_message("unreadable file not tried: root reads everything\n");
+    } else {
+        assert_int_equal(chmod(path, 0), 0);
+        assert_int_equal(tsr_yaml_read(path, config_fields, &c, 0, NULL, &err),
+                         TSR_E_NOINPUT);
+        assert_non_null(strstr(err.message, "Permission denied"));
+        assert_int_equal(chmod(path, 0600), 0);
+    }
+    tsr_fields_clear(config_fields, &c);
+}
+
+static void test_set(void **state)
+{
+    (void)state;
+    char here[512], want[600];
+    config *c = read_well(example, "sampler.chains=16");
+    assert_int_equal(c->sampler.chains, 16);
+    tsr_fields_clear(config_fields, c);
+
+    c = read_well(example, "data.0.noise={scale: 2}");
+    const config_data *d = c->data.item;
+    assert_true(d[0].noise.scale.number == 2.0);
+    assert_int_equal(d[0].noise.model, 2); /* as in the file */
+    assert_int_equal(c->data.n, 2);
+    tsr_fields_clear(config_fields, c);
+
+    /* paths of the command line start at the current folder */
+    assert_non_null(getcwd(here, sizeof here));
+    snprintf(want, sizeof want, "%s/c.dat", here);
+    c = read_well(example, "data.2=c.dat");
+    d = c->data.item;
+    assert_int_equal(c->data.n, 3);
+    assert_string_equal(d[2].file, want);
+    assert_true(d[2].noise.alpha_inv_ang == 0.15);
+    tsr_fields_clear(config_fields, c);
+
+    c = read_well(example, "data=[c.dat]");
+    assert_int_equal(c->data.n, 1);
+    assert_string_equal(((config_data *)c->data.item)->file, want);
+    tsr_fields_clear(config_fields, c);
+
+    c = read_well(example, "structure.flexible=[A:1-2,A:9-12]");
+    assert_int_equal(c->structure.flexible.n, 2);
+    assert_string_equal(c->structure.flexible.item[0], "A:1-2");
+    tsr_fields_clear(config_fields, c);
+
+    c = read_well(example, "moves.crankshaft=0.25");
+    assert_true(c->moves.crankshaft.weight == 0.25);
+    tsr_fields_clear(config_fields, c);
+    c = read_well(example, "name=a=b");
+    assert_string_equal(c->name, "a=b");
+    tsr_fields_clear(config_fields, c);
+}
+
+static void test_set_messages(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *set, *message;
+        tsr_status status;
+    } rows[] = {
+        {"sampler.chains",
+         ": expected KEY=VALUE, as in --set "
+         "sampler.chains=4",
+         TSR_E_USAGE},
+        {"=4", ": expected KEY=VALUE, as in --set sampler.chains=4",
+         TSR_E_USAGE},
+        {"sampler.chains=x",
+         ": key 'sampler.chains': value 'x' is not an "
+         "integer: expected integer in [1, 4096]",
+         TSR_E_CONFIG},
+        {"sampler.chains=",
+         ": key 'sampler.chains': no value: expected "
+         "integer in [1, 4096]",
+         TSR_E_CONFIG},
+        {"sampler.chians=3",
+         ": key 'sampler.chians': unknown key; did you "
+         "mean 'chains'?",
+         TSR_E_CONFIG},
+        {"a..b=3",
+         ": key 'a': unknown key; known keys: name, seed, structure, "
+         "data, prior, moves, sampler, output",
+         TSR_E_CONFIG},
+        {"seed.x=3", ": key 'seed': it has no keys below it", TSR_E_CONFIG},
+        {"data.file=3",
+         ": key 'data': a list: name an element by its number, "
+         "as in 'data.0'",
+         TSR_E_CONFIG},
+        {"data.3.file=3",
+         ": key 'data': the list has 2 elements: expected a "
+         "number from 0 to 2",
+         TSR_E_CONFIG},
+        {"data.1.q_unit=m",
+         ": key 'data.1.q_unit': value 'm' is not known: "
+         "expected one of auto, 1/A, 1/nm",
+         TSR_E_CONFIG},
+        {"name=[a",
+         ": the value is not YAML: did not find expected ',' or "
+         "']', while parsing a flow sequence; quote it",
+         TSR_E_CONFIG}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        config c;
+        char want[400];
+        tsr_err err = {.status = TSR_OK};
+        snprintf(want, sizeof want, "--set %s%s", rows[i].set, rows[i].message);
+        assert_int_equal(read_text(example, &c, &err, rows[i].set),
+                         rows[i].status);
+        assert_string_equal(err.message, want);
+        tsr_fields_clear(config_fields, &c);
+    }
+}
+
+/* A path that is relative when it is written means the same file to a reader of
+ * a config.yaml in another folder. */
+static void test_write_path(void **state)
+{
+    (void)state;
+    char here[512], want[600];
+    config before, after;
+    tsr_err err;
+    assert_int_equal(tsr_fields_init(config_fields, &before, NULL), TSR_OK);
+    assert_int_equal(tsr_fields_init(config_fields, &after, NULL), TSR_OK);
+    before.structure.file = strdup("x.pdb");
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    assert_int_equal(tsr_yaml_write(out, config_fields, &before, &err), TSR_OK);
+    fclose(out);
+    assert_int_equal(tsr_yaml_read(path, config_fields, &after, 0, NULL, &err),
+                     TSR_OK);
+    assert_non_null(getcwd(here, sizeof here));
+    snprintf(want, sizeof want, "%s/x.pdb", here);
+    assert_string_equal(after.structure.file, want);
+    tsr_fields_clear(config_fields, &after);
+
+    before.sampler.target = (double)NAN;
+    out = fopen("/dev/null", "w");
+    assert_int_equal(tsr_yaml_write(out, config_fields, &before, &err),
+                     TSR_E_NUMERIC);
+    before.sampler.target = 0.5;
+    before.structure.sequence = strdup("\xff");
+    assert_int_equal(tsr_yaml_write(out, config_fields, &before, &err),
+                     TSR_E_DATA);
+    fclose(out);
+    before.structure.sequence[0] = 'M';
+    out = fopen("/dev/full", "w");
+    if (out == NULL) {
+        print_message("full disk not tried: no /dev/full\n");
+    } else {
+        assert_int_equal(tsr_yaml_write(out, config_fields, &before, &err),
+                         TSR_E_IO);
+        assert_string_equal(err.message, "cannot write the configuration: No "
+                                         "space left on device");
+        fclose(out);
+    }
+    tsr_fields_clear(config_fields, &before);
+}
+
+/* An alias may stand for much; what it stands for is counted where it is used,
+ * so that a small file cannot become a huge object. */
+static void test_aliases_counted(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    fprintf(out, "prior: {restraints: &r [");
+    for (int i = 0; i < 3000; i++)
+        fprintf(out, "a,");
+    fprintf(out, "]}\nstructure: {flexible: *r}\n");
+    fclose(out);
+    config c;
+    tsr_err err;
+    assert_int_equal(read_text(text, &c, &err, NULL), TSR_OK);
+    assert_int_equal(c.structure.flexible.n, 3000);
+    tsr_fields_clear(config_fields, &c);
+    free(text);
+
+    text = NULL;
+    out = open_memstream(&text, &size);
+    fprintf(out, "data: [&d {file: x, q_unit: 1/A, q_range: [0, 1], "
+                 "background: none, noise: {model: student, scale: 1, "
+                 "alpha: 1}}");
+    for (int i = 0; i < 12000; i++)
+        fprintf(out, ",*d");
+    fprintf(out, "]\n");
+    fclose(out);
+    assert_int_equal(read_text(text, &c, &err, NULL), TSR_E_CONFIG);
+    assert_non_null(strstr(err.message, "more than 100000 values once aliases "
+                                        "are followed"));
+    tsr_fields_clear(config_fields, &c);
+    free(text);
+}
+
+/* Damaged files: cut anywhere, and with bytes changed. Each is read or refused
+ * with a message that names the file, and what is read can be written. */
+static void check_damaged(const char *text, size_t n)
+{
+    config c;
+    tsr_err err = {.status = TSR_OK};
+    write_file(text, n);
+    assert_int_equal(tsr_fields_init(config_fields, &c, NULL), TSR_OK);
+    tsr_status status = tsr_yaml_read(path, config_fields, &c, 0, NULL, &err);
+    if (status != TSR_OK) {
+        assert_int_equal(status, TSR_E_CONFIG);
+        assert_memory_equal(err.message, path, strlen(path));
+        assert_null(strchr(err.message, '\n'));
+    } else {
+        FILE *out = fopen("/dev/null", "w");
+        assert_int_equal(tsr_yaml_write(out, config_fields, &c, &err), TSR_OK);
+        fclose(out);
+    }
+    tsr_fields_clear(config_fields, &c);
+}
+
+static void test_damaged(void **state)
+{
+    (void)state;
+    size_t n = sizeof example - 1;
+    char copy[sizeof example];
+    const char *rounds = getenv("TSR_FUZZ_ROUNDS");
+    long most = rounds != NULL ? strtol(rounds, NULL, 10) : 3000;
+    for (size_t i = 0; i <= n; i++)
+        check_damaged(example, i);
+    uint64_t bits = 42;
+    static const char marks[] = "\t\n:-[]{}&*!|>%@`\"'#,?<~\\ \x80\xff\xc3";
+    for (long i = 0; i < most; i++) {
+        memcpy(copy, example, sizeof copy);
+        for (int flips = 1 + (int)(i % 4); flips > 0; flips--) {
+            bits = bits * 6364136223846793005u + 1442695040888963407u;
+            size_t at = (size_t)(bits >> 33) % n;
+            unsigned kind = (unsigned)(bits >> 29) & 3u;
+            char *to = &copy[at];
+            if (kind == 0)
+                *to = (char)(*to ^ (1 << ((bits >> 20) & 7)));
+            else if (kind == 1)
+                *to = marks[(bits >> 20) % (sizeof marks - 1)];
+            else if (kind == 2)
+                *to = copy[(size_t)(bits >> 13) % n];
+            else
+                memmove(to, to + 1, n - at - 1);
+        }
+        check_damaged(copy, n);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_example),
+        cmocka_unit_test(test_shortened_paths),
+        cmocka_unit_test(test_short_forms),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_set),
+        cmocka_unit_test(test_set_messages),
+        cmocka_unit_test(test_write_path),
+        cmocka_unit_test(test_aliases_counted),
+        cmocka_unit_test(test_damaged),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
