@@ -3,8 +3,9 @@
  *     bench_engine [--device D] [--variant auto|simt|simd|reference]
  *                  [--tile K] [--pages N] [--transfer
  * auto|mapped|unmapped|copy]
- *                  [--no-atomics] [--host-only] [--slack D]
- *                  [--split N] [--tiles-a-launch N] [--double] [--bodies M]
+ *                  [--no-atomics] [--host-only] [--wall-only] [--slack D]
+ *                  [--parts N] [--difference N] [--max-age N] [--split N]
+ * [--tiles-a-launch N] [--double] [--bodies M]
  * [--q Q]
  *                  [--batch B[,B...]] [--case NAME] [--seconds S] */
 #include "gpu/engine_page_tile.h"
@@ -28,8 +29,9 @@ static int usage(const char *why)
     fprintf(stderr,
             "bench_engine: %s\nusage: bench_engine [--device D] [--variant "
             "auto|simt|simd|reference] [--tile K] [--pages N] [--transfer "
-            "auto|mapped|unmapped|copy] [--no-atomics] [--host-only] [--slack "
-            "D] [--split N] "
+            "auto|mapped|unmapped|copy] [--no-atomics] [--host-only] "
+            "[--wall-only] [--slack D] [--parts N] [--difference N] [--max-age "
+            "N] [--split N] "
             "[--tiles-a-launch N] [--double] [--bodies M] [--q Q] "
             "[--batch B[,B...]] [--case NAME] [--seconds S]\n",
             why);
@@ -70,6 +72,10 @@ static int parse(int argc, char **argv, settings *s)
             s->options.skip_kernel = 1;
             continue;
         }
+        if (strcmp(key, "--wall-only") == 0) {
+            s->options.profiling = 0;
+            continue;
+        }
         if (strcmp(key, "--no-atomics") == 0) {
             s->options.no_atomics = 1;
             continue;
@@ -91,6 +97,12 @@ static int parse(int argc, char **argv, settings *s)
             s->seconds = atof(value);
         else if (strcmp(key, "--slack") == 0)
             s->slack = atof(value);
+        else if (strcmp(key, "--parts") == 0)
+            s->options.parts = atoi(value);
+        else if (strcmp(key, "--difference") == 0)
+            s->options.difference = atoi(value);
+        else if (strcmp(key, "--max-age") == 0)
+            s->options.max_age = atoi(value);
         else if (strcmp(key, "--split") == 0)
             s->options.split = atoi(value);
         else if (strcmp(key, "--tiles-a-launch") == 0)
@@ -161,14 +173,14 @@ int main(int argc, char **argv)
                   .n_batch = 2,
                   .batch = {1, 64},
                   .seconds = 0.5,
-                  .slack = 1.5};
+                  .slack = 1.5,
+                  .options = {.profiling = 1}};
     tsr_device *device = NULL;
     tsr_bench_problem *problem = NULL;
     tsr_err err;
     int most = 1, code = parse(argc, argv, &s);
     if (code != 0)
         return code;
-    s.options.profiling = 1;
     for (int b = 0; b < s.n_batch; b++)
         most = s.batch[b] > most ? s.batch[b] : most;
     tsr_status status =

@@ -22,6 +22,7 @@
  *   COMPS        components K; a tile has a value for each pair of them
  *   GROUPS       groups of pages; get_global_id(1) is the group
  *   LANES        1 for SIMT, else the lanes of a vector
+ *   PARTS        SIMT: work-items a row
  *   DQ           grid step, 1/Angstrom
  *   SHORT_RANGE  1 where dq r <= pi/2 is certain: no square root, no sine
  *   BLOCKS       blocks of a system
@@ -42,6 +43,9 @@
 #endif
 #ifndef LANES
 #define LANES 1 /* lanes of a vector */
+#endif
+#ifndef PARTS
+#define PARTS 2 /* work-items a row */
 #endif
 #ifndef DQ
 #define DQ 0.01f /* 1/Angstrom */
@@ -68,6 +72,7 @@
 #define COMP_STRIDE ((size_t)BLOCKS * TILE * PAGE_STRIDE) /* form factors */
 #define BLOCK_REALS (3 * TILE) /* x[TILE], y[TILE], z[TILE] */
 #define WORDS ((BLOCKS + 31) / 32)
+#define MOVED_WORDS ((TILE + 31) / 32)
 
 #if USE_DOUBLE
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -178,21 +183,44 @@ static inline void chain_start(VREAL r2, int first, VREAL *odd,
 
 /* Work of a launch, in the exchange buffer (units of 16 bytes from its start).
  * A run is a piece of one proposal's work, two units:
- *   {first, count, out row, touched blocks}
- *   {system, blocks at (unit), staged positions at (unit), is_copy}
- * is_copy: it copies the staged blocks first.. to their position slots; else it
- * does the tiles first.. of the proposal's list.
+ *   {first, count, out row, touched blocks | full blocks << 16}
+ *   {system, blocks at (unit), staged positions at (unit), what}
+ * What: RUN_TILES, RUN_DIFFERENCES, of a list of tiles each; RUN_COPY, which
+ * puts the staged blocks first.. into their position slots.
  *
- * "blocks at" are BLOCKS words, the touched blocks first: block | accepted slot
- * << 16 | rigid group << 17; then for each touched block WORDS words: the
- * accepted slots of its tiles, a bit each. The list of tiles is implicit: the
- * pairs (i, j >= i) in this order of blocks with i touched. Those within one
- * rigid group are clean and passed over. */
+ * "blocks at" are BLOCKS words: block | accepted slot << 16 | rigid group << 17,
+ * the touched blocks first; of them first those with full sums, then those with
+ * differences, where few bodies moved. For each touched block WORDS words
+ * follow, the accepted slots of its tiles, a bit each; then for each touched
+ * block MOVED_WORDS words, the bodies that moved, a bit each.
+ *
+ * The lists of tiles are implicit, pairs (i, j >= i) in this order of blocks.
+ * Full sums: first those with i full, then those of two blocks with
+ * differences. Tiles within one rigid group are clean and passed over.
+ * Differences: i a block with differences, j one that is not touched; the tile
+ * changes by the new terms of the moved bodies less their old ones. */
+#define RUN_TILES 0
+#define RUN_COPY 1
+#define RUN_DIFFERENCES 2
+
 typedef struct {
-    uint row, column;        /* blocks, row >= column */
-    size_t now, before;      /* in the cache, without pages */
+    uint row, column;   /* blocks, row >= column */
+    size_t now, before; /* in the cache, without pages */
     __global const REAL *bi, *bj; /* positions of the rows, of the columns */
 } tile_work;
+
+typedef struct {
+    uint block, other;  /* with moved bodies, and the one it meets */
+    size_t now, before; /* as above */
+    __global const REAL *at; /* positions of the other block */
+} difference_work;
+
+static inline __global const REAL *accepted_positions(
+    __global const REAL *position, uint4 b, uint entry)
+{
+    return position + ((size_t)(2 * b.x + (entry >> 16 & 1)) * BLOCKS +
+                       (entry & 0xffff)) * BLOCK_REALS;
+}
 
 static inline __global const REAL *block_positions(
     __global const REAL *staged, __global const REAL *position, uint4 b,
@@ -200,11 +228,38 @@ static inline __global const REAL *block_positions(
 {
     if (at < touched)
         return staged + (size_t)at * BLOCK_REALS;
-    return position + ((size_t)(2 * b.x + (entry >> 16 & 1)) * BLOCKS +
-                       (entry & 0xffff)) * BLOCK_REALS;
+    return accepted_positions(position, b, entry);
 }
 
-/* Tile n of a run's proposal; 0: it is clean. */
+/* Pair n of all pairs (i, j >= i) of `size`, row after row. */
+static inline uint2 pair_of(uint n, uint size)
+{
+    /* from the end the pairs form a triangle */
+    const uint from_end = size * (size + 1u) / 2 - 1 - n;
+    uint r = (uint)((sqrt(8.0f * (float)from_end + 1.0f) - 1.0f) * 0.5f);
+    while (r * (r + 1) / 2 > from_end)
+        r--;
+    while ((r + 1) * (r + 2) / 2 <= from_end)
+        r++;
+    return (uint2)(size - 1 - r, size - 1 - (from_end - r * (r + 1) / 2));
+}
+
+/* Where the two slots of a tile are in the cache; i: its touched block. */
+static inline void tile_slots(__global const uint *entries, uint4 b, uint i,
+                              uint block_i, uint block_j, size_t *now,
+                              size_t *before)
+{
+    const uint bits = entries[BLOCKS + i * WORDS + block_j / 32];
+    const uint slot = bits >> (block_j & 31) & 1;
+    const size_t row = max(block_i, block_j), column = min(block_i, block_j);
+    const size_t first =
+        2 * ((size_t)b.x * (BLOCKS * (BLOCKS + 1u) / 2) + row * (row + 1) / 2 +
+             column);
+    *now = (first + (slot ^ 1)) * ROW;
+    *before = (first + slot) * ROW;
+}
+
+/* Tile n of the full sums of a run's proposal; 0: it is clean. */
 static inline int find_tile(__global const long *exchange,
                             __global const REAL *position, uint4 a, uint4 b,
                             uint n, tile_work *work)
@@ -212,36 +267,55 @@ static inline int find_tile(__global const long *exchange,
     __global const uint *entries = (__global const uint *)exchange + 4 * b.y;
     __global const REAL *staged =
         (__global const REAL *)(exchange + 2 * (size_t)b.z);
-    /* from the end the pairs form a triangle */
-    const uint from_end = BLOCKS * (BLOCKS + 1u) / 2 - 1 - n;
-    uint r = (uint)((sqrt(8.0f * (float)from_end + 1.0f) - 1.0f) * 0.5f);
-    while (r * (r + 1) / 2 > from_end)
-        r--;
-    while ((r + 1) * (r + 2) / 2 <= from_end)
-        r++;
-    const uint i = BLOCKS - 1 - r;
-    const uint j = BLOCKS - 1 - (from_end - r * (r + 1) / 2);
+    const uint touched = a.w & 0xffff, full = a.w >> 16;
+    const uint n_full = full * BLOCKS - full * (full - 1) / 2;
+    uint2 pair;
+    if (n < n_full)
+        pair = pair_of(n, BLOCKS);
+    else
+        pair = pair_of(n - n_full, touched - full) + full;
+    const uint i = pair.x, j = pair.y;
     const uint entry_i = entries[i], entry_j = entries[j];
     if (entry_i >> 17 != 0 && entry_i >> 17 == entry_j >> 17)
         return 0;
     const uint block_i = entry_i & 0xffff, block_j = entry_j & 0xffff;
-    const uint bits = entries[BLOCKS + i * WORDS + block_j / 32];
-    const uint slot = bits >> (block_j & 31) & 1;
     __global const REAL *at_i =
-        block_positions(staged, position, b, i, a.w, entry_i);
+        block_positions(staged, position, b, i, touched, entry_i);
     __global const REAL *at_j =
-        block_positions(staged, position, b, j, a.w, entry_j);
+        block_positions(staged, position, b, j, touched, entry_j);
     const int is_lower = block_i >= block_j;
     work->row = is_lower ? block_i : block_j;
     work->column = is_lower ? block_j : block_i;
     work->bi = is_lower ? at_i : at_j;
     work->bj = is_lower ? at_j : at_i;
-    const size_t tile = (size_t)work->row * (work->row + 1) / 2 + work->column;
-    const size_t first =
-        ((size_t)b.x * (BLOCKS * (BLOCKS + 1u) / 2) + tile) * 2;
-    work->now = (first + (slot ^ 1)) * ROW;
-    work->before = (first + slot) * ROW;
+    tile_slots(entries, b, i, block_i, block_j, &work->now, &work->before);
     return 1;
+}
+
+/* The tile of places i and j in a proposal's blocks. */
+static inline void find_difference(__global const long *exchange,
+                                   __global const REAL *position, uint4 b,
+                                   uint i, uint j, difference_work *work)
+{
+    __global const uint *entries = (__global const uint *)exchange + 4 * b.y;
+    const uint entry = entries[j];
+    work->block = entries[i] & 0xffff;
+    work->other = entry & 0xffff;
+    work->at = accepted_positions(position, b, entry);
+    tile_slots(entries, b, i, work->block, work->other, &work->now,
+               &work->before);
+}
+
+/* The moved bodies of touched block i, and its positions, now and before. */
+static inline __global const uint *moved_bodies(
+    __global const long *exchange, __global const REAL *position, uint4 a,
+    uint4 b, uint i, __global const REAL **now, __global const REAL **before)
+{
+    __global const uint *entries = (__global const uint *)exchange + 4 * b.y;
+    *now = (__global const REAL *)(exchange + 2 * (size_t)b.z) +
+           (size_t)i * BLOCK_REALS;
+    *before = accepted_positions(position, b, entries[i]);
+    return entries + BLOCKS + (a.w & 0xffff) * WORDS + i * MOVED_WORDS;
 }
 
 /* Where staged block i goes. */

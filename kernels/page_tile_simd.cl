@@ -1,9 +1,12 @@
-/* Tiles on a CPU: one work-item a run, vectors over the columns of a tile.
+/* Tiles on a CPU: one work-item a run, vectors over the bodies of one block.
  *
  * Work size: (runs, GROUPS), work-groups of one. Form factors are q-major:
- * [block][PAGE_STRIDE][TILE]. Four vectors of pairs run at a time (the chains
- * of one vector would wait for each other's multiply-adds): four across a row,
- * or fewer across two or four rows when a row is short. */
+ * [COMPS][block][PAGE_STRIDE][TILE]. The bodies of the other block are rows,
+ * one after the other; in a difference the moved ones, each at its new place
+ * and then, with its form factors negative, at the old one. Four vectors of
+ * pairs run at a time (the chains of one vector would wait for each other's
+ * multiply-adds): four across a row, or fewer across two or four rows when a
+ * row is short. */
 #if TILE >= 4 * LANES
 #define ACROSS 4 /* vectors across a row */
 #elif TILE >= 2 * LANES
@@ -16,9 +19,68 @@
 #define VLOAD JOIN(vload, LANES)
 #define VSTORE JOIN(vstore, LANES)
 
+/* The rows of a tile. Tiles that follow one another often share them. */
+typedef struct {
+    __global const REAL *of; /* positions that they were taken from */
+    int n;                   /* a multiple of DOWN */
+    REAL x[TILE], y[TILE], z[TILE];
+    REAL f[COMPS][PAGES][TILE];
+} tile_rows;
+
+/* All bodies of a block; f: its form factors. */
+static inline void rows_fill(tile_rows *restrict rows,
+                             __global const REAL *restrict xyz,
+                             __global const REAL *restrict f)
+{
+    if (rows->of == xyz)
+        return;
+    rows->of = xyz;
+    rows->n = TILE;
+    for (int i = 0; i < TILE; i++) {
+        rows->x[i] = xyz[i];
+        rows->y[i] = xyz[TILE + i];
+        rows->z[i] = xyz[2 * TILE + i];
+    }
+    for (int c = 0; c < COMPS; c++)
+        for (int k = 0; k < PAGES; k++)
+            for (int i = 0; i < TILE; i++)
+                rows->f[c][k][i] = f[c * COMP_STRIDE + k * TILE + i];
+}
+
+static inline void row_put(tile_rows *restrict rows, int row,
+                           __global const REAL *restrict xyz,
+                           __global const REAL *restrict f, int body, REAL sign)
+{
+    rows->x[row] = xyz[body];
+    rows->y[row] = xyz[TILE + body];
+    rows->z[row] = xyz[2 * TILE + body];
+    for (int c = 0; c < COMPS; c++)
+        for (int k = 0; k < PAGES; k++)
+            rows->f[c][k][row] = sign * f[c * COMP_STRIDE + k * TILE + body];
+}
+
+/* The moved ones, each now and before. */
+static inline void rows_fill_moved(tile_rows *restrict rows,
+                                   __global const uint *restrict moved,
+                                   __global const REAL *restrict now,
+                                   __global const REAL *restrict before,
+                                   __global const REAL *restrict f)
+{
+    int n = 0;
+    for (int i = 0; i < TILE; i++)
+        if (moved[i / 32] >> i % 32 & 1) {
+            row_put(rows, n++, now, f, i, 1);
+            row_put(rows, n++, before, f, i, -1);
+            for (int r = n; r % DOWN != 0; r++) /* it counts for nothing */
+                row_put(rows, r, now, f, i, 0);
+        }
+    rows->n = (n + DOWN - 1) / DOWN * DOWN;
+    rows->of = 0;
+}
+
 /* One page of four vectors: sum += F_i (F_j s). fi: this page's form factors of
  * the rows, fj: of the columns. */
-static inline VREAL one_page(VREAL sum, __global const REAL *restrict fi,
+static inline VREAL one_page(VREAL sum, const REAL *restrict fi,
                       __global const REAL *restrict fj, VREAL s0, VREAL s1,
                       VREAL s2, VREAL s3)
 {
@@ -42,20 +104,18 @@ static inline VREAL one_page(VREAL sum, __global const REAL *restrict fi,
 }
 
 /* Page k of all pairs of components: sum [PAIRS][PAGES]. */
-static inline void add_page(VREAL *restrict sum,
-                            __global const REAL *restrict fi,
+static inline void add_page(VREAL *restrict sum, const tile_rows *rows, int row,
                             __global const REAL *restrict fj, int k, VREAL s0,
                             VREAL s1, VREAL s2, VREAL s3)
 {
-    fi += k * TILE;
     fj += k * TILE;
     sum += k;
     for (int c = 0; c < COMPS; c++)
         for (int d = c; d < COMPS; d++, sum += PAGES) {
-            *sum = one_page(*sum, fi + c * COMP_STRIDE, fj + d * COMP_STRIDE,
+            *sum = one_page(*sum, &rows->f[c][k][row], fj + d * COMP_STRIDE,
                             s0, s1, s2, s3);
             if (c != d)
-                *sum = one_page(*sum, fi + d * COMP_STRIDE,
+                *sum = one_page(*sum, &rows->f[d][k][row],
                                 fj + c * COMP_STRIDE, s0, s1, s2, s3);
         }
 }
@@ -67,9 +127,9 @@ static inline void add_page(VREAL *restrict sum,
     VREAL odd##v, odd_before##v, even##v, even_before##v, factor##v;           \
     {                                                                          \
         const int i = row + v / ACROSS, j = column + v % ACROSS * LANES;       \
-        VREAL x = bi[i] - VLOAD(0, bj + j);                                    \
-        VREAL y = bi[TILE + i] - VLOAD(0, bj + TILE + j);                      \
-        VREAL z = bi[2 * TILE + i] - VLOAD(0, bj + 2 * TILE + j);              \
+        VREAL x = rows->x[i] - VLOAD(0, at + j);                               \
+        VREAL y = rows->y[i] - VLOAD(0, at + TILE + j);                        \
+        VREAL z = rows->z[i] - VLOAD(0, at + 2 * TILE + j);                    \
         chain_start(x * x + y * y + z * z, first, &odd##v, &odd_before##v,     \
                     &even##v, &even_before##v, &factor##v);                    \
         if (is_diagonal && i >= j && i < j + LANES) {                          \
@@ -84,7 +144,7 @@ static inline void add_page(VREAL *restrict sum,
         }                                                                      \
     }
 #define PAGE(k, s)                                                             \
-    add_page(sum, fi, fj, k, s##0, s##1, s##2, s##3)
+    add_page(sum, rows, row, fj, k, s##0, s##1, s##2, s##3)
 #define ADVANCE(next, now)                                                     \
     next##0 = factor0 * now##0 - next##0;                                      \
     next##1 = factor1 * now##1 - next##1;                                      \
@@ -92,10 +152,8 @@ static inline void add_page(VREAL *restrict sum,
     next##3 = factor3 * now##3 - next##3
 
 /* Adds rows row..row+DOWN-1 against columns column.. to the sums. */
-static inline void four_vectors(VREAL *restrict sum,
-                                __global const REAL *restrict bi,
-                                __global const REAL *restrict bj,
-                                __global const REAL *restrict fi,
+static inline void four_vectors(VREAL *restrict sum, const tile_rows *rows,
+                                __global const REAL *restrict at,
                                 __global const REAL *restrict fj, int row,
                                 int column, int is_diagonal, int first)
 {
@@ -103,7 +161,6 @@ static inline void four_vectors(VREAL *restrict sum,
     START(1)
     START(2)
     START(3)
-    fi += row;
     fj += column;
     for (int k = 0; k < PAGES; k += 4) {
         PAGE(k, odd);
@@ -119,23 +176,50 @@ static inline void four_vectors(VREAL *restrict sum,
 
 /* One pair's pages of a tile: into the cache; the change into the totals. */
 static inline void finish_pair(const VREAL *restrict sum,
-                               __global REAL *restrict cache,
-                               const tile_work *w, size_t at, REAL weight,
-                               REAL scale, uint is_fresh, long *restrict total)
+                               __global REAL *restrict now,
+                               __global const REAL *restrict old, REAL weight,
+                               REAL scale, int is_fresh, int is_difference,
+                               long *restrict total)
 {
-    __global REAL *now = cache + w->now + at;
-    __global const REAL *before = cache + w->before + at;
     for (int k = 0; k < PAGES; k++) {
         REAL lane[LANES], value = 0;
+        const REAL before = is_fresh ? 0 : old[k];
         VSTORE(sum[k], 0, lane);
         for (int l = 0; l < LANES; l++)
             value += lane[l];
         value *= weight;
+        if (is_difference)
+            value += before;
         now[k] = value;
-        total[k] += to_fixed(value, scale);
+        total[k] += to_fixed(value, scale) - to_fixed(before, scale);
     }
-    for (int k = 0; !is_fresh && k < PAGES; k++)
-        total[k] -= to_fixed(before[k], scale);
+}
+
+/* A tile: rows against the bodies at `at`, whose form factors are fj. */
+static inline void sum_tile(const tile_rows *rows,
+                            __global const REAL *restrict at,
+                            __global const REAL *restrict fj, int is_diagonal,
+                            int group, __global REAL *restrict now,
+                            __global const REAL *restrict before, REAL scale,
+                            int is_fresh, int is_difference,
+                            long *restrict total)
+{
+    const REAL twice = is_diagonal ? 1 : 2;
+    VREAL sum[PAIRS * PAGES];
+    for (int k = 0; k < PAIRS * PAGES; k++)
+        sum[k] = 0;
+    for (int row = 0; row < rows->n; row += DOWN)
+        for (int column = 0; column < TILE; column += ACROSS * LANES)
+            four_vectors(sum, rows, at, fj, row, column, is_diagonal,
+                         group * PAGES);
+    int pair = 0;
+    for (int c = 0; c < COMPS; c++)
+        for (int d = c; d < COMPS; d++, pair++) {
+            const size_t row = pair * PAGE_STRIDE + group * PAGES;
+            finish_pair(sum + pair * PAGES, now + row, before + row,
+                        c == d ? twice : twice / 2, scale, is_fresh,
+                        is_difference, total + pair * PAGES);
+        }
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
@@ -148,7 +232,7 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
     __global const uint4 *run =
         (__global const uint4 *)exchange + run_at + 2 * get_global_id(0);
     const uint4 a = run[0], b = run[1];
-    if (b.w != 0) {
+    if (b.w == RUN_COPY) {
         __global const REAL *staged =
             (__global const REAL *)(exchange + 2 * (size_t)b.z);
         for (uint n = a.x; group == 0 && n < a.x + a.y; n++) {
@@ -158,34 +242,37 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
         }
         return;
     }
+    __global const REAL *f = form_factor + (size_t)group * PAGES * TILE;
+    const size_t block = (size_t)PAGE_STRIDE * TILE; /* its form factors */
+    const uint touched = a.w & 0xffff, full = a.w >> 16;
+    uint filled = UINT_MAX;
+    tile_rows rows;
     long total[PAIRS * PAGES];
+    rows.of = 0;
     for (int k = 0; k < PAIRS * PAGES; k++)
         total[k] = 0;
-    for (uint n = a.x; n < a.x + a.y; n++) {
+    for (uint n = a.x; b.w == RUN_TILES && n < a.x + a.y; n++) {
         tile_work w;
         if (!find_tile(exchange, position, a, b, n, &w))
             continue;
-        __global const REAL *fi =
-            form_factor + ((size_t)w.row * PAGE_STRIDE + group * PAGES) * TILE;
-        __global const REAL *fj =
-            form_factor +
-            ((size_t)w.column * PAGE_STRIDE + group * PAGES) * TILE;
-        const int is_diagonal = w.row == w.column;
-        VREAL sum[PAIRS * PAGES];
-        for (int k = 0; k < PAIRS * PAGES; k++)
-            sum[k] = 0;
-        for (int row = 0; row < TILE; row += DOWN)
-            for (int column = 0; column < TILE; column += ACROSS * LANES)
-                four_vectors(sum, w.bi, w.bj, fi, fj, row, column, is_diagonal,
-                             group * PAGES);
-        const REAL twice = is_diagonal ? 1 : 2;
-        int pair = 0;
-        for (int c = 0; c < COMPS; c++)
-            for (int d = c; d < COMPS; d++, pair++)
-                finish_pair(sum + pair * PAGES, cache, &w,
-                            pair * PAGE_STRIDE + group * PAGES,
-                            c == d ? twice : twice / 2, scale, is_fresh,
-                            total + pair * PAGES);
+        rows_fill(&rows, w.bj, f + w.column * block);
+        sum_tile(&rows, w.bi, f + w.row * block, w.row == w.column, group,
+                 cache + w.now, cache + w.before, scale, is_fresh, 0, total);
+    }
+    for (uint n = a.x; b.w == RUN_DIFFERENCES && n < a.x + a.y; n++) {
+        const uint i = full + n / (BLOCKS - touched);
+        difference_work w;
+        find_difference(exchange, position, b, i,
+                        touched + n % (BLOCKS - touched), &w);
+        if (i != filled) {
+            __global const REAL *now, *before;
+            __global const uint *moved =
+                moved_bodies(exchange, position, a, b, i, &now, &before);
+            rows_fill_moved(&rows, moved, now, before, f + w.block * block);
+            filled = i;
+        }
+        sum_tile(&rows, w.at, f + w.other * block, 0, group, cache + w.now,
+                 cache + w.before, scale, 0, 1, total);
     }
     __global long *out = exchange + (size_t)a.z * ROW + group * PAGES;
     for (int pair = 0; pair < PAIRS; pair++)

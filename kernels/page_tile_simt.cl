@@ -1,73 +1,111 @@
-/* Tiles on a GPU: SPLIT work-groups a run, one work-item a row of a tile.
+/* Tiles on a GPU: SPLIT work-groups a run, PARTS work-items a row of a tile.
  *
- * Work size: (runs * SPLIT * TILE, GROUPS), work-groups of (TILE, 1). Form
- * factors are body-major: [block][GROUPS][TILE][PAGES]. A work-item keeps its
- * row's sums for all pages of the group in registers; the columns' form factors
+ * Work size: (runs * SPLIT * TILE * PARTS, GROUPS), work-groups of (TILE *
+ * PARTS, 1). Form factors are body-major: [COMPS][block][GROUPS][TILE][PAGES].
+ *
+ * Full sums: a work-item keeps the sums of its row, over its part of the
+ * columns, for all pages of the group in registers; the columns' form factors
  * are in local memory, read by all rows at once. The same memory then serves
- * the sum over rows, in the order of the rows; there each work-item takes a
- * page, so that the rows' form factors are read side by side. */
+ * the sum over rows and parts, in their order; there each work-item takes a
+ * page, so that the rows' form factors are read side by side.
+ *
+ * Differences: the work-group holds the moved bodies of a block, and each of its
+ * parts goes through tiles of that block; the rows are the bodies of the others.
+ * The sum over rows goes in two halves, for lack of local memory. */
 #define REAL4 JOIN(REAL, 4)
+#define ITEMS (TILE * PARTS)
+#if PARTS == 1 /* the compiler is to know */
+#define LANE(item) (item)
+#define PART(item) 0
+#else
+#define LANE(item) ((item) % TILE)
+#define PART(item) ((item) / TILE)
+#endif
+#define OUT_STEPS ((PAGES + ITEMS - 1) / ITEMS) /* pages a work-item */
+#define HALF ((PAGES + 7) / 8 * 4)              /* pages, first half */
+#define HALF_STEPS ((HALF + TILE - 1) / TILE)
+#define FULL_REALS (PARTS * TILE * PAGES)
+#define DIFFERENCE_REALS (TILE / 2 * PAGES + PARTS * TILE * HALF)
+#define SHARED_REALS                                                           \
+    (FULL_REALS > DIFFERENCE_REALS ? FULL_REALS : DIFFERENCE_REALS)
+
+/* Sums over rows come many times with several components. */
+#if COMPS == 1
+#define ROWS_UNROLLED TILE
+#else
+#define ROWS_UNROLLED 4
+#endif
+
+/* Local memory and barriers belong to one function; PoCL's compiler fails where
+ * it has to decide by itself. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+typedef struct {
+    REAL4 column[TILE]; /* x, y, z; differences: a body now, before; the sign */
+    uint body[TILE / 2]; /* differences: which of its block */
+    REAL4 shared[COMPS * SHARED_REALS / 4];
+} tile_local;
 
 /* Page k of the pair (c, d): the rows' own form factors times their sums over
  * the columns, in the order of the rows. */
-static inline REAL sum_rows(__local const REAL *shared,
+ALWAYS_INLINE REAL sum_rows(__local const REAL *shared,
                             __global const REAL *restrict fi, int c, int d,
                             int k)
 {
     REAL value = 0;
+#pragma unroll ROWS_UNROLLED
+    for (int row = 0; row < TILE; row++) {
+        REAL all = shared[(d * PARTS * TILE + row) * PAGES + k];
 #pragma unroll
-    for (int row = 0; row < TILE; row++)
-        value += shared[(d * TILE + row) * PAGES + k] *
-                 fi[c * COMP_STRIDE + row * PAGES + k];
-    if (c == d)
-        return value;
-#pragma unroll
-    for (int row = 0; row < TILE; row++)
-        value += shared[(c * TILE + row) * PAGES + k] *
-                 fi[d * COMP_STRIDE + row * PAGES + k];
+        for (int part = 1; part < PARTS; part++)
+            all += shared[((d * PARTS + part) * TILE + row) * PAGES + k];
+        value += all * fi[c * COMP_STRIDE + row * PAGES + k];
+    }
     return value;
 }
 
-__kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
-void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
-               uint is_fresh, __global REAL *restrict position,
-               __global REAL *restrict cache,
-               __global const REAL *restrict form_factor)
+/* The same for a part's own tile, whose sums at page k are at kh of a half. */
+ALWAYS_INLINE REAL half_rows(__local const REAL *sums,
+                             __global const REAL *restrict fi, int c, int d,
+                             int part, int kh, int k)
 {
-    __local REAL4 column[TILE];
-    __local REAL4 shared4[COMPS * TILE * PAGES / 4];
-    __local REAL *shared = (__local REAL *)shared4;
-    const int lane = get_local_id(0), group = get_group_id(1);
-    const uint part = get_group_id(0) % SPLIT;
-    __global const uint4 *run =
-        (__global const uint4 *)exchange + run_at +
-        2 * (get_group_id(0) / SPLIT);
-    const uint4 a = run[0], b = run[1];
-    long total[PAIRS][(PAGES + TILE - 1) / TILE];
+    REAL value = 0;
+#pragma unroll ROWS_UNROLLED
+    for (int row = 0; row < TILE; row++)
+        value += sums[((d * PARTS + part) * TILE + row) * HALF + kh] *
+                 fi[c * COMP_STRIDE + row * PAGES + k];
+    return value;
+}
 
+#if ATOMIC_OUT
+#define PUT_OUT(out, value, is_first) atom_add(out, value)
+#else
+#define PUT_OUT(out, value, is_first)                                          \
+    (*(out) = (is_first) ? (value) : *(out) + (value))
+#endif
+
+/* The full sums of a run. */
+ALWAYS_INLINE void full_sums(__local tile_local *at, uint4 a, uint4 b,
+                             uint piece, int group, int item,
+                             __global long *restrict exchange, REAL scale,
+                             uint is_fresh,
+                             __global const REAL *restrict position,
+                             __global REAL *restrict cache,
+                             __global const REAL *restrict form_factor)
+{
+    __local REAL4 *shared4 = at->shared;
+    const int lane = LANE(item), part = PART(item);
+    long total[PAIRS][OUT_STEPS];
     for (int pair = 0; pair < PAIRS; pair++)
-        for (int p = 0; p * TILE < PAGES; p++)
+        for (int p = 0; p < OUT_STEPS; p++)
             total[pair][p] = 0;
-    if (b.w != 0) {
-        __global const REAL *staged =
-            (__global const REAL *)(exchange + 2 * (size_t)b.z);
-        for (uint n = a.x + part; group == 0 && n < a.x + a.y; n += SPLIT) {
-            __global REAL *to = copy_target(exchange, position, b, n);
-            for (int i = lane; i < BLOCK_REALS; i += TILE)
-                to[i] = staged[(size_t)n * BLOCK_REALS + i];
-        }
-        return;
-    }
-    if (part >= a.y)
-        return;
-
     /* With several work-groups a run each has one tile at most; the compiler is
      * told, since registers are short. */
-    for (uint n = a.x + part; n < a.x + a.y; n = SPLIT > 1 ? UINT_MAX : n + 1) {
+    for (uint n = a.x + piece; n < a.x + a.y;
+         n = SPLIT > 1 ? UINT_MAX : n + 1) {
         tile_work w;
         if (!find_tile(exchange, position, a, b, n, &w))
             continue; /* all of the work-group */
-        __global const REAL *bi = w.bi, *bj = w.bj;
         __global const REAL *fi =
             form_factor + ((size_t)w.row * GROUPS + group) * TILE * PAGES;
         __global const REAL4 *fj =
@@ -76,12 +114,14 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
                                          TILE * PAGES);
         const int is_diagonal = w.row == w.column;
         const REAL twice = is_diagonal ? 1 : 2;
-        const REAL x = bi[lane], y = bi[TILE + lane], z = bi[2 * TILE + lane];
+        const REAL x = w.bi[lane], y = w.bi[TILE + lane],
+                   z = w.bi[2 * TILE + lane];
 
-        column[lane] =
-            (REAL4)(bj[lane], bj[TILE + lane], bj[2 * TILE + lane], 0);
+        if (part == 0)
+            at->column[lane] =
+                (REAL4)(w.bj[lane], w.bj[TILE + lane], w.bj[2 * TILE + lane], 0);
         for (int c = 0; c < COMPS; c++)
-            for (int i = lane; i < TILE * PAGES / 4; i += TILE)
+            for (int i = item; i < TILE * PAGES / 4; i += ITEMS)
                 shared4[c * (TILE * PAGES / 4) + i] =
                     fj[c * (COMP_STRIDE / 4) + i];
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -93,8 +133,9 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
             for (int k = 0; k < PAGES; k++)
                 sum[c][k] = 0;
 #pragma unroll 1
-        for (int j = 0; j < TILE; j++) {
-            const REAL4 other = column[j];
+        for (int j = part * (TILE / PARTS); j < (part + 1) * (TILE / PARTS);
+             j++) {
+            const REAL4 other = at->column[j];
             REAL dx = x - other.x, dy = y - other.y, dz = z - other.z;
             REAL odd, odd_before, even, even_before, factor;
             chain_start(dx * dx + dy * dy + dz * dz, group * PAGES, &odd,
@@ -123,42 +164,228 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
         for (int c = 0; c < COMPS; c++)
 #pragma unroll
             for (int k = 0; k < PAGES; k += 4)
-                shared4[((c * TILE + lane) * PAGES + k) / 4] = (REAL4)(
-                    sum[c][k], sum[c][k + 1], sum[c][k + 2], sum[c][k + 3]);
+                shared4[(((c * PARTS + part) * TILE + lane) * PAGES + k) / 4] =
+                    (REAL4)(sum[c][k], sum[c][k + 1], sum[c][k + 2],
+                            sum[c][k + 3]);
         barrier(CLK_LOCAL_MEM_FENCE);
         int pair = 0;
 #pragma unroll
         for (int c = 0; c < COMPS; c++)
 #pragma unroll
             for (int d = c; d < COMPS; d++, pair++) {
-                const size_t at = pair * PAGE_STRIDE + group * PAGES;
+                const size_t row = pair * PAGE_STRIDE + group * PAGES;
                 const REAL weight = c == d ? twice : twice / 2;
-                for (int p = 0; p * TILE < PAGES; p++) {
-                    const int k = p * TILE + lane;
+                for (int p = 0; p < OUT_STEPS; p++) {
+                    const int k = p * ITEMS + item;
                     if (k >= PAGES)
                         continue;
-                    const REAL value =
-                        weight * sum_rows(shared, fi, c, d, k);
-                    cache[w.now + at + k] = value;
+                    __local const REAL *shared = (__local const REAL *)shared4;
+                    REAL value = sum_rows(shared, fi, c, d, k);
+                    if (c != d)
+                        value += sum_rows(shared, fi, d, c, k);
+                    value *= weight;
+                    cache[w.now + row + k] = value;
                     total[pair][p] += to_fixed(value, scale);
                     if (!is_fresh)
                         total[pair][p] -=
-                            to_fixed(cache[w.before + at + k], scale);
+                            to_fixed(cache[w.before + row + k], scale);
                 }
             }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-
     __global long *out = exchange + (size_t)a.z * ROW + group * PAGES;
     for (int pair = 0; pair < PAIRS; pair++, out += PAGE_STRIDE)
-        for (int p = 0; p * TILE < PAGES; p++) {
-            const int k = p * TILE + lane;
-            if (k >= PAGES)
-                continue;
-#if ATOMIC_OUT
-            atom_add(&out[k], total[pair][p]);
-#else
-            out[k] = total[pair][p];
-#endif
+        for (int p = 0; p < OUT_STEPS; p++)
+            if (p * ITEMS + item < PAGES)
+                PUT_OUT(&out[p * ITEMS + item], total[pair][p], 1);
+}
+
+/* The moved bodies of touched block i, with their form factors; how many. */
+ALWAYS_INLINE int stage_moved(__local tile_local *at, uint4 a, uint4 b, uint i,
+                              int group, int item,
+                              __global const long *exchange,
+                              __global const REAL *restrict position,
+                              __global const REAL *restrict form_factor)
+{
+    __global const REAL *now, *before;
+    __global const uint *moved =
+        moved_bodies(exchange, position, a, b, i, &now, &before);
+    const uint block = ((__global const uint *)exchange + 4 * b.y)[i] & 0xffff;
+    int n = 0;
+    for (int w = 0; w < MOVED_WORDS; w++)
+        n += popcount(moved[w]);
+    if (item < TILE) {
+        const uint word = moved[item / 32];
+        int to = popcount(word & ((1u << item % 32) - 1));
+        for (int w = 0; w < item / 32; w++)
+            to += popcount(moved[w]);
+        if (word >> item % 32 & 1) {
+            at->body[to] = item;
+            at->column[2 * to] = (REAL4)(now[item], now[TILE + item],
+                                         now[2 * TILE + item], 1);
+            at->column[2 * to + 1] = (REAL4)(before[item], before[TILE + item],
+                                             before[2 * TILE + item], -1);
         }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    __global const REAL4 *f =
+        (__global const REAL4 *)(form_factor + ((size_t)block * GROUPS + group) *
+                                                   TILE * PAGES);
+    for (int c = 0; c < COMPS; c++)
+        for (int m = item; m < n * (PAGES / 4); m += ITEMS)
+            at->shared[c * (TILE / 2 * PAGES / 4) + m] =
+                f[c * (COMP_STRIDE / 4) +
+                  at->body[m / (PAGES / 4)] * (PAGES / 4) + m % (PAGES / 4)];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return n;
+}
+
+/* The differences of a run. */
+ALWAYS_INLINE void differences(__local tile_local *at, uint4 a, uint4 b,
+                               uint piece, int group, int item,
+                               __global long *restrict exchange, REAL scale,
+                               __global const REAL *restrict position,
+                               __global REAL *restrict cache,
+                               __global const REAL *restrict form_factor)
+{
+    __local REAL4 *sums4 = at->shared + COMPS * TILE / 2 * PAGES / 4;
+    __local const REAL *sums = (__local const REAL *)sums4;
+    const int lane = LANE(item), part = PART(item);
+    const uint touched = a.w & 0xffff, n_other = BLOCKS - touched;
+    const uint each = (a.y + SPLIT - 1) / SPLIT;
+    const uint end = min(a.x + a.y, a.x + (piece + 1) * each);
+    uint n = a.x + piece * each, staged = UINT_MAX;
+    int n_moved = 0;
+    long total[PAIRS][2 * HALF_STEPS];
+    for (int pair = 0; pair < PAIRS; pair++)
+        for (int p = 0; p < 2 * HALF_STEPS; p++)
+            total[pair][p] = 0;
+    if (n >= end)
+        return;
+    while (n < end) {
+        const uint i = (a.w >> 16) + n / n_other, j = touched + n % n_other;
+        const int n_now = min(min((uint)PARTS, BLOCKS - j), end - n);
+        const int is_on = part < n_now;
+        difference_work w;
+        REAL x = 0, y = 0, z = 0;
+        REAL sum[COMPS][PAGES];
+        if (i != staged) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            n_moved = stage_moved(at, a, b, i, group, item, exchange, position,
+                                  form_factor);
+            staged = i;
+        }
+        find_difference(exchange, position, b, i, is_on ? j + part : j, &w);
+        x = w.at[lane], y = w.at[TILE + lane], z = w.at[2 * TILE + lane];
+#pragma unroll
+        for (int c = 0; c < COMPS; c++)
+#pragma unroll
+            for (int k = 0; k < PAGES; k++)
+                sum[c][k] = 0;
+#pragma unroll 1
+        for (int j = 0; j < 2 * n_moved; j++) {
+            const REAL4 moved = at->column[j];
+            REAL dx = x - moved.x, dy = y - moved.y, dz = z - moved.z;
+            REAL odd, odd_before, even, even_before, factor;
+            chain_start(dx * dx + dy * dy + dz * dz, group * PAGES, &odd,
+                        &odd_before, &even, &even_before, &factor);
+            odd *= moved.w, odd_before *= moved.w;
+            even *= moved.w, even_before *= moved.w;
+#pragma unroll
+            for (int k = 0; k < PAGES; k += 4) {
+                odd_before = factor * odd - odd_before;
+                even_before = factor * even - even_before;
+#pragma unroll
+                for (int c = 0; c < COMPS; c++) {
+                    const REAL4 f = at->shared[(c * (TILE / 2) + j / 2) *
+                                                   (PAGES / 4) + k / 4];
+                    sum[c][k] += f.x * odd;
+                    sum[c][k + 1] += f.y * even;
+                    sum[c][k + 2] += f.z * odd_before;
+                    sum[c][k + 3] += f.w * even_before;
+                }
+                odd = factor * odd_before - odd;
+                even = factor * even_before - even;
+            }
+        }
+        __global const REAL *fj =
+            form_factor + ((size_t)w.other * GROUPS + group) * TILE * PAGES;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+            for (int c = 0; c < COMPS; c++)
+#pragma unroll
+                for (int k = h * HALF; k < (h == 0 ? HALF : PAGES); k += 4)
+                    sums4[(((c * PARTS + part) * TILE + lane) * HALF + k -
+                           h * HALF) / 4] = (REAL4)(sum[c][k], sum[c][k + 1],
+                                                    sum[c][k + 2],
+                                                    sum[c][k + 3]);
+            barrier(CLK_LOCAL_MEM_FENCE);
+            int pair = 0;
+#pragma unroll
+            for (int c = 0; c < COMPS; c++)
+#pragma unroll
+                for (int d = c; d < COMPS; d++, pair++)
+                    for (int p = 0; p < HALF_STEPS; p++) {
+                        const int kh = p * TILE + lane, k = h * HALF + kh;
+                        const size_t row =
+                            pair * PAGE_STRIDE + group * PAGES + k;
+                        if (!is_on || kh >= HALF || k >= PAGES)
+                            continue;
+                        const REAL before = cache[w.before + row];
+                        REAL value = half_rows(sums, fj, c, d, part, kh, k);
+                        if (c != d)
+                            value += half_rows(sums, fj, d, c, part, kh, k);
+                        value = before + (c == d ? 2 : 1) * value;
+                        cache[w.now + row] = value;
+                        total[pair][h * HALF_STEPS + p] +=
+                            to_fixed(value, scale) - to_fixed(before, scale);
+                    }
+        }
+        n += n_now;
+    }
+    __global long *out = exchange + (size_t)a.z * ROW + group * PAGES;
+    for (int turn = 0; turn < (ATOMIC_OUT ? 1 : PARTS); turn++) {
+        for (int pair = 0; pair < PAIRS; pair++)
+            for (int h = 0; h < 2; h++)
+                for (int p = 0; p < HALF_STEPS; p++) {
+                    const int kh = p * TILE + lane, k = h * HALF + kh;
+                    if ((ATOMIC_OUT || part == turn) && kh < HALF && k < PAGES)
+                        PUT_OUT(&out[pair * PAGE_STRIDE + k],
+                                total[pair][h * HALF_STEPS + p], turn == 0);
+                }
+        if (!ATOMIC_OUT)
+            barrier(CLK_GLOBAL_MEM_FENCE);
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(TILE * PARTS, 1, 1)))
+void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
+               uint is_fresh, __global REAL *restrict position,
+               __global REAL *restrict cache,
+               __global const REAL *restrict form_factor)
+{
+    __local tile_local at;
+    const int item = get_local_id(0), group = get_group_id(1);
+    const uint piece = get_group_id(0) % SPLIT;
+    __global const uint4 *run =
+        (__global const uint4 *)exchange + run_at +
+        2 * (get_group_id(0) / SPLIT);
+    const uint4 a = run[0], b = run[1];
+    if (b.w == RUN_COPY) {
+        __global const REAL *staged =
+            (__global const REAL *)(exchange + 2 * (size_t)b.z);
+        for (uint n = a.x + piece; group == 0 && n < a.x + a.y; n += SPLIT) {
+            __global REAL *to = copy_target(exchange, position, b, n);
+            for (int i = item; i < BLOCK_REALS; i += ITEMS)
+                to[i] = staged[(size_t)n * BLOCK_REALS + i];
+        }
+    } else if (b.w == RUN_DIFFERENCES) {
+        differences(&at, a, b, piece, group, item, exchange, scale, position,
+                    cache, form_factor);
+    } else if (piece < a.y) {
+        full_sums(&at, a, b, piece, group, item, exchange, scale, is_fresh,
+                  position, cache, form_factor);
+    }
 }

@@ -11,7 +11,10 @@ enum {
     MAX_PAGES = 128,
     DEFAULT_PAGES = 64,
     MAX_BLOCKS = 65535,
+    MAX_AGE = 255, /* a system keeps it in a byte */
     DEFAULT_SPLIT = 16,
+    DEFAULT_PARTS = 2,
+    DEFAULT_AGE = 64,
     DEFAULT_TILES_A_LAUNCH = 32768
 };
 
@@ -36,6 +39,12 @@ static tsr_status resolve(const tsr_device_info *info,
         o.tiles_a_launch = DEFAULT_TILES_A_LAUNCH;
     if (o.max_pages == 0)
         o.max_pages = DEFAULT_PAGES;
+    if (o.parts == 0 || o.variant == TSR_PAGE_TILE_SIMD)
+        o.parts = o.variant == TSR_PAGE_TILE_SIMD ? 1 : DEFAULT_PARTS;
+    if (o.max_age == 0)
+        o.max_age = DEFAULT_AGE;
+    if (o.difference == 0)
+        o.difference = 3 * o.tile / 8;
     if (o.tile != 16 && o.tile != 32 && o.tile != 64 && o.tile != 128)
         return tsr_fail(err, TSR_E_INTERNAL,
                         "page-tile engine: tiles of %d bodies; 16, 32, 64 or "
@@ -46,6 +55,17 @@ static tsr_status resolve(const tsr_device_info *info,
                         "page-tile engine: %d work-groups a run, %d tiles a "
                         "launch; 1 to 1024 and 1 or more are possible",
                         o.split, o.tiles_a_launch);
+    if (o.parts != 1 && o.parts != 2 && o.parts != 4)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "page-tile engine: %d work-items a row; 1, 2 or 4 are "
+                        "possible",
+                        o.parts);
+    if (o.difference < -1 || o.difference > o.tile / 2 || o.max_age < 1 ||
+        o.max_age > MAX_AGE)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "page-tile engine: differences for up to %d bodies, %d "
+                        "in a row; %d and %d are the most",
+                        o.difference, o.max_age, o.tile / 2, MAX_AGE);
     if (o.max_pages < 4 || o.max_pages > MAX_PAGES)
         return tsr_fail(err, TSR_E_INTERNAL,
                         "page-tile engine: %d pages a group; 4 to %d are "
@@ -86,18 +106,38 @@ static void describe_shape(tsr_page_tile_engine *e, const tsr_engine_spec *spec,
     e->split = e->is_atomic ? e->options.split : 1;
 }
 
+/* Bodies with padding, and values of all their form factors. */
+static size_t padded_bodies(const tsr_page_tile_engine *e)
+{
+    return (size_t)e->shape.n_block * (size_t)e->shape.tile;
+}
+
+static size_t factor_count(const tsr_page_tile_engine *e)
+{
+    return padded_bodies(e) * (size_t)e->shape.n_comp * (size_t)e->shape.stride;
+}
+
+/* tile_local of kernels/page_tile_simt.cl */
+static uint64_t local_bytes(const tsr_page_tile_engine *e)
+{
+    uint64_t tile = (uint64_t)e->shape.tile, pages = (uint64_t)e->shape.pages;
+    uint64_t parts = (uint64_t)e->options.parts;
+    uint64_t full = parts * tile * pages;
+    uint64_t half = tile / 2 * pages + parts * tile * ((pages + 7) / 8 * 4);
+    uint64_t reals =
+        4 * tile + (uint64_t)e->shape.n_comp * (full > half ? full : half);
+    return reals * e->real_size + tile / 2 * sizeof(uint32_t);
+}
+
 static tsr_page_tile_memory memory_of(const tsr_page_tile_engine *e,
                                       int max_proposal)
 {
     uint64_t block = 3 * (uint64_t)e->shape.tile * e->real_size;
     uint64_t row = (uint64_t)e->shape.row * e->real_size;
-    uint64_t factors =
-        (uint64_t)e->shape.n_comp * (uint64_t)e->shape.stride * e->real_size;
     return (tsr_page_tile_memory){
         .per_system = 2 * (uint64_t)e->shape.n_block * block +
                       2 * (uint64_t)e->shape.n_tile * row,
-        .shared =
-            (uint64_t)e->shape.n_block * (uint64_t)e->shape.tile * factors,
+        .shared = factor_count(e) * e->real_size,
         .per_batch = TSR_EXCHANGE_UNIT *
                      (uint64_t)tsr_exchange_size_of(e, max_proposal)};
 }
@@ -149,16 +189,15 @@ static tsr_status fits(const tsr_page_tile_engine *e, tsr_err *err)
             (double)all * mib, (double)m.per_system * mib, (double)cache * mib,
             (double)most * mib, (double)info->max_alloc_bytes * mib);
     if (e->options.variant == TSR_PAGE_TILE_SIMT) {
-        uint64_t local =
-            (uint64_t)e->shape.tile * e->real_size *
-            ((uint64_t)e->shape.n_comp * (uint64_t)e->shape.pages + 4);
-        if (local > info->local_bytes || e->shape.tile > info->max_work_group)
+        uint64_t local = local_bytes(e);
+        int items = e->shape.tile * e->options.parts;
+        if (local > info->local_bytes || items > info->max_work_group)
             return tsr_fail(err, TSR_E_DEVICE,
                             "%s: a tile of %d bodies and %d pages takes %.1f "
                             "KiB of local memory and %d work-items; there are "
                             "%.1f KiB and %d",
                             info->name, e->shape.tile, e->shape.pages,
-                            (double)local / 1024.0, e->shape.tile,
+                            (double)local / 1024.0, items,
                             (double)info->local_bytes / 1024.0,
                             info->max_work_group);
     }
@@ -224,7 +263,7 @@ static void pack_form_factors(const tsr_page_tile_engine *e,
 {
     const tsr_tile_shape *s = &e->shape;
     const size_t tile = (size_t)s->tile, pages = (size_t)s->pages;
-    const size_t component = (size_t)s->n_block * tile * (size_t)s->stride;
+    const size_t component = factor_count(e) / (size_t)s->n_comp;
     const int is_simd = e->options.variant == TSR_PAGE_TILE_SIMD;
     for (int c = 0; c < s->n_comp; c++)
         for (int i = 0; i < s->n_body; i++) {
@@ -255,8 +294,7 @@ static tsr_status make_buffers(tsr_page_tile_engine *e,
     size_t n = (size_t)e->base.n_system;
     size_t cache =
         n * 2 * (size_t)e->shape.n_tile * (size_t)e->shape.row * e->real_size;
-    size_t position =
-        n * 6 * (size_t)e->shape.n_block * (size_t)e->shape.tile * e->real_size;
+    size_t position = n * 6 * padded_bodies(e) * e->real_size;
     cl_int code;
     void *packed = calloc(m.shared, 1);
     if (packed == NULL)
@@ -298,12 +336,12 @@ static tsr_status build(tsr_page_tile_engine *e, tsr_err *err)
     snprintf(e->build_options, sizeof e->build_options,
              "-cl-std=CL1.2 -cl-mad-enable -DTILE=%d -DPAGES=%d -DGROUPS=%d "
              "-DCOMPS=%d -DBLOCKS=%d -DLANES=%d -DDQ=%a%s -DSHORT_RANGE=%d "
-             "-DATOMIC_OUT=%d -DSPLIT=%d -DUSE_DOUBLE=%d",
+             "-DATOMIC_OUT=%d -DSPLIT=%d -DUSE_DOUBLE=%d -DPARTS=%d",
              e->shape.tile, e->shape.pages, e->shape.n_group, e->shape.n_comp,
              e->shape.n_block, vector_lanes(e),
              e->options.use_double ? dq : (double)(float)dq,
              e->options.use_double ? "" : "f", is_short, e->is_atomic, e->split,
-             e->options.use_double);
+             e->options.use_double, e->options.parts);
     return tsr_program_build(e->device, 2, source, e->build_options,
                              &e->program, err);
 }
@@ -330,12 +368,13 @@ static tsr_status choose_transfer(tsr_page_tile_engine *e, tsr_err *err)
 static void describe(tsr_page_tile_engine *e)
 {
     snprintf(e->base.description, sizeof e->base.description,
-             "%s, %s precision, %s transfer; %.120s, driver %.60s; source "
-             "%016llx; %s",
+             "%s, %s precision, %s transfer, differences up to %d bodies; "
+             "%.120s, driver %.60s; source %016llx; %s",
              e->base.type->name, e->options.use_double ? "double" : "single",
-             tsr_transfer_name(e->options.transfer), e->device->info.name,
-             e->device->info.driver, (unsigned long long)e->program.source_hash,
-             e->build_options);
+             tsr_transfer_name(e->options.transfer),
+             e->options.difference > 0 ? e->options.difference : 0,
+             e->device->info.name, e->device->info.driver,
+             (unsigned long long)e->program.source_hash, e->build_options);
 }
 
 static void page_tile_free(tsr_engine *engine)

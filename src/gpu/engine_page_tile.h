@@ -7,9 +7,16 @@
  * the sum over the dirty tiles of (new - old), bit for bit as if all tiles had
  * been added afresh, and whatever the batch, the thread or the order.
  *
- * The bits are those of the tile values, and a tile that a rigid group carries
- * along keeps its value. To repeat a run to the bit from stored coordinates,
- * call tsr_batch_set at the same steps in both. */
+ * Where few bodies of a block moved, its tiles with untouched blocks change by
+ * a difference (the new terms of these bodies less the old ones) instead of a
+ * full sum, at most `max_age` times in a row for a block. A tile's error is
+ * that of its last full sum and of at most 2 max_age differences since, each
+ * rounded like a sum of at most 2 `difference` rows.
+ *
+ * The bits are those of the tile values: a tile that a rigid group carries
+ * along keeps its value, and differences leave the rounding of their history.
+ * To repeat a run to the bit from stored coordinates, call tsr_batch_set at the
+ * same steps in both. */
 #ifndef TSR_GPU_ENGINE_PAGE_TILE_H
 #define TSR_GPU_ENGINE_PAGE_TILE_H
 
@@ -37,6 +44,10 @@ typedef struct {
     int tile; /* bodies a side: 16, 32, 64 or 128 */
     tsr_page_tile_variant variant;
     int use_double; /* 1: double precision, where the device has it */
+    int parts;      /* SIMT: work-items a row, 1, 2 or 4 */
+    int difference; /* bodies of a block that may move for a difference, at most
+                       half a tile; -1: full sums only */
+    int max_age;    /* differences a block takes in a row, at most 255 */
     int max_pages;  /* pages a group, at most 128 */
     tsr_page_tile_transfer transfer;
     int no_atomics;        /* 1: no 64-bit atomics even where there are */

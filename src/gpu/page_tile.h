@@ -32,8 +32,12 @@ typedef struct {
     double proposed_origin[3];
     int64_t *accepted, *proposed; /* [shape.row] fixed point */
     tsr_tile_dirt dirt;           /* of the proposal */
-    int n_moved;                  /* bodies of the proposal */
-    long n_since;                 /* bodies moved since `centre` was found */
+    int *order; /* [n_block] touched blocks; first n_full with full sums,
+                   then those whose tiles with others take differences */
+    int n_full;
+    uint8_t *age;   /* [n_block] differences since its last full sums */
+    int n_moved;    /* bodies of the proposal */
+    long n_since;   /* bodies moved since `centre` was found */
     int is_centred; /* the proposal has a centre of its own, and all reaches */
     int is_tight;   /* bounds did not do, lately */
     int is_set, is_pending;
@@ -52,7 +56,7 @@ typedef struct {
     int split;          /* work-groups a run */
     int is_pipelined;   /* a submit may go in several launches */
     tsr_program program;
-    char build_options[256];
+    char build_options[320];
     cl_mem position; /* [n_system][2][n_block][3][tile] */
     cl_mem cache;    /* [n_system][n_tile][2][shape.row] */
     cl_mem form_factor;
@@ -69,7 +73,8 @@ typedef struct {
     int max_proposal;
     int n, n_launched; /* proposals in flight, and how many were launched */
     int *system;       /* [max_proposal] in flight */
-    size_t *tiles;     /* [max_proposal] looked at */
+    size_t *tiles;     /* [max_proposal] full sums looked at */
+    size_t *changes;   /* [max_proposal] differences */
     size_t *meta_at;   /* [max_proposal] blocks, in units */
     size_t *staged_at; /* [max_proposal] their positions */
     int *out_first;    /* [max_proposal] first row of results */
@@ -103,8 +108,8 @@ typedef struct {
     int first; /* proposal of the batch */
     size_t begin, run_at, end;
     size_t n_run;
-    size_t chunk; /* tiles a run */
-    size_t rows;  /* of results; with atomics, of the whole batch */
+    size_t chunk, change_chunk; /* full sums a run, differences a run */
+    size_t rows; /* of results; with atomics, of the whole batch */
 } tsr_launch_layout;
 
 /* Before the first of n proposals; then a pending system, whose blocks are
@@ -145,9 +150,9 @@ tsr_status tsr_tile_system_init(const tsr_page_tile_engine *e,
 void tsr_tile_system_clear(tsr_tile_system *s);
 
 /* Tiles that a launch looks at for the pending proposal: pairs with a touched
- * block, or none where all are clean. */
+ * block, or none where all are clean. Full sums; *changes: differences. */
 size_t tsr_tile_system_tiles(const tsr_page_tile_engine *e,
-                             const tsr_tile_system *s);
+                             const tsr_tile_system *s, size_t *changes);
 
 /* Accepted slot of a block, and a block's coordinates in a slot: [3][tile]. */
 static inline int tsr_tile_slot(const tsr_tile_system *s, int block)

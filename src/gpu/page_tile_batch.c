@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+enum { FIRST_LAUNCH = 16 }; /* of a full one, the fraction */
+
 static void reject_all(tsr_page_tile_batch *b)
 {
     const tsr_page_tile_engine *e =
@@ -84,7 +86,9 @@ tsr_status tsr_page_tile_submit(tsr_batch *base, int n,
 {
     const tsr_page_tile_engine *e = (const tsr_page_tile_engine *)base->engine;
     tsr_page_tile_batch *b = (tsr_page_tile_batch *)base;
-    size_t tiles = 0, enough = (size_t)e->options.tiles_a_launch;
+    const size_t most = (size_t)e->options.tiles_a_launch;
+    /* The first launches are small, so that the device starts soon. */
+    size_t tiles = 0, enough = (most + FIRST_LAUNCH - 1) / FIRST_LAUNCH;
     tsr_status status = idle_check(b, err);
     if (status)
         return status;
@@ -97,10 +101,11 @@ tsr_status tsr_page_tile_submit(tsr_batch *base, int n,
         status = propose(b, &proposal[p], err);
         if (status)
             break;
-        tiles += b->tiles[p];
+        tiles += b->tiles[p] + b->changes[p] / 4;
         if (e->is_pipelined && tiles >= enough && p + 1 < n) {
             status = tsr_launch(b, 0, 0, err);
             tiles = 0;
+            enough = 2 * enough < most ? 2 * enough : most;
         }
     }
     if (!status && n > 0)
@@ -139,6 +144,7 @@ void tsr_page_tile_batch_free(tsr_batch *base)
         clReleaseCommandQueue(b->queue);
     free(b->system);
     free(b->tiles);
+    free(b->changes);
     free(b->meta_at);
     free(b->staged_at);
     free(b->out_first);
@@ -164,12 +170,14 @@ tsr_status tsr_page_tile_batch_new(tsr_engine *engine, int max_proposal,
     b->size = tsr_exchange_size_of(e, max_proposal);
     b->system = calloc(n, sizeof *b->system);
     b->tiles = calloc(n, sizeof *b->tiles);
+    b->changes = calloc(n, sizeof *b->changes);
     b->meta_at = calloc(n, sizeof *b->meta_at);
     b->staged_at = calloc(n, sizeof *b->staged_at);
     b->out_first = calloc(n, sizeof *b->out_first);
     b->out_count = calloc(n, sizeof *b->out_count);
-    if (b->system == NULL || b->tiles == NULL || b->meta_at == NULL ||
-        b->staged_at == NULL || b->out_first == NULL || b->out_count == NULL)
+    if (b->system == NULL || b->tiles == NULL || b->changes == NULL ||
+        b->meta_at == NULL || b->staged_at == NULL || b->out_first == NULL ||
+        b->out_count == NULL)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a batch of %d",
                           max_proposal);
     if (!status && b->size * TSR_EXCHANGE_UNIT > info->max_alloc_bytes)

@@ -150,8 +150,9 @@ tsr_status tsr_launch(tsr_page_tile_batch *b, int is_fresh, int is_last,
     const tsr_page_tile_engine *e = engine_of(b);
     int first = b->n_launched == 0;
     tsr_launch_layout l = tsr_launch_lay_out(e, b);
-    size_t lanes =
-        e->options.variant == TSR_PAGE_TILE_SIMT ? (size_t)e->shape.tile : 1;
+    size_t lanes = e->options.variant == TSR_PAGE_TILE_SIMT
+                       ? (size_t)(e->shape.tile * e->options.parts)
+                       : 1;
     size_t global[2] = {l.n_run * (size_t)e->split * lanes,
                         (size_t)e->shape.n_group};
     size_t local[2] = {lanes, 1};
@@ -209,7 +210,7 @@ tsr_status tsr_launch_finish(tsr_page_tile_batch *b, tsr_err *err)
     for (int p = 0; p < b->n; p++) {
         const tsr_tile_system *s = &e->system[b->system[p]];
         memcpy(s->proposed, s->accepted, row_size * sizeof *s->proposed);
-        for (int r = 0; r < b->out_count[p] && b->tiles[p] > 0; r++) {
+        for (int r = 0; r < b->out_count[p]; r++) {
             const int64_t *row = out + (size_t)(b->out_first[p] + r) * row_size;
             for (size_t k = 0; k < row_size; k++)
                 s->proposed[k] += row[k];

@@ -12,9 +12,15 @@
 
 enum { RUN_UNITS = 2, ALIGN_UNITS = 4, CPU_COPIES = 8 };
 
+/* A difference takes so much less time than a full sum; tiles a part of a
+ * work-group does of one run, at most. */
+enum { CHANGES_A_TILE = 3, MOST_CHANGES = 8 };
+
+enum { RUN_TILES, RUN_COPY, RUN_DIFFERENCES }; /* kernels/page_tile.cl */
+
 typedef struct {
-    uint32_t first, count, out, n_touched;
-    uint32_t system, meta_at, staged_at, is_copy;
+    uint32_t first, count, out, blocks; /* touched | full << 16 */
+    uint32_t system, meta_at, staged_at, what;
 } tile_run;
 
 static size_t target_runs(const tsr_page_tile_engine *e)
@@ -40,8 +46,9 @@ static size_t block_units(const tsr_page_tile_engine *e)
 
 static size_t meta_units(const tsr_page_tile_engine *e, size_t n_touched)
 {
-    size_t n = (size_t)e->shape.n_block, words = over(n, 32);
-    return over((n + n_touched * words) * sizeof(uint32_t), TSR_EXCHANGE_UNIT);
+    size_t n = (size_t)e->shape.n_block;
+    size_t each = over(n, 32) + over((size_t)e->shape.tile, 32);
+    return over((n + n_touched * each) * sizeof(uint32_t), TSR_EXCHANGE_UNIT);
 }
 
 static size_t copies_a_run(const tsr_page_tile_engine *e)
@@ -56,7 +63,7 @@ size_t tsr_exchange_out_units(const tsr_page_tile_engine *e, size_t rows)
 
 size_t tsr_exchange_rows(const tsr_page_tile_engine *e, int n)
 {
-    return (e->is_atomic ? 0 : target_runs(e)) + (size_t)n;
+    return e->is_atomic ? (size_t)n : target_runs(e) + 2 * (size_t)n;
 }
 
 size_t tsr_exchange_size_of(const tsr_page_tile_engine *e, int max_proposal)
@@ -64,30 +71,41 @@ size_t tsr_exchange_size_of(const tsr_page_tile_engine *e, int max_proposal)
     size_t n = (size_t)max_proposal, n_block = (size_t)e->shape.n_block;
     size_t runs = n * over(n_block, copies_a_run(e));
     size_t rows = tsr_exchange_rows(e, max_proposal);
-    runs += e->is_atomic ? n * over((size_t)e->shape.n_tile, (size_t)e->split)
-                         : rows;
+    runs += e->is_atomic
+                ? n * (over((size_t)e->shape.n_tile, (size_t)e->split) + 1)
+                : rows;
     return align(tsr_exchange_out_units(e, rows)) + RUN_UNITS * runs +
            n * (align(meta_units(e, n_block)) +
                 align(n_block * block_units(e)) + 2 * ALIGN_UNITS);
 }
 
-/* The blocks of a proposal, touched ones first, the slots of their tiles, and
- * their positions. */
+/* The blocks of a proposal, touched ones first, the slots of their tiles, their
+ * moved bodies, and positions. */
 static void fill_blocks(const tsr_page_tile_engine *e, const tsr_tile_system *s,
                         uint32_t *meta, char *staged)
 {
     const size_t bytes = block_units(e) * TSR_EXCHANGE_UNIT;
-    const size_t row = (size_t)s->dirt.words * sizeof *meta;
+    const size_t words = (size_t)s->dirt.words;
+    const size_t moved_words = (size_t)s->dirt.moved_words;
     const int n_block = e->shape.n_block, n = s->dirt.n_touched;
     uint32_t *clean = meta + n, *select = meta + n_block;
+    uint32_t *moved = select + (size_t)n * words;
     int next = 0; /* block after the last touched one */
     for (int t = 0; t < n; t++) {
-        int b = s->dirt.touched[t], group = s->dirt.group[b];
+        size_t b = (size_t)s->order[t];
+        int group = s->dirt.group[b];
         meta[t] = s->entry[b] | (group > 0 ? (uint32_t)group << 17 : 0);
-        memcpy(select, s->select + (size_t)b * (size_t)s->dirt.words, row);
-        select += s->dirt.words;
-        memcpy(staged, tsr_tile_block(e, s, !tsr_tile_slot(s, b), b), bytes);
+        memcpy(select, s->select + b * words, words * sizeof *select);
+        select += words;
+        memcpy(moved, s->dirt.moved + b * moved_words,
+               moved_words * sizeof *moved);
+        moved += moved_words;
+        memcpy(staged, tsr_tile_block(e, s, !tsr_tile_slot(s, (int)b), (int)b),
+               bytes);
         staged += bytes;
+    }
+    for (int t = 0; t < n; t++) {
+        int b = s->dirt.touched[t];
         while (next < b)
             *clean++ = s->entry[next++];
         next = b + 1;
@@ -119,7 +137,7 @@ void tsr_launch_add(const tsr_page_tile_engine *e, tsr_page_tile_batch *b,
     const size_t touched = (size_t)s->dirt.n_touched;
     int p = b->n++;
     b->system[p] = system;
-    b->tiles[p] = tsr_tile_system_tiles(e, s);
+    b->tiles[p] = tsr_tile_system_tiles(e, s, &b->changes[p]);
     b->meta_at[p] = b->used;
     b->staged_at[p] = align(b->used + meta_units(e, touched));
     b->used = align(b->staged_at[p] + touched * block_units(e));
@@ -131,15 +149,26 @@ tsr_launch_layout tsr_launch_lay_out(const tsr_page_tile_engine *e,
                                      const tsr_page_tile_batch *b)
 {
     tsr_launch_layout l = {.first = b->n_launched, .begin = b->sent};
-    size_t tiles = 0;
+    size_t tiles = 0, changes = 0;
     for (int p = l.first; p < b->n; p++) {
         tiles += b->tiles[p];
+        changes += b->changes[p];
         l.n_run += over((size_t)e->system[b->system[p]].dirt.n_touched,
                         copies_a_run(e));
     }
-    l.chunk = e->is_atomic ? (size_t)e->split : tiles / target_runs(e) + 1;
+    if (e->is_atomic) {
+        size_t items = (size_t)e->split * (size_t)e->options.parts;
+        size_t steps = changes / (items * target_runs(e)) + 1;
+        l.chunk = (size_t)e->split;
+        l.change_chunk =
+            items * (steps < MOST_CHANGES ? steps : (size_t)MOST_CHANGES);
+    } else {
+        l.chunk = (tiles + changes / CHANGES_A_TILE) / target_runs(e) + 1;
+        l.change_chunk = l.chunk * CHANGES_A_TILE;
+    }
     for (int p = l.first; p < b->n; p++) {
-        size_t runs = over(b->tiles[p], l.chunk);
+        size_t runs =
+            over(b->tiles[p], l.chunk) + over(b->changes[p], l.change_chunk);
         l.n_run += runs;
         l.rows += runs;
     }
@@ -148,6 +177,23 @@ tsr_launch_layout tsr_launch_lay_out(const tsr_page_tile_engine *e,
     l.run_at = b->used;
     l.end = align(l.run_at + RUN_UNITS * l.n_run);
     return l;
+}
+
+/* Runs of `what` for a list of n tiles; with atomics all have one row. */
+static tile_run *fill_runs(const tsr_page_tile_engine *e, tile_run *run,
+                           tile_run one, uint32_t what, size_t n, size_t chunk,
+                           size_t *row)
+{
+    one.what = what;
+    for (size_t at = 0; at < n; at += chunk) {
+        one.first = (uint32_t)at;
+        one.count = (uint32_t)(n - at < chunk ? n - at : chunk);
+        one.out = (uint32_t)*row;
+        *run++ = one;
+        if (what != RUN_COPY)
+            *row += !e->is_atomic;
+    }
+    return run;
 }
 
 void tsr_launch_fill(const tsr_page_tile_engine *e, tsr_page_tile_batch *b,
@@ -161,30 +207,22 @@ void tsr_launch_fill(const tsr_page_tile_engine *e, tsr_page_tile_batch *b,
     for (int p = l->first; p < b->n; p++)
         copy -= over((size_t)e->system[b->system[p]].dirt.n_touched, copies);
     for (int p = l->first; p < b->n; p++) {
-        size_t n = (size_t)e->system[b->system[p]].dirt.n_touched;
-        tile_run one = {.n_touched = (uint32_t)n,
+        const tsr_tile_system *s = &e->system[b->system[p]];
+        size_t n = (size_t)s->dirt.n_touched;
+        tile_run one = {.blocks = (uint32_t)n | (uint32_t)s->n_full << 16,
                         .system = (uint32_t)b->system[p],
                         .meta_at = (uint32_t)b->meta_at[p],
                         .staged_at = (uint32_t)b->staged_at[p]};
         if (is_late)
             fill(e, b, p);
         b->out_first[p] = (int)row;
-        for (size_t at = 0; at < b->tiles[p]; at += l->chunk) {
-            size_t left = b->tiles[p] - at;
-            one.first = (uint32_t)at;
-            one.count = (uint32_t)(left < l->chunk ? left : l->chunk);
-            one.out = (uint32_t)row;
-            *run++ = one;
-            row += !e->is_atomic;
-        }
-        row += (size_t)e->is_atomic;
+        run = fill_runs(e, run, one, RUN_TILES, b->tiles[p], l->chunk, &row);
+        run = fill_runs(e, run, one, RUN_DIFFERENCES, b->changes[p],
+                        l->change_chunk, &row);
+        row += (size_t)(e->is_atomic && b->tiles[p] + b->changes[p] > 0);
         b->out_count[p] = (int)row - b->out_first[p];
-        one.is_copy = 1;
-        for (size_t at = 0; at < n; at += copies) {
-            one.first = (uint32_t)at;
-            one.count = (uint32_t)(n - at < copies ? n - at : copies);
-            *copy++ = one;
-        }
+        row += (size_t)(e->is_atomic && b->tiles[p] + b->changes[p] == 0);
+        copy = fill_runs(e, copy, one, RUN_COPY, n, copies, &row);
     }
     if (e->is_atomic && l->first == 0)
         memset(b->host, 0,

@@ -23,11 +23,14 @@ tsr_status tsr_tile_system_init(const tsr_page_tile_engine *e,
     s->extent.reach2 = calloc(n_block, sizeof *s->extent.reach2);
     s->proposed_extent.reach2 = calloc(n_block, sizeof *s->extent.reach2);
     s->far = calloc(n_body, sizeof *s->far);
+    s->order = calloc(n_block, sizeof *s->order);
+    s->age = calloc(n_block, sizeof *s->age);
     s->accepted = calloc(row, sizeof *s->accepted);
     s->proposed = calloc(row, sizeof *s->proposed);
     if (s->entry == NULL || s->select == NULL || s->position == NULL ||
         s->extent.reach2 == NULL || s->proposed_extent.reach2 == NULL ||
-        s->far == NULL || s->accepted == NULL || s->proposed == NULL)
+        s->far == NULL || s->order == NULL || s->age == NULL ||
+        s->accepted == NULL || s->proposed == NULL)
         return tsr_fail(err, TSR_E_NOMEM,
                         "out of memory for a system of %d bodies",
                         e->shape.n_body);
@@ -44,6 +47,8 @@ void tsr_tile_system_clear(tsr_tile_system *s)
     free(s->extent.reach2);
     free(s->proposed_extent.reach2);
     free(s->far);
+    free(s->order);
+    free(s->age);
     free(s->accepted);
     free(s->proposed);
     tsr_tile_dirt_clear(&s->dirt);
@@ -205,6 +210,27 @@ static tsr_status stage_ranges(const tsr_page_tile_engine *e, int system,
     return status;
 }
 
+/* Whether the tiles of a touched block with untouched ones take differences. */
+static int takes_difference(const tsr_page_tile_engine *e,
+                            const tsr_tile_system *s, int block)
+{
+    return s->dirt.n_touched < e->shape.n_block &&
+           s->dirt.covered[block] <= e->options.difference &&
+           s->age[block] < e->options.max_age;
+}
+
+static void put_in_order(const tsr_page_tile_engine *e, tsr_tile_system *s)
+{
+    int n = s->dirt.n_touched, end = n;
+    s->n_full = 0;
+    for (int t = 0; t < n; t++)
+        if (!takes_difference(e, s, s->dirt.touched[t]))
+            s->order[s->n_full++] = s->dirt.touched[t];
+    for (int t = n - 1; t >= 0 && end > s->n_full; t--)
+        if (takes_difference(e, s, s->dirt.touched[t]))
+            s->order[--end] = s->dirt.touched[t];
+}
+
 tsr_status tsr_tile_system_propose(const tsr_page_tile_engine *e, int system,
                                    int n_range, const tsr_body_range *range,
                                    const double (*all)[3], tsr_err *err)
@@ -216,19 +242,30 @@ tsr_status tsr_tile_system_propose(const tsr_page_tile_engine *e, int system,
                             : stage_ranges(e, system, n_range, range, err);
     if (!status && e->d_bound_ang > 0.0)
         status = tsr_tile_extent_check(e, system, err);
+    if (!status)
+        put_in_order(e, s);
     s->is_pending = status == TSR_OK;
     return status;
 }
 
-size_t tsr_tile_system_tiles(const tsr_page_tile_engine *e,
-                             const tsr_tile_system *s)
+static size_t triangle(size_t n)
 {
+    return n * (n + 1) / 2;
+}
+
+size_t tsr_tile_system_tiles(const tsr_page_tile_engine *e,
+                             const tsr_tile_system *s, size_t *changes)
+{
+    size_t n_block = (size_t)e->shape.n_block, full = (size_t)s->n_full;
     size_t touched = (size_t)s->dirt.n_touched;
+    *changes = 0;
     /* A molecule that turns as a whole keeps every distance. */
-    if (s->dirt.n_group > 0 && s->dirt.n_touched == e->shape.n_block &&
+    if (s->dirt.n_group > 0 && touched == n_block &&
         tsr_tile_dirt_count(&s->dirt, &e->shape) == 0)
         return 0;
-    return touched * (size_t)e->shape.n_block - touched * (touched - 1) / 2;
+    *changes = (touched - full) * (n_block - touched);
+    return triangle(n_block) - triangle(n_block - full) +
+           triangle(touched - full);
 }
 
 void tsr_tile_system_accept(const tsr_page_tile_engine *e, int system)
@@ -236,8 +273,11 @@ void tsr_tile_system_accept(const tsr_page_tile_engine *e, int system)
     tsr_tile_system *s = &e->system[system];
     if (!s->is_pending)
         return;
-    for (int t = 0; t < s->dirt.n_touched; t++)
-        s->entry[s->dirt.touched[t]] ^= UINT32_C(1) << 16;
+    for (int t = 0; t < s->dirt.n_touched; t++) {
+        int block = s->order[t];
+        s->entry[block] ^= UINT32_C(1) << 16;
+        s->age[block] = t < s->n_full ? 0 : (uint8_t)(s->age[block] + 1);
+    }
     tsr_tile_dirt_flip(&s->dirt, &e->shape, s->select);
     tsr_tile_extent_accept(e, s);
     int64_t *accepted = s->proposed;

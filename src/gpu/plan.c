@@ -23,14 +23,18 @@ tsr_status tsr_tile_dirt_init(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
                               tsr_err *err)
 {
     size_t n = (size_t)shape->n_block, words = (n + 31) / 32;
-    *dirt = (tsr_tile_dirt){.group = calloc(n, sizeof *dirt->group),
-                            .covered = calloc(n, sizeof *dirt->covered),
-                            .touched = calloc(n, sizeof *dirt->touched),
-                            .name = calloc(n + 1, sizeof *dirt->name),
-                            .mask = calloc((n + 2) * words, sizeof *dirt->mask),
-                            .words = (int)words};
+    size_t moved_words = ((size_t)shape->tile + 31) / 32;
+    *dirt =
+        (tsr_tile_dirt){.group = calloc(n, sizeof *dirt->group),
+                        .covered = calloc(n, sizeof *dirt->covered),
+                        .touched = calloc(n, sizeof *dirt->touched),
+                        .name = calloc(n + 1, sizeof *dirt->name),
+                        .mask = calloc((n + 2) * words, sizeof *dirt->mask),
+                        .moved = calloc(n * moved_words, sizeof *dirt->moved),
+                        .words = (int)words,
+                        .moved_words = (int)moved_words};
     if (dirt->group == NULL || dirt->covered == NULL || dirt->touched == NULL ||
-        dirt->name == NULL || dirt->mask == NULL) {
+        dirt->name == NULL || dirt->mask == NULL || dirt->moved == NULL) {
         tsr_tile_dirt_clear(dirt);
         return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d blocks",
                         shape->n_block);
@@ -47,6 +51,7 @@ void tsr_tile_dirt_clear(tsr_tile_dirt *dirt)
     free(dirt->touched);
     free(dirt->name);
     free(dirt->mask);
+    free(dirt->moved);
     *dirt = (tsr_tile_dirt){0};
 }
 
@@ -66,6 +71,17 @@ static int number_group(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
     return dirt->n_group;
 }
 
+/* Bits from..to-1 of a block's bodies. */
+static void mark_moved(tsr_tile_dirt *dirt, int block, int from, int to)
+{
+    uint32_t *word = dirt->moved + block * dirt->moved_words;
+    for (int w = from / 32; w * 32 < to; w++) {
+        int low = from > w * 32 ? from - w * 32 : 0;
+        int high = to < w * 32 + 32 ? to - w * 32 : 32;
+        word[w] |= UINT32_MAX << low & UINT32_MAX >> (32 - high);
+    }
+}
+
 /* From block `near` on, where the range before ended; returns its own last. */
 static int mark_range(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
                       const tsr_body_range *range, int near)
@@ -82,11 +98,14 @@ static int mark_range(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
             dirt->touched[dirt->n_touched++] = b;
             dirt->group[b] = group;
             dirt->covered[b] = to - from;
+            memset(dirt->moved + b * dirt->moved_words, 0,
+                   (size_t)dirt->moved_words * sizeof *dirt->moved);
         } else {
             dirt->covered[b] += to - from;
             if (dirt->group[b] != group)
                 dirt->group[b] = TSR_BLOCK_MIXED;
         }
+        mark_moved(dirt, b, from - b * shape->tile, to - b * shape->tile);
     }
     return b - 1;
 }

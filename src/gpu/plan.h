@@ -36,14 +36,16 @@ enum { TSR_BLOCK_CLEAN = 0, TSR_BLOCK_MIXED = -1, TSR_MAX_GROUPS = 0x7fff };
 /* What a proposal touches. Rigid groups are numbered anew, 1..n_group. Masks
  * hold one bit a block in `words` words. */
 typedef struct {
-    int *group;     /* [n_block] CLEAN: untouched; g > 0: wholly in rigid group
-                       g; MIXED: else */
-    int *covered;   /* [n_block] scratch */
-    int *touched;   /* [n_block] the touched blocks, ascending */
-    int *name;      /* [n_block + 1] the proposal's number of a group */
-    uint32_t *mask; /* [n_block + 2][words] 0: touched; g: wholly in group g;
-                       the last: every block */
-    int words, n_touched, n_group;
+    int *group;      /* [n_block] CLEAN: untouched; g > 0: wholly in rigid group
+                        g; MIXED: else */
+    int *covered;    /* [n_block] of the touched blocks: bodies that moved */
+    int *touched;    /* [n_block] the touched blocks, ascending */
+    int *name;       /* [n_block + 1] the proposal's number of a group */
+    uint32_t *mask;  /* [n_block + 2][words] 0: touched; g: wholly in group g;
+                        the last: every block */
+    uint32_t *moved; /* [n_block][moved_words] of the touched blocks: bodies
+                        that moved, a bit each */
+    int words, moved_words, n_touched, n_group;
 } tsr_tile_dirt;
 
 tsr_status tsr_tile_dirt_init(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,

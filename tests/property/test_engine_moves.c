@@ -292,13 +292,14 @@ static void reject_and_batches(const composition *c, const engine_variant *v,
 }
 
 /* Moves one by one, or all bodies at once: the same bits, since the sums of
- * the tiles are exact. (Without rigid groups: these keep tiles.) */
+ * the tiles are exact. (Without rigid groups: these keep tiles; and without
+ * differences, whose rounding depends on their history.) */
 static void steps_or_all_at_once(const composition *c, const engine_variant *v,
                                  const tsr_device *device, tsr_batch *batch,
                                  walker *w)
 {
     double one[N_Q], other[N_Q];
-    (void)c, (void)v, (void)device;
+    (void)c, (void)device;
     for (int i = 0; i < 30; i++) {
         memcpy(w->moved, w->xyz, sizeof w->xyz);
         w->proposal = (tsr_body_proposal){0, 0, w->range};
@@ -311,7 +312,38 @@ static void steps_or_all_at_once(const composition *c, const engine_variant *v,
     tsr_body_proposal proposal = {1, 1, &all};
     evaluate(batch, &proposal, 1, other);
     tsr_batch_reject(batch, 1);
-    assert_memory_equal(one, other, sizeof one);
+    if (v->options.difference < 0)
+        assert_memory_equal(one, other, sizeof one);
+    else
+        assert_true(worst_error(one, other, N_Q) <= v->limit);
+}
+
+/* One body moves again and again: after max_age differences its tiles are
+ * summed afresh, to the bits of a proposal of all bodies at once. */
+static void differences_end(const composition *c, const engine_variant *v,
+                            const tsr_device *device, tsr_batch *batch,
+                            walker *w)
+{
+    const int n = v->options.max_age > 0 ? v->options.max_age : 64;
+    double one[N_Q], other[N_Q];
+    (void)c, (void)device;
+    for (int i = 0; i <= n; i++) {
+        memcpy(w->moved, w->xyz, sizeof w->xyz);
+        w->proposal = (tsr_body_proposal){0, 0, w->range};
+        add_free(w, 77, 1);
+        evaluate(batch, &w->proposal, 1, one);
+        tsr_batch_accept(batch, 0);
+        memcpy(w->xyz, w->moved, sizeof w->xyz);
+        if (i < n - 1)
+            continue;
+        tsr_body_range all = {0, N_BODY, 0, (const double(*)[3])w->xyz};
+        tsr_body_proposal proposal = {1, 1, &all};
+        evaluate(batch, &proposal, 1, other);
+        tsr_batch_reject(batch, 1);
+        assert_true(worst_error(one, other, N_Q) <= v->limit);
+        assert_int_equal(memcmp(one, other, sizeof one) == 0,
+                         i == n || v->options.difference < 0);
+    }
 }
 
 static void rigid_and_permuted(const composition *c, const engine_variant *v,
@@ -470,6 +502,11 @@ static void steps_test(void **state)
     for_each_variant(state, steps_or_all_at_once);
 }
 
+static void differences_test(void **state)
+{
+    for_each_variant(state, differences_end);
+}
+
 static void rigid_test(void **state)
 {
     for_each_variant(state, rigid_and_permuted);
@@ -566,10 +603,11 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(self_test),   cmocka_unit_test(reject_test),
-        cmocka_unit_test(steps_test),  cmocka_unit_test(rigid_test),
-        cmocka_unit_test(errors_test), cmocka_unit_test(threads_test),
-        cmocka_unit_test(range_test),  cmocka_unit_test(long_run),
+        cmocka_unit_test(self_test),    cmocka_unit_test(reject_test),
+        cmocka_unit_test(steps_test),   cmocka_unit_test(differences_test),
+        cmocka_unit_test(rigid_test),   cmocka_unit_test(errors_test),
+        cmocka_unit_test(threads_test), cmocka_unit_test(range_test),
+        cmocka_unit_test(long_run),
     };
     tsr_device *device = open_device();
     if (device == NULL)
