@@ -61,7 +61,7 @@ LIB_O   := $(LIB_C:%.c=$(BUILD)/%.o) $(LIB_CC:%.cc=$(BUILD)/%.o) \
 LIB     := $(BUILD)/libtessera.a
 MAIN_O  := $(BUILD)/src/cli/main.o
 PROGRAM := $(BUILD)/tessera
-KERNELS := $(wildcard kernels/*.cl)
+KERNELS := $(wildcard kernels/*.cl kernels/*.dat)
 
 TEST_C  := $(wildcard tests/unit/test_*.c tests/property/test_*.c \
              tests/oracle/test_*.c tests/cli/test_*.c)

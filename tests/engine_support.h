@@ -53,7 +53,7 @@ static const engine_variant variants[] = {
      {.variant = TSR_PAGE_TILE_SIMD, .use_double = 1},
      1e-10,
      4},
-    {"SIMT", {.variant = TSR_PAGE_TILE_SIMT}, 1e-5, 20},
+    {"SIMT", {.variant = TSR_PAGE_TILE_SIMT, .parts = 2}, 1e-5, 20},
     {"SIMT, copied, one part, many launches, runs of 3",
      {.variant = TSR_PAGE_TILE_SIMT,
       .parts = 1,

@@ -1,4 +1,5 @@
 /* tessera bench */
+#include "cli/bench_tune.h"
 #include "cli/command.h"
 
 #include "gpu/engine_page_tile.h"
@@ -15,9 +16,28 @@ static const tsr_option options[] = {
      .initial = "auto",
      .doc = "auto, gpu, cpu, a number or part of a name"},
     {.name = "quick", .doc = "small systems and short runs only"},
+    {.name = "tune",
+     .doc = "find the engine's settings for this device instead, and print the "
+            "line for its table"},
     {0}};
 
-enum { N_Q = 51, THREAD_BODIES = 1888, THREAD_BATCH = 8, MAX_THREADS = 16 };
+static const char about[] =
+    "Times are of one profile. wall: from the proposals to their profiles, "
+    "host "
+    "work\nincluded, the fastest submit; device: the kernels alone, as the "
+    "device's clock\nsees them, of a second engine. error: the largest "
+    "relative "
+    "deviation of I(q)\nfrom double precision, at any q.\n\n"
+    "--tune prints a line for kernels/engine_tuning.dat. To use it without a "
+    "new\nbuild, put it into a file and name that in the environment: "
+    "TESSERA_TUNING=FILE.\n";
+
+enum {
+    N_Q = 51,
+    THREAD_BODIES = 1888,
+    MAX_THREADS = 16,
+    MAX_THREAD_SYSTEMS = 8192
+};
 
 /* A sampler's q grid allows for more than the present size. */
 static const double slack = 1.5;
@@ -96,89 +116,138 @@ static void print_row(bench *b, int n_body, const tsr_bench_row *row)
     fputc('}', b->out);
 }
 
-/* The cases of one size and batch; wall_us: of the batch before, per case, and
- * after it of this one. A case that would try our patience is left out. */
-static tsr_status bench_batch(bench *b, int n_body, int n_batch,
-                              double wall_us[TSR_BENCH_N_CASE], tsr_err *err)
+static int is_patient(const bench *b, int n_body, int n_batch,
+                      tsr_bench_case which, double wall_us)
 {
-    static const tsr_page_tile_options profiling = {.profiling = 1};
+    if (n_batch * wall_us <= b->patience_us)
+        return 1;
+    tsr_info(b->log, "%d bodies, batch of %d, %s: left out, takes too long",
+             n_body, n_batch, tsr_bench_case_name(which));
+    return 0;
+}
+
+/* One pass over the cases with an engine of its own, since events on the queue
+ * cost wall time. device_us NULL: fills rows; else their device times. */
+static tsr_status bench_pass(bench *b, int n_body, int n_batch,
+                             tsr_bench_row row[TSR_BENCH_N_CASE],
+                             const double wall_us[TSR_BENCH_N_CASE],
+                             double (*device_us)(const tsr_batch *),
+                             tsr_err *err)
+{
+    const tsr_page_tile_options with = {.profiling = device_us != NULL};
     tsr_bench_problem *problem = NULL;
     tsr_engine *engine = NULL;
-    if (n_batch * wall_us[TSR_BENCH_FULL] > 2.0 * b->patience_us) {
-        tsr_info(b->log, "%d bodies, batch of %d: left out, takes too long",
-                 n_body, n_batch);
-        return TSR_OK;
-    }
     tsr_status status =
         tsr_bench_problem_new(n_body, N_Q, n_batch, slack, &problem, err);
-    if (!status) {
+    if (!status)
         status = tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
-                                          b->device, &profiling, &engine, err);
-        if (status == TSR_E_DEVICE && n_batch > 1) { /* does not fit */
-            tsr_info(b->log, "%d bodies, batch of %d: left out: %s", n_body,
-                     n_batch, err->message);
-            tsr_bench_problem_free(problem);
-            return TSR_OK;
-        }
-    }
+                                          b->device, &with, &engine, err);
     for (int c = 0; c < TSR_BENCH_N_CASE && !status; c++) {
-        tsr_bench_options o = {.which = (tsr_bench_case)c,
-                               .n_batch = n_batch,
-                               .seconds = b->seconds,
-                               .is_exact = n_batch == 1 || n_body < 2000,
-                               .device_us = tsr_page_tile_device_us};
-        tsr_bench_row row;
-        if (n_batch * wall_us[c] > b->patience_us) {
-            tsr_info(b->log,
-                     "%d bodies, batch of %d, %s: left out, takes too "
-                     "long",
-                     n_body, n_batch, tsr_bench_case_name(o.which));
+        tsr_bench_options o = {
+            .which = (tsr_bench_case)c,
+            .n_batch = n_batch,
+            .seconds = device_us != NULL ? b->seconds / 4.0 : b->seconds,
+            .is_exact = device_us == NULL && (n_batch == 1 || n_body < 2000),
+            .device_us = device_us};
+        tsr_bench_row one;
+        if (device_us != NULL
+                ? row[c].n_run == 0
+                : !is_patient(b, n_body, n_batch, o.which, wall_us[c]))
             continue;
-        }
-        status = tsr_bench_run(problem, engine, &o, &row, err);
+        status = tsr_bench_run(problem, engine, &o, &one, err);
         if (status)
             break;
-        wall_us[c] = row.wall_us_per_profile;
-        print_row(b, n_body, &row);
+        if (device_us != NULL)
+            row[c].device_us_per_profile = one.device_us_per_profile;
+        else
+            row[c] = one;
     }
     tsr_engine_free(engine);
     tsr_bench_problem_free(problem);
     return status;
 }
 
+/* The cases of one size and batch; wall_us: of the batch before, per case, and
+ * after it of this one. What would try our patience or does not fit is left
+ * out. */
+static tsr_status bench_batch(bench *b, int n_body, int n_batch,
+                              double wall_us[TSR_BENCH_N_CASE], tsr_err *err)
+{
+    tsr_bench_row row[TSR_BENCH_N_CASE] = {{0}};
+    if (n_batch * wall_us[TSR_BENCH_FULL] > 2.0 * b->patience_us) {
+        tsr_info(b->log, "%d bodies, batch of %d: left out, takes too long",
+                 n_body, n_batch);
+        return TSR_OK;
+    }
+    tsr_status status = bench_pass(b, n_body, n_batch, row, wall_us, NULL, err);
+    if (!status)
+        status = bench_pass(b, n_body, n_batch, row, wall_us,
+                            tsr_page_tile_device_us, err);
+    if (status == TSR_E_DEVICE && n_batch > 1) { /* does not fit */
+        tsr_info(b->log, "%d bodies, batch of %d: left out: %s", n_body,
+                 n_batch, err->message);
+        return TSR_OK;
+    }
+    for (int c = 0; c < TSR_BENCH_N_CASE && !status; c++)
+        if (row[c].n_run > 0) {
+            wall_us[c] = row[c].wall_us_per_profile;
+            print_row(b, n_body, &row[c]);
+        }
+    return status;
+}
+
+static void print_threads(const bench *b, int is_first, int n_body,
+                          tsr_bench_case which, int n_batch, int n, double rate)
+{
+    if (!b->json) {
+        fprintf(b->out,
+                "%5d threads, two batches of %3d each %12.0f "
+                "profiles/s\n",
+                n, n_batch, rate);
+        fflush(b->out);
+        return;
+    }
+    fprintf(b->out,
+            "%s\n  {\"threads\": %d, \"n_body\": %d, \"n_q\": %d, "
+            "\"case\": \"%s\", \"batch\": %d, \"profiles_per_second\": "
+            "%.6g}",
+            is_first ? "" : ",", n, n_body, N_Q, tsr_bench_case_name(which),
+            n_batch, rate);
+}
+
+/* Host threads that share the device, as a sampler's do. */
 static tsr_status bench_threads(bench *b, tsr_err *err)
 {
+    static const int batches[] = {8, 64, 256, 0};
     static const tsr_bench_case which = TSR_BENCH_CONTIGUOUS10;
     const int n_body = b->quick ? 256 : THREAD_BODIES;
+    const int is_gpu =
+        tsr_device_get_info(b->device)->type == TSR_DEVICE_GPU && !b->quick;
+    const int most = is_gpu ? MAX_THREAD_SYSTEMS : 2 * MAX_THREADS * batches[0];
+    int n_row = 0;
     tsr_bench_problem *problem = NULL;
     tsr_engine *engine = NULL;
-    tsr_status status = tsr_bench_problem_new(
-        n_body, N_Q, 2 * MAX_THREADS * THREAD_BATCH, slack, &problem, err);
-    if (!status)
-        status = tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
-                                          b->device, NULL, &engine, err);
     if (b->json)
         fputs("\n], \"threads\": [", b->out);
     else
-        fprintf(b->out,
-                "\nhost threads, %d bodies, %s, two batches of %d each\n",
-                n_body, tsr_bench_case_name(which), THREAD_BATCH);
-    for (int n = 1; n <= MAX_THREADS && !status; n *= 2) {
-        double rate = 0.0;
-        status = tsr_bench_threads(problem, engine, which, n, THREAD_BATCH,
-                                   2.0 * b->seconds, &rate, err);
-        if (status)
-            break;
-        if (b->json)
-            fprintf(b->out,
-                    "%s\n  {\"threads\": %d, \"n_body\": %d, \"n_q\": %d, "
-                    "\"case\": \"%s\", \"batch\": %d, \"profiles_per_second\": "
-                    "%.6g}",
-                    n > 1 ? "," : "", n, n_body, N_Q,
-                    tsr_bench_case_name(which), THREAD_BATCH, rate);
-        else
-            fprintf(b->out, "%5d threads %12.0f profiles/s\n", n, rate);
-    }
+        fprintf(b->out, "\nhost threads, %d bodies, %s\n", n_body,
+                tsr_bench_case_name(which));
+    tsr_status status =
+        tsr_bench_problem_new(n_body, N_Q, most, slack, &problem, err);
+    if (!status)
+        status = tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
+                                          b->device, NULL, &engine, err);
+    for (int i = 0; batches[i] > 0 && !status; i++)
+        for (int n = 1; n <= MAX_THREADS && !status; n *= 2) {
+            double rate = 0.0;
+            if (2 * n * batches[i] > most)
+                continue;
+            status = tsr_bench_threads(problem, engine, which, n, batches[i],
+                                       2.0 * b->seconds, &rate, err);
+            if (!status)
+                print_threads(b, n_row++ == 0, n_body, which, batches[i], n,
+                              rate);
+        }
     tsr_engine_free(engine);
     tsr_bench_problem_free(problem);
     return status;
@@ -195,6 +264,8 @@ static void print_head(const bench *b)
         print_json_text(b->out, info->platform);
         fputs(", \"driver\": ", b->out);
         print_json_text(b->out, info->driver);
+        fputs(", \"version\": ", b->out);
+        print_json_text(b->out, TSR_VERSION);
         fputs(", \"rows\": [", b->out);
         return;
     }
@@ -232,6 +303,11 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
         return status;
     b.device = device;
     b.bound = tsr_device_multiply_adds(tsr_device_get_info(device));
+    if (tsr_args_count(args, "tune") > 0) {
+        status = tsr_bench_tune(device, quick, out, log, err);
+        tsr_device_free(device);
+        return status;
+    }
     print_head(&b);
     for (int m = 0; sizes[m] > 0 && !status; m++) {
         double wall_us[TSR_BENCH_N_CASE] = {0.0};
@@ -250,5 +326,5 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_bench = {
     .name = "bench",
     .doc = "the engine's speed and accuracy here",
-    .usage = {.max_arguments = 0, .options = options},
+    .usage = {.max_arguments = 0, .options = options, .about = about},
     .run = run_bench};

@@ -1,6 +1,7 @@
 #include "gpu/engine_page_tile.h"
 
 #include "gpu/page_tile.h"
+#include "gpu/tuning.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,8 +13,8 @@ enum {
     DEFAULT_PAGES = 64,
     MAX_BLOCKS = 65535,
     MAX_AGE = 255, /* a system keeps it in a byte */
-    DEFAULT_SPLIT = 16,
-    DEFAULT_PARTS = 2,
+    DEFAULT_SPLIT = 8,
+    DEFAULT_PARTS = 1,
     DEFAULT_AGE = 64,
     DEFAULT_TILES_A_LAUNCH = 32768
 };
@@ -28,9 +29,16 @@ static tsr_status resolve(const tsr_device_info *info,
     tsr_page_tile_options o = {0};
     if (given != NULL)
         o = *given;
+    const tsr_page_tile_variant natural =
+        info->type == TSR_DEVICE_CPU ? TSR_PAGE_TILE_SIMD : TSR_PAGE_TILE_SIMT;
     if (o.variant == TSR_PAGE_TILE_AUTO)
-        o.variant = info->type == TSR_DEVICE_CPU ? TSR_PAGE_TILE_SIMD
-                                                 : TSR_PAGE_TILE_SIMT;
+        o.variant = natural;
+    /* The table is for the variant that a kind of device gets by itself. */
+    if (o.variant == natural) {
+        tsr_status status = tsr_tuning_find(info, &o, err);
+        if (status)
+            return status;
+    }
     if (o.tile == 0)
         o.tile = 32;
     if (o.split == 0)

@@ -18,16 +18,12 @@ static uint64_t fnv1a(uint64_t hash, const char *text, size_t size)
     return hash;
 }
 
-static tsr_status read_text(const char *dir, const char *name, char **text,
+static tsr_status read_text(const char *path, const char *why, char **text,
                             size_t *size, tsr_err *err)
 {
-    char path[1024];
     FILE *in = NULL;
     long length;
     *text = NULL;
-    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
-    if (n < 0 || (size_t)n >= sizeof path)
-        return tsr_fail(err, TSR_E_NOINPUT, "TSR_KERNEL_DIR is too long");
     in = fopen(path, "rb");
     if (in == NULL || fseek(in, 0, SEEK_END) || (length = ftell(in)) < 0 ||
         fseek(in, 0, SEEK_SET))
@@ -44,8 +40,7 @@ fail:
         fclose(in);
     free(*text);
     *text = NULL;
-    return tsr_fail(err, TSR_E_NOINPUT,
-                    "cannot read the kernel '%s' (TSR_KERNEL_DIR): %s", path,
+    return tsr_fail(err, TSR_E_NOINPUT, "cannot read '%s' (%s): %s", path, why,
                     strerror(errno));
 }
 
@@ -55,7 +50,11 @@ static tsr_status find_text(const char *name, const char **text, size_t *size,
     const char *dir = getenv("TSR_KERNEL_DIR");
     *owned = NULL;
     if (dir != NULL && *dir != '\0') {
-        tsr_status status = read_text(dir, name, owned, size, err);
+        char path[1024];
+        int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+        if (n < 0 || (size_t)n >= sizeof path)
+            return tsr_fail(err, TSR_E_NOINPUT, "TSR_KERNEL_DIR is too long");
+        tsr_status status = read_text(path, "TSR_KERNEL_DIR", owned, size, err);
         *text = *owned;
         return status;
     }
@@ -66,6 +65,25 @@ static tsr_status find_text(const char *name, const char **text, size_t *size,
             return TSR_OK;
         }
     return tsr_fail(err, TSR_E_INTERNAL, "no kernel source '%s'", name);
+}
+
+tsr_status tsr_program_text(const char *name, const char *path, char **out,
+                            tsr_err *err)
+{
+    const char *text = NULL;
+    size_t size = 0;
+    *out = NULL;
+    if (path != NULL)
+        return read_text(path, "TESSERA_TUNING", out, &size, err);
+    tsr_status status = find_text(name, &text, &size, out, err);
+    if (status || *out != NULL)
+        return status;
+    *out = malloc(size + 1);
+    if (*out == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for '%s'", name);
+    memcpy(*out, text, size);
+    (*out)[size] = '\0';
+    return TSR_OK;
 }
 
 /* The first errors of a log say what failed; a message holds 2 KiB of it. */

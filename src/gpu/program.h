@@ -16,6 +16,12 @@ typedef struct {
 tsr_status tsr_program_build(const tsr_device *device, int n,
                              const char *const *name, const char *options,
                              tsr_program *out, tsr_err *err);
+
+/* A text that ships with the kernels (path NULL), or of a file. out: caller
+ * frees. Errors: TSR_E_NOINPUT, TSR_E_INTERNAL. */
+tsr_status tsr_program_text(const char *name, const char *path, char **out,
+                            tsr_err *err);
+
 void tsr_program_clear(tsr_program *program);
 
 #endif

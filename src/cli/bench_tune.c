@@ -1,0 +1,181 @@
+#include "cli/bench_tune.h"
+
+#include "gpu/tuning.h"
+#include "likelihood/engine_bench.h"
+
+#include <math.h>
+
+enum { N_Q = 51, MAX_CHOICE = 6 };
+
+static const double slack = 1.5;
+
+/* What a sampler does: local moves most of the time, alone and in batches. */
+static const struct {
+    tsr_bench_case which;
+    int batch; /* on a GPU; a CPU gains nothing from more than 8 */
+} workload[] = {
+    {TSR_BENCH_FULL, 1},          {TSR_BENCH_CONTIGUOUS10, 1},
+    {TSR_BENCH_ONE, 1},           {TSR_BENCH_FULL, 64},
+    {TSR_BENCH_CONTIGUOUS10, 64}, {TSR_BENCH_ONE, 64},
+    {TSR_BENCH_RIGID_HALF, 64},
+};
+enum { N_WORK = sizeof workload / sizeof workload[0] };
+
+typedef struct {
+    const tsr_device *device;
+    FILE *out;
+    tsr_log *log;
+    int n_body, most_batch;
+    double seconds;
+    double first; /* mean log time of the first settings */
+} tuner;
+
+/* The settings as they are in force, which the engine's options may leave open.
+ */
+static tsr_status settings_now(const tuner *t, tsr_page_tile_options *o,
+                               tsr_err *err)
+{
+    *o = (tsr_page_tile_options){0};
+    tsr_status status = tsr_tuning_find(tsr_device_get_info(t->device), o, err);
+    if (o->tile == 0)
+        *o = (tsr_page_tile_options){
+            .tile = 32, .parts = 1, .split = 1, .difference = 12};
+    return status;
+}
+
+/* Mean of the logarithms of the wall times; HUGE_VAL: the device refuses. */
+static tsr_status score(tuner *t, const tsr_page_tile_options *o, double *mean,
+                        tsr_err *err)
+{
+    tsr_bench_problem *problem = NULL;
+    tsr_engine *engine = NULL;
+    double sum = 0.0;
+    tsr_status status = tsr_bench_problem_new(t->n_body, N_Q, t->most_batch,
+                                              slack, &problem, err);
+    *mean = HUGE_VAL;
+    if (!status)
+        status = tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
+                                          t->device, o, &engine, err);
+    for (int i = 0; i < N_WORK && !status; i++) {
+        int batch = workload[i].batch;
+        tsr_bench_options options = {
+            .which = workload[i].which,
+            .n_batch = batch < t->most_batch ? batch : t->most_batch,
+            .seconds = t->seconds};
+        tsr_bench_row row;
+        status = tsr_bench_run(problem, engine, &options, &row, err);
+        if (!status)
+            sum += log(row.wall_us_per_profile);
+    }
+    tsr_engine_free(engine);
+    tsr_bench_problem_free(problem);
+    if (status == TSR_E_DEVICE) {
+        tsr_info(t->log, "left out: %s", err->message);
+        return TSR_OK;
+    }
+    if (!status)
+        *mean = sum / N_WORK;
+    return status;
+}
+
+static tsr_status try_settings(tuner *t, tsr_page_tile_options o,
+                               tsr_page_tile_options *best, double *best_mean,
+                               tsr_err *err)
+{
+    double mean;
+    if (o.difference > o.tile / 2)
+        o.difference = o.tile / 2;
+    tsr_status status = score(t, &o, &mean, err);
+    if (status || !isfinite(mean))
+        return status;
+    if (!isfinite(t->first))
+        t->first = mean;
+    fprintf(t->out, "%5d %5d %5d %10d %8.3f\n", o.tile, o.parts, o.split,
+            o.difference, exp(mean - t->first));
+    fflush(t->out);
+    if (mean < *best_mean) {
+        *best = o;
+        *best_mean = mean;
+    }
+    return TSR_OK;
+}
+
+/* Every value of one setting, with the best of the others so far. */
+static tsr_status try_each(tuner *t, const int *value,
+                           int *(*setting)(tsr_page_tile_options *),
+                           tsr_page_tile_options *best, double *best_mean,
+                           tsr_err *err)
+{
+    const tsr_page_tile_options from = *best;
+    tsr_status status = TSR_OK;
+    for (int i = 0; value[i] != 0 && !status; i++) {
+        tsr_page_tile_options o = from;
+        if (*setting(&o) == value[i])
+            continue; /* was tried */
+        *setting(&o) = value[i];
+        status = try_settings(t, o, best, best_mean, err);
+    }
+    return status;
+}
+
+static int *tile_of(tsr_page_tile_options *o)
+{
+    return &o->tile;
+}
+static int *parts_of(tsr_page_tile_options *o)
+{
+    return &o->parts;
+}
+static int *split_of(tsr_page_tile_options *o)
+{
+    return &o->split;
+}
+static int *difference_of(tsr_page_tile_options *o)
+{
+    return &o->difference;
+}
+
+tsr_status tsr_bench_tune(const tsr_device *device, int is_quick, FILE *out,
+                          tsr_log *log, tsr_err *err)
+{
+    static const int tiles[] = {16, 32, 64, 128, 0}, few_tiles[] = {32, 64, 0};
+    static const int parts[] = {1, 2, 4, 0};
+    static const int splits[] = {1, 4, 8, 16, 32, 0};
+    const tsr_device_info *info = tsr_device_get_info(device);
+    const int is_simd = info->type == TSR_DEVICE_CPU;
+    tuner t = {.device = device,
+               .out = out,
+               .log = log,
+               .n_body = is_quick ? 256 : 1888,
+               .most_batch = is_quick || is_simd ? 8 : 64,
+               .seconds = is_quick ? 0.005 : 0.1,
+               .first = HUGE_VAL};
+    tsr_page_tile_options best;
+    double mean = HUGE_VAL;
+    char line[512];
+    tsr_status status = settings_now(&t, &best, err);
+    fprintf(out, "%s\n%5s %5s %5s %10s %8s\n", info->name, "tile", "parts",
+            "split", "difference", "time");
+    if (!status)
+        status = try_settings(&t, best, &best, &mean, err);
+    if (!status)
+        status = try_each(&t, is_quick ? few_tiles : tiles, tile_of, &best,
+                          &mean, err);
+    if (!status && !is_simd)
+        status = try_each(&t, parts, parts_of, &best, &mean, err);
+    if (!status && !is_simd)
+        status = try_each(&t, splits, split_of, &best, &mean, err);
+    if (!status) {
+        const int differences[] = {
+            -1, best.tile / 8, best.tile / 4, 3 * best.tile / 8, best.tile / 2,
+            0};
+        status = try_each(&t, differences, difference_of, &best, &mean, err);
+    }
+    if (status)
+        return status;
+    if (!isfinite(mean))
+        return tsr_fail(err, TSR_E_DEVICE, "%s: no setting works", info->name);
+    tsr_tuning_line(info, &best, line, sizeof line);
+    fprintf(out, "\n# kind tile parts split difference name\n%s\n", line);
+    return TSR_OK;
+}
