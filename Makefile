@@ -173,9 +173,10 @@ demo: deps ## sample a two-domain protein against simulated data, under a minute
 
 demo-build: $(PROGRAM)
 
-bench: deps ## the engine's speed and accuracy here
-	@$(MAKE) --no-print-directory $(PROGRAM)
-	$(PROGRAM) bench
+bench: deps ## measure the engine here, into bench/RESULTS.md
+	@+$(SUBMAKE) $(PROGRAM)
+	$(PROGRAM) bench --json >$(BUILD)/bench.json
+	$(PYTHON) bench/results.py <$(BUILD)/bench.json
 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)
 	$(call say,LD)

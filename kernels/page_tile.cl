@@ -22,7 +22,7 @@
  *   COMPS        components K; a tile has a value for each pair of them
  *   GROUPS       groups of pages; get_global_id(1) is the group
  *   LANES        1 for SIMT, else the lanes of a vector
- *   PARTS        SIMT: work-items a row
+ *   PARTS        SIMT: tiles a work-group
  *   DQ           grid step, 1/Angstrom
  *   SHORT_RANGE  1 where dq r <= pi/2 is certain: no square root, no sine
  *   BLOCKS       blocks of a system
@@ -45,7 +45,7 @@
 #define LANES 1 /* lanes of a vector */
 #endif
 #ifndef PARTS
-#define PARTS 2 /* work-items a row */
+#define PARTS 1 /* tiles a work-group */
 #endif
 #ifndef DQ
 #define DQ 0.01f /* 1/Angstrom */

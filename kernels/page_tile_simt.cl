@@ -1,13 +1,14 @@
-/* Tiles on a GPU: SPLIT work-groups a run, PARTS work-items a row of a tile.
+/* Tiles on a GPU: SPLIT work-groups a run, each with PARTS tiles side by side.
  *
  * Work size: (runs * SPLIT * TILE * PARTS, GROUPS), work-groups of (TILE *
- * PARTS, 1). Form factors are body-major: [COMPS][block][GROUPS][TILE][PAGES].
+ * PARTS, 1); a part is TILE work-items, one a row. Form factors are body-major:
+ * [COMPS][block][GROUPS][TILE][PAGES].
  *
- * Full sums: a work-item keeps the sums of its row, over its part of the
- * columns, for all pages of the group in registers; the columns' form factors
- * are in local memory, read by all rows at once. The same memory then serves
- * the sum over rows and parts, in their order; there each work-item takes a
- * page, so that the rows' form factors are read side by side.
+ * Full sums: a work-item keeps its row's sums for all pages of the group in
+ * registers; the columns' form factors are in local memory, read by all rows at
+ * once. The same memory then serves the sum over rows, in their order; there
+ * each work-item takes a page, so that the rows' form factors are read side by
+ * side.
  *
  * Differences: the work-group holds the moved bodies of a block, and each of its
  * parts goes through tiles of that block; the rows are the bodies of the others.
@@ -21,11 +22,12 @@
 #define LANE(item) ((item) % TILE)
 #define PART(item) ((item) / TILE)
 #endif
-#define OUT_STEPS ((PAGES + ITEMS - 1) / ITEMS) /* pages a work-item */
+#define OUT_STEPS ((PAGES + TILE - 1) / TILE) /* pages a work-item */
 #define HALF ((PAGES + 7) / 8 * 4)              /* pages, first half */
 #define HALF_STEPS ((HALF + TILE - 1) / TILE)
-#define FULL_REALS (PARTS * TILE * PAGES)
-#define DIFFERENCE_REALS (TILE / 2 * PAGES + PARTS * TILE * HALF)
+#define TILE_REALS (COMPS * TILE * PAGES) /* form factors, or sums of the rows */
+#define FULL_REALS (PARTS * TILE_REALS)
+#define DIFFERENCE_REALS (COMPS * (TILE / 2 * PAGES + PARTS * TILE * HALF))
 #define SHARED_REALS                                                           \
     (FULL_REALS > DIFFERENCE_REALS ? FULL_REALS : DIFFERENCE_REALS)
 
@@ -41,9 +43,10 @@
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 typedef struct {
-    REAL4 column[TILE]; /* x, y, z; differences: a body now, before; the sign */
+    REAL4 column[PARTS][TILE]; /* x, y, z; differences: a body now, before; the
+                                  sign; one for all parts */
     uint body[TILE / 2]; /* differences: which of its block */
-    REAL4 shared[COMPS * SHARED_REALS / 4];
+    REAL4 shared[SHARED_REALS / 4];
 } tile_local;
 
 /* Page k of the pair (c, d): the rows' own form factors times their sums over
@@ -54,13 +57,9 @@ ALWAYS_INLINE REAL sum_rows(__local const REAL *shared,
 {
     REAL value = 0;
 #pragma unroll ROWS_UNROLLED
-    for (int row = 0; row < TILE; row++) {
-        REAL all = shared[(d * PARTS * TILE + row) * PAGES + k];
-#pragma unroll
-        for (int part = 1; part < PARTS; part++)
-            all += shared[((d * PARTS + part) * TILE + row) * PAGES + k];
-        value += all * fi[c * COMP_STRIDE + row * PAGES + k];
-    }
+    for (int row = 0; row < TILE; row++)
+        value += shared[(d * TILE + row) * PAGES + k] *
+                 fi[c * COMP_STRIDE + row * PAGES + k];
     return value;
 }
 
@@ -77,9 +76,12 @@ ALWAYS_INLINE REAL half_rows(__local const REAL *sums,
     return value;
 }
 
+/* Without atomics the parts of a work-group take turns. */
 #if ATOMIC_OUT
+#define TURNS 1
 #define PUT_OUT(out, value, is_first) atom_add(out, value)
 #else
+#define TURNS PARTS
 #define PUT_OUT(out, value, is_first)                                          \
     (*(out) = (is_first) ? (value) : *(out) + (value))
 #endif
@@ -93,19 +95,33 @@ ALWAYS_INLINE void full_sums(__local tile_local *at, uint4 a, uint4 b,
                              __global REAL *restrict cache,
                              __global const REAL *restrict form_factor)
 {
-    __local REAL4 *shared4 = at->shared;
     const int lane = LANE(item), part = PART(item);
+    __local REAL4 *column = at->column[part];
+    __local REAL4 *shared4 = at->shared + part * (TILE_REALS / 4);
+    __local const REAL *shared = (__local const REAL *)shared4;
     long total[PAIRS][OUT_STEPS];
     for (int pair = 0; pair < PAIRS; pair++)
         for (int p = 0; p < OUT_STEPS; p++)
             total[pair][p] = 0;
-    /* With several work-groups a run each has one tile at most; the compiler is
-     * told, since registers are short. */
-    for (uint n = a.x + piece; n < a.x + a.y;
-         n = SPLIT > 1 ? UINT_MAX : n + 1) {
+    /* With several work-groups a run a part has one tile at most; the compiler
+     * is told, since registers are short. */
+    for (uint from = a.x + piece * PARTS; from < a.x + a.y;
+         from = SPLIT > 1 ? UINT_MAX : from + PARTS) {
+        const uint n = from + part;
         tile_work w;
-        if (!find_tile(exchange, position, a, b, n, &w))
+        const int is_on =
+            (PARTS == 1 || n < a.x + a.y) &&
+            find_tile(exchange, position, a, b, n, &w);
+#if PARTS == 1
+        if (!is_on)
             continue; /* all of the work-group */
+#else
+        if (!is_on) {
+            w.row = w.column = 0;
+            w.now = w.before = 0;
+            w.bi = w.bj = position;
+        }
+#endif
         __global const REAL *fi =
             form_factor + ((size_t)w.row * GROUPS + group) * TILE * PAGES;
         __global const REAL4 *fj =
@@ -117,11 +133,10 @@ ALWAYS_INLINE void full_sums(__local tile_local *at, uint4 a, uint4 b,
         const REAL x = w.bi[lane], y = w.bi[TILE + lane],
                    z = w.bi[2 * TILE + lane];
 
-        if (part == 0)
-            at->column[lane] =
-                (REAL4)(w.bj[lane], w.bj[TILE + lane], w.bj[2 * TILE + lane], 0);
+        column[lane] =
+            (REAL4)(w.bj[lane], w.bj[TILE + lane], w.bj[2 * TILE + lane], 0);
         for (int c = 0; c < COMPS; c++)
-            for (int i = item; i < TILE * PAGES / 4; i += ITEMS)
+            for (int i = lane; i < TILE * PAGES / 4; i += TILE)
                 shared4[c * (TILE * PAGES / 4) + i] =
                     fj[c * (COMP_STRIDE / 4) + i];
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -133,9 +148,8 @@ ALWAYS_INLINE void full_sums(__local tile_local *at, uint4 a, uint4 b,
             for (int k = 0; k < PAGES; k++)
                 sum[c][k] = 0;
 #pragma unroll 1
-        for (int j = part * (TILE / PARTS); j < (part + 1) * (TILE / PARTS);
-             j++) {
-            const REAL4 other = at->column[j];
+        for (int j = 0; j < TILE; j++) {
+            const REAL4 other = column[j];
             REAL dx = x - other.x, dy = y - other.y, dz = z - other.z;
             REAL odd, odd_before, even, even_before, factor;
             chain_start(dx * dx + dy * dy + dz * dz, group * PAGES, &odd,
@@ -164,9 +178,8 @@ ALWAYS_INLINE void full_sums(__local tile_local *at, uint4 a, uint4 b,
         for (int c = 0; c < COMPS; c++)
 #pragma unroll
             for (int k = 0; k < PAGES; k += 4)
-                shared4[(((c * PARTS + part) * TILE + lane) * PAGES + k) / 4] =
-                    (REAL4)(sum[c][k], sum[c][k + 1], sum[c][k + 2],
-                            sum[c][k + 3]);
+                shared4[((c * TILE + lane) * PAGES + k) / 4] = (REAL4)(
+                    sum[c][k], sum[c][k + 1], sum[c][k + 2], sum[c][k + 3]);
         barrier(CLK_LOCAL_MEM_FENCE);
         int pair = 0;
 #pragma unroll
@@ -176,10 +189,9 @@ ALWAYS_INLINE void full_sums(__local tile_local *at, uint4 a, uint4 b,
                 const size_t row = pair * PAGE_STRIDE + group * PAGES;
                 const REAL weight = c == d ? twice : twice / 2;
                 for (int p = 0; p < OUT_STEPS; p++) {
-                    const int k = p * ITEMS + item;
-                    if (k >= PAGES)
+                    const int k = p * TILE + lane;
+                    if (!is_on || k >= PAGES)
                         continue;
-                    __local const REAL *shared = (__local const REAL *)shared4;
                     REAL value = sum_rows(shared, fi, c, d, k);
                     if (c != d)
                         value += sum_rows(shared, fi, d, c, k);
@@ -194,10 +206,17 @@ ALWAYS_INLINE void full_sums(__local tile_local *at, uint4 a, uint4 b,
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     __global long *out = exchange + (size_t)a.z * ROW + group * PAGES;
-    for (int pair = 0; pair < PAIRS; pair++, out += PAGE_STRIDE)
-        for (int p = 0; p < OUT_STEPS; p++)
-            if (p * ITEMS + item < PAGES)
-                PUT_OUT(&out[p * ITEMS + item], total[pair][p], 1);
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (int pair = 0; pair < PAIRS; pair++)
+            for (int p = 0; p < OUT_STEPS; p++) {
+                const int k = p * TILE + lane;
+                if ((TURNS == 1 || part == turn) && k < PAGES)
+                    PUT_OUT(&out[pair * PAGE_STRIDE + k], total[pair][p],
+                            turn == 0);
+            }
+        if (TURNS > 1)
+            barrier(CLK_GLOBAL_MEM_FENCE);
+    }
 }
 
 /* The moved bodies of touched block i, with their form factors; how many. */
@@ -221,9 +240,9 @@ ALWAYS_INLINE int stage_moved(__local tile_local *at, uint4 a, uint4 b, uint i,
             to += popcount(moved[w]);
         if (word >> item % 32 & 1) {
             at->body[to] = item;
-            at->column[2 * to] = (REAL4)(now[item], now[TILE + item],
+            at->column[0][2 * to] = (REAL4)(now[item], now[TILE + item],
                                          now[2 * TILE + item], 1);
-            at->column[2 * to + 1] = (REAL4)(before[item], before[TILE + item],
+            at->column[0][2 * to + 1] = (REAL4)(before[item], before[TILE + item],
                                              before[2 * TILE + item], -1);
         }
     }
@@ -284,7 +303,7 @@ ALWAYS_INLINE void differences(__local tile_local *at, uint4 a, uint4 b,
                 sum[c][k] = 0;
 #pragma unroll 1
         for (int j = 0; j < 2 * n_moved; j++) {
-            const REAL4 moved = at->column[j];
+            const REAL4 moved = at->column[0][j];
             REAL dx = x - moved.x, dy = y - moved.y, dz = z - moved.z;
             REAL odd, odd_before, even, even_before, factor;
             chain_start(dx * dx + dy * dy + dz * dz, group * PAGES, &odd,
@@ -346,16 +365,16 @@ ALWAYS_INLINE void differences(__local tile_local *at, uint4 a, uint4 b,
         n += n_now;
     }
     __global long *out = exchange + (size_t)a.z * ROW + group * PAGES;
-    for (int turn = 0; turn < (ATOMIC_OUT ? 1 : PARTS); turn++) {
+    for (int turn = 0; turn < TURNS; turn++) {
         for (int pair = 0; pair < PAIRS; pair++)
             for (int h = 0; h < 2; h++)
                 for (int p = 0; p < HALF_STEPS; p++) {
                     const int kh = p * TILE + lane, k = h * HALF + kh;
-                    if ((ATOMIC_OUT || part == turn) && kh < HALF && k < PAGES)
+                    if ((TURNS == 1 || part == turn) && kh < HALF && k < PAGES)
                         PUT_OUT(&out[pair * PAGE_STRIDE + k],
                                 total[pair][h * HALF_STEPS + p], turn == 0);
                 }
-        if (!ATOMIC_OUT)
+        if (TURNS > 1)
             barrier(CLK_GLOBAL_MEM_FENCE);
     }
 }
@@ -384,7 +403,7 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
     } else if (b.w == RUN_DIFFERENCES) {
         differences(&at, a, b, piece, group, item, exchange, scale, position,
                     cache, form_factor);
-    } else if (piece < a.y) {
+    } else if (piece * PARTS < a.y) {
         full_sums(&at, a, b, piece, group, item, exchange, scale, is_fresh,
                   position, cache, form_factor);
     }

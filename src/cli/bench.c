@@ -32,12 +32,7 @@ static const char about[] =
     "new\nbuild, put it into a file and name that in the environment: "
     "TESSERA_TUNING=FILE.\n";
 
-enum {
-    N_Q = 51,
-    THREAD_BODIES = 1888,
-    MAX_THREADS = 16,
-    MAX_THREAD_SYSTEMS = 8192
-};
+enum { N_Q = 51, THREAD_BODIES = 1888, MAX_THREADS = 16 };
 
 /* A sampler's q grid allows for more than the present size. */
 static const double slack = 1.5;
@@ -216,20 +211,13 @@ static void print_threads(const bench *b, int is_first, int n_body,
 }
 
 /* Host threads that share the device, as a sampler's do. */
-static tsr_status bench_threads(bench *b, tsr_err *err)
+static tsr_status bench_threads(bench *b, int n_body, tsr_bench_case which,
+                                const int *batches, int most, int *n_row,
+                                tsr_err *err)
 {
-    static const int batches[] = {8, 64, 256, 0};
-    static const tsr_bench_case which = TSR_BENCH_CONTIGUOUS10;
-    const int n_body = b->quick ? 256 : THREAD_BODIES;
-    const int is_gpu =
-        tsr_device_get_info(b->device)->type == TSR_DEVICE_GPU && !b->quick;
-    const int most = is_gpu ? MAX_THREAD_SYSTEMS : 2 * MAX_THREADS * batches[0];
-    int n_row = 0;
     tsr_bench_problem *problem = NULL;
     tsr_engine *engine = NULL;
-    if (b->json)
-        fputs("\n], \"threads\": [", b->out);
-    else
+    if (!b->json)
         fprintf(b->out, "\nhost threads, %d bodies, %s\n", n_body,
                 tsr_bench_case_name(which));
     tsr_status status =
@@ -245,11 +233,32 @@ static tsr_status bench_threads(bench *b, tsr_err *err)
             status = tsr_bench_threads(problem, engine, which, n, batches[i],
                                        2.0 * b->seconds, &rate, err);
             if (!status)
-                print_threads(b, n_row++ == 0, n_body, which, batches[i], n,
+                print_threads(b, (*n_row)++ == 0, n_body, which, batches[i], n,
                               rate);
         }
     tsr_engine_free(engine);
     tsr_bench_problem_free(problem);
+    return status;
+}
+
+static tsr_status bench_all_threads(bench *b, tsr_err *err)
+{
+    static const int few[] = {8, 0}, all[] = {8, 64, 256, 0},
+                     middle[] = {64, 0};
+    const int is_gpu =
+        tsr_device_get_info(b->device)->type == TSR_DEVICE_GPU && !b->quick;
+    int n_row = 0;
+    if (b->json)
+        fputs("\n], \"threads\": [", b->out);
+    if (!is_gpu)
+        return bench_threads(b, b->quick ? 256 : THREAD_BODIES,
+                             TSR_BENCH_CONTIGUOUS10, few,
+                             2 * MAX_THREADS * few[0], &n_row, err);
+    tsr_status status = bench_threads(b, THREAD_BODIES, TSR_BENCH_CONTIGUOUS10,
+                                      all, 2 * MAX_THREADS * 256, &n_row, err);
+    if (!status) /* 14 MiB a system */
+        status = bench_threads(b, 8192, TSR_BENCH_ONE, middle, 2 * 4 * 64,
+                               &n_row, err);
     return status;
 }
 
@@ -316,7 +325,7 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
                 status = bench_batch(&b, sizes[m], batches[n], wall_us, err);
     }
     if (!status)
-        status = bench_threads(&b, err);
+        status = bench_all_threads(&b, err);
     if (b.json && !status)
         fputs("\n]}\n", out);
     tsr_device_free(device);

@@ -13,7 +13,7 @@ enum {
     DEFAULT_PAGES = 64,
     MAX_BLOCKS = 65535,
     MAX_AGE = 255, /* a system keeps it in a byte */
-    DEFAULT_SPLIT = 8,
+    DEFAULT_SPLIT = 16,
     DEFAULT_PARTS = 1,
     DEFAULT_AGE = 64,
     DEFAULT_TILES_A_LAUNCH = 32768
@@ -65,8 +65,8 @@ static tsr_status resolve(const tsr_device_info *info,
                         o.split, o.tiles_a_launch);
     if (o.parts != 1 && o.parts != 2 && o.parts != 4)
         return tsr_fail(err, TSR_E_INTERNAL,
-                        "page-tile engine: %d work-items a row; 1, 2 or 4 are "
-                        "possible",
+                        "page-tile engine: %d tiles a work-group; 1, 2 or 4 "
+                        "are possible",
                         o.parts);
     if (o.difference < -1 || o.difference > o.tile / 2 || o.max_age < 1 ||
         o.max_age > MAX_AGE)
@@ -132,8 +132,8 @@ static uint64_t local_bytes(const tsr_page_tile_engine *e)
     uint64_t parts = (uint64_t)e->options.parts;
     uint64_t full = parts * tile * pages;
     uint64_t half = tile / 2 * pages + parts * tile * ((pages + 7) / 8 * 4);
-    uint64_t reals =
-        4 * tile + (uint64_t)e->shape.n_comp * (full > half ? full : half);
+    uint64_t reals = 4 * parts * tile +
+                     (uint64_t)e->shape.n_comp * (full > half ? full : half);
     return reals * e->real_size + tile / 2 * sizeof(uint32_t);
 }
 

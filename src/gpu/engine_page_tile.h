@@ -44,7 +44,7 @@ typedef struct {
     int tile; /* bodies a side: 16, 32, 64 or 128 */
     tsr_page_tile_variant variant;
     int use_double; /* 1: double precision, where the device has it */
-    int parts;      /* SIMT: work-items a row, 1, 2 or 4 */
+    int parts;      /* SIMT: tiles a work-group, 1, 2 or 4 */
     int difference; /* bodies of a block that may move for a difference, at most
                        half a tile; -1: full sums only */
     int max_age;    /* differences a block takes in a row, at most 255 */

@@ -80,6 +80,8 @@ typedef struct {
     int *out_first;    /* [max_proposal] first row of results */
     int *out_count;    /* [max_proposal] rows of results */
     cl_command_queue queue;
+    cl_command_queue loader; /* pipelined: for input beside kernels, or NULL */
+    cl_event loaded;         /* the next kernel waits for it; or NULL */
     cl_kernel kernel;
     cl_mem exchange;      /* what the kernel sees */
     cl_mem pinned;        /* COPY: the host's side; else NULL */

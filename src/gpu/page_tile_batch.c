@@ -142,6 +142,8 @@ void tsr_page_tile_batch_free(tsr_batch *base)
         clReleaseKernel(b->kernel);
     if (b->queue != NULL)
         clReleaseCommandQueue(b->queue);
+    if (b->loader != NULL)
+        clReleaseCommandQueue(b->loader);
     free(b->system);
     free(b->tiles);
     free(b->changes);
@@ -192,6 +194,12 @@ tsr_status tsr_page_tile_batch_new(tsr_engine *engine, int max_proposal,
             e->device->context, e->device->id,
             e->options.profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
         if (b->queue == NULL)
+            status = tsr_cl_fail(err, e->device, "clCreateCommandQueue", code);
+    }
+    if (!status && e->is_pipelined) {
+        b->loader =
+            clCreateCommandQueue(e->device->context, e->device->id, 0, &code);
+        if (b->loader == NULL)
             status = tsr_cl_fail(err, e->device, "clCreateCommandQueue", code);
     }
     if (!status) {

@@ -44,15 +44,22 @@ static cl_int open_input(tsr_page_tile_batch *b, size_t end)
     return code;
 }
 
-/* Hands units from..end-1 to the device. */
-static cl_int send_input(tsr_page_tile_batch *b, size_t from, size_t end)
+/* Hands units from..end-1 to the device; is_beside: while kernels of earlier
+ * launches run, which costs an event. */
+static cl_int send_input(tsr_page_tile_batch *b, size_t from, size_t end,
+                         int is_beside)
 {
     cl_int code = CL_SUCCESS;
-    if (b->transfer == TSR_TRANSFER_COPY)
-        return clEnqueueWriteBuffer(
-            b->queue, b->exchange, CL_FALSE, from * TSR_EXCHANGE_UNIT,
-            (end - from) * TSR_EXCHANGE_UNIT,
-            b->host + from * TSR_EXCHANGE_UNIT, 0, NULL, NULL);
+    if (b->transfer == TSR_TRANSFER_COPY) {
+        const size_t at = from * TSR_EXCHANGE_UNIT;
+        const size_t bytes = (end - from) * TSR_EXCHANGE_UNIT;
+        is_beside = is_beside && b->loader != NULL;
+        forget(&b->loaded);
+        code = clEnqueueWriteBuffer(
+            is_beside ? b->loader : b->queue, b->exchange, CL_FALSE, at, bytes,
+            b->host + at, 0, NULL, is_beside ? &b->loaded : NULL);
+        return code == CL_SUCCESS && is_beside ? clFlush(b->loader) : code;
+    }
     if (b->transfer == TSR_TRANSFER_UNMAPPED) {
         code = clEnqueueUnmapMemObject(b->queue, b->exchange, b->host, 0, NULL,
                                        NULL);
@@ -95,7 +102,10 @@ static cl_int close_results(tsr_page_tile_batch *b)
 static tsr_status drain(tsr_page_tile_batch *b, const char *call, cl_int code,
                         tsr_err *err)
 {
+    if (b->loader != NULL)
+        clFinish(b->loader);
     clFinish(b->queue);
+    forget(&b->loaded);
     forget(&b->done);
     close_results(b);
     if (b->transfer == TSR_TRANSFER_UNMAPPED && b->host != NULL) {
@@ -130,9 +140,10 @@ static cl_int enqueue_kernel(tsr_page_tile_batch *b, const size_t global[2],
     const int timed =
         engine_of(b)->options.profiling && b->n_kernel_done < TSR_MAX_LAUNCHES;
     cl_event event = NULL;
-    cl_int code =
-        clEnqueueNDRangeKernel(b->queue, b->kernel, 2, NULL, global, local, 0,
-                               NULL, ends || timed ? &event : NULL);
+    cl_int code = clEnqueueNDRangeKernel(
+        b->queue, b->kernel, 2, NULL, global, local, b->loaded != NULL,
+        b->loaded != NULL ? &b->loaded : NULL, ends || timed ? &event : NULL);
+    forget(&b->loaded);
     if (code != CL_SUCCESS)
         return code;
     if (timed)
@@ -172,7 +183,7 @@ tsr_status tsr_launch(tsr_page_tile_batch *b, int is_fresh, int is_last,
         if (code == CL_SUCCESS) {
             tsr_launch_fill(e, b, &l, is_late);
             call = "clEnqueueWriteBuffer";
-            code = send_input(b, from, l.end);
+            code = send_input(b, from, l.end, !first);
         }
         if (code == CL_SUCCESS) {
             call = "clSetKernelArg";
@@ -224,8 +235,12 @@ tsr_status tsr_launch_finish(tsr_page_tile_batch *b, tsr_err *err)
 
 void tsr_launch_cancel(tsr_page_tile_batch *b)
 {
-    if (b->n_launched > 0)
-        clFinish(b->queue);
+    if (b->n_launched == 0)
+        return;
+    if (b->loader != NULL)
+        clFinish(b->loader);
+    clFinish(b->queue);
+    forget(&b->loaded);
 }
 
 double tsr_page_tile_device_us(const tsr_batch *base)
@@ -270,7 +285,7 @@ static cl_int probe_round(tsr_page_tile_batch *b, cl_kernel kernel,
         word[i] = (uint32_t)i * 7919 + seed * 31;
         word[out_at * per + i] = 0;
     }
-    code = send_input(b, 0, units);
+    code = send_input(b, 0, units, 0);
     code |= clSetKernelArg(kernel, 0, sizeof b->exchange, &b->exchange);
     for (cl_uint i = 0; i < 3; i++)
         code |= clSetKernelArg(kernel, 1 + i, sizeof argument[i], &argument[i]);
@@ -360,6 +375,8 @@ tsr_status tsr_exchange_make(tsr_page_tile_batch *b, tsr_err *err)
 void tsr_exchange_free(tsr_page_tile_batch *b)
 {
     cl_mem held = b->pinned != NULL ? b->pinned : b->exchange;
+    if (b->loader != NULL)
+        clFinish(b->loader);
     if (b->queue != NULL) {
         clFinish(b->queue);
         close_results(b);
@@ -367,6 +384,7 @@ void tsr_exchange_free(tsr_page_tile_batch *b)
             clEnqueueUnmapMemObject(b->queue, held, b->host, 0, NULL, NULL);
         clFinish(b->queue);
     }
+    forget(&b->loaded);
     forget(&b->done);
     forget_kernels(b);
     if (b->exchange != NULL)

@@ -159,7 +159,7 @@ tsr_launch_layout tsr_launch_lay_out(const tsr_page_tile_engine *e,
     if (e->is_atomic) {
         size_t items = (size_t)e->split * (size_t)e->options.parts;
         size_t steps = changes / (items * target_runs(e)) + 1;
-        l.chunk = (size_t)e->split;
+        l.chunk = items;
         l.change_chunk =
             items * (steps < MOST_CHANGES ? steps : (size_t)MOST_CHANGES);
     } else {

@@ -1,0 +1,134 @@
+/* gpu/tuning: which line of the table a device gets. */
+#include "gpu/tuning.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char table[] = "# a comment\n"
+                            "\n"
+                            "gpu 64 2 4 20 geforce RTX\r\n"
+                            "gpu 32 1 16 -1 *\n"
+                            "cpu 128 1 1 40 EPYC";
+
+static tsr_device_info device(tsr_device_type type, const char *name)
+{
+    tsr_device_info info = {.type = type};
+    snprintf(info.name, sizeof info.name, "%s", name);
+    return info;
+}
+
+static void expect(tsr_device_type type, const char *name, int found, int tile,
+                   int parts, int split, int difference)
+{
+    tsr_device_info info = device(type, name);
+    tsr_page_tile_options o = {0};
+    tsr_err err;
+    int got;
+    assert_int_equal(tsr_tuning_find_in(table, "t", &info, &o, &got, &err),
+                     TSR_OK);
+    assert_int_equal(got, found);
+    assert_int_equal(o.tile, tile);
+    assert_int_equal(o.parts, parts);
+    assert_int_equal(o.split, split);
+    assert_int_equal(o.difference, difference);
+}
+
+static void first_that_fits(void **state)
+{
+    (void)state;
+    expect(TSR_DEVICE_GPU, "NVIDIA GeForce RTX 4090", 1, 64, 2, 4, 20);
+    expect(TSR_DEVICE_GPU, "NVIDIA H200", 1, 32, 1, 16, -1);
+    expect(TSR_DEVICE_CPU, "AMD EPYC 7763", 1, 128, 1, 1, 40);
+    expect(TSR_DEVICE_CPU, "AMD EPY", 0, 0, 0, 0, 0);
+    expect(TSR_DEVICE_OTHER, "NVIDIA H200", 0, 0, 0, 0, 0);
+}
+
+static void what_is_asked_stays(void **state)
+{
+    (void)state;
+    tsr_device_info info = device(TSR_DEVICE_GPU, "GeForce RTX");
+    tsr_page_tile_options o = {.tile = 16, .split = 3};
+    int found;
+    assert_int_equal(tsr_tuning_find_in(table, "t", &info, &o, &found, NULL),
+                     TSR_OK);
+    assert_int_equal(o.tile, 16);
+    assert_int_equal(o.split, 3);
+    assert_int_equal(o.parts, 2);
+    assert_int_equal(o.difference, 0); /* it is for another tile */
+}
+
+static void errors(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"gpu 32 1 16 12\n", "gpu 32 1 16\n",
+                                      "gpu x 1 16 12 *", "32 1 16 12 *"};
+    tsr_device_info info = device(TSR_DEVICE_GPU, "NVIDIA H200");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        tsr_page_tile_options o = {0};
+        tsr_err err;
+        int found;
+        char text[64];
+        snprintf(text, sizeof text, "# one\n%s", bad[i]);
+        assert_int_equal(
+            tsr_tuning_find_in(text, "my.dat", &info, &o, &found, &err),
+            TSR_E_DATA);
+        assert_non_null(strstr(err.message, "my.dat, line 2"));
+    }
+}
+
+/* The table that ships; the user's before it; a line and back. */
+static void files(void **state)
+{
+    (void)state;
+    tsr_device_info gpu = device(TSR_DEVICE_GPU, "a GPU of 2040");
+    tsr_device_info cpu = device(TSR_DEVICE_CPU, "a CPU of 2040");
+    tsr_page_tile_options o = {0},
+                          mine = {.tile = 64,
+                                  .parts = 2,
+                                  .split = 5,
+                                  .difference = 7},
+                          got = {0};
+    char path[] = "/tmp/tessera-tuning-XXXXXX", line[512];
+    tsr_err err;
+    unsetenv("TESSERA_TUNING");
+    assert_int_equal(tsr_tuning_find(&gpu, &o, &err), TSR_OK);
+    assert_true(o.tile > 0 && o.split > 0 && o.parts > 0);
+    o = (tsr_page_tile_options){0};
+    assert_int_equal(tsr_tuning_find(&cpu, &o, &err), TSR_OK);
+    assert_true(o.tile > 0);
+
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    int n = tsr_tuning_line(&gpu, &mine, line, sizeof line);
+    assert_int_equal(write(fd, line, (size_t)n), n);
+    close(fd);
+    setenv("TESSERA_TUNING", path, 1);
+    assert_int_equal(tsr_tuning_find(&gpu, &got, &err), TSR_OK);
+    assert_memory_equal(&got, &mine, sizeof got);
+    got = (tsr_page_tile_options){0}; /* not in it: from the shipped one */
+    assert_int_equal(tsr_tuning_find(&cpu, &got, &err), TSR_OK);
+    assert_memory_equal(&got, &o, sizeof got);
+    unlink(path);
+    assert_int_equal(tsr_tuning_find(&gpu, &got, &err), TSR_E_NOINPUT);
+    assert_non_null(strstr(err.message, path));
+    unsetenv("TESSERA_TUNING");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_that_fits),
+        cmocka_unit_test(what_is_asked_stays),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
