@@ -1,0 +1,158 @@
+/* Devices that cannot build a kernel, or compute wrong numbers: a status with a
+ * message, and no engine. The kernels are spoilt copies (TSR_KERNEL_DIR). */
+#include "../engine_support.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { N_BODY = 40, N_Q = 12 };
+
+/* Of the variants every fourth: SIMD and SIMT; compilers take their time. */
+static char folder[] = "/tmp/tessera-kernels-XXXXXX";
+static const char *const files[] = {"page_tile.cl", "page_tile_simd.cl",
+                                    "page_tile_simt.cl", "engine_tuning.dat"};
+enum { N_FILE = sizeof files / sizeof files[0] };
+
+static char *read_whole(const char *path)
+{
+    FILE *in = fopen(path, "rb");
+    char *text = calloc(1, 1 << 20);
+    assert_non_null(in);
+    assert_non_null(text);
+    assert_true(fread(text, 1, (1 << 20) - 1, in) > 0);
+    fclose(in);
+    return text;
+}
+
+/* Copies of the kernels, with `from` replaced by `to` wherever it stands. */
+static void spoil(const char *from, const char *to)
+{
+    int n = 0;
+    for (int i = 0; i < N_FILE; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "kernels/%s", files[i]);
+        char *text = read_whole(path), *rest = text, *at;
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        FILE *out = fopen(path, "wb");
+        assert_non_null(out);
+        for (; (at = strstr(rest, from)) != NULL; rest = at + strlen(from)) {
+            fwrite(rest, 1, (size_t)(at - rest), out);
+            fputs(to, out);
+            n++;
+        }
+        fputs(rest, out);
+        fclose(out);
+        free(text);
+    }
+    assert_true(n > 0); /* else the test tests nothing */
+    setenv("TSR_KERNEL_DIR", folder, 1);
+}
+
+static tsr_status make(const tsr_device *device,
+                       const tsr_page_tile_options *options, tsr_engine **out,
+                       tsr_err *err)
+{
+    int type[N_BODY] = {0};
+    double factor[N_Q];
+    for (int k = 0; k < N_Q; k++)
+        factor[k] = 10.0;
+    tsr_engine_spec spec = {.n_body = N_BODY,
+                            .n_type = 1,
+                            .n_q = N_Q,
+                            .dq_inv_ang = 0.01,
+                            .n_system = 1,
+                            .type = type,
+                            .form_factor = factor};
+    return tsr_engine_page_tile_new(&spec, device, options, out, err);
+}
+
+static void does_not_build(void **state)
+{
+    const tsr_device *device = *state;
+    if (device == NULL)
+        skip();
+    spoil("#ifndef TILE\n", "#error spoilt_on_purpose\n#ifndef TILE\n");
+    for (int v = 0; v < N_VARIANT; v += 4) {
+        tsr_engine *engine = (tsr_engine *)1;
+        tsr_err err;
+        if (!has_variant(device, &variants[v]))
+            continue;
+        assert_int_equal(make(device, &variants[v].options, &engine, &err),
+                         TSR_E_DEVICE);
+        assert_null(engine);
+        assert_non_null(strstr(err.message, "clBuildProgram"));
+        assert_non_null(strstr(err.message, "spoilt_on_purpose")); /* the log */
+        assert_non_null(strstr(err.message, tsr_device_get_info(device)->name));
+    }
+}
+
+static void wrong_numbers(void **state)
+{
+    const tsr_device *device = *state;
+    const char *name;
+    if (device == NULL)
+        skip();
+    name = tsr_device_get_info(device)->name;
+    static const char *const fault[][2] = {
+        {"value *= weight;", "value *= weight * (REAL)1.0002;"},
+        {"const uint slot = bits", "const uint slot = 0 & bits"},
+        {"*odd = s1;", "*odd = s1 * (REAL)1.001;"},
+    };
+    for (size_t f = 0; f < sizeof fault / sizeof fault[0]; f++) {
+        spoil(fault[f][0], fault[f][1]);
+        for (int v = 0; v < N_VARIANT; v += 4) {
+            tsr_err err;
+            tsr_self_test result;
+            if (!has_variant(device, &variants[v]))
+                continue;
+            assert_int_equal(tsr_engine_self_test(device, &variants[v].options,
+                                                  &result, &err),
+                             TSR_E_DEVICE);
+            assert_non_null(strstr(err.message, name));
+        }
+    }
+    unsetenv("TSR_KERNEL_DIR");
+    must(tsr_engine_self_test(device, NULL, NULL, &(tsr_err){0}),
+         &(tsr_err){0});
+}
+
+static void missing(void **state)
+{
+    const tsr_device *device = *state;
+    tsr_engine *engine;
+    tsr_err err;
+    if (device == NULL)
+        skip();
+    setenv("TSR_KERNEL_DIR", "/dev/null/x", 1);
+    assert_int_equal(make(device, NULL, &engine, &err), TSR_E_NOINPUT);
+    assert_non_null(strstr(err.message, "/dev/null/x"));
+    unsetenv("TSR_KERNEL_DIR");
+}
+
+static int set_up(void **state)
+{
+    *state = open_device();
+    return mkdtemp(folder) == NULL;
+}
+
+static int tear_down(void **state)
+{
+    for (int i = 0; i < N_FILE; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        unlink(path);
+    }
+    tsr_device_free(*state);
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(does_not_build),
+        cmocka_unit_test(missing),
+        cmocka_unit_test(wrong_numbers),
+    };
+    return cmocka_run_group_tests_name("engine faults", tests, set_up,
+                                       tear_down);
+}
