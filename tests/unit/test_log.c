@@ -81,7 +81,8 @@ static void terminal_progress(void **state)
     tsr_log_progress(log, "9");
     tsr_log_free(log);
     static const char want[] = "\r1234\r56  \r  \ri\n\r78\n\r9\n";
-    /* The kernel hands a terminal's bytes over in pieces, when it gets to it. */
+    /* The kernel hands a terminal's bytes over in pieces, when it gets to it.
+     */
     char got[256];
     size_t n_got = 0;
     struct pollfd ready = {.fd = master, .events = POLLIN};
