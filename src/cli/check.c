@@ -38,11 +38,9 @@ static tsr_status check(const tsr_args *args, FILE *out, tsr_log *log,
             tsr_info(log, "grid: %d q values, step %.5f 1/A",
                      setup.likelihood->grid.n_q,
                      setup.likelihood->grid.dq_inv_ang);
-        if (tsr_run_directory_is_used(config.output.directory))
-            tsr_warn(log,
-                     "'%s' holds a run already; tessera run needs another "
-                     "--output",
-                     config.output.directory);
+        tsr_err why; /* its own: not the check's */
+        if (tsr_run_directory_check(config.output.directory, &why) != TSR_OK)
+            tsr_warn(log, "tessera run will refuse: %s", why.message);
     }
     free(text);
     tsr_setup_clear(&setup);

@@ -247,18 +247,31 @@ static tsr_status prepare(run_state *r, tsr_err *err)
     return TSR_OK;
 }
 
-/* Everything that the run's folder needs before the first step. */
+/* The run's folder with everything it needs before the first step, or as it
+ * was before. */
 static tsr_status open_files(run_state *r, const char *trace, const char *log,
                              tsr_err *err)
 {
     const char *directory = r->config->output.directory;
     char *text = NULL;
-    tsr_status status =
-        tsr_run_directory_fill(directory, r->config, r->setup, &text, err);
+    int n_folder = 0;
+    tsr_status status = tsr_config_text(r->config, &text, err);
+    if (status == TSR_OK)
+        status = tsr_run_directory_make(directory, text, &n_folder, err);
+    if (status != TSR_OK) {
+        free(text);
+        return status;
+    }
+    status = tsr_run_directory_fill(directory, r->setup, err);
     if (status == TSR_OK)
         status = tsr_log_open(r->log, log, err);
     if (status == TSR_OK)
         status = make_trace(r, trace, text, err);
+    if (status != TSR_OK) {
+        tsr_trace_close(r->trace, NULL);
+        r->trace = NULL;
+        tsr_run_directory_undo(directory, n_folder);
+    }
     free(text);
     return status;
 }
@@ -268,19 +281,10 @@ static tsr_status run_in(run_state *r, FILE *out, tsr_err *err)
     const char *directory = r->config->output.directory;
     char *path = tsr_run_directory_file(directory, "trace.h5");
     char *log_path = tsr_run_directory_file(directory, "run.log");
-    int is_open = 0;
     tsr_status status = path == NULL || log_path == NULL
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : tsr_run_directory_make(directory, err);
-    if (status == TSR_OK) {
-        status = open_files(r, path, log_path, err);
-        is_open = status == TSR_OK;
-        if (!is_open) {
-            tsr_trace_close(r->trace, NULL);
-            r->trace = NULL;
-            tsr_run_directory_undo(directory);
-        }
-    }
+                            : open_files(r, path, log_path, err);
+    int is_open = status == TSR_OK;
     if (status == TSR_OK) {
         tsr_info(r->log, "tessera %s, %ld chains, %d threads, into %s",
                  TSR_VERSION, r->config->sampler.chains,

@@ -4,7 +4,6 @@
 #include "io/yaml.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,25 +18,36 @@ char *tsr_run_directory_file(const char *directory, const char *name)
     return path;
 }
 
-int tsr_run_directory_is_used(const char *directory)
-{
-    static const char *const names[] = {"config.yaml", "trace.h5",
-                                        "checkpoint.h5"};
-    int used = 0;
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        char *path = tsr_run_directory_file(directory, names[k]);
-        used |= path != NULL && access(path, F_OK) == 0;
-        free(path);
-    }
-    return used;
-}
+/* What a run writes, the lock first. The checkpoint comes later, but makes the
+ * folder a run's as well. */
+static const char *const file_names[] = {
+    "config.yaml", "trace.h5", "checkpoint.h5", "model.pdb", "run.log"};
+enum { N_FILE = sizeof file_names / sizeof *file_names, N_OF_RUNS_ALONE = 3 };
 
-static tsr_status is_taken(const char *directory, tsr_err *err)
+/* Other people's files have these names, too: model.pdb may be the input. */
+static tsr_status check_unused(const char *directory, tsr_err *err)
 {
-    return tsr_fail(err, TSR_E_CONFIG,
-                    "output.directory: '%s' holds a run already; choose "
-                    "another with --output DIR, or take that one away",
-                    directory);
+    struct stat info; /* a link that leads nowhere is there, too */
+    for (int k = 0; k < N_FILE; k++) {
+        char *path = tsr_run_directory_file(directory, file_names[k]);
+        if (path == NULL)
+            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        int is_there = lstat(path, &info) == 0;
+        free(path);
+        if (is_there && k < N_OF_RUNS_ALONE)
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "output.directory: '%s' holds a run already (%s); "
+                            "choose another with --output DIR, or take that "
+                            "one away",
+                            directory, file_names[k]);
+        if (is_there)
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "output.directory: '%s' holds a file '%s', which "
+                            "the run would replace; choose another folder with "
+                            "--output DIR, or rename that file",
+                            directory, file_names[k]);
+    }
+    return TSR_OK;
 }
 
 static tsr_status check_writable(const char *directory, tsr_err *err)
@@ -62,8 +72,9 @@ static tsr_status check_writable(const char *directory, tsr_err *err)
 tsr_status tsr_run_directory_check(const char *directory, tsr_err *err)
 {
     struct stat info;
-    if (tsr_run_directory_is_used(directory))
-        return is_taken(directory, err);
+    tsr_status status = check_unused(directory, err);
+    if (status != TSR_OK)
+        return status;
     char *path = strdup(directory);
     if (path == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
@@ -74,57 +85,86 @@ tsr_status tsr_run_directory_check(const char *directory, tsr_err *err)
     const char *nearest = slash == path ? "/" : path;
     if (slash == NULL && stat(path, &info) != 0 && errno == ENOENT)
         nearest = "."; /* a name in the current folder */
-    tsr_status status = check_writable(nearest, err);
+    status = check_writable(nearest, err);
     free(path);
     return status;
 }
 
-tsr_status tsr_run_directory_make(const char *directory, tsr_err *err)
+/* Folders of the path from its end, n of them; they stay where they hold
+ * something else. */
+static void remove_folders(const char *directory, int n)
 {
     char *path = strdup(directory);
-    char *config = tsr_run_directory_file(directory, "config.yaml");
-    tsr_status status = TSR_OK;
-    if (path == NULL || config == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    else if (tsr_run_directory_is_used(directory))
-        status = is_taken(directory, err);
+    while (path != NULL && n > 0) {
+        char *slash = strrchr(path, '/');
+        if (slash == NULL || slash[1] != '\0') /* "a/" and "a//b" */
+            n -= rmdir(path) == 0 ? 1 : n;
+        if (slash == NULL || slash == path)
+            break;
+        *slash = '\0';
+    }
+    free(path);
+}
+
+static tsr_status make_folders(const char *directory, int *n_folder,
+                               tsr_err *err)
+{
+    char *path = strdup(directory);
+    tsr_status status =
+        path == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
     for (size_t i = 1; status == TSR_OK && i <= strlen(directory); i++) {
         if (directory[i] != '/' && directory[i] != '\0')
             continue;
         path[i] = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        if (mkdir(path, 0777) == 0)
+            ++*n_folder;
+        else if (errno != EEXIST)
             status = tsr_fail(err, TSR_E_IO, "cannot make the folder '%s': %s",
                               path, strerror(errno));
         path[i] = directory[i];
     }
+    free(path);
+    return status;
+}
+
+tsr_status tsr_run_directory_make(const char *directory, const char *text,
+                                  int *n_folder, tsr_err *err)
+{
+    int is_taken = 0;
+    *n_folder = 0;
+    char *config = tsr_run_directory_file(directory, "config.yaml");
+    tsr_status status = config == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : check_unused(directory, err);
+    if (status == TSR_OK)
+        status = make_folders(directory, n_folder, err);
     if (status == TSR_OK)
         status = check_writable(directory, err);
-    if (status == TSR_OK) {
-        int fd = open(config, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0)
-            close(fd);
-        else if (errno == EEXIST) /* another run was faster */
-            status = is_taken(directory, err);
-        else
-            status = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", config,
-                              strerror(errno));
+    if (status == TSR_OK)
+        status = tsr_file_create(config, text, strlen(text), &is_taken, err);
+    if (is_taken) { /* another run was faster */
+        tsr_status taken = check_unused(directory, err);
+        status = taken != TSR_OK ? taken : status;
     }
-    free(path);
+    if (status != TSR_OK)
+        remove_folders(directory, *n_folder);
     free(config);
     return status;
 }
 
-void tsr_run_directory_undo(const char *directory)
+/* None of the names was there when config.yaml was made, and the one who made
+ * that one is us. */
+void tsr_run_directory_undo(const char *directory, int n_folder)
 {
-    static const char *const names[] = {"model.pdb", "run.log", "trace.h5",
-                                        "config.yaml"};
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        char *path = tsr_run_directory_file(directory, names[k]);
+    static const char *const made[] = {"model.pdb", "run.log", "trace.h5",
+                                       "config.yaml"};
+    for (size_t k = 0; k < sizeof made / sizeof *made; k++) {
+        char *path = tsr_run_directory_file(directory, made[k]);
         if (path != NULL)
             unlink(path);
         free(path);
     }
-    rmdir(directory); /* stays where it holds something else */
+    remove_folders(directory, n_folder);
 }
 
 tsr_status tsr_config_text(const tsr_config *config, char **text, tsr_err *err)
@@ -145,27 +185,20 @@ tsr_status tsr_config_text(const tsr_config *config, char **text, tsr_err *err)
     return status;
 }
 
-tsr_status tsr_run_directory_fill(const char *directory,
-                                  const tsr_config *config,
-                                  const tsr_setup *setup, char **text,
+tsr_status tsr_run_directory_fill(const char *directory, const tsr_setup *setup,
                                   tsr_err *err)
 {
-    char *path = tsr_run_directory_file(directory, "config.yaml");
     char *model = tsr_run_directory_file(directory, "model.pdb");
     tsr_structure *structure =
         tsr_topology_structure(setup->topology, setup->first);
-    tsr_status status = tsr_config_text(config, text, err);
-    if (status == TSR_OK &&
-        (path == NULL || model == NULL || structure == NULL))
+    tsr_status status = TSR_OK;
+    if (model == NULL || structure == NULL)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (status == TSR_OK)
-        status = tsr_file_replace(path, *text, strlen(*text), err);
     if (status == TSR_OK)
         status = tsr_structure_write_pdb(
             structure, model,
             "tessera: the start; SC is the centre of a side chain", err);
     tsr_structure_free(structure);
-    free(path);
     free(model);
     return status;
 }

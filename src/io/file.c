@@ -120,39 +120,79 @@ static void sync_directory(const char *path)
     free(copy);
 }
 
+/* Writes and syncs; 0, or the errno of what failed. */
+static int write_file(const char *path, int flags, const char *data,
+                      size_t size, int sync)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | flags, 0666);
+    if (fd < 0)
+        return errno;
+    int failed = write_all(fd, data, size);
+    if (failed == 0 && sync && fsync(fd) != 0)
+        failed = errno;
+    if (close(fd) != 0 && failed == 0)
+        failed = errno;
+    return failed;
+}
+
+/* A name beside `path` that no other process uses; caller frees. */
+static char *name_beside(const char *path)
+{
+    size_t room = strlen(path) + 32;
+    char *beside = malloc(room);
+    if (beside != NULL)
+        snprintf(beside, room, "%s.%ld.tmp", path, (long)getpid());
+    return beside;
+}
+
 tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
                             tsr_err *err)
 {
     struct stat info;
     int direct = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
-    size_t room = strlen(path) + 32;
-    char *beside = malloc(room);
+    char *beside = direct ? strdup(path) : name_beside(path);
     if (beside == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
-    if (direct)
-        snprintf(beside, room, "%s", path);
-    else
-        snprintf(beside, room, "%s.%ld.tmp", path, (long)getpid());
-
-    int flags = O_WRONLY | O_CLOEXEC | (direct ? 0 : O_CREAT | O_TRUNC);
-    int fd = open(beside, flags, 0666);
-    int failed = fd < 0 ? errno : write_all(fd, data, size);
-    if (fd >= 0) {
-        if (failed == 0 && !direct && fsync(fd) != 0)
-            failed = errno;
-        if (close(fd) != 0 && failed == 0)
-            failed = errno;
-        if (failed == 0 && !direct && rename(beside, path) != 0)
-            failed = errno;
-        if (failed != 0 && !direct)
-            unlink(beside);
-    }
+    int flags = direct ? 0 : O_CREAT | O_TRUNC;
+    int failed = write_file(beside, flags, data, size, !direct);
+    if (failed == 0 && !direct && rename(beside, path) != 0)
+        failed = errno;
+    if (failed != 0 && !direct)
+        unlink(beside);
     free(beside);
     if (failed != 0)
         return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
                         strerror(failed));
     if (!direct)
         sync_directory(path);
+    return TSR_OK;
+}
+
+/* link() fails where the name is taken, which rename() does not. Some file
+ * systems (FAT, a few network ones) have no links: there the file is written
+ * in place. */
+tsr_status tsr_file_create(const char *path, const char *data, size_t size,
+                           int *is_taken, tsr_err *err)
+{
+    char *beside = name_beside(path);
+    *is_taken = 0;
+    if (beside == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
+    int failed = write_file(beside, O_CREAT | O_TRUNC, data, size, 1);
+    if (failed == 0 && link(beside, path) != 0)
+        failed = errno;
+    unlink(beside);
+    free(beside);
+    if (failed == EPERM || failed == ENOTSUP || failed == ENOSYS) {
+        failed = write_file(path, O_CREAT | O_EXCL, data, size, 1);
+        if (failed != 0 && failed != EEXIST)
+            unlink(path);
+    }
+    *is_taken = failed == EEXIST;
+    if (failed != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
+                        strerror(failed));
+    sync_directory(path);
     return TSR_OK;
 }
 

@@ -20,6 +20,12 @@ tsr_status tsr_file_read(const char *path, char **data, size_t *size,
 tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
                             tsr_err *err);
 
+/* Makes a file that is not there yet, at once and whole. Where anything has
+ * that name, a link that leads nowhere included, *is_taken is 1 and nothing is
+ * touched. Errors: TSR_E_IO. */
+tsr_status tsr_file_create(const char *path, const char *data, size_t size,
+                           int *is_taken, tsr_err *err);
+
 /* *out (caller frees) = `path` where it is absolute, else the current folder's
  * path, '/', `path`; the current folder alone for an empty one. Errors:
  * TSR_E_IO, TSR_E_NOMEM. */

@@ -229,10 +229,30 @@ expect "reference in a list" 78 "reference.*alone" \
 expect "an output below a file" 74 "model.pdb" \
     "$program" run good.yaml --output model.pdb/run
 check "nothing is left behind by what was refused" test ! -e new
-mkdir -p half/model.pdb
+cp model.pdb before.pdb
+expect "an input in the run's folder" 78 "holds a file 'model.pdb'.*--output" \
+    "$program" run good.yaml --output .
+check "stays as it was" cmp -s model.pdb before.pdb
+check "and is alone" test ! -e config.yaml
+expect "check says so, too" 0 "refuse.*'model.pdb'" \
+    "$program" check good.yaml --set output.directory=.
+mkdir dangling
+ln -s nowhere dangling/run.log
+expect "a link to nowhere in the run's folder" 78 "'run.log'" \
+    "$program" run good.yaml --output dangling
+mkdir half
+echo mine >half/notes
+small() { (ulimit -f 16 && "$program" "$@"); } # 8 or 16 KiB a file
 expect "files that cannot be made" 74 "half/model.pdb" \
-    "$program" run good.yaml --output half
-check "take the others with them" test ! -e half/config.yaml
+    small run good.yaml --prior-only --output half
+check "take the others with them" test "$(ls half)" = notes
+mkdir empty
+expect "the same in an empty folder" 74 "empty/model.pdb" \
+    small run good.yaml --prior-only --output empty
+check "which was there before" test -d empty
+expect "the same in a folder of its own" 74 "of/its/own/model.pdb" \
+    small run good.yaml --prior-only --output empty/of/its/own
+check "which was not" test ! -e empty/of
 if [ -w /dev/full ]; then
     full() { "$program" "$@" >/dev/full; }
     expect "a full disk below standard output" 74 "No space" full summary out
