@@ -7,10 +7,13 @@
 #include "io/structure.h"
 #include "sampler/chain.h"
 
+#include <errno.h>
 #include <gsl/gsl_randist.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const tsr_option options[] = {
     {.name = "output",
@@ -125,10 +128,71 @@ static char *pdb_beside(const char *path)
     return name;
 }
 
+/* ---- files ---- */
+
+/* Is the file there, and not one that simulate wrote before? */
+static int is_foreign(const char *path, const char *begins)
+{
+    char line[80] = "";
+    struct stat info;
+    if (stat(path, &info) != 0 || S_ISCHR(info.st_mode) ||
+        S_ISFIFO(info.st_mode))
+        return 0;
+    FILE *in = fopen(path, "r");
+    int is_read = in != NULL && fgets(line, sizeof line, in) != NULL;
+    if (in != NULL)
+        fclose(in);
+    return !is_read || strncmp(line, begins, strlen(begins)) != 0 ||
+           strstr(line, " simulate:") == NULL;
+}
+
+static int is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return b != NULL && stat(a, &x) == 0 && stat(b, &y) == 0 &&
+           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Nothing that was measured, and no input, may be lost to a simulation. */
+static tsr_status check_target(const tsr_config *config, const char *path,
+                               const char *begins, tsr_err *err)
+{
+    const char *const input[] = {config->path, config->structure.file,
+                                 config->structure.form_factors};
+    for (size_t k = 0; k < sizeof input / sizeof *input; k++)
+        if (is_same_file(path, input[k]))
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "'%s' is the input '%s'; choose other names with "
+                            "--output FILE",
+                            path, input[k]);
+    if (is_foreign(path, begins))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "'%s' is there and not from tessera simulate; choose "
+                        "another name with --output FILE, or take that file "
+                        "away",
+                        path);
+    return TSR_OK;
+}
+
+static tsr_status check_targets(const tsr_config *config, const char *path,
+                                const char *pdb, tsr_err *err)
+{
+    if (strcmp(path, pdb) == 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--output %s: curve and structure would be one file; "
+                        "name the curve .dat",
+                        path);
+    tsr_status status = check_target(config, path, "# tessera ", err);
+    if (status == TSR_OK)
+        status = check_target(config, pdb, "REMARK 999 tessera ", err);
+    return status;
+}
+
+/* Both or none: the structure waits under another name for the curve. */
 static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
                               const tsr_conformation *truth, const char *path,
-                              const double *q, const double *intensity,
-                              const double *sigma, FILE *out, tsr_err *err)
+                              const char *pdb, const double *column, FILE *out,
+                              tsr_err *err)
 {
     const tsr_simulate_config *s = &config->simulate;
     double rg =
@@ -140,23 +204,32 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
              "q = 0.1 1/Angstrom\nq (1/Angstrom), I(q), sigma",
              TSR_VERSION, config->name, config->seed, s->steps, rg, s->i0,
              s->background, s->error);
-    char *pdb = pdb_beside(path);
+    size_t n = (size_t)s->points, room = strlen(pdb) + 32;
+    char *waiting = calloc(room, 1);
     tsr_structure *structure = tsr_topology_structure(setup->topology, truth);
-    tsr_status status = pdb == NULL || structure == NULL
+    tsr_status status = waiting == NULL || structure == NULL
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                             : TSR_OK;
-    if (status == TSR_OK)
+    if (status == TSR_OK) {
+        snprintf(waiting, room, "%s.%ld.new", pdb, (long)getpid());
         status = tsr_structure_write_pdb(
-            structure, pdb,
+            structure, waiting,
             "tessera simulate: SC is the centre of a side chain", err);
-    if (status == TSR_OK)
-        status = tsr_saxs_write(path, (int)s->points, q, intensity, sigma,
-                                comment, err);
+    }
+    if (status == TSR_OK) {
+        status = tsr_saxs_write(path, (int)n, column, column + n,
+                                column + 2 * n, comment, err);
+        if (status == TSR_OK && rename(waiting, pdb) != 0)
+            status = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", pdb,
+                              strerror(errno));
+        if (status != TSR_OK)
+            unlink(waiting);
+    }
     if (status == TSR_OK)
         fprintf(out, "curve      %s\nstructure  %s\nRg         %.3f Angstrom\n",
                 path, pdb, rg);
     tsr_structure_free(structure);
-    free(pdb);
+    free(waiting);
     return status;
 }
 
@@ -168,36 +241,43 @@ static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_setup setup = {0};
     tsr_conformation *truth = NULL;
     double *column = NULL;
-    char *own = NULL;
+    char *own = NULL, *pdb = NULL;
     tsr_args_arguments(args, &argument);
     int n_set = tsr_args_values(args, "set", &set);
     tsr_status status = tsr_config_read(argument[0], n_set, set, &config, err);
-    if (status == TSR_OK)
-        status = tsr_setup_read(&config, 0, log, &setup, err);
     if (status != TSR_OK)
         goto done;
     size_t n = (size_t)config.simulate.points;
     const char *path = tsr_args_value(args, "output");
     own = calloc(strlen(config.name) + 5, 1);
-    truth = tsr_conformation_new(setup.topology);
-    column = calloc(3 * n, sizeof *column);
-    if (truth == NULL || column == NULL || own == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-        goto done;
-    }
-    if (path == NULL) {
+    if (path == NULL && own != NULL) {
         snprintf(own, strlen(config.name) + 5, "%s.dat", config.name);
         path = own;
+    }
+    pdb = path != NULL ? pdb_beside(path) : NULL;
+    column = calloc(3 * n, sizeof *column);
+    status = pdb == NULL || column == NULL
+                 ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                 : check_targets(&config, path, pdb, err);
+    if (status == TSR_OK)
+        status = tsr_setup_read(&config, 0, log, &setup, err);
+    if (status != TSR_OK)
+        goto done;
+    truth = tsr_conformation_new(setup.topology);
+    if (truth == NULL) {
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        goto done;
     }
     status = walk(&setup, config.simulate.steps, truth, err);
     if (status == TSR_OK)
         status = compute(&config, &setup, truth, column, column + n,
                          column + 2 * n, err);
     if (status == TSR_OK)
-        status = write_files(&config, &setup, truth, path, column, column + n,
-                             column + 2 * n, out, err);
+        status =
+            write_files(&config, &setup, truth, path, pdb, column, out, err);
 done:
     free(own);
+    free(pdb);
     free(column);
     tsr_conformation_free(truth);
     tsr_setup_clear(&setup);
@@ -215,7 +295,9 @@ const tsr_command tsr_command_simulate = {
               .about = "The structure is that of the configuration, or where "
                        "sampling its prior leads from there in simulate.steps "
                        "steps. The curve is that of its bodies, in double "
-                       "precision, plus normal errors.",
+                       "precision, plus normal errors. Of files that are "
+                       "there already, simulate replaces only its own: never "
+                       "an input, never a measured curve.",
               .fields_title = "Keys of CONFIG (YAML; paths relative to it)",
               .fields = tsr_config_fields},
     .run = simulate};

@@ -64,6 +64,34 @@ expect "unknown option" 64 "output" "$program" run good.yaml --ouput x
 expect "simulate" 0 "" "$program" simulate good.yaml --output good.dat
 check "simulate prints the true Rg" grep -q "^Rg" out.txt
 check "simulate writes the structure" test -s good.pdb
+expect "simulate replaces its own" 0 "" \
+    "$program" simulate good.yaml --output good.dat
+cp good.yaml model.yaml
+cp model.pdb before.pdb
+expect "simulate with the input's name" 78 "model.pdb' is the input.*--output" \
+    "$program" simulate model.yaml
+check "leaves the input" cmp -s model.pdb before.pdb
+check "and writes nothing" test ! -e model.dat
+mkdir measured
+echo "0.01 1 0.1" >measured/good.dat
+expect "simulate onto a measured curve" 78 "not from tessera simulate.*--output" \
+    "$program" simulate good.yaml --output measured/good.dat
+check "leaves the curve" test "$(cat measured/good.dat)" = "0.01 1 0.1"
+echo "HEADER" >measured/mine.pdb
+expect "simulate onto a structure" 78 "mine.pdb' is there and not" \
+    "$program" simulate good.yaml --output measured/mine.dat
+expect "simulate into one file" 64 "name the curve .dat" \
+    "$program" simulate good.yaml --output measured/new.pdb
+mkdir half
+small() { (ulimit -f "$blocks" && "$program" "$@"); }
+blocks=16 # of 512 or 1024 bytes a file
+expect "a structure that cannot be written" 74 "half/new" \
+    small simulate good.yaml --output half/new.dat
+expect "a curve that cannot be written" 74 "half/new" \
+    small simulate good.yaml --output half/new.dat \
+    --set structure.file= --set structure.flexible=[] \
+    --set structure.sequence=MKTAYIAKQR --set simulate.points=5000
+check "leave nothing" test -z "$(ls half)"
 expect "check" 0 "free torsions" "$program" check good.yaml
 cp out.txt resolved.yaml
 expect "the resolved config is a config" 0 "" "$program" check resolved.yaml
@@ -229,7 +257,6 @@ expect "reference in a list" 78 "reference.*alone" \
 expect "an output below a file" 74 "model.pdb" \
     "$program" run good.yaml --output model.pdb/run
 check "nothing is left behind by what was refused" test ! -e new
-cp model.pdb before.pdb
 expect "an input in the run's folder" 78 "holds a file 'model.pdb'.*--output" \
     "$program" run good.yaml --output .
 check "stays as it was" cmp -s model.pdb before.pdb
@@ -240,9 +267,7 @@ mkdir dangling
 ln -s nowhere dangling/run.log
 expect "a link to nowhere in the run's folder" 78 "'run.log'" \
     "$program" run good.yaml --output dangling
-mkdir half
 echo mine >half/notes
-small() { (ulimit -f 16 && "$program" "$@"); } # 8 or 16 KiB a file
 expect "files that cannot be made" 74 "half/model.pdb" \
     small run good.yaml --prior-only --output half
 check "take the others with them" test "$(ls half)" = notes
