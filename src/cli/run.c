@@ -1,5 +1,6 @@
 /* tessera run CONFIG */
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/run_directory.h"
 #include "cli/run_report.h"
 #include "cli/setup.h"
@@ -8,9 +9,7 @@
 #include "sampler/record.h"
 #include "sampler/sampler.h"
 
-#include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -32,30 +31,6 @@ static const tsr_option options[] = {
     {.name = "prior-only", .doc = "leave the data out: sample the prior"},
     {.name = "dry-run", .doc = "check everything, print the plan, stop there"},
     {0}};
-
-/* SIGINT, SIGTERM and a terminal that goes away: the workers finish their step.
- * A signal handler can only reach what has static storage. */
-static volatile sig_atomic_t stop_asked;
-
-static void ask_to_stop(int signal_number)
-{
-    stop_asked = signal_number;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = ask_to_stop;
-    sigemptyset(&action.sa_mask);
-    action.sa_flags = (int)SA_RESETHAND; /* a second one kills */
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    struct sigaction hang_up;
-    if (sigaction(SIGHUP, NULL, &hang_up) == 0 &&
-        hang_up.sa_handler != SIG_IGN) /* nohup */
-        sigaction(SIGHUP, &action, NULL);
-}
 
 static double now_seconds(void)
 {
@@ -128,7 +103,7 @@ static tsr_status run_phase(run_state *r, const char *phase, long n_draw,
                   .total = n_draw * thin * chains};
     tsr_status status = TSR_OK;
     p.shown = p.started;
-    while (done < n_draw && status == TSR_OK && !stop_asked) {
+    while (done < n_draw && status == TSR_OK && !tsr_stop_asked) {
         int n = n_draw - done < block ? (int)(n_draw - done) : block, n_done;
         double before = now_seconds();
         status = tsr_sampler_advance(r->sampler, r->record, n, thin, warm, tick,
@@ -191,7 +166,7 @@ static tsr_status sample(run_state *r, tsr_err *err)
         tsr_chain_counts_reset(tsr_sampler_chain(r->sampler, c));
     if (status == TSR_OK)
         status = run_phase(r, "sampling", o->draws, 0, err);
-    if (status == TSR_OK && !stop_asked)
+    if (status == TSR_OK && !tsr_stop_asked)
         report_moves(r, r->log);
     return status;
 }
@@ -237,8 +212,8 @@ static tsr_status prepare(run_state *r, tsr_err *err)
     tsr_status status = tsr_record_new(
         &s->target, chains, block_capacity(s, chains), &r->record, err);
     if (status == TSR_OK)
-        status = tsr_sampler_new(&s->target, chains, s->n_thread, &stop_asked,
-                                 &r->sampler, err);
+        status = tsr_sampler_new(&s->target, chains, s->n_thread,
+                                 &tsr_stop_asked, &r->sampler, err);
     if (status != TSR_OK)
         return tsr_config_blame(r->config, status, err);
     r->outcome.start_chi2 = tsr_chain_chi2(tsr_sampler_chain(r->sampler, 0));
@@ -296,7 +271,7 @@ static tsr_status run_in(run_state *r, FILE *out, tsr_err *err)
     r->trace = NULL;
     if (status == TSR_OK)
         status = closed;
-    if (status == TSR_OK && stop_asked)
+    if (status == TSR_OK && tsr_stop_asked)
         status = tsr_fail(err, TSR_E_INTERRUPTED,
                           "interrupted; %ld of %ld draws a chain are in '%s'",
                           r->outcome.n_draw, r->config->sampler.draws, path);
@@ -350,6 +325,7 @@ static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_args_arguments(args, &argument);
     int n_set = tsr_args_values(args, "set", &set);
     int dry = tsr_args_count(args, "dry-run") > 0;
+    int ignore_hang_up = tsr_hang_up_is_ignored();
     tsr_status status = tsr_config_read(argument[0], n_set, set, &config, err);
     if (status == TSR_OK)
         status = apply_options(args, &config, err);
@@ -365,7 +341,7 @@ static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK && dry) {
         tsr_run_plan(&config, &setup, out);
     } else if (status == TSR_OK) {
-        catch_signals();
+        tsr_interrupt_catch(ignore_hang_up);
         status = prepare(&r, err);
         if (status == TSR_OK)
             status = run_in(&r, out, err);

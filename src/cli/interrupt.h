@@ -1,0 +1,20 @@
+/* SIGINT, SIGTERM and a terminal that goes away end a run in good order. */
+#ifndef TSR_CLI_INTERRUPT_H
+#define TSR_CLI_INTERRUPT_H
+
+#include <signal.h>
+
+/* The signal that asked to stop; 0: none. A signal handler can only reach what
+ * has static storage. */
+extern volatile sig_atomic_t tsr_stop_asked;
+
+/* Is SIGHUP ignored, as below nohup? To be asked before a device is opened:
+ * PoCL's LLVM puts a handler of its own in its place. */
+int tsr_hang_up_is_ignored(void);
+
+/* From here on the first signal sets tsr_stop_asked; more within a second are
+ * the same wish (timeout, make and a closing terminal often send two at once),
+ * a later one kills. */
+void tsr_interrupt_catch(int ignore_hang_up);
+
+#endif
