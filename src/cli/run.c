@@ -183,11 +183,13 @@ static tsr_status make_trace(run_state *r, const char *path, const char *text,
         {"config", text},
         {"seed", seed},
         {"sequence", sequence == NULL ? "" : sequence},
+        {"q_unit", r->setup->q_unit_text},
+        {"sigma", r->setup->sigma_text},
         {"engine", r->setup->engine_text == NULL ? "none: the prior alone"
                                                  : r->setup->engine_text}};
-    tsr_status status =
-        tsr_trace_create(path, (int)r->config->sampler.chains, n, variable, 4,
-                         attribute, &r->trace, err);
+    tsr_status status = tsr_trace_create(
+        path, (int)r->config->sampler.chains, n, variable,
+        sizeof attribute / sizeof *attribute, attribute, &r->trace, err);
     free(sequence);
     return status == TSR_OK ? tsr_record_write_data(r->record, r->trace, err)
                             : status;
@@ -322,6 +324,7 @@ static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_config config;
     tsr_setup setup = {0};
     run_state r = {.config = &config, .setup = &setup, .log = log};
+    tsr_log_hold(log);
     tsr_args_arguments(args, &argument);
     int n_set = tsr_args_values(args, "set", &set);
     int dry = tsr_args_count(args, "dry-run") > 0;

@@ -26,6 +26,8 @@ void tsr_setup_clear(tsr_setup *setup)
     for (int d = 0; d < setup->n_data; d++)
         tsr_saxs_free(setup->saxs[d]);
     free(setup->saxs);
+    free(setup->q_unit_text);
+    free(setup->sigma_text);
     memset(setup, 0, sizeof *setup);
 }
 
@@ -91,6 +93,27 @@ static void check_rg(const tsr_setup *s, const tsr_saxs *saxs, tsr_log *log)
              "'%s': its Guinier Rg of %.1f A does not suit %d residues (%.0f "
              "to %.0f A): check q_unit, and whether it is this molecule",
              saxs->path, rg, s->topology->n_residue, low, high);
+}
+
+/* What was decided about the data, for whoever opens the trace later. */
+static tsr_status describe_data(tsr_setup *s, tsr_err *err)
+{
+    size_t n_unit, n_sigma;
+    FILE *unit = open_memstream(&s->q_unit_text, &n_unit);
+    FILE *sigma = open_memstream(&s->sigma_text, &n_sigma);
+    for (int d = 0; unit != NULL && sigma != NULL && d < s->n_data; d++) {
+        const tsr_saxs *saxs = s->saxs[d];
+        const char *end = d + 1 < s->n_data ? "\n" : "";
+        fprintf(unit, "%s (%s)%s", tsr_q_unit_name(saxs->unit_in_file),
+                saxs->unit_reason, end);
+        fprintf(sigma, "%s%s",
+                saxs->sigma_is_modelled ? "stated: 0.03 I(q) + 0.003 max I"
+                                        : "measured",
+                end);
+    }
+    int failed = unit == NULL || fclose(unit) != 0;
+    failed |= sigma == NULL || fclose(sigma) != 0;
+    return failed ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
 }
 
 static tsr_status read_data(const tsr_config *config, tsr_log *log,
@@ -184,6 +207,8 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
         status = read_molecule(config, log, s, err);
     if (status == TSR_OK && with_data)
         status = read_data(config, log, s, set, err);
+    if (status == TSR_OK)
+        status = describe_data(s, err);
     if (status == TSR_OK && with_data && n == 0)
         tsr_info(log, "no data: this samples the prior alone");
     if (status == TSR_OK)

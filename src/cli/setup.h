@@ -16,7 +16,9 @@ typedef struct {
     tsr_prior *prior;
     tsr_form_factor_table *form_factors;
     int n_data;
-    tsr_saxs **saxs;            /* [n_data] */
+    tsr_saxs **saxs;   /* [n_data] */
+    char *q_unit_text; /* a line a data set: the unit of q and why */
+    char *sigma_text;  /* a line a data set: sigma measured or stated */
     tsr_likelihood *likelihood; /* NULL without data */
     int n_engine;               /* 0 until tsr_setup_engine; one a device */
     tsr_device **device;        /* [n_engine] NULL: the reference engine */

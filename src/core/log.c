@@ -13,6 +13,9 @@ struct tsr_log {
     pthread_mutex_t mutex;
     FILE *stream; /* borrowed */
     FILE *file;   /* owned */
+    FILE *hold;   /* owned: into `held` until there is a file; or NULL */
+    char *held;
+    size_t n_held;
     tsr_log_level level;
     int is_terminal;
     int progress_width; /* columns of the progress line shown, 0 for none */
@@ -68,8 +71,30 @@ void tsr_log_free(tsr_log *log)
     }
     if (log->file != NULL)
         fclose(log->file);
+    if (log->hold != NULL)
+        fclose(log->hold);
+    free(log->held);
     pthread_mutex_destroy(&log->mutex);
     free(log);
+}
+
+/* Without memory for it these lines are lost to the file, no more. */
+void tsr_log_hold(tsr_log *log)
+{
+    if (log != NULL && log->file == NULL && log->hold == NULL)
+        log->hold = open_memstream(&log->held, &log->n_held);
+}
+
+static void release_held(tsr_log *log)
+{
+    if (log->hold == NULL)
+        return;
+    if (fclose(log->hold) == 0)
+        fwrite(log->held, 1, log->n_held, log->file);
+    free(log->held);
+    log->hold = NULL;
+    log->held = NULL;
+    fflush(log->file);
 }
 
 tsr_status tsr_log_open(tsr_log *log, const char *path, tsr_err *err)
@@ -88,6 +113,7 @@ tsr_status tsr_log_open(tsr_log *log, const char *path, tsr_err *err)
     pthread_mutex_lock(&log->mutex);
     FILE *before = log->file;
     log->file = file;
+    release_held(log);
     pthread_mutex_unlock(&log->mutex);
     if (before != NULL)
         fclose(before);
@@ -108,13 +134,16 @@ static void write_stream(tsr_log *log, tsr_log_level level, const char *text)
 
 static void write_file(tsr_log *log, tsr_log_level level, const char *text)
 {
+    FILE *file = log->file != NULL ? log->file : log->hold;
+    if (file == NULL)
+        return;
     char when[32] = "";
     time_t now = time(NULL);
     struct tm utc;
     if (gmtime_r(&now, &utc) != NULL)
         strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    fprintf(log->file, "%s %s: %s\n", when, level_name(level), text);
-    fflush(log->file);
+    fprintf(file, "%s %s: %s\n", when, level_name(level), text);
+    fflush(file);
 }
 
 void tsr_log_write(tsr_log *log, tsr_log_level level, const char *format, ...)
@@ -140,7 +169,7 @@ void tsr_log_write(tsr_log *log, tsr_log_level level, const char *format, ...)
         pthread_mutex_lock(&log->mutex);
         if (log->stream != NULL && level <= log->level)
             write_stream(log, level, text);
-        if (log->file != NULL && level <= TSR_LOG_INFO)
+        if (level <= TSR_LOG_INFO)
             write_file(log, level, text);
         pthread_mutex_unlock(&log->mutex);
     }
@@ -153,8 +182,7 @@ void tsr_log_keep(tsr_log *log, tsr_log_level level, const char *text)
     if (log == NULL)
         return;
     pthread_mutex_lock(&log->mutex);
-    if (log->file != NULL)
-        write_file(log, level, text);
+    write_file(log, level, text);
     pthread_mutex_unlock(&log->mutex);
 }
 

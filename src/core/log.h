@@ -23,8 +23,11 @@ typedef struct tsr_log tsr_log;
 tsr_log *tsr_log_new(FILE *stream, tsr_log_level level);
 void tsr_log_free(tsr_log *log);
 
+/* Remembers what comes until tsr_log_open, for its file. */
+void tsr_log_hold(tsr_log *log);
+
 /* Also appends every message up to TSR_LOG_INFO, with the time in UTC, to the
- * file at `path`. Errors: TSR_E_IO. */
+ * file at `path`, those held first. Errors: TSR_E_IO. */
 tsr_status tsr_log_open(tsr_log *log, const char *path, tsr_err *err);
 
 /* One line; no final newline in `format`. */

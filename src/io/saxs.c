@@ -10,7 +10,7 @@
 
 enum { MIN_ROWS = 5, MIN_GUINIER = 5 };
 
-static const char *unit_name(tsr_q_unit unit)
+const char *tsr_q_unit_name(tsr_q_unit unit)
 {
     return unit == TSR_Q_INV_NM ? "1/nm" : "1/Angstrom";
 }
@@ -57,19 +57,19 @@ static double decide_unit(tsr_saxs *saxs, const tsr_saxs_table *table,
     } else if (table->unit != TSR_Q_AUTO) {
         saxs->unit_in_file = table->unit;
         snprintf(saxs->unit_reason, sizeof saxs->unit_reason, "header says %s",
-                 unit_name(table->unit));
+                 tsr_q_unit_name(table->unit));
     } else {
         saxs->unit_in_file = by_rule;
         snprintf(saxs->unit_reason, sizeof saxs->unit_reason, "q_max %s 1",
                  q_max > 1 ? ">" : "<=");
     }
-    tsr_info(log, "%s: q in %s (%s)", saxs->path, unit_name(saxs->unit_in_file),
-             saxs->unit_reason);
+    tsr_info(log, "%s: q in %s (%s)", saxs->path,
+             tsr_q_unit_name(saxs->unit_in_file), saxs->unit_reason);
     if (saxs->unit_in_file != by_rule)
         tsr_warn(log,
                  "%s: q_max = %g is unusual in %s; set q_unit if the unit is "
                  "wrong",
-                 saxs->path, q_max, unit_name(saxs->unit_in_file));
+                 saxs->path, q_max, tsr_q_unit_name(saxs->unit_in_file));
     return saxs->unit_in_file == TSR_Q_INV_NM ? 0.1 : 1.0;
 }
 

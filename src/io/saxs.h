@@ -11,6 +11,9 @@
 
 typedef enum { TSR_Q_AUTO, TSR_Q_INV_ANG, TSR_Q_INV_NM } tsr_q_unit;
 
+/* "1/nm" or "1/Angstrom". */
+const char *tsr_q_unit_name(tsr_q_unit unit);
+
 typedef struct {
     char *path;
     int n;

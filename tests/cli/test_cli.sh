@@ -228,6 +228,8 @@ expect "--set without =" 64 "KEY=VALUE|=" \
 with bad.yaml 's/good.dat/bad.dat/'
 awk '!/^#/ {print $1, $2}' good.dat >bad.dat
 expect "two columns" 0 "bad.dat.*sigma" "$program" run bad.yaml --output two
+check "the log has it" grep -q "sigma is stated" two/run.log
+check "the trace, too" grep -q "stated: 0.03 I(q)" two/trace.h5
 sed '20s/ [^ ]*$/ nan/' good.dat >bad.dat
 expect "NaN" 65 "bad.dat.*20" "$program" run bad.yaml --output new
 awk '/^#/ {print; next} {line[++n] = $0} END {for (i = 1; i <= n; i++)
@@ -236,6 +238,9 @@ expect "unsorted" 65 "bad.dat.*(sort|ascend|order)" \
     "$program" run bad.yaml --output new
 awk '/^#/ {next} {printf "%.6f %s %s\n", 10 * $1, $2, $3}' good.dat >bad.dat
 expect "1/nm by q_max" 0 "1/nm" "$program" run bad.yaml --output nm
+check "the log has the unit of q" grep -q "bad.dat: q in 1/nm (q_max > 1)" \
+    nm/run.log
+check "the trace, too" grep -q "1/nm (q_max > 1)" nm/trace.h5
 expect "1/nm named wrongly" 78 "1/nm" \
     "$program" run bad.yaml --output new --set data.0.q_unit=1/mm
 : >bad.dat

@@ -25,6 +25,8 @@ assert curve.dims == ("chain", "draw", "q") and curve.sizes["q"] == n_point
 assert data.observed_data["intensity"].sizes["q"] == n_point
 assert data.posterior.attrs["inference_library"] == "tessera"
 assert "structure:" in data.posterior.attrs["config"]
+assert data.posterior.attrs["q_unit"].startswith("1/Angstrom (")
+assert data.posterior.attrs["sigma"] == "measured"
 assert "created_at" in data.posterior.attrs
 
 # The stored curve, the data and chi2 belong together: chi2 is at the best scale

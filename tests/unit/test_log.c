@@ -133,6 +133,37 @@ static void file_has_time_and_level(void **state)
     free(text);
 }
 
+static void held_lines_come_first(void **state)
+{
+    (void)state;
+    tsr_err err;
+    const char *path = io_path("held.log");
+    tsr_log *log = tsr_log_new(NULL, TSR_LOG_ERROR);
+    tsr_info(log, "too early");
+    tsr_log_hold(log);
+    tsr_info(log, "early");
+    tsr_log_write(log, TSR_LOG_DEBUG, "not this");
+    assert_int_equal(tsr_log_open(log, io_path("no/such/dir"), &err), TSR_E_IO);
+    tsr_warn(log, "still early");
+    assert_int_equal(tsr_log_open(log, path, &err), TSR_OK);
+    tsr_info(log, "late");
+    tsr_log_free(log);
+    size_t size;
+    char *text = io_read(path, &size);
+    const char *early = strstr(text, "Z info: early\n");
+    assert_ptr_equal(early, text + strlen("2026-01-01T00:00:00"));
+    assert_has(early, "Z warning: still early\n");
+    assert_has(strstr(early, "still early"), "Z info: late\n");
+    assert_null(strstr(text, "not this"));
+    free(text);
+
+    log = tsr_log_new(NULL, TSR_LOG_ERROR); /* and without a file */
+    tsr_log_hold(log);
+    tsr_info(log, "lost");
+    tsr_log_free(log);
+    tsr_log_hold(NULL);
+}
+
 enum { N_THREAD = 8, N_LINE = 300 };
 
 static void *chatter(void *log)
@@ -182,6 +213,7 @@ int main(void)
         cmocka_unit_test(plain_progress),
         cmocka_unit_test(terminal_progress),
         cmocka_unit_test(file_has_time_and_level),
+        cmocka_unit_test(held_lines_come_first),
         cmocka_unit_test(threads_do_not_mix_lines),
     };
     return cmocka_run_group_tests(tests, io_setup, io_teardown);
