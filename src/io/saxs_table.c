@@ -1,6 +1,7 @@
 #include "io/saxs_table.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,6 +172,26 @@ static int columns(const tsr_saxs_row *row)
     return row->width < 3 ? row->width : 3;
 }
 
+/* A few rows at the end that leap away in q are a footer's numbers, which must
+ * not decide the unit: after other text by ten of the widest steps so far,
+ * without it by ten times the whole range. Returns where the table ends. */
+static int cut_footer(const tsr_saxs_row *row, int from, int to)
+{
+    enum { MIN_TABLE = 5, MAX_FOOTER = 4 };
+    double widest = 0.0;
+    for (int k = from + 1; k < to; k++) {
+        double step = row[k].value[0] - row[k - 1].value[0];
+        int is_apart = row[k].line > row[k - 1].line + 1;
+        double usual =
+            is_apart ? widest : row[k - 1].value[0] - row[from].value[0];
+        if (k - from >= MIN_TABLE && to - k <= MAX_FOOTER && isfinite(step) &&
+            step > 10.0 * usual)
+            return k;
+        widest = fmax(widest, step);
+    }
+    return to;
+}
+
 /* Rows [*from, *to): the longest run of one width, and the rows beside it that
  * have the columns we read and continue q (a flag that some rows lack does not
  * cut a table). */
@@ -193,6 +214,7 @@ static void find_run(const line_list *list, int *from, int *to)
     while (*from > 0 && columns(&row[*from - 1]) == need &&
            row[*from - 1].value[0] < row[*from].value[0])
         --*from;
+    *to = cut_footer(row, *from, *to);
 }
 
 /* A row with too few columns must not cut the table unnoticed. */

@@ -30,8 +30,9 @@ typedef struct {
 
 /* text [size] must end in a NUL that size does not count. `path` is for
  * messages. The table is the longest run of rows of one width, and the rows
- * beside it that continue it. Errors: TSR_E_DATA (no table, a broken or short
- * line inside the table). The caller frees table->row. */
+ * beside it that continue it, less a footer of up to four rows far away in q.
+ * Errors: TSR_E_DATA (no table, a broken or short line inside the table). The
+ * caller frees table->row. */
 tsr_status tsr_saxs_table_find(const char *path, const char *text, size_t size,
                                tsr_saxs_table *table, tsr_err *err);
 

@@ -69,7 +69,27 @@ static void shapes_of_a_table(void **state)
     /* a flag in some rows, a note in others */
     check_five("0.01 9 1\n0.02 8 1\n0.03 7 1 0\n0.04 6 1 ok\n0.05 5 1 # b\n");
     check_five("1.0D-02 9.0 1\n2.0d-02 8 1.\n3e-2 7 +1\n4.0E-02 6 1\n.05 5 1");
+    /* numbers of a footer, which would make the unit 1/nm */
+    check_five(ROWS "\n1.2 2178 3\n");
+    check_five(ROWS "Rg, I(0), quality\n2.43 9.1 0.9\n 3 4 5\n");
+    check_five(ROWS "25.3 9.1 0.9\n");
     check_five("1 2178\n" ROWS); /* two numbers are not the table */
+}
+
+/* A gap in q is not a footer. */
+static void gaps_stay(void **state)
+{
+    (void)state;
+    tsr_saxs *saxs = text_ok(ROWS "# beam stop\n0.14 4 1\n");
+    assert_int_equal(saxs->n, 6);
+    tsr_saxs_free(saxs);
+    saxs = text_ok(ROWS "0.4 4 1\n0.41 4 1\n");
+    assert_int_equal(saxs->n, 7);
+    tsr_saxs_free(saxs);
+    saxs = text_ok(ROWS "# wide angles\n0.5 4 1\n0.6 4 1\n0.7 4 1\n"
+                        "0.8 4 1\n0.9 4 1\n");
+    assert_int_equal(saxs->n, 10);
+    tsr_saxs_free(saxs);
 }
 
 static void columns_and_sigma(void **state)
@@ -403,6 +423,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shapes_of_a_table),
+        cmocka_unit_test(gaps_stay),
         cmocka_unit_test(columns_and_sigma),
         cmocka_unit_test(dropped_and_counted),
         cmocka_unit_test(refusals),
