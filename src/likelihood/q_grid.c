@@ -12,6 +12,9 @@
 /* Bodies have a size: F(q) spreads each distance by up to this, Angstrom. */
 static const double body_size = 12.0;
 static const int beyond = 2; /* grid points past q_max */
+/* A peptide has so few points up to q_max that the fit fails; a band wider than
+ * the molecule only adds some. */
+static const double band_least = 60.0; /* Angstrom */
 /* Relative to the mean diagonal; keeps the weights near 1 (their absolute sum
  * stays below 3, so that errors of the profile are not blown up). */
 static const double ridge = 1e-12;
@@ -19,7 +22,7 @@ static const double ridge = 1e-12;
 tsr_q_grid tsr_q_grid_make(double d_bound_ang, double q_max_inv_ang)
 {
     tsr_q_grid g;
-    g.band_ang = d_bound_ang + body_size;
+    g.band_ang = fmax(d_bound_ang + body_size, band_least);
     g.dq_inv_ang = PI / (2.0 * g.band_ang);
     g.n_q = (int)ceil(q_max_inv_ang / g.dq_inv_ang - 1e-9) + 1 + beyond;
     return g;

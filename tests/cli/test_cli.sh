@@ -132,6 +132,11 @@ expect "a curve given twice" 0 "data.0 and data.1 are the same" \
 sed '/^data/d' good.yaml >nodata.yaml
 expect "no data is said" 0 "prior alone" "$program" check nodata.yaml
 expect "prior only" 0 "" "$program" run good.yaml --prior-only --output prior
+for sequence in MKT GGG; do
+    expect "a peptide $sequence" 0 "" "$program" run nodata.yaml \
+        --output $sequence --set structure.file= --set structure.flexible=[] \
+        --set structure.sequence=$sequence --set data.0.file=good.dat
+done
 expect "reference engine" 0 "" "$program" run good.yaml --device reference \
     --output reference --set sampler.warmup=4 --set sampler.draws=3
 expect "all devices" 0 "engine:" "$program" run good.yaml --device all \

@@ -76,7 +76,13 @@ static void operator_error(void **state)
                  {150, 0.5, 0.3},
                  {300, 0.1, 0.3},
                  {300, 0.02, 0.35},
-                 {45, 0.6, 0.9}};
+                 {45, 0.6, 0.9},
+                 /* peptides of two to eight residues */
+                 {1, 0.9, 0.3},
+                 {4, 0.9, 0.2},
+                 {7.7, 0.5, 0.5},
+                 {12, 0.5, 0.05},
+                 {25, 0.5, 1.0}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         double e = worst_error(cases[k].d, cases[k].flat, cases[k].q_max, k);
         if (!(e < 1e-4))
