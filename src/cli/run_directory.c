@@ -189,16 +189,12 @@ tsr_status tsr_run_directory_fill(const char *directory, const tsr_setup *setup,
                                   tsr_err *err)
 {
     char *model = tsr_run_directory_file(directory, "model.pdb");
-    tsr_structure *structure =
-        tsr_topology_structure(setup->topology, setup->first);
-    tsr_status status = TSR_OK;
-    if (model == NULL || structure == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (status == TSR_OK)
-        status = tsr_structure_write_pdb(
-            structure, model,
-            "tessera: the start; SC is the centre of a side chain", err);
-    tsr_structure_free(structure);
+    tsr_status status =
+        model == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+            : tsr_structure_write_pdb(
+                  setup->model, model,
+                  "tessera: the start; SC is the centre of a side chain", err);
     free(model);
     return status;
 }

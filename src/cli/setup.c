@@ -21,6 +21,7 @@ void tsr_setup_clear(tsr_setup *setup)
     tsr_prior_free(setup->prior);
     tsr_prior_table_free(setup->prior_table);
     tsr_form_factor_free(setup->form_factors);
+    tsr_structure_free(setup->model);
     tsr_conformation_free(setup->first);
     tsr_topology_free(setup->topology);
     for (int d = 0; d < setup->n_data; d++)
@@ -78,6 +79,18 @@ static tsr_status read_molecule(const tsr_config *config, tsr_log *log,
                                              &s->first, err);
     tsr_structure_free(structure);
     return status;
+}
+
+/* What model.pdb cannot hold is said before anything is computed. */
+static tsr_status make_model(tsr_setup *s, tsr_log *log, tsr_err *err)
+{
+    s->model = tsr_topology_structure(s->topology, s->first);
+    tsr_status status = s->model == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : tsr_structure_letter_chains(s->model, log, err);
+    return status == TSR_OK
+               ? tsr_structure_check_pdb(s->model, "model.pdb", err)
+               : status;
 }
 
 /* Wrong units show as an Rg that no protein of this length has: less than half
@@ -205,6 +218,8 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
                             : read_tables(config, s, err);
     if (status == TSR_OK)
         status = read_molecule(config, log, s, err);
+    if (status == TSR_OK)
+        status = make_model(s, log, err);
     if (status == TSR_OK && with_data)
         status = read_data(config, log, s, set, err);
     if (status == TSR_OK)

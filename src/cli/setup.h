@@ -12,6 +12,7 @@
 typedef struct {
     tsr_topology *topology;
     tsr_conformation *first;
+    tsr_structure *model; /* the first conformation as model.pdb has it */
     tsr_prior_table *prior_table;
     tsr_prior *prior;
     tsr_form_factor_table *form_factors;

@@ -210,6 +210,8 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
     tsr_status status = waiting == NULL || structure == NULL
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                             : TSR_OK;
+    if (status == TSR_OK)
+        status = tsr_structure_letter_chains(structure, NULL, err);
     if (status == TSR_OK) {
         snprintf(waiting, room, "%s.%ld.new", pdb, (long)getpid());
         status = tsr_structure_write_pdb(

@@ -10,6 +10,7 @@
 #ifndef TSR_IO_STRUCTURE_H
 #define TSR_IO_STRUCTURE_H
 
+#include "core/log.h"
 #include "core/status.h"
 
 typedef struct {
@@ -59,6 +60,16 @@ int tsr_residue_label(const tsr_residue_record *residue, char *text,
 const tsr_atom *tsr_residue_atom(const tsr_structure *structure,
                                  const tsr_residue_record *residue,
                                  const char *name);
+
+/* Gives each chain whose id has more than one character a free single one, as
+ * PDB needs it, and tells the log. Errors: TSR_E_DATA (no letter or digit is
+ * left). */
+tsr_status tsr_structure_letter_chains(tsr_structure *structure, tsr_log *log,
+                                       tsr_err *err);
+
+/* Would tsr_structure_write_pdb take it? Errors: as there. */
+tsr_status tsr_structure_check_pdb(const tsr_structure *structure,
+                                   const char *path, tsr_err *err);
 
 /* Writes one model as PDB (`remark`, which may be NULL or several lines, as
  * REMARK 999; ATOM records, TER after a chain, END). Chain ids of more than one

@@ -66,9 +66,48 @@ static const char *element_symbol(int z)
     }
 }
 
+static char free_letter(const tsr_structure *structure)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "abcdefghijklmnopqrstuvwxyz0123456789";
+    for (const char *at = letters; *at != '\0'; at++) {
+        int is_free = 1;
+        for (int i = 0; i < structure->n_residue && is_free; i++) {
+            const char *chain = structure->residue[i].chain;
+            is_free = chain[0] != *at || chain[1] != '\0';
+        }
+        if (is_free)
+            return *at;
+    }
+    return '\0';
+}
+
+tsr_status tsr_structure_letter_chains(tsr_structure *structure, tsr_log *log,
+                                       tsr_err *err)
+{
+    for (int i = 0; i < structure->n_residue; i++) {
+        char old[sizeof structure->residue->chain];
+        memcpy(old, structure->residue[i].chain, sizeof old);
+        if (strlen(old) < 2)
+            continue;
+        char letter[2] = {free_letter(structure), '\0'};
+        if (letter[0] == '\0')
+            return tsr_fail(err, TSR_E_DATA,
+                            "%d chains: PDB has room for 62, one letter or "
+                            "digit each; leave some out, or join chains",
+                            structure->n_chain);
+        for (int k = i; k < structure->n_residue; k++)
+            if (strcmp(structure->residue[k].chain, old) == 0)
+                memcpy(structure->residue[k].chain, letter, sizeof letter);
+        tsr_info(log, "chain %s is chain %s in PDB files: one character fits",
+                 old, letter);
+    }
+    return TSR_OK;
+}
+
 /* What the columns cannot hold is refused before anything is written. */
-static tsr_status check_fits(const tsr_structure *structure, const char *path,
-                             tsr_err *err)
+tsr_status tsr_structure_check_pdb(const tsr_structure *structure,
+                                   const char *path, tsr_err *err)
 {
     if (structure->n_atom + structure->n_chain > MAX_SERIAL)
         return tsr_fail(err, TSR_E_DATA,
@@ -149,7 +188,7 @@ tsr_status tsr_structure_write_pdb(const tsr_structure *structure,
                                    const char *path, const char *remark,
                                    tsr_err *err)
 {
-    tsr_status status = check_fits(structure, path, err);
+    tsr_status status = tsr_structure_check_pdb(structure, path, err);
     if (status != TSR_OK)
         return status;
     char *text = NULL;

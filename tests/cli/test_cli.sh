@@ -198,6 +198,43 @@ with bad.yaml 's/model.pdb/gap.pdb/'
 grep -v "CA  ... A  30" model.pdb >gap.pdb
 expect "a residue without CA" 65 "gap.pdb.*A:30.*CA" "$program" run bad.yaml
 grep -v " [NC]   ... A  30\| O   ... A  30\|CA  ... A  30" model.pdb >gap.pdb
+awk '/^ATOM/ {printf "ATOM %s %s %s . %s A 1 %s ? %s %s %s 1.0 0 %s AA 1\n",
+    $2, substr($3, 1, 1), $3, $4, $6, $7 + shift, $8, $9, $6}' \
+    shift=0 model.pdb >atoms.txt
+cat >loop.txt <<END
+data_AA
+loop_
+_atom_site.group_PDB
+_atom_site.id
+_atom_site.type_symbol
+_atom_site.label_atom_id
+_atom_site.label_alt_id
+_atom_site.label_comp_id
+_atom_site.label_asym_id
+_atom_site.label_entity_id
+_atom_site.label_seq_id
+_atom_site.pdbx_PDB_ins_code
+_atom_site.Cartn_x
+_atom_site.Cartn_y
+_atom_site.Cartn_z
+_atom_site.occupancy
+_atom_site.B_iso_or_equiv
+_atom_site.auth_seq_id
+_atom_site.auth_asym_id
+_atom_site.pdbx_PDB_model_num
+END
+cat loop.txt atoms.txt >aa.cif
+with aa.yaml 's/A:51/AA:51/; s/model.pdb/aa.cif/; /^data/d'
+expect "a chain id of two letters" 0 "chain AA is chain A in PDB" \
+    "$program" run aa.yaml --output aa
+check "is one in model.pdb" grep -q "^ATOM.* A  51 " aa/model.pdb
+expect "simulate with it" 0 "" "$program" simulate aa.yaml --output aa.dat
+awk '{$11 += 20000; print}' atoms.txt | cat loop.txt - >far.cif
+with far.yaml 's/A:51/AA:51/; s/model.pdb/far.cif/; /^data/d'
+for command in check "run --dry-run" run; do
+    expect "$command: far from the origin" 65 "origin" \
+        "$program" $command far.yaml
+done
 expect "a residue without backbone" 65 "gap.pdb.*A:30.*(remove|take|rebuild|complete)" \
     "$program" run bad.yaml
 
