@@ -242,6 +242,7 @@ const tsr_field *tsr_config_fields(void)
 void tsr_config_clear(tsr_config *config)
 {
     tsr_fields_clear(tsr_config_fields(), config);
+    tsr_yaml_marks_clear(&config->marks);
     free(config->path);
     config->path = NULL;
 }
@@ -249,9 +250,16 @@ void tsr_config_clear(tsr_config *config)
 tsr_status tsr_config_blame(const tsr_config *config, tsr_status status,
                             tsr_err *err)
 {
-    if (status == TSR_E_CONFIG && config->path != NULL)
-        tsr_wrap(err, status, "%s", config->path);
-    return status;
+    char key[256];
+    if (status != TSR_E_CONFIG || config->path == NULL || err == NULL)
+        return status;
+    size_t length = strcspn(err->message, ": '");
+    const char *place = NULL;
+    if (err->message[length] == ':' && length < sizeof key) {
+        snprintf(key, sizeof key, "%.*s", (int)length, err->message);
+        place = tsr_yaml_marks_find(&config->marks, key);
+    }
+    return tsr_wrap(err, status, "%s", place == NULL ? config->path : place);
 }
 
 void tsr_config_moves(const tsr_config *config, const void *option[TSR_N_MOVE])
@@ -273,34 +281,33 @@ static char *stem(const char *path)
     return name;
 }
 
-static tsr_status check(const tsr_config *c, const char *path, tsr_err *err)
+static tsr_status check(const tsr_config *c, tsr_err *err)
 {
     const tsr_structure_config *s = &c->structure;
     if ((s->file == NULL) == (s->sequence == NULL))
         return tsr_fail(err, TSR_E_CONFIG,
-                        "%s: structure: give either file or sequence%s", path,
+                        "structure: give either file or sequence%s",
                         s->file == NULL ? "" : ", not both");
     if (s->flexible.n > 0 && s->rigid.n > 0)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "%s: structure: give flexible or rigid ranges, not "
-                        "both",
-                        path);
+                        "structure: give flexible or rigid ranges, not both");
     const tsr_data_config *data = c->data.item;
     for (int d = 0; d < c->data.n; d++)
         if (data[d].file == NULL)
             return tsr_fail(err, TSR_E_CONFIG,
-                            "%s: data.%d: the key 'file' is missing", path, d);
-    if (strchr(c->name, '/') != NULL || c->name[0] == '\0')
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "%s: name: '%s' cannot name a folder", path, c->name);
+                            "data.%d: the key 'file' is missing", d);
+    if (strchr(c->name, '/') != NULL || c->name[0] == '\0' ||
+        strcmp(c->name, ".") == 0 || strcmp(c->name, "..") == 0)
+        return tsr_fail(err, TSR_E_CONFIG, "name: '%s' cannot name a folder",
+                        c->name);
     const tsr_number_or_word *threads = &c->device.threads;
     if (threads->word < 0 && threads->number != floor(threads->number))
         return tsr_fail(err, TSR_E_CONFIG,
-                        "%s: device.threads: %g is not a whole number", path,
+                        "device.threads: %g is not a whole number",
                         threads->number);
     if (c->output.directory[0] == '\0')
         return tsr_fail(err, TSR_E_CONFIG,
-                        "%s: output.directory: empty; name a folder", path);
+                        "output.directory: empty; name a folder");
     return TSR_OK;
 }
 
@@ -311,7 +318,8 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
     memset(config, 0, sizeof *config);
     tsr_status status = tsr_fields_init(fields, config, err);
     if (status == TSR_OK)
-        status = tsr_yaml_read(path, fields, config, n_set, set, err);
+        status = tsr_yaml_read_marked(path, fields, config, n_set, set,
+                                      &config->marks, err);
     if (status != TSR_OK)
         return status;
     config->path = strdup(path);
@@ -326,5 +334,5 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
     if (config->path == NULL || config->name == NULL ||
         config->output.directory == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    return check(config, path, err);
+    return tsr_config_blame(config, check(config, err), err);
 }

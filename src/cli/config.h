@@ -4,6 +4,7 @@
 
 #include "core/field.h"
 #include "core/status.h"
+#include "io/yaml_marks.h"
 #include "likelihood/noise.h"
 #include "model/prior.h"
 #include "moves/move.h"
@@ -53,6 +54,7 @@ typedef struct {
 
 typedef struct {
     char *path; /* of the file that was read */
+    tsr_yaml_marks marks;
     char *name;
     long seed;
     tsr_structure_config structure;
@@ -76,8 +78,9 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
                            tsr_config *config, tsr_err *err);
 void tsr_config_clear(tsr_config *config);
 
-/* Where a status found later says that the configuration is wrong, puts its
- * file's name before the message. Returns the status. */
+/* Where a status found later says that the configuration is wrong, puts before
+ * the message where the key was given with which it begins ("structure.d_max:
+ * ..."), else the file's name. Returns the status. */
 tsr_status tsr_config_blame(const tsr_config *config, tsr_status status,
                             tsr_err *err);
 

@@ -286,30 +286,35 @@ static tsr_status run_in(run_state *r, FILE *out, tsr_err *err)
     return status;
 }
 
-static tsr_status replace_text(char **text, const char *value, tsr_err *err)
+/* An option in place of a key of the file. */
+static tsr_status replace_text(const tsr_args *args, const char *option,
+                               const char *key, char **text, tsr_config *config,
+                               tsr_err *err)
 {
-    char *copy = strdup(value);
+    char place[32];
+    if (tsr_args_count(args, option) == 0)
+        return TSR_OK;
+    char *copy = strdup(tsr_args_value(args, option));
     if (copy == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     free(*text);
     *text = copy;
-    return TSR_OK;
+    snprintf(place, sizeof place, "--%s", option);
+    return tsr_yaml_marks_put(&config->marks, key, place, err);
 }
 
 static tsr_status apply_options(const tsr_args *args, tsr_config *config,
                                 tsr_err *err)
 {
-    tsr_status status = TSR_OK;
     long threads = 0;
     if (tsr_args_count(args, "output") > 0 &&
         tsr_args_value(args, "output")[0] == '\0')
         return tsr_fail(err, TSR_E_USAGE, "--output is empty: name a folder");
-    if (tsr_args_count(args, "output") > 0)
-        status = replace_text(&config->output.directory,
-                              tsr_args_value(args, "output"), err);
-    if (status == TSR_OK && tsr_args_count(args, "device") > 0)
-        status = replace_text(&config->device.use,
-                              tsr_args_value(args, "device"), err);
+    tsr_status status = replace_text(args, "output", "output.directory",
+                                     &config->output.directory, config, err);
+    if (status == TSR_OK)
+        status = replace_text(args, "device", "device.use", &config->device.use,
+                              config, err);
     if (status == TSR_OK)
         status = tsr_args_long(args, "threads", 1, 4096, &threads, err);
     if (status == TSR_OK && threads > 0)
@@ -334,7 +339,9 @@ static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
         status = apply_options(args, &config, err);
     /* Refused before the work, and again when the folder is made. */
     if (status == TSR_OK)
-        status = tsr_run_directory_check(config.output.directory, err);
+        status = tsr_config_blame(
+            &config, tsr_run_directory_check(config.output.directory, err),
+            err);
     if (status == TSR_OK)
         status = tsr_setup_read(&config, !tsr_args_count(args, "prior-only"),
                                 log, &setup, err);

@@ -137,6 +137,8 @@ static tsr_status read_data(const tsr_config *config, tsr_log *log,
         tsr_status status =
             tsr_saxs_read(data[d].file, (tsr_q_unit)data[d].q_unit,
                           data[d].q_range, log, &s->saxs[d], err);
+        if (status == TSR_E_CONFIG)
+            return tsr_wrap(err, status, "data.%d", d);
         if (status != TSR_OK)
             return status;
         s->n_data = d + 1;

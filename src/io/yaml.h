@@ -7,6 +7,7 @@
 
 #include "core/field.h"
 #include "core/status.h"
+#include "io/yaml_marks.h"
 
 #include <stdio.h>
 
@@ -29,6 +30,12 @@
 tsr_status tsr_yaml_read(const char *path, const tsr_field *fields,
                          void *object, int n_set, const char *const *set,
                          tsr_err *err);
+
+/* The same, and where each key was given: `marks` is empty before, and the
+ * caller clears it, also after an error. */
+tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
+                                void *object, int n_set, const char *const *set,
+                                tsr_yaml_marks *marks, tsr_err *err);
 
 /* Writes every key with its value, units and docs as comments; reading it back
  * gives the same object; a relative path is written as an absolute one. Errors:

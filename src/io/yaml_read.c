@@ -269,9 +269,17 @@ tsr_status tsr_yaml_read(const char *path, const tsr_field *fields,
                          void *object, int n_set, const char *const *set,
                          tsr_err *err)
 {
+    return tsr_yaml_read_marked(path, fields, object, n_set, set, NULL, err);
+}
+
+tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
+                                void *object, int n_set, const char *const *set,
+                                tsr_yaml_marks *marks, tsr_err *err)
+{
     char *text = NULL, *folder = NULL, *here = NULL;
     size_t n = 0;
-    tsr_yaml_reader r = {.source = path, .top = fields, .err = err};
+    tsr_yaml_reader r = {
+        .source = path, .top = fields, .marks = marks, .err = err};
     tsr_status status = read_file(path, &text, &n, err);
     if (status == TSR_OK)
         status = absolute_folder(path, &folder, err);
@@ -290,6 +298,7 @@ tsr_status tsr_yaml_read(const char *path, const tsr_field *fields,
                               .is_set = 1,
                               .folder = here,
                               .top = fields,
+                              .marks = marks,
                               .err = err};
         status = apply_set(&r, object);
     }

@@ -38,19 +38,36 @@ static const char *kind(const yaml_node_t *node)
                                               : "a single value";
 }
 
+/* "run.yaml:7:12", "--set a.b=c". Returns the length, as snprintf. */
+static int say_place(const tsr_yaml_reader *r, const yaml_node_t *node,
+                     char *text, size_t size)
+{
+    char shown[TSR_EXCERPT_SIZE];
+    if (r->is_set)
+        return snprintf(text, size, "--set %s",
+                        tsr_text_excerpt(r->source, shown));
+    size_t line = node != NULL ? node->start_mark.line + 1 : 1;
+    size_t column = node != NULL ? node->start_mark.column + 1 : 1;
+    return snprintf(text, size, "%s:%zu:%zu", r->source, line, column);
+}
+
 tsr_status tsr_yaml_place(tsr_yaml_reader *r, const yaml_node_t *node,
                           const char *key, tsr_status status)
 {
-    char named[TSR_YAML_KEY_SIZE + 10] = "", shown[TSR_EXCERPT_SIZE];
-    if (*key != '\0')
-        snprintf(named, sizeof named, ": key '%s'", key);
-    if (r->is_set)
-        return tsr_wrap(r->err, status, "--set %s%s",
-                        tsr_text_excerpt(r->source, shown), named);
-    size_t line = node != NULL ? node->start_mark.line + 1 : 1;
-    size_t column = node != NULL ? node->start_mark.column + 1 : 1;
-    return tsr_wrap(r->err, status, "%s:%zu:%zu%s", r->source, line, column,
-                    named);
+    char place[TSR_ERR_SIZE];
+    say_place(r, node, place, sizeof place);
+    return *key != '\0' ? tsr_wrap(r->err, status, "%s: key '%s'", place, key)
+                        : tsr_wrap(r->err, status, "%s", place);
+}
+
+static tsr_status mark(tsr_yaml_reader *r, const yaml_node_t *node,
+                       const char *key)
+{
+    char place[TSR_ERR_SIZE];
+    if (r->marks == NULL)
+        return TSR_OK;
+    say_place(r, node, place, sizeof place);
+    return tsr_yaml_marks_put(r->marks, key, place, r->err);
 }
 
 /* The value is of the wrong kind for its field. */
@@ -241,6 +258,8 @@ static tsr_status read_element(tsr_yaml_reader *r, yaml_node_t *node,
     tsr_yaml_join(path, key, number);
     tsr_status status = check_node(r, node, path);
     if (status == TSR_OK)
+        status = mark(r, node, path);
+    if (status == TSR_OK)
         status = tsr_field_append(field, object, &element, r->err);
     if (status == TSR_OK)
         status = tsr_yaml_struct(r, node, field, element, path);
@@ -280,7 +299,9 @@ static tsr_status read_text(tsr_yaml_reader *r, yaml_node_t *node,
         return status;
     if (node->type != YAML_SCALAR_NODE || is_null(node))
         return refuse(r, node, path, field);
-    return tsr_strings_append(strings, scalar(node), r->err);
+    status = mark(r, node, path);
+    return status != TSR_OK ? status
+                            : tsr_strings_append(strings, scalar(node), r->err);
 }
 
 static tsr_status read_strings(tsr_yaml_reader *r, yaml_node_t *node,
@@ -400,6 +421,8 @@ tsr_status tsr_yaml_value(tsr_yaml_reader *r, yaml_node_t *node,
                           const tsr_field *field, void *object, const char *key)
 {
     tsr_status status = check_node(r, node, key);
+    if (status == TSR_OK)
+        status = mark(r, node, key);
     if (status != TSR_OK)
         return status;
     switch (field->type) {

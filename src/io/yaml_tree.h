@@ -4,6 +4,7 @@
 
 #include "core/field.h"
 #include "core/status.h"
+#include "io/yaml_marks.h"
 
 #include <yaml.h>
 
@@ -12,8 +13,9 @@ enum { TSR_YAML_KEY_SIZE = 256 };
 typedef struct {
     const char *source; /* the file, or the KEY=VALUE of --set */
     int is_set;
-    const char *folder;   /* absolute; relative paths start here */
-    const tsr_field *top; /* the whole table, for suggestions */
+    const char *folder;    /* absolute; relative paths start here */
+    const tsr_field *top;  /* the whole table, for suggestions */
+    tsr_yaml_marks *marks; /* NULL: not wanted */
     yaml_document_t document;
     long n_node; /* visited */
     tsr_err *err;

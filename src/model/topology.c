@@ -90,15 +90,18 @@ static tsr_status mark_flexible(tsr_topology *t, tsr_flexibility flexibility,
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     tsr_status status = TSR_OK;
     const tsr_strings *ranges = n_flexible > 0 ? flexible : rigid;
-    for (int k = 0; k < n_flexible + n_rigid && status == TSR_OK; k++)
+    for (int k = 0; k < n_flexible + n_rigid && status == TSR_OK; k++) {
         status = tsr_range_mark(ranges->item[k], t->n_residue, t->residue, 1,
                                 mark, err);
+        if (status != TSR_OK)
+            tsr_wrap(err, status, "structure.%s.%d",
+                     n_flexible > 0 ? "flexible" : "rigid", k);
+    }
     for (int i = 0; i < t->n_residue; i++)
         t->residue[i].flexible = n_flexible > 0 ? mark[i] : !mark[i];
     free(mark);
     if (status != TSR_OK)
-        return tsr_wrap(err, status, "structure.%s",
-                        n_flexible > 0 ? "flexible" : "rigid");
+        return status;
     make_torsions(t);
     if (t->n_torsion == 0 && t->n_side == 0)
         return tsr_fail(err, TSR_E_CONFIG,

@@ -19,7 +19,7 @@ expect() {
         echo "not ok $name: exit status $got, expected $want"
         sed 's/^/    /' err.txt
         bad=1
-    elif [ -n "$pattern" ] && ! grep -qE "$pattern" err.txt; then
+    elif [ -n "$pattern" ] && ! grep -qE -e "$pattern" err.txt; then
         echo "not ok $name: the message lacks '$pattern'"
         sed 's/^/    /' err.txt
         bad=1
@@ -249,18 +249,46 @@ expect "not a number" 78 "bad.yaml:3:.*chains.*two" "$program" run bad.yaml
 printf 'frobnicate: 1\n' >bad.yaml
 expect "unknown key" 78 "bad.yaml:1:1.*frobnicate" "$program" run bad.yaml
 with bad.yaml 's/A:51-64/A:500-600/'
-expect "a range that names nothing" 78 "A:500-600" "$program" run bad.yaml
+expect "a range that names nothing" 78 \
+    "bad.yaml:1:41: structure.flexible.0: .*A:500-600" "$program" run bad.yaml
 with bad.yaml 's/A:51-64/B:1-9/'
 expect "a chain that is not there" 78 "'B'" "$program" run bad.yaml
 with bad.yaml 's/\]}$/], sequence: MKT}/'
-expect "a range that is wrong names the file" 78 "good.yaml: .*A:500" \
+expect "a range of --set that is wrong names that" 78 \
+    "--set structure.flexible=.*structure.flexible.0: .*A:500" \
     "$program" run good.yaml --output new \
     --set 'structure.flexible=["A:500-600"]'
-expect "half a thread" 78 "good.yaml.*device.threads.*1.5.*whole" \
+expect "half a thread" 78 "--set device.threads=1.5: device.threads.*1.5.*whole" \
     "$program" run good.yaml --output new --set device.threads=1.5
 expect "an output without a name" 64 "output is empty" \
     "$program" run good.yaml --output ""
-expect "file and sequence" 78 "not both" "$program" run bad.yaml
+expect "file and sequence" 78 "bad.yaml:1:12: .*not both" \
+    "$program" run bad.yaml
+# What is found after the file was read has its place, too.
+with bad.yaml 's/51-64"\]/&, d_max: 20/'
+expect "d_max too small" 78 "bad.yaml:1:60: structure.d_max: 20" \
+    "$program" run bad.yaml
+with bad.yaml 's/{file: good.dat}/{background: 0}/'
+expect "data without a file" 78 "bad.yaml:2:8: data.0: .*'file' is missing" \
+    "$program" run bad.yaml
+printf 'name: ..\nstructure: {sequence: MKT}\n' >bad.yaml
+expect "a name that leads elsewhere" 78 "bad.yaml:1:7: name: '..' cannot" \
+    "$program" run bad.yaml
+printf 'structure:\n  sequence: MKB\n' >bad.yaml
+expect "an unknown letter" 78 "bad.yaml:2:13: structure.sequence: .*'B'" \
+    "$program" check bad.yaml
+printf 'structure: {sequence: MKT}\nmoves: {pivot: 0, side_chain: 0}\n' >bad.yaml
+expect "no moves" 78 "bad.yaml:2:8: moves: none" \
+    "$program" run bad.yaml --output new
+with bad.yaml 's/^output/device: {use: "reference,0"}\n&/'
+expect "devices that do not go together" 78 "bad.yaml:4:15: device.use: " \
+    "$program" run bad.yaml
+sed 's/^output/# &/; $a output: {directory: out}' good.yaml >bad.yaml
+expect "a folder of a run in the file" 78 "bad.yaml:6:21: output.directory: " \
+    "$program" run bad.yaml
+printf '{}\n' >bad.yaml
+expect "a key that is not there has no place" 78 "bad.yaml: structure: give" \
+    "$program" run bad.yaml
 expect "--set of an unknown key" 78 "sampler.drws" \
     "$program" run good.yaml --output new --set sampler.drws=3
 expect "--set without =" 64 "KEY=VALUE|=" \

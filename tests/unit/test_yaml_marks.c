@@ -1,0 +1,53 @@
+/* Where each key of a configuration was given. */
+#include "../config_table.h"
+
+#include "io_files.h"
+
+#include "io/yaml.h"
+
+static void where_keys_were_given(void **state)
+{
+    (void)state;
+    static const char *const set[] = {"structure.flexible=[A:1-2]",
+                                      "data.0.file=x"};
+    const struct {
+        const char *key, *place;
+    } want[] = {
+        {"seed", ":1:7"},
+        {"structure", ":3:3"},
+        {"structure.flexible.1", "--set structure.flexible=[A:1-2]"},
+        {"structure.flexible.0", "--set structure.flexible=[A:1-2]"},
+        {"structure.file", ":3:9"},
+        {"structure.d_max", ":3:3"}, /* not given: what is above it */
+        {"data.0.file", "--set data.0.file=x"},
+        {"data.0.q_range", ":5:8"},
+    };
+    tsr_yaml_marks marks = {0};
+    config c = {0};
+    tsr_err err = {0};
+    static const char text[] =
+        "seed: 3\nstructure:\n  file: a\n  flexible: [A:1-2, B:1]\n"
+        "data: [{file: b}]\n";
+    const char *path = io_text("run.yaml", text);
+    assert_int_equal(tsr_fields_init(config_fields, &c, &err), TSR_OK);
+    assert_int_equal(
+        tsr_yaml_read_marked(path, config_fields, &c, 2, set, &marks, &err),
+        TSR_OK);
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        const char *place = tsr_yaml_marks_find(&marks, want[i].key);
+        if (place == NULL || strstr(place, want[i].place) == NULL)
+            fail_msg("%s: at %s", want[i].key, place == NULL ? "-" : place);
+    }
+    assert_null(tsr_yaml_marks_find(&marks, "sampler.chains"));
+    assert_null(tsr_yaml_marks_find(&marks, ""));
+    tsr_yaml_marks_clear(&marks);
+    tsr_fields_clear(config_fields, &c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(where_keys_were_given),
+    };
+    return cmocka_run_group_tests(tests, io_setup, io_teardown);
+}
