@@ -99,43 +99,74 @@ static void get_info(const device_place *place, int index,
     info->is_unified = unified == CL_TRUE;
 }
 
+/* Devices of one platform that can be used, after the *n there are. */
+static cl_int find_on(cl_platform_id platform, device_place place[MAX_DEVICES],
+                      int *n)
+{
+    cl_device_id id[MAX_DEVICES];
+    cl_uint n_id = 0;
+    cl_int code =
+        clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MAX_DEVICES, id, &n_id);
+    if (code != CL_SUCCESS)
+        return code;
+    for (cl_uint d = 0; d < n_id && d < MAX_DEVICES && *n < MAX_DEVICES; d++) {
+        cl_bool usable = CL_FALSE, compiler = CL_FALSE;
+        clGetDeviceInfo(id[d], CL_DEVICE_AVAILABLE, sizeof usable, &usable,
+                        NULL);
+        clGetDeviceInfo(id[d], CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler,
+                        &compiler, NULL);
+        if (usable && compiler)
+            place[(*n)++] = (device_place){platform, id[d]};
+    }
+    return CL_SUCCESS;
+}
+
+/* A driver that is there and fails wants another remedy than one that is not.
+ */
+static tsr_status no_device(cl_int code, cl_uint n_platform,
+                            const cl_platform_id *platform, cl_int why,
+                            tsr_err *err)
+{
+    char name[128] = "unknown";
+    if (n_platform == 0)
+        return tsr_fail(
+            err, TSR_E_DEVICE,
+            "no OpenCL device: the ICD loader (libOpenCL.so.1) found no "
+            "platform (clGetPlatformIDs: %s); install the driver of your GPU, "
+            "or PoCL to compute on the CPU (apt-get install pocl-opencl-icd), "
+            "or use --device reference",
+            tsr_cl_symbol(code));
+    if (clGetPlatformInfo(*platform, CL_PLATFORM_NAME, sizeof name - 1, name,
+                          NULL) != CL_SUCCESS)
+        snprintf(name, sizeof name, "unknown");
+    return tsr_fail(
+        err, TSR_E_DEVICE,
+        "no OpenCL device: %u platform%s installed (%s), but none has a usable "
+        "device (clGetDeviceIDs: %s (%d)); PoCL needs a folder that it can "
+        "write, POCL_CACHE_DIR or one below HOME; a GPU needs its kernel "
+        "driver, and permission on its device files; or use --device reference",
+        (unsigned)n_platform, n_platform == 1 ? " is" : "s are", name,
+        tsr_cl_symbol(why), (int)why);
+}
+
 static tsr_status find_all(device_place place[MAX_DEVICES], int *n,
                            tsr_err *err)
 {
     cl_platform_id platform[MAX_PLATFORMS];
     cl_uint n_platform = 0;
     cl_int code = clGetPlatformIDs(MAX_PLATFORMS, platform, &n_platform);
+    cl_int why = CL_DEVICE_NOT_FOUND;
     *n = 0;
     if (code != CL_SUCCESS)
         n_platform = 0;
     if (n_platform > MAX_PLATFORMS)
         n_platform = MAX_PLATFORMS;
     for (cl_uint p = 0; p < n_platform; p++) {
-        cl_device_id id[MAX_DEVICES];
-        cl_uint n_id = 0;
-        if (clGetDeviceIDs(platform[p], CL_DEVICE_TYPE_ALL, MAX_DEVICES, id,
-                           &n_id) != CL_SUCCESS)
-            continue;
-        for (cl_uint d = 0; d < n_id && d < MAX_DEVICES && *n < MAX_DEVICES;
-             d++) {
-            cl_bool usable = CL_FALSE, compiler = CL_FALSE;
-            clGetDeviceInfo(id[d], CL_DEVICE_AVAILABLE, sizeof usable, &usable,
-                            NULL);
-            clGetDeviceInfo(id[d], CL_DEVICE_COMPILER_AVAILABLE,
-                            sizeof compiler, &compiler, NULL);
-            if (usable && compiler)
-                place[(*n)++] = (device_place){platform[p], id[d]};
-        }
+        cl_int own = find_on(platform[p], place, n);
+        if (own != CL_SUCCESS && own != CL_DEVICE_NOT_FOUND)
+            why = own; /* says more than that there is none */
     }
-    if (*n == 0)
-        return tsr_fail(
-            err, TSR_E_DEVICE,
-            "no OpenCL device: the ICD loader (libOpenCL.so.1) found %u "
-            "platforms (clGetPlatformIDs: %s) and no usable device; install "
-            "the driver of your GPU, or PoCL to compute on the CPU "
-            "(apt-get install pocl-opencl-icd), or use --device reference",
-            (unsigned)n_platform, tsr_cl_symbol(code));
-    return TSR_OK;
+    return *n > 0 ? TSR_OK : no_device(code, n_platform, platform, why, err);
 }
 
 tsr_status tsr_device_list(tsr_device_info **list, int *n, tsr_err *err)

@@ -321,6 +321,10 @@ expect "a folder as curve" 66 "" "$program" run good.yaml --output new \
 # ---- device and output ----
 expect "no OpenCL device" 74 "pocl-opencl-icd" env OCL_ICD_VENDORS=/nonexistent \
     "$program" run good.yaml --output new
+# PoCL alone looks for a folder; root can write any but below /dev/null.
+expect "PoCL without a cache folder" 74 "clGetDeviceIDs: .*POCL_CACHE_DIR" \
+    env -u XDG_CACHE_HOME POCL_CACHE_DIR=/dev/null/x HOME=/dev/null/x \
+    "$program" run good.yaml --output new
 expect "a device that is not there" 74 "quantum" \
     "$program" run good.yaml --output new --device quantum
 expect "the same device twice" 78 "device.use: '0,0' names device 0 .*twice" \
