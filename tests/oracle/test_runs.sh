@@ -7,6 +7,10 @@ if [ ! -d $shared ]; then
     echo "skip runs on real data: $shared is absent"
     exit 0
 fi
+if ! "$build/tessera" devices --no-test >"$build/devices.txt" 2>&1; then
+    echo "skip runs on real data: no OpenCL device"
+    exit 0
+fi
 if ! make -s --no-print-directory .venv/done >"$build/venv.log" 2>&1; then
     echo "skip runs on real data: the virtual environment could not be made"
     sed 's/^/    /' "$build/venv.log"

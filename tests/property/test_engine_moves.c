@@ -588,6 +588,13 @@ static void self_test(void **state)
     }
 }
 
+/* In place of every test, so that each is counted as skipped. */
+static void no_device(void **state)
+{
+    (void)state;
+    skip();
+}
+
 static int setup(void **state)
 {
     *state = open_device();
@@ -602,7 +609,7 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
+    struct CMUnitTest tests[] = {
         cmocka_unit_test(self_test),    cmocka_unit_test(reject_test),
         cmocka_unit_test(steps_test),   cmocka_unit_test(differences_test),
         cmocka_unit_test(rigid_test),   cmocka_unit_test(errors_test),
@@ -610,8 +617,8 @@ int main(void)
         cmocka_unit_test(long_run),
     };
     tsr_device *device = open_device();
-    if (device == NULL)
-        return 0;
+    for (size_t i = 0; device == NULL && i < sizeof tests / sizeof *tests; i++)
+        tests[i].test_func = no_device;
     tsr_device_free(device);
     return cmocka_run_group_tests(tests, setup, teardown);
 }

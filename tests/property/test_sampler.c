@@ -261,6 +261,17 @@ static void posterior_is_right(void **state)
 
 enum { N_CHAIN = 7, N_DRAW = 12 };
 
+static void skip_without_cpu(void)
+{
+    tsr_err err;
+    tsr_device *device;
+    if (tsr_device_open("cpu", &device, &err) != TSR_OK) {
+        print_message("skipped: %s\n", err.message);
+        skip();
+    }
+    tsr_device_free(device);
+}
+
 /* Each engine has a context of its own on the same device. */
 static void open_engines(fixture *f, int n_share, const int *n_chain)
 {
@@ -279,7 +290,7 @@ static void open_engines(fixture *f, int n_share, const int *n_chain)
 }
 
 typedef struct {
-    const char *path;
+    char path[64];
     int n_thread, n_worker; /* asked for, and what it comes to */
     int n_share, n_chain[MAX_SHARE];
 } split;
@@ -360,12 +371,16 @@ static void compare_traces(const char *const path[2])
 static void division_changes_nothing(void **state)
 {
     (void)state;
-    static const split by[] = {
-        {"build/test_sampler_1.h5", 1, 1, 1, {N_CHAIN}},
-        {"build/test_sampler_4.h5", 4, 4, 1, {N_CHAIN}},
-        {"build/test_sampler_2x.h5", 5, 5, 2, {2, 5}},
-        {"build/test_sampler_3x.h5", 1, 3, 3, {3, 1, 3}}};
+    static split by[] = {{.n_thread = 1, .n_worker = 1, 1, {N_CHAIN}},
+                         {.n_thread = 4, .n_worker = 4, 1, {N_CHAIN}},
+                         {.n_thread = 5, .n_worker = 5, 2, {2, 5}},
+                         {.n_thread = 1, .n_worker = 3, 3, {3, 1, 3}}};
     enum { N = sizeof by / sizeof *by };
+    char folder[] = "/tmp/tsr-sampler-XXXXXX";
+    skip_without_cpu();
+    assert_non_null(mkdtemp(folder));
+    for (int k = 0; k < N; k++)
+        snprintf(by[k].path, sizeof by[k].path, "%s/%d.h5", folder, k);
     for (int k = 0; k < N; k++) {
         sample_into(&by[k]);
         if (k > 0)
@@ -373,6 +388,7 @@ static void division_changes_nothing(void **state)
     }
     for (int k = 0; k < N; k++)
         unlink(by[k].path);
+    rmdir(folder);
 }
 
 /* Shares that leave chains out, or that an engine has no room for. */
@@ -382,6 +398,7 @@ static void wrong_shares_are_refused(void **state)
     fixture f;
     tsr_err err = {0};
     tsr_sampler *sampler;
+    skip_without_cpu();
     open_fixture(&f, "GAFGSLG", 0.02, -1);
     open_engines(&f, 2, (const int[]){2, 1});
     assert_int_equal(tsr_sampler_new(&f.target, 4, 2, NULL, &sampler, &err),

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char path[] = "build/test_setup.yaml";
-
 typedef struct {
     tsr_config config;
     tsr_setup setup;
@@ -23,7 +21,10 @@ typedef struct {
 static void open_fixture(fixture *f, const char *text, int with_data)
 {
     tsr_err err = {0};
-    FILE *file = fopen(path, "w");
+    char path[] = "/tmp/tsr-setup-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    FILE *file = fdopen(fd, "w");
     assert_non_null(file);
     fputs(text, file);
     fclose(file);
@@ -48,12 +49,13 @@ static void bound_without_data(void **state)
         print_message("%s is absent\n", folder);
         skip();
     }
-    char text[512];
+    char text[9000], here[4096];
+    assert_non_null(getcwd(here, sizeof here));
     fixture with, without;
     snprintf(text, sizeof text,
-             "structure: {file: ../%s/model.pdb}\n"
-             "data: [{file: ../%s/exp.dat, q_range: [0, 0.5]}]\n",
-             folder, folder);
+             "structure: {file: '%s/%s/model.pdb'}\n"
+             "data: [{file: '%s/%s/exp.dat', q_range: [0, 0.5]}]\n",
+             here, folder, here, folder);
     open_fixture(&with, text, 1);
     open_fixture(&without, text, 0);
     assert_true(with.setup.d_bound_ang == without.setup.d_bound_ang);
