@@ -4,6 +4,7 @@
 #include "core/text.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -198,6 +199,15 @@ static const char *read_double(const tsr_field *f, const char *text, double *x)
     return in_range(f, *x) ? NULL : "is out of range";
 }
 
+/* As integers: above 2^53 neighbours are one double. */
+static int in_range_long(const tsr_field *f, long x)
+{
+    if (!is_checked(f))
+        return 1;
+    return (f->min < (double)LONG_MIN || x >= (long)ceil(f->min)) &&
+           (f->max >= (double)LONG_MAX || x <= (long)floor(f->max));
+}
+
 static const char *read_long(const tsr_field *f, const char *text, long *x)
 {
     const char *digits = text + (*text == '+' || *text == '-');
@@ -208,7 +218,7 @@ static const char *read_long(const tsr_field *f, const char *text, long *x)
     *x = strtol(text, NULL, 10);
     if (errno == ERANGE)
         return "is too large for an integer";
-    return in_range(f, (double)*x) ? NULL : "is out of range";
+    return in_range_long(f, *x) ? NULL : "is out of range";
 }
 
 static const char *read_bool(const char *text, int *x)

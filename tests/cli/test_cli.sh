@@ -265,6 +265,11 @@ expect "a range of --set that is wrong names that" 78 \
     "--set structure.flexible=.*structure.flexible.0: .*A:500" \
     "$program" run good.yaml --output new \
     --set 'structure.flexible=["A:500-600"]'
+expect "a seed that a double cannot hold" 78 "seed.*9007199254740993.*range" \
+    "$program" check good.yaml --set seed=9007199254740993
+expect "the largest seed" 0 "" \
+    "$program" check good.yaml --set seed=9007199254740992
+check "is itself" grep -q "seed: 9007199254740992" out.txt
 expect "half a thread" 78 "--set device.threads=1.5: device.threads.*1.5.*whole" \
     "$program" run good.yaml --output new --set device.threads=1.5
 expect "an output without a name" 64 "output is empty" \
