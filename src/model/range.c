@@ -67,11 +67,13 @@ tsr_status tsr_range_mark(const char *text, int n_residue,
                         "residue range '%s': the structure has several "
                         "chains; put the chain before it, as in %s:%s",
                         text, residue[0].chain, text);
-    int n_found = 0, n_chain = 0;
+    int n_found = 0, n_chain = 0, lowest = INT_MAX, highest = INT_MIN;
     for (int i = 0; i < n_residue; i++) {
         if (chain[0] != '\0' && strcmp(chain, residue[i].chain) != 0)
             continue;
         n_chain++;
+        lowest = residue[i].number < lowest ? residue[i].number : lowest;
+        highest = residue[i].number > highest ? residue[i].number : highest;
         if (residue[i].number < first || residue[i].number > last)
             continue;
         mark[i] = value;
@@ -87,5 +89,9 @@ tsr_status tsr_range_mark(const char *text, int n_residue,
                         "residue range '%s': names no residue of the "
                         "structure",
                         text);
+    if (has_number && (first < lowest || last > highest))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "residue range '%s': the chain goes from %d to %d only",
+                        text, lowest, highest);
     return TSR_OK;
 }

@@ -6,7 +6,8 @@
 #include "model/topology.h"
 
 /* Sets mark[i] = value for each residue that the text names. A range takes the
- * residues of the chain whose numbers lie in it. The chain may be left out
+ * residues of the chain whose numbers lie in it, and may not reach beyond the
+ * chain's first and last number. The chain may be left out
  * where there is one. Errors: TSR_E_CONFIG, naming text and remedy. */
 tsr_status tsr_range_mark(const char *text, int n_residue,
                           const tsr_residue *residue, int value, int *mark,

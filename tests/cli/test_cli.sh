@@ -258,6 +258,9 @@ expect "unknown key" 78 "bad.yaml:1:1.*frobnicate" "$program" run bad.yaml
 with bad.yaml 's/A:51-64/A:500-600/'
 expect "a range that names nothing" 78 \
     "bad.yaml:1:41: structure.flexible.0: .*A:500-600" "$program" run bad.yaml
+with bad.yaml 's/A:51-64/A:51-640/'
+expect "a range beyond the chain" 78 "bad.yaml:1:41: .*A:51-640.* 1 to 114 only" \
+    "$program" run bad.yaml
 with bad.yaml 's/A:51-64/B:1-9/'
 expect "a chain that is not there" 78 "'B'" "$program" run bad.yaml
 with bad.yaml 's/\]}$/], sequence: MKT}/'
