@@ -45,6 +45,28 @@ static tsr_status check_rows(const char *path, const tsr_saxs_table *table,
     return TSR_OK;
 }
 
+/* Sums of squares of I / sigma, and of what fits them, must stay far from
+ * overflow; no detector counts in such units. */
+static tsr_status check_size(const char *path, const tsr_saxs_table *table,
+                             tsr_err *err)
+{
+    const double most = 1e50;
+    for (int i = 0; i < table->n; i++) {
+        const tsr_saxs_row *row = &table->row[i];
+        double sigma = row->value[2];
+        if (!(sigma > 0.0)) /* will be dropped */
+            continue;
+        if (fabs(row->value[1]) > most || sigma > most || sigma < 1.0 / most)
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s', line %ld: I = %g, sigma = %g; expected I up "
+                            "to %g and sigma from %g to %g: give the curve in "
+                            "another unit",
+                            path, row->line, row->value[1], sigma, most,
+                            1.0 / most, most);
+    }
+    return TSR_OK;
+}
+
 /* Fills unit_in_file and unit_reason; returns the factor to 1/Angstrom. */
 static double decide_unit(tsr_saxs *saxs, const tsr_saxs_table *table,
                           tsr_q_unit asked, tsr_log *log)
@@ -242,6 +264,8 @@ static tsr_status fill(tsr_saxs *saxs, tsr_saxs_table *table, tsr_q_unit unit,
         saxs->sigma_is_modelled = 1;
         status = model_sigma(table, path, log, err);
     }
+    if (status == TSR_OK)
+        status = check_size(path, table, err);
     if (status != TSR_OK)
         return status;
     double factor = decide_unit(saxs, table, unit, log);

@@ -36,9 +36,10 @@ typedef struct {
  * q_max > 1 means 1/nm. q_range [2] in 1/Angstrom keeps rows inside it; NULL
  * keeps all. Two columns: sigma = 0.03 I(q) + 0.003 max I, stated in the log.
  * Refused, naming file and line: no table, NaN, unsorted q, fewer than 5 rows
- * left (TSR_E_DATA), missing file (TSR_E_NOINPUT). Rows with sigma <= 0 and
- * repeated q are dropped and counted; I <= 0 is kept and counted. What was
- * decided is written to `log` (NULL: silent). */
+ * left, I or sigma of more than 50 digits (TSR_E_DATA), missing file
+ * (TSR_E_NOINPUT). Rows with sigma <= 0 and repeated q are dropped and counted;
+ * I <= 0 is kept and counted. What was decided is written to `log` (NULL:
+ * silent). */
 tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
                          const double *q_range, tsr_log *log, tsr_saxs **out,
                          tsr_err *err);

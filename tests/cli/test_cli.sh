@@ -329,6 +329,13 @@ check "the log has the unit of q" grep -q "bad.dat: q in 1/nm (q_max > 1)" \
 check "the trace, too" grep -q "1/nm (q_max > 1)" nm/trace.h5
 expect "1/nm named wrongly" 78 "1/nm" \
     "$program" run bad.yaml --output new --set data.0.q_unit=1/mm
+for power in 45 -45 200 -200; do
+    want=0
+    [ ${power#-} -lt 100 ] || want=65
+    awk -v e=e$power '/^#/ {print; next} {print $1, $2 e, $3 e}' good.dat >bad.dat
+    expect "intensities times 1e$power" $want "" "$program" run bad.yaml \
+        --output power$power
+done
 : >bad.dat
 expect "an empty curve" 65 "bad.dat" "$program" run bad.yaml --output new
 expect "a folder as curve" 66 "" "$program" run good.yaml --output new \

@@ -141,6 +141,11 @@ static void refusals(void **state)
     refused("-0.01 1 1\n" ROWS, TSR_E_DATA, "line 1: q = -0.01 is negative");
     refused(ROWS "0.045 1 1\n", TSR_E_DATA,
             "line 6: q = 0.045 comes after q = 0.05 of line 5");
+    refused(ROWS "0.06 1e200 1\n", TSR_E_DATA, "line 6: I = 1e+200, sigma = 1");
+    refused(ROWS "0.06 1 1e-200\n", TSR_E_DATA,
+            "line 6: I = 1, sigma = 1e-200");
+    refused("0.1 1e200\n0.2 1e200\n0.3 1e200\n0.4 1e200\n0.5 1e200\n",
+            TSR_E_DATA, "another unit");
     refused(ROWS ROWS, TSR_E_DATA, "one curve a file");
     refused("0.1 1 0\n0.2 1 0\n0.3 1 0\n0.4 1 -1\n0.5 1 0\n", TSR_E_DATA,
             "if the third column is not sigma, remove it");
