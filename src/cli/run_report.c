@@ -82,13 +82,15 @@ static void print_convergence(const tsr_config *config,
     double rhat = worst->value.rhat;
     fprintf(out, "  %-14s %.2f (%s, the largest)%s\n", "R-hat", rhat,
             worst->name, rhat > RHAT_BAD ? ": not converged" : "");
+    /* one that had no warm-up needs some */
+    const tsr_sampler_options *o = &config->sampler;
+    long warmup = o->warmup > 0 ? 4 * o->warmup : o->draws * o->thin;
     if (rhat > RHAT_BAD)
         tsr_warn(log,
                  "not converged: R-hat of %s is %.2f, above %.2f, so these "
                  "numbers are no posterior yet; run longer, for example "
                  "with --set sampler.warmup=%ld --set sampler.draws=%ld",
-                 worst->name, rhat, RHAT_BAD, 4 * config->sampler.warmup,
-                 4 * config->sampler.draws);
+                 worst->name, rhat, RHAT_BAD, warmup, 4 * o->draws);
 }
 
 tsr_status tsr_run_report(const tsr_config *config,

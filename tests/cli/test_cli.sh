@@ -110,6 +110,8 @@ check "run ends with a table" grep -q "posterior" out.txt
 check "the table tells of convergence" grep -qE "R-hat +[0-9.]+ \(" out.txt
 check "six draws have not converged" \
     grep -q "not converged.*sampler.draws=24" err.txt
+expect "a run without warm-up" 0 "not converged.*sampler.warmup=12 " \
+    "$program" run good.yaml --output cold --set sampler.warmup=0
 check "nor does the log hide it" grep -q "warning: not converged" out/run.log
 check "kernel options are for --verbose" sh -c '! grep -q -- -DTILE err.txt'
 for file in config.yaml model.pdb run.log trace.h5; do
