@@ -262,6 +262,13 @@ tsr_status tsr_config_blame(const tsr_config *config, tsr_status status,
     return tsr_wrap(err, status, "%s", place == NULL ? config->path : place);
 }
 
+void tsr_config_drop_data(tsr_config *config)
+{
+    const tsr_field data[] = {*tsr_field_find(tsr_config_fields(), "data"),
+                              {.name = NULL}};
+    tsr_fields_clear(data, config);
+}
+
 void tsr_config_moves(const tsr_config *config, const void *option[TSR_N_MOVE])
 {
     for (int m = 0; m < TSR_N_MOVE; m++)

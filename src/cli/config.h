@@ -84,6 +84,9 @@ void tsr_config_clear(tsr_config *config);
 tsr_status tsr_config_blame(const tsr_config *config, tsr_status status,
                             tsr_err *err);
 
+/* Leaves the data out: the prior alone is sampled. */
+void tsr_config_drop_data(tsr_config *config);
+
 /* Options of each move: option [TSR_N_MOVE] out, pointing into the config. */
 void tsr_config_moves(const tsr_config *config, const void *option[TSR_N_MOVE]);
 

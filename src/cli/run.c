@@ -317,6 +317,8 @@ static tsr_status apply_options(const tsr_args *args, tsr_config *config,
                               config, err);
     if (status == TSR_OK)
         status = tsr_args_long(args, "threads", 1, 4096, &threads, err);
+    if (tsr_args_count(args, "prior-only") > 0)
+        tsr_config_drop_data(config); /* its config.yaml says what was done */
     if (status == TSR_OK && threads > 0)
         config->device.threads = (tsr_number_or_word){-1, (double)threads};
     return status;
@@ -343,8 +345,7 @@ static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
             &config, tsr_run_directory_check(config.output.directory, err),
             err);
     if (status == TSR_OK)
-        status = tsr_setup_read(&config, !tsr_args_count(args, "prior-only"),
-                                log, &setup, err);
+        status = tsr_setup_read(&config, 1, log, &setup, err);
     if (status == TSR_OK)
         status = tsr_setup_engine(&config, (int)config.sampler.chains, log,
                                   &setup, err);

@@ -140,7 +140,10 @@ expect "a curve given twice" 0 "data.0 and data.1 are the same" \
     "$program" check twice.yaml
 sed '/^data/d' good.yaml >nodata.yaml
 expect "no data is said" 0 "prior alone" "$program" check nodata.yaml
-expect "prior only" 0 "" "$program" run good.yaml --prior-only --output prior
+expect "prior only" 0 "prior alone" \
+    "$program" run good.yaml --prior-only --output prior
+expect "its config.yaml says so" 0 "prior alone" \
+    "$program" check prior/config.yaml
 for sequence in MKT GGG; do
     expect "a peptide $sequence" 0 "" "$program" run nodata.yaml \
         --output $sequence --set structure.file= --set structure.flexible=[] \
