@@ -61,6 +61,36 @@ static tsr_status read_tables(const tsr_config *config, tsr_setup *s,
     return status;
 }
 
+/* What of the file is not in the model; waters and hydrogens never are. */
+static void say_left_out(const tsr_structure *s, tsr_log *log)
+{
+    const struct {
+        int n;
+        const char *what;
+    } part[] = {{s->n_ligand, "ligands"},
+                {s->n_nucleotide, "nucleotides"},
+                {s->n_model, "models after the first"},
+                {s->n_altloc_atom, "atoms of alternate locations"},
+                {s->n_extra_atom, "atoms that their residue should not have"}};
+    char list[256] = "";
+    size_t used = 0;
+    for (size_t k = 0; k < sizeof part / sizeof *part; k++)
+        if (part[k].n > 0 && used < sizeof list)
+            used +=
+                (size_t)snprintf(list + used, sizeof list - used, "%s%s %d",
+                                 used > 0 ? ", " : "", part[k].what, part[k].n);
+    if (s->n_ligand + s->n_nucleotide > 0)
+        tsr_warn(log,
+                 "%s: left out: %s; what scatters and is not in the model "
+                 "spoils the fit",
+                 s->path, list);
+    else if (used > 0)
+        tsr_info(log, "%s: left out: %s", s->path, list);
+    if (s->n_mapped > 0)
+        tsr_info(log, "%s: %d residues read as the amino acid they come from",
+                 s->path, s->n_mapped);
+}
+
 static tsr_status read_molecule(const tsr_config *config, tsr_log *log,
                                 tsr_setup *s, tsr_err *err)
 {
@@ -73,6 +103,8 @@ static tsr_status read_molecule(const tsr_config *config, tsr_log *log,
                                           &s->first, err);
     tsr_structure *structure = NULL;
     tsr_status status = tsr_structure_read(c->file, &structure, err);
+    if (status == TSR_OK)
+        say_left_out(structure, log);
     if (status == TSR_OK)
         status = tsr_topology_from_structure(structure, model, flexibility,
                                              s->prior_table, log, &s->topology,

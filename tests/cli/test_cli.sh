@@ -210,6 +210,22 @@ with bad.yaml 's/model.pdb/gap.pdb/'
 grep -v "CA  ... A  30" model.pdb >gap.pdb
 expect "a residue without CA" 65 "gap.pdb.*A:30.*CA" "$program" run bad.yaml
 grep -v " [NC]   ... A  30\| O   ... A  30\|CA  ... A  30" model.pdb >gap.pdb
+with mixed.yaml 's/model.pdb/mixed.pdb/; /^data/d'
+{
+    echo "MODEL        1"
+    sed '/^END/d' model.pdb
+    for atom in "P    DA B   1 " "C1  HEM C   1 " "O   HOH C   2 "; do
+        echo "HETATM 9999  $atom     50.000  50.000  50.000  1.00  0.00"
+    done
+    echo ENDMDL
+    echo "MODEL        2"
+    grep "^ATOM" model.pdb
+    echo ENDMDL
+} >mixed.pdb
+expect "ligands and nucleotides" 0 \
+    "warning: .*left out: ligands 1, nucleotides 1, models after the first 1" \
+    "$program" check mixed.yaml
+check "are told of once" test "$(grep -c 'left out' err.txt)" -eq 1
 awk '/^ATOM/ {printf "ATOM %s %s %s . %s A 1 %s ? %s %s %s 1.0 0 %s AA 1\n",
     $2, substr($3, 1, 1), $3, $4, $6, $7 + shift, $8, $9, $6}' \
     shift=0 model.pdb >atoms.txt
