@@ -91,6 +91,14 @@ $(BUILD)/%.o: %.cc
 	$(call say,CXX)
 	$(Q)$(CXX) $(TSR_CPPFLAGS) $(CPPFLAGS) $(TSR_CXXFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
+# The one file that knows PREFIX follows it: make, then make install PREFIX=X.
+$(BUILD)/src/cli/data_file.o: $(BUILD)/gen/prefix
+$(BUILD)/gen/prefix: force
+	@mkdir -p $(@D)
+	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' >$@
+.PHONY: force
+force:
+
 # Kernels are embedded by a small program of our own.
 $(BUILD)/embed: kernels/embed.c
 	@mkdir -p $(@D)
