@@ -1,7 +1,8 @@
 #!/bin/sh
 # clang's warnings for the kernels, without a device. A program is A.cl and one
-# A_VARIANT.cl after it (src/gpu/engine_page_tile.c), with settings as the host
-# gives them; a line number counts from the start of A.cl through both.
+# A_VARIANT.cl after it (src/gpu/engine_page_tile.c), or page_tile.cl and
+# debye_sum_VARIANT.cl (src/gpu/debye_sum.c), with settings as the host gives
+# them; a line number counts from the start of A.cl through both.
 clang=${CLANG:-clang}
 text=$(mktemp)
 trap 'rm -f "$text"' EXIT
@@ -11,7 +12,7 @@ n=0
 lint() { # SETTING...: the program in $text
     n=$((n + 1))
     $clang -x cl -cl-std=CL1.2 -cl-mad-enable -fsyntax-only \
-        -Xclang -finclude-default-header -Wall -Wextra -Werror \
+        -Xclang -finclude-default-header -Wall -Wextra -Werror $extra \
         "$@" "$text" || {
         echo "lint: kernels/$(basename "$base") and $(basename "$part") with $*" >&2
         bad=1
@@ -19,7 +20,11 @@ lint() { # SETTING...: the program in $text
 }
 
 for part in kernels/*_*_*.cl; do
-    base=${part%_*}.cl
+    base=${part%_*}.cl extra=
+    case $part in
+    # It has use for the chains alone of what page_tile.cl holds.
+    kernels/debye_sum_*) base=kernels/page_tile.cl extra=-Wno-unused-function ;;
+    esac
     [ -e "$base" ] || {
         echo "lint: $part: no $base that it belongs to" >&2
         exit 1
@@ -33,7 +38,8 @@ for part in kernels/*_*_*.cl; do
         for switches in "0 0 0" "1 0 0" "0 1 0" "0 0 1" "1 1 1"; do
             set -- $switches
             lint -DTILE=32 -DPAGES=52 -DGROUPS=2 "-DLANES=$l" -DDQ=0x1p-7f \
-                "-DSHORT_RANGE=$1" "-DATOMIC_OUT=$2" "-DUSE_DOUBLE=$3"
+                "-DSHORT_RANGE=$1" "-DATOMIC_OUT=$2" "-DWEIGHTED=$2" \
+                "-DUSE_DOUBLE=$3"
         done
     done
 done

@@ -1,0 +1,110 @@
+/* Debye sums of many particles, once: on a CPU (src/gpu/debye_sum.c). After
+ * page_tile.cl, whose chains it uses; units and results are those of
+ * debye_sum_simt.cl.
+ *
+ * Work size: (units, GROUPS), work-groups of one. TILE is LANES: a vector holds
+ * the rows of a unit, and four columns run at a time, since the chains of one
+ * vector would wait for each other's multiply-adds. */
+#ifndef WEIGHTED
+#define WEIGHTED 1 /* 1: particles have weights */
+#endif
+#define SUMS (WEIGHTED ? 4 : 1)
+#define REAL4 JOIN(REAL, 4)
+#define VSTORE JOIN(vstore, LANES)
+#define VLOAD JOIN(vload, LANES)
+
+/* Column v of the four. Named variables, not arrays: PoCL's compiler leaves an
+ * array in memory, and the chains must be in registers. */
+#define START(v)                                                               \
+    VREAL odd##v, odd_before##v, even##v, even_before##v, factor##v;           \
+    const REAL4 other##v = particle[at + v];                                   \
+    {                                                                          \
+        VREAL dx = x - other##v.x, dy = y - other##v.y, dz = z - other##v.z;   \
+        chain_start(dx * dx + dy * dy + dz * dz, first, &odd##v,               \
+                    &odd_before##v, &even##v, &even_before##v, &factor##v);    \
+        const int itself = at + v - u.x;                                       \
+        if (j + v >= u.w || (itself >= 0 && itself < LANES)) {                 \
+            REAL lane[LANES]; /* past the end, or a particle with itself */    \
+            for (int l = 0; l < LANES; l++)                                    \
+                lane[l] = j + v >= u.w || l == itself ? 0 : 1;                 \
+            VREAL keep = VLOAD(0, lane);                                       \
+            odd##v *= keep;                                                    \
+            odd_before##v *= keep;                                             \
+            even##v *= keep;                                                   \
+            even_before##v *= keep;                                            \
+        }                                                                      \
+    }
+#define PAGE(k, s)                                                             \
+    sum[k] += (s##0 + s##1) + (s##2 + s##3);                                   \
+    if (WEIGHTED)                                                              \
+        sum_w[k] += (other0.w * s##0 + other1.w * s##1) +                      \
+                    (other2.w * s##2 + other3.w * s##3)
+#define ADVANCE(next, now)                                                     \
+    next##0 = factor0 * now##0 - next##0;                                      \
+    next##1 = factor1 * now##1 - next##1;                                      \
+    next##2 = factor2 * now##2 - next##2;                                      \
+    next##3 = factor3 * now##3 - next##3
+
+/* out[k] = sum over the rows, and weighted. */
+static inline void sum_rows(const VREAL *restrict sum,
+                            const REAL *restrict weight, int n_row,
+                            __global REAL *restrict out,
+                            __global REAL *restrict out_weighted)
+{
+    for (int k = 0; k < PAGES; k++) {
+        REAL lane[LANES], plain = 0, weighted = 0;
+        VSTORE(sum[k], 0, lane);
+        for (int l = 0; l < n_row; l++) {
+            plain += lane[l];
+            weighted += weight[l] * lane[l];
+        }
+        out[k] = plain;
+        if (WEIGHTED)
+            out_weighted[k] = weighted;
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void debye_sum(__global const int4 *restrict unit, int first_unit,
+               __global const REAL4 *restrict particle,
+               __global REAL *restrict out)
+{
+    const int group = get_global_id(1), first = group * PAGES;
+    const int4 u = unit[first_unit + get_global_id(0)];
+    REAL row_x[LANES], row_y[LANES], row_z[LANES], weight[LANES];
+    for (int l = 0; l < LANES; l++) {
+        const REAL4 me = particle[u.x + l];
+        row_x[l] = me.x;
+        row_y[l] = me.y;
+        row_z[l] = me.z;
+        weight[l] = me.w;
+    }
+    const VREAL x = VLOAD(0, row_x), y = VLOAD(0, row_y), z = VLOAD(0, row_z);
+    VREAL sum[PAGES], sum_w[PAGES];
+    for (int k = 0; k < PAGES; k++) {
+        sum[k] = 0;
+        sum_w[k] = 0;
+    }
+    for (int j = 0; j < u.w; j += 4) {
+        const int at = u.z + j; /* padded: there are always four */
+        START(0)
+        START(1)
+        START(2)
+        START(3)
+        for (int k = 0; k < PAGES; k += 4) {
+            ADVANCE(odd_before, odd);
+            ADVANCE(even_before, even);
+            PAGE(k, odd);
+            PAGE(k + 1, even);
+            PAGE(k + 2, odd_before);
+            PAGE(k + 3, even_before);
+            ADVANCE(odd, odd_before);
+            ADVANCE(even, even_before);
+        }
+    }
+    const int stride = GROUPS * PAGES;
+    out += (size_t)get_global_id(0) * SUMS * stride + first;
+    sum_rows(sum, weight, u.y, out, out + 2 * stride);
+    if (WEIGHTED)
+        sum_rows(sum_w, weight, u.y, out + stride, out + 3 * stride);
+}

@@ -1,0 +1,112 @@
+/* Debye sums of many particles, once: on a GPU (src/gpu/debye_sum.c). After
+ * page_tile.cl, whose chains it uses.
+ *
+ * A unit of work is a block of rows against a run of columns, all rows of one
+ * type and all columns of one type, so that form factors stay with the host:
+ *
+ *     sum over rows i, columns j != i of  1, w_j, w_i, w_i w_j  times s_k(r_ij)
+ *
+ * (the first alone where there are no weights).
+ * out [unit][SUMS][GROUPS][PAGES].
+ * Work size: (units * TILE, GROUPS), work-groups of (TILE, 1), a work-item a
+ * row. Columns are read by all rows at once; the rows are added up in their
+ * order. Compile-time constants are those of page_tile.cl and WEIGHTED. */
+#ifndef WEIGHTED
+#define WEIGHTED 1 /* 1: particles have weights */
+#endif
+#define SUMS (WEIGHTED ? 4 : 1)
+#define REAL4 JOIN(REAL, 4)
+
+/* out[k] = sum over the rows of rows[k], and weighted. */
+static inline void sum_rows(__local const REAL *shared,
+                            __local const REAL *weight, int lane, int n_row,
+                            __global REAL *restrict out,
+                            __global REAL *restrict out_weighted)
+{
+    for (int k = lane; k < PAGES; k += TILE) {
+        REAL plain = 0, weighted = 0;
+        for (int row = 0; row < n_row; row++) {
+            const REAL value = shared[row * (PAGES + 1) + k];
+            plain += value;
+            weighted += weight[row] * value;
+        }
+        out[k] = plain;
+        if (WEIGHTED)
+            out_weighted[k] = weighted;
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
+void debye_sum(__global const int4 *restrict unit, int first_unit,
+               __global const REAL4 *restrict particle,
+               __global REAL *restrict out)
+{
+    __local REAL4 column[TILE];
+    __local REAL weight[TILE];
+    __local REAL shared[TILE * (PAGES + 1)];
+    const int lane = get_local_id(0), group = get_group_id(1);
+    const int4 u = unit[first_unit + get_group_id(0)];
+    const int row = u.x + lane; /* rows u.x.., u.y of them; columns u.z.. */
+    const REAL4 me = particle[row]; /* padded: there are always TILE */
+    REAL sum[PAGES];
+#if WEIGHTED
+    REAL sum_w[PAGES];
+#endif
+#pragma unroll
+    for (int k = 0; k < PAGES; k++) {
+        sum[k] = 0;
+#if WEIGHTED
+        sum_w[k] = 0;
+#endif
+    }
+    for (int from = 0; from < u.w; from += TILE) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        column[lane] = particle[u.z + from + lane];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const int n = min(TILE, u.w - from);
+#pragma unroll 1
+        for (int j = 0; j < n; j++) {
+            const REAL4 other = column[j];
+            const REAL dx = me.x - other.x, dy = me.y - other.y,
+                       dz = me.z - other.z;
+            REAL odd, odd_before, even, even_before, factor;
+            chain_start(dx * dx + dy * dy + dz * dz, group * PAGES, &odd,
+                        &odd_before, &even, &even_before, &factor);
+            if (u.z + from + j == row) /* with itself: the host's term */
+                odd = odd_before = even = even_before = 0;
+#pragma unroll
+            for (int k = 0; k < PAGES; k += 4) {
+                odd_before = factor * odd - odd_before;
+                even_before = factor * even - even_before;
+                sum[k] += odd;
+                sum[k + 1] += even;
+                sum[k + 2] += odd_before;
+                sum[k + 3] += even_before;
+#if WEIGHTED
+                sum_w[k] += other.w * odd;
+                sum_w[k + 1] += other.w * even;
+                sum_w[k + 2] += other.w * odd_before;
+                sum_w[k + 3] += other.w * even_before;
+#endif
+                odd = factor * odd_before - odd;
+                even = factor * even_before - even;
+            }
+        }
+    }
+    const int stride = GROUPS * PAGES;
+    out += (size_t)get_group_id(0) * SUMS * stride + group * PAGES;
+    weight[lane] = me.w;
+#pragma unroll
+    for (int k = 0; k < PAGES; k++)
+        shared[lane * (PAGES + 1) + k] = sum[k];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    sum_rows(shared, weight, lane, u.y, out, out + 2 * stride);
+#if WEIGHTED
+    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+    for (int k = 0; k < PAGES; k++)
+        shared[lane * (PAGES + 1) + k] = sum_w[k];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    sum_rows(shared, weight, lane, u.y, out + stride, out + 3 * stride);
+#endif
+}
