@@ -85,7 +85,11 @@ tsr_status tsr_structure_write_pdb(const tsr_structure *structure,
  * gemmi's it92. z: atomic number. Returns NaN for an element it lacks. */
 double tsr_atom_form_factor(int z, double q_inv_ang);
 
-/* Mass in Da (gemmi's element table); NaN for an unknown element. */
+/* Mass in Da, covalent and van der Waals radius in Angstrom (gemmi's element
+ * table); NaN for an unknown element. */
 double tsr_atom_mass(int z);
+double tsr_atom_covalent_radius(int z);
+double tsr_atom_vdw_radius(int z);
+int tsr_atom_is_metal(int z);
 
 #endif

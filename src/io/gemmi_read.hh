@@ -1,0 +1,48 @@
+/* Between gemmi's parsers and the files of src/io that take what they need from
+ * a structure. C++; no exception leaves tsr_gemmi::read_file. */
+#ifndef TSR_IO_GEMMI_READ_HH
+#define TSR_IO_GEMMI_READ_HH
+
+extern "C" {
+#include "core/status.h"
+#include "io/parent.h"
+}
+
+#include <gemmi/model.hpp>
+
+#include <functional>
+#include <string>
+
+namespace tsr_gemmi
+{
+
+/* A refusal on its way to the caller's tsr_err. */
+struct Refusal {
+    tsr_status status;
+    std::string text;
+};
+
+/* Throws a Refusal with TSR_E_DATA. */
+[[noreturn]] void refuse(const char *format, ...) TSR_PRINTF(1, 2);
+
+std::string upper(std::string text);
+bool has_atom(const gemmi::Residue &residue, const char *name);
+bool is_hydrogen(const gemmi::Atom &atom);
+
+/* One of the 20 that a residue is, or is a modification or a protonation state
+ * of; nullptr: none. */
+const tsr_parent *find_parent(const gemmi::Residue &residue);
+
+/* PDB or mmCIF, as the text says; the first model is [0]. n_model: of the
+ * file. Refuses a text without atoms. */
+gemmi::Structure parse(const char *path, const std::string &text, int &n_model);
+
+/* Reads a file, gzipped or not, and calls `read` with its text in ASCII; turns
+ * what it throws into a status and a message. */
+tsr_status read_file(const char *path,
+                     const std::function<void(const std::string &)> &read,
+                     tsr_err *err);
+
+} // namespace tsr_gemmi
+
+#endif
