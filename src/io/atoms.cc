@@ -1,0 +1,260 @@
+/* Every atom of a structure, through gemmi (Wojdyr 2022, JOSS 7:4200). */
+extern "C" {
+#include "io/atoms.h"
+}
+
+#include "io/gemmi_read.hh"
+
+#include <gemmi/resinfo.hpp>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace tsr_gemmi;
+
+namespace
+{
+
+bool is_water(const gemmi::Residue &residue)
+{
+    static const char *const names[] = {"SOL", "TIP3", "TIP", "TIP4", "SPC",
+                                        "WAT", "H2O",  "HOH", "DOD",  "OH2"};
+    std::string name = upper(residue.name);
+    for (const char *water : names)
+        if (name == water)
+            return true;
+    return gemmi::find_tabulated_residue(name).is_water();
+}
+
+/* 119 in gemmi's list is deuterium. */
+int atomic_number(const gemmi::Atom &atom)
+{
+    return is_hydrogen(atom) && atom.element.ordinal() != 2
+               ? 1
+               : int(atom.element.ordinal());
+}
+
+std::string atom_name(const gemmi::Atom &atom, tsr_molecule_kind kind)
+{
+    std::string name = upper(atom.name);
+    for (char &c : name)
+        if (c == '*' && kind == TSR_MOLECULE_NUCLEOTIDE)
+            c = '\'';
+    return name;
+}
+
+struct Reader {
+    const char *path;
+    tsr_atoms count; /* only its numbers are used */
+    std::vector<tsr_file_residue> residues;
+    std::vector<tsr_file_atom> atoms;
+
+    void add_residue(const std::string &chain, const gemmi::Residue &residue);
+    void add_atom(const gemmi::Residue &residue, const gemmi::Atom &atom,
+                  tsr_file_residue &record);
+    tsr_atoms *finish();
+};
+
+/* One atom, or several of one name where molecules share a chain id. */
+bool is_ion(const gemmi::Residue &residue)
+{
+    for (const gemmi::Atom &atom : residue.atoms)
+        if (atom.name != residue.atoms[0].name)
+            return false;
+    return true;
+}
+
+tsr_file_residue describe(const std::string &chain,
+                          const gemmi::Residue &residue)
+{
+    tsr_file_residue record{};
+    gemmi::ResidueInfo info =
+        gemmi::find_tabulated_residue(upper(residue.name));
+    const tsr_parent *parent = find_parent(residue);
+    std::snprintf(record.name, sizeof record.name, "%.7s",
+                  residue.name.c_str());
+    std::snprintf(record.chain, sizeof record.chain, "%.7s", chain.c_str());
+    record.number = residue.seqid.num.has_value() ? *residue.seqid.num : 0;
+    record.insertion = residue.seqid.has_icode() ? residue.seqid.icode : ' ';
+    record.is_tabulated = info.found() || parent != nullptr;
+    if (parent != nullptr) {
+        record.kind = TSR_MOLECULE_PROTEIN;
+        std::snprintf(record.parent, sizeof record.parent, "%s", parent->name);
+    } else if (info.is_nucleic_acid()) {
+        record.kind = TSR_MOLECULE_NUCLEOTIDE;
+        if (info.is_standard())
+            record.parent[0] = info.one_letter_code;
+    } else if (info.kind == gemmi::ResidueInfo::PYR ||
+               info.kind == gemmi::ResidueInfo::KET) {
+        record.kind = TSR_MOLECULE_SUGAR;
+    } else {
+        bool is_buffer = info.kind == gemmi::ResidueInfo::BUF;
+        record.kind = is_ion(residue) ? TSR_MOLECULE_ION
+                      : is_buffer     ? TSR_MOLECULE_BUFFER
+                                      : TSR_MOLECULE_OTHER;
+    }
+    return record;
+}
+
+void Reader::add_atom(const gemmi::Residue &residue, const gemmi::Atom &atom,
+                      tsr_file_residue &record)
+{
+    std::string label = std::string(record.chain) + ":" + residue.seqid.str();
+    if (atom.name == "SC" && record.kind == TSR_MOLECULE_PROTEIN)
+        refuse("'%s': atom SC of residue %s %s is the centre of a side chain, "
+               "as tessera writes coarse-grained models; give --bodies one or "
+               "two, or all atoms",
+               path, record.name, label.c_str());
+    if (!std::isfinite(atom.pos.x) || !std::isfinite(atom.pos.y) ||
+        !std::isfinite(atom.pos.z))
+        refuse("'%s': atom %s of residue %s %s has a coordinate that is not a "
+               "finite number; correct it or remove the atom",
+               path, atom.name.c_str(), record.name, label.c_str());
+    tsr_file_atom out{};
+    out.z = atomic_number(atom);
+    if (out.z < 1 || out.z > 98) {
+        count.n_no_element++;
+        return;
+    }
+    std::snprintf(out.name, sizeof out.name, "%.7s",
+                  atom_name(atom, record.kind).c_str());
+    out.residue = int(residues.size());
+    out.xyz[0] = atom.pos.x, out.xyz[1] = atom.pos.y, out.xyz[2] = atom.pos.z;
+    count.n_hydrogen += out.z == 1;
+    atoms.push_back(out);
+    record.n_atom++;
+}
+
+/* Of atoms of one name that differ in their alternate location the one with the
+ * residue's first location, else the first. Two atoms of one name and location
+ * are two atoms: molecules may share a chain id. */
+void Reader::add_residue(const std::string &chain,
+                         const gemmi::Residue &residue)
+{
+    tsr_file_residue record = describe(chain, residue);
+    record.first_atom = int(atoms.size());
+    char first = '\0';
+    for (const gemmi::Atom &atom : residue.atoms)
+        if (first == '\0')
+            first = atom.altloc;
+    std::set<std::string> has_first;
+    std::vector<std::pair<std::string, char>> taken;
+    for (const gemmi::Atom &atom : residue.atoms)
+        if (atom.altloc == first)
+            has_first.insert(atom.name);
+    for (const gemmi::Atom &atom : residue.atoms) {
+        bool is_taken = atom.altloc == '\0' || atom.altloc == first;
+        if (!is_taken && has_first.count(atom.name) == 0) {
+            is_taken = true;
+            for (const auto &t : taken)
+                if (t.first == atom.name)
+                    is_taken = t.second == atom.altloc;
+            if (is_taken)
+                taken.emplace_back(atom.name, atom.altloc);
+        }
+        if (is_taken)
+            add_atom(residue, atom, record);
+        else
+            count.n_altloc_atom++;
+    }
+    if (record.n_atom == 0)
+        return;
+    count.n_kind[record.kind]++;
+    residues.push_back(record);
+}
+
+/* Two residue types at one place, as alternates: the first is taken. */
+bool is_alternate(const gemmi::Residue &before, const gemmi::Residue &residue)
+{
+    if (before.seqid != residue.seqid || before.name == residue.name)
+        return false;
+    for (const gemmi::Atom &atom : residue.atoms)
+        if (atom.altloc == '\0')
+            return false;
+    return true;
+}
+
+template <typename T> T *copy_out(const std::vector<T> &from)
+{
+    T *to = static_cast<T *>(std::malloc((from.size() + 1) * sizeof(T)));
+    if (to == nullptr)
+        throw std::bad_alloc();
+    if (!from.empty())
+        std::memcpy(to, from.data(), from.size() * sizeof(T));
+    return to;
+}
+
+tsr_atoms *Reader::finish()
+{
+    if (atoms.empty())
+        refuse("'%s' holds no atoms but %d waters; give a structure", path,
+               count.n_water);
+    count.path = strdup(path);
+    count.atom = nullptr;
+    count.residue = nullptr;
+    count.n_atom = int(atoms.size());
+    count.n_residue = int(residues.size());
+    auto *out = static_cast<tsr_atoms *>(std::malloc(sizeof count));
+    if (out == nullptr || count.path == nullptr) {
+        std::free(out);
+        std::free(count.path);
+        throw std::bad_alloc();
+    }
+    *out = count;
+    try {
+        out->atom = copy_out(atoms);
+        out->residue = copy_out(residues);
+    } catch (...) {
+        tsr_atoms_free(out);
+        throw;
+    }
+    return out;
+}
+
+tsr_atoms *read(const char *path, const std::string &text)
+{
+    int n_model = 0;
+    gemmi::Structure structure = parse(path, text, n_model);
+    Reader reader{path, {}, {}, {}};
+    reader.count.n_model = n_model - 1;
+    for (const gemmi::Chain &chain : structure.models[0].chains) {
+        const gemmi::Residue *before = nullptr;
+        for (const gemmi::Residue &residue : chain.residues) {
+            if (is_water(residue)) {
+                reader.count.n_water++;
+                continue;
+            }
+            if (before != nullptr && is_alternate(*before, residue)) {
+                reader.count.n_altloc_atom += int(residue.atoms.size());
+                continue;
+            }
+            before = &residue;
+            reader.add_residue(chain.name, residue);
+        }
+    }
+    return reader.finish();
+}
+
+} // namespace
+
+extern "C" tsr_status tsr_atoms_read(const char *path, tsr_atoms **out,
+                                     tsr_err *err)
+{
+    *out = nullptr;
+    return read_file(
+        path, [&](const std::string &text) { *out = read(path, text); }, err);
+}
+
+extern "C" void tsr_atoms_free(tsr_atoms *atoms)
+{
+    if (atoms == nullptr)
+        return;
+    std::free(atoms->path);
+    std::free(atoms->atom);
+    std::free(atoms->residue);
+    std::free(atoms);
+}

@@ -1,0 +1,59 @@
+/* Every atom of a structure file, whatever molecule it belongs to.
+ *
+ * For all-atom profiles: proteins, nucleic acids, glycans, ligands, ions and
+ * residues that no table knows, hydrogens included; waters are left out. The
+ * first model and of every atom one alternate location, that which comes first
+ * in its residue. Occupancies are not looked at. io/structure.h reads the same
+ * files for models made of the 20 amino acids. */
+#ifndef TSR_IO_ATOMS_H
+#define TSR_IO_ATOMS_H
+
+#include "core/status.h"
+
+typedef enum {
+    TSR_MOLECULE_PROTEIN,    /* the 20 and residues derived from them */
+    TSR_MOLECULE_NUCLEOTIDE, /* RNA, DNA and what gemmi knows as such */
+    TSR_MOLECULE_SUGAR,      /* pyranoses and furanoses of its table */
+    TSR_MOLECULE_ION,        /* one atom alone */
+    TSR_MOLECULE_BUFFER, /* what crystals are grown from: glycerol, sulphate */
+    TSR_MOLECULE_OTHER
+} tsr_molecule_kind;
+
+typedef struct {
+    char name[8]; /* upper case; ' for * in nucleotides: "C1'" */
+    int z;        /* atomic number */
+    int residue;  /* index into residue[] */
+    double xyz[3];
+} tsr_file_atom;
+
+typedef struct {
+    char name[8];   /* as in the file: "MSE" */
+    char parent[4]; /* "MET"; of a nucleotide its letter "A"; "" where none */
+    char chain[8];
+    int number;
+    char insertion;
+    tsr_molecule_kind kind;
+    int is_tabulated; /* gemmi's table of residues knows the name */
+    int first_atom, n_atom;
+} tsr_file_residue;
+
+typedef struct {
+    char *path;
+    int n_atom, n_residue;
+    tsr_file_atom *atom;                /* [n_atom] by residue */
+    tsr_file_residue *residue;          /* [n_residue] those that have atoms */
+    int n_hydrogen;                     /* among the atoms */
+    int n_kind[TSR_MOLECULE_OTHER + 1]; /* residues */
+    /* left out */
+    int n_water;                     /* residues */
+    int n_altloc_atom, n_no_element; /* atoms */
+    int n_model;                     /* models after the first */
+} tsr_atoms;
+
+/* Errors, naming the file: TSR_E_NOINPUT, TSR_E_DATA (not a structure, nothing
+ * but water, a coordinate that is not a finite number, centres of side chains
+ * that tessera itself wrote). */
+tsr_status tsr_atoms_read(const char *path, tsr_atoms **out, tsr_err *err);
+void tsr_atoms_free(tsr_atoms *atoms);
+
+#endif

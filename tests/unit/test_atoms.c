@@ -1,0 +1,402 @@
+/* io/atoms, model/hydrogen, model/surface, model/atom_model: which atoms of a
+ * file scatter, with which hydrogens, volumes and surface. */
+#include "io_files.h"
+
+#include "io/atoms.h"
+#include "io/structure.h"
+#include "model/atom_model.h"
+#include "model/cell_list.h"
+#include "model/hydrogen.h"
+#include "model/surface.h"
+
+#include <math.h>
+
+static tsr_err err;
+
+static tsr_atoms *read_ok(const char *path)
+{
+    tsr_atoms *atoms = NULL;
+    if (tsr_atoms_read(path, &atoms, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    return atoms;
+}
+
+static void line(char *text, const char *record, const char *name, char alt,
+                 const char *residue, int number, double x, double y, double z,
+                 const char *element)
+{
+    snprintf(text + strlen(text), 128,
+             "%-6s%5d %4s%c%3s A%4d    %8.3f%8.3f%8.3f  1.00 20.00"
+             "          %2s\n",
+             record, 1, name, alt, residue, number, x, y, z, element);
+}
+
+/* ---- what is read ---- */
+
+static void all_kinds_are_read(void **state)
+{
+    (void)state;
+    char text[4096] = "";
+    line(text, "ATOM", " CA ", ' ', "GLY", 1, 0, 0, 0, "C");
+    line(text, "HETATM", "SE  ", ' ', "MSE", 2, 5, 0, 0, "SE");
+    line(text, "ATOM", " C1*", ' ', " DA", 3, 10, 0, 0, "C");
+    line(text, "HETATM", " C1 ", ' ', "NAG", 4, 15, 0, 0, "C");
+    line(text, "HETATM", "ZN  ", ' ', " ZN", 5, 20, 0, 0, "ZN");
+    line(text, "HETATM", " S  ", ' ', "SO4", 6, 25, 0, 0, "S");
+    line(text, "HETATM", " O1 ", ' ', "SO4", 6, 26.5, 0, 0, "O");
+    line(text, "HETATM", " C1 ", ' ', "QQ9", 7, 30, 0, 0, "C");
+    line(text, "HETATM", " C2 ", ' ', "QQ9", 7, 31.5, 0, 0, "C");
+    line(text, "HETATM", " O  ", ' ', "HOH", 8, 35, 0, 0, "O");
+    tsr_atoms *a = read_ok(io_text("kinds.pdb", text));
+    assert_int_equal(a->n_atom, 9);
+    assert_int_equal(a->n_water, 1);
+    assert_int_equal(a->n_kind[TSR_MOLECULE_PROTEIN], 2);
+    assert_int_equal(a->n_kind[TSR_MOLECULE_NUCLEOTIDE], 1);
+    assert_int_equal(a->n_kind[TSR_MOLECULE_SUGAR], 1);
+    assert_int_equal(a->n_kind[TSR_MOLECULE_ION], 1);
+    assert_int_equal(a->n_kind[TSR_MOLECULE_BUFFER], 1);
+    assert_int_equal(a->n_kind[TSR_MOLECULE_OTHER], 1);
+    assert_int_equal(a->atom[1].z, 34);
+    assert_string_equal(a->residue[1].parent, "MET");
+    assert_string_equal(a->atom[2].name, "C1'");
+    assert_string_equal(a->residue[2].parent, "A");
+    assert_int_equal(a->residue[6].is_tabulated, 0);
+    tsr_atoms_free(a);
+}
+
+static void one_alternate_location(void **state)
+{
+    (void)state;
+    char text[4096] = "";
+    line(text, "ATOM", " CA ", ' ', "SER", 1, 0, 0, 0, "C");
+    line(text, "ATOM", " CB ", 'B', "SER", 1, 1.5, 0, 0, "C");
+    line(text, "ATOM", " CB ", 'A', "SER", 1, 1.6, 0, 0, "C");
+    line(text, "ATOM", " OG ", 'A', "SER", 1, 2.6, 0, 0, "O");
+    line(text, "ATOM", " CA ", 'A', "VAL", 2, 9.0, 0, 0, "C");
+    line(text, "ATOM", " CA ", 'B', "ILE", 2, 9.1, 0, 0, "C");
+    tsr_atoms *a = read_ok(io_text("alternates.pdb", text));
+    assert_int_equal(a->n_atom, 4); /* CA; CB of B, the first; OG; VAL */
+    assert_near(a->atom[1].xyz[0], 1.5, 1e-9);
+    assert_int_equal(a->n_altloc_atom, 2);
+    assert_string_equal(a->residue[1].name, "VAL");
+    tsr_atoms_free(a);
+}
+
+static void molecules_may_share_a_chain(void **state)
+{
+    (void)state;
+    char text[4096] = "";
+    line(text, "ATOM", " CA ", ' ', "GLY", 1, 0, 0, 0, "C");
+    line(text, "ATOM", " CA ", ' ', "ALA", 2, 4, 0, 0, "C");
+    line(text, "ATOM", " CA ", ' ', "GLY", 1, 40, 0, 0, "C");
+    tsr_atoms *a = read_ok(io_text("twice.pdb", text));
+    assert_int_equal(a->n_atom, 3);
+    tsr_atoms_free(a);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    char water[256] = "", centre[512] = "", nan[256] = "";
+    tsr_atoms *a = NULL;
+    line(water, "HETATM", " O  ", ' ', "HOH", 1, 0, 0, 0, "O");
+    assert_int_equal(tsr_atoms_read(io_text("w.pdb", water), &a, &err),
+                     TSR_E_DATA);
+    assert_has(err.message, "1 waters");
+    line(centre, "ATOM", " CA ", ' ', "LEU", 1, 0, 0, 0, "C");
+    line(centre, "ATOM", " SC ", ' ', "LEU", 1, 2, 0, 0, "C");
+    assert_int_equal(tsr_atoms_read(io_text("c.pdb", centre), &a, &err),
+                     TSR_E_DATA);
+    assert_has(err.message, "--bodies one");
+    line(nan, "ATOM", " CA ", ' ', "LEU", 1, (double)NAN, 0, 0, "C");
+    assert_int_not_equal(tsr_atoms_read(io_text("n.pdb", nan), &a, &err),
+                         TSR_OK);
+    assert_int_equal(tsr_atoms_read(io_path("none.pdb"), &a, &err),
+                     TSR_E_NOINPUT);
+    assert_null(a);
+}
+
+static const char cif[] =
+    "data_x\nloop_\n_atom_site.group_PDB\n_atom_site.id\n"
+    "_atom_site.type_symbol\n_atom_site.label_atom_id\n"
+    "_atom_site.label_alt_id\n_atom_site.label_comp_id\n"
+    "_atom_site.label_asym_id\n_atom_site.auth_seq_id\n"
+    "_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\n"
+    "_atom_site.occupancy\n_atom_site.B_iso_or_equiv\n"
+    "_atom_site.auth_asym_id\n"
+    "ATOM 1 C CA . ALA A 1 0 0 0 1 20 A\n"
+    "HETATM 2 FE FE . HEM B 2 5 0 0 1 20 A\n"
+    "HETATM 3 N NA . HEM B 2 7 0 0 1 20 A\n"
+    "HETATM 4 O O . HOH C 3 9 0 0 1 20 A\n";
+
+static void mmcif_is_read_too(void **state)
+{
+    (void)state;
+    tsr_atoms *a = read_ok(io_text("small.cif", cif));
+    assert_int_equal(a->n_atom, 3);
+    assert_int_equal(a->n_water, 1);
+    assert_int_equal(a->n_kind[TSR_MOLECULE_OTHER], 1);
+    assert_int_equal(a->atom[1].z, 26);
+    tsr_atoms_free(a);
+}
+
+/* Whatever is in a file, it is read or refused with a message; what is read can
+ * be made a model of. */
+static void damage(const char *text, const char *name)
+{
+    uint32_t seed = 1;
+    size_t size = strlen(text);
+    char *copy = malloc(size + 1);
+    for (int round = 0; round < io_rounds(150); round++) {
+        size_t n = io_damage(copy, text, size, &seed);
+        tsr_atoms *a = NULL;
+        tsr_atom_model *m = NULL;
+        const char *path = io_write(name, copy, n);
+        if (tsr_atoms_read(path, &a, &err) != TSR_OK) {
+            assert_null(a);
+            assert_has(err.message, path);
+            continue;
+        }
+        assert_int_equal(tsr_atom_model_new(a, &m, &err), TSR_OK);
+        assert_true(m->n == a->n_atom && m->mass > 0.0);
+        tsr_atom_model_free(m);
+        tsr_atoms_free(a);
+    }
+    free(copy);
+}
+
+static void damaged_files_do_no_harm(void **state)
+{
+    (void)state;
+    char text[4096] = "";
+    line(text, "ATOM", " CA ", 'A', "SER", 1, 0, 0, 0, "C");
+    line(text, "ATOM", " CB ", 'B', "SER", 1, 1.5, 0, 0, "C");
+    line(text, "HETATM", "SE  ", ' ', "MSE", 2, 5, 0, 0, "SE");
+    line(text, "ATOM", " C1*", ' ', " DA", 3, 10, 0, 0, "C");
+    line(text, "HETATM", " C1 ", ' ', "QQ9", 7, 11.5, 0, 0, "C");
+    line(text, "HETATM", " H1 ", ' ', "QQ9", 7, 12.5, 0, 0, "H");
+    damage(text, "damaged.pdb");
+    damage(cif, "damaged.cif");
+}
+
+/* ---- hydrogens ---- */
+
+static int *hydrogens(const tsr_atoms *a, tsr_hydrogen_count *count)
+{
+    int *n = calloc((size_t)a->n_atom, sizeof *n);
+    assert_int_equal(tsr_hydrogens_assign(a, n, count, &err), TSR_OK);
+    return n;
+}
+
+/* Residues under a name that no table knows: the valence rule must find what
+ * the tables say, but for a few atoms that bond lengths do not tell apart
+ * (imidazole, pyridine-like nitrogens). */
+static int disagree(const char *path, int *n_atom)
+{
+    size_t size;
+    char *text = io_read(path, &size), *plain = calloc(size + 1, 1);
+    for (char *p = text; *p != '\0';) {
+        size_t n = strcspn(p, "\n");
+        n += p[n] == '\n';
+        if (strncmp(p, "ATOM", 4) == 0 && p[12] != 'H' && p[13] != 'H')
+            strncat(plain, p, n);
+        p += n;
+    }
+    tsr_hydrogen_count count;
+    tsr_atoms *known = read_ok(io_text("known.pdb", plain));
+    for (char *p = plain; *p != '\0'; p += strcspn(p, "\n") + 1)
+        memcpy(p + 17, "QQ9", 3);
+    tsr_atoms *unknown = read_ok(io_text("unknown.pdb", plain));
+    int *by_name = hydrogens(known, &count), n = 0;
+    assert_int_equal(count.n_valence, 0);
+    int *by_valence = hydrogens(unknown, &count);
+    assert_int_equal(count.n_table, 0);
+    assert_int_equal(known->n_atom, unknown->n_atom);
+    for (int i = 0; i < known->n_atom; i++)
+        n += by_name[i] != by_valence[i];
+    *n_atom = known->n_atom;
+    tsr_atoms_free(known);
+    tsr_atoms_free(unknown);
+    free(by_name);
+    free(by_valence);
+    free(text);
+    free(plain);
+    return n;
+}
+
+static void valence_finds_what_tables_say(void **state)
+{
+    (void)state;
+    int n_atom;
+    if (!io_have_shared())
+        skip();
+    int n = disagree(SHARED "reference_profiles/crysol_1hel/1HEL.pdb", &n_atom);
+    assert_int_equal(n_atom, 1001);
+    assert_in_range(n, 0, 8);
+    n = disagree(SHARED "reference_profiles/plumed_rt-saxs/template.pdb",
+                 &n_atom); /* protein and DNA, of a simulation */
+    assert_int_equal(n_atom, 5903);
+    assert_in_range(n, 0, 100);
+}
+
+/* The same molecule with its hydrogens in the file: as many. */
+static void tables_find_what_the_file_has(void **state)
+{
+    (void)state;
+    const char *path = SHARED "reference_profiles/plumed_rt-saxs/template.pdb";
+    tsr_hydrogen_count count;
+    size_t size;
+    if (!io_have_shared())
+        skip();
+    tsr_atoms *full = read_ok(path);
+    int *none = hydrogens(full, &count);
+    assert_int_equal(count.n_atom, 0);
+    assert_int_equal(count.n_explicit, full->n_residue);
+    char *text = io_read(path, &size), *plain = calloc(size + 1, 1);
+    for (char *p = text; *p != '\0';) {
+        size_t n = strcspn(p, "\n");
+        n += p[n] == '\n';
+        if (strncmp(p, "ATOM", 4) == 0 && p[12] != 'H' && p[13] != 'H')
+            strncat(plain, p, n);
+        p += n;
+    }
+    tsr_atoms *bare = read_ok(io_text("bare.pdb", plain));
+    int *added = hydrogens(bare, &count);
+    /* two chains of protein begin with two more each: NH3+ */
+    assert_int_equal(full->n_hydrogen - count.n_atom, 4);
+    tsr_atoms_free(full);
+    tsr_atoms_free(bare);
+    free(none);
+    free(added);
+    free(text);
+    free(plain);
+}
+
+static void polar_hydrogens_and_disulfides(void **state)
+{
+    (void)state;
+    char text[4096] = "";
+    tsr_hydrogen_count count;
+    line(text, "ATOM", " CB ", ' ', "SER", 1, 0, 0, 0, "C");
+    line(text, "ATOM", " OG ", ' ', "SER", 1, 1.42, 0, 0, "O");
+    line(text, "ATOM", " HG ", ' ', "SER", 1, 1.75, 0.9, 0, "H");
+    line(text, "ATOM", " SG ", ' ', "CYS", 2, 20, 0, 0, "S");
+    line(text, "ATOM", " SG ", ' ', "CYS", 3, 22.04, 0, 0, "S");
+    line(text, "ATOM", " SG ", ' ', "CYS", 4, 30, 0, 0, "S");
+    tsr_atoms *a = read_ok(io_text("polar.pdb", text));
+    int *n = hydrogens(a, &count);
+    assert_int_equal(n[0], 2); /* a carbon without hydrogens */
+    assert_int_equal(n[1], 0); /* an oxygen that has its own */
+    assert_int_equal(n[2], 0);
+    assert_int_equal(n[3], 0); /* a disulfide */
+    assert_int_equal(n[4], 0);
+    assert_int_equal(n[5], 1); /* a thiol */
+    assert_int_equal(count.n_polar, 1);
+    free(n);
+    tsr_atoms_free(a);
+}
+
+/* ---- surface ---- */
+
+static void surface_of_spheres(void **state)
+{
+    (void)state;
+    enum { N_POINT = 20000 };
+    double xyz[4][3] = {{0, 0, 0}, {3, 0, 0}, {50, 0, 0}, {50, 0.1, 0}};
+    double radius[4] = {1.5, 2.0, 1.0, 4.0}, fraction[4];
+    assert_int_equal(tsr_surface_fraction(4, (const double(*)[3])xyz, radius,
+                                          1.8, N_POINT, fraction, &err),
+                     TSR_OK);
+    /* A cap of height R1 - x is cut off, x = (d^2 + R1^2 - R2^2) / 2 d; its
+     * share of the sphere is height / 2 R1. */
+    double r1 = 3.3, r2 = 3.8, d = 3.0;
+    double x = (d * d + r1 * r1 - r2 * r2) / (2.0 * d);
+    assert_near(fraction[0], 1.0 - (r1 - x) / (2.0 * r1), 1e-3);
+    assert_near(fraction[1], 1.0 - (r2 - (d - x)) / (2.0 * r2), 1e-3);
+    assert_near(fraction[2], 0.0, 0.0); /* inside the other */
+    assert_near(fraction[3], 1.0, 0.0);
+}
+
+/* Every point that is near is found, none that is not. */
+static void cells_find_neighbours(void **state)
+{
+    (void)state;
+    enum { N = 400 };
+    double xyz[N][3];
+    uint32_t seed = 5;
+    for (int i = 0; i < N; i++)
+        for (int c = 0; c < 3; c++)
+            xyz[i][c] = (io_random(&seed) % 10000) * (i < N - 1 ? 3e-3 : 1.0);
+    tsr_cell_list *cells = tsr_cell_list_new(N, (const double(*)[3])xyz, 5.0);
+    for (int i = 0; i < N; i++) {
+        int index[N], want = 0;
+        int n = tsr_cell_list_near(cells, xyz[i], 4.5, N, index);
+        for (int j = 0; j < N; j++) {
+            double d2 = 0.0;
+            for (int c = 0; c < 3; c++)
+                d2 += pow(xyz[i][c] - xyz[j][c], 2.0);
+            want += d2 <= 4.5 * 4.5;
+        }
+        assert_int_equal(n, want);
+        for (int k = 1; k < n; k++)
+            for (int l = 0; l < k; l++)
+                assert_int_not_equal(index[k], index[l]);
+    }
+    tsr_cell_list_free(cells);
+}
+
+/* ---- amplitudes ---- */
+
+static void amplitudes(void **state)
+{
+    (void)state;
+    char text[1024] = "";
+    line(text, "ATOM", " CB ", ' ', "ALA", 1, 0, 0, 0, "C");
+    line(text, "ATOM", " O  ", ' ', "ALA", 1, 9, 0, 0, "O");
+    tsr_atoms *a = read_ok(io_text("two.pdb", text));
+    tsr_atom_model *m;
+    double f[3][2][2]; /* component, type, q = 0 and 0.3 */
+    assert_int_equal(tsr_atom_model_new(a, &m, &err), TSR_OK);
+    assert_int_equal(m->n_type, 2);
+    assert_int_equal(m->kind[m->type[0]].n_hydrogen, 3);
+    tsr_atom_model_factors(m, 2, 0.3, &f[0][0][0]);
+    /* C in Angstrom^3, Fraser 1978: 16.44 + 3 * 5.15 */
+    double v = 31.89, rho0 = 0.334, pi = 3.14159265358979;
+    assert_near(f[0][0][0], 9.0, 0.01);
+    assert_near(f[1][0][0], rho0 * v, 1e-9);
+    assert_near(f[1][0][1],
+                rho0 * v * exp(-0.09 * pow(v, 2.0 / 3.0) / (4.0 * pi)), 1e-9);
+    assert_near(f[0][0][1],
+                tsr_atom_form_factor(6, 0.3) + 3 * tsr_atom_form_factor(1, 0.3),
+                1e-9);
+    /* water: 10 electrons less those of 19.43 A^3, the same for all types */
+    assert_near(f[2][0][0], 10.0 - rho0 * 19.43, 0.01);
+    assert_near(f[2][1][1], f[2][0][1], 0.0);
+    assert_near(m->surface[0], 1.0, 0.0);
+    assert_near(m->radius_ang,
+                0.5 * (cbrt(0.75 * v / pi) + cbrt(0.75 * 9.13 / pi)), 1e-9);
+    assert_near(m->rg_ang, 9.0 * sqrt(15.035 * 15.999) / 31.034, 1e-3);
+    tsr_atom_model_free(m);
+    tsr_atoms_free(a);
+    /* No element without a volume. */
+    for (int z = 1; z <= 98; z++)
+        assert_true(tsr_displaced_volume(z) > 0.0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_kinds_are_read),
+        cmocka_unit_test(one_alternate_location),
+        cmocka_unit_test(molecules_may_share_a_chain),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(mmcif_is_read_too),
+        cmocka_unit_test(damaged_files_do_no_harm),
+        cmocka_unit_test(valence_finds_what_tables_say),
+        cmocka_unit_test(tables_find_what_the_file_has),
+        cmocka_unit_test(polar_hydrogens_and_disulfides),
+        cmocka_unit_test(surface_of_spheres),
+        cmocka_unit_test(cells_find_neighbours),
+        cmocka_unit_test(amplitudes)};
+    return cmocka_run_group_tests(tests, io_setup, io_teardown);
+}
