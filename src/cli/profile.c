@@ -1,0 +1,341 @@
+/* tessera profile: curves of structures, and their fits to data. */
+#include "cli/command.h"
+#include "cli/profile_files.h"
+#include "cli/profile_partials.h"
+#include "cli/profile_report.h"
+
+#include "io/saxs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const tsr_option options[] = {
+    {.name = "data",
+     .letter = 'd',
+     .argument = "DAT",
+     .doc = "a curve (q, I, sigma) to fit the structures to"},
+    {.name = "bodies",
+     .letter = 'b',
+     .argument = "KIND",
+     .initial = "atoms",
+     .doc = "what scatters: all atoms, or two or one body a residue"},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "PATH",
+     .doc = "write the best fit, as FoXS's .fit files, and its picture beside "
+            "it (.svg); without --data the curve. A folder gets those of every "
+            "structure"},
+    {.name = "json", .doc = "one JSON object instead of a table"},
+    {.name = "device",
+     .argument = "DEVICE",
+     .initial = "auto",
+     .doc = "auto, gpu, cpu, a number or a part of a name of 'tessera "
+            "devices', or reference (double precision, one core)"},
+    {.name = "background",
+     .argument = "B",
+     .initial = "none",
+     .doc = "a constant beside the curve: none, fit, or a number in the data's "
+            "unit"},
+    {.name = "c1",
+     .argument = "RANGE",
+     .initial = "0.95:1.05",
+     .doc = "scale of the atoms' radii in the excluded volume: a range to fit "
+            "in, or a number; without --data 1 unless a number is given"},
+    {.name = "c2",
+     .argument = "RANGE",
+     .initial = "-2:4",
+     .doc = "density of the hydration layer: the same; without --data 0"},
+    {.name = "q-min",
+     .argument = "Q",
+     .initial = "0",
+     .unit = "1/Angstrom",
+     .doc = "leave out data below"},
+    {.name = "q-max",
+     .argument = "Q",
+     .unit = "1/Angstrom",
+     .doc = "leave out data above; without --data the end of the curve, 0.5"},
+    {.name = "n-q",
+     .argument = "N",
+     .initial = "501",
+     .doc = "points of a curve without --data"},
+    {.name = "q-unit",
+     .argument = "UNIT",
+     .initial = "auto",
+     .doc = "of the data: auto, 1/A or 1/nm"},
+    {.name = "form-factors",
+     .argument = "FILE",
+     .doc = "a table instead of the shipped one, for --bodies one and two"},
+    {.name = "partials",
+     .doc =
+         "without --data: also the columns in vacuum, of the excluded volume "
+         "and of the hydration layer"},
+    {0}};
+
+static const char *const bodies_words[] = {"atoms", "two", "one", NULL};
+static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
+
+typedef struct {
+    int bodies;
+    double q_range[2];
+    long n_q;
+    tsr_q_unit unit;
+    tsr_profile_fit_options fit;
+    double c1, c2; /* without data */
+} settings;
+
+/* ---- options ---- */
+
+static tsr_status word(const tsr_args *args, const char *option,
+                       const char *const *words, int *out, tsr_err *err)
+{
+    const char *given = tsr_args_value(args, option);
+    for (*out = 0; words[*out] != NULL; ++*out)
+        if (strcmp(given, words[*out]) == 0)
+            return TSR_OK;
+    return tsr_fail(err, TSR_E_USAGE, "--%s '%s': expected %s, %s or %s",
+                    option, given, words[0], words[1], words[2]);
+}
+
+/* "LOW:HIGH", or one number, which fixes. */
+static tsr_status range(const tsr_args *args, const char *option, double low,
+                        double high, double out[2], tsr_err *err)
+{
+    const char *given = tsr_args_value(args, option);
+    char *end = NULL;
+    out[0] = out[1] = strtod(given, &end);
+    int is_good = end != given;
+    if (is_good && *end == ':') {
+        const char *second = end + 1;
+        out[1] = strtod(second, &end);
+        is_good = end != second && out[0] < out[1];
+    }
+    if (!is_good || *end != '\0' || !(out[0] >= low && out[1] <= high))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--%s '%s': expected a number or LOW:HIGH within %g to "
+                        "%g",
+                        option, given, low, high);
+    return TSR_OK;
+}
+
+static tsr_status background(const tsr_args *args, tsr_profile_fit_options *fit,
+                             tsr_err *err)
+{
+    const char *given = tsr_args_value(args, "background");
+    fit->fit_background = strcmp(given, "fit") == 0;
+    fit->background = 0.0;
+    if (fit->fit_background || strcmp(given, "none") == 0)
+        return TSR_OK;
+    char *end;
+    fit->background = strtod(given, &end);
+    if (end == given || *end != '\0' || !isfinite(fit->background))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--background '%s': expected none, fit or a number",
+                        given);
+    return TSR_OK;
+}
+
+static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
+{
+    int unit = 0, has_data = tsr_args_value(args, "data") != NULL;
+    *s = (settings){.q_range = {0.0, has_data ? 1e3 : 0.5},
+                    .c1 = 1.0,
+                    .fit = tsr_profile_fit_defaults};
+    tsr_status status = word(args, "bodies", bodies_words, &s->bodies, err);
+    if (status == TSR_OK)
+        status = word(args, "q-unit", unit_words, &unit, err);
+    if (status == TSR_OK)
+        status = range(args, "c1", 0.5, 2.0, s->fit.c1, err);
+    if (status == TSR_OK)
+        status = range(args, "c2", -100.0, 100.0, s->fit.c2, err);
+    if (status == TSR_OK)
+        status = background(args, &s->fit, err);
+    if (status == TSR_OK)
+        status = tsr_args_double(args, "q-min", 0.0, 10.0, &s->q_range[0], err);
+    if (status == TSR_OK)
+        status =
+            tsr_args_double(args, "q-max", 0.01, 10.0, &s->q_range[1], err);
+    if (status == TSR_OK)
+        status = tsr_args_long(args, "n-q", 2.0, 1e5, &s->n_q, err);
+    if (status != TSR_OK)
+        return status;
+    s->unit = (tsr_q_unit)unit;
+    if (s->fit.c1[0] == s->fit.c1[1])
+        s->c1 = s->fit.c1[0];
+    if (s->fit.c2[0] == s->fit.c2[1])
+        s->c2 = s->fit.c2[0];
+    if (!(s->q_range[0] < s->q_range[1]))
+        return tsr_fail(err, TSR_E_USAGE, "--q-min %g is not below --q-max %g",
+                        s->q_range[0], s->q_range[1]);
+    if (s->bodies == TSR_PROFILE_ATOMS &&
+        tsr_args_value(args, "form-factors") != NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--form-factors is a table of bodies; give --bodies "
+                        "one or two with it");
+    return TSR_OK;
+}
+
+/* ---- one structure ---- */
+
+/* A computed curve far narrower or wider than the measured one. */
+static void check_rg(const tsr_profile_result *r, const tsr_saxs *saxs,
+                     tsr_log *log)
+{
+    double ratio = saxs->rg_guinier / r->rg_guinier;
+    const char *cause;
+    if (!(ratio > 0.0) || (ratio > 1.0 / 1.2 && ratio < 1.2))
+        return;
+    if (ratio > 5.0 || ratio < 0.2)
+        cause = "a unit of q that is not that of the file (--q-unit), or of "
+                "coordinates";
+    else if (ratio > 1.0)
+        cause = "a larger oligomer or aggregates in the sample, parts that the "
+                "model lacks, or a flexible molecule";
+    else
+        cause = "a model with more molecules than the particle in solution "
+                "(a monomer, or one copy of the asymmetric unit), or "
+                "repulsion between particles";
+    tsr_warn(log,
+             "'%s': Guinier's Rg is %.1f A in the data and %.1f A in the "
+             "model; likely: %s",
+             r->structure.path, saxs->rg_guinier, r->rg_guinier, cause);
+}
+
+static tsr_status fit_data(const settings *s, const tsr_saxs *saxs,
+                           tsr_profile_result *r, tsr_err *err)
+{
+    tsr_partial_curves curves;
+    tsr_status status = tsr_partial_curves_make(&r->structure.partials, saxs->n,
+                                                saxs->q, &curves, err);
+    if (status != TSR_OK)
+        return status;
+    r->curve = calloc((size_t)saxs->n, sizeof *r->curve);
+    status = r->curve == NULL
+                 ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                 : tsr_profile_fit_make(&curves, saxs->intensity, saxs->sigma,
+                                        &s->fit, &r->fit, r->curve, err);
+    tsr_partial_curves_clear(&curves);
+    return status;
+}
+
+static tsr_status profile_one(const settings *s, tsr_profile_maker *maker,
+                              const char *path, const tsr_saxs *saxs,
+                              tsr_profile_result *r, tsr_log *log, tsr_err *err)
+{
+    tsr_status status = tsr_profile_compute(maker, path, &r->structure, err);
+    if (status != TSR_OK)
+        return status;
+    const tsr_partials *p = &r->structure.partials;
+    r->n_comp = p->n_comp;
+    r->fit.c1 = s->c1;
+    r->fit.c2 = s->c2;
+    r->fit.scale = 1.0;
+    if (saxs != NULL)
+        status = fit_data(s, saxs, r, err);
+    if (status == TSR_OK)
+        status =
+            tsr_contrast_guinier(p, r->fit.c1, r->fit.c2, r->structure.rg_ang,
+                                 &r->rg_guinier, &r->i0, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "'%s'", path);
+    r->i0 *= r->fit.scale;
+    if (saxs == NULL)
+        return TSR_OK;
+    char at[64];
+    tsr_profile_bounds_text(&r->fit, at, sizeof at);
+    if (at[0] != '\0')
+        tsr_warn(log, "'%s': the fit ends at a bound%s; --c1 and --c2 set them",
+                 path, at);
+    check_rg(r, saxs, log);
+    return TSR_OK;
+}
+
+/* ---- the command ---- */
+
+/* Smallest chi2 first; without data the order given. */
+static int by_chi2(const void *a, const void *b)
+{
+    double x = ((const tsr_profile_result *)a)->fit.chi2;
+    double y = ((const tsr_profile_result *)b)->fit.chi2;
+    return (x > y) - (x < y);
+}
+
+static tsr_status compute(const tsr_args *args, const settings *s,
+                          const tsr_saxs *saxs, int n, const char *const *path,
+                          tsr_profile_result *result, FILE *out, tsr_log *log,
+                          tsr_err *err)
+{
+    tsr_profile_maker *maker = NULL;
+    double q_max = saxs != NULL ? saxs->q[saxs->n - 1] : s->q_range[1];
+    const char *output = tsr_args_value(args, "output");
+    tsr_status status = tsr_profile_maker_new(
+        (tsr_profile_bodies)s->bodies, tsr_args_value(args, "device"), q_max,
+        tsr_args_value(args, "form-factors"), log, &maker, err);
+    for (int i = 0; i < n && status == TSR_OK; i++)
+        status = profile_one(s, maker, path[i], saxs, &result[i], log, err);
+    if (status == TSR_OK) {
+        tsr_debug(log, "engine: %s", tsr_profile_maker_describe(maker));
+        if (saxs != NULL)
+            qsort(result, (size_t)n, sizeof *result, by_chi2);
+        if (output != NULL || (saxs == NULL && n == 1)) {
+            tsr_profile_output o = {.path = output,
+                                    .out = out,
+                                    .saxs = saxs,
+                                    .q_min = s->q_range[0],
+                                    .q_max = q_max,
+                                    .n_q = (int)s->n_q,
+                                    .with_partials =
+                                        tsr_args_count(args, "partials") > 0};
+            if (output != NULL || tsr_args_count(args, "json") == 0)
+                status = tsr_profile_write(&o, n, result, log, err);
+        }
+    }
+    if (status == TSR_OK && tsr_args_count(args, "json") > 0)
+        tsr_profile_print_json(out, n, result, saxs, bodies_words[s->bodies],
+                               tsr_profile_maker_describe(maker));
+    else if (status == TSR_OK && (saxs != NULL || n > 1 || output != NULL))
+        tsr_profile_print(out, n, result, saxs);
+    tsr_profile_maker_free(maker);
+    return status;
+}
+
+static tsr_status profile(const tsr_args *args, FILE *out, tsr_log *log,
+                          tsr_err *err)
+{
+    const char *const *path;
+    settings s;
+    tsr_saxs *saxs = NULL;
+    int n = tsr_args_arguments(args, &path);
+    const char *data = tsr_args_value(args, "data");
+    tsr_status status = read_settings(args, &s, err);
+    tsr_profile_result *result = calloc((size_t)n, sizeof *result);
+    if (status == TSR_OK && result == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    if (status == TSR_OK && data != NULL)
+        status = tsr_saxs_read(data, s.unit, s.q_range, log, &saxs, err);
+    if (status == TSR_OK)
+        status = compute(args, &s, saxs, n, path, result, out, log, err);
+    for (int i = 0; result != NULL && i < n; i++) {
+        tsr_profile_structure_clear(&result[i].structure);
+        free(result[i].curve);
+    }
+    free(result);
+    tsr_saxs_free(saxs);
+    return status;
+}
+
+const tsr_command tsr_command_profile = {
+    .name = "profile",
+    .doc = "the curve of any structure, and its fit to data",
+    .usage = {.arguments = "STRUCTURE...",
+              .min_arguments = 1,
+              .max_arguments = -1,
+              .options = options,
+              .about =
+                  "STRUCTURE is a PDB or mmCIF file, gzipped or not. All atoms "
+                  "but waters scatter; hydrogens that the file lacks are added "
+                  "to the atoms that carry them; displaced solvent and a "
+                  "hydration layer are part of the curve (docs/"
+                  "forward-model.md). With --data, scale, c1 and c2 are "
+                  "fitted, and of several structures the best comes first."},
+    .run = profile};

@@ -1,0 +1,217 @@
+#include "cli/profile_files.h"
+
+#include "analysis/fit_figure.h"
+#include "io/fit_file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- names ---- */
+
+static const char *ending(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+    return dot == NULL || (slash != NULL && dot < slash) ? path + strlen(path)
+                                                         : dot;
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* `folder`/stem of `path` + `with`; caller frees. The folder may be NULL, then
+ * `path` itself without its ending. */
+static char *name_beside(const char *folder, const char *path, const char *with)
+{
+    const char *from = folder != NULL ? file_name(path) : path;
+    int length = (int)(ending(path) - from);
+    if (folder != NULL && strcmp(ending(path), ".gz") == 0) /* x.pdb.gz */
+        for (int i = length - 1; i > 0; i--)
+            if (from[i] == '.') {
+                length = i;
+                break;
+            }
+    size_t size = (folder != NULL ? strlen(folder) : 0) + (size_t)length +
+                  strlen(with) + 2;
+    char *name = malloc(size);
+    if (name != NULL)
+        snprintf(name, size, "%s%s%.*s%s", folder != NULL ? folder : "",
+                 folder != NULL && folder[strlen(folder) - 1] != '/' ? "/" : "",
+                 length, from, with);
+    return name;
+}
+
+static int is_folder(const char *path)
+{
+    struct stat info;
+    size_t n = strlen(path);
+    return (n > 0 && path[n - 1] == '/') ||
+           (stat(path, &info) == 0 && S_ISDIR(info.st_mode));
+}
+
+/* ---- curves ---- */
+
+/* Columns: q, I, and in vacuum, excluded volume, hydration. */
+static void columns(const tsr_partial_curves *c, double c1, double c2,
+                    double *intensity, double *part)
+{
+    size_t n = (size_t)c->n;
+    tsr_contrast_intensity(c, c1, c2, intensity);
+    for (size_t k = 0; k < n && c->n_comp == 3; k++) {
+        double g = tsr_contrast_g(c1, c->radius_ang, c->q[k]);
+        part[k] = c->pair[k];
+        part[n + k] = g * g * c->pair[3 * n + k];
+        part[2 * n + k] = c2 * c2 * c->pair[5 * n + k];
+    }
+}
+
+static tsr_status write_curve(const tsr_profile_output *o, const char *path,
+                              const tsr_profile_result *r, tsr_err *err)
+{
+    size_t n = (size_t)o->n_q;
+    tsr_partial_curves curves = {0};
+    double *q = calloc(5 * n, sizeof *q);
+    if (q == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int k = 0; k < o->n_q; k++)
+        q[k] = o->q_min + (o->q_max - o->q_min) * k / (o->n_q - 1);
+    tsr_status status = tsr_partial_curves_make(&r->structure.partials, o->n_q,
+                                                q, &curves, err);
+    int n_column = o->with_partials && r->n_comp == 3 ? 5 : 2;
+    if (status == TSR_OK) {
+        const double *column[5] = {q, q + n, q + 2 * n, q + 3 * n, q + 4 * n};
+        char heading[1024];
+        snprintf(heading, sizeof heading,
+                 "tessera " TSR_VERSION " profile: %.600s\n"
+                 "c1 = %.5f, c2 = %.5f, electrons squared\n"
+                 "q (1/Angstrom) I(q)%s",
+                 r->structure.path, r->fit.c1, r->fit.c2,
+                 n_column == 5 ? " vacuum excluded-volume hydration" : "");
+        columns(&curves, r->fit.c1, r->fit.c2, q + n, q + 2 * n);
+        status = path != NULL ? tsr_table_write(path, heading, o->n_q, n_column,
+                                                column, err)
+                              : tsr_table_print(o->out, heading, o->n_q,
+                                                n_column, column, err);
+    }
+    tsr_partial_curves_clear(&curves);
+    free(q);
+    return status;
+}
+
+/* ---- fits ---- */
+
+static tsr_status write_fit(const tsr_profile_output *o, const char *path,
+                            const tsr_profile_result *r, tsr_err *err)
+{
+    char at[64];
+    tsr_profile_bounds_text(&r->fit, at, sizeof at);
+    const tsr_saxs *saxs = o->saxs;
+    tsr_fit_file file = {.n = saxs->n,
+                         .q = saxs->q,
+                         .intensity = saxs->intensity,
+                         .sigma = saxs->sigma,
+                         .model = r->curve,
+                         .background = r->fit.background,
+                         .scale = r->fit.scale,
+                         .chi2 = r->fit.chi2,
+                         .c1 = r->fit.c1,
+                         .c2 = r->fit.c2,
+                         .note = at};
+    return tsr_fit_file_write(path, &file, err);
+}
+
+/* The last two parts of a path: many files are called model.pdb. */
+static const char *short_name(const char *path)
+{
+    int n_slash = 0;
+    for (const char *p = path + strlen(path); p > path; p--)
+        if (p[-1] == '/' && ++n_slash == 2)
+            return p;
+    return path;
+}
+
+static const char *bound_mark(int at)
+{
+    return at == 0 ? "" : at < 0 ? " (lower bound)" : " (upper bound)";
+}
+
+static tsr_status write_picture(const tsr_profile_output *o, const char *path,
+                                const tsr_profile_result *r, tsr_err *err)
+{
+    const tsr_profile_fit *fit = &r->fit;
+    char title[256], subtitle[256], contrast[96] = "";
+    if (r->n_comp == 3)
+        snprintf(contrast, sizeof contrast,
+                 " \xc2\xb7 c1 %.3f%s \xc2\xb7 c2 %.2f%s", fit->c1,
+                 bound_mark(fit->c1_at), fit->c2, bound_mark(fit->c2_at));
+    snprintf(title, sizeof title, "%.60s fitted to %.60s",
+             short_name(r->structure.path), short_name(o->saxs->path));
+    snprintf(subtitle, sizeof subtitle,
+             "\xcf\x87\xc2\xb2/N %.3g, reduced %.3g \xc2\xb7 CorMap p %.2g%s",
+             fit->chi2, fit->reduced_chi2, fit->cormap_p, contrast);
+    tsr_fit_figure figure = {.n = o->saxs->n,
+                             .q = o->saxs->q,
+                             .intensity = o->saxs->intensity,
+                             .sigma = o->saxs->sigma,
+                             .model = r->curve,
+                             .title = title,
+                             .subtitle = subtitle};
+    return tsr_fit_figure_write(&figure, path, err);
+}
+
+static tsr_status write_one(const tsr_profile_output *o, const char *folder,
+                            const tsr_profile_result *r, tsr_log *log,
+                            tsr_err *err)
+{
+    const char *with = o->saxs != NULL ? ".fit" : ".dat";
+    char *name = folder != NULL ? name_beside(folder, r->structure.path, with)
+                 : *ending(o->path) == '\0' ? name_beside(NULL, o->path, with)
+                                            : strdup(o->path);
+    char *picture = name != NULL ? name_beside(NULL, name, ".svg") : NULL;
+    tsr_status status = TSR_OK;
+    if (name == NULL || picture == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    else if (o->saxs == NULL)
+        status = write_curve(o, name, r, err);
+    else
+        status = write_fit(o, name, r, err);
+    if (status == TSR_OK && o->saxs != NULL)
+        status = write_picture(o, picture, r, err);
+    if (status == TSR_OK && o->saxs != NULL)
+        tsr_info(log, "wrote %s and %s", name, picture);
+    else if (status == TSR_OK)
+        tsr_info(log, "wrote %s", name);
+    free(name);
+    free(picture);
+    return status;
+}
+
+tsr_status tsr_profile_write(const tsr_profile_output *output, int n,
+                             const tsr_profile_result *result, tsr_log *log,
+                             tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    if (output->path == NULL)
+        return write_curve(output, NULL, &result[0], err);
+    int each = is_folder(output->path);
+    if (each && mkdir(output->path, 0777) != 0 && !is_folder(output->path))
+        return tsr_fail(err, TSR_E_IO, "cannot make the folder '%s'",
+                        output->path);
+    for (int i = 1; each && i < n; i++)
+        for (int k = 0; k < i; k++)
+            if (strcmp(file_name(result[i].structure.path),
+                       file_name(result[k].structure.path)) == 0)
+                return tsr_fail(err, TSR_E_USAGE,
+                                "--output '%s': '%s' and '%s' would get the "
+                                "same file; rename one",
+                                output->path, result[k].structure.path,
+                                result[i].structure.path);
+    for (int i = 0; i < (each ? n : 1) && status == TSR_OK; i++)
+        status =
+            write_one(output, each ? output->path : NULL, &result[i], log, err);
+    return status;
+}

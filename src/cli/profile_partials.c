@@ -1,0 +1,367 @@
+#include "cli/profile_partials.h"
+
+#include "cli/setup.h"
+#include "gpu/debye_sum.h"
+#include "gpu/device.h"
+#include "io/atoms.h"
+#include "likelihood/debye.h"
+#include "likelihood/engine.h"
+#include "model/atom_model.h"
+#include "model/form_factor.h"
+#include "model/topology.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct tsr_profile_maker {
+    tsr_profile_bodies bodies;
+    double q_max;
+    tsr_log *log;
+    tsr_device *device; /* NULL: the reference */
+    tsr_debye_sum *sum; /* for the grid below; NULL until one is needed */
+    double d_bound;
+    tsr_prior_table *prior;              /* bodies one and two */
+    tsr_form_factor_table *form_factors; /* bodies one and two */
+};
+
+static double now_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- the maker ---- */
+
+static tsr_status read_tables(tsr_profile_maker *m, const char *own,
+                              tsr_err *err)
+{
+    char *path = NULL;
+    int is_two = m->bodies == TSR_PROFILE_TWO;
+    tsr_status status = tsr_data_file("prior.dat", &path, err);
+    if (status == TSR_OK)
+        status = tsr_prior_table_read(path, &m->prior, err);
+    free(path);
+    path = NULL;
+    if (status == TSR_OK && own == NULL)
+        status = tsr_data_file(is_two ? "form_factors_two_body.dat"
+                                      : "form_factors_one_body.dat",
+                               &path, err);
+    if (status == TSR_OK)
+        status = tsr_form_factor_read(own != NULL ? own : path,
+                                      &m->form_factors, err);
+    free(path);
+    if (status == TSR_OK &&
+        (m->form_factors->model == TSR_BODIES_TWO) != is_two)
+        status = tsr_fail(err, TSR_E_USAGE,
+                          "--form-factors: '%s' is a table for %s bodies a "
+                          "residue; --bodies says %s",
+                          own, is_two ? "one" : "two", is_two ? "two" : "one");
+    return status;
+}
+
+tsr_status tsr_profile_maker_new(tsr_profile_bodies bodies, const char *device,
+                                 double q_max_inv_ang, const char *form_factors,
+                                 tsr_log *log, tsr_profile_maker **out,
+                                 tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    *out = NULL;
+    tsr_profile_maker *m = calloc(1, sizeof *m);
+    if (m == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    m->bodies = bodies;
+    m->q_max = q_max_inv_ang;
+    m->log = log;
+    if (bodies != TSR_PROFILE_ATOMS)
+        status = read_tables(m, form_factors, err);
+    if (status == TSR_OK && strcmp(device, "reference") != 0)
+        status = tsr_device_open(device, &m->device, err);
+    if (status != TSR_OK) {
+        tsr_profile_maker_free(m);
+        return status;
+    }
+    *out = m;
+    return TSR_OK;
+}
+
+void tsr_profile_maker_free(tsr_profile_maker *maker)
+{
+    if (maker == NULL)
+        return;
+    tsr_debye_sum_free(maker->sum);
+    tsr_device_free(maker->device);
+    tsr_prior_table_free(maker->prior);
+    tsr_form_factor_free(maker->form_factors);
+    free(maker);
+}
+
+const char *tsr_profile_maker_describe(const tsr_profile_maker *maker)
+{
+    return maker->sum != NULL ? tsr_debye_sum_describe(maker->sum)
+                              : "reference, double precision";
+}
+
+/* ---- the sum ---- */
+
+typedef struct {
+    tsr_log *log;
+    const char *name;
+    double started, shown;
+} bar;
+
+static tsr_status tell(void *context, double done, tsr_err *err)
+{
+    enum { WIDTH = 30 };
+    bar *b = context;
+    double now = now_seconds();
+    (void)err;
+    if (now - b->shown < 0.2 || !tsr_log_is_terminal(b->log))
+        return TSR_OK;
+    b->shown = now;
+    double left = (now - b->started) * (1.0 - done) / fmax(done, 1e-9);
+    char line[160], marks[WIDTH + 1];
+    int n = (int)(done * WIDTH);
+    memset(marks, '.', WIDTH);
+    memset(marks, '#', (size_t)n);
+    marks[WIDTH] = '\0';
+    snprintf(line, sizeof line, "%.60s [%s] %3.0f %%, %.0f s left", b->name,
+             marks, 100.0 * done, left);
+    tsr_log_progress(b->log, line);
+    return TSR_OK;
+}
+
+/* Diameters in steps of a tenth, so that structures of about one size share a
+ * grid, and a program. */
+static double bound_of(double d_max)
+{
+    return 20.0 * pow(1.1, ceil(log(fmax(d_max, 20.0) / 20.0) / log(1.1)));
+}
+
+static tsr_status sum_up(tsr_profile_maker *m, const tsr_debye_spec *spec,
+                         double d_bound, tsr_profile_structure *out,
+                         tsr_err *err)
+{
+    const char *slash = strrchr(out->path, '/');
+    bar b = {.log = m->log,
+             .name = slash != NULL ? slash + 1 : out->path,
+             .started = now_seconds()};
+    tsr_debye_progress progress = {tell, &b};
+    tsr_status status = TSR_OK;
+    if (m->device != NULL && (m->sum == NULL || m->d_bound != d_bound)) {
+        tsr_debye_sum_free(m->sum);
+        m->sum = NULL;
+        status = tsr_debye_sum_new(m->device, spec->n_q, spec->dq_inv_ang,
+                                   spec->weight != NULL, d_bound, NULL, &m->sum,
+                                   err);
+        m->d_bound = d_bound;
+        if (status == TSR_OK)
+            status = tsr_debye_sum_test(m->sum, NULL, err);
+    }
+    double started = now_seconds();
+    if (status == TSR_OK)
+        status =
+            m->device != NULL
+                ? tsr_debye_sum_run(m->sum, spec, &progress, out->partials.pair,
+                                    err)
+                : tsr_debye_reference(spec, &progress, out->partials.pair, err);
+    out->seconds = now_seconds() - started;
+    if (b.shown > 0.0)
+        tsr_log_progress(m->log, "");
+    return status;
+}
+
+/* The grid and room for partial profiles; *factor [n_comp][n_type][n_q]. */
+static tsr_status reserve(const tsr_profile_maker *m, int n_comp, int n_type,
+                          double d_bound, tsr_partials *p, double **factor,
+                          tsr_err *err)
+{
+    p->n_comp = n_comp;
+    p->grid = tsr_q_grid_make(d_bound, m->q_max);
+    size_t n_q = (size_t)p->grid.n_q;
+    p->pair =
+        calloc((size_t)(n_comp * (n_comp + 1) / 2) * n_q, sizeof *p->pair);
+    p->self = calloc(n_q, sizeof *p->self);
+    *factor = calloc((size_t)(n_comp * n_type) * n_q, sizeof **factor);
+    if (p->pair == NULL || p->self == NULL || *factor == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d q",
+                        p->grid.n_q);
+    return TSR_OK;
+}
+
+/* ---- all atoms ---- */
+
+static tsr_status of_atoms(tsr_profile_maker *m, const char *path,
+                           tsr_profile_structure *out, tsr_err *err)
+{
+    tsr_atoms *atoms = NULL;
+    tsr_atom_model *model = NULL;
+    double *factor = NULL;
+    tsr_status status = tsr_atoms_read(path, &atoms, err);
+    if (status == TSR_OK)
+        status = tsr_atom_model_new(atoms, &model, err);
+    if (status == TSR_OK) {
+        const double(*xyz)[3] = (const double(*)[3])model->xyz;
+        tsr_atom_model_tell(atoms, model, m->log);
+        out->n_body = model->n;
+        out->rg_ang = model->rg_ang;
+        out->d_max_ang = tsr_largest_distance(model->n, xyz);
+        out->partials.radius_ang = model->radius_ang;
+        double d_bound = bound_of(out->d_max_ang);
+        status = reserve(m, TSR_ATOM_COMP, model->n_type, d_bound,
+                         &out->partials, &factor, err);
+        tsr_q_grid grid = out->partials.grid;
+        tsr_debye_spec spec = {.n = model->n,
+                               .n_type = model->n_type,
+                               .n_comp = TSR_ATOM_COMP,
+                               .n_q = grid.n_q,
+                               .dq_inv_ang = grid.dq_inv_ang,
+                               .xyz = xyz,
+                               .type = model->type,
+                               .weight = model->surface,
+                               .weighted = TSR_ATOM_HYDRATION,
+                               .form_factor = factor};
+        if (status == TSR_OK) {
+            tsr_atom_model_factors(model, grid.n_q, grid.dq_inv_ang, factor);
+            status = sum_up(m, &spec, d_bound, out, err);
+        }
+    }
+    free(factor);
+    tsr_atom_model_free(model);
+    tsr_atoms_free(atoms);
+    return status;
+}
+
+/* ---- bodies ---- */
+
+/* What bodies of residues cannot stand for is refused with a list; ions and
+ * buffer molecules are left out with a word. */
+static tsr_status check_molecules(const tsr_profile_maker *m, const char *path,
+                                  tsr_err *err)
+{
+    static const char *const kind[] = {
+        "", "nucleotide", "sugar", "", "", "ligand or unknown residue"};
+    tsr_atoms *atoms;
+    char list[1024] = "";
+    size_t used = 0;
+    int n = 0, n_left = 0;
+    tsr_status status = tsr_atoms_read(path, &atoms, NULL);
+    if (status != TSR_OK)
+        return TSR_OK; /* whoever reads it next says why */
+    for (int r = 0; r < atoms->n_residue; r++) {
+        const tsr_file_residue *residue = &atoms->residue[r];
+        n_left += residue->kind == TSR_MOLECULE_ION ||
+                  residue->kind == TSR_MOLECULE_BUFFER;
+        if (kind[residue->kind][0] == '\0')
+            continue;
+        if (++n <= 12)
+            used += (size_t)snprintf(list + used, sizeof list - used,
+                                     "%s%s %s:%d (%s)", n > 1 ? ", " : "",
+                                     residue->name, residue->chain,
+                                     residue->number, kind[residue->kind]);
+    }
+    tsr_atoms_free(atoms);
+    if (n > 12)
+        snprintf(list + used, sizeof list - used, " and %d more", n - 12);
+    if (n > 0)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': bodies stand for amino acids only, and here are "
+                        "%s; give --bodies atoms, or remove them",
+                        path, list);
+    if (n_left > 0)
+        tsr_warn(m->log,
+                 "'%s': %d ions and buffer molecules are left out; --bodies "
+                 "atoms has them",
+                 path, n_left);
+    return TSR_OK;
+}
+
+static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_topology *t,
+                             const tsr_conformation *first,
+                             tsr_profile_structure *out, tsr_err *err)
+{
+    const double(*xyz)[3] = (const double(*)[3])first->body;
+    double *factor = NULL, *excess = NULL;
+    int *type = calloc((size_t)t->n_body, sizeof *type);
+    tsr_partials *p = &out->partials;
+    out->n_body = t->n_body;
+    out->rg_ang = tsr_conformation_rg(t, first, m->form_factors->rg2);
+    out->d_max_ang = tsr_largest_distance(t->n_body, xyz);
+    double d_bound = bound_of(out->d_max_ang);
+    tsr_status status =
+        reserve(m, 1, m->form_factors->n_type, d_bound, p, &factor, err);
+    if (status == TSR_OK) {
+        excess = calloc((size_t)m->form_factors->n_type * (size_t)p->grid.n_q,
+                        sizeof *excess);
+        if (type == NULL || excess == NULL)
+            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    if (status == TSR_OK)
+        status = tsr_form_factor_at(m->form_factors, p->grid.n_q,
+                                    p->grid.dq_inv_ang, factor, excess, err);
+    if (status == TSR_OK) {
+        for (int b = 0; b < t->n_body; b++) {
+            type[b] = t->body[b].type;
+            for (int k = 0; k < p->grid.n_q; k++)
+                p->self[k] += excess[type[b] * p->grid.n_q + k];
+        }
+        tsr_debye_spec spec = {.n = t->n_body,
+                               .n_type = m->form_factors->n_type,
+                               .n_comp = 1,
+                               .n_q = p->grid.n_q,
+                               .dq_inv_ang = p->grid.dq_inv_ang,
+                               .xyz = xyz,
+                               .type = type,
+                               .form_factor = factor};
+        status = sum_up(m, &spec, d_bound, out, err);
+    }
+    free(type);
+    free(factor);
+    free(excess);
+    return status;
+}
+
+static tsr_status of_bodies(tsr_profile_maker *m, const char *path,
+                            tsr_profile_structure *out, tsr_err *err)
+{
+    tsr_structure *structure = NULL;
+    tsr_topology *topology = NULL;
+    tsr_conformation *first = NULL;
+    const tsr_strings none = {0};
+    tsr_status status = check_molecules(m, path, err);
+    if (status == TSR_OK)
+        status = tsr_structure_read(path, &structure, err);
+    if (status == TSR_OK)
+        status = tsr_topology_from_structure(
+            structure,
+            m->bodies == TSR_PROFILE_TWO ? TSR_BODIES_TWO : TSR_BODIES_ONE,
+            (tsr_flexibility){&none, &none}, m->prior, m->log, &topology,
+            &first, err);
+    if (status == TSR_OK)
+        status = sum_bodies(m, topology, first, out, err);
+    tsr_conformation_free(first);
+    tsr_topology_free(topology);
+    tsr_structure_free(structure);
+    return status;
+}
+
+tsr_status tsr_profile_compute(tsr_profile_maker *maker, const char *path,
+                               tsr_profile_structure *out, tsr_err *err)
+{
+    *out = (tsr_profile_structure){0};
+    out->path = strdup(path);
+    if (out->path == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    return maker->bodies == TSR_PROFILE_ATOMS
+               ? of_atoms(maker, path, out, err)
+               : of_bodies(maker, path, out, err);
+}
+
+void tsr_profile_structure_clear(tsr_profile_structure *structure)
+{
+    tsr_partials_clear(&structure->partials);
+    free(structure->path);
+    *structure = (tsr_profile_structure){0};
+}

@@ -1,0 +1,185 @@
+#include "cli/profile_report.h"
+
+#include "core/text.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* ---- the table ---- */
+
+/* The file's name, or the whole path where another's name is the same. */
+static const char *name_of(int n, const tsr_profile_result *result, int i)
+{
+    const char *name = file_name(result[i].structure.path);
+    for (int k = 0; k < n; k++)
+        if (k != i && strcmp(name, file_name(result[k].structure.path)) == 0)
+            return result[i].structure.path;
+    return name;
+}
+
+static int name_width(int n, const tsr_profile_result *result)
+{
+    int width = 9;
+    for (int i = 0; i < n; i++) {
+        int own = tsr_text_width(name_of(n, result, i));
+        width = own > width ? own : width;
+    }
+    return width;
+}
+
+static const char *mark(int at)
+{
+    return at != 0 ? "*" : " ";
+}
+
+static void print_fits(FILE *out, int n, const tsr_profile_result *result,
+                       int width)
+{
+    int any_bound = 0;
+    fprintf(out, "%-*s %8s %8s %8s %7s  %6s  %10s %10s %7s %7s %6s %10s\n",
+            width, "structure", "chi2/N", "reduced", "CorMap p", "c1", "c2",
+            "scale", "background", "Rg", "Rg fit", "D_max", "I(0)");
+    for (int i = 0; i < n; i++) {
+        const tsr_profile_result *r = &result[i];
+        const tsr_profile_fit *f = &r->fit;
+        fprintf(out, "%-*s %8.3f %8.3f %8.2g ", width, name_of(n, result, i),
+                f->chi2, f->reduced_chi2, f->cormap_p);
+        if (r->n_comp == 3)
+            fprintf(out, "%7.4f%s %6.3f%s", f->c1, mark(f->c1_at), f->c2,
+                    mark(f->c2_at));
+        else
+            fprintf(out, "%7s  %6s ", "-", "-");
+        fprintf(out, " %10.4g %10.3g %7.2f %7.2f %6.1f %10.4g\n", f->scale,
+                f->background, r->structure.rg_ang, r->rg_guinier,
+                r->structure.d_max_ang, r->i0);
+        any_bound |= f->c1_at != 0 || f->c2_at != 0;
+    }
+    if (any_bound)
+        fputs("*: at its bound; what the fit says of it is the bound alone, "
+              "not the data\n",
+              out);
+}
+
+static void print_models(FILE *out, int n, const tsr_profile_result *result,
+                         int width)
+{
+    fprintf(out, "%-*s %8s %7s %7s %7s %11s\n", width, "structure", "bodies",
+            "Rg", "Rg fit", "D_max", "I(0), e^2");
+    for (int i = 0; i < n; i++)
+        fprintf(out, "%-*s %8d %7.2f %7.2f %7.1f %11.5g\n", width,
+                name_of(n, result, i), result[i].structure.n_body,
+                result[i].structure.rg_ang, result[i].rg_guinier,
+                result[i].structure.d_max_ang, result[i].i0);
+}
+
+void tsr_profile_print(FILE *out, int n, const tsr_profile_result *result,
+                       const tsr_saxs *saxs)
+{
+    int width = name_width(n, result);
+    if (saxs == NULL) {
+        print_models(out, n, result, width);
+    } else {
+        fprintf(out, "data %s: %d points, q %.4g to %.4g 1/A, ",
+                file_name(saxs->path), saxs->n, saxs->q[0],
+                saxs->q[saxs->n - 1]);
+        if (isnan(saxs->rg_guinier))
+            fputs("no Guinier range\n", out);
+        else
+            fprintf(out, "Guinier Rg %.2f A, I(0) %.4g\n", saxs->rg_guinier,
+                    saxs->i0_guinier);
+        print_fits(out, n, result, width);
+    }
+    fputs("Rg: of the atoms or bodies, A; Rg fit: Guinier's, of the computed "
+          "curve\n",
+          out);
+}
+
+void tsr_profile_bounds_text(const tsr_profile_fit *fit, char *text,
+                             size_t size)
+{
+    static const char *const side[] = {"lower", "", "upper"};
+    text[0] = '\0';
+    if (fit->c1_at != 0 && fit->c2_at != 0)
+        snprintf(text, size, " (c1 at its %s bound, c2 at its %s bound)",
+                 side[fit->c1_at + 1], side[fit->c2_at + 1]);
+    else if (fit->c1_at != 0)
+        snprintf(text, size, " (c1 at its %s bound)", side[fit->c1_at + 1]);
+    else if (fit->c2_at != 0)
+        snprintf(text, size, " (c2 at its %s bound)", side[fit->c2_at + 1]);
+}
+
+/* ---- JSON ---- */
+
+/* JSON has no NaN. */
+static void number(FILE *out, const char *name, double value)
+{
+    if (isfinite(value))
+        fprintf(out, ", \"%s\": %.9g", name, value);
+    else
+        fprintf(out, ", \"%s\": null", name);
+}
+
+static void bound(FILE *out, const char *name, int at)
+{
+    fprintf(out, ", \"%s\": %s", name,
+            at < 0   ? "\"lower\""
+            : at > 0 ? "\"upper\""
+                     : "null");
+}
+
+static void print_one(FILE *out, const tsr_profile_result *r)
+{
+    const tsr_profile_fit *f = &r->fit;
+    fputs("{\"structure\": ", out);
+    tsr_text_json(out, r->structure.path);
+    fprintf(out, ", \"n_bodies\": %d", r->structure.n_body);
+    if (f->n_point > 0) {
+        number(out, "chi2", f->chi2);
+        number(out, "reduced_chi2", f->reduced_chi2);
+        fprintf(out, ", \"n_points\": %d, \"n_parameters\": %d", f->n_point,
+                f->n_parameter);
+        number(out, "scale", f->scale);
+        number(out, "background", f->background);
+        number(out, "cormap_p", f->cormap_p);
+        fprintf(out, ", \"longest_run\": %d", f->longest_run);
+    }
+    number(out, "c1", r->n_comp == 3 ? f->c1 : (double)NAN);
+    number(out, "c2", r->n_comp == 3 ? f->c2 : (double)NAN);
+    bound(out, "c1_at_bound", f->c1_at);
+    bound(out, "c2_at_bound", f->c2_at);
+    number(out, "rg_model", r->structure.rg_ang);
+    number(out, "rg_guinier", r->rg_guinier);
+    number(out, "d_max", r->structure.d_max_ang);
+    number(out, "i0", r->i0);
+    number(out, "engine_seconds", r->structure.seconds);
+    fputc('}', out);
+}
+
+void tsr_profile_print_json(FILE *out, int n, const tsr_profile_result *result,
+                            const tsr_saxs *saxs, const char *bodies,
+                            const char *engine)
+{
+    fprintf(out, "{\"bodies\": \"%s\", \"engine\": ", bodies);
+    tsr_text_json(out, engine);
+    fputs(", \"data\": ", out);
+    if (saxs == NULL) {
+        fputs("null", out);
+    } else {
+        tsr_text_json(out, saxs->path);
+        fprintf(out, ", \"n_points\": %d", saxs->n);
+        number(out, "rg_data", saxs->rg_guinier);
+        number(out, "i0_data", saxs->i0_guinier);
+    }
+    fputs(",\n \"structures\": [", out);
+    for (int i = 0; i < n; i++) {
+        fputs(i > 0 ? ",\n  " : "\n  ", out);
+        print_one(out, &result[i]);
+    }
+    fputs("]}\n", out);
+}

@@ -1,0 +1,223 @@
+#!/bin/sh
+# tessera profile as a user runs it: tables, JSON, files, bad input. Prints one
+# line a test (tests/run.sh).
+program=$PWD/${BUILD:-build}/tessera
+demo=$PWD/configs/demo/two_domain.pdb
+shared=$PWD/../shared/data
+python=${PYTHON:-python3}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+bad=0
+
+# expect NAME STATUS PATTERN COMMAND...: exit status, and a pattern (grep -E) in
+# what it said on standard error.
+expect() {
+    name=$1 want=$2 pattern=$3
+    shift 3
+    "$@" >out.txt 2>err.txt </dev/null
+    got=$?
+    if [ $got -ne "$want" ]; then
+        echo "not ok $name: exit status $got, expected $want"
+        sed 's/^/    /' err.txt
+        bad=1
+    elif [ -n "$pattern" ] && ! grep -qE "$pattern" err.txt; then
+        echo "not ok $name: the message lacks '$pattern'"
+        sed 's/^/    /' err.txt
+        bad=1
+    else
+        echo "ok $name"
+    fi
+}
+check() { # NAME TEST...
+    name=$1
+    shift
+    if "$@"; then echo "ok $name"; else echo "not ok $name"; bad=1; fi
+}
+json() { # NAME EXPRESSION: of d, the object in out.txt, and s, its structures
+    check "$1" "$python" -c "
+import json, math
+d = json.load(open('out.txt'))
+s = d['structures']
+assert $2, d"
+}
+# The reference, where a device is not the matter: it has no kernel to build.
+profile() { "$program" profile --device reference "$@"; }
+on_device() { "$program" profile "$@"; }
+# record NAME RESIDUE CHAIN NUMBER X ELEMENT [ATOM|HETATM]
+record() {
+    printf '%-6s    1 %-4s %3s %s%4d    %8.3f   0.000   0.000  1.00  0.00          %2s\n' \
+        "${7:-ATOM}" "$1" "$2" "$3" "$4" "$5" "$6"
+}
+
+cp "$demo" one.pdb
+# The second domain 12 Angstrom farther out: another structure.
+awk '/^ATOM/ && substr($0, 23, 4) + 0 > 57 {
+    printf "%s%8.3f%s\n", substr($0, 1, 30), substr($0, 31, 8) + 40, substr($0, 39)
+    next} {print}' one.pdb >far.pdb
+
+# ---- curves ----
+expect "help" 0 "" profile --help
+check "help has live defaults" grep -q "0.95:1.05" out.txt
+sed 's/ SC / CG /' one.pdb >atoms.pdb
+sed 's/ SC / CG /' far.pdb >far_atoms.pdb
+expect "a curve" 0 "[0-9]+ atoms, [0-9]+ hydrogens added" \
+    profile atoms.pdb --q-max 0.3 --n-q 31
+check "goes to standard output, with its unit" \
+    grep -q "^# q (1/Angstrom) I(q)" out.txt
+check "as many points as asked for" test "$(grep -vc '^#' out.txt)" -eq 31
+expect "with its parts" 0 "" profile atoms.pdb --n-q 5 --partials --c2 1
+check "in five columns" awk '!/^#/ && NF != 5 {exit 1}' out.txt
+expect "a file" 0 "wrote curve.dat" profile atoms.pdb -o curve.dat --q-max 0.3
+check "written" test "$(grep -vc '^#' curve.dat)" -eq 501
+check "no picture without data" test ! -e curve.svg
+expect "two structures" 0 "" profile atoms.pdb far_atoms.pdb
+check "make a table" grep -q "^far_atoms.pdb" out.txt
+expect "json of a curve" 0 "" profile atoms.pdb --json
+json "has no chi2" "'chi2' not in s[0] and s[0]['rg_model'] > 10"
+expect "the reference, double precision" 0 "" profile atoms.pdb --q-max 0.3 \
+    --n-q 31
+cp out.txt exact.txt
+expect "and a device" 0 "" on_device atoms.pdb --q-max 0.3 --n-q 31
+check "agree to 1e-5" sh -c "paste out.txt exact.txt | awk '!/^#/ &&
+    (\$2 / \$4 - 1 > 1e-5 || \$2 / \$4 - 1 < -1e-5) {exit 1}'"
+
+# ---- fits: data from the structure itself, with c1 = 1.02 and c2 = 2 ----
+profile atoms.pdb --c1 1.02 --c2 2 --q-max 0.3 --n-q 121 -q |
+    awk 'BEGIN {print "# q [1/Angstrom] I sigma"} !/^#/ && $1 > 0.008 {
+        n++; i = $2 * 1e-6
+        printf "%s %.9g %.9g\n", $1, i * (1 + 0.01 * sin(37 * n)), 0.01 * i}' \
+        >data.dat
+expect "a fit" 0 "" profile atoms.pdb far_atoms.pdb --data data.dat
+check "the best first" sh -c "grep -n pdb out.txt | head -1 | grep -q ' *atoms'"
+expect "json of a fit" 0 "" profile far_atoms.pdb atoms.pdb --data data.dat \
+    --json
+json "best first" "s[0]['structure'] == 'atoms.pdb' and s[0]['chi2'] < 0.6 \
+    and s[1]['chi2'] > 5"
+json "c1, c2, scale" "abs(s[0]['c1'] - 1.02) < 0.005 \
+    and abs(s[0]['c2'] - 2) < 0.3 and abs(s[0]['scale'] / 1e-6 - 1) < 0.1"
+json "all that is promised" "all(k in s[0] for k in ('chi2', 'reduced_chi2', \
+    'n_points', 'scale', 'background', 'c1', 'c2', 'rg_model', 'rg_guinier', \
+    'd_max', 'i0', 'cormap_p', 'engine_seconds'))"
+json "reduced chi2 is over N less three" "abs(s[0]['reduced_chi2'] * \
+    (s[0]['n_points'] - 3) - s[0]['chi2'] * s[0]['n_points']) < 1e-6"
+json "nothing at a bound" "s[0]['c1_at_bound'] is None \
+    and s[0]['c2_at_bound'] is None"
+expect "files of a fit" 0 "wrote best.fit and best.svg" \
+    profile far_atoms.pdb atoms.pdb --data data.dat --output best
+check "three comment lines, four columns" "$python" -c "
+l = open('best.fit').read().splitlines()
+n = sum(not x.startswith('#') for x in open('data.dat'))
+assert [x[0] for x in l[:3]] == ['#'] * 3 and len(l) == 3 + n
+assert all(len(x.split()) == 4 for x in l[3:])"
+check "of the best one" awk '!/^#/ && ($2 - $4) ^ 2 > 9 * $3 ^ 2 {exit 1}' \
+    best.fit
+check "the picture is XML with every point twice" "$python" -c "
+import xml.etree.ElementTree as e
+r = e.parse('best.svg').getroot()
+tag = '{http://www.w3.org/2000/svg}'
+n = sum(not x.startswith('#') for x in open('data.dat'))
+assert r.tag == tag + 'svg'
+assert len(r.findall('.//' + tag + 'circle')) == 2 * n + 1
+assert any('atoms.pdb' in (t.text or '') for t in r.iter(tag + 'text'))"
+expect "a folder" 0 "" profile far_atoms.pdb atoms.pdb --data data.dat -o fits/
+check "gets a fit of each" test -s fits/atoms.fit -a -s fits/far_atoms.svg
+mkdir copy && cp atoms.pdb copy
+expect "two of one name" 64 "same file" profile atoms.pdb copy/atoms.pdb -o fits/
+expect "a bound is told" 0 "warning: .*c2 at its upper bound" \
+    profile atoms.pdb --data data.dat --c2 -1:1 -o bound.fit
+check "in the table" grep -qE "^atoms.pdb .*1\.000\*" out.txt
+check "and in the .fit" grep -q "c2 at its upper bound" bound.fit
+expect "and in JSON" 0 "" profile atoms.pdb --data data.dat --c2 -1:1 --json
+json "as upper, on the reference" "d['engine'].startswith('reference')"
+json "as upper" "s[0]['c2_at_bound'] == 'upper'"
+expect "fixed c1, c2" 0 "" profile atoms.pdb --data data.dat --c1 1 --c2 0 --json
+json "cost no parameter" "s[0]['n_parameters'] == 1 and s[0]['c2'] == 0"
+awk '/^#/ {print; next} {print $1, $2 + 0.05, $3}' data.dat >raised.dat
+expect "a background" 0 "" profile atoms.pdb --data raised.dat \
+    --background fit --json
+json "is found" "abs(s[0]['background'] - 0.05) < 0.005"
+awk '/^#/ {next} {print 10 * $1, $2, $3}' data.dat >nm.dat
+expect "1/nm by q_max" 0 "1/nm" profile atoms.pdb --data nm.dat --json
+json "is the same fit" "s[0]['chi2'] < 0.6"
+expect "q-max leaves points out" 0 "" profile atoms.pdb --data data.dat \
+    --q-max 0.2 --json
+json "and says how many are left" "s[0]['n_points'] == 77"
+
+# ---- bodies ----
+for bodies in two one; do
+    expect "bodies $bodies" 0 "" on_device atoms.pdb --data data.dat \
+        --bodies $bodies --json
+    json "a scale alone" "s[0]['n_parameters'] == 1 and s[0]['c1'] is None \
+        and s[0]['rg_model'] > 10"
+done
+
+# ---- bad input ----
+expect "the unit of q taken wrongly" 0 "warning: .*Rg.*--q-unit" \
+    profile atoms.pdb --data data.dat --q-unit 1/nm --q-min 0.0001
+awk '/^#/ {print; next} {print $1 / 1.5, $2, $3}' data.dat >large.dat
+expect "a particle larger than the model" 0 "warning: .*larger oligomer" \
+    profile atoms.pdb --data large.dat
+awk '/^#/ {print; next} {print $1 * 1.5, $2, $3}' data.dat >small.dat
+expect "a particle smaller than the model" 0 "warning: .*more molecules" \
+    profile atoms.pdb --data small.dat
+{
+    grep ^ATOM atoms.pdb
+    record " P" DA B 1 70 P
+    record " C1" NAG C 1 75 C HETATM
+    record "ZN" ZN D 1 80 ZN HETATM
+    record " C1" QQ9 E 1 85 C HETATM
+    record " C2" QQ9 E 1 86.5 C HETATM
+    record " O" HOH F 1 90 O HETATM
+} >mixed.pdb
+expect "all atoms take everything" 0 \
+    "1 nucleotides, 1 sugars, 1 ions, .*1 other" profile mixed.pdb
+check "and say what they assumed" sh -c \
+    'grep -q "no table knows the residue QQ9" err.txt &&
+     grep -q "left out: 1 waters" err.txt'
+awk '/^ATOM/ && substr($0, 23, 4) + 0 > 20 && substr($0, 23, 4) + 0 < 25 {next}
+    /^ATOM/ && substr($0, 23, 4) + 0 == 40 && / CB / {next} {print}' \
+    atoms.pdb >broken.pdb
+expect "what a model lacks" 0 "warning: .*lack 4 residues.*after A:20" \
+    profile broken.pdb --n-q 5
+expect "atoms, too" 0 "warning: .*residues lack [0-9]+ atoms" \
+    profile broken.pdb --n-q 5
+expect "bodies refuse with a list" 65 \
+    "DA B:1 \(nucleotide\), NAG C:1 \(sugar\), QQ9 E:1 .*--bodies atoms" \
+    profile mixed.pdb --bodies two
+expect "centres of side chains are no atoms" 65 "SC.*side chain.*--bodies" \
+    profile one.pdb
+expect "bodies read them" 0 "" profile one.pdb --bodies two --n-q 5
+record " O" HOH A 1 0 O HETATM >water.pdb
+expect "water alone" 65 "water.pdb.*no atoms" profile water.pdb
+expect "a missing structure" 66 "nowhere.pdb" profile nowhere.pdb
+expect "missing data" 66 "nowhere.dat" profile atoms.pdb --data nowhere.dat
+expect "no structure" 64 "" profile --data data.dat
+expect "unknown bodies" 64 "atoms, two or one" profile atoms.pdb --bodies three
+expect "a range the wrong way round" 64 "LOW:HIGH" profile atoms.pdb --c1 1.1:1
+expect "a background that is none" 64 "none, fit or a number" \
+    profile atoms.pdb --background some
+expect "a table for all atoms" 64 "bodies one or two|one or two" \
+    profile atoms.pdb --form-factors x.dat
+expect "beyond the tables of bodies" 70 "narrow q_range|--q-max" \
+    profile atoms.pdb --bodies two --q-max 3
+expect "a device that is not there" 74 "quantum" \
+    on_device atoms.pdb --device quantum
+expect "an output below a file" 74 "atoms.pdb" \
+    profile atoms.pdb --output atoms.pdb/x.dat
+awk '/^#/ {print; next} {print $1, -$2, $3}' data.dat >minus.dat
+expect "data that nothing fits" 70 "no positive scale" \
+    profile atoms.pdb --data minus.dat
+
+# ---- a real one ----
+if [ -r "$shared/README.md" ]; then
+    case=$shared/saxs/nup133_3kfo
+    expect "nup133" 0 "" profile "$case/model_crystal.pdb" "$case/model.pdb" \
+        --data "$case/exp.dat" --json
+    json "the completed model fits, the crystal's does not" \
+        "s[0]['structure'].endswith('/model.pdb') and s[0]['chi2'] < 1.3 \
+        and s[1]['chi2'] > 5"
+else
+    echo "skip nup133: no ../shared/data"
+fi
+exit $bad
