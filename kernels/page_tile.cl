@@ -188,9 +188,9 @@ static inline void chain_start(VREAL r2, int first, VREAL *odd,
  * What: RUN_TILES, RUN_DIFFERENCES, of a list of tiles each; RUN_COPY, which
  * puts the staged blocks first.. into their position slots.
  *
- * "blocks at" are BLOCKS words: block | accepted slot << 16 | rigid group << 17,
- * the touched blocks first; of them first those with full sums, then those with
- * differences, where few bodies moved. For each touched block WORDS words
+ * "blocks at" are BLOCKS words: block | accepted slot << 16 | rigid group <<
+ * 17, the touched blocks first; of them first those with full sums, then those
+ * with differences, where few bodies moved. For each touched block WORDS words
  * follow, the accepted slots of its tiles, a bit each; then for each touched
  * block MOVED_WORDS words, the bodies that moved, a bit each.
  *

@@ -10,9 +10,9 @@
  * each work-item takes a page, so that the rows' form factors are read side by
  * side.
  *
- * Differences: the work-group holds the moved bodies of a block, and each of its
- * parts goes through tiles of that block; the rows are the bodies of the others.
- * The sum over rows goes in two halves, for lack of local memory. */
+ * Differences: the work-group holds the moved bodies of a block, and each of
+ * its parts goes through tiles of that block; the rows are the bodies of the
+ * others. The sum over rows goes in two halves, for lack of local memory. */
 #define REAL4 JOIN(REAL, 4)
 #define ITEMS (TILE * PARTS)
 #if PARTS == 1 /* the compiler is to know */
@@ -25,7 +25,8 @@
 #define OUT_STEPS ((PAGES + TILE - 1) / TILE) /* pages a work-item */
 #define HALF ((PAGES + 7) / 8 * 4)              /* pages, first half */
 #define HALF_STEPS ((HALF + TILE - 1) / TILE)
-#define TILE_REALS (COMPS * TILE * PAGES) /* form factors, or sums of the rows */
+/* Form factors, or sums of the rows. */
+#define TILE_REALS (COMPS * TILE * PAGES)
 #define FULL_REALS (PARTS * TILE_REALS)
 #define DIFFERENCE_REALS (COMPS * (TILE / 2 * PAGES + PARTS * TILE * HALF))
 #define SHARED_REALS                                                           \
@@ -241,15 +242,17 @@ ALWAYS_INLINE int stage_moved(__local tile_local *at, uint4 a, uint4 b, uint i,
         if (word >> item % 32 & 1) {
             at->body[to] = item;
             at->column[0][2 * to] = (REAL4)(now[item], now[TILE + item],
-                                         now[2 * TILE + item], 1);
-            at->column[0][2 * to + 1] = (REAL4)(before[item], before[TILE + item],
-                                             before[2 * TILE + item], -1);
+                                            now[2 * TILE + item], 1);
+            at->column[0][2 * to + 1] =
+                (REAL4)(before[item], before[TILE + item],
+                        before[2 * TILE + item], -1);
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     __global const REAL4 *f =
-        (__global const REAL4 *)(form_factor + ((size_t)block * GROUPS + group) *
-                                                   TILE * PAGES);
+        (__global const REAL4 *)(form_factor +
+                                 ((size_t)block * GROUPS + group) * TILE *
+                                     PAGES);
     for (int c = 0; c < COMPS; c++)
         for (int m = item; m < n * (PAGES / 4); m += ITEMS)
             at->shared[c * (TILE / 2 * PAGES / 4) + m] =
