@@ -32,6 +32,28 @@ void tsr_setup_clear(tsr_setup *setup)
     memset(setup, 0, sizeof *setup);
 }
 
+/* A published table may lack the bodies' own square radii, which the radius of
+ * gyration needs: they are the shipped table's. */
+static tsr_status complete_rg2(const char *shipped, tsr_form_factor_table *own,
+                               tsr_err *err)
+{
+    double sum = 0.0;
+    for (int t = 0; t < own->n_type; t++)
+        sum += own->rg2[t];
+    if (sum > 0.0)
+        return TSR_OK;
+    char *path = NULL;
+    tsr_form_factor_table *table = NULL;
+    tsr_status status = tsr_data_file(shipped, &path, err);
+    if (status == TSR_OK)
+        status = tsr_form_factor_read(path, &table, err);
+    if (status == TSR_OK && table->model == own->model)
+        memcpy(own->rg2, table->rg2, (size_t)own->n_type * sizeof *own->rg2);
+    tsr_form_factor_free(table);
+    free(path);
+    return status;
+}
+
 static tsr_status read_tables(const tsr_config *config, tsr_setup *s,
                               tsr_err *err)
 {
@@ -44,11 +66,11 @@ static tsr_status read_tables(const tsr_config *config, tsr_setup *s,
         return status;
     const char *own = config->structure.form_factors;
     int two = config->structure.bodies == 0;
+    const char *shipped =
+        two ? "form_factors_two_body.dat" : "form_factors_one_body.dat";
     path = NULL;
     if (own == NULL)
-        status = tsr_data_file(two ? "form_factors_two_body.dat"
-                                   : "form_factors_one_body.dat",
-                               &path, err);
+        status = tsr_data_file(shipped, &path, err);
     if (status == TSR_OK)
         status = tsr_form_factor_read(own == NULL ? path : own,
                                       &s->form_factors, err);
@@ -58,6 +80,8 @@ static tsr_status read_tables(const tsr_config *config, tsr_setup *s,
                           "structure.form_factors: '%s' is a table for %s "
                           "bodies a residue, structure.bodies says %s",
                           own, two ? "one" : "two", two ? "two" : "one");
+    if (status == TSR_OK)
+        status = complete_rg2(shipped, s->form_factors, err);
     return status;
 }
 

@@ -21,13 +21,14 @@ typedef struct {
     double *amplitude; /* [n_type][n_q] F, electrons */
     double *self;      /* [n_type][n_q] P, electrons squared */
     double *rg2;       /* [n_type] mean square radius of the body's own atoms,
-                          mass-weighted, Angstrom squared */
+                          mass-weighted, Angstrom squared; all 0 where
+                          the table does not say */
     long *count;       /* [n_type] occurrences it was trained on */
     char *source;      /* comment lines of the file: how it was made */
 } tsr_form_factor_table;
 
-/* Reads a table of data/. Errors name file and line: TSR_E_NOINPUT,
- * TSR_E_DATA. */
+/* Reads a table of data/, or a published one (form_factor_published.h). Errors
+ * name file and line: TSR_E_NOINPUT, TSR_E_DATA. */
 tsr_status tsr_form_factor_read(const char *path, tsr_form_factor_table **out,
                                 tsr_err *err);
 

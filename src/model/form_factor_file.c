@@ -1,4 +1,5 @@
 #include "model/form_factor.h"
+#include "model/form_factor_published.h"
 #include "model/table_file.h"
 
 #include <math.h>
@@ -115,6 +116,8 @@ tsr_status tsr_form_factor_read(const char *path, tsr_form_factor_table **out,
                                 tsr_err *err)
 {
     *out = NULL;
+    if (tsr_form_factor_is_published(path))
+        return tsr_form_factor_read_published(path, out, err);
     tsr_table_reader r;
     tsr_status s = tsr_table_open(&r, path, format, err);
     if (s != TSR_OK)
