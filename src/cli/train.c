@@ -1,6 +1,7 @@
 /* tessera train: remakes the tables in data/ (DESIGN 3, 5, 7). */
 #include "model/train.h"
 #include "cli/command.h"
+#include "cli/train_evaluate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +12,26 @@ static const tsr_option options[] = {
      .letter = 'o',
      .argument = "PATH",
      .initial = "data",
-     .doc = "folder for the tables, or the file where there is only one"},
+     .doc = "folder for the tables, or the file where there is only one; "
+            "evaluate: a CSV file of the errors by q"},
     {.name = "bodies",
      .letter = 'b',
      .argument = "MODEL",
      .initial = "both",
      .doc = "one, two or both: bodies a residue (form-factors only)"},
+    {.name = "hold-out",
+     .argument = "N",
+     .initial = "6",
+     .doc = "keep every N-th structure from the training, to test on "
+            "(form-factors only); 0: none"},
+    {.name = "evaluate",
+     .doc = "train nothing: the errors of tables on structures that they were "
+            "not trained on (form-factors only)"},
+    {.name = "table",
+     .argument = "FILE",
+     .repeats = 1,
+     .doc = "evaluate this table too, also a published one"},
+    {.name = "json", .doc = "evaluate: one JSON object"},
     {.name = "threads",
      .letter = 't',
      .argument = "N",
@@ -26,8 +41,10 @@ static const tsr_option options[] = {
 
 /* "tessera train form-factors --bodies two DIR...", for the heading: what
  * decides the numbers, not where they go. Caller frees. */
-static char *command_text(int n, const char *const *word, const char *bodies)
+static char *command_text(const tsr_args *args, const char *bodies)
 {
+    const char *const *word;
+    int n = tsr_args_arguments(args, &word);
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -36,6 +53,8 @@ static char *command_text(int n, const char *const *word, const char *bodies)
     fprintf(out, "tessera train %s", word[0]);
     if (bodies[0] != '\0')
         fprintf(out, " --bodies %s", bodies);
+    if (tsr_args_count(args, "hold-out") > 0)
+        fprintf(out, " --hold-out %s", tsr_args_value(args, "hold-out"));
     for (int i = 1; i < n; i++)
         fprintf(out, " %s", word[i]);
     if (fclose(out) == 0)
@@ -76,20 +95,27 @@ static tsr_status train_one(const tsr_args *args, tsr_body_model model,
     const char *bodies = tsr_args_value(args, "bodies");
     if (model == 0 || strcmp(bodies, "both") == 0)
         bodies = "";
-    long n_thread = 0;
+    long n_thread = 0, hold_out = 0;
     tsr_status s = tsr_args_long(args, "threads", 0.0, 64.0, &n_thread, err);
+    if (s == TSR_OK)
+        s = tsr_args_long(args, "hold-out", 0.0, 1e6, &hold_out, err);
+    if (s == TSR_OK && hold_out == 1)
+        s = tsr_fail(err, TSR_E_USAGE, "--hold-out 1 leaves none to train on");
     if (s != TSR_OK)
         return s;
     char *path = output_path(tsr_args_value(args, "output"), name);
-    char *command = command_text(n, word, bodies);
+    char *command = command_text(args, bodies);
     if (path == NULL || command == NULL)
         s = tsr_fail(err, TSR_E_NOMEM, "no memory for the command's words");
     else if (model == 0)
         s = tsr_train_priors(n - 1, word + 1, (int)n_thread, command, path, log,
                              err);
     else
-        s = tsr_train_form_factors(n - 1, word + 1, model, (int)n_thread,
-                                   command, path, log, err);
+        s = tsr_train_form_factors(
+            n - 1, word + 1,
+            &(tsr_form_factor_order){model, (int)hold_out, (int)n_thread,
+                                     command, path},
+            log, err);
     if (s == TSR_OK)
         fprintf(out, "%s\n", path);
     free(path);
@@ -135,11 +161,22 @@ static tsr_status train(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_args_arguments(args, &word);
     if (tsr_args_value(args, "output")[0] == '\0')
         return tsr_fail(err, TSR_E_USAGE, "--output is empty");
-    if (strcmp(word[0], "form-factors") == 0)
+    int evaluate = tsr_args_count(args, "evaluate") > 0;
+    int form_factors = strcmp(word[0], "form-factors") == 0;
+    if (!evaluate &&
+        (tsr_args_count(args, "table") > 0 || tsr_args_count(args, "json") > 0))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--table and --json are for --evaluate");
+    if (form_factors && evaluate)
+        return tsr_train_evaluate(args, out, log, err);
+    if (form_factors)
         return train_form_factors(args, out, log, err);
     if (strcmp(word[0], "priors") != 0)
         return tsr_fail(err, TSR_E_USAGE,
                         "'%s': expected form-factors or priors", word[0]);
+    if (evaluate || tsr_args_count(args, "hold-out") > 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--evaluate and --hold-out are for form-factors");
     if (tsr_args_count(args, "bodies") > 0)
         return tsr_fail(err, TSR_E_USAGE,
                         "--bodies is for form-factors; priors are for both");
@@ -157,5 +194,12 @@ const tsr_command tsr_command_train = {
                        "in the folders, sorted by name, and writes the tables "
                        "that DESIGN.md describes: form_factors_two_body.dat "
                        "and form_factors_one_body.dat, or prior.dat. The "
-                       "number of threads does not change them."},
+                       "number of threads does not change them."
+                       "\n\n"
+                       "Every sixth structure, in the order of the names, is "
+                       "held out of the training of form factors; the "
+                       "tables' headings list both. With --evaluate the "
+                       "shipped tables, and those of --table, are compared "
+                       "with all atoms on those structures in the folders "
+                       "that no table's heading lists as trained on."},
     .run = train};

@@ -221,3 +221,23 @@ tsr_status tsr_target_fill(const tsr_target_grid *grid,
     free(body.kind);
     return s;
 }
+
+void tsr_target_profile(const tsr_target_grid *grid, double *target,
+                        const double *amplitude, const double *self,
+                        double *profile)
+{
+    int n_q = grid->n_q;
+    const double *count = tsr_target_count(grid, target);
+    memset(profile, 0, (size_t)n_q * sizeof *profile);
+    for (int t = 0; t < grid->n_type; t++) {
+        const double *ft = amplitude + t * n_q;
+        for (int k = 0; k < n_q; k++)
+            profile[k] += count[t] * self[t * n_q + k];
+        for (int s = 0; s <= t; s++) {
+            const double *fs = amplitude + s * n_q;
+            const double *pairs = tsr_target_pairs(grid, target, t, s);
+            for (int k = 0; k < n_q; k++)
+                profile[k] += 2.0 * ft[k] * fs[k] * pairs[k];
+        }
+    }
+}

@@ -33,4 +33,11 @@ tsr_status tsr_target_fill(const tsr_target_grid *grid,
                            const tsr_structure *structure, double *target,
                            tsr_err *err);
 
+/* The profile that a table makes of a target.
+ * amplitude, self  [n_type][n_q]  in   F and P on the grid
+ * profile          [n_q]          out  electrons squared */
+void tsr_target_profile(const tsr_target_grid *grid, double *target,
+                        const double *amplitude, const double *self,
+                        double *profile);
+
 #endif

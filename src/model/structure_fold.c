@@ -1,6 +1,7 @@
 #include "model/structure_fold.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -127,28 +128,26 @@ static size_t stem_length(const char *base)
     return n;
 }
 
-char *tsr_structure_source(int n_path, const char *const *path, long n_used,
-                           long n_skipped)
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+char *tsr_structure_names(const char *title, int n_path,
+                          const char *const *path)
 {
     enum { WIDTH = 76, INDENT = 2 };
-    char head[256];
-    int length = snprintf(head, sizeof head,
-                          "program: tessera %s\n"
-                          "residues: %ld used, %ld left out (atoms missing)\n"
-                          "structures: %d\n",
-                          TSR_VERSION, n_used, n_skipped, n_path);
-    size_t size = (size_t)length + 1;
+    size_t size = strlen(title) + 32;
     for (int i = 0; i < n_path; i++)
         size += strlen(path[i]) + INDENT + 2;
     char *text = malloc(size);
     if (text == NULL)
         return NULL;
-    memcpy(text, head, (size_t)length);
-    char *end = text + length;
+    char *end = text + snprintf(text, size, "%s: %d\n", title, n_path);
     size_t column = 0;
     for (int i = 0; i < n_path; i++) {
-        const char *slash = strrchr(path[i], '/');
-        const char *base = slash != NULL ? slash + 1 : path[i];
+        const char *base = base_name(path[i]);
         size_t n = stem_length(base);
         if (column > 0 && column + 1 + n > WIDTH) {
             *end++ = '\n';
@@ -162,4 +161,42 @@ char *tsr_structure_source(int n_path, const char *const *path, long n_used,
     }
     *end = '\0';
     return text;
+}
+
+char *tsr_structure_source(int n_path, const char *const *path, long n_used,
+                           long n_skipped)
+{
+    char *names = tsr_structure_names("structures", n_path, path);
+    size_t size = (names != NULL ? strlen(names) : 0) + 256;
+    char *text = names != NULL ? malloc(size) : NULL;
+    if (text != NULL)
+        snprintf(text, size,
+                 "program: tessera %s\n"
+                 "residues: %ld used, %ld left out (atoms missing)\n"
+                 "%s",
+                 TSR_VERSION, n_used, n_skipped, names);
+    free(names);
+    return text;
+}
+
+int tsr_structure_listed(const char *source, const char *title,
+                         const char *path)
+{
+    const char *base = base_name(path);
+    size_t n = stem_length(base), m = strlen(title);
+    int inside = 0;
+    for (const char *line = source; line != NULL && *line != '\0';) {
+        const char *end = line + strcspn(line, "\n");
+        if (*line != ' ')
+            inside = strncmp(line, title, m) == 0 && line[m] == ':';
+        for (const char *word = line; inside && *line == ' ' && word < end;) {
+            word += strspn(word, " ");
+            size_t length = strcspn(word, " \n");
+            if (length == n && strncmp(word, base, n) == 0)
+                return 1;
+            word += length;
+        }
+        line = *end == '\n' ? end + 1 : end;
+    }
+    return 0;
 }

@@ -32,4 +32,14 @@ tsr_status tsr_structure_fold(const tsr_structure_fold_type *type, int n_path,
 char *tsr_structure_source(int n_path, const char *const *path, long n_used,
                            long n_skipped);
 
+/* "<title>: <n_path>" and the base names in lines of at most 76 characters.
+ * Caller frees; NULL when out of memory. */
+char *tsr_structure_names(const char *title, int n_path,
+                          const char *const *path);
+
+/* 1 where a heading lists the base name of `path` under "<title>: ". `source`
+ * may be NULL. */
+int tsr_structure_listed(const char *source, const char *title,
+                         const char *path);
+
 #endif

@@ -2,6 +2,7 @@
 
 #include "model/form_factor.h"
 #include "model/prior_table.h"
+#include "model/structure_fold.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -117,6 +118,17 @@ void tsr_path_list_clear(tsr_path_list *list)
     *list = (tsr_path_list){0};
 }
 
+void tsr_path_list_split(const tsr_path_list *list, int every, int *n_train,
+                         const char **train, int *n_test, const char **test)
+{
+    *n_train = *n_test = 0;
+    for (int i = 0; i < list->n; i++)
+        if (every > 0 && i % every == every - 1)
+            test[(*n_test)++] = list->path[i];
+        else
+            train[(*n_train)++] = list->path[i];
+}
+
 /* Puts "<title>", and the command, before the source. */
 static tsr_status put_heading(char **source, const char *title,
                               const char *command, tsr_err *err)
@@ -131,30 +143,70 @@ static tsr_status put_heading(char **source, const char *title,
     return TSR_OK;
 }
 
-tsr_status tsr_train_form_factors(int n_place, const char *const *place,
-                                  tsr_body_model model, int n_thread,
-                                  const char *command, const char *output,
-                                  tsr_log *log, tsr_err *err)
+/* Puts the names of what was held out after the source. */
+static tsr_status put_held_out(char **source, int n, const char *const *path,
+                               tsr_err *err)
 {
-    tsr_path_list list;
+    if (n == 0)
+        return TSR_OK;
+    char *names = tsr_structure_names("held out", n, path);
+    size_t size = strlen(*source) + 2 + (names != NULL ? strlen(names) : 0);
+    char *text = names != NULL ? malloc(size) : NULL;
+    if (text != NULL) {
+        snprintf(text, size, "%s\n%s", *source, names);
+        free(*source);
+        *source = text;
+    }
+    free(names);
+    return text != NULL ? TSR_OK
+                        : tsr_fail(err, TSR_E_NOMEM, "no memory for a heading");
+}
+
+static tsr_status train_split(int n_train, const char *const *train, int n_test,
+                              const char *const *test,
+                              const tsr_form_factor_order *order, tsr_log *log,
+                              tsr_err *err)
+{
     tsr_form_factor_table *table = NULL;
-    tsr_status s = tsr_path_list_collect(&list, n_place, place, err);
-    if (s != TSR_OK)
-        return s;
-    s = tsr_form_factor_train(list.n, (const char *const *)list.path, model,
-                              TSR_TRAIN_N_Q, TSR_TRAIN_DQ, n_thread, log,
-                              &table, err);
+    tsr_status s =
+        tsr_form_factor_train(n_train, train, order->model, TSR_TRAIN_N_Q,
+                              TSR_TRAIN_DQ, order->n_thread, log, &table, err);
     if (s == TSR_OK)
-        s = tsr_form_factor_refine(
-            table, list.n, (const char *const *)list.path, n_thread, log, err);
+        s = tsr_form_factor_refine(table, n_train, train, order->n_thread, log,
+                                   err);
     if (s == TSR_OK)
         s = put_heading(&table->source,
                         "Form factors of bodies: F the mean amplitude, P the "
                         "mean self intensity;\nsee README.md beside this file.",
-                        command, err);
+                        order->command, err);
     if (s == TSR_OK)
-        s = tsr_form_factor_write(table, output, err);
+        s = put_held_out(&table->source, n_test, test, err);
+    if (s == TSR_OK)
+        s = tsr_form_factor_write(table, order->output, err);
     tsr_form_factor_free(table);
+    return s;
+}
+
+tsr_status tsr_train_form_factors(int n_place, const char *const *place,
+                                  const tsr_form_factor_order *order,
+                                  tsr_log *log, tsr_err *err)
+{
+    tsr_path_list list;
+    tsr_status s = tsr_path_list_collect(&list, n_place, place, err);
+    if (s != TSR_OK)
+        return s;
+    size_t n = (size_t)list.n;
+    const char **train = malloc(2 * n * sizeof(*train));
+    if (train == NULL) {
+        s = tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");
+    } else {
+        const char **test = train + n;
+        int n_train, n_test;
+        tsr_path_list_split(&list, order->hold_out, &n_train, train, &n_test,
+                            test);
+        s = train_split(n_train, train, n_test, test, order, log, err);
+    }
+    free(train);
     tsr_path_list_clear(&list);
     return s;
 }

@@ -1,5 +1,5 @@
 /* Coarse-grained profiles against all atoms, on structures that the tables
- * were not trained on: every twelfth is set aside, the others train (DESIGN 3,
+ * were not trained on: every sixth is set aside, the others train (DESIGN 3,
  * the table of the prototype). */
 #include "form_factor_oracle.h"
 
@@ -31,7 +31,7 @@ static int set_up(void **state)
         return 0; /* the tests skip */
     s->train = calloc((size_t)s->list.n, sizeof *s->train);
     for (int i = 0; i < s->list.n; i++)
-        if (i % 12 == 5 && s->n_test < MAX_TEST)
+        if (i % 6 == 5 && s->n_test < MAX_TEST)
             s->test[s->n_test++] = s->list.path[i];
         else
             s->train[s->n_train++] = s->list.path[i];
@@ -119,11 +119,11 @@ static void assert_below(const double *median, const double *bound)
         assert_true(median[b] < bound[b]);
 }
 
-/* Bounds: about a quarter above what was measured when this was written, 274
- * structures trained on and 25 set aside: two-body with S 0.07, 0.81, 2.17,
- * 7.48 %, without 0.07, 0.79, 2.80, 9.40 %; one-body with S 0.09, 1.41, 8.60,
- * 22.8 %; refined, two-body 0.07, 0.48, 1.47, 1.99 %, one-body 0.09, 0.97,
- * 3.37, 4.57 %. */
+/* Bounds of the averages: about a quarter above what was measured with 250
+ * structures trained on and 49 set aside: two-body with S 0.06, 0.70, 2.15,
+ * 8.08 %, without 0.06, 0.67, 2.65, 9.84 %; one-body with S 0.11, 1.15, 9.07,
+ * 23.5 %. Bounds of the refined: what issue 4 asks for (measured 0.06, 0.57,
+ * 1.52, 2.30 %; one-body 0.11, 0.96, 3.67, 6.91 %). */
 static void two_body(void **state)
 {
     const split *s = *state;
@@ -149,7 +149,7 @@ static void one_body(void **state)
     }
     double with_s[ORACLE_N_BAND], plain[ORACLE_N_BAND];
     check_model(s, TSR_BODIES_ONE, 0, with_s, plain);
-    assert_below(with_s, (const double[]){0.0012, 0.0177, 0.108, 0.285});
+    assert_below(with_s, (const double[]){0.0014, 0.0177, 0.113, 0.293});
 }
 
 static void two_body_refined(void **state)
@@ -161,7 +161,7 @@ static void two_body_refined(void **state)
     }
     double with_s[ORACLE_N_BAND], plain[ORACLE_N_BAND];
     check_model(s, TSR_BODIES_TWO, 1, with_s, plain);
-    assert_below(with_s, (const double[]){0.001, 0.006, 0.0185, 0.025});
+    assert_below(with_s, (const double[]){0.001, 0.01, 0.02, 0.04});
 }
 
 static void one_body_refined(void **state)
@@ -173,7 +173,7 @@ static void one_body_refined(void **state)
     }
     double with_s[ORACLE_N_BAND], plain[ORACLE_N_BAND];
     check_model(s, TSR_BODIES_ONE, 1, with_s, plain);
-    assert_below(with_s, (const double[]){0.0012, 0.0122, 0.042, 0.057});
+    assert_below(with_s, (const double[]){0.0015, 0.015, 0.05, 0.10});
 }
 
 int main(void)
