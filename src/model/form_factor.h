@@ -68,6 +68,11 @@ tsr_status tsr_form_factor_refine(tsr_form_factor_table *table, int n_path,
                                   const char *const *path, int n_thread,
                                   tsr_log *log, tsr_err *err);
 
+/* rho0 V exp(-q^2 V^(2/3) / 4 pi) below, and the radius (Angstrom) of a sphere
+ * of the volume V. */
+double tsr_atom_displaced_amplitude(int z, int n_hydrogen, double q_inv_ang);
+double tsr_atom_radius(int z, int n_hydrogen);
+
 /* Amplitude of one atom with its hydrogens less the water it displaces:
  * f_X + n_H f_H - rho0 V exp(-q^2 V^(2/3) / 4 pi), rho0 = 0.334 e/A^3,
  * V = V_X + n_H V_H: H 5.15, C 16.44, N 2.49, O 9.13, S 19.86 A^3 (Fraser et

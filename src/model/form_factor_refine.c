@@ -3,19 +3,17 @@
  * change by is smooth in q (cubic B-splines) and held near zero (a ridge). */
 #include "model/form_factor.h"
 #include "model/form_factor_target.h"
+#include "model/smooth_fit.h"
 #include "model/structure_fold.h"
 
-#include <gsl/gsl_errno.h>
-#include <gsl/gsl_linalg.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Held-out structures chose them, broadly: with a third of the ridge, thrice
- * it, or knots 0.15 1/Angstrom apart, the errors of the two-body table on them
- * rise by less than a fifth. */
-static const double knot_step = 0.1; /* 1/Angstrom */
-static const double ridge = 0.004;   /* a structure and grid point */
+/* Held-out structures chose it, broadly: with a third of it, or thrice it, the
+ * errors of the two-body table on them rise by less than a fifth. */
+static const double ridge = 0.004; /* a structure and grid point */
 enum { MAX_ITERATION = 12 };
 static const double converged = 1e-7;
 
@@ -24,89 +22,49 @@ typedef struct {
     int n_structure, n_filled;
     double *target; /* [n_structure][length] */
     size_t length;
-    int n_basis, n_param; /* n_param = n_basis 2 n_type */
-    double *basis;        /* [n_basis][n_q] */
-    double *f0, *p0;      /* [n_type][n_q], the averages */
-    double *jacobian;     /* [n_structure][2 n_type], at one q */
-    double *residual;     /* [n_structure], at one q */
-    gsl_matrix *normal;   /* [n_param][n_param] */
-    gsl_vector *gradient, *change, *coefficient; /* [n_param]: of basis b, type
-                                        t: b 2 n_type + t, P after F */
+    tsr_smooth_fit *fit; /* what F [n_type], then P [n_type] change by, in
+                            units of the root of P and of P */
+    double *f0, *p0;     /* [n_type][n_q], the averages */
+    double *jacobian;    /* [n_structure][2 n_type], at one q */
+    double *residual;    /* [n_structure], at one q */
 } refinement;
-
-/* The uniform cubic B-spline around 0, knots at the integers. */
-static double b_spline(double x)
-{
-    x = fabs(x);
-    if (x >= 2.0)
-        return 0.0;
-    if (x >= 1.0)
-        return (2.0 - x) * (2.0 - x) * (2.0 - x) / 6.0;
-    return 2.0 / 3.0 - x * x * (1.0 - 0.5 * x);
-}
-
-/* F(0) is exact, and F and P are even in q: changes begin as q squared. */
-static void fill_basis(refinement *r)
-{
-    for (int b = 0; b < r->n_basis; b++)
-        for (int k = 0; k < r->grid.n_q; k++) {
-            double q = k * r->grid.dq_inv_ang;
-            double rise = q * q / (q * q + knot_step * knot_step);
-            r->basis[b * r->grid.n_q + k] =
-                rise * b_spline(q / knot_step - (b - 1));
-        }
-}
 
 static tsr_status refinement_new(refinement *r,
                                  const tsr_form_factor_table *table, int n_path,
                                  tsr_err *err)
 {
     size_t n_value = (size_t)table->n_type * (size_t)table->n_q;
-    double last = (table->n_q - 1) * table->dq_inv_ang;
     *r = (refinement){
         .grid = {table->model, table->n_type, table->n_q, table->dq_inv_ang},
         .n_structure = n_path};
     r->length = tsr_target_length(&r->grid);
-    r->n_basis = (int)ceil(last / knot_step - 1e-9) + 3;
-    r->n_param = r->n_basis * 2 * r->grid.n_type;
-    size_t n_param = (size_t)r->n_param, n = (size_t)n_path;
+    size_t n = (size_t)n_path;
     r->target = malloc(n * r->length * sizeof *r->target);
-    r->basis =
-        malloc((size_t)r->n_basis * (size_t)table->n_q * sizeof *r->basis);
     r->f0 = malloc(n_value * sizeof *r->f0);
     r->p0 = malloc(n_value * sizeof *r->p0);
     r->jacobian = malloc(n * 2 * (size_t)table->n_type * sizeof *r->jacobian);
     r->residual = malloc(n * sizeof *r->residual);
-    r->normal = gsl_matrix_alloc(n_param, n_param);
-    r->gradient = gsl_vector_alloc(n_param);
-    r->change = gsl_vector_alloc(n_param);
-    r->coefficient = gsl_vector_calloc(n_param);
-    if (r->target == NULL || r->basis == NULL || r->f0 == NULL ||
-        r->p0 == NULL || r->jacobian == NULL || r->residual == NULL ||
-        r->normal == NULL || r->gradient == NULL || r->change == NULL ||
-        r->coefficient == NULL)
+    r->fit =
+        tsr_smooth_fit_new(2 * table->n_type, table->n_q, table->dq_inv_ang);
+    if (r->target == NULL || r->f0 == NULL || r->p0 == NULL ||
+        r->jacobian == NULL || r->residual == NULL || r->fit == NULL)
         return tsr_fail(err, TSR_E_NOMEM,
                         "no memory to refine on %d structures (%.1f MB each); "
                         "give fewer of them",
                         n_path, 8e-6 * (double)r->length);
     memcpy(r->f0, table->amplitude, n_value * sizeof *r->f0);
     memcpy(r->p0, table->self, n_value * sizeof *r->p0);
-    fill_basis(r);
     return TSR_OK;
 }
 
 static void refinement_clear(refinement *r)
 {
     free(r->target);
-    free(r->basis);
     free(r->f0);
     free(r->p0);
     free(r->jacobian);
     free(r->residual);
-    gsl_matrix_free(r->normal);
-    gsl_vector_free(r->gradient);
-    gsl_vector_free(r->change);
-    gsl_vector_free(r->coefficient);
+    tsr_smooth_fit_free(r->fit);
 }
 
 static tsr_status visit(const tsr_structure *structure, const void *context,
@@ -130,12 +88,9 @@ static int fill_table(const refinement *r, tsr_form_factor_table *table)
     int n_type = r->grid.n_type, n_q = r->grid.n_q;
     for (int t = 0; t < n_type; t++)
         for (int k = 0; k < n_q; k++) {
-            double df = 0.0, dp = 0.0;
-            for (int b = 0; b < r->n_basis; b++) {
-                const double *c = r->coefficient->data + b * 2 * n_type + t;
-                df += r->basis[b * n_q + k] * c[0];
-                dp += r->basis[b * n_q + k] * c[n_type];
-            }
+            double q = k * r->grid.dq_inv_ang;
+            double df = tsr_smooth_fit_at(r->fit, t, q);
+            double dp = tsr_smooth_fit_at(r->fit, n_type + t, q);
             int at = t * n_q + k;
             table->amplitude[at] = r->f0[at] + sqrt(r->p0[at]) * df;
             table->self[at] = r->p0[at] * (1.0 + dp);
@@ -170,63 +125,20 @@ static void linearise(refinement *r, const tsr_form_factor_table *table, int k)
     }
 }
 
-/* Adds the normal equations of one q. */
-static void accumulate(refinement *r, int k)
-{
-    enum { WIDTH = 2 * TSR_MAX_TYPE };
-    int n = 2 * r->grid.n_type, n_q = r->grid.n_q;
-    double square[WIDTH][WIDTH] = {{0}}, slope[WIDTH] = {0};
-    for (int m = 0; m < r->n_structure; m++) {
-        const double *j = r->jacobian + m * n;
-        for (int a = 0; a < n; a++) {
-            slope[a] += j[a] * r->residual[m];
-            for (int b = 0; b <= a; b++)
-                square[a][b] += j[a] * j[b];
-        }
-    }
-    for (int u = 0; u < r->n_basis; u++) {
-        double bu = r->basis[u * n_q + k];
-        for (int a = 0; a < n && bu != 0.0; a++)
-            r->gradient->data[u * n + a] += bu * slope[a];
-        for (int v = 0; v < r->n_basis; v++) {
-            double w = bu * r->basis[v * n_q + k];
-            if (w == 0.0)
-                continue;
-            for (int a = 0; a < n; a++)
-                for (int b = 0; b < n; b++)
-                    *gsl_matrix_ptr(r->normal, (size_t)(u * n + a),
-                                    (size_t)(v * n + b)) +=
-                        w * (a >= b ? square[a][b] : square[b][a]);
-        }
-    }
-}
-
 /* One Gauss-Newton step; *largest is its largest component. */
 static tsr_status step(refinement *r, tsr_form_factor_table *table,
                        double *largest, tsr_err *err)
 {
-    gsl_matrix_set_zero(r->normal);
-    gsl_vector_set_zero(r->gradient);
+    tsr_smooth_fit_begin(r->fit);
     for (int k = 1; k < r->grid.n_q; k++) {
         linearise(r, table, k);
-        accumulate(r, k);
+        tsr_smooth_fit_add(r->fit, k, r->n_structure, r->jacobian, r->residual);
     }
-    double hold = ridge * r->n_structure * knot_step / r->grid.dq_inv_ang;
-    for (int i = 0; i < r->n_param; i++) {
-        *gsl_matrix_ptr(r->normal, (size_t)i, (size_t)i) += hold;
-        r->gradient->data[i] -= hold * r->coefficient->data[i];
-    }
-    int gsl = gsl_linalg_cholesky_decomp1(r->normal);
-    if (gsl == GSL_SUCCESS)
-        gsl = gsl_linalg_cholesky_solve(r->normal, r->gradient, r->change);
-    if (gsl != GSL_SUCCESS)
-        return tsr_fail(err, TSR_E_NUMERIC,
-                        "the refinement of form factors has no solution: %s",
-                        gsl_strerror(gsl));
-    gsl_vector_add(r->coefficient, r->change);
-    *largest = 0.0;
-    for (int i = 0; i < r->n_param; i++)
-        *largest = fmax(*largest, fabs(r->change->data[i]));
+    double hold =
+        ridge * r->n_structure * tsr_smooth_fit_knot / r->grid.dq_inv_ang;
+    tsr_status s = tsr_smooth_fit_step(r->fit, hold, largest, err);
+    if (s != TSR_OK)
+        return s;
     if (fill_table(r, table) != 0)
         return tsr_fail(err, TSR_E_NUMERIC,
                         "the refinement of form factors left its range; give "
