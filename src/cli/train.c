@@ -18,12 +18,12 @@ static const tsr_option options[] = {
      .letter = 'b',
      .argument = "MODEL",
      .initial = "both",
-     .doc = "one, two or both: bodies a residue (form-factors only)"},
+     .doc = "one, two or both: bodies a residue (not for priors)"},
     {.name = "hold-out",
      .argument = "N",
      .initial = "6",
      .doc = "keep every N-th structure from the training, to test on "
-            "(form-factors only); 0: none"},
+            "(not for priors); 0: none"},
     {.name = "evaluate",
      .doc = "train nothing: the errors of tables on structures that they were "
             "not trained on (form-factors only)"},
@@ -82,15 +82,23 @@ static char *output_path(const char *output, const char *name)
     return path;
 }
 
+static int is(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
 /* model 0: the priors. */
 static tsr_status train_one(const tsr_args *args, tsr_body_model model,
                             FILE *out, tsr_log *log, tsr_err *err)
 {
     const char *const *word;
     int n = tsr_args_arguments(args, &word);
-    const char *name = model == TSR_BODIES_TWO   ? "form_factors_two_body.dat"
-                       : model == TSR_BODIES_ONE ? "form_factors_one_body.dat"
-                                                 : "prior.dat";
+    int components = is(word[0], "components");
+    char name[64] = "prior.dat";
+    if (model != 0)
+        snprintf(name, sizeof name, "%s_%s_body.dat",
+                 components ? "components" : "form_factors",
+                 model == TSR_BODIES_TWO ? "two" : "one");
     /* Both are the default, which leaves the command as it was given. */
     const char *bodies = tsr_args_value(args, "bodies");
     if (model == 0 || strcmp(bodies, "both") == 0)
@@ -111,7 +119,7 @@ static tsr_status train_one(const tsr_args *args, tsr_body_model model,
         s = tsr_train_priors(n - 1, word + 1, (int)n_thread, command, path, log,
                              err);
     else
-        s = tsr_train_form_factors(
+        s = (components ? tsr_train_components : tsr_train_form_factors)(
             n - 1, word + 1,
             &(tsr_form_factor_order){model, (int)hold_out, (int)n_thread,
                                      command, path},
@@ -123,8 +131,8 @@ static tsr_status train_one(const tsr_args *args, tsr_body_model model,
     return s;
 }
 
-static tsr_status train_form_factors(const tsr_args *args, FILE *out,
-                                     tsr_log *log, tsr_err *err)
+static tsr_status train_bodies(const tsr_args *args, FILE *out, tsr_log *log,
+                               tsr_err *err)
 {
     const char *bodies = tsr_args_value(args, "bodies");
     const char *output = tsr_args_value(args, "output");
@@ -162,21 +170,24 @@ static tsr_status train(const tsr_args *args, FILE *out, tsr_log *log,
     if (tsr_args_value(args, "output")[0] == '\0')
         return tsr_fail(err, TSR_E_USAGE, "--output is empty");
     int evaluate = tsr_args_count(args, "evaluate") > 0;
-    int form_factors = strcmp(word[0], "form-factors") == 0;
+    int form_factors = is(word[0], "form-factors");
     if (!evaluate &&
         (tsr_args_count(args, "table") > 0 || tsr_args_count(args, "json") > 0))
         return tsr_fail(err, TSR_E_USAGE,
                         "--table and --json are for --evaluate");
     if (form_factors && evaluate)
         return tsr_train_evaluate(args, out, log, err);
-    if (form_factors)
-        return train_form_factors(args, out, log, err);
-    if (strcmp(word[0], "priors") != 0)
+    if (evaluate)
+        return tsr_fail(err, TSR_E_USAGE, "--evaluate is for form-factors");
+    if (form_factors || is(word[0], "components"))
+        return train_bodies(args, out, log, err);
+    if (!is(word[0], "priors"))
         return tsr_fail(err, TSR_E_USAGE,
-                        "'%s': expected form-factors or priors", word[0]);
-    if (evaluate || tsr_args_count(args, "hold-out") > 0)
+                        "'%s': expected form-factors, components or priors",
+                        word[0]);
+    if (tsr_args_count(args, "hold-out") > 0)
         return tsr_fail(err, TSR_E_USAGE,
-                        "--evaluate and --hold-out are for form-factors");
+                        "--hold-out is for form-factors; priors are of all");
     if (tsr_args_count(args, "bodies") > 0)
         return tsr_fail(err, TSR_E_USAGE,
                         "--bodies is for form-factors; priors are for both");
@@ -186,14 +197,17 @@ static tsr_status train(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_train = {
     .name = "train",
     .doc = "make the tables of form factors and priors from structures",
-    .usage = {.arguments = "form-factors|priors DIR...",
+    .usage = {.arguments = "form-factors|components|priors DIR...",
               .min_arguments = 2,
               .max_arguments = -1,
               .options = options,
               .about = "Reads every *.pdb, *.ent and *.cif (or .gz of these) "
                        "in the folders, sorted by name, and writes the tables "
                        "that DESIGN.md describes: form_factors_two_body.dat "
-                       "and form_factors_one_body.dat, or prior.dat. The "
+                       "and form_factors_one_body.dat, "
+                       "components_two_body.dat and components_one_body.dat "
+                       "(solute, displaced solvent and hydration apart), or "
+                       "prior.dat. The "
                        "number of threads does not change them."
                        "\n\n"
                        "Every sixth structure, in the order of the names, is "

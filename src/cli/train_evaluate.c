@@ -1,26 +1,30 @@
 #include "cli/train_evaluate.h"
 
+#include "cli/evaluate_report.h"
 #include "cli/setup.h"
-#include "core/text.h"
-#include "io/file.h"
-#include "model/form_factor_evaluate.h"
+#include "model/component_evaluate.h"
 #include "model/structure_fold.h"
 #include "model/train.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_SHIPPED = 2 };
-static const char *const shipped[N_SHIPPED] = {"form_factors_two_body.dat",
-                                               "form_factors_one_body.dat"};
+enum { N_SHIPPED = 4 };
+static const char *const shipped[N_SHIPPED] = {
+    "form_factors_two_body.dat", "form_factors_one_body.dat",
+    "components_two_body.dat", "components_one_body.dat"};
+
+/* Excluded volume and hydration that tables of components are tried with:
+ * none, each alone, what fits to data find. */
+enum { N_SETTING = 9 };
+static const double setting[N_SETTING][2] = {
+    {1.0, 0.0},  {0.97, 0.0}, {1.03, 0.0}, {1.0, 1.0}, {1.0, 2.0},
+    {0.97, 1.0}, {0.97, 2.0}, {1.03, 1.0}, {1.03, 2.0}};
 
 typedef struct {
-    int n_table, n_row;
-    char **name;                   /* [n_table] as shown */
-    tsr_form_factor_table **table; /* [n_table] */
-    tsr_evaluation *row;           /* [n_row] */
-    int *row_table;                /* [n_row] */
-    tsr_error_summary *summary;    /* [n_row] */
+    int n_table, n_row, n_plain; /* rows of plain tables are the first */
+    tsr_evaluated_table *table;  /* [n_table] */
+    tsr_evaluated_row *row;      /* [n_row] */
     tsr_path_list list;
     int n_test;
     const char **test; /* [n_test], into the list */
@@ -29,64 +33,39 @@ typedef struct {
 static void clear(evaluation *e)
 {
     for (int t = 0; t < e->n_table; t++) {
-        free(e->name[t]);
-        tsr_form_factor_free(e->table[t]);
+        free(e->table[t].name);
+        tsr_form_factor_free(e->table[t].plain);
+        tsr_component_free(e->table[t].components);
     }
-    free(e->name);
     free(e->table);
     free(e->row);
-    free(e->row_table);
-    free(e->summary);
     free(e->test);
     tsr_path_list_clear(&e->list);
 }
 
-static tsr_status reserve(evaluation *e, size_t n, tsr_err *err)
-{
-    e->name = calloc(n, sizeof(*e->name));
-    e->table = calloc(n, sizeof(*e->table));
-    e->row = calloc(2 * n, sizeof *e->row);
-    e->row_table = calloc(2 * n, sizeof *e->row_table);
-    e->summary = calloc(2 * n, sizeof *e->summary);
-    if (e->name == NULL || e->table == NULL || e->row == NULL ||
-        e->row_table == NULL || e->summary == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu tables", n);
-    return TSR_OK;
-}
-
-static int has_self(const tsr_form_factor_table *t)
-{
-    for (int i = 0; i < t->n_type * t->n_q; i++)
-        if (t->self[i] != t->amplitude[i] * t->amplitude[i])
-            return 1;
-    return 0;
-}
-
-/* Reads one table and gives it a row with and, where it has any, one without
- * S(q). A table of the other body model is passed over. */
 static tsr_status add_table(evaluation *e, const char *path, const char *bodies,
                             tsr_err *err)
 {
-    tsr_form_factor_table *table = NULL;
-    tsr_status s = tsr_form_factor_read(path, &table, err);
+    const char *slash = strrchr(path, '/');
+    tsr_evaluated_table *t = &e->table[e->n_table++];
+    tsr_status s = tsr_component_is_file(path)
+                       ? tsr_component_read(path, &t->components, err)
+                       : tsr_form_factor_read(path, &t->plain, err);
     if (s != TSR_OK)
         return s;
-    const char *word = table->model == TSR_BODIES_TWO ? "two" : "one";
+    tsr_body_model model =
+        t->plain != NULL ? t->plain->model : t->components->model;
+    const char *word = model == TSR_BODIES_TWO ? "two" : "one";
     if (strcmp(bodies, "both") != 0 && strcmp(bodies, word) != 0) {
-        tsr_form_factor_free(table);
+        tsr_form_factor_free(t->plain);
+        tsr_component_free(t->components);
+        *t = (tsr_evaluated_table){0};
+        e->n_table--;
         return TSR_OK;
     }
-    const char *slash = strrchr(path, '/');
-    int t = e->n_table++;
-    e->table[t] = table;
-    e->name[t] = strdup(slash != NULL ? slash + 1 : path);
-    if (e->name[t] == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a name");
-    for (int with_self = has_self(table); with_self >= 0; with_self--) {
-        e->row_table[e->n_row] = t;
-        e->row[e->n_row++] = (tsr_evaluation){table, with_self};
-    }
-    return TSR_OK;
+    t->name = strdup(slash != NULL ? slash + 1 : path);
+    return t->name != NULL ? TSR_OK
+                           : tsr_fail(err, TSR_E_NOMEM, "no memory for a name");
 }
 
 static tsr_status read_tables(evaluation *e, const tsr_args *args, tsr_err *err)
@@ -98,7 +77,12 @@ static tsr_status read_tables(evaluation *e, const tsr_args *args, tsr_err *err)
         strcmp(bodies, "one") != 0)
         return tsr_fail(err, TSR_E_USAGE,
                         "--bodies '%s': expected one, two or both", bodies);
-    tsr_status s = reserve(e, (size_t)(n_own + N_SHIPPED), err);
+    size_t n = (size_t)(n_own + N_SHIPPED);
+    e->table = calloc(n, sizeof *e->table);
+    e->row = calloc(n * N_SETTING, sizeof *e->row);
+    if (e->table == NULL || e->row == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu tables", n);
+    tsr_status s = TSR_OK;
     for (int i = 0; i < N_SHIPPED && s == TSR_OK; i++) {
         char *path = NULL;
         s = tsr_data_file(shipped[i], &path, err);
@@ -109,6 +93,33 @@ static tsr_status read_tables(evaluation *e, const tsr_args *args, tsr_err *err)
     for (int i = 0; i < n_own && s == TSR_OK; i++)
         s = add_table(e, own[i], bodies, err);
     return s;
+}
+
+static int has_self(const tsr_form_factor_table *t)
+{
+    for (int i = 0; i < t->n_type * t->n_q; i++)
+        if (t->self[i] != t->amplitude[i] * t->amplitude[i])
+            return 1;
+    return 0;
+}
+
+/* A plain table has a row with and, where it has any, one without S(q). */
+static void make_rows(evaluation *e)
+{
+    for (int t = 0; t < e->n_table; t++) {
+        const tsr_evaluated_table *table = &e->table[t];
+        if (table->plain == NULL)
+            continue;
+        for (int with = has_self(table->plain); with >= 0; with--)
+            e->row[e->n_row++] =
+                (tsr_evaluated_row){.table = table, .with_self = with};
+    }
+    e->n_plain = e->n_row;
+    for (int t = 0; t < e->n_table; t++)
+        for (int i = 0; i < N_SETTING && e->table[t].components != NULL; i++)
+            e->row[e->n_row++] = (tsr_evaluated_row){.table = &e->table[t],
+                                                     .c1 = setting[i][0],
+                                                     .c2 = setting[i][1]};
 }
 
 static tsr_status choose_structures(evaluation *e, const tsr_args *args,
@@ -124,9 +135,13 @@ static tsr_status choose_structures(evaluation *e, const tsr_args *args,
         return tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");
     for (int i = 0; i < e->list.n; i++) {
         int seen = 0;
-        for (int t = 0; t < e->n_table && !seen; t++)
-            seen = tsr_structure_listed(e->table[t]->source, "structures",
-                                        e->list.path[i]);
+        for (int t = 0; t < e->n_table && !seen; t++) {
+            const tsr_evaluated_table *table = &e->table[t];
+            seen = tsr_structure_listed(table->plain != NULL
+                                            ? table->plain->source
+                                            : table->components->source,
+                                        "structures", e->list.path[i]);
+        }
         if (!seen)
             e->test[e->n_test++] = e->list.path[i];
     }
@@ -138,95 +153,37 @@ static tsr_status choose_structures(evaluation *e, const tsr_args *args,
     return TSR_OK;
 }
 
-static const char *bodies_word(const evaluation *e, int row)
+static tsr_status evaluate(evaluation *e, int n_thread, tsr_log *log,
+                           tsr_err *err)
 {
-    return e->row[row].table->model == TSR_BODIES_TWO ? "two" : "one";
-}
-
-static void print_table(const evaluation *e, FILE *out)
-{
-    int width = 5;
-    for (int t = 0; t < e->n_table; t++)
-        width =
-            (int)strlen(e->name[t]) > width ? (int)strlen(e->name[t]) : width;
-    fprintf(out,
-            "%d structures of %d: those that no table was trained on.\n"
-            "I(q) against all atoms: median over the structures of the rms "
-            "relative\nerror, in %%, by q in 1/A; scale matched below 0.1.\n\n",
-            e->n_test, e->list.n);
-    fprintf(out, "%-*s  bodies  S(q)", width, "table");
-    for (int b = 0; b < TSR_ERROR_N_BAND; b++) {
-        char range[32];
-        snprintf(range, sizeof range, "%g-%g", tsr_error_band[b],
-                 tsr_error_band[b + 1]);
-        fprintf(out, " %9s", range);
+    int n = e->n_plain, m = e->n_row - n;
+    size_t size = (size_t)e->n_row + 1;
+    tsr_evaluation *plain = calloc(size, sizeof *plain);
+    tsr_component_evaluation *components = calloc(size, sizeof *components);
+    tsr_error_summary *summary = calloc(size, sizeof *summary);
+    tsr_status s =
+        plain == NULL || components == NULL || summary == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "no memory for %d rows", e->n_row)
+            : TSR_OK;
+    for (int r = 0; r < e->n_row && s == TSR_OK; r++) {
+        const tsr_evaluated_row *row = &e->row[r];
+        if (r < n)
+            plain[r] = (tsr_evaluation){row->table->plain, row->with_self};
+        else
+            components[r - n] = (tsr_component_evaluation){
+                row->table->components, row->c1, row->c2};
     }
-    fprintf(out, "\n");
-    for (int r = 0; r < e->n_row; r++) {
-        fprintf(out, "%-*s  %-6s  %-4s", width, e->name[e->row_table[r]],
-                bodies_word(e, r), e->row[r].with_self ? "yes" : "no");
-        for (int b = 0; b < TSR_ERROR_N_BAND; b++)
-            fprintf(out, " %9.2f", 100.0 * e->summary[r].band[b]);
-        fprintf(out, "\n");
-    }
-}
-
-static void print_numbers(FILE *out, const char *name, int n,
-                          const double *value)
-{
-    fprintf(out, ", \"%s\": [", name);
-    for (int i = 0; i < n; i++)
-        fprintf(out, "%s%.6g", i > 0 ? ", " : "", value[i]);
-    fprintf(out, "]");
-}
-
-static void print_json(const evaluation *e, FILE *out)
-{
-    double q[TSR_ERROR_N_Q];
-    for (int k = 0; k < TSR_ERROR_N_Q; k++)
-        q[k] = k * TSR_ERROR_DQ;
-    fprintf(out, "{\"n_structure\": %d", e->n_test);
-    print_numbers(out, "band_inv_ang", TSR_ERROR_N_BAND + 1, tsr_error_band);
-    print_numbers(out, "q_inv_ang", TSR_ERROR_N_Q, q);
-    fprintf(out, ", \"rows\": [");
-    for (int r = 0; r < e->n_row; r++) {
-        fprintf(out, "%s\n{\"table\": ", r > 0 ? "," : "");
-        tsr_text_json(out, e->name[e->row_table[r]]);
-        fprintf(out, ", \"bodies\": \"%s\", \"self\": %s", bodies_word(e, r),
-                e->row[r].with_self ? "true" : "false");
-        print_numbers(out, "median_rms_relative_error", TSR_ERROR_N_BAND,
-                      e->summary[r].band);
-        print_numbers(out, "median_relative_error_by_q", TSR_ERROR_N_Q,
-                      e->summary[r].curve);
-        fprintf(out, "}");
-    }
-    fprintf(out, "]}\n");
-}
-
-/* q, then a column a row of the table. */
-static tsr_status write_curves(const evaluation *e, const char *path,
-                               tsr_err *err)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for '%s'", path);
-    fprintf(out, "q_inv_ang");
-    for (int r = 0; r < e->n_row; r++)
-        fprintf(out, ",%s%s", e->name[e->row_table[r]],
-                e->row[r].with_self ? "+S" : "");
-    fprintf(out, "\n");
-    for (int k = 0; k < TSR_ERROR_N_Q; k++) {
-        fprintf(out, "%.2f", k * TSR_ERROR_DQ);
-        for (int r = 0; r < e->n_row; r++)
-            fprintf(out, ",%.6g", e->summary[r].curve[k]);
-        fprintf(out, "\n");
-    }
-    tsr_status s = fclose(out) == 0
-                       ? tsr_file_replace(path, text, size, err)
-                       : tsr_fail(err, TSR_E_NOMEM, "no memory for '%s'", path);
-    free(text);
+    if (s == TSR_OK && n > 0)
+        s = tsr_form_factor_evaluate(e->n_test, e->test, n, plain, n_thread,
+                                     log, summary, err);
+    if (s == TSR_OK && m > 0)
+        s = tsr_component_evaluate(e->n_test, e->test, m, components, n_thread,
+                                   log, summary + n, err);
+    for (int r = 0; r < e->n_row && s == TSR_OK; r++)
+        e->row[r].summary = summary[r];
+    free(plain);
+    free(components);
+    free(summary);
     return s;
 }
 
@@ -238,17 +195,19 @@ tsr_status tsr_train_evaluate(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_status s = tsr_args_long(args, "threads", 0.0, 64.0, &n_thread, err);
     if (s == TSR_OK)
         s = read_tables(&e, args, err);
-    if (s == TSR_OK)
+    if (s == TSR_OK) {
+        make_rows(&e);
         s = choose_structures(&e, args, err);
+    }
     if (s == TSR_OK)
-        s = tsr_form_factor_evaluate(e.n_test, e.test, e.n_row, e.row,
-                                     (int)n_thread, log, e.summary, err);
+        s = evaluate(&e, (int)n_thread, log, err);
+    const tsr_evaluate_report report = {e.n_test, e.list.n, e.n_row, e.row};
     if (s == TSR_OK && tsr_args_count(args, "output") > 0)
-        s = write_curves(&e, tsr_args_value(args, "output"), err);
+        s = tsr_evaluate_csv(&report, tsr_args_value(args, "output"), err);
     if (s == TSR_OK && tsr_args_count(args, "json") > 0)
-        print_json(&e, out);
+        tsr_evaluate_json(&report, out);
     else if (s == TSR_OK)
-        print_table(&e, out);
+        tsr_evaluate_print(&report, out);
     clear(&e);
     return s;
 }

@@ -1,5 +1,6 @@
 #include "model/train.h"
 
+#include "model/component_train.h"
 #include "model/form_factor.h"
 #include "model/prior_table.h"
 #include "model/structure_fold.h"
@@ -162,28 +163,56 @@ static tsr_status put_held_out(char **source, int n, const char *const *path,
                         : tsr_fail(err, TSR_E_NOMEM, "no memory for a heading");
 }
 
-static tsr_status train_split(int n_train, const char *const *train, int n_test,
-                              const char *const *test,
-                              const tsr_form_factor_order *order, tsr_log *log,
-                              tsr_err *err)
+/* What is trained on, and what is held out. */
+typedef struct {
+    tsr_path_list list;
+    const char **train, **test; /* into the list */
+    int n_train, n_test;
+} split;
+
+static void split_clear(split *s)
 {
-    tsr_form_factor_table *table = NULL;
-    tsr_status s =
-        tsr_form_factor_train(n_train, train, order->model, TSR_TRAIN_N_Q,
-                              TSR_TRAIN_DQ, order->n_thread, log, &table, err);
+    free(s->train);
+    tsr_path_list_clear(&s->list);
+}
+
+static tsr_status split_make(split *s, int n_place, const char *const *place,
+                             int every, tsr_err *err)
+{
+    *s = (split){0};
+    tsr_status status = tsr_path_list_collect(&s->list, n_place, place, err);
+    if (status != TSR_OK)
+        return status;
+    s->train = malloc(2 * (size_t)s->list.n * sizeof(*s->train));
+    if (s->train == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");
+    s->test = s->train + s->list.n;
+    tsr_path_list_split(&s->list, every, &s->n_train, s->train, &s->n_test,
+                        s->test);
+    return TSR_OK;
+}
+
+static tsr_status train_contrast(const split *files,
+                                 const tsr_form_factor_order *order,
+                                 tsr_log *log, tsr_form_factor_table **table,
+                                 tsr_err *err)
+{
+    tsr_status s = tsr_form_factor_train(
+        files->n_train, files->train, order->model, TSR_TRAIN_N_Q, TSR_TRAIN_DQ,
+        order->n_thread, log, table, err);
     if (s == TSR_OK)
-        s = tsr_form_factor_refine(table, n_train, train, order->n_thread, log,
-                                   err);
+        s = tsr_form_factor_refine(*table, files->n_train, files->train,
+                                   order->n_thread, log, err);
+    return s;
+}
+
+static tsr_status put_source(char **source, const char *title,
+                             const split *files, const char *command,
+                             tsr_err *err)
+{
+    tsr_status s = put_heading(source, title, command, err);
     if (s == TSR_OK)
-        s = put_heading(&table->source,
-                        "Form factors of bodies: F the mean amplitude, P the "
-                        "mean self intensity;\nsee README.md beside this file.",
-                        order->command, err);
-    if (s == TSR_OK)
-        s = put_held_out(&table->source, n_test, test, err);
-    if (s == TSR_OK)
-        s = tsr_form_factor_write(table, order->output, err);
-    tsr_form_factor_free(table);
+        s = put_held_out(source, files->n_test, files->test, err);
     return s;
 }
 
@@ -191,23 +220,53 @@ tsr_status tsr_train_form_factors(int n_place, const char *const *place,
                                   const tsr_form_factor_order *order,
                                   tsr_log *log, tsr_err *err)
 {
-    tsr_path_list list;
-    tsr_status s = tsr_path_list_collect(&list, n_place, place, err);
-    if (s != TSR_OK)
-        return s;
-    size_t n = (size_t)list.n;
-    const char **train = malloc(2 * n * sizeof(*train));
-    if (train == NULL) {
-        s = tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");
-    } else {
-        const char **test = train + n;
-        int n_train, n_test;
-        tsr_path_list_split(&list, order->hold_out, &n_train, train, &n_test,
-                            test);
-        s = train_split(n_train, train, n_test, test, order, log, err);
+    split files;
+    tsr_form_factor_table *table = NULL;
+    tsr_status s = split_make(&files, n_place, place, order->hold_out, err);
+    if (s == TSR_OK)
+        s = train_contrast(&files, order, log, &table, err);
+    if (s == TSR_OK)
+        s = put_source(&table->source,
+                       "Form factors of bodies: F the mean amplitude, P the "
+                       "mean self intensity;\nsee README.md beside this file.",
+                       &files, order->command, err);
+    if (s == TSR_OK)
+        s = tsr_form_factor_write(table, order->output, err);
+    tsr_form_factor_free(table);
+    split_clear(&files);
+    return s;
+}
+
+tsr_status tsr_train_components(int n_place, const char *const *place,
+                                const tsr_form_factor_order *order,
+                                tsr_log *log, tsr_err *err)
+{
+    split files;
+    tsr_form_factor_table *contrast = NULL;
+    tsr_component_table *table = NULL;
+    tsr_status s = split_make(&files, n_place, place, order->hold_out, err);
+    if (s == TSR_OK)
+        s = train_contrast(&files, order, log, &contrast, err);
+    if (s == TSR_OK)
+        s = tsr_component_train(files.n_train, files.train, contrast,
+                                order->n_thread, log, &table, err);
+    if (s == TSR_OK)
+        s = tsr_component_refine(table, files.n_train, files.train,
+                                 order->n_thread, log, err);
+    if (s == TSR_OK) {
+        table->source = contrast->source;
+        contrast->source = NULL;
+        s = put_source(&table->source,
+                       "Form factors of bodies in three components: solute, "
+                       "displaced solvent,\nhydration; see README.md beside "
+                       "this file.",
+                       &files, order->command, err);
     }
-    free(train);
-    tsr_path_list_clear(&list);
+    if (s == TSR_OK)
+        s = tsr_component_write(table, order->output, err);
+    tsr_component_free(table);
+    tsr_form_factor_free(contrast);
+    split_clear(&files);
     return s;
 }
 

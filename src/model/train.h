@@ -45,6 +45,12 @@ tsr_status tsr_train_form_factors(int n_place, const char *const *place,
                                   const tsr_form_factor_order *order,
                                   tsr_log *log, tsr_err *err);
 
+/* The same for tables of three components, whose contrast is that of the form
+ * factors. */
+tsr_status tsr_train_components(int n_place, const char *const *place,
+                                const tsr_form_factor_order *order,
+                                tsr_log *log, tsr_err *err);
+
 /* The same for priors, on all files. */
 tsr_status tsr_train_priors(int n_place, const char *const *place, int n_thread,
                             const char *command, const char *output,

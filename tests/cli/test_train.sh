@@ -49,7 +49,8 @@ check "its JSON" ${PYTHON:-python3} -c "
 import json
 d = json.load(open('out.json'))
 assert d['n_structure'] == 1, d
-names = [(r['table'], r['self']) for r in d['rows'] if 'table' in r]
+names = [(r['table'], r.get('self')) for r in d['rows']]
+assert ('components_one_body.dat', None) in names
 assert ('form_factors_one_body.dat', True) in names
 assert ('one.dat', True) in names and ('one.dat', False) in names
 assert ('form_factors-one_body_model.dat', False) in names
@@ -58,10 +59,10 @@ assert all(0 < e < 0.5 for r in d['rows']
            for e in r['median_rms_relative_error'])
 "
 check "a column a row" ${PYTHON:-python3} -c "
-lines = open('curve.csv').read().split()
+lines = open('curve.csv').read().splitlines()
 assert len(lines) == 52 and lines[1].startswith('0.00,'), lines[:2]
 assert len({line.count(',') for line in lines}) == 1
-assert lines[0].startswith('q_inv_ang,form_factors_one_body.dat+S,')
+assert lines[0].startswith('q_inv_ang,form_factors_one_body.dat S,')
 "
 "$program" train form-factors --evaluate pdb >out.txt 2>err.txt
 check "as text" grep -qE "^form_factors_two_body.dat +two +yes( +[0-9.]+){4}$" \

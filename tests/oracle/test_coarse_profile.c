@@ -1,0 +1,431 @@
+/* Three components on real structures: all-atom partial profiles and those of
+ * bodies against plain sums written here, on each kind of engine; what training
+ * must conserve; the shipped tables on structures that they were not trained
+ * on.
+ *
+ * Tolerances. Targets go through distance bins of 0.05 Angstrom: 1e-4 of a
+ * partial profile at q = 1/Angstrom. Single precision engines promise 1e-5; a
+ * partial profile with hydration cancels more, hence of I(0). */
+#include "../engine_support.h"
+
+#include "core/vec3.h"
+#include "io/structure.h"
+#include "likelihood/coarse_profile.h"
+#include "model/component_evaluate.h"
+#include "model/component_target.h"
+#include "model/component_train.h"
+#include "model/residue_atoms.h"
+
+#include <unistd.h>
+
+#define FOLDER "../shared/data/structures"
+static const char small[] = FOLDER "/1orc.pdb.gz";
+static const char *const table_path[2] = {"data/components_one_body.dat",
+                                          "data/components_two_body.dat"};
+static const tsr_body_model models[2] = {TSR_BODIES_ONE, TSR_BODIES_TWO};
+enum { N_Q = 26, N_PAIR = TSR_N_COMP_PAIR };
+static const double dq = 0.02;
+
+static void needs_structures(void)
+{
+    if (access(small, R_OK) != 0) {
+        print_message("skipped: no %s\n", small);
+        skip();
+    }
+}
+
+static double sinc(double x)
+{
+    return x > 0.0 ? sin(x) / x : 1.0;
+}
+
+/* Points of any kind: amplitude [n][TSR_N_COMP] at one q. */
+static void plain_sum(int n, const double (*xyz)[3],
+                      const double (*amplitude)[TSR_N_COMP], double q,
+                      double partial[N_PAIR])
+{
+    memset(partial, 0, N_PAIR * sizeof *partial);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            double s = sinc(q * tsr_vec3_distance(xyz[i], xyz[j]));
+            int p = 0;
+            for (int a = 0; a < TSR_N_COMP; a++)
+                for (int b = a; b < TSR_N_COMP; b++)
+                    partial[p++] += amplitude[i][a] * amplitude[j][b] * s;
+        }
+}
+
+typedef struct {
+    tsr_structure *structure;
+    int n_atom, n_body;
+    double (*atom)[3], (*body)[3];
+    int *z, *n_hydrogen, *type;
+    double *share; /* [n_atom] */
+} molecule;
+
+static void molecule_new(molecule *m, const char *path, tsr_body_model model)
+{
+    assert_int_equal(tsr_structure_read(path, &m->structure, NULL), TSR_OK);
+    const tsr_structure *s = m->structure;
+    size_t n = (size_t)s->n_atom, n_res = 2 * (size_t)s->n_residue;
+    m->n_atom = m->n_body = 0;
+    m->atom = calloc(n, sizeof *m->atom);
+    m->z = calloc(n, sizeof *m->z);
+    m->n_hydrogen = calloc(n, sizeof *m->n_hydrogen);
+    m->share = calloc(n, sizeof *m->share);
+    m->body = calloc(n_res, sizeof *m->body);
+    m->type = calloc(n_res, sizeof *m->type);
+    for (int r = 0; r < s->n_residue; r++) {
+        tsr_residue_atoms a;
+        int type[2];
+        if (tsr_residue_atoms_find(s, &s->residue[r], &a) != 0 ||
+            a.n_missing > 0)
+            continue;
+        for (int i = 0; i < tsr_amino_table[a.amino].n_atom; i++) {
+            tsr_vec3_copy(m->atom[m->n_atom], a.xyz[i]);
+            m->z[m->n_atom] = tsr_amino_table[a.amino].atom[i].z;
+            m->n_hydrogen[m->n_atom++] =
+                tsr_amino_table[a.amino].atom[i].n_hydrogen;
+        }
+        int n_body = tsr_body_types(model, a.amino, type);
+        for (int b = 0; b < n_body; b++) {
+            tsr_body_centre(model, &a, b, m->body[m->n_body]);
+            m->type[m->n_body++] = type[b];
+        }
+    }
+    assert_int_equal(tsr_component_shares(s, m->share, NULL), TSR_OK);
+}
+
+static void molecule_clear(molecule *m)
+{
+    tsr_structure_free(m->structure);
+    free(m->atom);
+    free(m->body);
+    free(m->z);
+    free(m->n_hydrogen);
+    free(m->type);
+    free(m->share);
+}
+
+/* Atoms: f, rho0 V exp(-q^2 V^(2/3) / 4 pi), share times the contrast of a
+ * water of 19.43 cubic Angstrom. */
+static void atom_sum(const molecule *m, double q, double partial[N_PAIR])
+{
+    static const double volume[17] = {
+        [1] = 5.15, [6] = 16.44, [7] = 2.49, [8] = 9.13, [16] = 19.86};
+    const double four_pi = 4.0 * acos(-1.0);
+    double(*f)[TSR_N_COMP] = calloc((size_t)m->n_atom, sizeof *f);
+    double h = tsr_atom_form_factor(1, q), v = 9.13 + 2.0 * 5.15;
+    double water = tsr_atom_form_factor(8, q) + 2.0 * h -
+                   0.334 * v * exp(-q * q * pow(v, 2.0 / 3.0) / four_pi);
+    for (int i = 0; i < m->n_atom; i++) {
+        v = volume[m->z[i]] + 5.15 * m->n_hydrogen[i];
+        f[i][0] = tsr_atom_form_factor(m->z[i], q) + m->n_hydrogen[i] * h;
+        f[i][1] = 0.334 * v * exp(-q * q * pow(v, 2.0 / 3.0) / four_pi);
+        f[i][2] = m->share[i] * water;
+    }
+    plain_sum(m->n_atom, (const double(*)[3])m->atom,
+              (const double(*)[TSR_N_COMP])f, q, partial);
+    free(f);
+}
+
+/* Bodies: exposures from neighbours counted here. */
+static void body_sum(const molecule *m, const tsr_component_table *t, int k,
+                     double partial[N_PAIR])
+{
+    const double pi = acos(-1.0);
+    size_t n_type = (size_t)t->n_type, row = (size_t)t->n_q;
+    int at = k * (int)(dq / t->dq_inv_ang + 0.5);
+    double near = t->exposure.near_ang, far = t->exposure.far_ang;
+    double(*f)[TSR_N_COMP] = calloc((size_t)m->n_body, sizeof *f);
+    double self[N_PAIR] = {0};
+    for (int i = 0; i < m->n_body; i++) {
+        double n = 0.0;
+        for (int j = 0; j < m->n_body; j++) {
+            double r = tsr_vec3_distance(m->body[i], m->body[j]);
+            if (j != i && r < far)
+                n += r < near ? 1.0
+                              : 0.5 + 0.5 * cos(pi * (r - near) / (far - near));
+        }
+        const tsr_exposure_type *x = &t->exposure.type[m->type[i]];
+        double e = x->largest / (1.0 + exp((n - x->middle) / x->width));
+        size_t entry = (size_t)m->type[i] * row + (size_t)at;
+        for (size_t a = 0; a < TSR_N_COMP; a++)
+            f[i][a] = (a == TSR_HYDRATION ? e : 1.0) *
+                      t->amplitude[a * n_type * row + entry];
+        static const int wet[N_PAIR] = {0, 0, 1, 0, 1, 2};
+        for (size_t p = 0; p < N_PAIR; p++)
+            self[p] += pow(e, wet[p]) * t->excess[p * n_type * row + entry];
+    }
+    plain_sum(m->n_body, (const double(*)[3])m->body,
+              (const double(*)[TSR_N_COMP])f, k * dq, partial);
+    for (int p = 0; p < N_PAIR; p++)
+        partial[p] += self[p];
+    free(f);
+}
+
+static tsr_component_table *shipped(int m)
+{
+    tsr_component_table *table;
+    tsr_err err;
+    must(tsr_component_read(table_path[m], &table, &err), &err);
+    return table;
+}
+
+/* The target of training, and the reference engine. */
+static void against_plain_sums(int which)
+{
+    needs_structures();
+    tsr_component_table *table = shipped(which);
+    molecule m;
+    molecule_new(&m, small, models[which]);
+    const tsr_component_grid grid = {table->model, table->n_type, N_Q, dq,
+                                     &table->exposure};
+    const tsr_component_layout l = tsr_component_layout_of(&grid);
+    size_t n = (size_t)table->n_type * N_Q;
+    double *target = malloc(l.length * sizeof *target);
+    double *amplitude = malloc(TSR_N_COMP * n * sizeof *amplitude);
+    double *excess = malloc(N_PAIR * n * sizeof *excess);
+    double binned[N_PAIR * N_Q], bodies[N_PAIR * N_Q], radius, sum = 0.0;
+    assert_int_equal(tsr_component_at(table, N_Q, dq, amplitude, excess, NULL),
+                     TSR_OK);
+    assert_int_equal(
+        tsr_component_target_fill(&grid, m.structure, target, NULL), TSR_OK);
+    tsr_component_target_partials(&grid, target, amplitude, excess, binned);
+    assert_int_equal(tsr_coarse_partials(table, m.n_body, m.type,
+                                         (const double(*)[3])m.body, N_Q, dq,
+                                         NULL, NULL, bodies, &radius, NULL),
+                     TSR_OK);
+    for (int k = 0; k < N_Q; k += 5) {
+        double atoms[N_PAIR], exact[N_PAIR];
+        atom_sum(&m, k * dq, atoms);
+        body_sum(&m, table, k, exact);
+        for (int p = 0; p < N_PAIR; p++) {
+            double a = target[l.atoms + (size_t)(p * N_Q + k)];
+            double scale = target[l.atoms + (size_t)(p * N_Q)] / (1 + k);
+            assert_true(fabs(a - atoms[p]) <
+                        1e-4 * (fabs(atoms[p]) + fabs(scale)));
+            assert_true(fabs(bodies[p * N_Q + k] - exact[p]) <
+                        1e-9 * (fabs(exact[p]) + fabs(scale)));
+            assert_true(fabs(binned[p * N_Q + k] - exact[p]) <
+                        1e-4 * (fabs(exact[p]) + fabs(scale)));
+        }
+    }
+    for (int i = 0; i < m.n_atom; i++)
+        sum += tsr_atom_radius(m.z[i], m.n_hydrogen[i]) / m.n_atom;
+    assert_true(fabs(target[l.radius] - sum) < 1e-12);
+    /* by the types' means: backbones differ in their hydrogens */
+    assert_true(fabs(radius / sum - 1.0) < 2e-3);
+    free(target);
+    free(amplitude);
+    free(excess);
+    molecule_clear(&m);
+    tsr_component_free(table);
+}
+
+static void two_body(void **state)
+{
+    (void)state;
+    against_plain_sums(1);
+}
+
+static void one_body(void **state)
+{
+    (void)state;
+    against_plain_sums(0);
+}
+
+/* ---- engines ---- */
+
+typedef struct {
+    tsr_device *device;
+    const engine_variant *variant;
+} choice;
+
+static tsr_status make(void *context, const tsr_engine_spec *spec,
+                       tsr_engine **out, tsr_err *err)
+{
+    const choice *c = context;
+    return tsr_engine_page_tile_new(spec, c->device, &c->variant->options, out,
+                                    err);
+}
+
+static void on_engines(void **state)
+{
+    (void)state;
+    needs_structures();
+    tsr_device *device = open_device();
+    if (device == NULL)
+        skip();
+    tsr_component_table *table = shipped(1);
+    tsr_err err;
+    molecule m;
+    molecule_new(&m, small, TSR_BODIES_TWO);
+    static double exact[N_PAIR * N_Q], got[N_PAIR * N_Q];
+    double radius;
+    must(tsr_coarse_partials(table, m.n_body, m.type,
+                             (const double(*)[3])m.body, N_Q, dq, NULL, NULL,
+                             exact, &radius, &err),
+         &err);
+    static const int some[3] = {0, 3, 4}; /* SIMD, in double, SIMT */
+    for (int i = 0; i < 3; i++) {
+        int v = some[i];
+        choice c = {device, &variants[v]};
+        if (!has_variant(device, &variants[v]))
+            continue;
+        must(tsr_coarse_partials(table, m.n_body, m.type,
+                                 (const double(*)[3])m.body, N_Q, dq, make, &c,
+                                 got, &radius, &err),
+             &err);
+        for (int p = 0; p < N_PAIR; p++)
+            for (int k = 0; k < N_Q; k++)
+                assert_true(fabs(got[p * N_Q + k] - exact[p * N_Q + k]) <
+                            variants[v].limit * (fabs(exact[p * N_Q + k]) +
+                                                 0.01 * exact[p * N_Q]));
+    }
+    molecule_clear(&m);
+    tsr_component_free(table);
+    tsr_device_free(device);
+}
+
+/* ---- the shipped tables ---- */
+
+/* At c1 = 1 without hydration they are the form factors of one component. */
+static void folds_to_form_factors(void **state)
+{
+    (void)state;
+    static const char *const plain[2] = {"data/form_factors_one_body.dat",
+                                         "data/form_factors_two_body.dat"};
+    for (int i = 0; i < 2; i++) {
+        tsr_component_table *table = shipped(i);
+        tsr_form_factor_table *folded, *own;
+        assert_int_equal(tsr_component_fold(table, &folded, NULL), TSR_OK);
+        assert_int_equal(tsr_form_factor_read(plain[i], &own, NULL), TSR_OK);
+        assert_int_equal(folded->model, own->model);
+        assert_int_equal(folded->n_q, own->n_q);
+        for (int j = 0; j < own->n_type * own->n_q; j++) { /* eight digits */
+            assert_true(fabs(folded->amplitude[j] - own->amplitude[j]) < 3e-6);
+            assert_true(fabs(folded->self[j] - own->self[j]) < 2e-3);
+        }
+        tsr_form_factor_free(folded);
+        tsr_form_factor_free(own);
+        tsr_component_free(table);
+    }
+}
+
+/* Bounds: a third above what was measured. */
+static void shipped_are_accurate(void **state)
+{
+    (void)state;
+    needs_structures();
+    static const char *const path[3] = {small, FOLDER "/1beb.pdb.gz",
+                                        FOLDER "/1het.pdb.gz"};
+    static const double bound[2][3][TSR_ERROR_N_BAND] = {
+        {{0.001, 0.02, 0.08, 0.10},
+         {0.003, 0.03, 0.09, 0.10},
+         {0.006, 0.08, 0.12, 0.10}},
+        {{0.001, 0.01, 0.03, 0.04},
+         {0.002, 0.02, 0.04, 0.04},
+         {0.005, 0.04, 0.06, 0.05}}};
+    for (int i = 0; i < 2; i++) {
+        tsr_component_table *table = shipped(i);
+        const tsr_component_evaluation row[3] = {
+            {table, 0.97, 0.0}, {table, 1.0, 1.0}, {table, 1.03, 2.0}};
+        tsr_error_summary summary[3];
+        assert_int_equal(
+            tsr_component_evaluate(3, path, 3, row, 0, NULL, summary, NULL),
+            TSR_OK);
+        for (int r = 0; r < 3; r++)
+            for (int b = 0; b < TSR_ERROR_N_BAND; b++) {
+                if (!(summary[r].band[b] < bound[i][r][b]))
+                    print_message("%s: row %d, band %d: %g\n", table_path[i], r,
+                                  b, summary[r].band[b]);
+                assert_true(summary[r].band[b] < bound[i][r][b]);
+            }
+        tsr_component_free(table);
+    }
+}
+
+/* ---- training ---- */
+
+/* Averages conserve the displaced volume and the exposed atoms of what they
+ * were made of, and refining brings I(q; c1, c2) nearer to all atoms. */
+static void training(void **state)
+{
+    (void)state;
+    needs_structures();
+    enum { N = 12, N_ROW = 3, TRAIN_N_Q = 27 };
+    static const char *const path[N] = {
+        FOLDER "/1ahs.pdb.gz", FOLDER "/1dx5.pdb.gz", FOLDER "/1hii.pdb.gz",
+        FOLDER "/1hvr.pdb.gz", FOLDER "/1hwu.pdb.gz", FOLDER "/1i8n.pdb.gz",
+        FOLDER "/1ubq.pdb.gz", FOLDER "/1vfy.pdb.gz", FOLDER "/1x0n.pdb.gz",
+        FOLDER "/2pvb.pdb.gz", FOLDER "/2va0.pdb.gz", FOLDER "/3ny7.pdb.gz"};
+    tsr_err err;
+    tsr_form_factor_table *contrast;
+    tsr_component_table *t, *again;
+    must(tsr_form_factor_train(N, path, TSR_BODIES_ONE, TRAIN_N_Q, dq, 0, NULL,
+                               &contrast, &err),
+         &err);
+    must(tsr_form_factor_refine(contrast, N, path, 0, NULL, &err), &err);
+    must(tsr_component_train(N, path, contrast, 2, NULL, &t, &err), &err);
+    must(tsr_component_train(N, path, contrast, 1, NULL, &again, &err), &err);
+    size_t n = (size_t)t->n_type * TRAIN_N_Q;
+    assert_memory_equal(t->amplitude, again->amplitude,
+                        TSR_N_COMP * n * sizeof(double));
+    double volume = 0.0, expect = 0.0, wet = 0.0, expect_wet = 0.0;
+    for (int i = 0; i < N; i++) {
+        molecule m;
+        molecule_new(&m, path[i], TSR_BODIES_ONE);
+        double *e = malloc((size_t)m.n_body * sizeof *e);
+        tsr_exposure_estimate(&t->exposure, m.n_body, m.type,
+                              (const double(*)[3])m.body, e);
+        for (int b = 0; b < m.n_body; b++) {
+            size_t at = (size_t)m.type[b] * TRAIN_N_Q;
+            volume += t->amplitude[n + at];
+            wet += e[b] * t->amplitude[2 * n + at];
+        }
+        for (int a = 0; a < m.n_atom; a++) {
+            expect +=
+                tsr_atom_displaced_amplitude(m.z[a], m.n_hydrogen[a], 0.0);
+            expect_wet += m.share[a] * tsr_component_water(0.0);
+        }
+        free(e);
+        molecule_clear(&m);
+    }
+    assert_true(fabs(volume / expect - 1.0) < 1e-10);
+    assert_true(fabs(wet / expect_wet - 1.0) < 2e-3); /* bins of neighbours */
+
+    must(tsr_component_refine(t, N, path, 0, NULL, &err), &err);
+    const tsr_component_evaluation row[2][N_ROW] = {
+        {{again, 0.95, 0.0}, {again, 1.0, 1.0}, {again, 1.0, 3.0}},
+        {{t, 0.95, 0.0}, {t, 1.0, 1.0}, {t, 1.0, 3.0}}};
+    tsr_error_summary summary[2][N_ROW];
+    for (int i = 0; i < 2; i++)
+        must(tsr_component_evaluate(N, path, N_ROW, row[i], 0, NULL, summary[i],
+                                    &err),
+             &err);
+    for (int r = 0; r < N_ROW; r++)
+        assert_true(summary[1][r].band[2] < summary[0][r].band[2]);
+    assert_true(summary[1][2].band[2] < 0.85 * summary[0][2].band[2]);
+    /* The contrast stays, and q = 0. */
+    for (size_t i = 0; i < n; i++) {
+        double c = t->amplitude[i] - t->amplitude[n + i];
+        assert_true(fabs(c - contrast->amplitude[i]) < 1e-11);
+        if (i % TRAIN_N_Q == 0)
+            assert_true(t->amplitude[2 * n + i] == again->amplitude[2 * n + i]);
+    }
+    tsr_component_free(t);
+    tsr_component_free(again);
+    tsr_form_factor_free(contrast);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(two_body),
+                                       cmocka_unit_test(one_body),
+                                       cmocka_unit_test(on_engines),
+                                       cmocka_unit_test(folds_to_form_factors),
+                                       cmocka_unit_test(shipped_are_accurate),
+                                       cmocka_unit_test(training)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

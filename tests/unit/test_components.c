@@ -1,0 +1,240 @@
+/* Tables of three components: exposures, files, the algebra of c1 and c2. */
+#include "core/vec3.h"
+#include "model/component_table.h"
+#include "table_text.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const double pi = 3.14159265358979323846;
+
+static void neighbours(void **state)
+{
+    (void)state;
+    tsr_exposure_model m = {.near_ang = 4.0, .far_ang = 10.0};
+    double xyz[4][3] = {{0, 0, 0}, {3, 0, 0}, {0, 7, 0}, {0, 0, -9.999}};
+    double count[4], e[4];
+    int type[4] = {0, 1, 1, 0};
+    tsr_exposure_count(&m, 4, (const double(*)[3])xyz, count);
+    double u58 = 0.5 * (1.0 + cos(pi * (sqrt(58.0) - 4.0) / 6.0));
+    assert_true(fabs(count[0] - 1.5) < 1e-6); /* 1 + half-way + nothing */
+    assert_true(fabs(count[1] - (1.0 + u58)) < 1e-12);
+    assert_true(fabs(count[2] - (0.5 + u58)) < 1e-12);
+    assert_true(count[3] > 0.0 && count[3] < 1e-6);
+
+    m.type[0] = (tsr_exposure_type){0.0, 1.0, 1.0};
+    m.type[1] = (tsr_exposure_type){2.0, 1.0 + u58, 0.3};
+    tsr_exposure_estimate(&m, 4, type, (const double(*)[3])xyz, e);
+    assert_true(e[0] == 0.0 && e[3] == 0.0);
+    assert_true(fabs(e[1] - 1.0) < 1e-12); /* the middle: half */
+    assert_true(fabs(e[2] - 2.0 / (1.0 + exp(-0.5 / 0.3))) < 1e-12);
+}
+
+/* The fit finds the curve that made the sums. */
+static void exposure_fit(void **state)
+{
+    (void)state;
+    const tsr_exposure_type made = {1.3, 7.5, 2.1};
+    double bins[2 * TSR_EXPOSURE_N_BIN] = {0}, sum[2], expect[2] = {0};
+    for (int i = 0; i < 300; i++) {
+        double n = 0.05 + 0.1 * (i % 150), many = 1 + i % 7;
+        double *bin = tsr_exposure_bin(bins, n), e = tsr_exposure_at(&made, n);
+        bin[0] += many;
+        bin[1] += many * e;
+        expect[0] += many * e;
+        expect[1] += many * e * e;
+    }
+    tsr_exposure_type found;
+    assert_int_equal(tsr_exposure_fit(bins, &found, NULL), TSR_OK);
+    assert_true(fabs(found.largest - made.largest) < 1e-4);
+    assert_true(fabs(found.middle - made.middle) < 1e-3);
+    assert_true(fabs(found.width - made.width) < 1e-3);
+    tsr_exposure_bin_sums(bins, &made, sum);
+    assert_true(fabs(sum[0] / expect[0] - 1.0) < 1e-12);
+    assert_true(fabs(sum[1] / expect[1] - 1.0) < 1e-12);
+    assert_true(tsr_exposure_bin(bins, 1e9) ==
+                bins + 2 * (TSR_EXPOSURE_N_BIN - 1));
+    double none[2 * TSR_EXPOSURE_N_BIN] = {3.0};
+    assert_int_equal(tsr_exposure_fit(none, &found, NULL), TSR_OK);
+    assert_true(tsr_exposure_at(&found, 0.0) == 0.0);
+}
+
+/* G turns the Gaussian of a sphere of radius r into that of radius c1 r. */
+static void scale(void **state)
+{
+    (void)state;
+    double r = 1.62, v = 4.0 / 3.0 * pi * r * r * r;
+    for (double c1 = 0.9; c1 < 1.11; c1 += 0.05)
+        for (double q = 0.0; q < 1.0; q += 0.2) {
+            double w = v * c1 * c1 * c1;
+            double before = v * exp(-q * q * cbrt(v * v) / (4.0 * pi));
+            double after = w * exp(-q * q * cbrt(w * w) / (4.0 * pi));
+            double g = tsr_component_scale(c1, r, q);
+            assert_true(fabs(g * before / after - 1.0) < 1e-12);
+        }
+}
+
+static void algebra(void **state)
+{
+    (void)state;
+    const double amplitude[3] = {31.0, 24.5, 2.2}; /* one point: a square */
+    double partial[TSR_N_COMP_PAIR * 2];
+    for (int a = 0; a < 3; a++)
+        for (int b = a; b < 3; b++)
+            partial[2 * tsr_component_pair(a, b)] = amplitude[a] * amplitude[b];
+    double g = 1.07, c2 = -1.5;
+    double sum = amplitude[0] - g * amplitude[1] + c2 * amplitude[2];
+    assert_true(fabs(tsr_component_intensity(partial, 2, g, c2) - sum * sum) <
+                1e-10);
+    static const int pair[6][2] = {{0, 0}, {0, 1}, {0, 2},
+                                   {1, 1}, {1, 2}, {2, 2}};
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(tsr_component_pair(pair[i][0], pair[i][1]), i);
+}
+
+/* A table that a few atoms could have made, with short numbers. */
+static tsr_component_table *example(void)
+{
+    tsr_component_table *t = tsr_component_new(TSR_BODIES_TWO, 21, 0.05);
+    assert_non_null(t);
+    for (int i = 0; i < TSR_N_COMP * 21 * 21; i++)
+        t->amplitude[i] = 30.0 - 10.0 * (i / 441) + 0.01 * (i % 441);
+    for (int i = 0; i < TSR_N_COMP_PAIR * 21 * 21; i++)
+        t->excess[i] = 0.125 * (i % 64) - 2.0;
+    for (int i = 0; i < 21; i++) {
+        t->atoms[i] = 1.0 + i;
+        t->radius[i] = 1.5 + 0.01 * i;
+        t->exposure.type[i] = (tsr_exposure_type){0.5 + i, 7.0 + i, 2.0 + i};
+    }
+    t->source = strdup("structures: 2\n  a b");
+    return t;
+}
+
+static void folding(void **state)
+{
+    (void)state;
+    tsr_component_table *t = example();
+    tsr_form_factor_table *f;
+    assert_int_equal(tsr_component_fold(t, &f, NULL), TSR_OK);
+    double e[TSR_MAX_TYPE * 21];
+    assert_int_equal(tsr_form_factor_at(f, 21, 0.05, NULL, e, NULL), TSR_OK);
+    size_t n = 441;
+    for (size_t i = 0; i < n; i++) {
+        assert_true(fabs(f->amplitude[i] -
+                         (t->amplitude[i] - t->amplitude[n + i])) < 1e-12);
+        double x = t->excess[i] - 2.0 * t->excess[n + i] + t->excess[3 * n + i];
+        assert_true(fabs(e[i] - x) < 1e-10);
+    }
+    int type[3] = {0, 2, 2};
+    double r = (1.5 + 2.0 * 3.0 * 1.52) / 7.0;
+    assert_true(fabs(tsr_component_radius(t, 3, type) - r) < 1e-12);
+    tsr_form_factor_free(f);
+    tsr_component_free(t);
+    tsr_component_free(NULL);
+}
+
+static void file_name(char name[64])
+{
+    snprintf(name, 64, "/tmp/tessera-components-%ld.dat", (long)getpid());
+}
+
+static void round_trip(void **state)
+{
+    (void)state;
+    char name[64];
+    file_name(name);
+    tsr_component_table *t = example(), *u;
+    assert_int_equal(tsr_component_write(t, name, NULL), TSR_OK);
+    assert_true(tsr_component_is_file(name));
+    assert_false(tsr_component_is_file("data/form_factors_two_body.dat"));
+    assert_false(tsr_component_is_file("/nonexistent/x"));
+    assert_int_equal(tsr_component_read(name, &u, NULL), TSR_OK);
+    assert_int_equal(u->model, t->model);
+    assert_int_equal(u->n_q, 21);
+    assert_true(u->dq_inv_ang == t->dq_inv_ang);
+    assert_string_equal(u->source, t->source);
+    assert_true(u->exposure.near_ang == t->exposure.near_ang);
+    assert_true(u->exposure.far_ang == t->exposure.far_ang);
+    for (int i = 0; i < TSR_N_COMP * 441; i++)
+        assert_true(fabs(u->amplitude[i] - t->amplitude[i]) < 1e-7 * 40.0);
+    for (int i = 0; i < TSR_N_COMP_PAIR * 441; i++)
+        assert_true(fabs(u->excess[i] - t->excess[i]) < 1e-5 * 6.0);
+    for (int i = 0; i < 21; i++) {
+        assert_true(fabs(u->atoms[i] - t->atoms[i]) < 1e-4);
+        assert_true(fabs(u->radius[i] - t->radius[i]) < 1e-5);
+        assert_true(u->exposure.type[i].largest == 0.5 + i);
+        assert_true(u->exposure.type[i].middle == 7.0 + i);
+        assert_true(u->exposure.type[i].width == 2.0 + i);
+    }
+    tsr_component_free(u);
+
+    double *a = malloc(TSR_N_COMP * 441 * sizeof *a);
+    double *e = malloc(TSR_N_COMP_PAIR * 441 * sizeof *e);
+    assert_int_equal(tsr_component_at(t, 11, 0.1, a, e, NULL), TSR_OK);
+    for (int i = 0; i < TSR_N_COMP_PAIR * 21; i++)
+        assert_true(fabs(e[i * 11 + 7] - t->excess[i * 21 + 14]) < 1e-12);
+    for (int i = 0; i < TSR_N_COMP * 21; i++)
+        assert_true(fabs(a[i * 11 + 7] - t->amplitude[i * 21 + 14]) < 1e-12);
+    assert_int_equal(tsr_component_at(t, 12, 0.1, a, e, NULL), TSR_E_RANGE);
+    free(a);
+    free(e);
+    tsr_component_free(t);
+    remove(name);
+}
+
+static void bad_files(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *after, *old, *new, *message;
+    } spoil[] = {{"", "components 1", "components 7", "tessera components 1"},
+                 {"", "bodies two", "bodies ten", "'ten'"},
+                 {"", "bodies two", "bodies one", "type 0"},
+                 {"", "grid 21", "grid 2.5", "grid"},
+                 {"", "neighbours 4 10", "neighbours 4 3", "ascending"},
+                 {"", "#: type  3", "#: type  4", "type 3"},
+                 {"", "ASN side chain", "ASN", "type 3"},
+                 {"#: type  4", "6.5", "x", "type"},
+                 {"#: type  4", "     4.5 ", "    -4.5 ", "exposure"},
+                 {"# TYR side chain\n", "19 0.05 ", "19 0.06 ", "q = 0.05"},
+                 {"# TYR side chain\n", "19 0.05 ", "19 0.05 nan ", "finite"},
+                 {"# TYR side chain\n", "19 0.05 ", "19 0.05 7 ", "follows"},
+                 {"# TYR side chain\n", "19 0.1 ", "# 19 0.1 ", "q = 0.1"}};
+    char name[64], place[128];
+    file_name(name);
+    tsr_component_table *t = example();
+    assert_int_equal(tsr_component_write(t, name, NULL), TSR_OK);
+    tsr_component_free(t);
+    char *text = text_of(name);
+    for (size_t i = 0; i < sizeof spoil / sizeof spoil[0]; i++) {
+        tsr_err err = {0};
+        int line = write_spoilt(name, text, spoil[i].after, spoil[i].old,
+                                spoil[i].new);
+        if (line == 0)
+            fail_msg("no '%s'", spoil[i].old);
+        assert_int_equal(tsr_component_read(name, &t, &err), TSR_E_DATA);
+        assert_null(t);
+        if (strstr(err.message, spoil[i].message) == NULL)
+            fail_msg("'%s' lacks '%s'", err.message, spoil[i].message);
+        snprintf(place, sizeof place, "%s:", name);
+        assert_int_equal(strncmp(err.message, place, strlen(place)), 0);
+    }
+    free(text);
+    remove(name);
+    assert_int_equal(tsr_component_read(name, &t, NULL), TSR_E_NOINPUT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(neighbours), cmocka_unit_test(exposure_fit),
+        cmocka_unit_test(scale),      cmocka_unit_test(algebra),
+        cmocka_unit_test(folding),    cmocka_unit_test(round_trip),
+        cmocka_unit_test(bad_files)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
