@@ -111,7 +111,7 @@ tsr_status tsr_target_fill(const tsr_target_grid *grid,
                            const tsr_structure *structure, double *target,
                            tsr_err *err)
 {
-    int kind[MAX_KIND][2];
+    int kind[MAX_KIND][2] = {{0}};
     tsr_pair_points atom = {0}, body = {.n_kind = grid->n_type};
     tsr_status s = TSR_OK;
     memset(target, 0, tsr_target_length(grid) * sizeof *target);
