@@ -167,35 +167,49 @@ tsr_status tsr_page_tile_memory_needed(const tsr_engine_spec *spec,
     return TSR_OK;
 }
 
+static uint64_t memory_limit(const tsr_page_tile_engine *e)
+{
+    uint64_t all = e->device->info.global_bytes,
+             asked = e->options.memory_limit;
+    return asked > 0 && asked < all ? asked : all;
+}
+
+/* Systems that there is room for: all tiles are in one buffer. */
+static uint64_t most_systems(const tsr_page_tile_engine *e)
+{
+    tsr_page_tile_memory m = memory_of(e, 1);
+    uint64_t tiles = 2 * (uint64_t)e->shape.n_tile;
+    uint64_t most = memory_limit(e),
+             room = most > m.shared ? most - m.shared : 0;
+    uint64_t n = room / m.per_system;
+    uint64_t in_buffer = e->device->info.max_alloc_bytes /
+                         (tiles * (uint64_t)e->shape.row * e->real_size);
+    n = n < in_buffer ? n : in_buffer;
+    return n < UINT32_MAX / tiles ? n : UINT32_MAX / tiles;
+}
+
 static tsr_status fits(const tsr_page_tile_engine *e, tsr_err *err)
 {
     const double mib = 1.0 / 1048576.0;
     const tsr_device_info *info = &e->device->info;
     tsr_page_tile_memory m = memory_of(e, 1);
-    uint64_t n = (uint64_t)e->base.n_system;
-    uint64_t cache = n * 2 * (uint64_t)e->shape.n_tile *
-                     (uint64_t)e->shape.row * e->real_size;
-    uint64_t all = n * m.per_system + m.shared;
-    uint64_t most = e->options.memory_limit;
-    if (most == 0 || most > info->global_bytes)
-        most = info->global_bytes;
-    uint64_t slots = n * 2 * (uint64_t)e->shape.n_tile;
     if (e->shape.n_block > MAX_BLOCKS)
         return tsr_fail(err, TSR_E_DEVICE,
                         "page-tile engine: %d bodies make %d blocks of %d; at "
                         "most %d are possible",
                         e->shape.n_body, e->shape.n_block, e->shape.tile,
                         MAX_BLOCKS);
-    if (all > most || cache > info->max_alloc_bytes || slots > UINT32_MAX)
+    if ((uint64_t)e->base.n_system > most_systems(e))
         return tsr_fail(
             err, TSR_E_DEVICE,
-            "%s: %d systems of %d bodies and %d q take %.0f MiB (%.2f MiB "
-            "each), their tiles %.0f MiB in one buffer; there are %.0f "
-            "MiB, a buffer may have %.0f MiB. Use fewer chains, states or "
+            "%s: %d systems of %d bodies and %d q do not fit: each takes %.2f "
+            "MiB of %.0f MiB, and their tiles share one buffer of at most "
+            "%.0f MiB; there is room for %llu. Use fewer chains, states or "
             "temperatures",
             info->name, e->base.n_system, e->shape.n_body, e->shape.n_q,
-            (double)all * mib, (double)m.per_system * mib, (double)cache * mib,
-            (double)most * mib, (double)info->max_alloc_bytes * mib);
+            (double)m.per_system * mib, (double)memory_limit(e) * mib,
+            (double)info->max_alloc_bytes * mib,
+            (unsigned long long)most_systems(e));
     if (e->options.variant == TSR_PAGE_TILE_SIMT) {
         uint64_t local = local_bytes(e);
         int items = e->shape.tile * e->options.parts;
@@ -468,6 +482,7 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
         describe_shape(e, spec, device);
         e->base.system_bytes = (double)memory_of(e, 1).per_system;
         e->base.shared_bytes = (double)memory_of(e, 1).shared;
+        e->base.most_systems = (double)most_systems(e);
         status = fits(e, err);
     }
     if (!status)

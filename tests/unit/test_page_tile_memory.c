@@ -44,6 +44,7 @@ static void limit(void **state)
     must(tsr_engine_page_tile_new(&spec, device, &options, &engine, &err),
          &err);
     assert_true(engine->system_bytes == (double)memory.per_system);
+    assert_true(engine->most_systems == (double)N_SYSTEM);
     tsr_engine_free(engine);
     options.memory_limit--;
     assert_int_equal(
@@ -51,6 +52,7 @@ static void limit(void **state)
         TSR_E_DEVICE);
     assert_null(engine);
     assert_non_null(strstr(err.message, "8 systems of 100 bodies"));
+    assert_non_null(strstr(err.message, "room for 7"));
     tsr_device_free(device);
 }
 
