@@ -24,7 +24,8 @@ def number(value, unit=1.0):
 
 def tables(result):
     """The rows and the threads as Markdown."""
-    slow = max(r["wall_us_per_profile"] for r in result["rows"]) > 2e4
+    slow = max((r["wall_us_per_profile"] or 0 for r in result["rows"]),
+               default=0) > 2e4
     unit, name = (1e-3, "ms") if slow else (1.0, "us")
     out = [f"| M | case | batch | wall, {name} | device, {name} | profiles/s "
            "| share of bound | error |", "|---|---|---|---|---|---|---|---|"]
@@ -75,8 +76,8 @@ def main():
          ""] + tables(result) + [end])
     with open(args.file, encoding="utf-8") as f:
         text = f.read()
-    if begin in text and end in text:
-        head, rest = text.split(begin, 1)
+    head, _, rest = text.partition(begin)
+    if end in rest:
         text = head + block + rest.split(end, 1)[1]
     else:
         text = text.rstrip("\n") + f"\n\n## {device}\n\n{block}\n"

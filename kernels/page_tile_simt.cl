@@ -377,8 +377,9 @@ ALWAYS_INLINE void differences(__local tile_local *at, uint4 a, uint4 b,
                         PUT_OUT(&out[pair * PAGE_STRIDE + k],
                                 total[pair][h * HALF_STEPS + p], turn == 0);
                 }
-        if (TURNS > 1)
-            barrier(CLK_GLOBAL_MEM_FENCE);
+#if !ATOMIC_OUT /* one part, too: PoCL 3.1 loses half of `total` without */
+        barrier(CLK_GLOBAL_MEM_FENCE);
+#endif
     }
 }
 

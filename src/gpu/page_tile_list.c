@@ -137,6 +137,7 @@ void tsr_launch_add(const tsr_page_tile_engine *e, tsr_page_tile_batch *b,
     const size_t touched = (size_t)s->dirt.n_touched;
     int p = b->n++;
     b->system[p] = system;
+    b->out_first[p] = b->out_count[p] = 0; /* no rows unless a launch says so */
     b->tiles[p] = tsr_tile_system_tiles(e, s, &b->changes[p]);
     b->meta_at[p] = b->used;
     b->staged_at[p] = align(b->used + meta_units(e, touched));

@@ -165,7 +165,7 @@ static tsr_status stage_all(const tsr_page_tile_engine *e, int system,
     if (status)
         return status;
     double sum = 0.0;
-    tsr_tile_dirt_mark(&s->dirt, &e->shape, 0, NULL);
+    tsr_tile_dirt_mark(&s->dirt, &e->shape, -1, NULL);
     s->is_centred = 1;
     s->n_moved = n;
     memset(x->reach2, 0, (size_t)e->shape.n_block * sizeof *x->reach2);
@@ -276,7 +276,11 @@ void tsr_tile_system_accept(const tsr_page_tile_engine *e, int system)
     for (int t = 0; t < s->dirt.n_touched; t++) {
         int block = s->order[t];
         s->entry[block] ^= UINT32_C(1) << 16;
-        s->age[block] = t < s->n_full ? 0 : (uint8_t)(s->age[block] + 1);
+        if (t >= s->n_full)
+            s->age[block]++;
+        else if (s->dirt.group[block] == TSR_BLOCK_MIXED)
+            s->age[block] =
+                0; /* in a group: tiles within it stayed as they are */
     }
     tsr_tile_dirt_flip(&s->dirt, &e->shape, s->select);
     tsr_tile_extent_accept(e, s);

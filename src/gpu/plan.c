@@ -120,7 +120,7 @@ void tsr_tile_dirt_mark(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
                         int n_range, const tsr_body_range *range)
 {
     const tsr_body_range all = {.count = shape->n_body};
-    if (range == NULL) {
+    if (n_range < 0) {
         n_range = 1;
         range = &all;
     }

@@ -52,7 +52,7 @@ tsr_status tsr_tile_dirt_init(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
                               tsr_err *err);
 void tsr_tile_dirt_clear(tsr_tile_dirt *dirt);
 
-/* Marks what the ranges touch; NULL: every body moved, each on its own.
+/* Marks what the ranges touch; n_range -1: every body moved, each on its own.
  * Cost: O(ranges + touched blocks). */
 void tsr_tile_dirt_mark(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
                         int n_range, const tsr_body_range *range);

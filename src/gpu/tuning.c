@@ -50,39 +50,84 @@ static void fill(const tsr_page_tile_options *line,
         options->difference = line->difference;
 }
 
+static int is_kind(const char *word, size_t length, const char *kind)
+{
+    return strlen(kind) == length && strncmp(word, kind, length) == 0;
+}
+
+/* A whole number and the blank after it; 0: there is none, or it is too long.
+ */
+static int read_number(const char **text, const char *end, int *value)
+{
+    char *after;
+    while (*text < end && (**text == ' ' || **text == '\t'))
+        ++*text;
+    long number = strtol(*text, &after, 10);
+    if (after == *text || after >= end || !isspace((unsigned char)*after) ||
+        number < -1 || number > 1024)
+        return 0;
+    *value = (int)number;
+    *text = after;
+    return 1;
+}
+
+/* A line that is no comment; 0: it is not of the form. */
+static int read_line(const char *text, const char *end, const char **kind,
+                     size_t *kind_length, tsr_page_tile_options *o,
+                     const char **name)
+{
+    *kind = text;
+    while (text < end && !isspace((unsigned char)*text))
+        text++;
+    *kind_length = (size_t)(text - *kind);
+    if (!is_kind(*kind, *kind_length, "gpu") &&
+        !is_kind(*kind, *kind_length, "cpu") &&
+        !is_kind(*kind, *kind_length, "other"))
+        return 0;
+    if (!read_number(&text, end, &o->tile) ||
+        !read_number(&text, end, &o->parts) ||
+        !read_number(&text, end, &o->split) ||
+        !read_number(&text, end, &o->difference))
+        return 0;
+    while (text < end && isspace((unsigned char)*text))
+        text++;
+    *name = text;
+    return text < end &&
+           (o->tile == 16 || o->tile == 32 || o->tile == 64 ||
+            o->tile == 128) &&
+           (o->parts == 1 || o->parts == 2 || o->parts == 4) && o->split >= 1 &&
+           o->difference != 0 && o->difference <= o->tile / 2;
+}
+
 tsr_status tsr_tuning_find_in(const char *table, const char *name,
                               const tsr_device_info *info,
                               tsr_page_tile_options *options, int *found,
                               tsr_err *err)
 {
     *found = 0;
-    for (int number = 1; *table != '\0' && !*found; number++) {
-        size_t length = strcspn(table, "\n");
-        char kind[16] = "";
+    for (int number = 1; *table != '\0'; number++) {
+        const char *end = table + strcspn(table, "\n"), *next = end;
+        const char *text = table + strspn(table, " \t\r"), *kind, *part;
+        size_t length;
         tsr_page_tile_options line = {0};
-        int at = 0;
-        size_t blank = strspn(table, " \t\r");
-        if (blank < length && table[blank] != '#') {
-            char text[512];
-            snprintf(text, sizeof text, "%.*s", (int)length, table);
-            if (sscanf(text, "%15s %d %d %d %d %n", kind, &line.tile,
-                       &line.parts, &line.split, &line.difference, &at) < 5 ||
-                at == 0 || text[at] == '\0')
-                return tsr_fail(err, TSR_E_DATA,
-                                "%s, line %d: 'kind tile parts split "
-                                "difference name' is expected",
-                                name, number);
-            size_t end = strlen(text);
-            while (end > 0 && isspace((unsigned char)text[end - 1]))
-                end--;
-            if (strcmp(kind, kind_of(info)) == 0 &&
-                is_named(info->name, text + at, end - (size_t)at)) {
+        while (end > text && isspace((unsigned char)end[-1]))
+            end--;
+        if (text < end && *text != '#') {
+            if (!read_line(text, end, &kind, &length, &line, &part))
+                return tsr_fail(
+                    err, TSR_E_DATA,
+                    "%s, line %d: 'kind tile parts split difference name' is "
+                    "expected: kind gpu, cpu or other; tile 16, 32, 64 or 128; "
+                    "parts 1, 2 or 4; split 1 to 1024; difference 1 to half a "
+                    "tile, or -1 for none",
+                    name, number);
+            if (!*found && is_kind(kind, length, kind_of(info)) &&
+                is_named(info->name, part, (size_t)(end - part))) {
                 fill(&line, options);
                 *found = 1;
             }
         }
-        table += length;
-        table += *table == '\n';
+        table = next + (*next == '\n');
     }
     return TSR_OK;
 }

@@ -2,6 +2,7 @@
  * rejected moves the profile is that of the coordinates; rejecting leaves the
  * same bits; so do other batches and other threads. */
 #include "../engine_walker.h"
+#include "gpu/page_tile.h"
 
 #include <pthread.h>
 
@@ -166,6 +167,64 @@ static void differences_end(const composition *c, const engine_variant *v,
     }
 }
 
+/* Tiles within a rigid group keep their differences, and so does their count.
+ */
+static void groups_keep_ages(const composition *c, const engine_variant *v,
+                             const tsr_device *device, tsr_batch *batch,
+                             walker *w)
+{
+    const tsr_page_tile_engine *e = (const tsr_page_tile_engine *)batch->engine;
+    const uint8_t *age = &e->system[0].age[77 / e->shape.tile];
+    double profile[N_Q];
+    tsr_motion motion = turn(w);
+    (void)c, (void)device;
+    for (int i = 0; i < 4; i++) {
+        memcpy(w->moved, w->xyz, sizeof w->xyz);
+        w->proposal = (tsr_body_proposal){0, 0, w->range};
+        if (i < 2) /* one body */
+            add_free(w, 77, 1);
+        else if (i == 2) /* all, rigidly */
+            add_rigid(w, 0, N_BODY, 1, &motion);
+        else /* all, each on its own */
+            add_free(w, 0, N_BODY);
+        evaluate(batch, &w->proposal, 1, profile);
+        tsr_batch_accept(batch, 0);
+        memcpy(w->xyz, w->moved, sizeof w->xyz);
+        int differences = i < 2 ? i + 1 : i == 2 ? 2 : 0;
+        assert_int_equal(*age, v->options.difference < 0 ? 0 : differences);
+    }
+}
+
+/* Proposals in which nothing moves, alone and beside others. */
+static void nothing_moves(const composition *c, const engine_variant *v,
+                          const tsr_device *device, tsr_batch *batch, walker *w)
+{
+    double before[2 * N_Q], after[2 * N_Q];
+    tsr_err err;
+    (void)c, (void)v, (void)device;
+    propose(&w[0], 0);
+    evaluate(batch, &w[0].proposal, 1, before);
+    tsr_batch_accept(batch, 0);
+    must(tsr_batch_profile(batch, 0, before, &err), &err);
+    must(tsr_batch_profile(batch, 1, before + N_Q, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        tsr_body_proposal none[2] = {{0, 0, i == 0 ? NULL : w[0].range},
+                                     {1, 0, i == 0 ? w[1].range : NULL}};
+        evaluate(batch, none, 2, after);
+        assert_memory_equal(before, after, sizeof before);
+        tsr_batch_accept(batch, 0);
+        tsr_batch_reject(batch, 1);
+        propose(&w[1], 1);
+        tsr_body_proposal one[2] = {none[0], w[1].proposal};
+        evaluate(batch, one, 2, after);
+        assert_memory_equal(before, after, N_Q * sizeof *before);
+        tsr_batch_accept(batch, 0);
+        tsr_batch_reject(batch, 1);
+        must(tsr_batch_profile(batch, 0, after, &err), &err);
+        assert_memory_equal(before, after, N_Q * sizeof *before);
+    }
+}
+
 static void rigid_and_permuted(const composition *c, const engine_variant *v,
                                const tsr_device *device, tsr_batch *batch,
                                walker *w)
@@ -327,6 +386,16 @@ static void differences_test(void **state)
     for_each_variant(state, differences_end);
 }
 
+static void groups_test(void **state)
+{
+    for_each_variant(state, groups_keep_ages);
+}
+
+static void nothing_test(void **state)
+{
+    for_each_variant(state, nothing_moves);
+}
+
 static void rigid_test(void **state)
 {
     for_each_variant(state, rigid_and_permuted);
@@ -432,6 +501,7 @@ int main(void)
     struct CMUnitTest tests[] = {
         cmocka_unit_test(self_test),    cmocka_unit_test(reject_test),
         cmocka_unit_test(steps_test),   cmocka_unit_test(differences_test),
+        cmocka_unit_test(groups_test),  cmocka_unit_test(nothing_test),
         cmocka_unit_test(rigid_test),   cmocka_unit_test(errors_test),
         cmocka_unit_test(threads_test), cmocka_unit_test(range_test),
         cmocka_unit_test(long_run),

@@ -68,8 +68,11 @@ static void what_is_asked_stays(void **state)
 static void errors(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"gpu 32 1 16 12\n", "gpu 32 1 16\n",
-                                      "gpu x 1 16 12 *", "32 1 16 12 *"};
+    static const char *const bad[] = {
+        "gpu 32 1 16 12\n", "gpu 32 1 16\n",     "gpu x 1 16 12 *",
+        "32 1 16 12 *",     "gpu 32 1 1 12.5 *", "GPU 32 1 16 12 *",
+        "gpu 31 1 16 12 *", "gpu 32 3 16 12 *",  "gpu 32 1 2000 12 *",
+        "gpu 32 1 16 0 *",  "gpu 32 1 16 17 *",  "gpu 99999999999 1 16 12 *"};
     tsr_device_info info = device(TSR_DEVICE_GPU, "NVIDIA H200");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         tsr_page_tile_options o = {0};
