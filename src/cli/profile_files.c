@@ -2,6 +2,7 @@
 
 #include "analysis/fit_figure.h"
 #include "io/fit_file.h"
+#include "model/component_table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -62,7 +63,7 @@ static void columns(const tsr_partial_curves *c, double c1, double c2,
     size_t n = (size_t)c->n;
     tsr_contrast_intensity(c, c1, c2, intensity);
     for (size_t k = 0; k < n && c->n_comp == 3; k++) {
-        double g = tsr_contrast_g(c1, c->radius_ang, c->q[k]);
+        double g = tsr_component_scale(c1, c->radius_ang, c->q[k]);
         part[k] = c->pair[k];
         part[n + k] = g * g * c->pair[3 * n + k];
         part[2 * n + k] = c2 * c2 * c->pair[5 * n + k];

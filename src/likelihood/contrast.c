@@ -1,10 +1,10 @@
 #include "likelihood/contrast.h"
 
+#include "model/component_table.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define PI 3.14159265358979323846
 
 static size_t pairs(int n_comp)
 {
@@ -69,26 +69,17 @@ tsr_status tsr_partial_curves_make(const tsr_partials *partials, int n,
     return TSR_OK;
 }
 
-double tsr_contrast_g(double c1, double radius_ang, double q_inv_ang)
-{
-    double area = pow(4.0 * PI / 3.0, 2.0 / 3.0) * radius_ang * radius_ang;
-    return c1 * c1 * c1 *
-           exp(-(c1 * c1 - 1.0) * area * q_inv_ang * q_inv_ang / (4.0 * PI));
-}
-
 void tsr_contrast_intensity(const tsr_partial_curves *curves, double c1,
                             double c2, double *intensity)
 {
     size_t n = (size_t)curves->n;
-    const double *i = curves->pair;
     for (size_t k = 0; k < n; k++) {
-        intensity[k] = i[k] + curves->self[k];
-        if (curves->n_comp != 3)
-            continue;
-        double g = tsr_contrast_g(c1, curves->radius_ang, curves->q[k]);
-        intensity[k] += -2.0 * g * i[n + k] + 2.0 * c2 * i[2 * n + k] +
-                        g * g * i[3 * n + k] - 2.0 * g * c2 * i[4 * n + k] +
-                        c2 * c2 * i[5 * n + k];
+        const double *pair = curves->pair + k;
+        double g = tsr_component_scale(c1, curves->radius_ang, curves->q[k]);
+        intensity[k] =
+            curves->self[k] + (curves->n_comp != TSR_N_COMP
+                                   ? *pair
+                                   : tsr_component_intensity(pair, n, g, c2));
     }
 }
 

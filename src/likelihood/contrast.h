@@ -3,13 +3,8 @@
  *
  *     I(q) = sum_a sum_b C_a C_b I_ab(q) + S(q)
  *     K = 1: C = (1)     K = 3: C = (1, -G(q), c2)
- *     G(q) = c1^3 exp(-(c1^2 - 1) (4 pi r_m^3 / 3)^(2/3) q^2 / 4 pi)
  *
- * G turns the displaced volume V of the mean atom into c1^3 V: its own Gaussian
- * then is that of the larger volume. Source: Svergun et al. 1995, eq. 13;
- * Schneidman-Duhovny et al. 2013. Both print (4 pi / 3)^(3/2) for the factor,
- * with which G would not be consistent with the atoms' own exponent; FoXS's
- * program leaves it out. */
+ * G: tsr_component_scale (model/component_table.h), for atoms and bodies. */
 #ifndef TSR_LIKELIHOOD_CONTRAST_H
 #define TSR_LIKELIHOOD_CONTRAST_H
 
@@ -43,8 +38,6 @@ tsr_status tsr_partial_curves_make(const tsr_partials *partials, int n,
                                    const double *q_inv_ang,
                                    tsr_partial_curves *out, tsr_err *err);
 void tsr_partial_curves_clear(tsr_partial_curves *curves);
-
-double tsr_contrast_g(double c1, double radius_ang, double q_inv_ang);
 
 /* intensity [n] out, electrons squared. */
 void tsr_contrast_intensity(const tsr_partial_curves *curves, double c1,

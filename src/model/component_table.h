@@ -72,9 +72,10 @@ double tsr_component_radius(const tsr_component_table *table, int n,
                             const int *type);
 
 /* G(q) = c1^3 exp(-(c1^2 - 1) (4 pi r_m^3 / 3)^(2/3) q^2 / 4 pi): what scaling
- * every displaced radius by c1 does to the mean atom's Gaussian. Svergun et al.
- * 1995, eq. 13, and Schneidman-Duhovny et al. 2013 print (4 pi / 3)^(3/2),
- * with which G would not go with the atoms' own exponent. */
+ * every displaced radius by c1 does to the mean atom's Gaussian, which becomes
+ * that of the volume c1^3 V. Svergun et al. 1995, eq. 13, and
+ * Schneidman-Duhovny et al. 2013 print (4 pi / 3)^(3/2), with which G would not
+ * go with the atoms' own exponent; FoXS's program leaves the factor out. */
 double tsr_component_scale(double c1, double radius_ang, double q_inv_ang);
 
 /* sum_ab C_a C_b partial_ab at one q: partial [TSR_N_COMP_PAIR] at steps of

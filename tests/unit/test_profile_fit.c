@@ -118,12 +118,20 @@ static void contrast_at_zero(void **state)
     double g = 1.03 * 1.03 * 1.03;
     near(intensity / pow(v - g * s - 1.5 * h, 2.0), 1.0, 1e-4);
     tsr_partial_curves_clear(&curves);
-    /* G times the Gaussian of a volume V is that of c1^3 V. */
+    /* A displaced sphere alone: the Gaussian of V becomes that of c1^3 V. */
     double volume = 4.0 / 3.0 * 3.14159265358979 * pow(1.6, 3.0), q = 0.4;
     double pi4 = 4.0 * 3.14159265358979;
     double before = volume * exp(-q * q * pow(volume, 2.0 / 3.0) / pi4);
     double after = g * volume * exp(-q * q * pow(g * volume, 2.0 / 3.0) / pi4);
-    near(before * tsr_contrast_g(1.03, 1.6, q) / after, 1.0, 1e-12);
+    double displaced[6] = {[3] = before * before}, none = 0.0;
+    const tsr_partial_curves sphere = {.n_comp = 3,
+                                       .n = 1,
+                                       .q = &q,
+                                       .pair = displaced,
+                                       .self = &none,
+                                       .radius_ang = 1.6};
+    tsr_contrast_intensity(&sphere, 1.03, 0.0, &intensity);
+    near(intensity / (after * after), 1.0, 1e-12);
 }
 
 static void guinier_of_the_curve(void **state)
