@@ -1,7 +1,6 @@
 #include "likelihood/coarse_profile.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void tsr_coarse_spec_clear(tsr_coarse_spec *spec)
 {
@@ -55,23 +54,21 @@ static void fill_factors(const tsr_component_table *table, const int *type,
         }
 }
 
-static void fill_self(const tsr_component_table *table, int n, const int *type,
-                      const double *excess, tsr_coarse_spec *out)
+void tsr_coarse_add_self(const tsr_component_table *table, int n_body,
+                         const int *type, const double *exposure, int n_q,
+                         const double *excess, double *partial)
 {
-    size_t n_q = (size_t)out->spec.n_q;
-    memset(out->self, 0, TSR_N_COMP_PAIR * n_q * sizeof *out->self);
+    size_t row = (size_t)n_q, n_type = (size_t)table->n_type;
     for (int a = 0; a < TSR_N_COMP; a++)
         for (int b = a; b < TSR_N_COMP; b++) {
             size_t pair = (size_t)tsr_component_pair(a, b);
-            double *to = out->self + pair * n_q;
-            for (int i = 0; i < n; i++) {
-                double e = out->exposure[i];
-                double by = (a == TSR_HYDRATION ? e : 1.0) *
-                            (b == TSR_HYDRATION ? e : 1.0);
+            double *to = partial + pair * row;
+            for (int i = 0; i < n_body; i++) {
+                double by = (a == TSR_HYDRATION ? exposure[i] : 1.0) *
+                            (b == TSR_HYDRATION ? exposure[i] : 1.0);
                 const double *from =
-                    excess +
-                    (pair * (size_t)table->n_type + (size_t)type[i]) * n_q;
-                for (size_t k = 0; k < n_q; k++)
+                    excess + (pair * n_type + (size_t)type[i]) * row;
+                for (size_t k = 0; k < row; k++)
                     to[k] += by * from[k];
             }
         }
@@ -84,10 +81,10 @@ tsr_status tsr_coarse_spec_make(const tsr_component_table *table, int n_body,
 {
     size_t n = (size_t)n_body, row = (size_t)n_q;
     size_t n_table = (size_t)table->n_type * row;
-    *out = (tsr_coarse_spec){
-        .type = malloc(n * sizeof *out->type),
-        .exposure = malloc(n * sizeof(double)),
-        .self = malloc(TSR_N_COMP_PAIR * row * sizeof(double))};
+    *out = (tsr_coarse_spec){.type = malloc(n * sizeof *out->type),
+                             .exposure = malloc(n * sizeof(double)),
+                             .self =
+                                 calloc(TSR_N_COMP_PAIR * row, sizeof(double))};
     int *body = malloc(2 * n * sizeof *body);
     double *amplitude = malloc(TSR_N_COMP * n_table * sizeof *amplitude);
     double *excess = malloc(TSR_N_COMP_PAIR * n_table * sizeof *excess);
@@ -116,7 +113,8 @@ tsr_status tsr_coarse_spec_make(const tsr_component_table *table, int n_body,
     if (s == TSR_OK) {
         out->spec.form_factor = out->form_factor;
         fill_factors(table, type, body, amplitude, out);
-        fill_self(table, n_body, type, excess, out);
+        tsr_coarse_add_self(table, n_body, type, out->exposure, n_q, excess,
+                            out->self);
         out->radius_ang = tsr_component_radius(table, n_body, type);
     } else {
         tsr_coarse_spec_clear(out);

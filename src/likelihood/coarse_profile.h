@@ -34,6 +34,12 @@ tsr_status tsr_coarse_spec_make(const tsr_component_table *table, int n_body,
                                 tsr_coarse_spec *out, tsr_err *err);
 void tsr_coarse_spec_clear(tsr_coarse_spec *spec);
 
+/* Adds S_ab, on the n_q of excess [TSR_N_COMP_PAIR][n_type][n_q] (that of
+ * tsr_component_at), to partial [TSR_N_COMP_PAIR][n_q]. */
+void tsr_coarse_add_self(const tsr_component_table *table, int n_body,
+                         const int *type, const double *exposure, int n_q,
+                         const double *excess, double *partial);
+
 /* Makes an engine of a spec: tsr_engine_page_tile_new with the context's
  * device, or another. */
 typedef tsr_status tsr_engine_make(void *context, const tsr_engine_spec *spec,
