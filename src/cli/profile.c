@@ -65,7 +65,8 @@ static const tsr_option options[] = {
      .doc = "of the data: auto, 1/A or 1/nm"},
     {.name = "form-factors",
      .argument = "FILE",
-     .doc = "a table instead of the shipped one, for --bodies one and two"},
+     .doc = "a table instead of the shipped one, for --bodies one and two; one "
+            "of form factors alone, own or published, has no c1 and c2"},
     {.name = "partials",
      .doc =
          "without --data: also the columns in vacuum, of the excluded volume "

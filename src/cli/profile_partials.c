@@ -4,9 +4,11 @@
 #include "gpu/debye_sum.h"
 #include "gpu/device.h"
 #include "io/atoms.h"
+#include "likelihood/coarse_profile.h"
 #include "likelihood/debye.h"
 #include "likelihood/engine.h"
 #include "model/atom_model.h"
+#include "model/component_table.h"
 #include "model/form_factor.h"
 #include "model/topology.h"
 
@@ -22,8 +24,10 @@ struct tsr_profile_maker {
     tsr_device *device; /* NULL: the reference */
     tsr_debye_sum *sum; /* for the grid below; NULL until one is needed */
     double d_bound;
-    tsr_prior_table *prior;              /* bodies one and two */
-    tsr_form_factor_table *form_factors; /* bodies one and two */
+    /* Bodies one and two: */
+    tsr_prior_table *prior;
+    tsr_component_table *components;     /* NULL: one component */
+    tsr_form_factor_table *form_factors; /* beside components: for Rg alone */
 };
 
 static double now_seconds(void)
@@ -35,31 +39,43 @@ static double now_seconds(void)
 
 /* ---- the maker ---- */
 
+/* The shipped components, unless the user names a table: of either kind. */
 static tsr_status read_tables(tsr_profile_maker *m, const char *own,
                               tsr_err *err)
 {
-    char *path = NULL;
     int is_two = m->bodies == TSR_PROFILE_TWO;
-    tsr_status status = tsr_data_file("prior.dat", &path, err);
-    if (status == TSR_OK)
-        status = tsr_prior_table_read(path, &m->prior, err);
-    free(path);
-    path = NULL;
-    if (status == TSR_OK && own == NULL)
-        status = tsr_data_file(is_two ? "form_factors_two_body.dat"
-                                      : "form_factors_one_body.dat",
-                               &path, err);
-    if (status == TSR_OK)
-        status = tsr_form_factor_read(own != NULL ? own : path,
-                                      &m->form_factors, err);
-    free(path);
-    if (status == TSR_OK &&
-        (m->form_factors->model == TSR_BODIES_TWO) != is_two)
-        status = tsr_fail(err, TSR_E_USAGE,
-                          "--form-factors: '%s' is a table for %s bodies a "
-                          "residue; --bodies says %s",
-                          own, is_two ? "one" : "two", is_two ? "two" : "one");
-    return status;
+    int is_plain = own != NULL && !tsr_component_is_file(own);
+    char *prior = NULL, *components = NULL, *form_factors = NULL;
+    tsr_status s = tsr_data_file("prior.dat", &prior, err);
+    if (s == TSR_OK)
+        s = tsr_prior_table_read(prior, &m->prior, err);
+    if (s == TSR_OK && own == NULL)
+        s = tsr_data_file(is_two ? "components_two_body.dat"
+                                 : "components_one_body.dat",
+                          &components, err);
+    if (s == TSR_OK && !is_plain)
+        s = tsr_component_read(own != NULL ? own : components, &m->components,
+                               err);
+    if (s == TSR_OK && !is_plain)
+        s = tsr_data_file(is_two ? "form_factors_two_body.dat"
+                                 : "form_factors_one_body.dat",
+                          &form_factors, err);
+    if (s == TSR_OK)
+        s = tsr_form_factor_read(is_plain ? own : form_factors,
+                                 &m->form_factors, err);
+    free(prior);
+    free(components);
+    free(form_factors);
+    if (s != TSR_OK)
+        return s;
+    tsr_body_model model =
+        m->components != NULL ? m->components->model : m->form_factors->model;
+    if ((model == TSR_BODIES_TWO) != is_two)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--form-factors: '%s' is a table for %s bodies a "
+                        "residue; --bodies says %s",
+                        own, is_two ? "one" : "two", is_two ? "two" : "one");
+    return TSR_OK;
 }
 
 tsr_status tsr_profile_maker_new(tsr_profile_bodies bodies, const char *device,
@@ -94,6 +110,7 @@ void tsr_profile_maker_free(tsr_profile_maker *maker)
     tsr_debye_sum_free(maker->sum);
     tsr_device_free(maker->device);
     tsr_prior_table_free(maker->prior);
+    tsr_component_free(maker->components);
     tsr_form_factor_free(maker->form_factors);
     free(maker);
 }
@@ -278,49 +295,90 @@ static tsr_status check_molecules(const tsr_profile_maker *m, const char *path,
     return TSR_OK;
 }
 
+/* What the Debye sum takes of bodies: as of atoms, few types and the hydration
+ * of each body as its weight. */
+typedef struct {
+    int *type;        /* [n_body] */
+    double *exposure; /* [n_body] */
+    double *factor;   /* [n_comp][n_type][n_q] */
+    double *excess;   /* [n_pair][n_type][n_q] */
+} body_sum;
+
+static void body_sum_clear(body_sum *b)
+{
+    free(b->type);
+    free(b->exposure);
+    free(b->factor);
+    free(b->excess);
+}
+
+/* The terms of a body with itself: S of one component has a place of its own,
+ * S_ab are part of the pairs. */
+static void add_self(const tsr_profile_maker *m, int n_body, const body_sum *b,
+                     tsr_partials *p)
+{
+    int n_q = p->grid.n_q;
+    if (m->components != NULL)
+        tsr_coarse_add_self(m->components, n_body, b->type, b->exposure, n_q,
+                            b->excess, p->pair);
+    for (int i = 0; i < n_body && m->components == NULL; i++)
+        for (int k = 0; k < n_q; k++)
+            p->self[k] += b->excess[b->type[i] * n_q + k];
+}
+
 static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_topology *t,
                              const tsr_conformation *first,
                              tsr_profile_structure *out, tsr_err *err)
 {
+    const tsr_component_table *table = m->components;
     const double(*xyz)[3] = (const double(*)[3])first->body;
-    double *factor = NULL, *excess = NULL;
-    int *type = calloc((size_t)t->n_body, sizeof *type);
+    int n_comp = table != NULL ? TSR_N_COMP : 1;
+    int n_pair = n_comp * (n_comp + 1) / 2;
+    int n_type = m->form_factors->n_type;
     tsr_partials *p = &out->partials;
+    body_sum b = {.type = calloc((size_t)t->n_body, sizeof *b.type),
+                  .exposure = calloc((size_t)t->n_body, sizeof *b.exposure)};
     out->n_body = t->n_body;
     out->rg_ang = tsr_conformation_rg(t, first, m->form_factors->rg2);
     out->d_max_ang = tsr_largest_distance(t->n_body, xyz);
     double d_bound = bound_of(out->d_max_ang);
-    tsr_status status =
-        reserve(m, 1, m->form_factors->n_type, d_bound, p, &factor, err);
-    if (status == TSR_OK) {
-        excess = calloc((size_t)m->form_factors->n_type * (size_t)p->grid.n_q,
-                        sizeof *excess);
-        if (type == NULL || excess == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_status s = reserve(m, n_comp, n_type, d_bound, p, &b.factor, err);
+    int n_q = p->grid.n_q;
+    double dq = p->grid.dq_inv_ang;
+    if (s == TSR_OK)
+        b.excess =
+            calloc((size_t)(n_pair * n_type) * (size_t)n_q, sizeof *b.excess);
+    if (s == TSR_OK &&
+        (b.type == NULL || b.exposure == NULL || b.excess == NULL))
+        s = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int i = 0; i < t->n_body && s == TSR_OK; i++)
+        b.type[i] = t->body[i].type;
+    if (s == TSR_OK)
+        s = table != NULL
+                ? tsr_component_at(table, n_q, dq, b.factor, b.excess, err)
+                : tsr_form_factor_at(m->form_factors, n_q, dq, b.factor,
+                                     b.excess, err);
+    if (s == TSR_OK && table != NULL) {
+        tsr_exposure_estimate(&table->exposure, t->n_body, b.type, xyz,
+                              b.exposure);
+        p->radius_ang = tsr_component_radius(table, t->n_body, b.type);
     }
-    if (status == TSR_OK)
-        status = tsr_form_factor_at(m->form_factors, p->grid.n_q,
-                                    p->grid.dq_inv_ang, factor, excess, err);
-    if (status == TSR_OK) {
-        for (int b = 0; b < t->n_body; b++) {
-            type[b] = t->body[b].type;
-            for (int k = 0; k < p->grid.n_q; k++)
-                p->self[k] += excess[type[b] * p->grid.n_q + k];
-        }
-        tsr_debye_spec spec = {.n = t->n_body,
-                               .n_type = m->form_factors->n_type,
-                               .n_comp = 1,
-                               .n_q = p->grid.n_q,
-                               .dq_inv_ang = p->grid.dq_inv_ang,
-                               .xyz = xyz,
-                               .type = type,
-                               .form_factor = factor};
-        status = sum_up(m, &spec, d_bound, out, err);
-    }
-    free(type);
-    free(factor);
-    free(excess);
-    return status;
+    tsr_debye_spec spec = {.n = t->n_body,
+                           .n_type = n_type,
+                           .n_comp = n_comp,
+                           .n_q = n_q,
+                           .dq_inv_ang = dq,
+                           .xyz = xyz,
+                           .type = b.type,
+                           .weight = table != NULL ? b.exposure : NULL,
+                           .weighted = table != NULL ? TSR_HYDRATION : 0,
+                           .form_factor = b.factor};
+    if (s == TSR_OK)
+        s = sum_up(m, &spec, d_bound, out, err);
+    if (s == TSR_OK)
+        add_self(m, t->n_body, &b, p);
+    body_sum_clear(&b);
+    return s;
 }
 
 static tsr_status of_bodies(tsr_profile_maker *m, const char *path,

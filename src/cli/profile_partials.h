@@ -1,6 +1,6 @@
 /* Partial profiles of a structure file, whatever stands for the molecule: the
- * place where a kind of bodies becomes numbers that a fit can use. A new kind,
- * or tables of more components, is a case here and nowhere else. */
+ * place where a kind of bodies becomes numbers that a fit can use; a new kind
+ * is a case here and nowhere else. */
 #ifndef TSR_CLI_PROFILE_PARTIALS_H
 #define TSR_CLI_PROFILE_PARTIALS_H
 
@@ -27,7 +27,9 @@ typedef struct {
 
 /* device: as --device takes it, or "reference"; q_max: of the curves that will
  * be asked for. form_factors: a table instead of the shipped one, for bodies
- * one and two; NULL: none. Errors: TSR_E_DEVICE, TSR_E_NOINPUT, TSR_E_USAGE. */
+ * one and two; NULL: the shipped one, of three components. A table of one
+ * component, own or published, gives partials of one: no c1, no c2.
+ * Errors: TSR_E_DEVICE, TSR_E_NOINPUT, TSR_E_USAGE. */
 tsr_status tsr_profile_maker_new(tsr_profile_bodies bodies, const char *device,
                                  double q_max_inv_ang, const char *form_factors,
                                  tsr_log *log, tsr_profile_maker **out,

@@ -3,6 +3,7 @@
 # line a test (tests/run.sh).
 program=$PWD/${BUILD:-build}/tessera
 demo=$PWD/configs/demo/two_domain.pdb
+data=$PWD/data
 shared=$PWD/../shared/data
 python=${PYTHON:-python3}
 work=$(mktemp -d)
@@ -145,12 +146,45 @@ expect "q-max leaves points out" 0 "" profile atoms.pdb --data data.dat \
 json "and says how many are left" "s[0]['n_points'] == 77"
 
 # ---- bodies ----
+# Data from the bodies themselves, so that c1 and c2 must come back.
 for bodies in two one; do
-    expect "bodies $bodies" 0 "" on_device atoms.pdb --data data.dat \
+    profile atoms.pdb --c1 1.02 --c2 2 --q-max 0.3 --n-q 121 -q \
+        --bodies $bodies | awk 'BEGIN {print "# q [1/Angstrom] I sigma"}
+        !/^#/ && $1 > 0.008 {print $1, $2, 0.01 * $2}' >$bodies.dat
+    expect "bodies $bodies" 0 "" on_device atoms.pdb --data $bodies.dat \
         --bodies $bodies --json
-    json "a scale alone" "s[0]['n_parameters'] == 1 and s[0]['c1'] is None \
-        and s[0]['rg_model'] > 10"
+    json "c1 and c2 of bodies $bodies" "s[0]['n_parameters'] == 3 \
+        and abs(s[0]['c1'] - 1.02) < 1e-3 and abs(s[0]['c2'] - 2) < 0.02 \
+        and s[0]['c1_at_bound'] is None and s[0]['rg_model'] > 10"
+    expect "bodies $bodies, parts" 0 "" profile atoms.pdb --bodies $bodies \
+        --n-q 5 --partials --c2 1
+    check "in five columns, none of them zero" awk \
+        '!/^#/ && (NF != 5 || $3 * $4 * $5 <= 0) {exit 1}' out.txt
+    table=$data/form_factors_${bodies}_body.dat
+    expect "bodies $bodies, one component" 0 "" profile atoms.pdb \
+        --data data.dat --bodies $bodies --form-factors "$table" --json
+    json "has a scale alone" "s[0]['n_parameters'] == 1 \
+        and s[0]['c1'] is None and s[0]['c2'] is None"
+    expect "and a background" 0 "" profile atoms.pdb --data data.dat --json \
+        --bodies $bodies --form-factors "$table" --background fit
+    json "where asked for" "s[0]['n_parameters'] == 2"
 done
+expect "three components by name" 0 "" profile atoms.pdb --data two.dat \
+    --bodies two --form-factors "$data/components_two_body.dat" --json
+json "are as the shipped ones" "abs(s[0]['c1'] - 1.02) < 1e-3"
+for kind in components form_factors; do
+    expect "$kind of other bodies" 64 "for one bodies.*says two" profile \
+        atoms.pdb --bodies two --form-factors "$data/${kind}_one_body.dat"
+done
+published=$shared/form_factors/form_factors-two_body_model.dat
+if [ -r "$published" ]; then
+    expect "the tables of 2010" 0 "" profile atoms.pdb --data data.dat \
+        --bodies two --form-factors "$published" --json
+    json "have a scale alone" "s[0]['n_parameters'] == 1 \
+        and s[0]['c1'] is None and s[0]['c2'] is None"
+else
+    echo "skip the tables of 2010: no ../shared/data"
+fi
 
 # ---- bad input ----
 expect "the unit of q taken wrongly" 0 "warning: .*Rg.*--q-unit" \
