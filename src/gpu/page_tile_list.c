@@ -220,9 +220,8 @@ void tsr_launch_fill(const tsr_page_tile_engine *e, tsr_page_tile_batch *b,
         run = fill_runs(e, run, one, RUN_TILES, b->tiles[p], l->chunk, &row);
         run = fill_runs(e, run, one, RUN_DIFFERENCES, b->changes[p],
                         l->change_chunk, &row);
-        row += (size_t)(e->is_atomic && b->tiles[p] + b->changes[p] > 0);
+        row += (size_t)e->is_atomic;
         b->out_count[p] = (int)row - b->out_first[p];
-        row += (size_t)(e->is_atomic && b->tiles[p] + b->changes[p] == 0);
         copy = fill_runs(e, copy, one, RUN_COPY, n, copies, &row);
     }
     if (e->is_atomic && l->first == 0)

@@ -276,11 +276,11 @@ void tsr_tile_system_accept(const tsr_page_tile_engine *e, int system)
     for (int t = 0; t < s->dirt.n_touched; t++) {
         int block = s->order[t];
         s->entry[block] ^= UINT32_C(1) << 16;
+        /* In a rigid group tiles stayed as they are, with their differences. */
         if (t >= s->n_full)
             s->age[block]++;
         else if (s->dirt.group[block] == TSR_BLOCK_MIXED)
-            s->age[block] =
-                0; /* in a group: tiles within it stayed as they are */
+            s->age[block] = 0;
     }
     tsr_tile_dirt_flip(&s->dirt, &e->shape, s->select);
     tsr_tile_extent_accept(e, s);
