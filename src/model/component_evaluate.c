@@ -79,41 +79,17 @@ static tsr_status visit(const tsr_structure *structure, const void *context,
     return s;
 }
 
-typedef struct {
-    int n;
-    double *error; /* [n_path][n][N_Q] */
-} collection;
-
-static void keep(const void *context, void *total, const void *part)
-{
-    const prepared *p = context;
-    collection *all = total;
-    size_t row = (size_t)p->n * N_Q;
-    memcpy(all->error + (size_t)all->n++ * row, part, row * sizeof(double));
-}
-
 tsr_status tsr_component_evaluate(int n_path, const char *const *path, int n,
                                   const tsr_component_evaluation *evaluation,
                                   int n_thread, tsr_log *log,
                                   tsr_error_summary *summary, tsr_err *err)
 {
     prepared p = {0};
-    size_t row = (size_t)n * N_Q;
-    collection all = {.error = malloc((size_t)n_path * row * sizeof(double))};
-    tsr_status s = all.error == NULL
-                       ? tsr_fail(err, TSR_E_NOMEM, "no memory for errors")
-                       : prepare(&p, n, evaluation, err);
-    tsr_structure_fold_type fold = {.part_size = row * sizeof(double),
-                                    .visit = visit,
-                                    .add = keep,
-                                    .context = &p};
+    tsr_status s = prepare(&p, n, evaluation, err);
     if (s == TSR_OK)
-        s = tsr_structure_fold(&fold, n_path, path, n_thread, &all, log, err);
-    for (int i = 0; i < n && s == TSR_OK; i++)
-        s = tsr_error_summarise(n_path, all.error + (size_t)i * N_Q, row,
-                                &summary[i], err);
+        s = tsr_error_fold(n_path, path, n, visit, &p, n_thread, log, summary,
+                           err);
     free(p.amplitude);
     free(p.excess);
-    free(all.error);
     return s;
 }

@@ -162,16 +162,40 @@ static tsr_status visit(const tsr_structure *structure, const void *context,
 }
 
 typedef struct {
-    int n;
-    double *error; /* [n_path][n][N_Q] */
+    int n; /* structures so far */
+    size_t row;
+    double *error; /* [n_path][n tables][N_Q] */
 } collection;
 
 static void keep(const void *context, void *total, const void *part)
 {
-    const prepared *p = context;
     collection *all = total;
-    size_t row = (size_t)p->n * N_Q;
-    memcpy(all->error + (size_t)all->n++ * row, part, row * sizeof(double));
+    (void)context;
+    memcpy(all->error + (size_t)all->n++ * all->row, part,
+           all->row * sizeof(double));
+}
+
+tsr_status tsr_error_fold(int n_path, const char *const *path, int n,
+                          tsr_structure_visit *one, const void *context,
+                          int n_thread, tsr_log *log,
+                          tsr_error_summary *summary, tsr_err *err)
+{
+    const size_t row = (size_t)n * N_Q;
+    collection all = {.row = row,
+                      .error = malloc((size_t)n_path * row * sizeof(double))};
+    const tsr_structure_fold_type fold = {.part_size = row * sizeof(double),
+                                          .visit = one,
+                                          .add = keep,
+                                          .context = context};
+    if (all.error == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for errors");
+    tsr_status s =
+        tsr_structure_fold(&fold, n_path, path, n_thread, &all, log, err);
+    for (int i = 0; i < n && s == TSR_OK; i++)
+        s = tsr_error_summarise(n_path, all.error + (size_t)i * N_Q, row,
+                                &summary[i], err);
+    free(all.error);
+    return s;
 }
 
 tsr_status tsr_form_factor_evaluate(int n_path, const char *const *path, int n,
@@ -180,21 +204,10 @@ tsr_status tsr_form_factor_evaluate(int n_path, const char *const *path, int n,
                                     tsr_error_summary *summary, tsr_err *err)
 {
     prepared p = {0};
-    size_t row = (size_t)n * N_Q;
-    collection all = {.error = malloc((size_t)n_path * row * sizeof(double))};
-    tsr_status s = all.error == NULL
-                       ? tsr_fail(err, TSR_E_NOMEM, "no memory for errors")
-                       : prepare(&p, n, evaluation, err);
-    tsr_structure_fold_type fold = {.part_size = row * sizeof(double),
-                                    .visit = visit,
-                                    .add = keep,
-                                    .context = &p};
+    tsr_status s = prepare(&p, n, evaluation, err);
     if (s == TSR_OK)
-        s = tsr_structure_fold(&fold, n_path, path, n_thread, &all, log, err);
-    for (int i = 0; i < n && s == TSR_OK; i++)
-        s = tsr_error_summarise(n_path, all.error + (size_t)i * N_Q, row,
-                                &summary[i], err);
+        s = tsr_error_fold(n_path, path, n, visit, &p, n_thread, log, summary,
+                           err);
     prepared_clear(&p);
-    free(all.error);
     return s;
 }

@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "core/status.h"
 #include "model/form_factor.h"
+#include "model/structure_fold.h"
 
 /* q_k = k 0.01/Angstrom, to 0.5. */
 enum { TSR_ERROR_N_Q = 51, TSR_ERROR_N_BAND = 4 };
@@ -31,6 +32,14 @@ void tsr_error_relative(const double *model, const double *atoms,
 tsr_status tsr_error_summarise(int n_structure, const double *error,
                                size_t stride, tsr_error_summary *summary,
                                tsr_err *err);
+
+/* Visits structure files, a part being the errors [n][TSR_ERROR_N_Q] of n
+ * tables, and summarises them by table: summary [n] out. Errors: those of
+ * reading and of `one`; TSR_E_NOMEM. */
+tsr_status tsr_error_fold(int n_path, const char *const *path, int n,
+                          tsr_structure_visit *one, const void *context,
+                          int n_thread, tsr_log *log,
+                          tsr_error_summary *summary, tsr_err *err);
 
 typedef struct {
     const tsr_form_factor_table *table; /* borrowed */

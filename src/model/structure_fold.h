@@ -10,11 +10,14 @@
 
 #include <stddef.h>
 
+/* Fills the part of one structure; called by several threads at once. */
+typedef tsr_status tsr_structure_visit(const tsr_structure *structure,
+                                       const void *context, void *part,
+                                       tsr_err *err);
+
 typedef struct {
     size_t part_size; /* bytes; a part begins as zeroes */
-    /* Fills the part of one structure; called by several threads at once. */
-    tsr_status (*visit)(const tsr_structure *structure, const void *context,
-                        void *part, tsr_err *err);
+    tsr_structure_visit *visit;
     /* Adds a part to the total; called in the order of the files. */
     void (*add)(const void *context, void *total, const void *part);
     const void *context;
