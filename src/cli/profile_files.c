@@ -1,6 +1,7 @@
 #include "cli/profile_files.h"
 
 #include "analysis/fit_figure.h"
+#include "io/file.h"
 #include "io/fit_file.h"
 #include "model/component_table.h"
 
@@ -52,6 +53,74 @@ static int is_folder(const char *path)
     size_t n = strlen(path);
     return (n > 0 && path[n - 1] == '/') ||
            (stat(path, &info) == 0 && S_ISDIR(info.st_mode));
+}
+
+/* The files of one structure, in the folder `output` or under that name; NULL
+ * where memory lacked. Caller frees. */
+static void names(const char *output, int each, const char *structure,
+                  int is_fit, char **name, char **picture)
+{
+    const char *with = is_fit ? ".fit" : ".dat";
+    *name = each                      ? name_beside(output, structure, with)
+            : *ending(output) == '\0' ? name_beside(NULL, output, with)
+                                      : strdup(output);
+    *picture = *name != NULL ? name_beside(NULL, *name, ".svg") : NULL;
+}
+
+static tsr_status check_target(const char *path, const char *begins,
+                               const char *holds, int n,
+                               const char *const *structure, const char *data,
+                               const char *table, tsr_err *err)
+{
+    for (int i = -2; i < n; i++) {
+        const char *input = i == -2 ? data : i == -1 ? table : structure[i];
+        if (tsr_file_is_same(path, input))
+            return tsr_fail(err, TSR_E_USAGE,
+                            "'%s' would take the place of the input '%s'; "
+                            "choose another name with --output PATH",
+                            path, input);
+    }
+    if (begins != NULL && tsr_file_is_foreign(path, begins, holds))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'%s' is there and not from tessera profile; choose "
+                        "another name with --output PATH, or take that file "
+                        "away",
+                        path);
+    return TSR_OK;
+}
+
+tsr_status tsr_profile_check_output(const char *output, int n,
+                                    const char *const *structure,
+                                    const char *data, const char *table,
+                                    tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    if (output == NULL)
+        return TSR_OK;
+    int each = is_folder(output), is_fit = data != NULL;
+    for (int i = 1; each && i < n; i++)
+        for (int k = 0; k < i; k++)
+            if (strcmp(file_name(structure[i]), file_name(structure[k])) == 0)
+                return tsr_fail(err, TSR_E_USAGE,
+                                "--output '%s': '%s' and '%s' would get the "
+                                "same file; rename one",
+                                output, structure[k], structure[i]);
+    for (int i = 0; i < (each ? n : 1) && status == TSR_OK; i++) {
+        char *name, *picture;
+        names(output, each, structure[i], is_fit, &name, &picture);
+        if (name == NULL || picture == NULL)
+            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        else
+            status = check_target(
+                name, is_fit ? "# SAXS profile:" : "# tessera ",
+                is_fit ? "" : " profile:", n, structure, data, table, err);
+        if (status == TSR_OK && is_fit)
+            status = check_target(picture, NULL, NULL, n, structure, data,
+                                  table, err);
+        free(name);
+        free(picture);
+    }
+    return status;
 }
 
 /* ---- curves ---- */
@@ -164,16 +233,13 @@ static tsr_status write_picture(const tsr_profile_output *o, const char *path,
     return tsr_fit_figure_write(&figure, path, err);
 }
 
-static tsr_status write_one(const tsr_profile_output *o, const char *folder,
+static tsr_status write_one(const tsr_profile_output *o, int each,
                             const tsr_profile_result *r, tsr_log *log,
                             tsr_err *err)
 {
-    const char *with = o->saxs != NULL ? ".fit" : ".dat";
-    char *name = folder != NULL ? name_beside(folder, r->structure.path, with)
-                 : *ending(o->path) == '\0' ? name_beside(NULL, o->path, with)
-                                            : strdup(o->path);
-    char *picture = name != NULL ? name_beside(NULL, name, ".svg") : NULL;
+    char *name, *picture;
     tsr_status status = TSR_OK;
+    names(o->path, each, r->structure.path, o->saxs != NULL, &name, &picture);
     if (name == NULL || picture == NULL)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     else if (o->saxs == NULL)
@@ -202,17 +268,7 @@ tsr_status tsr_profile_write(const tsr_profile_output *output, int n,
     if (each && mkdir(output->path, 0777) != 0 && !is_folder(output->path))
         return tsr_fail(err, TSR_E_IO, "cannot make the folder '%s'",
                         output->path);
-    for (int i = 1; each && i < n; i++)
-        for (int k = 0; k < i; k++)
-            if (strcmp(file_name(result[i].structure.path),
-                       file_name(result[k].structure.path)) == 0)
-                return tsr_fail(err, TSR_E_USAGE,
-                                "--output '%s': '%s' and '%s' would get the "
-                                "same file; rename one",
-                                output->path, result[k].structure.path,
-                                result[i].structure.path);
     for (int i = 0; i < (each ? n : 1) && status == TSR_OK; i++)
-        status =
-            write_one(output, each ? output->path : NULL, &result[i], log, err);
+        status = write_one(output, each, &result[i], log, err);
     return status;
 }

@@ -13,6 +13,15 @@ typedef struct {
     int n_q, with_partials;
 } tsr_profile_output;
 
+/* Before anything is computed: would a file of `output` (as --output gives it;
+ * NULL: none) take the place of an input, of another structure's, or of one
+ * that tessera did not write? data, table: NULL where there are none. Errors:
+ * TSR_E_USAGE. */
+tsr_status tsr_profile_check_output(const char *output, int n,
+                                    const char *const *structure,
+                                    const char *data, const char *table,
+                                    tsr_err *err);
+
 /* result [n], best first: the first one goes to `path`, or each to a file of
  * the structure's name where that is a folder. A fit is PATH (.fit is added
  * where it has no ending) and a picture beside it (.svg). Errors: TSR_E_IO. */

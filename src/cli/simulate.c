@@ -3,6 +3,7 @@
 #include "cli/setup.h"
 
 #include "core/random.h"
+#include "io/file.h"
 #include "io/saxs.h"
 #include "io/structure.h"
 #include "sampler/chain.h"
@@ -12,7 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const tsr_option options[] = {
@@ -130,29 +130,6 @@ static char *pdb_beside(const char *path)
 
 /* ---- files ---- */
 
-/* Is the file there, and not one that simulate wrote before? */
-static int is_foreign(const char *path, const char *begins)
-{
-    char line[80] = "";
-    struct stat info;
-    if (stat(path, &info) != 0 || S_ISCHR(info.st_mode) ||
-        S_ISFIFO(info.st_mode))
-        return 0;
-    FILE *in = fopen(path, "r");
-    int is_read = in != NULL && fgets(line, sizeof line, in) != NULL;
-    if (in != NULL)
-        fclose(in);
-    return !is_read || strncmp(line, begins, strlen(begins)) != 0 ||
-           strstr(line, " simulate:") == NULL;
-}
-
-static int is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return b != NULL && stat(a, &x) == 0 && stat(b, &y) == 0 &&
-           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* Nothing that was measured, and no input, may be lost to a simulation. */
 static tsr_status check_target(const tsr_config *config, const char *path,
                                const char *begins, tsr_err *err)
@@ -160,12 +137,12 @@ static tsr_status check_target(const tsr_config *config, const char *path,
     const char *const input[] = {config->path, config->structure.file,
                                  config->structure.form_factors};
     for (size_t k = 0; k < sizeof input / sizeof *input; k++)
-        if (is_same_file(path, input[k]))
+        if (tsr_file_is_same(path, input[k]))
             return tsr_fail(err, TSR_E_CONFIG,
                             "'%s' is the input '%s'; choose other names with "
                             "--output FILE",
                             path, input[k]);
-    if (is_foreign(path, begins))
+    if (tsr_file_is_foreign(path, begins, " simulate:"))
         return tsr_fail(err, TSR_E_CONFIG,
                         "'%s' is there and not from tessera simulate; choose "
                         "another name with --output FILE, or take that file "

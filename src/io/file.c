@@ -196,6 +196,27 @@ tsr_status tsr_file_create(const char *path, const char *data, size_t size,
     return TSR_OK;
 }
 
+int tsr_file_is_same(const char *a, const char *b)
+{
+    struct stat x, y;
+    return a != NULL && b != NULL && stat(a, &x) == 0 && stat(b, &y) == 0 &&
+           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+int tsr_file_is_foreign(const char *path, const char *begins, const char *holds)
+{
+    char line[160] = "";
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0)
+        return 0;
+    FILE *in = fopen(path, "r");
+    int is_read = in != NULL && fgets(line, sizeof line, in) != NULL;
+    if (in != NULL)
+        fclose(in);
+    return !is_read || strncmp(line, begins, strlen(begins)) != 0 ||
+           strstr(line, holds) == NULL;
+}
+
 tsr_status tsr_file_absolute(const char *path, char **out, tsr_err *err)
 {
     size_t room = strlen(path) + 2; /* "/", path, the end */

@@ -26,6 +26,14 @@ tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
 tsr_status tsr_file_create(const char *path, const char *data, size_t size,
                            int *is_taken, tsr_err *err);
 
+/* Do both names lead to one file that is there? NULL leads nowhere. */
+int tsr_file_is_same(const char *a, const char *b);
+
+/* Would be lost if it were replaced: a file with content whose first line does
+ * not begin with `begins` or lacks `holds`, or that cannot be read. */
+int tsr_file_is_foreign(const char *path, const char *begins,
+                        const char *holds);
+
 /* *out (caller frees) = `path` where it is absolute, else the current folder's
  * path, '/', `path`; the current folder alone for an empty one. Errors:
  * TSR_E_IO, TSR_E_NOMEM. */

@@ -89,8 +89,8 @@ static double decide_unit(tsr_saxs *saxs, const tsr_saxs_table *table,
              tsr_q_unit_name(saxs->unit_in_file), saxs->unit_reason);
     if (saxs->unit_in_file != by_rule)
         tsr_warn(log,
-                 "%s: q_max = %g is unusual in %s; set q_unit if the unit is "
-                 "wrong",
+                 "%s: q_max = %g is unusual in %s; set q_unit (--q-unit) if "
+                 "the unit is wrong",
                  saxs->path, q_max, tsr_q_unit_name(saxs->unit_in_file));
     return saxs->unit_in_file == TSR_Q_INV_NM ? 0.1 : 1.0;
 }

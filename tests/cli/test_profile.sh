@@ -195,6 +195,12 @@ expect "a particle larger than the model" 0 "warning: .*larger oligomer" \
 awk '/^#/ {print; next} {print $1 * 1.5, $2, $3}' data.dat >small.dat
 expect "a particle smaller than the model" 0 "warning: .*more molecules" \
     profile atoms.pdb --data small.dat
+# Hydration at its bound would make up for it in the fitted curve.
+awk '/^#/ {print; next} {print $1 / 1.17, $2, $3}' data.dat >larger.dat
+expect "a mismatch that the fit hides" 0 "warning: .*c1 = 1, c2 = 1.*oligomer" \
+    profile atoms.pdb --data larger.dat
+expect "a model that fits" 0 "" profile atoms.pdb --data data.dat
+check "has no such warning" sh -c '! grep -q "Rg is" err.txt'
 {
     grep ^ATOM atoms.pdb
     record " P" DA B 1 70 P
@@ -237,6 +243,27 @@ expect "beyond the tables of bodies" 70 "narrow q_range|--q-max" \
     profile atoms.pdb --bodies two --q-max 3
 expect "a device that is not there" 74 "quantum" \
     on_device atoms.pdb --device quantum
+for option in "--partials" "--n-q 5"; do
+    expect "$option with data" 64 "goes without --data" \
+        profile atoms.pdb --data data.dat $option
+done
+for option in "--background fit" "--q-unit 1/nm"; do
+    expect "$option without data" 64 "goes with --data" \
+        profile atoms.pdb $option
+done
+mkdir inputs && cp atoms.pdb inputs/model.svg && cp data.dat inputs/model.dat
+for output in inputs/model.svg inputs/model inputs/model.dat; do
+    expect "the output $output over an input" 64 "place of the input" \
+        profile inputs/model.svg --data inputs/model.dat --output $output
+done
+expect "a measured curve in the folder" 64 "not from tessera profile" \
+    profile inputs/model.svg --output inputs/
+check "are kept" sh -c \
+    'cmp -s atoms.pdb inputs/model.svg && cmp -s data.dat inputs/model.dat'
+expect "a fit over an older one" 0 "wrote best.fit" \
+    profile atoms.pdb --data data.dat --output best
+expect "a curve over an older one" 0 "wrote curve.dat" \
+    profile atoms.pdb --n-q 5 --output curve.dat
 expect "an output below a file" 74 "atoms.pdb" \
     profile atoms.pdb --output atoms.pdb/x.dat
 awk '/^#/ {print; next} {print $1, -$2, $3}' data.dat >minus.dat
@@ -251,6 +278,9 @@ if [ -r "$shared/README.md" ]; then
     json "the completed model fits, the crystal's does not" \
         "s[0]['structure'].endswith('/model.pdb') and s[0]['chi2'] < 1.3 \
         and s[1]['chi2'] > 5"
+    case=$shared/saxs/mpro_sasdjg5
+    expect "a monomer where a dimer was measured" 0 "warning: .*oligomer" \
+        on_device "$case/model_monomer.pdb" --data "$case/exp.dat"
 else
     echo "skip nup133: no ../shared/data"
 fi
