@@ -17,6 +17,10 @@
 #include <string.h>
 #include <time.h>
 
+/* Largest distance times largest q: 1300 points of q, whose operator takes ten
+ * seconds, and eight times that for twice as many. */
+static const double most_product = 2000.0;
+
 struct tsr_profile_maker {
     tsr_profile_bodies bodies;
     double q_max;
@@ -195,6 +199,14 @@ static tsr_status reserve(const tsr_profile_maker *m, int n_comp, int n_type,
                           double d_bound, tsr_partials *p, double **factor,
                           tsr_err *err)
 {
+    double product = d_bound * m->q_max;
+    if (!(product <= most_product))
+        return tsr_fail(err, TSR_E_DATA,
+                        "atoms are some %.0f A from each other, too far for a "
+                        "curve up to q = %g 1/A (a few seconds go as far as "
+                        "%.0f A there): take away what is no part of the "
+                        "molecule, as atoms at 9999, or lower --q-max",
+                        d_bound, m->q_max, most_product / m->q_max);
     p->n_comp = n_comp;
     p->grid = tsr_q_grid_make(d_bound, m->q_max);
     size_t n_q = (size_t)p->grid.n_q;

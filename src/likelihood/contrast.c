@@ -109,7 +109,7 @@ tsr_status tsr_contrast_guinier(const tsr_partials *partials, double c1,
     for (int round = 0; round < ROUNDS; round++) {
         tsr_partial_curves curves;
         for (int k = 0; k < N; k++)
-            q[k] = fmin(1.3 / rg, q_top) * k / (N - 1);
+            q[k] = fmin(1.3 / rg, q_top) * ((double)k / (N - 1));
         tsr_status status =
             tsr_partial_curves_make(partials, N, q, &curves, err);
         if (status != TSR_OK)

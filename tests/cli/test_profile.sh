@@ -228,6 +228,11 @@ expect "bodies refuse with a list" 65 \
 expect "centres of side chains are no atoms" 65 "SC.*side chain.*--bodies" \
     profile one.pdb
 expect "bodies read them" 0 "" profile one.pdb --bodies two --n-q 5
+{ grep ^ATOM atoms.pdb; record " O" LIG Z 1 9999 O HETATM; } >stray.pdb
+expect "an atom at 9999" 65 "too far.*atoms at 9999" profile stray.pdb
+record " CA" ALA A 1 0 C >alone.pdb
+expect "one atom" 0 "lack 4 atoms" profile alone.pdb --data data.dat --json
+json "is fitted" "s[0]['chi2'] > 1"
 record " O" HOH A 1 0 O HETATM >water.pdb
 expect "water alone" 65 "water.pdb.*no atoms" profile water.pdb
 expect "a missing structure" 66 "nowhere.pdb" profile nowhere.pdb
