@@ -109,6 +109,24 @@ static inline void tsr_motion_apply(const tsr_motion *m, double x[3])
     tsr_vec3_copy(x, y);
 }
 
+/* out = second after first. */
+static inline void tsr_motion_compose(tsr_motion *out, const tsr_motion *second,
+                                      const tsr_motion *first)
+{
+    tsr_motion m;
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) {
+            m.rotation[i][j] = 0.0;
+            for (int k = 0; k < 3; k++)
+                m.rotation[i][j] +=
+                    second->rotation[i][k] * first->rotation[k][j];
+        }
+        m.shift[i] =
+            tsr_vec3_dot(second->rotation[i], first->shift) + second->shift[i];
+    }
+    *out = m;
+}
+
 /* Orthonormal frame of a residue: origin CA, x towards C, z normal to the
  * plane N-CA-C. column vectors in `frame`. */
 static inline void tsr_frame(double frame[3][3], const double n[3],
