@@ -1,0 +1,59 @@
+/* Densities of the backbone torsions (phi, psi): mixtures of bivariate von
+ * Mises distributions on the torus, in the sine model (Singh, Hnizdo & Demchuk
+ * 2002; Mardia, Taylor & Subramaniam 2007):
+ *
+ *   f(phi, psi) = C exp(k1 cos(phi - mu) + k2 cos(psi - nu)
+ *                       + lambda sin(phi - mu) sin(psi - nu))
+ *   1 / C = 4 pi^2 sum_m binom(2m, m) (lambda^2 / 4 k1 k2)^m I_m(k1) I_m(k2)
+ *
+ * Every density is normalised over [-pi, pi)^2. */
+#ifndef TSR_MODEL_TORSION_DENSITY_H
+#define TSR_MODEL_TORSION_DENSITY_H
+
+#include <gsl/gsl_rng.h>
+
+typedef struct {
+    double weight;       /* of the mixture, the sum is 1 */
+    double phi, psi;     /* mu, nu, rad */
+    double k_phi, k_psi; /* k1, k2 >= 0 */
+    double lambda;       /* lambda^2 <= k1 k2: one maximum */
+} tsr_von_mises;
+
+enum { TSR_MAX_VON_MISES = 24 };
+
+typedef struct {
+    long count; /* residues trained on */
+    int n;
+    tsr_von_mises part[TSR_MAX_VON_MISES];
+} tsr_torsion_mixture;
+
+/* 1 / C of one component, as its logarithm. */
+double tsr_von_mises_log_norm(double k_phi, double k_psi, double lambda);
+
+typedef struct tsr_torsion_density tsr_torsion_density;
+
+/* Prepared for evaluation; copies the mixture. NULL: out of memory. */
+tsr_torsion_density *
+tsr_torsion_density_new(const tsr_torsion_mixture *mixture);
+void tsr_torsion_density_free(tsr_torsion_density *density);
+
+/* Log density, nat, per rad^2. The second form takes cosines and sines, each
+ * pair of unit length; it is what a step calls (some 100 ns). */
+double tsr_torsion_density_log(const tsr_torsion_density *density,
+                               double phi_rad, double psi_rad);
+double tsr_torsion_density_log_at(const tsr_torsion_density *density,
+                                  const double phi_cos_sin[2],
+                                  const double psi_cos_sin[2]);
+
+/* Log density of one torsion where the other does not exist (ends of chains):
+ * the marginal, nat, per rad. */
+double tsr_torsion_density_log_phi(const tsr_torsion_density *density,
+                                   double phi_rad);
+double tsr_torsion_density_log_psi(const tsr_torsion_density *density,
+                                   double psi_rad);
+
+/* An exact draw, rad, each in [-pi, pi). */
+void tsr_torsion_density_draw(const tsr_torsion_density *density, gsl_rng *rng,
+                              double *phi_rad, double *psi_rad);
+
+#endif
