@@ -14,6 +14,7 @@
 #include "model/topology.h"
 
 #include <gsl/gsl_randist.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,14 +44,16 @@ static void open_molecule(molecule *m, const char *text,
                           const tsr_prior_table *table)
 {
     tsr_err err = {0};
-    tsr_flexibility all = {NULL, NULL};
-    tsr_prior_options options = {TSR_CLASH_SOFT, 0.4};
+    tsr_flexibility all = {.flexible = NULL};
+    const tsr_prior_options options = {
+        .clash = TSR_CLASH_SOFT, .softness = 0.4, .clash_limit = HUGE_VAL};
     if (tsr_topology_from_sequence(text, TSR_BODIES_TWO, all, table, &m->t,
                                    &m->c, &err) != TSR_OK)
         stop(&err);
-    m->prior = tsr_prior_new(m->t, table, &options);
+    if (tsr_prior_new(m->t, table, &options, 0.0, &m->prior, &err) != TSR_OK)
+        stop(&err);
     m->internal = calloc(strlen(text), sizeof *m->internal);
-    if (m->prior == NULL || m->internal == NULL)
+    if (m->internal == NULL)
         exit(1);
 }
 

@@ -1,4 +1,5 @@
 /* tessera bench */
+#include "cli/bench_moves.h"
 #include "cli/bench_tune.h"
 #include "cli/command.h"
 
@@ -16,6 +17,9 @@ static const tsr_option options[] = {
      .initial = "auto",
      .doc = "auto, gpu, cpu, a number or part of a name"},
     {.name = "quick", .doc = "small systems and short runs only"},
+    {.name = "moves",
+     .doc = "measure the moves of the sampler instead: proposals a second, "
+            "acceptance, dirty tiles; needs no device"},
     {.name = "tune",
      .doc = "find the engine's settings for this device instead, and print the "
             "line for its table"},
@@ -306,6 +310,8 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
                .seconds = quick ? 0.01 : 0.2,
                .patience_us = quick ? 1e5 : 1e6};
     tsr_device *device = NULL;
+    if (tsr_args_count(args, "moves") > 0)
+        return tsr_bench_moves(b.json, quick, out, log, err);
     tsr_status status =
         tsr_device_open(tsr_args_value(args, "device"), &device, err);
     if (status)
@@ -334,6 +340,6 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_bench = {
     .name = "bench",
-    .doc = "the engine's speed and accuracy here",
+    .doc = "the engine's speed and accuracy here, and that of the moves",
     .usage = {.max_arguments = 0, .options = options, .about = about},
     .run = run_bench};

@@ -16,7 +16,7 @@ typedef struct {
     char *file;
     char *sequence;
     int bodies; /* index: two, one */
-    tsr_strings flexible, rigid;
+    tsr_strings flexible, rigid, fixed, mobile;
     tsr_number_or_word d_max; /* auto, or Angstrom */
     char *form_factors;       /* NULL: the shipped table */
 } tsr_structure_config;

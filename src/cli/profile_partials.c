@@ -399,7 +399,6 @@ static tsr_status of_bodies(tsr_profile_maker *m, const char *path,
     tsr_structure *structure = NULL;
     tsr_topology *topology = NULL;
     tsr_conformation *first = NULL;
-    const tsr_strings none = {0};
     tsr_status status = check_molecules(m, path, err);
     if (status == TSR_OK)
         status = tsr_structure_read(path, &structure, err);
@@ -407,7 +406,7 @@ static tsr_status of_bodies(tsr_profile_maker *m, const char *path,
         status = tsr_topology_from_structure(
             structure,
             m->bodies == TSR_PROFILE_TWO ? TSR_BODIES_TWO : TSR_BODIES_ONE,
-            (tsr_flexibility){&none, &none}, m->prior, m->log, &topology,
+            (tsr_flexibility){.is_still = 1}, m->prior, m->log, &topology,
             &first, err);
     if (status == TSR_OK)
         status = sum_bodies(m, topology, first, out, err);

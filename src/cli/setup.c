@@ -1,6 +1,7 @@
 #include "cli/setup.h"
 
 #include "io/structure.h"
+#include "sampler/relax.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -120,7 +121,11 @@ static tsr_status read_molecule(const tsr_config *config, tsr_log *log,
 {
     const tsr_structure_config *c = &config->structure;
     tsr_body_model model = c->bodies == 0 ? TSR_BODIES_TWO : TSR_BODIES_ONE;
-    tsr_flexibility flexibility = {&c->flexible, &c->rigid};
+    tsr_flexibility flexibility = {.flexible = &c->flexible,
+                                   .rigid = &c->rigid,
+                                   .fixed = &c->fixed,
+                                   .mobile = &c->mobile,
+                                   .file = c->file};
     if (c->sequence != NULL)
         return tsr_topology_from_sequence(c->sequence, model, flexibility,
                                           s->prior_table, &s->topology,
@@ -236,11 +241,13 @@ static tsr_status choose_bound(const tsr_config *config, tsr_log *log,
     s->d_max_first_ang = tsr_largest_distance(
         s->topology->n_body, (const double(*)[3])s->first->body);
     s->reach_ang = tsr_topology_reach(s->topology, s->first);
-    if (!isfinite(s->reach_ang))
+    if (isnan(s->reach_ang))
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     s->d_bound_ang = s->reach_ang;
     if (d_max->word < 0)
         s->d_bound_ang = d_max->number;
+    else if (isinf(s->reach_ang))
+        s->d_bound_ang = 1.5 * s->d_max_first_ang;
     else if (s->reach_ang > long_reach)
         s->d_bound_ang = fmin(s->reach_ang, coil_bound(s));
     if (s->d_bound_ang < s->d_max_first_ang)
@@ -251,10 +258,38 @@ static tsr_status choose_bound(const tsr_config *config, tsr_log *log,
     s->is_limited = s->d_bound_ang < s->reach_ang;
     if (s->is_limited)
         tsr_info(log,
-                 "the prior is zero beyond d_max %.0f A (the chain could "
+                 "the prior is zero beyond d_max %.0f A (the molecule could "
                  "reach %.0f A); structure.d_max sets it",
                  s->d_bound_ang, s->reach_ang);
     return TSR_OK;
+}
+
+/* Every chain starts here, so P(X) must not be 0. */
+static tsr_status settle_start(const tsr_config *config, tsr_log *log,
+                               tsr_setup *s, tsr_err *err)
+{
+    char worst[160];
+    int n = tsr_prior_clashes(s->prior, s->first, worst);
+    if (n == 0)
+        return TSR_OK;
+    if (!config->prior.relax)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': %d pairs of bodies that can move against each "
+                        "other overlap beyond prior.clash_limit (%g nat): %s; "
+                        "prior.relax: true moves them apart first",
+                        config->structure.file == NULL ? "structure.sequence"
+                                                       : config->structure.file,
+                        n, config->prior.clash_limit, worst);
+    const void *moves[TSR_N_MOVE];
+    tsr_config_moves(config, moves);
+    tsr_status status =
+        tsr_relax(s->topology, s->prior_table, &config->prior, s->d_bound_ang,
+                  moves, (uint64_t)config->seed, s->prior, s->first, log, err);
+    if (status != TSR_OK)
+        return status;
+    tsr_structure_free(s->model); /* model.pdb is where the run starts */
+    s->model = NULL;
+    return make_model(s, NULL, err);
 }
 
 static int processors(void)
@@ -286,11 +321,11 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
         tsr_info(log, "no data: this samples the prior alone");
     if (status == TSR_OK)
         status = choose_bound(config, log, s, err);
-    if (status == TSR_OK) {
-        s->prior = tsr_prior_new(s->topology, s->prior_table, &config->prior);
-        if (s->prior == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    }
+    if (status == TSR_OK)
+        status = tsr_prior_new(s->topology, s->prior_table, &config->prior,
+                               s->d_bound_ang, &s->prior, err);
+    if (status == TSR_OK)
+        status = settle_start(config, log, s, err);
     if (status == TSR_OK && s->n_data > 0)
         status =
             tsr_likelihood_new(s->topology, s->form_factors, s->d_bound_ang,
@@ -308,7 +343,6 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
                              .likelihood = s->likelihood,
                              .rg2 = s->form_factors->rg2,
                              .move_options = s->move_options,
-                             .d_limit_ang = s->d_bound_ang,
                              .seed = (uint64_t)config->seed};
     return TSR_OK;
 }

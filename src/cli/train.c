@@ -212,7 +212,9 @@ const tsr_command tsr_command_train = {
                        "\n\n"
                        "Every sixth structure, in the order of the names, is "
                        "held out of the training of form factors; the "
-                       "tables' headings list both. With --evaluate the "
+                       "tables' headings list both. The same ones choose how "
+                       "many components the prior's mixtures have, which are "
+                       "then fitted to all. With --evaluate the "
                        "shipped tables, and those of --table, are compared "
                        "with all atoms on those structures in the folders "
                        "that no table's heading lists as trained on."},

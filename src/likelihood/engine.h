@@ -16,6 +16,7 @@
 #define TSR_LIKELIHOOD_ENGINE_H
 
 #include "core/status.h"
+#include "model/extent.h"
 
 #include <stddef.h>
 
@@ -150,12 +151,5 @@ tsr_status tsr_engine_ranges_check(const tsr_engine *engine,
 tsr_status tsr_engine_proposal_check(const tsr_engine *engine,
                                      const tsr_body_proposal *proposal,
                                      tsr_err *err);
-
-/* Largest distance between any two of n points, Angstrom. O(n^2) at worst. */
-double tsr_largest_distance(int n, const double (*xyz)[3]);
-
-/* Whether two of n points are farther apart than `limit`, exactly. O(n) unless
- * the limit is near the largest distance. */
-int tsr_is_distance_beyond(int n, const double (*xyz)[3], double limit);
 
 #endif

@@ -123,9 +123,9 @@ double tsr_conformation_torsion(const tsr_topology *topology,
                                   conformation->backbone[residue + 1][TSR_N]);
 }
 
-static void move_residues(const tsr_topology *topology,
-                          tsr_conformation *conformation, int first, int last,
-                          const tsr_motion *motion)
+void tsr_conformation_move(const tsr_topology *topology,
+                           tsr_conformation *conformation, int first, int last,
+                           const tsr_motion *motion)
 {
     if (first > last)
         return;
@@ -138,41 +138,98 @@ static void move_residues(const tsr_topology *topology,
         tsr_motion_apply(motion, conformation->body[b]);
 }
 
+/* Turning the C side about an axis by +angle raises the torsion by it; so does
+ * turning the N side by -angle. */
+static void turn_c_side(const tsr_topology *t, tsr_conformation *c, int first,
+                        int last, const double (*change)[2])
+{
+    tsr_motion all, one;
+    int moving = 0;
+    for (int i = first; i <= last; i++) {
+        double(*x)[3] = c->backbone[i];
+        for (int a = 0; moving && a < 4; a++)
+            tsr_motion_apply(&all, x[a]);
+        for (int k = 0; k < 2; k++) {
+            if (change[i - first][k] == 0.0)
+                continue;
+            if (k == 0)
+                tsr_motion_about(&one, x[TSR_N], x[TSR_CA],
+                                 change[i - first][0]);
+            else
+                tsr_motion_about(&one, x[TSR_CA], x[TSR_C],
+                                 change[i - first][1]);
+            if (k == 0)
+                tsr_motion_apply(&one, x[TSR_C]);
+            tsr_motion_apply(&one, x[TSR_O]);
+            if (moving)
+                tsr_motion_compose(&all, &one, &all);
+            else
+                all = one;
+            moving = 1;
+        }
+        if (moving)
+            place_residue(t, c, i);
+    }
+    if (moving)
+        tsr_conformation_move(t, c, last + 1, t->residue[last].chain_last,
+                              &all);
+}
+
+static void turn_n_side(const tsr_topology *t, tsr_conformation *c, int first,
+                        int last, const double (*change)[2])
+{
+    tsr_motion all, one;
+    int moving = 0;
+    for (int i = last; i >= first; i--) {
+        double(*x)[3] = c->backbone[i];
+        int own = moving || change[i - first][1] != 0.0; /* phi leaves it */
+        for (int a = 0; moving && a < 4; a++)
+            tsr_motion_apply(&all, x[a]);
+        for (int k = 1; k >= 0; k--) {
+            if (change[i - first][k] == 0.0)
+                continue;
+            if (k == 0)
+                tsr_motion_about(&one, x[TSR_N], x[TSR_CA],
+                                 -change[i - first][0]);
+            else
+                tsr_motion_about(&one, x[TSR_CA], x[TSR_C],
+                                 -change[i - first][1]);
+            if (k == 1)
+                tsr_motion_apply(&one, x[TSR_N]);
+            if (moving)
+                tsr_motion_compose(&all, &one, &all);
+            else
+                all = one;
+            moving = 1;
+        }
+        if (own)
+            place_residue(t, c, i);
+    }
+    if (moving)
+        tsr_conformation_move(t, c, t->residue[first].chain_first, first - 1,
+                              &all);
+}
+
+void tsr_conformation_turn_many(const tsr_topology *topology,
+                                tsr_conformation *conformation, int first,
+                                int last, int c_side,
+                                const double (*change_rad)[2])
+{
+    if (c_side)
+        turn_c_side(topology, conformation, first, last, change_rad);
+    else
+        turn_n_side(topology, conformation, first, last, change_rad);
+}
+
 void tsr_conformation_turn(const tsr_topology *topology,
                            tsr_conformation *conformation,
                            const tsr_torsion *torsion, double angle_rad)
 {
-    int i = torsion->residue;
-    const tsr_residue *r = &topology->residue[i];
-    double(*x)[3] = conformation->backbone[i];
-    tsr_motion motion;
-    /* Turning the C side about the axis by +angle raises the torsion by it;
-     * so does turning the N side by -angle. */
-    double angle = torsion->c_side ? angle_rad : -angle_rad;
-    if (torsion->kind == TSR_PHI) {
-        tsr_motion_about(&motion, x[TSR_N], x[TSR_CA], angle);
-        if (torsion->c_side) {
-            double n[3], ca[3]; /* on the axis: kept to the bit */
-            tsr_vec3_copy(n, x[TSR_N]);
-            tsr_vec3_copy(ca, x[TSR_CA]);
-            move_residues(topology, conformation, i, r->chain_last, &motion);
-            tsr_vec3_copy(x[TSR_N], n);
-            tsr_vec3_copy(x[TSR_CA], ca);
-        } else {
-            move_residues(topology, conformation, r->chain_first, i - 1,
-                          &motion);
-        }
-        return;
-    }
-    tsr_motion_about(&motion, x[TSR_CA], x[TSR_C], angle);
-    if (torsion->c_side) {
-        tsr_motion_apply(&motion, x[TSR_O]);
-        move_residues(topology, conformation, i + 1, r->chain_last, &motion);
-    } else {
-        tsr_motion_apply(&motion, x[TSR_N]);
-        move_residues(topology, conformation, r->chain_first, i - 1, &motion);
-    }
-    place_residue(topology, conformation, i);
+    double change[1][2] = {{0.0, 0.0}};
+    change[0][torsion->kind == TSR_PSI] = angle_rad;
+    tsr_conformation_turn_many(topology, conformation, torsion->residue,
+                               torsion->residue, torsion->c_side,
+                               (const double(*)[2])change);
 }
 
 double tsr_conformation_rg(const tsr_topology *topology,

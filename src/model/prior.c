@@ -1,8 +1,11 @@
 #include "model/prior.h"
 
 #include "core/vec3.h"
+#include "model/extent.h"
+#include "model/prior_factors.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char *const clash_words[] = {"soft", "none", NULL};
@@ -22,355 +25,294 @@ const tsr_field tsr_prior_fields[] = {
      .min = 0.01,
      .max = 10.0,
      .doc = "overlap that costs half a nat"},
+    {.name = "clash_limit",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_prior_options, clash_limit),
+     .unit = "nat",
+     .initial = "10",
+     .min = 0.01,
+     .max = 1e5,
+     .doc = "a pair that overlaps more than costs this is impossible; such "
+            "proposals never reach the device"},
+    {.name = "relax",
+     .type = TSR_FIELD_BOOL,
+     .offset = offsetof(tsr_prior_options, relax),
+     .initial = "false",
+     .doc = "move a start with impossible pairs until it has none, instead of "
+            "refusing it"},
+    {.name = "restraints",
+     .type = TSR_FIELD_LIST,
+     .offset = offsetof(tsr_prior_options, restraints),
+     .fields = tsr_restraint_fields,
+     .element_size = sizeof(tsr_restraint_options),
+     .doc = "known distances between residues (cross-links, FRET)"},
     {0}};
 
-typedef struct {
-    double mean[3];
-    double lower[3][3]; /* Cholesky factor of the covariance */
-    double log_norm;
-} side_gaussian;
-
-struct tsr_prior {
-    const tsr_topology *topology;
-    side_gaussian side[TSR_N_AMINO];
-    double contact[TSR_MAX_TYPE][TSR_MAX_TYPE];
-    double cutoff; /* largest contact distance; 0: no clash term */
-    double inverse_softness;
-};
-
-/* Open hashing over cells of side `cutoff`; bodies of a cell form a list. */
-struct tsr_prior_state {
-    const tsr_prior *prior;
-    int64_t total, pending;
-    unsigned mask;
-    int *head;          /* [mask + 1] */
-    int *next, *before; /* [n_body] */
-    int32_t (*cell)[3]; /* [n_body] */
-    int *mark;          /* [n_body] 0: unmoved; -1: moved, group 0;
-                           else the group */
-};
-
-static const double fix_scale = 0x1p32;
 static const double log_2pi = 1.8378770664093453;
 
-/* Far beyond any use, but never past what an integer holds. */
-static int64_t fix(double nat)
+void tsr_prior_free(tsr_prior *prior)
 {
-    double bound = 0x1p20;
-    nat = nat > bound ? bound : nat < -bound ? -bound : nat;
-    return (int64_t)llrint(nat * fix_scale);
-}
-
-static void factor(side_gaussian *g, const double mean[3],
-                   const double cov[3][3])
-{
-    tsr_vec3_copy(g->mean, mean);
-    g->log_norm = -1.5 * log_2pi;
-    for (int i = 0; i < 3; i++) {
-        for (int j = 0; j <= i; j++) {
-            double sum = cov[i][j];
-            for (int k = 0; k < j; k++)
-                sum -= g->lower[i][k] * g->lower[j][k];
-            g->lower[i][j] = i == j ? sqrt(sum) : sum / g->lower[j][j];
-        }
-        g->log_norm -= log(g->lower[i][i]);
-    }
-}
-
-tsr_prior *tsr_prior_new(const tsr_topology *topology,
-                         const tsr_prior_table *table,
-                         const tsr_prior_options *options)
-{
-    tsr_prior *p = calloc(1, sizeof *p);
-    if (p == NULL)
-        return NULL;
-    p->topology = topology;
-    p->inverse_softness = 1.0 / options->softness;
+    if (prior == NULL)
+        return;
+    for (int r = 0; r < TSR_N_RAMA; r++)
+        tsr_torsion_density_free(prior->torsion[r]);
     for (int a = 0; a < TSR_N_AMINO; a++)
-        if (tsr_amino_has_side_chain((tsr_amino)a))
-            factor(&p->side[a], table->side_mean[a], table->side_cov[a]);
+        tsr_side_density_free(prior->side[a]);
+    free(prior->restraint);
+    free(prior);
+}
+
+static void set_clash(tsr_clash *clash, const tsr_topology *topology,
+                      const tsr_prior_table *table,
+                      const tsr_prior_options *options)
+{
     int n_type = tsr_body_n_type(topology->body_model);
+    clash->topology = topology;
+    clash->inverse_softness = 1.0 / options->softness;
+    clash->limit = options->clash_limit;
     for (int t = 0; t < n_type; t++)
         for (int u = 0; u < n_type; u++) {
             double d = topology->body_model == TSR_BODIES_TWO
                            ? table->contact_two[t][u]
                            : table->contact_one[t][u];
-            p->contact[t][u] = d;
-            if (options->clash == TSR_CLASH_SOFT && d > p->cutoff)
-                p->cutoff = d;
+            clash->contact[t][u] = d;
+            if (options->clash == TSR_CLASH_SOFT && d > clash->cutoff)
+                clash->cutoff = d;
         }
-    return p;
 }
 
-void tsr_prior_free(tsr_prior *prior)
+static tsr_status set_densities(tsr_prior *p, const tsr_prior_table *table,
+                                tsr_err *err)
 {
-    free(prior);
+    for (int r = 0; r < TSR_N_RAMA; r++) {
+        p->torsion[r] = tsr_torsion_density_new(&table->torsion[r]);
+        if (p->torsion[r] == NULL)
+            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    for (int a = 0; a < TSR_N_AMINO; a++) {
+        p->angle[a] = table->angle[a];
+        if (!tsr_amino_has_side_chain((tsr_amino)a))
+            continue;
+        p->side[a] = tsr_side_density_new(&table->side[a]);
+        if (p->side[a] == NULL)
+            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_prior_new(const tsr_topology *topology,
+                         const tsr_prior_table *table,
+                         const tsr_prior_options *options, double d_limit_ang,
+                         tsr_prior **out, tsr_err *err)
+{
+    *out = NULL;
+    tsr_prior *p = calloc(1, sizeof *p);
+    int n = options->restraints.n;
+    if (p != NULL)
+        p->restraint = calloc((size_t)n + 1, sizeof *p->restraint);
+    if (p == NULL || p->restraint == NULL) {
+        tsr_prior_free(p);
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    p->topology = topology;
+    p->d_limit_ang = d_limit_ang;
+    set_clash(&p->clash, topology, table, options);
+    tsr_status status = set_densities(p, table, err);
+    const tsr_restraint_options *item = options->restraints.item;
+    for (int k = 0; k < n && status == TSR_OK; k++) {
+        status = tsr_restraint_make(topology, &item[k], &p->restraint[k], err);
+        if (status != TSR_OK)
+            tsr_wrap(err, status, "prior.restraints.%d", k);
+        p->n_restraint = k + 1;
+    }
+    if (status != TSR_OK)
+        tsr_prior_free(p);
+    else
+        *out = p;
+    return status;
+}
+
+/* ---- factors ---- */
+
+double tsr_prior_torsion_log(const tsr_prior *prior, int residue,
+                             const double phi_cos_sin[2],
+                             const double psi_cos_sin[2])
+{
+    const tsr_residue *r = &prior->topology->residue[residue];
+    const tsr_torsion_density *f = prior->torsion[r->rama];
+    if (r->has_phi && r->has_psi)
+        return tsr_torsion_density_log_at(f, phi_cos_sin, psi_cos_sin);
+    if (r->has_phi)
+        return tsr_torsion_density_log_phi(
+            f, atan2(phi_cos_sin[1], phi_cos_sin[0]));
+    if (r->has_psi)
+        return tsr_torsion_density_log_psi(
+            f, atan2(psi_cos_sin[1], psi_cos_sin[0]));
+    return 0.0;
+}
+
+void tsr_prior_torsion_draw(const tsr_prior *prior, int residue, gsl_rng *rng,
+                            double *phi_rad, double *psi_rad)
+{
+    tsr_rama_class rama = prior->topology->residue[residue].rama;
+    tsr_torsion_density_draw(prior->torsion[rama], rng, phi_rad, psi_rad);
+}
+
+double tsr_prior_angle_log(const tsr_prior *prior, int residue, double tau_rad)
+{
+    const tsr_angle_gaussian *g =
+        &prior->angle[prior->topology->residue[residue].amino];
+    double z = (tau_rad - g->mean) / g->sd;
+    return -0.5 * (z * z + log_2pi) - log(g->sd);
 }
 
 double tsr_prior_side_log(const tsr_prior *prior, tsr_amino amino,
                           const double side[3])
 {
-    const side_gaussian *g = &prior->side[amino];
-    double z[3], sum = 0.0;
-    for (int i = 0; i < 3; i++) {
-        z[i] = side[i] - g->mean[i];
-        for (int k = 0; k < i; k++)
-            z[i] -= g->lower[i][k] * z[k];
-        z[i] /= g->lower[i][i];
-        sum += z[i] * z[i];
-    }
-    return g->log_norm - 0.5 * sum;
+    return tsr_side_density_log(prior->side[amino], side);
 }
 
-void tsr_prior_side_mix(const tsr_prior *prior, tsr_amino amino, double a,
-                        const double side[3], double b, const double z[3],
-                        double out[3])
+void tsr_prior_side_draw(const tsr_prior *prior, tsr_amino amino, gsl_rng *rng,
+                         double side[3])
 {
-    const side_gaussian *g = &prior->side[amino];
-    double moved[3];
-    for (int i = 0; i < 3; i++) {
-        moved[i] = g->mean[i] + a * (side[i] - g->mean[i]);
-        for (int k = 0; k <= i; k++)
-            moved[i] += b * g->lower[i][k] * z[k];
-    }
-    tsr_vec3_copy(out, moved);
+    tsr_side_density_draw(prior->side[amino], rng, side);
 }
 
-static int64_t side_term(const tsr_prior *p, const tsr_conformation *c, int i)
+/* ---- terms from coordinates ---- */
+
+/* {cos, sin} of the torsion a-b-c-d. */
+static void torsion_cos_sin(const double a[3], const double b[3],
+                            const double c[3], const double d[3], double out[2])
 {
-    return fix(
-        tsr_prior_side_log(p, p->topology->residue[i].amino, c->side[i]));
+    double u[3], v[3], w[3], m[3], n[3];
+    tsr_vec3_sub(u, b, a);
+    tsr_vec3_sub(v, c, b);
+    tsr_vec3_sub(w, d, c);
+    tsr_vec3_cross(m, u, v);
+    tsr_vec3_cross(n, v, w);
+    double x = tsr_vec3_dot(m, n);
+    double y = tsr_vec3_norm(v) * tsr_vec3_dot(u, n);
+    double size = sqrt(x * x + y * y);
+    out[0] = size > 0.0 ? x / size : 1.0;
+    out[1] = size > 0.0 ? y / size : 0.0;
 }
 
-/* Do two bodies of residues i and j count as a pair? */
-static int counts(const tsr_topology *t, int i, int j)
+double tsr_prior_torsion_log_of(const tsr_prior *prior,
+                                const tsr_conformation *conformation,
+                                int residue)
 {
-    return t->residue[i].chain_first != t->residue[j].chain_first ||
-           i - j >= 3 || j - i >= 3;
+    const tsr_residue *r = &prior->topology->residue[residue];
+    double(*x)[3] = conformation->backbone[residue];
+    double phi[2] = {1.0, 0.0}, psi[2] = {1.0, 0.0};
+    if (r->has_phi)
+        torsion_cos_sin(conformation->backbone[residue - 1][TSR_C], x[TSR_N],
+                        x[TSR_CA], x[TSR_C], phi);
+    if (r->has_psi)
+        torsion_cos_sin(x[TSR_N], x[TSR_CA], x[TSR_C],
+                        conformation->backbone[residue + 1][TSR_N], psi);
+    return tsr_prior_torsion_log(prior, residue, phi, psi);
 }
 
-static int64_t pair_term(const tsr_prior *p, int a, const double x[3], int b,
-                         const double y[3])
+int64_t tsr_prior_torsion_term(const tsr_prior *prior,
+                               const tsr_conformation *conformation,
+                               int residue)
 {
-    const tsr_body *body = p->topology->body;
-    double d = p->contact[body[a].type][body[b].type];
-    double r2 = tsr_vec3_distance2(x, y);
-    if (r2 >= d * d || !counts(p->topology, body[a].residue, body[b].residue))
+    return tsr_fix(tsr_prior_torsion_log_of(prior, conformation, residue));
+}
+
+int64_t tsr_prior_angle_term(const tsr_prior *prior,
+                             const tsr_conformation *conformation, int residue)
+{
+    double(*x)[3] = conformation->backbone[residue];
+    double tau = tsr_vec3_angle(x[TSR_N], x[TSR_CA], x[TSR_C]);
+    return tsr_fix(tsr_prior_angle_log(prior, residue, tau));
+}
+
+int64_t tsr_prior_side_term(const tsr_prior *prior,
+                            const tsr_conformation *conformation, int residue)
+{
+    tsr_amino amino = prior->topology->residue[residue].amino;
+    if (!tsr_amino_has_side_chain(amino))
         return 0;
-    double z = (d - sqrt(r2)) * p->inverse_softness;
-    return fix(-0.5 * z * z);
+    return tsr_fix(
+        tsr_prior_side_log(prior, amino, conformation->side[residue]));
 }
+
+int64_t tsr_prior_restraint_term(const tsr_prior *prior,
+                                 const tsr_conformation *conformation, int k)
+{
+    const tsr_restraint *r = &prior->restraint[k];
+    return tsr_fix(tsr_restraint_log(
+        r, tsr_restraint_distance(prior->topology, r, conformation)));
+}
+
+/* ---- the reference ---- */
 
 double tsr_prior_log_reference(const tsr_prior *prior,
                                const tsr_conformation *conformation)
 {
     const tsr_topology *t = prior->topology;
-    int64_t sum = fix(-log_2pi) * t->n_torsion;
-    for (int k = 0; k < t->n_side; k++)
-        sum += side_term(prior, conformation, t->side[k]);
-    if (prior->cutoff > 0.0)
-        for (int a = 0; a < t->n_body; a++)
-            for (int b = 0; b < a; b++)
-                sum += pair_term(prior, a, conformation->body[a], b,
-                                 conformation->body[b]);
-    return (double)sum / fix_scale;
-}
-
-/* ---- the cell list ---- */
-
-static unsigned slot(const tsr_prior_state *s, const int32_t cell[3])
-{
-    uint32_t h = (uint32_t)cell[0] * 73856093u ^ (uint32_t)cell[1] * 19349663u ^
-                 (uint32_t)cell[2] * 83492791u;
-    return (h ^ h >> 15) & s->mask;
-}
-
-static void find_cell(const tsr_prior_state *s, const double x[3],
-                      int32_t cell[3])
-{
-    for (int d = 0; d < 3; d++)
-        cell[d] = (int32_t)floor(x[d] / s->prior->cutoff);
-}
-
-static void insert(tsr_prior_state *s, int b, const double x[3])
-{
-    find_cell(s, x, s->cell[b]);
-    unsigned h = slot(s, s->cell[b]);
-    s->before[b] = -1;
-    s->next[b] = s->head[h];
-    if (s->head[h] >= 0)
-        s->before[s->head[h]] = b;
-    s->head[h] = b;
-}
-
-static void take_out(tsr_prior_state *s, int b)
-{
-    if (s->before[b] >= 0)
-        s->next[s->before[b]] = s->next[b];
-    else
-        s->head[slot(s, s->cell[b])] = s->next[b];
-    if (s->next[b] >= 0)
-        s->before[s->next[b]] = s->before[b];
-}
-
-/* Sum over the unmoved bodies near x. */
-static int64_t near_unmoved(const tsr_prior_state *s,
-                            const tsr_conformation *current, int b,
-                            const double x[3])
-{
-    int32_t at[3], cell[3];
+    const double(*body)[3] = (const double(*)[3])conformation->body;
     int64_t sum = 0;
-    find_cell(s, x, at);
-    for (cell[0] = at[0] - 1; cell[0] <= at[0] + 1; cell[0]++)
-        for (cell[1] = at[1] - 1; cell[1] <= at[1] + 1; cell[1]++)
-            for (cell[2] = at[2] - 1; cell[2] <= at[2] + 1; cell[2]++)
-                for (int c = s->head[slot(s, cell)]; c >= 0; c = s->next[c])
-                    if (s->mark[c] == 0 && s->cell[c][0] == cell[0] &&
-                        s->cell[c][1] == cell[1] && s->cell[c][2] == cell[2])
-                        sum += pair_term(s->prior, b, x, c, current->body[c]);
-    return sum;
+    if (prior->d_limit_ang > 0.0 &&
+        tsr_is_distance_beyond(t->n_body, body, prior->d_limit_ang))
+        return -(double)INFINITY;
+    for (int i = 0; i < t->n_residue; i++)
+        if (t->residue[i].flexible)
+            sum += tsr_prior_torsion_term(prior, conformation, i) +
+                   tsr_prior_angle_term(prior, conformation, i) +
+                   tsr_prior_side_term(prior, conformation, i);
+    for (int k = 0; k < prior->n_restraint; k++)
+        sum += tsr_prior_restraint_term(prior, conformation, k);
+    for (int a = 0; a < t->n_body; a++)
+        for (int b = 0; b < a; b++) {
+            int64_t term =
+                tsr_clash_pair(&prior->clash, a, body[a], b, body[b]);
+            if (term == TSR_CLASH_FORBIDDEN)
+                return -(double)INFINITY;
+            sum += term;
+        }
+    return tsr_unfix(sum);
 }
 
-/* ---- the running value ---- */
-
-void tsr_prior_state_free(tsr_prior_state *state)
+/* "A:12 LEU (side chain)" */
+static int body_text(const tsr_topology *t, int b, char *text, size_t size)
 {
-    if (state == NULL)
-        return;
-    free(state->head);
-    free(state->next);
-    free(state->before);
-    free(state->cell);
-    free(state->mark);
-    free(state);
+    const tsr_residue *r = &t->residue[t->body[b].residue];
+    char insertion[2] = {r->insertion == ' ' ? '\0' : r->insertion, '\0'};
+    const char *part = r->n_body == 1       ? ""
+                       : r->first_body == b ? " (backbone)"
+                                            : " (side chain)";
+    return snprintf(text, size, "%s:%d%s %s%s", r->chain, r->number, insertion,
+                    tsr_amino_table[r->amino].three, part);
 }
 
-tsr_prior_state *tsr_prior_state_new(const tsr_prior *prior,
-                                     const tsr_conformation *conformation)
+int tsr_prior_clashes(const tsr_prior *prior,
+                      const tsr_conformation *conformation, char worst[160])
 {
+    const tsr_clash *c = &prior->clash;
     const tsr_topology *t = prior->topology;
-    size_t n = (size_t)t->n_body, table = 64;
-    while (table < 2 * n)
-        table *= 2;
-    tsr_prior_state *s = calloc(1, sizeof *s);
-    if (s == NULL)
-        return NULL;
-    s->prior = prior;
-    s->mask = (unsigned)table - 1;
-    s->head = malloc(table * sizeof *s->head);
-    s->next = malloc(n * sizeof *s->next);
-    s->before = malloc(n * sizeof *s->before);
-    s->cell = malloc(n * sizeof *s->cell);
-    s->mark = calloc(n, sizeof *s->mark);
-    if (s->head == NULL || s->next == NULL || s->before == NULL ||
-        s->cell == NULL || s->mark == NULL) {
-        tsr_prior_state_free(s);
-        return NULL;
-    }
-    for (size_t h = 0; h < table; h++)
-        s->head[h] = -1;
-    s->total = fix(-log_2pi) * t->n_torsion;
-    for (int k = 0; k < t->n_side; k++)
-        s->total += side_term(prior, conformation, t->side[k]);
-    if (prior->cutoff > 0.0)
-        for (int b = 0; b < t->n_body; b++) {
-            const double *x = conformation->body[b];
-            s->total += near_unmoved(s, conformation, b, x);
-            insert(s, b, x);
-        }
-    return s;
-}
-
-double tsr_prior_state_log(const tsr_prior_state *state)
-{
-    return (double)state->total / fix_scale;
-}
-
-typedef struct {
-    int first, end; /* bodies */
-    int group;
-} body_span;
-
-static int body_spans(const tsr_topology *t, const tsr_proposal *proposal,
-                      body_span span[TSR_MAX_SPAN])
-{
-    for (int k = 0; k < proposal->n_span; k++) {
-        const tsr_span *from = &proposal->span[k];
-        const tsr_residue *a = &t->residue[from->first];
-        const tsr_residue *z = &t->residue[from->first + from->count - 1];
-        span[k] =
-            (body_span){a->first_body, z->first_body + z->n_body, from->group};
-    }
-    return proposal->n_span;
-}
-
-/* Pairs of moved bodies that are not in one rigid group: new less old. */
-static int64_t among_moved(const tsr_prior *p, const tsr_conformation *current,
-                           const tsr_conformation *proposed, int n,
-                           const body_span span[TSR_MAX_SPAN])
-{
-    int64_t sum = 0;
-    for (int k = 0; k < n; k++)
-        for (int l = 0; l <= k; l++) {
-            if (span[k].group == span[l].group && span[k].group > 0)
+    const double(*x)[3] = (const double(*)[3])conformation->body;
+    int n = 0;
+    double most = 0.0;
+    for (int a = 0; a < t->n_body; a++)
+        for (int b = 0; b < a; b++) {
+            if (tsr_clash_pair(c, a, x[a], b, x[b]) != TSR_CLASH_FORBIDDEN)
                 continue;
-            for (int a = span[k].first; a < span[k].end; a++) {
-                int end = k == l ? a : span[l].end;
-                for (int b = span[l].first; b < end; b++)
-                    sum +=
-                        pair_term(p, a, proposed->body[a], b,
-                                  proposed->body[b]) -
-                        pair_term(p, a, current->body[a], b, current->body[b]);
-            }
+            double d = c->contact[t->body[a].type][t->body[b].type];
+            double r = tsr_vec3_distance(x[a], x[b]);
+            double z = (d - r) * c->inverse_softness, nat = 0.5 * z * z;
+            n++;
+            if (nat <= most)
+                continue;
+            char one[48], other[48];
+            most = nat;
+            body_text(t, b, one, sizeof one);
+            body_text(t, a, other, sizeof other);
+            snprintf(worst, 160,
+                     "%s and %s are %.2f A apart where contact is %.2f A, "
+                     "%.1f nat",
+                     one, other, r, d, nat);
         }
-    return sum;
-}
-
-double tsr_prior_propose(tsr_prior_state *state,
-                         const tsr_conformation *current,
-                         const tsr_conformation *proposed,
-                         const tsr_proposal *proposal)
-{
-    const tsr_prior *p = state->prior;
-    const tsr_topology *t = p->topology;
-    body_span span[TSR_MAX_SPAN];
-    int n = body_spans(t, proposal, span);
-    int64_t delta = 0;
-    for (int k = 0; k < n; k++) {
-        const tsr_span *s = &proposal->span[k];
-        for (int i = s->first; s->group == 0 && i < s->first + s->count; i++)
-            if (t->residue[i].flexible &&
-                tsr_amino_has_side_chain(t->residue[i].amino))
-                delta += side_term(p, proposed, i) - side_term(p, current, i);
-    }
-    if (p->cutoff > 0.0) {
-        for (int k = 0; k < n; k++)
-            for (int b = span[k].first; b < span[k].end; b++)
-                state->mark[b] = span[k].group > 0 ? span[k].group : -1;
-        for (int k = 0; k < n; k++)
-            for (int b = span[k].first; b < span[k].end; b++)
-                delta += near_unmoved(state, current, b, proposed->body[b]) -
-                         near_unmoved(state, current, b, current->body[b]);
-        for (int k = 0; k < n; k++)
-            for (int b = span[k].first; b < span[k].end; b++)
-                state->mark[b] = 0;
-        delta += among_moved(p, current, proposed, n, span);
-    }
-    state->pending = delta;
-    return (double)delta / fix_scale;
-}
-
-void tsr_prior_accept(tsr_prior_state *state, const tsr_conformation *proposed,
-                      const tsr_proposal *proposal)
-{
-    body_span span[TSR_MAX_SPAN];
-    int n = body_spans(state->prior->topology, proposal, span);
-    state->total += state->pending;
-    state->pending = 0;
-    if (state->prior->cutoff > 0.0)
-        for (int k = 0; k < n; k++)
-            for (int b = span[k].first; b < span[k].end; b++) {
-                take_out(state, b);
-                insert(state, b, proposed->body[b]);
-            }
+    return n;
 }

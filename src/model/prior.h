@@ -1,20 +1,29 @@
 /* P(X): the prior density of a conformation (DESIGN 1 and 5).
  *
- *     log P(X) = sum over free torsions      -log 2 pi
- *              + sum over free side chains   log N(s_i; mean_t, cov_t)
- *              - sum over pairs of bodies    E_tu(r)          (unnormalised)
+ *     log P(X) = sum over flexible residues   log f_class(phi_i, psi_i)
+ *                                           + log N(tau_i; mean, sd)
+ *                                           + log g_type(s_i)
+ *              - sum over pairs of bodies     E_tu(r)         (unnormalised)
+ *              - sum over restraints          R(d)            (unnormalised)
  *
- *     E_tu(r) = ((d_tu - r) / w)^2 / 2 for r < d_tu, else 0
+ *     E_tu(r) = ((d_tu - r) / w)^2 / 2 for r < d_tu, else 0;
+ *               infinite where that is more than `clash_limit`
+ *     R(d)    = ((d - upper) / w)^2 / 2 above upper, ((lower - d) / w)^2 / 2
+ *               below lower, 0 between
  *
- * in the coordinates torsion (rad) and side-chain centre in the frame of N-CA-C
- * (Angstrom). Pairs count when at least 3 residues apart or in different
- * chains. d: contact distances of prior_table.h; w: softness.
+ * and P(X) = 0 where two bodies are farther apart than d_limit. It is a density
+ * in these coordinates: torsions phi, psi and bond angles tau = N-CA-C (rad),
+ * side-chain centres s in the frame of N-CA-C (Angstrom); for chains that move
+ * as a whole, position (Angstrom) and orientation (uniform). Bond lengths,
+ * other angles and omega are those of the first conformation.
+ *
+ * f: mixtures of prior_table.h; where phi or psi does not exist (ends of
+ * chains, breaks) the marginal of the other. g: mixtures. Pairs of bodies count
+ * when at least 3 residues apart or in different chains, and never inside one
+ * rigid unit (topology.h), which no move changes.
  *
  * The sum is kept in units of 2^-32 nat as an integer: sums are then exact,
- * whatever their order. Pairs inside a rigid group are not looked at when it
- * moves, though their distances change in the last bits, so that after long
- * runs the running value is off by some units (40 after a million moves of a
- * fully flexible lysozyme); it is part of a chain's state. */
+ * whatever their order. */
 #ifndef TSR_MODEL_PRIOR_H
 #define TSR_MODEL_PRIOR_H
 
@@ -27,8 +36,11 @@
 #include <stdint.h>
 
 typedef struct {
-    int clash;       /* index: soft, none */
-    double softness; /* w, Angstrom */
+    int clash;           /* index: soft, none */
+    double softness;     /* w, Angstrom */
+    double clash_limit;  /* nat, for one pair */
+    int relax;           /* 1: a start with P(X) = 0 is relaxed, not refused */
+    tsr_list restraints; /* of tsr_restraint_options (model/restraint.h) */
 } tsr_prior_options;
 
 enum { TSR_CLASH_SOFT, TSR_CLASH_NONE };
@@ -37,33 +49,60 @@ extern const tsr_field tsr_prior_fields[];
 typedef struct tsr_prior tsr_prior;
 typedef struct tsr_prior_state tsr_prior_state;
 
-/* Shared by all chains; borrows topology and table. NULL: out of memory. */
-tsr_prior *tsr_prior_new(const tsr_topology *topology,
+/* Shared by all chains; borrows topology and table. d_limit_ang: P(X) = 0
+ * beyond; 0: no limit. Errors: TSR_E_NOMEM, TSR_E_CONFIG (a restraint that
+ * names no residue). */
+tsr_status tsr_prior_new(const tsr_topology *topology,
                          const tsr_prior_table *table,
-                         const tsr_prior_options *options);
+                         const tsr_prior_options *options, double d_limit_ang,
+                         tsr_prior **out, tsr_err *err);
 void tsr_prior_free(tsr_prior *prior);
 
-/* Log density of one side-chain centre, nat. */
+/* ---- its factors, for moves that draw from them ---- */
+
+/* Log density of the torsions of a flexible residue, nat; a pair {cos, sin}
+ * each. The one that does not exist there (topology.h, has_phi and has_psi) is
+ * not looked at; with neither it is 0. */
+double tsr_prior_torsion_log(const tsr_prior *prior, int residue,
+                             const double phi_cos_sin[2],
+                             const double psi_cos_sin[2]);
+/* The same of a conformation. */
+double tsr_prior_torsion_log_of(const tsr_prior *prior,
+                                const tsr_conformation *conformation,
+                                int residue);
+void tsr_prior_torsion_draw(const tsr_prior *prior, int residue, gsl_rng *rng,
+                            double *phi_rad, double *psi_rad);
+
+/* Of a bond angle N-CA-C, nat per rad. */
+double tsr_prior_angle_log(const tsr_prior *prior, int residue, double tau_rad);
+
+/* Of one side-chain centre, nat per Angstrom^3. */
 double tsr_prior_side_log(const tsr_prior *prior, tsr_amino amino,
                           const double side[3]);
+void tsr_prior_side_draw(const tsr_prior *prior, tsr_amino amino, gsl_rng *rng,
+                         double side[3]);
 
-/* out = mean + a (side - mean) + b L z, where L L^T is the covariance: with
- * a^2 + b^2 = 1 and z standard normal this keeps the Gaussian. */
-void tsr_prior_side_mix(const tsr_prior *prior, tsr_amino amino, double a,
-                        const double side[3], double b, const double z[3],
-                        double out[3]);
+/* ---- the whole ---- */
 
-/* The whole log density, pair by pair over all bodies: the reference. */
+/* The whole log density, pair by pair over all bodies: the reference. -inf
+ * where it is 0. */
 double tsr_prior_log_reference(const tsr_prior *prior,
                                const tsr_conformation *conformation);
 
-/* A chain's running value with its cell list. NULL: out of memory. */
+/* How many pairs of bodies are impossible; worst [160]: the worst of them, in
+ * words. */
+int tsr_prior_clashes(const tsr_prior *prior,
+                      const tsr_conformation *conformation, char worst[160]);
+
+/* A chain's running value with its cell list, of a conformation with
+ * P(X) > 0. NULL: out of memory. */
 tsr_prior_state *tsr_prior_state_new(const tsr_prior *prior,
                                      const tsr_conformation *conformation);
 void tsr_prior_state_free(tsr_prior_state *state);
 double tsr_prior_state_log(const tsr_prior_state *state);
 
-/* log P(proposed) - log P(current), nat. Cost: O(moved bodies). */
+/* log P(proposed) - log P(current), nat; -inf where P(proposed) = 0. Cost:
+ * O(moved bodies). */
 double tsr_prior_propose(tsr_prior_state *state,
                          const tsr_conformation *current,
                          const tsr_conformation *proposed,

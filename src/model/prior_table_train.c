@@ -1,138 +1,86 @@
+#include "model/contact_train.h"
+#include "model/mixture_train.h"
+#include "model/prior_sample.h"
 #include "model/prior_table.h"
 #include "model/residue_atoms.h"
+#include "model/side_fit.h"
 #include "model/structure_fold.h"
+#include "model/torsion_fit.h"
 
-#include "core/vec3.h"
-
+#include <gsl/gsl_math.h>
 #include <math.h>
-#include <stdint.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    N_BIN = 500, /* of 0.02 Angstrom, below 10 */
-    N_PAIR = TSR_MAX_TYPE * (TSR_MAX_TYPE + 1) / 2,
-    MIN_APART = 3, /* residues */
-    MIN_PAIRS = 500
+    N_TASK = TSR_N_RAMA + TSR_N_AMINO,
+    LEAST_RESIDUE = 30, /* of a class, of a type */
 };
-static const double reach = 10.0; /* Angstrom */
-static const double quantile = 0.01;
 
-/* Sums over structures. Distances are binned: the sum is in integers, so the
- * quantile does not depend on the order. */
+/* What a structure gives, or all of them. Samples are owned by the list that
+ * starts at the context, which a failed fold can free. */
 typedef struct {
     long used, skipped; /* residues, for the heading */
-    long side_count[TSR_N_AMINO];
-    double side_sum[TSR_N_AMINO][3];
-    double side_square[TSR_N_AMINO][3][3];
-    uint64_t bin[2][N_PAIR][N_BIN]; /* one-body, two-body */
+    tsr_prior_sample *sample;
+    tsr_contact_sum contact;
+    tsr_status status; /* of adding */
 } prior_sum;
 
-static const tsr_body_model models[2] = {TSR_BODIES_ONE, TSR_BODIES_TWO};
-
-static int pair_index(int t, int u)
-{
-    return t >= u ? t * (t + 1) / 2 + u : u * (u + 1) / 2 + t;
-}
+typedef struct sample_link {
+    struct sample_link *next;
+    tsr_prior_sample *sample;
+} sample_link;
 
 typedef struct {
-    double x[3];
-    int type, chain, position;
-} placed_body;
+    pthread_mutex_t mutex;
+    sample_link *first; /* under the mutex */
+} sample_list;
 
-static void visit_side_chain(const tsr_residue_atoms *atoms, prior_sum *sum)
+static tsr_prior_sample *new_sample(sample_list *list)
 {
-    double centre[3], local[3], frame[3][3];
-    const double *n = atoms->xyz[0], *ca = atoms->xyz[1], *c = atoms->xyz[2];
-    if (n == NULL || ca == NULL || c == NULL ||
-        tsr_side_chain_centre(atoms, centre) != 0)
-        return;
-    tsr_frame(frame, n, ca, c);
-    tsr_frame_to_local(local, frame, ca, centre);
-    int a = (int)atoms->amino;
-    sum->side_count[a]++;
-    for (int i = 0; i < 3; i++) {
-        sum->side_sum[a][i] += local[i];
-        for (int j = 0; j < 3; j++)
-            sum->side_square[a][i][j] += local[i] * local[j];
-    }
+    sample_link *link = malloc(sizeof *link);
+    if (link == NULL)
+        return NULL;
+    link->sample = tsr_prior_sample_new();
+    pthread_mutex_lock(&list->mutex);
+    link->next = list->first;
+    list->first = link;
+    pthread_mutex_unlock(&list->mutex);
+    return link->sample;
 }
 
-/* The complete bodies of a structure. Chains are told apart by order, so that
- * two that share an id in a poor file are still one after the other. */
-static int place_bodies(const tsr_structure *s, tsr_body_model model,
-                        placed_body *body)
+static void free_samples(sample_list *list)
 {
-    int n = 0, chain = 0, position = 0;
-    for (int r = 0; r < s->n_residue; r++, position++) {
-        if (r > 0 &&
-            strcmp(s->residue[r].chain, s->residue[r - 1].chain) != 0) {
-            chain++;
-            position = 0;
-        }
-        tsr_residue_atoms atoms;
-        if (tsr_residue_atoms_find(s, &s->residue[r], &atoms) != 0)
-            continue;
-        int type[2];
-        int n_body = tsr_body_types(model, atoms.amino, type);
-        for (int b = 0; b < n_body; b++) {
-            if (tsr_body_centre(model, &atoms, b, body[n].x) != 0)
-                continue;
-            body[n].type = type[b];
-            body[n].chain = chain;
-            body[n].position = position;
-            n++;
-        }
+    while (list->first != NULL) {
+        sample_link *next = list->first->next;
+        tsr_prior_sample_free(list->first->sample);
+        free(list->first);
+        list->first = next;
     }
-    return n;
-}
-
-/* All pairs: a few seconds for the whole training set. */
-static void visit_contacts(const placed_body *body, int n,
-                           uint64_t bin[N_PAIR][N_BIN])
-{
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < i; j++) {
-            double d2 = tsr_vec3_distance2(body[i].x, body[j].x);
-            if (d2 >= reach * reach ||
-                (body[i].chain == body[j].chain &&
-                 body[i].position - body[j].position < MIN_APART))
-                continue;
-            int k = (int)(sqrt(d2) * (N_BIN / reach));
-            if (k >= N_BIN)
-                k = N_BIN - 1;
-            bin[pair_index(body[i].type, body[j].type)][k]++;
-        }
 }
 
 static tsr_status visit(const tsr_structure *structure, const void *context,
                         void *part, tsr_err *err)
 {
-    (void)context;
+    sample_list *const *list = context;
     prior_sum *sum = part;
     for (int r = 0; r < structure->n_residue; r++) {
         tsr_residue_atoms atoms;
         if (tsr_residue_atoms_find(structure, &structure->residue[r], &atoms) !=
-            0) {
-            sum->skipped++;
-            continue;
-        }
-        if (atoms.n_missing > 0)
+                0 ||
+            atoms.n_missing > 0)
             sum->skipped++;
         else
             sum->used++;
-        visit_side_chain(&atoms, sum);
     }
-    placed_body *body =
-        malloc((2 * (size_t)structure->n_residue + 1) * sizeof *body);
-    if (body == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for the bodies of '%s'",
+    sum->sample = new_sample(*list);
+    if (sum->sample == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for the residues of '%s'",
                         structure->path);
-    for (int m = 0; m < 2; m++)
-        visit_contacts(body, place_bodies(structure, models[m], body),
-                       sum->bin[m]);
-    free(body);
-    return TSR_OK;
+    tsr_status s = tsr_prior_sample_visit(sum->sample, structure, err);
+    return s == TSR_OK ? tsr_contact_visit(structure, &sum->contact, err) : s;
 }
 
 static void add(const void *context, void *total, const void *part)
@@ -142,133 +90,135 @@ static void add(const void *context, void *total, const void *part)
     const prior_sum *from = part;
     to->used += from->used;
     to->skipped += from->skipped;
-    for (int a = 0; a < TSR_N_AMINO; a++) {
-        to->side_count[a] += from->side_count[a];
-        for (int i = 0; i < 3; i++) {
-            to->side_sum[a][i] += from->side_sum[a][i];
-            for (int j = 0; j < 3; j++)
-                to->side_square[a][i][j] += from->side_square[a][i][j];
-        }
-    }
-    for (int m = 0; m < 2; m++)
-        for (int p = 0; p < N_PAIR; p++)
-            for (int k = 0; k < N_BIN; k++)
-                to->bin[m][p][k] += from->bin[m][p][k];
+    tsr_contact_add(&to->contact, &from->contact);
+    tsr_status s = tsr_prior_sample_add(to->sample, from->sample, NULL);
+    if (s != TSR_OK)
+        to->status = s;
 }
 
-static tsr_status take_side_chains(const prior_sum *sum, tsr_prior_table *table,
-                                   tsr_err *err)
+static tsr_mixture_task task_of(const tsr_sample *sample, const char *name,
+                                const tsr_mixture_type *type, void *mixture)
+{
+    return (tsr_mixture_task){.name = name,
+                              .type = type,
+                              .n = sample->n,
+                              .x = sample->x,
+                              .file = sample->file,
+                              .mixture = mixture};
+}
+
+static tsr_status check_count(long n, const char *what, const char *name,
+                              tsr_err *err)
+{
+    return n >= LEAST_RESIDUE
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_DATA,
+                          "%ld %s of %s in the training structures, %d are "
+                          "needed; give more of them",
+                          n, what, name, LEAST_RESIDUE);
+}
+
+/* Of all classes and types; task [N_TASK] and *n_task out. */
+static tsr_status list_tasks(const tsr_prior_sample *sample,
+                             tsr_prior_table *table, tsr_mixture_task *task,
+                             int *n_task, tsr_err *err)
+{
+    tsr_status s = TSR_OK;
+    *n_task = 0;
+    for (int c = 0; c < TSR_N_RAMA && s == TSR_OK; c++) {
+        const char *name = tsr_rama_name[c];
+        task[(*n_task)++] = task_of(&sample->torsion[c], name,
+                                    &tsr_mixture_torsion, &table->torsion[c]);
+        s = check_count(sample->torsion[c].n, "residues with both torsions",
+                        name, err);
+    }
+    for (int a = 0; a < TSR_N_AMINO && s == TSR_OK; a++) {
+        const char *name = tsr_amino_table[a].three;
+        s = check_count(sample->angle[a].n, "bond angles", name, err);
+        if (s != TSR_OK || !tsr_amino_has_side_chain((tsr_amino)a))
+            continue;
+        s = check_count(sample->side[a].n, "complete side chains", name, err);
+        task[(*n_task)++] =
+            task_of(&sample->side[a], name, &tsr_mixture_side, &table->side[a]);
+    }
+    return s;
+}
+
+static tsr_status take_angles(const tsr_prior_sample *sample,
+                              tsr_prior_table *table, tsr_err *err)
 {
     for (int a = 0; a < TSR_N_AMINO; a++) {
-        long n = sum->side_count[a];
-        table->count[a] = n;
-        if (!tsr_amino_has_side_chain((tsr_amino)a))
-            continue;
-        if (n < 10)
+        tsr_status s =
+            tsr_angle_gaussian_of(&sample->angle[a], &table->angle[a], err);
+        if (s != TSR_OK)
+            return s;
+        if (!(table->angle[a].sd > 0.0))
             return tsr_fail(err, TSR_E_DATA,
-                            "%ld complete side chains of %s in the training "
-                            "structures, 10 are needed; give more of them",
-                            n, tsr_amino_table[a].three);
-        double *mean = table->side_mean[a];
-        for (int i = 0; i < 3; i++)
-            mean[i] = sum->side_sum[a][i] / (double)n;
-        for (int i = 0; i < 3; i++)
-            for (int j = 0; j < 3; j++)
-                table->side_cov[a][i][j] = (sum->side_square[a][i][j] -
-                                            (double)n * mean[i] * mean[j]) /
-                                           (double)(n - 1);
+                            "all bond angles N-CA-C of %s are the same; give "
+                            "other structures",
+                            tsr_amino_table[a].three);
     }
     return TSR_OK;
 }
 
-static uint64_t total_of(const uint64_t bin[N_BIN])
+/* One line a mixture: what it says of structures that it did not see, beside
+ * the density with as few parts as can be and, of torsions, the uniform one. */
+static void write_tasks(FILE *out, const tsr_prior_sample *sample, int n_task,
+                        const tsr_mixture_task *task)
 {
-    uint64_t total = 0;
-    for (int k = 0; k < N_BIN; k++)
-        total += bin[k];
-    return total;
-}
-
-/* Linear within a bin. */
-static double quantile_of(const uint64_t bin[N_BIN])
-{
-    double target = quantile * (double)total_of(bin), below = 0.0;
-    for (int k = 0; k < N_BIN; k++) {
-        double here = (double)bin[k];
-        if (here > 0.0 && below + here >= target)
-            return (k + (target - below) / here) * (reach / N_BIN);
-        below += here;
-    }
-    return reach;
-}
-
-/* Fills one table; returns how many pairs were too rare, -1 where a type has
- * too few partners altogether (*rare is the type). */
-static int take_contacts(const prior_sum *sum, int m, tsr_prior_table *table,
-                         int *rare)
-{
-    int n = tsr_body_n_type(models[m]), n_rare = 0;
-    double own[TSR_MAX_TYPE];
-    for (int t = 0; t < n; t++) {
-        uint64_t all[N_BIN] = {0};
-        for (int u = 0; u < n; u++)
-            for (int k = 0; k < N_BIN; k++)
-                all[k] += sum->bin[m][pair_index(t, u)][k];
-        own[t] = quantile_of(all);
-        if (total_of(all) < MIN_PAIRS) {
-            *rare = t;
-            return -1;
-        }
-    }
-    for (int t = 0; t < n; t++)
-        for (int u = 0; u <= t; u++) {
-            const uint64_t *bin = sum->bin[m][pair_index(t, u)];
-            double d = quantile_of(bin);
-            if (total_of(bin) < MIN_PAIRS) {
-                d = 0.5 * (own[t] + own[u]);
-                n_rare++;
-            }
-            if (models[m] == TSR_BODIES_TWO)
-                table->contact_two[t][u] = table->contact_two[u][t] = d;
-            else
-                table->contact_one[t][u] = table->contact_one[u][t] = d;
-        }
-    return n_rare;
+    fprintf(out,
+            "torsions left out: %ld of D residues, %ld of strained ones\n"
+            "mean log density (nat) of residues held out, every sixth "
+            "structure,\nunder mixtures that did not see them: residues held "
+            "out, parts, log density;\nwith %d parts (torsions) or %d "
+            "(side chains); uniform torsions have %.4f\n",
+            sample->n_mirrored, sample->n_strained, tsr_mixture_torsion.least,
+            tsr_mixture_side.least, -log(4.0 * M_PI * M_PI));
+    for (int i = 0; i < n_task; i++)
+        fprintf(out, "  %-9s %6ld %2d %8.4f %8.4f\n", task[i].name,
+                task[i].n_held_out, task[i].n_part,
+                task[i].held_out[task[i].n_part],
+                task[i].held_out[task[i].type->least]);
 }
 
 static tsr_status take_source(const prior_sum *sum, int n_path,
                               const char *const *path, const int n_rare[2],
+                              int n_task, const tsr_mixture_task *task,
                               tsr_prior_table *table, tsr_err *err)
 {
     char *files = tsr_structure_source(n_path, path, sum->used, sum->skipped);
-    size_t size = files != NULL ? strlen(files) + 256 : 0;
-    table->source = files != NULL ? malloc(size) : NULL;
-    if (table->source != NULL)
-        snprintf(table->source, size,
-                 "contact pairs seen less than %d times (filled from the "
-                 "types): one-body %d of 210, two-body %d of 231\n%s",
-                 MIN_PAIRS, n_rare[0], n_rare[1], files);
+    size_t size;
+    FILE *out = files != NULL ? open_memstream(&table->source, &size) : NULL;
+    int bad = out == NULL;
+    if (!bad) {
+        write_tasks(out, sum->sample, n_task, task);
+        fprintf(out,
+                "contact pairs seen less than %d times (filled from the "
+                "types): one-body %d of 210, two-body %d of 231\n%s",
+                TSR_CONTACT_LEAST, n_rare[0], n_rare[1], files);
+        bad = fclose(out) != 0;
+    }
     free(files);
-    return table->source != NULL
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_NOMEM, "no memory to train priors");
+    return bad ? tsr_fail(err, TSR_E_NOMEM, "no memory to train priors")
+               : TSR_OK;
 }
 
 static tsr_status take_all(const prior_sum *sum, int n_path,
-                           const char *const *path, tsr_prior_table *table,
-                           tsr_err *err)
+                           const char *const *path, int n_thread, tsr_log *log,
+                           tsr_prior_table *table, tsr_err *err)
 {
-    int n_rare[2], rare = 0;
-    tsr_status s = take_side_chains(sum, table, err);
-    for (int m = 0; m < 2 && s == TSR_OK; m++) {
-        n_rare[m] = take_contacts(sum, m, table, &rare);
-        if (n_rare[m] < 0)
-            s = tsr_fail(err, TSR_E_DATA,
-                         "%s has fewer than %d contacts in the training "
-                         "structures; give more of them",
-                         tsr_body_type_name(models[m], rare), MIN_PAIRS);
-    }
-    return s == TSR_OK ? take_source(sum, n_path, path, n_rare, table, err) : s;
+    int n_rare[2], n_task = 0;
+    tsr_mixture_task task[N_TASK];
+    tsr_status s = list_tasks(sum->sample, table, task, &n_task, err);
+    if (s == TSR_OK)
+        s = tsr_contact_take(&sum->contact, table, n_rare, err);
+    if (s == TSR_OK)
+        s = take_angles(sum->sample, table, err);
+    if (s == TSR_OK)
+        s = tsr_mixture_train(n_task, task, n_thread, log, err);
+    if (s == TSR_OK)
+        s = take_source(sum, n_path, path, n_rare, n_task, task, table, err);
+    return s;
 }
 
 tsr_status tsr_prior_table_train(int n_path, const char *const *path,
@@ -276,27 +226,37 @@ tsr_status tsr_prior_table_train(int n_path, const char *const *path,
                                  tsr_prior_table **out, tsr_err *err)
 {
     *out = NULL;
-    static const tsr_structure_fold_type fold = {
-        .part_size = sizeof(prior_sum), .visit = visit, .add = add};
+    sample_list samples = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    sample_list *context = &samples;
+    const tsr_structure_fold_type fold = {.part_size = sizeof(prior_sum),
+                                          .visit = visit,
+                                          .add = add,
+                                          .context = &context};
     prior_sum *sum = calloc(1, sizeof *sum);
     tsr_prior_table *table = calloc(1, sizeof *table);
-    tsr_status s;
-    if (sum == NULL || table == NULL)
+    tsr_status s = TSR_OK;
+    if (sum != NULL)
+        sum->sample = new_sample(&samples);
+    if (sum == NULL || table == NULL || sum->sample == NULL)
         s = tsr_fail(err, TSR_E_NOMEM, "no memory to train priors");
     else
         s = tsr_structure_fold(&fold, n_path, path, n_thread, sum, log, err);
+    if (s == TSR_OK && sum->status != TSR_OK)
+        s = tsr_fail(err, sum->status, "no memory to train priors");
+    if (s == TSR_OK && log != NULL)
+        tsr_info(log,
+                 "%d structures: %ld complete residues, %ld with atoms "
+                 "missing (their complete bodies count)",
+                 n_path, sum->used, sum->skipped);
     if (s == TSR_OK)
-        s = take_all(sum, n_path, path, table, err);
+        s = take_all(sum, n_path, path, n_thread, log, table, err);
     if (s == TSR_OK) {
-        if (log != NULL)
-            tsr_info(log,
-                     "%d structures: %ld complete residues, %ld with atoms "
-                     "missing (their complete bodies count)",
-                     n_path, sum->used, sum->skipped);
         *out = table;
         table = NULL;
     }
     tsr_prior_table_free(table);
     free(sum);
+    free_samples(&samples);
+    pthread_mutex_destroy(&samples.mutex);
     return s;
 }

@@ -12,13 +12,14 @@ typedef struct {
 } tsr_span;
 
 /* Spans ascend and do not overlap. The proposed coordinates stand in a second
- * conformation, equal to the current one outside the spans. */
+ * conformation, equal to the current one outside the spans. No span: nothing
+ * could be proposed (no closure was found, say); the step is a rejection. */
 typedef struct {
+    int target; /* which of the move's own targets: a torsion, a window */
     int n_span;
     tsr_span span[TSR_MAX_SPAN];
-    double log_ratio; /* log q(old | new) - log q(new | old), in the coordinates
-                         of the prior: torsions in rad, side-chain centres in
-                         Angstrom in the frame of N-CA-C */
+    double log_ratio; /* log q(old | new) - log q(new | old), nat, densities in
+                         the coordinates of the prior (model/prior.h) */
 } tsr_proposal;
 
 #endif

@@ -86,9 +86,9 @@ tsr_status tsr_range_mark(const char *text, int n_residue,
                         text, chain, residue[0].chain);
     if (n_found == 0)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "residue range '%s': names no residue of the "
-                        "structure",
-                        text);
+                        "residue range '%s': names no residue; the chain goes "
+                        "from %d to %d",
+                        text, lowest, highest);
     if (has_number && (first < lowest || last > highest))
         return tsr_fail(err, TSR_E_CONFIG,
                         "residue range '%s': the chain goes from %d to %d only",

@@ -1,9 +1,9 @@
 /* How far apart two bodies can come, whatever the free torsions are.
  *
- * A free torsion turns about an axis through the CA of its residue, a hinge. So
- * the distance between the CA of two neighbouring hinges is fixed, and so is
- * that from any body between them to either. The distance of two bodies is at
- * most the way along the hinges. */
+ * A free torsion turns about an axis through the CA of its residue, a hinge,
+ * and so does a change of the angle there. So the distance between the CA of
+ * two neighbouring hinges is fixed, and so is that from any body between them
+ * to either. The distance of two bodies is at most the way along the hinges. */
 #include "model/topology.h"
 
 #include "core/vec3.h"
@@ -82,20 +82,34 @@ static double chain_extent(const chain_view *v)
     return worst;
 }
 
-/* Reach of the chain from a point that no torsion moves: the CA of the hinge
+/* A hinge whose CA nothing moves: the one next to a fixed residue, or else
  * where the turning side changes. */
+static int still_hinge(const chain_view *v)
+{
+    int middle = 0;
+    for (int i = v->first; i <= v->last; i++) {
+        if (!v->t->residue[i].is_fixed)
+            continue;
+        while (middle + 1 < v->n_hinge && v->hinge[middle] < i)
+            middle++;
+        return middle;
+    }
+    for (int h = 0; h < v->n_hinge; h++) {
+        int i = v->hinge[h];
+        if (!(v->last - i < i - v->first))
+            middle = h;
+    }
+    return middle;
+}
+
+/* Reach of the chain from a point that no move moves. */
 static double chain_radius(const chain_view *v, double fixed[3])
 {
     if (v->n_hinge == 0) {
         tsr_vec3_copy(fixed, v->c->backbone[v->first][TSR_CA]);
         return farthest(v, v->first, v->last, fixed);
     }
-    int middle = 0;
-    for (int h = 0; h < v->n_hinge; h++) {
-        int i = v->hinge[h];
-        if (!(v->last - i < i - v->first))
-            middle = h;
-    }
+    int middle = still_hinge(v);
     tsr_vec3_copy(fixed, hinge_ca(v, middle));
     double worst = 0.0, way = 0.0;
     int a, b;
@@ -138,12 +152,9 @@ double tsr_topology_reach(const tsr_topology *topology,
     for (int i = 0; i < topology->n_residue; chain++) {
         chain_view v = {topology, first, i, topology->residue[i].chain_last,
                         0,        hinge};
-        for (int k = 0; k < topology->n_torsion; k++) {
-            int r = topology->torsion[k].residue;
-            if (r >= v.first && r <= v.last &&
-                (v.n_hinge == 0 || hinge[v.n_hinge - 1] != r))
+        for (int r = v.first; r <= v.last; r++)
+            if (topology->residue[r].flexible)
                 hinge[v.n_hinge++] = r;
-        }
         double own = chain_extent(&v);
         worst = own > worst ? own : worst;
         radius[chain] = chain_radius(&v, fixed[chain]);
@@ -155,6 +166,8 @@ double tsr_topology_reach(const tsr_topology *topology,
         i = v.last + 1;
     }
     worst += 2.0 * side_margin;
+    for (int c = 0; c < topology->n_chain; c++)
+        worst = topology->mobile[c] ? HUGE_VAL : worst;
 done:
     free(hinge);
     free(fixed);

@@ -1,8 +1,8 @@
 #include "model/topology.h"
 
 #include "core/vec3.h"
+#include "model/freedom.h"
 #include "model/geometry.h"
-#include "model/range.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +19,7 @@ void tsr_topology_free(tsr_topology *topology)
     free(topology->body);
     free(topology->torsion);
     free(topology->side);
+    free(topology->mobile);
     free(topology);
 }
 
@@ -34,8 +35,9 @@ static tsr_topology *topology_new(int n_residue, tsr_body_model body_model)
     t->body = calloc(2 * n, sizeof *t->body);
     t->torsion = calloc(2 * n, sizeof *t->torsion);
     t->side = calloc(n, sizeof *t->side);
+    t->mobile = calloc(n, sizeof *t->mobile);
     if (t->residue == NULL || t->body == NULL || t->torsion == NULL ||
-        t->side == NULL) {
+        t->side == NULL || t->mobile == NULL) {
         tsr_topology_free(t);
         return NULL;
     }
@@ -55,59 +57,6 @@ static void make_bodies(tsr_topology *t)
             t->total_mass += mass;
         }
     }
-}
-
-/* phi of proline belongs to its ring and stays. */
-static void make_torsions(tsr_topology *t)
-{
-    for (int i = 0; i < t->n_residue; i++) {
-        const tsr_residue *r = &t->residue[i];
-        if (!r->flexible)
-            continue;
-        int c_side = r->chain_last - i < i - r->chain_first;
-        if (r->linked && r->amino != TSR_PRO)
-            t->torsion[t->n_torsion++] = (tsr_torsion){i, TSR_PHI, c_side};
-        if (i < r->chain_last && t->residue[i + 1].linked)
-            t->torsion[t->n_torsion++] = (tsr_torsion){i, TSR_PSI, c_side};
-        if (tsr_amino_has_side_chain(r->amino))
-            t->side[t->n_side++] = i;
-    }
-}
-
-static tsr_status mark_flexible(tsr_topology *t, tsr_flexibility flexibility,
-                                tsr_err *err)
-{
-    const tsr_strings *flexible = flexibility.flexible;
-    const tsr_strings *rigid = flexibility.rigid;
-    int n_flexible = flexible == NULL ? 0 : flexible->n;
-    int n_rigid = rigid == NULL ? 0 : rigid->n;
-    if (n_flexible > 0 && n_rigid > 0)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "structure: give flexible ranges or rigid ranges, "
-                        "not both");
-    int *mark = calloc((size_t)t->n_residue, sizeof *mark);
-    if (mark == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    tsr_status status = TSR_OK;
-    const tsr_strings *ranges = n_flexible > 0 ? flexible : rigid;
-    for (int k = 0; k < n_flexible + n_rigid && status == TSR_OK; k++) {
-        status = tsr_range_mark(ranges->item[k], t->n_residue, t->residue, 1,
-                                mark, err);
-        if (status != TSR_OK)
-            tsr_wrap(err, status, "structure.%s.%d",
-                     n_flexible > 0 ? "flexible" : "rigid", k);
-    }
-    for (int i = 0; i < t->n_residue; i++)
-        t->residue[i].flexible = n_flexible > 0 ? mark[i] : !mark[i];
-    free(mark);
-    if (status != TSR_OK)
-        return status;
-    make_torsions(t);
-    if (t->n_torsion == 0 && t->n_side == 0)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "structure: nothing may move; name flexible residues "
-                        "that have neighbours");
-    return TSR_OK;
 }
 
 static void set_chains(tsr_topology *t)
@@ -221,7 +170,7 @@ static void read_side(const tsr_structure *s, const tsr_residue_record *record,
         tsr_frame_to_local(side, frame, x[TSR_CA], global);
         return;
     }
-    tsr_vec3_copy(side, prior->side_mean[r->amino]);
+    tsr_prior_table_side(prior, r->amino, side);
     if (made->n_side_mean++ == 0)
         tsr_residue_label(record, made->first_side, sizeof made->first_side);
 }
@@ -321,10 +270,10 @@ tsr_status tsr_topology_from_structure(const tsr_structure *structure,
     if (status != TSR_OK)
         goto done;
     link_residues(s, t, c, has_o, &made);
-    status = mark_flexible(t, flexibility, err);
+    tsr_conformation_place_bodies(t, c, 0, t->n_residue);
+    status = tsr_freedom_set(t, c, &flexibility, log, err);
     if (status != TSR_OK)
         goto done;
-    tsr_conformation_place_bodies(t, c, 0, t->n_residue);
     report(s, &made, log);
     *out = t, *first = c;
     t = NULL, c = NULL;
@@ -349,7 +298,8 @@ static void build_extended(const tsr_topology *t, const tsr_prior_table *prior,
         int proline = t->residue[i].amino == TSR_PRO;
         internal[i] = tsr_geometry_ideal((proline ? -65.0 : -135.0) * degree,
                                          140.0 * degree);
-        tsr_vec3_copy(c->side[i], prior->side_mean[t->residue[i].amino]);
+        if (tsr_amino_has_side_chain(t->residue[i].amino))
+            tsr_prior_table_side(prior, t->residue[i].amino, c->side[i]);
     }
     /* CB is the same in every ideal frame. */
     double frame[3][3], global[3], local[3];
@@ -398,9 +348,6 @@ tsr_status tsr_topology_from_sequence(const char *sequence,
     }
     set_chains(t);
     make_bodies(t);
-    status = mark_flexible(t, flexibility, err);
-    if (status != TSR_OK)
-        goto done;
     c = tsr_conformation_new(t);
     internal = calloc(n, sizeof *internal);
     if (c == NULL || internal == NULL) {
@@ -408,6 +355,9 @@ tsr_status tsr_topology_from_sequence(const char *sequence,
         goto done;
     }
     build_extended(t, prior, internal, c);
+    status = tsr_freedom_set(t, c, &flexibility, NULL, err);
+    if (status != TSR_OK)
+        goto done;
     *out = t, *first = c;
     t = NULL, c = NULL;
 done:

@@ -2,13 +2,16 @@
  *
  * Residues stand in the order of the file, chain after chain. A chain is a
  * polymer chain of the input; a break in it (no peptide bond) keeps the parts'
- * relation, like a rigid link. */
+ * relation, like a rigid link. Of a flexible residue phi, psi, the bond angle
+ * N-CA-C and the side chain are free. What never changes its inner distances is
+ * a rigid unit. */
 #ifndef TSR_MODEL_TOPOLOGY_H
 #define TSR_MODEL_TOPOLOGY_H
 
 #include "core/field.h"
 #include "core/log.h"
 #include "core/status.h"
+#include "core/vec3.h"
 #include "io/structure.h"
 #include "model/prior_table.h"
 #include "model/residue.h"
@@ -22,6 +25,11 @@ typedef struct {
     int chain_last;
     int linked;   /* 1: a peptide bond joins it to the residue before */
     int flexible; /* 1: its torsions and side chain are free */
+    int has_phi;  /* 1: phi exists (a peptide bond before it), and */
+    int has_psi;  /*    psi (one after it), flexible or not */
+    int is_fixed; /* 1: stays where it is in space */
+    int unit;     /* rigid unit; -1: flexible, none */
+    tsr_rama_class rama;
     int first_body, n_body;
     double cb[3]; /* CB in the frame of N-CA-C, Angstrom; not GLY */
 } tsr_residue;
@@ -34,7 +42,9 @@ typedef struct {
 
 typedef enum { TSR_PHI, TSR_PSI } tsr_torsion_kind;
 
-/* A free torsion. Turning it moves the shorter side of its chain:
+/* A free torsion that can be turned alone. Turning it moves the shorter side of
+ * its chain, or the one without residues that are fixed (where both have some
+ * it is not in the list):
  * C side: phi turns residues residue..chain_last as one rigid group; psi turns
  *         residue+1..chain_last and, of the residue itself, O.
  * N side: phi turns chain_first..residue-1; psi those and, of the residue
@@ -52,6 +62,7 @@ typedef struct {
     tsr_body *body;       /* [n_body], in the order of the residues */
     tsr_torsion *torsion; /* [n_torsion] the free ones */
     int *side;            /* [n_side] residues with a free side chain */
+    int *mobile;          /* [n_chain] 1: the chain moves as a whole too */
     double total_mass;    /* Da, of all bodies */
 } tsr_topology;
 
@@ -65,19 +76,23 @@ typedef struct {
 
 enum { TSR_N, TSR_CA, TSR_C, TSR_O };
 
-/* What may move: residue ranges such as "A:262-269", "A:17", "262-269" (where
- * there is one chain). Either may be empty, not both given; both empty: all is
- * flexible. */
+/* What may move, as residue ranges: "A:262-269", "A:17", "262-269" (where there
+ * is one chain), "A". Each may be NULL. Flexible and rigid are not given both;
+ * neither: all is flexible. Fixed ranges are rigid and stay in space; where
+ * chains are to keep their relation and none is named, the largest rigid unit
+ * of each does; a chain without one moves as a whole. Mobile: names of chains
+ * that also move as a whole. */
 typedef struct {
-    const tsr_strings *flexible;
-    const tsr_strings *rigid;
+    const tsr_strings *flexible, *rigid, *fixed, *mobile;
+    const char *file; /* for messages; may be NULL */
+    int is_still;     /* 1: nothing is to move, the rest is not looked at */
 } tsr_flexibility;
 
 /* From a structure. Residues that lack N, CA or C are refused (TSR_E_DATA,
  * with file, chain, residue and remedy); a missing O or CB is built with ideal
  * geometry, an incomplete side chain put at the prior's mean, and `log` told.
- * A range that names no residue: TSR_E_CONFIG. The first conformation comes
- * with it; the caller frees both. */
+ * A range that cannot be (model/freedom.h): TSR_E_CONFIG. The first
+ * conformation comes with it; the caller frees both. */
 tsr_status tsr_topology_from_structure(const tsr_structure *structure,
                                        tsr_body_model body_model,
                                        tsr_flexibility flexibility,
@@ -119,10 +134,22 @@ double tsr_conformation_torsion(const tsr_topology *topology,
                                 const tsr_conformation *conformation,
                                 int residue, tsr_torsion_kind kind);
 
+/* Moves residues first..last as one, bodies too; nothing where last < first. */
+void tsr_conformation_move(const tsr_topology *topology,
+                           tsr_conformation *conformation, int first, int last,
+                           const tsr_motion *motion);
+
 /* Turns a free torsion by angle_rad (it grows by that), bodies included. */
 void tsr_conformation_turn(const tsr_topology *topology,
                            tsr_conformation *conformation,
                            const tsr_torsion *torsion, double angle_rad);
+
+/* Turns phi and psi of residues first..last of one chain by change_rad
+ * [last - first + 1][2]; what lies beyond them on that side moves as one. */
+void tsr_conformation_turn_many(const tsr_topology *topology,
+                                tsr_conformation *conformation, int first,
+                                int last, int c_side,
+                                const double (*change_rad)[2]);
 
 /* Radius of gyration over the bodies, mass-weighted, with each body's own mean
  * square radius rg2 [n_type] (Angstrom squared; NULL: points). Angstrom. */
@@ -132,7 +159,8 @@ double tsr_conformation_rg(const tsr_topology *topology,
 
 /* An upper bound of the largest distance between two bodies that any values of
  * the free torsions can reach, Angstrom; free side chains up to 3 Angstrom
- * farther out than in `first`. NaN: out of memory. */
+ * farther out than in `first`. Infinite where a chain moves as a whole. NaN:
+ * out of memory. */
 double tsr_topology_reach(const tsr_topology *topology,
                           const tsr_conformation *first);
 

@@ -283,9 +283,9 @@ tsr_status tsr_train_priors(int n_place, const char *const *place, int n_thread,
                               log, &table, err);
     if (s == TSR_OK)
         s = put_heading(&table->source,
-                        "Side-chain centres in the frame of N-CA-C, and "
-                        "contact distances of bodies;\nsee README.md beside "
-                        "this file.",
+                        "Backbone torsions, side-chain centres, bond angles "
+                        "N-CA-C and contact\ndistances of bodies; see "
+                        "README.md beside this file.",
                         command, err);
     if (s == TSR_OK)
         s = tsr_prior_table_write(table, output, err);

@@ -51,7 +51,8 @@ tsr_status tsr_train_components(int n_place, const char *const *place,
                                 const tsr_form_factor_order *order,
                                 tsr_log *log, tsr_err *err);
 
-/* The same for priors, on all files. */
+/* The same for priors, on all files; those that would be held out choose the
+ * sizes of the mixtures. */
 tsr_status tsr_train_priors(int n_place, const char *const *place, int n_thread,
                             const char *command, const char *output,
                             tsr_log *log, tsr_err *err);

@@ -24,30 +24,38 @@ typedef struct {
     void (*state_free)(void *state);
 
     /* How many things it could move here; 0 leaves it out of the run. */
-    int (*n_target)(const tsr_topology *topology);
+    int (*n_target)(const void *options, const tsr_topology *topology);
 
     /* Draws a proposal into `proposed`, which equals `current` on entry; fills
-     * the spans, not log_ratio. */
+     * all of it. Where nothing could be proposed, n_span is 0 and `proposed`
+     * as it was. */
     void (*propose)(void *state, const tsr_conformation *current,
                     tsr_conformation *proposed, gsl_rng *rng,
                     tsr_proposal *proposal);
 
-    /* log q(current | proposed) - log q(proposed | current), nat. */
+    /* proposal->log_ratio once more, from the two conformations alone (the
+     * order of the draws is not used): with the two exchanged it gives the
+     * negative. For tests; `proposal` is one that `propose` filled. */
     double (*log_ratio)(const void *state, const tsr_conformation *current,
                         const tsr_conformation *proposed,
                         const tsr_proposal *proposal);
 
     /* Warm-up only: learns from the acceptance probability of the proposal
      * that it drew last. */
-    void (*adapt)(void *state, double accept_probability);
+    void (*adapt)(void *state, const tsr_proposal *proposal,
+                  double accept_probability);
 } tsr_move_type;
 
 extern const tsr_move_type tsr_move_pivot;
+extern const tsr_move_type tsr_move_crankshaft;
+extern const tsr_move_type tsr_move_concerted;
 extern const tsr_move_type tsr_move_side_chain;
+extern const tsr_move_type tsr_move_rigid_body;
+extern const tsr_move_type tsr_move_regrow;
 
 /* All moves, ends with NULL. */
 extern const tsr_move_type *const tsr_move_registry[];
-enum { TSR_N_MOVE = 2 };
+enum { TSR_N_MOVE = 6 };
 
 /* Robbins-Monro step towards a wanted acceptance (Andrieu & Thoms 2008): the
  * gain falls as n^-0.6. Returns what to add to a log step size. */

@@ -1,8 +1,11 @@
-/* Pivot: turns one free torsion; the shorter side of the chain moves.
+/* Pivot: turns one free torsion, or draws both of a residue from the prior; the
+ * shorter side of the chain moves (the one without fixed residues).
  *
  * Step: normal of a width learnt for each torsion, or, now and then, uniform on
  * the circle. Both are symmetric and the measure is that of the torsion, so the
- * Hastings correction is zero. Source: Lal 1969; Madras & Sokal 1988. */
+ * Hastings correction is zero. Draw: (phi, psi) from their density f in the
+ * prior, so q(old | new) / q(new | old) = f(old) / f(new).
+ * Source: Lal 1969; Madras & Sokal 1988. */
 #include "moves/move.h"
 
 #include <gsl/gsl_randist.h>
@@ -12,7 +15,7 @@
 #define PI 3.14159265358979323846
 
 typedef struct {
-    double weight, step, uniform, target;
+    double weight, step, uniform, draw, target;
 } pivot_options;
 
 static const tsr_field fields[] = {
@@ -34,10 +37,17 @@ static const tsr_field fields[] = {
     {.name = "uniform",
      .type = TSR_FIELD_DOUBLE,
      .offset = offsetof(pivot_options, uniform),
-     .initial = "0.05",
+     .initial = "0.02",
      .min = 0.0,
      .max = 1.0,
      .doc = "probability of a turn by any angle"},
+    {.name = "draw",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(pivot_options, draw),
+     .initial = "0.2",
+     .min = 0.0,
+     .max = 1.0,
+     .doc = "probability of drawing phi and psi of a residue from the prior"},
     {.name = "target",
      .type = TSR_FIELD_DOUBLE,
      .offset = offsetof(pivot_options, target),
@@ -54,11 +64,12 @@ typedef struct {
 
 typedef struct {
     const tsr_topology *topology;
+    const tsr_prior *prior;
     pivot_options options;
     long n;
     double log_step; /* common to all torsions */
     torsion_state *torsion;
-    int last; /* torsion proposed last; -1: by any angle */
+    int any; /* the last turn was by any angle */
 } pivot_state;
 
 static void pivot_free(void *state)
@@ -81,14 +92,13 @@ static double carried(const tsr_topology *t, const tsr_torsion *torsion)
 static void *pivot_new(const void *options, const tsr_topology *topology,
                        const tsr_prior *prior)
 {
-    (void)prior;
     pivot_state *s = calloc(1, sizeof *s);
     if (s == NULL)
         return NULL;
     s->topology = topology;
+    s->prior = prior;
     s->options = *(const pivot_options *)options;
     s->log_step = log(s->options.step);
-    s->last = -1;
     s->torsion = calloc((size_t)topology->n_torsion + 1, sizeof *s->torsion);
     if (s->torsion == NULL) {
         pivot_free(s);
@@ -100,21 +110,24 @@ static void *pivot_new(const void *options, const tsr_topology *topology,
     return s;
 }
 
-static int pivot_targets(const tsr_topology *topology)
+static int pivot_targets(const void *options, const tsr_topology *topology)
 {
+    (void)options;
     return topology->n_torsion;
 }
 
-static void pivot_spans(const tsr_topology *t, const tsr_torsion *torsion,
+/* first_changed: the torsion nearest to the side that stays, of residue i. */
+static void pivot_spans(const tsr_topology *t, int i, int c_side,
+                        tsr_torsion_kind first_changed, tsr_torsion_kind kind,
                         tsr_proposal *p)
 {
-    int i = torsion->residue;
     int first = t->residue[i].chain_first, last = t->residue[i].chain_last;
     tsr_span own = {i, 1, 0};
+    int inner = first_changed != kind || kind == TSR_PSI;
     p->n_span = 0;
-    if (torsion->c_side) {
-        int start = torsion->kind == TSR_PHI ? i : i + 1;
-        if (torsion->kind == TSR_PSI)
+    if (c_side) {
+        int start = inner ? i + 1 : i; /* phi turns all of the residue's */
+        if (inner)
             p->span[p->n_span++] = own;
         if (start <= last)
             p->span[p->n_span++] = (tsr_span){start, last - start + 1, 1};
@@ -122,25 +135,62 @@ static void pivot_spans(const tsr_topology *t, const tsr_torsion *torsion,
     }
     if (i > first)
         p->span[p->n_span++] = (tsr_span){first, i - first, 1};
-    if (torsion->kind == TSR_PSI)
+    if (inner)
         p->span[p->n_span++] = own;
 }
 
+static void step_propose(pivot_state *s, int k, tsr_conformation *proposed,
+                         gsl_rng *rng, tsr_proposal *proposal)
+{
+    const tsr_torsion *torsion = &s->topology->torsion[k];
+    s->any = gsl_rng_uniform(rng) < s->options.uniform;
+    double width = exp(s->log_step + s->torsion[k].log_step);
+    double angle = s->any ? gsl_ran_flat(rng, -PI, PI)
+                          : gsl_ran_gaussian_ziggurat(rng, fmin(width, PI));
+    proposal->target = k;
+    proposal->log_ratio = 0.0;
+    tsr_conformation_turn(s->topology, proposed, torsion, angle);
+    pivot_spans(s->topology, torsion->residue, torsion->c_side, torsion->kind,
+                torsion->kind, proposal);
+}
+
+static void draw_propose(pivot_state *s, int k, const tsr_conformation *current,
+                         tsr_conformation *proposed, gsl_rng *rng,
+                         tsr_proposal *proposal)
+{
+    const tsr_topology *t = s->topology;
+    const tsr_torsion *torsion = &t->torsion[k];
+    int i = torsion->residue;
+    const tsr_residue *r = &t->residue[i];
+    double phi, psi, change[1][2] = {{0.0, 0.0}};
+    tsr_prior_torsion_draw(s->prior, i, rng, &phi, &psi);
+    if (r->has_phi)
+        change[0][0] = phi - tsr_conformation_torsion(t, current, i, TSR_PHI);
+    if (r->has_psi)
+        change[0][1] = psi - tsr_conformation_torsion(t, current, i, TSR_PSI);
+    tsr_conformation_turn_many(t, proposed, i, i, torsion->c_side,
+                               (const double(*)[2])change);
+    tsr_torsion_kind only = r->has_phi ? TSR_PHI : TSR_PSI;
+    pivot_spans(t, i, torsion->c_side, only,
+                r->has_phi && r->has_psi ? TSR_PSI : only, proposal);
+    proposal->target = -1 - k;
+    proposal->log_ratio = tsr_prior_torsion_log_of(s->prior, current, i) -
+                          tsr_prior_torsion_log_of(s->prior, proposed, i);
+}
+
+/* target: the torsion k where it was turned, -1 - k where its residue's were
+ * drawn. */
 static void pivot_propose(void *state, const tsr_conformation *current,
                           tsr_conformation *proposed, gsl_rng *rng,
                           tsr_proposal *proposal)
 {
-    (void)current;
     pivot_state *s = state;
-    const tsr_topology *t = s->topology;
-    int k = (int)gsl_rng_uniform_int(rng, (unsigned long)t->n_torsion);
-    int any = gsl_rng_uniform(rng) < s->options.uniform;
-    double width = exp(s->log_step + s->torsion[k].log_step);
-    double angle = any ? gsl_ran_flat(rng, -PI, PI)
-                       : gsl_ran_gaussian_ziggurat(rng, fmin(width, PI));
-    s->last = any ? -1 : k;
-    tsr_conformation_turn(t, proposed, &t->torsion[k], angle);
-    pivot_spans(t, &t->torsion[k], proposal);
+    int k =
+        (int)gsl_rng_uniform_int(rng, (unsigned long)s->topology->n_torsion);
+    if (gsl_rng_uniform(rng) < s->options.draw)
+        draw_propose(s, k, current, proposed, rng, proposal);
+    else
+        step_propose(s, k, proposed, rng, proposal);
 }
 
 static double pivot_log_ratio(const void *state,
@@ -148,16 +198,21 @@ static double pivot_log_ratio(const void *state,
                               const tsr_conformation *proposed,
                               const tsr_proposal *proposal)
 {
-    (void)state, (void)current, (void)proposed, (void)proposal;
-    return 0.0; /* the density of a turn by -angle is that of one by +angle */
+    const pivot_state *s = state;
+    if (proposal->target >= 0)
+        return 0.0; /* the density of a turn by -angle is that of +angle */
+    int i = s->topology->torsion[-1 - proposal->target].residue;
+    return tsr_prior_torsion_log_of(s->prior, current, i) -
+           tsr_prior_torsion_log_of(s->prior, proposed, i);
 }
 
-static void pivot_adapt(void *state, double accept_probability)
+static void pivot_adapt(void *state, const tsr_proposal *proposal,
+                        double accept_probability)
 {
     pivot_state *s = state;
-    if (s->last < 0)
+    if (proposal->target < 0 || s->any)
         return;
-    torsion_state *own = &s->torsion[s->last];
+    torsion_state *own = &s->torsion[proposal->target];
     s->log_step +=
         tsr_move_learn(s->n++, accept_probability, s->options.target);
     own->log_step +=
@@ -169,7 +224,8 @@ static void pivot_adapt(void *state, double accept_probability)
 
 const tsr_move_type tsr_move_pivot = {
     .name = "pivot",
-    .doc = "turns one free phi or psi; the shorter side of the chain moves",
+    .doc = "turns one free phi or psi, or draws both; one side of the chain "
+           "moves",
     .source = "Lal 1969; Madras & Sokal 1988",
     .options_size = sizeof(pivot_options),
     .fields = fields,

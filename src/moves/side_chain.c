@@ -1,11 +1,8 @@
 /* Side chain: moves the side-chain centre of one residue in its own frame.
  *
- * The centre s is mixed with a draw from its Gaussian prior N(m, C):
- *     s' = m + sqrt(1 - b^2) (s - m) + b L z,   L L^T = C,   0 < b <= 1.
- * This proposal is reversible with respect to that Gaussian, so
- * q(s | s') / q(s' | s) = N(s) / N(s'), which the correction divides out.
- * Source: Neal 1999 (regression and classification using Gaussian processes,
- * section 5); Cotter et al. 2013. */
+ * Draw: from its density g in the prior, so that q(old | new) / q(new | old) =
+ * g(old) / g(new). Step: a Gaussian of a width learnt for each residue type,
+ * which is symmetric. */
 #include "moves/move.h"
 
 #include <gsl/gsl_randist.h>
@@ -13,25 +10,32 @@
 #include <stdlib.h>
 
 typedef struct {
-    double weight, step, target;
+    double weight, step, draw, target;
 } side_options;
 
 static const tsr_field fields[] = {
     {.name = "weight",
      .type = TSR_FIELD_DOUBLE,
      .offset = offsetof(side_options, weight),
-     .initial = "1",
+     .initial = "2",
      .min = 0.0,
      .max = 1e6,
      .doc = "share of the proposals, relative to the other moves; 0: off"},
     {.name = "step",
      .type = TSR_FIELD_DOUBLE,
      .offset = offsetof(side_options, step),
-     .initial = "0.7",
-     .min = 1e-3,
+     .unit = "Angstrom",
+     .initial = "0.3",
+     .min = 1e-4,
+     .max = 10.0,
+     .doc = "width of a step before warm-up has learnt it"},
+    {.name = "draw",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(side_options, draw),
+     .initial = "0.5",
+     .min = 0.0,
      .max = 1.0,
-     .doc =
-         "share b of a fresh draw before warm-up; 1: independent of the old"},
+     .doc = "probability of a draw from the prior instead of a step"},
     {.name = "target",
      .type = TSR_FIELD_DOUBLE,
      .offset = offsetof(side_options, target),
@@ -45,8 +49,8 @@ typedef struct {
     const tsr_topology *topology;
     const tsr_prior *prior;
     side_options options;
-    long n;
-    double log_step;
+    long n[TSR_N_AMINO];
+    double log_step[TSR_N_AMINO];
 } side_state;
 
 static void *side_new(const void *options, const tsr_topology *topology,
@@ -58,7 +62,8 @@ static void *side_new(const void *options, const tsr_topology *topology,
     s->topology = topology;
     s->prior = prior;
     s->options = *(const side_options *)options;
-    s->log_step = log(s->options.step);
+    for (int a = 0; a < TSR_N_AMINO; a++)
+        s->log_step[a] = log(s->options.step);
     return s;
 }
 
@@ -67,11 +72,22 @@ static void side_free(void *state)
     free(state);
 }
 
-static int side_targets(const tsr_topology *topology)
+static int side_targets(const void *options, const tsr_topology *topology)
 {
+    (void)options;
     return topology->n_side;
 }
 
+static double draw_log_ratio(const side_state *s, int i,
+                             const tsr_conformation *current,
+                             const tsr_conformation *proposed)
+{
+    tsr_amino amino = s->topology->residue[i].amino;
+    return tsr_prior_side_log(s->prior, amino, current->side[i]) -
+           tsr_prior_side_log(s->prior, amino, proposed->side[i]);
+}
+
+/* target: the residue i where it made a step, -1 - i where it was drawn. */
 static void side_propose(void *state, const tsr_conformation *current,
                          tsr_conformation *proposed, gsl_rng *rng,
                          tsr_proposal *proposal)
@@ -79,11 +95,18 @@ static void side_propose(void *state, const tsr_conformation *current,
     side_state *s = state;
     const tsr_topology *t = s->topology;
     int i = t->side[gsl_rng_uniform_int(rng, (unsigned long)t->n_side)];
-    double b = exp(s->log_step), z[3];
-    for (int d = 0; d < 3; d++)
-        z[d] = gsl_ran_gaussian_ziggurat(rng, 1.0);
-    tsr_prior_side_mix(s->prior, t->residue[i].amino, sqrt(1.0 - b * b),
-                       current->side[i], b, z, proposed->side[i]);
+    tsr_amino amino = t->residue[i].amino;
+    proposal->log_ratio = 0.0;
+    proposal->target = i;
+    if (gsl_rng_uniform(rng) < s->options.draw) {
+        tsr_prior_side_draw(s->prior, amino, rng, proposed->side[i]);
+        proposal->log_ratio = draw_log_ratio(s, i, current, proposed);
+        proposal->target = -1 - i;
+    } else {
+        double step = exp(s->log_step[amino]);
+        for (int d = 0; d < 3; d++)
+            proposed->side[i][d] += gsl_ran_gaussian_ziggurat(rng, step);
+    }
     tsr_conformation_place_bodies(t, proposed, i, 1);
     proposal->n_span = 1;
     proposal->span[0] = (tsr_span){i, 1, 0};
@@ -93,26 +116,27 @@ static double side_log_ratio(const void *state, const tsr_conformation *current,
                              const tsr_conformation *proposed,
                              const tsr_proposal *proposal)
 {
-    const side_state *s = state;
-    int i = proposal->span[0].first;
-    tsr_amino amino = s->topology->residue[i].amino;
-    return tsr_prior_side_log(s->prior, amino, current->side[i]) -
-           tsr_prior_side_log(s->prior, amino, proposed->side[i]);
+    return proposal->target >= 0 ? 0.0
+                                 : draw_log_ratio(state, -1 - proposal->target,
+                                                  current, proposed);
 }
 
-static void side_adapt(void *state, double accept_probability)
+static void side_adapt(void *state, const tsr_proposal *proposal,
+                       double accept_probability)
 {
     side_state *s = state;
-    s->log_step +=
-        tsr_move_learn(s->n++, accept_probability, s->options.target);
-    if (s->log_step > 0.0)
-        s->log_step = 0.0;
+    if (proposal->target < 0)
+        return;
+    tsr_amino amino = s->topology->residue[proposal->target].amino;
+    s->log_step[amino] +=
+        tsr_move_learn(s->n[amino]++, accept_probability, s->options.target);
+    s->log_step[amino] = fmin(s->log_step[amino], log(10.0));
 }
 
 const tsr_move_type tsr_move_side_chain = {
     .name = "side_chain",
     .doc = "moves one side-chain centre in the frame of its residue",
-    .source = "Neal 1999; Cotter et al. 2013",
+    .source = "Dunbrack & Cohen 1997 (draws from a library of rotamers)",
     .options_size = sizeof(side_options),
     .fields = fields,
     .state_new = side_new,

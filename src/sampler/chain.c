@@ -22,7 +22,6 @@ struct tsr_chain {
 
     /* the proposal in flight */
     int kind;
-    int outside; /* beyond the support of the prior */
     double log_prior_change;
     tsr_proposal proposal;
     tsr_body_range range[TSR_MAX_SPAN];
@@ -61,7 +60,7 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
             continue;
         double weight;
         memcpy(&weight, options, sizeof weight);
-        if (weight > 0.0 && type->n_target(t->topology) > 0) {
+        if (weight > 0.0 && type->n_target(options, t->topology) > 0) {
             c->move[m] = type->state_new(options, t->topology, t->prior);
             if (c->move[m] == NULL)
                 return tsr_fail(err, TSR_E_NOMEM, "out of memory");
@@ -167,15 +166,11 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
     c->counts.proposed[c->kind]++;
     type->propose(c->move[c->kind], c->current, c->proposed, c->rng,
                   &c->proposal);
-    c->proposal.log_ratio = type->log_ratio(c->move[c->kind], c->current,
-                                            c->proposed, &c->proposal);
-    c->log_prior_change =
-        tsr_prior_propose(c->prior, c->current, c->proposed, &c->proposal);
-    c->outside = t->d_limit_ang > 0.0 &&
-                 tsr_is_distance_beyond(t->topology->n_body,
-                                        (const double(*)[3])c->proposed->body,
-                                        t->d_limit_ang);
-    if (c->outside || t->likelihood == NULL)
+    c->log_prior_change = c->proposal.n_span == 0
+                              ? -(double)INFINITY
+                              : tsr_prior_propose(c->prior, c->current,
+                                                  c->proposed, &c->proposal);
+    if (c->log_prior_change == -(double)INFINITY || t->likelihood == NULL)
         return 0;
     for (int k = 0; k < c->proposal.n_span; k++) {
         const tsr_span *s = &c->proposal.span[k];
@@ -248,10 +243,9 @@ tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
         }
         new_log_lik = tsr_likelihood_log(l, c->new_fit, c->log_s);
     }
-    double log_alpha = c->outside
-                           ? -(double)INFINITY
-                           : c->log_prior_change + c->proposal.log_ratio +
-                                 (new_log_lik - c->log_lik);
+    double log_alpha = c->log_prior_change;
+    if (log_alpha > -(double)INFINITY)
+        log_alpha += c->proposal.log_ratio + (new_log_lik - c->log_lik);
     if (isnan(log_alpha)) {
         settle(c, 0);
         return tsr_fail(err, TSR_E_NUMERIC,
@@ -263,7 +257,8 @@ tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
     double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
     int accept = gsl_rng_uniform(c->rng) < alpha;
     if (warm)
-        tsr_move_registry[c->kind]->adapt(c->move[c->kind], alpha);
+        tsr_move_registry[c->kind]->adapt(c->move[c->kind], &c->proposal,
+                                          alpha);
     settle(c, accept);
     if (accept && profile != NULL) {
         tsr_fit *fit = c->fit;

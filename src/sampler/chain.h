@@ -28,7 +28,6 @@ typedef struct {
                                          share's, then the next's */
     const double *rg2;                /* [n_type] Angstrom squared, or NULL */
     const void *const *move_options;  /* [TSR_N_MOVE], NULL: not used */
-    double d_limit_ang;               /* P(X) = 0 beyond; 0: no limit */
     uint64_t seed;
 } tsr_target;
 

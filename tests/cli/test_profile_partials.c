@@ -41,12 +41,11 @@ static double *expected(const char *path, const tsr_component_table *table,
     tsr_structure *structure;
     tsr_topology *t;
     tsr_conformation *first;
-    const tsr_strings none = {0};
     must(tsr_data_file("prior.dat", &prior_path, &err), &err);
     must(tsr_prior_table_read(prior_path, &prior, &err), &err);
     must(tsr_structure_read(path, &structure, &err), &err);
     must(tsr_topology_from_structure(structure, table->model,
-                                     (tsr_flexibility){&none, &none}, prior,
+                                     (tsr_flexibility){.is_still = 1}, prior,
                                      NULL, &t, &first, &err),
          &err);
     int *type = calloc((size_t)t->n_body, sizeof *type);

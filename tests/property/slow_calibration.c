@@ -3,7 +3,8 @@
  * truth must rank evenly among draws of the posterior. Prior bookkeeping,
  * moves, likelihood, noise-scale step and the draws of c and b must all be
  * right for that; the structures come from the prior without any move. */
-#include "tests/model_sample.h"
+#include "tests/chain_step.h"
+#include "tests/property/prior_sampler.h"
 
 #include "likelihood/likelihood.h"
 #include "moves/move.h"
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PI 3.14159265358979323846
 enum { N_POINT = 24, N_REPEAT = 300, N_DRAW = 24, THIN = 400, WARMUP = 1000 };
 enum { N_BIN = 5, N_QUANTITY = 7 };
 
@@ -30,6 +30,7 @@ typedef struct {
     tsr_topology *t;
     tsr_conformation *extended, *truth, *start;
     tsr_prior *prior;
+    prior_sampler sampler;
     tsr_form_factor_table *factors;
     tsr_saxs saxs;
     double q[N_POINT], intensity[N_POINT], sigma[N_POINT];
@@ -59,13 +60,16 @@ static tsr_form_factor_table *make_factors(void)
 static void open_fixture(fixture *f)
 {
     tsr_err err = {0};
-    tsr_prior_options prior = {TSR_CLASH_SOFT, 0.8};
+    const tsr_prior_options prior = {
+        .clash = TSR_CLASH_SOFT, .softness = 0.8, .clash_limit = 10.0};
     memset(f, 0, sizeof *f);
     sample_prior_table(&f->table);
     sample_chain("GASFPLG", NULL, &f->table, &f->t, &f->extended);
     f->truth = tsr_conformation_new(f->t);
     f->start = tsr_conformation_new(f->t);
-    f->prior = tsr_prior_new(f->t, &f->table, &prior);
+    must(tsr_prior_new(f->t, &f->table, &prior, 0.0, &f->prior, &err), &err);
+    f->sampler = (prior_sampler){
+        .t = f->t, .table = &f->table, .prior = f->prior, .first = f->extended};
     f->factors = make_factors();
     for (int k = 0; k < N_POINT; k++)
         f->q[k] = 0.02 + 0.48 * k / (N_POINT - 1);
@@ -93,34 +97,6 @@ static void close_fixture(fixture *f)
     tsr_conformation_free(f->truth);
     tsr_conformation_free(f->start);
     tsr_topology_free(f->t);
-}
-
-/* An independent draw of P(X): uniform torsions and Gaussian side chains, kept
- * with the probability exp(-E) of the excluded volume. */
-static void draw_prior(const fixture *f, gsl_rng *rng, tsr_conformation *c)
-{
-    const tsr_topology *t = f->t;
-    for (;;) {
-        double smooth = -t->n_torsion * log(2.0 * PI);
-        tsr_conformation_copy(t, c, f->extended, 0, t->n_residue);
-        for (int k = 0; k < t->n_side; k++) {
-            int i = t->side[k];
-            double z[3];
-            for (int d = 0; d < 3; d++)
-                z[d] = gsl_ran_gaussian(rng, 1.0);
-            tsr_prior_side_mix(f->prior, t->residue[i].amino, 0.0, c->side[i],
-                               1.0, z, c->side[i]);
-            smooth +=
-                tsr_prior_side_log(f->prior, t->residue[i].amino, c->side[i]);
-        }
-        tsr_conformation_place_bodies(t, c, 0, t->n_residue);
-        for (int k = 0; k < t->n_torsion; k++)
-            tsr_conformation_turn(t, c, &t->torsion[k],
-                                  gsl_ran_flat(rng, -PI, PI));
-        double energy = smooth - tsr_prior_log_reference(f->prior, c);
-        if (log(gsl_rng_uniform_pos(rng)) < -energy)
-            return;
-    }
 }
 
 static void measure(const fixture *f, const tsr_conformation *c, double log_s,
@@ -173,21 +149,6 @@ static tsr_engine *make_engine(const fixture *f, const tsr_likelihood *l)
     return engine;
 }
 
-static void step(tsr_chain *chain, tsr_batch *batch, double *profile, int warm)
-{
-    tsr_err err = {0};
-    tsr_body_proposal ask;
-    int accepted;
-    assert_int_equal(tsr_chain_propose(chain, &ask), 1);
-    must(tsr_batch_submit(batch, 1, &ask, &err), &err);
-    must(tsr_batch_wait(batch, profile, &err), &err);
-    must(tsr_chain_decide(chain, profile, warm, &accepted, &err), &err);
-    if (accepted)
-        tsr_batch_accept(batch, 0);
-    else
-        tsr_batch_reject(batch, 0);
-}
-
 /* One repetition: how many draws of the posterior lie below the truth. */
 static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
 {
@@ -197,8 +158,8 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
     tsr_chain *chain;
     double truth[N_QUANTITY], value[N_QUANTITY];
     gsl_rng *rng = tsr_rng_new(2024, number);
-    draw_prior(f, rng, f->truth);
-    draw_prior(f, rng, f->start);
+    sample_prior(&f->sampler, rng, f->truth);
+    sample_prior(&f->sampler, rng, f->start);
     make_data(f, rng, truth);
     tsr_data_set set = {&f->saxs,
                         {0, {TSR_INFER, 0.0}, scale_width},
@@ -219,12 +180,12 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
     must(tsr_chain_new(&target, 0, &chain, &err), &err);
     must(tsr_chain_start(chain, batch, &err), &err);
     for (int i = 0; i < WARMUP; i++)
-        step(chain, batch, profile, 1);
+        chain_step(chain, batch, profile, 1);
     for (int i = 0; i < N_DRAW; i++) {
         tsr_chain_view view;
         double scale, background;
         for (int j = 0; j < THIN; j++)
-            step(chain, batch, profile, 0);
+            chain_step(chain, batch, profile, 0);
         tsr_chain_look(chain, &view);
         l->data[0].type->draw(l->data[0].state, view.fit, view.log_s[0],
                               view.rng, &scale, &background);

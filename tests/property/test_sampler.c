@@ -1,5 +1,6 @@
 /* The sampler: the posterior it draws is the right one, whatever the
  * threads and engines. */
+#include "tests/chain_step.h"
 #include "tests/model_sample.h"
 
 #include "core/vec3.h"
@@ -55,10 +56,10 @@ static void open_fixture(fixture *f, const char *sequence, double error,
 {
     tsr_err err = {0};
     memset(f, 0, sizeof *f);
-    tsr_prior_options prior = {TSR_CLASH_NONE, 0.5};
+    const tsr_prior_options prior = {.clash = TSR_CLASH_NONE, .softness = 0.5};
     sample_prior_table(&f->table);
     sample_chain(sequence, NULL, &f->table, &f->t, &f->c);
-    f->prior = tsr_prior_new(f->t, &f->table, &prior);
+    must(tsr_prior_new(f->t, &f->table, &prior, 0.0, &f->prior, &err), &err);
     f->factors = make_factors();
     gsl_rng *rng = tsr_rng_new(77, 0);
     for (int k = 0; k < f->t->n_torsion; k++)
@@ -205,7 +206,7 @@ static void posterior_is_right(void **state)
     enum { N = 8000, BLOCK = 200 };
     fixture f;
     tsr_err err = {0};
-    int type[64], accepted;
+    int type[64];
     double expected[N_BY], error[N_BY], plain[N_BY];
     double mean[N_BY] = {0}, square[N_BY] = {0};
     open_fixture(&f, "GAFGSLG", 0.02, -1);
@@ -222,16 +223,7 @@ static void posterior_is_right(void **state)
     for (int block = -4; block < N / BLOCK; block++) {
         double sum[N_BY] = {0};
         for (int i = 0; i < BLOCK * THIN; i++) {
-            tsr_body_proposal ask;
-            assert_int_equal(tsr_chain_propose(chain, &ask), 1);
-            must(tsr_batch_submit(batch, 1, &ask, &err), &err);
-            must(tsr_batch_wait(batch, profile, &err), &err);
-            must(tsr_chain_decide(chain, profile, block < 0, &accepted, &err),
-                 &err);
-            if (accepted)
-                tsr_batch_accept(batch, 0);
-            else
-                tsr_batch_reject(batch, 0);
+            chain_step(chain, batch, profile, block < 0);
             if (i % THIN == 0) {
                 tsr_chain_look(chain, &view);
                 sum[BY_RG] += view.rg_ang / BLOCK;

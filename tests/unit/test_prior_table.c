@@ -1,8 +1,9 @@
-/* Structures written by the test, in which every distance and every side-chain
- * centre is known, through training, writing and reading. */
+/* Structures written by the test, in which distances, torsions, angles and
+ * side-chain centres are known, through training, writing and reading. */
 #include "model/prior_table.h"
 
-#include "core/vec3.h"
+#include "chain_pdb.h"
+#include "core/random.h"
 #include "table_text.h"
 
 #include <math.h>
@@ -13,21 +14,12 @@
 
 #include <cmocka.h>
 
+enum { N_CROWD = 120, N_COPY = 10, N_CHAIN = 30, N_LINK = 249 };
+
 typedef struct {
-    char folder[64], pdb[96], far[96], table[96];
+    char folder[64], chain[N_CHAIN][96], crowd[96], table[96];
     tsr_prior_table *trained;
 } files;
-
-/* An atom as far along x, y, z as asked from the residue's corner. */
-static void put(FILE *file, int *serial, const char *atom, const char *residue,
-                char chain, int number, const double x[3])
-{
-    fprintf(file,
-            "ATOM  %5d  %-3s %3s %c%4d    %8.3f%8.3f%8.3f  1.00 10.00"
-            "           %c\n",
-            ++*serial % 99999, atom, residue, chain, number, x[0], x[1], x[2],
-            atom[0]);
-}
 
 /* One residue at `at`: N, CA, C, O in the xy plane and all others at `side`
  * from CA. C lies on +x and N at y > 0, so the frame of N-CA-C has the axes of
@@ -42,35 +34,40 @@ static void put_residue(FILE *file, int *serial, int amino, char chain,
         double x[3];
         for (int d = 0; d < 3; d++)
             x[d] = at[d] + (i < 4 ? backbone[i][d] : side[d]);
-        put(file, serial, info->atom[i].name, info->three, chain, number, x);
+        put_atom(file, serial, info->atom[i].name, info->three, chain, number,
+                 x);
     }
 }
 
-static void side_of(int amino, int copy, double side[3])
+/* Threes of residues far from one another, so that there are no contacts; the
+ * torsions of the middle one count. Helix, strand and, of Gly, left-handed;
+ * half of the prolines cis. Side chains at two places. */
+static void write_random_chain(const char *path, unsigned long stream)
 {
-    side[0] = 0.5 + 0.1 * amino + (copy % 2 ? 0.25 : -0.25);
-    side[1] = -1.0 + (copy % 4 < 2 ? 0.5 : -0.5);
-    side[2] = 0.7 + (copy % 8 < 4 ? 0.125 : -0.125);
+    static chain_residue r[N_LINK];
+    gsl_rng *rng = tsr_rng_new(7, stream);
+    for (int i = 0; i < N_LINK; i++) {
+        int helix = gsl_rng_uniform(rng) < 0.6, near = i / 20 % 2;
+        int amino = (int)gsl_rng_uniform_int(rng, TSR_N_AMINO);
+        if (gsl_rng_uniform(rng) < 0.2)
+            amino = TSR_PRO;
+        double left = amino == TSR_GLY && gsl_rng_uniform(rng) < 0.5 ? -1 : 1;
+        r[i] = (chain_residue){
+            .amino = amino,
+            .phi = left * (helix ? -1.1 : -2.1) + 0.1 * gsl_rng_uniform(rng),
+            .psi = left * (helix ? -0.8 : 2.3) + 0.2 * gsl_rng_uniform(rng),
+            .angle = 1.92 + 0.05 * gsl_rng_uniform(rng),
+            .omega = amino == TSR_PRO && i % 2 ? 0.0 : M_PI,
+            .breaks = i % 3 == 0};
+        for (int d = 0; d < 3; d++)
+            r[i].side[d] = (near ? -1.0 : -2.0) +
+                           0.2 * (gsl_rng_uniform(rng) - 0.5) * (d + 1);
+    }
+    gsl_rng_free(rng);
+    write_chain(path, N_LINK, r);
 }
 
-enum { N_COPY = 16, N_CROWD = 120 };
-
-/* All residue types, 100 Angstrom apart: no contacts. */
-static void write_side_chains(const char *path)
-{
-    FILE *file = fopen(path, "w");
-    int serial = 0;
-    for (int c = 0; c < N_COPY; c++)
-        for (int a = 0; a < TSR_N_AMINO; a++) {
-            double at[3] = {100.0 * a, 100.0 * c, 0.0}, side[3];
-            side_of(a, c, side);
-            put_residue(file, &serial, a, (char)('A' + c), a + 1, at, side);
-        }
-    fprintf(file, "TER\nEND\n");
-    fclose(file);
-}
-
-/* Two chains side by side, 9 Angstrom apart, of all types in turn every 2.5:
+/* Nine chains side by side, 9 Angstrom apart, of all types in turn every 2.5:
  * residues 1 and 2 apart in a chain are at 2.5 and 5 and do not count, 3 apart
  * at 7.5, 4 apart at 10; across, the same type is at 9, the next at 9.3. */
 static void write_contacts(const char *path)
@@ -78,9 +75,10 @@ static void write_contacts(const char *path)
     FILE *file = fopen(path, "w");
     int serial = 0;
     static const double nothing[3] = {0.0, 0.0, 0.0};
-    for (int chain = 0; chain < 2; chain++)
+    for (int chain = 0; chain < 9; chain++)
         for (int i = 0; i < N_CROWD; i++) {
-            double at[3] = {2.5 * i, 9.0 * chain, 0.0};
+            double at[3] = {2.5 * i, 9.0 * (chain % 3),
+                            9.0 * (double)(chain / 3)};
             put_residue(file, &serial, i % TSR_N_AMINO, (char)('A' + chain),
                         i + 1, at, nothing);
         }
@@ -94,19 +92,21 @@ static int set_up(void **state)
     snprintf(f->folder, sizeof f->folder, "/tmp/tessera-prior-XXXXXX");
     if (mkdtemp(f->folder) == NULL)
         return -1;
-    snprintf(f->pdb, sizeof f->pdb, "%s/side.pdb", f->folder);
-    snprintf(f->far, sizeof f->far, "%s/contact.pdb", f->folder);
+    snprintf(f->crowd, sizeof f->crowd, "%s/crowd.pdb", f->folder);
     snprintf(f->table, sizeof f->table, "%s/t.dat", f->folder);
-    write_side_chains(f->pdb);
-    write_contacts(f->far);
+    write_contacts(f->crowd);
+    const char *path[N_CHAIN + N_COPY];
+    for (int i = 0; i < N_CHAIN; i++) {
+        snprintf(f->chain[i], sizeof f->chain[i], "%s/%d.pdb", f->folder, i);
+        write_random_chain(f->chain[i], (unsigned long)i);
+        path[i] = f->chain[i];
+    }
     /* The crowd often enough that every type has its 500 partners. */
-    const char *path[101];
-    path[0] = f->pdb;
-    for (int i = 1; i < 101; i++)
-        path[i] = f->far;
+    for (int i = 0; i < N_COPY; i++)
+        path[N_CHAIN + i] = f->crowd;
     tsr_err err;
-    if (tsr_prior_table_train(101, path, 2, NULL, &f->trained, &err) !=
-        TSR_OK) {
+    if (tsr_prior_table_train(N_CHAIN + N_COPY, path, 2, NULL, &f->trained,
+                              &err) != TSR_OK) {
         print_message("%s\n", err.message);
         return -1;
     }
@@ -117,52 +117,79 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     files *f = *state;
+    if (f == NULL)
+        return 0;
     tsr_prior_table_free(f->trained);
-    remove(f->pdb);
-    remove(f->far);
+    for (int i = 0; i < N_CHAIN; i++)
+        remove(f->chain[i]);
+    remove(f->crowd);
     remove(f->table);
     int left = rmdir(f->folder);
     free(f);
     return left;
 }
 
-/* The centre of the atoms beyond CB is where the test put them. */
-static void side_chains(void **state)
+/* What was put into the chains comes out of the mixtures. */
+static void mixtures(void **state)
+{
+    const files *f = *state;
+    const tsr_prior_table *t = f->trained;
+    long count = 0;
+    for (int c = 0; c < TSR_N_RAMA; c++) {
+        const tsr_torsion_mixture *m = &t->torsion[c];
+        tsr_torsion_density *d = tsr_torsion_density_new(m);
+        count += m->count;
+        assert_true(m->n >= 2 && m->part[m->n - 1].k_phi == 0.0);
+        double helix = tsr_torsion_density_log(d, -1.05, -0.7);
+        double strand = tsr_torsion_density_log(d, -2.05, 2.4);
+        double nothing = tsr_torsion_density_log(d, 0.0, 1.0);
+        double left = tsr_torsion_density_log(d, 1.15, 0.9);
+        assert_true(helix > nothing + 2.0 && strand > nothing + 2.0);
+        if (c == TSR_RAMA_GLY)
+            assert_true(left > nothing + 2.0);
+        else
+            assert_true(left < helix - 4.0);
+        tsr_torsion_density_free(d);
+    }
+    /* of the crowd's residues all are too strained */
+    assert_int_equal(count, N_CHAIN * N_LINK / 3);
+    for (int a = 0; a < TSR_N_AMINO; a++) {
+        assert_true(fabs(t->angle[a].mean - 1.945) < 0.005);
+        assert_true(fabs(t->angle[a].sd - 0.05 / sqrt(12.0)) < 0.004);
+        double side[3];
+        tsr_prior_table_side(t, (tsr_amino)a, side);
+        if (!tsr_amino_has_side_chain((tsr_amino)a)) {
+            assert_int_equal(t->side[a].n, 0);
+            assert_true(side[0] == 0.0 && side[1] == 0.0 && side[2] == 0.0);
+            continue;
+        }
+        tsr_side_density *d = tsr_side_density_new(&t->side[a]);
+        double one = tsr_side_density_log(d, (double[3]){-1.0, -1.0, -1.0});
+        double two = tsr_side_density_log(d, (double[3]){-2.0, -2.0, -2.0});
+        double none = tsr_side_density_log(d, (double[3]){-1.5, -1.5, -1.5});
+        if (!(one > none && two > none))
+            fail_msg("%s: %g %g %g", tsr_amino_table[a].three, one, two, none);
+        assert_true(fabs(side[0]) < 0.01); /* the crowd's, which are most */
+        tsr_side_density_free(d);
+    }
+}
+
+/* Structures too few: what is missing is named. */
+static void too_few(void **state)
 {
     const files *f = *state;
     tsr_prior_table *t = NULL;
-    const char *path[1] = {f->pdb};
-    /* On their own they have no contacts, which is an error that says so. */
+    const char *path[N_CHAIN];
     tsr_err err;
+    for (int i = 0; i < N_CHAIN; i++)
+        path[i] = f->chain[i];
     assert_int_equal(tsr_prior_table_train(1, path, 1, NULL, &t, &err),
                      TSR_E_DATA);
+    assert_non_null(strstr(err.message, "are needed"));
+    assert_int_equal(tsr_prior_table_train(N_CHAIN, path, 1, NULL, &t, &err),
+                     TSR_E_DATA);
     assert_non_null(strstr(err.message, "contacts"));
-    t = f->trained;
-    for (int a = 0; a < TSR_N_AMINO; a++) {
-        int has = a != TSR_ALA && a != TSR_GLY;
-        long crowd = 100L * 2 * (N_CROWD / TSR_N_AMINO), n = N_COPY + crowd;
-        assert_int_equal(t->count[a], has ? n : 0);
-        double mean[3] = {0}, square[3][3] = {{0}};
-        for (int c = 0; c < N_COPY; c++) {
-            double side[3];
-            side_of(a, c, side); /* the crowd's are all at zero */
-            for (int i = 0; i < 3; i++) {
-                mean[i] += side[i] / (double)n;
-                for (int j = 0; j < 3; j++)
-                    square[i][j] += side[i] * side[j];
-            }
-        }
-        for (int i = 0; i < 3; i++)
-            for (int j = 0; j < 3; j++) {
-                double cov = (square[i][j] - (double)n * mean[i] * mean[j]) /
-                             (double)(n - 1);
-                /* PDB files have three decimals */
-                assert_true(fabs(t->side_mean[a][i] - (has ? mean[i] : 0)) <
-                            1e-5);
-                assert_true(fabs(t->side_cov[a][i][j] - (has ? cov : 0)) <
-                            1e-4);
-            }
-    }
+    assert_null(t);
 }
 
 /* Body centres lie within 0.5 of one another along x, hence the tolerances. */
@@ -186,7 +213,13 @@ static void contacts(void **state)
     double crossed = t->contact_one[0][7] + t->contact_one[1][6];
     assert_true(fabs(together - crossed) < 1e-12);
     assert_true(together < 2 * 7.7); /* the lowest hundredth: 3 apart */
-    assert_non_null(strstr(t->source, "structures: 101"));
+    assert_non_null(strstr(t->source, "structures: 40"));
+}
+
+/* Nine figures are written. */
+static int same(double a, double b)
+{
+    return fabs(a - b) <= 1e-8 * fabs(a);
 }
 
 static void round_trip(void **state)
@@ -197,14 +230,36 @@ static void round_trip(void **state)
     assert_int_equal(tsr_prior_table_write(t, f->table, NULL), TSR_OK);
     assert_int_equal(tsr_prior_table_read(f->table, &u, NULL), TSR_OK);
     assert_string_equal(u->source, t->source);
-    for (int a = 0; a < TSR_N_AMINO; a++) {
-        assert_int_equal(u->count[a], t->count[a]);
-        for (int i = 0; i < 3; i++) {
-            assert_true(fabs(u->side_mean[a][i] - t->side_mean[a][i]) < 1e-8);
-            for (int j = 0; j < 3; j++)
-                assert_true(fabs(u->side_cov[a][i][j] - t->side_cov[a][i][j]) <
-                            1e-8);
+    for (int c = 0; c < TSR_N_RAMA; c++) {
+        const tsr_torsion_mixture *a = &t->torsion[c], *b = &u->torsion[c];
+        assert_int_equal(a->count, b->count);
+        assert_int_equal(a->n, b->n);
+        double sum = 0.0;
+        for (int i = 0; i < a->n; i++) {
+            const tsr_von_mises *p = &a->part[i], *q = &b->part[i];
+            assert_true(same(p->weight, q->weight) && same(p->phi, q->phi) &&
+                        same(p->psi, q->psi) && same(p->k_phi, q->k_phi) &&
+                        same(p->k_psi, q->k_psi) && same(p->lambda, q->lambda));
+            sum += q->weight;
         }
+        assert_true(fabs(sum - 1.0) < 1e-15);
+    }
+    for (int a = 0; a < TSR_N_AMINO; a++) {
+        const tsr_side_mixture *m = &t->side[a], *v = &u->side[a];
+        assert_int_equal(m->count, v->count);
+        assert_int_equal(m->n, v->n);
+        for (int g = 0; g < m->n; g++) {
+            assert_true(same(m->part[g].weight, v->part[g].weight));
+            for (int i = 0; i < 3; i++) {
+                assert_true(same(m->part[g].mean[i], v->part[g].mean[i]));
+                for (int j = 0; j < 3; j++)
+                    assert_true(
+                        same(m->part[g].cov[i][j], v->part[g].cov[i][j]));
+            }
+        }
+        assert_int_equal(t->angle[a].count, u->angle[a].count);
+        assert_true(same(t->angle[a].mean, u->angle[a].mean) &&
+                    same(t->angle[a].sd, u->angle[a].sd));
         for (int b = 0; b < TSR_N_AMINO; b++)
             assert_true(fabs(u->contact_one[a][b] - t->contact_one[a][b]) <
                         1e-8);
@@ -223,18 +278,36 @@ static void bad_files(void **state)
     const files *f = *state;
     static const struct {
         const char *after, *old, *new, *message;
-    } spoil[] = {{"", "tessera prior 1", "tessera prior 2", "tessera prior 1"},
-                 {"", "#: side", "#: sido", "side"},
-                 {"# ARG\n", " 1 ", " 2 ", "expected row 1"},
-                 {"# ARG\n", "1216", "-1216", "side chains"},
-                 {"# ARG\n", "1216", "1216.5", "side chains"},
-                 {"# ARG\n", "1216", "1216 inf", "finite"},
-                 {"# ARG\n", "1216", "1216 1 1 1 0 0 0 0 0 0 #", "follows"},
-                 {"# ARG\n", "1216 ", "1216 x", "numbers"},
-                 {"#: side", "contact two", "contact one", "contact two"},
-                 {"#: contact one\n", "ALA\n 0 ", "ALA\n 0 -", "above 0"},
-                 {"#: contact one\n", "ARG\n 1 ", "ARG\n 1 9", "symmetric"}};
-    assert_int_equal(tsr_prior_table_write(f->trained, f->table, NULL), TSR_OK);
+    } spoil[] = {
+        {"", "tessera prior 2", "tessera prior 3", "tessera prior 2"},
+        {"", "tessera prior 2", "tessera prior 1", "tessera train priors"},
+        {"#: torsion", " general", " Gly", "torsion general"},
+        {"#: torsion", " general ", " general -", "count"},
+        {"#: torsion", " general ", " general 1.5 ", "follows"},
+        {"#: torsion general", " 2\n", " 25\n", "25 parts"},
+        {"#: torsion general", " 2\n", " 0\n", "no component"},
+        {"#: torsion general", "\n 0 ", "\n 0 -", "below 0"},
+        {"#: torsion general", "\n 0 ", "\n 0 1", "add up to"},
+        {"#: torsion general", "\n 0 ", "\n 1 ", "expected row 0"},
+        {"#: torsion general", "\n 1 ", "\n 1 nan ", "finite"},
+        {"#: torsion general", " 0 0 0 0 0\n", " 0 0 -1 0 0\n", "k outside"},
+        {"#: torsion general", " 0 0 0 0 0\n", " 0 0 1 2 1.5\n", "lambda^2"},
+        {"#: torsion general", " 0 0 0 0 0\n", " 0 0 0 0\n", "numbers"},
+        {"#: side", "ALA 0 0", "ALA 0 1", "ALA"},
+        {"#: side", "ARG", "ARP", "side ARG"},
+        {"#: side ARG", "#: side ASN", "#", "side"},
+        {"#: torsion general", "\n 1 ", "\n# ", "row 1 is missing"},
+        {"#: angle\n", " 1 ", " 2 ", "expected row 1"},
+        {"#: angle\n", " 1.9", " 3.9", "between 0 and 3.14"},
+        {"#: angle", "contact two", "contact one", "contact two"},
+        {"#: contact one\n", "ALA\n 0 ", "ALA\n 0 -", "above 0"},
+        {"#: contact one\n", "ARG\n 1 ", "ARG\n 1 9", "symmetric"}};
+    /* two components of general, so that lines are known */
+    tsr_prior_table known = *f->trained;
+    known.torsion[0].n = 2;
+    known.torsion[0].part[0] = (tsr_von_mises){0.9, -1, 1, 10, 5, 2};
+    known.torsion[0].part[1] = (tsr_von_mises){.weight = 0.1};
+    assert_int_equal(tsr_prior_table_write(&known, f->table, NULL), TSR_OK);
     char *text = text_of(f->table), place[128];
     tsr_prior_table *t = NULL;
     for (size_t i = 0; i < sizeof spoil / sizeof spoil[0]; i++) {
@@ -257,7 +330,8 @@ static void bad_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(side_chains), cmocka_unit_test(contacts),
-        cmocka_unit_test(round_trip), cmocka_unit_test(bad_files)};
+        cmocka_unit_test(mixtures), cmocka_unit_test(too_few),
+        cmocka_unit_test(contacts), cmocka_unit_test(round_trip),
+        cmocka_unit_test(bad_files)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -59,15 +59,12 @@ static void bound_without_data(void **state)
     open_fixture(&with, text, 1);
     open_fixture(&without, text, 0);
     assert_true(with.setup.d_bound_ang == without.setup.d_bound_ang);
-    assert_true(with.setup.target.d_limit_ang ==
-                without.setup.target.d_limit_ang);
     close_fixture(&with);
     close_fixture(&without);
 }
 
-/* Side chains have Gaussians without end: those of a chain this short go
- * beyond what its torsions can reach. The q grid does not hold there, so P(X)
- * is 0, and the run goes on. */
+/* Beyond d_max the q grid does not hold, so P(X) is 0 there: moves that would
+ * go beyond are rejected, and the run goes on. */
 static void never_beyond_the_bound(void **state)
 {
     (void)state;
@@ -79,7 +76,7 @@ static void never_beyond_the_bound(void **state)
     tsr_body_proposal ask;
     int accepted, near = 0;
     open_fixture(&f,
-                 "structure: {sequence: WPPPPY, flexible: ['1', '6']}\n"
+                 "structure: {sequence: WGGPGGY, d_max: 23}\n"
                  "prior: {clash: none}\n",
                  0);
     assert_int_equal(tsr_chain_new(&f.setup.target, 0, &chain, &err), TSR_OK);

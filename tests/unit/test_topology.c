@@ -184,13 +184,13 @@ static void flexible_ranges(void **state)
     tsr_strings some = {1, item};
     fixture f;
     open_fixture(&f, &some);
-    /* R10, P11, G12: phi and psi of 10 and 12, psi of the proline */
-    assert_int_equal(f.t->n_torsion, 5);
+    /* R10, P11, G12: phi and psi of each */
+    assert_int_equal(f.t->n_torsion, 6);
     assert_int_equal(f.t->n_side, 2);
     close_fixture(&f);
     open_fixture(&f, NULL);
-    /* all but phi of the first, psi of the last, phi of one proline */
-    assert_int_equal(f.t->n_torsion, 2 * (int)strlen(sequence) - 3);
+    /* all but phi of the first and psi of the last */
+    assert_int_equal(f.t->n_torsion, 2 * (int)strlen(sequence) - 2);
     close_fixture(&f);
 }
 
@@ -253,7 +253,7 @@ static void refused_sequences(void **state)
         tsr_topology *t;
         tsr_conformation *c;
         tsr_err err = {0};
-        tsr_flexibility all = {NULL, NULL};
+        tsr_flexibility all = {.flexible = NULL};
         assert_int_equal(tsr_topology_from_sequence(bad[k], TSR_BODIES_TWO, all,
                                                     &table, &t, &c, &err),
                          TSR_E_CONFIG);

@@ -1,0 +1,17 @@
+/* What of a molecule may move, and what follows from it. */
+#ifndef TSR_MODEL_FREEDOM_H
+#define TSR_MODEL_FREEDOM_H
+
+#include "model/topology.h"
+
+/* Sets flexible, is_fixed, has_phi, has_psi, unit and rama of every residue,
+ * the lists of torsions and side chains, and the mobile chains, of a topology
+ * whose residues, links, bodies and CB are set. The conformation tells omega.
+ * log (may be NULL) hears what was decided for complexes. Errors: TSR_E_CONFIG,
+ * naming the range (structure.flexible, ...) and what is wrong with it. */
+tsr_status tsr_freedom_set(tsr_topology *topology,
+                           const tsr_conformation *conformation,
+                           const tsr_flexibility *flexibility, tsr_log *log,
+                           tsr_err *err);
+
+#endif

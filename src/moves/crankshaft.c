@@ -1,0 +1,236 @@
+/* Crankshaft: turns what lies between two CA about the axis through them.
+ *
+ * Between residues i and j (both flexible) C and O of i, all of i+1..j-1 and N
+ * of j turn; all else stays. Bond lengths stay, and all angles but N-CA-C of i
+ * and j. The move is a rotation of atoms, which keeps the volume of Cartesian
+ * space. That volume is the product of b^2 sin(angle) over the internal
+ * coordinates, so in the prior's coordinates (torsions and tau = N-CA-C) the
+ * map has the Jacobian
+ *
+ *     |d new / d old| = sin tau_i sin tau_j / (sin tau'_i sin tau'_j),
+ *
+ * which is the Hastings correction of an otherwise symmetric turn.
+ * Source: Betancourt 2005 (J. Chem. Phys. 123, 174905); Smith & Kortemme 2008
+ * (backrub). */
+#include "moves/move.h"
+
+#include "core/vec3.h"
+#include "model/geometry.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define PI 3.14159265358979323846
+
+typedef struct {
+    double weight, step, target;
+    long window;
+} crankshaft_options;
+
+static const tsr_field fields[] = {
+    {.name = "weight",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(crankshaft_options, weight),
+     .initial = "2",
+     .min = 0.0,
+     .max = 1e6,
+     .doc = "share of the proposals, relative to the other moves; 0: off"},
+    {.name = "window",
+     .type = TSR_FIELD_INT,
+     .offset = offsetof(crankshaft_options, window),
+     .unit = "residues",
+     .initial = "5",
+     .min = 1,
+     .max = 50,
+     .doc = "most that the two CA may be apart; a rigid part between them "
+            "counts as one"},
+    {.name = "step",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(crankshaft_options, step),
+     .unit = "rad",
+     .initial = "0.2",
+     .min = 1e-6,
+     .max = PI,
+     .doc = "width of a turn before warm-up has learnt it"},
+    {.name = "target",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(crankshaft_options, target),
+     .initial = "0.3",
+     .min = 0.01,
+     .max = 0.99,
+     .doc = "acceptance that warm-up aims at"},
+    {0}};
+
+typedef struct {
+    int i, j; /* residues */
+    long n;
+    double log_step; /* on top of the common one */
+} window;
+
+typedef struct {
+    const tsr_topology *topology;
+    crankshaft_options options;
+    int n_window;
+    window *window;
+    long n;
+    double log_step;
+} crankshaft_state;
+
+/* N and O of a residue at a break hold what is beyond it in its place, so its
+ * angle stays. */
+static int is_at_break(const tsr_topology *t, int i)
+{
+    const tsr_residue *r = &t->residue[i];
+    return (i > r->chain_first && !r->has_phi) ||
+           (i < r->chain_last && !r->has_psi);
+}
+
+/* Every pair (i, j); returns how many there are. Nothing between is fixed, and
+ * neither end is at a break. */
+static int list_windows(const tsr_topology *t, long longest, window *out)
+{
+    int n = 0;
+    for (int i = 0; i < t->n_residue; i++) {
+        const tsr_residue *r = &t->residue[i];
+        if (!r->flexible || !r->has_psi || is_at_break(t, i))
+            continue;
+        long apart = 0;
+        for (int j = i + 1; j <= r->chain_last; j++) {
+            const tsr_residue *z = &t->residue[j];
+            /* of a rigid part only the first counts */
+            apart += z->flexible || t->residue[j - 1].flexible;
+            if (apart > longest || z->is_fixed)
+                break;
+            if (!z->flexible || !z->has_phi || is_at_break(t, j))
+                continue;
+            if (out != NULL)
+                out[n] = (window){i, j, 0, -0.25 * log((double)(j - i))};
+            n++;
+        }
+    }
+    return n;
+}
+
+static void crankshaft_free(void *state)
+{
+    crankshaft_state *s = state;
+    if (s == NULL)
+        return;
+    free(s->window);
+    free(s);
+}
+
+static int crankshaft_targets(const void *options, const tsr_topology *topology)
+{
+    const crankshaft_options *o = options;
+    return list_windows(topology, o->window, NULL);
+}
+
+static void *crankshaft_new(const void *options, const tsr_topology *topology,
+                            const tsr_prior *prior)
+{
+    (void)prior;
+    crankshaft_state *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->topology = topology;
+    s->options = *(const crankshaft_options *)options;
+    s->log_step = log(s->options.step);
+    s->n_window = crankshaft_targets(options, topology);
+    s->window = calloc((size_t)s->n_window + 1, sizeof *s->window);
+    if (s->window == NULL) {
+        crankshaft_free(s);
+        return NULL;
+    }
+    list_windows(topology, s->options.window, s->window);
+    return s;
+}
+
+static double log_sin_tau(const tsr_conformation *c, int i)
+{
+    double(*x)[3] = c->backbone[i];
+    return log(sin(tsr_vec3_angle(x[TSR_N], x[TSR_CA], x[TSR_C])));
+}
+
+static double crankshaft_log_ratio(const void *state,
+                                   const tsr_conformation *current,
+                                   const tsr_conformation *proposed,
+                                   const tsr_proposal *proposal)
+{
+    const crankshaft_state *s = state;
+    const window *w = &s->window[proposal->target];
+    return log_sin_tau(current, w->i) + log_sin_tau(current, w->j) -
+           log_sin_tau(proposed, w->i) - log_sin_tau(proposed, w->j);
+}
+
+/* Where there is no psi, O keeps its torsion to N, which is no coordinate. */
+static void turn_n(const tsr_topology *t, double x[4][3], int j,
+                   const tsr_motion *motion)
+{
+    double torsion = tsr_vec3_torsion(x[TSR_N], x[TSR_CA], x[TSR_C], x[TSR_O]);
+    tsr_motion_apply(motion, x[TSR_N]);
+    if (t->residue[j].has_psi)
+        return;
+    double bond = tsr_vec3_distance(x[TSR_C], x[TSR_O]);
+    double angle = tsr_vec3_angle(x[TSR_CA], x[TSR_C], x[TSR_O]);
+    tsr_place_atom(x[TSR_O], x[TSR_N], x[TSR_CA], x[TSR_C], bond, angle,
+                   torsion);
+}
+
+static void crankshaft_propose(void *state, const tsr_conformation *current,
+                               tsr_conformation *proposed, gsl_rng *rng,
+                               tsr_proposal *proposal)
+{
+    crankshaft_state *s = state;
+    const tsr_topology *t = s->topology;
+    int k = (int)gsl_rng_uniform_int(rng, (unsigned long)s->n_window);
+    const window *w = &s->window[k];
+    double width = exp(s->log_step + w->log_step);
+    double angle = gsl_ran_gaussian_ziggurat(rng, fmin(width, PI));
+    double(*first)[3] = proposed->backbone[w->i];
+    double(*last)[3] = proposed->backbone[w->j];
+    tsr_motion motion;
+    tsr_motion_about(&motion, first[TSR_CA], last[TSR_CA], angle);
+    tsr_motion_apply(&motion, first[TSR_C]);
+    tsr_motion_apply(&motion, first[TSR_O]);
+    tsr_conformation_move(t, proposed, w->i + 1, w->j - 1, &motion);
+    turn_n(t, last, w->j, &motion);
+    tsr_conformation_place_bodies(t, proposed, w->i, 1);
+    tsr_conformation_place_bodies(t, proposed, w->j, 1);
+    proposal->target = k;
+    proposal->n_span = 0;
+    proposal->span[proposal->n_span++] = (tsr_span){w->i, 1, 0};
+    if (w->j > w->i + 1)
+        proposal->span[proposal->n_span++] =
+            (tsr_span){w->i + 1, w->j - w->i - 1, 1};
+    proposal->span[proposal->n_span++] = (tsr_span){w->j, 1, 0};
+    proposal->log_ratio = crankshaft_log_ratio(s, current, proposed, proposal);
+}
+
+static void crankshaft_adapt(void *state, const tsr_proposal *proposal,
+                             double accept_probability)
+{
+    crankshaft_state *s = state;
+    window *own = &s->window[proposal->target];
+    s->log_step +=
+        tsr_move_learn(s->n++, accept_probability, s->options.target);
+    own->log_step +=
+        tsr_move_learn(own->n++, accept_probability, s->options.target);
+    double top = log(PI), width = s->log_step + own->log_step;
+    if (width > top)
+        own->log_step -= width - top;
+}
+
+const tsr_move_type tsr_move_crankshaft = {
+    .name = "crankshaft",
+    .doc = "turns what lies between two CA about the axis through them",
+    .source = "Betancourt 2005; Smith & Kortemme 2008",
+    .options_size = sizeof(crankshaft_options),
+    .fields = fields,
+    .state_new = crankshaft_new,
+    .state_free = crankshaft_free,
+    .n_target = crankshaft_targets,
+    .propose = crankshaft_propose,
+    .log_ratio = crankshaft_log_ratio,
+    .adapt = crankshaft_adapt};

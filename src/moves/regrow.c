@@ -1,0 +1,191 @@
+/* Regrow: draws all torsions of a stretch of flexible residues from the prior;
+ * one side of the chain moves.
+ *
+ * The stretch and its length are chosen without regard to the conformation, and
+ * the torsions are drawn from their densities f, so that
+ * q(old | new) / q(new | old) = product of f(old) / f(new).
+ * Source: Rosenbluth & Rosenbluth 1955, without their weights. */
+#include "moves/move.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MAX_STRETCH = 64 };
+
+typedef struct {
+    double weight;
+    long residues;
+} regrow_options;
+
+static const tsr_field fields[] = {
+    {.name = "weight",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(regrow_options, weight),
+     .initial = "0.5",
+     .min = 0.0,
+     .max = 1e6,
+     .doc = "share of the proposals, relative to the other moves; 0: off"},
+    {.name = "residues",
+     .type = TSR_FIELD_INT,
+     .offset = offsetof(regrow_options, residues),
+     .initial = "6",
+     .min = 2,
+     .max = MAX_STRETCH,
+     .doc = "longest stretch; each proposal has 2 to so many"},
+    {0}};
+
+typedef struct {
+    int first, room; /* residue, and how many follow it with the same side */
+    int c_side;
+} start;
+
+typedef struct {
+    const tsr_topology *topology;
+    const tsr_prior *prior;
+    regrow_options options;
+    int n_start;
+    start *start;
+} regrow_state;
+
+/* Residues that stretches of at least two begin at; returns how many. */
+static int list_starts(const tsr_topology *t, start *out)
+{
+    int n = 0;
+    for (int k = 0; k < t->n_torsion;) {
+        int end = k, last = t->torsion[k].residue;
+        while (end < t->n_torsion &&
+               t->torsion[end].c_side == t->torsion[k].c_side &&
+               t->torsion[end].residue <= last + 1 &&
+               t->residue[t->torsion[end].residue].chain_first ==
+                   t->residue[last].chain_first &&
+               (t->torsion[end].residue == last || t->residue[last + 1].linked))
+            last = t->torsion[end++].residue;
+        for (int i = t->torsion[k].residue; i < last; i++) {
+            if (out != NULL)
+                out[n] = (start){i, last - i + 1, t->torsion[k].c_side};
+            n++;
+        }
+        k = end;
+    }
+    return n;
+}
+
+static int regrow_targets(const void *options, const tsr_topology *topology)
+{
+    (void)options;
+    return list_starts(topology, NULL);
+}
+
+static void regrow_free(void *state)
+{
+    regrow_state *s = state;
+    if (s == NULL)
+        return;
+    free(s->start);
+    free(s);
+}
+
+static void *regrow_new(const void *options, const tsr_topology *topology,
+                        const tsr_prior *prior)
+{
+    regrow_state *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->topology = topology;
+    s->prior = prior;
+    s->options = *(const regrow_options *)options;
+    s->n_start = list_starts(topology, NULL);
+    s->start = calloc((size_t)s->n_start + 1, sizeof *s->start);
+    if (s->start == NULL) {
+        regrow_free(s);
+        return NULL;
+    }
+    list_starts(topology, s->start);
+    return s;
+}
+
+/* The first span is the stretch, or the second where the N side moves. */
+static const tsr_span *stretch_of(const tsr_proposal *proposal)
+{
+    int k = 0;
+    while (proposal->span[k].group != 0)
+        k++;
+    return &proposal->span[k];
+}
+
+static double regrow_log_ratio(const void *state,
+                               const tsr_conformation *current,
+                               const tsr_conformation *proposed,
+                               const tsr_proposal *proposal)
+{
+    const regrow_state *s = state;
+    const tsr_span *span = stretch_of(proposal);
+    double sum = 0.0;
+    for (int i = span->first; i < span->first + span->count; i++)
+        sum += tsr_prior_torsion_log_of(s->prior, current, i) -
+               tsr_prior_torsion_log_of(s->prior, proposed, i);
+    return sum;
+}
+
+static void set_spans(const tsr_topology *t, const start *at, int count,
+                      tsr_proposal *p)
+{
+    const tsr_residue *r = &t->residue[at->first];
+    int last = at->first + count - 1;
+    p->n_span = 0;
+    if (!at->c_side && at->first > r->chain_first)
+        p->span[p->n_span++] =
+            (tsr_span){r->chain_first, at->first - r->chain_first, 1};
+    p->span[p->n_span++] = (tsr_span){at->first, count, 0};
+    if (at->c_side && last < r->chain_last)
+        p->span[p->n_span++] = (tsr_span){last + 1, r->chain_last - last, 1};
+}
+
+static void regrow_propose(void *state, const tsr_conformation *current,
+                           tsr_conformation *proposed, gsl_rng *rng,
+                           tsr_proposal *proposal)
+{
+    regrow_state *s = state;
+    const tsr_topology *t = s->topology;
+    int k = (int)gsl_rng_uniform_int(rng, (unsigned long)s->n_start);
+    const start *at = &s->start[k];
+    long room = at->room < s->options.residues ? at->room : s->options.residues;
+    int count = 2 + (int)gsl_rng_uniform_int(rng, (unsigned long)(room - 1));
+    double change[MAX_STRETCH][2];
+    for (int n = 0; n < count; n++) {
+        int i = at->first + n;
+        const tsr_residue *r = &t->residue[i];
+        double phi, psi;
+        tsr_prior_torsion_draw(s->prior, i, rng, &phi, &psi);
+        change[n][0] =
+            r->has_phi ? phi - tsr_conformation_torsion(t, current, i, TSR_PHI)
+                       : 0.0;
+        change[n][1] =
+            r->has_psi ? psi - tsr_conformation_torsion(t, current, i, TSR_PSI)
+                       : 0.0;
+    }
+    tsr_conformation_turn_many(t, proposed, at->first, at->first + count - 1,
+                               at->c_side, (const double(*)[2])change);
+    set_spans(t, at, count, proposal);
+    proposal->target = k;
+    proposal->log_ratio = regrow_log_ratio(s, current, proposed, proposal);
+}
+
+static void regrow_adapt(void *state, const tsr_proposal *proposal,
+                         double accept_probability)
+{
+    (void)state, (void)proposal, (void)accept_probability;
+}
+
+const tsr_move_type tsr_move_regrow = {
+    .name = "regrow",
+    .doc = "draws all torsions of a flexible stretch from the prior",
+    .source = "Rosenbluth & Rosenbluth 1955, without weights",
+    .options_size = sizeof(regrow_options),
+    .fields = fields,
+    .state_new = regrow_new,
+    .state_free = regrow_free,
+    .n_target = regrow_targets,
+    .propose = regrow_propose,
+    .log_ratio = regrow_log_ratio,
+    .adapt = regrow_adapt};

@@ -1,0 +1,372 @@
+/* Molecules for the tests of moves, and the test that a set of moves keeps the
+ * prior: replicates start from exact draws, make some steps, and must still be
+ * exact draws. That holds for any set of moves, ergodic or not, and the
+ * replicates are independent. */
+#ifndef TESTS_MOVES_SUPPORT_H
+#define TESTS_MOVES_SUPPORT_H
+
+#include "tests/property/prior_sampler.h"
+
+#include "model/restraint.h"
+#include "moves/closure.h"
+#include "moves/move.h"
+#include "sampler/chain.h"
+
+#include <gsl/gsl_sort.h>
+
+typedef struct {
+    const char *name;
+    const char *sequence;   /* chains separated by '/' */
+    const char *flexible;   /* one range, or NULL: all */
+    const char *mobile;     /* a chain, or NULL */
+    const char *between[2]; /* a restraint, or NULL */
+    int clash;
+    double d_limit_ang;
+    int is_loose; /* torsions all but uniform: geometry alone matters */
+} test_case;
+
+/* All flexible; with excluded volume; a linker between rigid parts; two of
+ * them, with a restraint; a complex. */
+static const test_case cases[] = {
+    {"all", "GAKPIVTSLFGNDE", NULL, NULL, {NULL, NULL}, TSR_CLASH_NONE, 0.0, 0},
+    {"clash", "AKPIVGTSLF", NULL, NULL, {NULL, NULL}, TSR_CLASH_SOFT, 0.0, 0},
+    {"linker",
+     "AAAAKGSTVKLAAAA",
+     "A:5-11",
+     NULL,
+     {NULL, NULL},
+     TSR_CLASH_SOFT,
+     0.0,
+     0},
+    {"restrained",
+     "AAAAKGSTVKLAAAAGSTVKAGAAA",
+     "A:5-11 A:16-22",
+     NULL,
+     {"A:2", "A:24"},
+     TSR_CLASH_NONE,
+     0.0,
+     0},
+    {"complex",
+     "AAAAKGSTV/AAAKGST",
+     "A:5-9 B:4-7",
+     "B",
+     {NULL, NULL},
+     TSR_CLASH_SOFT,
+     45.0,
+     0},
+    {"loose", "GAKIVTSLF", NULL, NULL, {NULL, NULL}, TSR_CLASH_NONE, 0.0, 1},
+    {"loose linker",
+     "AAAAKGSTVKLAAAA",
+     "A:5-11",
+     NULL,
+     {NULL, NULL},
+     TSR_CLASH_NONE,
+     0.0,
+     1}};
+enum { N_CASE = sizeof cases / sizeof *cases };
+
+typedef struct {
+    tsr_prior_table table;
+    tsr_topology *t;
+    tsr_conformation *c;
+    tsr_prior_options options_prior;
+    tsr_restraint_options restraint;
+    tsr_prior *prior;
+    prior_sampler sampler;
+    unsigned char option[TSR_N_MOVE][256];
+    const void *options[TSR_N_MOVE];
+    char text[4][32];
+    char *item[4], *mobile[1], *between[2];
+} fixture;
+
+static void write_atom(FILE *file, int *serial, const char *name, char element,
+                       const char *three, char chain, int number,
+                       const double x[3])
+{
+    fprintf(file,
+            "ATOM  %5d  %-3s %3s %c%4d    %8.3f%8.3f%8.3f  1.00  0.00          "
+            " %c\n",
+            ++*serial, name, three, chain, number, x[0], x[1], x[2], element);
+}
+
+/* A complex comes from a file: its chains side by side, extended. */
+static void make_complex(fixture *f, const char *sequence,
+                         tsr_flexibility flexibility)
+{
+    char folder[] = "/tmp/tessera-moves-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/complex.pdb", folder);
+    FILE *file = fopen(path, "w");
+    int serial = 0, n_chain = 0;
+    tsr_err err = {0};
+    for (const char *at = sequence; *at != '\0'; n_chain++) {
+        char one[64] = "";
+        size_t n = strcspn(at, "/");
+        memcpy(one, at, n);
+        at += at[n] == '/' ? n + 1 : n;
+        tsr_topology *t;
+        tsr_conformation *c;
+        sample_chain(one, NULL, &f->table, &t, &c);
+        for (int i = 0; i < t->n_residue; i++) {
+            static const char *const names[4] = {"N", "CA", "C", "O"};
+            const char *three = tsr_amino_table[t->residue[i].amino].three;
+            for (int a = 0; a < 4; a++) {
+                double x[3];
+                tsr_vec3_copy(x, c->backbone[i][a]);
+                x[2] += 12.0 * n_chain;
+                write_atom(file, &serial, names[a], names[a][0], three,
+                           (char)('A' + n_chain), i + 1, x);
+            }
+        }
+        fprintf(file, "TER\n");
+        tsr_conformation_free(c);
+        tsr_topology_free(t);
+    }
+    fprintf(file, "END\n");
+    fclose(file);
+    tsr_structure *structure;
+    if (tsr_structure_read(path, &structure, &err) != TSR_OK ||
+        tsr_topology_from_structure(structure, TSR_BODIES_TWO, flexibility,
+                                    &f->table, NULL, &f->t, &f->c,
+                                    &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    tsr_structure_free(structure);
+    remove(path);
+    remove(folder);
+}
+
+static void open_case(fixture *f, const test_case *k)
+{
+    tsr_err err = {0};
+    memset(f, 0, sizeof *f);
+    sample_prior_table(&f->table);
+    for (int a = 0; a < TSR_N_AMINO; a++) /* so that measures matter */
+        f->table.angle[a] = (tsr_angle_gaussian){1, 2.4, 0.25};
+    for (int r = 0; r < TSR_N_RAMA && k->is_loose; r++)
+        f->table.torsion[r] = (tsr_torsion_mixture){
+            .count = 1, .n = 1, .part = {{1.0, -1.0, 1.0, 0.5, 0.3, 0.2}}};
+    int n = 0;
+    for (const char *at = k->flexible; at != NULL && *at != '\0'; n++) {
+        size_t length = strcspn(at, " ");
+        memcpy(f->text[n], at, length);
+        f->item[n] = f->text[n];
+        at += at[length] == ' ' ? length + 1 : length;
+    }
+    f->mobile[0] = k->mobile == NULL ? NULL : f->text[3];
+    if (k->mobile != NULL)
+        snprintf(f->text[3], sizeof f->text[3], "%s", k->mobile);
+    tsr_strings flexible = {n, f->item},
+                mobile = {k->mobile != NULL, f->mobile};
+    tsr_flexibility flexibility = {.flexible = &flexible, .mobile = &mobile};
+    if (strchr(k->sequence, '/') != NULL)
+        make_complex(f, k->sequence, flexibility);
+    else if (tsr_topology_from_sequence(k->sequence, TSR_BODIES_TWO,
+                                        flexibility, &f->table, &f->t, &f->c,
+                                        &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    f->options_prior = (tsr_prior_options){
+        .clash = k->clash, .softness = 0.5, .clash_limit = 4.0};
+    if (k->between[0] != NULL) {
+        for (int b = 0; b < 2; b++) {
+            f->between[b] = calloc(16, 1);
+            snprintf(f->between[b], 16, "%s", k->between[b]);
+        }
+        f->restraint = (tsr_restraint_options){.between = {2, f->between},
+                                               .at = 1,
+                                               .distance = {10.0, 30.0},
+                                               .width = 4.0};
+        f->options_prior.restraints = (tsr_list){1, &f->restraint};
+    }
+    if (tsr_prior_new(f->t, &f->table, &f->options_prior, k->d_limit_ang,
+                      &f->prior, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    f->sampler = (prior_sampler){.t = f->t,
+                                 .table = &f->table,
+                                 .prior = f->prior,
+                                 .first = f->c,
+                                 .box_ang = 1.6 * k->d_limit_ang};
+    for (int m = 0; m < TSR_N_MOVE; m++) {
+        const tsr_move_type *type = tsr_move_registry[m];
+        assert_true(type->options_size <= sizeof f->option[m]);
+        if (tsr_fields_init(type->fields, f->option[m], &err) != TSR_OK)
+            fail_msg("%s", err.message);
+        f->options[m] = f->option[m];
+    }
+}
+
+static void close_fixture(fixture *f)
+{
+    tsr_prior_free(f->prior);
+    tsr_conformation_free(f->c);
+    tsr_topology_free(f->t);
+    free(f->between[0]);
+    free(f->between[1]);
+}
+
+static tsr_target target_of(const fixture *f, const tsr_conformation *first,
+                            uint64_t seed)
+{
+    return (tsr_target){.topology = f->t,
+                        .first = first,
+                        .prior = f->prior,
+                        .move_options = f->options,
+                        .seed = seed};
+}
+
+static tsr_chain *chain_of(const tsr_target *target, int number)
+{
+    tsr_chain *chain;
+    tsr_err err = {0};
+    if (tsr_chain_new(target, number, &chain, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    return chain;
+}
+
+static void step(tsr_chain *chain, int warm)
+{
+    tsr_body_proposal ask;
+    int accepted;
+    tsr_err err = {0};
+    assert_int_equal(tsr_chain_propose(chain, &ask), 0);
+    if (tsr_chain_decide(chain, NULL, warm, &accepted, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+}
+
+/* ---- the prior in is the prior out ---- */
+
+/* Kolmogorov-Smirnov p-value of two samples of n, Stephens' approximation. */
+static double ks_p(int n, double *u, double *v)
+{
+    gsl_sort(u, 1, (size_t)n);
+    gsl_sort(v, 1, (size_t)n);
+    double d = 0.0, sum = 0.0;
+    for (int i = 0, j = 0; i < n && j < n;) {
+        double x = u[i] < v[j] ? u[i] : v[j];
+        while (i < n && u[i] <= x)
+            i++;
+        while (j < n && v[j] <= x)
+            j++;
+        d = fmax(d, abs(i - j) / (double)n);
+    }
+    double root = sqrt(0.5 * n), x = d * (root + 0.12 + 0.11 / root);
+    for (int j = 1; j < 100; j++)
+        sum += (j % 2 ? 2.0 : -2.0) * exp(-2.0 * j * j * x * x);
+    return x < 0.3 ? 1.0 : sum;
+}
+
+enum { MAX_VALUE = 256 };
+
+/* log D of three neighbours as pivots: what a forgotten Jacobian of a closure
+ * would shift most. */
+static double log_det_at(const tsr_conformation *c, int i)
+{
+    double axis[6][2][3];
+    for (int k = 0; k < 6; k++) {
+        double(*x)[3] = c->backbone[i + k / 2];
+        tsr_vec3_copy(axis[k][0], x[k % 2]);
+        tsr_vec3_copy(axis[k][1], x[k % 2 + 1]);
+    }
+    return tsr_closure_log_det(axis);
+}
+
+/* What is compared: every coordinate of the prior, and distances. */
+static int measure(const fixture *f, const tsr_conformation *c,
+                   double value[MAX_VALUE])
+{
+    const tsr_topology *t = f->t;
+    int n = 0, last = t->n_residue - 1;
+    for (int i = 0; i <= last; i++) {
+        const tsr_residue *r = &t->residue[i];
+        double(*x)[3] = c->backbone[i];
+        if (!r->flexible)
+            continue;
+        if (r->has_phi)
+            value[n++] = tsr_conformation_torsion(t, c, i, TSR_PHI);
+        if (r->has_psi)
+            value[n++] = tsr_conformation_torsion(t, c, i, TSR_PSI);
+        value[n++] = tsr_vec3_angle(x[TSR_N], x[TSR_CA], x[TSR_C]);
+        value[n++] = tsr_prior_torsion_log_of(f->prior, c, i);
+        if (i + 2 <= r->chain_last && t->residue[i + 2].flexible)
+            value[n++] = log_det_at(c, i);
+        if (tsr_amino_has_side_chain(r->amino)) {
+            value[n++] = c->side[i][0];
+            value[n++] = c->side[i][1];
+            value[n++] = c->side[i][2];
+        }
+    }
+    value[n++] =
+        tsr_vec3_distance(c->backbone[0][TSR_CA], c->backbone[last][TSR_CA]);
+    value[n++] =
+        tsr_vec3_distance(c->backbone[1][TSR_N], c->backbone[last / 2][TSR_O]);
+    value[n++] = tsr_conformation_rg(t, c, NULL);
+    value[n++] = tsr_prior_log_reference(f->prior, c);
+    return n;
+}
+
+/* n replicates of so many steps of the moves in `set`. The smallest p-value of
+ * all coordinates is Bonferroni-corrected; the seeds are fixed. Moves that
+ * change nothing fail too. */
+static void check_subset(const test_case *k, unsigned set, int n, int steps)
+{
+    fixture f;
+    open_case(&f, k);
+    int n_target = 0, n_value = 0;
+    for (int m = 0; m < TSR_N_MOVE; m++) {
+        if (!(set >> m & 1u))
+            f.options[m] = NULL;
+        else
+            n_target += tsr_move_registry[m]->n_target(f.options[m], f.t);
+    }
+    if (n_target == 0) {
+        close_fixture(&f);
+        return;
+    }
+    gsl_rng *rng = tsr_rng_new(41 + set, 0);
+    tsr_conformation *start = tsr_conformation_new(f.t);
+    double *after = calloc((size_t)n * MAX_VALUE, sizeof *after);
+    double *oracle = calloc((size_t)n * MAX_VALUE, sizeof *oracle);
+    double value[MAX_VALUE];
+    double moved = 0.0;
+    long accepted = 0;
+    for (int i = 0; i < n; i++) {
+        sample_prior(&f.sampler, rng, start);
+        n_value = measure(&f, start, value);
+        assert_true(n_value <= MAX_VALUE);
+        tsr_target target = target_of(&f, start, 1000 + set);
+        tsr_chain *chain = chain_of(&target, i);
+        for (int s = 0; s < steps; s++)
+            step(chain, 0);
+        tsr_chain_view view;
+        tsr_chain_look(chain, &view);
+        double end[MAX_VALUE];
+        measure(&f, view.conformation, end);
+        for (int v = 0; v < n_value; v++) {
+            after[v * n + i] = end[v];
+            moved += end[v] != value[v];
+        }
+        const tsr_chain_counts *counts = tsr_chain_counts_get(chain);
+        for (int m = 0; m < TSR_N_MOVE; m++)
+            accepted += counts->accepted[m];
+        tsr_chain_free(chain);
+        sample_prior(&f.sampler, rng, start);
+        measure(&f, start, value);
+        for (int v = 0; v < n_value; v++)
+            oracle[v * n + i] = value[v];
+    }
+    for (int v = 0; v < n_value; v++) {
+        double p = ks_p(n, &after[v * n], &oracle[v * n]);
+        if (p * n_value < 1e-4)
+            fail_msg("%s, moves %x: value %d of %d, p = %g", k->name, set, v,
+                     n_value, p);
+    }
+    if (moved < 0.02 * n * n_value || accepted < (long)n)
+        fail_msg("%s, moves %x: %ld of %ld accepted, too few to tell anything",
+                 k->name, set, accepted, (long)n * steps);
+    free(after);
+    free(oracle);
+    tsr_conformation_free(start);
+    gsl_rng_free(rng);
+    close_fixture(&f);
+}
+
+#endif

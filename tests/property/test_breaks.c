@@ -1,0 +1,93 @@
+/* Chain breaks: the parts keep their relation across them, whatever moves. */
+#include "tests/freedom_sample.h"
+
+#include "moves/move.h"
+#include "sampler/chain.h"
+
+#include <stdio.h>
+
+static const sample_molecule cases[] = {
+    {.sequence = "GAKPIVTSLFGNDEAKGSTVKL", .break_before = 9},
+    {.sequence = "GAKPIVTSLFGNDEAKGSTVKL",
+     .break_before = 13,
+     .ranges = {"A:3-12 A:13-15 A:18-20"}},
+    {.sequence = "GAKPIVTSLFGNDEAKGSTVKL/AKGST",
+     .break_before = 9,
+     .ranges = {NULL, "A:4-6", NULL, "B"}}};
+enum { N_CASE = sizeof cases / sizeof *cases };
+
+/* Distances between N, CA, C before and after the break. */
+static void relation(const tsr_conformation *c, int after, double d[9])
+{
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++)
+            d[3 * a + b] = tsr_vec3_distance(c->backbone[after - 1][a],
+                                             c->backbone[after][b]);
+}
+
+/* Each move by itself. */
+static void parts_keep_their_relation(void **state)
+{
+    (void)state;
+    for (int k = 0; k < N_CASE; k++) {
+        tsr_prior_table table;
+        tsr_topology *t;
+        tsr_conformation *c;
+        tsr_prior *prior;
+        tsr_err err = {0};
+        sample_prior_table(&table);
+        const tsr_prior_options none = {
+            .clash = TSR_CLASH_NONE, .softness = 0.5, .clash_limit = 10.0};
+        if (sample_topology(&table, &cases[k], &t, &c, NULL, &err) != TSR_OK ||
+            tsr_prior_new(t, &table, &none, 0.0, &prior, &err) != TSR_OK)
+            fail_msg("%s", err.message);
+        int after = cases[k].break_before - 1;
+        assert_true(!t->residue[after].linked);
+        double was[9], is[9];
+        relation(c, after, was);
+        for (int m = 0; m < TSR_N_MOVE; m++) {
+            unsigned char option[256];
+            const void *only[TSR_N_MOVE] = {NULL};
+            const tsr_move_type *type = tsr_move_registry[m];
+            assert_true(type->options_size <= sizeof option);
+            assert_int_equal(tsr_fields_init(type->fields, option, &err),
+                             TSR_OK);
+            only[m] = option;
+            if (type->n_target(option, t) == 0)
+                continue;
+            const tsr_target target = {.topology = t,
+                                       .first = c,
+                                       .prior = prior,
+                                       .move_options = only,
+                                       .seed = 5};
+            tsr_chain *chain;
+            tsr_chain_view view;
+            tsr_body_proposal ask;
+            int accepted, n = 0;
+            assert_int_equal(tsr_chain_new(&target, 0, &chain, &err), TSR_OK);
+            for (int i = 0; i < 3000; i++) {
+                tsr_chain_propose(chain, &ask);
+                assert_int_equal(
+                    tsr_chain_decide(chain, NULL, 0, &accepted, &err), TSR_OK);
+                n += accepted;
+            }
+            tsr_chain_look(chain, &view);
+            relation(view.conformation, after, is);
+            for (int d = 0; d < 9; d++)
+                if (!(fabs(is[d] - was[d]) < 1e-6) || n < 100)
+                    fail_msg("molecule %d, %s: %d accepted, %g was %g", k,
+                             type->name, n, is[d], was[d]);
+            tsr_chain_free(chain);
+        }
+        tsr_prior_free(prior);
+        tsr_conformation_free(c);
+        tsr_topology_free(t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_keep_their_relation)};
+    return cmocka_run_group_tests_name("breaks", tests, NULL, NULL);
+}
