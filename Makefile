@@ -194,6 +194,10 @@ $(BUILD)/configs/%: $(BUILD)/configs/%.o $(LIB)
 	$(call say,LD)
 	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(TSR_LDLIBS) $(LDLIBS)
 
+$(BUILD)/docs/%: $(BUILD)/docs/%.o $(LIB)
+	$(call say,LD)
+	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(TSR_LDLIBS) $(LDLIBS)
+
 # ---- install ----
 .PHONY: install uninstall clean
 install: $(PROGRAM) ## into PREFIX (default /usr/local), under DESTDIR
@@ -210,7 +214,7 @@ clean: ## remove build/
 
 # ---- style ----
 SOURCES := $(wildcard src/*/*.[ch] src/*/*.cc kernels/*.c tests/*/*.[ch] \
-             tests/*.h bench/*.c configs/*/*.c)
+             tests/*.h bench/*.c configs/*/*.c docs/*/*.c)
 
 .PHONY: format lint lint-layers lint-format lint-tidy lint-kernels lint-clang cov
 format: ## clang-format all sources
