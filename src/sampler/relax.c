@@ -36,7 +36,7 @@ static tsr_status run(const tsr_target *target, const tsr_prior *prior,
     int before = tsr_prior_clashes(prior, first, worst), left = before;
     tsr_chain *chain;
     tsr_status status = tsr_chain_new(target, RELAX_STREAM, &chain, err);
-    tsr_chain_view view = {0};
+    tsr_chain_view view = {.conformation = first};
     long step = 0;
     while (status == TSR_OK && left > 0 && step < MOST_STEPS) {
         for (int k = 0; k < BETWEEN_LOOKS && status == TSR_OK; k++) {
