@@ -171,8 +171,9 @@ static void touch_restraints(tsr_prior_state *s,
     }
 }
 
-/* Two bodies farther apart than d_limit? Exact; O(moved bodies) unless the
- * limit is near. */
+/* Two bodies farther apart than d_limit? Exact. A distance that changed has a
+ * moved body at one end: no more than the way to the centre and out to the rim.
+ * O(moved bodies) but for what moves near the rim of a wide molecule. */
 static int is_too_wide(tsr_prior_state *s, const tsr_conformation *current,
                        const tsr_conformation *proposed, int n_span,
                        const tsr_body_span *span)
@@ -188,7 +189,7 @@ static int is_too_wide(tsr_prior_state *s, const tsr_conformation *current,
                 most = d2 > most ? d2 : most;
             }
         s->new_radius = fmax(s->radius, sqrt(most));
-        if (2.0 * s->new_radius < limit * (1.0 - 1e-12))
+        if (sqrt(most) + s->new_radius < limit * (1.0 - 1e-12))
             return 0;
         if (s->is_tight)
             break;
