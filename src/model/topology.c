@@ -4,6 +4,7 @@
 #include "model/freedom.h"
 #include "model/geometry.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -311,6 +312,22 @@ static void build_extended(const tsr_topology *t, const tsr_prior_table *prior,
     tsr_geometry_build(t, internal, c);
 }
 
+/* A PDB file has room for -999.999 to 9999.999: what goes far below is moved
+ * up. */
+static void lift(const tsr_topology *t, tsr_conformation *c)
+{
+    double least[3] = {0.0, 0.0, 0.0};
+    tsr_motion up = {{{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}, {0.0, 0.0, 1.0}},
+                     {0.0, 0.0, 0.0}};
+    for (int i = 0; i < t->n_residue; i++)
+        for (int d = 0; d < 3; d++)
+            least[d] = fmin(least[d], c->backbone[i][TSR_CA][d]);
+    for (int d = 0; d < 3; d++)
+        up.shift[d] = least[d] < -900.0 ? -least[d] : 0.0;
+    if (up.shift[0] + up.shift[1] + up.shift[2] > 0.0)
+        tsr_conformation_move(t, c, 0, t->n_residue - 1, &up);
+}
+
 tsr_status tsr_topology_from_sequence(const char *sequence,
                                       tsr_body_model body_model,
                                       tsr_flexibility flexibility,
@@ -355,6 +372,7 @@ tsr_status tsr_topology_from_sequence(const char *sequence,
         goto done;
     }
     build_extended(t, prior, internal, c);
+    lift(t, c);
     status = tsr_freedom_set(t, c, &flexibility, NULL, err);
     if (status != TSR_OK)
         goto done;

@@ -243,6 +243,30 @@ static void range_texts(void **state)
     }
 }
 
+/* Proline winds towards negative coordinates, where a PDB file has no room. */
+static void long_sequences(void **state)
+{
+    (void)state;
+    enum { N = 2000 };
+    char text[N + 1];
+    memset(text, 'P', N);
+    text[N] = '\0';
+    tsr_prior_table table;
+    sample_prior_table(&table);
+    tsr_topology *t;
+    tsr_conformation *c;
+    sample_chain(text, NULL, &table, &t, &c);
+    for (int i = 0; i < N; i++)
+        for (int d = 0; d < 3; d++)
+            assert_true(c->backbone[i][TSR_CA][d] > -950.0);
+    for (int b = 0; b < t->n_body; b++)
+        assert_true(tsr_vec3_distance(c->body[b],
+                                      c->backbone[t->body[b].residue][TSR_CA]) <
+                    6.0);
+    tsr_conformation_free(c);
+    tsr_topology_free(t);
+}
+
 static void refused_sequences(void **state)
 {
     (void)state;
@@ -293,6 +317,7 @@ int main(void)
                                        cmocka_unit_test(reach),
                                        cmocka_unit_test(flexible_ranges),
                                        cmocka_unit_test(range_texts),
+                                       cmocka_unit_test(long_sequences),
                                        cmocka_unit_test(refused_sequences),
                                        cmocka_unit_test(radius_of_gyration)};
     return cmocka_run_group_tests_name("topology", tests, NULL, NULL);
