@@ -23,7 +23,7 @@
  * rigid unit (topology.h), which no move changes.
  *
  * The sum is kept in units of 2^-32 nat as an integer: sums are then exact,
- * whatever their order. */
+ * whatever their order. A term is held within 2^20 nat. */
 #ifndef TSR_MODEL_PRIOR_H
 #define TSR_MODEL_PRIOR_H
 
