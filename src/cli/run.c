@@ -97,10 +97,11 @@ static tsr_status run_phase(run_state *r, const char *phase, long n_draw,
 {
     long thin = r->config->sampler.thin, done = 0;
     int chains = (int)r->config->sampler.chains, block = 1;
+    long steps = chains * thin * tsr_target_n_temp(&r->setup->target);
     progress p = {.log = r->log,
                   .phase = phase,
                   .started = now_seconds(),
-                  .total = n_draw * thin * chains};
+                  .total = n_draw * steps};
     tsr_status status = TSR_OK;
     p.shown = p.started;
     while (done < n_draw && status == TSR_OK && !tsr_stop_asked) {
@@ -114,7 +115,7 @@ static tsr_status run_phase(run_state *r, const char *phase, long n_draw,
         if (status == TSR_OK)
             status = written;
         done += n_done;
-        p.before += (long)n_done * thin * chains;
+        p.before += (long)n_done * steps;
         p.accepted_before = 0;
         for (int c = 0; c < chains; c++) {
             const tsr_chain_counts *counts =
@@ -133,7 +134,7 @@ static tsr_status run_phase(run_state *r, const char *phase, long n_draw,
     }
     tsr_log_progress(r->log, "");
     r->outcome.seconds += now_seconds() - p.started;
-    r->outcome.steps += done * thin * chains;
+    r->outcome.steps += done * steps;
     if (!warm)
         r->outcome.n_draw = done;
     return status;
@@ -156,18 +157,49 @@ static void report_moves(const run_state *r, tsr_log *log)
     }
 }
 
+/* Temperatures of the first chain, how often neighbours were exchanged, and
+ * round trips. */
+static void report_ladder(const run_state *r, tsr_log *log)
+{
+    int n = tsr_target_n_temp(&r->setup->target);
+    char temperature[512] = "", rate[512] = "";
+    size_t t = 0, e = 0;
+    long trips = 0;
+    const tsr_ladder *first = tsr_sampler_ladder(r->sampler, 0);
+    if (n < 2)
+        return;
+    for (int k = 0; k < n && t < sizeof temperature && e < sizeof rate; k++) {
+        double sum = 0.0;
+        for (int c = 0; c < (int)r->config->sampler.chains; c++)
+            sum += tsr_ladder_rate(tsr_sampler_ladder(r->sampler, c), k);
+        t += (size_t)snprintf(temperature + t, sizeof temperature - t, " %.3g",
+                              1.0 / tsr_ladder_beta(first, k));
+        if (k + 1 < n)
+            e += (size_t)snprintf(rate + e, sizeof rate - e, " %.0f",
+                                  100.0 * sum /
+                                      (double)r->config->sampler.chains);
+    }
+    for (int c = 0; c < (int)r->config->sampler.chains; c++)
+        trips += tsr_ladder_round_trips(tsr_sampler_ladder(r->sampler, c));
+    tsr_info(log,
+             "temperatures (first chain)%s; exchanged%s %%; %ld round trips "
+             "in all",
+             temperature, rate, trips);
+}
+
 static tsr_status sample(run_state *r, tsr_err *err)
 {
     const tsr_sampler_options *o = &r->config->sampler;
     long warm_draws = (o->warmup + o->thin - 1) / o->thin;
-    int chains = (int)o->chains;
+    tsr_sampler_plan_warmup(r->sampler, warm_draws * o->thin, o->anneal);
     tsr_status status = run_phase(r, "warm-up", warm_draws, 1, err);
-    for (int c = 0; c < chains; c++)
-        tsr_chain_counts_reset(tsr_sampler_chain(r->sampler, c));
+    tsr_sampler_counts_reset(r->sampler);
     if (status == TSR_OK)
         status = run_phase(r, "sampling", o->draws, 0, err);
-    if (status == TSR_OK && !tsr_stop_asked)
+    if (status == TSR_OK && !tsr_stop_asked) {
         report_moves(r, r->log);
+        report_ladder(r, r->log);
+    }
     return status;
 }
 

@@ -337,12 +337,16 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
                       ? (int)config->device.threads.number
                       : processors();
     tsr_config_moves(config, s->move_options);
-    s->target = (tsr_target){.topology = s->topology,
-                             .first = s->first,
-                             .prior = s->prior,
-                             .likelihood = s->likelihood,
-                             .rg2 = s->form_factors->rg2,
-                             .move_options = s->move_options,
-                             .seed = (uint64_t)config->seed};
+    s->target = (tsr_target){
+        .topology = s->topology,
+        .first = s->first,
+        .prior = s->prior,
+        .likelihood = s->likelihood,
+        .rg2 = s->form_factors->rg2,
+        .move_options = s->move_options,
+        .seed = (uint64_t)config->seed,
+        .n_temp = tsr_sampler_n_temp(&config->sampler, s->n_data > 0),
+        .t_max = config->sampler.t_max,
+        .swap_every = config->sampler.swap_every};
     return TSR_OK;
 }

@@ -14,6 +14,7 @@ struct tsr_chain {
     void *move[TSR_N_MOVE];
     double weight[TSR_N_MOVE]; /* cumulative, last is 1 */
 
+    double beta;     /* 1 / T */
     double *profile; /* [n_q] with S(q) */
     double log_lik;
     tsr_fit *fit, *new_fit;   /* [n_data] */
@@ -100,7 +101,10 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     c->target = target;
     c->number = number;
-    tsr_target_place(target, number, &share, &c->system);
+    c->beta = 1.0;
+    int n_temp = tsr_target_n_temp(target);
+    tsr_target_place(target, number / n_temp, &share, &c->system);
+    c->system = c->system * n_temp + number % n_temp;
     c->rng = tsr_rng_new(target->seed, (uint64_t)number);
     c->current = tsr_conformation_new(target->topology);
     c->proposed = tsr_conformation_new(target->topology);
@@ -197,7 +201,8 @@ static void move_scales(tsr_chain *c, int warm)
         double new = old + gsl_ran_gaussian(c->rng, exp(c->log_step[d]));
         double gain = term->type->log_lik(term->state, &c->fit[d], new) -
                       term->type->log_lik(term->state, &c->fit[d], old);
-        double log_alpha = gain + tsr_likelihood_scale_prior(term, new) -
+        double log_alpha = c->beta * gain +
+                           tsr_likelihood_scale_prior(term, new) -
                            tsr_likelihood_scale_prior(term, old);
         double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
         int accept = gsl_rng_uniform(c->rng) < alpha;
@@ -245,7 +250,8 @@ tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
     }
     double log_alpha = c->log_prior_change;
     if (log_alpha > -(double)INFINITY)
-        log_alpha += c->proposal.log_ratio + (new_log_lik - c->log_lik);
+        log_alpha +=
+            c->proposal.log_ratio + c->beta * (new_log_lik - c->log_lik);
     if (isnan(log_alpha)) {
         settle(c, 0);
         return tsr_fail(err, TSR_E_NUMERIC,
@@ -270,6 +276,28 @@ tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
         move_scales(c, warm);
     *accepted = accept;
     return TSR_OK;
+}
+
+void tsr_chain_heat(tsr_chain *chain, double beta)
+{
+    chain->beta = beta;
+}
+
+void tsr_chain_exchange(tsr_chain *a, tsr_chain *b)
+{
+    tsr_chain_counts counts = a->counts;
+    a->counts = b->counts;
+    b->counts = counts;
+    for (int m = 0; m < TSR_N_MOVE; m++) {
+        void *move = a->move[m];
+        a->move[m] = b->move[m];
+        b->move[m] = move;
+    }
+}
+
+double tsr_chain_log_lik(const tsr_chain *chain)
+{
+    return chain->log_lik;
 }
 
 void tsr_chain_look(const tsr_chain *chain, tsr_chain_view *view)

@@ -29,7 +29,15 @@ typedef struct {
     const double *rg2;                /* [n_type] Angstrom squared, or NULL */
     const void *const *move_options;  /* [TSR_N_MOVE], NULL: not used */
     uint64_t seed;
+    int n_temp;      /* temperatures of a chain; 0 counts as 1 */
+    double t_max;    /* the highest */
+    long swap_every; /* steps between exchanges; 0 counts as 1 */
 } tsr_target;
+
+static inline int tsr_target_n_temp(const tsr_target *target)
+{
+    return target->n_temp > 0 ? target->n_temp : 1;
+}
 
 typedef struct tsr_chain tsr_chain;
 
@@ -45,8 +53,9 @@ typedef struct {
 void tsr_target_place(const tsr_target *target, int chain, int *share,
                       int *system);
 
-/* The number, which names the chain's random stream as well, counts over all
- * engines. */
+/* One replica of a chain: number n_temp * chain + replica, which names its
+ * random stream as well and counts over all engines. It is at temperature 1
+ * until tsr_chain_heat says otherwise. */
 tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
                          tsr_err *err);
 void tsr_chain_free(tsr_chain *chain);
@@ -67,6 +76,15 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask);
  * says what to tell the engine. warm: the step sizes learn. */
 tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
                             int *accepted, tsr_err *err);
+
+/* 1 / T: the power of the likelihood. */
+void tsr_chain_heat(tsr_chain *chain, double beta);
+
+/* What belongs to a temperature (the moves' step sizes, the counters) changes
+ * places between two replicas. */
+void tsr_chain_exchange(tsr_chain *a, tsr_chain *b);
+
+double tsr_chain_log_lik(const tsr_chain *chain);
 
 /* What a stored draw is made of. */
 typedef struct {

@@ -19,6 +19,7 @@ typedef enum {
     FROM_LOG_LIK,
     FROM_ACCEPTANCE,
     FROM_TEMPERATURE,
+    FROM_ROUND_TRIPS,
     FROM_REPLICATE,
     FROM_CURVE,
     FROM_POINTWISE,
@@ -148,7 +149,9 @@ static const scalar run_scalars[] = {
      "log P(D | X), scale and background integrated out", 1},
     {FROM_ACCEPTANCE, "acceptance_rate", NULL,
      "share of proposals accepted since the last draw", 1},
-    {FROM_TEMPERATURE, "temperature", NULL, "likelihood temperature", 1}};
+    {FROM_TEMPERATURE, "temperature", NULL, "likelihood temperature", 1},
+    {FROM_ROUND_TRIPS, "round_trips", NULL,
+     "of replicas between the lowest and the highest temperature, so far", 1}};
 
 static const scalar data_scalars[] = {
     {FROM_SCALE, "scale", NULL, "c in c I(q) + b", 0},
@@ -251,7 +254,8 @@ static double *cell(const tsr_record *r, int v, int chain, int draw)
 }
 
 static double scalar_value(const tsr_record *r, const column *c,
-                           const tsr_chain_view *view, double acceptance)
+                           const tsr_chain_view *view, double acceptance,
+                           double round_trips)
 {
     switch (c->from) {
     case FROM_RG:
@@ -271,6 +275,8 @@ static double scalar_value(const tsr_record *r, const column *c,
         return view->log_lik;
     case FROM_ACCEPTANCE:
         return acceptance;
+    case FROM_ROUND_TRIPS:
+        return round_trips;
     default:
         return 1.0; /* temperature: the posterior's own */
     }
@@ -322,7 +328,8 @@ static void store_data_set(tsr_record *r, const tsr_chain_view *view, int chain,
 }
 
 void tsr_record_store(tsr_record *record, tsr_chain *chain, int chain_number,
-                      int draw, int warm, double acceptance_rate)
+                      int draw, int warm, double acceptance_rate,
+                      long round_trips)
 {
     tsr_record *r = record;
     tsr_chain_view view;
@@ -333,7 +340,7 @@ void tsr_record_store(tsr_record *record, tsr_chain *chain, int chain_number,
         if (r->variable[v].dim == NULL && is_warm(group) == warm &&
             c->from != FROM_SCALE && c->from != FROM_BACKGROUND)
             *cell(r, v, chain_number, draw) =
-                scalar_value(r, c, &view, acceptance_rate);
+                scalar_value(r, c, &view, acceptance_rate, (double)round_trips);
     }
     for (int d = 0;
          r->target->likelihood != NULL && d < r->target->likelihood->n_data;

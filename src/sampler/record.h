@@ -23,7 +23,8 @@ int tsr_record_variables(const tsr_record *record,
  * Draws scale and background from their conditional and a replicate of the
  * data, with the chain's random stream. */
 void tsr_record_store(tsr_record *record, tsr_chain *chain, int chain_number,
-                      int draw, int warm, double acceptance_rate);
+                      int draw, int warm, double acceptance_rate,
+                      long round_trips);
 
 /* Appends the first n_draw draws of the block to the trace and flushes it. */
 tsr_status tsr_record_write(tsr_record *record, tsr_trace *trace, int warm,

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+static const char *const auto_words[] = {"auto", NULL};
+
 const tsr_field tsr_sampler_fields[] = {
     {.name = "chains",
      .type = TSR_FIELD_INT,
@@ -41,19 +43,60 @@ const tsr_field tsr_sampler_fields[] = {
      .min = 1,
      .max = 1e9,
      .doc = "from one stored draw to the next"},
+    {.name = "temperatures",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(tsr_sampler_options, temperatures),
+     .initial = "auto",
+     .min = 1.0,
+     .max = TSR_MAX_TEMPERATURES,
+     .words = auto_words,
+     .doc = "replicas of each chain, exchanged; 1: none; auto: 6 with data"},
+    {.name = "t_max",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_sampler_options, t_max),
+     .initial = "20",
+     .min = 1.001,
+     .max = 1e9,
+     .doc = "the highest temperature of the likelihood"},
+    {.name = "swap_every",
+     .type = TSR_FIELD_INT,
+     .offset = offsetof(tsr_sampler_options, swap_every),
+     .unit = "steps",
+     .initial = "10",
+     .min = 1,
+     .max = 1e9,
+     .doc = "between offers of an exchange"},
+    {.name = "anneal",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_sampler_options, anneal),
+     .initial = "0.5",
+     .min = 0.0,
+     .max = 0.9,
+     .doc = "share of warm-up in which the likelihood is turned on slowly"},
     {0}};
 
-/* The chains that go to the device together. */
+int tsr_sampler_n_temp(const tsr_sampler_options *options, int has_data)
+{
+    const int automatic = 6;
+    if (!has_data)
+        return 1;
+    return options->temperatures.word < 0 ? (int)options->temperatures.number
+                                          : automatic;
+}
+
+/* The chains that go to the device together, each with all its replicas:
+ * replica r of the i-th is number n_temp * i + r here. */
 typedef struct {
-    int n_chain;
-    tsr_chain **chain; /* [n_chain] */
-    int *number;       /* [n_chain] */
-    long *accepted;    /* [n_chain] since the last draw */
-    tsr_batch *batch;  /* NULL without data */
+    int n_chain, n_replica;
+    tsr_chain **chain;   /* [n_replica] */
+    tsr_ladder **ladder; /* [n_chain] */
+    int *number;         /* [n_chain] */
+    long *accepted;      /* [n_chain] at temperature 1 since the last draw */
+    tsr_batch *batch;    /* NULL without data */
     int n_ask;
-    tsr_body_proposal *ask; /* [n_chain] */
-    int *asked;             /* [n_chain] place in ask, or -1 */
-    double *profile;        /* [n_chain][n_q] */
+    tsr_body_proposal *ask; /* [n_replica] */
+    int *asked;             /* [n_replica] place in ask, or -1 */
+    double *profile;        /* [n_replica][n_q] */
 } half;
 
 typedef struct {
@@ -61,7 +104,8 @@ typedef struct {
     pthread_t thread;
     int started;
     half half[2];
-    int n_done; /* draws completed in this call */
+    int n_done;  /* draws completed in this call */
+    long n_step; /* steps */
     tsr_status status;
     tsr_err err;
     atomic_long step, accepted;
@@ -70,8 +114,12 @@ typedef struct {
 struct tsr_sampler {
     const tsr_target *target;
     const volatile sig_atomic_t *stop;
-    int n_chain, n_worker, n_q;
-    tsr_chain **chain;
+    int n_chain, n_temp, n_worker, n_q;
+    tsr_chain **chain;   /* [n_chain * n_temp] */
+    tsr_ladder **ladder; /* [n_chain] */
+    long n_step;         /* of each chain, before the call under way */
+    long n_anneal;       /* steps in which the likelihood is turned on */
+    double first_heat;
     _Atomic double *chi2; /* [n_chain] */
     worker *worker;
 
@@ -93,7 +141,7 @@ struct tsr_sampler {
 static tsr_status half_propose(half *h, tsr_err *err)
 {
     h->n_ask = 0;
-    for (int i = 0; i < h->n_chain; i++) {
+    for (int i = 0; i < h->n_replica; i++) {
         int needed = tsr_chain_propose(h->chain[i], &h->ask[h->n_ask]);
         h->asked[i] = needed ? h->n_ask++ : -1;
     }
@@ -109,8 +157,8 @@ static tsr_status half_decide(worker *w, half *h, tsr_err *err)
         status = tsr_batch_wait(h->batch, h->profile, err);
     if (status != TSR_OK)
         return status;
-    for (int i = 0; i < h->n_chain; i++) {
-        int accepted, place = h->asked[i];
+    for (int i = 0; i < h->n_replica; i++) {
+        int accepted, place = h->asked[i], own = i / s->n_temp;
         double *profile =
             place < 0 ? NULL : h->profile + (size_t)place * (size_t)s->n_q;
         tsr_status one =
@@ -122,22 +170,72 @@ static tsr_status half_decide(worker *w, half *h, tsr_err *err)
             tsr_batch_accept(h->batch, tsr_chain_system(h->chain[i]));
         else if (place >= 0)
             tsr_batch_reject(h->batch, tsr_chain_system(h->chain[i]));
-        h->accepted[i] += accepted;
         atomic_fetch_add_explicit(&w->accepted, accepted, memory_order_relaxed);
-        atomic_store_explicit(&s->chi2[h->number[i]],
+        if (tsr_ladder_replica(h->ladder[own], 0) != i % s->n_temp)
+            continue;
+        h->accepted[own] += accepted;
+        atomic_store_explicit(&s->chi2[h->number[own]],
                               tsr_chain_chi2(h->chain[i]),
                               memory_order_relaxed);
     }
-    atomic_fetch_add_explicit(&w->step, h->n_chain, memory_order_relaxed);
+    atomic_fetch_add_explicit(&w->step, h->n_replica, memory_order_relaxed);
     return status;
+}
+
+/* ---- temperatures ---- */
+
+/* From 1 / (the start's chi2 per point) to 1, evenly in the logarithm. */
+static double heat_at(const tsr_sampler *s, long step)
+{
+    if (!s->warm || step >= s->n_anneal)
+        return 1.0;
+    return pow(s->first_heat, 1.0 - (double)step / (double)s->n_anneal);
+}
+
+static void set_heat(const tsr_sampler *s, half *h, double heat)
+{
+    for (int i = 0; i < h->n_chain; i++)
+        for (int k = 0; k < s->n_temp; k++) {
+            int r = tsr_ladder_replica(h->ladder[i], k);
+            tsr_chain_heat(h->chain[i * s->n_temp + r],
+                           heat * tsr_ladder_beta(h->ladder[i], k));
+        }
+}
+
+static void exchange(void *context, int a, int b)
+{
+    tsr_chain **replica = context;
+    tsr_chain_exchange(replica[a], replica[b]);
+}
+
+/* Between two steps: nothing is in flight. step: of the whole run. */
+static void half_temper(const tsr_sampler *s, half *h, long step)
+{
+    double log_lik[TSR_MAX_TEMPERATURES], heat = heat_at(s, step);
+    long every = s->target->swap_every > 0 ? s->target->swap_every : 1;
+    int annealing = s->warm && step < s->n_anneal;
+    if (s->target->likelihood == NULL)
+        return;
+    for (int i = 0; i < h->n_chain && s->n_temp > 1 && step % every == 0; i++) {
+        tsr_chain **replica = h->chain + (size_t)i * (size_t)s->n_temp;
+        for (int r = 0; r < s->n_temp; r++)
+            log_lik[r] = tsr_chain_log_lik(replica[r]);
+        tsr_ladder_swap(h->ladder[i], log_lik, heat, s->warm && !annealing,
+                        exchange, replica);
+    }
+    if (s->n_temp > 1 || s->warm || step == s->n_anneal)
+        set_heat(s, h, heat);
 }
 
 static void half_store(worker *w, half *h, int draw)
 {
     tsr_sampler *s = w->sampler;
     for (int i = 0; i < h->n_chain; i++) {
-        tsr_record_store(s->record, h->chain[i], h->number[i], draw, s->warm,
-                         (double)h->accepted[i] / (double)s->thin);
+        int cold = tsr_ladder_replica(h->ladder[i], 0);
+        tsr_record_store(s->record, h->chain[i * s->n_temp + cold],
+                         h->number[i], draw, s->warm,
+                         (double)h->accepted[i] / (double)s->thin,
+                         tsr_ladder_round_trips(h->ladder[i]));
         h->accepted[i] = 0;
     }
 }
@@ -155,19 +253,24 @@ static tsr_status worker_run(worker *w)
     long total = s->n_draw * s->thin;
     tsr_status status = TSR_OK;
     w->n_done = 0;
-    for (int k = 0; k < 2 && status == TSR_OK; k++)
+    for (int k = 0; k < 2 && status == TSR_OK; k++) {
+        set_heat(s, &w->half[k], heat_at(s, s->n_step));
         status = half_propose(&w->half[k], &w->err);
+    }
     for (long step = 1; step <= total && status == TSR_OK; step++) {
         int last = step == total || should_stop(s);
         int is_draw = step % s->thin == 0;
         for (int k = 0; k < 2 && status == TSR_OK; k++) {
             half *h = &w->half[k];
             status = half_decide(w, h, &w->err);
+            if (status == TSR_OK)
+                half_temper(s, h, s->n_step + step);
             if (status == TSR_OK && is_draw)
                 half_store(w, h, (int)(step / s->thin) - 1);
             if (status == TSR_OK && !last)
                 status = half_propose(h, &w->err);
         }
+        w->n_step = step;
         if (status == TSR_OK && is_draw)
             w->n_done = (int)(step / s->thin);
         if (last)
@@ -206,6 +309,7 @@ static void half_clear(half *h)
 {
     tsr_batch_free(h->batch);
     free(h->chain);
+    free(h->ladder);
     free(h->number);
     free(h->accepted);
     free(h->ask);
@@ -230,8 +334,11 @@ void tsr_sampler_free(tsr_sampler *sampler)
         half_clear(&s->worker[w].half[0]);
         half_clear(&s->worker[w].half[1]);
     }
-    for (int c = 0; s->chain != NULL && c < s->n_chain; c++)
+    for (int c = 0; s->chain != NULL && c < s->n_chain * s->n_temp; c++)
         tsr_chain_free(s->chain[c]);
+    for (int c = 0; s->ladder != NULL && c < s->n_chain; c++)
+        tsr_ladder_free(s->ladder[c]);
+    free(s->ladder);
     if (s->lock_made) {
         pthread_mutex_destroy(&s->lock);
         pthread_cond_destroy(&s->go);
@@ -246,19 +353,21 @@ void tsr_sampler_free(tsr_sampler *sampler)
 static tsr_status half_make(const tsr_sampler *s, half *h, int n_chain,
                             tsr_engine *engine, tsr_err *err)
 {
-    size_t n = (size_t)n_chain + 1;
+    size_t n = (size_t)n_chain * (size_t)s->n_temp + 1;
     h->chain = calloc(n, sizeof(*h->chain));
+    h->ladder = calloc(n, sizeof(*h->ladder));
     h->number = calloc(n, sizeof *h->number);
     h->accepted = calloc(n, sizeof *h->accepted);
     h->ask = calloc(n, sizeof *h->ask);
     h->asked = calloc(n, sizeof *h->asked);
     h->profile = calloc(n * (size_t)(s->n_q + 1), sizeof *h->profile);
-    if (h->chain == NULL || h->number == NULL || h->accepted == NULL ||
-        h->ask == NULL || h->asked == NULL || h->profile == NULL)
+    if (h->chain == NULL || h->ladder == NULL || h->number == NULL ||
+        h->accepted == NULL || h->ask == NULL || h->asked == NULL ||
+        h->profile == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     if (engine == NULL || n_chain == 0)
         return TSR_OK;
-    return tsr_batch_new(engine, n_chain, &h->batch, err);
+    return tsr_batch_new(engine, n_chain * s->n_temp, &h->batch, err);
 }
 
 /* Deals an engine's chains, from `first` on, out over its n_worker workers:
@@ -280,11 +389,14 @@ static tsr_status deal_share(tsr_sampler *s, const tsr_engine_share *share,
     }
     for (int i = 0; i < share->n_chain; i++) {
         half *h = &own[i % n_worker].half[i / n_worker % 2];
-        h->chain[h->n_chain] = s->chain[first + i];
+        h->ladder[h->n_chain] = s->ladder[first + i];
         h->number[h->n_chain++] = first + i;
-        if (h->batch != NULL) {
-            tsr_status status =
-                tsr_chain_start(s->chain[first + i], h->batch, err);
+        for (int r = 0; r < s->n_temp; r++) {
+            tsr_chain *chain = s->chain[(first + i) * s->n_temp + r];
+            h->chain[h->n_replica++] = chain;
+            tsr_status status = h->batch == NULL
+                                    ? TSR_OK
+                                    : tsr_chain_start(chain, h->batch, err);
             if (status != TSR_OK)
                 return tsr_wrap(err, status, "chain %d", first + i);
         }
@@ -324,11 +436,13 @@ static tsr_status check_shares(const tsr_target *target, int n_chain,
     int n = 0;
     for (int e = 0; e < target->n_share; e++) {
         const tsr_engine_share *share = &target->share[e];
-        if (share->n_chain < 1 || share->n_chain > share->engine->n_system)
+        int n_temp = tsr_target_n_temp(target);
+        if (share->n_chain < 1 ||
+            share->n_chain * n_temp > share->engine->n_system)
             return tsr_fail(err, TSR_E_INTERNAL,
-                            "sampler: %d chains for the %d systems of engine "
-                            "%d",
-                            share->n_chain, share->engine->n_system, e);
+                            "sampler: %d chains of %d replicas for the %d "
+                            "systems of engine %d",
+                            share->n_chain, n_temp, share->engine->n_system, e);
         n += share->n_chain;
     }
     if (target->n_share > 0 && n != n_chain)
@@ -373,16 +487,27 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
     s->target = target;
     s->stop = stop;
     s->n_chain = n_chain;
+    s->n_temp = tsr_target_n_temp(target);
+    s->first_heat = 1.0;
     s->n_worker = n_thread < n_chain ? n_thread : n_chain;
     if (s->n_worker < n_share)
         s->n_worker = n_share;
     s->n_q = target->likelihood == NULL ? 0 : target->likelihood->grid.n_q;
-    s->chain = calloc((size_t)n_chain, sizeof(*s->chain));
+    int n_replica = n_chain * s->n_temp;
+    s->chain = calloc((size_t)n_replica, sizeof(*s->chain));
+    s->ladder = calloc((size_t)n_chain, sizeof(*s->ladder));
     s->chi2 = calloc((size_t)n_chain, sizeof *s->chi2);
     s->worker = calloc((size_t)s->n_worker, sizeof *s->worker);
-    if (s->chain == NULL || s->chi2 == NULL || s->worker == NULL)
+    if (s->chain == NULL || s->ladder == NULL || s->chi2 == NULL ||
+        s->worker == NULL)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    for (int c = 0; c < n_chain && status == TSR_OK; c++)
+    for (int c = 0; c < n_chain && status == TSR_OK; c++) {
+        s->ladder[c] =
+            tsr_ladder_new(s->n_temp, target->t_max, target->seed, c);
+        if (s->ladder[c] == NULL)
+            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    for (int c = 0; c < n_replica && status == TSR_OK; c++)
         status = tsr_chain_new(target, c, &s->chain[c], err);
     if (status == TSR_OK)
         status =
@@ -454,6 +579,7 @@ tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
     }
     pthread_mutex_unlock(&s->lock);
     *n_done = n_draw;
+    s->n_step += s->worker[0].n_step;
     tsr_status status = TSR_OK;
     for (int w = 0; w < s->n_worker; w++) {
         if (s->worker[w].n_done < *n_done)
@@ -467,6 +593,16 @@ tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
     return status;
 }
 
+void tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)
+{
+    tsr_sampler *s = sampler;
+    double worst = 1.0;
+    for (int c = 0; c < s->n_chain && s->target->likelihood != NULL; c++)
+        worst = fmax(worst, tsr_chain_chi2(s->chain[c * s->n_temp]));
+    s->first_heat = 1.0 / worst;
+    s->n_anneal = (long)(anneal * (double)n_step);
+}
+
 int tsr_sampler_n_thread(const tsr_sampler *sampler)
 {
     return sampler->n_worker;
@@ -474,5 +610,19 @@ int tsr_sampler_n_thread(const tsr_sampler *sampler)
 
 tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain)
 {
-    return sampler->chain[chain];
+    int cold = tsr_ladder_replica(sampler->ladder[chain], 0);
+    return sampler->chain[chain * sampler->n_temp + cold];
+}
+
+const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain)
+{
+    return sampler->ladder[chain];
+}
+
+void tsr_sampler_counts_reset(tsr_sampler *sampler)
+{
+    for (int c = 0; c < sampler->n_chain * sampler->n_temp; c++)
+        tsr_chain_counts_reset(sampler->chain[c]);
+    for (int c = 0; c < sampler->n_chain; c++)
+        tsr_ladder_reset(sampler->ladder[c]);
 }

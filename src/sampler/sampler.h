@@ -3,28 +3,42 @@
  * Each worker thread drives chains of one engine in two halves: while the
  * device evaluates one half's proposals, the host decides and proposes the
  * other's. What a chain draws depends on seed, configuration and the device
- * that computes it, not on the threads, nor on how many devices there are. */
+ * that computes it, not on the threads, nor on how many devices there are.
+ *
+ * With several temperatures a chain is a ladder of replicas (ladder.h), all in
+ * one half; what is stored is the replica at temperature 1. In the first part
+ * of warm-up the likelihood is turned on slowly (annealing), so that a start
+ * that fits badly does not freeze where it is. */
 #ifndef TSR_SAMPLER_SAMPLER_H
 #define TSR_SAMPLER_SAMPLER_H
 
 #include "sampler/chain.h"
+#include "sampler/ladder.h"
 #include "sampler/record.h"
 
 #include <signal.h>
 
 typedef struct {
     long chains, warmup, draws, thin;
+    tsr_number_or_word temperatures; /* auto, or how many */
+    double t_max;
+    long swap_every;
+    double anneal; /* share of warm-up */
 } tsr_sampler_options;
+
+/* How many temperatures that makes; without data there is 1. */
+int tsr_sampler_n_temp(const tsr_sampler_options *options, int has_data);
 
 extern const tsr_field tsr_sampler_fields[];
 
 typedef struct tsr_sampler tsr_sampler;
 
-/* Makes the chains, computes their first profiles, starts n_thread workers (at
- * most one a chain, at least one an engine; divided among the engines like the
- * chains). The target's shares have n_chain chains in all, each at least one.
- * `stop` (may be NULL) is polled at every step: once it is
- * not 0 the workers finish the step and rest. target is borrowed. */
+/* Makes the chains (the target says how many temperatures), computes their
+ * first profiles, starts n_thread workers (at most one a chain, at least one an
+ * engine; divided among the engines like the chains). The target's shares have
+ * n_chain chains in all, each at least one. `stop` (may be NULL) is polled at
+ * every step: once it is not 0 the workers finish the step and rest. target is
+ * borrowed. */
 tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
                            const volatile sig_atomic_t *stop, tsr_sampler **out,
                            tsr_err *err);
@@ -48,7 +62,17 @@ tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
                                             const tsr_progress *progress),
                                void *context, int *n_done, tsr_err *err);
 
+/* Before warm-up: how many steps it will have, of which `anneal` with the
+ * likelihood turned on slowly. */
+void tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal);
+
 int tsr_sampler_n_thread(const tsr_sampler *sampler);
+
+/* The replica of a chain that is at temperature 1 now. */
 tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain);
+const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain);
+
+/* Counters of all chains and replicas begin again. */
+void tsr_sampler_counts_reset(tsr_sampler *sampler);
 
 #endif
