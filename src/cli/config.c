@@ -9,6 +9,7 @@
 #include <string.h>
 
 static const char *const body_words[] = {"two", "one", NULL};
+static const char *const weight_words[] = {"infer", "equal", NULL};
 static const char *const auto_words[] = {"auto", NULL};
 static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
 static const char *const background_words[] = {"infer", "none", NULL};
@@ -50,6 +51,19 @@ static const tsr_field structure_fields[] = {
      .offset = offsetof(tsr_structure_config, mobile),
      .initial = "[]",
      .doc = "chains of a complex that also move as a whole"},
+    {.name = "states",
+     .type = TSR_FIELD_INT,
+     .offset = offsetof(tsr_structure_config, states),
+     .initial = "1",
+     .min = 1,
+     .max = TSR_MAX_STATES,
+     .doc = "structures whose weighted mean meets the data (an ensemble)"},
+    {.name = "weights",
+     .type = TSR_FIELD_CHOICE,
+     .offset = offsetof(tsr_structure_config, weights),
+     .initial = "infer",
+     .words = weight_words,
+     .doc = "of the states: inferred (flat Dirichlet prior), or equal"},
     {.name = "d_max",
      .type = TSR_FIELD_NUMBER_OR_WORD,
      .offset = offsetof(tsr_structure_config, d_max),

@@ -17,6 +17,8 @@ typedef struct {
     char *sequence;
     int bodies; /* index: two, one */
     tsr_strings flexible, rigid, fixed, mobile;
+    long states;
+    int weights;              /* index: infer, equal */
     tsr_number_or_word d_max; /* auto, or Angstrom */
     char *form_factors;       /* NULL: the shipped table */
 } tsr_structure_config;

@@ -237,7 +237,8 @@ static tsr_status open_engines(tsr_setup *s, tsr_err *err)
     tsr_status status =
         type == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
     for (int e = 0; e < s->n_engine && status == TSR_OK; e++) {
-        int n_system = s->share[e].n_chain * tsr_target_n_temp(&s->target);
+        int n_system = s->share[e].n_chain * tsr_target_n_temp(&s->target) *
+                       tsr_target_n_state(&s->target);
         tsr_engine_spec spec = spec_of(s, n_system, type);
         tsr_engine **engine = &s->share[e].engine;
         status = s->device[e] == NULL

@@ -5,24 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct tsr_chain {
-    const tsr_target *target;
-    int number, system;
-    gsl_rng *rng;
+/* One of the structures whose weighted mean meets the data. */
+typedef struct {
     tsr_conformation *current, *proposed; /* equal between steps */
     tsr_prior_state *prior;
+    double *profile; /* [n_q] as the engine gave it */
+    double weight;
+} conformer;
+
+struct tsr_chain {
+    const tsr_target *target;
+    int number, system; /* of the engine: the first state's */
+    gsl_rng *rng;
+    int n_state;
+    conformer *state; /* [n_state] */
+    double log_weight_step;
+    long n_weight_learnt;
     void *move[TSR_N_MOVE];
     double weight[TSR_N_MOVE]; /* cumulative, last is 1 */
 
     double beta;     /* 1 / T */
-    double *profile; /* [n_q] with S(q) */
+    double *profile; /* [n_q] the mean over states, with S(q) */
+    double *mean;    /* [n_q] of a proposal */
     double log_lik;
-    tsr_fit *fit, *new_fit;   /* [n_data] */
-    double *log_s, *log_step; /* [n_data] noise scale and its step */
-    long n_learnt;
+    tsr_fit *fit, *new_fit; /* [n_data] */
+    tsr_nuisance *nuisance;
 
     /* the proposal in flight */
-    int kind;
+    int kind, which; /* move, state */
     double log_prior_change;
     tsr_proposal proposal;
     tsr_body_range range[TSR_MAX_SPAN];
@@ -38,14 +48,18 @@ void tsr_chain_free(tsr_chain *chain)
         tsr_move_registry[m]->state_free(chain->move[m]);
     if (chain->rng != NULL)
         gsl_rng_free(chain->rng);
-    tsr_conformation_free(chain->current);
-    tsr_conformation_free(chain->proposed);
-    tsr_prior_state_free(chain->prior);
+    for (int k = 0; chain->state != NULL && k < chain->n_state; k++) {
+        tsr_conformation_free(chain->state[k].current);
+        tsr_conformation_free(chain->state[k].proposed);
+        tsr_prior_state_free(chain->state[k].prior);
+        free(chain->state[k].profile);
+    }
+    free(chain->state);
     free(chain->profile);
+    free(chain->mean);
     free(chain->fit);
     free(chain->new_fit);
-    free(chain->log_s);
-    free(chain->log_step);
+    tsr_nuisance_free(chain->nuisance);
     free(chain);
 }
 
@@ -88,11 +102,27 @@ void tsr_target_place(const tsr_target *target, int chain, int *share,
         *system -= target->share[(*share)++].n_chain;
 }
 
+/* 0: out of memory. */
+static int open_state(const tsr_chain *c, conformer *s, size_t n_q)
+{
+    const tsr_target *t = c->target;
+    s->current = tsr_conformation_new(t->topology);
+    s->proposed = tsr_conformation_new(t->topology);
+    s->profile = calloc(n_q + 1, sizeof *s->profile);
+    s->weight = 1.0 / c->n_state;
+    if (s->current == NULL || s->proposed == NULL || s->profile == NULL)
+        return 0;
+    int n = t->topology->n_residue;
+    tsr_conformation_copy(t->topology, s->current, t->first, 0, n);
+    tsr_conformation_copy(t->topology, s->proposed, t->first, 0, n);
+    s->prior = tsr_prior_state_new(t->prior, s->current);
+    return s->prior != NULL;
+}
+
 tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
                          tsr_err *err)
 {
     const tsr_likelihood *l = target->likelihood;
-    size_t n_data = l == NULL ? 0 : (size_t)l->n_data;
     size_t n_q = l == NULL ? 0 : (size_t)l->grid.n_q;
     int share;
     *out = NULL;
@@ -104,32 +134,23 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
     c->beta = 1.0;
     int n_temp = tsr_target_n_temp(target);
     tsr_target_place(target, number / n_temp, &share, &c->system);
-    c->system = c->system * n_temp + number % n_temp;
+    c->n_state = tsr_target_n_state(target);
+    c->system = (c->system * n_temp + number % n_temp) * c->n_state;
+    c->log_weight_step = log(0.5);
     c->rng = tsr_rng_new(target->seed, (uint64_t)number);
-    c->current = tsr_conformation_new(target->topology);
-    c->proposed = tsr_conformation_new(target->topology);
+    c->state = calloc((size_t)c->n_state, sizeof *c->state);
     c->profile = calloc(n_q + 1, sizeof *c->profile);
-    c->fit = calloc(n_data + 1, sizeof *c->fit);
-    c->new_fit = calloc(n_data + 1, sizeof *c->new_fit);
-    c->log_s = calloc(n_data + 1, sizeof *c->log_s);
-    c->log_step = calloc(n_data + 1, sizeof *c->log_step);
-    if (c->rng == NULL || c->current == NULL || c->proposed == NULL ||
-        c->profile == NULL || c->fit == NULL || c->new_fit == NULL ||
-        c->log_s == NULL || c->log_step == NULL) {
-        tsr_chain_free(c);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    }
-    int n = target->topology->n_residue;
-    tsr_conformation_copy(target->topology, c->current, target->first, 0, n);
-    tsr_conformation_copy(target->topology, c->proposed, target->first, 0, n);
-    for (size_t d = 0; d < n_data; d++) {
-        c->log_s[d] = l->data[d].log_scale;
-        c->log_step[d] = log(0.1);
-    }
-    c->prior = tsr_prior_state_new(target->prior, c->current);
-    tsr_status status = c->prior == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : set_moves(c, err);
+    c->mean = calloc(n_q + 1, sizeof *c->mean);
+    c->fit = tsr_nuisance_fits_new(l);
+    c->new_fit = tsr_nuisance_fits_new(l);
+    c->nuisance = tsr_nuisance_new(l);
+    int complete = c->rng != NULL && c->state != NULL && c->profile != NULL &&
+                   c->mean != NULL && c->fit != NULL && c->new_fit != NULL &&
+                   c->nuisance != NULL;
+    for (int k = 0; k < c->n_state && complete; k++)
+        complete = open_state(c, &c->state[k], n_q);
+    tsr_status status = complete ? set_moves(c, err)
+                                 : tsr_fail(err, TSR_E_NOMEM, "out of memory");
     if (status != TSR_OK) {
         tsr_chain_free(c);
         return status;
@@ -138,24 +159,41 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
     return TSR_OK;
 }
 
+/* The mean profile, with state `which` at another one (-1: none). */
+static void mix(const tsr_chain *c, int which, const double *other, double *out)
+{
+    int n_q = c->target->likelihood->grid.n_q;
+    for (int q = 0; q < n_q; q++)
+        out[q] = 0.0;
+    for (int k = 0; k < c->n_state; k++) {
+        const double *profile = k == which ? other : c->state[k].profile;
+        for (int q = 0; q < n_q; q++)
+            out[q] += c->state[k].weight * profile[q];
+    }
+}
+
 tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
 {
     const tsr_likelihood *l = chain->target->likelihood;
     if (l == NULL)
         return TSR_OK;
-    tsr_status status = tsr_batch_set(batch, chain->system,
-                                      (const double(*)[3])chain->current->body,
-                                      chain->profile, err);
+    tsr_status status = TSR_OK;
+    for (int k = 0; k < chain->n_state && status == TSR_OK; k++) {
+        conformer *s = &chain->state[k];
+        status = tsr_batch_set(batch, chain->system + k,
+                               (const double(*)[3])s->current->body, s->profile,
+                               err);
+    }
+    mix(chain, -1, NULL, chain->profile);
     if (status == TSR_OK)
-        status = tsr_likelihood_fit(l, chain->profile, chain->fit, err);
-    if (status == TSR_OK)
-        chain->log_lik = tsr_likelihood_log(l, chain->fit, chain->log_s);
+        status = tsr_nuisance_fit(chain->nuisance, chain->profile, chain->beta,
+                                  chain->rng, chain->fit, &chain->log_lik, err);
     return status;
 }
 
 int tsr_chain_system(const tsr_chain *chain)
 {
-    return chain->system;
+    return chain->system + chain->which;
 }
 
 int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
@@ -166,14 +204,18 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
     c->kind = 0;
     while (c->kind < TSR_N_MOVE - 1 && u >= c->weight[c->kind])
         c->kind++;
+    if (c->n_state > 1)
+        c->which = (int)gsl_rng_uniform_int(c->rng, (unsigned long)c->n_state);
     const tsr_move_type *type = tsr_move_registry[c->kind];
+    conformer *state = &c->state[c->which];
     c->counts.proposed[c->kind]++;
-    type->propose(c->move[c->kind], c->current, c->proposed, c->rng,
+    type->propose(c->move[c->kind], state->current, state->proposed, c->rng,
                   &c->proposal);
-    c->log_prior_change = c->proposal.n_span == 0
-                              ? -(double)INFINITY
-                              : tsr_prior_propose(c->prior, c->current,
-                                                  c->proposed, &c->proposal);
+    c->log_prior_change =
+        c->proposal.n_span == 0
+            ? -(double)INFINITY
+            : tsr_prior_propose(state->prior, state->current, state->proposed,
+                                &c->proposal);
     if (c->log_prior_change == -(double)INFINITY || t->likelihood == NULL)
         return 0;
     for (int k = 0; k < c->proposal.n_span; k++) {
@@ -182,54 +224,81 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
         const tsr_residue *z = &t->topology->residue[s->first + s->count - 1];
         c->range[k] = (tsr_body_range){
             a->first_body, z->first_body + z->n_body - a->first_body, s->group,
-            (const double(*)[3])(c->proposed->body + a->first_body)};
+            (const double(*)[3])(state->proposed->body + a->first_body)};
     }
-    *ask = (tsr_body_proposal){c->system, c->proposal.n_span, c->range};
+    *ask =
+        (tsr_body_proposal){tsr_chain_system(c), c->proposal.n_span, c->range};
     return 1;
-}
-
-/* Metropolis steps on log s of each data set; no engine call. The density is
- * that of log s, so a symmetric step needs no correction. */
-static void move_scales(tsr_chain *c, int warm)
-{
-    const tsr_likelihood *l = c->target->likelihood;
-    for (int d = 0; d < l->n_data; d++) {
-        const tsr_data_term *term = &l->data[d];
-        if (!term->infer_scale)
-            continue;
-        double old = c->log_s[d];
-        double new = old + gsl_ran_gaussian(c->rng, exp(c->log_step[d]));
-        double gain = term->type->log_lik(term->state, &c->fit[d], new) -
-                      term->type->log_lik(term->state, &c->fit[d], old);
-        double log_alpha = c->beta * gain +
-                           tsr_likelihood_scale_prior(term, new) -
-                           tsr_likelihood_scale_prior(term, old);
-        double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
-        int accept = gsl_rng_uniform(c->rng) < alpha;
-        c->counts.scale_proposed++;
-        if (accept) {
-            c->log_s[d] = new;
-            c->log_lik = tsr_likelihood_log(l, c->fit, c->log_s);
-            c->counts.scale_accepted++;
-        }
-        if (warm)
-            c->log_step[d] += tsr_move_learn(c->n_learnt, alpha, 0.44);
-    }
-    if (warm)
-        c->n_learnt++;
 }
 
 static void settle(tsr_chain *c, int accept)
 {
-    tsr_conformation *to = accept ? c->current : c->proposed;
-    tsr_conformation *from = accept ? c->proposed : c->current;
+    conformer *state = &c->state[c->which];
+    tsr_conformation *to = accept ? state->current : state->proposed;
+    tsr_conformation *from = accept ? state->proposed : state->current;
     if (accept)
-        tsr_prior_accept(c->prior, c->proposed, &c->proposal);
+        tsr_prior_accept(state->prior, state->proposed, &c->proposal);
     for (int k = 0; k < c->proposal.n_span; k++)
         tsr_conformation_copy(c->target->topology, to, from,
                               c->proposal.span[k].first,
                               c->proposal.span[k].count);
     c->counts.accepted[c->kind] += accept;
+}
+
+/* The mean profile and its fit become those of the proposal. */
+static void take_fit(tsr_chain *c, double log_lik)
+{
+    tsr_fit *fit = c->fit;
+    double *profile = c->profile;
+    c->fit = c->new_fit, c->new_fit = fit;
+    c->profile = c->mean, c->mean = profile;
+    c->log_lik = log_lik;
+}
+
+/* Two states share their weight anew: a normal step of the logarithm of the
+ * odds x / (1 - x), whose measure adds x (1 - x) of the new share over that of
+ * the old. Weights have a flat Dirichlet prior. */
+static tsr_status move_weights(tsr_chain *c, int warm, tsr_err *err)
+{
+    unsigned long n = (unsigned long)c->n_state;
+    int a = (int)gsl_rng_uniform_int(c->rng, n);
+    int b = (int)gsl_rng_uniform_int(c->rng, n - 1);
+    b += b >= a;
+    conformer *one = &c->state[a], *other = &c->state[b];
+    double was[2] = {one->weight, other->weight};
+    double both = was[0] + was[1], log_lik = 0.0;
+    int has_data = c->target->likelihood != NULL;
+    double odds = log(was[0] / was[1]) +
+                  gsl_ran_gaussian(c->rng, exp(c->log_weight_step));
+    double share = 1.0 / (1.0 + exp(-odds));
+    double log_alpha =
+        log(share) + log1p(-share) - log(was[0] / both) - log(was[1] / both);
+    one->weight = both * share;
+    other->weight = both - one->weight;
+    int possible = one->weight > 0.0 && other->weight > 0.0;
+    tsr_status status = TSR_OK;
+    if (possible && has_data) {
+        mix(c, -1, NULL, c->mean);
+        status = tsr_nuisance_fit(c->nuisance, c->mean, c->beta, c->rng,
+                                  c->new_fit, &log_lik, err);
+    }
+    if (possible && has_data && status == TSR_OK)
+        log_alpha +=
+            c->beta * (log_lik - c->log_lik) +
+            tsr_nuisance_log_ratio(c->nuisance, c->fit, c->new_fit, c->beta);
+    double alpha = !possible ? 0.0 : log_alpha < 0.0 ? exp(log_alpha) : 1.0;
+    if (status == TSR_OK && gsl_rng_uniform(c->rng) < alpha) {
+        take_fit(c, log_lik);
+    } else {
+        one->weight = was[0];
+        other->weight = was[1];
+    }
+    if (warm)
+        c->log_weight_step =
+            fmin(c->log_weight_step +
+                     tsr_move_learn(c->n_weight_learnt++, alpha, 0.44),
+                 2.0);
+    return status;
 }
 
 tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
@@ -240,18 +309,26 @@ tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
     double new_log_lik = 0.0;
     *accepted = 0;
     if (profile != NULL) {
-        tsr_status status = tsr_likelihood_fit(l, profile, c->new_fit, err);
+        if (c->n_state > 1)
+            mix(c, c->which, profile, c->mean);
+        else
+            memcpy(c->mean, profile, (size_t)l->grid.n_q * sizeof *c->mean);
+        tsr_status status =
+            tsr_nuisance_fit(c->nuisance, c->mean, c->beta, c->rng, c->new_fit,
+                             &new_log_lik, err);
         if (status != TSR_OK) {
             settle(c, 0);
             return tsr_wrap(err, status, "chain %d, %s move", c->number,
                             tsr_move_registry[c->kind]->name);
         }
-        new_log_lik = tsr_likelihood_log(l, c->new_fit, c->log_s);
     }
     double log_alpha = c->log_prior_change;
     if (log_alpha > -(double)INFINITY)
         log_alpha +=
             c->proposal.log_ratio + c->beta * (new_log_lik - c->log_lik);
+    if (profile != NULL)
+        log_alpha +=
+            tsr_nuisance_log_ratio(c->nuisance, c->fit, c->new_fit, c->beta);
     if (isnan(log_alpha)) {
         settle(c, 0);
         return tsr_fail(err, TSR_E_NUMERIC,
@@ -267,15 +344,18 @@ tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
                                           alpha);
     settle(c, accept);
     if (accept && profile != NULL) {
-        tsr_fit *fit = c->fit;
-        c->fit = c->new_fit, c->new_fit = fit;
-        c->log_lik = new_log_lik;
-        memcpy(c->profile, profile, (size_t)l->grid.n_q * sizeof *c->profile);
+        take_fit(c, new_log_lik);
+        memcpy(c->state[c->which].profile, profile,
+               (size_t)l->grid.n_q * sizeof *profile);
     }
+    tsr_status status = TSR_OK;
+    if (c->n_state > 1 && c->target->infer_weights)
+        status = move_weights(c, warm, err);
     if (l != NULL)
-        move_scales(c, warm);
+        tsr_nuisance_update(c->nuisance, c->profile, c->beta, warm, c->rng,
+                            c->fit, &c->log_lik);
     *accepted = accept;
-    return TSR_OK;
+    return status;
 }
 
 void tsr_chain_heat(tsr_chain *chain, double beta)
@@ -300,25 +380,48 @@ double tsr_chain_log_lik(const tsr_chain *chain)
     return chain->log_lik;
 }
 
+/* States in the order of their Rg, so that labels that changed places in the
+ * chain do not in what is stored. */
+static void look_at_states(const tsr_chain *c, tsr_chain_view *view)
+{
+    const tsr_target *t = c->target;
+    double square = 0.0;
+    view->n_state = c->n_state;
+    view->log_prior = view->d_max_ang = 0.0;
+    for (int k = 0; k < c->n_state; k++) {
+        const conformer *s = &c->state[k];
+        double rg = tsr_conformation_rg(t->topology, s->current, t->rg2);
+        double d_max = tsr_largest_distance(
+            t->topology->n_body, (const double(*)[3])s->current->body);
+        view->log_prior += tsr_prior_state_log(s->prior);
+        view->d_max_ang = fmax(view->d_max_ang, d_max);
+        square += s->weight * rg * rg;
+        int at = k;
+        for (; at > 0 && view->state_rg_ang[at - 1] > rg; at--) {
+            view->state_rg_ang[at] = view->state_rg_ang[at - 1];
+            view->state_weight[at] = view->state_weight[at - 1];
+            view->state[at] = view->state[at - 1];
+        }
+        view->state_rg_ang[at] = rg;
+        view->state_weight[at] = s->weight;
+        view->state[at] = s->current;
+    }
+    view->rg_ang = c->n_state == 1 ? view->state_rg_ang[0] : sqrt(square);
+    view->conformation = view->state[0];
+}
+
 void tsr_chain_look(const tsr_chain *chain, tsr_chain_view *view)
 {
     const tsr_chain *c = chain;
-    const tsr_target *t = c->target;
     *view = (tsr_chain_view){
-        .log_prior = tsr_prior_state_log(c->prior),
         .log_lik = c->log_lik,
-        .rg_ang = tsr_conformation_rg(t->topology, c->current, t->rg2),
-        .d_max_ang = tsr_largest_distance(t->topology->n_body,
-                                          (const double(*)[3])c->current->body),
-        .profile = t->likelihood == NULL ? NULL : c->profile,
+        .profile = c->target->likelihood == NULL ? NULL : c->profile,
         .fit = c->fit,
-        .log_s = c->log_s,
-        .conformation = c->current,
+        .nuisance = c->nuisance,
         .rng = c->rng};
-    view->lp = view->log_prior + view->log_lik;
-    for (int d = 0; t->likelihood != NULL && d < t->likelihood->n_data; d++)
-        view->lp +=
-            tsr_likelihood_scale_prior(&t->likelihood->data[d], c->log_s[d]);
+    look_at_states(c, view);
+    view->lp =
+        view->log_prior + view->log_lik + tsr_nuisance_log_prior(c->nuisance);
 }
 
 const tsr_chain_counts *tsr_chain_counts_get(const tsr_chain *chain)
@@ -329,6 +432,7 @@ const tsr_chain_counts *tsr_chain_counts_get(const tsr_chain *chain)
 void tsr_chain_counts_reset(tsr_chain *chain)
 {
     memset(&chain->counts, 0, sizeof chain->counts);
+    tsr_nuisance_counts_reset(chain->nuisance);
 }
 
 double tsr_chain_chi2(const tsr_chain *chain)

@@ -8,6 +8,7 @@
 #include "likelihood/likelihood.h"
 #include "model/prior.h"
 #include "moves/move.h"
+#include "sampler/nuisance.h"
 
 #include <stdint.h>
 
@@ -29,10 +30,19 @@ typedef struct {
     const double *rg2;                /* [n_type] Angstrom squared, or NULL */
     const void *const *move_options;  /* [TSR_N_MOVE], NULL: not used */
     uint64_t seed;
-    int n_temp;      /* temperatures of a chain; 0 counts as 1 */
-    double t_max;    /* the highest */
-    long swap_every; /* steps between exchanges; 0 counts as 1 */
+    int n_state;       /* structures whose mean meets the data; 0 counts as 1 */
+    int infer_weights; /* 0: they weigh the same */
+    int n_temp;        /* temperatures of a chain; 0 counts as 1 */
+    double t_max;      /* the highest */
+    long swap_every;   /* steps between exchanges; 0 counts as 1 */
 } tsr_target;
+
+enum { TSR_MAX_STATES = 32 };
+
+static inline int tsr_target_n_state(const tsr_target *target)
+{
+    return target->n_state > 0 ? target->n_state : 1;
+}
 
 static inline int tsr_target_n_temp(const tsr_target *target)
 {
@@ -44,7 +54,6 @@ typedef struct tsr_chain tsr_chain;
 /* Counters since the last tsr_chain_counts_reset. */
 typedef struct {
     long proposed[TSR_N_MOVE], accepted[TSR_N_MOVE];
-    long scale_proposed, scale_accepted;
 } tsr_chain_counts;
 
 /* The share that a chain belongs to (the last where it is beyond all), and
@@ -64,7 +73,7 @@ void tsr_chain_free(tsr_chain *chain);
  * is one of the chain's engine. */
 tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err);
 
-/* The engine's system that the chain is. */
+/* The engine's system that the proposal in flight is of. */
 int tsr_chain_system(const tsr_chain *chain);
 
 /* Draws a proposal. Returns 1 where the engine has to be asked; `ask` is then
@@ -92,8 +101,11 @@ typedef struct {
     double rg_ang, d_max_ang;
     const double *profile; /* [n_q] with S(q); NULL without data */
     const tsr_fit *fit;    /* [n_data] */
-    const double *log_s;   /* [n_data] */
-    const tsr_conformation *conformation;
+    const tsr_nuisance *nuisance;
+    int n_state; /* in the order of their Rg */
+    double state_rg_ang[TSR_MAX_STATES], state_weight[TSR_MAX_STATES];
+    const tsr_conformation *state[TSR_MAX_STATES];
+    const tsr_conformation *conformation; /* the first of them */
     gsl_rng *rng; /* the chain's, for draws of scale and so on */
 } tsr_chain_view;
 

@@ -20,6 +20,8 @@ typedef enum {
     FROM_ACCEPTANCE,
     FROM_TEMPERATURE,
     FROM_ROUND_TRIPS,
+    FROM_STATE_RG,
+    FROM_STATE_WEIGHT,
     FROM_REPLICATE,
     FROM_CURVE,
     FROM_POINTWISE,
@@ -31,7 +33,8 @@ enum { MAX_NAME = 48 };
 
 typedef struct {
     origin from;
-    int data; /* data set */
+    int data;  /* data set */
+    int state; /* by the order of Rg */
     char name[MAX_NAME], dim[MAX_NAME];
     double *value; /* [n_chain][capacity][n]; NULL: constant */
 } column;
@@ -141,7 +144,10 @@ typedef struct {
 
 static const scalar run_scalars[] = {
     {FROM_RG, "rg", "Angstrom",
-     "radius of gyration, mass-weighted, non-hydrogen atoms", 0},
+     "radius of gyration, mass-weighted, non-hydrogen atoms; of an ensemble "
+     "the "
+     "root of the weighted mean square",
+     0},
     {FROM_D_MAX, "d_max", "Angstrom", "largest distance between bodies", 0},
     {FROM_LP, "lp", "nat", "log posterior density, unnormalised", 1},
     {FROM_LOG_PRIOR, "log_prior", "nat", "log P(X), unnormalised", 1},
@@ -171,6 +177,32 @@ static tsr_status add_scalar(tsr_record *r, const scalar *s, int data,
                      s->stats ? TSR_TRACE_WARMUP_SAMPLE_STATS
                               : TSR_TRACE_WARMUP_POSTERIOR,
                      s->from, s->name, data, 0, s->unit, s->doc, err);
+    return status;
+}
+
+/* rg_1, weight_1, ... of an ensemble. */
+static tsr_status add_states(tsr_record *r, tsr_err *err)
+{
+    int n = tsr_target_n_state(r->target);
+    tsr_status status = TSR_OK;
+    for (int k = 0; k < n && n > 1 && status == TSR_OK; k++)
+        for (int what = 0; what < 2 && status == TSR_OK; what++) {
+            char name[24];
+            snprintf(name, sizeof name, what == 0 ? "rg_%d" : "weight_%d",
+                     k + 1);
+            const scalar s = {what == 0 ? FROM_STATE_RG : FROM_STATE_WEIGHT,
+                              name, what == 0 ? "Angstrom" : NULL,
+                              what == 0
+                                  ? "of one state, in the order of their Rg"
+                                  : "of the same state",
+                              0};
+            if (what == 1 && !r->target->infer_weights)
+                continue;
+            int first = r->n_variable;
+            status = add_scalar(r, &s, 0, err);
+            for (int v = first; v < r->n_variable; v++)
+                r->column[v].state = k;
+        }
     return status;
 }
 
@@ -224,6 +256,8 @@ tsr_status tsr_record_new(const tsr_target *target, int n_chain, int capacity,
     for (size_t k = 0; k < sizeof run_scalars / sizeof *run_scalars; k++)
         if (status == TSR_OK)
             status = add_scalar(r, &run_scalars[k], 0, err);
+    if (status == TSR_OK)
+        status = add_states(r, err);
     for (int d = 0; target->likelihood != NULL &&
                     d < target->likelihood->n_data && status == TSR_OK;
          d++)
@@ -263,7 +297,7 @@ static double scalar_value(const tsr_record *r, const column *c,
     case FROM_D_MAX:
         return view->d_max_ang;
     case FROM_NOISE_SCALE:
-        return exp(view->log_s[c->data]);
+        return exp(tsr_nuisance_theta(view->nuisance, c->data)[0]);
     case FROM_CHI2:
         return view->fit[c->data].chi2 /
                r->target->likelihood->data[c->data].saxs->n;
@@ -277,6 +311,10 @@ static double scalar_value(const tsr_record *r, const column *c,
         return acceptance;
     case FROM_ROUND_TRIPS:
         return round_trips;
+    case FROM_STATE_RG:
+        return view->state_rg_ang[c->state];
+    case FROM_STATE_WEIGHT:
+        return view->state_weight[c->state];
     default:
         return 1.0; /* temperature: the posterior's own */
     }
@@ -293,7 +331,8 @@ static void fill_curves(tsr_record *r, const tsr_chain_view *view, int d,
     const double half_log_2pi = 0.9189385332046727;
     tsr_likelihood_curve(l, d, view->profile, scale, background, curve);
     for (int k = 0; k < saxs->n; k++) {
-        double sd = exp(view->log_s[d]) * saxs->sigma[k];
+        double sd =
+            exp(tsr_nuisance_theta(view->nuisance, d)[0]) * saxs->sigma[k];
         double z = (saxs->intensity[k] - curve[k]) / sd;
         replicate[k] = curve[k] + gsl_ran_gaussian_ziggurat(view->rng, sd);
         pointwise[k] = -0.5 * z * z - log(sd) - half_log_2pi;
@@ -305,7 +344,8 @@ static void store_data_set(tsr_record *r, const tsr_chain_view *view, int chain,
 {
     const tsr_data_term *term = &r->target->likelihood->data[d];
     double scale, background, *curve = NULL, *replicate = NULL, *point = NULL;
-    term->type->draw(term->state, &view->fit[d], view->log_s[d], view->rng,
+    term->type->draw(term->state, &view->fit[d],
+                     tsr_nuisance_theta(view->nuisance, d)[0], view->rng,
                      &scale, &background);
     for (int v = 0; v < r->n_variable; v++) {
         const column *c = &r->column[v];

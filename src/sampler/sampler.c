@@ -436,13 +436,14 @@ static tsr_status check_shares(const tsr_target *target, int n_chain,
     int n = 0;
     for (int e = 0; e < target->n_share; e++) {
         const tsr_engine_share *share = &target->share[e];
-        int n_temp = tsr_target_n_temp(target);
+        int n_system = tsr_target_n_temp(target) * tsr_target_n_state(target);
         if (share->n_chain < 1 ||
-            share->n_chain * n_temp > share->engine->n_system)
+            share->n_chain * n_system > share->engine->n_system)
             return tsr_fail(err, TSR_E_INTERNAL,
-                            "sampler: %d chains of %d replicas for the %d "
-                            "systems of engine %d",
-                            share->n_chain, n_temp, share->engine->n_system, e);
+                            "sampler: %d chains of %d systems each for the %d "
+                            "of engine %d",
+                            share->n_chain, n_system, share->engine->n_system,
+                            e);
         n += share->n_chain;
     }
     if (target->n_share > 0 && n != n_chain)

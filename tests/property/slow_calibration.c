@@ -187,9 +187,10 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
         for (int j = 0; j < THIN; j++)
             chain_step(chain, batch, profile, 0);
         tsr_chain_look(chain, &view);
-        l->data[0].type->draw(l->data[0].state, view.fit, view.log_s[0],
-                              view.rng, &scale, &background);
-        measure(f, view.conformation, view.log_s[0], scale, background, value);
+        double log_s = tsr_nuisance_theta(view.nuisance, 0)[0];
+        l->data[0].type->draw(l->data[0].state, view.fit, log_s, view.rng,
+                              &scale, &background);
+        measure(f, view.conformation, log_s, scale, background, value);
         for (int k = 0; k < N_QUANTITY; k++)
             rank[k] += value[k] < truth[k];
     }

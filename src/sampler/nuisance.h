@@ -1,0 +1,57 @@
+/* A chain's nuisance parameters: those of the noise of every data set.
+ *
+ * theta holds them in coordinates without bounds (log s); a Metropolis step on
+ * one of them costs no engine call. Everything here takes the inverse
+ * temperature `beta` of the likelihood: 1 samples the posterior. */
+#ifndef TSR_SAMPLER_NUISANCE_H
+#define TSR_SAMPLER_NUISANCE_H
+
+#include "core/random.h"
+#include "likelihood/likelihood.h"
+
+typedef struct tsr_nuisance tsr_nuisance;
+
+/* At the values they start from or are fixed to. likelihood is borrowed; NULL:
+ * there are none. NULL when out of memory. */
+tsr_nuisance *tsr_nuisance_new(const tsr_likelihood *likelihood);
+void tsr_nuisance_free(tsr_nuisance *nuisance);
+
+/* What is known of one profile, a fit for every data set, [n_data]; free()
+ * frees it. NULL when out of memory. */
+tsr_fit *tsr_nuisance_fits_new(const tsr_likelihood *likelihood);
+
+/* Fits a profile, of the start or of a proposal, at the present parameters.
+ * profile [n_q] from the engine is changed: S(q) is added to it. fit, log_lik
+ * out. Errors: those of tsr_likelihood_fit. */
+tsr_status tsr_nuisance_fit(const tsr_nuisance *nuisance, double *profile,
+                            double beta, gsl_rng *rng, tsr_fit *fit,
+                            double *log_lik, tsr_err *err);
+
+/* What a step from one profile to another adds to the log of its acceptance,
+ * apart from beta times the change of log_lik. */
+double tsr_nuisance_log_ratio(const tsr_nuisance *nuisance, const tsr_fit *from,
+                              const tsr_fit *to, double beta);
+
+/* Metropolis steps on every inferred parameter: accepted by beta times the
+ * change of the log likelihood plus that of the log prior. profile [n_q] with
+ * S(q); fit and log_lik are those of the chain's present state, kept up to
+ * date. warm: the step sizes learn. */
+void tsr_nuisance_update(tsr_nuisance *nuisance, const double *profile,
+                         double beta, int warm, gsl_rng *rng, tsr_fit *fit,
+                         double *log_lik);
+
+/* log density of theta in its prior, nat. */
+double tsr_nuisance_log_prior(const tsr_nuisance *nuisance);
+
+/* theta of one data set. */
+const double *tsr_nuisance_theta(const tsr_nuisance *nuisance, int data);
+
+/* Steps on the parameters since the last reset. */
+typedef struct {
+    long proposed, accepted;
+} tsr_nuisance_counts;
+
+tsr_nuisance_counts tsr_nuisance_counts_get(const tsr_nuisance *nuisance);
+void tsr_nuisance_counts_reset(tsr_nuisance *nuisance);
+
+#endif
