@@ -4,6 +4,7 @@
 #include "cli/run_directory.h"
 #include "cli/run_report.h"
 #include "cli/setup.h"
+#include "cli/until.h"
 
 #include "io/trace.h"
 #include "sampler/record.h"
@@ -27,6 +28,9 @@ static const tsr_option options[] = {
      .argument = "DEVICE",
      .doc = "instead of device.use: auto, gpu, cpu, reference, number, name, "
             "a list like 0,1, all-gpu, all"},
+    {.name = "until",
+     .argument = "WHAT",
+     .doc = "stop once converged: rhat<1.01,ess>400 (sampler.draws at most)"},
     {.name = "threads", .argument = "N", .doc = "instead of device.threads"},
     {.name = "prior-only", .doc = "leave the data out: sample the prior"},
     {.name = "dry-run", .doc = "check everything, print the plan, stop there"},
@@ -88,8 +92,32 @@ typedef struct {
     tsr_record *record;
     tsr_trace *trace;
     tsr_log *log;
+    tsr_until until;
+    const char *trace_path;
+    long next_look; /* draws */
     tsr_run_outcome outcome;
 } run_state;
+
+/* Asks every quarter more draws, from 100 on. */
+static tsr_status ask_until(run_state *r, long done, int *finished,
+                            tsr_err *err)
+{
+    char worst[160];
+    if (!tsr_until_is_set(&r->until) || done < r->next_look)
+        return TSR_OK;
+    r->next_look = done + done / 4 + 1;
+    tsr_status status =
+        tsr_until_check(&r->until, r->trace_path, finished, worst, err);
+    if (status == TSR_OK && *finished) {
+        tsr_log_progress(r->log, "");
+        tsr_info(r->log, "converged as asked after %ld draws a chain (%s)",
+                 done, worst);
+    } else if (status == TSR_OK) {
+        tsr_log_progress(r->log, "");
+        tsr_debug(r->log, "%ld draws: not yet; %s", done, worst);
+    }
+    return status;
+}
 
 /* Advances in blocks of about two seconds; their size changes nothing. */
 static tsr_status run_phase(run_state *r, const char *phase, long n_draw,
@@ -103,9 +131,12 @@ static tsr_status run_phase(run_state *r, const char *phase, long n_draw,
                   .started = now_seconds(),
                   .total = n_draw * steps};
     tsr_status status = TSR_OK;
+    int finished = 0;
     p.shown = p.started;
-    while (done < n_draw && status == TSR_OK && !tsr_stop_asked) {
+    while (done < n_draw && status == TSR_OK && !finished && !tsr_stop_asked) {
         int n = n_draw - done < block ? (int)(n_draw - done) : block, n_done;
+        if (!warm && tsr_until_is_set(&r->until) && n > r->next_look - done)
+            n = (int)(r->next_look - done); /* so that time decides nothing */
         double before = now_seconds();
         status = tsr_sampler_advance(r->sampler, r->record, n, thin, warm, tick,
                                      &p, &n_done, err);
@@ -116,13 +147,9 @@ static tsr_status run_phase(run_state *r, const char *phase, long n_draw,
             status = written;
         done += n_done;
         p.before += (long)n_done * steps;
-        p.accepted_before = 0;
-        for (int c = 0; c < chains; c++) {
-            const tsr_chain_counts *counts =
-                tsr_chain_counts_get(tsr_sampler_chain(r->sampler, c));
-            for (int m = 0; m < TSR_N_MOVE; m++)
-                p.accepted_before += counts->accepted[m];
-        }
+        p.accepted_before = tsr_sampler_accepted(r->sampler);
+        if (!warm && status == TSR_OK && done < n_draw)
+            status = ask_until(r, done, &finished, err);
         if (took < 1.0 && 2 * block <= tsr_record_capacity(r->record))
             block *= 2;
         else if (took > 4.0 && block > 1)
@@ -137,6 +164,9 @@ static tsr_status run_phase(run_state *r, const char *phase, long n_draw,
     r->outcome.steps += done * steps;
     if (!warm)
         r->outcome.n_draw = done;
+    if (!warm && tsr_until_is_set(&r->until) && done == n_draw && !finished)
+        tsr_warn(r->log, "not converged as asked (%s) after all %ld draws",
+                 r->config->sampler.until, done);
     return status;
 }
 
@@ -294,6 +324,7 @@ static tsr_status run_in(run_state *r, FILE *out, tsr_err *err)
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                             : open_files(r, path, log_path, err);
     int is_open = status == TSR_OK;
+    r->trace_path = path;
     if (status == TSR_OK) {
         tsr_info(r->log, "tessera %s, %ld chains, %d threads, into %s",
                  TSR_VERSION, r->config->sampler.chains,
@@ -348,6 +379,9 @@ static tsr_status apply_options(const tsr_args *args, tsr_config *config,
         status = replace_text(args, "device", "device.use", &config->device.use,
                               config, err);
     if (status == TSR_OK)
+        status = replace_text(args, "until", "sampler.until",
+                              &config->sampler.until, config, err);
+    if (status == TSR_OK)
         status = tsr_args_long(args, "threads", 1, 4096, &threads, err);
     if (tsr_args_count(args, "prior-only") > 0)
         tsr_config_drop_data(config); /* its config.yaml says what was done */
@@ -376,6 +410,10 @@ static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
         status = tsr_config_blame(
             &config, tsr_run_directory_check(config.output.directory, err),
             err);
+    r.next_look = 100;
+    if (status == TSR_OK)
+        status = tsr_config_blame(
+            &config, tsr_until_parse(config.sampler.until, &r.until, err), err);
     if (status == TSR_OK)
         status = tsr_setup_read(&config, 1, log, &setup, err);
     if (status == TSR_OK)

@@ -73,6 +73,10 @@ const tsr_field tsr_sampler_fields[] = {
      .min = 0.0,
      .max = 0.9,
      .doc = "share of warm-up in which the likelihood is turned on slowly"},
+    {.name = "until",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_sampler_options, until),
+     .doc = "stop before all draws once converged, as rhat<1.01,ess>400"},
     {0}};
 
 int tsr_sampler_n_temp(const tsr_sampler_options *options, int has_data)
@@ -618,6 +622,18 @@ tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain)
 const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain)
 {
     return sampler->ladder[chain];
+}
+
+long tsr_sampler_accepted(const tsr_sampler *sampler)
+{
+    long sum = 0;
+    for (int c = 0; c < sampler->n_chain * sampler->n_temp; c++) {
+        const tsr_chain_counts *counts =
+            tsr_chain_counts_get(sampler->chain[c]);
+        for (int m = 0; m < TSR_N_MOVE; m++)
+            sum += counts->accepted[m];
+    }
+    return sum;
 }
 
 void tsr_sampler_counts_reset(tsr_sampler *sampler)

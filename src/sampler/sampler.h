@@ -24,6 +24,7 @@ typedef struct {
     double t_max;
     long swap_every;
     double anneal; /* share of warm-up */
+    char *until;   /* NULL: all draws */
 } tsr_sampler_options;
 
 /* How many temperatures that makes; without data there is 1. */
@@ -71,6 +72,9 @@ int tsr_sampler_n_thread(const tsr_sampler *sampler);
 /* The replica of a chain that is at temperature 1 now. */
 tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain);
 const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain);
+
+/* Proposals accepted since the counters began, all chains and replicas. */
+long tsr_sampler_accepted(const tsr_sampler *sampler);
 
 /* Counters of all chains and replicas begin again. */
 void tsr_sampler_counts_reset(tsr_sampler *sampler);

@@ -1,0 +1,25 @@
+/* run --until: stop when the chains have converged. */
+#ifndef TSR_CLI_UNTIL_H
+#define TSR_CLI_UNTIL_H
+
+#include "core/status.h"
+
+typedef struct {
+    double rhat; /* every R-hat below this; infinite: not asked for */
+    double ess;  /* every bulk and tail ESS above this; 0: not asked for */
+} tsr_until;
+
+/* "rhat<1.01,ess>400", either or both; NULL or "": neither. Errors:
+ * TSR_E_CONFIG. */
+tsr_status tsr_until_parse(const char *text, tsr_until *until, tsr_err *err);
+
+int tsr_until_is_set(const tsr_until *until);
+
+/* Looks at the draws that the trace holds on disk: rg, d_max, chi2 and all
+ * other scalars of the posterior, and the expected curve at some q. *met: 1
+ * where all are as asked; worst [160]: the one that is farthest from it, in
+ * words. */
+tsr_status tsr_until_check(const tsr_until *until, const char *trace, int *met,
+                           char worst[160], tsr_err *err);
+
+#endif
