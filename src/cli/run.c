@@ -217,6 +217,19 @@ static void report_ladder(const run_state *r, tsr_log *log)
              temperature, rate, trips);
 }
 
+static void report_times(const run_state *r, tsr_log *log)
+{
+    tsr_sampler_times t = tsr_sampler_times_get(r->sampler);
+    double all = t.propose + t.wait + t.decide + t.store;
+    if (all > 0.0)
+        tsr_info(log,
+                 "host time: propose, with the prior %.0f %%, wait for the "
+                 "device %.0f %%, likelihood and acceptance %.0f %%, store "
+                 "%.0f %%",
+                 100.0 * t.propose / all, 100.0 * t.wait / all,
+                 100.0 * t.decide / all, 100.0 * t.store / all);
+}
+
 static tsr_status sample(run_state *r, tsr_err *err)
 {
     const tsr_sampler_options *o = &r->config->sampler;
@@ -229,6 +242,7 @@ static tsr_status sample(run_state *r, tsr_err *err)
     if (status == TSR_OK && !tsr_stop_asked) {
         report_moves(r, r->log);
         report_ladder(r, r->log);
+        report_times(r, r->log);
     }
     return status;
 }

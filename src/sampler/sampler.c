@@ -113,6 +113,8 @@ typedef struct {
     tsr_status status;
     tsr_err err;
     atomic_long step, accepted;
+    double mark; /* when the part of the step under way began */
+    tsr_sampler_times times;
 } worker;
 
 struct tsr_sampler {
@@ -140,17 +142,35 @@ struct tsr_sampler {
     long thin;
 };
 
+static double now_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The time since the last mark goes to one part. */
+static void mark(worker *w, double *part)
+{
+    double now = now_seconds();
+    *part += now - w->mark;
+    w->mark = now;
+}
+
 /* ---- a half's step ---- */
 
-static tsr_status half_propose(half *h, tsr_err *err)
+static tsr_status half_propose(worker *w, half *h, tsr_err *err)
 {
+    tsr_status status = TSR_OK;
     h->n_ask = 0;
     for (int i = 0; i < h->n_replica; i++) {
         int needed = tsr_chain_propose(h->chain[i], &h->ask[h->n_ask]);
         h->asked[i] = needed ? h->n_ask++ : -1;
     }
-    return h->n_ask > 0 ? tsr_batch_submit(h->batch, h->n_ask, h->ask, err)
-                        : TSR_OK;
+    if (h->n_ask > 0)
+        status = tsr_batch_submit(h->batch, h->n_ask, h->ask, err);
+    mark(w, &w->times.propose);
+    return status;
 }
 
 static tsr_status half_decide(worker *w, half *h, tsr_err *err)
@@ -159,6 +179,7 @@ static tsr_status half_decide(worker *w, half *h, tsr_err *err)
     tsr_status status = TSR_OK;
     if (h->n_ask > 0)
         status = tsr_batch_wait(h->batch, h->profile, err);
+    mark(w, &w->times.wait);
     if (status != TSR_OK)
         return status;
     for (int i = 0; i < h->n_replica; i++) {
@@ -183,6 +204,7 @@ static tsr_status half_decide(worker *w, half *h, tsr_err *err)
                               memory_order_relaxed);
     }
     atomic_fetch_add_explicit(&w->step, h->n_replica, memory_order_relaxed);
+    mark(w, &w->times.decide);
     return status;
 }
 
@@ -242,6 +264,7 @@ static void half_store(worker *w, half *h, int draw)
                          tsr_ladder_round_trips(h->ladder[i]));
         h->accepted[i] = 0;
     }
+    mark(w, &w->times.store);
 }
 
 /* ---- workers ---- */
@@ -257,9 +280,10 @@ static tsr_status worker_run(worker *w)
     long total = s->n_draw * s->thin;
     tsr_status status = TSR_OK;
     w->n_done = 0;
+    w->mark = now_seconds();
     for (int k = 0; k < 2 && status == TSR_OK; k++) {
         set_heat(s, &w->half[k], heat_at(s, s->n_step));
-        status = half_propose(&w->half[k], &w->err);
+        status = half_propose(w, &w->half[k], &w->err);
     }
     for (long step = 1; step <= total && status == TSR_OK; step++) {
         int last = step == total || should_stop(s);
@@ -272,7 +296,7 @@ static tsr_status worker_run(worker *w)
             if (status == TSR_OK && is_draw)
                 half_store(w, h, (int)(step / s->thin) - 1);
             if (status == TSR_OK && !last)
-                status = half_propose(h, &w->err);
+                status = half_propose(w, h, &w->err);
         }
         w->n_step = step;
         if (status == TSR_OK && is_draw)
@@ -622,6 +646,17 @@ tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain)
 const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain)
 {
     return sampler->ladder[chain];
+}
+
+tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler)
+{
+    tsr_sampler_times sum = {0.0, 0.0, 0.0, 0.0};
+    for (int w = 0; w < sampler->n_worker; w++) {
+        const tsr_sampler_times *t = &sampler->worker[w].times;
+        sum.propose += t->propose, sum.wait += t->wait;
+        sum.decide += t->decide, sum.store += t->store;
+    }
+    return sum;
 }
 
 long tsr_sampler_accepted(const tsr_sampler *sampler)

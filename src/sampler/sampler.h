@@ -73,6 +73,15 @@ int tsr_sampler_n_thread(const tsr_sampler *sampler);
 tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain);
 const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain);
 
+/* Where the workers' time went since the sampler was made, s, summed over them:
+ * proposals with the prior, waiting for the device, likelihood and acceptance,
+ * storing draws. */
+typedef struct {
+    double propose, wait, decide, store;
+} tsr_sampler_times;
+
+tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler);
+
 /* Proposals accepted since the counters began, all chains and replicas. */
 long tsr_sampler_accepted(const tsr_sampler *sampler);
 
