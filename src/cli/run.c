@@ -220,14 +220,16 @@ static void report_ladder(const run_state *r, tsr_log *log)
 static void report_times(const run_state *r, tsr_log *log)
 {
     tsr_sampler_times t = tsr_sampler_times_get(r->sampler);
-    double all = t.propose + t.wait + t.decide + t.store;
+    double all = t.propose + t.submit + t.wait + t.decide + t.store;
     if (all > 0.0)
         tsr_info(log,
-                 "host time: propose, with the prior %.0f %%, wait for the "
-                 "device %.0f %%, likelihood and acceptance %.0f %%, store "
+                 "host time: propose, with the prior %.0f %%, hand to the "
+                 "device %.0f %%, wait for it %.0f %%, likelihood and "
+                 "acceptance %.0f %%, store "
                  "%.0f %%",
-                 100.0 * t.propose / all, 100.0 * t.wait / all,
-                 100.0 * t.decide / all, 100.0 * t.store / all);
+                 100.0 * t.propose / all, 100.0 * t.submit / all,
+                 100.0 * t.wait / all, 100.0 * t.decide / all,
+                 100.0 * t.store / all);
 }
 
 static tsr_status sample(run_state *r, tsr_err *err)

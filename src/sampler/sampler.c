@@ -167,9 +167,10 @@ static tsr_status half_propose(worker *w, half *h, tsr_err *err)
         int needed = tsr_chain_propose(h->chain[i], &h->ask[h->n_ask]);
         h->asked[i] = needed ? h->n_ask++ : -1;
     }
+    mark(w, &w->times.propose);
     if (h->n_ask > 0)
         status = tsr_batch_submit(h->batch, h->n_ask, h->ask, err);
-    mark(w, &w->times.propose);
+    mark(w, &w->times.submit);
     return status;
 }
 
@@ -650,10 +651,11 @@ const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain)
 
 tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler)
 {
-    tsr_sampler_times sum = {0.0, 0.0, 0.0, 0.0};
+    tsr_sampler_times sum = {0.0, 0.0, 0.0, 0.0, 0.0};
     for (int w = 0; w < sampler->n_worker; w++) {
         const tsr_sampler_times *t = &sampler->worker[w].times;
-        sum.propose += t->propose, sum.wait += t->wait;
+        sum.propose += t->propose, sum.submit += t->submit;
+        sum.wait += t->wait;
         sum.decide += t->decide, sum.store += t->store;
     }
     return sum;

@@ -74,10 +74,10 @@ tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain);
 const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain);
 
 /* Where the workers' time went since the sampler was made, s, summed over them:
- * proposals with the prior, waiting for the device, likelihood and acceptance,
- * storing draws. */
+ * proposals with the prior, handing them to the device, waiting for it,
+ * likelihood and acceptance, storing draws. */
 typedef struct {
-    double propose, wait, decide, store;
+    double propose, submit, wait, decide, store;
 } tsr_sampler_times;
 
 tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler);
