@@ -13,6 +13,9 @@ static const char *const weight_words[] = {"infer", "equal", NULL};
 static const char *const auto_words[] = {"auto", NULL};
 static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
 static const char *const background_words[] = {"infer", "none", NULL};
+static const char *const infer_words[] = {"infer", NULL};
+static const char *const nuisance_words[] = {"auto", "integrate", "sample",
+                                             NULL};
 
 static const tsr_field structure_fields[] = {
     {.name = "file",
@@ -114,6 +117,22 @@ static const tsr_field data_fields[] = {
      .max = 1e12,
      .words = background_words,
      .doc = "constant b in c I(q) + b, in the data's unit"},
+    {.name = "intensity_scale",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(tsr_data_config, intensity_scale),
+     .initial = "infer",
+     .min = 1e-30,
+     .max = 1e30,
+     .words = infer_words,
+     .doc = "c in c I(q) + b, for data on an absolute scale; I(q) in electrons "
+            "squared"},
+    {.name = "nuisance",
+     .type = TSR_FIELD_CHOICE,
+     .offset = offsetof(tsr_data_config, nuisance),
+     .initial = "auto",
+     .words = nuisance_words,
+     .doc = "scale and background: integrated out, or sampled with the chain; "
+            "auto: sampled where there is no integral (student)"},
     {0}};
 
 static const tsr_field device_fields[] = {

@@ -28,7 +28,8 @@ typedef struct {
     int q_unit;        /* tsr_q_unit */
     double q_range[2]; /* 1/Angstrom */
     tsr_noise_options noise;
-    tsr_number_or_word background;
+    tsr_number_or_word background, intensity_scale;
+    int nuisance; /* index: auto, integrate, sample */
 } tsr_data_config;
 
 enum { TSR_MOVE_OPTIONS = 256 }; /* bytes at most */

@@ -195,9 +195,11 @@ static tsr_status read_data(const tsr_config *config, tsr_log *log,
 {
     const tsr_data_config *data = config->data.item;
     for (int d = 0; d < config->data.n; d++) {
-        tsr_status status =
-            tsr_saxs_read(data[d].file, (tsr_q_unit)data[d].q_unit,
-                          data[d].q_range, log, &s->saxs[d], err);
+        tsr_status status = tsr_noise_check_options(&data[d].noise, d, err);
+        if (status != TSR_OK)
+            return status;
+        status = tsr_saxs_read(data[d].file, (tsr_q_unit)data[d].q_unit,
+                               data[d].q_range, log, &s->saxs[d], err);
         if (status == TSR_E_CONFIG)
             return tsr_wrap(err, status, "data.%d", d);
         if (status != TSR_OK)
@@ -209,7 +211,11 @@ static tsr_status read_data(const tsr_config *config, tsr_log *log,
                          "data.%d and data.%d are the same file, '%s': it "
                          "counts twice",
                          e, d, data[d].file);
-        set[d] = (tsr_data_set){s->saxs[d], data[d].noise, data[d].background};
+        set[d] = (tsr_data_set){.saxs = s->saxs[d],
+                                .noise = data[d].noise,
+                                .background = data[d].background,
+                                .intensity_scale = data[d].intensity_scale,
+                                .nuisance = data[d].nuisance};
         check_rg(s, s->saxs[d], log);
     }
     return TSR_OK;

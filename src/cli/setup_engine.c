@@ -303,7 +303,7 @@ static tsr_status check_engine(const tsr_setup *s, tsr_engine *engine,
     const tsr_likelihood *l = s->likelihood;
     tsr_batch *batch = NULL;
     double *profile = calloc((size_t)l->grid.n_q, sizeof *profile);
-    tsr_fit *fit = calloc((size_t)l->n_data, sizeof *fit);
+    tsr_fit *fit = tsr_fits_new(l);
     tsr_status status = profile == NULL || fit == NULL
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                             : tsr_batch_new(engine, 1, &batch, err);
@@ -311,7 +311,7 @@ static tsr_status check_engine(const tsr_setup *s, tsr_engine *engine,
         status = tsr_batch_set(batch, 0, (const double(*)[3])s->first->body,
                                profile, err);
     if (status == TSR_OK)
-        status = tsr_likelihood_fit(l, profile, fit, err);
+        status = tsr_likelihood_fit(l, profile, NULL, fit, err);
     if (status == TSR_OK)
         status = tsr_likelihood_check(l, s->topology, s->form_factors, s->first,
                                       profile, worst, err);

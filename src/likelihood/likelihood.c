@@ -9,38 +9,12 @@ void tsr_likelihood_free(tsr_likelihood *likelihood)
 {
     if (likelihood == NULL)
         return;
-    for (int d = 0; d < likelihood->n_data; d++) {
-        tsr_data_term *term = &likelihood->data[d];
-        if (term->type != NULL)
-            term->type->state_free(term->state);
-        free(term->matrix);
-    }
+    for (int d = 0; d < likelihood->n_data; d++)
+        tsr_data_term_clear(&likelihood->data[d]);
     free(likelihood->data);
     free(likelihood->amplitude);
     free(likelihood->self);
     free(likelihood);
-}
-
-static tsr_status add_data(tsr_likelihood *l, const tsr_data_set *set,
-                           tsr_err *err)
-{
-    tsr_data_term *term = &l->data[l->n_data++];
-    const tsr_saxs *saxs = set->saxs;
-    term->saxs = saxs;
-    term->type = tsr_noise_registry[set->noise.model];
-    term->infer_scale = set->noise.scale.word == TSR_INFER;
-    term->log_scale = term->infer_scale ? 0.0 : log(set->noise.scale.number);
-    term->scale_width = set->noise.scale_width;
-    term->infer_background = set->background.word == TSR_BACKGROUND_INFER;
-    tsr_status status =
-        tsr_q_operator_new(&l->grid, saxs->n, saxs->q, &term->matrix, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", saxs->path);
-    term->state = term->type->state_new(&set->noise, saxs, term->matrix,
-                                        l->grid.n_q, set->background);
-    if (term->state == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    return TSR_OK;
 }
 
 tsr_status tsr_likelihood_new(const tsr_topology *topology,
@@ -77,8 +51,10 @@ tsr_status tsr_likelihood_new(const tsr_topology *topology,
     for (int b = 0; b < topology->n_body; b++)
         for (size_t k = 0; k < n_q; k++)
             l->self[k] += excess[(size_t)topology->body[b].type * n_q + k];
-    for (int d = 0; d < n_data && status == TSR_OK; d++)
-        status = add_data(l, &data[d], err);
+    for (int d = 0; d < n_data && status == TSR_OK; d++) {
+        l->n_data = d + 1;
+        status = tsr_data_term_make(&l->data[d], &data[d], d, &l->grid, err);
+    }
     if (status != TSR_OK)
         goto fail;
     free(excess);
@@ -90,40 +66,46 @@ fail:
     return status;
 }
 
-tsr_status tsr_likelihood_fit(const tsr_likelihood *likelihood, double *profile,
-                              tsr_fit *fit, tsr_err *err)
+tsr_fit *tsr_fits_new(const tsr_likelihood *likelihood)
 {
+    size_t n_data = (size_t)likelihood->n_data;
+    size_t bytes = (n_data + 1) * sizeof(tsr_fit), at = bytes;
+    for (size_t d = 0; d < n_data; d++)
+        if (likelihood->data[d].type->per_point)
+            bytes += 2 * (size_t)likelihood->data[d].saxs->n * sizeof(double);
+    tsr_fit *fit = calloc(bytes, 1);
+    if (fit == NULL)
+        return NULL;
+    double *room = (double *)(void *)((char *)fit + at);
+    for (size_t d = 0; d < n_data; d++)
+        if (likelihood->data[d].type->per_point) {
+            fit[d].model = room;
+            fit[d].weight = room + likelihood->data[d].saxs->n;
+            room += 2 * likelihood->data[d].saxs->n;
+        }
+    return fit;
+}
+
+tsr_status tsr_likelihood_fit(const tsr_likelihood *likelihood, double *profile,
+                              const double *theta, tsr_fit *fit, tsr_err *err)
+{
+    double start[TSR_NOISE_PARAMETERS];
     for (int k = 0; k < likelihood->grid.n_q; k++)
         profile[k] += likelihood->self[k];
     for (int d = 0; d < likelihood->n_data; d++) {
         const tsr_data_term *term = &likelihood->data[d];
-        term->type->fit(term->state, profile, &fit[d]);
-        if (!isfinite(fit[d].chi2) || !isfinite(fit[d].scale))
+        if (theta == NULL)
+            tsr_data_term_start(term, start);
+        term->type->fit(
+            term->state, profile,
+            theta == NULL ? start : theta + d * TSR_NOISE_PARAMETERS, &fit[d]);
+        if (!isfinite(fit[d].chi2) || !isfinite(fit[d].square_sum) ||
+            !isfinite(fit[d].scale))
             return tsr_fail(err, TSR_E_NUMERIC,
                             "the profile does not fit '%s': chi2 %g, scale %g",
                             term->saxs->path, fit[d].chi2, fit[d].scale);
     }
     return TSR_OK;
-}
-
-double tsr_likelihood_log(const tsr_likelihood *likelihood, const tsr_fit *fit,
-                          const double *log_s)
-{
-    double sum = 0.0;
-    for (int d = 0; d < likelihood->n_data; d++) {
-        const tsr_data_term *term = &likelihood->data[d];
-        sum += term->type->log_lik(term->state, &fit[d], log_s[d]);
-    }
-    return sum;
-}
-
-double tsr_likelihood_scale_prior(const tsr_data_term *term, double log_s)
-{
-    const double half_log_2pi = 0.9189385332046727;
-    if (!term->infer_scale)
-        return 0.0;
-    double z = log_s / term->scale_width;
-    return -0.5 * z * z - log(term->scale_width) - half_log_2pi;
 }
 
 void tsr_likelihood_curve(const tsr_likelihood *likelihood, int data,
@@ -178,16 +160,20 @@ tsr_status tsr_likelihood_check(const tsr_likelihood *likelihood,
     enum { N_CHECK = 16 };
     const tsr_likelihood *l = likelihood;
     double largest = 0.0, exact;
-    double *curve = NULL;
+    double *curve = NULL, theta[TSR_NOISE_PARAMETERS];
+    tsr_fit *fit = tsr_fits_new(l);
     tsr_status status = TSR_OK;
     for (int d = 0; d < l->n_data && status == TSR_OK; d++) {
-        const tsr_saxs *saxs = l->data[d].saxs;
-        tsr_fit fit;
-        l->data[d].type->fit(l->data[d].state, profile, &fit);
+        const tsr_data_term *term = &l->data[d];
+        const tsr_saxs *saxs = term->saxs;
         free(curve);
         curve = calloc((size_t)saxs->n, sizeof *curve);
-        if (curve == NULL)
-            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        if (curve == NULL || fit == NULL) {
+            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+            break;
+        }
+        tsr_data_term_start(term, theta);
+        term->type->fit(term->state, profile, theta, &fit[d]);
         tsr_likelihood_curve(l, d, profile, 1.0, 0.0, curve);
         for (int i = 0; i < N_CHECK && status == TSR_OK; i++) {
             int k = (int)((long)i * (saxs->n - 1) / (N_CHECK - 1));
@@ -197,7 +183,7 @@ tsr_status tsr_likelihood_check(const tsr_likelihood *likelihood,
             if (status != TSR_OK)
                 break;
             double allowed = fmax(1e-4 * fabs(exact),
-                                  0.05 * saxs->sigma[k] / fabs(fit.scale));
+                                  0.05 * saxs->sigma[k] / fabs(fit[d].scale));
             double error = fabs(curve[k] - exact) / allowed;
             largest = fmax(largest, error);
             if (!(error <= 1.0))
@@ -210,6 +196,7 @@ tsr_status tsr_likelihood_check(const tsr_likelihood *likelihood,
         }
     }
     free(curve);
+    free(fit);
     if (worst != NULL)
         *worst = largest;
     return status;

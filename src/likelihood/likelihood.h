@@ -3,29 +3,10 @@
 #define TSR_LIKELIHOOD_LIKELIHOOD_H
 
 #include "core/log.h"
+#include "likelihood/data_term.h"
 #include "likelihood/engine.h"
-#include "likelihood/noise.h"
-#include "likelihood/q_grid.h"
 #include "model/form_factor.h"
 #include "model/topology.h"
-
-/* One data set as the config gives it. */
-typedef struct {
-    const tsr_saxs *saxs;
-    tsr_noise_options noise;
-    tsr_number_or_word background;
-} tsr_data_set;
-
-typedef struct {
-    const tsr_noise_type *type;
-    void *state;
-    const tsr_saxs *saxs; /* borrowed */
-    double *matrix;       /* [saxs->n][n_q] */
-    int infer_scale;      /* 1: s is inferred */
-    int infer_background; /* 1: b is integrated out */
-    double log_scale;     /* where it is fixed, and where it starts */
-    double scale_width;   /* sd of log s in its prior */
-} tsr_data_term;
 
 typedef struct {
     tsr_q_grid grid;
@@ -38,7 +19,7 @@ typedef struct {
 
 /* Grid for d_bound_ang and the largest q of the data, operators, S(q). Copies
  * all but the curves. Errors: TSR_E_RANGE (the form factors end before the
- * data), TSR_E_NOMEM. */
+ * data), TSR_E_NOMEM, those of tsr_data_term_make. */
 tsr_status tsr_likelihood_new(const tsr_topology *topology,
                               const tsr_form_factor_table *table,
                               double d_bound_ang, int n_data,
@@ -46,18 +27,16 @@ tsr_status tsr_likelihood_new(const tsr_topology *topology,
                               tsr_err *err);
 void tsr_likelihood_free(tsr_likelihood *likelihood);
 
+/* Room for the fits of a profile to every data set, [n_data]; free() frees it.
+ * NULL when out of memory. */
+tsr_fit *tsr_fits_new(const tsr_likelihood *likelihood);
+
 /* Fits every data set. profile [n_q] from the engine is changed: S(q) is added
- * to it. fit [n_data] out. Returns TSR_E_NUMERIC where the profile is not
- * finite or nowhere positive. */
+ * to it. theta [n_data][TSR_NOISE_PARAMETERS]; NULL: where the parameters
+ * start. fit [n_data] from tsr_fits_new, out, without c and b. Returns
+ * TSR_E_NUMERIC where the profile is not finite or nowhere positive. */
 tsr_status tsr_likelihood_fit(const tsr_likelihood *likelihood, double *profile,
-                              tsr_fit *fit, tsr_err *err);
-
-/* Sum of the marginal log likelihoods. log_s [n_data]. */
-double tsr_likelihood_log(const tsr_likelihood *likelihood, const tsr_fit *fit,
-                          const double *log_s);
-
-/* log density of log s in its prior: normal(0, scale_width); 0 where fixed. */
-double tsr_likelihood_scale_prior(const tsr_data_term *term, double log_s);
+                              const double *theta, tsr_fit *fit, tsr_err *err);
 
 /* c I(q_k) + b at the data's q. profile [n_q] with S(q); curve [n] out. */
 void tsr_likelihood_curve(const tsr_likelihood *likelihood, int data,

@@ -1,4 +1,4 @@
-/* Noise model `measured`: sigma_k = s sigma_exp,k.
+/* Noise model `measured`: normal errors, sigma_k = s sigma_exp,k.
  *
  * Per data set the weighted problem |(c A I + b 1 - d) / sigma|^2 is rotated
  * once by the orthogonal factor of [A 1 d] / sigma, so that a step costs the
@@ -7,14 +7,13 @@
 
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_randist.h>
-#include <gsl/gsl_sf_erf.h>
 #include <math.h>
 #include <stdlib.h>
 
 typedef struct {
-    int n, n_q, n_row;
-    int fit_background;
-    double fixed_background;
+    tsr_linear linear;
+    const tsr_saxs *saxs;
+    int n_q, n_row;
     double *row;      /* [n_row][n_q] model */
     int *first;       /* [n_row] first column that is not 0 */
     double *one;      /* [n_row] background */
@@ -23,8 +22,6 @@ typedef struct {
     double one_data;  /* 1 . d / |1|^2, before the projection */
     double log_sigma; /* sum of log sigma */
 } measured;
-
-static const double log_2pi = 1.8378770664093453;
 
 static void measured_free(void *state)
 {
@@ -63,32 +60,26 @@ static void take_rows(measured *s, const gsl_matrix *m, int triangular)
 static void project_data(measured *s)
 {
     s->one_norm = dot(s->n_row, s->one, s->one);
-    if (!s->fit_background) {
-        for (int i = 0; i < s->n_row; i++)
-            s->data[i] -= s->fixed_background * s->one[i];
-        return;
-    }
-    s->one_data = dot(s->n_row, s->one, s->data) / s->one_norm;
+    s->one_data = s->linear.infer_background
+                      ? dot(s->n_row, s->one, s->data) / s->one_norm
+                      : s->linear.background;
     for (int i = 0; i < s->n_row; i++)
         s->data[i] -= s->one_data * s->one[i];
 }
 
-static void *measured_new(const tsr_noise_options *options,
-                          const tsr_saxs *saxs, const double *matrix, int n_q,
-                          tsr_number_or_word background)
+static void *measured_new(const tsr_noise_spec *spec)
 {
-    (void)options;
-    size_t n = (size_t)saxs->n, m = (size_t)n_q + 2;
+    const tsr_saxs *saxs = spec->saxs;
+    size_t n = (size_t)saxs->n, n_q = (size_t)spec->n_q, m = n_q + 2;
     size_t n_row = n > m ? m : n;
     measured *s = calloc(1, sizeof *s);
     gsl_matrix *a = gsl_matrix_alloc(n, m);
     gsl_vector *tau = gsl_vector_alloc(n_row);
     if (s == NULL || a == NULL || tau == NULL)
         goto fail;
-    s->n = saxs->n, s->n_q = n_q, s->n_row = (int)n_row;
-    s->fit_background = background.word == TSR_BACKGROUND_INFER;
-    s->fixed_background = background.word < 0 ? background.number : 0.0;
-    s->row = calloc(n_row * (size_t)n_q, sizeof *s->row);
+    s->linear = *spec->linear;
+    s->saxs = saxs, s->n_q = spec->n_q, s->n_row = (int)n_row;
+    s->row = calloc(n_row * n_q, sizeof *s->row);
     s->first = calloc(n_row, sizeof *s->first);
     s->one = calloc(n_row, sizeof *s->one);
     s->data = calloc(n_row, sizeof *s->data);
@@ -96,8 +87,8 @@ static void *measured_new(const tsr_noise_options *options,
         goto fail;
     for (size_t k = 0; k < n; k++) {
         double w = 1.0 / saxs->sigma[k];
-        for (size_t j = 0; j < (size_t)n_q; j++)
-            gsl_matrix_set(a, k, j, w * matrix[k * (size_t)n_q + j]);
+        for (size_t j = 0; j < n_q; j++)
+            gsl_matrix_set(a, k, j, w * spec->matrix[k * n_q + j]);
         gsl_matrix_set(a, k, m - 2, w);
         gsl_matrix_set(a, k, m - 1, w * saxs->intensity[k]);
         s->log_sigma += log(saxs->sigma[k]);
@@ -126,13 +117,15 @@ static double model_row(const measured *s, int i, const double *profile)
     return sum;
 }
 
-static void measured_fit(const void *state, const double *profile, tsr_fit *fit)
+static void measured_fit(const void *state, const double *profile,
+                         const double *theta, tsr_fit *fit)
 {
     const measured *s = state;
     enum { CHUNK = 1024 };
     double small[CHUNK];
+    (void)theta;
     /* n_row is at most n_q + 2; long grids take the slow way twice. */
-    int keep = s->n_row <= CHUNK;
+    int keep = s->n_row <= CHUNK, fit_background = s->linear.infer_background;
     double one_model = 0.0;
     for (int i = 0; i < s->n_row; i++) {
         double m = model_row(s, i, profile);
@@ -140,7 +133,7 @@ static void measured_fit(const void *state, const double *profile, tsr_fit *fit)
         if (keep)
             small[i] = m;
     }
-    one_model = s->fit_background ? one_model / s->one_norm : 0.0;
+    one_model = fit_background ? one_model / s->one_norm : 0.0;
     double norm = 0.0, cross = 0.0;
     for (int i = 0; i < s->n_row; i++) {
         double m = keep ? small[i] : model_row(s, i, profile);
@@ -148,7 +141,8 @@ static void measured_fit(const void *state, const double *profile, tsr_fit *fit)
         norm += m * m;
         cross += m * s->data[i];
     }
-    double c = cross / norm, chi2 = 0.0;
+    double c = s->linear.infer_scale ? cross / norm : s->linear.scale;
+    double chi2 = 0.0;
     for (int i = 0; i < s->n_row; i++) {
         double m = keep ? small[i] : model_row(s, i, profile);
         double r = s->data[i] - c * (m - one_model * s->one[i]);
@@ -156,60 +150,72 @@ static void measured_fit(const void *state, const double *profile, tsr_fit *fit)
     }
     fit->scale = c;
     fit->background =
-        s->fit_background ? s->one_data - c * one_model : s->fixed_background;
-    fit->chi2 = chi2;
+        fit_background ? s->one_data - c * one_model : s->linear.background;
+    fit->square_sum = fit->chi2 = chi2;
     fit->model_norm = norm;
     fit->model_mean = one_model;
+    fit->one_norm = s->one_norm;
+    fit->log_sigma = s->log_sigma;
 }
 
-/* log of the integral over c > 0 and, where it is free, b. With p of them,
- * H = J^T W J and its determinant |H| = |m'|^2 |1|^2:
- *   -sum log sigma - (N - p)/2 log(2 pi s^2) - 1/2 log |H| - chi2 / (2 s^2)
- *   + log Phi(c / (s / |m'|)). */
+static double measured_log_integral(const void *state, const tsr_fit *fit,
+                                    const double *theta)
+{
+    const measured *s = state;
+    return tsr_linear_log_integral(&s->linear, s->saxs->n, fit, theta[0]);
+}
+
 static double measured_log_lik(const void *state, const tsr_fit *fit,
-                               double log_s)
+                               const double *theta, double c, double b)
 {
     const measured *s = state;
-    int p = s->fit_background ? 2 : 1;
-    double log_det = log(fit->model_norm);
-    if (s->fit_background)
-        log_det += log(s->one_norm);
-    double z = fit->scale * sqrt(fit->model_norm) * exp(-log_s);
-    const double half_root = 0.7071067811865476, log_2 = 0.6931471805599453;
-    double tail = z > 8.0 ? 0.0 : gsl_sf_log_erfc(-half_root * z) - log_2;
-    return -s->log_sigma - 0.5 * (s->n - p) * (log_2pi + 2.0 * log_s) -
-           0.5 * log_det - 0.5 * fit->chi2 * exp(-2.0 * log_s) + tail;
+    return tsr_linear_log_normal(s->saxs->n, fit, theta[0], c, b);
 }
 
-static void measured_draw(const void *state, const tsr_fit *fit, double log_s,
-                          gsl_rng *rng, double *scale, double *background)
+static tsr_linear_shape measured_conditional(const double *theta)
+{
+    return (tsr_linear_shape){exp(theta[0]), 0};
+}
+
+static double measured_log_point(const void *state, const double *theta, int k,
+                                 double residual)
 {
     const measured *s = state;
-    double sd = exp(log_s) / sqrt(fit->model_norm);
-    double low = -fit->scale / sd; /* c > 0 in units of its sd */
-    double above;                  /* of c over 0, in the same */
-    if (low > 1e4)                 /* the far tail is exponential */
-        above = gsl_ran_exponential(rng, 1.0 / low);
-    else if (low > 0.0)
-        above = gsl_ran_gaussian_tail(rng, low, 1.0) - low;
-    else
-        do
-            above = gsl_ran_gaussian(rng, 1.0) - low;
-        while (above <= 0.0);
-    *scale = sd * above;
-    *background = fit->background;
-    if (!s->fit_background)
-        return;
-    *background = s->one_data - *scale * fit->model_mean +
-                  gsl_ran_gaussian(rng, exp(log_s) / sqrt(s->one_norm));
+    const double half_log_2pi = 0.9189385332046727;
+    double sd = exp(theta[0]) * s->saxs->sigma[k], z = residual / sd;
+    return -0.5 * z * z - log(sd) - half_log_2pi;
 }
+
+static double measured_draw_point(const void *state, const double *theta, int k,
+                                  gsl_rng *rng)
+{
+    const measured *s = state;
+    return gsl_ran_gaussian_ziggurat(rng, exp(theta[0]) * s->saxs->sigma[k]);
+}
+
+static void measured_priors(const tsr_noise_options *options,
+                            tsr_noise_prior *prior)
+{
+    prior[0] = tsr_noise_log_normal(options->scale, 1.0, options->scale_width);
+}
+
+static const tsr_noise_parameter parameters[] = {
+    {"noise_scale", NULL, "s in sigma = s sigma_exp", 0}};
+static const char *const keys[] = {"scale", "scale_width", NULL};
 
 const tsr_noise_type tsr_noise_measured = {
     .name = "measured",
-    .doc = "normal errors, sigma = s sigma_exp; c and b integrated out",
+    .doc = "normal errors, sigma = s sigma_exp",
     .source = "DESIGN 1; the linear Gaussian model, e.g. Bishop 2006, ch. 3",
+    .n_parameter = 1,
+    .parameter = parameters,
+    .keys = keys,
+    .priors = measured_priors,
     .state_new = measured_new,
     .state_free = measured_free,
     .fit = measured_fit,
+    .log_integral = measured_log_integral,
     .log_lik = measured_log_lik,
-    .draw = measured_draw};
+    .conditional = measured_conditional,
+    .log_point = measured_log_point,
+    .draw_point = measured_draw_point};

@@ -6,10 +6,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { N = TSR_NOISE_PARAMETERS };
+
 struct tsr_nuisance {
     const tsr_likelihood *likelihood;
     int n_data;
-    double *log_s, *log_step; /* [n_data] noise scale and its step */
+    double *theta, *log_step; /* [n_data][N] and the steps' sizes */
     long n_learnt;
     tsr_nuisance_counts counts;
 };
@@ -18,7 +20,7 @@ void tsr_nuisance_free(tsr_nuisance *nuisance)
 {
     if (nuisance == NULL)
         return;
-    free(nuisance->log_s);
+    free(nuisance->theta);
     free(nuisance->log_step);
     free(nuisance);
 }
@@ -30,91 +32,176 @@ tsr_nuisance *tsr_nuisance_new(const tsr_likelihood *likelihood)
         return NULL;
     n->likelihood = likelihood;
     n->n_data = likelihood == NULL ? 0 : likelihood->n_data;
-    size_t room = (size_t)n->n_data + 1;
-    n->log_s = calloc(room, sizeof *n->log_s);
+    size_t room = ((size_t)n->n_data + 1) * N;
+    n->theta = calloc(room, sizeof *n->theta);
     n->log_step = calloc(room, sizeof *n->log_step);
-    if (n->log_s == NULL || n->log_step == NULL) {
+    if (n->theta == NULL || n->log_step == NULL) {
         tsr_nuisance_free(n);
         return NULL;
     }
     for (int d = 0; d < n->n_data; d++) {
-        n->log_s[d] = likelihood->data[d].log_scale;
-        n->log_step[d] = log(0.1);
+        tsr_data_term_start(&likelihood->data[d], n->theta + d * N);
+        for (int i = 0; i < N; i++)
+            n->log_step[d * N + i] = log(0.1);
     }
     return n;
 }
 
 tsr_fit *tsr_nuisance_fits_new(const tsr_likelihood *likelihood)
 {
-    size_t n_data = likelihood == NULL ? 0 : (size_t)likelihood->n_data;
-    return calloc(n_data + 1, sizeof(tsr_fit));
+    return likelihood == NULL ? calloc(1, sizeof(tsr_fit))
+                              : tsr_fits_new(likelihood);
+}
+
+/* The tempered likelihood is wider by 1 / sqrt(beta). */
+static tsr_linear_shape conditional(const tsr_data_term *term,
+                                    const double *theta, double beta)
+{
+    tsr_linear_shape shape = term->type->conditional(theta);
+    shape.spread /= sqrt(beta);
+    return shape;
+}
+
+static double log_conditional(const tsr_data_term *term, const tsr_fit *fit,
+                              const double *theta, double beta)
+{
+    return tsr_linear_log_density(
+        &term->linear, fit, conditional(term, theta, beta), fit->c, fit->b);
+}
+
+static double sum_log_lik(const tsr_nuisance *n, const tsr_fit *fit)
+{
+    double sum = 0.0;
+    for (int d = 0; d < n->n_data; d++)
+        sum += fit[d].log_lik;
+    return sum;
 }
 
 tsr_status tsr_nuisance_fit(const tsr_nuisance *nuisance, double *profile,
                             double beta, gsl_rng *rng, tsr_fit *fit,
                             double *log_lik, tsr_err *err)
 {
-    (void)beta;
-    (void)rng;
+    const tsr_nuisance *n = nuisance;
     tsr_status status =
-        tsr_likelihood_fit(nuisance->likelihood, profile, fit, err);
-    if (status == TSR_OK)
-        *log_lik =
-            tsr_likelihood_log(nuisance->likelihood, fit, nuisance->log_s);
+        tsr_likelihood_fit(n->likelihood, profile, n->theta, fit, err);
+    for (int d = 0; d < n->n_data && status == TSR_OK; d++) {
+        const tsr_data_term *term = &n->likelihood->data[d];
+        const double *theta = n->theta + d * N;
+        if (term->is_sampled)
+            tsr_linear_draw(&term->linear, &fit[d],
+                            conditional(term, theta, beta), rng, &fit[d].c,
+                            &fit[d].b);
+        fit[d].log_lik = tsr_data_term_log(term, &fit[d], theta);
+    }
+    *log_lik = sum_log_lik(n, fit);
     return status;
 }
 
 double tsr_nuisance_log_ratio(const tsr_nuisance *nuisance, const tsr_fit *from,
                               const tsr_fit *to, double beta)
 {
-    (void)nuisance, (void)from, (void)to, (void)beta;
-    return 0.0; /* c and b are integrated out */
+    const tsr_nuisance *n = nuisance;
+    double sum = 0.0;
+    for (int d = 0; d < n->n_data; d++) {
+        const tsr_data_term *term = &n->likelihood->data[d];
+        if (term->is_sampled)
+            sum += log_conditional(term, &from[d], n->theta + d * N, beta) -
+                   log_conditional(term, &to[d], n->theta + d * N, beta);
+    }
+    return sum;
 }
 
-/* The density is that of log s, so a symmetric step needs no correction. */
+/* A step on one parameter. The density is that of theta, so a symmetric step
+ * needs no correction. Where c and b are integrated out the new weights are
+ * needed for the new likelihood; where they are sampled they stay, and only
+ * what they will be proposed from changes. */
+static double step_parameter(tsr_nuisance *n, int d, int i, double beta,
+                             gsl_rng *rng, tsr_fit *fit)
+{
+    const tsr_data_term *term = &n->likelihood->data[d];
+    const tsr_noise_type *type = term->type;
+    const tsr_noise_prior *prior = &term->prior[i];
+    double *theta = n->theta + d * N, new[N];
+    int refit = type->parameter[i].refit, first = type->log_integral != NULL;
+    tsr_fit trial = *fit; /* the curve itself is shared: it stays */
+    for (int k = 0; k < N; k++)
+        new[k] = theta[k];
+    new[i] += gsl_ran_gaussian(rng, exp(n->log_step[d * N + i]));
+    if (refit && first)
+        type->refit(term->state, new, &trial);
+    trial.log_lik = tsr_data_term_log(term, &trial, new);
+    double log_alpha = beta * (trial.log_lik - fit->log_lik) +
+                       tsr_noise_log_prior(prior, new[i]) -
+                       tsr_noise_log_prior(prior, theta[i]);
+    double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
+    n->counts.proposed++;
+    if (gsl_rng_uniform(rng) < alpha) {
+        if (refit && !first)
+            type->refit(term->state, new, &trial);
+        *fit = trial;
+        theta[i] = new[i];
+        n->counts.accepted++;
+    }
+    return alpha;
+}
+
+/* A step on c and b of a data set, whatever they are now. */
+static void step_linear(const tsr_nuisance *n, int d, double beta, gsl_rng *rng,
+                        tsr_fit *fit)
+{
+    const tsr_data_term *term = &n->likelihood->data[d];
+    const double *theta = n->theta + d * N;
+    tsr_fit trial = *fit;
+    tsr_linear_draw(&term->linear, fit, conditional(term, theta, beta), rng,
+                    &trial.c, &trial.b);
+    trial.log_lik = tsr_data_term_log(term, &trial, theta);
+    double log_alpha = beta * (trial.log_lik - fit->log_lik) +
+                       log_conditional(term, fit, theta, beta) -
+                       log_conditional(term, &trial, theta, beta);
+    double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
+    if (gsl_rng_uniform(rng) < alpha)
+        *fit = trial;
+}
+
 void tsr_nuisance_update(tsr_nuisance *nuisance, const double *profile,
                          double beta, int warm, gsl_rng *rng, tsr_fit *fit,
                          double *log_lik)
 {
     tsr_nuisance *n = nuisance;
-    (void)profile;
+    (void)profile; /* the fits know enough of it */
     for (int d = 0; d < n->n_data; d++) {
         const tsr_data_term *term = &n->likelihood->data[d];
-        if (!term->infer_scale)
-            continue;
-        double old = n->log_s[d];
-        double new = old + gsl_ran_gaussian(rng, exp(n->log_step[d]));
-        double gain = term->type->log_lik(term->state, &fit[d], new) -
-                      term->type->log_lik(term->state, &fit[d], old);
-        double log_alpha = beta * gain + tsr_likelihood_scale_prior(term, new) -
-                           tsr_likelihood_scale_prior(term, old);
-        double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
-        int accept = gsl_rng_uniform(rng) < alpha;
-        n->counts.proposed++;
-        if (accept) {
-            n->log_s[d] = new;
-            *log_lik = tsr_likelihood_log(n->likelihood, fit, n->log_s);
-            n->counts.accepted++;
+        for (int i = 0; i < term->type->n_parameter; i++) {
+            if (!term->prior[i].infer)
+                continue;
+            double alpha = step_parameter(n, d, i, beta, rng, &fit[d]);
+            if (warm)
+                n->log_step[d * N + i] +=
+                    tsr_move_learn(n->n_learnt, alpha, 0.44);
         }
-        if (warm)
-            n->log_step[d] += tsr_move_learn(n->n_learnt, alpha, 0.44);
+        if (term->is_sampled && tsr_linear_n_free(&term->linear) > 0)
+            step_linear(n, d, beta, rng, &fit[d]);
     }
+    *log_lik = sum_log_lik(n, fit);
     if (warm && n->likelihood != NULL)
         n->n_learnt++;
 }
 
 double tsr_nuisance_log_prior(const tsr_nuisance *nuisance)
 {
+    const tsr_nuisance *n = nuisance;
     double sum = 0.0;
-    for (int d = 0; d < nuisance->n_data; d++)
-        sum += tsr_likelihood_scale_prior(&nuisance->likelihood->data[d],
-                                          nuisance->log_s[d]);
+    for (int d = 0; d < n->n_data; d++) {
+        const tsr_data_term *term = &n->likelihood->data[d];
+        for (int i = 0; i < term->type->n_parameter; i++)
+            sum += tsr_noise_log_prior(&term->prior[i], n->theta[d * N + i]);
+    }
     return sum;
 }
 
 const double *tsr_nuisance_theta(const tsr_nuisance *nuisance, int data)
 {
-    return nuisance->log_s + data;
+    return nuisance->theta + data * N;
 }
 
 tsr_nuisance_counts tsr_nuisance_counts_get(const tsr_nuisance *nuisance)

@@ -12,7 +12,7 @@ typedef enum {
     FROM_D_MAX,
     FROM_SCALE,
     FROM_BACKGROUND,
-    FROM_NOISE_SCALE,
+    FROM_NOISE,
     FROM_CHI2,
     FROM_LP,
     FROM_LOG_PRIOR,
@@ -33,8 +33,9 @@ enum { MAX_NAME = 48 };
 
 typedef struct {
     origin from;
-    int data;  /* data set */
-    int state; /* by the order of Rg */
+    int data;      /* data set */
+    int state;     /* by the order of Rg */
+    int parameter; /* of its noise */
     char name[MAX_NAME], dim[MAX_NAME];
     double *value; /* [n_chain][capacity][n]; NULL: constant */
 } column;
@@ -152,7 +153,9 @@ static const scalar run_scalars[] = {
     {FROM_LP, "lp", "nat", "log posterior density, unnormalised", 1},
     {FROM_LOG_PRIOR, "log_prior", "nat", "log P(X), unnormalised", 1},
     {FROM_LOG_LIK, "log_lik", "nat",
-     "log P(D | X), scale and background integrated out", 1},
+     "log likelihood; scale and background integrated out, or as they are "
+     "where they are sampled",
+     1},
     {FROM_ACCEPTANCE, "acceptance_rate", NULL,
      "share of proposals accepted since the last draw", 1},
     {FROM_TEMPERATURE, "temperature", NULL, "likelihood temperature", 1},
@@ -162,9 +165,8 @@ static const scalar run_scalars[] = {
 static const scalar data_scalars[] = {
     {FROM_SCALE, "scale", NULL, "c in c I(q) + b", 0},
     {FROM_BACKGROUND, "background", NULL, "b in c I(q) + b", 0},
-    {FROM_NOISE_SCALE, "noise_scale", NULL, "s in sigma = s sigma_exp", 0},
-    {FROM_CHI2, "chi2", NULL, "chi-square per point at the best c and b, s = 1",
-     0}};
+    {FROM_CHI2, "chi2", NULL,
+     "chi-square per point by sigma_exp at the best c and b", 0}};
 
 static tsr_status add_scalar(tsr_record *r, const scalar *s, int data,
                              tsr_err *err)
@@ -208,11 +210,30 @@ static tsr_status add_states(tsr_record *r, tsr_err *err)
 
 static int is_inferred(const tsr_target *t, int d, origin from)
 {
-    if (from == FROM_NOISE_SCALE)
-        return t->likelihood->data[d].infer_scale;
+    const tsr_linear *linear = &t->likelihood->data[d].linear;
+    if (from == FROM_SCALE)
+        return linear->infer_scale;
     if (from == FROM_BACKGROUND)
-        return t->likelihood->data[d].infer_background;
+        return linear->infer_background;
     return 1;
+}
+
+/* The inferred parameters of a data set's noise. */
+static tsr_status add_noise(tsr_record *r, int d, tsr_err *err)
+{
+    const tsr_data_term *term = &r->target->likelihood->data[d];
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < term->type->n_parameter && status == TSR_OK; i++) {
+        const tsr_noise_parameter *p = &term->type->parameter[i];
+        const scalar s = {FROM_NOISE, p->name, p->unit, p->doc, 0};
+        if (!term->prior[i].infer)
+            continue;
+        int first = r->n_variable;
+        status = add_scalar(r, &s, d, err);
+        for (int v = first; v < r->n_variable; v++)
+            r->column[v].parameter = i;
+    }
+    return status;
 }
 
 static tsr_status add_data_set(tsr_record *r, int d, tsr_err *err)
@@ -227,7 +248,7 @@ static tsr_status add_data_set(tsr_record *r, int d, tsr_err *err)
         {TSR_TRACE_POSTERIOR_PREDICTIVE, FROM_CURVE, "intensity_mean",
          "the expected curve, c I(q) + b"},
         {TSR_TRACE_LOG_LIKELIHOOD, FROM_POINTWISE, "intensity",
-         "log density of each point given c, b, s and X"},
+         "log density of each point given X, c, b and the noise"},
         {TSR_TRACE_OBSERVED_DATA, FROM_DATA, "intensity", "measured I(q)"},
         {TSR_TRACE_CONSTANT_DATA, FROM_SIGMA, "sigma",
          "standard deviation of measured I(q)"}};
@@ -235,6 +256,8 @@ static tsr_status add_data_set(tsr_record *r, int d, tsr_err *err)
     for (size_t k = 0; k < sizeof data_scalars / sizeof *data_scalars; k++)
         if (status == TSR_OK && is_inferred(r->target, d, data_scalars[k].from))
             status = add_scalar(r, &data_scalars[k], d, err);
+    if (status == TSR_OK)
+        status = add_noise(r, d, err);
     for (size_t k = 0; k < sizeof curves / sizeof *curves; k++)
         if (status == TSR_OK)
             status = add(r, curves[k].group, curves[k].from, curves[k].name, d,
@@ -296,8 +319,10 @@ static double scalar_value(const tsr_record *r, const column *c,
         return view->rg_ang;
     case FROM_D_MAX:
         return view->d_max_ang;
-    case FROM_NOISE_SCALE:
-        return exp(tsr_nuisance_theta(view->nuisance, c->data)[0]);
+    case FROM_NOISE:
+        return tsr_noise_value(
+            &r->target->likelihood->data[c->data].prior[c->parameter],
+            tsr_nuisance_theta(view->nuisance, c->data)[c->parameter]);
     case FROM_CHI2:
         return view->fit[c->data].chi2 /
                r->target->likelihood->data[c->data].saxs->n;
@@ -327,15 +352,14 @@ static void fill_curves(tsr_record *r, const tsr_chain_view *view, int d,
                         double *replicate, double *pointwise)
 {
     const tsr_likelihood *l = r->target->likelihood;
-    const tsr_saxs *saxs = l->data[d].saxs;
-    const double half_log_2pi = 0.9189385332046727;
+    const tsr_data_term *term = &l->data[d];
+    const double *theta = tsr_nuisance_theta(view->nuisance, d);
     tsr_likelihood_curve(l, d, view->profile, scale, background, curve);
-    for (int k = 0; k < saxs->n; k++) {
-        double sd =
-            exp(tsr_nuisance_theta(view->nuisance, d)[0]) * saxs->sigma[k];
-        double z = (saxs->intensity[k] - curve[k]) / sd;
-        replicate[k] = curve[k] + gsl_ran_gaussian_ziggurat(view->rng, sd);
-        pointwise[k] = -0.5 * z * z - log(sd) - half_log_2pi;
+    for (int k = 0; k < term->saxs->n; k++) {
+        double residual = term->saxs->intensity[k] - curve[k];
+        replicate[k] =
+            curve[k] + term->type->draw_point(term->state, theta, k, view->rng);
+        pointwise[k] = term->type->log_point(term->state, theta, k, residual);
     }
 }
 
@@ -344,9 +368,9 @@ static void store_data_set(tsr_record *r, const tsr_chain_view *view, int chain,
 {
     const tsr_data_term *term = &r->target->likelihood->data[d];
     double scale, background, *curve = NULL, *replicate = NULL, *point = NULL;
-    term->type->draw(term->state, &view->fit[d],
-                     tsr_nuisance_theta(view->nuisance, d)[0], view->rng,
-                     &scale, &background);
+    tsr_data_term_draw(term, &view->fit[d],
+                       tsr_nuisance_theta(view->nuisance, d), view->rng, &scale,
+                       &background);
     for (int v = 0; v < r->n_variable; v++) {
         const column *c = &r->column[v];
         tsr_trace_group group = r->variable[v].group;

@@ -161,9 +161,10 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
     sample_prior(&f->sampler, rng, f->truth);
     sample_prior(&f->sampler, rng, f->start);
     make_data(f, rng, truth);
-    tsr_data_set set = {&f->saxs,
-                        {0, {TSR_INFER, 0.0}, scale_width},
-                        {TSR_BACKGROUND_INFER, 0.0}};
+    tsr_data_set set = {
+        .saxs = &f->saxs,
+        .noise = {.scale = {TSR_INFER, 0.0}, .scale_width = scale_width},
+        .background = {TSR_BACKGROUND_INFER, 0.0}};
     must(tsr_likelihood_new(f->t, f->factors,
                             tsr_topology_reach(f->t, f->extended), 1, &set, &l,
                             &err),
@@ -188,8 +189,9 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
             chain_step(chain, batch, profile, 0);
         tsr_chain_look(chain, &view);
         double log_s = tsr_nuisance_theta(view.nuisance, 0)[0];
-        l->data[0].type->draw(l->data[0].state, view.fit, log_s, view.rng,
-                              &scale, &background);
+        tsr_data_term_draw(&l->data[0], view.fit,
+                           tsr_nuisance_theta(view.nuisance, 0), view.rng,
+                           &scale, &background);
         measure(f, view.conformation, log_s, scale, background, value);
         for (int k = 0; k < N_QUANTITY; k++)
             rank[k] += value[k] < truth[k];

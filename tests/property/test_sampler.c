@@ -80,7 +80,9 @@ static void open_fixture(fixture *f, const char *sequence, double error,
                          .intensity = f->intensity,
                          .sigma = f->sigma};
     tsr_data_set set = {
-        &f->saxs, {0, {scale_word, 1.0}, 0.5}, {TSR_BACKGROUND_INFER, 0.0}};
+        .saxs = &f->saxs,
+        .noise = {.scale = {scale_word, 1.0}, .scale_width = 0.5},
+        .background = {TSR_BACKGROUND_INFER, 0.0}};
     must(tsr_likelihood_new(f->t, f->factors, tsr_topology_reach(f->t, f->c), 1,
                             &set, &f->likelihood, &err),
          &err);
@@ -161,7 +163,7 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
         plain[k] = mean[k] = error[k] = 0.0;
     for (int i = 0; i < N; i++) {
         tsr_fit fit;
-        double log_s = 0.0;
+        double theta[TSR_NOISE_PARAMETERS] = {0.0};
         for (int j = 0; j < 150; j++) {
             tsr_chain_propose(chain, &ask);
             must(tsr_chain_decide(chain, NULL, 0, &accepted, &err), &err);
@@ -171,8 +173,9 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
                            (const double(*)[3])view.conformation->body, profile,
                            &err),
              &err);
-        must(tsr_likelihood_fit(f->likelihood, profile, &fit, &err), &err);
-        w[i] = tsr_likelihood_log(f->likelihood, &fit, &log_s);
+        must(tsr_likelihood_fit(f->likelihood, profile, NULL, &fit, &err),
+             &err);
+        w[i] = tsr_data_term_log(f->likelihood->data, &fit, theta);
         value[i][BY_RG] = radius(f, view.conformation);
         value[i][BY_LOG_LIK] = w[i];
         top = fmax(top, w[i]);

@@ -1,0 +1,47 @@
+#include "likelihood/data_points.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int tsr_data_points_make(tsr_data_points *points, const tsr_noise_spec *spec)
+{
+    tsr_data_points *p = points;
+    size_t n = (size_t)spec->saxs->n, n_q = (size_t)spec->n_q;
+    p->linear = *spec->linear;
+    p->saxs = spec->saxs;
+    p->n_q = spec->n_q;
+    p->column = calloc(n * n_q, sizeof *p->column);
+    p->weight = calloc(n, sizeof *p->weight);
+    if (p->column == NULL || p->weight == NULL)
+        return 0;
+    for (size_t k = 0; k < n; k++) {
+        for (size_t j = 0; j < n_q; j++)
+            p->column[j * n + k] = spec->matrix[k * n_q + j];
+        p->weight[k] = 1.0 / (p->saxs->sigma[k] * p->saxs->sigma[k]);
+    }
+    return 1;
+}
+
+void tsr_data_points_clear(tsr_data_points *points)
+{
+    free(points->column);
+    free(points->weight);
+    points->column = points->weight = NULL;
+}
+
+void tsr_data_points_fit(const tsr_data_points *points, const double *profile,
+                         tsr_fit *fit)
+{
+    const tsr_data_points *p = points;
+    size_t n = (size_t)p->saxs->n;
+    double *model = fit->model;
+    memset(model, 0, n * sizeof *model);
+    for (size_t j = 0; j < (size_t)p->n_q; j++) {
+        const double *column = p->column + j * n, x = profile[j];
+        for (size_t k = 0; k < n; k++)
+            model[k] += column[k] * x;
+    }
+    tsr_linear_fit(&p->linear, p->saxs->n, model, p->saxs->intensity, p->weight,
+                   fit);
+    fit->chi2 = fit->square_sum;
+}

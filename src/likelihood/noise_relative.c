@@ -1,0 +1,166 @@
+/* Noise model `relative`: normal errors, sigma_k = I_exp,k (q_k + alpha) beta.
+ *
+ * beta is to it what s is to `measured`; alpha changes the weights of the
+ * points, so the fit is made again, from the curve at the data. */
+#include "likelihood/data_points.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { ALPHA, BETA };
+
+typedef struct {
+    tsr_data_points points;
+    double log_intensity; /* sum of log I_exp */
+    int is_fixed;         /* alpha; then: */
+    double log_fixed;     /* sum of log(q + alpha) */
+} relative;
+
+static void relative_free(void *state)
+{
+    relative *s = state;
+    if (s == NULL)
+        return;
+    tsr_data_points_clear(&s->points);
+    free(s);
+}
+
+static tsr_status relative_check(const tsr_saxs *saxs, tsr_err *err)
+{
+    int n = 0, first = -1;
+    for (int k = 0; k < saxs->n; k++)
+        if (!(saxs->intensity[k] > 0.0)) {
+            first = first < 0 ? k : first;
+            n++;
+        }
+    if (n == 0)
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_DATA,
+                    "'%s': the noise model relative takes the errors from "
+                    "I(q), and %d of %d points have I <= 0, the first I = %g "
+                    "at q = %.4f 1/A; narrow q_range, or choose measured",
+                    saxs->path, n, saxs->n, saxs->intensity[first],
+                    saxs->q[first]);
+}
+
+static double sum_log_q(const tsr_saxs *saxs, double alpha)
+{
+    double sum = 0.0;
+    for (int k = 0; k < saxs->n; k++)
+        sum += log(saxs->q[k] + alpha);
+    return sum;
+}
+
+static void *relative_new(const tsr_noise_spec *spec)
+{
+    relative *s = calloc(1, sizeof *s);
+    if (s == NULL || !tsr_data_points_make(&s->points, spec)) {
+        relative_free(s);
+        return NULL;
+    }
+    for (int k = 0; k < spec->saxs->n; k++)
+        s->log_intensity += log(spec->saxs->intensity[k]);
+    s->is_fixed = spec->options->alpha.word != TSR_INFER;
+    if (s->is_fixed)
+        s->log_fixed = sum_log_q(spec->saxs, spec->options->alpha.number);
+    return s;
+}
+
+static void relative_refit(const void *state, const double *theta, tsr_fit *fit)
+{
+    const relative *s = state;
+    const tsr_saxs *saxs = s->points.saxs;
+    double alpha = exp(theta[ALPHA]);
+    for (int k = 0; k < saxs->n; k++) {
+        double sigma = saxs->intensity[k] * (saxs->q[k] + alpha);
+        fit->weight[k] = 1.0 / (sigma * sigma);
+    }
+    tsr_linear_fit(&s->points.linear, saxs->n, fit->model, saxs->intensity,
+                   fit->weight, fit);
+    fit->log_sigma = s->log_intensity +
+                     (s->is_fixed ? s->log_fixed : sum_log_q(saxs, alpha));
+}
+
+static void relative_fit(const void *state, const double *profile,
+                         const double *theta, tsr_fit *fit)
+{
+    const relative *s = state;
+    tsr_data_points_fit(&s->points, profile, fit);
+    relative_refit(s, theta, fit);
+}
+
+static double relative_log_integral(const void *state, const tsr_fit *fit,
+                                    const double *theta)
+{
+    const relative *s = state;
+    return tsr_linear_log_integral(&s->points.linear, s->points.saxs->n, fit,
+                                   theta[BETA]);
+}
+
+static double relative_log_lik(const void *state, const tsr_fit *fit,
+                               const double *theta, double c, double b)
+{
+    const relative *s = state;
+    return tsr_linear_log_normal(s->points.saxs->n, fit, theta[BETA], c, b);
+}
+
+static tsr_linear_shape relative_conditional(const double *theta)
+{
+    return (tsr_linear_shape){exp(theta[BETA]), 0};
+}
+
+static double sigma_at(const relative *s, const double *theta, int k)
+{
+    const tsr_saxs *saxs = s->points.saxs;
+    return saxs->intensity[k] * (saxs->q[k] + exp(theta[ALPHA])) *
+           exp(theta[BETA]);
+}
+
+static double relative_log_point(const void *state, const double *theta, int k,
+                                 double residual)
+{
+    const double half_log_2pi = 0.9189385332046727;
+    double sd = sigma_at(state, theta, k), z = residual / sd;
+    return -0.5 * z * z - log(sd) - half_log_2pi;
+}
+
+static double relative_draw_point(const void *state, const double *theta, int k,
+                                  gsl_rng *rng)
+{
+    return gsl_ran_gaussian_ziggurat(rng, sigma_at(state, theta, k));
+}
+
+static void relative_priors(const tsr_noise_options *options,
+                            tsr_noise_prior *prior)
+{
+    prior[ALPHA] =
+        tsr_noise_log_normal(options->alpha, 0.15, options->alpha_width);
+    prior[BETA] = tsr_noise_log_normal(options->beta, 0.3, options->beta_width);
+}
+
+static const tsr_noise_parameter parameters[] = {
+    {"noise_alpha", "1/Angstrom", "alpha in sigma = I_exp (q + alpha) beta", 1},
+    {"noise_beta", "Angstrom", "beta in sigma = I_exp (q + alpha) beta", 0}};
+static const char *const keys[] = {"alpha", "alpha_width", "beta", "beta_width",
+                                   NULL};
+
+const tsr_noise_type tsr_noise_relative = {
+    .name = "relative",
+    .doc = "normal errors, sigma = I_exp (q + alpha) beta",
+    .source = "Stovgaard et al. 2010; Antonov et al. 2013, Eq. 4",
+    .n_parameter = 2,
+    .parameter = parameters,
+    .keys = keys,
+    .per_point = 1,
+    .check = relative_check,
+    .priors = relative_priors,
+    .state_new = relative_new,
+    .state_free = relative_free,
+    .fit = relative_fit,
+    .refit = relative_refit,
+    .log_integral = relative_log_integral,
+    .log_lik = relative_log_lik,
+    .conditional = relative_conditional,
+    .log_point = relative_log_point,
+    .draw_point = relative_draw_point};

@@ -1,0 +1,188 @@
+/* Noise model `student`: (I_exp - c I - b) / (s sigma_exp) follows Student's t
+ * with nu degrees of freedom, so that outliers do not carry the fit.
+ *
+ * c and b have no integral in closed form and are sampled with the chain. A new
+ * structure comes with new c and b from an approximation of their conditional:
+ * about its mode, found by iteratively reweighted least squares (each point
+ * weighs (nu + 1) / (nu + z^2); Lange et al. 1989), with a t of TAIL degrees of
+ * freedom, whose tails cover those of the conditional, and the information of
+ * the t, (nu + 1) / (nu + 3) of the weights. How good it is decides what is
+ * accepted, not what is sampled. */
+#include "likelihood/data_points.h"
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_sf_gamma.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { SCALE, NU };
+enum { TAIL = 12, MAX_ROUND = 25 };
+static const double nu_low = 1.0;
+
+typedef struct {
+    tsr_data_points points;
+    double log_sigma; /* sum of log sigma_exp */
+} student;
+
+static void student_free(void *state)
+{
+    student *s = state;
+    if (s == NULL)
+        return;
+    tsr_data_points_clear(&s->points);
+    free(s);
+}
+
+static void *student_new(const tsr_noise_spec *spec)
+{
+    student *s = calloc(1, sizeof *s);
+    if (s == NULL || !tsr_data_points_make(&s->points, spec)) {
+        student_free(s);
+        return NULL;
+    }
+    for (int k = 0; k < spec->saxs->n; k++)
+        s->log_sigma += log(spec->saxs->sigma[k]);
+    return s;
+}
+
+static double nu_of(const double *theta)
+{
+    return nu_low + exp(theta[NU]);
+}
+
+/* Reweights about c and b, which come from the round before. */
+static void reweight(const student *s, double nu, double inv_s2, tsr_fit *fit)
+{
+    const tsr_saxs *saxs = s->points.saxs;
+    double c = fit->scale, b = fit->background;
+    for (int k = 0; k < saxs->n; k++) {
+        double r = saxs->intensity[k] - c * fit->model[k] - b;
+        double w = s->points.weight[k];
+        fit->weight[k] = w * (nu + 1.0) / (nu + r * r * w * inv_s2);
+    }
+    tsr_linear_fit(&s->points.linear, saxs->n, fit->model, saxs->intensity,
+                   fit->weight, fit);
+}
+
+/* Always from the same start, so that the proposal is a function of the
+ * structure and theta alone. */
+static void student_refit(const void *state, const double *theta, tsr_fit *fit)
+{
+    const student *s = state;
+    double nu = nu_of(theta), inv_s2 = exp(-2.0 * theta[SCALE]);
+    tsr_linear_fit(&s->points.linear, s->points.saxs->n, fit->model,
+                   s->points.saxs->intensity, s->points.weight, fit);
+    for (int round = 0; round < MAX_ROUND; round++) {
+        double c = fit->scale, b = fit->background;
+        reweight(s, nu, inv_s2, fit);
+        double dc = fit->scale - c, db = fit->background - b;
+        double change = fit->model_norm * dc * dc;
+        db += dc * fit->model_mean;
+        change += fit->one_norm * db * db;
+        if (!(change * inv_s2 > 1e-4)) /* 0.01 standard deviations */
+            break;
+    }
+    fit->log_sigma = s->log_sigma;
+}
+
+static void student_fit(const void *state, const double *profile,
+                        const double *theta, tsr_fit *fit)
+{
+    const student *s = state;
+    tsr_data_points_fit(&s->points, profile, fit);
+    student_refit(s, theta, fit);
+}
+
+/* log of the t density at 0. */
+static double log_top(double nu)
+{
+    return gsl_sf_lngamma(0.5 * (nu + 1.0)) - gsl_sf_lngamma(0.5 * nu) -
+           0.5 * log(3.14159265358979324 * nu);
+}
+
+/* Products of at most BLOCK factors take one logarithm; each is at least 1, and
+ * below 1e70 where z is below 1e35. */
+static double student_log_lik(const void *state, const tsr_fit *fit,
+                              const double *theta, double c, double b)
+{
+    enum { BLOCK = 4 };
+    const student *s = state;
+    const tsr_saxs *saxs = s->points.saxs;
+    double nu = nu_of(theta), sum = 0.0, product = 1.0;
+    double inverse = exp(-2.0 * theta[SCALE]) / nu;
+    if (!(c > 0.0))
+        return -(double)INFINITY;
+    for (int k = 0; k < saxs->n; k++) {
+        double r = saxs->intensity[k] - c * fit->model[k] - b;
+        product *= 1.0 + r * r * s->points.weight[k] * inverse;
+        if (k % BLOCK == BLOCK - 1) {
+            sum += log(product);
+            product = 1.0;
+        }
+    }
+    sum += log(product);
+    return saxs->n * (log_top(nu) - theta[SCALE]) - s->log_sigma -
+           0.5 * (nu + 1.0) * sum;
+}
+
+static tsr_linear_shape student_conditional(const double *theta)
+{
+    double nu = nu_of(theta);
+    return (tsr_linear_shape){exp(theta[SCALE]) * sqrt((nu + 3.0) / (nu + 1.0)),
+                              TAIL};
+}
+
+static double student_log_point(const void *state, const double *theta, int k,
+                                double residual)
+{
+    const student *s = state;
+    double nu = nu_of(theta), sd = exp(theta[SCALE]) * s->points.saxs->sigma[k];
+    double z = residual / sd;
+    return log_top(nu) - log(sd) - 0.5 * (nu + 1.0) * log1p(z * z / nu);
+}
+
+static double student_draw_point(const void *state, const double *theta, int k,
+                                 gsl_rng *rng)
+{
+    const student *s = state;
+    return exp(theta[SCALE]) * s->points.saxs->sigma[k] *
+           gsl_ran_tdist(rng, nu_of(theta));
+}
+
+static void student_priors(const tsr_noise_options *options,
+                           tsr_noise_prior *prior)
+{
+    const double start = 10.0;
+    int infer = options->nu.word == TSR_INFER;
+    prior[SCALE] =
+        tsr_noise_log_normal(options->scale, 1.0, options->scale_width);
+    prior[NU] = (tsr_noise_prior){
+        .infer = infer,
+        .low = nu_low,
+        .start = log((infer ? start : options->nu.number) - nu_low),
+        .shape = 2.0,
+        .rate = 0.1};
+}
+
+static const tsr_noise_parameter parameters[] = {
+    {"noise_scale", NULL, "s: the errors are s sigma_exp times a t", 1},
+    {"noise_nu", NULL, "degrees of freedom of the errors' t", 1}};
+static const char *const keys[] = {"scale", "scale_width", "nu", NULL};
+
+const tsr_noise_type tsr_noise_student = {
+    .name = "student",
+    .doc = "Student's t with nu degrees of freedom and scale s sigma_exp",
+    .source = "Lange et al. 1989; prior of nu: Juarez & Steel 2010",
+    .n_parameter = 2,
+    .parameter = parameters,
+    .keys = keys,
+    .per_point = 1,
+    .priors = student_priors,
+    .state_new = student_new,
+    .state_free = student_free,
+    .fit = student_fit,
+    .refit = student_refit,
+    .log_lik = student_log_lik,
+    .conditional = student_conditional,
+    .log_point = student_log_point,
+    .draw_point = student_draw_point};
