@@ -1,5 +1,5 @@
-/* The `measured` noise model against brute-force integrals. */
-#include "likelihood/noise.h"
+/* Noise models against brute-force integrals. */
+#include "likelihood/likelihood.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,17 +8,26 @@
 
 #include <cmocka.h>
 
+#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { N_Q = 6, MAX_N = 40 };
+enum { MEASURED, RELATIVE, STUDENT, N_MODEL };
 
 typedef struct {
     tsr_saxs saxs;
     double q[MAX_N], intensity[MAX_N], sigma[MAX_N];
     double matrix[MAX_N * N_Q], profile[N_Q], model[MAX_N];
+    /* a noise model on it */
+    const tsr_noise_type *type;
+    tsr_noise_options options;
+    tsr_linear linear;
+    void *state;
+    tsr_fit fit;
+    double scratch[2 * MAX_N];
 } problem;
 
 /* Data near scale * model + background; matrix and profile are random. */
@@ -44,48 +53,91 @@ static void make_problem(problem *p, int n, double scale, double background,
     gsl_rng_free(rng);
 }
 
-static double log_density(const problem *p, double c, double b, double s)
+static const tsr_number_or_word infer = {0, 0.0};
+
+static void open_model(problem *p, int model, tsr_number_or_word scale,
+                       tsr_number_or_word background)
+{
+    p->type = tsr_noise_registry[model];
+    p->options = (tsr_noise_options){.model = model,
+                                     .scale_width = 0.5,
+                                     .alpha_width = 0.5,
+                                     .beta_width = 0.5};
+    p->linear = tsr_linear_make(scale, background);
+    const tsr_noise_spec spec = {&p->options, &p->saxs, p->matrix, N_Q,
+                                 &p->linear};
+    p->state = p->type->state_new(&spec);
+    assert_non_null(p->state);
+    p->fit.model = p->scratch, p->fit.weight = p->scratch + MAX_N;
+}
+
+static void close_model(problem *p)
+{
+    p->type->state_free(p->state);
+}
+
+/* What the models say, written down once more. theta: log s; log alpha, log
+ * beta; log s, log(nu - 1). */
+static double log_point(const problem *p, const double *theta, int k, double r)
+{
+    const double pi = 3.14159265358979324;
+    double sd = exp(theta[0]) * p->sigma[k];
+    if (p->type == &tsr_noise_student) {
+        double nu = 1.0 + exp(theta[1]);
+        return log(gsl_ran_tdist_pdf(r / sd, nu)) - log(sd);
+    }
+    if (p->type == &tsr_noise_relative)
+        sd = p->intensity[k] * (p->q[k] + exp(theta[0])) * exp(theta[1]);
+    return -0.5 * r * r / (sd * sd) - log(sd) - 0.5 * log(2.0 * pi);
+}
+
+static double log_density(const problem *p, double c, double b,
+                          const double *theta)
 {
     double sum = 0.0;
-    for (int k = 0; k < p->saxs.n; k++) {
-        double sd = s * p->sigma[k];
-        double z = (p->intensity[k] - c * p->model[k] - b) / sd;
-        sum -= 0.5 * z * z + log(sd) + 0.5 * log(2.0 * 3.14159265358979324);
-    }
+    for (int k = 0; k < p->saxs.n; k++)
+        sum += log_point(p, theta, k, p->intensity[k] - c * p->model[k] - b);
     return sum;
 }
 
-static const tsr_noise_type *type = &tsr_noise_measured;
-static const tsr_noise_options options = {0, {TSR_INFER, 0.0}, 0.5};
-static const tsr_number_or_word infer = {TSR_BACKGROUND_INFER, 0.0};
-
-/* The integral over c > 0 (Simpson; the cut at 0 may be steep) and b (sums of a
- * whole Gaussian are exact) over +-9 standard deviations. */
-static double integral(const problem *p, const tsr_fit *fit, double s,
-                       int with_background)
+/* The integral over c > 0 and b where they are free: Simpson in c, whose cut at
+ * 0 may be steep; sums of a whole smooth peak are exact in b. `wide` standard
+ * deviations each way. */
+static double integral(const problem *p, const double *theta, double wide)
 {
-    enum { M = 600 };
-    double one = 0.0, top = log_density(p, fit->scale > 0 ? fit->scale : 0.0,
-                                        fit->background, s);
-    for (int k = 0; k < p->saxs.n; k++)
-        one += 1.0 / (p->sigma[k] * p->sigma[k]);
-    double sd_c = s / sqrt(fit->model_norm), sd_b = s / sqrt(one);
-    double low = fmax(0.0, fit->scale - 9.0 * sd_c);
-    double high = fmax(0.0, fit->scale) + 9.0 * sd_c, sum = 0.0;
+    enum { M = 600, MB = 200 };
+    const tsr_fit *fit = &p->fit;
+    double spread = p->type->conditional(theta).spread;
+    double top = log_density(p, fit->scale > 0 ? fit->scale : 0.0,
+                             fit->background, theta);
+    double sd_c = spread / sqrt(fit->model_norm);
+    double sd_b = spread / sqrt(fit->one_norm), db = 2.0 * wide * sd_b / MB;
+    double low = fmax(0.0, fit->scale - wide * sd_c);
+    double high = fmax(0.0, fit->scale) + wide * sd_c, sum = 0.0;
+    int free_c = p->linear.infer_scale, free_b = p->linear.infer_background;
     if (fit->scale < 0.0) /* the tail falls as exp(c scale / sd_c^2) */
         high = fmin(high, 40.0 * sd_c * sd_c / -fit->scale);
-    double dc = (high - low) / M, db = 18.0 * sd_b / 200;
-    for (int i = 0; i <= M; i++) {
-        double c = low + i * dc, inner = 0.0;
+    double dc = (high - low) / M;
+    for (int i = 0; i <= (free_c ? M : 0); i++) {
+        double c = free_c ? low + i * dc : fit->scale, inner = 0.0;
         double middle = fit->background - (c - fit->scale) * fit->model_mean;
-        if (!with_background)
-            inner = exp(log_density(p, c, fit->background, s) - top);
-        for (int j = 0; with_background && j <= 200; j++)
+        if (!free_b)
+            inner = exp(log_density(p, c, fit->background, theta) - top);
+        for (int j = 0; free_b && j <= MB; j++)
             inner +=
-                db * exp(log_density(p, c, middle + (j - 100) * db, s) - top);
-        sum += dc / 3.0 * inner * (i == 0 || i == M ? 1.0 : i % 2 ? 4.0 : 2.0);
+                db *
+                exp(log_density(p, c, middle + (j - MB / 2) * db, theta) - top);
+        double weight = i == 0 || i == M ? 1.0 : i % 2 ? 4.0 : 2.0;
+        sum += free_c ? dc / 3.0 * inner * weight : inner;
     }
     return top + log(sum);
+}
+
+/* `relative` needs I > 0. */
+static void lift(problem *p)
+{
+    for (int k = 0; k < p->saxs.n; k++)
+        p->intensity[k] = fabs(p->intensity[k]) + 0.5;
 }
 
 static void against_quadrature(void **state)
@@ -94,29 +146,79 @@ static void against_quadrature(void **state)
     static const struct {
         int n;
         double scale, background;
-        tsr_number_or_word b;
-    } cases[] = {{30, 2.0, 5.0, {TSR_BACKGROUND_INFER, 0.0}},
-                 {7, 2.0, 5.0, {TSR_BACKGROUND_INFER, 0.0}},
-                 {30, 0.02, 1.0, {TSR_BACKGROUND_INFER, 0.0}},
-                 {30, -0.05, 1.0, {TSR_BACKGROUND_INFER, 0.0}},
-                 {30, -0.15, 1.0, {TSR_BACKGROUND_INFER, 0.0}},
-                 {30, 2.0, 0.0, {TSR_BACKGROUND_NONE, 0.0}},
-                 {30, 2.0, 1.5, {-1, 1.5}}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
-        for (double log_s = -0.7; log_s < 1.0; log_s += 0.8) {
+        tsr_number_or_word c, b;
+    } cases[] = {{30, 2.0, 5.0, {0, 0.0}, {0, 0.0}},
+                 {7, 2.0, 5.0, {0, 0.0}, {0, 0.0}},
+                 {30, 0.02, 1.0, {0, 0.0}, {0, 0.0}},
+                 {30, -0.05, 1.0, {0, 0.0}, {0, 0.0}},
+                 {30, -0.15, 1.0, {0, 0.0}, {0, 0.0}},
+                 {30, 2.0, 0.0, {0, 0.0}, {TSR_BACKGROUND_NONE, 0.0}},
+                 {30, 2.0, 1.5, {0, 0.0}, {-1, 1.5}},
+                 {30, 2.0, 1.5, {-1, 2.01}, {0, 0.0}},
+                 {7, 2.0, 1.5, {-1, 2.01}, {-1, 1.4}}};
+    for (int model = MEASURED; model <= RELATIVE; model++)
+        for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+            for (double x = -0.7; x < 1.0; x += 0.8) {
+                problem p;
+                double theta[] = {x, 0.3 * x};
+                make_problem(&p, cases[k].n, cases[k].scale,
+                             cases[k].background, 10 + k);
+                if (model == RELATIVE)
+                    lift(&p);
+                open_model(&p, model, cases[k].c, cases[k].b);
+                p.type->fit(p.state, p.profile, theta, &p.fit);
+                double got = p.type->log_integral(p.state, &p.fit, theta);
+                double want = integral(&p, theta, 9.0);
+                if (fabs(got - want) > 2e-5)
+                    fail_msg("%s, case %zu: %.8f, quadrature %.8f",
+                             p.type->name, k, got, want);
+                close_model(&p);
+            }
+}
+
+/* At any c and b: the likelihood is the sum over the points; and with normal
+ * errors likelihood = integral * conditional. */
+static void parts_agree(void **state)
+{
+    (void)state;
+    static const tsr_number_or_word c_of[] = {{0, 0.0}, {-1, 1.9}};
+    static const tsr_number_or_word b_of[] = {{0, 0.0}, {-1, 4.0}};
+    for (int model = 0; model < N_MODEL; model++)
+        for (int way = 0; way < 4; way++) {
             problem p;
-            tsr_fit fit;
-            make_problem(&p, cases[k].n, cases[k].scale, cases[k].background,
-                         10 + k);
-            void *s =
-                type->state_new(&options, &p.saxs, p.matrix, N_Q, cases[k].b);
-            type->fit(s, p.profile, &fit);
-            double got = type->log_lik(s, &fit, log_s);
-            double want = integral(&p, &fit, exp(log_s),
-                                   cases[k].b.word == TSR_BACKGROUND_INFER);
-            if (fabs(got - want) > 2e-5)
-                fail_msg("case %zu: %.8f, quadrature %.8f", k, got, want);
-            type->state_free(s);
+            const double first[] = {-0.3, 0.7}, theta[] = {0.4, 1.1};
+            make_problem(&p, 30, 2.0, 5.0, 70);
+            if (model == RELATIVE)
+                lift(&p);
+            open_model(&p, model, c_of[way & 1], b_of[way >> 1]);
+            p.type->fit(p.state, p.profile, first, &p.fit);
+            if (p.type->refit != NULL)
+                p.type->refit(p.state, theta, &p.fit);
+            for (int i = 0; i < 4; i++) {
+                double c = way & 1 ? 1.9 : 1.8 + 0.1 * i, sum = 0.0;
+                double b = way >> 1 ? 4.0 : 4.0 + (i - 1) * (i - 1);
+                double got = p.type->log_lik(p.state, &p.fit, theta, c, b);
+                double want = log_density(&p, c, b, theta);
+                for (int k = 0; k < 30; k++)
+                    sum += p.type->log_point(
+                        p.state, theta, k, p.intensity[k] - c * p.model[k] - b);
+                if (fabs(got - want) > 1e-8 || fabs(sum - want) > 1e-8)
+                    fail_msg("%s, way %d: %.10f, its points %.10f, naive %.10f",
+                             p.type->name, way, got, sum, want);
+                if (p.type->log_integral == NULL)
+                    continue;
+                double other =
+                    p.type->log_integral(p.state, &p.fit, theta) +
+                    tsr_linear_log_density(&p.linear, &p.fit,
+                                           p.type->conditional(theta), c, b);
+                if (fabs(other - got) > 1e-8)
+                    fail_msg("%s, way %d: %.10f is not %.10f", p.type->name,
+                             way, other, got);
+            }
+            assert_true(p.type->log_lik(p.state, &p.fit, theta, 0.0, 1.0) ==
+                            -(double)INFINITY ||
+                        (way & 1));
+            close_model(&p);
         }
 }
 
@@ -126,67 +228,166 @@ static void rotation_changes_nothing(void **state)
 {
     (void)state;
     problem p;
-    tsr_fit fit;
+    const double theta[] = {0.0, 0.0};
     make_problem(&p, 40, 3.0, -2.0, 4);
-    void *s = type->state_new(&options, &p.saxs, p.matrix, N_Q, infer);
-    type->fit(s, p.profile, &fit);
+    open_model(&p, MEASURED, infer, infer);
+    p.type->fit(p.state, p.profile, theta, &p.fit);
     double chi2 = 0.0;
     for (int k = 0; k < 40; k++)
-        chi2 += pow((p.intensity[k] - fit.scale * p.model[k] - fit.background) /
-                        p.sigma[k],
-                    2.0);
-    assert_true(fabs(chi2 - fit.chi2) < 1e-9 * chi2);
+        chi2 +=
+            pow((p.intensity[k] - p.fit.scale * p.model[k] - p.fit.background) /
+                    p.sigma[k],
+                2.0);
+    assert_true(fabs(chi2 - p.fit.chi2) < 1e-9 * chi2);
     /* a minimum: any other c and b are worse */
-    double best = log_density(&p, fit.scale, fit.background, 1.0);
+    double best = log_density(&p, p.fit.scale, p.fit.background, theta);
     for (int i = 0; i < 4; i++)
-        assert_true(log_density(&p, fit.scale + (i & 1 ? 1e-3 : -1e-3),
-                                fit.background + (i & 2 ? 1e-3 : -1e-3),
-                                1.0) < best);
-    type->state_free(s);
+        assert_true(log_density(&p, p.fit.scale + (i & 1 ? 1e-3 : -1e-3),
+                                p.fit.background + (i & 2 ? 1e-3 : -1e-3),
+                                theta) < best);
+    close_model(&p);
+    /* chi2 is by sigma_exp, whatever the model */
+    for (int model = RELATIVE; model < N_MODEL; model++) {
+        problem other;
+        make_problem(&other, 40, 3.0, -2.0, 4);
+        open_model(&other, model, infer, infer);
+        other.type->fit(other.state, other.profile, theta, &other.fit);
+        assert_true(fabs(chi2 - other.fit.chi2) < 1e-9 * chi2);
+        close_model(&other);
+    }
 }
 
-/* Moments of drawn c and b against those by quadrature, 5 standard errors. */
-static void draws(void **state)
+/* The t's mode is found despite outliers: no other c and b are better. */
+static void student_finds_its_mode(void **state)
 {
     (void)state;
-    enum { N = 40000 };
-    static const double scale[] = {2.0, 0.02};
-    for (int k = 0; k < 2; k++) {
+    problem p;
+    const double theta[] = {0.1, log(3.0)};
+    make_problem(&p, 40, 3.0, -2.0, 4);
+    p.intensity[3] += 60.0, p.intensity[20] -= 35.0;
+    open_model(&p, STUDENT, infer, infer);
+    p.type->fit(p.state, p.profile, theta, &p.fit);
+    double best = log_density(&p, p.fit.scale, p.fit.background, theta);
+    double sd_c = 1.0 / sqrt(p.fit.model_norm);
+    double sd_b = 1.0 / sqrt(p.fit.one_norm);
+    for (int i = 0; i < 9; i++) {
+        double c = p.fit.scale + 0.5 * (i % 3 - 1) * sd_c;
+        double b = p.fit.background + 0.5 * (i / 3 - 1) * sd_b;
+        if (i != 4)
+            assert_true(log_density(&p, c, b, theta) < best);
+    }
+    assert_true(fabs(p.fit.scale - 3.0) < 0.15);
+    close_model(&p);
+}
+
+/* Weighted draws of the proposal give the integral over c and b, and the
+ * weights are even: the proposal is near the conditional and covers it. */
+static void student_proposal_covers(void **state)
+{
+    (void)state;
+    enum { N = 20000 };
+    static const double scale[] = {2.0, 0.02, -0.1};
+    for (int k = 0; k < 3; k++) {
         problem p;
-        tsr_fit fit;
-        make_problem(&p, 20, scale[k], 1.0, 33);
-        void *s = type->state_new(&options, &p.saxs, p.matrix, N_Q, infer);
-        gsl_rng *rng = tsr_rng_new(5, (uint64_t)k);
-        type->fit(s, p.profile, &fit);
-        double one = 0.0, sums[4] = {0}, want[4] = {0}, total = 0.0;
-        for (int i = 0; i < 20; i++)
-            one += 1.0 / (p.sigma[i] * p.sigma[i]);
-        double s0 = exp(0.2), sd_c = s0 / sqrt(fit.model_norm);
+        const double theta[] = {0.1, log(3.0)};
+        make_problem(&p, 30, scale[k], 5.0, 21);
+        p.intensity[3] += 20.0;
+        open_model(&p, STUDENT, infer, infer);
+        p.type->fit(p.state, p.profile, theta, &p.fit);
+        double want = integral(&p, theta, 14.0), sum = 0.0, square = 0.0;
+        gsl_rng *rng = tsr_rng_new(3, (uint64_t)k);
+        tsr_linear_shape shape = p.type->conditional(theta);
         for (int i = 0; i < N; i++) {
             double c, b;
-            type->draw(s, &fit, 0.2, rng, &c, &b);
-            assert_true(c > 0.0);
-            sums[0] += c, sums[1] += c * c, sums[2] += b, sums[3] += b * c;
+            tsr_linear_draw(&p.linear, &p.fit, shape, rng, &c, &b);
+            double w =
+                exp(p.type->log_lik(p.state, &p.fit, theta, c, b) - want -
+                    tsr_linear_log_density(&p.linear, &p.fit, shape, c, b));
+            sum += w / N, square += w * w / N;
         }
-        for (int i = 0; i <= 4000; i++) {
-            double c =
-                fmax(0.0, fit.scale - 9.0 * sd_c) + i * 18.0 * sd_c / 4000;
-            double z = (c - fit.scale) / sd_c, w = exp(-0.5 * z * z);
-            double b = fit.background - (c - fit.scale) * fit.model_mean;
-            total += w;
-            want[0] += w * c, want[1] += w * c * c;
-            want[2] += w * b, want[3] += w * b * c;
-        }
-        double sd_b = hypot(s0 / sqrt(one), sd_c * fit.model_mean);
-        double error[4] = {sd_c, 3.0 * sd_c * (fabs(fit.scale) + sd_c), sd_b,
-                           3.0 * sd_b * (fabs(fit.scale) + sd_c)};
-        for (int i = 0; i < 4; i++) {
-            double off = sums[i] / N - want[i] / total;
-            if (fabs(off) > 5.0 * error[i] / sqrt(N))
-                fail_msg("scale %g, moment %d: off by %g", scale[k], i, off);
-        }
+        double error = sqrt((square - sum * sum) / N);
+        double even = sum * sum / square; /* effective share of the draws */
+        if (fabs(sum - 1.0) > 5.0 * error + 1e-3 ||
+            even < (scale[k] > 1.0 ? 0.9 : 0.4))
+            fail_msg("scale %g: integral off by %g +- %g, even %.2f", scale[k],
+                     sum - 1.0, error, even);
         gsl_rng_free(rng);
-        type->state_free(s);
+        close_model(&p);
+    }
+}
+
+/* Many degrees of freedom are the normal model. */
+static void student_becomes_measured(void **state)
+{
+    (void)state;
+    problem a, b;
+    const double theta[] = {0.1, log(1e8)};
+    make_problem(&a, 30, 2.0, 5.0, 21);
+    make_problem(&b, 30, 2.0, 5.0, 21);
+    open_model(&a, MEASURED, infer, infer);
+    open_model(&b, STUDENT, infer, infer);
+    a.type->fit(a.state, a.profile, theta, &a.fit);
+    b.type->fit(b.state, b.profile, theta, &b.fit);
+    assert_true(fabs(a.fit.scale - b.fit.scale) < 1e-6);
+    assert_true(fabs(a.fit.background - b.fit.background) < 1e-5);
+    assert_true(fabs(a.type->log_lik(a.state, &a.fit, theta, 2.0, 5.0) -
+                     b.type->log_lik(b.state, &b.fit, theta, 2.0, 5.0)) < 1e-4);
+    close_model(&a);
+    close_model(&b);
+}
+
+/* Draws of c against its density, and of b given c, by Kolmogorov and Smirnov:
+ * normal and t, far from the cut at 0, near it and beyond. */
+static void draws_follow_their_density(void **state)
+{
+    (void)state;
+    enum { N = 4000, M = 4000 };
+    static const double scale[] = {5.0, 1.0, -1.0, -4.0};
+    const tsr_linear linear = {1, 1, 0.0, 0.0};
+    for (int k = 0; k < 8; k++) {
+        const tsr_linear_shape shape = {0.7, k < 4 ? 0 : 12};
+        const tsr_fit fit = {.scale = scale[k % 4],
+                             .background = 2.0,
+                             .model_norm = 0.49,
+                             .model_mean = 3.0,
+                             .one_norm = 4.0};
+        double *c = calloc(N, sizeof *c), *u = calloc(N, sizeof *u);
+        gsl_rng *rng = tsr_rng_new(12, (uint64_t)k);
+        for (int i = 0; i < N; i++) {
+            double b;
+            tsr_linear_draw(&linear, &fit, shape, rng, &c[i], &b);
+            double z = (b - 2.0 + (c[i] - fit.scale) * 3.0) / 0.35;
+            u[i] = shape.dof == 0 ? gsl_cdf_ugaussian_P(z)
+                                  : gsl_cdf_tdist_P(z, shape.dof);
+        }
+        /* the density with b at its middle is that of c times a constant */
+        const double peak = shape.dof == 0 ? gsl_ran_gaussian_pdf(0.0, 0.35)
+                                           : gsl_ran_tdist_pdf(0.0, 12) / 0.35;
+        double high = 30.0, dc = high / M, cdf = 0.0, worst = 0.0, even = 0.0;
+        for (int i = 0; i < M; i++) {
+            double middle = (i + 0.5) * dc;
+            int below = 0, below_u = 0;
+            cdf +=
+                dc / peak *
+                exp(tsr_linear_log_density(&linear, &fit, shape, middle,
+                                           2.0 - (middle - fit.scale) * 3.0));
+            if (i % 40 != 0)
+                continue;
+            for (int j = 0; j < N; j++) {
+                below += c[j] < (i + 1) * dc;
+                below_u += u[j] < (i + 1.0) / M;
+            }
+            worst = fmax(worst, fabs((double)below / N - cdf));
+            even = fmax(even, fabs((double)below_u / N - (i + 1.0) / M));
+        }
+        /* 1.95 / sqrt(N) is p = 0.001 */
+        if (fabs(cdf - 1.0) > 1e-3 || worst > 1.95 / sqrt(N) ||
+            even > 1.95 / sqrt(N))
+            fail_msg("case %d: the density sums to %.5f; off by %.3f, %.3f", k,
+                     cdf, worst, even);
+        free(c);
+        free(u);
+        gsl_rng_free(rng);
     }
 }
 
@@ -197,16 +398,15 @@ static void draws_far_out(void **state)
     (void)state;
     enum { N = 4000 };
     static const double scale[] = {-30.0, -3e3, -3e8};
-    problem p;
-    make_problem(&p, 20, 1.0, 0.0, 6);
-    void *s = type->state_new(&options, &p.saxs, p.matrix, N_Q, infer);
+    const tsr_linear linear = {1, 1, 0.0, 0.0};
     gsl_rng *rng = tsr_rng_new(6, 0);
     for (int k = 0; k < 3; k++) {
-        tsr_fit fit = {.scale = scale[k], .model_norm = 1.0};
+        tsr_fit fit = {.scale = scale[k], .model_norm = 1.0, .one_norm = 1.0};
         double sum = 0.0;
         for (int i = 0; i < N; i++) {
             double c, b;
-            type->draw(s, &fit, 0.0, rng, &c, &b);
+            tsr_linear_draw(&linear, &fit, (tsr_linear_shape){1.0, 0}, rng, &c,
+                            &b);
             assert_true(c > 0.0);
             sum += c * fabs(scale[k]) / N;
         }
@@ -215,14 +415,137 @@ static void draws_far_out(void **state)
             fail_msg("scale %g: mean %g", scale[k], sum);
     }
     gsl_rng_free(rng);
-    type->state_free(s);
+}
+
+/* Replicates of a point against the density of the point. */
+static void replicates(void **state)
+{
+    (void)state;
+    enum { N = 4000, K = 5 };
+    for (int model = 0; model < N_MODEL; model++) {
+        problem p;
+        const double theta[] = {0.2, log(2.0)};
+        double r[N], cdf = 0.0, worst = 0.0, dr = 0.02;
+        gsl_rng *rng = tsr_rng_new(14, (uint64_t)model);
+        make_problem(&p, 20, 2.0, 5.0, 3);
+        lift(&p);
+        open_model(&p, model, infer, infer);
+        for (int i = 0; i < N; i++)
+            r[i] = p.type->draw_point(p.state, theta, K, rng) / p.intensity[K];
+        for (int i = -5000; i < 5000; i++) {
+            double x = (i + 0.5) * dr * p.intensity[K];
+            int below = 0;
+            cdf += dr * p.intensity[K] *
+                   exp(p.type->log_point(p.state, theta, K, x));
+            for (int j = 0; i % 20 == 0 && j < N; j++)
+                below += r[j] < (i + 1) * dr;
+            if (i % 20 == 0)
+                worst = fmax(worst, fabs((double)below / N - cdf));
+        }
+        if (fabs(cdf - 1.0) > 1e-3 || worst > 1.95 / sqrt(N))
+            fail_msg("%s: the density sums to %.5f; off by %.3f", p.type->name,
+                     cdf, worst);
+        gsl_rng_free(rng);
+        close_model(&p);
+    }
+}
+
+/* Priors are densities of theta. */
+static void priors_are_normalised(void **state)
+{
+    (void)state;
+    problem p;
+    for (int model = 0; model < N_MODEL; model++) {
+        tsr_noise_prior prior[TSR_NOISE_PARAMETERS];
+        make_problem(&p, 20, 2.0, 5.0, 3);
+        lift(&p);
+        open_model(&p, model, infer, infer);
+        p.type->priors(&p.options, prior);
+        for (int i = 0; i < p.type->n_parameter; i++) {
+            double sum = 0.0;
+            for (int k = -4000; k < 4000; k++)
+                sum += 0.005 *
+                       exp(tsr_noise_log_prior(&prior[i], 0.005 * (k + 0.5)));
+            if (!prior[i].infer || fabs(sum - 1.0) > 1e-5)
+                fail_msg("%s, parameter %d: %.7f", p.type->name, i, sum);
+        }
+        close_model(&p);
+    }
+}
+
+/* ---- bad input ---- */
+
+static void refused(tsr_data_set *set, const char *why)
+{
+    tsr_err err = {0};
+    tsr_likelihood *l;
+    const tsr_topology nothing = {0};
+    tsr_form_factor_table *table =
+        tsr_form_factor_new(TSR_BODIES_TWO, 101, .01);
+    tsr_data_set good = *set;
+    tsr_status status =
+        tsr_likelihood_new(&nothing, table, 50.0, 1, &good, &l, &err);
+    assert_null(l);
+    if (status == TSR_OK || strstr(err.message, why) == NULL)
+        fail_msg("'%s' does not say '%s'", err.message, why);
+    tsr_form_factor_free(table);
+}
+
+static void bad_input(void **state)
+{
+    (void)state;
+    problem p;
+    make_problem(&p, 6, 2.0, 50.0, 3);
+    char path[] = "x.dat";
+    p.saxs.path = path;
+    p.intensity[2] = -1.0;
+    tsr_data_set set = {.saxs = &p.saxs, .noise = {.model = RELATIVE}};
+    refused(&set, "1 of 6 points have I <= 0, the first I = -1 at q = 0.0300");
+    set.noise.model = STUDENT;
+    set.nuisance = TSR_NUISANCE_INTEGRATE;
+    refused(&set, "data.0.nuisance: scale and background have no integral");
+    set.nuisance = TSR_NUISANCE_AUTO;
+    p.saxs.n = 4;
+    refused(&set, "'x.dat': 4 points cannot tell of 4 parameters");
+    set.noise.model = MEASURED;
+    p.saxs.n = 3;
+    refused(&set, "3 points cannot tell of 3 parameters");
+}
+
+static void options_of_other_models(void **state)
+{
+    (void)state;
+    tsr_err err = {0};
+    tsr_noise_options o;
+    assert_int_equal(tsr_fields_init(tsr_noise_fields, &o, &err), TSR_OK);
+    for (o.model = 0; o.model < N_MODEL; o.model++)
+        assert_int_equal(tsr_noise_check_options(&o, 0, &err), TSR_OK);
+    o.model = MEASURED;
+    o.alpha = (tsr_number_or_word){TSR_INFER, 0.0};
+    assert_int_equal(tsr_noise_check_options(&o, 2, &err), TSR_E_CONFIG);
+    assert_string_equal(err.message,
+                        "data.2.noise.alpha: infer has no effect with the "
+                        "noise model measured");
+    o.model = RELATIVE;
+    assert_int_equal(tsr_noise_check_options(&o, 2, &err), TSR_OK);
+    o.scale = (tsr_number_or_word){-1, 1.0};
+    assert_int_equal(tsr_noise_check_options(&o, 2, &err), TSR_E_CONFIG);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(against_quadrature),
-        cmocka_unit_test(rotation_changes_nothing), cmocka_unit_test(draws),
-        cmocka_unit_test(draws_far_out)};
+        cmocka_unit_test(parts_agree),
+        cmocka_unit_test(rotation_changes_nothing),
+        cmocka_unit_test(student_finds_its_mode),
+        cmocka_unit_test(student_proposal_covers),
+        cmocka_unit_test(student_becomes_measured),
+        cmocka_unit_test(draws_follow_their_density),
+        cmocka_unit_test(draws_far_out),
+        cmocka_unit_test(replicates),
+        cmocka_unit_test(priors_are_normalised),
+        cmocka_unit_test(bad_input),
+        cmocka_unit_test(options_of_other_models)};
     return cmocka_run_group_tests_name("noise", tests, NULL, NULL);
 }

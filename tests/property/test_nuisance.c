@@ -1,0 +1,475 @@
+/* The nuisance parameters with a family of one: spheres' Guinier curves of
+ * radius R in place of a structure, no engine. What is sampled and what is
+ * integrated must give one posterior, student's proposals of c and b must leave
+ * the posterior that weighted draws of the prior give, and the truth must rank
+ * evenly among the draws (Talts et al. 2018). */
+#include "sampler/nuisance.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_POINT = 30, MAX_DATA = 2, MAX_Q = 64, MAX_BIN = 5 };
+static const double d_bound = 120.0, i0 = 1e4;
+static const double log_r_mean = 3.0, log_r_width = 0.2;
+
+typedef struct {
+    tsr_topology topology; /* of nothing */
+    tsr_form_factor_table *table;
+    int n_data;
+    tsr_saxs saxs[MAX_DATA];
+    double q[N_POINT], intensity[MAX_DATA][N_POINT], sigma[MAX_DATA][N_POINT];
+    tsr_data_set set[MAX_DATA];
+    tsr_likelihood *likelihood;
+} problem;
+
+static void must(tsr_status status, const tsr_err *err)
+{
+    if (status != TSR_OK)
+        fail_msg("%s", err->message);
+}
+
+enum { MEASURED, RELATIVE, STUDENT };
+
+static tsr_noise_options noise_of(int model)
+{
+    return (tsr_noise_options){.model = model,
+                               .scale_width = 0.3,
+                               .alpha_width = 0.2,
+                               .beta_width = 0.2};
+}
+
+static void open_problem(problem *p, int n_data, const int *model)
+{
+    memset(p, 0, sizeof *p);
+    p->table = tsr_form_factor_new(TSR_BODIES_TWO, 101, 0.01);
+    assert_non_null(p->table);
+    p->n_data = n_data;
+    for (int k = 0; k < N_POINT; k++)
+        p->q[k] = 0.01 + 0.14 * k / (N_POINT - 1);
+    for (int d = 0; d < n_data; d++) {
+        p->saxs[d] = (tsr_saxs){.path = NULL,
+                                .n = N_POINT,
+                                .q = p->q,
+                                .intensity = p->intensity[d],
+                                .sigma = p->sigma[d]};
+        p->set[d].saxs = &p->saxs[d];
+        p->set[d].noise = noise_of(model[d]);
+        for (int k = 0; k < N_POINT; k++)
+            p->sigma[d][k] = (0.02 + 0.2 * p->q[k]) * 0.5 * i0;
+    }
+}
+
+static void close_problem(problem *p)
+{
+    tsr_likelihood_free(p->likelihood);
+    tsr_form_factor_free(p->table);
+}
+
+static void make_likelihood(problem *p)
+{
+    tsr_err err = {0};
+    tsr_likelihood_free(p->likelihood);
+    must(tsr_likelihood_new(&p->topology, p->table, d_bound, p->n_data, p->set,
+                            &p->likelihood, &err),
+         &err);
+    assert_true(p->likelihood->grid.n_q <= MAX_Q);
+}
+
+static void family(const tsr_q_grid *grid, double r, double *profile)
+{
+    for (int j = 0; j < grid->n_q; j++) {
+        double x = j * grid->dq_inv_ang * r;
+        profile[j] = i0 * exp(-x * x / 3.0);
+    }
+}
+
+/* Noise of one point. That of `relative` depends on the value itself: with y =
+ * mean / I its density falls as exp(-(1 - y)^2 / 2 kappa^2) / y. */
+static double measure_point(const problem *p, int d, int k, double mean,
+                            const double *value, gsl_rng *rng)
+{
+    double s = p->sigma[d][k];
+    if (p->set[d].noise.model == MEASURED)
+        return mean + gsl_ran_gaussian(rng, value[0] * s);
+    if (p->set[d].noise.model == STUDENT)
+        return mean + value[0] * s * gsl_ran_tdist(rng, value[1]);
+    double y, kappa = (p->q[k] + value[0]) * value[1];
+    do
+        y = 1.0 + gsl_ran_gaussian(rng, kappa);
+    while (y < 0.2 || gsl_rng_uniform(rng) > 0.2 / y);
+    return mean / y;
+}
+
+/* Data of every set at its c, b and noise. */
+static void make_data(problem *p, double r, const double *c, const double *b,
+                      double (*value)[TSR_NOISE_PARAMETERS], gsl_rng *rng)
+{
+    tsr_err err = {0};
+    double profile[MAX_Q], *matrix;
+    tsr_q_grid grid = tsr_q_grid_make(d_bound, p->q[N_POINT - 1]);
+    must(tsr_q_operator_new(&grid, N_POINT, p->q, &matrix, &err), &err);
+    family(&grid, r, profile);
+    for (int d = 0; d < p->n_data; d++)
+        for (int k = 0; k < N_POINT; k++) {
+            double mean = b[d];
+            for (int j = 0; j < grid.n_q; j++)
+                mean += c[d] * matrix[k * grid.n_q + j] * profile[j];
+            p->intensity[d][k] = measure_point(p, d, k, mean, value[d], rng);
+        }
+    free(matrix);
+    make_likelihood(p);
+}
+
+/* ---- a chain ---- */
+
+typedef struct {
+    const problem *p;
+    gsl_rng *rng;
+    tsr_nuisance *nuisance;
+    tsr_fit *fit, *new_fit;
+    double r, log_lik, step, profile[MAX_Q];
+    long n_step, n_accepted;
+} chain;
+
+static void open_chain(chain *c, const problem *p, uint64_t seed, double r)
+{
+    tsr_err err = {0};
+    *c = (chain){.p = p, .r = r, .step = 0.03};
+    c->rng = tsr_rng_new(seed, 1);
+    c->nuisance = tsr_nuisance_new(p->likelihood);
+    c->fit = tsr_nuisance_fits_new(p->likelihood);
+    c->new_fit = tsr_nuisance_fits_new(p->likelihood);
+    assert_true(c->nuisance != NULL && c->fit != NULL && c->new_fit != NULL);
+    family(&p->likelihood->grid, r, c->profile);
+    must(tsr_nuisance_fit(c->nuisance, c->profile, 1.0, c->rng, c->fit,
+                          &c->log_lik, &err),
+         &err);
+}
+
+static void close_chain(chain *c)
+{
+    gsl_rng_free(c->rng);
+    tsr_nuisance_free(c->nuisance);
+    free(c->fit);
+    free(c->new_fit);
+}
+
+static double log_prior_r(double r)
+{
+    double z = (log(r) - log_r_mean) / log_r_width;
+    return -0.5 * z * z; /* of log r */
+}
+
+static void step_chain(chain *c, int warm)
+{
+    tsr_err err = {0};
+    double profile[MAX_Q], log_lik;
+    double r = c->r * exp(gsl_ran_gaussian(c->rng, c->step));
+    family(&c->p->likelihood->grid, r, profile);
+    must(tsr_nuisance_fit(c->nuisance, profile, 1.0, c->rng, c->new_fit,
+                          &log_lik, &err),
+         &err);
+    double log_alpha =
+        log_lik - c->log_lik + log_prior_r(r) - log_prior_r(c->r) +
+        tsr_nuisance_log_ratio(c->nuisance, c->fit, c->new_fit, 1.0);
+    c->n_step++;
+    if (log(gsl_rng_uniform_pos(c->rng)) < log_alpha) {
+        tsr_fit *fit = c->fit;
+        c->fit = c->new_fit, c->new_fit = fit;
+        c->r = r;
+        c->log_lik = log_lik;
+        memcpy(c->profile, profile, sizeof profile);
+        c->n_accepted++;
+    }
+    tsr_nuisance_update(c->nuisance, c->profile, 1.0, warm, c->rng, c->fit,
+                        &c->log_lik);
+}
+
+/* R, then per data set c, b, theta. */
+enum { PER_DATA = 2 + TSR_NOISE_PARAMETERS };
+enum { N_QUANTITY = 1 + MAX_DATA * PER_DATA };
+
+static void look(const chain *c, double value[N_QUANTITY])
+{
+    value[0] = c->r;
+    for (int d = 0; d < c->p->n_data; d++) {
+        double *v = value + 1 + d * PER_DATA;
+        const double *theta = tsr_nuisance_theta(c->nuisance, d);
+        tsr_data_term_draw(&c->p->likelihood->data[d], &c->fit[d], theta,
+                           c->rng, &v[0], &v[1]);
+        for (int i = 0; i < TSR_NOISE_PARAMETERS; i++)
+            v[2 + i] = theta[i];
+    }
+}
+
+/* Means over a long chain with the errors of the means of 40 batches. */
+static void run_chain(const problem *p, uint64_t seed, double r, int n,
+                      double mean[N_QUANTITY], double error[N_QUANTITY])
+{
+    enum { BATCHES = 40 };
+    chain c;
+    open_chain(&c, p, seed, r);
+    for (int i = 0; i < 3000; i++)
+        step_chain(&c, 1);
+    double sum[N_QUANTITY] = {0}, square[N_QUANTITY] = {0};
+    for (int b = 0; b < BATCHES; b++) {
+        double batch[N_QUANTITY] = {0}, value[N_QUANTITY] = {0};
+        for (int i = 0; i < n / BATCHES; i++) {
+            step_chain(&c, 0);
+            look(&c, value);
+            for (int v = 0; v < N_QUANTITY; v++)
+                batch[v] += value[v] / (n / BATCHES);
+        }
+        for (int v = 0; v < N_QUANTITY; v++)
+            sum[v] += batch[v], square[v] += batch[v] * batch[v];
+    }
+    for (int v = 0; v < N_QUANTITY; v++) {
+        mean[v] = sum[v] / BATCHES;
+        double variance = square[v] / BATCHES - mean[v] * mean[v];
+        error[v] = sqrt(fmax(variance, 0.0) / (BATCHES - 1));
+    }
+    close_chain(&c);
+}
+
+static void compare(const char *what, const double *a, const double *ea,
+                    const double *b, const double *eb, int n)
+{
+    for (int v = 0; v < n; v++) {
+        double off = fabs(a[v] - b[v]), error = hypot(ea[v], eb[v]);
+        if (off > 4.5 * error + 1e-9 * fabs(a[v]))
+            fail_msg("%s, quantity %d: %g and %g, error %g", what, v, a[v],
+                     b[v], error);
+    }
+}
+
+static void sampled_is_integrated(void **state)
+{
+    (void)state;
+    static const tsr_number_or_word background[] = {{0, 0.0}, {-1, 200.0}};
+    static const tsr_number_or_word scale[] = {{0, 0.0}, {-1, 1.3}};
+    double c = 1.3, b = 200.0;
+    double value[2][TSR_NOISE_PARAMETERS] = {{1.2, 0.0}, {0.15, 0.3}};
+    for (int model = MEASURED; model <= RELATIVE; model++)
+        for (int k = 0; k < 3; k++) { /* both free, b fixed, c fixed */
+            problem p;
+            double mean[2][N_QUANTITY], error[2][N_QUANTITY];
+            gsl_rng *rng = tsr_rng_new(8, (uint64_t)model);
+            open_problem(&p, 1, &model);
+            p.set[0].background = background[k == 1];
+            p.set[0].intensity_scale = scale[k == 2];
+            make_data(&p, 21.0, &c, &b, &value[model], rng);
+            for (int way = 0; way < 2; way++) {
+                p.set[0].nuisance =
+                    way ? TSR_NUISANCE_SAMPLE : TSR_NUISANCE_INTEGRATE;
+                make_likelihood(&p);
+                assert_int_equal(p.likelihood->data[0].is_sampled, way);
+                run_chain(&p, 50 + (uint64_t)way, 21.0, 24000, mean[way],
+                          error[way]);
+            }
+            compare("sampled, integrated", mean[0], error[0], mean[1], error[1],
+                    1 + PER_DATA);
+            close_problem(&p);
+            gsl_rng_free(rng);
+        }
+}
+
+/* Student's posterior against draws of R from its prior and of c and b from
+ * their proposal, weighted; s and nu are fixed. Data with an outlier. */
+static void student_is_right(void **state)
+{
+    (void)state;
+    enum { N = 60000, N_BY = 3 };
+    const int model = STUDENT;
+    problem p;
+    tsr_err err = {0};
+    double c = 1.3, b = 200.0, value[1][TSR_NOISE_PARAMETERS] = {{1.0, 3.0}};
+    double mean[N_QUANTITY], error[N_QUANTITY], sum[N_BY] = {0}, total = 0.0;
+    gsl_rng *rng = tsr_rng_new(9, 0);
+    open_problem(&p, 1, &model);
+    p.set[0].noise.scale = (tsr_number_or_word){-1, 4.0};
+    p.set[0].noise.nu = (tsr_number_or_word){-1, 3.0};
+    make_data(&p, 21.0, &c, &b, value, rng);
+    p.intensity[0][7] *= 3.0;
+    make_likelihood(&p);
+    run_chain(&p, 60, 21.0, 60000, mean, error);
+
+    tsr_nuisance *nuisance = tsr_nuisance_new(p.likelihood);
+    tsr_fit *fit = tsr_nuisance_fits_new(p.likelihood);
+    const tsr_fit none = {.model_norm = 1.0, .one_norm = 1.0, .c = 1.0};
+    double *w = calloc(N, sizeof *w), (*x)[N_BY] = calloc(N, sizeof *x);
+    double top = -(double)INFINITY;
+    for (int i = 0; i < N; i++) {
+        double profile[MAX_Q], log_lik;
+        x[i][0] = exp(log_r_mean + gsl_ran_gaussian(rng, log_r_width));
+        family(&p.likelihood->grid, x[i][0], profile);
+        must(tsr_nuisance_fit(nuisance, profile, 1.0, rng, fit, &log_lik, &err),
+             &err);
+        /* log q(none) - log q(fit): the first is the same for all */
+        w[i] = log_lik + tsr_nuisance_log_ratio(nuisance, &none, fit, 1.0);
+        x[i][1] = fit->c, x[i][2] = fit->b;
+        top = fmax(top, w[i]);
+    }
+    for (int i = 0; i < N; i++) {
+        w[i] = exp(w[i] - top);
+        total += w[i];
+        for (int v = 0; v < N_BY; v++)
+            sum[v] += w[i] * x[i][v];
+    }
+    for (int v = 0; v < N_BY; v++) {
+        double want = sum[v] / total, square = 0.0;
+        for (int i = 0; i < N; i++)
+            square += pow(w[i] / total * (x[i][v] - want), 2.0);
+        compare("student", &mean[v], &error[v], &want, &(double){sqrt(square)},
+                1);
+    }
+    free(w);
+    free(x);
+    free(fit);
+    tsr_nuisance_free(nuisance);
+    close_problem(&p);
+    gsl_rng_free(rng);
+}
+
+/* A new structure brings new c and b; that must not cost many acceptances. */
+static void proposals_are_good(void **state)
+{
+    (void)state;
+    const int models[] = {MEASURED, STUDENT};
+    double c = 1.3, b = 200.0, share[2];
+    for (int m = 0; m < 2; m++) {
+        problem p;
+        chain run;
+        gsl_rng *rng = tsr_rng_new(10, 0);
+        double value[1][TSR_NOISE_PARAMETERS] = {{1.0, 4.0}};
+        open_problem(&p, 1, &models[m]);
+        make_data(&p, 21.0, &c, &b, value, rng);
+        open_chain(&run, &p, 4, 21.0);
+        run.step = 1e-6; /* R all but stays: measured accepts all */
+        for (int i = 0; i < 4000; i++)
+            step_chain(&run, i < 1000);
+        share[m] = (double)run.n_accepted / (double)run.n_step;
+        close_chain(&run);
+        close_problem(&p);
+        gsl_rng_free(rng);
+    }
+    assert_true(share[0] > 0.999);
+    if (share[1] < 0.85)
+        fail_msg("student accepts %.2f of new c and b", share[1]);
+}
+
+/* ---- calibration ---- */
+
+enum { N_REPEAT = 200, N_DRAW = 24, N_BIN = 5 };
+
+static void draw_truth(const problem *p, gsl_rng *rng, double *r, double *c,
+                       double *b, double (*value)[TSR_NOISE_PARAMETERS],
+                       double truth[N_QUANTITY])
+{
+    truth[0] = *r = exp(log_r_mean + gsl_ran_gaussian(rng, log_r_width));
+    for (int d = 0; d < p->n_data; d++) {
+        double *v = truth + 1 + d * PER_DATA, *theta = v + 2;
+        c[d] = gsl_ran_flat(rng, 1.0, 3.0);
+        b[d] = gsl_ran_flat(rng, 0.05, 0.2) * i0;
+        v[0] = c[d], v[1] = b[d];
+        theta[0] = theta[1] = 0.0;
+        switch (p->set[d].noise.model) {
+        case RELATIVE:
+            theta[0] = log(0.15) + gsl_ran_gaussian(rng, 0.2);
+            theta[1] = log(0.3) + gsl_ran_gaussian(rng, 0.2);
+            value[d][0] = exp(theta[0]), value[d][1] = exp(theta[1]);
+            break;
+        case STUDENT:
+            do
+                value[d][1] = gsl_ran_gamma(rng, 2.0, 10.0);
+            while (value[d][1] <= 1.0);
+            theta[1] = log(value[d][1] - 1.0);
+            /* fall through */
+        default:
+            theta[0] = gsl_ran_gaussian(rng, 0.3);
+            value[d][0] = exp(theta[0]);
+        }
+    }
+}
+
+static void calibrate(const char *what, int n_data, const int *model,
+                      int nuisance)
+{
+    _Static_assert((N_DRAW + 1) % N_BIN == 0, "bins of one size");
+    int count[N_QUANTITY][N_BIN] = {{0}}, n = 1 + n_data * PER_DATA, bad = 0;
+    for (int repeat = 0; repeat < N_REPEAT; repeat++) {
+        problem p;
+        chain run;
+        double r, c[MAX_DATA], b[MAX_DATA], truth[N_QUANTITY];
+        double value[MAX_DATA][TSR_NOISE_PARAMETERS] = {{0}};
+        int rank[N_QUANTITY] = {0};
+        gsl_rng *rng = tsr_rng_new(70, (uint64_t)repeat);
+        open_problem(&p, n_data, model);
+        for (int d = 0; d < n_data; d++)
+            p.set[d].nuisance = nuisance;
+        draw_truth(&p, rng, &r, c, b, value, truth);
+        make_data(&p, r, c, b, value, rng);
+        open_chain(&run, &p, 700 + (uint64_t)repeat, r);
+        for (int i = 0; i < 500; i++)
+            step_chain(&run, 1);
+        for (int i = 0; i < N_DRAW; i++) {
+            double draw[N_QUANTITY];
+            for (int j = 0; j < 40; j++)
+                step_chain(&run, 0);
+            look(&run, draw);
+            for (int v = 0; v < n; v++)
+                rank[v] += draw[v] < truth[v];
+        }
+        for (int v = 0; v < n; v++)
+            count[v][rank[v] * N_BIN / (N_DRAW + 1)]++;
+        close_chain(&run);
+        close_problem(&p);
+        gsl_rng_free(rng);
+    }
+    for (int v = 0; v < n; v++) {
+        double chi2 = 0.0, each = (double)N_REPEAT / N_BIN;
+        int data = v > 0 ? (v - 1) / PER_DATA : 0, i = (v - 1) % PER_DATA - 2;
+        if (v > 0 && i >= tsr_noise_registry[model[data]]->n_parameter)
+            continue;
+        for (int k = 0; k < N_BIN; k++)
+            chi2 += pow(count[v][k] - each, 2.0) / each;
+        double prob = gsl_cdf_chisq_Q(chi2, N_BIN - 1);
+        print_message("  %s %d:", what, v);
+        for (int k = 0; k < N_BIN; k++)
+            print_message(" %3d", count[v][k]);
+        print_message("  p = %.3g\n", prob);
+        bad += prob < 1e-3;
+    }
+    if (bad > 0)
+        fail_msg("%s: %d quantities are not calibrated", what, bad);
+}
+
+static void ranks_are_even(void **state)
+{
+    (void)state;
+    const int measured[] = {MEASURED, RELATIVE}, student[] = {STUDENT};
+    const int relative[] = {RELATIVE};
+    calibrate("measured", 1, measured, TSR_NUISANCE_AUTO);
+    calibrate("relative", 1, relative, TSR_NUISANCE_AUTO);
+    calibrate("relative, sampled", 1, relative, TSR_NUISANCE_SAMPLE);
+    calibrate("student", 1, student, TSR_NUISANCE_AUTO);
+    calibrate("measured and relative", 2, measured, TSR_NUISANCE_AUTO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sampled_is_integrated),
+                                       cmocka_unit_test(student_is_right),
+                                       cmocka_unit_test(proposals_are_good),
+                                       cmocka_unit_test(ranks_are_even)};
+    return cmocka_run_group_tests_name("nuisance", tests, NULL, NULL);
+}
