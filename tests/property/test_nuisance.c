@@ -212,28 +212,36 @@ static void look(const chain *c, double value[N_QUANTITY])
     }
 }
 
-/* Means over a long chain with the errors of the means of 40 batches. */
-static void run_chain(const problem *p, uint64_t seed, double r, int n,
-                      double mean[N_QUANTITY], double error[N_QUANTITY])
+/* Means of the quantities and of their squares about `centre`, over a long
+ * chain, with the errors of the means of 40 batches. */
+enum { N_MEAN = 2 * N_QUANTITY };
+
+static void run_chain(const problem *p, uint64_t seed, double step, int n,
+                      const double centre[N_QUANTITY], double mean[N_MEAN],
+                      double error[N_MEAN])
 {
     enum { BATCHES = 40 };
     chain c;
-    open_chain(&c, p, seed, r);
+    open_chain(&c, p, seed, centre[0]);
+    c.step = step;
     for (int i = 0; i < 3000; i++)
         step_chain(&c, 1);
-    double sum[N_QUANTITY] = {0}, square[N_QUANTITY] = {0};
+    double sum[N_MEAN] = {0}, square[N_MEAN] = {0};
     for (int b = 0; b < BATCHES; b++) {
-        double batch[N_QUANTITY] = {0}, value[N_QUANTITY] = {0};
+        double batch[N_MEAN] = {0}, value[N_QUANTITY] = {0};
         for (int i = 0; i < n / BATCHES; i++) {
             step_chain(&c, 0);
             look(&c, value);
-            for (int v = 0; v < N_QUANTITY; v++)
-                batch[v] += value[v] / (n / BATCHES);
+            for (int v = 0; v < N_QUANTITY; v++) {
+                double x = value[v] - centre[v];
+                batch[2 * v] += value[v] / (n / BATCHES);
+                batch[2 * v + 1] += x * x / (n / BATCHES);
+            }
         }
-        for (int v = 0; v < N_QUANTITY; v++)
+        for (int v = 0; v < N_MEAN; v++)
             sum[v] += batch[v], square[v] += batch[v] * batch[v];
     }
-    for (int v = 0; v < N_QUANTITY; v++) {
+    for (int v = 0; v < N_MEAN; v++) {
         mean[v] = sum[v] / BATCHES;
         double variance = square[v] / BATCHES - mean[v] * mean[v];
         error[v] = sqrt(fmax(variance, 0.0) / (BATCHES - 1));
@@ -252,32 +260,37 @@ static void compare(const char *what, const double *a, const double *ea,
     }
 }
 
+/* Data so noisy that R is open over much of its prior: the width of c's and b's
+ * conditional, and what the cut at c = 0 takes away, change with it. */
 static void sampled_is_integrated(void **state)
 {
     (void)state;
     static const tsr_number_or_word background[] = {{0, 0.0}, {-1, 200.0}};
     static const tsr_number_or_word scale[] = {{0, 0.0}, {-1, 1.3}};
     double c = 1.3, b = 200.0;
-    double value[2][TSR_NOISE_PARAMETERS] = {{1.2, 0.0}, {0.15, 0.3}};
+    double value[2][TSR_NOISE_PARAMETERS] = {{10.0, 0.0}, {0.15, 1.5}};
     for (int model = MEASURED; model <= RELATIVE; model++)
         for (int k = 0; k < 3; k++) { /* both free, b fixed, c fixed */
             problem p;
-            double mean[2][N_QUANTITY], error[2][N_QUANTITY];
+            double mean[2][N_MEAN], error[2][N_MEAN];
+            const double centre[N_QUANTITY] = {21.0, 1.3, 200.0};
             gsl_rng *rng = tsr_rng_new(8, (uint64_t)model);
             open_problem(&p, 1, &model);
             p.set[0].background = background[k == 1];
             p.set[0].intensity_scale = scale[k == 2];
+            p.set[0].noise.scale = (tsr_number_or_word){-1, 10.0};
+            p.set[0].noise.beta = (tsr_number_or_word){-1, 1.5};
             make_data(&p, 21.0, &c, &b, &value[model], rng);
             for (int way = 0; way < 2; way++) {
                 p.set[0].nuisance =
                     way ? TSR_NUISANCE_SAMPLE : TSR_NUISANCE_INTEGRATE;
                 make_likelihood(&p);
                 assert_int_equal(p.likelihood->data[0].is_sampled, way);
-                run_chain(&p, 50 + (uint64_t)way, 21.0, 24000, mean[way],
+                run_chain(&p, 50 + (uint64_t)way, 0.2, 40000, centre, mean[way],
                           error[way]);
             }
             compare("sampled, integrated", mean[0], error[0], mean[1], error[1],
-                    1 + PER_DATA);
+                    2 + 2 * PER_DATA);
             close_problem(&p);
             gsl_rng_free(rng);
         }
@@ -288,24 +301,26 @@ static void sampled_is_integrated(void **state)
 static void student_is_right(void **state)
 {
     (void)state;
-    enum { N = 60000, N_BY = 3 };
+    enum { N = 60000, N_BY = 6 };
     const int model = STUDENT;
     problem p;
     tsr_err err = {0};
     double c = 1.3, b = 200.0, value[1][TSR_NOISE_PARAMETERS] = {{1.0, 3.0}};
-    double mean[N_QUANTITY], error[N_QUANTITY], sum[N_BY] = {0}, total = 0.0;
+    double mean[N_MEAN], error[N_MEAN], sum[N_BY] = {0}, total = 0.0;
+    const double centre[N_QUANTITY] = {21.0, 1.3, 200.0};
     gsl_rng *rng = tsr_rng_new(9, 0);
     open_problem(&p, 1, &model);
-    p.set[0].noise.scale = (tsr_number_or_word){-1, 4.0};
+    p.set[0].noise.scale = (tsr_number_or_word){-1, 10.0};
     p.set[0].noise.nu = (tsr_number_or_word){-1, 3.0};
     make_data(&p, 21.0, &c, &b, value, rng);
     p.intensity[0][7] *= 3.0;
     make_likelihood(&p);
-    run_chain(&p, 60, 21.0, 60000, mean, error);
+    run_chain(&p, 60, 0.2, 60000, centre, mean, error);
 
     tsr_nuisance *nuisance = tsr_nuisance_new(p.likelihood);
     tsr_fit *fit = tsr_nuisance_fits_new(p.likelihood);
-    const tsr_fit none = {.model_norm = 1.0, .one_norm = 1.0, .c = 1.0};
+    const double *theta = tsr_nuisance_theta(nuisance, 0);
+    const tsr_data_term *term = &p.likelihood->data[0];
     double *w = calloc(N, sizeof *w), (*x)[N_BY] = calloc(N, sizeof *x);
     double top = -(double)INFINITY;
     for (int i = 0; i < N; i++) {
@@ -314,9 +329,12 @@ static void student_is_right(void **state)
         family(&p.likelihood->grid, x[i][0], profile);
         must(tsr_nuisance_fit(nuisance, profile, 1.0, rng, fit, &log_lik, &err),
              &err);
-        /* log q(none) - log q(fit): the first is the same for all */
-        w[i] = log_lik + tsr_nuisance_log_ratio(nuisance, &none, fit, 1.0);
-        x[i][1] = fit->c, x[i][2] = fit->b;
+        x[i][2] = fit->c, x[i][4] = fit->b;
+        for (int v = 0; v < N_BY; v += 2)
+            x[i][v + 1] = pow(x[i][v] - centre[v / 2], 2.0);
+        w[i] = log_lik - tsr_linear_log_density(&term->linear, fit,
+                                                term->type->conditional(theta),
+                                                fit->c, fit->b);
         top = fmax(top, w[i]);
     }
     for (int i = 0; i < N; i++) {
@@ -338,6 +356,51 @@ static void student_is_right(void **state)
     tsr_nuisance_free(nuisance);
     close_problem(&p);
     gsl_rng_free(rng);
+}
+
+/* After any number of steps the state is what the profile and theta say. */
+static void state_is_consistent(void **state)
+{
+    (void)state;
+    const int models[][2] = {{STUDENT, RELATIVE}, {MEASURED, STUDENT}};
+    double c[] = {1.3, 2.0}, b[] = {900.0, 1500.0};
+    for (int m = 0; m < 2; m++) {
+        problem p;
+        chain run;
+        tsr_err err = {0};
+        gsl_rng *rng = tsr_rng_new(11, 0);
+        double value[2][TSR_NOISE_PARAMETERS] = {{1.0, 4.0}, {0.15, 0.3}};
+        double profile[MAX_Q], sum = 0.0;
+        open_problem(&p, 2, models[m]);
+        p.set[0].noise.alpha = p.set[1].noise.alpha = (tsr_number_or_word){0};
+        make_data(&p, 21.0, c, b, value, rng);
+        open_chain(&run, &p, 4, 21.0);
+        tsr_fit *fit = tsr_nuisance_fits_new(p.likelihood);
+        for (int i = 0; i < 200; i++) {
+            step_chain(&run, 1);
+            family(&p.likelihood->grid, run.r, profile);
+            must(tsr_likelihood_fit(p.likelihood, profile,
+                                    tsr_nuisance_theta(run.nuisance, 0), fit,
+                                    &err),
+                 &err);
+            sum = 0.0;
+            for (int d = 0; d < 2; d++) {
+                fit[d].c = run.fit[d].c, fit[d].b = run.fit[d].b;
+                assert_true(fit[d].scale == run.fit[d].scale);
+                assert_true(fit[d].background == run.fit[d].background);
+                assert_true(fit[d].model_norm == run.fit[d].model_norm);
+                assert_true(fit[d].log_sigma == run.fit[d].log_sigma);
+                assert_true(fit[d].chi2 == run.fit[d].chi2);
+                sum += tsr_data_term_log(&p.likelihood->data[d], &fit[d],
+                                         tsr_nuisance_theta(run.nuisance, d));
+            }
+            assert_true(sum == run.log_lik);
+        }
+        free(fit);
+        close_chain(&run);
+        close_problem(&p);
+        gsl_rng_free(rng);
+    }
 }
 
 /* A new structure brings new c and b; that must not cost many acceptances. */
@@ -469,6 +532,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sampled_is_integrated),
                                        cmocka_unit_test(student_is_right),
+                                       cmocka_unit_test(state_is_consistent),
                                        cmocka_unit_test(proposals_are_good),
                                        cmocka_unit_test(ranks_are_even)};
     return cmocka_run_group_tests_name("nuisance", tests, NULL, NULL);
