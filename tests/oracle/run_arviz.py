@@ -1,21 +1,27 @@
 """Opens the trace of a run as a user would, with ArviZ.
 
-    python run_arviz.py RUN_DIRECTORY START_CHI2 N_POINT
+    python run_arviz.py RUN_DIRECTORY START_CHI2 N_POINT [NOISE_MODEL]
 """
 import sys
 
 import arviz
 import numpy as np
+import scipy.stats
 
 directory, start_chi2, n_point = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+model = sys.argv[4] if len(sys.argv) > 4 else "measured"
 data = arviz.from_netcdf(f"{directory}/trace.h5")
 
 groups = {"posterior", "sample_stats", "posterior_predictive", "log_likelihood",
           "observed_data", "constant_data", "warmup_posterior",
           "warmup_sample_stats"}
 assert groups <= set(data._groups_all), data._groups_all
-names = {"rg", "d_max", "scale", "background", "noise_scale", "chi2"}
-assert names <= set(data.posterior.data_vars), data.posterior
+noise = {"measured": {"noise_scale"}, "relative": {"noise_alpha", "noise_beta"},
+         "student": {"noise_scale", "noise_nu"}}[model]
+names = {"rg", "d_max", "scale", "background", "chi2"} | noise
+assert names == set(data.posterior.data_vars), data.posterior
+for name in noise:
+    assert (data.posterior[name] > 0).all() and data.posterior[name].std() > 0, name
 assert {"lp", "acceptance_rate", "temperature"} <= set(data.sample_stats.data_vars)
 for variable in data.posterior.data_vars.values():
     assert variable.dims[:2] == ("chain", "draw"), variable
@@ -35,13 +41,26 @@ mean = data.posterior_predictive["intensity_mean"]
 sigma = data.constant_data["sigma"]
 misfit = (((data.observed_data["intensity"] - mean) / sigma) ** 2).mean("q")
 ratio = (misfit / data.posterior["chi2"]).mean()
-assert 0.99 < ratio < 1.2, ratio
+assert 0.99 < ratio < (1.2 if model == "measured" else 20), ratio
 # and so do the pointwise log likelihoods
-s = data.posterior["noise_scale"]
-log_density = (-0.5 * ((data.observed_data["intensity"] - mean) / (s * sigma)) ** 2
-               - np.log(s * sigma) - 0.5 * np.log(2 * np.pi))
+draw, observed = data.posterior, data.observed_data["intensity"]
+if model == "relative":
+    sd = observed * (mean.q + draw["noise_alpha"]) * draw["noise_beta"]
+else:
+    sd = draw["noise_scale"] * sigma
+z = ((observed - mean) / sd).transpose("chain", "draw", "q")
+if model == "student":
+    density = scipy.stats.t.logpdf(z, draw["noise_nu"].values[:, :, None])
+else:
+    density = scipy.stats.norm.logpdf(z)
+log_density = density - np.log(sd.transpose(..., "q"))
 error = np.abs(log_density - data.log_likelihood["intensity"]).max()
 assert error < 1e-2, error
+
+# A replicate is about the curve, as wide as the noise.
+spread = ((data.posterior_predictive["intensity"] - mean) / sd).values
+quartile = np.median(np.abs(spread))
+assert 0.6 < quartile < 0.85, quartile  # 0.674 for the normal, 0.74 for nu = 4
 
 last = float(data.posterior["chi2"].isel(draw=slice(-5, None)).mean())
 assert last < start_chi2, (last, start_chi2)

@@ -16,18 +16,24 @@ if ! make -s --no-print-directory .venv/done >"$build/venv.log" 2>&1; then
     sed 's/^/    /' "$build/venv.log"
     exit 0
 fi
-run() { # NAME POINTS
-    out=$build/runs/$1
+run() { # NAME POINTS NOISE
+    out=$build/runs/$1-$3
+    noise="model: $3"
+    [ "$3" != relative ] || noise="$noise, alpha: infer, beta: infer"
     rm -rf "$out"
     if "$build/tessera" run "configs/$1.yaml" --output "$out" --quiet \
         --set sampler.chains=2 --set sampler.warmup=1000 \
-        --set sampler.draws=25 >"$build/$1.txt" &&
-        start=$(awk '$1 == "chi2" {print $2}' "$build/$1.txt") &&
-        .venv/bin/python tests/oracle/run_arviz.py "$out" "$start" "$2"; then
-        echo "ok $1: a lower chi2, a trace that ArviZ opens"
+        --set sampler.draws=25 --set "data.0.noise={$noise}" \
+        >"$build/$1-$3.txt" &&
+        start=$(awk '$1 == "chi2" {print $2}' "$build/$1-$3.txt") &&
+        .venv/bin/python tests/oracle/run_arviz.py "$out" "$start" "$2" "$3"
+    then
+        echo "ok $1, $3: a lower chi2, a trace that ArviZ opens"
     else
-        echo "not ok $1"
+        echo "not ok $1, $3"
     fi
 }
-run lar 166
-run ligase 475
+run lar 166 measured
+run lar 166 relative
+run lar 166 student
+run ligase 475 measured

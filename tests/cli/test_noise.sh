@@ -1,0 +1,103 @@
+#!/bin/sh
+# Noise models as a user chooses them: keys, refusals, and what a run with each
+# leaves in its folder. Prints one line a test (tests/run.sh).
+program=$PWD/${BUILD:-build}/tessera
+demo=$PWD/configs/demo
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+bad=0
+
+# expect NAME STATUS PATTERN COMMAND...: exit status, and a pattern (grep -E) in
+# what it said on standard error.
+expect() {
+    name=$1 want=$2 pattern=$3
+    shift 3
+    "$@" >out.txt 2>err.txt </dev/null
+    got=$?
+    if [ $got -ne "$want" ]; then
+        echo "not ok $name: exit status $got, expected $want"
+    elif [ -n "$pattern" ] && ! grep -qE -e "$pattern" err.txt; then
+        echo "not ok $name: the message lacks '$pattern'"
+    elif [ "$want" -ne 0 ] && [ "$(grep -c '^tessera' err.txt)" -ne 1 ]; then
+        echo "not ok $name: not one message"
+    else
+        echo "ok $name"
+        return
+    fi
+    sed 's/^/    /' err.txt
+    bad=1
+}
+check() { # NAME TEST...
+    name=$1
+    shift
+    if "$@"; then echo "ok $name"; else echo "not ok $name"; bad=1; fi
+}
+noise() { # NAME STATUS PATTERN NOISE [OPTION...]
+    name=$1 want=$2 pattern=$3 model=$4
+    shift 4
+    expect "$name" "$want" "$pattern" "$program" check good.yaml \
+        --set "data.0.noise={$model}" "$@"
+}
+
+cp "$demo/two_domain.pdb" model.pdb
+cat >good.yaml <<END
+structure: {file: model.pdb, flexible: ["A:51-64"]}
+data: [{file: good.dat}]
+sampler: {chains: 2, warmup: 40, draws: 6, thin: 2}
+output: {directory: out}
+device: {use: reference}
+simulate: {points: 60, q_range: [0.01, 0.25], steps: 50}
+END
+expect "simulate" 0 "" "$program" simulate good.yaml --output good.dat
+
+expect "help" 0 "" "$program" run --help
+for key in alpha_width beta_width nu intensity_scale nuisance; do
+    check "help of $key" grep -qE "^ +$key +" out.txt
+done
+noise "measured" 0 "" "model: measured, scale: 1"
+noise "relative" 0 "" "model: relative, alpha: infer, beta: infer"
+noise "student" 0 "" "model: student, nu: 4"
+check "resolved" grep -q "model: student" out.txt
+cp out.txt resolved.yaml
+expect "the resolved config is a config" 0 "" "$program" check resolved.yaml
+check "and resolves to itself" cmp -s out.txt resolved.yaml
+
+noise "a model that is none" 78 "noise.model.*'gauss' is not known.*student" \
+    "model: gauss"
+noise "alpha of 0" 78 "noise.alpha': value '0' is out of range" \
+    "model: relative, alpha: 0"
+noise "beta below 0" 78 "noise.beta': value '-1' is out of range" \
+    "model: relative, beta: -1"
+noise "too few degrees of freedom" 78 "noise.nu': value '1' is out of range" \
+    "model: student, nu: 1"
+noise "a key of another model" 78 \
+    "noise.nu: 4 has no effect with the noise model measured" "nu: 4"
+noise "no integral" 78 \
+    "data.0.nuisance: .*no integral.*noise model student" "model: student" \
+    --set data.0.nuisance=integrate
+noise "a scale below 0" 78 "intensity_scale.*-1.*out of range" "" \
+    --set data.0.intensity_scale=-1
+awk '/^#/ {print; next} {n++; if (n == 9) $2 = -0.5; print}' good.dat >negative.dat
+noise "I < 0 and relative" 65 "1 of 60 points have I <= 0.*q_range" \
+    "model: relative" --set data.0.file=negative.dat
+noise "I < 0 and student" 0 "" "model: student" --set data.0.file=negative.dat
+
+run() { # NAME NOISE [OPTION...]
+    name=$1 model=$2
+    shift 2
+    rm -rf out
+    expect "run, $name" 0 "" "$program" run good.yaml \
+        --set "data.0.noise={$model}" "$@"
+    check "run, $name: chi2" grep -q "^ *chi2" out.txt
+}
+run relative "model: relative, alpha: infer, beta: infer"
+run "relative, c and b sampled" "model: relative" --set data.0.nuisance=sample
+run student "model: student" --threads 1
+grep -v "steps/s" out.txt >first.txt
+run "student again" "model: student" --threads 2
+grep -v "steps/s" out.txt >second.txt
+check "one seed, one table, whatever the threads" cmp -s first.txt second.txt
+run "two data sets" "model: student" \
+    --set data.1.file=good.dat --set data.1.noise.model=relative
+exit $bad
