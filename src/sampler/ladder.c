@@ -11,6 +11,7 @@ enum { NOWHERE, COLDEST, HOTTEST };
 
 struct tsr_ladder {
     int n;
+    double t_max; /* temperature[n - 1], to the bit */
     double temperature[TSR_MAX_TEMPERATURES];
     int replica[TSR_MAX_TEMPERATURES]; /* at temperature k */
     int seen[TSR_MAX_TEMPERATURES];    /* by replica */
@@ -19,6 +20,18 @@ struct tsr_ladder {
     long offered[TSR_MAX_TEMPERATURES];
     gsl_rng *rng;
 };
+
+static void note_ends(tsr_ladder *l)
+{
+    int cold = l->replica[0], hot = l->replica[l->n - 1];
+    if (l->n < 2)
+        return;
+    if (l->seen[cold] == HOTTEST)
+        l->round_trips++;
+    l->seen[cold] = COLDEST;
+    if (l->seen[hot] == COLDEST)
+        l->seen[hot] = HOTTEST;
+}
 
 tsr_ladder *tsr_ladder_new(int n, double t_max, uint64_t seed, int number)
 {
@@ -31,10 +44,13 @@ tsr_ladder *tsr_ladder_new(int n, double t_max, uint64_t seed, int number)
         return NULL;
     }
     l->n = n;
+    l->t_max = n > 1 ? t_max : 1.0;
     for (int k = 0; k < n; k++) {
         l->temperature[k] = n > 1 ? pow(t_max, (double)k / (n - 1)) : 1.0;
         l->replica[k] = k;
     }
+    l->temperature[n - 1] = l->t_max;
+    tsr_ladder_reset(l);
     return l;
 }
 
@@ -61,22 +77,12 @@ double tsr_ladder_beta(const tsr_ladder *ladder, int k)
     return 1.0 / ladder->temperature[k];
 }
 
-static void note_ends(tsr_ladder *l)
-{
-    int cold = l->replica[0], hot = l->replica[l->n - 1];
-    if (l->seen[cold] == HOTTEST)
-        l->round_trips++;
-    l->seen[cold] = COLDEST;
-    if (l->seen[hot] == COLDEST)
-        l->seen[hot] = HOTTEST;
-}
-
-/* The gaps T_{k+1} - T_k change by the difference of their neighbours' rates,
- * less and less; then all are scaled so that t_max stays. */
+/* The gaps T_{k+1} - T_k grow where replicas are exchanged often, less and
+ * less; then all are scaled so that t_max stays. */
 static void learn_gaps(tsr_ladder *l, const double *probability)
 {
     double gap[TSR_MAX_TEMPERATURES], total = 0.0;
-    double range = l->temperature[l->n - 1] - 1.0;
+    double range = l->t_max - 1.0;
     double gain = 0.5 * pow(1.0 + (double)l->n_learnt / 20.0, -0.6);
     l->n_learnt++;
     for (int k = 0; k + 1 < l->n; k++) {
@@ -85,7 +91,7 @@ static void learn_gaps(tsr_ladder *l, const double *probability)
         gap[k] = exp(log_gap + gain * (probability[k] - 0.5));
         total += gap[k];
     }
-    for (int k = 0; k + 1 < l->n; k++)
+    for (int k = 0; k + 2 < l->n; k++)
         l->temperature[k + 1] = l->temperature[k] + gap[k] * (range / total);
 }
 
@@ -140,4 +146,5 @@ void tsr_ladder_reset(tsr_ladder *ladder)
         ladder->offered[k] = 0;
         ladder->seen[k] = NOWHERE;
     }
+    note_ends(ladder);
 }
