@@ -286,6 +286,8 @@ static tsr_status move_weights(tsr_chain *c, int warm, tsr_err *err)
         log_alpha +=
             c->beta * (log_lik - c->log_lik) +
             tsr_nuisance_log_ratio(c->nuisance, c->fit, c->new_fit, c->beta);
+    if (possible && status == TSR_OK && isnan(log_alpha))
+        status = tsr_fail(err, TSR_E_NUMERIC, "the acceptance is not a number");
     double alpha = !possible ? 0.0 : log_alpha < 0.0 ? exp(log_alpha) : 1.0;
     if (status == TSR_OK && gsl_rng_uniform(c->rng) < alpha) {
         take_fit(c, log_lik);
@@ -298,7 +300,9 @@ static tsr_status move_weights(tsr_chain *c, int warm, tsr_err *err)
             fmin(c->log_weight_step +
                      tsr_move_learn(c->n_weight_learnt++, alpha, 0.44),
                  2.0);
-    return status;
+    return status == TSR_OK
+               ? TSR_OK
+               : tsr_wrap(err, status, "chain %d, weights", c->number);
 }
 
 tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
@@ -373,6 +377,12 @@ void tsr_chain_exchange(tsr_chain *a, tsr_chain *b)
         a->move[m] = b->move[m];
         b->move[m] = move;
     }
+    double step = a->log_weight_step;
+    long n_learnt = a->n_weight_learnt;
+    a->log_weight_step = b->log_weight_step;
+    a->n_weight_learnt = b->n_weight_learnt;
+    b->log_weight_step = step;
+    b->n_weight_learnt = n_learnt;
 }
 
 double tsr_chain_log_lik(const tsr_chain *chain)
@@ -415,6 +425,7 @@ void tsr_chain_look(const tsr_chain *chain, tsr_chain_view *view)
     const tsr_chain *c = chain;
     *view = (tsr_chain_view){
         .log_lik = c->log_lik,
+        .beta = c->beta,
         .profile = c->target->likelihood == NULL ? NULL : c->profile,
         .fit = c->fit,
         .nuisance = c->nuisance,

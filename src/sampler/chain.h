@@ -89,8 +89,8 @@ tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
 /* 1 / T: the power of the likelihood. */
 void tsr_chain_heat(tsr_chain *chain, double beta);
 
-/* What belongs to a temperature (the moves' step sizes, the counters) changes
- * places between two replicas. */
+/* What belongs to a temperature (step sizes of the moves and the weights, the
+ * counters) changes places between two replicas. */
 void tsr_chain_exchange(tsr_chain *a, tsr_chain *b);
 
 double tsr_chain_log_lik(const tsr_chain *chain);
@@ -98,6 +98,7 @@ double tsr_chain_log_lik(const tsr_chain *chain);
 /* What a stored draw is made of. */
 typedef struct {
     double log_prior, log_lik, lp;
+    double beta; /* 1 / T of the likelihood */
     double rg_ang, d_max_ang;
     const double *profile; /* [n_q] with S(q); NULL without data */
     const tsr_fit *fit;    /* [n_data] */

@@ -340,8 +340,8 @@ static double scalar_value(const tsr_record *r, const column *c,
         return view->state_rg_ang[c->state];
     case FROM_STATE_WEIGHT:
         return view->state_weight[c->state];
-    default:
-        return 1.0; /* temperature: the posterior's own */
+    default: /* temperature: 1 after the annealing of warm-up */
+        return 1.0 / view->beta;
     }
 }
 
