@@ -351,11 +351,17 @@ static tsr_status check(const tsr_config *c, tsr_err *err)
         strcmp(c->name, ".") == 0 || strcmp(c->name, "..") == 0)
         return tsr_fail(err, TSR_E_CONFIG, "name: '%s' cannot name a folder",
                         c->name);
-    const tsr_number_or_word *threads = &c->device.threads;
-    if (threads->word < 0 && threads->number != floor(threads->number))
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "device.threads: %g is not a whole number",
-                        threads->number);
+    const struct {
+        const char *key;
+        const tsr_number_or_word *value;
+    } whole[] = {{"device.threads", &c->device.threads},
+                 {"sampler.chains", &c->sampler.chains},
+                 {"sampler.temperatures", &c->sampler.temperatures}};
+    for (size_t k = 0; k < sizeof whole / sizeof *whole; k++)
+        if (whole[k].value->word < 0 &&
+            whole[k].value->number != floor(whole[k].value->number))
+            return tsr_fail(err, TSR_E_CONFIG, "%s: %g is not a whole number",
+                            whole[k].key, whole[k].value->number);
     if (c->output.directory[0] == '\0')
         return tsr_fail(err, TSR_E_CONFIG,
                         "output.directory: empty; name a folder");

@@ -124,7 +124,7 @@ static tsr_status run_phase(run_state *r, const char *phase, long n_draw,
                             int warm, tsr_err *err)
 {
     long thin = r->config->sampler.thin, done = 0;
-    int chains = (int)r->config->sampler.chains, block = 1;
+    int chains = r->setup->n_chain, block = 1;
     long steps = chains * thin * tsr_target_n_temp(&r->setup->target);
     progress p = {.log = r->log,
                   .phase = phase,
@@ -174,7 +174,7 @@ static void report_moves(const run_state *r, tsr_log *log)
 {
     for (int m = 0; m < TSR_N_MOVE; m++) {
         long proposed = 0, accepted = 0;
-        for (int c = 0; c < (int)r->config->sampler.chains; c++) {
+        for (int c = 0; c < r->setup->n_chain; c++) {
             const tsr_chain_counts *counts =
                 tsr_chain_counts_get(tsr_sampler_chain(r->sampler, c));
             proposed += counts->proposed[m];
@@ -200,16 +200,15 @@ static void report_ladder(const run_state *r, tsr_log *log)
         return;
     for (int k = 0; k < n && t < sizeof temperature && e < sizeof rate; k++) {
         double sum = 0.0;
-        for (int c = 0; c < (int)r->config->sampler.chains; c++)
+        for (int c = 0; c < r->setup->n_chain; c++)
             sum += tsr_ladder_rate(tsr_sampler_ladder(r->sampler, c), k);
         t += (size_t)snprintf(temperature + t, sizeof temperature - t, " %.3g",
                               1.0 / tsr_ladder_beta(first, k));
         if (k + 1 < n)
             e += (size_t)snprintf(rate + e, sizeof rate - e, " %.0f",
-                                  100.0 * sum /
-                                      (double)r->config->sampler.chains);
+                                  100.0 * sum / (double)r->setup->n_chain);
     }
-    for (int c = 0; c < (int)r->config->sampler.chains; c++)
+    for (int c = 0; c < r->setup->n_chain; c++)
         trips += tsr_ladder_round_trips(tsr_sampler_ladder(r->sampler, c));
     tsr_info(log,
              "temperatures (first chain)%s; exchanged%s %%; %ld round trips "
@@ -232,12 +231,55 @@ static void report_times(const run_state *r, tsr_log *log)
                  100.0 * t.store / all);
 }
 
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Chains that warm-up left far behind the others, or where they started. */
+static void report_stuck(const run_state *r, tsr_log *log)
+{
+    const double far_nat = 30.0; /* exp(-30) of the posterior */
+    int n = r->setup->n_chain;
+    double *value = calloc((size_t)n, sizeof *value);
+    if (value == NULL || r->setup->likelihood == NULL) {
+        free(value);
+        return;
+    }
+    for (int c = 0; c < n; c++)
+        value[c] = tsr_chain_log_lik(tsr_sampler_chain(r->sampler, c));
+    qsort(value, (size_t)n, sizeof *value, ascending);
+    double middle = value[n / 2];
+    free(value);
+    for (int c = 0; c < n; c++) {
+        const tsr_chain *chain = tsr_sampler_chain(r->sampler, c);
+        double chi2 = tsr_chain_chi2(chain);
+        double behind = middle - tsr_chain_log_lik(chain);
+        if (chi2 == r->outcome.start_chi2)
+            tsr_warn(
+                log,
+                "chain %d is where it started after warm-up (chi2 %.3g): "
+                "nothing was accepted; look at the moves, prior.restraints "
+                "and structure.flexible",
+                c, chi2);
+        else if (behind > far_nat)
+            tsr_warn(log,
+                     "chain %d is stuck after warm-up: chi2 %.3g, its log "
+                     "likelihood %.0f nat below the middle of the chains; give "
+                     "it more sampler.warmup or sampler.temperatures",
+                     c, chi2, behind);
+    }
+}
+
 static tsr_status sample(run_state *r, tsr_err *err)
 {
     const tsr_sampler_options *o = &r->config->sampler;
     long warm_draws = (o->warmup + o->thin - 1) / o->thin;
     tsr_sampler_plan_warmup(r->sampler, warm_draws * o->thin, o->anneal);
     tsr_status status = run_phase(r, "warm-up", warm_draws, 1, err);
+    if (status == TSR_OK && !tsr_stop_asked && warm_draws > 0)
+        report_stuck(r, r->log);
     tsr_sampler_counts_reset(r->sampler);
     if (status == TSR_OK)
         status = run_phase(r, "sampling", o->draws, 0, err);
@@ -265,9 +307,9 @@ static tsr_status make_trace(run_state *r, const char *path, const char *text,
         {"sigma", r->setup->sigma_text},
         {"engine", r->setup->engine_text == NULL ? "none: the prior alone"
                                                  : r->setup->engine_text}};
-    tsr_status status = tsr_trace_create(
-        path, (int)r->config->sampler.chains, n, variable,
-        sizeof attribute / sizeof *attribute, attribute, &r->trace, err);
+    tsr_status status = tsr_trace_create(path, r->setup->n_chain, n, variable,
+                                         sizeof attribute / sizeof *attribute,
+                                         attribute, &r->trace, err);
     free(sequence);
     return status == TSR_OK ? tsr_record_write_data(r->record, r->trace, err)
                             : status;
@@ -288,7 +330,7 @@ static int block_capacity(const tsr_setup *setup, int chains)
 static tsr_status prepare(run_state *r, tsr_err *err)
 {
     tsr_setup *s = r->setup;
-    int chains = (int)r->config->sampler.chains;
+    int chains = r->setup->n_chain;
     tsr_status status = tsr_record_new(
         &s->target, chains, block_capacity(s, chains), &r->record, err);
     if (status == TSR_OK)
@@ -342,9 +384,12 @@ static tsr_status run_in(run_state *r, FILE *out, tsr_err *err)
     int is_open = status == TSR_OK;
     r->trace_path = path;
     if (status == TSR_OK) {
-        tsr_info(r->log, "tessera %s, %ld chains, %d threads, into %s",
-                 TSR_VERSION, r->config->sampler.chains,
-                 tsr_sampler_n_thread(r->sampler), directory);
+        tsr_info(
+            r->log,
+            "tessera %s, %d chains of %d temperatures, %d threads, into %s",
+            TSR_VERSION, r->setup->n_chain,
+            tsr_target_n_temp(&r->setup->target),
+            tsr_sampler_n_thread(r->sampler), directory);
         status = sample(r, err);
     }
     tsr_status closed =
@@ -433,8 +478,7 @@ static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK)
         status = tsr_setup_read(&config, 1, log, &setup, err);
     if (status == TSR_OK)
-        status = tsr_setup_engine(&config, (int)config.sampler.chains, log,
-                                  &setup, err);
+        status = tsr_setup_engine(&config, 0, log, &setup, err);
     if (status == TSR_OK && dry) {
         tsr_run_plan(&config, &setup, out);
     } else if (status == TSR_OK) {

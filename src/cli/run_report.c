@@ -39,9 +39,11 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
                         1048576.0);
     }
     fprintf(out,
-            "plan: %ld chains x (%ld warm-up steps + %ld draws x %ld steps), "
+            "plan: %d chains x %d temperatures x (%ld warm-up steps + %ld "
+            "draws x %ld steps), "
             "%d threads\n",
-            o->chains, o->warmup, o->draws, o->thin, setup->n_thread);
+            setup->n_chain, tsr_target_n_temp(&setup->target), o->warmup,
+            o->draws, o->thin, setup->n_thread);
     fprintf(out, "output: %s\n", config->output.directory);
 }
 
@@ -103,7 +105,7 @@ tsr_status tsr_run_report(const tsr_config *config,
     if (status == TSR_OK)
         status = tsr_summary_make(reader, &summary, err);
     if (status == TSR_OK) {
-        long chains = config->sampler.chains;
+        long chains = (long)config->sampler.chains.number;
         fprintf(out, "\n  %-14s %10s   %10s   %s\n", "", "start", "posterior",
                 "5 % to 95 %");
         print_row(out, summary, "chi2", "chi2", outcome->start_chi2);

@@ -30,7 +30,7 @@ typedef struct {
     double d_bound_ang;     /* what the q grid allows for; P(X) = 0 beyond */
     int is_limited;         /* d_bound_ang is less than the reach */
     double d_max_first_ang; /* of the first conformation */
-    int n_thread;
+    int n_thread, n_chain;
     const void *move_options[TSR_N_MOVE];
     tsr_target target; /* points into all this */
 } tsr_setup;
@@ -44,8 +44,10 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
 /* Opens the devices, tests each, divides the chains among them, makes an engine
  * on each and checks it on the molecule itself. Devices that are alike get
  * equal shares, so that a run can be repeated; others get theirs by measured
- * speed. Raises n_thread to one an engine. Without data it does nothing. */
-tsr_status tsr_setup_engine(const tsr_config *config, int n_chain, tsr_log *log,
+ * speed. Raises n_thread to one an engine. n_chain 0: sampler.chains, which
+ * becomes a number where it is auto; setup->n_chain is what there is. Without
+ * data that is all it does. */
+tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err);
 void tsr_setup_clear(tsr_setup *setup);
 

@@ -342,12 +342,31 @@ static tsr_status check_engines(tsr_log *log, const tsr_setup *s, tsr_err *err)
     return TSR_OK;
 }
 
-tsr_status tsr_setup_engine(const tsr_config *config, int n_chain, tsr_log *log,
+/* Enough chains that every thread has one in each half. */
+static int choose_chains(tsr_config *config, tsr_setup *s)
+{
+    const int few = 4;
+    tsr_number_or_word *chains = &config->sampler.chains;
+    if (chains->word < 0)
+        return (int)chains->number;
+    int n = few, is_gpu = 0;
+    for (int e = 0; e < s->n_engine; e++)
+        is_gpu |= s->device[e] != NULL &&
+                  tsr_device_get_info(s->device[e])->type == TSR_DEVICE_GPU;
+    if (is_gpu && 2 * s->n_thread > few)
+        n = 2 * s->n_thread;
+    *chains = (tsr_number_or_word){-1, (double)n};
+    return n;
+}
+
+tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err)
 {
     tsr_setup *s = setup;
-    if (s->likelihood == NULL)
+    if (s->likelihood == NULL) {
+        s->n_chain = n_chain > 0 ? n_chain : choose_chains(config, s);
         return TSR_OK;
+    }
     tsr_status status;
     if (strcmp(config->device.use, "reference") == 0) {
         status = reserve(s, 1, err);
@@ -355,8 +374,10 @@ tsr_status tsr_setup_engine(const tsr_config *config, int n_chain, tsr_log *log,
     } else {
         status = open_devices(config->device.use, log, s, err);
     }
-    if (status == TSR_OK)
-        status = divide(n_chain, log, s, err);
+    if (status == TSR_OK) {
+        s->n_chain = n_chain > 0 ? n_chain : choose_chains(config, s);
+        status = divide(s->n_chain, log, s, err);
+    }
     if (status == TSR_OK)
         status = open_engines(s, err);
     if (status == TSR_OK)

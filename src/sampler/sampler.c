@@ -13,12 +13,14 @@ static const char *const auto_words[] = {"auto", NULL};
 
 const tsr_field tsr_sampler_fields[] = {
     {.name = "chains",
-     .type = TSR_FIELD_INT,
+     .type = TSR_FIELD_NUMBER_OR_WORD,
      .offset = offsetof(tsr_sampler_options, chains),
-     .initial = "4",
+     .initial = "auto",
      .min = 1,
      .max = 100000,
-     .doc = "independent chains"},
+     .words = auto_words,
+     .doc = "independent chains; auto: 4, on a GPU at least two for each host "
+            "thread"},
     {.name = "warmup",
      .type = TSR_FIELD_INT,
      .offset = offsetof(tsr_sampler_options, warmup),

@@ -19,7 +19,8 @@
 #include <signal.h>
 
 typedef struct {
-    long chains, warmup, draws, thin;
+    tsr_number_or_word chains; /* auto, or how many */
+    long warmup, draws, thin;
     tsr_number_or_word temperatures; /* auto, or how many */
     double t_max;
     long swap_every;
