@@ -3,6 +3,7 @@
 #include "cli/interrupt.h"
 #include "cli/run_directory.h"
 #include "cli/run_report.h"
+#include "cli/run_tell.h"
 #include "cli/setup.h"
 #include "cli/until.h"
 
@@ -170,108 +171,6 @@ static tsr_status run_phase(run_state *r, const char *phase, long n_draw,
     return status;
 }
 
-static void report_moves(const run_state *r, tsr_log *log)
-{
-    for (int m = 0; m < TSR_N_MOVE; m++) {
-        long proposed = 0, accepted = 0;
-        for (int c = 0; c < r->setup->n_chain; c++) {
-            const tsr_chain_counts *counts =
-                tsr_chain_counts_get(tsr_sampler_chain(r->sampler, c));
-            proposed += counts->proposed[m];
-            accepted += counts->accepted[m];
-        }
-        if (proposed > 0)
-            tsr_info(log, "%-12s %ld proposed, %.1f %% accepted",
-                     tsr_move_registry[m]->name, proposed,
-                     100.0 * (double)accepted / (double)proposed);
-    }
-}
-
-/* Temperatures of the first chain, how often neighbours were exchanged, and
- * round trips. */
-static void report_ladder(const run_state *r, tsr_log *log)
-{
-    int n = tsr_target_n_temp(&r->setup->target);
-    char temperature[512] = "", rate[512] = "";
-    size_t t = 0, e = 0;
-    long trips = 0;
-    const tsr_ladder *first = tsr_sampler_ladder(r->sampler, 0);
-    if (n < 2)
-        return;
-    for (int k = 0; k < n && t < sizeof temperature && e < sizeof rate; k++) {
-        double sum = 0.0;
-        for (int c = 0; c < r->setup->n_chain; c++)
-            sum += tsr_ladder_rate(tsr_sampler_ladder(r->sampler, c), k);
-        t += (size_t)snprintf(temperature + t, sizeof temperature - t, " %.3g",
-                              1.0 / tsr_ladder_beta(first, k));
-        if (k + 1 < n)
-            e += (size_t)snprintf(rate + e, sizeof rate - e, " %.0f",
-                                  100.0 * sum / (double)r->setup->n_chain);
-    }
-    for (int c = 0; c < r->setup->n_chain; c++)
-        trips += tsr_ladder_round_trips(tsr_sampler_ladder(r->sampler, c));
-    tsr_info(log,
-             "temperatures (first chain)%s; exchanged%s %%; %ld round trips "
-             "in all",
-             temperature, rate, trips);
-}
-
-static void report_times(const run_state *r, tsr_log *log)
-{
-    tsr_sampler_times t = tsr_sampler_times_get(r->sampler);
-    double all = t.propose + t.submit + t.wait + t.decide + t.store;
-    if (all > 0.0)
-        tsr_info(log,
-                 "host time: propose, with the prior %.0f %%, hand to the "
-                 "device %.0f %%, wait for it %.0f %%, likelihood and "
-                 "acceptance %.0f %%, store "
-                 "%.0f %%",
-                 100.0 * t.propose / all, 100.0 * t.submit / all,
-                 100.0 * t.wait / all, 100.0 * t.decide / all,
-                 100.0 * t.store / all);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Chains that warm-up left far behind the others, or where they started. */
-static void report_stuck(const run_state *r, tsr_log *log)
-{
-    const double far_nat = 30.0; /* exp(-30) of the posterior */
-    int n = r->setup->n_chain;
-    double *value = calloc((size_t)n, sizeof *value);
-    if (value == NULL || r->setup->likelihood == NULL) {
-        free(value);
-        return;
-    }
-    for (int c = 0; c < n; c++)
-        value[c] = tsr_chain_log_lik(tsr_sampler_chain(r->sampler, c));
-    qsort(value, (size_t)n, sizeof *value, ascending);
-    double middle = value[n / 2];
-    free(value);
-    for (int c = 0; c < n; c++) {
-        const tsr_chain *chain = tsr_sampler_chain(r->sampler, c);
-        double chi2 = tsr_chain_chi2(chain);
-        double behind = middle - tsr_chain_log_lik(chain);
-        if (chi2 == r->outcome.start_chi2)
-            tsr_warn(
-                log,
-                "chain %d is where it started after warm-up (chi2 %.3g): "
-                "nothing was accepted; look at the moves, prior.restraints "
-                "and structure.flexible",
-                c, chi2);
-        else if (behind > far_nat)
-            tsr_warn(log,
-                     "chain %d is stuck after warm-up: chi2 %.3g, its log "
-                     "likelihood %.0f nat below the middle of the chains; give "
-                     "it more sampler.warmup or sampler.temperatures",
-                     c, chi2, behind);
-    }
-}
-
 static tsr_status sample(run_state *r, tsr_err *err)
 {
     const tsr_sampler_options *o = &r->config->sampler;
@@ -279,14 +178,14 @@ static tsr_status sample(run_state *r, tsr_err *err)
     tsr_sampler_plan_warmup(r->sampler, warm_draws * o->thin, o->anneal);
     tsr_status status = run_phase(r, "warm-up", warm_draws, 1, err);
     if (status == TSR_OK && !tsr_stop_asked && warm_draws > 0)
-        report_stuck(r, r->log);
+        tsr_tell_stuck(r->setup, r->sampler, r->outcome.start_chi2, r->log);
     tsr_sampler_counts_reset(r->sampler);
     if (status == TSR_OK)
         status = run_phase(r, "sampling", o->draws, 0, err);
     if (status == TSR_OK && !tsr_stop_asked) {
-        report_moves(r, r->log);
-        report_ladder(r, r->log);
-        report_times(r, r->log);
+        tsr_tell_moves(r->setup, r->sampler, r->log);
+        tsr_tell_ladder(r->setup, r->sampler, r->log);
+        tsr_tell_times(r->sampler, r->log);
     }
     return status;
 }
@@ -390,6 +289,7 @@ static tsr_status run_in(run_state *r, FILE *out, tsr_err *err)
             TSR_VERSION, r->setup->n_chain,
             tsr_target_n_temp(&r->setup->target),
             tsr_sampler_n_thread(r->sampler), directory);
+        tsr_tell_idle_moves(r->setup, r->log);
         status = sample(r, err);
     }
     tsr_status closed =
