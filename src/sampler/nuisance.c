@@ -111,6 +111,12 @@ double tsr_nuisance_log_ratio(const tsr_nuisance *nuisance, const tsr_fit *from,
     return sum;
 }
 
+/* A parameter may be proposed beyond what doubles hold: then it is rejected. */
+static double acceptance(double log_alpha)
+{
+    return isnan(log_alpha) ? 0.0 : log_alpha < 0.0 ? exp(log_alpha) : 1.0;
+}
+
 /* A step on one parameter. The density is that of theta, so a symmetric step
  * needs no correction. Where c and b are integrated out the new weights are
  * needed for the new likelihood; where they are sampled they stay, and only
@@ -133,7 +139,7 @@ static double step_parameter(tsr_nuisance *n, int d, int i, double beta,
     double log_alpha = beta * (trial.log_lik - fit->log_lik) +
                        tsr_noise_log_prior(prior, new[i]) -
                        tsr_noise_log_prior(prior, theta[i]);
-    double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
+    double alpha = acceptance(log_alpha);
     n->counts.proposed++;
     if (gsl_rng_uniform(rng) < alpha) {
         if (refit && !first)
@@ -158,7 +164,7 @@ static void step_linear(const tsr_nuisance *n, int d, double beta, gsl_rng *rng,
     double log_alpha = beta * (trial.log_lik - fit->log_lik) +
                        log_conditional(term, fit, theta, beta) -
                        log_conditional(term, &trial, theta, beta);
-    double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
+    double alpha = acceptance(log_alpha);
     if (gsl_rng_uniform(rng) < alpha)
         *fit = trial;
 }

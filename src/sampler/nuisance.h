@@ -1,8 +1,14 @@
 /* A chain's nuisance parameters: those of the noise of every data set.
  *
  * theta holds them in coordinates without bounds (log s); a Metropolis step on
- * one of them costs no engine call. Everything here takes the inverse
- * temperature `beta` of the likelihood: 1 samples the posterior. */
+ * one of them costs no engine call. Where scale c and background b have no
+ * integral, or the config says so, they are the chain's as well, kept in its
+ * fits: a proposal then comes with c and b of its own.
+ *
+ * Everything here takes the inverse temperature `beta` > 0 of the likelihood: 1
+ * samples the posterior. The priors of c and b are flat, so sampled ones have a
+ * proper distribution only while the likelihood holds them: always for normal
+ * errors, for student while beta (nu + 1) N > 2. */
 #ifndef TSR_SAMPLER_NUISANCE_H
 #define TSR_SAMPLER_NUISANCE_H
 

@@ -16,13 +16,14 @@
 #include <stdlib.h>
 
 enum { N_POINT = 24, N_REPEAT = 300, N_DRAW = 24, THIN = 400, WARMUP = 1000 };
-enum { N_BIN = 5, N_QUANTITY = 7 };
+enum { N_BIN = 5, N_QUANTITY = 8 };
+enum { MEASURED = 0, STUDENT = 2 };
 
 /* The rank of log s is even for a flat prior too; how far it is from 0 is not.
  */
 static const char *const quantity_name[N_QUANTITY] = {
-    "Rg",    "middle torsion", "side chain",       "noise scale",
-    "scale", "background",     "|log noise scale|"};
+    "Rg",    "middle torsion", "side chain",        "noise scale",
+    "scale", "background",     "|log noise scale|", "degrees of freedom"};
 static const double scale_width = 0.3;
 
 typedef struct {
@@ -32,6 +33,7 @@ typedef struct {
     tsr_prior *prior;
     prior_sampler sampler;
     tsr_form_factor_table *factors;
+    int noise; /* model */
     tsr_saxs saxs;
     double q[N_POINT], intensity[N_POINT], sigma[N_POINT];
     unsigned char option[TSR_N_MOVE][256];
@@ -57,12 +59,13 @@ static tsr_form_factor_table *make_factors(void)
     return f;
 }
 
-static void open_fixture(fixture *f)
+static void open_fixture(fixture *f, int noise)
 {
     tsr_err err = {0};
     const tsr_prior_options prior = {
         .clash = TSR_CLASH_SOFT, .softness = 0.8, .clash_limit = 10.0};
     memset(f, 0, sizeof *f);
+    f->noise = noise;
     sample_prior_table(&f->table);
     sample_chain("GASFPLG", NULL, &f->table, &f->t, &f->extended);
     f->truth = tsr_conformation_new(f->t);
@@ -99,14 +102,16 @@ static void close_fixture(fixture *f)
     tsr_topology_free(f->t);
 }
 
-static void measure(const fixture *f, const tsr_conformation *c, double log_s,
-                    double scale, double background, double value[N_QUANTITY])
+static void measure(const fixture *f, const tsr_conformation *c,
+                    const double *theta, double scale, double background,
+                    double value[N_QUANTITY])
 {
     value[0] = tsr_conformation_rg(f->t, c, NULL);
     value[1] = tsr_conformation_torsion(f->t, c, 3, TSR_PSI);
     value[2] = c->side[3][0];
-    value[3] = log_s, value[4] = scale, value[5] = background;
-    value[6] = fabs(log_s);
+    value[3] = theta[0], value[4] = scale, value[5] = background;
+    value[6] = fabs(theta[0]);
+    value[7] = theta[1];
 }
 
 /* Data of the truth. The prior of the scale is flat on a range that is wide
@@ -115,20 +120,25 @@ static void measure(const fixture *f, const tsr_conformation *c, double log_s,
 static void make_data(fixture *f, gsl_rng *rng, double truth[N_QUANTITY])
 {
     tsr_err err = {0};
-    double i0, log_s = gsl_ran_gaussian(rng, scale_width);
+    double i0, theta[2] = {gsl_ran_gaussian(rng, scale_width), 0.0}, nu = 0.0;
     double scale = gsl_ran_flat(rng, 0.5, 3.0), background;
     must(tsr_direct_intensity(f->t, f->factors, f->truth, 0.0, &i0, &err),
          &err);
     background = gsl_ran_flat(rng, -0.2, 0.2) * i0;
+    while (f->noise == STUDENT && nu <= 1.0)
+        nu = gsl_ran_gamma(rng, 2.0, 10.0);
+    theta[1] = nu > 1.0 ? log(nu - 1.0) : 0.0;
     for (int k = 0; k < N_POINT; k++) {
         must(tsr_direct_intensity(f->t, f->factors, f->truth, f->q[k],
                                   &f->intensity[k], &err),
              &err);
         f->sigma[k] = (0.01 + 0.02 * f->q[k]) * i0;
+        double error = f->noise == STUDENT ? gsl_ran_tdist(rng, nu)
+                                           : gsl_ran_gaussian(rng, 1.0);
         f->intensity[k] = scale * f->intensity[k] + background +
-                          gsl_ran_gaussian(rng, exp(log_s) * f->sigma[k]);
+                          exp(theta[0]) * f->sigma[k] * error;
     }
-    measure(f, f->truth, log_s, scale, background, truth);
+    measure(f, f->truth, theta, scale, background, truth);
 }
 
 static tsr_engine *make_engine(const fixture *f, const tsr_likelihood *l)
@@ -161,10 +171,11 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
     sample_prior(&f->sampler, rng, f->truth);
     sample_prior(&f->sampler, rng, f->start);
     make_data(f, rng, truth);
-    tsr_data_set set = {
-        .saxs = &f->saxs,
-        .noise = {.scale = {TSR_INFER, 0.0}, .scale_width = scale_width},
-        .background = {TSR_BACKGROUND_INFER, 0.0}};
+    tsr_data_set set = {.saxs = &f->saxs,
+                        .noise = {.model = f->noise,
+                                  .scale = {TSR_INFER, 0.0},
+                                  .scale_width = scale_width},
+                        .background = {TSR_BACKGROUND_INFER, 0.0}};
     must(tsr_likelihood_new(f->t, f->factors,
                             tsr_topology_reach(f->t, f->extended), 1, &set, &l,
                             &err),
@@ -188,11 +199,10 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
         for (int j = 0; j < THIN; j++)
             chain_step(chain, batch, profile, 0);
         tsr_chain_look(chain, &view);
-        double log_s = tsr_nuisance_theta(view.nuisance, 0)[0];
-        tsr_data_term_draw(&l->data[0], view.fit,
-                           tsr_nuisance_theta(view.nuisance, 0), view.rng,
-                           &scale, &background);
-        measure(f, view.conformation, log_s, scale, background, value);
+        const double *theta = tsr_nuisance_theta(view.nuisance, 0);
+        tsr_data_term_draw(&l->data[0], view.fit, theta, view.rng, &scale,
+                           &background);
+        measure(f, view.conformation, theta, scale, background, value);
         for (int k = 0; k < N_QUANTITY; k++)
             rank[k] += value[k] < truth[k];
     }
@@ -206,14 +216,13 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
 
 /* Ranks 0..N_DRAW are N_BIN bins of equal size. Chi-squared for any shape, and
  * the mean rank for a shift. */
-static void ranks_are_even(void **state)
+static void ranks_are_even(int noise)
 {
-    (void)state;
     _Static_assert((N_DRAW + 1) % N_BIN == 0, "bins of one size");
     fixture f;
     int count[N_QUANTITY][N_BIN] = {0};
     double mean[N_QUANTITY] = {0};
-    open_fixture(&f);
+    open_fixture(&f, noise);
     for (int r = 0; r < N_REPEAT; r++) {
         int rank[N_QUANTITY] = {0};
         repetition(&f, (uint64_t)r, rank);
@@ -223,7 +232,7 @@ static void ranks_are_even(void **state)
         }
     }
     int failed = 0;
-    for (int k = 0; k < N_QUANTITY; k++) {
+    for (int k = 0; k < N_QUANTITY - (noise == MEASURED); k++) {
         double each = (double)N_REPEAT / N_BIN, chi2 = 0.0;
         for (int b = 0; b < N_BIN; b++)
             chi2 += pow(count[k][b] - each, 2.0) / each;
@@ -241,8 +250,21 @@ static void ranks_are_even(void **state)
         fail_msg("%d quantities are not calibrated", failed);
 }
 
+static void measured(void **state)
+{
+    (void)state;
+    ranks_are_even(MEASURED);
+}
+
+static void student(void **state)
+{
+    (void)state;
+    ranks_are_even(STUDENT);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ranks_are_even)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(measured),
+                                       cmocka_unit_test(student)};
     return cmocka_run_group_tests_name("calibration", tests, NULL, NULL);
 }

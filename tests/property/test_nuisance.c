@@ -137,21 +137,22 @@ typedef struct {
     gsl_rng *rng;
     tsr_nuisance *nuisance;
     tsr_fit *fit, *new_fit;
-    double r, log_lik, step, profile[MAX_Q];
+    double r, log_lik, step, beta, profile[MAX_Q];
     long n_step, n_accepted;
 } chain;
 
-static void open_chain(chain *c, const problem *p, uint64_t seed, double r)
+static void open_chain(chain *c, const problem *p, uint64_t seed, double beta,
+                       double r)
 {
     tsr_err err = {0};
-    *c = (chain){.p = p, .r = r, .step = 0.03};
+    *c = (chain){.p = p, .r = r, .step = 0.03, .beta = beta};
     c->rng = tsr_rng_new(seed, 1);
     c->nuisance = tsr_nuisance_new(p->likelihood);
     c->fit = tsr_nuisance_fits_new(p->likelihood);
     c->new_fit = tsr_nuisance_fits_new(p->likelihood);
     assert_true(c->nuisance != NULL && c->fit != NULL && c->new_fit != NULL);
     family(&p->likelihood->grid, r, c->profile);
-    must(tsr_nuisance_fit(c->nuisance, c->profile, 1.0, c->rng, c->fit,
+    must(tsr_nuisance_fit(c->nuisance, c->profile, beta, c->rng, c->fit,
                           &c->log_lik, &err),
          &err);
 }
@@ -176,12 +177,12 @@ static void step_chain(chain *c, int warm)
     double profile[MAX_Q], log_lik;
     double r = c->r * exp(gsl_ran_gaussian(c->rng, c->step));
     family(&c->p->likelihood->grid, r, profile);
-    must(tsr_nuisance_fit(c->nuisance, profile, 1.0, c->rng, c->new_fit,
+    must(tsr_nuisance_fit(c->nuisance, profile, c->beta, c->rng, c->new_fit,
                           &log_lik, &err),
          &err);
     double log_alpha =
-        log_lik - c->log_lik + log_prior_r(r) - log_prior_r(c->r) +
-        tsr_nuisance_log_ratio(c->nuisance, c->fit, c->new_fit, 1.0);
+        c->beta * (log_lik - c->log_lik) + log_prior_r(r) - log_prior_r(c->r) +
+        tsr_nuisance_log_ratio(c->nuisance, c->fit, c->new_fit, c->beta);
     c->n_step++;
     if (log(gsl_rng_uniform_pos(c->rng)) < log_alpha) {
         tsr_fit *fit = c->fit;
@@ -191,7 +192,7 @@ static void step_chain(chain *c, int warm)
         memcpy(c->profile, profile, sizeof profile);
         c->n_accepted++;
     }
-    tsr_nuisance_update(c->nuisance, c->profile, 1.0, warm, c->rng, c->fit,
+    tsr_nuisance_update(c->nuisance, c->profile, c->beta, warm, c->rng, c->fit,
                         &c->log_lik);
 }
 
@@ -216,14 +217,14 @@ static void look(const chain *c, double value[N_QUANTITY])
  * chain, with the errors of the means of 40 batches. */
 enum { N_MEAN = 2 * N_QUANTITY };
 
-static void run_chain(const problem *p, uint64_t seed, double step, int n,
+static void run_chain(const problem *p, uint64_t seed, double beta, int n,
                       const double centre[N_QUANTITY], double mean[N_MEAN],
                       double error[N_MEAN])
 {
     enum { BATCHES = 40 };
     chain c;
-    open_chain(&c, p, seed, centre[0]);
-    c.step = step;
+    open_chain(&c, p, seed, beta, centre[0]);
+    c.step = 0.2;
     for (int i = 0; i < 3000; i++)
         step_chain(&c, 1);
     double sum[N_MEAN] = {0}, square[N_MEAN] = {0};
@@ -286,7 +287,7 @@ static void sampled_is_integrated(void **state)
                     way ? TSR_NUISANCE_SAMPLE : TSR_NUISANCE_INTEGRATE;
                 make_likelihood(&p);
                 assert_int_equal(p.likelihood->data[0].is_sampled, way);
-                run_chain(&p, 50 + (uint64_t)way, 0.2, 40000, centre, mean[way],
+                run_chain(&p, 50 + (uint64_t)way, 1.0, 40000, centre, mean[way],
                           error[way]);
             }
             compare("sampled, integrated", mean[0], error[0], mean[1], error[1],
@@ -296,11 +297,36 @@ static void sampled_is_integrated(void **state)
         }
 }
 
-/* Student's posterior against draws of R from its prior and of c and b from
- * their proposal, weighted; s and nu are fixed. Data with an outlier. */
-static void student_is_right(void **state)
+/* With c and b sampled and s fixed, the likelihood to the power beta is that of
+ * s / sqrt(beta). */
+static void tempered_is_wider(void **state)
 {
     (void)state;
+    const int model = MEASURED;
+    const double beta[] = {1.0, 0.3}, s[] = {8.0 / sqrt(0.3), 8.0};
+    const double centre[N_QUANTITY] = {21.0, 1.3, 200.0};
+    double mean[2][N_MEAN], error[2][N_MEAN], c = 1.3, b = 200.0;
+    double value[1][TSR_NOISE_PARAMETERS] = {{8.0}};
+    for (int way = 0; way < 2; way++) {
+        problem p;
+        gsl_rng *rng = tsr_rng_new(15, 0);
+        open_problem(&p, 1, &model);
+        p.set[0].nuisance = TSR_NUISANCE_SAMPLE;
+        p.set[0].noise.scale = (tsr_number_or_word){-1, s[way]};
+        make_data(&p, 21.0, &c, &b, value, rng);
+        run_chain(&p, 80 + (uint64_t)way, beta[way], 60000, centre, mean[way],
+                  error[way]);
+        close_problem(&p);
+        gsl_rng_free(rng);
+    }
+    /* all but s itself */
+    compare("tempered", mean[0], error[0], mean[1], error[1], 6);
+}
+
+/* Student's posterior against draws of R from its prior and of c and b from
+ * their proposal, weighted; s and nu are fixed. Data with an outlier. */
+static void student_at(double beta)
+{
     enum { N = 60000, N_BY = 6 };
     const int model = STUDENT;
     problem p;
@@ -315,7 +341,7 @@ static void student_is_right(void **state)
     make_data(&p, 21.0, &c, &b, value, rng);
     p.intensity[0][7] *= 3.0;
     make_likelihood(&p);
-    run_chain(&p, 60, 0.2, 60000, centre, mean, error);
+    run_chain(&p, 60, beta, 60000, centre, mean, error);
 
     tsr_nuisance *nuisance = tsr_nuisance_new(p.likelihood);
     tsr_fit *fit = tsr_nuisance_fits_new(p.likelihood);
@@ -327,14 +353,16 @@ static void student_is_right(void **state)
         double profile[MAX_Q], log_lik;
         x[i][0] = exp(log_r_mean + gsl_ran_gaussian(rng, log_r_width));
         family(&p.likelihood->grid, x[i][0], profile);
-        must(tsr_nuisance_fit(nuisance, profile, 1.0, rng, fit, &log_lik, &err),
-             &err);
+        must(
+            tsr_nuisance_fit(nuisance, profile, beta, rng, fit, &log_lik, &err),
+            &err);
         x[i][2] = fit->c, x[i][4] = fit->b;
         for (int v = 0; v < N_BY; v += 2)
             x[i][v + 1] = pow(x[i][v] - centre[v / 2], 2.0);
-        w[i] = log_lik - tsr_linear_log_density(&term->linear, fit,
-                                                term->type->conditional(theta),
-                                                fit->c, fit->b);
+        tsr_linear_shape shape = term->type->conditional(theta);
+        shape.spread /= sqrt(beta);
+        w[i] = beta * log_lik - tsr_linear_log_density(&term->linear, fit,
+                                                       shape, fit->c, fit->b);
         top = fmax(top, w[i]);
     }
     for (int i = 0; i < N; i++) {
@@ -358,6 +386,18 @@ static void student_is_right(void **state)
     gsl_rng_free(rng);
 }
 
+static void student_is_right(void **state)
+{
+    (void)state;
+    student_at(1.0);
+}
+
+static void student_tempered(void **state)
+{
+    (void)state;
+    student_at(0.4);
+}
+
 /* After any number of steps the state is what the profile and theta say. */
 static void state_is_consistent(void **state)
 {
@@ -374,7 +414,7 @@ static void state_is_consistent(void **state)
         open_problem(&p, 2, models[m]);
         p.set[0].noise.alpha = p.set[1].noise.alpha = (tsr_number_or_word){0};
         make_data(&p, 21.0, c, b, value, rng);
-        open_chain(&run, &p, 4, 21.0);
+        open_chain(&run, &p, 4, 1.0, 21.0);
         tsr_fit *fit = tsr_nuisance_fits_new(p.likelihood);
         for (int i = 0; i < 200; i++) {
             step_chain(&run, 1);
@@ -416,7 +456,7 @@ static void proposals_are_good(void **state)
         double value[1][TSR_NOISE_PARAMETERS] = {{1.0, 4.0}};
         open_problem(&p, 1, &models[m]);
         make_data(&p, 21.0, &c, &b, value, rng);
-        open_chain(&run, &p, 4, 21.0);
+        open_chain(&run, &p, 4, 1.0, 21.0);
         run.step = 1e-6; /* R all but stays: measured accepts all */
         for (int i = 0; i < 4000; i++)
             step_chain(&run, i < 1000);
@@ -481,7 +521,7 @@ static void calibrate(const char *what, int n_data, const int *model,
             p.set[d].nuisance = nuisance;
         draw_truth(&p, rng, &r, c, b, value, truth);
         make_data(&p, r, c, b, value, rng);
-        open_chain(&run, &p, 700 + (uint64_t)repeat, r);
+        open_chain(&run, &p, 700 + (uint64_t)repeat, 1.0, r);
         for (int i = 0; i < 500; i++)
             step_chain(&run, 1);
         for (int i = 0; i < N_DRAW; i++) {
@@ -531,7 +571,9 @@ static void ranks_are_even(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sampled_is_integrated),
+                                       cmocka_unit_test(tempered_is_wider),
                                        cmocka_unit_test(student_is_right),
+                                       cmocka_unit_test(student_tempered),
                                        cmocka_unit_test(state_is_consistent),
                                        cmocka_unit_test(proposals_are_good),
                                        cmocka_unit_test(ranks_are_even)};
