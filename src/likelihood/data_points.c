@@ -35,12 +35,18 @@ void tsr_data_points_fit(const tsr_data_points *points, const double *profile,
     const tsr_data_points *p = points;
     size_t n = (size_t)p->saxs->n;
     double *model = fit->model;
+    size_t n_q = (size_t)p->n_q, j = 0;
     memset(model, 0, n * sizeof *model);
-    for (size_t j = 0; j < (size_t)p->n_q; j++) {
-        const double *column = p->column + j * n, x = profile[j];
+    for (; j + 4 <= n_q; j += 4) { /* four, to pass over model less often */
+        const double *a = p->column + j * n, *x = profile + j;
+        const double *b = a + n, *c = b + n, *d = c + n;
         for (size_t k = 0; k < n; k++)
-            model[k] += column[k] * x;
+            model[k] +=
+                (a[k] * x[0] + b[k] * x[1]) + (c[k] * x[2] + d[k] * x[3]);
     }
+    for (; j < n_q; j++)
+        for (size_t k = 0; k < n; k++)
+            model[k] += p->column[j * n + k] * profile[j];
     tsr_linear_fit(&p->linear, p->saxs->n, model, p->saxs->intensity, p->weight,
                    fit);
     fit->chi2 = fit->square_sum;

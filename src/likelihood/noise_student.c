@@ -64,14 +64,11 @@ static void reweight(const student *s, double nu, double inv_s2, tsr_fit *fit)
                    fit->weight, fit);
 }
 
-/* Always from the same start, so that the proposal is a function of the
+/* From the least-squares fit, so that the proposal is a function of the
  * structure and theta alone. */
-static void student_refit(const void *state, const double *theta, tsr_fit *fit)
+static void find_mode(const student *s, const double *theta, tsr_fit *fit)
 {
-    const student *s = state;
     double nu = nu_of(theta), inv_s2 = exp(-2.0 * theta[SCALE]);
-    tsr_linear_fit(&s->points.linear, s->points.saxs->n, fit->model,
-                   s->points.saxs->intensity, s->points.weight, fit);
     for (int round = 0; round < MAX_ROUND; round++) {
         double c = fit->scale, b = fit->background;
         reweight(s, nu, inv_s2, fit);
@@ -85,12 +82,20 @@ static void student_refit(const void *state, const double *theta, tsr_fit *fit)
     fit->log_sigma = s->log_sigma;
 }
 
+static void student_refit(const void *state, const double *theta, tsr_fit *fit)
+{
+    const student *s = state;
+    tsr_linear_fit(&s->points.linear, s->points.saxs->n, fit->model,
+                   s->points.saxs->intensity, s->points.weight, fit);
+    find_mode(s, theta, fit);
+}
+
 static void student_fit(const void *state, const double *profile,
                         const double *theta, tsr_fit *fit)
 {
     const student *s = state;
     tsr_data_points_fit(&s->points, profile, fit);
-    student_refit(s, theta, fit);
+    find_mode(s, theta, fit);
 }
 
 /* log of the t density at 0. */
