@@ -474,6 +474,21 @@ static void proposals_are_good(void **state)
 
 enum { N_REPEAT = 200, N_DRAW = 24, N_BIN = 5 };
 
+/* Where c and b of the truth come from. Their flat priors have no end; draws
+ * beyond these are left out, so that both are flat on the same ranges. */
+static const double c_range[] = {1.0, 3.0}, b_range[] = {500.0, 2000.0};
+
+static int is_possible(const problem *p, const double value[N_QUANTITY])
+{
+    for (int d = 0; d < p->n_data; d++) {
+        const double *v = value + 1 + d * PER_DATA;
+        if (v[0] < c_range[0] || v[0] > c_range[1] || v[1] < b_range[0] ||
+            v[1] > b_range[1])
+            return 0;
+    }
+    return 1;
+}
+
 static void draw_truth(const problem *p, gsl_rng *rng, double *r, double *c,
                        double *b, double (*value)[TSR_NOISE_PARAMETERS],
                        double truth[N_QUANTITY])
@@ -481,8 +496,8 @@ static void draw_truth(const problem *p, gsl_rng *rng, double *r, double *c,
     truth[0] = *r = exp(log_r_mean + gsl_ran_gaussian(rng, log_r_width));
     for (int d = 0; d < p->n_data; d++) {
         double *v = truth + 1 + d * PER_DATA, *theta = v + 2;
-        c[d] = gsl_ran_flat(rng, 1.0, 3.0);
-        b[d] = gsl_ran_flat(rng, 0.05, 0.2) * i0;
+        c[d] = gsl_ran_flat(rng, c_range[0], c_range[1]);
+        b[d] = gsl_ran_flat(rng, b_range[0], b_range[1]);
         v[0] = c[d], v[1] = b[d];
         theta[0] = theta[1] = 0.0;
         switch (p->set[d].noise.model) {
@@ -526,9 +541,11 @@ static void calibrate(const char *what, int n_data, const int *model,
             step_chain(&run, 1);
         for (int i = 0; i < N_DRAW; i++) {
             double draw[N_QUANTITY];
-            for (int j = 0; j < 40; j++)
-                step_chain(&run, 0);
-            look(&run, draw);
+            do {
+                for (int j = 0; j < 40; j++)
+                    step_chain(&run, 0);
+                look(&run, draw);
+            } while (!is_possible(&p, draw));
             for (int v = 0; v < n; v++)
                 rank[v] += draw[v] < truth[v];
         }
