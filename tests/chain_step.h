@@ -1,4 +1,4 @@
-/* One step of a chain that is system 0 of its engine. */
+/* One step of a chain whose systems are the first of its engine. */
 #ifndef TESTS_CHAIN_STEP_H
 #define TESTS_CHAIN_STEP_H
 
@@ -24,9 +24,9 @@ static inline void chain_step(tsr_chain *chain, tsr_batch *batch,
                          &err) != TSR_OK)
         fail_msg("%s", err.message);
     if (asked && accepted)
-        tsr_batch_accept(batch, 0);
+        tsr_batch_accept(batch, tsr_chain_system(chain));
     else if (asked)
-        tsr_batch_reject(batch, 0);
+        tsr_batch_reject(batch, tsr_chain_system(chain));
 }
 
 #endif

@@ -1,0 +1,233 @@
+/* A small posterior made up for tests of the sampler: a chain of the sample
+ * prior, data from one structure or the mean of several, the reference
+ * engine or the page-tile engine. Open, make data, start, clear. */
+#ifndef TESTS_POSTERIOR_SAMPLE_H
+#define TESTS_POSTERIOR_SAMPLE_H
+
+#include "gpu/engine_page_tile.h"
+#include "sampler/sampler.h"
+#include "tests/model_sample.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_randist.h>
+#include <stdio.h>
+
+enum { POSTERIOR_POINTS = 24 };
+
+typedef struct {
+    tsr_prior_table table;
+    tsr_topology *t;
+    tsr_conformation *extended;
+    tsr_prior *prior;
+    tsr_form_factor_table *factors;
+    tsr_saxs saxs;
+    double q[POSTERIOR_POINTS], intensity[POSTERIOR_POINTS];
+    double sigma[POSTERIOR_POINTS];
+    unsigned char option[TSR_N_MOVE][256];
+    const void *options[TSR_N_MOVE];
+    tsr_likelihood *likelihood;
+    tsr_engine_share share;
+    tsr_device *device;
+    tsr_target target;
+} posterior_sample;
+
+static inline void posterior_must(tsr_status status, const tsr_err *err)
+{
+    if (status != TSR_OK)
+        fail_msg("%s", err->message);
+}
+
+/* F falls like a Gaussian, about as large as real ones. */
+static inline tsr_form_factor_table *posterior_factors(void)
+{
+    enum { N_Q = 101 };
+    tsr_form_factor_table *f = tsr_form_factor_new(TSR_BODIES_TWO, N_Q, 0.01);
+    assert_non_null(f);
+    for (int t = 0; t < f->n_type; t++)
+        for (int k = 0; k < N_Q; k++) {
+            double q = 0.01 * k, a = (6.0 + t) * exp(-2.0 * q * q);
+            f->amplitude[t * N_Q + k] = a;
+            f->self[t * N_Q + k] = a * a * (1.0 + 0.3 * q * q);
+        }
+    return f;
+}
+
+/* A field of a move's options; those of the sample prior have several modes,
+ * which large turns change between. */
+static inline void posterior_set(posterior_sample *s, int move,
+                                 const char *name, double value)
+{
+    const tsr_field *field = tsr_move_registry[move]->fields;
+    while (strcmp(field->name, name) != 0)
+        field++;
+    memcpy(s->option[move] + field->offset, &value, sizeof value);
+}
+
+/* flexible: ranges, NULL: all. */
+static inline void posterior_open(posterior_sample *s, const char *sequence,
+                                  const tsr_strings *flexible,
+                                  tsr_prior_options prior)
+{
+    tsr_err err = {0};
+    memset(s, 0, sizeof *s);
+    sample_prior_table(&s->table);
+    sample_chain(sequence, flexible, &s->table, &s->t, &s->extended);
+    posterior_must(tsr_prior_new(s->t, &s->table, &prior, 0.0, &s->prior, &err),
+                   &err);
+    s->factors = posterior_factors();
+    for (int k = 0; k < POSTERIOR_POINTS; k++)
+        s->q[k] = 0.02 + 0.48 * k / (POSTERIOR_POINTS - 1);
+    s->saxs = (tsr_saxs){.n = POSTERIOR_POINTS,
+                         .q = s->q,
+                         .intensity = s->intensity,
+                         .sigma = s->sigma};
+    for (int m = 0; m < TSR_N_MOVE; m++) {
+        posterior_must(
+            tsr_fields_init(tsr_move_registry[m]->fields, s->option[m], &err),
+            &err);
+        s->options[m] = s->option[m];
+    }
+    posterior_set(s, 0, "uniform", 0.5); /* of pivot */
+    s->target = (tsr_target){.topology = s->t,
+                             .first = s->extended,
+                             .prior = s->prior,
+                             .move_options = s->options,
+                             .seed = 5};
+}
+
+/* c I(q) + b of the weighted mean, with errors of s times sigma = (e + 2 e q)
+ * I(0). Returns I(0). */
+static inline double posterior_data(posterior_sample *s, int n_state,
+                                    const tsr_conformation *const *state,
+                                    const double *weight, double e,
+                                    double scale, double background,
+                                    double log_s, gsl_rng *rng)
+{
+    tsr_err err = {0};
+    double i0 = 0.0, one;
+    for (int k = -1; k < POSTERIOR_POINTS; k++) {
+        double mean = 0.0, q = k < 0 ? 0.0 : s->q[k];
+        for (int a = 0; a < n_state; a++) {
+            posterior_must(
+                tsr_direct_intensity(s->t, s->factors, state[a], q, &one, &err),
+                &err);
+            mean += weight[a] * one;
+        }
+        if (k < 0) {
+            i0 = mean;
+            continue;
+        }
+        s->sigma[k] = (e + 2.0 * e * q) * i0;
+        s->intensity[k] = scale * mean + background * i0 +
+                          gsl_ran_gaussian(rng, exp(log_s) * s->sigma[k]);
+    }
+    return i0;
+}
+
+/* Makes the likelihood (noise scale inferred where width > 0) and an engine
+ * for n_chain chains of the target's n_temp and n_state. */
+static inline void posterior_start(posterior_sample *s, double width,
+                                   int n_chain, int on_device)
+{
+    tsr_err err = {0};
+    int *type = calloc((size_t)s->t->n_body, sizeof *type);
+    const tsr_data_set set = {
+        .saxs = &s->saxs,
+        .noise = {.scale = {width > 0.0 ? TSR_INFER : -1, 1.0},
+                  .scale_width = width > 0.0 ? width : 0.5},
+        .background = {TSR_BACKGROUND_INFER, 0.0}};
+    posterior_must(tsr_likelihood_new(s->t, s->factors,
+                                      tsr_topology_reach(s->t, s->extended), 1,
+                                      &set, &s->likelihood, &err),
+                   &err);
+    for (int b = 0; b < s->t->n_body; b++)
+        type[b] = s->t->body[b].type;
+    tsr_engine_spec spec = {.n_body = s->t->n_body,
+                            .n_type = s->likelihood->n_type,
+                            .n_q = s->likelihood->grid.n_q,
+                            .dq_inv_ang = s->likelihood->grid.dq_inv_ang,
+                            .n_system = n_chain *
+                                        tsr_target_n_temp(&s->target) *
+                                        tsr_target_n_state(&s->target),
+                            .type = type,
+                            .form_factor = s->likelihood->amplitude};
+    if (on_device) {
+        posterior_must(tsr_device_open("cpu", &s->device, &err), &err);
+        posterior_must(tsr_engine_page_tile_new(&spec, s->device, NULL,
+                                                &s->share.engine, &err),
+                       &err);
+    } else {
+        posterior_must(tsr_engine_reference_new(&spec, &s->share.engine, &err),
+                       &err);
+    }
+    s->share.n_chain = n_chain;
+    s->target.likelihood = s->likelihood;
+    s->target.n_share = 1;
+    s->target.share = &s->share;
+    free(type);
+}
+
+static inline void posterior_stop(posterior_sample *s)
+{
+    tsr_engine_free(s->share.engine);
+    tsr_device_free(s->device);
+    tsr_likelihood_free(s->likelihood);
+    s->share.engine = NULL, s->device = NULL, s->likelihood = NULL;
+    s->target.likelihood = NULL, s->target.n_share = 0;
+}
+
+static inline void posterior_close(posterior_sample *s)
+{
+    posterior_stop(s);
+    tsr_prior_free(s->prior);
+    tsr_form_factor_free(s->factors);
+    tsr_conformation_free(s->extended);
+    tsr_topology_free(s->t);
+}
+
+/* A sampler with its record, in one call each. */
+typedef struct {
+    tsr_sampler *sampler;
+    tsr_record *record;
+} posterior_run;
+
+static inline posterior_run posterior_run_new(const posterior_sample *s,
+                                              int n_chain, int n_thread,
+                                              int capacity)
+{
+    tsr_err err = {0};
+    posterior_run run;
+    posterior_must(
+        tsr_record_new(&s->target, n_chain, capacity, &run.record, &err), &err);
+    posterior_must(tsr_sampler_new(&s->target, n_chain, n_thread, NULL,
+                                   &run.sampler, &err),
+                   &err);
+    return run;
+}
+
+static inline void posterior_run_free(posterior_run run)
+{
+    tsr_sampler_free(run.sampler);
+    tsr_record_free(run.record);
+}
+
+static inline void posterior_advance(posterior_run run, int n_draw, long thin,
+                                     int warm)
+{
+    tsr_err err = {0};
+    int n_done;
+    posterior_must(tsr_sampler_advance(run.sampler, run.record, n_draw, thin,
+                                       warm, NULL, NULL, &n_done, &err),
+                   &err);
+    assert_int_equal(n_done, n_draw);
+}
+
+/* Warm-up of n_step steps as a run has it. */
+static inline void posterior_warm_up(posterior_run run, long n_step)
+{
+    tsr_sampler_plan_warmup(run.sampler, n_step, 0.5);
+    posterior_advance(run, 1, n_step, 1);
+    tsr_sampler_counts_reset(run.sampler);
+}
+
+#endif

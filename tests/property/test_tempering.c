@@ -1,0 +1,195 @@
+/* Replica exchange and annealing: the draws at temperature 1 are those of the
+ * posterior, and depend on neither threads, blocks nor other chains. */
+#include "tests/property/importance.h"
+#include "tests/trace_compare.h"
+
+#include <unistd.h>
+
+static const tsr_prior_options no_clash = {.clash = TSR_CLASH_NONE,
+                                           .softness = 0.5};
+
+static void posterior_is_right(void **state)
+{
+    (void)state;
+    posterior_sample s;
+    posterior_open(&s, "GAFGSLG", NULL, no_clash);
+    s.target.n_temp = 4, s.target.t_max = 12.0, s.target.swap_every = 3;
+    compare_with_importance(&s, 1.0, 41, 0.01, 20000, 10, 120);
+    posterior_close(&s);
+}
+
+/* ---- the same bits ---- */
+
+enum { N_CHAIN = 5, N_WARM = 14, N_DRAW = 14, THIN = 6 };
+
+typedef struct {
+    char path[64];
+    int n_thread, block;
+} split;
+
+static void open_tempered(posterior_sample *s, int n_chain, int on_device)
+{
+    const double half[2] = {0.5, 0.5};
+    gsl_rng *rng = tsr_rng_new(6, 0);
+    posterior_open(s, "MKTAYIAKQRPGISFVKSHFWR", NULL, no_clash);
+    tsr_conformation *turned = tsr_conformation_new(s->t);
+    tsr_conformation_copy(s->t, turned, s->extended, 0, s->t->n_residue);
+    for (int k = 0; k < s->t->n_torsion; k++)
+        tsr_conformation_turn(s->t, turned, &s->t->torsion[k],
+                              gsl_ran_gaussian(rng, 1.0));
+    s->target.n_temp = 3, s->target.t_max = 8.0, s->target.swap_every = 4;
+    s->target.n_state = 2, s->target.infer_weights = 1;
+    posterior_data(s, 2, (const tsr_conformation *const[]){s->extended, turned},
+                   half, 0.002, 2.0, 0.0, 0.0, rng);
+    posterior_start(s, 0.5, n_chain, on_device);
+    tsr_conformation_free(turned);
+    gsl_rng_free(rng);
+}
+
+static void sample_into(const split *by, int on_device)
+{
+    posterior_sample s;
+    tsr_err err = {0};
+    const tsr_trace_variable *variable;
+    tsr_trace *trace;
+    long swapped = 0;
+    open_tempered(&s, N_CHAIN, on_device);
+    posterior_run run = posterior_run_new(&s, N_CHAIN, by->n_thread, N_DRAW);
+    int n = tsr_record_variables(run.record, &variable);
+    unlink(by->path);
+    posterior_must(
+        tsr_trace_create(by->path, N_CHAIN, n, variable, 0, NULL, &trace, &err),
+        &err);
+    posterior_must(tsr_record_write_data(run.record, trace, &err), &err);
+    tsr_sampler_plan_warmup(run.sampler, N_WARM * THIN, 0.5);
+    for (int warm = 1; warm >= 0; warm--) {
+        int total = warm ? N_WARM : N_DRAW;
+        for (int done = 0; done < total;) {
+            int step = total - done < by->block ? total - done : by->block;
+            posterior_advance(run, step, THIN, warm);
+            posterior_must(
+                tsr_record_write(run.record, trace, warm, step, &err), &err);
+            done += step;
+        }
+    }
+    for (int c = 0; c < N_CHAIN; c++)
+        swapped += tsr_ladder_rate(tsr_sampler_ladder(run.sampler, c), 0) > 0.0;
+    assert_true(swapped > 0);
+    posterior_must(tsr_trace_close(trace, &err), &err);
+    posterior_run_free(run);
+    posterior_close(&s);
+}
+
+/* Three temperatures, two states, annealing in warm-up. */
+static void division_changes_nothing(void **state)
+{
+    (void)state;
+    static split by[] = {
+        {.n_thread = 1, .block = N_DRAW}, {.n_thread = 1, .block = 1},
+        {.n_thread = 1, .block = 7},      {.n_thread = 2, .block = N_DRAW},
+        {.n_thread = 3, .block = 7},      {.n_thread = 5, .block = 5}};
+    enum { N = sizeof by / sizeof *by };
+    char folder[] = "/tmp/tsr-tempering-XXXXXX";
+    tsr_device *device = NULL;
+    assert_non_null(mkdtemp(folder));
+    int has_device = tsr_device_open("cpu", &device, NULL) == TSR_OK;
+    tsr_device_free(device);
+    if (!has_device)
+        print_message("no OpenCL device: the reference engine alone\n");
+    for (int on_device = 0; on_device <= has_device; on_device++) {
+        for (int k = 0; k < N; k++) {
+            snprintf(by[k].path, sizeof by[k].path, "%s/%d.h5", folder, k);
+            sample_into(&by[k], on_device);
+            if (k > 0)
+                assert_true(trace_compare(
+                                (const char *const[]){by[0].path, by[k].path}) >
+                            N_CHAIN * N_DRAW * 3 * POSTERIOR_POINTS);
+        }
+        for (int k = 0; k < N; k++)
+            unlink(by[k].path);
+    }
+    rmdir(folder);
+}
+
+/* A chain alone draws what it draws among others. */
+static void chains_are_independent(void **state)
+{
+    (void)state;
+    posterior_sample s[2];
+    posterior_run run[2];
+    for (int k = 0; k < 2; k++) {
+        open_tempered(&s[k], k == 0 ? 1 : N_CHAIN, 0);
+        run[k] = posterior_run_new(&s[k], k == 0 ? 1 : N_CHAIN, 1, 1);
+        posterior_warm_up(run[k], 60);
+    }
+    for (int i = 0; i < 40; i++) {
+        tsr_chain_view view[2];
+        for (int k = 0; k < 2; k++) {
+            posterior_advance(run[k], 1, 5, 0);
+            tsr_chain_look(tsr_sampler_chain(run[k].sampler, 0), &view[k]);
+        }
+        assert_true(view[0].lp == view[1].lp);
+        for (int a = 0; a < 2; a++) {
+            assert_true(view[0].state_weight[a] == view[1].state_weight[a]);
+            assert_memory_equal(view[0].state[a]->body, view[1].state[a]->body,
+                                (size_t)s[0].t->n_body * 3 * sizeof(double));
+        }
+    }
+    for (int k = 0; k < 2; k++) {
+        posterior_run_free(run[k]);
+        posterior_close(&s[k]);
+    }
+}
+
+/* ---- what warm-up leaves behind ---- */
+
+/* The likelihood is turned on from 1 / chi2 to 1; after warm-up what is stored
+ * is at temperature 1, and the ladder stays as it is. */
+static void temperatures_are_held_after_warm_up(void **state)
+{
+    (void)state;
+    enum { WARM = 400 };
+    posterior_sample s;
+    double beta[3];
+    open_tempered(&s, 1, 0);
+    posterior_run run = posterior_run_new(&s, 1, 1, 1);
+    double chi2 = tsr_chain_chi2(tsr_sampler_chain(run.sampler, 0));
+    assert_true(chi2 > 2.0);
+    tsr_sampler_plan_warmup(run.sampler, WARM, 0.5);
+    for (int i = 1; i <= WARM; i++) {
+        tsr_chain_view view;
+        posterior_advance(run, 1, 1, 1);
+        tsr_chain_look(tsr_sampler_chain(run.sampler, 0), &view);
+        double expected = i < WARM / 2 ? pow(chi2, 2.0 * i / WARM - 1.0) : 1.0;
+        assert_true(fabs(log(view.beta / expected)) < 1e-9);
+        if (i <= WARM / 2) /* the ladder learns afterwards */
+            assert_true(fabs(log(tsr_ladder_beta(
+                                     tsr_sampler_ladder(run.sampler, 0), 1) *
+                                 sqrt(8.0))) < (i < WARM / 2 ? 1e-12 : 1.0));
+    }
+    for (int k = 0; k < 3; k++)
+        beta[k] = tsr_ladder_beta(tsr_sampler_ladder(run.sampler, 0), k);
+    assert_true(fabs(log(beta[1] * sqrt(8.0))) > 1e-6);
+    assert_true(beta[0] == 1.0 && beta[2] == 1.0 / 8.0);
+    for (int i = 0; i < 200; i++) {
+        tsr_chain_view view;
+        posterior_advance(run, 1, 3, 0);
+        tsr_chain_look(tsr_sampler_chain(run.sampler, 0), &view);
+        assert_true(view.beta == 1.0);
+        for (int k = 0; k < 3; k++)
+            assert_true(tsr_ladder_beta(tsr_sampler_ladder(run.sampler, 0),
+                                        k) == beta[k]);
+    }
+    posterior_run_free(run);
+    posterior_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(posterior_is_right),
+        cmocka_unit_test(division_changes_nothing),
+        cmocka_unit_test(chains_are_independent),
+        cmocka_unit_test(temperatures_are_held_after_warm_up)};
+    return cmocka_run_group_tests_name("tempering", tests, NULL, NULL);
+}
