@@ -44,6 +44,13 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
             "%d threads\n",
             setup->n_chain, tsr_target_n_temp(&setup->target), o->warmup,
             o->draws, o->thin, setup->n_thread);
+    int n_temp = tsr_target_n_temp(&setup->target);
+    int n_state = tsr_target_n_state(&setup->target);
+    if (setup->n_engine > 0)
+        fprintf(out,
+                "systems: %d, of %d chains x %d temperatures x %d state%s\n",
+                setup->n_chain * n_temp * n_state, setup->n_chain, n_temp,
+                n_state, n_state == 1 ? "" : "s");
     fprintf(out, "output: %s\n", config->output.directory);
 }
 

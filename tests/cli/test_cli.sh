@@ -149,6 +149,32 @@ for sequence in MKT GGG; do
         --output $sequence --set structure.file= --set structure.flexible=[] \
         --set structure.sequence=$sequence --set data.0.file=good.dat
 done
+expect "two states" 0 "temperatures .first chain" "$program" run good.yaml \
+    --output states --set structure.states=2 --set sampler.temperatures=3
+"$program" summary states --json >out.txt
+check "have a radius and a weight each" ${PYTHON:-python3} -c "
+import json
+d = json.load(open('out.txt'))
+for name in 'rg_1', 'rg_2', 'weight_1', 'weight_2', 'rg', 'chi2':
+    d[name]['mean']
+assert d['rg_1']['mean'] <= d['rg_2']['mean']
+assert abs(d['weight_1']['mean'] + d['weight_2']['mean'] - 1.0) < 1e-9
+assert 'rg_3' not in d
+"
+expect "states of one weight" 0 "" "$program" run good.yaml \
+    --output equal --set structure.states=2 --set structure.weights=equal
+"$program" summary equal --json >out.txt
+check "have none to tell" sh -c \
+    'grep -q rg_2 out.txt && ! grep -q weight_ out.txt'
+expect "the plan of many systems" 0 "" "$program" run good.yaml --dry-run \
+    --output new --set structure.states=3 --set sampler.temperatures=5
+check "counts them" grep -q \
+    "^systems: 30, of 2 chains x 5 temperatures x 3 states" out.txt
+on_device check "and so does the memory" grep -q \
+    "^memory: .* bytes a system, 30 systems of " out.txt
+expect "the plan without data" 0 "" "$program" run good.yaml --prior-only \
+    --dry-run --output new
+check "has no systems" sh -c '! grep -q "^systems" out.txt'
 expect "reference engine" 0 "" "$program" run good.yaml --device reference \
     --output reference --set sampler.warmup=4 --set sampler.draws=3
 on_device expect "all devices" 0 "engine:" "$program" run good.yaml --device all \
@@ -296,6 +322,27 @@ expect "the largest seed" 0 "" \
 check "is itself" grep -q "seed: 9007199254740992" out.txt
 expect "half a thread" 78 "--set device.threads=1.5: device.threads.*1.5.*whole" \
     "$program" run good.yaml --output new --set device.threads=1.5
+for set in structure.states=0 structure.states=33 structure.states=1.5 \
+    structure.weights=some sampler.temperatures=0 sampler.temperatures=65 \
+    sampler.temperatures=hot sampler.t_max=1 sampler.t_max=hot \
+    sampler.swap_every=0 sampler.anneal=0.95 sampler.anneal=-0.1; do
+    key=${set%=*} value=${set#*=}
+    case $key in
+    structure.states) range="integer in \\[1, 32\\]" ;;
+    structure.weights) range="one of infer, equal" ;;
+    sampler.temperatures) range="number in \\[1, 64\\], or auto" ;;
+    sampler.t_max) range="number in \\[1.001, " ;;
+    sampler.swap_every) range="integer in \\[1, " ;;
+    sampler.anneal) range="number in \\[0, 0.9\\]" ;;
+    esac
+    expect "$set is refused" 78 "--set $set: .*'$key'.*'$value'.*$range" \
+        "$program" run good.yaml --output new --set $set
+done
+expect "half a temperature" 78 "sampler.temperatures.*2.5.*whole" \
+    "$program" run good.yaml --output new --set sampler.temperatures=2.5
+with worse.yaml '1s/file:/states: 40, file:/'
+expect "its place in the file" 78 "worse.yaml:1:.*structure.states.*40.*32" \
+    "$program" check worse.yaml
 expect "an output without a name" 64 "output is empty" \
     "$program" run good.yaml --output ""
 expect "file and sequence" 78 "bad.yaml:1:12: .*not both" \
