@@ -353,6 +353,7 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
         .seed = (uint64_t)config->seed,
         .n_state = (int)config->structure.states,
         .infer_weights = config->structure.weights == 0,
+        .learn_mix = config->sampler.learn_mix,
         .n_temp = tsr_sampler_n_temp(&config->sampler, s->n_data > 0),
         .t_max = config->sampler.t_max,
         .swap_every = config->sampler.swap_every};

@@ -22,7 +22,7 @@ struct tsr_chain {
     double log_weight_step;
     long n_weight_learnt;
     void *move[TSR_N_MOVE];
-    double weight[TSR_N_MOVE]; /* cumulative, last is 1 */
+    tsr_mix mix;
 
     double beta;     /* 1 / T */
     double *profile; /* [n_q] the mean over states, with S(q) */
@@ -67,7 +67,7 @@ void tsr_chain_free(tsr_chain *chain)
 static tsr_status set_moves(tsr_chain *c, tsr_err *err)
 {
     const tsr_target *t = c->target;
-    double total = 0.0;
+    double total = 0.0, share[TSR_N_MOVE] = {0.0};
     for (int m = 0; m < TSR_N_MOVE; m++) {
         const tsr_move_type *type = tsr_move_registry[m];
         const void *options = t->move_options[m];
@@ -80,15 +80,14 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
             if (c->move[m] == NULL)
                 return tsr_fail(err, TSR_E_NOMEM, "out of memory");
             total += weight;
+            share[m] = weight;
         }
-        c->weight[m] = total;
     }
     if (total <= 0.0)
         return tsr_fail(err, TSR_E_CONFIG,
                         "moves: none with a weight above 0 has anything to "
                         "move");
-    for (int m = 0; m < TSR_N_MOVE; m++)
-        c->weight[m] /= total;
+    tsr_mix_set(&c->mix, share);
     return TSR_OK;
 }
 
@@ -201,9 +200,7 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
     tsr_chain *c = chain;
     const tsr_target *t = c->target;
     double u = gsl_rng_uniform(c->rng);
-    c->kind = 0;
-    while (c->kind < TSR_N_MOVE - 1 && u >= c->weight[c->kind])
-        c->kind++;
+    c->kind = tsr_mix_choose(&c->mix, u);
     if (c->n_state > 1)
         c->which = (int)gsl_rng_uniform_int(c->rng, (unsigned long)c->n_state);
     const tsr_move_type *type = tsr_move_registry[c->kind];
@@ -305,6 +302,18 @@ static tsr_status move_weights(tsr_chain *c, int warm, tsr_err *err)
                : tsr_wrap(err, status, "chain %d, weights", c->number);
 }
 
+/* Mean squared relative change of I(q) that the proposal would make. */
+static double curve_change(const tsr_chain *c)
+{
+    int n_q = c->target->likelihood->grid.n_q;
+    double sum = 0.0;
+    for (int q = 0; q < n_q; q++) {
+        double d = (c->mean[q] - c->profile[q]) / c->profile[q];
+        sum += d * d;
+    }
+    return isfinite(sum) ? sum / n_q : 0.0;
+}
+
 tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
                             int *accepted, tsr_err *err)
 {
@@ -343,6 +352,10 @@ tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
     }
     double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
     int accept = gsl_rng_uniform(c->rng) < alpha;
+    if (warm && c->target->learn_mix && l != NULL)
+        tsr_mix_learn(
+            &c->mix, c->kind, profile == NULL ? 0.0 : alpha * curve_change(c),
+            tsr_mix_cost(c->target->topology, &c->proposal, profile != NULL));
     if (warm)
         tsr_move_registry[c->kind]->adapt(c->move[c->kind], &c->proposal,
                                           alpha);
@@ -377,6 +390,9 @@ void tsr_chain_exchange(tsr_chain *a, tsr_chain *b)
         a->move[m] = b->move[m];
         b->move[m] = move;
     }
+    tsr_mix mix = a->mix;
+    a->mix = b->mix;
+    b->mix = mix;
     double step = a->log_weight_step;
     long n_learnt = a->n_weight_learnt;
     a->log_weight_step = b->log_weight_step;

@@ -25,7 +25,8 @@ typedef struct {
     double t_max;
     long swap_every;
     double anneal; /* share of warm-up */
-    char *until;   /* NULL: all draws */
+    int learn_mix;
+    char *until; /* NULL: all draws */
 } tsr_sampler_options;
 
 /* How many temperatures that makes; without data there is 1. */
