@@ -41,6 +41,7 @@
 #include "moves/closure_choice.h"
 #include "moves/concerted_turns.h"
 #include "moves/move.h"
+#include "moves/step.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -102,19 +103,13 @@ static const tsr_field fields[] = {
     {0}};
 
 typedef struct {
-    long n;
-    double log_step; /* on top of the common one */
-} window_state;
-
-typedef struct {
     const tsr_topology *topology;
     const tsr_prior *prior;
     concerted_options options;
-    long n;
-    double log_step;
+    tsr_step step;
     int n_window;
     tsr_window *window;
-    window_state *learnt; /* [n_window] */
+    tsr_step *learnt; /* [n_window] */
 } concerted_state;
 
 static void concerted_free(void *state)
@@ -137,7 +132,7 @@ static void *concerted_new(const void *options, const tsr_topology *topology,
     s->topology = topology;
     s->prior = prior;
     s->options = *(const concerted_options *)options;
-    s->log_step = log(s->options.step);
+    s->step.log_step = log(s->options.step);
     s->window = calloc(n, sizeof *s->window);
     s->learnt = calloc(n, sizeof *s->learnt);
     if (s->window == NULL || s->learnt == NULL) {
@@ -159,7 +154,7 @@ static int concerted_targets(const void *options, const tsr_topology *topology)
 
 static double step_width(const concerted_state *s, int window)
 {
-    return fmin(exp(s->log_step + s->learnt[window].log_step), PI);
+    return tsr_step_width(&s->step, &s->learnt[window], PI);
 }
 
 static void set_turns(const concerted_state *s, int window,
@@ -261,14 +256,8 @@ static void concerted_adapt(void *state, const tsr_proposal *proposal,
                             double accept_probability)
 {
     concerted_state *s = state;
-    window_state *own = &s->learnt[proposal->target];
-    s->log_step +=
-        tsr_move_learn(s->n++, accept_probability, s->options.target);
-    own->log_step +=
-        tsr_move_learn(own->n++, accept_probability, s->options.target);
-    double top = log(PI), width = s->log_step + own->log_step;
-    if (width > top)
-        own->log_step -= width - top;
+    tsr_step *own = &s->learnt[proposal->target];
+    tsr_step_learn(&s->step, own, accept_probability, s->options.target, PI);
 }
 
 const tsr_move_type tsr_move_concerted = {

@@ -13,6 +13,7 @@
  * Source: Betancourt 2005 (J. Chem. Phys. 123, 174905); Smith & Kortemme 2008
  * (backrub). */
 #include "moves/move.h"
+#include "moves/step.h"
 
 #include "core/vec3.h"
 #include "model/geometry.h"
@@ -63,9 +64,8 @@ static const tsr_field fields[] = {
     {0}};
 
 typedef struct {
-    int i, j; /* residues */
-    long n;
-    double log_step; /* on top of the common one */
+    int i, j;      /* residues */
+    tsr_step step; /* on top of the common one */
 } window;
 
 typedef struct {
@@ -73,8 +73,7 @@ typedef struct {
     crankshaft_options options;
     int n_window;
     window *window;
-    long n;
-    double log_step;
+    tsr_step step;
 } crankshaft_state;
 
 /* N and O of a residue at a break hold what is beyond it in its place, so its
@@ -105,7 +104,7 @@ static int list_windows(const tsr_topology *t, long longest, window *out)
             if (!z->flexible || !z->has_phi || is_at_break(t, j))
                 continue;
             if (out != NULL)
-                out[n] = (window){i, j, 0, -0.25 * log((double)(j - i))};
+                out[n] = (window){i, j, {0, -0.25 * log((double)(j - i))}};
             n++;
         }
     }
@@ -136,7 +135,7 @@ static void *crankshaft_new(const void *options, const tsr_topology *topology,
         return NULL;
     s->topology = topology;
     s->options = *(const crankshaft_options *)options;
-    s->log_step = log(s->options.step);
+    s->step.log_step = log(s->options.step);
     s->n_window = crankshaft_targets(options, topology);
     s->window = calloc((size_t)s->n_window + 1, sizeof *s->window);
     if (s->window == NULL) {
@@ -186,8 +185,8 @@ static void crankshaft_propose(void *state, const tsr_conformation *current,
     const tsr_topology *t = s->topology;
     int k = (int)gsl_rng_uniform_int(rng, (unsigned long)s->n_window);
     const window *w = &s->window[k];
-    double width = exp(s->log_step + w->log_step);
-    double angle = gsl_ran_gaussian_ziggurat(rng, fmin(width, PI));
+    double width = tsr_step_width(&s->step, &w->step, PI);
+    double angle = gsl_ran_gaussian_ziggurat(rng, width);
     double(*first)[3] = proposed->backbone[w->i];
     double(*last)[3] = proposed->backbone[w->j];
     tsr_motion motion;
@@ -212,14 +211,8 @@ static void crankshaft_adapt(void *state, const tsr_proposal *proposal,
                              double accept_probability)
 {
     crankshaft_state *s = state;
-    window *own = &s->window[proposal->target];
-    s->log_step +=
-        tsr_move_learn(s->n++, accept_probability, s->options.target);
-    own->log_step +=
-        tsr_move_learn(own->n++, accept_probability, s->options.target);
-    double top = log(PI), width = s->log_step + own->log_step;
-    if (width > top)
-        own->log_step -= width - top;
+    tsr_step *own = &s->window[proposal->target].step;
+    tsr_step_learn(&s->step, own, accept_probability, s->options.target, PI);
 }
 
 const tsr_move_type tsr_move_crankshaft = {

@@ -7,6 +7,7 @@
  * prior, so q(old | new) / q(new | old) = f(old) / f(new).
  * Source: Lal 1969; Madras & Sokal 1988. */
 #include "moves/move.h"
+#include "moves/step.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
@@ -58,18 +59,12 @@ static const tsr_field fields[] = {
     {0}};
 
 typedef struct {
-    long n;
-    double log_step; /* on top of the common one */
-} torsion_state;
-
-typedef struct {
     const tsr_topology *topology;
     const tsr_prior *prior;
     pivot_options options;
-    long n;
-    double log_step; /* common to all torsions */
-    torsion_state *torsion;
-    int any; /* the last turn was by any angle */
+    tsr_step step;     /* common to all torsions */
+    tsr_step *torsion; /* [n_torsion] */
+    int any;           /* the last turn was by any angle */
 } pivot_state;
 
 static void pivot_free(void *state)
@@ -98,7 +93,7 @@ static void *pivot_new(const void *options, const tsr_topology *topology,
     s->topology = topology;
     s->prior = prior;
     s->options = *(const pivot_options *)options;
-    s->log_step = log(s->options.step);
+    s->step.log_step = log(s->options.step);
     s->torsion = calloc((size_t)topology->n_torsion + 1, sizeof *s->torsion);
     if (s->torsion == NULL) {
         pivot_free(s);
@@ -144,9 +139,9 @@ static void step_propose(pivot_state *s, int k, tsr_conformation *proposed,
 {
     const tsr_torsion *torsion = &s->topology->torsion[k];
     s->any = gsl_rng_uniform(rng) < s->options.uniform;
-    double width = exp(s->log_step + s->torsion[k].log_step);
+    double width = tsr_step_width(&s->step, &s->torsion[k], PI);
     double angle = s->any ? gsl_ran_flat(rng, -PI, PI)
-                          : gsl_ran_gaussian_ziggurat(rng, fmin(width, PI));
+                          : gsl_ran_gaussian_ziggurat(rng, width);
     proposal->target = k;
     proposal->log_ratio = 0.0;
     tsr_conformation_turn(s->topology, proposed, torsion, angle);
@@ -212,14 +207,8 @@ static void pivot_adapt(void *state, const tsr_proposal *proposal,
     pivot_state *s = state;
     if (proposal->target < 0 || s->any)
         return;
-    torsion_state *own = &s->torsion[proposal->target];
-    s->log_step +=
-        tsr_move_learn(s->n++, accept_probability, s->options.target);
-    own->log_step +=
-        tsr_move_learn(own->n++, accept_probability, s->options.target);
-    double top = log(PI), width = s->log_step + own->log_step;
-    if (width > top)
-        own->log_step -= width - top;
+    tsr_step *own = &s->torsion[proposal->target];
+    tsr_step_learn(&s->step, own, accept_probability, s->options.target, PI);
 }
 
 const tsr_move_type tsr_move_pivot = {

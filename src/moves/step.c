@@ -1,0 +1,20 @@
+#include "moves/step.h"
+
+#include "moves/move.h"
+
+#include <math.h>
+
+double tsr_step_width(const tsr_step *common, const tsr_step *own, double most)
+{
+    return fmin(exp(common->log_step + own->log_step), most);
+}
+
+void tsr_step_learn(tsr_step *common, tsr_step *own, double accept_probability,
+                    double target, double most)
+{
+    common->log_step += tsr_move_learn(common->n++, accept_probability, target);
+    own->log_step += tsr_move_learn(own->n++, accept_probability, target);
+    double beyond = common->log_step + own->log_step - log(most);
+    if (beyond > 0.0)
+        own->log_step -= beyond;
+}

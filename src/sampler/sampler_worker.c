@@ -1,0 +1,195 @@
+/* What a worker thread does: steps of its halves in turn. */
+#include "sampler/sampler_state.h"
+
+#include <math.h>
+#include <time.h>
+
+static double now_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The time since the last mark goes to one part. */
+static void mark(tsr_worker *w, double *part)
+{
+    double now = now_seconds();
+    *part += now - w->mark;
+    w->mark = now;
+}
+
+/* ---- a half's step ---- */
+
+static tsr_status half_propose(tsr_worker *w, tsr_half *h, tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    h->n_ask = 0;
+    for (int i = 0; i < h->n_replica; i++) {
+        int needed = tsr_chain_propose(h->chain[i], &h->ask[h->n_ask]);
+        h->asked[i] = needed ? h->n_ask++ : -1;
+    }
+    mark(w, &w->times.propose);
+    if (h->n_ask > 0)
+        status = tsr_batch_submit(h->batch, h->n_ask, h->ask, err);
+    mark(w, &w->times.submit);
+    return status;
+}
+
+static tsr_status half_decide(tsr_worker *w, tsr_half *h, tsr_err *err)
+{
+    tsr_sampler *s = w->sampler;
+    tsr_status status = TSR_OK;
+    if (h->n_ask > 0)
+        status = tsr_batch_wait(h->batch, h->profile, err);
+    mark(w, &w->times.wait);
+    if (status != TSR_OK)
+        return status;
+    for (int i = 0; i < h->n_replica; i++) {
+        int accepted, place = h->asked[i], own = i / s->n_temp;
+        double *profile =
+            place < 0 ? NULL : h->profile + (size_t)place * (size_t)s->n_q;
+        tsr_status one =
+            tsr_chain_decide(h->chain[i], profile, s->warm, &accepted,
+                             status == TSR_OK ? err : NULL);
+        if (status == TSR_OK)
+            status = one;
+        if (place >= 0 && accepted)
+            tsr_batch_accept(h->batch, tsr_chain_system(h->chain[i]));
+        else if (place >= 0)
+            tsr_batch_reject(h->batch, tsr_chain_system(h->chain[i]));
+        atomic_fetch_add_explicit(&w->accepted, accepted, memory_order_relaxed);
+        if (tsr_ladder_replica(h->ladder[own], 0) != i % s->n_temp)
+            continue;
+        h->accepted[own] += accepted;
+        atomic_store_explicit(&s->chi2[h->number[own]],
+                              tsr_chain_chi2(h->chain[i]),
+                              memory_order_relaxed);
+    }
+    atomic_fetch_add_explicit(&w->step, h->n_replica, memory_order_relaxed);
+    mark(w, &w->times.decide);
+    return status;
+}
+
+/* ---- temperatures ---- */
+
+/* From 1 / (the start's chi2 per point) to 1, evenly in the logarithm. */
+static double heat_at(const tsr_sampler *s, long step)
+{
+    if (!s->warm || step >= s->n_anneal)
+        return 1.0;
+    return pow(s->first_heat, 1.0 - (double)step / (double)s->n_anneal);
+}
+
+static void set_heat(const tsr_sampler *s, tsr_half *h, double heat)
+{
+    for (int i = 0; i < h->n_chain; i++)
+        for (int k = 0; k < s->n_temp; k++) {
+            int r = tsr_ladder_replica(h->ladder[i], k);
+            tsr_chain_heat(h->chain[i * s->n_temp + r],
+                           heat * tsr_ladder_beta(h->ladder[i], k));
+        }
+}
+
+static void exchange(void *context, int a, int b)
+{
+    tsr_chain **replica = context;
+    tsr_chain_exchange(replica[a], replica[b]);
+}
+
+/* Between two steps: nothing is in flight. step: of the whole run. */
+static void half_temper(const tsr_sampler *s, tsr_half *h, long step)
+{
+    double log_lik[TSR_MAX_TEMPERATURES], heat = heat_at(s, step);
+    long every = s->target->swap_every > 0 ? s->target->swap_every : 1;
+    int annealing = s->warm && step < s->n_anneal;
+    if (s->target->likelihood == NULL)
+        return;
+    for (int i = 0; i < h->n_chain && s->n_temp > 1 && step % every == 0; i++) {
+        tsr_chain **replica = h->chain + (size_t)i * (size_t)s->n_temp;
+        for (int r = 0; r < s->n_temp; r++)
+            log_lik[r] = tsr_chain_log_lik(replica[r]);
+        tsr_ladder_swap(h->ladder[i], log_lik, heat, s->warm && !annealing,
+                        exchange, replica);
+    }
+    if (s->n_temp > 1 || s->warm || step == s->n_anneal)
+        set_heat(s, h, heat);
+}
+
+static void half_store(tsr_worker *w, tsr_half *h, int draw)
+{
+    tsr_sampler *s = w->sampler;
+    for (int i = 0; i < h->n_chain; i++) {
+        int cold = tsr_ladder_replica(h->ladder[i], 0);
+        tsr_record_store(s->record, h->chain[i * s->n_temp + cold],
+                         h->number[i], draw, s->warm,
+                         (double)h->accepted[i] / (double)s->thin,
+                         tsr_ladder_round_trips(h->ladder[i]));
+        h->accepted[i] = 0;
+    }
+    mark(w, &w->times.store);
+}
+
+/* ---- workers ---- */
+
+static int should_stop(const tsr_sampler *s)
+{
+    return (s->stop != NULL && *s->stop != 0) || atomic_load(&s->failed);
+}
+
+static tsr_status worker_run(tsr_worker *w)
+{
+    tsr_sampler *s = w->sampler;
+    long total = s->n_draw * s->thin;
+    tsr_status status = TSR_OK;
+    w->n_done = 0;
+    w->mark = now_seconds();
+    for (int k = 0; k < 2 && status == TSR_OK; k++) {
+        set_heat(s, &w->half[k], heat_at(s, s->n_step));
+        status = half_propose(w, &w->half[k], &w->err);
+    }
+    for (long step = 1; step <= total && status == TSR_OK; step++) {
+        int last = step == total || should_stop(s);
+        int is_draw = step % s->thin == 0;
+        for (int k = 0; k < 2 && status == TSR_OK; k++) {
+            tsr_half *h = &w->half[k];
+            status = half_decide(w, h, &w->err);
+            if (status == TSR_OK)
+                half_temper(s, h, s->n_step + step);
+            if (status == TSR_OK && is_draw)
+                half_store(w, h, (int)(step / s->thin) - 1);
+            if (status == TSR_OK && !last)
+                status = half_propose(w, h, &w->err);
+        }
+        w->n_step = step;
+        if (status == TSR_OK && is_draw)
+            w->n_done = (int)(step / s->thin);
+        if (last)
+            break;
+    }
+    return status;
+}
+
+void *tsr_sampler_worker(void *argument)
+{
+    tsr_worker *w = argument;
+    tsr_sampler *s = w->sampler;
+    long seen = 0;
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        while (s->round == seen && !s->quit)
+            pthread_cond_wait(&s->go, &s->lock);
+        if (s->quit)
+            break;
+        seen = s->round;
+        pthread_mutex_unlock(&s->lock);
+        w->status = worker_run(w);
+        if (w->status != TSR_OK)
+            atomic_store(&s->failed, 1);
+        pthread_mutex_lock(&s->lock);
+        if (--s->n_busy == 0)
+            pthread_cond_signal(&s->done);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
