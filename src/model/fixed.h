@@ -7,8 +7,8 @@
 
 #define TSR_FIXED_SCALE 0x1p32
 
-/* Held within 2^20 nat, far beyond any use; two thousand at that bound still add
- * up, and any number of terms of the size that samples have. */
+/* Held within 2^20 nat, far beyond any use; two thousand at that bound still
+ * add up, and any number of terms of the size that samples have. */
 static inline int64_t tsr_fix(double nat)
 {
     double bound = 0x1p20;

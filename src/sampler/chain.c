@@ -303,9 +303,8 @@ static tsr_status move_weights(tsr_chain *c, int warm, tsr_err *err)
 }
 
 /* Mean squared relative change of I(q) that the proposal would make. */
-static double curve_change(const tsr_chain *c)
+static double curve_change(const tsr_chain *c, int n_q)
 {
-    int n_q = c->target->likelihood->grid.n_q;
     double sum = 0.0;
     for (int q = 0; q < n_q; q++) {
         double d = (c->mean[q] - c->profile[q]) / c->profile[q];
@@ -352,15 +351,18 @@ tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
     }
     double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
     int accept = gsl_rng_uniform(c->rng) < alpha;
-    if (warm && c->target->learn_mix && l != NULL)
+    if (warm && c->target->learn_mix && l != NULL) {
+        double gain =
+            profile == NULL ? 0.0 : alpha * curve_change(c, l->grid.n_q);
         tsr_mix_learn(
-            &c->mix, c->kind, profile == NULL ? 0.0 : alpha * curve_change(c),
+            &c->mix, c->kind, gain,
             tsr_mix_cost(c->target->topology, &c->proposal, profile != NULL));
+    }
     if (warm)
         tsr_move_registry[c->kind]->adapt(c->move[c->kind], &c->proposal,
                                           alpha);
     settle(c, accept);
-    if (accept && profile != NULL) {
+    if (accept && profile != NULL && l != NULL) {
         take_fit(c, new_log_lik);
         memcpy(c->state[c->which].profile, profile,
                (size_t)l->grid.n_q * sizeof *profile);

@@ -127,7 +127,7 @@ static double step_parameter(tsr_nuisance *n, int d, int i, double beta,
     const tsr_data_term *term = &n->likelihood->data[d];
     const tsr_noise_type *type = term->type;
     const tsr_noise_prior *prior = &term->prior[i];
-    double *theta = n->theta + d * N, new[N];
+    double *theta = n->theta + d * N, new[N] = {0.0};
     int refit = type->parameter[i].refit, first = type->log_integral != NULL;
     tsr_fit trial = *fit; /* the curve itself is shared: it stays */
     for (int k = 0; k < N; k++)
