@@ -1,0 +1,175 @@
+/* Simulation-based calibration (Talts et al. 2018) of the whole sampler, with
+ * replica exchange, annealing and adaptation, for one structure and for an
+ * ensemble of two: structures, weights, noise scale, scale and background are
+ * drawn from their priors, data from those, and the truth must rank evenly
+ * among the draws. Then the intervals mean what they say.
+ *
+ * The molecule: two rigid domains on a flexible linker. */
+#include "tests/property/importance.h"
+
+enum { N_REPEAT = 200, N_DRAW = 99, WARMUP = 2000, N_BIN = 10, N_COVER = 100 };
+enum { RG, SCALE, NOISE, DISTANCE, WEIGHT, RG_2, N_QUANTITY };
+
+static const char *const quantity_name[N_QUANTITY] = {
+    "Rg", "scale", "noise scale", "distance of domains", "weight 1", "Rg 2"};
+static const double noise_width = 0.3;
+
+/* Rg of the ensemble; the distance and weight 1 are of the state with the
+ * smaller Rg. state and weight [n] in that order. */
+static void measure(const posterior_sample *s, int n,
+                    const tsr_conformation *const *state, const double *weight,
+                    double scale, double log_s, double value[N_QUANTITY])
+{
+    double square = 0.0, rg = 0.0;
+    int last = s->t->n_residue - 3;
+    for (int k = 0; k < n; k++) {
+        rg = tsr_conformation_rg(s->t, state[k], NULL);
+        square += weight[k] * rg * rg;
+    }
+    value[RG] = n > 1 ? sqrt(square) : rg;
+    value[SCALE] = scale, value[NOISE] = log_s;
+    value[DISTANCE] = tsr_vec3_distance(state[0]->backbone[2][TSR_CA],
+                                        state[0]->backbone[last][TSR_CA]);
+    value[WEIGHT] = weight[0], value[RG_2] = rg;
+}
+
+static void draw_truth(posterior_sample *s, int n, gsl_rng *rng,
+                       tsr_conformation **truth, double value[N_QUANTITY])
+{
+    prior_sampler prior = prior_of(s);
+    double weight[2] = {1.0, 0.0}, log_s = gsl_ran_gaussian(rng, noise_width);
+    double scale = gsl_ran_flat(rng, 0.5, 3.0);
+    for (int k = 0; k < n; k++)
+        sample_prior(&prior, rng, truth[k]);
+    if (n > 1)
+        draw_weights(rng, n, weight);
+    if (n > 1 && tsr_conformation_rg(s->t, truth[0], NULL) >
+                     tsr_conformation_rg(s->t, truth[1], NULL)) {
+        tsr_conformation *other = truth[0];
+        truth[0] = truth[1], truth[1] = other;
+    }
+    const tsr_conformation *state[2] = {truth[0], truth[1]};
+    posterior_data(s, n, state, weight, 0.01, scale,
+                   gsl_ran_flat(rng, -0.2, 0.2), log_s, rng);
+    measure(s, n, state, weight, scale, log_s, value);
+}
+
+/* c from its exact conditional, as in a stored draw. */
+static double draw_scale(const posterior_sample *s, const tsr_chain_view *view)
+{
+    double scale, background;
+    tsr_data_term_draw(&s->likelihood->data[0], view->fit,
+                       tsr_nuisance_theta(view->nuisance, 0), view->rng, &scale,
+                       &background);
+    return scale;
+}
+
+/* How many draws of the posterior are below the truth. */
+static void repetition(posterior_sample *s, uint64_t number, long thin,
+                       int rank[N_QUANTITY])
+{
+    int n = tsr_target_n_state(&s->target);
+    double truth_value[N_QUANTITY], value[N_QUANTITY];
+    gsl_rng *rng = tsr_rng_new(2025 + (uint64_t)n, number);
+    tsr_conformation *truth[2] = {tsr_conformation_new(s->t),
+                                  tsr_conformation_new(s->t)};
+    draw_truth(s, n, rng, truth, truth_value);
+    s->target.seed = 7000 + number;
+    posterior_start(s, noise_width, 1, 0);
+    posterior_run run = posterior_run_new(s, 1, 1, 1);
+    posterior_warm_up(run, WARMUP);
+    for (int i = 0; i < N_DRAW; i++) {
+        tsr_chain_view view;
+        posterior_advance(run, 1, thin, 0);
+        tsr_chain_look(tsr_sampler_chain(run.sampler, 0), &view);
+        measure(s, n, view.state, view.state_weight, draw_scale(s, &view),
+                tsr_nuisance_theta(view.nuisance, 0)[0], value);
+        for (int k = 0; k < N_QUANTITY; k++)
+            rank[k] += value[k] < truth_value[k];
+    }
+    posterior_run_free(run);
+    posterior_stop(s);
+    tsr_conformation_free(truth[0]);
+    tsr_conformation_free(truth[1]);
+    gsl_rng_free(rng);
+}
+
+/* Chi-squared for any shape, the mean rank for a shift. */
+static int is_even(int quantity, const int *rank)
+{
+    _Static_assert((N_DRAW + 1) % N_BIN == 0, "bins of one size");
+    double each = (double)N_REPEAT / N_BIN, chi2 = 0.0, mean = 0.0;
+    int count[N_BIN] = {0};
+    for (int r = 0; r < N_REPEAT; r++) {
+        count[rank[r] * N_BIN / (N_DRAW + 1)]++;
+        mean += rank[r] / (double)N_REPEAT;
+    }
+    print_message("  %-20s", quantity_name[quantity]);
+    for (int b = 0; b < N_BIN; b++) {
+        chi2 += pow(count[b] - each, 2.0) / each;
+        print_message(" %3d", count[b]);
+    }
+    double sd = sqrt(N_DRAW * (N_DRAW + 2.0) / 12.0 / N_REPEAT);
+    double p = gsl_cdf_chisq_Q(chi2, N_BIN - 1), z = (mean - 0.5 * N_DRAW) / sd;
+    print_message("   p = %.3g, mean rank off by %+.1f sd\n", p, z);
+    return p > 0.01 && fabs(z) < 3.5;
+}
+
+/* An interval between the draws that 5 % are below and above of holds 90 % of
+ * the truths: those that rank from 5 to 94 of 100 places. */
+static int covers(const int *rank)
+{
+    int inside = 0;
+    for (int r = 0; r < N_COVER; r++)
+        inside += rank[r] >= 5 && rank[r] < N_DRAW + 1 - 5;
+    print_message("  90 %% intervals of Rg cover it in %d of %d\n", inside,
+                  N_COVER);
+    return abs(inside - 90) <= 5;
+}
+
+static void calibrate(int n_state, long thin)
+{
+    static int rank[N_QUANTITY][N_REPEAT];
+    const tsr_prior_options soft = {
+        .clash = TSR_CLASH_SOFT, .softness = 0.8, .clash_limit = 10.0};
+    char linker[] = "A:5-8", *range[] = {linker};
+    const tsr_strings flexible = {1, range};
+    posterior_sample s;
+    int failed = 0;
+    posterior_open(&s, "AGVAGPSGAVAG", &flexible, soft);
+    s.target.n_state = n_state, s.target.infer_weights = 1;
+    s.target.n_temp = 3, s.target.t_max = 8.0, s.target.swap_every = 5;
+    for (int r = 0; r < N_REPEAT; r++) {
+        int one[N_QUANTITY] = {0};
+        repetition(&s, (uint64_t)r, thin, one);
+        for (int k = 0; k < N_QUANTITY; k++)
+            rank[k][r] = one[k];
+    }
+    for (int k = 0; k < (n_state > 1 ? N_QUANTITY : WEIGHT); k++)
+        failed += !is_even(k, rank[k]);
+    failed += !covers(rank[RG]);
+    posterior_close(&s);
+    if (failed)
+        fail_msg("%d quantities are not calibrated", failed);
+}
+
+static void one_structure_is_calibrated(void **state)
+{
+    (void)state;
+    calibrate(1, 40);
+}
+
+static void an_ensemble_is_calibrated(void **state)
+{
+    (void)state;
+    calibrate(2, 80);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_structure_is_calibrated),
+        cmocka_unit_test(an_ensemble_is_calibrated)};
+    return cmocka_run_group_tests_name("tempering, calibrated", tests, NULL,
+                                       NULL);
+}
