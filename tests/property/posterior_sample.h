@@ -92,7 +92,8 @@ static inline void posterior_open(posterior_sample *s, const char *sequence,
                              .first = s->extended,
                              .prior = s->prior,
                              .move_options = s->options,
-                             .seed = 5};
+                             .seed = 5,
+                             .learn_mix = 1};
 }
 
 /* c I(q) + b of the weighted mean, with errors of s times sigma = (e + 2 e q)
