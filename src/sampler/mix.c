@@ -53,7 +53,7 @@ double tsr_mix_cost(const tsr_topology *topology, const tsr_proposal *proposal,
     double still = n - rigid - loose;
     double changed =
         (rigid + loose) * still + loose * rigid + 0.5 * loose * loose;
-    return 1.0 + 10.0 * changed / (0.5 * n * n);
+    return 1.0 + 10.0 * changed / (0.5 * n * n) + (rigid + loose) / 32.0;
 }
 
 void tsr_mix_learn(tsr_mix *mix, int move, double gain, double cost)

@@ -69,11 +69,11 @@ static void costs(void **state)
     tsr_proposal half = {.n_span = 1, .span = {{5, 5, 1}}};
     tsr_proposal all = {.n_span = 1, .span = {{0, 10, 1}}};
     assert_true(tsr_mix_cost(t, &one, 0) == 0.25);
-    assert_true(fabs(tsr_mix_cost(t, &all, 1) - 1.0) < 1e-12);
-    assert_true(fabs(tsr_mix_cost(t, &half, 1) - (1.0 + 10.0 * 25 / 50)) <
-                1e-12);
-    assert_true(fabs(tsr_mix_cost(t, &one, 1) - (1.0 + 10.0 * 9.5 / 50)) <
-                1e-12);
+    assert_true(fabs(tsr_mix_cost(t, &all, 1) - (1.0 + 10.0 / 32)) < 1e-12);
+    assert_true(fabs(tsr_mix_cost(t, &half, 1) -
+                     (1.0 + 10.0 * 25 / 50 + 5.0 / 32)) < 1e-12);
+    assert_true(fabs(tsr_mix_cost(t, &one, 1) -
+                     (1.0 + 10.0 * 9.5 / 50 + 1.0 / 32)) < 1e-12);
     tsr_conformation_free(c);
     tsr_topology_free(t);
 }
