@@ -13,6 +13,8 @@ enum { RG, SCALE, NOISE, DISTANCE, WEIGHT, RG_2, N_QUANTITY };
 static const char *const quantity_name[N_QUANTITY] = {
     "Rg", "scale", "noise scale", "distance of domains", "weight 1", "Rg 2"};
 static const double noise_width = 0.3;
+/* of scale, and of background in units of I(0) */
+static const double scale_range[2] = {0.5, 3.0}, background_most = 0.2;
 
 /* Rg of the ensemble; the distance and weight 1 are of the state with the
  * smaller Rg. state and weight [n] in that order. */
@@ -34,11 +36,12 @@ static void measure(const posterior_sample *s, int n,
 }
 
 static void draw_truth(posterior_sample *s, int n, gsl_rng *rng,
-                       tsr_conformation **truth, double value[N_QUANTITY])
+                       tsr_conformation **truth, double value[N_QUANTITY],
+                       double *i0)
 {
     prior_sampler prior = prior_of(s);
     double weight[2] = {1.0, 0.0}, log_s = gsl_ran_gaussian(rng, noise_width);
-    double scale = gsl_ran_flat(rng, 0.5, 3.0);
+    double scale = gsl_ran_flat(rng, scale_range[0], scale_range[1]);
     for (int k = 0; k < n; k++)
         sample_prior(&prior, rng, truth[k]);
     if (n > 1)
@@ -49,31 +52,37 @@ static void draw_truth(posterior_sample *s, int n, gsl_rng *rng,
         truth[0] = truth[1], truth[1] = other;
     }
     const tsr_conformation *state[2] = {truth[0], truth[1]};
-    posterior_data(s, n, state, weight, 0.01, scale,
-                   gsl_ran_flat(rng, -0.2, 0.2), log_s, rng);
+    *i0 = posterior_data(s, n, state, weight, 0.01, scale,
+                         gsl_ran_flat(rng, -background_most, background_most),
+                         log_s, rng);
     measure(s, n, state, weight, scale, log_s, value);
 }
 
-/* c from its exact conditional, as in a stored draw. */
-static double draw_scale(const posterior_sample *s, const tsr_chain_view *view)
+/* c from its exact conditional, as in a stored draw. Returns whether c and b
+ * are where the truth is drawn from: the likelihood's priors are flat without
+ * end, and the draws inside are those of priors that end there. */
+static int draw_scale(const posterior_sample *s, const tsr_chain_view *view,
+                      double i0, double *scale)
 {
-    double scale, background;
+    double b;
     tsr_data_term_draw(&s->likelihood->data[0], view->fit,
-                       tsr_nuisance_theta(view->nuisance, 0), view->rng, &scale,
-                       &background);
-    return scale;
+                       tsr_nuisance_theta(view->nuisance, 0), view->rng, scale,
+                       &b);
+    return *scale > scale_range[0] && *scale < scale_range[1] &&
+           fabs(b) < background_most * i0;
 }
 
-/* How many draws of the posterior are below the truth. */
+/* The place of the truth among the draws of the posterior, of N_DRAW + 1. */
 static void repetition(posterior_sample *s, uint64_t number, long thin,
                        int rank[N_QUANTITY])
 {
     int n = tsr_target_n_state(&s->target);
-    double truth_value[N_QUANTITY], value[N_QUANTITY];
+    double truth_value[N_QUANTITY], value[N_QUANTITY], i0, scale;
+    int below[N_QUANTITY] = {0}, n_inside = 0;
     gsl_rng *rng = tsr_rng_new(2025 + (uint64_t)n, number);
     tsr_conformation *truth[2] = {tsr_conformation_new(s->t),
                                   tsr_conformation_new(s->t)};
-    draw_truth(s, n, rng, truth, truth_value);
+    draw_truth(s, n, rng, truth, truth_value, &i0);
     s->target.seed = 7000 + number;
     posterior_start(s, noise_width, 1, 0);
     posterior_run run = posterior_run_new(s, 1, 1, 1);
@@ -82,11 +91,17 @@ static void repetition(posterior_sample *s, uint64_t number, long thin,
         tsr_chain_view view;
         posterior_advance(run, 1, thin, 0);
         tsr_chain_look(tsr_sampler_chain(run.sampler, 0), &view);
-        measure(s, n, view.state, view.state_weight, draw_scale(s, &view),
+        if (!draw_scale(s, &view, i0, &scale))
+            continue;
+        n_inside++;
+        measure(s, n, view.state, view.state_weight, scale,
                 tsr_nuisance_theta(view.nuisance, 0)[0], value);
         for (int k = 0; k < N_QUANTITY; k++)
-            rank[k] += value[k] < truth_value[k];
+            below[k] += value[k] < truth_value[k];
     }
+    for (int k = 0; k < N_QUANTITY; k++)
+        rank[k] = (int)((below[k] + gsl_rng_uniform(rng)) * (N_DRAW + 1) /
+                        (n_inside + 1));
     posterior_run_free(run);
     posterior_stop(s);
     tsr_conformation_free(truth[0]);
