@@ -2,6 +2,7 @@
 
     python run_arviz.py RUN_DIRECTORY START_CHI2 N_POINT [NOISE_MODEL]
 """
+import re
 import sys
 
 import arviz
@@ -18,7 +19,11 @@ groups = {"posterior", "sample_stats", "posterior_predictive", "log_likelihood",
 assert groups <= set(data._groups_all), data._groups_all
 noise = {"measured": {"noise_scale"}, "relative": {"noise_alpha", "noise_beta"},
          "student": {"noise_scale", "noise_nu"}}[model]
-names = {"rg", "d_max", "scale", "background", "chi2"} | noise
+found = re.search(r"^  states: (\d+)", data.posterior.attrs["config"], re.M)
+n_state = int(found.group(1)) if found else 1
+states = {f"{name}_{k + 1}" for name in ("rg", "weight")
+          for k in range(n_state if n_state > 1 else 0)}
+names = {"rg", "d_max", "scale", "background", "chi2"} | noise | states
 assert names == set(data.posterior.data_vars), data.posterior
 for name in noise:
     assert (data.posterior[name] > 0).all() and data.posterior[name].std() > 0, name
@@ -62,6 +67,12 @@ spread = ((data.posterior_predictive["intensity"] - mean) / sd).values
 quartile = np.median(np.abs(spread))
 assert 0.6 < quartile < 0.85, quartile  # 0.674 for the normal, 0.74 for nu = 4
 
+if states:
+    weight = sum(data.posterior[f"weight_{k + 1}"] for k in range(n_state))
+    square = sum(data.posterior[f"weight_{k + 1}"] * data.posterior[f"rg_{k + 1}"] ** 2
+                 for k in range(n_state))
+    assert np.abs(weight - 1).max() < 1e-6
+    assert np.abs(square ** 0.5 / data.posterior["rg"] - 1).max() < 1e-6
 last = float(data.posterior["chi2"].isel(draw=slice(-5, None)).mean())
 assert last < start_chi2, (last, start_chi2)
 table = arviz.summary(data, var_names=["rg", "chi2"])
