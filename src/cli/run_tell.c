@@ -71,7 +71,7 @@ void tsr_tell_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
 void tsr_tell_times(const tsr_sampler *sampler, tsr_log *log)
 {
     tsr_sampler_times t = tsr_sampler_times_get(sampler);
-    double all = t.propose + t.submit + t.wait + t.decide + t.store;
+    double all = t.propose + t.submit + t.wait + t.decide + t.store + t.refresh;
     if (all > 0.0)
         tsr_info(log,
                  "host time: propose, with the prior %.0f %%, hand to the "

@@ -260,6 +260,13 @@ static void concerted_adapt(void *state, const tsr_proposal *proposal,
     tsr_step_learn(&s->step, own, accept_probability, s->options.target, PI);
 }
 
+static void concerted_archive(void *state, tsr_archive *archive)
+{
+    concerted_state *s = state;
+    tsr_step_archive(&s->step, 1, archive);
+    tsr_step_archive(s->learnt, (size_t)s->n_window, archive);
+}
+
 const tsr_move_type tsr_move_concerted = {
     .name = "concerted",
     .doc = "turns some residues and closes the chain again at three others",
@@ -271,4 +278,5 @@ const tsr_move_type tsr_move_concerted = {
     .n_target = concerted_targets,
     .propose = concerted_propose,
     .log_ratio = concerted_log_ratio,
-    .adapt = concerted_adapt};
+    .adapt = concerted_adapt,
+    .archive = concerted_archive};

@@ -215,6 +215,14 @@ static void crankshaft_adapt(void *state, const tsr_proposal *proposal,
     tsr_step_learn(&s->step, own, accept_probability, s->options.target, PI);
 }
 
+static void crankshaft_archive(void *state, tsr_archive *archive)
+{
+    crankshaft_state *s = state;
+    tsr_step_archive(&s->step, 1, archive);
+    for (int k = 0; k < s->n_window; k++)
+        tsr_step_archive(&s->window[k].step, 1, archive);
+}
+
 const tsr_move_type tsr_move_crankshaft = {
     .name = "crankshaft",
     .doc = "turns what lies between two CA about the axis through them",
@@ -226,4 +234,5 @@ const tsr_move_type tsr_move_crankshaft = {
     .n_target = crankshaft_targets,
     .propose = crankshaft_propose,
     .log_ratio = crankshaft_log_ratio,
-    .adapt = crankshaft_adapt};
+    .adapt = crankshaft_adapt,
+    .archive = crankshaft_archive};

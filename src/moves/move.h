@@ -5,6 +5,7 @@
 #ifndef TSR_MOVES_MOVE_H
 #define TSR_MOVES_MOVE_H
 
+#include "core/archive.h"
 #include "core/field.h"
 #include "core/random.h"
 #include "model/prior.h"
@@ -44,6 +45,9 @@ typedef struct {
      * that it drew last. */
     void (*adapt)(void *state, const tsr_proposal *proposal,
                   double accept_probability);
+
+    /* Saves or restores what was learnt; nothing else outlives a proposal. */
+    void (*archive)(void *state, tsr_archive *archive);
 } tsr_move_type;
 
 extern const tsr_move_type tsr_move_pivot;

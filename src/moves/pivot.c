@@ -211,6 +211,13 @@ static void pivot_adapt(void *state, const tsr_proposal *proposal,
     tsr_step_learn(&s->step, own, accept_probability, s->options.target, PI);
 }
 
+static void pivot_archive(void *state, tsr_archive *archive)
+{
+    pivot_state *s = state;
+    tsr_step_archive(&s->step, 1, archive);
+    tsr_step_archive(s->torsion, (size_t)s->topology->n_torsion, archive);
+}
+
 const tsr_move_type tsr_move_pivot = {
     .name = "pivot",
     .doc = "turns one free phi or psi, or draws both; one side of the chain "
@@ -223,4 +230,5 @@ const tsr_move_type tsr_move_pivot = {
     .n_target = pivot_targets,
     .propose = pivot_propose,
     .log_ratio = pivot_log_ratio,
-    .adapt = pivot_adapt};
+    .adapt = pivot_adapt,
+    .archive = pivot_archive};

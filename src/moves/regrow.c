@@ -177,6 +177,11 @@ static void regrow_adapt(void *state, const tsr_proposal *proposal,
     (void)state, (void)proposal, (void)accept_probability;
 }
 
+static void regrow_archive(void *state, tsr_archive *archive)
+{
+    (void)state, (void)archive; /* it learns nothing */
+}
+
 const tsr_move_type tsr_move_regrow = {
     .name = "regrow",
     .doc = "draws all torsions of a flexible stretch from the prior",
@@ -188,4 +193,5 @@ const tsr_move_type tsr_move_regrow = {
     .n_target = regrow_targets,
     .propose = regrow_propose,
     .log_ratio = regrow_log_ratio,
-    .adapt = regrow_adapt};
+    .adapt = regrow_adapt,
+    .archive = regrow_archive};

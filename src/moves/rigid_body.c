@@ -394,6 +394,15 @@ static void rigid_adapt(void *state, const tsr_proposal *proposal,
     own->log_step = fmin(own->log_step, log(1.0 / s->options.turn));
 }
 
+static void rigid_archive(void *state, tsr_archive *archive)
+{
+    rigid_state *s = state;
+    for (int k = 0; k < s->n_part; k++) {
+        tsr_archive_long(archive, &s->part[k].n, 1);
+        tsr_archive_real(archive, &s->part[k].log_step, 1);
+    }
+}
+
 const tsr_move_type tsr_move_rigid_body = {
     .name = "rigid_body",
     .doc = "shifts and turns a rigid part or a mobile chain; linkers are "
@@ -406,4 +415,5 @@ const tsr_move_type tsr_move_rigid_body = {
     .n_target = rigid_targets,
     .propose = rigid_propose,
     .log_ratio = rigid_log_ratio,
-    .adapt = rigid_adapt};
+    .adapt = rigid_adapt,
+    .archive = rigid_archive};

@@ -133,6 +133,13 @@ static void side_adapt(void *state, const tsr_proposal *proposal,
     s->log_step[amino] = fmin(s->log_step[amino], log(10.0));
 }
 
+static void side_archive(void *state, tsr_archive *archive)
+{
+    side_state *s = state;
+    tsr_archive_long(archive, s->n, TSR_N_AMINO);
+    tsr_archive_real(archive, s->log_step, TSR_N_AMINO);
+}
+
 const tsr_move_type tsr_move_side_chain = {
     .name = "side_chain",
     .doc = "moves one side-chain centre in the frame of its residue",
@@ -144,4 +151,5 @@ const tsr_move_type tsr_move_side_chain = {
     .n_target = side_targets,
     .propose = side_propose,
     .log_ratio = side_log_ratio,
-    .adapt = side_adapt};
+    .adapt = side_adapt,
+    .archive = side_archive};

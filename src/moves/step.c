@@ -18,3 +18,11 @@ void tsr_step_learn(tsr_step *common, tsr_step *own, double accept_probability,
     if (beyond > 0.0)
         own->log_step -= beyond;
 }
+
+void tsr_step_archive(tsr_step *step, size_t n, tsr_archive *archive)
+{
+    for (size_t i = 0; i < n; i++) {
+        tsr_archive_long(archive, &step[i].n, 1);
+        tsr_archive_real(archive, &step[i].log_step, 1);
+    }
+}

@@ -3,6 +3,7 @@
 #ifndef TSR_SAMPLER_CHAIN_H
 #define TSR_SAMPLER_CHAIN_H
 
+#include "core/archive.h"
 #include "core/random.h"
 #include "likelihood/engine.h"
 #include "likelihood/likelihood.h"
@@ -94,6 +95,16 @@ void tsr_chain_heat(tsr_chain *chain, double beta);
 /* What belongs to a temperature (step sizes of the moves and the weights, the
  * counters) changes places between two replicas. */
 void tsr_chain_exchange(tsr_chain *a, tsr_chain *b);
+
+/* Saves or restores what cannot be made again, between two steps.
+ * tsr_chain_refresh comes after it, in the run that goes on as in one that was
+ * restored, so that both have the same bits. */
+void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive);
+
+/* Prior, profiles and likelihood afresh from the conformations: running sums of
+ * differences begin again. Between two steps; draws nothing. Errors: those of
+ * tsr_batch_set and tsr_nuisance_refit, TSR_E_NOMEM. */
+tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err);
 
 double tsr_chain_log_lik(const tsr_chain *chain);
 

@@ -148,3 +148,18 @@ void tsr_ladder_reset(tsr_ladder *ladder)
     }
     note_ends(ladder);
 }
+
+void tsr_ladder_archive(tsr_ladder *ladder, tsr_archive *archive)
+{
+    tsr_ladder *l = ladder;
+    size_t n = (size_t)l->n;
+    tsr_archive_real(archive, l->temperature, n);
+    tsr_archive_int(archive, l->replica, n);
+    tsr_archive_int(archive, l->seen, n);
+    tsr_archive_long(archive, &l->n_round, 1);
+    tsr_archive_long(archive, &l->n_learnt, 1);
+    tsr_archive_long(archive, &l->round_trips, 1);
+    tsr_archive_real(archive, l->sum, n);
+    tsr_archive_long(archive, l->offered, n);
+    tsr_archive_rng(archive, l->rng);
+}

@@ -9,6 +9,7 @@
 #ifndef TSR_SAMPLER_LADDER_H
 #define TSR_SAMPLER_LADDER_H
 
+#include "core/archive.h"
 #include "core/random.h"
 
 typedef struct tsr_ladder tsr_ladder;
@@ -41,5 +42,8 @@ void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik, double heat,
 double tsr_ladder_rate(const tsr_ladder *ladder, int k);
 long tsr_ladder_round_trips(const tsr_ladder *ladder);
 void tsr_ladder_reset(tsr_ladder *ladder);
+
+/* Saves or restores temperatures, places and counters. */
+void tsr_ladder_archive(tsr_ladder *ladder, tsr_archive *archive);
 
 #endif

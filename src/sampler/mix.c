@@ -96,3 +96,12 @@ void tsr_mix_learn(tsr_mix *mix, int move, double gain, double cost)
     }
     set_ends(mix, weight);
 }
+
+void tsr_mix_archive(tsr_mix *mix, tsr_archive *archive)
+{
+    tsr_archive_real(archive, mix->end, TSR_N_MOVE);
+    tsr_archive_real(archive, mix->gain, TSR_N_MOVE);
+    tsr_archive_real(archive, mix->cost, TSR_N_MOVE);
+    tsr_archive_long(archive, mix->n, TSR_N_MOVE);
+    tsr_archive_long(archive, &mix->n_all, 1);
+}

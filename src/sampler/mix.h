@@ -39,4 +39,7 @@ double tsr_mix_cost(const tsr_topology *topology, const tsr_proposal *proposal,
 /* Warm-up: one proposal of a move. */
 void tsr_mix_learn(tsr_mix *mix, int move, double gain, double cost);
 
+/* Saves or restores what was learnt. */
+void tsr_mix_archive(tsr_mix *mix, tsr_archive *archive);
+
 #endif

@@ -97,6 +97,19 @@ tsr_status tsr_nuisance_fit(const tsr_nuisance *nuisance, double *profile,
     return status;
 }
 
+tsr_status tsr_nuisance_refit(const tsr_nuisance *nuisance, double *profile,
+                              tsr_fit *fit, double *log_lik, tsr_err *err)
+{
+    const tsr_nuisance *n = nuisance;
+    tsr_status status =
+        tsr_likelihood_fit(n->likelihood, profile, n->theta, fit, err);
+    for (int d = 0; d < n->n_data && status == TSR_OK; d++)
+        fit[d].log_lik = tsr_data_term_log(&n->likelihood->data[d], &fit[d],
+                                           n->theta + d * N);
+    *log_lik = sum_log_lik(n, fit);
+    return status;
+}
+
 double tsr_nuisance_log_ratio(const tsr_nuisance *nuisance, const tsr_fit *from,
                               const tsr_fit *to, double beta)
 {
@@ -218,4 +231,20 @@ tsr_nuisance_counts tsr_nuisance_counts_get(const tsr_nuisance *nuisance)
 void tsr_nuisance_counts_reset(tsr_nuisance *nuisance)
 {
     nuisance->counts = (tsr_nuisance_counts){0, 0};
+}
+
+void tsr_nuisance_archive(tsr_nuisance *nuisance, tsr_fit *fit,
+                          tsr_archive *archive)
+{
+    tsr_nuisance *n = nuisance;
+    size_t room = (size_t)n->n_data * N;
+    tsr_archive_real(archive, n->theta, room);
+    tsr_archive_real(archive, n->log_step, room);
+    tsr_archive_long(archive, &n->n_learnt, 1);
+    tsr_archive_long(archive, &n->counts.proposed, 1);
+    tsr_archive_long(archive, &n->counts.accepted, 1);
+    for (int d = 0; d < n->n_data; d++) {
+        tsr_archive_real(archive, &fit[d].c, 1);
+        tsr_archive_real(archive, &fit[d].b, 1);
+    }
 }

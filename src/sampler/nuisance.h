@@ -12,6 +12,7 @@
 #ifndef TSR_SAMPLER_NUISANCE_H
 #define TSR_SAMPLER_NUISANCE_H
 
+#include "core/archive.h"
 #include "core/random.h"
 #include "likelihood/likelihood.h"
 
@@ -59,5 +60,16 @@ typedef struct {
 
 tsr_nuisance_counts tsr_nuisance_counts_get(const tsr_nuisance *nuisance);
 void tsr_nuisance_counts_reset(tsr_nuisance *nuisance);
+
+/* The likelihood of a profile that was computed afresh, at the parameters,
+ * scale and background that the chain has; draws nothing. fit holds the chain's
+ * c and b where they are sampled. Errors: those of tsr_likelihood_fit. */
+tsr_status tsr_nuisance_refit(const tsr_nuisance *nuisance, double *profile,
+                              tsr_fit *fit, double *log_lik, tsr_err *err);
+
+/* Saves or restores the parameters, their steps, counters, and c and b of the
+ * fits. */
+void tsr_nuisance_archive(tsr_nuisance *nuisance, tsr_fit *fit,
+                          tsr_archive *archive);
 
 #endif

@@ -57,6 +57,7 @@ tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
             pthread_mutex_lock(&s->lock);
         }
     }
+    s->refresh = 0;
     pthread_mutex_unlock(&s->lock);
     *n_done = n_draw;
     s->n_step += s->worker[0].n_step;
@@ -71,6 +72,23 @@ tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
         }
     }
     return status;
+}
+
+void tsr_sampler_refresh(tsr_sampler *sampler)
+{
+    sampler->refresh = 1;
+}
+
+void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive)
+{
+    tsr_sampler *s = sampler;
+    tsr_archive_long(archive, &s->n_step, 1);
+    tsr_archive_long(archive, &s->n_anneal, 1);
+    tsr_archive_real(archive, &s->first_heat, 1);
+    for (int c = 0; c < s->n_chain; c++)
+        tsr_ladder_archive(s->ladder[c], archive);
+    for (int c = 0; c < s->n_chain * s->n_temp; c++)
+        tsr_chain_archive(s->chain[c], archive);
 }
 
 void tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)
@@ -101,12 +119,13 @@ const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain)
 
 tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler)
 {
-    tsr_sampler_times sum = {0.0, 0.0, 0.0, 0.0, 0.0};
+    tsr_sampler_times sum = {0};
     for (int w = 0; w < sampler->n_worker; w++) {
         const tsr_sampler_times *t = &sampler->worker[w].times;
         sum.propose += t->propose, sum.submit += t->submit;
         sum.wait += t->wait;
         sum.decide += t->decide, sum.store += t->store;
+        sum.refresh += t->refresh;
     }
     return sum;
 }

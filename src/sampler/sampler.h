@@ -65,6 +65,15 @@ tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
                                             const tsr_progress *progress),
                                void *context, int *n_done, tsr_err *err);
 
+/* The next advance begins with every chain computed afresh from its
+ * conformations (tsr_chain_refresh). To be asked for after fixed numbers of
+ * draws, and after a restore. */
+void tsr_sampler_refresh(tsr_sampler *sampler);
+
+/* Saves or restores everything that the next draws depend on, between two
+ * calls of advance that ended at the end of a draw. A refresh has to follow. */
+void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive);
+
 /* Before warm-up: how many steps it will have, of which `anneal` with the
  * likelihood turned on slowly. */
 void tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal);
@@ -77,9 +86,9 @@ const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain);
 
 /* Where the workers' time went since the sampler was made, s, summed over them:
  * proposals with the prior, handing them to the device, waiting for it,
- * likelihood and acceptance, storing draws. */
+ * likelihood and acceptance, storing draws, computing afresh. */
 typedef struct {
-    double propose, submit, wait, decide, store;
+    double propose, submit, wait, decide, store, refresh;
 } tsr_sampler_times;
 
 tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler);

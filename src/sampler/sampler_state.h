@@ -57,7 +57,7 @@ struct tsr_sampler {
 
     /* the call under way */
     tsr_record *record;
-    int n_draw, warm;
+    int n_draw, warm, refresh;
     long thin;
 };
 

@@ -130,6 +130,15 @@ static void half_store(tsr_worker *w, tsr_half *h, int draw)
     mark(w, &w->times.store);
 }
 
+static tsr_status half_refresh(tsr_worker *w, tsr_half *h, tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < h->n_replica && status == TSR_OK; i++)
+        status = tsr_chain_refresh(h->chain[i], h->batch, err);
+    mark(w, &w->times.refresh);
+    return status;
+}
+
 /* ---- workers ---- */
 
 static int should_stop(const tsr_sampler *s)
@@ -144,6 +153,8 @@ static tsr_status worker_run(tsr_worker *w)
     tsr_status status = TSR_OK;
     w->n_done = 0;
     w->mark = now_seconds();
+    for (int k = 0; k < 2 && s->refresh && status == TSR_OK; k++)
+        status = half_refresh(w, &w->half[k], &w->err);
     for (int k = 0; k < 2 && status == TSR_OK; k++) {
         set_heat(s, &w->half[k], heat_at(s, s->n_step));
         status = half_propose(w, &w->half[k], &w->err);

@@ -1,0 +1,125 @@
+#include "core/archive.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void tsr_archive_begin(tsr_archive *archive)
+{
+    archive->is_restoring = archive->failed = 0;
+    archive->n_real = archive->n_integer = 0;
+    archive->at_real = archive->at_integer = 0;
+}
+
+void tsr_archive_clear(tsr_archive *archive)
+{
+    free(archive->real);
+    free(archive->integer);
+    memset(archive, 0, sizeof *archive);
+}
+
+void tsr_archive_rewind(tsr_archive *archive)
+{
+    archive->is_restoring = 1;
+    archive->failed = 0;
+    archive->at_real = archive->at_integer = 0;
+}
+
+/* Room for n more of `size` bytes; 0: out of memory. */
+static int want(void **array, size_t *room, size_t used, size_t n, size_t size)
+{
+    if (used + n <= *room)
+        return 1;
+    size_t more = 2 * *room > used + n ? 2 * *room : used + n;
+    void *larger = realloc(*array, more * size);
+    if (larger == NULL)
+        return 0;
+    *array = larger;
+    *room = more;
+    return 1;
+}
+
+void tsr_archive_real(tsr_archive *archive, double *value, size_t n)
+{
+    tsr_archive *a = archive;
+    if (n == 0 || a->failed)
+        return;
+    if (a->is_restoring) {
+        a->failed = n > a->n_real - a->at_real;
+        if (!a->failed)
+            memcpy(value, a->real + a->at_real, n * sizeof *value);
+        a->at_real += a->failed ? 0 : n;
+        return;
+    }
+    void *array = a->real;
+    a->failed = !want(&array, &a->room_real, a->n_real, n, sizeof *a->real);
+    a->real = array;
+    if (!a->failed) {
+        memcpy(a->real + a->n_real, value, n * sizeof *value);
+        a->n_real += n;
+    }
+}
+
+void tsr_archive_integer(tsr_archive *archive, int64_t *value, size_t n)
+{
+    tsr_archive *a = archive;
+    if (n == 0 || a->failed)
+        return;
+    if (a->is_restoring) {
+        a->failed = n > a->n_integer - a->at_integer;
+        if (!a->failed)
+            memcpy(value, a->integer + a->at_integer, n * sizeof *value);
+        a->at_integer += a->failed ? 0 : n;
+        return;
+    }
+    void *array = a->integer;
+    a->failed =
+        !want(&array, &a->room_integer, a->n_integer, n, sizeof *a->integer);
+    a->integer = array;
+    if (!a->failed) {
+        memcpy(a->integer + a->n_integer, value, n * sizeof *value);
+        a->n_integer += n;
+    }
+}
+
+void tsr_archive_int(tsr_archive *archive, int *value, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int64_t wide = value[i];
+        tsr_archive_integer(archive, &wide, 1);
+        value[i] = (int)wide;
+    }
+}
+
+void tsr_archive_long(tsr_archive *archive, long *value, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int64_t wide = value[i];
+        tsr_archive_integer(archive, &wide, 1);
+        value[i] = (long)wide;
+    }
+}
+
+void tsr_archive_rng(tsr_archive *archive, gsl_rng *rng)
+{
+    uint64_t word[TSR_RNG_WORDS];
+    int64_t number[TSR_RNG_WORDS];
+    tsr_rng_save(rng, word);
+    memcpy(number, word, sizeof number);
+    tsr_archive_integer(archive, number, TSR_RNG_WORDS);
+    memcpy(word, number, sizeof word);
+    if (archive->is_restoring)
+        tsr_rng_restore(rng, word);
+}
+
+tsr_status tsr_archive_end(const tsr_archive *archive, tsr_err *err)
+{
+    const tsr_archive *a = archive;
+    if (a->failed && !a->is_restoring)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    if (a->failed)
+        return tsr_fail(err, TSR_E_DATA, "the saved state is too short");
+    if (a->is_restoring &&
+        (a->at_real != a->n_real || a->at_integer != a->n_integer))
+        return tsr_fail(err, TSR_E_DATA, "the saved state is too long");
+    return TSR_OK;
+}

@@ -1,0 +1,166 @@
+/* A sampler restored from an archive draws what the one that was saved goes on
+ * to draw, to the bit: in warm-up and after, with other threads, with
+ * temperatures, states, inferred noise and learnt steps. */
+#include "tests/property/posterior_sample.h"
+
+enum { N_CHAIN = 3, N_WARM = 12, N_DRAW = 12, THIN = 7, EVERY = 4 };
+enum { N_LOOK = (N_WARM + N_DRAW) * N_CHAIN };
+
+typedef struct {
+    double lp, rg, weight, background;
+} look;
+
+/* What is saved after `at` draws goes to `saved`; from there on `seen` holds
+ * what the chains drew. */
+typedef struct {
+    tsr_archive *saved;
+    int at;
+    look *seen; /* [N_LOOK] */
+} sight;
+
+static void open_sample(posterior_sample *s, int on_device, int has_data)
+{
+    const tsr_prior_options prior = {
+        .clash = TSR_CLASH_SOFT, .softness = 0.5, .clash_limit = 10.0};
+    const double half[2] = {0.5, 0.5};
+    gsl_rng *rng = tsr_rng_new(6, 0);
+    posterior_open(s, "MKTAYIAKQRPGISFVKSHFWR", NULL, prior);
+    tsr_conformation *turned = tsr_conformation_new(s->t);
+    tsr_conformation_copy(s->t, turned, s->extended, 0, s->t->n_residue);
+    for (int k = 0; k < s->t->n_torsion; k++)
+        tsr_conformation_turn(s->t, turned, &s->t->torsion[k],
+                              gsl_ran_gaussian(rng, 0.2));
+    s->target.n_state = 2, s->target.infer_weights = 1;
+    if (has_data) {
+        s->target.n_temp = 3, s->target.t_max = 8.0, s->target.swap_every = 4;
+        posterior_data(s, 2,
+                       (const tsr_conformation *const[]){s->extended, turned},
+                       half, 0.002, 2.0, 0.0, 0.0, rng);
+        posterior_start(s, 0.5, N_CHAIN, on_device);
+    }
+    tsr_conformation_free(turned);
+    gsl_rng_free(rng);
+}
+
+static void look_at(const posterior_run *run, int draw, look *seen)
+{
+    for (int c = 0; c < N_CHAIN; c++) {
+        tsr_chain_view view;
+        tsr_chain_look(tsr_sampler_chain(run->sampler, c), &view);
+        seen[draw * N_CHAIN + c] =
+            (look){view.lp, view.rg_ang, view.state_weight[0], view.beta};
+    }
+}
+
+/* Draws `from` .. N_WARM + N_DRAW. Looks are at a prefix of every block, whose
+ * lengths vary; the refreshes come at fixed draws. */
+static void draw_on(posterior_run run, int from, const sight *mine)
+{
+    for (int i = from; i < N_WARM + N_DRAW; i++) {
+        int warm = i < N_WARM, in_phase = warm ? i : i - N_WARM;
+        if (i == N_WARM)
+            tsr_sampler_counts_reset(run.sampler);
+        if (in_phase % EVERY == 0) {
+            if (mine->saved != NULL && i == mine->at) {
+                tsr_archive_begin(mine->saved);
+                tsr_sampler_archive(run.sampler, mine->saved);
+                assert_int_equal(tsr_archive_end(mine->saved, NULL), TSR_OK);
+            }
+            tsr_sampler_refresh(run.sampler);
+        }
+        posterior_advance(run, 1, THIN, warm);
+        look_at(&run, i, mine->seen);
+    }
+}
+
+static void compare_from(int at, int on_device, int has_data)
+{
+    static look seen[2][N_LOOK];
+    posterior_sample s;
+    tsr_archive saved = {0};
+    tsr_err err = {0};
+    for (int again = 0; again < 2; again++) {
+        const sight here = {again ? NULL : &saved, at, seen[again]};
+        open_sample(&s, on_device, has_data);
+        posterior_run run = posterior_run_new(&s, N_CHAIN, again ? 2 : 3, 2);
+        tsr_sampler_plan_warmup(run.sampler, N_WARM * THIN, 0.5);
+        if (again) {
+            tsr_archive_rewind(&saved);
+            tsr_sampler_archive(run.sampler, &saved);
+            posterior_must(tsr_archive_end(&saved, &err), &err);
+        }
+        draw_on(run, again ? at : 0, &here);
+        posterior_run_free(run);
+        posterior_close(&s);
+    }
+    int differ = 0, moved = 0;
+    for (int i = at * N_CHAIN; i < N_LOOK; i++) {
+        differ += memcmp(&seen[0][i], &seen[1][i], sizeof(look)) != 0;
+        moved += i >= N_CHAIN && seen[0][i].lp != seen[0][i - N_CHAIN].lp;
+    }
+    assert_int_equal(differ, 0);
+    assert_true(moved > (N_LOOK - at * N_CHAIN) / 2);
+    tsr_archive_clear(&saved);
+}
+
+static void restored_is_the_same(void **state)
+{
+    (void)state;
+    static const int at[] = {0, EVERY, N_WARM, N_WARM + EVERY};
+    tsr_device *device = NULL;
+    int has_device = tsr_device_open("cpu", &device, NULL) == TSR_OK;
+    tsr_device_free(device);
+    if (!has_device)
+        print_message("no OpenCL device: the reference engine alone\n");
+    for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
+        compare_from(at[k], 0, 1);
+        compare_from(at[k], 0, 0);
+        if (has_device)
+            compare_from(at[k], 1, 1);
+    }
+}
+
+/* What was saved of another set-up is refused, not misread. */
+static void others_are_refused(void **state)
+{
+    (void)state;
+    posterior_sample s;
+    tsr_archive saved = {0};
+    tsr_err err = {0};
+    open_sample(&s, 0, 1);
+    posterior_run run = posterior_run_new(&s, N_CHAIN, 1, 1);
+    tsr_archive_begin(&saved);
+    tsr_sampler_archive(run.sampler, &saved);
+    saved.n_real--;
+    tsr_archive_rewind(&saved);
+    tsr_sampler_archive(run.sampler, &saved);
+    assert_int_equal(tsr_archive_end(&saved, &err), TSR_E_DATA);
+    assert_non_null(strstr(err.message, "too short"));
+    saved.n_real++;
+    saved.integer[saved.n_integer - 1]++; /* a counter: harmless */
+    saved.n_integer--;
+    tsr_archive_rewind(&saved);
+    tsr_sampler_archive(run.sampler, &saved);
+    assert_int_equal(tsr_archive_end(&saved, &err), TSR_E_DATA);
+    posterior_run_free(run);
+    posterior_close(&s);
+    open_sample(&s, 0, 0);
+    run = posterior_run_new(&s, N_CHAIN, 1, 1);
+    saved.n_integer++;
+    tsr_archive_rewind(&saved);
+    tsr_sampler_archive(run.sampler, &saved);
+    assert_int_equal(tsr_archive_end(&saved, &err), TSR_E_DATA);
+    assert_non_null(strstr(err.message, "too long"));
+    posterior_run_free(run);
+    posterior_close(&s);
+    tsr_archive_clear(&saved);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(restored_is_the_same),
+        cmocka_unit_test(others_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
