@@ -9,6 +9,8 @@
 #include <string.h>
 
 static const char *const body_words[] = {"two", "one", NULL};
+static const char *const trajectory_words[] = {"all", "atoms", "bodies", "none",
+                                               NULL};
 static const char *const weight_words[] = {"infer", "equal", NULL};
 static const char *const auto_words[] = {"auto", NULL};
 static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
@@ -158,6 +160,29 @@ static const tsr_field output_fields[] = {
      .offset = offsetof(tsr_output_config, directory),
      .is_path = 1,
      .doc = "where the run goes; default: runs/NAME in the current folder"},
+    {.name = "trajectory",
+     .type = TSR_FIELD_CHOICE,
+     .offset = offsetof(tsr_output_config, trajectory),
+     .initial = "all",
+     .words = trajectory_words,
+     .doc = "coordinates to store: the atoms of model.pdb, the bodies, all of "
+            "them, none"},
+    {.name = "trajectory_every",
+     .type = TSR_FIELD_INT,
+     .offset = offsetof(tsr_output_config, trajectory_every),
+     .unit = "draws",
+     .initial = "10",
+     .min = 1,
+     .max = 1e9,
+     .doc = "between two frames of a chain's trajectory"},
+    {.name = "checkpoint_every",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_output_config, checkpoint_every),
+     .unit = "s",
+     .initial = "60",
+     .min = 0.0,
+     .max = 86400.0,
+     .doc = "between two checkpoints"},
     {0}};
 
 static const tsr_field simulate_fields[] = {

@@ -45,6 +45,9 @@ typedef struct {
 
 typedef struct {
     char *directory;
+    int trajectory;          /* index: all, atoms, bodies, none */
+    long trajectory_every;   /* draws */
+    double checkpoint_every; /* s */
 } tsr_output_config;
 
 typedef struct {

@@ -4,6 +4,7 @@
 #include <time.h>
 
 volatile sig_atomic_t tsr_stop_asked;
+volatile sig_atomic_t tsr_checkpoint_asked;
 
 static volatile sig_atomic_t asked_at; /* seconds */
 
@@ -18,6 +19,12 @@ static void ask_to_stop(int signal_number)
         signal(signal_number, SIG_DFL);
         raise(signal_number); /* comes when this handler returns */
     }
+}
+
+static void ask_for_checkpoint(int signal_number)
+{
+    (void)signal_number;
+    tsr_checkpoint_asked = 1;
 }
 
 int tsr_hang_up_is_ignored(void)
@@ -38,4 +45,7 @@ void tsr_interrupt_catch(int ignore_hang_up)
     if (ignore_hang_up)
         action.sa_handler = SIG_IGN;
     sigaction(SIGHUP, &action, NULL);
+    action.sa_handler = ask_for_checkpoint;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGUSR1, &action, NULL);
 }

@@ -1,4 +1,5 @@
-/* SIGINT, SIGTERM and a terminal that goes away end a run in good order. */
+/* SIGINT, SIGTERM and a terminal that goes away end a run in good order;
+ * SIGUSR1 asks for a checkpoint. */
 #ifndef TSR_CLI_INTERRUPT_H
 #define TSR_CLI_INTERRUPT_H
 
@@ -7,6 +8,9 @@
 /* The signal that asked to stop; 0: none. A signal handler can only reach what
  * has static storage. */
 extern volatile sig_atomic_t tsr_stop_asked;
+
+/* 1 since SIGUSR1 came; whoever answers makes it 0. */
+extern volatile sig_atomic_t tsr_checkpoint_asked;
 
 /* Is SIGHUP ignored, as below nohup? To be asked before a device is opened:
  * PoCL's LLVM puts a handler of its own in its place. */

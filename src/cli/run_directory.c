@@ -21,8 +21,9 @@ char *tsr_run_directory_file(const char *directory, const char *name)
 /* What a run writes, the lock first. The checkpoint comes later, but makes the
  * folder a run's as well. */
 static const char *const file_names[] = {
-    "config.yaml", "trace.h5", "checkpoint.h5", "model.pdb", "run.log"};
-enum { N_FILE = sizeof file_names / sizeof *file_names, N_OF_RUNS_ALONE = 3 };
+    "config.yaml", "trace.h5", "checkpoint.h5", "run.lock",
+    "model.pdb",   "run.log",  "input"};
+enum { N_FILE = sizeof file_names / sizeof *file_names, N_OF_RUNS_ALONE = 4 };
 
 /* Other people's files have these names, too: model.pdb may be the input. */
 static tsr_status check_unused(const char *directory, tsr_err *err)
@@ -66,6 +67,24 @@ static tsr_status check_writable(const char *directory, tsr_err *err)
                         "cannot write into '%s': %s; choose another with "
                         "--output DIR",
                         directory, strerror(errno));
+    return TSR_OK;
+}
+
+tsr_status tsr_run_directory_expect(const char *directory, tsr_err *err)
+{
+    struct stat info;
+    if (stat(directory, &info) != 0)
+        return tsr_fail(err, TSR_E_NOINPUT, "there is no folder '%s'",
+                        directory);
+    char *path = tsr_run_directory_file(directory, "config.yaml");
+    if (path == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    int is_run = S_ISDIR(info.st_mode) && stat(path, &info) == 0;
+    free(path);
+    if (!is_run)
+        return tsr_fail(err, TSR_E_NOINPUT,
+                        "'%s' is not the folder of a run (no config.yaml)",
+                        directory);
     return TSR_OK;
 }
 
@@ -156,8 +175,9 @@ tsr_status tsr_run_directory_make(const char *directory, const char *text,
  * that one is us. */
 void tsr_run_directory_undo(const char *directory, int n_folder)
 {
-    static const char *const made[] = {"model.pdb", "run.log", "trace.h5",
-                                       "config.yaml"};
+    static const char *const made[] = {"model.pdb", "run.log",
+                                       "trace.h5",  "checkpoint.h5",
+                                       "run.lock",  "config.yaml"};
     for (size_t k = 0; k < sizeof made / sizeof *made; k++) {
         char *path = tsr_run_directory_file(directory, made[k]);
         if (path != NULL)

@@ -20,6 +20,10 @@ tsr_status tsr_run_directory_make(const char *directory, const char *text,
  * tsr_run_directory_make returned TSR_OK; nothing that was there before. */
 void tsr_run_directory_undo(const char *directory, int n_folder);
 
+/* Is that a run's folder? Errors: TSR_E_NOINPUT (it is not there, or holds no
+ * config.yaml). */
+tsr_status tsr_run_directory_expect(const char *directory, tsr_err *err);
+
 /* directory/name, caller frees; NULL: out of memory. */
 char *tsr_run_directory_file(const char *directory, const char *name);
 

@@ -1,14 +1,74 @@
 #include "cli/run_report.h"
 
 #include "analysis/summary.h"
+#include "cli/run_session.h"
 #include "io/trace.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 /* Vehtari et al. 2021 ask for less than 1.01 before numbers are published;
  * above this the chains tell different stories. */
 static const double RHAT_BAD = 1.05;
+
+/* ---- size ---- */
+
+typedef struct {
+    double trace, trajectories; /* MiB */
+} sizes;
+
+static sizes sizes_of(const tsr_config *config, const tsr_setup *setup)
+{
+    const double mib = 1048576.0, scalars = 40.0;
+    const tsr_sampler_options *o = &config->sampler;
+    tsr_track_options track = tsr_session_track_options(config);
+    double draw = scalars * sizeof(double);
+    for (int d = 0; d < setup->n_data; d++)
+        draw += 3.0 * sizeof(float) * setup->saxs[d]->n;
+    sizes s = {0.7 + draw * (double)o->draws * setup->n_chain / mib, 0.0};
+    s.trace += scalars * sizeof(double) * (double)tsr_session_warmup(config) *
+               setup->n_chain / mib;
+    if (track.atoms || track.bodies)
+        s.trajectories =
+            tsr_track_bytes(&setup->target, setup->n_chain, &track, o->draws) /
+            mib;
+    return s;
+}
+
+/* MiB that are free where the directory is or will be; infinite: unknown. */
+static double free_space(const char *directory)
+{
+    struct statvfs info;
+    char *path = strdup(directory), *slash;
+    double space = (double)INFINITY;
+    while (path != NULL && statvfs(path, &info) != 0 &&
+           (slash = strrchr(path, '/')) != NULL && slash != path)
+        *slash = '\0';
+    if (path != NULL && statvfs(path, &info) == 0)
+        space = (double)info.f_bavail * (double)info.f_frsize / 1048576.0;
+    free(path);
+    return space;
+}
+
+void tsr_run_tell_size(const tsr_config *config, const tsr_setup *setup,
+                       tsr_log *log)
+{
+    sizes s = sizes_of(config, setup);
+    double room = free_space(config->output.directory);
+    tsr_info(log,
+             "files: about %.3g MiB of trace.h5 and %.3g MiB of trajectories "
+             "(output.trajectory, trajectory_every)",
+             s.trace, s.trajectories);
+    if (s.trace + s.trajectories > room)
+        tsr_warn(log,
+                 "'%s' has room for %.3g MiB, less than the run will write: "
+                 "fewer draws or frames, or another folder",
+                 config->output.directory, room);
+}
+
+/* ---- the plan ---- */
 
 void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
 {
@@ -51,8 +111,14 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
                 "systems: %d, of %d chains x %d temperatures x %d state%s\n",
                 setup->n_chain * n_temp * n_state, setup->n_chain, n_temp,
                 n_state, n_state == 1 ? "" : "s");
-    fprintf(out, "output: %s\n", config->output.directory);
+    sizes size = sizes_of(config, setup);
+    fprintf(out,
+            "output: %s, about %.3g MiB of trace.h5 and %.3g MiB of "
+            "trajectories\n",
+            config->output.directory, size.trace, size.trajectories);
 }
+
+/* ---- the result ---- */
 
 static void print_row(FILE *out, const tsr_summary *summary, const char *name,
                       const char *label, double start)

@@ -16,6 +16,11 @@ typedef struct {
 /* For --dry-run. */
 void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out);
 
+/* How much the run will write, to the log; a warning where the disk has less
+ * room. */
+void tsr_run_tell_size(const tsr_config *config, const tsr_setup *setup,
+                       tsr_log *log);
+
 /* The table at the end of a run, from its trace at `path`; where the chains do
  * not agree, a warning with the remedy. Errors: those of reading a trace. */
 tsr_status tsr_run_report(const tsr_config *config,

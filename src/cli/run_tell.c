@@ -77,10 +77,10 @@ void tsr_tell_times(const tsr_sampler *sampler, tsr_log *log)
                  "host time: propose, with the prior %.0f %%, hand to the "
                  "device %.0f %%, wait for it %.0f %%, likelihood and "
                  "acceptance %.0f %%, store "
-                 "%.0f %%",
+                 "%.1f %%, afresh for checkpoints %.1f %%",
                  100.0 * t.propose / all, 100.0 * t.submit / all,
                  100.0 * t.wait / all, 100.0 * t.decide / all,
-                 100.0 * t.store / all);
+                 100.0 * t.store / all, 100.0 * t.refresh / all);
 }
 
 static int ascending(const void *a, const void *b)

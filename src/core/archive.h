@@ -37,6 +37,11 @@ void tsr_archive_clear(tsr_archive *archive);
 /* Restores from the beginning. */
 void tsr_archive_rewind(tsr_archive *archive);
 
+/* Fills it with copies of what was saved elsewhere. Errors: TSR_E_NOMEM. */
+tsr_status tsr_archive_load(tsr_archive *archive, size_t n_real,
+                            const double *real, size_t n_integer,
+                            const int64_t *integer, tsr_err *err);
+
 void tsr_archive_real(tsr_archive *archive, double *value, size_t n);
 void tsr_archive_integer(tsr_archive *archive, int64_t *value, size_t n);
 void tsr_archive_int(tsr_archive *archive, int *value, size_t n);

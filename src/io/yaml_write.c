@@ -80,11 +80,11 @@ static tsr_status write_text(FILE *out, const char *name, const char *text,
 
 /* A path that is relative is so to the current folder, and whoever reads the
  * file resolves it against the file's own; only an absolute one means the same
- * to both. */
+ * to both. "./x" is meant to be relative to the file that is written. */
 static tsr_status write_path(FILE *out, const char *name, const char *path,
                              tsr_err *err)
 {
-    if (*path == '\0')
+    if (*path == '\0' || strncmp(path, "./", 2) == 0)
         return write_text(out, name, path, err);
     char *whole;
     tsr_status status = tsr_file_absolute(path, &whole, err);

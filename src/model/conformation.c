@@ -251,6 +251,40 @@ double tsr_conformation_rg(const tsr_topology *topology,
     return sqrt(sum / topology->total_mass);
 }
 
+/* GLY has no CB, ALA no centre of its own. */
+static int atoms_of(const tsr_residue *r)
+{
+    return r->amino == TSR_GLY ? 4 : tsr_amino_has_side_chain(r->amino) ? 6 : 5;
+}
+
+int tsr_topology_n_atom(const tsr_topology *topology)
+{
+    int n = 0;
+    for (int i = 0; i < topology->n_residue; i++)
+        n += atoms_of(&topology->residue[i]);
+    return n;
+}
+
+void tsr_conformation_atoms(const tsr_topology *topology,
+                            const tsr_conformation *conformation,
+                            double (*xyz)[3])
+{
+    for (int i = 0; i < topology->n_residue; i++) {
+        double(*x)[3] = conformation->backbone[i];
+        int n = atoms_of(&topology->residue[i]);
+        memcpy(xyz, x, 4 * sizeof *xyz);
+        if (n > 4)
+            tsr_conformation_cb(topology, conformation, i, xyz[4]);
+        if (n > 5) {
+            double frame[3][3];
+            tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
+            tsr_frame_to_global(xyz[5], frame, x[TSR_CA],
+                                conformation->side[i]);
+        }
+        xyz += n;
+    }
+}
+
 tsr_structure *tsr_topology_structure(const tsr_topology *topology,
                                       const tsr_conformation *conformation)
 {
@@ -261,13 +295,18 @@ tsr_structure *tsr_topology_structure(const tsr_topology *topology,
         return NULL;
     s->path = calloc(1, 1);
     s->residue = calloc((size_t)topology->n_residue, sizeof *s->residue);
-    s->atom = calloc(6 * (size_t)topology->n_residue, sizeof *s->atom);
-    if (s->path == NULL || s->residue == NULL || s->atom == NULL) {
+    size_t n_atom = (size_t)tsr_topology_n_atom(topology);
+    double(*xyz)[3] = calloc(n_atom + 1, sizeof *xyz);
+    s->atom = calloc(n_atom + 1, sizeof *s->atom);
+    if (s->path == NULL || s->residue == NULL || s->atom == NULL ||
+        xyz == NULL) {
+        free(xyz);
         tsr_structure_free(s);
         return NULL;
     }
     s->n_residue = topology->n_residue;
     s->n_chain = topology->n_chain;
+    tsr_conformation_atoms(topology, conformation, xyz);
     for (int i = 0; i < topology->n_residue; i++) {
         const tsr_residue *r = &topology->residue[i];
         tsr_residue_record *record = &s->residue[i];
@@ -278,25 +317,14 @@ tsr_structure *tsr_topology_structure(const tsr_topology *topology,
         record->number = r->number;
         record->insertion = r->insertion;
         record->first_atom = s->n_atom;
-        int n = r->amino == TSR_GLY                  ? 4
-                : tsr_amino_has_side_chain(r->amino) ? 6
-                                                     : 5;
-        for (int a = 0; a < n; a++) {
-            tsr_atom *atom = &s->atom[s->n_atom++];
+        record->n_atom = atoms_of(r);
+        for (int a = 0; a < record->n_atom; a++) {
+            tsr_atom *atom = &s->atom[s->n_atom];
             memcpy(atom->name, names[a], strlen(names[a]) + 1);
             atom->z = number[a];
-            double(*x)[3] = conformation->backbone[i];
-            double frame[3][3];
-            tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
-            if (a < 4)
-                tsr_vec3_copy(atom->xyz, x[a]);
-            else if (a == 4)
-                tsr_conformation_cb(topology, conformation, i, atom->xyz);
-            else
-                tsr_frame_to_global(atom->xyz, frame, x[TSR_CA],
-                                    conformation->side[i]);
+            tsr_vec3_copy(atom->xyz, xyz[s->n_atom++]);
         }
-        record->n_atom = n;
     }
+    free(xyz);
     return s;
 }

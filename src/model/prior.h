@@ -101,6 +101,18 @@ tsr_prior_state *tsr_prior_state_new(const tsr_prior *prior,
 void tsr_prior_state_free(tsr_prior_state *state);
 double tsr_prior_state_log(const tsr_prior_state *state);
 
+/* Its terms, which add up to it, nat. */
+enum {
+    TSR_TERM_TORSION,
+    TSR_TERM_ANGLE,
+    TSR_TERM_SIDE,
+    TSR_TERM_CLASH,
+    TSR_TERM_RESTRAINT,
+    TSR_N_TERM
+};
+void tsr_prior_state_terms(const tsr_prior_state *state,
+                           double term[TSR_N_TERM]);
+
 /* log P(proposed) - log P(current), nat; -inf where P(proposed) = 0. Cost:
  * O(moved bodies). */
 double tsr_prior_propose(tsr_prior_state *state,

@@ -99,6 +99,24 @@ double tsr_prior_state_log(const tsr_prior_state *state)
     return tsr_unfix(state->total);
 }
 
+void tsr_prior_state_terms(const tsr_prior_state *state,
+                           double term[TSR_N_TERM])
+{
+    const tsr_prior_state *s = state;
+    int64_t sum[TSR_N_TERM] = {0};
+    for (int i = 0; i < s->prior->topology->n_residue; i++)
+        for (int k = 0; k < 3; k++)
+            sum[TSR_TERM_TORSION + k] += s->term[i][k];
+    for (int k = 0; k < s->prior->n_restraint; k++)
+        sum[TSR_TERM_RESTRAINT] += s->restraint[k];
+    sum[TSR_TERM_CLASH] = s->total;
+    for (int k = 0; k < TSR_N_TERM; k++)
+        if (k != TSR_TERM_CLASH)
+            sum[TSR_TERM_CLASH] -= sum[k];
+    for (int k = 0; k < TSR_N_TERM; k++)
+        term[k] = tsr_unfix(sum[k]);
+}
+
 /* ---- a proposal ---- */
 
 /* A residue whose torsions may have changed; `inner`: also what is within. */

@@ -167,6 +167,14 @@ double tsr_topology_reach(const tsr_topology *topology,
 /* One letter per residue, chains separated by '/'; caller frees. */
 char *tsr_topology_sequence(const tsr_topology *topology);
 
+/* The atoms that a conformation is written with, residue by residue: N, CA, C,
+ * O, CB (not GLY) and SC, the side-chain centre (neither GLY nor ALA).
+ * xyz [tsr_topology_n_atom][3] out, Angstrom. */
+int tsr_topology_n_atom(const tsr_topology *topology);
+void tsr_conformation_atoms(const tsr_topology *topology,
+                            const tsr_conformation *conformation,
+                            double (*xyz)[3]);
+
 /* The conformation as a structure for writing: N, CA, C, O, CB and, as a
  * pseudo atom SC, the side-chain centre. Caller frees. NULL: out of memory. */
 tsr_structure *tsr_topology_structure(const tsr_topology *topology,

@@ -165,6 +165,15 @@ void tsr_chain_exchange(tsr_chain *a, tsr_chain *b)
     tsr_chain_counts counts = a->counts;
     a->counts = b->counts;
     b->counts = counts;
+    counts = a->since_draw;
+    a->since_draw = b->since_draw;
+    b->since_draw = counts;
+    double changed = a->changed;
+    a->changed = b->changed;
+    b->changed = changed;
+    long n_asked = a->n_asked;
+    a->n_asked = b->n_asked;
+    b->n_asked = n_asked;
     for (int m = 0; m < TSR_N_MOVE; m++) {
         void *move = a->move[m];
         a->move[m] = b->move[m];
@@ -199,6 +208,10 @@ static void look_at_states(const tsr_chain *c, tsr_chain_view *view)
         double rg = tsr_conformation_rg(t->topology, s->current, t->rg2);
         double d_max = tsr_largest_distance(
             t->topology->n_body, (const double(*)[3])s->current->body);
+        double term[TSR_N_TERM];
+        tsr_prior_state_terms(s->prior, term);
+        for (int i = 0; i < TSR_N_TERM; i++)
+            view->term[i] += term[i];
         view->log_prior += tsr_prior_state_log(s->prior);
         view->d_max_ang = fmax(view->d_max_ang, d_max);
         square += s->weight * rg * rg;
@@ -225,10 +238,20 @@ void tsr_chain_look(const tsr_chain *chain, tsr_chain_view *view)
         .profile = c->target->likelihood == NULL ? NULL : c->profile,
         .fit = c->fit,
         .nuisance = c->nuisance,
+        .since_draw = &c->since_draw,
+        .changed =
+            c->n_asked > 0 ? c->changed / (double)c->n_asked : (double)NAN,
         .rng = c->rng};
     look_at_states(c, view);
     view->lp =
         view->log_prior + view->log_lik + tsr_nuisance_log_prior(c->nuisance);
+}
+
+void tsr_chain_draw_done(tsr_chain *chain)
+{
+    memset(&chain->since_draw, 0, sizeof chain->since_draw);
+    chain->changed = 0.0;
+    chain->n_asked = 0;
 }
 
 const tsr_chain_counts *tsr_chain_counts_get(const tsr_chain *chain)

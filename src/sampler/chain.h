@@ -120,10 +120,19 @@ typedef struct {
     double state_rg_ang[TSR_MAX_STATES], state_weight[TSR_MAX_STATES];
     const tsr_conformation *state[TSR_MAX_STATES];
     const tsr_conformation *conformation; /* the first of them */
-    gsl_rng *rng; /* the chain's, for draws of scale and so on */
+    double term[TSR_N_TERM];              /* of log_prior */
+    const tsr_chain_counts *since_draw;   /* proposals since the last draw */
+    double changed; /* mean share of distances that proposals which the engine
+                       was asked for changed; NaN: there were none */
+    gsl_rng *rng;   /* the chain's, for draws of scale and so on */
 } tsr_chain_view;
 
 void tsr_chain_look(const tsr_chain *chain, tsr_chain_view *view);
+
+/* After a draw of its chain was stored: what is counted between two draws
+ * begins again. Of all replicas. */
+void tsr_chain_draw_done(tsr_chain *chain);
+
 const tsr_chain_counts *tsr_chain_counts_get(const tsr_chain *chain);
 void tsr_chain_counts_reset(tsr_chain *chain);
 

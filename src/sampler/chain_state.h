@@ -36,7 +36,9 @@ struct tsr_chain {
     tsr_proposal proposal;
     tsr_body_range range[TSR_MAX_SPAN];
 
-    tsr_chain_counts counts;
+    tsr_chain_counts counts, since_draw;
+    double changed; /* sum over proposals since the last draw, */
+    long n_asked;   /* those that reached the engine */
 };
 
 /* The mean profile over states, with state `which` at another one (-1: none).

@@ -21,6 +21,7 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
     const tsr_move_type *type = tsr_move_registry[c->kind];
     tsr_conformer *state = &c->state[c->which];
     c->counts.proposed[c->kind]++;
+    c->since_draw.proposed[c->kind]++;
     type->propose(c->move[c->kind], state->current, state->proposed, c->rng,
                   &c->proposal);
     c->log_prior_change =
@@ -38,6 +39,8 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
             a->first_body, z->first_body + z->n_body - a->first_body, s->group,
             (const double(*)[3])(state->proposed->body + a->first_body)};
     }
+    c->changed += tsr_mix_changed(t->topology, &c->proposal);
+    c->n_asked++;
     *ask =
         (tsr_body_proposal){tsr_chain_system(c), c->proposal.n_span, c->range};
     return 1;
@@ -55,6 +58,7 @@ static void settle(tsr_chain *c, int accept)
                               c->proposal.span[k].first,
                               c->proposal.span[k].count);
     c->counts.accepted[c->kind] += accept;
+    c->since_draw.accepted[c->kind] += accept;
 }
 
 /* The mean profile and its fit become those of the proposal. */

@@ -34,26 +34,42 @@ double tsr_mix_share(const tsr_mix *mix, int move)
     return move > 0 ? mix->end[move] - mix->end[move - 1] : mix->end[0];
 }
 
-double tsr_mix_cost(const tsr_topology *topology, const tsr_proposal *proposal,
-                    int reached)
+static void count_moved(const tsr_topology *topology,
+                        const tsr_proposal *proposal, double *rigid,
+                        double *loose)
 {
-    double rigid = 0.0, loose = 0.0, n = topology->n_body;
-    if (!reached)
-        return 0.25;
+    *rigid = *loose = 0.0;
     for (int k = 0; k < proposal->n_span; k++) {
         const tsr_span *s = &proposal->span[k];
         const tsr_residue *a = &topology->residue[s->first];
         const tsr_residue *z = &topology->residue[s->first + s->count - 1];
         double bodies = z->first_body + z->n_body - a->first_body;
         if (s->group > 0)
-            rigid += bodies;
+            *rigid += bodies;
         else
-            loose += bodies;
+            *loose += bodies;
     }
+}
+
+double tsr_mix_changed(const tsr_topology *topology,
+                       const tsr_proposal *proposal)
+{
+    double rigid, loose, n = topology->n_body;
+    count_moved(topology, proposal, &rigid, &loose);
     double still = n - rigid - loose;
-    double changed =
-        (rigid + loose) * still + loose * rigid + 0.5 * loose * loose;
-    return 1.0 + 10.0 * changed / (0.5 * n * n) + (rigid + loose) / 32.0;
+    return ((rigid + loose) * still + loose * rigid + 0.5 * loose * loose) /
+           (0.5 * n * n);
+}
+
+double tsr_mix_cost(const tsr_topology *topology, const tsr_proposal *proposal,
+                    int reached)
+{
+    double rigid, loose;
+    if (!reached)
+        return 0.25;
+    count_moved(topology, proposal, &rigid, &loose);
+    return 1.0 + 10.0 * tsr_mix_changed(topology, proposal) +
+           (rigid + loose) / 32.0;
 }
 
 void tsr_mix_learn(tsr_mix *mix, int move, double gain, double cost)

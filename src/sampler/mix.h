@@ -29,6 +29,10 @@ int tsr_mix_choose(const tsr_mix *mix, double u);
 /* Present share of a move. */
 double tsr_mix_share(const tsr_mix *mix, int move);
 
+/* Share of all distances between bodies that a proposal changes. */
+double tsr_mix_changed(const tsr_topology *topology,
+                       const tsr_proposal *proposal);
+
 /* Cost of a proposal in units of one that changes little: 1, up to 10 more with
  * the part of all distances that change (the device), and one more for every 32
  * bodies that move (the host). A proposal that did not reach the engine costs a

@@ -22,6 +22,12 @@ typedef enum {
     FROM_ROUND_TRIPS,
     FROM_STATE_RG,
     FROM_STATE_WEIGHT,
+    FROM_TERM,
+    FROM_CHANGED,
+    FROM_MOVES,
+    FROM_RUNG_TEMPERATURE,
+    FROM_RUNG_LOG_LIK,
+    FROM_RUNG_EXCHANGE,
     FROM_REPLICATE,
     FROM_CURVE,
     FROM_POINTWISE,
@@ -36,6 +42,7 @@ typedef struct {
     int data;      /* data set */
     int state;     /* by the order of Rg */
     int parameter; /* of its noise */
+    int term;      /* of the prior */
     char name[MAX_NAME], dim[MAX_NAME];
     double *value; /* [n_chain][capacity][n]; NULL: constant */
 } column;
@@ -46,7 +53,8 @@ struct tsr_record {
     int n_variable, room;
     tsr_trace_variable *variable; /* [n_variable] */
     column *column;               /* [n_variable] */
-    double *packed;               /* scratch for writing part of a block */
+    const char *move_name[TSR_N_MOVE];
+    double *packed; /* scratch for writing part of a block */
 };
 
 void tsr_record_free(tsr_record *record)
@@ -90,9 +98,20 @@ static int is_constant(tsr_trace_group group)
     return group == TSR_TRACE_OBSERVED_DATA || group == TSR_TRACE_CONSTANT_DATA;
 }
 
+/* The dimension of a variable behind chain and draw. */
+typedef struct {
+    const char *name; /* NULL: none */
+    int n;
+    const double *coord;
+    const char *coord_unit;
+    const char *const *label;
+} axis;
+
+static const axis no_axis = {NULL, 1, NULL, NULL, NULL};
+
 /* Adds a variable; those of data sets after the first get a number. */
 static tsr_status add(tsr_record *r, tsr_trace_group group, origin from,
-                      const char *name, int data, int per_q, const char *unit,
+                      const char *name, int data, axis dim, const char *unit,
                       const char *doc, tsr_err *err)
 {
     if (r->n_variable == r->room) {
@@ -107,31 +126,28 @@ static tsr_status add(tsr_record *r, tsr_trace_group group, origin from,
             return tsr_fail(err, TSR_E_NOMEM, "out of memory");
         r->room = room;
     }
-    const tsr_saxs *saxs =
-        per_q ? r->target->likelihood->data[data].saxs : NULL;
-    int n = per_q ? saxs->n : 1;
     column *c = &r->column[r->n_variable];
     *c = (column){.from = from, .data = data};
-    if (data > 0) {
-        snprintf(c->name, sizeof c->name, "%s_%d", name, data + 1);
-        snprintf(c->dim, sizeof c->dim, "q_%d", data + 1);
-    } else {
-        snprintf(c->name, sizeof c->name, "%s", name);
-        snprintf(c->dim, sizeof c->dim, "q");
-    }
+    char number[16] = "";
+    if (data > 0)
+        snprintf(number, sizeof number, "_%d", data + 1);
+    snprintf(c->name, sizeof c->name, "%s%s", name, number);
+    snprintf(c->dim, sizeof c->dim, "%s%s", dim.name == NULL ? "" : dim.name,
+             number);
     r->variable[r->n_variable] =
         (tsr_trace_variable){.group = group,
                              .unit = unit,
                              .doc = doc,
-                             .dim = per_q ? "q" : NULL,
-                             .n = n,
-                             .coord = per_q ? saxs->q : NULL,
-                             .coord_unit = per_q ? "1/Angstrom" : NULL,
-                             .single = per_q && !is_constant(group)};
+                             .dim = dim.name,
+                             .n = dim.n,
+                             .coord = dim.coord,
+                             .coord_unit = dim.coord_unit,
+                             .coord_label = dim.label,
+                             .single = dim.name != NULL && !is_constant(group)};
     r->n_variable++;
     if (is_constant(group))
         return TSR_OK;
-    c->value = calloc((size_t)r->n_chain * (size_t)r->capacity * (size_t)n,
+    c->value = calloc((size_t)r->n_chain * (size_t)r->capacity * (size_t)dim.n,
                       sizeof *c->value);
     return c->value != NULL ? TSR_OK
                             : tsr_fail(err, TSR_E_NOMEM, "out of memory");
@@ -173,12 +189,12 @@ static tsr_status add_scalar(tsr_record *r, const scalar *s, int data,
 {
     tsr_status status =
         add(r, s->stats ? TSR_TRACE_SAMPLE_STATS : TSR_TRACE_POSTERIOR, s->from,
-            s->name, data, 0, s->unit, s->doc, err);
+            s->name, data, no_axis, s->unit, s->doc, err);
     if (status == TSR_OK)
         status = add(r,
                      s->stats ? TSR_TRACE_WARMUP_SAMPLE_STATS
                               : TSR_TRACE_WARMUP_POSTERIOR,
-                     s->from, s->name, data, 0, s->unit, s->doc, err);
+                     s->from, s->name, data, no_axis, s->unit, s->doc, err);
     return status;
 }
 
@@ -205,6 +221,65 @@ static tsr_status add_states(tsr_record *r, tsr_err *err)
             for (int v = first; v < r->n_variable; v++)
                 r->column[v].state = k;
         }
+    return status;
+}
+
+/* Terms of the prior, acceptance by move, what the ladder did. */
+static tsr_status add_stats(tsr_record *r, tsr_err *err)
+{
+    static const char *const terms[TSR_N_TERM][2] = {
+        [TSR_TERM_TORSION] = {"log_prior_torsion", "of phi and psi"},
+        [TSR_TERM_ANGLE] = {"log_prior_angle", "of the angles N-CA-C"},
+        [TSR_TERM_SIDE] = {"log_prior_side", "of the side-chain centres"},
+        [TSR_TERM_CLASH] = {"log_prior_clash", "of excluded volume"},
+        [TSR_TERM_RESTRAINT] = {"log_prior_restraint", "of restraints"}};
+    tsr_status status = TSR_OK;
+    for (int k = 0; k < TSR_N_TERM && status == TSR_OK; k++) {
+        const scalar s = {FROM_TERM, terms[k][0], "nat", terms[k][1], 1};
+        int first = r->n_variable;
+        status = add_scalar(r, &s, 0, err);
+        for (int v = first; v < r->n_variable; v++)
+            r->column[v].term = k;
+    }
+    const scalar changed = {
+        FROM_CHANGED, "dirty_fraction", NULL,
+        "mean share of the distances between bodies that a proposal changed, "
+        "of those that the engine was asked for since the last draw",
+        1};
+    if (status == TSR_OK && r->target->likelihood != NULL)
+        status = add_scalar(r, &changed, 0, err);
+    return status;
+}
+
+static tsr_status add_stat_axes(tsr_record *r, tsr_err *err)
+{
+    int n_temp = tsr_target_n_temp(r->target);
+    for (int m = 0; m < TSR_N_MOVE; m++)
+        r->move_name[m] = tsr_move_registry[m]->name;
+    const axis move = {"move", TSR_N_MOVE, NULL, NULL, r->move_name};
+    const axis rung = {"rung", n_temp, NULL, NULL, NULL};
+    const axis pair = {"pair", n_temp - 1, NULL, NULL, NULL};
+    const struct {
+        origin from;
+        const char *name;
+        axis dim;
+        const char *unit, *doc;
+    } all[] = {
+        {FROM_MOVES, "acceptance_by_move", move, NULL,
+         "share of each move's proposals accepted since the last draw; NaN: "
+         "none were made"},
+        {FROM_RUNG_TEMPERATURE, "ladder_temperature", rung, NULL,
+         "likelihood temperatures of the chain's replicas"},
+        {FROM_RUNG_LOG_LIK, "ladder_log_lik", rung, "nat",
+         "log likelihood of the replica at each temperature"},
+        {FROM_RUNG_EXCHANGE, "exchange_rate", pair, NULL,
+         "mean probability of an exchange between a temperature and the next, "
+         "so far"}};
+    tsr_status status = TSR_OK;
+    for (size_t k = 0; k < sizeof all / sizeof *all && status == TSR_OK; k++)
+        if (all[k].from == FROM_MOVES || n_temp > 1)
+            status = add(r, TSR_TRACE_SAMPLE_STATS, all[k].from, all[k].name, 0,
+                         all[k].dim, all[k].unit, all[k].doc, err);
     return status;
 }
 
@@ -252,6 +327,8 @@ static tsr_status add_data_set(tsr_record *r, int d, tsr_err *err)
         {TSR_TRACE_OBSERVED_DATA, FROM_DATA, "intensity", "measured I(q)"},
         {TSR_TRACE_CONSTANT_DATA, FROM_SIGMA, "sigma",
          "standard deviation of measured I(q)"}};
+    const tsr_saxs *saxs = r->target->likelihood->data[d].saxs;
+    const axis q = {"q", saxs->n, saxs->q, "1/Angstrom", NULL};
     tsr_status status = TSR_OK;
     for (size_t k = 0; k < sizeof data_scalars / sizeof *data_scalars; k++)
         if (status == TSR_OK && is_inferred(r->target, d, data_scalars[k].from))
@@ -261,7 +338,7 @@ static tsr_status add_data_set(tsr_record *r, int d, tsr_err *err)
     for (size_t k = 0; k < sizeof curves / sizeof *curves; k++)
         if (status == TSR_OK)
             status = add(r, curves[k].group, curves[k].from, curves[k].name, d,
-                         1, NULL, curves[k].doc, err);
+                         q, NULL, curves[k].doc, err);
     return status;
 }
 
@@ -281,6 +358,10 @@ tsr_status tsr_record_new(const tsr_target *target, int n_chain, int capacity,
             status = add_scalar(r, &run_scalars[k], 0, err);
     if (status == TSR_OK)
         status = add_states(r, err);
+    if (status == TSR_OK)
+        status = add_stats(r, err);
+    if (status == TSR_OK)
+        status = add_stat_axes(r, err);
     for (int d = 0; target->likelihood != NULL &&
                     d < target->likelihood->n_data && status == TSR_OK;
          d++)
@@ -315,6 +396,10 @@ static double scalar_value(const tsr_record *r, const column *c,
                            double round_trips)
 {
     switch (c->from) {
+    case FROM_TERM:
+        return view->term[c->term];
+    case FROM_CHANGED:
+        return view->changed;
     case FROM_RG:
         return view->rg_ang;
     case FROM_D_MAX:
@@ -343,6 +428,31 @@ static double scalar_value(const tsr_record *r, const column *c,
     default: /* temperature: 1 after the annealing of warm-up */
         return 1.0 / view->beta;
     }
+}
+
+static void fill_vector(const column *c, const tsr_chain_view *view,
+                        const tsr_record_ladder *ladder, int n, double *to)
+{
+    for (int k = 0; k < n; k++) {
+        long made = c->from == FROM_MOVES ? view->since_draw->proposed[k] : 0;
+        if (c->from == FROM_MOVES)
+            to[k] = made > 0
+                        ? (double)view->since_draw->accepted[k] / (double)made
+                        : (double)NAN;
+        else if (c->from == FROM_RUNG_TEMPERATURE)
+            to[k] = 1.0 / tsr_ladder_beta(ladder->ladder, k);
+        else if (c->from == FROM_RUNG_LOG_LIK)
+            to[k] = tsr_chain_log_lik(
+                ladder->replica[tsr_ladder_replica(ladder->ladder, k)]);
+        else
+            to[k] = tsr_ladder_rate(ladder->ladder, k);
+    }
+}
+
+static int is_of_ladder(origin from)
+{
+    return from == FROM_MOVES || from == FROM_RUNG_TEMPERATURE ||
+           from == FROM_RUNG_LOG_LIK || from == FROM_RUNG_EXCHANGE;
 }
 
 /* The curve of one draw, a replicate of the data, and the density of each
@@ -391,20 +501,25 @@ static void store_data_set(tsr_record *r, const tsr_chain_view *view, int chain,
         fill_curves(r, view, d, scale, background, curve, replicate, point);
 }
 
-void tsr_record_store(tsr_record *record, tsr_chain *chain, int chain_number,
-                      int draw, int warm, double acceptance_rate,
-                      long round_trips)
+void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
+                      int chain_number, int draw, int warm,
+                      double acceptance_rate)
 {
     tsr_record *r = record;
     tsr_chain_view view;
-    tsr_chain_look(chain, &view);
+    double trips = (double)tsr_ladder_round_trips(ladder->ladder);
+    tsr_chain_look(ladder->replica[tsr_ladder_replica(ladder->ladder, 0)],
+                   &view);
     for (int v = 0; v < r->n_variable; v++) {
         const column *c = &r->column[v];
         tsr_trace_group group = r->variable[v].group;
         if (r->variable[v].dim == NULL && is_warm(group) == warm &&
             c->from != FROM_SCALE && c->from != FROM_BACKGROUND)
             *cell(r, v, chain_number, draw) =
-                scalar_value(r, c, &view, acceptance_rate, (double)round_trips);
+                scalar_value(r, c, &view, acceptance_rate, trips);
+        else if (is_of_ladder(c->from) && !warm)
+            fill_vector(c, &view, ladder, r->variable[v].n,
+                        cell(r, v, chain_number, draw));
     }
     for (int d = 0;
          r->target->likelihood != NULL && d < r->target->likelihood->n_data;
@@ -428,7 +543,7 @@ tsr_status tsr_record_write(tsr_record *record, tsr_trace *trace, int warm,
         if (status != TSR_OK)
             return status;
     }
-    return tsr_trace_flush(trace, err);
+    return TSR_OK;
 }
 
 tsr_status tsr_record_write_data(tsr_record *record, tsr_trace *trace,

@@ -4,6 +4,7 @@
 
 #include "io/trace.h"
 #include "sampler/chain.h"
+#include "sampler/ladder.h"
 
 /* A block of draws of all chains, filled from many threads, written by one. */
 typedef struct tsr_record tsr_record;
@@ -18,15 +19,22 @@ int tsr_record_capacity(const tsr_record *record);
 int tsr_record_variables(const tsr_record *record,
                          const tsr_trace_variable **variable);
 
+/* A chain with all its replicas: the draw is of the one at temperature 1. */
+typedef struct {
+    const tsr_ladder *ladder;
+    tsr_chain *const *replica; /* [n_temp] */
+} tsr_record_ladder;
+
 /* Stores a chain's present state as draw number `draw` of the block. Chains may
  * be stored from different threads at once. In warm-up only scalars are kept.
  * Draws scale and background from their conditional and a replicate of the
  * data, with the chain's random stream. */
-void tsr_record_store(tsr_record *record, tsr_chain *chain, int chain_number,
-                      int draw, int warm, double acceptance_rate,
-                      long round_trips);
+void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
+                      int chain_number, int draw, int warm,
+                      double acceptance_rate);
 
-/* Appends the first n_draw draws of the block to the trace and flushes it. */
+/* Appends the first n_draw draws of the block to the trace; tsr_trace_flush
+ * brings them to the disk. */
 tsr_status tsr_record_write(tsr_record *record, tsr_trace *trace, int warm,
                             int n_draw, tsr_err *err);
 

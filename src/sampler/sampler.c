@@ -79,6 +79,11 @@ void tsr_sampler_refresh(tsr_sampler *sampler)
     sampler->refresh = 1;
 }
 
+void tsr_sampler_set_track(tsr_sampler *sampler, tsr_track *track)
+{
+    sampler->track = track;
+}
+
 void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive)
 {
     tsr_sampler *s = sampler;

@@ -15,6 +15,7 @@
 #include "sampler/chain.h"
 #include "sampler/ladder.h"
 #include "sampler/record.h"
+#include "sampler/track.h"
 
 #include <signal.h>
 
@@ -73,6 +74,10 @@ void tsr_sampler_refresh(tsr_sampler *sampler);
 /* Saves or restores everything that the next draws depend on, between two
  * calls of advance that ended at the end of a draw. A refresh has to follow. */
 void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive);
+
+/* Frames of the draws that are kept go to `track` too (borrowed; NULL: none).
+ */
+void tsr_sampler_set_track(tsr_sampler *sampler, tsr_track *track);
 
 /* Before warm-up: how many steps it will have, of which `anneal` with the
  * likelihood turned on slowly. */

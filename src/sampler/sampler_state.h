@@ -57,6 +57,7 @@ struct tsr_sampler {
 
     /* the call under way */
     tsr_record *record;
+    tsr_track *track; /* NULL: no trajectories */
     int n_draw, warm, refresh;
     long thin;
 };

@@ -120,11 +120,16 @@ static void half_store(tsr_worker *w, tsr_half *h, int draw)
 {
     tsr_sampler *s = w->sampler;
     for (int i = 0; i < h->n_chain; i++) {
-        int cold = tsr_ladder_replica(h->ladder[i], 0);
-        tsr_record_store(s->record, h->chain[i * s->n_temp + cold],
-                         h->number[i], draw, s->warm,
-                         (double)h->accepted[i] / (double)s->thin,
-                         tsr_ladder_round_trips(h->ladder[i]));
+        const tsr_record_ladder ladder = {
+            h->ladder[i], h->chain + (size_t)i * (size_t)s->n_temp};
+        tsr_record_store(s->record, &ladder, h->number[i], draw, s->warm,
+                         (double)h->accepted[i] / (double)s->thin);
+        if (s->track != NULL && !s->warm)
+            tsr_track_store(s->track,
+                            ladder.replica[tsr_ladder_replica(h->ladder[i], 0)],
+                            h->number[i], draw);
+        for (int k = 0; k < s->n_temp; k++)
+            tsr_chain_draw_done(ladder.replica[k]);
         h->accepted[i] = 0;
     }
     mark(w, &w->times.store);

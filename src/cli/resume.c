@@ -1,0 +1,171 @@
+/* tessera resume DIR */
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/run_directory.h"
+#include "cli/run_session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const tsr_option options[] = {
+    {.name = "draws",
+     .argument = "N",
+     .doc = "so many draws a chain in all, instead of sampler.draws"},
+    {.name = "until",
+     .argument = "WHAT",
+     .doc = "stop once converged: rhat<1.01,ess>400 (sampler.draws at most)"},
+    {.name = "device",
+     .argument = "DEVICE",
+     .doc = "instead of device.use; another kind of device rounds otherwise"},
+    {.name = "threads", .argument = "N", .doc = "instead of device.threads"},
+    {.name = "checkpoint-every",
+     .argument = "SECONDS",
+     .doc = "instead of output.checkpoint_every"},
+    {0}};
+
+/* The config of the run, with what the command line changes. */
+static tsr_status read_config(const tsr_args *args, const char *directory,
+                              tsr_config *config, tsr_err *err)
+{
+    char *path = tsr_run_directory_file(directory, "config.yaml");
+    long threads = 0, draws = 0;
+    if (path == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_status status = tsr_config_read(path, 0, NULL, config, err);
+    free(path);
+    if (status == TSR_OK) {
+        free(config->output.directory);
+        config->output.directory = strdup(directory);
+        if (config->output.directory == NULL)
+            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    if (status == TSR_OK)
+        status = tsr_run_option(args, "device", "device.use",
+                                &config->device.use, config, err);
+    if (status == TSR_OK)
+        status = tsr_run_option(args, "until", "sampler.until",
+                                &config->sampler.until, config, err);
+    if (status == TSR_OK)
+        status = tsr_args_long(args, "threads", 1, 4096, &threads, err);
+    if (status == TSR_OK)
+        status = tsr_args_long(args, "draws", 1, 1e9, &draws, err);
+    if (status == TSR_OK)
+        status = tsr_args_double(args, "checkpoint-every", 0.0, 86400.0,
+                                 &config->output.checkpoint_every, err);
+    if (threads > 0)
+        config->device.threads = (tsr_number_or_word){-1, (double)threads};
+    if (draws > 0)
+        config->sampler.draws = draws;
+    return status;
+}
+
+/* Nothing to do, or less than nothing. */
+static tsr_status check_draws(const tsr_run_checkpoint *at,
+                              const tsr_config *config, int more_asked,
+                              tsr_err *err)
+{
+    long draws = config->sampler.draws;
+    if (draws < at->place.draws)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--draws %ld: the run has %ld already", draws,
+                        at->place.draws);
+    if (at->place.is_finished && !more_asked)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "the run in '%s' is finished; --draws N, with more "
+                        "than %ld, extends it",
+                        config->output.directory, draws);
+    return TSR_OK;
+}
+
+static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, FILE *out,
+                        tsr_err *err)
+{
+    tsr_status status = tsr_session_prepare(s, err);
+    if (status == TSR_OK)
+        status =
+            tsr_run_checkpoint_match(at, s->config_text, &s->identity, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "'%s'", s->directory);
+    s->saved = at->saved;
+    s->saved_place = at->place;
+    at->saved = (tsr_archive){0};
+    status = tsr_session_restore(s, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "'%s'", s->directory);
+    tsr_info(s->log,
+             "resumed from the checkpoint of %s: %ld draws of warm-up, %ld "
+             "kept; %d threads",
+             at->written_at, s->place.warmup, s->place.draws,
+             tsr_sampler_n_thread(s->sampler));
+    const char *engine = s->setup->engine_text;
+    if (strcmp(at->engine, engine == NULL ? "none: the prior alone" : engine) !=
+        0)
+        tsr_warn(s->log,
+                 "the device, its driver or the kernels are not those of the "
+                 "session before: from here on the draws are as good, but not "
+                 "to the bit those of a run without a stop");
+    status = tsr_session_sample(s, err);
+    if (status == TSR_OK)
+        status = tsr_session_report(s, out, err);
+    if (status != TSR_OK)
+        tsr_log_keep(s->log, TSR_LOG_ERROR, err->message);
+    return status;
+}
+
+static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
+                         tsr_err *err)
+{
+    const char *const *argument;
+    tsr_config config = {0};
+    tsr_setup setup = {0};
+    tsr_run_checkpoint at = {0};
+    tsr_session session = {.config = &config, .setup = &setup, .log = log};
+    tsr_args_arguments(args, &argument);
+    const char *directory = argument[0];
+    int ignore_hang_up = tsr_hang_up_is_ignored();
+    tsr_log_hold(log);
+    tsr_status status = tsr_run_directory_expect(directory, err);
+    if (status == TSR_OK)
+        status = tsr_lock_take(directory, &session.lock, err);
+    if (status == TSR_OK)
+        status = tsr_run_checkpoint_read(directory, 1, &at, err);
+    if (status == TSR_OK && at.remark != NULL)
+        tsr_warn(log, "%s", at.remark);
+    if (status == TSR_OK)
+        status = read_config(args, directory, &config, err);
+    if (status == TSR_OK)
+        status =
+            check_draws(&at, &config, tsr_args_count(args, "draws") > 0, err);
+    if (status == TSR_OK)
+        status = tsr_config_blame(
+            &config, tsr_until_parse(config.sampler.until, &session.until, err),
+            err);
+    if (status == TSR_OK)
+        status = tsr_setup_read(&config, 1, log, &setup, err);
+    if (status == TSR_OK)
+        status = tsr_setup_engine(&config, (int)at.identity.n_chain, log,
+                                  &setup, err);
+    if (status == TSR_OK) {
+        tsr_interrupt_catch(ignore_hang_up);
+        status = go_on(&session, &at, out, err);
+    }
+    tsr_session_clear(&session);
+    tsr_run_checkpoint_clear(&at);
+    tsr_setup_clear(&setup);
+    tsr_config_clear(&config);
+    return status;
+}
+
+const tsr_command tsr_command_resume = {
+    .name = "resume",
+    .doc = "continue a run from its last checkpoint",
+    .usage = {.arguments = "DIR",
+              .min_arguments = 1,
+              .max_arguments = 1,
+              .options = options,
+              .about =
+                  "Goes on to the same draws as if the run had never stopped, "
+                  "with any number of threads; --draws extends a run that is "
+                  "finished. DIR may have been moved, also to another "
+                  "machine: it holds copies of what the run reads."},
+    .run = resume};

@@ -1,0 +1,311 @@
+/* A run's files, from the first to the last. Drawing is in run_sample.c. */
+#include "cli/run_session.h"
+
+#include "cli/interrupt.h"
+#include "cli/run_directory.h"
+#include "cli/run_inputs.h"
+#include "cli/run_report.h"
+#include "io/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* s, between two commits of the trace: what `tessera status` may lag behind. */
+static const double FLUSH_EVERY = 5.0;
+
+double tsr_session_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* An option in place of a key of the file. */
+tsr_status tsr_run_option(const tsr_args *args, const char *option,
+                          const char *key, char **text, tsr_config *config,
+                          tsr_err *err)
+{
+    char place[32];
+    if (tsr_args_count(args, option) == 0)
+        return TSR_OK;
+    char *copy = strdup(tsr_args_value(args, option));
+    if (copy == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    free(*text);
+    *text = copy;
+    snprintf(place, sizeof place, "--%s", option);
+    return tsr_yaml_marks_put(&config->marks, key, place, err);
+}
+
+long tsr_session_warmup(const tsr_config *config)
+{
+    const tsr_sampler_options *o = &config->sampler;
+    return (o->warmup + o->thin - 1) / o->thin;
+}
+
+tsr_track_options tsr_session_track_options(const tsr_config *config)
+{
+    int content = config->output.trajectory; /* all, atoms, bodies, none */
+    return (tsr_track_options){.atoms = content == 0 || content == 1,
+                               .bodies = content == 0 || content == 2,
+                               .every = config->output.trajectory_every};
+}
+
+static int has_track(const tsr_config *config)
+{
+    tsr_track_options o = tsr_session_track_options(config);
+    return o.atoms || o.bodies;
+}
+
+/* Draws a block may hold: as many as fit 256 MiB, at most 64. */
+static int block_capacity(const tsr_session *s)
+{
+    const double most = 256.0 * 1048576.0;
+    tsr_track_options track = tsr_session_track_options(s->config);
+    double bytes = 1.0; /* a draw of all chains: three curves a data set */
+    for (int d = 0; d < s->setup->n_data; d++)
+        bytes +=
+            3.0 * sizeof(double) * s->setup->saxs[d]->n * s->setup->n_chain;
+    if (has_track(s->config))
+        bytes +=
+            tsr_track_draw_bytes(&s->setup->target, s->setup->n_chain, &track);
+    return bytes * 64.0 <= most ? 64 : bytes < most ? (int)(most / bytes) : 1;
+}
+
+tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
+{
+    tsr_session *s = session;
+    tsr_setup *setup = s->setup;
+    int capacity = block_capacity(s);
+    s->directory = strdup(s->config->output.directory);
+    s->trace_path =
+        tsr_run_directory_file(s->config->output.directory, "trace.h5");
+    tsr_status status = s->directory == NULL || s->trace_path == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : tsr_record_new(&setup->target, setup->n_chain,
+                                             capacity, &s->record, err);
+    if (status == TSR_OK && has_track(s->config))
+        status =
+            tsr_track_new(&setup->target, setup->n_chain, capacity,
+                          tsr_session_track_options(s->config), &s->track, err);
+    if (status == TSR_OK)
+        status =
+            tsr_sampler_new(&setup->target, setup->n_chain, setup->n_thread,
+                            &tsr_stop_asked, &s->sampler, err);
+    if (status == TSR_OK)
+        status = tsr_run_inputs_text(s->config, &s->config_text, err);
+    if (status != TSR_OK)
+        return tsr_config_blame(s->config, status, err);
+    tsr_sampler_set_track(s->sampler, s->track);
+    s->identity = tsr_run_identity_of(setup);
+    s->place.next_look = 100;
+    s->place.start_chi2 = tsr_chain_chi2(tsr_sampler_chain(s->sampler, 0));
+    s->place.start_rg = tsr_conformation_rg(setup->topology, setup->first,
+                                            setup->form_factors->rg2);
+    return TSR_OK;
+}
+
+/* ---- a new run ---- */
+
+static tsr_status make_trace(tsr_session *s, tsr_err *err)
+{
+    const tsr_trace_variable *variable;
+    int n = tsr_record_variables(s->record, &variable);
+    char seed[32];
+    snprintf(seed, sizeof seed, "%ld", s->config->seed);
+    char *sequence = tsr_topology_sequence(s->setup->topology);
+    tsr_trace_attribute attribute[] = {
+        {"config", s->config_text},
+        {"seed", seed},
+        {"sequence", sequence == NULL ? "" : sequence},
+        {"q_unit", s->setup->q_unit_text},
+        {"sigma", s->setup->sigma_text},
+        {"engine", s->setup->engine_text == NULL ? "none: the prior alone"
+                                                 : s->setup->engine_text}};
+    tsr_status status = tsr_trace_create(
+        s->trace_path, s->setup->n_chain, n, variable,
+        sizeof attribute / sizeof *attribute, attribute, &s->trace, err);
+    free(sequence);
+    return status == TSR_OK ? tsr_record_write_data(s->record, s->trace, err)
+                            : status;
+}
+
+static tsr_status open_log(const tsr_session *s, tsr_err *err)
+{
+    char *path = tsr_run_directory_file(s->directory, "run.log");
+    tsr_status status = path == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : tsr_log_open(s->log, path, err);
+    free(path);
+    return status;
+}
+
+static void undo(tsr_session *s, int n_folder)
+{
+    tsr_trace_close(s->trace, NULL);
+    s->trace = NULL;
+    tsr_track_undo(&s->setup->target, s->setup->n_chain, s->directory);
+    tsr_lock_free(s->lock);
+    s->lock = NULL;
+    tsr_run_inputs_undo(s->config, s->directory);
+    tsr_run_directory_undo(s->directory, n_folder);
+}
+
+tsr_status tsr_session_begin(tsr_session *session, tsr_err *err)
+{
+    tsr_session *s = session;
+    int n_folder = 0;
+    tsr_status status =
+        tsr_run_directory_make(s->directory, s->config_text, &n_folder, err);
+    if (status != TSR_OK)
+        return status;
+    status = tsr_lock_take(s->directory, &s->lock, err);
+    if (status == TSR_OK)
+        status = tsr_run_inputs_copy(s->config, s->directory, err);
+    if (status == TSR_OK)
+        status = tsr_run_directory_fill(s->directory, s->setup, err);
+    if (status == TSR_OK)
+        status = open_log(s, err);
+    if (status == TSR_OK)
+        status = make_trace(s, err);
+    if (status == TSR_OK && s->track != NULL)
+        status = tsr_track_create(s->track, s->directory, err);
+    if (status == TSR_OK)
+        status = tsr_session_checkpoint(s, err);
+    if (status != TSR_OK)
+        undo(s, n_folder);
+    return status;
+}
+
+/* ---- a run that goes on ---- */
+
+static tsr_status reopen_trace(tsr_session *s, tsr_err *err)
+{
+    const tsr_trace_variable *variable;
+    int n = tsr_record_variables(s->record, &variable);
+    int keep[TSR_TRACE_N_GROUP];
+    for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
+        keep[g] = (int)(g == TSR_TRACE_WARMUP_POSTERIOR ||
+                                g == TSR_TRACE_WARMUP_SAMPLE_STATS
+                            ? s->place.warmup
+                            : s->place.draws);
+    return tsr_trace_reopen(s->trace_path, s->setup->n_chain, n, variable, keep,
+                            &s->trace, err);
+}
+
+static tsr_status rewrite_config(const tsr_session *s, tsr_err *err)
+{
+    char *path = tsr_run_directory_file(s->directory, "config.yaml");
+    tsr_status status = path == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : tsr_file_replace(path, s->config_text,
+                                               strlen(s->config_text), err);
+    free(path);
+    return status;
+}
+
+tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
+{
+    tsr_session *s = session;
+    s->place = s->saved_place;
+    tsr_archive_rewind(&s->saved);
+    tsr_sampler_archive(s->sampler, &s->saved);
+    tsr_status status = tsr_archive_end(&s->saved, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status,
+                        "the checkpoint does not fit this run (another version "
+                        "of tessera?)");
+    status = open_log(s, err);
+    if (status == TSR_OK)
+        status = reopen_trace(s, err);
+    if (status == TSR_OK && s->track != NULL)
+        status = tsr_track_reopen(s->track, s->directory, s->place.draws, err);
+    if (status == TSR_OK)
+        status = rewrite_config(s, err);
+    return status;
+}
+
+/* ---- checkpoints ---- */
+
+/* When to write again what took so long: after `every` seconds, or later where
+ * that would be more than 2 % of the time. */
+static double next_time(double now, double took, double every)
+{
+    const double share = 0.02;
+    return now + (took / share > every ? took / share : every);
+}
+
+tsr_status tsr_session_flush(tsr_session *session, tsr_err *err)
+{
+    tsr_session *s = session;
+    double before = tsr_session_clock();
+    tsr_status status = tsr_trace_flush(s->trace, err);
+    double now = tsr_session_clock();
+    s->next_flush = next_time(now, now - before, FLUSH_EVERY);
+    s->storing += now - before;
+    s->is_broken |= status != TSR_OK;
+    return status;
+}
+
+tsr_status tsr_session_save(tsr_session *session, tsr_err *err)
+{
+    tsr_session *s = session;
+    tsr_archive_begin(&s->saved);
+    tsr_sampler_archive(s->sampler, &s->saved);
+    s->saved_place = s->place;
+    return tsr_archive_end(&s->saved, err);
+}
+
+tsr_status tsr_session_checkpoint(tsr_session *session, tsr_err *err)
+{
+    tsr_session *s = session;
+    const char *engine = s->setup->engine_text;
+    double before = tsr_session_clock();
+    tsr_status status = TSR_OK;
+    if (s->saved.n_real == 0)
+        status = tsr_session_save(s, err);
+    if (status == TSR_OK)
+        status = tsr_trace_flush(s->trace, err);
+    if (status == TSR_OK && s->track != NULL)
+        status = tsr_track_flush(s->track, err);
+    s->saved_place.is_finished = s->place.is_finished;
+    if (status == TSR_OK)
+        status = tsr_run_checkpoint_write(
+            s->directory, &s->saved_place, &s->identity, s->config_text,
+            engine == NULL ? "none: the prior alone" : engine, &s->saved, err);
+    double now = tsr_session_clock();
+    s->next_checkpoint =
+        next_time(now, now - before, s->config->output.checkpoint_every);
+    s->next_flush = next_time(now, 0.0, FLUSH_EVERY);
+    s->storing += now - before;
+    return status;
+}
+
+/* ---- the end ---- */
+
+tsr_status tsr_session_report(tsr_session *session, FILE *out, tsr_err *err)
+{
+    tsr_session *s = session;
+    tsr_run_outcome outcome = {.start_chi2 = s->place.start_chi2,
+                               .start_rg = s->place.start_rg,
+                               .seconds = s->place.seconds,
+                               .steps = s->place.steps,
+                               .n_draw = s->place.draws};
+    return tsr_run_report(s->config, &outcome, s->trace_path, s->log, out, err);
+}
+
+void tsr_session_clear(tsr_session *session)
+{
+    tsr_session *s = session;
+    tsr_sampler_free(s->sampler);
+    tsr_trace_close(s->trace, NULL);
+    tsr_track_free(s->track);
+    tsr_record_free(s->record);
+    tsr_archive_clear(&s->saved);
+    tsr_lock_free(s->lock);
+    free(s->config_text);
+    free(s->trace_path);
+    free(s->directory);
+    memset(s, 0, sizeof *s);
+}

@@ -1,0 +1,234 @@
+/* tessera status DIR */
+#include "cli/command.h"
+#include "cli/run_directory.h"
+#include "cli/run_place.h"
+#include "cli/run_session.h"
+
+#include "io/lock.h"
+#include "io/trace.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const tsr_option options[] = {
+    {.name = "json", .doc = "one JSON object instead of a table"}, {0}};
+
+typedef struct {
+    const char *state; /* running, finished, interrupted */
+    tsr_lock_holder holder;
+    tsr_config config;
+    tsr_run_checkpoint at;
+    int has_checkpoint;
+    char why_not[TSR_ERR_SIZE]; /* no checkpoint */
+    long warmup, draws;         /* in the trace */
+    double accepted, chi2;      /* of the last tenth; NaN: unknown */
+} run_status;
+
+/* Mean over all chains of the last tenth of a variable; NaN where absent. */
+static double last_mean(tsr_trace_reader *reader, tsr_trace_group group,
+                        const char *name)
+{
+    int n_chain, n_draw, n;
+    double *value, sum = 0.0;
+    if (tsr_trace_get(reader, group, name, &n_chain, &n_draw, &n, &value,
+                      NULL) != TSR_OK)
+        return (double)NAN;
+    int last = n_draw / 10 + 1;
+    for (int c = 0; c < n_chain && n == 1 && n_draw > 0; c++)
+        for (int d = n_draw - last; d < n_draw; d++)
+            sum += value[(size_t)c * (size_t)n_draw + (size_t)d];
+    free(value);
+    return n == 1 && n_draw > 0 ? sum / ((double)last * n_chain) : (double)NAN;
+}
+
+static tsr_status look_at_trace(const char *directory, run_status *s,
+                                tsr_err *err)
+{
+    tsr_trace_reader *reader = NULL;
+    char *path = tsr_run_directory_file(directory, "trace.h5");
+    tsr_status status = path == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : tsr_trace_open(path, &reader, err);
+    if (status == TSR_OK) {
+        s->warmup = tsr_trace_n_draw(reader, TSR_TRACE_WARMUP_POSTERIOR);
+        s->draws = tsr_trace_n_draw(reader, TSR_TRACE_POSTERIOR);
+        int warm = s->draws == 0;
+        s->accepted = last_mean(reader,
+                                warm ? TSR_TRACE_WARMUP_SAMPLE_STATS
+                                     : TSR_TRACE_SAMPLE_STATS,
+                                "acceptance_rate");
+        s->chi2 = last_mean(
+            reader, warm ? TSR_TRACE_WARMUP_POSTERIOR : TSR_TRACE_POSTERIOR,
+            "chi2");
+    }
+    tsr_trace_reader_free(reader);
+    free(path);
+    return status;
+}
+
+static tsr_status look(const char *directory, run_status *s, tsr_err *err)
+{
+    tsr_err why = {0};
+    char *path = tsr_run_directory_file(directory, "config.yaml");
+    tsr_status status = path == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : tsr_run_directory_expect(directory, err);
+    if (status == TSR_OK)
+        status = tsr_lock_query(directory, &s->holder, err);
+    if (status == TSR_OK)
+        status = tsr_config_read(path, 0, NULL, &s->config, err);
+    if (status == TSR_OK)
+        status = look_at_trace(directory, s, err);
+    if (status == TSR_OK) {
+        s->has_checkpoint =
+            tsr_run_checkpoint_read(directory, 0, &s->at, &why) == TSR_OK;
+        snprintf(s->why_not, sizeof s->why_not, "%s", why.message);
+    }
+    s->state = s->holder.is_held                              ? "running"
+               : s->has_checkpoint && s->at.place.is_finished ? "finished"
+                                                              : "interrupted";
+    free(path);
+    return status;
+}
+
+/* Of the whole run, warm-up and stops left out; NaN before the first steps. */
+static double steps_a_second(const run_status *s)
+{
+    const tsr_run_place *p = &s->at.place;
+    return s->has_checkpoint && p->seconds > 0.0 ? (double)p->steps / p->seconds
+                                                 : (double)NAN;
+}
+
+static double seconds_left(const run_status *s)
+{
+    const tsr_run_identity *i = &s->at.identity;
+    long left = tsr_session_warmup(&s->config) - s->warmup +
+                s->config.sampler.draws - s->draws;
+    double steps = (double)left * (double)s->config.sampler.thin *
+                   (double)i->n_chain * (double)i->n_temp;
+    return s->has_checkpoint && s->at.place.is_finished
+               ? 0.0
+               : steps / steps_a_second(s);
+}
+
+/* Since a time in UTC, ISO 8601; NaN where it is none. */
+static double age(const char *written_at)
+{
+    struct tm t = {0}, utc;
+    time_t now = time(NULL);
+    if (sscanf(written_at, "%d-%d-%dT%d:%d:%d", &t.tm_year, &t.tm_mon,
+               &t.tm_mday, &t.tm_hour, &t.tm_min, &t.tm_sec) != 6)
+        return (double)NAN;
+    t.tm_year -= 1900, t.tm_mon -= 1;
+    gmtime_r(&now, &utc); /* both as if they were local times */
+    t.tm_isdst = utc.tm_isdst = 0;
+    return difftime(mktime(&utc), mktime(&t));
+}
+
+static void print_number(FILE *out, const char *name, double value,
+                         const char *unit)
+{
+    if (!isnan(value))
+        fprintf(out, "  %-11s %.4g%s\n", name, value, unit);
+}
+
+static void print(const run_status *s, const char *directory, FILE *out)
+{
+    double left = seconds_left(s);
+    fprintf(out, "run in '%s'\n  %-11s %s", directory, "state", s->state);
+    if (s->holder.is_held)
+        fprintf(out, " on %s, process %ld, since %s", s->holder.host,
+                s->holder.pid, s->holder.since);
+    fprintf(out, "\n  %-11s %ld of %ld draws\n", "warm-up", s->warmup,
+            tsr_session_warmup(&s->config));
+    fprintf(out, "  %-11s %ld of %ld a chain", "sampling", s->draws,
+            s->config.sampler.draws);
+    if (s->has_checkpoint)
+        fprintf(out, ", %ld chains", (long)s->at.identity.n_chain);
+    fputc('\n', out);
+    print_number(out, "speed", steps_a_second(s), " steps/s");
+    if (isfinite(left) && left > 0.0) {
+        long t = (long)(left + 0.5);
+        fprintf(out, "  %-11s %ld:%02ld:%02ld%s\n", "time left", t / 3600,
+                t / 60 % 60, t % 60,
+                s->holder.is_held ? "" : ", once it is resumed");
+    }
+    print_number(out, "accepted", 100.0 * s->accepted, " %");
+    print_number(out, "chi2", s->chi2, "");
+    if (s->has_checkpoint)
+        fprintf(out, "  %-11s %s, %.0f s ago: %ld draws of warm-up, %ld kept\n",
+                "checkpoint", s->at.written_at, age(s->at.written_at),
+                s->at.place.warmup, s->at.place.draws);
+    else
+        fprintf(out, "  %-11s none: %s\n", "checkpoint", s->why_not);
+    if (s->at.remark != NULL)
+        fprintf(out, "  %-11s %s\n", "", s->at.remark);
+    if (strcmp(s->state, "interrupted") == 0 && s->has_checkpoint)
+        fprintf(out, "  %-11s tessera resume %s\n", "to go on", directory);
+}
+
+static void print_json_number(FILE *out, const char *name, double value)
+{
+    if (isfinite(value))
+        fprintf(out, ", \"%s\": %.17g", name, value);
+    else
+        fprintf(out, ", \"%s\": null", name);
+}
+
+static void print_json(const run_status *s, FILE *out)
+{
+    fprintf(out, "{\"state\": \"%s\"", s->state);
+    if (s->holder.is_held)
+        fprintf(out, ", \"host\": \"%s\", \"pid\": %ld, \"since\": \"%s\"",
+                s->holder.host, s->holder.pid, s->holder.since);
+    fprintf(out,
+            ", \"warmup\": {\"done\": %ld, \"planned\": %ld}, \"draws\": "
+            "{\"done\": %ld, \"planned\": %ld}",
+            s->warmup, tsr_session_warmup(&s->config), s->draws,
+            s->config.sampler.draws);
+    if (s->has_checkpoint)
+        fprintf(out,
+                ", \"chains\": %ld, \"checkpoint\": {\"written_at\": \"%s\", "
+                "\"warmup\": %ld, \"draws\": %ld, \"is_newest\": %s}",
+                (long)s->at.identity.n_chain, s->at.written_at,
+                s->at.place.warmup, s->at.place.draws,
+                s->at.remark == NULL ? "true" : "false");
+    else
+        fprintf(out, ", \"checkpoint\": null");
+    print_json_number(out, "steps_per_second", steps_a_second(s));
+    print_json_number(out, "seconds_left", seconds_left(s));
+    print_json_number(out, "acceptance_rate", s->accepted);
+    print_json_number(out, "chi2", s->chi2);
+    fprintf(out, "}\n");
+}
+
+static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,
+                            tsr_err *err)
+{
+    (void)log;
+    const char *const *argument;
+    run_status s = {.accepted = (double)NAN, .chi2 = (double)NAN};
+    tsr_args_arguments(args, &argument);
+    tsr_status status = look(argument[0], &s, err);
+    if (status == TSR_OK && tsr_args_count(args, "json") > 0)
+        print_json(&s, out);
+    else if (status == TSR_OK)
+        print(&s, argument[0], out);
+    tsr_run_checkpoint_clear(&s.at);
+    tsr_config_clear(&s.config);
+    return status;
+}
+
+const tsr_command tsr_command_status = {
+    .name = "status",
+    .doc = "how far a run is, running or not",
+    .usage = {.arguments = "DIR",
+              .min_arguments = 1,
+              .max_arguments = 1,
+              .options = options,
+              .about = "Changes nothing and disturbs nobody; the run may be "
+                       "going on, here or on another machine that shares the "
+                       "folder."},
+    .run = status_of};

@@ -1,0 +1,51 @@
+"""Two run directories hold the same draws: every data set of every HDF5 file,
+to the bit.
+
+    python compare_runs.py DIR DIR
+"""
+import glob
+import os
+import sys
+
+import h5py
+import numpy as np
+
+
+def data_sets(path):
+    found = {}
+
+    def note(name, thing):
+        if isinstance(thing, h5py.Dataset):
+            found[name] = thing[()]
+
+    with h5py.File(path, "r") as file:
+        file.visititems(note)
+    return found
+
+
+def same(a, b):
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind == "O":
+        return a.shape == b.shape and (a == b).all()
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def compare(one, other):
+    """Returns (files, data sets, numbers) compared; raises where they differ."""
+    names = [sorted(os.path.basename(p) for p in
+                    glob.glob(f"{d}/trace.h5") + glob.glob(f"{d}/trajectory-*.h5"))
+             for d in (one, other)]
+    assert names[0] == names[1] and names[0], names
+    n_set = n_number = 0
+    for name in names[0]:
+        a, b = data_sets(f"{one}/{name}"), data_sets(f"{other}/{name}")
+        assert a.keys() == b.keys(), (name, a.keys() ^ b.keys())
+        for key in a:
+            assert same(a[key], b[key]), f"{name}: {key} differs"
+            n_set += 1
+            n_number += np.asarray(a[key]).size
+    return len(names[0]), n_set, n_number
+
+
+if __name__ == "__main__":
+    print("%d files, %d data sets, %d numbers are the same" % compare(*sys.argv[1:3]))
