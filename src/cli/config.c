@@ -231,6 +231,23 @@ static const tsr_field simulate_fields[] = {
      .min = 0,
      .max = 1e9,
      .doc = "of sampling the prior, away from the input structure"},
+    {.name = "c1",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(tsr_simulate_config, c1),
+     .initial = "auto",
+     .min = 0.8,
+     .max = 1.2,
+     .words = auto_words,
+     .doc = "of the curve; auto: contrast.c1, or the mean of its prior"},
+    {.name = "c2",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(tsr_simulate_config, c2),
+     .initial = "auto",
+     .min = -10.0,
+     .max = 20.0,
+     .words = auto_words,
+     .doc = "of the curve; auto: contrast.c2, or the mean of its prior; the "
+            "exposures are those of the curve's own structure"},
     {0}};
 
 /* Filled from the registry on the first call; the tables that point into it are
@@ -254,6 +271,12 @@ static const tsr_field config_fields[] = {
      .offset = offsetof(tsr_config, structure),
      .fields = structure_fields,
      .doc = "the molecule and what may move"},
+    {.name = "contrast",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, contrast),
+     .fields = tsr_contrast_fields,
+     .doc = "excluded volume c1 and hydration c2, of all data; a number, or "
+            "infer"},
     {.name = "data",
      .type = TSR_FIELD_LIST,
      .offset = offsetof(tsr_config, data),

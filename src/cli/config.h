@@ -5,6 +5,7 @@
 #include "core/field.h"
 #include "core/status.h"
 #include "io/yaml_marks.h"
+#include "likelihood/contrast_prior.h"
 #include "likelihood/noise.h"
 #include "model/prior.h"
 #include "moves/move.h"
@@ -54,8 +55,9 @@ typedef struct {
     double q_range[2]; /* 1/Angstrom */
     long points;
     double i0, background;
-    double error; /* sigma / I at q = 0.1 */
-    long steps;   /* of the prior, away from the input */
+    double error;              /* sigma / I at q = 0.1 */
+    long steps;                /* of the prior, away from the input */
+    tsr_number_or_word c1, c2; /* auto, or of the curve */
 } tsr_simulate_config;
 
 typedef struct {
@@ -64,6 +66,7 @@ typedef struct {
     char *name;
     long seed;
     tsr_structure_config structure;
+    tsr_contrast_options contrast;
     tsr_list data; /* of tsr_data_config */
     tsr_prior_options prior;
     tsr_moves_config moves;

@@ -41,8 +41,9 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
                          (size_t)s->form_factors->n_type);
     if (l != NULL) {
         size_t n_q = (size_t)l->grid.n_q;
-        tables = add_doubles(tables, l->amplitude, (size_t)l->n_type * n_q);
-        tables = add_doubles(tables, l->self, n_q);
+        tables = add_doubles(tables, l->amplitude,
+                             (size_t)l->n_comp * (size_t)l->n_type * n_q);
+        tables = add_doubles(tables, l->self, (size_t)l->n_pair * n_q);
     }
     double log_prior = tsr_prior_log_reference(s->prior, s->first);
     tables = add_doubles(tables, &log_prior, 1);

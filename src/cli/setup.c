@@ -22,6 +22,8 @@ void tsr_setup_clear(tsr_setup *setup)
     tsr_prior_free(setup->prior);
     tsr_prior_table_free(setup->prior_table);
     tsr_form_factor_free(setup->form_factors);
+    tsr_component_free(setup->components);
+    free(setup->exposure);
     tsr_structure_free(setup->model);
     tsr_conformation_free(setup->first);
     tsr_topology_free(setup->topology);
@@ -31,59 +33,6 @@ void tsr_setup_clear(tsr_setup *setup)
     free(setup->q_unit_text);
     free(setup->sigma_text);
     memset(setup, 0, sizeof *setup);
-}
-
-/* A published table may lack the bodies' own square radii, which the radius of
- * gyration needs: they are the shipped table's. */
-static tsr_status complete_rg2(const char *shipped, tsr_form_factor_table *own,
-                               tsr_err *err)
-{
-    double sum = 0.0;
-    for (int t = 0; t < own->n_type; t++)
-        sum += own->rg2[t];
-    if (sum > 0.0)
-        return TSR_OK;
-    char *path = NULL;
-    tsr_form_factor_table *table = NULL;
-    tsr_status status = tsr_data_file(shipped, &path, err);
-    if (status == TSR_OK)
-        status = tsr_form_factor_read(path, &table, err);
-    if (status == TSR_OK && table->model == own->model)
-        memcpy(own->rg2, table->rg2, (size_t)own->n_type * sizeof *own->rg2);
-    tsr_form_factor_free(table);
-    free(path);
-    return status;
-}
-
-static tsr_status read_tables(const tsr_config *config, tsr_setup *s,
-                              tsr_err *err)
-{
-    char *path = NULL;
-    tsr_status status = tsr_data_file("prior.dat", &path, err);
-    if (status == TSR_OK)
-        status = tsr_prior_table_read(path, &s->prior_table, err);
-    free(path);
-    if (status != TSR_OK)
-        return status;
-    const char *own = config->structure.form_factors;
-    int two = config->structure.bodies == 0;
-    const char *shipped =
-        two ? "form_factors_two_body.dat" : "form_factors_one_body.dat";
-    path = NULL;
-    if (own == NULL)
-        status = tsr_data_file(shipped, &path, err);
-    if (status == TSR_OK)
-        status = tsr_form_factor_read(own == NULL ? path : own,
-                                      &s->form_factors, err);
-    free(path);
-    if (status == TSR_OK && (s->form_factors->model == TSR_BODIES_TWO) != two)
-        status = tsr_fail(err, TSR_E_CONFIG,
-                          "structure.form_factors: '%s' is a table for %s "
-                          "bodies a residue, structure.bodies says %s",
-                          own, two ? "one" : "two", two ? "two" : "one");
-    if (status == TSR_OK)
-        status = complete_rg2(shipped, s->form_factors, err);
-    return status;
 }
 
 /* What of the file is not in the model; waters and hydrogens never are. */
@@ -314,7 +263,7 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
     s->saxs = calloc(n + 1, sizeof(*s->saxs));
     tsr_status status = set == NULL || s->saxs == NULL
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : read_tables(config, s, err);
+                            : tsr_setup_tables(config, s, err);
     if (status == TSR_OK)
         status = read_molecule(config, log, s, err);
     if (status == TSR_OK)
@@ -332,10 +281,12 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
                                s->d_bound_ang, &s->prior, err);
     if (status == TSR_OK)
         status = settle_start(config, log, s, err);
+    if (status == TSR_OK)
+        status = tsr_setup_scattering(s, err);
     if (status == TSR_OK && s->n_data > 0)
         status =
-            tsr_likelihood_new(s->topology, s->form_factors, s->d_bound_ang,
-                               s->n_data, set, &s->likelihood, err);
+            tsr_likelihood_new_of(s->topology, &s->scattering, s->d_bound_ang,
+                                  s->n_data, set, &s->likelihood, err);
     free(set);
     if (status != TSR_OK)
         return tsr_config_blame(config, status, err);
@@ -348,6 +299,7 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
         .first = s->first,
         .prior = s->prior,
         .likelihood = s->likelihood,
+        .contrast = s->contrast,
         .rg2 = s->form_factors->rg2,
         .move_options = s->move_options,
         .seed = (uint64_t)config->seed,

@@ -15,7 +15,11 @@ typedef struct {
     tsr_structure *model; /* the first conformation as model.pdb has it */
     tsr_prior_table *prior_table;
     tsr_prior *prior;
-    tsr_form_factor_table *form_factors;
+    tsr_form_factor_table *form_factors; /* with components: for Rg alone */
+    tsr_component_table *components;     /* NULL: one component */
+    tsr_contrast_prior contrast[TSR_N_CONTRAST];
+    double *exposure; /* [n_body] with components */
+    tsr_scattering scattering;
     int n_data;
     tsr_saxs **saxs;   /* [n_data] */
     char *q_unit_text; /* a line a data set: the unit of q and why */
@@ -50,6 +54,17 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err);
 void tsr_setup_clear(tsr_setup *setup);
+
+/* Parts of tsr_setup_read: tables of the prior, form factors or components;
+ * what the bodies scatter, once the start is settled. */
+tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
+                            tsr_err *err);
+tsr_status tsr_setup_scattering(tsr_setup *setup, tsr_err *err);
+
+/* exposure [n_body] out, of a conformation. With components only. */
+tsr_status tsr_setup_expose(const tsr_setup *setup,
+                            const tsr_conformation *conformation,
+                            double *exposure, tsr_err *err);
 
 /* Finds a shipped file: in TESSERA_DATA, beside the source tree, under
  * PREFIX/share/tessera. Caller frees. Errors: TSR_E_NOINPUT, naming where it

@@ -16,19 +16,17 @@ static double now_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* type [n_body] is the caller's. */
-static tsr_engine_spec spec_of(const tsr_setup *s, int n_system, int *type)
+static tsr_engine_spec spec_of(const tsr_setup *s, int n_system)
 {
-    const tsr_topology *t = s->topology;
-    for (int b = 0; b < t->n_body; b++)
-        type[b] = t->body[b].type;
-    return (tsr_engine_spec){.n_body = t->n_body,
-                             .n_type = s->likelihood->n_type,
-                             .n_q = s->likelihood->grid.n_q,
-                             .dq_inv_ang = s->likelihood->grid.dq_inv_ang,
+    const tsr_likelihood *l = s->likelihood;
+    return (tsr_engine_spec){.n_body = s->topology->n_body,
+                             .n_type = l->n_type,
+                             .n_comp = l->n_comp,
+                             .n_q = l->grid.n_q,
+                             .dq_inv_ang = l->grid.dq_inv_ang,
                              .n_system = n_system,
-                             .type = type,
-                             .form_factor = s->likelihood->amplitude,
+                             .type = l->type,
+                             .form_factor = l->amplitude,
                              .d_bound_ang = s->d_bound_ang};
 }
 
@@ -157,15 +155,15 @@ static tsr_status measure(tsr_setup *s, int n_chain, tsr_err *err)
     enum { MOST = 32 };
     int n = (n_chain + s->n_engine - 1) / s->n_engine;
     n = n < MOST ? n : MOST;
-    size_t n_q = (size_t)s->likelihood->grid.n_q;
-    int *type = calloc((size_t)s->topology->n_body, sizeof *type);
-    double *profile = calloc((size_t)n * n_q, sizeof *profile);
+    size_t n_profile =
+        (size_t)s->likelihood->n_pair * (size_t)s->likelihood->grid.n_q;
+    double *profile = calloc((size_t)n * n_profile, sizeof *profile);
     tsr_body_proposal *ask = calloc((size_t)n, sizeof *ask);
-    tsr_status status = type == NULL || profile == NULL || ask == NULL
+    tsr_status status = profile == NULL || ask == NULL
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                             : TSR_OK;
     for (int e = 0; e < s->n_engine && status == TSR_OK; e++) {
-        tsr_engine_spec spec = spec_of(s, n, type);
+        tsr_engine_spec spec = spec_of(s, n);
         tsr_engine *engine = NULL;
         tsr_batch *batch = NULL;
         double seconds = 0.0;
@@ -180,7 +178,6 @@ static tsr_status measure(tsr_setup *s, int n_chain, tsr_err *err)
         tsr_batch_free(batch);
         tsr_engine_free(engine);
     }
-    free(type);
     free(profile);
     free(ask);
     return status;
@@ -233,20 +230,17 @@ static tsr_status divide(int n_chain, tsr_log *log, tsr_setup *s, tsr_err *err)
 
 static tsr_status open_engines(tsr_setup *s, tsr_err *err)
 {
-    int *type = calloc((size_t)s->topology->n_body, sizeof *type);
-    tsr_status status =
-        type == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
+    tsr_status status = TSR_OK;
     for (int e = 0; e < s->n_engine && status == TSR_OK; e++) {
         int n_system = s->share[e].n_chain * tsr_target_n_temp(&s->target) *
                        tsr_target_n_state(&s->target);
-        tsr_engine_spec spec = spec_of(s, n_system, type);
+        tsr_engine_spec spec = spec_of(s, n_system);
         tsr_engine **engine = &s->share[e].engine;
         status = s->device[e] == NULL
                      ? tsr_engine_reference_new(&spec, engine, err)
                      : tsr_engine_page_tile_new(&spec, s->device[e], NULL,
                                                 engine, err);
     }
-    free(type);
     return status;
 }
 
@@ -302,22 +296,19 @@ static tsr_status check_engine(const tsr_setup *s, tsr_engine *engine,
 {
     const tsr_likelihood *l = s->likelihood;
     tsr_batch *batch = NULL;
-    double *profile = calloc((size_t)l->grid.n_q, sizeof *profile);
-    tsr_fit *fit = tsr_fits_new(l);
-    tsr_status status = profile == NULL || fit == NULL
+    double *partial =
+        calloc((size_t)l->n_pair * (size_t)l->grid.n_q, sizeof *partial);
+    tsr_status status = partial == NULL
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                             : tsr_batch_new(engine, 1, &batch, err);
     if (status == TSR_OK)
         status = tsr_batch_set(batch, 0, (const double(*)[3])s->first->body,
-                               profile, err);
+                               partial, err);
     if (status == TSR_OK)
-        status = tsr_likelihood_fit(l, profile, NULL, fit, err);
-    if (status == TSR_OK)
-        status = tsr_likelihood_check(l, s->topology, s->form_factors, s->first,
-                                      profile, worst, err);
+        status = tsr_likelihood_check(l, s->topology, &s->scattering, s->first,
+                                      partial, worst, err);
     tsr_batch_free(batch);
-    free(profile);
-    free(fit);
+    free(partial);
     return status;
 }
 

@@ -56,6 +56,20 @@ static tsr_status walk(const tsr_setup *setup, long steps,
     return status;
 }
 
+/* c1 and c2 of the curve, in place of what a run would do with them. */
+static tsr_status set_contrast(tsr_config *config, tsr_err *err)
+{
+    tsr_contrast_prior prior[TSR_N_CONTRAST];
+    tsr_number_or_word *run[] = {&config->contrast.c1, &config->contrast.c2};
+    const tsr_number_or_word *own[] = {&config->simulate.c1,
+                                       &config->simulate.c2};
+    tsr_status status = tsr_contrast_priors(&config->contrast, prior, err);
+    for (int i = 0; i < TSR_N_CONTRAST && status == TSR_OK; i++)
+        *run[i] = (tsr_number_or_word){-1, own[i]->word < 0 ? own[i]->number
+                                                            : prior[i].start};
+    return tsr_config_blame(config, status, err);
+}
+
 /* I(q) of the bodies with S(q), double precision, in electrons squared. */
 static tsr_status profile_at(const tsr_setup *setup,
                              const tsr_conformation *truth, int n,
@@ -63,8 +77,8 @@ static tsr_status profile_at(const tsr_setup *setup,
 {
     for (int k = 0; k < n; k++) {
         tsr_status status =
-            tsr_direct_intensity(setup->topology, setup->form_factors, truth,
-                                 q[k], &intensity[k], err);
+            tsr_scattering_intensity(&setup->scattering, setup->topology, truth,
+                                     NULL, q[k], &intensity[k], err);
         if (status != TSR_OK)
             return status;
     }
@@ -178,9 +192,11 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
     snprintf(comment, sizeof comment,
              "tessera %s simulate: %s, seed %ld, %ld steps of the prior\n"
              "Rg %.3f Angstrom, I(0) %.6g, background %.6g, error %.3g at "
-             "q = 0.1 1/Angstrom\nq (1/Angstrom), I(q), sigma",
+             "q = 0.1 1/Angstrom\nc1 %.6g, c2 %.6g\n"
+             "q (1/Angstrom), I(q), sigma",
              TSR_VERSION, config->name, config->seed, s->steps, rg, s->i0,
-             s->background, s->error);
+             s->background, s->error, config->contrast.c1.number,
+             config->contrast.c2.number);
     size_t n = (size_t)s->points, room = strlen(pdb) + 32;
     char *waiting = calloc(room, 1);
     tsr_structure *structure = tsr_topology_structure(setup->topology, truth);
@@ -239,6 +255,8 @@ static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
                  ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                  : check_targets(&config, path, pdb, err);
     if (status == TSR_OK)
+        status = set_contrast(&config, err);
+    if (status == TSR_OK)
         status = tsr_setup_read(&config, 0, log, &setup, err);
     if (status != TSR_OK)
         goto done;
@@ -248,6 +266,8 @@ static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
         goto done;
     }
     status = walk(&setup, config.simulate.steps, truth, err);
+    if (status == TSR_OK && setup.components != NULL)
+        status = tsr_setup_expose(&setup, truth, setup.exposure, err);
     if (status == TSR_OK)
         status = compute(&config, &setup, truth, column, column + n,
                          column + 2 * n, err);

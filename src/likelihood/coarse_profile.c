@@ -1,6 +1,7 @@
 #include "likelihood/coarse_profile.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void tsr_coarse_spec_clear(tsr_coarse_spec *spec)
 {
@@ -74,10 +75,10 @@ void tsr_coarse_add_self(const tsr_component_table *table, int n_body,
         }
 }
 
-tsr_status tsr_coarse_spec_make(const tsr_component_table *table, int n_body,
-                                const int *type, const double (*xyz)[3],
-                                int n_q, double dq_inv_ang,
-                                tsr_coarse_spec *out, tsr_err *err)
+tsr_status tsr_coarse_spec_of(const tsr_component_table *table, int n_body,
+                              const int *type, const double *exposure, int n_q,
+                              double dq_inv_ang, tsr_coarse_spec *out,
+                              tsr_err *err)
 {
     size_t n = (size_t)n_body, row = (size_t)n_q;
     size_t n_table = (size_t)table->n_type * row;
@@ -95,8 +96,7 @@ tsr_status tsr_coarse_spec_make(const tsr_component_table *table, int n_body,
     if (s == TSR_OK)
         s = tsr_component_at(table, n_q, dq_inv_ang, amplitude, excess, err);
     if (s == TSR_OK) {
-        tsr_exposure_estimate(&table->exposure, n_body, type, xyz,
-                              out->exposure);
+        memcpy(out->exposure, exposure, n * sizeof *exposure);
         out->spec =
             (tsr_engine_spec){.n_body = n_body,
                               .n_type = number_types(n_body, type, out, body),
@@ -122,6 +122,22 @@ tsr_status tsr_coarse_spec_make(const tsr_component_table *table, int n_body,
     free(body);
     free(amplitude);
     free(excess);
+    return s;
+}
+
+tsr_status tsr_coarse_spec_make(const tsr_component_table *table, int n_body,
+                                const int *type, const double (*xyz)[3],
+                                int n_q, double dq_inv_ang,
+                                tsr_coarse_spec *out, tsr_err *err)
+{
+    double *exposure = malloc((size_t)n_body * sizeof *exposure);
+    *out = (tsr_coarse_spec){0};
+    if (exposure == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for %d bodies", n_body);
+    tsr_exposure_estimate(&table->exposure, n_body, type, xyz, exposure);
+    tsr_status s = tsr_coarse_spec_of(table, n_body, type, exposure, n_q,
+                                      dq_inv_ang, out, err);
+    free(exposure);
     return s;
 }
 

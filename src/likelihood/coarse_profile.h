@@ -32,6 +32,12 @@ tsr_status tsr_coarse_spec_make(const tsr_component_table *table, int n_body,
                                 const int *type, const double (*xyz)[3],
                                 int n_q, double dq_inv_ang,
                                 tsr_coarse_spec *out, tsr_err *err);
+
+/* The same with exposures [n_body] that are known; copies them. */
+tsr_status tsr_coarse_spec_of(const tsr_component_table *table, int n_body,
+                              const int *type, const double *exposure, int n_q,
+                              double dq_inv_ang, tsr_coarse_spec *out,
+                              tsr_err *err);
 void tsr_coarse_spec_clear(tsr_coarse_spec *spec);
 
 /* Adds S_ab, on the n_q of excess [TSR_N_COMP_PAIR][n_type][n_q] (that of

@@ -89,12 +89,22 @@ double tsr_component_radius(const tsr_component_table *table, int n,
     return sum / atoms;
 }
 
-double tsr_component_scale(double c1, double radius_ang, double q_inv_ang)
+double tsr_component_power(double radius_ang, double q_inv_ang)
 {
     double area = pow(4.0 * pi / 3.0, 2.0 / 3.0) * radius_ang * radius_ang;
+    return area * q_inv_ang * q_inv_ang / (4.0 * pi);
+}
+
+double tsr_component_scale_of(double c1, double power)
+{
     double square = c1 * c1;
-    return square * c1 *
-           exp(-(square - 1.0) * area * q_inv_ang * q_inv_ang / (4.0 * pi));
+    return square * c1 * exp(-(square - 1.0) * power);
+}
+
+double tsr_component_scale(double c1, double radius_ang, double q_inv_ang)
+{
+    return tsr_component_scale_of(c1,
+                                  tsr_component_power(radius_ang, q_inv_ang));
 }
 
 double tsr_component_intensity(const double *partial, size_t stride, double g,

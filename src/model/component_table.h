@@ -78,6 +78,11 @@ double tsr_component_radius(const tsr_component_table *table, int n,
  * go with the atoms' own exponent; FoXS's program leaves the factor out. */
 double tsr_component_scale(double c1, double radius_ang, double q_inv_ang);
 
+/* The same with (4 pi r_m^3 / 3)^(2/3) q^2 / 4 pi known: tsr_component_power.
+ */
+double tsr_component_scale_of(double c1, double power);
+double tsr_component_power(double radius_ang, double q_inv_ang);
+
 /* sum_ab C_a C_b partial_ab at one q: partial [TSR_N_COMP_PAIR] at steps of
  * `stride`, S_ab included. */
 double tsr_component_intensity(const double *partial, size_t stride, double g,

@@ -19,8 +19,10 @@ void tsr_chain_free(tsr_chain *chain)
         free(chain->state[k].profile);
     }
     free(chain->state);
+    free(chain->partial);
+    free(chain->new_partial);
     free(chain->profile);
-    free(chain->mean);
+    free(chain->new_profile);
     free(chain->fit);
     free(chain->new_fit);
     tsr_nuisance_free(chain->nuisance);
@@ -66,12 +68,12 @@ void tsr_target_place(const tsr_target *target, int chain, int *share,
 }
 
 /* 0: out of memory. */
-static int open_state(const tsr_chain *c, tsr_conformer *s, size_t n_q)
+static int open_state(const tsr_chain *c, tsr_conformer *s, size_t n_profile)
 {
     const tsr_target *t = c->target;
     s->current = tsr_conformation_new(t->topology);
     s->proposed = tsr_conformation_new(t->topology);
-    s->profile = calloc(n_q + 1, sizeof *s->profile);
+    s->profile = calloc(n_profile + 1, sizeof *s->profile);
     s->weight = 1.0 / c->n_state;
     if (s->current == NULL || s->proposed == NULL || s->profile == NULL)
         return 0;
@@ -87,6 +89,7 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
 {
     const tsr_likelihood *l = target->likelihood;
     size_t n_q = l == NULL ? 0 : (size_t)l->grid.n_q;
+    size_t n_profile = l == NULL ? 0 : (size_t)l->n_pair * n_q;
     int share;
     *out = NULL;
     tsr_chain *c = calloc(1, sizeof *c);
@@ -102,16 +105,19 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
     c->log_weight_step = log(0.5);
     c->rng = tsr_rng_new(target->seed, (uint64_t)number);
     c->state = calloc((size_t)c->n_state, sizeof *c->state);
+    c->partial = calloc(n_profile + 1, sizeof *c->partial);
+    c->new_partial = calloc(n_profile + 1, sizeof *c->new_partial);
     c->profile = calloc(n_q + 1, sizeof *c->profile);
-    c->mean = calloc(n_q + 1, sizeof *c->mean);
+    c->new_profile = calloc(n_q + 1, sizeof *c->new_profile);
     c->fit = tsr_nuisance_fits_new(l);
     c->new_fit = tsr_nuisance_fits_new(l);
-    c->nuisance = tsr_nuisance_new(l);
-    int complete = c->rng != NULL && c->state != NULL && c->profile != NULL &&
-                   c->mean != NULL && c->fit != NULL && c->new_fit != NULL &&
-                   c->nuisance != NULL;
+    c->nuisance = tsr_nuisance_new(l, target->contrast);
+    int complete = c->rng != NULL && c->state != NULL && c->partial != NULL &&
+                   c->new_partial != NULL && c->profile != NULL &&
+                   c->new_profile != NULL && c->fit != NULL &&
+                   c->new_fit != NULL && c->nuisance != NULL;
     for (int k = 0; k < c->n_state && complete; k++)
-        complete = open_state(c, &c->state[k], n_q);
+        complete = open_state(c, &c->state[k], n_profile);
     tsr_status status = complete ? set_moves(c, err)
                                  : tsr_fail(err, TSR_E_NOMEM, "out of memory");
     if (status != TSR_OK) {
@@ -126,12 +132,13 @@ void tsr_chain_mean(const tsr_chain *chain, int which, const double *other,
                     double *out)
 {
     const tsr_chain *c = chain;
-    int n_q = c->target->likelihood->grid.n_q;
-    for (int q = 0; q < n_q; q++)
+    const tsr_likelihood *l = c->target->likelihood;
+    int n = l->n_pair * l->grid.n_q;
+    for (int q = 0; q < n; q++)
         out[q] = 0.0;
     for (int k = 0; k < c->n_state; k++) {
         const double *profile = k == which ? other : c->state[k].profile;
-        for (int q = 0; q < n_q; q++)
+        for (int q = 0; q < n; q++)
             out[q] += c->state[k].weight * profile[q];
     }
 }
@@ -148,10 +155,11 @@ tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
                                (const double(*)[3])s->current->body, s->profile,
                                err);
     }
-    tsr_chain_mean(chain, -1, NULL, chain->profile);
+    tsr_chain_mean(chain, -1, NULL, chain->partial);
     if (status == TSR_OK)
-        status = tsr_nuisance_fit(chain->nuisance, chain->profile, chain->beta,
-                                  chain->rng, chain->fit, &chain->log_lik, err);
+        status = tsr_nuisance_fit(chain->nuisance, chain->partial, chain->beta,
+                                  chain->rng, chain->profile, chain->fit,
+                                  &chain->log_lik, err);
     return status;
 }
 
@@ -179,6 +187,7 @@ void tsr_chain_exchange(tsr_chain *a, tsr_chain *b)
         a->move[m] = b->move[m];
         b->move[m] = move;
     }
+    tsr_nuisance_exchange(a->nuisance, b->nuisance);
     tsr_mix mix = a->mix;
     a->mix = b->mix;
     b->mix = mix;

@@ -25,12 +25,14 @@ typedef struct {
     const tsr_topology *topology;
     const tsr_conformation *first; /* where every chain starts */
     const tsr_prior *prior;
-    const tsr_likelihood *likelihood; /* NULL: the prior alone is sampled */
-    int n_share;                      /* 0 where likelihood is NULL */
-    const tsr_engine_share *share;    /* [n_share] chains in order: the first
-                                         share's, then the next's */
-    const double *rg2;                /* [n_type] Angstrom squared, or NULL */
-    const void *const *move_options;  /* [TSR_N_MOVE], NULL: not used */
+    const tsr_likelihood *likelihood;   /* NULL: the prior alone is sampled */
+    const tsr_contrast_prior *contrast; /* of c1 and c2, NULL: none; that of the
+                                           likelihood's components */
+    int n_share;                        /* 0 where likelihood is NULL */
+    const tsr_engine_share *share;      /* [n_share] chains in order: the first
+                                           share's, then the next's */
+    const double *rg2;                  /* [n_type] Angstrom squared, or NULL */
+    const void *const *move_options;    /* [TSR_N_MOVE], NULL: not used */
     int learn_mix; /* 1: warm-up adapts how often each move is made */
     uint64_t seed;
     int n_state;       /* structures whose mean meets the data; 0 counts as 1 */
@@ -83,10 +85,10 @@ int tsr_chain_system(const tsr_chain *chain);
  * filled and stays valid until tsr_chain_decide. */
 int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask);
 
-/* Accepts or rejects, then updates the nuisance parameters. profile [n_q] is
- * the engine's answer, changed here; NULL where it was not asked. *accepted
+/* Accepts or rejects, then updates the nuisance parameters. partial
+ * [n_pair][n_q] is the engine's answer; NULL where it was not asked. *accepted
  * says what to tell the engine. warm: the step sizes learn. */
-tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
+tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
                             int *accepted, tsr_err *err);
 
 /* 1 / T: the power of the likelihood. */

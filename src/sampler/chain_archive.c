@@ -45,8 +45,8 @@ tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
                                    s->profile, err);
     }
     if (status == TSR_OK && t->likelihood != NULL) {
-        tsr_chain_mean(c, -1, NULL, c->profile);
-        status = tsr_nuisance_refit(c->nuisance, c->profile, c->fit,
+        tsr_chain_mean(c, -1, NULL, c->partial);
+        status = tsr_nuisance_refit(c->nuisance, c->partial, c->profile, c->fit,
                                     &c->log_lik, err);
     }
     return status == TSR_OK ? TSR_OK

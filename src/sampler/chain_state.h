@@ -8,7 +8,7 @@
 typedef struct {
     tsr_conformation *current, *proposed; /* equal between steps */
     tsr_prior_state *prior;
-    double *profile; /* [n_q] as the engine gave it */
+    double *profile; /* [n_pair][n_q] as the engine gave it */
     double weight;
 } tsr_conformer;
 
@@ -23,9 +23,10 @@ struct tsr_chain {
     void *move[TSR_N_MOVE];
     tsr_mix mix;
 
-    double beta;     /* 1 / T */
-    double *profile; /* [n_q] the mean over states, with S(q) */
-    double *mean;    /* [n_q] of a proposal */
+    double beta;                       /* 1 / T */
+    double *partial;                   /* [n_pair][n_q] the mean over states */
+    double *profile;                   /* [n_q] of it with S(q), at c1 and c2 */
+    double *new_partial, *new_profile; /* of a proposal */
     double log_lik;
     tsr_fit *fit, *new_fit; /* [n_data] */
     tsr_nuisance *nuisance;
@@ -41,9 +42,15 @@ struct tsr_chain {
     long n_asked;   /* those that reached the engine */
 };
 
-/* The mean profile over states, with state `which` at another one (-1: none).
- */
+/* The mean of the partial profiles over states, with state `which` at others
+ * (-1: none). */
 void tsr_chain_mean(const tsr_chain *chain, int which, const double *other,
                     double *out);
+
+/* Steps on c1 and c2, where they are inferred. */
+tsr_status tsr_chain_move_contrast(tsr_chain *chain, int warm, tsr_err *err);
+
+/* The fit of a proposal becomes the chain's, with its profile at c1 and c2. */
+void tsr_chain_take_fit(tsr_chain *chain, double log_lik);
 
 #endif

@@ -61,14 +61,22 @@ static void settle(tsr_chain *c, int accept)
     c->since_draw.accepted[c->kind] += accept;
 }
 
-/* The mean profile and its fit become those of the proposal. */
-static void take_fit(tsr_chain *c, double log_lik)
+void tsr_chain_take_fit(tsr_chain *chain, double log_lik)
 {
+    tsr_chain *c = chain;
     tsr_fit *fit = c->fit;
     double *profile = c->profile;
     c->fit = c->new_fit, c->new_fit = fit;
-    c->profile = c->mean, c->mean = profile;
+    c->profile = c->new_profile, c->new_profile = profile;
     c->log_lik = log_lik;
+}
+
+/* The mean over states and its fit become those of the proposal. */
+static void take_mean(tsr_chain *c, double log_lik)
+{
+    double *partial = c->partial;
+    c->partial = c->new_partial, c->new_partial = partial;
+    tsr_chain_take_fit(c, log_lik);
 }
 
 /* Two states share their weight anew: a normal step of the logarithm of the
@@ -94,9 +102,9 @@ static tsr_status move_weights(tsr_chain *c, int warm, tsr_err *err)
     int possible = one->weight > 0.0 && other->weight > 0.0;
     tsr_status status = TSR_OK;
     if (possible && has_data) {
-        tsr_chain_mean(c, -1, NULL, c->mean);
-        status = tsr_nuisance_fit(c->nuisance, c->mean, c->beta, c->rng,
-                                  c->new_fit, &log_lik, err);
+        tsr_chain_mean(c, -1, NULL, c->new_partial);
+        status = tsr_nuisance_fit(c->nuisance, c->new_partial, c->beta, c->rng,
+                                  c->new_profile, c->new_fit, &log_lik, err);
     }
     if (possible && has_data && status == TSR_OK)
         log_alpha +=
@@ -106,7 +114,7 @@ static tsr_status move_weights(tsr_chain *c, int warm, tsr_err *err)
         status = tsr_fail(err, TSR_E_NUMERIC, "the acceptance is not a number");
     double alpha = !possible ? 0.0 : log_alpha < 0.0 ? exp(log_alpha) : 1.0;
     if (status == TSR_OK && gsl_rng_uniform(c->rng) < alpha) {
-        take_fit(c, log_lik);
+        take_mean(c, log_lik);
     } else {
         one->weight = was[0];
         other->weight = was[1];
@@ -126,27 +134,33 @@ static double curve_change(const tsr_chain *c, int n_q)
 {
     double sum = 0.0;
     for (int q = 0; q < n_q; q++) {
-        double d = (c->mean[q] - c->profile[q]) / c->profile[q];
+        double d = (c->new_profile[q] - c->profile[q]) / c->profile[q];
         sum += d * d;
     }
     return isfinite(sum) ? sum / n_q : 0.0;
 }
 
-tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
+/* Of the engine's answer for one system. */
+static size_t profile_bytes(const tsr_likelihood *l)
+{
+    return (size_t)l->n_pair * (size_t)l->grid.n_q * sizeof(double);
+}
+
+tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
                             int *accepted, tsr_err *err)
 {
     tsr_chain *c = chain;
     const tsr_likelihood *l = c->target->likelihood;
     double new_log_lik = 0.0;
     *accepted = 0;
-    if (profile != NULL) {
+    if (partial != NULL) {
         if (c->n_state > 1)
-            tsr_chain_mean(c, c->which, profile, c->mean);
+            tsr_chain_mean(c, c->which, partial, c->new_partial);
         else
-            memcpy(c->mean, profile, (size_t)l->grid.n_q * sizeof *c->mean);
+            memcpy(c->new_partial, partial, profile_bytes(l));
         tsr_status status =
-            tsr_nuisance_fit(c->nuisance, c->mean, c->beta, c->rng, c->new_fit,
-                             &new_log_lik, err);
+            tsr_nuisance_fit(c->nuisance, c->new_partial, c->beta, c->rng,
+                             c->new_profile, c->new_fit, &new_log_lik, err);
         if (status != TSR_OK) {
             settle(c, 0);
             return tsr_wrap(err, status, "chain %d, %s move", c->number,
@@ -157,7 +171,7 @@ tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
     if (log_alpha > -(double)INFINITY)
         log_alpha +=
             c->proposal.log_ratio + c->beta * (new_log_lik - c->log_lik);
-    if (profile != NULL)
+    if (partial != NULL)
         log_alpha +=
             tsr_nuisance_log_ratio(c->nuisance, c->fit, c->new_fit, c->beta);
     if (isnan(log_alpha)) {
@@ -172,26 +186,26 @@ tsr_status tsr_chain_decide(tsr_chain *chain, double *profile, int warm,
     int accept = gsl_rng_uniform(c->rng) < alpha;
     if (warm && c->target->learn_mix && l != NULL) {
         double gain =
-            profile == NULL ? 0.0 : alpha * curve_change(c, l->grid.n_q);
+            partial == NULL ? 0.0 : alpha * curve_change(c, l->grid.n_q);
         tsr_mix_learn(
             &c->mix, c->kind, gain,
-            tsr_mix_cost(c->target->topology, &c->proposal, profile != NULL));
+            tsr_mix_cost(c->target->topology, &c->proposal, partial != NULL));
     }
     if (warm)
         tsr_move_registry[c->kind]->adapt(c->move[c->kind], &c->proposal,
                                           alpha);
     settle(c, accept);
-    if (accept && profile != NULL && l != NULL) {
-        take_fit(c, new_log_lik);
-        memcpy(c->state[c->which].profile, profile,
-               (size_t)l->grid.n_q * sizeof *profile);
+    if (accept && partial != NULL && l != NULL) {
+        take_mean(c, new_log_lik);
+        memcpy(c->state[c->which].profile, partial, profile_bytes(l));
     }
     tsr_status status = TSR_OK;
     if (c->n_state > 1 && c->target->infer_weights)
         status = move_weights(c, warm, err);
-    if (l != NULL)
-        tsr_nuisance_update(c->nuisance, c->profile, c->beta, warm, c->rng,
-                            c->fit, &c->log_lik);
+    if (status == TSR_OK)
+        status = tsr_chain_move_contrast(c, warm, err);
+    tsr_nuisance_update(c->nuisance, c->beta, warm, c->rng, c->fit,
+                        &c->log_lik);
     *accepted = accept;
     return status;
 }

@@ -8,10 +8,14 @@
 
 enum { N = TSR_NOISE_PARAMETERS };
 
+/* c1 and c2 have the place of one data set more. */
+_Static_assert((int)TSR_N_CONTRAST <= (int)N, "room for c1 and c2");
+
 struct tsr_nuisance {
     const tsr_likelihood *likelihood;
+    const tsr_contrast_prior *contrast; /* [TSR_N_CONTRAST] or NULL */
     int n_data;
-    double *theta, *log_step; /* [n_data][N] and the steps' sizes */
+    double *theta, *log_step; /* [n_data + 1][N] and the steps' sizes */
     long n_learnt;
     tsr_nuisance_counts counts;
 };
@@ -25,12 +29,20 @@ void tsr_nuisance_free(tsr_nuisance *nuisance)
     free(nuisance);
 }
 
-tsr_nuisance *tsr_nuisance_new(const tsr_likelihood *likelihood)
+/* A tenth of what the prior leaves open. */
+static double first_step(const tsr_contrast_prior *prior)
+{
+    return log(0.1 * fmin(prior->width, prior->high - prior->low));
+}
+
+tsr_nuisance *tsr_nuisance_new(const tsr_likelihood *likelihood,
+                               const tsr_contrast_prior *contrast)
 {
     tsr_nuisance *n = calloc(1, sizeof *n);
     if (n == NULL)
         return NULL;
     n->likelihood = likelihood;
+    n->contrast = contrast;
     n->n_data = likelihood == NULL ? 0 : likelihood->n_data;
     size_t room = ((size_t)n->n_data + 1) * N;
     n->theta = calloc(room, sizeof *n->theta);
@@ -43,6 +55,11 @@ tsr_nuisance *tsr_nuisance_new(const tsr_likelihood *likelihood)
         tsr_data_term_start(&likelihood->data[d], n->theta + d * N);
         for (int i = 0; i < N; i++)
             n->log_step[d * N + i] = log(0.1);
+    }
+    for (int i = 0; contrast != NULL && i < TSR_N_CONTRAST; i++) {
+        n->theta[n->n_data * N + i] = contrast[i].start;
+        if (contrast[i].infer)
+            n->log_step[n->n_data * N + i] = first_step(&contrast[i]);
     }
     return n;
 }
@@ -77,11 +94,13 @@ static double sum_log_lik(const tsr_nuisance *n, const tsr_fit *fit)
     return sum;
 }
 
-tsr_status tsr_nuisance_fit(const tsr_nuisance *nuisance, double *profile,
-                            double beta, gsl_rng *rng, tsr_fit *fit,
-                            double *log_lik, tsr_err *err)
+tsr_status tsr_nuisance_fit(const tsr_nuisance *nuisance, const double *partial,
+                            double beta, gsl_rng *rng, double *profile,
+                            tsr_fit *fit, double *log_lik, tsr_err *err)
 {
     const tsr_nuisance *n = nuisance;
+    tsr_likelihood_profile(n->likelihood, partial, tsr_nuisance_contrast(n),
+                           profile);
     tsr_status status =
         tsr_likelihood_fit(n->likelihood, profile, n->theta, fit, err);
     for (int d = 0; d < n->n_data && status == TSR_OK; d++) {
@@ -97,10 +116,13 @@ tsr_status tsr_nuisance_fit(const tsr_nuisance *nuisance, double *profile,
     return status;
 }
 
-tsr_status tsr_nuisance_refit(const tsr_nuisance *nuisance, double *profile,
+tsr_status tsr_nuisance_refit(const tsr_nuisance *nuisance,
+                              const double *partial, double *profile,
                               tsr_fit *fit, double *log_lik, tsr_err *err)
 {
     const tsr_nuisance *n = nuisance;
+    tsr_likelihood_profile(n->likelihood, partial, tsr_nuisance_contrast(n),
+                           profile);
     tsr_status status =
         tsr_likelihood_fit(n->likelihood, profile, n->theta, fit, err);
     for (int d = 0; d < n->n_data && status == TSR_OK; d++)
@@ -182,12 +204,10 @@ static void step_linear(const tsr_nuisance *n, int d, double beta, gsl_rng *rng,
         *fit = trial;
 }
 
-void tsr_nuisance_update(tsr_nuisance *nuisance, const double *profile,
-                         double beta, int warm, gsl_rng *rng, tsr_fit *fit,
-                         double *log_lik)
+void tsr_nuisance_update(tsr_nuisance *nuisance, double beta, int warm,
+                         gsl_rng *rng, tsr_fit *fit, double *log_lik)
 {
     tsr_nuisance *n = nuisance;
-    (void)profile; /* the fits know enough of it */
     for (int d = 0; d < n->n_data; d++) {
         const tsr_data_term *term = &n->likelihood->data[d];
         for (int i = 0; i < term->type->n_parameter; i++) {
@@ -202,8 +222,50 @@ void tsr_nuisance_update(tsr_nuisance *nuisance, const double *profile,
             step_linear(n, d, beta, rng, &fit[d]);
     }
     *log_lik = sum_log_lik(n, fit);
-    if (warm && n->likelihood != NULL)
+    if (warm)
         n->n_learnt++;
+}
+
+int tsr_nuisance_infers_contrast(const tsr_nuisance *nuisance, int which)
+{
+    return nuisance->contrast != NULL && nuisance->contrast[which].infer;
+}
+
+double tsr_nuisance_propose_contrast(tsr_nuisance *nuisance, int which,
+                                     gsl_rng *rng, double *was)
+{
+    tsr_nuisance *n = nuisance;
+    const tsr_contrast_prior *prior = &n->contrast[which];
+    double *value = n->theta + n->n_data * N + which;
+    *was = *value;
+    *value += gsl_ran_gaussian(rng, exp(n->log_step[n->n_data * N + which]));
+    n->counts.proposed++;
+    return tsr_contrast_log_prior(prior, *value) -
+           tsr_contrast_log_prior(prior, *was);
+}
+
+void tsr_nuisance_settle_contrast(tsr_nuisance *nuisance, int which, double was,
+                                  int accept, double alpha, int warm)
+{
+    tsr_nuisance *n = nuisance;
+    int at = n->n_data * N + which;
+    if (!accept)
+        n->theta[at] = was;
+    n->counts.accepted += accept;
+    if (warm) /* beyond the range a wider step does not help */
+        n->log_step[at] =
+            fmin(n->log_step[at] + tsr_move_learn(n->n_learnt, alpha, 0.44),
+                 log(n->contrast[which].high - n->contrast[which].low));
+}
+
+void tsr_nuisance_exchange(tsr_nuisance *a, tsr_nuisance *b)
+{
+    double *step = a->log_step;
+    long n_learnt = a->n_learnt;
+    tsr_nuisance_counts counts = a->counts;
+    a->log_step = b->log_step, b->log_step = step;
+    a->n_learnt = b->n_learnt, b->n_learnt = n_learnt;
+    a->counts = b->counts, b->counts = counts;
 }
 
 double tsr_nuisance_log_prior(const tsr_nuisance *nuisance)
@@ -215,12 +277,20 @@ double tsr_nuisance_log_prior(const tsr_nuisance *nuisance)
         for (int i = 0; i < term->type->n_parameter; i++)
             sum += tsr_noise_log_prior(&term->prior[i], n->theta[d * N + i]);
     }
+    for (int i = 0; n->contrast != NULL && i < TSR_N_CONTRAST; i++)
+        sum += tsr_contrast_log_prior(&n->contrast[i],
+                                      tsr_nuisance_contrast(n)[i]);
     return sum;
 }
 
 const double *tsr_nuisance_theta(const tsr_nuisance *nuisance, int data)
 {
     return nuisance->theta + data * N;
+}
+
+const double *tsr_nuisance_contrast(const tsr_nuisance *nuisance)
+{
+    return nuisance->theta + nuisance->n_data * N;
 }
 
 tsr_nuisance_counts tsr_nuisance_counts_get(const tsr_nuisance *nuisance)
@@ -237,7 +307,7 @@ void tsr_nuisance_archive(tsr_nuisance *nuisance, tsr_fit *fit,
                           tsr_archive *archive)
 {
     tsr_nuisance *n = nuisance;
-    size_t room = (size_t)n->n_data * N;
+    size_t room = ((size_t)n->n_data + 1) * N;
     tsr_archive_real(archive, n->theta, room);
     tsr_archive_real(archive, n->log_step, room);
     tsr_archive_long(archive, &n->n_learnt, 1);

@@ -13,6 +13,7 @@ typedef enum {
     FROM_SCALE,
     FROM_BACKGROUND,
     FROM_NOISE,
+    FROM_CONTRAST,
     FROM_CHI2,
     FROM_LP,
     FROM_LOG_PRIOR,
@@ -41,7 +42,7 @@ typedef struct {
     origin from;
     int data;      /* data set */
     int state;     /* by the order of Rg */
-    int parameter; /* of its noise */
+    int parameter; /* of its noise; c1 or c2 */
     int term;      /* of the prior */
     char name[MAX_NAME], dim[MAX_NAME];
     double *value; /* [n_chain][capacity][n]; NULL: constant */
@@ -283,6 +284,25 @@ static tsr_status add_stat_axes(tsr_record *r, tsr_err *err)
     return status;
 }
 
+/* c1 and c2, whichever is inferred. */
+static tsr_status add_contrast(tsr_record *r, tsr_err *err)
+{
+    const tsr_contrast_prior *prior = r->target->contrast;
+    tsr_status status = TSR_OK;
+    for (int i = 0; prior != NULL && i < TSR_N_CONTRAST && status == TSR_OK;
+         i++) {
+        const scalar s = {FROM_CONTRAST, tsr_contrast_name(i), NULL,
+                          tsr_contrast_doc(i), 0};
+        if (!prior[i].infer)
+            continue;
+        int first = r->n_variable;
+        status = add_scalar(r, &s, 0, err);
+        for (int v = first; v < r->n_variable; v++)
+            r->column[v].parameter = i;
+    }
+    return status;
+}
+
 static int is_inferred(const tsr_target *t, int d, origin from)
 {
     const tsr_linear *linear = &t->likelihood->data[d].linear;
@@ -359,6 +379,8 @@ tsr_status tsr_record_new(const tsr_target *target, int n_chain, int capacity,
     if (status == TSR_OK)
         status = add_states(r, err);
     if (status == TSR_OK)
+        status = add_contrast(r, err);
+    if (status == TSR_OK)
         status = add_stats(r, err);
     if (status == TSR_OK)
         status = add_stat_axes(r, err);
@@ -408,6 +430,8 @@ static double scalar_value(const tsr_record *r, const column *c,
         return tsr_noise_value(
             &r->target->likelihood->data[c->data].prior[c->parameter],
             tsr_nuisance_theta(view->nuisance, c->data)[c->parameter]);
+    case FROM_CONTRAST:
+        return tsr_nuisance_contrast(view->nuisance)[c->parameter];
     case FROM_CHI2:
         return view->fit[c->data].chi2 /
                r->target->likelihood->data[c->data].saxs->n;

@@ -61,7 +61,7 @@ static tsr_status half_make(const tsr_sampler *s, tsr_half *h, int n_chain,
     h->accepted = calloc(n, sizeof *h->accepted);
     h->ask = calloc(n, sizeof *h->ask);
     h->asked = calloc(n, sizeof *h->asked);
-    h->profile = calloc(n * (size_t)(s->n_q + 1), sizeof *h->profile);
+    h->profile = calloc(n * (size_t)(s->n_profile + 1), sizeof *h->profile);
     if (h->chain == NULL || h->ladder == NULL || h->number == NULL ||
         h->accepted == NULL || h->ask == NULL || h->asked == NULL ||
         h->profile == NULL)
@@ -221,7 +221,10 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
     s->n_worker = n_thread < n_chain ? n_thread : n_chain;
     if (s->n_worker < n_share)
         s->n_worker = n_share;
-    s->n_q = target->likelihood == NULL ? 0 : target->likelihood->grid.n_q;
+    s->n_profile =
+        target->likelihood == NULL
+            ? 0
+            : target->likelihood->n_pair * target->likelihood->grid.n_q;
     int n_replica = n_chain * s->n_temp;
     s->chain = calloc((size_t)n_replica, sizeof(*s->chain));
     s->ladder = calloc((size_t)n_chain, sizeof(*s->ladder));

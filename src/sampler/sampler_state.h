@@ -19,7 +19,7 @@ typedef struct {
     int n_ask;
     tsr_body_proposal *ask; /* [n_replica] */
     int *asked;             /* [n_replica] place in ask, or -1 */
-    double *profile;        /* [n_replica][n_q] */
+    double *profile;        /* [n_replica][n_profile] */
 } tsr_half;
 
 typedef struct {
@@ -39,7 +39,8 @@ typedef struct {
 struct tsr_sampler {
     const tsr_target *target;
     const volatile sig_atomic_t *stop;
-    int n_chain, n_temp, n_worker, n_q;
+    int n_chain, n_temp, n_worker;
+    int n_profile;       /* numbers an answer of the engine has */
     tsr_chain **chain;   /* [n_chain * n_temp] */
     tsr_ladder **ladder; /* [n_chain] */
     long n_step;         /* of each chain, before the call under way */

@@ -48,7 +48,8 @@ static tsr_status half_decide(tsr_worker *w, tsr_half *h, tsr_err *err)
     for (int i = 0; i < h->n_replica; i++) {
         int accepted, place = h->asked[i], own = i / s->n_temp;
         double *profile =
-            place < 0 ? NULL : h->profile + (size_t)place * (size_t)s->n_q;
+            place < 0 ? NULL
+                      : h->profile + (size_t)place * (size_t)s->n_profile;
         tsr_status one =
             tsr_chain_decide(h->chain[i], profile, s->warm, &accepted,
                              status == TSR_OK ? err : NULL);

@@ -65,7 +65,7 @@ static inline void weigh_one(const posterior_sample *s, prior_sampler *prior,
             value[BY_RG_1] = rg, value[BY_WEIGHT_1] = weight[k];
     }
     value[BY_RG] = sqrt(square);
-    posterior_must(tsr_nuisance_fit(nuisance, mean, 1.0, rng, fit,
+    posterior_must(tsr_nuisance_fit(nuisance, mean, 1.0, rng, mean, fit,
                                     &value[BY_LOG_LIK], &err),
                    &err);
     free(fit);
@@ -85,7 +85,7 @@ static inline expectation importance(const posterior_sample *s, double beta,
     prior_sampler prior = prior_of(s);
     gsl_rng *rng = tsr_rng_new(seed, 0);
     tsr_conformation *c = tsr_conformation_new(s->t);
-    tsr_nuisance *nuisance = tsr_nuisance_new(s->likelihood);
+    tsr_nuisance *nuisance = tsr_nuisance_new(s->likelihood, NULL);
     tsr_batch *batch;
     posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
     for (int i = 0; i < n; i++) {

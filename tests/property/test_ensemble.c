@@ -54,12 +54,13 @@ static double fresh_log_lik(const posterior_sample *s, double *mean,
 {
     tsr_err err = {0};
     double log_lik;
-    tsr_nuisance *nuisance = tsr_nuisance_new(s->likelihood);
+    tsr_nuisance *nuisance = tsr_nuisance_new(s->likelihood, NULL);
     tsr_fit *fit = tsr_nuisance_fits_new(s->likelihood);
     for (int q = 0; q < s->likelihood->grid.n_q; q++)
         mean[q] -= s->likelihood->self[q]; /* the fit adds it */
     posterior_must(
-        tsr_nuisance_fit(nuisance, mean, 1.0, rng, fit, &log_lik, &err), &err);
+        tsr_nuisance_fit(nuisance, mean, 1.0, rng, mean, fit, &log_lik, &err),
+        &err);
     free(fit);
     tsr_nuisance_free(nuisance);
     return log_lik;

@@ -147,13 +147,13 @@ static void open_chain(chain *c, const problem *p, uint64_t seed, double beta,
     tsr_err err = {0};
     *c = (chain){.p = p, .r = r, .step = 0.03, .beta = beta};
     c->rng = tsr_rng_new(seed, 1);
-    c->nuisance = tsr_nuisance_new(p->likelihood);
+    c->nuisance = tsr_nuisance_new(p->likelihood, NULL);
     c->fit = tsr_nuisance_fits_new(p->likelihood);
     c->new_fit = tsr_nuisance_fits_new(p->likelihood);
     assert_true(c->nuisance != NULL && c->fit != NULL && c->new_fit != NULL);
     family(&p->likelihood->grid, r, c->profile);
-    must(tsr_nuisance_fit(c->nuisance, c->profile, beta, c->rng, c->fit,
-                          &c->log_lik, &err),
+    must(tsr_nuisance_fit(c->nuisance, c->profile, beta, c->rng, c->profile,
+                          c->fit, &c->log_lik, &err),
          &err);
 }
 
@@ -177,8 +177,8 @@ static void step_chain(chain *c, int warm)
     double profile[MAX_Q], log_lik;
     double r = c->r * exp(gsl_ran_gaussian(c->rng, c->step));
     family(&c->p->likelihood->grid, r, profile);
-    must(tsr_nuisance_fit(c->nuisance, profile, c->beta, c->rng, c->new_fit,
-                          &log_lik, &err),
+    must(tsr_nuisance_fit(c->nuisance, profile, c->beta, c->rng, profile,
+                          c->new_fit, &log_lik, &err),
          &err);
     double log_alpha =
         c->beta * (log_lik - c->log_lik) + log_prior_r(r) - log_prior_r(c->r) +
@@ -192,7 +192,7 @@ static void step_chain(chain *c, int warm)
         memcpy(c->profile, profile, sizeof profile);
         c->n_accepted++;
     }
-    tsr_nuisance_update(c->nuisance, c->profile, c->beta, warm, c->rng, c->fit,
+    tsr_nuisance_update(c->nuisance, c->beta, warm, c->rng, c->fit,
                         &c->log_lik);
 }
 
@@ -343,7 +343,7 @@ static void student_at(double beta)
     make_likelihood(&p);
     run_chain(&p, 60, beta, 60000, centre, mean, error);
 
-    tsr_nuisance *nuisance = tsr_nuisance_new(p.likelihood);
+    tsr_nuisance *nuisance = tsr_nuisance_new(p.likelihood, NULL);
     tsr_fit *fit = tsr_nuisance_fits_new(p.likelihood);
     const double *theta = tsr_nuisance_theta(nuisance, 0);
     const tsr_data_term *term = &p.likelihood->data[0];
@@ -353,9 +353,9 @@ static void student_at(double beta)
         double profile[MAX_Q], log_lik;
         x[i][0] = exp(log_r_mean + gsl_ran_gaussian(rng, log_r_width));
         family(&p.likelihood->grid, x[i][0], profile);
-        must(
-            tsr_nuisance_fit(nuisance, profile, beta, rng, fit, &log_lik, &err),
-            &err);
+        must(tsr_nuisance_fit(nuisance, profile, beta, rng, profile, fit,
+                              &log_lik, &err),
+             &err);
         x[i][2] = fit->c, x[i][4] = fit->b;
         for (int v = 0; v < N_BY; v += 2)
             x[i][v + 1] = pow(x[i][v] - centre[v / 2], 2.0);
@@ -419,6 +419,7 @@ static void state_is_consistent(void **state)
         for (int i = 0; i < 200; i++) {
             step_chain(&run, 1);
             family(&p.likelihood->grid, run.r, profile);
+            tsr_likelihood_profile(p.likelihood, profile, NULL, profile);
             must(tsr_likelihood_fit(p.likelihood, profile,
                                     tsr_nuisance_theta(run.nuisance, 0), fit,
                                     &err),

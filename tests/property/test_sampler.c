@@ -174,6 +174,7 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
                            (const double(*)[3])view.conformation->body, profile,
                            &err),
              &err);
+        tsr_likelihood_profile(f->likelihood, profile, NULL, profile);
         must(tsr_likelihood_fit(f->likelihood, profile, NULL, &fit, &err),
              &err);
         w[i] = tsr_data_term_log(f->likelihood->data, &fit, theta);

@@ -1,0 +1,133 @@
+/* Tables of a configuration, and how much of each body meets water. */
+#include "cli/setup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Components and published tables lack the bodies' own square radii, which the
+ * radius of gyration needs: they are the shipped table's. */
+static tsr_status complete_rg2(const char *shipped, tsr_form_factor_table *own,
+                               tsr_err *err)
+{
+    double sum = 0.0;
+    for (int t = 0; t < own->n_type; t++)
+        sum += own->rg2[t];
+    if (sum > 0.0)
+        return TSR_OK;
+    char *path = NULL;
+    tsr_form_factor_table *table = NULL;
+    tsr_status status = tsr_data_file(shipped, &path, err);
+    if (status == TSR_OK)
+        status = tsr_form_factor_read(path, &table, err);
+    if (status == TSR_OK && table->model == own->model)
+        memcpy(own->rg2, table->rg2, (size_t)own->n_type * sizeof *own->rg2);
+    tsr_form_factor_free(table);
+    free(path);
+    return status;
+}
+
+static tsr_status read_shipped(const char *name, int components, tsr_setup *s,
+                               tsr_err *err)
+{
+    char *path = NULL;
+    tsr_status status = tsr_data_file(name, &path, err);
+    if (status == TSR_OK)
+        status = components ? tsr_component_read(path, &s->components, err)
+                            : tsr_form_factor_read(path, &s->form_factors, err);
+    free(path);
+    return status;
+}
+
+/* A table of components serves where it is not needed, folded. */
+static tsr_status read_own(const char *own, int needs_components, tsr_setup *s,
+                           tsr_err *err)
+{
+    if (!tsr_component_is_file(own)) {
+        tsr_status status = tsr_form_factor_read(own, &s->form_factors, err);
+        if (status != TSR_OK || !needs_components)
+            return status;
+        int which =
+            s->contrast[TSR_C1].infer || s->contrast[TSR_C1].start != 1.0
+                ? TSR_C1
+                : TSR_C2;
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "contrast.%s: '%s' is a table of one component, in "
+                        "which c1 and c2 are fixed; give a table of three as "
+                        "structure.form_factors, or none for the shipped one",
+                        tsr_contrast_name(which), own);
+    }
+    tsr_status status = tsr_component_read(own, &s->components, err);
+    if (status == TSR_OK)
+        status = tsr_component_fold(s->components, &s->form_factors, err);
+    if (status == TSR_OK && !needs_components) {
+        tsr_component_free(s->components);
+        s->components = NULL;
+    }
+    return status;
+}
+
+tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
+                            tsr_err *err)
+{
+    tsr_setup *s = setup;
+    const char *own = config->structure.form_factors;
+    int two = config->structure.bodies == 0;
+    const char *shipped =
+        two ? "form_factors_two_body.dat" : "form_factors_one_body.dat";
+    char *path = NULL;
+    tsr_status status = tsr_data_file("prior.dat", &path, err);
+    if (status == TSR_OK)
+        status = tsr_prior_table_read(path, &s->prior_table, err);
+    free(path);
+    if (status == TSR_OK)
+        status = tsr_contrast_priors(&config->contrast, s->contrast, err);
+    if (status != TSR_OK)
+        return status;
+    int needs_components = !tsr_contrast_is_plain(s->contrast);
+    if (own != NULL)
+        status = read_own(own, needs_components, s, err);
+    else
+        status = read_shipped(shipped, 0, s, err);
+    if (status == TSR_OK && own == NULL && needs_components)
+        status = read_shipped(two ? "components_two_body.dat"
+                                  : "components_one_body.dat",
+                              1, s, err);
+    if (status == TSR_OK && (s->form_factors->model == TSR_BODIES_TWO) != two)
+        status = tsr_fail(err, TSR_E_CONFIG,
+                          "structure.form_factors: '%s' is a table for %s "
+                          "bodies a residue, structure.bodies says %s",
+                          own, two ? "one" : "two", two ? "two" : "one");
+    return status == TSR_OK ? complete_rg2(shipped, s->form_factors, err)
+                            : status;
+}
+
+tsr_status tsr_setup_expose(const tsr_setup *setup,
+                            const tsr_conformation *conformation,
+                            double *exposure, tsr_err *err)
+{
+    const tsr_topology *t = setup->topology;
+    int *type = malloc((size_t)t->n_body * sizeof *type);
+    if (type == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int b = 0; b < t->n_body; b++)
+        type[b] = t->body[b].type;
+    tsr_exposure_estimate(&setup->components->exposure, t->n_body, type,
+                          (const double(*)[3])conformation->body, exposure);
+    free(type);
+    return TSR_OK;
+}
+
+tsr_status tsr_setup_scattering(tsr_setup *setup, tsr_err *err)
+{
+    tsr_setup *s = setup;
+    s->scattering = (tsr_scattering){.plain = s->form_factors,
+                                     .component = s->components,
+                                     .contrast = s->contrast};
+    if (s->components == NULL)
+        return TSR_OK;
+    s->exposure = malloc((size_t)s->topology->n_body * sizeof *s->exposure);
+    if (s->exposure == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    s->scattering.exposure = s->exposure;
+    return tsr_setup_expose(s, s->first, s->exposure, err);
+}
