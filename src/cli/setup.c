@@ -299,7 +299,6 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
         .first = s->first,
         .prior = s->prior,
         .likelihood = s->likelihood,
-        .contrast = s->contrast,
         .rg2 = s->form_factors->rg2,
         .move_options = s->move_options,
         .seed = (uint64_t)config->seed,
@@ -308,6 +307,7 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
         .learn_mix = config->sampler.learn_mix,
         .n_temp = tsr_sampler_n_temp(&config->sampler, s->n_data > 0),
         .t_max = config->sampler.t_max,
-        .swap_every = config->sampler.swap_every};
+        .swap_every = config->sampler.swap_every,
+        .contrast = s->contrast};
     return TSR_OK;
 }

@@ -25,14 +25,12 @@ typedef struct {
     const tsr_topology *topology;
     const tsr_conformation *first; /* where every chain starts */
     const tsr_prior *prior;
-    const tsr_likelihood *likelihood;   /* NULL: the prior alone is sampled */
-    const tsr_contrast_prior *contrast; /* of c1 and c2, NULL: none; that of the
-                                           likelihood's components */
-    int n_share;                        /* 0 where likelihood is NULL */
-    const tsr_engine_share *share;      /* [n_share] chains in order: the first
-                                           share's, then the next's */
-    const double *rg2;                  /* [n_type] Angstrom squared, or NULL */
-    const void *const *move_options;    /* [TSR_N_MOVE], NULL: not used */
+    const tsr_likelihood *likelihood; /* NULL: the prior alone is sampled */
+    int n_share;                      /* 0 where likelihood is NULL */
+    const tsr_engine_share *share;    /* [n_share] chains in order: the first
+                                         share's, then the next's */
+    const double *rg2;                /* [n_type] Angstrom squared, or NULL */
+    const void *const *move_options;  /* [TSR_N_MOVE], NULL: not used */
     int learn_mix; /* 1: warm-up adapts how often each move is made */
     uint64_t seed;
     int n_state;       /* structures whose mean meets the data; 0 counts as 1 */
@@ -40,6 +38,7 @@ typedef struct {
     int n_temp;        /* temperatures of a chain; 0 counts as 1 */
     double t_max;      /* the highest */
     long swap_every;   /* steps between exchanges; 0 counts as 1 */
+    const tsr_contrast_prior *contrast; /* of c1 and c2; NULL: there are none */
 } tsr_target;
 
 enum { TSR_MAX_STATES = 32 };

@@ -1,6 +1,7 @@
 /* A small posterior made up for tests of the sampler: a chain of the sample
- * prior, data from one structure or the mean of several, the reference
- * engine or the page-tile engine. Open, make data, start, clear. */
+ * prior, data from one structure or the mean of several, the reference engine
+ * or the page-tile engine. Open (then c1 and c2, if they matter), make
+ * data, start, clear. */
 #ifndef TESTS_POSTERIOR_SAMPLE_H
 #define TESTS_POSTERIOR_SAMPLE_H
 
@@ -20,6 +21,10 @@ typedef struct {
     tsr_conformation *extended;
     tsr_prior *prior;
     tsr_form_factor_table *factors;
+    tsr_component_table *components; /* NULL until posterior_contrast */
+    tsr_contrast_prior contrast[TSR_N_CONTRAST];
+    double *exposure; /* [n_body] */
+    tsr_scattering scattering;
     tsr_saxs saxs;
     double q[POSTERIOR_POINTS], intensity[POSTERIOR_POINTS];
     double sigma[POSTERIOR_POINTS];
@@ -75,6 +80,7 @@ static inline void posterior_open(posterior_sample *s, const char *sequence,
     posterior_must(tsr_prior_new(s->t, &s->table, &prior, 0.0, &s->prior, &err),
                    &err);
     s->factors = posterior_factors();
+    s->scattering = (tsr_scattering){.plain = s->factors};
     for (int k = 0; k < POSTERIOR_POINTS; k++)
         s->q[k] = 0.02 + 0.48 * k / (POSTERIOR_POINTS - 1);
     s->saxs = (tsr_saxs){.n = POSTERIOR_POINTS,
@@ -96,22 +102,56 @@ static inline void posterior_open(posterior_sample *s, const char *sequence,
                              .learn_mix = 1};
 }
 
-/* c I(q) + b of the weighted mean, with errors of s times sigma = (e + 2 e q)
- * I(0). Returns I(0). */
-static inline double posterior_data(posterior_sample *s, int n_state,
-                                    const tsr_conformation *const *state,
-                                    const double *weight, double e,
-                                    double scale, double background,
-                                    double log_s, gsl_rng *rng)
+/* The shipped components instead, with exposures of the extended chain. */
+static inline void posterior_contrast(posterior_sample *s,
+                                      const tsr_contrast_options *options)
+{
+    tsr_err err = {0};
+    int *type = calloc((size_t)s->t->n_body, sizeof *type);
+    posterior_must(tsr_contrast_priors(options, s->contrast, &err), &err);
+    posterior_must(tsr_component_read("data/components_two_body.dat",
+                                      &s->components, &err),
+                   &err);
+    s->exposure = calloc((size_t)s->t->n_body, sizeof *s->exposure);
+    for (int b = 0; b < s->t->n_body; b++)
+        type[b] = s->t->body[b].type;
+    tsr_exposure_estimate(&s->components->exposure, s->t->n_body, type,
+                          (const double(*)[3])s->extended->body, s->exposure);
+    s->scattering = (tsr_scattering){.component = s->components,
+                                     .exposure = s->exposure,
+                                     .contrast = s->contrast};
+    s->target.contrast = s->contrast;
+    free(type);
+}
+
+/* Both inferred. */
+static inline tsr_contrast_options posterior_infer_contrast(void)
+{
+    tsr_err err = {0};
+    tsr_contrast_options o;
+    posterior_must(tsr_fields_init(tsr_contrast_fields, &o, &err), &err);
+    o.c1.word = o.c2.word = TSR_INFER;
+    return o;
+}
+
+/* c I(q) + b of the weighted mean at c1, c2 (contrast; NULL: where they
+ * start), with errors of s times sigma = (e + 2 e q) I(0). Returns I(0). */
+static inline double posterior_data_at(posterior_sample *s, int n_state,
+                                       const tsr_conformation *const *state,
+                                       const double *weight,
+                                       const double *contrast, double e,
+                                       double scale, double background,
+                                       double log_s, gsl_rng *rng)
 {
     tsr_err err = {0};
     double i0 = 0.0, one;
     for (int k = -1; k < POSTERIOR_POINTS; k++) {
         double mean = 0.0, q = k < 0 ? 0.0 : s->q[k];
         for (int a = 0; a < n_state; a++) {
-            posterior_must(
-                tsr_direct_intensity(s->t, s->factors, state[a], q, &one, &err),
-                &err);
+            posterior_must(tsr_scattering_intensity(&s->scattering, s->t,
+                                                    state[a], contrast, q, &one,
+                                                    &err),
+                           &err);
             mean += weight[a] * one;
         }
         if (k < 0) {
@@ -125,32 +165,42 @@ static inline double posterior_data(posterior_sample *s, int n_state,
     return i0;
 }
 
+static inline double posterior_data(posterior_sample *s, int n_state,
+                                    const tsr_conformation *const *state,
+                                    const double *weight, double e,
+                                    double scale, double background,
+                                    double log_s, gsl_rng *rng)
+{
+    return posterior_data_at(s, n_state, state, weight, NULL, e, scale,
+                             background, log_s, rng);
+}
+
 /* Makes the likelihood (noise scale inferred where width > 0) and an engine
  * for n_chain chains of the target's n_temp and n_state. */
-static inline void posterior_start(posterior_sample *s, double width,
-                                   int n_chain, int on_device)
+static inline void posterior_start_with(posterior_sample *s, double width,
+                                        int n_chain, int on_device,
+                                        int nuisance)
 {
     tsr_err err = {0};
-    int *type = calloc((size_t)s->t->n_body, sizeof *type);
     const tsr_data_set set = {
         .saxs = &s->saxs,
         .noise = {.scale = {width > 0.0 ? TSR_INFER : -1, 1.0},
                   .scale_width = width > 0.0 ? width : 0.5},
-        .background = {TSR_BACKGROUND_INFER, 0.0}};
-    posterior_must(tsr_likelihood_new(s->t, s->factors,
-                                      tsr_topology_reach(s->t, s->extended), 1,
-                                      &set, &s->likelihood, &err),
+        .background = {TSR_BACKGROUND_INFER, 0.0},
+        .nuisance = nuisance};
+    posterior_must(tsr_likelihood_new_of(s->t, &s->scattering,
+                                         tsr_topology_reach(s->t, s->extended),
+                                         1, &set, &s->likelihood, &err),
                    &err);
-    for (int b = 0; b < s->t->n_body; b++)
-        type[b] = s->t->body[b].type;
     tsr_engine_spec spec = {.n_body = s->t->n_body,
                             .n_type = s->likelihood->n_type,
+                            .n_comp = s->likelihood->n_comp,
                             .n_q = s->likelihood->grid.n_q,
                             .dq_inv_ang = s->likelihood->grid.dq_inv_ang,
                             .n_system = n_chain *
                                         tsr_target_n_temp(&s->target) *
                                         tsr_target_n_state(&s->target),
-                            .type = type,
+                            .type = s->likelihood->type,
                             .form_factor = s->likelihood->amplitude};
     if (on_device) {
         posterior_must(tsr_device_open("cpu", &s->device, &err), &err);
@@ -165,7 +215,12 @@ static inline void posterior_start(posterior_sample *s, double width,
     s->target.likelihood = s->likelihood;
     s->target.n_share = 1;
     s->target.share = &s->share;
-    free(type);
+}
+
+static inline void posterior_start(posterior_sample *s, double width,
+                                   int n_chain, int on_device)
+{
+    posterior_start_with(s, width, n_chain, on_device, TSR_NUISANCE_AUTO);
 }
 
 static inline void posterior_stop(posterior_sample *s)
@@ -182,6 +237,8 @@ static inline void posterior_close(posterior_sample *s)
     posterior_stop(s);
     tsr_prior_free(s->prior);
     tsr_form_factor_free(s->factors);
+    tsr_component_free(s->components);
+    free(s->exposure);
     tsr_conformation_free(s->extended);
     tsr_topology_free(s->t);
 }

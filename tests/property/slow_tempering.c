@@ -1,17 +1,18 @@
 /* Simulation-based calibration (Talts et al. 2018) of the whole sampler, with
  * replica exchange, annealing and adaptation, for one structure and for an
- * ensemble of two: structures, weights, noise scale, scale and background are
- * drawn from their priors, data from those, and the truth must rank evenly
- * among the draws. Then the intervals mean what they say.
+ * ensemble of two: structures, weights, noise scale, scale, background, c1 and
+ * c2 are drawn from their priors, data from those, and the truth must rank
+ * evenly among the draws. Then the intervals mean what they say.
  *
  * The molecule: two rigid domains on a flexible linker. */
 #include "tests/property/importance.h"
 
 enum { N_REPEAT = 200, N_DRAW = 99, WARMUP = 2000, N_BIN = 10, N_COVER = 100 };
-enum { RG, SCALE, NOISE, DISTANCE, WEIGHT, RG_2, N_QUANTITY };
+enum { RG, SCALE, NOISE, DISTANCE, C1, C2, WEIGHT, RG_2, N_QUANTITY };
 
 static const char *const quantity_name[N_QUANTITY] = {
-    "Rg", "scale", "noise scale", "distance of domains", "weight 1", "Rg 2"};
+    "Rg", "scale", "noise scale", "distance of domains",
+    "c1", "c2",    "weight 1",    "Rg 2"};
 static const double noise_width = 0.3;
 /* of scale, and of background in units of I(0) */
 static const double scale_range[2] = {0.5, 3.0}, background_most = 0.2;
@@ -20,7 +21,8 @@ static const double scale_range[2] = {0.5, 3.0}, background_most = 0.2;
  * smaller Rg. state and weight [n] in that order. */
 static void measure(const posterior_sample *s, int n,
                     const tsr_conformation *const *state, const double *weight,
-                    double scale, double log_s, double value[N_QUANTITY])
+                    const double *contrast, double scale, double log_s,
+                    double value[N_QUANTITY])
 {
     double square = 0.0, rg = 0.0;
     int last = s->t->n_residue - 3;
@@ -32,7 +34,23 @@ static void measure(const posterior_sample *s, int n,
     value[SCALE] = scale, value[NOISE] = log_s;
     value[DISTANCE] = tsr_vec3_distance(state[0]->backbone[2][TSR_CA],
                                         state[0]->backbone[last][TSR_CA]);
+    value[C1] = contrast[TSR_C1], value[C2] = contrast[TSR_C2];
     value[WEIGHT] = weight[0], value[RG_2] = rg;
+}
+
+/* c1 and c2 from their priors, where they are inferred. */
+static void draw_contrast(const posterior_sample *s, gsl_rng *rng,
+                          double value[TSR_N_CONTRAST])
+{
+    for (int i = 0; i < TSR_N_CONTRAST; i++) {
+        const tsr_contrast_prior *p = &s->contrast[i];
+        value[i] = p->start;
+        if (!p->infer)
+            continue;
+        do
+            value[i] = p->mean + gsl_ran_gaussian(rng, p->width);
+        while (value[i] < p->low || value[i] > p->high);
+    }
 }
 
 static void draw_truth(posterior_sample *s, int n, gsl_rng *rng,
@@ -40,6 +58,7 @@ static void draw_truth(posterior_sample *s, int n, gsl_rng *rng,
                        double *i0)
 {
     prior_sampler prior = prior_of(s);
+    double contrast[TSR_N_CONTRAST];
     double weight[2] = {1.0, 0.0}, log_s = gsl_ran_gaussian(rng, noise_width);
     double scale = gsl_ran_flat(rng, scale_range[0], scale_range[1]);
     for (int k = 0; k < n; k++)
@@ -52,10 +71,11 @@ static void draw_truth(posterior_sample *s, int n, gsl_rng *rng,
         truth[0] = truth[1], truth[1] = other;
     }
     const tsr_conformation *state[2] = {truth[0], truth[1]};
-    *i0 = posterior_data(s, n, state, weight, 0.01, scale,
-                         gsl_ran_flat(rng, -background_most, background_most),
-                         log_s, rng);
-    measure(s, n, state, weight, scale, log_s, value);
+    draw_contrast(s, rng, contrast);
+    *i0 = posterior_data_at(
+        s, n, state, weight, contrast, 0.01, scale,
+        gsl_ran_flat(rng, -background_most, background_most), log_s, rng);
+    measure(s, n, state, weight, contrast, scale, log_s, value);
 }
 
 /* c from its exact conditional, as in a stored draw. Returns whether c and b
@@ -94,7 +114,8 @@ static void repetition(posterior_sample *s, uint64_t number, long thin,
         if (!draw_scale(s, &view, i0, &scale))
             continue;
         n_inside++;
-        measure(s, n, view.state, view.state_weight, scale,
+        measure(s, n, view.state, view.state_weight,
+                tsr_nuisance_contrast(view.nuisance), scale,
                 tsr_nuisance_theta(view.nuisance, 0)[0], value);
         for (int k = 0; k < N_QUANTITY; k++)
             below[k] += value[k] < truth_value[k];
@@ -142,7 +163,7 @@ static int covers(const int *rank)
     return abs(inside - 90) <= 5;
 }
 
-static void calibrate(int n_state, long thin)
+static void calibrate(int n_state, int contrast, long thin)
 {
     static int rank[N_QUANTITY][N_REPEAT];
     const tsr_prior_options soft = {
@@ -152,6 +173,10 @@ static void calibrate(int n_state, long thin)
     posterior_sample s;
     int failed = 0;
     posterior_open(&s, "AGVAGPSGAVAG", &flexible, soft);
+    if (contrast) {
+        const tsr_contrast_options both = posterior_infer_contrast();
+        posterior_contrast(&s, &both);
+    }
     s.target.n_state = n_state, s.target.infer_weights = 1;
     s.target.n_temp = 3, s.target.t_max = 8.0, s.target.swap_every = 5;
     for (int r = 0; r < N_REPEAT; r++) {
@@ -161,7 +186,8 @@ static void calibrate(int n_state, long thin)
             rank[k][r] = one[k];
     }
     for (int k = 0; k < (n_state > 1 ? N_QUANTITY : WEIGHT); k++)
-        failed += !is_even(k, rank[k]);
+        if (contrast || (k != C1 && k != C2))
+            failed += !is_even(k, rank[k]);
     failed += !covers(rank[RG]);
     posterior_close(&s);
     if (failed)
@@ -171,20 +197,28 @@ static void calibrate(int n_state, long thin)
 static void one_structure_is_calibrated(void **state)
 {
     (void)state;
-    calibrate(1, 40);
+    calibrate(1, 0, 40);
 }
 
 static void an_ensemble_is_calibrated(void **state)
 {
     (void)state;
-    calibrate(2, 80);
+    calibrate(2, 0, 80);
+}
+
+static void contrast_is_calibrated(void **state)
+{
+    (void)state;
+    calibrate(1, 1, 40);
+    calibrate(2, 1, 80);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_structure_is_calibrated),
-        cmocka_unit_test(an_ensemble_is_calibrated)};
+        cmocka_unit_test(an_ensemble_is_calibrated),
+        cmocka_unit_test(contrast_is_calibrated)};
     return cmocka_run_group_tests_name("tempering, calibrated", tests, NULL,
                                        NULL);
 }

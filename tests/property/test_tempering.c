@@ -27,11 +27,17 @@ typedef struct {
     int n_thread, block;
 } split;
 
-static void open_tempered(posterior_sample *s, int n_chain, int on_device)
+/* contrast: c1 and c2 are inferred, in three components. */
+static void open_tempered(posterior_sample *s, int n_chain, int on_device,
+                          int contrast)
 {
     const double half[2] = {0.5, 0.5};
     gsl_rng *rng = tsr_rng_new(6, 0);
     posterior_open(s, "MKTAYIAKQRPGISFVKSHFWR", NULL, no_clash);
+    if (contrast) {
+        const tsr_contrast_options both = posterior_infer_contrast();
+        posterior_contrast(s, &both);
+    }
     tsr_conformation *turned = tsr_conformation_new(s->t);
     tsr_conformation_copy(s->t, turned, s->extended, 0, s->t->n_residue);
     for (int k = 0; k < s->t->n_torsion; k++)
@@ -46,14 +52,14 @@ static void open_tempered(posterior_sample *s, int n_chain, int on_device)
     gsl_rng_free(rng);
 }
 
-static void sample_into(const split *by, int on_device)
+static void sample_into(const split *by, int on_device, int contrast)
 {
     posterior_sample s;
     tsr_err err = {0};
     const tsr_trace_variable *variable;
     tsr_trace *trace;
     long swapped = 0;
-    open_tempered(&s, N_CHAIN, on_device);
+    open_tempered(&s, N_CHAIN, on_device, contrast);
     posterior_run run = posterior_run_new(&s, N_CHAIN, by->n_thread, N_DRAW);
     int n = tsr_record_variables(run.record, &variable);
     unlink(by->path);
@@ -96,10 +102,11 @@ static void division_changes_nothing(void **state)
     tsr_device_free(device);
     if (!has_device)
         print_message("no OpenCL device: the reference engine alone\n");
-    for (int on_device = 0; on_device <= has_device; on_device++) {
-        for (int k = 0; k < N; k++) {
+    for (int way = 0; way < 2 + 2 * has_device; way++) {
+        int n = way % 2 ? N - 2 : N; /* with c1 and c2 */
+        for (int k = 0; k < n; k++) {
             snprintf(by[k].path, sizeof by[k].path, "%s/%d.h5", folder, k);
-            sample_into(&by[k], on_device);
+            sample_into(&by[k], way / 2, way % 2);
             if (k > 0)
                 assert_true(trace_compare(
                                 (const char *const[]){by[0].path, by[k].path}) >
@@ -118,7 +125,7 @@ static void chains_are_independent(void **state)
     posterior_sample s[2];
     posterior_run run[2];
     for (int k = 0; k < 2; k++) {
-        open_tempered(&s[k], k == 0 ? 1 : N_CHAIN, 0);
+        open_tempered(&s[k], k == 0 ? 1 : N_CHAIN, 0, 1);
         run[k] = posterior_run_new(&s[k], k == 0 ? 1 : N_CHAIN, 1, 1);
         posterior_warm_up(run[k], 60);
     }
@@ -129,6 +136,9 @@ static void chains_are_independent(void **state)
             tsr_chain_look(tsr_sampler_chain(run[k].sampler, 0), &view[k]);
         }
         assert_true(view[0].lp == view[1].lp);
+        for (int a = 0; a < TSR_N_CONTRAST; a++)
+            assert_true(tsr_nuisance_contrast(view[0].nuisance)[a] ==
+                        tsr_nuisance_contrast(view[1].nuisance)[a]);
         for (int a = 0; a < 2; a++) {
             assert_true(view[0].state_weight[a] == view[1].state_weight[a]);
             assert_memory_equal(view[0].state[a]->body, view[1].state[a]->body,
@@ -151,7 +161,7 @@ static void temperatures_are_held_after_warm_up(void **state)
     enum { WARM = 400 };
     posterior_sample s;
     double beta[3];
-    open_tempered(&s, 1, 0);
+    open_tempered(&s, 1, 0, 0);
     posterior_run run = posterior_run_new(&s, 1, 1, 1);
     double chi2 = tsr_chain_chi2(tsr_sampler_chain(run.sampler, 0));
     assert_true(chi2 > 2.0);

@@ -1,0 +1,312 @@
+/* c1 and c2 in sampling: without data they have their prior, at a structure
+ * that stays they have the exact conditional, with all of it the state stays
+ * what it is, and the truth is found again. */
+#include "sampler/chain_state.h"
+#include "tests/property/posterior_sample.h"
+#include "tests/property/prior_sampler.h"
+
+#include <gsl/gsl_cdf.h>
+
+static const tsr_prior_options no_clash = {.clash = TSR_CLASH_NONE,
+                                           .softness = 0.5};
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Kolmogorov-Smirnov: the probability of a distance as large, of n numbers u
+ * that should be even on 0 to 1. */
+static double ks_even(int n, double *u)
+{
+    double d = 0.0, p = 0.0;
+    qsort(u, (size_t)n, sizeof *u, ascending);
+    for (int i = 0; i < n; i++)
+        d = fmax(d, fmax(u[i] - (double)i / n, (i + 1.0) / n - u[i]));
+    double x = (sqrt(n) + 0.12 + 0.11 / sqrt(n)) * d;
+    for (int k = 1; k < 100; k++)
+        p += 2.0 * (k % 2 ? 1.0 : -1.0) * exp(-2.0 * k * k * x * x);
+    return x < 0.2 ? 1.0 : p;
+}
+
+static double prior_cdf(const tsr_contrast_prior *p, double x)
+{
+    double low = gsl_cdf_ugaussian_P((p->low - p->mean) / p->width);
+    double high = gsl_cdf_ugaussian_P((p->high - p->mean) / p->width);
+    return (gsl_cdf_ugaussian_P((x - p->mean) / p->width) - low) / (high - low);
+}
+
+/* ---- without data ---- */
+
+static void prior_in_prior_out(void **state)
+{
+    (void)state;
+    enum { N = 4000, THIN = 30 };
+    static double u[TSR_N_CONTRAST][N];
+    posterior_sample s;
+    tsr_err err = {0};
+    tsr_contrast_options o = posterior_infer_contrast();
+    o.c1_mean = 1.03; /* cut on one side */
+    posterior_open(&s, "GASFG", NULL, no_clash);
+    posterior_contrast(&s, &o);
+    tsr_chain *chain;
+    tsr_body_proposal ask;
+    int accepted;
+    posterior_must(tsr_chain_new(&s.target, 0, &chain, &err), &err);
+    for (int i = -100; i < N; i++) {
+        tsr_chain_view view;
+        for (int j = 0; j < THIN; j++) {
+            assert_int_equal(tsr_chain_propose(chain, &ask), 0);
+            posterior_must(
+                tsr_chain_decide(chain, NULL, i < 0, &accepted, &err), &err);
+        }
+        tsr_chain_look(chain, &view);
+        const double *value = tsr_nuisance_contrast(view.nuisance);
+        double log_prior = view.log_prior;
+        for (int k = 0; k < TSR_N_CONTRAST; k++) {
+            log_prior += tsr_contrast_log_prior(&s.contrast[k], value[k]);
+            if (i >= 0)
+                u[k][i] = prior_cdf(&s.contrast[k], value[k]);
+        }
+        assert_true(fabs(view.lp - log_prior) < 1e-9);
+    }
+    for (int k = 0; k < TSR_N_CONTRAST; k++) {
+        double p = ks_even(N, u[k]);
+        print_message("  %s on the prior: p = %.3g\n", tsr_contrast_name(k), p);
+        assert_true(p > 1e-3);
+    }
+    tsr_chain_free(chain);
+    posterior_close(&s);
+}
+
+/* ---- at a structure that stays ---- */
+
+enum { N_GRID = 161 };
+
+typedef struct {
+    double low[TSR_N_CONTRAST], step[TSR_N_CONTRAST];
+    double cdf[TSR_N_CONTRAST][N_GRID + 1];
+} conditional;
+
+/* Of c1 and c2 at the chain's mean profile: the likelihood with c and b
+ * integrated out, to the power beta, times the prior, in cells of a grid. */
+static void make_conditional(const posterior_sample *s, const tsr_chain *chain,
+                             double beta, conditional *c)
+{
+    static double log_p[N_GRID][N_GRID];
+    const tsr_data_term *term = &s->likelihood->data[0];
+    double theta[TSR_NOISE_PARAMETERS], top = -(double)INFINITY, sum = 0.0;
+    double *profile = calloc((size_t)s->likelihood->grid.n_q, sizeof *profile);
+    memset(c, 0, sizeof *c);
+    tsr_data_term_start(term, theta);
+    for (int k = 0; k < TSR_N_CONTRAST; k++) {
+        c->low[k] = s->contrast[k].low;
+        c->step[k] = (s->contrast[k].high - c->low[k]) / N_GRID;
+    }
+    for (int i = 0; i < N_GRID; i++)
+        for (int j = 0; j < N_GRID; j++) {
+            const double value[] = {c->low[0] + (i + 0.5) * c->step[0],
+                                    c->low[1] + (j + 0.5) * c->step[1]};
+            tsr_fit fit;
+            tsr_likelihood_profile(s->likelihood, chain->partial, value,
+                                   profile);
+            term->type->fit(term->state, profile, theta, &fit);
+            log_p[i][j] =
+                beta * term->type->log_integral(term->state, &fit, theta) +
+                tsr_contrast_log_prior(&s->contrast[0], value[0]) +
+                tsr_contrast_log_prior(&s->contrast[1], value[1]);
+            top = fmax(top, log_p[i][j]);
+        }
+    for (int i = 0; i < N_GRID; i++)
+        for (int j = 0; j < N_GRID; j++) {
+            double p = exp(log_p[i][j] - top);
+            c->cdf[0][i + 1] += p, c->cdf[1][j + 1] += p;
+            sum += p;
+        }
+    for (int k = 0; k < TSR_N_CONTRAST; k++)
+        for (int i = 0; i < N_GRID; i++)
+            c->cdf[k][i + 1] = c->cdf[k][i] + c->cdf[k][i + 1] / sum;
+    free(profile);
+}
+
+static double conditional_cdf(const conditional *c, int k, double x)
+{
+    double at = (x - c->low[k]) / c->step[k];
+    int i = (int)fmin(at, N_GRID - 1.0);
+    return c->cdf[k][i] + (at - i) * (c->cdf[k][i + 1] - c->cdf[k][i]);
+}
+
+/* Steps on c1 and c2 alone. c and b integrated out, or sampled: the posterior
+ * to the power beta then integrates to the same where beta is 1. */
+static void conditional_at(int n_state, double beta, int sample)
+{
+    enum { N = 2500, THIN = 120 };
+    static double u[TSR_N_CONTRAST][N];
+    posterior_sample s;
+    tsr_err err = {0};
+    tsr_batch *batch;
+    tsr_chain *chain;
+    conditional exact;
+    gsl_rng *rng = tsr_rng_new(31, (uint64_t)n_state);
+    const double at[] = {1.02, 1.8}, one = 1.0;
+    const tsr_contrast_options o = posterior_infer_contrast();
+    posterior_open(&s, "GASFPLGKEWRTVAGSDK", NULL, no_clash);
+    posterior_contrast(&s, &o);
+    s.target.n_state = n_state, s.target.infer_weights = 0;
+    posterior_data_at(&s, 1, (const tsr_conformation *const[]){s.extended},
+                      &one, at, 0.004, 1.5, 0.02, 0.0, rng);
+    posterior_start_with(&s, 0.0, 1, 0,
+                         sample ? TSR_NUISANCE_SAMPLE : TSR_NUISANCE_INTEGRATE);
+    posterior_must(tsr_batch_new(s.share.engine, 1, &batch, &err), &err);
+    posterior_must(tsr_chain_new(&s.target, 0, &chain, &err), &err);
+    for (int k = 1; k < n_state; k++) /* states that differ */
+        for (int i = 0; i < s.t->n_torsion; i++)
+            tsr_conformation_turn(s.t, chain->state[k].current,
+                                  &s.t->torsion[i], gsl_ran_gaussian(rng, 0.3));
+    tsr_chain_heat(chain, beta);
+    posterior_must(tsr_chain_start(chain, batch, &err), &err);
+    make_conditional(&s, chain, beta, &exact);
+    for (int i = -200; i < N; i++) {
+        for (int j = 0; j < THIN; j++) {
+            posterior_must(tsr_chain_move_contrast(chain, i < 0, &err), &err);
+            tsr_nuisance_update(chain->nuisance, beta, i < 0, chain->rng,
+                                chain->fit, &chain->log_lik);
+        }
+        for (int k = 0; k < TSR_N_CONTRAST && i >= 0; k++)
+            u[k][i] = conditional_cdf(
+                &exact, k, tsr_nuisance_contrast(chain->nuisance)[k]);
+    }
+    for (int k = 0; k < TSR_N_CONTRAST; k++) {
+        double p = ks_even(N, u[k]);
+        print_message("  %d states, beta %g, %s: %s p = %.3g\n", n_state, beta,
+                      sample ? "sampled" : "integrated", tsr_contrast_name(k),
+                      p);
+        if (!(p > 1e-3))
+            fail_msg("%s is not as its conditional", tsr_contrast_name(k));
+    }
+    tsr_chain_free(chain);
+    tsr_batch_free(batch);
+    posterior_close(&s);
+    gsl_rng_free(rng);
+}
+
+static void conditional_is_exact(void **state)
+{
+    (void)state;
+    conditional_at(1, 1.0, 0);
+    conditional_at(1, 0.2, 0);
+    conditional_at(2, 1.0, 0);
+    conditional_at(1, 1.0, 1);
+}
+
+/* ---- all of it ---- */
+
+/* The profile is that of the states, pair by pair, at c1 and c2; with either,
+ * both or none of them inferred. */
+static void state_stays_right(void **state)
+{
+    (void)state;
+    const double half[] = {0.5, 0.5};
+    for (int which = 0; which < 4; which++) {
+        posterior_sample s;
+        tsr_contrast_options o = posterior_infer_contrast();
+        gsl_rng *rng = tsr_rng_new(3, 0);
+        if (which & 1)
+            o.c1 = (tsr_number_or_word){-1, 1.03};
+        if (which & 2)
+            o.c2 = (tsr_number_or_word){-1, 1.7};
+        posterior_open(&s, "GASFPLGKEW", NULL, no_clash);
+        posterior_contrast(&s, &o);
+        s.target.n_state = 2, s.target.infer_weights = 1;
+        s.target.n_temp = 2, s.target.t_max = 5.0, s.target.swap_every = 5;
+        posterior_data(
+            &s, 2, (const tsr_conformation *const[]){s.extended, s.extended},
+            half, 0.02, 1.0, 0.0, 0.0, rng);
+        posterior_start(&s, 0.3, 1, 0);
+        assert_int_equal(s.likelihood->n_comp,
+                         1 + s.contrast[0].infer + s.contrast[1].infer);
+        posterior_run run = posterior_run_new(&s, 1, 1, 1);
+        for (int i = 0; i < 12; i++) {
+            tsr_chain_view view;
+            tsr_err err = {0};
+            posterior_advance(run, 1, 200, i < 6);
+            tsr_chain_look(tsr_sampler_chain(run.sampler, 0), &view);
+            const double *value = tsr_nuisance_contrast(view.nuisance);
+            for (int k = 0; k < s.likelihood->grid.n_q; k += 4) {
+                double mean = 0.0, one;
+                for (int a = 0; a < 2; a++) {
+                    posterior_must(tsr_scattering_intensity(
+                                       &s.scattering, s.t, view.state[a], value,
+                                       k * s.likelihood->grid.dq_inv_ang, &one,
+                                       &err),
+                                   &err);
+                    mean += view.state_weight[a] * one;
+                }
+                assert_true(fabs(view.profile[k] - mean) <
+                            1e-9 * view.profile[0]);
+            }
+        }
+        posterior_run_free(run);
+        posterior_close(&s);
+        gsl_rng_free(rng);
+    }
+}
+
+/* Data of a structure from the prior, two rigid parts and a linker, at known c1
+ * and c2; all of it inferred. c1 and c2 start from their priors' means, the
+ * structure from the truth: how a chain gets there is for other tests. */
+static void truth_is_found(void **state)
+{
+    (void)state;
+    enum { N = 400 };
+    const double at[] = {1.015, 2.4}, one = 1.0;
+    double mean[2] = {0.0}, square[2] = {0.0};
+    posterior_sample s;
+    gsl_rng *rng = tsr_rng_new(12, 0);
+    tsr_contrast_options o = posterior_infer_contrast();
+    char linker[] = "A:9-11", *range[] = {linker};
+    const tsr_strings flexible = {1, range};
+    posterior_open(&s, "GASFPLGKEWRTVAGSDKLE", &flexible, no_clash);
+    posterior_contrast(&s, &o);
+    s.target.n_temp = 3, s.target.t_max = 10.0, s.target.swap_every = 5;
+    tsr_conformation *truth = tsr_conformation_new(s.t);
+    prior_sampler prior = {
+        .t = s.t, .table = &s.table, .prior = s.prior, .first = s.extended};
+    sample_prior(&prior, rng, truth);
+    posterior_data_at(&s, 1, (const tsr_conformation *const[]){truth}, &one, at,
+                      0.0001, 1.5, 0.0, 0.0, rng);
+    s.target.first = truth;
+    posterior_start(&s, 0.3, 1, 0);
+    posterior_run run = posterior_run_new(&s, 1, 1, 1);
+    posterior_warm_up(run, 4000);
+    for (int i = 0; i < N; i++) {
+        tsr_chain_view view;
+        posterior_advance(run, 1, 20, 0);
+        tsr_chain_look(tsr_sampler_chain(run.sampler, 0), &view);
+        const double *value = tsr_nuisance_contrast(view.nuisance);
+        for (int k = 0; k < 2; k++)
+            mean[k] += value[k] / N, square[k] += value[k] * value[k] / N;
+    }
+    for (int k = 0; k < 2; k++) {
+        double sd = sqrt(square[k] - mean[k] * mean[k]);
+        print_message("  %s %.4f, found %.4f +- %.4f\n", tsr_contrast_name(k),
+                      at[k], mean[k], sd);
+        assert_true(fabs(mean[k] - at[k]) < 3.0 * sd);
+    }
+    assert_true(sqrt(square[1] - mean[1] * mean[1]) <
+                0.5 * s.contrast[1].width);
+    posterior_run_free(run);
+    tsr_conformation_free(truth);
+    posterior_close(&s);
+    gsl_rng_free(rng);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(prior_in_prior_out),
+                                       cmocka_unit_test(conditional_is_exact),
+                                       cmocka_unit_test(state_stays_right),
+                                       cmocka_unit_test(truth_is_found)};
+    return cmocka_run_group_tests_name("contrast", tests, NULL, NULL);
+}
