@@ -282,11 +282,13 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
     if (status == TSR_OK)
         status = settle_start(config, log, s, err);
     if (status == TSR_OK)
-        status = tsr_setup_scattering(s, err);
+        status = tsr_setup_scattering(s, log, err);
     if (status == TSR_OK && s->n_data > 0)
         status =
             tsr_likelihood_new_of(s->topology, &s->scattering, s->d_bound_ang,
                                   s->n_data, set, &s->likelihood, err);
+    if (status == TSR_E_RANGE) /* the data go beyond the form factors */
+        status = tsr_wrap(err, TSR_E_DATA, "data");
     free(set);
     if (status != TSR_OK)
         return tsr_config_blame(config, status, err);

@@ -59,7 +59,7 @@ void tsr_setup_clear(tsr_setup *setup);
  * what the bodies scatter, once the start is settled. */
 tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
                             tsr_err *err);
-tsr_status tsr_setup_scattering(tsr_setup *setup, tsr_err *err);
+tsr_status tsr_setup_scattering(tsr_setup *setup, tsr_log *log, tsr_err *err);
 
 /* exposure [n_body] out, of a conformation. With components only. */
 tsr_status tsr_setup_expose(const tsr_setup *setup,

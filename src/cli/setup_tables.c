@@ -117,7 +117,26 @@ tsr_status tsr_setup_expose(const tsr_setup *setup,
     return TSR_OK;
 }
 
-tsr_status tsr_setup_scattering(tsr_setup *setup, tsr_err *err)
+static void tell(const tsr_setup *s, tsr_log *log)
+{
+    double atoms = 0.0;
+    for (int b = 0; b < s->topology->n_body; b++)
+        atoms += s->exposure[b];
+    for (int i = 0; i < TSR_N_CONTRAST; i++) {
+        const tsr_contrast_prior *p = &s->contrast[i];
+        if (p->infer)
+            tsr_info(log, "%s: inferred, prior normal %g +- %g on [%g, %g]",
+                     tsr_contrast_name(i), p->mean, p->width, p->low, p->high);
+        else
+            tsr_info(log, "%s: %g", tsr_contrast_name(i), p->start);
+    }
+    tsr_info(log,
+             "hydration: what each body shows to the water is that of the "
+             "start, %.0f atoms in all",
+             atoms);
+}
+
+tsr_status tsr_setup_scattering(tsr_setup *setup, tsr_log *log, tsr_err *err)
 {
     tsr_setup *s = setup;
     s->scattering = (tsr_scattering){.plain = s->form_factors,
@@ -129,5 +148,8 @@ tsr_status tsr_setup_scattering(tsr_setup *setup, tsr_err *err)
     if (s->exposure == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     s->scattering.exposure = s->exposure;
-    return tsr_setup_expose(s, s->first, s->exposure, err);
+    tsr_status status = tsr_setup_expose(s, s->first, s->exposure, err);
+    if (status == TSR_OK)
+        tell(s, log);
+    return status;
 }
