@@ -13,7 +13,7 @@
 typedef struct {
     int n;
     char ***place; /* [n] in a config */
-    char **copy;   /* [n] "./input/NAME" */
+    char **copy;   /* [n] "./input/NAME", beside config.yaml */
 } inputs;
 
 static void inputs_clear(inputs *in)
@@ -84,7 +84,7 @@ static tsr_status list_inputs(tsr_config *config, inputs *in, tsr_err *err)
 static tsr_status copy_file(const char *from, const char *directory,
                             const char *name, tsr_err *err)
 {
-    char *data = NULL, *path = tsr_run_directory_file(directory, name);
+    char *data = NULL, *path = tsr_run_directory_file(directory, name + 2);
     size_t size = 0;
     tsr_status status = path == NULL
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
@@ -153,7 +153,7 @@ void tsr_run_inputs_undo(tsr_config *config, const char *directory)
     char *folder = tsr_run_directory_file(directory, "input");
     if (list_inputs(config, &in, NULL) == TSR_OK) {
         for (int i = 0; i < in.n; i++) {
-            char *path = tsr_run_directory_file(directory, in.copy[i]);
+            char *path = tsr_run_directory_file(directory, in.copy[i] + 2);
             if (path != NULL)
                 unlink(path);
             free(path);

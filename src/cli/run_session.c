@@ -12,7 +12,7 @@
 #include <time.h>
 
 /* s, between two commits of the trace: what `tessera status` may lag behind. */
-static const double FLUSH_EVERY = 5.0;
+static const double FLUSH_EVERY = 2.0;
 
 double tsr_session_clock(void)
 {

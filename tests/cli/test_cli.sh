@@ -445,14 +445,14 @@ ln -s nowhere dangling/run.log
 expect "a link to nowhere in the run's folder" 78 "'run.log'" \
     "$program" run good.yaml --output dangling
 echo mine >half/notes
-expect "files that cannot be made" 74 "half/model.pdb" \
+expect "files that cannot be made" 74 "half/input/model.pdb" \
     small run good.yaml --prior-only --output half
 check "take the others with them" test "$(ls half)" = notes
 mkdir empty
-expect "the same in an empty folder" 74 "empty/model.pdb" \
+expect "the same in an empty folder" 74 "empty/input/model.pdb" \
     small run good.yaml --prior-only --output empty
 check "which was there before" test -d empty
-expect "the same in a folder of its own" 74 "of/its/own/model.pdb" \
+expect "the same in a folder of its own" 74 "of/its/own/input/model.pdb" \
     small run good.yaml --prior-only --output empty/of/its/own
 check "which was not" test ! -e empty/of
 if [ -w /dev/full ]; then
@@ -517,6 +517,10 @@ kill -TERM $pid
 wait $pid 2>/dev/null
 interrupted "nohup" $?
 begin KILL env
+for _ in $(seq 100); do # until draws are on the disk
+    "$program" status stopped-KILL | grep -q "sampling *[1-9]" && break
+    sleep 0.2
+done
 kill -KILL $pid
 wait $pid 2>/dev/null
 expect "SIGKILL: the trace can be read" 0 "" "$program" summary stopped-KILL

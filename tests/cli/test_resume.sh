@@ -1,0 +1,219 @@
+#!/bin/sh
+# Runs that stop and go on: kills, signals, full disks, damaged and foreign
+# files, two processes on one folder. Prints one line a test (tests/run.sh).
+program=$PWD/${BUILD:-build}/tessera
+tests=$PWD/tests/cli
+demo=$PWD/configs/demo
+python=$PWD/.venv/bin/python
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if ! make -s --no-print-directory .venv/done >"$work/venv.log" 2>&1; then
+    echo "skip resumed runs: the virtual environment could not be made"
+    sed 's/^/    /' "$work/venv.log"
+    exit 0
+fi
+cd "$work" || exit 1
+
+# expect NAME STATUS PATTERN COMMAND...: exit status, and a pattern (grep -E) in
+# what it said on standard error.
+expect() {
+    name=$1 want=$2 pattern=$3
+    shift 3
+    "$@" >out.txt 2>err.txt </dev/null
+    got=$?
+    if [ $got -ne "$want" ]; then
+        echo "not ok $name: exit status $got, expected $want"
+    elif [ -n "$pattern" ] && ! grep -qE -e "$pattern" err.txt; then
+        echo "not ok $name: the message lacks '$pattern'"
+    elif [ "$want" -ne 0 ] && [ "$(grep -c "^tessera [a-z]*:" err.txt)" -ne 1 ]; then
+        echo "not ok $name: not one message"
+    else
+        echo "ok $name"
+        return
+    fi
+    sed 's/^/    /' err.txt
+}
+check() { # NAME TEST...
+    name=$1
+    shift
+    if "$@"; then echo "ok $name"; else echo "not ok $name"; fi
+}
+same() { # NAME DIR DIR
+    if "$python" "$tests/compare_runs.py" "$2" "$3" >out.txt 2>&1; then
+        echo "ok $1: $(cat out.txt)"
+    else
+        echo "not ok $1"
+        sed 's/^/    /' out.txt
+    fi
+}
+
+cp "$demo/two_domain.pdb" model.pdb
+cat >good.yaml <<END
+structure: {file: model.pdb, flexible: ["A:51-64"]}
+data: [{file: good.dat, noise: {model: student}}]
+sampler: {chains: 2, warmup: 300, draws: 60, thin: 10, temperatures: 2}
+output: {directory: whole, trajectory_every: 3}
+device: {use: reference, threads: 2}
+simulate: {points: 30, q_range: [0.01, 0.15], steps: 50}
+END
+expect "simulate" 0 "" "$program" simulate good.yaml --output good.dat
+expect "a run" 0 "" "$program" run good.yaml
+for file in input/model.pdb input/good.dat checkpoint.h5 trajectory-000.h5 \
+    trajectory-001.h5 run.lock; do
+    check "it leaves $file" test -s whole/$file
+done
+check "no journal stays" test -z "$(ls whole | grep journal)"
+
+# ---- what cannot be resumed ----
+expect "no such folder" 66 "no folder 'nowhere'" "$program" resume nowhere
+mkdir empty
+expect "an empty folder" 66 "not the folder of a run" "$program" resume empty
+expect "a finished run" 64 "finished.*--draws N" "$program" resume whole
+expect "fewer draws" 64 "has [0-9]+ already" \
+    "$program" resume whole --draws 5
+expect "draws without sense" 64 "draws" "$program" resume whole --draws zero
+expect "two folders" 64 "" "$program" resume whole empty
+expect "help" 0 "" "$program" resume --help
+check "names its options" grep -q -e "--draws N" out.txt
+
+# ---- extended ----
+expect "extended" 0 "resumed from the checkpoint" \
+    "$program" resume whole --draws 100 --threads 1
+expect "as long from the start" 0 "" "$program" run good.yaml --output long \
+    --set sampler.draws=100
+same "the same draws" whole long
+check "its config says so" grep -q "draws: 100" whole/config.yaml
+expect "and is a config" 0 "" "$program" check whole/config.yaml
+
+# ---- stopped by signals ----
+# begin DIR OPTION...: a run into DIR, $pid, with draws on the disk.
+begin() {
+    into=$1
+    shift
+    "$program" run good.yaml --output "$into" --set sampler.draws=1000000 "$@" \
+        >out.txt 2>err.txt &
+    pid=$!
+    for _ in $(seq 150); do
+        "$program" status "$into" 2>/dev/null | grep -q "sampling *[1-9]" && break
+        sleep 0.1
+    done
+}
+begin stopped
+expect "status of a run that goes on" 0 "" "$program" status stopped
+check "says that it runs" grep -q "state *running on .*process $pid" out.txt
+expect "another on the same folder" 78 "process $pid" "$program" resume stopped
+before=$(stat -c %Y.%i stopped/checkpoint.h5)
+kill -USR1 $pid
+for _ in $(seq 100); do
+    [ "$before" != "$(stat -c %Y.%i stopped/checkpoint.h5)" ] && break
+    sleep 0.1
+done
+check "SIGUSR1 makes a checkpoint" \
+    test "$before" != "$(stat -c %Y.%i stopped/checkpoint.h5)"
+check "and the run goes on" kill -0 $pid
+kill -TERM $pid
+wait $pid
+check "SIGTERM: exit status 75" test $? -eq 75
+check "says how to go on" grep -q "tessera resume stopped" err.txt
+expect "status of it" 0 "" "$program" status stopped
+check "says interrupted" grep -q "state *interrupted" out.txt
+check "and how to go on" grep -q "to go on *tessera resume stopped" out.txt
+expect "status in JSON" 0 "" "$program" status stopped --json
+check "is JSON" "$python" -c '
+import json, sys
+s = json.load(open("out.txt"))
+assert s["state"] == "interrupted" and s["chains"] == 2, s
+assert 0 < s["checkpoint"]["draws"] <= s["draws"]["done"] < 1000000, s
+assert s["steps_per_second"] > 0 and s["seconds_left"] > 0, s
+assert 0 < s["acceptance_rate"] < 1 and s["chi2"] > 0, s'
+stored=$("$python" -c '
+import json; print(json.load(open("out.txt"))["draws"]["done"])')
+
+# ---- moved, and taken up under another name ----
+mkdir elsewhere
+mv stopped elsewhere/moved
+mv model.pdb good.dat elsewhere
+expect "moved, without the originals" 0 "resumed" \
+    "$program" resume elsewhere/moved --draws $((stored + 20))
+mv elsewhere/model.pdb elsewhere/good.dat .
+expect "as long without a stop" 0 "" "$program" run good.yaml --output straight \
+    --set sampler.draws=$((stored + 20))
+same "the same draws" elsewhere/moved straight
+
+# ---- a trace that is too short, input and config that changed ----
+copy() { rm -rf hurt && cp -r long hurt; }
+copy
+sed -i 's/^seed: 1/seed: 2/' hurt/config.yaml
+expect "another seed" 65 "config.yaml is not the one.*seed: 2" \
+    "$program" resume hurt --draws 110
+copy
+sed -i 's/^\(ATOM.* CA .*\) 0.00$/\1 0.00/; s/  1.000  1.00/  1.001  1.00/' \
+    hurt/input/model.pdb
+awk '/^ATOM/ && !n++ {sub(/ [0-9.-]+ /, " 9.999 ")} {print}' \
+    hurt/input/good.dat >/dev/null
+awk '!/^#/ && NF == 3 && !n++ {$2 = $2 * 1.01} {print}' hurt/input/good.dat \
+    >changed.dat && mv changed.dat hurt/input/good.dat
+expect "other data" 65 "the data: not what the checkpoint was made with" \
+    "$program" resume hurt --draws 110
+copy
+truncate -s -5000 hurt/trace.h5
+expect "a trace cut short" 65 "trace.h5" "$program" resume hurt --draws 110
+copy
+rm hurt/trajectory-001.h5
+expect "a trajectory that is gone" 66 "trajectory-001.h5" \
+    "$program" resume hurt --draws 110
+copy
+truncate -s 3000 hurt/checkpoint.h5
+expect "status with a damaged checkpoint" 0 "" "$program" status hurt
+check "says so" grep -q "checkpoint.h5" out.txt
+expect "a damaged checkpoint" 0 "checkpoint.h5.*" \
+    "$program" resume hurt --draws 110
+expect "as long from the start" 0 "" "$program" run good.yaml --output longer \
+    --set sampler.draws=110
+same "the one before does" hurt longer
+copy
+truncate -s 3000 hurt/checkpoint.h5
+truncate -s 2000 hurt/checkpoint.h5.previous
+expect "both damaged" 65 "" "$program" resume hurt --draws 110
+copy
+rm hurt/checkpoint.h5*
+expect "none" 66 "checkpoint" "$program" resume hurt --draws 110
+expect "status without one" 0 "" "$program" status hurt
+check "says none" grep -q "checkpoint *none" out.txt
+
+# ---- no room ----
+# Files may grow to so many blocks of 512 bytes.
+room() {
+    blocks=$1
+    shift
+    sh -c "ulimit -f $blocks; exec \"\$@\"" sh "$program" "$@"
+}
+size=$(stat -c %s long/trace.h5)
+expect "no room for the trace" 74 "trace.h5.*resume tight" \
+    room $((size / 512 - 100)) run good.yaml --output tight \
+    --set sampler.draws=400 --set output.checkpoint_every=0
+expect "with room again" 0 "resumed" "$program" resume tight
+expect "as long from the start" 0 "" "$program" run good.yaml --output roomy \
+    --set sampler.draws=400
+same "the same draws" tight roomy
+begin gone --set output.checkpoint_every=0
+rm -r gone
+wait $pid
+check "a folder that was taken away: exit status 74" test $? -eq 74
+check "says so" grep -q "gone" err.txt
+
+# ---- killed again and again ----
+cat >soak.yaml <<END
+structure: {file: model.pdb, flexible: ["A:51-64"], states: 2}
+data: [{file: good.dat, noise: {model: student}}]
+sampler: {chains: 2, warmup: 400, draws: 300, thin: 10, temperatures: 2}
+output: {trajectory_every: 3, checkpoint_every: 0}
+device: {use: reference, threads: 2}
+END
+if "$python" "$tests/soak.py" "$program" soak soak.yaml 5 damage >out.txt 2>&1
+then
+    echo "ok killed and resumed: $(cat out.txt)"
+else
+    echo "not ok killed and resumed"
+    sed 's/^/    /' out.txt
+fi
