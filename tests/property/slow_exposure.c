@@ -1,0 +1,144 @@
+/* What it costs to keep the exposures of the start for a whole run: over
+ * conformations that a run of the ligase draws, the curve with the start's
+ * exposures against that with each conformation's own. docs/statistics.md has
+ * the numbers. */
+#include "cli/setup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { N_Q = 61, N_CHAIN = 4, N_DRAW = 4, N_BAND = 3 };
+static const double dq = 0.005;
+static const double band[N_BAND + 1] = {0.01, 0.1, 0.2, 0.301};
+
+static void must(tsr_status status, const tsr_err *err)
+{
+    if (status != TSR_OK)
+        fail_msg("%s", err->message);
+}
+
+/* In double precision, S_ab included. */
+static void partials(const tsr_setup *s, const tsr_conformation *c,
+                     const double *exposure, double *partial)
+{
+    tsr_err err = {0};
+    tsr_coarse_spec spec;
+    tsr_engine *engine;
+    tsr_batch *batch;
+    int *type = calloc((size_t)s->topology->n_body, sizeof *type);
+    for (int b = 0; b < s->topology->n_body; b++)
+        type[b] = s->topology->body[b].type;
+    must(tsr_coarse_spec_of(s->components, s->topology->n_body, type, exposure,
+                            N_Q, dq, &spec, &err),
+         &err);
+    must(tsr_engine_reference_new(&spec.spec, &engine, &err), &err);
+    must(tsr_batch_new(engine, 1, &batch, &err), &err);
+    must(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err),
+         &err);
+    for (int i = 0; i < TSR_N_COMP_PAIR * N_Q; i++)
+        partial[i] += spec.self[i];
+    tsr_batch_free(batch);
+    tsr_engine_free(engine);
+    tsr_coarse_spec_clear(&spec);
+    free(type);
+}
+
+/* rms relative difference in each band of q, %, scales matched below 0.1; c1 =
+ * 1. */
+static void compare(const double *own, const double *frozen, double c2_own,
+                    double c2, double rms[N_BAND])
+{
+    double ratio[N_Q], scale = 0.0;
+    int n_scale = 0;
+    for (int k = 0; k < N_Q; k++) {
+        ratio[k] = tsr_component_intensity(frozen + k, N_Q, 1.0, c2) /
+                   tsr_component_intensity(own + k, N_Q, 1.0, c2_own);
+        if (k * dq > band[0] - 1e-9 && k * dq < band[1])
+            scale += 1.0 / ratio[k], n_scale++;
+    }
+    scale /= n_scale;
+    for (int b = 0; b < N_BAND; b++) {
+        double sum = 0.0;
+        int n = 0;
+        for (int k = 0; k < N_Q; k++)
+            if (k * dq > band[b] - 1e-9 && k * dq < band[b + 1] - 1e-9)
+                sum += pow(ratio[k] * scale - 1.0, 2.0), n++;
+        rms[b] += 100.0 * sqrt(sum / n) / (N_CHAIN * N_DRAW);
+    }
+}
+
+static void freezing_costs_little(void **state)
+{
+    (void)state;
+    static const char config_path[] = "configs/ligase.yaml";
+    const char *const set[] = {"contrast.c2=infer", "sampler.temperatures=1"};
+    static double own[TSR_N_COMP_PAIR * N_Q], frozen[TSR_N_COMP_PAIR * N_Q];
+    double cost[2][N_BAND] = {{0.0}}, dry[2][N_BAND] = {{0.0}};
+    tsr_config config;
+    tsr_setup s;
+    tsr_err err = {0};
+    tsr_sampler *sampler;
+    tsr_record *record;
+    int done;
+    if (access("../shared/data/saxs/ligase_multifoxs", R_OK) != 0) {
+        print_message("../shared/data/saxs is absent\n");
+        skip();
+    }
+    must(tsr_config_read(config_path, 2, set, &config, &err), &err);
+    must(tsr_setup_read(&config, 1, NULL, &s, &err), &err);
+    must(tsr_setup_engine(&config, N_CHAIN, NULL, &s, &err), &err);
+    must(tsr_record_new(&s.target, N_CHAIN, 1, &record, &err), &err);
+    must(tsr_sampler_new(&s.target, N_CHAIN, s.n_thread, NULL, &sampler, &err),
+         &err);
+    tsr_sampler_plan_warmup(sampler, 6000, 0.5);
+    must(tsr_sampler_advance(sampler, record, 1, 6000, 1, NULL, NULL, &done,
+                             &err),
+         &err);
+    double *exposure = calloc((size_t)s.topology->n_body, sizeof *exposure);
+    for (int d = 0; d < N_DRAW; d++) {
+        must(tsr_sampler_advance(sampler, record, 1, 2000, 0, NULL, NULL, &done,
+                                 &err),
+             &err);
+        for (int c = 0; c < N_CHAIN; c++) {
+            tsr_chain_view view;
+            tsr_chain_look(tsr_sampler_chain(sampler, c), &view);
+            const tsr_conformation *x = view.state[d % view.n_state];
+            must(tsr_setup_expose(&s, x, exposure, &err), &err);
+            partials(&s, x, exposure, own);
+            partials(&s, x, s.exposure, frozen);
+            for (int i = 0; i < 2; i++) {
+                compare(own, frozen, 1.0 + i, 1.0 + i, cost[i]);
+                compare(own, own, 1.0 + i, 0.0, dry[i]);
+            }
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        print_message("  c2 = %d: %% of I(q), q to 0.1, 0.2, 0.3: exposures of "
+                      "the start %.3f %.3f %.3f, no hydration %.2f %.2f %.2f\n",
+                      i + 1, cost[i][0], cost[i][1], cost[i][2], dry[i][0],
+                      dry[i][1], dry[i][2]);
+        for (int b = 0; b < N_BAND; b++)
+            assert_true(cost[i][b] < 0.6 * (i + 1) &&
+                        cost[i][b] < 0.2 * dry[i][b]);
+    }
+    free(exposure);
+    tsr_sampler_free(sampler);
+    tsr_record_free(record);
+    tsr_setup_clear(&s);
+    tsr_config_clear(&config);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(freezing_costs_little)};
+    return cmocka_run_group_tests_name("exposure", tests, NULL, NULL);
+}
