@@ -204,8 +204,9 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
         status = move_weights(c, warm, err);
     if (status == TSR_OK)
         status = tsr_chain_move_contrast(c, warm, err);
-    tsr_nuisance_update(c->nuisance, c->beta, warm, c->rng, c->fit,
-                        &c->log_lik);
+    if (status == TSR_OK)
+        status = tsr_nuisance_update(c->nuisance, c->beta, warm, c->rng, c->fit,
+                                     &c->log_lik, err);
     *accepted = accept;
     return status;
 }

@@ -152,6 +152,13 @@ static double acceptance(double log_alpha)
     return isnan(log_alpha) ? 0.0 : log_alpha < 0.0 ? exp(log_alpha) : 1.0;
 }
 
+/* What c and b can be proposed from. */
+static int is_sound(const tsr_fit *fit)
+{
+    return isfinite(fit->scale) && isfinite(fit->background) &&
+           isfinite(fit->model_norm) && isfinite(fit->one_norm);
+}
+
 /* A step on one parameter. The density is that of theta, so a symmetric step
  * needs no correction. Where c and b are integrated out the new weights are
  * needed for the new likelihood; where they are sampled they stay, and only
@@ -175,10 +182,13 @@ static double step_parameter(tsr_nuisance *n, int d, int i, double beta,
                        tsr_noise_log_prior(prior, new[i]) -
                        tsr_noise_log_prior(prior, theta[i]);
     double alpha = acceptance(log_alpha);
+    int accept = gsl_rng_uniform(rng) < alpha;
     n->counts.proposed++;
-    if (gsl_rng_uniform(rng) < alpha) {
-        if (refit && !first)
-            type->refit(term->state, new, &trial);
+    if (accept && refit && !first) {
+        type->refit(term->state, new, &trial);
+        accept = is_sound(&trial);
+    }
+    if (accept) {
         *fit = trial;
         theta[i] = new[i];
         n->counts.accepted++;
@@ -186,9 +196,10 @@ static double step_parameter(tsr_nuisance *n, int d, int i, double beta,
     return alpha;
 }
 
-/* A step on c and b of a data set, whatever they are now. */
-static void step_linear(const tsr_nuisance *n, int d, double beta, gsl_rng *rng,
-                        tsr_fit *fit)
+/* A step on c and b of a data set, whatever they are now. They come from a fit
+ * that was found sound: what is not a number here is an error. */
+static tsr_status step_linear(const tsr_nuisance *n, int d, double beta,
+                              gsl_rng *rng, tsr_fit *fit, tsr_err *err)
 {
     const tsr_data_term *term = &n->likelihood->data[d];
     const double *theta = n->theta + d * N;
@@ -199,15 +210,22 @@ static void step_linear(const tsr_nuisance *n, int d, double beta, gsl_rng *rng,
     double log_alpha = beta * (trial.log_lik - fit->log_lik) +
                        log_conditional(term, fit, theta, beta) -
                        log_conditional(term, &trial, theta, beta);
-    double alpha = acceptance(log_alpha);
-    if (gsl_rng_uniform(rng) < alpha)
+    if (isnan(log_alpha))
+        return tsr_fail(err, TSR_E_NUMERIC,
+                        "'%s': the acceptance of scale %g and background %g, "
+                        "from %g and %g, is not a number",
+                        term->saxs->path, trial.c, trial.b, fit->c, fit->b);
+    if (gsl_rng_uniform(rng) < acceptance(log_alpha))
         *fit = trial;
+    return TSR_OK;
 }
 
-void tsr_nuisance_update(tsr_nuisance *nuisance, double beta, int warm,
-                         gsl_rng *rng, tsr_fit *fit, double *log_lik)
+tsr_status tsr_nuisance_update(tsr_nuisance *nuisance, double beta, int warm,
+                               gsl_rng *rng, tsr_fit *fit, double *log_lik,
+                               tsr_err *err)
 {
     tsr_nuisance *n = nuisance;
+    tsr_status status = TSR_OK;
     for (int d = 0; d < n->n_data; d++) {
         const tsr_data_term *term = &n->likelihood->data[d];
         for (int i = 0; i < term->type->n_parameter; i++) {
@@ -218,12 +236,14 @@ void tsr_nuisance_update(tsr_nuisance *nuisance, double beta, int warm,
                 n->log_step[d * N + i] +=
                     tsr_move_learn(n->n_learnt, alpha, 0.44);
         }
-        if (term->is_sampled && tsr_linear_n_free(&term->linear) > 0)
-            step_linear(n, d, beta, rng, &fit[d]);
+        if (term->is_sampled && tsr_linear_n_free(&term->linear) > 0 &&
+            status == TSR_OK)
+            status = step_linear(n, d, beta, rng, &fit[d], err);
     }
     *log_lik = sum_log_lik(n, fit);
     if (warm)
         n->n_learnt++;
+    return status;
 }
 
 int tsr_nuisance_infers_contrast(const tsr_nuisance *nuisance, int which)

@@ -46,9 +46,10 @@ double tsr_nuisance_log_ratio(const tsr_nuisance *nuisance, const tsr_fit *from,
 /* Metropolis steps on every inferred parameter of the noise: accepted by beta
  * times the change of the log likelihood plus that of the log prior. fit and
  * log_lik are those of the chain's present state, kept up to date. warm: the
- * step sizes learn. */
-void tsr_nuisance_update(tsr_nuisance *nuisance, double beta, int warm,
-                         gsl_rng *rng, tsr_fit *fit, double *log_lik);
+ * step sizes learn. Errors: TSR_E_NUMERIC. */
+tsr_status tsr_nuisance_update(tsr_nuisance *nuisance, double beta, int warm,
+                               gsl_rng *rng, tsr_fit *fit, double *log_lik,
+                               tsr_err *err);
 
 /* c1 or c2 (which: TSR_C1, TSR_C2) takes a step from *was; returns the change
  * of the log prior. The caller fits the profile anew, accepts or rejects with

@@ -170,8 +170,10 @@ static void conditional_at(int n_state, double beta, int sample)
     for (int i = -200; i < N; i++) {
         for (int j = 0; j < THIN; j++) {
             posterior_must(tsr_chain_move_contrast(chain, i < 0, &err), &err);
-            tsr_nuisance_update(chain->nuisance, beta, i < 0, chain->rng,
-                                chain->fit, &chain->log_lik);
+            posterior_must(tsr_nuisance_update(chain->nuisance, beta, i < 0,
+                                               chain->rng, chain->fit,
+                                               &chain->log_lik, &err),
+                           &err);
         }
         for (int k = 0; k < TSR_N_CONTRAST && i >= 0; k++)
             u[k][i] = conditional_cdf(
