@@ -206,8 +206,11 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     int had_warmup = s->place.warmup < warmup;
     double began = tsr_session_clock();
     tsr_status status = TSR_OK;
-    if (s->place.warmup == 0)
-        tsr_sampler_plan_warmup(s->sampler, warmup * o->thin, o->anneal);
+    if (s->place.warmup == 0 &&
+        tsr_sampler_plan_warmup(s->sampler, warmup * o->thin, o->anneal))
+        tsr_info(s->log, "warm-up begins with more of the likelihood than the "
+                         "start's chi2 asks for: under student's errors less "
+                         "would leave scale and background open");
     if (had_warmup)
         status = draw_phase(s, 1, err);
     if (status != TSR_OK || tsr_stop_asked)

@@ -247,6 +247,24 @@ static tsr_status settle_start(const tsr_config *config, tsr_log *log,
     return make_model(s, NULL, err);
 }
 
+/* Where scale and background are sampled under errors with long tails, a
+ * likelihood that is too flat leaves them nothing to be drawn from. */
+static tsr_status check_temperatures(const tsr_config *config,
+                                     const tsr_setup *s, tsr_err *err)
+{
+    const tsr_sampler_options *o = &config->sampler;
+    double least =
+        s->likelihood == NULL ? 0.0 : tsr_likelihood_least_beta(s->likelihood);
+    if (tsr_sampler_n_temp(o, s->n_data > 0) < 2 || 1.0 / o->t_max > least)
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_CONFIG,
+                    "sampler.t_max: at a temperature of %g scale and "
+                    "background have no proper distribution under the noise "
+                    "model student; take less than %g, or "
+                    "a larger nu",
+                    o->t_max, 1.0 / least);
+}
+
 static int processors(void)
 {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -290,6 +308,8 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
     if (status == TSR_E_RANGE) /* the data go beyond the form factors */
         status = tsr_wrap(err, TSR_E_DATA, "data");
     free(set);
+    if (status == TSR_OK)
+        status = check_temperatures(config, s, err);
     if (status != TSR_OK)
         return tsr_config_blame(config, status, err);
     s->n_thread = config->device.threads.word < 0

@@ -72,6 +72,14 @@ tsr_status tsr_data_term_make(tsr_data_term *term, const tsr_data_set *set,
     return TSR_OK;
 }
 
+double tsr_data_term_least_beta(const tsr_data_term *term)
+{
+    if (!term->is_sampled || term->type->tail == NULL)
+        return 0.0;
+    return tsr_linear_n_free(&term->linear) /
+           (term->type->tail(term->prior) * term->saxs->n);
+}
+
 void tsr_data_term_start(const tsr_data_term *term, double *theta)
 {
     for (int i = 0; i < TSR_NOISE_PARAMETERS; i++)

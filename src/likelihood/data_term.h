@@ -38,6 +38,11 @@ void tsr_data_term_clear(tsr_data_term *term);
 /* How many parameters are inferred, c and b among them. */
 int tsr_data_term_n_free(const tsr_data_term *term);
 
+/* The power of the likelihood at which c and b, sampled under their flat
+ * priors, stop having a proper distribution; 0 where any power above 0 will
+ * do. */
+double tsr_data_term_least_beta(const tsr_data_term *term);
+
 /* Where theta starts: [TSR_NOISE_PARAMETERS] out. */
 void tsr_data_term_start(const tsr_data_term *term, double *theta);
 

@@ -152,6 +152,14 @@ tsr_status tsr_likelihood_fit(const tsr_likelihood *likelihood,
     return TSR_OK;
 }
 
+double tsr_likelihood_least_beta(const tsr_likelihood *likelihood)
+{
+    double least = 0.0;
+    for (int d = 0; d < likelihood->n_data; d++)
+        least = fmax(least, tsr_data_term_least_beta(&likelihood->data[d]));
+    return least;
+}
+
 void tsr_likelihood_curve(const tsr_likelihood *likelihood, int data,
                           const double *profile, double scale,
                           double background, double *curve)

@@ -57,6 +57,9 @@ tsr_status tsr_likelihood_fit(const tsr_likelihood *likelihood,
                               const double *profile, const double *theta,
                               tsr_fit *fit, tsr_err *err);
 
+/* The largest tsr_data_term_least_beta of the data sets. */
+double tsr_likelihood_least_beta(const tsr_likelihood *likelihood);
+
 /* c I(q_k) + b at the data's q. profile [n_q] with S(q); curve [n] out. */
 void tsr_likelihood_curve(const tsr_likelihood *likelihood, int data,
                           const double *profile, double scale,

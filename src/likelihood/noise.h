@@ -102,6 +102,10 @@ typedef struct {
     /* The conditional of c and b, exact where there is an integral. */
     tsr_linear_shape (*conditional)(const double *theta);
 
+    /* The least power by which the density of a point falls in its residual;
+     * NULL: faster than any. */
+    double (*tail)(const tsr_noise_prior *prior);
+
     /* One point: log density of I_exp - (c I + b), and a draw of it. */
     double (*log_point)(const void *state, const double *theta, int k,
                         double residual);

@@ -137,6 +137,12 @@ static tsr_linear_shape student_conditional(const double *theta)
                               TAIL};
 }
 
+static double student_tail(const tsr_noise_prior *prior)
+{
+    double nu = prior[NU].infer ? nu_low : nu_low + exp(prior[NU].start);
+    return nu + 1.0;
+}
+
 static double student_log_point(const void *state, const double *theta, int k,
                                 double residual)
 {
@@ -189,5 +195,6 @@ const tsr_noise_type tsr_noise_student = {
     .refit = student_refit,
     .log_lik = student_log_lik,
     .conditional = student_conditional,
+    .tail = student_tail,
     .log_point = student_log_point,
     .draw_point = student_draw_point};

@@ -10,7 +10,8 @@
  * Everything here takes the inverse temperature `beta` > 0 of the likelihood: 1
  * samples the posterior. The priors of c and b are flat, so sampled ones have a
  * proper distribution only while the likelihood holds them: always for normal
- * errors, for student while beta (nu + 1) N > 2. */
+ * errors, for student while beta (nu + 1) N > 2
+ * (tsr_likelihood_least_beta). */
 #ifndef TSR_SAMPLER_NUISANCE_H
 #define TSR_SAMPLER_NUISANCE_H
 

@@ -96,7 +96,7 @@ void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive)
         tsr_chain_archive(s->chain[c], archive);
 }
 
-void tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)
+int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)
 {
     tsr_sampler *s = sampler;
     double worst = 1.0;
@@ -104,6 +104,15 @@ void tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)
         worst = fmax(worst, tsr_chain_chi2(s->chain[c * s->n_temp]));
     s->first_heat = 1.0 / worst;
     s->n_anneal = (long)(anneal * (double)n_step);
+    if (s->target->likelihood == NULL)
+        return 0;
+    double t_max = s->n_temp > 1 ? s->target->t_max : 1.0;
+    double least =
+        2.0 * t_max * tsr_likelihood_least_beta(s->target->likelihood);
+    if (s->n_anneal < 1 || s->first_heat >= least)
+        return 0;
+    s->first_heat = fmin(least, 1.0);
+    return 1;
 }
 
 int tsr_sampler_n_thread(const tsr_sampler *sampler)

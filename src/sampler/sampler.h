@@ -80,8 +80,10 @@ void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive);
 void tsr_sampler_set_track(tsr_sampler *sampler, tsr_track *track);
 
 /* Before warm-up: how many steps it will have, of which `anneal` with the
- * likelihood turned on slowly. */
-void tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal);
+ * likelihood turned on slowly, from chi2 of the start. Returns 1 where it has
+ * to begin with more of the likelihood, twice what scale and background need to
+ * have a proper distribution at the highest temperature. */
+int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal);
 
 int tsr_sampler_n_thread(const tsr_sampler *sampler);
 

@@ -50,6 +50,8 @@ device: {use: reference}
 simulate: {points: 60, q_range: [0.01, 0.25], steps: 50}
 END
 expect "simulate" 0 "" "$program" simulate good.yaml --output good.dat
+expect "a start far away" 0 "" "$program" simulate good.yaml \
+    --set simulate.steps=2000 --output other.dat
 
 expect "help" 0 "" "$program" run --help
 for key in alpha_width beta_width nu intensity_scale nuisance; do
@@ -83,6 +85,13 @@ noise "I < 0 and relative" 65 "1 of 60 points have I <= 0.*q_range" \
     "model: relative" --set data.0.file=negative.dat
 noise "I < 0 and student" 0 "" "model: student" --set data.0.file=negative.dat
 
+noise "student too hot" 78 "sampler.t_max: at a temperature of 80.*less than 60" \
+    "model: student" --set sampler.t_max=80
+noise "student, hot, by more degrees of freedom" 0 "" "model: student, nu: 30" \
+    --set sampler.t_max=80
+noise "one temperature is never too hot" 0 "" "model: student" \
+    --set sampler.t_max=80 --set sampler.temperatures=1
+
 run() { # NAME NOISE [OPTION...]
     name=$1 model=$2
     shift 2
@@ -95,6 +104,10 @@ run relative "model: relative, alpha: infer, beta: infer"
 run "relative, c and b sampled" "model: relative" --set data.0.nuisance=sample
 run student "model: student" --threads 1
 grep -v "steps/s" out.txt >first.txt
+expect "annealing under student begins no lower than it may" 0 \
+    "warm-up begins with more of the likelihood" "$program" run good.yaml \
+    --set "data.0.noise={model: student}" --set structure.file=other.pdb \
+    --output cold
 run "student again" "model: student" --threads 2
 grep -v "steps/s" out.txt >second.txt
 check "one seed, one table, whatever the threads" cmp -s first.txt second.txt
