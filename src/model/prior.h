@@ -113,6 +113,10 @@ enum {
 void tsr_prior_state_terms(const tsr_prior_state *state,
                            double term[TSR_N_TERM]);
 
+/* Time that the excluded volume of proposals took so far, s: a sample of them
+ * is timed. */
+double tsr_prior_state_clash_seconds(const tsr_prior_state *state);
+
 /* log P(proposed) - log P(current), nat; -inf where P(proposed) = 0. Cost:
  * O(moved bodies). */
 double tsr_prior_propose(tsr_prior_state *state,

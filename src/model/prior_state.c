@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct {
     int residue;
@@ -24,7 +25,19 @@ struct tsr_prior_state {
     int64_t *new_restraint;
     double centre[3], radius, new_radius; /* all bodies lie within */
     int is_tight; /* the ball is of the present conformation */
+    long n_proposed;
+    double clash_seconds;
 };
+
+/* Excluded volume is timed at every so many proposals, and counts for them. */
+enum { TIMED_EVERY = 64 };
+
+static double now_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 void tsr_prior_state_free(tsr_prior_state *state)
 {
@@ -230,6 +243,11 @@ static int body_spans(const tsr_topology *t, const tsr_proposal *proposal,
     return proposal->n_span;
 }
 
+double tsr_prior_state_clash_seconds(const tsr_prior_state *state)
+{
+    return state->clash_seconds;
+}
+
 double tsr_prior_propose(tsr_prior_state *state,
                          const tsr_conformation *current,
                          const tsr_conformation *proposed,
@@ -242,9 +260,13 @@ double tsr_prior_propose(tsr_prior_state *state,
     if (is_too_wide(s, current, proposed, n, span))
         return -(double)INFINITY;
     if (s->clash != NULL) {
+        int is_timed = s->n_proposed++ % TIMED_EVERY == 0;
+        double start = is_timed ? now_seconds() : 0.0;
         int64_t change =
             tsr_clash_propose(s->clash, (const double(*)[3])current->body,
                               (const double(*)[3])proposed->body, n, span);
+        if (is_timed)
+            s->clash_seconds += TIMED_EVERY * (now_seconds() - start);
         if (change == TSR_CLASH_FORBIDDEN)
             return -(double)INFINITY;
         s->pending = change;

@@ -274,6 +274,14 @@ void tsr_chain_counts_reset(tsr_chain *chain)
     tsr_nuisance_counts_reset(chain->nuisance);
 }
 
+double tsr_chain_clash_seconds(const tsr_chain *chain)
+{
+    double sum = chain->clash_seconds;
+    for (int k = 0; k < chain->n_state; k++)
+        sum += tsr_prior_state_clash_seconds(chain->state[k].prior);
+    return sum;
+}
+
 double tsr_chain_chi2(const tsr_chain *chain)
 {
     const tsr_likelihood *l = chain->target->likelihood;

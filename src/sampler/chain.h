@@ -137,6 +137,9 @@ void tsr_chain_draw_done(tsr_chain *chain);
 const tsr_chain_counts *tsr_chain_counts_get(const tsr_chain *chain);
 void tsr_chain_counts_reset(tsr_chain *chain);
 
+/* Time in the excluded volume of proposals so far, s. */
+double tsr_chain_clash_seconds(const tsr_chain *chain);
+
 /* Sum of chi2 over data sets divided by the number of points; NaN without. */
 double tsr_chain_chi2(const tsr_chain *chain);
 

@@ -37,6 +37,7 @@ tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
         tsr_prior_state *fresh = tsr_prior_state_new(t->prior, s->current);
         if (fresh == NULL)
             return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        c->clash_seconds += tsr_prior_state_clash_seconds(s->prior);
         tsr_prior_state_free(s->prior);
         s->prior = fresh;
         if (t->likelihood != NULL)

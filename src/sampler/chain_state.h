@@ -40,6 +40,8 @@ struct tsr_chain {
     tsr_chain_counts counts, since_draw;
     double changed; /* sum over proposals since the last draw, */
     long n_asked;   /* those that reached the engine */
+
+    double clash_seconds; /* of prior states that a refresh replaced */
 };
 
 /* The mean of the partial profiles over states, with state `which` at others

@@ -141,6 +141,9 @@ tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler)
         sum.decide += t->decide, sum.store += t->store;
         sum.refresh += t->refresh;
     }
+    for (int c = 0; c < sampler->n_chain * sampler->n_temp; c++)
+        sum.clash += tsr_chain_clash_seconds(sampler->chain[c]);
+    sum.clash = fmin(sum.clash, sum.propose);
     return sum;
 }
 

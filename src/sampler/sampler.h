@@ -92,10 +92,11 @@ tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain);
 const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain);
 
 /* Where the workers' time went since the sampler was made, s, summed over them:
- * proposals with the prior, handing them to the device, waiting for it,
- * likelihood and acceptance, storing draws, computing afresh. */
+ * proposals with the prior (clash: the part of it in excluded volume, from a
+ * sample), handing them to the device, waiting for it, likelihood and
+ * acceptance, storing draws, computing afresh. */
 typedef struct {
-    double propose, submit, wait, decide, store, refresh;
+    double propose, clash, submit, wait, decide, store, refresh;
 } tsr_sampler_times;
 
 tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler);
