@@ -145,9 +145,10 @@ deps-lint: deps
 	$(call install_missing,$(DEB_LINT))
 
 # ---- tests ----
-# Preloaded, it makes file operations fail or cuts the power; see its head.
-FAULT := $(BUILD)/tests/support/fault.so
-$(FAULT): tests/support/fault.c tests/support/fault_undo.h
+# Preloaded, they make file operations fail, cut the power, lose the device; see
+# their heads.
+PRELOAD := $(BUILD)/tests/support/fault.so $(BUILD)/tests/support/lost_device.so
+$(BUILD)/tests/support/%.so: tests/support/%.c tests/support/fault_undo.h
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) -std=c11 $(WARN) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $< \
@@ -172,8 +173,8 @@ check-slow: deps-check ## the slow tests
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh $(SLOW) \
 	    $(wildcard tests/*/slow_*.sh)
 
-check-build: $(PROGRAM) $(TESTS) $(FAULT) $(BUILD)/tests/oracle/write_trace
-check-slow-build: $(PROGRAM) $(SLOW) $(FAULT)
+check-build: $(PROGRAM) $(TESTS) $(PRELOAD) $(BUILD)/tests/oracle/write_trace
+check-slow-build: $(PROGRAM) $(SLOW) $(PRELOAD)
 
 # PyPI packages, for tests of the file formats only.
 .venv/done: tests/requirements.txt

@@ -6,7 +6,9 @@
 
 #include "io/lock.h"
 #include "io/trace.h"
+#include "io/trajectory.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +70,31 @@ static tsr_status look_at_trace(const char *directory, run_status *s,
     return status;
 }
 
-static tsr_status look(const char *directory, run_status *s, tsr_err *err)
+/* A kill in the milliseconds of a commit leaves a trajectory that other
+ * programs cannot read until its journal was applied; opening it does that. */
+static void mend_trajectories(const char *directory, tsr_log *log)
+{
+    DIR *folder = opendir(directory);
+    const struct dirent *entry;
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        size_t n = strlen(entry->d_name);
+        tsr_err why = {0};
+        tsr_trajectory_reader *reader = NULL;
+        if (strncmp(entry->d_name, "trajectory-", 11) != 0 || n < 3 ||
+            strcmp(entry->d_name + n - 3, ".h5") != 0)
+            continue;
+        char *path = tsr_run_directory_file(directory, entry->d_name);
+        if (path != NULL && tsr_trajectory_open(path, &reader, &why) != TSR_OK)
+            tsr_warn(log, "%s", why.message);
+        tsr_trajectory_reader_free(reader);
+        free(path);
+    }
+    if (folder != NULL)
+        closedir(folder);
+}
+
+static tsr_status look(const char *directory, run_status *s, tsr_log *log,
+                       tsr_err *err)
 {
     tsr_err why = {0};
     char *path = tsr_run_directory_file(directory, "config.yaml");
@@ -81,6 +107,8 @@ static tsr_status look(const char *directory, run_status *s, tsr_err *err)
         status = tsr_config_read(path, 0, NULL, &s->config, err);
     if (status == TSR_OK)
         status = look_at_trace(directory, s, err);
+    if (status == TSR_OK && !s->holder.is_held)
+        mend_trajectories(directory, log);
     if (status == TSR_OK) {
         s->has_checkpoint =
             tsr_run_checkpoint_read(directory, 0, &s->at, &why) == TSR_OK;
@@ -207,11 +235,10 @@ static void print_json(const run_status *s, FILE *out)
 static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,
                             tsr_err *err)
 {
-    (void)log;
     const char *const *argument;
     run_status s = {.accepted = (double)NAN, .chi2 = (double)NAN};
     tsr_args_arguments(args, &argument);
-    tsr_status status = look(argument[0], &s, err);
+    tsr_status status = look(argument[0], &s, log, err);
     if (status == TSR_OK && tsr_args_count(args, "json") > 0)
         print_json(&s, out);
     else if (status == TSR_OK)
@@ -228,7 +255,7 @@ const tsr_command tsr_command_status = {
               .min_arguments = 1,
               .max_arguments = 1,
               .options = options,
-              .about = "Changes nothing and disturbs nobody; the run may be "
-                       "going on, here or on another machine that shares the "
-                       "folder."},
+              .about = "The run may be going on, here or on another machine "
+                       "that shares the folder; it is not disturbed. After a "
+                       "kill, writes that it interrupted are finished."},
     .run = status_of};

@@ -1,13 +1,21 @@
-"""A run that is killed again and again ends like one that never was.
+"""A run that is stopped again and again ends like one that never was.
 
-    python soak.py TESSERA DIRECTORY CONFIG KILLS [damage]
+    python soak.py TESSERA DIRECTORY CONFIG kills|damage|faults STOPS [FAULT.SO]
 
-An uninterrupted run, then one that SIGKILL ends at KILLS random moments and
-that is resumed each time, with other numbers of threads; with `damage`, the
-newest checkpoint is cut short or a byte of it is flipped after every third
-kill, and the one before it has to do. Both must hold the same draws, and
-every file must open at every stop.
+An uninterrupted run, then one that is stopped STOPS times and resumed each
+time, with other numbers of threads:
+
+    kills   SIGKILL at random moments
+    damage  the same, and after every third the newest checkpoint is cut short or
+            a byte of it is flipped; the one before it has to do
+    faults  at a random file operation SIGKILL, half a write, a power cut that
+            loses what was not synced, or an error (a full disk, a quota, a
+            broken disk) once or from then on (tests/support/fault.c)
+
+Both must hold the same draws, every file must open at every stop, and no
+checkpoint may get lost.
 """
+import json
 import os
 import random
 import shutil
@@ -20,33 +28,51 @@ import h5py
 
 from compare_runs import compare
 
-program, folder, config, kills = *sys.argv[1:4], int(sys.argv[4])
-damage = "damage" in sys.argv[5:]
+program, folder, config, mode, stops = *sys.argv[1:5], int(sys.argv[5])
+fault_library = sys.argv[6] if mode == "faults" else None
 chance = random.Random(7)
+whole, stopped = f"{folder}/whole", f"{folder}/stopped"
+KILLED = -signal.SIGKILL
 
 
-def start(*words):
+def start(words, **environment):
     return subprocess.Popen([program, *words, "--quiet"], stdout=subprocess.DEVNULL,
-                            stderr=subprocess.PIPE, text=True)
+                            stderr=subprocess.PIPE, text=True,
+                            env={**os.environ, **environment})
 
 
 def finish(*words):
-    process = start(*words)
+    process = start(words)
     message = process.communicate()[1]
     assert process.returncode == 0, (words, process.returncode, message)
-    return message
 
 
-def kill_after(seconds, *words):
-    """1 where it was killed; 0 where it was done before."""
-    process = start(*words)
+def kill_after(seconds, words):
+    process = start(words)
     time.sleep(seconds)
     process.send_signal(signal.SIGKILL)
     message = process.communicate()[1]
-    assert process.returncode in (-signal.SIGKILL, 0, 64), (process.returncode, message)
-    if process.returncode == 64:
-        assert "finished" in message, message
-    return process.returncode == -signal.SIGKILL
+    return process.returncode, message
+
+
+def fault_at(k, what, words):
+    process = start(words, LD_PRELOAD=fault_library, TSR_FAULT_AT=str(k),
+                    TSR_FAULT_DIR=os.path.realpath(stopped), TSR_FAULT_DO=what,
+                    TSR_FAULT_SEED=str(chance.randrange(1 << 30)),
+                    TSR_FAULT_COUNT=f"{folder}/count")
+    message = process.communicate()[1]
+    return process.returncode, message
+
+
+def stop_once(length, words):
+    """One session that something ends: (exit status, message, what)."""
+    if fault_library is None:
+        pause = chance.uniform(0.1, 1.0) * min(length, 1.5)
+        return *kill_after(pause, words), "kill"
+    what = chance.choice(["kill", "tear", "tear", "cut", "cut", "cut", "ENOSPC",
+                          "ENOSPC+", "EIO", "EDQUOT+"])
+    # at most some operations: a session has to get on
+    return *fault_at(chance.randrange(1, 400), what, words), what
 
 
 def hurt(path):
@@ -63,37 +89,68 @@ def hurt(path):
             file.write(bytes([byte ^ 0x10]))
 
 
-def files_open(directory):
-    for name in sorted(os.listdir(directory)):
+def status():
+    """Draws in the checkpoint; -1: there is none."""
+    out = subprocess.run([program, "status", stopped, "--json"], check=True,
+                         stdout=subprocess.PIPE, text=True).stdout
+    at = json.loads(out)["checkpoint"]
+    return -1 if at is None else at["warmup"] + at["draws"]
+
+
+def files_open():
+    for name in sorted(os.listdir(stopped)):
         if name.startswith(("trace", "trajectory")) and name.endswith(".h5"):
-            with h5py.File(f"{directory}/{name}", "r") as file:
+            with h5py.File(f"{stopped}/{name}", "r") as file:
                 file.visititems(lambda _, thing: thing[()]
                                 if isinstance(thing, h5py.Dataset) else None)
 
 
 shutil.rmtree(folder, ignore_errors=True)
 os.makedirs(folder)
-whole, killed = f"{folder}/whole", f"{folder}/killed"
 begun = time.time()
 finish("run", config, "--output", whole)
 length = time.time() - begun
-done = hurts = fell_back = early = 0
-while not os.path.exists(f"{killed}/checkpoint.h5"):
-    shutil.rmtree(killed, ignore_errors=True)
-    early += kill_after(chance.uniform(0.02, 1.0) * length, "run", config, "--output",
-                        killed)
-while done < kills:
-    subprocess.run([program, "status", killed], check=True, stdout=subprocess.DEVNULL)
-    if damage and done % 3 == 2 and os.path.exists(f"{killed}/checkpoint.h5.previous"):
-        hurt(f"{killed}/checkpoint.h5")
-        hurts += 1
-    pause = chance.uniform(0.1, 1.0) * min(length, 1.5)
-    if not kill_after(pause, "resume", killed, "--threads", str(1 + done % 3)):
+done = early = hurts = 0
+seen = {}
+best = -1
+while done < stops:
+    if best < 0:  # nothing durable yet: from the start
+        shutil.rmtree(stopped, ignore_errors=True)
+        words = ["run", config, "--output", stopped]
+    else:
+        words = ["resume", stopped, "--threads", str(1 + done % 3)]
+    code, message, what = stop_once(length, words)
+    assert code in (KILLED, 0, 74), (words, what, code, message)
+    if code == 74:
+        assert message.startswith("tessera"), message
+    if code == 0:
         break
-    files_open(killed)
+    if best < 0 and not os.path.exists(f"{stopped}/config.yaml"):
+        early += 1
+        continue
+    if best < 0:  # stopped while it made its files
+        try:
+            best = status()
+        except subprocess.CalledProcessError:
+            pass
+        if best < 0:
+            early += 1
+            continue
+    now = status()
+    assert now >= best, f"after {what}: {now} draws, {best} were safe: {message}"
+    best = now
+    files_open()
+    seen[what] = seen.get(what, 0) + 1
     done += 1
-assert done == kills, f"only {done} kills before the run was over"
-message = finish("resume", killed, "--threads", "2")
-n_file, n_set, n_number = compare(whole, killed)
-print(f"{early} kills before the first checkpoint, {done} after it, {hurts} checkpoints "
+    previous = f"{stopped}/checkpoint.h5.previous"
+    if mode == "damage" and done % 3 == 2 and os.path.exists(previous):
+        hurt(f"{stopped}/checkpoint.h5")
+        hurts += 1
+        best = status()
+        assert best >= 0
+assert done == stops, f"only {done} stops before the run was over: {seen}"
+finish("resume", stopped, "--threads", "2")
+n_file, n_set, n_number = compare(whole, stopped)
+how = ", ".join(f"{n} {what}" for what, n in sorted(seen.items()))
+print(f"{early} stops before the first checkpoint, then {how}; {hurts} checkpoints "
       f"damaged: {n_file} files, {n_set} data sets, {n_number} numbers are the same")

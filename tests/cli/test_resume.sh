@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs that stop and go on: kills, signals, full disks, damaged and foreign
 # files, two processes on one folder. Prints one line a test (tests/run.sh).
-program=$PWD/${BUILD:-build}/tessera
+build=$PWD/${BUILD:-build}
+program=$build/tessera
 tests=$PWD/tests/cli
 demo=$PWD/configs/demo
 python=$PWD/.venv/bin/python
@@ -40,7 +41,7 @@ check() { # NAME TEST...
 }
 same() { # NAME DIR DIR
     if "$python" "$tests/compare_runs.py" "$2" "$3" >out.txt 2>&1; then
-        echo "ok $1: $(cat out.txt)"
+        echo "ok $1: $(tail -n 1 out.txt)"
     else
         echo "not ok $1"
         sed 's/^/    /' out.txt
@@ -129,6 +130,20 @@ assert 0 < s["acceptance_rate"] < 1 and s["chi2"] > 0, s'
 stored=$("$python" -c '
 import json; print(json.load(open("out.txt"))["draws"]["done"])')
 
+opens() { # NAME DIR
+    if "$python" "$tests/open_run.py" "$2" >out.txt 2>&1; then
+        echo "ok $1: $(tail -n 1 out.txt)"
+    else
+        echo "not ok $1"
+        sed 's/^/    /' out.txt
+    fi
+}
+opens "its files open in ArviZ, MDAnalysis, h5py, h5dump" stopped
+begin killed
+kill -KILL $pid
+wait $pid 2>/dev/null
+opens "so do those of a run that was killed" killed
+
 # ---- moved, and taken up under another name ----
 mkdir elsewhere
 mv stopped elsewhere/moved
@@ -210,10 +225,31 @@ sampler: {chains: 2, warmup: 400, draws: 300, thin: 10, temperatures: 2}
 output: {trajectory_every: 3, checkpoint_every: 0}
 device: {use: reference, threads: 2}
 END
-if "$python" "$tests/soak.py" "$program" soak soak.yaml 5 damage >out.txt 2>&1
-then
-    echo "ok killed and resumed: $(cat out.txt)"
-else
-    echo "not ok killed and resumed"
-    sed 's/^/    /' out.txt
+soak() { # MODE STOPS [LIBRARY]
+    if "$python" "$tests/soak.py" "$program" soak soak.yaml "$@" >out.txt 2>&1
+    then
+        echo "ok $1: $(tail -n 1 out.txt)"
+    else
+        echo "not ok $1"
+        sed 's/^/    /' out.txt
+    fi
+}
+soak damage 5
+soak faults 10 "$build/tests/support/fault.so"
+
+# ---- a device that is lost ----
+if ! "$program" devices --no-test >devices.txt 2>&1; then
+    echo "skip a lost device: no OpenCL device"
+    exit 0
 fi
+expect "a run on a device" 0 "" "$program" run good.yaml --output device \
+    --device cpu
+LD_PRELOAD=$build/tests/support/lost_device.so TSR_LOST_AT=700
+export LD_PRELOAD TSR_LOST_AT
+expect "the device is lost" 74 "resume lost" \
+    "$program" run good.yaml --output lost --device cpu
+unset LD_PRELOAD TSR_LOST_AT
+expect "the device is back" 0 "resumed" "$program" resume lost
+same "the same draws" lost device
+expect "on another device" 0 "not to the bit" \
+    "$program" resume lost --device reference --draws 80
