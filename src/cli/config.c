@@ -19,6 +19,14 @@ static const char *const infer_words[] = {"infer", NULL};
 static const char *const nuisance_words[] = {"auto", "integrate", "sample",
                                              NULL};
 
+static const tsr_field start_fields[] = {
+    {.name = "file",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_start_config, file),
+     .is_path = 1,
+     .doc = "PDB or mmCIF with the residues of structure.file"},
+    {0}};
+
 static const tsr_field structure_fields[] = {
     {.name = "file",
      .type = TSR_FIELD_STRING,
@@ -56,6 +64,13 @@ static const tsr_field structure_fields[] = {
      .offset = offsetof(tsr_structure_config, mobile),
      .initial = "[]",
      .doc = "chains of a complex that also move as a whole"},
+    {.name = "still",
+     .type = TSR_FIELD_BOOL,
+     .offset = offsetof(tsr_structure_config, still),
+     .initial = "false",
+     .doc =
+         "nothing moves: only weights, contrast, scale, background and noise "
+         "are inferred"},
     {.name = "states",
      .type = TSR_FIELD_INT,
      .offset = offsetof(tsr_structure_config, states),
@@ -63,6 +78,14 @@ static const tsr_field structure_fields[] = {
      .min = 1,
      .max = TSR_MAX_STATES,
      .doc = "structures whose weighted mean meets the data (an ensemble)"},
+    {.name = "starts",
+     .type = TSR_FIELD_LIST,
+     .offset = offsetof(tsr_structure_config, starts),
+     .fields = start_fields,
+     .element_size = sizeof(tsr_start_config),
+     .alias = "file",
+     .doc = "where each state starts (or stays, see still), in turn; none: all "
+            "from file"},
     {.name = "weights",
      .type = TSR_FIELD_CHOICE,
      .offset = offsetof(tsr_structure_config, weights),
@@ -390,6 +413,21 @@ static tsr_status check(const tsr_config *c, tsr_err *err)
     if (s->flexible.n > 0 && s->rigid.n > 0)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure: give flexible or rigid ranges, not both");
+    if (s->still && s->flexible.n + s->rigid.n + s->fixed.n + s->mobile.n > 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.still: with it nothing moves; leave "
+                        "flexible, rigid, fixed and mobile out");
+    if (s->starts.n > s->states)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.starts: %d files for %ld state%s; a state "
+                        "starts from one: raise structure.states",
+                        s->starts.n, s->states, s->states == 1 ? "" : "s");
+    const tsr_start_config *start = s->starts.item;
+    for (int k = 0; k < s->starts.n; k++)
+        if (start[k].file == NULL)
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "structure.starts.%d: the key 'file' is missing",
+                            k);
     const tsr_data_config *data = c->data.item;
     for (int d = 0; d < c->data.n; d++)
         if (data[d].file == NULL)

@@ -15,10 +15,16 @@
 
 typedef struct {
     char *file;
+} tsr_start_config;
+
+typedef struct {
+    char *file;
     char *sequence;
     int bodies; /* index: two, one */
     tsr_strings flexible, rigid, fixed, mobile;
+    int still;
     long states;
+    tsr_list starts;          /* of tsr_start_config */
     int weights;              /* index: infer, equal */
     tsr_number_or_word d_max; /* auto, or Angstrom */
     char *form_factors;       /* NULL: the shipped table */

@@ -7,6 +7,10 @@ void tsr_tell_idle_moves(const tsr_setup *setup, tsr_log *log)
 {
     char list[256] = "";
     size_t used = 0;
+    if (setup->target.is_still) {
+        tsr_info(log, "structure.still: the structures stay as they are");
+        return;
+    }
     for (int m = 0; m < TSR_N_MOVE && used < sizeof list; m++) {
         const void *options = setup->move_options[m];
         double weight;

@@ -26,6 +26,9 @@ void tsr_setup_clear(tsr_setup *setup)
     free(setup->exposure);
     tsr_structure_free(setup->model);
     tsr_conformation_free(setup->first);
+    for (int k = 0; k < setup->n_start; k++)
+        tsr_conformation_free(setup->start[k]);
+    free(setup->start);
     tsr_topology_free(setup->topology);
     for (int d = 0; d < setup->n_data; d++)
         tsr_saxs_free(setup->saxs[d]);
@@ -74,7 +77,8 @@ static tsr_status read_molecule(const tsr_config *config, tsr_log *log,
                                    .rigid = &c->rigid,
                                    .fixed = &c->fixed,
                                    .mobile = &c->mobile,
-                                   .file = c->file};
+                                   .file = c->file,
+                                   .is_still = c->still};
     if (c->sequence != NULL)
         return tsr_topology_from_sequence(c->sequence, model, flexibility,
                                           s->prior_table, &s->topology,
@@ -193,11 +197,17 @@ static tsr_status choose_bound(const tsr_config *config, tsr_log *log,
 {
     const double long_reach = 400.0; /* Angstrom; 80 grid points up to 0.3 */
     const tsr_number_or_word *d_max = &config->structure.d_max;
-    s->d_max_first_ang = tsr_largest_distance(
-        s->topology->n_body, (const double(*)[3])s->first->body);
-    s->reach_ang = tsr_topology_reach(s->topology, s->first);
-    if (isnan(s->reach_ang))
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    s->d_max_first_ang = s->reach_ang = 0.0;
+    for (int k = -1; k < s->n_start; k++) {
+        const tsr_conformation *c = k < 0 ? s->first : s->start[k];
+        double wide = tsr_largest_distance(s->topology->n_body,
+                                           (const double(*)[3])c->body);
+        double reach = tsr_topology_reach(s->topology, c);
+        if (isnan(reach))
+            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        s->d_max_first_ang = fmax(s->d_max_first_ang, wide);
+        s->reach_ang = fmax(s->reach_ang, reach);
+    }
     s->d_bound_ang = s->reach_ang;
     if (d_max->word < 0)
         s->d_bound_ang = d_max->number;
@@ -219,12 +229,13 @@ static tsr_status choose_bound(const tsr_config *config, tsr_log *log,
     return TSR_OK;
 }
 
-/* Every chain starts here, so P(X) must not be 0. */
-static tsr_status settle_start(const tsr_config *config, tsr_log *log,
-                               tsr_setup *s, tsr_err *err)
+/* A chain starts here, so P(X) must not be 0. */
+static tsr_status settle(const tsr_config *config, const char *file,
+                         tsr_conformation *start, tsr_log *log, tsr_setup *s,
+                         int *n_moved, tsr_err *err)
 {
     char worst[160];
-    int n = tsr_prior_clashes(s->prior, s->first, worst);
+    int n = tsr_prior_clashes(s->prior, start, worst);
     if (n == 0)
         return TSR_OK;
     if (!config->prior.relax)
@@ -232,19 +243,32 @@ static tsr_status settle_start(const tsr_config *config, tsr_log *log,
                         "'%s': %d pairs of bodies that can move against each "
                         "other overlap beyond prior.clash_limit (%g nat): %s; "
                         "prior.relax: true moves them apart first",
-                        config->structure.file == NULL ? "structure.sequence"
-                                                       : config->structure.file,
-                        n, config->prior.clash_limit, worst);
+                        file, n, config->prior.clash_limit, worst);
     const void *moves[TSR_N_MOVE];
     tsr_config_moves(config, moves);
-    tsr_status status =
-        tsr_relax(s->topology, s->prior_table, &config->prior, s->d_bound_ang,
-                  moves, (uint64_t)config->seed, s->prior, s->first, log, err);
-    if (status != TSR_OK)
-        return status;
-    tsr_structure_free(s->model); /* model.pdb is where the run starts */
-    s->model = NULL;
-    return make_model(s, NULL, err);
+    (*n_moved)++;
+    return tsr_relax(s->topology, s->prior_table, &config->prior,
+                     s->d_bound_ang, moves, (uint64_t)config->seed, s->prior,
+                     start, log, err);
+}
+
+static tsr_status settle_starts(const tsr_config *config, tsr_log *log,
+                                tsr_setup *s, tsr_err *err)
+{
+    const tsr_structure_config *c = &config->structure;
+    const tsr_start_config *own = c->starts.item;
+    const char *file = c->file == NULL ? "structure.sequence" : c->file;
+    int n_moved = 0;
+    tsr_status status = settle(config, file, s->first, log, s, &n_moved, err);
+    if (status == TSR_OK && n_moved > 0) {
+        tsr_structure_free(s->model); /* model.pdb is where the run starts */
+        s->model = NULL;
+        status = make_model(s, NULL, err);
+    }
+    for (int k = 0; k < s->n_start && status == TSR_OK; k++)
+        status =
+            settle(config, own[k].file, s->start[k], log, s, &n_moved, err);
+    return status;
 }
 
 /* Where scale and background are sampled under errors with long tails, a
@@ -285,6 +309,8 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
     if (status == TSR_OK)
         status = read_molecule(config, log, s, err);
     if (status == TSR_OK)
+        status = tsr_setup_starts(config, log, s, err);
+    if (status == TSR_OK)
         status = make_model(s, log, err);
     if (status == TSR_OK && with_data)
         status = read_data(config, log, s, set, err);
@@ -298,7 +324,7 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
         status = tsr_prior_new(s->topology, s->prior_table, &config->prior,
                                s->d_bound_ang, &s->prior, err);
     if (status == TSR_OK)
-        status = settle_start(config, log, s, err);
+        status = settle_starts(config, log, s, err);
     if (status == TSR_OK)
         status = tsr_setup_scattering(s, log, err);
     if (status == TSR_OK && s->n_data > 0)
@@ -330,6 +356,9 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
         .n_temp = tsr_sampler_n_temp(&config->sampler, s->n_data > 0),
         .t_max = config->sampler.t_max,
         .swap_every = config->sampler.swap_every,
+        .n_start = s->n_start,
+        .start = s->start,
+        .is_still = config->structure.still,
         .contrast = s->contrast};
     return TSR_OK;
 }

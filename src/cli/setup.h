@@ -12,6 +12,8 @@
 typedef struct {
     tsr_topology *topology;
     tsr_conformation *first;
+    int n_start; /* structure.starts */
+    tsr_conformation **start;
     tsr_structure *model; /* the first conformation as model.pdb has it */
     tsr_prior_table *prior_table;
     tsr_prior *prior;
@@ -55,8 +57,10 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err);
 void tsr_setup_clear(tsr_setup *setup);
 
-/* Parts of tsr_setup_read: tables of the prior, form factors or components;
- * what the bodies scatter, once the start is settled. */
+/* Parts of tsr_setup_read: where the states start; tables of the prior, form
+ * factors or components; what the bodies scatter, once the start is settled. */
+tsr_status tsr_setup_starts(const tsr_config *config, tsr_log *log,
+                            tsr_setup *setup, tsr_err *err);
 tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
                             tsr_err *err);
 tsr_status tsr_setup_scattering(tsr_setup *setup, tsr_log *log, tsr_err *err);

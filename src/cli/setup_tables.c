@@ -117,6 +117,26 @@ tsr_status tsr_setup_expose(const tsr_setup *setup,
     return TSR_OK;
 }
 
+/* Of the states' starts the mean. */
+static tsr_status expose_starts(tsr_setup *s, tsr_err *err)
+{
+    int n_body = s->topology->n_body;
+    if (s->n_start == 0)
+        return tsr_setup_expose(s, s->first, s->exposure, err);
+    double *one = calloc((size_t)n_body, sizeof *one);
+    tsr_status status =
+        one == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
+    for (int b = 0; b < n_body; b++)
+        s->exposure[b] = 0.0;
+    for (int k = 0; k < s->n_start && status == TSR_OK; k++) {
+        status = tsr_setup_expose(s, s->start[k], one, err);
+        for (int b = 0; b < n_body && status == TSR_OK; b++)
+            s->exposure[b] += one[b] / s->n_start;
+    }
+    free(one);
+    return status;
+}
+
 static void tell(const tsr_setup *s, tsr_log *log)
 {
     double atoms = 0.0;
@@ -132,7 +152,7 @@ static void tell(const tsr_setup *s, tsr_log *log)
     }
     tsr_info(log,
              "hydration: what each body shows to the water is that of the "
-             "start, %.0f atoms in all",
+             "start, %.0f exposed atoms in all",
              atoms);
 }
 
@@ -148,7 +168,7 @@ tsr_status tsr_setup_scattering(tsr_setup *setup, tsr_log *log, tsr_err *err)
     if (s->exposure == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     s->scattering.exposure = s->exposure;
-    tsr_status status = tsr_setup_expose(s, s->first, s->exposure, err);
+    tsr_status status = expose_starts(s, err);
     if (status == TSR_OK)
         tell(s, log);
     return status;

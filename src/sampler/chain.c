@@ -49,11 +49,12 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
             share[m] = weight;
         }
     }
-    if (total <= 0.0)
+    if (total <= 0.0 && !t->is_still)
         return tsr_fail(err, TSR_E_CONFIG,
                         "moves: none with a weight above 0 has anything to "
                         "move");
-    tsr_mix_set(&c->mix, share);
+    if (total > 0.0)
+        tsr_mix_set(&c->mix, share);
     return TSR_OK;
 }
 
@@ -68,9 +69,12 @@ void tsr_target_place(const tsr_target *target, int chain, int *share,
 }
 
 /* 0: out of memory. */
-static int open_state(const tsr_chain *c, tsr_conformer *s, size_t n_profile)
+static int open_state(const tsr_chain *c, int k, size_t n_profile)
 {
     const tsr_target *t = c->target;
+    tsr_conformer *s = &c->state[k];
+    const tsr_conformation *start =
+        t->n_start > 0 ? t->start[k % t->n_start] : t->first;
     s->current = tsr_conformation_new(t->topology);
     s->proposed = tsr_conformation_new(t->topology);
     s->profile = calloc(n_profile + 1, sizeof *s->profile);
@@ -78,8 +82,8 @@ static int open_state(const tsr_chain *c, tsr_conformer *s, size_t n_profile)
     if (s->current == NULL || s->proposed == NULL || s->profile == NULL)
         return 0;
     int n = t->topology->n_residue;
-    tsr_conformation_copy(t->topology, s->current, t->first, 0, n);
-    tsr_conformation_copy(t->topology, s->proposed, t->first, 0, n);
+    tsr_conformation_copy(t->topology, s->current, start, 0, n);
+    tsr_conformation_copy(t->topology, s->proposed, start, 0, n);
     s->prior = tsr_prior_state_new(t->prior, s->current);
     return s->prior != NULL;
 }
@@ -117,7 +121,7 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
                    c->new_profile != NULL && c->fit != NULL &&
                    c->new_fit != NULL && c->nuisance != NULL;
     for (int k = 0; k < c->n_state && complete; k++)
-        complete = open_state(c, &c->state[k], n_profile);
+        complete = open_state(c, k, n_profile);
     tsr_status status = complete ? set_moves(c, err)
                                  : tsr_fail(err, TSR_E_NOMEM, "out of memory");
     if (status != TSR_OK) {

@@ -38,6 +38,9 @@ typedef struct {
     int n_temp;        /* temperatures of a chain; 0 counts as 1 */
     double t_max;      /* the highest */
     long swap_every;   /* steps between exchanges; 0 counts as 1 */
+    int n_start;       /* 0: all states start from `first` */
+    tsr_conformation *const *start; /* [n_start] of the states, in turn */
+    int is_still; /* 1: no moves, structures stay where they start */
     const tsr_contrast_prior *contrast; /* of c1 and c2; NULL: there are none */
 } tsr_target;
 

@@ -14,6 +14,10 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
 {
     tsr_chain *c = chain;
     const tsr_target *t = c->target;
+    c->proposal.n_span = 0;
+    c->log_prior_change = -(double)INFINITY;
+    if (t->is_still)
+        return 0;
     double u = gsl_rng_uniform(c->rng);
     c->kind = tsr_mix_choose(&c->mix, u);
     if (c->n_state > 1)
@@ -184,14 +188,15 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
     }
     double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
     int accept = gsl_rng_uniform(c->rng) < alpha;
-    if (warm && c->target->learn_mix && l != NULL) {
+    int has_moved = !c->target->is_still;
+    if (warm && has_moved && c->target->learn_mix && l != NULL) {
         double gain =
             partial == NULL ? 0.0 : alpha * curve_change(c, l->grid.n_q);
         tsr_mix_learn(
             &c->mix, c->kind, gain,
             tsr_mix_cost(c->target->topology, &c->proposal, partial != NULL));
     }
-    if (warm)
+    if (warm && has_moved)
         tsr_move_registry[c->kind]->adapt(c->move[c->kind], &c->proposal,
                                           alpha);
     settle(c, accept);
