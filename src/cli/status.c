@@ -5,10 +5,9 @@
 #include "cli/run_session.h"
 
 #include "io/lock.h"
+#include "io/recover.h"
 #include "io/trace.h"
-#include "io/trajectory.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,27 +69,19 @@ static tsr_status look_at_trace(const char *directory, run_status *s,
     return status;
 }
 
-/* A kill in the milliseconds of a commit leaves a trajectory that other
- * programs cannot read until its journal was applied; opening it does that. */
-static void mend_trajectories(const char *directory, tsr_log *log)
+/* What a kill interrupted, so that other programs can read the files too. */
+static void finish_commits(const char *directory, tsr_log *log)
 {
-    DIR *folder = opendir(directory);
-    const struct dirent *entry;
-    while (folder != NULL && (entry = readdir(folder)) != NULL) {
-        size_t n = strlen(entry->d_name);
-        tsr_err why = {0};
-        tsr_trajectory_reader *reader = NULL;
-        if (strncmp(entry->d_name, "trajectory-", 11) != 0 || n < 3 ||
-            strcmp(entry->d_name + n - 3, ".h5") != 0)
-            continue;
-        char *path = tsr_run_directory_file(directory, entry->d_name);
-        if (path != NULL && tsr_trajectory_open(path, &reader, &why) != TSR_OK)
-            tsr_warn(log, "%s", why.message);
-        tsr_trajectory_reader_free(reader);
-        free(path);
-    }
-    if (folder != NULL)
-        closedir(folder);
+    tsr_recovery found;
+    tsr_err why = {0};
+    if (tsr_recover(directory, &found, &why) != TSR_OK)
+        tsr_warn(log, "%s", why.message);
+    else if (found.n_pending > 0)
+        tsr_warn(log,
+                 "'%s/%s': the last write was interrupted and cannot be "
+                 "finished without the right to write; tessera reads the file, "
+                 "other programs may not",
+                 directory, found.pending);
 }
 
 static tsr_status look(const char *directory, run_status *s, tsr_log *log,
@@ -103,12 +94,12 @@ static tsr_status look(const char *directory, run_status *s, tsr_log *log,
                             : tsr_run_directory_expect(directory, err);
     if (status == TSR_OK)
         status = tsr_lock_query(directory, &s->holder, err);
+    if (status == TSR_OK && !s->holder.is_held)
+        finish_commits(directory, log);
     if (status == TSR_OK)
         status = tsr_config_read(path, 0, NULL, &s->config, err);
     if (status == TSR_OK)
         status = look_at_trace(directory, s, err);
-    if (status == TSR_OK && !s->holder.is_held)
-        mend_trajectories(directory, log);
     if (status == TSR_OK) {
         s->has_checkpoint =
             tsr_run_checkpoint_read(directory, 0, &s->at, &why) == TSR_OK;
