@@ -4,6 +4,7 @@
 build=$PWD/${BUILD:-build}
 program=$build/tessera
 tests=$PWD/tests/cli
+source=$PWD
 demo=$PWD/configs/demo
 python=$PWD/.venv/bin/python
 work=$(mktemp -d)
@@ -216,6 +217,33 @@ rm -r gone
 wait $pid
 check "a folder that was taken away: exit status 74" test $? -eq 74
 check "says so" grep -q "gone" err.txt
+
+# ---- the batch script, with a Slurm that only takes notes ----
+mkdir bin
+printf '#!/bin/sh\necho "$@" >>%s/requeued\n' "$work" >bin/scontrol
+chmod +x bin/scontrol
+batch() { # TASK
+    export TESSERA=$program SLURM_JOB_ID=99 SLURM_CPUS_PER_TASK=2
+    export SLURM_ARRAY_JOB_ID=90 SLURM_ARRAY_TASK_ID=$1
+    PATH=$work/bin:$PATH exec bash "$source/configs/cluster/slurm.sh" good.yaml job \
+        --set sampler.draws=3000 >job.txt 2>&1
+}
+batch 1 &
+pid=$!
+for _ in $(seq 150); do
+    "$program" status job-1 2>/dev/null | grep -q "sampling *[1-9]" && break
+    sleep 0.1
+done
+kill -TERM $pid
+wait $pid
+check "a job that is told to stop: exit status 0" test $? -eq 0
+check "goes back to the queue" grep -q "requeue 90_1" requeued
+check "and is interrupted" grep -q "tessera resume job-1" job.txt
+sed -i 's/draws: 3000/draws: 200/' job-1/config.yaml
+(batch 1)
+check "once more, it ends" test $? -eq 0
+check "where it was resumed" grep -q "resumed from the checkpoint" job.txt
+check "with the seed of its task" grep -q "^seed: 1" job-1/config.yaml
 
 # ---- killed again and again ----
 cat >soak.yaml <<END

@@ -1,0 +1,51 @@
+#!/bin/bash
+# A run of tessera under Slurm that outlives its time limit: docs/cluster.md.
+#
+#   sbatch configs/cluster/slurm.sh CONFIG DIRECTORY [OPTION...]
+#   sbatch --array=1-8 configs/cluster/slurm.sh CONFIG DIRECTORY
+#
+# An array makes a run a task: DIRECTORY-TASK, with the seed TASK.
+#SBATCH --job-name=tessera
+#SBATCH --nodes=1 --ntasks=1 --cpus-per-task=16
+#SBATCH --gpus-per-node=1
+#SBATCH --time=04:00:00
+#SBATCH --signal=B:TERM@120
+#SBATCH --requeue --open-mode=append
+
+config=$1 directory=$2
+shift 2 || { echo "usage: sbatch $0 CONFIG DIRECTORY [OPTION...]" >&2; exit 64; }
+tessera=${TESSERA:-tessera}
+threads=${SLURM_CPUS_PER_TASK:-1}
+if [ -n "${SLURM_ARRAY_TASK_ID:-}" ]; then
+    directory=$directory-$SLURM_ARRAY_TASK_ID
+    set -- "$@" --set "seed=$SLURM_ARRAY_TASK_ID"
+fi
+
+# Two minutes before the limit, and when the node is wanted by others, the batch
+# shell gets SIGTERM; it is passed on, and tessera leaves a checkpoint.
+trap 'kill -TERM "$pid" 2>/dev/null' TERM
+
+if [ -e "$directory/checkpoint.h5" ] ||
+    [ -e "$directory/checkpoint.h5.previous" ]; then
+    "$tessera" resume "$directory" --threads "$threads" &
+else
+    # what a node that died before the first checkpoint left is of no use
+    [ -e "$directory/config.yaml" ] && rm -r "$directory"
+    "$tessera" run "$config" --output "$directory" --threads "$threads" "$@" &
+fi
+pid=$!
+wait "$pid"
+status=$?
+while kill -0 "$pid" 2>/dev/null; do # the trap ended the wait, not the run
+    wait "$pid"
+    status=$?
+done
+
+# 75: stopped in good order, to be gone on with
+if [ "$status" -eq 75 ] && [ -n "${SLURM_JOB_ID:-}" ]; then
+    id=$SLURM_JOB_ID
+    [ -n "${SLURM_ARRAY_JOB_ID:-}" ] &&
+        id=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
+    scontrol requeue "$id" && exit 0
+fi
+exit "$status"
