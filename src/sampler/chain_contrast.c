@@ -6,9 +6,9 @@
 
 static tsr_status step(tsr_chain *c, int which, int warm, tsr_err *err)
 {
-    double was, log_lik = 0.0;
+    double was[TSR_N_CONTRAST], log_lik = 0.0;
     double log_alpha =
-        tsr_nuisance_propose_contrast(c->nuisance, which, c->rng, &was);
+        tsr_nuisance_propose_contrast(c->nuisance, which, c->rng, was);
     int possible = log_alpha > -(double)INFINITY;
     int has_data = c->target->likelihood != NULL;
     tsr_status status = TSR_OK;

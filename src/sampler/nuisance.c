@@ -1,6 +1,7 @@
 #include "sampler/nuisance.h"
 
 #include "moves/move.h"
+#include "sampler/contrast_axes.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
@@ -17,6 +18,7 @@ struct tsr_nuisance {
     int n_data;
     double *theta, *log_step; /* [n_data + 1][N] and the steps' sizes */
     long n_learnt;
+    tsr_contrast_axes axes; /* of the steps on c1 and c2 */
     tsr_nuisance_counts counts;
 };
 
@@ -27,12 +29,6 @@ void tsr_nuisance_free(tsr_nuisance *nuisance)
     free(nuisance->theta);
     free(nuisance->log_step);
     free(nuisance);
-}
-
-/* A tenth of what the prior leaves open. */
-static double first_step(const tsr_contrast_prior *prior)
-{
-    return log(0.1 * fmin(prior->width, prior->high - prior->low));
 }
 
 tsr_nuisance *tsr_nuisance_new(const tsr_likelihood *likelihood,
@@ -58,8 +54,7 @@ tsr_nuisance *tsr_nuisance_new(const tsr_likelihood *likelihood,
     }
     for (int i = 0; contrast != NULL && i < TSR_N_CONTRAST; i++) {
         n->theta[n->n_data * N + i] = contrast[i].start;
-        if (contrast[i].infer)
-            n->log_step[n->n_data * N + i] = first_step(&contrast[i]);
+        n->log_step[n->n_data * N + i] = log(0.1);
     }
     return n;
 }
@@ -241,6 +236,9 @@ tsr_status tsr_nuisance_update(tsr_nuisance *nuisance, double beta, int warm,
             status = step_linear(n, d, beta, rng, &fit[d], err);
     }
     *log_lik = sum_log_lik(n, fit);
+    if (warm && n->contrast != NULL)
+        tsr_contrast_axes_learn(&n->axes, n->contrast,
+                                tsr_nuisance_contrast(n));
     if (warm)
         n->n_learnt++;
     return status;
@@ -255,27 +253,32 @@ double tsr_nuisance_propose_contrast(tsr_nuisance *nuisance, int which,
                                      gsl_rng *rng, double *was)
 {
     tsr_nuisance *n = nuisance;
-    const tsr_contrast_prior *prior = &n->contrast[which];
-    double *value = n->theta + n->n_data * N + which;
-    *was = *value;
-    *value += gsl_ran_gaussian(rng, exp(n->log_step[n->n_data * N + which]));
+    double *value = n->theta + n->n_data * N, change = 0.0;
+    double size = exp(n->log_step[n->n_data * N + which]);
+    for (int i = 0; i < TSR_N_CONTRAST; i++)
+        was[i] = value[i];
+    tsr_contrast_axes_step(&n->axes, n->contrast, which,
+                           gsl_ran_gaussian(rng, size), value);
+    for (int i = 0; i < TSR_N_CONTRAST; i++)
+        change += tsr_contrast_log_prior(&n->contrast[i], value[i]) -
+                  tsr_contrast_log_prior(&n->contrast[i], was[i]);
     n->counts.proposed++;
-    return tsr_contrast_log_prior(prior, *value) -
-           tsr_contrast_log_prior(prior, *was);
+    return change;
 }
 
-void tsr_nuisance_settle_contrast(tsr_nuisance *nuisance, int which, double was,
-                                  int accept, double alpha, int warm)
+void tsr_nuisance_settle_contrast(tsr_nuisance *nuisance, int which,
+                                  const double *was, int accept, double alpha,
+                                  int warm)
 {
+    const double widest = log(4.0); /* the rest would be out of range */
     tsr_nuisance *n = nuisance;
-    int at = n->n_data * N + which;
-    if (!accept)
-        n->theta[at] = was;
+    double *value = n->theta + n->n_data * N;
+    double *step = n->log_step + n->n_data * N + which;
+    for (int i = 0; i < TSR_N_CONTRAST && !accept; i++)
+        value[i] = was[i];
     n->counts.accepted += accept;
-    if (warm) /* beyond the range a wider step does not help */
-        n->log_step[at] =
-            fmin(n->log_step[at] + tsr_move_learn(n->n_learnt, alpha, 0.44),
-                 log(n->contrast[which].high - n->contrast[which].low));
+    if (warm)
+        *step = fmin(*step + tsr_move_learn(n->n_learnt, alpha, 0.44), widest);
 }
 
 void tsr_nuisance_exchange(tsr_nuisance *a, tsr_nuisance *b)
@@ -283,6 +286,8 @@ void tsr_nuisance_exchange(tsr_nuisance *a, tsr_nuisance *b)
     double *step = a->log_step;
     long n_learnt = a->n_learnt;
     tsr_nuisance_counts counts = a->counts;
+    tsr_contrast_axes axes = a->axes;
+    a->axes = b->axes, b->axes = axes;
     a->log_step = b->log_step, b->log_step = step;
     a->n_learnt = b->n_learnt, b->n_learnt = n_learnt;
     a->counts = b->counts, b->counts = counts;

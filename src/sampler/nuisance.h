@@ -52,13 +52,15 @@ tsr_status tsr_nuisance_update(tsr_nuisance *nuisance, double beta, int warm,
                                gsl_rng *rng, tsr_fit *fit, double *log_lik,
                                tsr_err *err);
 
-/* c1 or c2 (which: TSR_C1, TSR_C2) takes a step from *was; returns the change
- * of the log prior. The caller fits the profile anew, accepts or rejects with
- * probability alpha, and says so. */
+/* c1 and c2 take a step from was [TSR_N_CONTRAST] out, in one of the directions
+ * (which: TSR_C1 or TSR_C2, that is inferred) of contrast_axes.h; returns the
+ * change of the log prior. The caller fits the profile anew, accepts or rejects
+ * with probability alpha, and says so. */
 double tsr_nuisance_propose_contrast(tsr_nuisance *nuisance, int which,
                                      gsl_rng *rng, double *was);
-void tsr_nuisance_settle_contrast(tsr_nuisance *nuisance, int which, double was,
-                                  int accept, double alpha, int warm);
+void tsr_nuisance_settle_contrast(tsr_nuisance *nuisance, int which,
+                                  const double *was, int accept, double alpha,
+                                  int warm);
 int tsr_nuisance_infers_contrast(const tsr_nuisance *nuisance, int which);
 
 /* What belongs to a temperature (sizes of the steps and how much they learnt,
