@@ -387,6 +387,25 @@ static tsr_status choose_transfer(tsr_page_tile_engine *e, tsr_err *err)
     return status;
 }
 
+/* PoCL (3 to 5) makes a kernel anew for a grid wider than it has one for, and
+ * while others run then takes the one for the other in its count of users,
+ * and aborts. So the widest grid there can be comes first, before any other
+ * launch: all systems in one batch, and no work in it. A batch so large that
+ * there is no memory for it will not be asked for. */
+static tsr_status open_widest(tsr_page_tile_engine *e, tsr_err *err)
+{
+    tsr_batch *batch = NULL;
+    if (e->device->info.type != TSR_DEVICE_CPU)
+        return TSR_OK;
+    tsr_status status =
+        tsr_page_tile_batch_new(&e->base, e->base.n_system, &batch, NULL);
+    if (status)
+        return TSR_OK;
+    status = tsr_launch_widest((tsr_page_tile_batch *)batch, err);
+    tsr_page_tile_batch_free(batch);
+    return status;
+}
+
 static void describe(tsr_page_tile_engine *e)
 {
     snprintf(e->base.description, sizeof e->base.description,
@@ -501,6 +520,8 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
         status = tsr_tile_system_init(e, &e->system[i], err);
     if (!status)
         status = choose_transfer(e, err);
+    if (!status)
+        status = open_widest(e, err);
     if (status) {
         page_tile_free(&e->base);
         return status;

@@ -125,6 +125,10 @@ void tsr_launch_add(const tsr_page_tile_engine *e, tsr_page_tile_batch *b,
  * runs, which rows of results are whose, and with is_late their blocks. */
 tsr_launch_layout tsr_launch_lay_out(const tsr_page_tile_engine *e,
                                      const tsr_page_tile_batch *b);
+/* Of as many runs as any launch of the batch can have, none with work. */
+tsr_launch_layout tsr_launch_lay_out_widest(const tsr_page_tile_engine *e,
+                                            const tsr_page_tile_batch *b);
+void tsr_launch_fill_widest(tsr_page_tile_batch *b, const tsr_launch_layout *l);
 void tsr_launch_fill(const tsr_page_tile_engine *e, tsr_page_tile_batch *b,
                      const tsr_launch_layout *l, int is_late);
 
@@ -142,6 +146,8 @@ const char *tsr_transfer_name(tsr_page_tile_transfer transfer);
 tsr_status tsr_launch(tsr_page_tile_batch *b, int is_fresh, int is_last,
                       tsr_err *err);
 /* Waits, and adds the results up in the systems. */
+/* Launches that and waits. */
+tsr_status tsr_launch_widest(tsr_page_tile_batch *b, tsr_err *err);
 tsr_status tsr_launch_finish(tsr_page_tile_batch *b, tsr_err *err);
 /* Waits for launches whose results nobody wants. */
 void tsr_launch_cancel(tsr_page_tile_batch *b);

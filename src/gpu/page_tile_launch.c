@@ -206,6 +206,37 @@ tsr_status tsr_launch(tsr_page_tile_batch *b, int is_fresh, int is_last,
     return code == CL_SUCCESS ? TSR_OK : drain(b, call, code, err);
 }
 
+tsr_status tsr_launch_widest(tsr_page_tile_batch *b, tsr_err *err)
+{
+    const tsr_page_tile_engine *e = engine_of(b);
+    const tsr_launch_layout l = tsr_launch_lay_out_widest(e, b);
+    const size_t lanes = e->options.variant == TSR_PAGE_TILE_SIMT
+                             ? (size_t)(e->shape.tile * e->options.parts)
+                             : 1;
+    const size_t global[2] = {l.n_run * (size_t)e->split * lanes,
+                              (size_t)e->shape.n_group};
+    const size_t local[2] = {lanes, 1};
+    const char *call = "clEnqueueMapBuffer";
+    cl_int code = open_input(b, l.end);
+    if (code == CL_SUCCESS) {
+        tsr_launch_fill_widest(b, &l);
+        call = "clEnqueueWriteBuffer";
+        code = send_input(b, l.begin, l.end, 0);
+    }
+    if (code == CL_SUCCESS) {
+        call = "clEnqueueNDRangeKernel";
+        code = set_arguments(e, b, l.run_at, 0);
+        if (code == CL_SUCCESS)
+            code = clEnqueueNDRangeKernel(b->queue, b->kernel, 2, NULL, global,
+                                          local, 0, NULL, NULL);
+    }
+    if (code == CL_SUCCESS) {
+        call = "clFinish";
+        code = clFinish(b->queue);
+    }
+    return code == CL_SUCCESS ? TSR_OK : drain(b, call, code, err);
+}
+
 tsr_status tsr_launch_finish(tsr_page_tile_batch *b, tsr_err *err)
 {
     const tsr_page_tile_engine *e = engine_of(b);

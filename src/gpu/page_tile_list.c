@@ -66,15 +66,22 @@ size_t tsr_exchange_rows(const tsr_page_tile_engine *e, int n)
     return e->is_atomic ? (size_t)n : target_runs(e) + 2 * (size_t)n;
 }
 
+/* A launch of n proposals has no more. */
+static size_t most_runs(const tsr_page_tile_engine *e, size_t n)
+{
+    size_t copies = n * over((size_t)e->shape.n_block, copies_a_run(e));
+    return copies +
+           (e->is_atomic
+                ? n * (over((size_t)e->shape.n_tile, (size_t)e->split) + 1)
+                : tsr_exchange_rows(e, (int)n));
+}
+
 size_t tsr_exchange_size_of(const tsr_page_tile_engine *e, int max_proposal)
 {
     size_t n = (size_t)max_proposal, n_block = (size_t)e->shape.n_block;
-    size_t runs = n * over(n_block, copies_a_run(e));
     size_t rows = tsr_exchange_rows(e, max_proposal);
-    runs += e->is_atomic
-                ? n * (over((size_t)e->shape.n_tile, (size_t)e->split) + 1)
-                : rows;
-    return align(tsr_exchange_out_units(e, rows)) + RUN_UNITS * runs +
+    return align(tsr_exchange_out_units(e, rows)) +
+           RUN_UNITS * most_runs(e, n) +
            n * (align(meta_units(e, n_block)) +
                 align(n_block * block_units(e)) + 2 * ALIGN_UNITS);
 }
@@ -178,6 +185,26 @@ tsr_launch_layout tsr_launch_lay_out(const tsr_page_tile_engine *e,
     l.run_at = b->used;
     l.end = align(l.run_at + RUN_UNITS * l.n_run);
     return l;
+}
+
+tsr_launch_layout tsr_launch_lay_out_widest(const tsr_page_tile_engine *e,
+                                            const tsr_page_tile_batch *b)
+{
+    tsr_launch_layout l = {.n_run = most_runs(e, (size_t)b->max_proposal)};
+    l.run_at =
+        align(tsr_exchange_out_units(e, tsr_exchange_rows(e, b->max_proposal)));
+    l.begin = l.run_at;
+    l.end = l.run_at + RUN_UNITS * l.n_run;
+    return l;
+}
+
+void tsr_launch_fill_widest(tsr_page_tile_batch *b, const tsr_launch_layout *l)
+{
+    const tile_run nothing = {.what = RUN_COPY};
+    void *runs = b->host + l->run_at * TSR_EXCHANGE_UNIT;
+    tile_run *run = runs;
+    for (size_t i = 0; i < l->n_run; i++)
+        run[i] = nothing;
 }
 
 /* Runs of `what` for a list of n tiles; with atomics all have one row. */

@@ -71,26 +71,6 @@ static tsr_status half_make(const tsr_sampler *s, tsr_half *h, int n_chain,
     return tsr_batch_new(engine, n_chain * s->n_temp, &h->batch, err);
 }
 
-/* The largest launch that a half can ask for, once, while nothing else runs:
- * all bodies of every system. PoCL (3 to 5) keeps an entry a kernel and grid
- * width, and aborts when a wider launch adds one while others are in flight. */
-static tsr_status rehearse(const tsr_sampler *s, tsr_half *h, tsr_err *err)
-{
-    const tsr_body_range all = {.count = s->target->topology->n_body,
-                                .xyz =
-                                    (const double(*)[3])s->target->first->body};
-    if (h->batch == NULL || h->n_replica == 0)
-        return TSR_OK;
-    for (int i = 0; i < h->n_replica; i++)
-        h->ask[i] = (tsr_body_proposal){tsr_chain_system(h->chain[i]), 1, &all};
-    tsr_status status = tsr_batch_submit(h->batch, h->n_replica, h->ask, err);
-    if (status == TSR_OK)
-        status = tsr_batch_wait(h->batch, h->profile, err);
-    for (int i = 0; i < h->n_replica && status == TSR_OK; i++)
-        tsr_batch_reject(h->batch, h->ask[i].system);
-    return status;
-}
-
 /* Deals an engine's chains, from `first` on, out over its n_worker workers:
  * the i-th to worker i % n_worker, whose halves take turns. */
 static tsr_status deal_share(tsr_sampler *s, const tsr_engine_share *share,
@@ -123,12 +103,6 @@ static tsr_status deal_share(tsr_sampler *s, const tsr_engine_share *share,
                 return tsr_wrap(err, status, "chain %d", first + i);
         }
     }
-    for (int w = 0; w < n_worker; w++)
-        for (int k = 0; k < 2; k++) {
-            tsr_status status = rehearse(s, &own[w].half[k], err);
-            if (status != TSR_OK)
-                return status;
-        }
     return TSR_OK;
 }
 
