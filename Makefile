@@ -31,7 +31,7 @@ PKGS     := gsl yaml-0.1 hdf5 OpenCL zlib
 DEB_PACKAGES := pkg-config g++ ocl-icd-opencl-dev opencl-headers \
     pocl-opencl-icd libgsl-dev libyaml-dev libhdf5-dev zlib1g-dev gemmi-dev tao-pegtl-dev \
     librandom123-dev libcmocka-dev
-DEB_CHECK    := python3 python3-venv
+DEB_CHECK    := python3 python3-venv hdf5-tools
 DEB_LINT     := clang clang-format clang-tidy
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion \
@@ -135,8 +135,8 @@ deps: ## install what the build needs (Debian, Ubuntu; elsewhere lists it)
 	$(call install_missing,$(DEB_PACKAGES))
 
 deps-check: deps
-	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
-	    $(MAKE) -s --no-print-directory deps-python
+	@{ $(PYTHON) -c 'import venv, ensurepip' && command -v h5dump; } \
+	    >/dev/null 2>&1 || $(MAKE) -s --no-print-directory deps-python
 .PHONY: deps-python
 deps-python:
 	$(call install_missing,$(DEB_CHECK))

@@ -258,9 +258,6 @@ tsr_status tsr_track_write(tsr_track *track, int n_draw, tsr_err *err)
 
 tsr_status tsr_track_flush(tsr_track *track, tsr_err *err)
 {
-    tsr_status status = TSR_OK;
-    for (int f = 0; f < track->n_chain * track->n_state && status == TSR_OK;
-         f++)
-        status = tsr_trajectory_flush(track->file[f], err);
-    return status;
+    return tsr_trajectory_flush_all(track->file,
+                                    track->n_chain * track->n_state, err);
 }
