@@ -41,7 +41,7 @@ static tsr_status take_factors(tsr_likelihood *l, const tsr_topology *topology,
     for (size_t k = 0; k < n_q && status == TSR_OK; k++)
         l->power[k] = tsr_component_power(coarse.radius_ang,
                                           (double)k * l->grid.dq_inv_ang);
-    for (int i = 0; i < TSR_N_CONTRAST && l->n_comp > 1; i++)
+    for (int i = 0; i < TSR_N_CONTRAST && scattering->contrast != NULL; i++)
         l->contrast[i] = scattering->contrast[i];
     tsr_coarse_spec_clear(&coarse);
     return status;
@@ -237,7 +237,8 @@ static tsr_status check_data_set(check *c, int d, tsr_err *err)
     enum { N_CHECK = 16 };
     const tsr_data_term *term = &c->l->data[d];
     int n_point = term->saxs->n;
-    double value[5][TSR_N_CONTRAST], scale[5], theta[TSR_NOISE_PARAMETERS];
+    double value[5][TSR_N_CONTRAST], scale[5] = {0.0},
+                                     theta[TSR_NOISE_PARAMETERS];
     int n = places(c->l, value);
     double *curve = calloc((size_t)(n * n_point), sizeof *curve);
     if (curve == NULL)

@@ -19,35 +19,40 @@ static tsr_status plain_spec(const tsr_form_factor_table *table,
 {
     size_t n = (size_t)topology->n_body, row = (size_t)n_q;
     size_t n_table = (size_t)table->n_type * row;
-    *out = (tsr_coarse_spec){.type = malloc((n + 1) * sizeof *out->type),
-                             .form_factor = malloc(n_table * sizeof(double)),
-                             .self = calloc(row, sizeof(double))};
+    int *type = malloc((n + 1) * sizeof *type);
+    double *factor = malloc(n_table * sizeof *factor);
+    double *self = calloc(row, sizeof *self);
     double *excess = malloc(n_table * sizeof *excess);
     tsr_status s = TSR_OK;
-    if (out->type == NULL || out->form_factor == NULL || out->self == NULL ||
-        excess == NULL)
+    *out = (tsr_coarse_spec){0};
+    if (type == NULL || factor == NULL || self == NULL || excess == NULL)
         s = tsr_fail(err, TSR_E_NOMEM, "no memory for %zu bodies", n);
     if (s == TSR_OK)
-        s = tsr_form_factor_at(table, n_q, dq_inv_ang, out->form_factor, excess,
-                               err);
-    if (s == TSR_OK) {
-        set_types(topology, out->type);
-        for (size_t b = 0; b < n; b++)
-            for (size_t k = 0; k < row; k++)
-                out->self[k] += excess[(size_t)out->type[b] * row + k];
-        out->spec = (tsr_engine_spec){.n_body = topology->n_body,
-                                      .n_type = table->n_type,
-                                      .n_comp = 1,
-                                      .n_q = n_q,
-                                      .dq_inv_ang = dq_inv_ang,
-                                      .n_system = 1,
-                                      .type = out->type,
-                                      .form_factor = out->form_factor};
-    } else {
-        tsr_coarse_spec_clear(out);
+        s = tsr_form_factor_at(table, n_q, dq_inv_ang, factor, excess, err);
+    if (s != TSR_OK) {
+        free(type);
+        free(factor);
+        free(self);
+        free(excess);
+        return s;
     }
+    set_types(topology, type);
+    for (size_t b = 0; b < n; b++)
+        for (size_t k = 0; k < row; k++)
+            self[k] += excess[(size_t)type[b] * row + k];
     free(excess);
-    return s;
+    out->type = type;
+    out->form_factor = factor;
+    out->self = self;
+    out->spec = (tsr_engine_spec){.n_body = topology->n_body,
+                                  .n_type = table->n_type,
+                                  .n_comp = 1,
+                                  .n_q = n_q,
+                                  .dq_inv_ang = dq_inv_ang,
+                                  .n_system = 1,
+                                  .type = type,
+                                  .form_factor = factor};
+    return TSR_OK;
 }
 
 tsr_status tsr_scattering_spec(const tsr_scattering *scattering,
@@ -88,12 +93,11 @@ tsr_status tsr_scattering_direct(const tsr_scattering *scattering,
     tsr_status status = tsr_scattering_spec(s, topology, 2, dq, &coarse, err);
     if (status != TSR_OK)
         return status;
-    int n_comp = coarse.spec.n_comp, n_pair = n_comp * (n_comp + 1) / 2;
-    for (int p = 0; p < n_pair; p++)
-        partial[p] = coarse.self[2 * p + at];
+    int n_comp = coarse.spec.n_comp;
+    double sum[TSR_N_COMP_PAIR] = {0.0};
     for (int i = 0; i < topology->n_body; i++) {
         double field[TSR_N_COMP] = {0.0}, f[TSR_N_COMP];
-        double *to = partial;
+        double *to = sum;
         for (int j = 0; j < i; j++) {
             double x = q_inv_ang * tsr_vec3_distance(conformation->body[i],
                                                      conformation->body[j]);
@@ -108,6 +112,8 @@ tsr_status tsr_scattering_direct(const tsr_scattering *scattering,
             for (int b = a; b < n_comp; b++)
                 *to++ += f[a] * field[b] + f[b] * field[a] + f[a] * f[b];
     }
+    for (int p = 0; p < n_comp * (n_comp + 1) / 2; p++)
+        partial[p] = sum[p] + coarse.self[2 * p + at];
     if (radius_ang != NULL)
         *radius_ang = coarse.radius_ang;
     tsr_coarse_spec_clear(&coarse);

@@ -304,11 +304,42 @@ static void truth_is_found(void **state)
     gsl_rng_free(rng);
 }
 
+/* Of the steps that ask no engine: a fit that is broken is an error, not a
+ * chain that stays for ever. */
+static void nan_is_an_error(void **state)
+{
+    (void)state;
+    const double one = 1.0;
+    posterior_sample s;
+    tsr_err err = {0};
+    tsr_batch *batch;
+    tsr_chain *chain;
+    gsl_rng *rng = tsr_rng_new(13, 0);
+    posterior_open(&s, "GASFG", NULL, no_clash);
+    posterior_data(&s, 1, (const tsr_conformation *const[]){s.extended}, &one,
+                   0.01, 1.0, 0.0, 0.0, rng);
+    s.saxs.path = (char[]){"made up"};
+    posterior_start_with(&s, 0.0, 1, 0, TSR_NUISANCE_SAMPLE);
+    posterior_must(tsr_batch_new(s.share.engine, 1, &batch, &err), &err);
+    posterior_must(tsr_chain_new(&s.target, 0, &chain, &err), &err);
+    posterior_must(tsr_chain_start(chain, batch, &err), &err);
+    chain->fit->scale = (double)NAN;
+    assert_int_equal(tsr_nuisance_update(chain->nuisance, 1.0, 0, chain->rng,
+                                         chain->fit, &chain->log_lik, &err),
+                     TSR_E_NUMERIC);
+    assert_non_null(strstr(err.message, "'made up': the acceptance of scale"));
+    tsr_chain_free(chain);
+    tsr_batch_free(batch);
+    posterior_close(&s);
+    gsl_rng_free(rng);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(prior_in_prior_out),
                                        cmocka_unit_test(conditional_is_exact),
                                        cmocka_unit_test(state_stays_right),
-                                       cmocka_unit_test(truth_is_found)};
+                                       cmocka_unit_test(truth_is_found),
+                                       cmocka_unit_test(nan_is_an_error)};
     return cmocka_run_group_tests_name("contrast", tests, NULL, NULL);
 }

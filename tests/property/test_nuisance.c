@@ -19,7 +19,6 @@
 #include <string.h>
 
 enum { N_POINT = 30, MAX_DATA = 2, MAX_Q = 64, MAX_BIN = 5 };
-static char nowhere[] = "made up";
 static const double d_bound = 120.0, i0 = 1e4;
 static const double log_r_mean = 3.0, log_r_width = 0.2;
 
@@ -58,7 +57,7 @@ static void open_problem(problem *p, int n_data, const int *model)
     for (int k = 0; k < N_POINT; k++)
         p->q[k] = 0.01 + 0.14 * k / (N_POINT - 1);
     for (int d = 0; d < n_data; d++) {
-        p->saxs[d] = (tsr_saxs){.path = nowhere,
+        p->saxs[d] = (tsr_saxs){.path = NULL,
                                 .n = N_POINT,
                                 .q = p->q,
                                 .intensity = p->intensity[d],
@@ -446,30 +445,6 @@ static void state_is_consistent(void **state)
     }
 }
 
-/* A fit that is broken is an error, not a chain that stays for ever. */
-static void nan_is_an_error(void **state)
-{
-    (void)state;
-    const int model = STUDENT;
-    double c = 1.3, b = 200.0, value[1][TSR_NOISE_PARAMETERS] = {{1.0, 4.0}};
-    problem p;
-    chain run;
-    tsr_err err = {0};
-    gsl_rng *rng = tsr_rng_new(13, 0);
-    open_problem(&p, 1, &model);
-    p.set[0].noise.scale = p.set[0].noise.nu = (tsr_number_or_word){-1, 4.0};
-    make_data(&p, 21.0, &c, &b, value, rng);
-    open_chain(&run, &p, 4, 1.0, 21.0);
-    run.fit->scale = (double)NAN;
-    assert_int_equal(tsr_nuisance_update(run.nuisance, 1.0, 0, run.rng, run.fit,
-                                         &run.log_lik, &err),
-                     TSR_E_NUMERIC);
-    assert_non_null(strstr(err.message, "is not a number"));
-    close_chain(&run);
-    close_problem(&p);
-    gsl_rng_free(rng);
-}
-
 /* A new structure brings new c and b; that must not cost many acceptances. */
 static void proposals_are_good(void **state)
 {
@@ -619,7 +594,6 @@ int main(void)
                                        cmocka_unit_test(student_is_right),
                                        cmocka_unit_test(student_tempered),
                                        cmocka_unit_test(state_is_consistent),
-                                       cmocka_unit_test(nan_is_an_error),
                                        cmocka_unit_test(proposals_are_good),
                                        cmocka_unit_test(ranks_are_even)};
     return cmocka_run_group_tests_name("nuisance", tests, NULL, NULL);
