@@ -46,3 +46,11 @@ void tsr_contrast_axes_step(const tsr_contrast_axes *axes,
         if (prior[i].infer)
             value[i] += length * direction[i] * tsr_contrast_unit(&prior[i]);
 }
+
+void tsr_contrast_axes_archive(tsr_contrast_axes *axes, tsr_archive *archive)
+{
+    tsr_archive_real(archive, &axes->n, 1);
+    tsr_archive_real(archive, axes->mean, 2);
+    tsr_archive_real(archive, axes->square, 3);
+    tsr_archive_real(archive, &axes->angle, 1);
+}

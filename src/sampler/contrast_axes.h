@@ -7,6 +7,7 @@
 #ifndef TSR_SAMPLER_CONTRAST_AXES_H
 #define TSR_SAMPLER_CONTRAST_AXES_H
 
+#include "core/archive.h"
 #include "likelihood/contrast_prior.h"
 
 /* Of zeroes: along c1 and c2 themselves. */
@@ -30,5 +31,8 @@ void tsr_contrast_axes_learn(tsr_contrast_axes *axes,
 void tsr_contrast_axes_step(const tsr_contrast_axes *axes,
                             const tsr_contrast_prior *prior, int which,
                             double length, double *value);
+
+/* Saves or restores what was learnt. */
+void tsr_contrast_axes_archive(tsr_contrast_axes *axes, tsr_archive *archive);
 
 #endif

@@ -338,6 +338,8 @@ void tsr_nuisance_archive(tsr_nuisance *nuisance, tsr_fit *fit,
     tsr_archive_long(archive, &n->n_learnt, 1);
     tsr_archive_long(archive, &n->counts.proposed, 1);
     tsr_archive_long(archive, &n->counts.accepted, 1);
+    if (n->contrast != NULL)
+        tsr_contrast_axes_archive(&n->axes, archive);
     for (int d = 0; d < n->n_data; d++) {
         tsr_archive_real(archive, &fit[d].c, 1);
         tsr_archive_real(archive, &fit[d].b, 1);

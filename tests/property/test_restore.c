@@ -7,8 +7,11 @@ enum { N_CHAIN = 3, N_WARM = 12, N_DRAW = 12, EVERY = 4 };
 enum { N_LOOK = (N_WARM + N_DRAW) * N_CHAIN };
 
 typedef struct {
-    double lp, rg, weight, background;
+    double lp, rg, weight, beta, contrast[TSR_N_CONTRAST];
 } look;
+
+/* What the sampler has besides two states and their weights. */
+typedef enum { PRIOR, DATA, DATA_CONTRAST } kind;
 
 /* What is saved after `at` draws goes to `saved`; from there on `seen` holds
  * what the chains drew. */
@@ -19,7 +22,7 @@ typedef struct {
     look *seen; /* [N_LOOK] */
 } sight;
 
-static void open_sample(posterior_sample *s, int on_device, int has_data)
+static void open_sample(posterior_sample *s, int on_device, kind what)
 {
     const tsr_prior_options prior = {
         .clash = TSR_CLASH_SOFT, .softness = 0.5, .clash_limit = 10.0};
@@ -32,7 +35,11 @@ static void open_sample(posterior_sample *s, int on_device, int has_data)
         tsr_conformation_turn(s->t, turned, &s->t->torsion[k],
                               gsl_ran_gaussian(rng, 0.2));
     s->target.n_state = 2, s->target.infer_weights = 1;
-    if (has_data) {
+    if (what == DATA_CONTRAST) {
+        const tsr_contrast_options infer = posterior_infer_contrast();
+        posterior_contrast(s, &infer);
+    }
+    if (what != PRIOR) {
         s->target.n_temp = 3, s->target.t_max = 8.0, s->target.swap_every = 4;
         posterior_data(s, 2,
                        (const tsr_conformation *const[]){s->extended, turned},
@@ -48,8 +55,12 @@ static void look_at(const posterior_run *run, int draw, look *seen)
     for (int c = 0; c < N_CHAIN; c++) {
         tsr_chain_view view;
         tsr_chain_look(tsr_sampler_chain(run->sampler, c), &view);
-        seen[draw * N_CHAIN + c] =
-            (look){view.lp, view.rg_ang, view.state_weight[0], view.beta};
+        const double *contrast = tsr_nuisance_contrast(view.nuisance);
+        seen[draw * N_CHAIN + c] = (look){view.lp,
+                                          view.rg_ang,
+                                          view.state_weight[0],
+                                          view.beta,
+                                          {contrast[TSR_C1], contrast[TSR_C2]}};
     }
 }
 
@@ -74,7 +85,7 @@ static void draw_on(posterior_run run, int from, const sight *mine)
     }
 }
 
-static void compare_from(int at, long thin, int on_device, int has_data)
+static void compare_from(int at, long thin, int on_device, kind what)
 {
     static look seen[2][N_LOOK];
     posterior_sample s;
@@ -82,7 +93,7 @@ static void compare_from(int at, long thin, int on_device, int has_data)
     tsr_err err = {0};
     for (int again = 0; again < 2; again++) {
         const sight here = {again ? NULL : &saved, at, thin, seen[again]};
-        open_sample(&s, on_device, has_data);
+        open_sample(&s, on_device, what);
         posterior_run run = posterior_run_new(&s, N_CHAIN, again ? 2 : 3, 2);
         tsr_sampler_plan_warmup(run.sampler, N_WARM * thin, 0.5);
         if (again) {
@@ -114,13 +125,15 @@ static void restored_is_the_same(void **state)
     if (!has_device)
         print_message("no OpenCL device: the reference engine alone\n");
     for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
-        compare_from(at[k], 7, 0, 1);
-        compare_from(at[k], 7, 0, 0);
+        compare_from(at[k], 7, 0, DATA);
+        compare_from(at[k], 7, 0, PRIOR);
         if (has_device)
-            compare_from(at[k], 7, 1, 1);
+            compare_from(at[k], 7, 1, DATA);
     }
     /* long enough for the mix of moves to learn, before and after */
-    compare_from(2 * EVERY, 120, has_device, 1);
+    compare_from(2 * EVERY, 120, has_device, DATA);
+    /* as long as directions of c1 and c2 take */
+    compare_from(N_WARM + EVERY, 20, has_device, DATA_CONTRAST);
 }
 
 /* What was saved of another set-up is refused, not misread. */
@@ -130,7 +143,7 @@ static void others_are_refused(void **state)
     posterior_sample s;
     tsr_archive saved = {0};
     tsr_err err = {0};
-    open_sample(&s, 0, 1);
+    open_sample(&s, 0, DATA);
     posterior_run run = posterior_run_new(&s, N_CHAIN, 1, 1);
     tsr_archive_begin(&saved);
     tsr_sampler_archive(run.sampler, &saved);
@@ -147,7 +160,7 @@ static void others_are_refused(void **state)
     assert_int_equal(tsr_archive_end(&saved, &err), TSR_E_DATA);
     posterior_run_free(run);
     posterior_close(&s);
-    open_sample(&s, 0, 0);
+    open_sample(&s, 0, PRIOR);
     run = posterior_run_new(&s, N_CHAIN, 1, 1);
     saved.n_integer++;
     tsr_archive_rewind(&saved);
