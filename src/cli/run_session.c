@@ -209,6 +209,7 @@ tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     s->place = s->saved_place;
+    s->place.is_finished = 0; /* it is being extended where it was */
     tsr_archive_rewind(&s->saved);
     tsr_sampler_archive(s->sampler, &s->saved);
     tsr_status status = tsr_archive_end(&s->saved, err);

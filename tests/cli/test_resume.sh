@@ -145,6 +145,20 @@ kill -KILL $pid
 wait $pid 2>/dev/null
 opens "so do those of a run that was killed" killed
 
+cp -r long extended
+"$program" resume extended --draws 1000000 >out.txt 2>err.txt &
+pid=$!
+for _ in $(seq 100); do
+    grep -q resumed err.txt && break
+    sleep 0.1
+done
+sleep 0.5
+kill -TERM $pid
+wait $pid
+check "an extension that is stopped" test $? -eq 75
+expect "status of it" 0 "" "$program" status extended
+check "is not finished" grep -q "state *interrupted" out.txt
+
 # ---- moved, and taken up under another name ----
 mkdir elsewhere
 mv stopped elsewhere/moved
