@@ -105,18 +105,23 @@ static int is_folder(const char *path)
 static tsr_status open_trace(tsr_past_run *run, tsr_err *err)
 {
     struct stat info;
-    tsr_status status = tsr_trace_open(run->trace_path, &run->trace, err);
-    if (status == TSR_E_DATA && run->directory != NULL)
+    tsr_err local;
+    tsr_status status = tsr_trace_open(run->trace_path, &run->trace, &local);
+    if (status != TSR_OK) {
+        const int is_damaged = status == TSR_E_DATA && run->directory != NULL;
         return tsr_fail(
-            err, status, "%s%s",
-            err != NULL ? err->message : "the trace is damaged",
-            has_file(run->directory, "checkpoint.h5")
+            err, status, "%.1800s%s", local.message,
+            !is_damaged ? ""
+            : has_file(run->directory, "checkpoint.h5")
                 ? "; the checkpoint beside it may continue the run: tessera "
                   "resume"
-                : "; config.yaml beside it repeats the run: tessera run");
-    if (status == TSR_OK && stat(run->trace_path, &info) == 0)
+            : has_file(run->directory, "config.yaml")
+                ? "; config.yaml beside it repeats the run: tessera run"
+                : "");
+    }
+    if (stat(run->trace_path, &info) == 0)
         run->changed_s = (int)difftime(time(NULL), info.st_mtime);
-    return status;
+    return TSR_OK;
 }
 
 /* Draws of a group: those of its first variable. */
