@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Numbers of one curve that are sorted at most: some seconds. */
-static const double most_numbers = 4e7;
+static const double most_numbers = 2e7;
 
 void tsr_diagnosis_free(tsr_diagnosis *diagnosis)
 {
