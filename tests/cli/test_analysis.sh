@@ -100,7 +100,7 @@ until [ -s warmup/trace.h5 ] || [ $tries -gt 100 ]; do
     sleep 0.1
     tries=$((tries + 1))
 done
-for command in summary diagnose; do
+for command in summary diagnose report; do
     expect "$command, no folder" 66 "cannot open 'none'" \
         "$program" $command none
     expect "$command, an empty folder" 66 "'empty' is empty" \
