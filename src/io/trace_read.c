@@ -1,4 +1,5 @@
 #include "io/hdf5_error.h"
+#include "io/hdf5_read.h"
 #include "io/trace.h"
 #include "io/trace_layout.h"
 
@@ -15,7 +16,7 @@ typedef struct {
 } name_list;
 
 struct tsr_trace_reader {
-    hid_t file;
+    tsr_hdf5_input input;
     char *path;
     name_list group[TSR_TRACE_N_GROUP];
 };
@@ -82,25 +83,41 @@ static tsr_status list_names(hid_t group, name_list *list, tsr_err *err)
     return TSR_OK;
 }
 
-static tsr_status open_file(tsr_trace_reader *reader, tsr_err *err)
+static void forget_names(tsr_trace_reader *reader)
 {
-    tsr_status status = TSR_OK;
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    for (int g = 0; g < TSR_TRACE_N_GROUP; g++) {
+        for (int i = 0; i < reader->group[g].n; i++)
+            free(reader->group[g].name[i]);
+        free(reader->group[g].name);
+        reader->group[g] = (name_list){0, NULL};
+    }
+}
 
-    /* No lock, as in the writer: the run may be writing. */
-    if (access < 0 || H5Pset_file_locking(access, 0, 1) < 0 ||
-        (reader->file = H5Fopen(reader->path, H5F_ACC_RDONLY, access)) < 0)
-        status = tsr_hdf5_fail(err, TSR_E_DATA, "cannot open it as HDF5");
-    if (access >= 0)
-        H5Pclose(access);
+static tsr_status list_groups(hid_t file, void *context, tsr_err *err)
+{
+    tsr_trace_reader *reader = context;
+    tsr_status status = TSR_OK;
+
+    forget_names(reader);
+    for (int i = 0; i < TSR_TRACE_N_GROUP && status == TSR_OK; i++) {
+        const char *name = tsr_trace_group_name((tsr_trace_group)i);
+        if (!exists(file, name))
+            continue;
+        hid_t group = H5Gopen2(file, name, H5P_DEFAULT);
+        if (group < 0) {
+            status =
+                tsr_hdf5_fail(err, TSR_E_DATA, "cannot open group '%s'", name);
+        } else {
+            status = list_names(group, &reader->group[i], err);
+            H5Gclose(group);
+        }
+    }
     return status;
 }
 
 tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
                           tsr_err *err)
 {
-    tsr_status status = TSR_OK;
-
     *out = NULL;
     if (access(path, R_OK) != 0)
         return tsr_fail(err, TSR_E_NOINPUT,
@@ -112,24 +129,10 @@ tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
         free(reader);
         return tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'", path);
     }
-    reader->file = -1;
-    tsr_hdf5_quiet();
-    status = open_file(reader, err);
-    for (int i = 0; i < TSR_TRACE_N_GROUP && status == TSR_OK; i++) {
-        const char *name = tsr_trace_group_name((tsr_trace_group)i);
-        if (!exists(reader->file, name))
-            continue;
-        hid_t group = H5Gopen2(reader->file, name, H5P_DEFAULT);
-        if (group < 0) {
-            status =
-                tsr_hdf5_fail(err, TSR_E_DATA, "cannot open group '%s'", name);
-        } else {
-            status = list_names(group, &reader->group[i], err);
-            H5Gclose(group);
-        }
-    }
+    reader->input.file = -1;
+    tsr_status status =
+        tsr_hdf5_input_open(path, list_groups, reader, &reader->input, err);
     if (status != TSR_OK) {
-        tsr_wrap(err, status, "'%s'", path);
         tsr_trace_reader_free(reader);
         reader = NULL;
     }
@@ -142,13 +145,8 @@ void tsr_trace_reader_free(tsr_trace_reader *reader)
     if (reader == NULL)
         return;
     tsr_hdf5_quiet();
-    if (reader->file >= 0)
-        H5Fclose(reader->file);
-    for (int g = 0; g < TSR_TRACE_N_GROUP; g++) {
-        for (int i = 0; i < reader->group[g].n; i++)
-            free(reader->group[g].name[i]);
-        free(reader->group[g].name);
-    }
+    tsr_hdf5_input_close(&reader->input);
+    forget_names(reader);
     free(reader->path);
     free(reader);
 }
@@ -171,8 +169,8 @@ static hid_t open_variable(tsr_trace_reader *reader, tsr_trace_group group,
     for (int i = 0; i < list->n; i++) {
         if (strcmp(list->name[i], name) != 0)
             continue;
-        hid_t parent =
-            H5Gopen2(reader->file, tsr_trace_group_name(group), H5P_DEFAULT);
+        hid_t parent = H5Gopen2(reader->input.file, tsr_trace_group_name(group),
+                                H5P_DEFAULT);
         hid_t data = parent >= 0 ? H5Dopen2(parent, name, H5P_DEFAULT) : -1;
         if (parent >= 0)
             H5Gclose(parent);
@@ -210,6 +208,21 @@ static int get_shape(hid_t data, int has_draws, int *n_chain, int *n_draw,
     *n_draw = has_draws ? (int)size[1] : 1;
     *n = (int)rest;
     return 1;
+}
+
+int tsr_trace_n_draw(tsr_trace_reader *reader, tsr_trace_group group)
+{
+    int n_chain = 0, n_draw = 0, n = 0;
+
+    if (reader->group[group].n == 0 || !tsr_trace_group_has_draws(group))
+        return 0;
+    tsr_hdf5_quiet();
+    hid_t data = open_variable(reader, group, reader->group[group].name[0]);
+    if (data < 0 || !get_shape(data, 1, &n_chain, &n_draw, &n))
+        n_draw = 0;
+    if (data >= 0)
+        H5Dclose(data);
+    return n_draw;
 }
 
 tsr_status tsr_trace_get(tsr_trace_reader *reader, tsr_trace_group group,
@@ -304,7 +317,7 @@ static char *text_attribute(hid_t object, const char *name)
 char *tsr_trace_attribute_text(tsr_trace_reader *reader, const char *name)
 {
     tsr_hdf5_quiet();
-    return text_attribute(reader->file, name);
+    return text_attribute(reader->input.file, name);
 }
 
 char *tsr_trace_variable_text(tsr_trace_reader *reader, tsr_trace_group group,
