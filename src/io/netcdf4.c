@@ -2,6 +2,7 @@
  * format"; HDF5 Dimension Scale specification. */
 #include "io/netcdf4.h"
 
+#include "io/hdf5_attribute.h"
 #include "io/hdf5_error.h"
 
 #include <hdf5_hl.h>
@@ -82,52 +83,6 @@ tsr_status tsr_nc4_group(hid_t parent, const char *name, hid_t *group,
     return status;
 }
 
-static tsr_status write_attribute(hid_t object, const char *name, hid_t type,
-                                  const void *value, tsr_err *err)
-{
-    tsr_status status = TSR_OK;
-    hid_t attribute = H5I_INVALID_HID;
-    hid_t space = H5Screate(H5S_SCALAR);
-
-    if (space < 0 ||
-        (attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT,
-                                H5P_DEFAULT)) < 0 ||
-        H5Awrite(attribute, type, value) < 0)
-        status =
-            tsr_hdf5_fail(err, TSR_E_IO, "cannot write attribute '%s'", name);
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    if (space >= 0)
-        H5Sclose(space);
-    return status;
-}
-
-static hid_t text_type(void)
-{
-    hid_t type = H5Tcopy(H5T_C_S1);
-
-    if (type >= 0 && (H5Tset_size(type, H5T_VARIABLE) < 0 ||
-                      H5Tset_cset(type, H5T_CSET_UTF8) < 0)) {
-        H5Tclose(type);
-        return H5I_INVALID_HID;
-    }
-    return type;
-}
-
-/* Variable length: such a text lies in the heap of the file and so may exceed
- * the 64 KiB of an object header (the text of a config can). */
-tsr_status tsr_nc4_text(hid_t object, const char *name, const char *text,
-                        tsr_err *err)
-{
-    hid_t type = text_type();
-
-    if (type < 0)
-        return tsr_hdf5_fail(err, TSR_E_IO, "cannot make a text type");
-    tsr_status status = write_attribute(object, name, type, &text, err);
-    H5Tclose(type);
-    return status;
-}
-
 /* A data set with order-tracked attributes; chunk NULL: contiguous. */
 static tsr_status make_dataset(hid_t group, const tsr_nc4_spec *spec,
                                const hsize_t *size, const hsize_t *max,
@@ -176,14 +131,15 @@ tsr_status tsr_nc4_dimension(hid_t group, const char *name, hid_t type,
     if (H5DSset_scale(*scale, name) < 0)
         return tsr_hdf5_fail(err, TSR_E_IO, "cannot make '%s' a dimension",
                              name);
-    return write_attribute(*scale, "_Netcdf4Dimid", H5T_NATIVE_INT, &id, err);
+    return tsr_hdf5_attribute(*scale, "_Netcdf4Dimid", H5T_NATIVE_INT, &id,
+                              err);
 }
 
 tsr_status tsr_nc4_label_dimension(hid_t group, const char *name, hsize_t n,
                                    const char *const *label, int id,
                                    hid_t *scale, tsr_err *err)
 {
-    hid_t type = text_type();
+    hid_t type = tsr_hdf5_text_type();
 
     *scale = H5I_INVALID_HID;
     if (type < 0)
@@ -216,10 +172,10 @@ static tsr_status write_fill_attribute(hid_t data, hid_t type, tsr_err *err)
     const float missing_single = NAN;
 
     if (H5Tget_size(type) == sizeof missing_single)
-        return write_attribute(data, "_FillValue", H5T_NATIVE_FLOAT,
-                               &missing_single, err);
-    return write_attribute(data, "_FillValue", H5T_NATIVE_DOUBLE, &missing,
-                           err);
+        return tsr_hdf5_attribute(data, "_FillValue", H5T_NATIVE_FLOAT,
+                                  &missing_single, err);
+    return tsr_hdf5_attribute(data, "_FillValue", H5T_NATIVE_DOUBLE, &missing,
+                              err);
 }
 
 tsr_status tsr_nc4_variable(hid_t group, const tsr_nc4_spec *spec, hid_t *data,

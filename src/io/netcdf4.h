@@ -23,10 +23,6 @@ tsr_status tsr_nc4_open(const char *path, tsr_hdf5_store *store, hid_t *file,
 tsr_status tsr_nc4_group(hid_t parent, const char *name, hid_t *group,
                          tsr_err *err);
 
-/* A text attribute (netCDF: NC_STRING), of any length. */
-tsr_status tsr_nc4_text(hid_t object, const char *name, const char *text,
-                        tsr_err *err);
-
 /* A dimension with its coordinate variable. `id` is its number in the file,
  * unique; chunk 0: fixed length n, else unlimited from n on. */
 tsr_status tsr_nc4_dimension(hid_t group, const char *name, hid_t type,

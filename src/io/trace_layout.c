@@ -1,5 +1,6 @@
 #include "io/trace_layout.h"
 
+#include "io/hdf5_attribute.h"
 #include "io/hdf5_error.h"
 #include "io/netcdf4.h"
 
@@ -144,12 +145,12 @@ tsr_status tsr_trace_layout_check(int n_chain, int n_variable,
 
 static tsr_status provenance(hid_t object, const char *created_at, tsr_err *err)
 {
-    tsr_status status = tsr_nc4_text(object, "created_at", created_at, err);
+    tsr_status status = tsr_hdf5_text(object, "created_at", created_at, err);
     if (status == TSR_OK)
-        status = tsr_nc4_text(object, "inference_library", "tessera", err);
+        status = tsr_hdf5_text(object, "inference_library", "tessera", err);
     if (status == TSR_OK)
-        status =
-            tsr_nc4_text(object, "inference_library_version", TSR_VERSION, err);
+        status = tsr_hdf5_text(object, "inference_library_version", TSR_VERSION,
+                               err);
     return status;
 }
 
@@ -159,7 +160,7 @@ static tsr_status attributes(hid_t object, int n,
     tsr_status status = TSR_OK;
     for (int i = 0; i < n && status == TSR_OK; i++)
         status =
-            tsr_nc4_text(object, attribute[i].name, attribute[i].text, err);
+            tsr_hdf5_text(object, attribute[i].name, attribute[i].text, err);
     return status;
 }
 
@@ -168,9 +169,9 @@ static tsr_status describe(hid_t object, const char *unit, const char *doc,
 {
     tsr_status status = TSR_OK;
     if (unit != NULL)
-        status = tsr_nc4_text(object, "units", unit, err);
+        status = tsr_hdf5_text(object, "units", unit, err);
     if (status == TSR_OK && doc != NULL)
-        status = tsr_nc4_text(object, "long_name", doc, err);
+        status = tsr_hdf5_text(object, "long_name", doc, err);
     return status;
 }
 

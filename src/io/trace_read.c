@@ -1,3 +1,4 @@
+#include "io/hdf5_attribute.h"
 #include "io/hdf5_error.h"
 #include "io/hdf5_read.h"
 #include "io/trace.h"
@@ -265,59 +266,10 @@ done:
 
 /* ---- attributes ---- */
 
-/* Text of variable length (ours) or fixed (what others write). */
-static char *read_text(hid_t attribute, hid_t type)
-{
-    char *text = NULL;
-
-    if (H5Tis_variable_str(type) > 0) {
-        char *theirs = NULL;
-        hid_t memory = H5Tcopy(H5T_C_S1);
-        if (memory >= 0 && H5Tset_size(memory, H5T_VARIABLE) >= 0 &&
-            H5Tset_cset(memory, H5Tget_cset(type)) >= 0 &&
-            H5Aread(attribute, memory, &theirs) >= 0 && theirs != NULL) {
-            text = strdup(theirs);
-            H5free_memory(theirs);
-        }
-        if (memory >= 0)
-            H5Tclose(memory);
-        return text;
-    }
-    size_t size = H5Tget_size(type);
-    text = calloc(size + 1, 1);
-    if (text != NULL && H5Aread(attribute, type, text) < 0) {
-        free(text);
-        text = NULL;
-    }
-    return text;
-}
-
-static char *text_attribute(hid_t object, const char *name)
-{
-    char *text = NULL;
-
-    if (H5Aexists(object, name) <= 0)
-        return NULL;
-    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-    if (attribute < 0)
-        return NULL;
-    hid_t type = H5Aget_type(attribute);
-    hid_t space = H5Aget_space(attribute);
-    if (type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING &&
-        H5Sget_simple_extent_npoints(space) == 1)
-        text = read_text(attribute, type);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
-    H5Aclose(attribute);
-    return text;
-}
-
 char *tsr_trace_attribute_text(tsr_trace_reader *reader, const char *name)
 {
     tsr_hdf5_quiet();
-    return text_attribute(reader->input.file, name);
+    return tsr_hdf5_attribute_text(reader->input.file, name);
 }
 
 char *tsr_trace_variable_text(tsr_trace_reader *reader, tsr_trace_group group,
@@ -325,7 +277,7 @@ char *tsr_trace_variable_text(tsr_trace_reader *reader, tsr_trace_group group,
 {
     tsr_hdf5_quiet();
     hid_t data = open_variable(reader, group, variable);
-    char *text = data >= 0 ? text_attribute(data, name) : NULL;
+    char *text = data >= 0 ? tsr_hdf5_attribute_text(data, name) : NULL;
     if (data >= 0)
         H5Dclose(data);
     return text;
