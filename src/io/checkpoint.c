@@ -3,6 +3,7 @@
 #include "io/checkpoint_file.h"
 #include "io/hdf5_attribute.h"
 #include "io/hdf5_error.h"
+#include "io/hdf5_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -355,23 +356,10 @@ tsr_status tsr_checkpoint_copy(const tsr_checkpoint *checkpoint,
     return status;
 }
 
-/* HDF5 wants to be asked for one group after the other. */
 int tsr_checkpoint_has(const tsr_checkpoint *checkpoint, const char *name)
 {
-    char *path = strdup(name);
-    int there = path != NULL && name_is_good(name);
-
     tsr_hdf5_quiet();
-    for (char *at = path; there && at != NULL;) {
-        at = strchr(at, '/');
-        if (at != NULL)
-            *at = '\0';
-        there = H5Lexists(checkpoint->file, path, H5P_DEFAULT) > 0;
-        if (at != NULL)
-            *at++ = '/';
-    }
-    free(path);
-    return there;
+    return name_is_good(name) && tsr_hdf5_has(checkpoint->file, name);
 }
 
 const char *tsr_checkpoint_config_hash(const tsr_checkpoint *checkpoint)

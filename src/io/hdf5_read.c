@@ -75,3 +75,21 @@ void tsr_hdf5_input_close(tsr_hdf5_input *input)
     tsr_hdf5_store_free(input->store);
     *input = (tsr_hdf5_input){.file = -1};
 }
+
+/* HDF5 wants to be asked for one group after the other. */
+int tsr_hdf5_has(hid_t file, const char *path)
+{
+    char *copy = strdup(path);
+    int there = copy != NULL && copy[0] != '\0';
+
+    for (char *at = copy; there && at != NULL;) {
+        at = strchr(at, '/');
+        if (at != NULL)
+            *at = '\0';
+        there = H5Lexists(file, copy, H5P_DEFAULT) > 0;
+        if (at != NULL)
+            *at++ = '/';
+    }
+    free(copy);
+    return there;
+}

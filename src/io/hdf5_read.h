@@ -26,4 +26,7 @@ tsr_status tsr_hdf5_input_open(const char *path,
                                tsr_err *err);
 void tsr_hdf5_input_close(tsr_hdf5_input *input);
 
+/* Whether there is an object at a path "a/b/c". */
+int tsr_hdf5_has(hid_t file, const char *path);
+
 #endif

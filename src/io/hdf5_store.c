@@ -25,6 +25,7 @@ struct tsr_hdf5_store {
     size_t on_disk;       /* bytes of the file on the disk */
     size_t size;          /* bytes as HDF5 sees it */
     size_t n_page;        /* room of `page` */
+    size_t n_held;        /* pages that are not NULL */
     unsigned char **page; /* [n_page] written since the last commit, or NULL */
 };
 
@@ -70,6 +71,7 @@ static unsigned char *writable(tsr_hdf5_store *store, size_t at)
             return NULL;
         }
         store->page[i] = fresh;
+        store->n_held++;
     }
     return store->page[i];
 }
@@ -86,6 +88,7 @@ static void drop_pages(tsr_hdf5_store *store)
         free(store->page[i]);
         store->page[i] = NULL;
     }
+    store->n_held = 0;
 }
 
 /* ---- the driver, as HDF5 calls it ---- */
@@ -260,7 +263,8 @@ static tsr_hdf5_store *store_new(const char *path)
 }
 
 /* A journal of an earlier file of that name must not come back after a power
- * cut, so its removal is synced, with the new name. */
+ * cut, so its removal is synced. The new name itself is synced with that of the
+ * new journal. */
 tsr_status tsr_hdf5_store_create(const char *path, tsr_hdf5_store **out,
                                  tsr_err *err)
 {
@@ -283,10 +287,10 @@ tsr_status tsr_hdf5_store_create(const char *path, tsr_hdf5_store **out,
         return status;
     }
     int failed = 0;
-    if (unlink(store->journal) != 0 && errno != ENOENT)
-        failed = errno;
-    if (failed == 0)
+    if (unlink(store->journal) == 0)
         failed = tsr_file_sync_directory(path);
+    else if (errno != ENOENT)
+        failed = errno;
     if (failed != 0) {
         tsr_hdf5_store_discard(store);
         return tsr_fail(err, TSR_E_IO, "cannot create '%s': %s", path,
@@ -554,6 +558,11 @@ tsr_status tsr_hdf5_store_commit(tsr_hdf5_store *store, tsr_err *err)
     store->on_disk = store->size;
     drop_pages(store);
     return TSR_OK;
+}
+
+size_t tsr_hdf5_store_pending(const tsr_hdf5_store *store)
+{
+    return store->n_held * PAGE;
 }
 
 void tsr_hdf5_store_discard(tsr_hdf5_store *store)

@@ -67,6 +67,9 @@ herr_t tsr_hdf5_store_attach(tsr_hdf5_store *store, hid_t access);
  * the file is as the last commit left it, or has this one in its journal. */
 tsr_status tsr_hdf5_store_commit(tsr_hdf5_store *store, tsr_err *err);
 
+/* Bytes in memory that the next commit will write. */
+size_t tsr_hdf5_store_pending(const tsr_hdf5_store *store);
+
 /* Closes; what was not committed is lost. NULL is fine. */
 void tsr_hdf5_store_free(tsr_hdf5_store *store);
 
