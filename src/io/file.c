@@ -105,19 +105,55 @@ static int write_all(int fd, const char *data, size_t size)
     return 0;
 }
 
-/* The rename itself is durable only once the directory is. Some file systems
- * cannot sync a directory; nothing can be done about it there. */
-static void sync_directory(const char *path)
+int tsr_file_read_at(int fd, void *to, size_t n, size_t at)
+{
+    char *next = to;
+
+    while (n > 0) {
+        ssize_t got = pread(fd, next, n, (off_t)at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? errno : EIO;
+        next += got;
+        at += (size_t)got;
+        n -= (size_t)got;
+    }
+    return 0;
+}
+
+int tsr_file_write_at(int fd, const void *from, size_t n, size_t at)
+{
+    const char *next = from;
+
+    while (n > 0) {
+        ssize_t put = pwrite(fd, next, n, (off_t)at);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return put < 0 ? errno : ENOSPC;
+        next += put;
+        at += (size_t)put;
+        n -= (size_t)put;
+    }
+    return 0;
+}
+
+/* Some file systems cannot sync a directory; nothing can be done about it
+ * there. */
+int tsr_file_sync_directory(const char *path)
 {
     char *copy = strdup(path);
     if (copy == NULL)
-        return;
-    int fd = open(dirname(copy), O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)fsync(fd);
+        return ENOMEM;
+    int failed = 0;
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) != 0)
+        failed = errno == EINVAL || errno == ENOTSUP ? 0 : errno;
+    if (fd >= 0)
         close(fd);
-    }
     free(copy);
+    return failed;
 }
 
 /* Writes and syncs; 0, or the errno of what failed. */
@@ -164,7 +200,7 @@ tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
         return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
                         strerror(failed));
     if (!direct)
-        sync_directory(path);
+        (void)tsr_file_sync_directory(path);
     return TSR_OK;
 }
 
@@ -192,7 +228,7 @@ tsr_status tsr_file_create(const char *path, const char *data, size_t size,
     if (failed != 0)
         return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
                         strerror(failed));
-    sync_directory(path);
+    (void)tsr_file_sync_directory(path);
     return TSR_OK;
 }
 

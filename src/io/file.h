@@ -39,4 +39,14 @@ int tsr_file_is_foreign(const char *path, const char *begins,
  * TSR_E_IO, TSR_E_NOMEM. */
 tsr_status tsr_file_absolute(const char *path, char **out, tsr_err *err);
 
+/* Whole transfers at a place in an open file; 0, or the errno of what failed
+ * (reading past the end: EIO). */
+int tsr_file_read_at(int fd, void *to, size_t n, size_t at);
+int tsr_file_write_at(int fd, const void *from, size_t n, size_t at);
+
+/* Makes the names in the directory of `path` durable: what was created,
+ * renamed or removed there. 0, or the errno of what failed; a file system that
+ * cannot sync a directory counts as done. */
+int tsr_file_sync_directory(const char *path);
+
 #endif

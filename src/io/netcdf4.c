@@ -2,6 +2,7 @@
  * format"; HDF5 Dimension Scale specification. */
 #include "io/netcdf4.h"
 
+#include "io/hdf5_attribute.h"
 #include "io/hdf5_error.h"
 
 #include <hdf5_hl.h>
@@ -18,26 +19,51 @@ static int track_order(hid_t create)
            H5Pset_attr_creation_order(create, order) >= 0;
 }
 
+/* Not the latest format: its superblock marks a file as open for writing, and
+ * after a kill HDF5 1.10 refuses the file until h5clear is run. The bounds are
+ * netCDF's own. */
+static hid_t access_list(tsr_hdf5_store *store)
+{
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+
+    if (access >= 0 && (H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST,
+                                             H5F_LIBVER_V18) < 0 ||
+                        tsr_hdf5_store_attach(store, access) < 0)) {
+        H5Pclose(access);
+        return H5I_INVALID_HID;
+    }
+    return access;
+}
+
 tsr_status tsr_nc4_create(const char *path, tsr_hdf5_store *store, hid_t *file,
                           tsr_err *err)
 {
     tsr_status status = TSR_OK;
     hid_t create = H5Pcreate(H5P_FILE_CREATE);
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    hid_t access = access_list(store);
 
-    /* Not the latest format: its superblock marks a file as open for writing,
-     * and after a kill HDF5 1.10 refuses the file until h5clear is run. The
-     * bounds are netCDF's own. */
     *file = H5I_INVALID_HID;
     if (create < 0 || access < 0 || !track_order(create) ||
-        H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18) < 0 ||
-        tsr_hdf5_store_attach(store, access) < 0 ||
         (*file = H5Fcreate(path, H5F_ACC_TRUNC, create, access)) < 0)
         status = tsr_hdf5_fail(err, TSR_E_IO, "cannot create the file");
     if (access >= 0)
         H5Pclose(access);
     if (create >= 0)
         H5Pclose(create);
+    return status;
+}
+
+tsr_status tsr_nc4_open(const char *path, tsr_hdf5_store *store, hid_t *file,
+                        tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    hid_t access = access_list(store);
+
+    *file = H5I_INVALID_HID;
+    if (access < 0 || (*file = H5Fopen(path, H5F_ACC_RDWR, access)) < 0)
+        status = tsr_hdf5_fail(err, TSR_E_DATA, "cannot open it as HDF5");
+    if (access >= 0)
+        H5Pclose(access);
     return status;
 }
 
@@ -54,44 +80,6 @@ tsr_status tsr_nc4_group(hid_t parent, const char *name, hid_t *group,
         status = tsr_hdf5_fail(err, TSR_E_IO, "cannot create group '%s'", name);
     if (create >= 0)
         H5Pclose(create);
-    return status;
-}
-
-static tsr_status write_attribute(hid_t object, const char *name, hid_t type,
-                                  const void *value, tsr_err *err)
-{
-    tsr_status status = TSR_OK;
-    hid_t attribute = H5I_INVALID_HID;
-    hid_t space = H5Screate(H5S_SCALAR);
-
-    if (space < 0 ||
-        (attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT,
-                                H5P_DEFAULT)) < 0 ||
-        H5Awrite(attribute, type, value) < 0)
-        status =
-            tsr_hdf5_fail(err, TSR_E_IO, "cannot write attribute '%s'", name);
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    if (space >= 0)
-        H5Sclose(space);
-    return status;
-}
-
-/* Variable length: such a text lies in the heap of the file and so may exceed
- * the 64 KiB of an object header (the text of a config can). */
-tsr_status tsr_nc4_text(hid_t object, const char *name, const char *text,
-                        tsr_err *err)
-{
-    tsr_status status = TSR_OK;
-    hid_t type = H5Tcopy(H5T_C_S1);
-
-    if (type < 0 || H5Tset_size(type, H5T_VARIABLE) < 0 ||
-        H5Tset_cset(type, H5T_CSET_UTF8) < 0)
-        status = tsr_hdf5_fail(err, TSR_E_IO, "cannot make a text type");
-    else
-        status = write_attribute(object, name, type, &text, err);
-    if (type >= 0)
-        H5Tclose(type);
     return status;
 }
 
@@ -143,7 +131,27 @@ tsr_status tsr_nc4_dimension(hid_t group, const char *name, hid_t type,
     if (H5DSset_scale(*scale, name) < 0)
         return tsr_hdf5_fail(err, TSR_E_IO, "cannot make '%s' a dimension",
                              name);
-    return write_attribute(*scale, "_Netcdf4Dimid", H5T_NATIVE_INT, &id, err);
+    return tsr_hdf5_attribute(*scale, "_Netcdf4Dimid", H5T_NATIVE_INT, &id,
+                              err);
+}
+
+tsr_status tsr_nc4_label_dimension(hid_t group, const char *name, hsize_t n,
+                                   const char *const *label, int id,
+                                   hid_t *scale, tsr_err *err)
+{
+    hid_t type = tsr_hdf5_text_type();
+
+    *scale = H5I_INVALID_HID;
+    if (type < 0)
+        return tsr_hdf5_fail(err, TSR_E_IO, "cannot make a text type");
+    tsr_status status =
+        tsr_nc4_dimension(group, name, type, n, 0, id, scale, err);
+    if (status == TSR_OK &&
+        H5Dwrite(*scale, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, label) < 0)
+        status =
+            tsr_hdf5_fail(err, TSR_E_IO, "cannot write dimension '%s'", name);
+    H5Tclose(type);
+    return status;
 }
 
 /* Present and largest length of a dimension. */
@@ -164,10 +172,10 @@ static tsr_status write_fill_attribute(hid_t data, hid_t type, tsr_err *err)
     const float missing_single = NAN;
 
     if (H5Tget_size(type) == sizeof missing_single)
-        return write_attribute(data, "_FillValue", H5T_NATIVE_FLOAT,
-                               &missing_single, err);
-    return write_attribute(data, "_FillValue", H5T_NATIVE_DOUBLE, &missing,
-                           err);
+        return tsr_hdf5_attribute(data, "_FillValue", H5T_NATIVE_FLOAT,
+                                  &missing_single, err);
+    return tsr_hdf5_attribute(data, "_FillValue", H5T_NATIVE_DOUBLE, &missing,
+                              err);
 }
 
 tsr_status tsr_nc4_variable(hid_t group, const tsr_nc4_spec *spec, hid_t *data,

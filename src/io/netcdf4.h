@@ -16,18 +16,23 @@ enum { TSR_NC4_MAX_RANK = 3 };
 tsr_status tsr_nc4_create(const char *path, tsr_hdf5_store *store, hid_t *file,
                           tsr_err *err);
 
+/* The file that tsr_nc4_create made, for reading and writing. */
+tsr_status tsr_nc4_open(const char *path, tsr_hdf5_store *store, hid_t *file,
+                        tsr_err *err);
+
 tsr_status tsr_nc4_group(hid_t parent, const char *name, hid_t *group,
                          tsr_err *err);
-
-/* A text attribute (netCDF: NC_STRING), of any length. */
-tsr_status tsr_nc4_text(hid_t object, const char *name, const char *text,
-                        tsr_err *err);
 
 /* A dimension with its coordinate variable. `id` is its number in the file,
  * unique; chunk 0: fixed length n, else unlimited from n on. */
 tsr_status tsr_nc4_dimension(hid_t group, const char *name, hid_t type,
                              hsize_t n, hsize_t chunk, int id, hid_t *scale,
                              tsr_err *err);
+
+/* The same of fixed length, with texts for coordinates: label [n]. */
+tsr_status tsr_nc4_label_dimension(hid_t group, const char *name, hsize_t n,
+                                   const char *const *label, int id,
+                                   hid_t *scale, tsr_err *err);
 
 typedef struct {
     const char *name;

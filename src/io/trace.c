@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Draws that a group may hold in memory before they go to the file. */
 static const size_t hold_bytes = (size_t)4 << 20;
@@ -152,8 +151,95 @@ done:
     free(data);
     if (status != TSR_OK && trace != NULL) {
         close_hdf5(trace, NULL);
-        if (trace->store != NULL)
-            unlink(path);
+        tsr_hdf5_store_discard(trace->store);
+        trace->store = NULL;
+        trace_free(trace);
+        trace = NULL;
+    }
+    *out = trace;
+    return status;
+}
+
+/* ---- going on with an existing file ---- */
+
+static tsr_status check_keep(const tsr_trace *trace, const int *n_keep,
+                             tsr_err *err)
+{
+    for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
+        if (trace->draw[g] >= 0 &&
+            (n_keep[g] < 0 || (size_t)n_keep[g] > trace->n_draw[g]))
+            return tsr_fail(err, TSR_E_DATA,
+                            "group %s has %zu draws, and the checkpoint counts "
+                            "%d",
+                            tsr_trace_group_name((tsr_trace_group)g),
+                            trace->n_draw[g], n_keep[g]);
+    return TSR_OK;
+}
+
+static tsr_status cut_back(tsr_trace *trace, const int *n_keep, tsr_err *err)
+{
+    for (int v = 0; v < trace->n_variable; v++) {
+        const variable *var = &trace->variable[v];
+        if (trace->draw[var->group] < 0 ||
+            (size_t)n_keep[var->group] == trace->n_draw[var->group])
+            continue;
+        const hsize_t size[TSR_NC4_MAX_RANK] = {
+            trace->n_chain, (hsize_t)n_keep[var->group], var->n};
+        if (H5Dset_extent(var->data, size) < 0)
+            return tsr_hdf5_fail(err, TSR_E_IO, "cannot cut '%s'", var->name);
+    }
+    for (int g = 0; g < TSR_TRACE_N_GROUP; g++) {
+        if (trace->draw[g] < 0 || (size_t)n_keep[g] == trace->n_draw[g])
+            continue;
+        const hsize_t size = (hsize_t)n_keep[g];
+        if (H5Dset_extent(trace->draw[g], &size) < 0)
+            return tsr_hdf5_fail(err, TSR_E_IO, "cannot cut 'draw'");
+        trace->n_draw[g] = (size_t)n_keep[g];
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_trace_reopen(const char *path, int n_chain, int n_variable,
+                            const tsr_trace_variable *declared,
+                            const int n_keep[TSR_TRACE_N_GROUP],
+                            tsr_trace **out, tsr_err *err)
+{
+    tsr_status status =
+        tsr_trace_layout_check(n_chain, n_variable, declared, err);
+
+    *out = NULL;
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "'%s'", path);
+    tsr_trace *trace = trace_new(path, n_chain, n_variable, declared);
+    hid_t *data = malloc((size_t)n_variable * sizeof *data);
+    if (trace == NULL || data == NULL) {
+        status = tsr_fail(err, TSR_E_NOMEM, "no memory for '%s'", path);
+        goto done;
+    }
+    tsr_hdf5_quiet();
+    status = tsr_hdf5_store_open(path, &trace->store, err);
+    if (status != TSR_OK)
+        goto done;
+    status = tsr_nc4_open(path, trace->store, &trace->file, err);
+    if (status == TSR_OK) {
+        status =
+            tsr_trace_layout_open(trace->file, n_chain, n_variable, declared,
+                                  trace->draw, data, trace->n_draw, err);
+        for (int v = 0; v < n_variable; v++)
+            trace->variable[v].data = data[v];
+    }
+    if (status == TSR_OK)
+        status = check_keep(trace, n_keep, err);
+    if (status == TSR_OK)
+        status = cut_back(trace, n_keep, err);
+    if (status != TSR_OK)
+        tsr_wrap(err, status, "'%s'", path);
+    else
+        status = commit(trace, err);
+done:
+    free(data);
+    if (status != TSR_OK && trace != NULL) {
+        close_hdf5(trace, NULL);
         trace_free(trace);
         trace = NULL;
     }

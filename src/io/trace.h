@@ -7,11 +7,11 @@
  *
  * What survives. Appended draws stay in memory until tsr_trace_flush, or until
  * a group holds 4 MiB of them; the file changes only while one of these two
- * commits. Killed between commits, the file opens and holds every draw of the
- * last one, on the disk too (fsync). A full disk stops a commit before anything
- * old is overwritten: the file stays as the last one left it. Killed inside the
- * milliseconds of a commit, the file may not open, for HDF5 has no journal: a
- * run's checkpoint, not its trace, is therefore the truth.
+ * commits, and a commit is whole or not at all (io/hdf5_store.h). Killed at any
+ * moment, or by a power cut, the file opens and holds every draw of the last
+ * commit, or of the one under way; its journal PATH.journal is part of it until
+ * a reader or tsr_trace_reopen has finished that commit. A full disk leaves the
+ * file as the last commit did.
  * The file is not locked: a reader may open it while the run goes on, and sees
  * the last commit. One thread at a time may use a trace. */
 #ifndef TSR_IO_TRACE_H
@@ -47,6 +47,8 @@ typedef struct {
     const double *coord;    /* [n] coordinate values of dim; NULL: 0..n-1 */
     int single;             /* 1: stored as float32 */
     const char *coord_unit; /* unit of coord, "1/Angstrom"; NULL: none */
+    const char *const *coord_label; /* [n] coordinates that are texts (names of
+                                       moves), instead of coord; NULL: none */
 } tsr_trace_variable;
 
 typedef struct {
@@ -65,6 +67,19 @@ typedef struct tsr_trace tsr_trace;
 tsr_status tsr_trace_create(const char *path, int n_chain, int n_variable,
                             const tsr_trace_variable *variable, int n_attribute,
                             const tsr_trace_attribute *attribute,
+                            tsr_trace **out, tsr_err *err);
+
+/* Opens a file that tsr_trace_create made, with the same declaration, and cuts
+ * every group back to its first n_keep[group] draws; what is appended then
+ * makes every data set equal, bit by bit, to that of a run that never stopped.
+ * A commit that was interrupted is finished first. Attributes (created_at) and
+ * what tsr_trace_put wrote stay. The file is changed by nothing but the cut.
+ * n_keep of a group without draws is ignored. Errors: TSR_E_DATA (damaged; not
+ * as declared, with the first difference; fewer draws than n_keep, then nothing
+ * is cut), TSR_E_NOINPUT (no such file), TSR_E_IO. */
+tsr_status tsr_trace_reopen(const char *path, int n_chain, int n_variable,
+                            const tsr_trace_variable *variable,
+                            const int n_keep[TSR_TRACE_N_GROUP],
                             tsr_trace **out, tsr_err *err);
 
 /* Appends n_draw draws of variable number v (in the order of creation).
@@ -90,8 +105,11 @@ tsr_status tsr_trace_close(tsr_trace *trace, tsr_err *err);
 
 typedef struct tsr_trace_reader tsr_trace_reader;
 
-/* Opens any InferenceData file that holds draws as (chain, draw, ...).
- * Errors: TSR_E_NOINPUT (no such file), TSR_E_DATA (not HDF5, or damaged). */
+/* Opens any InferenceData file that holds draws as (chain, draw, ...). Beside a
+ * run that goes on it shows the last commit. After a kill it finishes a commit
+ * that was interrupted; where it may not write, it shows the file as if it had.
+ * Errors: TSR_E_NOINPUT (no such file), TSR_E_DATA (not HDF5, or damaged),
+ * TSR_E_IO. */
 tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
                           tsr_err *err);
 void tsr_trace_reader_free(tsr_trace_reader *reader);
@@ -101,6 +119,10 @@ void tsr_trace_reader_free(tsr_trace_reader *reader);
  * 0 where the group is absent. */
 int tsr_trace_variables(tsr_trace_reader *reader, tsr_trace_group group,
                         const char *const **name);
+
+/* How many draws the group has in the file; 0 where it is absent or has none.
+ */
+int tsr_trace_n_draw(tsr_trace_reader *reader, tsr_trace_group group);
 
 /* One variable, whole: *value [*n_chain][*n_draw][*n], caller calls free().
  * Axes after draw are flattened into n; without chain and draw, both are 1.

@@ -1,5 +1,6 @@
 #include "io/trace_layout.h"
 
+#include "io/hdf5_attribute.h"
 #include "io/hdf5_error.h"
 #include "io/netcdf4.h"
 
@@ -62,8 +63,7 @@ static int same(const char *a, const char *b)
     return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
-/* The first variable of v's group with v's dimension: it defines it. */
-static int first_of_dim(const tsr_trace_variable *variable, int v)
+int tsr_trace_first_of_dim(const tsr_trace_variable *variable, int v)
 {
     for (int i = 0; i < v; i++)
         if (variable[i].group == variable[v].group &&
@@ -93,13 +93,17 @@ static tsr_status check_variable(const tsr_trace_variable *variable, int v,
         return tsr_fail(
             err, TSR_E_INTERNAL, "%s/%s: %d numbers per draw %s a dimension",
             group, var->name, var->n, var->dim == NULL ? "without" : "along");
+    if (var->coord != NULL && var->coord_label != NULL)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "%s/%s: coordinates are numbers or labels, not both",
+                        group, var->name);
     if (groups[var->group].has_draws &&
         (same(var->name, "chain") || same(var->name, "draw") ||
          same(var->dim, "chain") || same(var->dim, "draw")))
         return tsr_fail(err, TSR_E_INTERNAL,
                         "%s/%s: 'chain' and 'draw' are taken", group,
                         var->name);
-    int first = first_of_dim(variable, v);
+    int first = tsr_trace_first_of_dim(variable, v);
     if (variable[first].n != var->n)
         return tsr_fail(err, TSR_E_INTERNAL,
                         "%s/%s: dimension '%s' has length %d here and %d in "
@@ -141,12 +145,12 @@ tsr_status tsr_trace_layout_check(int n_chain, int n_variable,
 
 static tsr_status provenance(hid_t object, const char *created_at, tsr_err *err)
 {
-    tsr_status status = tsr_nc4_text(object, "created_at", created_at, err);
+    tsr_status status = tsr_hdf5_text(object, "created_at", created_at, err);
     if (status == TSR_OK)
-        status = tsr_nc4_text(object, "inference_library", "tessera", err);
+        status = tsr_hdf5_text(object, "inference_library", "tessera", err);
     if (status == TSR_OK)
-        status =
-            tsr_nc4_text(object, "inference_library_version", TSR_VERSION, err);
+        status = tsr_hdf5_text(object, "inference_library_version", TSR_VERSION,
+                               err);
     return status;
 }
 
@@ -156,7 +160,7 @@ static tsr_status attributes(hid_t object, int n,
     tsr_status status = TSR_OK;
     for (int i = 0; i < n && status == TSR_OK; i++)
         status =
-            tsr_nc4_text(object, attribute[i].name, attribute[i].text, err);
+            tsr_hdf5_text(object, attribute[i].name, attribute[i].text, err);
     return status;
 }
 
@@ -165,9 +169,9 @@ static tsr_status describe(hid_t object, const char *unit, const char *doc,
 {
     tsr_status status = TSR_OK;
     if (unit != NULL)
-        status = tsr_nc4_text(object, "units", unit, err);
+        status = tsr_hdf5_text(object, "units", unit, err);
     if (status == TSR_OK && doc != NULL)
-        status = tsr_nc4_text(object, "long_name", doc, err);
+        status = tsr_hdf5_text(object, "long_name", doc, err);
     return status;
 }
 
@@ -199,7 +203,10 @@ static tsr_status own_dimension(hid_t group, const tsr_trace_variable *var,
 {
     tsr_status status;
 
-    if (var->coord == NULL) {
+    if (var->coord_label != NULL) {
+        status = tsr_nc4_label_dimension(group, var->dim, (hsize_t)var->n,
+                                         var->coord_label, id, scale, err);
+    } else if (var->coord == NULL) {
         status = index_dimension(group, var->dim, var->n, id, scale, err);
     } else {
         status = tsr_nc4_dimension(group, var->dim, H5T_NATIVE_DOUBLE,
@@ -279,7 +286,7 @@ static tsr_status fill_group(layout *lay, hid_t id, tsr_trace_group g,
     }
     for (int v = 0; v < lay->n_variable && status == TSR_OK; v++)
         if (lay->variable[v].group == g && lay->variable[v].dim != NULL &&
-            first_of_dim(lay->variable, v) == v)
+            tsr_trace_first_of_dim(lay->variable, v) == v)
             status = own_dimension(id, &lay->variable[v], lay->next_dim_id++,
                                    &lay->own_scale[v], err);
     for (int v = 0; v < lay->n_variable && status == TSR_OK; v++) {
@@ -287,7 +294,8 @@ static tsr_status fill_group(layout *lay, hid_t id, tsr_trace_group g,
         if (var->group != g)
             continue;
         if (var->dim != NULL)
-            scale[rank] = lay->own_scale[first_of_dim(lay->variable, v)];
+            scale[rank] =
+                lay->own_scale[tsr_trace_first_of_dim(lay->variable, v)];
         status = make_variable(id, var, scale, rank + (var->dim != NULL),
                                lay->n_chain, &data[v], err);
     }

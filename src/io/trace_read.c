@@ -1,4 +1,6 @@
+#include "io/hdf5_attribute.h"
 #include "io/hdf5_error.h"
+#include "io/hdf5_read.h"
 #include "io/trace.h"
 #include "io/trace_layout.h"
 
@@ -15,7 +17,7 @@ typedef struct {
 } name_list;
 
 struct tsr_trace_reader {
-    hid_t file;
+    tsr_hdf5_input input;
     char *path;
     name_list group[TSR_TRACE_N_GROUP];
 };
@@ -82,25 +84,41 @@ static tsr_status list_names(hid_t group, name_list *list, tsr_err *err)
     return TSR_OK;
 }
 
-static tsr_status open_file(tsr_trace_reader *reader, tsr_err *err)
+static void forget_names(tsr_trace_reader *reader)
 {
-    tsr_status status = TSR_OK;
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    for (int g = 0; g < TSR_TRACE_N_GROUP; g++) {
+        for (int i = 0; i < reader->group[g].n; i++)
+            free(reader->group[g].name[i]);
+        free(reader->group[g].name);
+        reader->group[g] = (name_list){0, NULL};
+    }
+}
 
-    /* No lock, as in the writer: the run may be writing. */
-    if (access < 0 || H5Pset_file_locking(access, 0, 1) < 0 ||
-        (reader->file = H5Fopen(reader->path, H5F_ACC_RDONLY, access)) < 0)
-        status = tsr_hdf5_fail(err, TSR_E_DATA, "cannot open it as HDF5");
-    if (access >= 0)
-        H5Pclose(access);
+static tsr_status list_groups(hid_t file, void *context, tsr_err *err)
+{
+    tsr_trace_reader *reader = context;
+    tsr_status status = TSR_OK;
+
+    forget_names(reader);
+    for (int i = 0; i < TSR_TRACE_N_GROUP && status == TSR_OK; i++) {
+        const char *name = tsr_trace_group_name((tsr_trace_group)i);
+        if (!exists(file, name))
+            continue;
+        hid_t group = H5Gopen2(file, name, H5P_DEFAULT);
+        if (group < 0) {
+            status =
+                tsr_hdf5_fail(err, TSR_E_DATA, "cannot open group '%s'", name);
+        } else {
+            status = list_names(group, &reader->group[i], err);
+            H5Gclose(group);
+        }
+    }
     return status;
 }
 
 tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
                           tsr_err *err)
 {
-    tsr_status status = TSR_OK;
-
     *out = NULL;
     if (access(path, R_OK) != 0)
         return tsr_fail(err, TSR_E_NOINPUT,
@@ -112,24 +130,10 @@ tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
         free(reader);
         return tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'", path);
     }
-    reader->file = -1;
-    tsr_hdf5_quiet();
-    status = open_file(reader, err);
-    for (int i = 0; i < TSR_TRACE_N_GROUP && status == TSR_OK; i++) {
-        const char *name = tsr_trace_group_name((tsr_trace_group)i);
-        if (!exists(reader->file, name))
-            continue;
-        hid_t group = H5Gopen2(reader->file, name, H5P_DEFAULT);
-        if (group < 0) {
-            status =
-                tsr_hdf5_fail(err, TSR_E_DATA, "cannot open group '%s'", name);
-        } else {
-            status = list_names(group, &reader->group[i], err);
-            H5Gclose(group);
-        }
-    }
+    reader->input.file = -1;
+    tsr_status status =
+        tsr_hdf5_input_open(path, list_groups, reader, &reader->input, err);
     if (status != TSR_OK) {
-        tsr_wrap(err, status, "'%s'", path);
         tsr_trace_reader_free(reader);
         reader = NULL;
     }
@@ -142,13 +146,8 @@ void tsr_trace_reader_free(tsr_trace_reader *reader)
     if (reader == NULL)
         return;
     tsr_hdf5_quiet();
-    if (reader->file >= 0)
-        H5Fclose(reader->file);
-    for (int g = 0; g < TSR_TRACE_N_GROUP; g++) {
-        for (int i = 0; i < reader->group[g].n; i++)
-            free(reader->group[g].name[i]);
-        free(reader->group[g].name);
-    }
+    tsr_hdf5_input_close(&reader->input);
+    forget_names(reader);
     free(reader->path);
     free(reader);
 }
@@ -171,8 +170,8 @@ static hid_t open_variable(tsr_trace_reader *reader, tsr_trace_group group,
     for (int i = 0; i < list->n; i++) {
         if (strcmp(list->name[i], name) != 0)
             continue;
-        hid_t parent =
-            H5Gopen2(reader->file, tsr_trace_group_name(group), H5P_DEFAULT);
+        hid_t parent = H5Gopen2(reader->input.file, tsr_trace_group_name(group),
+                                H5P_DEFAULT);
         hid_t data = parent >= 0 ? H5Dopen2(parent, name, H5P_DEFAULT) : -1;
         if (parent >= 0)
             H5Gclose(parent);
@@ -237,6 +236,21 @@ static tsr_status unreadable(const tsr_trace_reader *reader,
 {
     return tsr_hdf5_fail(err, TSR_E_IO, "cannot read %s/%s from '%s'",
                          tsr_trace_group_name(group), name, reader->path);
+}
+
+int tsr_trace_n_draw(tsr_trace_reader *reader, tsr_trace_group group)
+{
+    int n_chain = 0, n_draw = 0, n = 0;
+
+    if (reader->group[group].n == 0 || !tsr_trace_group_has_draws(group))
+        return 0;
+    tsr_hdf5_quiet();
+    hid_t data = open_variable(reader, group, reader->group[group].name[0]);
+    if (data < 0 || !get_shape(data, 1, &n_chain, &n_draw, &n))
+        n_draw = 0;
+    if (data >= 0)
+        H5Dclose(data);
+    return n_draw;
 }
 
 tsr_status tsr_trace_get(tsr_trace_reader *reader, tsr_trace_group group,
@@ -360,12 +374,23 @@ typedef struct {
     double *value; /* [n] */
 } coordinates;
 
-/* Of H5DSiterate_scales: takes the first scale of an axis. */
+static int is_number(hid_t data)
+{
+    hid_t type = H5Dget_type(data);
+    H5T_class_t kind = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
+    if (type >= 0)
+        H5Tclose(type);
+    return kind == H5T_INTEGER || kind == H5T_FLOAT;
+}
+
+/* Of H5DSiterate_scales: takes the first scale of an axis that has numbers. */
 static herr_t take_scale(hid_t data, unsigned axis, hid_t scale, void *context)
 {
     coordinates *c = context;
     (void)data;
     (void)axis;
+    if (!is_number(scale))
+        return 0;
     hid_t space = H5Dget_space(scale);
     hssize_t n = space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
     if (space >= 0)
@@ -410,59 +435,10 @@ tsr_status tsr_trace_coordinates(tsr_trace_reader *reader,
 
 /* ---- attributes ---- */
 
-/* Text of variable length (ours) or fixed (what others write). */
-static char *read_text(hid_t attribute, hid_t type)
-{
-    char *text = NULL;
-
-    if (H5Tis_variable_str(type) > 0) {
-        char *theirs = NULL;
-        hid_t memory = H5Tcopy(H5T_C_S1);
-        if (memory >= 0 && H5Tset_size(memory, H5T_VARIABLE) >= 0 &&
-            H5Tset_cset(memory, H5Tget_cset(type)) >= 0 &&
-            H5Aread(attribute, memory, &theirs) >= 0 && theirs != NULL) {
-            text = strdup(theirs);
-            H5free_memory(theirs);
-        }
-        if (memory >= 0)
-            H5Tclose(memory);
-        return text;
-    }
-    size_t size = H5Tget_size(type);
-    text = calloc(size + 1, 1);
-    if (text != NULL && H5Aread(attribute, type, text) < 0) {
-        free(text);
-        text = NULL;
-    }
-    return text;
-}
-
-static char *text_attribute(hid_t object, const char *name)
-{
-    char *text = NULL;
-
-    if (H5Aexists(object, name) <= 0)
-        return NULL;
-    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-    if (attribute < 0)
-        return NULL;
-    hid_t type = H5Aget_type(attribute);
-    hid_t space = H5Aget_space(attribute);
-    if (type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING &&
-        H5Sget_simple_extent_npoints(space) == 1)
-        text = read_text(attribute, type);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
-    H5Aclose(attribute);
-    return text;
-}
-
 char *tsr_trace_attribute_text(tsr_trace_reader *reader, const char *name)
 {
     tsr_hdf5_quiet();
-    return text_attribute(reader->file, name);
+    return tsr_hdf5_attribute_text(reader->input.file, name);
 }
 
 char *tsr_trace_variable_text(tsr_trace_reader *reader, tsr_trace_group group,
@@ -470,7 +446,7 @@ char *tsr_trace_variable_text(tsr_trace_reader *reader, tsr_trace_group group,
 {
     tsr_hdf5_quiet();
     hid_t data = open_variable(reader, group, variable);
-    char *text = data >= 0 ? text_attribute(data, name) : NULL;
+    char *text = data >= 0 ? tsr_hdf5_attribute_text(data, name) : NULL;
     if (data >= 0)
         H5Dclose(data);
     return text;

@@ -163,7 +163,7 @@ static void check_draws(const char *file, int count)
 /* ---- a folder for each test ---- */
 
 static char folder[64];
-static char path[128];
+static char path[128], journal[128];
 
 static int enter(void **state)
 {
@@ -172,6 +172,7 @@ static int enter(void **state)
     if (mkdtemp(folder) == NULL)
         return -1;
     snprintf(path, sizeof path, "%s/trace.h5", folder);
+    snprintf(journal, sizeof journal, "%s/trace.h5.journal", folder);
     return 0;
 }
 
@@ -179,6 +180,7 @@ static int leave(void **state)
 {
     (void)state;
     unlink(path);
+    unlink(journal);
     return rmdir(folder);
 }
 

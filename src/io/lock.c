@@ -1,0 +1,163 @@
+#include "io/lock.h"
+
+#include "io/fd_lock.h"
+#include "io/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct tsr_lock {
+    int fd;
+};
+
+static char *lock_name(const char *directory)
+{
+    const size_t room = strlen(directory) + sizeof "/run.lock";
+    char *name = malloc(room);
+    if (name != NULL)
+        snprintf(name, room, "%s/run.lock", directory);
+    return name;
+}
+
+/* Lines "host H", "pid N", "since T"; what is missing stays empty. */
+static void read_holder(int fd, tsr_lock_holder *holder)
+{
+    char text[512] = "";
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+
+    text[n > 0 ? n : 0] = '\0';
+    for (char *line = text, *next = NULL; line != NULL; line = next) {
+        next = strchr(line, '\n');
+        if (next == NULL)
+            break; /* cut off */
+        *next++ = '\0';
+        if (strncmp(line, "host ", 5) == 0)
+            snprintf(holder->host, sizeof holder->host, "%s", line + 5);
+        else if (strncmp(line, "pid ", 4) == 0)
+            holder->pid = strtol(line + 4, NULL, 10);
+        else if (strncmp(line, "since ", 6) == 0)
+            snprintf(holder->since, sizeof holder->since, "%s", line + 6);
+    }
+}
+
+static int write_holder(int fd)
+{
+    char host[128] = "", since[40] = "", text[512];
+    const time_t now = time(NULL);
+    struct tm utc;
+
+    if (gethostname(host, sizeof host - 1) != 0)
+        host[0] = '\0';
+    if (gmtime_r(&now, &utc) != NULL)
+        strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
+    const int n = snprintf(text, sizeof text, "host %s\npid %ld\nsince %s\n",
+                           host, (long)getpid(), since);
+    if (ftruncate(fd, 0) != 0)
+        return errno;
+    return tsr_file_write_at(fd, text, (size_t)n, 0);
+}
+
+static tsr_status refuse(const char *directory, int fd, tsr_err *err)
+{
+    tsr_lock_holder holder = {0};
+
+    read_holder(fd, &holder);
+    if (holder.pid == 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "another process works in '%s'; wait for it, stop it, "
+                        "or choose another output directory",
+                        directory);
+    return tsr_fail(err, TSR_E_CONFIG,
+                    "process %ld on host %s works in '%s' since %s; wait for "
+                    "it, stop it, or choose another output directory",
+                    holder.pid, holder.host, directory, holder.since);
+}
+
+static tsr_status take(const char *directory, const char *name, tsr_lock *lock,
+                       tsr_err *err)
+{
+    lock->fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (lock->fd < 0)
+        return tsr_fail(err, TSR_E_IO, "cannot open '%s': %s", name,
+                        strerror(errno));
+    switch (tsr_fd_lock(lock->fd, 1, 0)) {
+    case TSR_FD_LOCKED:
+        break;
+    case TSR_FD_HELD:
+        return refuse(directory, lock->fd, err);
+    case TSR_FD_NO_LOCK:
+        return tsr_fail(err, TSR_E_IO,
+                        "cannot lock '%s': %s; runs need a directory on a file "
+                        "system with locks (Lustre: mounted with 'flock')",
+                        name, strerror(errno));
+    }
+    const int failed = write_holder(lock->fd);
+    if (failed != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", name,
+                        strerror(failed));
+    return TSR_OK;
+}
+
+tsr_status tsr_lock_take(const char *directory, tsr_lock **out, tsr_err *err)
+{
+    char *name = lock_name(directory);
+    tsr_lock *lock = malloc(sizeof *lock);
+    tsr_status status = TSR_OK;
+
+    *out = NULL;
+    if (name == NULL || lock == NULL) {
+        status =
+            tsr_fail(err, TSR_E_NOMEM, "no memory to lock '%s'", directory);
+        free(lock);
+    } else {
+        status = take(directory, name, lock, err);
+        if (status == TSR_OK)
+            *out = lock;
+        else
+            tsr_lock_free(lock);
+    }
+    free(name);
+    return status;
+}
+
+void tsr_lock_free(tsr_lock *lock)
+{
+    if (lock == NULL)
+        return;
+    if (lock->fd >= 0)
+        close(lock->fd);
+    free(lock);
+}
+
+tsr_status tsr_lock_query(const char *directory, tsr_lock_holder *holder,
+                          tsr_err *err)
+{
+    struct stat info;
+    tsr_status status = TSR_OK;
+    long pid = -1;
+
+    memset(holder, 0, sizeof *holder);
+    if (stat(directory, &info) != 0 || !S_ISDIR(info.st_mode))
+        return tsr_fail(err, TSR_E_NOINPUT, "'%s' is no directory", directory);
+    char *name = lock_name(directory);
+    if (name == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory to look at '%s'",
+                        directory);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        holder->is_held = tsr_fd_lock_test(fd, &pid) == TSR_FD_HELD;
+        read_holder(fd, holder);
+        close(fd);
+    } else if (errno != ENOENT) {
+        status = tsr_fail(err, TSR_E_IO, "cannot open '%s': %s", name,
+                          strerror(errno));
+    }
+    free(name);
+    return status;
+}

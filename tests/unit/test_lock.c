@@ -1,0 +1,148 @@
+/* The lock on a run's directory, between processes and within one. */
+#include "io/lock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[64], file[96];
+
+static int enter(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/tessera-lock-XXXXXX");
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    snprintf(file, sizeof file, "%s/run.lock", folder);
+    return 0;
+}
+
+static int leave(void **state)
+{
+    (void)state;
+    unlink(file);
+    return rmdir(folder);
+}
+
+static void test_two(void **state)
+{
+    (void)state;
+    tsr_lock *lock, *second;
+    tsr_lock_holder holder;
+    char pid[32];
+    tsr_err err;
+
+    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    assert_false(holder.is_held);
+    assert_int_equal(holder.pid, 0);
+    assert_int_equal(tsr_lock_take(folder, &lock, &err), TSR_OK);
+    assert_int_equal(tsr_lock_take(folder, &second, &err), TSR_E_CONFIG);
+    assert_null(second);
+    snprintf(pid, sizeof pid, "process %ld", (long)getpid());
+    assert_non_null(strstr(err.message, pid));
+    assert_non_null(strstr(err.message, folder));
+
+    /* What closing another descriptor of the file does to F_SETLK. */
+    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    assert_true(holder.is_held);
+    assert_int_equal(holder.pid, getpid());
+    assert_int_equal(strlen(holder.since), 25);
+    char host[128] = "";
+    assert_int_equal(gethostname(host, sizeof host - 1), 0);
+    assert_string_equal(holder.host, host);
+    close(open(file, O_RDWR));
+    assert_int_equal(tsr_lock_take(folder, &second, &err), TSR_E_CONFIG);
+
+    tsr_lock_free(lock);
+    tsr_lock_free(NULL);
+    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    assert_false(holder.is_held);
+    assert_int_equal(holder.pid, getpid()); /* who was there last */
+    assert_int_equal(tsr_lock_take(folder, &lock, &err), TSR_OK);
+    tsr_lock_free(lock);
+}
+
+/* A process that holds the lock and waits; killed, the lock is free. */
+static void test_killed(void **state)
+{
+    (void)state;
+    tsr_lock *lock;
+    tsr_lock_holder holder;
+    tsr_err err;
+    int ready[2];
+    char byte = 0;
+
+    assert_int_equal(pipe(ready), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        byte = tsr_lock_take(folder, &lock, &err) == TSR_OK ? '1' : '0';
+        if (write(ready[1], &byte, 1) == 1)
+            pause();
+        _exit(1);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(byte, '1');
+    assert_int_equal(tsr_lock_take(folder, &lock, &err), TSR_E_CONFIG);
+    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    assert_true(holder.is_held);
+    assert_int_equal(holder.pid, child);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    assert_false(holder.is_held);
+    assert_int_equal(tsr_lock_take(folder, &lock, &err), TSR_OK);
+    tsr_lock_free(lock);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+static void test_odd_files(void **state)
+{
+    (void)state;
+    tsr_lock *lock;
+    tsr_lock_holder holder;
+    tsr_err err;
+
+    assert_int_equal(tsr_lock_take("/dev/null", &lock, &err), TSR_E_IO);
+    assert_int_equal(tsr_lock_take("/proc", &lock, &err), TSR_E_IO);
+    assert_null(lock);
+    assert_int_equal(tsr_lock_query("/dev/null", &holder, &err), TSR_E_NOINPUT);
+    const char *const texts[] = {"", "pid", "pid 12\nhost", "\n\n\n",
+                                 "pid x\nsince\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        FILE *out = fopen(file, "w");
+        assert_non_null(out);
+        fputs(texts[i], out);
+        fclose(out);
+        assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+        assert_false(holder.is_held);
+        assert_int_equal(holder.pid, i == 2 ? 12 : 0);
+        assert_string_equal(holder.host, "");
+    }
+    assert_int_equal(tsr_lock_take(folder, &lock, &err), TSR_OK);
+    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    assert_int_equal(holder.pid, getpid());
+    tsr_lock_free(lock);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_two, enter, leave),
+        cmocka_unit_test_setup_teardown(test_killed, enter, leave),
+        cmocka_unit_test_setup_teardown(test_odd_files, enter, leave),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
