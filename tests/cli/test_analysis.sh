@@ -76,6 +76,24 @@ expect "diagnose --json" 1 "" "$program" diagnose run --json
 check "one object" grep -q '"converged": false' out.txt
 check "R-hat by q" grep -q '"intensity_mean": {"q": \[0.01' out.txt
 
+# ---- export ----
+expect "export of the trace" 0 "" "$program" export run --format csv --draws 1:11:5
+check "a header" grep -q "^chain,draw,rg,d_max" out.txt
+check "three draws of two chains" test "$(wc -l <out.txt)" -eq 7
+expect "export into a file" 0 "" \
+    "$program" export run --format csv --draws best --output best.csv
+check "holds one draw" test "$(wc -l <best.csv)" -eq 2
+check "and no scripts, no remains" test "$(ls best.csv*)" = best.csv
+expect "a format that is none" 64 "pdb, cif, xyz or csv" \
+    "$program" export run --format doc
+expect "draws that are none" 64 "expected all, best" \
+    "$program" export run --draws first
+expect "draws that are not there" 65 "none of the 12 draws" \
+    "$program" export run --format csv --draws 100
+expect "a run without conformations" 66 "output.trajectory_every" \
+    "$program" export prior --output new.pdb
+check "leaves no file" test -z "$(ls new.pdb* 2>/dev/null)"
+
 # ---- what is no run, for every command that reads one ----
 mkdir empty foreign waiting damaged text above warm
 echo x >foreign/notes.txt
@@ -100,7 +118,7 @@ until [ -s warmup/trace.h5 ] || [ $tries -gt 100 ]; do
     sleep 0.1
     tries=$((tries + 1))
 done
-for command in summary diagnose report; do
+for command in summary diagnose report 'export --format csv'; do
     expect "$command, no folder" 66 "cannot open 'none'" \
         "$program" $command none
     expect "$command, an empty folder" 66 "'empty' is empty" \
