@@ -170,7 +170,8 @@ check-slow: deps-check ## the slow tests
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh $(SLOW) \
 	    $(wildcard tests/*/slow_*.sh)
 
-check-build: $(PROGRAM) $(TESTS) $(BUILD)/tests/oracle/write_trace
+check-build: $(PROGRAM) $(TESTS) $(BUILD)/tests/oracle/write_trace \
+    $(BUILD)/tests/oracle/write_trajectory
 check-slow-build: $(PROGRAM) $(SLOW)
 
 # PyPI packages, for tests of the file formats only.
@@ -264,6 +265,7 @@ help: ## this list
 	    $(firstword $(MAKEFILE_LIST))
 
 -include $(LIB_O:.o=.d) $(MAIN_O:.o=.d) $(TESTS:=.d) $(SLOW:=.d) \
-    $(BUILD)/tests/oracle/write_trace.d $(BUILD)/bench/bench_engine.d
+    $(BUILD)/tests/oracle/write_trace.d \
+    $(BUILD)/tests/oracle/write_trajectory.d $(BUILD)/bench/bench_engine.d
 
 .SECONDARY:

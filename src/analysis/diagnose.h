@@ -4,6 +4,7 @@
 #define TSR_ANALYSIS_DIAGNOSE_H
 
 #include "analysis/curve_summary.h"
+#include "analysis/shape.h"
 #include "analysis/summary.h"
 #include "io/trace.h"
 
@@ -25,7 +26,7 @@ typedef struct {
     char *remedy;        /* NULL: none needed */
 } tsr_check;
 
-enum { TSR_N_CHECK = 8 };
+enum { TSR_N_CHECK = 9 };
 
 typedef struct {
     double rhat;        /* at most */
@@ -33,6 +34,7 @@ typedef struct {
     int n_temp;         /* temperatures of the run; 0: not known */
     long warmup, draws; /* steps and draws that the run was asked for; 0: not
                            known */
+    const tsr_shape *shape; /* of the conformations; NULL: none */
 } tsr_diagnose_options;
 
 typedef struct {

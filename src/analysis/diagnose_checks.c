@@ -391,6 +391,65 @@ TSR_CHECK_FUNCTION(halves)
     return status;
 }
 
+/* The largest difference of a group's share between the halves, in standard
+ * errors for `worth` independent draws in all. */
+static double largest_gap(const tsr_shape *shape, double worth)
+{
+    double largest = 0.0;
+    for (int c = 0; c < shape->clusters.k; c++) {
+        const double a = shape->half[0][c], b = shape->half[1][c];
+        const double p = 0.5 * (a + b);
+        const double error = sqrt(fmax(p * (1.0 - p), 1e-9) * 4.0 / worth);
+        largest = fmax(largest, fabs(a - b) / error);
+    }
+    return largest;
+}
+
+TSR_CHECK_FUNCTION(groups)
+{
+    const double enough = 0.8, sure = 3.0;
+    const tsr_shape *shape = options->shape;
+    const tsr_summary_item *rg = tsr_summary_find(diagnosis->summary, "rg");
+    words found;
+    (void)reader, (void)err;
+    start(check, "groups", "do the halves hold the same structures?");
+    check->limit = enough;
+    if (shape == NULL) {
+        check->answer = TSR_CHECK_NOT_ASKED;
+        check->found = text_of("the run has no stored conformations");
+        return TSR_OK;
+    }
+    if (isnan(shape->overlap)) {
+        check->found = text_of("one chain, so there are no halves");
+        return TSR_OK;
+    }
+    check->value = shape->overlap;
+    if (shape->clusters.k == 1) {
+        check->answer = TSR_CHECK_YES;
+        check->found = text_of("the conformations are one cloud, without "
+                               "groups that a gap divides");
+        return TSR_OK;
+    }
+    begin(&found);
+    say(&found, "%d groups, which overlap by %.2f; their shares are",
+        shape->clusters.k, shape->overlap);
+    for (int c = 0; c < shape->clusters.k; c++)
+        say(&found, "%s %.2f and %.2f", c > 0 ? "," : "", shape->half[0][c],
+            shape->half[1][c]);
+    check->found = end(&found);
+    if (shape->overlap >= enough) {
+        check->answer = TSR_CHECK_YES;
+    } else if (rg != NULL && rg->value.ess_bulk > 0.0 &&
+               largest_gap(shape, rg->value.ess_bulk) > sure) {
+        check->answer = TSR_CHECK_NO;
+        check->remedy = text_of(
+            "chains stay in the group where they began: give them more "
+            "temperatures (sampler.temperatures, sampler.t_max), more warm-up, "
+            "or run longer");
+    }
+    return TSR_OK;
+}
+
 TSR_CHECK_FUNCTION(exchange)
 {
     int n_chain, n_draw, n_none = 0;

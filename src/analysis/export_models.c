@@ -1,5 +1,6 @@
 #include "analysis/export.h"
 
+#include "analysis/mean_shape.h"
 #include "analysis/superpose.h"
 
 #include <gsl/gsl_math.h>
@@ -121,43 +122,6 @@ static void move_all(int n, double (*x)[3], const tsr_motion *motion)
         tsr_motion_apply(motion, x[i]);
 }
 
-/* The mean of the CA, each frame superposed on the mean of the pass before (at
- * first, on the first frame), and in the last pass the deviations from it. */
-static tsr_status make_mean(job *j, tsr_err *err)
-{
-    enum { PASSES = 3 };
-    const int n = j->model->n_residue;
-    tsr_status status = load(j, 0, err);
-    double(*sum)[3] = calloc((size_t)n, sizeof *sum);
-    if (status == TSR_OK && sum == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (status == TSR_OK)
-        memcpy(j->mean, j->ca, (size_t)n * sizeof *j->mean);
-    for (int pass = 0; pass <= PASSES && status == TSR_OK; pass++) {
-        memset(sum, 0, (size_t)n * sizeof *sum);
-        for (int i = 0; i < j->n && status == TSR_OK; i++) {
-            tsr_motion motion;
-            status = load(j, i, err);
-            if (status != TSR_OK)
-                break;
-            tsr_superpose(n, (const double(*)[3])j->mean,
-                          (const double(*)[3])j->ca, &motion);
-            move_all(n, j->ca, &motion);
-            for (int r = 0; r < n; r++) {
-                if (pass == PASSES)
-                    j->square[r] +=
-                        tsr_vec3_distance2(j->ca[r], j->mean[r]) / j->n;
-                for (int d = 0; d < 3; d++)
-                    sum[r][d] += j->ca[r][d] / j->n;
-            }
-        }
-        if (pass < PASSES && status == TSR_OK)
-            memcpy(j->mean, sum, (size_t)n * sizeof *sum);
-    }
-    free(sum);
-    return status;
-}
-
 static tsr_status write_models(job *j, FILE *out, tsr_err *err)
 {
     const tsr_drawn_frame *frame;
@@ -225,7 +189,7 @@ tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
             status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     }
     if (status == TSR_OK)
-        status = make_mean(&j, err);
+        status = tsr_mean_shape_make(frames, j.n, j.at, j.mean, j.square, err);
     if (status == TSR_OK)
         status = write_models(&j, out, err);
     *n_model = j.n;

@@ -3,6 +3,7 @@
 #include "core/text.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Pixels; as in figure_svg.c where it matters. */
 enum { GAP = 16, LEGEND_ROW = 20, MOST_POINTED = 1500 };
@@ -85,8 +86,11 @@ static void tooltip(const tsr_figure *f, const tsr_panel *p, const tsr_layer *a,
         for (const char *c = title; *c != '\0'; c++)
             if (*c != '\'' && *c != '"' && *c != '\\')
                 fputc(*c, out);
-        fprintf(out, "': format(datum.%c, '.5~g')%s", which == 0 ? 'x' : 'y',
-                which == 0 ? ", " : "");
+        /* a key that comes twice is refused: maps have one title twice */
+        fprintf(out, "%s': format(datum.%c, '.5~g')%s",
+                which == 1 && strcmp(f->x_title, p->y_title) == 0 ? " (up)"
+                                                                  : "",
+                which == 0 ? 'x' : 'y', which == 0 ? ", " : "");
     }
     if (a->kind == TSR_LAYER_CELLS)
         fputs(", 'value': format(datum.z, '.4~g')", out);
@@ -139,7 +143,9 @@ static void print_layer(const tsr_figure *f, int pi, int li, FILE *out)
                 "\"x2\":{\"scale\":\"x\",\"signal\":\"datum.x+%.7g\"},"
                 "\"y\":{\"scale\":\"y\",\"field\":\"y\"},"
                 "\"y2\":{\"scale\":\"y\",\"signal\":\"datum.y+%.7g\"},"
-                "\"fill\":{\"scale\":\"z\",\"field\":\"z\"},",
+                "\"fill\":{\"scale\":\"z\",\"field\":\"z\"},"
+                "\"stroke\":{\"scale\":\"z\",\"field\":\"z\"},"
+                "\"strokeWidth\":{\"value\":0.6},",
                 a->dx, a->dy);
         tooltip(f, p, a, out);
         fputs("}}}", out);

@@ -146,9 +146,10 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
     } section[] = {{"numbers", tsr_report_numbers},
                    {"fit", tsr_report_fit},
                    {"distributions", tsr_report_posterior},
+                   {"structure", tsr_report_structure},
                    {"chains", tsr_report_chains}};
     enum { N = sizeof section / sizeof *section };
-    tsr_report r = {.trace = trace, .options = options};
+    tsr_report r = {.trace = trace, .options = options, .folder = folder};
     char *vega = NULL;
     tsr_log_progress(log, "report: diagnosis");
     tsr_status status =

@@ -4,6 +4,7 @@
 #define TSR_ANALYSIS_REPORT_H
 
 #include "analysis/diagnose.h"
+#include "analysis/frames.h"
 #include "core/log.h"
 #include "io/trace.h"
 
@@ -12,8 +13,10 @@ typedef struct {
     const char *methods;     /* a paragraph for a paper; NULL: none */
     const char *remark;      /* "not finished ..."; NULL: none */
     tsr_trace_reader *prior; /* a run of the prior alone; NULL: none */
+    tsr_frames *frames;      /* its conformations; NULL: none */
+    const char *no_frames;   /* why there are none; NULL: nothing to say */
     const char *vega_directory;
-    tsr_diagnose_options diagnose;
+    tsr_diagnose_options diagnose; /* with the shape of the frames */
 } tsr_report_options;
 
 /* Writes `path` (HTML) and the SVG files into `folder`, which is there. Where

@@ -42,11 +42,13 @@ static const char show[] =
     "window.tesseraViews={};"
     "Object.keys(window.tesseraFigures).forEach(function(name){"
     "var place=document.getElementById('figure-'+name);"
-    "var view=new vega.View(vega.parse(window.tesseraFigures[name]),"
+    "function fail(e){place.textContent='This figure cannot be shown here; it '"
+    "+'is in report/'+name+'.svg.';console.error(name,e);}"
+    "try{var view=new vega.View(vega.parse(window.tesseraFigures[name]),"
     "{renderer:'svg',container:place,hover:true});"
     "window.tesseraViews[name]=view;"
-    "view.runAsync().then(function(){place.setAttribute('data-ready','yes');});"
-    "});\n";
+    "view.runAsync().then(function(){place.setAttribute('data-ready','yes');})"
+    ".catch(fail);}catch(e){fail(e);}});\n";
 
 static int stream_open(stream *s)
 {

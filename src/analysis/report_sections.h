@@ -11,6 +11,7 @@ typedef struct {
     const tsr_report_options *options;
     tsr_diagnosis *diagnosis; /* its summary has the prior's columns */
     tsr_page *page;
+    const char *folder; /* of the figures */
 } tsr_report;
 
 /* Colours that keep their meaning over the report. */
@@ -37,6 +38,8 @@ tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err);
 tsr_status tsr_report_fit(tsr_report *report, tsr_err *err);
 /* Distributions of the scalars, the prior beside them. */
 tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err);
+/* Distances, mobility, groups, timeline of the conformations. */
+tsr_status tsr_report_structure(tsr_report *report, tsr_err *err);
 /* Traces, ranks, acceptance, R-hat by q, the diagnosis. */
 tsr_status tsr_report_chains(tsr_report *report, tsr_err *err);
 

@@ -24,6 +24,9 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_past_run run = {.trace = NULL};
     tsr_diagnosis *made = NULL;
     tsr_diagnose_options o = {.n_temp = 0};
+    tsr_frames *frames = NULL;
+    tsr_shape *shape = NULL;
+    char why[TSR_ERR_SIZE];
     tsr_args_arguments(args, &argument);
     tsr_status status = tsr_args_double(args, "rhat", 1.0, 10.0, &o.rhat, err);
     if (status == TSR_OK)
@@ -36,6 +39,9 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
         o.draws = run.config.sampler.draws;
     }
     if (status == TSR_OK)
+        status = tsr_past_run_shape(&run, log, &frames, &shape, why, err);
+    o.shape = shape;
+    if (status == TSR_OK)
         status = tsr_diagnose(run.trace, &o, &made, err);
     if (status == TSR_OK && tsr_args_count(args, "json") > 0)
         tsr_diagnosis_print_json(made, out);
@@ -44,6 +50,8 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK && !made->is_converged)
         status = TSR_E_NO;
     tsr_diagnosis_free(made);
+    tsr_shape_free(shape);
+    tsr_frames_free(frames);
     tsr_past_run_clear(&run);
     return status;
 }

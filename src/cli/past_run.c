@@ -241,3 +241,35 @@ tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
                         path);
     return TSR_OK;
 }
+
+tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
+                              tsr_frames **frames, tsr_shape **shape,
+                              char why[TSR_ERR_SIZE], tsr_err *err)
+{
+    enum { MOST_FRAMES = 4000 };
+    tsr_err local = {.status = TSR_OK}, bad;
+    int n_bad = 0;
+    *frames = NULL;
+    *shape = NULL;
+    why[0] = '\0';
+    if (run->directory == NULL)
+        return TSR_OK;
+    tsr_status status =
+        tsr_frames_open(run->directory, frames, &n_bad, &bad, &local);
+    if (status == TSR_OK && n_bad > 0)
+        tsr_warn(log, "%d of the trajectories cannot be read: %s", n_bad,
+                 bad.message);
+    if (status == TSR_OK)
+        status = tsr_shape_make(*frames, MOST_FRAMES, shape, &local);
+    if (status == TSR_E_NOMEM)
+        return tsr_fail(err, status, "%s", local.message);
+    if (status != TSR_OK)
+        snprintf(why, TSR_ERR_SIZE, "%s", local.message);
+    if (status != TSR_OK && status != TSR_E_NOINPUT)
+        tsr_warn(log, "conformations are left out: %s", local.message);
+    if (status != TSR_OK) {
+        tsr_frames_free(*frames);
+        *frames = NULL;
+    }
+    return TSR_OK;
+}

@@ -3,6 +3,7 @@
 #ifndef TSR_CLI_PAST_RUN_H
 #define TSR_CLI_PAST_RUN_H
 
+#include "analysis/shape.h"
 #include "cli/config.h"
 #include "core/log.h"
 #include "io/trace.h"
@@ -34,5 +35,12 @@ void tsr_past_run_clear(tsr_past_run *run);
  * above; TSR_E_DATA where it has seen data. */
 tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
                                    tsr_log *log, tsr_err *err);
+
+/* The conformations of the run and what they have in common; both NULL where
+ * there are none, and `why` says why. The caller frees both, also after an
+ * error. Errors: TSR_E_NOMEM. */
+tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
+                              tsr_frames **frames, tsr_shape **shape,
+                              char why[TSR_ERR_SIZE], tsr_err *err);
 
 #endif

@@ -136,7 +136,10 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     const char *const *argument;
     const char *prior_path = tsr_args_value(args, "prior");
     tsr_past_run run = {.trace = NULL}, prior = {.trace = NULL};
+    tsr_frames *frames = NULL;
+    tsr_shape *shape = NULL;
     char *page = NULL, *folder = NULL, *methods = NULL, remark[160] = "";
+    char why[TSR_ERR_SIZE] = "";
     tsr_report_options o = {.name = "tessera report",
                             .vega_directory = getenv("TSR_VEGA_DIR"),
                             .diagnose = {.rhat = 1.01, .ess = 400.0}};
@@ -150,7 +153,14 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         status =
             places(&run, tsr_args_value(args, "output"), &page, &folder, err);
     if (status == TSR_OK) {
+        tsr_log_progress(log, "report: conformations");
+        status = tsr_past_run_shape(&run, log, &frames, &shape, why, err);
+    }
+    if (status == TSR_OK) {
         methods = methods_text(&run);
+        o.frames = frames;
+        o.diagnose.shape = shape;
+        o.no_frames = why[0] != '\0' ? why : NULL;
         o.methods = methods;
         o.prior = prior.trace;
         if (run.has_config) {
@@ -170,6 +180,8 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     }
     if (status == TSR_OK)
         fprintf(out, "%s\n", page);
+    tsr_shape_free(shape);
+    tsr_frames_free(frames);
     free(methods);
     free(page);
     free(folder);

@@ -2,6 +2,7 @@
 # tessera report: the page of a run as a browser without a network shows it.
 # Prints one line a test (tests/run.sh).
 program=$PWD/${BUILD:-build}/tessera
+conformations=$PWD/${BUILD:-build}/tests/oracle/write_trajectory
 demo=$PWD/configs/demo
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -33,9 +34,15 @@ END
 }
 
 quiet() { "$program" "$@" --quiet >out.txt; }
+check "a report without conformations" quiet report prior
+check "says how to have some" grep -q "output.trajectory_every" \
+    prior/report.html
+check "conformations of two states" "$conformations" run 3 60
 check "report" quiet report run --prior prior
 for figure in fit fit_2 guinier kratky trace rank-rg acceptance posterior-rg \
-    posterior-d_max rhat-intensity_mean rhat-intensity_mean_2; do
+    posterior-d_max rhat-intensity_mean rhat-intensity_mean_2 \
+    pair-distances mobility distance-mean distance-sd timeline-change \
+    timeline-contacts; do
     check "figure $figure" test -s "run/report/$figure.svg"
 done
 python3 - run/report/*.svg <<END >svg.txt 2>&1
@@ -49,6 +56,17 @@ for path in sys.argv[1:]:
 END
 check "pictures are well-formed and finite" test ! -s svg.txt
 cat svg.txt
+check "two groups are found" grep -q "Groups: 2, by" run/report.html
+for group in 1 2; do
+    check "the middle of group $group" test -s run/report/group-$group.cif
+done
+check "and no third" test ! -e run/report/group-3.cif
+"$program" diagnose run >out.txt 2>err.txt
+check "diagnose sees the groups" grep -q "2 groups, which overlap" out.txt
+check "an ensemble for other programs" \
+    "$program" export run --draws even:10 --output draws.pdb --quiet
+check "has its models" test "$(grep -c ^MODEL draws.pdb)" -eq 10
+check "and scripts that open it" grep -q "load draws.pdb" draws.pdb.pml
 check "a second report replaces the first" quiet report run
 check "names are escaped" grep -q "two &lt;domains&gt; &amp; a" run/report.html
 check "nothing is fetched" sh -c \

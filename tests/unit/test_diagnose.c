@@ -51,6 +51,8 @@ static double *fill(const recipe *r, int v, gsl_rng *random)
     return value;
 }
 
+static const tsr_shape *the_shape; /* of the conformations; NULL: none */
+
 static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
 {
     const double q[N_Q] = {0.01, 0.02, 0.04, 0.08, 0.16, 0.32};
@@ -69,8 +71,11 @@ static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
                    .n = N_Q,
                    .coord = q,
                    .single = 1}};
-    const tsr_diagnose_options options = {
-        .rhat = 1.01, .ess = 400.0, .n_temp = n_temp, .draws = r->n_draw};
+    const tsr_diagnose_options options = {.rhat = 1.01,
+                                          .ess = 400.0,
+                                          .n_temp = n_temp,
+                                          .draws = r->n_draw,
+                                          .shape = the_shape};
     const char *path = io_path("trace.h5");
     gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
     tsr_trace *trace;
@@ -125,7 +130,9 @@ static void test_good(void **state)
     const recipe r = {N_CHAIN, N_DRAW, .phi = 0.3, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&r, 6);
     for (int i = 0; i < d->n; i++)
-        if (d->check[i].answer != TSR_CHECK_YES)
+        if (d->check[i].answer != (strcmp(d->check[i].name, "groups") == 0
+                                       ? TSR_CHECK_NOT_ASKED
+                                       : TSR_CHECK_YES))
             fail_msg("%s: %s", d->check[i].name, d->check[i].found);
     expect_no(d, "");
     assert_int_equal(d->n_curve, 1);
@@ -213,6 +220,38 @@ static void test_exchange(void **state)
     tsr_diagnosis_free(d);
 }
 
+/* Groups of conformations: halves that hold others count, where there are
+ * enough draws to be sure. */
+static void test_groups(void **state)
+{
+    (void)state;
+    recipe r = {N_CHAIN, N_DRAW, .n_trips = 40};
+    tsr_shape shape = {
+        .clusters = {.k = 2}, .half = {{0.9, 0.1}, {0.2, 0.8}}, .overlap = 0.3};
+    the_shape = &shape;
+    tsr_diagnosis *d = diagnose(&r, 6);
+    expect_no(d, "groups ");
+    assert_has(check_of(d, "groups")->found, "0.90 and 0.20, 0.10 and 0.80");
+    tsr_diagnosis_free(d);
+    r.n_draw = 8; /* a handful, so that it may be chance */
+    shape = (tsr_shape){.clusters = {.k = 2},
+                        .half = {{0.7, 0.3}, {0.45, 0.55}},
+                        .overlap = 0.75};
+    d = diagnose(&r, 6);
+    assert_int_equal(check_of(d, "groups")->answer, TSR_CHECK_UNKNOWN);
+    tsr_diagnosis_free(d);
+    r.n_draw = N_DRAW;
+    shape.half[1][0] = 0.65, shape.half[1][1] = 0.35, shape.overlap = 0.95;
+    d = diagnose(&r, 6);
+    expect_no(d, "");
+    tsr_diagnosis_free(d);
+    shape.clusters.k = 1;
+    d = diagnose(&r, 6);
+    assert_has(check_of(d, "groups")->found, "one cloud");
+    tsr_diagnosis_free(d);
+    the_shape = NULL;
+}
+
 static void test_little(void **state)
 {
     (void)state;
@@ -296,17 +335,12 @@ int main(void)
 #define IN_FOLDER(test) \
     cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_good),
-        IN_FOLDER(test_shifted_chain),
-        IN_FOLDER(test_two_modes),
-        IN_FOLDER(test_resting_chain),
-        IN_FOLDER(test_slow),
-        IN_FOLDER(test_curve),
-        IN_FOLDER(test_exchange),
-        IN_FOLDER(test_little),
-        cmocka_unit_test(test_rest_and_gap),
-        cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_halves_calibrated),
+        IN_FOLDER(test_good),          IN_FOLDER(test_shifted_chain),
+        IN_FOLDER(test_two_modes),     IN_FOLDER(test_resting_chain),
+        IN_FOLDER(test_slow),          IN_FOLDER(test_curve),
+        IN_FOLDER(test_exchange),      IN_FOLDER(test_groups),
+        IN_FOLDER(test_little),        cmocka_unit_test(test_rest_and_gap),
+        cmocka_unit_test(test_halves), cmocka_unit_test(test_halves_calibrated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
