@@ -467,18 +467,25 @@ tsr_status tsr_hdf5_store_open(const char *path, tsr_hdf5_store **out,
  * Page 0 of a new file stays 0: until the journal has it, there is no file. */
 static int write_range(const tsr_hdf5_store *store, size_t from, size_t to)
 {
-    const unsigned char zero[PAGE] = {0};
-    int failed = 0;
+    const size_t room = (size_t)64 * PAGE;
+    unsigned char *buffer = malloc(room);
+    int failed = buffer == NULL ? ENOMEM : 0;
 
     while (from < to && failed == 0) {
-        const size_t i = from / PAGE, n = part_of_page(from, to - from);
-        const unsigned char *page =
-            i < store->n_page && store->page[i] != NULL ? store->page[i] : zero;
-        if (from == 0)
-            page = zero;
-        failed = tsr_file_write_at(store->fd, page + from % PAGE, n, from);
+        size_t n = 0;
+        while (n + PAGE <= room && from + n < to) {
+            const size_t at = from + n, i = at / PAGE;
+            const size_t part = part_of_page(at, to - at);
+            if (i > 0 && i < store->n_page && store->page[i] != NULL)
+                memcpy(buffer + n, store->page[i] + at % PAGE, part);
+            else
+                memset(buffer + n, 0, part);
+            n += part;
+        }
+        failed = tsr_file_write_at(store->fd, buffer, n, from);
         from += n;
     }
+    free(buffer);
     return failed;
 }
 
