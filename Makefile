@@ -172,7 +172,8 @@ check-slow: deps-check ## the slow tests
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh $(SLOW) \
 	    $(wildcard tests/*/slow_*.sh)
 
-check-build: $(PROGRAM) $(TESTS) $(FAULT) $(BUILD)/tests/oracle/write_trace
+check-build: $(PROGRAM) $(TESTS) $(FAULT) $(BUILD)/tests/oracle/write_trace \
+    $(BUILD)/tests/oracle/write_run
 check-slow-build: $(PROGRAM) $(SLOW) $(FAULT)
 
 # PyPI packages, for tests of the file formats only.
@@ -266,6 +267,7 @@ help: ## this list
 	    $(firstword $(MAKEFILE_LIST))
 
 -include $(LIB_O:.o=.d) $(MAIN_O:.o=.d) $(TESTS:=.d) $(SLOW:=.d) \
-    $(BUILD)/tests/oracle/write_trace.d $(BUILD)/bench/bench_engine.d
+    $(BUILD)/tests/oracle/write_trace.d $(BUILD)/tests/oracle/write_run.d \
+    $(BUILD)/bench/bench_engine.d
 
 .SECONDARY:
