@@ -374,7 +374,7 @@ static int finish_commit(const char *path, tsr_journal *journal)
 }
 
 static tsr_status recover(const char *path, int must_write,
-                          tsr_hdf5_store **overlay, tsr_err *err)
+                          tsr_hdf5_store **overlay, int *is_busy, tsr_err *err)
 {
     tsr_journal journal;
     tsr_journal_state state;
@@ -393,6 +393,7 @@ static tsr_status recover(const char *path, int must_write,
                         "'%s.journal' was left by a newer tessera, or on "
                         "another kind of machine; open it there once",
                         path);
+    *is_busy = state == TSR_JOURNAL_BUSY;
     if (state == TSR_JOURNAL_BUSY && must_write)
         return tsr_fail(err, TSR_E_IO,
                         "'%s' is being written by another process; stop it "
@@ -432,17 +433,19 @@ static tsr_status recover(const char *path, int must_write,
 }
 
 tsr_status tsr_hdf5_store_recover(const char *path, tsr_hdf5_store **overlay,
-                                  tsr_err *err)
+                                  int *is_busy, tsr_err *err)
 {
     *overlay = NULL;
-    return recover(path, 0, overlay, err);
+    *is_busy = 0;
+    return recover(path, 0, overlay, is_busy, err);
 }
 
 tsr_status tsr_hdf5_store_open(const char *path, tsr_hdf5_store **out,
                                tsr_err *err)
 {
     tsr_hdf5_store *none = NULL;
-    tsr_status status = recover(path, 1, &none, err);
+    int is_busy = 0;
+    tsr_status status = recover(path, 1, &none, &is_busy, err);
 
     *out = NULL;
     if (status != TSR_OK)

@@ -53,10 +53,11 @@ tsr_status tsr_hdf5_store_open(const char *path, tsr_hdf5_store **out,
  * in the middle of one. Where the file may not be written (a read-only
  * directory or medium), or the file system has no locks to tell whether the
  * writer lives, *overlay is a store that shows the file as it will be, to be
- * attached for reading; else NULL, and any HDF5 driver reads the file. Errors:
- * TSR_E_DATA, TSR_E_NOINPUT, TSR_E_IO as above. */
+ * attached for reading; else NULL, and any HDF5 driver reads the file.
+ * *is_busy: a writer was at work all that time. Errors: TSR_E_DATA,
+ * TSR_E_NOINPUT, TSR_E_IO as above. */
 tsr_status tsr_hdf5_store_recover(const char *path, tsr_hdf5_store **overlay,
-                                  tsr_err *err);
+                                  int *is_busy, tsr_err *err);
 
 /* H5Fcreate or H5Fopen with this access list works on the store, which must
  * outlive the HDF5 file. 0, or < 0 with HDF5's error stack. */

@@ -2,6 +2,7 @@
  * that died, that lives, of another file, damaged; with and without the right
  * to write. */
 #include "io/journal.h"
+#include "io/recover.h"
 #include "io/trace.h"
 
 #include <setjmp.h>
@@ -142,6 +143,40 @@ static void test_dead_writer(void **state)
     assert_int_equal(draws(), AFTER);
 }
 
+static void expect_recovery(int finished, int pending, int busy, int orphan)
+{
+    tsr_recovery recovery;
+    tsr_err err;
+    OK(tsr_recover(folder, &recovery, &err));
+    assert_int_equal(recovery.n_finished, finished);
+    assert_int_equal(recovery.n_pending, pending);
+    assert_int_equal(recovery.n_busy, busy);
+    assert_int_equal(recovery.n_orphan, orphan);
+    assert_string_equal(recovery.pending, pending > 0 ? "trace.h5" : "");
+}
+
+static void test_directory(void **state)
+{
+    (void)state;
+    tsr_recovery recovery;
+    tsr_err err;
+    expect_recovery(0, 0, 0, 0);
+    int fd = interrupt();
+    expect_recovery(0, 0, 1, 0);
+    close(fd);
+    expect_recovery(1, 0, 0, 0);
+    assert_int_equal(size_of(journal), 0);
+    expect_recovery(0, 0, 0, 0);
+    assert_int_equal(draws(), AFTER);
+    assert_int_equal(unlink(path), 0);
+    close(interrupt());
+    assert_int_equal(truncate(path, 5000), 0);
+    assert_int_equal(tsr_recover(folder, &recovery, &err), TSR_E_DATA);
+    assert_int_equal(unlink(path), 0);
+    expect_recovery(0, 0, 0, 1);
+    assert_int_equal(tsr_recover(path, &recovery, &err), TSR_E_NOINPUT);
+}
+
 static void test_reopened(void **state)
 {
     (void)state;
@@ -194,6 +229,7 @@ static void test_read_only(void **state)
             _exit(2);
         if (draws() != AFTER || draws() != AFTER)
             _exit(3);
+        expect_recovery(0, 1, 0, 0);
         if (tsr_trace_reopen(path, 1, 1, variable, n_keep, &trace, &err) !=
                 TSR_E_IO ||
             strstr(err.message, "make it writable") == NULL)
@@ -285,6 +321,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_dead_writer, enter, leave),
+        cmocka_unit_test_setup_teardown(test_directory, enter, leave),
         cmocka_unit_test_setup_teardown(test_reopened, enter, leave),
         cmocka_unit_test_setup_teardown(test_live_writer, enter, leave),
         cmocka_unit_test_setup_teardown(test_read_only, enter, leave),
