@@ -54,7 +54,7 @@ static unsigned char *writable(tsr_hdf5_store *store, size_t at)
     const size_t i = at / PAGE;
 
     if (i >= store->n_page) {
-        size_t n_page = 2 * store->n_page > i ? 2 * store->n_page : i + 64;
+        const size_t n_page = i + i / 2 + 64;
         unsigned char **page =
             realloc(store->page, n_page * sizeof *store->page);
         if (page == NULL)
