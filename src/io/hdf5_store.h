@@ -68,6 +68,15 @@ herr_t tsr_hdf5_store_attach(tsr_hdf5_store *store, hid_t access);
  * the file is as the last commit left it, or has this one in its journal. */
 tsr_status tsr_hdf5_store_commit(tsr_hdf5_store *store, tsr_err *err);
 
+/* The same for many files, sooner than one by one: each is committed by itself,
+ * but all are synced together. Where one fails, the others are committed all
+ * the same. */
+tsr_status tsr_hdf5_store_commit_all(tsr_hdf5_store *const *store, int n,
+                                     tsr_err *err);
+
+/* 1: a commit has failed. */
+int tsr_hdf5_store_has_failed(const tsr_hdf5_store *store);
+
 /* Bytes in memory that the next commit will write. */
 size_t tsr_hdf5_store_pending(const tsr_hdf5_store *store);
 

@@ -74,44 +74,52 @@ static unsigned char *pack(size_t length, size_t n_page,
     return content;
 }
 
-/* A new name must be on the disk before the file is touched. */
-static int open_for_writing(const char *name, int *fd)
+static int open_for_writing(const char *name, int *fd, int *is_new)
 {
+    *is_new = 0;
     *fd = open(name, O_RDWR | O_CLOEXEC);
     if (*fd < 0 && errno == ENOENT) {
+        *is_new = 1;
         *fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        if (*fd >= 0)
-            return tsr_file_sync_directory(name);
     }
     return *fd < 0 ? errno : 0;
 }
 
-int tsr_journal_begin(const char *name, size_t length, size_t n_page,
-                      const tsr_journal_page *page, int *fd, int *left)
+int tsr_journal_write(const char *name, size_t length, size_t n_page,
+                      const tsr_journal_page *page, int *fd, int *is_new)
 {
     size_t size = 0;
     unsigned char *content = pack(length, n_page, page, &size);
 
     *fd = -1;
-    *left = 0;
+    *is_new = 0;
     if (content == NULL)
         return ENOMEM;
-    int failed = open_for_writing(name, fd);
-    if (failed == 0 && tsr_fd_lock(*fd, 1, writer_waits_ms) == TSR_FD_HELD)
+    int failed = open_for_writing(name, fd, is_new);
+    if (failed == 0 && tsr_fd_lock(*fd, 1, writer_waits_ms) == TSR_FD_HELD) {
         failed = EBUSY;
-    else if (failed == 0) {
-        failed = tsr_file_write_at(*fd, content, size, 0);
-        if (failed == 0 && fsync(*fd) != 0)
-            failed = errno;
-        if (failed != 0)
-            *left = ftruncate(*fd, 0) != 0 || fsync(*fd) != 0;
-    }
-    free(content);
-    if (failed != 0 && *fd >= 0) {
-        close(*fd);
+        close(*fd); /* and what is in it stays */
         *fd = -1;
     }
+    if (failed == 0)
+        failed = tsr_file_write_at(*fd, content, size, 0);
+    free(content);
     return failed;
+}
+
+/* A new name must be on the disk before the file is touched. */
+int tsr_journal_sync(int fd, const char *name, int is_new)
+{
+    if (fsync(fd) != 0)
+        return errno;
+    return is_new ? tsr_file_sync_directory(name) : 0;
+}
+
+int tsr_journal_abandon(int fd)
+{
+    const int left = ftruncate(fd, 0) != 0 || fsync(fd) != 0;
+    close(fd);
+    return left;
 }
 
 void tsr_journal_end(int fd)
@@ -231,8 +239,8 @@ int tsr_journal_read(const char *name, tsr_journal *journal,
     return failed;
 }
 
-int tsr_journal_apply(int fd, size_t length, size_t n_page,
-                      const tsr_journal_page *page)
+int tsr_journal_put(int fd, size_t length, size_t n_page,
+                    const tsr_journal_page *page)
 {
     struct stat info;
 
@@ -245,7 +253,7 @@ int tsr_journal_apply(int fd, size_t length, size_t n_page,
     if (fstat(fd, &info) != 0 ||
         ((size_t)info.st_size > length && ftruncate(fd, (off_t)length) != 0))
         return errno;
-    return fsync(fd) != 0 ? errno : 0;
+    return 0;
 }
 
 void tsr_journal_free(tsr_journal *journal)

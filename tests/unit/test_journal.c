@@ -80,7 +80,7 @@ static int interrupt(void)
     static tsr_journal_page page[1000];
     tsr_trace *trace;
     size_t old_size, new_size, n = 0;
-    int fd, left;
+    int fd, is_new;
     tsr_err err;
 
     OK(tsr_trace_create(path, 1, 1, variable, 0, NULL, &trace, &err));
@@ -100,8 +100,8 @@ static int interrupt(void)
         page[n].n = new_size - at < PAGE ? new_size - at : PAGE;
         page[n].bytes = (unsigned char *)new + at;
     }
-    assert_int_equal(tsr_journal_begin(journal, new_size, n, page, &fd, &left),
-                     0);
+    assert_int_equal(
+        tsr_journal_write(journal, new_size, n, page, &fd, &is_new), 0);
     memcpy(new, old, old_size);
     int out = open(path, O_WRONLY | O_TRUNC);
     assert_int_equal(write(out, new, new_size), (ssize_t)new_size);
