@@ -26,6 +26,7 @@ enum { VERSION = 1, BYTE_ORDER_MARK = 0x01020304 };
  * stopped just then, the writer gives up after a while. */
 static const int writer_waits_ms = 60000;
 static const int reader_waits_ms = 2000;
+static const off_t keep_bytes = (off_t)1 << 20;
 
 char *tsr_journal_name(const char *path)
 {
@@ -124,12 +125,30 @@ int tsr_journal_abandon(int fd)
 
 void tsr_journal_end(int fd)
 {
-    int emptied = ftruncate(fd, 0);
-    (void)emptied;
+    const header none = {.version = 0};
+    struct stat info;
+
+    if (fstat(fd, &info) != 0 || info.st_size > keep_bytes ||
+        tsr_file_write_at(fd, &none, sizeof none, 0) != 0) {
+        int emptied = ftruncate(fd, 0);
+        (void)emptied;
+    }
     close(fd);
 }
 
 /* ---- recovery ---- */
+
+int tsr_journal_is_empty(const char *name)
+{
+    char begins[sizeof magic] = "";
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return errno == ENOENT || errno == ENOTDIR;
+    const ssize_t n = pread(fd, begins, sizeof begins, 0);
+    close(fd);
+    return n >= 0 && memcmp(begins, magic, sizeof magic) != 0;
+}
 
 /* The pages of a content whose checksum is right. */
 static int find_pages(tsr_journal *journal, size_t size)
@@ -207,14 +226,11 @@ static int read_content(tsr_journal *journal, tsr_journal_state *state)
 int tsr_journal_read(const char *name, tsr_journal *journal,
                      tsr_journal_state *state)
 {
-    struct stat info;
     int may_write = 1;
 
     *state = TSR_JOURNAL_NONE;
     *journal = (tsr_journal){.fd = -1};
-    if (stat(name, &info) != 0)
-        return errno == ENOENT || errno == ENOTDIR ? 0 : errno;
-    if (info.st_size == 0)
+    if (tsr_journal_is_empty(name))
         return 0;
     journal->fd = open(name, O_RDWR | O_CLOEXEC);
     if (journal->fd < 0 &&

@@ -50,10 +50,15 @@ int tsr_journal_sync(int fd, const char *name, int is_new);
 int tsr_journal_abandon(int fd);
 
 /* Empties and closes the journal: its pages are in the file, synced. A journal
- * that stays full does no harm: it only says once more what the file holds. */
+ * that stays full does no harm: it only says once more what the file holds. One
+ * of up to 1 MiB is emptied by zeros over its head: to give blocks back, only
+ * to ask for them at the next commit, takes as long as a sync. */
 void tsr_journal_end(int fd);
 
 /* ---- for who comes later ---- */
+
+/* 1: there is none, or an empty one. */
+int tsr_journal_is_empty(const char *name);
 
 typedef enum {
     TSR_JOURNAL_NONE, /* none, empty, or cut off: the file is as it should be */

@@ -1,22 +1,16 @@
 #include "io/recover.h"
 
 #include "io/hdf5_store.h"
+#include "io/journal.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char ending[] = ".journal";
-
-static int is_full(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && info.st_size > 0;
-}
 
 static tsr_status recover_one(const char *path, const char *journal,
                               const char *name, tsr_recovery *recovery,
@@ -25,7 +19,7 @@ static tsr_status recover_one(const char *path, const char *journal,
     tsr_hdf5_store *overlay = NULL;
     int is_busy = 0;
 
-    if (!is_full(journal))
+    if (tsr_journal_is_empty(journal))
         return TSR_OK;
     if (access(path, F_OK) != 0) {
         recovery->n_orphan++;
@@ -39,7 +33,7 @@ static tsr_status recover_one(const char *path, const char *journal,
             snprintf(recovery->pending, sizeof recovery->pending, "%s", name);
     } else if (is_busy) {
         recovery->n_busy++;
-    } else if (!is_full(journal)) {
+    } else if (tsr_journal_is_empty(journal)) {
         recovery->n_finished++;
     }
     tsr_hdf5_store_free(overlay);

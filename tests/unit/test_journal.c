@@ -137,9 +137,9 @@ static void test_dead_writer(void **state)
 {
     (void)state;
     close(interrupt());
-    assert_true(size_of(journal) > 0);
+    assert_false(tsr_journal_is_empty(journal));
     assert_int_equal(draws(), AFTER);
-    assert_int_equal(size_of(journal), 0);
+    assert_true(tsr_journal_is_empty(journal));
     assert_int_equal(draws(), AFTER);
 }
 
@@ -165,7 +165,7 @@ static void test_directory(void **state)
     expect_recovery(0, 0, 1, 0);
     close(fd);
     expect_recovery(1, 0, 0, 0);
-    assert_int_equal(size_of(journal), 0);
+    assert_true(tsr_journal_is_empty(journal));
     expect_recovery(0, 0, 0, 0);
     assert_int_equal(draws(), AFTER);
     assert_int_equal(unlink(path), 0);
