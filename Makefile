@@ -151,6 +151,14 @@ deps-lint: deps
 	$(call install_missing,$(DEB_LINT))
 
 # ---- tests ----
+# Preloaded, it makes file operations fail or cuts the power; see its head.
+FAULT := $(BUILD)/tests/support/fault.so
+$(FAULT): tests/support/fault.c tests/support/fault_undo.h
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) -std=c11 $(WARN) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $< \
+	    -ldl -pthread
+
 # After `deps` a second make reads the compiler flags of what it installed.
 CMOCKA = $(shell pkg-config --libs cmocka 2>/dev/null || echo -lcmocka)
 
@@ -170,9 +178,9 @@ check-slow: deps-check ## the slow tests
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh $(SLOW) \
 	    $(wildcard tests/*/slow_*.sh)
 
-check-build: $(PROGRAM) $(TESTS) $(BUILD)/tests/oracle/write_trace \
-    $(BUILD)/tests/oracle/write_trajectory
-check-slow-build: $(PROGRAM) $(SLOW)
+check-build: $(PROGRAM) $(TESTS) $(FAULT) $(BUILD)/tests/oracle/write_trace \
+    $(BUILD)/tests/oracle/write_run $(BUILD)/tests/oracle/write_trajectory
+check-slow-build: $(PROGRAM) $(SLOW) $(FAULT)
 
 # PyPI packages, for tests of the file formats only.
 .venv/done: tests/requirements.txt
@@ -265,7 +273,7 @@ help: ## this list
 	    $(firstword $(MAKEFILE_LIST))
 
 -include $(LIB_O:.o=.d) $(MAIN_O:.o=.d) $(TESTS:=.d) $(SLOW:=.d) \
-    $(BUILD)/tests/oracle/write_trace.d \
+    $(BUILD)/tests/oracle/write_trace.d $(BUILD)/tests/oracle/write_run.d \
     $(BUILD)/tests/oracle/write_trajectory.d $(BUILD)/bench/bench_engine.d
 
 .SECONDARY:

@@ -47,7 +47,7 @@ static const char *type_name(tsr_checkpoint_type type)
 {
     static const char *const name[TSR_CHECKPOINT_N_TYPE] = {
         "float64", "int64", "uint64", "bytes", "text"};
-    return name[type];
+    return type < TSR_CHECKPOINT_N_TYPE ? name[type] : "of a known type";
 }
 
 /* ---- writing ---- */

@@ -52,7 +52,8 @@ tsr_status tsr_hdf5_input_open(const char *path,
                         strerror(errno));
     tsr_hdf5_quiet();
     for (int i = 0; i < TRIES; i++) {
-        status = tsr_hdf5_store_recover(path, &input->store, err);
+        int is_busy;
+        status = tsr_hdf5_store_recover(path, &input->store, &is_busy, err);
         if (status != TSR_OK)
             return status;
         status = open_once(path, input, err);

@@ -1,4 +1,4 @@
-#include "io/hdf5_store.h"
+#include "io/hdf5_store_parts.h"
 
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>
@@ -13,21 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { PAGE = 4096 };
-
-struct tsr_hdf5_store {
-    char *path;
-    char *journal; /* its name */
-    int fd;
-    int failed;           /* errno of the commit that failed */
-    int journal_idle;     /* nothing in it is needed any more */
-    size_t on_disk;       /* bytes of the file on the disk */
-    size_t size;          /* bytes as HDF5 sees it */
-    size_t n_page;        /* room of `page` */
-    size_t n_held;        /* pages that are not NULL */
-    unsigned char **page; /* [n_page] written since the last commit, or NULL */
-};
 
 /* ---- pages ---- */
 
@@ -48,13 +33,12 @@ static int peek(tsr_hdf5_store *store, size_t at, unsigned char *to, size_t n)
     return tsr_file_read_at(store->fd, to, known, at) == 0;
 }
 
-/* The page at `at` for writing; NULL without memory or where the disk fails. */
-static unsigned char *writable(tsr_hdf5_store *store, size_t at)
+unsigned char *tsr_hdf5_store_writable(tsr_hdf5_store *store, size_t at)
 {
     const size_t i = at / PAGE;
 
     if (i >= store->n_page) {
-        size_t n_page = 2 * store->n_page > i ? 2 * store->n_page : i + 64;
+        const size_t n_page = i + i / 2 + 64;
         unsigned char **page =
             realloc(store->page, n_page * sizeof *store->page);
         if (page == NULL)
@@ -76,13 +60,7 @@ static unsigned char *writable(tsr_hdf5_store *store, size_t at)
     return store->page[i];
 }
 
-static size_t part_of_page(size_t at, size_t n)
-{
-    const size_t left = PAGE - at % PAGE;
-    return n < left ? n : left;
-}
-
-static void drop_pages(tsr_hdf5_store *store)
+void tsr_hdf5_store_drop_pages(tsr_hdf5_store *store)
 {
     for (size_t i = 0; i < store->n_page; i++) {
         free(store->page[i]);
@@ -167,7 +145,7 @@ static herr_t driver_read(H5FD_t *base, H5FD_mem_t type, hid_t transfer,
 
     (void)type, (void)transfer;
     while (n > 0) {
-        const size_t part = part_of_page((size_t)at, n);
+        const size_t part = tsr_hdf5_part_of_page((size_t)at, n);
         if (!peek(store, (size_t)at, to, part))
             return -1;
         to += part;
@@ -185,8 +163,8 @@ static herr_t driver_write(H5FD_t *base, H5FD_mem_t type, hid_t transfer,
 
     (void)type, (void)transfer;
     while (n > 0) {
-        const size_t part = part_of_page((size_t)at, n);
-        unsigned char *page = writable(store, (size_t)at);
+        const size_t part = tsr_hdf5_part_of_page((size_t)at, n);
+        unsigned char *page = tsr_hdf5_store_writable(store, (size_t)at);
         if (page == NULL)
             return -1;
         memcpy(page + at % PAGE, from, part);
@@ -246,7 +224,7 @@ herr_t tsr_hdf5_store_attach(tsr_hdf5_store *store, hid_t access)
 
 /* ---- opening ---- */
 
-static tsr_hdf5_store *store_new(const char *path)
+tsr_hdf5_store *tsr_hdf5_store_new(const char *path)
 {
     tsr_hdf5_store *store = calloc(1, sizeof *store);
 
@@ -268,7 +246,7 @@ static tsr_hdf5_store *store_new(const char *path)
 tsr_status tsr_hdf5_store_create(const char *path, tsr_hdf5_store **out,
                                  tsr_err *err)
 {
-    tsr_hdf5_store *store = store_new(path);
+    tsr_hdf5_store *store = tsr_hdf5_store_new(path);
 
     *out = NULL;
     if (store == NULL)
@@ -305,7 +283,8 @@ static int is_missing(int why)
     return why == ENOENT || why == ENOTDIR;
 }
 
-static tsr_status open_disk(tsr_hdf5_store *store, int flags, tsr_err *err)
+tsr_status tsr_hdf5_store_open_disk(tsr_hdf5_store *store, int flags,
+                                    tsr_err *err)
 {
     struct stat info;
 
@@ -317,140 +296,20 @@ static tsr_status open_disk(tsr_hdf5_store *store, int flags, tsr_err *err)
     return TSR_OK;
 }
 
-/* Pages of a journal that the file must not get, as if just written. */
-static tsr_status lay_over(tsr_hdf5_store *store, const tsr_journal *journal,
-                           tsr_err *err)
-{
-    for (size_t i = 0; i < journal->n_page; i++) {
-        const unsigned char *from = journal->page[i].bytes;
-        size_t at = journal->page[i].at, n = journal->page[i].n;
-        while (n > 0) {
-            const size_t part = part_of_page(at, n);
-            unsigned char *page = writable(store, at);
-            if (page == NULL)
-                return tsr_fail(err, TSR_E_IO, "cannot read '%s'", store->path);
-            memcpy(page + at % PAGE, from, part);
-            from += part;
-            at += part;
-            n -= part;
-        }
-    }
-    store->size = journal->length;
-    return TSR_OK;
-}
-
-/* A commit makes the file as long as it will be before it completes the
- * journal. */
-static tsr_status check_length(const char *path, size_t length, tsr_err *err)
-{
-    struct stat info;
-
-    if (stat(path, &info) != 0)
-        return tsr_fail(err, is_missing(errno) ? TSR_E_NOINPUT : TSR_E_IO,
-                        "cannot open '%s': %s", path, strerror(errno));
-    if ((size_t)info.st_size < length)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s' has %lld bytes, and its journal belongs to a "
-                        "file of %zu: it was cut off or replaced; restore both "
-                        "from a copy",
-                        path, (long long)info.st_size, length);
-    return TSR_OK;
-}
-
-/* 0 where the pages are in the file and the journal is empty. */
-static int finish_commit(const char *path, tsr_journal *journal)
-{
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-        return errno;
-    int failed =
-        tsr_journal_apply(fd, journal->length, journal->n_page, journal->page);
-    close(fd);
-    if (failed == 0) {
-        tsr_journal_end(journal->fd);
-        journal->fd = -1;
-    }
-    return failed;
-}
-
-static tsr_status recover(const char *path, int must_write,
-                          tsr_hdf5_store **overlay, tsr_err *err)
-{
-    tsr_journal journal;
-    tsr_journal_state state;
-    tsr_status status;
-    char *name = tsr_journal_name(path);
-
-    if (name == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'", path);
-    int failed = tsr_journal_read(name, &journal, &state);
-    free(name);
-    if (failed != 0)
-        return tsr_fail(err, TSR_E_IO, "cannot read '%s.journal': %s", path,
-                        strerror(failed));
-    if (state == TSR_JOURNAL_NEWER)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s.journal' was left by a newer tessera, or on "
-                        "another kind of machine; open it there once",
-                        path);
-    if (state == TSR_JOURNAL_BUSY && must_write)
-        return tsr_fail(err, TSR_E_IO,
-                        "'%s' is being written by another process; stop it "
-                        "first",
-                        path);
-    if (state != TSR_JOURNAL_OURS && state != TSR_JOURNAL_SEEN)
-        return TSR_OK;
-    status = check_length(path, journal.length, err);
-    if (status == TSR_OK) {
-        /* Without locks only who must be alone may write. */
-        failed = state == TSR_JOURNAL_OURS || must_write
-                     ? finish_commit(path, &journal)
-                     : EACCES;
-        if (failed != 0 && must_write) {
-            status = tsr_fail(err, TSR_E_IO,
-                              "'%s' was left in the middle of a write, which "
-                              "cannot be finished: %s; make it writable, or "
-                              "free space",
-                              path, strerror(failed));
-        } else if (failed != 0) {
-            tsr_hdf5_store *store = store_new(path);
-            status = store == NULL ? tsr_fail(err, TSR_E_NOMEM,
-                                              "no memory to open '%s'", path)
-                                   : open_disk(store, O_RDONLY, err);
-            if (status == TSR_OK)
-                status = lay_over(store, &journal, err);
-            if (status == TSR_OK) {
-                store->failed = EROFS;
-                *overlay = store;
-            } else {
-                tsr_hdf5_store_free(store);
-            }
-        }
-    }
-    tsr_journal_free(&journal);
-    return status;
-}
-
-tsr_status tsr_hdf5_store_recover(const char *path, tsr_hdf5_store **overlay,
-                                  tsr_err *err)
-{
-    *overlay = NULL;
-    return recover(path, 0, overlay, err);
-}
-
 tsr_status tsr_hdf5_store_open(const char *path, tsr_hdf5_store **out,
                                tsr_err *err)
 {
     tsr_hdf5_store *none = NULL;
-    tsr_status status = recover(path, 1, &none, err);
+    int is_busy = 0;
+    tsr_status status = tsr_hdf5_store_repair(path, 1, &none, &is_busy, err);
 
     *out = NULL;
     if (status != TSR_OK)
         return status;
-    tsr_hdf5_store *store = store_new(path);
+    tsr_hdf5_store *store = tsr_hdf5_store_new(path);
     if (store == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'", path);
-    status = open_disk(store, O_RDWR, err);
+    status = tsr_hdf5_store_open_disk(store, O_RDWR, err);
     if (status != TSR_OK) {
         tsr_hdf5_store_free(store);
         return status;
@@ -460,104 +319,9 @@ tsr_status tsr_hdf5_store_open(const char *path, tsr_hdf5_store **out,
     return TSR_OK;
 }
 
-/* ---- the disk ---- */
-
-/* Brings the bytes from..to to the disk; those without a page of their own are
- * 0, and written so: a hole would be filled later, perhaps on a full disk.
- * Page 0 of a new file stays 0: until the journal has it, there is no file. */
-static int write_range(const tsr_hdf5_store *store, size_t from, size_t to)
+int tsr_hdf5_store_has_failed(const tsr_hdf5_store *store)
 {
-    const unsigned char zero[PAGE] = {0};
-    int failed = 0;
-
-    while (from < to && failed == 0) {
-        const size_t i = from / PAGE, n = part_of_page(from, to - from);
-        const unsigned char *page =
-            i < store->n_page && store->page[i] != NULL ? store->page[i] : zero;
-        if (from == 0)
-            page = zero;
-        failed = tsr_file_write_at(store->fd, page + from % PAGE, n, from);
-        from += n;
-    }
-    return failed;
-}
-
-static int write_growth(tsr_hdf5_store *store)
-{
-    if (store->size <= store->on_disk)
-        return 0;
-    int failed = write_range(store, store->on_disk, store->size);
-    if (failed == 0 && fsync(store->fd) != 0)
-        failed = errno;
-    return failed;
-}
-
-/* For the space only: HDF5 does not mind a longer file. */
-static void cut_growth(const tsr_hdf5_store *store)
-{
-    int cut = ftruncate(store->fd, (off_t)store->on_disk);
-    (void)cut;
-}
-
-/* The pages that cover what is on the disk, ascending; NULL without memory. */
-static tsr_journal_page *list_changes(const tsr_hdf5_store *store, size_t *n)
-{
-    const size_t end = store->on_disk > 0 ? store->on_disk : 1;
-    tsr_journal_page *list = malloc((store->n_page + 1) * sizeof *list);
-
-    *n = 0;
-    for (size_t i = 0; list != NULL && i < store->n_page; i++) {
-        const size_t at = i * PAGE;
-        if (store->page[i] == NULL || at >= end || at >= store->size)
-            continue;
-        list[*n].at = at;
-        list[*n].n = part_of_page(at, store->size - at);
-        list[(*n)++].bytes = store->page[i];
-    }
-    return list;
-}
-
-static int commit(tsr_hdf5_store *store)
-{
-    size_t n = 0;
-    int fd = -1, left = 0;
-    tsr_journal_page *change = list_changes(store, &n);
-    int failed = change == NULL ? ENOMEM : 0;
-
-    if (failed == 0 && n == 0 && store->size == store->on_disk)
-        goto done;
-    if (failed == 0)
-        failed = write_growth(store);
-    if (failed == 0)
-        failed = tsr_journal_begin(store->journal, store->size, n, change, &fd,
-                                   &left);
-    if (failed != 0) {
-        store->journal_idle = !left;
-        if (!left)
-            cut_growth(store);
-        goto done;
-    }
-    failed = tsr_journal_apply(store->fd, store->size, n, change);
-    store->journal_idle = failed == 0;
-    if (failed == 0)
-        tsr_journal_end(fd);
-    else
-        close(fd); /* it has the rest */
-done:
-    free(change);
-    return failed;
-}
-
-tsr_status tsr_hdf5_store_commit(tsr_hdf5_store *store, tsr_err *err)
-{
-    if (store->failed == 0)
-        store->failed = commit(store);
-    if (store->failed != 0)
-        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", store->path,
-                        strerror(store->failed));
-    store->on_disk = store->size;
-    drop_pages(store);
-    return TSR_OK;
+    return store->failed != 0;
 }
 
 size_t tsr_hdf5_store_pending(const tsr_hdf5_store *store)
@@ -582,7 +346,7 @@ void tsr_hdf5_store_free(tsr_hdf5_store *store)
         close(store->fd);
     if (store->journal_idle)
         unlink(store->journal);
-    drop_pages(store);
+    tsr_hdf5_store_drop_pages(store);
     free(store->page);
     free(store->path);
     free(store->journal);

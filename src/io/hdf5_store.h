@@ -53,10 +53,11 @@ tsr_status tsr_hdf5_store_open(const char *path, tsr_hdf5_store **out,
  * in the middle of one. Where the file may not be written (a read-only
  * directory or medium), or the file system has no locks to tell whether the
  * writer lives, *overlay is a store that shows the file as it will be, to be
- * attached for reading; else NULL, and any HDF5 driver reads the file. Errors:
- * TSR_E_DATA, TSR_E_NOINPUT, TSR_E_IO as above. */
+ * attached for reading; else NULL, and any HDF5 driver reads the file.
+ * *is_busy: a writer was at work all that time. Errors: TSR_E_DATA,
+ * TSR_E_NOINPUT, TSR_E_IO as above. */
 tsr_status tsr_hdf5_store_recover(const char *path, tsr_hdf5_store **overlay,
-                                  tsr_err *err);
+                                  int *is_busy, tsr_err *err);
 
 /* H5Fcreate or H5Fopen with this access list works on the store, which must
  * outlive the HDF5 file. 0, or < 0 with HDF5's error stack. */
@@ -66,6 +67,15 @@ herr_t tsr_hdf5_store_attach(tsr_hdf5_store *store, hid_t access);
  * where there are none. Errors: TSR_E_IO; from then on every commit fails, and
  * the file is as the last commit left it, or has this one in its journal. */
 tsr_status tsr_hdf5_store_commit(tsr_hdf5_store *store, tsr_err *err);
+
+/* The same for many files, sooner than one by one: each is committed by itself,
+ * but all are synced together. Where one fails, the others are committed all
+ * the same. */
+tsr_status tsr_hdf5_store_commit_all(tsr_hdf5_store *const *store, int n,
+                                     tsr_err *err);
+
+/* 1: a commit has failed. */
+int tsr_hdf5_store_has_failed(const tsr_hdf5_store *store);
 
 /* Bytes in memory that the next commit will write. */
 size_t tsr_hdf5_store_pending(const tsr_hdf5_store *store);

@@ -26,6 +26,7 @@ enum { VERSION = 1, BYTE_ORDER_MARK = 0x01020304 };
  * stopped just then, the writer gives up after a while. */
 static const int writer_waits_ms = 60000;
 static const int reader_waits_ms = 2000;
+static const off_t keep_bytes = (off_t)1 << 20;
 
 char *tsr_journal_name(const char *path)
 {
@@ -74,54 +75,80 @@ static unsigned char *pack(size_t length, size_t n_page,
     return content;
 }
 
-/* A new name must be on the disk before the file is touched. */
-static int open_for_writing(const char *name, int *fd)
+static int open_for_writing(const char *name, int *fd, int *is_new)
 {
+    *is_new = 0;
     *fd = open(name, O_RDWR | O_CLOEXEC);
     if (*fd < 0 && errno == ENOENT) {
+        *is_new = 1;
         *fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        if (*fd >= 0)
-            return tsr_file_sync_directory(name);
     }
     return *fd < 0 ? errno : 0;
 }
 
-int tsr_journal_begin(const char *name, size_t length, size_t n_page,
-                      const tsr_journal_page *page, int *fd, int *left)
+int tsr_journal_write(const char *name, size_t length, size_t n_page,
+                      const tsr_journal_page *page, int *fd, int *is_new)
 {
     size_t size = 0;
     unsigned char *content = pack(length, n_page, page, &size);
 
     *fd = -1;
-    *left = 0;
+    *is_new = 0;
     if (content == NULL)
         return ENOMEM;
-    int failed = open_for_writing(name, fd);
-    if (failed == 0 && tsr_fd_lock(*fd, 1, writer_waits_ms) == TSR_FD_HELD)
+    int failed = open_for_writing(name, fd, is_new);
+    if (failed == 0 && tsr_fd_lock(*fd, 1, writer_waits_ms) == TSR_FD_HELD) {
         failed = EBUSY;
-    else if (failed == 0) {
-        failed = tsr_file_write_at(*fd, content, size, 0);
-        if (failed == 0 && fsync(*fd) != 0)
-            failed = errno;
-        if (failed != 0)
-            *left = ftruncate(*fd, 0) != 0 || fsync(*fd) != 0;
-    }
-    free(content);
-    if (failed != 0 && *fd >= 0) {
-        close(*fd);
+        close(*fd); /* and what is in it stays */
         *fd = -1;
     }
+    if (failed == 0)
+        failed = tsr_file_write_at(*fd, content, size, 0);
+    free(content);
     return failed;
+}
+
+/* A new name must be on the disk before the file is touched. */
+int tsr_journal_sync(int fd, const char *name, int is_new)
+{
+    if (fsync(fd) != 0)
+        return errno;
+    return is_new ? tsr_file_sync_directory(name) : 0;
+}
+
+int tsr_journal_abandon(int fd)
+{
+    const int left = ftruncate(fd, 0) != 0 || fsync(fd) != 0;
+    close(fd);
+    return left;
 }
 
 void tsr_journal_end(int fd)
 {
-    int emptied = ftruncate(fd, 0);
-    (void)emptied;
+    const header none = {.version = 0};
+    struct stat info;
+
+    if (fstat(fd, &info) != 0 || info.st_size > keep_bytes ||
+        tsr_file_write_at(fd, &none, sizeof none, 0) != 0) {
+        int emptied = ftruncate(fd, 0);
+        (void)emptied;
+    }
     close(fd);
 }
 
 /* ---- recovery ---- */
+
+int tsr_journal_is_empty(const char *name)
+{
+    char begins[sizeof magic] = "";
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return errno == ENOENT || errno == ENOTDIR;
+    const ssize_t n = pread(fd, begins, sizeof begins, 0);
+    close(fd);
+    return n >= 0 && memcmp(begins, magic, sizeof magic) != 0;
+}
 
 /* The pages of a content whose checksum is right. */
 static int find_pages(tsr_journal *journal, size_t size)
@@ -199,14 +226,11 @@ static int read_content(tsr_journal *journal, tsr_journal_state *state)
 int tsr_journal_read(const char *name, tsr_journal *journal,
                      tsr_journal_state *state)
 {
-    struct stat info;
     int may_write = 1;
 
     *state = TSR_JOURNAL_NONE;
     *journal = (tsr_journal){.fd = -1};
-    if (stat(name, &info) != 0)
-        return errno == ENOENT || errno == ENOTDIR ? 0 : errno;
-    if (info.st_size == 0)
+    if (tsr_journal_is_empty(name))
         return 0;
     journal->fd = open(name, O_RDWR | O_CLOEXEC);
     if (journal->fd < 0 &&
@@ -231,8 +255,8 @@ int tsr_journal_read(const char *name, tsr_journal *journal,
     return failed;
 }
 
-int tsr_journal_apply(int fd, size_t length, size_t n_page,
-                      const tsr_journal_page *page)
+int tsr_journal_put(int fd, size_t length, size_t n_page,
+                    const tsr_journal_page *page)
 {
     struct stat info;
 
@@ -245,7 +269,7 @@ int tsr_journal_apply(int fd, size_t length, size_t n_page,
     if (fstat(fd, &info) != 0 ||
         ((size_t)info.st_size > length && ftruncate(fd, (off_t)length) != 0))
         return errno;
-    return fsync(fd) != 0 ? errno : 0;
+    return 0;
 }
 
 void tsr_journal_free(tsr_journal *journal)

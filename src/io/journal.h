@@ -36,18 +36,29 @@ char *tsr_journal_name(const char *path);
 
 /* ---- for the writer ---- */
 
-/* Opens and locks the journal `name`, makes it where there is none, writes the
- * pages and syncs. 0, or the errno of what failed: then there is no complete
- * journal on the disk, unless *left says that there may be. *fd stays open for
- * tsr_journal_end; < 0 on failure. */
-int tsr_journal_begin(const char *name, size_t length, size_t n_page,
-                      const tsr_journal_page *page, int *fd, int *left);
+/* Opens and locks the journal `name`, makes it where there is none, and writes
+ * the pages. 0, or the errno of what failed. *fd stays open, < 0 where it could
+ * not be opened, for one of the three below to follow. */
+int tsr_journal_write(const char *name, size_t length, size_t n_page,
+                      const tsr_journal_page *page, int *fd, int *is_new);
+
+/* Syncs it, and its directory where the name is new. 0 or an errno. */
+int tsr_journal_sync(int fd, const char *name, int is_new);
+
+/* Empties and closes it after a failure; 1 where it may still be complete on
+ * the disk. */
+int tsr_journal_abandon(int fd);
 
 /* Empties and closes the journal: its pages are in the file, synced. A journal
- * that stays full does no harm: it only says once more what the file holds. */
+ * that stays full does no harm: it only says once more what the file holds. One
+ * of up to 1 MiB is emptied by zeros over its head: to give blocks back, only
+ * to ask for them at the next commit, takes as long as a sync. */
 void tsr_journal_end(int fd);
 
 /* ---- for who comes later ---- */
+
+/* 1: there is none, or an empty one. */
+int tsr_journal_is_empty(const char *name);
 
 typedef enum {
     TSR_JOURNAL_NONE, /* none, empty, or cut off: the file is as it should be */
@@ -70,9 +81,9 @@ typedef struct {
 int tsr_journal_read(const char *name, tsr_journal *journal,
                      tsr_journal_state *state);
 
-/* Puts the pages into the file, sets its length, syncs: 0 or an errno. */
-int tsr_journal_apply(int fd, size_t length, size_t n_page,
-                      const tsr_journal_page *page);
+/* Puts the pages into the file and sets its length: 0 or an errno. */
+int tsr_journal_put(int fd, size_t length, size_t n_page,
+                    const tsr_journal_page *page);
 
 void tsr_journal_free(tsr_journal *journal);
 

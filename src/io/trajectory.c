@@ -10,6 +10,7 @@
 
 /* What may wait in memory before it is committed without being asked. */
 static const size_t hold_bytes = (size_t)1 << 20;
+enum { MOST_AT_ONCE = 64 };
 
 struct tsr_trajectory {
     char *path;
@@ -298,6 +299,50 @@ tsr_status tsr_trajectory_flush(tsr_trajectory *t, tsr_err *err)
         return TSR_OK;
     tsr_hdf5_quiet();
     return commit(t, err);
+}
+
+/* HDF5's part of a flush. 1: the store is to be committed. */
+static int flush_hdf5(tsr_trajectory *t, tsr_status *status, tsr_err *err)
+{
+    tsr_err *why = *status == TSR_OK ? err : NULL;
+    tsr_status one = TSR_OK;
+
+    if (t->broken)
+        one = refuse_broken(t, why);
+    else if (t->n_waiting > 0 && H5Fflush(t->file, H5F_SCOPE_GLOBAL) < 0)
+        one = tsr_hdf5_fail(why, TSR_E_IO, "cannot write '%s'", t->path);
+    if (one != TSR_OK)
+        t->broken = 1;
+    if (*status == TSR_OK)
+        *status = one;
+    return one == TSR_OK && t->n_waiting > 0;
+}
+
+tsr_status tsr_trajectory_flush_all(tsr_trajectory *const *trajectory, int n,
+                                    tsr_err *err)
+{
+    tsr_hdf5_store *store[MOST_AT_ONCE];
+    tsr_status status = TSR_OK;
+
+    tsr_hdf5_quiet();
+    for (int first = 0; first < n; first += MOST_AT_ONCE) {
+        const int end = n - first < MOST_AT_ONCE ? n : first + MOST_AT_ONCE;
+        int n_store = 0;
+        for (int i = first; i < end; i++)
+            if (flush_hdf5(trajectory[i], &status, err))
+                store[n_store++] = trajectory[i]->store;
+        tsr_status one = tsr_hdf5_store_commit_all(
+            store, n_store, status == TSR_OK ? err : NULL);
+        if (status == TSR_OK)
+            status = one;
+        for (int i = first; i < end; i++) {
+            if (tsr_hdf5_store_has_failed(trajectory[i]->store))
+                trajectory[i]->broken = 1;
+            else
+                trajectory[i]->n_waiting = 0;
+        }
+    }
+    return status;
 }
 
 tsr_status tsr_trajectory_close(tsr_trajectory *t, tsr_err *err)

@@ -14,3 +14,15 @@ if "$build/tests/oracle/write_trace" "$build/formats" \
 else
     echo "not ok traces in ArviZ"
 fi
+
+# What a run that was killed leaves.
+rm -rf "$build/formats/run"
+mkdir -p "$build/formats/run"
+"$build/tests/oracle/write_run" "$build/formats/run" 2>"$build/formats/run.log"
+if [ $? -eq 137 ] &&
+    .venv/bin/python tests/oracle/run_files.py "$build/formats/run"; then
+    echo "ok MDAnalysis, h5py and ArviZ open the files of a run that was killed"
+else
+    cat "$build/formats/run.log"
+    echo "not ok the files of a run that was killed"
+fi

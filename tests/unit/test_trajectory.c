@@ -388,15 +388,30 @@ static void test_many(void **state)
     for (int i = 0; i < N; i++)
         OK(tsr_trajectory_flush(t[i], &err));
     const double flushed = now() - begin;
+    for (int i = 0; i < N; i++)
+        append(t[i], &s, 6, 12);
+    begin = now();
+    OK(tsr_trajectory_flush_all(t, N, &err));
+    const double together = now() - begin;
+    assert_int_equal(count_open() - open_before, N);
     begin = now();
     for (int i = 0; i < N; i++)
         OK(tsr_trajectory_flush(t[i], &err));
+    OK(tsr_trajectory_flush_all(t, N, &err));
     const double again = now() - begin;
+    for (int i = 0; i < N; i++) {
+        char name[160];
+        tsr_trajectory_reader *reader;
+        snprintf(name, sizeof name, "%s/t-%03d.h5", folder, i);
+        OK(tsr_trajectory_open(name, &reader, &err));
+        assert_int_equal(tsr_trajectory_n_frame(reader), 12);
+        tsr_trajectory_reader_free(reader);
+    }
     for (int i = 0; i < N; i++)
         OK(tsr_trajectory_close(t[i], &err));
     print_message("%d trajectories: created in %.3f s, 6 frames flushed in "
-                  "%.3f s, nothing in %.6f s\n",
-                  N, created, flushed, again);
+                  "%.3f s one by one, in %.3f s together, nothing in %.6f s\n",
+                  N, created, flushed, together, again);
     assert_true(again < 0.1);
 }
 

@@ -1,0 +1,48 @@
+/* The inside of a store, for src/io/hdf5_store*.c only. */
+#ifndef TSR_IO_HDF5_STORE_PARTS_H
+#define TSR_IO_HDF5_STORE_PARTS_H
+
+#include "io/hdf5_store.h"
+
+#include <stddef.h>
+
+enum { PAGE = 4096 };
+
+struct tsr_hdf5_store {
+    char *path;
+    char *journal; /* its name */
+    int fd;
+    int failed;           /* errno of the commit that failed */
+    int journal_idle;     /* nothing in it is needed any more */
+    size_t on_disk;       /* bytes of the file on the disk */
+    size_t size;          /* bytes as HDF5 sees it */
+    size_t n_page;        /* room of `page` */
+    size_t n_held;        /* pages that are not NULL */
+    unsigned char **page; /* [n_page] written since the last commit, or NULL */
+};
+
+/* Without a file yet; NULL without memory. */
+tsr_hdf5_store *tsr_hdf5_store_new(const char *path);
+
+/* Opens the file, with the flags of open(). */
+tsr_status tsr_hdf5_store_open_disk(tsr_hdf5_store *store, int flags,
+                                    tsr_err *err);
+
+/* The page at `at` for writing; NULL without memory or where the disk fails. */
+unsigned char *tsr_hdf5_store_writable(tsr_hdf5_store *store, size_t at);
+
+void tsr_hdf5_store_drop_pages(tsr_hdf5_store *store);
+
+/* As tsr_hdf5_store_recover; must_write: an overlay will not do. */
+tsr_status tsr_hdf5_store_repair(const char *path, int must_write,
+                                 tsr_hdf5_store **overlay, int *is_busy,
+                                 tsr_err *err);
+
+/* Of n bytes from `at`, those in its page. */
+static inline size_t tsr_hdf5_part_of_page(size_t at, size_t n)
+{
+    const size_t left = PAGE - at % PAGE;
+    return n < left ? n : left;
+}
+
+#endif

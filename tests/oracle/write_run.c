@@ -1,0 +1,163 @@
+/* Writes the files of a run into a folder and then kills itself, for
+ * run_files.py: model.pdb, trajectory-000.h5, trace.h5 with labelled
+ * dimensions, checkpoint.h5.
+ *
+ *     write_run DIRECTORY */
+#include "io/checkpoint.h"
+#include "io/structure.h"
+#include "io/trace.h"
+#include "io/trajectory.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_RESIDUE = 120, N_ATOM = 5 * N_RESIDUE, N_FRAME = 30, N_CHAIN = 2 };
+
+static const char *const moves[] = {"pivot", "crankshaft", "Ram\xc3\xa9"};
+
+static void conformation(int frame, double xyz[][3])
+{
+    for (int i = 0; i < N_ATOM; i++) {
+        xyz[i][0] = 0.75 * i - 100;
+        xyz[i][1] = 10.0 + frame;
+        xyz[i][2] = 0.125 * (i % 7) - 0.5 * frame;
+    }
+}
+
+static tsr_status write_model(const char *path, tsr_err *err)
+{
+    static const char *const names[] = {"N", "CA", "C", "O", "SC"};
+    static const int z[] = {7, 6, 6, 8, 6};
+    static double xyz[N_ATOM][3];
+    static tsr_residue_record residue[N_RESIDUE];
+    static tsr_atom atom[N_ATOM];
+    tsr_structure structure = {.n_residue = N_RESIDUE,
+                               .n_atom = N_ATOM,
+                               .n_chain = 2,
+                               .residue = residue,
+                               .atom = atom};
+
+    conformation(0, xyz);
+    for (int r = 0; r < N_RESIDUE; r++) {
+        residue[r] = (tsr_residue_record){.name = "LEU",
+                                          .number = 1 + r,
+                                          .insertion = ' ',
+                                          .first_atom = 5 * r,
+                                          .n_atom = 5};
+        residue[r].chain[0] = r < 70 ? 'A' : 'B';
+        for (int k = 0; k < 5; k++) {
+            tsr_atom *one = &atom[5 * r + k];
+            snprintf(one->name, sizeof one->name, "%s", names[k]);
+            one->z = z[k];
+            memcpy(one->xyz, xyz[5 * r + k], sizeof one->xyz);
+        }
+    }
+    return tsr_structure_write_pdb(&structure, path, "a test", err);
+}
+
+static tsr_status write_trajectory(const char *path, tsr_err *err)
+{
+    static double xyz[N_ATOM][3];
+    const tsr_trajectory_observable observable[] = {
+        {"lp", NULL}, {"rg", "Angstrom"}, {"weight", NULL}};
+    const tsr_trajectory_spec spec = {.n_atom = N_ATOM,
+                                      .n_body = 40,
+                                      .n_observable = 3,
+                                      .observable = observable,
+                                      .stride = 10};
+    tsr_trajectory *t;
+    tsr_status status = tsr_trajectory_create(path, &spec, &t, err);
+
+    for (int f = 0; f < N_FRAME + 1 && status == TSR_OK; f++) {
+        const double value[] = {-f, 20 + f, 0.5};
+        conformation(f, xyz);
+        status = tsr_trajectory_append(t, 10 * f, &xyz[0][0], &xyz[0][0], value,
+                                       err);
+        if (f < N_FRAME && status == TSR_OK) /* the last one is lost */
+            status = tsr_trajectory_flush(t, err);
+    }
+    return status;
+}
+
+static tsr_status write_trace(const char *path, tsr_err *err)
+{
+    const double temperature[] = {1, 1.5, 2.25};
+    const tsr_trace_variable variable[] = {{.group = TSR_TRACE_POSTERIOR,
+                                            .name = "rg",
+                                            .unit = "Angstrom",
+                                            .n = 1},
+                                           {.group = TSR_TRACE_SAMPLE_STATS,
+                                            .name = "accepted",
+                                            .dim = "move",
+                                            .n = 3,
+                                            .coord_label = moves},
+                                           {.group = TSR_TRACE_SAMPLE_STATS,
+                                            .name = "swaps",
+                                            .dim = "temperature",
+                                            .n = 3,
+                                            .coord = temperature}};
+    const double value[N_CHAIN][2][3] = {{{0, 1, 2}, {3, 4, 5}},
+                                         {{6, 7, 8}, {9, 10, 11}}};
+    const double rg[N_CHAIN][2] = {{20, 21}, {22, 23}};
+    tsr_trace *trace;
+    tsr_status status =
+        tsr_trace_create(path, N_CHAIN, 3, variable, 0, NULL, &trace, err);
+
+    if (status == TSR_OK)
+        status = tsr_trace_append(trace, 0, 2, &rg[0][0], err);
+    for (int v = 1; v < 3 && status == TSR_OK; v++)
+        status = tsr_trace_append(trace, v, 2, &value[0][0][0], err);
+    if (status == TSR_OK)
+        status = tsr_trace_flush(trace, err);
+    return status;
+}
+
+static tsr_status write_checkpoint(const char *path, tsr_err *err)
+{
+    const double value[] = {0.5, -1.25};
+    const uint64_t counter[] = {UINT64_MAX, 1, 2};
+    tsr_checkpoint_writer *writer;
+    tsr_status status = tsr_checkpoint_new("00ff", &writer, err);
+
+    if (status == TSR_OK)
+        status = tsr_checkpoint_put(writer, "chain/xyz", TSR_CHECKPOINT_DOUBLE,
+                                    2, value, err);
+    if (status == TSR_OK)
+        status = tsr_checkpoint_put(writer, "chain/rng", TSR_CHECKPOINT_UINT64,
+                                    3, counter, err);
+    if (status == TSR_OK)
+        status = tsr_checkpoint_put_text(writer, "config", "seed: 1\n", err);
+    if (status == TSR_OK)
+        status = tsr_checkpoint_commit(writer, path, err);
+    tsr_checkpoint_writer_free(writer);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *file;
+        tsr_status (*write)(const char *path, tsr_err *err);
+    } files[] = {{"model.pdb", write_model},
+                 {"trajectory-000.h5", write_trajectory},
+                 {"trace.h5", write_trace},
+                 {"checkpoint.h5", write_checkpoint}};
+    char path[1000];
+    tsr_err err;
+
+    if (argc != 2)
+        return 64;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", argv[1], files[i].file);
+        remove(path);
+        const tsr_status status = files[i].write(path, &err);
+        if (status != TSR_OK) {
+            fprintf(stderr, "%s\n", err.message);
+            return tsr_exit_status(status);
+        }
+    }
+    raise(SIGKILL);
+    return 1;
+}

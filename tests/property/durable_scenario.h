@@ -1,0 +1,384 @@
+/* What test_durable.c has written under faults, and how it judges what is left:
+ * a trace from the start, a trace taken up again, a trajectory, checkpoints.
+ * Every number follows from its place, so a wrong one is seen. */
+#ifndef TSR_TEST_DURABLE_SCENARIO_H
+#define TSR_TEST_DURABLE_SCENARIO_H
+
+#include "io/checkpoint.h"
+#include "io/trace.h"
+#include "io/trajectory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NOTHING = -1, MOST_COMMITS = 7 };
+
+typedef struct {
+    const char *name, *file;
+    int begins_full; /* the file is there, from a run of `write` of `before` */
+    int n_commit;
+    int size[MOST_COMMITS]; /* [n_commit + 1] after so many were reported */
+    /* 0, or 3 where a call returned an error */
+    int (*write)(const char *path, void (*report)(void));
+    /* What is there, or NOTHING; fails the test where it is neither. */
+    int (*judge)(const char *path);
+    /* From `size` to the end, as resume would. */
+    void (*finish)(const char *path, int size);
+} durable_scenario;
+
+#define DURABLE_OK(call)                 \
+    do {                                 \
+        if ((call) != TSR_OK)            \
+            fail_msg("%s", err.message); \
+    } while (0)
+
+static double durable_value(int v, int chain, int draw, int k)
+{
+    uint64_t x = ((uint64_t)v << 48) ^ ((uint64_t)chain << 40) ^
+                 ((uint64_t)draw << 8) ^ (uint64_t)k;
+    x *= UINT64_C(0x9e3779b97f4a7c15);
+    x ^= x >> 29;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    return (double)(float)(x >> 40);
+}
+
+/* ---- a trace ---- */
+
+enum { TRACE_CHAINS = 2, TRACE_VARIABLES = 4, TRACE_OBSERVED = 3 };
+
+static const tsr_trace_variable durable_variables[TRACE_VARIABLES] = {
+    {.group = TSR_TRACE_POSTERIOR, .name = "rg", .unit = "Angstrom", .n = 1},
+    {.group = TSR_TRACE_SAMPLE_STATS, .name = "lp", .n = 1},
+    {.group = TSR_TRACE_POSTERIOR_PREDICTIVE,
+     .name = "intensity",
+     .dim = "q",
+     .n = 20,
+     .single = 1},
+    {.group = TSR_TRACE_OBSERVED_DATA, .name = "n_point", .n = 1}};
+
+static const int durable_draws[MOST_COMMITS] = {0, 40, 41, 1700, 2400, 2400};
+
+static tsr_status durable_append(tsr_trace *trace, int from, int to)
+{
+    tsr_status status = TSR_OK;
+
+    for (int v = 0; v < TRACE_OBSERVED && status == TSR_OK && to > from; v++) {
+        const int n = durable_variables[v].n, count = to - from;
+        double *value =
+            malloc((size_t)(TRACE_CHAINS * count * n) * sizeof *value);
+        if (value == NULL)
+            return TSR_E_NOMEM;
+        double *at = value;
+        for (int c = 0; c < TRACE_CHAINS; c++)
+            for (int d = from; d < to; d++)
+                for (int k = 0; k < n; k++)
+                    *at++ = durable_value(v, c, d, k);
+        status = tsr_trace_append(trace, v, count, value, NULL);
+        free(value);
+    }
+    return status;
+}
+
+/* Commits number `first` and on, then the end. */
+static int durable_go_on(tsr_trace *trace, int first, void (*report)(void))
+{
+    tsr_err err;
+    for (int i = first; i < 5; i++) {
+        tsr_status status =
+            durable_append(trace, durable_draws[i - 1], durable_draws[i]);
+        if (status == TSR_OK)
+            status = tsr_trace_flush(trace, &err);
+        if (status != TSR_OK) {
+            /* a trace that failed once does not come back */
+            const int again = tsr_trace_flush(trace, &err) == TSR_OK;
+            const int closed = tsr_trace_close(trace, &err) == TSR_OK;
+            return again || closed ? 5 : 3;
+        }
+        report();
+    }
+    if (tsr_trace_close(trace, &err) != TSR_OK)
+        return 3;
+    report();
+    return 0;
+}
+
+static int durable_write_trace(const char *path, void (*report)(void))
+{
+    const double n_point = 51;
+    tsr_trace *trace;
+    tsr_err err;
+    if (tsr_trace_create(path, TRACE_CHAINS, TRACE_VARIABLES, durable_variables,
+                         0, NULL, &trace, &err) != TSR_OK)
+        return access(path, F_OK) == 0 && strstr(err.message, path) == NULL ? 5
+                                                                            : 3;
+    report();
+    if (tsr_trace_put(trace, TRACE_OBSERVED, &n_point, &err) != TSR_OK)
+        return 5;
+    return durable_go_on(trace, 1, report);
+}
+
+static void durable_keep(int n_keep[TSR_TRACE_N_GROUP], int draws)
+{
+    for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
+        n_keep[g] = draws;
+}
+
+static int durable_write_reopened(const char *path, void (*report)(void))
+{
+    int n_keep[TSR_TRACE_N_GROUP];
+    tsr_trace *trace;
+    tsr_err err;
+    durable_keep(n_keep, durable_draws[2]);
+    if (tsr_trace_reopen(path, TRACE_CHAINS, TRACE_VARIABLES, durable_variables,
+                         n_keep, &trace, &err) != TSR_OK)
+        return 3;
+    report();
+    return durable_go_on(trace, 3, report);
+}
+
+static int durable_judge_trace(const char *path)
+{
+    tsr_trace_reader *reader;
+    int size = NOTHING;
+    tsr_err err;
+
+    tsr_status status = tsr_trace_open(path, &reader, &err);
+    if (status == TSR_E_NOINPUT || status == TSR_E_DATA)
+        return NOTHING;
+    DURABLE_OK(status);
+    for (int v = 0; v < TRACE_OBSERVED; v++) {
+        int n_chain, n_draw, n;
+        double *value;
+        DURABLE_OK(tsr_trace_get(reader, durable_variables[v].group,
+                                 durable_variables[v].name, &n_chain, &n_draw,
+                                 &n, &value, &err));
+        if (v == 0)
+            size = n_draw;
+        assert_int_equal(n_draw, size);
+        assert_int_equal(n_draw,
+                         tsr_trace_n_draw(reader, durable_variables[v].group));
+        const double *at = value;
+        for (int c = 0; c < n_chain; c++)
+            for (int d = 0; d < n_draw; d++)
+                for (int k = 0; k < n; k++, at++)
+                    if (*at != durable_value(v, c, d, k))
+                        fail_msg("%s [%d][%d][%d] of %d draws is wrong",
+                                 durable_variables[v].name, c, d, k, n_draw);
+        free(value);
+    }
+    tsr_trace_reader_free(reader);
+    return size;
+}
+
+static void durable_finish_trace(const char *path, int size)
+{
+    int n_keep[TSR_TRACE_N_GROUP];
+    tsr_trace *trace;
+    tsr_err err;
+    durable_keep(n_keep, size);
+    DURABLE_OK(tsr_trace_reopen(path, TRACE_CHAINS, TRACE_VARIABLES,
+                                durable_variables, n_keep, &trace, &err));
+    assert_int_equal(durable_append(trace, size, durable_draws[4]), TSR_OK);
+    DURABLE_OK(tsr_trace_close(trace, &err));
+    assert_int_equal(durable_judge_trace(path), durable_draws[4]);
+}
+
+/* ---- a trajectory ---- */
+
+enum { FRAME_ATOMS = 300 };
+
+static const tsr_trajectory_observable durable_observable[] = {{"rg", "nm"}};
+static const tsr_trajectory_spec durable_spec = {.n_atom = FRAME_ATOMS,
+                                                 .n_observable = 1,
+                                                 .observable =
+                                                     durable_observable,
+                                                 .stride = 1};
+static const int durable_frames[MOST_COMMITS] = {0, 1, 40, 41, 75, 75};
+
+static tsr_status durable_append_frames(tsr_trajectory *t, int from, int to)
+{
+    static double xyz[3 * FRAME_ATOMS];
+    tsr_status status = TSR_OK;
+    for (int f = from; f < to && status == TSR_OK; f++) {
+        const double rg = durable_value(9, 0, f, 0);
+        for (int i = 0; i < 3 * FRAME_ATOMS; i++)
+            xyz[i] = durable_value(8, 0, f, i);
+        status = tsr_trajectory_append(t, f, xyz, NULL, &rg, NULL);
+    }
+    return status;
+}
+
+static int durable_write_frames(const char *path, void (*report)(void))
+{
+    tsr_trajectory *t;
+    if (tsr_trajectory_create(path, &durable_spec, &t, NULL) != TSR_OK)
+        return 3;
+    report();
+    for (int i = 1; i < 5; i++) {
+        if (durable_append_frames(t, durable_frames[i - 1],
+                                  durable_frames[i]) != TSR_OK ||
+            tsr_trajectory_flush(t, NULL) != TSR_OK) {
+            const int again = tsr_trajectory_flush(t, NULL) == TSR_OK;
+            const int closed = tsr_trajectory_close(t, NULL) == TSR_OK;
+            return again || closed ? 5 : 3;
+        }
+        report();
+    }
+    if (tsr_trajectory_close(t, NULL) != TSR_OK)
+        return 3;
+    report();
+    return 0;
+}
+
+static int durable_judge_frames(const char *path)
+{
+    static float xyz[3 * FRAME_ATOMS];
+    tsr_trajectory_reader *reader;
+    tsr_err err;
+    tsr_status status = tsr_trajectory_open(path, &reader, &err);
+    if (status == TSR_E_NOINPUT || status == TSR_E_DATA)
+        return NOTHING;
+    DURABLE_OK(status);
+    const int n = tsr_trajectory_n_frame(reader);
+    for (int f = 0; f < n; f++) {
+        int64_t step;
+        double rg;
+        DURABLE_OK(tsr_trajectory_read(reader, f, 1, &step, xyz, NULL, &err));
+        DURABLE_OK(
+            tsr_trajectory_read_observable(reader, "rg", f, 1, &rg, &err));
+        assert_int_equal(step, f);
+        assert_true(rg == durable_value(9, 0, f, 0));
+        for (int i = 0; i < 3 * FRAME_ATOMS; i++)
+            if (xyz[i] != (float)durable_value(8, 0, f, i))
+                fail_msg("frame %d of %d is wrong at %d", f, n, i);
+    }
+    tsr_trajectory_reader_free(reader);
+    return n;
+}
+
+static void durable_finish_frames(const char *path, int size)
+{
+    tsr_trajectory *t;
+    tsr_err err;
+    DURABLE_OK(tsr_trajectory_reopen(path, &durable_spec, size, &t, &err));
+    assert_int_equal(durable_append_frames(t, size, durable_frames[4]), TSR_OK);
+    DURABLE_OK(tsr_trajectory_close(t, &err));
+    assert_int_equal(durable_judge_frames(path), durable_frames[4]);
+}
+
+/* ---- checkpoints ---- */
+
+enum { NUMBERS = 3000 };
+
+static tsr_status durable_write_checkpoint(const char *path, int number)
+{
+    static double value[NUMBERS];
+    const int64_t whole = number;
+    tsr_checkpoint_writer *writer;
+
+    for (int i = 0; i < NUMBERS; i++)
+        value[i] = durable_value(7, 0, number, i);
+    tsr_status status = tsr_checkpoint_new("hash", &writer, NULL);
+    if (status == TSR_OK)
+        status = tsr_checkpoint_put(writer, "a/number", TSR_CHECKPOINT_INT64, 1,
+                                    &whole, NULL);
+    if (status == TSR_OK)
+        status = tsr_checkpoint_put(writer, "a/value", TSR_CHECKPOINT_DOUBLE,
+                                    NUMBERS, value, NULL);
+    if (status == TSR_OK)
+        status = tsr_checkpoint_commit(writer, path, NULL);
+    tsr_checkpoint_writer_free(writer);
+    return status;
+}
+
+static int durable_write_checkpoints(const char *path, void (*report)(void))
+{
+    for (int i = 1; i <= 3; i++) {
+        if (durable_write_checkpoint(path, i) != TSR_OK)
+            return 3;
+        report();
+    }
+    return 0;
+}
+
+static int durable_judge_checkpoint(const char *path)
+{
+    static double value[NUMBERS];
+    char directory[256], message[TSR_ERR_SIZE];
+    tsr_checkpoint *checkpoint;
+    int64_t number = NOTHING;
+    tsr_err err;
+
+    snprintf(directory, sizeof directory, "%.*s",
+             (int)(strrchr(path, '/') - path), path);
+    tsr_status status =
+        tsr_checkpoint_open_newest(directory, &checkpoint, message, &err);
+    if (status == TSR_E_NOINPUT)
+        return NOTHING;
+    DURABLE_OK(status);
+    DURABLE_OK(tsr_checkpoint_copy(checkpoint, "a/number", TSR_CHECKPOINT_INT64,
+                                   1, &number, &err));
+    DURABLE_OK(tsr_checkpoint_copy(checkpoint, "a/value", TSR_CHECKPOINT_DOUBLE,
+                                   NUMBERS, value, &err));
+    for (int i = 0; i < NUMBERS; i++)
+        assert_true(value[i] == durable_value(7, 0, (int)number, i));
+    tsr_checkpoint_free(checkpoint);
+    /* one that was complete is never out of its place */
+    if (message[0] != '\0' && number > 1)
+        fail_msg("%s", message);
+    return (int)number;
+}
+
+static void durable_finish_checkpoint(const char *path, int size)
+{
+    assert_int_equal(durable_write_checkpoint(path, size + 1), TSR_OK);
+    assert_int_equal(durable_judge_checkpoint(path), size + 1);
+    char beside[300];
+    snprintf(beside, sizeof beside, "%s.tmp", path);
+    assert_int_not_equal(access(beside, F_OK), 0);
+}
+
+static const durable_scenario durable_scenarios[] = {
+    {"trace",
+     "trace.h5",
+     0,
+     6,
+     {NOTHING, 0, 40, 41, 1700, 2400, 2400},
+     durable_write_trace,
+     durable_judge_trace,
+     durable_finish_trace},
+    {"reopened",
+     "trace.h5",
+     1,
+     4,
+     {2400, 41, 1700, 2400, 2400},
+     durable_write_reopened,
+     durable_judge_trace,
+     durable_finish_trace},
+    {"trajectory",
+     "trajectory-000.h5",
+     0,
+     6,
+     {NOTHING, 0, 1, 40, 41, 75, 75},
+     durable_write_frames,
+     durable_judge_frames,
+     durable_finish_frames},
+    {"checkpoint",
+     "checkpoint.h5",
+     0,
+     3,
+     {NOTHING, 1, 2, 3},
+     durable_write_checkpoints,
+     durable_judge_checkpoint,
+     durable_finish_checkpoint}};
+
+#endif

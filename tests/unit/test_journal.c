@@ -1,0 +1,332 @@
+/* What readers and writers make of a journal that was left behind: by a writer
+ * that died, that lives, of another file, damaged; with and without the right
+ * to write. */
+#include "io/journal.h"
+#include "io/recover.h"
+#include "io/trace.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BEFORE = 10, AFTER = 5000, PAGE = 4096, NOBODY = 65534 };
+
+static const tsr_trace_variable variable[] = {
+    {.group = TSR_TRACE_POSTERIOR, .name = "rg", .n = 1}};
+
+static char folder[64], path[128], journal[144];
+
+static int enter(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/tessera-journal-XXXXXX");
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    snprintf(path, sizeof path, "%s/trace.h5", folder);
+    snprintf(journal, sizeof journal, "%s.journal", path);
+    return 0;
+}
+
+static int leave(void **state)
+{
+    (void)state;
+    unlink(path);
+    unlink(journal);
+    return rmdir(folder);
+}
+
+#define OK(call)                         \
+    do {                                 \
+        if ((call) != TSR_OK)            \
+            fail_msg("%s", err.message); \
+    } while (0)
+
+static char *slurp(const char *file, size_t *size)
+{
+    struct stat info;
+    assert_int_equal(stat(file, &info), 0);
+    *size = (size_t)info.st_size;
+    char *content = malloc(*size + 1);
+    assert_non_null(content);
+    int fd = open(file, O_RDONLY);
+    assert_int_equal(read(fd, content, *size), (ssize_t)*size);
+    close(fd);
+    return content;
+}
+
+static void append(tsr_trace *trace, int from, int to)
+{
+    tsr_err err;
+    for (double d = from; d < to; d++)
+        OK(tsr_trace_append(trace, 0, 1, &d, &err));
+}
+
+/* A file in the middle of a commit from BEFORE to AFTER draws: it has grown,
+ * the journal is complete, nothing old has been touched. Returns the journal,
+ * open and locked as its writer has it. */
+static int interrupt(void)
+{
+    static tsr_journal_page page[1000];
+    tsr_trace *trace;
+    size_t old_size, new_size, n = 0;
+    int fd, is_new;
+    tsr_err err;
+
+    OK(tsr_trace_create(path, 1, 1, variable, 0, NULL, &trace, &err));
+    append(trace, 0, BEFORE);
+    OK(tsr_trace_close(trace, &err));
+    assert_int_not_equal(access(journal, F_OK), 0); /* removed by the close */
+    char *old = slurp(path, &old_size);
+    const int n_keep[TSR_TRACE_N_GROUP] = {BEFORE};
+    OK(tsr_trace_reopen(path, 1, 1, variable, n_keep, &trace, &err));
+    append(trace, BEFORE, AFTER);
+    OK(tsr_trace_close(trace, &err));
+    char *new = slurp(path, &new_size);
+    assert_true(new_size > old_size);
+
+    for (size_t at = 0; at < old_size; at += PAGE, n++) {
+        page[n].at = at;
+        page[n].n = new_size - at < PAGE ? new_size - at : PAGE;
+        page[n].bytes = (unsigned char *)new + at;
+    }
+    assert_int_equal(
+        tsr_journal_write(journal, new_size, n, page, &fd, &is_new), 0);
+    memcpy(new, old, old_size);
+    int out = open(path, O_WRONLY | O_TRUNC);
+    assert_int_equal(write(out, new, new_size), (ssize_t)new_size);
+    close(out);
+    free(old);
+    free(new);
+    return fd;
+}
+
+static int draws(void)
+{
+    tsr_trace_reader *reader;
+    tsr_err err;
+    int n_chain, n_draw, n;
+    double *value;
+    OK(tsr_trace_open(path, &reader, &err));
+    OK(tsr_trace_get(reader, TSR_TRACE_POSTERIOR, "rg", &n_chain, &n_draw, &n,
+                     &value, &err));
+    for (int d = 0; d < n_draw; d++)
+        assert_true(value[d] == d);
+    free(value);
+    tsr_trace_reader_free(reader);
+    return n_draw;
+}
+
+static long size_of(const char *file)
+{
+    struct stat info;
+    return stat(file, &info) == 0 ? (long)info.st_size : -1;
+}
+
+static void test_dead_writer(void **state)
+{
+    (void)state;
+    close(interrupt());
+    assert_false(tsr_journal_is_empty(journal));
+    assert_int_equal(draws(), AFTER);
+    assert_true(tsr_journal_is_empty(journal));
+    assert_int_equal(draws(), AFTER);
+}
+
+static void expect_recovery(int finished, int pending, int busy, int orphan)
+{
+    tsr_recovery recovery;
+    tsr_err err;
+    OK(tsr_recover(folder, &recovery, &err));
+    assert_int_equal(recovery.n_finished, finished);
+    assert_int_equal(recovery.n_pending, pending);
+    assert_int_equal(recovery.n_busy, busy);
+    assert_int_equal(recovery.n_orphan, orphan);
+    assert_string_equal(recovery.pending, pending > 0 ? "trace.h5" : "");
+}
+
+static void test_directory(void **state)
+{
+    (void)state;
+    tsr_recovery recovery;
+    tsr_err err;
+    expect_recovery(0, 0, 0, 0);
+    int fd = interrupt();
+    expect_recovery(0, 0, 1, 0);
+    close(fd);
+    expect_recovery(1, 0, 0, 0);
+    assert_true(tsr_journal_is_empty(journal));
+    expect_recovery(0, 0, 0, 0);
+    assert_int_equal(draws(), AFTER);
+    assert_int_equal(unlink(path), 0);
+    close(interrupt());
+    assert_int_equal(truncate(path, 5000), 0);
+    assert_int_equal(tsr_recover(folder, &recovery, &err), TSR_E_DATA);
+    assert_int_equal(unlink(path), 0);
+    expect_recovery(0, 0, 0, 1);
+    assert_int_equal(tsr_recover(path, &recovery, &err), TSR_E_NOINPUT);
+}
+
+static void test_reopened(void **state)
+{
+    (void)state;
+    const int n_keep[TSR_TRACE_N_GROUP] = {AFTER};
+    tsr_trace *trace;
+    tsr_err err;
+    close(interrupt());
+    OK(tsr_trace_reopen(path, 1, 1, variable, n_keep, &trace, &err));
+    OK(tsr_trace_close(trace, &err));
+    assert_int_equal(size_of(journal), -1);
+    assert_int_equal(draws(), AFTER);
+}
+
+/* The writer lives, but it is stopped just there: a reader waits, then takes
+ * the file as it is; a second writer is refused. */
+static void test_live_writer(void **state)
+{
+    (void)state;
+    const int n_keep[TSR_TRACE_N_GROUP] = {0};
+    tsr_trace *trace;
+    tsr_err err;
+    int fd = interrupt();
+    const long size = size_of(journal);
+    assert_int_equal(draws(), BEFORE);
+    assert_int_equal(size_of(journal), size);
+    assert_int_equal(
+        tsr_trace_reopen(path, 1, 1, variable, n_keep, &trace, &err), TSR_E_IO);
+    assert_non_null(strstr(err.message, "another process"));
+    close(fd);
+    assert_int_equal(draws(), AFTER);
+}
+
+/* Somebody who may read only sees the whole commit, and changes nothing. */
+static void test_read_only(void **state)
+{
+    (void)state;
+    const int n_keep[TSR_TRACE_N_GROUP] = {0};
+    size_t n[4];
+    close(interrupt());
+    assert_int_equal(chmod(folder, 0555), 0);
+    assert_int_equal(chmod(path, 0444), 0);
+    assert_int_equal(chmod(journal, 0444), 0);
+    char *file = slurp(path, &n[0]), *beside = slurp(journal, &n[1]);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        tsr_trace *trace;
+        tsr_err err;
+        if (geteuid() == 0 && setuid(NOBODY) != 0)
+            _exit(2);
+        if (draws() != AFTER || draws() != AFTER)
+            _exit(3);
+        expect_recovery(0, 1, 0, 0);
+        if (tsr_trace_reopen(path, 1, 1, variable, n_keep, &trace, &err) !=
+                TSR_E_IO ||
+            strstr(err.message, "make it writable") == NULL)
+            _exit(4);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    char *file_after = slurp(path, &n[2]),
+         *beside_after = slurp(journal, &n[3]);
+    assert_int_equal(n[0], n[2]);
+    assert_int_equal(n[1], n[3]);
+    assert_memory_equal(file, file_after, n[0]);
+    assert_memory_equal(beside, beside_after, n[1]);
+    free(file);
+    free(beside);
+    free(file_after);
+    free(beside_after);
+    assert_int_equal(chmod(folder, 0755), 0);
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_int_equal(chmod(journal, 0644), 0);
+}
+
+static void flip(const char *file, off_t at)
+{
+    char byte;
+    int fd = open(file, O_RDWR);
+    assert_int_equal(pread(fd, &byte, 1, at), 1);
+    byte = (char)(byte ^ 4);
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    close(fd);
+}
+
+static void test_damaged(void **state)
+{
+    (void)state;
+    tsr_trace_reader *reader;
+    tsr_err err;
+    close(interrupt());
+    const long size = size_of(journal);
+    const off_t places[] = {0, 16, 24, 32, 40, 48, 56, 64, 5000, size - 1};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        flip(journal, places[i]);
+        assert_int_equal(draws(), BEFORE);
+        flip(journal, places[i]);
+    }
+    const off_t order = 8; /* the format */
+    flip(journal, order);
+    assert_int_equal(tsr_trace_open(path, &reader, &err), TSR_E_DATA);
+    assert_non_null(strstr(err.message, "newer tessera"));
+    flip(journal, order);
+    char *content = slurp(journal, &(size_t){0});
+    const long cuts[] = {1, 47, 48, 60, 4000, size - 1};
+    for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
+        assert_int_equal(truncate(journal, cuts[i]), 0);
+        assert_int_equal(draws(), BEFORE);
+        int fd = open(journal, O_WRONLY);
+        assert_int_equal(write(fd, content, (size_t)size), size);
+        close(fd);
+    }
+    free(content);
+    assert_int_equal(draws(), AFTER);
+}
+
+static void test_foreign(void **state)
+{
+    (void)state;
+    tsr_trace_reader *reader;
+    tsr_trace *trace;
+    tsr_err err;
+
+    close(interrupt());
+    const long size = size_of(path);
+    assert_int_equal(truncate(path, size - 1), 0);
+    assert_int_equal(tsr_trace_open(path, &reader, &err), TSR_E_DATA);
+    assert_non_null(strstr(err.message, "cut off or replaced"));
+    assert_int_equal(size_of(path), size - 1);
+    /* a new file does not inherit the journal */
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(tsr_trace_open(path, &reader, &err), TSR_E_NOINPUT);
+    OK(tsr_trace_create(path, 1, 1, variable, 0, NULL, &trace, &err));
+    append(trace, 0, 3);
+    OK(tsr_trace_close(trace, &err));
+    assert_int_equal(draws(), 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_dead_writer, enter, leave),
+        cmocka_unit_test_setup_teardown(test_directory, enter, leave),
+        cmocka_unit_test_setup_teardown(test_reopened, enter, leave),
+        cmocka_unit_test_setup_teardown(test_live_writer, enter, leave),
+        cmocka_unit_test_setup_teardown(test_read_only, enter, leave),
+        cmocka_unit_test_setup_teardown(test_damaged, enter, leave),
+        cmocka_unit_test_setup_teardown(test_foreign, enter, leave),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
