@@ -122,6 +122,27 @@ static void move_all(int n, double (*x)[3], const tsr_motion *motion)
         tsr_motion_apply(motion, x[i]);
 }
 
+/* The mean of the chosen frames, or of as many of them as memory should hold,
+ * evenly. */
+static tsr_status make_mean(job *j, tsr_err *err)
+{
+    const int fits = tsr_frames_that_fit(j->model->n_residue);
+    const int n = j->n < fits ? j->n : fits;
+    int *at = malloc((size_t)n * sizeof *at);
+    float *all = NULL;
+    if (at == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int i = 0; i < n; i++)
+        at[i] = j->at[(long)i * j->n / n];
+    tsr_status status = tsr_frames_gather_ca(j->frames, n, at, &all, err);
+    if (status == TSR_OK)
+        status = tsr_mean_shape_make(n, j->model->n_residue, all, j->mean,
+                                     j->square, err);
+    free(all);
+    free(at);
+    return status;
+}
+
 static tsr_status write_models(job *j, FILE *out, tsr_err *err)
 {
     const tsr_drawn_frame *frame;
@@ -189,7 +210,7 @@ tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
             status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     }
     if (status == TSR_OK)
-        status = tsr_mean_shape_make(frames, j.n, j.at, j.mean, j.square, err);
+        status = make_mean(&j, err);
     if (status == TSR_OK)
         status = write_models(&j, out, err);
     *n_model = j.n;

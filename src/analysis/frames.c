@@ -19,6 +19,7 @@ struct tsr_frames {
     /* what is in memory: frames first .. first + count of a file */
     tsr_trajectory_reader *reader; /* of file `open`; NULL: none */
     int open, first, count, room;
+    int last;     /* that was asked for */
     float *block; /* [room][n_atom][3] */
 };
 
@@ -185,20 +186,25 @@ tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
     if (f->reader == NULL || f->open != at->file) {
         tsr_trajectory_reader_free(f->reader);
         f->reader = NULL;
-        f->count = 0;
+        f->first = f->count = 0;
+        f->last = -1;
         f->open = at->file;
         status = tsr_trajectory_open(f->path[at->file], &f->reader, err);
     }
     if (status == TSR_OK &&
         (at->index < f->first || at->index >= f->first + f->count)) {
+        /* where only some are wanted, what lies between is not unpacked */
+        const int is_dense = at->index == f->first + f->count ||
+                             (at->index > f->last && at->index <= f->last + 2);
         const int left = tsr_trajectory_n_frame(f->reader) - at->index;
         f->first = at->index;
-        f->count = left < f->room ? left : f->room;
+        f->count = !is_dense ? 1 : left < f->room ? left : f->room;
         status = tsr_trajectory_read(f->reader, f->first, f->count, NULL,
                                      f->block, NULL, err);
         if (status != TSR_OK)
             f->count = 0;
     }
+    f->last = at->index;
     *xyz = status == TSR_OK ? f->block + (size_t)(at->index - f->first) * 3 *
                                              (size_t)f->atoms->n_atom
                             : NULL;

@@ -5,40 +5,65 @@
 #include <stdlib.h>
 #include <string.h>
 
-tsr_status tsr_frames_read_ca(tsr_frames *frames, int i, double (*ca)[3],
-                              tsr_err *err)
+int tsr_frames_that_fit(int n_residue)
+{
+    const double bytes = 200e6;
+    const double fits = bytes / (3.0 * sizeof(float) * n_residue);
+    return fits > 1e6 ? 1000000 : fits < 2.0 ? 2 : (int)fits;
+}
+
+tsr_status tsr_frames_gather_ca(tsr_frames *frames, int n, const int *at,
+                                float **ca, tsr_err *err)
 {
     const tsr_model_atoms *model = tsr_frames_atoms(frames);
-    const float *xyz;
-    tsr_status status = tsr_frames_read(frames, i, &xyz, err);
-    for (int r = 0; status == TSR_OK && r < model->n_residue; r++)
-        for (int d = 0; d < 3; d++)
-            ca[r][d] = (double)xyz[3 * model->ca[r] + d];
+    const size_t one = 3 * (size_t)model->n_residue;
+    tsr_status status = TSR_OK;
+    *ca = malloc(((size_t)n * one + 1) * sizeof **ca);
+    if (*ca == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for %d conformations", n);
+    for (int i = 0; i < n && status == TSR_OK; i++) {
+        const float *xyz;
+        status = tsr_frames_read(frames, at[i], &xyz, err);
+        for (int r = 0; status == TSR_OK && r < model->n_residue; r++)
+            memcpy(*ca + (size_t)i * one + 3 * (size_t)r,
+                   xyz + 3 * (size_t)model->ca[r], 3 * sizeof **ca);
+    }
+    if (status != TSR_OK) {
+        free(*ca);
+        *ca = NULL;
+    }
     return status;
 }
 
-/* Each frame on the mean of the pass before, at first on the first frame; the
- * last pass takes the deviations. */
-tsr_status tsr_mean_shape_make(tsr_frames *frames, int n, const int *at,
+void tsr_ca_of(const float *all, int n_residue, int i, double (*ca)[3])
+{
+    const float *from = all + (size_t)i * 3 * (size_t)n_residue;
+    for (int r = 0; r < n_residue; r++)
+        for (int d = 0; d < 3; d++)
+            ca[r][d] = (double)*from++;
+}
+
+/* Each one on the mean of the pass before, at first on the first; the last pass
+ * takes the deviations. */
+tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
                                double (*mean)[3], double *square, tsr_err *err)
 {
     enum { PASSES = 3 };
-    const int n_residue = tsr_frames_atoms(frames)->n_residue;
     const size_t room = (size_t)n_residue;
     double(*ca)[3] = calloc(room, sizeof *ca);
     double(*sum)[3] = calloc(room, sizeof *sum);
-    tsr_status status =
-        ca != NULL && sum != NULL
-            ? tsr_frames_read_ca(frames, at[0], mean, err)
-            : tsr_fail(err, TSR_E_NOMEM, "no memory for the mean");
+    if (ca == NULL || sum == NULL) {
+        free(ca);
+        free(sum);
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for the mean");
+    }
     memset(square, 0, room * sizeof *square);
-    for (int pass = 0; pass <= PASSES && status == TSR_OK; pass++) {
+    tsr_ca_of(all, n_residue, 0, mean);
+    for (int pass = 0; pass <= PASSES; pass++) {
         memset(sum, 0, room * sizeof *sum);
         for (int i = 0; i < n; i++) {
             tsr_motion motion;
-            status = tsr_frames_read_ca(frames, at[i], ca, err);
-            if (status != TSR_OK)
-                break;
+            tsr_ca_of(all, n_residue, i, ca);
             tsr_superpose(n_residue, (const double(*)[3])mean,
                           (const double(*)[3])ca, &motion);
             for (int r = 0; r < n_residue; r++) {
@@ -49,10 +74,10 @@ tsr_status tsr_mean_shape_make(tsr_frames *frames, int n, const int *at,
                     sum[r][d] += ca[r][d] / n;
             }
         }
-        if (pass < PASSES && status == TSR_OK)
+        if (pass < PASSES)
             memcpy(mean, sum, room * sizeof *sum);
     }
     free(ca);
     free(sum);
-    return status;
+    return TSR_OK;
 }

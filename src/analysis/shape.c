@@ -41,6 +41,7 @@ static void spread_evenly(int n, int m, int *out)
 /* What the passes need beside the result. */
 typedef struct {
     tsr_shape *shape;
+    float *all;         /* [n][n_residue][3] */
     double (*ca)[3];    /* [n_residue] of one frame */
     double (*start)[3]; /* [n_residue] of model.pdb */
     double (*mean)[3];  /* [n_residue] */
@@ -53,6 +54,7 @@ typedef struct {
 
 static void job_clear(job *j)
 {
+    free(j->all);
     free(j->ca);
     free(j->start);
     free(j->mean);
@@ -177,46 +179,40 @@ static void add_column(job *j, int column)
 /* ---- all of them ---- */
 
 /* The longest distance in some frames, for the bins of P(r). */
-static tsr_status find_extent(job *j, tsr_frames *frames, tsr_err *err)
+static void find_extent(job *j)
 {
     enum { LOOKS = 20 };
     tsr_shape *s = j->shape;
     const int looks = s->n < LOOKS ? s->n : LOOKS;
     int at[LOOKS];
     double longest = 1.0;
-    tsr_status status = TSR_OK;
     spread_evenly(s->n, looks, at);
-    for (int i = 0; i < looks && status == TSR_OK; i++) {
-        status = tsr_frames_read_ca(frames, s->at[at[i]], j->ca, err);
-        for (int a = 0; status == TSR_OK && a < s->n_residue; a++)
+    for (int i = 0; i < looks; i++) {
+        tsr_ca_of(j->all, s->n_residue, at[i], j->ca);
+        for (int a = 0; a < s->n_residue; a++)
             for (int b = 0; b < a; b++)
                 longest = fmax(longest, tsr_vec3_distance2(j->ca[a], j->ca[b]));
     }
     s->pair_width = 1.1 * sqrt(longest) / TSR_N_PAIR_BIN;
-    return status;
 }
 
-static tsr_status pass(job *j, tsr_frames *frames, tsr_err *err)
+static void look_at_each(job *j)
 {
     tsr_shape *s = j->shape;
-    tsr_status status = TSR_OK;
     int next_column = 0, next_pair = 0;
-    for (int i = 0; i < s->n && status == TSR_OK; i++) {
-        status = tsr_frames_read_ca(frames, s->at[i], j->ca, err);
-        if (status != TSR_OK)
-            break;
+    for (int i = 0; i < s->n; i++) {
+        tsr_ca_of(j->all, s->n_residue, i, j->ca);
         add_distances(s, (const double(*)[3])j->ca, i);
         add_features(j, i);
         if (next_pair < j->n_pair_frame &&
             (long)next_pair * s->n / j->n_pair_frame <= i)
             add_pairs(j, next_pair++);
-        /* s->column holds places in s->at until the end of the pass */
+        /* s->column holds places in s->at until it is looked at */
         while (next_column < s->n_column && s->column[next_column] == i) {
             s->column[next_column] = s->at[i];
             add_column(j, next_column++);
         }
     }
-    return status;
 }
 
 static int ascending(const void *left, const void *right)
@@ -289,8 +285,10 @@ tsr_status tsr_shape_make(tsr_frames *frames, int most, tsr_shape **out,
     if (s == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory for conformations");
     s->n_frame = tsr_frames_list(frames, &frame);
-    s->n = s->n_frame < most ? s->n_frame : most;
     s->n_residue = model->n_residue;
+    const int fits = tsr_frames_that_fit(s->n_residue);
+    s->n = s->n_frame < most ? s->n_frame : most;
+    s->n = s->n < fits ? s->n : fits;
     s->n_row = s->n_residue < TSR_MOST_ROWS ? s->n_residue : TSR_MOST_ROWS;
     s->n_column = s->n < TSR_MOST_COLUMNS ? s->n : TSR_MOST_COLUMNS;
     tsr_status status = allocate(&j)
@@ -303,13 +301,15 @@ tsr_status tsr_shape_make(tsr_frames *frames, int most, tsr_shape **out,
         spread_evenly(s->n, s->n_column, s->column);
         for (int r = 0; r < s->n_residue; r++)
             tsr_vec3_copy(j.start[r], &model->xyz[3 * model->ca[r]]);
-        status =
-            tsr_mean_shape_make(frames, s->n, s->at, j.mean, j.square, err);
+        status = tsr_frames_gather_ca(frames, s->n, s->at, &j.all, err);
     }
     if (status == TSR_OK)
-        status = find_extent(&j, frames, err);
-    if (status == TSR_OK)
-        status = pass(&j, frames, err);
+        status = tsr_mean_shape_make(s->n, s->n_residue, j.all, j.mean,
+                                     j.square, err);
+    if (status == TSR_OK) {
+        find_extent(&j);
+        look_at_each(&j);
+    }
     if (status == TSR_OK)
         status =
             tsr_clusters_make(s->n, j.n_feature, j.feature, &s->clusters, err);

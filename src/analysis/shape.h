@@ -43,7 +43,8 @@ typedef struct {
     double overlap;
 } tsr_shape;
 
-/* Looks at `most` frames at most. Errors: those of tsr_frames_read. */
+/* Looks at `most` frames at most, and at no more than 200 MB hold. Errors:
+ * those of tsr_frames_read. */
 tsr_status tsr_shape_make(tsr_frames *frames, int most, tsr_shape **out,
                           tsr_err *err);
 void tsr_shape_free(tsr_shape *shape);
