@@ -228,8 +228,8 @@ static double best_turn(const double ca[3], const double cb[3],
 void tsr_all_atoms_place(const tsr_all_atoms *all, const double (*model_xyz)[3],
                          double (*xyz)[3])
 {
-    tsr_motion turn;
-    double frame[3][3];
+    tsr_motion turn = {.shift = {0.0}};
+    double frame[3][3] = {{0.0}};
     int last = -1, turns = 0;
     for (int i = 0; i < all->list.n_atom; i++) {
         const int r = all->list.atom[i].at;

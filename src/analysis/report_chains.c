@@ -227,6 +227,83 @@ static tsr_status acceptance(tsr_report *r, tsr_err *err)
     return tsr_page_figure(r->page, f, err);
 }
 
+/* ---- what is counted by move, or by temperature ---- */
+
+/* Means over all draws of a variable with a named axis; NaN are left out. */
+static tsr_status entry_means(tsr_report *r, const char *name, int n,
+                              double *mean, tsr_err *err)
+{
+    int n_chain, n_draw, n_there;
+    double *value = NULL;
+    tsr_status status = tsr_trace_get(r->trace, TSR_TRACE_SAMPLE_STATS, name,
+                                      &n_chain, &n_draw, &n_there, &value, err);
+    for (int k = 0; k < n && status == TSR_OK; k++) {
+        double sum = 0.0;
+        long count = 0;
+        for (long i = 0; i < (long)n_chain * n_draw; i++)
+            if (isfinite(value[i * n_there + k])) {
+                sum += value[i * n_there + k];
+                count++;
+            }
+        mean[k] = count > 0 ? sum / (double)count : (double)NAN;
+    }
+    free(value);
+    return status;
+}
+
+/* A table of every such variable: a row an entry. */
+static tsr_status named_axis(tsr_report *r, const char *name, tsr_err *err)
+{
+    int n_chain, n_draw, n, n_label = 0;
+    char **label = NULL;
+    FILE *out = tsr_page_html(r->page);
+    if (tsr_trace_shape(r->trace, TSR_TRACE_SAMPLE_STATS, name, &n_chain,
+                        &n_draw, &n, NULL) != TSR_OK ||
+        n < 2 ||
+        tsr_trace_labels(r->trace, TSR_TRACE_SAMPLE_STATS, name, &n_label,
+                         &label, NULL) != TSR_OK ||
+        label == NULL || n_label != n) {
+        tsr_trace_labels_free(n_label, label);
+        return TSR_OK;
+    }
+    double *mean = calloc((size_t)n, sizeof *mean);
+    char *what = tsr_trace_variable_text(r->trace, TSR_TRACE_SAMPLE_STATS, name,
+                                         "long_name");
+    tsr_status status = mean != NULL
+                            ? entry_means(r, name, n, mean, err)
+                            : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    if (status == TSR_OK) {
+        fputs("<table><tr><th>", out);
+        tsr_page_text(r->page, name);
+        fputs("</th><th>mean</th></tr>\n", out);
+        for (int k = 0; k < n; k++) {
+            fputs("<tr><td>", out);
+            tsr_page_text(r->page, label[k]);
+            if (isfinite(mean[k]))
+                fprintf(out, "</td><td>%.4g</td></tr>\n", mean[k]);
+            else
+                fputs("</td><td>&ndash;</td></tr>\n", out);
+        }
+        fputs("</table>\n<p>", out);
+        tsr_page_text(r->page, what != NULL ? what : name);
+        fputs(", averaged over chains and draws.</p>\n", out);
+    }
+    free(mean);
+    free(what);
+    tsr_trace_labels_free(n_label, label);
+    return status == TSR_E_NOMEM ? status : TSR_OK;
+}
+
+static tsr_status named_axes(tsr_report *r, tsr_err *err)
+{
+    const char *const *name;
+    tsr_status status = TSR_OK;
+    int n = tsr_trace_variables(r->trace, TSR_TRACE_SAMPLE_STATS, &name);
+    for (int i = 0; i < n && status == TSR_OK; i++)
+        status = named_axis(r, name[i], err);
+    return status;
+}
+
 /* ---- R-hat by q ---- */
 
 static tsr_status rhat_by_q(tsr_report *r, const tsr_curve_summary *c,
@@ -295,6 +372,8 @@ tsr_status tsr_report_chains(tsr_report *report, tsr_err *err)
         status = ranks(report, err);
     if (status == TSR_OK)
         status = acceptance(report, err);
+    if (status == TSR_OK)
+        status = named_axes(report, err);
     if (status == TSR_OK && report->diagnosis->n_curve > 0)
         tsr_page_words(report->page,
                        "R-hat of the computed curve at every q: the chains "

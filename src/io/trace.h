@@ -156,6 +156,13 @@ tsr_status tsr_trace_coordinates(tsr_trace_reader *reader,
                                  tsr_trace_group group, const char *name,
                                  int *n, double **coord, tsr_err *err);
 
+/* The same where the coordinates are texts (names of moves): *label [*n], which
+ * tsr_trace_labels_free frees; NULL where they are not. */
+tsr_status tsr_trace_labels(tsr_trace_reader *reader, tsr_trace_group group,
+                            const char *name, int *n, char ***label,
+                            tsr_err *err);
+void tsr_trace_labels_free(int n, char **label);
+
 /* A root attribute as text, caller frees; NULL where absent. */
 char *tsr_trace_attribute_text(tsr_trace_reader *reader, const char *name);
 

@@ -372,24 +372,47 @@ tsr_status tsr_trace_get_part(tsr_trace_reader *reader, tsr_trace_group group,
 typedef struct {
     int n;
     double *value; /* [n] */
+    char **label;  /* [n]; in memory of HDF5's until copied */
+    int wanted;    /* H5T_FLOAT or H5T_STRING: the kind of scale */
 } coordinates;
 
-static int is_number(hid_t data)
+static H5T_class_t class_of(hid_t data)
 {
     hid_t type = H5Dget_type(data);
     H5T_class_t kind = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
     if (type >= 0)
         H5Tclose(type);
-    return kind == H5T_INTEGER || kind == H5T_FLOAT;
+    return kind == H5T_INTEGER ? H5T_FLOAT : kind;
 }
 
-/* Of H5DSiterate_scales: takes the first scale of an axis that has numbers. */
+/* Texts of variable length, as tsr_nc4_label_dimension writes them. */
+static int read_labels(hid_t scale, coordinates *c)
+{
+    hid_t type = tsr_hdf5_text_type();
+    char **theirs = calloc((size_t)c->n + 1, sizeof *theirs);
+    c->label = calloc((size_t)c->n + 1, sizeof *c->label);
+    int is_read =
+        type >= 0 && theirs != NULL && c->label != NULL &&
+        H5Dread(scale, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, theirs) >= 0;
+    for (int i = 0; is_read && i < c->n; i++) {
+        c->label[i] = strdup(theirs[i] != NULL ? theirs[i] : "");
+        H5free_memory(theirs[i]);
+        is_read = c->label[i] != NULL;
+    }
+    free(theirs);
+    if (type >= 0)
+        H5Tclose(type);
+    return is_read;
+}
+
+/* Of H5DSiterate_scales: takes the first scale of an axis of the wanted kind.
+ */
 static herr_t take_scale(hid_t data, unsigned axis, hid_t scale, void *context)
 {
     coordinates *c = context;
     (void)data;
     (void)axis;
-    if (!is_number(scale))
+    if ((int)class_of(scale) != c->wanted)
         return 0;
     hid_t space = H5Dget_space(scale);
     hssize_t n = space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
@@ -398,6 +421,8 @@ static herr_t take_scale(hid_t data, unsigned axis, hid_t scale, void *context)
     if (n < 0 || n > INT_MAX)
         return -1;
     c->n = (int)n;
+    if (c->wanted == (int)H5T_STRING)
+        return read_labels(scale, c) ? 1 : -1;
     c->value = malloc(((size_t)n + 1) * sizeof *c->value);
     if (c->value == NULL || H5Dread(scale, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL,
                                     H5P_DEFAULT, c->value) < 0)
@@ -405,32 +430,61 @@ static herr_t take_scale(hid_t data, unsigned axis, hid_t scale, void *context)
     return 1; /* no more of them */
 }
 
-tsr_status tsr_trace_coordinates(tsr_trace_reader *reader,
-                                 tsr_trace_group group, const char *name,
-                                 int *n, double **coord, tsr_err *err)
+/* Of the last axis. */
+static tsr_status get_coordinates(tsr_trace_reader *reader,
+                                  tsr_trace_group group, const char *name,
+                                  coordinates *c, tsr_err *err)
 {
     hid_t data;
-    int n_chain, n_draw;
-    coordinates c = {0, NULL};
-    *coord = NULL;
+    int n_chain, n_draw, n;
     tsr_status status =
-        open_shaped(reader, group, name, &data, &n_chain, &n_draw, n, err);
+        open_shaped(reader, group, name, &data, &n_chain, &n_draw, &n, err);
     if (status != TSR_OK)
         return status;
     hid_t space = H5Dget_space(data);
     int rank = space >= 0 ? H5Sget_simple_extent_ndims(space) : -1;
     if (space >= 0)
         H5Sclose(space);
+    c->n = n;
     if (rank > 0 && H5DSiterate_scales(data, (unsigned)(rank - 1), NULL,
-                                       take_scale, &c) < 0) {
+                                       take_scale, c) < 0) {
         status = unreadable(reader, group, name, err);
-        free(c.value);
-    } else {
-        *n = c.n;
-        *coord = c.value;
+        free(c->value);
+        tsr_trace_labels_free(c->n, c->label);
+        c->value = NULL;
+        c->label = NULL;
     }
     H5Dclose(data);
     return status;
+}
+
+tsr_status tsr_trace_coordinates(tsr_trace_reader *reader,
+                                 tsr_trace_group group, const char *name,
+                                 int *n, double **coord, tsr_err *err)
+{
+    coordinates c = {.wanted = (int)H5T_FLOAT};
+    tsr_status status = get_coordinates(reader, group, name, &c, err);
+    *n = c.n;
+    *coord = c.value;
+    return status;
+}
+
+tsr_status tsr_trace_labels(tsr_trace_reader *reader, tsr_trace_group group,
+                            const char *name, int *n, char ***label,
+                            tsr_err *err)
+{
+    coordinates c = {.wanted = (int)H5T_STRING};
+    tsr_status status = get_coordinates(reader, group, name, &c, err);
+    *n = c.n;
+    *label = c.label;
+    return status;
+}
+
+void tsr_trace_labels_free(int n, char **label)
+{
+    for (int i = 0; label != NULL && i < n; i++)
+        free(label[i]);
+    free(label);
 }
 
 /* ---- attributes ---- */

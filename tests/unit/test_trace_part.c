@@ -3,7 +3,10 @@
 #include "io_files.h"
 
 enum { N_CHAIN = 3, N_DRAW = 700, N_Q = 37 };
-enum { RG, CURVE, OBSERVED, N_VARIABLE };
+enum { RG, CURVE, MOVES, OBSERVED, N_VARIABLE };
+
+static const char *const moves[] = {"pivot", "side_chain", "r\xc3\xa9gime"};
+enum { N_MOVE = 3 };
 
 static double value_at(int chain, int draw, int k)
 {
@@ -41,6 +44,11 @@ static tsr_trace_reader *make(const char *path)
                    .n = N_Q,
                    .coord = q,
                    .single = 1},
+        [MOVES] = {.group = TSR_TRACE_SAMPLE_STATS,
+                   .name = "acceptance",
+                   .dim = "move",
+                   .n = N_MOVE,
+                   .coord_label = moves},
         [OBSERVED] = {.group = TSR_TRACE_OBSERVED_DATA,
                       .name = "intensity",
                       .dim = "q",
@@ -51,6 +59,7 @@ static tsr_trace_reader *make(const char *path)
         fail_msg("%s", err.message);
     append(trace, RG, 1, 0, 300);
     append(trace, CURVE, N_Q, 0, 300);
+    append(trace, MOVES, N_MOVE, 0, 300);
     assert_int_equal(tsr_trace_flush(trace, NULL), TSR_OK);
     append(trace, RG, 1, 300, N_DRAW - 300);
     append(trace, CURVE, N_Q, 300, N_DRAW - 300);
@@ -152,6 +161,23 @@ static void test_shape_and_coordinates(void **state)
             assert_true(coord[k] == 0.01 * (k + 1));
         free(coord);
     }
+    /* texts are labels, and no numbers */
+    char **label;
+    assert_int_equal(tsr_trace_labels(reader, TSR_TRACE_SAMPLE_STATS,
+                                      "acceptance", &n, &label, NULL),
+                     TSR_OK);
+    assert_int_equal(n, N_MOVE);
+    for (int k = 0; k < n; k++)
+        assert_string_equal(label[k], moves[k]);
+    tsr_trace_labels_free(n, label);
+    assert_int_equal(tsr_trace_coordinates(reader, TSR_TRACE_SAMPLE_STATS,
+                                           "acceptance", &n, &coord, NULL),
+                     TSR_OK);
+    assert_null(coord);
+    assert_int_equal(tsr_trace_labels(reader, TSR_TRACE_OBSERVED_DATA,
+                                      "intensity", &n, &label, NULL),
+                     TSR_OK);
+    assert_null(label);
     assert_int_equal(tsr_trace_shape(reader, TSR_TRACE_POSTERIOR, "none",
                                      &n_chain, &n_draw, &n, NULL),
                      TSR_E_DATA);
