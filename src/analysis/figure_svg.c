@@ -115,7 +115,7 @@ static void frame(tsr_svg *svg, const place *p)
 static void cells(tsr_svg *svg, const place *p, const tsr_layer *layer)
 {
     const tsr_panel *a = p->panel;
-    for (int i = 0; i < layer->n; i++) {
+    for (int i = 0; layer->y2 != NULL && i < layer->n; i++) {
         char colour[8];
         const double x = at_x(p, layer->x[i]);
         const double y = at_y(p, layer->y[i] + layer->dy);

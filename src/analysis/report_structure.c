@@ -74,8 +74,9 @@ static void add_cells(tsr_figure *f, int n_x, double x0, double dx,
         const double low = edge(n_y, s->row, 0);
         const double dy = (edge(n_y, s->row, n_y) - low) / n_y;
         for (size_t i = 0; i < n; i++) {
-            x[i] = x0 + dx * (double)(i / (size_t)n_y);
-            y[i] = low + dy * (double)(i % (size_t)n_y);
+            const size_t column = i / (size_t)n_y;
+            x[i] = x0 + dx * (double)column;
+            y[i] = low + dy * (double)(i - column * (size_t)n_y);
         }
         tsr_layer *cells = tsr_figure_layer(f, TSR_LAYER_CELLS, NULL, "#444444",
                                             (int)n, x, y, value);

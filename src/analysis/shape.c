@@ -127,7 +127,7 @@ static void add_pairs(job *j, int i)
 {
     const int n = j->shape->n_residue;
     int every = 1;
-    while ((double)(n / every) * (n / every) / 2.0 > MOST_PAIRS)
+    while ((long)(n / every) * (n / every) > 2L * MOST_PAIRS)
         every++;
     float *to = j->pairs + (size_t)i * TSR_N_PAIR_BIN;
     long count = 0;

@@ -92,7 +92,8 @@ static tsr_status add_entries(tsr_summary *summary, tsr_trace_reader *reader,
                               tsr_err *err)
 {
     const size_t rows = (size_t)n_chain * (size_t)n_draw;
-    int per_block = (int)fmin(n, fmax(1.0, (double)(block_numbers / rows)));
+    int per_block =
+        (int)fmin(n, fmax(1.0, floor((double)block_numbers / (double)rows)));
     double *block = malloc(rows * (size_t)per_block * sizeof *block);
     double *one = per_block > 1 ? malloc(rows * sizeof *one) : block;
     tsr_status status =
