@@ -3,7 +3,9 @@
 # Prints one line a test (tests/run.sh).
 program=$PWD/${BUILD:-build}/tessera
 conformations=$PWD/${BUILD:-build}/tests/oracle/write_trajectory
-demo=$PWD/configs/demo
+configs=$PWD/configs
+demo=$configs/demo
+shared=$PWD/../shared/data/saxs
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -136,9 +138,6 @@ setTimeout(function () {
 }, 1500);
 </script>
 END
-sed -e '/<\/body><\/html>/d' run/report.html >played.html
-cat user.html >>played.html
-echo "</body></html>" >>played.html
 root=
 [ "$(id -u)" -ne 0 ] || root=--no-sandbox
 browse() { # FILE
@@ -149,19 +148,40 @@ browse() { # FILE
         --virtual-time-budget=8000 --dump-dom "file://$work/$1" \
         >dom.html 2>browser.txt
 }
-browse played.html
-said=$(grep -o 'data-user="[^"]*"' dom.html)
-check "the browser shows the page" test -n "$said"
-for want in marks=true zoomed=true back=true ready=true fetched=0; do
-    check "in the browser: $want" sh -c "echo '$said' | grep -q '$want'"
-done
-check "all figures are in the page" sh -c \
-    "echo '$said' | grep -q 'figures=$(ls run/report/*.svg | wc -l)'"
-check "no word on the console" sh -c '! grep -q ":CONSOLE" browser.txt'
-[ $bad -eq 0 ] || {
-    echo "    $said"
-    grep ":CONSOLE" browser.txt
+# play DIR: its report, by that user; said: what was seen.
+play() {
+    sed -e '/<\/body><\/html>/d' "$1/report.html" >played.html
+    cat user.html >>played.html
+    echo "</body></html>" >>played.html
+    browse played.html
+    said=$(grep -o 'data-user="[^"]*"' dom.html)
 }
+judge() { # DIR
+    check "the browser shows $1" test -n "$said"
+    for want in marks=true zoomed=true back=true ready=true fetched=0; do
+        check "in the browser: $want" sh -c "echo '$said' | grep -q '$want'"
+    done
+    check "all figures are in the page" sh -c \
+        "echo '$said' | grep -q 'figures=$(ls "$1"/report/*.svg | wc -l)'"
+    check "no word on the console" sh -c '! grep -q ":CONSOLE" browser.txt'
+    [ $bad -eq 0 ] || {
+        echo "    $said"
+        grep ":CONSOLE" browser.txt
+    }
+}
+play run
+judge run
+if [ -d "$shared" ] && "$program" devices --no-test >devices.txt 2>&1; then
+    "$program" run "$configs/ligase.yaml" --output ligase --quiet \
+        --set sampler.chains=2 --set sampler.warmup=20 --set sampler.draws=30 \
+        --set sampler.thin=1 --set sampler.temperatures=2 >ligase.txt 2>&1 &&
+        "$conformations" ligase 2 40 && quiet report ligase
+    check "a report of the ligase" test $? -eq 0
+    play ligase
+    judge ligase
+else
+    echo "skip the report of the ligase: no device, or $shared is absent"
+fi
 # The page's own policy forbids it to fetch; the console would tell.
 sed -e 's|<body>|<body><img src="http://127.0.0.1:9/picture.png">|' \
     run/report.html >asking.html
