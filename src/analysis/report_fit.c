@@ -200,6 +200,7 @@ static tsr_figure *fit_figure(data_set *d)
 
 static void fit_words(tsr_report *r, data_set *d, int n_point)
 {
+    const double poor = 2.0; /* chi-square per point */
     double chi2 = 0.0;
     int n_inside = 0, n_band = 0;
     for (int k = 0; k < d->n; k++) {
@@ -220,6 +221,13 @@ static void fit_words(tsr_report *r, data_set *d, int n_point)
                    "The mean curve has &chi;&sup2;/N&nbsp;= %.3f over %d "
                    "points.",
                    chi2 / d->n, d->n);
+    if (chi2 / d->n > poor)
+        tsr_page_words(r->page,
+                       "<b class=\"no\">The model does not reach these data "
+                       "within their errors.</b> Whatever converged below "
+                       "describes a model that does not fit: look at what is "
+                       "flexible, at <code>structure.states</code>, at the "
+                       "background and at the range of q, or at the data.");
     if (d->n == n_point) {
         const int run = tsr_cormap_longest_run(d->n, d->scratch);
         const double p = tsr_cormap_p(d->n, run);
