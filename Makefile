@@ -30,8 +30,10 @@ PKGS     := gsl yaml-0.1 hdf5 OpenCL zlib
 # What the build, the tests and a CPU as OpenCL device need on Debian, Ubuntu.
 DEB_PACKAGES := pkg-config g++ ocl-icd-opencl-dev opencl-headers \
     pocl-opencl-icd libgsl-dev libyaml-dev libhdf5-dev zlib1g-dev gemmi-dev tao-pegtl-dev \
-    librandom123-dev libcmocka-dev
+    librandom123-dev libcmocka-dev libjs-vega
 DEB_CHECK    := python3 python3-venv hdf5-tools
+# opens the report in a test, which skips without it
+DEB_BROWSER  := chromium
 DEB_LINT     := clang clang-format clang-tidy
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion \
@@ -137,7 +139,11 @@ deps: ## install what the build needs (Debian, Ubuntu; elsewhere lists it)
 deps-check: deps
 	@{ $(PYTHON) -c 'import venv, ensurepip' && command -v h5dump; } \
 	    >/dev/null 2>&1 || $(MAKE) -s --no-print-directory deps-python
-.PHONY: deps-python
+	@command -v chromium >/dev/null || \
+	    $(MAKE) -s --no-print-directory deps-browser || true
+.PHONY: deps-python deps-browser
+deps-browser:
+	$(call install_missing,$(DEB_BROWSER))
 deps-python:
 	$(call install_missing,$(DEB_CHECK))
 
@@ -174,7 +180,7 @@ check-slow: deps-check ## the slow tests
 	    $(wildcard tests/*/slow_*.sh)
 
 check-build: $(PROGRAM) $(TESTS) $(PRELOAD) $(BUILD)/tests/oracle/write_trace \
-    $(BUILD)/tests/oracle/write_run
+    $(BUILD)/tests/oracle/write_run $(BUILD)/tests/oracle/write_trajectory
 check-slow-build: $(PROGRAM) $(SLOW) $(PRELOAD)
 
 # PyPI packages, for tests of the file formats only.
@@ -269,6 +275,6 @@ help: ## this list
 
 -include $(LIB_O:.o=.d) $(MAIN_O:.o=.d) $(TESTS:=.d) $(SLOW:=.d) \
     $(BUILD)/tests/oracle/write_trace.d $(BUILD)/tests/oracle/write_run.d \
-    $(BUILD)/bench/bench_engine.d
+    $(BUILD)/tests/oracle/write_trajectory.d $(BUILD)/bench/bench_engine.d
 
 .SECONDARY:

@@ -1,76 +1,123 @@
 #include "analysis/summary.h"
 
-#include "core/text.h"
+#include "analysis/circular.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    size_t offset;
-} columns[] = {
-    {"mean", offsetof(tsr_convergence, mean)},
-    {"sd", offsetof(tsr_convergence, sd)},
-    {"median", offsetof(tsr_convergence, median)},
-    {"q5", offsetof(tsr_convergence, q5)},
-    {"q95", offsetof(tsr_convergence, q95)},
-    {"mcse", offsetof(tsr_convergence, mcse)},
-    {"ess_bulk", offsetof(tsr_convergence, ess_bulk)},
-    {"ess_tail", offsetof(tsr_convergence, ess_tail)},
-    {"rhat", offsetof(tsr_convergence, rhat)},
-};
-enum { N_COLUMN = sizeof columns / sizeof columns[0] };
+/* Numbers of a vector variable that are in memory at once; one entry is always
+ * read whole. */
+static const size_t block_numbers = (size_t)16 << 20;
 
-static double column(const tsr_convergence *value, int i)
-{
-    return *(const double *)((const char *)value + columns[i].offset);
-}
-
-/* ---- making ---- */
-
-static tsr_summary_item *new_item(tsr_summary *summary)
-{
-    size_t n = (size_t)summary->n + 1;
-    tsr_summary_item *item = realloc(summary->item, n * sizeof *item);
-
-    if (item == NULL)
-        return NULL;
-    summary->item = item;
-    memset(&item[n - 1], 0, sizeof *item);
-    summary->n++;
-    return &item[n - 1];
-}
+static const tsr_convergence no_numbers = {
+    (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN,
+    (double)NAN, (double)NAN, (double)NAN, (double)NAN};
 
 static tsr_status no_memory(const char *name, tsr_err *err)
 {
     return tsr_fail(err, TSR_E_NOMEM, "no memory to summarise '%s'", name);
 }
 
-/* Entry k of n, for which `one` [n_chain * n_draw] is room. */
-static tsr_status add_entry(tsr_summary *summary, const char *name,
-                            const char *unit, int n_chain, int n_draw, int n,
-                            int k, const double *value, double *one,
-                            tsr_err *err)
+/* A new item: entry k of n. */
+static tsr_status new_item(tsr_summary *summary, const char *name,
+                           const char *unit, int n, int k,
+                           tsr_summary_item **out, tsr_err *err)
 {
-    const size_t count = (size_t)n_chain * (size_t)n_draw;
-    tsr_summary_item *item = new_item(summary);
-    size_t size = strlen(name) + 16;
-
-    if (item == NULL || (item->name = malloc(size)) == NULL ||
-        (unit != NULL && (item->unit = strdup(unit)) == NULL))
+    size_t room = (size_t)summary->n + 1, size = strlen(name) + 16;
+    tsr_summary_item *item = realloc(summary->item, room * sizeof *item);
+    if (item == NULL)
+        return no_memory(name, err);
+    summary->item = item;
+    item += room - 1;
+    *item = (tsr_summary_item){.value = no_numbers,
+                               .prior = no_numbers,
+                               .contraction = (double)NAN,
+                               .name = malloc(size),
+                               .unit = unit != NULL ? strdup(unit) : NULL};
+    summary->n++;
+    if (item->name == NULL || (unit != NULL && item->unit == NULL))
         return no_memory(name, err);
     if (n == 1)
         snprintf(item->name, size, "%s", name);
     else
         snprintf(item->name, size, "%s[%d]", name, k);
+    *out = item;
+    return TSR_OK;
+}
+
+static tsr_status set_flaw(tsr_summary_item *item, tsr_summary_flaw flaw,
+                           const char *text, tsr_err *err)
+{
+    item->flaw = flaw;
+    item->flaw_text = text != NULL ? strdup(text) : NULL;
+    return text != NULL && item->flaw_text == NULL ? no_memory(item->name, err)
+                                                   : TSR_OK;
+}
+
+/* one [n_chain * n_draw]: scratch afterwards. */
+static tsr_status fill_item(tsr_summary_item *item, int n_chain, int n_draw,
+                            double *one, tsr_err *err)
+{
+    const size_t count = (size_t)n_chain * (size_t)n_draw;
+    const double turn = tsr_circular_turn(item->unit);
+    size_t n_bad = 0;
+    char text[256];
+
     item->n_chain = n_chain;
     item->n_draw = n_draw;
+    item->is_circular = turn > 0.0;
     for (size_t i = 0; i < count; i++)
-        one[i] = value[i * (size_t)n + (size_t)k];
-    return tsr_convergence_make(n_chain, n_draw, one, &item->value, err);
+        n_bad += isfinite(one[i]) ? 0 : 1;
+    if (n_bad > 0) {
+        snprintf(text, sizeof text,
+                 "%zu of %zu draws of %.80s are not finite, so nothing is "
+                 "computed from them",
+                 n_bad, count, item->name);
+        return set_flaw(item, TSR_FLAW_NOT_FINITE, text, err);
+    }
+    tsr_status status =
+        item->is_circular
+            ? tsr_circular_make(n_chain, n_draw, turn, one, &item->value, err)
+            : tsr_convergence_make(n_chain, n_draw, one, &item->value, err);
+    if (status == TSR_OK && isnan(item->value.rhat))
+        item->flaw = n_draw < 4 ? TSR_FLAW_FEW_DRAWS : TSR_FLAW_CONSTANT;
+    return status;
+}
+
+/* Entries of a vector a block at a time, each one into an item of its own. */
+static tsr_status add_entries(tsr_summary *summary, tsr_trace_reader *reader,
+                              tsr_trace_group group, const char *name,
+                              const char *unit, int n_chain, int n_draw, int n,
+                              tsr_err *err)
+{
+    const size_t rows = (size_t)n_chain * (size_t)n_draw;
+    int per_block =
+        (int)fmin(n, fmax(1.0, floor((double)block_numbers / (double)rows)));
+    double *block = malloc(rows * (size_t)per_block * sizeof *block);
+    double *one = per_block > 1 ? malloc(rows * sizeof *one) : block;
+    tsr_status status =
+        block != NULL && one != NULL ? TSR_OK : no_memory(name, err);
+
+    for (int k = 0; k < n && status == TSR_OK; k++) {
+        const int at = k % per_block;
+        const int width = n - k + at < per_block ? n - k + at : per_block;
+        tsr_summary_item *item = NULL;
+        if (at == 0) {
+            const tsr_trace_part part = {0, n_draw, k, width};
+            status = tsr_trace_get_part(reader, group, name, &part, block, err);
+        }
+        if (status == TSR_OK)
+            status = new_item(summary, name, unit, n, k, &item, err);
+        for (size_t i = 0; status == TSR_OK && per_block > 1 && i < rows; i++)
+            one[i] = block[i * (size_t)width + (size_t)at];
+        if (status == TSR_OK)
+            status = fill_item(item, n_chain, n_draw, one, err);
+    }
+    if (one != block)
+        free(one);
+    free(block);
+    return status;
 }
 
 static tsr_status add_variable(tsr_summary *summary, tsr_trace_reader *reader,
@@ -78,25 +125,36 @@ static tsr_status add_variable(tsr_summary *summary, tsr_trace_reader *reader,
                                tsr_err *err)
 {
     int n_chain, n_draw, n;
-    double *value = NULL;
+    tsr_err local = {.status = TSR_OK};
+    tsr_summary_item *item;
+    char *unit = NULL;
     tsr_status status =
-        tsr_trace_get(reader, group, name, &n_chain, &n_draw, &n, &value, err);
+        tsr_trace_shape(reader, group, name, &n_chain, &n_draw, &n, &local);
 
-    if (status != TSR_OK || n_chain == 0 || n_draw == 0) {
-        free(value);
-        return status;
+    if (status == TSR_OK && (n_chain == 0 || n_draw == 0))
+        return TSR_OK;
+    if (status == TSR_OK) {
+        unit = tsr_trace_variable_text(reader, group, name, "units");
+        status = add_entries(summary, reader, group, name, unit, n_chain,
+                             n_draw, n, &local);
     }
-    char *unit = tsr_trace_variable_text(reader, group, name, "units");
-    double *one = malloc((size_t)n_chain * (size_t)n_draw * sizeof *one);
-    if (one == NULL)
-        status = no_memory(name, err);
-    for (int k = 0; k < n && status == TSR_OK; k++)
-        status = add_entry(summary, name, unit, n_chain, n_draw, n, k, value,
-                           one, err);
-    free(one);
+    /* what is damaged must not hide the rest */
+    if (status == TSR_E_IO || status == TSR_E_DATA) {
+        status = new_item(summary, name, unit, 1, 0, &item, &local);
+        if (status == TSR_OK)
+            status = set_flaw(item, TSR_FLAW_UNREADABLE, local.message, &local);
+    }
     free(unit);
-    free(value);
-    return status;
+    return status == TSR_OK ? TSR_OK
+                            : tsr_fail(err, status, "%s", local.message);
+}
+
+static int count_read(const tsr_summary *summary)
+{
+    int n = 0;
+    for (int i = 0; i < summary->n; i++)
+        n += summary->item[i].flaw != TSR_FLAW_UNREADABLE;
+    return n;
 }
 
 tsr_status tsr_summary_make(tsr_trace_reader *reader, tsr_summary **out,
@@ -122,6 +180,9 @@ tsr_status tsr_summary_make(tsr_trace_reader *reader, tsr_summary **out,
         status = tsr_fail(err, TSR_E_DATA,
                           "the trace has no posterior draw yet: let the run "
                           "finish its warm-up");
+    else if (status == TSR_OK && count_read(summary) == 0)
+        status = tsr_fail(err, TSR_E_IO, "no variable can be read: %s",
+                          summary->item[0].flaw_text);
     if (status != TSR_OK) {
         tsr_summary_free(summary);
         return status;
@@ -137,111 +198,48 @@ void tsr_summary_free(tsr_summary *summary)
     for (int i = 0; i < summary->n; i++) {
         free(summary->item[i].name);
         free(summary->item[i].unit);
+        free(summary->item[i].flaw_text);
     }
     free(summary->item);
     free(summary);
 }
 
-/* ---- printing ---- */
-
-enum { CELL = 24 };
-
-static tsr_status written(FILE *out, tsr_err *err)
+const tsr_summary_item *tsr_summary_find(const tsr_summary *summary,
+                                         const char *name)
 {
-    if (fflush(out) != 0 || ferror(out))
-        return tsr_fail(err, TSR_E_IO, "cannot write the summary: %s",
-                        strerror(errno));
-    return TSR_OK;
+    for (int i = 0; i < summary->n; i++)
+        if (strcmp(summary->item[i].name, name) == 0)
+            return &summary->item[i];
+    return NULL;
 }
 
-/* Decimals that show two digits of the error of the mean. */
-static int decimals_for(const tsr_convergence *value)
+static int is_same_text(const char *a, const char *b)
 {
-    double error = isfinite(value->mcse) ? value->mcse : value->sd / 100.0;
-
-    if (!(error > 0.0))
-        return 3;
-    int decimals = 1 - (int)floor(log10(error));
-    return decimals < 0 ? 0 : decimals > 12 ? 12 : decimals;
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-static void format_cell(char *text, const tsr_convergence *value, int i)
+tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
+                                 tsr_err *err)
 {
-    const double x = column(value, i);
-    const size_t at = columns[i].offset;
+    tsr_summary *other = NULL;
+    tsr_status status = tsr_summary_make(prior, &other, err);
 
-    if (isnan(x))
-        snprintf(text, CELL, "-");
-    else if (at == offsetof(tsr_convergence, ess_bulk) ||
-             at == offsetof(tsr_convergence, ess_tail))
-        snprintf(text, CELL, "%.0f", x);
-    else if (at == offsetof(tsr_convergence, rhat))
-        snprintf(text, CELL, "%.4f", x);
-    else if (x != 0.0 && (fabs(x) >= 1e9 || fabs(x) < 1e-4))
-        snprintf(text, CELL, "%.4g", x);
-    else
-        snprintf(text, CELL, "%.*f", decimals_for(value), x);
-}
-
-static int wider(int width, const char *text)
-{
-    int n = text != NULL ? (int)strlen(text) : 0;
-    return n > width ? n : width;
-}
-
-tsr_status tsr_summary_print(const tsr_summary *summary, FILE *out,
-                             tsr_err *err)
-{
-    int name_width = wider(0, "variable"), unit_width = wider(0, "unit");
-    int width[N_COLUMN];
-    char cell[CELL];
-
-    for (int c = 0; c < N_COLUMN; c++)
-        width[c] = wider(0, columns[c].name);
-    for (int i = 0; i < summary->n; i++) {
-        const tsr_summary_item *item = &summary->item[i];
-        name_width = wider(name_width, item->name);
-        unit_width = wider(unit_width, item->unit);
-        for (int c = 0; c < N_COLUMN; c++) {
-            format_cell(cell, &item->value, c);
-            width[c] = wider(width[c], cell);
-        }
+    for (int i = 0; status == TSR_OK && i < summary->n; i++) {
+        tsr_summary_item *item = &summary->item[i];
+        const tsr_summary_item *theirs = tsr_summary_find(other, item->name);
+        if (theirs == NULL || strcmp(item->name, "lp") == 0 ||
+            !is_same_text(item->unit, theirs->unit))
+            continue;
+        const double share = item->value.sd / theirs->value.sd;
+        item->has_prior = summary->has_prior = 1;
+        item->prior = theirs->value;
+        item->contraction =
+            theirs->value.sd > 0.0 ? 1.0 - share * share : (double)NAN;
     }
-    fprintf(out, "%-*s  %-*s", name_width, "variable", unit_width, "unit");
-    for (int c = 0; c < N_COLUMN; c++)
-        fprintf(out, "  %*s", width[c], columns[c].name);
-    fputc('\n', out);
-    for (int i = 0; i < summary->n; i++) {
-        const tsr_summary_item *item = &summary->item[i];
-        fprintf(out, "%-*s  %-*s", name_width, item->name, unit_width,
-                item->unit != NULL ? item->unit : "");
-        for (int c = 0; c < N_COLUMN; c++) {
-            format_cell(cell, &item->value, c);
-            fprintf(out, "  %*s", width[c], cell);
-        }
-        fputc('\n', out);
-    }
-    return written(out, err);
-}
-
-tsr_status tsr_summary_print_json(const tsr_summary *summary, FILE *out,
-                                  tsr_err *err)
-{
-    fputc('{', out);
-    for (int i = 0; i < summary->n; i++) {
-        fputs(i > 0 ? ",\n " : "\n ", out);
-        tsr_text_json(out, summary->item[i].name);
-        fputs(": {", out);
-        for (int c = 0; c < N_COLUMN; c++) {
-            const double x = column(&summary->item[i].value, c);
-            fprintf(out, "%s\"%s\": ", c > 0 ? ", " : "", columns[c].name);
-            if (isfinite(x))
-                fprintf(out, "%.17g", x);
-            else
-                fputs("null", out);
-        }
-        fputc('}', out);
-    }
-    fputs("\n}\n", out);
-    return written(out, err);
+    if (status == TSR_OK && !summary->has_prior)
+        status = tsr_fail(err, TSR_E_DATA,
+                          "no variable of the run of the prior has the name "
+                          "and unit of one of this run");
+    tsr_summary_free(other);
+    return status;
 }

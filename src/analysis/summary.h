@@ -1,4 +1,5 @@
-/* Summary of a trace: location, spread and convergence of every variable. */
+/* Summary of a trace: location, spread and convergence of every variable, and
+ * beside it the prior's where a run without data is at hand. */
 #ifndef TSR_ANALYSIS_SUMMARY_H
 #define TSR_ANALYSIS_SUMMARY_H
 
@@ -8,34 +9,67 @@
 
 #include <stdio.h>
 
+/* Why numbers of an item are missing. */
+typedef enum {
+    TSR_FLAW_NONE,
+    TSR_FLAW_FEW_DRAWS,  /* for mcse, ess and rhat: below 4 a chain */
+    TSR_FLAW_CONSTANT,   /* it does not vary: mcse, ess and rhat */
+    TSR_FLAW_NOT_FINITE, /* some draws are not finite: everything */
+    TSR_FLAW_UNREADABLE  /* the file is damaged there: everything */
+} tsr_summary_flaw;
+
 typedef struct {
     char *name; /* "rg"; "weight[0]" for an entry of a vector */
     char *unit; /* NULL: none */
     int n_chain, n_draw;
+    int is_circular; /* an angle, see analysis/circular.h */
+    tsr_summary_flaw flaw;
+    char *flaw_text; /* a sentence for a warning; NULL: nothing to warn of */
     tsr_convergence value;
+    int has_prior;
+    tsr_convergence prior;
+    /* What the data taught: 1 - (sd / prior sd)^2, the contraction of
+     * Betancourt 2018 (arXiv:1803.08393); NaN where either is missing. */
+    double contraction;
 } tsr_summary_item;
 
 typedef struct {
     int n;
     tsr_summary_item *item; /* [n] */
+    int has_prior;          /* of any item */
 } tsr_summary;
 
 /* Every variable of the posterior group, in the order of the file, then lp of
  * sample_stats. A variable with an axis of its own gives one item an entry.
- * Errors: TSR_E_DATA (nothing to summarise: no posterior, or no draw yet),
- * those of tsr_trace_get. */
+ * One variable at a time is in memory, of a long vector a part. Where one
+ * cannot be read or holds NaN, its item says so.
+ * Errors: TSR_E_DATA (nothing to summarise: no posterior, or no draw yet);
+ * TSR_E_IO (nothing could be read); TSR_E_NOMEM. */
 tsr_status tsr_summary_make(tsr_trace_reader *reader, tsr_summary **out,
                             tsr_err *err);
 void tsr_summary_free(tsr_summary *summary);
 
+/* Puts the numbers of the run of the prior beside those that have the same name
+ * (and unit). lp gets none: its parts differ. Errors: TSR_E_DATA (the two have
+ * no variable in common), those of tsr_summary_make. */
+tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
+                                 tsr_err *err);
+
+/* The item of that name, or NULL. */
+const tsr_summary_item *tsr_summary_find(const tsr_summary *summary,
+                                         const char *name);
+
 /* Aligned columns for people: the mean to the digits that its error supports;
- * '-' for NaN. Errors: TSR_E_IO (also where the stream failed before). */
+ * a number that is missing says why: "few" draws, "-" (it does not vary), "nan"
+ * (some draws are), "damaged". Errors: TSR_E_IO (also where the stream failed
+ * before). */
 tsr_status tsr_summary_print(const tsr_summary *summary, FILE *out,
                              tsr_err *err);
 
 /* One JSON object: name -> {mean, sd, median, q5, q95, mcse, ess_bulk,
- * ess_tail, rhat}, to the last bit; null for what is not finite. Ends with a
- * newline. */
+ * ess_tail, rhat}, to the last bit; null for what is not finite. Beside these,
+ * where they apply: "circular": true; "note": why a number is null; "prior":
+ * {the same nine}, "contraction". Ends with a newline. */
 tsr_status tsr_summary_print_json(const tsr_summary *summary, FILE *out,
                                   tsr_err *err);
 

@@ -22,6 +22,25 @@ void tsr_svg_line(tsr_svg *svg, double x0, double y0, double x1, double y1,
 void tsr_svg_path(tsr_svg *svg, int n, const double *x, const double *y,
                   const char *colour, double width);
 
+/* The same line with its ink. dash: "4 3", NULL for none. */
+void tsr_svg_stroke(tsr_svg *svg, int n, const double *x, const double *y,
+                    const char *colour, double width, double opacity,
+                    const char *dash);
+
+/* The area between two lines, y and y2; where either is not finite there is
+ * none. */
+void tsr_svg_area(tsr_svg *svg, int n, const double *x, const double *y,
+                  const double *y2, const char *colour, double opacity);
+
+void tsr_svg_rect(tsr_svg *svg, double x, double y, double width, double height,
+                  const char *colour, double opacity);
+
+/* What follows is drawn only inside the rectangle, until tsr_svg_unclip; id
+ * names it, unique in the page. */
+void tsr_svg_clip(tsr_svg *svg, const char *id, double x, double y,
+                  double width, double height);
+void tsr_svg_unclip(tsr_svg *svg);
+
 void tsr_svg_circle(tsr_svg *svg, double x, double y, double radius,
                     const char *colour, int is_filled);
 
@@ -32,6 +51,10 @@ void tsr_svg_text(tsr_svg *svg, double x, double y, double size,
 /* 10 to a power, the exponent raised. */
 void tsr_svg_power_of_ten(tsr_svg *svg, double x, double y, double size,
                           tsr_svg_anchor anchor, int exponent);
+
+/* The text from <svg> on, which the caller frees; nothing can be drawn after
+ * it. Errors: TSR_E_NOMEM. */
+tsr_status tsr_svg_finish(tsr_svg *svg, char **text, tsr_err *err);
 
 /* Writes beside and renames. Errors: TSR_E_IO, TSR_E_NOMEM. */
 tsr_status tsr_svg_write(tsr_svg *svg, const char *path, tsr_err *err);

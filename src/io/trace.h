@@ -131,6 +131,38 @@ tsr_status tsr_trace_get(tsr_trace_reader *reader, tsr_trace_group group,
                          const char *name, int *n_chain, int *n_draw, int *n,
                          double **value, tsr_err *err);
 
+/* The sizes of a variable, without reading it. Errors: TSR_E_DATA. */
+tsr_status tsr_trace_shape(tsr_trace_reader *reader, tsr_trace_group group,
+                           const char *name, int *n_chain, int *n_draw, int *n,
+                           tsr_err *err);
+
+/* A part of a variable, for what is larger than memory: of every chain, n_draw
+ * draws from draw_from, and of each n entries from entry_from.
+ * value [n_chain][n_draw][n] out. Cost: compressed variables are stored in
+ * blocks of whole draws, and each call unpacks those it touches. Errors:
+ * TSR_E_DATA (no such variable, or it is smaller), TSR_E_IO. */
+typedef struct {
+    int draw_from, n_draw;
+    int entry_from, n;
+} tsr_trace_part;
+
+tsr_status tsr_trace_get_part(tsr_trace_reader *reader, tsr_trace_group group,
+                              const char *name, const tsr_trace_part *part,
+                              double *value, tsr_err *err);
+
+/* The coordinates of a variable's last axis: *coord [*n], caller frees; NULL
+ * where it has none. Errors: TSR_E_DATA, TSR_E_IO. */
+tsr_status tsr_trace_coordinates(tsr_trace_reader *reader,
+                                 tsr_trace_group group, const char *name,
+                                 int *n, double **coord, tsr_err *err);
+
+/* The same where the coordinates are texts (names of moves): *label [*n], which
+ * tsr_trace_labels_free frees; NULL where they are not. */
+tsr_status tsr_trace_labels(tsr_trace_reader *reader, tsr_trace_group group,
+                            const char *name, int *n, char ***label,
+                            tsr_err *err);
+void tsr_trace_labels_free(int n, char **label);
+
 /* A root attribute as text, caller frees; NULL where absent. */
 char *tsr_trace_attribute_text(tsr_trace_reader *reader, const char *name);
 

@@ -211,6 +211,33 @@ static int get_shape(hid_t data, int has_draws, int *n_chain, int *n_draw,
     return 1;
 }
 
+/* The variable and its sizes; on failure *data is < 0. */
+static tsr_status open_shaped(tsr_trace_reader *reader, tsr_trace_group group,
+                              const char *name, hid_t *data, int *n_chain,
+                              int *n_draw, int *n, tsr_err *err)
+{
+    tsr_hdf5_quiet();
+    *data = open_variable(reader, group, name);
+    if (*data < 0)
+        return tsr_fail(err, TSR_E_DATA, "'%s' has no variable %s/%s",
+                        reader->path, tsr_trace_group_name(group), name);
+    if (get_shape(*data, tsr_trace_group_has_draws(group), n_chain, n_draw, n))
+        return TSR_OK;
+    H5Dclose(*data);
+    *data = -1;
+    return tsr_fail(err, TSR_E_DATA,
+                    "'%s': %s/%s is not an array over chain and draw",
+                    reader->path, tsr_trace_group_name(group), name);
+}
+
+static tsr_status unreadable(const tsr_trace_reader *reader,
+                             tsr_trace_group group, const char *name,
+                             tsr_err *err)
+{
+    return tsr_hdf5_fail(err, TSR_E_IO, "cannot read %s/%s from '%s'",
+                         tsr_trace_group_name(group), name, reader->path);
+}
+
 int tsr_trace_n_draw(tsr_trace_reader *reader, tsr_trace_group group)
 {
     int n_chain = 0, n_draw = 0, n = 0;
@@ -230,38 +257,234 @@ tsr_status tsr_trace_get(tsr_trace_reader *reader, tsr_trace_group group,
                          const char *name, int *n_chain, int *n_draw, int *n,
                          double **value, tsr_err *err)
 {
-    const char *group_name = tsr_trace_group_name(group);
-    tsr_status status = TSR_OK;
+    hid_t data;
 
     *value = NULL;
-    tsr_hdf5_quiet();
-    hid_t data = open_variable(reader, group, name);
-    if (data < 0)
-        return tsr_fail(err, TSR_E_DATA, "'%s' has no variable %s/%s",
-                        reader->path, group_name, name);
-    if (!get_shape(data, tsr_trace_group_has_draws(group), n_chain, n_draw,
-                   n)) {
-        status = tsr_fail(err, TSR_E_DATA,
-                          "'%s': %s/%s is not an array over chain and draw",
-                          reader->path, group_name, name);
-        goto done;
-    }
+    tsr_status status =
+        open_shaped(reader, group, name, &data, n_chain, n_draw, n, err);
+    if (status != TSR_OK)
+        return status;
     const size_t count = (size_t)*n_chain * (size_t)*n_draw * (size_t)*n;
     *value = malloc((count > 0 ? count : 1) * sizeof **value);
     if (*value == NULL)
         status = tsr_fail(err, TSR_E_NOMEM, "no memory to read %s/%s from '%s'",
-                          group_name, name, reader->path);
+                          tsr_trace_group_name(group), name, reader->path);
     else if (count > 0 && H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL,
                                   H5P_DEFAULT, *value) < 0)
-        status = tsr_hdf5_fail(err, TSR_E_IO, "cannot read %s/%s from '%s'",
-                               group_name, name, reader->path);
-done:
+        status = unreadable(reader, group, name, err);
     if (status != TSR_OK) {
         free(*value);
         *value = NULL;
     }
     H5Dclose(data);
     return status;
+}
+
+tsr_status tsr_trace_shape(tsr_trace_reader *reader, tsr_trace_group group,
+                           const char *name, int *n_chain, int *n_draw, int *n,
+                           tsr_err *err)
+{
+    hid_t data;
+    tsr_status status =
+        open_shaped(reader, group, name, &data, n_chain, n_draw, n, err);
+    if (status == TSR_OK)
+        H5Dclose(data);
+    return status;
+}
+
+/* Selects in `file` what `part` says of an array of this shape; the axes after
+ * draw count as one, entry by entry where there are several. */
+static int select_part(hid_t file, int n_chain, const tsr_trace_part *part)
+{
+    hsize_t size[H5S_MAX_RANK], from[H5S_MAX_RANK] = {0};
+    hsize_t count[H5S_MAX_RANK];
+    int rank = H5Sget_simple_extent_dims(file, size, NULL);
+    if (rank < 2)
+        return 0;
+    for (int i = 0; i < rank; i++)
+        count[i] = 1;
+    count[0] = (hsize_t)n_chain;
+    from[1] = (hsize_t)part->draw_from;
+    count[1] = (hsize_t)part->n_draw;
+    if (rank <= 3) {
+        from[2] = (hsize_t)part->entry_from;
+        count[2] = (hsize_t)part->n;
+        return H5Sselect_hyperslab(file, H5S_SELECT_SET, from, NULL, count,
+                                   NULL) >= 0;
+    }
+    for (int k = 0; k < part->n; k++) {
+        hsize_t left = (hsize_t)(part->entry_from + k);
+        for (int i = rank - 1; i >= 2; i--) {
+            from[i] = left % size[i];
+            left /= size[i];
+        }
+        if (H5Sselect_hyperslab(file, k == 0 ? H5S_SELECT_SET : H5S_SELECT_OR,
+                                from, NULL, count, NULL) < 0)
+            return 0;
+    }
+    return 1;
+}
+
+static tsr_status read_part(hid_t data, int n_chain, const tsr_trace_part *part,
+                            double *value)
+{
+    const hsize_t count =
+        (hsize_t)n_chain * (hsize_t)part->n_draw * (hsize_t)part->n;
+    hid_t file = H5Dget_space(data);
+    hid_t memory = H5Screate_simple(1, &count, NULL);
+    int is_read =
+        file >= 0 && memory >= 0 && select_part(file, n_chain, part) &&
+        H5Dread(data, H5T_NATIVE_DOUBLE, memory, file, H5P_DEFAULT, value) >= 0;
+    if (memory >= 0)
+        H5Sclose(memory);
+    if (file >= 0)
+        H5Sclose(file);
+    return is_read ? TSR_OK : TSR_E_IO;
+}
+
+tsr_status tsr_trace_get_part(tsr_trace_reader *reader, tsr_trace_group group,
+                              const char *name, const tsr_trace_part *part,
+                              double *value, tsr_err *err)
+{
+    hid_t data;
+    int n_chain, n_draw, n;
+    tsr_status status =
+        open_shaped(reader, group, name, &data, &n_chain, &n_draw, &n, err);
+    if (status != TSR_OK)
+        return status;
+    if (!tsr_trace_group_has_draws(group) || part->draw_from < 0 ||
+        part->n_draw < 0 || part->n_draw > n_draw - part->draw_from ||
+        part->entry_from < 0 || part->n < 0 || part->n > n - part->entry_from)
+        status = tsr_fail(err, TSR_E_DATA,
+                          "'%s': %s/%s has %d draws of %d numbers, and more "
+                          "are asked for",
+                          reader->path, tsr_trace_group_name(group), name,
+                          n_draw, n);
+    else if (n_chain > 0 && part->n_draw > 0 && part->n > 0 &&
+             read_part(data, n_chain, part, value) != TSR_OK)
+        status = unreadable(reader, group, name, err);
+    H5Dclose(data);
+    return status;
+}
+
+/* ---- coordinates ---- */
+
+typedef struct {
+    int n;
+    double *value; /* [n] */
+    char **label;  /* [n]; in memory of HDF5's until copied */
+    int wanted;    /* H5T_FLOAT or H5T_STRING: the kind of scale */
+} coordinates;
+
+static H5T_class_t class_of(hid_t data)
+{
+    hid_t type = H5Dget_type(data);
+    H5T_class_t kind = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
+    if (type >= 0)
+        H5Tclose(type);
+    return kind == H5T_INTEGER ? H5T_FLOAT : kind;
+}
+
+/* Texts of variable length, as tsr_nc4_label_dimension writes them. */
+static int read_labels(hid_t scale, coordinates *c)
+{
+    hid_t type = tsr_hdf5_text_type();
+    char **theirs = calloc((size_t)c->n + 1, sizeof *theirs);
+    c->label = calloc((size_t)c->n + 1, sizeof *c->label);
+    int is_read =
+        type >= 0 && theirs != NULL && c->label != NULL &&
+        H5Dread(scale, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, theirs) >= 0;
+    for (int i = 0; is_read && i < c->n; i++) {
+        c->label[i] = strdup(theirs[i] != NULL ? theirs[i] : "");
+        H5free_memory(theirs[i]);
+        is_read = c->label[i] != NULL;
+    }
+    free(theirs);
+    if (type >= 0)
+        H5Tclose(type);
+    return is_read;
+}
+
+/* Of H5DSiterate_scales: takes the first scale of an axis of the wanted kind.
+ */
+static herr_t take_scale(hid_t data, unsigned axis, hid_t scale, void *context)
+{
+    coordinates *c = context;
+    (void)data;
+    (void)axis;
+    if ((int)class_of(scale) != c->wanted)
+        return 0;
+    hid_t space = H5Dget_space(scale);
+    hssize_t n = space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
+    if (space >= 0)
+        H5Sclose(space);
+    if (n < 0 || n > INT_MAX)
+        return -1;
+    c->n = (int)n;
+    if (c->wanted == (int)H5T_STRING)
+        return read_labels(scale, c) ? 1 : -1;
+    c->value = malloc(((size_t)n + 1) * sizeof *c->value);
+    if (c->value == NULL || H5Dread(scale, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL,
+                                    H5P_DEFAULT, c->value) < 0)
+        return -1;
+    return 1; /* no more of them */
+}
+
+/* Of the last axis. */
+static tsr_status get_coordinates(tsr_trace_reader *reader,
+                                  tsr_trace_group group, const char *name,
+                                  coordinates *c, tsr_err *err)
+{
+    hid_t data;
+    int n_chain, n_draw, n;
+    tsr_status status =
+        open_shaped(reader, group, name, &data, &n_chain, &n_draw, &n, err);
+    if (status != TSR_OK)
+        return status;
+    hid_t space = H5Dget_space(data);
+    int rank = space >= 0 ? H5Sget_simple_extent_ndims(space) : -1;
+    if (space >= 0)
+        H5Sclose(space);
+    c->n = n;
+    if (rank > 0 && H5DSiterate_scales(data, (unsigned)(rank - 1), NULL,
+                                       take_scale, c) < 0) {
+        status = unreadable(reader, group, name, err);
+        free(c->value);
+        tsr_trace_labels_free(c->n, c->label);
+        c->value = NULL;
+        c->label = NULL;
+    }
+    H5Dclose(data);
+    return status;
+}
+
+tsr_status tsr_trace_coordinates(tsr_trace_reader *reader,
+                                 tsr_trace_group group, const char *name,
+                                 int *n, double **coord, tsr_err *err)
+{
+    coordinates c = {.wanted = (int)H5T_FLOAT};
+    tsr_status status = get_coordinates(reader, group, name, &c, err);
+    *n = c.n;
+    *coord = c.value;
+    return status;
+}
+
+tsr_status tsr_trace_labels(tsr_trace_reader *reader, tsr_trace_group group,
+                            const char *name, int *n, char ***label,
+                            tsr_err *err)
+{
+    coordinates c = {.wanted = (int)H5T_STRING};
+    tsr_status status = get_coordinates(reader, group, name, &c, err);
+    *n = c.n;
+    *label = c.label;
+    return status;
+}
+
+void tsr_trace_labels_free(int n, char **label)
+{
+    for (int i = 0; label != NULL && i < n; i++)
+        free(label[i]);
+    free(label);
 }
 
 /* ---- attributes ---- */

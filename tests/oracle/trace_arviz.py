@@ -2,6 +2,9 @@
 
 usage: trace_arviz.py DIRECTORY, where write_trace wrote NAME.h5, NAME.json.
 
+An angle is judged by SciPy's circular mean and sd, and by ArviZ with the circle
+cut opposite that mean.
+
 Numbers must agree to 1e-8 relative (the two sum in different orders, and the
 FFTs differ in length; 1e-6 is what a user could see). Two differences are meant,
 see src/analysis/convergence.h: a constant variable has no diagnostics, and one
@@ -19,6 +22,7 @@ import arviz as az
 import h5py
 import netCDF4
 import numpy as np
+import scipy.stats
 import xarray as xr
 
 TOLERANCE = 1e-8
@@ -26,6 +30,7 @@ SHAPES = {"usual": (4, 1001), "many": (8, 250), "short": (2, 7),
           "least": (3, 4), "two": (2, 600), "one": (1, 400)}
 SCALARS = ["ramp", "iid", "slow", "antithetic", "heavy", "shifted", "wide",
            "counts", "constant"]
+ANGLES = ["angle"]
 N_Q = 40
 Q = 0.0078125 * np.arange(1, N_Q + 1)
 GROUPS = {"posterior", "sample_stats", "posterior_predictive",
@@ -41,7 +46,7 @@ def check_contents(idata, n_chain, n_draw):
     """Groups, dims, coordinates, values, attributes, as ArviZ sees them."""
     assert set(idata.groups()) == GROUPS, idata.groups()
     post = idata.posterior
-    assert list(post.data_vars) == SCALARS + ["weight"], list(post.data_vars)
+    assert list(post.data_vars) == SCALARS + ANGLES + ["weight"], list(post.data_vars)
     assert dict(post.sizes) == {"chain": n_chain, "draw": n_draw, "state": 2}
     for name in ("chain", "draw", "state"):
         coord = post[name]
@@ -157,7 +162,7 @@ def same(ours, theirs, what):
 
 
 def variables(idata):
-    for name in SCALARS:
+    for name in SCALARS + ANGLES:
         yield name, idata.posterior[name].values
     for k in range(2):
         yield f"weight[{k}]", idata.posterior.weight.values[:, :, k]
@@ -173,17 +178,30 @@ def split_rhat_of_one(x):
                diagnostics._rhat(diagnostics._z_scale(folded)))
 
 
+def circular(x):
+    mean = scipy.stats.circmean(x, high=np.pi, low=-np.pi)
+    sd = scipy.stats.circstd(x, high=np.pi, low=-np.pi)
+    return {"mean": mean, "sd": sd,
+            "line": mean + np.angle(np.exp(1j * (x - mean)))}
+
+
 def check_summary(idata, summary):
     worst = 0.0
     expected = dict(variables(idata))
     assert list(summary) == list(expected), list(summary)
     for name, x in expected.items():
         ours = summary[name]
+        turn = circular(x) if name in ANGLES else {}
+        x = turn.get("line", x)
         q5, median, q95 = np.quantile(x, [0.05, 0.5, 0.95])
         theirs = {"mean": x.mean(), "sd": x.std(ddof=1), "median": median,
                   "q5": q5, "q95": q95}
+        if turn:
+            assert ours.pop("circular") is True
+            theirs |= {"mean": turn["mean"], "sd": turn["sd"]}
         if x.min() == x.max():
             assert ours["sd"] == 0.0
+            assert ours.pop("note") == "does not vary"
             del theirs["sd"]
             theirs |= dict.fromkeys(["mcse", "ess_bulk", "ess_tail", "rhat"],
                                     math.nan)

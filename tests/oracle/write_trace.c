@@ -5,6 +5,7 @@
 #include "analysis/summary.h"
 #include "io/trace.h"
 
+#include <gsl/gsl_math.h>
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
 
@@ -89,6 +90,16 @@ static void fill_constant(gsl_rng *random, int c, int n_draw, double *x)
         x[d] = 0.1;
 }
 
+/* Around pi, so across the end of (-pi, pi]. */
+static void fill_angle(gsl_rng *random, int c, int n_draw, double *x)
+{
+    fill_ar(random, 0.6, n_draw, x);
+    for (int d = 0; d < n_draw; d++) {
+        double angle = 3.0 + 0.1 * c + 0.5 * x[d];
+        x[d] = angle - 2.0 * M_PI * floor(angle / (2.0 * M_PI) + 0.5);
+    }
+}
+
 static const struct {
     const char *name;
     fill_chain *fill;
@@ -97,7 +108,7 @@ static const struct {
     {"slow", fill_slow},         {"antithetic", fill_antithetic},
     {"heavy", fill_heavy},       {"shifted", fill_shifted},
     {"wide", fill_wide},         {"counts", fill_counts},
-    {"constant", fill_constant},
+    {"constant", fill_constant}, {"angle", fill_angle},
 };
 enum { N_KIND = sizeof chains / sizeof chains[0] };
 
@@ -219,11 +230,12 @@ static tsr_status write_one(const char *path, int n_chain, int n_draw,
     for (int k = 0; k < N_Q; k++)
         q[k] = 0.0078125 * (k + 1);
     for (int v = 0; v < N_KIND; v++)
-        variable[v] = (tsr_trace_variable){.group = TSR_TRACE_POSTERIOR,
-                                           .name = chains[v].name,
-                                           .unit = "Angstrom",
-                                           .doc = "a sample chain",
-                                           .n = 1};
+        variable[v] = (tsr_trace_variable){
+            .group = TSR_TRACE_POSTERIOR,
+            .name = chains[v].name,
+            .unit = chains[v].fill == fill_angle ? "rad" : "Angstrom",
+            .doc = "a sample chain",
+            .n = 1};
     tsr_status status = tsr_trace_create(path, n_chain, N_VARIABLE, variable, 2,
                                          attribute, &trace, err);
     if (status != TSR_OK)

@@ -549,7 +549,6 @@ static void test_speed(void **state)
     struct timespec begin, end;
     tsr_trace *trace;
     tsr_err err;
-
     for (int v = 0; v < N; v++) {
         snprintf(name[v], sizeof name[v], "v%d", v);
         scalar[v] = (tsr_trace_variable){
@@ -567,8 +566,8 @@ static void test_speed(void **state)
     }
     finish(trace);
     clock_gettime(CLOCK_MONOTONIC, &end);
-    double seconds = (double)(end.tv_sec - begin.tv_sec) +
-                     1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
+    const double seconds = (double)(end.tv_sec - begin.tv_sec) +
+                           1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
     print_message("%d appends of %d scalars x %d chains: %.3f s\n", DRAWS, N,
                   CHAINS, seconds);
     assert_true(seconds < 10.0);

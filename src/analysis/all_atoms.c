@@ -1,0 +1,267 @@
+#include "analysis/all_atoms.h"
+
+#include "core/vec3.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where an atom comes from. */
+typedef enum {
+    FROM_MODEL, /* drawn: N, CA, C, O */
+    FROM_FRAME, /* CB: fixed to N, CA, C */
+    FROM_SIDE,  /* beyond CB: turns about CA-CB */
+    FROM_O      /* OXT: opposite O */
+} source;
+
+typedef struct {
+    source from;
+    int model;       /* FROM_MODEL: atom of the model */
+    double local[3]; /* in the frame of the residue; FROM_O: [0] the bond */
+} recipe;
+
+typedef struct {
+    int n, ca, c, o; /* atoms of the model; o < 0: none */
+    int sc;          /* drawn centre; < 0: none */
+    int cb;          /* its number among all atoms; < 0: none */
+    double cb_local[3], side_local[3]; /* of the input */
+} residue;
+
+struct tsr_all_atoms {
+    tsr_model_atoms list;
+    recipe *recipe;   /* [list.n_atom] */
+    residue *residue; /* [n_residue] */
+};
+
+void tsr_all_atoms_free(tsr_all_atoms *all)
+{
+    if (all == NULL)
+        return;
+    free(all->list.atom);
+    free(all->list.xyz);
+    free(all->list.ca);
+    free(all->recipe);
+    free(all->residue);
+    free(all);
+}
+
+const tsr_model_atoms *tsr_all_atoms_list(const tsr_all_atoms *all)
+{
+    return &all->list;
+}
+
+/* The model's atom of that name in a residue, or -1. */
+static int find(const tsr_model_atoms *model, int residue_number,
+                const char *name)
+{
+    for (int i = model->ca[residue_number]; i >= 0; i--) {
+        if (model->atom[i].at != residue_number)
+            break;
+        if (strcmp(model->atom[i].name, name) == 0)
+            return i;
+    }
+    for (int i = model->ca[residue_number]; i < model->n_atom; i++) {
+        if (model->atom[i].at != residue_number)
+            break;
+        if (strcmp(model->atom[i].name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static int is_backbone(const char *name)
+{
+    return strcmp(name, "N") == 0 || strcmp(name, "CA") == 0 ||
+           strcmp(name, "C") == 0 || strcmp(name, "O") == 0 ||
+           strcmp(name, "SC") == 0; /* an input of centres */
+}
+
+static const char *symbol(int z)
+{
+    return z == 6    ? "C"
+           : z == 7  ? "N"
+           : z == 8  ? "O"
+           : z == 16 ? "S"
+           : z == 34 ? "SE"
+                     : "";
+}
+
+static tsr_status differs(const tsr_model_atoms *model, int r,
+                          const tsr_residue_record *theirs, tsr_err *err)
+{
+    const tsr_model_atom *ours = &model->atom[model->ca[r]];
+    char label[32] = "none";
+    if (theirs != NULL)
+        tsr_residue_label(theirs, label, sizeof label);
+    return tsr_fail(err, TSR_E_DATA,
+                    "residue %d of model.pdb is %s %c:%d, and of the input %s "
+                    "%s; export the model's own atoms with --atoms model",
+                    r + 1, ours->residue, ours->chain, ours->number,
+                    theirs != NULL ? theirs->name : "", label);
+}
+
+/* A residue of the input: its atoms are added to the list. */
+static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
+                              int r, const tsr_structure *input, tsr_err *err)
+{
+    const tsr_residue_record *in = &input->residue[r];
+    const tsr_model_atom *ours = &model->atom[model->ca[r]];
+    residue *to = &all->residue[r];
+    const tsr_atom *n = tsr_residue_atom(input, in, "N");
+    const tsr_atom *ca = tsr_residue_atom(input, in, "CA");
+    const tsr_atom *c = tsr_residue_atom(input, in, "C");
+    double frame[3][3], sum[3] = {0.0}, mass = 0.0;
+    if (strcmp(in->name, ours->residue) != 0 || in->number != ours->number)
+        return differs(model, r, in, err);
+    *to = (residue){.n = find(model, r, "N"),
+                    .ca = model->ca[r],
+                    .c = find(model, r, "C"),
+                    .o = find(model, r, "O"),
+                    .sc = find(model, r, "SC"),
+                    .cb = -1};
+    if (n == NULL || ca == NULL || c == NULL || to->n < 0 || to->c < 0)
+        return differs(model, r, in, err);
+    tsr_frame(frame, n->xyz, ca->xyz, c->xyz);
+    for (int k = 0; k < in->n_atom; k++) {
+        const tsr_atom *a = &input->atom[in->first_atom + k];
+        const int at = all->list.n_atom++;
+        tsr_model_atom *out = &all->list.atom[at];
+        recipe *how = &all->recipe[at];
+        *out = *ours;
+        snprintf(out->name, sizeof out->name, "%.4s", a->name);
+        snprintf(out->element, sizeof out->element, "%.2s", symbol(a->z));
+        out->at = r;
+        tsr_vec3_copy(&all->list.xyz[3 * at], a->xyz);
+        tsr_frame_to_local(how->local, frame, ca->xyz, a->xyz);
+        how->model = is_backbone(a->name) ? find(model, r, a->name) : -1;
+        if (how->model >= 0) {
+            how->from = FROM_MODEL;
+            memcpy(out->element, model->atom[how->model].element,
+                   sizeof out->element);
+        } else if (strcmp(a->name, "OXT") == 0 && to->o >= 0) {
+            how->from = FROM_O;
+            how->local[0] = tsr_vec3_distance(a->xyz, c->xyz);
+        } else if (strcmp(a->name, "CB") == 0 || is_backbone(a->name)) {
+            how->from = FROM_FRAME;
+        } else {
+            how->from = FROM_SIDE;
+            /* the model's centres are weighted so, too */
+            const double m = tsr_atom_mass(a->z);
+            for (int d = 0; d < 3; d++)
+                sum[d] += m * how->local[d];
+            mass += m;
+        }
+        if (strcmp(a->name, "CB") == 0) {
+            to->cb = at;
+            tsr_vec3_copy(to->cb_local, how->local);
+        }
+        if (strcmp(a->name, "CA") == 0)
+            all->list.ca[r] = at;
+    }
+    for (int d = 0; d < 3 && mass > 0.0; d++)
+        to->side_local[d] = sum[d] / mass;
+    /* a proline's ring ends at N, so it cannot turn */
+    if (!(mass > 0.0) || strcmp(in->name, "PRO") == 0)
+        to->sc = -1;
+    return TSR_OK;
+}
+
+tsr_status tsr_all_atoms_new(const tsr_model_atoms *model,
+                             const tsr_structure *input, tsr_all_atoms **out,
+                             tsr_err *err)
+{
+    const size_t n = (size_t)input->n_atom,
+                 n_residue = (size_t)model->n_residue;
+    *out = NULL;
+    if (input->n_residue != model->n_residue) {
+        const int r = input->n_residue < model->n_residue
+                          ? input->n_residue
+                          : model->n_residue - 1;
+        return differs(model, r,
+                       r < input->n_residue ? &input->residue[r] : NULL, err);
+    }
+    tsr_all_atoms *all = calloc(1, sizeof *all);
+    if (all != NULL) {
+        all->list.atom = calloc(n + 1, sizeof *all->list.atom);
+        all->list.xyz = calloc(3 * n + 3, sizeof *all->list.xyz);
+        all->list.ca = calloc(n_residue + 1, sizeof *all->list.ca);
+        all->list.n_residue = model->n_residue;
+        all->recipe = calloc(n + 1, sizeof *all->recipe);
+        all->residue = calloc(n_residue + 1, sizeof *all->residue);
+    }
+    tsr_status status = TSR_OK;
+    if (all == NULL || all->list.atom == NULL || all->list.xyz == NULL ||
+        all->list.ca == NULL || all->recipe == NULL || all->residue == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "no memory for all atoms");
+    for (int r = 0; r < model->n_residue && status == TSR_OK; r++)
+        status = add_residue(all, model, r, input, err);
+    if (status != TSR_OK) {
+        tsr_all_atoms_free(all);
+        all = NULL;
+    }
+    *out = all;
+    return status;
+}
+
+/* The turn about the axis from CA to CB that brings the centre of the side
+ * chain nearest to the drawn one. */
+static double best_turn(const double ca[3], const double cb[3],
+                        const double centre[3], const double drawn[3])
+{
+    double axis[3], a[3], b[3], normal[3];
+    tsr_vec3_sub(axis, cb, ca);
+    tsr_vec3_normalize(axis);
+    tsr_vec3_sub(a, centre, ca);
+    tsr_vec3_sub(b, drawn, ca);
+    const double along_a = tsr_vec3_dot(a, axis);
+    const double along_b = tsr_vec3_dot(b, axis);
+    for (int d = 0; d < 3; d++) {
+        a[d] -= along_a * axis[d];
+        b[d] -= along_b * axis[d];
+    }
+    tsr_vec3_cross(normal, a, b);
+    /* one of them on the axis: any turn is as good, so none */
+    return atan2(tsr_vec3_dot(normal, axis), tsr_vec3_dot(a, b));
+}
+
+void tsr_all_atoms_place(const tsr_all_atoms *all, const double (*model_xyz)[3],
+                         double (*xyz)[3])
+{
+    tsr_motion turn = {.shift = {0.0}};
+    double frame[3][3] = {{0.0}};
+    int last = -1, turns = 0;
+    for (int i = 0; i < all->list.n_atom; i++) {
+        const int r = all->list.atom[i].at;
+        const residue *at = &all->residue[r];
+        const recipe *how = &all->recipe[i];
+        const double *ca = model_xyz[at->ca], *c = model_xyz[at->c];
+        if (r != last) {
+            double cb[3], centre[3];
+            last = r;
+            tsr_frame(frame, model_xyz[at->n], ca, c);
+            turns = at->cb >= 0 && at->sc >= 0;
+            tsr_frame_to_global(cb, frame, ca, at->cb_local);
+            tsr_frame_to_global(centre, frame, ca, at->side_local);
+            if (turns)
+                tsr_motion_about(&turn, ca, cb,
+                                 best_turn(ca, cb, centre, model_xyz[at->sc]));
+        }
+        if (how->from == FROM_MODEL) {
+            tsr_vec3_copy(xyz[i], model_xyz[how->model]);
+        } else if (how->from == FROM_O) {
+            double axis[3], bond[3];
+            tsr_vec3_sub(axis, c, ca);
+            tsr_vec3_normalize(axis);
+            tsr_vec3_sub(bond, model_xyz[at->o], c);
+            tsr_vec3_normalize(bond);
+            const double along = 2.0 * tsr_vec3_dot(bond, axis);
+            for (int d = 0; d < 3; d++)
+                xyz[i][d] = c[d] + how->local[0] * (along * axis[d] - bond[d]);
+        } else {
+            tsr_frame_to_global(xyz[i], frame, ca, how->local);
+            if (how->from == FROM_SIDE && turns)
+                tsr_motion_apply(&turn, xyz[i]);
+        }
+    }
+}

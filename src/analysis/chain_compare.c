@@ -1,0 +1,128 @@
+#include "analysis/chain_compare.h"
+
+#include "analysis/convergence.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int tsr_longest_rest(int n_draw, const double *value)
+{
+    int longest = 0, run = 0;
+    for (int d = 0; d < n_draw; d++) {
+        run = d > 0 && value[d] == value[d - 1] ? run + 1 : 1;
+        longest = run > longest ? run : longest;
+    }
+    return longest;
+}
+
+static int ascending(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+typedef struct {
+    double low, high;
+} interval;
+
+/* The middle 90 %; x is sorted on the way. */
+static interval middle_of(double *x, size_t n)
+{
+    qsort(x, n, sizeof *x, ascending);
+    return (interval){x[(size_t)(0.05 * (double)(n - 1))],
+                      x[(size_t)ceil(0.95 * (double)(n - 1))]};
+}
+
+double tsr_chain_gap(int n_chain, int n_draw, const double *value, int c)
+{
+    const size_t row = (size_t)n_draw, n = (size_t)n_chain * row;
+    double *copy = n_chain > 1 && n_draw > 0 ? malloc(n * sizeof *copy) : NULL;
+    if (copy == NULL)
+        return (double)NAN;
+    const size_t at = (size_t)c * row;
+    memcpy(copy, value + at, row * sizeof *copy);
+    memcpy(copy + row, value, at * sizeof *copy);
+    memcpy(copy + row + at, value + at + row, (n - at - row) * sizeof *copy);
+    const interval own = middle_of(copy, row);
+    const interval rest = middle_of(copy + row, n - row);
+    free(copy);
+    const double width = fmax(own.high - own.low, rest.high - rest.low);
+    if (own.low > rest.high)
+        return (own.low - rest.high) / width;
+    if (own.high < rest.low)
+        return (own.high - rest.low) / width;
+    return 0.0;
+}
+
+/* ---- halves ---- */
+
+/* Of sorted samples. */
+static double largest_distance(const double *a, size_t n_a, const double *b,
+                               size_t n_b)
+{
+    double largest = 0.0;
+    for (size_t i = 0, k = 0; i < n_a && k < n_b;) {
+        const double x = fmin(a[i], b[k]);
+        while (i < n_a && a[i] <= x)
+            i++;
+        while (k < n_b && b[k] <= x)
+            k++;
+        largest = fmax(largest,
+                       fabs((double)i / (double)n_a - (double)k / (double)n_b));
+    }
+    return largest;
+}
+
+/* P(D > distance) of Kolmogorov's distribution for n = n_a n_b / (n_a + n_b),
+ * with the correction of Stephens 1970 (J. R. Stat. Soc. B 32, 115). */
+static double kolmogorov_p(double distance, double n)
+{
+    const double x = distance * (sqrt(n) + 0.12 + 0.11 / sqrt(n));
+    double sum = 0.0;
+    if (isnan(x))
+        return x;
+    if (x < 0.3) /* there the series is 1 to 1e-5, and converges slowly */
+        return 1.0;
+    for (int k = 1; k <= 100; k++) {
+        const double term = exp(-2.0 * k * k * x * x);
+        sum += k % 2 == 1 ? term : -term;
+        if (term < 1e-16)
+            break;
+    }
+    return fmin(1.0, 2.0 * sum);
+}
+
+tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
+                                 tsr_half_compare *out, tsr_err *err)
+{
+    /* of one chain, the two halves of its draws are two chains */
+    const int rows = n_chain > 1 ? n_chain : 2;
+    const int length = n_chain > 1 ? n_draw : n_draw / 2;
+    const int first = (rows + 1) / 2;
+    const size_t n_a = (size_t)first * (size_t)length;
+    const size_t n_b = (size_t)(rows - first) * (size_t)length;
+    tsr_convergence a, b;
+
+    *out = (tsr_half_compare){(double)NAN, (double)NAN};
+    if (length < 1)
+        return TSR_OK;
+    double *copy = malloc((n_a + n_b) * sizeof *copy);
+    if (copy == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory to compare %d chains",
+                        n_chain);
+    memcpy(copy, value, (n_a + n_b) * sizeof *copy);
+    tsr_status status = tsr_convergence_make(first, length, copy, &a, err);
+    if (status == TSR_OK)
+        status =
+            tsr_convergence_make(rows - first, length, copy + n_a, &b, err);
+    if (status == TSR_OK && !isnan(a.mean) && !isnan(b.mean)) {
+        qsort(copy, n_a, sizeof *copy, ascending);
+        qsort(copy + n_a, n_b, sizeof *copy, ascending);
+        out->distance = largest_distance(copy, n_a, copy + n_a, n_b);
+        out->p = kolmogorov_p(out->distance, a.ess_bulk * b.ess_bulk /
+                                                 (a.ess_bulk + b.ess_bulk));
+    }
+    free(copy);
+    return status;
+}

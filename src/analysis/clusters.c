@@ -1,0 +1,246 @@
+#include "analysis/clusters.h"
+
+#include "core/random.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RESTARTS = 6, MOST_ROUNDS = 60, MOST_JUDGED = 400 };
+static const double clear_gap = 0.7;
+
+typedef struct {
+    int n, dim;
+    const float *x;  /* [n][dim] */
+    double *centre;  /* [TSR_MOST_CLUSTERS][dim] */
+    double *sum;     /* [TSR_MOST_CLUSTERS][dim] */
+    double *squared; /* [n] distance to the nearest centre */
+    int *of;         /* [n] */
+} work;
+
+static double squared_distance(const work *w, int i, const double *centre)
+{
+    const float *x = w->x + (size_t)i * (size_t)w->dim;
+    double sum = 0.0;
+    for (int d = 0; d < w->dim; d++) {
+        const double off = (double)x[d] - centre[d];
+        sum += off * off;
+    }
+    return sum;
+}
+
+static double *centre_of(const work *w, int c)
+{
+    return w->centre + (size_t)c * (size_t)w->dim;
+}
+
+static void put_centre(work *w, int c, int i)
+{
+    for (int d = 0; d < w->dim; d++)
+        centre_of(w, c)[d] =
+            (double)w->x[(size_t)i * (size_t)w->dim + (size_t)d];
+}
+
+/* Points far from all centres so far are likelier to be the next. */
+static void choose_starts(work *w, int k, gsl_rng *rng)
+{
+    put_centre(w, 0, (int)gsl_rng_uniform_int(rng, (unsigned long)w->n));
+    for (int i = 0; i < w->n; i++)
+        w->squared[i] = DBL_MAX;
+    for (int c = 1; c < k; c++) {
+        double total = 0.0;
+        int i = 0;
+        for (i = 0; i < w->n; i++) {
+            w->squared[i] = fmin(w->squared[i],
+                                 squared_distance(w, i, centre_of(w, c - 1)));
+            total += w->squared[i];
+        }
+        double left = total * gsl_rng_uniform(rng);
+        for (i = 0; i + 1 < w->n && left > w->squared[i]; i++)
+            left -= w->squared[i];
+        put_centre(w, c, i);
+    }
+}
+
+/* To the nearest centre; the sum of squares. *n_moved: points that changed. */
+static double assign(work *w, int k, int *n_moved)
+{
+    double total = 0.0;
+    *n_moved = 0;
+    for (int i = 0; i < w->n; i++) {
+        int best = 0;
+        double least = DBL_MAX;
+        for (int c = 0; c < k; c++) {
+            const double s = squared_distance(w, i, centre_of(w, c));
+            if (s < least) {
+                least = s;
+                best = c;
+            }
+        }
+        *n_moved += w->of[i] != best;
+        w->of[i] = best;
+        total += least;
+    }
+    return total;
+}
+
+static void move_centres(work *w, int k)
+{
+    int count[TSR_MOST_CLUSTERS] = {0};
+    memset(w->sum, 0, (size_t)k * (size_t)w->dim * sizeof *w->sum);
+    for (int i = 0; i < w->n; i++) {
+        const float *x = w->x + (size_t)i * (size_t)w->dim;
+        double *sum = w->sum + (size_t)w->of[i] * (size_t)w->dim;
+        count[w->of[i]]++;
+        for (int d = 0; d < w->dim; d++)
+            sum[d] += (double)x[d];
+    }
+    for (int c = 0; c < k; c++)
+        for (int d = 0; d < w->dim && count[c] > 0; d++)
+            centre_of(w, c)[d] =
+                w->sum[(size_t)c * (size_t)w->dim + (size_t)d] / count[c];
+}
+
+/* The best of some starts, into best_of [n]. */
+static void group(work *w, int k, gsl_rng *rng, int *best_of)
+{
+    double least = DBL_MAX;
+    for (int start = 0; start < (k > 1 ? RESTARTS : 1); start++) {
+        int n_moved = 1;
+        double total = 0.0;
+        choose_starts(w, k, rng);
+        memset(w->of, -1, (size_t)w->n * sizeof *w->of);
+        for (int round = 0; round < MOST_ROUNDS && n_moved > 0; round++) {
+            total = assign(w, k, &n_moved);
+            move_centres(w, k);
+        }
+        if (total < least) {
+            least = total;
+            memcpy(best_of, w->of, (size_t)w->n * sizeof *best_of);
+        }
+    }
+    memcpy(w->of, best_of, (size_t)w->n * sizeof *w->of);
+    move_centres(w, k);
+}
+
+static double distance(const work *w, int a, int b)
+{
+    const float *x = w->x + (size_t)a * (size_t)w->dim;
+    const float *y = w->x + (size_t)b * (size_t)w->dim;
+    double sum = 0.0;
+    for (int d = 0; d < w->dim; d++) {
+        const double off = (double)x[d] - (double)y[d];
+        sum += off * off;
+    }
+    return sqrt(sum);
+}
+
+/* Of points evenly chosen: how much nearer the own group is than the next. */
+static double silhouette(const work *w, int k)
+{
+    const int m = w->n < MOST_JUDGED ? w->n : MOST_JUDGED;
+    double total = 0.0;
+    for (int a = 0; a < m; a++) {
+        const int i = (int)((long)a * w->n / m);
+        double sum[TSR_MOST_CLUSTERS] = {0.0}, other = DBL_MAX;
+        int count[TSR_MOST_CLUSTERS] = {0};
+        for (int b = 0; b < m; b++) {
+            const int j = (int)((long)b * w->n / m);
+            if (j == i)
+                continue;
+            sum[w->of[j]] += distance(w, i, j);
+            count[w->of[j]]++;
+        }
+        const int own = w->of[i];
+        for (int c = 0; c < k; c++)
+            if (c != own && count[c] > 0)
+                other = fmin(other, sum[c] / count[c]);
+        if (count[own] == 0 || other == DBL_MAX)
+            continue; /* alone: counts 0 */
+        const double mine = sum[own] / count[own];
+        const double larger = fmax(mine, other);
+        total += larger > 0.0 ? (other - mine) / larger : 0.0;
+    }
+    return total / m;
+}
+
+/* Sizes, the largest first, and what is nearest to the centres. */
+static void describe(work *w, int k, tsr_clusters *out)
+{
+    int size[TSR_MOST_CLUSTERS] = {0}, rank[TSR_MOST_CLUSTERS];
+    double least[TSR_MOST_CLUSTERS];
+    for (int i = 0; i < w->n; i++)
+        size[w->of[i]]++;
+    for (int c = 0; c < k; c++) {
+        rank[c] = 0;
+        for (int o = 0; o < k; o++)
+            rank[c] += size[o] > size[c] || (size[o] == size[c] && o < c);
+        least[rank[c]] = DBL_MAX;
+        out->size[rank[c]] = size[c];
+        out->spread[rank[c]] = 0.0;
+    }
+    for (int i = 0; i < w->n; i++) {
+        const int c = w->of[i], r = rank[c];
+        const double s = squared_distance(w, i, centre_of(w, c));
+        out->of[i] = r;
+        out->spread[r] += s / size[c];
+        if (s < least[r]) {
+            least[r] = s;
+            out->nearest[r] = i;
+        }
+    }
+    for (int r = 0; r < k; r++)
+        out->spread[r] = sqrt(out->spread[r]);
+    out->k = k;
+}
+
+void tsr_clusters_clear(tsr_clusters *clusters)
+{
+    free(clusters->of);
+    *clusters = (tsr_clusters){.k = 0};
+}
+
+tsr_status tsr_clusters_make(int n, int dim, const float *x, tsr_clusters *out,
+                             tsr_err *err)
+{
+    const size_t room = (size_t)TSR_MOST_CLUSTERS * (size_t)dim;
+    work w = {.n = n, .dim = dim, .x = x};
+    int *best_of = malloc((size_t)n * sizeof *best_of);
+    gsl_rng *rng = tsr_rng_new(1, 0);
+    tsr_status status = TSR_OK;
+    *out = (tsr_clusters){.silhouette = (double)NAN};
+    w.centre = calloc(room, sizeof *w.centre);
+    w.sum = calloc(room, sizeof *w.sum);
+    w.squared = malloc((size_t)n * sizeof *w.squared);
+    w.of = malloc((size_t)n * sizeof *w.of);
+    out->of = malloc((size_t)n * sizeof *out->of);
+    if (best_of == NULL || rng == NULL || w.centre == NULL || w.sum == NULL ||
+        w.squared == NULL || w.of == NULL || out->of == NULL) {
+        status = tsr_fail(err, TSR_E_NOMEM, "no memory to group %d draws", n);
+        goto done;
+    }
+    group(&w, 1, rng, best_of);
+    describe(&w, 1, out);
+    double best = clear_gap;
+    for (int k = 2; k <= TSR_MOST_CLUSTERS && 4 * k <= n; k++) {
+        group(&w, k, rng, best_of);
+        const double s = silhouette(&w, k);
+        if (s > best) {
+            best = s;
+            describe(&w, k, out);
+            out->silhouette = s;
+        }
+    }
+done:
+    if (rng != NULL)
+        gsl_rng_free(rng);
+    free(best_of);
+    free(w.centre);
+    free(w.sum);
+    free(w.squared);
+    free(w.of);
+    if (status != TSR_OK)
+        tsr_clusters_clear(out);
+    return status;
+}

@@ -1,0 +1,119 @@
+#include "analysis/curve_summary.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double block_numbers = 16777216.0;
+
+void tsr_curve_summary_free(tsr_curve_summary *summary)
+{
+    if (summary == NULL)
+        return;
+    free(summary->name);
+    free(summary->at);
+    free(summary->q);
+    free(summary->point);
+    free(summary);
+}
+
+static tsr_status no_memory(const char *name, tsr_err *err)
+{
+    return tsr_fail(err, TSR_E_NOMEM, "no memory to summarise '%s'", name);
+}
+
+/* Which points, and their q. */
+static tsr_status choose(tsr_curve_summary *s, tsr_trace_reader *reader,
+                         double rows, double most, tsr_err *err)
+{
+    int n_coord;
+    double *coord = NULL;
+    const double fits = floor(most / rows);
+    s->n = fits >= s->n_point ? s->n_point : (int)fmax(2.0, fits);
+    s->n = s->n < s->n_point ? s->n : s->n_point;
+    s->at = calloc((size_t)s->n, sizeof *s->at);
+    s->q = calloc((size_t)s->n, sizeof *s->q);
+    s->point = calloc((size_t)s->n, sizeof *s->point);
+    if (s->at == NULL || s->q == NULL || s->point == NULL)
+        return no_memory(s->name, err);
+    tsr_status status = tsr_trace_coordinates(
+        reader, TSR_TRACE_POSTERIOR_PREDICTIVE, s->name, &n_coord, &coord, err);
+    for (int i = 0; i < s->n && status == TSR_OK; i++) {
+        s->at[i] =
+            s->n > 1 ? (int)((long)i * (s->n_point - 1) / (s->n - 1)) : 0;
+        s->q[i] =
+            coord != NULL && n_coord == s->n_point ? coord[s->at[i]] : s->at[i];
+    }
+    free(coord);
+    return status;
+}
+
+static tsr_status summarise(tsr_curve_summary *s, tsr_trace_reader *reader,
+                            int n_chain, int n_draw, tsr_err *err)
+{
+    const size_t rows = (size_t)n_chain * (size_t)n_draw;
+    const int width =
+        (int)fmin(s->n_point, fmax(1.0, floor(block_numbers / (double)rows)));
+    double *block = malloc(rows * (size_t)width * sizeof *block);
+    double *one = malloc(rows * sizeof *one);
+    tsr_status status =
+        block != NULL && one != NULL ? TSR_OK : no_memory(s->name, err);
+    tsr_trace_part part = {0, n_draw, 0, 0};
+    for (int i = 0; i < s->n && status == TSR_OK; i++) {
+        const int k = s->at[i];
+        if (i == 0 || k >= part.entry_from + part.n) {
+            part.entry_from = k;
+            part.n = s->n_point - k < width ? s->n_point - k : width;
+            status = tsr_trace_get_part(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
+                                        s->name, &part, block, err);
+        }
+        for (size_t r = 0; r < rows && status == TSR_OK; r++)
+            one[r] = block[r * (size_t)part.n + (size_t)(k - part.entry_from)];
+        if (status == TSR_OK)
+            status =
+                tsr_convergence_make(n_chain, n_draw, one, &s->point[i], err);
+        s->n_bad += status == TSR_OK && isnan(s->point[i].mean);
+    }
+    free(one);
+    free(block);
+    return status;
+}
+
+tsr_status tsr_curve_summary_make(tsr_trace_reader *reader, const char *name,
+                                  double most, tsr_curve_summary **out,
+                                  tsr_err *err)
+{
+    int n_chain, n_draw, n;
+    *out = NULL;
+    tsr_status status = tsr_trace_shape(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
+                                        name, &n_chain, &n_draw, &n, err);
+    if (status != TSR_OK)
+        return status;
+    if (n_chain == 0 || n_draw == 0 || n == 0)
+        return tsr_fail(err, TSR_E_DATA, "'%s' has no draws", name);
+    tsr_curve_summary *s = calloc(1, sizeof *s);
+    if (s == NULL || (s->name = strdup(name)) == NULL) {
+        free(s);
+        return no_memory(name, err);
+    }
+    s->n_point = n;
+    status = choose(s, reader, (double)n_chain * n_draw, most, err);
+    if (status == TSR_OK)
+        status = summarise(s, reader, n_chain, n_draw, err);
+    if (status != TSR_OK) {
+        tsr_curve_summary_free(s);
+        s = NULL;
+    }
+    *out = s;
+    return status;
+}
+
+int tsr_curve_summary_worst(const tsr_curve_summary *summary)
+{
+    int worst = -1;
+    for (int i = 0; i < summary->n; i++)
+        if (!isnan(summary->point[i].rhat) &&
+            (worst < 0 || summary->point[i].rhat > summary->point[worst].rhat))
+            worst = i;
+    return worst;
+}

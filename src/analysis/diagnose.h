@@ -1,0 +1,64 @@
+/* Has a run converged? The questions that are asked of its trace, and their
+ * answers with reasons and remedies. */
+#ifndef TSR_ANALYSIS_DIAGNOSE_H
+#define TSR_ANALYSIS_DIAGNOSE_H
+
+#include "analysis/curve_summary.h"
+#include "analysis/shape.h"
+#include "analysis/summary.h"
+#include "io/trace.h"
+
+#include <stdio.h>
+
+typedef enum {
+    TSR_CHECK_YES,
+    TSR_CHECK_NO,
+    TSR_CHECK_UNKNOWN,  /* the trace does not say, or has too few draws */
+    TSR_CHECK_NOT_ASKED /* does not apply: no data, one temperature */
+} tsr_answer;
+
+typedef struct {
+    const char *name; /* "rhat" */
+    const char *asks; /* "do the chains agree?" */
+    tsr_answer answer;
+    double value, limit; /* what was compared; NaN: several things */
+    char *found;         /* one line or more, never NULL */
+    char *remedy;        /* NULL: none needed */
+} tsr_check;
+
+enum { TSR_N_CHECK = 9 };
+
+typedef struct {
+    double rhat;        /* at most */
+    double ess;         /* bulk and tail, at least */
+    int n_temp;         /* temperatures of the run; 0: not known */
+    long warmup, draws; /* steps and draws that the run was asked for; 0: not
+                           known */
+    const tsr_shape *shape; /* of the conformations; NULL: none */
+} tsr_diagnose_options;
+
+typedef struct {
+    int n_chain, n_draw;
+    tsr_summary *summary;
+    int n_curve;
+    tsr_curve_summary **curve; /* [n_curve] of the data sets */
+    int n;
+    tsr_check check[TSR_N_CHECK];
+    int is_converged; /* nothing says no, R-hat and ESS say yes */
+} tsr_diagnosis;
+
+/* Errors: those of tsr_summary_make; TSR_E_IO, TSR_E_NOMEM. */
+tsr_status tsr_diagnose(tsr_trace_reader *reader,
+                        const tsr_diagnose_options *options,
+                        tsr_diagnosis **out, tsr_err *err);
+void tsr_diagnosis_free(tsr_diagnosis *diagnosis);
+
+/* The answers, one paragraph each, and the verdict. */
+void tsr_diagnosis_print(const tsr_diagnosis *diagnosis, FILE *out);
+
+/* One JSON object: converged, n_chain, n_draw, checks [{name, asks, answer:
+ * yes|no|unknown|not asked, value, limit, found, remedy}], variables {name:
+ * {rhat, ess_bulk, ess_tail}}, curves {name: {q [], rhat [], ess_bulk []}}. */
+void tsr_diagnosis_print_json(const tsr_diagnosis *diagnosis, FILE *out);
+
+#endif

@@ -1,0 +1,96 @@
+/* A figure as data: panels one above the other that share their x axis, each
+ * with layers. One description makes the picture of a paper (SVG) and the one
+ * of the report that can be zoomed and pointed at (Vega).
+ *
+ * Building never fails: out of memory is remembered, and the writers say it. */
+#ifndef TSR_ANALYSIS_FIGURE_H
+#define TSR_ANALYSIS_FIGURE_H
+
+#include "core/status.h"
+
+#include <stdio.h>
+
+typedef enum {
+    TSR_LAYER_BAND,   /* between y and y2 */
+    TSR_LAYER_ERRORS, /* upright lines from y to y2 */
+    TSR_LAYER_LINE,   /* through (x, y); broken where y is not finite */
+    TSR_LAYER_DASHES, /* the same, dashed */
+    TSR_LAYER_POINTS,
+    TSR_LAYER_CELLS /* rectangles (x .. x + dx, y .. y + dy), coloured by z */
+} tsr_layer_kind;
+
+typedef struct {
+    tsr_layer_kind kind;
+    char *label;        /* in the legend; NULL: not there */
+    const char *colour; /* "#rrggbb", static */
+    double opacity;
+    int n;
+    double *x, *y, *y2; /* [n]; y2: second y of BAND and ERRORS, z of CELLS */
+    double dx, dy;      /* of CELLS */
+} tsr_layer;
+
+typedef struct {
+    char *y_title;
+    int is_log;    /* y */
+    int height;    /* pixels */
+    double y0, y1; /* the range shown; equal: from the layers */
+    double z0, z1; /* of the colours of CELLS */
+    char *z_title;
+    int n_layer;
+    tsr_layer *layer; /* [n_layer], the first drawn first */
+} tsr_panel;
+
+typedef struct {
+    char *name;  /* of the file, and in the page: "fit" */
+    char *title; /* one line */
+    char *x_title;
+    int width;     /* pixels, of a panel */
+    double x0, x1; /* the range shown; equal: from the layers */
+    int n_panel;
+    tsr_panel *panel; /* [n_panel], the uppermost first */
+    int is_short;     /* memory was out */
+} tsr_figure;
+
+/* NULL when out of memory. */
+tsr_figure *tsr_figure_new(const char *name, const char *title,
+                           const char *x_title, int width);
+void tsr_figure_free(tsr_figure *figure);
+
+/* Below the others. The layers that follow go into it. */
+void tsr_figure_panel(tsr_figure *figure, const char *y_title, int is_log,
+                      int height);
+
+/* Into the last panel; x, y and y2 [n] are copied, y2 may be NULL but for BAND,
+ * ERRORS and CELLS. Returns the layer for what is not the default (dx, dy,
+ * opacity), or NULL when out of memory. */
+tsr_layer *tsr_figure_layer(tsr_figure *figure, tsr_layer_kind kind,
+                            const char *label, const char *colour, int n,
+                            const double *x, const double *y, const double *y2);
+
+/* Sets ranges that are equal from the layers: x exactly, y with some air;
+ * logarithmic panels ignore what is not above 0. To be called once, after the
+ * last layer. Errors: TSR_E_NOMEM (now or while building). */
+tsr_status tsr_figure_finish(tsr_figure *figure, tsr_err *err);
+
+/* Ticks of an axis: *first and *step such that some `n` of them lie in the
+ * range; 1, 2 or 5 times a power of ten. Returns how many. */
+int tsr_figure_ticks(double low, double high, int n, double *first,
+                     double *step);
+
+/* The colour of z in [0, 1], as "#rrggbb": dark blue over green to yellow
+ * (viridis: van der Walt & Smith 2015). */
+void tsr_figure_colour(double z, char text[8]);
+
+/* The picture as a file. Errors: TSR_E_IO, TSR_E_NOMEM. */
+tsr_status tsr_figure_write_svg(const tsr_figure *figure, const char *path,
+                                tsr_err *err);
+
+/* The same picture as text from <svg> on, for a page; caller frees. */
+tsr_status tsr_figure_svg_text(const tsr_figure *figure, char **text,
+                               tsr_err *err);
+
+/* A Vega 5 specification (JSON): drag along x to zoom, double click to go back,
+ * point at a mark for its numbers. */
+void tsr_figure_print_vega(const tsr_figure *figure, FILE *out);
+
+#endif

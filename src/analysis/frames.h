@@ -1,0 +1,36 @@
+/* The conformations of a run, over all its trajectory files: which there are,
+ * and one after the other, in memory that does not grow with their number. */
+#ifndef TSR_ANALYSIS_FRAMES_H
+#define TSR_ANALYSIS_FRAMES_H
+
+#include "core/status.h"
+#include "io/model_atoms.h"
+
+typedef struct {
+    int chain, state;
+    long draw;
+    int file, index; /* where it is stored */
+} tsr_drawn_frame;
+
+typedef struct tsr_frames tsr_frames;
+
+/* Opens trajectory-*.h5 and model.pdb of a run's directory. A file that cannot
+ * be read is left out; *n_bad of them, and `bad` has the message of the first.
+ * Errors: TSR_E_NOINPUT (no trajectory: with the setting that stores them),
+ * TSR_E_DATA (none can be read; another number of atoms than model.pdb),
+ * those of tsr_model_atoms_read. */
+tsr_status tsr_frames_open(const char *directory, tsr_frames **out, int *n_bad,
+                           tsr_err *bad, tsr_err *err);
+void tsr_frames_free(tsr_frames *frames);
+
+const tsr_model_atoms *tsr_frames_atoms(const tsr_frames *frames);
+
+/* All frames, by chain, state and draw: *frame [n], returns n. */
+int tsr_frames_list(const tsr_frames *frames, const tsr_drawn_frame **frame);
+
+/* Frame i: *xyz [n_atom][3] Angstrom, valid until the next call. Cheap in the
+ * order of the list. Errors: TSR_E_DATA, TSR_E_IO. */
+tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
+                           tsr_err *err);
+
+#endif

@@ -1,0 +1,23 @@
+/* The mean of conformations, each superposed on it. */
+#ifndef TSR_ANALYSIS_MEAN_SHAPE_H
+#define TSR_ANALYSIS_MEAN_SHAPE_H
+
+#include "analysis/frames.h"
+
+/* CA of the frames at [n], read once: *ca [n][n_residue][3] Angstrom, caller
+ * frees. Errors: those of tsr_frames_read, TSR_E_NOMEM. */
+tsr_status tsr_frames_gather_ca(tsr_frames *frames, int n, const int *at,
+                                float **ca, tsr_err *err);
+
+/* How many conformations of that many residues some 200 MB hold. */
+int tsr_frames_that_fit(int n_residue);
+
+/* One of them as double. ca [n_residue][3] out. */
+void tsr_ca_of(const float *all, int n_residue, int i, double (*ca)[3]);
+
+/* Their mean, mean [n_residue][3], and the mean square deviation of each
+ * residue from it, square [n_residue] Angstrom^2. Errors: TSR_E_NOMEM. */
+tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
+                               double (*mean)[3], double *square, tsr_err *err);
+
+#endif

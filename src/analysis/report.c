@@ -1,0 +1,180 @@
+#include "analysis/report.h"
+
+#include "analysis/report_sections.h"
+#include "analysis/report_vega.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *tsr_report_chain_colour(int c)
+{
+    /* Tableau 10 */
+    static const char *const colour[] = {
+        "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2",
+        "#b07aa1", "#9c755f", "#edc948", "#ff9da7", "#7f7f7f"};
+    return colour[c % (int)(sizeof colour / sizeof *colour)];
+}
+
+tsr_status tsr_report_scalar(tsr_trace_reader *trace, const char *name,
+                             int *n_chain, int *n_draw, double **value,
+                             tsr_err *err)
+{
+    static const tsr_trace_group group[] = {TSR_TRACE_POSTERIOR,
+                                            TSR_TRACE_SAMPLE_STATS};
+    int n;
+    tsr_status status = TSR_OK;
+    tsr_err local;
+    *value = NULL;
+    for (int g = 0; g < 2 && *value == NULL && status != TSR_E_NOMEM; g++)
+        if (tsr_trace_shape(trace, group[g], name, n_chain, n_draw, &n, NULL) ==
+                TSR_OK &&
+            n == 1 && *n_chain > 0 && *n_draw > 0)
+            status = tsr_trace_get(trace, group[g], name, n_chain, n_draw, &n,
+                                   value, &local);
+    if (status == TSR_E_NOMEM)
+        return tsr_fail(err, status, "%s", local.message);
+    const size_t count =
+        *value != NULL ? (size_t)*n_chain * (size_t)*n_draw : 0;
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite((*value)[i])) {
+            free(*value);
+            *value = NULL;
+            break;
+        }
+    return TSR_OK;
+}
+
+/* ---- what stands at the top and at the end ---- */
+
+static void verdict(tsr_report *r)
+{
+    const tsr_diagnosis *d = r->diagnosis;
+    FILE *out = tsr_page_html(r->page);
+    fprintf(out, "<div class=\"verdict %s\"><b>%s</b> ",
+            d->is_converged ? "yes" : "no",
+            d->is_converged ? "The chains have converged,"
+                            : "The chains are not shown to have converged");
+    fputs(d->is_converged ? "as far as the tests below can tell: the numbers "
+                            "and figures describe the posterior."
+                          : "so the numbers and figures below describe this "
+                            "run, and not yet the posterior:",
+          out);
+    if (!d->is_converged) {
+        fputs("<ul>", out);
+        for (int i = 0; i < d->n; i++) {
+            const tsr_check *c = &d->check[i];
+            if (c->answer != TSR_CHECK_NO && c->answer != TSR_CHECK_UNKNOWN)
+                continue;
+            fputs("<li>", out);
+            tsr_page_text(r->page, c->found);
+            if (c->remedy != NULL) {
+                fputs("<br>&rarr; ", out);
+                tsr_page_text(r->page, c->remedy);
+            }
+            fputs("</li>", out);
+        }
+        fputs("</ul>", out);
+    }
+    fputs("</div>\n", out);
+    if (r->options->remark != NULL) {
+        fputs("<p class=\"open\">", out);
+        tsr_page_text(r->page, r->options->remark);
+        fputs("</p>\n", out);
+    }
+}
+
+static void methods(tsr_report *r)
+{
+    FILE *out = tsr_page_html(r->page);
+    char *config = tsr_trace_attribute_text(r->trace, "config");
+    char *engine = tsr_trace_attribute_text(r->trace, "engine");
+    char *created = tsr_trace_attribute_text(r->trace, "created_at");
+    tsr_page_section(r->page, "methods", "Methods");
+    if (r->options->methods != NULL) {
+        fputs("<p>", out);
+        tsr_page_text(r->page, r->options->methods);
+        fputs("</p>\n", out);
+    }
+    if (created != NULL) {
+        fputs("<p>The trace was begun at ", out);
+        tsr_page_text(r->page, created);
+        fputs(".</p>\n", out);
+    }
+    if (engine != NULL) {
+        fputs("<p>Engine: ", out);
+        tsr_page_text(r->page, engine);
+        fputs("</p>\n", out);
+    }
+    if (config != NULL) {
+        fputs("<details><summary>The configuration, as resolved</summary>"
+              "<pre>",
+              out);
+        tsr_page_text(r->page, config);
+        fputs("</pre></details>\n", out);
+    }
+    free(config);
+    free(engine);
+    free(created);
+}
+
+/* ---- all of it ---- */
+
+static tsr_status open_page(tsr_report *r, const char *folder, char **vega,
+                            tsr_log *log, tsr_err *err)
+{
+    tsr_err local;
+    tsr_status status =
+        tsr_vega_script(r->options->vega_directory, vega, &local);
+    if (status == TSR_E_NOMEM)
+        return tsr_fail(err, status, "%s", local.message);
+    if (status != TSR_OK)
+        tsr_warn(log, "%s", local.message);
+    r->page = tsr_page_new(r->options->name, *vega, folder);
+    return r->page != NULL
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_NOMEM, "out of memory for the report");
+}
+
+tsr_status tsr_report_write(tsr_trace_reader *trace,
+                            const tsr_report_options *options, const char *path,
+                            const char *folder, tsr_log *log, tsr_err *err)
+{
+    static const struct {
+        const char *name;
+        tsr_status (*make)(tsr_report *, tsr_err *);
+    } section[] = {{"numbers", tsr_report_numbers},
+                   {"fit", tsr_report_fit},
+                   {"distributions", tsr_report_posterior},
+                   {"structure", tsr_report_structure},
+                   {"chains", tsr_report_chains}};
+    enum { N = sizeof section / sizeof *section };
+    tsr_report r = {.trace = trace, .options = options, .folder = folder};
+    char *vega = NULL;
+    tsr_log_progress(log, "report: diagnosis");
+    tsr_status status =
+        tsr_diagnose(trace, &options->diagnose, &r.diagnosis, err);
+    if (status == TSR_OK && options->prior != NULL)
+        status =
+            tsr_summary_add_prior(r.diagnosis->summary, options->prior, err);
+    if (status == TSR_OK)
+        status = open_page(&r, folder, &vega, log, err);
+    if (status == TSR_OK)
+        verdict(&r);
+    for (int i = 0; i < N && status == TSR_OK; i++) {
+        char text[80];
+        snprintf(text, sizeof text, "report: %s (%d of %d)", section[i].name,
+                 i + 1, N);
+        tsr_log_progress(log, text);
+        status = section[i].make(&r, err);
+    }
+    tsr_log_progress(log, "");
+    if (status == TSR_OK) {
+        methods(&r);
+        status = tsr_page_write(r.page, path, err);
+    }
+    tsr_page_free(r.page);
+    tsr_diagnosis_free(r.diagnosis);
+    free(vega);
+    return status;
+}

@@ -1,0 +1,30 @@
+/* The report of a run: report.html, one file that works offline, and its
+ * figures as SVG. */
+#ifndef TSR_ANALYSIS_REPORT_H
+#define TSR_ANALYSIS_REPORT_H
+
+#include "analysis/diagnose.h"
+#include "analysis/frames.h"
+#include "core/log.h"
+#include "io/trace.h"
+
+typedef struct {
+    const char *name;        /* of the run, the title */
+    const char *methods;     /* a paragraph for a paper; NULL: none */
+    const char *remark;      /* "not finished ..."; NULL: none */
+    tsr_trace_reader *prior; /* a run of the prior alone; NULL: none */
+    tsr_frames *frames;      /* its conformations; NULL: none */
+    const char *no_frames;   /* why there are none; NULL: nothing to say */
+    const char *vega_directory;
+    tsr_diagnose_options diagnose; /* with the shape of the frames */
+} tsr_report_options;
+
+/* Writes `path` (HTML) and the SVG files into `folder`, which is there. Where
+ * Vega is not found, figures stand still, and the log says what to install.
+ * Figures for which the trace has nothing are left out. Progress goes to `log`.
+ * Errors: TSR_E_IO, TSR_E_NOMEM, those of tsr_diagnose. */
+tsr_status tsr_report_write(tsr_trace_reader *trace,
+                            const tsr_report_options *options, const char *path,
+                            const char *folder, tsr_log *log, tsr_err *err);
+
+#endif

@@ -1,0 +1,384 @@
+#include "analysis/report_sections.h"
+
+#include "core/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_POINTS = 400, N_BIN = 20 };
+
+/* ---- traces ---- */
+
+/* One line a chain, of every so many draws. */
+static tsr_status add_trace_panel(tsr_report *r, tsr_figure *f,
+                                  const char *name, int *is_there, tsr_err *err)
+{
+    double x[MOST_POINTS], y[MOST_POINTS], *value;
+    int n_chain, n_draw;
+    *is_there = 0;
+    tsr_status status =
+        tsr_report_scalar(r->trace, name, &n_chain, &n_draw, &value, err);
+    if (value == NULL)
+        return status;
+    *is_there = 1;
+    tsr_figure_panel(f, name, 0, 110);
+    const int n = n_draw < MOST_POINTS ? n_draw : MOST_POINTS;
+    for (int c = 0; c < n_chain && c < TSR_MOST_CHAINS; c++) {
+        char label[32];
+        for (int i = 0; i < n; i++) {
+            const long d = n > 1 ? (long)i * (n_draw - 1) / (n - 1) : 0;
+            x[i] = (double)d;
+            y[i] = value[(size_t)c * (size_t)n_draw + (size_t)d];
+        }
+        snprintf(label, sizeof label, "chain %d", c);
+        tsr_layer *line =
+            tsr_figure_layer(f, TSR_LAYER_LINE, label,
+                             tsr_report_chain_colour(c), n, x, y, NULL);
+        if (line != NULL)
+            line->opacity = 0.75;
+    }
+    free(value);
+    return TSR_OK;
+}
+
+static tsr_status traces(tsr_report *r, tsr_err *err)
+{
+    static const char *const names[] = {"lp", "chi2", "rg", "d_max"};
+    int n_there = 0;
+    tsr_status status = TSR_OK;
+    tsr_figure *f = tsr_figure_new("trace", "Traces", "draw", 700);
+    if (f == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
+    for (size_t i = 0; i < sizeof names / sizeof *names && status == TSR_OK;
+         i++) {
+        int is_there;
+        status = add_trace_panel(r, f, names[i], &is_there, err);
+        n_there += is_there;
+    }
+    if (status != TSR_OK || n_there == 0) {
+        tsr_figure_free(f);
+        return status;
+    }
+    tsr_page_words(
+        r->page,
+        "Traces: each chain, draw by draw%s. Chains that have converged look "
+        "like noise around one level, the same for all; a chain that drifts, "
+        "stays or keeps a level of its own has not.%s",
+        r->diagnosis->n_draw > MOST_POINTS ? ", thinned to 400 draws" : "",
+        r->diagnosis->n_chain > TSR_MOST_CHAINS
+            ? " The first 10 chains are drawn."
+            : "");
+    return tsr_page_figure(r->page, f, err);
+}
+
+/* ---- ranks ---- */
+
+typedef struct {
+    double value;
+    size_t at;
+} ranked;
+
+static int ascending(const void *left, const void *right)
+{
+    const double a = ((const ranked *)left)->value;
+    const double b = ((const ranked *)right)->value;
+    return (a > b) - (a < b);
+}
+
+/* count [n_chain][N_BIN]: how many draws of a chain have their rank among all
+ * draws in that bin. */
+static int count_ranks(int n_chain, int n_draw, const double *value,
+                       double *count)
+{
+    const size_t n = (size_t)n_chain * (size_t)n_draw;
+    ranked *item = malloc(n * sizeof *item);
+    if (item == NULL)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        item[i] = (ranked){value[i], i};
+    qsort(item, n, sizeof *item, ascending);
+    for (size_t i = 0; i < n; i++) {
+        const size_t bin = i * N_BIN / n;
+        const size_t chain = item[i].at / (size_t)n_draw;
+        count[chain * N_BIN + bin] += 1.0;
+    }
+    free(item);
+    return 1;
+}
+
+static tsr_status rank_figure(tsr_report *r, const tsr_summary_item *item,
+                              int *n_shown, tsr_err *err)
+{
+    char name[96];
+    int n_chain, n_draw;
+    double *value, x[2 * N_BIN], y[2 * N_BIN];
+    tsr_status status =
+        tsr_report_scalar(r->trace, item->name, &n_chain, &n_draw, &value, err);
+    if (value == NULL || n_chain < 2 || n_draw < N_BIN) {
+        free(value);
+        return status;
+    }
+    double *count = calloc((size_t)n_chain * N_BIN, sizeof *count);
+    snprintf(name, sizeof name, "rank-%.60s", item->name);
+    tsr_figure *f =
+        tsr_figure_new(name, item->name, "rank among all draws", 340);
+    if (count == NULL || f == NULL ||
+        !count_ranks(n_chain, n_draw, value, count)) {
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
+        tsr_figure_free(f);
+        goto done;
+    }
+    tsr_figure_panel(f, "share of a chain / even share", 0, 170);
+    /* two standard errors of a share that is even, for as many independent
+     * draws as a chain is worth */
+    const double worth = fmax(1.0, item->value.ess_bulk / n_chain);
+    const double error = 2.0 * sqrt((N_BIN - 1) / worth);
+    const double end[2] = {0.0, 1.0}, low[2] = {1.0 - error, 1.0 - error};
+    const double high[2] = {1.0 + error, 1.0 + error};
+    tsr_layer *band = tsr_figure_layer(f, TSR_LAYER_BAND, "chance",
+                                       TSR_COLOUR_PRIOR, 2, end, low, high);
+    if (band != NULL)
+        band->opacity = 0.2;
+    for (int c = 0; c < n_chain && c < TSR_MOST_CHAINS; c++) {
+        for (int b = 0; b < N_BIN; b++) {
+            x[2 * b] = (double)b / N_BIN;
+            x[2 * b + 1] = (b + 1.0) / N_BIN;
+            y[2 * b] = y[2 * b + 1] = count[c * N_BIN + b] * N_BIN / n_draw;
+        }
+        tsr_layer *line =
+            tsr_figure_layer(f, TSR_LAYER_LINE, NULL,
+                             tsr_report_chain_colour(c), 2 * N_BIN, x, y, NULL);
+        if (line != NULL)
+            line->opacity = 0.8;
+    }
+    (*n_shown)++;
+    status = tsr_page_figure(r->page, f, err);
+done:
+    free(count);
+    free(value);
+    return status;
+}
+
+static tsr_status ranks(tsr_report *r, tsr_err *err)
+{
+    static const char *const names[] = {"lp", "chi2", "rg", "d_max"};
+    int n_shown = 0;
+    tsr_status status = TSR_OK;
+    tsr_page_columns(r->page);
+    for (size_t i = 0; i < sizeof names / sizeof *names && status == TSR_OK;
+         i++) {
+        const tsr_summary_item *item =
+            tsr_summary_find(r->diagnosis->summary, names[i]);
+        if (item != NULL && item->flaw == TSR_FLAW_NONE)
+            status = rank_figure(r, item, &n_shown, err);
+    }
+    tsr_page_columns_end(r->page);
+    if (n_shown > 0)
+        tsr_page_words(
+            r->page,
+            "Rank plots: all draws are put in order, and each chain's share in "
+            "20 stretches of that order is counted. Where all chains sample "
+            "the same distribution the lines stay around 1, mostly within the "
+            "grey band (Vehtari et al. 2021).");
+    return status;
+}
+
+/* ---- acceptance ---- */
+
+/* Means over stretches of draws, so that shares of few steps can be read. */
+static tsr_status acceptance(tsr_report *r, tsr_err *err)
+{
+    enum { MOST = 50 };
+    double x[MOST], y[MOST], *value;
+    int n_chain, n_draw;
+    tsr_status status = tsr_report_scalar(r->trace, "acceptance_rate", &n_chain,
+                                          &n_draw, &value, err);
+    if (value == NULL)
+        return status;
+    tsr_figure *f =
+        tsr_figure_new("acceptance", "Accepted proposals", "draw", 700);
+    if (f == NULL) {
+        free(value);
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
+    }
+    tsr_figure_panel(f, "accepted (%)", 0, 140);
+    const int n = n_draw < MOST ? n_draw : MOST;
+    for (int c = 0; c < n_chain && c < TSR_MOST_CHAINS; c++) {
+        char label[32];
+        for (int i = 0; i < n; i++) {
+            const long from = (long)i * n_draw / n;
+            const long to = (long)(i + 1) * n_draw / n;
+            double sum = 0.0;
+            for (long d = from; d < to; d++)
+                sum += value[(size_t)c * (size_t)n_draw + (size_t)d];
+            x[i] = 0.5 * (double)(from + to - 1);
+            y[i] = 100.0 * sum / (double)(to - from);
+        }
+        snprintf(label, sizeof label, "chain %d", c);
+        tsr_figure_layer(f, TSR_LAYER_LINE, label, tsr_report_chain_colour(c),
+                         n, x, y, NULL);
+    }
+    free(value);
+    tsr_page_words(r->page,
+                   "Accepted proposals of all moves together, averaged over "
+                   "stretches of draws. A share that falls towards 0 in one "
+                   "chain means that it is caught.");
+    return tsr_page_figure(r->page, f, err);
+}
+
+/* ---- what is counted by move, or by temperature ---- */
+
+/* Means over all draws of a variable with a named axis; NaN are left out. */
+static tsr_status entry_means(tsr_report *r, const char *name, int n,
+                              double *mean, tsr_err *err)
+{
+    int n_chain, n_draw, n_there;
+    double *value = NULL;
+    tsr_status status = tsr_trace_get(r->trace, TSR_TRACE_SAMPLE_STATS, name,
+                                      &n_chain, &n_draw, &n_there, &value, err);
+    for (int k = 0; k < n && status == TSR_OK; k++) {
+        double sum = 0.0;
+        long count = 0;
+        for (long i = 0; i < (long)n_chain * n_draw; i++)
+            if (isfinite(value[i * n_there + k])) {
+                sum += value[i * n_there + k];
+                count++;
+            }
+        mean[k] = count > 0 ? sum / (double)count : (double)NAN;
+    }
+    free(value);
+    return status;
+}
+
+/* A table of every such variable: a row an entry. */
+static tsr_status named_axis(tsr_report *r, const char *name, tsr_err *err)
+{
+    int n_chain, n_draw, n, n_label = 0;
+    char **label = NULL;
+    FILE *out = tsr_page_html(r->page);
+    if (tsr_trace_shape(r->trace, TSR_TRACE_SAMPLE_STATS, name, &n_chain,
+                        &n_draw, &n, NULL) != TSR_OK ||
+        n < 2 ||
+        tsr_trace_labels(r->trace, TSR_TRACE_SAMPLE_STATS, name, &n_label,
+                         &label, NULL) != TSR_OK ||
+        label == NULL || n_label != n) {
+        tsr_trace_labels_free(n_label, label);
+        return TSR_OK;
+    }
+    double *mean = calloc((size_t)n, sizeof *mean);
+    char *what = tsr_trace_variable_text(r->trace, TSR_TRACE_SAMPLE_STATS, name,
+                                         "long_name");
+    tsr_status status = mean != NULL
+                            ? entry_means(r, name, n, mean, err)
+                            : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    if (status == TSR_OK) {
+        fputs("<table><tr><th>", out);
+        tsr_page_text(r->page, name);
+        fputs("</th><th>mean</th></tr>\n", out);
+        for (int k = 0; k < n; k++) {
+            fputs("<tr><td>", out);
+            tsr_page_text(r->page, label[k]);
+            if (isfinite(mean[k]))
+                fprintf(out, "</td><td>%.4g</td></tr>\n", mean[k]);
+            else
+                fputs("</td><td>&ndash;</td></tr>\n", out);
+        }
+        fputs("</table>\n<p>", out);
+        tsr_page_text(r->page, what != NULL ? what : name);
+        fputs(", averaged over chains and draws.</p>\n", out);
+    }
+    free(mean);
+    free(what);
+    tsr_trace_labels_free(n_label, label);
+    return status == TSR_E_NOMEM ? status : TSR_OK;
+}
+
+static tsr_status named_axes(tsr_report *r, tsr_err *err)
+{
+    const char *const *name;
+    tsr_status status = TSR_OK;
+    int n = tsr_trace_variables(r->trace, TSR_TRACE_SAMPLE_STATS, &name);
+    for (int i = 0; i < n && status == TSR_OK; i++)
+        status = named_axis(r, name[i], err);
+    return status;
+}
+
+/* ---- R-hat by q ---- */
+
+static tsr_status rhat_by_q(tsr_report *r, const tsr_curve_summary *c,
+                            tsr_err *err)
+{
+    char name[64];
+    double highest = 1.0;
+    snprintf(name, sizeof name, "rhat-%.40s", c->name);
+    tsr_figure *f =
+        tsr_figure_new(name, "R-hat of the curve by q", "q (1/\xc3\x85)", 700);
+    double *y = calloc((size_t)c->n, sizeof *y);
+    if (f == NULL || y == NULL) {
+        tsr_figure_free(f);
+        free(y);
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
+    }
+    for (int k = 0; k < c->n; k++) {
+        y[k] = c->point[k].rhat;
+        if (isfinite(y[k]))
+            highest = fmax(highest, y[k]);
+    }
+    tsr_figure_panel(f, "R-hat", 0, 150);
+    tsr_figure_layer(f, TSR_LAYER_LINE, "R-hat", TSR_COLOUR_DATA, c->n, c->q, y,
+                     NULL);
+    const double x[2] = {c->q[0], c->q[c->n - 1]};
+    const double limit[2] = {r->options->diagnose.rhat,
+                             r->options->diagnose.rhat};
+    tsr_figure_layer(f, TSR_LAYER_DASHES, "limit", "#444444", 2, x, limit,
+                     NULL);
+    if (f->n_panel > 0) {
+        f->panel[0].y0 = 0.995;
+        f->panel[0].y1 = fmax(limit[0], highest) + 0.005;
+    }
+    free(y);
+    return tsr_page_figure(r->page, f, err);
+}
+
+static void diagnosis_list(tsr_report *r)
+{
+    static const char *const shown[] = {"yes", "no", "not known",
+                                        "does not apply"};
+    static const char *const class_of[] = {"yes", "no", "open", ""};
+    const tsr_diagnosis *d = r->diagnosis;
+    FILE *out = tsr_page_html(r->page);
+    fputs("<table><tr><th>question</th><th>answer</th><th "
+          "style=\"text-align:left\">found</th></tr>\n",
+          out);
+    for (int i = 0; i < d->n; i++) {
+        const tsr_check *c = &d->check[i];
+        fprintf(out,
+                "<tr><td>%s</td><td class=\"%s\">%s</td><td "
+                "style=\"text-align:left\">",
+                c->asks, class_of[c->answer], shown[c->answer]);
+        tsr_page_text(r->page, c->found);
+        fputs("</td></tr>\n", out);
+    }
+    fputs("</table>\n", out);
+}
+
+tsr_status tsr_report_chains(tsr_report *report, tsr_err *err)
+{
+    tsr_page_section(report->page, "chains", "Convergence");
+    diagnosis_list(report);
+    tsr_status status = traces(report, err);
+    if (status == TSR_OK)
+        status = ranks(report, err);
+    if (status == TSR_OK)
+        status = acceptance(report, err);
+    if (status == TSR_OK)
+        status = named_axes(report, err);
+    if (status == TSR_OK && report->diagnosis->n_curve > 0)
+        tsr_page_words(report->page,
+                       "R-hat of the computed curve at every q: the chains "
+                       "must agree not only on Rg but on the whole curve.");
+    for (int i = 0; i < report->diagnosis->n_curve && status == TSR_OK; i++)
+        status = rhat_by_q(report, report->diagnosis->curve[i], err);
+    return status;
+}

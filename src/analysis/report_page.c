@@ -1,0 +1,252 @@
+#include "analysis/report_page.h"
+
+#include "core/text.h"
+#include "io/file.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    FILE *out;
+    char *text;
+    size_t size;
+} stream;
+
+struct tsr_page {
+    const char *vega; /* borrowed */
+    char *title, *folder;
+    int n_section, n_figure;
+    stream list, body, script;
+};
+
+static const char style[] =
+    "body{font:15px/1.5 Helvetica,Arial,'DejaVu Sans',sans-serif;color:#222;"
+    "margin:0 auto;max-width:980px;padding:0 24px 60px}"
+    "h1{margin:28px 0 4px}h2{margin:44px 0 6px;border-bottom:1px solid #ccc}"
+    "p{max-width:760px}nav a{margin-right:14px}nav{margin:10px 0}"
+    "table{border-collapse:collapse;font-size:12px;margin:12px 0;display:block;"
+    "overflow-x:auto}"
+    "th,td{padding:3px 7px;text-align:right;border-bottom:1px solid #e4e4e4}"
+    "th:first-child,td:first-child{text-align:left}"
+    "figure{margin:14px 0}figcaption{font-size:13px;color:#555}"
+    ".columns{display:flex;flex-wrap:wrap;gap:0 24px}"
+    ".yes{color:#1b7a3d}.no{color:#b3261e}.open{color:#8a6d00}"
+    ".verdict{padding:10px 14px;border-left:5px solid;background:#f6f6f6}"
+    "pre{font-size:12px;background:#f6f6f6;padding:10px;overflow-x:auto}"
+    "svg{max-width:100%;height:auto}.vega svg{max-width:none}"
+    "@media print{nav{display:none}}";
+
+/* Shows each specification where it belongs. A figure that fails says so. */
+static const char show[] =
+    "window.tesseraViews={};"
+    "Object.keys(window.tesseraFigures).forEach(function(name){"
+    "var place=document.getElementById('figure-'+name);"
+    "function fail(e){place.textContent='This figure cannot be shown here; it '"
+    "+'is in report/'+name+'.svg.';console.error(name,e);}"
+    "try{var view=new vega.View(vega.parse(window.tesseraFigures[name]),"
+    "{renderer:'svg',container:place,hover:true});"
+    "window.tesseraViews[name]=view;"
+    "view.runAsync().then(function(){place.setAttribute('data-ready','yes');})"
+    ".catch(fail);}catch(e){fail(e);}});\n";
+
+static int stream_open(stream *s)
+{
+    s->out = open_memstream(&s->text, &s->size);
+    return s->out != NULL;
+}
+
+static void stream_free(stream *s)
+{
+    if (s->out != NULL)
+        fclose(s->out);
+    free(s->text);
+}
+
+/* Ends it; the text stays. 0: out of memory. */
+static int stream_end(stream *s)
+{
+    int failed = ferror(s->out);
+    failed |= fclose(s->out) != 0;
+    s->out = NULL;
+    return !failed;
+}
+
+tsr_page *tsr_page_new(const char *title, const char *vega, const char *folder)
+{
+    tsr_page *page = calloc(1, sizeof *page);
+    if (page == NULL)
+        return NULL;
+    page->vega = vega;
+    page->title = strdup(title);
+    page->folder = strdup(folder);
+    if (page->title == NULL || page->folder == NULL ||
+        !stream_open(&page->list) || !stream_open(&page->body) ||
+        !stream_open(&page->script)) {
+        tsr_page_free(page);
+        return NULL;
+    }
+    return page;
+}
+
+void tsr_page_free(tsr_page *page)
+{
+    if (page == NULL)
+        return;
+    stream_free(&page->list);
+    stream_free(&page->body);
+    stream_free(&page->script);
+    free(page->title);
+    free(page->folder);
+    free(page);
+}
+
+static void escape(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        switch (*text) {
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '"':
+            fputs("&quot;", out);
+            break;
+        default:
+            fputc(*text, out);
+        }
+}
+
+FILE *tsr_page_html(tsr_page *page)
+{
+    return page->body.out;
+}
+
+void tsr_page_text(tsr_page *page, const char *text)
+{
+    escape(page->body.out, text);
+}
+
+void tsr_page_section(tsr_page *page, const char *id, const char *heading)
+{
+    fprintf(page->list.out, "<a href=\"#%s\">%s</a>", id, heading);
+    fprintf(page->body.out, "<h2 id=\"%s\">%s</h2>\n", id, heading);
+    page->n_section++;
+}
+
+void tsr_page_words(tsr_page *page, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fputs("<p>", page->body.out);
+    vfprintf(page->body.out, format, list);
+    fputs("</p>\n", page->body.out);
+    va_end(list);
+}
+
+void tsr_page_columns(tsr_page *page)
+{
+    fputs("<div class=\"columns\">\n", page->body.out);
+}
+
+void tsr_page_columns_end(tsr_page *page)
+{
+    fputs("</div>\n", page->body.out);
+}
+
+/* JSON that may stand in a script: "</" would end it. */
+static void print_script(FILE *out, const char *json)
+{
+    for (; *json != '\0'; json++) {
+        fputc(*json, out);
+        if (json[0] == '<' && json[1] == '/')
+            fputc('\\', out);
+    }
+}
+
+static tsr_status add_vega(tsr_page *page, const tsr_figure *figure,
+                           tsr_err *err)
+{
+    stream spec = {NULL, NULL, 0};
+    int is_whole = stream_open(&spec);
+    if (is_whole) {
+        tsr_figure_print_vega(figure, spec.out);
+        is_whole = stream_end(&spec);
+    }
+    if (is_whole) {
+        fprintf(page->script.out, "window.tesseraFigures['%s']=", figure->name);
+        print_script(page->script.out, spec.text);
+        fputs(";\n", page->script.out);
+    }
+    stream_free(&spec);
+    return is_whole ? TSR_OK
+                    : tsr_fail(err, TSR_E_NOMEM,
+                               "out of memory for figure '%s'", figure->name);
+}
+
+tsr_status tsr_page_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
+{
+    char path[4096], *text = NULL;
+    FILE *out = page->body.out;
+    if (figure == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
+    snprintf(path, sizeof path, "%s/%s.svg", page->folder, figure->name);
+    tsr_status status = tsr_figure_finish(figure, err);
+    if (status == TSR_OK)
+        status = tsr_figure_write_svg(figure, path, err);
+    if (status == TSR_OK && page->vega != NULL) {
+        status = add_vega(page, figure, err);
+        fputs("<figure><figcaption>", out);
+        escape(out, figure->title);
+        fprintf(out,
+                "</figcaption><div class=\"vega\" id=\"figure-%s\"></div>"
+                "</figure>\n",
+                figure->name);
+    } else if (status == TSR_OK) {
+        status = tsr_figure_svg_text(figure, &text, err);
+        fprintf(out, "<figure id=\"figure-%s\">%s</figure>\n", figure->name,
+                text != NULL ? text : "");
+        free(text);
+    }
+    page->n_figure += status == TSR_OK;
+    tsr_figure_free(figure);
+    return status;
+}
+
+/* The policy forbids the page to fetch anything, whatever it holds. */
+tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
+{
+    stream all = {NULL, NULL, 0};
+    if (!stream_end(&page->list) || !stream_end(&page->body) ||
+        !stream_end(&page->script) || !stream_open(&all))
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for '%s'", path);
+    fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+          "<meta name=\"generator\" content=\"tessera report\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+          "'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src "
+          "'unsafe-inline'; img-src data:\">\n"
+          "<link rel=\"icon\" href=\"data:,\">\n<title>",
+          all.out);
+    escape(all.out, page->title);
+    fprintf(all.out, "</title>\n<style>%s</style></head>\n<body>\n<h1>", style);
+    escape(all.out, page->title);
+    fprintf(all.out, "</h1>\n<nav>%s</nav>\n%s", page->list.text,
+            page->body.text);
+    if (page->vega != NULL && page->n_figure > 0) {
+        fprintf(all.out, "<script>\n%s</script>\n", page->vega);
+        fprintf(all.out, "<script>\nwindow.tesseraFigures={};\n%s%s</script>\n",
+                page->script.text, show);
+    }
+    fputs("</body></html>\n", all.out);
+    tsr_status status =
+        stream_end(&all)
+            ? tsr_file_replace(path, all.text, all.size, err)
+            : tsr_fail(err, TSR_E_NOMEM, "out of memory for '%s'", path);
+    stream_free(&all);
+    return status;
+}

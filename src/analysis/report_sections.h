@@ -1,0 +1,46 @@
+/* The sections of a report, one function each. For src/analysis/report*.c
+ * alone. */
+#ifndef TSR_ANALYSIS_REPORT_SECTIONS_H
+#define TSR_ANALYSIS_REPORT_SECTIONS_H
+
+#include "analysis/report.h"
+#include "analysis/report_page.h"
+
+typedef struct {
+    tsr_trace_reader *trace;
+    const tsr_report_options *options;
+    tsr_diagnosis *diagnosis; /* its summary has the prior's columns */
+    tsr_page *page;
+    const char *folder; /* of the figures */
+} tsr_report;
+
+/* Colours that keep their meaning over the report. */
+#define TSR_COLOUR_DATA "#3b6ea5"
+#define TSR_COLOUR_ERROR "#b9cde2"
+#define TSR_COLOUR_MODEL "#c8321e"
+#define TSR_COLOUR_PRIOR "#8a8a8a"
+
+enum { TSR_MOST_CHAINS = 10 }; /* that are drawn one by one */
+
+/* The colour of chain c. */
+const char *tsr_report_chain_colour(int c);
+
+/* A variable of posterior or sample_stats with one number a draw, *value
+ * [*n_chain][*n_draw], caller frees; NULL where there is none, it cannot be
+ * read, or a number is not finite. Errors: TSR_E_NOMEM. */
+tsr_status tsr_report_scalar(tsr_trace_reader *trace, const char *name,
+                             int *n_chain, int *n_draw, double **value,
+                             tsr_err *err);
+
+/* Numbers: the table, and what the prior became. */
+tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err);
+/* Fit, residuals, Guinier and Kratky plots of every data set. */
+tsr_status tsr_report_fit(tsr_report *report, tsr_err *err);
+/* Distributions of the scalars, the prior beside them. */
+tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err);
+/* Distances, mobility, groups, timeline of the conformations. */
+tsr_status tsr_report_structure(tsr_report *report, tsr_err *err);
+/* Traces, ranks, acceptance, R-hat by q, the diagnosis. */
+tsr_status tsr_report_chains(tsr_report *report, tsr_err *err);
+
+#endif

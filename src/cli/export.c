@@ -1,0 +1,255 @@
+/* tessera export DIR */
+#include "cli/command.h"
+#include "cli/past_run.h"
+
+#include "analysis/export.h"
+#include "io/structure.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const tsr_option options[] = {
+    {.name = "draws",
+     .argument = "SPEC",
+     .initial = "even:20",
+     .doc = "which: all, best, even:NUMBER, [CHAIN/]FIRST[:LAST[:EVERY]], "
+            "several with commas"},
+    {.name = "format",
+     .argument = "FORMAT",
+     .initial = "pdb",
+     .doc = "pdb, cif or xyz: conformations; csv: the trace's variables"},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .doc = "without it, to standard output; with it, PyMOL and ChimeraX "
+            "scripts beside it"},
+    {.name = "atoms",
+     .argument = "WHICH",
+     .initial = "auto",
+     .doc = "model: as sampled, a side chain is its centre; all: the input's "
+            "heavy atoms; auto: all where the input is still there"},
+    {.name = "state",
+     .argument = "NUMBER",
+     .doc = "of an ensemble's states only this one, from 0"},
+    {.name = "raw", .doc = "not superposed, as they were drawn"},
+    {0}};
+
+enum { CSV = 3, N_FORMAT = 4 };
+static const char *const format_name[N_FORMAT] = {"pdb", "cif", "xyz", "csv"};
+
+static tsr_status parse_format(const char *text, int *format, tsr_err *err)
+{
+    for (int i = 0; i < N_FORMAT; i++)
+        if (strcmp(text, format_name[i]) == 0) {
+            *format = i;
+            return TSR_OK;
+        }
+    return tsr_fail(err, TSR_E_USAGE,
+                    "--format '%.40s': expected pdb, cif, xyz or csv", text);
+}
+
+/* ---- scripts ---- */
+
+static tsr_status write_script(const char *path, const char *extension,
+                               const char *text, tsr_err *err)
+{
+    char name[4096];
+    snprintf(name, sizeof name, "%s%s", path, extension);
+    FILE *file = fopen(name, "w");
+    if (file == NULL)
+        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", name,
+                        strerror(errno));
+    int failed = fputs(text, file) < 0;
+    failed |= fclose(file) != 0;
+    return failed ? tsr_fail(err, TSR_E_IO, "cannot write '%s'", name) : TSR_OK;
+}
+
+/* Beside the models: how to look at them, coloured by their spread. */
+static tsr_status write_scripts(const char *path, tsr_err *err)
+{
+    char text[8192];
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    snprintf(text, sizeof text,
+             "# PyMOL: run in the folder of %s\n"
+             "load %s, draws\nhide everything\nshow ribbon, draws\n"
+             "set all_states, on\nspectrum b, blue_white_red, draws and name "
+             "CA\nzoom draws\n",
+             name, name);
+    tsr_status status = write_script(path, ".pml", text, err);
+    snprintf(text, sizeof text,
+             "# ChimeraX: run in the folder of %s\n"
+             "open %s\nhide atoms\nshow cartoons\n"
+             "color byattribute bfactor palette blue:white:red\nview\n",
+             name, name);
+    return status == TSR_OK ? write_script(path, ".cxc", text, err) : status;
+}
+
+/* ---- models ---- */
+
+/* The input's atoms, where they are asked for or can be had. */
+static tsr_status get_all_atoms(const tsr_args *args, const tsr_past_run *run,
+                                const tsr_model_atoms *model, tsr_log *log,
+                                tsr_all_atoms **all, tsr_err *err)
+{
+    const char *which = tsr_args_value(args, "atoms");
+    const int is_must = strcmp(which, "all") == 0;
+    const char *path = run->has_config ? run->config.structure.file : NULL;
+    tsr_structure *input = NULL;
+    tsr_err local = {.status = TSR_OK};
+    *all = NULL;
+    if (strcmp(which, "model") == 0)
+        return TSR_OK;
+    if (!is_must && strcmp(which, "auto") != 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--atoms '%.40s': expected all, model or auto", which);
+    tsr_status status =
+        path == NULL
+            ? tsr_fail(&local, TSR_E_NOINPUT, "the run has no input structure")
+            : tsr_structure_read(path, &input, &local);
+    if (status == TSR_OK)
+        status = tsr_structure_letter_chains(input, log, &local);
+    if (status == TSR_OK)
+        status = tsr_all_atoms_new(model, input, all, &local);
+    tsr_structure_free(input);
+    if (status == TSR_OK)
+        return TSR_OK;
+    if (is_must || status == TSR_E_NOMEM)
+        return tsr_fail(err, status, "--atoms all: %s", local.message);
+    if (path != NULL)
+        tsr_warn(log, "side chains are their centres (atom SC): %s",
+                 local.message);
+    return TSR_OK;
+}
+
+static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
+                                const tsr_draw_choice *choice, int format,
+                                FILE *out, tsr_log *log, tsr_err *err)
+{
+    tsr_frames *frames = NULL;
+    tsr_err bad;
+    int n_bad = 0, n_model = 0;
+    long state = -1;
+    tsr_export_options o = {.format = (tsr_model_format)format,
+                            .name = "draws",
+                            .is_raw = tsr_args_count(args, "raw") > 0,
+                            .trace = run->trace};
+    if (run->directory == NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "conformations are in a run's folder; name that, not "
+                        "its trace");
+    tsr_status status = tsr_args_long(args, "state", 0, 1e6, &state, err);
+    if (status == TSR_OK)
+        status = tsr_frames_open(run->directory, &frames, &n_bad, &bad, err);
+    if (status == TSR_OK && n_bad > 0)
+        tsr_warn(log, "%d trajector%s left out: %s", n_bad,
+                 n_bad == 1 ? "y is" : "ies are", bad.message);
+    if (status == TSR_OK)
+        status = get_all_atoms(args, run, tsr_frames_atoms(frames), log, &o.all,
+                               err);
+    o.state = (int)state;
+    if (status == TSR_OK)
+        status = tsr_export_models(frames, choice, &o, out, &n_model, err);
+    if (status == TSR_OK)
+        tsr_info(log, "%d models of %d atoms", n_model,
+                 o.all != NULL ? tsr_all_atoms_list(o.all)->n_atom
+                               : tsr_frames_atoms(frames)->n_atom);
+    tsr_all_atoms_free(o.all);
+    tsr_frames_free(frames);
+    return status;
+}
+
+/* ---- where it goes ---- */
+
+typedef struct {
+    char *path, *part; /* NULL: to standard output */
+    FILE *out;
+} target;
+
+static tsr_status open_target(target *t, const char *path, FILE *out,
+                              tsr_err *err)
+{
+    *t = (target){.out = out};
+    if (path == NULL || strcmp(path, "-") == 0)
+        return TSR_OK;
+    const size_t size = strlen(path) + 8;
+    t->path = strdup(path);
+    t->part = malloc(size);
+    t->out = NULL;
+    if (t->path == NULL || t->part == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    snprintf(t->part, size, "%s.part", path);
+    t->out = fopen(t->part, "w");
+    return t->out != NULL ? TSR_OK
+                          : tsr_fail(err, TSR_E_IO, "cannot write '%s': %s",
+                                     t->part, strerror(errno));
+}
+
+/* The file appears whole or not at all. */
+static tsr_status close_target(target *t, tsr_status status, tsr_err *err)
+{
+    if (t->part != NULL && t->out != NULL) {
+        int failed = ferror(t->out);
+        failed |= fclose(t->out) != 0;
+        if (status == TSR_OK && failed)
+            status = tsr_fail(err, TSR_E_IO, "cannot write '%s'", t->part);
+        if (status == TSR_OK && rename(t->part, t->path) != 0)
+            status = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", t->path,
+                              strerror(errno));
+        if (status != TSR_OK)
+            remove(t->part);
+    }
+    free(t->path);
+    free(t->part);
+    return status;
+}
+
+static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
+                         tsr_err *err)
+{
+    const char *const *argument;
+    const char *path = tsr_args_value(args, "output");
+    tsr_past_run run = {.trace = NULL};
+    tsr_draw_choice choice = {.n = 0};
+    target to = {.out = NULL};
+    int format = 0;
+    long n_row = 0;
+    tsr_args_arguments(args, &argument);
+    tsr_status status =
+        parse_format(tsr_args_value(args, "format"), &format, err);
+    if (status == TSR_OK)
+        status =
+            tsr_draw_choice_parse(tsr_args_value(args, "draws"), &choice, err);
+    if (status == TSR_OK)
+        status = tsr_past_run_open(argument[0], &run, log, err);
+    if (status == TSR_OK)
+        status = open_target(&to, path, out, err);
+    if (status == TSR_OK && format == CSV)
+        status = tsr_export_csv(run.trace, &choice, to.out, &n_row, err);
+    else if (status == TSR_OK)
+        status = export_models(args, &run, &choice, format, to.out, log, err);
+    const int has_scripts = to.path != NULL && format <= TSR_MODEL_CIF;
+    status = close_target(&to, status, err);
+    if (status == TSR_OK && has_scripts)
+        status = write_scripts(path, err);
+    tsr_draw_choice_clear(&choice);
+    tsr_past_run_clear(&run);
+    return status;
+}
+
+const tsr_command tsr_command_export = {
+    .name = "export",
+    .doc = "chosen draws as PDB, mmCIF, XYZ or CSV",
+    .usage = {.arguments = "DIR",
+              .min_arguments = 1,
+              .max_arguments = 1,
+              .options = options,
+              .about =
+                  "Conformations come from the run's trajectories "
+                  "(output.trajectory_every), superposed on their mean, with "
+                  "the spread of each residue as B factor. even:20 is an "
+                  "ensemble that stands for the posterior. With --atoms all, "
+                  "side chains are those of the input, turned about CA-CB "
+                  "towards the drawn centre."},
+    .run = export};

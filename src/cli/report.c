@@ -1,0 +1,206 @@
+/* tessera report DIR */
+#include "cli/command.h"
+#include "cli/past_run.h"
+#include "cli/run_directory.h"
+
+#include "analysis/report.h"
+#include "analysis/report_vega.h"
+#include "io/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const tsr_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .argument = "DIR",
+     .doc = "where report.html goes; without it, into the run's folder"},
+    {.name = "prior",
+     .argument = "DIR",
+     .doc = "a run made with --prior-only, shown beside the posterior"},
+    {0}};
+
+/* ---- the methods paragraph ---- */
+
+static void print_flexible(FILE *out, const tsr_structure_config *s)
+{
+    const tsr_strings *list = s->flexible.n > 0 ? &s->flexible : &s->rigid;
+    if (list->n == 0) {
+        fputs("All residues were flexible. ", out);
+        return;
+    }
+    fputs(s->flexible.n > 0 ? "Flexible residues were " : "Rigid parts were ",
+          out);
+    for (int i = 0; i < list->n; i++)
+        fprintf(out, "%s%s", i > 0 ? ", " : "", list->item[i]);
+    fputs(s->flexible.n > 0 ? "; the rest moved as rigid parts. " : ". ", out);
+}
+
+static void print_data(FILE *out, const tsr_config *c)
+{
+    const tsr_data_config *data = c->data.item;
+    for (int i = 0; i < c->data.n; i++) {
+        const char *name = strrchr(data[i].file, '/');
+        fprintf(out, "%s%s", i > 0 ? ", " : "The data were ",
+                name != NULL ? name + 1 : data[i].file);
+    }
+    if (c->data.n > 0)
+        fputs(". The likelihood is normal with the measured errors times a "
+              "noise scale unless the configuration says otherwise; scale and "
+              "background were integrated out or sampled as it says. ",
+              out);
+}
+
+/* What a paper's methods section needs; caller frees, NULL: no settings, or out
+ * of memory. */
+static char *methods_text(const tsr_past_run *run)
+{
+    char *text = NULL;
+    size_t size;
+    const tsr_config *c = &run->config;
+    FILE *out = run->has_config ? open_memstream(&text, &size) : NULL;
+    if (out == NULL)
+        return NULL;
+    char *version =
+        tsr_trace_attribute_text(run->trace, "inference_library_version");
+    const int n_temp = tsr_sampler_n_temp(&c->sampler, run->has_data);
+    fprintf(out,
+            "The posterior of the structure given the scattering data was "
+            "sampled with tessera %s (seed %ld). ",
+            version != NULL ? version : "(version unknown)", c->seed);
+    if (c->structure.file != NULL) {
+        const char *name = strrchr(c->structure.file, '/');
+        fprintf(out, "The starting structure was %s. ",
+                name != NULL ? name + 1 : c->structure.file);
+    }
+    print_flexible(out, &c->structure);
+    if (c->structure.states > 1)
+        fprintf(out,
+                "The data were fitted by the weighted mean of %ld states. ",
+                c->structure.states);
+    print_data(out, c);
+    fprintf(out,
+            "%d chains%s ran for %ld warm-up steps and %ld draws, with %ld "
+            "steps from one draw to the next. Convergence was judged by "
+            "rank-normalised split R-hat and effective sample size (Vehtari "
+            "et al. 2021).",
+            run->n_chain,
+            n_temp > 1 ? ", each with replicas at several temperatures of the "
+                         "likelihood (replica exchange),"
+                       : "",
+            c->sampler.warmup, (long)run->n_draw, c->sampler.thin);
+    free(version);
+    return fclose(out) == 0 ? text : NULL;
+}
+
+/* ---- where it goes ---- */
+
+static tsr_status make_folder(const char *path, tsr_err *err)
+{
+    struct stat info;
+    if (mkdir(path, 0777) == 0 ||
+        (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_IO,
+                    "cannot make the folder '%s': %s; choose another place "
+                    "with --output DIR",
+                    path, strerror(errno));
+}
+
+/* *page and *folder, caller frees both. Errors: TSR_E_IO; TSR_E_CONFIG (there
+ * is a report.html of somebody else's). */
+static tsr_status places(const tsr_past_run *run, const char *output,
+                         char **page, char **folder, tsr_err *err)
+{
+    const char *base = output != NULL           ? output
+                       : run->directory != NULL ? run->directory
+                                                : ".";
+    tsr_status status = make_folder(base, err);
+    *page = tsr_run_directory_file(base, "report.html");
+    *folder = tsr_run_directory_file(base, "report");
+    if (*page == NULL || *folder == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    if (status == TSR_OK && tsr_file_is_foreign(*page, "<!doctype html>", ""))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "'%s' is there and not from tessera report; choose "
+                        "another place with --output DIR",
+                        *page);
+    return status == TSR_OK ? make_folder(*folder, err) : status;
+}
+
+static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
+                         tsr_err *err)
+{
+    const char *const *argument;
+    const char *prior_path = tsr_args_value(args, "prior");
+    tsr_past_run run = {.trace = NULL}, prior = {.trace = NULL};
+    tsr_frames *frames = NULL;
+    tsr_shape *shape = NULL;
+    char *page = NULL, *folder = NULL, *methods = NULL, remark[160] = "";
+    char why[TSR_ERR_SIZE] = "";
+    tsr_report_options o = {.name = "tessera report",
+                            .vega_directory = getenv("TSR_VEGA_DIR"),
+                            .diagnose = {.rhat = 1.01, .ess = 400.0}};
+    if (o.vega_directory == NULL)
+        o.vega_directory = tsr_vega_directory;
+    tsr_args_arguments(args, &argument);
+    tsr_status status = tsr_past_run_open(argument[0], &run, log, err);
+    if (status == TSR_OK && prior_path != NULL)
+        status = tsr_past_run_open_prior(prior_path, &prior, log, err);
+    if (status == TSR_OK)
+        status =
+            places(&run, tsr_args_value(args, "output"), &page, &folder, err);
+    if (status == TSR_OK) {
+        tsr_log_progress(log, "report: conformations");
+        status = tsr_past_run_shape(&run, log, &frames, &shape, why, err);
+    }
+    if (status == TSR_OK) {
+        methods = methods_text(&run);
+        o.frames = frames;
+        o.diagnose.shape = shape;
+        o.no_frames = why[0] != '\0' ? why : NULL;
+        o.methods = methods;
+        o.prior = prior.trace;
+        if (run.has_config) {
+            o.name = run.config.name;
+            o.diagnose.n_temp =
+                tsr_sampler_n_temp(&run.config.sampler, run.has_data);
+            o.diagnose.warmup = run.config.sampler.warmup;
+            o.diagnose.draws = run.config.sampler.draws;
+        }
+        if (run.asked > run.n_draw)
+            snprintf(remark, sizeof remark,
+                     "The run has %d of the %ld draws a chain that it was "
+                     "asked for.",
+                     run.n_draw, run.asked);
+        o.remark = remark[0] != '\0' ? remark : NULL;
+        status = tsr_report_write(run.trace, &o, page, folder, log, err);
+    }
+    if (status == TSR_OK)
+        fprintf(out, "%s\n", page);
+    tsr_shape_free(shape);
+    tsr_frames_free(frames);
+    free(methods);
+    free(page);
+    free(folder);
+    tsr_past_run_clear(&prior);
+    tsr_past_run_clear(&run);
+    return status;
+}
+
+const tsr_command tsr_command_report = {
+    .name = "report",
+    .doc = "figures and numbers of a run, as one page that works offline",
+    .usage = {.arguments = "DIR",
+              .min_arguments = 1,
+              .max_arguments = 1,
+              .options = options,
+              .about =
+                  "Writes report.html into the run's folder, and beside "
+                  "it report/ with every figure as SVG. The page holds "
+                  "all it needs. Its figures can be zoomed where Debian's "
+                  "package libjs-vega is installed when it is made, or its "
+                  "files are in TSR_VEGA_DIR."},
+    .run = report};

@@ -1,0 +1,142 @@
+#include "io/model_atoms.h"
+
+#include "io/file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = 80, LEAST = 54 }; /* columns of a record, and to the end of z */
+
+void tsr_model_atoms_free(tsr_model_atoms *atoms)
+{
+    if (atoms == NULL)
+        return;
+    free(atoms->atom);
+    free(atoms->xyz);
+    free(atoms->ca);
+    free(atoms);
+}
+
+/* Columns from .. from + n (from 0) without the spaces around. */
+static void columns(const char *line, int from, int n, char *out)
+{
+    while (n > 0 && line[from] == ' ')
+        from++, n--;
+    while (n > 0 && line[from + n - 1] == ' ')
+        n--;
+    memcpy(out, line + from, (size_t)n);
+    out[n] = '\0';
+}
+
+/* A number that fills its columns but for spaces. */
+static int number(const char *line, int from, int n, double *out)
+{
+    char text[16], *end;
+    columns(line, from, n, text);
+    *out = strtod(text, &end);
+    return text[0] != '\0' && *end == '\0' && isfinite(*out);
+}
+
+/* One record, its line padded to 80 columns. */
+static int parse(const char *line, tsr_model_atom *atom, double *xyz)
+{
+    double residue;
+    columns(line, 12, 4, atom->name);
+    columns(line, 17, 3, atom->residue);
+    columns(line, 76, 2, atom->element);
+    atom->chain = line[21];
+    atom->insertion = line[26];
+    if (!number(line, 22, 4, &residue) || !number(line, 30, 8, &xyz[0]) ||
+        !number(line, 38, 8, &xyz[1]) || !number(line, 46, 8, &xyz[2]) ||
+        atom->name[0] == '\0')
+        return 0;
+    atom->number = (int)residue;
+    return 1;
+}
+
+static int is_same_residue(const tsr_model_atom *a, const tsr_model_atom *b)
+{
+    return a->chain == b->chain && a->number == b->number &&
+           a->insertion == b->insertion;
+}
+
+static int count_records(const char *text)
+{
+    int n = 0;
+    for (const char *line = text; line != NULL;) {
+        n += strncmp(line, "ATOM  ", 6) == 0;
+        line = strchr(line, '\n');
+        line = line != NULL ? line + 1 : NULL;
+    }
+    return n;
+}
+
+static tsr_status read_records(const char *path, const char *text,
+                               tsr_model_atoms *m, tsr_err *err)
+{
+    int line_number = 1;
+    for (const char *line = text; *line != '\0'; line_number++) {
+        const size_t n = strcspn(line, "\r\n");
+        if (strncmp(line, "ATOM  ", 6) == 0) {
+            char padded[LINE + 1];
+            memset(padded, ' ', LINE);
+            padded[LINE] = '\0';
+            memcpy(padded, line, n < LINE ? n : LINE);
+            tsr_model_atom *atom = &m->atom[m->n_atom];
+            if (n < LEAST || !parse(padded, atom, &m->xyz[3 * m->n_atom]))
+                return tsr_fail(err, TSR_E_DATA,
+                                "'%s' line %d: no ATOM record as tessera "
+                                "writes them",
+                                path, line_number);
+            const int is_new =
+                m->n_atom == 0 || !is_same_residue(atom, atom - 1);
+            if (is_new)
+                m->ca[m->n_residue++] = -1;
+            atom->at = m->n_residue - 1;
+            if (strcmp(atom->name, "CA") == 0)
+                m->ca[atom->at] = m->n_atom;
+            m->n_atom++;
+        }
+        line += n;
+        line += strspn(line, "\r");
+        line += *line == '\n';
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_model_atoms_read(const char *path, tsr_model_atoms **out,
+                                tsr_err *err)
+{
+    char *text = NULL;
+    size_t size;
+    *out = NULL;
+    tsr_status status = tsr_file_read(path, &text, &size, err);
+    if (status != TSR_OK)
+        return status;
+    const size_t n = (size_t)count_records(text);
+    tsr_model_atoms *m = calloc(1, sizeof *m);
+    if (m != NULL) {
+        m->atom = calloc(n + 1, sizeof *m->atom);
+        m->xyz = calloc(3 * n + 3, sizeof *m->xyz);
+        m->ca = calloc(n + 1, sizeof *m->ca);
+    }
+    if (m == NULL || m->atom == NULL || m->xyz == NULL || m->ca == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "no memory to read '%s'", path);
+    else if (n == 0)
+        status = tsr_fail(err, TSR_E_DATA, "'%s' has no ATOM record", path);
+    else
+        status = read_records(path, text, m, err);
+    for (int r = 0; status == TSR_OK && r < m->n_residue; r++)
+        if (m->ca[r] < 0)
+            status = tsr_fail(err, TSR_E_DATA,
+                              "'%s': residue number %d of the file has no CA",
+                              path, r + 1);
+    free(text);
+    if (status != TSR_OK) {
+        tsr_model_atoms_free(m);
+        m = NULL;
+    }
+    *out = m;
+    return status;
+}

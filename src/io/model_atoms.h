@@ -1,0 +1,32 @@
+/* The atoms of a run's model.pdb, in its order: what the frames of its
+ * trajectories are coordinates of. All records are kept, also SC, the centre of
+ * a side chain, which is no atom of a residue. */
+#ifndef TSR_IO_MODEL_ATOMS_H
+#define TSR_IO_MODEL_ATOMS_H
+
+#include "core/status.h"
+
+typedef struct {
+    char name[5];    /* "CA", "SC" */
+    char residue[4]; /* "GLY" */
+    char element[3]; /* "C" */
+    char chain;
+    int number;     /* of the residue */
+    char insertion; /* ' ': none */
+    int at;         /* residue, counted from 0 over the file */
+} tsr_model_atom;
+
+typedef struct {
+    int n_atom, n_residue;
+    tsr_model_atom *atom; /* [n_atom] */
+    double *xyz;          /* [n_atom][3] of the start, Angstrom */
+    int *ca;              /* [n_residue] atom number of its CA */
+} tsr_model_atoms;
+
+/* Errors: TSR_E_NOINPUT, TSR_E_DATA (no ATOM record, one that cannot be read, a
+ * residue without CA; with the line), TSR_E_NOMEM. */
+tsr_status tsr_model_atoms_read(const char *path, tsr_model_atoms **out,
+                                tsr_err *err);
+void tsr_model_atoms_free(tsr_model_atoms *atoms);
+
+#endif

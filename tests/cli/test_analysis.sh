@@ -1,0 +1,151 @@
+#!/bin/sh
+# summary, diagnose and report as a user runs them: on a finished run, and on
+# every folder that holds something else. Prints one line a test (tests/run.sh).
+program=$PWD/${BUILD:-build}/tessera
+demo=$PWD/configs/demo
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+bad=0
+
+expect() { # NAME STATUS PATTERN COMMAND...: as in test_cli.sh
+    name=$1 want=$2 pattern=$3
+    shift 3
+    "$@" >out.txt 2>err.txt </dev/null
+    got=$?
+    if [ $got -ne "$want" ]; then
+        echo "not ok $name: exit status $got, expected $want"
+        sed 's/^/    /' err.txt
+        bad=1
+    elif [ -n "$pattern" ] && ! grep -qE -e "$pattern" err.txt; then
+        echo "not ok $name: the message lacks '$pattern'"
+        sed 's/^/    /' err.txt
+        bad=1
+    else
+        echo "ok $name"
+    fi
+}
+check() { # NAME TEST...
+    name=$1
+    shift
+    if "$@"; then echo "ok $name"; else echo "not ok $name"; bad=1; fi
+}
+
+cp "$demo/two_domain.pdb" model.pdb
+cat >run.yaml <<END
+structure: {file: model.pdb, flexible: ["A:51-64"]}
+data: [{file: good.dat}]
+sampler: {chains: 2, warmup: 20, draws: 12, thin: 2, temperatures: 2}
+device: {use: reference}
+output: {directory: run}
+simulate: {points: 40, q_range: [0.01, 0.2], steps: 50}
+END
+"$program" simulate run.yaml --output good.dat --quiet >sim.txt &&
+    "$program" run run.yaml --quiet >run.txt 2>run.err &&
+    "$program" run run.yaml --quiet --prior-only --output prior \
+        --set sampler.chains=4 --set sampler.draws=300 \
+        --set sampler.thin=50 --set sampler.warmup=2000 \
+        >prior.txt 2>prior.err || {
+    echo "not ok runs to look at"
+    cat run.err prior.err
+    exit 1
+}
+
+# ---- summary ----
+expect "summary" 0 "" "$program" summary run
+check "one line a variable" test "$(grep -c Angstrom out.txt)" -eq 2
+expect "summary of the trace itself" 0 "" "$program" summary run/trace.h5
+expect "summary with the prior" 0 "" "$program" summary run --prior prior
+check "the prior's columns" grep -q "prior_mean.*learned" out.txt
+expect "JSON with the prior" 0 "" "$program" summary run --prior prior --json
+check "holds the prior" grep -q '"prior": {"mean"' out.txt
+expect "a prior that saw data" 65 "has seen data.*--prior-only" \
+    "$program" summary run --prior run
+expect "a prior that is not there" 66 "prior.*cannot open 'none'" \
+    "$program" summary run --prior none
+
+# ---- diagnose ----
+expect "diagnose says no" 1 "" "$program" diagnose run
+check "says why" grep -q "NO .*enough independent draws" out.txt
+check "and what to do" grep -q "sampler.draws=" out.txt
+expect "diagnose says yes" 0 "" "$program" diagnose prior --rhat 1.1 --ess 100
+check "says so" grep -q "^converged" out.txt
+expect "diagnose of the trace itself" 1 "" "$program" diagnose run/trace.h5
+expect "a limit that is none" 64 "rhat" "$program" diagnose run --rhat 0.5
+expect "diagnose --json" 1 "" "$program" diagnose run --json
+check "one object" grep -q '"converged": false' out.txt
+check "R-hat by q" grep -q '"intensity_mean": {"q": \[0.01' out.txt
+
+# ---- export ----
+expect "export of the trace" 0 "" "$program" export run --format csv --draws 1:11:5
+check "a header" grep -q "^chain,draw,rg,d_max" out.txt
+check "three draws of two chains" test "$(wc -l <out.txt)" -eq 7
+expect "export into a file" 0 "" \
+    "$program" export run --format csv --draws best --output best.csv
+check "holds one draw" test "$(wc -l <best.csv)" -eq 2
+check "and no scripts, no remains" test "$(ls best.csv*)" = best.csv
+expect "a format that is none" 64 "pdb, cif, xyz or csv" \
+    "$program" export run --format doc
+expect "draws that are none" 64 "expected all, best" \
+    "$program" export run --draws first
+expect "draws that are not there" 65 "none of the 12 draws" \
+    "$program" export run --format csv --draws 100
+expect "a run without conformations" 66 "output.trajectory_every" \
+    "$program" export prior --output new.pdb
+check "leaves no file" test -z "$(ls new.pdb* 2>/dev/null)"
+
+# ---- what is no run, for every command that reads one ----
+mkdir empty foreign waiting damaged text above warm
+echo x >foreign/notes.txt
+cp run/config.yaml waiting
+echo "2026-01-01T00:00:00Z info: the last words" >waiting/run.log
+cp run/config.yaml damaged
+head -c 20000 run/trace.h5 >damaged/trace.h5
+cp -r damaged continued
+touch continued/checkpoint.h5
+echo "not HDF5" >text/trace.h5
+mv warm above/inner
+cp run/trace.h5 above/inner
+cp -r run stopped
+sed 's/^  draws: .*/  draws: 5000/' run/config.yaml >stopped/config.yaml
+cp -r run strange
+echo "no: such: yaml" >strange/config.yaml
+"$program" run run.yaml --quiet --output warmup --set sampler.warmup=1000000 \
+    --set sampler.thin=1000 >warm.txt 2>warm.err &
+warm=$!
+tries=0
+until [ -s warmup/trace.h5 ] || [ $tries -gt 100 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+for command in summary diagnose report 'export --format csv'; do
+    expect "$command, no folder" 66 "cannot open 'none'" \
+        "$program" $command none
+    expect "$command, an empty folder" 66 "'empty' is empty" \
+        "$program" $command empty
+    expect "$command, a foreign folder" 66 "not the folder of a run.*notes" \
+        "$program" $command foreign
+    expect "$command, the folder above" 66 "did you mean 'above/inner'" \
+        "$program" $command above
+    expect "$command, a run before its trace" 66 "the last words" \
+        "$program" $command waiting
+    expect "$command, a damaged trace" 65 "damaged/trace.h5.*config.yaml beside it repeats" \
+        "$program" $command damaged
+    expect "$command, one with a checkpoint" 65 "tessera resume" \
+        "$program" $command continued
+    expect "$command, a text" 65 "text/trace.h5.*HDF5" \
+        "$program" $command text
+    "$program" $command stopped >out.txt 2>err.txt
+    check "$command, a stopped run" \
+        grep -q "not finished: 12 of 5000 draws" err.txt
+    check "has its numbers" test -s out.txt
+    "$program" $command strange >out.txt 2>err.txt
+    check "$command, a config that cannot be read" \
+        grep -q "settings of the run are unknown" err.txt
+    check "has its numbers, too" test -s out.txt
+    expect "$command, a run in its warm-up" 65 "no draw yet.*may be running" \
+        "$program" $command warmup
+done
+kill -INT $warm 2>/dev/null
+wait $warm
+exit $bad

@@ -1,0 +1,191 @@
+#!/bin/sh
+# tessera report: the page of a run as a browser without a network shows it.
+# Prints one line a test (tests/run.sh).
+program=$PWD/${BUILD:-build}/tessera
+conformations=$PWD/${BUILD:-build}/tests/oracle/write_trajectory
+configs=$PWD/configs
+demo=$configs/demo
+shared=$PWD/../shared/data/saxs
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+bad=0
+check() { # NAME TEST...
+    name=$1
+    shift
+    if "$@"; then echo "ok $name"; else echo "not ok $name"; bad=1; fi
+}
+
+cp "$demo/two_domain.pdb" model.pdb
+cat >run.yaml <<END
+name: two <domains> & a "linker"
+structure: {file: model.pdb, flexible: ["A:51-64"]}
+data: [{file: good.dat}, {file: good.dat, q_range: [0.02, 0.15]}]
+sampler: {chains: 3, warmup: 40, draws: 60, thin: 2, temperatures: 2}
+device: {use: reference}
+output: {directory: run}
+simulate: {points: 60, q_range: [0.01, 0.25], steps: 50}
+END
+"$program" simulate run.yaml --output good.dat --quiet >sim.txt 2>sim.err &&
+    "$program" run run.yaml --quiet >run.txt 2>run.err &&
+    "$program" run run.yaml --quiet --prior-only --output prior \
+        >prior.txt 2>prior.err || {
+    echo "not ok runs to report on"
+    cat sim.err run.err prior.err
+    exit 1
+}
+
+quiet() { "$program" "$@" --quiet >out.txt; }
+check "a report without conformations" quiet report prior
+check "says how to have some" grep -q "output.trajectory_every" \
+    prior/report.html
+check "conformations of two states" "$conformations" run 3 60
+check "report" quiet report run --prior prior
+for figure in fit fit_2 guinier kratky trace rank-rg acceptance posterior-rg \
+    posterior-d_max rhat-intensity_mean rhat-intensity_mean_2 \
+    pair-distances mobility distance-mean distance-sd timeline-change \
+    timeline-contacts; do
+    check "figure $figure" test -s "run/report/$figure.svg"
+done
+python3 - run/report/*.svg <<END >svg.txt 2>&1
+import sys
+import xml.dom.minidom
+for path in sys.argv[1:]:
+    top = xml.dom.minidom.parse(path).documentElement
+    assert top.tagName == "svg", path
+    for text in ("nan", "inf"):
+        assert text not in top.toxml().replace("infinity", ""), (path, text)
+END
+check "pictures are well-formed and finite" test ! -s svg.txt
+cat svg.txt
+check "two groups are found" grep -q "Groups: 2, by" run/report.html
+for group in 1 2; do
+    check "the middle of group $group" test -s run/report/group-$group.cif
+done
+check "and no third" test ! -e run/report/group-3.cif
+"$program" diagnose run >out.txt 2>err.txt
+check "diagnose sees the groups" grep -q "2 groups, which overlap" out.txt
+check "an ensemble for other programs" \
+    "$program" export run --draws even:10 --output draws.pdb --quiet
+check "has its models" test "$(grep -c ^MODEL draws.pdb)" -eq 10
+check "and scripts that open it" grep -q "load draws.pdb" draws.pdb.pml
+check "a second report replaces the first" quiet report run
+check "names are escaped" grep -q "two &lt;domains&gt; &amp; a" run/report.html
+check "nothing is fetched" sh -c \
+    '! grep -qE "(src|href)=\"?(https?:)?//" run/report.html'
+check "the configuration is there" grep -q "q_range: \[0.02, 0.15\]" \
+    run/report.html
+check "methods name seed and chains" grep -q "3 chains, each with replicas" \
+    run/report.html
+mkdir elsewhere mine
+check "another place" quiet report run/trace.h5 --output elsewhere
+check "holds the page" test -s elsewhere/report.html
+echo "my notes" >mine/report.html
+"$program" report run --output mine --quiet >out.txt 2>err.txt
+check "a page of somebody else's is refused" test $? -eq 78
+check "and stays" grep -q "my notes" mine/report.html
+TSR_VEGA_DIR=$work/none "$program" report run --output still >out.txt 2>err.txt
+check "without Vega it says what to install" \
+    grep -q "apt-get install libjs-vega" err.txt
+check "and figures stand still" grep -q '<figure id="figure-fit"><svg' \
+    still/report.html
+
+if [ ! -d /usr/share/javascript/vega ] || ! command -v chromium >/dev/null; then
+    echo "skip the report in a browser: chromium or libjs-vega is missing"
+    exit $bad
+fi
+quiet report run --prior prior
+
+# A copy of the page that also plays the user: drags over the fit, looks at the
+# range of q, double clicks, and writes down what it saw.
+cat >user.html <<'END'
+<script>
+setTimeout(function () {
+  var view = window.tesseraViews.fit, said = [];
+  var svg = document.querySelector('#figure-fit svg');
+  var box = svg.getBoundingClientRect();
+  function say(name, value) { said.push(name + '=' + value); }
+  function mouse(type, x) {
+    (type === 'mousedown' || type === 'dblclick' ? svg : window).dispatchEvent(
+      new MouseEvent(type, {bubbles: true, cancelable: true, view: window,
+        clientX: x, clientY: box.top + 150, button: 0}));
+  }
+  var all = view.signal('xdom').slice();
+  say('marks', svg.querySelectorAll('path').length > 60);
+  mouse('mousedown', box.left + 250);
+  mouse('mousemove', box.left + 300);
+  mouse('mousemove', box.left + 400);
+  mouse('mouseup', box.left + 400);
+  view.runAsync().then(function () {
+    var some = view.signal('xdom');
+    say('zoomed', some[0] > all[0] && some[1] < all[1] && some[0] < some[1]);
+    mouse('dblclick', box.left + 300);
+    return view.runAsync();
+  }).then(function () {
+    var back = view.signal('xdom');
+    say('back', back[0] === all[0] && back[1] === all[1]);
+    var names = Object.keys(window.tesseraFigures);
+    say('ready', names.every(function (name) {
+      var place = document.getElementById('figure-' + name);
+      return place.getAttribute('data-ready') === 'yes' &&
+        place.querySelectorAll('svg path').length > 0;
+    }));
+    say('figures', names.length);
+    say('fetched', performance.getEntriesByType('resource').filter(
+      function (entry) { return !/^data:/.test(entry.name); }).length);
+    document.body.setAttribute('data-user', said.join(' '));
+  });
+}, 1500);
+</script>
+END
+root=
+[ "$(id -u)" -ne 0 ] || root=--no-sandbox
+browse() { # FILE
+    HOME=$work timeout 100 chromium --headless $root --disable-gpu \
+        --disable-dev-shm-usage --disable-background-networking \
+        --disable-component-update --disable-sync --no-first-run \
+        --user-data-dir="$work/profile" --enable-logging=stderr \
+        --virtual-time-budget=8000 --dump-dom "file://$work/$1" \
+        >dom.html 2>browser.txt
+}
+# play DIR: its report, by that user; said: what was seen.
+play() {
+    sed -e '/<\/body><\/html>/d' "$1/report.html" >played.html
+    cat user.html >>played.html
+    echo "</body></html>" >>played.html
+    browse played.html
+    said=$(grep -o 'data-user="[^"]*"' dom.html)
+}
+judge() { # DIR
+    check "the browser shows $1" test -n "$said"
+    for want in marks=true zoomed=true back=true ready=true fetched=0; do
+        check "in the browser: $want" sh -c "echo '$said' | grep -q '$want'"
+    done
+    check "all figures are in the page" sh -c \
+        "echo '$said' | grep -q 'figures=$(ls "$1"/report/*.svg | wc -l)'"
+    check "no word on the console" sh -c '! grep -q ":CONSOLE" browser.txt'
+    [ $bad -eq 0 ] || {
+        echo "    $said"
+        grep ":CONSOLE" browser.txt
+    }
+}
+play run
+judge run
+if [ -d "$shared" ] && "$program" devices --no-test >devices.txt 2>&1; then
+    "$program" run "$configs/ligase.yaml" --output ligase --quiet \
+        --set sampler.chains=2 --set sampler.warmup=20 --set sampler.draws=30 \
+        --set sampler.thin=1 --set sampler.temperatures=2 >ligase.txt 2>&1 &&
+        "$conformations" ligase 2 40 && quiet report ligase
+    check "a report of the ligase" test $? -eq 0
+    play ligase
+    judge ligase
+else
+    echo "skip the report of the ligase: no device, or $shared is absent"
+fi
+# The page's own policy forbids it to fetch; the console would tell.
+sed -e 's|<body>|<body><img src="http://127.0.0.1:9/picture.png">|' \
+    run/report.html >asking.html
+browse asking.html
+check "a page that asked for more would be seen" \
+    grep -q ":CONSOLE.*Content Security Policy" browser.txt
+exit $bad

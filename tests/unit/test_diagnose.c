@@ -1,0 +1,346 @@
+/* The questions of `tessera diagnose`, on traces whose answers are known. */
+#include "analysis/chain_compare.h"
+#include "analysis/diagnose.h"
+#include "io_files.h"
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_rng.h>
+
+#include <math.h>
+
+enum { N_CHAIN = 4, N_DRAW = 800, N_Q = 6 };
+enum { RG, LP, TRIPS, CURVE, N_VARIABLE };
+
+/* What is wrong with a trace. */
+typedef struct {
+    int n_chain, n_draw;
+    double shift;     /* of chain 1, in sd */
+    int rest_from;    /* chain 2 stands still from there; 0: never */
+    double phi;       /* autocorrelation */
+    double curve_off; /* chain 0 has another curve at the last q, in sd */
+    int n_trips;      /* of each chain, at the end; -1: chain 3 has none */
+    int n_nan;
+} recipe;
+
+static double *fill(const recipe *r, int v, gsl_rng *random)
+{
+    const int n = v == CURVE ? N_Q : 1;
+    double *value =
+        malloc((size_t)(r->n_chain * r->n_draw * n) * sizeof *value);
+    assert_non_null(value);
+    for (int c = 0; c < r->n_chain; c++)
+        for (int k = 0; k < n; k++) {
+            double x = gsl_ran_gaussian(random, 1.0), rest = 0.0;
+            for (int d = 0; d < r->n_draw; d++) {
+                double *to = &value[(c * r->n_draw + d) * n + k];
+                if (r->rest_from == 0 || c != 2 || d < r->rest_from)
+                    rest = x;
+                *to = v == RG ? 30.0 + rest + (c == 1 ? r->shift : 0.0) : x;
+                if (v == CURVE && c == 0 && k == N_Q - 1)
+                    *to += r->curve_off;
+                if (v == TRIPS)
+                    *to = r->n_trips < 0
+                              ? (c == 3 ? 0.0 : 5.0)
+                              : floor((double)r->n_trips * (d + 1) / r->n_draw);
+                if (v == RG && d < r->n_nan)
+                    *to = (double)NAN;
+                x = r->phi * x +
+                    gsl_ran_gaussian(random, sqrt(1.0 - r->phi * r->phi));
+            }
+        }
+    return value;
+}
+
+static const tsr_shape *the_shape; /* of the conformations; NULL: none */
+
+static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
+{
+    const double q[N_Q] = {0.01, 0.02, 0.04, 0.08, 0.16, 0.32};
+    const tsr_trace_variable variable[N_VARIABLE] = {
+        [RG] = {.group = TSR_TRACE_POSTERIOR,
+                .name = "rg",
+                .unit = "Angstrom",
+                .n = 1},
+        [LP] = {.group = TSR_TRACE_SAMPLE_STATS, .name = "lp", .n = 1},
+        [TRIPS] = {.group = TSR_TRACE_SAMPLE_STATS,
+                   .name = "round_trips",
+                   .n = 1},
+        [CURVE] = {.group = TSR_TRACE_POSTERIOR_PREDICTIVE,
+                   .name = "intensity_mean",
+                   .dim = "q",
+                   .n = N_Q,
+                   .coord = q,
+                   .single = 1}};
+    const tsr_diagnose_options options = {.rhat = 1.01,
+                                          .ess = 400.0,
+                                          .n_temp = n_temp,
+                                          .draws = r->n_draw,
+                                          .shape = the_shape};
+    const char *path = io_path("trace.h5");
+    gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
+    tsr_trace *trace;
+    tsr_trace_reader *reader;
+    tsr_diagnosis *made;
+    tsr_err err;
+    unlink(path);
+    if (tsr_trace_create(path, r->n_chain, N_VARIABLE, variable, 0, NULL,
+                         &trace, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    for (int v = 0; v < N_VARIABLE; v++) {
+        double *value = fill(r, v, random);
+        assert_int_equal(tsr_trace_append(trace, v, r->n_draw, value, &err),
+                         TSR_OK);
+        free(value);
+    }
+    assert_int_equal(tsr_trace_close(trace, &err), TSR_OK);
+    gsl_rng_free(random);
+    if (tsr_trace_open(path, &reader, &err) != TSR_OK ||
+        tsr_diagnose(reader, &options, &made, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    tsr_trace_reader_free(reader);
+    return made;
+}
+
+static const tsr_check *check_of(const tsr_diagnosis *d, const char *name)
+{
+    for (int i = 0; i < d->n; i++)
+        if (strcmp(d->check[i].name, name) == 0)
+            return &d->check[i];
+    fail_msg("no check '%s'", name);
+    return NULL;
+}
+
+/* The names of the checks that say no, in order, each with a space. */
+static void expect_no(const tsr_diagnosis *d, const char *names)
+{
+    char said[200] = "";
+    for (int i = 0; i < d->n; i++)
+        if (d->check[i].answer == TSR_CHECK_NO) {
+            strcat(said, d->check[i].name);
+            strcat(said, " ");
+            assert_non_null(d->check[i].remedy);
+        }
+    assert_string_equal(said, names);
+    assert_int_equal(d->is_converged, said[0] == '\0');
+}
+
+static void test_good(void **state)
+{
+    (void)state;
+    const recipe r = {N_CHAIN, N_DRAW, .phi = 0.3, .n_trips = 40};
+    tsr_diagnosis *d = diagnose(&r, 6);
+    for (int i = 0; i < d->n; i++)
+        if (d->check[i].answer != (strcmp(d->check[i].name, "groups") == 0
+                                       ? TSR_CHECK_NOT_ASKED
+                                       : TSR_CHECK_YES))
+            fail_msg("%s: %s", d->check[i].name, d->check[i].found);
+    expect_no(d, "");
+    assert_int_equal(d->n_curve, 1);
+    assert_int_equal(d->curve[0]->n, N_Q);
+    assert_near(d->curve[0]->q[3], 0.08, 0.0);
+    assert_has(check_of(d, "exchange")->found, "160 round trips in all, 40.0");
+    tsr_diagnosis_free(d);
+}
+
+static void test_shifted_chain(void **state)
+{
+    (void)state;
+    const recipe little = {N_CHAIN, N_DRAW, .shift = 0.8, .n_trips = 40};
+    tsr_diagnosis *d = diagnose(&little, 6);
+    expect_no(d, "rhat ess ");
+    assert_has(check_of(d, "rhat")->found, "1 of 2 variables, largest for rg");
+    tsr_diagnosis_free(d);
+    const recipe far = {N_CHAIN, N_DRAW, .shift = 12.0, .n_trips = 40};
+    d = diagnose(&far, 6);
+    expect_no(d, "rhat ess stuck ");
+    /* D is 0.5, and the first half worth some 2 draws */
+    assert_int_equal(check_of(d, "halves")->answer, TSR_CHECK_UNKNOWN);
+    assert_near(check_of(d, "halves")->value, 0.5, 0.05);
+    assert_has(check_of(d, "stuck")->found,
+               "chain 1 has its own rg, above those of the others");
+    tsr_diagnosis_free(d);
+}
+
+/* The halves differ, and each is sure of itself. */
+static void test_two_modes(void **state)
+{
+    (void)state;
+    const recipe r = {2, N_DRAW, .shift = 3.0, .n_trips = 40};
+    tsr_diagnosis *d = diagnose(&r, 6);
+    assert_int_equal(check_of(d, "halves")->answer, TSR_CHECK_NO);
+    assert_has(check_of(d, "halves")->found, "rg D = 0.8");
+    tsr_diagnosis_free(d);
+}
+
+static void test_resting_chain(void **state)
+{
+    (void)state;
+    const recipe r = {N_CHAIN, N_DRAW, .rest_from = 300, .n_trips = 40};
+    tsr_diagnosis *d = diagnose(&r, 6);
+    assert_int_equal(check_of(d, "stuck")->answer, TSR_CHECK_NO);
+    assert_has(check_of(d, "stuck")->found,
+               "rg of chain 2 does not change for 501 of 800 draws");
+    tsr_diagnosis_free(d);
+}
+
+static void test_slow(void **state)
+{
+    (void)state;
+    const recipe r = {N_CHAIN, N_DRAW, .phi = 0.9, .n_trips = 40};
+    tsr_diagnosis *d = diagnose(&r, 6);
+    assert_int_equal(check_of(d, "ess")->answer, TSR_CHECK_NO);
+    assert_has(check_of(d, "ess")->remedy, "sampler.draws=");
+    assert_false(d->is_converged);
+    tsr_diagnosis_free(d);
+}
+
+static void test_curve(void **state)
+{
+    (void)state;
+    const recipe r = {N_CHAIN, N_DRAW, .curve_off = 1.0, .n_trips = 40};
+    tsr_diagnosis *d = diagnose(&r, 6);
+    expect_no(d, "profile ");
+    assert_has(check_of(d, "profile")->found,
+               "at q = 0.32; above 1.01 at 1 of 6");
+    tsr_diagnosis_free(d);
+}
+
+static void test_exchange(void **state)
+{
+    (void)state;
+    const recipe none = {N_CHAIN, N_DRAW, .n_trips = -1};
+    tsr_diagnosis *d = diagnose(&none, 6);
+    expect_no(d, "exchange ");
+    assert_has(check_of(d, "exchange")->found, "1 of 4 chains");
+    tsr_diagnosis_free(d);
+    const recipe zero = {N_CHAIN, N_DRAW, .n_trips = 0};
+    d = diagnose(&zero, 1);
+    expect_no(d, "");
+    assert_int_equal(check_of(d, "exchange")->answer, TSR_CHECK_NOT_ASKED);
+    tsr_diagnosis_free(d);
+}
+
+/* Groups of conformations: halves that hold others count, where there are
+ * enough draws to be sure. */
+static void test_groups(void **state)
+{
+    (void)state;
+    recipe r = {N_CHAIN, N_DRAW, .n_trips = 40};
+    tsr_shape shape = {
+        .clusters = {.k = 2}, .half = {{0.9, 0.1}, {0.2, 0.8}}, .overlap = 0.3};
+    the_shape = &shape;
+    tsr_diagnosis *d = diagnose(&r, 6);
+    expect_no(d, "groups ");
+    assert_has(check_of(d, "groups")->found, "0.90 and 0.20, 0.10 and 0.80");
+    tsr_diagnosis_free(d);
+    r.n_draw = 8; /* a handful, so that it may be chance */
+    shape = (tsr_shape){.clusters = {.k = 2},
+                        .half = {{0.7, 0.3}, {0.45, 0.55}},
+                        .overlap = 0.75};
+    d = diagnose(&r, 6);
+    assert_int_equal(check_of(d, "groups")->answer, TSR_CHECK_UNKNOWN);
+    tsr_diagnosis_free(d);
+    r.n_draw = N_DRAW;
+    shape.half[1][0] = 0.65, shape.half[1][1] = 0.35, shape.overlap = 0.95;
+    d = diagnose(&r, 6);
+    expect_no(d, "");
+    tsr_diagnosis_free(d);
+    shape.clusters.k = 1;
+    d = diagnose(&r, 6);
+    assert_has(check_of(d, "groups")->found, "one cloud");
+    tsr_diagnosis_free(d);
+    the_shape = NULL;
+}
+
+static void test_little(void **state)
+{
+    (void)state;
+    const recipe one = {1, N_DRAW, .n_trips = 40};
+    tsr_diagnosis *d = diagnose(&one, 6);
+    expect_no(d, "chains ");
+    tsr_diagnosis_free(d);
+    const recipe few = {N_CHAIN, 3, .n_trips = 40};
+    d = diagnose(&few, 6);
+    assert_int_equal(check_of(d, "ess")->answer, TSR_CHECK_UNKNOWN);
+    assert_false(d->is_converged);
+    assert_int_equal(check_of(d, "rhat")->answer, TSR_CHECK_UNKNOWN);
+    assert_int_equal(check_of(d, "stuck")->answer, TSR_CHECK_UNKNOWN);
+    assert_int_equal(check_of(d, "profile")->answer, TSR_CHECK_UNKNOWN);
+    tsr_diagnosis_free(d);
+    const recipe bad = {N_CHAIN, N_DRAW, .n_nan = 1, .n_trips = 40};
+    d = diagnose(&bad, 6);
+    expect_no(d, "finite ");
+    tsr_diagnosis_free(d);
+}
+
+/* ---- comparisons ---- */
+
+static void test_rest_and_gap(void **state)
+{
+    (void)state;
+    const double value[2][6] = {{1, 1, 2, 2, 2, 3}, {7, 8, 9, 9, 8, 7}};
+    assert_int_equal(tsr_longest_rest(6, value[0]), 3);
+    assert_int_equal(tsr_longest_rest(6, value[1]), 2);
+    assert_int_equal(tsr_longest_rest(1, value[0]), 1);
+    /* from 1..3 to 7..9, both 2 wide */
+    assert_near(tsr_chain_gap(2, 6, value[0], 1), 2.0, 1e-15);
+    assert_near(tsr_chain_gap(2, 6, value[0], 0), -2.0, 1e-15);
+    assert_true(isnan(tsr_chain_gap(1, 6, value[0], 0)));
+}
+
+/* The first half has the smaller numbers; of one chain, the first draws. */
+static void test_halves(void **state)
+{
+    (void)state;
+    tsr_half_compare half;
+    double value[60];
+    for (int i = 0; i < 60; i++)
+        value[i] = i + 0.25 * (i * 7 % 5);
+    for (int n_chain = 1; n_chain <= 3; n_chain += 2) {
+        assert_int_equal(
+            tsr_half_compare_make(n_chain, 60 / n_chain, value, &half, NULL),
+            TSR_OK);
+        assert_near(half.distance, 1.0, 1e-15);
+        assert_true(half.p < 0.2);
+    }
+    assert_int_equal(tsr_half_compare_make(1, 1, value, &half, NULL), TSR_OK);
+    assert_true(isnan(half.distance));
+}
+
+/* Of equal halves, p is below 0.05 and 0.5 as often as it should. */
+static void test_halves_calibrated(void **state)
+{
+    (void)state;
+    enum { N_TIME = 2000, N = 4 * 100 };
+    gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
+    double value[N];
+    int n_rare = 0, n_half = 0;
+    for (int t = 0; t < N_TIME; t++) {
+        tsr_half_compare half;
+        for (int i = 0; i < N; i++)
+            value[i] = gsl_ran_gaussian(random, 1.0);
+        assert_int_equal(tsr_half_compare_make(4, 100, value, &half, NULL),
+                         TSR_OK);
+        n_rare += half.p < 0.05;
+        n_half += half.p < 0.5;
+    }
+    gsl_rng_free(random);
+    /* 3 standard errors are 0.015 and 0.034; the ESS is itself estimated */
+    assert_near((double)n_rare / N_TIME, 0.05, 0.02);
+    assert_near((double)n_half / N_TIME, 0.5, 0.05);
+}
+
+int main(void)
+{
+#define IN_FOLDER(test) \
+    cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(test_good),          IN_FOLDER(test_shifted_chain),
+        IN_FOLDER(test_two_modes),     IN_FOLDER(test_resting_chain),
+        IN_FOLDER(test_slow),          IN_FOLDER(test_curve),
+        IN_FOLDER(test_exchange),      IN_FOLDER(test_groups),
+        IN_FOLDER(test_little),        cmocka_unit_test(test_rest_and_gap),
+        cmocka_unit_test(test_halves), cmocka_unit_test(test_halves_calibrated),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

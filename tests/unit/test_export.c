@@ -1,0 +1,374 @@
+/* Draws chosen, superposed and written as models; side chains put back. */
+#include "analysis/export.h"
+#include "analysis/superpose.h"
+#include "io/trajectory.h"
+#include "io_files.h"
+
+#include <math.h>
+
+enum { N_CHAIN = 2, N_FRAME = 6 };
+
+/* Lysine, proline, alanine with all heavy atoms, of a real chain's geometry,
+ * and the model of it: the centre of each side chain beyond CB. */
+static const char input_text[] =
+    "ATOM      1  N   LYS A  10      26.465  27.452  -2.490  1.00  0.00      "
+    "     N\n"
+    "ATOM      2  CA  LYS A  10      25.497  26.862  -1.573  1.00  0.00      "
+    "     C\n"
+    "ATOM      3  C   LYS A  10      26.193  26.179  -0.437  1.00  0.00      "
+    "     C\n"
+    "ATOM      4  O   LYS A  10      27.270  25.549  -0.624  1.00  0.00      "
+    "     O\n"
+    "ATOM      5  CB  LYS A  10      24.583  25.804  -2.239  1.00  0.00      "
+    "     C\n"
+    "ATOM      6  CG  LYS A  10      25.091  24.375  -2.409  1.00  0.00      "
+    "     C\n"
+    "ATOM      7  CD  LYS A  10      24.019  23.428  -2.996  1.00  0.00      "
+    "     C\n"
+    "ATOM      8  CE  LYS A  10      23.591  24.028  -4.354  1.00  0.00      "
+    "     C\n"
+    "ATOM      9  NZ  LYS A  10      24.299  23.972  -5.611  1.00  0.00      "
+    "     N\n"
+    "ATOM     10  N   ALA A  11      25.585  26.331   0.737  1.00  0.00      "
+    "     N\n"
+    "ATOM     11  CA  ALA A  11      26.124  25.748   1.949  1.00  0.00      "
+    "     C\n"
+    "ATOM     12  C   ALA A  11      25.029  25.144   2.799  1.00  0.00      "
+    "     C\n"
+    "ATOM     13  O   ALA A  11      23.862  25.541   2.736  1.00  0.00      "
+    "     O\n"
+    "ATOM     14  CB  ALA A  11      26.860  26.797   2.766  1.00  0.00      "
+    "     C\n"
+    "ATOM     15  OXT ALA A  11      25.354  24.215   3.590  1.00  0.00      "
+    "     O\n"
+    "END\n";
+
+/* Model atoms of it: N CA C O CB SC, N CA C O CB. */
+enum { N_MODEL_ATOM = 11, SC = 5 };
+
+static void write_model(const char *path, const tsr_structure *input,
+                        double (*xyz)[3])
+{
+    static const int of[N_MODEL_ATOM] = {0, 1, 2, 3, 4, -1, 9, 10, 11, 12, 13};
+    FILE *out = fopen(path, "w");
+    double mass = 0.0;
+    assert_non_null(out);
+    memset(xyz[SC], 0, sizeof xyz[SC]);
+    for (int k = 5; k < 9; k++) {
+        const double m = tsr_atom_mass(input->atom[k].z);
+        mass += m;
+        for (int d = 0; d < 3; d++)
+            xyz[SC][d] += m * input->atom[k].xyz[d];
+    }
+    for (int i = 0; i < N_MODEL_ATOM; i++) {
+        for (int d = 0; d < 3; d++)
+            xyz[i][d] = i == SC ? xyz[i][d] / mass : input->atom[of[i]].xyz[d];
+        fprintf(out,
+                "ATOM  %5d  %-3s %s A%4d    %8.3f%8.3f%8.3f  1.00  0.00      "
+                "     %c\n",
+                i + 1, i == SC ? "SC" : input->atom[of[i]].name,
+                i < 6 ? "LYS" : "ALA", i < 6 ? 10 : 11, xyz[i][0], xyz[i][1],
+                xyz[i][2], i == SC ? 'C' : input->atom[of[i]].name[0]);
+    }
+    fclose(out);
+}
+
+typedef struct {
+    tsr_structure *input;
+    double model[N_MODEL_ATOM][3];
+    tsr_frames *frames;
+} fixture;
+
+/* Turned about an axis through the origin, a little more every draw. */
+static void turn(double x[3], double angle)
+{
+    const double from[3] = {0, 0, 0}, to[3] = {1, 2, 3};
+    tsr_motion m;
+    tsr_motion_about(&m, from, to, angle);
+    tsr_motion_apply(&m, x);
+}
+
+static void make(fixture *f)
+{
+    tsr_err err;
+    int n_bad;
+    const char *input = io_text("input.pdb", input_text);
+    if (tsr_structure_read(input, &f->input, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(f->input->n_atom, 15);
+    write_model(io_path("model.pdb"), f->input, f->model);
+    for (int c = 0; c < N_CHAIN; c++) {
+        char name[40];
+        const tsr_trajectory_spec spec = {
+            .n_atom = N_MODEL_ATOM, .chain = c, .stride = 10};
+        tsr_trajectory *t;
+        snprintf(name, sizeof name, "trajectory-%03d.h5", c);
+        if (tsr_trajectory_create(io_path(name), &spec, &t, &err) != TSR_OK)
+            fail_msg("%s", err.message);
+        for (int k = 0; k < N_FRAME; k++) {
+            double x[N_MODEL_ATOM][3];
+            memcpy(x, f->model, sizeof x);
+            for (int i = 0; i < N_MODEL_ATOM; i++)
+                turn(x[i], 0.3 * k + c);
+            if (tsr_trajectory_append(t, 10 * k, x[0], NULL, NULL, &err) !=
+                TSR_OK)
+                fail_msg("%s", err.message);
+        }
+        assert_int_equal(tsr_trajectory_close(t, &err), TSR_OK);
+    }
+    if (tsr_frames_open(io_dir, &f->frames, &n_bad, NULL, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(n_bad, 0);
+}
+
+static void clear(fixture *f)
+{
+    tsr_structure_free(f->input);
+    tsr_frames_free(f->frames);
+}
+
+static void test_frames(void **state)
+{
+    (void)state;
+    fixture f;
+    const tsr_drawn_frame *frame;
+    const float *xyz;
+    make(&f);
+    assert_int_equal(tsr_frames_list(f.frames, &frame), N_CHAIN * N_FRAME);
+    const int order[] = {0, 11, 3, 7, 6, 5};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        const int at = order[i];
+        assert_int_equal(frame[at].chain, at / N_FRAME);
+        assert_int_equal(frame[at].draw, 10 * (at % N_FRAME));
+        assert_int_equal(tsr_frames_read(f.frames, at, &xyz, NULL), TSR_OK);
+        for (int k = 0; k < N_MODEL_ATOM; k++) {
+            double x[3] = {f.model[k][0], f.model[k][1], f.model[k][2]};
+            turn(x, 0.3 * (at % N_FRAME) + at / N_FRAME);
+            for (int d = 0; d < 3; d++)
+                assert_near((double)xyz[3 * k + d], x[d], 1e-5);
+        }
+    }
+    clear(&f);
+}
+
+/* A damaged file is left out, and said. */
+static void test_damaged_frames(void **state)
+{
+    (void)state;
+    fixture f;
+    tsr_err bad, err;
+    int n_bad;
+    const tsr_drawn_frame *frame;
+    tsr_frames *frames;
+    make(&f);
+    io_text("trajectory-002.h5", "no HDF5");
+    assert_int_equal(tsr_frames_open(io_dir, &frames, &n_bad, &bad, &err),
+                     TSR_OK);
+    assert_int_equal(n_bad, 1);
+    assert_has(bad.message, "trajectory-002.h5");
+    assert_int_equal(tsr_frames_list(frames, &frame), N_CHAIN * N_FRAME);
+    tsr_frames_free(frames);
+    io_text("model.pdb", "ATOM      1  CA  ALA A   1       0.000   0.000   "
+                         "0.000  1.00  0.00           C\n");
+    assert_int_equal(tsr_frames_open(io_dir, &frames, &n_bad, &bad, &err),
+                     TSR_E_DATA);
+    assert_has(err.message, "has 11 atoms");
+    assert_null(frames);
+    clear(&f);
+}
+
+/* The drawn conformation is the input's, turned: so are all its atoms. */
+static void test_all_atoms(void **state)
+{
+    (void)state;
+    fixture f;
+    tsr_all_atoms *all;
+    tsr_err err;
+    double xyz[15][3], drawn[N_MODEL_ATOM][3];
+    make(&f);
+    if (tsr_all_atoms_new(tsr_frames_atoms(f.frames), f.input, &all, &err) !=
+        TSR_OK)
+        fail_msg("%s", err.message);
+    const tsr_model_atoms *list = tsr_all_atoms_list(all);
+    assert_int_equal(list->n_atom, 15);
+    memcpy(drawn, f.model, sizeof drawn);
+    for (int i = 0; i < N_MODEL_ATOM; i++)
+        turn(drawn[i], 1.0);
+    tsr_all_atoms_place(all, (const double(*)[3])drawn, xyz);
+    for (int i = 0; i < 15; i++) {
+        double x[3] = {f.input->atom[i].xyz[0], f.input->atom[i].xyz[1],
+                       f.input->atom[i].xyz[2]};
+        turn(x, 1.0);
+        assert_string_equal(list->atom[i].name, f.input->atom[i].name);
+        /* OXT is put opposite O, not where the input had it */
+        assert_near(tsr_vec3_distance(x, xyz[i]), 0.0, i == 14 ? 0.1 : 1e-9);
+    }
+    /* another centre: the side chain turns towards it and keeps its bonds */
+    double away[3], ca[3], cb[3];
+    tsr_motion half;
+    tsr_vec3_copy(ca, f.model[1]);
+    tsr_vec3_copy(cb, f.model[4]);
+    tsr_motion_about(&half, ca, cb, 2.0);
+    memcpy(drawn, f.model, sizeof drawn);
+    tsr_motion_apply(&half, drawn[SC]);
+    tsr_all_atoms_place(all, (const double(*)[3])drawn, xyz);
+    for (int i = 5; i < 9; i++) {
+        tsr_vec3_copy(away, f.input->atom[i].xyz);
+        tsr_motion_apply(&half, away);
+        assert_near(tsr_vec3_distance(away, xyz[i]), 0.0, 1e-9);
+    }
+    for (int i = 5; i < 9; i++)
+        assert_near(
+            tsr_vec3_distance(xyz[i], xyz[i - 1]),
+            tsr_vec3_distance(f.input->atom[i].xyz, f.input->atom[i - 1].xyz),
+            1e-9);
+    tsr_all_atoms_free(all);
+    clear(&f);
+}
+
+/* Exported models open again, with the names and the order of the input, and
+ * superposed: the draws are one conformation, turned. */
+static void test_models(void **state)
+{
+    (void)state;
+    fixture f;
+    tsr_err err;
+    tsr_all_atoms *all;
+    make(&f);
+    assert_int_equal(
+        tsr_all_atoms_new(tsr_frames_atoms(f.frames), f.input, &all, &err),
+        TSR_OK);
+    static const char *const name[] = {"out.pdb", "out.cif"};
+    for (int format = TSR_MODEL_PDB; format <= TSR_MODEL_CIF; format++) {
+        const tsr_export_options options = {.format = (tsr_model_format)format,
+                                            .name = "draws",
+                                            .all = all,
+                                            .state = -1};
+        tsr_draw_choice choice;
+        tsr_structure *back;
+        int n_model;
+        FILE *out = fopen(io_path(name[format]), "w");
+        assert_int_equal(tsr_draw_choice_parse("1/0:20,0/50", &choice, &err),
+                         TSR_OK);
+        if (tsr_export_models(f.frames, &choice, &options, out, &n_model,
+                              &err) != TSR_OK)
+            fail_msg("%s", err.message);
+        fclose(out);
+        assert_int_equal(n_model, 4);
+        if (tsr_structure_read(io_path(name[format]), &back, &err) != TSR_OK)
+            fail_msg("%s", err.message);
+        assert_int_equal(back->n_model, 3); /* after the first */
+        assert_int_equal(back->n_atom, 15);
+        double first[15][3], theirs[15][3];
+        for (int i = 0; i < 15; i++) {
+            assert_string_equal(back->atom[i].name, f.input->atom[i].name);
+            assert_int_equal(back->atom[i].z, f.input->atom[i].z);
+            tsr_vec3_copy(first[i], back->atom[i].xyz);
+            tsr_vec3_copy(theirs[i], f.input->atom[i].xyz);
+        }
+        tsr_motion motion;
+        /* OXT apart, equal up to the digits of the file */
+        assert_near(tsr_superpose(14, (const double(*)[3])theirs,
+                                  (const double(*)[3])first, &motion),
+                    0.0, 2e-3);
+        tsr_structure_free(back);
+        tsr_draw_choice_clear(&choice);
+    }
+    tsr_all_atoms_free(all);
+    clear(&f);
+}
+
+static void test_superpose(void **state)
+{
+    (void)state;
+    double a[5][3] = {{0, 0, 0}, {1, 0, 0}, {0, 2, 0}, {0, 0, 3}, {1, 1, 1}};
+    double b[5][3];
+    tsr_motion to, back;
+    const double from[3] = {1, -2, 0.5}, axis[3] = {0.3, 1, 2};
+    tsr_motion_about(&to, from, axis, 2.5);
+    for (int i = 0; i < 5; i++) {
+        tsr_vec3_copy(b[i], a[i]);
+        tsr_motion_apply(&to, b[i]);
+        b[i][1] += 7.0;
+    }
+    assert_near(
+        tsr_superpose(5, (const double(*)[3])a, (const double(*)[3])b, &back),
+        0.0, 1e-7);
+    for (int i = 0; i < 5; i++) {
+        tsr_motion_apply(&back, b[i]);
+        assert_near(tsr_vec3_distance(a[i], b[i]), 0.0, 1e-9);
+    }
+    /* a mirror image cannot be reached; what is left is what is returned */
+    for (int i = 0; i < 5; i++)
+        b[i][0] = -a[i][0], b[i][1] = a[i][1], b[i][2] = a[i][2];
+    double rmsd =
+        tsr_superpose(5, (const double(*)[3])a, (const double(*)[3])b, &back);
+    double sum = 0.0;
+    for (int i = 0; i < 5; i++) {
+        tsr_motion_apply(&back, b[i]);
+        sum += tsr_vec3_distance2(a[i], b[i]) / 5;
+    }
+    assert_near(rmsd, sqrt(sum), 1e-9);
+    assert_true(rmsd > 0.1);
+}
+
+static void test_choice(void **state)
+{
+    (void)state;
+    enum { N = 20 };
+    static const struct {
+        const char *text;
+        const char *chosen; /* of draws 0..9 of chain 0, then of chain 1 */
+    } good[] = {
+        {"all", "11111111111111111111"},
+        {"3", "00010000000001000000"},
+        {"1/3", "00000000000001000000"},
+        {"2:4", "00111000000011100000"},
+        {"0/1:9:4", "01000100010000000000"},
+        {"best", "00000001000000000000"},
+        {"even:2", "00000100000000010000"},
+        {"0,0/9,0", "10000000011000000000"},
+        {"even:100", "11111111111111111111"},
+    };
+    static const char *const wrong[] = {
+        "",       "x",  "1-2", "4:2",   "1:2:0", "even:",
+        "even:0", "1,", "-1",  "best2", "1/2/3", "99999999999999999999"};
+    int chain[N];
+    long draw[N];
+    double lp[N];
+    char is_chosen[N];
+    tsr_draw_choice choice;
+    tsr_err err;
+    for (int i = 0; i < N; i++) {
+        chain[i] = i / 10;
+        draw[i] = i % 10;
+        lp[i] = i == 7 ? 1.0 : i == 0 ? (double)NAN : -i;
+    }
+    for (size_t g = 0; g < sizeof good / sizeof *good; g++) {
+        char said[N + 1] = "";
+        if (tsr_draw_choice_parse(good[g].text, &choice, &err) != TSR_OK)
+            fail_msg("%s", err.message);
+        tsr_draw_choice_apply(&choice, N, chain, draw, lp, is_chosen);
+        for (int i = 0; i < N; i++)
+            said[i] = is_chosen[i] ? '1' : '0';
+        assert_string_equal(said, good[g].chosen);
+        tsr_draw_choice_clear(&choice);
+    }
+    for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
+        if (tsr_draw_choice_parse(wrong[w], &choice, &err) != TSR_E_USAGE)
+            fail_msg("'%s' is taken", wrong[w]);
+        tsr_draw_choice_clear(&choice);
+    }
+}
+
+int main(void)
+{
+#define IN_FOLDER(test) \
+    cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(test_frames),           IN_FOLDER(test_damaged_frames),
+        IN_FOLDER(test_all_atoms),        IN_FOLDER(test_models),
+        cmocka_unit_test(test_superpose), cmocka_unit_test(test_choice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,272 @@
+/* Groups of points, and what conformations have in common, where the answer is
+ * known. */
+#include "analysis/clusters.h"
+#include "analysis/mean_shape.h"
+#include "analysis/shape.h"
+#include "core/random.h"
+#include "core/vec3.h"
+#include "io/trajectory.h"
+#include "io_files.h"
+
+#include <gsl/gsl_randist.h>
+
+#include <math.h>
+
+/* ---- groups ---- */
+
+enum { N = 1200, DIM = 5 };
+
+/* k clouds of sd 1, `apart` from each other, in shares 1 : 2 : 3 ... */
+static float *clouds(int k, double apart, int *truth)
+{
+    gsl_rng *rng = tsr_rng_new(3, (uint64_t)k);
+    float *x = malloc(N * DIM * sizeof *x);
+    assert_non_null(x);
+    for (int i = 0; i < N; i++) {
+        int left = (int)gsl_rng_uniform_int(rng, (unsigned)(k * (k + 1) / 2));
+        truth[i] = 0;
+        while (left >= truth[i] + 1)
+            left -= ++truth[i];
+        for (int d = 0; d < DIM; d++)
+            x[i * DIM + d] = (float)(gsl_ran_gaussian(rng, 1.0) +
+                                     (truth[i] % DIM == d ? apart : 0.0));
+    }
+    gsl_rng_free(rng);
+    return x;
+}
+
+static void test_clouds(void **state)
+{
+    (void)state;
+    int truth[N];
+    for (int k = 1; k <= 4; k++) {
+        tsr_clusters c;
+        float *x = clouds(k, 40.0, truth);
+        assert_int_equal(tsr_clusters_make(N, DIM, x, &c, NULL), TSR_OK);
+        assert_int_equal(c.k, k);
+        int total = 0;
+        for (int g = 0; g < k; g++) {
+            total += c.size[g];
+            if (g > 0)
+                assert_true(c.size[g] <= c.size[g - 1]);
+            assert_int_equal(c.of[c.nearest[g]], g);
+            assert_near(c.spread[g], sqrt(DIM), 0.2);
+        }
+        assert_int_equal(total, N);
+        /* the largest cloud has the last number */
+        for (int i = 0; i < N; i++)
+            assert_int_equal(c.of[i], k - 1 - truth[i]);
+        tsr_clusters_clear(&c);
+        free(x);
+    }
+}
+
+/* A cloud without gaps is not divided, round or long. */
+static void test_one_cloud(void **state)
+{
+    (void)state;
+    gsl_rng *rng = tsr_rng_new(5, 0);
+    float x[N];
+    tsr_clusters c;
+    for (int kind = 0; kind < 2; kind++) {
+        for (int i = 0; i < N; i++)
+            x[i] = (float)(kind == 0 ? gsl_rng_uniform(rng)
+                                     : gsl_ran_gaussian(rng, 1.0));
+        assert_int_equal(tsr_clusters_make(N, 1, x, &c, NULL), TSR_OK);
+        assert_int_equal(c.k, 1);
+        tsr_clusters_clear(&c);
+    }
+    gsl_rng_free(rng);
+    const float same[3] = {1.0F, 1.0F, 1.0F};
+    assert_int_equal(tsr_clusters_make(3, 1, same, &c, NULL), TSR_OK);
+    assert_int_equal(c.k, 1);
+    assert_int_equal(c.size[0], 3);
+    tsr_clusters_clear(&c);
+}
+
+/* ---- conformations ---- */
+
+enum { N_RESIDUE = 40, N_FRAME = 300, HALF = N_RESIDUE / 2 };
+
+/* A zigzag of CA; its second half turns about the middle by `angle`. */
+static void place(double angle, double (*x)[3])
+{
+    const double axis[3] = {0.0, 0.0, 1.0};
+    tsr_motion turn;
+    for (int i = 0; i < N_RESIDUE; i++) {
+        x[i][0] = 3.0 * i;
+        x[i][1] = i % 2 == 0 ? 0.0 : 2.0;
+        x[i][2] = 0.0;
+    }
+    double to[3];
+    for (int d = 0; d < 3; d++)
+        to[d] = x[HALF][d] + axis[d];
+    tsr_motion_about(&turn, x[HALF], to, angle);
+    for (int i = HALF + 1; i < N_RESIDUE; i++)
+        tsr_motion_apply(&turn, x[i]);
+}
+
+/* Chain c is turned in `share` [c] of its draws. */
+static tsr_frames *frames_of(int n_chain, const double *share)
+{
+    double x[N_RESIDUE][3];
+    tsr_err err;
+    tsr_frames *frames;
+    int n_bad;
+    FILE *out = fopen(io_path("model.pdb"), "w");
+    place(0.0, x);
+    for (int i = 0; i < N_RESIDUE; i++)
+        fprintf(out,
+                "ATOM  %5d  CA  GLY A%4d    %8.3f%8.3f%8.3f  1.00  0.00      "
+                "     C\n",
+                i + 1, i + 1, x[i][0], x[i][1], x[i][2]);
+    fclose(out);
+    for (int c = 0; c < n_chain; c++) {
+        char name[40];
+        gsl_rng *rng = tsr_rng_new(11, (uint64_t)c);
+        const tsr_trajectory_spec spec = {
+            .n_atom = N_RESIDUE, .chain = c, .stride = 1};
+        tsr_trajectory *t;
+        snprintf(name, sizeof name, "trajectory-%03d.h5", c);
+        if (tsr_trajectory_create(io_path(name), &spec, &t, &err) != TSR_OK)
+            fail_msg("%s", err.message);
+        for (int k = 0; k < N_FRAME; k++) {
+            const double zero[3] = {0, 0, 0}, axis[3] = {1, 2, -1};
+            tsr_motion tumble;
+            place((k + 0.5) / N_FRAME < share[c] ? 1.5 : 0.0, x);
+            tsr_motion_about(&tumble, zero, axis, 6.0 * gsl_rng_uniform(rng));
+            for (int i = 0; i < N_RESIDUE; i++) {
+                for (int d = 0; d < 3; d++)
+                    x[i][d] += gsl_ran_gaussian(rng, 0.3);
+                tsr_motion_apply(&tumble, x[i]);
+            }
+            assert_int_equal(
+                tsr_trajectory_append(t, k, x[0], NULL, NULL, &err), TSR_OK);
+        }
+        assert_int_equal(tsr_trajectory_close(t, &err), TSR_OK);
+        gsl_rng_free(rng);
+    }
+    if (tsr_frames_open(io_dir, &frames, &n_bad, NULL, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    return frames;
+}
+
+static tsr_shape *shape_of(tsr_frames *frames)
+{
+    tsr_shape *shape;
+    tsr_err err;
+    if (tsr_shape_make(frames, 2000, &shape, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    return shape;
+}
+
+static void test_two_states(void **state)
+{
+    (void)state;
+    const double share[] = {0.25, 0.35};
+    double open[N_RESIDUE][3], turned[N_RESIDUE][3];
+    tsr_frames *frames = frames_of(2, share);
+    tsr_shape *s = shape_of(frames);
+    assert_int_equal(s->n, 2 * N_FRAME);
+    assert_int_equal(s->clusters.k, 2);
+    assert_int_equal(s->clusters.size[1], 0.6 * N_FRAME);
+    assert_near(s->half[0][1], 0.25, 1e-9);
+    assert_near(s->half[1][1], 0.35, 1e-9);
+    assert_near(s->overlap, 0.9, 1e-9);
+    /* distances: fixed within a half, of two values between the halves */
+    place(0.0, open);
+    place(1.5, turned);
+    assert_int_equal(s->n_row, N_RESIDUE);
+    for (int a = 0; a < N_RESIDUE; a += 3)
+        for (int b = 0; b < N_RESIDUE; b += 4) {
+            const double d0 = tsr_vec3_distance(open[a], open[b]);
+            const double d1 = tsr_vec3_distance(turned[a], turned[b]);
+            if (d0 < 10.0)
+                continue; /* noise lengthens what is short */
+            assert_near(s->distance[a * N_RESIDUE + b], 0.7 * d0 + 0.3 * d1,
+                        0.15);
+            assert_near(s->distance_sd[a * N_RESIDUE + b],
+                        hypot(sqrt(0.21) * (d0 - d1), 0.3 * sqrt(2.0)), 0.12);
+        }
+    /* P(r) is a density */
+    double area = 0.0;
+    for (int k = 0; k < TSR_N_PAIR_BIN; k++) {
+        area += s->pair_mean[k] * s->pair_width;
+        assert_true(s->pair_low[k] >= 0.0);
+        assert_true(s->pair_low[k] <= s->pair_high[k]);
+    }
+    assert_near(area, 1.0, 1e-5);
+    tsr_shape_free(s);
+    tsr_frames_free(frames);
+}
+
+/* Nothing but noise: one group, a mobility of the noise, contacts counted. */
+static void test_one_state(void **state)
+{
+    (void)state;
+    const double share[] = {0.0, 0.0};
+    double x[N_RESIDUE][3];
+    tsr_frames *frames = frames_of(2, share);
+    tsr_shape *s = shape_of(frames);
+    assert_int_equal(s->clusters.k, 1);
+    assert_near(s->overlap, 1.0, 1e-9);
+    double mean = 0.0;
+    for (int r = 0; r < N_RESIDUE; r++)
+        mean += s->rmsf[r] / N_RESIDUE;
+    assert_near(mean, 0.3 * sqrt(3.0), 0.03); /* 2 % of it goes into the fit */
+    place(0.0, x);
+    for (int a = 0; a < N_RESIDUE; a++) {
+        int n = 0;
+        double seen = 0.0;
+        for (int b = 0; b < N_RESIDUE; b++)
+            n += abs(a - b) > 2 && tsr_vec3_distance(x[a], x[b]) < 10.0;
+        for (int c = 0; c < s->n_column; c++)
+            seen += s->contacts[c * s->n_row + a] / s->n_column;
+        assert_near(seen, n, 0.15);
+        for (int c = 0; c < s->n_column; c++)
+            assert_true(s->change[c * s->n_row + a] < 3.0);
+    }
+    tsr_shape_free(s);
+    tsr_frames_free(frames);
+}
+
+/* A chain each in its own state: the halves share nothing. */
+static void test_apart(void **state)
+{
+    (void)state;
+    const double share[] = {0.0, 1.0};
+    tsr_frames *frames = frames_of(2, share);
+    tsr_shape *s = shape_of(frames);
+    assert_int_equal(s->clusters.k, 2);
+    assert_near(s->overlap, 0.0, 1e-9);
+    tsr_shape_free(s);
+    tsr_frames_free(frames);
+}
+
+/* One frame is enough for pictures. */
+static void test_one_frame(void **state)
+{
+    (void)state;
+    const double share[] = {0.0};
+    tsr_frames *frames = frames_of(1, share);
+    tsr_shape *s;
+    assert_int_equal(tsr_shape_make(frames, 1, &s, NULL), TSR_OK);
+    assert_int_equal(s->n, 1);
+    assert_int_equal(s->clusters.k, 1);
+    assert_true(isnan(s->overlap));
+    assert_true(s->rmsf[3] < 1e-6 && s->distance_sd[5] == 0.0);
+    tsr_shape_free(s);
+    tsr_frames_free(frames);
+}
+
+int main(void)
+{
+#define IN_FOLDER(test) \
+    cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_clouds), cmocka_unit_test(test_one_cloud),
+        IN_FOLDER(test_two_states),    IN_FOLDER(test_one_state),
+        IN_FOLDER(test_apart),         IN_FOLDER(test_one_frame),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

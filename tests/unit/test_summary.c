@@ -1,0 +1,321 @@
+/* Summaries of awkward traces: NaN, few draws, angles, damage, a prior. */
+#include "analysis/circular.h"
+#include "analysis/summary.h"
+#include "io_files.h"
+
+#include <hdf5.h>
+#include <math.h>
+
+enum { N_CHAIN = 3, N_DRAW = 600, N_STATE = 2 };
+enum { RG, PHI, WEIGHT, LP, N_VARIABLE };
+
+/* Numbers without a pattern that an autocorrelation could see, in (0, 1). */
+static double noise(int i)
+{
+    uint32_t state = (uint32_t)i * 2654435761u + 12345u;
+    io_random(&state);
+    io_random(&state);
+    return (io_random(&state) + 0.5) / 16777216.0;
+}
+
+typedef struct {
+    int n_draw;
+    double middle, width; /* of rg */
+    double bad;           /* replaces some rg */
+    int n_bad;
+    int is_constant; /* rg */
+} recipe;
+
+static double value_of(const recipe *r, int v, int c, int d, int k)
+{
+    const int i = ((c * r->n_draw + d) * N_VARIABLE + v) * N_STATE + k;
+    if (v == RG && d < r->n_bad)
+        return r->bad;
+    if (v == PHI) { /* around 178 degrees, so across the end of the range */
+        double x = 178.0 + 20.0 * (noise(i) - 0.5);
+        return x > 180.0 ? x - 360.0 : x;
+    }
+    return r->middle + (r->is_constant ? 0.0 : r->width * (noise(i) - 0.5));
+}
+
+static void make(const char *path, const recipe *r)
+{
+    static const tsr_trace_variable variable[N_VARIABLE] = {
+        [RG] = {.group = TSR_TRACE_POSTERIOR,
+                .name = "rg",
+                .unit = "Angstrom",
+                .n = 1},
+        [PHI] = {.group = TSR_TRACE_POSTERIOR,
+                 .name = "phi",
+                 .unit = "degree",
+                 .n = 1},
+        [WEIGHT] = {.group = TSR_TRACE_POSTERIOR,
+                    .name = "weight",
+                    .dim = "state",
+                    .single = 1,
+                    .n = N_STATE},
+        [LP] = {.group = TSR_TRACE_SAMPLE_STATS, .name = "lp", .n = 1}};
+    tsr_trace *trace;
+    tsr_err err;
+    if (tsr_trace_create(path, N_CHAIN, N_VARIABLE, variable, 0, NULL, &trace,
+                         &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    for (int v = 0; v < N_VARIABLE; v++) {
+        const int n = variable[v].n;
+        double *value =
+            malloc((size_t)(N_CHAIN * r->n_draw * n + 1) * sizeof *value);
+        double *to = value;
+        assert_non_null(value);
+        for (int c = 0; c < N_CHAIN; c++)
+            for (int d = 0; d < r->n_draw; d++)
+                for (int k = 0; k < n; k++)
+                    *to++ = value_of(r, v, c, d, k);
+        assert_int_equal(tsr_trace_append(trace, v, r->n_draw, value, &err),
+                         TSR_OK);
+        free(value);
+    }
+    assert_int_equal(tsr_trace_close(trace, &err), TSR_OK);
+}
+
+static tsr_summary *summarise(const char *path)
+{
+    tsr_trace_reader *reader;
+    tsr_summary *summary;
+    tsr_err err;
+    if (tsr_trace_open(path, &reader, &err) != TSR_OK ||
+        tsr_summary_make(reader, &summary, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    tsr_trace_reader_free(reader);
+    return summary;
+}
+
+/* What a printer says of it; caller frees. */
+static char *printed(const tsr_summary *summary,
+                     tsr_status (*print)(const tsr_summary *, FILE *,
+                                         tsr_err *))
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_int_equal(print(summary, out, NULL), TSR_OK);
+    fclose(out);
+    return text;
+}
+
+static void test_usual(void **state)
+{
+    (void)state;
+    const recipe r = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
+    make(io_path("a.h5"), &r);
+    tsr_summary *s = summarise(io_path("a.h5"));
+    assert_int_equal(s->n, 5);
+    assert_string_equal(s->item[2].name, "weight[0]");
+    assert_string_equal(s->item[3].name, "weight[1]");
+    assert_string_equal(s->item[4].name, "lp");
+    for (int i = 0; i < s->n; i++) {
+        assert_int_equal(s->item[i].flaw, TSR_FLAW_NONE);
+        assert_near(s->item[i].value.rhat, 1.0, 0.01);
+    }
+    const tsr_summary_item *rg = tsr_summary_find(s, "rg");
+    assert_near(rg->value.mean, 30.0, 0.15);
+    assert_near(rg->value.sd, 4.0 / sqrt(12.0), 0.04);
+    assert_null(tsr_summary_find(s, "weight"));
+    tsr_summary_free(s);
+}
+
+static void test_angle(void **state)
+{
+    (void)state;
+    const recipe r = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
+    make(io_path("a.h5"), &r);
+    tsr_summary *s = summarise(io_path("a.h5"));
+    const tsr_summary_item *phi = tsr_summary_find(s, "phi");
+    assert_true(phi->is_circular);
+    assert_near(phi->value.mean, 178.0, 0.7);
+    assert_near(phi->value.sd, 20.0 / sqrt(12.0), 0.2);
+    assert_near(phi->value.q5, 169.0, 0.7);
+    assert_near(phi->value.q95, 187.0, 0.7);
+    assert_near(phi->value.rhat, 1.0, 0.01);
+    char *json = printed(s, tsr_summary_print_json);
+    assert_has(json, "\"circular\": true");
+    free(json);
+    tsr_summary_free(s);
+}
+
+/* A turn of all angles turns the location alone. */
+static void test_turned(void **state)
+{
+    (void)state;
+    enum { N = 400 };
+    double a[N], b[N];
+    tsr_convergence first, second;
+    for (int turn = 0; turn < 2; turn++) {
+        const double whole = turn == 0 ? 360.0 : 2.0 * 3.14159265358979324;
+        for (int i = 0; i < N; i++) {
+            a[i] = whole * 0.3 * (noise(i) - 0.5);
+            b[i] = a[i] + 0.45 * whole;
+            b[i] -= b[i] > 0.5 * whole ? whole : 0.0;
+        }
+        assert_int_equal(tsr_circular_make(4, N / 4, whole, a, &first, NULL),
+                         TSR_OK);
+        assert_int_equal(tsr_circular_make(4, N / 4, whole, b, &second, NULL),
+                         TSR_OK);
+        assert_near(remainder(second.mean - first.mean, whole), 0.45 * whole,
+                    1e-12 * whole);
+        assert_near(second.median - second.mean, first.median - first.mean,
+                    1e-12 * whole);
+        assert_near(second.sd, first.sd, 1e-12 * whole);
+        /* the fold ties the middle two draws, and rounding breaks the tie */
+        assert_near(second.rhat, first.rhat, 1e-5);
+        assert_near(second.ess_bulk, first.ess_bulk, 1e-6);
+    }
+    assert_true(tsr_circular_turn("degree") == 360.0);
+    assert_true(tsr_circular_turn("Angstrom") == 0.0);
+    assert_true(tsr_circular_turn(NULL) == 0.0);
+}
+
+static void test_not_finite(void **state)
+{
+    (void)state;
+    const double bad[] = {(double)NAN, (double)INFINITY};
+    for (int i = 0; i < 2; i++) {
+        const recipe r = {.n_draw = 20,
+                          .middle = 30.0,
+                          .width = 4.0,
+                          .bad = bad[i],
+                          .n_bad = 2};
+        const char *path = io_path(i == 0 ? "nan.h5" : "inf.h5");
+        make(path, &r);
+        tsr_summary *s = summarise(path);
+        const tsr_summary_item *rg = tsr_summary_find(s, "rg");
+        assert_int_equal(rg->flaw, TSR_FLAW_NOT_FINITE);
+        assert_has(rg->flaw_text, "6 of 60 draws of rg");
+        assert_true(isnan(rg->value.mean) && isnan(rg->value.rhat));
+        assert_int_equal(tsr_summary_find(s, "lp")->flaw, TSR_FLAW_NONE);
+        char *table = printed(s, tsr_summary_print);
+        char *json = printed(s, tsr_summary_print_json);
+        assert_has(table, "nan");
+        assert_has(json, "\"mean\": null");
+        assert_has(json, "\"note\": \"6 of 60 draws");
+        free(table);
+        free(json);
+        tsr_summary_free(s);
+    }
+}
+
+static void test_few(void **state)
+{
+    (void)state;
+    const recipe r = {.n_draw = 3, .middle = 30.0, .width = 4.0};
+    make(io_path("few.h5"), &r);
+    tsr_summary *s = summarise(io_path("few.h5"));
+    const tsr_summary_item *rg = tsr_summary_find(s, "rg");
+    assert_int_equal(rg->flaw, TSR_FLAW_FEW_DRAWS);
+    assert_near(rg->value.mean, 30.0, 2.0);
+    char *table = printed(s, tsr_summary_print);
+    char *json = printed(s, tsr_summary_print_json);
+    assert_has(table, " few");
+    assert_has(json, "\"note\": \"fewer than 4 draws a chain\"");
+    free(table);
+    free(json);
+    tsr_summary_free(s);
+}
+
+static void test_constant(void **state)
+{
+    (void)state;
+    const recipe r = {.n_draw = 20, .middle = 30.0, .is_constant = 1};
+    make(io_path("same.h5"), &r);
+    tsr_summary *s = summarise(io_path("same.h5"));
+    const tsr_summary_item *rg = tsr_summary_find(s, "rg");
+    assert_int_equal(rg->flaw, TSR_FLAW_CONSTANT);
+    assert_true(rg->value.mean == 30.0 && rg->value.sd == 0.0);
+    tsr_summary_free(s);
+}
+
+/* Garbage over the one block that holds the weights. */
+static void damage(const char *path)
+{
+    const unsigned char garbage[64] = {0xff, 0x12, 0x99};
+    hsize_t offset[3], size;
+    unsigned mask;
+    haddr_t at;
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t data = H5Dopen2(file, "posterior/weight", H5P_DEFAULT);
+    hid_t space = H5Dget_space(data);
+    assert_true(data >= 0);
+    assert_true(H5Dget_chunk_info(data, space, 0, offset, &mask, &at, &size) >=
+                0);
+    H5Sclose(space);
+    H5Dclose(data);
+    H5Fclose(file);
+    FILE *raw = fopen(path, "r+b");
+    assert_non_null(raw);
+    assert_true(size > sizeof garbage);
+    assert_int_equal(fseek(raw, (long)at, SEEK_SET), 0);
+    assert_int_equal(fwrite(garbage, 1, sizeof garbage, raw), sizeof garbage);
+    assert_int_equal(fclose(raw), 0);
+}
+
+static void test_damaged(void **state)
+{
+    (void)state;
+    const recipe r = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
+    const char *path = io_path("damaged.h5");
+    make(path, &r);
+    damage(path);
+    tsr_summary *s = summarise(path);
+    assert_int_equal(s->n, 4); /* the weights' entries are one item now */
+    const tsr_summary_item *weight = tsr_summary_find(s, "weight");
+    assert_non_null(weight);
+    assert_int_equal(weight->flaw, TSR_FLAW_UNREADABLE);
+    assert_has(weight->flaw_text, "cannot read posterior/weight");
+    assert_near(tsr_summary_find(s, "rg")->value.mean, 30.0, 0.15);
+    char *table = printed(s, tsr_summary_print);
+    assert_has(table, "damaged");
+    free(table);
+    tsr_summary_free(s);
+}
+
+static void test_prior(void **state)
+{
+    (void)state;
+    const recipe posterior = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
+    const recipe prior = {.n_draw = 200, .middle = 25.0, .width = 16.0};
+    tsr_trace_reader *reader;
+    make(io_path("a.h5"), &posterior);
+    make(io_path("prior.h5"), &prior);
+    tsr_summary *s = summarise(io_path("a.h5"));
+    assert_int_equal(tsr_trace_open(io_path("prior.h5"), &reader, NULL),
+                     TSR_OK);
+    assert_int_equal(tsr_summary_add_prior(s, reader, NULL), TSR_OK);
+    tsr_trace_reader_free(reader);
+    assert_true(s->has_prior);
+    const tsr_summary_item *rg = tsr_summary_find(s, "rg");
+    assert_true(rg->has_prior);
+    assert_near(rg->prior.mean, 25.0, 1.0);
+    assert_near(rg->contraction, 1.0 - 1.0 / 16.0, 0.01);
+    assert_false(tsr_summary_find(s, "lp")->has_prior);
+    char *table = printed(s, tsr_summary_print);
+    char *json = printed(s, tsr_summary_print_json);
+    assert_has(table, "prior_mean");
+    assert_has(table, "94 %");
+    assert_has(json, "\"prior\": {\"mean\": 2");
+    free(table);
+    free(json);
+    tsr_summary_free(s);
+}
+
+int main(void)
+{
+#define IN_FOLDER(test) \
+    cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(test_usual),         IN_FOLDER(test_angle),
+        cmocka_unit_test(test_turned), IN_FOLDER(test_not_finite),
+        IN_FOLDER(test_few),           IN_FOLDER(test_constant),
+        IN_FOLDER(test_damaged),       IN_FOLDER(test_prior),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
