@@ -39,7 +39,8 @@ tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
 
 /* Writes every key with its value, units and docs as comments; reading it back
  * gives the same object; a relative path is written as an absolute one, except
- * "./x", which stays as it is and then lies beside the file. Errors: TSR_E_IO; TSR_E_DATA (a text that is not UTF-8), TSR_E_NUMERIC. */
+ * "./x", which stays as it is and then lies beside the file. Errors: TSR_E_IO;
+ * TSR_E_DATA (a text that is not UTF-8), TSR_E_NUMERIC. */
 tsr_status tsr_yaml_write(FILE *out, const tsr_field *fields,
                           const void *object, tsr_err *err);
 

@@ -8,9 +8,9 @@
  * that pass or stay. Then the file is judged, and gone on with to the end. */
 #include "durable_scenario.h"
 
+/* 1: every operation of long scenarios too; slow_durable.c says so. */
 #ifndef DURABLE_ALL
-#define DURABLE_ALL 0 /* 1: every operation of long scenarios; slow_durable.c \
-                       */
+#define DURABLE_ALL 0
 #endif
 
 #include <dirent.h>
