@@ -23,8 +23,11 @@ found = re.search(r"^  states: (\d+)", data.posterior.attrs["config"], re.M)
 n_state = int(found.group(1)) if found else 1
 states = {f"{name}_{k + 1}" for name in ("rg", "weight")
           for k in range(n_state if n_state > 1 else 0)}
-names = {"rg", "d_max", "scale", "background", "chi2"} | noise | states
+contrast = set(re.findall(r"^  (c[12]): infer", data.posterior.attrs["config"], re.M))
+names = {"rg", "d_max", "scale", "background", "chi2"} | noise | states | contrast
 assert names == set(data.posterior.data_vars), data.posterior
+for name in contrast:
+    assert data.posterior[name].std() > 0, name
 for name in noise:
     assert (data.posterior[name] > 0).all() and data.posterior[name].std() > 0, name
 assert {"lp", "acceptance_rate", "temperature"} <= set(data.sample_stats.data_vars)
