@@ -55,14 +55,19 @@ static void tick(void *context, const tsr_progress *now)
 
 /* ---- blocks ---- */
 
-/* Asks every quarter more draws, from 100 on. */
+/* Every quarter more draws, from 100 on. */
+static long look_after(long look)
+{
+    return look + look / 4 + 1;
+}
+
 static tsr_status ask_until(tsr_session *s, int *finished, tsr_err *err)
 {
     char worst[160];
     long done = s->place.draws;
     if (!tsr_until_is_set(&s->until) || done < s->place.next_look)
         return TSR_OK;
-    s->place.next_look = done + done / 4 + 1;
+    s->place.next_look = look_after(done);
     tsr_status status = tsr_session_flush(s, err);
     if (status == TSR_OK)
         status =
@@ -163,6 +168,8 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
                   .total = total * steps};
     p.shown = p.began;
     s->accepted_before_session = tsr_sampler_accepted(s->sampler);
+    while (s->place.next_look <= s->place.draws) /* --until is new */
+        s->place.next_look = look_after(s->place.next_look);
     while (*done < total && status == TSR_OK && !finished && !tsr_stop_asked) {
         long n = total - *done < block ? total - *done : block;
         if (*done % epoch == 0)
