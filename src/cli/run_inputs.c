@@ -68,11 +68,14 @@ static tsr_status list_inputs(tsr_config *config, inputs *in, tsr_err *err)
 {
     tsr_config *c = config;
     tsr_data_config *data = c->data.item;
-    size_t room = (size_t)c->data.n + 2;
+    tsr_start_config *start = c->structure.starts.item;
+    size_t room = (size_t)c->data.n + (size_t)c->structure.starts.n + 2;
     *in = (inputs){0, calloc(room, sizeof *in->place),
                    calloc(room, sizeof(*in->copy))};
     int ok = in->place != NULL && in->copy != NULL &&
              add(in, &c->structure.file) && add(in, &c->structure.form_factors);
+    for (int k = 0; k < c->structure.starts.n && ok; k++)
+        ok = add(in, &start[k].file);
     for (int d = 0; d < c->data.n && ok; d++)
         ok = add(in, &data[d].file);
     if (ok)

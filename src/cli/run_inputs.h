@@ -9,7 +9,7 @@
  * frees. Errors: TSR_E_NOMEM. The config is as before afterwards. */
 tsr_status tsr_run_inputs_text(tsr_config *config, char **text, tsr_err *err);
 
-/* Copies structure, data and a form factor table of one's own into
+/* Copies structure, starts, data and a form factor table of one's own into
  * DIRECTORY/input, unpacked where they were gzipped. Errors: TSR_E_IO,
  * TSR_E_NOMEM, those of tsr_file_read. */
 tsr_status tsr_run_inputs_copy(tsr_config *config, const char *directory,

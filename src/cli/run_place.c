@@ -31,6 +31,9 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
     uint64_t data = 0, tables = 0;
     structure =
         add_doubles(structure, &s->first->body[0][0], 3 * (size_t)t->n_body);
+    for (int k = 0; k < s->n_start; k++)
+        structure =
+            add_doubles(structure, &s->start[k]->backbone[0][0][0], 12 * n);
     for (int d = 0; d < s->n_data; d++) {
         const tsr_saxs *saxs = s->saxs[d];
         data = add_doubles(data, saxs->q, (size_t)saxs->n);

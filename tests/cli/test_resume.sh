@@ -50,8 +50,10 @@ same() { # NAME DIR DIR
 }
 
 cp "$demo/two_domain.pdb" model.pdb
+mkdir starts
+cp model.pdb starts
 cat >good.yaml <<END
-structure: {file: model.pdb, flexible: ["A:51-64"]}
+structure: {file: model.pdb, flexible: ["A:51-64"], starts: [starts/model.pdb]}
 data: [{file: good.dat, noise: {model: student}}]
 sampler: {chains: 2, warmup: 300, draws: 60, thin: 10, temperatures: 2}
 output: {directory: whole, trajectory_every: 3}
@@ -60,7 +62,7 @@ simulate: {points: 30, q_range: [0.01, 0.15], steps: 50}
 END
 expect "simulate" 0 "" "$program" simulate good.yaml --output good.dat
 expect "a run" 0 "" "$program" run good.yaml
-for file in input/model.pdb input/good.dat checkpoint.h5 trajectory-000.h5 \
+for file in input/model.pdb input/1-model.pdb input/good.dat checkpoint.h5 trajectory-000.h5 \
     trajectory-001.h5 run.lock; do
     check "it leaves $file" test -s whole/$file
 done
@@ -162,10 +164,10 @@ check "is not finished" grep -q "state *interrupted" out.txt
 # ---- moved, and taken up under another name ----
 mkdir elsewhere
 mv stopped elsewhere/moved
-mv model.pdb good.dat elsewhere
+mv model.pdb starts good.dat elsewhere
 expect "moved, without the originals" 0 "resumed" \
     "$program" resume elsewhere/moved --draws $((stored + 20))
-mv elsewhere/model.pdb elsewhere/good.dat .
+mv elsewhere/model.pdb elsewhere/starts elsewhere/good.dat .
 expect "as long without a stop" 0 "" "$program" run good.yaml --output straight \
     --set sampler.draws=$((stored + 20))
 same "the same draws" elsewhere/moved straight
@@ -226,6 +228,8 @@ expect "with room again" 0 "resumed" "$program" resume tight
 expect "as long from the start" 0 "" "$program" run good.yaml --output roomy \
     --set sampler.draws=400
 same "the same draws" tight roomy
+expect "until, asked later" 0 "converged as asked after [34]" \
+    "$program" resume roomy --draws 500 --until "rhat<90,ess>1"
 begin gone --set output.checkpoint_every=0
 rm -r gone
 wait $pid
