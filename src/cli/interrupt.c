@@ -40,12 +40,12 @@ void tsr_interrupt_catch(int ignore_hang_up)
     memset(&action, 0, sizeof action);
     action.sa_handler = ask_to_stop;
     sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_RESTART; /* a device's library may not know EINTR */
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     if (ignore_hang_up)
         action.sa_handler = SIG_IGN;
     sigaction(SIGHUP, &action, NULL);
     action.sa_handler = ask_for_checkpoint;
-    action.sa_flags = SA_RESTART;
     sigaction(SIGUSR1, &action, NULL);
 }

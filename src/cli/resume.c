@@ -77,10 +77,25 @@ static tsr_status check_draws(const tsr_run_checkpoint *at,
     return TSR_OK;
 }
 
+/* Behind every step of the set-up. */
+static tsr_status check_stop(tsr_status status, const char *directory,
+                             tsr_err *err)
+{
+    if (!tsr_stop_asked || (status != TSR_OK && status != TSR_E_INTERRUPTED))
+        return status;
+    return tsr_fail(err, TSR_E_INTERRUPTED,
+                    "interrupted before the first draw; 'tessera resume %s' "
+                    "goes on",
+                    directory);
+}
+
 static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, FILE *out,
                         tsr_err *err)
 {
-    tsr_status status = tsr_session_prepare(s, err);
+    tsr_status status = check_stop(tsr_session_prepare(s, err),
+                                   s->config->output.directory, err);
+    if (status == TSR_E_INTERRUPTED)
+        return status;
     if (status == TSR_OK)
         status =
             tsr_run_checkpoint_match(at, s->config_text, &s->identity, err);
@@ -127,6 +142,8 @@ static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_status status = tsr_run_directory_expect(directory, err);
     if (status == TSR_OK)
         status = tsr_lock_take(directory, &session.lock, err);
+    if (status == TSR_OK) /* a stop leaves all as it is */
+        tsr_interrupt_catch(ignore_hang_up);
     if (status == TSR_OK)
         status = tsr_run_checkpoint_read(directory, 1, &at, err);
     if (status == TSR_OK && at.remark != NULL)
@@ -141,12 +158,14 @@ static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
             &config, tsr_until_parse(config.sampler.until, &session.until, err),
             err);
     if (status == TSR_OK)
-        status = tsr_setup_read(&config, 1, log, &setup, err);
+        status = check_stop(tsr_setup_read(&config, 1, log, &setup, err),
+                            directory, err);
     if (status == TSR_OK)
-        status = tsr_setup_engine(&config, (int)at.identity.n_chain, log,
-                                  &setup, err);
+        status = check_stop(tsr_setup_engine(&config, (int)at.identity.n_chain,
+                                             log, &setup, err),
+                            directory, err);
     if (status == TSR_OK) {
-        tsr_interrupt_catch(ignore_hang_up);
+        tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
         status = go_on(&session, &at, out, err);
     }
     tsr_session_clear(&session);

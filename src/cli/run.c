@@ -54,9 +54,19 @@ static tsr_status apply_options(const tsr_args *args, tsr_config *config,
     return status;
 }
 
+/* Behind every step of the set-up. */
+static tsr_status check_stop(tsr_status status, tsr_err *err)
+{
+    if (!tsr_stop_asked || (status != TSR_OK && status != TSR_E_INTERRUPTED))
+        return status;
+    return tsr_fail(err, TSR_E_INTERRUPTED,
+                    "interrupted before the first draw; nothing was written: "
+                    "start it again");
+}
+
 static tsr_status sample(tsr_session *s, FILE *out, tsr_err *err)
 {
-    tsr_status status = tsr_session_prepare(s, err);
+    tsr_status status = check_stop(tsr_session_prepare(s, err), err);
     if (status == TSR_OK)
         status = tsr_session_begin(s, err);
     if (status != TSR_OK)
@@ -90,6 +100,8 @@ static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
     int n_set = tsr_args_values(args, "set", &set);
     int dry = tsr_args_count(args, "dry-run") > 0;
     int ignore_hang_up = tsr_hang_up_is_ignored();
+    if (!dry)
+        tsr_interrupt_catch(ignore_hang_up);
     tsr_status status = tsr_config_read(argument[0], n_set, set, &config, err);
     if (status == TSR_OK)
         status = apply_options(args, &config, err);
@@ -103,13 +115,14 @@ static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
             &config, tsr_until_parse(config.sampler.until, &session.until, err),
             err);
     if (status == TSR_OK)
-        status = tsr_setup_read(&config, 1, log, &setup, err);
+        status = check_stop(tsr_setup_read(&config, 1, log, &setup, err), err);
     if (status == TSR_OK)
-        status = tsr_setup_engine(&config, 0, log, &setup, err);
+        status =
+            check_stop(tsr_setup_engine(&config, 0, log, &setup, err), err);
     if (status == TSR_OK && dry) {
         tsr_run_plan(&config, &setup, out);
     } else if (status == TSR_OK) {
-        tsr_interrupt_catch(ignore_hang_up);
+        tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
         status = sample(&session, out, err);
     }
     tsr_session_clear(&session);

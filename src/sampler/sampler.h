@@ -41,8 +41,8 @@ typedef struct tsr_sampler tsr_sampler;
  * first profiles, starts n_thread workers (at most one a chain, at least one an
  * engine; divided among the engines like the chains). The target's shares have
  * n_chain chains in all, each at least one. `stop` (may be NULL) is polled at
- * every step: once it is not 0 the workers finish the step and rest. target is
- * borrowed. */
+ * every step: once it is not 0 the workers finish the step and rest; here, for
+ * every chain, TSR_E_INTERRUPTED is the answer. target is borrowed. */
 tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
                            const volatile sig_atomic_t *stop, tsr_sampler **out,
                            tsr_err *err);

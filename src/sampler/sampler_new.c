@@ -99,6 +99,9 @@ static tsr_status deal_share(tsr_sampler *s, const tsr_engine_share *share,
             tsr_status status = h->batch == NULL
                                     ? TSR_OK
                                     : tsr_chain_start(chain, h->batch, err);
+            if (status == TSR_OK && tsr_sampler_should_stop(s))
+                return tsr_fail(err, TSR_E_INTERRUPTED,
+                                "interrupted while the chains were begun");
             if (status != TSR_OK)
                 return tsr_wrap(err, status, "chain %d", first + i);
         }

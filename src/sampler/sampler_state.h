@@ -63,6 +63,9 @@ struct tsr_sampler {
     long thin;
 };
 
+/* The caller asked, or a worker failed. */
+int tsr_sampler_should_stop(const tsr_sampler *sampler);
+
 /* A worker's thread: runs when the sampler's round grows, until it quits.
  * argument: the tsr_worker. */
 void *tsr_sampler_worker(void *argument);

@@ -136,10 +136,18 @@ static void half_store(tsr_worker *w, tsr_half *h, int draw)
     mark(w, &w->times.store);
 }
 
+int tsr_sampler_should_stop(const tsr_sampler *sampler)
+{
+    const tsr_sampler *s = sampler;
+    return (s->stop != NULL && *s->stop != 0) || atomic_load(&s->failed);
+}
+
 static tsr_status half_refresh(tsr_worker *w, tsr_half *h, tsr_err *err)
 {
     tsr_status status = TSR_OK;
-    for (int i = 0; i < h->n_replica && status == TSR_OK; i++)
+    for (int i = 0; i < h->n_replica && status == TSR_OK &&
+                    !tsr_sampler_should_stop(w->sampler);
+         i++)
         status = tsr_chain_refresh(h->chain[i], h->batch, err);
     mark(w, &w->times.refresh);
     return status;
@@ -147,26 +155,24 @@ static tsr_status half_refresh(tsr_worker *w, tsr_half *h, tsr_err *err)
 
 /* ---- workers ---- */
 
-static int should_stop(const tsr_sampler *s)
-{
-    return (s->stop != NULL && *s->stop != 0) || atomic_load(&s->failed);
-}
-
 static tsr_status worker_run(tsr_worker *w)
 {
     tsr_sampler *s = w->sampler;
     long total = s->n_draw * s->thin;
     tsr_status status = TSR_OK;
     w->n_done = 0;
+    w->n_step = 0;
     w->mark = now_seconds();
     for (int k = 0; k < 2 && s->refresh && status == TSR_OK; k++)
         status = half_refresh(w, &w->half[k], &w->err);
+    if (s->refresh && tsr_sampler_should_stop(s))
+        return status; /* some chains are not afresh: no draws of them */
     for (int k = 0; k < 2 && status == TSR_OK; k++) {
         set_heat(s, &w->half[k], heat_at(s, s->n_step));
         status = half_propose(w, &w->half[k], &w->err);
     }
     for (long step = 1; step <= total && status == TSR_OK; step++) {
-        int last = step == total || should_stop(s);
+        int last = step == total || tsr_sampler_should_stop(s);
         int is_draw = step % s->thin == 0;
         for (int k = 0; k < 2 && status == TSR_OK; k++) {
             tsr_half *h = &w->half[k];

@@ -133,6 +133,23 @@ assert 0 < s["acceptance_rate"] < 1 and s["chi2"] > 0, s'
 stored=$("$python" -c '
 import json; print(json.load(open("out.txt"))["draws"]["done"])')
 
+# Before the first step every replica's curve is computed: half a minute here.
+"$program" run good.yaml --output early --set sampler.chains=512 \
+    --set sampler.temperatures=8 --set sampler.t_max=5 >out.txt 2>err.txt &
+pid=$!
+for _ in $(seq 150); do
+    grep -q "^grid" err.txt && break
+    sleep 0.1
+done
+kill -USR1 $pid
+kill -TERM $pid
+since=$(date +%s)
+wait $pid
+check "stopped before the first step: exit status 75" test $? -eq 75
+check "within seconds" test $(($(date +%s) - since)) -lt 5
+check "says that there is nothing to go on with" grep -q "start it again" err.txt
+check "and leaves nothing" test ! -e early
+
 opens() { # NAME DIR
     if "$python" "$tests/open_run.py" "$2" >out.txt 2>&1; then
         echo "ok $1: $(tail -n 1 out.txt)"
