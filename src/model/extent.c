@@ -62,11 +62,14 @@ double tsr_largest_distance(int n, const double (*xyz)[3])
     return sqrt(best2);
 }
 
+/* Only points that lie outside of limit - (the largest radius) can be an end of
+ * such a pair. The margin covers the rounding of radii. */
 int tsr_is_distance_beyond(int n, const double (*xyz)[3], double limit)
 {
+    enum { MOST = 256 };
     double lo[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
     double hi[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
-    double centre[3], most2 = 0.0;
+    double centre[3], most2 = 0.0, reach = limit * (1.0 - 1e-12);
     for (int i = 0; i < n; i++)
         for (int c = 0; c < 3; c++) {
             lo[c] = xyz[i][c] < lo[c] ? xyz[i][c] : lo[c];
@@ -78,8 +81,20 @@ int tsr_is_distance_beyond(int n, const double (*xyz)[3], double limit)
         double d2 = tsr_vec3_distance2(xyz[i], centre);
         most2 = d2 > most2 ? d2 : most2;
     }
-    /* all within one ball; the margin covers the rounding */
-    if (2.0 * sqrt(most2) <= limit * (1.0 - 1e-12))
+    double inner = reach - sqrt(most2);
+    if (sqrt(most2) <= inner)
         return 0;
-    return tsr_largest_distance(n, xyz) > limit;
+    double inner2 = inner > 0.0 ? inner * inner : 0.0;
+    int outer[MOST], n_outer = 0;
+    for (int i = 0; i < n; i++) {
+        if (tsr_vec3_distance2(xyz[i], centre) < inner2)
+            continue;
+        if (n_outer == MOST)
+            return tsr_largest_distance(n, xyz) > limit;
+        for (int k = 0; k < n_outer; k++)
+            if (tsr_vec3_distance(xyz[i], xyz[outer[k]]) > limit)
+                return 1;
+        outer[n_outer++] = i;
+    }
+    return 0;
 }
