@@ -123,19 +123,46 @@ double tsr_conformation_torsion(const tsr_topology *topology,
                                   conformation->backbone[residue + 1][TSR_N]);
 }
 
+/* Lanes x, y, z and one to spare. */
+typedef double four __attribute__((vector_size(32), aligned(8), may_alias));
+
+/* tsr_motion_apply, a column of the rotation at a time: the same sums. The
+ * spare lane spills into the next point, whose x was read before; the last is
+ * left to the plain function. */
+static void move_points(const tsr_motion *motion, double (*x)[3], int n)
+{
+    four column[4];
+    for (int d = 0; d < 3; d++) {
+        for (int k = 0; k < 3; k++)
+            column[k][d] = motion->rotation[d][k];
+        column[3][d] = motion->shift[d];
+    }
+    for (int k = 0; k < 4; k++)
+        column[k][3] = 0.0;
+    double next = n > 0 ? x[0][0] : 0.0;
+    for (int i = 0; i < n - 1; i++) {
+        double u = next;
+        next = x[i + 1][0];
+        *(four *)x[i] = column[0] * u + column[1] * x[i][1] +
+                        column[2] * x[i][2] + column[3];
+    }
+    if (n > 0) {
+        x[n - 1][0] = next;
+        tsr_motion_apply(motion, x[n - 1]);
+    }
+}
+
 void tsr_conformation_move(const tsr_topology *topology,
                            tsr_conformation *conformation, int first, int last,
                            const tsr_motion *motion)
 {
     if (first > last)
         return;
-    for (int i = first; i <= last; i++)
-        for (int a = 0; a < 4; a++)
-            tsr_motion_apply(motion, conformation->backbone[i][a]);
+    move_points(motion, conformation->backbone[first], 4 * (last - first + 1));
+    const tsr_residue *a = &topology->residue[first];
     const tsr_residue *z = &topology->residue[last];
-    int end = z->first_body + z->n_body;
-    for (int b = topology->residue[first].first_body; b < end; b++)
-        tsr_motion_apply(motion, conformation->body[b]);
+    move_points(motion, conformation->body + a->first_body,
+                z->first_body + z->n_body - a->first_body);
 }
 
 /* Turning the C side about an axis by +angle raises the torsion by it; so does
