@@ -152,18 +152,26 @@ VARIANT(avx2, __attribute__((target("avx2"))))
 VARIANT(avx512, __attribute__((target("avx512f,avx512dq,avx512vl"))))
 #endif
 
-const tsr_near_functions *tsr_near_best(void)
+const tsr_near_functions *tsr_near_variant(int k)
 {
+    const tsr_near_functions *usable[4] = {NULL};
+    int n = 0;
 #ifdef __x86_64__
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") &&
         __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl"))
-        return &near_avx512;
+        usable[n++] = &near_avx512;
     if (__builtin_cpu_supports("avx2"))
-        return &near_avx2;
+        usable[n++] = &near_avx2;
 #endif
-    return &near_plain;
+    usable[n++] = &near_plain;
+    return k < n ? usable[k] : NULL;
+}
+
+const tsr_near_functions *tsr_near_best(void)
+{
+    return tsr_near_variant(0);
 }
 
 /* ---- the tree ---- */

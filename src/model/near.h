@@ -64,6 +64,9 @@ typedef struct {
 
 const tsr_near_functions *tsr_near_best(void);
 
+/* Those that this processor can run, the best first; NULL beyond. */
+const tsr_near_functions *tsr_near_variant(int k);
+
 /* Of n bodies. NULL: out of memory. */
 tsr_near_tree *tsr_near_tree_new(const tsr_near_functions *near, int n,
                                  const double (*xyz)[3]);
