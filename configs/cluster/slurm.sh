@@ -12,7 +12,7 @@
 #SBATCH --signal=B:TERM@120
 #SBATCH --requeue --open-mode=append
 
-config=$1 directory=$2
+config=$1 directory=${2%/}
 shift 2 || { echo "usage: sbatch $0 CONFIG DIRECTORY [OPTION...]" >&2; exit 64; }
 tessera=${TESSERA:-tessera}
 threads=${SLURM_CPUS_PER_TASK:-1}
@@ -23,17 +23,23 @@ fi
 
 # Two minutes before the limit, and when the node is wanted by others, the batch
 # shell gets SIGTERM; it is passed on, and tessera leaves a checkpoint.
-trap 'kill -TERM "$pid" 2>/dev/null' TERM
+pid='' stopped=0
+trap 'stopped=1; [ -z "$pid" ] || kill -TERM "$pid" 2>/dev/null' TERM
 
 if [ -e "$directory/checkpoint.h5" ] ||
     [ -e "$directory/checkpoint.h5.previous" ]; then
     "$tessera" resume "$directory" --threads "$threads" &
 else
-    # what a node that died before the first checkpoint left is of no use
-    [ -e "$directory/config.yaml" ] && rm -r "$directory"
+    # what a node that died before the first checkpoint left is of no use; a
+    # folder with a config.yaml of yours is left alone
+    if head -n 1 "$directory/config.yaml" 2>/dev/null |
+        grep -q '^# tessera .*: the configuration as resolved$'; then
+        mv "$directory" "$directory.unused-$(date +%Y%m%dT%H%M%S)"
+    fi
     "$tessera" run "$config" --output "$directory" --threads "$threads" "$@" &
 fi
 pid=$!
+[ "$stopped" -eq 0 ] || kill -TERM "$pid" 2>/dev/null # came before it was there
 wait "$pid"
 status=$?
 while kill -0 "$pid" 2>/dev/null; do # the trap ended the wait, not the run
@@ -41,7 +47,8 @@ while kill -0 "$pid" 2>/dev/null; do # the trap ended the wait, not the run
     status=$?
 done
 
-# 75: stopped in good order, to be gone on with
+# 75: stopped in good order, to be gone on with; 143: before it listened
+[ "$stopped" -eq 1 ] && [ "$status" -eq 143 ] && status=75
 if [ "$status" -eq 75 ] && [ -n "${SLURM_JOB_ID:-}" ]; then
     id=$SLURM_JOB_ID
     [ -n "${SLURM_ARRAY_JOB_ID:-}" ] &&

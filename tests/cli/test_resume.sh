@@ -75,6 +75,8 @@ expect "an empty folder" 66 "not the folder of a run" "$program" resume empty
 expect "a finished run" 64 "finished.*--draws N" "$program" resume whole
 expect "fewer draws" 64 "has [0-9]+ already" \
     "$program" resume whole --draws 5
+expect "fewer than behind the checkpoint" 64 "has 60 already" \
+    "$program" resume whole --draws 59
 expect "draws without sense" 64 "draws" "$program" resume whole --draws zero
 expect "two folders" 64 "" "$program" resume whole empty
 expect "help" 0 "" "$program" resume --help
@@ -279,6 +281,22 @@ sed -i 's/draws: 3000/draws: 200/' job-1/config.yaml
 check "once more, it ends" test $? -eq 0
 check "where it was resumed" grep -q "resumed from the checkpoint" job.txt
 check "with the seed of its task" grep -q "^seed: 1" job-1/config.yaml
+
+mkdir own
+cp good.yaml own/config.yaml
+cp model.pdb good.dat own
+short() { # CONFIG DIRECTORY
+    TESSERA=$program bash "$source/configs/cluster/slurm.sh" "$@" \
+        --set sampler.draws=2 >job.txt 2>&1
+}
+short own/config.yaml own
+check "a folder that is no run's is refused" test $? -eq 78
+check "and stays" cmp -s own/model.pdb model.pdb
+mv job-1 job
+rm -r job/checkpoint.h5*
+short good.yaml job
+check "a run without a checkpoint begins anew" test $? -eq 0
+check "and is put aside" test -e "$(echo job.unused-*/trace.h5)"
 
 # ---- killed again and again ----
 cat >soak.yaml <<END
