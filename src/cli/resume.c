@@ -4,6 +4,8 @@
 #include "cli/run_directory.h"
 #include "cli/run_session.h"
 
+#include "io/trace.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,21 +61,36 @@ static tsr_status read_config(const tsr_args *args, const char *directory,
     return status;
 }
 
+/* In the trace, which is ahead of the checkpoint; 0 where it cannot be read,
+ * which is said when it is opened to go on. */
+static long draws_stored(const char *directory)
+{
+    tsr_trace_reader *reader = NULL;
+    char *path = tsr_run_directory_file(directory, "trace.h5");
+    long n = 0;
+    if (path != NULL && tsr_trace_open(path, &reader, NULL) == TSR_OK)
+        n = tsr_trace_n_draw(reader, TSR_TRACE_POSTERIOR);
+    tsr_trace_reader_free(reader);
+    free(path);
+    return n;
+}
+
 /* Nothing to do, or less than nothing. */
 static tsr_status check_draws(const tsr_run_checkpoint *at,
                               const tsr_config *config, int more_asked,
                               tsr_err *err)
 {
     long draws = config->sampler.draws;
-    if (draws < at->place.draws)
+    long stored = draws_stored(config->output.directory);
+    long done = stored > at->place.draws ? stored : at->place.draws;
+    if (draws < done)
         return tsr_fail(err, TSR_E_USAGE,
-                        "--draws %ld: the run has %ld already", draws,
-                        at->place.draws);
+                        "--draws %ld: the run has %ld already", draws, done);
     if (at->place.is_finished && !more_asked)
         return tsr_fail(err, TSR_E_USAGE,
                         "the run in '%s' is finished; --draws N, with more "
                         "than %ld, extends it",
-                        config->output.directory, draws);
+                        config->output.directory, done);
     return TSR_OK;
 }
 
@@ -151,8 +168,10 @@ static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK)
         status = read_config(args, directory, &config, err);
     if (status == TSR_OK)
-        status =
-            check_draws(&at, &config, tsr_args_count(args, "draws") > 0, err);
+        status = check_draws(&at, &config,
+                             tsr_args_count(args, "draws") > 0 ||
+                                 tsr_args_count(args, "until") > 0,
+                             err);
     if (status == TSR_OK)
         status = tsr_config_blame(
             &config, tsr_until_parse(config.sampler.until, &session.until, err),
