@@ -257,8 +257,6 @@ double tsr_prior_propose(tsr_prior_state *state,
     tsr_body_span span[TSR_MAX_SPAN];
     int n = body_spans(s->prior->topology, proposal, span);
     s->pending = 0;
-    if (is_too_wide(s, current, proposed, n, span))
-        return -(double)INFINITY;
     if (s->clash != NULL) {
         int is_timed = s->n_proposed++ % TIMED_EVERY == 0;
         double start = is_timed ? now_seconds() : 0.0;
@@ -271,6 +269,8 @@ double tsr_prior_propose(tsr_prior_state *state,
             return -(double)INFINITY;
         s->pending = change;
     }
+    if (is_too_wide(s, current, proposed, n, span))
+        return -(double)INFINITY;
     touch_spans(s, proposed, proposal);
     touch_restraints(s, proposed, proposal);
     return tsr_unfix(s->pending);
