@@ -348,6 +348,7 @@ void tsr_hdf5_store_free(tsr_hdf5_store *store)
         unlink(store->journal);
     tsr_hdf5_store_drop_pages(store);
     free(store->page);
+    free(store->change);
     free(store->path);
     free(store->journal);
     free(store);

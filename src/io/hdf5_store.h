@@ -68,9 +68,9 @@ herr_t tsr_hdf5_store_attach(tsr_hdf5_store *store, hid_t access);
  * the file is as the last commit left it, or has this one in its journal. */
 tsr_status tsr_hdf5_store_commit(tsr_hdf5_store *store, tsr_err *err);
 
-/* The same for many files, sooner than one by one: each is committed by itself,
- * but all are synced together. Where one fails, the others are committed all
- * the same. */
+/* The same for many files: each is committed by itself, but all go through each
+ * step together, so that one sync of the file system can serve them. Where one
+ * fails, the others are committed all the same. */
 tsr_status tsr_hdf5_store_commit_all(tsr_hdf5_store *const *store, int n,
                                      tsr_err *err);
 

@@ -18,8 +18,6 @@ enum { AT_ONCE = 64, WORTH_IT = 8 };
 typedef struct {
     tsr_hdf5_store *store;
     int is_needed, failed; /* errno */
-    size_t n_change;
-    tsr_journal_page *change;
     int journal, is_new;
     int left; /* the journal may be complete on the disk */
 } job;
@@ -58,22 +56,25 @@ static void cut_growth(const tsr_hdf5_store *store)
     (void)cut;
 }
 
-/* The pages that cover what is on the disk, ascending; NULL without memory. */
-static tsr_journal_page *list_changes(const tsr_hdf5_store *store, size_t *n)
+/* The pages that cover what is on the disk, ascending. 0 or an errno. */
+static int list_changes(tsr_hdf5_store *store)
 {
     const size_t end = store->on_disk > 0 ? store->on_disk : 1;
-    tsr_journal_page *list = malloc((store->n_page + 1) * sizeof *list);
+    tsr_journal_page *list =
+        realloc(store->change, (store->n_held + 1) * sizeof *list);
 
-    *n = 0;
-    for (size_t i = 0; list != NULL && i < store->n_page; i++) {
+    if (list == NULL)
+        return ENOMEM;
+    store->change = list;
+    store->n_change = 0;
+    for (size_t i = 0; i < store->n_page; i++) {
         const size_t at = i * PAGE;
         if (store->page[i] == NULL || at >= end || at >= store->size)
             continue;
-        list[*n].at = at;
-        list[*n].n = tsr_hdf5_part_of_page(at, store->size - at);
-        list[(*n)++].bytes = store->page[i];
+        const size_t n = tsr_hdf5_part_of_page(at, store->size - at);
+        list[store->n_change++] = (tsr_journal_page){at, n, store->page[i]};
     }
-    return list;
+    return 0;
 }
 
 static void write_growth(job *j)
@@ -86,14 +87,15 @@ static void write_growth(job *j)
 static void write_journal(job *j)
 {
     tsr_hdf5_store *store = j->store;
-    j->failed = tsr_journal_write(store->journal, store->size, j->n_change,
-                                  j->change, &j->journal, &j->is_new);
+    j->failed = tsr_journal_write(store->journal, store->size, store->n_change,
+                                  store->change, &j->journal, &j->is_new);
 }
 
 static void write_changes(job *j)
 {
     const tsr_hdf5_store *store = j->store;
-    j->failed = tsr_journal_put(store->fd, store->size, j->n_change, j->change);
+    j->failed =
+        tsr_journal_put(store->fd, store->size, store->n_change, store->change);
 }
 
 static int is_alive(const job *j)
@@ -143,10 +145,9 @@ static void prepare(job *j, tsr_hdf5_store *store)
     *j = (job){.store = store, .journal = -1, .failed = store->failed};
     if (j->failed != 0)
         return;
-    j->change = list_changes(store, &j->n_change);
-    if (j->change == NULL)
-        j->failed = ENOMEM;
-    j->is_needed = j->n_change > 0 || store->size != store->on_disk;
+    j->failed = list_changes(store);
+    j->is_needed =
+        j->failed != 0 || store->n_change > 0 || store->size != store->on_disk;
 }
 
 /* The file has not been touched: it loses what it has grown by, but not where
@@ -177,7 +178,6 @@ static void finish(job *j)
         store->on_disk = store->size;
         tsr_hdf5_store_drop_pages(store);
     }
-    free(j->change);
 }
 
 static tsr_status commit(tsr_hdf5_store *const *store, int n, tsr_err *err)

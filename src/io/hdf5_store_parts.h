@@ -3,6 +3,7 @@
 #define TSR_IO_HDF5_STORE_PARTS_H
 
 #include "io/hdf5_store.h"
+#include "io/journal.h"
 
 #include <stddef.h>
 
@@ -19,6 +20,8 @@ struct tsr_hdf5_store {
     size_t n_page;        /* room of `page` */
     size_t n_held;        /* pages that are not NULL */
     unsigned char **page; /* [n_page] written since the last commit, or NULL */
+    size_t n_change;
+    tsr_journal_page *change; /* [n_change] what a commit puts over old pages */
 };
 
 /* Without a file yet; NULL without memory. */

@@ -77,9 +77,8 @@ tsr_status tsr_trajectory_append(tsr_trajectory *trajectory, int64_t step,
 /* Brings all frames to the disk; nothing where there are no new ones. */
 tsr_status tsr_trajectory_flush(tsr_trajectory *trajectory, tsr_err *err);
 
-/* The same for n of them, which takes a fraction of the time: the disk is
- * waited for once per step, not once per file. Where one fails, the others are
- * flushed. */
+/* The same for n of them, synced together. On a busy ext4 that took as long as
+ * one by one (3 s for 512 files). Where one fails, the others are flushed. */
 tsr_status tsr_trajectory_flush_all(tsr_trajectory *const *trajectory, int n,
                                     tsr_err *err);
 
