@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double block_numbers = 16777216.0;
+/* Numbers in memory: of draws as they are read, and of the points looked at. */
+static const double block_numbers = 4194304.0, column_numbers = 33554432.0;
 
 void tsr_curve_summary_free(tsr_curve_summary *summary)
 {
@@ -48,34 +49,57 @@ static tsr_status choose(tsr_curve_summary *s, tsr_trace_reader *reader,
     return status;
 }
 
+/* Draws of points first .. first + n of those chosen, column [n][rows], in one
+ * pass over the variable: whole draws lie together in the file. */
+static tsr_status gather(const tsr_curve_summary *s, tsr_trace_reader *reader,
+                         int n_chain, int n_draw, int first, int n,
+                         double *column, tsr_err *err)
+{
+    const size_t width = (size_t)s->n_point,
+                 rows = (size_t)n_chain * (size_t)n_draw;
+    const double one = (double)n_chain * s->n_point; /* numbers of a draw */
+    const int most = (int)fmin(n_draw, fmax(1.0, block_numbers / one));
+    double *block =
+        malloc((size_t)most * (size_t)n_chain * width * sizeof *block);
+    tsr_status status = block != NULL ? TSR_OK : no_memory(s->name, err);
+    for (int from = 0; from < n_draw && status == TSR_OK; from += most) {
+        const int count = n_draw - from < most ? n_draw - from : most;
+        const tsr_trace_part part = {from, count, 0, s->n_point};
+        status = tsr_trace_get_part(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
+                                    s->name, &part, block, err);
+        for (int c = 0; c < n_chain && status == TSR_OK; c++)
+            for (int d = 0; d < count; d++) {
+                const double *row =
+                    block + ((size_t)c * (size_t)count + (size_t)d) * width;
+                double *to =
+                    column + (size_t)c * (size_t)n_draw + (size_t)(from + d);
+                for (int k = 0; k < n; k++)
+                    to[(size_t)k * rows] = row[s->at[first + k]];
+            }
+    }
+    free(block);
+    return status;
+}
+
 static tsr_status summarise(tsr_curve_summary *s, tsr_trace_reader *reader,
                             int n_chain, int n_draw, tsr_err *err)
 {
     const size_t rows = (size_t)n_chain * (size_t)n_draw;
-    const int width =
-        (int)fmin(s->n_point, fmax(1.0, floor(block_numbers / (double)rows)));
-    double *block = malloc(rows * (size_t)width * sizeof *block);
-    double *one = malloc(rows * sizeof *one);
-    tsr_status status =
-        block != NULL && one != NULL ? TSR_OK : no_memory(s->name, err);
-    tsr_trace_part part = {0, n_draw, 0, 0};
-    for (int i = 0; i < s->n && status == TSR_OK; i++) {
-        const int k = s->at[i];
-        if (i == 0 || k >= part.entry_from + part.n) {
-            part.entry_from = k;
-            part.n = s->n_point - k < width ? s->n_point - k : width;
-            status = tsr_trace_get_part(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
-                                        s->name, &part, block, err);
+    const int batch =
+        (int)fmin(s->n, fmax(1.0, floor(column_numbers / (double)rows)));
+    double *column = malloc(rows * (size_t)batch * sizeof *column);
+    tsr_status status = column != NULL ? TSR_OK : no_memory(s->name, err);
+    for (int first = 0; first < s->n && status == TSR_OK; first += batch) {
+        const int n = s->n - first < batch ? s->n - first : batch;
+        status = gather(s, reader, n_chain, n_draw, first, n, column, err);
+        for (int k = 0; k < n && status == TSR_OK; k++) {
+            tsr_convergence *point = &s->point[first + k];
+            status = tsr_convergence_make(
+                n_chain, n_draw, column + (size_t)k * rows, point, err);
+            s->n_bad += status == TSR_OK && isnan(point->mean);
         }
-        for (size_t r = 0; r < rows && status == TSR_OK; r++)
-            one[r] = block[r * (size_t)part.n + (size_t)(k - part.entry_from)];
-        if (status == TSR_OK)
-            status =
-                tsr_convergence_make(n_chain, n_draw, one, &s->point[i], err);
-        s->n_bad += status == TSR_OK && isnan(s->point[i].mean);
     }
-    free(one);
-    free(block);
+    free(column);
     return status;
 }
 

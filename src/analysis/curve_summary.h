@@ -16,10 +16,10 @@ typedef struct {
     int n_bad;              /* points where draws are not finite */
 } tsr_curve_summary;
 
-/* A variable of posterior_predictive with an axis of its own. Reads it in parts
- * of some 128 MiB. Points are left out, evenly, where all of them would be more
- * than `most` numbers. Errors: those of tsr_trace_get_part; TSR_E_DATA (no
- * draws). Cost: O(most log n_draw). */
+/* A variable of posterior_predictive with an axis of its own. Some 300 MiB
+ * are in memory at most. Points are left out, evenly, where all of them would
+ * be more than `most` numbers. Errors: those of tsr_trace_get_part; TSR_E_DATA
+ * (no draws). Cost: O(most log n_draw). */
 tsr_status tsr_curve_summary_make(tsr_trace_reader *reader, const char *name,
                                   double most, tsr_curve_summary **out,
                                   tsr_err *err);

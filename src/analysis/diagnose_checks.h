@@ -11,6 +11,14 @@
         tsr_diagnosis *diagnosis, tsr_trace_reader *reader, \
         const tsr_diagnose_options *options, tsr_check *check, tsr_err *err)
 
+/* What a check has before it is asked: no answer, no numbers, no texts. */
+void tsr_check_start(tsr_check *check, const char *name, const char *asks);
+
+/* A remedy: "run longer, for example with --set sampler.draws=8000", `factor`
+ * times as many. Caller frees; NULL: out of memory. */
+char *tsr_check_run_longer(const tsr_diagnosis *diagnosis,
+                           const tsr_diagnose_options *options, double factor);
+
 /* Numbers that are finite, a file that can be read. */
 TSR_CHECK_FUNCTION(finite);
 /* More than one chain: R-hat of one cannot see what it missed. */

@@ -16,6 +16,9 @@ typedef struct {
     int state;               /* -1: every one */
     int is_raw;              /* 1: where they were drawn, not superposed */
     tsr_trace_reader *trace; /* for lp, of `best`; NULL: none */
+    const int *pick;         /* [n_pick] frames instead of the choice's, in the
+                                order of tsr_frames_list; NULL: none */
+    int n_pick;
 } tsr_export_options;
 
 /* Writes the chosen frames as models into `out`, superposed (CA) on their mean

@@ -74,6 +74,10 @@ static tsr_status choose(job *j, const tsr_draw_choice *choice, tsr_err *err)
         status = tsr_fail(err, TSR_E_NOMEM, "no memory for %d frames", n);
         goto done;
     }
+    for (int i = 0; j->options->pick != NULL && i < j->options->n_pick; i++)
+        j->at[j->n++] = j->options->pick[i];
+    if (j->options->pick != NULL)
+        goto done;
     for (int i = 0; i < n; i++)
         if (j->options->state < 0 || frame[i].state == j->options->state) {
             chain[n_in] = frame[i].chain;

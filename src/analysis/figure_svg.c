@@ -82,7 +82,7 @@ static void y_axis(tsr_svg *svg, const place *p)
 {
     const tsr_panel *a = p->panel;
     if (a->is_log) {
-        const int is_fine = log10(a->y1 / a->y0) < 1.7;
+        const int is_fine = log10(a->y1 / a->y0) < 2.3;
         for (int d = (int)floor(log10(a->y0)); d <= log10(a->y1); d++)
             for (int i = 1; i <= 9; i++) {
                 const double v = i * pow(10.0, d);

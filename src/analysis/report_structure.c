@@ -141,15 +141,15 @@ static tsr_status write_middle(tsr_report *r, int c, char *name, size_t size,
                                tsr_err *err)
 {
     const tsr_shape *s = r->options->diagnose.shape;
-    const tsr_drawn_frame *frame;
     char path[4096];
     int n_model;
-    tsr_frames_list(r->options->frames, &frame);
-    const tsr_drawn_frame *f = &frame[s->at[s->clusters.nearest[c]]];
-    tsr_draw_range range = {f->chain, f->draw, f->draw, 1};
-    const tsr_draw_choice choice = {.n = 1, .range = &range};
-    const tsr_export_options options = {
-        .format = TSR_MODEL_CIF, .name = "group", .state = f->state};
+    const int middle = s->at[s->clusters.nearest[c]];
+    const tsr_draw_choice choice = {.n = 0};
+    const tsr_export_options options = {.format = TSR_MODEL_CIF,
+                                        .name = "group",
+                                        .state = -1,
+                                        .pick = &middle,
+                                        .n_pick = 1};
     snprintf(name, size, "group-%d.cif", c + 1);
     snprintf(path, sizeof path, "%s/%s", r->folder, name);
     FILE *out = fopen(path, "w");

@@ -3,6 +3,7 @@
 #include "cli/past_run.h"
 
 #include "analysis/export.h"
+#include "analysis/shape.h"
 #include "io/structure.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ static const tsr_option options[] = {
      .argument = "SPEC",
      .initial = "even:20",
      .doc = "which: all, best, even:NUMBER, [CHAIN/]FIRST[:LAST[:EVERY]], "
-            "several with commas"},
+            "several with commas; or groups, the middle of each"},
     {.name = "format",
      .argument = "FORMAT",
      .initial = "pdb",
@@ -88,6 +89,11 @@ static tsr_status write_scripts(const char *path, tsr_err *err)
 
 /* ---- models ---- */
 
+static int is_groups(const tsr_args *args)
+{
+    return strcmp(tsr_args_value(args, "draws"), "groups") == 0;
+}
+
 /* The input's atoms, where they are asked for or can be had. */
 static tsr_status get_all_atoms(const tsr_args *args, const tsr_past_run *run,
                                 const tsr_model_atoms *model, tsr_log *log,
@@ -123,13 +129,34 @@ static tsr_status get_all_atoms(const tsr_args *args, const tsr_past_run *run,
     return TSR_OK;
 }
 
+/* The draws in the middle of the groups of conformations: pick
+ * [TSR_MOST_CLUSTERS]. */
+static tsr_status pick_groups(tsr_frames *frames, int *pick,
+                              tsr_export_options *o, tsr_log *log, tsr_err *err)
+{
+    enum { MOST_FRAMES = 4000 };
+    tsr_shape *shape;
+    tsr_status status = tsr_shape_make(frames, MOST_FRAMES, &shape, err);
+    if (status != TSR_OK)
+        return status;
+    o->pick = pick;
+    o->n_pick = shape->clusters.k;
+    for (int c = 0; c < shape->clusters.k; c++) {
+        pick[c] = shape->at[shape->clusters.nearest[c]];
+        tsr_info(log, "model %d stands for %.1f %% of the conformations", c + 1,
+                 100.0 * shape->clusters.size[c] / shape->n);
+    }
+    tsr_shape_free(shape);
+    return TSR_OK;
+}
+
 static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
                                 const tsr_draw_choice *choice, int format,
                                 FILE *out, tsr_log *log, tsr_err *err)
 {
     tsr_frames *frames = NULL;
     tsr_err bad;
-    int n_bad = 0, n_model = 0;
+    int n_bad = 0, n_model = 0, pick[TSR_MOST_CLUSTERS];
     long state = -1;
     tsr_export_options o = {.format = (tsr_model_format)format,
                             .name = "draws",
@@ -149,6 +176,8 @@ static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
         status = get_all_atoms(args, run, tsr_frames_atoms(frames), log, &o.all,
                                err);
     o.state = (int)state;
+    if (status == TSR_OK && is_groups(args))
+        status = pick_groups(frames, pick, &o, log, err);
     if (status == TSR_OK)
         status = tsr_export_models(frames, choice, &o, out, &n_model, err);
     if (status == TSR_OK)
@@ -218,7 +247,10 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_args_arguments(args, &argument);
     tsr_status status =
         parse_format(tsr_args_value(args, "format"), &format, err);
-    if (status == TSR_OK)
+    if (status == TSR_OK && is_groups(args) && format == CSV)
+        status = tsr_fail(err, TSR_E_USAGE,
+                          "--draws groups is for conformations, not for csv");
+    if (status == TSR_OK && !is_groups(args))
         status =
             tsr_draw_choice_parse(tsr_args_value(args, "draws"), &choice, err);
     if (status == TSR_OK)

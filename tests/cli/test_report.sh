@@ -68,6 +68,10 @@ check "diagnose sees the groups" grep -q "2 groups, which overlap" out.txt
 check "an ensemble for other programs" \
     "$program" export run --draws even:10 --output draws.pdb --quiet
 check "has its models" test "$(grep -c ^MODEL draws.pdb)" -eq 10
+check "the groups for other programs" sh -c \
+    "'$program' export run --draws groups --format cif >groups.cif 2>err.txt"
+check "has a model of each" test \
+    "$(awk '/^ATOM/ {print $NF}' groups.cif | sort -u | wc -l)" -eq 2
 check "and scripts that open it" grep -q "load draws.pdb" draws.pdb.pml
 check "a second report replaces the first" quiet report run
 check "names are escaped" grep -q "two &lt;domains&gt; &amp; a" run/report.html

@@ -1,0 +1,266 @@
+#include "analysis/diagnose_checks.h"
+
+#include "analysis/chain_compare.h"
+#include "core/words.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A variable of either group, whole and a number a draw; NULL where it is not
+ * there. */
+static tsr_status get(tsr_trace_reader *reader, const char *name, int *n_chain,
+                      int *n_draw, double **value, tsr_err *err)
+{
+    static const tsr_trace_group group[] = {TSR_TRACE_POSTERIOR,
+                                            TSR_TRACE_SAMPLE_STATS};
+    int n;
+    *value = NULL;
+    for (int g = 0; g < 2; g++) {
+        if (tsr_trace_shape(reader, group[g], name, n_chain, n_draw, &n,
+                            NULL) != TSR_OK ||
+            n != 1)
+            continue;
+        tsr_err local;
+        tsr_status status = tsr_trace_get(reader, group[g], name, n_chain,
+                                          n_draw, &n, value, &local);
+        /* what is damaged is told by the check of finite numbers */
+        return status == TSR_E_NOMEM
+                   ? tsr_fail(err, status, "%s", local.message)
+                   : TSR_OK;
+    }
+    return TSR_OK;
+}
+
+static int is_finite_row(const double *value, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(value[i]))
+            return 0;
+    return n > 0;
+}
+
+enum { LEAST_DRAWS = 8, MOST_NAMED = 5 };
+
+/* Chains of one variable that stand still or are apart: told in `found`.
+ * Returns how many. */
+static int look_at_chains(const char *name, int n_chain, int n_draw,
+                          const double *value, tsr_words *found, int *n_told)
+{
+    const double far = 0.5; /* of the middle 90 % */
+    int n_bad = 0;
+    for (int c = 0; c < n_chain; c++) {
+        const double *row = value + (size_t)c * (size_t)n_draw;
+        const int rest = tsr_longest_rest(n_draw, row);
+        const double gap = tsr_chain_gap(n_chain, n_draw, value, c);
+        const int stands = 4 * rest >= n_draw && rest >= LEAST_DRAWS;
+        if (!stands && !(fabs(gap) > far))
+            continue;
+        n_bad++;
+        if ((*n_told)++ >= MOST_NAMED)
+            continue;
+        tsr_words_say(found, "%s", *n_told > 1 ? "; " : "");
+        if (stands)
+            tsr_words_say(found,
+                          "%s of chain %d does not change for %d of %d draws",
+                          name, c, rest, n_draw);
+        else
+            tsr_words_say(found,
+                          "chain %d has its own %s, %s those of the others", c,
+                          name, gap < 0.0 ? "below" : "above");
+    }
+    return n_bad;
+}
+
+TSR_CHECK_FUNCTION(stuck)
+{
+    /* the structure, and how well it fits */
+    static const char *const names[] = {"rg", "d_max", "lp", "chi2"};
+    tsr_words found;
+    int n_bad = 0, n_told = 0, n_seen = 0;
+    tsr_status status = TSR_OK;
+    tsr_check_start(check, "stuck",
+                    "do all chains move, and in the same place?");
+    tsr_words_begin(&found);
+    for (size_t i = 0; i < sizeof names / sizeof *names && status == TSR_OK;
+         i++) {
+        int n_chain, n_draw;
+        double *value;
+        status = get(reader, names[i], &n_chain, &n_draw, &value, err);
+        if (value != NULL && n_draw >= LEAST_DRAWS &&
+            is_finite_row(value, (size_t)n_chain * (size_t)n_draw)) {
+            n_seen++;
+            n_bad += look_at_chains(names[i], n_chain, n_draw, value, &found,
+                                    &n_told);
+        }
+        free(value);
+    }
+    if (n_seen == 0)
+        tsr_words_say(&found, "too few draws to tell (fewer than %d)",
+                      LEAST_DRAWS);
+    else if (n_bad == 0)
+        tsr_words_say(&found,
+                      "none stands still, none is apart from the others");
+    else if (n_told > MOST_NAMED)
+        tsr_words_say(&found, "; and %d more", n_told - MOST_NAMED);
+    check->answer = n_seen == 0  ? TSR_CHECK_UNKNOWN
+                    : n_bad == 0 ? TSR_CHECK_YES
+                                 : TSR_CHECK_NO;
+    check->found = tsr_words_end(&found);
+    if (n_bad > 0)
+        check->remedy = tsr_words_of(
+            "give the chains more warm-up (sampler.warmup) or more "
+            "temperatures (sampler.temperatures, sampler.t_max); where one "
+            "stands still, look at the moves, prior.restraints and "
+            "structure.flexible");
+    (void)diagnosis, (void)options;
+    return status;
+}
+
+TSR_CHECK_FUNCTION(halves)
+{
+    static const char *const names[] = {"rg", "d_max", "chi2", "lp"};
+    const double small = 0.3, rare = 0.05;
+    tsr_words found;
+    int n_bad = 0, n_seen = 0, n_open = 0;
+    double largest = 0.0;
+    tsr_status status = TSR_OK;
+    tsr_check_start(check, "halves",
+                    "do two halves of the chains tell the same?");
+    check->limit = small;
+    tsr_words_begin(&found);
+    for (size_t i = 0; i < sizeof names / sizeof *names && status == TSR_OK;
+         i++) {
+        int n_chain, n_draw;
+        double *value;
+        tsr_half_compare half = {(double)NAN, (double)NAN};
+        status = get(reader, names[i], &n_chain, &n_draw, &value, err);
+        if (status == TSR_OK && value != NULL && n_draw >= LEAST_DRAWS)
+            status = tsr_half_compare_make(n_chain, n_draw, value, &half, err);
+        free(value);
+        if (isnan(half.p))
+            continue;
+        tsr_words_say(&found, "%s%s D = %.3f (p = %.2g)",
+                      n_seen++ > 0 ? ", " : "", names[i], half.distance,
+                      half.p);
+        largest = fmax(largest, half.distance);
+        n_bad += half.distance > small && half.p < rare;
+        n_open += half.distance > small && !(half.p < rare);
+    }
+    if (n_seen == 0)
+        tsr_words_say(&found, "too few draws to tell");
+    else
+        tsr_words_say(&found,
+                      "; they differ where D is above %g with p below %g",
+                      small, rare);
+    check->value = n_seen > 0 ? largest : (double)NAN;
+    /* far apart, but by too few independent draws to be sure of it */
+    check->answer = n_bad > 0                   ? TSR_CHECK_NO
+                    : n_seen == 0 || n_open > 0 ? TSR_CHECK_UNKNOWN
+                                                : TSR_CHECK_YES;
+    check->found = tsr_words_end(&found);
+    if (n_bad > 0)
+        check->remedy = tsr_check_run_longer(diagnosis, options, 4.0);
+    return status;
+}
+
+/* The largest difference of a group's share between the halves, in standard
+ * errors for `worth` independent draws in all. */
+static double largest_gap(const tsr_shape *shape, double worth)
+{
+    double largest = 0.0;
+    for (int c = 0; c < shape->clusters.k; c++) {
+        const double a = shape->half[0][c], b = shape->half[1][c];
+        const double p = 0.5 * (a + b);
+        const double error = sqrt(fmax(p * (1.0 - p), 1e-9) * 4.0 / worth);
+        largest = fmax(largest, fabs(a - b) / error);
+    }
+    return largest;
+}
+
+TSR_CHECK_FUNCTION(groups)
+{
+    const double enough = 0.8, sure = 3.0;
+    const tsr_shape *shape = options->shape;
+    const tsr_summary_item *rg = tsr_summary_find(diagnosis->summary, "rg");
+    tsr_words found;
+    (void)reader, (void)err;
+    tsr_check_start(check, "groups", "do the halves hold the same structures?");
+    check->limit = enough;
+    if (shape == NULL) {
+        check->answer = TSR_CHECK_NOT_ASKED;
+        check->found = tsr_words_of("the run has no stored conformations");
+        return TSR_OK;
+    }
+    if (isnan(shape->overlap)) {
+        check->found = tsr_words_of("one chain, so there are no halves");
+        return TSR_OK;
+    }
+    check->value = shape->overlap;
+    if (shape->clusters.k == 1) {
+        check->answer = TSR_CHECK_YES;
+        check->found = tsr_words_of("the conformations are one cloud, without "
+                                    "groups that a gap divides");
+        return TSR_OK;
+    }
+    tsr_words_begin(&found);
+    tsr_words_say(&found, "%d groups, which overlap by %.2f; their shares are",
+                  shape->clusters.k, shape->overlap);
+    for (int c = 0; c < shape->clusters.k; c++)
+        tsr_words_say(&found, "%s %.2f and %.2f", c > 0 ? "," : "",
+                      shape->half[0][c], shape->half[1][c]);
+    check->found = tsr_words_end(&found);
+    if (shape->overlap >= enough) {
+        check->answer = TSR_CHECK_YES;
+    } else if (rg != NULL && rg->value.ess_bulk > 0.0 &&
+               largest_gap(shape, rg->value.ess_bulk) > sure) {
+        check->answer = TSR_CHECK_NO;
+        check->remedy = tsr_words_of(
+            "chains stay in the group where they began: give them more "
+            "temperatures (sampler.temperatures, sampler.t_max), more warm-up, "
+            "or run longer");
+    }
+    return TSR_OK;
+}
+
+TSR_CHECK_FUNCTION(exchange)
+{
+    int n_chain, n_draw, n_none = 0;
+    double *value = NULL, total = 0.0;
+    tsr_check_start(check, "exchange",
+                    "do replicas travel between the temperatures?");
+    check->limit = 1.0;
+    tsr_status status =
+        get(reader, "round_trips", &n_chain, &n_draw, &value, err);
+    if (status != TSR_OK)
+        return status;
+    for (int c = 0; value != NULL && c < n_chain && n_draw > 0; c++) {
+        const double *row = value + (size_t)c * (size_t)n_draw;
+        total += row[n_draw - 1];
+        n_none += !(row[n_draw - 1] >= 1.0);
+    }
+    if (value == NULL || n_draw == 0) {
+        check->found = tsr_words_of("the trace does not say");
+    } else if (options->n_temp == 1 || (options->n_temp == 0 && total == 0.0)) {
+        check->answer = TSR_CHECK_NOT_ASKED;
+        check->found = tsr_words_of("one temperature");
+    } else {
+        check->value = total / n_chain;
+        check->answer = n_none == 0 ? TSR_CHECK_YES : TSR_CHECK_NO;
+        check->found =
+            n_none == 0
+                ? tsr_words_of("%.0f round trips in all, %.1f a chain", total,
+                               total / n_chain)
+                : tsr_words_of("no replica of %d of %d chains has been to the "
+                               "highest temperature and back",
+                               n_none, n_chain);
+        if (n_none > 0)
+            check->remedy = tsr_words_of(
+                "add temperatures (sampler.temperatures=%d), lower "
+                "sampler.t_max, or run longer",
+                options->n_temp > 0 ? options->n_temp + 4 : 10);
+    }
+    free(value);
+    (void)diagnosis;
+    return TSR_OK;
+}

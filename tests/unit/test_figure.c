@@ -1,0 +1,137 @@
+/* Figures: ranges, ticks, and what awkward numbers and names become. */
+#include "analysis/figure.h"
+#include "io_files.h"
+
+#include <math.h>
+
+static void test_ticks(void **state)
+{
+    (void)state;
+    static const struct {
+        double low, high;
+        int n;
+        double first, step;
+        int count;
+    } want[] = {
+        {0.0, 1.0, 5, 0.0, 0.2, 6},     {0.012, 0.3, 7, 0.05, 0.05, 6},
+        {-3.3, 3.3, 5, -3.0, 1.0, 7},   {26.4, 27.6, 5, 26.4, 0.2, 7},
+        {1e-7, 9e-7, 4, 2e-7, 2e-7, 4},
+    };
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        double first, step;
+        const int n = tsr_figure_ticks(want[i].low, want[i].high, want[i].n,
+                                       &first, &step);
+        assert_near(step / want[i].step, 1.0, 1e-9);
+        assert_near((first - want[i].first) / step, 0.0, 1e-6);
+        assert_int_equal(n, want[i].count);
+    }
+}
+
+static void test_colour(void **state)
+{
+    (void)state;
+    char text[8];
+    tsr_figure_colour(0.0, text);
+    assert_string_equal(text, "#440154");
+    tsr_figure_colour(1.0, text);
+    assert_string_equal(text, "#fde725");
+    tsr_figure_colour(7.0, text);
+    assert_string_equal(text, "#fde725");
+    tsr_figure_colour((double)NAN, text);
+    assert_string_equal(text, "#440154");
+}
+
+/* What a figure of these numbers becomes, as SVG and as Vega; caller frees. */
+static void draw(int is_log, int n, const double *x, const double *y,
+                 const char *label, char **svg, char **vega, tsr_panel *panel)
+{
+    tsr_err err;
+    size_t size;
+    tsr_figure *f = tsr_figure_new("figure", "A <title> & \"more\"", "x", 400);
+    assert_non_null(f);
+    tsr_figure_panel(f, "y's \"name\"", is_log, 200);
+    tsr_figure_layer(f, TSR_LAYER_LINE, label, "#123456", n, x, y, NULL);
+    tsr_figure_layer(f, TSR_LAYER_POINTS, label, "#123456", n, x, y, NULL);
+    tsr_figure_layer(f, TSR_LAYER_BAND, label, "#123456", n, x, y, y);
+    tsr_figure_layer(f, TSR_LAYER_ERRORS, label, "#123456", n, x, y, y);
+    if (tsr_figure_finish(f, &err) != TSR_OK ||
+        tsr_figure_svg_text(f, svg, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    FILE *out = open_memstream(vega, &size);
+    tsr_figure_print_vega(f, out);
+    fclose(out);
+    *panel = f->panel[0];
+    tsr_figure_free(f);
+}
+
+static void test_awkward_numbers(void **state)
+{
+    (void)state;
+    const double nan = (double)NAN, inf = (double)INFINITY;
+    const double x[6] = {0.0, 1.0, 2.0, 3.0, 4.0, 5.0};
+    const double y[][6] = {{1.0, nan, 3.0, inf, -2.0, 4.0},
+                           {nan, nan, nan, nan, nan, nan},
+                           {-1.0, -2.0, 0.0, -3.0, -1.0, 0.0},
+                           {2.0, 2.0, 2.0, 2.0, 2.0, 2.0},
+                           {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}};
+    for (size_t i = 0; i < sizeof y / sizeof *y; i++)
+        for (int is_log = 0; is_log < 2; is_log++)
+            for (int n = 0; n <= 6; n += 3) {
+                char *svg, *vega;
+                tsr_panel panel;
+                draw(is_log, n, x, y[i], "data", &svg, &vega, &panel);
+                assert_true(panel.y0 < panel.y1 && isfinite(panel.y0) &&
+                            isfinite(panel.y1));
+                assert_true(!is_log || panel.y0 > 0.0);
+                assert_null(strstr(svg, "nan"));
+                assert_null(strstr(svg, "inf"));
+                assert_null(strstr(vega, "nan"));
+                assert_null(strstr(vega, ":inf"));
+                free(svg);
+                free(vega);
+            }
+}
+
+static void test_range(void **state)
+{
+    (void)state;
+    const double x[3] = {1.0, 2.0, 3.0}, y[3] = {1.0, -5.0, 100.0};
+    char *svg, *vega;
+    tsr_panel panel;
+    draw(0, 3, x, y, NULL, &svg, &vega, &panel);
+    assert_near(panel.y0, -5.0 - 0.05 * 105.0, 1e-12);
+    assert_near(panel.y1, 100.0 + 0.05 * 105.0, 1e-12);
+    free(svg);
+    free(vega);
+    draw(1, 3, x, y, NULL, &svg, &vega, &panel);
+    assert_near(panel.y0, 1.0 / pow(100.0, 0.05), 1e-12);
+    assert_near(panel.y1, 100.0 * pow(100.0, 0.05), 1e-9);
+    free(svg);
+    free(vega);
+}
+
+/* Names cannot break out of the text that they stand in. */
+static void test_names(void **state)
+{
+    (void)state;
+    const double x[2] = {0.0, 1.0};
+    char *svg, *vega;
+    tsr_panel panel;
+    draw(0, 2, x, x, "a'b\"c\\d</script>", &svg, &vega, &panel);
+    assert_has(svg, "A &lt;title&gt; &amp;");
+    assert_null(strstr(svg, "</script>"));
+    assert_null(strstr(vega, "'a'b")); /* of a tooltip's expression */
+    assert_null(strstr(vega, "'y's"));
+    free(svg);
+    free(vega);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ticks),           cmocka_unit_test(test_colour),
+        cmocka_unit_test(test_awkward_numbers), cmocka_unit_test(test_range),
+        cmocka_unit_test(test_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
