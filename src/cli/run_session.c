@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 /* s, between two commits of the trace: what `tessera status` may lag behind. */
@@ -73,11 +74,23 @@ static int block_capacity(const tsr_session *s)
     return bytes * 64.0 <= most ? 64 : bytes < most ? (int)(most / bytes) : 1;
 }
 
+/* Trajectories are open all the time, a file a chain and state: as many as the
+ * system lets a process have. Where that is not enough, opening one says so. */
+static void allow_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     tsr_setup *setup = s->setup;
     int capacity = block_capacity(s);
+    allow_files();
     s->directory = strdup(s->config->output.directory);
     s->trace_path =
         tsr_run_directory_file(s->config->output.directory, "trace.h5");

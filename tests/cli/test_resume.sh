@@ -255,6 +255,11 @@ wait $pid
 check "a folder that was taken away: exit status 74" test $? -eq 74
 check "says so" grep -q "gone" err.txt
 
+(ulimit -S -n 40 && exec "$program" run good.yaml --prior-only --output files \
+    --set sampler.chains=60 --set sampler.warmup=10 --set sampler.draws=2) \
+    >out.txt 2>err.txt
+check "more chains than files that the shell allows" test $? -eq 0
+
 # ---- the batch script, with a Slurm that only takes notes ----
 mkdir bin
 printf '#!/bin/sh\necho "$@" >>%s/requeued\n' "$work" >bin/scontrol
