@@ -2,6 +2,7 @@
 
 #include "io/checkpoint.h"
 #include "io/checksum.h"
+#include "io/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -277,7 +278,8 @@ static int next_line(reader *r)
     return 0;
 }
 
-static tsr_status match_text(const char *then, const char *now, tsr_err *err)
+static tsr_status match_text(const char *what, const char *then,
+                             const char *now, tsr_err *err)
 {
     reader a = {.at = then}, b = {.at = now};
     for (;;) {
@@ -288,11 +290,27 @@ static tsr_status match_text(const char *then, const char *now, tsr_err *err)
             memcmp(a.line, b.line, a.length) != 0)
             return tsr_fail(
                 err, TSR_E_DATA,
-                "config.yaml is not the one that the checkpoint was made "
+                "config.yaml is not the one that the %s was made "
                 "with: '%.*s' was '%.*s'; put it back, or begin a new run",
-                has_b ? (int)b.length : 3, has_b ? b.line : "end",
+                what, has_b ? (int)b.length : 3, has_b ? b.line : "end",
                 has_a ? (int)a.length : 3, has_a ? a.line : "end");
     }
+}
+
+tsr_status tsr_run_trace_match(const char *path, const char *text, tsr_err *err)
+{
+    tsr_trace_reader *trace = NULL;
+    tsr_status status = tsr_trace_open(path, &trace, err);
+    if (status != TSR_OK)
+        return status;
+    char *then = tsr_trace_attribute_text(trace, "config");
+    status = then == NULL ? tsr_fail(err, TSR_E_DATA, "has no config")
+                          : match_text("trace", then, text, err);
+    if (status != TSR_OK)
+        tsr_wrap(err, status, "'%s'", path);
+    free(then);
+    tsr_trace_reader_free(trace);
+    return status;
 }
 
 tsr_status tsr_run_checkpoint_match(const tsr_run_checkpoint *checkpoint,
@@ -301,7 +319,7 @@ tsr_status tsr_run_checkpoint_match(const tsr_run_checkpoint *checkpoint,
                                     tsr_err *err)
 {
     const tsr_run_identity *a = &checkpoint->identity, *b = identity;
-    tsr_status status = match_text(checkpoint->text, text, err);
+    tsr_status status = match_text("checkpoint", checkpoint->text, text, err);
     const char *what = a->structure != b->structure ? "the structure"
                        : a->data != b->data         ? "the data"
                        : a->tables != b->tables

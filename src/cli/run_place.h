@@ -58,4 +58,9 @@ tsr_status tsr_run_checkpoint_match(const tsr_run_checkpoint *checkpoint,
                                     const tsr_run_identity *identity,
                                     tsr_err *err);
 
+/* Refuses a trace that was made with another configuration, in the same way.
+ * Errors: TSR_E_DATA, those of tsr_trace_open. */
+tsr_status tsr_run_trace_match(const char *path, const char *text,
+                               tsr_err *err);
+
 #endif

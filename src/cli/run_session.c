@@ -203,8 +203,11 @@ static tsr_status reopen_trace(tsr_session *s, tsr_err *err)
                                 g == TSR_TRACE_WARMUP_SAMPLE_STATS
                             ? s->place.warmup
                             : s->place.draws);
-    return tsr_trace_reopen(s->trace_path, s->setup->n_chain, n, variable, keep,
-                            &s->trace, err);
+    tsr_status status = tsr_run_trace_match(s->trace_path, s->config_text, err);
+    return status == TSR_OK
+               ? tsr_trace_reopen(s->trace_path, s->setup->n_chain, n, variable,
+                                  keep, &s->trace, err)
+               : status;
 }
 
 static tsr_status rewrite_config(const tsr_session *s, tsr_err *err)

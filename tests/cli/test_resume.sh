@@ -210,6 +210,12 @@ copy
 truncate -s -5000 hurt/trace.h5
 expect "a trace cut short" 65 "trace.h5" "$program" resume hurt --draws 110
 copy
+expect "another run with its own seed" 0 "" "$program" run good.yaml \
+    --output other --set seed=2 --set sampler.draws=100
+cp other/trace.h5 hurt
+expect "its trace" 65 "trace.h5.*config.yaml is not the one.*seed: 1" \
+    "$program" resume hurt --draws 110
+copy
 rm hurt/trajectory-001.h5
 expect "a trajectory that is gone" 66 "trajectory-001.h5" \
     "$program" resume hurt --draws 110
