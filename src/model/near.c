@@ -73,6 +73,7 @@ INLINE void place(tsr_near_block *block, const double (*xyz)[3], int first,
     block->radius = sqrt(most);
 }
 
+/* Lanes of one that are near any of the other, body by body. */
 INLINE int meet(const tsr_near_block *own, const tsr_near_block *other,
                 unsigned lanes, double reach, tsr_near_pair *pair)
 {
@@ -83,12 +84,19 @@ INLINE int meet(const tsr_near_block *own, const tsr_near_block *other,
         return 0;
     r = other->radius + reach;
     unsigned a = within(own->x, other->centre, r * r);
-    for (; a != 0; a &= a - 1) {
-        int i = lowest(a);
-        const double x[3] = {own->x[0].at[i], own->x[1].at[i], own->x[2].at[i]};
-        unsigned near = within(other->x, x, r2) & b;
-        for (; near != 0; near &= near - 1)
-            pair[n++] = (tsr_near_pair){i, other->first + lowest(near)};
+    int turned = __builtin_popcount(b) < __builtin_popcount(a);
+    const tsr_lanes *from = turned ? other->x : own->x;
+    const tsr_lanes *to = turned ? own->x : other->x;
+    unsigned few = turned ? b : a, many = turned ? a : b;
+    for (; few != 0; few &= few - 1) {
+        int i = lowest(few);
+        const double x[3] = {from[0].at[i], from[1].at[i], from[2].at[i]};
+        unsigned near = within(to, x, r2) & many;
+        for (; near != 0; near &= near - 1) {
+            int j = lowest(near);
+            pair[n++] = turned ? (tsr_near_pair){j, other->first + i}
+                               : (tsr_near_pair){i, other->first + j};
+        }
     }
     return n;
 }
