@@ -132,32 +132,36 @@ INLINE int between(const tsr_near_block *own, const tsr_near_block *other,
     return d2 < r * r ? meet(own, other, 0xffff, reach, pair) : 0;
 }
 
+#define TARGET_plain
+#define TARGET_avx2 __attribute__((target("avx2")))
+#define TARGET_avx512 __attribute__((target("avx512f,avx512dq,avx512vl")))
+
 /* The same three for one kind of processor. */
-#define VARIANT(kind, attribute)                                           \
-    attribute static void place_##kind(                                    \
-        tsr_near_block *block, const double(*xyz)[3], int first, int end)  \
-    {                                                                      \
-        place(block, xyz, first, end);                                     \
-    }                                                                      \
-    attribute static int find_##kind(                                      \
-        const tsr_near_tree *tree, const tsr_near_block *own,              \
-        const uint16_t *still, double reach, tsr_near_pair *pair)          \
-    {                                                                      \
-        return find(tree, own, still, reach, pair);                        \
-    }                                                                      \
-    attribute static int between_##kind(const tsr_near_block *own,         \
-                                        const tsr_near_block *other,       \
-                                        double reach, tsr_near_pair *pair) \
-    {                                                                      \
-        return between(own, other, reach, pair);                           \
-    }                                                                      \
-    static const tsr_near_functions near_##kind = {                        \
+#define VARIANT(kind)                                                          \
+    TARGET_##kind static void place_##kind(                                    \
+        tsr_near_block *block, const double(*xyz)[3], int first, int end)      \
+    {                                                                          \
+        place(block, xyz, first, end);                                         \
+    }                                                                          \
+    TARGET_##kind static int find_##kind(                                      \
+        const tsr_near_tree *tree, const tsr_near_block *own,                  \
+        const uint16_t *still, double reach, tsr_near_pair *pair)              \
+    {                                                                          \
+        return find(tree, own, still, reach, pair);                            \
+    }                                                                          \
+    TARGET_##kind static int between_##kind(const tsr_near_block *own,         \
+                                            const tsr_near_block *other,       \
+                                            double reach, tsr_near_pair *pair) \
+    {                                                                          \
+        return between(own, other, reach, pair);                               \
+    }                                                                          \
+    static const tsr_near_functions near_##kind = {                            \
         #kind, place_##kind, find_##kind, between_##kind};
 
-VARIANT(plain, )
+VARIANT(plain)
 #ifdef __x86_64__
-VARIANT(avx2, __attribute__((target("avx2"))))
-VARIANT(avx512, __attribute__((target("avx512f,avx512dq,avx512vl"))))
+VARIANT(avx2)
+VARIANT(avx512)
 #endif
 
 const tsr_near_functions *tsr_near_variant(int k)
