@@ -34,6 +34,17 @@ int tsr_hang_up_is_ignored(void)
            hang_up.sa_handler == SIG_IGN;
 }
 
+void tsr_interrupt_hold(int hold)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
 void tsr_interrupt_catch(int ignore_hang_up)
 {
     struct sigaction action;

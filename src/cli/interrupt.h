@@ -21,4 +21,9 @@ int tsr_hang_up_is_ignored(void);
  * a later one kills. */
 void tsr_interrupt_catch(int ignore_hang_up);
 
+/* Signals wait (1) until they are let through again (0), for while a device is
+ * opened: LLVM, in PoCL, has handlers that delete what it compiles and may
+ * forget the signal. Threads made in between never get any. */
+void tsr_interrupt_hold(int hold);
+
 #endif

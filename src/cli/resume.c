@@ -179,14 +179,16 @@ static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK)
         status = check_stop(tsr_setup_read(&config, 1, log, &setup, err),
                             directory, err);
+    tsr_interrupt_hold(1);
     if (status == TSR_OK)
-        status = check_stop(tsr_setup_engine(&config, (int)at.identity.n_chain,
-                                             log, &setup, err),
-                            directory, err);
-    if (status == TSR_OK) {
+        status = tsr_setup_engine(&config, (int)at.identity.n_chain, log,
+                                  &setup, err);
+    if (session.lock != NULL)
         tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
+    tsr_interrupt_hold(0);
+    status = check_stop(status, directory, err);
+    if (status == TSR_OK)
         status = go_on(&session, &at, out, err);
-    }
     tsr_session_clear(&session);
     tsr_run_checkpoint_clear(&at);
     tsr_setup_clear(&setup);

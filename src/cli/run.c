@@ -116,15 +116,17 @@ static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
             err);
     if (status == TSR_OK)
         status = check_stop(tsr_setup_read(&config, 1, log, &setup, err), err);
+    tsr_interrupt_hold(!dry);
     if (status == TSR_OK)
-        status =
-            check_stop(tsr_setup_engine(&config, 0, log, &setup, err), err);
-    if (status == TSR_OK && dry) {
-        tsr_run_plan(&config, &setup, out);
-    } else if (status == TSR_OK) {
+        status = tsr_setup_engine(&config, 0, log, &setup, err);
+    if (!dry)
         tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
+    tsr_interrupt_hold(0);
+    status = check_stop(status, err);
+    if (status == TSR_OK && dry)
+        tsr_run_plan(&config, &setup, out);
+    else if (status == TSR_OK)
         status = sample(&session, out, err);
-    }
     tsr_session_clear(&session);
     tsr_setup_clear(&setup);
     tsr_config_clear(&config);

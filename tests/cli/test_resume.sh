@@ -336,6 +336,25 @@ if ! "$program" devices --no-test >devices.txt 2>&1; then
 fi
 expect "a run on a device" 0 "" "$program" run good.yaml --output device \
     --device cpu
+# PoCL's compiler catches signals itself.
+rm -rf hurt
+cp -r device hurt
+statuses=
+for delay in 0 0.02 0.04 0.06 0.08 0.1 0.12 0.15; do
+    : >err.txt
+    "$program" resume hurt --device cpu --draws 1000000 >out.txt 2>err.txt &
+    pid=$!
+    for _ in $(seq 100); do
+        test -s err.txt && break
+        sleep 0.01
+    done
+    sleep $delay
+    kill -TERM $pid
+    wait $pid
+    statuses="$statuses $?"
+done
+check "stopped while the device is opened:$statuses" \
+    test "$statuses" = " 75 75 75 75 75 75 75 75"
 LD_PRELOAD=$build/tests/support/lost_device.so TSR_LOST_AT=700
 export LD_PRELOAD TSR_LOST_AT
 expect "the device is lost" 74 "resume lost" \
