@@ -6,6 +6,8 @@
 
 #include "io/trace.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +96,38 @@ static tsr_status check_draws(const tsr_run_checkpoint *at,
     return TSR_OK;
 }
 
+/* A run that had converged as asked goes on when it is told how long. */
+static void drop_until(const tsr_run_checkpoint *at, const tsr_args *args,
+                       tsr_config *config, tsr_log *log)
+{
+    if (!at->place.is_finished || tsr_args_count(args, "draws") == 0 ||
+        tsr_args_count(args, "until") > 0 || config->sampler.until == NULL)
+        return;
+    tsr_info(log, "without '%s', which the run has met: --draws says how long",
+             config->sampler.until);
+    free(config->sampler.until);
+    config->sampler.until = NULL;
+}
+
+/* A damaged checkpoint must not become the one before the next. */
+static tsr_status put_aside(const tsr_run_checkpoint *at, const char *directory,
+                            tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    if (at->remark == NULL)
+        return TSR_OK;
+    char *from = tsr_run_directory_file(directory, "checkpoint.h5");
+    char *to = tsr_run_directory_file(directory, "checkpoint.h5.damaged");
+    if (from == NULL || to == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    else if (rename(from, to) != 0 && errno != ENOENT)
+        status = tsr_fail(err, TSR_E_IO, "cannot rename '%s': %s", from,
+                          strerror(errno));
+    free(from);
+    free(to);
+    return status;
+}
+
 /* Behind every step of the set-up. */
 static tsr_status check_stop(tsr_status status, const char *directory,
                              tsr_err *err)
@@ -118,6 +152,9 @@ static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, FILE *out,
             tsr_run_checkpoint_match(at, s->config_text, &s->identity, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", s->directory);
+    status = put_aside(at, s->directory, err);
+    if (status != TSR_OK)
+        return status;
     s->saved = at->saved;
     s->saved_place = at->place;
     at->saved = (tsr_archive){0};
@@ -172,6 +209,8 @@ static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
                              tsr_args_count(args, "draws") > 0 ||
                                  tsr_args_count(args, "until") > 0,
                              err);
+    if (status == TSR_OK)
+        drop_until(&at, args, &config, log);
     if (status == TSR_OK)
         status = tsr_config_blame(
             &config, tsr_until_parse(config.sampler.until, &session.until, err),

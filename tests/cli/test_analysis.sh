@@ -37,7 +37,7 @@ structure: {file: model.pdb, flexible: ["A:51-64"]}
 data: [{file: good.dat}]
 sampler: {chains: 2, warmup: 20, draws: 12, thin: 2, temperatures: 2}
 device: {use: reference}
-output: {directory: run}
+output: {directory: run, trajectory: none}
 simulate: {points: 40, q_range: [0.01, 0.2], steps: 50}
 END
 "$program" simulate run.yaml --output good.dat --quiet >sim.txt &&

@@ -23,7 +23,7 @@ structure: {file: model.pdb, flexible: ["A:51-64"]}
 data: [{file: good.dat}, {file: good.dat, q_range: [0.02, 0.15]}]
 sampler: {chains: 3, warmup: 40, draws: 60, thin: 2, temperatures: 2}
 device: {use: reference}
-output: {directory: run}
+output: {directory: run, trajectory: none}
 simulate: {points: 60, q_range: [0.01, 0.25], steps: 50}
 END
 "$program" simulate run.yaml --output good.dat --quiet >sim.txt 2>sim.err &&

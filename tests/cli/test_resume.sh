@@ -228,6 +228,7 @@ expect "a damaged checkpoint" 0 "checkpoint.h5.*" \
 expect "as long from the start" 0 "" "$program" run good.yaml --output longer \
     --set sampler.draws=110
 same "the one before does" hurt longer
+check "the damaged one is put aside" test -s hurt/checkpoint.h5.damaged
 copy
 truncate -s 3000 hurt/checkpoint.h5
 truncate -s 2000 hurt/checkpoint.h5.previous
