@@ -171,6 +171,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIB)
 .PHONY: check check-slow check-build check-slow-build
 check: deps-check ## build and run the tests (under three minutes on two cores)
 	@+$(SUBMAKE) check-build
+	@$(MAKE) -s --no-print-directory .venv/done >$(BUILD)/venv.log 2>&1 || true
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh $(TESTS) \
 	    $(wildcard tests/*/test_*.sh)
 

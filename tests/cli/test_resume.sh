@@ -129,7 +129,7 @@ check "is JSON" "$python" -c '
 import json, sys
 s = json.load(open("out.txt"))
 assert s["state"] == "interrupted" and s["chains"] == 2, s
-assert 0 < s["checkpoint"]["draws"] <= s["draws"]["done"] < 1000000, s
+assert 0 <= s["checkpoint"]["draws"] <= s["draws"]["done"] < 1000000, s
 assert s["steps_per_second"] > 0 and s["seconds_left"] > 0, s
 assert 0 < s["acceptance_rate"] < 1 and s["chi2"] > 0, s'
 stored=$("$python" -c '
@@ -249,12 +249,12 @@ room() {
 size=$(stat -c %s long/trace.h5)
 expect "no room for the trace" 74 "trace.h5.*resume tight" \
     room $((size / 512 - 100)) run good.yaml --output tight \
-    --set sampler.draws=400 --set output.checkpoint_every=0
+    --set sampler.draws=160 --set output.checkpoint_every=0
 expect "with room again" 0 "resumed" "$program" resume tight
 expect "as long from the start" 0 "" "$program" run good.yaml --output roomy \
-    --set sampler.draws=400
+    --set sampler.draws=160
 same "the same draws" tight roomy
-expect "until, asked later" 0 "converged as asked after [34]" \
+expect "until, asked later" 0 "converged as asked after 1[0-9][0-9] " \
     "$program" resume roomy --draws 500 --until "rhat<90,ess>1"
 begin gone --set output.checkpoint_every=0
 rm -r gone
@@ -314,7 +314,7 @@ check "and is put aside" test -e "$(echo job.unused-*/trace.h5)"
 cat >soak.yaml <<END
 structure: {file: model.pdb, flexible: ["A:51-64"], states: 2}
 data: [{file: good.dat, noise: {model: student}}]
-sampler: {chains: 2, warmup: 400, draws: 300, thin: 10, temperatures: 2}
+sampler: {chains: 2, warmup: 200, draws: 200, thin: 10, temperatures: 2}
 output: {trajectory_every: 3, checkpoint_every: 0}
 device: {use: reference, threads: 2}
 END
@@ -327,8 +327,8 @@ soak() { # MODE STOPS [LIBRARY]
         sed 's/^/    /' out.txt
     fi
 }
-soak damage 5
-soak faults 10 "$build/tests/support/fault.so"
+soak damage 4
+soak faults 6 "$build/tests/support/fault.so"
 
 # ---- a device that is lost ----
 if ! "$program" devices --no-test >devices.txt 2>&1; then

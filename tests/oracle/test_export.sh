@@ -20,7 +20,7 @@ awk '/^ATOM/ {key = substr($0, 13, 15); if (seen[key]++) next} {print}' \
 if "$build/tessera" run configs/lar.yaml --output "$out/run" --quiet \
     --device reference --set structure.file="$out/input.pdb" \
     --set sampler.chains=1 --set sampler.warmup=0 --set sampler.draws=2 \
-    --set sampler.thin=1 --set sampler.temperatures=1 >"$out/run.txt" 2>&1 &&
+    --set sampler.thin=1 --set output.trajectory=none --set sampler.temperatures=1 >"$out/run.txt" 2>&1 &&
     "$build/tests/oracle/write_trajectory" "$out/run" 2 20 &&
     "$build/tessera" export "$out/run" --draws 0/0:20:2 --quiet \
         --output "$out/draws.pdb" &&
