@@ -8,34 +8,8 @@ structures=$PWD/../shared/data/structures
 python=${PYTHON:-python3}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+. "$PWD/tests/cli/expect.sh"
 cd "$work" || exit 1
-bad=0
-
-# expect NAME STATUS PATTERN COMMAND...: exit status, and a pattern (grep -E) in
-# what it said on standard error.
-expect() {
-    name=$1 want=$2 pattern=$3
-    shift 3
-    "$@" >out.txt 2>err.txt </dev/null
-    got=$?
-    if [ $got -ne "$want" ]; then
-        echo "not ok $name: exit status $got, expected $want"
-    elif [ -n "$pattern" ] && ! grep -qE -e "$pattern" err.txt; then
-        echo "not ok $name: the message lacks '$pattern'"
-    elif [ "$want" -ne 0 ] && [ "$(grep -c '^tessera' err.txt)" -ne 1 ]; then
-        echo "not ok $name: not one message"
-    else
-        echo "ok $name"
-        return
-    fi
-    sed 's/^/    /' err.txt
-    bad=1
-}
-check() { # NAME TEST...
-    name=$1
-    shift
-    if "$@"; then echo "ok $name"; else echo "not ok $name"; bad=1; fi
-}
 with() { # FILE, sed expression: a variant of good.yaml
     sed "$2" good.yaml >"$1"
 }

@@ -14,32 +14,8 @@ if ! make -s --no-print-directory .venv/done >"$work/venv.log" 2>&1; then
     sed 's/^/    /' "$work/venv.log"
     exit 0
 fi
+. "$PWD/tests/cli/expect.sh"
 cd "$work" || exit 1
-
-# expect NAME STATUS PATTERN COMMAND...: exit status, and a pattern (grep -E) in
-# what it said on standard error.
-expect() {
-    name=$1 want=$2 pattern=$3
-    shift 3
-    "$@" >out.txt 2>err.txt </dev/null
-    got=$?
-    if [ $got -ne "$want" ]; then
-        echo "not ok $name: exit status $got, expected $want"
-    elif [ -n "$pattern" ] && ! grep -qE -e "$pattern" err.txt; then
-        echo "not ok $name: the message lacks '$pattern'"
-    elif [ "$want" -ne 0 ] && [ "$(grep -c "^tessera [a-z]*:" err.txt)" -ne 1 ]; then
-        echo "not ok $name: not one message"
-    else
-        echo "ok $name"
-        return
-    fi
-    sed 's/^/    /' err.txt
-}
-check() { # NAME TEST...
-    name=$1
-    shift
-    if "$@"; then echo "ok $name"; else echo "not ok $name"; fi
-}
 same() { # NAME DIR DIR
     if "$python" "$tests/compare_runs.py" "$2" "$3" >out.txt 2>&1; then
         echo "ok $1: $(tail -n 1 out.txt)"
@@ -365,3 +341,4 @@ expect "the device is back" 0 "resumed" "$program" resume lost
 same "the same draws" lost device
 expect "on another device" 0 "not to the bit" \
     "$program" resume lost --device reference --draws 80
+exit $bad

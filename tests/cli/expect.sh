@@ -1,0 +1,32 @@
+# For scripts of tests/cli, to be sourced. Results go to out.txt and err.txt in
+# the current folder; `bad` becomes 1 where a test fails.
+bad=0
+
+# expect NAME STATUS PATTERN COMMAND...: exit status, and a pattern (grep -E) in
+# what it said on standard error; a failure says one message.
+expect() {
+    name=$1 want=$2 pattern=$3
+    shift 3
+    "$@" >out.txt 2>err.txt </dev/null
+    got=$?
+    if [ $got -ne "$want" ]; then
+        echo "not ok $name: exit status $got, expected $want"
+    elif [ -n "$pattern" ] && ! grep -qE -e "$pattern" err.txt; then
+        echo "not ok $name: the message lacks '$pattern'"
+    elif [ "$want" -ne 0 ] &&
+        [ "$(grep -c '^tessera [a-z]*:' err.txt)" -ne 1 ]; then
+        echo "not ok $name: not one message"
+    else
+        echo "ok $name"
+        return
+    fi
+    sed 's/^/    /' err.txt
+    bad=1
+}
+
+# check NAME TEST...: a command that succeeds.
+check() {
+    name=$1
+    shift
+    if "$@"; then echo "ok $name"; else echo "not ok $name"; bad=1; fi
+}
