@@ -30,7 +30,7 @@ typedef struct {
 extern const tsr_command tsr_command_run, tsr_command_resume,
     tsr_command_status, tsr_command_check, tsr_command_simulate,
     tsr_command_summary, tsr_command_diagnose, tsr_command_report,
-    tsr_command_export, tsr_command_profile, tsr_command_train,
-    tsr_command_devices, tsr_command_bench;
+    tsr_command_export, tsr_command_reweight, tsr_command_profile,
+    tsr_command_train, tsr_command_devices, tsr_command_bench;
 
 #endif

@@ -52,24 +52,34 @@ static tsr_status choose(tsr_data_term *term, const tsr_data_set *set,
     return status == TSR_OK ? check_points(term, err) : status;
 }
 
-tsr_status tsr_data_term_make(tsr_data_term *term, const tsr_data_set *set,
-                              int number, const tsr_q_grid *grid, tsr_err *err)
+tsr_status tsr_data_term_make_from(tsr_data_term *term, const tsr_data_set *set,
+                                   int number, int n_q, double *matrix,
+                                   tsr_err *err)
 {
-    const tsr_saxs *saxs = set->saxs;
-    term->saxs = saxs;
+    term->saxs = set->saxs;
     term->type = tsr_noise_registry[set->noise.model];
+    term->matrix = matrix;
     tsr_status status = choose(term, set, number, err);
     if (status != TSR_OK)
         return status;
-    status = tsr_q_operator_new(grid, saxs->n, saxs->q, &term->matrix, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", saxs->path);
-    const tsr_noise_spec spec = {&set->noise, saxs, term->matrix, grid->n_q,
+    const tsr_noise_spec spec = {&set->noise, set->saxs, matrix, n_q,
                                  &term->linear};
     term->state = term->type->state_new(&spec);
     if (term->state == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     return TSR_OK;
+}
+
+tsr_status tsr_data_term_make(tsr_data_term *term, const tsr_data_set *set,
+                              int number, const tsr_q_grid *grid, tsr_err *err)
+{
+    const tsr_saxs *saxs = set->saxs;
+    double *matrix;
+    tsr_status status =
+        tsr_q_operator_new(grid, saxs->n, saxs->q, &matrix, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "'%s'", saxs->path);
+    return tsr_data_term_make_from(term, set, number, grid->n_q, matrix, err);
 }
 
 double tsr_data_term_least_beta(const tsr_data_term *term)

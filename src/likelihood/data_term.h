@@ -33,6 +33,12 @@ typedef struct {
  * noise model cannot have, or fewer points than parameters), TSR_E_NOMEM. */
 tsr_status tsr_data_term_make(tsr_data_term *term, const tsr_data_set *set,
                               int number, const tsr_q_grid *grid, tsr_err *err);
+
+/* The same for a profile at n_q values of q of any kind: matrix [saxs->n][n_q]
+ * takes it to the data's q; the term takes it, also after an error. */
+tsr_status tsr_data_term_make_from(tsr_data_term *term, const tsr_data_set *set,
+                                   int number, int n_q, double *matrix,
+                                   tsr_err *err);
 void tsr_data_term_clear(tsr_data_term *term);
 
 /* How many parameters are inferred, c and b among them. */

@@ -1,0 +1,316 @@
+#include "analysis/maxent.h"
+
+#include "analysis/maxent_dual.h"
+#include "analysis/reweight.h"
+
+#include <gsl/gsl_blas.h>
+#include <gsl/gsl_eigen.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double theta_first = 1e4, theta_last = 1e-4;
+static const double left_out = 1e-12; /* of the variance */
+static const double most_interpolation = 0.3;
+
+/* Curves by sigma, in two passes: mean and covariance, then the components. */
+typedef struct {
+    const tsr_stored_curve *stored;
+    const tsr_saxs *saxs;
+    double *matrix; /* [n][stored->n] to the data's q */
+    int n, n_dim, n_seen;
+    double *curve, *mean; /* [n] I / sigma */
+    gsl_matrix *covariance;
+    double *axis;  /* [n_dim][n] */
+    double *score; /* [n_draw][n_dim] */
+} ensemble;
+
+static void take(ensemble *e, const double *curve)
+{
+    const int n_run = e->stored->n;
+    for (int k = 0; k < e->n; k++) {
+        const double *row = e->matrix + (size_t)k * (size_t)n_run;
+        double sum = 0.0;
+        for (int j = 0; j < n_run; j++)
+            sum += row[j] * curve[j];
+        e->curve[k] = sum / e->saxs->sigma[k];
+    }
+}
+
+/* Welford's update of mean and sum of products. */
+static tsr_status visit_moments(void *context, size_t at, const double *curve,
+                                tsr_err *err)
+{
+    ensemble *e = context;
+    (void)at, (void)err;
+    take(e, curve);
+    const double part = 1.0 / ++e->n_seen;
+    for (int k = 0; k < e->n; k++)
+        e->curve[k] -= e->mean[k];
+    gsl_vector_view x = gsl_vector_view_array(e->curve, (size_t)e->n);
+    gsl_blas_dsyr(CblasLower, 1.0 - part, &x.vector, e->covariance);
+    for (int k = 0; k < e->n; k++)
+        e->mean[k] += part * e->curve[k];
+    return TSR_OK;
+}
+
+static tsr_status visit_scores(void *context, size_t at, const double *curve,
+                               tsr_err *err)
+{
+    ensemble *e = context;
+    (void)err;
+    take(e, curve);
+    for (int d = 0; d < e->n_dim; d++) {
+        const double *axis = e->axis + (size_t)d * (size_t)e->n;
+        double sum = 0.0;
+        for (int k = 0; k < e->n; k++)
+            sum += axis[k] * (e->curve[k] - e->mean[k]);
+        e->score[at * (size_t)e->n_dim + (size_t)d] = sum;
+    }
+    return TSR_OK;
+}
+
+static void ensemble_clear(ensemble *e)
+{
+    free(e->matrix);
+    free(e->curve);
+    free(e->mean);
+    gsl_matrix_free(e->covariance);
+    free(e->axis);
+    free(e->score);
+}
+
+/* The components that carry the variance, the largest first. */
+static tsr_status find_axes(ensemble *e, tsr_err *err)
+{
+    const size_t n = (size_t)e->n;
+    tsr_status status = TSR_OK;
+    gsl_vector *value = gsl_vector_alloc(n);
+    gsl_matrix *vector = gsl_matrix_alloc(n, n);
+    gsl_eigen_symmv_workspace *w = gsl_eigen_symmv_alloc(n);
+    if (value == NULL || vector == NULL || w == NULL) {
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        goto done;
+    }
+    gsl_eigen_symmv(e->covariance, value, vector, w);
+    gsl_eigen_symmv_sort(value, vector, GSL_EIGEN_SORT_VAL_DESC);
+    const double largest = gsl_vector_get(value, 0);
+    while (e->n_dim < e->n && e->n_dim < TSR_MAXENT_DIM && largest > 0.0 &&
+           gsl_vector_get(value, (size_t)e->n_dim) > left_out * largest)
+        e->n_dim++;
+    if (e->n_dim == 0) {
+        status = tsr_fail(err, TSR_E_DATA,
+                          "all curves are the same: there is nothing to weigh");
+        goto done;
+    }
+    e->axis = malloc((size_t)e->n_dim * n * sizeof *e->axis);
+    e->score = malloc((size_t)e->n_seen * (size_t)e->n_dim * sizeof *e->score);
+    if (e->axis == NULL || e->score == NULL) {
+        status =
+            tsr_fail(err, TSR_E_NOMEM, "no memory for %d draws", e->n_seen);
+        goto done;
+    }
+    for (size_t d = 0; d < (size_t)e->n_dim; d++)
+        for (size_t k = 0; k < n; k++)
+            e->axis[d * n + k] = gsl_matrix_get(vector, k, d);
+done:
+    gsl_eigen_symmv_free(w);
+    gsl_vector_free(value);
+    gsl_matrix_free(vector);
+    return status;
+}
+
+static tsr_status ensemble_make(const tsr_stored_curve *stored,
+                                const tsr_saxs *saxs, ensemble *e, tsr_err *err)
+{
+    const size_t n = (size_t)saxs->n;
+    *e = (ensemble){.stored = stored, .saxs = saxs, .n = saxs->n};
+    tsr_status status =
+        tsr_curve_operator(&stored->saxs, saxs, &e->matrix, err);
+    if (status != TSR_OK)
+        return status;
+    e->curve = calloc(n, sizeof *e->curve);
+    e->mean = calloc(n, sizeof *e->mean);
+    e->covariance = gsl_matrix_calloc(n, n);
+    if (e->curve == NULL || e->mean == NULL || e->covariance == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    status = tsr_stored_curve_each(stored, visit_moments, e, err);
+    if (status == TSR_OK)
+        status = find_axes(e, err);
+    return status == TSR_OK
+               ? tsr_stored_curve_each(stored, visit_scores, e, err)
+               : status;
+}
+
+/* ---- scale and background ---- */
+
+/* Best c and b for the mean curve at scores s; everything by sigma. Writes the
+ * data less background onto the axes, and returns chi2. */
+static double fit_mean(const ensemble *e, const tsr_linear *linear,
+                       const double *s, double *target, tsr_fit *fit,
+                       double *model, double *ones)
+{
+    const size_t n = (size_t)e->n;
+    const tsr_saxs *saxs = e->saxs;
+    for (size_t k = 0; k < n; k++) {
+        model[k] = e->mean[k];
+        for (int d = 0; d < e->n_dim; d++)
+            model[k] += e->axis[(size_t)d * n + k] * s[d];
+        model[k] *= saxs->sigma[k];
+        ones[k] = 1.0 / (saxs->sigma[k] * saxs->sigma[k]);
+    }
+    tsr_linear_fit(linear, e->n, model, saxs->intensity, ones, fit);
+    for (int d = 0; d < e->n_dim; d++) {
+        target[d] = 0.0;
+        for (size_t k = 0; k < n; k++)
+            target[d] +=
+                e->axis[(size_t)d * n + k] *
+                ((saxs->intensity[k] - fit->background) / saxs->sigma[k] -
+                 fit->scale * e->mean[k]);
+    }
+    return fit->square_sum;
+}
+
+/* Weights at one theta, in turn with c and b until chi2 stays. */
+static tsr_status solve(const ensemble *e, const tsr_linear *linear,
+                        tsr_maxent_dual *dual, double theta, double *scratch,
+                        tsr_maxent_point *point, tsr_err *err)
+{
+    enum { MOST_ROUNDS = 200 };
+    double target[TSR_MAXENT_DIM], before = HUGE_VAL, chi2;
+    tsr_fit fit = {.scale = 0.0};
+    for (int round = 0;; round++) {
+        chi2 = fit_mean(e, linear, dual->mean, target, &fit, scratch,
+                        scratch + e->n);
+        if (!(fit.scale > 0.0))
+            return tsr_fail(err, TSR_E_NUMERIC,
+                            "no positive scale takes the mean curve to the "
+                            "data (it is %g)",
+                            fit.scale);
+        /* what is minimised falls with every step of either */
+        double total = 0.5 * chi2 + (isinf(theta) ? 0.0 : theta * dual->kl);
+        if (isinf(theta) || before - total < 1e-8 * (1.0 + total) ||
+            round == MOST_ROUNDS)
+            break;
+        before = total;
+        tsr_status status =
+            tsr_maxent_dual_solve(dual, fit.scale, target, theta, err);
+        if (status != TSR_OK)
+            return status;
+    }
+    *point = (tsr_maxent_point){theta,          chi2 / e->n, dual->kl,
+                                exp(-dual->kl), fit.scale,   fit.background};
+    return TSR_OK;
+}
+
+/* ---- the L-curve ---- */
+
+static int elbow(const tsr_maxent *m)
+{
+    const tsr_maxent_point *last = &m->point[m->n_point - 1];
+    const double fall = m->start.chi2 - last->chi2;
+    int best = 0;
+    double farthest = -HUGE_VAL;
+    for (int i = 0; i < m->n_point; i++) {
+        double x = last->kl > 0.0 ? m->point[i].kl / last->kl : 0.0;
+        double y = fall > 0.0 ? (m->point[i].chi2 - last->chi2) / fall : 0.0;
+        if (1.0 - x - y > farthest) {
+            farthest = 1.0 - x - y;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static tsr_status scan(const ensemble *e, const tsr_linear *linear,
+                       double theta, tsr_maxent *m, tsr_err *err)
+{
+    tsr_maxent_dual *dual;
+    double *scratch = malloc(2 * (size_t)e->n * sizeof *scratch);
+    tsr_status status =
+        tsr_maxent_dual_new(m->n, e->n_dim, e->score, &dual, err);
+    if (status == TSR_OK && scratch == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    if (status == TSR_OK)
+        status =
+            solve(e, linear, dual, (double)INFINITY, scratch, &m->start, err);
+    if (status == TSR_OK)
+        m->interpolation = tsr_curve_operator_error(
+            &e->stored->saxs, e->saxs, m->mean_curve, m->start.scale);
+    if (status == TSR_OK && !(m->interpolation <= most_interpolation))
+        status = tsr_fail(err, TSR_E_DATA,
+                          "the run's %d values of q are too far apart to "
+                          "interpolate the curve for '%s': the error would be "
+                          "%.2g of its sigma (%.2g are allowed); run with that "
+                          "data",
+                          e->stored->n, e->saxs->path, m->interpolation,
+                          most_interpolation);
+    m->n_point = theta > 0.0 ? 1 : TSR_MAXENT_POINTS;
+    for (int i = 0; i < m->n_point && status == TSR_OK; i++) {
+        double t = theta > 0.0
+                       ? theta
+                       : theta_first * pow(theta_last / theta_first,
+                                           (double)i / (TSR_MAXENT_POINTS - 1));
+        status = solve(e, linear, dual, t, scratch, &m->point[i], err);
+    }
+    if (status == TSR_OK) {
+        m->chosen = elbow(m);
+        status = solve(e, linear, dual, m->point[m->chosen].theta, scratch,
+                       &m->point[m->chosen], err);
+    }
+    if (status == TSR_OK)
+        memcpy(m->log_weight, dual->log_weight,
+               (size_t)m->n * sizeof *m->log_weight);
+    tsr_maxent_dual_free(dual);
+    free(scratch);
+    return status;
+}
+
+static tsr_status visit_mean(void *context, size_t at, const double *curve,
+                             tsr_err *err)
+{
+    tsr_maxent *m = context;
+    (void)at, (void)err;
+    for (int k = 0; k < m->n_curve; k++)
+        m->mean_curve[k] += curve[k] / (double)m->n;
+    return TSR_OK;
+}
+
+void tsr_maxent_free(tsr_maxent *m)
+{
+    if (m == NULL)
+        return;
+    free(m->log_weight);
+    free(m->mean_curve);
+    free(m);
+}
+
+tsr_status tsr_maxent_make(const tsr_stored_curve *stored, const tsr_saxs *saxs,
+                           const tsr_linear *linear, double theta,
+                           tsr_maxent **out, tsr_err *err)
+{
+    ensemble e = {.n = 0};
+    tsr_maxent *m = calloc(1, sizeof *m);
+    *out = NULL;
+    if (m == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    m->n = (long)stored->n_chain * stored->n_draw;
+    m->n_curve = stored->n;
+    m->log_weight = malloc((size_t)m->n * sizeof *m->log_weight);
+    m->mean_curve = calloc((size_t)stored->n, sizeof *m->mean_curve);
+    tsr_status status = m->log_weight != NULL && m->mean_curve != NULL
+                            ? tsr_stored_curve_each(stored, visit_mean, m, err)
+                            : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    if (status == TSR_OK)
+        status = ensemble_make(stored, saxs, &e, err);
+    m->n_dim = e.n_dim;
+    if (status == TSR_OK)
+        status = scan(&e, linear, theta, m, err);
+    ensemble_clear(&e);
+    if (status != TSR_OK) {
+        tsr_maxent_free(m);
+        m = NULL;
+    }
+    *out = m;
+    return status;
+}

@@ -1,0 +1,261 @@
+#include "cli/reweight_report.h"
+
+#include "likelihood/noise.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME = 64 };
+
+void tsr_reweight_report_clear(tsr_reweight_report *r)
+{
+    for (int i = 0; i < r->n; i++)
+        free(r->row[i].name);
+    free(r->row);
+    tsr_reweight_free(r->importance);
+    tsr_maxent_free(r->entropy);
+}
+
+/* ---- rows ---- */
+
+static int is_name(const char *name, const char *of, int data)
+{
+    char full[NAME];
+    tsr_stored_curve_name(of, data, sizeof full, full);
+    return strcmp(name, full) == 0;
+}
+
+/* Whether a variable is of the data that were replaced. */
+static int belongs_to_data(const char *name, int data)
+{
+    static const char *const own[] = {"scale", "background", "chi2", NULL};
+    for (int i = 0; own[i] != NULL; i++)
+        if (is_name(name, own[i], data))
+            return 1;
+    for (int m = 0; tsr_noise_registry[m] != NULL; m++)
+        for (int i = 0; i < tsr_noise_registry[m]->n_parameter; i++)
+            if (is_name(name, tsr_noise_registry[m]->parameter[i].name, data))
+                return 1;
+    return 0;
+}
+
+/* A row of values before and after; either may be NULL. */
+static tsr_status add_row(tsr_reweight_report *r, const char *name,
+                          const double *before, const double *after,
+                          tsr_err *err)
+{
+    const tsr_stored_curve *s = r->stored;
+    const long n = (long)s->n_chain * s->n_draw;
+    tsr_reweight_row *more = realloc(r->row, (size_t)(r->n + 1) * sizeof *more);
+    char *copy = strdup(name);
+    if (more != NULL)
+        r->row = more;
+    if (more == NULL || copy == NULL) {
+        free(copy);
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    tsr_reweight_row *row = &r->row[r->n++];
+    *row = (tsr_reweight_row){.name = copy, .has_before = before != NULL};
+    tsr_status status = TSR_OK;
+    if (before != NULL)
+        status = tsr_weighted_make(n, before, NULL, &row->before, err);
+    if (status == TSR_OK)
+        status = tsr_weighted_make(n, after, r->log_weight, &row->after, err);
+    return status;
+}
+
+static tsr_status add_data_row(tsr_reweight_report *r, const char *name,
+                               const double *after, tsr_err *err)
+{
+    char full[NAME];
+    double *before;
+    if (name == NULL || after == NULL)
+        return TSR_OK;
+    tsr_stored_curve_name(name, r->stored->data, sizeof full, full);
+    tsr_status status = tsr_stored_curve_scalar(r->stored, TSR_TRACE_POSTERIOR,
+                                                full, &before, err);
+    if (status == TSR_OK)
+        status = add_row(r, full, before, after, err);
+    free(before);
+    return status;
+}
+
+tsr_status tsr_reweight_report_make(tsr_reweight_report *r, tsr_err *err)
+{
+    const char *const *name;
+    tsr_status status = TSR_OK;
+    const int n =
+        tsr_trace_variables(r->stored->trace, TSR_TRACE_POSTERIOR, &name);
+    for (int i = 0; i < n && status == TSR_OK; i++) {
+        int n_chain, n_draw, n_each;
+        double *value;
+        if (belongs_to_data(name[i], r->stored->data) ||
+            tsr_trace_shape(r->stored->trace, TSR_TRACE_POSTERIOR, name[i],
+                            &n_chain, &n_draw, &n_each, NULL) != TSR_OK ||
+            n_each != 1)
+            continue;
+        status = tsr_stored_curve_scalar(r->stored, TSR_TRACE_POSTERIOR,
+                                         name[i], &value, err);
+        if (status == TSR_OK)
+            status = add_row(r, name[i], value, value, err);
+        free(value);
+    }
+    const tsr_reweight *made = r->importance;
+    if (made == NULL)
+        return status;
+    if (status == TSR_OK)
+        status = add_data_row(r, "scale", made->scale, err);
+    if (status == TSR_OK)
+        status = add_data_row(r, "background", made->background, err);
+    if (status == TSR_OK)
+        status = add_data_row(r, "chi2", made->chi2, err);
+    for (int i = 0; i < TSR_NOISE_PARAMETERS && status == TSR_OK; i++)
+        status = add_data_row(r, made->noise_name[i], made->noise[i], err);
+    return status;
+}
+
+/* ---- for people ---- */
+
+static void print_curve(const tsr_maxent *m, FILE *out)
+{
+    fprintf(out, "%-3s%12s %12s %10s %10s\n", "", "theta", "chi2", "KL",
+            "effective");
+    fprintf(out, "   %12s %12.5g %10.4f %10.4f\n", "equal", m->start.chi2, 0.0,
+            1.0);
+    for (int i = 0; i < m->n_point; i++)
+        fprintf(out, "%-3s%12.4g %12.5g %10.4f %10.4f\n",
+                i == m->chosen ? "->" : "", m->point[i].theta, m->point[i].chi2,
+                m->point[i].kl, m->point[i].effective);
+    fprintf(out,
+            "\ntheta = %.4g%s: chi2 %.4g a point (equal weights: %.4g), "
+            "%.1f %% of the ensemble is used\n\n",
+            m->point[m->chosen].theta,
+            m->n_point > 1 ? ", at the elbow of the L-curve" : "",
+            m->point[m->chosen].chi2, m->start.chi2,
+            100.0 * m->point[m->chosen].effective);
+}
+
+void tsr_reweight_report_print(const tsr_reweight_report *r, FILE *out)
+{
+    const long n = (long)r->stored->n_chain * r->stored->n_draw;
+    fprintf(out, "data: %s, %d points, q = %.4g to %.4g 1/A", r->saxs->path,
+            r->saxs->n, r->saxs->q[0], r->saxs->q[r->saxs->n - 1]);
+    if (r->importance != NULL)
+        fprintf(out, "; noise model %s", r->noise);
+    fputc('\n', out);
+    if (r->interpolation > 0.0)
+        fprintf(out,
+                "its q are not the run's: the interpolated curve is wrong by "
+                "some %.1g sigma at most\n",
+                r->interpolation);
+    if (r->entropy != NULL)
+        print_curve(r->entropy, out);
+    fprintf(out, "effective draws: %.1f of %ld (%.1f %%)", r->psis.ess, n,
+            100.0 * r->psis.ess / (double)n);
+    if (r->importance != NULL && isfinite(r->psis.pareto_k))
+        fprintf(out, "; Pareto k = %.2f (good below 0.7)", r->psis.pareto_k);
+    else if (r->importance != NULL)
+        fputs("; all weights are equal", out);
+    fprintf(out, "\n\n%-16s %11s %11s | %11s %11s %11s %11s %11s\n", "",
+            "run: mean", "sd", "now: mean", "sd", "q5", "median", "q95");
+    for (int i = 0; i < r->n; i++) {
+        const tsr_reweight_row *row = &r->row[i];
+        const tsr_weighted *w = &row->after;
+        fprintf(out, "%-16s ", row->name);
+        if (row->has_before)
+            fprintf(out, "%11.5g %11.3g", row->before.mean, row->before.sd);
+        else
+            fprintf(out, "%11s %11s", "-", "-");
+        fprintf(out, " | %11.5g %11.3g %11.5g %11.5g %11.5g\n", w->mean, w->sd,
+                w->q5, w->median, w->q95);
+    }
+}
+
+/* ---- for programs ---- */
+
+static void number(FILE *out, const char *name, double value, const char *after)
+{
+    if (isfinite(value))
+        fprintf(out, "\"%s\": %.17g%s", name, value, after);
+    else
+        fprintf(out, "\"%s\": null%s", name, after);
+}
+
+static void numbers(FILE *out, const char *name, const tsr_weighted *w)
+{
+    fprintf(out, "\"%s\": {", name);
+    number(out, "mean", w->mean, ", ");
+    number(out, "sd", w->sd, ", ");
+    number(out, "q5", w->q5, ", ");
+    number(out, "median", w->median, ", ");
+    number(out, "q95", w->q95, "}");
+}
+
+static void point(FILE *out, const tsr_maxent_point *p)
+{
+    fputc('{', out);
+    number(out, "theta", p->theta, ", ");
+    number(out, "chi2", p->chi2, ", ");
+    number(out, "kl", p->kl, ", ");
+    number(out, "effective", p->effective, ", ");
+    number(out, "scale", p->scale, ", ");
+    number(out, "background", p->background, "}");
+}
+
+void tsr_reweight_report_json(const tsr_reweight_report *r, FILE *out)
+{
+    const tsr_maxent *m = r->entropy;
+    fprintf(out, "{\"draws\": %ld, \"points\": %d, ",
+            (long)r->stored->n_chain * r->stored->n_draw, r->saxs->n);
+    number(out, "ess", r->psis.ess, ", ");
+    if (m == NULL)
+        number(out, "pareto_k", r->psis.pareto_k, ", ");
+    if (m == NULL)
+        number(out, "recovered", r->importance->recovered, ", ");
+    number(out, "interpolation", r->interpolation, ", ");
+    if (m != NULL) {
+        number(out, "theta", m->point[m->chosen].theta, ", ");
+        fputs("\"equal\": ", out);
+        point(out, &m->start);
+        fputs(", \"l_curve\": [", out);
+        for (int i = 0; i < m->n_point; i++) {
+            fputs(i > 0 ? ",\n  " : "\n  ", out);
+            point(out, &m->point[i]);
+        }
+        fputs("], ", out);
+    }
+    fputs("\"variables\": {", out);
+    for (int i = 0; i < r->n; i++) {
+        fprintf(out, "%s\n  \"%s\": {", i > 0 ? "," : "", r->row[i].name);
+        if (r->row[i].has_before) {
+            numbers(out, "run", &r->row[i].before);
+            fputs(", ", out);
+        }
+        numbers(out, "now", &r->row[i].after);
+        fputc('}', out);
+    }
+    fputs("}}\n", out);
+}
+
+tsr_status tsr_reweight_report_csv(const tsr_reweight_report *r,
+                                   const char *path, tsr_err *err)
+{
+    const tsr_stored_curve *s = r->stored;
+    FILE *out = fopen(path, "w");
+    if (out == NULL)
+        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
+                        strerror(errno));
+    fputs("chain,draw,weight,log_weight\n", out);
+    for (long i = 0; i < (long)s->n_chain * s->n_draw; i++) {
+        fprintf(out, "%ld,%ld,%.17g,", i / s->n_draw, i % s->n_draw,
+                exp(r->log_weight[i]));
+        if (isfinite(r->log_weight[i]))
+            fprintf(out, "%.17g", r->log_weight[i]);
+        fputc('\n', out);
+    }
+    int failed = ferror(out);
+    failed |= fclose(out) != 0;
+    return failed ? tsr_fail(err, TSR_E_IO, "cannot write '%s'", path) : TSR_OK;
+}

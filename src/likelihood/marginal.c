@@ -1,0 +1,209 @@
+#include "likelihood/marginal.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <string.h>
+
+enum { MOST = TSR_NOISE_PARAMETERS, REACH = 6, N_ROUND = 25, N_STEP = 10 };
+
+/* The free parameters, about the mode: theta = mode + turn z. */
+typedef struct {
+    const tsr_data_term *term;
+    tsr_fit *fit;
+    int n, which[MOST];
+    double mode[MOST];       /* all parameters */
+    double turn[MOST][MOST]; /* z has unit variance */
+} space;
+
+static double log_linear(const tsr_data_term *t, const tsr_fit *fit,
+                         const double *theta)
+{
+    if (t->type->log_integral != NULL)
+        return t->type->log_integral(t->state, fit, theta);
+    tsr_linear_shape shape = t->type->conditional(theta);
+    shape.dof = 0;
+    return t->type->log_lik(t->state, fit, theta, fit->scale, fit->background) -
+           tsr_linear_log_density(&t->linear, fit, shape, fit->scale,
+                                  fit->background);
+}
+
+static double log_at(const space *s, const double *theta)
+{
+    const tsr_data_term *t = s->term;
+    double sum = 0.0;
+    if (t->type->refit != NULL)
+        t->type->refit(t->state, theta, s->fit);
+    for (int i = 0; i < t->type->n_parameter; i++)
+        sum += tsr_noise_log_prior(&t->prior[i], theta[i]);
+    sum += log_linear(t, s->fit, theta);
+    return isnan(sum) ? -HUGE_VAL : sum;
+}
+
+static double log_moved(const space *s, int i, double di, int j, double dj)
+{
+    double theta[MOST];
+    memcpy(theta, s->mode, sizeof theta);
+    theta[s->which[i]] += di;
+    theta[s->which[j]] += dj;
+    return log_at(s, theta);
+}
+
+/* Gradient and minus the second derivatives at the mode so far. */
+static void differentiate(const space *s, double middle, double *gradient,
+                          double (*curve)[MOST])
+{
+    const double h = 0.03;
+    for (int i = 0; i < s->n; i++) {
+        double up = log_moved(s, i, h, i, 0.0),
+               down = log_moved(s, i, -h, i, 0.0);
+        gradient[i] = (up - down) / (2.0 * h);
+        curve[i][i] = (2.0 * middle - up - down) / (h * h);
+        for (int j = 0; j < i; j++)
+            curve[i][j] = curve[j][i] =
+                -(log_moved(s, i, h, j, h) - log_moved(s, i, h, j, -h) -
+                  log_moved(s, i, -h, j, h) + log_moved(s, i, -h, j, -h)) /
+                (4.0 * h * h);
+    }
+}
+
+/* Makes the matrix positive definite and factors it, lower triangle; n <= 2. */
+static void factor(int n, double (*curve)[MOST], double (*lower)[MOST])
+{
+    const double least = 0.05; /* wider than any prior of a logarithm */
+    for (int i = 0; i < n; i++)
+        if (!(curve[i][i] > least))
+            curve[i][i] = least;
+    if (n == 2 &&
+        !(curve[1][0] * curve[1][0] < 0.95 * curve[0][0] * curve[1][1]))
+        curve[0][1] = curve[1][0] = 0.0;
+    memset(lower, 0, MOST * sizeof *lower);
+    lower[0][0] = sqrt(curve[0][0]);
+    if (n == 2) {
+        lower[1][0] = curve[1][0] / lower[0][0];
+        lower[1][1] = sqrt(curve[1][1] - lower[1][0] * lower[1][0]);
+    }
+}
+
+/* x with lower^T x = z. */
+static void solve_upper(int n, double (*lower)[MOST], const double *z,
+                        double *x)
+{
+    for (int i = n - 1; i >= 0; i--) {
+        x[i] = z[i];
+        for (int j = i + 1; j < n; j++)
+            x[i] -= lower[j][i] * x[j];
+        x[i] /= lower[i][i];
+    }
+}
+
+/* Newton's steps uphill, halved where they do not rise. */
+static double find_mode(space *s)
+{
+    double lower[MOST][MOST], curve[MOST][MOST], gradient[MOST];
+    double top = log_at(s, s->mode);
+    for (int round = 0; round < N_ROUND; round++) {
+        double z[MOST], step[MOST], size = 0.0, before[MOST];
+        differentiate(s, top, gradient, curve);
+        factor(s->n, curve, lower);
+        for (int i = 0; i < s->n; i++) {
+            z[i] = gradient[i];
+            for (int j = 0; j < i; j++)
+                z[i] -= lower[i][j] * z[j];
+            z[i] /= lower[i][i];
+            size += z[i] * z[i]; /* in standard deviations */
+        }
+        if (!(size > 1e-4))
+            break;
+        solve_upper(s->n, lower, z, step);
+        memcpy(before, s->mode, sizeof before);
+        double factor_ = fmin(1.0, 3.0 / sqrt(size)), found = -HUGE_VAL;
+        for (int half = 0; half < 12 && !(found > top); half++) {
+            for (int i = 0; i < s->n; i++)
+                s->mode[s->which[i]] = before[s->which[i]] + factor_ * step[i];
+            found = log_at(s, s->mode);
+            factor_ *= 0.5;
+        }
+        if (!(found > top)) {
+            memcpy(s->mode, before, sizeof before);
+            break;
+        }
+        top = found;
+    }
+    for (int j = 0; j < s->n; j++) {
+        double z[MOST] = {0.0, 0.0}, x[MOST];
+        z[j] = 1.0;
+        solve_upper(s->n, lower, z, x);
+        for (int i = 0; i < s->n; i++)
+            s->turn[i][j] = x[i];
+    }
+    return top;
+}
+
+static void theta_of(const space *s, const double *z, double *theta)
+{
+    memcpy(theta, s->mode, MOST * sizeof *theta);
+    for (int i = 0; i < s->n; i++)
+        for (int j = 0; j < s->n; j++)
+            theta[s->which[i]] += s->turn[i][j] * z[j];
+}
+
+/* log of the integral, by the trapezoid rule at steps of one sd. */
+static double integrate(const space *s, double top)
+{
+    double sum = 0.0, volume = 1.0;
+    int n_second = s->n > 1 ? REACH : 0;
+    for (int a = -REACH; a <= REACH; a++)
+        for (int b = -n_second; b <= n_second; b++) {
+            double z[MOST] = {a, b}, theta[MOST];
+            theta_of(s, z, theta);
+            sum += exp(log_at(s, theta) - top);
+        }
+    for (int i = 0; i < s->n; i++)
+        volume *= s->turn[i][i]; /* triangular */
+    return top + log(sum * volume);
+}
+
+/* Independence Metropolis from a normal somewhat wider than the integrand. */
+static void draw_theta(const space *s, double top, gsl_rng *rng, double *theta)
+{
+    const double wide = 1.3;
+    double now = top, now_z = 0.0;
+    memcpy(theta, s->mode, MOST * sizeof *theta);
+    for (int step = 0; step < N_STEP; step++) {
+        double z[MOST] = {0.0, 0.0}, trial[MOST], square = 0.0;
+        for (int i = 0; i < s->n; i++) {
+            z[i] = gsl_ran_gaussian(rng, wide);
+            square += 0.5 * z[i] * z[i] / (wide * wide);
+        }
+        theta_of(s, z, trial);
+        double value = log_at(s, trial);
+        if (log(gsl_rng_uniform_pos(rng)) < value + square - now - now_z) {
+            now = value, now_z = square;
+            memcpy(theta, trial, sizeof trial);
+        }
+    }
+}
+
+double tsr_marginal_log(const tsr_data_term *term, const double *profile,
+                        tsr_fit *fit, gsl_rng *rng, tsr_nuisance_draw *drawn)
+{
+    space s = {.term = term, .fit = fit};
+    const tsr_noise_type *type = term->type;
+    tsr_data_term_start(term, s.mode);
+    for (int i = 0; i < type->n_parameter; i++)
+        if (term->prior[i].infer)
+            s.which[s.n++] = i;
+    type->fit(term->state, profile, s.mode, fit);
+    double top = s.n > 0 ? find_mode(&s) : log_at(&s, s.mode);
+    double sum = s.n > 0 && isfinite(top) ? integrate(&s, top) : top;
+    if (rng == NULL || !isfinite(top))
+        return sum;
+    memcpy(drawn->theta, s.mode, sizeof drawn->theta);
+    if (s.n > 0)
+        draw_theta(&s, top, rng, drawn->theta);
+    if (type->refit != NULL)
+        type->refit(term->state, drawn->theta, fit);
+    tsr_linear_draw(&term->linear, fit, type->conditional(drawn->theta), rng,
+                    &drawn->scale, &drawn->background);
+    return sum;
+}
