@@ -51,6 +51,33 @@ END
     exit 1
 }
 
+# ---- reweight ----
+expect "reweight to the same data" 0 "" "$program" reweight run --output w.csv
+check "says that nothing changes" grep -q "24.0 of 24.*all weights are equal" \
+    out.txt
+check "equal weights" test \
+    "$(awk -F, 'NR > 1 && ($3 - 1 / 24) ^ 2 < 1e-20' w.csv | wc -l)" -eq 24
+expect "reweight by maximum entropy" 0 "" "$program" reweight run --maxent \
+    --json
+check "is JSON with an L-curve" python3 -c "import json
+r = json.load(open('out.txt'))
+chi2 = [p['chi2'] for p in r['l_curve']]
+assert len(chi2) > 9 and chi2 == sorted(chi2, reverse=True), chi2
+assert r['theta'] in [p['theta'] for p in r['l_curve']]"
+expect "reweight to a q range" 1 "rest on .* of 24 draws.*run with that" \
+    "$program" reweight run --q-range 0.15,0.2
+expect "a q range that is none" 64 "two rising values" \
+    "$program" reweight run --q-range 0.2,0.1
+expect "a q range without points" 65 "5 are needed" \
+    "$program" reweight run --q-range 0.3,0.4
+expect "noise that is none" 64 "there is no 'poisson'" \
+    "$program" reweight run --noise poisson
+awk '/^[ 0-9]/ {print $1 + 0.1, $2, $3}' good.dat >far.dat
+expect "data beyond the run's q" 65 "outside the run's q.*--q-range" \
+    "$program" reweight run --data far.dat
+expect "reweight the prior alone" 65 "keeps no curves" \
+    "$program" reweight prior
+
 # ---- summary ----
 expect "summary" 0 "" "$program" summary run
 check "one line a variable" test "$(grep -c Angstrom out.txt)" -eq 2

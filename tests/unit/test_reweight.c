@@ -1,0 +1,407 @@
+/* Reweighting: smoothed weights against ArviZ; a posterior of spheres, whose
+ * weights to other data are judged by quadrature; maximum entropy against what
+ * its minimum must satisfy. */
+#include "analysis/maxent.h"
+#include "analysis/psis.h"
+#include "analysis/reweight.h"
+#include "analysis/weighted.h"
+#include "core/random.h"
+#include "io_files.h"
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_rng.h>
+
+#include <math.h>
+
+#define PI 3.14159265358979323846
+#define assert_close(a, b, tolerance) \
+    check_near(__LINE__, (a), (b), (tolerance))
+
+static void check_near(int line, double a, double b, double tolerance)
+{
+    if (!(fabs(a - b) <= tolerance))
+        fail_msg("line %d: %.17g and %.17g, %g allowed", line, a, b, tolerance);
+}
+
+enum { N_Q = 60, N_CHAIN = 2, N_DRAW = 1500, N = N_CHAIN * N_DRAW, N_R = 400 };
+static const double first_ang = 22.0, last_ang = 28.0;
+static const double width = 0.5; /* of log s */
+
+/* ---- weights alone ---- */
+
+/* az.psislw(x) for x = -power log(1 - u), u the middles of n
+ * equal parts in a fixed disorder. */
+static void test_psis(void **state)
+{
+    static const struct {
+        double power, k, ess, largest;
+    } want[] = {{0.45 * 0.9, 0.42007954894248917, 268.89111868057694,
+                 -3.798106893885162},
+                {0.45 * 4.0, 1.5424187143572967, 2.347187410130731,
+                 -0.4491638436216264}};
+    enum { SIZE = 400 };
+    (void)state;
+    for (size_t c = 0; c < sizeof want / sizeof *want; c++) {
+        double x[SIZE], top = -HUGE_VAL, sum = 0.0;
+        tsr_psis psis;
+        for (int i = 0; i < SIZE; i++)
+            x[i] = -want[c].power * log1p(-((i * 7919) % SIZE + 0.5) / SIZE);
+        assert_int_equal(tsr_psis_smooth(SIZE, x, &psis, NULL), TSR_OK);
+        for (int i = 0; i < SIZE; i++) {
+            top = fmax(top, x[i]);
+            sum += exp(x[i]);
+        }
+        assert_close(sum, 1.0, 1e-12);
+        assert_close(psis.pareto_k, want[c].k, 1e-9);
+        assert_close(psis.ess, want[c].ess, 1e-7);
+        assert_close(top, want[c].largest, 1e-9);
+    }
+    double none[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
+    double bad[3] = {0.0, (double)NAN, 0.0}, same[3] = {7.0, 7.0, 7.0};
+    tsr_psis psis;
+    assert_int_equal(tsr_psis_smooth(3, none, &psis, NULL), TSR_E_NUMERIC);
+    assert_int_equal(tsr_psis_smooth(3, bad, &psis, NULL), TSR_E_NUMERIC);
+    assert_int_equal(tsr_psis_smooth(3, same, &psis, NULL), TSR_OK);
+    assert_close(psis.ess, 3.0, 1e-12);
+    assert_true(psis.pareto_k < 0.0);
+}
+
+static void test_weighted(void **state)
+{
+    const double value[4] = {3.0, 1.0, (double)NAN, 2.0};
+    const double weight[4] = {log(0.25), log(0.5), -HUGE_VAL, log(0.25)};
+    tsr_weighted w;
+    (void)state;
+    assert_int_equal(tsr_weighted_make(4, value, weight, &w, NULL), TSR_OK);
+    assert_close(w.mean, 1.75, 1e-12);
+    assert_close(w.sd, sqrt(0.6875), 1e-12);
+    /* middles of the shares: 1 at 0.25, 2 at 0.625, 3 at 0.875 */
+    assert_close(w.median, 1.0 + 0.25 / 0.375, 1e-12);
+    assert_close(w.q5, 1.0, 1e-12);
+    assert_close(w.q95, 3.0, 1e-12);
+    assert_int_equal(tsr_weighted_make(4, value, NULL, &w, NULL), TSR_OK);
+    assert_true(isnan(w.mean));
+}
+
+/* ---- spheres ---- */
+
+typedef struct {
+    double q[N_Q], intensity[N_Q], sigma[N_Q];
+    tsr_saxs saxs;
+} points;
+
+static double sphere(double q, double r_ang)
+{
+    double x = q * r_ang, f = 3.0 * (sin(x) - x * cos(x)) / (x * x * x);
+    return 1e6 * f * f;
+}
+
+static void measure(points *p, int n, double low, double high, double r_ang,
+                    gsl_rng *rng)
+{
+    for (int k = 0; k < n; k++) {
+        p->q[k] = low + (high - low) * k / (n - 1);
+        double i = 1e-4 * sphere(p->q[k], r_ang) + 2.0;
+        p->sigma[k] = 0.02 * i + 0.2;
+        p->intensity[k] = i + gsl_ran_gaussian(rng, p->sigma[k]);
+    }
+    static char name[] = "spheres";
+    p->saxs = (tsr_saxs){.path = name,
+                         .n = n,
+                         .q = p->q,
+                         .intensity = p->intensity,
+                         .sigma = p->sigma};
+}
+
+/* Least squares of c and b, written out; log of the likelihood with both and
+ * log s (normal, width) integrated, by a sum over s. s_draw, c, b: drawn where
+ * rng is not NULL. */
+static double log_marginal(const tsr_saxs *p, double r, gsl_rng *rng,
+                           double *s_draw, double *c_draw, double *b_draw)
+{
+    enum { STEPS = 400 };
+    double w1 = 0, wm = 0, wmm = 0, wd = 0, wmd = 0, wdd = 0, term[STEPS];
+    double top = -HUGE_VAL, sum = 0.0;
+    for (int k = 0; k < p->n; k++) {
+        double w = 1.0 / (p->sigma[k] * p->sigma[k]), m = sphere(p->q[k], r);
+        double d = p->intensity[k];
+        w1 += w, wm += w * m, wmm += w * m * m;
+        wd += w * d, wmd += w * m * d, wdd += w * d * d;
+    }
+    double det = w1 * wmm - wm * wm;
+    double c = (w1 * wmd - wm * wd) / det, b = (wd - c * wm) / w1;
+    double square = wdd - c * wmd - b * wd;
+    for (int i = 0; i < STEPS; i++) {
+        double t = -1.5 + 3.0 * (i + 0.5) / STEPS; /* log s */
+        term[i] = -0.5 * t * t / (width * width) - (p->n - 2) * t -
+                  0.5 * square * exp(-2.0 * t);
+        top = fmax(top, term[i]);
+    }
+    for (int i = 0; i < STEPS; i++)
+        sum += exp(term[i] - top);
+    if (rng != NULL) {
+        double u = gsl_rng_uniform(rng) * sum;
+        int i = 0;
+        while (i < STEPS - 1 && (u -= exp(term[i] - top)) > 0.0)
+            i++;
+        *s_draw = exp(-1.5 + 3.0 * (i + 0.5) / STEPS);
+        *c_draw = c + gsl_ran_gaussian(rng, *s_draw * sqrt(w1 / det));
+        *b_draw = (wd - *c_draw * wm) / w1 +
+                  gsl_ran_gaussian(rng, *s_draw / sqrt(w1));
+    }
+    return top + log(sum) - 0.5 * log(det);
+}
+
+/* log likelihood with c and b integrated, at s: what a run stores. */
+static double log_lik_at(const tsr_saxs *p, double r, double s)
+{
+    double w1 = 0, wm = 0, wmm = 0, wd = 0, wmd = 0, wdd = 0, logs = 0;
+    for (int k = 0; k < p->n; k++) {
+        double w = 1.0 / (p->sigma[k] * p->sigma[k]), m = sphere(p->q[k], r);
+        double d = p->intensity[k];
+        w1 += w, wm += w * m, wmm += w * m * m, logs += log(p->sigma[k]);
+        wd += w * d, wmd += w * m * d, wdd += w * d * d;
+    }
+    double det = w1 * wmm - wm * wm, c = (w1 * wmd - wm * wd) / det;
+    double square = wdd - c * wmd - (wd - c * wm) / w1 * wd;
+    return -logs - 0.5 * (p->n - 2) * log(2.0 * PI * s * s) - 0.5 * log(det) -
+           0.5 * square / (s * s);
+}
+
+/* The posterior of the radius on a grid: share [N_R], mean and sd. */
+static void posterior(const tsr_saxs *p, double *share, double *mean,
+                      double *sd)
+{
+    double top = -HUGE_VAL, sum = 0.0, square = 0.0;
+    *mean = 0.0;
+    for (int i = 0; i < N_R; i++) {
+        double r = first_ang + (last_ang - first_ang) * (i + 0.5) / N_R;
+        share[i] = log_marginal(p, r, NULL, NULL, NULL, NULL);
+        top = fmax(top, share[i]);
+    }
+    for (int i = 0; i < N_R; i++)
+        sum += share[i] = exp(share[i] - top);
+    for (int i = 0; i < N_R; i++) {
+        double r = first_ang + (last_ang - first_ang) * (i + 0.5) / N_R;
+        share[i] /= sum;
+        *mean += share[i] * r;
+        square += share[i] * r * r;
+    }
+    *sd = sqrt(square - *mean * *mean);
+}
+
+static double radius[N];
+
+enum { V_R, V_C, V_B, V_S, V_LIK, V_T, V_CURVE, V_DATA, V_SIGMA, N_V };
+
+/* A trace of N independent draws; widen > 1: radii around the posterior's mean
+ * that much wider than it (not a posterior; for maximum entropy). */
+static tsr_trace_reader *make_trace(points *p, double widen)
+{
+    tsr_trace_variable v[N_V] = {
+        [V_R] = {TSR_TRACE_POSTERIOR, "rg", .n = 1},
+        [V_C] = {TSR_TRACE_POSTERIOR, "scale", .n = 1},
+        [V_B] = {TSR_TRACE_POSTERIOR, "background", .n = 1},
+        [V_S] = {TSR_TRACE_POSTERIOR, "noise_scale", .n = 1},
+        [V_LIK] = {TSR_TRACE_SAMPLE_STATS, "log_lik", .n = 1},
+        [V_T] = {TSR_TRACE_SAMPLE_STATS, "temperature", .n = 1},
+        [V_CURVE] = {TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity_mean",
+                     .dim = "q", .n = N_Q, .coord = p->q, .single = 1},
+        [V_DATA] = {TSR_TRACE_OBSERVED_DATA, "intensity", .dim = "q", .n = N_Q,
+                    .coord = p->q},
+        [V_SIGMA] = {TSR_TRACE_CONSTANT_DATA, "sigma", .dim = "q", .n = N_Q,
+                     .coord = p->q}};
+    static double value[N_V][N], curve[N][N_Q], share[N_R];
+    double mean, sd;
+    const char *path = io_path("trace.h5");
+    tsr_trace *trace = NULL;
+    tsr_trace_reader *reader = NULL;
+    gsl_rng *rng = tsr_rng_new(5, 0);
+    posterior(&p->saxs, share, &mean, &sd);
+    for (int i = 0; i < N; i++) {
+        double u = gsl_rng_uniform(rng);
+        int at = 0;
+        while (at < N_R - 1 && (u -= share[at]) > 0.0)
+            at++;
+        double r = first_ang +
+                   (last_ang - first_ang) * (at + gsl_rng_uniform(rng)) / N_R;
+        radius[i] = r = mean + widen * (r - mean);
+        value[V_R][i] = r;
+        log_marginal(&p->saxs, r, rng, &value[V_S][i], &value[V_C][i],
+                     &value[V_B][i]);
+        value[V_LIK][i] = log_lik_at(&p->saxs, r, value[V_S][i]);
+        value[V_T][i] = 1.0;
+        for (int k = 0; k < N_Q; k++)
+            curve[i][k] = value[V_C][i] * sphere(p->q[k], r) + value[V_B][i];
+    }
+    remove(path);
+    assert_int_equal(
+        tsr_trace_create(path, N_CHAIN, N_V, v, 0, NULL, &trace, NULL), TSR_OK);
+    for (int k = 0; k < V_DATA; k++)
+        assert_int_equal(
+            tsr_trace_append(trace, k, N_DRAW,
+                             k == V_CURVE ? &curve[0][0] : value[k], NULL),
+            TSR_OK);
+    assert_int_equal(tsr_trace_put(trace, V_DATA, p->intensity, NULL), TSR_OK);
+    assert_int_equal(tsr_trace_put(trace, V_SIGMA, p->sigma, NULL), TSR_OK);
+    assert_int_equal(tsr_trace_close(trace, NULL), TSR_OK);
+    assert_int_equal(tsr_trace_open(path, &reader, NULL), TSR_OK);
+    gsl_rng_free(rng);
+    return reader;
+}
+
+static const tsr_linear both = {1, 1, 1.0, 0.0};
+
+static tsr_data_set set_of(const tsr_saxs *saxs)
+{
+    tsr_data_set set = {.saxs = saxs};
+    assert_int_equal(tsr_fields_init(tsr_noise_fields, &set.noise, NULL),
+                     TSR_OK);
+    return set;
+}
+
+static void free_stored(tsr_stored_curve *stored, tsr_trace_reader *reader)
+{
+    tsr_stored_curve_clear(stored);
+    tsr_trace_reader_free(reader);
+}
+
+/* Reweights to `to` and compares with its posterior by quadrature. */
+static void check_against(const tsr_stored_curve *stored, const tsr_saxs *to,
+                          double least_share, double *ess)
+{
+    static double share[N_R];
+    double mean, sd;
+    tsr_reweight *made = NULL;
+    tsr_err err = {.status = TSR_OK};
+    tsr_psis psis;
+    tsr_weighted now, s;
+    const tsr_reweight_options o = {stored, set_of(NULL), set_of(to), 1, 3};
+    if (tsr_reweight_make(&o, &made, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    assert_true(made->recovered < 0.01);
+    posterior(to, share, &mean, &sd);
+    assert_int_equal(tsr_psis_smooth(N, made->log_weight, &psis, NULL), TSR_OK);
+    tsr_weighted_make(N, radius, made->log_weight, &now, NULL);
+    tsr_weighted_make(N, made->noise[0], made->log_weight, &s, NULL);
+    if (!(psis.ess > least_share * N))
+        fail_msg("%.1f effective draws, k = %.2f", psis.ess, psis.pareto_k);
+    /* five standard errors of a mean and of an sd of that many draws */
+    assert_close(now.mean, mean, 5.0 * sd / sqrt(psis.ess));
+    assert_close(now.sd, sd, 5.0 * sd / sqrt(2.0 * psis.ess));
+    /* s about 1, with sd 1 / sqrt(2 n), somewhat less by its prior */
+    assert_true(s.sd < 1.2 / sqrt(2.0 * to->n) &&
+                s.sd > 0.6 / sqrt(2.0 * to->n));
+    *ess = psis.ess;
+    tsr_reweight_free(made);
+}
+
+static void test_spheres(void **state)
+{
+    points p, other, far;
+    double ess;
+    tsr_stored_curve stored;
+    gsl_rng *rng = tsr_rng_new(11, 0);
+    (void)state;
+    measure(&p, N_Q, 0.01, 0.25, 25.0, rng);
+    tsr_trace_reader *reader = make_trace(&p, 1.0);
+    assert_int_equal(
+        tsr_stored_curve_open(reader, 0, "spheres", &both, &stored, NULL),
+        TSR_OK);
+    check_against(&stored, &stored.saxs, 0.999999, &ess); /* nothing changed */
+    tsr_saxs part = stored.saxs;
+    part.n = N_Q - N_Q / 10; /* without the smallest q */
+    part.q += N_Q / 10;
+    part.intensity += N_Q / 10;
+    part.sigma += N_Q / 10;
+    check_against(&stored, &part, 0.1, &ess);
+    assert_true(ess < 0.9 * N);
+    measure(&other, 45, 0.02, 0.2, 25.0, rng); /* at q of its own */
+    check_against(&stored, &other.saxs, 0.1, &ess);
+
+    measure(&far, 40, 0.02, 0.3, 25.0, rng); /* beyond the run's q */
+    tsr_reweight *made;
+    tsr_err err;
+    const tsr_reweight_options o = {&stored, set_of(NULL), set_of(&far.saxs), 1,
+                                    3};
+    assert_int_equal(tsr_reweight_make(&o, &made, &err), TSR_E_DATA);
+    assert_non_null(strstr(err.message, "outside the run's q"));
+    tsr_reweight_options wrong = o;
+    wrong.after = set_of(&part);
+    wrong.before.noise.model = 2; /* not that of the trace */
+    assert_int_equal(tsr_reweight_make(&wrong, &made, &err), TSR_E_DATA);
+    gsl_rng_free(rng);
+    free_stored(&stored, reader);
+}
+
+/* At the minimum dF/dw_i is the same for every draw: c r_i + theta log w_i,
+ * r_i the residuals by sigma^2 times the curve. */
+static void test_maxent(void **state)
+{
+    points p, q;
+    const double theta = 5.0;
+    tsr_stored_curve stored;
+    tsr_maxent *m = NULL;
+    tsr_err err = {.status = TSR_OK};
+    gsl_rng *rng = tsr_rng_new(12, 0);
+    (void)state;
+    measure(&p, N_Q, 0.01, 0.25, 25.0, rng);
+    measure(&q, N_Q, 0.01, 0.25, 25.4, rng);
+    tsr_trace_reader *reader = make_trace(&p, 4.0);
+    assert_int_equal(
+        tsr_stored_curve_open(reader, 0, "spheres", &both, &stored, NULL),
+        TSR_OK);
+    if (tsr_maxent_make(&stored, &q.saxs, &both, theta, &m, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    static double mean[N_Q], slope[N];
+    for (int k = 0; k < N_Q; k++) {
+        mean[k] = 0.0;
+        for (int i = 0; i < N; i++)
+            mean[k] += exp(m->log_weight[i]) * sphere(q.q[k], radius[i]);
+    }
+    const double c = m->point[0].scale, b = m->point[0].background;
+    double low = HUGE_VAL, high = -HUGE_VAL, chi2 = 0.0;
+    for (int k = 0; k < N_Q; k++)
+        chi2 += pow((c * mean[k] + b - q.intensity[k]) / q.sigma[k], 2.0) / N_Q;
+    for (int i = 0; i < N; i++) {
+        slope[i] = theta * m->log_weight[i];
+        for (int k = 0; k < N_Q; k++)
+            slope[i] += c * sphere(q.q[k], radius[i]) *
+                        (c * mean[k] + b - q.intensity[k]) /
+                        (q.sigma[k] * q.sigma[k]);
+        low = fmin(low, slope[i]);
+        high = fmax(high, slope[i]);
+    }
+    assert_true(high - low < 0.02);
+    assert_close(chi2, m->point[0].chi2, 1e-4 * chi2);
+    assert_true(m->point[0].chi2 < m->start.chi2);
+    tsr_weighted now;
+    tsr_weighted_make(N, radius, m->log_weight, &now, NULL);
+    assert_true(now.mean > 25.1); /* towards the new data */
+    tsr_maxent_free(m);
+
+    assert_int_equal(tsr_maxent_make(&stored, &q.saxs, &both, 0.0, &m, NULL),
+                     TSR_OK);
+    assert_int_equal(m->n_point, TSR_MAXENT_POINTS);
+    for (int i = 1; i < m->n_point; i++) {
+        assert_true(m->point[i].chi2 <= m->point[i - 1].chi2 + 1e-6);
+        assert_true(m->point[i].kl >= m->point[i - 1].kl - 1e-6);
+    }
+    /* the elbow is where chi2 has fallen and the ensemble is still broad */
+    const tsr_maxent_point *e = &m->point[m->chosen],
+                           *last = &m->point[m->n_point - 1];
+    assert_true(e->chi2 - last->chi2 < 0.3 * (m->start.chi2 - last->chi2));
+    assert_true(e->kl < 0.5 * last->kl);
+    tsr_maxent_free(m);
+    gsl_rng_free(rng);
+    free_stored(&stored, reader);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_psis), cmocka_unit_test(test_weighted),
+        cmocka_unit_test_setup_teardown(test_spheres, io_setup, io_teardown),
+        cmocka_unit_test_setup_teardown(test_maxent, io_setup, io_teardown)};
+    return cmocka_run_group_tests_name("reweight", tests, NULL, NULL);
+}
