@@ -100,18 +100,15 @@ tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
 
 /* ---- distributions ---- */
 
-enum { N_BIN = 40 };
+enum { N_BIN = (TSR_OUTLINE - 2) / 2 };
 
-/* A histogram as the outline of its bars; x, y [2 N_BIN + 2]. Density: the area
- * is 1. Bins span the draws but for the outermost 0.1 % on either side, which
- * are counted in the last bins. value [n] is sorted. */
 static int ascending(const void *left, const void *right)
 {
     const double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
-static int outline(size_t n, double *value, double *x, double *y)
+int tsr_report_outline(size_t n, double *value, double *x, double *y)
 {
     double count[N_BIN] = {0.0};
     qsort(value, n, sizeof *value, ascending);
@@ -149,7 +146,8 @@ static tsr_status add_outline(tsr_figure *f, tsr_trace_reader *trace,
         tsr_report_scalar(trace, name, &n_chain, &n_draw, &value, err);
     if (value == NULL)
         return status;
-    const int n = outline((size_t)n_chain * (size_t)n_draw, value, x, y);
+    const int n =
+        tsr_report_outline((size_t)n_chain * (size_t)n_draw, value, x, y);
     free(value);
     *is_there = n > 0;
     if (n == 0)

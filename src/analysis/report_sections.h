@@ -32,6 +32,13 @@ tsr_status tsr_report_scalar(tsr_trace_reader *trace, const char *name,
                              int *n_chain, int *n_draw, double **value,
                              tsr_err *err);
 
+/* A histogram as the outline of its bars; x, y [TSR_OUTLINE]. Density: the area
+ * is 1. Bins span the draws but for the outermost 0.1 % on either side, which
+ * are counted in the last bins. value [n] is sorted. Returns how many points;
+ * 0 where all are the same. */
+enum { TSR_OUTLINE = 82 };
+int tsr_report_outline(size_t n, double *value, double *x, double *y);
+
 /* Numbers: the table, and what the prior became. */
 tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err);
 /* Fit, residuals, Guinier and Kratky plots of every data set. */
@@ -40,6 +47,8 @@ tsr_status tsr_report_fit(tsr_report *report, tsr_err *err);
 tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err);
 /* Distances, mobility, groups, timeline of the conformations. */
 tsr_status tsr_report_structure(tsr_report *report, tsr_err *err);
+/* Distances and turns between the parts that keep their shape. */
+tsr_status tsr_report_domains(tsr_report *report, tsr_err *err);
 /* Traces, ranks, acceptance, R-hat by q, the diagnosis. */
 tsr_status tsr_report_chains(tsr_report *report, tsr_err *err);
 

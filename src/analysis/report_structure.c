@@ -260,6 +260,8 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
                    "shape; bright ones between them are pairs of parts that "
                    "move against each other.");
     if (status == TSR_OK)
+        status = tsr_report_domains(report, err);
+    if (status == TSR_OK)
         status = tsr_page_figure(page,
                                  timeline_figure(s, "timeline-change",
                                                  "Timeline: change from start",

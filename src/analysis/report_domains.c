@@ -1,0 +1,172 @@
+#include "analysis/report_sections.h"
+
+#include "analysis/domains.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double degree = 57.29577951308232;
+
+/* "A:1-50, A:65-120": runs of residues. */
+static void name_ranges(tsr_page *page, const tsr_model_atoms *model,
+                        const tsr_domain *d)
+{
+    for (int i = 0; i < d->n_residue;) {
+        int j = i;
+        const tsr_model_atom *first = &model->atom[model->ca[d->residue[i]]];
+        while (j + 1 < d->n_residue && d->residue[j + 1] == d->residue[j] + 1 &&
+               model->atom[model->ca[d->residue[j + 1]]].chain == first->chain)
+            j++;
+        const tsr_model_atom *last = &model->atom[model->ca[d->residue[j]]];
+        char text[48];
+        snprintf(text, sizeof text, "%s%c:%d-%d", i > 0 ? ", " : "",
+                 first->chain, first->number, last->number);
+        tsr_page_text(page, text);
+        i = j + 1;
+    }
+}
+
+/* A histogram, and the start as an upright line. value [n] is sorted. */
+static tsr_figure *histogram(const char *name, const char *title,
+                             const char *x_title, int n, double *value,
+                             double start)
+{
+    double x[TSR_OUTLINE], y[TSR_OUTLINE], zero[TSR_OUTLINE] = {0.0};
+    double top = 0.0;
+    const int n_point = tsr_report_outline((size_t)n, value, x, y);
+    tsr_figure *f = tsr_figure_new(name, title, x_title, 300);
+    if (f == NULL)
+        return NULL;
+    tsr_figure_panel(f, "density", 0, 160);
+    for (int i = 0; i < n_point; i++)
+        top = fmax(top, y[i]);
+    tsr_layer *band = tsr_figure_layer(f, TSR_LAYER_BAND, "draws",
+                                       TSR_COLOUR_MODEL, n_point, x, zero, y);
+    if (band != NULL)
+        band->opacity = 0.3;
+    tsr_figure_layer(f, TSR_LAYER_LINE, NULL, TSR_COLOUR_MODEL, n_point, x, y,
+                     NULL);
+    const double at[2] = {start, start}, height[2] = {0.0, top};
+    tsr_figure_layer(f, TSR_LAYER_DASHES, "start", TSR_COLOUR_PRIOR, 2, at,
+                     height, NULL);
+    return f;
+}
+
+/* Of sorted values, linear between them. */
+static double quantile(int n, const double *value, double p)
+{
+    const double at = p * (n - 1);
+    const int i = (int)at;
+    return i + 1 < n ? value[i] + (at - i) * (value[i + 1] - value[i])
+                     : value[n - 1];
+}
+
+static double mean(int n, const double *value)
+{
+    double sum = 0.0;
+    for (int i = 0; i < n; i++)
+        sum += value[i];
+    return sum / n;
+}
+
+static tsr_status pair(tsr_report *r, const tsr_domains *d,
+                       const tsr_domain_pair *p, tsr_err *err)
+{
+    char name[64], title[64];
+    double *value = malloc((size_t)d->n * sizeof *value);
+    if (value == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_page_columns(r->page);
+    memcpy(value, p->distance, (size_t)d->n * sizeof *value);
+    snprintf(name, sizeof name, "domains-%d-%d-distance", p->a + 1, p->b + 1);
+    snprintf(title, sizeof title, "Domains %d and %d: distance", p->a + 1,
+             p->b + 1);
+    tsr_status status =
+        tsr_page_figure(r->page,
+                        histogram(name, title, "between centres (\xc3\x85)",
+                                  d->n, value, p->start_ang),
+                        err);
+    for (int i = 0; i < d->n; i++)
+        value[i] = degree * p->turn[i];
+    snprintf(name, sizeof name, "domains-%d-%d-turn", p->a + 1, p->b + 1);
+    snprintf(title, sizeof title, "Domains %d and %d: turn", p->a + 1,
+             p->b + 1);
+    if (status == TSR_OK)
+        status = tsr_page_figure(r->page,
+                                 histogram(name, title,
+                                           "turned since the start (degrees)",
+                                           d->n, value, 0.0),
+                                 err);
+    tsr_page_columns_end(r->page);
+    free(value);
+    return status;
+}
+
+static void print_row(FILE *out, const tsr_domain_pair *p, const char *what,
+                      const char *unit, double start, int n, double *value)
+{
+    const double m = mean(n, value);
+    tsr_report_outline((size_t)n, value, (double[TSR_OUTLINE]){0.0},
+                       (double[TSR_OUTLINE]){0.0}); /* sorts */
+    fprintf(out,
+            "<tr><td>%d and %d</td><td>%s (%s)</td><td>%.1f</td><td>%.1f</td>"
+            "<td>%.1f</td><td>%.1f</td></tr>\n",
+            p->a + 1, p->b + 1, what, unit, start, m, quantile(n, value, 0.05),
+            quantile(n, value, 0.95));
+}
+
+static tsr_status table(tsr_report *r, const tsr_domains *d, tsr_err *err)
+{
+    FILE *out = tsr_page_html(r->page);
+    double *value = malloc((size_t)d->n * sizeof *value);
+    if (value == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    fputs("<table><tr><th>domains</th><th></th><th>start</th><th>mean</th>"
+          "<th>5&nbsp;%</th><th>95&nbsp;%</th></tr>\n",
+          out);
+    for (int k = 0; k < d->n_pair; k++) {
+        const tsr_domain_pair *p = &d->pair[k];
+        memcpy(value, p->distance, (size_t)d->n * sizeof *value);
+        print_row(out, p, "distance", "&Aring;", p->start_ang, d->n, value);
+        for (int i = 0; i < d->n; i++)
+            value[i] = degree * p->turn[i];
+        print_row(out, p, "turn", "degrees", 0.0, d->n, value);
+    }
+    fputs("</table>\n", out);
+    free(value);
+    return TSR_OK;
+}
+
+tsr_status tsr_report_domains(tsr_report *report, tsr_err *err)
+{
+    const tsr_shape *s = report->options->diagnose.shape;
+    const tsr_model_atoms *model = tsr_frames_atoms(report->options->frames);
+    tsr_page *page = report->page;
+    tsr_domains *d;
+    tsr_status status =
+        tsr_domains_make(report->options->frames, s->n, s->at, &d, err);
+    if (status != TSR_OK)
+        return status;
+    if (d->n_pair > 0) {
+        tsr_page_words(page,
+                       "Domains: parts of %d residues or more that keep their "
+                       "shape in all draws. Distances are between the centres "
+                       "of their C&alpha; atoms; the turn is the angle by "
+                       "which the second has rotated against the first since "
+                       "the start, about whatever axis.",
+                       (int)TSR_LEAST_DOMAIN);
+        fputs("<p>", tsr_page_html(page));
+        for (int k = 0; k < d->n_domain; k++) {
+            fprintf(tsr_page_html(page), "%sdomain %d: ", k > 0 ? "; " : "",
+                    k + 1);
+            name_ranges(page, model, &d->domain[k]);
+        }
+        fputs("</p>\n", tsr_page_html(page));
+        status = table(report, d, err);
+    }
+    for (int k = 0; k < d->n_pair && status == TSR_OK; k++)
+        status = pair(report, d, &d->pair[k], err);
+    tsr_domains_free(d);
+    return status;
+}
