@@ -41,7 +41,8 @@ static void test_two_domains(void **state)
 {
     static double start[N_RES][3];
     static float ca[N_DRAW][N_RES][3];
-    const double axis[2][3] = {{0.0, 0.0, 0.0}, {1.0, 2.0, -0.5}};
+    const double axis[2][3] = {{0.0, 0.0, 0.0}, {1.0, 2.0, -0.5}},
+                 aside[2][3] = {{50.0, 0.0, 0.0}, {50.0, 1.0, 0.0}};
     double middle[2][3] = {{0.0}}, want[N_DRAW];
     tsr_domains *d;
     gsl_rng *rng = tsr_rng_new(2, 0);
@@ -61,7 +62,7 @@ static void test_two_domains(void **state)
         /* the second turns by i 4 degrees and is moved; then all of it */
         tsr_motion_about(&part, axis[0], axis[1], i * 4.0 / 57.29577951308232);
         tsr_motion_about(&all, start[3], start[50], 0.3 * i);
-        tsr_motion_about(&third, start[LAST], start[2], 0.2 * i);
+        tsr_motion_about(&third, aside[0], aside[1], 0.2 * i);
         part.shift[0] += 0.5 * i;
         tsr_vec3_copy(centre, middle[1]);
         tsr_motion_apply(&part, centre);
