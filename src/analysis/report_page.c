@@ -48,7 +48,20 @@ static const char show[] =
     "{renderer:'svg',container:place,hover:true});"
     "window.tesseraViews[name]=view;"
     "view.runAsync().then(function(){place.setAttribute('data-ready','yes');})"
-    ".catch(fail);}catch(e){fail(e);}});\n";
+    ".catch(fail);}catch(e){fail(e);}});\n"
+    /* one figure of several, with the range of x of the one before */
+    "document.querySelectorAll('.choice').forEach(function(box){"
+    "var figures=box.querySelectorAll('figure'),now=0,"
+    "list=box.querySelector('select');"
+    "function view(i){return window.tesseraViews["
+    "figures[i].querySelector('.vega').id.slice(7)];}"
+    "figures.forEach(function(figure,i){"
+    "var title=figure.querySelector('figcaption').textContent;"
+    "list.add(new Option(title,i));figure.hidden=i>0;});"
+    "list.addEventListener('change',function(){var old=view(now),next;"
+    "figures[now].hidden=true;now=+list.value;figures[now].hidden=false;"
+    "next=view(now);if(old&&next)"
+    "next.signal('xdom',old.signal('xdom')).runAsync();});});\n";
 
 static int stream_open(stream *s)
 {
@@ -155,6 +168,21 @@ void tsr_page_columns(tsr_page *page)
 }
 
 void tsr_page_columns_end(tsr_page *page)
+{
+    fputs("</div>\n", page->body.out);
+}
+
+void tsr_page_choice(tsr_page *page, const char *id, const char *words)
+{
+    fputs("<div class=\"choice\">", page->body.out);
+    if (page->vega != NULL) {
+        fputs("<label>", page->body.out);
+        escape(page->body.out, words);
+        fprintf(page->body.out, " <select id=\"%s\"></select></label>\n", id);
+    }
+}
+
+void tsr_page_choice_end(tsr_page *page)
 {
     fputs("</div>\n", page->body.out);
 }

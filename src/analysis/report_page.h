@@ -38,6 +38,12 @@ tsr_status tsr_page_figure(tsr_page *page, tsr_figure *figure, tsr_err *err);
 void tsr_page_columns(tsr_page *page);
 void tsr_page_columns_end(tsr_page *page);
 
+/* Of the figures up to tsr_page_choice_end one shows at a time, which is chosen
+ * from a list of their titles; the range of x goes with the choice. Where
+ * figures stand still all of them show. words: before the list. */
+void tsr_page_choice(tsr_page *page, const char *id, const char *words);
+void tsr_page_choice_end(tsr_page *page);
+
 /* Writes the file: beside, then renamed. Errors: TSR_E_IO, TSR_E_NOMEM. */
 tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err);
 

@@ -261,6 +261,7 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
                    "move against each other.");
     if (status == TSR_OK)
         status = tsr_report_domains(report, err);
+    tsr_page_choice(page, "timeline", "Along the draws:");
     if (status == TSR_OK)
         status = tsr_page_figure(page,
                                  timeline_figure(s, "timeline-change",
@@ -273,11 +274,20 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
                                                  "Timeline: contacts",
                                                  "neighbours", s->contacts),
                                  err);
+    if (status == TSR_OK)
+        status = tsr_page_figure(
+            page,
+            timeline_figure(s, "timeline-mobility", "Timeline: local mobility",
+                            "changed (\xc3\x85)", s->mobility),
+            err);
+    tsr_page_choice_end(page);
     tsr_page_words(page,
                    "Each column is a conformation, each row a residue: how far "
-                   "it is from the start (laid over it), and how many residues "
-                   "are within 10&nbsp;&Aring;. Stripes that differ from chain "
-                   "to chain mean that chains sit in different places. Drag to "
-                   "zoom; the trace of Rg above follows.");
+                   "it is from the start (laid over it); how many residues "
+                   "are within 10&nbsp;&Aring;; or how much its distances to "
+                   "six residues on either side have changed since the column "
+                   "before. Stripes that differ from chain to chain mean that "
+                   "chains sit in different places. Drag to zoom; the trace of "
+                   "Rg above follows.");
     return status;
 }

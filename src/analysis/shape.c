@@ -27,6 +27,8 @@ void tsr_shape_free(tsr_shape *shape)
     free(shape->rg);
     free(shape->change);
     free(shape->contacts);
+    free(shape->mobility);
+    free(shape->before);
     tsr_clusters_clear(&shape->clusters);
     free(shape);
 }
@@ -88,11 +90,14 @@ static int allocate(job *j)
     s->rg = calloc(column, sizeof *s->rg);
     s->change = calloc(column * row, sizeof *s->change);
     s->contacts = calloc(column * row, sizeof *s->contacts);
+    s->mobility = calloc(column * row, sizeof *s->mobility);
+    s->before = calloc((size_t)s->n_residue + 1, sizeof *s->before);
     return j->ca != NULL && j->start != NULL && j->mean != NULL &&
            j->square != NULL && j->feature != NULL && j->pairs != NULL &&
            s->at != NULL && s->rmsf != NULL && s->row != NULL &&
            s->distance != NULL && s->distance_sd != NULL && s->column != NULL &&
-           s->rg != NULL && s->change != NULL && s->contacts != NULL;
+           s->rg != NULL && s->change != NULL && s->contacts != NULL &&
+           s->mobility != NULL && s->before != NULL;
 }
 
 /* ---- one frame ---- */
@@ -153,11 +158,32 @@ static double gyration(int n, const double (*x)[3])
     return sqrt(sum);
 }
 
+/* Root mean square change of the distances from residue r to its neighbours in
+ * sequence, between two conformations. */
+static double local_change(int n, int r, const double (*now)[3],
+                           const double (*before)[3])
+{
+    enum { REACH = 6 };
+    double sum = 0.0;
+    int count = 0;
+    for (int o = r - REACH; o <= r + REACH; o++) {
+        if (o < 0 || o >= n || o == r)
+            continue;
+        double d = tsr_vec3_distance(now[r], now[o]) -
+                   tsr_vec3_distance(before[r], before[o]);
+        sum += d * d;
+        count++;
+    }
+    return count > 0 ? sqrt(sum / count) : 0.0;
+}
+
 static void add_column(job *j, int column)
 {
     tsr_shape *s = j->shape;
     const double most = contact_ang * contact_ang;
     tsr_motion motion;
+    if (column == 0)
+        memcpy(s->before, j->start, (size_t)s->n_residue * sizeof *s->before);
     s->rg[column] = gyration(s->n_residue, (const double(*)[3])j->ca);
     tsr_superpose(s->n_residue, (const double(*)[3])j->start,
                   (const double(*)[3])j->ca, &motion);
@@ -173,7 +199,11 @@ static void add_column(job *j, int column)
         const size_t at = (size_t)column * (size_t)s->n_row + (size_t)a;
         s->change[at] = tsr_vec3_distance(x, j->start[r]);
         s->contacts[at] = n;
+        s->mobility[at] =
+            local_change(s->n_residue, r, (const double(*)[3])j->ca,
+                         (const double(*)[3])s->before);
     }
+    memcpy(s->before, j->ca, (size_t)s->n_residue * sizeof *s->before);
 }
 
 /* ---- all of them ---- */

@@ -30,6 +30,10 @@ typedef struct {
     double *change; /* [n_column][n_row] distance from the start, superposed */
     double *contacts; /* [n_column][n_row] CA within 10 Angstrom, 3 or more
                          residues away */
+    double *mobility; /* [n_column][n_row] root mean square change of distances
+                         to 6 residues on either side, since the column before
+                         (the first: since the start) */
+    double (*before)[3]; /* [n_residue] of the last column, for it */
     /* P(r): share of pairs per Angstrom */
     double pair_width; /* of a bin, Angstrom */
     double pair_mean[TSR_N_PAIR_BIN], pair_low[TSR_N_PAIR_BIN],

@@ -44,7 +44,7 @@ check "report" quiet report run --prior prior
 for figure in fit fit_2 guinier kratky trace rank-rg acceptance posterior-rg \
     posterior-d_max rhat-intensity_mean rhat-intensity_mean_2 \
     pair-distances mobility distance-mean distance-sd timeline-change \
-    timeline-contacts; do
+    timeline-contacts timeline-mobility; do
     check "figure $figure" test -s "run/report/$figure.svg"
 done
 python3 - run/report/*.svg <<END >svg.txt 2>&1
@@ -135,6 +135,15 @@ setTimeout(function () {
         place.querySelectorAll('svg path').length > 0;
     }));
     say('figures', names.length);
+    var list = document.getElementById('timeline');
+    var first = window.tesseraViews['timeline-change'];
+    first.signal('xdom', [3, 9]);
+    list.value = '2';
+    list.dispatchEvent(new Event('change'));
+    var shown = document.getElementById('figure-timeline-mobility');
+    say('chosen', list.options.length === 3 && shown.offsetHeight > 100 &&
+      document.getElementById('figure-timeline-change').offsetHeight === 0 &&
+      window.tesseraViews['timeline-mobility'].signal('xdom')[1] === 9);
     say('fetched', performance.getEntriesByType('resource').filter(
       function (entry) { return !/^data:/.test(entry.name); }).length);
     document.body.setAttribute('data-user', said.join(' '));
@@ -162,7 +171,7 @@ play() {
 }
 judge() { # DIR
     check "the browser shows $1" test -n "$said"
-    for want in marks=true zoomed=true back=true ready=true fetched=0; do
+    for want in marks=true zoomed=true back=true ready=true chosen=true fetched=0; do
         check "in the browser: $want" sh -c "echo '$said' | grep -q '$want'"
     done
     check "all figures are in the page" sh -c \
