@@ -223,8 +223,62 @@ TSR_CHECK_FUNCTION(groups)
     return TSR_OK;
 }
 
+/* The last draw of a vector of sample_stats, *value [*n_chain][*n], caller
+ * frees; NULL where it is not there or cannot be read. */
+static tsr_status get_last(tsr_trace_reader *reader, const char *name,
+                           int *n_chain, int *n, double **value, tsr_err *err)
+{
+    int n_draw;
+    *value = NULL;
+    if (tsr_trace_shape(reader, TSR_TRACE_SAMPLE_STATS, name, n_chain, &n_draw,
+                        n, NULL) != TSR_OK ||
+        n_draw < 1 || *n < 1)
+        return TSR_OK;
+    *value = malloc((size_t)*n_chain * (size_t)*n * sizeof **value);
+    if (*value == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    const tsr_trace_part part = {n_draw - 1, 1, 0, *n};
+    if (tsr_trace_get_part(reader, TSR_TRACE_SAMPLE_STATS, name, &part, *value,
+                           NULL) != TSR_OK) {
+        free(*value);
+        *value = NULL;
+    }
+    return TSR_OK;
+}
+
+/* Adds where the ladder is narrowest to what a check found. */
+static tsr_status tell_narrowest(tsr_trace_reader *reader, tsr_words *found,
+                                 tsr_err *err)
+{
+    int n_chain, n_pair, n_rung_chain = 0, n_rung = 0, at = 0;
+    double *rate, *rung = NULL, least = HUGE_VAL;
+    tsr_status status =
+        get_last(reader, "exchange_rate", &n_chain, &n_pair, &rate, err);
+    if (status == TSR_OK)
+        status = get_last(reader, "ladder_temperature", &n_rung_chain, &n_rung,
+                          &rung, err);
+    for (int i = 0; rate != NULL && i < n_chain * n_pair; i++)
+        if (rate[i] < least) {
+            least = rate[i];
+            at = i;
+        }
+    if (isfinite(least)) {
+        const int chain = at / n_pair, pair = at % n_pair;
+        tsr_words_say(found, "; the rarest exchange is %.2g of those tried",
+                      least);
+        if (rung != NULL && n_rung == n_pair + 1 && chain < n_rung_chain)
+            tsr_words_say(found, ", between T = %.3g and %.3g of chain %d",
+                          rung[chain * n_rung + pair],
+                          rung[chain * n_rung + pair + 1], chain);
+    }
+    free(rate);
+    free(rung);
+    return status;
+}
+
 TSR_CHECK_FUNCTION(exchange)
 {
+    tsr_words found;
     int n_chain, n_draw, n_none = 0;
     double *value = NULL, total = 0.0;
     tsr_check_start(check, "exchange",
@@ -247,13 +301,17 @@ TSR_CHECK_FUNCTION(exchange)
     } else {
         check->value = total / n_chain;
         check->answer = n_none == 0 ? TSR_CHECK_YES : TSR_CHECK_NO;
-        check->found =
-            n_none == 0
-                ? tsr_words_of("%.0f round trips in all, %.1f a chain", total,
-                               total / n_chain)
-                : tsr_words_of("no replica of %d of %d chains has been to the "
-                               "highest temperature and back",
-                               n_none, n_chain);
+        tsr_words_begin(&found);
+        if (n_none == 0)
+            tsr_words_say(&found, "%.0f round trips in all, %.1f a chain",
+                          total, total / n_chain);
+        else
+            tsr_words_say(&found,
+                          "no replica of %d of %d chains has been to the "
+                          "highest temperature and back",
+                          n_none, n_chain);
+        status = tell_narrowest(reader, &found, err);
+        check->found = tsr_words_end(&found);
         if (n_none > 0)
             check->remedy = tsr_words_of(
                 "add temperatures (sampler.temperatures=%d), lower "
@@ -262,5 +320,5 @@ TSR_CHECK_FUNCTION(exchange)
     }
     free(value);
     (void)diagnosis;
-    return TSR_OK;
+    return status;
 }

@@ -93,6 +93,7 @@ expect "a prior that is not there" 66 "prior.*cannot open 'none'" \
 
 # ---- diagnose ----
 expect "diagnose says no" 1 "" "$program" diagnose run
+check "names the rarest exchange" grep -q "rarest exchange" out.txt
 check "says why" grep -q "NO .*enough independent draws" out.txt
 check "and what to do" grep -q "sampler.draws=" out.txt
 expect "diagnose says yes" 0 "" "$program" diagnose prior --rhat 1.1 --ess 100
