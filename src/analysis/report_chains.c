@@ -186,6 +186,26 @@ static tsr_status ranks(tsr_report *r, tsr_err *err)
 
 /* ---- acceptance ---- */
 
+/* A sentence on how much of the work a proposal asks for. */
+static tsr_status tell_dirty(tsr_report *r, tsr_err *err)
+{
+    int n_chain, n_draw;
+    double *value, sum = 0.0;
+    tsr_status status = tsr_report_scalar(r->trace, "dirty_fraction", &n_chain,
+                                          &n_draw, &value, err);
+    if (value == NULL)
+        return status;
+    for (long i = 0; i < (long)n_chain * n_draw; i++)
+        sum += value[i];
+    tsr_page_words(r->page,
+                   "A proposal that the engine was asked for changed "
+                   "%.1f&nbsp;%% of the distances between bodies on average; "
+                   "the rest of the curve was kept.",
+                   100.0 * sum / ((double)n_chain * n_draw));
+    free(value);
+    return TSR_OK;
+}
+
 /* Means over stretches of draws, so that shares of few steps can be read. */
 static tsr_status acceptance(tsr_report *r, tsr_err *err)
 {
@@ -224,7 +244,8 @@ static tsr_status acceptance(tsr_report *r, tsr_err *err)
                    "Accepted proposals of all moves together, averaged over "
                    "stretches of draws. A share that falls towards 0 in one "
                    "chain means that it is caught.");
-    return tsr_page_figure(r->page, f, err);
+    status = tsr_page_figure(r->page, f, err);
+    return status == TSR_OK ? tell_dirty(r, err) : status;
 }
 
 /* ---- what is counted by move, or by temperature ---- */
