@@ -99,10 +99,11 @@ static void solve_upper(int n, double (*lower)[MOST], const double *z,
 /* Newton's steps uphill, halved where they do not rise. */
 static double find_mode(space *s)
 {
-    double lower[MOST][MOST], curve[MOST][MOST], gradient[MOST];
+    double lower[MOST][MOST] = {{0.0}}, curve[MOST][MOST] = {{0.0}};
+    double gradient[MOST] = {0.0};
     double top = log_at(s, s->mode);
     for (int round = 0; round < N_ROUND; round++) {
-        double z[MOST], step[MOST], size = 0.0, before[MOST];
+        double z[MOST] = {0.0}, step[MOST] = {0.0}, size = 0.0, before[MOST];
         differentiate(s, top, gradient, curve);
         factor(s->n, curve, lower);
         for (int i = 0; i < s->n; i++) {
@@ -116,12 +117,12 @@ static double find_mode(space *s)
             break;
         solve_upper(s->n, lower, z, step);
         memcpy(before, s->mode, sizeof before);
-        double factor_ = fmin(1.0, 3.0 / sqrt(size)), found = -HUGE_VAL;
+        double part = fmin(1.0, 3.0 / sqrt(size)), found = -HUGE_VAL;
         for (int half = 0; half < 12 && !(found > top); half++) {
             for (int i = 0; i < s->n; i++)
-                s->mode[s->which[i]] = before[s->which[i]] + factor_ * step[i];
+                s->mode[s->which[i]] = before[s->which[i]] + part * step[i];
             found = log_at(s, s->mode);
-            factor_ *= 0.5;
+            part *= 0.5;
         }
         if (!(found > top)) {
             memcpy(s->mode, before, sizeof before);
@@ -130,7 +131,7 @@ static double find_mode(space *s)
         top = found;
     }
     for (int j = 0; j < s->n; j++) {
-        double z[MOST] = {0.0, 0.0}, x[MOST];
+        double z[MOST] = {0.0}, x[MOST] = {0.0};
         z[j] = 1.0;
         solve_upper(s->n, lower, z, x);
         for (int i = 0; i < s->n; i++)
@@ -190,7 +191,7 @@ double tsr_marginal_log(const tsr_data_term *term, const double *profile,
     space s = {.term = term, .fit = fit};
     const tsr_noise_type *type = term->type;
     tsr_data_term_start(term, s.mode);
-    for (int i = 0; i < type->n_parameter; i++)
+    for (int i = 0; i < type->n_parameter && s.n < MOST; i++)
         if (term->prior[i].infer)
             s.which[s.n++] = i;
     type->fit(term->state, profile, s.mode, fit);
