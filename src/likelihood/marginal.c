@@ -143,8 +143,8 @@ static double find_mode(space *s)
 static void theta_of(const space *s, const double *z, double *theta)
 {
     memcpy(theta, s->mode, MOST * sizeof *theta);
-    for (int i = 0; i < s->n; i++)
-        for (int j = 0; j < s->n; j++)
+    for (int i = 0; i < s->n && i < MOST; i++)
+        for (int j = 0; j < s->n && j < MOST; j++)
             theta[s->which[i]] += s->turn[i][j] * z[j];
 }
 
