@@ -199,7 +199,7 @@ static tsr_status refuse(const tsr_psis *psis, long n, const char *file,
                     "the weights rest on %.1f of %ld draws (%.2g %%, 10 %% are "
                     "needed)%s: what was drawn is too far from what %s asks "
                     "for; run with that instead (tessera run CONFIG --set "
-                    "data.1...), or, for the least change that fits, --maxent",
+                    "data.0...), or, for the least change that fits, --maxent",
                     psis->ess, n, 100.0 * share, k,
                     file != NULL ? file : "that");
 }
