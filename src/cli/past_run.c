@@ -2,6 +2,7 @@
 
 #include "cli/run_directory.h"
 #include "core/text.h"
+#include "io/lock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
-enum { RECENT_S = 120, N_SHOWN = 4 };
+enum { N_SHOWN = 4 };
 
 static int has_file(const char *directory, const char *name)
 {
@@ -104,23 +104,16 @@ static int is_folder(const char *path)
 
 static tsr_status open_trace(tsr_past_run *run, tsr_err *err)
 {
-    struct stat info;
     tsr_err local;
     tsr_status status = tsr_trace_open(run->trace_path, &run->trace, &local);
     if (status != TSR_OK) {
-        const int is_damaged = status == TSR_E_DATA && run->directory != NULL;
-        return tsr_fail(
-            err, status, "%.1800s%s", local.message,
-            !is_damaged ? ""
-            : has_file(run->directory, "checkpoint.h5")
-                ? "; the checkpoint beside it may continue the run: tessera "
-                  "resume"
-            : has_file(run->directory, "config.yaml")
-                ? "; config.yaml beside it repeats the run: tessera run"
-                : "");
+        const int can_repeat = status == TSR_E_DATA && run->directory != NULL &&
+                               has_file(run->directory, "config.yaml");
+        return tsr_fail(err, status, "%.1800s%s", local.message,
+                        can_repeat ? "; config.yaml beside it repeats the run: "
+                                     "tessera run"
+                                   : "");
     }
-    if (stat(run->trace_path, &info) == 0)
-        run->changed_s = (int)difftime(time(NULL), info.st_mtime);
     return TSR_OK;
 }
 
@@ -140,12 +133,26 @@ static void count_draws(tsr_trace_reader *trace, tsr_trace_group group,
         }
 }
 
-static const char *ago(const tsr_past_run *run)
+/* Does a run without all of its draws go on? */
+static const char *where_it_stands(const tsr_past_run *run,
+                                   char text[2 * TSR_EXCERPT_SIZE + 80])
 {
-    return run->changed_s < RECENT_S ? "it changed in the last two minutes, so "
-                                       "it may be running"
-                                     : "nothing has changed for more than two "
-                                       "minutes, so it was probably stopped";
+    char shown[TSR_EXCERPT_SIZE];
+    const size_t room = 2 * TSR_EXCERPT_SIZE + 80;
+    tsr_lock_holder holder;
+    if (run->directory == NULL)
+        snprintf(text, room, "a trace alone does not say whether it goes on");
+    else if (tsr_lock_query(run->directory, &holder, NULL) != TSR_OK)
+        snprintf(text, room, "whether it goes on cannot be told");
+    else if (holder.is_held)
+        snprintf(text, room, "it is running (process %ld on %s)", holder.pid,
+                 tsr_text_excerpt(holder.host, shown));
+    else if (has_file(run->directory, "checkpoint.h5"))
+        snprintf(text, room, "it was stopped; to go on: tessera resume %s",
+                 tsr_text_excerpt(run->directory, shown));
+    else
+        snprintf(text, room, "it was stopped before its first checkpoint");
+    return text;
 }
 
 /* Reads what the run was asked for; its absence is no error. */
@@ -171,6 +178,7 @@ static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,
 {
     const char *const *name;
     int warm_chains = 0;
+    char stands[2 * TSR_EXCERPT_SIZE + 80];
     count_draws(run->trace, TSR_TRACE_POSTERIOR, &run->n_chain, &run->n_draw);
     count_draws(run->trace, TSR_TRACE_WARMUP_POSTERIOR, &warm_chains,
                 &run->n_warm);
@@ -186,12 +194,12 @@ static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,
         return tsr_fail(err, TSR_E_DATA,
                         "'%s' has no draw yet: %d of warm-up, which are not of "
                         "the posterior; %s",
-                        path, run->n_warm, ago(run));
+                        path, run->n_warm, where_it_stands(run, stands));
     if (run->asked > run->n_draw && run->config.sampler.until == NULL)
         tsr_warn(log,
                  "the run is not finished: %d of %ld draws a chain; %s; these "
                  "are the numbers so far",
-                 run->n_draw, run->asked, ago(run));
+                 run->n_draw, run->asked, where_it_stands(run, stands));
     return TSR_OK;
 }
 

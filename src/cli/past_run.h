@@ -18,7 +18,6 @@ typedef struct {
     int n_chain, n_draw; /* of the posterior */
     int n_warm;          /* draws of warm-up */
     long asked;          /* draws a chain; 0: not known */
-    int changed_s;       /* seconds since the trace last changed */
 } tsr_past_run;
 
 /* Opens the run in the folder `path`, or a trace.h5 itself. A run that has

@@ -129,8 +129,6 @@ cp run/config.yaml waiting
 echo "2026-01-01T00:00:00Z info: the last words" >waiting/run.log
 cp run/config.yaml damaged
 head -c 20000 run/trace.h5 >damaged/trace.h5
-cp -r damaged continued
-touch continued/checkpoint.h5
 echo "not HDF5" >text/trace.h5
 mv warm above/inner
 cp run/trace.h5 above/inner
@@ -159,19 +157,17 @@ for command in summary diagnose report 'export --format csv'; do
         "$program" $command waiting
     expect "$command, a damaged trace" 65 "damaged/trace.h5.*config.yaml beside it repeats" \
         "$program" $command damaged
-    expect "$command, one with a checkpoint" 65 "tessera resume" \
-        "$program" $command continued
     expect "$command, a text" 65 "text/trace.h5.*HDF5" \
         "$program" $command text
     "$program" $command stopped >out.txt 2>err.txt
     check "$command, a stopped run" \
-        grep -q "not finished: 12 of 5000 draws" err.txt
+        grep -q "not finished: 12 of 5000 draws.*it was stopped; to go on: tessera resume stopped" err.txt
     check "has its numbers" test -s out.txt
     "$program" $command strange >out.txt 2>err.txt
     check "$command, a config that cannot be read" \
         grep -q "settings of the run are unknown" err.txt
     check "has its numbers, too" test -s out.txt
-    expect "$command, a run in its warm-up" 65 "no draw yet.*may be running" \
+    expect "$command, a run in its warm-up" 65 "no draw yet.*it is running .process $warm " \
         "$program" $command warmup
 done
 kill -INT $warm 2>/dev/null
