@@ -1,5 +1,7 @@
 #include "analysis/stored_curve.h"
 
+#include "core/clock.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,6 +121,19 @@ tsr_status tsr_stored_curve_open(tsr_trace_reader *trace, int data,
     return status;
 }
 
+/* At most once a second. */
+static void tell(const tsr_stored_curve *s, long done, double *told)
+{
+    const double now = tsr_clock_s();
+    char line[64];
+    if (!tsr_log_is_terminal(s->log) || now - *told < 1.0)
+        return;
+    *told = now;
+    snprintf(line, sizeof line, "curves: %.0f %%",
+             100.0 * (double)done / ((double)s->n_chain * s->n_draw));
+    tsr_log_progress(s->log, line);
+}
+
 tsr_status tsr_stored_curve_each(const tsr_stored_curve *s,
                                  tsr_curve_visit each, void *context,
                                  tsr_err *err)
@@ -133,6 +148,8 @@ tsr_status tsr_stored_curve_each(const tsr_stored_curve *s,
         malloc((size_t)most * (size_t)s->n_chain * n * sizeof *block);
     tsr_status status =
         block != NULL ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    double told = tsr_clock_s();
+    long done = 0;
     for (int from = 0; from < s->n_draw && status == TSR_OK; from += most) {
         const int count = s->n_draw - from < most ? s->n_draw - from : most;
         const tsr_trace_part part = {from, count, 0, s->n};
@@ -152,8 +169,10 @@ tsr_status tsr_stored_curve_each(const tsr_stored_curve *s,
             for (size_t k = 0; k < n; k++)
                 curve[k] = (curve[k] - b) / c;
             status = each(context, at, curve, err);
+            tell(s, ++done, &told);
         }
     }
+    tsr_log_progress(s->log, "");
     free(block);
     return status;
 }

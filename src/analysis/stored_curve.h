@@ -3,6 +3,7 @@
 #ifndef TSR_ANALYSIS_STORED_CURVE_H
 #define TSR_ANALYSIS_STORED_CURVE_H
 
+#include "core/log.h"
 #include "io/saxs.h"
 #include "io/trace.h"
 #include "likelihood/linear.h"
@@ -14,6 +15,8 @@ typedef struct {
     tsr_saxs saxs;           /* the run's data as the trace holds it */
     double *scale;           /* [n_chain][n_draw] c; of a fixed one, too */
     double *background;      /* [n_chain][n_draw] b */
+    tsr_log *log; /* borrowed; on a terminal it is told how far a pass is; NULL:
+                     nobody is */
 } tsr_stored_curve;
 
 /* Reads data set `data` of the trace but for its curves; linear: how scale and

@@ -1,13 +1,13 @@
 #include "cli/bench_moves.h"
 
 #include "cli/setup.h"
+#include "core/clock.h"
 #include "model/prior.h"
 #include "moves/move.h"
 #include "sampler/chain.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { TILE = 32, N_RESIDUE = 1000 };
 
@@ -30,13 +30,6 @@ typedef struct {
     unsigned char option[TSR_N_MOVE][TSR_MOVE_OPTIONS];
     const void *options[TSR_N_MOVE];
 } bench_case;
-
-static double now_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void clear(bench_case *b)
 {
@@ -201,14 +194,14 @@ static tsr_status measure(bench_case *b, int move, double seconds, row *out,
     tsr_status status = tsr_chain_new(&target, 0, &chain, err);
     for (int i = 0; i < 5000 && status == TSR_OK; i++)
         status = step(chain, 1, &accepted, err);
-    double start = now_seconds(), taken = 0.0;
+    double start = tsr_clock_s(), taken = 0.0;
     while (status == TSR_OK && taken < seconds) {
         for (int i = 0; i < 256 && status == TSR_OK; i++) {
             status = step(chain, 0, &accepted, err);
             n_accepted += accepted;
         }
         n += 256;
-        taken = now_seconds() - start;
+        taken = tsr_clock_s() - start;
     }
     if (status == TSR_OK) {
         out->per_second = (double)n / taken;

@@ -1,6 +1,7 @@
 #include "cli/profile_partials.h"
 
 #include "cli/setup.h"
+#include "core/clock.h"
 #include "gpu/debye_sum.h"
 #include "gpu/device.h"
 #include "io/atoms.h"
@@ -15,7 +16,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Largest distance times largest q: 1300 points of q, whose operator takes ten
  * seconds, and eight times that for twice as many. */
@@ -33,13 +33,6 @@ struct tsr_profile_maker {
     tsr_component_table *components;     /* NULL: one component */
     tsr_form_factor_table *form_factors; /* beside components: for Rg alone */
 };
-
-static double now_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- the maker ---- */
 
@@ -137,7 +130,7 @@ static tsr_status tell(void *context, double done, tsr_err *err)
 {
     enum { WIDTH = 30 };
     bar *b = context;
-    double now = now_seconds();
+    double now = tsr_clock_s();
     (void)err;
     if (now - b->shown < 0.2 || !tsr_log_is_terminal(b->log))
         return TSR_OK;
@@ -168,7 +161,7 @@ static tsr_status sum_up(tsr_profile_maker *m, const tsr_debye_spec *spec,
     const char *slash = strrchr(out->path, '/');
     bar b = {.log = m->log,
              .name = slash != NULL ? slash + 1 : out->path,
-             .started = now_seconds()};
+             .started = tsr_clock_s()};
     tsr_debye_progress progress = {tell, &b};
     tsr_status status = TSR_OK;
     if (m->device != NULL && (m->sum == NULL || m->d_bound != d_bound)) {
@@ -181,14 +174,14 @@ static tsr_status sum_up(tsr_profile_maker *m, const tsr_debye_spec *spec,
         if (status == TSR_OK)
             status = tsr_debye_sum_test(m->sum, NULL, err);
     }
-    double started = now_seconds();
+    double started = tsr_clock_s();
     if (status == TSR_OK)
         status =
             m->device != NULL
                 ? tsr_debye_sum_run(m->sum, spec, &progress, out->partials.pair,
                                     err)
                 : tsr_debye_reference(spec, &progress, out->partials.pair, err);
-    out->seconds = now_seconds() - started;
+    out->seconds = tsr_clock_s() - started;
     if (b.shown > 0.0)
         tsr_log_progress(m->log, "");
     return status;

@@ -267,6 +267,7 @@ static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
                                        data[r.number - 1].file, &linear,
                                        &stored, err);
     }
+    stored.log = log;
     if (status == TSR_OK)
         status = find_points(&stored, &r, log, err);
     report.saxs = r.after.saxs;

@@ -2,6 +2,7 @@
 #include "cli/interrupt.h"
 #include "cli/run_session.h"
 #include "cli/run_tell.h"
+#include "core/clock.h"
 
 #include <math.h>
 #include <string.h>
@@ -28,7 +29,7 @@ typedef struct {
 static void tick(void *context, const tsr_progress *now)
 {
     progress *p = context;
-    double time = tsr_session_clock(), elapsed = time - p->began;
+    double time = tsr_clock_s(), elapsed = time - p->began;
     double pause = tsr_log_is_terminal(p->log) ? 0.2 : 10.0;
     p->chi2 = now->chi2;
     if (time - p->shown < pause)
@@ -86,12 +87,12 @@ static tsr_status ask_until(tsr_session *s, int *finished, tsr_err *err)
 /* What was drawn goes to the files. */
 static tsr_status store(tsr_session *s, int warm, int n, tsr_err *err)
 {
-    double before = tsr_session_clock();
+    double before = tsr_clock_s();
     tsr_status status = tsr_record_write(s->record, s->trace, warm, n, err);
     if (status == TSR_OK && !warm && s->track != NULL)
         status = tsr_track_write(s->track, n, err);
     s->is_broken |= status != TSR_OK;
-    double now = tsr_session_clock();
+    double now = tsr_clock_s();
     s->storing += now - before;
     return status == TSR_OK && now >= s->next_flush ? tsr_session_flush(s, err)
                                                     : status;
@@ -104,13 +105,13 @@ static tsr_status advance(tsr_session *s, int warm, int n, progress *p,
     long thin = s->config->sampler.thin;
     long steps =
         s->setup->n_chain * thin * tsr_target_n_temp(&s->setup->target);
-    double before = tsr_session_clock();
+    double before = tsr_clock_s();
     int n_done;
     if (s->track != NULL)
         tsr_track_begin(s->track, s->place.draws);
     tsr_status status = tsr_sampler_advance(s->sampler, s->record, n, thin,
                                             warm, tick, p, &n_done, err);
-    s->place.seconds += tsr_session_clock() - before;
+    s->place.seconds += tsr_clock_s() - before;
     tsr_status stored = store(s, warm, n_done, status == TSR_OK ? err : NULL);
     *(warm ? &s->place.warmup : &s->place.draws) += n_done;
     s->place.steps += (long)n_done * steps;
@@ -126,7 +127,7 @@ static tsr_status begin_epoch(tsr_session *s, tsr_err *err)
 {
     tsr_status status = tsr_session_save(s, err);
     tsr_sampler_refresh(s->sampler);
-    if (status == TSR_OK && tsr_session_clock() >= s->next_checkpoint) {
+    if (status == TSR_OK && tsr_clock_s() >= s->next_checkpoint) {
         status = tsr_session_checkpoint(s, err);
         s->is_broken |= status != TSR_OK;
     }
@@ -162,7 +163,7 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
     int finished = 0;
     progress p = {.log = s->log,
                   .phase = warm ? "warm-up" : "sampling",
-                  .began = tsr_session_clock(),
+                  .began = tsr_clock_s(),
                   .first = *done * steps,
                   .before = *done * steps,
                   .total = total * steps};
@@ -179,10 +180,10 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         if (!warm && tsr_until_is_set(&s->until) &&
             n > s->place.next_look - *done)
             n = s->place.next_look - *done; /* so that time decides nothing */
-        double before = tsr_session_clock();
+        double before = tsr_clock_s();
         if (status == TSR_OK)
             status = advance(s, warm, (int)n, &p, err);
-        double took = tsr_session_clock() - before;
+        double took = tsr_clock_s() - before;
         if (!warm && status == TSR_OK && *done < total)
             status = ask_until(s, &finished, err);
         if (status == TSR_OK)
@@ -211,7 +212,7 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     const tsr_sampler_options *o = &s->config->sampler;
     long warmup = tsr_session_warmup(s->config);
     int had_warmup = s->place.warmup < warmup;
-    double began = tsr_session_clock();
+    double began = tsr_clock_s();
     tsr_status status = TSR_OK;
     if (s->place.warmup == 0 &&
         tsr_sampler_plan_warmup(s->sampler, warmup * o->thin, o->anneal))
@@ -232,8 +233,7 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
         tsr_tell_ladder(s->setup, s->sampler, s->log);
         tsr_tell_times(s->sampler, s->log);
         tsr_info(s->log, "files: writing them took %.1f s, %.1f %% of the time",
-                 s->storing,
-                 100.0 * s->storing / (tsr_session_clock() - began));
+                 s->storing, 100.0 * s->storing / (tsr_clock_s() - began));
     }
     return status;
 }

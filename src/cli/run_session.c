@@ -5,22 +5,15 @@
 #include "cli/run_directory.h"
 #include "cli/run_inputs.h"
 #include "cli/run_report.h"
+#include "core/clock.h"
 #include "io/file.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 /* s, between two commits of the trace: what `tessera status` may lag behind. */
 static const double FLUSH_EVERY = 2.0;
-
-double tsr_session_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* An option in place of a key of the file. */
 tsr_status tsr_run_option(const tsr_args *args, const char *option,
@@ -256,9 +249,9 @@ static double next_time(double now, double took, double every)
 tsr_status tsr_session_flush(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
-    double before = tsr_session_clock();
+    double before = tsr_clock_s();
     tsr_status status = tsr_trace_flush(s->trace, err);
-    double now = tsr_session_clock();
+    double now = tsr_clock_s();
     s->next_flush = next_time(now, now - before, FLUSH_EVERY);
     s->storing += now - before;
     s->is_broken |= status != TSR_OK;
@@ -278,7 +271,7 @@ tsr_status tsr_session_checkpoint(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     const char *engine = s->setup->engine_text;
-    double before = tsr_session_clock();
+    double before = tsr_clock_s();
     tsr_status status = TSR_OK;
     if (s->saved.n_real == 0)
         status = tsr_session_save(s, err);
@@ -291,7 +284,7 @@ tsr_status tsr_session_checkpoint(tsr_session *session, tsr_err *err)
         status = tsr_run_checkpoint_write(
             s->directory, &s->saved_place, &s->identity, s->config_text,
             engine == NULL ? "none: the prior alone" : engine, &s->saved, err);
-    double now = tsr_session_clock();
+    double now = tsr_clock_s();
     s->next_checkpoint =
         next_time(now, now - before, s->config->output.checkpoint_every);
     s->next_flush = next_time(now, 0.0, FLUSH_EVERY);

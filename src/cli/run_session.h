@@ -52,9 +52,6 @@ tsr_status tsr_run_option(const tsr_args *args, const char *option,
                           const char *key, char **text, tsr_config *config,
                           tsr_err *err);
 
-/* s, of the monotonic clock. */
-double tsr_session_clock(void);
-
 /* Draws between two refreshes: as many steps as there are bodies (200 to 2000),
  * so that computing afresh costs some 2 % of the time and little is lost. */
 long tsr_session_epoch(const tsr_config *config, const tsr_setup *setup);

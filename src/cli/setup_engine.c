@@ -1,20 +1,13 @@
 /* Devices, their shares of the chains, an engine on each. */
 #include "cli/setup.h"
 
+#include "core/clock.h"
 #include "gpu/engine_page_tile.h"
 #include "sampler/share.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double now_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static tsr_engine_spec spec_of(const tsr_setup *s, int n_system)
 {
@@ -120,7 +113,7 @@ static tsr_status time_batch(tsr_batch *batch, const tsr_setup *s, int n,
     enum { REPEAT = 7 };
     const double(*xyz)[3] = (const double(*)[3])s->first->body;
     const tsr_body_range all = {.count = s->topology->n_body, .xyz = xyz};
-    const double begin = now_seconds();
+    const double begin = tsr_clock_s();
     double took[REPEAT];
     int n_took = 0;
     tsr_status status = TSR_OK;
@@ -129,7 +122,7 @@ static tsr_status time_batch(tsr_batch *batch, const tsr_setup *s, int n,
         status = tsr_batch_set(batch, i, xyz, NULL, err);
     }
     for (int r = -1; r < REPEAT && status == TSR_OK; r++) {
-        double start = now_seconds();
+        double start = tsr_clock_s();
         if (n_took > 0 && start - begin > 2.0)
             break;
         status = tsr_batch_submit(batch, n, ask, err);
@@ -138,7 +131,7 @@ static tsr_status time_batch(tsr_batch *batch, const tsr_setup *s, int n,
         if (status != TSR_OK)
             break;
         if (r >= 0)
-            took[n_took++] = now_seconds() - start;
+            took[n_took++] = tsr_clock_s() - start;
         for (int i = 0; i < n; i++)
             tsr_batch_reject(batch, i);
     }

@@ -1,5 +1,6 @@
 #include "likelihood/engine_bench.h"
 
+#include "core/clock.h"
 #include "core/vec3.h"
 
 #include <math.h>
@@ -7,7 +8,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { N_TYPE = 21, MAX_RUNS = 2000, MIN_RUNS = 3 };
 
@@ -178,13 +178,6 @@ static void propose(tsr_bench_problem *p, tsr_bench_case which, int system)
     proposal->n_range = 1;
 }
 
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
 static int ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -296,11 +289,11 @@ tsr_status tsr_bench_run(tsr_bench_problem *p, tsr_engine *engine,
          run++) {
         for (int s = 0; s < o->n_batch; s++)
             propose(p, o->which, s);
-        double start = now_us();
+        double start = 1e6 * tsr_clock_s();
         status = tsr_batch_submit(batch, o->n_batch, p->proposal, err);
         if (!status)
             status = tsr_batch_wait(batch, p->profile, err);
-        double t = now_us() - start;
+        double t = 1e6 * tsr_clock_s() - start;
         for (int s = 0; s < o->n_batch && !status; s++)
             settle(p, batch, s, run % 2);
         if (status || run < warm_up)
@@ -367,7 +360,7 @@ static void *worker_main(void *argument)
     long round = 0;
     w->status = worker_submit(w, 0);
     while (!w->status) {
-        int is_over = now_us() >= w->until_us;
+        int is_over = 1e6 * tsr_clock_s() >= w->until_us;
         if (!is_over)
             w->status = worker_submit(w, (int)((round + 1) % 2));
         if (!w->status)
@@ -404,7 +397,7 @@ tsr_status tsr_bench_threads(tsr_bench_problem *p, tsr_engine *engine,
     }
     if (!status)
         status = set_systems(p, w[0].batch[0], 2 * n_thread * n_batch, err);
-    double start = now_us();
+    double start = 1e6 * tsr_clock_s();
     for (; n_started < n_thread && !status; n_started += status == TSR_OK) {
         w[n_started].until_us = start + 1e6 * seconds;
         if (pthread_create(&thread[n_started], NULL, worker_main,
@@ -419,7 +412,8 @@ tsr_status tsr_bench_threads(tsr_bench_problem *p, tsr_engine *engine,
         if (!status && w[t].status)
             status = tsr_fail(err, w[t].status, "%s", w[t].err.message);
     }
-    *profiles_per_second = 1e6 * (double)n_profile / (now_us() - start);
+    *profiles_per_second =
+        1e6 * (double)n_profile / (1e6 * tsr_clock_s() - start);
     for (int t = 0; w != NULL && t < n_thread; t++)
         for (int half = 0; half < 2; half++)
             tsr_batch_free(w[t].batch[half]);

@@ -1,4 +1,5 @@
 /* The prior of a chain's present conformation, kept up to date. */
+#include "core/clock.h"
 #include "core/vec3.h"
 #include "model/extent.h"
 #include "model/prior_factors.h"
@@ -6,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct {
     int residue;
@@ -31,13 +31,6 @@ struct tsr_prior_state {
 
 /* Excluded volume is timed at every so many proposals, and counts for them. */
 enum { TIMED_EVERY = 64 };
-
-static double now_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void tsr_prior_state_free(tsr_prior_state *state)
 {
@@ -259,12 +252,12 @@ double tsr_prior_propose(tsr_prior_state *state,
     s->pending = 0;
     if (s->clash != NULL) {
         int is_timed = s->n_proposed++ % TIMED_EVERY == 0;
-        double start = is_timed ? now_seconds() : 0.0;
+        double start = is_timed ? tsr_clock_s() : 0.0;
         int64_t change =
             tsr_clash_propose(s->clash, (const double(*)[3])current->body,
                               (const double(*)[3])proposed->body, n, span);
         if (is_timed)
-            s->clash_seconds += TIMED_EVERY * (now_seconds() - start);
+            s->clash_seconds += TIMED_EVERY * (tsr_clock_s() - start);
         if (change == TSR_CLASH_FORBIDDEN)
             return -(double)INFINITY;
         s->pending = change;

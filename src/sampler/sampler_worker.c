@@ -1,20 +1,14 @@
 /* What a worker thread does: steps of its halves in turn. */
 #include "sampler/sampler_state.h"
 
-#include <math.h>
-#include <time.h>
+#include "core/clock.h"
 
-static double now_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#include <math.h>
 
 /* The time since the last mark goes to one part. */
 static void mark(tsr_worker *w, double *part)
 {
-    double now = now_seconds();
+    double now = tsr_clock_s();
     *part += now - w->mark;
     w->mark = now;
 }
@@ -162,7 +156,7 @@ static tsr_status worker_run(tsr_worker *w)
     tsr_status status = TSR_OK;
     w->n_done = 0;
     w->n_step = 0;
-    w->mark = now_seconds();
+    w->mark = tsr_clock_s();
     for (int k = 0; k < 2 && s->refresh && status == TSR_OK; k++)
         status = half_refresh(w, &w->half[k], &w->err);
     if (s->refresh && tsr_sampler_should_stop(s))
