@@ -144,63 +144,147 @@ static tsr_status ensemble_make(const tsr_stored_curve *stored,
 
 /* ---- scale and background ---- */
 
-/* Best c and b for the mean curve at scores s; everything by sigma. Writes the
- * data less background onto the axes, and returns chi2. */
-static double fit_mean(const ensemble *e, const tsr_linear *linear,
-                       const double *s, double *target, tsr_fit *fit,
-                       double *model, double *ones)
+/* Best c and b for the mean of equal weights. */
+static tsr_status fit_equal(const ensemble *e, const tsr_linear *linear,
+                            double *scratch, tsr_maxent_point *point,
+                            tsr_err *err)
+{
+    const tsr_saxs *saxs = e->saxs;
+    double *model = scratch, *weight = scratch + e->n;
+    tsr_fit fit = {.scale = 0.0};
+    for (int k = 0; k < e->n; k++) {
+        model[k] = e->mean[k] * saxs->sigma[k];
+        weight[k] = 1.0 / (saxs->sigma[k] * saxs->sigma[k]);
+    }
+    tsr_linear_fit(linear, e->n, model, saxs->intensity, weight, &fit);
+    if (!(fit.scale > 0.0))
+        return tsr_fail(err, TSR_E_NUMERIC,
+                        "no positive scale takes the mean curve to the "
+                        "data (it is %g)",
+                        fit.scale);
+    *point =
+        (tsr_maxent_point){(double)INFINITY, fit.square_sum / e->n, 0.0, 1.0,
+                           fit.scale,        fit.background};
+    return TSR_OK;
+}
+
+/* c and b, with the best weights there. */
+typedef struct {
+    double at[2]; /* c, b */
+    double chi2, total;
+    double *model, *rest; /* [n] mean curve and residuals, by sigma */
+} place;
+
+static tsr_status weigh_there(const ensemble *e, tsr_maxent_dual *dual,
+                              double theta, place *p, tsr_err *err)
 {
     const size_t n = (size_t)e->n;
     const tsr_saxs *saxs = e->saxs;
-    for (size_t k = 0; k < n; k++) {
-        model[k] = e->mean[k];
-        for (int d = 0; d < e->n_dim; d++)
-            model[k] += e->axis[(size_t)d * n + k] * s[d];
-        model[k] *= saxs->sigma[k];
-        ones[k] = 1.0 / (saxs->sigma[k] * saxs->sigma[k]);
-    }
-    tsr_linear_fit(linear, e->n, model, saxs->intensity, ones, fit);
-    for (int d = 0; d < e->n_dim; d++) {
-        target[d] = 0.0;
+    double target[TSR_MAXENT_DIM] = {0.0};
+    for (size_t k = 0; k < n; k++)
+        p->rest[k] = (saxs->intensity[k] - p->at[1]) / saxs->sigma[k] -
+                     p->at[0] * e->mean[k];
+    for (int d = 0; d < e->n_dim; d++)
         for (size_t k = 0; k < n; k++)
-            target[d] +=
-                e->axis[(size_t)d * n + k] *
-                ((saxs->intensity[k] - fit->background) / saxs->sigma[k] -
-                 fit->scale * e->mean[k]);
+            target[d] += e->axis[(size_t)d * n + k] * p->rest[k];
+    tsr_status status =
+        tsr_maxent_dual_solve(dual, p->at[0], target, theta, err);
+    if (status != TSR_OK)
+        return status;
+    p->chi2 = 0.0;
+    for (size_t k = 0; k < n; k++) {
+        double off = 0.0;
+        for (int d = 0; d < e->n_dim; d++)
+            off += e->axis[(size_t)d * n + k] * dual->mean[d];
+        p->model[k] = e->mean[k] + off;
+        p->rest[k] -= p->at[0] * off;
+        p->chi2 += p->rest[k] * p->rest[k];
     }
-    return fit->square_sum;
+    p->total = 0.5 * p->chi2 + theta * dual->kl;
+    return TSR_OK;
 }
 
-/* Weights at one theta, in turn with c and b until chi2 stays. */
+/* Newton's step of c and b for the total with the best weights at each: the
+ * weights' answer takes [u v]^T K [u v] off the Hessian of the least squares,
+ * K = (theta + c^2 C)^-1 C, C the covariance of the scores, u and v the slopes
+ * in c and b of their target. Where that is not convex, it stays with the least
+ * squares. *fall: what it promises. */
+static void newton(const ensemble *e, const tsr_linear *linear,
+                   tsr_maxent_dual *dual, double theta, const place *p,
+                   double step[2], double *fall)
+{
+    const size_t n = (size_t)e->n;
+    const double c = p->at[0];
+    double g[2] = {0.0}, h[3] = {0.0}, full[3];
+    double u[2][TSR_MAXENT_DIM] = {{0.0}}, ku[2][TSR_MAXENT_DIM];
+    for (size_t k = 0; k < n; k++) {
+        const double m = p->model[k], one = 1.0 / e->saxs->sigma[k];
+        g[0] -= p->rest[k] * m, g[1] -= p->rest[k] * one;
+        h[0] += m * m, h[1] += m * one, h[2] += one * one;
+        for (int d = 0; d < e->n_dim; d++) {
+            const double a = e->axis[(size_t)d * n + k];
+            u[0][d] += a * (p->rest[k] - c * m);
+            u[1][d] -= a * c * one;
+        }
+    }
+    memcpy(full, h, sizeof full);
+    for (int i = 0; i < 2; i++)
+        tsr_maxent_dual_answer(dual, c, theta, u[i], ku[i]);
+    for (int d = 0; d < e->n_dim; d++) {
+        full[0] -= u[0][d] * ku[0][d];
+        full[1] -= u[0][d] * ku[1][d];
+        full[2] -= u[1][d] * ku[1][d];
+    }
+    if (full[0] > 1e-9 * h[0] && full[2] > 1e-9 * h[2] &&
+        full[1] * full[1] < (1.0 - 1e-9) * full[0] * full[2])
+        memcpy(h, full, sizeof h);
+    if (!linear->infer_scale)
+        g[0] = h[1] = 0.0;
+    if (!linear->infer_background)
+        g[1] = h[1] = 0.0;
+    const double det = h[0] * h[2] - h[1] * h[1];
+    step[0] = -(h[2] * g[0] - h[1] * g[1]) / det;
+    step[1] = -(h[0] * g[1] - h[1] * g[0]) / det;
+    *fall = -0.5 * (g[0] * step[0] + g[1] * step[1]);
+}
+
+/* Weights, c and b at one theta, from those of `from` and of the dual on. */
 static tsr_status solve(const ensemble *e, const tsr_linear *linear,
                         tsr_maxent_dual *dual, double theta, double *scratch,
-                        tsr_maxent_point *point, tsr_err *err)
+                        const tsr_maxent_point *from, tsr_maxent_point *point,
+                        tsr_err *err)
 {
-    enum { MOST_ROUNDS = 200 };
-    double target[TSR_MAXENT_DIM], before = HUGE_VAL, chi2;
-    tsr_fit fit = {.scale = 0.0};
-    for (int round = 0;; round++) {
-        chi2 = fit_mean(e, linear, dual->mean, target, &fit, scratch,
-                        scratch + e->n);
-        if (!(fit.scale > 0.0))
-            return tsr_fail(err, TSR_E_NUMERIC,
-                            "no positive scale takes the mean curve to the "
-                            "data (it is %g)",
-                            fit.scale);
-        /* what is minimised falls with every step of either */
-        double total = 0.5 * chi2 + (isinf(theta) ? 0.0 : theta * dual->kl);
-        if (isinf(theta) || before - total < 1e-8 * (1.0 + total) ||
-            round == MOST_ROUNDS)
+    enum { MOST_ROUNDS = 100, MOST_HALVES = 30 };
+    const double enough = 1e-9; /* nat */
+    place p = {.at = {from->scale, from->background},
+               .model = scratch,
+               .rest = scratch + e->n};
+    tsr_status status = weigh_there(e, dual, theta, &p, err);
+    for (int round = 0; round < MOST_ROUNDS && status == TSR_OK; round++) {
+        const place before = p;
+        double step[2], fall, size = 1.0;
+        newton(e, linear, dual, theta, &p, step, &fall);
+        if (!(fall > enough * (1.0 + p.total)))
             break;
-        before = total;
-        tsr_status status =
-            tsr_maxent_dual_solve(dual, fit.scale, target, theta, err);
-        if (status != TSR_OK)
-            return status;
+        for (int half = 0; half < MOST_HALVES; half++, size *= 0.5) {
+            p.at[0] = before.at[0] + size * step[0];
+            p.at[1] = before.at[1] + size * step[1];
+            if (!(p.at[0] > 0.0))
+                continue;
+            status = weigh_there(e, dual, theta, &p, err);
+            if (status != TSR_OK || p.total < before.total)
+                break;
+        }
+        if (status == TSR_OK && !(p.total < before.total)) { /* rounding */
+            memcpy(p.at, before.at, sizeof p.at);
+            status = weigh_there(e, dual, theta, &p, err);
+            break;
+        }
     }
-    *point = (tsr_maxent_point){theta,          chi2 / e->n, dual->kl,
-                                exp(-dual->kl), fit.scale,   fit.background};
-    return TSR_OK;
+    if (status == TSR_OK)
+        *point = (tsr_maxent_point){theta,          p.chi2 / e->n, dual->kl,
+                                    exp(-dual->kl), p.at[0],       p.at[1]};
+    return status;
 }
 
 /* ---- the L-curve ---- */
@@ -222,6 +306,45 @@ static int elbow(const tsr_maxent *m)
     return best;
 }
 
+static double theta_of(int i)
+{
+    return theta_first *
+           pow(theta_last / theta_first, (double)i / (TSR_MAXENT_POINTS - 1));
+}
+
+/* Every theta begins where the one before, a little larger, has ended: the
+ * weights of a small one are not found from equal ones. */
+static tsr_status descend(const ensemble *e, const tsr_linear *linear,
+                          tsr_maxent_dual *dual, double theta, double *scratch,
+                          tsr_maxent *m, tsr_err *err)
+{
+    double lambda[TSR_MAXENT_POINTS][TSR_MAXENT_DIM];
+    tsr_maxent_point at = m->start;
+    tsr_status status = TSR_OK;
+    if (theta > 0.0) {
+        for (int i = 0; theta_of(i) > theta && status == TSR_OK; i++)
+            status =
+                solve(e, linear, dual, theta_of(i), scratch, &at, &at, err);
+        m->n_point = 1;
+        return status == TSR_OK ? solve(e, linear, dual, theta, scratch, &at,
+                                        &m->point[0], err)
+                                : status;
+    }
+    m->n_point = TSR_MAXENT_POINTS;
+    for (int i = 0; i < m->n_point && status == TSR_OK; i++) {
+        status = solve(e, linear, dual, theta_of(i), scratch, &at, &at, err);
+        m->point[i] = at;
+        memcpy(lambda[i], dual->lambda, sizeof lambda[i]);
+    }
+    if (status != TSR_OK)
+        return status;
+    m->chosen = elbow(m);
+    at = m->point[m->chosen];
+    memcpy(dual->lambda, lambda[m->chosen], sizeof dual->lambda);
+    return solve(e, linear, dual, at.theta, scratch, &at, &m->point[m->chosen],
+                 err);
+}
+
 static tsr_status scan(const ensemble *e, const tsr_linear *linear,
                        double theta, tsr_maxent *m, tsr_err *err)
 {
@@ -232,8 +355,7 @@ static tsr_status scan(const ensemble *e, const tsr_linear *linear,
     if (status == TSR_OK && scratch == NULL)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     if (status == TSR_OK)
-        status =
-            solve(e, linear, dual, (double)INFINITY, scratch, &m->start, err);
+        status = fit_equal(e, linear, scratch, &m->start, err);
     if (status == TSR_OK)
         m->interpolation = tsr_curve_operator_error(
             &e->stored->saxs, e->saxs, m->mean_curve, m->start.scale);
@@ -245,19 +367,8 @@ static tsr_status scan(const ensemble *e, const tsr_linear *linear,
                           "data",
                           e->stored->n, e->saxs->path, m->interpolation,
                           most_interpolation);
-    m->n_point = theta > 0.0 ? 1 : TSR_MAXENT_POINTS;
-    for (int i = 0; i < m->n_point && status == TSR_OK; i++) {
-        double t = theta > 0.0
-                       ? theta
-                       : theta_first * pow(theta_last / theta_first,
-                                           (double)i / (TSR_MAXENT_POINTS - 1));
-        status = solve(e, linear, dual, t, scratch, &m->point[i], err);
-    }
-    if (status == TSR_OK) {
-        m->chosen = elbow(m);
-        status = solve(e, linear, dual, m->point[m->chosen].theta, scratch,
-                       &m->point[m->chosen], err);
-    }
+    if (status == TSR_OK)
+        status = descend(e, linear, dual, theta, scratch, m, err);
     if (status == TSR_OK)
         memcpy(m->log_weight, dual->log_weight,
                (size_t)m->n * sizeof *m->log_weight);

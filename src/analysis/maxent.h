@@ -8,8 +8,10 @@
  * 219). They have the form w_i ~ exp(-lambda . I_i), and lambda minimises a
  * convex function of one number a dimension of the data, found by Newton's
  * method. The dimensions are the principal components of the draws' curves by
- * sigma: what they leave out is below 1e-12 of their variance. Scale c and
- * background b are fitted to the mean curve, in turn with the weights. */
+ * sigma, 64 at most: what they leave out is below 1e-12 of their variance.
+ * Scale c and background b are fitted to the mean curve together with the
+ * weights: what is minimised at the best weights for each is a function of the
+ * two, whose minimum is Newton's, too. */
 #ifndef TSR_ANALYSIS_MAXENT_H
 #define TSR_ANALYSIS_MAXENT_H
 

@@ -85,30 +85,55 @@ static double dual_at(tsr_maxent_dual *d, const double *lambda, double c,
     return sum;
 }
 
-/* The step by Newton's method; *slope: how much the dual falls along it. */
-static int newton_step(const tsr_maxent_dual *d, double c, const double *target,
-                       double theta, double *step, double *slope)
+/* x with (C + theta / c^2) x = y, the dual's second derivatives; 0: they are
+ * not positive. */
+static int divide(const tsr_maxent_dual *d, double c, double theta, double *y,
+                  double *x)
 {
     const size_t m = (size_t)d->n_dim;
     double h[TSR_MAXENT_DIM * TSR_MAXENT_DIM];
-    double gradient[TSR_MAXENT_DIM];
     for (size_t k = 0; k < m; k++) {
-        gradient[k] =
-            target[k] / c - d->mean[k] + theta * d->lambda[k] / (c * c);
         for (size_t l = 0; l <= k; l++)
             h[k * m + l] = h[l * m + k] = d->covariance[k * m + l];
         h[k * m + k] += theta / (c * c);
     }
     gsl_matrix_view a = gsl_matrix_view_array(h, m, m);
-    gsl_vector_view g = gsl_vector_view_array(gradient, m);
-    gsl_vector_view x = gsl_vector_view_array(step, m);
+    gsl_vector_view from = gsl_vector_view_array(y, m);
+    gsl_vector_view to = gsl_vector_view_array(x, m);
     if (gsl_linalg_cholesky_decomp1(&a.matrix) != GSL_SUCCESS)
         return 0;
-    gsl_linalg_cholesky_solve(&a.matrix, &g.vector, &x.vector);
+    gsl_linalg_cholesky_solve(&a.matrix, &from.vector, &to.vector);
+    return 1;
+}
+
+/* The step by Newton's method; *slope: how much the dual falls along it. */
+static int newton_step(const tsr_maxent_dual *d, double c, const double *target,
+                       double theta, double *step, double *slope)
+{
+    double gradient[TSR_MAXENT_DIM];
+    for (int k = 0; k < d->n_dim; k++)
+        gradient[k] =
+            target[k] / c - d->mean[k] + theta * d->lambda[k] / (c * c);
+    if (!divide(d, c, theta, gradient, step))
+        return 0;
     *slope = 0.0;
-    for (size_t k = 0; k < m; k++)
+    for (int k = 0; k < d->n_dim; k++)
         *slope += gradient[k] * step[k];
     return 1;
+}
+
+void tsr_maxent_dual_answer(const tsr_maxent_dual *d, double c, double theta,
+                            const double *x, double *out)
+{
+    double y[TSR_MAXENT_DIM];
+    for (int k = 0; k < d->n_dim; k++) {
+        y[k] = 0.0;
+        for (int l = 0; l < d->n_dim; l++)
+            y[k] += d->covariance[k > l ? k * d->n_dim + l : l * d->n_dim + k] *
+                    x[l] / (c * c);
+    }
+    if (!divide(d, c, theta, y, out))
+        memset(out, 0, (size_t)d->n_dim * sizeof *out);
 }
 
 tsr_status tsr_maxent_dual_solve(tsr_maxent_dual *d, double c,
@@ -116,14 +141,14 @@ tsr_status tsr_maxent_dual_solve(tsr_maxent_dual *d, double c,
                                  tsr_err *err)
 {
     enum { MOST_STEPS = 200 };
-    const double enough = 1e-12;
+    const double enough = 1e-12; /* of the dual, and rounding stays below */
     for (int round = 0; round < MOST_STEPS; round++) {
         double step[TSR_MAXENT_DIM], trial[TSR_MAXENT_DIM], slope, size = 1.0;
         double here = dual_at(d, d->lambda, c, target, theta);
         weigh(d, d->lambda, 1);
         if (!newton_step(d, c, target, theta, step, &slope))
             break;
-        if (slope < enough)
+        if (slope < enough * (1.0 + fabs(here)))
             return TSR_OK;
         for (int half = 0; half < 60; half++, size *= 0.5) {
             for (int k = 0; k < d->n_dim; k++)
@@ -134,7 +159,7 @@ tsr_status tsr_maxent_dual_solve(tsr_maxent_dual *d, double c,
         }
         if (size < 1e-12) { /* rounding: as good as it gets */
             weigh(d, d->lambda, 1);
-            if (slope < 1e-6)
+            if (slope < 1e-9 * (1.0 + fabs(here)))
                 return TSR_OK;
             break;
         }

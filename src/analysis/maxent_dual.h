@@ -31,4 +31,9 @@ tsr_status tsr_maxent_dual_solve(tsr_maxent_dual *dual, double c,
                                  const double *target, double theta,
                                  tsr_err *err);
 
+/* How the mean of the scores follows target / c after a solution:
+ * out = (theta + c^2 C)^-1 C x, C their covariance; 0 where that fails. */
+void tsr_maxent_dual_answer(const tsr_maxent_dual *dual, double c, double theta,
+                            const double *x, double *out);
+
 #endif
