@@ -48,9 +48,10 @@ double tsr_chain_gap(int n_chain, int n_draw, const double *value, int c)
     const interval rest = middle_of(copy + row, n - row);
     free(copy);
     const double width = fmax(own.high - own.low, rest.high - rest.low);
-    if (own.low > rest.high)
+    const double rounding = 1e-13 * fmax(fabs(own.high), fabs(own.low));
+    if (own.low > rest.high + rounding)
         return (own.low - rest.high) / width;
-    if (own.high < rest.low)
+    if (own.high < rest.low - rounding)
         return (own.high - rest.low) / width;
     return 0.0;
 }
@@ -72,6 +73,12 @@ static double largest_distance(const double *a, size_t n_a, const double *b,
                        fabs((double)i / (double)n_a - (double)k / (double)n_b));
     }
     return largest;
+}
+
+/* Independent draws of a half; where none of its chains moves, one of each. */
+static double worth(const tsr_convergence *half, int n_chain)
+{
+    return isnan(half->ess_bulk) ? n_chain : half->ess_bulk;
 }
 
 /* P(D > distance) of Kolmogorov's distribution for n = n_a n_b / (n_a + n_b),
@@ -120,8 +127,8 @@ tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
         qsort(copy, n_a, sizeof *copy, ascending);
         qsort(copy + n_a, n_b, sizeof *copy, ascending);
         out->distance = largest_distance(copy, n_a, copy + n_a, n_b);
-        out->p = kolmogorov_p(out->distance, a.ess_bulk * b.ess_bulk /
-                                                 (a.ess_bulk + b.ess_bulk));
+        const double w_a = worth(&a, first), w_b = worth(&b, rows - first);
+        out->p = kolmogorov_p(out->distance, w_a * w_b / (w_a + w_b));
     }
     free(copy);
     return status;

@@ -19,8 +19,8 @@ double tsr_chain_gap(int n_chain, int n_draw, const double *value, int c);
 typedef struct {
     double distance; /* largest distance of the two distribution functions */
     /* Probability of as much between two sets of as many independent draws as
-     * the halves are worth (their ess_bulk; Stephens 1970 for small ones). NaN
-     * where that cannot be told. */
+     * the halves are worth (their ess_bulk, or one a chain where none moves;
+     * Stephens 1970 for small ones). NaN where there is no draw. */
     double p;
 } tsr_half_compare;
 

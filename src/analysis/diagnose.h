@@ -34,6 +34,7 @@ typedef struct {
     int n_temp;         /* temperatures of the run; 0: not known */
     long warmup, draws; /* steps and draws that the run was asked for; 0: not
                            known */
+    int is_still;       /* structures that were not to move */
     const tsr_shape *shape; /* of the conformations; NULL: none */
 } tsr_diagnose_options;
 

@@ -44,8 +44,9 @@ enum { LEAST_DRAWS = 8, MOST_NAMED = 5 };
 
 /* Chains of one variable that stand still or are apart: told in `found`.
  * Returns how many. */
-static int look_at_chains(const char *name, int n_chain, int n_draw,
-                          const double *value, tsr_words *found, int *n_told)
+static int look_at_chains(const char *name, int may_rest, int n_chain,
+                          int n_draw, const double *value, tsr_words *found,
+                          int *n_told)
 {
     const double far = 0.5; /* of the middle 90 % */
     int n_bad = 0;
@@ -53,7 +54,8 @@ static int look_at_chains(const char *name, int n_chain, int n_draw,
         const double *row = value + (size_t)c * (size_t)n_draw;
         const int rest = tsr_longest_rest(n_draw, row);
         const double gap = tsr_chain_gap(n_chain, n_draw, value, c);
-        const int stands = 4 * rest >= n_draw && rest >= LEAST_DRAWS;
+        const int stands =
+            !may_rest && 4 * rest >= n_draw && rest >= LEAST_DRAWS;
         if (!stands && !(fabs(gap) > far))
             continue;
         n_bad++;
@@ -74,7 +76,7 @@ static int look_at_chains(const char *name, int n_chain, int n_draw,
 
 TSR_CHECK_FUNCTION(stuck)
 {
-    /* the structure, and how well it fits */
+    enum { N_SHAPE = 2 }; /* of the structure; then how well it fits */
     static const char *const names[] = {"rg", "d_max", "lp", "chi2"};
     tsr_words found;
     int n_bad = 0, n_told = 0, n_seen = 0;
@@ -86,12 +88,16 @@ TSR_CHECK_FUNCTION(stuck)
          i++) {
         int n_chain, n_draw;
         double *value;
+        /* d_max may lie within a rigid part, all of it where none moves */
+        const int is_shape = i < N_SHAPE;
+        const int may_rest =
+            is_shape && (options->is_still || strcmp(names[i], "d_max") == 0);
         status = get(reader, names[i], &n_chain, &n_draw, &value, err);
         if (value != NULL && n_draw >= LEAST_DRAWS &&
             is_finite_row(value, (size_t)n_chain * (size_t)n_draw)) {
             n_seen++;
-            n_bad += look_at_chains(names[i], n_chain, n_draw, value, &found,
-                                    &n_told);
+            n_bad += look_at_chains(names[i], may_rest, n_chain, n_draw, value,
+                                    &found, &n_told);
         }
         free(value);
     }
@@ -113,8 +119,14 @@ TSR_CHECK_FUNCTION(stuck)
             "temperatures (sampler.temperatures, sampler.t_max); where one "
             "stands still, look at the moves, prior.restraints and "
             "structure.flexible");
-    (void)diagnosis, (void)options;
+    (void)diagnosis;
     return status;
+}
+
+static int is_constant(const tsr_diagnosis *diagnosis, const char *name)
+{
+    const tsr_summary_item *item = tsr_summary_find(diagnosis->summary, name);
+    return item != NULL && item->flaw == TSR_FLAW_CONSTANT;
 }
 
 TSR_CHECK_FUNCTION(halves)
@@ -134,6 +146,8 @@ TSR_CHECK_FUNCTION(halves)
         int n_chain, n_draw;
         double *value;
         tsr_half_compare half = {(double)NAN, (double)NAN};
+        if (is_constant(diagnosis, names[i]))
+            continue;
         status = get(reader, names[i], &n_chain, &n_draw, &value, err);
         if (status == TSR_OK && value != NULL && n_draw >= LEAST_DRAWS)
             status = tsr_half_compare_make(n_chain, n_draw, value, &half, err);
@@ -213,7 +227,7 @@ TSR_CHECK_FUNCTION(groups)
     if (shape->overlap >= enough) {
         check->answer = TSR_CHECK_YES;
     } else if (rg != NULL && rg->value.ess_bulk > 0.0 &&
-               largest_gap(shape, rg->value.ess_bulk) > sure) {
+               largest_gap(shape, fmin(rg->value.ess_bulk, shape->n)) > sure) {
         check->answer = TSR_CHECK_NO;
         check->remedy = tsr_words_of(
             "chains stay in the group where they began: give them more "

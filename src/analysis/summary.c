@@ -55,6 +55,17 @@ static tsr_status set_flaw(tsr_summary_item *item, tsr_summary_flaw flaw,
                                                    : TSR_OK;
 }
 
+/* A distance within a rigid part, moved about, differs in its last digits. */
+static int is_rounding(const double *x, size_t n)
+{
+    double low = x[0], high = x[0];
+    for (size_t i = 1; i < n; i++) {
+        low = fmin(low, x[i]);
+        high = fmax(high, x[i]);
+    }
+    return high - low <= 1e-13 * fmax(fabs(low), fabs(high));
+}
+
 /* one [n_chain * n_draw]: scratch afterwards. */
 static tsr_status fill_item(tsr_summary_item *item, int n_chain, int n_draw,
                             double *one, tsr_err *err)
@@ -76,11 +87,15 @@ static tsr_status fill_item(tsr_summary_item *item, int n_chain, int n_draw,
                  n_bad, count, item->name);
         return set_flaw(item, TSR_FLAW_NOT_FINITE, text, err);
     }
+    const int varies = !is_rounding(one, count);
     tsr_status status =
         item->is_circular
             ? tsr_circular_make(n_chain, n_draw, turn, one, &item->value, err)
             : tsr_convergence_make(n_chain, n_draw, one, &item->value, err);
-    if (status == TSR_OK && isnan(item->value.rhat))
+    tsr_convergence *v = &item->value;
+    if (!varies)
+        v->mcse = v->ess_bulk = v->ess_tail = v->rhat = (double)NAN;
+    if (status == TSR_OK && isnan(v->rhat))
         item->flaw = n_draw < 4 ? TSR_FLAW_FEW_DRAWS : TSR_FLAW_CONSTANT;
     return status;
 }

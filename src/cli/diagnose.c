@@ -37,6 +37,7 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
         o.n_temp = tsr_sampler_n_temp(&run.config.sampler, run.has_data);
         o.warmup = run.config.sampler.warmup;
         o.draws = run.config.sampler.draws;
+        o.is_still = run.config.structure.still;
     }
     if (status == TSR_OK)
         status = tsr_past_run_shape(&run, log, &frames, &shape, why, err);

@@ -169,6 +169,7 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
                 tsr_sampler_n_temp(&run.config.sampler, run.has_data);
             o.diagnose.warmup = run.config.sampler.warmup;
             o.diagnose.draws = run.config.sampler.draws;
+            o.diagnose.is_still = run.config.structure.still;
         }
         if (run.asked > run.n_draw)
             snprintf(remark, sizeof remark,

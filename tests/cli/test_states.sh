@@ -38,6 +38,8 @@ output: {directory: still}
 END
 expect "weights of structures that stay" 0 "" "$program" run still.yaml
 "$program" summary still --json >still.json
+expect "and has converged, though nothing moves" 0 "^converged" "$program" \
+    diagnose still
 cat >judge.py <<'END'
 import json, sys
 def find(name, tree):

@@ -9,7 +9,7 @@
 #include <math.h>
 
 enum { N_CHAIN = 4, N_DRAW = 800, N_Q = 6 };
-enum { RG, LP, TRIPS, CURVE, N_VARIABLE };
+enum { RG, D_MAX, LP, TRIPS, CURVE, N_VARIABLE };
 
 /* What is wrong with a trace. */
 typedef struct {
@@ -20,6 +20,7 @@ typedef struct {
     double curve_off; /* chain 0 has another curve at the last q, in sd */
     int n_trips;      /* of each chain, at the end; -1: chain 3 has none */
     int n_nan;
+    int is_still; /* rg is the same in all draws */
 } recipe;
 
 static double *fill(const recipe *r, int v, gsl_rng *random)
@@ -36,6 +37,10 @@ static double *fill(const recipe *r, int v, gsl_rng *random)
                 if (r->rest_from == 0 || c != 2 || d < r->rest_from)
                     rest = x;
                 *to = v == RG ? 30.0 + rest + (c == 1 ? r->shift : 0.0) : x;
+                if (v == RG && r->is_still)
+                    *to = 30.0;
+                if (v == D_MAX) /* of a rigid part, but for rounding */
+                    *to = 111.0 + 1.5e-14 * c + (d > 50 ? 3e-14 : 0.0);
                 if (v == CURVE && c == 0 && k == N_Q - 1)
                     *to += r->curve_off;
                 if (v == TRIPS)
@@ -52,6 +57,7 @@ static double *fill(const recipe *r, int v, gsl_rng *random)
 }
 
 static const tsr_shape *the_shape; /* of the conformations; NULL: none */
+static int is_still;               /* as the config says */
 
 static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
 {
@@ -61,6 +67,10 @@ static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
                 .name = "rg",
                 .unit = "Angstrom",
                 .n = 1},
+        [D_MAX] = {.group = TSR_TRACE_POSTERIOR,
+                   .name = "d_max",
+                   .unit = "Angstrom",
+                   .n = 1},
         [LP] = {.group = TSR_TRACE_SAMPLE_STATS, .name = "lp", .n = 1},
         [TRIPS] = {.group = TSR_TRACE_SAMPLE_STATS,
                    .name = "round_trips",
@@ -75,6 +85,7 @@ static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
                                           .ess = 400.0,
                                           .n_temp = n_temp,
                                           .draws = r->n_draw,
+                                          .is_still = is_still,
                                           .shape = the_shape};
     const char *path = io_path("trace.h5");
     gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
@@ -183,6 +194,21 @@ static void test_resting_chain(void **state)
     tsr_diagnosis_free(d);
 }
 
+/* Where nothing was to move, only what did count. */
+static void test_still(void **state)
+{
+    (void)state;
+    const recipe r = {N_CHAIN, N_DRAW, .is_still = 1, .n_trips = 40};
+    tsr_diagnosis *d = diagnose(&r, 6);
+    expect_no(d, "stuck ");
+    tsr_diagnosis_free(d);
+    is_still = 1;
+    d = diagnose(&r, 6);
+    expect_no(d, "");
+    tsr_diagnosis_free(d);
+    is_still = 0;
+}
+
 static void test_slow(void **state)
 {
     (void)state;
@@ -226,15 +252,22 @@ static void test_groups(void **state)
 {
     (void)state;
     recipe r = {N_CHAIN, N_DRAW, .n_trips = 40};
-    tsr_shape shape = {
-        .clusters = {.k = 2}, .half = {{0.9, 0.1}, {0.2, 0.8}}, .overlap = 0.3};
+    tsr_shape shape = {.n = 1000,
+                       .clusters = {.k = 2},
+                       .half = {{0.9, 0.1}, {0.2, 0.8}},
+                       .overlap = 0.3};
     the_shape = &shape;
     tsr_diagnosis *d = diagnose(&r, 6);
     expect_no(d, "groups ");
     assert_has(check_of(d, "groups")->found, "0.90 and 0.20, 0.10 and 0.80");
     tsr_diagnosis_free(d);
+    shape.n = 10; /* many draws, but of few a conformation was kept */
+    d = diagnose(&r, 6);
+    assert_int_equal(check_of(d, "groups")->answer, TSR_CHECK_UNKNOWN);
+    tsr_diagnosis_free(d);
     r.n_draw = 8; /* a handful, so that it may be chance */
-    shape = (tsr_shape){.clusters = {.k = 2},
+    shape = (tsr_shape){.n = 32,
+                        .clusters = {.k = 2},
                         .half = {{0.7, 0.3}, {0.45, 0.55}},
                         .overlap = 0.75};
     d = diagnose(&r, 6);
@@ -303,6 +336,12 @@ static void test_halves(void **state)
         assert_near(half.distance, 1.0, 1e-15);
         assert_true(half.p < 0.2);
     }
+    /* chains that stand still: two draws against two */
+    for (int i = 0; i < 40; i++)
+        value[i] = i < 20 ? 1.0 : 2.0;
+    assert_int_equal(tsr_half_compare_make(4, 10, value, &half, NULL), TSR_OK);
+    assert_near(half.distance, 1.0, 1e-15);
+    assert_true(half.p > 0.05 && half.p < 0.2);
     assert_int_equal(tsr_half_compare_make(1, 1, value, &half, NULL), TSR_OK);
     assert_true(isnan(half.distance));
 }
@@ -335,12 +374,19 @@ int main(void)
 #define IN_FOLDER(test) \
     cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_good),          IN_FOLDER(test_shifted_chain),
-        IN_FOLDER(test_two_modes),     IN_FOLDER(test_resting_chain),
-        IN_FOLDER(test_slow),          IN_FOLDER(test_curve),
-        IN_FOLDER(test_exchange),      IN_FOLDER(test_groups),
-        IN_FOLDER(test_little),        cmocka_unit_test(test_rest_and_gap),
-        cmocka_unit_test(test_halves), cmocka_unit_test(test_halves_calibrated),
+        IN_FOLDER(test_good),
+        IN_FOLDER(test_shifted_chain),
+        IN_FOLDER(test_two_modes),
+        IN_FOLDER(test_resting_chain),
+        IN_FOLDER(test_still),
+        IN_FOLDER(test_slow),
+        IN_FOLDER(test_curve),
+        IN_FOLDER(test_exchange),
+        IN_FOLDER(test_groups),
+        IN_FOLDER(test_little),
+        cmocka_unit_test(test_rest_and_gap),
+        cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_halves_calibrated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
