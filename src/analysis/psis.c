@@ -1,5 +1,7 @@
 #include "analysis/psis.h"
 
+#include "analysis/convergence.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -115,6 +117,27 @@ double tsr_psis_ess(long n, const double *log_weight)
     for (long i = 0; i < n; i++)
         square += exp(2.0 * log_weight[i]);
     return 1.0 / square;
+}
+
+tsr_status tsr_psis_worth(int n_chain, int n_draw, const double *log_weight,
+                          double *worth, tsr_err *err)
+{
+    const size_t n = (size_t)n_chain * (size_t)n_draw;
+    tsr_convergence mean;
+    double share = 1.0;
+    double *w = malloc(n * sizeof *w);
+    if (w == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu weights", n);
+    for (size_t i = 0; i < n; i++)
+        w[i] = exp(log_weight[i]);
+    tsr_status status = tsr_convergence_make(n_chain, n_draw, w, &mean, err);
+    if (n_draw < 4)
+        share = 1.0 / n_draw;
+    else if (mean.mcse > 0.0)
+        share = fmin(1.0, pow(mean.sd / mean.mcse, 2.0) / (double)n);
+    *worth = share * tsr_psis_ess((long)n, log_weight);
+    free(w);
+    return status;
 }
 
 tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,

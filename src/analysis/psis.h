@@ -21,6 +21,13 @@ typedef struct {
 tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
                            tsr_err *err);
 
+/* How many independent draws the weights are worth: their ess times the share
+ * of the draws that the chains count for in the mean of the weight, at most 1
+ * (as in R's loo); of fewer than 4 draws a chain, one a chain. log_weight
+ * [n_chain][n_draw], of sum 1. Errors: TSR_E_NOMEM. */
+tsr_status tsr_psis_worth(int n_chain, int n_draw, const double *log_weight,
+                          double *worth, tsr_err *err);
+
 /* (sum w)^2 / sum w^2 of weights that have the sum 1, given their logs. */
 double tsr_psis_ess(long n, const double *log_weight);
 

@@ -184,24 +184,39 @@ static tsr_status find_points(const tsr_stored_curve *stored, request *r,
 /* ---- the two kinds of weights ---- */
 
 /* Weights that rest on few draws say nothing: exit status 1. */
-static tsr_status refuse(const tsr_psis *psis, long n, const char *file,
-                         tsr_err *err)
+static tsr_status refuse(const tsr_reweight_report *report, long n,
+                         const char *file, tsr_err *err)
 {
-    const double least = 0.1, most_k = 0.7;
+    const double least = 0.1, most_k = 0.7, least_worth = 10.0;
+    const tsr_psis *psis = &report->psis;
     const double share = psis->ess / (double)n;
+    const int is_bad = isfinite(psis->pareto_k) && psis->pareto_k > most_k;
     char k[48] = "";
-    if (share >= least && psis->pareto_k <= most_k)
-        return TSR_OK;
-    if (psis->pareto_k > most_k)
+    if (is_bad)
         snprintf(k, sizeof k, ", Pareto k = %.2f (0.7 at most)",
                  psis->pareto_k);
-    return tsr_fail(err, TSR_E_NO,
-                    "the weights rest on %.1f of %ld draws (%.2g %%, 10 %% are "
-                    "needed)%s: what was drawn is too far from what %s asks "
-                    "for; run with that instead (tessera run CONFIG --set "
-                    "data.0...), or, for the least change that fits, --maxent",
-                    psis->ess, n, 100.0 * share, k,
-                    file != NULL ? file : "that");
+    if (share < least || is_bad)
+        return tsr_fail(
+            err, TSR_E_NO,
+            "the weights rest on %.1f of %ld draws (%.2g %%, 10 %% are "
+            "needed)%s: what was drawn is too far from what %s asks for; run "
+            "with that instead (tessera run CONFIG --set data.0...), or, for "
+            "the least change that fits, --maxent",
+            psis->ess, n, 100.0 * share, k, file != NULL ? file : "that");
+    if (!(report->worth >= least_worth))
+        return tsr_fail(err, TSR_E_NO,
+                        "the weights rest on %.1f of %ld draws, which are "
+                        "worth %.1f independent ones (%.0f are needed): let "
+                        "the run make more draws, or run with %s",
+                        psis->ess, n, report->worth, least_worth,
+                        file != NULL ? file : "that");
+    if (psis->pareto_k > most_k)
+        return tsr_fail(err, TSR_E_NO,
+                        "%ld draws are too few to tell what their largest "
+                        "weights are worth (too few different ones): let the "
+                        "run make more draws, or run with %s",
+                        n, file != NULL ? file : "that");
+    return TSR_OK;
 }
 
 static tsr_status by_importance(const request *r,
@@ -223,7 +238,10 @@ static tsr_status by_importance(const request *r,
     report->interpolation = made->interpolation;
     status = tsr_psis_smooth(made->n, made->log_weight, &report->psis, err);
     if (status == TSR_OK)
-        status = refuse(&report->psis, made->n, r->file, err);
+        status = tsr_psis_worth(stored->n_chain, stored->n_draw,
+                                made->log_weight, &report->worth, err);
+    if (status == TSR_OK)
+        status = refuse(report, made->n, r->file, err);
     if (status == TSR_OK && !isnan(made->recovered))
         tsr_debug(log,
                   "the stored curves give back the log likelihood to %.2g nat",

@@ -158,6 +158,8 @@ void tsr_reweight_report_print(const tsr_reweight_report *r, FILE *out)
         fprintf(out, "; Pareto k = %.2f (good below 0.7)", r->psis.pareto_k);
     else if (r->importance != NULL)
         fputs("; all weights are equal", out);
+    if (r->importance != NULL && isfinite(r->psis.pareto_k))
+        fprintf(out, "; worth %.1f independent ones", r->worth);
     fprintf(out, "\n\n%-16s %11s %11s | %11s %11s %11s %11s %11s\n", "",
             "run: mean", "sd", "now: mean", "sd", "q5", "median", "q95");
     for (int i = 0; i < r->n; i++) {
@@ -210,6 +212,8 @@ void tsr_reweight_report_json(const tsr_reweight_report *r, FILE *out)
     fprintf(out, "{\"draws\": %ld, \"points\": %d, ",
             (long)r->stored->n_chain * r->stored->n_draw, r->saxs->n);
     number(out, "ess", r->psis.ess, ", ");
+    if (m == NULL)
+        number(out, "worth", r->worth, ", ");
     if (m == NULL)
         number(out, "pareto_k", r->psis.pareto_k, ", ");
     if (m == NULL)

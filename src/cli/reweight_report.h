@@ -23,6 +23,7 @@ typedef struct {
     tsr_maxent *entropy;
     const double *log_weight; /* of it */
     tsr_psis psis;
+    double worth; /* independent draws; of importance weights */
     double interpolation;
     int n;
     tsr_reweight_row *row; /* [n] */

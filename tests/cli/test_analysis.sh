@@ -66,6 +66,10 @@ assert len(chi2) > 9 and chi2 == sorted(chi2, reverse=True), chi2
 assert r['theta'] in [p['theta'] for p in r['l_curve']]"
 expect "reweight to a q range" 1 "rest on .* of 24 draws.*run with that" \
     "$program" reweight run --q-range 0.15,0.2
+"$program" run run.yaml --quiet --output single --set sampler.draws=1 \
+    >single.txt 2>single.err
+expect "reweight of single draws" 1 "worth .* independent ones.*more draws" \
+    "$program" reweight single
 expect "a q range that is none" 64 "two rising values" \
     "$program" reweight run --q-range 0.2,0.1
 expect "a q range without points" 65 "5 are needed" \

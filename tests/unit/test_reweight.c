@@ -66,6 +66,27 @@ static void test_psis(void **state)
     assert_true(psis.pareto_k < 0.0);
 }
 
+/* Each draw five times over is a fifth of the draws. */
+static void test_worth(void **state)
+{
+    enum { N_EACH = 5, N_OF = 2000, N_ALL = 2 * N_EACH * N_OF };
+    static double x[N_ALL];
+    gsl_rng *rng = tsr_rng_new(8, 0);
+    tsr_psis psis;
+    double worth;
+    (void)state;
+    for (int i = 0; i < N_ALL; i++)
+        x[i] = i % N_EACH == 0 ? gsl_ran_gaussian(rng, 0.5) : x[i - 1];
+    assert_int_equal(tsr_psis_smooth(N_ALL, x, &psis, NULL), TSR_OK);
+    assert_int_equal(tsr_psis_worth(2, N_ALL / 2, x, &worth, NULL), TSR_OK);
+    assert_close(worth, psis.ess / N_EACH, 0.1 * psis.ess / N_EACH);
+    /* few: one a chain */
+    assert_int_equal(tsr_psis_smooth(6, x, &psis, NULL), TSR_OK);
+    assert_int_equal(tsr_psis_worth(2, 3, x, &worth, NULL), TSR_OK);
+    assert_close(worth, psis.ess / 3.0, 1e-12);
+    gsl_rng_free(rng);
+}
+
 static void test_weighted(void **state)
 {
     const double value[4] = {3.0, 1.0, (double)NAN, 2.0};
@@ -409,7 +430,8 @@ static void test_maxent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_psis), cmocka_unit_test(test_weighted),
+        cmocka_unit_test(test_psis), cmocka_unit_test(test_worth),
+        cmocka_unit_test(test_weighted),
         cmocka_unit_test_setup_teardown(test_spheres, io_setup, io_teardown),
         cmocka_unit_test_setup_teardown(test_maxent, io_setup, io_teardown)};
     return cmocka_run_group_tests_name("reweight", tests, NULL, NULL);
