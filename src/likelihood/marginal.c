@@ -15,16 +15,67 @@ typedef struct {
     double turn[MOST][MOST]; /* z has unit variance */
 } space;
 
+/* log of the likelihood x standard deviations of c and y of b from the best;
+ * b follows c. */
+static double log_near(const tsr_data_term *t, const tsr_fit *fit,
+                       const double *theta, const double sd[2], double x,
+                       double y)
+{
+    const double dc = t->linear.infer_scale ? x * sd[0] : 0.0;
+    const double db =
+        t->linear.infer_background ? y * sd[1] - dc * fit->model_mean : 0.0;
+    return t->type->log_lik(t->state, fit, theta, fit->scale + dc,
+                            fit->background + db);
+}
+
+/* Laplace's approximation: what the second derivatives at the best c and b
+ * leave, from differences. The conditional has those that are expected; it
+ * serves where they are not a maximum's, or c may be 0. */
+static double laplace(const tsr_data_term *t, const tsr_fit *fit,
+                      const double *theta)
+{
+    const double h = 0.3;
+    tsr_linear_shape shape = t->type->conditional(theta);
+    const double sd[2] = {shape.spread / sqrt(fit->model_norm),
+                          shape.spread / sqrt(fit->one_norm)};
+    const double top = log_near(t, fit, theta, sd, 0.0, 0.0);
+    double f[3][2], g[2] = {0.0}, d[2] = {1.0, 1.0}, both = 0.0;
+    shape.dof = 0;
+    const double usual =
+        top - tsr_linear_log_density(&t->linear, fit, shape, fit->scale,
+                                     fit->background);
+    if (t->linear.infer_scale && !(fit->scale > 6.0 * sd[0]))
+        return usual;
+    for (int i = 0; i < 2; i++) {
+        const double step = i == 0 ? h : -h;
+        f[0][i] = log_near(t, fit, theta, sd, step, 0.0);
+        f[1][i] = log_near(t, fit, theta, sd, 0.0, step);
+        f[2][i] = log_near(t, fit, theta, sd, step, step);
+    }
+    const int is_free[2] = {t->linear.infer_scale, t->linear.infer_background};
+    for (int i = 0; i < 2; i++)
+        if (is_free[i]) {
+            g[i] = (f[i][0] - f[i][1]) / (2.0 * h);
+            d[i] = (2.0 * top - f[i][0] - f[i][1]) / (h * h);
+        }
+    if (is_free[0] && is_free[1])
+        both = 0.5 * ((2.0 * top - f[2][0] - f[2][1]) / (h * h) - d[0] - d[1]);
+    const double det = d[0] * d[1] - both * both;
+    if (!(d[0] > 0.1 && d[1] > 0.1 && det > 0.1))
+        return usual;
+    return usual - 0.5 * log(det) +
+           0.5 *
+               (d[1] * g[0] * g[0] - 2.0 * both * g[0] * g[1] +
+                d[0] * g[1] * g[1]) /
+               det;
+}
+
 static double log_linear(const tsr_data_term *t, const tsr_fit *fit,
                          const double *theta)
 {
-    if (t->type->log_integral != NULL)
-        return t->type->log_integral(t->state, fit, theta);
-    tsr_linear_shape shape = t->type->conditional(theta);
-    shape.dof = 0;
-    return t->type->log_lik(t->state, fit, theta, fit->scale, fit->background) -
-           tsr_linear_log_density(&t->linear, fit, shape, fit->scale,
-                                  fit->background);
+    return t->type->log_integral != NULL
+               ? t->type->log_integral(t->state, fit, theta)
+               : laplace(t, fit, theta);
 }
 
 static double log_at(const space *s, const double *theta)

@@ -1,0 +1,109 @@
+/* The integral over scale and background where it has no closed form: Student's
+ * noise, against a sum over a grid of both. */
+#include "likelihood/marginal.h"
+
+#include "core/random.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { N = 40 };
+static double q[N], intensity[N], sigma[N];
+
+static double sphere(double at, double r_ang)
+{
+    const double x = at * r_ang;
+    const double f = 3.0 * (sin(x) - x * cos(x)) / (x * x * x);
+    return 1e6 * f * f;
+}
+
+/* Three points in forty are far off. */
+static void measure(tsr_saxs *saxs)
+{
+    static char name[] = "spheres";
+    gsl_rng *rng = tsr_rng_new(7, 0);
+    for (int k = 0; k < N; k++) {
+        q[k] = 0.01 + 0.24 * k / (N - 1);
+        const double i = 1e-4 * sphere(q[k], 25.0) + 2.0;
+        sigma[k] = 0.02 * i + 0.2;
+        intensity[k] = i + gsl_ran_gaussian(rng, sigma[k]) +
+                       (k % 13 == 5 ? 6.0 * sigma[k] : 0.0);
+    }
+    gsl_rng_free(rng);
+    *saxs = (tsr_saxs){
+        .path = name, .n = N, .q = q, .intensity = intensity, .sigma = sigma};
+}
+
+static double by_grid(const tsr_data_term *term, tsr_fit *fit,
+                      const double *profile, const double *theta)
+{
+    enum { REACH = 60 };
+    const double h = 0.2;
+    term->type->fit(term->state, profile, theta, fit);
+    const double spread = term->type->conditional(theta).spread;
+    const double sd_c = spread / sqrt(fit->model_norm),
+                 sd_b = spread / sqrt(fit->one_norm);
+    const double top = term->type->log_lik(term->state, fit, theta, fit->scale,
+                                           fit->background);
+    double sum = 0.0;
+    for (int i = -REACH; i <= REACH; i++)
+        for (int j = -REACH; j <= REACH; j++) {
+            const double c = fit->scale + i * h * sd_c;
+            const double b = fit->background -
+                             (c - fit->scale) * fit->model_mean + j * h * sd_b;
+            sum +=
+                exp(term->type->log_lik(term->state, fit, theta, c, b) - top);
+        }
+    return top + log(sum * h * h * sd_c * sd_b);
+}
+
+static void test_student(void **state)
+{
+    tsr_saxs saxs;
+    tsr_data_set set = {.saxs = &saxs};
+    tsr_data_term term = {.type = NULL};
+    double model[N], weight[N], profile[N], theta[TSR_NOISE_PARAMETERS];
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    tsr_fit fit = {.model = model, .weight = weight};
+    double *same = calloc((size_t)N * N, sizeof *same);
+    (void)state;
+    assert_non_null(same);
+    measure(&saxs);
+    for (int k = 0; k < N; k++)
+        same[k * N + k] = 1.0;
+    assert_int_equal(tsr_fields_init(tsr_noise_fields, &set.noise, NULL),
+                     TSR_OK);
+    while (tsr_noise_registry[set.noise.model] != &tsr_noise_student)
+        set.noise.model++;
+    set.noise.scale = (tsr_number_or_word){.word = -1, .number = 1.0};
+    set.noise.nu = (tsr_number_or_word){.word = -1, .number = 3.0};
+    assert_int_equal(tsr_data_term_make_from(&term, &set, 0, N, same, NULL),
+                     TSR_OK);
+    tsr_data_term_start(&term, theta);
+    for (double r = 24.0; r < 26.1; r += 0.25) {
+        for (int k = 0; k < N; k++)
+            profile[k] = sphere(q[k], r);
+        const double off = tsr_marginal_log(&term, profile, &fit, NULL, NULL) -
+                           by_grid(&term, &fit, profile, theta);
+        low = fmin(low, off);
+        high = fmax(high, off);
+    }
+    /* of order 1 / N, and much the same for every curve: nat */
+    if (!(high - low < 0.03))
+        fail_msg("%g to %g nat", low, high);
+    assert_true(fmax(fabs(low), fabs(high)) < 0.05);
+    tsr_data_term_clear(&term);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_student)};
+    return cmocka_run_group_tests_name("marginal", tests, NULL, NULL);
+}
