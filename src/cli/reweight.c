@@ -185,10 +185,11 @@ static tsr_status find_points(const tsr_stored_curve *stored, request *r,
 
 /* Weights that rest on few draws say nothing: exit status 1. */
 static tsr_status refuse(const tsr_reweight_report *report, long n,
-                         const char *file, tsr_err *err)
+                         const request *r, tsr_err *err)
 {
     const double least = 0.1, most_k = 0.7, least_worth = 10.0;
     const tsr_psis *psis = &report->psis;
+    const char *file = r->file != NULL ? r->file : "that";
     const double share = psis->ess / (double)n;
     const int is_bad = isfinite(psis->pareto_k) && psis->pareto_k > most_k;
     char k[48] = "";
@@ -200,22 +201,21 @@ static tsr_status refuse(const tsr_reweight_report *report, long n,
             err, TSR_E_NO,
             "the weights rest on %.1f of %ld draws (%.2g %%, 10 %% are "
             "needed)%s: what was drawn is too far from what %s asks for; run "
-            "with that instead (tessera run CONFIG --set data.0...), or, for "
+            "with that instead (tessera run CONFIG --set data.%ld...), or, for "
             "the least change that fits, --maxent",
-            psis->ess, n, 100.0 * share, k, file != NULL ? file : "that");
+            psis->ess, n, 100.0 * share, k, file, r->number - 1);
     if (!(report->worth >= least_worth))
         return tsr_fail(err, TSR_E_NO,
                         "the weights rest on %.1f of %ld draws, which are "
                         "worth %.1f independent ones (%.0f are needed): let "
                         "the run make more draws, or run with %s",
-                        psis->ess, n, report->worth, least_worth,
-                        file != NULL ? file : "that");
+                        psis->ess, n, report->worth, least_worth, file);
     if (psis->pareto_k > most_k)
         return tsr_fail(err, TSR_E_NO,
                         "%ld draws are too few to tell what their largest "
                         "weights are worth (too few different ones): let the "
                         "run make more draws, or run with %s",
-                        n, file != NULL ? file : "that");
+                        n, file);
     return TSR_OK;
 }
 
@@ -241,7 +241,7 @@ static tsr_status by_importance(const request *r,
         status = tsr_psis_worth(stored->n_chain, stored->n_draw,
                                 made->log_weight, &report->worth, err);
     if (status == TSR_OK)
-        status = refuse(report, made->n, r->file, err);
+        status = refuse(report, made->n, r, err);
     if (status == TSR_OK && !isnan(made->recovered))
         tsr_debug(log,
                   "the stored curves give back the log likelihood to %.2g nat",
