@@ -101,6 +101,19 @@ static tsr_status differs(const tsr_model_atoms *model, int r,
                     theirs != NULL ? theirs->name : "", label);
 }
 
+/* MSE and its SE, HID, OT1: not where the residue has lost atoms that its name
+ * promises. */
+static void name_as_in_file(tsr_model_atom *to, const tsr_residue_record *in,
+                            const tsr_atom *a)
+{
+    if (in->is_cut || strlen(in->file_name) >= sizeof to->residue)
+        return;
+    snprintf(to->residue, sizeof to->residue, "%.3s", in->file_name);
+    snprintf(to->name, sizeof to->name, "%.4s", a->file_name);
+    if (strcmp(to->residue, "MSE") == 0 && strcmp(a->name, "SD") == 0)
+        snprintf(to->element, sizeof to->element, "SE");
+}
+
 /* A residue of the input: its atoms are added to the list. */
 static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
                               int r, const tsr_structure *input, tsr_err *err)
@@ -131,6 +144,7 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
         *out = *ours;
         snprintf(out->name, sizeof out->name, "%.4s", a->name);
         snprintf(out->element, sizeof out->element, "%.2s", symbol(a->z));
+        snprintf(out->chain_id, sizeof out->chain_id, "%s", in->chain);
         out->at = r;
         tsr_vec3_copy(&all->list.xyz[3 * at], a->xyz);
         tsr_frame_to_local(how->local, frame, ca->xyz, a->xyz);
@@ -158,6 +172,7 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
         }
         if (strcmp(a->name, "CA") == 0)
             all->list.ca[r] = at;
+        name_as_in_file(out, in, a);
     }
     for (int d = 0; d < 3 && mass > 0.0; d++)
         to->side_local[d] = sum[d] / mass;

@@ -35,42 +35,100 @@ static void job_clear(job *j)
     free(j->b);
 }
 
-/* Log densities of the frames' draws; all NaN where the trace has none. */
-static double *lp_of(const job *j, int n, const tsr_drawn_frame *frame)
+/* A variable of the draws with one number each, *n_chain chains of *n_draw;
+ * NULL where the trace has none. */
+static double *get_scalar(const job *j, tsr_trace_group group, const char *name,
+                          int *n_chain, int *n_draw)
 {
-    int n_chain, n_draw, n_each;
-    double *value = NULL, *lp = calloc((size_t)n + 1, sizeof *lp);
-    if (lp == NULL || j->options->trace == NULL ||
-        tsr_trace_get(j->options->trace, TSR_TRACE_SAMPLE_STATS, "lp", &n_chain,
-                      &n_draw, &n_each, &value, NULL) != TSR_OK) {
-        free(lp);
+    int n_each;
+    double *value = NULL;
+    if (j->options->trace == NULL ||
+        tsr_trace_get(j->options->trace, group, name, n_chain, n_draw, &n_each,
+                      &value, NULL) != TSR_OK)
+        return NULL;
+    if (n_each != 1) {
+        free(value);
         return NULL;
     }
-    for (int i = 0; i < n; i++)
-        lp[i] =
-            frame[i].chain < n_chain && frame[i].draw < n_draw && n_each == 1
-                ? value[(size_t)frame[i].chain * (size_t)n_draw +
-                        (size_t)frame[i].draw]
-                : (double)NAN;
+    return value;
+}
+
+static double at_draw(const double *value, int n_chain, int n_draw, int chain,
+                      long draw)
+{
+    return chain < n_chain && draw < n_draw
+               ? value[(size_t)chain * (size_t)n_draw + (size_t)draw]
+               : (double)NAN;
+}
+
+/* Log densities of draws; NULL where the trace has none. */
+static double *lp_of(const job *j, int n, const int *chain, const long *draw)
+{
+    int n_chain, n_draw;
+    double *lp = calloc((size_t)n + 1, sizeof *lp);
+    double *value =
+        get_scalar(j, TSR_TRACE_SAMPLE_STATS, "lp", &n_chain, &n_draw);
+    for (int i = 0; lp != NULL && value != NULL && i < n; i++)
+        lp[i] = at_draw(value, n_chain, n_draw, chain[i], draw[i]);
+    if (value == NULL) {
+        free(lp);
+        lp = NULL;
+    }
     free(value);
     return lp;
 }
 
-/* Numbers of the frames that are wanted, in j->at. */
+typedef struct {
+    int chain, frame;
+    long draw;
+} candidate;
+
+static int by_draw(const void *left, const void *right)
+{
+    const candidate *a = left, *b = right;
+    if (a->chain != b->chain)
+        return a->chain < b->chain ? -1 : 1;
+    if (a->draw != b->draw)
+        return a->draw < b->draw ? -1 : 1;
+    return (a->frame > b->frame) - (a->frame < b->frame);
+}
+
+static tsr_status none_chosen(const job *j, int n, const candidate *in,
+                              tsr_err *err)
+{
+    const tsr_drawn_frame *frame;
+    const int n_frame = tsr_frames_list(j->frames, &frame);
+    int last = 0;
+    for (int i = 0; i < n_frame; i++)
+        last = frame[i].state > last ? frame[i].state : last;
+    if (n == 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        last > 0 ? "--state %d: the states are 1 to %d"
+                                 : "--state %d: the run has one state",
+                        j->options->state, last);
+    return tsr_fail(err, TSR_E_DATA,
+                    "--draws: none of the %d conformations is meant; they are "
+                    "of draws %ld to %ld",
+                    n, in[0].draw, in[n - 1].draw);
+}
+
+/* Draws are chosen, and with a draw all its states: numbers of the frames that
+ * are wanted, in j->at. */
 static tsr_status choose(job *j, const tsr_draw_choice *choice, tsr_err *err)
 {
     const tsr_drawn_frame *frame;
     const int n = tsr_frames_list(j->frames, &frame);
-    int *chain = malloc((size_t)n * sizeof *chain), n_in = 0;
-    long *draw = malloc((size_t)n * sizeof *draw);
-    int *number = malloc((size_t)n * sizeof *number);
-    tsr_drawn_frame *in = malloc((size_t)n * sizeof *in);
-    char *is_chosen = malloc((size_t)n);
+    const size_t room = (size_t)n + 1;
+    int n_in = 0, n_draw = 0;
+    candidate *in = malloc(room * sizeof *in);
+    int *chain = malloc(room * sizeof *chain);
+    long *draw = malloc(room * sizeof *draw);
+    char *is_chosen = malloc(room), *is_wanted = calloc(room, 1);
     double *lp = NULL;
     tsr_status status = TSR_OK;
-    j->at = malloc((size_t)n * sizeof *j->at);
-    if (chain == NULL || draw == NULL || number == NULL || in == NULL ||
-        is_chosen == NULL || j->at == NULL) {
+    j->at = malloc(room * sizeof *j->at);
+    if (in == NULL || chain == NULL || draw == NULL || is_chosen == NULL ||
+        is_wanted == NULL || j->at == NULL) {
         status = tsr_fail(err, TSR_E_NOMEM, "no memory for %d frames", n);
         goto done;
     }
@@ -79,32 +137,65 @@ static tsr_status choose(job *j, const tsr_draw_choice *choice, tsr_err *err)
     if (j->options->pick != NULL)
         goto done;
     for (int i = 0; i < n; i++)
-        if (j->options->state < 0 || frame[i].state == j->options->state) {
-            chain[n_in] = frame[i].chain;
-            draw[n_in] = frame[i].draw;
-            in[n_in] = frame[i];
-            number[n_in++] = i;
+        if (j->options->state < 0 || frame[i].state == j->options->state)
+            in[n_in++] = (candidate){frame[i].chain, i, frame[i].draw};
+    qsort(in, (size_t)n_in, sizeof *in, by_draw);
+    for (int i = 0; i < n_in; i++)
+        if (n_draw == 0 || chain[n_draw - 1] != in[i].chain ||
+            draw[n_draw - 1] != in[i].draw) {
+            chain[n_draw] = in[i].chain;
+            draw[n_draw++] = in[i].draw;
         }
     if (choice->is_best)
-        lp = lp_of(j, n_in, in);
-    tsr_draw_choice_apply(choice, n_in, chain, draw, lp, is_chosen);
-    for (int i = 0; i < n_in; i++)
-        if (is_chosen[i])
-            j->at[j->n++] = number[i];
+        lp = lp_of(j, n_draw, chain, draw);
+    tsr_draw_choice_apply(choice, n_draw, chain, draw, lp, is_chosen);
+    for (int i = 0, k = 0; i < n_in; i++) {
+        while (chain[k] != in[i].chain || draw[k] != in[i].draw)
+            k++;
+        is_wanted[in[i].frame] = is_chosen[k];
+    }
+    for (int i = 0; i < n; i++) /* in the order in which they are stored */
+        if (is_wanted[i])
+            j->at[j->n++] = i;
     if (j->n == 0)
-        status = tsr_fail(err, TSR_E_DATA,
-                          "--draws: none of the %d conformations is meant; "
-                          "they are of draws %ld to %ld",
-                          n_in, n_in > 0 ? draw[0] : 0,
-                          n_in > 0 ? draw[n_in - 1] : 0);
+        status = none_chosen(j, n_in, in, err);
 done:
+    free(in);
     free(chain);
     free(draw);
-    free(number);
-    free(in);
     free(is_chosen);
+    free(is_wanted);
     free(lp);
     return status;
+}
+
+/* The weight of each draw's state `state`, for the models' labels. */
+typedef struct {
+    int state, n_chain, n_draw;
+    double *value; /* NULL: none, or not inferred */
+} weights;
+
+static void label_of(const job *j, const tsr_drawn_frame *f, weights *w,
+                     char *label, size_t size)
+{
+    char name[32];
+    int n = snprintf(label, size, "chain %d draw %ld", f->chain, f->draw);
+    if (f->state == 0)
+        return;
+    n += snprintf(label + n, size - (size_t)n, " state %d", f->state);
+    if (w->state != f->state) {
+        w->state = f->state;
+        free(w->value);
+        snprintf(name, sizeof name, "weight_%d", f->state);
+        w->value =
+            get_scalar(j, TSR_TRACE_POSTERIOR, name, &w->n_chain, &w->n_draw);
+    }
+    const double weight =
+        w->value != NULL
+            ? at_draw(w->value, w->n_chain, w->n_draw, f->chain, f->draw)
+            : (double)NAN;
+    if (isfinite(weight))
+        snprintf(label + n, size - (size_t)n, " weight %.4f", weight);
 }
 
 /* Frame number i of the chosen ones into model_xyz and ca. */
@@ -150,6 +241,7 @@ static tsr_status make_mean(job *j, tsr_err *err)
 static tsr_status write_models(job *j, FILE *out, tsr_err *err)
 {
     const tsr_drawn_frame *frame;
+    weights w = {.value = NULL};
     const tsr_model_spec spec = {j->options->format, j->options->name, j->shown,
                                  j->b};
     const char *remark =
@@ -165,8 +257,7 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
     for (int i = 0; i < j->n && status == TSR_OK; i++) {
         const tsr_drawn_frame *f = &frame[j->at[i]];
         char label[80];
-        snprintf(label, sizeof label, "chain %d draw %ld state %d", f->chain,
-                 f->draw, f->state);
+        label_of(j, f, &w, label, sizeof label);
         status = load(j, i, err);
         if (status != TSR_OK)
             break;
@@ -183,6 +274,7 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
         }
         status = tsr_model_write(&spec, i + 1, label, xyz, out, err);
     }
+    free(w.value);
     if (status == TSR_OK)
         tsr_model_end(&spec, out);
     return status;

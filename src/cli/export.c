@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const tsr_option options[] = {
     {.name = "draws",
@@ -18,8 +19,8 @@ static const tsr_option options[] = {
             "several with commas; or groups, the middle of each"},
     {.name = "format",
      .argument = "FORMAT",
-     .initial = "pdb",
-     .doc = "pdb, cif or xyz: conformations; csv: the trace's variables"},
+     .doc = "pdb, cif or xyz: conformations; csv: the trace's variables; "
+            "without it, after the name of the output, else pdb"},
     {.name = "output",
      .letter = 'o',
      .argument = "FILE",
@@ -32,15 +33,24 @@ static const tsr_option options[] = {
             "heavy atoms; auto: all where the input is still there"},
     {.name = "state",
      .argument = "NUMBER",
-     .doc = "of an ensemble's states only this one, from 0"},
+     .doc = "of an ensemble's states only this one, from 1 as in rg_1"},
     {.name = "raw", .doc = "not superposed, as they were drawn"},
     {0}};
 
 enum { CSV = 3, N_FORMAT = 4 };
 static const char *const format_name[N_FORMAT] = {"pdb", "cif", "xyz", "csv"};
 
-static tsr_status parse_format(const char *text, int *format, tsr_err *err)
+/* Without --format the ending of the file tells. */
+static tsr_status parse_format(const char *text, const char *path, int *format,
+                               tsr_err *err)
 {
+    const char *dot = path != NULL ? strrchr(path, '.') : NULL;
+    *format = 0;
+    for (int i = 0; text == NULL && dot != NULL && i < N_FORMAT; i++)
+        if (strcmp(dot + 1, format_name[i]) == 0)
+            *format = i;
+    if (text == NULL)
+        return TSR_OK;
     for (int i = 0; i < N_FORMAT; i++)
         if (strcmp(text, format_name[i]) == 0) {
             *format = i;
@@ -66,24 +76,42 @@ static tsr_status write_script(const char *path, const char *extension,
     return failed ? tsr_fail(err, TSR_E_IO, "cannot write '%s'", name) : TSR_OK;
 }
 
-/* Beside the models: how to look at them, coloured by their spread. */
-static tsr_status write_scripts(const char *path, tsr_err *err)
+/* A file's name between quotes, for both programs. */
+static void quote(const char *name, char *out, size_t size)
 {
-    char text[8192];
+    size_t n = 0;
+    out[n++] = '"';
+    for (; *name != '\0' && n + 4 < size; name++) {
+        if (*name == '"' || *name == '\\')
+            out[n++] = '\\';
+        out[n++] = *name;
+    }
+    out[n++] = '"';
+    out[n] = '\0';
+}
+
+/* Beside the models: how to look at them, coloured by their spread. The format
+ * is said, since the name need not tell; as Python, where PyMOL's own "load"
+ * would end the name at a comma. */
+static tsr_status write_scripts(const char *path, int format, tsr_err *err)
+{
+    char text[8192], quoted[2048];
     const char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
+    quote(name, quoted, sizeof quoted);
     snprintf(text, sizeof text,
              "# PyMOL: run in the folder of %s\n"
-             "load %s, draws\nhide everything\nshow ribbon, draws\n"
+             "/cmd.load(%s, \"draws\", format=\"%s\")\n"
+             "hide everything\nshow ribbon, draws\n"
              "set all_states, on\nspectrum b, blue_white_red, draws and name "
              "CA\nzoom draws\n",
-             name, name);
+             name, quoted, format_name[format]);
     tsr_status status = write_script(path, ".pml", text, err);
     snprintf(text, sizeof text,
              "# ChimeraX: run in the folder of %s\n"
-             "open %s\nhide atoms\nshow cartoons\n"
+             "open %s format %s\nhide atoms\nshow cartoons\n"
              "color byattribute bfactor palette blue:white:red\nview\n",
-             name, name);
+             name, quoted, format == TSR_MODEL_CIF ? "mmcif" : "pdb");
     return status == TSR_OK ? write_script(path, ".cxc", text, err) : status;
 }
 
@@ -114,8 +142,6 @@ static tsr_status get_all_atoms(const tsr_args *args, const tsr_past_run *run,
         path == NULL
             ? tsr_fail(&local, TSR_E_NOINPUT, "the run has no input structure")
             : tsr_structure_read(path, &input, &local);
-    if (status == TSR_OK)
-        status = tsr_structure_letter_chains(input, log, &local);
     if (status == TSR_OK)
         status = tsr_all_atoms_new(model, input, all, &local);
     tsr_structure_free(input);
@@ -166,7 +192,7 @@ static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
         return tsr_fail(err, TSR_E_USAGE,
                         "conformations are in a run's folder; name that, not "
                         "its trace");
-    tsr_status status = tsr_args_long(args, "state", 0, 1e6, &state, err);
+    tsr_status status = tsr_args_long(args, "state", 1, 1e6, &state, err);
     if (status == TSR_OK)
         status = tsr_frames_open(run->directory, &frames, &n_bad, &bad, err);
     if (status == TSR_OK && n_bad > 0)
@@ -192,8 +218,9 @@ static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
 /* ---- where it goes ---- */
 
 typedef struct {
-    char *path, *part; /* NULL: to standard output */
+    char *path, *part; /* NULL: to standard output, or a device */
     FILE *out;
+    int is_device; /* opened here, and neither replaced nor removed */
 } target;
 
 static tsr_status open_target(target *t, const char *path, FILE *out,
@@ -202,6 +229,14 @@ static tsr_status open_target(target *t, const char *path, FILE *out,
     *t = (target){.out = out};
     if (path == NULL || strcmp(path, "-") == 0)
         return TSR_OK;
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        t->out = fopen(path, "w");
+        t->is_device = t->out != NULL;
+        return t->out != NULL ? TSR_OK
+                              : tsr_fail(err, TSR_E_IO, "cannot write '%s': %s",
+                                         path, strerror(errno));
+    }
     const size_t size = strlen(path) + 8;
     t->path = strdup(path);
     t->part = malloc(size);
@@ -218,6 +253,12 @@ static tsr_status open_target(target *t, const char *path, FILE *out,
 /* The file appears whole or not at all. */
 static tsr_status close_target(target *t, tsr_status status, tsr_err *err)
 {
+    if (t->is_device) {
+        int failed = ferror(t->out);
+        failed |= fclose(t->out) != 0;
+        if (status == TSR_OK && failed)
+            status = tsr_fail(err, TSR_E_IO, "cannot write the output");
+    }
     if (t->part != NULL && t->out != NULL) {
         int failed = ferror(t->out);
         failed |= fclose(t->out) != 0;
@@ -246,7 +287,7 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     long n_row = 0;
     tsr_args_arguments(args, &argument);
     tsr_status status =
-        parse_format(tsr_args_value(args, "format"), &format, err);
+        parse_format(tsr_args_value(args, "format"), path, &format, err);
     if (status == TSR_OK && is_groups(args) && format == CSV)
         status = tsr_fail(err, TSR_E_USAGE,
                           "--draws groups is for conformations, not for csv");
@@ -264,7 +305,7 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     const int has_scripts = to.path != NULL && format <= TSR_MODEL_CIF;
     status = close_target(&to, status, err);
     if (status == TSR_OK && has_scripts)
-        status = write_scripts(path, err);
+        status = write_scripts(path, format, err);
     tsr_draw_choice_clear(&choice);
     tsr_past_run_clear(&run);
     return status;

@@ -11,9 +11,10 @@ typedef struct {
     char residue[4]; /* "GLY" */
     char element[3]; /* "C" */
     char chain;
-    int number;     /* of the residue */
-    char insertion; /* ' ': none */
-    int at;         /* residue, counted from 0 over the file */
+    char chain_id[8]; /* for mmCIF, where it is longer; "": chain */
+    int number;       /* of the residue */
+    char insertion;   /* ' ': none */
+    int at;           /* residue, counted from 0 over the file */
 } tsr_model_atom;
 
 typedef struct {

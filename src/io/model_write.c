@@ -59,29 +59,50 @@ static void format_name(char out[8], const tsr_model_atom *atom)
     snprintf(out, 8, is_wide ? "%-4.4s" : " %-3.3s", atom->name);
 }
 
+/* Domains that move by more than 6 Angstrom have B above 999.99; it keeps its
+ * six columns and gives up digits. */
 static void pdb_atom(const tsr_model_atom *a, int serial, const double *x,
                      double b, FILE *out)
 {
+    const int digits = b < 999.995 ? 2 : b < 9999.95 ? 1 : 0;
     char name[8];
     format_name(name, a);
     fprintf(out,
-            "ATOM  %5d %s %3.3s %c%4d%c   %8.3f%8.3f%8.3f%6.2f%6.2f"
+            "ATOM  %5d %s %3.3s %c%4d%c   %8.3f%8.3f%8.3f%6.2f%6.*f"
             "          %2s\n",
             serial, name, a->residue, a->chain, a->number, a->insertion, x[0],
-            x[1], x[2], 1.0, b, a->element);
+            x[1], x[2], 1.0, digits, fmin(b, 999999.0), a->element);
+}
+
+/* Quoted where the word has a meaning of its own in CIF. */
+static const char *cif_word(const char *text, char out[16])
+{
+    const int is_bare = text[0] != '\0' &&
+                        strcspn(text, " \t") == strlen(text) &&
+                        strchr("_#$'\"[];", text[0]) == NULL &&
+                        strcmp(text, ".") != 0 && strcmp(text, "?") != 0;
+    const char quote = strchr(text, '\'') == NULL ? '\'' : '"';
+    if (is_bare)
+        return text;
+    snprintf(out, 16, "%c%.12s%c", quote, text, quote);
+    return out;
 }
 
 static void cif_atom(const tsr_model_atom *a, int serial, const double *x,
                      double b, int model, FILE *out)
 {
     const char insertion = a->insertion == ' ' ? '?' : a->insertion;
-    const char chain = a->chain == ' ' ? '.' : a->chain;
+    const char one[2] = {a->chain, '\0'};
+    char quoted[2][16];
+    const char *id = a->chain_id[0] != '\0' ? a->chain_id : one;
+    const char *chain = strcmp(id, " ") == 0 ? "." : cif_word(id, quoted[0]);
     const char *element = a->element[0] != '\0' ? a->element : "?";
+    const char *name = cif_word(a->name, quoted[1]);
     fprintf(out,
-            "ATOM %d %s %s . %s %c 1 %d %c %.3f %.3f %.3f 1.00 %.2f %d %s %c "
+            "ATOM %d %s %s . %s %s 1 %d %c %.3f %.3f %.3f 1.00 %.2f %d %s %s "
             "%s %d\n",
-            serial, element, a->name, a->residue, chain, a->at + 1, insertion,
-            x[0], x[1], x[2], b, a->number, a->residue, chain, a->name, model);
+            serial, element, name, a->residue, chain, a->at + 1, insertion,
+            x[0], x[1], x[2], b, a->number, a->residue, chain, name, model);
 }
 
 static tsr_status check(const tsr_model_spec *spec, const double (*xyz)[3],
@@ -112,14 +133,14 @@ tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
     if (status != TSR_OK)
         return status;
     if (spec->format == TSR_MODEL_PDB)
-        fprintf(out, "REMARK 999 %.69s\nMODEL     %4d\n", label,
-                number % 10000);
+        /* above 9999 it grows to the left, where readers look for it, too */
+        fprintf(out, "REMARK 999 %.69s\nMODEL %8d\n", label, number);
     else if (spec->format == TSR_MODEL_XYZ)
         fprintf(out, "%d\n%s\n", m->n_atom, label);
     int serial = 0;
     for (int i = 0; i < m->n_atom; i++) {
         const tsr_model_atom *a = &m->atom[i];
-        const double b = spec->b != NULL ? fmin(spec->b[i], 999.99) : 0.0;
+        const double b = spec->b != NULL ? spec->b[i] : 0.0;
         serial++;
         if (spec->format == TSR_MODEL_CIF)
             cif_atom(a, serial, xyz[i], b, number, out);

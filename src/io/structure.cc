@@ -130,6 +130,7 @@ void Reader::add_residue(const std::string &chain,
         const char *name = tsr_parent_atom(parent, raw.c_str());
         if (name == nullptr || (raw != name && has_atom(residue, name))) {
             count.n_extra_atom++;
+            record.is_cut = 1;
             continue;
         }
         const gemmi::Atom *&kept = chosen[name];
@@ -159,6 +160,8 @@ void Reader::add_residue(const std::string &chain,
                    path, name.c_str(), residue.name.c_str(), label.c_str());
         tsr_atom atom{};
         std::snprintf(atom.name, sizeof atom.name, "%s", name.c_str());
+        std::snprintf(atom.file_name, sizeof atom.file_name, "%.7s",
+                      chosen[name]->name.c_str());
         atom.z = tsr_parent_atomic_number(name.c_str());
         atom.xyz[0] = pos.x, atom.xyz[1] = pos.y, atom.xyz[2] = pos.z;
         atoms.push_back(atom);

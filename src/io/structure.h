@@ -14,9 +14,10 @@
 #include "core/status.h"
 
 typedef struct {
-    char name[8];  /* "CA" */
-    int z;         /* atomic number */
-    double xyz[3]; /* Angstrom */
+    char name[8];      /* "CA" */
+    int z;             /* atomic number */
+    double xyz[3];     /* Angstrom */
+    char file_name[8]; /* as in the file: "SE" of MSE */
 } tsr_atom;
 
 typedef struct {
@@ -27,6 +28,7 @@ typedef struct {
     char insertion;    /* ' ' where there is none */
     int first_atom;    /* index into atom[] */
     int n_atom;
+    int is_cut; /* 1: the file has heavy atoms that the parent lacks */
 } tsr_residue_record;
 
 typedef struct {

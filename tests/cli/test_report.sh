@@ -72,7 +72,7 @@ check "the groups for other programs" sh -c \
     "'$program' export run --draws groups --format cif >groups.cif 2>err.txt"
 check "has a model of each" test \
     "$(awk '/^ATOM/ {print $NF}' groups.cif | sort -u | wc -l)" -eq 2
-check "and scripts that open it" grep -q "load draws.pdb" draws.pdb.pml
+check "and scripts that open it" grep -q 'load("draws.pdb"' draws.pdb.pml
 check "a second report replaces the first" quiet report run
 check "names are escaped" grep -q "two &lt;domains&gt; &amp; a" run/report.html
 check "nothing is fetched" sh -c \

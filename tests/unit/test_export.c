@@ -8,26 +8,27 @@
 
 enum { N_CHAIN = 2, N_FRAME = 6 };
 
-/* Lysine, proline, alanine with all heavy atoms, of a real chain's geometry,
- * and the model of it: the centre of each side chain beyond CB. */
+/* Lysine, alanine with all heavy atoms, named as other programs do, of a real
+ * chain's geometry, and the model of it: the centre of each side chain beyond
+ * CB. */
 static const char input_text[] =
-    "ATOM      1  N   LYS A  10      26.465  27.452  -2.490  1.00  0.00      "
+    "ATOM      1  N   LYN A  10      26.465  27.452  -2.490  1.00  0.00      "
     "     N\n"
-    "ATOM      2  CA  LYS A  10      25.497  26.862  -1.573  1.00  0.00      "
+    "ATOM      2  CA  LYN A  10      25.497  26.862  -1.573  1.00  0.00      "
     "     C\n"
-    "ATOM      3  C   LYS A  10      26.193  26.179  -0.437  1.00  0.00      "
+    "ATOM      3  C   LYN A  10      26.193  26.179  -0.437  1.00  0.00      "
     "     C\n"
-    "ATOM      4  O   LYS A  10      27.270  25.549  -0.624  1.00  0.00      "
+    "ATOM      4  O   LYN A  10      27.270  25.549  -0.624  1.00  0.00      "
     "     O\n"
-    "ATOM      5  CB  LYS A  10      24.583  25.804  -2.239  1.00  0.00      "
+    "ATOM      5  CB  LYN A  10      24.583  25.804  -2.239  1.00  0.00      "
     "     C\n"
-    "ATOM      6  CG  LYS A  10      25.091  24.375  -2.409  1.00  0.00      "
+    "ATOM      6  CG  LYN A  10      25.091  24.375  -2.409  1.00  0.00      "
     "     C\n"
-    "ATOM      7  CD  LYS A  10      24.019  23.428  -2.996  1.00  0.00      "
+    "ATOM      7  CD  LYN A  10      24.019  23.428  -2.996  1.00  0.00      "
     "     C\n"
-    "ATOM      8  CE  LYS A  10      23.591  24.028  -4.354  1.00  0.00      "
+    "ATOM      8  CE  LYN A  10      23.591  24.028  -4.354  1.00  0.00      "
     "     C\n"
-    "ATOM      9  NZ  LYS A  10      24.299  23.972  -5.611  1.00  0.00      "
+    "ATOM      9  NZ  LYN A  10      24.299  23.972  -5.611  1.00  0.00      "
     "     N\n"
     "ATOM     10  N   ALA A  11      25.585  26.331   0.737  1.00  0.00      "
     "     N\n"
@@ -39,7 +40,7 @@ static const char input_text[] =
     "     O\n"
     "ATOM     14  CB  ALA A  11      26.860  26.797   2.766  1.00  0.00      "
     "     C\n"
-    "ATOM     15  OXT ALA A  11      25.354  24.215   3.590  1.00  0.00      "
+    "ATOM     15  OC2 ALA A  11      25.354  24.215   3.590  1.00  0.00      "
     "     O\n"
     "END\n";
 
@@ -199,7 +200,7 @@ static void test_all_atoms(void **state)
         double x[3] = {f.input->atom[i].xyz[0], f.input->atom[i].xyz[1],
                        f.input->atom[i].xyz[2]};
         turn(x, 1.0);
-        assert_string_equal(list->atom[i].name, f.input->atom[i].name);
+        assert_string_equal(list->atom[i].name, f.input->atom[i].file_name);
         /* OXT is put opposite O, not where the input had it */
         assert_near(tsr_vec3_distance(x, xyz[i]), 0.0, i == 14 ? 0.1 : 1e-9);
     }
@@ -259,9 +260,12 @@ static void test_models(void **state)
             fail_msg("%s", err.message);
         assert_int_equal(back->n_model, 3); /* after the first */
         assert_int_equal(back->n_atom, 15);
+        assert_string_equal(back->residue[0].file_name, "LYN");
+        assert_string_equal(back->atom[14].file_name, "OC2");
         double first[15][3], theirs[15][3];
         for (int i = 0; i < 15; i++) {
-            assert_string_equal(back->atom[i].name, f.input->atom[i].name);
+            assert_string_equal(back->atom[i].file_name,
+                                f.input->atom[i].file_name);
             assert_int_equal(back->atom[i].z, f.input->atom[i].z);
             tsr_vec3_copy(first[i], back->atom[i].xyz);
             tsr_vec3_copy(theirs[i], f.input->atom[i].xyz);

@@ -373,9 +373,9 @@ static void pdb_columns(void **state)
                                   .number = -12,
                                   .insertion = 'C',
                                   .n_atom = 3};
-    tsr_atom atom[3] = {{"CA", 6, {-1.2344, 9999.999, -999.999}},
-                        {"HH11", 1, {0, 0.0004, 1}},
-                        {"SE", 34, {1, 2, 3}}};
+    tsr_atom atom[3] = {{"CA", 6, {-1.2344, 9999.999, -999.999}, "CA"},
+                        {"HH11", 1, {0, 0.0004, 1}, "HH11"},
+                        {"SE", 34, {1, 2, 3}, "SE"}};
     tsr_structure s = {.n_residue = 1,
                        .n_atom = 3,
                        .n_chain = 1,

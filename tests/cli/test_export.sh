@@ -1,0 +1,98 @@
+#!/bin/sh
+# tessera export: which models, under which names, in which file. Prints one
+# line a test (tests/run.sh).
+program=$PWD/${BUILD:-build}/tessera
+demo=$PWD/configs/demo
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+. "$PWD/tests/cli/expect.sh"
+cd "$work" || exit 1
+
+cp "$demo/two_domain.pdb" model.pdb
+cat >run.yaml <<END
+structure: {file: model.pdb, flexible: ["A:51-64"], states: 2}
+data: [{file: good.dat}]
+sampler: {chains: 2, warmup: 200, draws: 40, thin: 8, temperatures: 1}
+device: {use: reference}
+output: {directory: run, trajectory_every: 1}
+simulate: {points: 30, q_range: [0.01, 0.25], steps: 50}
+END
+expect "data" 0 "" "$program" simulate run.yaml --output good.dat
+expect "two states" 0 "" "$program" run run.yaml
+
+# ---- which ----
+labels() { grep "^REMARK 999 chain" "$1"; }
+expect "ten draws" 0 "20 models" "$program" export run --draws even:10 \
+    --output even.pdb
+check "are ten of each state" test \
+    "$(labels even.pdb | grep -c 'state 1')" -eq 10
+check "of the same draws" test \
+    "$(labels even.pdb | cut -d' ' -f3-6 | sort | uniq -d | wc -l)" -eq 10
+check "whose weights are 1 together" sh -c "grep '^REMARK 999 chain' even.pdb |
+    awk '{sum[\$4, \$6] += \$10} END {for (d in sum)
+        if ((sum[d] - 1) ^ 2 > 1e-6) exit 1}'"
+expect "the best draw" 0 "2 models" "$program" export run --draws best
+check "with both states" test "$(labels out.txt | cut -d' ' -f3-6 |
+    uniq | wc -l)" -eq 1
+expect "one state" 0 "3 models" "$program" export run --draws even:3 --state 1
+check "which is the first" test "$(labels out.txt | grep -c 'state 1')" -eq 3
+expect "a state that is none" 64 "states are 1 to 2" \
+    "$program" export run --state 3
+
+# ---- names ----
+atoms() { awk '/^ATOM/ {print substr($0, 13, 14)} /^END/ {exit}' "$1"; }
+atoms model.pdb >want.txt
+atoms even.pdb >got.txt
+check "names and order are the input's" cmp want.txt got.txt
+check "B beyond 1000 is not cut" sh -c "awk '/^ATOM/ {b = substr(\$0, 61, 6)
+    if (b == \" 999.99\" || b == \"999.99\") cut++; if (b > 1000) big++
+    if (length(\$0) != 78) wide++} END {exit cut > 9 || !big || wide}' even.pdb"
+# more models than four columns can count
+expect "many models" 0 "" "$program" export run --draws all --format pdb \
+    --atoms model --output all.pdb
+check "are all numbered" test "$(grep '^MODEL' all.pdb | sort -u | wc -l)" -eq 160
+
+# ---- files ----
+expect "the name tells the format" 0 "" "$program" export run --output two.cif
+check "mmCIF" grep -q "^_atom_site.Cartn_x" two.cif
+expect "unless it is said" 0 "" "$program" export run --output odd.cif \
+    --format pdb
+check "PDB" grep -q "^MODEL" odd.cif
+check "and the script says so" grep -q 'cmd.load("odd.cif".*format="pdb")' \
+    odd.cif.pml
+expect "variables" 0 "" "$program" export run --output draws.csv
+check "are CSV" grep -q "^chain,draw,rg" draws.csv
+expect "a name with quotes and a comma" 0 "" "$program" export run \
+    --draws best --output 'my "best", of all.pdb'
+check "is quoted in scripts" grep -qF 'open "my \"best\", of all.pdb" format pdb' \
+    'my "best", of all.pdb.cxc'
+mkfifo pipe
+timeout 20 cat pipe >piped.txt &
+expect "into a pipe" 0 "" "$program" export run --draws best --output pipe
+wait $!
+check "which stays one" test -p pipe
+check "and passes on" grep -q "^ENDMDL" piped.txt
+check "without scripts" test ! -e pipe.pml
+expect "into a folder" 74 "cannot write 'run'" "$program" export run \
+    --output run
+
+# ---- longer chain ids of mmCIF ----
+awk '/^ATOM/ {
+    if (!n++) {
+        print "data_x\nloop_"
+        split("group_PDB id type_symbol label_atom_id label_alt_id " \
+            "label_comp_id label_asym_id label_entity_id label_seq_id " \
+            "Cartn_x Cartn_y Cartn_z auth_seq_id auth_asym_id " \
+            "pdbx_PDB_model_num", item, " ")
+        for (i = 1; i in item; i++)
+            print "_atom_site." item[i]
+    }
+    print "ATOM", n, substr($3, 1, 1), $3, ".", $4, "LNK", 1, $6, $7, $8, $9,
+        $6, "LNK", 1
+}' "$demo/two_domain.pdb" >long.cif
+expect "a chain id of three letters" 0 "" "$program" run run.yaml \
+    --prior-only --output long --set structure.file=long.cif \
+    --set 'structure.flexible=["LNK:51-64"]' --set sampler.draws=4
+expect "stays in mmCIF" 0 "" "$program" export long --output back.cif
+check "as it was" test "$(awk '/^ATOM/ {print $18}' back.cif | sort -u)" = LNK
+exit $bad
