@@ -57,7 +57,9 @@ static tsr_status add_row(tsr_reweight_report *r, const char *name,
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     }
     tsr_reweight_row *row = &r->row[r->n++];
-    *row = (tsr_reweight_row){.name = copy, .has_before = before != NULL};
+    *row = (tsr_reweight_row){.name = copy,
+                              .has_before = before != NULL,
+                              .is_drawn_anew = before != after};
     tsr_status status = TSR_OK;
     if (before != NULL)
         status = tsr_weighted_make(n, before, NULL, &row->before, err);
@@ -118,7 +120,13 @@ tsr_status tsr_reweight_report_make(tsr_reweight_report *r, tsr_err *err)
 
 /* ---- for people ---- */
 
-static void print_curve(const tsr_maxent *m, FILE *out)
+/* Of n points, two standard deviations above what noise alone gives. */
+static double most_chi2(int n)
+{
+    return 1.0 + 2.0 * sqrt(2.0 / n);
+}
+
+static void print_curve(const tsr_maxent *m, int n_data, FILE *out)
 {
     fprintf(out, "%-3s%12s %12s %10s %10s\n", "", "theta", "chi2", "KL",
             "effective");
@@ -135,6 +143,12 @@ static void print_curve(const tsr_maxent *m, FILE *out)
             m->n_point > 1 ? ", at the elbow of the L-curve" : "",
             m->point[m->chosen].chi2, m->start.chi2,
             100.0 * m->point[m->chosen].effective);
+    if (m->start.chi2 <= most_chi2(n_data))
+        fprintf(out,
+                "equal weights fit already: a chi2 of up to %.3g is within the "
+                "noise of %d points, and what other weights gain there is "
+                "noise\n\n",
+                most_chi2(n_data), n_data);
 }
 
 void tsr_reweight_report_print(const tsr_reweight_report *r, FILE *out)
@@ -151,7 +165,7 @@ void tsr_reweight_report_print(const tsr_reweight_report *r, FILE *out)
                 "some %.1g sigma at most\n",
                 r->interpolation);
     if (r->entropy != NULL)
-        print_curve(r->entropy, out);
+        print_curve(r->entropy, r->saxs->n, out);
     fprintf(out, "effective draws: %.1f of %ld (%.1f %%)", r->psis.ess, n,
             100.0 * r->psis.ess / (double)n);
     if (r->importance != NULL && isfinite(r->psis.pareto_k))
@@ -221,6 +235,8 @@ void tsr_reweight_report_json(const tsr_reweight_report *r, FILE *out)
     number(out, "interpolation", r->interpolation, ", ");
     if (m != NULL) {
         number(out, "theta", m->point[m->chosen].theta, ", ");
+        fprintf(out, "\"equal_weights_fit\": %s, ",
+                m->start.chi2 <= most_chi2(r->saxs->n) ? "true" : "false");
         fputs("\"equal\": ", out);
         point(out, &m->start);
         fputs(", \"l_curve\": [", out);

@@ -11,7 +11,8 @@
 
 typedef struct {
     char *name;
-    int has_before; /* 0: the run had no such variable */
+    int has_before;    /* 0: the run had no such variable */
+    int is_drawn_anew; /* scale, background, noise: not the draws' own */
     tsr_weighted before, after;
 } tsr_reweight_row;
 
