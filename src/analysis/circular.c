@@ -2,6 +2,7 @@
 
 #include <gsl/gsl_math.h>
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -40,9 +41,13 @@ tsr_status tsr_circular_make(int n_chain, int n_draw, double turn,
         high = fmax(high, value[i]);
     }
     double mean = atan2(sum_sin, sum_cos) / to_rad;
-    const double length = hypot(sum_sin, sum_cos) / (double)n;
-    for (size_t i = 0; i < n && isfinite(mean); i++)
+    /* 1 - R about that mean, of which little is left where R is almost 1 */
+    double missing = 0.0;
+    for (size_t i = 0; i < n && isfinite(mean); i++) {
         value[i] = wrap(value[i] - mean, turn);
+        const double half = sin(0.5 * to_rad * value[i]);
+        missing += 2.0 * half * half / (double)n;
+    }
     tsr_status status = tsr_convergence_make(n_chain, n_draw, value, out, err);
     if (status != TSR_OK || isnan(out->mean))
         return status;
@@ -52,8 +57,8 @@ tsr_status tsr_circular_make(int n_chain, int n_draw, double turn,
     out->median += mean;
     out->q5 += mean;
     out->q95 += mean;
-    /* equal angles: the sum may be longer than 1 by rounding */
     if (out->sd > 0.0)
-        out->sd = sqrt(-2.0 * log(fmin(length, 1.0))) / to_rad;
+        out->sd =
+            sqrt(-2.0 * log1p(-fmin(missing, 1.0 - DBL_EPSILON))) / to_rad;
     return TSR_OK;
 }

@@ -169,6 +169,16 @@ static void test_turned(void **state)
         /* the fold ties the middle two draws, and rounding breaks the tie */
         assert_near(second.rhat, first.rhat, 1e-5);
         assert_near(second.ess_bulk, first.ess_bulk, 1e-6);
+        /* a narrow spread is that of a line */
+        for (int i = 0; i < N; i++) {
+            a[i] = 0.4 * whole + 1e-9 * noise(i);
+            b[i] = a[i] - 0.4 * whole;
+        }
+        assert_int_equal(tsr_circular_make(4, N / 4, whole, a, &first, NULL),
+                         TSR_OK);
+        assert_int_equal(tsr_convergence_make(4, N / 4, b, &second, NULL),
+                         TSR_OK);
+        assert_near(first.sd, second.sd, 0.01 * second.sd);
     }
     assert_true(tsr_circular_turn("degree") == 360.0);
     assert_true(tsr_circular_turn("Angstrom") == 0.0);
