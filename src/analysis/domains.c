@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_ANCHOR = 4, MOST_SEEN = 200 };
+enum { N_ANCHOR = 4 };
 static const double rigid_ang = 0.1; /* trajectories are rounded, too */
 
 void tsr_domains_free(tsr_domains *d)
@@ -40,12 +40,11 @@ static double distance(const draws *s, int i, int a, int b)
     return sqrt(sum);
 }
 
-/* Whether a pair keeps its distance, in at most MOST_SEEN draws. */
+/* Whether a pair keeps its distance in every draw: a part may move seldom. */
 static int is_rigid(const draws *s, int a, int b)
 {
-    const int step = s->n > MOST_SEEN ? s->n / MOST_SEEN : 1;
     double low = HUGE_VAL, high = -HUGE_VAL;
-    for (int i = 0; i < s->n; i += step) {
+    for (int i = 0; i < s->n; i++) {
         double r = distance(s, i, a, b);
         low = fmin(low, r);
         high = fmax(high, r);

@@ -111,8 +111,31 @@ static void test_two_domains(void **state)
     gsl_rng_free(rng);
 }
 
+/* The second half has moved in one draw of many. */
+static void test_seldom(void **state)
+{
+    enum { MANY = 1001, HALF = 30, BOTH = 2 * HALF };
+    static float ca[MANY][BOTH][3];
+    double start[BOTH][3];
+    tsr_domains *d;
+    (void)state;
+    for (int r = 0; r < BOTH; r++)
+        helix(r, start[r]);
+    for (int i = 0; i < MANY; i++)
+        for (int r = 0; r < BOTH; r++)
+            for (int k = 0; k < 3; k++)
+                ca[i][r][k] =
+                    (float)(start[r][k] + (i == 501 && r >= HALF ? 7.0 : 0.0));
+    assert_int_equal(tsr_domains_of(MANY, BOTH, &ca[0][0][0],
+                                    (const double(*)[3])start, &d, NULL),
+                     TSR_OK);
+    assert_int_equal(d->n_domain, 2);
+    tsr_domains_free(d);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_two_domains)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_two_domains),
+                                       cmocka_unit_test(test_seldom)};
     return cmocka_run_group_tests_name("domains", tests, NULL, NULL);
 }
