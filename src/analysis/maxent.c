@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double theta_first = 1e4, theta_last = 1e-4;
+static const double least_first = 1e4, theta_range = 1e-8;
 static const double left_out = 1e-12; /* of the variance */
 static const double most_interpolation = 0.3;
 
@@ -306,10 +306,34 @@ static int elbow(const tsr_maxent *m)
     return best;
 }
 
-static double theta_of(int i)
+/* A power of ten where the weights are all but equal: for large theta lambda is
+ * c A^T r / theta, r the residuals, and KL half its square by C. dual: with
+ * equal weights. */
+static double find_first(const ensemble *e, const tsr_maxent_dual *dual,
+                         const tsr_maxent_point *start)
 {
-    return theta_first *
-           pow(theta_last / theta_first, (double)i / (TSR_MAXENT_POINTS - 1));
+    const double small = 0.001; /* nat */
+    const size_t n = (size_t)e->n;
+    const int m = e->n_dim;
+    const double c = start->scale;
+    double u[TSR_MAXENT_DIM] = {0.0}, sum = 0.0;
+    for (int d = 0; d < m; d++)
+        for (size_t k = 0; k < n; k++)
+            u[d] += c * e->axis[(size_t)d * n + k] *
+                    ((e->saxs->intensity[k] - start->background) /
+                         e->saxs->sigma[k] -
+                     c * e->mean[k]);
+    for (int d = 0; d < m; d++)
+        for (int l = 0; l <= d; l++)
+            sum +=
+                (l < d ? 2.0 : 1.0) * u[d] * dual->covariance[d * m + l] * u[l];
+    const double theta = sqrt(0.5 * sum / small);
+    return theta > least_first ? pow(10.0, ceil(log10(theta))) : least_first;
+}
+
+static double theta_of(double first, int i)
+{
+    return first * pow(theta_range, (double)i / (TSR_MAXENT_POINTS - 1));
 }
 
 /* Every theta begins where the one before, a little larger, has ended: the
@@ -319,12 +343,13 @@ static tsr_status descend(const ensemble *e, const tsr_linear *linear,
                           tsr_maxent *m, tsr_err *err)
 {
     double lambda[TSR_MAXENT_POINTS][TSR_MAXENT_DIM];
+    const double first = find_first(e, dual, &m->start);
     tsr_maxent_point at = m->start;
     tsr_status status = TSR_OK;
     if (theta > 0.0) {
-        for (int i = 0; theta_of(i) > theta && status == TSR_OK; i++)
-            status =
-                solve(e, linear, dual, theta_of(i), scratch, &at, &at, err);
+        for (int i = 0; theta_of(first, i) > theta && status == TSR_OK; i++)
+            status = solve(e, linear, dual, theta_of(first, i), scratch, &at,
+                           &at, err);
         m->n_point = 1;
         return status == TSR_OK ? solve(e, linear, dual, theta, scratch, &at,
                                         &m->point[0], err)
@@ -332,7 +357,8 @@ static tsr_status descend(const ensemble *e, const tsr_linear *linear,
     }
     m->n_point = TSR_MAXENT_POINTS;
     for (int i = 0; i < m->n_point && status == TSR_OK; i++) {
-        status = solve(e, linear, dual, theta_of(i), scratch, &at, &at, err);
+        status =
+            solve(e, linear, dual, theta_of(first, i), scratch, &at, &at, err);
         m->point[i] = at;
         memcpy(lambda[i], dual->lambda, sizeof lambda[i]);
     }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = TSR_NOISE_PARAMETERS, REACH = 6, N_ROUND = 25, N_STEP = 10 };
+enum { MOST = TSR_NOISE_PARAMETERS, REACH = 6, N_ROUND = 60, N_STEP = 10 };
 
 /* The free parameters, about the mode: theta = mode + turn z. */
 typedef struct {
@@ -168,7 +168,11 @@ static double find_mode(space *s)
             break;
         solve_upper(s->n, lower, z, step);
         memcpy(before, s->mode, sizeof before);
-        double part = fmin(1.0, 3.0 / sqrt(size)), found = -HUGE_VAL;
+        /* far below the mode a step is 1/2, however sharp it is there */
+        double longest = 0.0, found = -HUGE_VAL;
+        for (int i = 0; i < s->n; i++)
+            longest = fmax(longest, fabs(step[i]));
+        double part = fmin(1.0, 2.0 / longest);
         for (int half = 0; half < 12 && !(found > top); half++) {
             for (int i = 0; i < s->n; i++)
                 s->mode[s->which[i]] = before[s->which[i]] + part * step[i];
@@ -202,14 +206,17 @@ static void theta_of(const space *s, const double *z, double *theta)
 /* log of the integral, by the trapezoid rule at steps of one sd. */
 static double integrate(const space *s, double top)
 {
-    double sum = 0.0, volume = 1.0;
-    int n_second = s->n > 1 ? REACH : 0;
+    double value[(2 * REACH + 1) * (2 * REACH + 1)], sum = 0.0, volume = 1.0;
+    int n_second = s->n > 1 ? REACH : 0, n = 0;
     for (int a = -REACH; a <= REACH; a++)
         for (int b = -n_second; b <= n_second; b++) {
             double z[MOST] = {a, b}, theta[MOST];
             theta_of(s, z, theta);
-            sum += exp(log_at(s, theta) - top);
+            value[n] = log_at(s, theta);
+            top = fmax(top, value[n++]);
         }
+    for (int i = 0; i < n; i++)
+        sum += exp(value[i] - top);
     for (int i = 0; i < s->n; i++)
         volume *= s->turn[i][i]; /* triangular */
     return top + log(sum * volume);

@@ -1,5 +1,6 @@
-/* The integral over scale and background where it has no closed form: Student's
- * noise, against a sum over a grid of both. */
+/* The integral over scale, background and noise: Student's, where the first two
+ * have no closed form, against a sum over a grid of both; and one whose errors
+ * are far from those stated, against a sum over its scale. */
 #include "likelihood/marginal.h"
 
 #include "core/random.h"
@@ -24,8 +25,8 @@ static double sphere(double at, double r_ang)
     return 1e6 * f * f;
 }
 
-/* Three points in forty are far off. */
-static void measure(tsr_saxs *saxs)
+/* Errors `factor` times those stated; three points in forty are far off. */
+static void measure(tsr_saxs *saxs, double factor)
 {
     static char name[] = "spheres";
     gsl_rng *rng = tsr_rng_new(7, 0);
@@ -33,7 +34,7 @@ static void measure(tsr_saxs *saxs)
         q[k] = 0.01 + 0.24 * k / (N - 1);
         const double i = 1e-4 * sphere(q[k], 25.0) + 2.0;
         sigma[k] = 0.02 * i + 0.2;
-        intensity[k] = i + gsl_ran_gaussian(rng, sigma[k]) +
+        intensity[k] = i + gsl_ran_gaussian(rng, factor * sigma[k]) +
                        (k % 13 == 5 ? 6.0 * sigma[k] : 0.0);
     }
     gsl_rng_free(rng);
@@ -75,7 +76,7 @@ static void test_student(void **state)
     double *same = calloc((size_t)N * N, sizeof *same);
     (void)state;
     assert_non_null(same);
-    measure(&saxs);
+    measure(&saxs, 1.0);
     for (int k = 0; k < N; k++)
         same[k * N + k] = 1.0;
     assert_int_equal(tsr_fields_init(tsr_noise_fields, &set.noise, NULL),
@@ -102,8 +103,45 @@ static void test_student(void **state)
     tsr_data_term_clear(&term);
 }
 
+static void test_poor_fit(void **state)
+{
+    enum { STEPS = 4000 };
+    const double first = -2.0, last = 8.0, h = (last - first) / STEPS;
+    tsr_saxs saxs;
+    tsr_data_set set = {.saxs = &saxs};
+    tsr_data_term term = {.type = NULL};
+    double profile[N], value[STEPS], top = -HUGE_VAL, sum = 0.0;
+    double theta[TSR_NOISE_PARAMETERS] = {0.0};
+    tsr_fit fit = {.scale = 0.0};
+    double *same = calloc((size_t)N * N, sizeof *same);
+    (void)state;
+    assert_non_null(same);
+    measure(&saxs, 100.0);
+    for (int k = 0; k < N; k++) {
+        same[k * N + k] = 1.0;
+        profile[k] = sphere(q[k], 25.0);
+    }
+    assert_int_equal(tsr_fields_init(tsr_noise_fields, &set.noise, NULL),
+                     TSR_OK);
+    assert_int_equal(tsr_data_term_make_from(&term, &set, 0, N, same, NULL),
+                     TSR_OK);
+    const double got = tsr_marginal_log(&term, profile, &fit, NULL, NULL);
+    for (int i = 0; i < STEPS; i++) {
+        theta[0] = first + h * (i + 0.5);
+        value[i] = tsr_noise_log_prior(&term.prior[0], theta[0]) +
+                   term.type->log_integral(term.state, &fit, theta);
+        top = fmax(top, value[i]);
+    }
+    for (int i = 0; i < STEPS; i++)
+        sum += h * exp(value[i] - top);
+    if (!(fabs(got - top - log(sum)) < 1e-3))
+        fail_msg("%g, not %g", got, top + log(sum));
+    tsr_data_term_clear(&term);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_student)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_student),
+                                       cmocka_unit_test(test_poor_fit)};
     return cmocka_run_group_tests_name("marginal", tests, NULL, NULL);
 }

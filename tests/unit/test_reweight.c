@@ -422,6 +422,14 @@ static void test_maxent(void **state)
     assert_close(alone->point[0].chi2, last->chi2, 1e-6);
     assert_close(alone->point[0].scale, last->scale, 1e-5 * last->scale);
     tsr_maxent_free(alone);
+    /* errors a hundredth: the curve begins where weights are equal, too */
+    for (int k = 0; k < N_Q; k++)
+        q.sigma[k] *= 0.01;
+    assert_int_equal(
+        tsr_maxent_make(&stored, &q.saxs, &both, 0.0, &alone, NULL), TSR_OK);
+    assert_true(alone->point[0].kl < 0.01);
+    assert_true(alone->chosen > 0);
+    tsr_maxent_free(alone);
     tsr_maxent_free(m);
     gsl_rng_free(rng);
     free_stored(&stored, reader);
