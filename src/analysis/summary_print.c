@@ -185,7 +185,9 @@ static const char *note_of(const tsr_summary_item *item)
     case TSR_FLAW_CONSTANT:
         return "does not vary";
     default:
-        return item->flaw_text;
+        return isinf(item->value.rhat)
+                   ? "rhat is infinite: chains stand still, each elsewhere"
+                   : item->flaw_text;
     }
 }
 

@@ -23,7 +23,7 @@ typedef struct {
     double middle, width; /* of rg */
     double bad;           /* replaces some rg */
     int n_bad;
-    int is_constant; /* rg */
+    int is_constant; /* but for `width` between chains */
 } recipe;
 
 static double value_of(const recipe *r, int v, int c, int d, int k)
@@ -35,7 +35,7 @@ static double value_of(const recipe *r, int v, int c, int d, int k)
         double x = 178.0 + 20.0 * (noise(i) - 0.5);
         return x > 180.0 ? x - 360.0 : x;
     }
-    return r->middle + (r->is_constant ? 0.0 : r->width * (noise(i) - 0.5));
+    return r->middle + r->width * (r->is_constant ? c : noise(i) - 0.5);
 }
 
 static void make(const char *path, const recipe *r)
@@ -232,6 +232,21 @@ static void test_few(void **state)
     tsr_summary_free(s);
 }
 
+/* JSON has no infinity: what it is for is said. */
+static void test_frozen(void **state)
+{
+    (void)state;
+    const recipe r = {
+        .n_draw = N_DRAW, .middle = 30.0, .width = 1.0, .is_constant = 1};
+    make(io_path("a.h5"), &r);
+    tsr_summary *s = summarise(io_path("a.h5"));
+    assert_true(isinf(tsr_summary_find(s, "rg")->value.rhat));
+    char *json = printed(s, tsr_summary_print_json);
+    assert_has(json, "\"rhat\": null, \"note\": \"rhat is infinite");
+    free(json);
+    tsr_summary_free(s);
+}
+
 static void test_constant(void **state)
 {
     (void)state;
@@ -325,7 +340,8 @@ int main(void)
         IN_FOLDER(test_usual),         IN_FOLDER(test_angle),
         cmocka_unit_test(test_turned), IN_FOLDER(test_not_finite),
         IN_FOLDER(test_few),           IN_FOLDER(test_constant),
-        IN_FOLDER(test_damaged),       IN_FOLDER(test_prior),
+        IN_FOLDER(test_frozen),        IN_FOLDER(test_damaged),
+        IN_FOLDER(test_prior),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
