@@ -61,6 +61,10 @@ typedef struct tsr_chain tsr_chain;
 /* Counters since the last tsr_chain_counts_reset. */
 typedef struct {
     long proposed[TSR_N_MOVE], accepted[TSR_N_MOVE];
+    /* those that the engine was asked for, and the sum over them of the share
+     * of distances that they changed */
+    long asked[TSR_N_MOVE];
+    double changed[TSR_N_MOVE];
 } tsr_chain_counts;
 
 /* The share that a chain belongs to (the last where it is beyond all), and

@@ -43,8 +43,11 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
             a->first_body, z->first_body + z->n_body - a->first_body, s->group,
             (const double(*)[3])(state->proposed->body + a->first_body)};
     }
-    c->changed += tsr_mix_changed(t->topology, &c->proposal);
+    const double changed = tsr_mix_changed(t->topology, &c->proposal);
+    c->changed += changed;
     c->n_asked++;
+    c->since_draw.changed[c->kind] += changed;
+    c->since_draw.asked[c->kind]++;
     *ask =
         (tsr_body_proposal){tsr_chain_system(c), c->proposal.n_span, c->range};
     return 1;

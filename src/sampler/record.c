@@ -26,6 +26,7 @@ typedef enum {
     FROM_TERM,
     FROM_CHANGED,
     FROM_MOVES,
+    FROM_MOVES_CHANGED,
     FROM_RUNG_TEMPERATURE,
     FROM_RUNG_LOG_LIK,
     FROM_RUNG_EXCHANGE,
@@ -269,6 +270,9 @@ static tsr_status add_stat_axes(tsr_record *r, tsr_err *err)
         {FROM_MOVES, "acceptance_by_move", move, NULL,
          "share of each move's proposals accepted since the last draw; NaN: "
          "none were made"},
+        {FROM_MOVES_CHANGED, "dirty_by_move", move, NULL,
+         "dirty_fraction of each move's proposals; NaN: the engine was asked "
+         "for none"},
         {FROM_RUNG_TEMPERATURE, "ladder_temperature", rung, NULL,
          "likelihood temperatures of the chain's replicas"},
         {FROM_RUNG_LOG_LIK, "ladder_log_lik", rung, "nat",
@@ -278,7 +282,9 @@ static tsr_status add_stat_axes(tsr_record *r, tsr_err *err)
          "so far"}};
     tsr_status status = TSR_OK;
     for (size_t k = 0; k < sizeof all / sizeof *all && status == TSR_OK; k++)
-        if (all[k].from == FROM_MOVES || n_temp > 1)
+        if (all[k].from == FROM_MOVES ||
+            (all[k].from == FROM_MOVES_CHANGED ? r->target->likelihood != NULL
+                                               : n_temp > 1))
             status = add(r, TSR_TRACE_SAMPLE_STATS, all[k].from, all[k].name, 0,
                          all[k].dim, all[k].unit, all[k].doc, err);
     return status;
@@ -454,15 +460,20 @@ static double scalar_value(const tsr_record *r, const column *c,
     }
 }
 
+static double share(double sum, long n)
+{
+    return n > 0 ? sum / (double)n : (double)NAN;
+}
+
 static void fill_vector(const column *c, const tsr_chain_view *view,
                         const tsr_record_ladder *ladder, int n, double *to)
 {
     for (int k = 0; k < n; k++) {
-        long made = c->from == FROM_MOVES ? view->since_draw->proposed[k] : 0;
+        const tsr_chain_counts *counts = view->since_draw;
         if (c->from == FROM_MOVES)
-            to[k] = made > 0
-                        ? (double)view->since_draw->accepted[k] / (double)made
-                        : (double)NAN;
+            to[k] = share((double)counts->accepted[k], counts->proposed[k]);
+        else if (c->from == FROM_MOVES_CHANGED)
+            to[k] = share(counts->changed[k], counts->asked[k]);
         else if (c->from == FROM_RUNG_TEMPERATURE)
             to[k] = 1.0 / tsr_ladder_beta(ladder->ladder, k);
         else if (c->from == FROM_RUNG_LOG_LIK)
@@ -475,8 +486,9 @@ static void fill_vector(const column *c, const tsr_chain_view *view,
 
 static int is_of_ladder(origin from)
 {
-    return from == FROM_MOVES || from == FROM_RUNG_TEMPERATURE ||
-           from == FROM_RUNG_LOG_LIK || from == FROM_RUNG_EXCHANGE;
+    return from == FROM_MOVES || from == FROM_MOVES_CHANGED ||
+           from == FROM_RUNG_TEMPERATURE || from == FROM_RUNG_LOG_LIK ||
+           from == FROM_RUNG_EXCHANGE;
 }
 
 /* The curve of one draw, a replicate of the data, and the density of each

@@ -26,6 +26,10 @@ ladder = data.sample_stats["ladder_temperature"]
 assert (ladder[..., 0] == 1).all() and (np.diff(ladder, axis=-1) > 0).all()
 cold = data.sample_stats["ladder_log_lik"][..., 0]
 assert np.abs(cold / data.sample_stats["log_lik"] - 1).max() < 1e-6
+by_move = data.sample_stats["dirty_by_move"]
+assert by_move.dims == ("chain", "draw", "move"), by_move.dims
+assert ((by_move > 0) & (by_move <= 1) | by_move.isnull()).all()
+assert by_move.notnull().any()
 assert ((data.sample_stats["dirty_fraction"] > 0) &
         (data.sample_stats["dirty_fraction"] <= 1)).all()
 
