@@ -49,6 +49,9 @@ void tsr_figure_free(tsr_figure *figure)
         free(panel->y_title);
         free(panel->z_title);
     }
+    for (int i = 0; i < figure->n_x_name; i++)
+        free(figure->x_name[i]);
+    free(figure->x_name);
     free(figure->panel);
     free(figure->name);
     free(figure->title);
@@ -70,6 +73,17 @@ void tsr_figure_panel(tsr_figure *figure, const char *y_title, int is_log,
                                .height = height,
                                .y_title = copy_text(figure, y_title)};
     figure->n_panel++;
+}
+
+void tsr_figure_names(tsr_figure *figure, int n, const char *const *name)
+{
+    figure->x_name = calloc((size_t)n + 1, sizeof *figure->x_name);
+    figure->is_short |= figure->x_name == NULL;
+    figure->n_x_name = figure->x_name != NULL ? n : 0;
+    for (int i = 0; i < figure->n_x_name; i++)
+        figure->x_name[i] = copy_text(figure, name[i]);
+    figure->x0 = 0.0;
+    figure->x1 = n;
 }
 
 static double *copy_numbers(int n, const double *x)
@@ -133,9 +147,13 @@ static void settle(range *r, int is_log)
         *r = (range){is_log ? 0.1 : 0.0, 1.0};
     if (r->low < r->high)
         return;
-    const double half = is_log ? 0.0 : fmax(0.5 * fabs(r->low), 1e-9);
-    *r = is_log ? (range){r->low / 2.0, r->high * 2.0}
-                : (range){r->low - half, r->high + half};
+    const double half = 0.5 * fabs(r->low);
+    if (is_log)
+        *r = (range){r->low / 2.0, r->high * 2.0};
+    else if (half > 0.0)
+        *r = (range){r->low - half, r->high + half};
+    else
+        *r = (range){0.0, 1.0};
 }
 
 static void add_air(range *r, int is_log)
@@ -206,6 +224,18 @@ int tsr_figure_ticks(double low, double high, int n, double *first,
                                   : 10.0);
     *first = *step * ceil(low / *step - 1e-9);
     return (int)floor((high - *first) / *step + 1e-9) + 1;
+}
+
+void tsr_figure_tick_text(double value, double step, char text[32])
+{
+    const int least = 5, most = 12;
+    const double top = fmax(fabs(value), step);
+    const int need = (int)floor(log10(top)) - (int)floor(log10(step)) + 1;
+    snprintf(text, 32, "%.*g",
+             need < least  ? least
+             : need > most ? most
+                           : need,
+             fabs(value) < 1e-9 * step ? 0.0 : value);
 }
 
 void tsr_figure_colour(double z, char text[8])

@@ -35,7 +35,8 @@ typedef struct {
     int height;    /* pixels */
     double y0, y1; /* the range shown; equal: from the layers */
     double z0, z1; /* of the colours of CELLS */
-    char *z_title;
+    char *z_title; /* NULL: no scale of colours beside it */
+    int is_count;  /* ticks at whole numbers only */
     int n_layer;
     tsr_layer *layer; /* [n_layer], the first drawn first */
 } tsr_panel;
@@ -46,6 +47,8 @@ typedef struct {
     char *x_title;
     int width;     /* pixels, of a panel */
     double x0, x1; /* the range shown; equal: from the layers */
+    int n_x_name;
+    char **x_name; /* [n_x_name] stands below x = i + 0.5, instead of ticks */
     int n_panel;
     tsr_panel *panel; /* [n_panel], the uppermost first */
     int is_short;     /* memory was out */
@@ -59,6 +62,9 @@ void tsr_figure_free(tsr_figure *figure);
 /* Below the others. The layers that follow go into it. */
 void tsr_figure_panel(tsr_figure *figure, const char *y_title, int is_log,
                       int height);
+
+/* The x axis has n names (copied) from 0 to n. */
+void tsr_figure_names(tsr_figure *figure, int n, const char *const *name);
 
 /* Into the last panel; x, y and y2 [n] are copied, y2 may be NULL but for BAND,
  * ERRORS and CELLS. Returns the layer for what is not the default (dx, dy,
@@ -76,6 +82,9 @@ tsr_status tsr_figure_finish(tsr_figure *figure, tsr_err *err);
  * range; 1, 2 or 5 times a power of ten. Returns how many. */
 int tsr_figure_ticks(double low, double high, int n, double *first,
                      double *step);
+
+/* The number at a tick, with the digits that tell it from its neighbours. */
+void tsr_figure_tick_text(double value, double step, char text[32]);
 
 /* The colour of z in [0, 1], as "#rrggbb": dark blue over green to yellow
  * (viridis: van der Walt & Smith 2015). */

@@ -59,21 +59,26 @@ static void x_axis(tsr_svg *svg, const place *p, int is_last)
     const tsr_figure *f = p->figure;
     const double bottom = p->top + p->panel->height;
     int n = tsr_figure_ticks(f->x0, f->x1, f->width / 90, &first, &step);
+    for (int i = 0; is_last && i < f->n_x_name; i++)
+        tsr_svg_text(svg, at_x(p, i + 0.5), bottom + 18.0, 13.0, TSR_SVG_MIDDLE,
+                     0, f->x_name[i]);
+    if (f->n_x_name > 0)
+        return;
     for (int i = 0; i < n; i++) {
         char text[32];
         const double v = first + i * step, x = at_x(p, v);
-        snprintf(text, sizeof text, "%.6g", fabs(v) < 1e-9 * step ? 0.0 : v);
+        tsr_figure_tick_text(v, step, text);
         tsr_svg_line(svg, x, p->top, x, bottom, grid_colour, 1.0);
         if (is_last)
             tsr_svg_text(svg, x, bottom + 18.0, 13.0, TSR_SVG_MIDDLE, 0, text);
     }
 }
 
-static void y_tick(tsr_svg *svg, const place *p, double v)
+static void y_tick(tsr_svg *svg, const place *p, double v, double step)
 {
     char text[32];
     const double y = at_y(p, v);
-    snprintf(text, sizeof text, "%.5g", v);
+    tsr_figure_tick_text(v, step, text);
     tsr_svg_line(svg, LEFT, y, LEFT + p->figure->width, y, grid_colour, 1.0);
     tsr_svg_text(svg, LEFT - 8.0, y + 4.5, 13.0, TSR_SVG_END, 0, text);
 }
@@ -88,16 +93,20 @@ static void y_axis(tsr_svg *svg, const place *p)
                 const double v = i * pow(10.0, d);
                 if (v >= a->y0 && v <= a->y1 &&
                     (i == 1 || (is_fine && (i == 2 || i == 5))))
-                    y_tick(svg, p, v);
+                    y_tick(svg, p, v, v);
             }
         return;
     }
     double first, step;
     int n =
         tsr_figure_ticks(a->y0, a->y1, a->height < 100 ? 3 : 5, &first, &step);
+    if (a->is_count && step < 1.0) {
+        first = ceil(a->y0);
+        step = 1.0;
+        n = (int)(floor(a->y1) - first) + 1;
+    }
     for (int i = 0; i < n; i++) {
-        const double v = first + i * step;
-        y_tick(svg, p, fabs(v) < 1e-9 * step ? 0.0 : v);
+        y_tick(svg, p, first + i * step, step);
     }
 }
 
@@ -151,6 +160,8 @@ static void draw(tsr_svg *svg, const place *p, const tsr_layer *layer,
                 tsr_svg_line(svg, x[i], y[i], x[i], y2[i], layer->colour, 1.1);
         break;
     case TSR_LAYER_LINE:
+        if (layer->n == 1 && isfinite(y[0]))
+            tsr_svg_circle(svg, x[0], y[0], 2.4, layer->colour, 1);
         tsr_svg_stroke(svg, layer->n, x, y, layer->colour, 1.6, layer->opacity,
                        NULL);
         break;
@@ -233,7 +244,7 @@ static void colour_scale(tsr_svg *svg, const place *p)
     for (int i = 0; i < n; i++) {
         char text[32];
         const double v = first + i * step;
-        snprintf(text, sizeof text, "%.4g", fabs(v) < 1e-9 * step ? 0.0 : v);
+        tsr_figure_tick_text(v, step, text);
         tsr_svg_text(svg, left + 16.0,
                      p->top + a->height * (a->z1 - v) / (a->z1 - a->z0) + 4.5,
                      12.0, TSR_SVG_START, 0, text);
@@ -270,9 +281,9 @@ static void draw_panel(tsr_svg *svg, const tsr_figure *f, int k, double top,
              scratch + 2 * room);
     tsr_svg_unclip(svg);
     frame(svg, &p);
-    if (has_cells(a))
+    if (has_cells(a) && a->z_title != NULL)
         colour_scale(svg, &p);
-    tsr_svg_text(svg, 22.0, top + 0.5 * a->height, 14.0, TSR_SVG_MIDDLE, 1,
+    tsr_svg_text(svg, 16.0, top + 0.5 * a->height, 14.0, TSR_SVG_MIDDLE, 1,
                  a->y_title);
 }
 

@@ -67,6 +67,33 @@ static void print_signals(const tsr_figure *f, FILE *out)
             f->x0, f->x1, f->x0, f->x1);
 }
 
+/* Numbers at an axis: Vega's own, but for those that it would write out with
+ * many zeros. */
+static void print_tick_text(FILE *out)
+{
+    fputs(",\"encode\":{\"labels\":{\"update\":{\"text\":{\"signal\":"
+          "\"datum.value!==0&&(abs(datum.value)<1e-4||abs(datum.value)>=1e5)?"
+          "format(datum.value,'.3~e'):datum.label\"}}}}",
+          out);
+}
+
+/* An axis with names instead of numbers. */
+static void print_names(const tsr_figure *f, FILE *out)
+{
+    fputs(",\"values\":[", out);
+    for (int i = 0; i < f->n_x_name; i++)
+        fprintf(out, "%s%g", i > 0 ? "," : "", i + 0.5);
+    fputs("],\"encode\":{\"labels\":{\"update\":{\"text\":[", out);
+    for (int i = 0; i < f->n_x_name; i++) {
+        fprintf(out, "%s{\"value\":", i > 0 ? "," : "");
+        tsr_text_json(out, f->x_name[i]);
+        if (i + 1 < f->n_x_name)
+            fprintf(out, ",\"test\":\"datum.value<%d\"", i + 1);
+        fputc('}', out);
+    }
+    fputs("]}}}", out);
+}
+
 /* ---- marks ---- */
 
 static void tooltip(const tsr_figure *f, const tsr_panel *p, const tsr_layer *a,
@@ -134,10 +161,12 @@ static void print_layer(const tsr_figure *f, int pi, int li, FILE *out)
         [TSR_LAYER_BAND] = "area",     [TSR_LAYER_ERRORS] = "rule",
         [TSR_LAYER_LINE] = "line",     [TSR_LAYER_DASHES] = "line",
         [TSR_LAYER_POINTS] = "symbol", [TSR_LAYER_CELLS] = "rect"};
+    /* a line through one point would not be seen */
+    const int is_dot = a->kind == TSR_LAYER_LINE && a->n == 1;
     fprintf(out,
             "%s\n{\"type\":\"%s\",\"from\":{\"data\":\"p%dl%d\"},"
             "\"encode\":{\"update\":{%s,",
-            li > 0 ? "," : "", type[a->kind], pi, li, x_of);
+            li > 0 ? "," : "", is_dot ? "symbol" : type[a->kind], pi, li, x_of);
     if (a->kind == TSR_LAYER_CELLS) {
         fprintf(out,
                 "\"x2\":{\"scale\":\"x\",\"signal\":\"datum.x+%.7g\"},"
@@ -163,7 +192,7 @@ static void print_layer(const tsr_figure *f, int pi, int li, FILE *out)
     if (a->kind == TSR_LAYER_LINE || a->kind == TSR_LAYER_DASHES)
         fprintf(out, ",\"defined\":{\"signal\":\"isValid(datum.y)%s\"}",
                 p->is_log ? "&&datum.y>0" : "");
-    if (a->kind == TSR_LAYER_BAND || a->kind == TSR_LAYER_POINTS)
+    if (a->kind == TSR_LAYER_BAND || a->kind == TSR_LAYER_POINTS || is_dot)
         fprintf(out,
                 ",\"fill\":{\"value\":\"%s\"},\"fillOpacity\":{\"value\":%g}",
                 a->colour, a->opacity);
@@ -219,23 +248,31 @@ static void print_panel(const tsr_figure *f, int pi, double top, FILE *out)
         "\"labels\":%s,\"ticks\":%s,\"gridColor\":\"#e4e4e4\","
         "\"tickCount\":%d",
         is_last ? "true" : "false", is_last ? "true" : "false", f->width / 90);
+    if (f->n_x_name > 0)
+        print_names(f, out);
     if (is_last) {
+        if (f->n_x_name == 0)
+            print_tick_text(out);
         fputs(",\"title\":", out);
         tsr_text_json(out, f->x_title);
     }
     fprintf(out,
             "},{\"orient\":\"left\",\"scale\":\"y\",\"grid\":true,"
             "\"gridColor\":\"#e4e4e4\",\"tickCount\":%d,"
-            "\"labelOverlap\":\"greedy\",\"titleX\":-62,\"title\":",
+            "\"labelOverlap\":\"greedy\",\"titleX\":-72",
             p->height < 100 ? 3 : 5);
+    if (p->is_count)
+        fputs(",\"tickMinStep\":1", out);
+    print_tick_text(out);
+    fputs(",\"title\":", out);
     tsr_text_json(out, p->y_title);
     fputs("}],\n", out);
-    if (has_cells(p)) {
+    if (has_cells(p) && p->z_title != NULL) {
         fprintf(out,
                 "\"legends\":[{\"fill\":\"z\",\"type\":\"gradient\","
                 "\"gradientLength\":%d,\"title\":",
                 p->height - 30);
-        tsr_text_json(out, p->z_title != NULL ? p->z_title : "");
+        tsr_text_json(out, p->z_title);
         fputs("}],\n", out);
     }
     fprintf(

@@ -187,14 +187,15 @@ void tsr_page_choice_end(tsr_page *page)
     fputs("</div>\n", page->body.out);
 }
 
-/* JSON that may stand in a script: "</" would end it. */
+/* JSON that may stand in a script: "</" would end it, and "<!--" hide its end;
+ * both stand within strings only. */
 static void print_script(FILE *out, const char *json)
 {
-    for (; *json != '\0'; json++) {
-        fputc(*json, out);
-        if (json[0] == '<' && json[1] == '/')
-            fputc('\\', out);
-    }
+    for (; *json != '\0'; json++)
+        if (json[0] == '<' && (json[1] == '/' || json[1] == '!'))
+            fputs("\\u003c", out);
+        else
+            fputc(*json, out);
 }
 
 static tsr_status add_vega(tsr_page *page, const tsr_figure *figure,

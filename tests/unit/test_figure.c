@@ -27,6 +27,28 @@ static void test_ticks(void **state)
     }
 }
 
+/* Ticks that differ are written differently, and not longer than needed. */
+static void test_tick_text(void **state)
+{
+    (void)state;
+    static const struct {
+        double value, step;
+        const char *text;
+    } want[] = {{28.97602, 2e-5, "28.97602"},
+                {28.97604, 2e-5, "28.97604"},
+                {0.05, 0.05, "0.05"},
+                {12000.0, 2000.0, "12000"},
+                {1e-20, 0.2, "0"},
+                {1.8e-6, 2e-7, "1.8e-06"},
+                {5e6, 1e6, "5e+06"},
+                {-250.0, 50.0, "-250"}};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        char text[32];
+        tsr_figure_tick_text(want[i].value, want[i].step, text);
+        assert_string_equal(text, want[i].text);
+    }
+}
+
 static void test_colour(void **state)
 {
     (void)state;
@@ -103,6 +125,16 @@ static void test_range(void **state)
     assert_near(panel.y1, 100.0 + 0.05 * 105.0, 1e-12);
     free(svg);
     free(vega);
+    const double zero[3] = {0.0, 0.0, 0.0};
+    draw(0, 3, x, zero, NULL, &svg, &vega, &panel);
+    assert_near(panel.y1 - panel.y0, 1.1, 1e-12); /* 0 to 1, and air */
+    free(svg);
+    free(vega);
+    /* one point of a line can be seen */
+    draw(0, 1, x, y, NULL, &svg, &vega, &panel);
+    assert_non_null(strstr(svg, "r=\"2.40\""));
+    free(svg);
+    free(vega);
     draw(1, 3, x, y, NULL, &svg, &vega, &panel);
     assert_near(panel.y0, 1.0 / pow(100.0, 0.05), 1e-12);
     assert_near(panel.y1, 100.0 * pow(100.0, 0.05), 1e-9);
@@ -129,9 +161,9 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ticks),           cmocka_unit_test(test_colour),
-        cmocka_unit_test(test_awkward_numbers), cmocka_unit_test(test_range),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_ticks),  cmocka_unit_test(test_tick_text),
+        cmocka_unit_test(test_colour), cmocka_unit_test(test_awkward_numbers),
+        cmocka_unit_test(test_range),  cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
