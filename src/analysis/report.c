@@ -9,10 +9,10 @@
 
 const char *tsr_report_chain_colour(int c)
 {
-    /* Tableau 10 */
+    /* Okabe & Ito 2008, for all kinds of colour vision; then two more */
     static const char *const colour[] = {
-        "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2",
-        "#b07aa1", "#9c755f", "#edc948", "#ff9da7", "#7f7f7f"};
+        "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9",
+        "#d55e00", "#000000", "#f0e442", "#7f7f7f", "#8c564b"};
     return colour[c % (int)(sizeof colour / sizeof *colour)];
 }
 
@@ -54,12 +54,13 @@ static void verdict(tsr_report *r)
     fprintf(out, "<div class=\"verdict %s\"><b>%s</b> ",
             d->is_converged ? "yes" : "no",
             d->is_converged ? "The chains have converged,"
-                            : "The chains are not shown to have converged");
-    fputs(d->is_converged ? "as far as the tests below can tell: the numbers "
-                            "and figures describe the posterior."
-                          : "so the numbers and figures below describe this "
-                            "run, and not yet the posterior:",
-          out);
+                            : "The chains are not shown to have converged,");
+    fprintf(out,
+            d->is_converged ? "as far as the tests below can tell: the numbers "
+                              "and figures describe the %s."
+                            : "so the numbers and figures below describe this "
+                              "run, and not yet the %s:",
+            r->options->is_prior ? "prior" : "posterior");
     if (!d->is_converged) {
         fputs("<ul>", out);
         for (int i = 0; i < d->n; i++) {
@@ -77,6 +78,10 @@ static void verdict(tsr_report *r)
         fputs("</ul>", out);
     }
     fputs("</div>\n", out);
+    if (r->options->is_prior)
+        tsr_page_words(r->page,
+                       "<b>This run saw no data:</b> everything below is the "
+                       "prior.");
     if (r->options->remark != NULL) {
         fputs("<p class=\"open\">", out);
         tsr_page_text(r->page, r->options->remark);

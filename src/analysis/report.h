@@ -12,6 +12,7 @@ typedef struct {
     const char *name;        /* of the run, the title */
     const char *methods;     /* a paragraph for a paper; NULL: none */
     const char *remark;      /* "not finished ..."; NULL: none */
+    int is_prior;            /* 1: the run saw no data */
     tsr_trace_reader *prior; /* a run of the prior alone; NULL: none */
     tsr_frames *frames;      /* its conformations; NULL: none */
     const char *no_frames;   /* why there are none; NULL: nothing to say */

@@ -22,7 +22,14 @@ static tsr_status add_trace_panel(tsr_report *r, tsr_figure *f,
     if (value == NULL)
         return status;
     *is_there = 1;
-    tsr_figure_panel(f, name, 0, 110);
+    const tsr_summary_item *item =
+        tsr_summary_find(r->diagnosis->summary, name);
+    const char *unit = item != NULL ? item->unit : NULL;
+    char title[48];
+    if (unit != NULL)
+        snprintf(title, sizeof title, "%s (%.20s)", name,
+                 strcmp(unit, "Angstrom") == 0 ? "\xc3\x85" : unit);
+    tsr_figure_panel(f, unit != NULL ? title : name, 0, 110);
     const int n = n_draw < MOST_POINTS ? n_draw : MOST_POINTS;
     for (int c = 0; c < n_chain && c < TSR_MOST_CHAINS; c++) {
         char label[32];
@@ -129,7 +136,8 @@ static tsr_status rank_figure(tsr_report *r, const tsr_summary_item *item,
         tsr_figure_free(f);
         goto done;
     }
-    tsr_figure_panel(f, "share of a chain / even share", 0, 170);
+    double highest = 2.0;
+    tsr_figure_panel(f, "share / even share", 0, 170);
     /* two standard errors of a share that is even, for as many independent
      * draws as a chain is worth */
     const double worth = fmax(1.0, item->value.ess_bulk / n_chain);
@@ -145,12 +153,19 @@ static tsr_status rank_figure(tsr_report *r, const tsr_summary_item *item,
             x[2 * b] = (double)b / N_BIN;
             x[2 * b + 1] = (b + 1.0) / N_BIN;
             y[2 * b] = y[2 * b + 1] = count[c * N_BIN + b] * N_BIN / n_draw;
+            highest = fmax(highest, y[2 * b]);
         }
+        char label[16];
+        snprintf(label, sizeof label, "%d", c);
         tsr_layer *line =
-            tsr_figure_layer(f, TSR_LAYER_LINE, NULL,
+            tsr_figure_layer(f, TSR_LAYER_LINE, label,
                              tsr_report_chain_colour(c), 2 * N_BIN, x, y, NULL);
         if (line != NULL)
             line->opacity = 0.8;
+    }
+    if (f->n_panel > 0) { /* a share is not below 0 */
+        f->panel[0].y0 = 0.0;
+        f->panel[0].y1 = 1.08 * highest;
     }
     (*n_shown)++;
     status = tsr_page_figure(r->page, f, err);
@@ -180,7 +195,9 @@ static tsr_status ranks(tsr_report *r, tsr_err *err)
             "Rank plots: all draws are put in order, and each chain's share in "
             "20 stretches of that order is counted. Where all chains sample "
             "the same distribution the lines stay around 1, mostly within the "
-            "grey band (Vehtari et al. 2021).");
+            "grey band, which is as wide as chance makes it for as many "
+            "independent draws (Vehtari et al. 2021). Colours and numbers are "
+            "those of the chains.");
     return status;
 }
 
@@ -248,84 +265,15 @@ static tsr_status acceptance(tsr_report *r, tsr_err *err)
     return status == TSR_OK ? tell_dirty(r, err) : status;
 }
 
-/* ---- what is counted by move, or by temperature ---- */
-
-/* Means over all draws of a variable with a named axis; NaN are left out. */
-static tsr_status entry_means(tsr_report *r, const char *name, int n,
-                              double *mean, tsr_err *err)
-{
-    int n_chain, n_draw, n_there;
-    double *value = NULL;
-    tsr_status status = tsr_trace_get(r->trace, TSR_TRACE_SAMPLE_STATS, name,
-                                      &n_chain, &n_draw, &n_there, &value, err);
-    for (int k = 0; k < n && status == TSR_OK; k++) {
-        double sum = 0.0;
-        long count = 0;
-        for (long i = 0; i < (long)n_chain * n_draw; i++)
-            if (isfinite(value[i * n_there + k])) {
-                sum += value[i * n_there + k];
-                count++;
-            }
-        mean[k] = count > 0 ? sum / (double)count : (double)NAN;
-    }
-    free(value);
-    return status;
-}
-
-/* A table of every such variable: a row an entry. */
-static tsr_status named_axis(tsr_report *r, const char *name, tsr_err *err)
-{
-    int n_chain, n_draw, n, n_label = 0;
-    char **label = NULL;
-    FILE *out = tsr_page_html(r->page);
-    if (tsr_trace_shape(r->trace, TSR_TRACE_SAMPLE_STATS, name, &n_chain,
-                        &n_draw, &n, NULL) != TSR_OK ||
-        n < 2 ||
-        tsr_trace_labels(r->trace, TSR_TRACE_SAMPLE_STATS, name, &n_label,
-                         &label, NULL) != TSR_OK ||
-        label == NULL || n_label != n) {
-        tsr_trace_labels_free(n_label, label);
-        return TSR_OK;
-    }
-    double *mean = calloc((size_t)n, sizeof *mean);
-    char *what = tsr_trace_variable_text(r->trace, TSR_TRACE_SAMPLE_STATS, name,
-                                         "long_name");
-    tsr_status status = mean != NULL
-                            ? entry_means(r, name, n, mean, err)
-                            : tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (status == TSR_OK) {
-        fputs("<table><tr><th>", out);
-        tsr_page_text(r->page, name);
-        fputs("</th><th>mean</th></tr>\n", out);
-        for (int k = 0; k < n; k++) {
-            fputs("<tr><td>", out);
-            tsr_page_text(r->page, label[k]);
-            if (isfinite(mean[k]))
-                fprintf(out, "</td><td>%.4g</td></tr>\n", mean[k]);
-            else
-                fputs("</td><td>&ndash;</td></tr>\n", out);
-        }
-        fputs("</table>\n<p>", out);
-        tsr_page_text(r->page, what != NULL ? what : name);
-        fputs(", averaged over chains and draws.</p>\n", out);
-    }
-    free(mean);
-    free(what);
-    tsr_trace_labels_free(n_label, label);
-    return status == TSR_E_NOMEM ? status : TSR_OK;
-}
-
-static tsr_status named_axes(tsr_report *r, tsr_err *err)
-{
-    const char *const *name;
-    tsr_status status = TSR_OK;
-    int n = tsr_trace_variables(r->trace, TSR_TRACE_SAMPLE_STATS, &name);
-    for (int i = 0; i < n && status == TSR_OK; i++)
-        status = named_axis(r, name[i], err);
-    return status;
-}
-
 /* ---- R-hat by q ---- */
+
+static int is_known(const tsr_curve_summary *c)
+{
+    int n = 0;
+    for (int k = 0; k < c->n; k++)
+        n += isfinite(c->point[k].rhat);
+    return n > 0;
+}
 
 static tsr_status rhat_by_q(tsr_report *r, const tsr_curve_summary *c,
                             tsr_err *err)
@@ -394,12 +342,20 @@ tsr_status tsr_report_chains(tsr_report *report, tsr_err *err)
     if (status == TSR_OK)
         status = acceptance(report, err);
     if (status == TSR_OK)
-        status = named_axes(report, err);
+        status = tsr_report_moves(report, err);
+    int n_known = 0;
+    for (int i = 0; i < report->diagnosis->n_curve; i++)
+        n_known += is_known(report->diagnosis->curve[i]);
     if (status == TSR_OK && report->diagnosis->n_curve > 0)
-        tsr_page_words(report->page,
-                       "R-hat of the computed curve at every q: the chains "
-                       "must agree not only on Rg but on the whole curve.");
+        tsr_page_words(report->page, "%s",
+                       n_known > 0
+                           ? "R-hat of the computed curve at every q: the "
+                             "chains must agree not only on Rg but on the "
+                             "whole curve."
+                           : "R-hat of the computed curve at every q: too few "
+                             "draws, or one chain.");
     for (int i = 0; i < report->diagnosis->n_curve && status == TSR_OK; i++)
-        status = rhat_by_q(report, report->diagnosis->curve[i], err);
+        if (is_known(report->diagnosis->curve[i]))
+            status = rhat_by_q(report, report->diagnosis->curve[i], err);
     return status;
 }

@@ -50,6 +50,7 @@ static tsr_figure *histogram(const char *name, const char *title,
     const double at[2] = {start, start}, height[2] = {0.0, top};
     tsr_figure_layer(f, TSR_LAYER_DASHES, "start", TSR_COLOUR_PRIOR, 2, at,
                      height, NULL);
+    tsr_report_add_margin(f);
     return f;
 }
 
@@ -138,16 +139,12 @@ static tsr_status table(tsr_report *r, const tsr_domains *d, tsr_err *err)
     return TSR_OK;
 }
 
-tsr_status tsr_report_domains(tsr_report *report, tsr_err *err)
+tsr_status tsr_report_domains(tsr_report *report, const tsr_domains *d,
+                              tsr_err *err)
 {
-    const tsr_shape *s = report->options->diagnose.shape;
     const tsr_model_atoms *model = tsr_frames_atoms(report->options->frames);
     tsr_page *page = report->page;
-    tsr_domains *d;
-    tsr_status status =
-        tsr_domains_make(report->options->frames, s->n, s->at, &d, err);
-    if (status != TSR_OK)
-        return status;
+    tsr_status status = TSR_OK;
     if (d->n_pair > 0) {
         tsr_page_words(page,
                        "Domains: parts of %d residues or more that keep their "
@@ -167,6 +164,5 @@ tsr_status tsr_report_domains(tsr_report *report, tsr_err *err)
     }
     for (int k = 0; k < d->n_pair && status == TSR_OK; k++)
         status = pair(report, d, &d->pair[k], err);
-    tsr_domains_free(d);
     return status;
 }

@@ -244,9 +244,11 @@ static void fit_words(tsr_report *r, data_set *d, int n_point)
                        "%.0f&nbsp;%% of the measured points lie in the wide "
                        "band; 90&nbsp;%% should.",
                        100.0 * n_inside / n_band);
+    char name[32];
+    snprintf(name, sizeof name, "noise_scale%s", d->suffix);
     const tsr_summary_item *scale =
-        tsr_summary_find(r->diagnosis->summary, "noise_scale");
-    if (scale != NULL && d->number == 1 && isfinite(scale->value.mean))
+        tsr_summary_find(r->diagnosis->summary, name);
+    if (scale != NULL && isfinite(scale->value.mean))
         tsr_page_words(r->page,
                        "The noise is %.2f times the stated errors (5 to "
                        "95&nbsp;%%: %.2f to %.2f).",

@@ -67,13 +67,14 @@ tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
     tsr_page_section(report->page, "numbers", "Numbers");
     tsr_page_words(
         report->page,
-        "%d chains of %d draws. 5&nbsp;%% and 95&nbsp;%% are the ends of the "
+        "%d chain%s of %d draw%s. 5&nbsp;%% and 95&nbsp;%% are the ends of the "
         "middle 90&nbsp;%% of the draws: given the data, the prior and the "
         "model, the value lies there with probability 0.9. The error of the "
         "mean is that of this sampling, not of the value. ESS is how many "
         "independent draws the chain is worth; R-hat is 1 where the chains "
         "agree.%s",
-        report->diagnosis->n_chain, report->diagnosis->n_draw,
+        report->diagnosis->n_chain, report->diagnosis->n_chain == 1 ? "" : "s",
+        report->diagnosis->n_draw, report->diagnosis->n_draw == 1 ? "" : "s",
         s->has_prior ? " Beside it the prior, from a run without the data; "
                        "<i>learned</i> is the part of the prior's variance "
                        "that the data removed."
@@ -161,8 +162,7 @@ static tsr_status add_outline(tsr_figure *f, tsr_trace_reader *trace,
     return TSR_OK;
 }
 
-/* Air at both ends of x. */
-static void add_margin(tsr_figure *f)
+void tsr_report_add_margin(tsr_figure *f)
 {
     double low = HUGE_VAL, high = -HUGE_VAL;
     for (int l = 0; f->n_panel > 0 && l < f->panel[0].n_layer; l++) {
@@ -201,11 +201,12 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
         status = add_outline(f, r->options->prior, item->name, "prior",
                              TSR_COLOUR_PRIOR, 1, &has_prior, err);
     if (status == TSR_OK)
-        status = add_outline(f, r->trace, item->name, "posterior",
+        status = add_outline(f, r->trace, item->name,
+                             r->options->is_prior ? "prior" : "posterior",
                              TSR_COLOUR_MODEL, 0, &is_there, err);
     if (status == TSR_OK && is_there) {
         (*n_shown)++;
-        add_margin(f);
+        tsr_report_add_margin(f);
         return tsr_page_figure(r->page, f, err);
     }
     tsr_figure_free(f);
@@ -214,7 +215,7 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
 
 tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err)
 {
-    enum { MOST = 12 };
+    enum { MOST = 30 };
     const tsr_summary *s = report->diagnosis->summary;
     tsr_status status = TSR_OK;
     int n_shown = 0;
@@ -230,7 +231,12 @@ tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err)
             s->item[i].flaw == TSR_FLAW_FEW_DRAWS)
             status = add_scalar(report, &s->item[i], &n_shown, err);
     tsr_page_columns_end(report->page);
-    if (!s->has_prior)
+    if (n_shown == 0)
+        tsr_page_words(report->page, "Too few draws for a distribution.");
+    if (n_shown == MOST)
+        tsr_page_words(report->page, "The first %d variables are drawn.",
+                       (int)MOST);
+    if (!s->has_prior && !report->options->is_prior)
         tsr_page_words(report->page,
                        "What did the data teach? <code>tessera run CONFIG "
                        "--prior-only --output PRIOR</code> and then "

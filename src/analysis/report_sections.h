@@ -3,6 +3,7 @@
 #ifndef TSR_ANALYSIS_REPORT_SECTIONS_H
 #define TSR_ANALYSIS_REPORT_SECTIONS_H
 
+#include "analysis/domains.h"
 #include "analysis/report.h"
 #include "analysis/report_page.h"
 
@@ -12,6 +13,10 @@ typedef struct {
     tsr_diagnosis *diagnosis; /* its summary has the prior's columns */
     tsr_page *page;
     const char *folder; /* of the figures */
+    /* Residues on axes: with the file's numbers where it has one chain without
+     * a gap, else counted from 1. */
+    int first_residue;
+    char residue_title[48];
 } tsr_report;
 
 /* Colours that keep their meaning over the report. */
@@ -48,8 +53,24 @@ tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err);
 /* Distances, mobility, groups, timeline of the conformations. */
 tsr_status tsr_report_structure(tsr_report *report, tsr_err *err);
 /* Distances and turns between the parts that keep their shape. */
-tsr_status tsr_report_domains(tsr_report *report, tsr_err *err);
+tsr_status tsr_report_domains(tsr_report *report, const tsr_domains *domains,
+                              tsr_err *err);
+
+/* Draws across, residues and domains up, below their traces. */
+tsr_status tsr_report_timeline(tsr_report *report, const tsr_domains *domains,
+                               tsr_err *err);
+
+/* Into the last panel: columns across and the rows of the shape up, value
+ * [n_x][n_row]. */
+void tsr_report_add_rows(tsr_report *report, tsr_figure *f, int n_x, double x0,
+                         double dx, const double *value);
+
+/* Air at both ends of the first panel's x. */
+void tsr_report_add_margin(tsr_figure *f);
 /* Traces, ranks, acceptance, R-hat by q, the diagnosis. */
 tsr_status tsr_report_chains(tsr_report *report, tsr_err *err);
+
+/* Acceptance and dirty distances by move, the ladder by temperature. */
+tsr_status tsr_report_moves(tsr_report *report, tsr_err *err);
 
 #endif

@@ -28,15 +28,15 @@ static tsr_figure *pair_figure(const tsr_shape *s)
     return f;
 }
 
-static tsr_figure *mobility_figure(const tsr_shape *s)
+static tsr_figure *mobility_figure(const tsr_report *report)
 {
-    tsr_figure *f =
-        tsr_figure_new("mobility", "Mobility of the residues",
-                       "residue, counted from 1 over all chains", 700);
+    const tsr_shape *s = report->options->diagnose.shape;
+    tsr_figure *f = tsr_figure_new("mobility", "Mobility of the residues",
+                                   report->residue_title, 700);
     double *x = calloc((size_t)s->n_residue, sizeof *x);
     if (f != NULL && x != NULL) {
         for (int r = 0; r < s->n_residue; r++)
-            x[r] = r + 1.0;
+            x[r] = report->first_residue + r;
         tsr_figure_panel(f, "rms deviation (\xc3\x85)", 0, 180);
         tsr_figure_layer(f, TSR_LAYER_LINE, NULL, TSR_COLOUR_DATA, s->n_residue,
                          x, s->rmsf, NULL);
@@ -50,21 +50,22 @@ static tsr_figure *mobility_figure(const tsr_shape *s)
 
 /* ---- maps ---- */
 
-/* Edges of the rows: halfway between neighbours, as residue numbers from 1. */
+/* Edges of the rows: halfway between neighbours, residues counted from 0. */
 static double edge(int n, const int *at, int i)
 {
     if (i <= 0)
-        return at[0] + 0.5;
+        return at[0] - 0.5;
     if (i >= n)
-        return at[n - 1] + 1.5;
-    return 0.5 * (at[i - 1] + at[i]) + 1.0;
+        return at[n - 1] + 0.5;
+    return 0.5 * (at[i - 1] + at[i]);
 }
 
 /* Cells of columns across and rows up; value [n_x][n_y]. Unequal steps between
  * rows differ by one residue; the mean step is drawn. */
-static void add_cells(tsr_figure *f, int n_x, double x0, double dx,
-                      const tsr_shape *s, const double *value)
+void tsr_report_add_rows(tsr_report *report, tsr_figure *f, int n_x, double x0,
+                         double dx, const double *value)
 {
+    const tsr_shape *s = report->options->diagnose.shape;
     const int n_y = s->n_row;
     const size_t n = (size_t)n_x * (size_t)n_y;
     double *x = malloc((n + 1) * sizeof *x), *y = malloc((n + 1) * sizeof *y);
@@ -76,7 +77,8 @@ static void add_cells(tsr_figure *f, int n_x, double x0, double dx,
         for (size_t i = 0; i < n; i++) {
             const size_t column = i / (size_t)n_y;
             x[i] = x0 + dx * (double)column;
-            y[i] = low + dy * (double)(i - column * (size_t)n_y);
+            y[i] = report->first_residue + low +
+                   dy * (double)(i - column * (size_t)n_y);
         }
         tsr_layer *cells = tsr_figure_layer(f, TSR_LAYER_CELLS, NULL, "#444444",
                                             (int)n, x, y, value);
@@ -89,48 +91,21 @@ static void add_cells(tsr_figure *f, int n_x, double x0, double dx,
     free(y);
 }
 
-static tsr_figure *map_figure(const tsr_shape *s, const char *name,
+static tsr_figure *map_figure(tsr_report *report, const char *name,
                               const char *title, const char *scale,
                               const double *value)
 {
+    const tsr_shape *s = report->options->diagnose.shape;
     tsr_figure *f = tsr_figure_new(name, title, "residue", 300);
     if (f == NULL)
         return NULL;
     const double low = edge(s->n_row, s->row, 0);
     const double step = (edge(s->n_row, s->row, s->n_row) - low) / s->n_row;
     tsr_figure_panel(f, "residue", 0, 300);
-    add_cells(f, s->n_row, low, step, s, value);
+    tsr_report_add_rows(report, f, s->n_row, report->first_residue + low, step,
+                        value);
     if (f->n_panel > 0)
         f->panel[0].z_title = strdup(scale);
-    return f;
-}
-
-/* ---- the timeline ---- */
-
-/* Draws across, residues up, and above them the trace of Rg. */
-static tsr_figure *timeline_figure(const tsr_shape *s, const char *name,
-                                   const char *title, const char *scale,
-                                   const double *value)
-{
-    tsr_figure *f =
-        tsr_figure_new(name, title, "conformation, chain after chain", 640);
-    double *x = calloc((size_t)s->n_column, sizeof *x);
-    if (f == NULL || x == NULL) {
-        tsr_figure_free(f);
-        free(x);
-        return NULL;
-    }
-    const double dx = (double)s->n_frame / s->n_column;
-    for (int c = 0; c < s->n_column; c++)
-        x[c] = (c + 0.5) * dx;
-    tsr_figure_panel(f, "Rg of CA (\xc3\x85)", 0, 90);
-    tsr_figure_layer(f, TSR_LAYER_LINE, NULL, TSR_COLOUR_DATA, s->n_column, x,
-                     s->rg, NULL);
-    tsr_figure_panel(f, "residue", 0, 260);
-    add_cells(f, s->n_column, 0.0, dx, s, value);
-    if (f->n_panel > 1)
-        f->panel[1].z_title = strdup(scale);
-    free(x);
     return f;
 }
 
@@ -171,6 +146,11 @@ static tsr_status groups(tsr_report *r, tsr_err *err)
     FILE *out = tsr_page_html(r->page);
     tsr_status status = TSR_OK;
     tsr_frames_list(r->options->frames, &frame);
+    for (int c = s->clusters.k; c < TSR_MOST_CLUSTERS; c++) {
+        char path[4096]; /* of a report before this one */
+        snprintf(path, sizeof path, "%s/group-%d.cif", r->folder, c + 1);
+        remove(path);
+    }
     if (s->clusters.k == 1)
         tsr_page_words(r->page,
                        "Groups: none. The conformations are one cloud, without "
@@ -195,9 +175,12 @@ static tsr_status groups(tsr_report *r, tsr_err *err)
         status = write_middle(r, c, name, sizeof name, err);
         fprintf(out,
                 "<tr><td>%d</td><td>%.1f&nbsp;%%</td><td>%.2f</td><td>chain "
-                "%d, draw %ld</td><td>report/%s</td>",
+                "%d, draw %ld",
                 c + 1, 100.0 * s->clusters.size[c] / s->n,
-                s->clusters.spread[c], f->chain, f->draw, name);
+                s->clusters.spread[c], f->chain, f->draw);
+        if (f->state > 0)
+            fprintf(out, ", state %d", f->state);
+        fprintf(out, "</td><td>report/%s</td>", name);
         for (int h = 0; h < 2; h++)
             if (isnan(s->overlap))
                 fputs("<td>&ndash;</td>", out);
@@ -209,10 +192,52 @@ static tsr_status groups(tsr_report *r, tsr_err *err)
     return status;
 }
 
+/* The numbers on axes, and in words what they mean where they are not the
+ * file's. */
+static void number_residues(tsr_report *report)
+{
+    const tsr_model_atoms *m = tsr_frames_atoms(report->options->frames);
+    FILE *out = tsr_page_html(report->page);
+    const int most = 30;
+    int n_run = 0;
+    const tsr_model_atom *first = &m->atom[m->ca[0]];
+    for (int r = 0, start = 0; r < m->n_residue; r++) {
+        const tsr_model_atom *a = &m->atom[m->ca[r]];
+        const tsr_model_atom *from = &m->atom[m->ca[start]];
+        const tsr_model_atom *next =
+            r + 1 < m->n_residue ? &m->atom[m->ca[r + 1]] : NULL;
+        if (next != NULL && next->chain == a->chain &&
+            next->number == a->number + 1)
+            continue;
+        if (next == NULL && n_run == 0) {
+            report->first_residue = first->number;
+            snprintf(report->residue_title, sizeof report->residue_title,
+                     "residue of chain %c", first->chain);
+            return;
+        }
+        if (n_run == 0)
+            fputs("<p>Residues are counted from 1 over all chains: ", out);
+        if (n_run < most) {
+            char text[96];
+            snprintf(text, sizeof text, "%s%d to %d are %c:%d to %c:%d",
+                     n_run > 0 ? "; " : "", start + 1, r + 1, from->chain,
+                     from->number, a->chain, a->number);
+            tsr_page_text(report->page, text);
+        }
+        n_run++;
+        start = r + 1;
+    }
+    fputs(n_run > most ? "; and so on.</p>\n" : ".</p>\n", out);
+    report->first_residue = 1;
+    snprintf(report->residue_title, sizeof report->residue_title,
+             "residue, counted from 1 over all chains");
+}
+
 tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
 {
     const tsr_shape *s = report->options->diagnose.shape;
     tsr_page *page = report->page;
+    tsr_domains *domains = NULL;
     if (s == NULL) {
         if (report->options->no_frames != NULL) {
             tsr_page_section(page, "structure", "Structure");
@@ -224,9 +249,14 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
     }
     tsr_page_section(page, "structure", "Structure");
     tsr_page_words(page,
-                   "Of %d stored conformations, %d were looked at, by their "
+                   "Of %d stored conformation%s, %d %s looked at, by their "
                    "C&alpha; atoms.",
-                   s->n_frame, s->n);
+                   s->n_frame, s->n_frame == 1 ? "" : "s", s->n,
+                   s->n == 1 ? "was" : "were");
+    number_residues(report);
+    if (s->n < 2)
+        tsr_page_words(page, "One conformation is too few for mobility, the "
+                             "deviation of distances, and domains.");
     tsr_status status = groups(report, err);
     if (status == TSR_OK)
         status = tsr_page_figure(page, pair_figure(s), err);
@@ -234,60 +264,40 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
                    "Distances between all pairs of C&alpha; atoms: what the "
                    "data allow, without the smoothing of an indirect "
                    "transform.");
-    if (status == TSR_OK)
-        status = tsr_page_figure(page, mobility_figure(s), err);
-    tsr_page_words(page,
-                   "How far each residue strays from its mean place when all "
-                   "conformations are laid over each other. Where domains move "
-                   "against each other, all of them seem mobile: the maps tell "
-                   "which distances change.");
+    if (status == TSR_OK && s->n > 1)
+        status = tsr_page_figure(page, mobility_figure(report), err);
+    if (s->n > 1)
+        tsr_page_words(
+            page, "How far each residue strays from its mean place when all "
+                  "conformations are laid over each other. Where domains move "
+                  "against each other, all of them seem mobile: the maps tell "
+                  "which distances change.");
     tsr_page_columns(page);
     if (status == TSR_OK)
-        status =
-            tsr_page_figure(page,
-                            map_figure(s, "distance-mean", "Distances, mean",
-                                       "mean (\xc3\x85)", s->distance),
-                            err);
-    if (status == TSR_OK)
         status = tsr_page_figure(page,
-                                 map_figure(s, "distance-sd",
+                                 map_figure(report, "distance-mean",
+                                            "Distances, mean",
+                                            "mean (\xc3\x85)", s->distance),
+                                 err);
+    if (status == TSR_OK && s->n > 1)
+        status = tsr_page_figure(page,
+                                 map_figure(report, "distance-sd",
                                             "Distances, standard deviation",
                                             "sd (\xc3\x85)", s->distance_sd),
                                  err);
     tsr_page_columns_end(page);
-    tsr_page_words(page,
-                   "Dark blocks of the second map are parts that keep their "
-                   "shape; bright ones between them are pairs of parts that "
-                   "move against each other.");
+    if (s->n > 1)
+        tsr_page_words(
+            page, "Dark blocks of the second map are parts that keep their "
+                  "shape; bright ones between them are pairs of parts that "
+                  "move against each other.");
     if (status == TSR_OK)
-        status = tsr_report_domains(report, err);
-    tsr_page_choice(page, "timeline", "Along the draws:");
+        status = tsr_domains_make(report->options->frames, s->n, s->at,
+                                  &domains, err);
     if (status == TSR_OK)
-        status = tsr_page_figure(page,
-                                 timeline_figure(s, "timeline-change",
-                                                 "Timeline: change from start",
-                                                 "moved (\xc3\x85)", s->change),
-                                 err);
+        status = tsr_report_domains(report, domains, err);
     if (status == TSR_OK)
-        status = tsr_page_figure(page,
-                                 timeline_figure(s, "timeline-contacts",
-                                                 "Timeline: contacts",
-                                                 "neighbours", s->contacts),
-                                 err);
-    if (status == TSR_OK)
-        status = tsr_page_figure(
-            page,
-            timeline_figure(s, "timeline-mobility", "Timeline: local mobility",
-                            "changed (\xc3\x85)", s->mobility),
-            err);
-    tsr_page_choice_end(page);
-    tsr_page_words(page,
-                   "Each column is a conformation, each row a residue: how far "
-                   "it is from the start (laid over it); how many residues "
-                   "are within 10&nbsp;&Aring;; or how much its distances to "
-                   "six residues on either side have changed since the column "
-                   "before. Stripes that differ from chain to chain mean that "
-                   "chains sit in different places. Drag to zoom; the trace of "
-                   "Rg above follows.");
+        status = tsr_report_timeline(report, domains, err);
+    tsr_domains_free(domains);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "analysis/report.h"
 #include "analysis/report_vega.h"
 #include "io/file.h"
+#include "likelihood/noise.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,19 +39,32 @@ static void print_flexible(FILE *out, const tsr_structure_config *s)
     fputs(s->flexible.n > 0 ? "; the rest moved as rigid parts. " : ". ", out);
 }
 
+static void print_free(FILE *out, const char *name, tsr_number_or_word value)
+{
+    if (value.word == TSR_INFER)
+        fprintf(out, "%s was free", name);
+    else
+        fprintf(out, "%s was %g", name, value.number);
+}
+
 static void print_data(FILE *out, const tsr_config *c)
 {
     const tsr_data_config *data = c->data.item;
     for (int i = 0; i < c->data.n; i++) {
-        const char *name = strrchr(data[i].file, '/');
-        fprintf(out, "%s%s", i > 0 ? ", " : "The data were ",
-                name != NULL ? name + 1 : data[i].file);
+        const tsr_data_config *d = &data[i];
+        const char *name = strrchr(d->file, '/');
+        fprintf(out, "The data were %s, ", name != NULL ? name + 1 : d->file);
+        if (d->q_range[1] < 1e3)
+            fprintf(out, "q from %g to %g/\xc3\x85, ", d->q_range[0],
+                    d->q_range[1]);
+        fprintf(out, "with %s; ", tsr_noise_registry[d->noise.model]->doc);
+        print_free(out, "the scale", d->intensity_scale);
+        print_free(out, ", the background", d->background);
+        fputs(". ", out);
     }
-    if (c->data.n > 0)
-        fputs(". The likelihood is normal with the measured errors times a "
-              "noise scale unless the configuration says otherwise; scale and "
-              "background were integrated out or sampled as it says. ",
-              out);
+    print_free(out, "The excluded volume c1", c->contrast.c1);
+    print_free(out, ", the hydration c2", c->contrast.c2);
+    fputs(". ", out);
 }
 
 /* What a paper's methods section needs; caller frees, NULL: no settings, or out
@@ -66,9 +80,10 @@ static char *methods_text(const tsr_past_run *run)
     char *version =
         tsr_trace_attribute_text(run->trace, "inference_library_version");
     const int n_temp = tsr_sampler_n_temp(&c->sampler, run->has_data);
-    fprintf(out,
-            "The posterior of the structure given the scattering data was "
-            "sampled with tessera %s (seed %ld). ",
+    fprintf(out, "%s was sampled with tessera %s (seed %ld). ",
+            run->has_data
+                ? "The posterior of the structure given the scattering data"
+                : "The prior of the structure, without any data,",
             version != NULL ? version : "(version unknown)", c->seed);
     if (c->structure.file != NULL) {
         const char *name = strrchr(c->structure.file, '/');
@@ -78,19 +93,24 @@ static char *methods_text(const tsr_past_run *run)
     print_flexible(out, &c->structure);
     if (c->structure.states > 1)
         fprintf(out,
-                "The data were fitted by the weighted mean of %ld states. ",
+                run->has_data
+                    ? "The curve was the weighted mean of %ld states. "
+                    : "It has %ld states. ",
                 c->structure.states);
-    print_data(out, c);
+    if (run->has_data)
+        print_data(out, c);
+    fprintf(out, "%d chain%s", run->n_chain, run->n_chain == 1 ? "" : "s");
+    if (n_temp > 1)
+        fprintf(out,
+                ", each with replicas at %d temperatures of the likelihood "
+                "(replica exchange),",
+                n_temp);
     fprintf(out,
-            "%d chains%s ran for %ld warm-up steps and %ld draws, with %ld "
-            "steps from one draw to the next. Convergence was judged by "
-            "rank-normalised split R-hat and effective sample size (Vehtari "
-            "et al. 2021).",
-            run->n_chain,
-            n_temp > 1 ? ", each with replicas at several temperatures of the "
-                         "likelihood (replica exchange),"
-                       : "",
-            c->sampler.warmup, (long)run->n_draw, c->sampler.thin);
+            " ran for %ld warm-up steps and %ld draw%s, with %ld steps from "
+            "one draw to the next. Convergence was judged by rank-normalised "
+            "split R-hat and effective sample size (Vehtari et al. 2021).",
+            c->sampler.warmup, (long)run->n_draw, run->n_draw == 1 ? "" : "s",
+            c->sampler.thin);
     free(version);
     return fclose(out) == 0 ? text : NULL;
 }
@@ -163,6 +183,7 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         o.no_frames = why[0] != '\0' ? why : NULL;
         o.methods = methods;
         o.prior = prior.trace;
+        o.is_prior = !run.has_data;
         if (run.has_config) {
             o.name = run.config.name;
             o.diagnose.n_temp =

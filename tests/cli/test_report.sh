@@ -39,9 +39,24 @@ quiet() { "$program" "$@" --quiet >out.txt; }
 check "a report without conformations" quiet report prior
 check "says how to have some" grep -q "output.trajectory_every" \
     prior/report.html
+check "knows that it saw no data" grep -q "This run saw no data" \
+    prior/report.html
+check "and says so in its figures" sh -c \
+    '! grep -q ">posterior<" prior/report/posterior-rg.svg'
+check "and its methods" grep -q "<p>The prior of the structure, without any" \
+    prior/report.html
+"$program" run run.yaml --quiet --output single --set sampler.chains=1 \
+    --set sampler.draws=1 --set output.trajectory=all \
+    --set output.trajectory_every=1 >single.txt 2>&1
+check "a report of one draw" quiet report single
+check "says what it is too few for" sh -c "grep -q 'One conformation is too few' \
+    single/report.html && grep -q 'Too few draws for a dist' single/report.html"
+check "shows it as a point" grep -q "<circle" single/report/trace.svg
+check "and draws no empty figures" test ! -e single/report/mobility.svg -a \
+    ! -e single/report/rhat-intensity_mean.svg
 check "conformations of two states" "$conformations" run 3 60
 check "report" quiet report run --prior prior
-for figure in fit fit_2 guinier kratky trace rank-rg acceptance posterior-rg \
+for figure in fit fit_2 guinier kratky trace rank-rg acceptance moves posterior-rg \
     posterior-d_max rhat-intensity_mean rhat-intensity_mean_2 \
     pair-distances mobility distance-mean distance-sd timeline-change \
     timeline-contacts timeline-mobility; do
@@ -79,8 +94,17 @@ check "nothing is fetched" sh -c \
     '! grep -qE "(src|href)=\"?(https?:)?//" run/report.html'
 check "the configuration is there" grep -q "q_range: \[0.02, 0.15\]" \
     run/report.html
-check "methods name seed and chains" grep -q "3 chains, each with replicas" \
+check "methods name seed and chains" grep -q \
+    "3 chains, each with replicas at 2 temp" run/report.html
+check "and the noise" grep -q "q from 0.02 to 0.15/.*, with normal errors" \
     run/report.html
+check "bars of moves stand apart" test "$(grep -o "Z" run/report/moves.svg |
+    wc -l)" -gt 6
+check "residues have the file's numbers" grep -q "residue of chain A" \
+    run/report/mobility.svg
+touch run/report/group-7.cif
+quiet report run
+check "groups of an older report go" test ! -e run/report/group-7.cif
 mkdir elsewhere mine
 check "another place" quiet report run/trace.h5 --output elsewhere
 check "holds the page" test -s elsewhere/report.html
