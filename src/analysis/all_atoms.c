@@ -25,6 +25,7 @@ typedef struct {
     int n, ca, c, o; /* atoms of the model; o < 0: none */
     int sc;          /* drawn centre; < 0: none */
     int cb;          /* its number among all atoms; < 0: none */
+    int is_ring;     /* proline */
     double cb_local[3], side_local[3]; /* of the input */
 } residue;
 
@@ -114,6 +115,17 @@ static void name_as_in_file(tsr_model_atom *to, const tsr_residue_record *in,
         snprintf(to->element, sizeof to->element, "SE");
 }
 
+/* What a side chain is fixed to: CA and the plane N-CA-C, whose angle is drawn;
+ * of a proline, which is bound to N as well, N and CA exactly. */
+static void side_frame(double frame[3][3], const residue *r, const double *n,
+                       const double *ca, const double *c)
+{
+    if (r->is_ring)
+        tsr_frame(frame, c, ca, n);
+    else
+        tsr_frame(frame, n, ca, c);
+}
+
 /* A residue of the input: its atoms are added to the list. */
 static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
                               int r, const tsr_structure *input, tsr_err *err)
@@ -132,10 +144,11 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
                     .c = find(model, r, "C"),
                     .o = find(model, r, "O"),
                     .sc = find(model, r, "SC"),
-                    .cb = -1};
+                    .cb = -1,
+                    .is_ring = strcmp(in->name, "PRO") == 0};
     if (n == NULL || ca == NULL || c == NULL || to->n < 0 || to->c < 0)
         return differs(model, r, in, err);
-    tsr_frame(frame, n->xyz, ca->xyz, c->xyz);
+    side_frame(frame, to, n->xyz, ca->xyz, c->xyz);
     for (int k = 0; k < in->n_atom; k++) {
         const tsr_atom *a = &input->atom[in->first_atom + k];
         const int at = all->list.n_atom++;
@@ -177,7 +190,7 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
     for (int d = 0; d < 3 && mass > 0.0; d++)
         to->side_local[d] = sum[d] / mass;
     /* a proline's ring ends at N, so it cannot turn */
-    if (!(mass > 0.0) || strcmp(in->name, "PRO") == 0)
+    if (!(mass > 0.0) || to->is_ring)
         to->sc = -1;
     return TSR_OK;
 }
@@ -254,7 +267,7 @@ void tsr_all_atoms_place(const tsr_all_atoms *all, const double (*model_xyz)[3],
         if (r != last) {
             double cb[3], centre[3];
             last = r;
-            tsr_frame(frame, model_xyz[at->n], ca, c);
+            side_frame(frame, at, model_xyz[at->n], ca, c);
             turns = at->cb >= 0 && at->sc >= 0;
             tsr_frame_to_global(cb, frame, ca, at->cb_local);
             tsr_frame_to_global(centre, frame, ca, at->side_local);

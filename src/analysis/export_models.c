@@ -274,9 +274,16 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
         }
         status = tsr_model_write(&spec, i + 1, label, xyz, out, err);
     }
-    free(w.value);
     if (status == TSR_OK)
         tsr_model_end(&spec, out);
+    /* mmCIF has no place for a line before a model */
+    for (int i = 0;
+         spec.format == TSR_MODEL_CIF && status == TSR_OK && i < j->n; i++) {
+        char label[80];
+        label_of(j, &frame[j->at[i]], &w, label, sizeof label);
+        fprintf(out, "# model %d: %s\n", i + 1, label);
+    }
+    free(w.value);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include "analysis/circular.h"
 #include "core/text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,7 +187,7 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
     int is_there, has_prior = 0;
     snprintf(name, sizeof name, "posterior-%.60s", item->name);
     for (char *c = name; *c != '\0'; c++)
-        if (strchr("[]/'\" ", *c) != NULL)
+        if (!isalnum((unsigned char)*c) && strchr("_-.", *c) == NULL)
             *c = '-';
     snprintf(title, sizeof title, "%.80s%s%.40s%s", item->name,
              item->unit != NULL ? " (" : "",

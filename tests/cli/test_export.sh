@@ -55,6 +55,8 @@ check "are all numbered" test "$(grep '^MODEL' all.pdb | sort -u | wc -l)" -eq 1
 # ---- files ----
 expect "the name tells the format" 0 "" "$program" export run --output two.cif
 check "mmCIF" grep -q "^_atom_site.Cartn_x" two.cif
+check "which says where its models are from" grep -q \
+    "^# model 1: chain 0 draw [0-9]* state 1 weight 0" two.cif
 expect "unless it is said" 0 "" "$program" export run --output odd.cif \
     --format pdb
 check "PDB" grep -q "^MODEL" odd.cif

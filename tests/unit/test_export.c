@@ -227,6 +227,61 @@ static void test_all_atoms(void **state)
     clear(&f);
 }
 
+/* The ring of a proline stays closed where the angle at CA was drawn. */
+static void test_proline(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "ATOM      1  N   PRO A 102       4.691  -0.753   8.894  1.00"
+        "  0.00           N\n"
+        "ATOM      2  CA  PRO A 102       5.035   0.586   8.407  1.00"
+        "  0.00           C\n"
+        "ATOM      3  C   PRO A 102       6.486   0.636   7.951  1.00"
+        "  0.00           C\n"
+        "ATOM      4  O   PRO A 102       7.356  -0.047   8.495  1.00"
+        "  0.00           O\n"
+        "ATOM      5  CB  PRO A 102       4.794   1.484   9.629  1.00"
+        "  0.00           C\n"
+        "ATOM      6  CG  PRO A 102       3.815   0.731  10.469  1.00"
+        "  0.00           C\n"
+        "ATOM      7  CD  PRO A 102       4.119  -0.725  10.253  1.00"
+        "  0.00           C\n";
+    enum { N, CA, C, O, CB, CG, CD, N_ATOM };
+    static const int ring[][2] = {
+        {N, CA}, {CA, CB}, {CB, CG}, {CG, CD}, {CD, N}};
+    tsr_err err;
+    tsr_structure *input;
+    tsr_model_atoms *model;
+    tsr_all_atoms *all;
+    tsr_motion open;
+    double drawn[N_ATOM][3], xyz[N_ATOM][3], side[3], axis[3], other[3];
+    const char *path = io_text("proline.pdb", text);
+    if (tsr_structure_read(path, &input, &err) != TSR_OK ||
+        tsr_model_atoms_read(path, &model, &err) != TSR_OK ||
+        tsr_all_atoms_new(model, input, &all, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    for (int i = 0; i < N_ATOM; i++)
+        tsr_vec3_copy(drawn[i], input->atom[i].xyz);
+    /* N-CA-C wider by 6 degrees, within its plane */
+    tsr_vec3_sub(side, drawn[N], drawn[CA]);
+    tsr_vec3_sub(other, drawn[C], drawn[CA]);
+    tsr_vec3_cross(axis, side, other);
+    for (int d = 0; d < 3; d++)
+        other[d] = drawn[CA][d] + axis[d];
+    tsr_motion_about(&open, drawn[CA], other, 0.105);
+    tsr_motion_apply(&open, drawn[C]);
+    tsr_all_atoms_place(all, (const double(*)[3])drawn, xyz);
+    for (size_t k = 0; k < sizeof ring / sizeof *ring; k++) {
+        const int a = ring[k][0], b = ring[k][1];
+        assert_near(tsr_vec3_distance(xyz[a], xyz[b]),
+                    tsr_vec3_distance(input->atom[a].xyz, input->atom[b].xyz),
+                    1e-9);
+    }
+    tsr_all_atoms_free(all);
+    tsr_model_atoms_free(model);
+    tsr_structure_free(input);
+}
+
 /* Exported models open again, with the names and the order of the input, and
  * superposed: the draws are one conformation, turned. */
 static void test_models(void **state)
@@ -370,9 +425,10 @@ int main(void)
 #define IN_FOLDER(test) \
     cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_frames),           IN_FOLDER(test_damaged_frames),
-        IN_FOLDER(test_all_atoms),        IN_FOLDER(test_models),
-        cmocka_unit_test(test_superpose), cmocka_unit_test(test_choice),
+        IN_FOLDER(test_frames),        IN_FOLDER(test_damaged_frames),
+        IN_FOLDER(test_all_atoms),     IN_FOLDER(test_proline),
+        IN_FOLDER(test_models),        cmocka_unit_test(test_superpose),
+        cmocka_unit_test(test_choice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
