@@ -148,6 +148,12 @@ static tsr_status choose(job *j, const tsr_draw_choice *choice, tsr_err *err)
         }
     if (choice->is_best)
         lp = lp_of(j, n_draw, chain, draw);
+    if (choice->is_best && lp == NULL) {
+        status = tsr_fail(err, TSR_E_DATA,
+                          "--draws best: there is no trace with lp to judge "
+                          "by; choose others");
+        goto done;
+    }
     tsr_draw_choice_apply(choice, n_draw, chain, draw, lp, is_chosen);
     for (int i = 0, k = 0; i < n_in; i++) {
         while (chain[k] != in[i].chain || draw[k] != in[i].draw)

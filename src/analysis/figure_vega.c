@@ -48,6 +48,14 @@ static void print_data(const tsr_figure *f, FILE *out)
 
 static void print_signals(const tsr_figure *f, FILE *out)
 {
+    if (f->n_x_name > 0) { /* names are not zoomed into */
+        fprintf(out,
+                "\"signals\":[{\"name\":\"brush\",\"value\":[0,0]},"
+                "{\"name\":\"dragging\",\"value\":false},"
+                "{\"name\":\"xdom\",\"value\":[%.9g,%.9g]}],\n",
+                f->x0, f->x1);
+        return;
+    }
     fprintf(out,
             "\"signals\":[{\"name\":\"brush\",\"value\":[0,0],\"on\":["
             "{\"events\":\"mousedown\",\"update\":"

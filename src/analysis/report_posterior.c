@@ -81,7 +81,9 @@ tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
                        "that the data removed."
                      : "");
     fprintf(out,
-            "<table><tr><th>variable</th><th>unit</th><th>mean</th><th>sd</th>"
+            "<table "
+            "class=\"tight\"><tr><th>variable</th><th>unit</th><th>mean</"
+            "th><th>sd</th>"
             "<th>median</th><th>5&nbsp;%%</th><th>95&nbsp;%%</th><th>error of "
             "the mean</th><th>ESS bulk</th><th>ESS tail</th><th>R-hat</th>%s"
             "</tr>\n",

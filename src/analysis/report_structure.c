@@ -219,9 +219,12 @@ static void number_residues(tsr_report *report)
             fputs("<p>Residues are counted from 1 over all chains: ", out);
         if (n_run < most) {
             char text[96];
-            snprintf(text, sizeof text, "%s%d to %d are %c:%d to %c:%d",
+            const char tail[2][2] = {{from->insertion, '\0'},
+                                     {a->insertion, '\0'}};
+            snprintf(text, sizeof text, "%s%d to %d are %c:%d%s to %c:%d%s",
                      n_run > 0 ? "; " : "", start + 1, r + 1, from->chain,
-                     from->number, a->chain, a->number);
+                     from->number, tail[0][0] == ' ' ? "" : tail[0], a->chain,
+                     a->number, tail[1][0] == ' ' ? "" : tail[1]);
             tsr_page_text(report->page, text);
         }
         n_run++;

@@ -1,6 +1,7 @@
 /* tessera export DIR */
 #include "cli/command.h"
 #include "cli/past_run.h"
+#include "cli/run_directory.h"
 
 #include "analysis/export.h"
 #include "analysis/shape.h"
@@ -215,6 +216,28 @@ static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
     return status;
 }
 
+/* Conformations are in files of their own: a trace that cannot be read, which
+ * `status` and `err` tell of, does not keep them from being written. */
+static tsr_status without_trace(tsr_past_run *run, tsr_status status,
+                                tsr_log *log, tsr_err *err)
+{
+    tsr_frames *frames = NULL;
+    tsr_err bad, local;
+    int n_bad;
+    if (status != TSR_E_DATA || run->directory == NULL || run->trace != NULL ||
+        tsr_frames_open(run->directory, &frames, &n_bad, &bad, &local) !=
+            TSR_OK)
+        return status;
+    tsr_frames_free(frames);
+    tsr_warn(log, "only conformations can be written: %s", err->message);
+    char *path = tsr_run_directory_file(run->directory, "config.yaml");
+    run->has_config =
+        path != NULL &&
+        tsr_config_read(path, 0, NULL, &run->config, &local) == TSR_OK;
+    free(path);
+    return TSR_OK;
+}
+
 /* ---- where it goes ---- */
 
 typedef struct {
@@ -296,6 +319,8 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
             tsr_draw_choice_parse(tsr_args_value(args, "draws"), &choice, err);
     if (status == TSR_OK)
         status = tsr_past_run_open(argument[0], &run, log, err);
+    if (status != TSR_OK && format != CSV)
+        status = without_trace(&run, status, log, err);
     if (status == TSR_OK)
         status = open_target(&to, path, out, err);
     if (status == TSR_OK && format == CSV)

@@ -78,6 +78,17 @@ check "without scripts" test ! -e pipe.pml
 expect "into a folder" 74 "cannot write 'run'" "$program" export run \
     --output run
 
+# ---- a damaged trace ----
+cp -r run hurt
+head -c 20000 run/trace.h5 >hurt/trace.h5
+expect "conformations without a trace" 0 \
+    "only conformations can be written.*trace.h5" "$program" export hurt \
+    --draws even:4 --output hurt.pdb
+check "are all there" test "$(grep -c ^MODEL hurt.pdb)" -eq 8
+expect "the best needs one" 65 "no trace with lp" "$program" export hurt \
+    --draws best
+expect "variables, too" 65 "hurt/trace.h5" "$program" export hurt --format csv
+
 # ---- longer chain ids of mmCIF ----
 awk '/^ATOM/ {
     if (!n++) {
