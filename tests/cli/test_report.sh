@@ -102,6 +102,10 @@ check "bars of moves stand apart" test "$(grep -o "Z" run/report/moves.svg |
     wc -l)" -gt 6
 check "residues have the file's numbers" grep -q "residue of chain A" \
     run/report/mobility.svg
+check "the timeline has domains" grep -q ">domain<" \
+    run/report/timeline-change.svg
+check "and the chains' traces" test "$(grep -c ">chain [012]<" \
+    run/report/timeline-change.svg)" -eq 3
 touch run/report/group-7.cif
 quiet report run
 check "groups of an older report go" test ! -e run/report/group-7.cif
