@@ -200,7 +200,6 @@ static void number_residues(tsr_report *report)
     FILE *out = tsr_page_html(report->page);
     const int most = 30;
     int n_run = 0;
-    const tsr_model_atom *first = &m->atom[m->ca[0]];
     for (int r = 0, start = 0; r < m->n_residue; r++) {
         const tsr_model_atom *a = &m->atom[m->ca[r]];
         const tsr_model_atom *from = &m->atom[m->ca[start]];
@@ -210,9 +209,9 @@ static void number_residues(tsr_report *report)
             next->number == a->number + 1)
             continue;
         if (next == NULL && n_run == 0) {
-            report->first_residue = first->number;
+            report->first_residue = from->number;
             snprintf(report->residue_title, sizeof report->residue_title,
-                     "residue of chain %c", first->chain);
+                     "residue of chain %c", from->chain);
             return;
         }
         if (n_run == 0)

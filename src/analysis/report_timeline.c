@@ -22,10 +22,10 @@ static void add_trace(const tsr_report *r, tsr_figure *f, const char *title,
         x[c] = (c + 0.5) * dx;
     tsr_figure_panel(f, title, 0, 80);
     for (int from = 0, to, last = -1; from < s->n_column; from = to) {
-        const tsr_drawn_frame *a = &frame[s->at[s->column[from]]], *b = a;
+        const tsr_drawn_frame *a = &frame[s->at[s->column[from]]];
         char label[32];
         for (to = from + 1; to < s->n_column; to++) {
-            b = &frame[s->at[s->column[to]]];
+            const tsr_drawn_frame *b = &frame[s->at[s->column[to]]];
             if (b->chain != a->chain || b->state != a->state)
                 break;
         }

@@ -486,9 +486,7 @@ static void fill_vector(const column *c, const tsr_chain_view *view,
 
 static int is_of_ladder(origin from)
 {
-    return from == FROM_MOVES || from == FROM_MOVES_CHANGED ||
-           from == FROM_RUNG_TEMPERATURE || from == FROM_RUNG_LOG_LIK ||
-           from == FROM_RUNG_EXCHANGE;
+    return from >= FROM_MOVES && from <= FROM_RUNG_EXCHANGE;
 }
 
 /* The curve of one draw, a replicate of the data, and the density of each
