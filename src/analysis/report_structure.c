@@ -203,12 +203,12 @@ static void number_residues(tsr_report *report)
     for (int r = 0, start = 0; r < m->n_residue; r++) {
         const tsr_model_atom *a = &m->atom[m->ca[r]];
         const tsr_model_atom *from = &m->atom[m->ca[start]];
-        const tsr_model_atom *next =
-            r + 1 < m->n_residue ? &m->atom[m->ca[r + 1]] : NULL;
-        if (next != NULL && next->chain == a->chain &&
+        const int is_last = r + 1 == m->n_residue;
+        const tsr_model_atom *next = &m->atom[m->ca[is_last ? r : r + 1]];
+        if (!is_last && next->chain == a->chain &&
             next->number == a->number + 1)
             continue;
-        if (next == NULL && n_run == 0) {
+        if (is_last && n_run == 0) {
             report->first_residue = from->number;
             snprintf(report->residue_title, sizeof report->residue_title,
                      "residue of chain %c", from->chain);
