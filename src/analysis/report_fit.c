@@ -399,6 +399,16 @@ static tsr_status guinier(tsr_report *r, data_set *d, tsr_err *err)
     return status;
 }
 
+static void heading(tsr_report *r, int i)
+{
+    fprintf(tsr_page_html(r->page), "<h3>Data set %d", i + 1);
+    if (i < r->options->n_data) {
+        fputs(": ", tsr_page_html(r->page));
+        tsr_page_text(r->page, r->options->data_name[i]);
+    }
+    fputs("</h3>\n", tsr_page_html(r->page));
+}
+
 tsr_status tsr_report_fit(tsr_report *report, tsr_err *err)
 {
     tsr_status status = TSR_OK;
@@ -410,8 +420,7 @@ tsr_status tsr_report_fit(tsr_report *report, tsr_err *err)
         status = get_data(report, i + 1, &d, &is_there, err);
         if (status == TSR_OK && is_there) {
             if (report->diagnosis->n_curve > 1)
-                fprintf(tsr_page_html(report->page), "<h3>Data set %d</h3>\n",
-                        i + 1);
+                heading(report, i);
             status = get_replicates(report, &d, err);
             if (status == TSR_OK)
                 status = tsr_page_figure(report->page, fit_figure(&d), err);

@@ -115,6 +115,20 @@ static char *methods_text(const tsr_past_run *run)
     return fclose(out) == 0 ? text : NULL;
 }
 
+/* Names of the data's files, without their folders; borrowed from the config.
+ * NULL: none, or out of memory. */
+static const char **data_names(const tsr_past_run *run)
+{
+    const tsr_data_config *data = run->config.data.item;
+    const int n = run->has_config ? run->config.data.n : 0;
+    const char **name = n > 0 ? calloc((size_t)n, sizeof *name) : NULL;
+    for (int i = 0; name != NULL && i < n; i++) {
+        const char *slash = strrchr(data[i].file, '/');
+        name[i] = slash != NULL ? slash + 1 : data[i].file;
+    }
+    return name;
+}
+
 /* ---- where it goes ---- */
 
 static tsr_status make_folder(const char *path, tsr_err *err)
@@ -184,6 +198,8 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         o.methods = methods;
         o.prior = prior.trace;
         o.is_prior = !run.has_data;
+        o.data_name = data_names(&run);
+        o.n_data = o.data_name != NULL ? run.config.data.n : 0;
         if (run.has_config) {
             o.name = run.config.name;
             o.diagnose.n_temp =
@@ -205,6 +221,7 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_shape_free(shape);
     tsr_frames_free(frames);
     free(methods);
+    free(o.data_name);
     free(page);
     free(folder);
     tsr_past_run_clear(&prior);
