@@ -94,6 +94,11 @@ void tsr_figure_colour(double z, char text[8]);
 tsr_status tsr_figure_write_svg(const tsr_figure *figure, const char *path,
                                 tsr_err *err);
 
+/* Its numbers: a line for each point of each layer, with panel, series, mark,
+ * x, y, y2 (of cells: the corner, and the value). Errors: TSR_E_IO. */
+tsr_status tsr_figure_write_csv(const tsr_figure *figure, const char *path,
+                                tsr_err *err);
+
 /* The same picture as text from <svg> on, for a page; caller frees. */
 tsr_status tsr_figure_svg_text(const tsr_figure *figure, char **text,
                                tsr_err *err);

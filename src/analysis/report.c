@@ -101,6 +101,15 @@ static void methods(tsr_report *r)
         tsr_page_text(r->page, r->options->methods);
         fputs("</p>\n", out);
     }
+    fputs(
+        "<p>Every figure is in the folder <code>report</code> as SVG, and its "
+        "numbers beside it as CSV",
+        out);
+    if (r->options->frames != NULL)
+        fputs("; <code>conformations.csv</code> has the group of each "
+              "conformation, and its domains' distances and turns",
+              out);
+    fputs(".</p>\n", out);
     if (created != NULL) {
         fputs("<p>The trace was begun at ", out);
         tsr_page_text(r->page, created);

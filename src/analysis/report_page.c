@@ -230,6 +230,9 @@ tsr_status tsr_page_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
     tsr_status status = tsr_figure_finish(figure, err);
     if (status == TSR_OK)
         status = tsr_figure_write_svg(figure, path, err);
+    snprintf(path, sizeof path, "%s/%s.csv", page->folder, figure->name);
+    if (status == TSR_OK)
+        status = tsr_figure_write_csv(figure, path, err);
     if (status == TSR_OK && page->vega != NULL) {
         status = add_vega(page, figure, err);
         fputs("<figure><figcaption>", out);

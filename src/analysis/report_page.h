@@ -11,8 +11,8 @@
 typedef struct tsr_page tsr_page;
 
 /* vega: the script of report_vega.h, borrowed; NULL: figures stand still.
- * folder: where the figures also go, as NAME.svg; it is there. NULL when out of
- * memory. */
+ * folder: where the figures also go, as NAME.svg and, in numbers, NAME.csv; it
+ * is there. NULL when out of memory. */
 tsr_page *tsr_page_new(const char *title, const char *vega, const char *folder);
 void tsr_page_free(tsr_page *page);
 

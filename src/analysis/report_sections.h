@@ -56,6 +56,10 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err);
 tsr_status tsr_report_domains(tsr_report *report, const tsr_domains *domains,
                               tsr_err *err);
 
+/* Chain, draw, state, group, distances and turns of every conformation, in
+ * conformations.csv beside the figures. Errors: TSR_E_IO. */
+tsr_status tsr_report_conformations(tsr_report *report,
+                                    const tsr_domains *domains, tsr_err *err);
 /* Draws across, residues and domains up, below their traces. */
 tsr_status tsr_report_timeline(tsr_report *report, const tsr_domains *domains,
                                tsr_err *err);

@@ -299,6 +299,8 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
     if (status == TSR_OK)
         status = tsr_report_domains(report, domains, err);
     if (status == TSR_OK)
+        status = tsr_report_conformations(report, domains, err);
+    if (status == TSR_OK)
         status = tsr_report_timeline(report, domains, err);
     tsr_domains_free(domains);
     return status;

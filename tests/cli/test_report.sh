@@ -71,6 +71,36 @@ for path in sys.argv[1:]:
     for text in ("nan", "inf"):
         assert text not in top.toxml().replace("infinity", ""), (path, text)
 END
+python3 - run/report run/report.html <<END >csv.txt 2>&1
+import csv, glob, os, sys
+folder = sys.argv[1]
+pictures = sorted(glob.glob(folder + "/*.svg"))
+assert len(pictures) > 20, pictures
+for picture in pictures:
+    rows = list(csv.DictReader(open(picture[:-4] + ".csv")))
+    assert rows and all(len(r) == 6 and None not in r.values() for r in rows)
+data = [tuple(map(float, line.split()[:2])) for line in open("good.dat")
+        if line[0] != "#"]
+points = [(float(r["x"]), float(r["y"]))
+          for r in csv.DictReader(open(folder + "/fit.csv"))
+          if r["series"] == "measured" and r["mark"] == "points"]
+assert len(points) == len(data) == 60
+for (a, b), (c, d) in zip(points, data):
+    assert abs(a - c) < 1e-6 * c and abs(b - d) < 1e-5 * abs(d), (a, b, c, d)
+rows = list(csv.DictReader(open(folder + "/conformations.csv")))
+assert len(rows) == 180, len(rows)
+assert {(r["chain"], r["draw"]) for r in rows} == {
+    (str(c), str(d)) for c in range(3) for d in range(60)}
+assert {r["group"] for r in rows} == {"1", "2"} and rows[0]["state"] == "1"
+# the groups differ by how far the domains are apart
+mean = [sum(float(r["distance_1_2_angstrom"]) for r in rows if r["group"] == g)
+        / sum(r["group"] == g for r in rows) for g in ("1", "2")]
+assert abs(mean[0] - mean[1]) > 3, mean
+assert all(0 <= float(r["turn_1_2_degree"]) <= 180 for r in rows)
+END
+check "their numbers are there, and those of the conformations" \
+    test ! -s csv.txt
+cat csv.txt
 check "pictures are well-formed and finite" test ! -s svg.txt
 cat svg.txt
 check "two groups are found" grep -q "Groups: 2, by" run/report.html

@@ -158,12 +158,41 @@ static void test_names(void **state)
     free(vega);
 }
 
+static void test_csv(void **state)
+{
+    (void)state;
+    const double x[2] = {0.0, 1.0 / 3.0}, y[2] = {(double)NAN, 2e-7};
+    const double z[2] = {5.0, 6.0};
+    size_t size;
+    tsr_err err;
+    const char *path = io_path("figure.csv");
+    tsr_figure *f = tsr_figure_new("figure", "title", "x", 400);
+    tsr_figure_panel(f, "I(q), \"a.u.\"", 0, 200);
+    tsr_figure_layer(f, TSR_LAYER_POINTS, NULL, "#123456", 2, x, y, NULL);
+    tsr_figure_panel(f, "below", 0, 200);
+    tsr_figure_layer(f, TSR_LAYER_CELLS, "two, three", "#123456", 2, x, x, z);
+    assert_int_equal(tsr_figure_write_csv(f, path, &err), TSR_OK);
+    char *text = io_read(path, &size);
+    assert_string_equal(text,
+                        "panel,series,mark,x,y,y2\n"
+                        "\"I(q), \"\"a.u.\"\"\",,points,0,,\n"
+                        "\"I(q), \"\"a.u.\"\"\",,points,0.333333333,2e-07,\n"
+                        "below,\"two, three\",cells,0,0,5\n"
+                        "below,\"two, three\",cells,0.333333333,"
+                        "0.333333333,6\n");
+    assert_int_equal(tsr_figure_write_csv(f, "/no/such/folder/f.csv", &err),
+                     TSR_E_IO);
+    tsr_figure_free(f);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ticks),  cmocka_unit_test(test_tick_text),
         cmocka_unit_test(test_colour), cmocka_unit_test(test_awkward_numbers),
         cmocka_unit_test(test_range),  cmocka_unit_test(test_names),
+        cmocka_unit_test(test_csv),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, io_setup, io_teardown);
 }
