@@ -116,27 +116,6 @@ void tsr_page_free(tsr_page *page)
     free(page);
 }
 
-static void escape(FILE *out, const char *text)
-{
-    for (; *text != '\0'; text++)
-        switch (*text) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default:
-            fputc(*text, out);
-        }
-}
-
 FILE *tsr_page_html(tsr_page *page)
 {
     return page->body.out;
@@ -144,7 +123,7 @@ FILE *tsr_page_html(tsr_page *page)
 
 void tsr_page_text(tsr_page *page, const char *text)
 {
-    escape(page->body.out, text);
+    tsr_text_escape(page->body.out, text);
 }
 
 void tsr_page_section(tsr_page *page, const char *id, const char *heading)
@@ -179,7 +158,7 @@ void tsr_page_choice(tsr_page *page, const char *id, const char *words)
     fputs("<div class=\"choice\">", page->body.out);
     if (page->vega != NULL) {
         fputs("<label>", page->body.out);
-        escape(page->body.out, words);
+        tsr_text_escape(page->body.out, words);
         fprintf(page->body.out, " <select id=\"%s\"></select></label>\n", id);
     }
 }
@@ -236,7 +215,7 @@ tsr_status tsr_page_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
     if (status == TSR_OK && page->vega != NULL) {
         status = add_vega(page, figure, err);
         fputs("<figure><figcaption>", out);
-        escape(out, figure->title);
+        tsr_text_escape(out, figure->title);
         fprintf(out,
                 "</figcaption><div class=\"vega\" id=\"figure-%s\"></div>"
                 "</figure>\n",
@@ -266,9 +245,9 @@ tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
           "'unsafe-inline'; img-src data:\">\n"
           "<link rel=\"icon\" href=\"data:,\">\n<title>",
           all.out);
-    escape(all.out, page->title);
+    tsr_text_escape(all.out, page->title);
     fprintf(all.out, "</title>\n<style>%s</style></head>\n<body>\n<h1>", style);
-    escape(all.out, page->title);
+    tsr_text_escape(all.out, page->title);
     fprintf(all.out, "</h1>\n<nav>%s</nav>\n%s", page->list.text,
             page->body.text);
     if (page->vega != NULL && page->n_figure > 0) {

@@ -1,5 +1,6 @@
 #include "analysis/svg.h"
 
+#include "core/text.h"
 #include "io/file.h"
 
 #include <math.h>
@@ -143,24 +144,6 @@ void tsr_svg_circle(tsr_svg *svg, double x, double y, double radius,
             x, y, radius, is_filled ? colour : "none", colour);
 }
 
-static void escape(FILE *out, const char *text)
-{
-    for (; *text != '\0'; text++)
-        switch (*text) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        default:
-            fputc((unsigned char)*text < ' ' ? '?' : *text, out);
-        }
-}
-
 void tsr_svg_text(tsr_svg *svg, double x, double y, double size,
                   tsr_svg_anchor anchor, int is_vertical, const char *text)
 {
@@ -171,7 +154,7 @@ void tsr_svg_text(tsr_svg *svg, double x, double y, double size,
     if (is_vertical)
         fprintf(svg->out, " transform=\"rotate(-90 %.2f %.2f)\"", x, y);
     fputc('>', svg->out);
-    escape(svg->out, text);
+    tsr_text_escape(svg->out, text);
     fputs("</text>\n", svg->out);
 }
 

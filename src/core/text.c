@@ -148,3 +148,28 @@ void tsr_text_json(FILE *out, const char *text)
     }
     fputc('"', out);
 }
+
+void tsr_text_escape(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        switch (*text) {
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '"':
+            fputs("&quot;", out);
+            break;
+        case '\t':
+        case '\n':
+            fputc(*text, out);
+            break;
+        default:
+            fputc((unsigned char)*text < ' ' ? '?' : *text, out);
+        }
+}

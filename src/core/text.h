@@ -28,6 +28,10 @@ void tsr_text_wrap(FILE *out, int column, int indent, const char *prefix,
  * U+FFFD. */
 void tsr_text_json(FILE *out, const char *text);
 
+/* Prints text for HTML or SVG: what means something there is escaped, a control
+ * character other than tab and line end becomes '?'. */
+void tsr_text_escape(FILE *out, const char *text);
+
 /* The known name nearest to a misspelt one. Start with {.typed = name}, try the
  * known names in order; `best` is the first of the nearest, or NULL. A name
  * counts where its Damerau-Levenshtein distance (with neighbours swapped as one

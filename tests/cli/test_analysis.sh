@@ -5,31 +5,8 @@ program=$PWD/${BUILD:-build}/tessera
 demo=$PWD/configs/demo
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+. "$PWD/tests/cli/expect.sh"
 cd "$work" || exit 1
-bad=0
-
-expect() { # NAME STATUS PATTERN COMMAND...: as in test_cli.sh
-    name=$1 want=$2 pattern=$3
-    shift 3
-    "$@" >out.txt 2>err.txt </dev/null
-    got=$?
-    if [ $got -ne "$want" ]; then
-        echo "not ok $name: exit status $got, expected $want"
-        sed 's/^/    /' err.txt
-        bad=1
-    elif [ -n "$pattern" ] && ! grep -qE -e "$pattern" err.txt; then
-        echo "not ok $name: the message lacks '$pattern'"
-        sed 's/^/    /' err.txt
-        bad=1
-    else
-        echo "ok $name"
-    fi
-}
-check() { # NAME TEST...
-    name=$1
-    shift
-    if "$@"; then echo "ok $name"; else echo "not ok $name"; bad=1; fi
-}
 
 cp "$demo/two_domain.pdb" model.pdb
 cat >run.yaml <<END

@@ -5,38 +5,9 @@ program=$PWD/${BUILD:-build}/tessera
 demo=$PWD/configs/demo
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+. "$PWD/tests/cli/expect.sh"
 cd "$work" || exit 1
-bad=0
 
-# expect NAME STATUS PATTERN COMMAND...: exit status, and a pattern (grep -E) in
-# what it said on standard error.
-expect() {
-    name=$1 want=$2 pattern=$3
-    shift 3
-    "$@" >out.txt 2>err.txt </dev/null
-    got=$?
-    if [ $got -ne "$want" ]; then
-        echo "not ok $name: exit status $got, expected $want"
-        sed 's/^/    /' err.txt
-        bad=1
-    elif [ -n "$pattern" ] && ! grep -qE -e "$pattern" err.txt; then
-        echo "not ok $name: the message lacks '$pattern'"
-        sed 's/^/    /' err.txt
-        bad=1
-    elif [ "$want" -ne 0 ] && [ $# -gt 1 ] &&
-        [ "$(grep -c '^tessera' err.txt)" -ne 1 ]; then
-        echo "not ok $name: not one message"
-        sed 's/^/    /' err.txt
-        bad=1
-    else
-        echo "ok $name"
-    fi
-}
-check() { # NAME TEST...
-    name=$1
-    shift
-    if "$@"; then echo "ok $name"; else echo "not ok $name"; bad=1; fi
-}
 # Where there is no device the runs are the reference engine's.
 has_device=1
 "$program" devices --no-test >out.txt 2>err.txt || has_device=

@@ -8,13 +8,8 @@ demo=$configs/demo
 shared=$PWD/../shared/data/saxs
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+. "$PWD/tests/cli/expect.sh"
 cd "$work" || exit 1
-bad=0
-check() { # NAME TEST...
-    name=$1
-    shift
-    if "$@"; then echo "ok $name"; else echo "not ok $name"; bad=1; fi
-}
 
 cp "$demo/two_domain.pdb" model.pdb
 cat >run.yaml <<END

@@ -15,13 +15,8 @@ for id in 1ahs 1dx5 1hii 1hvr 1hwu 1i8n 1ubq 1vfy 1x0n 2pvb 2va0 3ny7; do
 done
 cp -r data "$work/data"
 demo=$PWD/configs/demo/two_domain.pdb
+. "$PWD/tests/cli/expect.sh"
 cd "$work" || exit 1
-bad=0
-check() { # NAME TEST...
-    name=$1
-    shift
-    if "$@"; then echo "ok $name"; else echo "not ok $name"; bad=1; fi
-}
 refused() { # NAME STATUS PATTERN COMMAND...
     name=$1 want=$2 pattern=$3
     shift 3

@@ -1,6 +1,7 @@
 /* Checkpoints: written, read back, damaged in every way, replaced. */
 #include "io/checkpoint.h"
 
+#include "folder.h"
 #include "io/checkpoint_file.h"
 #include "io/hdf5_attribute.h"
 #include "io/hdf5_error.h"
@@ -26,8 +27,7 @@ static char folder[64], path[128], previous[128], beside[128];
 static int enter(void **state)
 {
     (void)state;
-    strcpy(folder, "/tmp/tessera-checkpoint-XXXXXX");
-    if (mkdtemp(folder) == NULL)
+    if (folder_make(folder, "checkpoint") != 0)
         return -1;
     snprintf(path, sizeof path, "%s/checkpoint.h5", folder);
     snprintf(previous, sizeof previous, "%s/checkpoint.h5.previous", folder);
@@ -38,17 +38,8 @@ static int enter(void **state)
 static int leave(void **state)
 {
     (void)state;
-    unlink(path);
-    unlink(previous);
-    unlink(beside);
-    return rmdir(folder);
+    return folder_remove(folder);
 }
-
-#define OK(call)                         \
-    do {                                 \
-        if ((call) != TSR_OK)            \
-            fail_msg("%s", err.message); \
-    } while (0)
 
 static void write_number(const char *file, int64_t number)
 {

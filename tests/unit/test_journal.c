@@ -1,6 +1,7 @@
 /* What readers and writers make of a journal that was left behind: by a writer
  * that died, that lives, of another file, damaged; with and without the right
  * to write. */
+#include "folder.h"
 #include "io/journal.h"
 #include "io/recover.h"
 #include "io/trace.h"
@@ -30,8 +31,7 @@ static char folder[64], path[128], journal[144];
 static int enter(void **state)
 {
     (void)state;
-    strcpy(folder, "/tmp/tessera-journal-XXXXXX");
-    if (mkdtemp(folder) == NULL)
+    if (folder_make(folder, "journal") != 0)
         return -1;
     snprintf(path, sizeof path, "%s/trace.h5", folder);
     snprintf(journal, sizeof journal, "%s.journal", path);
@@ -41,16 +41,8 @@ static int enter(void **state)
 static int leave(void **state)
 {
     (void)state;
-    unlink(path);
-    unlink(journal);
-    return rmdir(folder);
+    return folder_remove(folder);
 }
-
-#define OK(call)                         \
-    do {                                 \
-        if ((call) != TSR_OK)            \
-            fail_msg("%s", err.message); \
-    } while (0)
 
 static char *slurp(const char *file, size_t *size)
 {

@@ -1,4 +1,5 @@
 /* trace.h5 written and read back; what happens when it cannot be written. */
+#include "folder.h"
 #include "io/trace.h"
 
 #include <setjmp.h>
@@ -168,8 +169,7 @@ static char path[128], journal[128];
 static int enter(void **state)
 {
     (void)state;
-    strcpy(folder, "/tmp/tessera-trace-XXXXXX");
-    if (mkdtemp(folder) == NULL)
+    if (folder_make(folder, "trace") != 0)
         return -1;
     snprintf(path, sizeof path, "%s/trace.h5", folder);
     snprintf(journal, sizeof journal, "%s/trace.h5.journal", folder);
@@ -179,9 +179,7 @@ static int enter(void **state)
 static int leave(void **state)
 {
     (void)state;
-    unlink(path);
-    unlink(journal);
-    return rmdir(folder);
+    return folder_remove(folder);
 }
 
 /* ---- tests ---- */

@@ -1,4 +1,5 @@
 /* An existing trace taken up again: cut back, appended to, refused. */
+#include "folder.h"
 #include "io/trace.h"
 
 #include <setjmp.h>
@@ -52,8 +53,7 @@ static char folder[64], path[128], other[128];
 static int enter(void **state)
 {
     (void)state;
-    strcpy(folder, "/tmp/tessera-reopen-XXXXXX");
-    if (mkdtemp(folder) == NULL)
+    if (folder_make(folder, "reopen") != 0)
         return -1;
     snprintf(path, sizeof path, "%s/trace.h5", folder);
     snprintf(other, sizeof other, "%s/other.h5", folder);
@@ -62,20 +62,9 @@ static int enter(void **state)
 
 static int leave(void **state)
 {
-    char journal[160];
     (void)state;
-    unlink(path);
-    unlink(other);
-    snprintf(journal, sizeof journal, "%s.journal", path);
-    unlink(journal);
-    return rmdir(folder);
+    return folder_remove(folder);
 }
-
-#define OK(call)                         \
-    do {                                 \
-        if ((call) != TSR_OK)            \
-            fail_msg("%s", err.message); \
-    } while (0)
 
 /* Noise that the compressor cannot foresee; no draw is like another. */
 static double value_at(int v, int chain, int draw, int k)

@@ -1,4 +1,5 @@
 /* Trajectories written, read back, taken up again, by the hundred. */
+#include "folder.h"
 #include "io/trajectory.h"
 
 #include <setjmp.h>
@@ -36,8 +37,7 @@ static char folder[64], path[128], other[128];
 static int enter(void **state)
 {
     (void)state;
-    strcpy(folder, "/tmp/tessera-trajectory-XXXXXX");
-    if (mkdtemp(folder) == NULL)
+    if (folder_make(folder, "trajectory") != 0)
         return -1;
     snprintf(path, sizeof path, "%s/trajectory-000.h5", folder);
     snprintf(other, sizeof other, "%s/trajectory-001.h5", folder);
@@ -47,21 +47,8 @@ static int enter(void **state)
 static int leave(void **state)
 {
     (void)state;
-    DIR *dir = opendir(folder);
-    for (struct dirent *d; dir != NULL && (d = readdir(dir)) != NULL;) {
-        char name[512];
-        snprintf(name, sizeof name, "%s/%s", folder, d->d_name);
-        unlink(name);
-    }
-    closedir(dir);
-    return rmdir(folder);
+    return folder_remove(folder);
 }
-
-#define OK(call)                         \
-    do {                                 \
-        if ((call) != TSR_OK)            \
-            fail_msg("%s", err.message); \
-    } while (0)
 
 static double noise(int frame, int i)
 {
