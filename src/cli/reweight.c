@@ -226,10 +226,12 @@ static tsr_status refuse(const tsr_reweight_report *report, long n,
 static tsr_status refuse_wider(const tsr_reweight_report *report,
                                const request *r, tsr_err *err)
 {
-    const double most = 1.5;
+    const double most = 1.5, rounding = 1e-12;
     for (int i = 0; i < report->n; i++) {
         const tsr_reweight_row *row = &report->row[i];
-        if (row->is_drawn_anew || !(row->after.sd > most * row->before.sd))
+        const double least = rounding * fabs(row->before.mean);
+        if (row->is_drawn_anew ||
+            !(row->after.sd > most * fmax(row->before.sd, least)))
             continue;
         return tsr_fail(err, TSR_E_NO,
                         "the spread of %s grows %.2g times (%.2g at most): the "
