@@ -1,0 +1,323 @@
+/* All that a run may infer, at once: an ensemble with weights, c1 and c2, two
+ * data sets of different noise models, temperatures. The posterior of
+ * structures that stay is that of weighted draws of the prior, whose
+ * likelihood is written out here; and what replicas keep of structures that
+ * move is what they would be afresh. */
+#include "sampler/chain_state.h"
+#include "sampler/sampler_state.h"
+#include "tests/property/posterior_sample.h"
+
+enum { N_SET = 2, N_STATE = 2, N_TEMP = 3, N_CHAIN = 2, SHORT = 15 };
+enum { STUDENT_SET, RELATIVE_SET };
+enum { WEIGHT, C1, C2, LOG_S, LOG_NU, LOG_C, BACKGROUND, LOG_BETA, LOG_C_2 };
+enum { N_VALUE = LOG_C_2 + 1 };
+static const char *const value_name[N_VALUE] = {
+    "weight 1",  "c1",         "c2",       "log s",      "log(nu - 1)",
+    "log scale", "background", "log beta", "log scale 2"};
+
+typedef struct {
+    posterior_sample s;
+    tsr_saxs other; /* fewer points of the same curve */
+    tsr_conformation *start[N_STATE];
+    double i0;
+} combined;
+
+static void open_combined(combined *m, const char *sequence, int is_still,
+                          double e)
+{
+    const tsr_prior_options prior = {
+        .clash = TSR_CLASH_SOFT, .softness = 0.5, .clash_limit = 10.0};
+    const tsr_contrast_options infer = posterior_infer_contrast();
+    const double weight[N_STATE] = {0.4, 0.6};
+    posterior_sample *s = &m->s;
+    tsr_err err = {0};
+    gsl_rng *rng = tsr_rng_new(31, 0);
+    posterior_open(s, sequence, NULL, prior);
+    posterior_contrast(s, &infer);
+    for (int k = 0; k < N_STATE; k++) {
+        m->start[k] = tsr_conformation_new(s->t);
+        tsr_conformation_copy(s->t, m->start[k], s->extended, 0,
+                              s->t->n_residue);
+    }
+    for (int k = 0; k < s->t->n_torsion; k++)
+        tsr_conformation_turn(s->t, m->start[1], &s->t->torsion[k],
+                              gsl_ran_gaussian(rng, 0.3));
+    m->i0 =
+        posterior_data(s, N_STATE, (const tsr_conformation *const *)m->start,
+                       weight, e, 2.0, 0.1, 0.0, rng);
+    m->other = s->saxs;
+    m->other.n = SHORT;
+    const tsr_data_set set[N_SET] = {
+        [STUDENT_SET] = {.saxs = &s->saxs,
+                         .noise = {.model = 2, .scale_width = 0.3},
+                         .background = {TSR_BACKGROUND_INFER, 0.0}},
+        [RELATIVE_SET] = {.saxs = &m->other,
+                          .noise = {.model = 1,
+                                    .alpha = {-1, 0.15},
+                                    .alpha_width = 0.5,
+                                    .beta_width = 0.5},
+                          .background = {-1, 0.1 * m->i0}}};
+    posterior_must(tsr_likelihood_new_of(s->t, &s->scattering,
+                                         tsr_topology_reach(s->t, s->extended),
+                                         N_SET, set, &s->likelihood, &err),
+                   &err);
+    const tsr_likelihood *l = s->likelihood;
+    const tsr_engine_spec spec = {.n_body = s->t->n_body,
+                                  .n_type = l->n_type,
+                                  .n_comp = l->n_comp,
+                                  .n_q = l->grid.n_q,
+                                  .dq_inv_ang = l->grid.dq_inv_ang,
+                                  .n_system = N_CHAIN * N_TEMP * N_STATE,
+                                  .type = l->type,
+                                  .form_factor = l->amplitude};
+    posterior_must(tsr_engine_reference_new(&spec, &s->share.engine, &err),
+                   &err);
+    s->share.n_chain = N_CHAIN;
+    s->target.n_share = 1, s->target.share = &s->share;
+    s->target.likelihood = s->likelihood;
+    s->target.n_state = N_STATE, s->target.infer_weights = 1;
+    s->target.n_start = N_STATE, s->target.start = m->start;
+    s->target.n_temp = N_TEMP, s->target.t_max = 8.0;
+    s->target.swap_every = 2, s->target.is_still = is_still;
+    gsl_rng_free(rng);
+}
+
+static void close_combined(combined *m)
+{
+    for (int k = 0; k < N_STATE; k++)
+        tsr_conformation_free(m->start[k]);
+    posterior_close(&m->s);
+}
+
+/* ---- weighted draws of the prior ---- */
+
+/* log density of a data set at c and b. */
+static double log_density(const combined *m, int d, const double *model,
+                          double c, double b, double s, double nu)
+{
+    const tsr_saxs *x = m->s.likelihood->data[d].saxs;
+    double sum = 0.0;
+    for (int k = 0; k < x->n; k++) {
+        double r = x->intensity[k] - c * model[k] - b, sd = s * x->sigma[k];
+        if (d == RELATIVE_SET) {
+            sd = s * x->intensity[k] * (x->q[k] + 0.15);
+            sum += log(gsl_ran_ugaussian_pdf(r / sd)) - log(sd);
+        } else {
+            sum += log(gsl_ran_tdist_pdf(r / sd, nu)) - log(sd);
+        }
+    }
+    return sum;
+}
+
+/* c and b about their best by the errors of the model. Returns the log of what
+ * the draw weighs. */
+static double weigh_set(const combined *m, int d, const double *profile,
+                        double s, double nu, gsl_rng *rng, double *c, double *b)
+{
+    const tsr_data_term *term = &m->s.likelihood->data[d];
+    const tsr_linear_shape shape = {1.3 * s, 5};
+    double model[POSTERIOR_POINTS], weight[POSTERIOR_POINTS];
+    tsr_fit fit = {0};
+    tsr_likelihood_curve(m->s.likelihood, d, profile, 1.0, 0.0, model);
+    for (int k = 0; k < term->saxs->n; k++) {
+        double u = d == STUDENT_SET
+                       ? term->saxs->sigma[k]
+                       : term->saxs->intensity[k] * (term->saxs->q[k] + 0.15);
+        weight[k] = 1.0 / (u * u);
+    }
+    tsr_linear_fit(&term->linear, term->saxs->n, model, term->saxs->intensity,
+                   weight, &fit);
+    tsr_linear_draw(&term->linear, &fit, shape, rng, c, b);
+    return log_density(m, d, model, *c, *b, s, nu) -
+           tsr_linear_log_density(&term->linear, &fit, shape, *c, *b);
+}
+
+static double cut_normal(const tsr_contrast_prior *p, gsl_rng *rng)
+{
+    double x;
+    do
+        x = p->mean + gsl_ran_gaussian(rng, p->width);
+    while (x < p->low || x > p->high);
+    return x;
+}
+
+/* One draw of the prior: its log weight. partial: of the two states. */
+static double weigh(const combined *m, double *const *partial, gsl_rng *rng,
+                    double *mixed, double value[N_VALUE])
+{
+    const tsr_likelihood *l = m->s.likelihood;
+    double w = gsl_rng_uniform(rng), contrast[TSR_N_CONTRAST], nu, b, c[N_SET];
+    for (int i = 0; i < TSR_N_CONTRAST; i++)
+        contrast[i] = cut_normal(&m->s.contrast[i], rng);
+    for (int i = 0; i < l->n_pair * l->grid.n_q; i++)
+        mixed[i] = w * partial[0][i] + (1.0 - w) * partial[1][i];
+    tsr_likelihood_profile(l, mixed, contrast, mixed);
+    do
+        nu = gsl_ran_gamma(rng, 2.0, 10.0);
+    while (nu <= 1.0);
+    double log_s = gsl_ran_gaussian(rng, 0.3);
+    double log_beta = log(0.3) + gsl_ran_gaussian(rng, 0.5);
+    double log_weight = weigh_set(m, RELATIVE_SET, mixed, exp(log_beta), 0.0,
+                                  rng, &c[RELATIVE_SET], &b);
+    log_weight += weigh_set(m, STUDENT_SET, mixed, exp(log_s), nu, rng,
+                            &c[STUDENT_SET], &b);
+    value[WEIGHT] = w, value[C1] = contrast[TSR_C1];
+    value[C2] = contrast[TSR_C2];
+    value[LOG_S] = log_s, value[LOG_NU] = log(nu - 1.0);
+    value[LOG_C] = log(c[STUDENT_SET]), value[BACKGROUND] = b / m->i0;
+    value[LOG_BETA] = log_beta, value[LOG_C_2] = log(c[RELATIVE_SET]);
+    return log_weight;
+}
+
+/* Returns how many draws the weighted ones are worth. */
+static double by_weights(const combined *m, int n, double *mean, double *error)
+{
+    const tsr_likelihood *l = m->s.likelihood;
+    size_t size = (size_t)l->n_pair * (size_t)l->grid.n_q;
+    double(*value)[N_VALUE] = calloc((size_t)n, sizeof *value);
+    double *w = calloc((size_t)n, sizeof *w), *mixed = calloc(size, 8);
+    double *partial[N_STATE], top = -1e300, sum = 0.0, sum2 = 0.0;
+    gsl_rng *rng = tsr_rng_new(77, 0);
+    tsr_err err = {0};
+    tsr_batch *batch;
+    posterior_must(tsr_batch_new(m->s.share.engine, 1, &batch, &err), &err);
+    for (int k = 0; k < N_STATE; k++) {
+        partial[k] = calloc(size, sizeof(double));
+        posterior_must(tsr_batch_set(batch, 0,
+                                     (const double(*)[3])m->start[k]->body,
+                                     partial[k], &err),
+                       &err);
+    }
+    for (int i = 0; i < n; i++) {
+        w[i] = weigh(m, partial, rng, mixed, value[i]);
+        top = fmax(top, w[i]);
+    }
+    for (int i = 0; i < n; i++) {
+        w[i] = exp(w[i] - top);
+        sum += w[i], sum2 += w[i] * w[i];
+    }
+    for (int v = 0; v < N_VALUE; v++) {
+        double square = 0.0;
+        mean[v] = 0.0;
+        for (int i = 0; i < n; i++)
+            mean[v] += w[i] / sum * value[i][v];
+        for (int i = 0; i < n; i++)
+            square += pow(w[i] / sum * (value[i][v] - mean[v]), 2.0);
+        error[v] = sqrt(square);
+    }
+    for (int k = 0; k < N_STATE; k++)
+        free(partial[k]);
+    tsr_batch_free(batch);
+    gsl_rng_free(rng);
+    free(value);
+    free(mixed);
+    free(w);
+    return sum * sum / sum2;
+}
+
+/* ---- the sampler ---- */
+
+static void look(const combined *m, const tsr_chain *chain,
+                 double value[N_VALUE])
+{
+    const tsr_likelihood *l = m->s.likelihood;
+    tsr_chain_view view;
+    tsr_chain_look(chain, &view);
+    const double *contrast = tsr_nuisance_contrast(view.nuisance);
+    const double *theta = tsr_nuisance_theta(view.nuisance, STUDENT_SET);
+    double c, b;
+    value[WEIGHT] = chain->state[0].weight;
+    value[C1] = contrast[TSR_C1], value[C2] = contrast[TSR_C2];
+    value[LOG_S] = theta[0], value[LOG_NU] = theta[1];
+    tsr_data_term_draw(&l->data[STUDENT_SET], &view.fit[STUDENT_SET], theta,
+                       view.rng, &c, &b);
+    value[LOG_C] = log(c), value[BACKGROUND] = b / m->i0;
+    theta = tsr_nuisance_theta(view.nuisance, RELATIVE_SET);
+    value[LOG_BETA] = theta[1];
+    tsr_data_term_draw(&l->data[RELATIVE_SET], &view.fit[RELATIVE_SET], theta,
+                       view.rng, &c, &b);
+    value[LOG_C_2] = log(c);
+}
+
+static void posterior_is_right(void **state)
+{
+    (void)state;
+    enum { N_BLOCK = 60, BLOCK = 150, THIN = 10, N_WEIGHTED = 200000 };
+    static double block[N_BLOCK * N_CHAIN][N_VALUE];
+    double expected[N_VALUE], error[N_VALUE], value[N_VALUE];
+    int n = N_BLOCK * N_CHAIN;
+    combined m;
+    open_combined(&m, "GASFGKLE", 1, 0.1);
+    double worth = by_weights(&m, N_WEIGHTED, expected, error);
+    posterior_run run = posterior_run_new(&m.s, N_CHAIN, 1, 1);
+    posterior_warm_up(run, 3000);
+    for (int i = 0; i < N_BLOCK; i++)
+        for (int j = 0; j < BLOCK; j++) {
+            posterior_advance(run, 1, THIN, 0);
+            for (int c = 0; c < N_CHAIN; c++) {
+                look(&m, tsr_sampler_chain(run.sampler, c), value);
+                for (int v = 0; v < N_VALUE; v++)
+                    block[i * N_CHAIN + c][v] += value[v] / BLOCK;
+            }
+        }
+    print_message("  weighted draws worth %.0f\n", worth);
+    assert_true(worth > 1000.0);
+    for (int v = 0; v < N_VALUE; v++) {
+        double mean = 0.0, square = 0.0;
+        for (int i = 0; i < n; i++)
+            mean += block[i][v] / n;
+        for (int i = 0; i < n; i++)
+            square += pow(block[i][v] - mean, 2.0) / n;
+        double z = (mean - expected[v]) / hypot(error[v], sqrt(square / n));
+        print_message("  %-12s %8.4f, weighted %8.4f +- %.4f: z %.2f\n",
+                      value_name[v], mean, expected[v], error[v], z);
+        assert_true(fabs(z) < 4.0);
+    }
+    posterior_run_free(run);
+    close_combined(&m);
+}
+
+static void replicas_are_as_if_afresh(void **state)
+{
+    (void)state;
+    combined m;
+    tsr_err err = {0};
+    tsr_batch *batch;
+    open_combined(&m, "MKTAYIAKQRPG", 0, 0.05);
+    posterior_run run = posterior_run_new(&m.s, N_CHAIN, 2, 1);
+    posterior_must(tsr_batch_new(m.s.share.engine, 1, &batch, &err), &err);
+    size_t bytes = (size_t)m.s.likelihood->grid.n_q * sizeof(double);
+    double *profile = calloc(1, bytes);
+    for (int round = 0; round < 8; round++) {
+        posterior_advance(run, 1, 101, round < 4);
+        for (int r = 0; r < N_CHAIN * N_TEMP; r++) {
+            tsr_chain *chain = run.sampler->chain[r];
+            tsr_chain_view was, is;
+            tsr_chain_look(chain, &was);
+            memcpy(profile, was.profile, bytes);
+            posterior_must(tsr_chain_refresh(chain, batch, &err), &err);
+            tsr_chain_look(chain, &is);
+            assert_true(fabs(is.log_prior - was.log_prior) < 1e-7);
+            assert_true(fabs(is.log_lik - was.log_lik) < 1e-7);
+            assert_true(fabs(is.lp - was.lp) < 1e-7);
+            for (int q = 0; q < m.s.likelihood->grid.n_q; q++)
+                assert_true(fabs(profile[q] - is.profile[q]) <
+                            1e-9 * fabs(is.profile[0]));
+        }
+    }
+    for (int c = 0; c < N_CHAIN; c++)
+        assert_true(tsr_ladder_rate(tsr_sampler_ladder(run.sampler, c), 0) >
+                    0.01);
+    free(profile);
+    tsr_batch_free(batch);
+    posterior_run_free(run);
+    close_combined(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(posterior_is_right),
+        cmocka_unit_test(replicas_are_as_if_afresh)};
+    return cmocka_run_group_tests_name("combined", tests, NULL, NULL);
+}
