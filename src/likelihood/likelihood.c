@@ -222,12 +222,22 @@ static tsr_status check_point(check *c, int d, int k, const double *scale,
             fmax(1e-4 * fabs(exact), 0.05 * saxs->sigma[k] / fabs(scale[i]));
         double error = fabs(curve[i * stride + k] - exact) / allowed;
         c->worst = fmax(c->worst, error);
-        if (!(error <= 1.0))
+        if (error <= 1.0)
+            continue;
+        status = tsr_fail(
+            err, TSR_E_INTERNAL,
+            "'%s': at q = %.4f 1/A the engine and its q grid give "
+            "I = %.8g, the direct sum %.8g: more than is allowed (%.2g)",
+            saxs->path, q, curve[i * stride + k], exact, allowed);
+        if (i > 0) /* the parts of the curve all but cancel there */
             status = tsr_fail(
-                err, TSR_E_INTERNAL,
-                "'%s': at q = %.4f 1/A the engine and its q grid give "
-                "I = %.8g, the direct sum %.8g: more than is allowed (%.2g)",
-                saxs->path, q, curve[i * stride + k], exact, allowed);
+                err, TSR_E_CONFIG,
+                "contrast: at c1 = %.4g, c2 = %.4g, within what is allowed for "
+                "them, the curve at q = %.4f 1/A of '%s' cannot be had to "
+                "%.2g (%.8g instead of %.8g); narrow contrast.c1_range and "
+                "contrast.c2_range",
+                value[i][TSR_C1], value[i][TSR_C2], q, saxs->path, allowed,
+                curve[i * stride + k], exact);
     }
     return status;
 }

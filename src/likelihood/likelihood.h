@@ -69,8 +69,9 @@ void tsr_likelihood_curve(const tsr_likelihood *likelihood, int data,
  * some of the data's q: the operator and the engine together; where c1 and c2
  * are inferred, also at the ends of their ranges. partial [n_pair][n_q] is the
  * engine's for `conformation`. Refuses an error beyond 1e-4 of I(q) and 5 % of
- * sigma (TSR_E_INTERNAL), with the worst q in the message; worst (may be NULL)
- * out: largest error relative to what is allowed. */
+ * sigma (TSR_E_INTERNAL; at the ends of the ranges TSR_E_CONFIG), with the q in
+ * the message; worst (may be NULL) out: largest error relative to what is
+ * allowed. */
 tsr_status tsr_likelihood_check(const tsr_likelihood *likelihood,
                                 const tsr_topology *topology,
                                 const tsr_scattering *scattering,

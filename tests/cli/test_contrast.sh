@@ -95,4 +95,19 @@ expect "both fixed" 0 "" "$program" run good.yaml --output fixed \
     --set "contrast={c1: 1.02, c2: 2}" --set sampler.draws=10
 check "what is fixed is not in the trace" sh -c \
     "! '$program' summary fixed | grep -q '^ *c2 '"
+
+# ---- where the parts of the curve all but cancel ----
+cat >peptide.yaml <<END
+structure: {sequence: AGVAGPSGAVAG, flexible: ["A:5-8"]}
+contrast: {c1: infer, c2: infer, c2_range: [-10, 20], c2_width: 10}
+data: [{file: peptide.dat, intensity_scale: 1000}]
+sampler: {chains: 2, warmup: 20, draws: 5}
+output: {directory: peptide}
+simulate: {points: 40, q_range: [0.01, 0.5], steps: 50}
+END
+expect "a curve of a peptide" 0 "" "$program" simulate peptide.yaml \
+    --output peptide.dat
+expect "ranges in which no curve can be had" 78 \
+    "yaml:2:.*at c1 = .*, c2 = -10, .*narrow contrast.c1_range" \
+    "$program" run peptide.yaml
 exit $bad
