@@ -4,6 +4,7 @@
 
 #include "analysis/all_atoms.h"
 #include "analysis/draw_choice.h"
+#include "analysis/draw_weights.h"
 #include "analysis/frames.h"
 #include "core/log.h"
 #include "io/model_write.h"
@@ -16,8 +17,11 @@ typedef struct {
     int state;               /* -1: every one */
     int is_raw;              /* 1: where they were drawn, not superposed */
     tsr_trace_reader *trace; /* for lp, of `best`; NULL: none */
-    const int *pick;         /* [n_pick] frames instead of the choice's, in the
-                                order of tsr_frames_list; NULL: none */
+    /* Of them `even` takes draws in proportion, some of them several times; no
+     * other choice then counts. NULL: all weigh the same. */
+    const tsr_draw_weights *weights;
+    const int *pick; /* [n_pick] frames instead of the choice's, in the
+                        order of tsr_frames_list; NULL: none */
     int n_pick;
 } tsr_export_options;
 

@@ -112,6 +112,53 @@ static tsr_status none_chosen(const job *j, int n, const candidate *in,
                     n, in[0].draw, in[n - 1].draw);
 }
 
+/* As many draws as `even` asks for, by weight, each with all its states: in
+ * [n_in] is sorted, chain and draw [n_draw] are those in it. */
+static tsr_status choose_weighted(job *j, const tsr_draw_choice *choice,
+                                  int n_in, const candidate *in, int n_draw,
+                                  const int *chain, const long *draw,
+                                  tsr_err *err)
+{
+    const size_t count = (size_t)choice->even;
+    double *weight = malloc(((size_t)n_draw + 1) * sizeof *weight);
+    int *first = calloc((size_t)n_draw + 1, sizeof *first);
+    int *pick = malloc(count * sizeof *pick);
+    size_t room = 0;
+    tsr_status status = TSR_OK;
+    free(j->at);
+    j->at = NULL;
+    if (weight == NULL || first == NULL || pick == NULL) {
+        status = tsr_fail(err, TSR_E_NOMEM, "no memory for %zu draws", count);
+        goto done;
+    }
+    for (int k = 0, i = 0; k < n_draw; k++) {
+        weight[k] = tsr_draw_weights_at(j->options->weights, chain[k], draw[k]);
+        while (i < n_in && in[i].chain == chain[k] && in[i].draw == draw[k])
+            i++;
+        first[k + 1] = i;
+    }
+    if (!tsr_weighted_pick(n_draw, weight, choice->even, pick)) {
+        status = tsr_fail(err, TSR_E_DATA,
+                          "--weights: none of the %d draws with a conformation "
+                          "has a weight above 0",
+                          n_draw);
+        goto done;
+    }
+    for (size_t p = 0; p < count; p++)
+        room += (size_t)(first[pick[p] + 1] - first[pick[p]]);
+    j->at = malloc((room + 1) * sizeof *j->at);
+    if (j->at == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "no memory for %zu models", room);
+    for (size_t p = 0; p < count && j->at != NULL; p++)
+        for (int i = first[pick[p]]; i < first[pick[p] + 1]; i++)
+            j->at[j->n++] = in[i].frame;
+done:
+    free(weight);
+    free(first);
+    free(pick);
+    return status;
+}
+
 /* Draws are chosen, and with a draw all its states: numbers of the frames that
  * are wanted, in j->at. */
 static tsr_status choose(job *j, const tsr_draw_choice *choice, tsr_err *err)
@@ -146,6 +193,10 @@ static tsr_status choose(job *j, const tsr_draw_choice *choice, tsr_err *err)
             chain[n_draw] = in[i].chain;
             draw[n_draw++] = in[i].draw;
         }
+    if (j->options->weights != NULL && n_draw > 0) {
+        status = choose_weighted(j, choice, n_in, in, n_draw, chain, draw, err);
+        goto done;
+    }
     if (choice->is_best)
         lp = lp_of(j, n_draw, chain, draw);
     if (choice->is_best && lp == NULL) {

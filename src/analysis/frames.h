@@ -7,7 +7,7 @@
 #include "io/model_atoms.h"
 
 typedef struct {
-    int chain, state;
+    int chain, state; /* of an ensemble from 1; 0: the only one */
     long draw;
     int file, index; /* where it is stored */
 } tsr_drawn_frame;

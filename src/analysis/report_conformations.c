@@ -20,8 +20,8 @@ static void print_rows(const tsr_report *r, const tsr_domains *domains,
     fputc('\n', out);
     for (int i = 0; i < s->n; i++) {
         const tsr_drawn_frame *f = &frame[s->at[i]];
-        fprintf(out, "%d,%ld,%d,%d", f->chain, f->draw, f->state + 1,
-                s->clusters.of[i] + 1);
+        fprintf(out, "%d,%ld,%d,%d", f->chain, f->draw,
+                f->state > 0 ? f->state : 1, s->clusters.of[i] + 1);
         for (int k = 0; k < domains->n_pair; k++)
             fprintf(out, ",%.6g,%.6g", domains->pair[k].distance[i],
                     degree * domains->pair[k].turn[i]);

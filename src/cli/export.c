@@ -18,6 +18,11 @@ static const tsr_option options[] = {
      .initial = "even:20",
      .doc = "which: all, best, even:NUMBER, [CHAIN/]FIRST[:LAST[:EVERY]], "
             "several with commas; or groups, the middle of each"},
+    {.name = "weights",
+     .argument = "FILE",
+     .doc =
+         "of reweight --output: even:NUMBER takes draws in proportion, heavy "
+         "ones several times"},
     {.name = "format",
      .argument = "FORMAT",
      .doc = "pdb, cif or xyz: conformations; csv: the trace's variables; "
@@ -177,8 +182,29 @@ static tsr_status pick_groups(tsr_frames *frames, int *pick,
     return TSR_OK;
 }
 
+/* Weights are for an ensemble of conformations, and for nothing else. */
+static tsr_status read_weights(const tsr_args *args,
+                               const tsr_draw_choice *choice, int format,
+                               tsr_draw_weights *weights, tsr_err *err)
+{
+    enum { MOST = 1000000 };
+    const char *path = tsr_args_value(args, "weights");
+    if (path == NULL)
+        return TSR_OK;
+    if (format == CSV || is_groups(args) || choice->n > 0 || choice->is_best)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--weights goes with conformations and --draws "
+                        "even:NUMBER");
+    if (choice->even > MOST)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--draws even:%ld: %d models at most with --weights",
+                        choice->even, (int)MOST);
+    return tsr_draw_weights_read(path, weights, err);
+}
+
 static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
-                                const tsr_draw_choice *choice, int format,
+                                const tsr_draw_choice *choice,
+                                const tsr_draw_weights *weights, int format,
                                 FILE *out, tsr_log *log, tsr_err *err)
 {
     tsr_frames *frames = NULL;
@@ -188,6 +214,7 @@ static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
     tsr_export_options o = {.format = (tsr_model_format)format,
                             .name = "draws",
                             .is_raw = tsr_args_count(args, "raw") > 0,
+                            .weights = weights->weight != NULL ? weights : NULL,
                             .trace = run->trace};
     if (run->directory == NULL)
         return tsr_fail(err, TSR_E_USAGE,
@@ -305,6 +332,7 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     const char *path = tsr_args_value(args, "output");
     tsr_past_run run = {.trace = NULL};
     tsr_draw_choice choice = {.n = 0};
+    tsr_draw_weights weights = {.weight = NULL};
     target to = {.out = NULL};
     int format = 0;
     long n_row = 0;
@@ -318,6 +346,8 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
         status =
             tsr_draw_choice_parse(tsr_args_value(args, "draws"), &choice, err);
     if (status == TSR_OK)
+        status = read_weights(args, &choice, format, &weights, err);
+    if (status == TSR_OK)
         status = tsr_past_run_open(argument[0], &run, log, err);
     if (status != TSR_OK && format != CSV)
         status = without_trace(&run, status, log, err);
@@ -326,12 +356,14 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK && format == CSV)
         status = tsr_export_csv(run.trace, &choice, to.out, &n_row, err);
     else if (status == TSR_OK)
-        status = export_models(args, &run, &choice, format, to.out, log, err);
+        status = export_models(args, &run, &choice, &weights, format, to.out,
+                               log, err);
     const int has_scripts = to.path != NULL && format <= TSR_MODEL_CIF;
     status = close_target(&to, status, err);
     if (status == TSR_OK && has_scripts)
         status = write_scripts(path, format, err);
     tsr_draw_choice_clear(&choice);
+    tsr_draw_weights_clear(&weights);
     tsr_past_run_clear(&run);
     return status;
 }

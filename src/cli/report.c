@@ -238,7 +238,8 @@ const tsr_command tsr_command_report = {
               .options = options,
               .about =
                   "Writes report.html into the run's folder, and beside "
-                  "it report/ with every figure as SVG. The page holds "
+                  "it report/ with every figure as SVG and, in "
+                  "numbers, CSV. The page holds "
                   "all it needs. Its figures can be zoomed where Debian's "
                   "package libjs-vega is installed when it is made, or its "
                   "files are in TSR_VEGA_DIR."},

@@ -39,6 +39,34 @@ check "which is the first" test "$(labels out.txt | grep -c 'state 1')" -eq 3
 expect "a state that is none" 64 "states are 1 to 2" \
     "$program" export run --state 3
 
+# ---- by weight ----
+awk 'BEGIN {print "chain,draw,weight"
+    for (c = 0; c < 2; c++) for (d = 0; d < 40; d++)
+        print c "," d "," (c == 1 && d == 7 ? 3 : c == 0 && d == 30 ? 1 : 0)}' \
+    >weights.csv
+expect "draws by weight" 0 "16 models" "$program" export run \
+    --weights weights.csv --draws even:8 --output heavy.pdb
+check "come in proportion, with both states" test \
+    "$(labels heavy.pdb | cut -d' ' -f3-8 | sort | uniq -c | tr -s ' ' |
+    tr '\n' ';')" = " 2 chain 0 draw 30 state 1; 2 chain 0 draw 30 state 2;\
+ 6 chain 1 draw 7 state 1; 6 chain 1 draw 7 state 2;"
+expect "weights of reweight" 0 "" "$program" reweight run --maxent \
+    --output maxent.csv
+expect "make an ensemble" 0 "10 models" "$program" export run \
+    --weights maxent.csv --draws even:5
+for draws in all best groups 3 even:5,best; do
+    expect "weights and $draws" 64 "goes with conformations and --draws even" \
+        "$program" export run --weights weights.csv --draws $draws
+done
+expect "weights for a table" 64 "goes with conformations" \
+    "$program" export run --weights weights.csv --format csv
+expect "weights that are none" 65 "begins with '# tessera.*not with chain,draw" \
+    "$program" export run --weights good.dat
+echo "chain,draw,weight
+0,900,1" >beyond.csv
+expect "weights of draws that are not there" 65 "none of the 80 draws" \
+    "$program" export run --weights beyond.csv
+
 # ---- names ----
 atoms() { awk '/^ATOM/ {print substr($0, 13, 14)} /^END/ {exit}' "$1"; }
 atoms model.pdb >want.txt

@@ -144,6 +144,10 @@ print("groups are %.2f and %.2f from the states, %.2f apart"
 assert between > 2 and min(off) > 0.05 and max(off) < 0.3 * between
 END2
 check "are the two states of the truth" python3 groups.py
+expect "their report" 0 "" "$program" report drawn
+check "numbers the states as the trace does" test \
+    "$(cut -d, -f3 drawn/report/conformations.csv | sort -u | tr '\n' ' ')" = \
+    "1 2 state "
 
 expect "states start from files" 0 "" "$program" run moving.yaml
 "$program" summary moving --json >still.json
