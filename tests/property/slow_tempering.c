@@ -163,8 +163,9 @@ static int covers(const int *rank)
     return abs(inside - 90) <= 5;
 }
 
-/* first: of the random streams, one a repetition. Those from 0 on gave the scale
- * of an ensemble p = 0.0003; 4993 others p = 0.39 (docs/statistics.md). */
+/* first: of the random streams, one a repetition. Those from 0 on gave the
+ * scale of an ensemble p = 0.0003; 4993 others p = 0.39 (docs/statistics.md).
+ */
 static void calibrate(int n_state, int contrast, long thin, int first)
 {
     static int rank[N_QUANTITY][N_REPEAT];
