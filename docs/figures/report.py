@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Two stretches of a report beside each other, as report.png of the README.
+
+    make demo
+    build/tessera run configs/demo/demo.yaml --prior-only --output build/demo/prior
+    build/tessera report build/demo/run --prior build/demo/prior
+    docs/figures/report.py build/demo/run/report.html
+
+Needs chromium and Pillow.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+from PIL import Image
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WIDTH, HEIGHT = 1030, 10000
+STRETCHES = ((0, 1262), (5010, 6230))  # from, to; pixels down the page
+
+
+def main(page):
+    with tempfile.TemporaryDirectory() as folder:
+        shot = os.path.join(folder, "page.png")
+        root = ["--no-sandbox"] if os.geteuid() == 0 else []
+        subprocess.run(
+            ["chromium", "--headless", *root, "--disable-gpu", "--hide-scrollbars",
+             f"--user-data-dir={folder}", f"--window-size={WIDTH},{HEIGHT}",
+             "--virtual-time-budget=8000", f"--screenshot={shot}",
+             "file://" + os.path.abspath(page)],
+            check=True, stderr=subprocess.DEVNULL)
+        picture = Image.open(shot).convert("RGB")
+    height = max(low - high for high, low in STRETCHES)
+    both = Image.new("RGB", (len(STRETCHES) * WIDTH, height), "white")
+    for k, (high, low) in enumerate(STRETCHES):
+        both.paste(picture.crop((0, high, WIDTH, low)), (k * WIDTH, 0))
+    small = both.resize((both.width * 3 // 5, both.height * 3 // 5), Image.LANCZOS)
+    small.quantize(256).save(os.path.join(HERE, "report.png"), optimize=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
