@@ -140,7 +140,8 @@ static tsr_figure *timeline(tsr_report *r, const quantity *q,
     if (d->n_domain > 1) {
         tsr_figure_panel(f, "domain", 0, 16 + 22 * d->n_domain);
         add_domains(r, f, dx, d, q->value);
-        f->panel[f->n_panel - 1].is_count = 1;
+        if (f->n_panel > 0)
+            f->panel[f->n_panel - 1].is_count = 1;
     }
     for (int k = residues; k >= 0 && k < f->n_panel && z0 < z1; k++) {
         f->panel[k].z0 = z0;
