@@ -176,8 +176,8 @@ static tsr_status groups(tsr_report *r, tsr_err *err)
         fprintf(out,
                 "<tr><td>%d</td><td>%.1f&nbsp;%%</td><td>%.2f</td><td>chain "
                 "%d, draw %ld",
-                c + 1, 100.0 * s->clusters.size[c] / s->n,
-                s->clusters.spread[c], f->chain, f->draw);
+                c + 1, 100.0 * s->share[c], s->clusters.spread[c], f->chain,
+                f->draw);
         if (f->state > 0)
             fprintf(out, ", state %d", f->state);
         fprintf(out, "</td><td>report/%s</td>", name);
@@ -249,12 +249,18 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
         }
         return TSR_OK;
     }
+    const tsr_drawn_frame *frame;
+    tsr_frames_list(report->options->frames, &frame);
     tsr_page_section(page, "structure", "Structure");
     tsr_page_words(page,
                    "Of %d stored conformation%s, %d %s looked at, by their "
                    "C&alpha; atoms.",
                    s->n_frame, s->n_frame == 1 ? "" : "s", s->n,
                    s->n == 1 ? "was" : "were");
+    if (frame[s->at[0]].state > 0)
+        tsr_page_words(page, "Each draw is an ensemble: the groups' shares and "
+                             "P(r) go by the weights of its states; mobility "
+                             "and maps count every conformation alike.");
     number_residues(report);
     if (s->n < 2)
         tsr_page_words(page, "One conformation is too few for mobility, the "

@@ -1,5 +1,6 @@
 #include "analysis/shape.h"
 
+#include "analysis/frame_choice.h"
 #include "analysis/mean_shape.h"
 #include "analysis/superpose.h"
 
@@ -50,8 +51,11 @@ typedef struct {
     double *square;     /* [n_residue] */
     float *feature;     /* [n][n_feature] */
     int n_feature;
-    float *pairs; /* [n_pair_frame][TSR_N_PAIR_BIN] */
-    int n_pair_frame;
+    float *pairs; /* [n_pair_draw][TSR_N_PAIR_BIN] */
+    int n_draw, n_pair_draw;
+    int *draw;      /* [n] that each frame is of */
+    int *pair_row;  /* [n_draw] in pairs; -1: not in it */
+    double *weight; /* [n] within its draw, of sum 1 */
 } job;
 
 static void job_clear(job *j)
@@ -63,6 +67,9 @@ static void job_clear(job *j)
     free(j->square);
     free(j->feature);
     free(j->pairs);
+    free(j->draw);
+    free(j->pair_row);
+    free(j->weight);
 }
 
 static int allocate(job *j)
@@ -73,14 +80,17 @@ static int allocate(job *j)
         s->n_residue < N_FEATURE_RESIDUE ? s->n_residue : N_FEATURE_RESIDUE;
     const size_t row = (size_t)s->n_row, column = (size_t)s->n_column;
     j->n_feature = m > 1 ? m * (m - 1) / 2 : 1;
-    j->n_pair_frame = s->n < MOST_PAIR_FRAMES ? s->n : MOST_PAIR_FRAMES;
+    j->n_pair_draw = s->n < MOST_PAIR_FRAMES ? s->n : MOST_PAIR_FRAMES;
     j->ca = calloc(n_residue, sizeof *j->ca);
     j->start = calloc(n_residue, sizeof *j->start);
     j->mean = calloc(n_residue, sizeof *j->mean);
     j->square = calloc(n_residue, sizeof *j->square);
     j->feature = calloc(n * (size_t)j->n_feature, sizeof *j->feature);
     j->pairs =
-        calloc((size_t)j->n_pair_frame * TSR_N_PAIR_BIN, sizeof *j->pairs);
+        calloc((size_t)j->n_pair_draw * TSR_N_PAIR_BIN, sizeof *j->pairs);
+    j->draw = calloc(n, sizeof *j->draw);
+    j->pair_row = calloc(n, sizeof *j->pair_row);
+    j->weight = calloc(n, sizeof *j->weight);
     s->at = calloc(n, sizeof *s->at);
     s->rmsf = calloc(n_residue, sizeof *s->rmsf);
     s->row = calloc(row, sizeof *s->row);
@@ -94,6 +104,7 @@ static int allocate(job *j)
     s->before = calloc((size_t)s->n_residue + 1, sizeof *s->before);
     return j->ca != NULL && j->start != NULL && j->mean != NULL &&
            j->square != NULL && j->feature != NULL && j->pairs != NULL &&
+           j->draw != NULL && j->pair_row != NULL && j->weight != NULL &&
            s->at != NULL && s->rmsf != NULL && s->row != NULL &&
            s->distance != NULL && s->distance_sd != NULL && s->column != NULL &&
            s->rg != NULL && s->change != NULL && s->contacts != NULL &&
@@ -134,17 +145,19 @@ static void add_pairs(job *j, int i)
     int every = 1;
     while ((long)(n / every) * (n / every) > 2L * MOST_PAIRS)
         every++;
-    float *to = j->pairs + (size_t)i * TSR_N_PAIR_BIN;
+    float one[TSR_N_PAIR_BIN] = {0.0F};
+    float *to = j->pairs + (size_t)j->pair_row[j->draw[i]] * TSR_N_PAIR_BIN;
     long count = 0;
     for (int a = 0; a < n; a += every)
         for (int b = 0; b < a; b += every) {
             const int bin = (int)(tsr_vec3_distance(j->ca[a], j->ca[b]) /
                                   j->shape->pair_width);
-            to[bin < TSR_N_PAIR_BIN ? bin : TSR_N_PAIR_BIN - 1] += 1.0F;
+            one[bin < TSR_N_PAIR_BIN ? bin : TSR_N_PAIR_BIN - 1] += 1.0F;
             count++;
         }
     for (int k = 0; k < TSR_N_PAIR_BIN && count > 0; k++)
-        to[k] = (float)((double)to[k] / ((double)count * j->shape->pair_width));
+        to[k] += (float)(j->weight[i] * (double)one[k] /
+                         ((double)count * j->shape->pair_width));
 }
 
 static double gyration(int n, const double (*x)[3])
@@ -229,14 +242,13 @@ static void find_extent(job *j)
 static void look_at_each(job *j)
 {
     tsr_shape *s = j->shape;
-    int next_column = 0, next_pair = 0;
+    int next_column = 0;
     for (int i = 0; i < s->n; i++) {
         tsr_ca_of(j->all, s->n_residue, i, j->ca);
         add_distances(s, (const double(*)[3])j->ca, i);
         add_features(j, i);
-        if (next_pair < j->n_pair_frame &&
-            (long)next_pair * s->n / j->n_pair_frame <= i)
-            add_pairs(j, next_pair++);
+        if (j->pair_row[j->draw[i]] >= 0)
+            add_pairs(j, i);
         /* s->column holds places in s->at until it is looked at */
         while (next_column < s->n_column && s->column[next_column] == i) {
             s->column[next_column] = s->at[i];
@@ -268,7 +280,7 @@ static void finish(job *j)
             s->distance_sd[mirror] = s->distance_sd[at];
             s->distance[mirror] = s->distance[at];
         }
-    const int n = j->n_pair_frame;
+    const int n = j->n_pair_draw;
     for (int k = 0; k < TSR_N_PAIR_BIN; k++) {
         double sum = 0.0;
         for (int i = 0; i < n; i++) {
@@ -282,30 +294,72 @@ static void finish(job *j)
     }
 }
 
-/* Shares of the groups in the first half of the chains and in the rest. */
-static void compare_halves(tsr_shape *s, const tsr_drawn_frame *frame)
+/* Shares of the groups, in all and in the first half of the chains and the
+ * rest. */
+static void find_shares(const job *j, const tsr_drawn_frame *frame)
 {
-    int last = 0, count[2] = {0, 0};
+    tsr_shape *s = j->shape;
+    int last = 0;
+    double sum[2] = {0.0, 0.0};
     for (int i = 0; i < s->n; i++)
         last = frame[s->at[i]].chain > last ? frame[s->at[i]].chain : last;
     s->overlap = (double)NAN;
     for (int i = 0; i < s->n; i++) {
         const int half = 2 * frame[s->at[i]].chain > last;
-        s->half[half][s->clusters.of[i]] += 1.0;
-        count[half]++;
+        s->half[half][s->clusters.of[i]] += j->weight[i];
+        sum[half] += j->weight[i];
     }
-    if (count[0] == 0 || count[1] == 0)
+    for (int c = 0; c < s->clusters.k; c++)
+        s->share[c] = (s->half[0][c] + s->half[1][c]) / (sum[0] + sum[1]);
+    if (!(sum[0] > 0.0) || !(sum[1] > 0.0))
         return;
     s->overlap = 0.0;
     for (int c = 0; c < s->clusters.k; c++) {
-        s->half[0][c] /= count[0];
-        s->half[1][c] /= count[1];
+        s->half[0][c] /= sum[0];
+        s->half[1][c] /= sum[1];
         s->overlap += fmin(s->half[0][c], s->half[1][c]);
     }
 }
 
-tsr_status tsr_shape_make(tsr_frames *frames, int most, tsr_shape **out,
-                          tsr_err *err)
+/* What each frame counts within its draw. */
+static tsr_status weigh(job *j, const double *weight, tsr_err *err)
+{
+    const tsr_shape *s = j->shape;
+    double *sum = calloc((size_t)j->n_draw + 1, sizeof *sum);
+    if (sum == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for conformations");
+    for (int i = 0; i < s->n; i++) {
+        j->weight[i] = weight != NULL ? weight[s->at[i]] : 1.0;
+        sum[j->draw[i]] += j->weight[i];
+    }
+    for (int i = 0; i < s->n; i++)
+        if (sum[j->draw[i]] > 0.0)
+            j->weight[i] /= sum[j->draw[i]];
+    free(sum);
+    return TSR_OK;
+}
+
+/* The frames to look at, and the draws of P(r). */
+static tsr_status choose(job *j, tsr_frames *frames, const double *weight,
+                         tsr_err *err)
+{
+    tsr_shape *s = j->shape;
+    s->n = tsr_frames_spread(frames, s->n, s->at, j->draw, &j->n_draw);
+    if (s->n == 0)
+        return tsr_fail(err, TSR_E_DATA,
+                        "no draw has conformations of all states");
+    s->n_column = s->n < s->n_column ? s->n : s->n_column;
+    if (j->n_pair_draw > j->n_draw)
+        j->n_pair_draw = j->n_draw;
+    for (int d = 0; d < j->n_draw; d++)
+        j->pair_row[d] = -1;
+    for (int k = 0; k < j->n_pair_draw; k++)
+        j->pair_row[(long)k * j->n_draw / j->n_pair_draw] = k;
+    return weigh(j, weight, err);
+}
+
+tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
+                          tsr_shape **out, tsr_err *err)
 {
     const tsr_model_atoms *model = tsr_frames_atoms(frames);
     const tsr_drawn_frame *frame;
@@ -325,8 +379,9 @@ tsr_status tsr_shape_make(tsr_frames *frames, int most, tsr_shape **out,
                             ? TSR_OK
                             : tsr_fail(err, TSR_E_NOMEM,
                                        "no memory for %d conformations", s->n);
+    if (status == TSR_OK)
+        status = choose(&j, frames, weight, err);
     if (status == TSR_OK) {
-        spread_evenly(s->n_frame, s->n, s->at);
         spread_evenly(s->n_residue, s->n_row, s->row);
         spread_evenly(s->n, s->n_column, s->column);
         for (int r = 0; r < s->n_residue; r++)
@@ -345,7 +400,7 @@ tsr_status tsr_shape_make(tsr_frames *frames, int most, tsr_shape **out,
             tsr_clusters_make(s->n, j.n_feature, j.feature, &s->clusters, err);
     if (status == TSR_OK) {
         finish(&j);
-        compare_halves(s, frame);
+        find_shares(&j, frame);
     }
     job_clear(&j);
     if (status != TSR_OK) {

@@ -14,7 +14,7 @@ enum {
 
 typedef struct {
     int n_frame; /* of the run */
-    int n;       /* that were looked at, evenly spread */
+    int n;       /* that were looked at, of evenly spread draws */
     int *at;     /* [n] their numbers */
     int n_residue;
     double *rmsf; /* [n_residue] Angstrom, about the mean (superposed) */
@@ -34,23 +34,27 @@ typedef struct {
                          to 6 residues on either side, since the column before
                          (the first: since the start) */
     double (*before)[3]; /* [n_residue] of the last column, for it */
-    /* P(r): share of pairs per Angstrom */
+    /* P(r): share of pairs per Angstrom; of an ensemble the mean over its
+     * states */
     double pair_width; /* of a bin, Angstrom */
     double pair_mean[TSR_N_PAIR_BIN], pair_low[TSR_N_PAIR_BIN],
         pair_high[TSR_N_PAIR_BIN]; /* mean, 5 and 95 % of the draws */
     /* Of the n frames, by the distances between up to 24 residues; spread is
      * the root mean square difference of these distances, Angstrom. */
     tsr_clusters clusters;
+    double share[TSR_MOST_CLUSTERS]; /* of each group, by weight */
     /* share of each group in two halves of the chains, first and rest, and how
      * far they overlap: the sum of the smaller ones; NaN: one chain */
     double half[2][TSR_MOST_CLUSTERS];
     double overlap;
 } tsr_shape;
 
-/* Looks at `most` frames at most, and at no more than 200 MB hold. Errors:
- * those of tsr_frames_read. */
-tsr_status tsr_shape_make(tsr_frames *frames, int most, tsr_shape **out,
-                          tsr_err *err);
+/* Looks at `most` frames at most, and at no more than 200 MB hold. weight [all
+ * frames]: what a conformation counts in shares and P(r), as of
+ * tsr_frames_weights; NULL: all alike, as in maps and mobility. Errors: those
+ * of tsr_frames_read. */
+tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
+                          tsr_shape **out, tsr_err *err);
 void tsr_shape_free(tsr_shape *shape);
 
 #endif

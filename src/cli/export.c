@@ -4,6 +4,7 @@
 #include "cli/run_directory.h"
 
 #include "analysis/export.h"
+#include "analysis/frame_choice.h"
 #include "analysis/shape.h"
 #include "io/structure.h"
 
@@ -167,8 +168,12 @@ static tsr_status pick_groups(tsr_frames *frames, int *pick,
                               tsr_export_options *o, tsr_log *log, tsr_err *err)
 {
     enum { MOST_FRAMES = 4000 };
-    tsr_shape *shape;
-    tsr_status status = tsr_shape_make(frames, MOST_FRAMES, &shape, err);
+    tsr_shape *shape = NULL;
+    double *weight;
+    tsr_status status = tsr_frames_weights(frames, o->trace, &weight, err);
+    if (status == TSR_OK)
+        status = tsr_shape_make(frames, weight, MOST_FRAMES, &shape, err);
+    free(weight);
     if (status != TSR_OK)
         return status;
     o->pick = pick;
@@ -176,7 +181,7 @@ static tsr_status pick_groups(tsr_frames *frames, int *pick,
     for (int c = 0; c < shape->clusters.k; c++) {
         pick[c] = shape->at[shape->clusters.nearest[c]];
         tsr_info(log, "model %d stands for %.1f %% of the conformations", c + 1,
-                 100.0 * shape->clusters.size[c] / shape->n);
+                 100.0 * shape->share[c]);
     }
     tsr_shape_free(shape);
     return TSR_OK;

@@ -1,5 +1,6 @@
 #include "cli/past_run.h"
 
+#include "analysis/frame_choice.h"
 #include "cli/run_directory.h"
 #include "core/text.h"
 #include "io/lock.h"
@@ -256,6 +257,7 @@ tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
 {
     enum { MOST_FRAMES = 4000 };
     tsr_err local = {.status = TSR_OK}, bad;
+    double *weight = NULL;
     int n_bad = 0;
     *frames = NULL;
     *shape = NULL;
@@ -268,7 +270,10 @@ tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
         tsr_warn(log, "%d of the trajectories cannot be read: %s", n_bad,
                  bad.message);
     if (status == TSR_OK)
-        status = tsr_shape_make(*frames, MOST_FRAMES, shape, &local);
+        status = tsr_frames_weights(*frames, run->trace, &weight, &local);
+    if (status == TSR_OK)
+        status = tsr_shape_make(*frames, weight, MOST_FRAMES, shape, &local);
+    free(weight);
     if (status == TSR_E_NOMEM)
         return tsr_fail(err, status, "%s", local.message);
     if (status != TSR_OK)

@@ -145,6 +145,8 @@ assert between > 2 and min(off) > 0.05 and max(off) < 0.3 * between
 END2
 check "are the two states of the truth" python3 groups.py
 expect "their report" 0 "" "$program" report drawn
+check "says what weighs" grep -q "go by the weights of its states" \
+    drawn/report.html
 check "numbers the states as the trace does" test \
     "$(cut -d, -f3 drawn/report/conformations.csv | sort -u | tr '\n' ' ')" = \
     "1 2 state "

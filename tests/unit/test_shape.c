@@ -106,8 +106,9 @@ static void place(double angle, double (*x)[3])
         tsr_motion_apply(&turn, x[i]);
 }
 
-/* Chain c is turned in `share` [c] of its draws. */
-static tsr_frames *frames_of(int n_chain, const double *share)
+/* State k of chain c is turned in `share` [c][k] of its draws. */
+static tsr_frames *frames_of_states(int n_chain, int n_state,
+                                    const double *share)
 {
     double x[N_RESIDUE][3];
     tsr_err err;
@@ -121,19 +122,24 @@ static tsr_frames *frames_of(int n_chain, const double *share)
                 "     C\n",
                 i + 1, i + 1, x[i][0], x[i][1], x[i][2]);
     fclose(out);
-    for (int c = 0; c < n_chain; c++) {
+    for (int f = 0; f < n_chain * n_state; f++) {
         char name[40];
-        gsl_rng *rng = tsr_rng_new(11, (uint64_t)c);
-        const tsr_trajectory_spec spec = {
-            .n_atom = N_RESIDUE, .chain = c, .stride = 1};
+        const int c = f / n_state, k_state = f % n_state + 1;
+        gsl_rng *rng = tsr_rng_new(11, (uint64_t)f);
+        const tsr_trajectory_spec spec = {.n_atom = N_RESIDUE,
+                                          .chain = c,
+                                          .state = n_state > 1 ? k_state : 0,
+                                          .stride = 1};
         tsr_trajectory *t;
-        snprintf(name, sizeof name, "trajectory-%03d.h5", c);
+        snprintf(name, sizeof name,
+                 n_state > 1 ? "trajectory-%03d-%d.h5" : "trajectory-%03d.h5",
+                 c, k_state);
         if (tsr_trajectory_create(io_path(name), &spec, &t, &err) != TSR_OK)
             fail_msg("%s", err.message);
         for (int k = 0; k < N_FRAME; k++) {
             const double zero[3] = {0, 0, 0}, axis[3] = {1, 2, -1};
             tsr_motion tumble;
-            place((k + 0.5) / N_FRAME < share[c] ? 1.5 : 0.0, x);
+            place((k + 0.5) / N_FRAME < share[f] ? 1.5 : 0.0, x);
             tsr_motion_about(&tumble, zero, axis, 6.0 * gsl_rng_uniform(rng));
             for (int i = 0; i < N_RESIDUE; i++) {
                 for (int d = 0; d < 3; d++)
@@ -151,11 +157,16 @@ static tsr_frames *frames_of(int n_chain, const double *share)
     return frames;
 }
 
+static tsr_frames *frames_of(int n_chain, const double *share)
+{
+    return frames_of_states(n_chain, 1, share);
+}
+
 static tsr_shape *shape_of(tsr_frames *frames)
 {
     tsr_shape *shape;
     tsr_err err;
-    if (tsr_shape_make(frames, 2000, &shape, &err) != TSR_OK)
+    if (tsr_shape_make(frames, NULL, 2000, &shape, &err) != TSR_OK)
         fail_msg("%s", err.message);
     return shape;
 }
@@ -243,6 +254,72 @@ static void test_apart(void **state)
     tsr_frames_free(frames);
 }
 
+/* An ensemble: shares and P(r) by the weights of its states, draw by draw. */
+static void test_weighted(void **state)
+{
+    (void)state;
+    const double share[2][2] = {{0.0, 1.0}, {0.0, 1.0}}, first[2] = {0.8, 0.6};
+    const tsr_drawn_frame *frame;
+    tsr_frames *frames = frames_of_states(2, 2, share[0]);
+    const int n = tsr_frames_list(frames, &frame);
+    double *weight = malloc((size_t)n * sizeof *weight);
+    tsr_shape *s, *one[2];
+    tsr_err err;
+    assert_int_equal(n, 4 * N_FRAME);
+    for (int i = 0; i < n; i++)
+        weight[i] = frame[i].state == 1 ? first[frame[i].chain]
+                                        : 1.0 - first[frame[i].chain];
+    if (tsr_shape_make(frames, weight, 4 * N_FRAME - 6, &s, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    /* fewer than all: draws are left out, and not states of them */
+    assert_int_equal(s->n, 4 * N_FRAME - 6);
+    for (int i = 0, k = 0; i < s->n; i++) {
+        const tsr_drawn_frame *a = &frame[s->at[i]];
+        for (k = 0; k < s->n; k++) {
+            const tsr_drawn_frame *b = &frame[s->at[k]];
+            if (b->chain == a->chain && b->draw == a->draw &&
+                b->state == 3 - a->state)
+                break;
+        }
+        assert_true(k < s->n && (i == 0 || s->at[i] > s->at[i - 1]));
+    }
+    assert_int_equal(s->clusters.k, 2);
+    const int open = frame[s->at[s->clusters.nearest[0]]].state == 1 ? 0 : 1;
+    assert_near(s->share[open], 0.7, 0.001);
+    assert_near(s->share[1 - open], 0.3, 0.001);
+    assert_near(s->half[0][open], 0.8, 1e-9);
+    assert_near(s->half[1][open], 0.6, 1e-9);
+    assert_near(s->overlap, 0.8, 1e-9);
+    /* P(r) of draws: 0.8 or 0.6 of the one, the rest of the other */
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < n; i++)
+            weight[i] = frame[i].state == k + 1;
+        assert_int_equal(
+            tsr_shape_make(frames, weight, 4 * N_FRAME - 6, &one[k], &err),
+            TSR_OK);
+    }
+    double most = 0.0;
+    int at = 0;
+    for (int k = 0; k < TSR_N_PAIR_BIN; k++) {
+        const double a = one[0]->pair_mean[k], b = one[1]->pair_mean[k];
+        assert_near(s->pair_mean[k], 0.7 * a + 0.3 * b, 1e-4);
+        if (fabs(a - b) > most) {
+            most = fabs(a - b);
+            at = k;
+        }
+    }
+    /* where they differ most: a fifth of that, and the noise of a bin */
+    const double noise = one[0]->pair_high[at] - one[0]->pair_low[at];
+    const double band = s->pair_high[at] - s->pair_low[at];
+    assert_true(band > 0.15 * most && band < 0.25 * most + noise);
+    assert_true(most > 0.003);
+    tsr_shape_free(one[0]);
+    tsr_shape_free(one[1]);
+    tsr_shape_free(s);
+    tsr_frames_free(frames);
+    free(weight);
+}
+
 /* One frame is enough for pictures. */
 static void test_one_frame(void **state)
 {
@@ -250,7 +327,7 @@ static void test_one_frame(void **state)
     const double share[] = {0.0};
     tsr_frames *frames = frames_of(1, share);
     tsr_shape *s;
-    assert_int_equal(tsr_shape_make(frames, 1, &s, NULL), TSR_OK);
+    assert_int_equal(tsr_shape_make(frames, NULL, 1, &s, NULL), TSR_OK);
     assert_int_equal(s->n, 1);
     assert_int_equal(s->clusters.k, 1);
     assert_true(isnan(s->overlap));
@@ -264,9 +341,10 @@ int main(void)
 #define IN_FOLDER(test) \
     cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clouds), cmocka_unit_test(test_one_cloud),
-        IN_FOLDER(test_two_states),    IN_FOLDER(test_one_state),
-        IN_FOLDER(test_apart),         IN_FOLDER(test_one_frame),
+        cmocka_unit_test(test_clouds),    IN_FOLDER(test_weighted),
+        cmocka_unit_test(test_one_cloud), IN_FOLDER(test_two_states),
+        IN_FOLDER(test_one_state),        IN_FOLDER(test_apart),
+        IN_FOLDER(test_one_frame),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
