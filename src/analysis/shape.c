@@ -2,6 +2,7 @@
 
 #include "analysis/frame_choice.h"
 #include "analysis/mean_shape.h"
+#include "analysis/shape_shares.h"
 #include "analysis/superpose.h"
 
 #include <math.h>
@@ -294,33 +295,6 @@ static void finish(job *j)
     }
 }
 
-/* Shares of the groups, in all and in the first half of the chains and the
- * rest. */
-static void find_shares(const job *j, const tsr_drawn_frame *frame)
-{
-    tsr_shape *s = j->shape;
-    int last = 0;
-    double sum[2] = {0.0, 0.0};
-    for (int i = 0; i < s->n; i++)
-        last = frame[s->at[i]].chain > last ? frame[s->at[i]].chain : last;
-    s->overlap = (double)NAN;
-    for (int i = 0; i < s->n; i++) {
-        const int half = 2 * frame[s->at[i]].chain > last;
-        s->half[half][s->clusters.of[i]] += j->weight[i];
-        sum[half] += j->weight[i];
-    }
-    for (int c = 0; c < s->clusters.k; c++)
-        s->share[c] = (s->half[0][c] + s->half[1][c]) / (sum[0] + sum[1]);
-    if (!(sum[0] > 0.0) || !(sum[1] > 0.0))
-        return;
-    s->overlap = 0.0;
-    for (int c = 0; c < s->clusters.k; c++) {
-        s->half[0][c] /= sum[0];
-        s->half[1][c] /= sum[1];
-        s->overlap += fmin(s->half[0][c], s->half[1][c]);
-    }
-}
-
 /* What each frame counts within its draw. */
 static tsr_status weigh(job *j, const double *weight, tsr_err *err)
 {
@@ -400,7 +374,7 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
             tsr_clusters_make(s->n, j.n_feature, j.feature, &s->clusters, err);
     if (status == TSR_OK) {
         finish(&j);
-        find_shares(&j, frame);
+        tsr_shape_find_shares(s, frame, j.weight);
     }
     job_clear(&j);
     if (status != TSR_OK) {

@@ -42,7 +42,7 @@ typedef struct {
     /* Of the n frames, by the distances between up to 24 residues; spread is
      * the root mean square difference of these distances, Angstrom. */
     tsr_clusters clusters;
-    double share[TSR_MOST_CLUSTERS]; /* of each group, by weight */
+    double share[TSR_MOST_CLUSTERS]; /* of each group; the heaviest first */
     /* share of each group in two halves of the chains, first and rest, and how
      * far they overlap: the sum of the smaller ones; NaN: one chain */
     double half[2][TSR_MOST_CLUSTERS];

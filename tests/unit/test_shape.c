@@ -284,11 +284,15 @@ static void test_weighted(void **state)
         assert_true(k < s->n && (i == 0 || s->at[i] > s->at[i - 1]));
     }
     assert_int_equal(s->clusters.k, 2);
-    const int open = frame[s->at[s->clusters.nearest[0]]].state == 1 ? 0 : 1;
-    assert_near(s->share[open], 0.7, 0.001);
-    assert_near(s->share[1 - open], 0.3, 0.001);
-    assert_near(s->half[0][open], 0.8, 1e-9);
-    assert_near(s->half[1][open], 0.6, 1e-9);
+    /* the heavier one first */
+    for (int g = 0; g < 2; g++)
+        assert_int_equal(frame[s->at[s->clusters.nearest[g]]].state, g + 1);
+    for (int i = 0; i < s->n; i++)
+        assert_int_equal(s->clusters.of[i], frame[s->at[i]].state - 1);
+    assert_near(s->share[0], 0.7, 0.001);
+    assert_near(s->share[1], 0.3, 0.001);
+    assert_near(s->half[0][0], 0.8, 1e-9);
+    assert_near(s->half[1][0], 0.6, 1e-9);
     assert_near(s->overlap, 0.8, 1e-9);
     /* P(r) of draws: 0.8 or 0.6 of the one, the rest of the other */
     for (int k = 0; k < 2; k++) {
@@ -297,6 +301,10 @@ static void test_weighted(void **state)
         assert_int_equal(
             tsr_shape_make(frames, weight, 4 * N_FRAME - 6, &one[k], &err),
             TSR_OK);
+        assert_int_equal(frame[s->at[one[k]->clusters.nearest[0]]].state,
+                         k + 1);
+        assert_near(one[k]->share[0], 1.0, 1e-9);
+        assert_near(one[k]->share[1], 0.0, 1e-9);
     }
     double most = 0.0;
     int at = 0;
