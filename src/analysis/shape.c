@@ -320,8 +320,7 @@ static tsr_status choose(job *j, tsr_frames *frames, const double *weight,
     tsr_shape *s = j->shape;
     s->n = tsr_frames_spread(frames, s->n, s->at, j->draw, &j->n_draw);
     if (s->n == 0)
-        return tsr_fail(err, TSR_E_DATA,
-                        "no draw has conformations of all states");
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for conformations");
     s->n_column = s->n < s->n_column ? s->n : s->n_column;
     if (j->n_pair_draw > j->n_draw)
         j->n_pair_draw = j->n_draw;
