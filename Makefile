@@ -48,7 +48,6 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 
 TSR_CPPFLAGS := -Isrc -I. -I$(BUILD)/gen -D_POSIX_C_SOURCE=200809L \
     -DCL_TARGET_OPENCL_VERSION=120 -DTSR_VERSION='"$(VERSION)"' \
-    -DTSR_DATA_SOURCE='"$(CURDIR)"' -DTSR_DATA_PREFIX='"$(PREFIX)"' \
     $(shell pkg-config --cflags $(PKGS) 2>/dev/null | sed 's/-I/-isystem /g')
 TSR_CFLAGS   = -std=c11 $(WARN) -ffp-contract=off -pthread $(SANFLAGS)
 # gemmi shifts negative residue numbers to the left
@@ -93,7 +92,10 @@ $(BUILD)/%.o: %.cc
 	$(call say,CXX)
 	$(Q)$(CXX) $(TSR_CPPFLAGS) $(CPPFLAGS) $(TSR_CXXFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
-# The one file that knows PREFIX follows it: make, then make install PREFIX=X.
+# The one file that knows where data lie. It follows PREFIX: make, then make
+# install PREFIX=X.
+$(BUILD)/src/cli/data_file.o $(BUILD)/tidy/src/cli/data_file.ok: TSR_CPPFLAGS += \
+    -DTSR_DATA_SOURCE='"$(CURDIR)"' -DTSR_DATA_PREFIX='"$(PREFIX)"'
 $(BUILD)/src/cli/data_file.o: $(BUILD)/gen/prefix
 $(BUILD)/gen/prefix: force
 	@mkdir -p $(@D)
