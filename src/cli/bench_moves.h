@@ -1,7 +1,8 @@
-/* tessera bench --moves */
+/* tessera bench --moves: how fast the proposals are. */
 #ifndef TSR_CLI_BENCH_MOVES_H
 #define TSR_CLI_BENCH_MOVES_H
 
+#include "core/json.h"
 #include "core/log.h"
 #include "core/status.h"
 
@@ -9,8 +10,9 @@
 
 /* Proposals a second of each move on one thread, excluded volume and the copy
  * of what moved included, the likelihood left out; acceptance under the prior;
- * and the part of the engine's tiles that a proposal makes dirty. */
-tsr_status tsr_bench_moves(int json, int is_quick, FILE *out, tsr_log *log,
-                           tsr_err *err);
+ * and the part of the engine's tiles that a proposal makes dirty. json: NULL
+ * for a table. */
+tsr_status tsr_bench_moves(tsr_json *json, int is_quick, FILE *out,
+                           tsr_log *log, tsr_err *err);
 
 #endif

@@ -1,6 +1,6 @@
 #include "cli/evaluate_report.h"
 
-#include "core/text.h"
+#include "core/json.h"
 #include "io/file.h"
 
 #include <stdlib.h>
@@ -64,41 +64,38 @@ void tsr_evaluate_print(const tsr_evaluate_report *report, FILE *out)
     }
 }
 
-static void print_numbers(FILE *out, const char *name, int n,
-                          const double *value)
-{
-    fprintf(out, ", \"%s\": [", name);
-    for (int i = 0; i < n; i++)
-        fprintf(out, "%s%.6g", i > 0 ? ", " : "", value[i]);
-    fprintf(out, "]");
-}
-
 void tsr_evaluate_json(const tsr_evaluate_report *report, FILE *out)
 {
+    tsr_json j = {.out = out, .digits = 6};
     double q[TSR_ERROR_N_Q];
     for (int k = 0; k < TSR_ERROR_N_Q; k++)
         q[k] = k * TSR_ERROR_DQ;
-    fprintf(out, "{\"n_structure\": %d", report->n_structure);
-    print_numbers(out, "band_inv_ang", TSR_ERROR_N_BAND + 1, tsr_error_band);
-    print_numbers(out, "q_inv_ang", TSR_ERROR_N_Q, q);
-    fprintf(out, ", \"rows\": [");
+    tsr_json_object(&j, NULL);
+    tsr_json_integer(&j, "n_structure", report->n_structure);
+    tsr_json_numbers(&j, "band_inv_ang", TSR_ERROR_N_BAND + 1, tsr_error_band);
+    tsr_json_numbers(&j, "q_inv_ang", TSR_ERROR_N_Q, q);
+    tsr_json_array(&j, "rows");
     for (int r = 0; r < report->n_row; r++) {
         const tsr_evaluated_row *row = &report->row[r];
-        fprintf(out, "%s\n{\"table\": ", r > 0 ? "," : "");
-        tsr_text_json(out, row->table->name);
-        fprintf(out, ", \"bodies\": \"%s\", \"components\": %d",
-                bodies_word(row), row->table->plain != NULL ? 1 : TSR_N_COMP);
-        if (row->table->plain != NULL)
-            fprintf(out, ", \"self\": %s", row->with_self ? "true" : "false");
-        else
-            fprintf(out, ", \"c1\": %g, \"c2\": %g", row->c1, row->c2);
-        print_numbers(out, "median_rms_relative_error", TSR_ERROR_N_BAND,
-                      row->summary.band);
-        print_numbers(out, "median_relative_error_by_q", TSR_ERROR_N_Q,
-                      row->summary.curve);
-        fprintf(out, "}");
+        const int is_plain = row->table->plain != NULL;
+        tsr_json_object(&j, NULL);
+        tsr_json_text(&j, "table", row->table->name);
+        tsr_json_text(&j, "bodies", bodies_word(row));
+        tsr_json_integer(&j, "components", is_plain ? 1 : TSR_N_COMP);
+        if (is_plain) {
+            tsr_json_truth(&j, "self", row->with_self);
+        } else {
+            tsr_json_number(&j, "c1", row->c1);
+            tsr_json_number(&j, "c2", row->c2);
+        }
+        tsr_json_numbers(&j, "median_rms_relative_error", TSR_ERROR_N_BAND,
+                         row->summary.band);
+        tsr_json_numbers(&j, "median_relative_error_by_q", TSR_ERROR_N_Q,
+                         row->summary.curve);
+        tsr_json_close(&j);
     }
-    fprintf(out, "]}\n");
+    tsr_json_close(&j);
+    tsr_json_close(&j);
 }
 
 tsr_status tsr_evaluate_csv(const tsr_evaluate_report *report, const char *path,
