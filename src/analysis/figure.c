@@ -55,6 +55,7 @@ void tsr_figure_free(tsr_figure *figure)
     free(figure->panel);
     free(figure->name);
     free(figure->title);
+    free(figure->subtitle);
     free(figure->x_title);
     free(figure);
 }

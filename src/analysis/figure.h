@@ -42,8 +42,9 @@ typedef struct {
 } tsr_panel;
 
 typedef struct {
-    char *name;  /* of the file, and in the page: "fit" */
-    char *title; /* one line */
+    char *name;     /* of the file, and in the page: "fit" */
+    char *title;    /* one line */
+    char *subtitle; /* below it in the picture; NULL: none */
     char *x_title;
     int width;     /* pixels, of a panel */
     double x0, x1; /* the range shown; equal: from the layers */
@@ -103,8 +104,8 @@ tsr_status tsr_figure_write_csv(const tsr_figure *figure, const char *path,
 tsr_status tsr_figure_svg_text(const tsr_figure *figure, char **text,
                                tsr_err *err);
 
-/* A Vega 5 specification (JSON): drag along x to zoom, double click to go back,
- * point at a mark for its numbers. */
-void tsr_figure_print_vega(const tsr_figure *figure, FILE *out);
+/* The figure as JSON that may stand in a script: report.js draws it with Vega,
+ * so that it can be zoomed and pointed at. */
+void tsr_figure_print_json(const tsr_figure *figure, FILE *out);
 
 #endif

@@ -137,64 +137,26 @@ static tsr_status get_replicates(tsr_report *r, data_set *d, tsr_err *err)
 
 /* ---- fit and residuals ---- */
 
-/* The ends of a logarithmic panel: the curve's, and the data's but for points
- * that noise has taken far below it. */
-static void fit_range(const data_set *d, tsr_panel *panel)
-{
-    double low = HUGE_VAL, high = 0.0;
-    for (int k = 0; k < d->n; k++) {
-        if (d->mean[k] > 0.0)
-            low = fmin(low, d->mean[k]);
-        high = fmax(high, fmax(d->mean[k], d->intensity[k]));
-        if (d->intensity[k] > d->sigma[k])
-            low = fmin(low, d->intensity[k]);
-    }
-    if (low < high) {
-        const double air = pow(high / low, 0.05);
-        panel->y0 = low / air;
-        panel->y1 = high * air;
-    }
-}
-
 static tsr_figure *fit_figure(data_set *d)
 {
     char name[32];
     snprintf(name, sizeof name, "fit%s", d->suffix);
     tsr_figure *f = tsr_figure_new(name, "Data and posterior curves",
                                    "q (1/\xc3\x85)", 700);
-    if (f == NULL)
-        return NULL;
-    tsr_figure_panel(f, "I(q)", 1, 340);
-    tsr_layer *band =
-        tsr_figure_layer(f, TSR_LAYER_BAND, "new data, 5 to 95 %", "#f1c4bb",
-                         d->n, d->q, d->seen_low, d->seen_high);
-    if (band != NULL)
-        band->opacity = 0.6;
-    double *low = d->scratch, *high = d->scratch2;
-    for (int k = 0; k < d->n; k++) {
-        low[k] = d->intensity[k] - d->sigma[k];
-        high[k] = d->intensity[k] + d->sigma[k];
-    }
-    tsr_figure_layer(f, TSR_LAYER_ERRORS, NULL, TSR_COLOUR_ERROR, d->n, d->q,
-                     low, high);
-    tsr_figure_layer(f, TSR_LAYER_POINTS, "measured", TSR_COLOUR_DATA, d->n,
-                     d->q, d->intensity, NULL);
-    band = tsr_figure_layer(f, TSR_LAYER_BAND, "curve, 5 to 95 %",
-                            TSR_COLOUR_MODEL, d->n, d->q, d->low, d->high);
-    if (band != NULL)
-        band->opacity = 0.35;
-    tsr_figure_layer(f, TSR_LAYER_LINE, "curve, mean", TSR_COLOUR_MODEL, d->n,
-                     d->q, d->mean, NULL);
-    if (f->n_panel > 0)
-        fit_range(d, &f->panel[0]);
-    tsr_figure_panel(f, "(I \xe2\x88\x92 mean) / \xcf\x83", 0, 120);
-    for (int k = 0; k < d->n; k++)
-        d->scratch[k] = (d->intensity[k] - d->mean[k]) / d->sigma[k];
-    tsr_figure_layer(f, TSR_LAYER_POINTS, NULL, TSR_COLOUR_DATA, d->n, d->q,
-                     d->scratch, NULL);
-    const double x[2] = {d->q[0], d->q[d->n - 1]}, zero[2] = {0.0, 0.0};
-    tsr_figure_layer(f, TSR_LAYER_LINE, NULL, TSR_COLOUR_MODEL, 2, x, zero,
-                     NULL);
+    const tsr_fit_figure fit = {.n = d->n,
+                                .q = d->q,
+                                .intensity = d->intensity,
+                                .sigma = d->sigma,
+                                .model = d->mean,
+                                .model_label = "curve, mean",
+                                .residual_title =
+                                    "(I \xe2\x88\x92 mean) / \xcf\x83",
+                                .low = d->low,
+                                .high = d->high,
+                                .seen_low = d->seen_low,
+                                .seen_high = d->seen_high};
+    if (f != NULL)
+        tsr_fit_figure_add(f, &fit, 340);
     return f;
 }
 

@@ -20,51 +20,6 @@ struct tsr_page {
     stream list, body, script;
 };
 
-static const char style[] =
-    "body{font:15px/1.5 Helvetica,Arial,'DejaVu Sans',sans-serif;color:#222;"
-    "margin:0 auto;max-width:980px;padding:0 24px 60px}"
-    "h1{margin:28px 0 4px}h2{margin:44px 0 6px;border-bottom:1px solid #ccc}"
-    "p{max-width:760px}nav a{margin-right:14px}nav{margin:10px 0}"
-    "table{border-collapse:collapse;font-size:12px;margin:12px 0;display:block;"
-    "overflow-x:auto}"
-    "th,td{padding:3px 7px;text-align:right;border-bottom:1px solid #e4e4e4}"
-    "th:first-child,td:first-child{text-align:left}"
-    ".tight td{white-space:nowrap}.tight th,.tight td{padding:3px "
-    "5px}figure{margin:14px "
-    "0}figcaption{font-size:13px;color:#555}"
-    ".columns{display:flex;flex-wrap:wrap;gap:0 24px}"
-    ".yes{color:#1b7a3d}.no{color:#b3261e}.open{color:#8a6d00}"
-    ".verdict{padding:10px 14px;border-left:5px solid;background:#f6f6f6}"
-    "pre{font-size:12px;background:#f6f6f6;padding:10px;overflow-x:auto}"
-    "svg{max-width:100%;height:auto}.vega svg{max-width:none}"
-    "@media print{nav{display:none}}";
-
-/* Shows each specification where it belongs. A figure that fails says so. */
-static const char show[] =
-    "window.tesseraViews={};"
-    "Object.keys(window.tesseraFigures).forEach(function(name){"
-    "var place=document.getElementById('figure-'+name);"
-    "function fail(e){place.textContent='This figure cannot be shown here; it '"
-    "+'is in report/'+name+'.svg.';console.error(name,e);}"
-    "try{var view=new vega.View(vega.parse(window.tesseraFigures[name]),"
-    "{renderer:'svg',container:place,hover:true});"
-    "window.tesseraViews[name]=view;"
-    "view.runAsync().then(function(){place.setAttribute('data-ready','yes');})"
-    ".catch(fail);}catch(e){fail(e);}});\n"
-    /* one figure of several, with the range of x of the one before */
-    "document.querySelectorAll('.choice').forEach(function(box){"
-    "var figures=box.querySelectorAll('figure'),now=0,"
-    "list=box.querySelector('select');"
-    "function view(i){return window.tesseraViews["
-    "figures[i].querySelector('.vega').id.slice(7)];}"
-    "figures.forEach(function(figure,i){"
-    "var title=figure.querySelector('figcaption').textContent;"
-    "list.add(new Option(title,i));figure.hidden=i>0;});"
-    "list.addEventListener('change',function(){var old=view(now),next;"
-    "figures[now].hidden=true;now=+list.value;figures[now].hidden=false;"
-    "next=view(now);if(old&&next)"
-    "next.signal('xdom',old.signal('xdom')).runAsync();});});\n";
-
 static int stream_open(stream *s)
 {
     s->out = open_memstream(&s->text, &s->size);
@@ -168,37 +123,6 @@ void tsr_page_choice_end(tsr_page *page)
     fputs("</div>\n", page->body.out);
 }
 
-/* JSON that may stand in a script: "</" would end it, and "<!--" hide its end;
- * both stand within strings only. */
-static void print_script(FILE *out, const char *json)
-{
-    for (; *json != '\0'; json++)
-        if (json[0] == '<' && (json[1] == '/' || json[1] == '!'))
-            fputs("\\u003c", out);
-        else
-            fputc(*json, out);
-}
-
-static tsr_status add_vega(tsr_page *page, const tsr_figure *figure,
-                           tsr_err *err)
-{
-    stream spec = {NULL, NULL, 0};
-    int is_whole = stream_open(&spec);
-    if (is_whole) {
-        tsr_figure_print_vega(figure, spec.out);
-        is_whole = stream_end(&spec);
-    }
-    if (is_whole) {
-        fprintf(page->script.out, "window.tesseraFigures['%s']=", figure->name);
-        print_script(page->script.out, spec.text);
-        fputs(";\n", page->script.out);
-    }
-    stream_free(&spec);
-    return is_whole ? TSR_OK
-                    : tsr_fail(err, TSR_E_NOMEM,
-                               "out of memory for figure '%s'", figure->name);
-}
-
 tsr_status tsr_page_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
 {
     char path[4096], *text = NULL;
@@ -213,7 +137,9 @@ tsr_status tsr_page_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
     if (status == TSR_OK)
         status = tsr_figure_write_csv(figure, path, err);
     if (status == TSR_OK && page->vega != NULL) {
-        status = add_vega(page, figure, err);
+        fprintf(page->script.out, "tesseraFigures['%s']=", figure->name);
+        tsr_figure_print_json(figure, page->script.out);
+        fputs(";\n", page->script.out);
         fputs("<figure><figcaption>", out);
         tsr_text_escape(out, figure->title);
         fprintf(out,
@@ -246,14 +172,16 @@ tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
           "<link rel=\"icon\" href=\"data:,\">\n<title>",
           all.out);
     tsr_text_escape(all.out, page->title);
-    fprintf(all.out, "</title>\n<style>%s</style></head>\n<body>\n<h1>", style);
+    fprintf(all.out, "</title>\n<style>%s</style></head>\n<body>\n<h1>",
+            tsr_report_css);
     tsr_text_escape(all.out, page->title);
     fprintf(all.out, "</h1>\n<nav>%s</nav>\n%s", page->list.text,
             page->body.text);
     if (page->vega != NULL && page->n_figure > 0) {
-        fprintf(all.out, "<script>\n%s</script>\n", page->vega);
-        fprintf(all.out, "<script>\nwindow.tesseraFigures={};\n%s%s</script>\n",
-                page->script.text, show);
+        fprintf(all.out,
+                "<script>\n%s</script>\n<script>\n%s</script>\n"
+                "<script>\n%sshowReport();\n</script>\n",
+                tsr_report_js, page->vega, page->script.text);
     }
     fputs("</body></html>\n", all.out);
     tsr_status status =

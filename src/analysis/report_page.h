@@ -8,6 +8,9 @@
 
 #include <stdio.h>
 
+/* report.js and report.css, embedded at build by kernels/embed.c. */
+extern const char tsr_report_js[], tsr_report_css[];
+
 typedef struct tsr_page tsr_page;
 
 /* vega: the script of report_vega.h, borrowed; NULL: figures stand still.

@@ -4,6 +4,7 @@
 #define TSR_ANALYSIS_REPORT_SECTIONS_H
 
 #include "analysis/domains.h"
+#include "analysis/fit_figure.h"
 #include "analysis/report.h"
 #include "analysis/report_page.h"
 
@@ -19,11 +20,7 @@ typedef struct {
     char residue_title[48];
 } tsr_report;
 
-/* Colours that keep their meaning over the report. */
-#define TSR_COLOUR_DATA "#3b6ea5"
-#define TSR_COLOUR_ERROR "#b9cde2"
-#define TSR_COLOUR_MODEL "#c8321e"
-#define TSR_COLOUR_PRIOR "#8a8a8a"
+#define TSR_COLOUR_PRIOR "#8a8a8a" /* beside those of fit_figure.h */
 
 enum { TSR_MOST_CHAINS = 10 }; /* that are drawn one by one */
 

@@ -8,8 +8,8 @@
 /* Where Debian's package libjs-vega puts it. */
 extern const char *const tsr_vega_directory;
 
-/* *script (caller frees): JavaScript that defines vega.parse and vega.View,
- * from the modules vega-NAME.min.js in `directory`. Errors: TSR_E_NOINPUT (one
+/* *script (caller frees): the modules vega-NAME.min.js in `directory`, which
+ * report.js joins. Errors: TSR_E_NOINPUT (one
  * is missing; with the remedy), TSR_E_DATA (one cannot stand in a page),
  * TSR_E_NOMEM. */
 tsr_status tsr_vega_script(const char *directory, char **script, tsr_err *err);

@@ -131,24 +131,6 @@ void tsr_nearest_try(tsr_nearest *nearest, const char *name)
     }
 }
 
-void tsr_text_json(FILE *out, const char *text)
-{
-    fputc('"', out);
-    while (*text != '\0') {
-        const char *from = text;
-        long code = tsr_utf8_next(&text);
-        if (code < 0)
-            fputs("\\ufffd", out);
-        else if (code < 0x20)
-            fprintf(out, "\\u%04lx", (unsigned long)code);
-        else if (code == '"' || code == '\\')
-            fprintf(out, "\\%c", (int)code);
-        else
-            fwrite(from, 1, (size_t)(text - from), out);
-    }
-    fputc('"', out);
-}
-
 void tsr_text_escape(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++)

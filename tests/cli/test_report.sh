@@ -190,6 +190,10 @@ setTimeout(function () {
         place.querySelectorAll('svg path').length > 0;
     }));
     say('figures', names.length);
+    var odd = JSON.parse(JSON.stringify(tesseraFigures.fit));
+    odd.xTitle = odd.panels[0].title = 'a\'b"c\\\\d';
+    odd.panels[0].layers[2].label = '<b>\'"\\\\';
+    say('quoted', !!vegaJoin().parse(figureSpec(odd)));
     var list = document.getElementById('timeline');
     var first = window.tesseraViews['timeline-change'];
     first.signal('xdom', [3, 9]);
@@ -226,7 +230,7 @@ play() {
 }
 judge() { # DIR
     check "the browser shows $1" test -n "$said"
-    for want in marks=true zoomed=true back=true ready=true chosen=true fetched=0; do
+    for want in marks=true zoomed=true back=true ready=true quoted=true chosen=true fetched=0; do
         check "in the browser: $want" sh -c "echo '$said' | grep -q '$want'"
     done
     check "all figures are in the page" sh -c \
