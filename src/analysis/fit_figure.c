@@ -31,23 +31,20 @@ static void add_band(tsr_figure *f, const tsr_fit_figure *fit,
 {
     if (low == NULL)
         return;
-    tsr_layer *band = tsr_figure_layer(f, TSR_LAYER_BAND, label, colour, fit->n,
-                                       fit->q, low, high);
-    if (band != NULL)
-        band->opacity = opacity;
+    tsr_figure_layer(f, TSR_LAYER_BAND, label, colour, fit->n, fit->q, low,
+                     high)
+        ->opacity = opacity;
 }
 
 void tsr_fit_figure_add(tsr_figure *f, const tsr_fit_figure *fit, int height)
 {
     const int n = fit->n;
     double *low = calloc(2 * (size_t)n + 1, sizeof *low), *high = low + n;
-    f->is_short |= low == NULL;
-    tsr_figure_panel(f, "I(q)", 1, height);
-    if (f->is_short) {
-        free(low);
+    if (low == NULL) {
+        f->is_short = 1;
         return;
     }
-    set_range(fit, &f->panel[f->n_panel - 1]);
+    set_range(fit, tsr_figure_panel(f, "I(q)", 1, height));
     add_band(f, fit, "new data, 5 to 95 %", "#f1c4bb", 0.6, fit->seen_low,
              fit->seen_high);
     for (int k = 0; k < n; k++) {

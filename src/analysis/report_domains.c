@@ -2,6 +2,8 @@
 
 #include "analysis/domains.h"
 
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,47 +30,27 @@ static void name_ranges(tsr_page *page, const tsr_model_atoms *model,
 }
 
 /* A histogram, and the start as an upright line. value [n] is sorted. */
-static tsr_figure *histogram(const char *name, const char *title,
-                             const char *x_title, int n, double *value,
-                             double start)
+static tsr_figure histogram(const char *name, const char *title,
+                            const char *x_title, int n, double *value,
+                            double start)
 {
     double x[TSR_OUTLINE], y[TSR_OUTLINE], zero[TSR_OUTLINE] = {0.0};
     double top = 0.0;
     const int n_point = tsr_report_outline((size_t)n, value, x, y);
-    tsr_figure *f = tsr_figure_new(name, title, x_title, 300);
-    if (f == NULL)
-        return NULL;
-    tsr_figure_panel(f, "density", 0, 160);
+    tsr_figure f = tsr_figure_new(name, title, x_title, 300);
+    tsr_figure_panel(&f, "density", 0, 160);
     for (int i = 0; i < n_point; i++)
         top = fmax(top, y[i]);
-    tsr_layer *band = tsr_figure_layer(f, TSR_LAYER_BAND, "draws",
-                                       TSR_COLOUR_MODEL, n_point, x, zero, y);
-    if (band != NULL)
-        band->opacity = 0.3;
-    tsr_figure_layer(f, TSR_LAYER_LINE, NULL, TSR_COLOUR_MODEL, n_point, x, y,
+    tsr_figure_layer(&f, TSR_LAYER_BAND, "draws", TSR_COLOUR_MODEL, n_point, x,
+                     zero, y)
+        ->opacity = 0.3;
+    tsr_figure_layer(&f, TSR_LAYER_LINE, NULL, TSR_COLOUR_MODEL, n_point, x, y,
                      NULL);
     const double at[2] = {start, start}, height[2] = {0.0, top};
-    tsr_figure_layer(f, TSR_LAYER_DASHES, "start", TSR_COLOUR_PRIOR, 2, at,
+    tsr_figure_layer(&f, TSR_LAYER_DASHES, "start", TSR_COLOUR_PRIOR, 2, at,
                      height, NULL);
-    tsr_report_add_margin(f);
+    tsr_report_add_margin(&f);
     return f;
-}
-
-/* Of sorted values, linear between them. */
-static double quantile(int n, const double *value, double p)
-{
-    const double at = p * (n - 1);
-    const int i = (int)at;
-    return i + 1 < n ? value[i] + (at - i) * (value[i + 1] - value[i])
-                     : value[n - 1];
-}
-
-static double mean(int n, const double *value)
-{
-    double sum = 0.0;
-    for (int i = 0; i < n; i++)
-        sum += value[i];
-    return sum / n;
 }
 
 static tsr_status pair(tsr_report *r, const tsr_domains *d,
@@ -107,14 +89,14 @@ static tsr_status pair(tsr_report *r, const tsr_domains *d,
 static void print_row(FILE *out, const tsr_domain_pair *p, const char *what,
                       const char *unit, double start, int n, double *value)
 {
-    const double m = mean(n, value);
-    tsr_report_outline((size_t)n, value, (double[TSR_OUTLINE]){0.0},
-                       (double[TSR_OUTLINE]){0.0}); /* sorts */
+    const double m = gsl_stats_mean(value, 1, (size_t)n);
+    gsl_sort(value, 1, (size_t)n);
     fprintf(out,
             "<tr><td>%d and %d</td><td>%s (%s)</td><td>%.1f</td><td>%.1f</td>"
             "<td>%.1f</td><td>%.1f</td></tr>\n",
-            p->a + 1, p->b + 1, what, unit, start, m, quantile(n, value, 0.05),
-            quantile(n, value, 0.95));
+            p->a + 1, p->b + 1, what, unit, start, m,
+            gsl_stats_quantile_from_sorted_data(value, 1, (size_t)n, 0.05),
+            gsl_stats_quantile_from_sorted_data(value, 1, (size_t)n, 0.95));
 }
 
 static tsr_status table(tsr_report *r, const tsr_domains *d, tsr_err *err)

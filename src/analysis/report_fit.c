@@ -137,12 +137,12 @@ static tsr_status get_replicates(tsr_report *r, data_set *d, tsr_err *err)
 
 /* ---- fit and residuals ---- */
 
-static tsr_figure *fit_figure(data_set *d)
+static tsr_figure fit_figure(data_set *d)
 {
     char name[32];
     snprintf(name, sizeof name, "fit%s", d->suffix);
-    tsr_figure *f = tsr_figure_new(name, "Data and posterior curves",
-                                   "q (1/\xc3\x85)", 700);
+    tsr_figure f = tsr_figure_new(name, "Data and posterior curves",
+                                  "q (1/\xc3\x85)", 700);
     const tsr_fit_figure fit = {.n = d->n,
                                 .q = d->q,
                                 .intensity = d->intensity,
@@ -155,8 +155,7 @@ static tsr_figure *fit_figure(data_set *d)
                                 .high = d->high,
                                 .seen_low = d->seen_low,
                                 .seen_high = d->seen_high};
-    if (f != NULL)
-        tsr_fit_figure_add(f, &fit, 340);
+    tsr_fit_figure_add(&f, &fit, 340);
     return f;
 }
 
@@ -260,18 +259,16 @@ static void fit_guinier(data_set *d)
 }
 
 /* ln(I - b) over q^2, somewhat beyond the range of Guinier's law. */
-static tsr_figure *guinier_figure(data_set *d)
+static tsr_figure guinier_figure(data_set *d)
 {
     char name[32];
     const double b = isfinite(d->background) ? d->background : 0.0;
     const double end = 2.0 / d->guinier_rg, limit = 1.3 / d->guinier_rg;
     int n = 0;
     snprintf(name, sizeof name, "guinier%s", d->suffix);
-    tsr_figure *f = tsr_figure_new(name, "Guinier plot",
-                                   "q\xc2\xb2 (1/\xc3\x85\xc2\xb2)", 340);
-    if (f == NULL)
-        return NULL;
-    tsr_figure_panel(f, "ln(I \xe2\x88\x92 b)", 0, 260);
+    tsr_figure f = tsr_figure_new(name, "Guinier plot",
+                                  "q\xc2\xb2 (1/\xc3\x85\xc2\xb2)", 340);
+    tsr_figure_panel(&f, "ln(I \xe2\x88\x92 b)", 0, 260);
     double *x = d->scratch, *y = d->scratch2, *curve = d->scratch3;
     for (int k = 0; k < d->n && d->q[k] < end; k++, n++) {
         const double i = d->intensity[k] - b, m = d->mean[k] - b;
@@ -279,30 +276,29 @@ static tsr_figure *guinier_figure(data_set *d)
         y[n] = i > 0.0 ? log(i) : (double)NAN;
         curve[n] = m > 0.0 ? log(m) : (double)NAN;
     }
-    tsr_figure_layer(f, TSR_LAYER_POINTS, "measured", TSR_COLOUR_DATA, n, x, y,
+    tsr_figure_layer(&f, TSR_LAYER_POINTS, "measured", TSR_COLOUR_DATA, n, x, y,
                      NULL);
-    tsr_figure_layer(f, TSR_LAYER_LINE, "posterior", TSR_COLOUR_MODEL, n, x,
+    tsr_figure_layer(&f, TSR_LAYER_LINE, "posterior", TSR_COLOUR_MODEL, n, x,
                      curve, NULL);
     const double rg = d->guinier_rg, i0 = log(d->guinier_i0);
     const double lx[2] = {0.0, limit * limit};
     const double ly[2] = {i0, i0 - rg * rg * lx[1] / 3.0};
-    tsr_figure_layer(f, TSR_LAYER_DASHES, "Guinier's law", "#444444", 2, lx, ly,
-                     NULL);
+    tsr_figure_layer(&f, TSR_LAYER_DASHES, "Guinier's law", "#444444", 2, lx,
+                     ly, NULL);
     return f;
 }
 
 /* (q Rg)^2 I / I(0) over q Rg (Durand et al. 2010, J. Struct. Biol. 169, 45).
  */
-static tsr_figure *kratky_figure(data_set *d)
+static tsr_figure kratky_figure(data_set *d)
 {
     char name[32];
     const double b = isfinite(d->background) ? d->background : 0.0;
     snprintf(name, sizeof name, "kratky%s", d->suffix);
-    tsr_figure *f =
+    tsr_figure f =
         tsr_figure_new(name, "Dimensionless Kratky plot", "q Rg", 340);
-    if (f == NULL)
-        return NULL;
-    tsr_figure_panel(f, "(q Rg)\xc2\xb2 (I \xe2\x88\x92 b) / I(0)", 0, 260);
+    tsr_panel *panel = tsr_figure_panel(
+        &f, "(q Rg)\xc2\xb2 (I \xe2\x88\x92 b) / I(0)", 0, 260);
     double *x = d->scratch, *y = d->scratch2, *curve = d->scratch3;
     double highest = 1.2;
     for (int k = 0; k < d->n; k++) {
@@ -312,20 +308,18 @@ static tsr_figure *kratky_figure(data_set *d)
         curve[k] = factor * (d->mean[k] - b);
         highest = fmax(highest, 1.3 * curve[k]);
     }
-    tsr_figure_layer(f, TSR_LAYER_POINTS, "measured", TSR_COLOUR_DATA, d->n, x,
+    tsr_figure_layer(&f, TSR_LAYER_POINTS, "measured", TSR_COLOUR_DATA, d->n, x,
                      y, NULL);
-    tsr_figure_layer(f, TSR_LAYER_LINE, "posterior", TSR_COLOUR_MODEL, d->n, x,
+    tsr_figure_layer(&f, TSR_LAYER_LINE, "posterior", TSR_COLOUR_MODEL, d->n, x,
                      curve, NULL);
     const double peak_x[2] = {sqrt(3.0), sqrt(3.0)};
     const double peak_y[2] = {0.0, 3.0 / exp(1.0)};
-    tsr_figure_layer(f, TSR_LAYER_DASHES,
+    tsr_figure_layer(&f, TSR_LAYER_DASHES,
                      "\xe2\x88\x9a"
                      "3: globular",
                      "#444444", 2, peak_x, peak_y, NULL);
-    if (f->n_panel > 0) {
-        f->panel[0].y0 = -0.1;
-        f->panel[0].y1 = highest;
-    }
+    panel->y0 = -0.1;
+    panel->y1 = highest;
     return f;
 }
 

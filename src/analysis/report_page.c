@@ -123,16 +123,15 @@ void tsr_page_choice_end(tsr_page *page)
     fputs("</div>\n", page->body.out);
 }
 
-tsr_status tsr_page_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
+static tsr_status put_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
 {
     char path[4096], *text = NULL;
     FILE *out = page->body.out;
-    if (figure == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
-    snprintf(path, sizeof path, "%s/%s.svg", page->folder, figure->name);
     tsr_status status = tsr_figure_finish(figure, err);
-    if (status == TSR_OK)
-        status = tsr_figure_write_svg(figure, path, err);
+    if (status != TSR_OK)
+        return status;
+    snprintf(path, sizeof path, "%s/%s.svg", page->folder, figure->name);
+    status = tsr_figure_write_svg(figure, path, err);
     snprintf(path, sizeof path, "%s/%s.csv", page->folder, figure->name);
     if (status == TSR_OK)
         status = tsr_figure_write_csv(figure, path, err);
@@ -153,7 +152,13 @@ tsr_status tsr_page_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
         free(text);
     }
     page->n_figure += status == TSR_OK;
-    tsr_figure_free(figure);
+    return status;
+}
+
+tsr_status tsr_page_figure(tsr_page *page, tsr_figure figure, tsr_err *err)
+{
+    tsr_status status = put_figure(page, &figure, err);
+    tsr_figure_clear(&figure);
     return status;
 }
 

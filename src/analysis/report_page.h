@@ -33,8 +33,8 @@ FILE *tsr_page_html(tsr_page *page);
 void tsr_page_text(tsr_page *page, const char *text);
 
 /* Writes the figure as SVG and puts it into the page; takes it, also when it
- * fails. A NULL figure is out of memory. Errors: TSR_E_IO, TSR_E_NOMEM. */
-tsr_status tsr_page_figure(tsr_page *page, tsr_figure *figure, tsr_err *err);
+ * fails. Errors: TSR_E_IO, TSR_E_NOMEM. */
+tsr_status tsr_page_figure(tsr_page *page, tsr_figure figure, tsr_err *err);
 
 /* Figures up to tsr_page_columns_end stand beside each other where the window
  * is wide enough. */

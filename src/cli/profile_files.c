@@ -268,19 +268,17 @@ static tsr_status write_picture(const tsr_profile_output *o, const char *path,
                                     .model = r->curve,
                                     .model_label = label,
                                     .residual_title = "residual / \xcf\x83"};
-    tsr_figure *f = tsr_figure_new("fit", title, "q (1/\xc3\x85)", 650);
-    if (f == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a picture");
-    f->subtitle = strdup(subtitle);
-    tsr_fit_figure_add(f, &picture, 360);
-    limit_residuals(f);
+    tsr_figure f = tsr_figure_new("fit", title, "q (1/\xc3\x85)", 650);
+    f.subtitle = strdup(subtitle);
+    tsr_fit_figure_add(&f, &picture, 360);
+    limit_residuals(&f);
     const double last = saxs->q[saxs->n - 1];
-    f->x0 = saxs->q[0] < 0.15 * last ? 0.0 : saxs->q[0];
-    f->x1 = last + 0.02 * (last - f->x0);
-    tsr_status status = tsr_figure_finish(f, err);
+    f.x0 = saxs->q[0] < 0.15 * last ? 0.0 : saxs->q[0];
+    f.x1 = last + 0.02 * (last - f.x0);
+    tsr_status status = tsr_figure_finish(&f, err);
     if (status == TSR_OK)
-        status = tsr_figure_write_svg(f, path, err);
-    tsr_figure_free(f);
+        status = tsr_figure_write_svg(&f, path, err);
+    tsr_figure_clear(&f);
     return status;
 }
 

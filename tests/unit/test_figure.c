@@ -69,21 +69,20 @@ static void draw(int is_log, int n, const double *x, const double *y,
 {
     tsr_err err;
     size_t size;
-    tsr_figure *f = tsr_figure_new("figure", "A <title> & \"more\"", "x", 400);
-    assert_non_null(f);
-    tsr_figure_panel(f, "y's \"name\"", is_log, 200);
-    tsr_figure_layer(f, TSR_LAYER_LINE, label, "#123456", n, x, y, NULL);
-    tsr_figure_layer(f, TSR_LAYER_POINTS, label, "#123456", n, x, y, NULL);
-    tsr_figure_layer(f, TSR_LAYER_BAND, label, "#123456", n, x, y, y);
-    tsr_figure_layer(f, TSR_LAYER_ERRORS, label, "#123456", n, x, y, y);
-    if (tsr_figure_finish(f, &err) != TSR_OK ||
-        tsr_figure_svg_text(f, svg, &err) != TSR_OK)
+    tsr_figure f = tsr_figure_new("figure", "A <title> & \"more\"", "x", 400);
+    tsr_figure_panel(&f, "y's \"name\"", is_log, 200);
+    tsr_figure_layer(&f, TSR_LAYER_LINE, label, "#123456", n, x, y, NULL);
+    tsr_figure_layer(&f, TSR_LAYER_POINTS, label, "#123456", n, x, y, NULL);
+    tsr_figure_layer(&f, TSR_LAYER_BAND, label, "#123456", n, x, y, y);
+    tsr_figure_layer(&f, TSR_LAYER_ERRORS, label, "#123456", n, x, y, y);
+    if (tsr_figure_finish(&f, &err) != TSR_OK ||
+        tsr_figure_svg_text(&f, svg, &err) != TSR_OK)
         fail_msg("%s", err.message);
     FILE *out = open_memstream(json, &size);
-    tsr_figure_print_json(f, out);
+    tsr_figure_print_json(&f, out);
     fclose(out);
-    *panel = f->panel[0];
-    tsr_figure_free(f);
+    *panel = f.panel[0];
+    tsr_figure_clear(&f);
 }
 
 static void test_awkward_numbers(void **state)
@@ -166,12 +165,12 @@ static void test_csv(void **state)
     size_t size;
     tsr_err err;
     const char *path = io_path("figure.csv");
-    tsr_figure *f = tsr_figure_new("figure", "title", "x", 400);
-    tsr_figure_panel(f, "I(q), \"a.u.\"", 0, 200);
-    tsr_figure_layer(f, TSR_LAYER_POINTS, NULL, "#123456", 2, x, y, NULL);
-    tsr_figure_panel(f, "below", 0, 200);
-    tsr_figure_layer(f, TSR_LAYER_CELLS, "two, three", "#123456", 2, x, x, z);
-    assert_int_equal(tsr_figure_write_csv(f, path, &err), TSR_OK);
+    tsr_figure f = tsr_figure_new("figure", "title", "x", 400);
+    tsr_figure_panel(&f, "I(q), \"a.u.\"", 0, 200);
+    tsr_figure_layer(&f, TSR_LAYER_POINTS, NULL, "#123456", 2, x, y, NULL);
+    tsr_figure_panel(&f, "below", 0, 200);
+    tsr_figure_layer(&f, TSR_LAYER_CELLS, "two, three", "#123456", 2, x, x, z);
+    assert_int_equal(tsr_figure_write_csv(&f, path, &err), TSR_OK);
     char *text = io_read(path, &size);
     assert_string_equal(text,
                         "panel,series,mark,x,y,y2\n"
@@ -180,9 +179,9 @@ static void test_csv(void **state)
                         "below,\"two, three\",cells,0,0,5\n"
                         "below,\"two, three\",cells,0.333333333,"
                         "0.333333333,6\n");
-    assert_int_equal(tsr_figure_write_csv(f, "/no/such/folder/f.csv", &err),
+    assert_int_equal(tsr_figure_write_csv(&f, "/no/such/folder/f.csv", &err),
                      TSR_E_IO);
-    tsr_figure_free(f);
+    tsr_figure_clear(&f);
     free(text);
 }
 
