@@ -99,8 +99,8 @@ static double largest_error(const tsr_saxs *from, const tsr_saxs *to,
     return worst / 16.0;
 }
 
-double tsr_curve_operator_error(const tsr_saxs *from, const tsr_saxs *to,
-                                const double *curve, double c)
+static double find_error(const tsr_saxs *from, const tsr_saxs *to,
+                         const double *curve, double c)
 {
     int n_new = 0;
     for (int k = 0; k < to->n; k++)
@@ -117,4 +117,19 @@ double tsr_curve_operator_error(const tsr_saxs *from, const tsr_saxs *to,
     free(q);
     free(y);
     return error;
+}
+
+tsr_status tsr_curve_operator_check(const tsr_saxs *from, const tsr_saxs *to,
+                                    const double *curve, double c,
+                                    double *error, tsr_err *err)
+{
+    const double most = 0.3; /* sigma */
+    *error = find_error(from, to, curve, c);
+    if (*error <= most)
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_DATA,
+                    "the run's %d values of q are too far apart to "
+                    "interpolate the curve for '%s': the error would be %.2g "
+                    "of its sigma (%.2g are allowed); run with that data",
+                    from->n, to->path, *error, most);
 }

@@ -1,7 +1,10 @@
+/* Domains and how they lie to each other: a table, histograms, and every
+ * conformation's numbers for other programs. */
 #include "analysis/report_sections.h"
 
 #include "analysis/domains.h"
 
+#include <errno.h>
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
@@ -147,4 +150,44 @@ tsr_status tsr_report_domains(tsr_report *report, const tsr_domains *d,
     for (int k = 0; k < d->n_pair && status == TSR_OK; k++)
         status = pair(report, d, &d->pair[k], err);
     return status;
+}
+
+/* ---- the conformations, a line each ---- */
+
+static void print_rows(const tsr_report *r, const tsr_domains *domains,
+                       FILE *out)
+{
+    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_drawn_frame *frame;
+    tsr_frames_list(r->options->frames, &frame);
+    fputs("chain,draw,state,group", out);
+    for (int k = 0; k < domains->n_pair; k++) {
+        const int a = domains->pair[k].a + 1, b = domains->pair[k].b + 1;
+        fprintf(out, ",distance_%d_%d_angstrom,turn_%d_%d_degree", a, b, a, b);
+    }
+    fputc('\n', out);
+    for (int i = 0; i < s->n; i++) {
+        const tsr_drawn_frame *f = &frame[s->at[i]];
+        fprintf(out, "%d,%ld,%d,%d", f->chain, f->draw,
+                f->state > 0 ? f->state : 1, s->clusters.of[i] + 1);
+        for (int k = 0; k < domains->n_pair; k++)
+            fprintf(out, ",%.6g,%.6g", domains->pair[k].distance[i],
+                    degree * domains->pair[k].turn[i]);
+        fputc('\n', out);
+    }
+}
+
+tsr_status tsr_report_conformations(tsr_report *report,
+                                    const tsr_domains *domains, tsr_err *err)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/conformations.csv", report->folder);
+    FILE *out = fopen(path, "w");
+    if (out == NULL)
+        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
+                        strerror(errno));
+    print_rows(report, domains, out);
+    int failed = ferror(out);
+    failed |= fclose(out) != 0;
+    return failed ? tsr_fail(err, TSR_E_IO, "cannot write '%s'", path) : TSR_OK;
 }

@@ -98,6 +98,19 @@ void tsr_page_words(tsr_page *page, const char *format, ...)
     va_end(list);
 }
 
+void tsr_page_paragraph(tsr_page *page, const char *class_of, const char *lead,
+                        const char *text)
+{
+    if (text == NULL)
+        return;
+    if (class_of != NULL)
+        fprintf(page->body.out, "<p class=\"%s\">%s", class_of, lead);
+    else
+        fprintf(page->body.out, "<p>%s", lead);
+    tsr_page_text(page, text);
+    fputs("</p>\n", page->body.out);
+}
+
 void tsr_page_columns(tsr_page *page)
 {
     fputs("<div class=\"columns\">\n", page->body.out);

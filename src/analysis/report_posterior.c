@@ -95,11 +95,7 @@ tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
         row(report, &s->item[i], s->has_prior);
     fputs("</table>\n", out);
     for (int i = 0; i < s->n; i++)
-        if (s->item[i].flaw_text != NULL) {
-            fputs("<p class=\"no\">", out);
-            tsr_page_text(report->page, s->item[i].flaw_text);
-            fputs("</p>\n", out);
-        }
+        tsr_page_paragraph(report->page, "no", "", s->item[i].flaw_text);
     return TSR_OK;
 }
 

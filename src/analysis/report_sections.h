@@ -41,6 +41,12 @@ tsr_status tsr_report_scalar(tsr_trace_reader *trace, const char *name,
 enum { TSR_OUTLINE = 82 };
 int tsr_report_outline(size_t n, double *value, double *x, double *y);
 
+/* *script (caller frees): the modules vega-NAME.min.js in `directory`, which
+ * report.js joins. Errors: TSR_E_NOINPUT (one
+ * is missing; with the remedy), TSR_E_DATA (one cannot stand in a page),
+ * TSR_E_NOMEM. */
+tsr_status tsr_vega_script(const char *directory, char **script, tsr_err *err);
+
 /* Numbers: the table, and what the prior became. */
 tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err);
 /* Fit, residuals, Guinier and Kratky plots of every data set. */

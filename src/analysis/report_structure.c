@@ -232,9 +232,7 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
     if (s == NULL) {
         if (report->options->no_frames != NULL) {
             tsr_page_section(page, "structure", "Structure");
-            fputs("<p>", tsr_page_html(page));
-            tsr_page_text(page, report->options->no_frames);
-            fputs("</p>\n", tsr_page_html(page));
+            tsr_page_paragraph(page, NULL, "", report->options->no_frames);
         }
         return TSR_OK;
     }

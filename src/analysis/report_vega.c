@@ -1,4 +1,6 @@
-#include "analysis/report_vega.h"
+/* Vega, the library that draws the report's figures in the browser, as one text
+ * that a page can hold. */
+#include "analysis/report_sections.h"
 
 #include "io/file.h"
 
@@ -6,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const tsr_vega_directory = "/usr/share/javascript/vega";
+/* Where Debian's package libjs-vega puts it. */
+static const char *const vega_directory = "/usr/share/javascript/vega";
 
 /* What our figures need, each after what it needs itself; not maps, trees,
  * forces. Debian ships the modules without the bundle that joins them. */
@@ -58,6 +61,8 @@ tsr_status tsr_vega_script(const char *directory, char **script, tsr_err *err)
     size_t size;
     tsr_status status = TSR_OK;
     *script = NULL;
+    if (directory == NULL)
+        directory = vega_directory;
     FILE *out = open_memstream(script, &size);
     if (out == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory for Vega");

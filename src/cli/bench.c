@@ -1,6 +1,5 @@
 /* tessera bench */
-#include "cli/bench_moves.h"
-#include "cli/bench_tune.h"
+#include "cli/bench.h"
 #include "cli/command.h"
 
 #include "core/json.h"

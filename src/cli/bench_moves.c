@@ -1,4 +1,7 @@
-#include "cli/bench_moves.h"
+/* tessera bench --moves: the speed of the proposals on the host, without a
+ * device. Steps of all moves first turn the extended chain into a coil, since a
+ * move's cost depends on how crowded its surroundings are. */
+#include "cli/bench.h"
 
 #include "cli/setup.h"
 #include "core/clock.h"

@@ -1,3 +1,6 @@
+/* A run's folder. config.yaml is made first and only where it is not there, so
+ * that of two runs one gets the folder; copies of the inputs make the folder
+ * enough to resume on another machine. */
 #include "cli/run_directory.h"
 
 #include "io/file.h"
@@ -217,4 +220,157 @@ tsr_status tsr_run_directory_fill(const char *directory, const tsr_setup *setup,
                   "tessera: the start; SC is the centre of a side chain", err);
     free(model);
     return status;
+}
+
+/* ---- copies of the inputs ---- */
+
+/* The config's places of file names, and the names of the copies. */
+typedef struct {
+    int n;
+    char ***place; /* [n] in a config */
+    char **copy;   /* [n] "./input/NAME", beside config.yaml */
+} inputs;
+
+static void inputs_clear(inputs *in)
+{
+    for (int i = 0; in->copy != NULL && i < in->n; i++)
+        free(in->copy[i]);
+    free(in->copy);
+    free(in->place);
+}
+
+/* The last part of a path, without .gz. */
+static char *copy_name(const char *path, int number)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash == NULL ? path : slash + 1;
+    size_t length = strlen(base), room = length + 32;
+    if (length > 3 && strcmp(base + length - 3, ".gz") == 0)
+        length -= 3;
+    char *name = calloc(room, 1);
+    if (name != NULL && number > 0)
+        snprintf(name, room, "./input/%d-%.*s", number, (int)length, base);
+    else if (name != NULL)
+        snprintf(name, room, "./input/%.*s", (int)length, base);
+    return name;
+}
+
+static int is_used(const inputs *in, const char *name)
+{
+    for (int i = 0; i < in->n; i++)
+        if (strcmp(in->copy[i], name) == 0)
+            return 1;
+    return 0;
+}
+
+/* 0: out of memory. */
+static int add(inputs *in, char **place)
+{
+    if (*place == NULL)
+        return 1;
+    char *name = copy_name(*place, 0);
+    for (int number = 1; name != NULL && is_used(in, name); number++) {
+        free(name);
+        name = copy_name(*place, number);
+    }
+    in->place[in->n] = place;
+    in->copy[in->n] = name;
+    in->n += name != NULL;
+    return name != NULL;
+}
+
+static tsr_status list_inputs(tsr_config *config, inputs *in, tsr_err *err)
+{
+    tsr_config *c = config;
+    tsr_data_config *data = c->data.item;
+    tsr_start_config *start = c->structure.starts.item;
+    size_t room = (size_t)c->data.n + (size_t)c->structure.starts.n + 2;
+    *in = (inputs){0, calloc(room, sizeof *in->place),
+                   calloc(room, sizeof(*in->copy))};
+    int ok = in->place != NULL && in->copy != NULL &&
+             add(in, &c->structure.file) && add(in, &c->structure.form_factors);
+    for (int k = 0; k < c->structure.starts.n && ok; k++)
+        ok = add(in, &start[k].file);
+    for (int d = 0; d < c->data.n && ok; d++)
+        ok = add(in, &data[d].file);
+    if (ok)
+        return TSR_OK;
+    inputs_clear(in);
+    return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+}
+
+static tsr_status copy_file(const char *from, const char *directory,
+                            const char *name, tsr_err *err)
+{
+    char *data = NULL, *path = tsr_run_directory_file(directory, name + 2);
+    size_t size = 0;
+    tsr_status status = path == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : tsr_file_read(from, &data, &size, err);
+    if (status == TSR_OK)
+        status = tsr_file_replace(path, data, size, err);
+    free(data);
+    free(path);
+    return status;
+}
+
+tsr_status tsr_run_inputs_copy(tsr_config *config, const char *directory,
+                               tsr_err *err)
+{
+    inputs in;
+    int n_folder = 0;
+    tsr_status status = list_inputs(config, &in, err);
+    if (status != TSR_OK)
+        return status;
+    char *folder = tsr_run_directory_file(directory, "input");
+    if (folder == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    else if (in.n > 0)
+        status = make_folders(folder, &n_folder, err);
+    free(folder);
+    for (int i = 0; i < in.n && status == TSR_OK; i++)
+        status = copy_file(*in.place[i], directory, in.copy[i], err);
+    inputs_clear(&in);
+    return status;
+}
+
+static void exchange(inputs *in)
+{
+    for (int i = 0; i < in->n; i++) {
+        char *own = *in->place[i];
+        *in->place[i] = in->copy[i];
+        in->copy[i] = own;
+    }
+}
+
+tsr_status tsr_run_inputs_text(tsr_config *config, char **text, tsr_err *err)
+{
+    inputs in;
+    *text = NULL;
+    tsr_status status = list_inputs(config, &in, err);
+    if (status != TSR_OK)
+        return status;
+    exchange(&in);
+    status = tsr_config_text(config, text, err);
+    exchange(&in);
+    inputs_clear(&in);
+    return status;
+}
+
+void tsr_run_inputs_undo(tsr_config *config, const char *directory)
+{
+    inputs in;
+    char *folder = tsr_run_directory_file(directory, "input");
+    if (list_inputs(config, &in, NULL) == TSR_OK) {
+        for (int i = 0; i < in.n; i++) {
+            char *path = tsr_run_directory_file(directory, in.copy[i] + 2);
+            if (path != NULL)
+                unlink(path);
+            free(path);
+        }
+        inputs_clear(&in);
+    }
+    if (folder != NULL)
+        rmdir(folder);
+    free(folder);
 }

@@ -34,4 +34,20 @@ tsr_status tsr_run_directory_fill(const char *directory, const tsr_setup *setup,
 /* The config as YAML text: every key, with defaults; caller frees. */
 tsr_status tsr_config_text(const tsr_config *config, char **text, tsr_err *err);
 
+/* Copies of what a run reads, in DIRECTORY/input: it can then be moved, resumed
+ * on another machine, and repeated when the originals are gone. */
+
+/* The config as YAML that names the copies: every key, with defaults. Caller
+ * frees. Errors: TSR_E_NOMEM. The config is as before afterwards. */
+tsr_status tsr_run_inputs_text(tsr_config *config, char **text, tsr_err *err);
+
+/* Copies structure, starts, data and a form factor table of one's own into
+ * DIRECTORY/input, unpacked where they were gzipped. Errors: TSR_E_IO,
+ * TSR_E_NOMEM, those of tsr_file_read. */
+tsr_status tsr_run_inputs_copy(tsr_config *config, const char *directory,
+                               tsr_err *err);
+
+/* Takes the copies away again; nothing else. */
+void tsr_run_inputs_undo(tsr_config *config, const char *directory);
+
 #endif
