@@ -1,3 +1,8 @@
+/* Chains that have converged visit the same values. Each question here finds a
+ * way in which they do not: a chain that never moves, one whose middle 90 %
+ * lies apart from all others, two halves of the chains with different
+ * distributions (Kolmogorov and Smirnov's test, by as many draws as are
+ * independent). */
 #include "analysis/chain_compare.h"
 
 #include "analysis/convergence.h"

@@ -25,7 +25,6 @@ typedef struct {
     size_t n_half;  /* how many halves */
     size_t length;  /* of one half */
     size_t n_fft;   /* power of 2, >= 2 length: the FFT must not wrap around */
-    double *block;  /* the six below, one after the other */
     double *sorted; /* [n] */
     double *place;  /* [n] where each of `sorted` stood */
     double *halves; /* [n_half][length] */
@@ -34,26 +33,28 @@ typedef struct {
     double *power;  /* [n_fft] */
 } arrays;
 
-static int arrays_init(arrays *a, size_t n_chain, size_t n_draw)
+/* Sets the arrays; the block that holds them all, caller frees; NULL: out of
+ * memory. */
+static double *arrays_new(arrays *a, size_t n_chain, size_t n_draw)
 {
     *a = (arrays){.n = n_chain * n_draw,
                   .n_half = 2 * n_chain,
                   .length = n_draw / 2,
                   .n_fft = 2};
     if (a->n / n_draw != n_chain) /* the product wrapped around */
-        return 0;
+        return NULL;
     while (a->n_fft < 2 * a->length)
         a->n_fft *= 2;
-    a->block = calloc(4 * a->n + 2 * a->n_fft, sizeof *a->block);
-    if (a->block == NULL)
-        return 0;
-    a->sorted = a->block;
+    double *block = calloc(4 * a->n + 2 * a->n_fft, sizeof *block);
+    if (block == NULL)
+        return NULL;
+    a->sorted = block;
     a->place = a->sorted + a->n;
     a->halves = a->place + a->n;
     a->work = a->halves + a->n;
     a->fft = a->work + a->n;
     a->power = a->fft + a->n_fft;
-    return 1;
+    return block;
 }
 
 /* ---- order ---- */
@@ -246,7 +247,8 @@ tsr_status tsr_convergence_make(int n_chain, int n_draw, const double *value,
     for (size_t i = 0; i < n; i++)
         if (!isfinite(value[i]))
             return TSR_OK;
-    if (!arrays_init(&a, chains, draws))
+    double *block = arrays_new(&a, chains, draws);
+    if (block == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory to summarise %zu draws",
                         n);
     memcpy(a.sorted, value, n * sizeof *a.sorted);
@@ -268,6 +270,6 @@ tsr_status tsr_convergence_make(int n_chain, int n_draw, const double *value,
         if (!is_constant(a.halves, a.n_half * a.length))
             diagnose(&a, out);
     }
-    free(a.block);
+    free(block);
     return TSR_OK;
 }

@@ -1,4 +1,7 @@
-/* From the q of a run to those of other data. */
+/* A run stores its curves at the q of its own data. A natural spline takes
+ * them to other q; it is linear in the curve, so it is kept as a matrix.
+ * Whether the run's q are close enough is estimated from every second of them.
+ */
 #include "analysis/reweight.h"
 
 #include <gsl/gsl_errno.h>

@@ -1,3 +1,6 @@
+/* The checks that look at chains one by one, or at groups of them: R-hat and
+ * effective sample size say that something is wrong, these say where. A check
+ * that cannot tell says so, since an unanswered question is not a yes. */
 #include "analysis/diagnose_checks.h"
 
 #include "analysis/chain_compare.h"

@@ -1,3 +1,5 @@
+/* A diagnosis in words, for whoever sits before the terminal, and as JSON, for
+ * programs that wait for convergence. */
 #include "analysis/diagnose.h"
 
 #include "core/json.h"

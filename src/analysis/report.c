@@ -1,3 +1,6 @@
+/* The page is made section by section, in the order in which a reader asks:
+ * may I believe the run at all, what are the numbers, does the curve fit, what
+ * does the molecule look like, did the chains converge. */
 #include "analysis/report.h"
 
 #include "analysis/report_sections.h"

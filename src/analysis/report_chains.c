@@ -1,7 +1,11 @@
+/* Pictures of convergence. Traces show drift and chains that are caught; ranks
+ * show chains that prefer some values, which traces of many draws hide
+ * (Vehtari et al. 2021); R-hat by q shows it for the curve itself. */
 #include "analysis/report_sections.h"
 
 #include "core/text.h"
 
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,18 +201,17 @@ static tsr_status ranks(tsr_report *r, tsr_err *err)
 static tsr_status tell_dirty(tsr_report *r, tsr_err *err)
 {
     int n_chain, n_draw;
-    double *value, sum = 0.0;
+    double *value;
     tsr_status status = tsr_report_scalar(r->trace, "dirty_fraction", &n_chain,
                                           &n_draw, &value, err);
     if (value == NULL)
         return status;
-    for (long i = 0; i < (long)n_chain * n_draw; i++)
-        sum += value[i];
-    tsr_page_words(r->page,
-                   "A proposal that the engine was asked for changed "
-                   "%.1f&nbsp;%% of the distances between bodies on average; "
-                   "the rest of the curve was kept.",
-                   100.0 * sum / ((double)n_chain * n_draw));
+    tsr_page_words(
+        r->page,
+        "A proposal that the engine was asked for changed "
+        "%.1f&nbsp;%% of the distances between bodies on average; "
+        "the rest of the curve was kept.",
+        100.0 * gsl_stats_mean(value, 1, (size_t)n_chain * (size_t)n_draw));
     free(value);
     return TSR_OK;
 }
@@ -232,11 +235,10 @@ static tsr_status acceptance(tsr_report *r, tsr_err *err)
         for (int i = 0; i < n; i++) {
             const long from = (long)i * n_draw / n;
             const long to = (long)(i + 1) * n_draw / n;
-            double sum = 0.0;
-            for (long d = from; d < to; d++)
-                sum += value[(size_t)c * (size_t)n_draw + (size_t)d];
             x[i] = 0.5 * (double)(from + to - 1);
-            y[i] = 100.0 * sum / (double)(to - from);
+            y[i] = 100.0 * gsl_stats_mean(value + (size_t)c * (size_t)n_draw +
+                                              (size_t)from,
+                                          1, (size_t)(to - from));
         }
         snprintf(label, sizeof label, "chain %d", c);
         tsr_figure_layer(&f, TSR_LAYER_LINE, label, tsr_report_chain_colour(c),

@@ -1,7 +1,11 @@
+/* The fit of every data set: the curves of the draws over the data, residuals,
+ * and where the points allow it Guinier's and Kratky's plots, by which people
+ * who measure SAXS judge size and compactness at a glance. */
 #include "analysis/report_sections.h"
 
 #include "likelihood/cormap.h"
 
+#include <gsl/gsl_fit.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,30 +231,27 @@ static void fit_guinier(data_set *d)
     double rg = d->rg;
     d->guinier_rg = d->guinier_i0 = (double)NAN;
     for (int turn = 0; turn < 20 && isfinite(rg) && rg > 0.0; turn++) {
-        double w = 0.0, x = 0.0, y = 0.0, xx = 0.0, xy = 0.0;
+        double *x = d->scratch, *weight = d->scratch2, *y = d->scratch3;
+        double at_0, slope, c00, c01, c11, chi2;
         int n = 0;
         for (int k = 0; k < d->n && d->q[k] * rg < most; k++) {
             const double i = d->intensity[k] - b, s = d->sigma[k];
             if (!(i > s))
                 continue;
-            const double weight = i * i / (s * s), q2 = d->q[k] * d->q[k];
-            n++;
-            w += weight;
-            x += weight * q2;
-            y += weight * log(i);
-            xx += weight * q2 * q2;
-            xy += weight * q2 * log(i);
+            x[n] = d->q[k] * d->q[k];
+            weight[n] = i * i / (s * s);
+            y[n++] = log(i);
         }
-        const double below = w * xx - x * x;
-        if (n < 5 || !(below > 0.0))
+        if (n < 5)
             return;
-        const double slope = (w * xy - x * y) / below;
+        gsl_fit_wlinear(x, 1, weight, 1, y, 1, (size_t)n, &at_0, &slope, &c00,
+                        &c01, &c11, &chi2);
         if (!(slope < 0.0))
             return;
         const double next = sqrt(-3.0 * slope);
         d->n_guinier = n;
         d->guinier_rg = next;
-        d->guinier_i0 = exp((y - slope * x) / w);
+        d->guinier_i0 = exp(at_0);
         d->guinier_q_rg = d->q[0] * next;
         if (fabs(next - rg) < 1e-4 * rg)
             return;

@@ -1,4 +1,6 @@
-/* What the trace counts by move, and by temperature. */
+/* What the trace counts by move and by temperature: which moves are accepted,
+ * how much of the curve each makes the engine compute anew, and how replicas
+ * travel. It is where to look when a run is slow. */
 #include "analysis/report_sections.h"
 
 #include <math.h>

@@ -1,3 +1,7 @@
+/* The page is collected in three streams (the list of sections, the body, the
+ * script with the figures) and joined at the end into one file that fetches
+ * nothing: it can be mailed, and opened in ten years. Its own policy forbids
+ * the browser to fetch anything, whatever text it holds. */
 #include "analysis/report_page.h"
 
 #include "core/text.h"

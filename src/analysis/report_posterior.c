@@ -1,3 +1,6 @@
+/* The table of all numbers, and a histogram of each variable, with the prior's
+ * beside it where a run without data is at hand: only the difference between
+ * the two is what the data taught. */
 #include "analysis/report_sections.h"
 
 #include "analysis/circular.h"

@@ -1,3 +1,6 @@
+/* What the conformations look like: P(r), mobility, distances between
+ * residues, and the groups into which they fall, with the draw nearest to the
+ * middle of each as a file. */
 #include "analysis/report_sections.h"
 
 #include "analysis/export.h"

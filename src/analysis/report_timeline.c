@@ -1,3 +1,6 @@
+/* Time runs to the right, residues go up, colour is what changed: one look
+ * shows which part moved when, and whether chains sit in different places.
+ * Below the residues are means over domains. */
 #include "analysis/report_sections.h"
 
 #include <math.h>

@@ -1,3 +1,8 @@
+/* Importance weights. Each stored draw keeps its structure; the likelihood of
+ * the new data over that of the old, nuisances integrated out of both, is its
+ * weight. Before that the stored curve must give back the stored likelihood:
+ * else config.yaml and trace.h5 do not belong together, and the weights would
+ * be wrong without a sign of it. */
 #include "analysis/reweight.h"
 
 #include "core/random.h"

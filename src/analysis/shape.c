@@ -1,3 +1,7 @@
+/* Three passes over the drawn conformations: the mean shape, about which
+ * residues stray; distances, contacts and P(r) of each; and groups, by k-means
+ * on the distances between some residues. Only CA atoms are looked at, which
+ * are enough for domains and linkers and keep thousands of frames in memory. */
 #include "analysis/shape.h"
 
 #include "analysis/frame_choice.h"

@@ -1,3 +1,6 @@
+/* One variable at a time is read and summarised, of a long vector a block, so
+ * that a trace larger than memory can be looked at. What is damaged or not
+ * finite becomes a remark of its item and does not hide the rest. */
 #include "analysis/summary.h"
 
 #include "analysis/circular.h"

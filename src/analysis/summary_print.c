@@ -1,3 +1,6 @@
+/* The table shows a mean to the digits that its own error supports, since
+ * further ones would change with another seed; JSON has every digit, for
+ * programs. */
 #include "analysis/summary.h"
 
 #include "core/json.h"

@@ -1,3 +1,5 @@
+/* SVG is text, so a picture is collected in memory and written at once, whole
+ * or not at all. Two decimals of a pixel are more than a printer can show. */
 #include "analysis/svg.h"
 
 #include "core/text.h"

@@ -1,4 +1,6 @@
-/* tessera bench */
+/* tessera bench: how fast and how exact the engine is on this device, from one
+ * small molecule to batches of large ones, and from several host threads,
+ * since a sampler shares one device among its workers. */
 #include "cli/bench.h"
 #include "cli/command.h"
 

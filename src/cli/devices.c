@@ -1,4 +1,5 @@
-/* tessera devices */
+/* tessera devices: what can compute here. Each device computes known profiles
+ * first, since drivers that return wrong numbers without an error exist. */
 #include "cli/command.h"
 
 #include "core/json.h"

@@ -1,3 +1,6 @@
+/* The files of a profile: FoXS's .fit format, which other programs read, and
+ * the picture of the fit beside it. No input and no file of somebody else is
+ * ever replaced. */
 #include "cli/profile_files.h"
 
 #include "analysis/fit_figure.h"

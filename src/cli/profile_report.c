@@ -1,3 +1,6 @@
+/* What was computed and fitted, as a table in the order given and as JSON. A
+ * parameter that ends at its bound is marked, since what the fit says of it is
+ * then the bound alone. */
 #include "cli/profile_report.h"
 
 #include "core/json.h"

@@ -1,4 +1,6 @@
-/* tessera report DIR */
+/* tessera report DIR: finds what the report is made from, writes the methods
+ * paragraph from the configuration, and refuses to replace a page of somebody
+ * else. */
 #include "cli/command.h"
 #include "cli/past_run.h"
 #include "cli/run_directory.h"

@@ -1,4 +1,6 @@
-/* tessera resume DIR */
+/* tessera resume DIR: goes on from the last checkpoint to the same bits as if
+ * the run had never stopped, so everything on which bits depend is compared
+ * first. */
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/run_directory.h"

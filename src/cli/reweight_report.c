@@ -1,3 +1,6 @@
+/* Every variable of the posterior before and after the new weights, so that
+ * the reader sees what the new data changed; and how many draws the weights
+ * rest on, which decides whether to believe it. */
 #include "cli/reweight_report.h"
 
 #include "core/json.h"

@@ -1,4 +1,5 @@
-/* tessera run CONFIG */
+/* tessera run CONFIG: everything that can be wrong is checked before anything
+ * is written, so that a refused run leaves no folder behind. */
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/run_directory.h"

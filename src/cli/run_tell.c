@@ -1,3 +1,6 @@
+/* What went on in the sampler, told while it can still be changed: moves with
+ * nothing to move, temperatures that do not exchange, chains left behind after
+ * warm-up. */
 #include "cli/run_tell.h"
 
 #include <gsl/gsl_sort.h>

@@ -1,4 +1,5 @@
-/* tessera status DIR */
+/* tessera status DIR: reads what a run has written so far, without disturbing
+ * it; speed and time left are those of its last checkpoint. */
 #include "cli/command.h"
 #include "cli/run_directory.h"
 #include "cli/run_place.h"

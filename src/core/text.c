@@ -1,3 +1,6 @@
+/* Text is UTF-8 throughout; names, units and paths may hold anything, so
+ * widths count characters and what is ill-formed is replaced rather than
+ * passed on. */
 #include "core/text.h"
 
 #include <string.h>
