@@ -92,7 +92,11 @@ static void methods(tsr_report *r)
               "conformation, and its domains' distances and turns",
               out);
     fputs(".</p>\n", out);
-    tsr_page_paragraph(r->page, NULL, "The trace was begun at ", created);
+    if (created != NULL) {
+        fputs("<p>The trace was begun at ", out);
+        tsr_page_text(r->page, created);
+        fputs(".</p>\n", out);
+    }
     tsr_page_paragraph(r->page, NULL, "Engine: ", engine);
     if (config != NULL) {
         fputs("<details><summary>The configuration, as resolved</summary>"
