@@ -2,6 +2,7 @@
 
 #include "cli/evaluate_report.h"
 #include "cli/setup.h"
+#include "io/file.h"
 #include "model/component_evaluate.h"
 #include "model/structure_fold.h"
 #include "model/train.h"
@@ -192,7 +193,17 @@ tsr_status tsr_train_evaluate(const tsr_args *args, FILE *out, tsr_log *log,
 {
     evaluation e = {0};
     long n_thread = 0;
+    const char *const *table;
+    const tsr_file_target target = {
+        .maker = "train",
+        .begins = "q_inv_ang,",
+        .holds = "",
+        .n_input = tsr_args_values(args, "table", &table),
+        .input = table,
+        .is_forced = tsr_args_count(args, "force") > 0};
     tsr_status s = tsr_args_long(args, "threads", 0.0, 64.0, &n_thread, err);
+    if (s == TSR_OK && tsr_args_count(args, "output") > 0)
+        s = tsr_file_check_target(&target, tsr_args_value(args, "output"), err);
     if (s == TSR_OK)
         s = read_tables(&e, args, err);
     if (s == TSR_OK) {

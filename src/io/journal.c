@@ -78,10 +78,10 @@ static unsigned char *pack(size_t length, size_t n_page,
 static int open_for_writing(const char *name, int *fd, int *is_new)
 {
     *is_new = 0;
-    *fd = open(name, O_RDWR | O_CLOEXEC);
+    *fd = open(name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (*fd < 0 && errno == ENOENT) {
         *is_new = 1;
-        *fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        *fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     }
     return *fd < 0 ? errno : 0;
 }

@@ -33,41 +33,41 @@ static double *column(const tsr_component_table *table, int c)
 tsr_status tsr_component_write(const tsr_component_table *table,
                                const char *path, tsr_err *err)
 {
-    tsr_table_writer w;
+    tsr_file_writer w;
     tsr_status s = tsr_table_create(&w, path, format, table->source, err);
     if (s != TSR_OK)
         return s;
-    fprintf(w.file, "#: bodies %s\n",
+    fprintf(w.out, "#: bodies %s\n",
             table->model == TSR_BODIES_TWO ? "two" : "one");
-    fprintf(w.file, "# points of q and their step, 1/Angstrom\n");
-    fprintf(w.file, "#: grid %d %.17g\n", table->n_q, table->dq_inv_ang);
-    fprintf(w.file, "# a neighbour counts 1 below, 0 above, Angstrom\n");
-    fprintf(w.file, "#: neighbours %.9g %.9g\n", table->exposure.near_ang,
+    fprintf(w.out, "# points of q and their step, 1/Angstrom\n");
+    fprintf(w.out, "#: grid %d %.17g\n", table->n_q, table->dq_inv_ang);
+    fprintf(w.out, "# a neighbour counts 1 below, 0 above, Angstrom\n");
+    fprintf(w.out, "#: neighbours %.9g %.9g\n", table->exposure.near_ang,
             table->exposure.far_ang);
-    fprintf(w.file,
+    fprintf(w.out,
             "# type, atoms and their mean radius (Angstrom), exposure: A, n0, "
             "w of\n# A / (1 + exp((neighbours - n0) / w)), name\n");
     for (int t = 0; t < table->n_type; t++) {
         const tsr_exposure_type *e = &table->exposure.type[t];
-        fprintf(w.file, "#: type %2d %9.6g %9.6g %10.7g %10.7g %10.7g  %s\n", t,
+        fprintf(w.out, "#: type %2d %9.6g %9.6g %10.7g %10.7g %10.7g  %s\n", t,
                 table->atoms[t], table->radius[t], e->largest, e->middle,
                 e->width, tsr_body_type_name(table->model, t));
     }
-    fprintf(w.file,
+    fprintf(w.out,
             "# type, q (1/Angstrom), F (e) of solute, displaced solvent, "
             "hydration,\n# E (e^2) of 00 01 02 11 12 22\n");
     for (int t = 0; t < table->n_type; t++) {
-        fprintf(w.file, "#\n# %s\n", tsr_body_type_name(table->model, t));
+        fprintf(w.out, "#\n# %s\n", tsr_body_type_name(table->model, t));
         for (int k = 0; k < table->n_q; k++) {
-            fprintf(w.file, "%d %.6g", t, k * table->dq_inv_ang);
+            fprintf(w.out, "%d %.6g", t, k * table->dq_inv_ang);
             for (int c = 0; c < N_VALUE; c++) {
                 double x = column(table, c)[t * table->n_q + k];
-                fprintf(w.file, c < TSR_N_COMP ? " %.8g" : " %.6g", x);
+                fprintf(w.out, c < TSR_N_COMP ? " %.8g" : " %.6g", x);
             }
-            fprintf(w.file, "\n");
+            fprintf(w.out, "\n");
         }
     }
-    return tsr_table_finish(&w, err);
+    return tsr_file_end(&w, TSR_OK, err);
 }
 
 static tsr_status read_head(tsr_table_reader *r, tsr_component_table **out,

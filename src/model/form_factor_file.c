@@ -11,29 +11,29 @@ static const char format[] = "tessera form factors 1";
 tsr_status tsr_form_factor_write(const tsr_form_factor_table *table,
                                  const char *path, tsr_err *err)
 {
-    tsr_table_writer w;
+    tsr_file_writer w;
     tsr_status s = tsr_table_create(&w, path, format, table->source, err);
     if (s != TSR_OK)
         return s;
-    fprintf(w.file, "#: bodies %s\n",
+    fprintf(w.out, "#: bodies %s\n",
             table->model == TSR_BODIES_TWO ? "two" : "one");
-    fprintf(w.file, "# points of q and their step, 1/Angstrom\n");
-    fprintf(w.file, "#: grid %d %.17g\n", table->n_q, table->dq_inv_ang);
-    fprintf(w.file,
+    fprintf(w.out, "# points of q and their step, 1/Angstrom\n");
+    fprintf(w.out, "#: grid %d %.17g\n", table->n_q, table->dq_inv_ang);
+    fprintf(w.out,
             "# type, occurrences, mean square radius (Angstrom^2), name\n");
     for (int t = 0; t < table->n_type; t++)
-        fprintf(w.file, "#: type %2d %7ld %12.9g  %s\n", t, table->count[t],
+        fprintf(w.out, "#: type %2d %7ld %12.9g  %s\n", t, table->count[t],
                 table->rg2[t], tsr_body_type_name(table->model, t));
-    fprintf(w.file, "# type, q (1/Angstrom), F (e), P (e^2)\n");
+    fprintf(w.out, "# type, q (1/Angstrom), F (e), P (e^2)\n");
     for (int t = 0; t < table->n_type; t++) {
         const double *f = table->amplitude + (size_t)t * (size_t)table->n_q;
         const double *p = table->self + (size_t)t * (size_t)table->n_q;
-        fprintf(w.file, "#\n# %s\n", tsr_body_type_name(table->model, t));
+        fprintf(w.out, "#\n# %s\n", tsr_body_type_name(table->model, t));
         for (int k = 0; k < table->n_q; k++)
-            fprintf(w.file, "%2d %8.6g %16.9g %16.9g\n", t,
+            fprintf(w.out, "%2d %8.6g %16.9g %16.9g\n", t,
                     k * table->dq_inv_ang, f[k], p[k]);
     }
-    return tsr_table_finish(&w, err);
+    return tsr_file_end(&w, TSR_OK, err);
 }
 
 static tsr_status read_grid(tsr_table_reader *r, tsr_form_factor_table **out,

@@ -87,16 +87,16 @@ static void write_angles(FILE *file, const tsr_prior_table *table)
 tsr_status tsr_prior_table_write(const tsr_prior_table *table, const char *path,
                                  tsr_err *err)
 {
-    tsr_table_writer w;
+    tsr_file_writer w;
     tsr_status s = tsr_table_create(&w, path, format, table->source, err);
     if (s != TSR_OK)
         return s;
-    write_torsions(w.file, table);
-    write_sides(w.file, table);
-    write_angles(w.file, table);
-    write_contacts(w.file, table, TSR_BODIES_TWO);
-    write_contacts(w.file, table, TSR_BODIES_ONE);
-    return tsr_table_finish(&w, err);
+    write_torsions(w.out, table);
+    write_sides(w.out, table);
+    write_angles(w.out, table);
+    write_contacts(w.out, table, TSR_BODIES_TWO);
+    write_contacts(w.out, table, TSR_BODIES_ONE);
+    return tsr_file_end(&w, TSR_OK, err);
 }
 
 /* A row that begins with its number. */

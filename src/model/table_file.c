@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { LINE_SIZE = 4096 };
 
@@ -176,43 +175,14 @@ static void write_source(FILE *file, const char *source)
     }
 }
 
-tsr_status tsr_table_create(tsr_table_writer *writer, const char *path,
+tsr_status tsr_table_create(tsr_file_writer *writer, const char *path,
                             const char *format, const char *source,
                             tsr_err *err)
 {
-    *writer = (tsr_table_writer){.path = path};
-    size_t size = strlen(path) + sizeof ".tmp";
-    writer->beside = malloc(size);
-    if (writer->beside == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory to write '%s'", path);
-    snprintf(writer->beside, size, "%s.tmp", path);
-    writer->file = fopen(writer->beside, "w");
-    if (writer->file == NULL) {
-        tsr_status s = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s",
-                                writer->beside, strerror(errno));
-        free(writer->beside);
-        *writer = (tsr_table_writer){0};
-        return s;
-    }
-    fprintf(writer->file, "#: %s\n", format);
-    write_source(writer->file, source);
-    return TSR_OK;
-}
-
-tsr_status tsr_table_finish(tsr_table_writer *writer, tsr_err *err)
-{
-    tsr_status s = TSR_OK;
-    int bad = ferror(writer->file) || fflush(writer->file) != 0 ||
-              fsync(fileno(writer->file)) != 0;
-    if (fclose(writer->file) != 0 || bad)
-        s = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", writer->beside,
-                     strerror(errno));
-    else if (rename(writer->beside, writer->path) != 0)
-        s = tsr_fail(err, TSR_E_IO, "cannot rename '%s' to '%s': %s",
-                     writer->beside, writer->path, strerror(errno));
+    tsr_status s = tsr_file_begin(writer, path, err);
     if (s != TSR_OK)
-        remove(writer->beside);
-    free(writer->beside);
-    *writer = (tsr_table_writer){0};
-    return s;
+        return s;
+    fprintf(writer->out, "#: %s\n", format);
+    write_source(writer->out, source);
+    return TSR_OK;
 }
