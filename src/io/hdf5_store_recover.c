@@ -91,6 +91,11 @@ tsr_status tsr_hdf5_store_repair(const char *path, int must_write,
                         "'%s.journal' was left by a newer tessera, or on "
                         "another kind of machine; open it there once",
                         path);
+    if (state == TSR_JOURNAL_BAD)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s.journal' is damaged: it has pages outside of its "
+                        "file; restore both from a copy",
+                        path);
     *is_busy = state == TSR_JOURNAL_BUSY;
     if (state == TSR_JOURNAL_BUSY && must_write)
         return tsr_fail(err, TSR_E_IO,
