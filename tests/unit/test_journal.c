@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BEFORE = 10, AFTER = 5000, PAGE = 4096, NOBODY = 65534 };
+enum { BEFORE = 10, AFTER = 5000, PAGE = 4096, SEAL = 64, NOBODY = 65534 };
 
 static const tsr_trace_variable variable[] = {
     {.group = TSR_TRACE_POSTERIOR, .name = "rg", .n = 1}};
@@ -92,9 +92,16 @@ static int interrupt(void)
         page[n].n = new_size - at < PAGE ? new_size - at : PAGE;
         page[n].bytes = (unsigned char *)new + at;
     }
+    /* The seal at the end comes with the journal. */
+    char seal[SEAL];
+    memcpy(seal, new + new_size - SEAL, SEAL);
+    page[n].at = new_size - SEAL;
+    page[n].n = SEAL;
+    page[n++].bytes = (unsigned char *)seal;
     assert_int_equal(
         tsr_journal_write(journal, new_size, n, page, &fd, &is_new), 0);
     memcpy(new, old, old_size);
+    memset(new + new_size - SEAL, 0, SEAL);
     int out = open(path, O_WRONLY | O_TRUNC);
     assert_int_equal(write(out, new, new_size), (ssize_t)new_size);
     close(out);
