@@ -9,8 +9,8 @@
  * A commit, each step synced before the next:
  *   1. what lies behind the old end of the file is written there;
  *   2. the pages that change, the new seal and the new length go to
- *      PATH.journal (io/journal.h), and the directory is synced where that is
- * new;
+ *      PATH.journal (io/journal.h), and the directory is synced where that
+ *      is new;
  *   3. these pages are put into the file;
  *   4. the journal is emptied (not synced).
  * Stopped before 2 is complete, the file is as the commit before left it, with
