@@ -247,7 +247,7 @@ tsr_status tsr_device_list(tsr_device_info **list, int *n, tsr_err *err)
     tsr_status status = find_all(place, n, err);
     if (status)
         return status;
-    *list = calloc((size_t)*n, sizeof **list);
+    *list = calloc((size_t)*n + 1, sizeof **list);
     if (*list == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d devices", *n);
     for (int i = 0; i < *n; i++)
