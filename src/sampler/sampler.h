@@ -17,7 +17,7 @@
 #include "sampler/record.h"
 #include "sampler/track.h"
 
-#include <signal.h>
+#include <stdatomic.h>
 
 typedef struct {
     tsr_number_or_word chains; /* auto, or how many */
@@ -44,7 +44,7 @@ typedef struct tsr_sampler tsr_sampler;
  * every step: once it is not 0 the workers finish the step and rest; here, for
  * every chain, TSR_E_INTERRUPTED is the answer. target is borrowed. */
 tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
-                           const volatile sig_atomic_t *stop, tsr_sampler **out,
+                           const atomic_int *stop, tsr_sampler **out,
                            tsr_err *err);
 void tsr_sampler_free(tsr_sampler *sampler);
 

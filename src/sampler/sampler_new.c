@@ -178,7 +178,7 @@ static tsr_status start_workers(tsr_sampler *s, tsr_err *err)
 }
 
 tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
-                           const volatile sig_atomic_t *stop, tsr_sampler **out,
+                           const atomic_int *stop, tsr_sampler **out,
                            tsr_err *err)
 {
     const tsr_engine_share none = {NULL, n_chain};

@@ -38,7 +38,7 @@ typedef struct {
 
 struct tsr_sampler {
     const tsr_target *target;
-    const volatile sig_atomic_t *stop;
+    const atomic_int *stop;
     int n_chain, n_temp, n_worker;
     int n_profile;       /* numbers an answer of the engine has */
     tsr_chain **chain;   /* [n_chain * n_temp] */

@@ -133,7 +133,8 @@ static void half_store(tsr_worker *w, tsr_half *h, int draw)
 int tsr_sampler_should_stop(const tsr_sampler *sampler)
 {
     const tsr_sampler *s = sampler;
-    return (s->stop != NULL && *s->stop != 0) || atomic_load(&s->failed);
+    return (s->stop != NULL && atomic_load(s->stop) != 0) ||
+           atomic_load(&s->failed);
 }
 
 static tsr_status half_refresh(tsr_worker *w, tsr_half *h, tsr_err *err)

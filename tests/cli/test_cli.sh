@@ -391,7 +391,13 @@ no_cache() {
 }
 if [ -n "$has_device" ] && ! no_cache devices --no-test >out.txt 2>&1; then
     expect "PoCL without a cache folder" 74 \
-        "clGetDeviceIDs: .*POCL_CACHE_DIR" no_cache run good.yaml --output new
+        "in '/dev/null/x': Not a directory; .*POCL_CACHE_DIR" \
+        no_cache run good.yaml --output new
+    # a disk with no more room, as far as a process can make one of its own
+    expect "PoCL with a full disk" 74 \
+        "needs 4 MiB .*'.': File too large; .*POCL_CACHE_DIR" \
+        sh -c 'ulimit -f 4000 && POCL_CACHE_DIR=kernels "$0" run good.yaml \
+            --output new' "$program"
 else
     echo "skip PoCL without a cache folder: it is not the one device"
 fi

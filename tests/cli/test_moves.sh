@@ -43,6 +43,13 @@ with bad.yaml 's/\["A:51-64"\]/&, mobile: ["B"]/'
 expect "a mobile chain that is not there" 78 \
     "bad.yaml:1:62: structure.mobile.0: there is no chain 'B'; the first one is 'A'" \
     "$program" run bad.yaml
+awk '/^ATOM/ {printf "%sB%s%8.3f%s\n", substr($0, 1, 21), substr($0, 23, 8),
+    substr($0, 31, 8) + 90, substr($0, 39)}' model.pdb |
+    cat model.pdb - | grep "^ATOM" >pair.pdb
+with pair.yaml 's/model.pdb/pair.pdb/; s/\["A:51-64"\]/&, mobile: ["B"]/'
+expect "a mobile chain has no farthest place" 0 \
+    "zero beyond d_max [0-9]+ A \(without it parts could move apart" \
+    "$program" check pair.yaml
 with bad.yaml 's/\["A:51-64"\]/&, mobile: ["A"]/'
 expect "every chain is mobile" 78 "bad.yaml:1:61: structure.mobile: every chain" \
     "$program" run bad.yaml

@@ -111,6 +111,32 @@ assert 0 < s["acceptance_rate"] < 1 and s["chi2"] > 0, s'
 stored=$("$python" -c '
 import json; print(json.load(open("out.txt"))["draws"]["done"])')
 
+# end SIGNAL: $pid gets it, and ends by it, or by force after a while.
+end() {
+    kill -s "$1" $pid
+    for _ in $(seq 100); do
+        kill -0 $pid 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -KILL $pid 2>/dev/null
+    wait $pid
+}
+begin quit
+end QUIT
+check "SIGQUIT: exit status 75" test $? -eq 75
+check "says how to go on" grep -q "tessera resume quit" err.txt
+expect "a soft limit on processor time" 75 "tessera resume limited" \
+    sh -c 'ulimit -S -t 5 && exec "$0" run good.yaml --output limited \
+        --set sampler.draws=1000000' "$program"
+if "$program" devices --no-test 2>&1 | grep -q "^.*(CPU)"; then
+    ulimit -c 0
+    begin aborted --device cpu
+    end ABRT 2>/dev/null
+    check "SIGABRT kills, also where PoCL's LLVM has a handler" test $? -eq 134
+else
+    echo "skip SIGABRT under PoCL: no CPU as device"
+fi
+
 # Before the first step every replica's curve is computed: half a minute here.
 "$program" run good.yaml --output early --set sampler.chains=512 \
     --set sampler.temperatures=8 --set sampler.t_max=5 >out.txt 2>err.txt &
