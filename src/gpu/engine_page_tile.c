@@ -432,6 +432,7 @@ static void page_tile_free(tsr_engine *engine)
     tsr_program_clear(&e->program);
     free(e->system);
     free(e->constant);
+    free(e->base.rounding);
     free(e);
 }
 
@@ -506,6 +507,10 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
     }
     if (!status)
         status = constants(e, spec, err);
+    if (!status) /* a tile has two blocks with max_age differences each */
+        status = tsr_engine_rounding(
+            spec, e->options.use_double ? 0x1p-40 : 0x1p-24, e->shape.tile,
+            1 + 2 * e->options.max_age, &e->base.rounding, err);
     if (!status)
         status = build(e, err);
     if (!status)
