@@ -27,7 +27,7 @@ static void test(const tsr_device_info *info, outcome *o)
     o->tested = 1;
     o->status = tsr_device_open(choice, &device, &o->err);
     if (o->status == TSR_OK)
-        o->status = tsr_engine_self_test(device, NULL, &o->result, &o->err);
+        o->status = tsr_engine_self_test(device, NULL, 0, &o->result, &o->err);
     tsr_device_free(device);
 }
 

@@ -49,13 +49,13 @@ static void drop(tsr_setup *s, int e)
     s->device[e] = NULL;
 }
 
-static tsr_status open_device(int index, tsr_device **device, tsr_err *err)
+static tsr_status open_device(int index, int n_comp, tsr_device **device, tsr_err *err)
 {
     char choice[16];
     snprintf(choice, sizeof choice, "%d", index);
     tsr_status status = tsr_device_open(choice, device, err);
     if (status == TSR_OK)
-        status = tsr_engine_self_test(*device, NULL, NULL, err);
+        status = tsr_engine_self_test(*device, NULL, n_comp, NULL, err);
     return status;
 }
 
@@ -78,7 +78,7 @@ static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
         status = reserve(s, n_chosen, err);
     for (int i = 0; i < n_chosen && status == TSR_OK; i++) {
         int e = s->n_engine++;
-        status = open_device(chosen[i], &s->device[e], &why);
+        status = open_device(chosen[i], s->likelihood->n_comp, &s->device[e], &why);
         if (status == TSR_E_DEVICE && any) {
             tsr_warn(log, "device %d is left out: %s", chosen[i], why.message);
             drop(s, e);

@@ -21,10 +21,9 @@ enum {
 
 static const tsr_engine_type simt_type, simd_type;
 
-/* Fills what the options leave to the engine, from the kind of device. */
-static tsr_status resolve(const tsr_device_info *info,
-                          const tsr_page_tile_options *given,
-                          tsr_page_tile_options *out, tsr_err *err)
+tsr_status tsr_page_tile_resolve(const tsr_device_info *info,
+                                 const tsr_page_tile_options *given,
+                                 tsr_page_tile_options *out, tsr_err *err)
 {
     tsr_page_tile_options o = {0};
     if (given != NULL)
@@ -159,7 +158,7 @@ tsr_status tsr_page_tile_memory_needed(const tsr_engine_spec *spec,
     tsr_page_tile_engine e = {0};
     tsr_status status = tsr_engine_spec_check(spec, err);
     if (!status)
-        status = resolve(&device->info, options, &e.options, err);
+        status = tsr_page_tile_resolve(&device->info, options, &e.options, err);
     if (status)
         return status;
     describe_shape(&e, spec, device);
@@ -495,7 +494,7 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
                            .n_system = spec->n_system,
                            .dq_inv_ang = spec->dq_inv_ang};
     e->d_bound_ang = spec->d_bound_ang;
-    status = resolve(&device->info, options, &e->options, err);
+    status = tsr_page_tile_resolve(&device->info, options, &e->options, err);
     if (!status) {
         if (e->options.variant == TSR_PAGE_TILE_SIMD)
             e->base.type = &simd_type;

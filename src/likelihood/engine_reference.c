@@ -364,9 +364,9 @@ tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
     e->type = malloc((size_t)spec->n_body * sizeof *e->type);
     e->form_factor = malloc(n_table * sizeof *e->form_factor);
     e->system = calloc((size_t)spec->n_system, sizeof *e->system);
-    status = tsr_engine_rounding(spec, unit, BLOCK, 1, &e->base.rounding,
-                                 err);
-    int ok = !status && e->type != NULL && e->form_factor != NULL && e->system != NULL;
+    status = tsr_engine_rounding(spec, unit, BLOCK, 1, &e->base.rounding, err);
+    int ok = !status && e->type != NULL && e->form_factor != NULL &&
+             e->system != NULL;
     for (int i = 0; ok && i < spec->n_system; i++)
         ok = system_alloc(e, &e->system[i]);
     if (!ok) {

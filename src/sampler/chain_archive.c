@@ -35,13 +35,12 @@ static tsr_status refresh_profile(tsr_chain *c, int k, tsr_batch *batch,
     const tsr_likelihood *l = c->target->likelihood;
     tsr_conformer *s = &c->state[k];
     double *fresh = c->new_partial; /* free between two steps */
-    tsr_status status =
-        tsr_batch_set(batch, c->system + k,
-                      (const double(*)[3])s->current->body, fresh, err);
+    tsr_status status = tsr_batch_set(
+        batch, c->system + k, (const double(*)[3])s->current->body, fresh, err);
     if (status == TSR_OK && !s->is_restored)
-        status = tsr_chain_compare(c, batch->engine, s->profile,
-                                   "accepted updates", fresh,
-                                   "computed afresh", err);
+        status =
+            tsr_chain_compare(c, batch->engine, s->profile, "accepted updates",
+                              fresh, "computed afresh", err);
     s->is_restored = 0;
     memcpy(s->profile, fresh,
            (size_t)l->n_pair * (size_t)l->grid.n_q * sizeof *fresh);

@@ -22,7 +22,8 @@ tsr_status tsr_chain_compare(const tsr_chain *chain, const tsr_engine *engine,
                  at / engine->n_q);
     return tsr_fail(
         err, TSR_E_DEVICE,
-        "wrong sums: chain %d%s, q = %.4f 1/A%s: I = %.8g from %s, but %.8g %s; "
+        "wrong sums: chain %d%s, q = %.4f 1/A%s: I = %.8g from %s, but %.8g "
+        "%s; "
         "rounding explains %.2g at most. The device, its driver or the kernels "
         "are at fault ('tessera devices' tests them): %s",
         c->number / n_temp, replica, at % engine->n_q * engine->dq_inv_ang,

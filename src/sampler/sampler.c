@@ -31,10 +31,9 @@ static void quarter_second_on(struct timespec *when)
 
 /* Lets the workers do what the sampler says, and waits for them. The error is
  * that of the first that failed. */
-static tsr_status work(tsr_sampler *s,
-                       void (*tick)(void *context,
-                                    const tsr_progress *progress),
-                       void *context, tsr_err *err)
+static tsr_status
+work(tsr_sampler *s, void (*tick)(void *context, const tsr_progress *progress),
+     void *context, tsr_err *err)
 {
     tsr_progress progress;
     double before = tsr_clock_s();

@@ -48,8 +48,8 @@ static tsr_status half_audit(tsr_worker *w, tsr_half *h, tsr_err *err)
     const double *profile =
         h->profile + (size_t)h->asked[i] * (size_t)w->sampler->n_profile;
     const tsr_debye_progress progress = {audit_progress, w->sampler};
-    tsr_status status = tsr_chain_audit(h->chain[i], h->batch->engine, profile,
-                                        &progress, err);
+    tsr_status status =
+        tsr_chain_audit(h->chain[i], h->batch->engine, profile, &progress, err);
     h->audited = -1;
     w->n_audit++;
     mark(w, &w->times.audit);

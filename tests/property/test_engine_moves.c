@@ -470,9 +470,11 @@ static void self_test(void **state)
         tsr_err err;
         if (!has_variant(device, &variants[v]))
             continue;
-        must(tsr_engine_self_test(device, &variants[v].options, &result, &err),
+        int n_comp = v == 0 ? 0 : 1; /* all; compilers take their time */
+        must(tsr_engine_self_test(device, &variants[v].options, n_comp, &result,
+                                  &err),
              &err);
-        assert_int_equal(result.n_check, 4);
+        assert_int_equal(result.n_check, v == 0 ? 90 : 30);
         printf("    %-55s %.1e\n", variants[v].name, result.max_rel_error);
     }
 }
