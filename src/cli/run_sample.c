@@ -5,6 +5,7 @@
 #include "core/clock.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 long tsr_session_epoch(const tsr_config *config, const tsr_setup *setup)
@@ -264,15 +265,20 @@ static tsr_status say_how_to_go_on(const tsr_session *s, tsr_status status,
     static const char *const first[] = {
         [TSR_E_IO] = "make room or mend the folder, then ",
         [TSR_E_DEVICE] = "once the device works again, or with --device, "};
+    const char *kernels = getenv("TSR_KERNEL_DIR");
+    const char *own =
+        status == TSR_E_DEVICE && kernels != NULL && *kernels != '\0'
+            ? "without TSR_KERNEL_DIR, or "
+            : "";
     char message[TSR_ERR_SIZE];
     if (err == NULL ||
         (status != TSR_E_IO && status != TSR_E_DEVICE && status != TSR_E_NOMEM))
         return status;
     snprintf(message, sizeof message, "%s", err->message);
     return tsr_fail(err, status,
-                    "%s; %s'tessera resume %s' goes on from the last "
+                    "%s; %s%s'tessera resume %s' goes on from the last "
                     "checkpoint",
-                    message, status == TSR_E_NOMEM ? "" : first[status],
+                    message, own, status == TSR_E_NOMEM ? "" : first[status],
                     s->directory);
 }
 

@@ -409,12 +409,14 @@ static void describe(tsr_page_tile_engine *e)
 {
     snprintf(e->base.description, sizeof e->base.description,
              "%s, %s precision, %s transfer, differences up to %d bodies; "
-             "%.120s, driver %.60s; source %016llx; %s",
+             "%.120s, driver %.60s; source %016llx%s; %s",
              e->base.type->name, e->options.use_double ? "double" : "single",
              tsr_transfer_name(e->options.transfer),
              e->options.difference > 0 ? e->options.difference : 0,
              e->device->info.name, e->device->info.driver,
-             (unsigned long long)e->program.source_hash, e->build_options);
+             (unsigned long long)e->program.source_hash,
+             tsr_program_folder() != NULL ? " from TSR_KERNEL_DIR" : "",
+             e->build_options);
 }
 
 static void page_tile_free(tsr_engine *engine)

@@ -39,7 +39,7 @@ static tsr_status refresh_profile(tsr_chain *c, int k, tsr_batch *batch,
         batch, c->system + k, (const double(*)[3])s->current->body, fresh, err);
     if (status == TSR_OK && !s->is_restored)
         status =
-            tsr_chain_compare(c, batch->engine, s->profile, "accepted updates",
+            tsr_chain_compare(batch->engine, s->profile, "accepted updates",
                               fresh, "computed afresh", err);
     s->is_restored = 0;
     memcpy(s->profile, fresh,
@@ -70,6 +70,5 @@ tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
         status = tsr_nuisance_refit(c->nuisance, c->partial, c->profile, c->fit,
                                     &c->log_lik, err);
     }
-    return status == TSR_OK ? TSR_OK
-                            : tsr_wrap(err, status, "chain %d", c->number);
+    return status == TSR_OK ? TSR_OK : tsr_chain_blame(c, status, err);
 }

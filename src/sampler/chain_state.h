@@ -54,12 +54,15 @@ void tsr_chain_mean(const tsr_chain *chain, int which, const double *other,
 tsr_status tsr_chain_move_contrast(tsr_chain *chain, int warm, tsr_err *err);
 
 /* Refuses a profile [n_pair][n_q] of the engine that is farther from what it
- * must be than rounding explains: TSR_E_DEVICE, with chain, q and values. The
- * texts say where each is from. */
-tsr_status tsr_chain_compare(const tsr_chain *chain, const tsr_engine *engine,
-                             const double *had, const char *had_from,
-                             const double *right, const char *right_from,
-                             tsr_err *err);
+ * must be than rounding explains: TSR_E_DEVICE, with q and values. The texts
+ * say where each is from. */
+tsr_status tsr_chain_compare(const tsr_engine *engine, const double *had,
+                             const char *had_from, const double *right,
+                             const char *right_from, tsr_err *err);
+
+/* Puts the number of the chain, and of its replica, before a message. */
+tsr_status tsr_chain_blame(const tsr_chain *chain, tsr_status status,
+                           tsr_err *err);
 
 /* The fit of a proposal becomes the chain's, with its profile at c1 and c2. */
 void tsr_chain_take_fit(tsr_chain *chain, double log_lik);
