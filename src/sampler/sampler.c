@@ -97,11 +97,18 @@ static uint64_t scatter(uint64_t seed, long step)
     return z ^ (z >> 31);
 }
 
+/* What the first check may take, s: some 4 ns a pair of bodies, page and pair
+ * of components. */
+static double first_audit(const tsr_likelihood *l, int n_body)
+{
+    return 2e-9 * n_body * (double)n_body * l->grid.n_q * l->n_pair;
+}
+
 /* Whether one more check keeps them below their share of the time, and none
  * waits for its step. */
 static int may_audit(const tsr_sampler *s)
 {
-    const double share = 0.004;
+    const double share = 0.004, at_once = 0.02;
     double spent = 0.0;
     int n = 0;
     for (int w = 0; w < s->n_worker; w++) {
@@ -111,7 +118,10 @@ static int may_audit(const tsr_sampler *s)
         spent += s->worker[w].times.audit;
         n += s->worker[w].n_audit;
     }
-    return n == 0 || spent + spent / n <= share * s->seconds;
+    if (n > 0)
+        return spent + spent / n <= share * s->seconds;
+    return first_audit(s->target->likelihood, s->target->topology->n_body) <=
+           fmax(share * s->seconds, at_once);
 }
 
 static void choose_audit(tsr_sampler *s)

@@ -67,10 +67,10 @@ tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
                                void *context, int *n_done, tsr_err *err);
 
 /* Computes every chain afresh from its conformations (tsr_chain_refresh); where
- * that changes a profile by more than rounding, the engine is wrong. After fixed
- * numbers of draws, and after a restore. Now and then it also chooses a replica
- * whose next proposal is compared with double precision, so seldom that this
- * takes some 0.4 % of the time, but once at least; seed and step say which.
+ * that changes a profile by more than rounding, the engine is wrong. After
+ * fixed numbers of draws, and after a restore. Now and then it also chooses a
+ * replica whose next proposal is compared with double precision, so seldom that
+ * this takes some 0.4 % of the time (or 20 ms, once); seed and step say which.
  * Errors: TSR_E_DEVICE, those of tsr_chain_refresh; TSR_E_INTERRUPTED, where
  * some chains are not afresh: to be followed by no advance. */
 tsr_status tsr_sampler_refresh(tsr_sampler *sampler, tsr_err *err);
