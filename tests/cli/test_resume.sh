@@ -367,4 +367,54 @@ expect "the device is back" 0 "resumed" "$program" resume lost
 same "the same draws" lost device
 expect "on another device" 0 "not to the bit" \
     "$program" resume lost --device reference --draws 80
+
+# ---- devices that sum wrongly ----
+# Of the self-test and the check of the molecule nothing is wrong here: from
+# launch 1200 on updates count 1.25 times.
+LD_PRELOAD=$build/tests/support/lost_device.so TSR_WRONG_AT=1200
+export LD_PRELOAD TSR_WRONG_AT
+expect "wrong sums later on" 74 \
+    "chain [01], replica [01]: wrong sums: q = .*resume wrong" \
+    "$program" run good.yaml --output wrong --device cpu
+unset LD_PRELOAD TSR_WRONG_AT
+check "the message names the device" grep -q "driver [^;]*; source [0-9a-f]*;" \
+    err.txt
+check "and is in run.log" grep -q "wrong sums" wrong/run.log
+expect "a checkpoint stands before it" 0 "" "$program" status wrong --json
+check "in the midst of the run" "$python" -c '
+import json
+c = json.load(open("out.txt"))["checkpoint"]
+assert 0 < c["warmup"] < 30 or 0 <= c["draws"] < 60, c'
+expect "on a device that is right" 0 "resumed" "$program" resume wrong
+same "the same draws" wrong device
+
+# Kernels whose differences are wrong in some systems: beyond those of the
+# self-test, and not of the check of the molecule.
+cp -r "$source/kernels" spoilt
+sed -i 's/cache + w.before, scale, 0, 1, total);/&\
+        if (b.x > 2) total[9] += total[9] \/ 4;/' spoilt/page_tile_simd.cl
+check "kernels are spoilt" test "$(grep -c "b.x > 2" spoilt/page_tile_simd.cl)" = 1
+TSR_KERNEL_DIR=$work/spoilt
+export TSR_KERNEL_DIR
+expect "they pass the self-test" 0 "" "$program" devices
+expect "not a run" 74 \
+    "chain 1, replica 1: wrong sums: .*without TSR_KERNEL_DIR, or .*resume some" \
+    "$program" run good.yaml --output some --device cpu
+check "the log names the folder" \
+    grep -q "kernels are those in '$work/spoilt' (TSR_KERNEL_DIR)" some/run.log
+check "the trace says so" grep -q "from TSR_KERNEL_DIR" some/trace.h5
+
+# Updates so wrong that all are rejected: no accepted profile shows it.
+cp "$source/kernels/page_tile_simd.cl" spoilt
+sed -i 's/cache + w.before, scale, 0, 1, total);/&\
+        if (b.x > 1) total[9] -= (long)(scale * 1e7f);/
+    s/scale, is_fresh, 0, total);/&\
+        if (b.x > 1 \&\& !is_fresh) total[9] -= (long)(scale * 1e7f);/' \
+    spoilt/page_tile_simd.cl
+expect "updates that are all rejected" 74 \
+    "chain 1, replica 0: wrong sums: .*a proposal's update.*double precision" \
+    "$program" run good.yaml --set seed=2 --output rejected --device cpu
+unset TSR_KERNEL_DIR
+expect "with the program's own" 0 "resumed" "$program" resume some
+same "the same draws" some device
 exit $bad

@@ -101,7 +101,7 @@ static void against_reference(void **state)
     for (int n_comp = 1; n_comp <= 3; n_comp++)
         for (int v = 0; v < N_VARIANT; v++) {
             static problem p;
-            double got[6 * N_Q], exact[6 * N_Q];
+            double got[6 * N_Q], exact[6 * N_Q], allowed;
             tsr_engine *engine, *reference;
             tsr_batch *batch, *truth;
             if (!has_variant(device, &variants[v]) || (n_comp == 1 && v > 0) ||
@@ -127,6 +127,8 @@ static void against_reference(void **state)
                                    exact, &err),
                      &err);
                 compare(variants[v].name, &p, got, exact, variants[v].limit);
+                assert_int_equal(
+                    tsr_engine_differs(engine, got, exact, &allowed), -1);
             }
             tsr_batch_free(batch);
             tsr_batch_free(truth);
