@@ -3,7 +3,7 @@
 #include "analysis/fit_figure.h"
 #include "io/file.h"
 #include "io/fit_file.h"
-#include "model/component_table.h"
+#include "model/form_factor.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -22,7 +22,7 @@ void tsr_setup_clear(tsr_setup *setup)
     tsr_prior_free(setup->prior);
     tsr_prior_table_free(setup->prior_table);
     tsr_form_factor_free(setup->form_factors);
-    tsr_component_free(setup->components);
+    tsr_form_factor_free(setup->components);
     free(setup->exposure);
     tsr_structure_free(setup->model);
     tsr_conformation_free(setup->first);

@@ -1,6 +1,6 @@
 #include "likelihood/contrast.h"
 
-#include "model/component_table.h"
+#include "model/form_factor.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "model/train.h"
 
-#include "model/component_train.h"
 #include "model/form_factor.h"
 #include "model/prior_table.h"
 #include "model/structure_fold.h"
@@ -192,30 +191,6 @@ static tsr_status split_make(split *s, int n_place, const char *const *place,
     return TSR_OK;
 }
 
-static tsr_status train_contrast(const split *files,
-                                 const tsr_form_factor_order *order,
-                                 tsr_log *log, tsr_form_factor_table **table,
-                                 tsr_err *err)
-{
-    tsr_status s = tsr_form_factor_train(
-        files->n_train, files->train, order->model, TSR_TRAIN_N_Q, TSR_TRAIN_DQ,
-        order->n_thread, log, table, err);
-    if (s == TSR_OK)
-        s = tsr_form_factor_refine(*table, files->n_train, files->train,
-                                   order->n_thread, log, err);
-    return s;
-}
-
-static tsr_status put_source(char **source, const char *title,
-                             const split *files, const char *command,
-                             tsr_err *err)
-{
-    tsr_status s = put_heading(source, title, command, err);
-    if (s == TSR_OK)
-        s = put_held_out(source, files->n_test, files->test, err);
-    return s;
-}
-
 tsr_status tsr_train_form_factors(int n_place, const char *const *place,
                                   const tsr_form_factor_order *order,
                                   tsr_log *log, tsr_err *err)
@@ -223,49 +198,33 @@ tsr_status tsr_train_form_factors(int n_place, const char *const *place,
     split files;
     tsr_form_factor_table *table = NULL;
     tsr_status s = split_make(&files, n_place, place, order->hold_out, err);
+    if (s == TSR_OK) {
+        table = tsr_form_factor_new(order->model, order->n_comp, TSR_TRAIN_N_Q,
+                                    TSR_TRAIN_DQ);
+        if (table == NULL)
+            s = tsr_fail(err, TSR_E_NOMEM, "no memory to train form factors");
+    }
     if (s == TSR_OK)
-        s = train_contrast(&files, order, log, &table, err);
+        s = tsr_form_factor_train(table, files.n_train, files.train,
+                                  order->n_thread, log, err);
     if (s == TSR_OK)
-        s = put_source(&table->source,
-                       "Form factors of bodies: F the mean amplitude, P the "
-                       "mean self intensity;\nsee README.md beside this file.",
-                       &files, order->command, err);
+        s = tsr_form_factor_refine(table, files.n_train, files.train,
+                                   order->n_thread, log, err);
+    if (s == TSR_OK)
+        s = put_heading(&table->source,
+                        order->n_comp == 1
+                            ? "Form factors of bodies: F the mean amplitude, P "
+                              "the mean self intensity;\nsee README.md beside "
+                              "this file."
+                            : "Form factors of bodies in three components: "
+                              "solute, displaced solvent,\nhydration; see "
+                              "README.md beside this file.",
+                        order->command, err);
+    if (s == TSR_OK)
+        s = put_held_out(&table->source, files.n_test, files.test, err);
     if (s == TSR_OK)
         s = tsr_form_factor_write(table, order->output, err);
     tsr_form_factor_free(table);
-    split_clear(&files);
-    return s;
-}
-
-tsr_status tsr_train_components(int n_place, const char *const *place,
-                                const tsr_form_factor_order *order,
-                                tsr_log *log, tsr_err *err)
-{
-    split files;
-    tsr_form_factor_table *contrast = NULL;
-    tsr_component_table *table = NULL;
-    tsr_status s = split_make(&files, n_place, place, order->hold_out, err);
-    if (s == TSR_OK)
-        s = train_contrast(&files, order, log, &contrast, err);
-    if (s == TSR_OK)
-        s = tsr_component_train(files.n_train, files.train, contrast,
-                                order->n_thread, log, &table, err);
-    if (s == TSR_OK)
-        s = tsr_component_refine(table, files.n_train, files.train,
-                                 order->n_thread, log, err);
-    if (s == TSR_OK) {
-        table->source = contrast->source;
-        contrast->source = NULL;
-        s = put_source(&table->source,
-                       "Form factors of bodies in three components: solute, "
-                       "displaced solvent,\nhydration; see README.md beside "
-                       "this file.",
-                       &files, order->command, err);
-    }
-    if (s == TSR_OK)
-        s = tsr_component_write(table, order->output, err);
-    tsr_component_free(table);
-    tsr_form_factor_free(contrast);
     split_clear(&files);
     return s;
 }
