@@ -49,7 +49,7 @@ size_t tsr_target_pair_at(const tsr_target_grid *grid, int t, int s);
 size_t tsr_target_wet_at(const tsr_target_grid *grid, int t, int s);
 
 /* Fills a target from the complete residues; distances go through bins
- * (model/pair_sums.h). Errors: TSR_E_NOMEM, TSR_E_NUMERIC, TSR_E_DATA (no
+ * of 0.05 Angstrom. Errors: TSR_E_NOMEM, TSR_E_NUMERIC, TSR_E_DATA (no
  * complete residue, or, of one component, no intensity at some q). */
 tsr_status tsr_target_fill(const tsr_target_grid *grid,
                            const tsr_structure *structure, double *target,

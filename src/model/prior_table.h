@@ -1,6 +1,5 @@
 /* The trained numbers of the prior, and how they were made (what of the
- * structures: prior_sample.h; the fits: mixture_train.h, torsion_fit.h and
- * side_fit.h).
+ * structures: prior_sample.h; the fits: mixture_train.h).
  *
  * (phi, psi): a mixture for each of six classes of residues (those of the
  * Top8000 set, Lovell et al. 2003, Williams et al. 2018). Side-chain centres
