@@ -354,18 +354,16 @@ static tsr_status fill(const char *path, const matrix *m, double dq,
 {
     tsr_body_model model =
         m->n_column == TSR_MAX_TYPE ? TSR_BODIES_TWO : TSR_BODIES_ONE;
-    static const char source[] = "as published: ";
-    tsr_form_factor_table *table = tsr_form_factor_new(model, 1, m->n_row, dq);
-    size_t size = sizeof source + strlen(path);
-    if (table != NULL)
-        table->source = malloc(size);
-    if (table == NULL || table->source == NULL) {
-        tsr_form_factor_free(table);
-        return tsr_fail(err, TSR_E_NOMEM, "no memory to read '%s'", path);
-    }
     const char *slash = strrchr(path, '/');
-    snprintf(table->source, size, "%s%s", source,
-             slash != NULL ? slash + 1 : path);
+    tsr_form_factor_table *table = tsr_form_factor_new(model, 1, m->n_row, dq);
+    if (table == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory to read '%s'", path);
+    tsr_status s = tsr_table_head(&table->source, err, "as published: %s",
+                                  slash != NULL ? slash + 1 : path);
+    if (s != TSR_OK) {
+        tsr_form_factor_free(table);
+        return s;
+    }
     for (int k = 0; k < m->n_row; k++)
         for (int t = 0; t < m->n_column; t++)
             table->amplitude[t * m->n_row + k] = m->value[k * m->n_column + t];

@@ -11,9 +11,9 @@
 #include "model/form_factor_target.h"
 #include "model/smooth_fit.h"
 #include "model/structure_fold.h"
+#include "model/table_file.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -348,21 +348,6 @@ static tsr_status refine(tsr_form_factor_table *table, int n_path,
     return s;
 }
 
-static tsr_status note_refinement(tsr_form_factor_table *table, tsr_err *err)
-{
-    static const char note[] = "refined: on the relative error of I(q) against "
-                               "all atoms\n";
-    const char *source = table->source != NULL ? table->source : "";
-    size_t size = sizeof note + strlen(source);
-    char *text = malloc(size);
-    if (text == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a heading");
-    snprintf(text, size, "%s%s", note, source);
-    free(table->source);
-    table->source = text;
-    return TSR_OK;
-}
-
 tsr_status tsr_form_factor_refine(tsr_form_factor_table *table, int n_path,
                                   const char *const *path, int n_thread,
                                   tsr_log *log, tsr_err *err)
@@ -381,5 +366,10 @@ tsr_status tsr_form_factor_refine(tsr_form_factor_table *table, int n_path,
             s = refine(table, n_path, path, n_thread, log, err);
         tsr_form_factor_free(contrast);
     }
-    return s == TSR_OK ? note_refinement(table, err) : s;
+    if (s != TSR_OK)
+        return s;
+    return tsr_table_head(
+        &table->source, err,
+        "refined: on the relative error of I(q) against all atoms\n%s",
+        table->source != NULL ? table->source : "");
 }

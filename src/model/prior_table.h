@@ -46,9 +46,9 @@ typedef struct {
 typedef struct {
     tsr_torsion_mixture torsion[TSR_N_RAMA];
     tsr_side_mixture side[TSR_N_AMINO];
-    tsr_angle_gaussian angle[TSR_N_AMINO];          /* N-CA-C */
-    double contact_two[TSR_MAX_TYPE][TSR_MAX_TYPE]; /* Angstrom */
-    double contact_one[TSR_N_AMINO][TSR_N_AMINO];
+    tsr_angle_gaussian angle[TSR_N_AMINO]; /* N-CA-C */
+    /* Angstrom, by number of bodies a residue (TSR_BODIES_ONE, _TWO): */
+    double contact[TSR_BODIES_TWO + 1][TSR_MAX_TYPE][TSR_MAX_TYPE];
     char *source; /* how it was made */
 } tsr_prior_table;
 

@@ -162,10 +162,8 @@ static int take_contacts(const contact_sum *sum, int m, tsr_prior_table *table,
                 d = 0.5 * (own[t] + own[u]);
                 n_rare++;
             }
-            if (models[m] == TSR_BODIES_TWO)
-                table->contact_two[t][u] = table->contact_two[u][t] = d;
-            else
-                table->contact_one[t][u] = table->contact_one[u][t] = d;
+            table->contact[models[m]][t][u] = d;
+            table->contact[models[m]][u][t] = d;
         }
     return n_rare;
 }

@@ -62,6 +62,11 @@ typedef struct {
     char *beside;     /* what is written until it is renamed */
 } tsr_table_writer;
 
+/* Replaces a heading by what the format makes, which may use the one before.
+ * Errors: TSR_E_NOMEM. */
+tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
+    TSR_PRINTF(3, 4);
+
 /* Begins a file beside `path` with the format's line and the source. Errors:
  * TSR_E_IO, TSR_E_NOMEM; after an error nothing is left. */
 tsr_status tsr_table_create(tsr_table_writer *writer, const char *path,
