@@ -1,3 +1,6 @@
+/* What tessera profile writes for each structure: its profile, or its fit to
+ * data. Files of one run have names of their own, so that none replaces
+ * another. */
 #include "cli/profile_files.h"
 
 #include "analysis/fit_figure.h"

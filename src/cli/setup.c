@@ -1,3 +1,6 @@
+/* From a configuration to what is sampled, in the order in which each part
+ * needs those before it: tables, molecule, data, the bound on distances, the
+ * prior, and last, once the start is settled, what the bodies scatter. */
 #include "cli/setup.h"
 
 #include "io/structure.h"

@@ -1,3 +1,7 @@
+/* Bodies as an engine sees them. Hydration is an exposure times an amplitude of
+ * the type, and an engine knows types alone: bodies of one type and one
+ * exposure are one type of the engine, so that no engine needs to know of
+ * exposures. */
 #include "likelihood/coarse_profile.h"
 
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/* The prior of a molecule: its options, its densities made ready from the
+ * table, and the terms that moves ask for one by one; prior_state.c sums them
+ * over a conformation. */
 #include "model/prior.h"
 
 #include "core/vec3.h"
