@@ -1,10 +1,13 @@
+/* What tessera profile writes for each structure: its profile, or its fit to
+ * data. Files of one run have names of their own, so that none replaces
+ * another. */
 #include "cli/profile_files.h"
 
 #include "analysis/fit_figure.h"
 #include "analysis/svg.h"
 #include "io/file.h"
 #include "io/fit_file.h"
-#include "model/component_table.h"
+#include "model/form_factor.h"
 
 #include <math.h>
 #include <stdlib.h>

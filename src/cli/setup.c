@@ -1,3 +1,6 @@
+/* From a configuration to what is sampled, in the order in which each part
+ * needs those before it: tables, molecule, data, the bound on distances, the
+ * prior, and last, once the start is settled, what the bodies scatter. */
 #include "cli/setup.h"
 
 #include "io/structure.h"
@@ -22,7 +25,7 @@ void tsr_setup_clear(tsr_setup *setup)
     tsr_prior_free(setup->prior);
     tsr_prior_table_free(setup->prior_table);
     tsr_form_factor_free(setup->form_factors);
-    tsr_component_free(setup->components);
+    tsr_form_factor_free(setup->components);
     free(setup->exposure);
     tsr_structure_free(setup->model);
     tsr_conformation_free(setup->first);

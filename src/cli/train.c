@@ -1,8 +1,11 @@
-/* tessera train: remakes the tables in data/ (DESIGN 3, 5, 7). */
+/* tessera train: remakes the tables in data/ (DESIGN 3, 5, 7). Form factors,
+ * which have one component, and components, which have three, are one job; with
+ * both body models it makes two tables. */
 #include "model/train.h"
 #include "cli/command.h"
 #include "cli/train_evaluate.h"
 #include "io/file.h"
+#include "model/form_factor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -146,10 +149,11 @@ static tsr_status train_one(const tsr_args *args, tsr_body_model model,
         s = tsr_train_priors(n - 1, word + 1, (int)n_thread, command, path, log,
                              err);
     else
-        s = (components ? tsr_train_components : tsr_train_form_factors)(
+        s = tsr_train_form_factors(
             n - 1, word + 1,
-            &(tsr_form_factor_order){model, (int)hold_out, (int)n_thread,
-                                     command, path},
+            &(tsr_form_factor_order){model, components ? TSR_N_COMP : 1,
+                                     (int)hold_out, (int)n_thread, command,
+                                     path},
             log, err);
     if (s == TSR_OK)
         fprintf(out, "%s\n", path);

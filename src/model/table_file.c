@@ -1,3 +1,6 @@
+/* Reading and writing the text files of data/, a line at a time: messages name
+ * the line, and a file is complete or not there, because what is written lies
+ * beside until it is renamed. */
 #define TSR_TABLE_FILE_ITSELF
 #include "model/table_file.h"
 
@@ -173,6 +176,24 @@ static void write_source(FILE *file, const char *source)
         fprintf(file, "#%s%.*s\n", n > 0 ? " " : "", n, source);
         source += n + (source[n] == '\n');
     }
+}
+
+tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    va_list args;
+    va_start(args, format);
+    int bad = out == NULL || vfprintf(out, format, args) < 0;
+    va_end(args);
+    if (out == NULL || fclose(out) != 0 || bad) {
+        free(text);
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for a heading");
+    }
+    free(*source);
+    *source = text;
+    return TSR_OK;
 }
 
 tsr_status tsr_table_create(tsr_file_writer *writer, const char *path,

@@ -57,6 +57,11 @@ tsr_status tsr_table_bad(const tsr_table_reader *reader, tsr_err *err,
 
 void tsr_table_close(tsr_table_reader *reader);
 
+/* Replaces a heading by what the format makes, which may use the one before.
+ * Errors: TSR_E_NOMEM. */
+tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
+    TSR_PRINTF(3, 4);
+
 /* Begins the file at `path` with the format's line and the source;
  * tsr_file_end completes it. Errors: TSR_E_IO, TSR_E_NOMEM; after an error
  * nothing is left. */
