@@ -1,21 +1,9 @@
 #!/bin/sh
 # Runs that stop and go on: kills, signals, full disks, damaged and foreign
 # files, two processes on one folder. Prints one line a test (tests/run.sh).
-build=$PWD/${BUILD:-build}
-program=$build/tessera
-tests=$PWD/tests/cli
-source=$PWD
-demo=$PWD/configs/demo
-python=$PWD/.venv/bin/python
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-if ! make -s --no-print-directory .venv/done >"$work/venv.log" 2>&1; then
-    echo "skip resumed runs: the virtual environment could not be made"
-    sed 's/^/    /' "$work/venv.log"
-    exit 0
-fi
-. "$PWD/tests/cli/expect.sh"
-cd "$work" || exit 1
+. tests/cli/expect.sh
+needs_venv "resumed runs"
+tests=$source/tests/cli
 same() { # NAME DIR DIR
     if "$python" "$tests/compare_runs.py" "$2" "$3" >out.txt 2>&1; then
         echo "ok $1: $(tail -n 1 out.txt)"
