@@ -7,7 +7,6 @@
 
 enum { N_BODY = 40, N_Q = 12 };
 
-/* Of the variants every fourth: SIMD and SIMT; compilers take their time. */
 static char folder[] = "/tmp/tessera-kernels-XXXXXX";
 static const char *const files[] = {"page_tile.cl", "page_tile_simd.cl",
                                     "page_tile_simt.cl", "engine_tuning.dat"};
@@ -98,9 +97,11 @@ static void wrong_numbers(void **state)
         {"const uint slot = bits", "const uint slot = 0 & bits"},
         {"*odd = s1;", "*odd = s1 * (REAL)1.001;"},
     };
+    /* The faults are in what SIMD and SIMT kernels share; compilers take their
+       time, above all over SIMT. */
     for (size_t f = 0; f < sizeof fault / sizeof fault[0]; f++) {
         spoil(fault[f][0], fault[f][1]);
-        for (int v = 0; v < N_VARIANT; v += 4) {
+        for (int v = 0; v <= (f == 0 ? 4 : 0); v += 4) {
             tsr_err err;
             tsr_self_test result;
             if (!has_variant(device, &variants[v]))
