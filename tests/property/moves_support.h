@@ -270,12 +270,15 @@ static double log_det_at(const tsr_conformation *c, int i)
     return tsr_closure_log_det(axis);
 }
 
-/* What is compared: every coordinate of the prior, and distances. */
+/* What is compared: every coordinate of the prior, distances, and sums over the
+ * residues, in which a small shift of each adds up while the spread does not.
+ */
 static int measure(const fixture *f, const tsr_conformation *c,
                    double value[MAX_VALUE])
 {
     const tsr_topology *t = f->t;
     int n = 0, last = t->n_residue - 1;
+    double angles = 0.0, torsions = 0.0, log_dets = 0.0;
     for (int i = 0; i <= last; i++) {
         const tsr_residue *r = &t->residue[i];
         double(*x)[3] = c->backbone[i];
@@ -285,10 +288,10 @@ static int measure(const fixture *f, const tsr_conformation *c,
             value[n++] = tsr_conformation_torsion(t, c, i, TSR_PHI);
         if (r->has_psi)
             value[n++] = tsr_conformation_torsion(t, c, i, TSR_PSI);
-        value[n++] = tsr_vec3_angle(x[TSR_N], x[TSR_CA], x[TSR_C]);
-        value[n++] = tsr_prior_torsion_log_of(f->prior, c, i);
+        angles += value[n++] = tsr_vec3_angle(x[TSR_N], x[TSR_CA], x[TSR_C]);
+        torsions += value[n++] = tsr_prior_torsion_log_of(f->prior, c, i);
         if (i + 2 <= r->chain_last && t->residue[i + 2].flexible)
-            value[n++] = log_det_at(c, i);
+            log_dets += value[n++] = log_det_at(c, i);
         if (tsr_amino_has_side_chain(r->amino)) {
             value[n++] = c->side[i][0];
             value[n++] = c->side[i][1];
@@ -301,6 +304,7 @@ static int measure(const fixture *f, const tsr_conformation *c,
         tsr_vec3_distance(c->backbone[1][TSR_N], c->backbone[last / 2][TSR_O]);
     value[n++] = tsr_conformation_rg(t, c, NULL);
     value[n++] = tsr_prior_log_reference(f->prior, c);
+    value[n++] = angles, value[n++] = torsions, value[n++] = log_dets;
     return n;
 }
 
