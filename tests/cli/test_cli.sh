@@ -1,12 +1,7 @@
 #!/bin/sh
 # The program as a user runs it: output, messages, exit status, nothing left
 # half-written. Prints one line a test (tests/run.sh).
-program=$PWD/${BUILD:-build}/tessera
-demo=$PWD/configs/demo
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-. "$PWD/tests/cli/expect.sh"
-cd "$work" || exit 1
+. tests/cli/expect.sh
 
 # Where there is no device the runs are the reference engine's.
 has_device=1
@@ -96,7 +91,7 @@ expect "the run's own config runs again" 0 "" \
 expect "summary" 0 "" "$program" summary out
 check "summary has Rg and chi2" grep -q "chi2" out.txt
 expect "summary --json" 0 "" "$program" summary out --json
-check "JSON is JSON" ${PYTHON:-python3} -c \
+check "JSON is JSON" "$python" -c \
     "import json; d = json.load(open('out.txt')); d['rg']['ess_bulk']"
 tr -d '\r' <good.yaml | sed "s/\$/$(printf '\r')/" >crlf.yaml
 expect "line ends of Windows" 0 "" "$program" check crlf.yaml
@@ -124,7 +119,7 @@ done
 expect "two states" 0 "temperatures .first chain" "$program" run good.yaml \
     --output states --set structure.states=2 --set sampler.temperatures=3
 "$program" summary states --json >out.txt
-check "have a radius and a weight each" ${PYTHON:-python3} -c "
+check "have a radius and a weight each" "$python" -c "
 import json
 d = json.load(open('out.txt'))
 for name in 'rg_1', 'rg_2', 'weight_1', 'weight_2', 'rg', 'chi2':
@@ -184,10 +179,10 @@ fi
 on_device expect "devices" 0 "" "$program" devices
 on_device check "devices are tested" grep -q "self-test passed" out.txt
 on_device expect "devices --json" 0 "" "$program" devices --json
-on_device check "JSON is JSON, too" ${PYTHON:-python3} -c \
+on_device check "JSON is JSON, too" "$python" -c \
     "import json; json.load(open('out.txt'))['devices'][0]['name']"
 on_device expect "bench --json" 0 "" "$program" bench --quick --json
-on_device check "bench rows" ${PYTHON:-python3} -c "
+on_device check "bench rows" "$python" -c "
 import json
 d = json.load(open('out.txt'))
 assert d['device'] and len(d['rows']) == 20

@@ -2,14 +2,8 @@
 # What may move, as a user says it: bad ranges, breaks, D residues, clashes and
 # restraints are named and refused, or repaired on request. Prints one line a
 # test (tests/run.sh).
-program=$PWD/${BUILD:-build}/tessera
-demo=$PWD/configs/demo
-structures=$PWD/../shared/data/structures
-python=${PYTHON:-python3}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-. "$PWD/tests/cli/expect.sh"
-cd "$work" || exit 1
+. tests/cli/expect.sh
+structures=$shared/structures
 with() { # FILE, sed expression: a variant of good.yaml
     sed "$2" good.yaml >"$1"
 }

@@ -1,21 +1,9 @@
 #!/bin/sh
 # Runs that stop and go on: kills, signals, full disks, damaged and foreign
 # files, two processes on one folder. Prints one line a test (tests/run.sh).
-build=$PWD/${BUILD:-build}
-program=$build/tessera
-tests=$PWD/tests/cli
-source=$PWD
-demo=$PWD/configs/demo
-python=$PWD/.venv/bin/python
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-if ! make -s --no-print-directory .venv/done >"$work/venv.log" 2>&1; then
-    echo "skip resumed runs: the virtual environment could not be made"
-    sed 's/^/    /' "$work/venv.log"
-    exit 0
-fi
-. "$PWD/tests/cli/expect.sh"
-cd "$work" || exit 1
+. tests/cli/expect.sh
+needs_venv "resumed runs"
+tests=$source/tests/cli
 same() { # NAME DIR DIR
     if "$python" "$tests/compare_runs.py" "$2" "$3" >out.txt 2>&1; then
         echo "ok $1: $(tail -n 1 out.txt)"
@@ -154,19 +142,10 @@ check "within seconds" test $(($(date +%s) - since)) -lt 5
 check "says that there is nothing to go on with" grep -q "start it again" err.txt
 check "and leaves nothing" test ! -e early
 
-opens() { # NAME DIR
-    if "$python" "$tests/open_run.py" "$2" >out.txt 2>&1; then
-        echo "ok $1: $(tail -n 1 out.txt)"
-    else
-        echo "not ok $1"
-        sed 's/^/    /' out.txt
-    fi
-}
-opens "its files open in ArviZ, MDAnalysis, h5py, h5dump" stopped
 begin killed
 kill -KILL $pid
 wait $pid 2>/dev/null
-opens "so do those of a run that was killed" killed
+"$python" "$tests/open_run.py" stopped killed
 
 cp -r long extended
 "$program" resume extended --draws 1000000 >out.txt 2>err.txt &

@@ -7,7 +7,6 @@
 
 enum { N_BODY = 40, N_Q = 12 };
 
-/* Of the variants every fourth: SIMD and SIMT; compilers take their time. */
 static char folder[] = "/tmp/tessera-kernels-XXXXXX";
 static const char *const files[] = {"page_tile.cl", "page_tile_simd.cl",
                                     "page_tile_simt.cl", "engine_tuning.dat"};
@@ -112,12 +111,15 @@ static void wrong_numbers(void **state)
         /* what a rigid group carries along */
         {"entry_i >> 17 != 0 &&", ""},
     };
+    /* The faults are in what SIMD and SIMT kernels share; compilers take their
+       time, above all over SIMT. */
     for (size_t f = 0; f < sizeof fault / sizeof fault[0]; f++) {
         unsetenv("TSR_KERNEL_DIR");
         spoil(fault[f][0], fault[f][1]);
         if (fault[f][2] != NULL)
             spoil(fault[f][2], fault[f][3]);
-        for (int v = 0; v < 8; v += 4) { /* in single precision */
+        /* in single precision; differences have code of their own in both */
+        for (int v = 0; v <= (f == 0 || fault[f][2] != NULL ? 4 : 0); v += 4) {
             tsr_err err;
             tsr_self_test result;
             if (!has_variant(device, &variants[v]))

@@ -580,8 +580,6 @@ static void ranks_are_even(void **state)
     (void)state;
     const int measured[] = {MEASURED, RELATIVE}, student[] = {STUDENT};
     const int relative[] = {RELATIVE};
-    calibrate("measured", 1, measured, TSR_NUISANCE_AUTO);
-    calibrate("relative", 1, relative, TSR_NUISANCE_AUTO);
     calibrate("relative, sampled", 1, relative, TSR_NUISANCE_SAMPLE);
     calibrate("student", 1, student, TSR_NUISANCE_AUTO);
     calibrate("measured and relative", 2, measured, TSR_NUISANCE_AUTO);

@@ -13,6 +13,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* How many times as long as in `make check`; slow_sampler.c says more. */
+#ifndef LENGTH
+#define LENGTH 1
+#endif
+
 enum { N_POINT = 40, THIN = 20, MAX_SHARE = 3 };
 
 typedef struct {
@@ -143,7 +148,7 @@ static const char *const by_name[N_BY] = {"Rg", "log likelihood"};
 static void importance(fixture *f, double mean[N_BY], double error[N_BY],
                        double plain[N_BY])
 {
-    enum { N = 12000 };
+    enum { N = 5000 * LENGTH };
     tsr_err err = {0};
     int type[64], accepted;
     double *w = calloc(N, sizeof *w), (*value)[N_BY] = calloc(N, sizeof *value);
@@ -209,7 +214,7 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
 static void posterior_is_right(void **state)
 {
     (void)state;
-    enum { N = 8000, BLOCK = 200 };
+    enum { N = 3200 * LENGTH, BLOCK = 80 * LENGTH };
     fixture f;
     tsr_err err = {0};
     int type[64];
