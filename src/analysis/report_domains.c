@@ -3,8 +3,8 @@
 #include "analysis/report_sections.h"
 
 #include "analysis/domains.h"
+#include "io/file.h"
 
-#include <errno.h>
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
@@ -182,12 +182,9 @@ tsr_status tsr_report_conformations(tsr_report *report,
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/conformations.csv", report->folder);
-    FILE *out = fopen(path, "w");
-    if (out == NULL)
-        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
-                        strerror(errno));
-    print_rows(report, domains, out);
-    int failed = ferror(out);
-    failed |= fclose(out) != 0;
-    return failed ? tsr_fail(err, TSR_E_IO, "cannot write '%s'", path) : TSR_OK;
+    tsr_file_writer to;
+    tsr_status status = tsr_file_begin(&to, path, err);
+    if (status == TSR_OK)
+        print_rows(report, domains, to.out);
+    return tsr_file_end(&to, status, err);
 }

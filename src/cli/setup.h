@@ -18,7 +18,7 @@ typedef struct {
     tsr_prior_table *prior_table;
     tsr_prior *prior;
     tsr_form_factor_table *form_factors; /* with components: for Rg alone */
-    tsr_component_table *components;     /* NULL: one component */
+    tsr_form_factor_table *components;   /* NULL: one component */
     tsr_contrast_prior contrast[TSR_N_CONTRAST];
     double *exposure; /* [n_body] with components */
     tsr_scattering scattering;

@@ -9,6 +9,7 @@ typedef struct {
     tsr_conformation *current, *proposed; /* equal between steps */
     tsr_prior_state *prior;
     double *profile; /* [n_pair][n_q] as the engine gave it */
+    int is_restored; /* the profile is not of `current` */
     double weight;
 } tsr_conformer;
 
@@ -51,6 +52,17 @@ void tsr_chain_mean(const tsr_chain *chain, int which, const double *other,
 
 /* Steps on c1 and c2, where they are inferred. */
 tsr_status tsr_chain_move_contrast(tsr_chain *chain, int warm, tsr_err *err);
+
+/* Refuses a profile [n_pair][n_q] of the engine that is farther from what it
+ * must be than rounding explains: TSR_E_DEVICE, with q and values. The texts
+ * say where each is from. */
+tsr_status tsr_chain_compare(const tsr_engine *engine, const double *had,
+                             const char *had_from, const double *right,
+                             const char *right_from, tsr_err *err);
+
+/* Puts the number of the chain, and of its replica, before a message. */
+tsr_status tsr_chain_blame(const tsr_chain *chain, tsr_status status,
+                           tsr_err *err);
 
 /* The fit of a proposal becomes the chain's, with its profile at c1 and c2. */
 void tsr_chain_take_fit(tsr_chain *chain, double log_lik);
