@@ -136,7 +136,7 @@ check "another place" quiet report run/trace.h5 --output elsewhere
 check "holds the page" test -s elsewhere/report.html
 echo "my notes" >mine/report.html
 "$program" report run --output mine --quiet >out.txt 2>err.txt
-check "a page of somebody else's is refused" test $? -eq 78
+check "a page of somebody else's is refused" test $? -eq 64
 check "and stays" grep -q "my notes" mine/report.html
 TSR_VEGA_DIR=$work/none "$program" report run --output still >out.txt 2>err.txt
 check "without Vega it says what to install" \
