@@ -85,7 +85,7 @@ was, now = (found["variables"]["scale"][k]["sd"] for k in ("run", "now"))
 assert now > 1.5 * was, (was, now)
 END
 check "is the same" "$python" same.py
-expect "the lower half, far wider" 1 "\(spread of .* grows\|the weights rest on\) .*run with that" \
+expect "the lower half, far wider" 1 "(spread of .* grows|the weights rest on).*run with that" \
     "$program" reweight whole --q-range 0.008,0.15
 
 expect "one state that stays" 0 "" "$program" run still.yaml --output alone \
