@@ -12,6 +12,7 @@
 #define TSR_CLI_COMMAND_H
 
 #include "cli/args.h"
+#include "cli/config.h"
 #include "core/log.h"
 #include "core/status.h"
 
@@ -26,6 +27,11 @@ typedef struct {
     tsr_status (*run)(const tsr_args *args, FILE *out, tsr_log *log,
                       tsr_err *err);
 } tsr_command;
+
+/* What --output, --device, --until and --threads put in place of keys of the
+ * file: of run and resume. */
+tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
+                           tsr_err *err);
 
 extern const tsr_command tsr_command_run, tsr_command_resume,
     tsr_command_status, tsr_command_check, tsr_command_simulate,

@@ -1,11 +1,9 @@
-/* tessera run CONFIG: everything that can be wrong is checked before anything
- * is written, so that a refused run leaves no folder behind. */
+/* tessera run CONFIG: what the command line says, and the signals; the run
+ * itself is run_session.h. */
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "cli/run_directory.h"
 #include "cli/run_report.h"
 #include "cli/run_session.h"
-#include "cli/run_tell.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +29,43 @@ static const tsr_option options[] = {
     {.name = "dry-run", .doc = "check everything, print the plan, stop there"},
     {0}};
 
+/* What one option says instead of a key of the file: the text at `text`, in the
+ * config. */
+static tsr_status put_option(const tsr_args *args, const char *option,
+                             const char *key, char **text, tsr_config *config,
+                             tsr_err *err)
+{
+    char place[32];
+    if (tsr_args_count(args, option) == 0)
+        return TSR_OK;
+    char *copy = strdup(tsr_args_value(args, option));
+    if (copy == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    free(*text);
+    *text = copy;
+    snprintf(place, sizeof place, "--%s", option);
+    return tsr_yaml_marks_put(&config->marks, key, place, err);
+}
+
+tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
+                           tsr_err *err)
+{
+    long threads = 0;
+    tsr_status status = put_option(args, "output", "output.directory",
+                                   &config->output.directory, config, err);
+    if (status == TSR_OK)
+        status = put_option(args, "device", "device.use", &config->device.use,
+                            config, err);
+    if (status == TSR_OK)
+        status = put_option(args, "until", "sampler.until",
+                            &config->sampler.until, config, err);
+    if (status == TSR_OK)
+        status = tsr_args_long(args, "threads", 1, 4096, &threads, err);
+    if (status == TSR_OK && threads > 0)
+        config->device.threads = (tsr_number_or_word){-1, (double)threads};
+    return status;
+}
+
 static tsr_status apply_options(const tsr_args *args, tsr_config *config,
                                 tsr_err *err)
 {
@@ -40,40 +75,6 @@ static tsr_status apply_options(const tsr_args *args, tsr_config *config,
     tsr_status status = tsr_run_options(args, config, err);
     if (tsr_args_count(args, "prior-only") > 0)
         tsr_config_drop_data(config); /* its config.yaml says what was done */
-    return status;
-}
-
-/* Behind every step of the set-up. */
-static tsr_status check_stop(tsr_status status, tsr_err *err)
-{
-    if (!tsr_stop_asked || (status != TSR_OK && status != TSR_E_INTERRUPTED))
-        return status;
-    return tsr_fail(err, TSR_E_INTERRUPTED,
-                    "interrupted before the first draw; nothing was written: "
-                    "start it again");
-}
-
-static tsr_status sample(tsr_session *s, FILE *out, tsr_err *err)
-{
-    tsr_status status = check_stop(tsr_session_prepare(s, err), err);
-    if (status == TSR_OK)
-        status = tsr_session_begin(s, err);
-    if (status != TSR_OK)
-        return status;
-    tsr_info(s->log,
-             "tessera %s, %d chains of %d temperatures, %d threads, "
-             "into %s",
-             TSR_VERSION, s->setup->n_chain,
-             tsr_target_n_temp(&s->setup->target),
-             tsr_sampler_n_thread(s->sampler), s->directory);
-    tsr_tell_idle_moves(s->setup, s->log);
-    tsr_run_tell_size(s->config, s->setup, s->log);
-
-    status = tsr_session_sample(s, err);
-    if (status == TSR_OK)
-        status = tsr_session_report(s, out, err);
-    if (status != TSR_OK)
-        tsr_log_keep(s->log, TSR_LOG_ERROR, err->message);
     return status;
 }
 
@@ -94,28 +95,20 @@ static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_status status = tsr_config_read(argument[0], n_set, set, &config, err);
     if (status == TSR_OK)
         status = apply_options(args, &config, err);
-    /* Refused before the work, and again when the folder is made. */
     if (status == TSR_OK)
-        status = tsr_config_blame(
-            &config, tsr_run_directory_check(config.output.directory, err),
-            err);
-    if (status == TSR_OK)
-        status = tsr_config_blame(
-            &config, tsr_until_parse(config.sampler.until, &session.until, err),
-            err);
-    if (status == TSR_OK)
-        status = check_stop(tsr_setup_read(&config, 1, log, &setup, err), err);
+        status = tsr_session_read(&session, err);
     tsr_interrupt_hold(!dry);
     if (status == TSR_OK)
         status = tsr_setup_engine(&config, 0, log, &setup, err);
     if (!dry)
         tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
     tsr_interrupt_hold(0);
-    status = check_stop(status, err);
     if (status == TSR_OK && dry)
         tsr_run_plan(&config, &setup, out);
     else if (status == TSR_OK)
-        status = sample(&session, out, err);
+        status = tsr_session_run(&session, err);
+    if (status == TSR_OK && !dry)
+        status = tsr_session_report(&session, out, err);
     tsr_session_clear(&session);
     tsr_setup_clear(&setup);
     tsr_config_clear(&config);

@@ -4,6 +4,7 @@
 #include "cli/interrupt.h"
 #include "cli/run_directory.h"
 #include "cli/run_report.h"
+#include "cli/run_tell.h"
 #include "core/clock.h"
 #include "io/file.h"
 
@@ -24,43 +25,6 @@ enum {
 
 /* s, between two commits of the trace: what `tessera status` may lag behind. */
 static const double FLUSH_EVERY = 2.0;
-
-/* An option in place of a key of the file: the text at `text`, in the config.
- */
-static tsr_status put_option(const tsr_args *args, const char *option,
-                             const char *key, char **text, tsr_config *config,
-                             tsr_err *err)
-{
-    char place[32];
-    if (tsr_args_count(args, option) == 0)
-        return TSR_OK;
-    char *copy = strdup(tsr_args_value(args, option));
-    if (copy == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    free(*text);
-    *text = copy;
-    snprintf(place, sizeof place, "--%s", option);
-    return tsr_yaml_marks_put(&config->marks, key, place, err);
-}
-
-tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
-                           tsr_err *err)
-{
-    long threads = 0;
-    tsr_status status = put_option(args, "output", "output.directory",
-                                   &config->output.directory, config, err);
-    if (status == TSR_OK)
-        status = put_option(args, "device", "device.use", &config->device.use,
-                            config, err);
-    if (status == TSR_OK)
-        status = put_option(args, "until", "sampler.until",
-                            &config->sampler.until, config, err);
-    if (status == TSR_OK)
-        status = tsr_args_long(args, "threads", 1, 4096, &threads, err);
-    if (status == TSR_OK && threads > 0)
-        config->device.threads = (tsr_number_or_word){-1, (double)threads};
-    return status;
-}
 
 long tsr_session_warmup(const tsr_config *config)
 {
@@ -399,6 +363,53 @@ tsr_status tsr_session_checkpoint(tsr_session *session, tsr_err *err)
 }
 
 /* ---- the end ---- */
+
+/* Behind every step of the set-up. */
+static tsr_status check_stop(tsr_status status, tsr_err *err)
+{
+    if (!tsr_stop_asked || (status != TSR_OK && status != TSR_E_INTERRUPTED))
+        return status;
+    return tsr_fail(err, TSR_E_INTERRUPTED,
+                    "interrupted before the first draw; nothing was written: "
+                    "start it again");
+}
+
+tsr_status tsr_session_read(tsr_session *session, tsr_err *err)
+{
+    tsr_session *s = session;
+    tsr_config *c = s->config;
+    /* Refused before the work, and again when the folder is made. */
+    tsr_status status = tsr_config_blame(
+        c, tsr_run_directory_check(c->output.directory, err), err);
+    if (status == TSR_OK)
+        status = tsr_config_blame(
+            c, tsr_until_parse(c->sampler.until, &s->until, err), err);
+    return status == TSR_OK
+               ? check_stop(tsr_setup_read(c, 1, s->log, s->setup, err), err)
+               : status;
+}
+
+tsr_status tsr_session_run(tsr_session *session, tsr_err *err)
+{
+    tsr_session *s = session;
+    tsr_status status = check_stop(tsr_session_prepare(s, err), err);
+    if (status == TSR_OK)
+        status = tsr_session_begin(s, err);
+    if (status != TSR_OK)
+        return status;
+    tsr_info(s->log,
+             "tessera %s, %d chains of %d temperatures, %d threads, "
+             "into %s",
+             TSR_VERSION, s->setup->n_chain,
+             tsr_target_n_temp(&s->setup->target),
+             tsr_sampler_n_thread(s->sampler), s->directory);
+    tsr_tell_idle_moves(s->setup, s->log);
+    tsr_run_tell_size(s->config, s->setup, s->log);
+    status = tsr_session_sample(s, err);
+    if (status != TSR_OK)
+        tsr_log_keep(s->log, TSR_LOG_ERROR, err->message);
+    return status;
+}
 
 tsr_status tsr_session_report(tsr_session *session, FILE *out, tsr_err *err)
 {

@@ -5,11 +5,21 @@
  * every few draws (tsr_session_epoch: a number that the configuration alone
  * decides) all chains are computed afresh, and their state is saved in memory;
  * a checkpoint on disk is the newest of these. A run that is resumed therefore
- * repeats the few draws after it, and goes on to the same bits. */
+ * repeats the few draws after it, and goes on to the same bits.
+ *
+ * From C a run is these calls, none of which prints; what it says goes to the
+ * log:
+ *
+ *     tsr_config_read(path, 0, NULL, &config, &err);
+ *     tsr_session session = {.config = &config, .setup = &setup, .log = log};
+ *     tsr_session_read(&session, &err);
+ *     tsr_setup_engine(&config, 0, log, &setup, &err);
+ *     tsr_session_run(&session, &err);
+ *     tsr_session_clear(&session);  tsr_setup_clear(...); tsr_config_clear(...)
+ */
 #ifndef TSR_CLI_RUN_SESSION_H
 #define TSR_CLI_RUN_SESSION_H
 
-#include "cli/args.h"
 #include "cli/config.h"
 #include "cli/run_place.h"
 #include "cli/setup.h"
@@ -46,11 +56,6 @@ typedef struct {
     int is_broken; /* files cannot be written any more */
 } tsr_session;
 
-/* What --output, --device, --until and --threads put in place of keys of the
- * file. */
-tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
-                           tsr_err *err);
-
 /* Draws between two refreshes: as many steps as there are bodies (200 to 2000),
  * so that computing afresh costs some 2 % of the time and little is lost. */
 long tsr_session_epoch(const tsr_config *config, const tsr_setup *setup);
@@ -59,6 +64,16 @@ long tsr_session_epoch(const tsr_config *config, const tsr_setup *setup);
 long tsr_session_warmup(const tsr_config *config);
 
 tsr_track_options tsr_session_track_options(const tsr_config *config);
+
+/* Reads what the configuration names, makes prior and likelihood. What can be
+ * wrong is found here and by tsr_setup_engine, which comes next, before
+ * anything is written, so that a refused run leaves no folder behind. Errors:
+ * those of tsr_setup_read; TSR_E_INTERRUPTED. */
+tsr_status tsr_session_read(tsr_session *session, tsr_err *err);
+
+/* From a session with engines to the last draw: the folder, warm-up, draws, the
+ * last checkpoint. Errors: those of what follows. */
+tsr_status tsr_session_run(tsr_session *session, tsr_err *err);
 
 /* Record and sampler at the start. Config and setup are borrowed. */
 tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err);
