@@ -62,11 +62,11 @@ static inline void sample_prior_table(tsr_prior_table *table)
     for (int a = 0; a < TSR_N_AMINO; a++) {
         table->angle[a] = (tsr_angle_gaussian){1000, 1.94 + 0.002 * a, 0.05};
         for (int b = 0; b < TSR_N_AMINO; b++)
-            table->contact_one[a][b] = 4.5;
+            table->contact[TSR_BODIES_ONE][a][b] = 4.5;
     }
     for (int a = 0; a < TSR_MAX_TYPE; a++)
         for (int b = 0; b < TSR_MAX_TYPE; b++)
-            table->contact_two[a][b] = 3.8 + 0.05 * abs(a - b);
+            table->contact[TSR_BODIES_TWO][a][b] = 3.8 + 0.05 * abs(a - b);
 }
 
 static inline void sample_chain(const char *sequence,

@@ -1,6 +1,7 @@
 #include "analysis/figure.h"
 
-#include <errno.h>
+#include "io/file.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -35,10 +36,11 @@ static void put_number(FILE *out, double value)
 tsr_status tsr_figure_write_csv(const tsr_figure *figure, const char *path,
                                 tsr_err *err)
 {
-    FILE *out = fopen(path, "w");
-    if (out == NULL)
-        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
-                        strerror(errno));
+    tsr_file_writer to;
+    tsr_status status = tsr_file_begin(&to, path, err);
+    FILE *out = to.out;
+    if (status != TSR_OK)
+        return status;
     fputs("panel,series,mark,x,y,y2\n", out);
     for (int p = 0; p < figure->n_panel; p++)
         for (int k = 0; k < figure->panel[p].n_layer; k++) {
@@ -54,7 +56,5 @@ tsr_status tsr_figure_write_csv(const tsr_figure *figure, const char *path,
                 fputc('\n', out);
             }
         }
-    int failed = ferror(out);
-    failed |= fclose(out) != 0;
-    return failed ? tsr_fail(err, TSR_E_IO, "cannot write '%s'", path) : TSR_OK;
+    return tsr_file_end(&to, TSR_OK, err);
 }

@@ -1,8 +1,7 @@
 /* The conformations behind the figures, a line each, for other programs. */
 #include "analysis/report_sections.h"
 
-#include <errno.h>
-#include <string.h>
+#include "io/file.h"
 
 static const double degree = 57.29577951308232;
 
@@ -34,12 +33,9 @@ tsr_status tsr_report_conformations(tsr_report *report,
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/conformations.csv", report->folder);
-    FILE *out = fopen(path, "w");
-    if (out == NULL)
-        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
-                        strerror(errno));
-    print_rows(report, domains, out);
-    int failed = ferror(out);
-    failed |= fclose(out) != 0;
-    return failed ? tsr_fail(err, TSR_E_IO, "cannot write '%s'", path) : TSR_OK;
+    tsr_file_writer to;
+    tsr_status status = tsr_file_begin(&to, path, err);
+    if (status == TSR_OK)
+        print_rows(report, domains, to.out);
+    return tsr_file_end(&to, status, err);
 }

@@ -1,6 +1,7 @@
 #include "analysis/report_sections.h"
 
 #include "analysis/export.h"
+#include "io/file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -127,16 +128,12 @@ static tsr_status write_middle(tsr_report *r, int c, char *name, size_t size,
                                         .n_pick = 1};
     snprintf(name, size, "group-%d.cif", c + 1);
     snprintf(path, sizeof path, "%s/%s", r->folder, name);
-    FILE *out = fopen(path, "w");
-    if (out == NULL)
-        return tsr_fail(err, TSR_E_IO, "cannot write '%s'", path);
-    tsr_status status = tsr_export_models(r->options->frames, &choice, &options,
-                                          out, &n_model, err);
-    int failed = ferror(out);
-    failed |= fclose(out) != 0;
-    return status == TSR_OK && failed
-               ? tsr_fail(err, TSR_E_IO, "cannot write '%s'", path)
-               : status;
+    tsr_file_writer to;
+    tsr_status status = tsr_file_begin(&to, path, err);
+    if (status == TSR_OK)
+        status = tsr_export_models(r->options->frames, &choice, &options,
+                                   to.out, &n_model, err);
+    return tsr_file_end(&to, status, err);
 }
 
 static tsr_status groups(tsr_report *r, tsr_err *err)

@@ -28,7 +28,8 @@ tsr_svg *tsr_svg_new(int width, int height)
     fprintf(svg->out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
             "height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"Helvetica, "
-            "Arial, 'DejaVu Sans', sans-serif\" fill=\"#222\">\n"
+            "Arial, 'DejaVu Sans', sans-serif\" fill=\"#222\">\n" TSR_SVG_MARK
+            "\n"
             "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
             width, height, width, height, width, height);
     return svg;

@@ -7,6 +7,9 @@
 
 #include "core/status.h"
 
+/* Near the top of every picture: who made it. */
+#define TSR_SVG_MARK "<!-- tessera -->"
+
 typedef struct tsr_svg tsr_svg;
 
 typedef enum { TSR_SVG_START, TSR_SVG_MIDDLE, TSR_SVG_END } tsr_svg_anchor;

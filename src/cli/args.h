@@ -21,6 +21,13 @@ typedef struct {
     int repeats;          /* 1: may be given several times (--set) */
 } tsr_option;
 
+/* Of every command that writes files where it is told to: the rule of
+ * tsr_file_check_target. */
+#define TSR_OPTION_FORCE                                                       \
+    {                                                                          \
+        .name = "force", .doc = "replace files that are not from tessera, too" \
+    }
+
 /* What a command line may hold; part of a command (cli/command.h). */
 typedef struct {
     const char *arguments;            /* "CONFIG", "STRUCTURE..."; NULL: none */

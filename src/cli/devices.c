@@ -27,7 +27,7 @@ static void test(const tsr_device_info *info, outcome *o)
     o->tested = 1;
     o->status = tsr_device_open(choice, &device, &o->err);
     if (o->status == TSR_OK)
-        o->status = tsr_engine_self_test(device, NULL, &o->result, &o->err);
+        o->status = tsr_engine_self_test(device, NULL, 0, &o->result, &o->err);
     tsr_device_free(device);
 }
 
@@ -125,5 +125,21 @@ static tsr_status devices(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_devices = {
     .name = "devices",
     .doc = "what can compute here, and a self-test of each",
-    .usage = {.max_arguments = 0, .options = options},
+    .usage =
+        {.max_arguments = 0,
+         .options = options,
+         .about =
+             "The self-test compares profiles of small systems, of one to "
+             "three "
+             "components, with sums in double precision. A run does the same "
+             "before it begins, and checks its own profiles while it goes "
+             "on.\n\n"
+             "TESSERA_TUNING in the environment names a file of the engine's "
+             "settings, a line a device as 'tessera bench --tune' prints it, "
+             "which "
+             "is asked before the program's own table.\n\n"
+             "TSR_KERNEL_DIR in the environment names a folder whose .cl files "
+             "take the place of the program's kernels, for who develops them; "
+             "a run "
+             "says so in its log and its trace."},
     .run = devices};

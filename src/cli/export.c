@@ -6,12 +6,11 @@
 #include "analysis/export.h"
 #include "analysis/frame_choice.h"
 #include "analysis/shape.h"
+#include "io/file.h"
 #include "io/structure.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const tsr_option options[] = {
     {.name = "draws",
@@ -42,6 +41,7 @@ static const tsr_option options[] = {
      .argument = "NUMBER",
      .doc = "of an ensemble's states only this one, from 1 as in rg_1"},
     {.name = "raw", .doc = "not superposed, as they were drawn"},
+    TSR_OPTION_FORCE,
     {0}};
 
 enum { CSV = 3, N_FORMAT = 4 };
@@ -74,13 +74,7 @@ static tsr_status write_script(const char *path, const char *extension,
 {
     char name[4096];
     snprintf(name, sizeof name, "%s%s", path, extension);
-    FILE *file = fopen(name, "w");
-    if (file == NULL)
-        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", name,
-                        strerror(errno));
-    int failed = fputs(text, file) < 0;
-    failed |= fclose(file) != 0;
-    return failed ? tsr_fail(err, TSR_E_IO, "cannot write '%s'", name) : TSR_OK;
+    return tsr_file_replace(name, text, strlen(text), err);
 }
 
 /* A file's name between quotes, for both programs. */
@@ -272,61 +266,35 @@ static tsr_status without_trace(tsr_past_run *run, tsr_status status,
 
 /* ---- where it goes ---- */
 
-typedef struct {
-    char *path, *part; /* NULL: to standard output, or a device */
-    FILE *out;
-    int is_device; /* opened here, and neither replaced nor removed */
-} target;
+/* How each format begins. */
+static const tsr_file_target kinds[N_FORMAT + 1] = {
+    [TSR_MODEL_PDB] = {.begins = "REMARK 999 tessera: "},
+    [TSR_MODEL_CIF] = {.begins = "data_", .holds = "\n# tessera: "},
+    [TSR_MODEL_XYZ] = {.holds = "\nchain "},
+    [CSV] = {.begins = "chain,draw"},
+    [N_FORMAT] = {.begins = "# ", .holds = ": run in the folder of "}};
 
-static tsr_status open_target(target *t, const char *path, FILE *out,
-                              tsr_err *err)
+/* May the file, and the scripts beside it, be written? */
+static tsr_status check_targets(const tsr_args *args, const tsr_past_run *run,
+                                const char *path, int format, tsr_err *err)
 {
-    *t = (target){.out = out};
-    if (path == NULL || strcmp(path, "-") == 0)
-        return TSR_OK;
-    struct stat info;
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
-        t->out = fopen(path, "w");
-        t->is_device = t->out != NULL;
-        return t->out != NULL ? TSR_OK
-                              : tsr_fail(err, TSR_E_IO, "cannot write '%s': %s",
-                                         path, strerror(errno));
+    static const char *const script[] = {"", ".pml", ".cxc"};
+    const char *const input[] = {run->trace_path,
+                                 tsr_args_value(args, "weights")};
+    const int n = format <= TSR_MODEL_CIF ? 3 : 1;
+    tsr_status status = TSR_OK;
+    for (int k = 0; k < n && status == TSR_OK; k++) {
+        tsr_file_target target = kinds[k == 0 ? format : N_FORMAT];
+        char name[4096];
+        snprintf(name, sizeof name, "%s%s", path, script[k]);
+        target.maker = "export";
+        target.begins = target.begins != NULL ? target.begins : "";
+        target.holds = target.holds != NULL ? target.holds : "";
+        target.input = input;
+        target.n_input = 2;
+        target.is_forced = tsr_args_count(args, "force") > 0;
+        status = tsr_file_check_target(&target, name, err);
     }
-    const size_t size = strlen(path) + 8;
-    t->path = strdup(path);
-    t->part = malloc(size);
-    t->out = NULL;
-    if (t->path == NULL || t->part == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    snprintf(t->part, size, "%s.part", path);
-    t->out = fopen(t->part, "w");
-    return t->out != NULL ? TSR_OK
-                          : tsr_fail(err, TSR_E_IO, "cannot write '%s': %s",
-                                     t->part, strerror(errno));
-}
-
-/* The file appears whole or not at all. */
-static tsr_status close_target(target *t, tsr_status status, tsr_err *err)
-{
-    if (t->is_device) {
-        int failed = ferror(t->out);
-        failed |= fclose(t->out) != 0;
-        if (status == TSR_OK && failed)
-            status = tsr_fail(err, TSR_E_IO, "cannot write the output");
-    }
-    if (t->part != NULL && t->out != NULL) {
-        int failed = ferror(t->out);
-        failed |= fclose(t->out) != 0;
-        if (status == TSR_OK && failed)
-            status = tsr_fail(err, TSR_E_IO, "cannot write '%s'", t->part);
-        if (status == TSR_OK && rename(t->part, t->path) != 0)
-            status = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", t->path,
-                              strerror(errno));
-        if (status != TSR_OK)
-            remove(t->part);
-    }
-    free(t->path);
-    free(t->part);
     return status;
 }
 
@@ -335,10 +303,12 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
 {
     const char *const *argument;
     const char *path = tsr_args_value(args, "output");
+    if (path != NULL && strcmp(path, "-") == 0)
+        path = NULL;
     tsr_past_run run = {.trace = NULL};
     tsr_draw_choice choice = {.n = 0};
     tsr_draw_weights weights = {.weight = NULL};
-    target to = {.out = NULL};
+    tsr_file_writer to = {.out = NULL};
     int format = 0;
     long n_row = 0;
     tsr_args_arguments(args, &argument);
@@ -356,15 +326,18 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
         status = tsr_past_run_open(argument[0], &run, log, err);
     if (status != TSR_OK && format != CSV)
         status = without_trace(&run, status, log, err);
-    if (status == TSR_OK)
-        status = open_target(&to, path, out, err);
+    if (status == TSR_OK && path != NULL)
+        status = check_targets(args, &run, path, format, err);
+    if (status == TSR_OK && path != NULL)
+        status = tsr_file_begin(&to, path, err);
+    FILE *into = to.out != NULL ? to.out : out;
     if (status == TSR_OK && format == CSV)
-        status = tsr_export_csv(run.trace, &choice, to.out, &n_row, err);
+        status = tsr_export_csv(run.trace, &choice, into, &n_row, err);
     else if (status == TSR_OK)
-        status = export_models(args, &run, &choice, &weights, format, to.out,
-                               log, err);
-    const int has_scripts = to.path != NULL && format <= TSR_MODEL_CIF;
-    status = close_target(&to, status, err);
+        status = export_models(args, &run, &choice, &weights, format, into, log,
+                               err);
+    const int has_scripts = to.beside != NULL && format <= TSR_MODEL_CIF;
+    status = tsr_file_end(&to, status, err);
     if (status == TSR_OK && has_scripts)
         status = write_scripts(path, format, err);
     tsr_draw_choice_clear(&choice);

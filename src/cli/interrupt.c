@@ -1,21 +1,31 @@
 #include "cli/interrupt.h"
 
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
-volatile sig_atomic_t tsr_stop_asked;
-volatile sig_atomic_t tsr_checkpoint_asked;
+/* Only then may a signal handler use them (C11, 7.14.1.1). */
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_LONG_LOCK_FREE == 2,
+               "atomic integers take a lock here");
 
-static volatile sig_atomic_t asked_at; /* seconds */
+static const int stopping[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU};
+enum { N_STOPPING = sizeof stopping / sizeof *stopping };
 
+atomic_int tsr_stop_asked;
+atomic_int tsr_checkpoint_asked;
+
+static atomic_long asked_at; /* seconds; 0: not yet */
+
+/* Two threads may be in it at once. */
 static void ask_to_stop(int signal_number)
 {
     struct timespec now;
+    long before = 0;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (!tsr_stop_asked) {
-        asked_at = (sig_atomic_t)now.tv_sec;
+    long at = (long)now.tv_sec + 1;
+    if (atomic_compare_exchange_strong(&asked_at, &before, at)) {
         tsr_stop_asked = signal_number;
-    } else if ((sig_atomic_t)now.tv_sec - asked_at > 1) {
+    } else if (at - before > 1 && signal_number != SIGXCPU) {
         signal(signal_number, SIG_DFL);
         raise(signal_number); /* comes when this handler returns */
     }
@@ -38,10 +48,9 @@ void tsr_interrupt_hold(int hold)
 {
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGUSR1);
+    for (int i = 0; i < N_STOPPING; i++)
+        sigaddset(&set, stopping[i]);
     pthread_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
@@ -52,11 +61,12 @@ void tsr_interrupt_catch(int ignore_hang_up)
     action.sa_handler = ask_to_stop;
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_RESTART; /* a device's library may not know EINTR */
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    if (ignore_hang_up)
-        action.sa_handler = SIG_IGN;
-    sigaction(SIGHUP, &action, NULL);
+    for (int i = 0; i < N_STOPPING; i++)
+        sigaction(stopping[i], &action, NULL);
     action.sa_handler = ask_for_checkpoint;
     sigaction(SIGUSR1, &action, NULL);
+    if (ignore_hang_up)
+        signal(SIGHUP, SIG_IGN);
+    signal(SIGABRT, SIG_DFL); /* LLVM's handler swallows the first */
+    signal(SIGXFSZ, SIG_IGN); /* as main wants it, and LLVM not */
 }

@@ -1,16 +1,17 @@
-/* SIGINT, SIGTERM and a terminal that goes away end a run in good order;
- * SIGUSR1 asks for a checkpoint. */
+/* Signals end a run in good order: SIGINT, SIGTERM, a terminal that goes away
+ * (SIGHUP), SIGQUIT, and the limit on processor time (SIGXCPU). SIGUSR1 asks
+ * for a checkpoint. */
 #ifndef TSR_CLI_INTERRUPT_H
 #define TSR_CLI_INTERRUPT_H
 
-#include <signal.h>
+#include <stdatomic.h>
 
 /* The signal that asked to stop; 0: none. A signal handler can only reach what
- * has static storage. */
-extern volatile sig_atomic_t tsr_stop_asked;
+ * has static storage, and the workers read it: so it is atomic. */
+extern atomic_int tsr_stop_asked;
 
 /* 1 since SIGUSR1 came; whoever answers makes it 0. */
-extern volatile sig_atomic_t tsr_checkpoint_asked;
+extern atomic_int tsr_checkpoint_asked;
 
 /* Is SIGHUP ignored, as below nohup? To be asked before a device is opened:
  * PoCL's LLVM puts a handler of its own in its place. */
@@ -18,7 +19,9 @@ int tsr_hang_up_is_ignored(void);
 
 /* From here on the first signal sets tsr_stop_asked; more within a second are
  * the same wish (timeout, make and a closing terminal often send two at once),
- * a later one kills. */
+ * a later one kills. But SIGXCPU never kills: the kernel repeats it after every
+ * second of processor time, and kills at the hard limit. SIGABRT, which means a
+ * fault in the program itself, kills as it does by default. */
 void tsr_interrupt_catch(int ignore_hang_up);
 
 /* Signals wait (1) until they are let through again (0), for while a device is

@@ -26,6 +26,7 @@ static const tsr_option options[] = {
      .doc = "write the best fit, as FoXS's .fit files, and its picture beside "
             "it (.svg); without --data the curve. A folder gets those of every "
             "structure"},
+    TSR_OPTION_FORCE,
     {.name = "json", .doc = "one JSON object instead of a table"},
     {.name = "device",
      .argument = "DEVICE",
@@ -337,8 +338,8 @@ static tsr_status profile(const tsr_args *args, FILE *out, tsr_log *log,
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     if (status == TSR_OK)
         status = tsr_profile_check_output(
-            tsr_args_value(args, "output"), n, path, data,
-            tsr_args_value(args, "form-factors"), err);
+            tsr_args_value(args, "output"), tsr_args_count(args, "force") > 0,
+            n, path, data, tsr_args_value(args, "form-factors"), err);
     if (status == TSR_OK && data != NULL)
         status = tsr_saxs_read(data, s.unit, s.q_range, log, &saxs, err);
     if (status == TSR_OK)

@@ -1,9 +1,13 @@
+/* What tessera profile writes for each structure: its profile, or its fit to
+ * data. Files of one run have names of their own, so that none replaces
+ * another. */
 #include "cli/profile_files.h"
 
 #include "analysis/fit_figure.h"
+#include "analysis/svg.h"
 #include "io/file.h"
 #include "io/fit_file.h"
-#include "model/component_table.h"
+#include "model/form_factor.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -67,59 +71,66 @@ static void names(const char *output, int each, const char *structure,
     *picture = *name != NULL ? name_beside(NULL, *name, ".svg") : NULL;
 }
 
-static tsr_status check_target(const char *path, const char *begins,
-                               const char *holds, int n,
-                               const char *const *structure, const char *data,
-                               const char *table, tsr_err *err)
+static tsr_status check_names(const char *output, int n,
+                              const char *const *structure, tsr_err *err)
 {
-    for (int i = -2; i < n; i++) {
-        const char *input = i == -2 ? data : i == -1 ? table : structure[i];
-        if (tsr_file_is_same(path, input))
-            return tsr_fail(err, TSR_E_USAGE,
-                            "'%s' would take the place of the input '%s'; "
-                            "choose another name with --output PATH",
-                            path, input);
-    }
-    if (begins != NULL && tsr_file_is_foreign(path, begins, holds))
-        return tsr_fail(err, TSR_E_USAGE,
-                        "'%s' is there and not from tessera profile; choose "
-                        "another name with --output PATH, or take that file "
-                        "away",
-                        path);
-    return TSR_OK;
-}
-
-tsr_status tsr_profile_check_output(const char *output, int n,
-                                    const char *const *structure,
-                                    const char *data, const char *table,
-                                    tsr_err *err)
-{
-    tsr_status status = TSR_OK;
-    if (output == NULL)
-        return TSR_OK;
-    int each = is_folder(output), is_fit = data != NULL;
-    for (int i = 1; each && i < n; i++)
+    for (int i = 1; i < n; i++)
         for (int k = 0; k < i; k++)
             if (strcmp(file_name(structure[i]), file_name(structure[k])) == 0)
                 return tsr_fail(err, TSR_E_USAGE,
                                 "--output '%s': '%s' and '%s' would get the "
                                 "same file; rename one",
                                 output, structure[k], structure[i]);
-    for (int i = 0; i < (each ? n : 1) && status == TSR_OK; i++) {
-        char *name, *picture;
-        names(output, each, structure[i], is_fit, &name, &picture);
-        if (name == NULL || picture == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-        else
-            status = check_target(
-                name, is_fit ? "# SAXS profile:" : "# tessera ",
-                is_fit ? "" : " profile:", n, structure, data, table, err);
-        if (status == TSR_OK && is_fit)
-            status = check_target(picture, NULL, NULL, n, structure, data,
-                                  table, err);
-        free(name);
-        free(picture);
-    }
+    return TSR_OK;
+}
+
+/* The files of one structure: fit and picture, or a curve. */
+static tsr_status check_targets(const char *output, int each,
+                                const char *structure, int is_fit,
+                                tsr_file_target target, tsr_err *err)
+{
+    char *name, *picture;
+    names(output, each, structure, is_fit, &name, &picture);
+    tsr_status status = name == NULL || picture == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : TSR_OK;
+    target.begins = is_fit ? "# SAXS profile:" : "# tessera ";
+    target.holds = is_fit ? TSR_FIT_FILE_MARK : " profile:";
+    if (status == TSR_OK)
+        status = tsr_file_check_target(&target, name, err);
+    target.begins = "<svg";
+    target.holds = TSR_SVG_MARK;
+    if (status == TSR_OK && is_fit)
+        status = tsr_file_check_target(&target, picture, err);
+    free(name);
+    free(picture);
+    return status;
+}
+
+tsr_status tsr_profile_check_output(const char *output, int is_forced, int n,
+                                    const char *const *structure,
+                                    const char *data, const char *table,
+                                    tsr_err *err)
+{
+    if (output == NULL)
+        return TSR_OK;
+    int each = is_folder(output);
+    const char **input = malloc(((size_t)n + 2) * sizeof *input);
+    if (input == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    input[0] = data;
+    input[1] = table;
+    for (int i = 0; i < n; i++)
+        input[i + 2] = structure[i];
+    const tsr_file_target target = {.maker = "profile",
+                                    .n_input = n + 2,
+                                    .input = input,
+                                    .is_forced = is_forced};
+    tsr_status status = each ? check_names(output, n, structure, err) : TSR_OK;
+    for (int i = 0; i < (each ? n : 1) && status == TSR_OK; i++)
+        status = check_targets(output, each, structure[i], data != NULL, target,
+                               err);
+    free(input);
     return status;
 }
 

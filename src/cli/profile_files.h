@@ -17,7 +17,7 @@ typedef struct {
  * NULL: none) take the place of an input, of another structure's, or of one
  * that tessera did not write? data, table: NULL where there are none. Errors:
  * TSR_E_USAGE. */
-tsr_status tsr_profile_check_output(const char *output, int n,
+tsr_status tsr_profile_check_output(const char *output, int is_forced, int n,
                                     const char *const *structure,
                                     const char *data, const char *table,
                                     tsr_err *err);

@@ -1,3 +1,7 @@
+/* Partial profiles of structures, by atoms or by bodies. They hold all that the
+ * device has to do: a fit then tries c1 and c2 on them without another sum over
+ * pairs. The maker keeps device, tables and buffers from one structure to the
+ * next, because opening them costs more than a small profile. */
 #include "cli/profile_partials.h"
 
 #include "cli/setup.h"
@@ -9,7 +13,6 @@
 #include "likelihood/debye.h"
 #include "likelihood/engine.h"
 #include "model/atom_model.h"
-#include "model/component_table.h"
 #include "model/form_factor.h"
 #include "model/topology.h"
 
@@ -30,49 +33,50 @@ struct tsr_profile_maker {
     double d_bound;
     /* Bodies one and two: */
     tsr_prior_table *prior;
-    tsr_component_table *components;     /* NULL: one component */
-    tsr_form_factor_table *form_factors; /* beside components: for Rg alone */
+    tsr_form_factor_table *table;
+    tsr_form_factor_table *shipped; /* of one component, for the Rg of one of
+                                       three; NULL: the table has it */
 };
 
 /* ---- the maker ---- */
+
+static tsr_status read_table(const char *shipped, const char *own,
+                             tsr_form_factor_table **table, tsr_err *err)
+{
+    char *path = NULL;
+    tsr_status s = TSR_OK;
+    if (own == NULL)
+        s = tsr_data_file(shipped, &path, err);
+    if (s == TSR_OK)
+        s = tsr_form_factor_read(own != NULL ? own : path, table, err);
+    free(path);
+    return s;
+}
 
 /* The shipped components, unless the user names a table: of either kind. */
 static tsr_status read_tables(tsr_profile_maker *m, const char *own,
                               tsr_err *err)
 {
     int is_two = m->bodies == TSR_PROFILE_TWO;
-    int is_plain = own != NULL && !tsr_component_is_file(own);
-    char *prior = NULL, *components = NULL, *form_factors = NULL;
+    char *prior = NULL;
     tsr_status s = tsr_data_file("prior.dat", &prior, err);
     if (s == TSR_OK)
         s = tsr_prior_table_read(prior, &m->prior, err);
-    if (s == TSR_OK && own == NULL)
-        s = tsr_data_file(is_two ? "components_two_body.dat"
-                                 : "components_one_body.dat",
-                          &components, err);
-    if (s == TSR_OK && !is_plain)
-        s = tsr_component_read(own != NULL ? own : components, &m->components,
-                               err);
-    if (s == TSR_OK && !is_plain)
-        s = tsr_data_file(is_two ? "form_factors_two_body.dat"
-                                 : "form_factors_one_body.dat",
-                          &form_factors, err);
-    if (s == TSR_OK)
-        s = tsr_form_factor_read(is_plain ? own : form_factors,
-                                 &m->form_factors, err);
     free(prior);
-    free(components);
-    free(form_factors);
-    if (s != TSR_OK)
-        return s;
-    tsr_body_model model =
-        m->components != NULL ? m->components->model : m->form_factors->model;
-    if ((model == TSR_BODIES_TWO) != is_two)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--form-factors: '%s' is a table for %s bodies a "
-                        "residue; --bodies says %s",
-                        own, is_two ? "one" : "two", is_two ? "two" : "one");
-    return TSR_OK;
+    if (s == TSR_OK)
+        s = read_table(is_two ? "components_two_body.dat"
+                              : "components_one_body.dat",
+                       own, &m->table, err);
+    if (s == TSR_OK && m->table->n_comp > 1)
+        s = read_table(is_two ? "form_factors_two_body.dat"
+                              : "form_factors_one_body.dat",
+                       NULL, &m->shipped, err);
+    if (s == TSR_OK && (m->table->model == TSR_BODIES_TWO) != is_two)
+        s = tsr_fail(err, TSR_E_USAGE,
+                     "--form-factors: '%s' is a table for %s bodies a "
+                     "residue; --bodies says %s",
+                     own, is_two ? "one" : "two", is_two ? "two" : "one");
+    return s;
 }
 
 tsr_status tsr_profile_maker_new(tsr_profile_bodies bodies, const char *device,
@@ -107,8 +111,8 @@ void tsr_profile_maker_free(tsr_profile_maker *maker)
     tsr_debye_sum_free(maker->sum);
     tsr_device_free(maker->device);
     tsr_prior_table_free(maker->prior);
-    tsr_component_free(maker->components);
-    tsr_form_factor_free(maker->form_factors);
+    tsr_form_factor_free(maker->table);
+    tsr_form_factor_free(maker->shipped);
     free(maker);
 }
 
@@ -323,10 +327,10 @@ static void add_self(const tsr_profile_maker *m, int n_body, const body_sum *b,
                      tsr_partials *p)
 {
     int n_q = p->grid.n_q;
-    if (m->components != NULL)
-        tsr_coarse_add_self(m->components, n_body, b->type, b->exposure, n_q,
+    if (m->table->n_comp > 1)
+        tsr_coarse_add_self(m->table, n_body, b->type, b->exposure, n_q,
                             b->excess, p->pair);
-    for (int i = 0; i < n_body && m->components == NULL; i++)
+    for (int i = 0; i < n_body && m->table->n_comp == 1; i++)
         for (int k = 0; k < n_q; k++)
             p->self[k] += b->excess[b->type[i] * n_q + k];
 }
@@ -335,35 +339,31 @@ static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_topology *t,
                              const tsr_conformation *first,
                              tsr_profile_structure *out, tsr_err *err)
 {
-    const tsr_component_table *table = m->components;
+    const tsr_form_factor_table *table = m->table;
     const double(*xyz)[3] = (const double(*)[3])first->body;
-    int n_comp = table != NULL ? TSR_N_COMP : 1;
-    int n_pair = n_comp * (n_comp + 1) / 2;
-    int n_type = m->form_factors->n_type;
+    int n_comp = table->n_comp, n_type = table->n_type;
     tsr_partials *p = &out->partials;
     body_sum b = {.type = calloc((size_t)t->n_body, sizeof *b.type),
                   .exposure = calloc((size_t)t->n_body, sizeof *b.exposure)};
     out->n_body = t->n_body;
-    out->rg_ang = tsr_conformation_rg(t, first, m->form_factors->rg2);
+    out->rg_ang = tsr_conformation_rg(
+        t, first, m->shipped != NULL ? m->shipped->rg2 : table->rg2);
     out->d_max_ang = tsr_largest_distance(t->n_body, xyz);
     double d_bound = bound_of(out->d_max_ang);
     tsr_status s = reserve(m, n_comp, n_type, d_bound, p, &b.factor, err);
     int n_q = p->grid.n_q;
     double dq = p->grid.dq_inv_ang;
     if (s == TSR_OK)
-        b.excess =
-            calloc((size_t)(n_pair * n_type) * (size_t)n_q, sizeof *b.excess);
+        b.excess = calloc((size_t)(table->n_pair * n_type) * (size_t)n_q,
+                          sizeof *b.excess);
     if (s == TSR_OK &&
         (b.type == NULL || b.exposure == NULL || b.excess == NULL))
         s = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     for (int i = 0; i < t->n_body && s == TSR_OK; i++)
         b.type[i] = t->body[i].type;
     if (s == TSR_OK)
-        s = table != NULL
-                ? tsr_component_at(table, n_q, dq, b.factor, b.excess, err)
-                : tsr_form_factor_at(m->form_factors, n_q, dq, b.factor,
-                                     b.excess, err);
-    if (s == TSR_OK && table != NULL) {
+        s = tsr_form_factor_at(table, n_q, dq, b.factor, b.excess, err);
+    if (s == TSR_OK && n_comp > 1) {
         tsr_exposure_estimate(&table->exposure, t->n_body, b.type, xyz,
                               b.exposure);
         p->radius_ang = tsr_component_radius(table, t->n_body, b.type);
@@ -375,8 +375,8 @@ static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_topology *t,
                            .dq_inv_ang = dq,
                            .xyz = xyz,
                            .type = b.type,
-                           .weight = table != NULL ? b.exposure : NULL,
-                           .weighted = table != NULL ? TSR_HYDRATION : 0,
+                           .weight = n_comp > 1 ? b.exposure : NULL,
+                           .weighted = n_comp > 1 ? TSR_HYDRATION : 0,
                            .form_factor = b.factor};
     if (s == TSR_OK)
         s = sum_up(m, &spec, d_bound, out, err);

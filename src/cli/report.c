@@ -5,8 +5,10 @@
 
 #include "analysis/report.h"
 #include "analysis/report_vega.h"
+#include "analysis/svg.h"
 #include "io/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@ static const tsr_option options[] = {
     {.name = "prior",
      .argument = "DIR",
      .doc = "a run made with --prior-only, shown beside the posterior"},
+    TSR_OPTION_FORCE,
     {0}};
 
 /* ---- the methods paragraph ---- */
@@ -124,10 +127,62 @@ static tsr_status make_folder(const char *path, tsr_err *err)
                     path, strerror(errno));
 }
 
-/* *page and *folder, caller frees both. Errors: TSR_E_IO; TSR_E_CONFIG (there
- * is a report.html of somebody else's). */
+/* What a report's folder may hold already, by the ending of the names. */
+static const struct {
+    const char *ending, *begins, *holds;
+} kinds[] = {{".svg", "<svg", TSR_SVG_MARK},
+             {".csv", "panel,series,mark,x,y,y2", ""},
+             {"conformations.csv", "chain,draw,state,group", ""},
+             {".cif", "data_group", "\n# tessera: "}};
+
+/* A report is made again in the place of the one before. A figure, table or
+ * model in its folder that is not from there may have the name of one that
+ * comes, which only the numbers will tell: it is in the way. */
+static tsr_status check_file(const char *folder, const char *name,
+                             tsr_file_target target, tsr_err *err)
+{
+    const size_t n = strlen(name);
+    tsr_status status = TSR_OK;
+    target.begins = NULL;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        const size_t m = strlen(kinds[k].ending);
+        if (n < m || strcmp(name + n - m, kinds[k].ending) != 0)
+            continue;
+        target.begins = kinds[k].begins;
+        target.holds = kinds[k].holds;
+    }
+    if (target.begins == NULL)
+        return TSR_OK;
+    char *path = tsr_run_directory_file(folder, name);
+    status = path == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                          : tsr_file_check_target(&target, path, err);
+    free(path);
+    return status;
+}
+
+static tsr_status check_targets(const char *page, const char *folder,
+                                int is_forced, tsr_err *err)
+{
+    const tsr_file_target target = {.maker = "report",
+                                    .begins = "<!doctype html>",
+                                    .holds = "\"tessera report\"",
+                                    .is_forced = is_forced};
+    tsr_status status = tsr_file_check_target(&target, page, err);
+    DIR *list = status == TSR_OK ? opendir(folder) : NULL;
+    if (list == NULL)
+        return status; /* there is none yet */
+    for (const struct dirent *item;
+         status == TSR_OK && (item = readdir(list)) != NULL;)
+        status = check_file(folder, item->d_name, target, err);
+    closedir(list);
+    return status;
+}
+
+/* *page and *folder, caller frees both. Errors: TSR_E_IO; TSR_E_USAGE (there
+ * is a report of somebody else's). */
 static tsr_status places(const tsr_past_run *run, const char *output,
-                         char **page, char **folder, tsr_err *err)
+                         int is_forced, char **page, char **folder,
+                         tsr_err *err)
 {
     const char *base = output != NULL           ? output
                        : run->directory != NULL ? run->directory
@@ -137,11 +192,8 @@ static tsr_status places(const tsr_past_run *run, const char *output,
     *folder = tsr_run_directory_file(base, "report");
     if (*page == NULL || *folder == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (status == TSR_OK && tsr_file_is_foreign(*page, "<!doctype html>", ""))
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "'%s' is there and not from tessera report; choose "
-                        "another place with --output DIR",
-                        *page);
+    if (status == TSR_OK)
+        status = check_targets(*page, *folder, is_forced, err);
     return status == TSR_OK ? make_folder(*folder, err) : status;
 }
 
@@ -165,8 +217,8 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK && prior_path != NULL)
         status = tsr_past_run_open_prior(prior_path, &prior, log, err);
     if (status == TSR_OK)
-        status =
-            places(&run, tsr_args_value(args, "output"), &page, &folder, err);
+        status = places(&run, tsr_args_value(args, "output"),
+                        tsr_args_count(args, "force") > 0, &page, &folder, err);
     if (status == TSR_OK) {
         tsr_log_progress(log, "report: conformations");
         status = tsr_past_run_shape(&run, log, &frames, &shape, why, err);
@@ -220,7 +272,10 @@ const tsr_command tsr_command_report = {
               .about =
                   "Writes report.html into the run's folder, and beside "
                   "it report/ with every figure as SVG and, in "
-                  "numbers, CSV. The page holds "
+                  "numbers, CSV. Made again, it takes the place of the "
+                  "one before; figures, tables and models there that are "
+                  "somebody else's are in the way, unless with --force. The "
+                  "page holds "
                   "all it needs. Its figures can be zoomed where Debian's "
                   "package libjs-vega is installed when it is made, or its "
                   "files are in TSR_VEGA_DIR."},

@@ -140,16 +140,28 @@ static tsr_status check_stop(tsr_status status, const char *directory,
                     directory);
 }
 
-static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, FILE *out,
-                        tsr_err *err)
+/* The checkpoint to go on from; *is_new: there is none, since the run was
+ * stopped before its first one, and it begins with config.yaml and input/. */
+static tsr_status read_checkpoint(const char *directory, tsr_run_checkpoint *at,
+                                  int *is_new, tsr_err *err)
 {
-    tsr_status status = check_stop(tsr_session_prepare(s, err),
-                                   s->config->output.directory, err);
-    if (status == TSR_E_INTERRUPTED)
+    tsr_status status = tsr_run_directory_settle(directory, err);
+    *is_new = status == TSR_OK && !tsr_run_directory_is_begun(directory);
+    if (status != TSR_OK || *is_new)
         return status;
-    if (status == TSR_OK)
-        status =
-            tsr_run_checkpoint_match(at, s->config_text, &s->identity, err);
+    status = tsr_run_checkpoint_read(directory, 1, at, err);
+    return status == TSR_E_NOINPUT
+               ? tsr_wrap(err, status,
+                          "the run cannot go on, and is not begun anew over "
+                          "the files that it has; begin one in another folder")
+               : status;
+}
+
+/* The state of the checkpoint. */
+static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
+{
+    tsr_status status =
+        tsr_run_checkpoint_match(at, s->config_text, &s->identity, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", s->directory);
     status = put_aside(at, s->directory, err);
@@ -173,6 +185,26 @@ static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, FILE *out,
                  "the device, its driver or the kernels are not those of the "
                  "session before: from here on the draws are as good, but not "
                  "to the bit those of a run without a stop");
+    return TSR_OK;
+}
+
+static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, int is_new,
+                        FILE *out, tsr_err *err)
+{
+    tsr_status status = check_stop(tsr_session_prepare(s, err),
+                                   s->config->output.directory, err);
+    if (status == TSR_E_INTERRUPTED)
+        return status;
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "'%s'", s->config->output.directory);
+    status = is_new ? tsr_session_begin_again(s, err) : take_up(s, at, err);
+    if (status != TSR_OK)
+        return status;
+    if (is_new)
+        tsr_info(s->log,
+                 "begun anew: the run was stopped before its first "
+                 "checkpoint; %d threads",
+                 tsr_sampler_n_thread(s->sampler));
     status = tsr_session_sample(s, err);
     if (status == TSR_OK)
         status = tsr_session_report(s, out, err);
@@ -191,6 +223,7 @@ static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_session session = {.config = &config, .setup = &setup, .log = log};
     tsr_args_arguments(args, &argument);
     const char *directory = argument[0];
+    int is_new = 0;
     int ignore_hang_up = tsr_hang_up_is_ignored();
     tsr_log_hold(log);
     tsr_status status = tsr_run_directory_expect(directory, err);
@@ -199,12 +232,12 @@ static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK) /* a stop leaves all as it is */
         tsr_interrupt_catch(ignore_hang_up);
     if (status == TSR_OK)
-        status = tsr_run_checkpoint_read(directory, 1, &at, err);
+        status = read_checkpoint(directory, &at, &is_new, err);
     if (status == TSR_OK && at.remark != NULL)
         tsr_warn(log, "%s", at.remark);
     if (status == TSR_OK)
         status = read_config(args, directory, &config, err);
-    if (status == TSR_OK)
+    if (status == TSR_OK && !is_new)
         status = check_draws(&at, &config,
                              tsr_args_count(args, "draws") > 0 ||
                                  tsr_args_count(args, "until") > 0,
@@ -227,7 +260,7 @@ static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_interrupt_hold(0);
     status = check_stop(status, directory, err);
     if (status == TSR_OK)
-        status = go_on(&session, &at, out, err);
+        status = go_on(&session, &at, is_new, out, err);
     tsr_session_clear(&session);
     tsr_run_checkpoint_clear(&at);
     tsr_setup_clear(&setup);
@@ -245,6 +278,8 @@ const tsr_command tsr_command_resume = {
               .about =
                   "Goes on to the same draws as if the run had never stopped, "
                   "with any number of threads; --draws extends a run that is "
-                  "finished. DIR may have been moved, also to another "
+                  "finished. A run that was stopped before its first "
+                  "checkpoint is begun anew. DIR may have been moved, also to "
+                  "another "
                   "machine: it holds copies of what the run reads."},
     .run = resume};

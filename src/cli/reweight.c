@@ -6,6 +6,7 @@
 #include "analysis/maxent.h"
 #include "analysis/psis.h"
 #include "analysis/reweight.h"
+#include "io/file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ static const tsr_option options[] = {
             "L-curve"},
     {.name = "output", .argument = "FILE", .doc = "the weights, as CSV"},
     {.name = "json", .doc = "one JSON object instead of a table"},
+    TSR_OPTION_FORCE,
     {0}};
 
 /* What was asked for. */
@@ -277,6 +279,20 @@ static tsr_status by_entropy(const request *r, const tsr_stored_curve *stored,
     return TSR_OK;
 }
 
+static tsr_status check_target(const tsr_args *args, const char *trace,
+                               const char *path, tsr_err *err)
+{
+    const char *const input[] = {trace, tsr_args_value(args, "data")};
+    const tsr_file_target target = {.maker = "reweight",
+                                    .begins = "chain,draw,weight,log_weight\n",
+                                    .holds = "",
+                                    .n_input = 2,
+                                    .input = input,
+                                    .is_forced =
+                                        tsr_args_count(args, "force") > 0};
+    return tsr_file_check_target(&target, path, err);
+}
+
 static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
@@ -290,6 +306,8 @@ static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_status status = tsr_past_run_open(argument[0], &run, log, err);
     if (status == TSR_OK)
         status = parse(args, &run, &r, err);
+    if (status == TSR_OK && path != NULL)
+        status = check_target(args, run.trace_path, path, err);
     if (status == TSR_OK) {
         const tsr_linear linear =
             tsr_linear_make(r.before.intensity_scale, r.before.background);

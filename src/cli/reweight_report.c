@@ -1,8 +1,8 @@
 #include "cli/reweight_report.h"
 
+#include "io/file.h"
 #include "likelihood/noise.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,10 +264,11 @@ tsr_status tsr_reweight_report_csv(const tsr_reweight_report *r,
                                    const char *path, tsr_err *err)
 {
     const tsr_stored_curve *s = r->stored;
-    FILE *out = fopen(path, "w");
-    if (out == NULL)
-        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
-                        strerror(errno));
+    tsr_file_writer to;
+    tsr_status status = tsr_file_begin(&to, path, err);
+    FILE *out = to.out;
+    if (status != TSR_OK)
+        return status;
     fputs("chain,draw,weight,log_weight\n", out);
     for (long i = 0; i < (long)s->n_chain * s->n_draw; i++) {
         fprintf(out, "%ld,%ld,%.17g,", i / s->n_draw, i % s->n_draw,
@@ -276,7 +277,5 @@ tsr_status tsr_reweight_report_csv(const tsr_reweight_report *r,
             fprintf(out, "%.17g", r->log_weight[i]);
         fputc('\n', out);
     }
-    int failed = ferror(out);
-    failed |= fclose(out) != 0;
-    return failed ? tsr_fail(err, TSR_E_IO, "cannot write '%s'", path) : TSR_OK;
+    return tsr_file_end(&to, TSR_OK, err);
 }

@@ -1,9 +1,13 @@
 #include "cli/run_directory.h"
 
+#include "cli/run_inputs.h"
 #include "io/file.h"
 #include "io/yaml.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,37 +22,90 @@ char *tsr_run_directory_file(const char *directory, const char *name)
     return path;
 }
 
-/* What a run writes, the lock first. The checkpoint comes later, but makes the
- * folder a run's as well. */
-static const char *const file_names[] = {
-    "config.yaml", "trace.h5", "checkpoint.h5", "run.lock",
-    "model.pdb",   "run.log",  "input"};
-enum { N_FILE = sizeof file_names / sizeof *file_names, N_OF_RUNS_ALONE = 4 };
+/* Whatever a run may write, now or later, by patterns (fnmatch): how many
+ * chains it will have is not known when a folder is looked at first. */
+static const struct {
+    const char *pattern;
+    int is_runs_alone; /* other people's files have the other names, too */
+} written[] = {{"config.yaml", 1},
+               {"run.lock", 1},
+               {"trace.h5*", 1},
+               {"checkpoint.h5*", 1},
+               {"trajectory-[0-9]*.h5*", 1},
+               {"model.pdb", 0},
+               {"run.log", 0},
+               {"input", 0}};
+enum { N_WRITTEN = sizeof written / sizeof *written, CONFIG = 0, LOCK = 1 };
 
-/* Other people's files have these names, too: model.pdb may be the input. */
-static tsr_status check_unused(const char *directory, tsr_err *err)
+/* The first of them that is there: its number and name; N_WRITTEN: none. A link
+ * that leads nowhere is there, too. */
+static tsr_status find_written(const char *directory, int has_lock, int *found,
+                               char name[256], tsr_err *err)
 {
-    struct stat info; /* a link that leads nowhere is there, too */
-    for (int k = 0; k < N_FILE; k++) {
-        char *path = tsr_run_directory_file(directory, file_names[k]);
-        if (path == NULL)
-            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-        int is_there = lstat(path, &info) == 0;
-        free(path);
-        if (is_there && k < N_OF_RUNS_ALONE)
-            return tsr_fail(err, TSR_E_CONFIG,
-                            "output.directory: '%s' holds a run already (%s); "
-                            "choose another with --output DIR, or take that "
-                            "one away",
-                            directory, file_names[k]);
-        if (is_there)
-            return tsr_fail(err, TSR_E_CONFIG,
-                            "output.directory: '%s' holds a file '%s', which "
-                            "the run would replace; choose another folder with "
-                            "--output DIR, or rename that file",
-                            directory, file_names[k]);
-    }
+    DIR *list = opendir(directory);
+    *found = N_WRITTEN;
+    if (list == NULL && (errno == ENOENT || errno == ENOTDIR))
+        return TSR_OK;
+    if (list == NULL)
+        return tsr_fail(err, TSR_E_IO, "cannot look into '%s': %s", directory,
+                        strerror(errno));
+    for (const struct dirent *item; (item = readdir(list)) != NULL;)
+        for (int k = 0; k < *found; k++) {
+            if ((has_lock && k == LOCK) ||
+                fnmatch(written[k].pattern, item->d_name, 0) != 0)
+                continue;
+            *found = k;
+            snprintf(name, 256, "%s", item->d_name);
+        }
+    closedir(list);
     return TSR_OK;
+}
+
+/* A run that was killed while it copied its inputs leaves its lock, which says
+ * who it was or nothing yet, and what has temporary names: the next one begins
+ * anew. */
+static int is_left_behind(const char *directory)
+{
+    tsr_lock_holder holder;
+    struct stat info;
+    char *path = tsr_run_directory_file(directory, "run.lock");
+    int is_left = path != NULL && lstat(path, &info) == 0 &&
+                  S_ISREG(info.st_mode) &&
+                  tsr_lock_query(directory, &holder, NULL) == TSR_OK &&
+                  !holder.is_held && (holder.pid > 0 || info.st_size == 0);
+    free(path);
+    return is_left;
+}
+
+/* has_lock: run.lock is ours. */
+static tsr_status check_unused(const char *directory, int has_lock,
+                               tsr_err *err)
+{
+    int k;
+    char name[256];
+    tsr_status status = find_written(directory, has_lock, &k, name, err);
+    if (status == TSR_OK && k == LOCK && is_left_behind(directory))
+        status = find_written(directory, 1, &k, name, err);
+    if (status != TSR_OK || k == N_WRITTEN)
+        return status;
+    if (k == CONFIG)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "output.directory: '%s' holds a run already (%s); "
+                        "'tessera resume' goes on with one that was stopped; "
+                        "or choose another folder with --output DIR, or take "
+                        "that one away",
+                        directory, name);
+    if (written[k].is_runs_alone)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "output.directory: '%s' holds a run already (%s); "
+                        "choose another with --output DIR, or take that "
+                        "one away",
+                        directory, name);
+    return tsr_fail(err, TSR_E_CONFIG,
+                    "output.directory: '%s' holds a file '%s', which "
+                    "the run would replace; choose another folder with "
+                    "--output DIR, or rename that file",
+                    directory, name);
 }
 
 static tsr_status check_writable(const char *directory, tsr_err *err)
@@ -91,7 +148,7 @@ tsr_status tsr_run_directory_expect(const char *directory, tsr_err *err)
 tsr_status tsr_run_directory_check(const char *directory, tsr_err *err)
 {
     struct stat info;
-    tsr_status status = check_unused(directory, err);
+    tsr_status status = check_unused(directory, 0, err);
     if (status != TSR_OK)
         return status;
     char *path = strdup(directory);
@@ -146,44 +203,161 @@ static tsr_status make_folders(const char *directory, int *n_folder,
     return status;
 }
 
-tsr_status tsr_run_directory_make(const char *directory, const char *text,
-                                  int *n_folder, tsr_err *err)
+/* ---- what has temporary names ---- */
+
+void tsr_run_directory_remove(const char *path)
 {
-    int is_taken = 0;
+    DIR *list = opendir(path);
+    for (const struct dirent *item;
+         list != NULL && (item = readdir(list)) != NULL;) {
+        char *file = tsr_run_directory_file(path, item->d_name);
+        if (file != NULL)
+            unlink(file); /* refuses "." and ".." */
+        free(file);
+    }
+    if (list != NULL)
+        closedir(list);
+    rmdir(path);
+}
+
+/* Is it NAME.PID.tmp, of a process that is no more? */
+static int is_stale(const char *file, const char *name)
+{
+    const size_t n = strlen(name);
+    char *end;
+    if (strncmp(file, name, n) != 0 || file[n] != '.' || file[n + 1] < '1' ||
+        file[n + 1] > '9')
+        return 0;
+    errno = 0;
+    const long pid = strtol(file + n + 1, &end, 10);
+    return errno == 0 && strcmp(end, ".tmp") == 0 && (long)(pid_t)pid == pid &&
+           (pid == (long)getpid() ||
+            (kill((pid_t)pid, 0) != 0 && errno == ESRCH));
+}
+
+/* A run's own files alone: other commands write into its folder, too. */
+static void sweep(const char *directory)
+{
+    static const char *const name[] = {"config.yaml", "model.pdb", "input"};
+    DIR *list = opendir(directory);
+    if (list == NULL)
+        return;
+    for (const struct dirent *item; (item = readdir(list)) != NULL;)
+        for (size_t k = 0; k < sizeof name / sizeof *name; k++) {
+            if (!is_stale(item->d_name, name[k]))
+                continue;
+            char *path = tsr_run_directory_file(directory, item->d_name);
+            if (path != NULL && unlink(path) != 0)
+                tsr_run_directory_remove(path);
+            free(path);
+        }
+    closedir(list);
+}
+
+/* The folder of inputs under its temporary name; NULL: none. Caller frees. */
+static char *find_waiting(const char *directory)
+{
+    char *path = NULL;
+    DIR *list = opendir(directory);
+    for (const struct dirent *item;
+         list != NULL && path == NULL && (item = readdir(list)) != NULL;)
+        if (fnmatch("input.[1-9]*.tmp", item->d_name, 0) == 0)
+            path = tsr_run_directory_file(directory, item->d_name);
+    if (list != NULL)
+        closedir(list);
+    return path;
+}
+
+tsr_status tsr_run_directory_settle(const char *directory, tsr_err *err)
+{
+    struct stat info;
+    tsr_status status = TSR_OK;
+    char *input = tsr_run_directory_file(directory, "input");
+    if (input == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    if (lstat(input, &info) != 0) {
+        char *waiting = find_waiting(directory);
+        if (waiting != NULL)
+            status = tsr_run_inputs_place(directory, waiting, err);
+        free(waiting);
+    }
+    free(input);
+    sweep(directory);
+    return status;
+}
+
+int tsr_run_directory_is_begun(const char *directory)
+{
+    static const char *const pattern[] = {"trace.h5*", "checkpoint.h5",
+                                          "checkpoint.h5.[!t]*",
+                                          "trajectory-[0-9]*.h5*"};
+    int is_begun = 0;
+    DIR *list = opendir(directory);
+    for (const struct dirent *item;
+         list != NULL && (item = readdir(list)) != NULL;)
+        for (size_t k = 0; k < sizeof pattern / sizeof *pattern; k++)
+            is_begun |= fnmatch(pattern[k], item->d_name, 0) == 0;
+    if (list != NULL)
+        closedir(list);
+    return is_begun;
+}
+
+/* ---- a new one ---- */
+
+static void remove_lock(const char *directory)
+{
+    char *path = tsr_run_directory_file(directory, "run.lock");
+    if (path != NULL)
+        unlink(path);
+    free(path);
+}
+
+tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
+                                  tsr_lock **lock, tsr_err *err)
+{
     *n_folder = 0;
-    char *config = tsr_run_directory_file(directory, "config.yaml");
-    tsr_status status = config == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : check_unused(directory, err);
+    *lock = NULL;
+    tsr_status status = check_unused(directory, 0, err);
     if (status == TSR_OK)
         status = make_folders(directory, n_folder, err);
     if (status == TSR_OK)
         status = check_writable(directory, err);
-    if (status == TSR_OK)
-        status = tsr_file_create(config, text, strlen(text), &is_taken, err);
-    if (is_taken) { /* another run was faster */
-        tsr_status taken = check_unused(directory, err);
-        status = taken != TSR_OK ? taken : status;
+    const int has_leftovers = is_left_behind(directory);
+    if (status == TSR_OK) {
+        status = tsr_lock_take(directory, lock, err);
+        if (status == TSR_E_CONFIG) /* another run was faster */
+            tsr_wrap(err, status, "'%s' holds a run already", directory);
+        else if (status != TSR_OK && !has_leftovers)
+            remove_lock(directory);
     }
-    if (status != TSR_OK)
+    if (status == TSR_OK)
+        status = check_unused(directory, 1, err);
+    if (status == TSR_OK && has_leftovers)
+        sweep(directory);
+    if (status != TSR_OK) {
+        tsr_lock_free(*lock);
+        *lock = NULL;
         remove_folders(directory, *n_folder);
+    }
+    return status;
+}
+
+tsr_status tsr_run_directory_claim(const char *directory, const char *text,
+                                   tsr_err *err)
+{
+    int is_taken = 0;
+    char *config = tsr_run_directory_file(directory, "config.yaml");
+    tsr_status status =
+        config == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+            : tsr_file_create(config, text, strlen(text), &is_taken, err);
     free(config);
     return status;
 }
 
-/* None of the names was there when config.yaml was made, and the one who made
- * that one is us. */
 void tsr_run_directory_undo(const char *directory, int n_folder)
 {
-    static const char *const made[] = {"model.pdb", "run.log",
-                                       "trace.h5",  "checkpoint.h5",
-                                       "run.lock",  "config.yaml"};
-    for (size_t k = 0; k < sizeof made / sizeof *made; k++) {
-        char *path = tsr_run_directory_file(directory, made[k]);
-        if (path != NULL)
-            unlink(path);
-        free(path);
-    }
+    remove_lock(directory);
     remove_folders(directory, n_folder);
 }
 

@@ -84,46 +84,80 @@ static tsr_status list_inputs(tsr_config *config, inputs *in, tsr_err *err)
     return tsr_fail(err, TSR_E_NOMEM, "out of memory");
 }
 
-static tsr_status copy_file(const char *from, const char *directory,
+static const char folder_name[] = "./input/";
+
+/* Where the copies are until all are there; caller frees. */
+static char *waiting_name(const char *directory)
+{
+    char name[48];
+    snprintf(name, sizeof name, "input.%ld.tmp", (long)getpid());
+    return tsr_run_directory_file(directory, name);
+}
+
+static tsr_status copy_file(const char *from, const char *folder,
                             const char *name, tsr_err *err)
 {
-    char *data = NULL, *path = tsr_run_directory_file(directory, name + 2);
+    char *data = NULL;
+    char *path = tsr_run_directory_file(folder, name + sizeof folder_name - 1);
     size_t size = 0;
+    int is_taken;
     tsr_status status = path == NULL
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                             : tsr_file_read(from, &data, &size, err);
     if (status == TSR_OK)
-        status = tsr_file_replace(path, data, size, err);
+        status = tsr_file_create(path, data, size, &is_taken, err);
     free(data);
     free(path);
     return status;
 }
 
-static tsr_status make_folder(const char *directory, tsr_err *err)
+static tsr_status copy_all(const inputs *in, const char *folder, tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    if (mkdir(folder, 0777) != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot make the folder '%s': %s",
+                        folder, strerror(errno));
+    for (int i = 0; i < in->n && status == TSR_OK; i++)
+        status = copy_file(*in->place[i], folder, in->copy[i], err);
+    if (status != TSR_OK)
+        tsr_run_directory_remove(folder);
+    return status;
+}
+
+tsr_status tsr_run_inputs_copy(tsr_config *config, const char *directory,
+                               char **waiting, tsr_err *err)
+{
+    inputs in;
+    *waiting = NULL;
+    tsr_status status = list_inputs(config, &in, err);
+    if (status != TSR_OK)
+        return status;
+    if (in.n > 0) {
+        *waiting = waiting_name(directory);
+        status = *waiting == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                                  : copy_all(&in, *waiting, err);
+    }
+    if (status != TSR_OK) {
+        free(*waiting);
+        *waiting = NULL;
+    }
+    inputs_clear(&in);
+    return status;
+}
+
+tsr_status tsr_run_inputs_place(const char *directory, const char *waiting,
+                                tsr_err *err)
 {
     char *path = tsr_run_directory_file(directory, "input");
     tsr_status status = TSR_OK;
     if (path == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+    if (rename(waiting, path) != 0)
         status = tsr_fail(err, TSR_E_IO, "cannot make the folder '%s': %s",
                           path, strerror(errno));
+    else
+        (void)tsr_file_sync_directory(path);
     free(path);
-    return status;
-}
-
-tsr_status tsr_run_inputs_copy(tsr_config *config, const char *directory,
-                               tsr_err *err)
-{
-    inputs in;
-    tsr_status status = list_inputs(config, &in, err);
-    if (status != TSR_OK)
-        return status;
-    if (in.n > 0)
-        status = make_folder(directory, err);
-    for (int i = 0; i < in.n && status == TSR_OK; i++)
-        status = copy_file(*in.place[i], directory, in.copy[i], err);
-    inputs_clear(&in);
     return status;
 }
 
@@ -148,22 +182,4 @@ tsr_status tsr_run_inputs_text(tsr_config *config, char **text, tsr_err *err)
     exchange(&in);
     inputs_clear(&in);
     return status;
-}
-
-void tsr_run_inputs_undo(tsr_config *config, const char *directory)
-{
-    inputs in;
-    char *folder = tsr_run_directory_file(directory, "input");
-    if (list_inputs(config, &in, NULL) == TSR_OK) {
-        for (int i = 0; i < in.n; i++) {
-            char *path = tsr_run_directory_file(directory, in.copy[i] + 2);
-            if (path != NULL)
-                unlink(path);
-            free(path);
-        }
-        inputs_clear(&in);
-    }
-    if (folder != NULL)
-        rmdir(folder);
-    free(folder);
 }

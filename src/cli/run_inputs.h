@@ -9,13 +9,15 @@
  * frees. Errors: TSR_E_NOMEM. The config is as before afterwards. */
 tsr_status tsr_run_inputs_text(tsr_config *config, char **text, tsr_err *err);
 
-/* Copies structure, starts, data and a form factor table of one's own into
- * DIRECTORY/input, unpacked where they were gzipped. Errors: TSR_E_IO,
- * TSR_E_NOMEM, those of tsr_file_read. */
+/* Copies structure, starts, data and a form factor table of one's own, unpacked
+ * where they were gzipped, into a new folder DIRECTORY/input.PID.tmp: *waiting,
+ * caller frees; NULL where the run reads no file. On failure nothing is left.
+ * Errors: TSR_E_IO, TSR_E_NOMEM, those of tsr_file_read. */
 tsr_status tsr_run_inputs_copy(tsr_config *config, const char *directory,
-                               tsr_err *err);
+                               char **waiting, tsr_err *err);
 
-/* Takes the copies away again; nothing else. */
-void tsr_run_inputs_undo(tsr_config *config, const char *directory);
+/* Makes that folder DIRECTORY/input. Errors: TSR_E_IO. */
+tsr_status tsr_run_inputs_place(const char *directory, const char *waiting,
+                                tsr_err *err);
 
 #endif

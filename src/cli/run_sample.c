@@ -5,6 +5,7 @@
 #include "core/clock.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 long tsr_session_epoch(const tsr_config *config, const tsr_setup *setup)
@@ -121,12 +122,23 @@ static tsr_status advance(tsr_session *s, int warm, int n, progress *p,
     return status == TSR_OK ? stored : status;
 }
 
-/* At the beginning of an epoch: the state that a checkpoint would hold, then
- * all chains afresh. Checkpoints are written here when it is time. */
+/* All chains afresh, which finds a device that computed wrongly before. */
+static tsr_status refresh(tsr_session *s, tsr_err *err)
+{
+    double before = tsr_clock_s();
+    tsr_status status = tsr_sampler_refresh(s->sampler, err);
+    s->place.seconds += tsr_clock_s() - before;
+    return status;
+}
+
+/* At the beginning of an epoch: all chains afresh, then the state that a
+ * checkpoint would hold, in this order, so that it holds no state that a wrong
+ * device led to. Checkpoints are written here when it is time. */
 static tsr_status begin_epoch(tsr_session *s, tsr_err *err)
 {
-    tsr_status status = tsr_session_save(s, err);
-    tsr_sampler_refresh(s->sampler);
+    tsr_status status = refresh(s, err);
+    if (status == TSR_OK)
+        status = tsr_session_save(s, err);
     if (status == TSR_OK && tsr_clock_s() >= s->next_checkpoint) {
         status = tsr_session_checkpoint(s, err);
         s->is_broken |= status != TSR_OK;
@@ -175,6 +187,8 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         long n = total - *done < block ? total - *done : block;
         if (*done % epoch == 0)
             status = begin_epoch(s, err);
+        if (status == TSR_E_INTERRUPTED)
+            break; /* some chains are not afresh: no draws of them */
         if (n > epoch - *done % epoch)
             n = epoch - *done % epoch;
         if (!warm && tsr_until_is_set(&s->until) &&
@@ -198,12 +212,16 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         tick(&p, &(tsr_progress){.chi2 = p.chi2});
     }
     tsr_log_progress(s->log, "");
+    int is_end = !warm && (finished || *done == total);
+    if (is_end && status == TSR_OK)
+        status = refresh(s, err); /* the draws since the last epoch began */
+    if (status == TSR_E_INTERRUPTED)
+        return TSR_OK; /* who asked for the stop is told of it */
     if (!warm && tsr_until_is_set(&s->until) && *done == total && !finished &&
         status == TSR_OK)
         tsr_warn(s->log, "not converged as asked (%s) after all %ld draws",
                  s->config->sampler.until, total);
-    s->place.is_finished =
-        !warm && status == TSR_OK && (finished || *done == total);
+    s->place.is_finished = is_end && status == TSR_OK;
     return status;
 }
 
@@ -247,15 +265,20 @@ static tsr_status say_how_to_go_on(const tsr_session *s, tsr_status status,
     static const char *const first[] = {
         [TSR_E_IO] = "make room or mend the folder, then ",
         [TSR_E_DEVICE] = "once the device works again, or with --device, "};
+    const char *kernels = getenv("TSR_KERNEL_DIR");
+    const char *own =
+        status == TSR_E_DEVICE && kernels != NULL && *kernels != '\0'
+            ? "without TSR_KERNEL_DIR, or "
+            : "";
     char message[TSR_ERR_SIZE];
     if (err == NULL ||
         (status != TSR_E_IO && status != TSR_E_DEVICE && status != TSR_E_NOMEM))
         return status;
     snprintf(message, sizeof message, "%s", err->message);
     return tsr_fail(err, status,
-                    "%s; %s'tessera resume %s' goes on from the last "
+                    "%s; %s%s'tessera resume %s' goes on from the last "
                     "checkpoint",
-                    message, status == TSR_E_NOMEM ? "" : first[status],
+                    message, own, status == TSR_E_NOMEM ? "" : first[status],
                     s->directory);
 }
 

@@ -11,6 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
+
+/* What a new run has made, as bits: number k is that of the k-th name that
+ * undo() knows. */
+enum {
+    MADE_MODEL = 1,
+    MADE_LOG = 2,
+    MADE_CHECKPOINT = 4,
+    MADE_CONFIG = 8,
+    MADE_INPUT = 16
+};
 
 /* s, between two commits of the trace: what `tessera status` may lag behind. */
 static const double FLUSH_EVERY = 2.0;
@@ -169,40 +180,88 @@ static tsr_status open_log(const tsr_session *s, tsr_err *err)
     return status;
 }
 
-static void undo(tsr_session *s, int n_folder)
+/* Everything from the model to the first draw; `made`: what an undo has to take
+ * away by its name. The checkpoint goes first: where it is, the others can be
+ * made again, and a trace without one holds draws. */
+static tsr_status make_files(tsr_session *s, unsigned *made, tsr_err *err)
 {
-    tsr_trace_close(s->trace, NULL);
-    s->trace = NULL;
-    tsr_track_undo(&s->setup->target, s->setup->n_chain, s->directory);
+    tsr_status status = tsr_run_directory_fill(s->directory, s->setup, err);
+    *made |= MADE_MODEL;
+    if (status == TSR_OK) {
+        *made |= MADE_LOG;
+        status = open_log(s, err);
+    }
+    if (status == TSR_OK) {
+        *made |= MADE_CHECKPOINT;
+        status = tsr_session_checkpoint(s, err);
+    }
+    if (status == TSR_OK)
+        status = make_trace(s, err);
+    if (status == TSR_OK && s->track != NULL)
+        status = tsr_track_create(s->track, s->directory, err);
+    return status;
+}
+
+static void remove_file(const tsr_session *s, const char *name)
+{
+    char *path = tsr_run_directory_file(s->directory, name);
+    if (path != NULL)
+        unlink(path);
+    free(path);
+}
+
+/* Takes away what this process made, and nothing else. */
+static void undo(tsr_session *s, unsigned made, int n_folder,
+                 const char *waiting)
+{
+    static const char *const name[] = {"model.pdb", "run.log", "checkpoint.h5",
+                                       "config.yaml"};
+    if (s->trace != NULL) {
+        tsr_trace_close(s->trace, NULL);
+        s->trace = NULL;
+        unlink(s->trace_path);
+    }
+    if (s->track != NULL)
+        tsr_track_remove(s->track, s->directory, 1);
+    for (int k = 0; k < 4; k++)
+        if (made & 1u << k)
+            remove_file(s, name[k]);
+    char *input = tsr_run_directory_file(s->directory, "input");
+    if (input != NULL && made & MADE_INPUT)
+        tsr_run_directory_remove(input);
+    else if (waiting != NULL)
+        tsr_run_directory_remove(waiting);
+    free(input);
+    tsr_run_directory_undo(s->directory, n_folder);
     tsr_lock_free(s->lock);
     s->lock = NULL;
-    tsr_run_inputs_undo(s->config, s->directory);
-    tsr_run_directory_undo(s->directory, n_folder);
 }
 
 tsr_status tsr_session_begin(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     int n_folder = 0;
+    unsigned made = 0;
+    char *waiting = NULL;
     tsr_status status =
-        tsr_run_directory_make(s->directory, s->config_text, &n_folder, err);
+        tsr_run_directory_make(s->directory, &n_folder, &s->lock, err);
     if (status != TSR_OK)
         return status;
-    status = tsr_lock_take(s->directory, &s->lock, err);
+    status = tsr_run_inputs_copy(s->config, s->directory, &waiting, err);
     if (status == TSR_OK)
-        status = tsr_run_inputs_copy(s->config, s->directory, err);
-    if (status == TSR_OK)
-        status = tsr_run_directory_fill(s->directory, s->setup, err);
-    if (status == TSR_OK)
-        status = open_log(s, err);
-    if (status == TSR_OK)
-        status = make_trace(s, err);
-    if (status == TSR_OK && s->track != NULL)
-        status = tsr_track_create(s->track, s->directory, err);
-    if (status == TSR_OK)
-        status = tsr_session_checkpoint(s, err);
+        status = tsr_run_directory_claim(s->directory, s->config_text, err);
+    if (status == TSR_OK) {
+        made |= MADE_CONFIG;
+        if (waiting != NULL)
+            status = tsr_run_inputs_place(s->directory, waiting, err);
+    }
+    if (status == TSR_OK) {
+        made |= waiting != NULL ? MADE_INPUT : 0;
+        status = make_files(s, &made, err);
+    }
     if (status != TSR_OK)
-        undo(s, n_folder);
+        undo(s, made, n_folder, waiting);
+    free(waiting);
     return status;
 }
 
@@ -236,6 +295,35 @@ static tsr_status rewrite_config(const tsr_session *s, tsr_err *err)
     return status;
 }
 
+tsr_status tsr_session_begin_again(tsr_session *session, tsr_err *err)
+{
+    unsigned made = 0;
+    tsr_status status = rewrite_config(session, err);
+    return status == TSR_OK ? make_files(session, &made, err) : status;
+}
+
+/* Nothing is stored yet: what there is of the files may be half made. */
+static tsr_status remake_files(tsr_session *s, tsr_err *err)
+{
+    unlink(s->trace_path);
+    tsr_status status = make_trace(s, err);
+    if (status == TSR_OK && s->track != NULL) {
+        tsr_track_remove(s->track, s->directory, 0);
+        status = tsr_track_create(s->track, s->directory, err);
+    }
+    return status;
+}
+
+static tsr_status reopen_files(tsr_session *s, tsr_err *err)
+{
+    if (s->place.warmup == 0 && s->place.draws == 0)
+        return remake_files(s, err);
+    tsr_status status = reopen_trace(s, err);
+    if (status == TSR_OK && s->track != NULL)
+        status = tsr_track_reopen(s->track, s->directory, s->place.draws, err);
+    return status;
+}
+
 tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
@@ -250,9 +338,7 @@ tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
                         "of tessera?)");
     status = open_log(s, err);
     if (status == TSR_OK)
-        status = reopen_trace(s, err);
-    if (status == TSR_OK && s->track != NULL)
-        status = tsr_track_reopen(s->track, s->directory, s->place.draws, err);
+        status = reopen_files(s, err);
     if (status == TSR_OK)
         status = rewrite_config(s, err);
     return status;
@@ -297,9 +383,10 @@ tsr_status tsr_session_checkpoint(tsr_session *session, tsr_err *err)
     tsr_status status = TSR_OK;
     if (s->saved.n_real == 0)
         status = tsr_session_save(s, err);
-    if (status == TSR_OK)
+    const int has_files = s->trace != NULL; /* not yet, before the first */
+    if (status == TSR_OK && has_files)
         status = tsr_trace_flush(s->trace, err);
-    if (status == TSR_OK && s->track != NULL)
+    if (status == TSR_OK && has_files && s->track != NULL)
         status = tsr_track_flush(s->track, err);
     s->saved_place.is_finished = s->place.is_finished;
     if (status == TSR_OK)

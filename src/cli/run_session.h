@@ -68,6 +68,10 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err);
  * the first checkpoint included; or as it was before. */
 tsr_status tsr_session_begin(tsr_session *session, tsr_err *err);
 
+/* The same in the folder of a run that was stopped before its first
+ * checkpoint, whose lock is held; what was made stays. */
+tsr_status tsr_session_begin_again(tsr_session *session, tsr_err *err);
+
 /* Sampler and files as the checkpoint in `saved` and saved_place have them;
  * after tsr_session_prepare. Errors: TSR_E_DATA (what they hold does not go
  * together). */

@@ -1,3 +1,6 @@
+/* From a configuration to what is sampled, in the order in which each part
+ * needs those before it: tables, molecule, data, the bound on distances, the
+ * prior, and last, once the start is settled, what the bodies scatter. */
 #include "cli/setup.h"
 
 #include "io/structure.h"
@@ -22,7 +25,7 @@ void tsr_setup_clear(tsr_setup *setup)
     tsr_prior_free(setup->prior);
     tsr_prior_table_free(setup->prior_table);
     tsr_form_factor_free(setup->form_factors);
-    tsr_component_free(setup->components);
+    tsr_form_factor_free(setup->components);
     free(setup->exposure);
     tsr_structure_free(setup->model);
     tsr_conformation_free(setup->first);
@@ -148,6 +151,19 @@ static double coil_bound(const tsr_setup *s)
     return fmax(s->reach_ang - contour + coil, 1.25 * s->d_max_first_ang);
 }
 
+/* Nothing bounds parts that move freely. */
+static void tell_bound(const tsr_setup *s, tsr_log *log)
+{
+    char reach[80] = "without it parts could move apart without end";
+    if (isfinite(s->reach_ang))
+        snprintf(reach, sizeof reach, "the molecule could reach %.0f A",
+                 s->reach_ang);
+    tsr_info(log,
+             "the prior is zero beyond d_max %.0f A (%s); structure.d_max "
+             "sets it",
+             s->d_bound_ang, reach);
+}
+
 /* The bound is part of P(X), so it must not depend on the data: a run on the
  * prior alone has the same. */
 static tsr_status choose_bound(const tsr_config *config, tsr_log *log,
@@ -180,10 +196,7 @@ static tsr_status choose_bound(const tsr_config *config, tsr_log *log,
                         s->d_bound_ang, s->d_max_first_ang);
     s->is_limited = s->d_bound_ang < s->reach_ang;
     if (s->is_limited)
-        tsr_info(log,
-                 "the prior is zero beyond d_max %.0f A (the molecule could "
-                 "reach %.0f A); structure.d_max sets it",
-                 s->d_bound_ang, s->reach_ang);
+        tell_bound(s, log);
     return TSR_OK;
 }
 

@@ -17,10 +17,10 @@ typedef struct {
     tsr_structure *model; /* the first conformation as model.pdb has it */
     tsr_prior_table *prior_table;
     tsr_prior *prior;
-    tsr_form_factor_table *form_factors; /* with components: for Rg alone */
-    tsr_component_table *components;     /* NULL: one component */
+    tsr_form_factor_table *form_factors;    /* with components: for Rg alone */
+    tsr_form_factor_table *components;      /* NULL: one component */
     tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 */
-    double *exposure; /* [n_body] with components */
+    double *exposure;                       /* [n_body] with components */
     tsr_scattering scattering;
     tsr_likelihood *likelihood; /* NULL without data */
     int n_engine;               /* 0 until tsr_setup_engine; one a device */

@@ -49,13 +49,14 @@ static void drop(tsr_setup *s, int e)
     s->device[e] = NULL;
 }
 
-static tsr_status open_device(int index, tsr_device **device, tsr_err *err)
+static tsr_status open_device(int index, int n_comp, tsr_device **device,
+                              tsr_err *err)
 {
     char choice[16];
     snprintf(choice, sizeof choice, "%d", index);
     tsr_status status = tsr_device_open(choice, device, err);
     if (status == TSR_OK)
-        status = tsr_engine_self_test(*device, NULL, NULL, err);
+        status = tsr_engine_self_test(*device, NULL, n_comp, NULL, err);
     return status;
 }
 
@@ -78,7 +79,8 @@ static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
         status = reserve(s, n_chosen, err);
     for (int i = 0; i < n_chosen && status == TSR_OK; i++) {
         int e = s->n_engine++;
-        status = open_device(chosen[i], &s->device[e], &why);
+        status =
+            open_device(chosen[i], s->likelihood->n_comp, &s->device[e], &why);
         if (status == TSR_E_DEVICE && any) {
             tsr_warn(log, "device %d is left out: %s", chosen[i], why.message);
             drop(s, e);
@@ -254,6 +256,23 @@ static void say_chains(const tsr_setup *s, int e, int first, char *text,
         snprintf(text, size, "chain %d%s: ", first, speed);
 }
 
+/* What the environment changes. */
+static void tell_environment(tsr_log *log)
+{
+    const char *kernels = getenv("TSR_KERNEL_DIR");
+    const char *tuning = getenv("TESSERA_TUNING");
+    if (kernels != NULL && *kernels != '\0')
+        tsr_warn(log,
+                 "the kernels are those in '%s' (TSR_KERNEL_DIR), not those of "
+                 "this program",
+                 kernels);
+    if (tuning != NULL && *tuning != '\0')
+        tsr_info(log,
+                 "settings of the engine are looked for in '%s' first "
+                 "(TESSERA_TUNING)",
+                 tuning);
+}
+
 /* For the trace, and the log: there "variant; device; source; options", the
  * last two for --verbose alone. */
 static tsr_status tell(tsr_log *log, tsr_setup *s, tsr_err *err)
@@ -356,6 +375,7 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
         status = reserve(s, 1, err);
         s->n_engine = status == TSR_OK;
     } else {
+        tell_environment(log);
         status = open_devices(config->device.use, log, s, err);
     }
     if (status == TSR_OK) {

@@ -1,4 +1,8 @@
-/* Tables of a configuration, and how much of each body meets water. */
+/* Tables of a configuration, and how much of each body meets water.
+ *
+ * Which table is shipped for it depends on whether c1 and c2 are what a table
+ * of one component has; a user's own may always have three, and is then folded
+ * where it need not. */
 #include "cli/setup.h"
 
 #include <stdlib.h>
@@ -20,85 +24,86 @@ static tsr_status complete_rg2(const char *shipped, tsr_form_factor_table *own,
     if (status == TSR_OK)
         status = tsr_form_factor_read(path, &table, err);
     if (status == TSR_OK && table->model == own->model)
-        memcpy(own->rg2, table->rg2, (size_t)own->n_type * sizeof *own->rg2);
+        memcpy(own->rg2, table->rg2, sizeof own->rg2);
     tsr_form_factor_free(table);
     free(path);
     return status;
 }
 
-static tsr_status read_shipped(const char *name, int components, tsr_setup *s,
-                               tsr_err *err)
+/* A table of one component fixes c1 and c2. */
+static tsr_status refuse_contrast(const tsr_setup *s, const char *own,
+                                  tsr_err *err)
 {
-    char *path = NULL;
-    tsr_status status = tsr_data_file(name, &path, err);
-    if (status == TSR_OK)
-        status = components ? tsr_component_read(path, &s->components, err)
-                            : tsr_form_factor_read(path, &s->form_factors, err);
-    free(path);
-    return status;
+    int which = s->contrast[TSR_C1].infer || s->contrast[TSR_C1].start != 1.0
+                    ? TSR_C1
+                    : TSR_C2;
+    return tsr_fail(err, TSR_E_CONFIG,
+                    "contrast.%s: '%s' is a table of one component, in "
+                    "which c1 and c2 are fixed; give a table of three as "
+                    "structure.form_factors, or none for the shipped one",
+                    s->contrast[which].name, own);
 }
 
-/* A table of components serves where it is not needed, folded. */
-static tsr_status read_own(const char *own, int needs_components, tsr_setup *s,
-                           tsr_err *err)
+/* A table of three components serves where they are not needed, folded. */
+static tsr_status read_form_factors(const char *path, int needs_components,
+                                    tsr_setup *s, tsr_err *err)
 {
-    if (!tsr_component_is_file(own)) {
-        tsr_status status = tsr_form_factor_read(own, &s->form_factors, err);
-        if (status != TSR_OK || !needs_components)
-            return status;
-        int which =
-            s->contrast[TSR_C1].infer || s->contrast[TSR_C1].start != 1.0
-                ? TSR_C1
-                : TSR_C2;
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "contrast.%s: '%s' is a table of one component, in "
-                        "which c1 and c2 are fixed; give a table of three as "
-                        "structure.form_factors, or none for the shipped one",
-                        s->contrast[which].name, own);
-    }
-    tsr_status status = tsr_component_read(own, &s->components, err);
-    if (status == TSR_OK)
-        status = tsr_component_fold(s->components, &s->form_factors, err);
-    if (status == TSR_OK && !needs_components) {
-        tsr_component_free(s->components);
-        s->components = NULL;
-    }
-    return status;
-}
-
-tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
-                            tsr_err *err)
-{
-    tsr_setup *s = setup;
-    const char *own = config->structure.form_factors;
-    int two = config->structure.bodies == 0;
-    const char *shipped =
-        two ? "form_factors_two_body.dat" : "form_factors_one_body.dat";
-    char *path = NULL;
-    tsr_status status = tsr_data_file("prior.dat", &path, err);
-    if (status == TSR_OK)
-        status = tsr_prior_table_read(path, &s->prior_table, err);
-    free(path);
-    if (status == TSR_OK)
-        status = tsr_contrast_priors(&config->contrast, s->contrast, err);
+    tsr_form_factor_table *table;
+    tsr_status status = tsr_form_factor_read(path, &table, err);
     if (status != TSR_OK)
         return status;
-    int needs_components = !tsr_contrast_is_plain(s->contrast);
-    if (own != NULL)
-        status = read_own(own, needs_components, s, err);
+    if (table->n_comp == 1) {
+        s->form_factors = table;
+        return needs_components ? refuse_contrast(s, path, err) : TSR_OK;
+    }
+    status = tsr_form_factor_fold(table, &s->form_factors, err);
+    if (needs_components)
+        s->components = table;
     else
-        status = read_shipped(shipped, 0, s, err);
-    if (status == TSR_OK && own == NULL && needs_components)
-        status = read_shipped(two ? "components_two_body.dat"
-                                  : "components_one_body.dat",
-                              1, s, err);
+        tsr_form_factor_free(table);
+    return status;
+}
+
+/* The table that the configuration names, or the shipped one. */
+static tsr_status read_tables(const char *own, int two, tsr_setup *s,
+                              tsr_err *err)
+{
+    static const char *const shipped[2][2] = {
+        {"form_factors_one_body.dat", "form_factors_two_body.dat"},
+        {"components_one_body.dat", "components_two_body.dat"}};
+    int needs_components = !tsr_contrast_is_plain(s->contrast);
+    char *path = NULL;
+    tsr_status status = TSR_OK;
+    if (own == NULL)
+        status = tsr_data_file(shipped[needs_components][two], &path, err);
+    if (status == TSR_OK)
+        status = read_form_factors(own != NULL ? own : path, needs_components,
+                                   s, err);
+    free(path);
     if (status == TSR_OK && (s->form_factors->model == TSR_BODIES_TWO) != two)
         status = tsr_fail(err, TSR_E_CONFIG,
                           "structure.form_factors: '%s' is a table for %s "
                           "bodies a residue, structure.bodies says %s",
                           own, two ? "one" : "two", two ? "two" : "one");
-    return status == TSR_OK ? complete_rg2(shipped, s->form_factors, err)
-                            : status;
+    return status == TSR_OK
+               ? complete_rg2(shipped[0][two], s->form_factors, err)
+               : status;
+}
+
+tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
+                            tsr_err *err)
+{
+    char *path = NULL;
+    tsr_status status = tsr_data_file("prior.dat", &path, err);
+    if (status == TSR_OK)
+        status = tsr_prior_table_read(path, &setup->prior_table, err);
+    free(path);
+    if (status == TSR_OK)
+        status = tsr_contrast_priors(&config->contrast, setup->contrast, err);
+    return status == TSR_OK
+               ? read_tables(config->structure.form_factors,
+                             config->structure.bodies == 0, setup, err)
+               : status;
 }
 
 tsr_status tsr_setup_expose(const tsr_setup *setup,

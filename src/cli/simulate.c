@@ -25,6 +25,7 @@ static const tsr_option options[] = {
      .argument = "KEY=VALUE",
      .repeats = 1,
      .doc = "override a key, as simulate.steps=1000 or seed=7"},
+    TSR_OPTION_FORCE,
     {0}};
 
 /* Streams apart from those of the chains of a run. */
@@ -145,38 +146,26 @@ static char *pdb_beside(const char *path)
 /* ---- files ---- */
 
 /* Nothing that was measured, and no input, may be lost to a simulation. */
-static tsr_status check_target(const tsr_config *config, const char *path,
-                               const char *begins, tsr_err *err)
+static tsr_status check_targets(const tsr_args *args, const tsr_config *config,
+                                const char *path, const char *pdb, tsr_err *err)
 {
     const char *const input[] = {config->path, config->structure.file,
                                  config->structure.form_factors};
-    for (size_t k = 0; k < sizeof input / sizeof *input; k++)
-        if (tsr_file_is_same(path, input[k]))
-            return tsr_fail(err, TSR_E_CONFIG,
-                            "'%s' is the input '%s'; choose other names with "
-                            "--output FILE",
-                            path, input[k]);
-    if (tsr_file_is_foreign(path, begins, " simulate:"))
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "'%s' is there and not from tessera simulate; choose "
-                        "another name with --output FILE, or take that file "
-                        "away",
-                        path);
-    return TSR_OK;
-}
-
-static tsr_status check_targets(const tsr_config *config, const char *path,
-                                const char *pdb, tsr_err *err)
-{
+    tsr_file_target target = {.maker = "simulate",
+                              .begins = "# tessera ",
+                              .holds = " simulate:",
+                              .n_input = 3,
+                              .input = input,
+                              .is_forced = tsr_args_count(args, "force") > 0};
     if (strcmp(path, pdb) == 0)
         return tsr_fail(err, TSR_E_USAGE,
                         "--output %s: curve and structure would be one file; "
                         "name the curve .dat",
                         path);
-    tsr_status status = check_target(config, path, "# tessera ", err);
-    if (status == TSR_OK)
-        status = check_target(config, pdb, "REMARK 999 tessera ", err);
-    return status;
+    tsr_status status = tsr_file_check_target(&target, path, err);
+    target.begins = "REMARK 999 tessera simulate:";
+    target.holds = "";
+    return status == TSR_OK ? tsr_file_check_target(&target, pdb, err) : status;
 }
 
 /* Both or none: the structure waits under another name for the curve. */
@@ -253,7 +242,7 @@ static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
     column = calloc(3 * n, sizeof *column);
     status = pdb == NULL || column == NULL
                  ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                 : check_targets(&config, path, pdb, err);
+                 : check_targets(args, &config, path, pdb, err);
     if (status == TSR_OK)
         status = set_contrast(&config, err);
     if (status == TSR_OK)
@@ -295,8 +284,8 @@ const tsr_command tsr_command_simulate = {
                        "sampling its prior leads from there in simulate.steps "
                        "steps. The curve is that of its bodies, in double "
                        "precision, plus normal errors. Of files that are "
-                       "there already, simulate replaces only its own: never "
-                       "an input, never a measured curve.",
+                       "there already, simulate replaces only its own, unless "
+                       "with --force; an input never.",
               .fields_title = "Keys of CONFIG (YAML; paths relative to it)",
               .fields = tsr_config_fields},
     .run = simulate};

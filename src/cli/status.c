@@ -88,6 +88,7 @@ static tsr_status look(const char *directory, run_status *s, tsr_log *log,
                        tsr_err *err)
 {
     tsr_err why = {0};
+    s->accepted = s->chi2 = (double)NAN;
     char *path = tsr_run_directory_file(directory, "config.yaml");
     tsr_status status = path == NULL
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
@@ -98,12 +99,16 @@ static tsr_status look(const char *directory, run_status *s, tsr_log *log,
         finish_commits(directory, log);
     if (status == TSR_OK)
         status = tsr_config_read(path, 0, NULL, &s->config, err);
-    if (status == TSR_OK)
-        status = look_at_trace(directory, s, err);
     if (status == TSR_OK) {
         s->has_checkpoint =
             tsr_run_checkpoint_read(directory, 0, &s->at, &why) == TSR_OK;
         snprintf(s->why_not, sizeof s->why_not, "%s", why.message);
+        status = look_at_trace(directory, s, err);
+        /* stopped before it was made, or while it was */
+        if (status == TSR_E_NOINPUT ||
+            (status == TSR_E_DATA && s->has_checkpoint &&
+             s->at.place.warmup + s->at.place.draws == 0))
+            status = TSR_OK;
     }
     s->state = s->holder.is_held                              ? "running"
                : s->has_checkpoint && s->at.place.is_finished ? "finished"

@@ -1,7 +1,11 @@
-/* tessera train: remakes the tables in data/ (DESIGN 3, 5, 7). */
+/* tessera train: remakes the tables in data/ (DESIGN 3, 5, 7). Form factors,
+ * which have one component, and components, which have three, are one job; with
+ * both body models it makes two tables. */
 #include "model/train.h"
 #include "cli/command.h"
 #include "cli/train_evaluate.h"
+#include "io/file.h"
+#include "model/form_factor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +36,7 @@ static const tsr_option options[] = {
      .repeats = 1,
      .doc = "evaluate this table too, also a published one"},
     {.name = "json", .doc = "evaluate: one JSON object"},
+    TSR_OPTION_FORCE,
     {.name = "threads",
      .letter = 't',
      .argument = "N",
@@ -87,6 +92,36 @@ static int is(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
+/* The path of a table; model 0: the priors. Caller frees; NULL when out of
+ * memory. */
+static char *table_path(const tsr_args *args, tsr_body_model model)
+{
+    const char *const *word;
+    tsr_args_arguments(args, &word);
+    char name[64] = "prior.dat";
+    if (model != 0)
+        snprintf(name, sizeof name, "%s_%s_body.dat",
+                 is(word[0], "components") ? "components" : "form_factors",
+                 model == TSR_BODIES_TWO ? "two" : "one");
+    return output_path(tsr_args_value(args, "output"), name);
+}
+
+static tsr_status check_table(const tsr_args *args, tsr_body_model model,
+                              tsr_err *err)
+{
+    const tsr_file_target target = {.maker = "train",
+                                    .begins = "#: tessera ",
+                                    .holds = "",
+                                    .is_forced =
+                                        tsr_args_count(args, "force") > 0};
+    char *path = table_path(args, model);
+    tsr_status s = path == NULL
+                       ? tsr_fail(err, TSR_E_NOMEM, "no memory for a path")
+                       : tsr_file_check_target(&target, path, err);
+    free(path);
+    return s;
+}
+
 /* model 0: the priors. */
 static tsr_status train_one(const tsr_args *args, tsr_body_model model,
                             FILE *out, tsr_log *log, tsr_err *err)
@@ -94,11 +129,6 @@ static tsr_status train_one(const tsr_args *args, tsr_body_model model,
     const char *const *word;
     int n = tsr_args_arguments(args, &word);
     int components = is(word[0], "components");
-    char name[64] = "prior.dat";
-    if (model != 0)
-        snprintf(name, sizeof name, "%s_%s_body.dat",
-                 components ? "components" : "form_factors",
-                 model == TSR_BODIES_TWO ? "two" : "one");
     /* Both are the default, which leaves the command as it was given. */
     const char *bodies = tsr_args_value(args, "bodies");
     if (model == 0 || strcmp(bodies, "both") == 0)
@@ -111,7 +141,7 @@ static tsr_status train_one(const tsr_args *args, tsr_body_model model,
         s = tsr_fail(err, TSR_E_USAGE, "--hold-out 1 leaves none to train on");
     if (s != TSR_OK)
         return s;
-    char *path = output_path(tsr_args_value(args, "output"), name);
+    char *path = table_path(args, model);
     char *command = command_text(args, bodies);
     if (path == NULL || command == NULL)
         s = tsr_fail(err, TSR_E_NOMEM, "no memory for the command's words");
@@ -119,10 +149,11 @@ static tsr_status train_one(const tsr_args *args, tsr_body_model model,
         s = tsr_train_priors(n - 1, word + 1, (int)n_thread, command, path, log,
                              err);
     else
-        s = (components ? tsr_train_components : tsr_train_form_factors)(
+        s = tsr_train_form_factors(
             n - 1, word + 1,
-            &(tsr_form_factor_order){model, (int)hold_out, (int)n_thread,
-                                     command, path},
+            &(tsr_form_factor_order){model, components ? TSR_N_COMP : 1,
+                                     (int)hold_out, (int)n_thread, command,
+                                     path},
             log, err);
     if (s == TSR_OK)
         fprintf(out, "%s\n", path);
@@ -154,8 +185,10 @@ static tsr_status train_bodies(const tsr_args *args, FILE *out, tsr_log *log,
                             "tables; make it, or give --bodies",
                             output);
     }
-    tsr_status s = TSR_OK;
-    if (two)
+    tsr_status s = two ? check_table(args, TSR_BODIES_TWO, err) : TSR_OK;
+    if (s == TSR_OK && one)
+        s = check_table(args, TSR_BODIES_ONE, err);
+    if (s == TSR_OK && two)
         s = train_one(args, TSR_BODIES_TWO, out, log, err);
     if (s == TSR_OK && one)
         s = train_one(args, TSR_BODIES_ONE, out, log, err);
@@ -191,7 +224,8 @@ static tsr_status train(const tsr_args *args, FILE *out, tsr_log *log,
     if (tsr_args_count(args, "bodies") > 0)
         return tsr_fail(err, TSR_E_USAGE,
                         "--bodies is for form-factors; priors are for both");
-    return train_one(args, (tsr_body_model)0, out, log, err);
+    tsr_status s = check_table(args, (tsr_body_model)0, err);
+    return s == TSR_OK ? train_one(args, (tsr_body_model)0, out, log, err) : s;
 }
 
 const tsr_command tsr_command_train = {

@@ -1,8 +1,14 @@
+/* tessera train form-factors --evaluate: how far the tables' profiles are from
+ * those of all atoms, as text, JSON and CSV.
+ *
+ * Only structures that no table's heading lists as trained on are used, so that
+ * all tables are judged on the same ones and none on its own. */
 #include "cli/train_evaluate.h"
 
-#include "cli/evaluate_report.h"
 #include "cli/setup.h"
-#include "model/component_evaluate.h"
+#include "core/text.h"
+#include "io/file.h"
+#include "model/form_factor_evaluate.h"
 #include "model/structure_fold.h"
 #include "model/train.h"
 
@@ -14,7 +20,7 @@ static const char *const shipped[N_SHIPPED] = {
     "form_factors_two_body.dat", "form_factors_one_body.dat",
     "components_two_body.dat", "components_one_body.dat"};
 
-/* Excluded volume and hydration that tables of components are tried with:
+/* Excluded volume and hydration that tables of three components are tried with:
  * none, each alone, what fits to data find. */
 enum { N_SETTING = 9 };
 static const double setting[N_SETTING][2] = {
@@ -22,9 +28,14 @@ static const double setting[N_SETTING][2] = {
     {0.97, 1.0}, {0.97, 2.0}, {1.03, 1.0}, {1.03, 2.0}};
 
 typedef struct {
-    int n_table, n_row, n_plain; /* rows of plain tables are the first */
-    tsr_evaluated_table *table;  /* [n_table] */
-    tsr_evaluated_row *row;      /* [n_row] */
+    int n_table, n_row;
+    struct {
+        char *name; /* as shown */
+        tsr_form_factor_table *table;
+    } * file;                   /* [n_table] */
+    tsr_evaluation *row;        /* [n_row], tables of one component first */
+    const char **name;          /* [n_row] of the table, in `file` */
+    tsr_error_summary *summary; /* [n_row] */
     tsr_path_list list;
     int n_test;
     const char **test; /* [n_test], into the list */
@@ -33,39 +44,166 @@ typedef struct {
 static void clear(evaluation *e)
 {
     for (int t = 0; t < e->n_table; t++) {
-        free(e->table[t].name);
-        tsr_form_factor_free(e->table[t].plain);
-        tsr_component_free(e->table[t].components);
+        free(e->file[t].name);
+        tsr_form_factor_free(e->file[t].table);
     }
-    free(e->table);
+    free(e->file);
     free(e->row);
+    free(e->name);
+    free(e->summary);
     free(e->test);
     tsr_path_list_clear(&e->list);
 }
 
+static const char *bodies_word(const tsr_form_factor_table *table)
+{
+    return table->model == TSR_BODIES_TWO ? "two" : "one";
+}
+
+static int is_plain(const evaluation *e, int row)
+{
+    return e->row[row].table->n_comp == 1;
+}
+
+/* ---- what was found ---- */
+
+static void print_head(int width, const char *what, FILE *out)
+{
+    fprintf(out, "%-*s  bodies  %-9s", width, "table", what);
+    for (int b = 0; b < TSR_ERROR_N_BAND; b++) {
+        char range[32];
+        snprintf(range, sizeof range, "%g-%g", tsr_error_band[b],
+                 tsr_error_band[b + 1]);
+        fprintf(out, " %8s", range);
+    }
+    fprintf(out, "\n");
+}
+
+static void print_row(const evaluation *e, int r, int width, FILE *out)
+{
+    const tsr_evaluation *row = &e->row[r];
+    char what[32];
+    if (is_plain(e, r))
+        snprintf(what, sizeof what, "%s", row->with_self ? "yes" : "no");
+    else
+        snprintf(what, sizeof what, "%.2f %4g", row->c1, row->c2);
+    fprintf(out, "%-*s  %-6s  %-9s", width, e->name[r], bodies_word(row->table),
+            what);
+    for (int b = 0; b < TSR_ERROR_N_BAND; b++)
+        fprintf(out, " %8.2f", 100.0 * e->summary[r].band[b]);
+    fprintf(out, "\n");
+}
+
+static void print_table(const evaluation *e, FILE *out)
+{
+    int width = 5;
+    for (int r = 0; r < e->n_row; r++) {
+        int n = (int)strlen(e->name[r]);
+        width = n > width ? n : width;
+    }
+    fprintf(out,
+            "%d structures of %d: those that no table was trained on.\n"
+            "I(q) against all atoms: median over the structures of the rms "
+            "relative\nerror, in %%, by q in 1/A; scale matched below 0.1.\n",
+            e->n_test, e->list.n);
+    for (int r = 0; r < e->n_row; r++) {
+        if (r == 0 || is_plain(e, r) != is_plain(e, r - 1)) {
+            fprintf(out, "\n");
+            print_head(width, is_plain(e, r) ? "S(q)" : "c1     c2", out);
+        }
+        print_row(e, r, width, out);
+    }
+}
+
+static void print_numbers(FILE *out, const char *name, int n,
+                          const double *value)
+{
+    fprintf(out, ", \"%s\": [", name);
+    for (int i = 0; i < n; i++)
+        fprintf(out, "%s%.6g", i > 0 ? ", " : "", value[i]);
+    fprintf(out, "]");
+}
+
+static void print_json(const evaluation *e, FILE *out)
+{
+    double q[TSR_ERROR_N_Q];
+    for (int k = 0; k < TSR_ERROR_N_Q; k++)
+        q[k] = k * TSR_ERROR_DQ;
+    fprintf(out, "{\"n_structure\": %d", e->n_test);
+    print_numbers(out, "band_inv_ang", TSR_ERROR_N_BAND + 1, tsr_error_band);
+    print_numbers(out, "q_inv_ang", TSR_ERROR_N_Q, q);
+    fprintf(out, ", \"rows\": [");
+    for (int r = 0; r < e->n_row; r++) {
+        const tsr_evaluation *row = &e->row[r];
+        fprintf(out, "%s\n{\"table\": ", r > 0 ? "," : "");
+        tsr_text_json(out, e->name[r]);
+        fprintf(out, ", \"bodies\": \"%s\", \"components\": %d",
+                bodies_word(row->table), row->table->n_comp);
+        if (is_plain(e, r))
+            fprintf(out, ", \"self\": %s", row->with_self ? "true" : "false");
+        else
+            fprintf(out, ", \"c1\": %g, \"c2\": %g", row->c1, row->c2);
+        print_numbers(out, "median_rms_relative_error", TSR_ERROR_N_BAND,
+                      e->summary[r].band);
+        print_numbers(out, "median_relative_error_by_q", TSR_ERROR_N_Q,
+                      e->summary[r].curve);
+        fprintf(out, "}");
+    }
+    fprintf(out, "]}\n");
+}
+
+/* q, then a column a row: the median of the absolute relative error. */
+static tsr_status write_csv(const evaluation *e, const char *path, tsr_err *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for '%s'", path);
+    fprintf(out, "q_inv_ang");
+    for (int r = 0; r < e->n_row; r++) {
+        const tsr_evaluation *row = &e->row[r];
+        fprintf(out, ",%s", e->name[r]);
+        if (!is_plain(e, r))
+            fprintf(out, " c1=%g c2=%g", row->c1, row->c2);
+        else if (row->with_self)
+            fprintf(out, " S");
+    }
+    fprintf(out, "\n");
+    for (int k = 0; k < TSR_ERROR_N_Q; k++) {
+        fprintf(out, "%.2f", k * TSR_ERROR_DQ);
+        for (int r = 0; r < e->n_row; r++)
+            fprintf(out, ",%.6g", e->summary[r].curve[k]);
+        fprintf(out, "\n");
+    }
+    tsr_status s = fclose(out) == 0
+                       ? tsr_file_replace(path, text, size, err)
+                       : tsr_fail(err, TSR_E_NOMEM, "no memory for '%s'", path);
+    free(text);
+    return s;
+}
+
+/* ---- tables and structures ---- */
+
+/* Adds the table of a file where its bodies are those asked for. */
 static tsr_status add_table(evaluation *e, const char *path, const char *bodies,
                             tsr_err *err)
 {
     const char *slash = strrchr(path, '/');
-    tsr_evaluated_table *t = &e->table[e->n_table++];
-    tsr_status s = tsr_component_is_file(path)
-                       ? tsr_component_read(path, &t->components, err)
-                       : tsr_form_factor_read(path, &t->plain, err);
+    tsr_form_factor_table *table;
+    tsr_status s = tsr_form_factor_read(path, &table, err);
     if (s != TSR_OK)
         return s;
-    tsr_body_model model =
-        t->plain != NULL ? t->plain->model : t->components->model;
-    const char *word = model == TSR_BODIES_TWO ? "two" : "one";
-    if (strcmp(bodies, "both") != 0 && strcmp(bodies, word) != 0) {
-        tsr_form_factor_free(t->plain);
-        tsr_component_free(t->components);
-        *t = (tsr_evaluated_table){0};
-        e->n_table--;
+    if (strcmp(bodies, "both") != 0 &&
+        strcmp(bodies, bodies_word(table)) != 0) {
+        tsr_form_factor_free(table);
         return TSR_OK;
     }
-    t->name = strdup(slash != NULL ? slash + 1 : path);
-    return t->name != NULL ? TSR_OK
-                           : tsr_fail(err, TSR_E_NOMEM, "no memory for a name");
+    e->file[e->n_table].table = table;
+    e->file[e->n_table].name = strdup(slash != NULL ? slash + 1 : path);
+    return e->file[e->n_table++].name != NULL
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_NOMEM, "no memory for a name");
 }
 
 static tsr_status read_tables(evaluation *e, const tsr_args *args, tsr_err *err)
@@ -77,10 +215,13 @@ static tsr_status read_tables(evaluation *e, const tsr_args *args, tsr_err *err)
         strcmp(bodies, "one") != 0)
         return tsr_fail(err, TSR_E_USAGE,
                         "--bodies '%s': expected one, two or both", bodies);
-    size_t n = (size_t)(n_own + N_SHIPPED);
-    e->table = calloc(n, sizeof *e->table);
-    e->row = calloc(n * N_SETTING, sizeof *e->row);
-    if (e->table == NULL || e->row == NULL)
+    size_t n = (size_t)(n_own + N_SHIPPED), n_row = n * N_SETTING;
+    e->file = calloc(n, sizeof *e->file);
+    e->row = calloc(n_row, sizeof *e->row);
+    e->name = calloc(n_row, sizeof(*e->name));
+    e->summary = calloc(n_row, sizeof *e->summary);
+    if (e->file == NULL || e->row == NULL || e->name == NULL ||
+        e->summary == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu tables", n);
     tsr_status s = TSR_OK;
     for (int i = 0; i < N_SHIPPED && s == TSR_OK; i++) {
@@ -95,31 +236,33 @@ static tsr_status read_tables(evaluation *e, const tsr_args *args, tsr_err *err)
     return s;
 }
 
+static void add_row(evaluation *e, int table, int with_self, double c1,
+                    double c2)
+{
+    e->name[e->n_row] = e->file[table].name;
+    e->row[e->n_row++] =
+        (tsr_evaluation){e->file[table].table, with_self, c1, c2};
+}
+
 static int has_self(const tsr_form_factor_table *t)
 {
     for (int i = 0; i < t->n_type * t->n_q; i++)
-        if (t->self[i] != t->amplitude[i] * t->amplitude[i])
+        if (t->excess[i] != 0.0)
             return 1;
     return 0;
 }
 
-/* A plain table has a row with and, where it has any, one without S(q). */
+/* A table of one component has a row with and, where it has any, one without
+ * S(q). */
 static void make_rows(evaluation *e)
 {
-    for (int t = 0; t < e->n_table; t++) {
-        const tsr_evaluated_table *table = &e->table[t];
-        if (table->plain == NULL)
-            continue;
-        for (int with = has_self(table->plain); with >= 0; with--)
-            e->row[e->n_row++] =
-                (tsr_evaluated_row){.table = table, .with_self = with};
-    }
-    e->n_plain = e->n_row;
     for (int t = 0; t < e->n_table; t++)
-        for (int i = 0; i < N_SETTING && e->table[t].components != NULL; i++)
-            e->row[e->n_row++] = (tsr_evaluated_row){.table = &e->table[t],
-                                                     .c1 = setting[i][0],
-                                                     .c2 = setting[i][1]};
+        if (e->file[t].table->n_comp == 1)
+            for (int with = has_self(e->file[t].table); with >= 0; with--)
+                add_row(e, t, with, 1.0, 0.0);
+    for (int t = 0; t < e->n_table; t++)
+        for (int i = 0; i < N_SETTING && e->file[t].table->n_comp > 1; i++)
+            add_row(e, t, 1, setting[i][0], setting[i][1]);
 }
 
 static tsr_status choose_structures(evaluation *e, const tsr_args *args,
@@ -135,13 +278,9 @@ static tsr_status choose_structures(evaluation *e, const tsr_args *args,
         return tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");
     for (int i = 0; i < e->list.n; i++) {
         int seen = 0;
-        for (int t = 0; t < e->n_table && !seen; t++) {
-            const tsr_evaluated_table *table = &e->table[t];
-            seen = tsr_structure_listed(table->plain != NULL
-                                            ? table->plain->source
-                                            : table->components->source,
-                                        "structures", e->list.path[i]);
-        }
+        for (int t = 0; t < e->n_table && !seen; t++)
+            seen = tsr_structure_listed(e->file[t].table->source, "structures",
+                                        e->list.path[i]);
         if (!seen)
             e->test[e->n_test++] = e->list.path[i];
     }
@@ -153,46 +292,22 @@ static tsr_status choose_structures(evaluation *e, const tsr_args *args,
     return TSR_OK;
 }
 
-static tsr_status evaluate(evaluation *e, int n_thread, tsr_log *log,
-                           tsr_err *err)
-{
-    int n = e->n_plain, m = e->n_row - n;
-    size_t size = (size_t)e->n_row + 1;
-    tsr_evaluation *plain = calloc(size, sizeof *plain);
-    tsr_component_evaluation *components = calloc(size, sizeof *components);
-    tsr_error_summary *summary = calloc(size, sizeof *summary);
-    tsr_status s =
-        plain == NULL || components == NULL || summary == NULL
-            ? tsr_fail(err, TSR_E_NOMEM, "no memory for %d rows", e->n_row)
-            : TSR_OK;
-    for (int r = 0; r < e->n_row && s == TSR_OK; r++) {
-        const tsr_evaluated_row *row = &e->row[r];
-        if (r < n)
-            plain[r] = (tsr_evaluation){row->table->plain, row->with_self};
-        else
-            components[r - n] = (tsr_component_evaluation){
-                row->table->components, row->c1, row->c2};
-    }
-    if (s == TSR_OK && n > 0)
-        s = tsr_form_factor_evaluate(e->n_test, e->test, n, plain, n_thread,
-                                     log, summary, err);
-    if (s == TSR_OK && m > 0)
-        s = tsr_component_evaluate(e->n_test, e->test, m, components, n_thread,
-                                   log, summary + n, err);
-    for (int r = 0; r < e->n_row && s == TSR_OK; r++)
-        e->row[r].summary = summary[r];
-    free(plain);
-    free(components);
-    free(summary);
-    return s;
-}
-
 tsr_status tsr_train_evaluate(const tsr_args *args, FILE *out, tsr_log *log,
                               tsr_err *err)
 {
     evaluation e = {0};
     long n_thread = 0;
+    const char *const *table;
+    const tsr_file_target target = {
+        .maker = "train",
+        .begins = "q_inv_ang,",
+        .holds = "",
+        .n_input = tsr_args_values(args, "table", &table),
+        .input = table,
+        .is_forced = tsr_args_count(args, "force") > 0};
     tsr_status s = tsr_args_long(args, "threads", 0.0, 64.0, &n_thread, err);
+    if (s == TSR_OK && tsr_args_count(args, "output") > 0)
+        s = tsr_file_check_target(&target, tsr_args_value(args, "output"), err);
     if (s == TSR_OK)
         s = read_tables(&e, args, err);
     if (s == TSR_OK) {
@@ -200,14 +315,14 @@ tsr_status tsr_train_evaluate(const tsr_args *args, FILE *out, tsr_log *log,
         s = choose_structures(&e, args, err);
     }
     if (s == TSR_OK)
-        s = evaluate(&e, (int)n_thread, log, err);
-    const tsr_evaluate_report report = {e.n_test, e.list.n, e.n_row, e.row};
+        s = tsr_form_factor_evaluate(e.n_test, e.test, e.n_row, e.row,
+                                     (int)n_thread, log, e.summary, err);
     if (s == TSR_OK && tsr_args_count(args, "output") > 0)
-        s = tsr_evaluate_csv(&report, tsr_args_value(args, "output"), err);
+        s = write_csv(&e, tsr_args_value(args, "output"), err);
     if (s == TSR_OK && tsr_args_count(args, "json") > 0)
-        tsr_evaluate_json(&report, out);
+        print_json(&e, out);
     else if (s == TSR_OK)
-        tsr_evaluate_print(&report, out);
+        print_table(&e, out);
     clear(&e);
     return s;
 }

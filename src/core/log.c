@@ -101,14 +101,15 @@ tsr_status tsr_log_open(tsr_log *log, const char *path, tsr_err *err)
 {
     if (log == NULL)
         return TSR_OK;
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+                  0666);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "a");
     if (file == NULL) {
         int why = errno;
         if (fd >= 0)
             close(fd);
         return tsr_fail(err, TSR_E_IO, "cannot open log file '%s': %s", path,
-                        strerror(why));
+                        why == ELOOP ? "it is a symbolic link" : strerror(why));
     }
     pthread_mutex_lock(&log->mutex);
     FILE *before = log->file;

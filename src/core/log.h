@@ -27,7 +27,8 @@ void tsr_log_free(tsr_log *log);
 void tsr_log_hold(tsr_log *log);
 
 /* Also appends every message up to TSR_LOG_INFO, with the time in UTC, to the
- * file at `path`, those held first. Errors: TSR_E_IO. */
+ * file at `path`, those held first. Errors: TSR_E_IO (also for a symbolic
+ * link: what it leads to might not be a log). */
 tsr_status tsr_log_open(tsr_log *log, const char *path, tsr_err *err);
 
 /* One line; no final newline in `format`. */

@@ -2,9 +2,13 @@
 
 #include "gpu/opencl.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { MAX_PLATFORMS = 16, MAX_DEVICES = 64 };
 
@@ -99,6 +103,69 @@ static void get_info(const device_place *place, int index,
     info->is_unified = unified == CL_TRUE;
 }
 
+/* ---- PoCL's kernel cache ---- */
+
+/* Where PoCL compiles kernels (its lib/CL/pocl_cache.c), or as much of that as
+ * is there yet: PoCL makes the rest. */
+static void find_cache(char path[4096])
+{
+    const char *own = getenv("POCL_CACHE_DIR"), *home = getenv("HOME");
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    struct stat info;
+    if (own != NULL)
+        snprintf(path, 4096, "%s", own);
+    else if (xdg != NULL && *xdg != '\0')
+        snprintf(path, 4096, "%s/pocl/kcache", xdg);
+    else if (home != NULL)
+        snprintf(path, 4096, "%s/.cache/pocl/kcache", home);
+    else
+        snprintf(path, 4096, "/tmp/pocl/kcache");
+    while (stat(path, &info) != 0 && errno == ENOENT) {
+        char *slash = strrchr(path, '/');
+        if (slash == NULL || slash == path) {
+            snprintf(path, 4096, slash == NULL ? "." : "/");
+            return;
+        }
+        *slash = '\0';
+    }
+}
+
+/* Without room for what it compiles, even where all is in the cache, PoCL fails
+ * without a reason, or its LLVM ends the process. So a file as large as several
+ * times what one kernel takes (1.1 MiB was measured) is made there and removed.
+ */
+static tsr_status check_cache(tsr_err *err)
+{
+    const off_t room = 4 << 20;
+    char folder[4096], file[4160];
+    find_cache(folder);
+    snprintf(file, sizeof file, "%s/tessera-XXXXXX", folder);
+    int fd = mkstemp(file);
+    int code = fd < 0 ? errno : posix_fallocate(fd, 0, room);
+    if (fd >= 0) {
+        close(fd);
+        unlink(file);
+    }
+    if (code == 0 || code == EINVAL || code == EOPNOTSUPP) /* cannot be told */
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_DEVICE,
+                    "PoCL, the OpenCL of this CPU, needs %d MiB to compile "
+                    "kernels in '%s': %s; make room there, or name another "
+                    "folder in the environment, as POCL_CACHE_DIR=/tmp/pocl, "
+                    "or use --device reference",
+                    (int)(room >> 20), folder, strerror(code));
+}
+
+static int is_pocl(cl_platform_id platform)
+{
+    char name[128] = "";
+    return clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name,
+                             NULL) == CL_SUCCESS &&
+           strcmp(name, "Portable Computing Language") == 0;
+}
+
+/* ---- what there is ---- */
+
 /* Devices of one platform that can be used, after the *n there are. */
 static cl_int find_on(cl_platform_id platform, device_place place[MAX_DEVICES],
                       int *n)
@@ -142,9 +209,8 @@ static tsr_status no_device(cl_int code, cl_uint n_platform,
     return tsr_fail(
         err, TSR_E_DEVICE,
         "no OpenCL device: %u platform%s installed (%s), but none has a usable "
-        "device (clGetDeviceIDs: %s (%d)); PoCL needs a folder that it can "
-        "write, POCL_CACHE_DIR or one below HOME; a GPU needs its kernel "
-        "driver, and permission on its device files; or use --device reference",
+        "device (clGetDeviceIDs: %s (%d)); a GPU needs its kernel driver, and "
+        "permission on its device files; or use --device reference",
         (unsigned)n_platform, n_platform == 1 ? " is" : "s are", name,
         tsr_cl_symbol(why), (int)why);
 }
@@ -156,16 +222,21 @@ static tsr_status find_all(device_place place[MAX_DEVICES], int *n,
     cl_uint n_platform = 0;
     cl_int code = clGetPlatformIDs(MAX_PLATFORMS, platform, &n_platform);
     cl_int why = CL_DEVICE_NOT_FOUND;
+    tsr_err no_cache = {0};
     *n = 0;
     if (code != CL_SUCCESS)
         n_platform = 0;
     if (n_platform > MAX_PLATFORMS)
         n_platform = MAX_PLATFORMS;
     for (cl_uint p = 0; p < n_platform; p++) {
+        if (is_pocl(platform[p]) && check_cache(&no_cache) != TSR_OK)
+            continue; /* a GPU can do without */
         cl_int own = find_on(platform[p], place, n);
         if (own != CL_SUCCESS && own != CL_DEVICE_NOT_FOUND)
             why = own; /* says more than that there is none */
     }
+    if (*n == 0 && no_cache.status != TSR_OK)
+        return tsr_fail(err, no_cache.status, "%s", no_cache.message);
     return *n > 0 ? TSR_OK : no_device(code, n_platform, platform, why, err);
 }
 
@@ -176,7 +247,7 @@ tsr_status tsr_device_list(tsr_device_info **list, int *n, tsr_err *err)
     tsr_status status = find_all(place, n, err);
     if (status)
         return status;
-    *list = calloc((size_t)*n, sizeof **list);
+    *list = calloc((size_t)*n + 1, sizeof **list);
     if (*list == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d devices", *n);
     for (int i = 0; i < *n; i++)

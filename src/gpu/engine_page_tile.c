@@ -21,10 +21,9 @@ enum {
 
 static const tsr_engine_type simt_type, simd_type;
 
-/* Fills what the options leave to the engine, from the kind of device. */
-static tsr_status resolve(const tsr_device_info *info,
-                          const tsr_page_tile_options *given,
-                          tsr_page_tile_options *out, tsr_err *err)
+tsr_status tsr_page_tile_resolve(const tsr_device_info *info,
+                                 const tsr_page_tile_options *given,
+                                 tsr_page_tile_options *out, tsr_err *err)
 {
     tsr_page_tile_options o = {0};
     if (given != NULL)
@@ -159,7 +158,7 @@ tsr_status tsr_page_tile_memory_needed(const tsr_engine_spec *spec,
     tsr_page_tile_engine e = {0};
     tsr_status status = tsr_engine_spec_check(spec, err);
     if (!status)
-        status = resolve(&device->info, options, &e.options, err);
+        status = tsr_page_tile_resolve(&device->info, options, &e.options, err);
     if (status)
         return status;
     describe_shape(&e, spec, device);
@@ -410,12 +409,14 @@ static void describe(tsr_page_tile_engine *e)
 {
     snprintf(e->base.description, sizeof e->base.description,
              "%s, %s precision, %s transfer, differences up to %d bodies; "
-             "%.120s, driver %.60s; source %016llx; %s",
+             "%.120s, driver %.60s; source %016llx%s; %s",
              e->base.type->name, e->options.use_double ? "double" : "single",
              tsr_transfer_name(e->options.transfer),
              e->options.difference > 0 ? e->options.difference : 0,
              e->device->info.name, e->device->info.driver,
-             (unsigned long long)e->program.source_hash, e->build_options);
+             (unsigned long long)e->program.source_hash,
+             tsr_program_folder() != NULL ? " from TSR_KERNEL_DIR" : "",
+             e->build_options);
 }
 
 static void page_tile_free(tsr_engine *engine)
@@ -432,6 +433,7 @@ static void page_tile_free(tsr_engine *engine)
     tsr_program_clear(&e->program);
     free(e->system);
     free(e->constant);
+    free(e->base.rounding);
     free(e);
 }
 
@@ -494,7 +496,7 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
                            .n_system = spec->n_system,
                            .dq_inv_ang = spec->dq_inv_ang};
     e->d_bound_ang = spec->d_bound_ang;
-    status = resolve(&device->info, options, &e->options, err);
+    status = tsr_page_tile_resolve(&device->info, options, &e->options, err);
     if (!status) {
         if (e->options.variant == TSR_PAGE_TILE_SIMD)
             e->base.type = &simd_type;
@@ -506,6 +508,10 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
     }
     if (!status)
         status = constants(e, spec, err);
+    if (!status) /* a tile has two blocks with max_age differences each */
+        status = tsr_engine_rounding(
+            spec, e->options.use_double ? 0x1p-40 : 0x1p-24, e->shape.tile,
+            1 + 2 * e->options.max_age, &e->base.rounding, err);
     if (!status)
         status = build(e, err);
     if (!status)

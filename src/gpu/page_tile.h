@@ -96,6 +96,15 @@ typedef struct {
     size_t out_rows;   /* rows of results in flight, at its start */
 } tsr_page_tile_batch;
 
+/* ---- engine_page_tile.c ---- */
+
+/* Fills what the options (NULL: all) leave to the engine, from the kind of
+ * device. Errors: TSR_E_INTERNAL (impossible), TSR_E_DEVICE (no double), those
+ * of tsr_tuning_find. */
+tsr_status tsr_page_tile_resolve(const tsr_device_info *info,
+                                 const tsr_page_tile_options *given,
+                                 tsr_page_tile_options *out, tsr_err *err);
+
 /* ---- page_tile_list.c ---- */
 
 /* Rows of results that n proposals can take, and their units. */

@@ -44,12 +44,18 @@ fail:
                     strerror(errno));
 }
 
+const char *tsr_program_folder(void)
+{
+    const char *dir = getenv("TSR_KERNEL_DIR");
+    return dir != NULL && *dir != '\0' ? dir : NULL;
+}
+
 static tsr_status find_text(const char *name, const char **text, size_t *size,
                             char **owned, tsr_err *err)
 {
-    const char *dir = getenv("TSR_KERNEL_DIR");
+    const char *dir = tsr_program_folder();
     *owned = NULL;
-    if (dir != NULL && *dir != '\0') {
+    if (dir != NULL) {
         char path[1024];
         int n = snprintf(path, sizeof path, "%s/%s", dir, name);
         if (n < 0 || (size_t)n >= sizeof path)

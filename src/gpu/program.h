@@ -22,6 +22,9 @@ tsr_status tsr_program_build(const tsr_device *device, int n,
 tsr_status tsr_program_text(const char *name, const char *path, char **out,
                             tsr_err *err);
 
+/* TSR_KERNEL_DIR; NULL: not set, or empty. */
+const char *tsr_program_folder(void);
+
 void tsr_program_clear(tsr_program *program);
 
 #endif

@@ -151,7 +151,7 @@ tsr_status tsr_checkpoint_image_open(const char *path, hid_t *file,
 
 static int write_synced(const char *path, const char *content, size_t size)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int fd = tsr_file_open_new(path);
     if (fd < 0)
         return errno;
     int failed = tsr_file_write_at(fd, content, size, 0);
@@ -246,9 +246,7 @@ tsr_status tsr_checkpoint_open_newest(const char *directory,
         n_bad += status != TSR_E_NOINPUT && i < 2;
     }
     if (n_bad == 0)
-        return tsr_fail(err, TSR_E_NOINPUT,
-                        "'%s' has no checkpoint; the run was stopped before "
-                        "its first one: start it again",
+        return tsr_fail(err, TSR_E_NOINPUT, "'%s' has no checkpoint",
                         directory);
     return tsr_fail(err, TSR_E_DATA, "%.*s; %.*s", TSR_ERR_SIZE / 3,
                     why[0].message, TSR_ERR_SIZE / 3, why[1].message);

@@ -156,11 +156,20 @@ int tsr_file_sync_directory(const char *path)
     return failed;
 }
 
-/* Writes and syncs; 0, or the errno of what failed. */
-static int write_file(const char *path, int flags, const char *data,
-                      size_t size, int sync)
+/* O_EXCL alone makes open() fail where a link has the name, whoever put it
+ * there and whenever; removing what has the name never touches what a link
+ * leads to. */
+int tsr_file_open_new(const char *path)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC | flags, 0666);
+    if (unlink(path) != 0 && errno != ENOENT)
+        return -1;
+    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                0666);
+}
+
+/* Writes, syncs where asked to, and closes; 0, or the errno of what failed. */
+static int write_file(int fd, const char *data, size_t size, int sync)
+{
     if (fd < 0)
         return errno;
     int failed = write_all(fd, data, size);
@@ -169,6 +178,13 @@ static int write_file(const char *path, int flags, const char *data,
     if (close(fd) != 0 && failed == 0)
         failed = errno;
     return failed;
+}
+
+/* Is something there that is written in place, such as /dev/stdout? */
+static int is_device(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
 }
 
 /* A name beside `path` that no other process uses; caller frees. */
@@ -184,13 +200,13 @@ static char *name_beside(const char *path)
 tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
                             tsr_err *err)
 {
-    struct stat info;
-    int direct = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+    int direct = is_device(path);
     char *beside = direct ? strdup(path) : name_beside(path);
     if (beside == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
-    int flags = direct ? 0 : O_CREAT | O_TRUNC;
-    int failed = write_file(beside, flags, data, size, !direct);
+    int fd =
+        direct ? open(path, O_WRONLY | O_CLOEXEC) : tsr_file_open_new(beside);
+    int failed = write_file(fd, data, size, !direct);
     if (failed == 0 && !direct && rename(beside, path) != 0)
         failed = errno;
     if (failed != 0 && !direct)
@@ -204,6 +220,63 @@ tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
     return TSR_OK;
 }
 
+tsr_status tsr_file_begin(tsr_file_writer *writer, const char *path,
+                          tsr_err *err)
+{
+    int direct = is_device(path), fd = -1;
+    *writer = (tsr_file_writer){.path = strdup(path),
+                                .beside = direct ? NULL : name_beside(path)};
+    if (writer->path != NULL && (direct || writer->beside != NULL))
+        fd = direct ? open(path, O_WRONLY | O_CLOEXEC)
+                    : tsr_file_open_new(writer->beside);
+    writer->out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (writer->out != NULL)
+        return TSR_OK;
+    int why = errno;
+    if (fd >= 0) {
+        close(fd);
+        if (!direct)
+            unlink(writer->beside);
+    }
+    free(writer->path);
+    free(writer->beside);
+    *writer = (tsr_file_writer){NULL, NULL, NULL};
+    return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
+                    strerror(why));
+}
+
+tsr_status tsr_file_end(tsr_file_writer *writer, tsr_status status,
+                        tsr_err *err)
+{
+    tsr_file_writer *w = writer;
+    if (w->out == NULL)
+        return status;
+    int direct = w->beside == NULL;
+    int failed = ferror(w->out) != 0 || fflush(w->out) != 0;
+    int why = failed ? errno : 0;
+    if (!failed && !direct && status == TSR_OK && fsync(fileno(w->out)) != 0)
+        why = errno;
+    if (fclose(w->out) != 0 && why == 0)
+        why = errno;
+    failed |= why != 0;
+    if (status == TSR_OK && !failed && !direct &&
+        rename(w->beside, w->path) != 0) {
+        failed = 1;
+        why = errno;
+    }
+    if (!direct && (failed || status != TSR_OK))
+        unlink(w->beside);
+    if (status == TSR_OK && failed)
+        status = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", w->path,
+                          strerror(why));
+    else if (status == TSR_OK && !direct)
+        (void)tsr_file_sync_directory(w->path);
+    free(w->path);
+    free(w->beside);
+    *w = (tsr_file_writer){NULL, NULL, NULL};
+    return status;
+}
+
 /* link() fails where the name is taken, which rename() does not. Some file
  * systems (FAT, a few network ones) have no links: there the file is written
  * in place. */
@@ -214,13 +287,14 @@ tsr_status tsr_file_create(const char *path, const char *data, size_t size,
     *is_taken = 0;
     if (beside == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
-    int failed = write_file(beside, O_CREAT | O_TRUNC, data, size, 1);
+    int failed = write_file(tsr_file_open_new(beside), data, size, 1);
     if (failed == 0 && link(beside, path) != 0)
         failed = errno;
     unlink(beside);
     free(beside);
     if (failed == EPERM || failed == ENOTSUP || failed == ENOSYS) {
-        failed = write_file(path, O_CREAT | O_EXCL, data, size, 1);
+        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        failed = write_file(fd, data, size, 1);
         if (failed != 0 && failed != EEXIST)
             unlink(path);
     }
@@ -239,18 +313,40 @@ int tsr_file_is_same(const char *a, const char *b)
            x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+/* A file with content whose beginning is not as tessera writes it, or that
+ * cannot be read. */
 int tsr_file_is_foreign(const char *path, const char *begins, const char *holds)
 {
-    char line[160] = "";
+    char head[512];
     struct stat info;
     if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0)
         return 0;
     FILE *in = fopen(path, "r");
-    int is_read = in != NULL && fgets(line, sizeof line, in) != NULL;
+    size_t n = in != NULL ? fread(head, 1, sizeof head - 1, in) : 0;
     if (in != NULL)
         fclose(in);
-    return !is_read || strncmp(line, begins, strlen(begins)) != 0 ||
-           strstr(line, holds) == NULL;
+    head[n] = '\0';
+    return n == 0 || strncmp(head, begins, strlen(begins)) != 0 ||
+           strstr(head, holds) == NULL;
+}
+
+tsr_status tsr_file_check_target(const tsr_file_target *target,
+                                 const char *path, tsr_err *err)
+{
+    const tsr_file_target *t = target;
+    for (int i = 0; i < t->n_input; i++)
+        if (tsr_file_is_same(path, t->input[i]))
+            return tsr_fail(err, TSR_E_USAGE,
+                            "'%s' would take the place of the input '%s'; "
+                            "choose another name with --output",
+                            path, t->input[i]);
+    if (!t->is_forced && tsr_file_is_foreign(path, t->begins, t->holds))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'%s' is there and not from tessera %s; choose another "
+                        "name with --output, take that file away, or replace "
+                        "it with --force",
+                        path, t->maker);
+    return TSR_OK;
 }
 
 tsr_status tsr_file_absolute(const char *path, char **out, tsr_err *err)

@@ -30,7 +30,7 @@ tsr_status tsr_fit_file_write(const char *path, const tsr_fit_file *fit,
         fit->n > 1 ? (fit->q[fit->n - 1] - fit->q[0]) / (fit->n - 1) : 0.0;
     fprintf(stream,
             "# SAXS profile: number of points = %d, q_min = %.8g, q_max = "
-            "%.8g, delta_q = %.8g\n"
+            "%.8g, delta_q = %.8g" TSR_FIT_FILE_MARK
             "# offset = %.8g, scaling c = %.8g, c1 = %.5f, c2 = %.5f, Chi^2 = "
             "%.6g%s\n"
             "#  q       exp_intensity   error model_intensity\n",

@@ -6,6 +6,9 @@
 
 #include <stdio.h>
 
+/* What tells a fit of tessera from one of FoXS, in its first line. */
+#define TSR_FIT_FILE_MARK ", by tessera\n"
+
 typedef struct {
     int n;
     const double *q, *intensity, *sigma; /* [n] the data */

@@ -19,8 +19,7 @@ static tsr_status open_once(const char *path, tsr_hdf5_input *input,
 
     /* No lock, as in the writer: the run may be writing. */
     if (access < 0 || H5Pset_file_locking(access, 0, 1) < 0 ||
-        (input->store != NULL &&
-         tsr_hdf5_store_attach(input->store, access) < 0) ||
+        tsr_hdf5_store_attach(input->store, access) < 0 ||
         (input->file = H5Fopen(path, H5F_ACC_RDONLY, access)) < 0)
         status = tsr_hdf5_fail(err, TSR_E_DATA, "cannot open it as HDF5");
     if (access >= 0)
@@ -54,9 +53,13 @@ tsr_status tsr_hdf5_input_open(const char *path,
     for (int i = 0; i < TRIES; i++) {
         int is_busy;
         status = tsr_hdf5_store_recover(path, &input->store, &is_busy, err);
+        if (status == TSR_OK && input->store == NULL)
+            status = tsr_hdf5_store_open_reading(path, &input->store, err);
         if (status != TSR_OK)
             return status;
-        status = open_once(path, input, err);
+        status = tsr_hdf5_store_verify(input->store, err);
+        if (status == TSR_OK)
+            status = open_once(path, input, err);
         if (status == TSR_OK && check != NULL)
             status = check(input->file, context, err);
         if (status == TSR_OK)

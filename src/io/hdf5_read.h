@@ -10,7 +10,7 @@
 
 typedef struct {
     hid_t file;            /* < 0: closed */
-    tsr_hdf5_store *store; /* where a journal lies over the file, or NULL */
+    tsr_hdf5_store *store; /* through which HDF5 reads; NULL: closed */
 } tsr_hdf5_input;
 
 /* Finishes an interrupted commit first (tsr_hdf5_store_recover). While a writer

@@ -314,6 +314,11 @@ tsr_status tsr_hdf5_store_open(const char *path, tsr_hdf5_store **out,
         tsr_hdf5_store_free(store);
         return status;
     }
+    status = tsr_hdf5_store_verify(store, err);
+    if (status != TSR_OK) {
+        tsr_hdf5_store_free(store);
+        return tsr_wrap(err, status, "'%s'", path);
+    }
     store->journal_idle = 1;
     *out = store;
     return TSR_OK;
@@ -327,6 +332,25 @@ int tsr_hdf5_store_has_failed(const tsr_hdf5_store *store)
 size_t tsr_hdf5_store_pending(const tsr_hdf5_store *store)
 {
     return store->n_held * PAGE;
+}
+
+tsr_status tsr_hdf5_store_open_reading(const char *path, tsr_hdf5_store **out,
+                                       tsr_err *err)
+{
+    tsr_hdf5_store *store = tsr_hdf5_store_new(path);
+    tsr_status status =
+        store == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'", path)
+            : tsr_hdf5_store_open_disk(store, O_RDONLY, err);
+
+    if (status == TSR_OK) {
+        store->failed = EROFS;
+    } else {
+        tsr_hdf5_store_free(store);
+        store = NULL;
+    }
+    *out = store;
+    return status;
 }
 
 void tsr_hdf5_store_discard(tsr_hdf5_store *store)

@@ -52,18 +52,33 @@ static int write_range(const tsr_hdf5_store *store, size_t from, size_t to)
 /* For the space only: HDF5 does not mind a longer file. */
 static void cut_growth(const tsr_hdf5_store *store)
 {
-    int cut = ftruncate(store->fd, (off_t)store->on_disk);
+    int cut = ftruncate(store->fd, (off_t)(store->on_disk + store->tail));
     (void)cut;
+}
+
+/* A file that grows loses its old seal: the pages that hold it become pages
+ * that change, so that the seal stays until the journal has the new one. */
+static int cover_old_seal(tsr_hdf5_store *store)
+{
+    const size_t end = store->on_disk + store->tail;
+
+    for (size_t at = store->on_disk; at < end && at < store->size;) {
+        if (tsr_hdf5_store_writable(store, at) == NULL)
+            return ENOMEM;
+        at += tsr_hdf5_part_of_page(at, end - at);
+    }
+    return 0;
 }
 
 /* The pages that cover what is on the disk, ascending. 0 or an errno. */
 static int list_changes(tsr_hdf5_store *store)
 {
-    const size_t end = store->on_disk > 0 ? store->on_disk : 1;
-    tsr_journal_page *list =
-        realloc(store->change, (store->n_held + 1) * sizeof *list);
+    const size_t end = store->on_disk > 0 ? store->on_disk + store->tail : 1;
+    tsr_journal_page *list;
 
-    if (list == NULL)
+    if (cover_old_seal(store) != 0 ||
+        (list = realloc(store->change, (store->n_held + 2) * sizeof *list)) ==
+            NULL)
         return ENOMEM;
     store->change = list;
     store->n_change = 0;
@@ -77,25 +92,37 @@ static int list_changes(tsr_hdf5_store *store)
     return 0;
 }
 
+/* The last of the changes: a file has its seal only with all the others. */
+static int add_seal(tsr_hdf5_store *store)
+{
+    const int failed = tsr_hdf5_store_make_seal(store);
+
+    store->change[store->n_change++] = (tsr_journal_page){
+        store->size, SEAL, (const unsigned char *)store->seal};
+    return failed;
+}
+
 static void write_growth(job *j)
 {
     const tsr_hdf5_store *store = j->store;
-    if (store->size > store->on_disk)
-        j->failed = write_range(store, store->on_disk, store->size);
+    const size_t from = store->on_disk + store->tail, to = store->size + SEAL;
+    if (to > from)
+        j->failed = write_range(store, from, to);
 }
 
 static void write_journal(job *j)
 {
     tsr_hdf5_store *store = j->store;
-    j->failed = tsr_journal_write(store->journal, store->size, store->n_change,
-                                  store->change, &j->journal, &j->is_new);
+    j->failed =
+        tsr_journal_write(store->journal, store->size + SEAL, store->n_change,
+                          store->change, &j->journal, &j->is_new);
 }
 
 static void write_changes(job *j)
 {
     const tsr_hdf5_store *store = j->store;
-    j->failed =
-        tsr_journal_put(store->fd, store->size, store->n_change, store->change);
+    j->failed = tsr_journal_put(store->fd, store->size + SEAL, store->n_change,
+                                store->change);
 }
 
 static int is_alive(const job *j)
@@ -146,8 +173,11 @@ static void prepare(job *j, tsr_hdf5_store *store)
     if (j->failed != 0)
         return;
     j->failed = list_changes(store);
-    j->is_needed =
-        j->failed != 0 || store->n_change > 0 || store->size != store->on_disk;
+    j->is_needed = j->failed != 0 || store->n_change > 0 ||
+                   store->size != store->on_disk ||
+                   (store->size > 0 && store->tail == 0);
+    if (is_alive(j))
+        j->failed = add_seal(store);
 }
 
 /* The file has not been touched: it loses what it has grown by, but not where
@@ -175,7 +205,10 @@ static void finish(job *j)
     }
     store->failed = j->failed;
     if (j->failed == 0) {
-        store->on_disk = store->size;
+        if (j->is_needed) {
+            store->on_disk = store->size;
+            store->tail = SEAL;
+        }
         tsr_hdf5_store_drop_pages(store);
     }
 }

@@ -6,8 +6,9 @@
 #include "io/journal.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, SEAL = 64 };
 
 struct tsr_hdf5_store {
     char *path;
@@ -15,8 +16,11 @@ struct tsr_hdf5_store {
     int fd;
     int failed;           /* errno of the commit that failed */
     int journal_idle;     /* nothing in it is needed any more */
-    size_t on_disk;       /* bytes of the file on the disk */
+    size_t on_disk;       /* bytes of the file on the disk, without its seal */
+    size_t tail;          /* of the seal behind them: SEAL, or 0 without one */
     size_t size;          /* bytes as HDF5 sees it */
+    uint64_t sum;         /* of the pages of the last commit */
+    char seal[SEAL + 1];  /* of the commit under way */
     size_t n_page;        /* room of `page` */
     size_t n_held;        /* pages that are not NULL */
     unsigned char **page; /* [n_page] written since the last commit, or NULL */
@@ -35,6 +39,10 @@ tsr_status tsr_hdf5_store_open_disk(tsr_hdf5_store *store, int flags,
 unsigned char *tsr_hdf5_store_writable(tsr_hdf5_store *store, size_t at);
 
 void tsr_hdf5_store_drop_pages(tsr_hdf5_store *store);
+
+/* Before a commit: brings `sum` and `seal` up to what HDF5 has written. 0 or an
+ * errno. */
+int tsr_hdf5_store_make_seal(tsr_hdf5_store *store);
 
 /* As tsr_hdf5_store_recover; must_write: an overlay will not do. */
 tsr_status tsr_hdf5_store_repair(const char *path, int must_write,

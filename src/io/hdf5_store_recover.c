@@ -91,6 +91,11 @@ tsr_status tsr_hdf5_store_repair(const char *path, int must_write,
                         "'%s.journal' was left by a newer tessera, or on "
                         "another kind of machine; open it there once",
                         path);
+    if (state == TSR_JOURNAL_BAD)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s.journal' is damaged: it has pages outside of its "
+                        "file; restore both from a copy",
+                        path);
     *is_busy = state == TSR_JOURNAL_BUSY;
     if (state == TSR_JOURNAL_BUSY && must_write)
         return tsr_fail(err, TSR_E_IO,
@@ -112,19 +117,14 @@ tsr_status tsr_hdf5_store_repair(const char *path, int must_write,
                               "free space",
                               path, strerror(failed));
         } else if (failed != 0) {
-            tsr_hdf5_store *store = tsr_hdf5_store_new(path);
-            status =
-                store == NULL
-                    ? tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'", path)
-                    : tsr_hdf5_store_open_disk(store, O_RDONLY, err);
+            tsr_hdf5_store *store = NULL;
+            status = tsr_hdf5_store_open_reading(path, &store, err);
             if (status == TSR_OK)
                 status = lay_over(store, &journal, err);
-            if (status == TSR_OK) {
-                store->failed = EROFS;
+            if (status == TSR_OK)
                 *overlay = store;
-            } else {
+            else
                 tsr_hdf5_store_free(store);
-            }
         }
     }
     tsr_journal_free(&journal);

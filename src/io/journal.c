@@ -78,10 +78,10 @@ static unsigned char *pack(size_t length, size_t n_page,
 static int open_for_writing(const char *name, int *fd, int *is_new)
 {
     *is_new = 0;
-    *fd = open(name, O_RDWR | O_CLOEXEC);
+    *fd = open(name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (*fd < 0 && errno == ENOENT) {
         *is_new = 1;
-        *fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        *fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     }
     return *fd < 0 ? errno : 0;
 }
@@ -150,25 +150,29 @@ int tsr_journal_is_empty(const char *name)
     return n >= 0 && memcmp(begins, magic, sizeof magic) != 0;
 }
 
-/* The pages of a content whose checksum is right. */
+/* The pages of a content whose checksum is right: 0 or an errno, EBADMSG where
+ * they do not lie in the content, or not in a file of its length. Whoever uses
+ * them can then trust them: a place far away would cost memory for all pages
+ * before it. */
 static int find_pages(tsr_journal *journal, size_t size)
 {
     const unsigned char *at = journal->content + sizeof(header);
     const unsigned char *end = journal->content + size;
 
     if (journal->n_page > size / (2 * sizeof(uint64_t)))
-        return EIO;
+        return EBADMSG;
     journal->page = calloc(journal->n_page + 1, sizeof *journal->page);
     if (journal->page == NULL)
         return ENOMEM;
     for (size_t i = 0; i < journal->n_page; i++) {
         uint64_t place[2];
         if ((size_t)(end - at) < sizeof place)
-            return EIO;
+            return EBADMSG;
         memcpy(place, at, sizeof place);
         at += sizeof place;
-        if (place[1] > (size_t)(end - at))
-            return EIO;
+        if (place[1] > (size_t)(end - at) || place[0] > journal->length ||
+            place[1] > journal->length - place[0])
+            return EBADMSG;
         journal->page[i] =
             (tsr_journal_page){(size_t)place[0], (size_t)place[1], at};
         at += place[1];
@@ -220,7 +224,10 @@ static int read_content(tsr_journal *journal, tsr_journal_state *state)
     failed = find_pages(journal, (size_t)head.size);
     if (failed == 0)
         *state = TSR_JOURNAL_OURS;
-    return failed;
+    if (failed != EBADMSG)
+        return failed;
+    *state = TSR_JOURNAL_BAD;
+    return 0;
 }
 
 int tsr_journal_read(const char *name, tsr_journal *journal,

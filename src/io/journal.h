@@ -65,7 +65,8 @@ typedef enum {
     TSR_JOURNAL_BUSY, /* a writer is at work, and stays so for 2 s */
     TSR_JOURNAL_OURS, /* complete, and locked by us until freed */
     TSR_JOURNAL_SEEN, /* complete; cannot be locked for writing */
-    TSR_JOURNAL_NEWER /* of a newer format, or of another machine */
+    TSR_JOURNAL_NEWER, /* of a newer format, or of another machine */
+    TSR_JOURNAL_BAD    /* its checksum is right, and its pages cannot be */
 } tsr_journal_state;
 
 typedef struct {

@@ -79,10 +79,18 @@ static tsr_status refuse(const char *directory, int fd, tsr_err *err)
                     holder.pid, holder.host, directory, holder.since);
 }
 
+/* Who opened the file before its owner removed it holds a lock on nothing. */
+static int is_in_place(int fd, const char *name)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && lstat(name, &there) == 0 &&
+           ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
 static tsr_status take(const char *directory, const char *name, tsr_lock *lock,
                        tsr_err *err)
 {
-    lock->fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    lock->fd = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (lock->fd < 0)
         return tsr_fail(err, TSR_E_IO, "cannot open '%s': %s", name,
                         strerror(errno));
@@ -97,6 +105,10 @@ static tsr_status take(const char *directory, const char *name, tsr_lock *lock,
                         "system with locks (Lustre: mounted with 'flock')",
                         name, strerror(errno));
     }
+    if (!is_in_place(lock->fd, name))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "another process has just left '%s'; try again",
+                        directory);
     const int failed = write_holder(lock->fd);
     if (failed != 0)
         return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", name,

@@ -20,6 +20,12 @@ tsr_status tsr_yaml_marks_put(tsr_yaml_marks *marks, const char *key,
             (old[length] == '\0' || old[length] == '.'))
             drop(marks, k);
     }
+    return tsr_yaml_marks_add(marks, key, place, err);
+}
+
+tsr_status tsr_yaml_marks_add(tsr_yaml_marks *marks, const char *key,
+                              const char *place, tsr_err *err)
+{
     if (marks->n == marks->room) {
         int room = 2 * marks->room + 32;
         tsr_yaml_mark *more =

@@ -16,8 +16,13 @@ typedef struct {
 } tsr_yaml_marks;
 
 /* Says where a key was given, in place of what was known of it and of keys
- * below it. Copies both. Errors: TSR_E_NOMEM. */
+ * below it. Copies both. Looks through all marks. Errors: TSR_E_NOMEM. */
 tsr_status tsr_yaml_marks_put(tsr_yaml_marks *marks, const char *key,
+                              const char *place, tsr_err *err);
+
+/* The same for a key of which nothing is known yet: looks through none, so that
+ * a file's long lists do not take time that grows with their square. */
+tsr_status tsr_yaml_marks_add(tsr_yaml_marks *marks, const char *key,
                               const char *place, tsr_err *err);
 
 /* Where the key, or else the nearest one above it, was given; NULL: nowhere. */

@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_MAX_BYTES = 16 << 20 };
+/* Field tables nest four deep. */
+enum { FILE_MAX_BYTES = 16 << 20, DEPTH_MAX = 64 };
 
 /* ---- files ---- */
 
@@ -128,12 +129,47 @@ static tsr_status not_yaml(const tsr_yaml_reader *r,
                     r->source, line, column, problem, comma, context, remedy);
 }
 
+/* libyaml's time grows with the square of the depth, so what is nested deeper
+ * than any configuration is refused as soon as it is met. An error of syntax
+ * ends the look: whoever loads the text says it. */
+static tsr_status check_depth(tsr_yaml_reader *r, const char *text, size_t n)
+{
+    yaml_parser_t parser;
+    yaml_event_t event;
+    tsr_status status = TSR_OK;
+    int depth = 0, done = 0;
+    if (!yaml_parser_initialize(&parser))
+        return tsr_fail(r->err, TSR_E_NOMEM, "out of memory for '%s'",
+                        r->source);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
+    while (!done && yaml_parser_parse(&parser, &event)) {
+        const yaml_node_t here = {.start_mark = event.start_mark};
+        depth += event.type == YAML_SEQUENCE_START_EVENT ||
+                 event.type == YAML_MAPPING_START_EVENT;
+        depth -= event.type == YAML_SEQUENCE_END_EVENT ||
+                 event.type == YAML_MAPPING_END_EVENT;
+        if (depth > DEPTH_MAX) {
+            tsr_fail(r->err, TSR_E_CONFIG,
+                     "lists and mappings nested more than %d deep: not a "
+                     "configuration",
+                     DEPTH_MAX);
+            status = tsr_yaml_place(r, &here, "", TSR_E_CONFIG);
+        }
+        done = status != TSR_OK || event.type == YAML_STREAM_END_EVENT;
+        yaml_event_delete(&event);
+    }
+    yaml_parser_delete(&parser);
+    return status;
+}
+
 /* Loads the one document of a text. On success the caller deletes it. */
 static tsr_status load(tsr_yaml_reader *r, const char *text, size_t n)
 {
     yaml_parser_t parser;
     yaml_document_t second;
-    tsr_status status = TSR_OK;
+    tsr_status status = check_depth(r, text, n);
+    if (status != TSR_OK)
+        return status;
     if (!yaml_parser_initialize(&parser))
         return tsr_fail(r->err, TSR_E_NOMEM, "out of memory for '%s'",
                         r->source);

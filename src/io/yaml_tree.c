@@ -60,6 +60,7 @@ tsr_status tsr_yaml_place(tsr_yaml_reader *r, const yaml_node_t *node,
                         : tsr_wrap(r->err, status, "%s", place);
 }
 
+/* A file is read before any --set and gives no key twice. */
 static tsr_status mark(tsr_yaml_reader *r, const yaml_node_t *node,
                        const char *key)
 {
@@ -67,7 +68,8 @@ static tsr_status mark(tsr_yaml_reader *r, const yaml_node_t *node,
     if (r->marks == NULL)
         return TSR_OK;
     say_place(r, node, place, sizeof place);
-    return tsr_yaml_marks_put(r->marks, key, place, r->err);
+    return r->is_set ? tsr_yaml_marks_put(r->marks, key, place, r->err)
+                     : tsr_yaml_marks_add(r->marks, key, place, r->err);
 }
 
 /* The value is of the wrong kind for its field. */

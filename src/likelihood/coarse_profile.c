@@ -1,3 +1,7 @@
+/* Bodies as an engine sees them. Hydration is an exposure times an amplitude of
+ * the type, and an engine knows types alone: bodies of one type and one
+ * exposure are one type of the engine, so that no engine needs to know of
+ * exposures. */
 #include "likelihood/coarse_profile.h"
 
 #include <stdlib.h>
@@ -38,7 +42,7 @@ static int number_types(int n, const int *type, tsr_coarse_spec *out, int *body)
 
 /* form_factor of the engine's types from that of the table's,
  * [TSR_N_COMP][n_table][n_q]. */
-static void fill_factors(const tsr_component_table *table, const int *type,
+static void fill_factors(const tsr_form_factor_table *table, const int *type,
                          const int *body, const double *amplitude,
                          tsr_coarse_spec *out)
 {
@@ -55,7 +59,7 @@ static void fill_factors(const tsr_component_table *table, const int *type,
         }
 }
 
-void tsr_coarse_add_self(const tsr_component_table *table, int n_body,
+void tsr_coarse_add_self(const tsr_form_factor_table *table, int n_body,
                          const int *type, const double *exposure, int n_q,
                          const double *excess, double *partial)
 {
@@ -75,7 +79,7 @@ void tsr_coarse_add_self(const tsr_component_table *table, int n_body,
         }
 }
 
-tsr_status tsr_coarse_spec_of(const tsr_component_table *table, int n_body,
+tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,
                               const int *type, const double *exposure, int n_q,
                               double dq_inv_ang, tsr_coarse_spec *out,
                               tsr_err *err)
@@ -94,7 +98,7 @@ tsr_status tsr_coarse_spec_of(const tsr_component_table *table, int n_body,
         body == NULL || amplitude == NULL || excess == NULL)
         s = tsr_fail(err, TSR_E_NOMEM, "no memory for %d bodies", n_body);
     if (s == TSR_OK)
-        s = tsr_component_at(table, n_q, dq_inv_ang, amplitude, excess, err);
+        s = tsr_form_factor_at(table, n_q, dq_inv_ang, amplitude, excess, err);
     if (s == TSR_OK) {
         memcpy(out->exposure, exposure, n * sizeof *exposure);
         out->spec =
@@ -125,7 +129,7 @@ tsr_status tsr_coarse_spec_of(const tsr_component_table *table, int n_body,
     return s;
 }
 
-tsr_status tsr_coarse_spec_make(const tsr_component_table *table, int n_body,
+tsr_status tsr_coarse_spec_make(const tsr_form_factor_table *table, int n_body,
                                 const int *type, const double (*xyz)[3],
                                 int n_q, double dq_inv_ang,
                                 tsr_coarse_spec *out, tsr_err *err)
@@ -141,7 +145,7 @@ tsr_status tsr_coarse_spec_make(const tsr_component_table *table, int n_body,
     return s;
 }
 
-tsr_status tsr_coarse_partials(const tsr_component_table *table, int n_body,
+tsr_status tsr_coarse_partials(const tsr_form_factor_table *table, int n_body,
                                const int *type, const double (*xyz)[3], int n_q,
                                double dq_inv_ang, tsr_engine_make *make,
                                void *context, double *partial,

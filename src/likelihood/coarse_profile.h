@@ -1,5 +1,5 @@
 /* Partial profiles of a coarse-grained conformation, from any engine
- * (DESIGN 3, model/component_table.h).
+ * (DESIGN 3, model/form_factor.h).
  *
  *     I(q; c1, c2) = sum_a sum_b C_a C_b partial_ab,   C = (1, -G(q; c1), c2)
  *
@@ -9,7 +9,7 @@
 #define TSR_LIKELIHOOD_COARSE_PROFILE_H
 
 #include "likelihood/engine.h"
-#include "model/component_table.h"
+#include "model/form_factor.h"
 
 /* What an engine needs of a conformation. Bodies of one type differ in their
  * hydration, so that the engine's types are bodies of the same type and
@@ -28,21 +28,21 @@ typedef struct {
  * table's body model) at xyz [n_body][3], Angstrom, on q_k = k dq, k < n_q.
  * Errors: TSR_E_RANGE (the table ends before), TSR_E_NOMEM. After an error
  * there is nothing to clear. */
-tsr_status tsr_coarse_spec_make(const tsr_component_table *table, int n_body,
+tsr_status tsr_coarse_spec_make(const tsr_form_factor_table *table, int n_body,
                                 const int *type, const double (*xyz)[3],
                                 int n_q, double dq_inv_ang,
                                 tsr_coarse_spec *out, tsr_err *err);
 
 /* The same with exposures [n_body] that are known; copies them. */
-tsr_status tsr_coarse_spec_of(const tsr_component_table *table, int n_body,
+tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,
                               const int *type, const double *exposure, int n_q,
                               double dq_inv_ang, tsr_coarse_spec *out,
                               tsr_err *err);
 void tsr_coarse_spec_clear(tsr_coarse_spec *spec);
 
 /* Adds S_ab, on the n_q of excess [TSR_N_COMP_PAIR][n_type][n_q] (that of
- * tsr_component_at), to partial [TSR_N_COMP_PAIR][n_q]. */
-void tsr_coarse_add_self(const tsr_component_table *table, int n_body,
+ * tsr_form_factor_at), to partial [TSR_N_COMP_PAIR][n_q]. */
+void tsr_coarse_add_self(const tsr_form_factor_table *table, int n_body,
                          const int *type, const double *exposure, int n_q,
                          const double *excess, double *partial);
 
@@ -56,7 +56,7 @@ typedef tsr_status tsr_engine_make(void *context, const tsr_engine_spec *spec,
  * partial    [TSR_N_COMP_PAIR][n_q]  out  electrons squared
  * radius_ang                         out  r_m, Angstrom
  * Errors: those of the spec and of the engine. Cost: n_body^2 n_q. */
-tsr_status tsr_coarse_partials(const tsr_component_table *table, int n_body,
+tsr_status tsr_coarse_partials(const tsr_form_factor_table *table, int n_body,
                                const int *type, const double (*xyz)[3], int n_q,
                                double dq_inv_ang, tsr_engine_make *make,
                                void *context, double *partial,

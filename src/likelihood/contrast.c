@@ -1,6 +1,9 @@
+/* Partial profiles at the q of data. The operator carries them there once; a
+ * curve for any c1 and c2 is then a sum of a few curves. Rg of a curve is that
+ * of the line through its smallest q (Guinier). */
 #include "likelihood/contrast.h"
 
-#include "model/component_table.h"
+#include "model/form_factor.h"
 
 #include <math.h>
 #include <stdlib.h>

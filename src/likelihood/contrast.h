@@ -4,7 +4,7 @@
  *     I(q) = sum_a sum_b C_a C_b I_ab(q) + S(q)
  *     K = 1: C = (1)     K = 3: C = (1, -G(q), c2)
  *
- * G: tsr_component_scale (model/component_table.h), for atoms and bodies. */
+ * G: tsr_component_scale (model/form_factor.h), for atoms and bodies. */
 #ifndef TSR_LIKELIHOOD_CONTRAST_H
 #define TSR_LIKELIHOOD_CONTRAST_H
 

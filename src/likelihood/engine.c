@@ -49,6 +49,60 @@ tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
     return TSR_OK;
 }
 
+/* sum_i |F_i| and sum_i F_i^2 of a component at page k. */
+static void factor_sums(const tsr_engine_spec *spec, int comp, int k,
+                        double *size, double *square)
+{
+    *size = *square = 0.0;
+    for (int i = 0; i < spec->n_body; i++) {
+        double f = *tsr_engine_factor(spec, comp, spec->type[i], k);
+        *size += fabs(f);
+        *square += f * f;
+    }
+}
+
+tsr_status tsr_engine_rounding(const tsr_engine_spec *spec, double unit,
+                               int tile, int n_store, double **out,
+                               tsr_err *err)
+{
+    const double far = 8.0, shared = 8.0;
+    const double walk = far * tile * sqrt(2.0 * n_store);
+    int n_comp = tsr_engine_n_comp(spec), n_q = spec->n_q;
+    size_t n_pair = (size_t)(n_comp * (n_comp + 1) / 2);
+    double *to = calloc(n_pair * (size_t)n_q, sizeof *to);
+    *out = to;
+    if (to == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d q", n_q);
+    for (int a = 0; a < n_comp; a++)
+        for (int b = a; b < n_comp; b++)
+            for (int k = 0; k < n_q; k++) {
+                double size_a, size_b, square_a, square_b;
+                factor_sums(spec, a, k, &size_a, &square_a);
+                factor_sums(spec, b, k, &size_b, &square_b);
+                *to++ = unit * (shared * size_a * size_b +
+                                walk * sqrt(square_a * square_b));
+            }
+    return TSR_OK;
+}
+
+int tsr_engine_differs(const tsr_engine *engine, const double *profile,
+                       const double *right, double *allowed)
+{
+    const double promise = 1e-5;
+    double most = 1.0;
+    int at = -1;
+    for (int k = 0; k < engine->n_pair * engine->n_q; k++) {
+        double limit = engine->rounding[k] + promise * fabs(right[k]);
+        double error = fabs(profile[k] - right[k]);
+        if (error <= most * limit) /* a NaN is not */
+            continue;
+        most = isfinite(error) && limit > 0.0 ? error / limit : HUGE_VAL;
+        *allowed = limit;
+        at = k;
+    }
+    return at;
+}
+
 void tsr_engine_free(tsr_engine *engine)
 {
     if (engine != NULL)

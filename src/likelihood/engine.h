@@ -89,6 +89,7 @@ struct tsr_engine {
     int n_body, n_q, n_system;
     int n_comp, n_pair; /* pairs of components a <= b: K (K + 1) / 2 */
     double dq_inv_ang;
+    double *rounding;                  /* [n_pair][n_q] tsr_engine_rounding */
     double system_bytes, shared_bytes; /* on the device; of each system, else */
     double most_systems;   /* that the device has room for; 0: not told */
     char description[768]; /* device, driver, kernel, options, source hash */
@@ -107,6 +108,29 @@ tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
 tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err);
 
 void tsr_engine_free(tsr_engine *engine); /* after its batches */
+
+/* How far rounding takes an engine's profiles, so that what is farther off is
+ * an error: of the device, its driver, the kernels.
+ *
+ * Sums are of tiles of `tile` bodies a side, each stored with a relative error
+ * of at most `unit` as often as `n_store` times. The stored values S have
+ * sum S^2 <= 2 tile^2 B^2 with B^2 = (sum_i F_i^a^2) (sum_i F_i^b^2), by
+ * Cauchy-Schwarz. Independent errors of mean 0, none beyond its bound, exceed t
+ * times the root of the sum of the bounds' squares with a probability of at
+ * most 2 exp(-t^2 / 2) (Hoeffding 1963): 3e-14 at t = 8, which is taken here.
+ * What bodies of a type share (their form factor, rounded) does not average
+ * out: 8 units of (sum |F^a|) (sum |F^b|).
+ *
+ * out [n_pair][n_q] electrons squared, caller frees. Errors: TSR_E_NOMEM. */
+tsr_status tsr_engine_rounding(const tsr_engine_spec *spec, double unit,
+                               int tile, int n_store, double **out,
+                               tsr_err *err);
+
+/* Whether a profile differs from another of the same bodies by more than the
+ * rounding of the engine and 1e-5 of I, its promise: the place in [n_pair][n_q]
+ * where it does so most, -1 where it does not. allowed out, there. */
+int tsr_engine_differs(const tsr_engine *engine, const double *profile,
+                       const double *right, double *allowed);
 
 /* A batch holds at most max_proposal proposals in flight. */
 tsr_status tsr_batch_new(tsr_engine *engine, int max_proposal, tsr_batch **out,

@@ -11,6 +11,10 @@
 
 enum { BLOCK = 16 }; /* bodies */
 
+/* Double precision; what the fixed points of others and the recurrence of
+ * tsr_debye_reference leave, 1e-12 of I(0), is more than its own rounding. */
+static const double unit = 0x1p-40;
+
 typedef struct {
     double (*xyz)[3];      /* [n_body] accepted */
     double (*proposed)[3]; /* [n_body] */
@@ -299,6 +303,7 @@ static void reference_free(tsr_engine *engine)
     free(e->system);
     free(e->type);
     free(e->form_factor);
+    free(e->base.rounding);
     free(e);
 }
 
@@ -359,7 +364,9 @@ tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
     e->type = malloc((size_t)spec->n_body * sizeof *e->type);
     e->form_factor = malloc(n_table * sizeof *e->form_factor);
     e->system = calloc((size_t)spec->n_system, sizeof *e->system);
-    int ok = e->type != NULL && e->form_factor != NULL && e->system != NULL;
+    status = tsr_engine_rounding(spec, unit, BLOCK, 1, &e->base.rounding, err);
+    int ok = !status && e->type != NULL && e->form_factor != NULL &&
+             e->system != NULL;
     for (int i = 0; ok && i < spec->n_system; i++)
         ok = system_alloc(e, &e->system[i]);
     if (!ok) {

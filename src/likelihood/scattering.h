@@ -1,5 +1,5 @@
 /* What the bodies of a run scatter: form factors of one component, or of three
- * with c1 and c2 (model/component_table.h). */
+ * with c1 and c2 (model/form_factor.h). */
 #ifndef TSR_LIKELIHOOD_SCATTERING_H
 #define TSR_LIKELIHOOD_SCATTERING_H
 
@@ -9,10 +9,10 @@
 
 /* Everything is borrowed. */
 typedef struct {
-    const tsr_form_factor_table *plain;   /* where component is NULL */
-    const tsr_component_table *component; /* or NULL */
-    const double *exposure;               /* [n_body] of all conformations */
-    const tsr_parameter *contrast;        /* [TSR_N_CONTRAST] */
+    const tsr_form_factor_table *plain;     /* where component is NULL */
+    const tsr_form_factor_table *component; /* or NULL */
+    const double *exposure;                 /* [n_body] of all conformations */
+    const tsr_parameter *contrast;          /* [TSR_N_CONTRAST] */
 } tsr_scattering;
 
 /* What an engine needs, and S_ab, on q_k = k dq, k < n_q: in K components, of

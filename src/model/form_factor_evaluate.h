@@ -7,7 +7,6 @@
 #include "core/log.h"
 #include "core/status.h"
 #include "model/form_factor.h"
-#include "model/structure_fold.h"
 
 /* q_k = k 0.01/Angstrom, to 0.5. */
 enum { TSR_ERROR_N_Q = 51, TSR_ERROR_N_BAND = 4 };
@@ -33,22 +32,17 @@ tsr_status tsr_error_summarise(int n_structure, const double *error,
                                size_t stride, tsr_error_summary *summary,
                                tsr_err *err);
 
-/* Visits structure files, a part being the errors [n][TSR_ERROR_N_Q] of n
- * tables, and summarises them by table: summary [n] out. Errors: those of
- * reading and of `one`; TSR_E_NOMEM. */
-tsr_status tsr_error_fold(int n_path, const char *const *path, int n,
-                          tsr_structure_visit *one, const void *context,
-                          int n_thread, tsr_log *log,
-                          tsr_error_summary *summary, tsr_err *err);
-
+/* A table, and how its bodies and all atoms scatter: with one component with
+ * S(q) or without, with three at c1 and c2. */
 typedef struct {
     const tsr_form_factor_table *table; /* borrowed */
     int with_self;                      /* 0: without S(q) */
+    double c1, c2;
 } tsr_evaluation;
 
-/* Evaluates tables on structure files: summary [n] out. n_thread as in
- * training. Errors: those of reading; TSR_E_RANGE where a table ends before
- * 0.5/Angstrom; TSR_E_NOMEM. */
+/* Evaluates tables on structure files: summary [n] out. Rows of one table are
+ * best next to each other. n_thread as in training. Errors: those of reading;
+ * TSR_E_RANGE where a table ends before 0.5/Angstrom; TSR_E_NOMEM. */
 tsr_status tsr_form_factor_evaluate(int n_path, const char *const *path, int n,
                                     const tsr_evaluation *evaluation,
                                     int n_thread, tsr_log *log,

@@ -1,3 +1,6 @@
+/* The prior of a molecule: its options, its densities made ready from the
+ * table, and the terms that moves ask for one by one; prior_state.c sums them
+ * over a conformation. */
 #include "model/prior.h"
 
 #include "core/vec3.h"
@@ -72,9 +75,7 @@ static void set_clash(tsr_clash *clash, const tsr_topology *topology,
     clash->limit = options->clash_limit;
     for (int t = 0; t < n_type; t++)
         for (int u = 0; u < n_type; u++) {
-            double d = topology->body_model == TSR_BODIES_TWO
-                           ? table->contact_two[t][u]
-                           : table->contact_one[t][u];
+            double d = table->contact[topology->body_model][t][u];
             clash->contact[t][u] = d;
             if (options->clash == TSR_CLASH_SOFT && d > clash->cutoff)
                 clash->cutoff = d;

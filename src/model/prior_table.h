@@ -1,6 +1,5 @@
 /* The trained numbers of the prior, and how they were made (what of the
- * structures: prior_sample.h; the fits: mixture_train.h, torsion_fit.h and
- * side_fit.h).
+ * structures: prior_sample.h; the fits: mixture_train.h).
  *
  * (phi, psi): a mixture for each of six classes of residues (those of the
  * Top8000 set, Lovell et al. 2003, Williams et al. 2018). Side-chain centres
@@ -47,9 +46,9 @@ typedef struct {
 typedef struct {
     tsr_torsion_mixture torsion[TSR_N_RAMA];
     tsr_side_mixture side[TSR_N_AMINO];
-    tsr_angle_gaussian angle[TSR_N_AMINO];          /* N-CA-C */
-    double contact_two[TSR_MAX_TYPE][TSR_MAX_TYPE]; /* Angstrom */
-    double contact_one[TSR_N_AMINO][TSR_N_AMINO];
+    tsr_angle_gaussian angle[TSR_N_AMINO]; /* N-CA-C */
+    /* Angstrom, by number of bodies a residue (TSR_BODIES_ONE, _TWO): */
+    double contact[TSR_BODIES_TWO + 1][TSR_MAX_TYPE][TSR_MAX_TYPE];
     char *source; /* how it was made */
 } tsr_prior_table;
 

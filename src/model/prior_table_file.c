@@ -1,3 +1,7 @@
+/* The file of the prior, data/prior.dat: a table of model/table_file.h with a
+ * section for each of torsions, side chains, bond angles and contacts. What is
+ * read is checked as far as a density needs it, because the file may be the
+ * user's own. */
 #include "model/prior_table.h"
 #include "model/table_file.h"
 
@@ -11,13 +15,6 @@ static const char format[] = "tessera prior 2";
 static const int cov_row[6] = {0, 1, 2, 0, 0, 1};
 static const int cov_col[6] = {0, 1, 2, 1, 2, 2};
 
-/* One view of the two contact tables. */
-static double *contact_row(tsr_prior_table *table, tsr_body_model model, int t)
-{
-    return model == TSR_BODIES_TWO ? table->contact_two[t]
-                                   : table->contact_one[t];
-}
-
 static void write_contacts(FILE *file, const tsr_prior_table *table,
                            tsr_body_model model)
 {
@@ -26,8 +23,7 @@ static void write_contacts(FILE *file, const tsr_prior_table *table,
     fprintf(file, "# type, contact distance to types 0 to %d (Angstrom)\n",
             n - 1);
     for (int t = 0; t < n; t++) {
-        const double *row = model == TSR_BODIES_TWO ? table->contact_two[t]
-                                                    : table->contact_one[t];
+        const double *row = table->contact[model][t];
         fprintf(file, "# %s\n%2d", tsr_body_type_name(model, t), t);
         for (int u = 0; u < n; u++)
             fprintf(file, " %.9g", row[u]);
@@ -87,16 +83,16 @@ static void write_angles(FILE *file, const tsr_prior_table *table)
 tsr_status tsr_prior_table_write(const tsr_prior_table *table, const char *path,
                                  tsr_err *err)
 {
-    tsr_table_writer w;
+    tsr_file_writer w;
     tsr_status s = tsr_table_create(&w, path, format, table->source, err);
     if (s != TSR_OK)
         return s;
-    write_torsions(w.file, table);
-    write_sides(w.file, table);
-    write_angles(w.file, table);
-    write_contacts(w.file, table, TSR_BODIES_TWO);
-    write_contacts(w.file, table, TSR_BODIES_ONE);
-    return tsr_table_finish(&w, err);
+    write_torsions(w.out, table);
+    write_sides(w.out, table);
+    write_angles(w.out, table);
+    write_contacts(w.out, table, TSR_BODIES_TWO);
+    write_contacts(w.out, table, TSR_BODIES_ONE);
+    return tsr_file_end(&w, TSR_OK, err);
 }
 
 /* A row that begins with its number. */
@@ -275,7 +271,7 @@ static tsr_status read_contacts(tsr_table_reader *r, tsr_prior_table *table,
         return tsr_table_bad(r, err, "expected '#: contact %s'", word);
     int n = tsr_body_n_type(model);
     for (int t = 0; t < n; t++) {
-        double *row = contact_row(table, model, t);
+        double *row = table->contact[model][t];
         if ((s = read_row(r, t, n, row, err)) != TSR_OK)
             return s;
         for (int u = 0; u < n; u++)
@@ -283,7 +279,7 @@ static tsr_status read_contacts(tsr_table_reader *r, tsr_prior_table *table,
                 return tsr_table_bad(r, err, "distance %g: expected above 0",
                                      row[u]);
         for (int u = 0; u < t; u++)
-            if (row[u] != contact_row(table, model, u)[t])
+            if (row[u] != table->contact[model][u][t])
                 return tsr_table_bad(r, err,
                                      "types %d and %d: the table is not "
                                      "symmetric",

@@ -1,71 +1,210 @@
-#include "model/contact_train.h"
+/* Training the prior: one pass over the structures collects what it learns from
+ * (prior_sample.h) and counts the contacts of bodies; the mixtures, the bond
+ * angles and the contact distances are then fitted to all of it.
+ *
+ * Distances of contacts are binned: sums are of integers, so that the quantiles
+ * do not depend on the order of the structures. */
 #include "model/mixture_train.h"
 #include "model/prior_sample.h"
 #include "model/prior_table.h"
 #include "model/residue_atoms.h"
-#include "model/side_fit.h"
 #include "model/structure_fold.h"
-#include "model/torsion_fit.h"
+
+#include "core/vec3.h"
 
 #include <gsl/gsl_math.h>
 #include <math.h>
-#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- contacts ---- */
+
+enum {
+    N_BIN = 500, /* of 0.02 Angstrom, below the reach */
+    N_PAIR = TSR_MAX_TYPE * (TSR_MAX_TYPE + 1) / 2,
+    MIN_APART = 3,  /* residues */
+    MIN_PAIRS = 500 /* for a quantile of their own */
+};
+static const double reach = 10.0; /* Angstrom */
+static const double quantile = 0.01;
+static const tsr_body_model models[2] = {TSR_BODIES_ONE, TSR_BODIES_TWO};
+
+typedef struct {
+    uint64_t bin[2][N_PAIR][N_BIN]; /* one-body, two-body */
+} contact_sum;
+
+static int pair_index(int t, int u)
+{
+    return t >= u ? t * (t + 1) / 2 + u : u * (u + 1) / 2 + t;
+}
+
+typedef struct {
+    double x[3];
+    int type, chain, position;
+} placed_body;
+
+/* The complete bodies of a structure. Chains are told apart by order, so that
+ * two that share an id in a poor file are still one after the other. */
+static int place_bodies(const tsr_structure *s, tsr_body_model model,
+                        placed_body *body)
+{
+    int n = 0, chain = 0, position = 0;
+    for (int r = 0; r < s->n_residue; r++, position++) {
+        if (r > 0 &&
+            strcmp(s->residue[r].chain, s->residue[r - 1].chain) != 0) {
+            chain++;
+            position = 0;
+        }
+        tsr_residue_atoms atoms;
+        if (tsr_residue_atoms_find(s, &s->residue[r], &atoms) != 0)
+            continue;
+        int type[2];
+        int n_body = tsr_body_types(model, atoms.amino, type);
+        for (int b = 0; b < n_body; b++) {
+            if (tsr_body_centre(model, &atoms, b, body[n].x) != 0)
+                continue;
+            body[n].type = type[b];
+            body[n].chain = chain;
+            body[n].position = position;
+            n++;
+        }
+    }
+    return n;
+}
+
+/* All pairs: a few seconds for the whole training set. */
+static void visit_contacts(const placed_body *body, int n,
+                           uint64_t bin[N_PAIR][N_BIN])
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++) {
+            double d2 = tsr_vec3_distance2(body[i].x, body[j].x);
+            if (d2 >= reach * reach ||
+                (body[i].chain == body[j].chain &&
+                 body[i].position - body[j].position < MIN_APART))
+                continue;
+            int k = (int)(sqrt(d2) * (N_BIN / reach));
+            if (k >= N_BIN)
+                k = N_BIN - 1;
+            bin[pair_index(body[i].type, body[j].type)][k]++;
+        }
+}
+
+static tsr_status visit_bodies(const tsr_structure *structure, contact_sum *sum,
+                               tsr_err *err)
+{
+    placed_body *body =
+        malloc((2 * (size_t)structure->n_residue + 1) * sizeof *body);
+    if (body == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for the bodies of '%s'",
+                        structure->path);
+    for (int m = 0; m < 2; m++)
+        visit_contacts(body, place_bodies(structure, models[m], body),
+                       sum->bin[m]);
+    free(body);
+    return TSR_OK;
+}
+
+static void add_contacts(contact_sum *to, const contact_sum *from)
+{
+    for (int m = 0; m < 2; m++)
+        for (int p = 0; p < N_PAIR; p++)
+            for (int k = 0; k < N_BIN; k++)
+                to->bin[m][p][k] += from->bin[m][p][k];
+}
+
+static uint64_t total_of(const uint64_t bin[N_BIN])
+{
+    uint64_t total = 0;
+    for (int k = 0; k < N_BIN; k++)
+        total += bin[k];
+    return total;
+}
+
+/* Linear within a bin. */
+static double quantile_of(const uint64_t bin[N_BIN])
+{
+    double target = quantile * (double)total_of(bin), below = 0.0;
+    for (int k = 0; k < N_BIN; k++) {
+        double here = (double)bin[k];
+        if (here > 0.0 && below + here >= target)
+            return (k + (target - below) / here) * (reach / N_BIN);
+        below += here;
+    }
+    return reach;
+}
+
+/* Fills one table; returns how many pairs were too rare, -1 where a type has
+ * too few partners altogether (*rare is the type). */
+static int take_contacts(const contact_sum *sum, int m, tsr_prior_table *table,
+                         int *rare)
+{
+    int n = tsr_body_n_type(models[m]), n_rare = 0;
+    double own[TSR_MAX_TYPE];
+    for (int t = 0; t < n; t++) {
+        uint64_t all[N_BIN] = {0};
+        for (int u = 0; u < n; u++)
+            for (int k = 0; k < N_BIN; k++)
+                all[k] += sum->bin[m][pair_index(t, u)][k];
+        own[t] = quantile_of(all);
+        if (total_of(all) < MIN_PAIRS) {
+            *rare = t;
+            return -1;
+        }
+    }
+    for (int t = 0; t < n; t++)
+        for (int u = 0; u <= t; u++) {
+            const uint64_t *bin = sum->bin[m][pair_index(t, u)];
+            double d = quantile_of(bin);
+            if (total_of(bin) < MIN_PAIRS) {
+                d = 0.5 * (own[t] + own[u]);
+                n_rare++;
+            }
+            table->contact[models[m]][t][u] = d;
+            table->contact[models[m]][u][t] = d;
+        }
+    return n_rare;
+}
+
+/* Fills the contacts of the table; n_rare [2] out: pairs of types seen too
+ * rarely, which were filled from their types. */
+static tsr_status take_both(const contact_sum *sum, tsr_prior_table *table,
+                            int n_rare[2], tsr_err *err)
+{
+    for (int m = 0; m < 2; m++) {
+        int rare = 0;
+        n_rare[m] = take_contacts(sum, m, table, &rare);
+        if (n_rare[m] < 0)
+            return tsr_fail(err, TSR_E_DATA,
+                            "%s has fewer than %d contacts in the training "
+                            "structures; give more of them",
+                            tsr_body_type_name(models[m], rare), MIN_PAIRS);
+    }
+    return TSR_OK;
+}
+
+/* ---- all of it ---- */
 
 enum {
     N_TASK = TSR_N_RAMA + TSR_N_AMINO,
     LEAST_RESIDUE = 30, /* of a class, of a type */
 };
 
-/* What a structure gives, or all of them. Samples are owned by the list that
- * starts at the context, which a failed fold can free. */
+/* What a structure gives, or all of them. */
 typedef struct {
     long used, skipped; /* residues, for the heading */
     tsr_prior_sample *sample;
-    tsr_contact_sum contact;
+    contact_sum contact;
     tsr_status status; /* of adding */
 } prior_sum;
-
-typedef struct sample_link {
-    struct sample_link *next;
-    tsr_prior_sample *sample;
-} sample_link;
-
-typedef struct {
-    pthread_mutex_t mutex;
-    sample_link *first; /* under the mutex */
-} sample_list;
-
-static tsr_prior_sample *new_sample(sample_list *list)
-{
-    sample_link *link = malloc(sizeof *link);
-    if (link == NULL)
-        return NULL;
-    link->sample = tsr_prior_sample_new();
-    pthread_mutex_lock(&list->mutex);
-    link->next = list->first;
-    list->first = link;
-    pthread_mutex_unlock(&list->mutex);
-    return link->sample;
-}
-
-static void free_samples(sample_list *list)
-{
-    while (list->first != NULL) {
-        sample_link *next = list->first->next;
-        tsr_prior_sample_free(list->first->sample);
-        free(list->first);
-        list->first = next;
-    }
-}
 
 static tsr_status visit(const tsr_structure *structure, const void *context,
                         void *part, tsr_err *err)
 {
-    sample_list *const *list = context;
     prior_sum *sum = part;
+    (void)context;
     for (int r = 0; r < structure->n_residue; r++) {
         tsr_residue_atoms atoms;
         if (tsr_residue_atoms_find(structure, &structure->residue[r], &atoms) !=
@@ -75,12 +214,12 @@ static tsr_status visit(const tsr_structure *structure, const void *context,
         else
             sum->used++;
     }
-    sum->sample = new_sample(*list);
+    sum->sample = tsr_prior_sample_new();
     if (sum->sample == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory for the residues of '%s'",
                         structure->path);
     tsr_status s = tsr_prior_sample_visit(sum->sample, structure, err);
-    return s == TSR_OK ? tsr_contact_visit(structure, &sum->contact, err) : s;
+    return s == TSR_OK ? visit_bodies(structure, &sum->contact, err) : s;
 }
 
 static void add(const void *context, void *total, const void *part)
@@ -90,10 +229,16 @@ static void add(const void *context, void *total, const void *part)
     const prior_sum *from = part;
     to->used += from->used;
     to->skipped += from->skipped;
-    tsr_contact_add(&to->contact, &from->contact);
+    add_contacts(&to->contact, &from->contact);
     tsr_status s = tsr_prior_sample_add(to->sample, from->sample, NULL);
     if (s != TSR_OK)
         to->status = s;
+}
+
+static void clear(void *part)
+{
+    prior_sum *sum = part;
+    tsr_prior_sample_free(sum->sample);
 }
 
 static tsr_mixture_task task_of(const tsr_sample *sample, const char *name,
@@ -195,7 +340,7 @@ static tsr_status take_source(const prior_sum *sum, int n_path,
         fprintf(out,
                 "contact pairs seen less than %d times (filled from the "
                 "types): one-body %d of 210, two-body %d of 231\n%s",
-                TSR_CONTACT_LEAST, n_rare[0], n_rare[1], files);
+                MIN_PAIRS, n_rare[0], n_rare[1], files);
         bad = fclose(out) != 0;
     }
     free(files);
@@ -211,7 +356,7 @@ static tsr_status take_all(const prior_sum *sum, int n_path,
     tsr_mixture_task task[N_TASK];
     tsr_status s = list_tasks(sum->sample, table, task, &n_task, err);
     if (s == TSR_OK)
-        s = tsr_contact_take(&sum->contact, table, n_rare, err);
+        s = take_both(&sum->contact, table, n_rare, err);
     if (s == TSR_OK)
         s = take_angles(sum->sample, table, err);
     if (s == TSR_OK)
@@ -226,17 +371,15 @@ tsr_status tsr_prior_table_train(int n_path, const char *const *path,
                                  tsr_prior_table **out, tsr_err *err)
 {
     *out = NULL;
-    sample_list samples = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-    sample_list *context = &samples;
     const tsr_structure_fold_type fold = {.part_size = sizeof(prior_sum),
                                           .visit = visit,
                                           .add = add,
-                                          .context = &context};
+                                          .clear = clear};
     prior_sum *sum = calloc(1, sizeof *sum);
     tsr_prior_table *table = calloc(1, sizeof *table);
     tsr_status s = TSR_OK;
     if (sum != NULL)
-        sum->sample = new_sample(&samples);
+        sum->sample = tsr_prior_sample_new();
     if (sum == NULL || table == NULL || sum->sample == NULL)
         s = tsr_fail(err, TSR_E_NOMEM, "no memory to train priors");
     else
@@ -255,8 +398,8 @@ tsr_status tsr_prior_table_train(int n_path, const char *const *path,
         table = NULL;
     }
     tsr_prior_table_free(table);
+    if (sum != NULL)
+        clear(sum);
     free(sum);
-    free_samples(&samples);
-    pthread_mutex_destroy(&samples.mutex);
     return s;
 }

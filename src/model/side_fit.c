@@ -1,5 +1,10 @@
-#include "model/side_fit.h"
-#include "model/em.h"
+/* Mixtures of Gaussians fitted to side-chain centres.
+ *
+ * No Gaussian is narrower than TSR_LEAST_SIDE_SD in any direction. Where there
+ * are two or more, the last is broad: the mean of all, four times their
+ * covariance, a weight of at least TSR_BROAD_WEIGHT. What is far from all that
+ * was seen is then unlikely, and not by hundreds of nats. */
+#include "model/mixture_train.h"
 #include "model/side_density.h"
 
 #include "core/vec3.h"
@@ -115,47 +120,31 @@ static int n_free(const side_fit *fit)
     return fit->n_part > 1 ? fit->n_part - 1 : 1;
 }
 
-static void set_weights(side_fit *fit, const moments *sum)
-{
-    tsr_side_mixture *m = &fit->m;
-    if (m->n == 1)
-        return;
-    int last = m->n - 1;
-    double broad = fmax(sum[last].weight / (double)fit->n, TSR_BROAD_WEIGHT);
-    double others = (double)fit->n - sum[last].weight;
-    for (int k = 0; k < last; k++)
-        m->part[k].weight = others > 0.0
-                                ? (1.0 - broad) * sum[k].weight / others
-                                : (1.0 - broad) / last;
-    m->part[last].weight = broad;
-}
-
 static double step(void *work)
 {
     side_fit *fit = work;
     tsr_side_mixture *m = &fit->m;
     prepared part[TSR_MAX_SIDE_GAUSSIAN];
     moments sum[TSR_MAX_SIDE_GAUSSIAN] = {{0}};
-    double e[TSR_MAX_SIDE_GAUSSIAN], total = 0.0;
+    double e[TSR_MAX_SIDE_GAUSSIAN], weight[TSR_MAX_SIDE_GAUSSIAN], total = 0.0;
     for (int k = 0; k < m->n; k++)
         part[k] = prepare(fit, &m->part[k]);
     for (long i = 0; i < fit->n; i++) {
-        double x[3], largest = -HUGE_VAL, all = 0.0;
+        double x[3];
         tsr_vec3_sub(x, fit->at + 3 * i, fit->mean);
-        for (int k = 0; k < m->n; k++) {
-            e[k] = log_of(&part[k], x);
-            largest = fmax(largest, e[k]);
-        }
-        for (int k = 0; k < m->n; k++) {
-            e[k] = e[k] > largest - 40.0 ? exp(e[k] - largest) : 0.0;
-            all += e[k];
-        }
-        total += largest + log(all);
         for (int k = 0; k < m->n; k++)
-            if (e[k] > 1e-12 * all)
-                add_moments(&sum[k], e[k] / all, x);
+            e[k] = log_of(&part[k], x);
+        total += tsr_em_shares(m->n, e);
+        for (int k = 0; k < m->n; k++)
+            if (e[k] > 1e-12)
+                add_moments(&sum[k], e[k], x);
     }
-    set_weights(fit, sum);
+    for (int k = 0; k < m->n; k++)
+        e[k] = sum[k].weight;
+    if (m->n > 1)
+        tsr_em_weights(m->n, fit->n, e, TSR_BROAD_WEIGHT, weight);
+    for (int k = 0; k < m->n && m->n > 1; k++)
+        m->part[k].weight = weight[k];
     for (int k = 0; k < n_free(fit); k++)
         if (sum[k].weight > 1e-3)
             take_moments(fit, &sum[k], &m->part[k]);

@@ -1,3 +1,8 @@
+/* Passes over structure files, and what tables' headings say of them.
+ *
+ * Files are taken by threads as they come free, but added in their order, in
+ * blocks: rounding, and so every table, is then the same whatever the number of
+ * threads, and memory is that of a block. */
 #include "model/structure_fold.h"
 
 #include <pthread.h>
@@ -69,6 +74,12 @@ static tsr_status add_block(fold_block *block, void *total, tsr_err *err)
     return TSR_OK;
 }
 
+static void clear_block(const fold_block *block)
+{
+    for (int i = 0; i < block->n && block->type->clear != NULL; i++)
+        block->type->clear(block->part + (size_t)i * block->type->part_size);
+}
+
 static int thread_count(int n_thread)
 {
     long n = n_thread > 0 ? n_thread : sysconf(_SC_NPROCESSORS_ONLN);
@@ -99,6 +110,7 @@ tsr_status tsr_structure_fold(const tsr_structure_fold_type *type, int n_path,
         memset(block.error, 0, BLOCK * sizeof *block.error);
         run_block(&block, n_thread);
         s = add_block(&block, total, err);
+        clear_block(&block);
         if (log != NULL && tsr_log_is_terminal(log)) {
             char text[64];
             snprintf(text, sizeof text, "%d of %d structures", first + block.n,

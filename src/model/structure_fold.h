@@ -20,6 +20,9 @@ typedef struct {
     tsr_structure_visit *visit;
     /* Adds a part to the total; called in the order of the files. */
     void (*add)(const void *context, void *total, const void *part);
+    /* Frees what a part has beside itself, also after an error; NULL: nothing.
+     * A part that was not visited is zeroes. */
+    void (*clear)(void *part);
     const void *context;
 } tsr_structure_fold_type;
 

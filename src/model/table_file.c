@@ -1,3 +1,6 @@
+/* Reading and writing the text files of data/, a line at a time: messages name
+ * the line, and a file is complete or not there, because what is written lies
+ * beside until it is renamed. */
 #define TSR_TABLE_FILE_ITSELF
 #include "model/table_file.h"
 
@@ -6,7 +9,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { LINE_SIZE = 4096 };
 
@@ -176,43 +178,32 @@ static void write_source(FILE *file, const char *source)
     }
 }
 
-tsr_status tsr_table_create(tsr_table_writer *writer, const char *path,
-                            const char *format, const char *source,
-                            tsr_err *err)
+tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
 {
-    *writer = (tsr_table_writer){.path = path};
-    size_t size = strlen(path) + sizeof ".tmp";
-    writer->beside = malloc(size);
-    if (writer->beside == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory to write '%s'", path);
-    snprintf(writer->beside, size, "%s.tmp", path);
-    writer->file = fopen(writer->beside, "w");
-    if (writer->file == NULL) {
-        tsr_status s = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s",
-                                writer->beside, strerror(errno));
-        free(writer->beside);
-        *writer = (tsr_table_writer){0};
-        return s;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    va_list args;
+    va_start(args, format);
+    int bad = out == NULL || vfprintf(out, format, args) < 0;
+    va_end(args);
+    if (out == NULL || fclose(out) != 0 || bad) {
+        free(text);
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for a heading");
     }
-    fprintf(writer->file, "#: %s\n", format);
-    write_source(writer->file, source);
+    free(*source);
+    *source = text;
     return TSR_OK;
 }
 
-tsr_status tsr_table_finish(tsr_table_writer *writer, tsr_err *err)
+tsr_status tsr_table_create(tsr_file_writer *writer, const char *path,
+                            const char *format, const char *source,
+                            tsr_err *err)
 {
-    tsr_status s = TSR_OK;
-    int bad = ferror(writer->file) || fflush(writer->file) != 0 ||
-              fsync(fileno(writer->file)) != 0;
-    if (fclose(writer->file) != 0 || bad)
-        s = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", writer->beside,
-                     strerror(errno));
-    else if (rename(writer->beside, writer->path) != 0)
-        s = tsr_fail(err, TSR_E_IO, "cannot rename '%s' to '%s': %s",
-                     writer->beside, writer->path, strerror(errno));
+    tsr_status s = tsr_file_begin(writer, path, err);
     if (s != TSR_OK)
-        remove(writer->beside);
-    free(writer->beside);
-    *writer = (tsr_table_writer){0};
-    return s;
+        return s;
+    fprintf(writer->out, "#: %s\n", format);
+    write_source(writer->out, source);
+    return TSR_OK;
 }

@@ -11,6 +11,7 @@
 #define TSR_MODEL_TABLE_FILE_H
 
 #include "core/status.h"
+#include "io/file.h"
 
 #include <stdio.h>
 
@@ -56,19 +57,16 @@ tsr_status tsr_table_bad(const tsr_table_reader *reader, tsr_err *err,
 
 void tsr_table_close(tsr_table_reader *reader);
 
-typedef struct {
-    FILE *file;
-    const char *path; /* borrowed */
-    char *beside;     /* what is written until it is renamed */
-} tsr_table_writer;
+/* Replaces a heading by what the format makes, which may use the one before.
+ * Errors: TSR_E_NOMEM. */
+tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
+    TSR_PRINTF(3, 4);
 
-/* Begins a file beside `path` with the format's line and the source. Errors:
- * TSR_E_IO, TSR_E_NOMEM; after an error nothing is left. */
-tsr_status tsr_table_create(tsr_table_writer *writer, const char *path,
+/* Begins the file at `path` with the format's line and the source;
+ * tsr_file_end completes it. Errors: TSR_E_IO, TSR_E_NOMEM; after an error
+ * nothing is left. */
+tsr_status tsr_table_create(tsr_file_writer *writer, const char *path,
                             const char *format, const char *source,
                             tsr_err *err);
-
-/* Completes the file and renames it; removes it where that fails. */
-tsr_status tsr_table_finish(tsr_table_writer *writer, tsr_err *err);
 
 #endif

@@ -1,3 +1,6 @@
+/* Densities of torsions. A step asks for them many times, so that all that does
+ * not depend on the angles is worked out before, and a density is linear in
+ * nine products of cosines and sines (von_mises.h). */
 #include "model/torsion_density.h"
 #include "model/von_mises.h"
 
@@ -78,41 +81,37 @@ double tsr_torsion_density_log(const tsr_torsion_density *density,
 }
 
 /* The other angle integrated out: 2 pi C exp(k cos x) I0(a), with k of this
- * angle and a^2 = other^2 + lambda^2 sin^2 x. */
-static double log_marginal(double log_scale, double k, double other,
-                           double lambda, double x)
+ * angle, x its distance from the part's, and a^2 = other^2 + lambda^2 sin^2
+ * x. */
+static double log_marginal(const tsr_torsion_density *density, int is_phi,
+                           double angle_rad)
 {
-    double sine = lambda * sin(x), half = sin(0.5 * x);
-    double a = hypot(other, sine);
-    double over = a > 0.0 ? sine * sine / (a + other) : 0.0;
-    return log_scale + log(2.0 * M_PI) - 2.0 * k * half * half + over +
-           tsr_von_mises_log_i0(a);
+    double e[TSR_MAX_VON_MISES], largest = -HUGE_VAL;
+    for (int i = 0; i < density->n; i++) {
+        const tsr_von_mises *p = &density->part[i];
+        double k = is_phi ? p->k_phi : p->k_psi;
+        double other = is_phi ? p->k_psi : p->k_phi;
+        double x = angle_rad - (is_phi ? p->phi : p->psi);
+        double sine = p->lambda * sin(x), half = sin(0.5 * x);
+        double a = hypot(other, sine);
+        double over = a > 0.0 ? sine * sine / (a + other) : 0.0;
+        e[i] = density->log_scale[i] + log(2.0 * M_PI) - 2.0 * k * half * half +
+               over + tsr_von_mises_log_i0(a);
+        largest = fmax(largest, e[i]);
+    }
+    return log_sum(density->n, e, largest);
 }
 
 double tsr_torsion_density_log_phi(const tsr_torsion_density *density,
                                    double phi_rad)
 {
-    double x[TSR_MAX_VON_MISES], largest = -HUGE_VAL;
-    for (int i = 0; i < density->n; i++) {
-        const tsr_von_mises *p = &density->part[i];
-        x[i] = log_marginal(density->log_scale[i], p->k_phi, p->k_psi,
-                            p->lambda, phi_rad - p->phi);
-        largest = fmax(largest, x[i]);
-    }
-    return log_sum(density->n, x, largest);
+    return log_marginal(density, 1, phi_rad);
 }
 
 double tsr_torsion_density_log_psi(const tsr_torsion_density *density,
                                    double psi_rad)
 {
-    double x[TSR_MAX_VON_MISES], largest = -HUGE_VAL;
-    for (int i = 0; i < density->n; i++) {
-        const tsr_von_mises *p = &density->part[i];
-        x[i] = log_marginal(density->log_scale[i], p->k_psi, p->k_phi,
-                            p->lambda, psi_rad - p->psi);
-        largest = fmax(largest, x[i]);
-    }
-    return log_sum(density->n, x, largest);
+    return log_marginal(density, 0, psi_rad);
 }
 
 void tsr_torsion_density_draw(const tsr_torsion_density *density, gsl_rng *rng,

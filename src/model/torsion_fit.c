@@ -1,5 +1,11 @@
-#include "model/torsion_fit.h"
-#include "model/em.h"
+/* Mixtures of bivariate von Mises distributions fitted to torsions.
+ *
+ * The last part of every mixture is uniform and has a weight of at least
+ * TSR_UNIFORM_WEIGHT: no torsions are forbidden, and the density is nowhere
+ * less than that / 4 pi^2. k_phi and k_psi are at most TSR_MAX_KAPPA (2.6
+ * degrees), |lambda| at most 0.98 sqrt(k_phi k_psi): no part collapses onto a
+ * few residues, and each has one maximum. */
+#include "model/mixture_train.h"
 #include "model/torsion_density.h"
 #include "model/von_mises.h"
 
@@ -181,49 +187,33 @@ static void maximise_part(tsr_von_mises *part, const double mean[N_TERM])
     *part = p.part;
 }
 
-/* The maximum under the least weight of the uniform part, which is the last. */
-static void set_weights(tsr_torsion_mixture *m, double (*sum)[N_TERM], long n)
-{
-    int last = m->n - 1;
-    double uniform = fmax(sum[last][0] / (double)n, TSR_UNIFORM_WEIGHT);
-    double others = (double)n - sum[last][0];
-    for (int k = 0; k < last; k++)
-        m->part[k].weight = others > 0.0 ? (1.0 - uniform) * sum[k][0] / others
-                                         : (1.0 - uniform) / last;
-    m->part[last].weight = uniform;
-}
-
 static double step(void *work)
 {
     torsion_fit *fit = work;
     tsr_torsion_mixture *m = &fit->m;
-    double term[TSR_MAX_VON_MISES][N_TERM], x[TSR_MAX_VON_MISES];
+    double term[TSR_MAX_VON_MISES][N_TERM];
+    double x[TSR_MAX_VON_MISES], weight[TSR_MAX_VON_MISES];
     double sum[TSR_MAX_VON_MISES][N_TERM] = {{0}}, total = 0.0;
     int n = m->n;
     for (int k = 0; k < n; k++)
         tsr_von_mises_terms(&m->part[k], term[k]);
     for (long i = 0; i < fit->n; i++) {
         const double *at = fit->at[i];
-        double largest = -HUGE_VAL, all = 0.0;
         for (int k = 0; k < n; k++) {
             x[k] = 0.0;
             for (int t = 0; t < N_TERM; t++)
                 x[k] += term[k][t] * at[t];
-            largest = fmax(largest, x[k]);
         }
-        for (int k = 0; k < n; k++) {
-            x[k] = x[k] > largest - 40.0 ? exp(x[k] - largest) : 0.0;
-            all += x[k];
-        }
-        total += largest + log(all);
-        for (int k = 0; k < n; k++) {
-            double share = x[k] / all;
-            if (share > 1e-12)
-                for (int t = 0; t < N_TERM; t++)
-                    sum[k][t] += share * at[t];
-        }
+        total += tsr_em_shares(n, x);
+        for (int k = 0; k < n; k++)
+            for (int t = 0; t < N_TERM && x[k] > 1e-12; t++)
+                sum[k][t] += x[k] * at[t];
     }
-    set_weights(m, sum, fit->n);
+    for (int k = 0; k < n; k++)
+        x[k] = sum[k][0];
+    tsr_em_weights(n, fit->n, x, TSR_UNIFORM_WEIGHT, weight);
+    for (int k = 0; k < n; k++)
+        m->part[k].weight = weight[k];
     for (int k = 0; k < n - 1; k++) {
         if (sum[k][0] < 1e-3)
             continue; /* of no residue: nothing to learn from */

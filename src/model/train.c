@@ -1,9 +1,12 @@
+/* tessera train: which files, which of them are held out, and a table made,
+ * given its heading and written. A heading has all that is needed to make the
+ * table again and to know what it may be tested on. */
 #include "model/train.h"
 
-#include "model/component_train.h"
 #include "model/form_factor.h"
 #include "model/prior_table.h"
 #include "model/structure_fold.h"
+#include "model/table_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -130,37 +133,21 @@ void tsr_path_list_split(const tsr_path_list *list, int every, int *n_train,
             train[(*n_train)++] = list->path[i];
 }
 
-/* Puts "<title>", and the command, before the source. */
+/* Puts a title and the command before the source, and the names of what was
+ * held out after it. */
 static tsr_status put_heading(char **source, const char *title,
-                              const char *command, tsr_err *err)
+                              const char *command, int n_test,
+                              const char *const *test, tsr_err *err)
 {
-    size_t size = strlen(title) + strlen(command) + strlen(*source) + 16;
-    char *text = malloc(size);
-    if (text == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a heading");
-    snprintf(text, size, "%s\ncommand: %s\n%s", title, command, *source);
-    free(*source);
-    *source = text;
-    return TSR_OK;
-}
-
-/* Puts the names of what was held out after the source. */
-static tsr_status put_held_out(char **source, int n, const char *const *path,
-                               tsr_err *err)
-{
-    if (n == 0)
-        return TSR_OK;
-    char *names = tsr_structure_names("held out", n, path);
-    size_t size = strlen(*source) + 2 + (names != NULL ? strlen(names) : 0);
-    char *text = names != NULL ? malloc(size) : NULL;
-    if (text != NULL) {
-        snprintf(text, size, "%s\n%s", *source, names);
-        free(*source);
-        *source = text;
-    }
+    char *names = tsr_structure_names("held out", n_test, test);
+    tsr_status s =
+        names == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "no memory for a heading")
+            : tsr_table_head(source, err, "%s\ncommand: %s\n%s%s%s", title,
+                             command, *source, n_test > 0 ? "\n" : "",
+                             n_test > 0 ? names : "");
     free(names);
-    return text != NULL ? TSR_OK
-                        : tsr_fail(err, TSR_E_NOMEM, "no memory for a heading");
+    return s;
 }
 
 /* What is trained on, and what is held out. */
@@ -192,30 +179,6 @@ static tsr_status split_make(split *s, int n_place, const char *const *place,
     return TSR_OK;
 }
 
-static tsr_status train_contrast(const split *files,
-                                 const tsr_form_factor_order *order,
-                                 tsr_log *log, tsr_form_factor_table **table,
-                                 tsr_err *err)
-{
-    tsr_status s = tsr_form_factor_train(
-        files->n_train, files->train, order->model, TSR_TRAIN_N_Q, TSR_TRAIN_DQ,
-        order->n_thread, log, table, err);
-    if (s == TSR_OK)
-        s = tsr_form_factor_refine(*table, files->n_train, files->train,
-                                   order->n_thread, log, err);
-    return s;
-}
-
-static tsr_status put_source(char **source, const char *title,
-                             const split *files, const char *command,
-                             tsr_err *err)
-{
-    tsr_status s = put_heading(source, title, command, err);
-    if (s == TSR_OK)
-        s = put_held_out(source, files->n_test, files->test, err);
-    return s;
-}
-
 tsr_status tsr_train_form_factors(int n_place, const char *const *place,
                                   const tsr_form_factor_order *order,
                                   tsr_log *log, tsr_err *err)
@@ -223,49 +186,31 @@ tsr_status tsr_train_form_factors(int n_place, const char *const *place,
     split files;
     tsr_form_factor_table *table = NULL;
     tsr_status s = split_make(&files, n_place, place, order->hold_out, err);
+    if (s == TSR_OK) {
+        table = tsr_form_factor_new(order->model, order->n_comp, TSR_TRAIN_N_Q,
+                                    TSR_TRAIN_DQ);
+        if (table == NULL)
+            s = tsr_fail(err, TSR_E_NOMEM, "no memory to train form factors");
+    }
     if (s == TSR_OK)
-        s = train_contrast(&files, order, log, &table, err);
+        s = tsr_form_factor_train(table, files.n_train, files.train,
+                                  order->n_thread, log, err);
     if (s == TSR_OK)
-        s = put_source(&table->source,
-                       "Form factors of bodies: F the mean amplitude, P the "
-                       "mean self intensity;\nsee README.md beside this file.",
-                       &files, order->command, err);
+        s = tsr_form_factor_refine(table, files.n_train, files.train,
+                                   order->n_thread, log, err);
+    if (s == TSR_OK)
+        s = put_heading(&table->source,
+                        order->n_comp == 1
+                            ? "Form factors of bodies: F the mean amplitude, P "
+                              "the mean self intensity;\nsee README.md beside "
+                              "this file."
+                            : "Form factors of bodies in three components: "
+                              "solute, displaced solvent,\nhydration; see "
+                              "README.md beside this file.",
+                        order->command, files.n_test, files.test, err);
     if (s == TSR_OK)
         s = tsr_form_factor_write(table, order->output, err);
     tsr_form_factor_free(table);
-    split_clear(&files);
-    return s;
-}
-
-tsr_status tsr_train_components(int n_place, const char *const *place,
-                                const tsr_form_factor_order *order,
-                                tsr_log *log, tsr_err *err)
-{
-    split files;
-    tsr_form_factor_table *contrast = NULL;
-    tsr_component_table *table = NULL;
-    tsr_status s = split_make(&files, n_place, place, order->hold_out, err);
-    if (s == TSR_OK)
-        s = train_contrast(&files, order, log, &contrast, err);
-    if (s == TSR_OK)
-        s = tsr_component_train(files.n_train, files.train, contrast,
-                                order->n_thread, log, &table, err);
-    if (s == TSR_OK)
-        s = tsr_component_refine(table, files.n_train, files.train,
-                                 order->n_thread, log, err);
-    if (s == TSR_OK) {
-        table->source = contrast->source;
-        contrast->source = NULL;
-        s = put_source(&table->source,
-                       "Form factors of bodies in three components: solute, "
-                       "displaced solvent,\nhydration; see README.md beside "
-                       "this file.",
-                       &files, order->command, err);
-    }
-    if (s == TSR_OK)
-        s = tsr_component_write(table, order->output, err);
-    tsr_component_free(table);
-    tsr_form_factor_free(contrast);
     split_clear(&files);
     return s;
 }
@@ -286,7 +231,7 @@ tsr_status tsr_train_priors(int n_place, const char *const *place, int n_thread,
                         "Backbone torsions, side-chain centres, bond angles "
                         "N-CA-C and contact\ndistances of bodies; see "
                         "README.md beside this file.",
-                        command, err);
+                        command, 0, NULL, err);
     if (s == TSR_OK)
         s = tsr_prior_table_write(table, output, err);
     tsr_prior_table_free(table);

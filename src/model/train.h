@@ -32,6 +32,8 @@ enum { TSR_TRAIN_N_Q = 101, TSR_TRAIN_HOLD_OUT = 6 };
 
 typedef struct {
     tsr_body_model model;
+    int n_comp;          /* 1, or 3 with displaced solvent and hydration apart,
+                            which then fold to the table of one */
     int hold_out;        /* as `every` above */
     int n_thread;        /* 0: one a processor */
     const char *command; /* goes into the table's heading */
@@ -44,12 +46,6 @@ typedef struct {
 tsr_status tsr_train_form_factors(int n_place, const char *const *place,
                                   const tsr_form_factor_order *order,
                                   tsr_log *log, tsr_err *err);
-
-/* The same for tables of three components, whose contrast is that of the form
- * factors. */
-tsr_status tsr_train_components(int n_place, const char *const *place,
-                                const tsr_form_factor_order *order,
-                                tsr_log *log, tsr_err *err);
 
 /* The same for priors, on all files; those that would be held out choose the
  * sizes of the mixtures. */

@@ -98,9 +98,11 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
     c->number = number;
     c->beta = 1.0;
     int n_temp = tsr_target_n_temp(target);
-    tsr_target_place(target, number / n_temp, &share, &c->system);
     c->n_state = tsr_target_n_state(target);
-    c->system = (c->system * n_temp + number % n_temp) * c->n_state;
+    if (target->n_share > 0) { /* without an engine any number will do */
+        tsr_target_place(target, number / n_temp, &share, &c->system);
+        c->system = (c->system * n_temp + number % n_temp) * c->n_state;
+    }
     c->rng = tsr_rng_new(target->seed, (uint64_t)number);
     c->state = calloc((size_t)c->n_state, sizeof *c->state);
     c->parameters = tsr_parameters_new(l, target->contrast, c->n_state,

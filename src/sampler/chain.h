@@ -5,6 +5,7 @@
 
 #include "core/archive.h"
 #include "core/random.h"
+#include "likelihood/debye.h"
 #include "likelihood/engine.h"
 #include "likelihood/likelihood.h"
 #include "model/prior.h"
@@ -109,8 +110,16 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive);
 
 /* Prior, profiles and likelihood afresh from the conformations: running sums of
  * differences begin again. Between two steps; draws nothing. Errors: those of
- * tsr_batch_set and tsr_likelihood_evaluate, TSR_E_NOMEM. */
+ * tsr_batch_set and tsr_likelihood_evaluate, TSR_E_NOMEM; TSR_E_DEVICE where a
+ * running profile was farther from the fresh one than rounding takes it. */
 tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err);
+
+/* The engine's answer to the proposal in flight against a sum in double
+ * precision; draws nothing. Errors: TSR_E_DEVICE where it is wrong, those of
+ * tsr_debye_reference. */
+tsr_status tsr_chain_audit(tsr_chain *chain, const tsr_engine *engine,
+                           const double *partial,
+                           const tsr_debye_progress *progress, tsr_err *err);
 
 double tsr_chain_log_lik(const tsr_chain *chain);
 

@@ -1,6 +1,8 @@
 /* A chain saved, restored, and made afresh from its conformations. */
 #include "sampler/chain_state.h"
 
+#include <string.h>
+
 void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
 {
     tsr_chain *c = chain;
@@ -12,6 +14,7 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
         tsr_archive_real(archive, &now->backbone[0][0][0], 12 * n_residue);
         tsr_archive_real(archive, &now->side[0][0], 3 * n_residue);
         tsr_archive_real(archive, &now->body[0][0], 3 * n_body);
+        c->state[k].is_restored = archive->is_restoring;
     }
     tsr_archive_real(archive, c->now.theta, (size_t)c->parameters->n);
     for (int m = 0; m < TSR_N_MOVE; m++)
@@ -21,6 +24,25 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
     tsr_parameters_archive(c->parameters, archive);
     tsr_archive_long(archive, c->counts.proposed, TSR_N_MOVE);
     tsr_archive_long(archive, c->counts.accepted, TSR_N_MOVE);
+}
+
+/* The engine computes a state afresh; what it had must be the same. */
+static tsr_status refresh_profile(tsr_chain *c, int k, tsr_batch *batch,
+                                  tsr_err *err)
+{
+    const tsr_likelihood *l = c->target->likelihood;
+    tsr_conformer *s = &c->state[k];
+    double *fresh = c->trial.partial; /* free between two steps */
+    tsr_status status = tsr_batch_set(
+        batch, c->system + k, (const double(*)[3])s->current->body, fresh, err);
+    if (status == TSR_OK && !s->is_restored)
+        status =
+            tsr_chain_compare(batch->engine, s->profile, "accepted updates",
+                              fresh, "computed afresh", err);
+    s->is_restored = 0;
+    memcpy(s->profile, fresh,
+           (size_t)l->n_pair * (size_t)l->grid.n_q * sizeof *fresh);
+    return status;
 }
 
 tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
@@ -39,12 +61,9 @@ tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
         tsr_prior_state_free(s->prior);
         s->prior = fresh;
         if (batch != NULL)
-            status = tsr_batch_set(batch, c->system + k,
-                                   (const double(*)[3])s->current->body,
-                                   s->profile, err);
+            status = refresh_profile(c, k, batch, err);
     }
     if (status == TSR_OK && t->likelihood != NULL)
         status = tsr_chain_reevaluate(c, err);
-    return status == TSR_OK ? TSR_OK
-                            : tsr_wrap(err, status, "chain %d", c->number);
+    return status == TSR_OK ? TSR_OK : tsr_chain_blame(c, status, err);
 }

@@ -9,6 +9,7 @@ typedef struct {
     tsr_conformation *current, *proposed; /* equal between steps */
     tsr_prior_state *prior;
     double *profile; /* [n_pair][n_q] as the engine gave it */
+    int is_restored; /* the profile is not of `current` */
 } tsr_conformer;
 
 struct tsr_chain {
@@ -54,5 +55,16 @@ tsr_status tsr_chain_reevaluate(tsr_chain *chain, tsr_err *err);
 
 /* One step on each block of parameters. */
 tsr_status tsr_chain_step_parameters(tsr_chain *chain, int warm, tsr_err *err);
+
+/* Refuses a profile [n_pair][n_q] of the engine that is farther from what it
+ * must be than rounding explains: TSR_E_DEVICE, with q and values. The texts
+ * say where each is from. */
+tsr_status tsr_chain_compare(const tsr_engine *engine, const double *had,
+                             const char *had_from, const double *right,
+                             const char *right_from, tsr_err *err);
+
+/* Puts the number of the chain, and of its replica, before a message. */
+tsr_status tsr_chain_blame(const tsr_chain *chain, tsr_status status,
+                           tsr_err *err);
 
 #endif

@@ -1,5 +1,7 @@
 #include "sampler/sampler_state.h"
 
+#include "core/clock.h"
+
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -27,22 +29,15 @@ static void quarter_second_on(struct timespec *when)
     }
 }
 
-tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
-                               int n_draw, long thin, int warm,
-                               void (*tick)(void *context,
-                                            const tsr_progress *progress),
-                               void *context, int *n_done, tsr_err *err)
+/* Lets the workers do what the sampler says, and waits for them. The error is
+ * that of the first that failed. */
+static tsr_status
+work(tsr_sampler *s, void (*tick)(void *context, const tsr_progress *progress),
+     void *context, tsr_err *err)
 {
-    tsr_sampler *s = sampler;
     tsr_progress progress;
-    *n_done = 0;
-    for (int w = 0; w < s->n_worker; w++) {
-        atomic_store(&s->worker[w].step, 0);
-        atomic_store(&s->worker[w].accepted, 0);
-    }
+    double before = tsr_clock_s();
     pthread_mutex_lock(&s->lock);
-    s->record = record;
-    s->n_draw = n_draw, s->thin = thin, s->warm = warm;
     s->n_busy = s->n_worker;
     s->round++;
     pthread_cond_broadcast(&s->go);
@@ -57,26 +52,108 @@ tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
             pthread_mutex_lock(&s->lock);
         }
     }
-    s->refresh = 0;
     pthread_mutex_unlock(&s->lock);
-    *n_done = n_draw;
-    s->n_step += s->worker[0].n_step;
-    tsr_status status = TSR_OK;
-    for (int w = 0; w < s->n_worker; w++) {
-        if (s->worker[w].n_done < *n_done)
-            *n_done = s->worker[w].n_done;
-        if (s->worker[w].status != TSR_OK && status == TSR_OK) {
-            status = s->worker[w].status;
+    s->seconds += tsr_clock_s() - before;
+    for (int w = 0; w < s->n_worker; w++)
+        if (s->worker[w].status != TSR_OK) {
             if (err != NULL)
                 *err = s->worker[w].err;
+            return s->worker[w].status;
         }
+    return TSR_OK;
+}
+
+tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
+                               int n_draw, long thin, int warm,
+                               void (*tick)(void *context,
+                                            const tsr_progress *progress),
+                               void *context, int *n_done, tsr_err *err)
+{
+    tsr_sampler *s = sampler;
+    for (int w = 0; w < s->n_worker; w++) {
+        atomic_store(&s->worker[w].step, 0);
+        atomic_store(&s->worker[w].accepted, 0);
     }
+    s->record = record;
+    s->n_draw = n_draw, s->thin = thin, s->warm = warm;
+    tsr_status status = work(s, tick, context, err);
+    s->n_step += s->worker[0].n_step;
+    *n_done = n_draw;
+    for (int w = 0; w < s->n_worker; w++)
+        if (s->worker[w].n_done < *n_done)
+            *n_done = s->worker[w].n_done;
     return status;
 }
 
-void tsr_sampler_refresh(tsr_sampler *sampler)
+/* ---- afresh ---- */
+
+/* A number that looks like chance but is no chain's: splitmix64 (Steele, Lea
+ * and Flood 2014) of the step. */
+static uint64_t scatter(uint64_t seed, long step)
 {
-    sampler->refresh = 1;
+    uint64_t z = seed + ((uint64_t)step + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* What the first check may take, s: some 4 ns a pair of bodies, page and pair
+ * of components. */
+static double first_audit(const tsr_likelihood *l, int n_body)
+{
+    return 2e-9 * n_body * (double)n_body * l->grid.n_q * l->n_pair;
+}
+
+/* Whether one more check keeps them below their share of the time, and none
+ * waits for its step. */
+static int may_audit(const tsr_sampler *s)
+{
+    const double share = 0.004, at_once = 0.02;
+    double spent = 0.0;
+    int n = 0;
+    for (int w = 0; w < s->n_worker; w++) {
+        for (int k = 0; k < 2; k++)
+            if (s->worker[w].half[k].audited >= 0)
+                return 0;
+        spent += s->worker[w].times.audit;
+        n += s->worker[w].n_audit;
+    }
+    if (n > 0)
+        return spent + spent / n <= share * s->seconds;
+    return first_audit(s->target->likelihood, s->target->topology->n_body) <=
+           fmax(share * s->seconds, at_once);
+}
+
+static void choose_audit(tsr_sampler *s)
+{
+    enum { STEPS = 200 };
+    uint64_t chance = scatter(s->target->seed, s->n_step);
+    uint64_t n_replica = (uint64_t)s->n_chain * (uint64_t)s->n_temp;
+    int chosen = (int)(chance % n_replica);
+    for (int w = 0; w < s->n_worker; w++)
+        for (int k = 0; k < 2; k++) {
+            tsr_half *h = &s->worker[w].half[k];
+            for (int i = 0; i < h->n_replica; i++)
+                if (h->chain[i] == s->chain[chosen]) {
+                    h->audited = i;
+                    h->audit_after = (int)((chance >> 32) % STEPS);
+                }
+        }
+}
+
+tsr_status tsr_sampler_refresh(tsr_sampler *sampler, tsr_err *err)
+{
+    tsr_sampler *s = sampler;
+    s->refresh = 1;
+    tsr_status status = work(s, NULL, NULL, err);
+    s->refresh = 0;
+    if (status == TSR_OK && tsr_sampler_should_stop(s))
+        return tsr_fail(err, TSR_E_INTERRUPTED,
+                        "interrupted while the chains were computed afresh");
+    if (status == TSR_OK &&
+        tsr_likelihood_n_profile(s->target->likelihood) > 0 && may_audit(s))
+        choose_audit(s);
+    return status;
 }
 
 void tsr_sampler_set_track(tsr_sampler *sampler, tsr_track *track)
@@ -139,7 +216,7 @@ tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler)
         sum.propose += t->propose, sum.submit += t->submit;
         sum.wait += t->wait;
         sum.decide += t->decide, sum.store += t->store;
-        sum.refresh += t->refresh;
+        sum.refresh += t->refresh, sum.audit += t->audit;
     }
     for (int c = 0; c < sampler->n_chain * sampler->n_temp; c++)
         sum.clash += tsr_chain_clash_seconds(sampler->chain[c]);

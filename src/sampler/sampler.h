@@ -17,7 +17,7 @@
 #include "sampler/record.h"
 #include "sampler/track.h"
 
-#include <signal.h>
+#include <stdatomic.h>
 
 typedef struct {
     tsr_number_or_word chains; /* auto, or how many */
@@ -44,7 +44,7 @@ typedef struct tsr_sampler tsr_sampler;
  * every step: once it is not 0 the workers finish the step and rest; here, for
  * every chain, TSR_E_INTERRUPTED is the answer. target is borrowed. */
 tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
-                           const volatile sig_atomic_t *stop, tsr_sampler **out,
+                           const atomic_int *stop, tsr_sampler **out,
                            tsr_err *err);
 void tsr_sampler_free(tsr_sampler *sampler);
 
@@ -66,13 +66,18 @@ tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
                                             const tsr_progress *progress),
                                void *context, int *n_done, tsr_err *err);
 
-/* The next advance begins with every chain computed afresh from its
- * conformations (tsr_chain_refresh). To be asked for after fixed numbers of
- * draws, and after a restore. */
-void tsr_sampler_refresh(tsr_sampler *sampler);
+/* Computes every chain afresh from its conformations (tsr_chain_refresh); where
+ * that changes a profile by more than rounding, the engine is wrong. After
+ * fixed numbers of draws, and after a restore. Now and then it also chooses a
+ * replica whose next proposal is compared with double precision, so seldom that
+ * this takes some 0.4 % of the time (or 20 ms, once); seed and step say which.
+ * Errors: TSR_E_DEVICE, those of tsr_chain_refresh; TSR_E_INTERRUPTED, where
+ * some chains are not afresh: to be followed by no advance. */
+tsr_status tsr_sampler_refresh(tsr_sampler *sampler, tsr_err *err);
 
 /* Saves or restores everything that the next draws depend on, between two
- * calls of advance that ended at the end of a draw. A refresh has to follow. */
+ * calls of advance that ended at the end of a draw. A refresh has to stand
+ * before what is saved and to follow what is restored. */
 void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive);
 
 /* Frames of the draws that are kept go to `track` too (borrowed; NULL: none).
@@ -94,9 +99,9 @@ const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain);
 /* Where the workers' time went since the sampler was made, s, summed over them:
  * proposals with the prior (clash: the part of it in excluded volume, from a
  * sample), handing them to the device, waiting for it, likelihood and
- * acceptance, storing draws, computing afresh. */
+ * acceptance, storing draws, computing afresh, checking the engine. */
 typedef struct {
-    double propose, clash, submit, wait, decide, store, refresh;
+    double propose, clash, submit, wait, decide, store, refresh, audit;
 } tsr_sampler_times;
 
 tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler);

@@ -55,6 +55,7 @@ static tsr_status half_make(const tsr_sampler *s, tsr_half *h, int n_chain,
                             tsr_engine *engine, tsr_err *err)
 {
     size_t n = (size_t)n_chain * (size_t)s->n_temp + 1;
+    h->audited = -1;
     h->chain = calloc(n, sizeof(*h->chain));
     h->ladder = calloc(n, sizeof(*h->ladder));
     h->number = calloc(n, sizeof *h->number);
@@ -176,7 +177,7 @@ static tsr_status start_workers(tsr_sampler *s, tsr_err *err)
 }
 
 tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
-                           const volatile sig_atomic_t *stop, tsr_sampler **out,
+                           const atomic_int *stop, tsr_sampler **out,
                            tsr_err *err)
 {
     const tsr_engine_share none = {NULL, n_chain};

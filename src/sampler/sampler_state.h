@@ -20,6 +20,8 @@ typedef struct {
     tsr_body_proposal *ask; /* [n_replica] */
     int *asked;             /* [n_replica] place in ask, or -1 */
     double *profile;        /* [n_replica][n_profile] */
+    int audited;            /* replica whose proposal is checked next, or -1 */
+    int audit_after;        /* steps until then */
 } tsr_half;
 
 typedef struct {
@@ -32,13 +34,14 @@ typedef struct {
     tsr_status status;
     tsr_err err;
     atomic_long step, accepted;
+    int n_audit;
     double mark; /* when the part of the step under way began */
     tsr_sampler_times times;
 } tsr_worker;
 
 struct tsr_sampler {
     const tsr_target *target;
-    const volatile sig_atomic_t *stop;
+    const atomic_int *stop;
     int n_chain, n_temp, n_worker;
     int n_profile;       /* numbers an answer of the engine has */
     tsr_chain **chain;   /* [n_chain * n_temp] */
@@ -58,9 +61,10 @@ struct tsr_sampler {
 
     /* the call under way */
     tsr_record *record;
-    tsr_track *track; /* NULL: no trajectories */
-    int n_draw, warm, refresh;
+    tsr_track *track;          /* NULL: no trajectories */
+    int n_draw, warm, refresh; /* refresh: nothing but that */
     long thin;
+    double seconds; /* of all calls */
 };
 
 /* The caller asked, or a worker failed. */

@@ -30,6 +30,32 @@ static tsr_status half_propose(tsr_worker *w, tsr_half *h, tsr_err *err)
     return status;
 }
 
+static tsr_status audit_progress(void *context, double done, tsr_err *err)
+{
+    (void)done;
+    return tsr_sampler_should_stop(context)
+               ? tsr_fail(err, TSR_E_INTERRUPTED, "interrupted")
+               : TSR_OK;
+}
+
+/* The proposal that tsr_sampler_refresh chose, once its time has come: when the
+ * engine was asked for one of that replica. */
+static tsr_status half_audit(tsr_worker *w, tsr_half *h, tsr_err *err)
+{
+    int i = h->audited;
+    if (i < 0 || h->audit_after-- > 0 || h->asked[i] < 0)
+        return TSR_OK;
+    const double *profile =
+        h->profile + (size_t)h->asked[i] * (size_t)w->sampler->n_profile;
+    const tsr_debye_progress progress = {audit_progress, w->sampler};
+    tsr_status status =
+        tsr_chain_audit(h->chain[i], h->batch->engine, profile, &progress, err);
+    h->audited = -1;
+    w->n_audit++;
+    mark(w, &w->times.audit);
+    return status == TSR_E_INTERRUPTED ? TSR_OK : status;
+}
+
 static tsr_status half_decide(tsr_worker *w, tsr_half *h, tsr_err *err)
 {
     tsr_sampler *s = w->sampler;
@@ -39,6 +65,7 @@ static tsr_status half_decide(tsr_worker *w, tsr_half *h, tsr_err *err)
     mark(w, &w->times.wait);
     if (status != TSR_OK)
         return status;
+    status = half_audit(w, h, err);
     for (int i = 0; i < h->n_replica; i++) {
         int accepted, place = h->asked[i], own = i / s->n_temp;
         double *profile =
@@ -133,7 +160,8 @@ static void half_store(tsr_worker *w, tsr_half *h, int draw)
 int tsr_sampler_should_stop(const tsr_sampler *sampler)
 {
     const tsr_sampler *s = sampler;
-    return (s->stop != NULL && *s->stop != 0) || atomic_load(&s->failed);
+    return (s->stop != NULL && atomic_load(s->stop) != 0) ||
+           atomic_load(&s->failed);
 }
 
 static tsr_status half_refresh(tsr_worker *w, tsr_half *h, tsr_err *err)
@@ -159,8 +187,8 @@ static tsr_status worker_run(tsr_worker *w)
     w->mark = tsr_clock_s();
     for (int k = 0; k < 2 && s->refresh && status == TSR_OK; k++)
         status = half_refresh(w, &w->half[k], &w->err);
-    if (s->refresh && tsr_sampler_should_stop(s))
-        return status; /* some chains are not afresh: no draws of them */
+    if (s->refresh)
+        return status;
     for (int k = 0; k < 2 && status == TSR_OK; k++) {
         set_heat(s, &w->half[k], heat_at(s, s->n_step));
         status = half_propose(w, &w->half[k], &w->err);

@@ -127,16 +127,20 @@ tsr_status tsr_track_reopen(tsr_track *track, const char *directory,
     return open_all(track, directory, n_draw, err);
 }
 
-void tsr_track_undo(const tsr_target *target, int n_chain,
-                    const char *directory)
+void tsr_track_remove(tsr_track *track, const char *directory, int only_made)
 {
-    int n_state = tsr_target_n_state(target);
+    tsr_track *t = track;
     size_t size;
     char *path = new_path(directory, &size);
-    for (int c = 0; path != NULL && c < n_chain; c++)
-        for (int k = 0; k < n_state; k++) {
-            file_name(path, size, directory, c, k, n_state);
-            unlink(path);
+    for (int c = 0; path != NULL && c < t->n_chain; c++)
+        for (int k = 0; k < t->n_state; k++) {
+            tsr_trajectory **file = &t->file[c * t->n_state + k];
+            const int is_made = *file != NULL;
+            tsr_trajectory_close(*file, NULL);
+            *file = NULL;
+            file_name(path, size, directory, c, k, t->n_state);
+            if (is_made || !only_made)
+                unlink(path);
         }
     free(path);
 }

@@ -42,9 +42,9 @@ tsr_status tsr_track_create(tsr_track *track, const char *directory,
 tsr_status tsr_track_reopen(tsr_track *track, const char *directory,
                             long n_draw, tsr_err *err);
 
-/* Takes away the files that tsr_track_create would make. */
-void tsr_track_undo(const tsr_target *target, int n_chain,
-                    const char *directory);
+/* Closes the files and takes them away: those that are open, or also what else
+ * has their names. */
+void tsr_track_remove(tsr_track *track, const char *directory, int only_made);
 
 /* The draws that are stored next begin with number `first`. */
 void tsr_track_begin(tsr_track *track, long first);

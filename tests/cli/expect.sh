@@ -1,6 +1,25 @@
-# For scripts of tests/cli, to be sourced. Results go to out.txt and err.txt in
-# the current folder; `bad` becomes 1 where a test fails.
+# For scripts of tests, to be sourced from the repository's folder: goes into a
+# folder that is removed at the end. Results go to out.txt and err.txt in it;
+# `bad` becomes 1 where a test fails.
+source=$PWD
+build=$PWD/${BUILD:-build}
+program=$build/tessera
+demo=$PWD/configs/demo
+shared=$PWD/../shared/data
+python=${PYTHON:-python3}
 bad=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+# needs_venv WHAT: from here on $python is that of .venv, with its packages.
+needs_venv() {
+    if [ ! -e "$source/.venv/done" ]; then
+        echo "skip $1: no .venv (make .venv/done; ${BUILD:-build}/venv.log)"
+        exit 0
+    fi
+    python=$source/.venv/bin/python
+}
 
 # expect NAME STATUS PATTERN COMMAND...: exit status, and a pattern (grep -E) in
 # what it said on standard error. A failure says one message; the program alone

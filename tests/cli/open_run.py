@@ -1,10 +1,12 @@
 """Every file of a run, finished or not, opens in the programs that people use.
+Prints a line for each run (tests/run.sh).
 
-    python open_run.py DIR
+    python open_run.py DIR...
 """
 import glob
 import subprocess
 import sys
+import traceback
 import warnings
 
 import arviz
@@ -12,55 +14,64 @@ import h5py
 import MDAnalysis
 import numpy as np
 
-directory = sys.argv[1]
-data = arviz.from_netcdf(f"{directory}/trace.h5")
-n_draw = data.posterior.sizes["draw"]
-for group in data._groups_all:
-    getattr(data, group).load()
-moves = data.sample_stats["acceptance_by_move"].coords["move"].values
-assert "pivot" in moves, moves
-terms = sum(data.sample_stats[f"log_prior_{name}"] for name in
-            ("torsion", "angle", "side", "clash", "restraint"))
-assert np.abs(terms - data.sample_stats["log_prior"]).max() < 1e-6
-ladder = data.sample_stats["ladder_temperature"]
-assert (ladder[..., 0] == 1).all() and (np.diff(ladder, axis=-1) > 0).all()
-cold = data.sample_stats["ladder_log_lik"][..., 0]
-assert np.abs(cold / data.sample_stats["log_lik"] - 1).max() < 1e-6
-by_move = data.sample_stats["dirty_by_move"]
-assert by_move.dims == ("chain", "draw", "move"), by_move.dims
-assert ((by_move > 0) & (by_move <= 1) | by_move.isnull()).all()
-assert by_move.notnull().any()
-assert ((data.sample_stats["dirty_fraction"] > 0) &
-        (data.sample_stats["dirty_fraction"] <= 1)).all()
 
-files = sorted(glob.glob(f"{directory}/trajectory-*.h5"))
-assert files
-n_frame = 0
-for path in files:
-    with h5py.File(path) as file:
-        n = file["particles/atoms/position/value"].shape[0]
-        step = file["particles/atoms/position/step"][()]
-        rg = file["observables/rg/value"][()]
-    subprocess.run(["h5dump", "-H", path], check=True, stdout=subprocess.DEVNULL)
-    n_frame += n
-    if n == 0:
-        continue
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        universe = MDAnalysis.Universe(f"{directory}/model.pdb", path, format="H5MD",
-                                       convert_units=False)
-    assert len(universe.trajectory) == n
-    if "-1.h5" in path or path.count("-") > directory.count("-") + 1:
-        continue
-    chain = int(path[-6:-3])
-    for frame in universe.trajectory:
-        bonds = np.linalg.norm(universe.select_atoms("name CA").positions -
-                               universe.select_atoms("name N").positions, axis=1)
-        assert np.abs(bonds - 1.46).max() < 0.12, bonds
-    kept = step < n_draw
-    assert np.allclose(rg[kept], data.posterior["rg"].values[chain, step[kept]],
-                       rtol=1e-12)
-for name in ("trace.h5", "checkpoint.h5"):
-    subprocess.run(["h5dump", "-H", f"{directory}/{name}"], check=True,
-                   stdout=subprocess.DEVNULL)
-print(f"{n_draw} draws, {len(files)} trajectories, {n_frame} frames")
+def look(directory):
+    data = arviz.from_netcdf(f"{directory}/trace.h5")
+    n_draw = data.posterior.sizes["draw"]
+    for group in data._groups_all:
+        getattr(data, group).load()
+    moves = data.sample_stats["acceptance_by_move"].coords["move"].values
+    assert "pivot" in moves, moves
+    terms = sum(data.sample_stats[f"log_prior_{name}"] for name in
+                ("torsion", "angle", "side", "clash", "restraint"))
+    assert np.abs(terms - data.sample_stats["log_prior"]).max() < 1e-6
+    ladder = data.sample_stats["ladder_temperature"]
+    assert (ladder[..., 0] == 1).all() and (np.diff(ladder, axis=-1) > 0).all()
+    cold = data.sample_stats["ladder_log_lik"][..., 0]
+    assert np.abs(cold / data.sample_stats["log_lik"] - 1).max() < 1e-6
+    by_move = data.sample_stats["dirty_by_move"]
+    assert by_move.dims == ("chain", "draw", "move"), by_move.dims
+    assert ((by_move > 0) & (by_move <= 1) | by_move.isnull()).all()
+    assert by_move.notnull().any()
+    assert ((data.sample_stats["dirty_fraction"] > 0) &
+            (data.sample_stats["dirty_fraction"] <= 1)).all()
+
+    files = sorted(glob.glob(f"{directory}/trajectory-*.h5"))
+    assert files
+    n_frame = 0
+    for path in files:
+        with h5py.File(path) as file:
+            n = file["particles/atoms/position/value"].shape[0]
+            step = file["particles/atoms/position/step"][()]
+            rg = file["observables/rg/value"][()]
+        subprocess.run(["h5dump", "-H", path], check=True, stdout=subprocess.DEVNULL)
+        n_frame += n
+        if n == 0:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            universe = MDAnalysis.Universe(f"{directory}/model.pdb", path, format="H5MD",
+                                           convert_units=False)
+        assert len(universe.trajectory) == n
+        if "-1.h5" in path or path.count("-") > directory.count("-") + 1:
+            continue
+        chain = int(path[-6:-3])
+        for frame in universe.trajectory:
+            bonds = np.linalg.norm(universe.select_atoms("name CA").positions -
+                                   universe.select_atoms("name N").positions, axis=1)
+            assert np.abs(bonds - 1.46).max() < 0.12, bonds
+        kept = step < n_draw
+        assert np.allclose(rg[kept], data.posterior["rg"].values[chain, step[kept]],
+                           rtol=1e-12)
+    for name in ("trace.h5", "checkpoint.h5"):
+        subprocess.run(["h5dump", "-H", f"{directory}/{name}"], check=True,
+                       stdout=subprocess.DEVNULL)
+    return f"{n_draw} draws, {len(files)} trajectories, {n_frame} frames"
+
+
+for directory in sys.argv[1:]:
+    name = f"the files of '{directory}' open in ArviZ, MDAnalysis, h5py, h5dump"
+    try:
+        print(f"ok {name}: {look(directory)}")
+    except Exception:
+        print(f"not ok {name}\n{traceback.format_exc()}")

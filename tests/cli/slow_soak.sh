@@ -1,17 +1,9 @@
 #!/bin/sh
 # Fifty kills, fifty damaged checkpoints, a hundred faults of the file system:
 # the run ends like one that never stopped. Prints one line a test.
-build=$PWD/${BUILD:-build}
-tests=$PWD/tests/cli
-demo=$PWD/configs/demo
-python=$PWD/.venv/bin/python
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-if ! make -s --no-print-directory .venv/done >"$work/venv.log" 2>&1; then
-    echo "skip the soak: the virtual environment could not be made"
-    exit 0
-fi
-cd "$work" || exit 1
+. tests/cli/expect.sh
+needs_venv "the soak"
+tests=$source/tests/cli
 cp "$demo/two_domain.pdb" model.pdb
 cat >soak.yaml <<END
 structure: {file: model.pdb, flexible: ["A:51-64"], states: 2}

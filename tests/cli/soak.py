@@ -115,8 +115,7 @@ done = early = hurts = 0
 seen = {}
 best = -1
 while done < stops:
-    if best < 0:  # nothing durable yet: from the start
-        shutil.rmtree(stopped, ignore_errors=True)
+    if not os.path.exists(f"{stopped}/config.yaml"):  # what is there is no run
         words = ["run", config, "--output", stopped]
     else:
         words = ["resume", stopped, "--threads", str(1 + done % 3)]
@@ -125,22 +124,19 @@ while done < stops:
     if code == 74:
         assert message.startswith("tessera"), message
     if code == 0 and words[0] == "run":  # an error that did no harm
+        shutil.rmtree(stopped)
         early += 1
         continue
     if code == 0:
         break
-    if best < 0 and not os.path.exists(f"{stopped}/config.yaml"):
+    if not os.path.exists(f"{stopped}/config.yaml"):
         early += 1
         continue
-    if best < 0:  # stopped while it made its files
-        try:
-            best = status()
-        except subprocess.CalledProcessError:
-            pass
-        if best < 0:
-            early += 1
-            continue
     now = status()
+    if now <= 0:  # stopped while it made its files
+        assert best <= 0, f"after {what}: {best} draws were safe: {message}"
+        early += 1
+        continue
     assert now >= best, f"after {what}: {now} draws, {best} were safe: {message}"
     best = now
     files_open()

@@ -1,12 +1,7 @@
 #!/bin/sh
 # summary, diagnose and report as a user runs them: on a finished run, and on
 # every folder that holds something else. Prints one line a test (tests/run.sh).
-program=$PWD/${BUILD:-build}/tessera
-demo=$PWD/configs/demo
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-. "$PWD/tests/cli/expect.sh"
-cd "$work" || exit 1
+. tests/cli/expect.sh
 
 cp "$demo/two_domain.pdb" model.pdb
 cat >run.yaml <<END
@@ -36,7 +31,7 @@ check "equal weights" test \
     "$(awk -F, 'NR > 1 && ($3 - 1 / 24) ^ 2 < 1e-20' w.csv | wc -l)" -eq 24
 expect "reweight by maximum entropy" 0 "" "$program" reweight run --maxent \
     --json
-check "is JSON with an L-curve" python3 -c "import json
+check "is JSON with an L-curve" "$python" -c "import json
 r = json.load(open('out.txt'))
 chi2 = [p['chi2'] for p in r['l_curve']]
 assert len(chi2) > 9 and chi2 == sorted(chi2, reverse=True), chi2

@@ -1,13 +1,8 @@
 #!/bin/sh
 # c1 and c2 as a user asks for them: keys, refusals, data of a known truth, and
 # what a run leaves in its folder. Prints one line a test (tests/run.sh).
-program=$PWD/${BUILD:-build}/tessera
-demo=$PWD/configs/demo
-data=$PWD/data
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-. "$PWD/tests/cli/expect.sh"
-cd "$work" || exit 1
+. tests/cli/expect.sh
+data=$source/data
 
 cp "$demo/two_domain.pdb" model.pdb
 cat >good.yaml <<END
@@ -68,7 +63,7 @@ set_contrast "q beyond the tables" 65 "form factors that end at 1; narrow q_rang
 expect "run" 0 "" "$program" run good.yaml --device cpu
 check "the config it used" grep -qE '^ *c2_range: \[-2, 4\]' out/config.yaml
 "$program" summary out --json >summary.json
-check "c1 and c2 are found again" python3 - <<'END'
+check "c1 and c2 are found again" "$python" - <<'END'
 import json
 def find(name, tree):
     if isinstance(tree, dict):

@@ -1,12 +1,7 @@
 #!/bin/sh
 # tessera export: which models, under which names, in which file. Prints one
 # line a test (tests/run.sh).
-program=$PWD/${BUILD:-build}/tessera
-demo=$PWD/configs/demo
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-. "$PWD/tests/cli/expect.sh"
-cd "$work" || exit 1
+. tests/cli/expect.sh
 
 cp "$demo/two_domain.pdb" model.pdb
 cat >run.yaml <<END

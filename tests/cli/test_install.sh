@@ -1,5 +1,6 @@
 #!/bin/sh
-# make install PREFIX=X after a plain make: the program looks below X.
+# make install PREFIX=X after a plain make: the program looks below X; and what
+# it was built with against faults that somebody would use.
 build=${BUILD:-build}
 case $build in
 */san-*)
@@ -21,3 +22,27 @@ else
     echo "not ok install PREFIX=X after a plain make"
     sed 's/^/    /' "$work/log"
 fi
+
+program=$work/to/bin/tessera
+has() { # NAME PATTERN readelf's OPTION...
+    name=$1 pattern=$2
+    shift 2
+    if readelf -W "$@" "$program" 2>&1 | grep -qE -e "$pattern"; then
+        echo "ok $name"
+    else
+        echo "not ok $name: readelf $* lacks '$pattern'"
+    fi
+}
+if ! command -v readelf >/dev/null; then
+    echo "skip what the program is built with: no readelf"
+    exit 0
+fi
+has "at a random address (PIE)" "Type: +DYN" -h
+has "tables that are read-only once loaded (RELRO)" GNU_RELRO -l
+has "and all of them (BIND_NOW)" "BIND_NOW|Flags: NOW" -d
+has "a stack that cannot be run" "GNU_STACK .* RW +0x" -l
+has "a guarded stack" "__stack_chk_fail" --dyn-syms
+case " ${CFLAGS--O2} " in
+*" -O"[1-9sgf]*) has "checked buffers (_FORTIFY_SOURCE)" "__snprintf_chk" --dyn-syms ;;
+*) echo "skip checked buffers: not optimised" ;;
+esac

@@ -2,14 +2,8 @@
 # What may move, as a user says it: bad ranges, breaks, D residues, clashes and
 # restraints are named and refused, or repaired on request. Prints one line a
 # test (tests/run.sh).
-program=$PWD/${BUILD:-build}/tessera
-demo=$PWD/configs/demo
-structures=$PWD/../shared/data/structures
-python=${PYTHON:-python3}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-. "$PWD/tests/cli/expect.sh"
-cd "$work" || exit 1
+. tests/cli/expect.sh
+structures=$shared/structures
 with() { # FILE, sed expression: a variant of good.yaml
     sed "$2" good.yaml >"$1"
 }
@@ -43,6 +37,13 @@ with bad.yaml 's/\["A:51-64"\]/&, mobile: ["B"]/'
 expect "a mobile chain that is not there" 78 \
     "bad.yaml:1:62: structure.mobile.0: there is no chain 'B'; the first one is 'A'" \
     "$program" run bad.yaml
+awk '/^ATOM/ {printf "%sB%s%8.3f%s\n", substr($0, 1, 21), substr($0, 23, 8),
+    substr($0, 31, 8) + 90, substr($0, 39)}' model.pdb |
+    cat model.pdb - | grep "^ATOM" >pair.pdb
+with pair.yaml 's/model.pdb/pair.pdb/; s/\["A:51-64"\]/&, mobile: ["B"]/'
+expect "a mobile chain has no farthest place" 0 \
+    "zero beyond d_max [0-9]+ A \(without it parts could move apart" \
+    "$program" check pair.yaml
 with bad.yaml 's/\["A:51-64"\]/&, mobile: ["A"]/'
 expect "every chain is mobile" 78 "bad.yaml:1:61: structure.mobile: every chain" \
     "$program" run bad.yaml

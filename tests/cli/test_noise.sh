@@ -1,12 +1,7 @@
 #!/bin/sh
 # Noise models as a user chooses them: keys, refusals, and what a run with each
 # leaves in its folder. Prints one line a test (tests/run.sh).
-program=$PWD/${BUILD:-build}/tessera
-demo=$PWD/configs/demo
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-. "$PWD/tests/cli/expect.sh"
-cd "$work" || exit 1
+. tests/cli/expect.sh
 noise() { # NAME STATUS PATTERN NOISE [OPTION...]
     name=$1 want=$2 pattern=$3 model=$4
     shift 4

@@ -1,15 +1,9 @@
 #!/bin/sh
 # tessera profile as a user runs it: tables, JSON, files, bad input. Prints one
 # line a test (tests/run.sh).
-program=$PWD/${BUILD:-build}/tessera
-demo=$PWD/configs/demo/two_domain.pdb
-data=$PWD/data
-shared=$PWD/../shared/data
-python=${PYTHON:-python3}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-. "$PWD/tests/cli/expect.sh"
-cd "$work" || exit 1
+. tests/cli/expect.sh
+data=$source/data
+demo=$demo/two_domain.pdb
 
 json() { # NAME EXPRESSION: of d, the object in out.txt, and s, its structures
     check "$1" "$python" -c "

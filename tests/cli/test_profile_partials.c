@@ -32,7 +32,7 @@ static void must(tsr_status status, const tsr_err *err)
 }
 
 /* What tsr_coarse_partials makes of the file on the grid of p. */
-static double *expected(const char *path, const tsr_component_table *table,
+static double *expected(const char *path, const tsr_form_factor_table *table,
                         const tsr_partials *p, double *radius_ang)
 {
     tsr_err err;
@@ -75,12 +75,12 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
     tsr_err err;
     tsr_profile_maker *maker;
     tsr_profile_structure s;
-    tsr_component_table *table;
+    tsr_form_factor_table *table;
     double radius;
-    must(tsr_component_read(bodies == TSR_PROFILE_TWO
-                                ? "data/components_two_body.dat"
-                                : "data/components_one_body.dat",
-                            &table, &err),
+    must(tsr_form_factor_read(bodies == TSR_PROFILE_TWO
+                                  ? "data/components_two_body.dat"
+                                  : "data/components_one_body.dat",
+                              &table, &err),
          &err);
     must(tsr_profile_maker_new(bodies, device, q_max, NULL, NULL, &maker, &err),
          &err);
@@ -104,7 +104,7 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
     free(want);
     tsr_profile_structure_clear(&s);
     tsr_profile_maker_free(maker);
-    tsr_component_free(table);
+    tsr_form_factor_free(table);
 }
 
 static void on_the_reference(void **state)

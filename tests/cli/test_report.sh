@@ -1,15 +1,10 @@
 #!/bin/sh
 # tessera report: the page of a run as a browser without a network shows it.
 # Prints one line a test (tests/run.sh).
-program=$PWD/${BUILD:-build}/tessera
-conformations=$PWD/${BUILD:-build}/tests/oracle/write_trajectory
-configs=$PWD/configs
-demo=$configs/demo
-shared=$PWD/../shared/data/saxs
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-. "$PWD/tests/cli/expect.sh"
-cd "$work" || exit 1
+. tests/cli/expect.sh
+conformations=$build/tests/oracle/write_trajectory
+configs=$source/configs
+shared=$shared/saxs
 
 cp "$demo/two_domain.pdb" model.pdb
 cat >run.yaml <<END
@@ -57,7 +52,7 @@ for figure in fit fit_2 guinier kratky trace rank-rg acceptance moves posterior-
     timeline-contacts timeline-mobility; do
     check "figure $figure" test -s "run/report/$figure.svg"
 done
-python3 - run/report/*.svg <<END >svg.txt 2>&1
+"$python" - run/report/*.svg <<END >svg.txt 2>&1
 import sys
 import xml.dom.minidom
 for path in sys.argv[1:]:
@@ -66,7 +61,7 @@ for path in sys.argv[1:]:
     for text in ("nan", "inf"):
         assert text not in top.toxml().replace("infinity", ""), (path, text)
 END
-python3 - run/report run/report.html <<END >csv.txt 2>&1
+"$python" - run/report run/report.html <<END >csv.txt 2>&1
 import csv, glob, os, sys
 folder = sys.argv[1]
 pictures = sorted(glob.glob(folder + "/*.svg"))

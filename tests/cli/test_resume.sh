@@ -1,21 +1,9 @@
 #!/bin/sh
 # Runs that stop and go on: kills, signals, full disks, damaged and foreign
 # files, two processes on one folder. Prints one line a test (tests/run.sh).
-build=$PWD/${BUILD:-build}
-program=$build/tessera
-tests=$PWD/tests/cli
-source=$PWD
-demo=$PWD/configs/demo
-python=$PWD/.venv/bin/python
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-if ! make -s --no-print-directory .venv/done >"$work/venv.log" 2>&1; then
-    echo "skip resumed runs: the virtual environment could not be made"
-    sed 's/^/    /' "$work/venv.log"
-    exit 0
-fi
-. "$PWD/tests/cli/expect.sh"
-cd "$work" || exit 1
+. tests/cli/expect.sh
+needs_venv "resumed runs"
+tests=$source/tests/cli
 same() { # NAME DIR DIR
     if "$python" "$tests/compare_runs.py" "$2" "$3" >out.txt 2>&1; then
         echo "ok $1: $(tail -n 1 out.txt)"
@@ -111,6 +99,32 @@ assert 0 < s["acceptance_rate"] < 1 and s["chi2"] > 0, s'
 stored=$("$python" -c '
 import json; print(json.load(open("out.txt"))["draws"]["done"])')
 
+# end SIGNAL: $pid gets it, and ends by it, or by force after a while.
+end() {
+    kill -s "$1" $pid
+    for _ in $(seq 100); do
+        kill -0 $pid 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -KILL $pid 2>/dev/null
+    wait $pid
+}
+begin quit
+end QUIT
+check "SIGQUIT: exit status 75" test $? -eq 75
+check "says how to go on" grep -q "tessera resume quit" err.txt
+expect "a soft limit on processor time" 75 "tessera resume limited" \
+    sh -c 'ulimit -S -t 5 && exec "$0" run good.yaml --output limited \
+        --set sampler.draws=1000000' "$program"
+if "$program" devices --no-test 2>&1 | grep -q "^.*(CPU)"; then
+    ulimit -c 0
+    begin aborted --device cpu
+    end ABRT 2>/dev/null
+    check "SIGABRT kills, also where PoCL's LLVM has a handler" test $? -eq 134
+else
+    echo "skip SIGABRT under PoCL: no CPU as device"
+fi
+
 # Before the first step every replica's curve is computed: half a minute here.
 "$program" run good.yaml --output early --set sampler.chains=512 \
     --set sampler.temperatures=8 --set sampler.t_max=5 >out.txt 2>err.txt &
@@ -128,19 +142,10 @@ check "within seconds" test $(($(date +%s) - since)) -lt 5
 check "says that there is nothing to go on with" grep -q "start it again" err.txt
 check "and leaves nothing" test ! -e early
 
-opens() { # NAME DIR
-    if "$python" "$tests/open_run.py" "$2" >out.txt 2>&1; then
-        echo "ok $1: $(tail -n 1 out.txt)"
-    else
-        echo "not ok $1"
-        sed 's/^/    /' out.txt
-    fi
-}
-opens "its files open in ArviZ, MDAnalysis, h5py, h5dump" stopped
 begin killed
 kill -KILL $pid
 wait $pid 2>/dev/null
-opens "so do those of a run that was killed" killed
+"$python" "$tests/open_run.py" stopped killed
 
 cp -r long extended
 "$program" resume extended --draws 1000000 >out.txt 2>err.txt &
@@ -341,4 +346,54 @@ expect "the device is back" 0 "resumed" "$program" resume lost
 same "the same draws" lost device
 expect "on another device" 0 "not to the bit" \
     "$program" resume lost --device reference --draws 80
+
+# ---- devices that sum wrongly ----
+# Of the self-test and the check of the molecule nothing is wrong here: from
+# launch 1200 on updates count 1.25 times.
+LD_PRELOAD=$build/tests/support/lost_device.so TSR_WRONG_AT=1200
+export LD_PRELOAD TSR_WRONG_AT
+expect "wrong sums later on" 74 \
+    "chain [01], replica [01]: wrong sums: q = .*resume wrong" \
+    "$program" run good.yaml --output wrong --device cpu
+unset LD_PRELOAD TSR_WRONG_AT
+check "the message names the device" grep -q "driver [^;]*; source [0-9a-f]*;" \
+    err.txt
+check "and is in run.log" grep -q "wrong sums" wrong/run.log
+expect "a checkpoint stands before it" 0 "" "$program" status wrong --json
+check "in the midst of the run" "$python" -c '
+import json
+c = json.load(open("out.txt"))["checkpoint"]
+assert 0 < c["warmup"] < 30 or 0 <= c["draws"] < 60, c'
+expect "on a device that is right" 0 "resumed" "$program" resume wrong
+same "the same draws" wrong device
+
+# Kernels whose differences are wrong in some systems: beyond those of the
+# self-test, and not of the check of the molecule.
+cp -r "$source/kernels" spoilt
+sed -i 's/cache + w.before, scale, 0, 1, total);/&\
+        if (b.x > 2) total[9] += total[9] \/ 4;/' spoilt/page_tile_simd.cl
+check "kernels are spoilt" test "$(grep -c "b.x > 2" spoilt/page_tile_simd.cl)" = 1
+TSR_KERNEL_DIR=$work/spoilt
+export TSR_KERNEL_DIR
+expect "they pass the self-test" 0 "" "$program" devices
+expect "not a run" 74 \
+    "chain 1, replica 1: wrong sums: .*without TSR_KERNEL_DIR, or .*resume some" \
+    "$program" run good.yaml --output some --device cpu
+check "the log names the folder" \
+    grep -q "kernels are those in '$work/spoilt' (TSR_KERNEL_DIR)" some/run.log
+check "the trace says so" grep -q "from TSR_KERNEL_DIR" some/trace.h5
+
+# Updates so wrong that all are rejected: no accepted profile shows it.
+cp "$source/kernels/page_tile_simd.cl" spoilt
+sed -i 's/cache + w.before, scale, 0, 1, total);/&\
+        if (b.x > 1) total[9] -= (long)(scale * 1e7f);/
+    s/scale, is_fresh, 0, total);/&\
+        if (b.x > 1 \&\& !is_fresh) total[9] -= (long)(scale * 1e7f);/' \
+    spoilt/page_tile_simd.cl
+expect "updates that are all rejected" 74 \
+    "chain 1, replica 0: wrong sums: .*a proposal's update.*double precision" \
+    "$program" run good.yaml --set seed=2 --output rejected --device cpu
+unset TSR_KERNEL_DIR
+expect "with the program's own" 0 "resumed" "$program" resume some
+same "the same draws" some device
 exit $bad

@@ -2,12 +2,7 @@
 # Ensembles from given structures: states that start from files, and states that
 # stay there, whose weights are found again. Prints one line a test
 # (tests/run.sh).
-program=$PWD/${BUILD:-build}/tessera
-demo=$PWD/configs/demo
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-. "$PWD/tests/cli/expect.sh"
-cd "$work" || exit 1
+. tests/cli/expect.sh
 
 cp "$demo/two_domain.pdb" one.pdb
 cat >base.yaml <<END
@@ -64,9 +59,9 @@ assert abs(w[0]["mean"] - truth) < 3.5 * w[0]["sd"], (truth, w)
 assert w[0]["sd"] < 0.08 and w[0]["rhat"] < 1.02, w
 END
 "$program" profile one.pdb --bodies two --json >one.json
-one_rg=$(python3 -c 'import json, re
+one_rg=$("$python" -c 'import json, re
 print(re.search(r"\"rg_model\": *([0-9.]+)", open("one.json").read()).group(1))')
-check "the weights are found" python3 judge.py "$one_rg"
+check "the weights are found" "$python" judge.py "$one_rg"
 
 # ---- weights of part of the q range, and a run with that part ----
 expect "a run with the upper half of q" 0 "" "$program" run still.yaml \
@@ -89,7 +84,7 @@ for name in ("weight_1", "scale", "background", "noise_scale"):
 was, now = (found["variables"]["scale"][k]["sd"] for k in ("run", "now"))
 assert now > 1.5 * was, (was, now)
 END
-check "is the same" python3 same.py
+check "is the same" "$python" same.py
 expect "the lower half, far wider" 1 "spread of .* grows .*run with that" \
     "$program" reweight whole --q-range 0.008,0.15
 
@@ -143,7 +138,7 @@ print("groups are %.2f and %.2f from the states, %.2f apart"
       % (off[0], off[1], between))
 assert between > 2 and min(off) > 0.05 and max(off) < 0.3 * between
 END2
-check "are the two states of the truth" python3 groups.py
+check "are the two states of the truth" "$python" groups.py
 expect "their report" 0 "" "$program" report drawn
 check "says what weighs" grep -q "go by the weights of its states" \
     drawn/report.html
@@ -161,7 +156,7 @@ rg = [find("rg_%d" % k, tree)["mean"] for k in (1, 2)]
 # four steps do not lead far
 assert min(abs(r - first) for r in rg) < 0.5 and rg[1] - rg[0] > 0.5, rg
 END
-check "and are where the files are" python3 apart.py "$one_rg"
+check "and are where the files are" "$python" apart.py "$one_rg"
 check "the config names the files" grep -q 'two.pdb' moving/config.yaml
 
 # ---- refusals ----

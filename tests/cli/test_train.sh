@@ -1,22 +1,17 @@
 #!/bin/sh
 # tessera train as a user runs it, on a few structures: what is held out, and
 # how tables are evaluated. Prints one line a test (tests/run.sh).
-program=$PWD/${BUILD:-build}/tessera
-shared=$PWD/../shared/data
+. tests/cli/expect.sh
 if [ ! -d "$shared/structures" ]; then
     echo "skip train: no $shared/structures"
     exit 0
 fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir "$work/pdb"
+mkdir pdb
 for id in 1ahs 1dx5 1hii 1hvr 1hwu 1i8n 1ubq 1vfy 1x0n 2pvb 2va0 3ny7; do
-    cp "$shared/structures/$id.pdb.gz" "$work/pdb"
+    cp "$shared/structures/$id.pdb.gz" pdb
 done
-cp -r data "$work/data"
-demo=$PWD/configs/demo/two_domain.pdb
-. "$PWD/tests/cli/expect.sh"
-cd "$work" || exit 1
+cp -r "$source/data" data
+demo=$demo/two_domain.pdb
 refused() { # NAME STATUS PATTERN COMMAND...
     name=$1 want=$2 pattern=$3
     shift 3
@@ -40,7 +35,7 @@ check "threads change nothing" cmp -s one.dat again.dat
     --table "$shared/form_factors/form_factors-one_body_model.dat" \
     pdb >out.json 2>err.txt
 check "evaluation" test $? -eq 0
-check "its JSON" ${PYTHON:-python3} -c "
+check "its JSON" "$python" -c "
 import json
 d = json.load(open('out.json'))
 assert d['n_structure'] == 1, d
@@ -53,7 +48,7 @@ assert all(r['bodies'] == 'one' for r in d['rows'])
 assert all(0 < e < 0.5 for r in d['rows']
            for e in r['median_rms_relative_error'])
 "
-check "a column a row" ${PYTHON:-python3} -c "
+check "a column a row" "$python" -c "
 lines = open('curve.csv').read().splitlines()
 assert len(lines) == 52 and lines[1].startswith('0.00,'), lines[:2]
 assert len({line.count(',') for line in lines}) == 1

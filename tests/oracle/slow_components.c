@@ -3,8 +3,8 @@
  * solvent-accessible surfaces; and that the documented command remakes them. */
 #include "core/vec3.h"
 #include "io/structure.h"
-#include "model/component_evaluate.h"
-#include "model/component_target.h"
+#include "model/form_factor_evaluate.h"
+#include "model/form_factor_target.h"
 #include "model/residue_atoms.h"
 #include "model/structure_fold.h"
 #include "model/train.h"
@@ -63,10 +63,10 @@ static void needs(const files *f)
     }
 }
 
-static tsr_component_table *read_table(int m)
+static tsr_form_factor_table *read_table(int m)
 {
-    tsr_component_table *table;
-    assert_int_equal(tsr_component_read(shipped[m], &table, NULL), TSR_OK);
+    tsr_form_factor_table *table;
+    assert_int_equal(tsr_form_factor_read(shipped[m], &table, NULL), TSR_OK);
     return table;
 }
 
@@ -91,8 +91,8 @@ static void held_out(void **state)
          {0.0018, 0.0173, 0.0353, 0.031},
          {0.003, 0.0312, 0.0485, 0.033}}};
     for (int m = 0; m < 2; m++) {
-        tsr_component_table *table = read_table(m);
-        tsr_component_evaluation row[N];
+        tsr_form_factor_table *table = read_table(m);
+        tsr_evaluation row[N];
         tsr_error_summary summary[N];
         for (int i = 0; i < f->n_test; i++) {
             assert_true(
@@ -101,10 +101,9 @@ static void held_out(void **state)
                 tsr_structure_listed(table->source, "structures", f->test[i]));
         }
         for (int r = 0; r < N; r++)
-            row[r] =
-                (tsr_component_evaluation){table, setting[r][0], setting[r][1]};
-        assert_int_equal(tsr_component_evaluate(f->n_test, f->test, N, row, 0,
-                                                NULL, summary, NULL),
+            row[r] = (tsr_evaluation){table, 1, setting[r][0], setting[r][1]};
+        assert_int_equal(tsr_form_factor_evaluate(f->n_test, f->test, N, row, 0,
+                                                  NULL, summary, NULL),
                          TSR_OK);
         for (int r = 0; r < N; r++) {
             printf("%s c1 %.2f c2 %g:", shipped[m], row[r].c1, row[r].c2);
@@ -114,7 +113,7 @@ static void held_out(void **state)
             for (int b = 0; b < TSR_ERROR_N_BAND; b++)
                 assert_true(summary[r].band[b] < bound[m][r][b]);
         }
-        tsr_component_free(table);
+        tsr_form_factor_free(table);
     }
 }
 
@@ -223,7 +222,7 @@ static void exposures(void **state)
     /* Share of the variance within types, and median error of the total. */
     static const double least[2] = {0.80, 0.82}, most[2] = {0.08, 0.055};
     for (int m = 0; m < 2; m++) {
-        tsr_component_table *table = read_table(m);
+        tsr_form_factor_table *table = read_table(m);
         spread all = {0};
         double *total = calloc((size_t)f->n_test, sizeof *total);
         for (int i = 0; i < f->n_test; i++) {
@@ -235,7 +234,7 @@ static void exposures(void **state)
             int *type = calloc(most_bodies, sizeof *type);
             double *e = calloc(2 * most_bodies, sizeof *e);
             double *guess = e + most_bodies, sum = 0.0, guessed = 0.0;
-            assert_int_equal(tsr_component_shares(s, share, NULL), TSR_OK);
+            assert_int_equal(tsr_target_shares(s, share, NULL), TSR_OK);
             int n = bodies_of(s, models[m], share, type, xyz, e);
             tsr_exposure_estimate(&table->exposure, n, type,
                                   (const double(*)[3])xyz, guess);
@@ -265,7 +264,7 @@ static void exposures(void **state)
         assert_true(explained > least[m]);
         assert_true(median < most[m]);
         free(total);
-        tsr_component_free(table);
+        tsr_form_factor_free(table);
     }
 }
 
@@ -279,13 +278,16 @@ static void remade(void **state)
     char path[64];
     snprintf(path, sizeof path, "/tmp/tessera-remade-%ld.dat", (long)getpid());
     for (int m = 0; m < 2; m++) {
-        tsr_component_table *made, *own = read_table(m);
-        const tsr_form_factor_order order = {models[m], TSR_TRAIN_HOLD_OUT, 0,
+        tsr_form_factor_table *made, *own = read_table(m);
+        const tsr_form_factor_order order = {models[m],
+                                             TSR_N_COMP,
+                                             TSR_TRAIN_HOLD_OUT,
+                                             0,
                                              "tessera train components " FOLDER,
                                              path};
-        assert_int_equal(tsr_train_components(1, folder, &order, NULL, NULL),
+        assert_int_equal(tsr_train_form_factors(1, folder, &order, NULL, NULL),
                          TSR_OK);
-        assert_int_equal(tsr_component_read(path, &made, NULL), TSR_OK);
+        assert_int_equal(tsr_form_factor_read(path, &made, NULL), TSR_OK);
         remove(path);
         assert_string_equal(made->source, own->source);
         size_t n = (size_t)own->n_type * (size_t)own->n_q;
@@ -296,8 +298,8 @@ static void remade(void **state)
             worst = fmax(worst, fabs(made->excess[i] - own->excess[i]));
         printf("%s remade: largest difference %g\n", shipped[m], worst);
         assert_true(worst < 1e-3);
-        tsr_component_free(made);
-        tsr_component_free(own);
+        tsr_form_factor_free(made);
+        tsr_form_factor_free(own);
     }
 }
 

@@ -76,11 +76,12 @@ static void check_model(const split *s, tsr_body_model model, int refine,
                         double median_s[ORACLE_N_BAND],
                         double median_plain[ORACLE_N_BAND])
 {
-    tsr_form_factor_table *table;
+    tsr_form_factor_table *table =
+        tsr_form_factor_new(model, 1, N_Q, ORACLE_DQ);
     static double e_s[ORACLE_N_BAND][MAX_TEST], e_p[ORACLE_N_BAND][MAX_TEST];
-    assert_int_equal(tsr_form_factor_train(s->n_train, s->train, model, N_Q,
-                                           ORACLE_DQ, 0, NULL, &table, NULL),
-                     TSR_OK);
+    assert_int_equal(
+        tsr_form_factor_train(table, s->n_train, s->train, 0, NULL, NULL),
+        TSR_OK);
     if (refine)
         assert_int_equal(
             tsr_form_factor_refine(table, s->n_train, s->train, 0, NULL, NULL),

@@ -11,9 +11,9 @@
 #include "core/vec3.h"
 #include "io/structure.h"
 #include "likelihood/coarse_profile.h"
-#include "model/component_evaluate.h"
-#include "model/component_target.h"
-#include "model/component_train.h"
+#include "model/form_factor.h"
+#include "model/form_factor_evaluate.h"
+#include "model/form_factor_target.h"
 #include "model/residue_atoms.h"
 
 #include <unistd.h>
@@ -93,7 +93,7 @@ static void molecule_new(molecule *m, const char *path, tsr_body_model model)
             m->type[m->n_body++] = type[b];
         }
     }
-    assert_int_equal(tsr_component_shares(s, m->share, NULL), TSR_OK);
+    assert_int_equal(tsr_target_shares(s, m->share, NULL), TSR_OK);
 }
 
 static void molecule_clear(molecule *m)
@@ -130,7 +130,7 @@ static void atom_sum(const molecule *m, double q, double partial[N_PAIR])
 }
 
 /* Bodies: exposures from neighbours counted here. */
-static void body_sum(const molecule *m, const tsr_component_table *t, int k,
+static void body_sum(const molecule *m, const tsr_form_factor_table *t, int k,
                      double partial[N_PAIR])
 {
     const double pi = acos(-1.0);
@@ -164,11 +164,11 @@ static void body_sum(const molecule *m, const tsr_component_table *t, int k,
     free(f);
 }
 
-static tsr_component_table *shipped(int m)
+static tsr_form_factor_table *shipped(int m)
 {
-    tsr_component_table *table;
+    tsr_form_factor_table *table;
     tsr_err err;
-    must(tsr_component_read(table_path[m], &table, &err), &err);
+    must(tsr_form_factor_read(table_path[m], &table, &err), &err);
     return table;
 }
 
@@ -176,22 +176,20 @@ static tsr_component_table *shipped(int m)
 static void against_plain_sums(int which)
 {
     needs_structures();
-    tsr_component_table *table = shipped(which);
+    tsr_form_factor_table *table = shipped(which);
     molecule m;
     molecule_new(&m, small, models[which]);
-    const tsr_component_grid grid = {table->model, table->n_type, N_Q, dq,
-                                     &table->exposure};
-    const tsr_component_layout l = tsr_component_layout_of(&grid);
+    const tsr_target_grid grid = tsr_target_grid_of(table, N_Q, dq);
+    const tsr_target_layout l = tsr_target_layout_of(&grid);
     size_t n = (size_t)table->n_type * N_Q;
     double *target = malloc(l.length * sizeof *target);
     double *amplitude = malloc(TSR_N_COMP * n * sizeof *amplitude);
     double *excess = malloc(N_PAIR * n * sizeof *excess);
     double binned[N_PAIR * N_Q], bodies[N_PAIR * N_Q], radius, sum = 0.0;
-    assert_int_equal(tsr_component_at(table, N_Q, dq, amplitude, excess, NULL),
-                     TSR_OK);
     assert_int_equal(
-        tsr_component_target_fill(&grid, m.structure, target, NULL), TSR_OK);
-    tsr_component_target_partials(&grid, target, amplitude, excess, binned);
+        tsr_form_factor_at(table, N_Q, dq, amplitude, excess, NULL), TSR_OK);
+    assert_int_equal(tsr_target_fill(&grid, m.structure, target, NULL), TSR_OK);
+    tsr_target_partials(&grid, target, amplitude, excess, binned);
     assert_int_equal(tsr_coarse_partials(table, m.n_body, m.type,
                                          (const double(*)[3])m.body, N_Q, dq,
                                          NULL, NULL, bodies, &radius, NULL),
@@ -220,7 +218,7 @@ static void against_plain_sums(int which)
     free(amplitude);
     free(excess);
     molecule_clear(&m);
-    tsr_component_free(table);
+    tsr_form_factor_free(table);
 }
 
 static void two_body(void **state)
@@ -251,7 +249,7 @@ static void on_the_device(void **state)
     tsr_device *device = open_device();
     if (device == NULL)
         skip();
-    tsr_component_table *table = shipped(1);
+    tsr_form_factor_table *table = shipped(1);
     tsr_err err;
     molecule m;
     molecule_new(&m, small, TSR_BODIES_TWO);
@@ -270,7 +268,7 @@ static void on_the_device(void **state)
                         1e-5 *
                             (fabs(exact[p * N_Q + k]) + 0.01 * exact[p * N_Q]));
     molecule_clear(&m);
-    tsr_component_free(table);
+    tsr_form_factor_free(table);
     tsr_device_free(device);
 }
 
@@ -283,19 +281,19 @@ static void folds_to_form_factors(void **state)
     static const char *const plain[2] = {"data/form_factors_one_body.dat",
                                          "data/form_factors_two_body.dat"};
     for (int i = 0; i < 2; i++) {
-        tsr_component_table *table = shipped(i);
+        tsr_form_factor_table *table = shipped(i);
         tsr_form_factor_table *folded, *own;
-        assert_int_equal(tsr_component_fold(table, &folded, NULL), TSR_OK);
+        assert_int_equal(tsr_form_factor_fold(table, &folded, NULL), TSR_OK);
         assert_int_equal(tsr_form_factor_read(plain[i], &own, NULL), TSR_OK);
         assert_int_equal(folded->model, own->model);
         assert_int_equal(folded->n_q, own->n_q);
         for (int j = 0; j < own->n_type * own->n_q; j++) { /* eight digits */
             assert_true(fabs(folded->amplitude[j] - own->amplitude[j]) < 3e-6);
-            assert_true(fabs(folded->self[j] - own->self[j]) < 2e-3);
+            assert_true(fabs(folded->excess[j] - own->excess[j]) < 2e-3);
         }
         tsr_form_factor_free(folded);
         tsr_form_factor_free(own);
-        tsr_component_free(table);
+        tsr_form_factor_free(table);
     }
 }
 
@@ -314,12 +312,12 @@ static void shipped_are_accurate(void **state)
          {0.002, 0.02, 0.04, 0.04},
          {0.005, 0.04, 0.06, 0.05}}};
     for (int i = 0; i < 2; i++) {
-        tsr_component_table *table = shipped(i);
-        const tsr_component_evaluation row[3] = {
-            {table, 0.97, 0.0}, {table, 1.0, 1.0}, {table, 1.03, 2.0}};
+        tsr_form_factor_table *table = shipped(i);
+        const tsr_evaluation row[3] = {
+            {table, 1, 0.97, 0.0}, {table, 1, 1.0, 1.0}, {table, 1, 1.03, 2.0}};
         tsr_error_summary summary[3];
         assert_int_equal(
-            tsr_component_evaluate(3, path, 3, row, 0, NULL, summary, NULL),
+            tsr_form_factor_evaluate(3, path, 3, row, 0, NULL, summary, NULL),
             TSR_OK);
         for (int r = 0; r < 3; r++)
             for (int b = 0; b < TSR_ERROR_N_BAND; b++) {
@@ -328,7 +326,7 @@ static void shipped_are_accurate(void **state)
                                   b, summary[r].band[b]);
                 assert_true(summary[r].band[b] < bound[i][r][b]);
             }
-        tsr_component_free(table);
+        tsr_form_factor_free(table);
     }
 }
 
@@ -347,14 +345,16 @@ static void training(void **state)
         FOLDER "/1ubq.pdb.gz", FOLDER "/1vfy.pdb.gz", FOLDER "/1x0n.pdb.gz",
         FOLDER "/2pvb.pdb.gz", FOLDER "/2va0.pdb.gz", FOLDER "/3ny7.pdb.gz"};
     tsr_err err;
-    tsr_form_factor_table *contrast;
-    tsr_component_table *t, *again;
-    must(tsr_form_factor_train(N, path, TSR_BODIES_ONE, TRAIN_N_Q, dq, 0, NULL,
-                               &contrast, &err),
-         &err);
+    tsr_form_factor_table *contrast =
+        tsr_form_factor_new(TSR_BODIES_ONE, 1, TRAIN_N_Q, dq);
+    tsr_form_factor_table *t =
+        tsr_form_factor_new(TSR_BODIES_ONE, TSR_N_COMP, TRAIN_N_Q, dq);
+    tsr_form_factor_table *again =
+        tsr_form_factor_new(TSR_BODIES_ONE, TSR_N_COMP, TRAIN_N_Q, dq);
+    must(tsr_form_factor_train(contrast, N, path, 0, NULL, &err), &err);
     must(tsr_form_factor_refine(contrast, N, path, 0, NULL, &err), &err);
-    must(tsr_component_train(N, path, contrast, 2, NULL, &t, &err), &err);
-    must(tsr_component_train(N, path, contrast, 1, NULL, &again, &err), &err);
+    must(tsr_form_factor_train(t, N, path, 2, NULL, &err), &err);
+    must(tsr_form_factor_train(again, N, path, 1, NULL, &err), &err);
     size_t n = (size_t)t->n_type * TRAIN_N_Q;
     assert_memory_equal(t->amplitude, again->amplitude,
                         TSR_N_COMP * n * sizeof(double));
@@ -381,27 +381,27 @@ static void training(void **state)
     assert_true(fabs(volume / expect - 1.0) < 1e-10);
     assert_true(fabs(wet / expect_wet - 1.0) < 2e-3); /* bins of neighbours */
 
-    must(tsr_component_refine(t, N, path, 0, NULL, &err), &err);
-    const tsr_component_evaluation row[2][N_ROW] = {
-        {{again, 0.95, 0.0}, {again, 1.0, 1.0}, {again, 1.0, 3.0}},
-        {{t, 0.95, 0.0}, {t, 1.0, 1.0}, {t, 1.0, 3.0}}};
+    must(tsr_form_factor_refine(t, N, path, 0, NULL, &err), &err);
+    const tsr_evaluation row[2][N_ROW] = {
+        {{again, 1, 0.95, 0.0}, {again, 1, 1.0, 1.0}, {again, 1, 1.0, 3.0}},
+        {{t, 1, 0.95, 0.0}, {t, 1, 1.0, 1.0}, {t, 1, 1.0, 3.0}}};
     tsr_error_summary summary[2][N_ROW];
     for (int i = 0; i < 2; i++)
-        must(tsr_component_evaluate(N, path, N_ROW, row[i], 0, NULL, summary[i],
-                                    &err),
+        must(tsr_form_factor_evaluate(N, path, N_ROW, row[i], 0, NULL,
+                                      summary[i], &err),
              &err);
     for (int r = 0; r < N_ROW; r++)
         assert_true(summary[1][r].band[2] < summary[0][r].band[2]);
     assert_true(summary[1][2].band[2] < 0.85 * summary[0][2].band[2]);
-    /* The contrast stays, and q = 0. */
+    /* The contrast is that of one component, and q = 0 stays. */
     for (size_t i = 0; i < n; i++) {
         double c = t->amplitude[i] - t->amplitude[n + i];
         assert_true(fabs(c - contrast->amplitude[i]) < 1e-11);
         if (i % TRAIN_N_Q == 0)
             assert_true(t->amplitude[2 * n + i] == again->amplitude[2 * n + i]);
     }
-    tsr_component_free(t);
-    tsr_component_free(again);
+    tsr_form_factor_free(t);
+    tsr_form_factor_free(again);
     tsr_form_factor_free(contrast);
 }
 

@@ -4,7 +4,6 @@
 #include "form_factor_oracle.h"
 
 #include "model/form_factor_evaluate.h"
-#include "model/form_factor_published.h"
 #include "model/structure_fold.h"
 
 #include <setjmp.h>
@@ -41,7 +40,7 @@ static void as_the_oracle(const char *path)
     tsr_form_factor_table *table;
     tsr_error_summary summary[2];
     assert_int_equal(tsr_form_factor_read(path, &table, NULL), TSR_OK);
-    const tsr_evaluation row[2] = {{table, 0}, {table, 1}};
+    const tsr_evaluation row[2] = {{table, 0, 1.0, 0.0}, {table, 1, 1.0, 0.0}};
     assert_int_equal(tsr_form_factor_evaluate(N_TEST, test_path, 2, row, 2,
                                               NULL, summary, NULL),
                      TSR_OK);
@@ -98,7 +97,7 @@ static void shipped_are_accurate(void **state)
             assert_false(tsr_structure_listed(table->source, "structures",
                                               test_path[i]));
         }
-        const tsr_evaluation row = {table, 1};
+        const tsr_evaluation row = {table, 1, 1.0, 0.0};
         assert_int_equal(tsr_form_factor_evaluate(N_TEST, test_path, 1, &row, 0,
                                                   NULL, &summary, NULL),
                          TSR_OK);

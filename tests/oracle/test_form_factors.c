@@ -64,8 +64,8 @@ static int train(tsr_body_model model, int refine,
             path[n++] = list.path[i];
     }
     assert_int_equal(n, N_TRAIN);
-    assert_int_equal(tsr_form_factor_train(n, path, model, 51, ORACLE_DQ, 0,
-                                           NULL, table, NULL),
+    *table = tsr_form_factor_new(model, 1, 51, ORACLE_DQ);
+    assert_int_equal(tsr_form_factor_train(*table, n, path, 0, NULL, NULL),
                      TSR_OK);
     if (refine)
         assert_int_equal(tsr_form_factor_refine(*table, n, path, 0, NULL, NULL),
@@ -78,7 +78,7 @@ static int train(tsr_body_model model, int refine,
 static void check(tsr_body_model model, int refine,
                   const double bound[N_TEST][ORACLE_N_BAND])
 {
-    tsr_form_factor_table *table;
+    tsr_form_factor_table *table = NULL;
     if (!train(model, refine, &table))
         skip();
     for (int i = 0; i < N_TEST; i++) {

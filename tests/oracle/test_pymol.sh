@@ -1,15 +1,11 @@
 #!/bin/sh
 # Exported conformations in PyMOL, by the script that comes with them.
+. tests/cli/expect.sh
 if ! command -v pymol >/dev/null; then
     echo "skip exports in PyMOL: pymol is not installed"
     exit 0
 fi
-program=$PWD/${BUILD:-build}/tessera
-conformations=$PWD/${BUILD:-build}/tests/oracle/write_trajectory
-demo=$PWD/configs/demo
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+conformations=$build/tests/oracle/write_trajectory
 cp "$demo/two_domain.pdb" model.pdb
 cat >run.yaml <<YAML
 structure: {file: model.pdb, flexible: ["A:51-64"]}

@@ -1,39 +1,30 @@
 #!/bin/sh
 # The configurations that ship, on real data, shortened: from the published model
 # to a lower chi2, and a trace that ArviZ opens.
-build=${BUILD:-build}
-shared=../shared/data/saxs
-if [ ! -d $shared ]; then
-    echo "skip runs on real data: $shared is absent"
+. tests/cli/expect.sh
+needs_venv "runs on real data"
+if [ ! -d "$shared/saxs" ]; then
+    echo "skip runs on real data: $shared/saxs is absent"
     exit 0
 fi
-if ! "$build/tessera" devices --no-test >"$build/devices.txt" 2>&1; then
+if ! "$program" devices --no-test >devices.txt 2>&1; then
     echo "skip runs on real data: no OpenCL device"
     exit 0
 fi
-if ! make -s --no-print-directory .venv/done >"$build/venv.log" 2>&1; then
-    echo "skip runs on real data: the virtual environment could not be made"
-    sed 's/^/    /' "$build/venv.log"
-    exit 0
-fi
-run() { # NAME POINTS NOISE
-    out=$build/runs/$1-$3
-    noise="model: $3"
-    [ "$3" != relative ] || noise="$noise, alpha: infer, beta: infer"
-    rm -rf "$out"
-    if "$build/tessera" run "configs/$1.yaml" --output "$out" --quiet \
-        --set sampler.chains=2 --set sampler.warmup=1000 \
-        --set sampler.draws=25 --set "data.0.noise={$noise}" \
-        >"$build/$1-$3.txt" &&
-        start=$(awk '$1 == "chi2" {print $2}' "$build/$1-$3.txt") &&
-        .venv/bin/python tests/oracle/run_arviz.py "$out" "$start" "$2" "$3"
-    then
-        echo "ok $1, $3: a lower chi2, a trace that ArviZ opens"
+set -- # what run_arviz.py is to look at: its packages take seconds to load
+for what in "lar 166 measured" "lar 166 relative" "lar 166 student" \
+    "ligase 475 measured"; do
+    points=${what#* } noise=${what##* }
+    out=${what%% *}-$noise points=${points% *}
+    model="model: $noise"
+    [ "$noise" != relative ] || model="$model, alpha: infer, beta: infer"
+    if "$program" run "$source/configs/${what%% *}.yaml" --output "$out" \
+        --quiet --set sampler.chains=2 --set sampler.warmup=1000 \
+        --set sampler.draws=25 --set "data.0.noise={$model}" >"$out.txt"; then
+        start=$(awk '$1 == "chi2" {print $2}' "$out.txt")
+        set -- "$@" "$out" "$start" "$points" "$noise"
     else
-        echo "not ok $1, $3"
+        echo "not ok $out"
     fi
-}
-run lar 166 measured
-run lar 166 relative
-run lar 166 student
-run ligase 475 measured
+done
+"$python" "$source/tests/oracle/run_arviz.py" "$@"

@@ -21,7 +21,7 @@ typedef struct {
     tsr_conformation *extended;
     tsr_prior *prior;
     tsr_form_factor_table *factors;
-    tsr_component_table *components; /* NULL until posterior_contrast */
+    tsr_form_factor_table *components; /* NULL until posterior_contrast */
     tsr_contrast_prior contrast[TSR_N_CONTRAST];
     double *exposure; /* [n_body] */
     tsr_scattering scattering;
@@ -46,13 +46,14 @@ static inline void posterior_must(tsr_status status, const tsr_err *err)
 static inline tsr_form_factor_table *posterior_factors(void)
 {
     enum { N_Q = 101 };
-    tsr_form_factor_table *f = tsr_form_factor_new(TSR_BODIES_TWO, N_Q, 0.01);
+    tsr_form_factor_table *f =
+        tsr_form_factor_new(TSR_BODIES_TWO, 1, N_Q, 0.01);
     assert_non_null(f);
     for (int t = 0; t < f->n_type; t++)
         for (int k = 0; k < N_Q; k++) {
             double q = 0.01 * k, a = (6.0 + t) * exp(-2.0 * q * q);
             f->amplitude[t * N_Q + k] = a;
-            f->self[t * N_Q + k] = a * a * (1.0 + 0.3 * q * q);
+            f->excess[t * N_Q + k] = a * a * 0.3 * q * q;
         }
     return f;
 }
@@ -109,8 +110,8 @@ static inline void posterior_contrast(posterior_sample *s,
     tsr_err err = {0};
     int *type = calloc((size_t)s->t->n_body, sizeof *type);
     posterior_must(tsr_contrast_priors(options, s->contrast, &err), &err);
-    posterior_must(tsr_component_read("data/components_two_body.dat",
-                                      &s->components, &err),
+    posterior_must(tsr_form_factor_read("data/components_two_body.dat",
+                                        &s->components, &err),
                    &err);
     s->exposure = calloc((size_t)s->t->n_body, sizeof *s->exposure);
     for (int b = 0; b < s->t->n_body; b++)
@@ -237,7 +238,7 @@ static inline void posterior_close(posterior_sample *s)
     posterior_stop(s);
     tsr_prior_free(s->prior);
     tsr_form_factor_free(s->factors);
-    tsr_component_free(s->components);
+    tsr_form_factor_free(s->components);
     free(s->exposure);
     tsr_conformation_free(s->extended);
     tsr_topology_free(s->t);

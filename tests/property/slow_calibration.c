@@ -48,13 +48,14 @@ static void must(tsr_status status, const tsr_err *err)
 
 static tsr_form_factor_table *make_factors(void)
 {
-    tsr_form_factor_table *f = tsr_form_factor_new(TSR_BODIES_TWO, 101, 0.01);
+    tsr_form_factor_table *f =
+        tsr_form_factor_new(TSR_BODIES_TWO, 1, 101, 0.01);
     assert_non_null(f);
     for (int t = 0; t < f->n_type; t++)
         for (int k = 0; k < 101; k++) {
             double q = 0.01 * k, a = (6.0 + t) * exp(-2.0 * q * q);
             f->amplitude[t * 101 + k] = a;
-            f->self[t * 101 + k] = a * a * (1.0 + 0.3 * q * q);
+            f->excess[t * 101 + k] = a * a * 0.3 * q * q;
         }
     return f;
 }

@@ -10,6 +10,13 @@
 static const tsr_prior_options no_clash = {.clash = TSR_CLASH_NONE,
                                            .softness = 0.5};
 
+/* How many times as long as in `make check`; slow_contrast.c says more. 800
+ * independent draws, a limit of p = 1e-3: a distribution function that is off
+ * by 0.07 somewhere fails. */
+#ifndef LENGTH
+#define LENGTH 1
+#endif
+
 static int ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -141,7 +148,7 @@ static double conditional_cdf(const conditional *c, int k, double x)
  * to the power beta then integrates to the same where beta is 1. */
 static void conditional_at(int n_state, double beta, int sample)
 {
-    enum { N = 2500, THIN = 120 };
+    enum { N = 800 * LENGTH, THIN = 120 };
     static double u[TSR_N_CONTRAST][N];
     posterior_sample s;
     tsr_err err = {0};
@@ -232,7 +239,7 @@ static void state_stays_right(void **state)
         for (int i = 0; i < 12; i++) {
             tsr_chain_view view;
             tsr_err err = {0};
-            posterior_advance(run, 1, 200, i < 6);
+            posterior_advance(run, 1, 60 * LENGTH, i < 6);
             tsr_chain_look(tsr_sampler_chain(run.sampler, 0), &view);
             const double *value = tsr_nuisance_contrast(view.nuisance);
             for (int k = 0; k < s.likelihood->grid.n_q; k += 4) {
@@ -261,7 +268,7 @@ static void state_stays_right(void **state)
 static void truth_is_found(void **state)
 {
     (void)state;
-    enum { N = 400 };
+    enum { N = 120 * LENGTH };
     const double at[] = {1.015, 2.4}, one = 1.0;
     double mean[2] = {0.0}, square[2] = {0.0};
     posterior_sample s;
@@ -271,7 +278,7 @@ static void truth_is_found(void **state)
     const tsr_strings flexible = {1, range};
     posterior_open(&s, "GASFPLGKEWRTVAGSDKLE", &flexible, no_clash);
     posterior_contrast(&s, &o);
-    s.target.n_temp = 3, s.target.t_max = 10.0, s.target.swap_every = 5;
+    s.target.n_temp = 2, s.target.t_max = 5.0, s.target.swap_every = 5;
     tsr_conformation *truth = tsr_conformation_new(s.t);
     prior_sampler prior = {
         .t = s.t, .table = &s.table, .prior = s.prior, .first = s.extended};
@@ -281,7 +288,7 @@ static void truth_is_found(void **state)
     s.target.first = truth;
     posterior_start(&s, 0.3, 1, 0);
     posterior_run run = posterior_run_new(&s, 1, 1, 1);
-    posterior_warm_up(run, 4000);
+    posterior_warm_up(run, 1500 * LENGTH);
     for (int i = 0; i < N; i++) {
         tsr_chain_view view;
         posterior_advance(run, 1, 20, 0);

@@ -68,17 +68,18 @@ static void look_at(const posterior_run *run, int draw, look *seen)
  * lengths vary; the refreshes come at fixed draws. */
 static void draw_on(posterior_run run, int from, const sight *mine)
 {
+    tsr_err err = {0};
     for (int i = from; i < N_WARM + N_DRAW; i++) {
         int warm = i < N_WARM, in_phase = warm ? i : i - N_WARM;
         if (i == N_WARM)
             tsr_sampler_counts_reset(run.sampler);
         if (in_phase % EVERY == 0) {
+            posterior_must(tsr_sampler_refresh(run.sampler, &err), &err);
             if (mine->saved != NULL && i == mine->at) {
                 tsr_archive_begin(mine->saved);
                 tsr_sampler_archive(run.sampler, mine->saved);
                 assert_int_equal(tsr_archive_end(mine->saved, NULL), TSR_OK);
             }
-            tsr_sampler_refresh(run.sampler);
         }
         posterior_advance(run, 1, mine->thin, warm);
         look_at(&run, i, mine->seen);

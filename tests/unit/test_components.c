@@ -1,6 +1,6 @@
 /* Tables of three components: exposures, files, the algebra of c1 and c2. */
 #include "core/vec3.h"
-#include "model/component_table.h"
+#include "model/form_factor.h"
 #include "table_text.h"
 
 #include <math.h>
@@ -98,9 +98,10 @@ static void algebra(void **state)
 }
 
 /* A table that a few atoms could have made, with short numbers. */
-static tsr_component_table *example(void)
+static tsr_form_factor_table *example(void)
 {
-    tsr_component_table *t = tsr_component_new(TSR_BODIES_TWO, 21, 0.05);
+    tsr_form_factor_table *t =
+        tsr_form_factor_new(TSR_BODIES_TWO, TSR_N_COMP, 21, 0.05);
     assert_non_null(t);
     for (int i = 0; i < TSR_N_COMP * 21 * 21; i++)
         t->amplitude[i] = 30.0 - 10.0 * (i / 441) + 0.01 * (i % 441);
@@ -118,9 +119,9 @@ static tsr_component_table *example(void)
 static void folding(void **state)
 {
     (void)state;
-    tsr_component_table *t = example();
+    tsr_form_factor_table *t = example();
     tsr_form_factor_table *f;
-    assert_int_equal(tsr_component_fold(t, &f, NULL), TSR_OK);
+    assert_int_equal(tsr_form_factor_fold(t, &f, NULL), TSR_OK);
     double e[TSR_MAX_TYPE * 21];
     assert_int_equal(tsr_form_factor_at(f, 21, 0.05, NULL, e, NULL), TSR_OK);
     size_t n = 441;
@@ -130,12 +131,22 @@ static void folding(void **state)
         double x = t->excess[i] - 2.0 * t->excess[n + i] + t->excess[3 * n + i];
         assert_true(fabs(e[i] - x) < 1e-10);
     }
+    for (size_t i = 0; i < n; i++) /* unfolding makes the solute anew */
+        t->amplitude[i] = t->excess[i] = 0.0;
+    tsr_form_factor_unfold(f, t);
+    tsr_form_factor_table *again;
+    assert_int_equal(tsr_form_factor_fold(t, &again, NULL), TSR_OK);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(fabs(again->amplitude[i] - f->amplitude[i]) < 1e-12);
+        assert_true(fabs(again->excess[i] - f->excess[i]) < 1e-10);
+    }
+    tsr_form_factor_free(again);
     int type[3] = {0, 2, 2};
     double r = (1.5 + 2.0 * 3.0 * 1.52) / 7.0;
     assert_true(fabs(tsr_component_radius(t, 3, type) - r) < 1e-12);
     tsr_form_factor_free(f);
-    tsr_component_free(t);
-    tsr_component_free(NULL);
+    tsr_form_factor_free(t);
+    tsr_form_factor_free(NULL);
 }
 
 static void file_name(char name[64])
@@ -148,13 +159,11 @@ static void round_trip(void **state)
     (void)state;
     char name[64];
     file_name(name);
-    tsr_component_table *t = example(), *u;
-    assert_int_equal(tsr_component_write(t, name, NULL), TSR_OK);
-    assert_true(tsr_component_is_file(name));
-    assert_false(tsr_component_is_file("data/form_factors_two_body.dat"));
-    assert_false(tsr_component_is_file("/nonexistent/x"));
-    assert_int_equal(tsr_component_read(name, &u, NULL), TSR_OK);
+    tsr_form_factor_table *t = example(), *u;
+    assert_int_equal(tsr_form_factor_write(t, name, NULL), TSR_OK);
+    assert_int_equal(tsr_form_factor_read(name, &u, NULL), TSR_OK);
     assert_int_equal(u->model, t->model);
+    assert_int_equal(u->n_comp, TSR_N_COMP);
     assert_int_equal(u->n_q, 21);
     assert_true(u->dq_inv_ang == t->dq_inv_ang);
     assert_string_equal(u->source, t->source);
@@ -171,19 +180,19 @@ static void round_trip(void **state)
         assert_true(u->exposure.type[i].middle == 7.0 + i);
         assert_true(u->exposure.type[i].width == 2.0 + i);
     }
-    tsr_component_free(u);
+    tsr_form_factor_free(u);
 
     double *a = malloc(TSR_N_COMP * 441 * sizeof *a);
     double *e = malloc(TSR_N_COMP_PAIR * 441 * sizeof *e);
-    assert_int_equal(tsr_component_at(t, 11, 0.1, a, e, NULL), TSR_OK);
+    assert_int_equal(tsr_form_factor_at(t, 11, 0.1, a, e, NULL), TSR_OK);
     for (int i = 0; i < TSR_N_COMP_PAIR * 21; i++)
         assert_true(fabs(e[i * 11 + 7] - t->excess[i * 21 + 14]) < 1e-12);
     for (int i = 0; i < TSR_N_COMP * 21; i++)
         assert_true(fabs(a[i * 11 + 7] - t->amplitude[i * 21 + 14]) < 1e-12);
-    assert_int_equal(tsr_component_at(t, 12, 0.1, a, e, NULL), TSR_E_RANGE);
+    assert_int_equal(tsr_form_factor_at(t, 12, 0.1, a, e, NULL), TSR_E_RANGE);
     free(a);
     free(e);
-    tsr_component_free(t);
+    tsr_form_factor_free(t);
     remove(name);
 }
 
@@ -207,9 +216,9 @@ static void bad_files(void **state)
                  {"# TYR side chain\n", "19 0.1 ", "# 19 0.1 ", "q = 0.1"}};
     char name[64], place[128];
     file_name(name);
-    tsr_component_table *t = example();
-    assert_int_equal(tsr_component_write(t, name, NULL), TSR_OK);
-    tsr_component_free(t);
+    tsr_form_factor_table *t = example();
+    assert_int_equal(tsr_form_factor_write(t, name, NULL), TSR_OK);
+    tsr_form_factor_free(t);
     char *text = text_of(name);
     for (size_t i = 0; i < sizeof spoil / sizeof spoil[0]; i++) {
         tsr_err err = {0};
@@ -217,7 +226,7 @@ static void bad_files(void **state)
                                 spoil[i].new);
         if (line == 0)
             fail_msg("no '%s'", spoil[i].old);
-        assert_int_equal(tsr_component_read(name, &t, &err), TSR_E_DATA);
+        assert_int_equal(tsr_form_factor_read(name, &t, &err), TSR_E_DATA);
         assert_null(t);
         if (strstr(err.message, spoil[i].message) == NULL)
             fail_msg("'%s' lacks '%s'", err.message, spoil[i].message);
@@ -226,7 +235,7 @@ static void bad_files(void **state)
     }
     free(text);
     remove(name);
-    assert_int_equal(tsr_component_read(name, &t, NULL), TSR_E_NOINPUT);
+    assert_int_equal(tsr_form_factor_read(name, &t, NULL), TSR_E_NOINPUT);
 }
 
 int main(void)

@@ -94,10 +94,10 @@ static void folding_changes_nothing(void **state)
     const int type[N_BODY] = {3, 7, 3, 12};
     const double at[TSR_N_CONTRAST] = {1.03, -1.3};
     double three[TSR_N_COMP_PAIR * N_Q], partial[TSR_N_COMP_PAIR * N_Q];
-    tsr_component_table *table;
+    tsr_form_factor_table *table;
     tsr_coarse_spec spec;
     assert_int_equal(
-        tsr_component_read("data/components_two_body.dat", &table, NULL),
+        tsr_form_factor_read("data/components_two_body.dat", &table, NULL),
         TSR_OK);
     assert_int_equal(
         tsr_coarse_spec_of(table, N_BODY, type, exposure, N_Q, dq, &spec, NULL),
@@ -127,7 +127,7 @@ static void folding_changes_nothing(void **state)
         }
         tsr_coarse_spec_clear(&spec);
     }
-    tsr_component_free(table);
+    tsr_form_factor_free(table);
 }
 
 int main(void)

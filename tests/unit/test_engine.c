@@ -139,6 +139,44 @@ static void update_equals_set(void **state)
     stop(&e);
 }
 
+/* What rounding explains, and what it does not. */
+static void rounding(void **state)
+{
+    (void)state;
+    int type[3] = {0, 1, 0};
+    double ff[2 * N_Q], *bound = NULL, profile[N_Q], right[N_Q], allowed;
+    const double unit = 0x1p-24, places = 8.0 * 32.0 * sqrt(2.0 * 129.0);
+    for (int k = 0; k < N_Q; k++) {
+        ff[k] = 3.0 + 0.1 * k;
+        ff[N_Q + k] = -2.0;
+    }
+    tsr_engine_spec spec = spec_of(3, type, 2, ff);
+    assert_int_equal(tsr_engine_rounding(&spec, unit, 32, 129, &bound, NULL),
+                     TSR_OK);
+    for (int k = 0; k < N_Q; k++) {
+        double size = 2.0 * ff[k] + 2.0, square = 2.0 * ff[k] * ff[k] + 4.0;
+        assert_true(
+            fabs(bound[k] / unit / (8.0 * size * size + places * square) -
+                 1.0) < 1e-12);
+    }
+    open_engine e = start(&spec);
+    free(e.engine->rounding);
+    e.engine->rounding = bound;
+    for (int k = 0; k < N_Q; k++) {
+        right[k] = k - 20.0; /* some are 0 or negative */
+        profile[k] = right[k] + 0.99 * (bound[k] + 1e-5 * fabs(right[k]));
+    }
+    assert_int_equal(tsr_engine_differs(e.engine, profile, right, &allowed),
+                     -1);
+    profile[7] = right[7] - 1.01 * (bound[7] + 1e-5 * fabs(right[7]));
+    assert_int_equal(tsr_engine_differs(e.engine, profile, right, &allowed), 7);
+    assert_true(fabs(allowed - bound[7] - 13e-5) < 1e-12);
+    profile[20] = (double)NAN;
+    assert_int_equal(tsr_engine_differs(e.engine, profile, right, &allowed),
+                     20);
+    stop(&e);
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -227,6 +265,7 @@ int main(void)
         cmocka_unit_test(line_and_coincident),
         cmocka_unit_test(update_equals_set),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(rounding),
         cmocka_unit_test(largest_distance),
         cmocka_unit_test(dirty_rule),
     };

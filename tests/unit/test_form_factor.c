@@ -75,14 +75,19 @@ static int tear_down(void **state)
 static tsr_form_factor_table *train(const files *f, int n, tsr_body_model model)
 {
     const char *path[2] = {f->pdb[0], f->pdb[1]};
-    tsr_form_factor_table *table = NULL;
+    tsr_form_factor_table *table = tsr_form_factor_new(model, 1, 101, 0.01);
     tsr_err err;
-    tsr_status s =
-        tsr_form_factor_train(n, path, model, 101, 0.01, 2, NULL, &table, &err);
+    tsr_status s = tsr_form_factor_train(table, n, path, 2, NULL, &err);
     if (s != TSR_OK)
         print_message("%s\n", err.message);
     assert_int_equal(s, TSR_OK);
     return table;
+}
+
+/* The mean self-intensity P of a table of one component. */
+static double self_of(const tsr_form_factor_table *t, int i)
+{
+    return t->excess[i] + t->amplitude[i] * t->amplitude[i];
 }
 
 /* Electrons less water, from the numbers of atoms. The tables' sum of f(0) is
@@ -131,7 +136,7 @@ static void amplitude_at_zero(void **state)
             assert_int_equal(t->count[i], 2 * (long)n[i]);
             assert_true(fabs(t->amplitude[i * 101] - sum[i] / n[i]) < 1e-11);
             for (int k = 0; k < 101; k++) /* Cauchy-Schwarz */
-                assert_true(t->self[i * 101 + k] + 1e-9 >=
+                assert_true(self_of(t, i * 101 + k) + 1e-9 >=
                             pow(t->amplitude[i * 101 + k], 2));
         }
         tsr_form_factor_free(t);
@@ -157,13 +162,14 @@ static void small_bodies(void **state)
         double ch2 = tsr_atom_contrast_amplitude(6, 2, q);
         const double *ser = t->amplitude + (1 + TSR_SER) * 101;
         const double *pro = t->amplitude + (1 + TSR_PRO) * 101;
-        const double *pro_p = t->self + (1 + TSR_PRO) * 101;
         double half = k > 0 ? sin(0.5 * q * r) / (0.5 * q * r) : 1.0;
         double full = k > 0 ? sin(q * r) / (q * r) : 1.0;
         assert_true(fabs(ser[k] - oh) < 1e-12);
-        assert_true(fabs(t->self[(1 + TSR_SER) * 101 + k] - oh * oh) < 1e-11);
+        assert_true(fabs(self_of(t, (1 + TSR_SER) * 101 + k) - oh * oh) <
+                    1e-11);
         assert_true(fabs(pro[k] - 2.0 * ch2 * half) < 1e-11);
-        assert_true(fabs(pro_p[k] - 2.0 * ch2 * ch2 * (1.0 + full)) < 1e-11);
+        assert_true(fabs(self_of(t, (1 + TSR_PRO) * 101 + k) -
+                         2.0 * ch2 * ch2 * (1.0 + full)) < 1e-11);
     }
     assert_true(t->rg2[1 + TSR_SER] == 0.0);
     assert_true(fabs(t->rg2[1 + TSR_PRO] - 0.25 * r2) < 1e-12);
@@ -179,14 +185,15 @@ static void threads_change_nothing(void **state)
     for (int i = 0; i < N; i++)
         path[i] = f->pdb[(i * i) % 3 == 1];
     tsr_form_factor_table *t[2];
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(tsr_form_factor_train(N, path, TSR_BODIES_TWO, 11, 0.1,
-                                               i == 0 ? 1 : 7, NULL, &t[i],
-                                               NULL),
-                         TSR_OK);
+    for (int i = 0; i < 2; i++) {
+        t[i] = tsr_form_factor_new(TSR_BODIES_TWO, 1, 11, 0.1);
+        assert_int_equal(
+            tsr_form_factor_train(t[i], N, path, i == 0 ? 1 : 7, NULL, NULL),
+            TSR_OK);
+    }
     size_t size = TSR_MAX_TYPE * 11 * sizeof(double);
     assert_memory_equal(t[0]->amplitude, t[1]->amplitude, size);
-    assert_memory_equal(t[0]->self, t[1]->self, size);
+    assert_memory_equal(t[0]->excess, t[1]->excess, size);
     assert_int_equal(t[0]->count[0], 18 * N);
     assert_string_equal(t[0]->source, t[1]->source);
     for (int i = 0; i < 2; i++)
@@ -196,13 +203,11 @@ static void threads_change_nothing(void **state)
 static void incomplete_residues(void **state)
 {
     const files *f = *state;
-    tsr_form_factor_table *t = NULL;
+    tsr_form_factor_table *t = tsr_form_factor_new(TSR_BODIES_ONE, 1, 11, 0.1);
     tsr_err err;
     const char *path[2] = {f->pdb[0], f->table};
     write_pdb(f->table, 3, "CG", -1); /* 13 have a CG */
-    assert_int_equal(tsr_form_factor_train(2, path, TSR_BODIES_ONE, 11, 0.1, 1,
-                                           NULL, &t, &err),
-                     TSR_OK);
+    assert_int_equal(tsr_form_factor_train(t, 2, path, 1, NULL, &err), TSR_OK);
     assert_int_equal(t->count[TSR_ALA], 2);
     assert_int_equal(t->count[TSR_ILE], 2);
     assert_int_equal(t->count[TSR_ARG], 1);
@@ -211,17 +216,16 @@ static void incomplete_residues(void **state)
     tsr_form_factor_free(t);
 
     write_pdb(f->table, 3, NULL, TSR_TRP);
-    assert_int_equal(tsr_form_factor_train(1, path + 1, TSR_BODIES_TWO, 11, 0.1,
-                                           1, NULL, &t, &err),
+    t = tsr_form_factor_new(TSR_BODIES_TWO, 1, 11, 0.1);
+    assert_int_equal(tsr_form_factor_train(t, 1, path + 1, 1, NULL, &err),
                      TSR_E_DATA);
     assert_non_null(strstr(err.message, "TRP side chain"));
-    assert_null(t);
 
     path[1] = "/nonexistent/x.pdb";
-    assert_int_equal(tsr_form_factor_train(2, path, TSR_BODIES_TWO, 11, 0.1, 2,
-                                           NULL, &t, &err),
+    assert_int_equal(tsr_form_factor_train(t, 2, path, 2, NULL, &err),
                      TSR_E_NOINPUT);
     assert_non_null(strstr(err.message, path[1]));
+    tsr_form_factor_free(t);
 }
 
 /* Pair sums through bins against every pair with its own sine. */
@@ -230,8 +234,10 @@ static void targets(void **state)
     const files *f = *state;
     tsr_structure *s;
     assert_int_equal(tsr_structure_read(f->pdb[0], &s, NULL), TSR_OK);
-    const tsr_target_grid grid = {TSR_BODIES_TWO, TSR_MAX_TYPE, 101, 0.01};
-    double *target = malloc(tsr_target_length(&grid) * sizeof *target);
+    const tsr_target_grid grid = {TSR_BODIES_TWO, 1,   TSR_MAX_TYPE, 101,
+                                  0.01,           NULL};
+    const tsr_target_layout l = tsr_target_layout_of(&grid);
+    double *target = malloc(l.length * sizeof *target);
     assert_int_equal(tsr_target_fill(&grid, s, target, NULL), TSR_OK);
     for (int k = 0; k < 101; k += 4) {
         double q = 0.01 * k, expect = 0.0, scale = 0.0;
@@ -258,7 +264,7 @@ static void targets(void **state)
                         scale += fabs(term) * (x > 1.0 ? 1.0 / x : 1.0);
                     }
             }
-        double got = tsr_target_atoms(&grid, target)[k];
+        double got = target[l.atoms + (size_t)k];
         /* the bins' (0.05 q)^2 / 24 of what is summed */
         assert_true(fabs(got - expect) < 1.1e-4 * scale);
     }
@@ -267,13 +273,14 @@ static void targets(void **state)
         tsr_vec3_distance(tsr_residue_atom(s, &s->residue[TSR_SER], "OG")->xyz,
                           tsr_residue_atom(s, &s->residue[TSR_CYS], "SG")->xyz);
     const double *pair =
-        tsr_target_pairs(&grid, target, 1 + TSR_SER, 1 + TSR_CYS);
+        target + l.pairs + tsr_target_pair_at(&grid, 1 + TSR_SER, 1 + TSR_CYS);
     assert_true(pair ==
-                tsr_target_pairs(&grid, target, 1 + TSR_CYS, 1 + TSR_SER));
+                target + l.pairs +
+                    tsr_target_pair_at(&grid, 1 + TSR_CYS, 1 + TSR_SER));
     for (int k = 1; k < 101; k++)
         assert_true(fabs(pair[k] - sin(0.01 * k * r) / (0.01 * k * r)) < 1e-4);
     assert_true(fabs(pair[0] - 1.0) < 1e-12);
-    assert_true(tsr_target_count(&grid, target)[0] == 18.0);
+    assert_true(target[l.count + (size_t)0] == 18.0);
     free(target);
     tsr_structure_free(s);
 }
@@ -282,8 +289,9 @@ static void targets(void **state)
 static double misfit(const files *f, const tsr_form_factor_table *t)
 {
     double sum = 0.0;
-    const tsr_target_grid grid = {t->model, t->n_type, t->n_q, t->dq_inv_ang};
-    double *target = malloc(tsr_target_length(&grid) * sizeof *target);
+    const tsr_target_grid grid = tsr_target_grid_of(t, t->n_q, t->dq_inv_ang);
+    const tsr_target_layout l = tsr_target_layout_of(&grid);
+    double *target = malloc(l.length * sizeof *target);
     for (int m = 0; m < 2; m++) {
         tsr_structure *s;
         assert_int_equal(tsr_structure_read(f->pdb[m], &s, NULL), TSR_OK);
@@ -292,14 +300,14 @@ static double misfit(const files *f, const tsr_form_factor_table *t)
         for (int k = 0; k < t->n_q; k++) {
             double i = 0.0;
             for (int a = 0; a < t->n_type; a++) {
-                i += tsr_target_count(&grid, target)[a] *
-                     t->self[a * t->n_q + k];
+                i += target[l.count + (size_t)a] * self_of(t, a * t->n_q + k);
                 for (int b = 0; b <= a; b++)
                     i += 2.0 * t->amplitude[a * t->n_q + k] *
                          t->amplitude[b * t->n_q + k] *
-                         tsr_target_pairs(&grid, target, a, b)[k];
+                         target[l.pairs + tsr_target_pair_at(&grid, a, b) +
+                                (size_t)k];
             }
-            sum += pow(i / tsr_target_atoms(&grid, target)[k] - 1.0, 2);
+            sum += pow(i / target[l.atoms + (size_t)k] - 1.0, 2);
         }
     }
     free(target);
@@ -320,7 +328,7 @@ static void refinement(void **state)
     }
     size_t size = TSR_MAX_TYPE * 101 * sizeof(double);
     assert_memory_equal(t[0]->amplitude, t[1]->amplitude, size);
-    assert_memory_equal(t[0]->self, t[1]->self, size);
+    assert_memory_equal(t[0]->excess, t[1]->excess, size);
     double before = misfit(f, start), after = misfit(f, t[0]);
     /* The ridge holds it back: on two structures it does not fit noise. */
     assert_true(after < 0.6 * before);
@@ -328,7 +336,8 @@ static void refinement(void **state)
     for (int i = 0; i < TSR_MAX_TYPE; i++) {
         double f0 = start->amplitude[i * 101]; /* q = 0 stays */
         assert_true(t[0]->amplitude[i * 101] == f0);
-        assert_true(t[0]->self[i * 101] == start->self[i * 101]);
+        assert_true(fabs(self_of(t[0], i * 101) - self_of(start, i * 101)) <
+                    1e-9);
     }
     assert_int_equal(strncmp(t[0]->source, "refined", 7), 0);
     const char *missing[1] = {"/nonexistent/x.pdb"};
@@ -352,9 +361,9 @@ static void round_trip(void **state)
     assert_true(u->dq_inv_ang == t->dq_inv_ang);
     assert_string_equal(u->source, t->source);
     for (int i = 0; i < 21 * 101; i++) { /* nine digits */
-        double a = t->amplitude[i], p = t->self[i];
+        double a = t->amplitude[i], p = self_of(t, i);
         assert_true(fabs(u->amplitude[i] - a) <= 5e-9 * fabs(a));
-        assert_true(fabs(u->self[i] - p) <= 5e-9 * fabs(p));
+        assert_true(fabs(self_of(u, i) - p) <= 5e-9 * fabs(p));
     }
     for (int i = 0; i < 21; i++) {
         assert_int_equal(u->count[i], t->count[i]);
@@ -426,11 +435,12 @@ static void bad_files(void **state)
 static void at_grid(void **state)
 {
     (void)state;
-    tsr_form_factor_table *t = tsr_form_factor_new(TSR_BODIES_ONE, 101, 0.01);
+    tsr_form_factor_table *t =
+        tsr_form_factor_new(TSR_BODIES_ONE, 1, 101, 0.01);
     for (int i = 0; i < t->n_type * 101; i++) {
         double q = 0.01 * (i % 101);
         t->amplitude[i] = (1 + i / 101) * exp(-2.0 * q * q);
-        t->self[i] = pow(t->amplitude[i], 2) + 5.0 * pow(q, 4);
+        t->excess[i] = 5.0 * pow(q, 4);
     }
     enum { N = 334 };
     double *a = calloc(20 * N, sizeof *a), *e = calloc(20 * N, sizeof *e);

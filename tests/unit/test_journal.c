@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BEFORE = 10, AFTER = 5000, PAGE = 4096, NOBODY = 65534 };
+enum { BEFORE = 10, AFTER = 5000, PAGE = 4096, SEAL = 64, NOBODY = 65534 };
 
 static const tsr_trace_variable variable[] = {
     {.group = TSR_TRACE_POSTERIOR, .name = "rg", .n = 1}};
@@ -92,9 +92,16 @@ static int interrupt(void)
         page[n].n = new_size - at < PAGE ? new_size - at : PAGE;
         page[n].bytes = (unsigned char *)new + at;
     }
+    /* The seal at the end comes with the journal. */
+    char seal[SEAL];
+    memcpy(seal, new + new_size - SEAL, SEAL);
+    page[n].at = new_size - SEAL;
+    page[n].n = SEAL;
+    page[n++].bytes = (unsigned char *)seal;
     assert_int_equal(
         tsr_journal_write(journal, new_size, n, page, &fd, &is_new), 0);
     memcpy(new, old, old_size);
+    memset(new + new_size - SEAL, 0, SEAL);
     int out = open(path, O_WRONLY | O_TRUNC);
     assert_int_equal(write(out, new, new_size), (ssize_t)new_size);
     close(out);
@@ -287,6 +294,30 @@ static void test_damaged(void **state)
     assert_int_equal(draws(), AFTER);
 }
 
+/* A journal whose checksum is right, with a page that its file cannot have:
+ * refused, and no memory is asked for on its account. */
+static void test_far_page(void **state)
+{
+    (void)state;
+    const size_t places[] = {(size_t)1 << 42, SIZE_MAX - 4};
+    const unsigned char bytes[8] = {0};
+    tsr_trace_reader *reader;
+    tsr_err err;
+
+    close(interrupt());
+    const size_t size = (size_t)size_of(path);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        const tsr_journal_page page = {places[i], sizeof bytes, bytes};
+        int fd, is_new;
+        assert_int_equal(
+            tsr_journal_write(journal, size, 1, &page, &fd, &is_new), 0);
+        close(fd);
+        assert_int_equal(tsr_trace_open(path, &reader, &err), TSR_E_DATA);
+        assert_non_null(strstr(err.message, "trace.h5.journal"));
+        assert_int_equal(size_of(path), (long)size);
+    }
+}
+
 static void test_foreign(void **state)
 {
     (void)state;
@@ -318,6 +349,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_live_writer, enter, leave),
         cmocka_unit_test_setup_teardown(test_read_only, enter, leave),
         cmocka_unit_test_setup_teardown(test_damaged, enter, leave),
+        cmocka_unit_test_setup_teardown(test_far_page, enter, leave),
         cmocka_unit_test_setup_teardown(test_foreign, enter, leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

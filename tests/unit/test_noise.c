@@ -481,7 +481,7 @@ static void refused(tsr_data_set *set, const char *why)
     tsr_likelihood *l;
     const tsr_topology nothing = {0};
     tsr_form_factor_table *table =
-        tsr_form_factor_new(TSR_BODIES_TWO, 101, .01);
+        tsr_form_factor_new(TSR_BODIES_TWO, 1, 101, .01);
     tsr_data_set good = *set;
     tsr_status status =
         tsr_likelihood_new(&nothing, table, 50.0, 1, &good, &l, &err);

@@ -199,18 +199,22 @@ static void contacts(void **state)
     const tsr_prior_table *t = f->trained;
     for (int a = 0; a < TSR_N_AMINO; a++)
         for (int b = 0; b < TSR_N_AMINO; b++) {
-            double d = t->contact_one[a][b];
-            assert_true(d == t->contact_one[b][a]);
+            double d = t->contact[TSR_BODIES_ONE][a][b];
+            assert_true(d == t->contact[TSR_BODIES_ONE][b][a]);
             assert_true(d > 6.7 && d < 10.0); /* neither 2.5 nor 5 */
             if (abs(a - b) == 3 || abs(a - b) == 17)
                 assert_true(d < 8.3);
         }
-    assert_true(fabs(t->contact_two[1 + TSR_GLY][1 + TSR_GLY] - 9.0) < 0.02);
-    assert_true(fabs(t->contact_one[TSR_TRP][TSR_TRP] - 9.0) < 0.02);
+    assert_true(fabs(t->contact[TSR_BODIES_TWO][1 + TSR_GLY][1 + TSR_GLY] -
+                     9.0) < 0.02);
+    assert_true(fabs(t->contact[TSR_BODIES_ONE][TSR_TRP][TSR_TRP] - 9.0) <
+                0.02);
     /* Types 5, 6 and 7 apart never meet: the mean of two types' own, which
      * shows as a sum that does not depend on who is paired with whom. */
-    double together = t->contact_one[0][6] + t->contact_one[1][7];
-    double crossed = t->contact_one[0][7] + t->contact_one[1][6];
+    double together =
+        t->contact[TSR_BODIES_ONE][0][6] + t->contact[TSR_BODIES_ONE][1][7];
+    double crossed =
+        t->contact[TSR_BODIES_ONE][0][7] + t->contact[TSR_BODIES_ONE][1][6];
     assert_true(fabs(together - crossed) < 1e-12);
     assert_true(together < 2 * 7.7); /* the lowest hundredth: 3 apart */
     assert_non_null(strstr(t->source, "structures: 40"));
@@ -261,13 +265,13 @@ static void round_trip(void **state)
         assert_true(same(t->angle[a].mean, u->angle[a].mean) &&
                     same(t->angle[a].sd, u->angle[a].sd));
         for (int b = 0; b < TSR_N_AMINO; b++)
-            assert_true(fabs(u->contact_one[a][b] - t->contact_one[a][b]) <
-                        1e-8);
+            assert_true(fabs(u->contact[TSR_BODIES_ONE][a][b] -
+                             t->contact[TSR_BODIES_ONE][a][b]) < 1e-8);
     }
     for (int a = 0; a < TSR_MAX_TYPE; a++)
         for (int b = 0; b < TSR_MAX_TYPE; b++)
-            assert_true(fabs(u->contact_two[a][b] - t->contact_two[a][b]) <
-                        1e-8);
+            assert_true(fabs(u->contact[TSR_BODIES_TWO][a][b] -
+                             t->contact[TSR_BODIES_TWO][a][b]) < 1e-8);
     tsr_prior_table_free(u);
     tsr_prior_table_free(NULL);
     assert_int_equal(tsr_prior_table_write(t, "/dev/null/t", NULL), TSR_E_IO);

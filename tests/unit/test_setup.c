@@ -1,6 +1,7 @@
 /* From a configuration to a target: what the prior's support is. */
 #include "cli/setup.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,10 +96,25 @@ static void never_beyond_the_bound(void **state)
     close_fixture(&f);
 }
 
+/* A chain that no engine serves, as that of simulate, may have any number. */
+static void largest_number(void **state)
+{
+    (void)state;
+    fixture f;
+    tsr_err err = {0};
+    tsr_chain *chain;
+    open_fixture(&f, "structure: {sequence: WGGPGGY, states: 2}\n", 0);
+    assert_int_equal(tsr_chain_new(&f.setup.target, INT_MAX, &chain, &err),
+                     TSR_OK);
+    assert_in_range(tsr_chain_system(chain), 0, 1);
+    tsr_chain_free(chain);
+    close_fixture(&f);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bound_without_data),
-        cmocka_unit_test(never_beyond_the_bound)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bound_without_data),
+                                       cmocka_unit_test(never_beyond_the_bound),
+                                       cmocka_unit_test(largest_number)};
     return cmocka_run_group_tests_name("setup", tests, NULL, NULL);
 }

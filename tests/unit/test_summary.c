@@ -5,6 +5,8 @@
 
 #include <hdf5.h>
 #include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { N_CHAIN = 3, N_DRAW = 600, N_STATE = 2 };
 enum { RG, PHI, WEIGHT, LP, N_VARIABLE };
@@ -259,6 +261,14 @@ static void test_constant(void **state)
     tsr_summary_free(s);
 }
 
+/* As tessera 0.1 left its files: without a seal. */
+static void cut_seal(const char *path)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(truncate(path, info.st_size - 64), 0);
+}
+
 /* Garbage over the one block that holds the weights. */
 static void damage(const char *path)
 {
@@ -290,6 +300,11 @@ static void test_damaged(void **state)
     const char *path = io_path("damaged.h5");
     make(path, &r);
     damage(path);
+    tsr_trace_reader *reader;
+    tsr_err err;
+    assert_int_equal(tsr_trace_open(path, &reader, &err), TSR_E_DATA);
+    assert_has(err.message, "damaged.h5");
+    cut_seal(path);
     tsr_summary *s = summarise(path);
     assert_int_equal(s->n, 4); /* the weights' entries are one item now */
     const tsr_summary_item *weight = tsr_summary_find(s, "weight");

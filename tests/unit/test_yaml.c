@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -517,6 +518,49 @@ static void test_aliases_counted(void **state)
     free(text);
 }
 
+/* As many levels as no configuration has, and as many values as one may have,
+ * take no time that a user notices. The limit is many times what they take. */
+static void test_depth_and_length(void **state)
+{
+    (void)state;
+    enum { MANY = 200000, LONG = 99000 };
+    static const char *const open[] = {"[", "{a: ", "- ", "? "};
+    const clock_t most = 5 * CLOCKS_PER_SEC;
+    config c;
+    tsr_yaml_marks marks = {0};
+    tsr_err err;
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+        char *text = NULL;
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+        for (int k = 0; k < MANY; k++)
+            fputs(open[i], out);
+        fclose(out);
+        clock_t before = clock();
+        assert_int_equal(read_text(text, &c, &err, NULL), TSR_E_CONFIG);
+        assert_true(clock() - before < most);
+        assert_non_null(strstr(err.message, "nested more than 64 deep"));
+        tsr_fields_clear(config_fields, &c);
+        free(text);
+    }
+    write_file("structure: {flexible: [a", 24);
+    FILE *out = fopen(path, "ab");
+    assert_non_null(out);
+    for (int k = 1; k < LONG; k++)
+        fputs(", a", out);
+    fputs("]}\n", out);
+    fclose(out);
+    clock_t before = clock();
+    assert_int_equal(tsr_fields_init(config_fields, &c, NULL), TSR_OK);
+    assert_int_equal(
+        tsr_yaml_read_marked(path, config_fields, &c, 0, NULL, &marks, &err),
+        TSR_OK);
+    assert_true(clock() - before < most);
+    assert_int_equal(c.structure.flexible.n, LONG);
+    tsr_yaml_marks_clear(&marks);
+    tsr_fields_clear(config_fields, &c);
+}
+
 /* Damaged files: cut anywhere, and with bytes changed. Each is read or refused
  * with a message that names the file, and what is read can be written. */
 static void check_damaged(const char *text, size_t n)
@@ -581,6 +625,7 @@ int main(void)
         cmocka_unit_test(test_set_messages),
         cmocka_unit_test(test_write_path),
         cmocka_unit_test(test_aliases_counted),
+        cmocka_unit_test(test_depth_and_length),
         cmocka_unit_test(test_damaged),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,0 +1,150 @@
+#!/bin/sh
+# What the program may touch: other people's files, planted links, and what a
+# run leaves that was killed before its first checkpoint.
+build=$PWD/${BUILD:-build}
+program=$build/tessera
+tests=$PWD/tests/cli
+demo=$PWD/configs/demo
+python=$PWD/.venv/bin/python
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if ! make -s --no-print-directory .venv/done >"$work/venv.log" 2>&1; then
+    echo "skip files: the virtual environment could not be made"
+    sed 's/^/    /' "$work/venv.log"
+    exit 0
+fi
+. "$PWD/tests/cli/expect.sh"
+cd "$work" || exit 1
+
+cp "$demo/two_domain.pdb" model.pdb
+cat >good.yaml <<END
+structure: {file: model.pdb, flexible: ["A:51-64"]}
+data: [{file: good.dat}]
+sampler: {chains: 2, warmup: 20, draws: 6, thin: 10, temperatures: 1}
+output: {directory: whole, trajectory_every: 3}
+device: {use: reference, threads: 2}
+simulate: {points: 20, q_range: [0.01, 0.15], steps: 20}
+END
+expect "simulate" 0 "" "$program" simulate good.yaml --output good.dat
+expect "a run" 0 "" "$program" run good.yaml
+
+# ---- a refused run takes nothing away ----
+for file in config.yaml run.lock trace.h5 trace.h5.journal trajectory-000.h5 \
+    trajectory-001.h5.journal trajectory-000-2.h5 checkpoint.h5 \
+    checkpoint.h5.previous checkpoint.h5.tmp model.pdb run.log input; do
+    mkdir mine
+    echo precious >"mine/$file"
+    expect "$file is in the way" 78 "mine.* holds .*$file" \
+        "$program" run good.yaml --output mine
+    check "it stays, alone" \
+        test "$(cat "mine/$file")$(ls mine)" = "precious$file"
+    rm -r mine
+done
+mkdir mine
+echo precious >mine/notes
+small() { (ulimit -f 8 && "$program" "$@"); }
+expect "a run that cannot be written" 74 "" \
+    small run good.yaml --output mine --set name=longer
+check "takes back what it made, and no more" test "$(ls mine)" = notes
+
+# ---- links are not followed ----
+mkdir links
+echo precious >victim
+ln -s "$work/victim" links/run.log
+expect "a link with the name of the log" 78 "run.log" \
+    "$program" run good.yaml --output links
+cp -r whole linked
+rm linked/run.log
+ln -s "$work/victim" linked/run.log
+ln -s "$work/victim" linked/checkpoint.h5.tmp
+expect "in a run that goes on" 74 "run.log.*symbolic link" \
+    "$program" resume linked --draws 9
+rm linked/run.log
+expect "a link with the name of the next checkpoint" 0 "" \
+    "$program" resume linked --draws 9
+check "what they lead to stays" test "$(cat victim)" = precious
+
+# ---- one rule for what may be written over ----
+# over NAME FILE COMMAND...: refused, then with --force, then over its own.
+over() {
+    name=$1 file=$2
+    shift 2
+    mkdir -p "$(dirname "$file")"
+    echo precious >"$file"
+    expect "$name over another file" 64 "$file' is there and not from.*--force" \
+        "$program" "$@"
+    check "it stays" test "$(cat "$file")" = precious
+    expect "with --force" 0 "" "$program" "$@" --force
+    check "it is replaced" test "$(head -c 8 "$file")" != precious
+    expect "over its own" 0 "" "$program" "$@"
+    expect "--help" 0 "" "$program" "$1" --help
+    check "names --force" grep -q -e "--force" out.txt
+}
+over "export, PDB" a.pdb export whole -o a.pdb
+over "its script" a.pdb.pml export whole -o a.pdb
+over "export, mmCIF" a.cif export whole -o a.cif
+over "export, XYZ" a.xyz export whole -o a.xyz
+over "export, CSV" a.csv export whole -o a.csv
+cp model.pdb b.pdb
+expect "export over a structure" 64 "b.pdb' is there" \
+    "$program" export whole -o b.pdb
+expect "export over the trace" 64 "place of the input" \
+    "$program" export whole -o whole/trace.h5 --format csv --force
+over "a curve" p.dat profile model.pdb --bodies two --device reference -o p.dat
+over "a fit" p.fit profile model.pdb --data good.dat --bodies two --device reference -o p.fit
+over "its picture" p.svg profile model.pdb --data good.dat --bodies two --device reference \
+    -o p.fit
+sed '1s/, by tessera//' p.fit >foxs.fit
+expect "a fit of FoXS" 64 "foxs.fit' is there" \
+    "$program" profile model.pdb --data good.dat --bodies two --device reference -o foxs.fit
+over "a simulated curve" s.dat simulate good.yaml -o s.dat
+over "its structure" s.pdb simulate good.yaml -o s.dat
+over "weights" w.csv reweight whole --maxent --output w.csv
+echo precious >t.dat
+expect "a table over another file" 64 "t.dat' is there and not from.*--force" \
+    "$program" train priors "$demo" -o t.dat
+expect "an evaluation over another file" 64 "t.dat' is there" \
+    "$program" train form-factors --evaluate "$demo" -o t.dat
+over "a report" whole/report.html report whole
+over "a figure of it" whole/report/fit.svg report whole
+over "a table of it" whole/report/fit.csv report whole
+echo precious >whole/report/notes.txt
+expect "a report beside notes" 0 "" "$program" report whole
+check "which stay" test "$(cat whole/report/notes.txt)" = precious
+
+# ---- killed before the first checkpoint ----
+# at K: a run whose K-th file operation the process does not live to see.
+at() {
+    TSR_FAULT_DIR=$work/killed TSR_FAULT_AT=$1 TSR_FAULT_DO=kill \
+        LD_PRELOAD=$build/tests/support/fault.so \
+        "$program" run good.yaml --output killed >out.txt 2>err.txt
+}
+k=0 n_run=0 n_resume=0 n_bad=0 last_anew=200
+while [ $k -lt $((last_anew + 12)) ]; do
+    k=$((k + 1))
+    rm -rf killed
+    at $k && break
+    if [ -e killed/config.yaml ]; then
+        "$program" run good.yaml --output killed >out.txt 2>err.txt
+        [ $? -eq 78 ] && grep -q "tessera resume" err.txt || n_bad=$((n_bad + 1))
+        "$program" status killed >out.txt 2>err.txt || n_bad=$((n_bad + 1))
+        "$program" resume killed >out.txt 2>err.txt
+        status=$? n_resume=$((n_resume + 1))
+        grep -q "begun anew" err.txt && last_anew=$k
+    else
+        "$program" run good.yaml --output killed >out.txt 2>err.txt
+        status=$? n_run=$((n_run + 1))
+    fi
+    [ $status -eq 0 ] && [ -z "$(ls killed | grep tmp)" ] &&
+        "$python" "$tests/compare_runs.py" whole killed >same.txt 2>&1 && continue
+    n_bad=$((n_bad + 1))
+    echo "killed before operation $k: exit status $status"
+    ls killed
+    sed 's/^/    /' err.txt same.txt
+    [ $n_bad -lt 5 ] || break
+done
+check "killed before any of $k operations, it goes on ($n_run by run, \
+$n_resume by resume) to the same draws" test $n_bad -eq 0
+check "some were before config.yaml" test $n_run -gt 5
+check "some were before the first checkpoint" test $last_anew -lt 200
+exit $bad

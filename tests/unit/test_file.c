@@ -1,0 +1,169 @@
+/* Files that are written whole or not at all: names that somebody else put in
+ * the way, and what may be written over. */
+#include "io/file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64], path[96], beside[128], victim[96];
+
+static void put(const char *name, const char *text)
+{
+    FILE *out = fopen(name, "w");
+    assert_non_null(out);
+    assert_true(fputs(text, out) >= 0);
+    assert_int_equal(fclose(out), 0);
+}
+
+static void assert_content(const char *name, const char *text)
+{
+    char *data;
+    size_t size;
+    assert_int_equal(tsr_file_read(name, &data, &size, NULL), TSR_OK);
+    assert_string_equal(data, text);
+    free(data);
+}
+
+static int enter(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/tessera-file-XXXXXX");
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    snprintf(path, sizeof path, "%s/out", folder);
+    snprintf(victim, sizeof victim, "%s/victim", folder);
+    snprintf(beside, sizeof beside, "%s.%ld.tmp", path, (long)getpid());
+    put(victim, "precious");
+    return 0;
+}
+
+static int leave(void **state)
+{
+    (void)state;
+    unlink(path);
+    unlink(beside);
+    unlink(victim);
+    return rmdir(folder);
+}
+
+/* A link with the name of the file that is written beside is planted: what it
+ * leads to stays, and what is written is no link. */
+static void assert_link_is_not_followed(void)
+{
+    struct stat info;
+    assert_content(victim, "precious");
+    assert_content(path, "new");
+    assert_int_equal(lstat(path, &info), 0);
+    assert_true(S_ISREG(info.st_mode));
+    assert_int_not_equal(lstat(beside, &info), 0);
+}
+
+static void test_replace_and_links(void **state)
+{
+    (void)state;
+    assert_int_equal(symlink(victim, beside), 0);
+    assert_int_equal(tsr_file_replace(path, "new", 3, NULL), TSR_OK);
+    assert_link_is_not_followed();
+}
+
+static void test_create_and_links(void **state)
+{
+    (void)state;
+    int is_taken;
+    assert_int_equal(symlink(victim, beside), 0);
+    assert_int_equal(tsr_file_create(path, "new", 3, &is_taken, NULL), TSR_OK);
+    assert_link_is_not_followed();
+}
+
+static void test_writer_and_links(void **state)
+{
+    (void)state;
+    tsr_file_writer w;
+    assert_int_equal(symlink(victim, beside), 0);
+    assert_int_equal(tsr_file_begin(&w, path, NULL), TSR_OK);
+    fputs("new", w.out);
+    assert_int_equal(tsr_file_end(&w, TSR_OK, NULL), TSR_OK);
+    assert_link_is_not_followed();
+}
+
+static void test_writer_fails(void **state)
+{
+    (void)state;
+    struct stat info;
+    tsr_file_writer w;
+    put(path, "old");
+    assert_int_equal(tsr_file_begin(&w, path, NULL), TSR_OK);
+    fputs("new", w.out);
+    assert_int_equal(tsr_file_end(&w, TSR_E_DATA, NULL), TSR_E_DATA);
+    assert_content(path, "old");
+    assert_int_not_equal(stat(beside, &info), 0);
+}
+
+static void test_writer_writes_devices_in_place(void **state)
+{
+    (void)state;
+    struct stat info;
+    tsr_file_writer w;
+    assert_int_equal(tsr_file_begin(&w, "/dev/null", NULL), TSR_OK);
+    assert_null(w.beside);
+    assert_int_equal(tsr_file_end(&w, TSR_OK, NULL), TSR_OK);
+    assert_int_equal(stat("/dev/null", &info), 0);
+    assert_false(S_ISREG(info.st_mode));
+}
+
+/* What had the name of a file that is being written is no reason to fail. */
+static void test_stale_file_beside(void **state)
+{
+    (void)state;
+    put(beside, "left by a process that was killed");
+    assert_int_equal(tsr_file_replace(path, "new", 3, NULL), TSR_OK);
+    assert_link_is_not_followed();
+}
+
+static void test_target(void **state)
+{
+    (void)state;
+    const char *const input[] = {NULL, victim};
+    tsr_err err;
+    tsr_file_target target = {.maker = "test",
+                              .begins = "# tessera ",
+                              .holds = " test:",
+                              .n_input = 2,
+                              .input = input};
+    assert_int_equal(tsr_file_check_target(&target, path, &err), TSR_OK);
+    put(path, "");
+    assert_int_equal(tsr_file_check_target(&target, path, &err), TSR_OK);
+    put(path, "# tessera 1 test: x\n1 2\n");
+    assert_int_equal(tsr_file_check_target(&target, path, &err), TSR_OK);
+    put(path, "# tessera 1 other: x\n1 2\n");
+    assert_int_equal(tsr_file_check_target(&target, path, &err), TSR_E_USAGE);
+    assert_non_null(strstr(err.message, path));
+    assert_non_null(strstr(err.message, "--force"));
+    target.is_forced = 1;
+    assert_int_equal(tsr_file_check_target(&target, path, &err), TSR_OK);
+    assert_int_equal(tsr_file_check_target(&target, victim, &err), TSR_E_USAGE);
+    assert_null(strstr(err.message, "--force"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_replace_and_links, enter, leave),
+        cmocka_unit_test_setup_teardown(test_create_and_links, enter, leave),
+        cmocka_unit_test_setup_teardown(test_writer_and_links, enter, leave),
+        cmocka_unit_test_setup_teardown(test_writer_fails, enter, leave),
+        cmocka_unit_test_setup_teardown(test_writer_writes_devices_in_place,
+                                        enter, leave),
+        cmocka_unit_test_setup_teardown(test_stale_file_beside, enter, leave),
+        cmocka_unit_test_setup_teardown(test_target, enter, leave)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
