@@ -19,8 +19,8 @@ static const double most_difference = 0.1;
 typedef struct {
     const tsr_reweight_options *options;
     tsr_reweight *out;
-    tsr_data_term before, after;
-    tsr_fit fit_before, fit_after;
+    tsr_saxs_term *before, *after;
+    tsr_fit *fit_before, *fit_after;
     double *log_lik;                     /* stored; NULL: not compared */
     double *theta[TSR_NOISE_PARAMETERS]; /* stored values; NULL: fixed */
     gsl_rng *rng;
@@ -40,7 +40,7 @@ void tsr_reweight_free(tsr_reweight *r)
     free(r);
 }
 
-static tsr_reweight *reweight_new(long n, const tsr_data_term *term)
+static tsr_reweight *reweight_new(long n, const tsr_saxs_term *term)
 {
     const size_t size = (size_t)n * sizeof(double);
     tsr_reweight *r = calloc(1, sizeof *r);
@@ -53,9 +53,9 @@ static tsr_reweight *reweight_new(long n, const tsr_data_term *term)
     r->chi2 = malloc(size);
     int is_good = r->log_weight != NULL && r->scale != NULL &&
                   r->background != NULL && r->chi2 != NULL;
-    for (int i = 0; i < term->type->n_parameter; i++)
-        if (term->prior[i].infer) {
-            r->noise_name[i] = term->type->parameter[i].name;
+    for (int i = 0; i < term->n_noise; i++)
+        if (term->term.parameter[i].infer) {
+            r->noise_name[i] = term->term.parameter[i].name;
             r->noise[i] = malloc(size);
             is_good &= r->noise[i] != NULL;
         }
@@ -71,16 +71,17 @@ static tsr_reweight *reweight_new(long n, const tsr_data_term *term)
 static double stored_log(work *w, size_t at, const double *curve)
 {
     const tsr_stored_curve *s = w->options->stored;
-    const tsr_data_term *t = &w->before;
-    double theta[TSR_NOISE_PARAMETERS];
-    tsr_data_term_start(t, theta);
-    for (int i = 0; i < t->type->n_parameter; i++)
+    const tsr_saxs_term *t = w->before;
+    double theta[TSR_TERM_PARAMETERS];
+    tsr_term_start(&t->term, theta);
+    for (int i = 0; i < t->n_noise; i++)
         if (w->theta[i] != NULL)
-            theta[i] = log(w->theta[i][at] - t->prior[i].low);
-    t->type->fit(t->state, curve, theta, &w->fit_before);
-    w->fit_before.c = s->scale[at];
-    w->fit_before.b = s->background[at];
-    return tsr_data_term_log(t, &w->fit_before, theta);
+            theta[i] =
+                tsr_parameter_theta(&t->term.parameter[i], w->theta[i][at]);
+    theta[t->n_noise] = s->scale[at];
+    theta[t->n_noise + 1] = s->background[at];
+    t->noise->fit(t->state, curve, theta, w->fit_before);
+    return tsr_saxs_log_lik(t, w->fit_before, theta);
 }
 
 static tsr_status compare(work *w, size_t at, const double *curve, tsr_err *err)
@@ -111,9 +112,9 @@ static tsr_status visit(void *context, size_t at, const double *curve,
     if (status != TSR_OK)
         return status;
     double before =
-        tsr_marginal_log(&w->before, curve, &w->fit_before, NULL, NULL);
+        tsr_marginal_log(w->before, curve, w->fit_before, NULL, NULL);
     double after =
-        tsr_marginal_log(&w->after, curve, &w->fit_after, w->rng, &drawn);
+        tsr_marginal_log(w->after, curve, w->fit_after, w->rng, &drawn);
     if (!isfinite(before))
         return tsr_fail(err, TSR_E_NUMERIC,
                         "draw %zu has no likelihood under the run's own data",
@@ -121,11 +122,11 @@ static tsr_status visit(void *context, size_t at, const double *curve,
     r->log_weight[at] = after - before;
     r->scale[at] = drawn.scale;
     r->background[at] = drawn.background;
-    r->chi2[at] = w->fit_after.chi2 / w->after.saxs->n;
+    r->chi2[at] = w->fit_after->chi2 / w->after->saxs->n;
     for (int i = 0; i < TSR_NOISE_PARAMETERS; i++)
         if (r->noise[i] != NULL)
-            r->noise[i][at] =
-                tsr_noise_value(&w->after.prior[i], drawn.theta[i]);
+            r->noise[i][at] = tsr_parameter_value(&w->after->term.parameter[i],
+                                                  drawn.theta[i]);
     if (!w->has_looked)
         status = tsr_curve_operator_check(&w->options->stored->saxs,
                                           w->options->after.saxs, curve,
@@ -136,25 +137,22 @@ static tsr_status visit(void *context, size_t at, const double *curve,
 
 /* ---- setting up ---- */
 
-static int fit_room(const tsr_data_term *term, tsr_fit *fit)
-{
-    fit->model = calloc((size_t)term->saxs->n, sizeof *fit->model);
-    fit->weight = calloc((size_t)term->saxs->n, sizeof *fit->weight);
-    return fit->model != NULL && fit->weight != NULL;
-}
-
 static tsr_status make_term(const tsr_saxs *run, const tsr_data_set *set,
-                            int number, tsr_data_term *term, tsr_fit *fit,
+                            int number, tsr_saxs_term **out, tsr_fit **fit,
                             tsr_err *err)
 {
-    double *matrix;
-    tsr_status status = tsr_curve_operator(run, set->saxs, &matrix, err);
+    double *matrix = NULL;
+    tsr_term *term = NULL;
+    tsr_status status = tsr_saxs_term_new(set, number, &term, err);
+    *out = (tsr_saxs_term *)term;
     if (status == TSR_OK)
-        status =
-            tsr_data_term_make_from(term, set, number, run->n, matrix, err);
-    if (status == TSR_OK && !fit_room(term, fit))
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    return status;
+        status = tsr_curve_operator(run, set->saxs, &matrix, err);
+    if (status == TSR_OK)
+        status = tsr_saxs_term_prepare(*out, run->n, matrix, err);
+    if (status != TSR_OK)
+        return status;
+    *fit = tsr_saxs_fit_new(*out);
+    return *fit != NULL ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
 }
 
 static tsr_status check_temperature(const tsr_stored_curve *s, tsr_err *err)
@@ -185,11 +183,11 @@ static tsr_status read_stored(work *w, tsr_err *err)
     if (status == TSR_OK)
         status = tsr_stored_curve_scalar(s, TSR_TRACE_SAMPLE_STATS, "log_lik",
                                          &w->log_lik, err);
-    for (int i = 0; i < w->before.type->n_parameter && status == TSR_OK; i++) {
+    for (int i = 0; i < w->before->n_noise && status == TSR_OK; i++) {
         char name[64];
-        tsr_stored_curve_name(w->before.type->parameter[i].name, s->data,
+        tsr_stored_curve_name(w->before->term.parameter[i].name, s->data,
                               sizeof name, name);
-        if (!w->before.prior[i].infer)
+        if (!w->before->term.parameter[i].infer)
             continue;
         status = tsr_stored_curve_scalar(s, TSR_TRACE_POSTERIOR, name,
                                          &w->theta[i], err);
@@ -201,12 +199,12 @@ static tsr_status read_stored(work *w, tsr_err *err)
 
 static void work_clear(work *w)
 {
-    tsr_data_term_clear(&w->before);
-    tsr_data_term_clear(&w->after);
-    free(w->fit_before.model);
-    free(w->fit_before.weight);
-    free(w->fit_after.model);
-    free(w->fit_after.weight);
+    if (w->before != NULL)
+        tsr_term_free(&w->before->term);
+    if (w->after != NULL)
+        tsr_term_free(&w->after->term);
+    free(w->fit_before);
+    free(w->fit_after);
     free(w->log_lik);
     for (int i = 0; i < TSR_NOISE_PARAMETERS; i++)
         free(w->theta[i]);
@@ -228,7 +226,7 @@ tsr_status tsr_reweight_make(const tsr_reweight_options *options,
         status = make_term(&s->saxs, &options->after, s->data, &w.after,
                            &w.fit_after, err);
     if (status == TSR_OK) {
-        w.out = reweight_new((long)s->n_chain * s->n_draw, &w.after);
+        w.out = reweight_new((long)s->n_chain * s->n_draw, w.after);
         if (w.out == NULL || w.rng == NULL)
             status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     }

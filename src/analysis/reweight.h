@@ -9,7 +9,7 @@
 #define TSR_ANALYSIS_REWEIGHT_H
 
 #include "analysis/stored_curve.h"
-#include "likelihood/data_term.h"
+#include "likelihood/term_saxs.h"
 
 typedef struct {
     long n;             /* n_chain n_draw */

@@ -13,11 +13,6 @@ static const char *const trajectory_words[] = {"all", "atoms", "bodies", "none",
                                                NULL};
 static const char *const weight_words[] = {"infer", "equal", NULL};
 static const char *const auto_words[] = {"auto", NULL};
-static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
-static const char *const background_words[] = {"infer", "none", NULL};
-static const char *const infer_words[] = {"infer", NULL};
-static const char *const nuisance_words[] = {"auto", "integrate", "sample",
-                                             NULL};
 
 static const tsr_field start_fields[] = {
     {.name = "file",
@@ -107,57 +102,6 @@ static const tsr_field structure_fields[] = {
      .offset = offsetof(tsr_structure_config, form_factors),
      .is_path = 1,
      .doc = "table to use instead of the shipped one"},
-    {0}};
-
-static const tsr_field data_fields[] = {
-    {.name = "file",
-     .type = TSR_FIELD_STRING,
-     .offset = offsetof(tsr_data_config, file),
-     .is_path = 1,
-     .doc = "SAXS curve: q, I, sigma"},
-    {.name = "q_unit",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_data_config, q_unit),
-     .initial = "auto",
-     .words = unit_words,
-     .doc = "of q in the file; auto: its header, else 1/nm if q_max > 1"},
-    {.name = "q_range",
-     .type = TSR_FIELD_PAIR,
-     .offset = offsetof(tsr_data_config, q_range),
-     .unit = "1/Angstrom",
-     .initial = "[0, 0.5]",
-     .min = 0.0,
-     .max = 10.0,
-     .doc = "points to use"},
-    {.name = "noise",
-     .type = TSR_FIELD_GROUP,
-     .offset = offsetof(tsr_data_config, noise),
-     .fields = tsr_noise_fields,
-     .doc = "the errors of the data"},
-    {.name = "background",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(tsr_data_config, background),
-     .initial = "infer",
-     .min = -1e12,
-     .max = 1e12,
-     .words = background_words,
-     .doc = "constant b in c I(q) + b, in the data's unit"},
-    {.name = "intensity_scale",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(tsr_data_config, intensity_scale),
-     .initial = "infer",
-     .min = 1e-30,
-     .max = 1e30,
-     .words = infer_words,
-     .doc = "c in c I(q) + b, for data on an absolute scale; I(q) in electrons "
-            "squared"},
-    {.name = "nuisance",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_data_config, nuisance),
-     .initial = "auto",
-     .words = nuisance_words,
-     .doc = "scale and background: integrated out, or sampled with the chain; "
-            "auto: sampled where there is no integral (student)"},
     {0}};
 
 static const tsr_field device_fields[] = {
@@ -303,10 +247,11 @@ static const tsr_field config_fields[] = {
     {.name = "data",
      .type = TSR_FIELD_LIST,
      .offset = offsetof(tsr_config, data),
-     .fields = data_fields,
-     .element_size = sizeof(tsr_data_config),
+     .selector = "kind",
+     .kind = tsr_term_kind,
+     .element_size = sizeof(tsr_term_options),
      .alias = "file",
-     .doc = "SAXS curves; none: the prior alone is sampled"},
+     .doc = "what was measured; none: the prior alone is sampled"},
     {.name = "prior",
      .type = TSR_FIELD_GROUP,
      .offset = offsetof(tsr_config, prior),
@@ -390,6 +335,17 @@ void tsr_config_moves(const tsr_config *config, const void *option[TSR_N_MOVE])
         option[m] = config->moves.option[m];
 }
 
+char **tsr_config_data_file(const tsr_config *config, int number)
+{
+    const tsr_field *data = tsr_field_find(tsr_config_fields(), "data");
+    char *entry =
+        (char *)config->data.item + (size_t)number * data->element_size;
+    const tsr_field *f = tsr_field_members(data, entry);
+    while (f->name != NULL && !(f->type == TSR_FIELD_STRING && f->is_path))
+        f++;
+    return f->name == NULL ? NULL : (char **)(void *)(entry + f->offset);
+}
+
 /* "configs/lar.yaml" -> "lar". */
 static char *stem(const char *path)
 {
@@ -428,11 +384,6 @@ static tsr_status check(const tsr_config *c, tsr_err *err)
             return tsr_fail(err, TSR_E_CONFIG,
                             "structure.starts.%d: the key 'file' is missing",
                             k);
-    const tsr_data_config *data = c->data.item;
-    for (int d = 0; d < c->data.n; d++)
-        if (data[d].file == NULL)
-            return tsr_fail(err, TSR_E_CONFIG,
-                            "data.%d: the key 'file' is missing", d);
     if (strchr(c->name, '/') != NULL || c->name[0] == '\0' ||
         strcmp(c->name, ".") == 0 || strcmp(c->name, "..") == 0)
         return tsr_fail(err, TSR_E_CONFIG, "name: '%s' cannot name a folder",

@@ -6,7 +6,7 @@
 #include "core/status.h"
 #include "io/yaml_marks.h"
 #include "likelihood/contrast_prior.h"
-#include "likelihood/noise.h"
+#include "likelihood/term.h"
 #include "model/prior.h"
 #include "moves/move.h"
 #include "sampler/sampler.h"
@@ -29,15 +29,6 @@ typedef struct {
     tsr_number_or_word d_max; /* auto, or Angstrom */
     char *form_factors;       /* NULL: the shipped table */
 } tsr_structure_config;
-
-typedef struct {
-    char *file;
-    int q_unit;        /* tsr_q_unit */
-    double q_range[2]; /* 1/Angstrom */
-    tsr_noise_options noise;
-    tsr_number_or_word background, intensity_scale;
-    int nuisance; /* index: auto, integrate, sample */
-} tsr_data_config;
 
 enum { TSR_MOVE_OPTIONS = 256 }; /* bytes at most */
 
@@ -73,7 +64,7 @@ typedef struct {
     long seed;
     tsr_structure_config structure;
     tsr_contrast_options contrast;
-    tsr_list data; /* of tsr_data_config */
+    tsr_list data; /* of tsr_term_options */
     tsr_prior_options prior;
     tsr_moves_config moves;
     tsr_sampler_options sampler;
@@ -98,6 +89,10 @@ void tsr_config_clear(tsr_config *config);
  * ..."), else the file's name. Returns the status. */
 tsr_status tsr_config_blame(const tsr_config *config, tsr_status status,
                             tsr_err *err);
+
+/* Where the configuration has the path of the file of an entry of `data:`, NULL
+ * in it where none is given; NULL: entries of that kind have no file. */
+char **tsr_config_data_file(const tsr_config *config, int number);
 
 /* Leaves the data out: the prior alone is sampled. */
 void tsr_config_drop_data(tsr_config *config);

@@ -8,7 +8,6 @@
 #include "analysis/report.h"
 #include "analysis/svg.h"
 #include "io/file.h"
-#include "likelihood/noise.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -43,31 +42,13 @@ static void print_flexible(FILE *out, const tsr_structure_config *s)
     fputs(s->flexible.n > 0 ? "; the rest moved as rigid parts. " : ". ", out);
 }
 
-static void print_free(FILE *out, const char *name, tsr_number_or_word value)
-{
-    if (value.word == TSR_INFER)
-        fprintf(out, "%s was free", name);
-    else
-        fprintf(out, "%s was %g", name, value.number);
-}
-
 static void print_data(FILE *out, const tsr_config *c)
 {
-    const tsr_data_config *data = c->data.item;
-    for (int i = 0; i < c->data.n; i++) {
-        const tsr_data_config *d = &data[i];
-        const char *name = strrchr(d->file, '/');
-        fprintf(out, "The data were %s, ", name != NULL ? name + 1 : d->file);
-        if (d->q_range[1] < 1e3)
-            fprintf(out, "q from %g to %g/\xc3\x85, ", d->q_range[0],
-                    d->q_range[1]);
-        fprintf(out, "with %s; ", tsr_noise_registry[d->noise.model]->doc);
-        print_free(out, "the scale", d->intensity_scale);
-        print_free(out, ", the background", d->background);
-        fputs(". ", out);
-    }
-    print_free(out, "The excluded volume c1", c->contrast.c1);
-    print_free(out, ", the hydration c2", c->contrast.c2);
+    const tsr_term_options *data = c->data.item;
+    for (int i = 0; i < c->data.n; i++)
+        tsr_term_registry[data[i].kind]->tell(&data[i], out);
+    tsr_term_tell_free(out, "The excluded volume c1", c->contrast.c1);
+    tsr_term_tell_free(out, ", the hydration c2", c->contrast.c2);
     fputs(". ", out);
 }
 
@@ -85,9 +66,8 @@ static char *methods_text(const tsr_past_run *run)
         tsr_trace_attribute_text(run->trace, "inference_library_version");
     const int n_temp = tsr_sampler_n_temp(&c->sampler, run->has_data);
     fprintf(out, "%s was sampled with tessera %s (seed %ld). ",
-            run->has_data
-                ? "The posterior of the structure given the scattering data"
-                : "The prior of the structure, without any data,",
+            run->has_data ? "The posterior of the structure given the data"
+                          : "The prior of the structure, without any data,",
             version != NULL ? version : "(version unknown)", c->seed);
     if (c->structure.file != NULL) {
         const char *name = strrchr(c->structure.file, '/');
@@ -123,12 +103,13 @@ static char *methods_text(const tsr_past_run *run)
  * NULL: none, or out of memory. */
 static const char **data_names(const tsr_past_run *run)
 {
-    const tsr_data_config *data = run->config.data.item;
     const int n = run->has_config ? run->config.data.n : 0;
     const char **name = n > 0 ? calloc((size_t)n, sizeof *name) : NULL;
     for (int i = 0; name != NULL && i < n; i++) {
-        const char *slash = strrchr(data[i].file, '/');
-        name[i] = slash != NULL ? slash + 1 : data[i].file;
+        char **file = tsr_config_data_file(&run->config, i);
+        const char *path = file == NULL || *file == NULL ? "" : *file;
+        const char *slash = strrchr(path, '/');
+        name[i] = slash != NULL ? slash + 1 : path;
     }
     return name;
 }

@@ -22,8 +22,7 @@ static const tsr_option options[] = {
      .doc = "the points to use"},
     {.name = "noise",
      .argument = "MODEL",
-     .doc = "another noise model, with its usual priors: measured, relative, "
-            "student"},
+     .doc = "another noise model, with its usual priors"},
     {.name = "set-number",
      .argument = "N",
      .initial = "1",
@@ -76,25 +75,6 @@ static tsr_status parse_range(const char *text, double range[2], tsr_err *err)
                     text);
 }
 
-/* A model's index; its other settings are the usual ones. */
-static tsr_status choose_noise(const char *name, tsr_noise_options *noise,
-                               tsr_err *err)
-{
-    for (int i = 0; tsr_noise_registry[i] != NULL; i++) {
-        if (strcmp(tsr_noise_registry[i]->name, name) != 0)
-            continue;
-        if (noise->model == i)
-            return TSR_OK;
-        tsr_status status = tsr_fields_init(tsr_noise_fields, noise, err);
-        noise->model = i;
-        return status;
-    }
-    return tsr_fail(err, TSR_E_USAGE,
-                    "--noise: there is no '%s'; measured, relative and "
-                    "student are there",
-                    name);
-}
-
 static tsr_status parse(const tsr_args *args, const tsr_past_run *run,
                         request *r, tsr_err *err)
 {
@@ -131,15 +111,23 @@ static tsr_status parse(const tsr_args *args, const tsr_past_run *run,
         return tsr_fail(
             err, TSR_E_USAGE, "--set-number %ld: the run has %d data set%s",
             r->number, run->config.data.n, run->config.data.n == 1 ? "" : "s");
-    const tsr_data_config *data = run->config.data.item;
-    const tsr_data_config *d = &data[r->number - 1];
+    const tsr_term_options *data = run->config.data.item;
+    const tsr_saxs_options *d = (const void *)&data[r->number - 1];
+    if (tsr_term_registry[d->kind] != &tsr_term_saxs)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--set-number %ld: that entry is of kind %s; curves "
+                        "alone can be replaced",
+                        r->number, tsr_term_registry[d->kind]->name);
     r->before = (tsr_data_set){.noise = d->noise,
                                .background = d->background,
                                .intensity_scale = d->intensity_scale,
                                .nuisance = d->nuisance};
     r->after = r->before;
     r->after.nuisance = TSR_NUISANCE_AUTO;
-    return noise != NULL ? choose_noise(noise, &r->after.noise, err) : TSR_OK;
+    if (noise != NULL &&
+        tsr_noise_choose(&r->after.noise, noise, err) != TSR_OK)
+        return tsr_wrap(err, TSR_E_USAGE, "--noise");
+    return TSR_OK;
 }
 
 /* The run's points inside the range. */
@@ -323,10 +311,14 @@ static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK) {
         const tsr_linear linear =
             tsr_linear_make(r.before.intensity_scale, r.before.background);
-        const tsr_data_config *data = run.config.data.item;
-        status = tsr_stored_curve_open(run.trace, (int)r.number - 1,
-                                       data[r.number - 1].file, &linear,
-                                       &stored, err);
+        const tsr_term_options *data = run.config.data.item;
+        int ordinal = 0; /* of the curve among the curves */
+        for (long d = 0; d < r.number - 1; d++)
+            ordinal += data[d].kind == data[r.number - 1].kind;
+        status = tsr_stored_curve_open(
+            run.trace, ordinal,
+            *tsr_config_data_file(&run.config, (int)r.number - 1), &linear,
+            &stored, err);
     }
     stored.log = log;
     if (status == TSR_OK)

@@ -38,11 +38,12 @@ static int belongs_to_data(const char *name, int data)
     for (int i = 0; own[i] != NULL; i++)
         if (is_name(name, own[i], data))
             return 1;
-    for (int m = 0; tsr_noise_registry[m] != NULL; m++)
-        for (int i = 0; i < tsr_noise_registry[m]->n_parameter; i++)
-            if (is_name(name, tsr_noise_registry[m]->parameter[i].name, data))
-                return 1;
-    return 0;
+    char number[NAME];
+    const char *last = strrchr(name, '_');
+    tsr_stored_curve_name("", data, sizeof number, number);
+    return strncmp(name, "noise_", 6) == 0 &&
+           (data == 0 ? strspn(last + 1, "0123456789") == 0
+                      : strcmp(last, number) == 0);
 }
 
 /* A row of values before and after; either may be NULL. */

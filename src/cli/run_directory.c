@@ -455,7 +455,6 @@ static int add(inputs *in, char **place)
 static tsr_status list_inputs(tsr_config *config, inputs *in, tsr_err *err)
 {
     tsr_config *c = config;
-    tsr_data_config *data = c->data.item;
     tsr_start_config *start = c->structure.starts.item;
     size_t room = (size_t)c->data.n + (size_t)c->structure.starts.n + 2;
     *in = (inputs){0, calloc(room, sizeof *in->place),
@@ -465,7 +464,8 @@ static tsr_status list_inputs(tsr_config *config, inputs *in, tsr_err *err)
     for (int k = 0; k < c->structure.starts.n && ok; k++)
         ok = add(in, &start[k].file);
     for (int d = 0; d < c->data.n && ok; d++)
-        ok = add(in, &data[d].file);
+        ok = tsr_config_data_file(c, d) == NULL ||
+             add(in, tsr_config_data_file(c, d));
     if (ok)
         return TSR_OK;
     inputs_clear(in);

@@ -35,11 +35,11 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
     for (int k = 0; k < s->n_start; k++)
         structure =
             add_doubles(structure, &s->start[k]->backbone[0][0][0], 12 * n);
-    for (int d = 0; d < s->n_data; d++) {
-        const tsr_saxs *saxs = s->saxs[d];
-        data = add_doubles(data, saxs->q, (size_t)saxs->n);
-        data = add_doubles(data, saxs->intensity, (size_t)saxs->n);
-        data = add_doubles(data, saxs->sigma, (size_t)saxs->n);
+    for (int d = 0; l != NULL && d < l->n_term; d++) {
+        const tsr_term *term = l->term[d];
+        data = add_doubles(data, term->coord, (size_t)term->n_point);
+        data = add_doubles(data, term->observed, (size_t)term->n_point);
+        data = add_doubles(data, term->sigma, (size_t)term->n_point);
     }
     tables = add_doubles(tables, s->form_factors->rg2,
                          (size_t)s->form_factors->n_type);

@@ -25,8 +25,9 @@ static sizes sizes_of(const tsr_config *config, const tsr_setup *setup)
     const tsr_sampler_options *o = &config->sampler;
     tsr_track_options track = tsr_session_track_options(config);
     double draw = scalars * sizeof(double);
-    for (int d = 0; d < setup->n_data; d++)
-        draw += 3.0 * sizeof(float) * setup->saxs[d]->n;
+    const tsr_likelihood *l = setup->likelihood;
+    for (int d = 0; l != NULL && d < l->n_term; d++)
+        draw += 3.0 * sizeof(float) * l->term[d]->n_point;
     sizes s = {0.7 + draw * (double)o->draws * setup->n_chain / mib, 0.0};
     s.trace += scalars * sizeof(double) * (double)tsr_session_warmup(config) *
                setup->n_chain / mib;
@@ -79,10 +80,16 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
             "%d free side chains\n",
             t->n_residue, t->n_chain, t->n_chain == 1 ? "" : "s", t->n_body,
             t->n_torsion, t->n_side);
-    for (int d = 0; d < setup->n_data; d++)
-        fprintf(out, "data: %s, %d points, q %.4f to %.4f 1/Angstrom\n",
-                setup->saxs[d]->path, setup->saxs[d]->n, setup->saxs[d]->q[0],
-                setup->saxs[d]->q[setup->saxs[d]->n - 1]);
+    const tsr_likelihood *l = setup->likelihood;
+    for (int d = 0; l != NULL && d < l->n_term; d++) {
+        const tsr_term *term = l->term[d];
+        fprintf(out, "data: %s", term->label);
+        if (term->n_point > 1)
+            fprintf(out, ", %d points, %s %.4f to %.4f %s", term->n_point,
+                    term->type->axis, term->coord[0],
+                    term->coord[term->n_point - 1], term->type->axis_unit);
+        fputc('\n', out);
+    }
     for (const char *line = setup->engine_text; line != NULL;) {
         size_t length = strcspn(line, "\n");
         fprintf(out, "engine: %.*s\n", (int)length, line);

@@ -52,9 +52,9 @@ static int block_capacity(const tsr_session *s)
     const double most = 256.0 * 1048576.0;
     tsr_track_options track = tsr_session_track_options(s->config);
     double bytes = 1.0; /* a draw of all chains: three curves a data set */
-    for (int d = 0; d < s->setup->n_data; d++)
-        bytes +=
-            3.0 * sizeof(double) * s->setup->saxs[d]->n * s->setup->n_chain;
+    const tsr_likelihood *l = s->setup->likelihood;
+    for (int d = 0; l != NULL && d < l->n_term; d++)
+        bytes += 3.0 * sizeof(double) * l->term[d]->n_point * s->setup->n_chain;
     if (has_track(s->config))
         bytes +=
             tsr_track_draw_bytes(&s->setup->target, s->setup->n_chain, &track);
@@ -108,6 +108,27 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
 
 /* ---- a new run ---- */
 
+enum { OWN = 4, MOST_NOTES = 64 }; /* attributes of the trace */
+
+/* What the terms decided about their data. Returns how many notes. */
+static int add_notes(const tsr_likelihood *l, char (*name)[48],
+                     tsr_trace_attribute *attribute)
+{
+    int n = 0;
+    for (int d = 0; l != NULL && d < l->n_term; d++) {
+        const tsr_term *term = l->term[d];
+        const char *text = NULL, *own;
+        for (int k = 0; term->type->note != NULL && n < MOST_NOTES &&
+                        (own = term->type->note(term, k, &text)) != NULL;
+             k++, n++) {
+            tsr_term_variable(term->type, term->ordinal, own, sizeof name[n],
+                              name[n]);
+            attribute[n] = (tsr_trace_attribute){name[n], text};
+        }
+    }
+    return n;
+}
+
 static tsr_status make_trace(tsr_session *s, tsr_err *err)
 {
     const tsr_trace_variable *variable;
@@ -115,17 +136,18 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
     char seed[32];
     snprintf(seed, sizeof seed, "%ld", s->config->seed);
     char *sequence = tsr_topology_sequence(s->setup->topology);
-    tsr_trace_attribute attribute[] = {
+    tsr_trace_attribute attribute[OWN + MOST_NOTES] = {
         {"config", s->config_text},
         {"seed", seed},
         {"sequence", sequence == NULL ? "" : sequence},
-        {"q_unit", s->setup->q_unit_text},
-        {"sigma", s->setup->sigma_text},
-        {"engine", s->setup->engine_text == NULL ? "none: the prior alone"
+        {"engine", s->setup->engine_text == NULL ? "none: no term needs one"
                                                  : s->setup->engine_text}};
-    tsr_status status = tsr_trace_create(
-        s->trace_path, s->setup->n_chain, n, variable,
-        sizeof attribute / sizeof *attribute, attribute, &s->trace, err);
+    char name[MOST_NOTES][48];
+    int n_attribute =
+        OWN + add_notes(s->setup->likelihood, name, attribute + OWN);
+    tsr_status status =
+        tsr_trace_create(s->trace_path, s->setup->n_chain, n, variable,
+                         n_attribute, attribute, &s->trace, err);
     free(sequence);
     return status == TSR_OK ? tsr_record_write_data(s->record, s->trace, err)
                             : status;

@@ -33,11 +33,6 @@ void tsr_setup_clear(tsr_setup *setup)
         tsr_conformation_free(setup->start[k]);
     free(setup->start);
     tsr_topology_free(setup->topology);
-    for (int d = 0; d < setup->n_data; d++)
-        tsr_saxs_free(setup->saxs[d]);
-    free(setup->saxs);
-    free(setup->q_unit_text);
-    free(setup->sigma_text);
     memset(setup, 0, sizeof *setup);
 }
 
@@ -110,71 +105,34 @@ static tsr_status make_model(tsr_setup *s, tsr_log *log, tsr_err *err)
                : status;
 }
 
-/* Wrong units show as an Rg that no protein of this length has: less than half
- * of a globule (2.2 N^0.38, Skolnick et al. 1997) or more than twice an
- * unfolded chain (1.927 N^0.598, Kohn et al. 2004). */
-static void check_rg(const tsr_setup *s, const tsr_saxs *saxs, tsr_log *log)
+static void warn_same_file(const tsr_config *config, int d, tsr_log *log)
 {
-    double n = s->topology->n_residue, rg = saxs->rg_guinier;
-    double low = 0.5 * 2.2 * pow(n, 0.38), high = 2.0 * 1.927 * pow(n, 0.598);
-    if (isnan(rg) || (rg >= low && rg <= high))
-        return;
-    tsr_warn(log,
-             "'%s': its Guinier Rg of %.1f A does not suit %d residues (%.0f "
-             "to %.0f A): check q_unit, and whether it is this molecule",
-             saxs->path, rg, s->topology->n_residue, low, high);
+    char **own = tsr_config_data_file(config, d);
+    for (int e = 0; own != NULL && *own != NULL && e < d; e++) {
+        char **other = tsr_config_data_file(config, e);
+        if (other != NULL && *other != NULL && strcmp(*own, *other) == 0)
+            tsr_warn(log,
+                     "data.%d and data.%d are the same file, '%s': it counts "
+                     "twice",
+                     e, d, *own);
+    }
 }
 
-/* What was decided about the data, for whoever opens the trace later. */
-static tsr_status describe_data(tsr_setup *s, tsr_err *err)
+/* term [config->data.n] out; *n of them were read, also after an error. */
+static tsr_status read_terms(const tsr_config *config, tsr_log *log,
+                             const tsr_setup *s, int *n, tsr_term **term,
+                             tsr_err *err)
 {
-    size_t n_unit, n_sigma;
-    FILE *unit = open_memstream(&s->q_unit_text, &n_unit);
-    FILE *sigma = open_memstream(&s->sigma_text, &n_sigma);
-    for (int d = 0; unit != NULL && sigma != NULL && d < s->n_data; d++) {
-        const tsr_saxs *saxs = s->saxs[d];
-        const char *end = d + 1 < s->n_data ? "\n" : "";
-        fprintf(unit, "%s (%s)%s", tsr_q_unit_name(saxs->unit_in_file),
-                saxs->unit_reason, end);
-        fprintf(sigma, "%s%s",
-                saxs->sigma_is_modelled ? "stated: 0.03 I(q) + 0.003 max I"
-                                        : "measured",
-                end);
-    }
-    int failed = unit == NULL || fclose(unit) != 0;
-    failed |= sigma == NULL || fclose(sigma) != 0;
-    return failed ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
-}
-
-static tsr_status read_data(const tsr_config *config, tsr_log *log,
-                            tsr_setup *s, tsr_data_set *set, tsr_err *err)
-{
-    const tsr_data_config *data = config->data.item;
-    for (int d = 0; d < config->data.n; d++) {
-        tsr_status status = tsr_noise_check_options(&data[d].noise, d, err);
+    const tsr_term_options *entry = config->data.item;
+    tsr_status status = TSR_OK;
+    for (*n = 0; *n < config->data.n && status == TSR_OK; (*n)++) {
+        const tsr_term_source source = {&entry[*n], *n, s->topology, log};
+        status = tsr_term_read(&source, &term[*n], err);
         if (status != TSR_OK)
-            return status;
-        status = tsr_saxs_read(data[d].file, (tsr_q_unit)data[d].q_unit,
-                               data[d].q_range, log, &s->saxs[d], err);
-        if (status == TSR_E_CONFIG)
-            return tsr_wrap(err, status, "data.%d", d);
-        if (status != TSR_OK)
-            return status;
-        s->n_data = d + 1;
-        for (int e = 0; e < d; e++)
-            if (strcmp(data[d].file, data[e].file) == 0)
-                tsr_warn(log,
-                         "data.%d and data.%d are the same file, '%s': it "
-                         "counts twice",
-                         e, d, data[d].file);
-        set[d] = (tsr_data_set){.saxs = s->saxs[d],
-                                .noise = data[d].noise,
-                                .background = data[d].background,
-                                .intensity_scale = data[d].intensity_scale,
-                                .nuisance = data[d].nuisance};
-        check_rg(s, s->saxs[d], log);
+            break;
+        warn_same_file(config, *n, log);
     }
-    return TSR_OK;
+    return status;
 }
 
 /* A random coil is hardly ever wider than 6.5 of its Rg; domains add their
@@ -292,7 +250,8 @@ static tsr_status check_temperatures(const tsr_config *config,
     const tsr_sampler_options *o = &config->sampler;
     double least =
         s->likelihood == NULL ? 0.0 : tsr_likelihood_least_beta(s->likelihood);
-    if (tsr_sampler_n_temp(o, s->n_data > 0) < 2 || 1.0 / o->t_max > least)
+    if (tsr_sampler_n_temp(o, s->likelihood != NULL) < 2 ||
+        1.0 / o->t_max > least)
         return TSR_OK;
     return tsr_fail(err, TSR_E_CONFIG,
                     "sampler.t_max: at a temperature of %g scale and "
@@ -313,10 +272,9 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
 {
     tsr_setup *s = setup;
     memset(s, 0, sizeof *s);
-    size_t n = (size_t)(with_data ? config->data.n : 0);
-    tsr_data_set *set = calloc(n + 1, sizeof *set);
-    s->saxs = calloc(n + 1, sizeof(*s->saxs));
-    tsr_status status = set == NULL || s->saxs == NULL
+    int n = 0;
+    tsr_term **term = calloc((size_t)config->data.n + 1, sizeof(*term));
+    tsr_status status = term == NULL
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                             : tsr_setup_tables(config, s, err);
     if (status == TSR_OK)
@@ -326,9 +284,7 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
     if (status == TSR_OK)
         status = make_model(s, log, err);
     if (status == TSR_OK && with_data)
-        status = read_data(config, log, s, set, err);
-    if (status == TSR_OK)
-        status = describe_data(s, err);
+        status = read_terms(config, log, s, &n, term, err);
     if (status == TSR_OK && with_data && n == 0)
         tsr_info(log, "no data: this samples the prior alone");
     if (status == TSR_OK)
@@ -340,13 +296,16 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
         status = settle_starts(config, log, s, err);
     if (status == TSR_OK)
         status = tsr_setup_scattering(s, log, err);
-    if (status == TSR_OK && s->n_data > 0)
-        status =
-            tsr_likelihood_new_of(s->topology, &s->scattering, s->d_bound_ang,
-                                  s->n_data, set, &s->likelihood, err);
+    if (status == TSR_OK && n > 0) {
+        status = tsr_likelihood_new(s->topology, &s->scattering, s->d_bound_ang,
+                                    n, term, &s->likelihood, err);
+        n = 0; /* they are the likelihood's now */
+    }
     if (status == TSR_E_RANGE) /* the data go beyond the form factors */
         status = tsr_wrap(err, TSR_E_DATA, "data");
-    free(set);
+    for (int d = 0; d < n; d++)
+        tsr_term_free(term[d]);
+    free(term);
     if (status == TSR_OK)
         status = check_temperatures(config, s, err);
     if (status != TSR_OK)
@@ -366,7 +325,7 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
         .n_state = (int)config->structure.states,
         .infer_weights = config->structure.weights == 0,
         .learn_mix = config->sampler.learn_mix,
-        .n_temp = tsr_sampler_n_temp(&config->sampler, s->n_data > 0),
+        .n_temp = tsr_sampler_n_temp(&config->sampler, s->likelihood != NULL),
         .t_max = config->sampler.t_max,
         .swap_every = config->sampler.swap_every,
         .n_start = s->n_start,

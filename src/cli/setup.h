@@ -17,15 +17,11 @@ typedef struct {
     tsr_structure *model; /* the first conformation as model.pdb has it */
     tsr_prior_table *prior_table;
     tsr_prior *prior;
-    tsr_form_factor_table *form_factors; /* with components: for Rg alone */
-    tsr_form_factor_table *components;   /* NULL: one component */
-    tsr_contrast_prior contrast[TSR_N_CONTRAST];
-    double *exposure; /* [n_body] with components */
+    tsr_form_factor_table *form_factors;    /* with components: for Rg alone */
+    tsr_form_factor_table *components;      /* NULL: one component */
+    tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 */
+    double *exposure;                       /* [n_body] with components */
     tsr_scattering scattering;
-    int n_data;
-    tsr_saxs **saxs;   /* [n_data] */
-    char *q_unit_text; /* a line a data set: the unit of q and why */
-    char *sigma_text;  /* a line a data set: sigma measured or stated */
     tsr_likelihood *likelihood; /* NULL without data */
     int n_engine;               /* 0 until tsr_setup_engine; one a device */
     tsr_device **device;        /* [n_engine] NULL: the reference engine */

@@ -361,7 +361,7 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err)
 {
     tsr_setup *s = setup;
-    if (s->likelihood == NULL) {
+    if (tsr_likelihood_n_profile(s->likelihood) == 0) {
         s->n_chain = n_chain > 0 ? n_chain : choose_chains(config, s);
         return TSR_OK;
     }

@@ -41,7 +41,7 @@ static tsr_status refuse_contrast(const tsr_setup *s, const char *own,
                     "contrast.%s: '%s' is a table of one component, in "
                     "which c1 and c2 are fixed; give a table of three as "
                     "structure.form_factors, or none for the shipped one",
-                    tsr_contrast_name(which), own);
+                    s->contrast[which].name, own);
 }
 
 /* A table of three components serves where they are not needed, folded. */
@@ -148,12 +148,12 @@ static void tell(const tsr_setup *s, tsr_log *log)
     for (int b = 0; b < s->topology->n_body; b++)
         atoms += s->exposure[b];
     for (int i = 0; i < TSR_N_CONTRAST; i++) {
-        const tsr_contrast_prior *p = &s->contrast[i];
+        const tsr_parameter *p = &s->contrast[i];
         if (p->infer)
             tsr_info(log, "%s: inferred, prior normal %g +- %g on [%g, %g]",
-                     tsr_contrast_name(i), p->mean, p->width, p->low, p->high);
+                     p->name, p->mean, p->width, p->low, p->high);
         else
-            tsr_info(log, "%s: %g", tsr_contrast_name(i), p->start);
+            tsr_info(log, "%s: %g", p->name, p->start);
     }
     tsr_info(log,
              "hydration: what each body shows to the water is that of the "

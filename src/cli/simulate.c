@@ -60,7 +60,7 @@ static tsr_status walk(const tsr_setup *setup, long steps,
 /* c1 and c2 of the curve, in place of what a run would do with them. */
 static tsr_status set_contrast(tsr_config *config, tsr_err *err)
 {
-    tsr_contrast_prior prior[TSR_N_CONTRAST];
+    tsr_parameter prior[TSR_N_CONTRAST];
     tsr_number_or_word *run[] = {&config->contrast.c1, &config->contrast.c2};
     const tsr_number_or_word *own[] = {&config->simulate.c1,
                                        &config->simulate.c2};

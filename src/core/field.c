@@ -39,11 +39,22 @@ static size_t size_of(const tsr_field *field)
     return 0;
 }
 
+const tsr_field *tsr_field_members(const tsr_field *field, const void *object)
+{
+    if (field->selector == NULL)
+        return field->fields;
+    int number;
+    memcpy(&number, object, sizeof number);
+    return field->kind(number).fields;
+}
+
 /* Raw memory becomes something that tsr_fields_clear may be given. */
 static void zero(const tsr_field *fields, void *object)
 {
     for (const tsr_field *f = fields; f->name != NULL; f++) {
-        if (f->type == TSR_FIELD_GROUP)
+        if (f->type == TSR_FIELD_GROUP && f->selector != NULL)
+            memset(at(f, object), 0, f->size);
+        else if (f->type == TSR_FIELD_GROUP)
             zero(f->fields, at(f, object));
         else
             memset(at(f, object), 0, size_of(f));
@@ -55,7 +66,7 @@ void tsr_fields_clear(const tsr_field *fields, void *object)
     for (const tsr_field *f = fields; f->name != NULL; f++) {
         void *p = at(f, object);
         if (f->type == TSR_FIELD_GROUP) {
-            tsr_fields_clear(f->fields, p);
+            tsr_fields_clear(tsr_field_members(f, p), p);
         } else if (f->type == TSR_FIELD_STRING) {
             free(*(char **)p);
             *(char **)p = NULL;
@@ -67,9 +78,11 @@ void tsr_fields_clear(const tsr_field *fields, void *object)
             *strings = (tsr_strings){0, NULL};
         } else if (f->type == TSR_FIELD_LIST) {
             tsr_list *list = p;
-            for (int i = 0; i < list->n; i++)
-                tsr_fields_clear(f->fields, (char *)list->item +
-                                                (size_t)i * f->element_size);
+            for (int i = 0; i < list->n; i++) {
+                char *element =
+                    (char *)list->item + (size_t)i * f->element_size;
+                tsr_fields_clear(tsr_field_members(f, element), element);
+            }
             free(list->item);
             *list = (tsr_list){0, NULL};
         }
@@ -112,7 +125,8 @@ tsr_status tsr_field_append(const tsr_field *field, void *object,
     list->item = item;
     char *fresh = (char *)item + (n - 1) * field->element_size;
     memset(fresh, 0, field->element_size);
-    tsr_status status = tsr_fields_init(field->fields, fresh, err);
+    tsr_status status =
+        tsr_fields_init(tsr_field_members(field, fresh), fresh, err);
     if (status != TSR_OK)
         return status;
     list->n++;
@@ -154,7 +168,8 @@ static tsr_status init_strings(const tsr_field *f, tsr_strings *strings,
 static tsr_status init_field(const tsr_field *f, void *object, tsr_err *err)
 {
     if (f->type == TSR_FIELD_GROUP)
-        return tsr_fields_init(f->fields, at(f, object), err);
+        return tsr_fields_init(tsr_field_members(f, at(f, object)),
+                               at(f, object), err);
     if (f->initial == NULL)
         return TSR_OK;
     tsr_status status;
@@ -183,6 +198,61 @@ tsr_status tsr_fields_init(const tsr_field *fields, void *object, tsr_err *err)
         }
     }
     return TSR_OK;
+}
+
+/* What two kinds have in common moves from one struct to the other. */
+static void hand_over(const tsr_field *from, void *old, const tsr_field *to,
+                      void *fresh)
+{
+    for (const tsr_field *t = to; t->name != NULL; t++) {
+        const tsr_field *f = tsr_field_find(from, t->name);
+        if (f == NULL || f->type != t->type || f->words != t->words ||
+            t->type == TSR_FIELD_GROUP || t->type == TSR_FIELD_LIST)
+            continue;
+        char held[sizeof(tsr_list) + sizeof(tsr_number_or_word)];
+        memcpy(held, at(t, fresh), size_of(t));
+        memcpy(at(t, fresh), at(f, old), size_of(t));
+        memcpy(at(f, old), held, size_of(t));
+    }
+}
+
+tsr_status tsr_field_choose(const tsr_field *field, void *object,
+                            const char *name, tsr_err *err)
+{
+    const size_t size =
+        field->type == TSR_FIELD_LIST ? field->element_size : field->size;
+    const tsr_field *from = tsr_field_members(field, object);
+    int number = 0;
+    while (field->kind(number).name != NULL &&
+           strcmp(field->kind(number).name, name) != 0)
+        number++;
+    const tsr_field *to = field->kind(number).fields;
+    if (field->kind(number).name == NULL) {
+        char shown[TSR_EXCERPT_SIZE], known[256] = "";
+        size_t n = 0;
+        for (int k = 0; field->kind(k).name != NULL && n < sizeof known; k++)
+            n += (size_t)snprintf(known + n, sizeof known - n, "%s%s",
+                                  k == 0 ? "" : ", ", field->kind(k).name);
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "value '%s' is not known: expected one of %s",
+                        tsr_text_excerpt(name, shown), known);
+    }
+    if (to == from) {
+        memcpy(object, &number, sizeof number);
+        return TSR_OK;
+    }
+    void *fresh = calloc(1, size);
+    if (fresh == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_status status = tsr_fields_init(to, fresh, err);
+    if (status == TSR_OK) {
+        hand_over(from, object, to, fresh);
+        tsr_fields_clear(from, object);
+        memcpy(object, fresh, size);
+        memcpy(object, &number, sizeof number);
+    }
+    free(fresh);
+    return status;
 }
 
 const tsr_field *tsr_field_find(const tsr_field *fields, const char *name)

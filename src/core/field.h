@@ -10,6 +10,10 @@
  *          .initial = "0.1", .min = 1e-6, .max = 3.15,
  *          .doc = "standard deviation of the rotation"},
  *         {0}};
+ *
+ * A GROUP, or the elements of a LIST, can be one of several kinds, each with
+ * a table of its own: noise models, kinds of data. Such a struct begins with
+ * an int, the number of its kind, and one key (the selector) says which.
  */
 #ifndef TSR_CORE_FIELD_H
 #define TSR_CORE_FIELD_H
@@ -48,6 +52,15 @@ typedef struct {
 } tsr_list;
 
 typedef struct tsr_field tsr_field;
+
+/* One of the kinds that a struct can be. The fields of all kinds lie behind the
+ * int with which the struct begins, and may overlap from kind to kind. */
+typedef struct {
+    const char *name; /* as the selector's value; NULL: there is no such kind */
+    const char *doc;
+    const tsr_field *fields;
+} tsr_field_kind;
+
 struct tsr_field {
     const char *name;
     tsr_field_type type;
@@ -56,11 +69,15 @@ struct tsr_field {
     const char *initial;      /* the default, as YAML text; NULL: none */
     double min, max;          /* inclusive; both 0: unchecked */
     const char *const *words; /* NULL-terminated; CHOICE, NUMBER_OR_WORD */
-    const tsr_field *fields;  /* GROUP, LIST */
-    size_t element_size;      /* LIST: bytes an element */
-    int is_path;              /* STRING: relative to the file that names it */
-    const char *doc;          /* one line */
-    const char *alias;        /* GROUP, LIST: see io/yaml.h; else NULL */
+    const tsr_field *fields;  /* GROUP, LIST; NULL where there are kinds */
+    const char *selector;     /* GROUP, LIST with kinds: the key that says which
+                                 of them; else NULL */
+    tsr_field_kind (*kind)(int number); /* with a selector; 0 is the default */
+    size_t size; /* GROUP with kinds: bytes of the struct, whatever its kind */
+    size_t element_size; /* LIST: bytes an element */
+    int is_path;         /* STRING: relative to the file that names it */
+    const char *doc;     /* one line */
+    const char *alias;   /* GROUP, LIST: see io/yaml.h; else NULL */
 };
 
 /* Sets every field of `object` to its default. The object is raw memory or
@@ -87,6 +104,16 @@ int tsr_field_format(const tsr_field *field, const void *object, char *text,
 /* "number in [min, max]", "one of a, b, c", ... for messages and help; returns
  * the length, as snprintf. An infinite bound (HUGE_VAL) is not shown. */
 int tsr_field_expects(const tsr_field *field, char *text, size_t size);
+
+/* The table of the struct that a GROUP is, or of an element of a LIST: `object`
+ * is that struct itself, and says of which kind it is. */
+const tsr_field *tsr_field_members(const tsr_field *field, const void *object);
+
+/* Makes that struct one of the kind of that name. What the kinds have under the
+ * same name keeps its value, the rest takes its default. Errors: TSR_E_CONFIG
+ * (no such kind), TSR_E_NOMEM. */
+tsr_status tsr_field_choose(const tsr_field *field, void *object,
+                            const char *name, tsr_err *err);
 
 /* Appends an element, set to its defaults, to a LIST; *element is the new one
  * and the older ones may have moved. Errors: as tsr_fields_init. */

@@ -39,6 +39,8 @@ static void measure(const tsr_field *fields, int indent, columns *c)
         widen(&c->unit, f->unit != NULL ? f->unit : "", 0, UNIT_MAX);
         if (f->fields != NULL)
             measure(f->fields, indent + 2, c);
+        for (int k = 0; f->selector != NULL && f->kind(k).name != NULL; k++)
+            measure(f->kind(k).fields, indent + 4, c);
     }
 }
 
@@ -85,6 +87,26 @@ static void meaning(const tsr_field *f, char *text, size_t size)
 }
 
 static void print(const tsr_field *fields, int indent, const columns *c,
+                  FILE *out);
+
+/* "kind: saxs" with what it is, and below it the keys of that kind. */
+static void print_kinds(const tsr_field *f, int indent, const columns *c,
+                        FILE *out)
+{
+    for (int k = 0; f->kind(k).name != NULL; k++) {
+        const tsr_field_kind kind = f->kind(k);
+        int at = c->name + c->initial + c->unit + 3 * GAP;
+        int column =
+            fprintf(out, "%*s%s: %s", indent, "", f->selector, kind.name);
+        if (k == 0)
+            column += fprintf(out, " (default)");
+        move_to(out, &column, at);
+        tsr_text_wrap(out, column, at, "", kind.doc);
+        print(kind.fields, indent + 2, c, out);
+    }
+}
+
+static void print(const tsr_field *fields, int indent, const columns *c,
                   FILE *out)
 {
     for (const tsr_field *f = fields; f->name != NULL; f++) {
@@ -100,6 +122,8 @@ static void print(const tsr_field *fields, int indent, const columns *c,
         tsr_text_wrap(out, column, at, "", text);
         if (f->fields != NULL)
             print(f->fields, indent + 2, c, out);
+        if (f->selector != NULL)
+            print_kinds(f, indent + 2, c, out);
     }
 }
 

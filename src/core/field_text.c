@@ -86,10 +86,19 @@ static void put_words(buffer *b, const char *const *words)
         put(b, "%s%s", i == 0 ? "" : ", ", words[i]);
 }
 
-static void put_names(buffer *b, const tsr_field *fields)
+/* Of a struct without kinds all keys; else those of each kind. */
+static void put_keys(buffer *b, const tsr_field *field)
 {
-    for (const tsr_field *f = fields; f->name != NULL; f++)
-        put(b, "%s%s", f == fields ? "" : ", ", f->name);
+    const char *comma = "";
+    for (const tsr_field *f = field->fields; f != NULL && f->name != NULL; f++)
+        put(b, "%s%s", f == field->fields ? "" : ", ", f->name);
+    for (int k = 0; field->selector != NULL && field->kind(k).name != NULL;
+         k++, comma = "; ") {
+        put(b, "%s%s", comma, field->selector);
+        for (const tsr_field *f = field->kind(k).fields; f->name != NULL; f++)
+            put(b, ", %s", f->name);
+        put(b, " (%s %s)", field->selector, field->kind(k).name);
+    }
 }
 
 int tsr_field_expects(const tsr_field *field, char *text, size_t size)
@@ -136,10 +145,11 @@ int tsr_field_expects(const tsr_field *field, char *text, size_t size)
         put(&b, field->type == TSR_FIELD_LIST
                     ? "list of mappings with keys among "
                     : "mapping with keys among ");
-        put_names(&b, field->fields);
+        put_keys(&b, field);
         const tsr_field *alias =
-            field->alias != NULL ? tsr_field_find(field->fields, field->alias)
-                                 : NULL;
+            field->alias != NULL && field->selector == NULL
+                ? tsr_field_find(field->fields, field->alias)
+                : NULL;
         if (alias != NULL) {
             char inner[200];
             tsr_field_expects(alias, inner, sizeof inner);

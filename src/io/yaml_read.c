@@ -238,7 +238,7 @@ static tsr_status find_element(tsr_yaml_reader *r, const tsr_field *field,
 static tsr_status set_path(tsr_yaml_reader *r, yaml_node_t *root, char *names,
                            void *object)
 {
-    const tsr_field *fields = r->top;
+    const tsr_field *group = NULL; /* whose struct `object` is */
     char key[TSR_YAML_KEY_SIZE] = "", path[TSR_YAML_KEY_SIZE];
     char shown[TSR_EXCERPT_SIZE];
     for (char *name = names, *next; name != NULL; name = next) {
@@ -246,10 +246,14 @@ static tsr_status set_path(tsr_yaml_reader *r, yaml_node_t *root, char *names,
         if (next != NULL)
             *next++ = '\0';
         tsr_yaml_join(path, key, tsr_text_excerpt(name, shown));
-        const tsr_field *field = tsr_field_find(fields, name);
+        if (group != NULL && group->selector != NULL && next == NULL &&
+            strcmp(name, group->selector) == 0)
+            return tsr_yaml_choose(r, root, group, object, path);
+        const tsr_field *field = tsr_field_find(
+            group == NULL ? r->top : tsr_field_members(group, object), name);
         if (field == NULL)
             return tsr_yaml_place(r, NULL, path,
-                                  tsr_yaml_unknown(r, fields, name));
+                                  tsr_yaml_unknown(r, group, object, name));
         if (next == NULL)
             return tsr_yaml_value(r, root, field, object, path);
         memcpy(key, path, sizeof key);
@@ -274,7 +278,7 @@ static tsr_status set_path(tsr_yaml_reader *r, yaml_node_t *root, char *names,
             tsr_fail(r->err, TSR_E_CONFIG, "it has no keys below it");
             return tsr_yaml_place(r, NULL, key, TSR_E_CONFIG);
         }
-        fields = field->fields;
+        group = field;
     }
     return TSR_OK;
 }

@@ -146,14 +146,37 @@ static int find_elsewhere(const tsr_field *fields, const char *name,
         }
         if (f->fields != NULL && find_elsewhere(f->fields, name, path, out))
             return 1;
+        for (int k = 0; f->selector != NULL && f->kind(k).name != NULL; k++)
+            if (find_elsewhere(f->kind(k).fields, name, path, out))
+                return 1;
     }
     return 0;
 }
 
-tsr_status tsr_yaml_unknown(tsr_yaml_reader *r, const tsr_field *fields,
-                            const char *name)
+/* The number of the kind of a struct that has a key of that name; -1: none. */
+static int find_kind(const tsr_field *field, const char *name)
+{
+    for (int k = 0; field->selector != NULL && field->kind(k).name != NULL; k++)
+        if (tsr_field_find(field->kind(k).fields, name) != NULL)
+            return k;
+    return -1;
+}
+
+tsr_status tsr_yaml_unknown(tsr_yaml_reader *r, const tsr_field *field,
+                            const void *object, const char *name)
 {
     char path[TSR_YAML_KEY_SIZE], known[900] = "";
+    const tsr_field *fields =
+        field == NULL ? r->top : tsr_field_members(field, object);
+    const int other = field == NULL ? -1 : find_kind(field, name);
+    if (other >= 0) {
+        int number;
+        memcpy(&number, object, sizeof number);
+        return tsr_fail(r->err, TSR_E_CONFIG,
+                        "it has no effect with %s: %s; it belongs to %s: %s",
+                        field->selector, field->kind(number).name,
+                        field->selector, field->kind(other).name);
+    }
     const char *nearest = tsr_field_nearest(fields, name);
     if (nearest != NULL)
         return tsr_fail(r->err, TSR_E_CONFIG, "unknown key; did you mean '%s'?",
@@ -176,8 +199,28 @@ static yaml_node_t *node_at(tsr_yaml_reader *r, int index)
     return yaml_document_get_node(&r->document, index);
 }
 
+/* Refuses a key that stands before `pair` in the mapping. */
+static tsr_status check_repeated(tsr_yaml_reader *r, yaml_node_t *mapping,
+                                 int pair, const char *path)
+{
+    yaml_node_pair_t *pairs = mapping->data.mapping.pairs.start;
+    yaml_node_t *name = node_at(r, pairs[pair].key);
+    for (int i = 0; i < pair; i++) {
+        yaml_node_t *earlier = node_at(r, pairs[i].key);
+        if (strcmp(scalar(earlier), scalar(name)) == 0) {
+            tsr_fail(r->err, TSR_E_CONFIG,
+                     "repeated key: it stands in line "
+                     "%zu already",
+                     earlier->start_mark.line + 1);
+            return tsr_yaml_place(r, name, path, TSR_E_CONFIG);
+        }
+    }
+    return TSR_OK;
+}
+
+/* group: whose struct this is; NULL for the whole table. */
 static tsr_status read_key(tsr_yaml_reader *r, yaml_node_t *mapping, int pair,
-                           const tsr_field *fields, void *object,
+                           const tsr_field *group, void *object,
                            const char *key)
 {
     yaml_node_pair_t *pairs = mapping->data.mapping.pairs.start;
@@ -191,42 +234,75 @@ static tsr_status read_key(tsr_yaml_reader *r, yaml_node_t *mapping, int pair,
     }
     char path[TSR_YAML_KEY_SIZE], shown[TSR_EXCERPT_SIZE];
     tsr_yaml_join(path, key, tsr_text_excerpt(scalar(name), shown));
-    const tsr_field *field = tsr_field_find(fields, scalar(name));
+    if (group != NULL && group->selector != NULL &&
+        strcmp(scalar(name), group->selector) == 0) /* was read before */
+        return check_repeated(r, mapping, pair, path);
+    const tsr_field *field = tsr_field_find(
+        group == NULL ? r->top : tsr_field_members(group, object),
+        scalar(name));
     if (field == NULL) {
         if (strcmp(scalar(name), "<<") == 0)
             tsr_fail(r->err, TSR_E_CONFIG,
                      "merge keys are not supported: "
                      "write the keys out, or use an alias for a whole value");
         else
-            tsr_yaml_unknown(r, fields, scalar(name));
+            tsr_yaml_unknown(r, group, object, scalar(name));
         return tsr_yaml_place(r, name, path, TSR_E_CONFIG);
     }
-    for (int i = 0; i < pair; i++) {
-        yaml_node_t *earlier = node_at(r, pairs[i].key);
-        if (strcmp(scalar(earlier), field->name) == 0) {
-            tsr_fail(r->err, TSR_E_CONFIG,
-                     "repeated key: it stands in line "
-                     "%zu already",
-                     earlier->start_mark.line + 1);
-            return tsr_yaml_place(r, name, path, TSR_E_CONFIG);
-        }
+    status = check_repeated(r, mapping, pair, path);
+    return status != TSR_OK ? status
+                            : tsr_yaml_value(r, node_at(r, pairs[pair].value),
+                                             field, object, path);
+}
+
+tsr_status tsr_yaml_choose(tsr_yaml_reader *r, yaml_node_t *node,
+                           const tsr_field *group, void *object,
+                           const char *key)
+{
+    tsr_status status = check_node(r, node, key);
+    if (status == TSR_OK)
+        status = mark(r, node, key);
+    if (status != TSR_OK)
+        return status;
+    if (is_null(node) || node->type != YAML_SCALAR_NODE)
+        status = tsr_fail(r->err, TSR_E_CONFIG,
+                          "expected one word, the %s, such as %s",
+                          group->selector, group->kind(0).name);
+    else
+        status = tsr_field_choose(group, object, scalar(node), r->err);
+    return status == TSR_OK ? TSR_OK : tsr_yaml_place(r, node, key, status);
+}
+
+/* Of which kind the struct is decides what its other keys mean. */
+static tsr_status read_kind(tsr_yaml_reader *r, yaml_node_t *mapping,
+                            const tsr_field *group, void *object,
+                            const char *key)
+{
+    yaml_node_pair_t *pair = mapping->data.mapping.pairs.start;
+    for (; pair < mapping->data.mapping.pairs.top; pair++) {
+        const yaml_node_t *name = node_at(r, pair->key);
+        char path[TSR_YAML_KEY_SIZE];
+        if (name->type != YAML_SCALAR_NODE ||
+            strcmp(scalar(name), group->selector) != 0)
+            continue;
+        tsr_yaml_join(path, key, group->selector);
+        return tsr_yaml_choose(r, node_at(r, pair->value), group, object, path);
     }
-    return tsr_yaml_value(r, node_at(r, pairs[pair].value), field, object,
-                          path);
+    return TSR_OK;
 }
 
 static tsr_status read_mapping(tsr_yaml_reader *r, yaml_node_t *node,
-                               const tsr_field *fields, void *object,
+                               const tsr_field *group, void *object,
                                const char *key)
 {
     int n =
         (int)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
-    for (int i = 0; i < n; i++) {
-        tsr_status status = read_key(r, node, i, fields, object, key);
-        if (status != TSR_OK)
-            return status;
-    }
-    return TSR_OK;
+    tsr_status status = TSR_OK;
+    if (group != NULL && group->selector != NULL)
+        status = read_kind(r, node, group, object, key);
+    for (int i = 0; i < n && status == TSR_OK; i++)
+        status = read_key(r, node, i, group, object, key);
+    return status;
 }
 
 /* The struct of a GROUP or of one element of a LIST. */
@@ -237,10 +313,11 @@ tsr_status tsr_yaml_struct(tsr_yaml_reader *r, yaml_node_t *node,
     if (is_null(node))
         return TSR_OK;
     if (node->type == YAML_MAPPING_NODE)
-        return read_mapping(r, node, field->fields, object, key);
-    const tsr_field *alias = field->alias != NULL
-                                 ? tsr_field_find(field->fields, field->alias)
-                                 : NULL;
+        return read_mapping(r, node, field, object, key);
+    const tsr_field *alias =
+        field->alias != NULL
+            ? tsr_field_find(tsr_field_members(field, object), field->alias)
+            : NULL;
     if (alias == NULL || node->type != YAML_SCALAR_NODE) {
         tsr_field one = *field; /* of a list, the element */
         one.type = TSR_FIELD_GROUP;
@@ -446,7 +523,7 @@ tsr_status tsr_yaml_root(tsr_yaml_reader *r, yaml_node_t *node, void *object)
     if (status != TSR_OK || is_null(node))
         return status;
     if (node->type == YAML_MAPPING_NODE)
-        return read_mapping(r, node, r->top, object, "");
+        return read_mapping(r, node, NULL, object, "");
     tsr_fail(r->err, TSR_E_CONFIG,
              "the file is %s: expected lines of 'key: value' (a mapping)",
              kind(node));

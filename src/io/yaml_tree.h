@@ -40,9 +40,15 @@ tsr_status tsr_yaml_root(tsr_yaml_reader *r, yaml_node_t *node, void *object);
 tsr_status tsr_yaml_place(tsr_yaml_reader *r, const yaml_node_t *node,
                           const char *key, tsr_status status);
 
-/* Says that `fields` have no such name, and what was meant; no place. */
-tsr_status tsr_yaml_unknown(tsr_yaml_reader *r, const tsr_field *fields,
-                            const char *name);
+/* Says that the struct of a GROUP or an element of a LIST (NULL: the whole
+ * table) has no such key, and what was meant; no place. */
+tsr_status tsr_yaml_unknown(tsr_yaml_reader *r, const tsr_field *field,
+                            const void *object, const char *name);
+
+/* Reads the selector of a struct that has kinds; key: its path. */
+tsr_status tsr_yaml_choose(tsr_yaml_reader *r, yaml_node_t *node,
+                           const tsr_field *group, void *object,
+                           const char *key);
 
 /* "a.b" from "a" and "b". */
 void tsr_yaml_join(char out[TSR_YAML_KEY_SIZE], const char *key,

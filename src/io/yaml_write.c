@@ -142,6 +142,23 @@ static void write_comment(FILE *out, const tsr_field *f, int indent)
     tsr_text_wrap(out, 0, indent, "# ", text);
 }
 
+/* The selector's line of a struct that has kinds; empty where it has none. */
+static void write_kind(FILE *out, const tsr_field *f, const void *object,
+                       int indent, int dash, int comments)
+{
+    char known[200] = "";
+    size_t n = 0;
+    int number;
+    memcpy(&number, object, sizeof number);
+    for (int k = 0; f->kind(k).name != NULL && n < sizeof known; k++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s",
+                              k == 0 ? "one of " : ", ", f->kind(k).name);
+    if (comments)
+        tsr_text_wrap(out, 0, indent, "# ", known);
+    fprintf(out, "%*s%s%s: %s\n", indent - 2 * dash, "", dash ? "- " : "",
+            f->selector, f->kind(number).name);
+}
+
 static tsr_status write_fields(FILE *out, const tsr_field *fields,
                                const void *object, int indent, int dash,
                                int comments, tsr_err *err);
@@ -156,8 +173,12 @@ static tsr_status write_list(FILE *out, const tsr_field *f, const void *object,
     for (int i = 0; i < list->n; i++) {
         const char *element =
             (const char *)list->item + (size_t)i * f->element_size;
-        tsr_status status = write_fields(out, f->fields, element, indent + 4, 1,
-                                         comments && i == 0, err);
+        if (f->selector != NULL)
+            write_kind(out, f, element, indent + 4, 1, comments && i == 0);
+        tsr_status status =
+            write_fields(out, tsr_field_members(f, element), element,
+                         indent + 4, f->selector == NULL,
+                         comments && (i == 0 || f->selector != NULL), err);
         if (status != TSR_OK)
             return status;
     }
@@ -200,11 +221,15 @@ static tsr_status write_fields(FILE *out, const tsr_field *fields,
         else
             fprintf(out, "%*s%s:", indent, "", f->name);
         if (f->type == TSR_FIELD_GROUP) {
-            int empty = f->fields->name == NULL;
+            const char *group = (const char *)object + f->offset;
+            const tsr_field *members = tsr_field_members(f, group);
+            int empty = members->name == NULL && f->selector == NULL;
             fputc(empty ? ' ' : '\n', out);
-            status =
-                write_fields(out, f->fields, (const char *)object + f->offset,
-                             empty ? 0 : indent + 2, 0, comments, err);
+            if (f->selector != NULL)
+                write_kind(out, f, group, indent + 2, 0, comments);
+            if (members->name != NULL || empty)
+                status = write_fields(out, members, group,
+                                      empty ? 0 : indent + 2, 0, comments, err);
         } else if (f->type == TSR_FIELD_LIST) {
             status = write_list(out, f, object, indent, comments, err);
         } else if (f->type == TSR_FIELD_STRINGS) {

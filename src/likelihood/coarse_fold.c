@@ -1,7 +1,7 @@
 #include "likelihood/coarse_fold.h"
 
 /* Which component each of the three becomes part of. Returns K. */
-static int place(const tsr_contrast_prior *prior, int *into)
+static int place(const tsr_parameter *prior, int *into)
 {
     int n = 1;
     into[TSR_SOLUTE] = 0;
@@ -11,8 +11,7 @@ static int place(const tsr_contrast_prior *prior, int *into)
 }
 
 /* By what each is multiplied as it is folded. */
-static void fixed_part(const tsr_contrast_prior *prior, double power,
-                       double *by)
+static void fixed_part(const tsr_parameter *prior, double power, double *by)
 {
     by[TSR_SOLUTE] = by[TSR_DISPLACED] = by[TSR_HYDRATION] = 1.0;
     if (!prior[TSR_C1].infer)
@@ -41,7 +40,7 @@ static void fold_self(int n_comp, const int *into, const double *by,
         self[(size_t)p * stride] = sum[p];
 }
 
-void tsr_coarse_fold(tsr_coarse_spec *spec, const tsr_contrast_prior *prior)
+void tsr_coarse_fold(tsr_coarse_spec *spec, const tsr_parameter *prior)
 {
     int into[TSR_N_COMP], n = place(prior, into);
     size_t n_q = (size_t)spec->spec.n_q, n_type = (size_t)spec->spec.n_type;
@@ -64,8 +63,8 @@ void tsr_coarse_fold(tsr_coarse_spec *spec, const tsr_contrast_prior *prior)
     spec->spec.n_comp = n;
 }
 
-int tsr_coarse_coefficients(const tsr_contrast_prior *prior,
-                            const double *value, double power, double *c)
+int tsr_coarse_coefficients(const tsr_parameter *prior, const double *value,
+                            double power, double *c)
 {
     int n = 1;
     c[0] = 1.0;

@@ -12,12 +12,12 @@
 
 /* Folds what `prior` [TSR_N_CONTRAST] fixes, at its values: form_factor becomes
  * [K][n_type][n_q], self [K (K + 1) / 2][n_q], spec.n_comp K. */
-void tsr_coarse_fold(tsr_coarse_spec *spec, const tsr_contrast_prior *prior);
+void tsr_coarse_fold(tsr_coarse_spec *spec, const tsr_parameter *prior);
 
 /* C of the K components at one q: c [3] out; power: tsr_component_power there.
  * value [TSR_N_CONTRAST]: c1, c2. Returns K. */
-int tsr_coarse_coefficients(const tsr_contrast_prior *prior,
-                            const double *value, double power, double *c);
+int tsr_coarse_coefficients(const tsr_parameter *prior, const double *value,
+                            double power, double *c);
 
 /* sum_ab C_a C_b partial_ab over a, b < n_comp; partial at steps of `stride`.
  */

@@ -67,71 +67,53 @@ const tsr_field tsr_contrast_fields[] = {
      .doc = "the prior is zero beyond"},
     {0}};
 
-const char *tsr_contrast_name(int which)
+static tsr_status make(tsr_number_or_word value, double mean, double width,
+                       const double range[2], tsr_parameter *out, tsr_err *err)
 {
-    return which == TSR_C1 ? "c1" : "c2";
-}
-
-const char *tsr_contrast_doc(int which)
-{
-    return which == TSR_C1 ? "scale of the radius of the displaced solvent"
-                           : "hydration, waters' contrast per exposed atom";
-}
-
-static tsr_status make(int which, tsr_number_or_word value, double mean,
-                       double width, const double range[2],
-                       tsr_contrast_prior *out, tsr_err *err)
-{
-    const char *name = tsr_contrast_name(which);
-    *out = (tsr_contrast_prior){.infer = value.word >= 0,
-                                .start = value.number,
-                                .mean = mean,
-                                .width = width,
-                                .low = range[0],
-                                .high = range[1]};
+    out->infer = value.word >= 0;
+    out->start = value.number;
+    out->shape = TSR_PRIOR_CUT_NORMAL;
+    out->mean = mean, out->width = width;
+    out->low = range[0], out->high = range[1];
+    out->scope = TSR_CHANGES_PROFILE;
     if (!out->infer)
         return TSR_OK;
     if (!(range[0] < range[1]))
         return tsr_fail(err, TSR_E_CONFIG,
                         "contrast.%s_range: [%g, %g] leaves nothing to infer; "
                         "widen it, or give %s a number",
-                        name, range[0], range[1], name);
+                        out->name, range[0], range[1], out->name);
     if (mean < range[0] || mean > range[1])
         return tsr_fail(err, TSR_E_CONFIG,
                         "contrast.%s_mean: %g is not in %s_range [%g, %g], "
                         "outside of which the prior is zero",
-                        name, mean, name, range[0], range[1]);
+                        out->name, mean, out->name, range[0], range[1]);
     double inside = gsl_cdf_ugaussian_P((range[1] - mean) / width) -
                     gsl_cdf_ugaussian_P((range[0] - mean) / width);
     out->start = mean;
     out->log_norm = -0.5 * log(2.0 * pi) - log(width) - log(inside);
+    out->step = TSR_STEP_AXES;
     return TSR_OK;
 }
 
 tsr_status tsr_contrast_priors(const tsr_contrast_options *options,
-                               tsr_contrast_prior *prior, tsr_err *err)
+                               tsr_parameter *parameter, tsr_err *err)
 {
     const tsr_contrast_options *o = options;
-    tsr_status status = make(TSR_C1, o->c1, o->c1_mean, o->c1_width,
-                             o->c1_range, &prior[TSR_C1], err);
-    return status == TSR_OK ? make(TSR_C2, o->c2, o->c2_mean, o->c2_width,
-                                   o->c2_range, &prior[TSR_C2], err)
+    parameter[TSR_C1] = (tsr_parameter){
+        .name = "c1", .doc = "scale of the radius of the displaced solvent"};
+    parameter[TSR_C2] = (tsr_parameter){
+        .name = "c2", .doc = "hydration, waters' contrast per exposed atom"};
+    tsr_status status = make(o->c1, o->c1_mean, o->c1_width, o->c1_range,
+                             &parameter[TSR_C1], err);
+    return status == TSR_OK ? make(o->c2, o->c2_mean, o->c2_width, o->c2_range,
+                                   &parameter[TSR_C2], err)
                             : status;
 }
 
-double tsr_contrast_log_prior(const tsr_contrast_prior *prior, double value)
+int tsr_contrast_is_plain(const tsr_parameter *parameter)
 {
-    if (!prior->infer)
-        return 0.0;
-    if (!(value >= prior->low && value <= prior->high))
-        return -(double)INFINITY;
-    double z = (value - prior->mean) / prior->width;
-    return prior->log_norm - 0.5 * z * z;
-}
-
-int tsr_contrast_is_plain(const tsr_contrast_prior *prior)
-{
-    const tsr_contrast_prior *p = prior;
+    const tsr_parameter *p = parameter;
     return !p[TSR_C1].infer && !p[TSR_C2].infer && p[TSR_C1].start == 1.0 &&
            p[TSR_C2].start == 0.0;
 }

@@ -9,6 +9,7 @@
 
 #include "core/field.h"
 #include "core/status.h"
+#include "likelihood/parameter.h"
 
 enum { TSR_C1, TSR_C2, TSR_N_CONTRAST };
 
@@ -23,26 +24,14 @@ typedef struct {
 
 extern const tsr_field tsr_contrast_fields[];
 
-typedef struct {
-    int infer;
-    double start; /* the value where it is fixed */
-    double mean, width, low, high;
-    double log_norm; /* log density = log_norm - z^2 / 2 */
-} tsr_contrast_prior;
-
-/* prior [TSR_N_CONTRAST] out. Errors: TSR_E_CONFIG, beginning with the key (a
- * range without width, or one that the mean is not in). */
+/* parameter [TSR_N_CONTRAST] out, c1 and c2 as the table of a run has them.
+ * Errors: TSR_E_CONFIG, beginning with the key (a range without width, or one
+ * that the mean is not in). */
 tsr_status tsr_contrast_priors(const tsr_contrast_options *options,
-                               tsr_contrast_prior *prior, tsr_err *err);
-
-/* log density, normalised; -infinity beyond the range; 0 where it is fixed. */
-double tsr_contrast_log_prior(const tsr_contrast_prior *prior, double value);
+                               tsr_parameter *parameter, tsr_err *err);
 
 /* 1 where the curve is that of tables with one component: c1 1 and c2 0, both
  * fixed. */
-int tsr_contrast_is_plain(const tsr_contrast_prior *prior);
-
-const char *tsr_contrast_name(int which);
-const char *tsr_contrast_doc(int which);
+int tsr_contrast_is_plain(const tsr_parameter *parameter);
 
 #endif

@@ -89,7 +89,7 @@ struct tsr_engine {
     int n_body, n_q, n_system;
     int n_comp, n_pair; /* pairs of components a <= b: K (K + 1) / 2 */
     double dq_inv_ang;
-    double *rounding; /* [n_pair][n_q] tsr_engine_rounding */
+    double *rounding;                  /* [n_pair][n_q] tsr_engine_rounding */
     double system_bytes, shared_bytes; /* on the device; of each system, else */
     double most_systems;   /* that the device has room for; 0: not told */
     char description[768]; /* device, driver, kernel, options, source hash */

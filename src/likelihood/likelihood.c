@@ -1,15 +1,24 @@
+/* The likelihood as the product of its terms, and where the profile for those
+ * that need it comes from.
+ *
+ * What changes decides what is computed anew: other weights of the states, the
+ * mean of their partial profiles and all that follows; other c1 or c2, the
+ * profile and all that follows; a parameter of one term, that term's fit or
+ * only its likelihood. tsr_point_take exchanges just these parts, so that
+ * nothing is copied when a step is accepted. */
 #include "likelihood/likelihood.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 void tsr_likelihood_free(tsr_likelihood *likelihood)
 {
     if (likelihood == NULL)
         return;
-    for (int d = 0; d < likelihood->n_data; d++)
-        tsr_data_term_clear(&likelihood->data[d]);
-    free(likelihood->data);
+    for (int d = 0; d < likelihood->n_term; d++)
+        tsr_term_free(likelihood->term[d]);
+    free(likelihood->term);
     free(likelihood->type);
     free(likelihood->amplitude);
     free(likelihood->self);
@@ -47,65 +56,177 @@ static tsr_status take_factors(tsr_likelihood *l, const tsr_topology *topology,
     return status;
 }
 
-tsr_status tsr_likelihood_new_of(const tsr_topology *topology,
-                                 const tsr_scattering *scattering,
-                                 double d_bound_ang, int n_data,
-                                 const tsr_data_set *data, tsr_likelihood **out,
-                                 tsr_err *err)
+/* The terms' places in the table of parameters and among their kind. */
+static void number_terms(tsr_likelihood *l)
 {
-    double q_max = 0.0;
-    *out = NULL;
-    for (int d = 0; d < n_data; d++)
-        q_max = fmax(q_max, data[d].saxs->q[data[d].saxs->n - 1]);
-    tsr_likelihood *l = calloc(1, sizeof *l);
-    if (l == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    l->grid = tsr_q_grid_make(d_bound_ang, q_max);
-    l->data = calloc((size_t)n_data, sizeof *l->data);
-    tsr_status status = l->data == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : take_factors(l, topology, scattering, err);
-    for (int d = 0; d < n_data && status == TSR_OK; d++) {
-        l->n_data = d + 1;
-        status = tsr_data_term_make(&l->data[d], &data[d], d, &l->grid, err);
+    for (int d = 0; d < l->n_term; d++) {
+        tsr_term *term = l->term[d];
+        term->first = l->n_parameter;
+        l->n_parameter += term->n_parameter;
+        for (int e = 0; e < d; e++)
+            term->ordinal += l->term[e]->type == term->type;
     }
-    if (status != TSR_OK) {
-        tsr_likelihood_free(l);
-        return status;
-    }
-    *out = l;
-    return TSR_OK;
 }
 
 tsr_status tsr_likelihood_new(const tsr_topology *topology,
-                              const tsr_form_factor_table *table,
-                              double d_bound_ang, int n_data,
-                              const tsr_data_set *data, tsr_likelihood **out,
-                              tsr_err *err)
+                              const tsr_scattering *scattering,
+                              double d_bound_ang, int n_term, tsr_term **term,
+                              tsr_likelihood **out, tsr_err *err)
 {
-    const tsr_scattering plain = {.plain = table};
-    return tsr_likelihood_new_of(topology, &plain, d_bound_ang, n_data, data,
-                                 out, err);
+    double q_max = 0.0;
+    *out = NULL;
+    tsr_likelihood *l = calloc(1, sizeof *l);
+    tsr_term **own = calloc((size_t)n_term + 1, sizeof(*own));
+    if (l == NULL || own == NULL) {
+        for (int d = 0; d < n_term; d++)
+            tsr_term_free(term[d]);
+        free(l);
+        free(own);
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    l->term = own;
+    l->n_term = n_term;
+    for (int d = 0; d < n_term; d++) {
+        own[d] = term[d];
+        q_max = fmax(q_max, term[d]->q_max_inv_ang);
+    }
+    number_terms(l);
+    tsr_status status = TSR_OK;
+    if (q_max > 0.0) {
+        l->grid = tsr_q_grid_make(d_bound_ang, q_max);
+        status = take_factors(l, topology, scattering, err);
+    }
+    for (int d = 0; d < n_term && status == TSR_OK; d++)
+        if (own[d]->type->prepare != NULL)
+            status = own[d]->type->prepare(own[d], &l->grid, err);
+    if (status == TSR_OK)
+        *out = l;
+    else
+        tsr_likelihood_free(l);
+    return status;
 }
 
-tsr_fit *tsr_fits_new(const tsr_likelihood *likelihood)
+int tsr_likelihood_n_profile(const tsr_likelihood *likelihood)
 {
-    size_t n_data = (size_t)likelihood->n_data;
-    size_t bytes = (n_data + 1) * sizeof(tsr_fit), at = bytes;
-    for (size_t d = 0; d < n_data; d++)
-        if (likelihood->data[d].type->per_point)
-            bytes += 2 * (size_t)likelihood->data[d].saxs->n * sizeof(double);
-    tsr_fit *fit = calloc(bytes, 1);
-    if (fit == NULL)
-        return NULL;
-    double *room = (double *)(void *)((char *)fit + at);
-    for (size_t d = 0; d < n_data; d++)
-        if (likelihood->data[d].type->per_point) {
-            fit[d].model = room;
-            fit[d].weight = room + likelihood->data[d].saxs->n;
-            room += 2 * likelihood->data[d].saxs->n;
-        }
-    return fit;
+    return likelihood == NULL ? 0 : likelihood->n_pair * likelihood->grid.n_q;
+}
+
+/* ---- points ---- */
+
+void tsr_point_clear(const tsr_likelihood *likelihood, tsr_point *point)
+{
+    for (int d = 0; point->fit != NULL && d < likelihood->n_term; d++)
+        free(point->fit[d]);
+    free(point->theta);
+    free(point->partial);
+    free(point->profile);
+    free(point->fit);
+    free(point->term_log_lik);
+    *point = (tsr_point){.theta = NULL};
+}
+
+int tsr_point_make(const tsr_likelihood *likelihood, int n_parameter,
+                   tsr_point *point)
+{
+    const tsr_likelihood *l = likelihood;
+    const size_t n_profile = (size_t)tsr_likelihood_n_profile(l);
+    const size_t n_q = l == NULL ? 0 : (size_t)l->grid.n_q;
+    const size_t n_term = l == NULL ? 0 : (size_t)l->n_term;
+    tsr_point *p = point;
+    *p = (tsr_point){.theta = calloc((size_t)n_parameter + 1, sizeof *p->theta),
+                     .partial = calloc(n_profile + 1, sizeof *p->partial),
+                     .profile = calloc(n_q + 1, sizeof *p->profile),
+                     .term_log_lik =
+                         calloc(n_term + 1, sizeof *p->term_log_lik)};
+    int complete = p->theta != NULL && p->partial != NULL &&
+                   p->profile != NULL && p->term_log_lik != NULL;
+    if (n_term > 0)
+        p->fit = calloc(n_term, sizeof *p->fit);
+    complete &= n_term == 0 || p->fit != NULL;
+    for (size_t d = 0; d < n_term && complete; d++) {
+        p->fit[d] = l->term[d]->type->fit_new(l->term[d]);
+        complete = p->fit[d] != NULL;
+    }
+    return complete;
+}
+
+tsr_status tsr_likelihood_evaluate(const tsr_likelihood *likelihood,
+                                   const double *partial,
+                                   const double *contrast,
+                                   tsr_prediction prediction, double beta,
+                                   gsl_rng *rng, tsr_point *point, tsr_err *err)
+{
+    const tsr_likelihood *l = likelihood;
+    tsr_status status = TSR_OK;
+    if (l->grid.n_q > 0)
+        tsr_likelihood_profile(l, partial, contrast, point->profile);
+    prediction.profile = l->grid.n_q > 0 ? point->profile : NULL;
+    point->log_lik = 0.0;
+    for (int d = 0; d < l->n_term && status == TSR_OK; d++) {
+        const tsr_term *term = l->term[d];
+        double *theta = point->theta + term->first;
+        status = term->type->fit(term, &prediction, theta, point->fit[d], err);
+        if (status != TSR_OK)
+            break;
+        if (rng != NULL && term->type->draw != NULL)
+            term->type->draw(term, point->fit[d], beta, rng, theta);
+        point->term_log_lik[d] =
+            term->type->log_lik(term, point->fit[d], theta);
+        point->log_lik += point->term_log_lik[d];
+    }
+    return status;
+}
+
+double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
+                                const tsr_point *from, const tsr_point *to,
+                                double beta)
+{
+    double sum = 0.0;
+    for (int d = 0; d < likelihood->n_term; d++) {
+        const tsr_term *t = likelihood->term[d];
+        if (t->type->log_density != NULL)
+            sum +=
+                t->type->log_density(t, from->fit[d], beta,
+                                     from->theta + t->first) -
+                t->type->log_density(t, to->fit[d], beta, to->theta + t->first);
+    }
+    return sum;
+}
+
+static void swap_rows(double **a, double **b)
+{
+    double *held = *a;
+    *a = *b;
+    *b = held;
+}
+
+static void swap_fits(void **a, void **b)
+{
+    void *held = *a;
+    *a = *b;
+    *b = held;
+}
+
+void tsr_point_take(const tsr_likelihood *likelihood, tsr_scope scope, int d,
+                    tsr_point *now, tsr_point *trial)
+{
+    const tsr_likelihood *l = likelihood;
+    const int is_one = scope >= TSR_CHANGES_FIT;
+    swap_rows(&now->theta, &trial->theta);
+    if (l == NULL)
+        return;
+    if (scope == TSR_CHANGES_MEAN)
+        swap_rows(&now->partial, &trial->partial);
+    if (!is_one)
+        swap_rows(&now->profile, &trial->profile);
+    now->log_lik = 0.0;
+    for (int e = 0; e < l->n_term; e++) {
+        if (!is_one || e == d)
+            now->term_log_lik[e] = trial->term_log_lik[e];
+        if (!is_one || (e == d && scope == TSR_CHANGES_FIT))
+            swap_fits(&now->fit[e], &trial->fit[e]);
+        now->log_lik += now->term_log_lik[e];
+    }
 }
 
 void tsr_likelihood_profile(const tsr_likelihood *likelihood,
@@ -131,49 +252,31 @@ void tsr_likelihood_profile(const tsr_likelihood *likelihood,
     }
 }
 
-tsr_status tsr_likelihood_fit(const tsr_likelihood *likelihood,
-                              const double *profile, const double *theta,
-                              tsr_fit *fit, tsr_err *err)
+double tsr_likelihood_chi2(const tsr_likelihood *likelihood,
+                           const tsr_point *point)
 {
-    double start[TSR_NOISE_PARAMETERS];
-    for (int d = 0; d < likelihood->n_data; d++) {
-        const tsr_data_term *term = &likelihood->data[d];
-        if (theta == NULL)
-            tsr_data_term_start(term, start);
-        term->type->fit(
-            term->state, profile,
-            theta == NULL ? start : theta + d * TSR_NOISE_PARAMETERS, &fit[d]);
-        if (!isfinite(fit[d].chi2) || !isfinite(fit[d].square_sum) ||
-            !isfinite(fit[d].scale))
-            return tsr_fail(err, TSR_E_NUMERIC,
-                            "the profile does not fit '%s': chi2 %g, scale %g",
-                            term->saxs->path, fit[d].chi2, fit[d].scale);
+    double sum = 0.0;
+    long n = 0;
+    for (int d = 0; likelihood != NULL && d < likelihood->n_term; d++) {
+        const tsr_term *term = likelihood->term[d];
+        sum += term->type->chi2(term, point->fit[d]);
+        n += term->n_point;
     }
-    return TSR_OK;
+    return n > 0 ? sum / (double)n : (double)NAN;
 }
 
 double tsr_likelihood_least_beta(const tsr_likelihood *likelihood)
 {
     double least = 0.0;
-    for (int d = 0; d < likelihood->n_data; d++)
-        least = fmax(least, tsr_data_term_least_beta(&likelihood->data[d]));
+    for (int d = 0; likelihood != NULL && d < likelihood->n_term; d++) {
+        const tsr_term *term = likelihood->term[d];
+        if (term->type->least_beta != NULL)
+            least = fmax(least, term->type->least_beta(term));
+    }
     return least;
 }
 
-void tsr_likelihood_curve(const tsr_likelihood *likelihood, int data,
-                          const double *profile, double scale,
-                          double background, double *curve)
-{
-    const tsr_data_term *term = &likelihood->data[data];
-    int n_q = likelihood->grid.n_q;
-    for (int k = 0; k < term->saxs->n; k++) {
-        const double *row = term->matrix + (size_t)k * (size_t)n_q;
-        double sum = 0.0;
-        for (int j = 0; j < n_q; j++)
-            sum += row[j] * profile[j];
-        curve[k] = scale * sum + background;
-    }
-}
+/* ---- is the grid fine enough? ---- */
 
 /* The corners of what c1 and c2 may be, and where they start: value [5]
  * out. Returns how many. */
@@ -182,7 +285,7 @@ static int places(const tsr_likelihood *l, double (*value)[TSR_N_CONTRAST])
     int n = l->n_comp == 1 ? 1 : 5;
     for (int i = 0; i < n; i++)
         for (int v = 0; v < TSR_N_CONTRAST; v++) {
-            const tsr_contrast_prior *p = &l->contrast[v];
+            const tsr_parameter *p = &l->contrast[v];
             value[i][v] = i == 0 || !p->infer ? p->start
                           : (i - 1) >> v & 1  ? p->high
                                               : p->low;
@@ -197,17 +300,16 @@ typedef struct {
     const tsr_conformation *conformation;
     const double *partial; /* of the engine */
     double *profile;       /* [n_q] scratch */
-    tsr_fit *fit;          /* scratch */
     double worst;
 } check;
 
-/* One data set at one q, at every place of c1 and c2. The scale of sigma is
- * that of the place. */
-static tsr_status check_point(check *c, int d, int k, const double *scale,
-                              const double *curve, int stride, tsr_err *err)
+/* One term at one q, at every place of c1 and c2. The scale of sigma is that of
+ * the place. */
+static tsr_status check_point(check *c, const tsr_term *term, int k,
+                              const double *scale, const double *curve,
+                              tsr_err *err)
 {
-    const tsr_saxs *saxs = c->l->data[d].saxs;
-    double q = saxs->q[k], direct[TSR_N_COMP_PAIR], radius, by[TSR_N_COMP];
+    double q = term->coord[k], direct[TSR_N_COMP_PAIR], radius, by[TSR_N_COMP];
     double value[5][TSR_N_CONTRAST];
     int n = places(c->l, value);
     tsr_status status = tsr_scattering_direct(
@@ -219,8 +321,9 @@ static tsr_status check_point(check *c, int d, int k, const double *scale,
                                     tsr_component_power(radius, q), by);
         double exact = tsr_coarse_sum(c->l->n_comp, by, direct, 1);
         double allowed =
-            fmax(1e-4 * fabs(exact), 0.05 * saxs->sigma[k] / fabs(scale[i]));
-        double error = fabs(curve[i * stride + k] - exact) / allowed;
+            fmax(1e-4 * fabs(exact), 0.05 * term->sigma[k] / fabs(scale[i]));
+        double had = curve[i * term->n_point + k];
+        double error = fabs(had - exact) / allowed;
         c->worst = fmax(c->worst, error);
         if (error <= 1.0)
             continue;
@@ -228,7 +331,7 @@ static tsr_status check_point(check *c, int d, int k, const double *scale,
             err, TSR_E_INTERNAL,
             "'%s': at q = %.4f 1/A the engine and its q grid give "
             "I = %.8g, the direct sum %.8g: more than is allowed (%.2g)",
-            saxs->path, q, curve[i * stride + k], exact, allowed);
+            term->label, q, had, exact, allowed);
         if (i > 0) /* the parts of the curve all but cancel there */
             status = tsr_fail(
                 err, TSR_E_CONFIG,
@@ -236,36 +339,31 @@ static tsr_status check_point(check *c, int d, int k, const double *scale,
                 "them, the curve at q = %.4f 1/A of '%s' cannot be had to "
                 "%.2g (%.8g instead of %.8g); narrow contrast.c1_range and "
                 "contrast.c2_range",
-                value[i][TSR_C1], value[i][TSR_C2], q, saxs->path, allowed,
-                curve[i * stride + k], exact);
+                value[i][TSR_C1], value[i][TSR_C2], q, term->label, allowed,
+                had, exact);
     }
     return status;
 }
 
-static tsr_status check_data_set(check *c, int d, tsr_err *err)
+static tsr_status check_term(check *c, const tsr_term *term, tsr_err *err)
 {
     enum { N_CHECK = 16 };
-    const tsr_data_term *term = &c->l->data[d];
-    int n_point = term->saxs->n;
-    double value[5][TSR_N_CONTRAST], scale[5] = {0.0},
-                                     theta[TSR_NOISE_PARAMETERS];
+    const int n_point = term->n_point;
+    double value[5][TSR_N_CONTRAST], scale[5] = {0.0};
     int n = places(c->l, value);
     double *curve = calloc((size_t)(n * n_point), sizeof *curve);
+    tsr_status status = TSR_OK;
     if (curve == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    tsr_data_term_start(term, theta);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && status == TSR_OK; i++) {
         tsr_likelihood_profile(c->l, c->partial, value[i], c->profile);
-        term->type->fit(term->state, c->profile, theta, &c->fit[d]);
-        scale[i] = c->fit[d].scale;
-        tsr_likelihood_curve(c->l, d, c->profile, 1.0, 0.0,
-                             curve + i * n_point);
+        status = term->type->carry(term, c->profile, &scale[i],
+                                   curve + i * n_point, err);
     }
-    tsr_status status = TSR_OK;
     for (int i = 0; i < N_CHECK && status == TSR_OK; i++)
         status =
-            check_point(c, d, (int)((long)i * (n_point - 1) / (N_CHECK - 1)),
-                        scale, curve, n_point, err);
+            check_point(c, term, (int)((long)i * (n_point - 1) / (N_CHECK - 1)),
+                        scale, curve, err);
     free(curve);
     return status;
 }
@@ -277,21 +375,18 @@ tsr_status tsr_likelihood_check(const tsr_likelihood *likelihood,
                                 const double *partial, double *worst,
                                 tsr_err *err)
 {
-    check c = {likelihood,
-               topology,
-               scattering,
-               conformation,
-               partial,
-               calloc((size_t)likelihood->grid.n_q, sizeof(double)),
-               tsr_fits_new(likelihood),
-               0.0};
-    tsr_status status = c.profile == NULL || c.fit == NULL
+    check c = {
+        likelihood, topology,
+        scattering, conformation,
+        partial,    calloc((size_t)likelihood->grid.n_q + 1, sizeof(double)),
+        0.0};
+    tsr_status status = c.profile == NULL
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                             : TSR_OK;
-    for (int d = 0; d < likelihood->n_data && status == TSR_OK; d++)
-        status = check_data_set(&c, d, err);
+    for (int d = 0; d < likelihood->n_term && status == TSR_OK; d++)
+        if (likelihood->term[d]->type->carry != NULL)
+            status = check_term(&c, likelihood->term[d], err);
     free(c.profile);
-    free(c.fit);
     if (worst != NULL)
         *worst = c.worst;
     return status;

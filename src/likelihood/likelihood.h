@@ -1,46 +1,85 @@
-/* log P(D | X, theta) over all data sets, from the engine's profiles. */
+/* log P(D | X, theta): the terms of a run, and what they have in common.
+ *
+ * Terms that need scattering share one engine, one grid of q, the form factors
+ * and the coefficients c1 and c2. A point is one structure (or ensemble) with
+ * values of all parameters, and everything that is known of it. */
 #ifndef TSR_LIKELIHOOD_LIKELIHOOD_H
 #define TSR_LIKELIHOOD_LIKELIHOOD_H
 
 #include "core/log.h"
-#include "likelihood/data_term.h"
 #include "likelihood/engine.h"
 #include "likelihood/scattering.h"
+#include "likelihood/term.h"
 #include "model/topology.h"
 
 typedef struct {
-    tsr_q_grid grid;
-    int n_data;
-    tsr_data_term *data; /* [n_data] */
-    int n_comp, n_pair;  /* K of the engine, K (K + 1) / 2 */
-    int n_type;          /* the engine's */
-    int *type;           /* [n_body] */
-    double *amplitude;   /* [n_comp][n_type][n_q] form factors for it */
-    double *self;        /* [n_pair][n_q] S_ab */
-    double *power;       /* [n_q] tsr_component_power */
-    tsr_contrast_prior contrast[TSR_N_CONTRAST]; /* where K > 1 */
+    int n_term;
+    tsr_term **term;    /* [n_term] owned */
+    int n_parameter;    /* of all terms */
+    tsr_q_grid grid;    /* n_q 0: no term needs the profile, nor an engine */
+    int n_comp, n_pair; /* K of the engine, K (K + 1) / 2; 0 likewise */
+    int n_type;         /* the engine's */
+    int *type;          /* [n_body] */
+    double *amplitude;  /* [n_comp][n_type][n_q] form factors for it */
+    double *self;       /* [n_pair][n_q] S_ab */
+    double *power;      /* [n_q] tsr_component_power */
+    tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 where K > 1 */
 } tsr_likelihood;
 
-/* Grid for d_bound_ang and the largest q of the data, operators, S(q). Copies
- * all but the curves. Errors: TSR_E_RANGE (the form factors end before the
- * data), TSR_E_NOMEM, those of tsr_data_term_make. */
-tsr_status tsr_likelihood_new_of(const tsr_topology *topology,
-                                 const tsr_scattering *scattering,
-                                 double d_bound_ang, int n_data,
-                                 const tsr_data_set *data, tsr_likelihood **out,
-                                 tsr_err *err);
-
-/* The same with a table of one component. */
+/* Grid for d_bound_ang and the largest q of the terms, operators, S(q). Takes
+ * the terms, also after an error; copies all else. Errors: TSR_E_RANGE (the
+ * form factors end before the data), TSR_E_NOMEM, those of `prepare`. */
 tsr_status tsr_likelihood_new(const tsr_topology *topology,
-                              const tsr_form_factor_table *table,
-                              double d_bound_ang, int n_data,
-                              const tsr_data_set *data, tsr_likelihood **out,
-                              tsr_err *err);
+                              const tsr_scattering *scattering,
+                              double d_bound_ang, int n_term, tsr_term **term,
+                              tsr_likelihood **out, tsr_err *err);
 void tsr_likelihood_free(tsr_likelihood *likelihood);
 
-/* Room for the fits of a profile to every data set, [n_data]; free() frees it.
- * NULL when out of memory. */
-tsr_fit *tsr_fits_new(const tsr_likelihood *likelihood);
+/* Numbers of an engine's answer, n_pair n_q; 0 where no engine is needed. */
+int tsr_likelihood_n_profile(const tsr_likelihood *likelihood);
+
+/* What is known at one point. */
+typedef struct {
+    double *theta;        /* [n_parameter] of the chain's table: the terms'
+                             parameters, one after another, then others */
+    double *partial;      /* [n_pair][n_q] mean over the states */
+    double *profile;      /* [n_q] of it with S(q), at c1 and c2 */
+    void **fit;           /* [n_term] */
+    double *term_log_lik; /* [n_term] */
+    double log_lik;       /* their sum */
+} tsr_point;
+
+/* Room for n_parameter parameters in all; likelihood NULL: nothing else. 0:
+ * out of memory; clear it then too. */
+int tsr_point_make(const tsr_likelihood *likelihood, int n_parameter,
+                   tsr_point *point);
+void tsr_point_clear(const tsr_likelihood *likelihood, tsr_point *point);
+
+/* The profile, every term's fit and the likelihood at `point`, from partial
+ * profiles (point->partial or others), c1 and c2 (contrast [TSR_N_CONTRAST];
+ * NULL: where they start) and the states of `prediction`, whose profile is set.
+ * rng: parameters that terms propose themselves are drawn anew, from close to
+ * their conditional at the power beta; NULL: they stay. Errors: those of
+ * `fit`. */
+tsr_status tsr_likelihood_evaluate(const tsr_likelihood *likelihood,
+                                   const double *partial,
+                                   const double *contrast,
+                                   tsr_prediction prediction, double beta,
+                                   gsl_rng *rng, tsr_point *point,
+                                   tsr_err *err);
+
+/* What drawing the terms' own parameters anew adds to the log of the acceptance
+ * of a step from one point to another, apart from beta times the change of
+ * log_lik. */
+double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
+                                const tsr_point *from, const tsr_point *to,
+                                double beta);
+
+/* theta and what a change of that scope made new in `trial` (of a term's
+ * parameters: in term d) become `now`'s, and the other way round. likelihood
+ * NULL: theta alone. */
+void tsr_point_take(const tsr_likelihood *likelihood, tsr_scope scope, int d,
+                    tsr_point *now, tsr_point *trial);
 
 /* I(q) on the grid, with S(q): the partial profiles [n_pair][n_q] of the
  * engine, or their mean over states, at c1, c2 (contrast [TSR_N_CONTRAST];
@@ -49,21 +88,12 @@ void tsr_likelihood_profile(const tsr_likelihood *likelihood,
                             const double *partial, const double *contrast,
                             double *profile);
 
-/* Fits every data set. profile [n_q] with S(q). theta
- * [n_data][TSR_NOISE_PARAMETERS]; NULL: where the parameters start. fit
- * [n_data] from tsr_fits_new, out, without c and b. Returns TSR_E_NUMERIC where
- * the profile is not finite or nowhere positive. */
-tsr_status tsr_likelihood_fit(const tsr_likelihood *likelihood,
-                              const double *profile, const double *theta,
-                              tsr_fit *fit, tsr_err *err);
+/* Sum of chi2 over the terms divided by the number of points; NaN without. */
+double tsr_likelihood_chi2(const tsr_likelihood *likelihood,
+                           const tsr_point *point);
 
-/* The largest tsr_data_term_least_beta of the data sets. */
+/* The largest least_beta of the terms. */
 double tsr_likelihood_least_beta(const tsr_likelihood *likelihood);
-
-/* c I(q_k) + b at the data's q. profile [n_q] with S(q); curve [n] out. */
-void tsr_likelihood_curve(const tsr_likelihood *likelihood, int data,
-                          const double *profile, double scale,
-                          double background, double *curve);
 
 /* Compares I(q) through the grid with a direct double precision Debye sum at
  * some of the data's q: the operator and the engine together; where c1 and c2

@@ -39,9 +39,6 @@ typedef struct {
     double log_sigma;  /* sum of log sigma_k at s = 1 */
     double chi2;       /* least sum of squares by sigma_exp, for reports */
 
-    double c, b;    /* the chain's own, where they are sampled */
-    double log_lik; /* of this data set at the chain's theta */
-
     double *model;  /* [n] curve at the data's q, where the model needs it */
     double *weight; /* [n] scratch, likewise */
 } tsr_fit;

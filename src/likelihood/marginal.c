@@ -8,7 +8,7 @@ enum { MOST = TSR_NOISE_PARAMETERS, REACH = 6, N_ROUND = 60, N_STEP = 10 };
 
 /* The free parameters, about the mode: theta = mode + turn z. */
 typedef struct {
-    const tsr_data_term *term;
+    const tsr_saxs_term *term;
     tsr_fit *fit;
     int n, which[MOST];
     double mode[MOST];       /* all parameters */
@@ -17,25 +17,25 @@ typedef struct {
 
 /* log of the likelihood x standard deviations of c and y of b from the best;
  * b follows c. */
-static double log_near(const tsr_data_term *t, const tsr_fit *fit,
+static double log_near(const tsr_saxs_term *t, const tsr_fit *fit,
                        const double *theta, const double sd[2], double x,
                        double y)
 {
     const double dc = t->linear.infer_scale ? x * sd[0] : 0.0;
     const double db =
         t->linear.infer_background ? y * sd[1] - dc * fit->model_mean : 0.0;
-    return t->type->log_lik(t->state, fit, theta, fit->scale + dc,
-                            fit->background + db);
+    return t->noise->log_lik(t->state, fit, theta, fit->scale + dc,
+                             fit->background + db);
 }
 
 /* Laplace's approximation: what the second derivatives at the best c and b
  * leave, from differences. The conditional has those that are expected; it
  * serves where they are not a maximum's, or c may be 0. */
-static double laplace(const tsr_data_term *t, const tsr_fit *fit,
+static double laplace(const tsr_saxs_term *t, const tsr_fit *fit,
                       const double *theta)
 {
     const double h = 0.3;
-    tsr_linear_shape shape = t->type->conditional(theta);
+    tsr_linear_shape shape = t->noise->conditional(theta);
     const double sd[2] = {shape.spread / sqrt(fit->model_norm),
                           shape.spread / sqrt(fit->one_norm)};
     const double top = log_near(t, fit, theta, sd, 0.0, 0.0);
@@ -70,22 +70,22 @@ static double laplace(const tsr_data_term *t, const tsr_fit *fit,
                det;
 }
 
-static double log_linear(const tsr_data_term *t, const tsr_fit *fit,
+static double log_linear(const tsr_saxs_term *t, const tsr_fit *fit,
                          const double *theta)
 {
-    return t->type->log_integral != NULL
-               ? t->type->log_integral(t->state, fit, theta)
+    return t->noise->log_integral != NULL
+               ? t->noise->log_integral(t->state, fit, theta)
                : laplace(t, fit, theta);
 }
 
 static double log_at(const space *s, const double *theta)
 {
-    const tsr_data_term *t = s->term;
+    const tsr_saxs_term *t = s->term;
     double sum = 0.0;
-    if (t->type->refit != NULL)
-        t->type->refit(t->state, theta, s->fit);
-    for (int i = 0; i < t->type->n_parameter; i++)
-        sum += tsr_noise_log_prior(&t->prior[i], theta[i]);
+    if (t->noise->refit != NULL)
+        t->noise->refit(t->state, theta, s->fit);
+    for (int i = 0; i < t->n_noise; i++)
+        sum += tsr_parameter_log_prior(&t->term.parameter[i], theta[i]);
     sum += log_linear(t, s->fit, theta);
     return isnan(sum) ? -HUGE_VAL : sum;
 }
@@ -243,15 +243,16 @@ static void draw_theta(const space *s, double top, gsl_rng *rng, double *theta)
     }
 }
 
-double tsr_marginal_log(const tsr_data_term *term, const double *profile,
+double tsr_marginal_log(const tsr_saxs_term *term, const double *profile,
                         tsr_fit *fit, gsl_rng *rng, tsr_nuisance_draw *drawn)
 {
     space s = {.term = term, .fit = fit};
-    const tsr_noise_type *type = term->type;
-    tsr_data_term_start(term, s.mode);
-    for (int i = 0; i < type->n_parameter && s.n < MOST; i++)
-        if (term->prior[i].infer)
+    const tsr_noise_type *type = term->noise;
+    for (int i = 0; i < term->n_noise && i < MOST; i++) {
+        s.mode[i] = term->term.parameter[i].start;
+        if (term->term.parameter[i].infer)
             s.which[s.n++] = i;
+    }
     type->fit(term->state, profile, s.mode, fit);
     double top = s.n > 0 ? find_mode(&s) : log_at(&s, s.mode);
     double sum = s.n > 0 && isfinite(top) ? integrate(&s, top) : top;

@@ -8,7 +8,7 @@
 #ifndef TSR_LIKELIHOOD_MARGINAL_H
 #define TSR_LIKELIHOOD_MARGINAL_H
 
-#include "likelihood/data_term.h"
+#include "likelihood/term_saxs.h"
 
 /* What is left after the integral, drawn from its distribution. */
 typedef struct {
@@ -19,7 +19,7 @@ typedef struct {
 /* profile: as the term's matrix takes it. fit: for scratch, its model and
  * weight of [saxs->n]. rng NULL: nothing is drawn. fit->chi2 is that of the
  * profile. -infinity where no positive scale fits. */
-double tsr_marginal_log(const tsr_data_term *term, const double *profile,
+double tsr_marginal_log(const tsr_saxs_term *term, const double *profile,
                         tsr_fit *fit, gsl_rng *rng, tsr_nuisance_draw *drawn);
 
 #endif

@@ -1,10 +1,10 @@
-/* P(D | X, theta) of one data set: noise models.
+/* Noise models of scattering curves: P(D | X, theta) of one data set.
  *
- * A model is one const struct: the distribution of I_exp,k about c I(q_k; X) +
- * b, with at most a few parameters theta of its own. Scale c and background b
- * (likelihood/linear.h) are integrated out where the model has an integral in
- * closed form, and sampled with the chain where it has none or the config asks
- * for it. */
+ * A model is one file with one const struct: the distribution of I_exp,k about
+ * c I(q_k; X) + b, its options in the configuration, and at most a few
+ * parameters theta of its own. Scale c and background b (likelihood/linear.h)
+ * are integrated out where the model has an integral in closed form, and
+ * sampled with the chain where it has none or the config asks for it. */
 #ifndef TSR_LIKELIHOOD_NOISE_H
 #define TSR_LIKELIHOOD_NOISE_H
 
@@ -13,48 +13,43 @@
 #include "core/status.h"
 #include "io/saxs.h"
 #include "likelihood/linear.h"
+#include "likelihood/parameter.h"
 
+#include <stdalign.h>
+
+/* The options of any model. Each model's own struct begins with the same int
+ * and is read by the model's field table. */
 typedef struct {
-    int model;                /* index into tsr_noise_registry */
-    tsr_number_or_word scale; /* s: infer, or a number */
-    double scale_width;       /* sd of log s in its prior */
-    tsr_number_or_word alpha; /* 1/Angstrom: infer, or a number */
-    double alpha_width;       /* sd of log alpha */
-    tsr_number_or_word beta;
-    double beta_width;
-    tsr_number_or_word nu;
+    int model; /* index into tsr_noise_registry */
+    alignas(double) unsigned char room[120];
 } tsr_noise_options;
 
-enum { TSR_INFER = 0 };
-extern const tsr_field tsr_noise_fields[];
+/* What measured and student have in common: s in s sigma_exp. */
+typedef struct {
+    int model;
+    tsr_number_or_word scale; /* infer, or a number */
+    double scale_width;       /* sd of log s in its prior */
+} tsr_noise_scale_options;
+
+extern const char *const tsr_noise_infer_words[]; /* infer */
+
+#define TSR_NOISE_SCALE_FIELDS                                         \
+    {.name = "scale",                                                  \
+     .type = TSR_FIELD_NUMBER_OR_WORD,                                 \
+     .offset = offsetof(tsr_noise_scale_options, scale),               \
+     .initial = "infer",                                               \
+     .min = 1e-3,                                                      \
+     .max = 1e3,                                                       \
+     .words = tsr_noise_infer_words,                                   \
+     .doc = "s: inferred with a log-normal prior around 1, or fixed"}, \
+    {                                                                  \
+        .name = "scale_width", .type = TSR_FIELD_DOUBLE,               \
+        .offset = offsetof(tsr_noise_scale_options, scale_width),      \
+        .initial = "0.5", .min = 1e-3, .max = 10.0,                    \
+        .doc = "standard deviation of log s in its prior"              \
+    }
 
 enum { TSR_NOISE_PARAMETERS = 2 }; /* of a model, at most */
-
-/* A parameter as the trace tells of it. */
-typedef struct {
-    const char *name, *unit, *doc;
-    int refit; /* 1: it changes the weights of the points, so the fit */
-} tsr_noise_parameter;
-
-/* Where a parameter starts or is fixed, and its prior. Chains hold theta =
- * log(value - low). width > 0: theta is normal(mean, width). width 0: the value
- * is Gamma(shape, rate), cut below at low. */
-typedef struct {
-    int infer;
-    double start; /* theta */
-    double low;
-    double mean, width;
-    double shape, rate;
-} tsr_noise_prior;
-
-double tsr_noise_value(const tsr_noise_prior *prior, double theta);
-
-/* log density of theta, normalised; 0 where it is fixed. */
-double tsr_noise_log_prior(const tsr_noise_prior *prior, double theta);
-
-/* A prior log-normal about `middle`; a number fixes the value. */
-tsr_noise_prior tsr_noise_log_normal(tsr_number_or_word value, double middle,
-                                     double width);
 
 /* What a state is made from. */
 typedef struct {
@@ -67,16 +62,16 @@ typedef struct {
 
 typedef struct {
     const char *name, *doc, *source;
+    const tsr_field *fields; /* of its options */
     int n_parameter;
-    const tsr_noise_parameter *parameter; /* [n_parameter] */
-    const char *const *keys; /* of tsr_noise_fields it reads; ends with NULL */
     int per_point; /* 1: the fit's model and weight are used and have room */
 
     /* Refuses data that the model cannot have: TSR_E_DATA. NULL: none. */
     tsr_status (*check)(const tsr_saxs *saxs, tsr_err *err);
 
-    /* prior [n_parameter] out. */
-    void (*priors)(const tsr_noise_options *options, tsr_noise_prior *prior);
+    /* parameter [n_parameter] out. */
+    void (*parameters)(const tsr_noise_options *options,
+                       tsr_parameter *parameter);
 
     /* NULL: out of memory. */
     void *(*state_new)(const tsr_noise_spec *spec);
@@ -104,7 +99,7 @@ typedef struct {
 
     /* The least power by which the density of a point falls in its residual;
      * NULL: faster than any. */
-    double (*tail)(const tsr_noise_prior *prior);
+    double (*tail)(const tsr_parameter *parameter);
 
     /* One point: log density of I_exp - (c I + b), and a draw of it. */
     double (*log_point)(const void *state, const double *theta, int k,
@@ -118,9 +113,21 @@ extern const tsr_noise_type tsr_noise_relative;
 extern const tsr_noise_type tsr_noise_student;
 extern const tsr_noise_type *const tsr_noise_registry[]; /* ends with NULL */
 
-/* Refuses values of keys that the chosen model does not read: TSR_E_CONFIG,
- * beginning with the key of data set `number`. */
-tsr_status tsr_noise_check_options(const tsr_noise_options *options, int number,
-                                   tsr_err *err);
+/* For the field `noise` of a data set: the models as kinds of one struct, of
+ * which `model` is the selector. */
+tsr_field_kind tsr_noise_kind(int number);
+
+/* A field of that name, tsr_noise_options at `offset`. */
+#define TSR_NOISE_FIELD(NAME, OFFSET)                                      \
+    {                                                                      \
+        .name = (NAME), .type = TSR_FIELD_GROUP, .offset = (OFFSET),       \
+        .selector = "model", .kind = tsr_noise_kind,                       \
+        .size = sizeof(tsr_noise_options), .doc = "the errors of the data" \
+    }
+
+/* Makes them the usual options of the model of that name, where they are of
+ * another. Errors: TSR_E_CONFIG, which names those that there are. */
+tsr_status tsr_noise_choose(tsr_noise_options *options, const char *name,
+                            tsr_err *err);
 
 #endif

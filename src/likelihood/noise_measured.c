@@ -193,24 +193,24 @@ static double measured_draw_point(const void *state, const double *theta, int k,
     return gsl_ran_gaussian_ziggurat(rng, exp(theta[0]) * s->saxs->sigma[k]);
 }
 
-static void measured_priors(const tsr_noise_options *options,
-                            tsr_noise_prior *prior)
+static void measured_parameters(const tsr_noise_options *options,
+                                tsr_parameter *parameter)
 {
-    prior[0] = tsr_noise_log_normal(options->scale, 1.0, options->scale_width);
+    const tsr_noise_scale_options *o = (const void *)options;
+    parameter[0] = tsr_parameter_log_normal(
+        "noise_scale", NULL, "s in sigma = s sigma_exp", o->scale, 1.0,
+        o->scale_width, TSR_CHANGES_LIKELIHOOD);
 }
 
-static const tsr_noise_parameter parameters[] = {
-    {"noise_scale", NULL, "s in sigma = s sigma_exp", 0}};
-static const char *const keys[] = {"scale", "scale_width", NULL};
+static const tsr_field fields[] = {TSR_NOISE_SCALE_FIELDS, {0}};
 
 const tsr_noise_type tsr_noise_measured = {
     .name = "measured",
     .doc = "normal errors, sigma = s sigma_exp",
     .source = "DESIGN 1; the linear Gaussian model, e.g. Bishop 2006, ch. 3",
+    .fields = fields,
     .n_parameter = 1,
-    .parameter = parameters,
-    .keys = keys,
-    .priors = measured_priors,
+    .parameters = measured_parameters,
     .state_new = measured_new,
     .state_free = measured_free,
     .fit = measured_fit,

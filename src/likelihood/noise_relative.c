@@ -11,6 +11,49 @@
 enum { ALPHA, BETA };
 
 typedef struct {
+    int model;
+    tsr_number_or_word alpha; /* 1/Angstrom: infer, or a number */
+    double alpha_width;       /* sd of log alpha */
+    tsr_number_or_word beta;
+    double beta_width;
+} relative_options;
+
+static const tsr_field fields[] = {
+    {.name = "alpha",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(relative_options, alpha),
+     .unit = "1/Angstrom",
+     .initial = "0.15",
+     .min = 1e-4,
+     .max = 100.0,
+     .words = tsr_noise_infer_words,
+     .doc = "fixed, or inferred with a log-normal prior around 0.15"},
+    {.name = "alpha_width",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(relative_options, alpha_width),
+     .initial = "0.5",
+     .min = 1e-3,
+     .max = 10.0,
+     .doc = "standard deviation of log alpha in its prior"},
+    {.name = "beta",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(relative_options, beta),
+     .unit = "Angstrom",
+     .initial = "0.3",
+     .min = 1e-4,
+     .max = 1e3,
+     .words = tsr_noise_infer_words,
+     .doc = "fixed, or inferred with a log-normal prior around 0.3"},
+    {.name = "beta_width",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(relative_options, beta_width),
+     .initial = "0.5",
+     .min = 1e-3,
+     .max = 10.0,
+     .doc = "standard deviation of log beta in its prior"},
+    {0}};
+
+typedef struct {
     tsr_data_points points;
     double log_intensity; /* sum of log I_exp */
     int is_fixed;         /* alpha; then: */
@@ -61,9 +104,10 @@ static void *relative_new(const tsr_noise_spec *spec)
     }
     for (int k = 0; k < spec->saxs->n; k++)
         s->log_intensity += log(spec->saxs->intensity[k]);
-    s->is_fixed = spec->options->alpha.word != TSR_INFER;
+    const relative_options *o = (const void *)spec->options;
+    s->is_fixed = o->alpha.word < 0;
     if (s->is_fixed)
-        s->log_fixed = sum_log_q(spec->saxs, spec->options->alpha.number);
+        s->log_fixed = sum_log_q(spec->saxs, o->alpha.number);
     return s;
 }
 
@@ -131,30 +175,27 @@ static double relative_draw_point(const void *state, const double *theta, int k,
     return gsl_ran_gaussian_ziggurat(rng, sigma_at(state, theta, k));
 }
 
-static void relative_priors(const tsr_noise_options *options,
-                            tsr_noise_prior *prior)
+static void relative_parameters(const tsr_noise_options *options,
+                                tsr_parameter *parameter)
 {
-    prior[ALPHA] =
-        tsr_noise_log_normal(options->alpha, 0.15, options->alpha_width);
-    prior[BETA] = tsr_noise_log_normal(options->beta, 0.3, options->beta_width);
+    const relative_options *o = (const void *)options;
+    parameter[ALPHA] = tsr_parameter_log_normal(
+        "noise_alpha", "1/Angstrom", "alpha in sigma = I_exp (q + alpha) beta",
+        o->alpha, 0.15, o->alpha_width, TSR_CHANGES_FIT);
+    parameter[BETA] = tsr_parameter_log_normal(
+        "noise_beta", "Angstrom", "beta in sigma = I_exp (q + alpha) beta",
+        o->beta, 0.3, o->beta_width, TSR_CHANGES_LIKELIHOOD);
 }
-
-static const tsr_noise_parameter parameters[] = {
-    {"noise_alpha", "1/Angstrom", "alpha in sigma = I_exp (q + alpha) beta", 1},
-    {"noise_beta", "Angstrom", "beta in sigma = I_exp (q + alpha) beta", 0}};
-static const char *const keys[] = {"alpha", "alpha_width", "beta", "beta_width",
-                                   NULL};
 
 const tsr_noise_type tsr_noise_relative = {
     .name = "relative",
     .doc = "normal errors, sigma = I_exp (q + alpha) beta",
     .source = "Stovgaard et al. 2010; Antonov et al. 2013, Eq. 4",
+    .fields = fields,
     .n_parameter = 2,
-    .parameter = parameters,
-    .keys = keys,
     .per_point = 1,
     .check = relative_check,
-    .priors = relative_priors,
+    .parameters = relative_parameters,
     .state_new = relative_new,
     .state_free = relative_free,
     .fit = relative_fit,

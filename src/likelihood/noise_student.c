@@ -16,6 +16,25 @@
 #include <stdlib.h>
 
 enum { SCALE, NU };
+
+typedef struct {
+    tsr_noise_scale_options s;
+    tsr_number_or_word nu;
+} student_options;
+
+static const tsr_field fields[] = {
+    TSR_NOISE_SCALE_FIELDS,
+    {.name = "nu",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(student_options, nu),
+     .initial = "infer",
+     .min = 1.1,
+     .max = 1e4,
+     .words = tsr_noise_infer_words,
+     .doc = "degrees of freedom: fixed, or inferred with a prior Gamma(2, 0.1) "
+            "on nu > 1"},
+    {0}};
+
 enum { TAIL = 12, MAX_ROUND = 25 };
 static const double nu_low = 1.0;
 
@@ -137,10 +156,10 @@ static tsr_linear_shape student_conditional(const double *theta)
                               TAIL};
 }
 
-static double student_tail(const tsr_noise_prior *prior)
+static double student_tail(const tsr_parameter *parameter)
 {
-    double nu = prior[NU].infer ? nu_low : nu_low + exp(prior[NU].start);
-    return nu + 1.0;
+    const tsr_parameter *p = &parameter[NU];
+    return (p->infer ? nu_low : nu_low + exp(p->start)) + 1.0;
 }
 
 static double student_log_point(const void *state, const double *theta, int k,
@@ -160,35 +179,38 @@ static double student_draw_point(const void *state, const double *theta, int k,
            gsl_ran_tdist(rng, nu_of(theta));
 }
 
-static void student_priors(const tsr_noise_options *options,
-                           tsr_noise_prior *prior)
+static void student_parameters(const tsr_noise_options *options,
+                               tsr_parameter *parameter)
 {
     const double start = 10.0;
-    int infer = options->nu.word == TSR_INFER;
-    prior[SCALE] =
-        tsr_noise_log_normal(options->scale, 1.0, options->scale_width);
-    prior[NU] = (tsr_noise_prior){
-        .infer = infer,
-        .low = nu_low,
-        .start = log((infer ? start : options->nu.number) - nu_low),
-        .shape = 2.0,
-        .rate = 0.1};
+    const student_options *o = (const void *)options;
+    int infer = o->nu.word >= 0;
+    parameter[SCALE] = tsr_parameter_log_normal(
+        "noise_scale", NULL, "s: the errors are s sigma_exp times a t",
+        o->s.scale, 1.0, o->s.scale_width, TSR_CHANGES_FIT);
+    parameter[NU] =
+        (tsr_parameter){.name = "noise_nu",
+                        .doc = "degrees of freedom of the errors' t",
+                        .infer = infer,
+                        .is_log = 1,
+                        .low = nu_low,
+                        .high = HUGE_VAL,
+                        .start = log((infer ? start : o->nu.number) - nu_low),
+                        .shape = TSR_PRIOR_GAMMA,
+                        .gamma_k = 2.0,
+                        .rate = 0.1,
+                        .step = infer ? TSR_STEP_WALK : TSR_STEP_NONE,
+                        .scope = TSR_CHANGES_FIT};
 }
-
-static const tsr_noise_parameter parameters[] = {
-    {"noise_scale", NULL, "s: the errors are s sigma_exp times a t", 1},
-    {"noise_nu", NULL, "degrees of freedom of the errors' t", 1}};
-static const char *const keys[] = {"scale", "scale_width", "nu", NULL};
 
 const tsr_noise_type tsr_noise_student = {
     .name = "student",
     .doc = "Student's t with nu degrees of freedom and scale s sigma_exp",
     .source = "Lange et al. 1989; prior of nu: Juarez & Steel 2010",
+    .fields = fields,
     .n_parameter = 2,
-    .parameter = parameters,
-    .keys = keys,
     .per_point = 1,
-    .priors = student_priors,
+    .parameters = student_parameters,
     .state_new = student_new,
     .state_free = student_free,
     .fit = student_fit,

@@ -126,7 +126,7 @@ tsr_status tsr_scattering_intensity(const tsr_scattering *scattering,
                                     const double *value, double q_inv_ang,
                                     double *intensity, tsr_err *err)
 {
-    const tsr_contrast_prior *prior = scattering->contrast;
+    const tsr_parameter *prior = scattering->contrast;
     double partial[TSR_N_COMP_PAIR], c[TSR_N_COMP] = {1.0}, radius;
     double start[TSR_N_CONTRAST];
     int n_comp = 1;

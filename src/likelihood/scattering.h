@@ -12,7 +12,7 @@ typedef struct {
     const tsr_form_factor_table *plain;     /* where component is NULL */
     const tsr_form_factor_table *component; /* or NULL */
     const double *exposure;                 /* [n_body] of all conformations */
-    const tsr_contrast_prior *contrast;     /* [TSR_N_CONTRAST] */
+    const tsr_parameter *contrast;          /* [TSR_N_CONTRAST] */
 } tsr_scattering;
 
 /* What an engine needs, and S_ab, on q_k = k dq, k < n_q: in K components, of

@@ -19,13 +19,11 @@ void tsr_chain_free(tsr_chain *chain)
         free(chain->state[k].profile);
     }
     free(chain->state);
-    free(chain->partial);
-    free(chain->new_partial);
-    free(chain->profile);
-    free(chain->new_profile);
-    free(chain->fit);
-    free(chain->new_fit);
-    tsr_nuisance_free(chain->nuisance);
+    if (chain->parameters != NULL) {
+        tsr_point_clear(chain->target->likelihood, &chain->now);
+        tsr_point_clear(chain->target->likelihood, &chain->trial);
+    }
+    tsr_parameters_free(chain->parameters);
     free(chain);
 }
 
@@ -78,7 +76,6 @@ static int open_state(const tsr_chain *c, int k, size_t n_profile)
     s->current = tsr_conformation_new(t->topology);
     s->proposed = tsr_conformation_new(t->topology);
     s->profile = calloc(n_profile + 1, sizeof *s->profile);
-    s->weight = 1.0 / c->n_state;
     if (s->current == NULL || s->proposed == NULL || s->profile == NULL)
         return 0;
     int n = t->topology->n_residue;
@@ -92,8 +89,6 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
                          tsr_err *err)
 {
     const tsr_likelihood *l = target->likelihood;
-    size_t n_q = l == NULL ? 0 : (size_t)l->grid.n_q;
-    size_t n_profile = l == NULL ? 0 : (size_t)l->n_pair * n_q;
     int share;
     *out = NULL;
     tsr_chain *c = calloc(1, sizeof *c);
@@ -108,22 +103,18 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
         tsr_target_place(target, number / n_temp, &share, &c->system);
         c->system = (c->system * n_temp + number % n_temp) * c->n_state;
     }
-    c->log_weight_step = log(0.5);
     c->rng = tsr_rng_new(target->seed, (uint64_t)number);
     c->state = calloc((size_t)c->n_state, sizeof *c->state);
-    c->partial = calloc(n_profile + 1, sizeof *c->partial);
-    c->new_partial = calloc(n_profile + 1, sizeof *c->new_partial);
-    c->profile = calloc(n_q + 1, sizeof *c->profile);
-    c->new_profile = calloc(n_q + 1, sizeof *c->new_profile);
-    c->fit = tsr_nuisance_fits_new(l);
-    c->new_fit = tsr_nuisance_fits_new(l);
-    c->nuisance = tsr_nuisance_new(l, target->contrast);
-    int complete = c->rng != NULL && c->state != NULL && c->partial != NULL &&
-                   c->new_partial != NULL && c->profile != NULL &&
-                   c->new_profile != NULL && c->fit != NULL &&
-                   c->new_fit != NULL && c->nuisance != NULL;
+    c->parameters = tsr_parameters_new(l, target->contrast, c->n_state,
+                                       target->infer_weights);
+    int complete = c->rng != NULL && c->state != NULL &&
+                   c->parameters != NULL &&
+                   tsr_point_make(l, c->parameters->n, &c->now) &&
+                   tsr_point_make(l, c->parameters->n, &c->trial);
+    if (complete)
+        tsr_parameters_start(c->parameters, c->now.theta);
     for (int k = 0; k < c->n_state && complete; k++)
-        complete = open_state(c, k, n_profile);
+        complete = open_state(c, k, (size_t)tsr_likelihood_n_profile(l));
     tsr_status status = complete ? set_moves(c, err)
                                  : tsr_fail(err, TSR_E_NOMEM, "out of memory");
     if (status != TSR_OK) {
@@ -135,18 +126,45 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
 }
 
 void tsr_chain_mean(const tsr_chain *chain, int which, const double *other,
-                    double *out)
+                    tsr_point *to)
 {
     const tsr_chain *c = chain;
-    const tsr_likelihood *l = c->target->likelihood;
-    int n = l->n_pair * l->grid.n_q;
+    const double *weight = to->theta + c->parameters->weight;
+    int n = tsr_likelihood_n_profile(c->target->likelihood);
     for (int q = 0; q < n; q++)
-        out[q] = 0.0;
+        to->partial[q] = 0.0;
     for (int k = 0; k < c->n_state; k++) {
         const double *profile = k == which ? other : c->state[k].profile;
         for (int q = 0; q < n; q++)
-            out[q] += c->state[k].weight * profile[q];
+            to->partial[q] += weight[k] * profile[q];
     }
+}
+
+static tsr_status evaluate(tsr_chain *c, int which, const double *partial,
+                           gsl_rng *rng, tsr_point *to, tsr_err *err)
+{
+    const tsr_conformation *state[TSR_MAX_STATES];
+    for (int k = 0; k < c->n_state; k++)
+        state[k] = k == which ? c->state[k].proposed : c->state[k].current;
+    const tsr_prediction prediction = {NULL, c->n_state, state,
+                                       to->theta + c->parameters->weight};
+    return tsr_likelihood_evaluate(
+        c->target->likelihood, partial,
+        tsr_parameters_contrast(c->parameters, to->theta), prediction, c->beta,
+        rng, to, err);
+}
+
+tsr_status tsr_chain_evaluate(tsr_chain *chain, int which,
+                              const double *partial, tsr_point *to,
+                              tsr_err *err)
+{
+    return evaluate(chain, which, partial, chain->rng, to, err);
+}
+
+tsr_status tsr_chain_reevaluate(tsr_chain *chain, tsr_err *err)
+{
+    tsr_chain_mean(chain, -1, NULL, &chain->now);
+    return evaluate(chain, -1, chain->now.partial, NULL, &chain->now, err);
 }
 
 tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
@@ -155,18 +173,17 @@ tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
     if (l == NULL)
         return TSR_OK;
     tsr_status status = TSR_OK;
-    for (int k = 0; k < chain->n_state && status == TSR_OK; k++) {
+    for (int k = 0; k < chain->n_state && batch != NULL && status == TSR_OK;
+         k++) {
         tsr_conformer *s = &chain->state[k];
         status = tsr_batch_set(batch, chain->system + k,
                                (const double(*)[3])s->current->body, s->profile,
                                err);
     }
-    tsr_chain_mean(chain, -1, NULL, chain->partial);
-    if (status == TSR_OK)
-        status = tsr_nuisance_fit(chain->nuisance, chain->partial, chain->beta,
-                                  chain->rng, chain->profile, chain->fit,
-                                  &chain->log_lik, err);
-    return status;
+    tsr_chain_mean(chain, -1, NULL, &chain->now);
+    return status != TSR_OK ? status
+                            : tsr_chain_evaluate(chain, -1, chain->now.partial,
+                                                 &chain->now, err);
 }
 
 void tsr_chain_heat(tsr_chain *chain, double beta)
@@ -193,21 +210,17 @@ void tsr_chain_exchange(tsr_chain *a, tsr_chain *b)
         a->move[m] = b->move[m];
         b->move[m] = move;
     }
-    tsr_nuisance_exchange(a->nuisance, b->nuisance);
+    tsr_parameter_learnt learnt = a->parameters->learnt;
+    a->parameters->learnt = b->parameters->learnt;
+    b->parameters->learnt = learnt;
     tsr_mix mix = a->mix;
     a->mix = b->mix;
     b->mix = mix;
-    double step = a->log_weight_step;
-    long n_learnt = a->n_weight_learnt;
-    a->log_weight_step = b->log_weight_step;
-    a->n_weight_learnt = b->n_weight_learnt;
-    b->log_weight_step = step;
-    b->n_weight_learnt = n_learnt;
 }
 
 double tsr_chain_log_lik(const tsr_chain *chain)
 {
-    return chain->log_lik;
+    return chain->now.log_lik;
 }
 
 /* States in the order of their Rg, so that labels that changed places in the
@@ -229,7 +242,8 @@ static void look_at_states(const tsr_chain *c, tsr_chain_view *view)
             view->term[i] += term[i];
         view->log_prior += tsr_prior_state_log(s->prior);
         view->d_max_ang = fmax(view->d_max_ang, d_max);
-        square += s->weight * rg * rg;
+        double weight = c->now.theta[c->parameters->weight + k];
+        square += weight * rg * rg;
         int at = k;
         for (; at > 0 && view->state_rg_ang[at - 1] > rg; at--) {
             view->state_rg_ang[at] = view->state_rg_ang[at - 1];
@@ -237,7 +251,7 @@ static void look_at_states(const tsr_chain *c, tsr_chain_view *view)
             view->state[at] = view->state[at - 1];
         }
         view->state_rg_ang[at] = rg;
-        view->state_weight[at] = s->weight;
+        view->state_weight[at] = weight;
         view->state[at] = s->current;
     }
     view->rg_ang = c->n_state == 1 ? view->state_rg_ang[0] : sqrt(square);
@@ -247,19 +261,18 @@ static void look_at_states(const tsr_chain *c, tsr_chain_view *view)
 void tsr_chain_look(const tsr_chain *chain, tsr_chain_view *view)
 {
     const tsr_chain *c = chain;
-    *view = (tsr_chain_view){
-        .log_lik = c->log_lik,
-        .beta = c->beta,
-        .profile = c->target->likelihood == NULL ? NULL : c->profile,
-        .fit = c->fit,
-        .nuisance = c->nuisance,
-        .since_draw = &c->since_draw,
-        .changed =
-            c->n_asked > 0 ? c->changed / (double)c->n_asked : (double)NAN,
-        .rng = c->rng};
+    *view = (tsr_chain_view){.log_lik = c->now.log_lik,
+                             .beta = c->beta,
+                             .point = &c->now,
+                             .parameters = c->parameters,
+                             .since_draw = &c->since_draw,
+                             .changed = c->n_asked > 0
+                                            ? c->changed / (double)c->n_asked
+                                            : (double)NAN,
+                             .rng = c->rng};
     look_at_states(c, view);
-    view->lp =
-        view->log_prior + view->log_lik + tsr_nuisance_log_prior(c->nuisance);
+    view->lp = view->log_prior + view->log_lik +
+               tsr_parameters_log_prior(c->parameters, c->now.theta);
 }
 
 void tsr_chain_draw_done(tsr_chain *chain)
@@ -277,7 +290,7 @@ const tsr_chain_counts *tsr_chain_counts_get(const tsr_chain *chain)
 void tsr_chain_counts_reset(tsr_chain *chain)
 {
     memset(&chain->counts, 0, sizeof chain->counts);
-    tsr_nuisance_counts_reset(chain->nuisance);
+    chain->parameters->learnt.counts = (tsr_parameter_counts){0, 0};
 }
 
 double tsr_chain_clash_seconds(const tsr_chain *chain)
@@ -290,12 +303,5 @@ double tsr_chain_clash_seconds(const tsr_chain *chain)
 
 double tsr_chain_chi2(const tsr_chain *chain)
 {
-    const tsr_likelihood *l = chain->target->likelihood;
-    double sum = 0.0;
-    long n = 0;
-    for (int d = 0; l != NULL && d < l->n_data; d++) {
-        sum += chain->fit[d].chi2;
-        n += l->data[d].saxs->n;
-    }
-    return n > 0 ? sum / (double)n : (double)NAN;
+    return tsr_likelihood_chi2(chain->target->likelihood, &chain->now);
 }

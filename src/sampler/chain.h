@@ -11,7 +11,7 @@
 #include "model/prior.h"
 #include "moves/move.h"
 #include "sampler/mix.h"
-#include "sampler/nuisance.h"
+#include "sampler/parameters.h"
 
 #include <stdint.h>
 
@@ -42,10 +42,8 @@ typedef struct {
     int n_start;       /* 0: all states start from `first` */
     tsr_conformation *const *start; /* [n_start] of the states, in turn */
     int is_still; /* 1: no moves, structures stay where they start */
-    const tsr_contrast_prior *contrast; /* of c1 and c2; NULL: there are none */
+    const tsr_parameter *contrast; /* c1 and c2; NULL: there are none */
 } tsr_target;
-
-enum { TSR_MAX_STATES = 32 };
 
 static inline int tsr_target_n_state(const tsr_target *target)
 {
@@ -92,7 +90,7 @@ int tsr_chain_system(const tsr_chain *chain);
  * filled and stays valid until tsr_chain_decide. */
 int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask);
 
-/* Accepts or rejects, then updates the nuisance parameters. partial
+/* Accepts or rejects, then takes a step on each block of parameters. partial
  * [n_pair][n_q] is the engine's answer; NULL where it was not asked. *accepted
  * says what to tell the engine. warm: the step sizes learn. */
 tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
@@ -112,7 +110,7 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive);
 
 /* Prior, profiles and likelihood afresh from the conformations: running sums of
  * differences begin again. Between two steps; draws nothing. Errors: those of
- * tsr_batch_set and tsr_nuisance_refit, TSR_E_NOMEM; TSR_E_DEVICE where a
+ * tsr_batch_set and tsr_likelihood_evaluate, TSR_E_NOMEM; TSR_E_DEVICE where a
  * running profile was farther from the fresh one than rounding takes it. */
 tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err);
 
@@ -130,9 +128,8 @@ typedef struct {
     double log_prior, log_lik, lp;
     double beta; /* 1 / T of the likelihood */
     double rg_ang, d_max_ang;
-    const double *profile; /* [n_q] with S(q); NULL without data */
-    const tsr_fit *fit;    /* [n_data] */
-    const tsr_nuisance *nuisance;
+    const tsr_point *point;
+    const tsr_parameters *parameters;
     int n_state; /* in the order of their Rg */
     double state_rg_ang[TSR_MAX_STATES], state_weight[TSR_MAX_STATES];
     const tsr_conformation *state[TSR_MAX_STATES];
@@ -156,7 +153,7 @@ void tsr_chain_counts_reset(tsr_chain *chain);
 /* Time in the excluded volume of proposals so far, s. */
 double tsr_chain_clash_seconds(const tsr_chain *chain);
 
-/* Sum of chi2 over data sets divided by the number of points; NaN without. */
+/* tsr_likelihood_chi2 of where it is. */
 double tsr_chain_chi2(const tsr_chain *chain);
 
 #endif

@@ -11,19 +11,17 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
     tsr_archive_rng(archive, c->rng);
     for (int k = 0; k < c->n_state; k++) {
         tsr_conformation *now = c->state[k].current;
-        tsr_archive_real(archive, &c->state[k].weight, 1);
         tsr_archive_real(archive, &now->backbone[0][0][0], 12 * n_residue);
         tsr_archive_real(archive, &now->side[0][0], 3 * n_residue);
         tsr_archive_real(archive, &now->body[0][0], 3 * n_body);
         c->state[k].is_restored = archive->is_restoring;
     }
-    tsr_archive_real(archive, &c->log_weight_step, 1);
-    tsr_archive_long(archive, &c->n_weight_learnt, 1);
+    tsr_archive_real(archive, c->now.theta, (size_t)c->parameters->n);
     for (int m = 0; m < TSR_N_MOVE; m++)
         if (c->move[m] != NULL)
             tsr_move_registry[m]->archive(c->move[m], archive);
     tsr_mix_archive(&c->mix, archive);
-    tsr_nuisance_archive(c->nuisance, c->fit, archive);
+    tsr_parameters_archive(c->parameters, archive);
     tsr_archive_long(archive, c->counts.proposed, TSR_N_MOVE);
     tsr_archive_long(archive, c->counts.accepted, TSR_N_MOVE);
 }
@@ -34,7 +32,7 @@ static tsr_status refresh_profile(tsr_chain *c, int k, tsr_batch *batch,
 {
     const tsr_likelihood *l = c->target->likelihood;
     tsr_conformer *s = &c->state[k];
-    double *fresh = c->new_partial; /* free between two steps */
+    double *fresh = c->trial.partial; /* free between two steps */
     tsr_status status = tsr_batch_set(
         batch, c->system + k, (const double(*)[3])s->current->body, fresh, err);
     if (status == TSR_OK && !s->is_restored)
@@ -62,13 +60,10 @@ tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
         c->clash_seconds += tsr_prior_state_clash_seconds(s->prior);
         tsr_prior_state_free(s->prior);
         s->prior = fresh;
-        if (t->likelihood != NULL)
+        if (batch != NULL)
             status = refresh_profile(c, k, batch, err);
     }
-    if (status == TSR_OK && t->likelihood != NULL) {
-        tsr_chain_mean(c, -1, NULL, c->partial);
-        status = tsr_nuisance_refit(c->nuisance, c->partial, c->profile, c->fit,
-                                    &c->log_lik, err);
-    }
+    if (status == TSR_OK && t->likelihood != NULL)
+        status = tsr_chain_reevaluate(c, err);
     return status == TSR_OK ? TSR_OK : tsr_chain_blame(c, status, err);
 }

@@ -62,7 +62,7 @@ tsr_status tsr_chain_audit(tsr_chain *chain, const tsr_engine *engine,
         .xyz = (const double(*)[3])c->state[c->which].proposed->body,
         .type = l->type,
         .form_factor = l->amplitude};
-    double *exact = c->new_partial; /* free until tsr_chain_decide */
+    double *exact = c->trial.partial; /* free until tsr_chain_decide */
     tsr_status status = tsr_debye_reference(&spec, progress, exact, err);
     if (status == TSR_OK)
         status = tsr_chain_compare(engine, partial, "a proposal's update",

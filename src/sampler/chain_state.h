@@ -10,7 +10,6 @@ typedef struct {
     tsr_prior_state *prior;
     double *profile; /* [n_pair][n_q] as the engine gave it */
     int is_restored; /* the profile is not of `current` */
-    double weight;
 } tsr_conformer;
 
 struct tsr_chain {
@@ -19,18 +18,12 @@ struct tsr_chain {
     gsl_rng *rng;
     int n_state;
     tsr_conformer *state; /* [n_state] */
-    double log_weight_step;
-    long n_weight_learnt;
     void *move[TSR_N_MOVE];
     tsr_mix mix;
 
-    double beta;                       /* 1 / T */
-    double *partial;                   /* [n_pair][n_q] the mean over states */
-    double *profile;                   /* [n_q] of it with S(q), at c1 and c2 */
-    double *new_partial, *new_profile; /* of a proposal */
-    double log_lik;
-    tsr_fit *fit, *new_fit; /* [n_data] */
-    tsr_nuisance *nuisance;
+    double beta; /* 1 / T */
+    tsr_parameters *parameters;
+    tsr_point now, trial; /* the present state, a proposal */
 
     /* the proposal in flight */
     int kind, which; /* move, state */
@@ -45,13 +38,23 @@ struct tsr_chain {
     double clash_seconds; /* of prior states that a refresh replaced */
 };
 
-/* The mean of the partial profiles over states, with state `which` at others
- * (-1: none). */
+/* The mean of the partial profiles over the states into to->partial, by the
+ * weights of to->theta, with state `which` at another profile (-1: none). */
 void tsr_chain_mean(const tsr_chain *chain, int which, const double *other,
-                    double *out);
+                    tsr_point *to);
 
-/* Steps on c1 and c2, where they are inferred. */
-tsr_status tsr_chain_move_contrast(tsr_chain *chain, int warm, tsr_err *err);
+/* Likelihood, profile and fits of `to` from the mean partial profiles, with
+ * state `which` (-1: none) as it is proposed; what terms propose themselves is
+ * drawn. */
+tsr_status tsr_chain_evaluate(tsr_chain *chain, int which,
+                              const double *partial, tsr_point *to,
+                              tsr_err *err);
+
+/* The same with nothing drawn, of the present state. */
+tsr_status tsr_chain_reevaluate(tsr_chain *chain, tsr_err *err);
+
+/* One step on each block of parameters. */
+tsr_status tsr_chain_step_parameters(tsr_chain *chain, int warm, tsr_err *err);
 
 /* Refuses a profile [n_pair][n_q] of the engine that is farther from what it
  * must be than rounding explains: TSR_E_DEVICE, with q and values. The texts
@@ -63,8 +66,5 @@ tsr_status tsr_chain_compare(const tsr_engine *engine, const double *had,
 /* Puts the number of the chain, and of its replica, before a message. */
 tsr_status tsr_chain_blame(const tsr_chain *chain, tsr_status status,
                            tsr_err *err);
-
-/* The fit of a proposal becomes the chain's, with its profile at c1 and c2. */
-void tsr_chain_take_fit(tsr_chain *chain, double log_lik);
 
 #endif

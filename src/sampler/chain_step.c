@@ -1,7 +1,6 @@
 /* A Metropolis-Hastings step of a chain. */
 #include "sampler/chain_state.h"
 
-#include <gsl/gsl_randist.h>
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +32,8 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
             ? -(double)INFINITY
             : tsr_prior_propose(state->prior, state->current, state->proposed,
                                 &c->proposal);
-    if (c->log_prior_change == -(double)INFINITY || t->likelihood == NULL)
+    if (c->log_prior_change == -(double)INFINITY ||
+        tsr_likelihood_n_profile(t->likelihood) == 0)
         return 0;
     for (int k = 0; k < c->proposal.n_span; k++) {
         const tsr_span *s = &c->proposal.span[k];
@@ -68,89 +68,55 @@ static void settle(tsr_chain *c, int accept)
     c->since_draw.accepted[c->kind] += accept;
 }
 
-void tsr_chain_take_fit(tsr_chain *chain, double log_lik)
-{
-    tsr_chain *c = chain;
-    tsr_fit *fit = c->fit;
-    double *profile = c->profile;
-    c->fit = c->new_fit, c->new_fit = fit;
-    c->profile = c->new_profile, c->new_profile = profile;
-    c->log_lik = log_lik;
-}
-
-/* The mean over states and its fit become those of the proposal. */
-static void take_mean(tsr_chain *c, double log_lik)
-{
-    double *partial = c->partial;
-    c->partial = c->new_partial, c->new_partial = partial;
-    tsr_chain_take_fit(c, log_lik);
-}
-
-/* Two states share their weight anew: a normal step of the logarithm of the
- * odds x / (1 - x), whose measure adds x (1 - x) of the new share over that of
- * the old. Weights have a flat Dirichlet prior. */
-static tsr_status move_weights(tsr_chain *c, int warm, tsr_err *err)
-{
-    unsigned long n = (unsigned long)c->n_state;
-    int a = (int)gsl_rng_uniform_int(c->rng, n);
-    int b = (int)gsl_rng_uniform_int(c->rng, n - 1);
-    b += b >= a;
-    tsr_conformer *one = &c->state[a], *other = &c->state[b];
-    double was[2] = {one->weight, other->weight};
-    double both = was[0] + was[1], log_lik = 0.0;
-    int has_data = c->target->likelihood != NULL;
-    double odds = log(was[0] / was[1]) +
-                  gsl_ran_gaussian(c->rng, exp(c->log_weight_step));
-    double share = 1.0 / (1.0 + exp(-odds));
-    double log_alpha =
-        log(share) + log1p(-share) - log(was[0] / both) - log(was[1] / both);
-    one->weight = both * share;
-    other->weight = both - one->weight;
-    int possible = one->weight > 0.0 && other->weight > 0.0;
-    tsr_status status = TSR_OK;
-    if (possible && has_data) {
-        tsr_chain_mean(c, -1, NULL, c->new_partial);
-        status = tsr_nuisance_fit(c->nuisance, c->new_partial, c->beta, c->rng,
-                                  c->new_profile, c->new_fit, &log_lik, err);
-    }
-    if (possible && has_data && status == TSR_OK)
-        log_alpha +=
-            c->beta * (log_lik - c->log_lik) +
-            tsr_nuisance_log_ratio(c->nuisance, c->fit, c->new_fit, c->beta);
-    if (possible && status == TSR_OK && isnan(log_alpha))
-        status = tsr_fail(err, TSR_E_NUMERIC, "the acceptance is not a number");
-    double alpha = !possible ? 0.0 : log_alpha < 0.0 ? exp(log_alpha) : 1.0;
-    if (status == TSR_OK && gsl_rng_uniform(c->rng) < alpha) {
-        take_mean(c, log_lik);
-    } else {
-        one->weight = was[0];
-        other->weight = was[1];
-    }
-    if (warm)
-        c->log_weight_step =
-            fmin(c->log_weight_step +
-                     tsr_move_learn(c->n_weight_learnt++, alpha, 0.44),
-                 2.0);
-    return status == TSR_OK
-               ? TSR_OK
-               : tsr_wrap(err, status, "chain %d, weights", c->number);
-}
-
 /* Mean squared relative change of I(q) that the proposal would make. */
 static double curve_change(const tsr_chain *c, int n_q)
 {
     double sum = 0.0;
     for (int q = 0; q < n_q; q++) {
-        double d = (c->new_profile[q] - c->profile[q]) / c->profile[q];
+        double d =
+            (c->trial.profile[q] - c->now.profile[q]) / c->now.profile[q];
         sum += d * d;
     }
-    return isfinite(sum) ? sum / n_q : 0.0;
+    return n_q > 0 && isfinite(sum) ? sum / n_q : 0.0;
 }
 
-/* Of the engine's answer for one system. */
-static size_t profile_bytes(const tsr_likelihood *l)
+/* The proposal's point: partial is the engine's answer for its one state. */
+static tsr_status evaluate(tsr_chain *c, const double *partial, tsr_err *err)
 {
-    return (size_t)l->n_pair * (size_t)l->grid.n_q * sizeof(double);
+    size_t bytes = (size_t)tsr_likelihood_n_profile(c->target->likelihood) *
+                   sizeof(double);
+    memcpy(c->trial.theta, c->now.theta,
+           (size_t)c->parameters->n * sizeof(double));
+    if (c->n_state > 1)
+        tsr_chain_mean(c, c->which, partial, &c->trial);
+    else if (bytes > 0)
+        memcpy(c->trial.partial, partial, bytes);
+    return tsr_chain_evaluate(c, c->which, c->trial.partial, &c->trial, err);
+}
+
+/* Warm-up: the mix of moves and the move itself. */
+static void learn(tsr_chain *c, double alpha, int is_possible)
+{
+    const tsr_target *t = c->target;
+    const tsr_likelihood *l = t->likelihood;
+    if (t->is_still)
+        return;
+    if (t->learn_mix && tsr_likelihood_n_profile(l) > 0) {
+        double gain = is_possible ? alpha * curve_change(c, l->grid.n_q) : 0.0;
+        tsr_mix_learn(&c->mix, c->kind, gain,
+                      tsr_mix_cost(t->topology, &c->proposal, is_possible));
+    }
+    tsr_move_registry[c->kind]->adapt(c->move[c->kind], &c->proposal, alpha);
+}
+
+/* Accepted: the proposal's point becomes the chain's. */
+static void take(tsr_chain *c, const double *partial)
+{
+    const tsr_likelihood *l = c->target->likelihood;
+    size_t bytes = (size_t)tsr_likelihood_n_profile(l) * sizeof(double);
+    tsr_point_take(l, TSR_CHANGES_MEAN, -1, &c->now, &c->trial);
+    if (bytes > 0)
+        memcpy(c->state[c->which].profile, partial, bytes);
 }
 
 tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
@@ -158,16 +124,11 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
 {
     tsr_chain *c = chain;
     const tsr_likelihood *l = c->target->likelihood;
-    double new_log_lik = 0.0;
+    const int is_possible =
+        l != NULL && c->log_prior_change > -(double)INFINITY;
     *accepted = 0;
-    if (partial != NULL) {
-        if (c->n_state > 1)
-            tsr_chain_mean(c, c->which, partial, c->new_partial);
-        else
-            memcpy(c->new_partial, partial, profile_bytes(l));
-        tsr_status status =
-            tsr_nuisance_fit(c->nuisance, c->new_partial, c->beta, c->rng,
-                             c->new_profile, c->new_fit, &new_log_lik, err);
+    if (is_possible) {
+        tsr_status status = evaluate(c, partial, err);
         if (status != TSR_OK) {
             settle(c, 0);
             return tsr_wrap(err, status, "chain %d, %s move", c->number,
@@ -177,44 +138,25 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
     double log_alpha = c->log_prior_change;
     if (log_alpha > -(double)INFINITY)
         log_alpha +=
-            c->proposal.log_ratio + c->beta * (new_log_lik - c->log_lik);
-    if (partial != NULL)
-        log_alpha +=
-            tsr_nuisance_log_ratio(c->nuisance, c->fit, c->new_fit, c->beta);
+            c->proposal.log_ratio +
+            (is_possible ? c->beta * (c->trial.log_lik - c->now.log_lik) : 0.0);
+    if (is_possible)
+        log_alpha += tsr_likelihood_log_ratio(l, &c->now, &c->trial, c->beta);
     if (isnan(log_alpha)) {
         settle(c, 0);
         return tsr_fail(err, TSR_E_NUMERIC,
                         "chain %d, %s move: the acceptance is not a number "
                         "(log prior change %g, log likelihood %g)",
                         c->number, tsr_move_registry[c->kind]->name,
-                        c->log_prior_change, new_log_lik);
+                        c->log_prior_change, c->trial.log_lik);
     }
     double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
     int accept = gsl_rng_uniform(c->rng) < alpha;
-    int has_moved = !c->target->is_still;
-    if (warm && has_moved && c->target->learn_mix && l != NULL) {
-        double gain =
-            partial == NULL ? 0.0 : alpha * curve_change(c, l->grid.n_q);
-        tsr_mix_learn(
-            &c->mix, c->kind, gain,
-            tsr_mix_cost(c->target->topology, &c->proposal, partial != NULL));
-    }
-    if (warm && has_moved)
-        tsr_move_registry[c->kind]->adapt(c->move[c->kind], &c->proposal,
-                                          alpha);
+    if (warm)
+        learn(c, alpha, is_possible);
     settle(c, accept);
-    if (accept && partial != NULL && l != NULL) {
-        take_mean(c, new_log_lik);
-        memcpy(c->state[c->which].profile, partial, profile_bytes(l));
-    }
-    tsr_status status = TSR_OK;
-    if (c->n_state > 1 && c->target->infer_weights)
-        status = move_weights(c, warm, err);
-    if (status == TSR_OK)
-        status = tsr_chain_move_contrast(c, warm, err);
-    if (status == TSR_OK)
-        status = tsr_nuisance_update(c->nuisance, c->beta, warm, c->rng, c->fit,
-                                     &c->log_lik, err);
+    if (accept && is_possible)
+        take(c, partial);
     *accepted = accept;
-    return status;
+    return tsr_chain_step_parameters(c, warm, err);
 }

@@ -150,7 +150,8 @@ tsr_status tsr_sampler_refresh(tsr_sampler *sampler, tsr_err *err)
     if (status == TSR_OK && tsr_sampler_should_stop(s))
         return tsr_fail(err, TSR_E_INTERRUPTED,
                         "interrupted while the chains were computed afresh");
-    if (status == TSR_OK && s->target->likelihood != NULL && may_audit(s))
+    if (status == TSR_OK &&
+        tsr_likelihood_n_profile(s->target->likelihood) > 0 && may_audit(s))
         choose_audit(s);
     return status;
 }

@@ -97,9 +97,7 @@ static tsr_status deal_share(tsr_sampler *s, const tsr_engine_share *share,
         for (int r = 0; r < s->n_temp; r++) {
             tsr_chain *chain = s->chain[(first + i) * s->n_temp + r];
             h->chain[h->n_replica++] = chain;
-            tsr_status status = h->batch == NULL
-                                    ? TSR_OK
-                                    : tsr_chain_start(chain, h->batch, err);
+            tsr_status status = tsr_chain_start(chain, h->batch, err);
             if (status == TSR_OK && tsr_sampler_should_stop(s))
                 return tsr_fail(err, TSR_E_INTERRUPTED,
                                 "interrupted while the chains were begun");
@@ -199,10 +197,7 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
     s->n_worker = n_thread < n_chain ? n_thread : n_chain;
     if (s->n_worker < n_share)
         s->n_worker = n_share;
-    s->n_profile =
-        target->likelihood == NULL
-            ? 0
-            : target->likelihood->n_pair * target->likelihood->grid.n_q;
+    s->n_profile = tsr_likelihood_n_profile(target->likelihood);
     int n_replica = n_chain * s->n_temp;
     s->chain = calloc((size_t)n_replica, sizeof(*s->chain));
     s->ladder = calloc((size_t)n_chain, sizeof(*s->ladder));

@@ -61,7 +61,7 @@ struct tsr_sampler {
 
     /* the call under way */
     tsr_record *record;
-    tsr_track *track; /* NULL: no trajectories */
+    tsr_track *track;          /* NULL: no trajectories */
     int n_draw, warm, refresh; /* refresh: nothing but that */
     long thin;
     double seconds; /* of all calls */

@@ -1,0 +1,63 @@
+/* The registry of likelihood terms, and what all of them do alike. A term is a
+ * file and a line here. */
+#include "likelihood/term.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const tsr_term_type *const tsr_term_registry[] = {&tsr_term_saxs,
+                                                  &tsr_term_distance, NULL};
+
+tsr_field_kind tsr_term_kind(int number)
+{
+    const tsr_term_type *type = tsr_term_registry[number];
+    return type == NULL ? (tsr_field_kind){.name = NULL}
+                        : (tsr_field_kind){type->name, type->doc, type->fields};
+}
+
+void tsr_term_tell_free(FILE *out, const char *name, tsr_number_or_word value)
+{
+    if (value.word == 0)
+        fprintf(out, "%s was free", name);
+    else
+        fprintf(out, "%s was %g", name, value.number);
+}
+
+tsr_status tsr_term_read(const tsr_term_source *source, tsr_term **out,
+                         tsr_err *err)
+{
+    *out = NULL;
+    return tsr_term_registry[source->options->kind]->read(source, out, err);
+}
+
+void tsr_term_free(tsr_term *term)
+{
+    if (term != NULL)
+        term->type->free(term);
+}
+
+int tsr_term_n_free(const tsr_term *term)
+{
+    int n = 0;
+    for (int i = 0; i < term->n_parameter; i++)
+        n += term->parameter[i].infer;
+    return n;
+}
+
+void tsr_term_start(const tsr_term *term, double *theta)
+{
+    for (int i = 0; i < term->n_parameter; i++)
+        theta[i] = term->parameter[i].start;
+}
+
+void tsr_term_variable(const tsr_term_type *type, int ordinal, const char *name,
+                       size_t size, char *out)
+{
+    char number[16] = "";
+    const int is_plain = type == tsr_term_registry[0] ||
+                         strncmp(name, type->name, strlen(type->name)) == 0;
+    if (ordinal > 0)
+        snprintf(number, sizeof number, "_%d", ordinal + 1);
+    snprintf(out, size, "%s%s%s%s", is_plain ? "" : type->name,
+             is_plain ? "" : "_", name, number);
+}

@@ -1,0 +1,192 @@
+/* Likelihood terms: one file each, one const struct each, one line in the
+ * registry.
+ *
+ * A term is one entry of `data:`: what was measured, and the probability of it
+ * given what the chain's structures predict. The chain knows no term by name:
+ * it makes a prediction, asks every term for its log likelihood there, and
+ * accepts or rejects.
+ *
+ * A term has parameters of its own (likelihood/parameter.h), whose values theta
+ * [n_parameter] lie in the chain. What it finds out about one prediction (best
+ * scale, sums of squares) it keeps in a fit; a chain has two of them a term,
+ * the present one and that of the proposal, and exchanges them on acceptance.
+ * The term itself does not change while chains run, so all threads share it. */
+#ifndef TSR_LIKELIHOOD_TERM_H
+#define TSR_LIKELIHOOD_TERM_H
+
+#include "core/field.h"
+#include "core/log.h"
+#include "core/random.h"
+#include "likelihood/parameter.h"
+#include "likelihood/q_grid.h"
+#include "model/topology.h"
+
+#include <stdalign.h>
+#include <stdio.h>
+
+enum { TSR_MAX_STATES = 32 };
+
+/* What is predicted of the data: the terms take what they need of it. */
+typedef struct {
+    const double *profile; /* [n_q] I(q) on the grid with S(q), electrons
+                              squared; the weighted mean over the states. NULL
+                              where no term needs it */
+    int n_state;
+    const tsr_conformation *const *state; /* [n_state] */
+    const double *weight;                 /* [n_state], adding up to 1 */
+} tsr_prediction;
+
+/* What a term needs: the scattering profile, so the engine; or the structures
+ * themselves. */
+enum { TSR_NEEDS_PROFILE = 1, TSR_NEEDS_STATES = 2 };
+
+/* Options of an entry of `data:`, whatever its kind. Each kind's own struct
+ * begins with the same int and is read by the kind's field table. */
+typedef struct {
+    int kind; /* index into tsr_term_registry */
+    alignas(double) unsigned char room[504];
+} tsr_term_options;
+
+/* What a term is read from. */
+typedef struct {
+    const tsr_term_options *options;
+    int number; /* of the entry, for messages: data.0 */
+    const tsr_topology *topology;
+    tsr_log *log; /* NULL: nobody listens */
+} tsr_term_source;
+
+typedef struct tsr_term tsr_term;
+
+typedef struct {
+    const char *name; /* the entry's `kind` */
+    const char *doc;  /* one line */
+    const char *source;
+    const tsr_field *fields;
+    int needs;
+
+    /* How the trace calls what was measured, and the report draws it: values
+     * [n_point] over an axis. */
+    const char *observable, *observable_unit; /* "intensity" */
+    const char *axis, *axis_unit;             /* "q" */
+    const char *title;                        /* of the report's figure */
+    int is_log;                               /* values are drawn so */
+
+    /* Reads and checks the data. Errors: TSR_E_NOINPUT, TSR_E_DATA,
+     * TSR_E_CONFIG (beginning with the key). */
+    tsr_status (*read)(const tsr_term_source *source, tsr_term **out,
+                       tsr_err *err);
+    void (*free)(tsr_term *term);
+
+    /* The grid is known, of those that need the profile: on it the profile
+     * will come. */
+    tsr_status (*prepare)(tsr_term *term, const tsr_q_grid *grid, tsr_err *err);
+
+    /* A sentence or two for a paper's methods section. */
+    void (*tell)(const tsr_term_options *options, FILE *out);
+
+    /* A profile at the term's own n_point places of the axis, without scale
+     * and background, and the best scale for it: for the check of the grid.
+     * NULL: the profile is not needed. */
+    tsr_status (*carry)(const tsr_term *term, const double *profile,
+                        double *scale, double *curve, tsr_err *err);
+
+    /* What was decided about the data, for the trace: the k-th attribute's
+     * name and text; NULL past the last. May be NULL: there are none. */
+    const char *(*note)(const tsr_term *term, int k, const char **text);
+
+    /* Room for what is known of one prediction; free() frees it. NULL: out of
+     * memory. */
+    void *(*fit_new)(const tsr_term *term);
+
+    /* What is known of a prediction, at theta. Errors: TSR_E_NUMERIC. */
+    tsr_status (*fit)(const tsr_term *term, const tsr_prediction *prediction,
+                      const double *theta, void *fit, tsr_err *err);
+
+    /* The same prediction as `from`, at other values of the term's own
+     * parameters: all that log_lik needs. The rest may wait for `complete`,
+     * which comes after the decision to accept and returns 0 where the new
+     * values cannot be had after all. Both NULL where there are no parameters
+     * that walk; complete NULL where nothing waits. */
+    void (*refit)(const tsr_term *term, const void *from, const double *theta,
+                  void *fit);
+    int (*complete)(const tsr_term *term, const double *theta, void *fit);
+
+    double (*log_lik)(const tsr_term *term, const void *fit,
+                      const double *theta);
+
+    /* Sum of squared residuals in units of the measured errors, at the best of
+     * the linear parameters. */
+    double (*chi2)(const tsr_term *term, const void *fit);
+
+    /* The parameters that the term proposes itself (TSR_STEP_CONDITIONAL), from
+     * a distribution close to their conditional under the likelihood's power
+     * beta: a draw into theta, and the log density of theta. NULL: there are
+     * none. */
+    void (*draw)(const tsr_term *term, const void *fit, double beta,
+                 gsl_rng *rng, double *theta);
+    double (*log_density)(const tsr_term *term, const void *fit, double beta,
+                          const double *theta);
+
+    /* For a stored draw: parameters that are integrated out get values from
+     * their exact conditional. NULL: there are none. */
+    void (*draw_integrated)(const tsr_term *term, const void *fit, gsl_rng *rng,
+                            double *theta);
+
+    /* The power of the likelihood at which the parameters stop having a proper
+     * distribution; 0 where any power above 0 will do. NULL: so. */
+    double (*least_beta)(const tsr_term *term);
+
+    /* Of a stored draw: the expected values [n_point], the log density of a
+     * point given its expected value, and a replicate of it. */
+    void (*predict)(const tsr_term *term, const tsr_prediction *prediction,
+                    const double *theta, double *value);
+    double (*log_point)(const tsr_term *term, const void *fit,
+                        const double *theta, int k, double value);
+    double (*draw_point)(const tsr_term *term, const double *theta, int k,
+                         double value, gsl_rng *rng);
+} tsr_term_type;
+
+enum { TSR_TERM_PARAMETERS = 8 }; /* of a term, at most */
+
+/* What every term begins with; each type has its own struct around it. */
+struct tsr_term {
+    const tsr_term_type *type;
+    const char *label; /* the file, or what it measures, for messages */
+    int number;        /* of its entry */
+    int ordinal;       /* among the terms of its kind, from 0 */
+    int n_parameter;
+    tsr_parameter parameter[TSR_TERM_PARAMETERS];
+    int first; /* place of its parameters in the table of a chain */
+    int n_point;
+    const double *coord;            /* [n_point] along the axis */
+    const double *observed, *sigma; /* [n_point] */
+    double q_max_inv_ang; /* up to where the profile is needed; 0: nowhere */
+};
+
+extern const tsr_term_type tsr_term_saxs;
+extern const tsr_term_type tsr_term_distance;
+extern const tsr_term_type *const tsr_term_registry[]; /* ends with NULL */
+
+/* For the field `data`: the types as kinds of one struct. */
+tsr_field_kind tsr_term_kind(int number);
+
+/* For `tell`: "the scale was free", "the scale was 3". */
+void tsr_term_tell_free(FILE *out, const char *name, tsr_number_or_word value);
+
+tsr_status tsr_term_read(const tsr_term_source *source, tsr_term **out,
+                         tsr_err *err);
+void tsr_term_free(tsr_term *term); /* NULL is fine */
+
+/* How many parameters are inferred, the integrated ones among them. */
+int tsr_term_n_free(const tsr_term *term);
+
+/* Where the parameters start: theta [n_parameter] out. */
+void tsr_term_start(const tsr_term *term, double *theta);
+
+/* How the trace calls a variable of a term: "chi2", "chi2_2" of the second of
+ * its kind. Those of other kinds than the first, saxs, have the kind's name
+ * before theirs, unless they begin with it: "distance_chi2". */
+void tsr_term_variable(const tsr_term_type *type, int ordinal, const char *name,
+                       size_t size, char *out);
+
+#endif

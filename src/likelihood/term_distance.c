@@ -1,0 +1,428 @@
+/* The likelihood term `distance`: the measured distribution of a distance
+ * between two residues, as from DEER (double electron-electron resonance) or
+ * FRET.
+ *
+ * The measurement is a density p(r), normal with a mean and a standard
+ * deviation, or a table of r and p. Each structure's distance counts as a draw
+ * from it, so that an ensemble with weights w_k and distances r_k has
+ *
+ *     log L = sum_k w_k log p_s(r_k),   p_s(r) = p(m + (r - m) / s) / s
+ *
+ * with m the mean of p. The scale s widens the density about its mean: labels
+ * have linkers of their own, and published widths are not always to be trusted.
+ * It has a log-normal prior around 1. With one state this is the likelihood of
+ * Bayesian DEER refinement (e.g. Jeschke 2012); with several it asks that the
+ * ensemble, not each measurement of it, follows p. */
+#include "likelihood/term.h"
+
+#include "io/file.h"
+#include "io/saxs_table.h"
+#include "model/restraint.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    int kind;
+    tsr_strings between;
+    int at; /* index: ca, side_chain */
+    double mean, sd;
+    char *file;
+    int unit; /* index: Angstrom, nm */
+    tsr_number_or_word scale;
+    double scale_width;
+} distance_options;
+
+typedef struct {
+    tsr_term term;
+    char label[160];
+    tsr_restraint pair;
+    const tsr_topology *topology;
+    int n;             /* rows of the table; 0: normal */
+    double *r, *log_p; /* [n] Angstrom, log of the normalised density */
+    double coord, mean, sd;
+} distance_term;
+
+typedef struct {
+    int n_state;
+    double r[TSR_MAX_STATES], weight[TSR_MAX_STATES]; /* of the states */
+} distance_fit;
+
+static const char *const at_words[] = {"ca", "side_chain", NULL};
+static const char *const unit_words[] = {"Angstrom", "nm", NULL};
+static const char *const infer_words[] = {"infer", NULL};
+
+static const tsr_field fields[] = {
+    {.name = "between",
+     .type = TSR_FIELD_STRINGS,
+     .offset = offsetof(distance_options, between),
+     .initial = "[]",
+     .doc = "two residues, as [\"A:17\", \"A:203\"]"},
+    {.name = "at",
+     .type = TSR_FIELD_CHOICE,
+     .offset = offsetof(distance_options, at),
+     .initial = "side_chain",
+     .words = at_words,
+     .doc = "between CA atoms or side-chain centres"},
+    {.name = "mean",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(distance_options, mean),
+     .unit = "Angstrom",
+     .min = 0.0,
+     .max = 1000.0,
+     .doc = "of the measured distribution; with sd, or else a file"},
+    {.name = "sd",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(distance_options, sd),
+     .unit = "Angstrom",
+     .min = 0.0,
+     .max = 1000.0,
+     .doc = "standard deviation of the measured distribution"},
+    {.name = "file",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(distance_options, file),
+     .is_path = 1,
+     .doc = "table of the measured distribution instead: r and P(r)"},
+    {.name = "unit",
+     .type = TSR_FIELD_CHOICE,
+     .offset = offsetof(distance_options, unit),
+     .initial = "Angstrom",
+     .words = unit_words,
+     .doc = "of r in the file"},
+    {.name = "scale",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(distance_options, scale),
+     .initial = "infer",
+     .min = 1e-3,
+     .max = 1e3,
+     .words = infer_words,
+     .doc = "s, by which the distribution is widened: inferred with a "
+            "log-normal prior around 1, or fixed"},
+    {.name = "scale_width",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(distance_options, scale_width),
+     .initial = "0.3",
+     .min = 1e-3,
+     .max = 10.0,
+     .doc = "standard deviation of log s in its prior"},
+    {0}};
+
+static void term_free(tsr_term *term)
+{
+    distance_term *t = (distance_term *)term;
+    free(t->r);
+    free(t->log_p);
+    free(t);
+}
+
+/* ---- the measured density ---- */
+
+static const double log_root_2pi = 0.9189385332046727;
+
+/* Between the rows of a table linear in the logarithm; beyond them it falls as
+ * a normal density of the table's own standard deviation. */
+static double log_table(const distance_term *t, double r)
+{
+    const int last = t->n - 1;
+    if (r <= t->r[0] || r >= t->r[last]) {
+        const int edge = r <= t->r[0] ? 0 : last;
+        double z = (r - t->r[edge]) / t->sd;
+        return t->log_p[edge] - 0.5 * z * z;
+    }
+    int low = 0, high = last;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (t->r[middle] <= r)
+            low = middle;
+        else
+            high = middle;
+    }
+    double part = (r - t->r[low]) / (t->r[high] - t->r[low]);
+    return t->log_p[low] + part * (t->log_p[high] - t->log_p[low]);
+}
+
+/* log p_s(r). */
+static double log_density(const distance_term *t, double r, double log_s)
+{
+    double x = (r - t->mean) * exp(-log_s);
+    if (t->n > 0)
+        return log_table(t, t->mean + x) - log_s;
+    double z = x / t->sd;
+    return -0.5 * z * z - log(t->sd) - log_root_2pi - log_s;
+}
+
+/* Of row i by the trapezoid rule. */
+static double row_mass(const distance_term *t, const double *p, int i)
+{
+    double left = t->r[i > 0 ? i - 1 : i];
+    double right = t->r[i < t->n - 1 ? i + 1 : i];
+    return 0.5 * (right - left) * fmax(p[i], 0.0);
+}
+
+/* Mean and standard deviation of the rows. */
+static void take_moments(distance_term *t, const double *p)
+{
+    double sum = 0.0, first = 0.0, square = 0.0;
+    for (int i = 0; i < t->n; i++) {
+        sum += row_mass(t, p, i);
+        first += row_mass(t, p, i) * t->r[i];
+    }
+    t->mean = first / sum;
+    for (int i = 0; i < t->n; i++) {
+        double d = t->r[i] - t->mean;
+        square += row_mass(t, p, i) * d * d;
+    }
+    t->sd = sqrt(square / sum);
+}
+
+/* The integral of what log_table gives: over a stretch where the logarithm is
+ * linear it is exact, and each tail is half a normal density. */
+static double log_integral(const distance_term *t)
+{
+    const int last = t->n - 1;
+    double sum = 0.5 * t->sd * exp(log_root_2pi) *
+                 (exp(t->log_p[0]) + exp(t->log_p[last]));
+    for (int i = 0; i < last; i++) {
+        double a = exp(t->log_p[i]), b = exp(t->log_p[i + 1]);
+        double slope = t->log_p[i + 1] - t->log_p[i];
+        sum += (t->r[i + 1] - t->r[i]) *
+               (fabs(slope) > 1e-6 ? (b - a) / slope : 0.5 * (a + b));
+    }
+    return log(sum);
+}
+
+/* A measured density is not 0 for certain anywhere: regularisation leaves
+ * ripples below a hundredth of its top. */
+static const double least_density = 1e-2;
+
+static tsr_status take_table(distance_term *t, const char *path,
+                             const tsr_saxs_table *table, double unit,
+                             tsr_err *err)
+{
+    const int n = table->n;
+    double top = 0.0;
+    int n_above = 0;
+    t->r = calloc((size_t)n + 1, sizeof *t->r);
+    t->log_p = calloc((size_t)n + 1, sizeof *t->log_p);
+    if (t->r == NULL || t->log_p == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    t->n = n;
+    for (int i = 0; i < n; i++) {
+        const tsr_saxs_row *row = &table->row[i];
+        t->r[i] = unit * row->value[0];
+        t->log_p[i] = row->value[1];
+        top = fmax(top, row->value[1]);
+        n_above += row->value[1] > 0.0;
+        if (!isfinite(t->r[i]) || !isfinite(t->log_p[i]) || t->r[i] < 0.0 ||
+            (i > 0 && t->r[i] <= t->r[i - 1]))
+            return tsr_fail(err, TSR_E_DATA,
+                            "%s:%ld: expected a distance above the one before "
+                            "it and a density, found %g and %g",
+                            path, row->line, row->value[0], row->value[1]);
+    }
+    if (n < 3 || n_above < 2) /* one row alone has no width */
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "'%s': no distribution in its %d rows: expected at "
+            "least three, r and P(r), with P(r) above 0 in two of them",
+            path, n);
+    take_moments(t, t->log_p);
+    for (int i = 0; i < n; i++)
+        t->log_p[i] = log(fmax(t->log_p[i], least_density * top));
+    double norm = log_integral(t);
+    for (int i = 0; i < n; i++)
+        t->log_p[i] -= norm;
+    return TSR_OK;
+}
+
+static tsr_status read_table(distance_term *t, const distance_options *o,
+                             tsr_err *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    tsr_saxs_table table = {.row = NULL};
+    tsr_status status = tsr_file_read(o->file, &text, &size, err);
+    if (status == TSR_OK)
+        status = tsr_saxs_table_find(o->file, text, size, &table, err);
+    if (status == TSR_OK)
+        status = take_table(t, o->file, &table, o->unit == 1 ? 10.0 : 1.0, err);
+    free(table.row);
+    free(text);
+    return status;
+}
+
+/* ---- the term ---- */
+
+static tsr_status take_measurement(distance_term *t, const distance_options *o,
+                                   int number, tsr_err *err)
+{
+    if (o->file != NULL && (o->sd > 0.0 || o->mean > 0.0))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "data.%d: give mean and sd, or a file, not both",
+                        number);
+    if (o->file != NULL)
+        return read_table(t, o, err);
+    if (!(o->sd > 0.0) || !(o->mean > 0.0))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "data.%d: a distance needs mean and sd in Angstrom, or "
+                        "a file with r and P(r)",
+                        number);
+    t->mean = o->mean;
+    t->sd = o->sd;
+    return TSR_OK;
+}
+
+static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
+                            tsr_err *err)
+{
+    const distance_options *o = (const void *)source->options;
+    const tsr_restraint_options sites = {o->between, o->at, {0.0, 1.0}, 1.0};
+    distance_term *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    t->topology = source->topology;
+    t->term = (tsr_term){.type = &tsr_term_distance,
+                         .label = t->label,
+                         .number = source->number,
+                         .n_parameter = 1,
+                         .n_point = 1,
+                         .coord = &t->coord,
+                         .observed = &t->mean,
+                         .sigma = &t->sd};
+    t->term.parameter[0] = tsr_parameter_log_normal(
+        "scale", NULL, "s, by which the measured distribution is widened",
+        o->scale, 1.0, o->scale_width, TSR_CHANGES_LIKELIHOOD);
+    tsr_status status =
+        tsr_restraint_make(source->topology, &sites, &t->pair, err);
+    if (status != TSR_OK)
+        tsr_wrap(err, status, "data.%d", source->number);
+    if (status == TSR_OK)
+        status = take_measurement(t, o, source->number, err);
+    if (status != TSR_OK) {
+        term_free(&t->term);
+        return status;
+    }
+    snprintf(t->label, sizeof t->label, "distance %.40s to %.40s",
+             o->between.item[0], o->between.item[1]);
+    if (source->log != NULL)
+        tsr_info(source->log, "%s: %.1f +- %.1f A", t->label, t->mean, t->sd);
+    *out = &t->term;
+    return TSR_OK;
+}
+
+static void term_tell(const tsr_term_options *options, FILE *out)
+{
+    const distance_options *o = (const void *)options;
+    fprintf(out, "The distance between %s and %s (%s) was ",
+            o->between.n > 0 ? o->between.item[0] : "?",
+            o->between.n > 1 ? o->between.item[1] : "?",
+            o->at == 0 ? "CA atoms" : "side-chain centres");
+    if (o->file != NULL)
+        fputs("compared with a measured distribution", out);
+    else
+        fprintf(out, "measured as %g \xc2\xb1 %g \xc3\x85", o->mean, o->sd);
+    tsr_term_tell_free(out, "; its scale", o->scale);
+    fputs(". ", out);
+}
+
+static void *term_fit_new(const tsr_term *term)
+{
+    (void)term;
+    return calloc(1, sizeof(distance_fit));
+}
+
+static tsr_status term_fit(const tsr_term *term,
+                           const tsr_prediction *prediction,
+                           const double *theta, void *fit, tsr_err *err)
+{
+    const distance_term *t = (const distance_term *)term;
+    distance_fit *f = fit;
+    (void)theta, (void)err;
+    f->n_state = prediction->n_state;
+    for (int k = 0; k < f->n_state; k++) {
+        f->r[k] =
+            tsr_restraint_distance(t->topology, &t->pair, prediction->state[k]);
+        f->weight[k] = prediction->weight[k];
+    }
+    return TSR_OK;
+}
+
+static void term_refit(const tsr_term *term, const void *from,
+                       const double *theta, void *fit)
+{
+    (void)term, (void)theta;
+    memcpy(fit, from, sizeof(distance_fit));
+}
+
+static double term_log_lik(const tsr_term *term, const void *fit,
+                           const double *theta)
+{
+    const distance_fit *f = fit;
+    double sum = 0.0;
+    for (int k = 0; k < f->n_state; k++)
+        sum += f->weight[k] *
+               log_density((const distance_term *)term, f->r[k], theta[0]);
+    return sum;
+}
+
+static double term_chi2(const tsr_term *term, const void *fit)
+{
+    const distance_term *t = (const distance_term *)term;
+    const distance_fit *f = fit;
+    double sum = 0.0;
+    for (int k = 0; k < f->n_state; k++) {
+        double z = (f->r[k] - t->mean) / t->sd;
+        sum += f->weight[k] * z * z;
+    }
+    return sum;
+}
+
+static void term_predict(const tsr_term *term, const tsr_prediction *prediction,
+                         const double *theta, double *value)
+{
+    distance_fit f;
+    term_fit(term, prediction, theta, &f, NULL);
+    value[0] = 0.0;
+    for (int k = 0; k < f.n_state; k++)
+        value[0] += f.weight[k] * f.r[k];
+}
+
+static double term_log_point(const tsr_term *term, const void *fit,
+                             const double *theta, int k, double value)
+{
+    (void)k, (void)value;
+    return term_log_lik(term, fit, theta);
+}
+
+static double term_draw_point(const tsr_term *term, const double *theta, int k,
+                              double value, gsl_rng *rng)
+{
+    const distance_term *t = (const distance_term *)term;
+    (void)k;
+    return value + gsl_ran_gaussian(rng, exp(theta[0]) * t->sd);
+}
+
+const tsr_term_type tsr_term_distance = {
+    .name = "distance",
+    .doc = "the measured distribution of a distance between two residues",
+    .source = "Jeschke 2012, Annu. Rev. Phys. Chem. 63, 419",
+    .fields = fields,
+    .needs = TSR_NEEDS_STATES,
+    .observable = "distance",
+    .observable_unit = "Angstrom",
+    .axis = "distance_point",
+    .title = "Distances",
+    .read = term_read,
+    .free = term_free,
+    .tell = term_tell,
+    .fit_new = term_fit_new,
+    .fit = term_fit,
+    .refit = term_refit,
+    .log_lik = term_log_lik,
+    .chi2 = term_chi2,
+    .predict = term_predict,
+    .log_point = term_log_point,
+    .draw_point = term_draw_point};

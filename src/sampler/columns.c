@@ -1,0 +1,403 @@
+/* What a chain, its ladder, its parameters and the likelihood's terms tell the
+ * trace of a draw. */
+#include "sampler/column.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const tsr_column_axis no_axis = {NULL, 1, NULL, NULL, NULL};
+
+typedef void getter(const tsr_column *column, const tsr_draw *draw,
+                    double *value);
+
+/* A number a draw. */
+static tsr_status add_scalar(tsr_columns *columns, tsr_trace_group group,
+                             const char *name, const char *unit,
+                             const char *doc, int index, getter *get,
+                             tsr_err *err)
+{
+    tsr_column c = {.group = group,
+                    .unit = unit,
+                    .doc = doc,
+                    .axis = no_axis,
+                    .index = index,
+                    .get = get};
+    snprintf(c.name, sizeof c.name, "%s", name);
+    return tsr_columns_add(columns, c, err);
+}
+
+/* Many numbers a draw. */
+static tsr_status add_row(tsr_columns *columns, tsr_trace_group group,
+                          const char *name, const char *unit, const char *doc,
+                          tsr_column_axis axis, int index, getter *get,
+                          tsr_err *err)
+{
+    tsr_column c = {.group = group,
+                    .unit = unit,
+                    .doc = doc,
+                    .axis = axis,
+                    .index = index,
+                    .get = get};
+    snprintf(c.name, sizeof c.name, "%s", name);
+    snprintf(c.dim, sizeof c.dim, "%s", axis.name);
+    return tsr_columns_add(columns, c, err);
+}
+
+/* ---- the chain ---- */
+
+static void get_rg(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    (void)c;
+    *value = d->view->rg_ang;
+}
+
+static void get_d_max(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    (void)c;
+    *value = d->view->d_max_ang;
+}
+
+static void get_lp(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    (void)c;
+    *value = d->view->lp;
+}
+
+static void get_log_prior(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    (void)c;
+    *value = d->view->log_prior;
+}
+
+static void get_log_lik(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    (void)c;
+    *value = d->view->log_lik;
+}
+
+static void get_acceptance(const tsr_column *c, const tsr_draw *d,
+                           double *value)
+{
+    (void)c;
+    *value = d->acceptance_rate;
+}
+
+static void get_state_rg(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    *value = d->view->state_rg_ang[c->index];
+}
+
+static void get_state_weight(const tsr_column *c, const tsr_draw *d,
+                             double *value)
+{
+    *value = d->view->state_weight[c->index];
+}
+
+static void get_prior_term(const tsr_column *c, const tsr_draw *d,
+                           double *value)
+{
+    *value = d->view->term[c->index];
+}
+
+static void get_changed(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    (void)c;
+    *value = d->view->changed;
+}
+
+static double share(double sum, long n)
+{
+    return n > 0 ? sum / (double)n : (double)NAN;
+}
+
+static void get_moves(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    const tsr_chain_counts *counts = d->view->since_draw;
+    for (int m = 0; m < c->axis.n; m++)
+        value[m] = share((double)counts->accepted[m], counts->proposed[m]);
+}
+
+static void get_moves_changed(const tsr_column *c, const tsr_draw *d,
+                              double *value)
+{
+    const tsr_chain_counts *counts = d->view->since_draw;
+    for (int m = 0; m < c->axis.n; m++)
+        value[m] = share(counts->changed[m], counts->asked[m]);
+}
+
+/* rg_1, weight_1, ... of an ensemble, in the order of the states' Rg. */
+static tsr_status add_states(const tsr_target *t, tsr_columns *columns,
+                             tsr_err *err)
+{
+    int n = tsr_target_n_state(t);
+    tsr_status status = TSR_OK;
+    for (int k = 0; k < n && n > 1 && status == TSR_OK; k++) {
+        char name[24];
+        snprintf(name, sizeof name, "rg_%d", k + 1);
+        status = add_scalar(columns, TSR_TRACE_POSTERIOR, name, "Angstrom",
+                            "of one state, in the order of their Rg", k,
+                            get_state_rg, err);
+        snprintf(name, sizeof name, "weight_%d", k + 1);
+        if (status == TSR_OK && t->infer_weights)
+            status = add_scalar(columns, TSR_TRACE_POSTERIOR, name, NULL,
+                                "of the same state", k, get_state_weight, err);
+    }
+    return status;
+}
+
+static tsr_status add_moves(const tsr_target *t, tsr_columns *columns,
+                            tsr_err *err)
+{
+    static const char *name[TSR_N_MOVE];
+    for (int m = 0; m < TSR_N_MOVE; m++)
+        name[m] = tsr_move_registry[m]->name;
+    const tsr_column_axis move = {"move", TSR_N_MOVE, NULL, NULL, name};
+    tsr_status status =
+        add_row(columns, TSR_TRACE_SAMPLE_STATS, "acceptance_by_move", NULL,
+                "share of each move's proposals accepted since the last draw; "
+                "NaN: none were made",
+                move, 0, get_moves, err);
+    if (status == TSR_OK && tsr_likelihood_n_profile(t->likelihood) > 0)
+        status = add_row(columns, TSR_TRACE_SAMPLE_STATS, "dirty_by_move", NULL,
+                         "dirty_fraction of each move's proposals; NaN: the "
+                         "engine was asked for none",
+                         move, 0, get_moves_changed, err);
+    return status;
+}
+
+tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
+                             tsr_err *err)
+{
+    static const struct {
+        tsr_trace_group group;
+        const char *name, *unit, *doc;
+        getter *get;
+    } own[] = {
+        {TSR_TRACE_POSTERIOR, "rg", "Angstrom",
+         "radius of gyration, mass-weighted, non-hydrogen atoms; of an "
+         "ensemble the root of the weighted mean square",
+         get_rg},
+        {TSR_TRACE_POSTERIOR, "d_max", "Angstrom",
+         "largest distance between bodies", get_d_max},
+        {TSR_TRACE_SAMPLE_STATS, "lp", "nat",
+         "log posterior density, unnormalised", get_lp},
+        {TSR_TRACE_SAMPLE_STATS, "log_prior", "nat", "log P(X), unnormalised",
+         get_log_prior},
+        {TSR_TRACE_SAMPLE_STATS, "log_lik", "nat",
+         "log likelihood; scale and background integrated out, or as they are "
+         "where they are sampled",
+         get_log_lik},
+        {TSR_TRACE_SAMPLE_STATS, "acceptance_rate", NULL,
+         "share of proposals accepted since the last draw", get_acceptance}};
+    static const struct {
+        const char *name, *doc;
+    } terms[TSR_N_TERM] = {
+        [TSR_TERM_TORSION] = {"log_prior_torsion", "of phi and psi"},
+        [TSR_TERM_ANGLE] = {"log_prior_angle", "of the angles N-CA-C"},
+        [TSR_TERM_SIDE] = {"log_prior_side", "of the side-chain centres"},
+        [TSR_TERM_CLASH] = {"log_prior_clash", "of excluded volume"},
+        [TSR_TERM_RESTRAINT] = {"log_prior_restraint", "of restraints"}};
+    tsr_status status = TSR_OK;
+    for (size_t k = 0; k < sizeof own / sizeof *own && status == TSR_OK; k++)
+        status = add_scalar(columns, own[k].group, own[k].name, own[k].unit,
+                            own[k].doc, 0, own[k].get, err);
+    if (status == TSR_OK)
+        status = add_states(target, columns, err);
+    for (int k = 0; k < TSR_N_TERM && status == TSR_OK; k++)
+        status = add_scalar(columns, TSR_TRACE_SAMPLE_STATS, terms[k].name,
+                            "nat", terms[k].doc, k, get_prior_term, err);
+    if (status == TSR_OK && tsr_likelihood_n_profile(target->likelihood) > 0)
+        status = add_scalar(
+            columns, TSR_TRACE_SAMPLE_STATS, "dirty_fraction", NULL,
+            "mean share of the distances between bodies that a proposal "
+            "changed, of those that the engine was asked for since the last "
+            "draw",
+            0, get_changed, err);
+    return status == TSR_OK ? add_moves(target, columns, err) : status;
+}
+
+/* ---- the ladder ---- */
+
+/* 1 after the annealing of warm-up. */
+static void get_temperature(const tsr_column *c, const tsr_draw *d,
+                            double *value)
+{
+    (void)c;
+    *value = 1.0 / d->view->beta;
+}
+
+static void get_round_trips(const tsr_column *c, const tsr_draw *d,
+                            double *value)
+{
+    (void)c;
+    *value = (double)tsr_ladder_round_trips(d->ladder);
+}
+
+static void get_rungs(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    for (int k = 0; k < c->axis.n; k++)
+        value[k] = 1.0 / tsr_ladder_beta(d->ladder, k);
+}
+
+static void get_rung_log_lik(const tsr_column *c, const tsr_draw *d,
+                             double *value)
+{
+    for (int k = 0; k < c->axis.n; k++)
+        value[k] =
+            tsr_chain_log_lik(d->replica[tsr_ladder_replica(d->ladder, k)]);
+}
+
+static void get_exchange(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    for (int k = 0; k < c->axis.n; k++)
+        value[k] = tsr_ladder_rate(d->ladder, k);
+}
+
+tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
+                              tsr_err *err)
+{
+    const int n_temp = tsr_target_n_temp(target);
+    const tsr_column_axis rung = {"rung", n_temp, NULL, NULL, NULL};
+    const tsr_column_axis pair = {"pair", n_temp - 1, NULL, NULL, NULL};
+    const tsr_trace_group stats = TSR_TRACE_SAMPLE_STATS;
+    tsr_status status =
+        add_scalar(columns, stats, "temperature", NULL,
+                   "likelihood temperature", 0, get_temperature, err);
+    if (status == TSR_OK)
+        status = add_scalar(columns, stats, "round_trips", NULL,
+                            "of replicas between the lowest and the highest "
+                            "temperature, so far",
+                            0, get_round_trips, err);
+    if (status == TSR_OK && n_temp > 1)
+        status = add_row(columns, stats, "ladder_temperature", NULL,
+                         "likelihood temperatures of the chain's replicas",
+                         rung, 0, get_rungs, err);
+    if (status == TSR_OK && n_temp > 1)
+        status = add_row(columns, stats, "ladder_log_lik", "nat",
+                         "log likelihood of the replica at each temperature",
+                         rung, 0, get_rung_log_lik, err);
+    if (status == TSR_OK && n_temp > 1)
+        status = add_row(columns, stats, "exchange_rate", NULL,
+                         "mean probability of an exchange between a "
+                         "temperature and the next, so far",
+                         pair, 0, get_exchange, err);
+    return status;
+}
+
+/* ---- parameters ---- */
+
+static void get_parameter(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    const tsr_parameter *p = &d->view->parameters->table[c->index];
+    *value = tsr_parameter_value(p, d->theta[c->index]);
+}
+
+/* Those that are inferred; the weights are told with the states. */
+tsr_status tsr_parameter_columns(const tsr_target *target,
+                                 const tsr_parameters *parameters,
+                                 tsr_columns *columns, tsr_err *err)
+{
+    const tsr_likelihood *l = target->likelihood;
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < parameters->weight && status == TSR_OK; i++) {
+        const tsr_parameter *p = &parameters->table[i];
+        char name[48];
+        snprintf(name, sizeof name, "%s", p->name);
+        for (int d = 0; l != NULL && d < l->n_term; d++)
+            if (i >= l->term[d]->first &&
+                i < l->term[d]->first + l->term[d]->n_parameter)
+                tsr_term_variable(l->term[d]->type, l->term[d]->ordinal,
+                                  p->name, sizeof name, name);
+        if (p->infer)
+            status = add_scalar(columns, TSR_TRACE_POSTERIOR, name, p->unit,
+                                p->doc, i, get_parameter, err);
+    }
+    return status;
+}
+
+/* ---- likelihood terms ---- */
+
+static void get_chi2(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    const tsr_term *term = d->target->likelihood->term[c->index];
+    *value =
+        term->type->chi2(term, d->view->point->fit[c->index]) / term->n_point;
+}
+
+static void copy(int n, const double *from, double *to)
+{
+    for (int k = 0; k < n; k++)
+        to[k] = from[k];
+}
+
+static void get_mean(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    copy(c->axis.n, d->mean[c->index], value);
+}
+
+static void get_replicate(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    copy(c->axis.n, d->replicate[c->index], value);
+}
+
+static void get_pointwise(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    copy(c->axis.n, d->pointwise[c->index], value);
+}
+
+static tsr_status add_term(const tsr_term *term, int index,
+                           tsr_columns *columns, tsr_err *err)
+{
+    const tsr_term_type *type = term->type;
+    char mean[40], name[48], dim[48];
+    snprintf(mean, sizeof mean, "%s_mean", type->observable);
+    const struct {
+        tsr_trace_group group;
+        const char *name, *doc;
+        getter *get;
+        const double *constant;
+    } all[] = {{TSR_TRACE_POSTERIOR_PREDICTIVE, type->observable,
+                "a replicate of the data: what is expected, and noise",
+                get_replicate, NULL},
+               {TSR_TRACE_POSTERIOR_PREDICTIVE, mean,
+                "what is expected; of a curve c I(q) + b", get_mean, NULL},
+               {TSR_TRACE_LOG_LIKELIHOOD, type->observable,
+                "log density of each point given X and all parameters",
+                get_pointwise, NULL},
+               {TSR_TRACE_OBSERVED_DATA, type->observable, "as measured", NULL,
+                term->observed},
+               {TSR_TRACE_CONSTANT_DATA, "sigma",
+                "standard deviation as measured", NULL, term->sigma}};
+    tsr_term_variable(type, term->ordinal, "chi2", sizeof name, name);
+    tsr_status status = add_scalar(
+        columns, TSR_TRACE_POSTERIOR, name, NULL,
+        "chi-square per point by the measured errors, scale and background at "
+        "their best",
+        index, get_chi2, err);
+    tsr_term_variable(type, term->ordinal, type->axis, sizeof dim, dim);
+    for (size_t k = 0; k < sizeof all / sizeof *all && status == TSR_OK; k++) {
+        tsr_column c = {.group = all[k].group,
+                        .unit = type->observable_unit,
+                        .doc = all[k].doc,
+                        .axis = {type->axis, term->n_point, term->coord,
+                                 type->axis_unit, NULL},
+                        .index = index,
+                        .get = all[k].get,
+                        .constant = all[k].constant};
+        tsr_term_variable(type, term->ordinal, all[k].name, sizeof c.name,
+                          c.name);
+        snprintf(c.dim, sizeof c.dim, "%s", dim);
+        status = tsr_columns_add(columns, c, err);
+    }
+    return status;
+}
+
+tsr_status tsr_term_columns(const tsr_target *target, tsr_columns *columns,
+                            tsr_err *err)
+{
+    const tsr_likelihood *l = target->likelihood;
+    tsr_status status = TSR_OK;
+    for (int d = 0; l != NULL && d < l->n_term && status == TSR_OK; d++)
+        status = add_term(l->term[d], d, columns, err);
+    return status;
+}
