@@ -69,11 +69,12 @@ TSR_LDLIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lhdf5_hl \
 LIB_C   := $(filter-out src/cli/main.c,$(wildcard src/*/*.c))
 LIB_CC  := $(wildcard src/*/*.cc)
 LIB_O   := $(LIB_C:%.c=$(BUILD)/%.o) $(LIB_CC:%.cc=$(BUILD)/%.o) \
-           $(BUILD)/gen/kernel_source.o
+           $(BUILD)/gen/kernel_source.o $(BUILD)/gen/report_text.o
 LIB     := $(BUILD)/libtessera.a
 MAIN_O  := $(BUILD)/src/cli/main.o
 PROGRAM := $(BUILD)/tessera
 KERNELS := $(wildcard kernels/*.cl kernels/*.dat)
+REPORT  := $(wildcard src/analysis/report.*s) # script and style of the page
 
 # in the order in which they run: long ones first, so that all processors end
 # at about the same time
@@ -116,7 +117,7 @@ $(BUILD)/gen/prefix: force
 .PHONY: force
 force:
 
-# Kernels are embedded by a small program of our own.
+# Kernels, and what makes the report a page, are embedded by a small program of our own.
 $(BUILD)/embed: kernels/embed.c
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -127,7 +128,11 @@ $(BUILD)/gen/kernel_source.c: $(BUILD)/embed $(KERNELS)
 	$(call say,EMBED)
 	$(Q)$(BUILD)/embed $@ $(KERNELS)
 
-$(BUILD)/gen/kernel_source.o: $(BUILD)/gen/kernel_source.c
+$(BUILD)/gen/report_text.c: $(BUILD)/embed $(REPORT)
+	$(call say,EMBED)
+	$(Q)$(BUILD)/embed -t $@ $(REPORT)
+
+$(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 	$(call say,CC)
 	$(Q)$(CC) $(TSR_CPPFLAGS) $(CPPFLAGS) -std=c11 $(HARDEN) $(CFLAGS) -c -o $@ $<
 

@@ -1,5 +1,6 @@
-/* embed OUT.c A.cl B.cl ...: writes the kernel texts as C byte arrays, with the
- * table that src/gpu/kernel_source.h declares. Runs at build time only. */
+/* embed OUT.c FILE...: writes texts as C byte arrays, at build time only. Those
+ * of kernels stand in the table that src/gpu/kernel_source.h declares; with -t
+ * before OUT.c each is an array of its own, NAME.js being tsr_NAME_js. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +12,17 @@ static void die(const char *what, const char *path)
     exit(1);
 }
 
-static void write_array(FILE *out, int index, const char *path)
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static void write_bytes(FILE *out, const char *path)
 {
     FILE *in = fopen(path, "rb");
     if (in == NULL)
         die("cannot open", path);
-    fprintf(out, "static const char text_%d[] = {", index);
     int c, n = 0;
     while ((c = getc(in)) != EOF)
         fprintf(out, "%s%d,", n++ % 16 == 0 ? "\n    " : " ", c);
@@ -26,26 +32,43 @@ static void write_array(FILE *out, int index, const char *path)
     fprintf(out, "\n    0};\n\n");
 }
 
+static void write_table(FILE *out, int n, char **path)
+{
+    fprintf(out, "#include \"gpu/kernel_source.h\"\n\n");
+    for (int i = 0; i < n; i++) {
+        fprintf(out, "static const char text_%d[] = {", i);
+        write_bytes(out, path[i]);
+    }
+    fprintf(out, "const tsr_kernel_source tsr_kernel_sources[] = {\n");
+    for (int i = 0; i < n; i++)
+        fprintf(out, "    {\"%s\", text_%d, sizeof text_%d - 1},\n",
+                file_name(path[i]), i, i);
+    fprintf(out, "    {0, 0, 0}};\n");
+}
+
+static void write_texts(FILE *out, int n, char **path)
+{
+    for (int i = 0; i < n; i++) {
+        const char *name = file_name(path[i]), *dot = strrchr(name, '.');
+        fprintf(out, "const char tsr_%.*s_%s[] = {", (int)(dot - name), name,
+                dot + 1);
+        write_bytes(out, path[i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    const int is_texts = argc > 1 && strcmp(argv[1], "-t") == 0;
+    argv += is_texts, argc -= is_texts;
     if (argc < 2) {
-        fprintf(stderr, "usage: embed OUT.c KERNEL.cl...\n");
+        fprintf(stderr, "usage: embed [-t] OUT.c FILE...\n");
         return 64;
     }
     FILE *out = fopen(argv[1], "w");
     if (out == NULL)
         die("cannot write", argv[1]);
-    fprintf(out, "/* Made by embed from kernels/; do not edit. */\n"
-                 "#include \"gpu/kernel_source.h\"\n\n");
-    for (int i = 2; i < argc; i++)
-        write_array(out, i - 2, argv[i]);
-    fprintf(out, "const tsr_kernel_source tsr_kernel_sources[] = {\n");
-    for (int i = 2; i < argc; i++) {
-        const char *slash = strrchr(argv[i], '/');
-        fprintf(out, "    {\"%s\", text_%d, sizeof text_%d - 1},\n",
-                slash != NULL ? slash + 1 : argv[i], i - 2, i - 2);
-    }
-    fprintf(out, "    {0, 0, 0}};\n");
+    fprintf(out, "/* Made by embed; do not edit. */\n");
+    (is_texts ? write_texts : write_table)(out, argc - 2, argv + 2);
     if (ferror(out) | fclose(out)) {
         remove(argv[1]);
         die("cannot write", argv[1]);

@@ -322,11 +322,12 @@ static void draw_trace(tsr_svg *svg, const view *v, const tsr_topology *t,
     for (int i = from; i <= to; i++)
         for (int a = TSR_N; a <= TSR_C; a++, n++)
             project(v, c->backbone[i][a], &x[n], &y[n]);
-    tsr_svg_path(svg, n, x, y, colour, width);
+    tsr_svg_stroke(svg, n, x, y, colour, width, 1.0, NULL);
     for (int i = from; i < to; i++)
         if (!t->residue[i].flexible && !t->residue[i + 1].flexible) {
             int k = 3 * (i - from) + 1;
-            tsr_svg_path(svg, 4, x + k, y + k, colour, 2.2 * width);
+            tsr_svg_stroke(svg, 4, x + k, y + k, colour, 2.2 * width, 1.0,
+                           NULL);
         }
     for (int i = from; i <= to; i++) {
         int k = 3 * (i - from) + 1;

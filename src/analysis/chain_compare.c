@@ -1,7 +1,13 @@
+/* Chains that have converged visit the same values. Each question here finds a
+ * way in which they do not: a chain that never moves, one whose middle 90 %
+ * lies apart from all others, two halves of the chains with different
+ * distributions (Kolmogorov and Smirnov's test, by as many draws as are
+ * independent). */
 #include "analysis/chain_compare.h"
 
 #include "analysis/convergence.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +22,6 @@ int tsr_longest_rest(int n_draw, const double *value)
     return longest;
 }
 
-static int ascending(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 typedef struct {
     double low, high;
 } interval;
@@ -29,7 +29,7 @@ typedef struct {
 /* The middle 90 %; x is sorted on the way. */
 static interval middle_of(double *x, size_t n)
 {
-    qsort(x, n, sizeof *x, ascending);
+    gsl_sort(x, 1, n);
     return (interval){x[(size_t)(0.05 * (double)(n - 1))],
                       x[(size_t)ceil(0.95 * (double)(n - 1))]};
 }
@@ -124,8 +124,8 @@ tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
         status =
             tsr_convergence_make(rows - first, length, copy + n_a, &b, err);
     if (status == TSR_OK && !isnan(a.mean) && !isnan(b.mean)) {
-        qsort(copy, n_a, sizeof *copy, ascending);
-        qsort(copy + n_a, n_b, sizeof *copy, ascending);
+        gsl_sort(copy, 1, n_a);
+        gsl_sort(copy + n_a, 1, n_b);
         out->distance = largest_distance(copy, n_a, copy + n_a, n_b);
         const double w_a = worth(&a, first), w_b = worth(&b, rows - first);
         out->p = kolmogorov_p(out->distance, w_a * w_b / (w_a + w_b));

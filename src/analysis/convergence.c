@@ -1,8 +1,14 @@
+/* R-hat and effective sample size compare chains with each other and early with
+ * late draws. Both are computed from ranks, so that they hold for distributions
+ * without a mean, too: the draws are replaced by the normal scores of their
+ * ranks. Means, variances, orders and Fourier transforms are GSL's. */
 #include "analysis/convergence.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_fft_halfcomplex.h>
 #include <gsl/gsl_fft_real.h>
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,11 +16,6 @@
 
 /* Fewer draws a chain leave half a chain without a lag-1 autocovariance. */
 enum { MIN_DRAWS = 4 };
-
-typedef struct {
-    double value;
-    size_t at;
-} ranked;
 
 /* Arrays for one variable. A "half" is half a chain: the statistics see
  * 2 n_chain chains of n_draw / 2 draws, without the middle draw of an odd
@@ -24,52 +25,39 @@ typedef struct {
     size_t n_half;  /* how many halves */
     size_t length;  /* of one half */
     size_t n_fft;   /* power of 2, >= 2 length: the FFT must not wrap around */
-    double *block;  /* the five below, one after the other */
     double *sorted; /* [n] */
+    double *place;  /* [n] where each of `sorted` stood */
     double *halves; /* [n_half][length] */
     double *work;   /* [n_half][length] a transformed version of it */
     double *fft;    /* [n_fft] */
     double *power;  /* [n_fft] */
-    ranked *item;   /* [n] */
 } arrays;
 
-static void arrays_free(arrays *a)
-{
-    free(a->block);
-    free(a->item);
-}
-
-static int arrays_init(arrays *a, size_t n_chain, size_t n_draw)
+/* Sets the arrays; the block that holds them all, caller frees; NULL: out of
+ * memory. */
+static double *arrays_new(arrays *a, size_t n_chain, size_t n_draw)
 {
     *a = (arrays){.n = n_chain * n_draw,
                   .n_half = 2 * n_chain,
                   .length = n_draw / 2,
                   .n_fft = 2};
     if (a->n / n_draw != n_chain) /* the product wrapped around */
-        return 0;
+        return NULL;
     while (a->n_fft < 2 * a->length)
         a->n_fft *= 2;
-    a->block = calloc(3 * a->n + 2 * a->n_fft, sizeof *a->block);
-    a->item = calloc(a->n, sizeof *a->item);
-    if (a->block == NULL || a->item == NULL) {
-        arrays_free(a);
-        return 0;
-    }
-    a->sorted = a->block;
-    a->halves = a->sorted + a->n;
+    double *block = calloc(4 * a->n + 2 * a->n_fft, sizeof *block);
+    if (block == NULL)
+        return NULL;
+    a->sorted = block;
+    a->place = a->sorted + a->n;
+    a->halves = a->place + a->n;
     a->work = a->halves + a->n;
     a->fft = a->work + a->n;
     a->power = a->fft + a->n_fft;
-    return 1;
+    return block;
 }
 
 /* ---- order ---- */
-
-static int ascending(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
 
 /* The quantile p of sorted numbers. Written as a step from the nearer
  * neighbour, so that between two equal draws it is that draw to the bit:
@@ -88,48 +76,29 @@ static double quantile(const double *sorted, size_t n, double p)
                       : sorted[below + 1] - (1.0 - part) * step;
 }
 
-/* numpy's: the mean of the middle two. */
-static double median_of(const double *sorted, size_t n)
-{
-    return n % 2 == 1 ? sorted[n / 2]
-                      : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
-}
-
-static int ranked_ascending(const void *left, const void *right)
-{
-    return ascending(&((const ranked *)left)->value,
-                     &((const ranked *)right)->value);
-}
-
 /* Replaces x [n] by the normal scores of its ranks (Blom's offset 3/8), ties
  * by their average rank: equation 14 of the paper. */
-static void rank_normalise(double *x, size_t n, ranked *item)
+static void rank_normalise(arrays *a, double *x, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        item[i] = (ranked){x[i], i};
-    qsort(item, n, sizeof *item, ranked_ascending);
+    for (size_t i = 0; i < n; i++) {
+        a->sorted[i] = x[i];
+        a->place[i] = (double)i;
+    }
+    gsl_sort2(a->sorted, 1, a->place, 1, n);
     for (size_t i = 0; i < n;) {
         size_t end = i + 1;
-        while (end < n && item[end].value == item[i].value)
+        while (end < n && a->sorted[end] == a->sorted[i])
             end++;
         /* The tie has the ranks i + 1 to end. */
         const double rank = 0.5 * (double)(i + 1 + end);
         const double score =
             gsl_cdf_ugaussian_Pinv((rank - 0.375) / ((double)n + 0.25));
         for (; i < end; i++)
-            x[item[i].at] = score;
+            x[(size_t)a->place[i]] = score;
     }
 }
 
 /* ---- moments ---- */
-
-static double mean_of(const double *x, size_t n)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++)
-        sum += x[i];
-    return sum / (double)n;
-}
 
 static int is_constant(const double *x, size_t n)
 {
@@ -139,30 +108,12 @@ static int is_constant(const double *x, size_t n)
     return 1;
 }
 
-/* n - 1 below; NaN for one number; 0 to the bit for equal ones. */
-static double variance_of(const double *x, size_t n)
-{
-    const double mean = is_constant(x, n) ? x[0] : mean_of(x, n);
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++)
-        sum += (x[i] - mean) * (x[i] - mean);
-    return n > 1 ? sum / (double)(n - 1) : (double)NAN;
-}
-
 /* Variance of the means of the halves, n - 1 below. */
 static double variance_of_means(const arrays *a, const double *halves)
 {
-    double sum = 0.0, squares = 0.0;
-
-    /* The halves are even in length, so the mean of means is the mean. */
-    const double mean = mean_of(halves, a->n_half * a->length);
-    for (size_t h = 0; h < a->n_half; h++) {
-        const double off = mean_of(halves + h * a->length, a->length) - mean;
-        sum += off;
-        squares += off * off;
-    }
-    const double n = (double)a->n_half;
-    return (squares - sum * sum / n) / (n - 1.0);
+    for (size_t h = 0; h < a->n_half; h++)
+        a->sorted[h] = gsl_stats_mean(halves + h * a->length, 1, a->length);
+    return gsl_stats_variance(a->sorted, 1, a->n_half);
 }
 
 /* ---- R-hat and effective sample size ---- */
@@ -175,7 +126,7 @@ static double rhat_of(const arrays *a, const double *halves)
     double within = 0.0;
 
     for (size_t h = 0; h < a->n_half; h++)
-        within += variance_of(halves + h * a->length, a->length);
+        within += gsl_stats_variance(halves + h * a->length, 1, a->length);
     within /= (double)a->n_half;
     return sqrt(variance_of_means(a, halves) / within + (n - 1.0) / n);
 }
@@ -189,7 +140,7 @@ static void autocovariance(arrays *a, const double *halves)
     memset(a->power, 0, n * sizeof *a->power);
     for (size_t h = 0; h < a->n_half; h++) {
         const double *x = halves + h * a->length;
-        const double mean = mean_of(x, a->length);
+        const double mean = gsl_stats_mean(x, 1, a->length);
         memset(a->fft, 0, n * sizeof *a->fft);
         for (size_t i = 0; i < a->length; i++)
             a->fft[i] = x[i] - mean;
@@ -258,11 +209,11 @@ static double rhat_folded(arrays *a)
     const size_t n = a->n_half * a->length;
 
     memcpy(a->work, a->halves, n * sizeof *a->work);
-    qsort(a->work, n, sizeof *a->work, ascending);
-    const double median = median_of(a->work, n);
+    gsl_sort(a->work, 1, n);
+    const double median = gsl_stats_median_from_sorted_data(a->work, 1, n);
     for (size_t i = 0; i < n; i++)
         a->work[i] = fabs(a->halves[i] - median);
-    rank_normalise(a->work, n, a->item);
+    rank_normalise(a, a->work, n);
     return rhat_of(a, a->work);
 }
 
@@ -273,7 +224,7 @@ static void diagnose(arrays *a, tsr_convergence *out)
     out->mcse = out->sd / sqrt(ess_of(a, a->halves));
     out->ess_tail = fmin(ess_below(a, out->q5), ess_below(a, out->q95));
     memcpy(a->work, a->halves, n * sizeof *a->work);
-    rank_normalise(a->work, n, a->item);
+    rank_normalise(a, a->work, n);
     out->ess_bulk = ess_of(a, a->work);
     const double bulk = rhat_of(a, a->work);
     const double folded = rhat_folded(a);
@@ -296,14 +247,15 @@ tsr_status tsr_convergence_make(int n_chain, int n_draw, const double *value,
     for (size_t i = 0; i < n; i++)
         if (!isfinite(value[i]))
             return TSR_OK;
-    if (!arrays_init(&a, chains, draws))
+    double *block = arrays_new(&a, chains, draws);
+    if (block == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory to summarise %zu draws",
                         n);
     memcpy(a.sorted, value, n * sizeof *a.sorted);
-    qsort(a.sorted, n, sizeof *a.sorted, ascending);
-    out->mean = mean_of(value, n);
-    out->sd = sqrt(variance_of(value, n));
-    out->median = median_of(a.sorted, n);
+    gsl_sort(a.sorted, 1, n);
+    out->mean = gsl_stats_mean(value, 1, n);
+    out->sd = gsl_stats_sd(value, 1, n);
+    out->median = gsl_stats_median_from_sorted_data(a.sorted, 1, n);
     out->q5 = quantile(a.sorted, n, 0.05);
     out->q95 = quantile(a.sorted, n, 0.95);
     if (n_draw >= MIN_DRAWS && a.sorted[0] != a.sorted[n - 1]) {
@@ -318,6 +270,6 @@ tsr_status tsr_convergence_make(int n_chain, int n_draw, const double *value,
         if (!is_constant(a.halves, a.n_half * a.length))
             diagnose(&a, out);
     }
-    arrays_free(&a);
+    free(block);
     return TSR_OK;
 }

@@ -1,4 +1,7 @@
-/* From the q of a run to those of other data. */
+/* A run stores its curves at the q of its own data. A natural spline takes
+ * them to other q; it is linear in the curve, so it is kept as a matrix.
+ * Whether the run's q are close enough is estimated from every second of them.
+ */
 #include "analysis/reweight.h"
 
 #include <gsl/gsl_errno.h>
@@ -99,8 +102,8 @@ static double largest_error(const tsr_saxs *from, const tsr_saxs *to,
     return worst / 16.0;
 }
 
-double tsr_curve_operator_error(const tsr_saxs *from, const tsr_saxs *to,
-                                const double *curve, double c)
+static double find_error(const tsr_saxs *from, const tsr_saxs *to,
+                         const double *curve, double c)
 {
     int n_new = 0;
     for (int k = 0; k < to->n; k++)
@@ -117,4 +120,19 @@ double tsr_curve_operator_error(const tsr_saxs *from, const tsr_saxs *to,
     free(q);
     free(y);
     return error;
+}
+
+tsr_status tsr_curve_operator_check(const tsr_saxs *from, const tsr_saxs *to,
+                                    const double *curve, double c,
+                                    double *error, tsr_err *err)
+{
+    const double most = 0.3; /* sigma */
+    *error = find_error(from, to, curve, c);
+    if (*error <= most)
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_DATA,
+                    "the run's %d values of q are too far apart to "
+                    "interpolate the curve for '%s': the error would be %.2g "
+                    "of its sigma (%.2g are allowed); run with that data",
+                    from->n, to->path, *error, most);
 }

@@ -1,3 +1,6 @@
+/* The checks that look at chains one by one, or at groups of them: R-hat and
+ * effective sample size say that something is wrong, these say where. A check
+ * that cannot tell says so, since an unanswered question is not a yes. */
 #include "analysis/diagnose_checks.h"
 
 #include "analysis/chain_compare.h"
@@ -6,31 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A variable of either group, whole and a number a draw; NULL where it is not
- * there. */
-static tsr_status get(tsr_trace_reader *reader, const char *name, int *n_chain,
-                      int *n_draw, double **value, tsr_err *err)
-{
-    static const tsr_trace_group group[] = {TSR_TRACE_POSTERIOR,
-                                            TSR_TRACE_SAMPLE_STATS};
-    int n;
-    *value = NULL;
-    for (int g = 0; g < 2; g++) {
-        if (tsr_trace_shape(reader, group[g], name, n_chain, n_draw, &n,
-                            NULL) != TSR_OK ||
-            n != 1)
-            continue;
-        tsr_err local;
-        tsr_status status = tsr_trace_get(reader, group[g], name, n_chain,
-                                          n_draw, &n, value, &local);
-        /* what is damaged is told by the check of finite numbers */
-        return status == TSR_E_NOMEM
-                   ? tsr_fail(err, status, "%s", local.message)
-                   : TSR_OK;
-    }
-    return TSR_OK;
-}
 
 static int is_finite_row(const double *value, size_t n)
 {
@@ -92,7 +70,8 @@ TSR_CHECK_FUNCTION(stuck)
         const int is_shape = i < N_SHAPE;
         const int may_rest =
             is_shape && (options->is_still || strcmp(names[i], "d_max") == 0);
-        status = get(reader, names[i], &n_chain, &n_draw, &value, err);
+        status =
+            tsr_summary_draws(reader, names[i], &n_chain, &n_draw, &value, err);
         if (value != NULL && n_draw >= LEAST_DRAWS &&
             is_finite_row(value, (size_t)n_chain * (size_t)n_draw)) {
             n_seen++;
@@ -148,7 +127,8 @@ TSR_CHECK_FUNCTION(halves)
         tsr_half_compare half = {(double)NAN, (double)NAN};
         if (is_constant(diagnosis, names[i]))
             continue;
-        status = get(reader, names[i], &n_chain, &n_draw, &value, err);
+        status =
+            tsr_summary_draws(reader, names[i], &n_chain, &n_draw, &value, err);
         if (status == TSR_OK && value != NULL && n_draw >= LEAST_DRAWS)
             status = tsr_half_compare_make(n_chain, n_draw, value, &half, err);
         free(value);
@@ -298,8 +278,8 @@ TSR_CHECK_FUNCTION(exchange)
     tsr_check_start(check, "exchange",
                     "do replicas travel between the temperatures?");
     check->limit = 1.0;
-    tsr_status status =
-        get(reader, "round_trips", &n_chain, &n_draw, &value, err);
+    tsr_status status = tsr_summary_draws(reader, "round_trips", &n_chain,
+                                          &n_draw, &value, err);
     if (status != TSR_OK)
         return status;
     for (int c = 0; value != NULL && c < n_chain && n_draw > 0; c++) {

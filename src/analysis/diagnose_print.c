@@ -1,8 +1,9 @@
+/* A diagnosis in words, for whoever sits before the terminal, and as JSON, for
+ * programs that wait for convergence. */
 #include "analysis/diagnose.h"
 
+#include "core/json.h"
 #include "core/text.h"
-
-#include <math.h>
 
 static const char *const answer_name[] = {
     [TSR_CHECK_YES] = "yes",
@@ -35,84 +36,58 @@ void tsr_diagnosis_print(const tsr_diagnosis *diagnosis, FILE *out)
         fputs("\nnot shown to have converged: too little to tell from\n", out);
 }
 
-static void number(FILE *out, double x)
+static void put_check(tsr_json *j, const tsr_check *c)
 {
-    if (isfinite(x))
-        fprintf(out, "%.17g", x);
-    else
-        fputs("null", out);
+    tsr_json_object(j, NULL);
+    tsr_json_text(j, "name", c->name);
+    tsr_json_text(j, "asks", c->asks);
+    tsr_json_text(j, "answer", answer_name[c->answer]);
+    tsr_json_number(j, "value", c->value);
+    tsr_json_number(j, "limit", c->limit);
+    tsr_json_text(j, "found", c->found);
+    tsr_json_text(j, "remedy", c->remedy);
+    tsr_json_close(j);
 }
 
-static void text_or_null(FILE *out, const char *text)
+static void put_curve(tsr_json *j, const tsr_curve_summary *c)
 {
-    if (text != NULL)
-        tsr_text_json(out, text);
-    else
-        fputs("null", out);
-}
-
-static void print_checks(const tsr_diagnosis *d, FILE *out)
-{
-    for (int i = 0; i < d->n; i++) {
-        const tsr_check *c = &d->check[i];
-        fprintf(out,
-                "%s{\"name\": \"%s\", \"asks\": \"%s\", \"answer\": \"%s\", "
-                "\"value\": ",
-                i > 0 ? ",\n  " : "", c->name, c->asks, answer_name[c->answer]);
-        number(out, c->value);
-        fputs(", \"limit\": ", out);
-        number(out, c->limit);
-        fputs(", \"found\": ", out);
-        text_or_null(out, c->found);
-        fputs(", \"remedy\": ", out);
-        text_or_null(out, c->remedy);
-        fputc('}', out);
-    }
-}
-
-static void print_curve(const tsr_curve_summary *c, FILE *out)
-{
-    static const char *const key[] = {"q", "rhat", "ess_bulk"};
-    tsr_text_json(out, c->name);
-    fputs(": {", out);
-    for (int what = 0; what < 3; what++) {
-        fprintf(out, "%s\"%s\": [", what > 0 ? ", " : "", key[what]);
-        for (int k = 0; k < c->n; k++) {
-            fputs(k > 0 ? ", " : "", out);
-            number(out, what == 0   ? c->q[k]
-                        : what == 1 ? c->point[k].rhat
-                                    : c->point[k].ess_bulk);
-        }
-        fputc(']', out);
-    }
-    fputc('}', out);
+    tsr_json_object(j, c->name);
+    tsr_json_numbers(j, "q", c->n, c->q);
+    tsr_json_array(j, "rhat");
+    for (int k = 0; k < c->n; k++)
+        tsr_json_number(j, NULL, c->point[k].rhat);
+    tsr_json_close(j);
+    tsr_json_array(j, "ess_bulk");
+    for (int k = 0; k < c->n; k++)
+        tsr_json_number(j, NULL, c->point[k].ess_bulk);
+    tsr_json_close(j);
+    tsr_json_close(j);
 }
 
 void tsr_diagnosis_print_json(const tsr_diagnosis *diagnosis, FILE *out)
 {
     const tsr_summary *s = diagnosis->summary;
-    fprintf(out,
-            "{\"converged\": %s, \"n_chain\": %d, \"n_draw\": %d,\n "
-            "\"checks\": [",
-            diagnosis->is_converged ? "true" : "false", diagnosis->n_chain,
-            diagnosis->n_draw);
-    print_checks(diagnosis, out);
-    fputs("],\n \"variables\": {", out);
+    tsr_json j = {.out = out};
+    tsr_json_object(&j, NULL);
+    tsr_json_truth(&j, "converged", diagnosis->is_converged);
+    tsr_json_integer(&j, "n_chain", diagnosis->n_chain);
+    tsr_json_integer(&j, "n_draw", diagnosis->n_draw);
+    tsr_json_array(&j, "checks");
+    for (int i = 0; i < diagnosis->n; i++)
+        put_check(&j, &diagnosis->check[i]);
+    tsr_json_close(&j);
+    tsr_json_object(&j, "variables");
     for (int i = 0; i < s->n; i++) {
-        fputs(i > 0 ? ",\n  " : "", out);
-        tsr_text_json(out, s->item[i].name);
-        fputs(": {\"rhat\": ", out);
-        number(out, s->item[i].value.rhat);
-        fputs(", \"ess_bulk\": ", out);
-        number(out, s->item[i].value.ess_bulk);
-        fputs(", \"ess_tail\": ", out);
-        number(out, s->item[i].value.ess_tail);
-        fputc('}', out);
+        tsr_json_object(&j, s->item[i].name);
+        tsr_json_number(&j, "rhat", s->item[i].value.rhat);
+        tsr_json_number(&j, "ess_bulk", s->item[i].value.ess_bulk);
+        tsr_json_number(&j, "ess_tail", s->item[i].value.ess_tail);
+        tsr_json_close(&j);
     }
-    fputs("},\n \"curves\": {", out);
-    for (int i = 0; i < diagnosis->n_curve; i++) {
-        fputs(i > 0 ? ",\n  " : "", out);
-        print_curve(diagnosis->curve[i], out);
-    }
-    fputs("}}\n", out);
+    tsr_json_close(&j);
+    tsr_json_object(&j, "curves");
+    for (int i = 0; i < diagnosis->n_curve; i++)
+        put_curve(&j, diagnosis->curve[i]);
+    tsr_json_close(&j);
+    tsr_json_close(&j);
 }

@@ -1,6 +1,11 @@
+/* Models of drawn conformations. Drawn molecules lie anywhere in space, so they
+ * are laid over their mean shape, which a pass over the frames finds first; how
+ * far each residue strays from it becomes the B factor, as crystallographers
+ * would have it. */
 #include "analysis/export.h"
 
 #include "analysis/mean_shape.h"
+#include "analysis/summary.h"
 #include "analysis/superpose.h"
 
 #include <gsl/gsl_math.h>
@@ -35,24 +40,6 @@ static void job_clear(job *j)
     free(j->b);
 }
 
-/* A variable of the draws with one number each, *n_chain chains of *n_draw;
- * NULL where the trace has none. */
-static double *get_scalar(const job *j, tsr_trace_group group, const char *name,
-                          int *n_chain, int *n_draw)
-{
-    int n_each;
-    double *value = NULL;
-    if (j->options->trace == NULL ||
-        tsr_trace_get(j->options->trace, group, name, n_chain, n_draw, &n_each,
-                      &value, NULL) != TSR_OK)
-        return NULL;
-    if (n_each != 1) {
-        free(value);
-        return NULL;
-    }
-    return value;
-}
-
 static double at_draw(const double *value, int n_chain, int n_draw, int chain,
                       long draw)
 {
@@ -65,9 +52,10 @@ static double at_draw(const double *value, int n_chain, int n_draw, int chain,
 static double *lp_of(const job *j, int n, const int *chain, const long *draw)
 {
     int n_chain, n_draw;
-    double *lp = calloc((size_t)n + 1, sizeof *lp);
-    double *value =
-        get_scalar(j, TSR_TRACE_SAMPLE_STATS, "lp", &n_chain, &n_draw);
+    double *lp = calloc((size_t)n + 1, sizeof *lp), *value = NULL;
+    if (j->options->trace != NULL)
+        tsr_summary_draws(j->options->trace, "lp", &n_chain, &n_draw, &value,
+                          NULL);
     for (int i = 0; lp != NULL && value != NULL && i < n; i++)
         lp[i] = at_draw(value, n_chain, n_draw, chain[i], draw[i]);
     if (value == NULL) {
@@ -244,8 +232,10 @@ static void label_of(const job *j, const tsr_drawn_frame *f, weights *w,
         w->state = f->state;
         free(w->value);
         snprintf(name, sizeof name, "weight_%d", f->state);
-        w->value =
-            get_scalar(j, TSR_TRACE_POSTERIOR, name, &w->n_chain, &w->n_draw);
+        w->value = NULL;
+        if (j->options->trace != NULL)
+            tsr_summary_draws(j->options->trace, name, &w->n_chain, &w->n_draw,
+                              &w->value, NULL);
     }
     const double weight =
         w->value != NULL

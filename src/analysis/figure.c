@@ -1,3 +1,5 @@
+/* A figure is collected panel by panel, layer by layer, from the places that
+ * have the numbers; ranges and ticks are found when all of it is there. */
 #include "analysis/figure.h"
 
 #include <math.h>
@@ -12,20 +14,13 @@ static char *copy_text(tsr_figure *figure, const char *text)
     return copy;
 }
 
-tsr_figure *tsr_figure_new(const char *name, const char *title,
-                           const char *x_title, int width)
+tsr_figure tsr_figure_new(const char *name, const char *title,
+                          const char *x_title, int width)
 {
-    tsr_figure *f = calloc(1, sizeof *f);
-    if (f == NULL)
-        return NULL;
-    f->name = copy_text(f, name);
-    f->title = copy_text(f, title);
-    f->x_title = copy_text(f, x_title);
-    f->width = width;
-    if (f->is_short) {
-        tsr_figure_free(f);
-        return NULL;
-    }
+    tsr_figure f = {.width = width};
+    f.name = copy_text(&f, name);
+    f.title = copy_text(&f, title);
+    f.x_title = copy_text(&f, x_title);
     return f;
 }
 
@@ -37,17 +32,14 @@ static void layer_clear(tsr_layer *layer)
     free(layer->y2);
 }
 
-void tsr_figure_free(tsr_figure *figure)
+void tsr_figure_clear(tsr_figure *figure)
 {
-    if (figure == NULL)
-        return;
     for (int p = 0; p < figure->n_panel; p++) {
         tsr_panel *panel = &figure->panel[p];
         for (int l = 0; l < panel->n_layer; l++)
             layer_clear(&panel->layer[l]);
         free(panel->layer);
         free(panel->y_title);
-        free(panel->z_title);
     }
     for (int i = 0; i < figure->n_x_name; i++)
         free(figure->x_name[i]);
@@ -55,24 +47,26 @@ void tsr_figure_free(tsr_figure *figure)
     free(figure->panel);
     free(figure->name);
     free(figure->title);
+    free(figure->subtitle);
     free(figure->x_title);
-    free(figure);
+    *figure = (tsr_figure){.n_panel = 0};
 }
 
-void tsr_figure_panel(tsr_figure *figure, const char *y_title, int is_log,
-                      int height)
+tsr_panel *tsr_figure_panel(tsr_figure *figure, const char *y_title, int is_log,
+                            int height)
 {
     size_t n = (size_t)figure->n_panel + 1;
     tsr_panel *panel = realloc(figure->panel, n * sizeof *panel);
     if (panel == NULL) {
         figure->is_short = 1;
-        return;
+        return &figure->spare_panel;
     }
     figure->panel = panel;
     panel[n - 1] = (tsr_panel){.is_log = is_log,
                                .height = height,
                                .y_title = copy_text(figure, y_title)};
     figure->n_panel++;
+    return &panel[n - 1];
 }
 
 void tsr_figure_names(tsr_figure *figure, int n, const char *const *name)
@@ -99,13 +93,13 @@ tsr_layer *tsr_figure_layer(tsr_figure *figure, tsr_layer_kind kind,
                             const double *x, const double *y, const double *y2)
 {
     if (figure->n_panel == 0)
-        return NULL; /* its panel found no memory */
+        return &figure->spare_layer; /* its panel found no memory */
     tsr_panel *panel = &figure->panel[figure->n_panel - 1];
     size_t room = (size_t)panel->n_layer + 1;
     tsr_layer *layer = realloc(panel->layer, room * sizeof *layer);
     if (layer == NULL) {
         figure->is_short = 1;
-        return NULL;
+        return &figure->spare_layer;
     }
     panel->layer = layer;
     layer += room - 1;
@@ -207,8 +201,7 @@ tsr_status tsr_figure_finish(tsr_figure *figure, tsr_err *err)
     if (figure->x0 == figure->x1)
         figure->x0 = x.low, figure->x1 = x.high;
     return figure->is_short || figure->n_panel == 0
-               ? tsr_fail(err, TSR_E_NOMEM, "out of memory for figure '%s'",
-                          figure->name)
+               ? tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure")
                : TSR_OK;
 }
 

@@ -2,7 +2,8 @@
  * with layers. One description makes the picture of a paper (SVG) and the one
  * of the report that can be zoomed and pointed at (Vega).
  *
- * Building never fails: out of memory is remembered, and the writers say it. */
+ * Building never fails: out of memory is remembered, tsr_figure_finish says it,
+ * and what found no room is put where it does no harm. */
 #ifndef TSR_ANALYSIS_FIGURE_H
 #define TSR_ANALYSIS_FIGURE_H
 
@@ -31,44 +32,47 @@ typedef struct {
 
 typedef struct {
     char *y_title;
-    int is_log;    /* y */
-    int height;    /* pixels */
-    double y0, y1; /* the range shown; equal: from the layers */
-    double z0, z1; /* of the colours of CELLS */
-    char *z_title; /* NULL: no scale of colours beside it */
-    int is_count;  /* ticks at whole numbers only */
+    int is_log;          /* y */
+    int height;          /* pixels */
+    double y0, y1;       /* the range shown; equal: from the layers */
+    double z0, z1;       /* of the colours of CELLS */
+    const char *z_title; /* static; NULL: no scale of colours beside it */
+    int is_count;        /* ticks at whole numbers only */
     int n_layer;
     tsr_layer *layer; /* [n_layer], the first drawn first */
 } tsr_panel;
 
 typedef struct {
-    char *name;  /* of the file, and in the page: "fit" */
-    char *title; /* one line */
+    char *name;     /* of the file, and in the page: "fit" */
+    char *title;    /* one line */
+    char *subtitle; /* below it in the picture; NULL: none */
     char *x_title;
     int width;     /* pixels, of a panel */
     double x0, x1; /* the range shown; equal: from the layers */
     int n_x_name;
     char **x_name; /* [n_x_name] stands below x = i + 0.5, instead of ticks */
     int n_panel;
-    tsr_panel *panel; /* [n_panel], the uppermost first */
-    int is_short;     /* memory was out */
+    tsr_panel *panel;      /* [n_panel], the uppermost first */
+    int is_short;          /* memory was out */
+    tsr_panel spare_panel; /* what then is given out */
+    tsr_layer spare_layer;
 } tsr_figure;
 
-/* NULL when out of memory. */
-tsr_figure *tsr_figure_new(const char *name, const char *title,
-                           const char *x_title, int width);
-void tsr_figure_free(tsr_figure *figure);
+tsr_figure tsr_figure_new(const char *name, const char *title,
+                          const char *x_title, int width);
+void tsr_figure_clear(tsr_figure *figure);
 
-/* Below the others. The layers that follow go into it. */
-void tsr_figure_panel(tsr_figure *figure, const char *y_title, int is_log,
-                      int height);
+/* Below the others. The layers that follow go into it. Returns it, until the
+ * next one is added, for what is not the default. */
+tsr_panel *tsr_figure_panel(tsr_figure *figure, const char *y_title, int is_log,
+                            int height);
 
 /* The x axis has n names (copied) from 0 to n. */
 void tsr_figure_names(tsr_figure *figure, int n, const char *const *name);
 
 /* Into the last panel; x, y and y2 [n] are copied, y2 may be NULL but for BAND,
- * ERRORS and CELLS. Returns the layer for what is not the default (dx, dy,
- * opacity), or NULL when out of memory. */
+ * ERRORS and CELLS. Returns the layer, until the next one is added, for what is
+ * not the default (dx, dy, opacity). */
 tsr_layer *tsr_figure_layer(tsr_figure *figure, tsr_layer_kind kind,
                             const char *label, const char *colour, int n,
                             const double *x, const double *y, const double *y2);
@@ -103,8 +107,8 @@ tsr_status tsr_figure_write_csv(const tsr_figure *figure, const char *path,
 tsr_status tsr_figure_svg_text(const tsr_figure *figure, char **text,
                                tsr_err *err);
 
-/* A Vega 5 specification (JSON): drag along x to zoom, double click to go back,
- * point at a mark for its numbers. */
-void tsr_figure_print_vega(const tsr_figure *figure, FILE *out);
+/* The figure as JSON that may stand in a script: report.js draws it with Vega,
+ * so that it can be zoomed and pointed at. */
+void tsr_figure_print_json(const tsr_figure *figure, FILE *out);
 
 #endif

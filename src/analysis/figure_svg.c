@@ -1,3 +1,6 @@
+/* The picture of a figure, for papers and for pages without scripts: axes,
+ * panels and legend are placed here, the strokes are those of svg.h. What lies
+ * outside a panel's range is clipped. */
 #include "analysis/figure.h"
 
 #include "analysis/svg.h"
@@ -116,7 +119,7 @@ static void frame(tsr_svg *svg, const place *p)
                          LEFT, LEFT};
     const double low = p->top + p->panel->height;
     const double y[5] = {p->top, p->top, low, low, p->top};
-    tsr_svg_path(svg, 5, x, y, frame_colour, 1.0);
+    tsr_svg_stroke(svg, 5, x, y, frame_colour, 1.0, 1.0, NULL);
 }
 
 /* ---- layers ---- */
@@ -205,7 +208,7 @@ static void legend_mark(tsr_svg *svg, const tsr_layer *l, double x, double y)
 
 /* Labels of the first panel in rows above it; returns how many rows. With svg
  * NULL nothing is drawn. */
-static int legend(tsr_svg *svg, const tsr_figure *f)
+static int legend(tsr_svg *svg, const tsr_figure *f, double top)
 {
     const tsr_panel *a = &f->panel[0];
     double x = LEFT;
@@ -220,7 +223,7 @@ static int legend(tsr_svg *svg, const tsr_figure *f)
             row++;
         }
         if (svg != NULL) {
-            const double y = TOP + row * LEGEND_ROW + 4.0;
+            const double y = top + row * LEGEND_ROW + 4.0;
             legend_mark(svg, &a->layer[l], x, y);
             tsr_svg_text(svg, x + 28.0, y, 13.0, TSR_SVG_START, 0, label);
         }
@@ -287,10 +290,20 @@ static void draw_panel(tsr_svg *svg, const tsr_figure *f, int k, double top,
                  a->y_title);
 }
 
+/* As large as `size` where the page is wide enough; a letter is some 0.6 of its
+ * height wide. */
+static void heading(tsr_svg *svg, const tsr_figure *f, double y, double size,
+                    const char *text)
+{
+    const double room = (f->width + RIGHT) / (0.6 * tsr_text_width(text));
+    tsr_svg_text(svg, LEFT, y, fmin(size, room), TSR_SVG_START, 0, text);
+}
+
 static tsr_status make(const tsr_figure *f, tsr_svg **out, tsr_err *err)
 {
-    const int rows = legend(NULL, f), room = longest(f);
-    double top = TOP + rows * LEGEND_ROW;
+    const int room = longest(f);
+    const double head = TOP + (f->subtitle != NULL ? LEGEND_ROW : 0);
+    double top = head + legend(NULL, f, head) * LEGEND_ROW;
     double height = top + BOTTOM - GAP;
     int extra = 0;
     for (int k = 0; k < f->n_panel; k++) {
@@ -306,10 +319,10 @@ static tsr_status make(const tsr_figure *f, tsr_svg **out, tsr_err *err)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory for figure '%s'",
                         f->name);
     }
-    const double size = fmin(
-        16.0, (f->width + RIGHT) / (0.6 * fmax(1.0, tsr_text_width(f->title))));
-    tsr_svg_text(svg, LEFT, 24.0, size, TSR_SVG_START, 0, f->title);
-    legend(svg, f);
+    heading(svg, f, 24.0, 16.0, f->title);
+    if (f->subtitle != NULL)
+        heading(svg, f, 46.0, 13.0, f->subtitle);
+    legend(svg, f, head);
     for (int k = 0; k < f->n_panel; k++) {
         draw_panel(svg, f, k, top, scratch, room);
         top += f->panel[k].height + GAP;

@@ -1,22 +1,162 @@
+/* The draws' curves are taken to the few dimensions that they span (principal
+ * components of I / sigma); there the weights at a given scale and background
+ * are those of maxent_dual.h. Around that, Newton's method finds scale and
+ * background, and a walk from large theta to small ones the L-curve: every
+ * theta begins where the one before, a little larger, has ended. */
 #include "analysis/maxent.h"
 
-#include "analysis/maxent_curves.h"
 #include "analysis/maxent_dual.h"
 #include "analysis/reweight.h"
 
+#include <gsl/gsl_blas.h>
+#include <gsl/gsl_eigen.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const double least_first = 1e4, theta_range = 1e-8;
-static const double most_interpolation = 0.3;
+
+/* ---- the curves in the dimensions that they span ---- */
+
+/* Curves by sigma, in two passes: mean and covariance, then the components. */
+typedef struct {
+    const tsr_stored_curve *stored;
+    const tsr_saxs *saxs;
+    double *matrix; /* [n][stored->n] to the data's q */
+    int n, n_dim, n_seen;
+    double *curve, *mean; /* [n] I / sigma */
+    gsl_matrix *covariance;
+    double *axis;  /* [n_dim][n] */
+    double *score; /* [n_draw][n_dim] */
+} curves;
+
+static const double left_out = 1e-12; /* of the variance */
+
+static void take(curves *e, const double *curve)
+{
+    const int n_run = e->stored->n;
+    for (int k = 0; k < e->n; k++) {
+        const double *row = e->matrix + (size_t)k * (size_t)n_run;
+        double sum = 0.0;
+        for (int j = 0; j < n_run; j++)
+            sum += row[j] * curve[j];
+        e->curve[k] = sum / e->saxs->sigma[k];
+    }
+}
+
+/* Welford's update of mean and sum of products. */
+static tsr_status visit_moments(void *context, size_t at, const double *curve,
+                                tsr_err *err)
+{
+    curves *e = context;
+    (void)at, (void)err;
+    take(e, curve);
+    const double part = 1.0 / ++e->n_seen;
+    for (int k = 0; k < e->n; k++)
+        e->curve[k] -= e->mean[k];
+    gsl_vector_view x = gsl_vector_view_array(e->curve, (size_t)e->n);
+    gsl_blas_dsyr(CblasLower, 1.0 - part, &x.vector, e->covariance);
+    for (int k = 0; k < e->n; k++)
+        e->mean[k] += part * e->curve[k];
+    return TSR_OK;
+}
+
+static tsr_status visit_scores(void *context, size_t at, const double *curve,
+                               tsr_err *err)
+{
+    curves *e = context;
+    (void)err;
+    take(e, curve);
+    for (int d = 0; d < e->n_dim; d++) {
+        const double *axis = e->axis + (size_t)d * (size_t)e->n;
+        double sum = 0.0;
+        for (int k = 0; k < e->n; k++)
+            sum += axis[k] * (e->curve[k] - e->mean[k]);
+        e->score[at * (size_t)e->n_dim + (size_t)d] = sum;
+    }
+    return TSR_OK;
+}
+
+static void clear_curves(curves *e)
+{
+    free(e->matrix);
+    free(e->curve);
+    free(e->mean);
+    gsl_matrix_free(e->covariance);
+    free(e->axis);
+    free(e->score);
+}
+
+/* The components that carry the variance, the largest first. */
+static tsr_status find_axes(curves *e, tsr_err *err)
+{
+    const size_t n = (size_t)e->n;
+    tsr_status status = TSR_OK;
+    gsl_vector *value = gsl_vector_alloc(n);
+    gsl_matrix *vector = gsl_matrix_alloc(n, n);
+    gsl_eigen_symmv_workspace *w = gsl_eigen_symmv_alloc(n);
+    if (value == NULL || vector == NULL || w == NULL) {
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        goto done;
+    }
+    gsl_eigen_symmv(e->covariance, value, vector, w);
+    gsl_eigen_symmv_sort(value, vector, GSL_EIGEN_SORT_VAL_DESC);
+    const double largest = gsl_vector_get(value, 0);
+    while (e->n_dim < e->n && e->n_dim < TSR_MAXENT_DIM && largest > 0.0 &&
+           gsl_vector_get(value, (size_t)e->n_dim) > left_out * largest)
+        e->n_dim++;
+    if (e->n_dim == 0) {
+        status = tsr_fail(err, TSR_E_DATA,
+                          "all curves are the same: there is nothing to weigh");
+        goto done;
+    }
+    e->axis = malloc((size_t)e->n_dim * n * sizeof *e->axis);
+    e->score = malloc((size_t)e->n_seen * (size_t)e->n_dim * sizeof *e->score);
+    if (e->axis == NULL || e->score == NULL) {
+        status =
+            tsr_fail(err, TSR_E_NOMEM, "no memory for %d draws", e->n_seen);
+        goto done;
+    }
+    for (size_t d = 0; d < (size_t)e->n_dim; d++)
+        for (size_t k = 0; k < n; k++)
+            e->axis[d * n + k] = gsl_matrix_get(vector, k, d);
+done:
+    gsl_eigen_symmv_free(w);
+    gsl_vector_free(value);
+    gsl_matrix_free(vector);
+    return status;
+}
+
+/* At the q of saxs; score [n_seen][n_dim]. To be cleared also after an error.
+ */
+static tsr_status make_curves(const tsr_stored_curve *stored,
+                              const tsr_saxs *saxs, curves *e, tsr_err *err)
+{
+    const size_t n = (size_t)saxs->n;
+    *e = (curves){.stored = stored, .saxs = saxs, .n = saxs->n};
+    tsr_status status =
+        tsr_curve_operator(&stored->saxs, saxs, &e->matrix, err);
+    if (status != TSR_OK)
+        return status;
+    e->curve = calloc(n, sizeof *e->curve);
+    e->mean = calloc(n, sizeof *e->mean);
+    e->covariance = gsl_matrix_calloc(n, n);
+    if (e->curve == NULL || e->mean == NULL || e->covariance == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    status = tsr_stored_curve_each(stored, visit_moments, e, err);
+    if (status == TSR_OK)
+        status = find_axes(e, err);
+    return status == TSR_OK
+               ? tsr_stored_curve_each(stored, visit_scores, e, err)
+               : status;
+}
 
 /* ---- scale and background ---- */
 
 /* Best c and b for the mean of equal weights. */
-static tsr_status fit_equal(const tsr_maxent_curves *e,
-                            const tsr_linear *linear, double *scratch,
-                            tsr_maxent_point *point, tsr_err *err)
+static tsr_status fit_equal(const curves *e, const tsr_linear *linear,
+                            double *scratch, tsr_maxent_point *point,
+                            tsr_err *err)
 {
     const tsr_saxs *saxs = e->saxs;
     double *model = scratch, *weight = scratch + e->n;
@@ -44,7 +184,7 @@ typedef struct {
     double *model, *rest; /* [n] mean curve and residuals, by sigma */
 } place;
 
-static tsr_status weigh_there(const tsr_maxent_curves *e, tsr_maxent_dual *dual,
+static tsr_status weigh_there(const curves *e, tsr_maxent_dual *dual,
                               double theta, place *p, tsr_err *err)
 {
     const size_t n = (size_t)e->n;
@@ -78,7 +218,7 @@ static tsr_status weigh_there(const tsr_maxent_curves *e, tsr_maxent_dual *dual,
  * K = (theta + c^2 C)^-1 C, C the covariance of the scores, u and v the slopes
  * in c and b of their target. Where that is not convex, it stays with the least
  * squares. *fall: what it promises. */
-static void newton(const tsr_maxent_curves *e, const tsr_linear *linear,
+static void newton(const curves *e, const tsr_linear *linear,
                    tsr_maxent_dual *dual, double theta, const place *p,
                    double step[2], double *fall)
 {
@@ -118,7 +258,7 @@ static void newton(const tsr_maxent_curves *e, const tsr_linear *linear,
 }
 
 /* Weights, c and b at one theta, from those of `from` and of the dual on. */
-static tsr_status solve(const tsr_maxent_curves *e, const tsr_linear *linear,
+static tsr_status solve(const curves *e, const tsr_linear *linear,
                         tsr_maxent_dual *dual, double theta, double *scratch,
                         const tsr_maxent_point *from, tsr_maxent_point *point,
                         tsr_err *err)
@@ -178,8 +318,7 @@ static int elbow(const tsr_maxent *m)
 /* A power of ten where the weights are all but equal: for large theta lambda is
  * c A^T r / theta, r the residuals, and KL half its square by C. dual: with
  * equal weights. */
-static double find_first(const tsr_maxent_curves *e,
-                         const tsr_maxent_dual *dual,
+static double find_first(const curves *e, const tsr_maxent_dual *dual,
                          const tsr_maxent_point *start)
 {
     const double small = 0.001; /* nat */
@@ -208,7 +347,7 @@ static double theta_of(double first, int i)
 
 /* Every theta begins where the one before, a little larger, has ended: the
  * weights of a small one are not found from equal ones. */
-static tsr_status descend(const tsr_maxent_curves *e, const tsr_linear *linear,
+static tsr_status descend(const curves *e, const tsr_linear *linear,
                           tsr_maxent_dual *dual, double theta, double *scratch,
                           tsr_maxent *m, tsr_err *err)
 {
@@ -241,8 +380,8 @@ static tsr_status descend(const tsr_maxent_curves *e, const tsr_linear *linear,
                  err);
 }
 
-static tsr_status scan(const tsr_maxent_curves *e, const tsr_linear *linear,
-                       double theta, tsr_maxent *m, tsr_err *err)
+static tsr_status scan(const curves *e, const tsr_linear *linear, double theta,
+                       tsr_maxent *m, tsr_err *err)
 {
     tsr_maxent_dual *dual;
     double *scratch = malloc(2 * (size_t)e->n * sizeof *scratch);
@@ -253,16 +392,9 @@ static tsr_status scan(const tsr_maxent_curves *e, const tsr_linear *linear,
     if (status == TSR_OK)
         status = fit_equal(e, linear, scratch, &m->start, err);
     if (status == TSR_OK)
-        m->interpolation = tsr_curve_operator_error(
-            &e->stored->saxs, e->saxs, m->mean_curve, m->start.scale);
-    if (status == TSR_OK && !(m->interpolation <= most_interpolation))
-        status = tsr_fail(err, TSR_E_DATA,
-                          "the run's %d values of q are too far apart to "
-                          "interpolate the curve for '%s': the error would be "
-                          "%.2g of its sigma (%.2g are allowed); run with that "
-                          "data",
-                          e->stored->n, e->saxs->path, m->interpolation,
-                          most_interpolation);
+        status =
+            tsr_curve_operator_check(&e->stored->saxs, e->saxs, m->mean_curve,
+                                     m->start.scale, &m->interpolation, err);
     if (status == TSR_OK)
         status = descend(e, linear, dual, theta, scratch, m, err);
     if (status == TSR_OK)
@@ -296,7 +428,7 @@ tsr_status tsr_maxent_make(const tsr_stored_curve *stored, const tsr_saxs *saxs,
                            const tsr_linear *linear, double theta,
                            tsr_maxent **out, tsr_err *err)
 {
-    tsr_maxent_curves e = {.n = 0};
+    curves e = {.n = 0};
     tsr_maxent *m = calloc(1, sizeof *m);
     *out = NULL;
     if (m == NULL)
@@ -309,11 +441,11 @@ tsr_status tsr_maxent_make(const tsr_stored_curve *stored, const tsr_saxs *saxs,
                             ? tsr_stored_curve_each(stored, visit_mean, m, err)
                             : tsr_fail(err, TSR_E_NOMEM, "out of memory");
     if (status == TSR_OK)
-        status = tsr_maxent_curves_make(stored, saxs, &e, err);
+        status = make_curves(stored, saxs, &e, err);
     m->n_dim = e.n_dim;
     if (status == TSR_OK)
         status = scan(&e, linear, theta, m, err);
-    tsr_maxent_curves_clear(&e);
+    clear_curves(&e);
     if (status != TSR_OK) {
         tsr_maxent_free(m);
         m = NULL;

@@ -1,7 +1,9 @@
+/* The page is made section by section, in the order in which a reader asks:
+ * may I believe the run at all, what are the numbers, does the curve fit, what
+ * does the molecule look like, did the chains converge. */
 #include "analysis/report.h"
 
 #include "analysis/report_sections.h"
-#include "analysis/report_vega.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,20 +22,8 @@ tsr_status tsr_report_scalar(tsr_trace_reader *trace, const char *name,
                              int *n_chain, int *n_draw, double **value,
                              tsr_err *err)
 {
-    static const tsr_trace_group group[] = {TSR_TRACE_POSTERIOR,
-                                            TSR_TRACE_SAMPLE_STATS};
-    int n;
-    tsr_status status = TSR_OK;
-    tsr_err local;
-    *value = NULL;
-    for (int g = 0; g < 2 && *value == NULL && status != TSR_E_NOMEM; g++)
-        if (tsr_trace_shape(trace, group[g], name, n_chain, n_draw, &n, NULL) ==
-                TSR_OK &&
-            n == 1 && *n_chain > 0 && *n_draw > 0)
-            status = tsr_trace_get(trace, group[g], name, n_chain, n_draw, &n,
-                                   value, &local);
-    if (status == TSR_E_NOMEM)
-        return tsr_fail(err, status, "%s", local.message);
+    tsr_status status =
+        tsr_summary_draws(trace, name, n_chain, n_draw, value, err);
     const size_t count =
         *value != NULL ? (size_t)*n_chain * (size_t)*n_draw : 0;
     for (size_t i = 0; i < count; i++)
@@ -42,7 +32,7 @@ tsr_status tsr_report_scalar(tsr_trace_reader *trace, const char *name,
             *value = NULL;
             break;
         }
-    return TSR_OK;
+    return status;
 }
 
 /* ---- what stands at the top and at the end ---- */
@@ -82,11 +72,7 @@ static void verdict(tsr_report *r)
         tsr_page_words(r->page,
                        "<b>This run saw no data:</b> everything below is the "
                        "prior.");
-    if (r->options->remark != NULL) {
-        fputs("<p class=\"open\">", out);
-        tsr_page_text(r->page, r->options->remark);
-        fputs("</p>\n", out);
-    }
+    tsr_page_paragraph(r->page, "open", "", r->options->remark);
 }
 
 static void methods(tsr_report *r)
@@ -96,11 +82,7 @@ static void methods(tsr_report *r)
     char *engine = tsr_trace_attribute_text(r->trace, "engine");
     char *created = tsr_trace_attribute_text(r->trace, "created_at");
     tsr_page_section(r->page, "methods", "Methods");
-    if (r->options->methods != NULL) {
-        fputs("<p>", out);
-        tsr_page_text(r->page, r->options->methods);
-        fputs("</p>\n", out);
-    }
+    tsr_page_paragraph(r->page, NULL, "", r->options->methods);
     fputs(
         "<p>Every figure is in the folder <code>report</code> as SVG, and its "
         "numbers beside it as CSV",
@@ -115,11 +97,7 @@ static void methods(tsr_report *r)
         tsr_page_text(r->page, created);
         fputs(".</p>\n", out);
     }
-    if (engine != NULL) {
-        fputs("<p>Engine: ", out);
-        tsr_page_text(r->page, engine);
-        fputs("</p>\n", out);
-    }
+    tsr_page_paragraph(r->page, NULL, "Engine: ", engine);
     if (config != NULL) {
         fputs("<details><summary>The configuration, as resolved</summary>"
               "<pre>",

@@ -1,7 +1,11 @@
+/* Pictures of convergence. Traces show drift and chains that are caught; ranks
+ * show chains that prefer some values, which traces of many draws hide
+ * (Vehtari et al. 2021); R-hat by q shows it for the curve itself. */
 #include "analysis/report_sections.h"
 
 #include "core/text.h"
 
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,11 +43,9 @@ static tsr_status add_trace_panel(tsr_report *r, tsr_figure *f,
             y[i] = value[(size_t)c * (size_t)n_draw + (size_t)d];
         }
         snprintf(label, sizeof label, "chain %d", c);
-        tsr_layer *line =
-            tsr_figure_layer(f, TSR_LAYER_LINE, label,
-                             tsr_report_chain_colour(c), n, x, y, NULL);
-        if (line != NULL)
-            line->opacity = 0.75;
+        tsr_figure_layer(f, TSR_LAYER_LINE, label, tsr_report_chain_colour(c),
+                         n, x, y, NULL)
+            ->opacity = 0.75;
     }
     free(value);
     return TSR_OK;
@@ -54,17 +56,15 @@ static tsr_status traces(tsr_report *r, tsr_err *err)
     static const char *const names[] = {"lp", "chi2", "rg", "d_max"};
     int n_there = 0;
     tsr_status status = TSR_OK;
-    tsr_figure *f = tsr_figure_new("trace", "Traces", "draw", 700);
-    if (f == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
+    tsr_figure f = tsr_figure_new("trace", "Traces", "draw", 700);
     for (size_t i = 0; i < sizeof names / sizeof *names && status == TSR_OK;
          i++) {
         int is_there;
-        status = add_trace_panel(r, f, names[i], &is_there, err);
+        status = add_trace_panel(r, &f, names[i], &is_there, err);
         n_there += is_there;
     }
     if (status != TSR_OK || n_there == 0) {
-        tsr_figure_free(f);
+        tsr_figure_clear(&f);
         return status;
     }
     tsr_page_words(
@@ -128,26 +128,24 @@ static tsr_status rank_figure(tsr_report *r, const tsr_summary_item *item,
     }
     double *count = calloc((size_t)n_chain * N_BIN, sizeof *count);
     snprintf(name, sizeof name, "rank-%.60s", item->name);
-    tsr_figure *f =
+    tsr_figure f =
         tsr_figure_new(name, item->name, "rank among all draws", 340);
-    if (count == NULL || f == NULL ||
-        !count_ranks(n_chain, n_draw, value, count)) {
+    if (count == NULL || !count_ranks(n_chain, n_draw, value, count)) {
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
-        tsr_figure_free(f);
+        tsr_figure_clear(&f);
         goto done;
     }
     double highest = 2.0;
-    tsr_figure_panel(f, "share / even share", 0, 170);
+    tsr_panel *panel = tsr_figure_panel(&f, "share / even share", 0, 170);
     /* two standard errors of a share that is even, for as many independent
      * draws as a chain is worth */
     const double worth = fmax(1.0, item->value.ess_bulk / n_chain);
     const double error = 2.0 * sqrt((N_BIN - 1) / worth);
     const double end[2] = {0.0, 1.0}, low[2] = {1.0 - error, 1.0 - error};
     const double high[2] = {1.0 + error, 1.0 + error};
-    tsr_layer *band = tsr_figure_layer(f, TSR_LAYER_BAND, "chance",
-                                       TSR_COLOUR_PRIOR, 2, end, low, high);
-    if (band != NULL)
-        band->opacity = 0.2;
+    tsr_figure_layer(&f, TSR_LAYER_BAND, "chance", TSR_COLOUR_PRIOR, 2, end,
+                     low, high)
+        ->opacity = 0.2;
     for (int c = 0; c < n_chain && c < TSR_MOST_CHAINS; c++) {
         for (int b = 0; b < N_BIN; b++) {
             x[2 * b] = (double)b / N_BIN;
@@ -157,16 +155,12 @@ static tsr_status rank_figure(tsr_report *r, const tsr_summary_item *item,
         }
         char label[16];
         snprintf(label, sizeof label, "%d", c);
-        tsr_layer *line =
-            tsr_figure_layer(f, TSR_LAYER_LINE, label,
-                             tsr_report_chain_colour(c), 2 * N_BIN, x, y, NULL);
-        if (line != NULL)
-            line->opacity = 0.8;
+        tsr_figure_layer(&f, TSR_LAYER_LINE, label, tsr_report_chain_colour(c),
+                         2 * N_BIN, x, y, NULL)
+            ->opacity = 0.8;
     }
-    if (f->n_panel > 0) { /* a share is not below 0 */
-        f->panel[0].y0 = 0.0;
-        f->panel[0].y1 = 1.08 * highest;
-    }
+    panel->y0 = 0.0; /* a share is not below 0 */
+    panel->y1 = 1.08 * highest;
     (*n_shown)++;
     status = tsr_page_figure(r->page, f, err);
 done:
@@ -207,18 +201,17 @@ static tsr_status ranks(tsr_report *r, tsr_err *err)
 static tsr_status tell_dirty(tsr_report *r, tsr_err *err)
 {
     int n_chain, n_draw;
-    double *value, sum = 0.0;
+    double *value;
     tsr_status status = tsr_report_scalar(r->trace, "dirty_fraction", &n_chain,
                                           &n_draw, &value, err);
     if (value == NULL)
         return status;
-    for (long i = 0; i < (long)n_chain * n_draw; i++)
-        sum += value[i];
-    tsr_page_words(r->page,
-                   "A proposal that the engine was asked for changed "
-                   "%.1f&nbsp;%% of the distances between bodies on average; "
-                   "the rest of the curve was kept.",
-                   100.0 * sum / ((double)n_chain * n_draw));
+    tsr_page_words(
+        r->page,
+        "A proposal that the engine was asked for changed "
+        "%.1f&nbsp;%% of the distances between bodies on average; "
+        "the rest of the curve was kept.",
+        100.0 * gsl_stats_mean(value, 1, (size_t)n_chain * (size_t)n_draw));
     free(value);
     return TSR_OK;
 }
@@ -233,27 +226,22 @@ static tsr_status acceptance(tsr_report *r, tsr_err *err)
                                           &n_draw, &value, err);
     if (value == NULL)
         return status;
-    tsr_figure *f =
+    tsr_figure f =
         tsr_figure_new("acceptance", "Accepted proposals", "draw", 700);
-    if (f == NULL) {
-        free(value);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
-    }
-    tsr_figure_panel(f, "accepted (%)", 0, 140);
+    tsr_figure_panel(&f, "accepted (%)", 0, 140);
     const int n = n_draw < MOST ? n_draw : MOST;
     for (int c = 0; c < n_chain && c < TSR_MOST_CHAINS; c++) {
         char label[32];
         for (int i = 0; i < n; i++) {
             const long from = (long)i * n_draw / n;
             const long to = (long)(i + 1) * n_draw / n;
-            double sum = 0.0;
-            for (long d = from; d < to; d++)
-                sum += value[(size_t)c * (size_t)n_draw + (size_t)d];
             x[i] = 0.5 * (double)(from + to - 1);
-            y[i] = 100.0 * sum / (double)(to - from);
+            y[i] = 100.0 * gsl_stats_mean(value + (size_t)c * (size_t)n_draw +
+                                              (size_t)from,
+                                          1, (size_t)(to - from));
         }
         snprintf(label, sizeof label, "chain %d", c);
-        tsr_figure_layer(f, TSR_LAYER_LINE, label, tsr_report_chain_colour(c),
+        tsr_figure_layer(&f, TSR_LAYER_LINE, label, tsr_report_chain_colour(c),
                          n, x, y, NULL);
     }
     free(value);
@@ -281,12 +269,11 @@ static tsr_status rhat_by_q(tsr_report *r, const tsr_curve_summary *c,
     char name[64];
     double highest = 1.0;
     snprintf(name, sizeof name, "rhat-%.40s", c->name);
-    tsr_figure *f =
+    tsr_figure f =
         tsr_figure_new(name, "R-hat of the curve by q", "q (1/\xc3\x85)", 700);
     double *y = calloc((size_t)c->n, sizeof *y);
-    if (f == NULL || y == NULL) {
-        tsr_figure_free(f);
-        free(y);
+    if (y == NULL) {
+        tsr_figure_clear(&f);
         return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
     }
     for (int k = 0; k < c->n; k++) {
@@ -294,18 +281,16 @@ static tsr_status rhat_by_q(tsr_report *r, const tsr_curve_summary *c,
         if (isfinite(y[k]))
             highest = fmax(highest, y[k]);
     }
-    tsr_figure_panel(f, "R-hat", 0, 150);
-    tsr_figure_layer(f, TSR_LAYER_LINE, "R-hat", TSR_COLOUR_DATA, c->n, c->q, y,
-                     NULL);
+    tsr_panel *panel = tsr_figure_panel(&f, "R-hat", 0, 150);
+    tsr_figure_layer(&f, TSR_LAYER_LINE, "R-hat", TSR_COLOUR_DATA, c->n, c->q,
+                     y, NULL);
     const double x[2] = {c->q[0], c->q[c->n - 1]};
     const double limit[2] = {r->options->diagnose.rhat,
                              r->options->diagnose.rhat};
-    tsr_figure_layer(f, TSR_LAYER_DASHES, "limit", "#444444", 2, x, limit,
+    tsr_figure_layer(&f, TSR_LAYER_DASHES, "limit", "#444444", 2, x, limit,
                      NULL);
-    if (f->n_panel > 0) {
-        f->panel[0].y0 = 0.995;
-        f->panel[0].y1 = fmax(limit[0], highest) + 0.005;
-    }
+    panel->y0 = 0.995;
+    panel->y1 = fmax(limit[0], highest) + 0.005;
     free(y);
     return tsr_page_figure(r->page, f, err);
 }

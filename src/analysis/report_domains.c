@@ -1,7 +1,12 @@
+/* Domains and how they lie to each other: a table, histograms, and every
+ * conformation's numbers for other programs. */
 #include "analysis/report_sections.h"
 
 #include "analysis/domains.h"
+#include "io/file.h"
 
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,47 +33,27 @@ static void name_ranges(tsr_page *page, const tsr_model_atoms *model,
 }
 
 /* A histogram, and the start as an upright line. value [n] is sorted. */
-static tsr_figure *histogram(const char *name, const char *title,
-                             const char *x_title, int n, double *value,
-                             double start)
+static tsr_figure histogram(const char *name, const char *title,
+                            const char *x_title, int n, double *value,
+                            double start)
 {
     double x[TSR_OUTLINE], y[TSR_OUTLINE], zero[TSR_OUTLINE] = {0.0};
     double top = 0.0;
     const int n_point = tsr_report_outline((size_t)n, value, x, y);
-    tsr_figure *f = tsr_figure_new(name, title, x_title, 300);
-    if (f == NULL)
-        return NULL;
-    tsr_figure_panel(f, "density", 0, 160);
+    tsr_figure f = tsr_figure_new(name, title, x_title, 300);
+    tsr_figure_panel(&f, "density", 0, 160);
     for (int i = 0; i < n_point; i++)
         top = fmax(top, y[i]);
-    tsr_layer *band = tsr_figure_layer(f, TSR_LAYER_BAND, "draws",
-                                       TSR_COLOUR_MODEL, n_point, x, zero, y);
-    if (band != NULL)
-        band->opacity = 0.3;
-    tsr_figure_layer(f, TSR_LAYER_LINE, NULL, TSR_COLOUR_MODEL, n_point, x, y,
+    tsr_figure_layer(&f, TSR_LAYER_BAND, "draws", TSR_COLOUR_MODEL, n_point, x,
+                     zero, y)
+        ->opacity = 0.3;
+    tsr_figure_layer(&f, TSR_LAYER_LINE, NULL, TSR_COLOUR_MODEL, n_point, x, y,
                      NULL);
     const double at[2] = {start, start}, height[2] = {0.0, top};
-    tsr_figure_layer(f, TSR_LAYER_DASHES, "start", TSR_COLOUR_PRIOR, 2, at,
+    tsr_figure_layer(&f, TSR_LAYER_DASHES, "start", TSR_COLOUR_PRIOR, 2, at,
                      height, NULL);
-    tsr_report_add_margin(f);
+    tsr_report_add_margin(&f);
     return f;
-}
-
-/* Of sorted values, linear between them. */
-static double quantile(int n, const double *value, double p)
-{
-    const double at = p * (n - 1);
-    const int i = (int)at;
-    return i + 1 < n ? value[i] + (at - i) * (value[i + 1] - value[i])
-                     : value[n - 1];
-}
-
-static double mean(int n, const double *value)
-{
-    double sum = 0.0;
-    for (int i = 0; i < n; i++)
-        sum += value[i];
-    return sum / n;
 }
 
 static tsr_status pair(tsr_report *r, const tsr_domains *d,
@@ -107,14 +92,14 @@ static tsr_status pair(tsr_report *r, const tsr_domains *d,
 static void print_row(FILE *out, const tsr_domain_pair *p, const char *what,
                       const char *unit, double start, int n, double *value)
 {
-    const double m = mean(n, value);
-    tsr_report_outline((size_t)n, value, (double[TSR_OUTLINE]){0.0},
-                       (double[TSR_OUTLINE]){0.0}); /* sorts */
+    const double m = gsl_stats_mean(value, 1, (size_t)n);
+    gsl_sort(value, 1, (size_t)n);
     fprintf(out,
             "<tr><td>%d and %d</td><td>%s (%s)</td><td>%.1f</td><td>%.1f</td>"
             "<td>%.1f</td><td>%.1f</td></tr>\n",
-            p->a + 1, p->b + 1, what, unit, start, m, quantile(n, value, 0.05),
-            quantile(n, value, 0.95));
+            p->a + 1, p->b + 1, what, unit, start, m,
+            gsl_stats_quantile_from_sorted_data(value, 1, (size_t)n, 0.05),
+            gsl_stats_quantile_from_sorted_data(value, 1, (size_t)n, 0.95));
 }
 
 static tsr_status table(tsr_report *r, const tsr_domains *d, tsr_err *err)
@@ -165,4 +150,41 @@ tsr_status tsr_report_domains(tsr_report *report, const tsr_domains *d,
     for (int k = 0; k < d->n_pair && status == TSR_OK; k++)
         status = pair(report, d, &d->pair[k], err);
     return status;
+}
+
+/* ---- the conformations, a line each ---- */
+
+static void print_rows(const tsr_report *r, const tsr_domains *domains,
+                       FILE *out)
+{
+    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_drawn_frame *frame;
+    tsr_frames_list(r->options->frames, &frame);
+    fputs("chain,draw,state,group", out);
+    for (int k = 0; k < domains->n_pair; k++) {
+        const int a = domains->pair[k].a + 1, b = domains->pair[k].b + 1;
+        fprintf(out, ",distance_%d_%d_angstrom,turn_%d_%d_degree", a, b, a, b);
+    }
+    fputc('\n', out);
+    for (int i = 0; i < s->n; i++) {
+        const tsr_drawn_frame *f = &frame[s->at[i]];
+        fprintf(out, "%d,%ld,%d,%d", f->chain, f->draw,
+                f->state > 0 ? f->state : 1, s->clusters.of[i] + 1);
+        for (int k = 0; k < domains->n_pair; k++)
+            fprintf(out, ",%.6g,%.6g", domains->pair[k].distance[i],
+                    degree * domains->pair[k].turn[i]);
+        fputc('\n', out);
+    }
+}
+
+tsr_status tsr_report_conformations(tsr_report *report,
+                                    const tsr_domains *domains, tsr_err *err)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/conformations.csv", report->folder);
+    tsr_file_writer to;
+    tsr_status status = tsr_file_begin(&to, path, err);
+    if (status == TSR_OK)
+        print_rows(report, domains, to.out);
+    return tsr_file_end(&to, status, err);
 }

@@ -1,7 +1,11 @@
+/* The fit of every data set: the curves of the draws over the data, residuals,
+ * and where the points allow it Guinier's and Kratky's plots, by which people
+ * who measure SAXS judge size and compactness at a glance. */
 #include "analysis/report_sections.h"
 
 #include "likelihood/cormap.h"
 
+#include <gsl/gsl_fit.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,64 +141,25 @@ static tsr_status get_replicates(tsr_report *r, data_set *d, tsr_err *err)
 
 /* ---- fit and residuals ---- */
 
-/* The ends of a logarithmic panel: the curve's, and the data's but for points
- * that noise has taken far below it. */
-static void fit_range(const data_set *d, tsr_panel *panel)
-{
-    double low = HUGE_VAL, high = 0.0;
-    for (int k = 0; k < d->n; k++) {
-        if (d->mean[k] > 0.0)
-            low = fmin(low, d->mean[k]);
-        high = fmax(high, fmax(d->mean[k], d->intensity[k]));
-        if (d->intensity[k] > d->sigma[k])
-            low = fmin(low, d->intensity[k]);
-    }
-    if (low < high) {
-        const double air = pow(high / low, 0.05);
-        panel->y0 = low / air;
-        panel->y1 = high * air;
-    }
-}
-
-static tsr_figure *fit_figure(data_set *d)
+static tsr_figure fit_figure(data_set *d)
 {
     char name[32];
     snprintf(name, sizeof name, "fit%s", d->suffix);
-    tsr_figure *f = tsr_figure_new(name, "Data and posterior curves",
-                                   "q (1/\xc3\x85)", 700);
-    if (f == NULL)
-        return NULL;
-    tsr_figure_panel(f, "I(q)", 1, 340);
-    tsr_layer *band =
-        tsr_figure_layer(f, TSR_LAYER_BAND, "new data, 5 to 95 %", "#f1c4bb",
-                         d->n, d->q, d->seen_low, d->seen_high);
-    if (band != NULL)
-        band->opacity = 0.6;
-    double *low = d->scratch, *high = d->scratch2;
-    for (int k = 0; k < d->n; k++) {
-        low[k] = d->intensity[k] - d->sigma[k];
-        high[k] = d->intensity[k] + d->sigma[k];
-    }
-    tsr_figure_layer(f, TSR_LAYER_ERRORS, NULL, TSR_COLOUR_ERROR, d->n, d->q,
-                     low, high);
-    tsr_figure_layer(f, TSR_LAYER_POINTS, "measured", TSR_COLOUR_DATA, d->n,
-                     d->q, d->intensity, NULL);
-    band = tsr_figure_layer(f, TSR_LAYER_BAND, "curve, 5 to 95 %",
-                            TSR_COLOUR_MODEL, d->n, d->q, d->low, d->high);
-    if (band != NULL)
-        band->opacity = 0.35;
-    tsr_figure_layer(f, TSR_LAYER_LINE, "curve, mean", TSR_COLOUR_MODEL, d->n,
-                     d->q, d->mean, NULL);
-    if (f->n_panel > 0)
-        fit_range(d, &f->panel[0]);
-    tsr_figure_panel(f, "(I \xe2\x88\x92 mean) / \xcf\x83", 0, 120);
-    for (int k = 0; k < d->n; k++)
-        d->scratch[k] = (d->intensity[k] - d->mean[k]) / d->sigma[k];
-    tsr_figure_layer(f, TSR_LAYER_POINTS, NULL, TSR_COLOUR_DATA, d->n, d->q,
-                     d->scratch, NULL);
-    const double x[2] = {d->q[0], d->q[d->n - 1]}, zero[2] = {0.0, 0.0};
-    tsr_figure_layer(f, TSR_LAYER_LINE, NULL, TSR_COLOUR_MODEL, 2, x, zero,
-                     NULL);
+    tsr_figure f = tsr_figure_new(name, "Data and posterior curves",
+                                  "q (1/\xc3\x85)", 700);
+    const tsr_fit_figure fit = {.n = d->n,
+                                .q = d->q,
+                                .intensity = d->intensity,
+                                .sigma = d->sigma,
+                                .model = d->mean,
+                                .model_label = "curve, mean",
+                                .residual_title =
+                                    "(I \xe2\x88\x92 mean) / \xcf\x83",
+                                .low = d->low,
+                                .high = d->high,
+                                .seen_low = d->seen_low,
+                                .seen_high = d->seen_high};
+    tsr_fit_figure_add(&f, &fit, 340);
     return f;
 }
 
@@ -266,30 +231,27 @@ static void fit_guinier(data_set *d)
     double rg = d->rg;
     d->guinier_rg = d->guinier_i0 = (double)NAN;
     for (int turn = 0; turn < 20 && isfinite(rg) && rg > 0.0; turn++) {
-        double w = 0.0, x = 0.0, y = 0.0, xx = 0.0, xy = 0.0;
+        double *x = d->scratch, *weight = d->scratch2, *y = d->scratch3;
+        double at_0, slope, c00, c01, c11, chi2;
         int n = 0;
         for (int k = 0; k < d->n && d->q[k] * rg < most; k++) {
             const double i = d->intensity[k] - b, s = d->sigma[k];
             if (!(i > s))
                 continue;
-            const double weight = i * i / (s * s), q2 = d->q[k] * d->q[k];
-            n++;
-            w += weight;
-            x += weight * q2;
-            y += weight * log(i);
-            xx += weight * q2 * q2;
-            xy += weight * q2 * log(i);
+            x[n] = d->q[k] * d->q[k];
+            weight[n] = i * i / (s * s);
+            y[n++] = log(i);
         }
-        const double below = w * xx - x * x;
-        if (n < 5 || !(below > 0.0))
+        if (n < 5)
             return;
-        const double slope = (w * xy - x * y) / below;
+        gsl_fit_wlinear(x, 1, weight, 1, y, 1, (size_t)n, &at_0, &slope, &c00,
+                        &c01, &c11, &chi2);
         if (!(slope < 0.0))
             return;
         const double next = sqrt(-3.0 * slope);
         d->n_guinier = n;
         d->guinier_rg = next;
-        d->guinier_i0 = exp((y - slope * x) / w);
+        d->guinier_i0 = exp(at_0);
         d->guinier_q_rg = d->q[0] * next;
         if (fabs(next - rg) < 1e-4 * rg)
             return;
@@ -298,18 +260,16 @@ static void fit_guinier(data_set *d)
 }
 
 /* ln(I - b) over q^2, somewhat beyond the range of Guinier's law. */
-static tsr_figure *guinier_figure(data_set *d)
+static tsr_figure guinier_figure(data_set *d)
 {
     char name[32];
     const double b = isfinite(d->background) ? d->background : 0.0;
     const double end = 2.0 / d->guinier_rg, limit = 1.3 / d->guinier_rg;
     int n = 0;
     snprintf(name, sizeof name, "guinier%s", d->suffix);
-    tsr_figure *f = tsr_figure_new(name, "Guinier plot",
-                                   "q\xc2\xb2 (1/\xc3\x85\xc2\xb2)", 340);
-    if (f == NULL)
-        return NULL;
-    tsr_figure_panel(f, "ln(I \xe2\x88\x92 b)", 0, 260);
+    tsr_figure f = tsr_figure_new(name, "Guinier plot",
+                                  "q\xc2\xb2 (1/\xc3\x85\xc2\xb2)", 340);
+    tsr_figure_panel(&f, "ln(I \xe2\x88\x92 b)", 0, 260);
     double *x = d->scratch, *y = d->scratch2, *curve = d->scratch3;
     for (int k = 0; k < d->n && d->q[k] < end; k++, n++) {
         const double i = d->intensity[k] - b, m = d->mean[k] - b;
@@ -317,30 +277,29 @@ static tsr_figure *guinier_figure(data_set *d)
         y[n] = i > 0.0 ? log(i) : (double)NAN;
         curve[n] = m > 0.0 ? log(m) : (double)NAN;
     }
-    tsr_figure_layer(f, TSR_LAYER_POINTS, "measured", TSR_COLOUR_DATA, n, x, y,
+    tsr_figure_layer(&f, TSR_LAYER_POINTS, "measured", TSR_COLOUR_DATA, n, x, y,
                      NULL);
-    tsr_figure_layer(f, TSR_LAYER_LINE, "posterior", TSR_COLOUR_MODEL, n, x,
+    tsr_figure_layer(&f, TSR_LAYER_LINE, "posterior", TSR_COLOUR_MODEL, n, x,
                      curve, NULL);
     const double rg = d->guinier_rg, i0 = log(d->guinier_i0);
     const double lx[2] = {0.0, limit * limit};
     const double ly[2] = {i0, i0 - rg * rg * lx[1] / 3.0};
-    tsr_figure_layer(f, TSR_LAYER_DASHES, "Guinier's law", "#444444", 2, lx, ly,
-                     NULL);
+    tsr_figure_layer(&f, TSR_LAYER_DASHES, "Guinier's law", "#444444", 2, lx,
+                     ly, NULL);
     return f;
 }
 
 /* (q Rg)^2 I / I(0) over q Rg (Durand et al. 2010, J. Struct. Biol. 169, 45).
  */
-static tsr_figure *kratky_figure(data_set *d)
+static tsr_figure kratky_figure(data_set *d)
 {
     char name[32];
     const double b = isfinite(d->background) ? d->background : 0.0;
     snprintf(name, sizeof name, "kratky%s", d->suffix);
-    tsr_figure *f =
+    tsr_figure f =
         tsr_figure_new(name, "Dimensionless Kratky plot", "q Rg", 340);
-    if (f == NULL)
-        return NULL;
-    tsr_figure_panel(f, "(q Rg)\xc2\xb2 (I \xe2\x88\x92 b) / I(0)", 0, 260);
+    tsr_panel *panel = tsr_figure_panel(
+        &f, "(q Rg)\xc2\xb2 (I \xe2\x88\x92 b) / I(0)", 0, 260);
     double *x = d->scratch, *y = d->scratch2, *curve = d->scratch3;
     double highest = 1.2;
     for (int k = 0; k < d->n; k++) {
@@ -350,20 +309,18 @@ static tsr_figure *kratky_figure(data_set *d)
         curve[k] = factor * (d->mean[k] - b);
         highest = fmax(highest, 1.3 * curve[k]);
     }
-    tsr_figure_layer(f, TSR_LAYER_POINTS, "measured", TSR_COLOUR_DATA, d->n, x,
+    tsr_figure_layer(&f, TSR_LAYER_POINTS, "measured", TSR_COLOUR_DATA, d->n, x,
                      y, NULL);
-    tsr_figure_layer(f, TSR_LAYER_LINE, "posterior", TSR_COLOUR_MODEL, d->n, x,
+    tsr_figure_layer(&f, TSR_LAYER_LINE, "posterior", TSR_COLOUR_MODEL, d->n, x,
                      curve, NULL);
     const double peak_x[2] = {sqrt(3.0), sqrt(3.0)};
     const double peak_y[2] = {0.0, 3.0 / exp(1.0)};
-    tsr_figure_layer(f, TSR_LAYER_DASHES,
+    tsr_figure_layer(&f, TSR_LAYER_DASHES,
                      "\xe2\x88\x9a"
                      "3: globular",
                      "#444444", 2, peak_x, peak_y, NULL);
-    if (f->n_panel > 0) {
-        f->panel[0].y0 = -0.1;
-        f->panel[0].y1 = highest;
-    }
+    panel->y0 = -0.1;
+    panel->y1 = highest;
     return f;
 }
 

@@ -1,4 +1,6 @@
-/* What the trace counts by move, and by temperature. */
+/* What the trace counts by move and by temperature: which moves are accepted,
+ * how much of the curve each makes the engine compute anew, and how replicas
+ * travel. It is where to look when a run is slow. */
 #include "analysis/report_sections.h"
 
 #include <math.h>
@@ -90,8 +92,10 @@ static const struct {
                         {"dirty_by_move", "distances changed (%)"}};
 
 /* Bars side by side, over 0 .. n. */
-static void add_bars(tsr_figure *f, int n, const double *value)
+static void add_bars(tsr_figure *f, const char *title, int n,
+                     const double *value)
 {
+    tsr_panel *panel = tsr_figure_panel(f, title, 0, 170);
     double *x = calloc(3 * (size_t)n, sizeof *x);
     double *y = calloc(3 * (size_t)n, sizeof *y);
     double *foot = calloc(3 * (size_t)n, sizeof *foot), top = 0.0;
@@ -109,9 +113,9 @@ static void add_bars(tsr_figure *f, int n, const double *value)
                          foot, y);
     else
         f->is_short = 1;
-    if (f->n_panel > 0 && top > 0.0) {
-        f->panel[f->n_panel - 1].y0 = 0.0;
-        f->panel[f->n_panel - 1].y1 = 1.08 * top;
+    if (top > 0.0) {
+        panel->y0 = 0.0;
+        panel->y1 = 1.08 * top;
     }
     free(x);
     free(y);
@@ -148,7 +152,7 @@ static tsr_status by_move(tsr_report *r, tsr_err *err)
     char **label = NULL;
     double *mean = NULL;
     tsr_status status = TSR_OK;
-    tsr_figure *f = NULL;
+    tsr_figure f = {.n_panel = 0};
     if (tsr_trace_shape(r->trace, TSR_TRACE_SAMPLE_STATS, counted[0].name,
                         &n_chain, &n_draw, &n, NULL) != TSR_OK ||
         tsr_trace_labels(r->trace, TSR_TRACE_SAMPLE_STATS, counted[0].name,
@@ -157,12 +161,11 @@ static tsr_status by_move(tsr_report *r, tsr_err *err)
         goto done;
     mean = calloc(N_COUNTED * (size_t)n, sizeof *mean);
     f = tsr_figure_new("moves", "Moves", "move", 700);
-    if (mean == NULL || f == NULL) {
-        tsr_figure_free(f);
+    if (mean == NULL) {
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
         goto done;
     }
-    tsr_figure_names(f, n, (const char *const *)label);
+    tsr_figure_names(&f, n, (const char *const *)label);
     for (int w = 0; w < N_COUNTED; w++) {
         int n_there;
         tsr_err local;
@@ -173,14 +176,12 @@ static tsr_status by_move(tsr_report *r, tsr_err *err)
             entry_means(r, counted[w].name, n, mean + w * n, &local) == TSR_OK;
         if (!is_there[w])
             continue;
-        tsr_figure_panel(f, counted[w].title, 0, 170);
-        add_bars(f, n, mean + w * n);
+        add_bars(&f, counted[w].title, n, mean + w * n);
     }
-    if (f->n_panel == 0) {
-        tsr_figure_free(f);
+    if (f.n_panel == 0)
         goto done;
-    }
     status = tsr_page_figure(r->page, f, err);
+    f = (tsr_figure){.n_panel = 0}; /* the page took it */
     if (status != TSR_OK)
         goto done;
     move_table(r, n, label, mean, is_there);
@@ -192,6 +193,7 @@ static tsr_status by_move(tsr_report *r, tsr_err *err)
                                  "engine then computes anew"
                                : "");
 done:
+    tsr_figure_clear(&f);
     free(mean);
     tsr_trace_labels_free(n_label, label);
     return status;

@@ -1,3 +1,7 @@
+/* The page is collected in three streams (the list of sections, the body, the
+ * script with the figures) and joined at the end into one file that fetches
+ * nothing: it can be mailed, and opened in ten years. Its own policy forbids
+ * the browser to fetch anything, whatever text it holds. */
 #include "analysis/report_page.h"
 
 #include "core/text.h"
@@ -19,51 +23,6 @@ struct tsr_page {
     int n_section, n_figure;
     stream list, body, script;
 };
-
-static const char style[] =
-    "body{font:15px/1.5 Helvetica,Arial,'DejaVu Sans',sans-serif;color:#222;"
-    "margin:0 auto;max-width:980px;padding:0 24px 60px}"
-    "h1{margin:28px 0 4px}h2{margin:44px 0 6px;border-bottom:1px solid #ccc}"
-    "p{max-width:760px}nav a{margin-right:14px}nav{margin:10px 0}"
-    "table{border-collapse:collapse;font-size:12px;margin:12px 0;display:block;"
-    "overflow-x:auto}"
-    "th,td{padding:3px 7px;text-align:right;border-bottom:1px solid #e4e4e4}"
-    "th:first-child,td:first-child{text-align:left}"
-    ".tight td{white-space:nowrap}.tight th,.tight td{padding:3px "
-    "5px}figure{margin:14px "
-    "0}figcaption{font-size:13px;color:#555}"
-    ".columns{display:flex;flex-wrap:wrap;gap:0 24px}"
-    ".yes{color:#1b7a3d}.no{color:#b3261e}.open{color:#8a6d00}"
-    ".verdict{padding:10px 14px;border-left:5px solid;background:#f6f6f6}"
-    "pre{font-size:12px;background:#f6f6f6;padding:10px;overflow-x:auto}"
-    "svg{max-width:100%;height:auto}.vega svg{max-width:none}"
-    "@media print{nav{display:none}}";
-
-/* Shows each specification where it belongs. A figure that fails says so. */
-static const char show[] =
-    "window.tesseraViews={};"
-    "Object.keys(window.tesseraFigures).forEach(function(name){"
-    "var place=document.getElementById('figure-'+name);"
-    "function fail(e){place.textContent='This figure cannot be shown here; it '"
-    "+'is in report/'+name+'.svg.';console.error(name,e);}"
-    "try{var view=new vega.View(vega.parse(window.tesseraFigures[name]),"
-    "{renderer:'svg',container:place,hover:true});"
-    "window.tesseraViews[name]=view;"
-    "view.runAsync().then(function(){place.setAttribute('data-ready','yes');})"
-    ".catch(fail);}catch(e){fail(e);}});\n"
-    /* one figure of several, with the range of x of the one before */
-    "document.querySelectorAll('.choice').forEach(function(box){"
-    "var figures=box.querySelectorAll('figure'),now=0,"
-    "list=box.querySelector('select');"
-    "function view(i){return window.tesseraViews["
-    "figures[i].querySelector('.vega').id.slice(7)];}"
-    "figures.forEach(function(figure,i){"
-    "var title=figure.querySelector('figcaption').textContent;"
-    "list.add(new Option(title,i));figure.hidden=i>0;});"
-    "list.addEventListener('change',function(){var old=view(now),next;"
-    "figures[now].hidden=true;now=+list.value;figures[now].hidden=false;"
-    "next=view(now);if(old&&next)"
-    "next.signal('xdom',old.signal('xdom')).runAsync();});});\n";
 
 static int stream_open(stream *s)
 {
@@ -143,6 +102,19 @@ void tsr_page_words(tsr_page *page, const char *format, ...)
     va_end(list);
 }
 
+void tsr_page_paragraph(tsr_page *page, const char *class_of, const char *lead,
+                        const char *text)
+{
+    if (text == NULL)
+        return;
+    if (class_of != NULL)
+        fprintf(page->body.out, "<p class=\"%s\">%s", class_of, lead);
+    else
+        fprintf(page->body.out, "<p>%s", lead);
+    tsr_page_text(page, text);
+    fputs("</p>\n", page->body.out);
+}
+
 void tsr_page_columns(tsr_page *page)
 {
     fputs("<div class=\"columns\">\n", page->body.out);
@@ -168,52 +140,22 @@ void tsr_page_choice_end(tsr_page *page)
     fputs("</div>\n", page->body.out);
 }
 
-/* JSON that may stand in a script: "</" would end it, and "<!--" hide its end;
- * both stand within strings only. */
-static void print_script(FILE *out, const char *json)
-{
-    for (; *json != '\0'; json++)
-        if (json[0] == '<' && (json[1] == '/' || json[1] == '!'))
-            fputs("\\u003c", out);
-        else
-            fputc(*json, out);
-}
-
-static tsr_status add_vega(tsr_page *page, const tsr_figure *figure,
-                           tsr_err *err)
-{
-    stream spec = {NULL, NULL, 0};
-    int is_whole = stream_open(&spec);
-    if (is_whole) {
-        tsr_figure_print_vega(figure, spec.out);
-        is_whole = stream_end(&spec);
-    }
-    if (is_whole) {
-        fprintf(page->script.out, "window.tesseraFigures['%s']=", figure->name);
-        print_script(page->script.out, spec.text);
-        fputs(";\n", page->script.out);
-    }
-    stream_free(&spec);
-    return is_whole ? TSR_OK
-                    : tsr_fail(err, TSR_E_NOMEM,
-                               "out of memory for figure '%s'", figure->name);
-}
-
-tsr_status tsr_page_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
+static tsr_status put_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
 {
     char path[4096], *text = NULL;
     FILE *out = page->body.out;
-    if (figure == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
-    snprintf(path, sizeof path, "%s/%s.svg", page->folder, figure->name);
     tsr_status status = tsr_figure_finish(figure, err);
-    if (status == TSR_OK)
-        status = tsr_figure_write_svg(figure, path, err);
+    if (status != TSR_OK)
+        return status;
+    snprintf(path, sizeof path, "%s/%s.svg", page->folder, figure->name);
+    status = tsr_figure_write_svg(figure, path, err);
     snprintf(path, sizeof path, "%s/%s.csv", page->folder, figure->name);
     if (status == TSR_OK)
         status = tsr_figure_write_csv(figure, path, err);
     if (status == TSR_OK && page->vega != NULL) {
-        status = add_vega(page, figure, err);
+        fprintf(page->script.out, "tesseraFigures['%s']=", figure->name);
+        tsr_figure_print_json(figure, page->script.out);
+        fputs(";\n", page->script.out);
         fputs("<figure><figcaption>", out);
         tsr_text_escape(out, figure->title);
         fprintf(out,
@@ -227,7 +169,13 @@ tsr_status tsr_page_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
         free(text);
     }
     page->n_figure += status == TSR_OK;
-    tsr_figure_free(figure);
+    return status;
+}
+
+tsr_status tsr_page_figure(tsr_page *page, tsr_figure figure, tsr_err *err)
+{
+    tsr_status status = put_figure(page, &figure, err);
+    tsr_figure_clear(&figure);
     return status;
 }
 
@@ -246,14 +194,16 @@ tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
           "<link rel=\"icon\" href=\"data:,\">\n<title>",
           all.out);
     tsr_text_escape(all.out, page->title);
-    fprintf(all.out, "</title>\n<style>%s</style></head>\n<body>\n<h1>", style);
+    fprintf(all.out, "</title>\n<style>%s</style></head>\n<body>\n<h1>",
+            tsr_report_css);
     tsr_text_escape(all.out, page->title);
     fprintf(all.out, "</h1>\n<nav>%s</nav>\n%s", page->list.text,
             page->body.text);
     if (page->vega != NULL && page->n_figure > 0) {
-        fprintf(all.out, "<script>\n%s</script>\n", page->vega);
-        fprintf(all.out, "<script>\nwindow.tesseraFigures={};\n%s%s</script>\n",
-                page->script.text, show);
+        fprintf(all.out,
+                "<script>\n%s</script>\n<script>\n%s</script>\n"
+                "<script>\n%sshowReport();\n</script>\n",
+                tsr_report_js, page->vega, page->script.text);
     }
     fputs("</body></html>\n", all.out);
     tsr_status status =

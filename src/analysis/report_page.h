@@ -8,9 +8,12 @@
 
 #include <stdio.h>
 
+/* report.js and report.css, embedded at build by kernels/embed.c. */
+extern const char tsr_report_js[], tsr_report_css[];
+
 typedef struct tsr_page tsr_page;
 
-/* vega: the script of report_vega.h, borrowed; NULL: figures stand still.
+/* vega: the script of report_vega.c, borrowed; NULL: figures stand still.
  * folder: where the figures also go, as NAME.svg and, in numbers, NAME.csv; it
  * is there. NULL when out of memory. */
 tsr_page *tsr_page_new(const char *title, const char *vega, const char *folder);
@@ -29,9 +32,14 @@ FILE *tsr_page_html(tsr_page *page);
 /* Text with what means something in HTML escaped. */
 void tsr_page_text(tsr_page *page, const char *text);
 
+/* A paragraph: `lead` is HTML and ours, the text is escaped. class_of: of the
+ * style; NULL: none. Nothing where the text is NULL. */
+void tsr_page_paragraph(tsr_page *page, const char *class_of, const char *lead,
+                        const char *text);
+
 /* Writes the figure as SVG and puts it into the page; takes it, also when it
- * fails. A NULL figure is out of memory. Errors: TSR_E_IO, TSR_E_NOMEM. */
-tsr_status tsr_page_figure(tsr_page *page, tsr_figure *figure, tsr_err *err);
+ * fails. Errors: TSR_E_IO, TSR_E_NOMEM. */
+tsr_status tsr_page_figure(tsr_page *page, tsr_figure figure, tsr_err *err);
 
 /* Figures up to tsr_page_columns_end stand beside each other where the window
  * is wide enough. */

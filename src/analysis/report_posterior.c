@@ -1,9 +1,13 @@
+/* The table of all numbers, and a histogram of each variable, with the prior's
+ * beside it where a run without data is at hand: only the difference between
+ * the two is what the data taught. */
 #include "analysis/report_sections.h"
 
 #include "analysis/circular.h"
 #include "core/text.h"
 
 #include <ctype.h>
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,11 +98,7 @@ tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
         row(report, &s->item[i], s->has_prior);
     fputs("</table>\n", out);
     for (int i = 0; i < s->n; i++)
-        if (s->item[i].flaw_text != NULL) {
-            fputs("<p class=\"no\">", out);
-            tsr_page_text(report->page, s->item[i].flaw_text);
-            fputs("</p>\n", out);
-        }
+        tsr_page_paragraph(report->page, "no", "", s->item[i].flaw_text);
     return TSR_OK;
 }
 
@@ -106,16 +106,10 @@ tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
 
 enum { N_BIN = (TSR_OUTLINE - 2) / 2 };
 
-static int ascending(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 int tsr_report_outline(size_t n, double *value, double *x, double *y)
 {
     double count[N_BIN] = {0.0};
-    qsort(value, n, sizeof *value, ascending);
+    gsl_sort(value, 1, n);
     const double low = value[(size_t)(0.001 * (double)(n - 1))];
     const double high = value[(size_t)ceil(0.999 * (double)(n - 1))];
     const double width = (high - low) / N_BIN;
@@ -156,10 +150,8 @@ static tsr_status add_outline(tsr_figure *f, tsr_trace_reader *trace,
     *is_there = n > 0;
     if (n == 0)
         return TSR_OK;
-    tsr_layer *area =
-        tsr_figure_layer(f, TSR_LAYER_BAND, NULL, colour, n, x, zero, y);
-    if (area != NULL)
-        area->opacity = 0.25;
+    tsr_figure_layer(f, TSR_LAYER_BAND, NULL, colour, n, x, zero, y)->opacity =
+        0.25;
     tsr_figure_layer(f, is_prior ? TSR_LAYER_DASHES : TSR_LAYER_LINE, label,
                      colour, n, x, y, NULL);
     return TSR_OK;
@@ -195,24 +187,22 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
              item->unit != NULL ? " (" : "",
              item->unit != NULL ? item->unit : "",
              item->unit != NULL ? ")" : "");
-    tsr_figure *f = tsr_figure_new(name, item->name, title, 340);
-    if (f == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
-    tsr_figure_panel(f, "density", 0, 200);
+    tsr_figure f = tsr_figure_new(name, item->name, title, 340);
+    tsr_figure_panel(&f, "density", 0, 200);
     tsr_status status = TSR_OK;
     if (r->options->prior != NULL && item->has_prior)
-        status = add_outline(f, r->options->prior, item->name, "prior",
+        status = add_outline(&f, r->options->prior, item->name, "prior",
                              TSR_COLOUR_PRIOR, 1, &has_prior, err);
     if (status == TSR_OK)
-        status = add_outline(f, r->trace, item->name,
+        status = add_outline(&f, r->trace, item->name,
                              r->options->is_prior ? "prior" : "posterior",
                              TSR_COLOUR_MODEL, 0, &is_there, err);
     if (status == TSR_OK && is_there) {
         (*n_shown)++;
-        tsr_report_add_margin(f);
+        tsr_report_add_margin(&f);
         return tsr_page_figure(r->page, f, err);
     }
-    tsr_figure_free(f);
+    tsr_figure_clear(&f);
     return status;
 }
 

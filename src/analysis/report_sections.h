@@ -4,6 +4,7 @@
 #define TSR_ANALYSIS_REPORT_SECTIONS_H
 
 #include "analysis/domains.h"
+#include "analysis/fit_figure.h"
 #include "analysis/report.h"
 #include "analysis/report_page.h"
 
@@ -19,11 +20,7 @@ typedef struct {
     char residue_title[48];
 } tsr_report;
 
-/* Colours that keep their meaning over the report. */
-#define TSR_COLOUR_DATA "#3b6ea5"
-#define TSR_COLOUR_ERROR "#b9cde2"
-#define TSR_COLOUR_MODEL "#c8321e"
-#define TSR_COLOUR_PRIOR "#8a8a8a"
+#define TSR_COLOUR_PRIOR "#8a8a8a" /* beside those of fit_figure.h */
 
 enum { TSR_MOST_CHAINS = 10 }; /* that are drawn one by one */
 
@@ -43,6 +40,12 @@ tsr_status tsr_report_scalar(tsr_trace_reader *trace, const char *name,
  * 0 where all are the same. */
 enum { TSR_OUTLINE = 82 };
 int tsr_report_outline(size_t n, double *value, double *x, double *y);
+
+/* *script (caller frees): the modules vega-NAME.min.js in `directory`, which
+ * report.js joins. Errors: TSR_E_NOINPUT (one
+ * is missing; with the remedy), TSR_E_DATA (one cannot stand in a page),
+ * TSR_E_NOMEM. */
+tsr_status tsr_vega_script(const char *directory, char **script, tsr_err *err);
 
 /* Numbers: the table, and what the prior became. */
 tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err);

@@ -1,3 +1,6 @@
+/* What the conformations look like: P(r), mobility, distances between
+ * residues, and the groups into which they fall, with the draw nearest to the
+ * middle of each as a file. */
 #include "analysis/report_sections.h"
 
 #include "analysis/export.h"
@@ -9,41 +12,36 @@
 
 /* ---- lines ---- */
 
-static tsr_figure *pair_figure(const tsr_shape *s)
+static tsr_figure pair_figure(const tsr_shape *s)
 {
     double r[TSR_N_PAIR_BIN];
-    tsr_figure *f = tsr_figure_new("pair-distances", "P(r) of the draws",
-                                   "r (\xc3\x85)", 700);
-    if (f == NULL)
-        return NULL;
+    tsr_figure f = tsr_figure_new("pair-distances", "P(r) of the draws",
+                                  "r (\xc3\x85)", 700);
     for (int k = 0; k < TSR_N_PAIR_BIN; k++)
         r[k] = (k + 0.5) * s->pair_width;
-    tsr_figure_panel(f, "P(r) (1/\xc3\x85)", 0, 220);
-    tsr_layer *band = tsr_figure_layer(
-        f, TSR_LAYER_BAND, "5 to 95 % of the draws", TSR_COLOUR_MODEL,
-        TSR_N_PAIR_BIN, r, s->pair_low, s->pair_high);
-    if (band != NULL)
-        band->opacity = 0.3;
-    tsr_figure_layer(f, TSR_LAYER_LINE, "mean", TSR_COLOUR_MODEL,
+    tsr_figure_panel(&f, "P(r) (1/\xc3\x85)", 0, 220);
+    tsr_figure_layer(&f, TSR_LAYER_BAND, "5 to 95 % of the draws",
+                     TSR_COLOUR_MODEL, TSR_N_PAIR_BIN, r, s->pair_low,
+                     s->pair_high)
+        ->opacity = 0.3;
+    tsr_figure_layer(&f, TSR_LAYER_LINE, "mean", TSR_COLOUR_MODEL,
                      TSR_N_PAIR_BIN, r, s->pair_mean, NULL);
     return f;
 }
 
-static tsr_figure *mobility_figure(const tsr_report *report)
+static tsr_figure mobility_figure(const tsr_report *report)
 {
     const tsr_shape *s = report->options->diagnose.shape;
-    tsr_figure *f = tsr_figure_new("mobility", "Mobility of the residues",
-                                   report->residue_title, 700);
+    tsr_figure f = tsr_figure_new("mobility", "Mobility of the residues",
+                                  report->residue_title, 700);
     double *x = calloc((size_t)s->n_residue, sizeof *x);
-    if (f != NULL && x != NULL) {
+    f.is_short |= x == NULL;
+    if (x != NULL) {
         for (int r = 0; r < s->n_residue; r++)
             x[r] = report->first_residue + r;
-        tsr_figure_panel(f, "rms deviation (\xc3\x85)", 0, 180);
-        tsr_figure_layer(f, TSR_LAYER_LINE, NULL, TSR_COLOUR_DATA, s->n_residue,
-                         x, s->rmsf, NULL);
-    } else {
-        tsr_figure_free(f);
-        f = NULL;
+        tsr_figure_panel(&f, "rms deviation (\xc3\x85)", 0, 180);
+        tsr_figure_layer(&f, TSR_LAYER_LINE, NULL, TSR_COLOUR_DATA,
+                         s->n_residue, x, s->rmsf, NULL);
     }
     free(x);
     return f;
@@ -83,30 +81,24 @@ void tsr_report_add_rows(tsr_report *report, tsr_figure *f, int n_x, double x0,
         }
         tsr_layer *cells = tsr_figure_layer(f, TSR_LAYER_CELLS, NULL, "#444444",
                                             (int)n, x, y, value);
-        if (cells != NULL) {
-            cells->dx = dx;
-            cells->dy = dy;
-        }
+        cells->dx = dx;
+        cells->dy = dy;
     }
     free(x);
     free(y);
 }
 
-static tsr_figure *map_figure(tsr_report *report, const char *name,
-                              const char *title, const char *scale,
-                              const double *value)
+static tsr_figure map_figure(tsr_report *report, const char *name,
+                             const char *title, const char *scale,
+                             const double *value)
 {
     const tsr_shape *s = report->options->diagnose.shape;
-    tsr_figure *f = tsr_figure_new(name, title, "residue", 300);
-    if (f == NULL)
-        return NULL;
+    tsr_figure f = tsr_figure_new(name, title, "residue", 300);
     const double low = edge(s->n_row, s->row, 0);
     const double step = (edge(s->n_row, s->row, s->n_row) - low) / s->n_row;
-    tsr_figure_panel(f, "residue", 0, 300);
-    tsr_report_add_rows(report, f, s->n_row, report->first_residue + low, step,
+    tsr_figure_panel(&f, "residue", 0, 300)->z_title = scale;
+    tsr_report_add_rows(report, &f, s->n_row, report->first_residue + low, step,
                         value);
-    if (f->n_panel > 0)
-        f->panel[0].z_title = strdup(scale);
     return f;
 }
 
@@ -240,9 +232,7 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
     if (s == NULL) {
         if (report->options->no_frames != NULL) {
             tsr_page_section(page, "structure", "Structure");
-            fputs("<p>", tsr_page_html(page));
-            tsr_page_text(page, report->options->no_frames);
-            fputs("</p>\n", tsr_page_html(page));
+            tsr_page_paragraph(page, NULL, "", report->options->no_frames);
         }
         return TSR_OK;
     }

@@ -1,3 +1,6 @@
+/* Time runs to the right, residues go up, colour is what changed: one look
+ * shows which part moved when, and whether chains sit in different places.
+ * Below the residues are means over domains. */
 #include "analysis/report_sections.h"
 
 #include <math.h>
@@ -101,10 +104,8 @@ static void add_domains(const tsr_report *r, tsr_figure *f, double dx,
         }
     tsr_layer *cells =
         tsr_figure_layer(f, TSR_LAYER_CELLS, NULL, "#444444", (int)n, x, y, z);
-    if (cells != NULL) {
-        cells->dx = dx;
-        cells->dy = 1.0;
-    }
+    cells->dx = dx;
+    cells->dy = 1.0;
     free(x);
 }
 
@@ -114,38 +115,32 @@ typedef struct {
 } quantity;
 
 /* Two traces, and below them the residues, then the domains, in one scale. */
-static tsr_figure *timeline(tsr_report *r, const quantity *q,
-                            const tsr_domains *d, const char *trace_title,
-                            const double *trace)
+static tsr_figure timeline(tsr_report *r, const quantity *q,
+                           const tsr_domains *d, const char *trace_title,
+                           const double *trace)
 {
     const tsr_shape *s = r->options->diagnose.shape;
     const double dx = (double)s->n_frame / s->n_column;
     double z0 = HUGE_VAL, z1 = -HUGE_VAL;
-    tsr_figure *f = tsr_figure_new(q->name, q->title,
-                                   "conformation, chain after chain", 640);
-    if (f == NULL)
-        return NULL;
-    add_trace(r, f, "Rg of CA (\xc3\x85)", dx, s->rg);
+    tsr_figure f = tsr_figure_new(q->name, q->title,
+                                  "conformation, chain after chain", 640);
+    add_trace(r, &f, "Rg of CA (\xc3\x85)", dx, s->rg);
     if (trace != NULL)
-        add_trace(r, f, trace_title, dx, trace);
-    tsr_figure_panel(f, "residue", 0, 260);
-    tsr_report_add_rows(r, f, s->n_column, 0.0, dx, q->value);
+        add_trace(r, &f, trace_title, dx, trace);
+    tsr_figure_panel(&f, "residue", 0, 260)->z_title = q->scale;
+    tsr_report_add_rows(r, &f, s->n_column, 0.0, dx, q->value);
     for (int i = 0; i < s->n_column * s->n_row; i++) {
         z0 = fmin(z0, q->value[i]);
         z1 = fmax(z1, q->value[i]);
     }
-    const int residues = f->n_panel - 1;
-    if (residues >= 0)
-        f->panel[residues].z_title = strdup(q->scale);
+    const int residues = f.n_panel - 1;
     if (d->n_domain > 1) {
-        tsr_figure_panel(f, "domain", 0, 16 + 22 * d->n_domain);
-        add_domains(r, f, dx, d, q->value);
-        if (f->n_panel > 0)
-            f->panel[f->n_panel - 1].is_count = 1;
+        tsr_figure_panel(&f, "domain", 0, 16 + 22 * d->n_domain)->is_count = 1;
+        add_domains(r, &f, dx, d, q->value);
     }
-    for (int k = residues; k >= 0 && k < f->n_panel && z0 < z1; k++) {
-        f->panel[k].z0 = z0;
-        f->panel[k].z1 = z1;
+    for (int k = residues; k >= 0 && k < f.n_panel && z0 < z1; k++) {
+        f.panel[k].z0 = z0;
+        f.panel[k].z1 = z1;
     }
     return f;
 }

@@ -1,4 +1,6 @@
-#include "analysis/report_vega.h"
+/* Vega, the library that draws the report's figures in the browser, as one text
+ * that a page can hold. */
+#include "analysis/report_sections.h"
 
 #include "io/file.h"
 
@@ -6,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const tsr_vega_directory = "/usr/share/javascript/vega";
+/* Where Debian's package libjs-vega puts it. */
+static const char *const vega_directory = "/usr/share/javascript/vega";
 
 /* What our figures need, each after what it needs itself; not maps, trees,
  * forces. Debian ships the modules without the bundle that joins them. */
@@ -18,26 +21,11 @@ static const char *const module[] = {
     "runtime",    "view",       "parser"};
 enum { N_MODULE = sizeof module / sizeof *module };
 
-/* A module takes its exports and a function that finds the others, as CommonJS
- * has it. */
 static const char head[] =
     "/* Vega, Copyright 2015 to 2021 University of Washington Interactive Data "
     "Lab and\n * contributors; with parts of D3, Copyright 2010 to 2021 Mike "
     "Bostock.\n * Redistribution under the BSD 3-clause and ISC licences:\n"
-    " * https://github.com/vega/vega/blob/main/LICENSE */\n"
-    "window.vega=(function(){var made={};\n"
-    "function need(name){"
-    "if(name==='vega-selections')name='vega-selection';"
-    "if(!made[name])throw new Error('no module '+name);return made[name];}\n"
-    "function put(name,make){var module={exports:{}};"
-    "make.call({},module,module.exports,need);made[name]=module.exports;}\n";
-
-static const char tail[] =
-    "var all=made['vega-dataflow'].transforms;"
-    "['vega-transforms','vega-view-transforms','vega-encode'].forEach("
-    "function(name){for(var key in made[name])all[key]=made[name][key];});\n"
-    "return {parse:made['vega-parser'].parse,View:made['vega-view'].View};})();"
-    "\n";
+    " * https://github.com/vega/vega/blob/main/LICENSE */\n";
 
 static tsr_status print_module(const char *directory, const char *name,
                                FILE *out, tsr_err *err)
@@ -54,7 +42,8 @@ static tsr_status print_module(const char *directory, const char *name,
         free(text);
         return tsr_fail(err, TSR_E_DATA, "'%s' cannot stand in a page", path);
     }
-    fprintf(out, "put('vega-%s',function(module,exports,require){\n", name);
+    fprintf(out, "vegaModule('vega-%s',function(module,exports,require){\n",
+            name);
     for (const char *line = text; *line != '\0';) {
         const size_t n = strcspn(line, "\n");
         /* the map that it names is not here */
@@ -72,13 +61,14 @@ tsr_status tsr_vega_script(const char *directory, char **script, tsr_err *err)
     size_t size;
     tsr_status status = TSR_OK;
     *script = NULL;
+    if (directory == NULL)
+        directory = vega_directory;
     FILE *out = open_memstream(script, &size);
     if (out == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory for Vega");
     fputs(head, out);
     for (int i = 0; i < N_MODULE && status == TSR_OK; i++)
         status = print_module(directory, module[i], out, err);
-    fputs(tail, out);
     if (fclose(out) != 0 && status == TSR_OK)
         status = tsr_fail(err, TSR_E_NOMEM, "no memory for Vega");
     if (status != TSR_OK) {

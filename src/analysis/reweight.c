@@ -1,3 +1,8 @@
+/* Importance weights. Each stored draw keeps its structure; the likelihood of
+ * the new data over that of the old, nuisances integrated out of both, is its
+ * weight. Before that the stored curve must give back the stored likelihood:
+ * else config.yaml and trace.h5 do not belong together, and the weights would
+ * be wrong without a sign of it. */
 #include "analysis/reweight.h"
 
 #include "core/random.h"
@@ -10,7 +15,6 @@
 /* Beyond this the stored curve is not what the likelihood was made from (nat);
  * rounding of the curves to single precision leaves some 1e-3. */
 static const double most_difference = 0.1;
-static const double most_interpolation = 0.3; /* sigma */
 
 typedef struct {
     const tsr_reweight_options *options;
@@ -98,23 +102,6 @@ static tsr_status compare(work *w, size_t at, const double *curve, tsr_err *err)
 
 /* ---- draw by draw ---- */
 
-static tsr_status look_at_spacing(work *w, const double *curve, double c,
-                                  tsr_err *err)
-{
-    const tsr_saxs *run = &w->options->stored->saxs;
-    const tsr_saxs *saxs = w->options->after.saxs;
-    w->has_looked = 1;
-    w->out->interpolation = tsr_curve_operator_error(run, saxs, curve, c);
-    if (w->out->interpolation <= most_interpolation)
-        return TSR_OK;
-    return tsr_fail(err, TSR_E_DATA,
-                    "the run's %d values of q are too far apart to "
-                    "interpolate the curve for '%s': the error would be %.2g "
-                    "of its sigma (%.2g are allowed); run with that data",
-                    run->n, saxs->path, w->out->interpolation,
-                    most_interpolation);
-}
-
 static tsr_status visit(void *context, size_t at, const double *curve,
                         tsr_err *err)
 {
@@ -141,7 +128,10 @@ static tsr_status visit(void *context, size_t at, const double *curve,
             r->noise[i][at] = tsr_parameter_value(&w->after->term.parameter[i],
                                                   drawn.theta[i]);
     if (!w->has_looked)
-        status = look_at_spacing(w, curve, drawn.scale, err);
+        status = tsr_curve_operator_check(&w->options->stored->saxs,
+                                          w->options->after.saxs, curve,
+                                          drawn.scale, &r->interpolation, err);
+    w->has_looked = 1;
     return status;
 }
 

@@ -47,10 +47,12 @@ void tsr_reweight_free(tsr_reweight *reweight);
 tsr_status tsr_curve_operator(const tsr_saxs *from, const tsr_saxs *to,
                               double **matrix, tsr_err *err);
 
-/* Error of that operator for a smooth curve (at the q of `from`), in units of
+/* *error of that operator for a smooth curve (at the q of `from`), in units of
  * sigma, in the data's scale c: from the curve at every second point, whose
- * error is 16 times as large. 0 where the q are the same. */
-double tsr_curve_operator_error(const tsr_saxs *from, const tsr_saxs *to,
-                                const double *curve, double c);
+ * error is 16 times as large. 0 where the q are the same. Errors: TSR_E_DATA
+ * (more than 0.3). */
+tsr_status tsr_curve_operator_check(const tsr_saxs *from, const tsr_saxs *to,
+                                    const double *curve, double c,
+                                    double *error, tsr_err *err);
 
 #endif

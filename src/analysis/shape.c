@@ -1,10 +1,14 @@
+/* Three passes over the drawn conformations: the mean shape, about which
+ * residues stray; distances, contacts and P(r) of each; and groups, by k-means
+ * on the distances between some residues. Only CA atoms are looked at, which
+ * are enough for domains and linkers and keep thousands of frames in memory. */
 #include "analysis/shape.h"
 
 #include "analysis/frame_choice.h"
 #include "analysis/mean_shape.h"
-#include "analysis/shape_shares.h"
 #include "analysis/superpose.h"
 
+#include <gsl/gsl_sort_float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,12 +262,6 @@ static void look_at_each(job *j)
     }
 }
 
-static int ascending(const void *left, const void *right)
-{
-    const float a = *(const float *)left, b = *(const float *)right;
-    return (a > b) - (a < b);
-}
-
 static void finish(job *j)
 {
     tsr_shape *s = j->shape;
@@ -288,12 +286,87 @@ static void finish(job *j)
             one[i] = j->pairs[(size_t)i * TSR_N_PAIR_BIN + (size_t)k];
             sum += (double)one[i];
         }
-        qsort(one, (size_t)n, sizeof *one, ascending);
+        gsl_sort_float(one, 1, (size_t)n);
         s->pair_mean[k] = sum / n;
         s->pair_low[k] = (double)one[(int)(0.05 * (n - 1))];
         s->pair_high[k] = (double)one[(int)ceil(0.95 * (n - 1))];
     }
 }
+
+/* ---- shares of the groups ---- */
+
+static void swap(double *a, double *b)
+{
+    const double was = *a;
+    *a = *b;
+    *b = was;
+}
+
+static void swap_whole(int *a, int *b)
+{
+    const int was = *a;
+    *a = *b;
+    *b = was;
+}
+
+/* Groups a and b change numbers, but for the conformations'. */
+static void exchange(tsr_shape *s, int a, int b, int *number)
+{
+    tsr_clusters *c = &s->clusters;
+    swap_whole(&c->size[a], &c->size[b]);
+    swap_whole(&c->nearest[a], &c->nearest[b]);
+    swap(&c->spread[a], &c->spread[b]);
+    swap(&s->share[a], &s->share[b]);
+    swap(&s->half[0][a], &s->half[0][b]);
+    swap(&s->half[1][a], &s->half[1][b]);
+    swap_whole(&number[a], &number[b]);
+}
+
+/* The heaviest first; those of one share stay in their order. */
+static void sort_groups(tsr_shape *s)
+{
+    const int k = s->clusters.k;
+    int was[TSR_MOST_CLUSTERS], now[TSR_MOST_CLUSTERS];
+    for (int c = 0; c < k; c++)
+        was[c] = c;
+    for (int c = 1; c < k; c++)
+        for (int d = c; d > 0 && s->share[d] > s->share[d - 1]; d--)
+            exchange(s, d, d - 1, was);
+    for (int c = 0; c < k; c++)
+        now[was[c]] = c;
+    for (int i = 0; i < s->n; i++)
+        s->clusters.of[i] = now[s->clusters.of[i]];
+}
+
+/* Fills share, half and overlap, and numbers the groups anew, the heaviest
+ * first. */
+static void find_shares(tsr_shape *s, const tsr_drawn_frame *frame,
+                        const double *weight)
+{
+    int last = 0;
+    double sum[2] = {0.0, 0.0};
+    for (int i = 0; i < s->n; i++)
+        last = frame[s->at[i]].chain > last ? frame[s->at[i]].chain : last;
+    s->overlap = (double)NAN;
+    for (int i = 0; i < s->n; i++) {
+        const int half = 2 * frame[s->at[i]].chain > last;
+        s->half[half][s->clusters.of[i]] += weight[i];
+        sum[half] += weight[i];
+    }
+    for (int c = 0; c < s->clusters.k; c++)
+        s->share[c] = (s->half[0][c] + s->half[1][c]) / (sum[0] + sum[1]);
+    sort_groups(s);
+    if (!(sum[0] > 0.0) || !(sum[1] > 0.0))
+        return;
+    s->overlap = 0.0;
+    for (int c = 0; c < s->clusters.k; c++) {
+        s->half[0][c] /= sum[0];
+        s->half[1][c] /= sum[1];
+        s->overlap += fmin(s->half[0][c], s->half[1][c]);
+    }
+}
+
+/* ---- all of it ---- */
 
 /* What each frame counts within its draw. */
 static tsr_status weigh(job *j, const double *weight, tsr_err *err)
@@ -373,7 +446,7 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
             tsr_clusters_make(s->n, j.n_feature, j.feature, &s->clusters, err);
     if (status == TSR_OK) {
         finish(&j);
-        tsr_shape_find_shares(s, frame, j.weight);
+        find_shares(s, frame, j.weight);
     }
     job_clear(&j);
     if (status != TSR_OK) {

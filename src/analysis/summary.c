@@ -1,3 +1,6 @@
+/* One variable at a time is read and summarised, of a long vector a block, so
+ * that a trace larger than memory can be looked at. What is damaged or not
+ * finite becomes a remark of its item and does not hide the rest. */
 #include "analysis/summary.h"
 
 #include "analysis/circular.h"
@@ -226,6 +229,26 @@ const tsr_summary_item *tsr_summary_find(const tsr_summary *summary,
         if (strcmp(summary->item[i].name, name) == 0)
             return &summary->item[i];
     return NULL;
+}
+
+tsr_status tsr_summary_draws(tsr_trace_reader *reader, const char *name,
+                             int *n_chain, int *n_draw, double **value,
+                             tsr_err *err)
+{
+    static const tsr_trace_group group[] = {TSR_TRACE_POSTERIOR,
+                                            TSR_TRACE_SAMPLE_STATS};
+    int n;
+    tsr_status status = TSR_OK;
+    tsr_err local;
+    *value = NULL;
+    for (int g = 0; g < 2 && *value == NULL && status != TSR_E_NOMEM; g++)
+        if (tsr_trace_shape(reader, group[g], name, n_chain, n_draw, &n,
+                            NULL) == TSR_OK &&
+            n == 1 && *n_chain > 0 && *n_draw > 0)
+            status = tsr_trace_get(reader, group[g], name, n_chain, n_draw, &n,
+                                   value, &local);
+    return status == TSR_E_NOMEM ? tsr_fail(err, status, "%s", local.message)
+                                 : TSR_OK;
 }
 
 static int is_same_text(const char *a, const char *b)

@@ -49,6 +49,13 @@ tsr_status tsr_summary_make(tsr_trace_reader *reader, tsr_summary **out,
                             tsr_err *err);
 void tsr_summary_free(tsr_summary *summary);
 
+/* A variable of posterior or sample_stats with one number a draw, *value
+ * [*n_chain][*n_draw], caller frees; NULL where there is none, it has no draw,
+ * or it cannot be read. Errors: TSR_E_NOMEM. */
+tsr_status tsr_summary_draws(tsr_trace_reader *reader, const char *name,
+                             int *n_chain, int *n_draw, double **value,
+                             tsr_err *err);
+
 /* Puts the numbers of the run of the prior beside those that have the same name
  * (and unit). lp gets none: its parts differ. Errors: TSR_E_DATA (the two have
  * no variable in common), those of tsr_summary_make. */

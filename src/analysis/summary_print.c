@@ -1,5 +1,9 @@
+/* The table shows a mean to the digits that its own error supports, since
+ * further ones would change with another seed; JSON has every digit, for
+ * programs. */
 #include "analysis/summary.h"
 
+#include "core/json.h"
 #include "core/text.h"
 
 #include <errno.h>
@@ -161,20 +165,10 @@ tsr_status tsr_summary_print(const tsr_summary *summary, FILE *out,
 
 /* ---- JSON ---- */
 
-static void json_number(FILE *out, double x)
+static void put_columns(tsr_json *j, const tsr_convergence *value)
 {
-    if (isfinite(x))
-        fprintf(out, "%.17g", x);
-    else
-        fputs("null", out);
-}
-
-static void json_columns(FILE *out, const tsr_convergence *value)
-{
-    for (int c = 0; c < N_COLUMN; c++) {
-        fprintf(out, "%s\"%s\": ", c > 0 ? ", " : "", columns[c].name);
-        json_number(out, column(value, c));
-    }
+    for (int c = 0; c < N_COLUMN; c++)
+        tsr_json_number(j, columns[c].name, column(value, c));
 }
 
 static const char *note_of(const tsr_summary_item *item)
@@ -194,27 +188,24 @@ static const char *note_of(const tsr_summary_item *item)
 tsr_status tsr_summary_print_json(const tsr_summary *summary, FILE *out,
                                   tsr_err *err)
 {
-    fputc('{', out);
+    tsr_json j = {.out = out};
+    tsr_json_object(&j, NULL);
     for (int i = 0; i < summary->n; i++) {
         const tsr_summary_item *item = &summary->item[i];
-        fputs(i > 0 ? ",\n " : "\n ", out);
-        tsr_text_json(out, item->name);
-        fputs(": {", out);
-        json_columns(out, &item->value);
+        tsr_json_object(&j, item->name);
+        put_columns(&j, &item->value);
         if (item->is_circular)
-            fputs(", \"circular\": true", out);
-        if (note_of(item) != NULL) {
-            fputs(", \"note\": ", out);
-            tsr_text_json(out, note_of(item));
-        }
+            tsr_json_truth(&j, "circular", 1);
+        if (note_of(item) != NULL)
+            tsr_json_text(&j, "note", note_of(item));
         if (item->has_prior) {
-            fputs(", \"prior\": {", out);
-            json_columns(out, &item->prior);
-            fputs("}, \"contraction\": ", out);
-            json_number(out, item->contraction);
+            tsr_json_object(&j, "prior");
+            put_columns(&j, &item->prior);
+            tsr_json_close(&j);
+            tsr_json_number(&j, "contraction", item->contraction);
         }
-        fputc('}', out);
+        tsr_json_close(&j);
     }
-    fputs("\n}\n", out);
+    tsr_json_close(&j);
     return written(out, err);
 }

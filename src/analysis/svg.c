@@ -1,3 +1,5 @@
+/* SVG is text, so a picture is collected in memory and written at once, whole
+ * or not at all. Two decimals of a pixel are more than a printer can show. */
 #include "analysis/svg.h"
 
 #include "core/text.h"
@@ -67,12 +69,6 @@ static void trace_line(FILE *out, int n, const double *x, const double *y)
                 k % 8 == 7 ? "\n" : " ");
         is_down = 1;
     }
-}
-
-void tsr_svg_path(tsr_svg *svg, int n, const double *x, const double *y,
-                  const char *colour, double width)
-{
-    tsr_svg_stroke(svg, n, x, y, colour, width, 1.0, NULL);
 }
 
 void tsr_svg_stroke(tsr_svg *svg, int n, const double *x, const double *y,
@@ -157,17 +153,6 @@ void tsr_svg_text(tsr_svg *svg, double x, double y, double size,
     fputc('>', svg->out);
     tsr_text_escape(svg->out, text);
     fputs("</text>\n", svg->out);
-}
-
-void tsr_svg_power_of_ten(tsr_svg *svg, double x, double y, double size,
-                          tsr_svg_anchor anchor, int exponent)
-{
-    fprintf(svg->out,
-            "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.1f\" "
-            "text-anchor=\"%s\">10<tspan dy=\"%.1f\" "
-            "font-size=\"%.1f\">%s%d</tspan></text>\n",
-            x, y, size, anchor_name[anchor], -0.4 * size, 0.75 * size,
-            exponent < 0 ? "\xe2\x88\x92" : "", abs(exponent));
 }
 
 /* Ends the text, which stays the picture's. */

@@ -21,11 +21,8 @@ void tsr_svg_free(tsr_svg *svg);
 void tsr_svg_line(tsr_svg *svg, double x0, double y0, double x1, double y1,
                   const char *colour, double width);
 
-/* A line through n points (x, y); where y is not finite it is broken. */
-void tsr_svg_path(tsr_svg *svg, int n, const double *x, const double *y,
-                  const char *colour, double width);
-
-/* The same line with its ink. dash: "4 3", NULL for none. */
+/* A line through n points (x, y); where either is not finite it is broken.
+ * dash: "4 3", NULL for none. */
 void tsr_svg_stroke(tsr_svg *svg, int n, const double *x, const double *y,
                     const char *colour, double width, double opacity,
                     const char *dash);
@@ -50,10 +47,6 @@ void tsr_svg_circle(tsr_svg *svg, double x, double y, double radius,
 /* size: pixels. is_vertical: turned to read upwards. */
 void tsr_svg_text(tsr_svg *svg, double x, double y, double size,
                   tsr_svg_anchor anchor, int is_vertical, const char *text);
-
-/* 10 to a power, the exponent raised. */
-void tsr_svg_power_of_ten(tsr_svg *svg, double x, double y, double size,
-                          tsr_svg_anchor anchor, int exponent);
 
 /* The text from <svg> on, which the caller frees; nothing can be drawn after
  * it. Errors: TSR_E_NOMEM. */

@@ -1,3 +1,6 @@
+/* Weights stretch the ladder of the ordered draws: each takes as much of it as
+ * it weighs, and a quantile is read at that height, linearly between the
+ * middles of the steps. GSL has weighted means, but no weighted quantiles. */
 #include "analysis/weighted.h"
 
 #include <math.h>

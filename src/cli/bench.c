@@ -1,8 +1,10 @@
-/* tessera bench */
-#include "cli/bench_moves.h"
-#include "cli/bench_tune.h"
+/* tessera bench: how fast and how exact the engine is on this device, from one
+ * small molecule to batches of large ones, and from several host threads,
+ * since a sampler shares one device among its workers. */
+#include "cli/bench.h"
 #include "cli/command.h"
 
+#include "core/json.h"
 #include "gpu/engine_page_tile.h"
 #include "likelihood/engine_bench.h"
 
@@ -45,34 +47,12 @@ typedef struct {
     const tsr_device *device;
     FILE *out;
     tsr_log *log;
-    int json, quick, n_row;
+    tsr_json *json; /* NULL: a table */
+    int quick;
     double seconds; /* a row */
     double patience_us;
     double bound; /* multiply-adds a second of the device; 0: not known */
 } bench;
-
-static void print_json_text(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(out, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(out, "\\u%04x", c);
-        else
-            fputc(c, out);
-    }
-    fputc('"', out);
-}
-
-static void print_json_number(FILE *out, const char *name, double value)
-{
-    if (isfinite(value))
-        fprintf(out, ", \"%s\": %.6g", name, value);
-    else
-        fprintf(out, ", \"%s\": null", name);
-}
 
 /* Two multiply-adds a pair and q are the least (DESIGN 4); of what the device
  * could do in that time. Known for full profiles only. */
@@ -90,7 +70,7 @@ static void print_row(bench *b, int n_body, const tsr_bench_row *row)
     const char *name = tsr_bench_case_name(row->which);
     double per_second = 1e6 / row->wall_us_per_profile;
     double share = share_of_bound(b, n_body, row);
-    if (!b->json) {
+    if (b->json == NULL) {
         char error[16] = "-", part[16] = "-";
         if (isfinite(row->max_rel_error))
             snprintf(error, sizeof error, "%.1e", row->max_rel_error);
@@ -102,17 +82,18 @@ static void print_row(bench *b, int n_body, const tsr_bench_row *row)
         fflush(b->out);
         return;
     }
-    fprintf(b->out,
-            "%s\n  {\"n_body\": %d, \"n_q\": %d, \"case\": \"%s\", \"batch\": "
-            "%d",
-            b->n_row++ > 0 ? "," : "", n_body, N_Q, name, row->batch);
-    print_json_number(b->out, "wall_us_per_profile", row->wall_us_per_profile);
-    print_json_number(b->out, "device_us_per_profile",
-                      row->device_us_per_profile);
-    print_json_number(b->out, "max_rel_error", row->max_rel_error);
-    print_json_number(b->out, "profiles_per_second", per_second);
-    print_json_number(b->out, "share_of_bound", share);
-    fputc('}', b->out);
+    tsr_json_object(b->json, NULL);
+    tsr_json_integer(b->json, "n_body", n_body);
+    tsr_json_integer(b->json, "n_q", N_Q);
+    tsr_json_text(b->json, "case", name);
+    tsr_json_integer(b->json, "batch", row->batch);
+    tsr_json_number(b->json, "wall_us_per_profile", row->wall_us_per_profile);
+    tsr_json_number(b->json, "device_us_per_profile",
+                    row->device_us_per_profile);
+    tsr_json_number(b->json, "max_rel_error", row->max_rel_error);
+    tsr_json_number(b->json, "profiles_per_second", per_second);
+    tsr_json_number(b->json, "share_of_bound", share);
+    tsr_json_close(b->json);
 }
 
 static int is_patient(const bench *b, int n_body, int n_batch,
@@ -195,10 +176,10 @@ static tsr_status bench_batch(bench *b, int n_body, int n_batch,
     return status;
 }
 
-static void print_threads(const bench *b, int is_first, int n_body,
-                          tsr_bench_case which, int n_batch, int n, double rate)
+static void print_threads(const bench *b, int n_body, tsr_bench_case which,
+                          int n_batch, int n, double rate)
 {
-    if (!b->json) {
+    if (b->json == NULL) {
         fprintf(b->out,
                 "%5d threads, two batches of %3d each %12.0f "
                 "profiles/s\n",
@@ -206,22 +187,23 @@ static void print_threads(const bench *b, int is_first, int n_body,
         fflush(b->out);
         return;
     }
-    fprintf(b->out,
-            "%s\n  {\"threads\": %d, \"n_body\": %d, \"n_q\": %d, "
-            "\"case\": \"%s\", \"batch\": %d, \"profiles_per_second\": "
-            "%.6g}",
-            is_first ? "" : ",", n, n_body, N_Q, tsr_bench_case_name(which),
-            n_batch, rate);
+    tsr_json_object(b->json, NULL);
+    tsr_json_integer(b->json, "threads", n);
+    tsr_json_integer(b->json, "n_body", n_body);
+    tsr_json_integer(b->json, "n_q", N_Q);
+    tsr_json_text(b->json, "case", tsr_bench_case_name(which));
+    tsr_json_integer(b->json, "batch", n_batch);
+    tsr_json_number(b->json, "profiles_per_second", rate);
+    tsr_json_close(b->json);
 }
 
 /* Host threads that share the device, as a sampler's do. */
 static tsr_status bench_threads(bench *b, int n_body, tsr_bench_case which,
-                                const int *batches, int most, int *n_row,
-                                tsr_err *err)
+                                const int *batches, int most, tsr_err *err)
 {
     tsr_bench_problem *problem = NULL;
     tsr_engine *engine = NULL;
-    if (!b->json)
+    if (b->json == NULL)
         fprintf(b->out, "\nhost threads, %d bodies, %s\n", n_body,
                 tsr_bench_case_name(which));
     tsr_status status =
@@ -237,8 +219,7 @@ static tsr_status bench_threads(bench *b, int n_body, tsr_bench_case which,
             status = tsr_bench_threads(problem, engine, which, n, batches[i],
                                        2.0 * b->seconds, &rate, err);
             if (!status)
-                print_threads(b, (*n_row)++ == 0, n_body, which, batches[i], n,
-                              rate);
+                print_threads(b, n_body, which, batches[i], n, rate);
         }
     tsr_engine_free(engine);
     tsr_bench_problem_free(problem);
@@ -251,18 +232,18 @@ static tsr_status bench_all_threads(bench *b, tsr_err *err)
                      middle[] = {64, 0};
     const int is_gpu =
         tsr_device_get_info(b->device)->type == TSR_DEVICE_GPU && !b->quick;
-    int n_row = 0;
-    if (b->json)
-        fputs("\n], \"threads\": [", b->out);
+    if (b->json != NULL) {
+        tsr_json_close(b->json);
+        tsr_json_array(b->json, "threads");
+    }
     if (!is_gpu)
         return bench_threads(b, b->quick ? 256 : THREAD_BODIES,
                              TSR_BENCH_CONTIGUOUS10, few,
-                             2 * MAX_THREADS * few[0], &n_row, err);
+                             2 * MAX_THREADS * few[0], err);
     tsr_status status = bench_threads(b, THREAD_BODIES, TSR_BENCH_CONTIGUOUS10,
-                                      all, 2 * MAX_THREADS * 256, &n_row, err);
+                                      all, 2 * MAX_THREADS * 256, err);
     if (!status) /* 14 MiB a system */
-        status = bench_threads(b, 8192, TSR_BENCH_ONE, middle, 2 * 4 * 64,
-                               &n_row, err);
+        status = bench_threads(b, 8192, TSR_BENCH_ONE, middle, 2 * 4 * 64, err);
     return status;
 }
 
@@ -270,16 +251,13 @@ static void print_head(const bench *b)
 {
     const tsr_device_info *info = tsr_device_get_info(b->device);
     char line[1024];
-    if (b->json) {
-        fputs("{\"device\": ", b->out);
-        print_json_text(b->out, info->name);
-        fputs(", \"platform\": ", b->out);
-        print_json_text(b->out, info->platform);
-        fputs(", \"driver\": ", b->out);
-        print_json_text(b->out, info->driver);
-        fputs(", \"version\": ", b->out);
-        print_json_text(b->out, TSR_VERSION);
-        fputs(", \"rows\": [", b->out);
+    if (b->json != NULL) {
+        tsr_json_object(b->json, NULL);
+        tsr_json_text(b->json, "device", info->name);
+        tsr_json_text(b->json, "platform", info->platform);
+        tsr_json_text(b->json, "driver", info->driver);
+        tsr_json_text(b->json, "version", TSR_VERSION);
+        tsr_json_array(b->json, "rows");
         return;
     }
     tsr_device_describe(info, line, sizeof line);
@@ -303,9 +281,10 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
     static const int sizes[] = {64, 256, 1024, 1888, 4096, 8192, 0};
     static const int batches[] = {1, 8, 64, 256, 0};
     int quick = tsr_args_count(args, "quick") > 0;
+    tsr_json json = {.out = out, .digits = 6};
     bench b = {.out = out,
                .log = log,
-               .json = tsr_args_count(args, "json") > 0,
+               .json = tsr_args_count(args, "json") > 0 ? &json : NULL,
                .quick = quick,
                .seconds = quick ? 0.01 : 0.2,
                .patience_us = quick ? 1e5 : 1e6};
@@ -332,8 +311,8 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
     }
     if (!status)
         status = bench_all_threads(&b, err);
-    if (b.json && !status)
-        fputs("\n]}\n", out);
+    while (b.json != NULL && json.depth > 0 && !status)
+        tsr_json_close(&json);
     tsr_device_free(device);
     return status;
 }

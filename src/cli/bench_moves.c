@@ -1,4 +1,7 @@
-#include "cli/bench_moves.h"
+/* tessera bench --moves: the speed of the proposals on the host, without a
+ * device. Steps of all moves first turn the extended chain into a coil, since a
+ * move's cost depends on how crowded its surroundings are. */
+#include "cli/bench.h"
 
 #include "cli/setup.h"
 #include "core/clock.h"
@@ -238,14 +241,30 @@ static tsr_status measure(bench_case *b, int move, double seconds, row *out,
     return status;
 }
 
-tsr_status tsr_bench_moves(int json, int is_quick, FILE *out, tsr_log *log,
-                           tsr_err *err)
+static void put_row(tsr_json *j, const char *of, const char *move, const row *r)
+{
+    tsr_json_object(j, NULL);
+    tsr_json_text(j, "molecule", of);
+    tsr_json_integer(j, "n_residue", N_RESIDUE);
+    tsr_json_text(j, "move", move);
+    j->digits = 6;
+    tsr_json_number(j, "proposals_per_second", r->per_second);
+    j->digits = 4;
+    tsr_json_number(j, "acceptance", r->acceptance);
+    tsr_json_number(j, "none", r->none);
+    tsr_json_number(j, "dirty_tiles", r->dirty);
+    tsr_json_close(j);
+}
+
+tsr_status tsr_bench_moves(tsr_json *json, int is_quick, FILE *out,
+                           tsr_log *log, tsr_err *err)
 {
     tsr_status status = TSR_OK;
-    int n_row = 0;
-    if (json)
-        fprintf(out, "{\"version\": \"%s\", \"moves\": [", TSR_VERSION);
-    else
+    if (json != NULL) {
+        tsr_json_object(json, NULL);
+        tsr_json_text(json, "version", TSR_VERSION);
+        tsr_json_array(json, "moves");
+    } else
         fprintf(out,
                 "%d residues, two bodies each; one thread; excluded volume "
                 "included, likelihood not\n\n%-8s %-11s %12s %9s %9s %11s\n",
@@ -263,15 +282,8 @@ tsr_status tsr_bench_moves(int json, int is_quick, FILE *out, tsr_log *log,
             status = measure(&b, k, is_quick ? 0.1 : 2.0, &r, err);
             if (status != TSR_OK)
                 break;
-            if (json)
-                fprintf(out,
-                        "%s\n  {\"molecule\": \"%s\", \"n_residue\": %d, "
-                        "\"move\": \"%s\", \"proposals_per_second\": %.6g, "
-                        "\"acceptance\": %.4g, \"none\": %.4g, "
-                        "\"dirty_tiles\": %.4g}",
-                        n_row++ > 0 ? "," : "", molecules[m].name, N_RESIDUE,
-                        type->name, r.per_second, r.acceptance, r.none,
-                        r.dirty);
+            if (json != NULL)
+                put_row(json, molecules[m].name, type->name, &r);
             else
                 fprintf(out, "%-8s %-11s %12.0f %7.1f %% %7.1f %% %9.1f %%\n",
                         molecules[m].name, type->name, r.per_second,
@@ -282,9 +294,9 @@ tsr_status tsr_bench_moves(int json, int is_quick, FILE *out, tsr_log *log,
         if (status != TSR_OK)
             return status;
     }
-    if (json)
-        fputs("\n]}\n", out);
-    else
+    while (json != NULL && json->depth > 0)
+        tsr_json_close(json);
+    if (json == NULL)
         fputs("\nnone: nothing could be proposed (no closure was found). "
               "accepted: under the prior\nalone. dirty tiles: of the engine's, "
               "32 bodies a side.\n",

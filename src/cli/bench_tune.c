@@ -1,4 +1,7 @@
-#include "cli/bench_tune.h"
+/* tessera bench --tune: settings of the engine are tried one after the other,
+ * each from the best of those before, since all combinations would take hours.
+ */
+#include "cli/bench.h"
 
 #include "gpu/tuning.h"
 #include "likelihood/engine_bench.h"

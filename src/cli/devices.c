@@ -1,7 +1,8 @@
-/* tessera devices */
+/* tessera devices: what can compute here. Each device computes known profiles
+ * first, since drivers that return wrong numbers without an error exist. */
 #include "cli/command.h"
 
-#include "core/text.h"
+#include "core/json.h"
 #include "gpu/engine_page_tile.h"
 
 #include <stdlib.h>
@@ -31,38 +32,44 @@ static void test(const tsr_device_info *info, outcome *o)
     tsr_device_free(device);
 }
 
+static void put_outcome(tsr_json *j, const outcome *o)
+{
+    if (!o->tested) {
+        tsr_json_text(j, "self_test", NULL);
+        return;
+    }
+    tsr_json_object(j, "self_test");
+    tsr_json_truth(j, "passed", o->status == TSR_OK);
+    if (o->status == TSR_OK)
+        tsr_json_number(j, "max_rel_error", o->result.max_rel_error);
+    else
+        tsr_json_text(j, "message", o->err.message);
+    tsr_json_close(j);
+}
+
 static void print_json(FILE *out, int n, const tsr_device_info *list,
                        const outcome *outcomes, int chosen)
 {
-    fputs("{\"devices\": [", out);
+    tsr_json j = {.out = out, .digits = 3};
+    tsr_json_object(&j, NULL);
+    tsr_json_array(&j, "devices");
     for (int i = 0; i < n; i++) {
         const tsr_device_info *d = &list[i];
-        fprintf(out, "%s\n  {\"index\": %d, \"name\": ", i > 0 ? "," : "",
-                d->index);
-        tsr_text_json(out, d->name);
-        fprintf(out, ", \"type\": \"%s\", \"platform\": ",
-                tsr_device_type_name(d->type));
-        tsr_text_json(out, d->platform);
-        fputs(", \"driver\": ", out);
-        tsr_text_json(out, d->driver);
-        fprintf(out,
-                ", \"compute_units\": %d, \"global_bytes\": %llu, "
-                "\"double\": %s, \"default\": %s, \"self_test\": ",
-                d->compute_units, (unsigned long long)d->global_bytes,
-                d->has_double ? "true" : "false",
-                i == chosen ? "true" : "false");
-        if (!outcomes[i].tested)
-            fputs("null}", out);
-        else if (outcomes[i].status == TSR_OK)
-            fprintf(out, "{\"passed\": true, \"max_rel_error\": %.3g}}",
-                    outcomes[i].result.max_rel_error);
-        else {
-            fputs("{\"passed\": false, \"message\": ", out);
-            tsr_text_json(out, outcomes[i].err.message);
-            fputs("}}", out);
-        }
+        tsr_json_object(&j, NULL);
+        tsr_json_integer(&j, "index", d->index);
+        tsr_json_text(&j, "name", d->name);
+        tsr_json_text(&j, "type", tsr_device_type_name(d->type));
+        tsr_json_text(&j, "platform", d->platform);
+        tsr_json_text(&j, "driver", d->driver);
+        tsr_json_integer(&j, "compute_units", d->compute_units);
+        tsr_json_integer(&j, "global_bytes", (long long)d->global_bytes);
+        tsr_json_truth(&j, "double", d->has_double);
+        tsr_json_truth(&j, "default", i == chosen);
+        put_outcome(&j, &outcomes[i]);
+        tsr_json_close(&j);
     }
-    fputs("\n]}\n", out);
+    tsr_json_close(&j);
+    tsr_json_close(&j);
 }
 
 static void print_table(FILE *out, int n, const tsr_device_info *list,

@@ -1,6 +1,7 @@
 /* What tessera profile writes for each structure: its profile, or its fit to
- * data. Files of one run have names of their own, so that none replaces
- * another. */
+ * data in FoXS's .fit format, which other programs read, with the picture of
+ * the fit beside it. Files of one run have names of their own, so that none
+ * replaces another. */
 #include "cli/profile_files.h"
 
 #include "analysis/fit_figure.h"
@@ -9,6 +10,7 @@
 #include "io/fit_file.h"
 #include "model/form_factor.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,28 +222,76 @@ static const char *bound_mark(int at)
     return at == 0 ? "" : at < 0 ? " (lower bound)" : " (upper bound)";
 }
 
+/* The middle 99 % of the residuals, but no less than noise has. What lies
+ * beyond is a stroke at the edge: one bad point would flatten all others. */
+static void limit_residuals(tsr_figure *f)
+{
+    if (f->is_short || f->n_panel < 2)
+        return;
+    tsr_panel *panel = &f->panel[1];
+    const int n = panel->layer[0].n;
+    const double *q = panel->layer[0].x, *r = panel->layer[0].y;
+    double *size = calloc(2 * (size_t)n + 1, sizeof *size);
+    f->is_short |= size == NULL;
+    for (int k = 0; size != NULL && k < n; k++)
+        size[k] = fabs(r[k]);
+    if (size != NULL) {
+        gsl_sort(size, 1, (size_t)n);
+        panel->y1 = fmax(3.5, 1.15 * size[(int)(0.99 * (n - 1))]);
+        panel->y0 = -panel->y1;
+        for (int k = 0; k < n; k++) {
+            const double edge = copysign(panel->y1, r[k]);
+            const int is_beyond = fabs(r[k]) > panel->y1;
+            size[k] = is_beyond ? edge : (double)NAN;
+            size[n + k] = is_beyond ? 0.85 * edge : (double)NAN;
+        }
+        tsr_figure_layer(f, TSR_LAYER_ERRORS, NULL, TSR_COLOUR_DATA, n, q, size,
+                         size + n);
+    }
+    free(size);
+}
+
 static tsr_status write_picture(const tsr_profile_output *o, const char *path,
                                 const tsr_profile_result *r, tsr_err *err)
 {
     const tsr_profile_fit *fit = &r->fit;
-    char title[256], subtitle[256], contrast[96] = "";
+    const tsr_saxs *saxs = o->saxs;
+    char title[256], subtitle[256], contrast[96] = "", label[64] = "computed";
+    int n_below = 0;
+    for (int k = 0; k < saxs->n; k++)
+        n_below += saxs->intensity[k] <= 0.0;
+    if (n_below > 0)
+        snprintf(label, sizeof label,
+                 "computed; %d points with I \xe2\x89\xa4 0 not shown",
+                 n_below);
     if (r->n_comp == 3)
         snprintf(contrast, sizeof contrast,
                  " \xc2\xb7 c1 %.3f%s \xc2\xb7 c2 %.2f%s", fit->c1,
                  bound_mark(fit->c1_at), fit->c2, bound_mark(fit->c2_at));
     snprintf(title, sizeof title, "%.60s fitted to %.60s",
-             short_name(r->structure.path), short_name(o->saxs->path));
+             short_name(r->structure.path), short_name(saxs->path));
     snprintf(subtitle, sizeof subtitle,
              "\xcf\x87\xc2\xb2/N %.3g, reduced %.3g \xc2\xb7 CorMap p %.2g%s",
              fit->chi2, fit->reduced_chi2, fit->cormap_p, contrast);
-    tsr_fit_figure figure = {.n = o->saxs->n,
-                             .q = o->saxs->q,
-                             .intensity = o->saxs->intensity,
-                             .sigma = o->saxs->sigma,
-                             .model = r->curve,
-                             .title = title,
-                             .subtitle = subtitle};
-    return tsr_fit_figure_write(&figure, path, err);
+    const tsr_fit_figure picture = {.n = saxs->n,
+                                    .q = saxs->q,
+                                    .intensity = saxs->intensity,
+                                    .sigma = saxs->sigma,
+                                    .model = r->curve,
+                                    .model_label = label,
+                                    .residual_title = "residual / \xcf\x83"};
+    tsr_figure f = tsr_figure_new("fit", title, "q (1/\xc3\x85)", 650);
+    f.subtitle = strdup(subtitle);
+    tsr_fit_figure_add(&f, &picture, 360);
+    limit_residuals(&f);
+    const double last = saxs->q[saxs->n - 1];
+    f.x0 = saxs->q[0] < 0.15 * last ? 0.0 : saxs->q[0];
+    f.x1 = last + 0.02 * (last - f.x0);
+    tsr_status status = tsr_figure_finish(&f, err);
+    if (status == TSR_OK)
+        status = tsr_figure_write_svg(&f, path, err);
+    tsr_figure_clear(&f);
+    return status;
 }
 
 static tsr_status write_one(const tsr_profile_output *o, int each,

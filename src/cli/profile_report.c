@@ -1,5 +1,9 @@
+/* What was computed and fitted, as a table in the order given and as JSON. A
+ * parameter that ends at its bound is marked, since what the fit says of it is
+ * then the bound alone. */
 #include "cli/profile_report.h"
 
+#include "core/json.h"
 #include "core/text.h"
 
 #include <math.h>
@@ -116,70 +120,56 @@ void tsr_profile_bounds_text(const tsr_profile_fit *fit, char *text,
 
 /* ---- JSON ---- */
 
-/* JSON has no NaN. */
-static void number(FILE *out, const char *name, double value)
+static void put_bound(tsr_json *j, const char *key, int at)
 {
-    if (isfinite(value))
-        fprintf(out, ", \"%s\": %.9g", name, value);
-    else
-        fprintf(out, ", \"%s\": null", name);
+    tsr_json_text(j, key, at < 0 ? "lower" : at > 0 ? "upper" : NULL);
 }
 
-static void bound(FILE *out, const char *name, int at)
-{
-    fprintf(out, ", \"%s\": %s", name,
-            at < 0   ? "\"lower\""
-            : at > 0 ? "\"upper\""
-                     : "null");
-}
-
-static void print_one(FILE *out, const tsr_profile_result *r)
+static void put_one(tsr_json *j, const tsr_profile_result *r)
 {
     const tsr_profile_fit *f = &r->fit;
-    fputs("{\"structure\": ", out);
-    tsr_text_json(out, r->structure.path);
-    fprintf(out, ", \"n_bodies\": %d", r->structure.n_body);
+    tsr_json_object(j, NULL);
+    tsr_json_text(j, "structure", r->structure.path);
+    tsr_json_integer(j, "n_bodies", r->structure.n_body);
     if (f->n_point > 0) {
-        number(out, "chi2", f->chi2);
-        number(out, "reduced_chi2", f->reduced_chi2);
-        fprintf(out, ", \"n_points\": %d, \"n_parameters\": %d", f->n_point,
-                f->n_parameter);
-        number(out, "scale", f->scale);
-        number(out, "background", f->background);
-        number(out, "cormap_p", f->cormap_p);
-        fprintf(out, ", \"longest_run\": %d", f->longest_run);
+        tsr_json_number(j, "chi2", f->chi2);
+        tsr_json_number(j, "reduced_chi2", f->reduced_chi2);
+        tsr_json_integer(j, "n_points", f->n_point);
+        tsr_json_integer(j, "n_parameters", f->n_parameter);
+        tsr_json_number(j, "scale", f->scale);
+        tsr_json_number(j, "background", f->background);
+        tsr_json_number(j, "cormap_p", f->cormap_p);
+        tsr_json_integer(j, "longest_run", f->longest_run);
     }
-    number(out, "c1", r->n_comp == 3 ? f->c1 : (double)NAN);
-    number(out, "c2", r->n_comp == 3 ? f->c2 : (double)NAN);
-    bound(out, "c1_at_bound", f->c1_at);
-    bound(out, "c2_at_bound", f->c2_at);
-    number(out, "rg_model", r->structure.rg_ang);
-    number(out, "rg_guinier", r->rg_guinier);
-    number(out, "d_max", r->structure.d_max_ang);
-    number(out, "i0", r->i0);
-    number(out, "engine_seconds", r->structure.seconds);
-    fputc('}', out);
+    tsr_json_number(j, "c1", r->n_comp == 3 ? f->c1 : (double)NAN);
+    tsr_json_number(j, "c2", r->n_comp == 3 ? f->c2 : (double)NAN);
+    put_bound(j, "c1_at_bound", f->c1_at);
+    put_bound(j, "c2_at_bound", f->c2_at);
+    tsr_json_number(j, "rg_model", r->structure.rg_ang);
+    tsr_json_number(j, "rg_guinier", r->rg_guinier);
+    tsr_json_number(j, "d_max", r->structure.d_max_ang);
+    tsr_json_number(j, "i0", r->i0);
+    tsr_json_number(j, "engine_seconds", r->structure.seconds);
+    tsr_json_close(j);
 }
 
 void tsr_profile_print_json(FILE *out, int n, const tsr_profile_result *result,
                             const tsr_saxs *saxs, const char *bodies,
                             const char *engine)
 {
-    fprintf(out, "{\"bodies\": \"%s\", \"engine\": ", bodies);
-    tsr_text_json(out, engine);
-    fputs(", \"data\": ", out);
-    if (saxs == NULL) {
-        fputs("null", out);
-    } else {
-        tsr_text_json(out, saxs->path);
-        fprintf(out, ", \"n_points\": %d", saxs->n);
-        number(out, "rg_data", saxs->rg_guinier);
-        number(out, "i0_data", saxs->i0_guinier);
+    tsr_json j = {.out = out, .digits = 9};
+    tsr_json_object(&j, NULL);
+    tsr_json_text(&j, "bodies", bodies);
+    tsr_json_text(&j, "engine", engine);
+    tsr_json_text(&j, "data", saxs != NULL ? saxs->path : NULL);
+    if (saxs != NULL) {
+        tsr_json_integer(&j, "n_points", saxs->n);
+        tsr_json_number(&j, "rg_data", saxs->rg_guinier);
+        tsr_json_number(&j, "i0_data", saxs->i0_guinier);
     }
-    fputs(",\n \"structures\": [", out);
-    for (int i = 0; i < n; i++) {
-        fputs(i > 0 ? ",\n  " : "\n  ", out);
-        print_one(out, &result[i]);
-    }
-    fputs("]}\n", out);
+    tsr_json_array(&j, "structures");
+    for (int i = 0; i < n; i++)
+        put_one(&j, &result[i]);
+    tsr_json_close(&j);
+    tsr_json_close(&j);
 }

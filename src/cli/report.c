@@ -1,10 +1,11 @@
-/* tessera report DIR */
+/* tessera report DIR: finds what the report is made from, writes the methods
+ * paragraph from the configuration, and refuses to replace a page of somebody
+ * else. */
 #include "cli/command.h"
 #include "cli/past_run.h"
 #include "cli/run_directory.h"
 
 #include "analysis/report.h"
-#include "analysis/report_vega.h"
 #include "analysis/svg.h"
 #include "io/file.h"
 
@@ -210,8 +211,6 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_report_options o = {.name = "tessera report",
                             .vega_directory = getenv("TSR_VEGA_DIR"),
                             .diagnose = {.rhat = 1.01, .ess = 400.0}};
-    if (o.vega_directory == NULL)
-        o.vega_directory = tsr_vega_directory;
     tsr_args_arguments(args, &argument);
     tsr_status status = tsr_past_run_open(argument[0], &run, log, err);
     if (status == TSR_OK && prior_path != NULL)

@@ -1,4 +1,6 @@
-/* tessera resume DIR */
+/* tessera resume DIR: goes on from the last checkpoint to the same bits as if
+ * the run had never stopped, so everything on which bits depend is compared
+ * first. */
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/run_directory.h"
@@ -32,7 +34,7 @@ static tsr_status read_config(const tsr_args *args, const char *directory,
                               tsr_config *config, tsr_err *err)
 {
     char *path = tsr_run_directory_file(directory, "config.yaml");
-    long threads = 0, draws = 0;
+    long draws = 0;
     if (path == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     tsr_status status = tsr_config_read(path, 0, NULL, config, err);
@@ -44,20 +46,12 @@ static tsr_status read_config(const tsr_args *args, const char *directory,
             status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     }
     if (status == TSR_OK)
-        status = tsr_run_option(args, "device", "device.use",
-                                &config->device.use, config, err);
-    if (status == TSR_OK)
-        status = tsr_run_option(args, "until", "sampler.until",
-                                &config->sampler.until, config, err);
-    if (status == TSR_OK)
-        status = tsr_args_long(args, "threads", 1, 4096, &threads, err);
+        status = tsr_run_options(args, config, err);
     if (status == TSR_OK)
         status = tsr_args_long(args, "draws", 1, 1e9, &draws, err);
     if (status == TSR_OK)
         status = tsr_args_double(args, "checkpoint-every", 0.0, 86400.0,
                                  &config->output.checkpoint_every, err);
-    if (threads > 0)
-        config->device.threads = (tsr_number_or_word){-1, (double)threads};
     if (draws > 0)
         config->sampler.draws = draws;
     return status;

@@ -1,5 +1,9 @@
+/* Every variable of the posterior before and after the new weights, so that
+ * the reader sees what the new data changed; and how many draws the weights
+ * rest on, which decides whether to believe it. */
 #include "cli/reweight_report.h"
 
+#include "core/json.h"
 #include "io/file.h"
 #include "likelihood/noise.h"
 
@@ -192,72 +196,65 @@ void tsr_reweight_report_print(const tsr_reweight_report *r, FILE *out)
 
 /* ---- for programs ---- */
 
-static void number(FILE *out, const char *name, double value, const char *after)
+static void put_values(tsr_json *j, const char *key, const tsr_weighted *w)
 {
-    if (isfinite(value))
-        fprintf(out, "\"%s\": %.17g%s", name, value, after);
-    else
-        fprintf(out, "\"%s\": null%s", name, after);
+    tsr_json_object(j, key);
+    tsr_json_number(j, "mean", w->mean);
+    tsr_json_number(j, "sd", w->sd);
+    tsr_json_number(j, "q5", w->q5);
+    tsr_json_number(j, "median", w->median);
+    tsr_json_number(j, "q95", w->q95);
+    tsr_json_close(j);
 }
 
-static void numbers(FILE *out, const char *name, const tsr_weighted *w)
+static void put_point(tsr_json *j, const char *key, const tsr_maxent_point *p)
 {
-    fprintf(out, "\"%s\": {", name);
-    number(out, "mean", w->mean, ", ");
-    number(out, "sd", w->sd, ", ");
-    number(out, "q5", w->q5, ", ");
-    number(out, "median", w->median, ", ");
-    number(out, "q95", w->q95, "}");
+    tsr_json_object(j, key);
+    tsr_json_number(j, "theta", p->theta);
+    tsr_json_number(j, "chi2", p->chi2);
+    tsr_json_number(j, "kl", p->kl);
+    tsr_json_number(j, "effective", p->effective);
+    tsr_json_number(j, "scale", p->scale);
+    tsr_json_number(j, "background", p->background);
+    tsr_json_close(j);
 }
 
-static void point(FILE *out, const tsr_maxent_point *p)
+static void put_entropy(tsr_json *j, const tsr_maxent *m, int n_data)
 {
-    fputc('{', out);
-    number(out, "theta", p->theta, ", ");
-    number(out, "chi2", p->chi2, ", ");
-    number(out, "kl", p->kl, ", ");
-    number(out, "effective", p->effective, ", ");
-    number(out, "scale", p->scale, ", ");
-    number(out, "background", p->background, "}");
+    tsr_json_number(j, "theta", m->point[m->chosen].theta);
+    tsr_json_truth(j, "equal_weights_fit", m->start.chi2 <= most_chi2(n_data));
+    put_point(j, "equal", &m->start);
+    tsr_json_array(j, "l_curve");
+    for (int i = 0; i < m->n_point; i++)
+        put_point(j, NULL, &m->point[i]);
+    tsr_json_close(j);
 }
 
 void tsr_reweight_report_json(const tsr_reweight_report *r, FILE *out)
 {
-    const tsr_maxent *m = r->entropy;
-    fprintf(out, "{\"draws\": %ld, \"points\": %d, ",
-            (long)r->stored->n_chain * r->stored->n_draw, r->saxs->n);
-    number(out, "ess", r->psis.ess, ", ");
-    if (m == NULL)
-        number(out, "worth", r->worth, ", ");
-    if (m == NULL)
-        number(out, "pareto_k", r->psis.pareto_k, ", ");
-    if (m == NULL)
-        number(out, "recovered", r->importance->recovered, ", ");
-    number(out, "interpolation", r->interpolation, ", ");
-    if (m != NULL) {
-        number(out, "theta", m->point[m->chosen].theta, ", ");
-        fprintf(out, "\"equal_weights_fit\": %s, ",
-                m->start.chi2 <= most_chi2(r->saxs->n) ? "true" : "false");
-        fputs("\"equal\": ", out);
-        point(out, &m->start);
-        fputs(", \"l_curve\": [", out);
-        for (int i = 0; i < m->n_point; i++) {
-            fputs(i > 0 ? ",\n  " : "\n  ", out);
-            point(out, &m->point[i]);
-        }
-        fputs("], ", out);
+    tsr_json j = {.out = out};
+    tsr_json_object(&j, NULL);
+    tsr_json_integer(&j, "draws", (long)r->stored->n_chain * r->stored->n_draw);
+    tsr_json_integer(&j, "points", r->saxs->n);
+    tsr_json_number(&j, "ess", r->psis.ess);
+    if (r->importance != NULL) {
+        tsr_json_number(&j, "worth", r->worth);
+        tsr_json_number(&j, "pareto_k", r->psis.pareto_k);
+        tsr_json_number(&j, "recovered", r->importance->recovered);
     }
-    fputs("\"variables\": {", out);
+    tsr_json_number(&j, "interpolation", r->interpolation);
+    if (r->entropy != NULL)
+        put_entropy(&j, r->entropy, r->saxs->n);
+    tsr_json_object(&j, "variables");
     for (int i = 0; i < r->n; i++) {
-        fprintf(out, "%s\n  \"%s\": {", i > 0 ? "," : "", r->row[i].name);
-        if (r->row[i].has_before) {
-            numbers(out, "run", &r->row[i].before);
-            fputs(", ", out);
-        }
-        numbers(out, "now", &r->row[i].after);
-        fputc('}', out);
+        tsr_json_object(&j, r->row[i].name);
+        if (r->row[i].has_before)
+            put_values(&j, "run", &r->row[i].before);
+        put_values(&j, "now", &r->row[i].after);
+        tsr_json_close(&j);
     }
-    fputs("}}\n", out);
+    tsr_json_close(&j);
+    tsr_json_close(&j);
 }
 
 tsr_status tsr_reweight_report_csv(const tsr_reweight_report *r,

@@ -1,4 +1,5 @@
-/* tessera run CONFIG */
+/* tessera run CONFIG: everything that can be wrong is checked before anything
+ * is written, so that a refused run leaves no folder behind. */
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/run_directory.h"
@@ -33,24 +34,12 @@ static const tsr_option options[] = {
 static tsr_status apply_options(const tsr_args *args, tsr_config *config,
                                 tsr_err *err)
 {
-    long threads = 0;
     if (tsr_args_count(args, "output") > 0 &&
         tsr_args_value(args, "output")[0] == '\0')
         return tsr_fail(err, TSR_E_USAGE, "--output is empty: name a folder");
-    tsr_status status = tsr_run_option(args, "output", "output.directory",
-                                       &config->output.directory, config, err);
-    if (status == TSR_OK)
-        status = tsr_run_option(args, "device", "device.use",
-                                &config->device.use, config, err);
-    if (status == TSR_OK)
-        status = tsr_run_option(args, "until", "sampler.until",
-                                &config->sampler.until, config, err);
-    if (status == TSR_OK)
-        status = tsr_args_long(args, "threads", 1, 4096, &threads, err);
+    tsr_status status = tsr_run_options(args, config, err);
     if (tsr_args_count(args, "prior-only") > 0)
         tsr_config_drop_data(config); /* its config.yaml says what was done */
-    if (status == TSR_OK && threads > 0)
-        config->device.threads = (tsr_number_or_word){-1, (double)threads};
     return status;
 }
 

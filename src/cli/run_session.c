@@ -3,7 +3,6 @@
 
 #include "cli/interrupt.h"
 #include "cli/run_directory.h"
-#include "cli/run_inputs.h"
 #include "cli/run_report.h"
 #include "core/clock.h"
 #include "io/file.h"
@@ -26,10 +25,11 @@ enum {
 /* s, between two commits of the trace: what `tessera status` may lag behind. */
 static const double FLUSH_EVERY = 2.0;
 
-/* An option in place of a key of the file. */
-tsr_status tsr_run_option(const tsr_args *args, const char *option,
-                          const char *key, char **text, tsr_config *config,
-                          tsr_err *err)
+/* An option in place of a key of the file: the text at `text`, in the config.
+ */
+static tsr_status put_option(const tsr_args *args, const char *option,
+                             const char *key, char **text, tsr_config *config,
+                             tsr_err *err)
 {
     char place[32];
     if (tsr_args_count(args, option) == 0)
@@ -41,6 +41,25 @@ tsr_status tsr_run_option(const tsr_args *args, const char *option,
     *text = copy;
     snprintf(place, sizeof place, "--%s", option);
     return tsr_yaml_marks_put(&config->marks, key, place, err);
+}
+
+tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
+                           tsr_err *err)
+{
+    long threads = 0;
+    tsr_status status = put_option(args, "output", "output.directory",
+                                   &config->output.directory, config, err);
+    if (status == TSR_OK)
+        status = put_option(args, "device", "device.use", &config->device.use,
+                            config, err);
+    if (status == TSR_OK)
+        status = put_option(args, "until", "sampler.until",
+                            &config->sampler.until, config, err);
+    if (status == TSR_OK)
+        status = tsr_args_long(args, "threads", 1, 4096, &threads, err);
+    if (status == TSR_OK && threads > 0)
+        config->device.threads = (tsr_number_or_word){-1, (double)threads};
+    return status;
 }
 
 long tsr_session_warmup(const tsr_config *config)

@@ -46,11 +46,10 @@ typedef struct {
     int is_broken; /* files cannot be written any more */
 } tsr_session;
 
-/* An option given in place of a key of the file: the text at `text`, in the
- * config. */
-tsr_status tsr_run_option(const tsr_args *args, const char *option,
-                          const char *key, char **text, tsr_config *config,
-                          tsr_err *err);
+/* What --output, --device, --until and --threads put in place of keys of the
+ * file. */
+tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
+                           tsr_err *err);
 
 /* Draws between two refreshes: as many steps as there are bodies (200 to 2000),
  * so that computing afresh costs some 2 % of the time and little is lost. */

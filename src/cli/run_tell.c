@@ -1,5 +1,9 @@
+/* What went on in the sampler, told while it can still be changed: moves with
+ * nothing to move, temperatures that do not exchange, chains left behind after
+ * warm-up. */
 #include "cli/run_tell.h"
 
+#include <gsl/gsl_sort.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,12 +96,6 @@ void tsr_tell_times(const tsr_sampler *sampler, tsr_log *log)
             100.0 * t.refresh / all, 100.0 * t.audit / all);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Log likelihoods of the chains, ascending; NULL: out of memory. */
 static double *sorted_log_liks(int n, tsr_sampler *sampler)
 {
@@ -106,7 +104,7 @@ static double *sorted_log_liks(int n, tsr_sampler *sampler)
         return NULL;
     for (int c = 0; c < n; c++)
         value[c] = tsr_chain_log_lik(tsr_sampler_chain(sampler, c));
-    qsort(value, (size_t)n, sizeof *value, ascending);
+    gsl_sort(value, 1, (size_t)n);
     return value;
 }
 

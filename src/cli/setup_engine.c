@@ -5,6 +5,7 @@
 #include "gpu/engine_page_tile.h"
 #include "sampler/share.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,12 +101,6 @@ static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
 
 /* ---- shares ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Seconds for one batch of full profiles of the molecule: the median of a few,
  * after one that does not count; two seconds of it are enough. */
 static tsr_status time_batch(tsr_batch *batch, const tsr_setup *s, int n,
@@ -138,7 +133,7 @@ static tsr_status time_batch(tsr_batch *batch, const tsr_setup *s, int n,
             tsr_batch_reject(batch, i);
     }
     if (status == TSR_OK) {
-        qsort(took, (size_t)n_took, sizeof *took, ascending);
+        gsl_sort(took, 1, (size_t)n_took);
         *seconds = took[n_took / 2];
     }
     return status;

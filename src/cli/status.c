@@ -1,9 +1,11 @@
-/* tessera status DIR */
+/* tessera status DIR: reads what a run has written so far, without disturbing
+ * it; speed and time left are those of its last checkpoint. */
 #include "cli/command.h"
 #include "cli/run_directory.h"
 #include "cli/run_place.h"
 #include "cli/run_session.h"
 
+#include "core/json.h"
 #include "io/lock.h"
 #include "io/recover.h"
 #include "io/trace.h"
@@ -193,39 +195,46 @@ static void print(const run_status *s, const char *directory, FILE *out)
         fprintf(out, "  %-11s tessera resume %s\n", "to go on", directory);
 }
 
-static void print_json_number(FILE *out, const char *name, double value)
+static void put_part(tsr_json *j, const char *key, long done, long planned)
 {
-    if (isfinite(value))
-        fprintf(out, ", \"%s\": %.17g", name, value);
-    else
-        fprintf(out, ", \"%s\": null", name);
+    tsr_json_object(j, key);
+    tsr_json_integer(j, "done", done);
+    tsr_json_integer(j, "planned", planned);
+    tsr_json_close(j);
+}
+
+static void put_checkpoint(tsr_json *j, const tsr_run_checkpoint *at)
+{
+    tsr_json_integer(j, "chains", at->identity.n_chain);
+    tsr_json_object(j, "checkpoint");
+    tsr_json_text(j, "written_at", at->written_at);
+    tsr_json_integer(j, "warmup", at->place.warmup);
+    tsr_json_integer(j, "draws", at->place.draws);
+    tsr_json_truth(j, "is_newest", at->remark == NULL);
+    tsr_json_close(j);
 }
 
 static void print_json(const run_status *s, FILE *out)
 {
-    fprintf(out, "{\"state\": \"%s\"", s->state);
-    if (s->holder.is_held)
-        fprintf(out, ", \"host\": \"%s\", \"pid\": %ld, \"since\": \"%s\"",
-                s->holder.host, s->holder.pid, s->holder.since);
-    fprintf(out,
-            ", \"warmup\": {\"done\": %ld, \"planned\": %ld}, \"draws\": "
-            "{\"done\": %ld, \"planned\": %ld}",
-            s->warmup, tsr_session_warmup(&s->config), s->draws,
-            s->config.sampler.draws);
+    tsr_json j = {.out = out};
+    tsr_json_object(&j, NULL);
+    tsr_json_text(&j, "state", s->state);
+    if (s->holder.is_held) {
+        tsr_json_text(&j, "host", s->holder.host);
+        tsr_json_integer(&j, "pid", s->holder.pid);
+        tsr_json_text(&j, "since", s->holder.since);
+    }
+    put_part(&j, "warmup", s->warmup, tsr_session_warmup(&s->config));
+    put_part(&j, "draws", s->draws, s->config.sampler.draws);
     if (s->has_checkpoint)
-        fprintf(out,
-                ", \"chains\": %ld, \"checkpoint\": {\"written_at\": \"%s\", "
-                "\"warmup\": %ld, \"draws\": %ld, \"is_newest\": %s}",
-                (long)s->at.identity.n_chain, s->at.written_at,
-                s->at.place.warmup, s->at.place.draws,
-                s->at.remark == NULL ? "true" : "false");
+        put_checkpoint(&j, &s->at);
     else
-        fprintf(out, ", \"checkpoint\": null");
-    print_json_number(out, "steps_per_second", steps_a_second(s));
-    print_json_number(out, "seconds_left", seconds_left(s));
-    print_json_number(out, "acceptance_rate", s->accepted);
-    print_json_number(out, "chi2", s->chi2);
-    fprintf(out, "}\n");
+        tsr_json_text(&j, "checkpoint", NULL);
+    tsr_json_number(&j, "steps_per_second", steps_a_second(s));
+    tsr_json_number(&j, "seconds_left", seconds_left(s));
+    tsr_json_number(&j, "acceptance_rate", s->accepted);
+    tsr_json_number(&j, "chi2", s->chi2);
+    tsr_json_close(&j);
 }
 
 static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,

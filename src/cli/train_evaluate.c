@@ -6,7 +6,7 @@
 #include "cli/train_evaluate.h"
 
 #include "cli/setup.h"
-#include "core/text.h"
+#include "core/json.h"
 #include "io/file.h"
 #include "model/form_factor_evaluate.h"
 #include "model/structure_fold.h"
@@ -115,41 +115,41 @@ static void print_table(const evaluation *e, FILE *out)
     }
 }
 
-static void print_numbers(FILE *out, const char *name, int n,
-                          const double *value)
+static void put_row(tsr_json *j, const evaluation *e, int r)
 {
-    fprintf(out, ", \"%s\": [", name);
-    for (int i = 0; i < n; i++)
-        fprintf(out, "%s%.6g", i > 0 ? ", " : "", value[i]);
-    fprintf(out, "]");
+    const tsr_evaluation *row = &e->row[r];
+    tsr_json_object(j, NULL);
+    tsr_json_text(j, "table", e->name[r]);
+    tsr_json_text(j, "bodies", bodies_word(row->table));
+    tsr_json_integer(j, "components", row->table->n_comp);
+    if (is_plain(e, r)) {
+        tsr_json_truth(j, "self", row->with_self);
+    } else {
+        tsr_json_number(j, "c1", row->c1);
+        tsr_json_number(j, "c2", row->c2);
+    }
+    tsr_json_numbers(j, "median_rms_relative_error", TSR_ERROR_N_BAND,
+                     e->summary[r].band);
+    tsr_json_numbers(j, "median_relative_error_by_q", TSR_ERROR_N_Q,
+                     e->summary[r].curve);
+    tsr_json_close(j);
 }
 
 static void print_json(const evaluation *e, FILE *out)
 {
+    tsr_json j = {.out = out, .digits = 6};
     double q[TSR_ERROR_N_Q];
     for (int k = 0; k < TSR_ERROR_N_Q; k++)
         q[k] = k * TSR_ERROR_DQ;
-    fprintf(out, "{\"n_structure\": %d", e->n_test);
-    print_numbers(out, "band_inv_ang", TSR_ERROR_N_BAND + 1, tsr_error_band);
-    print_numbers(out, "q_inv_ang", TSR_ERROR_N_Q, q);
-    fprintf(out, ", \"rows\": [");
-    for (int r = 0; r < e->n_row; r++) {
-        const tsr_evaluation *row = &e->row[r];
-        fprintf(out, "%s\n{\"table\": ", r > 0 ? "," : "");
-        tsr_text_json(out, e->name[r]);
-        fprintf(out, ", \"bodies\": \"%s\", \"components\": %d",
-                bodies_word(row->table), row->table->n_comp);
-        if (is_plain(e, r))
-            fprintf(out, ", \"self\": %s", row->with_self ? "true" : "false");
-        else
-            fprintf(out, ", \"c1\": %g, \"c2\": %g", row->c1, row->c2);
-        print_numbers(out, "median_rms_relative_error", TSR_ERROR_N_BAND,
-                      e->summary[r].band);
-        print_numbers(out, "median_relative_error_by_q", TSR_ERROR_N_Q,
-                      e->summary[r].curve);
-        fprintf(out, "}");
-    }
-    fprintf(out, "]}\n");
+    tsr_json_object(&j, NULL);
+    tsr_json_integer(&j, "n_structure", e->n_test);
+    tsr_json_numbers(&j, "band_inv_ang", TSR_ERROR_N_BAND + 1, tsr_error_band);
+    tsr_json_numbers(&j, "q_inv_ang", TSR_ERROR_N_Q, q);
+    tsr_json_array(&j, "rows");
+    for (int r = 0; r < e->n_row; r++)
+        put_row(&j, e, r);
+    tsr_json_close(&j);
+    tsr_json_close(&j);
 }
 
 /* q, then a column a row: the median of the absolute relative error. */

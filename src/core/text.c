@@ -1,3 +1,6 @@
+/* Text is UTF-8 throughout; names, units and paths may hold anything, so
+ * widths count characters and what is ill-formed is replaced rather than
+ * passed on. */
 #include "core/text.h"
 
 #include <string.h>
@@ -129,24 +132,6 @@ void tsr_nearest_try(tsr_nearest *nearest, const char *name)
         nearest->best = name;
         nearest->distance = d;
     }
-}
-
-void tsr_text_json(FILE *out, const char *text)
-{
-    fputc('"', out);
-    while (*text != '\0') {
-        const char *from = text;
-        long code = tsr_utf8_next(&text);
-        if (code < 0)
-            fputs("\\ufffd", out);
-        else if (code < 0x20)
-            fprintf(out, "\\u%04lx", (unsigned long)code);
-        else if (code == '"' || code == '\\')
-            fprintf(out, "\\%c", (int)code);
-        else
-            fwrite(from, 1, (size_t)(text - from), out);
-    }
-    fputc('"', out);
 }
 
 void tsr_text_escape(FILE *out, const char *text)

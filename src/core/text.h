@@ -24,10 +24,6 @@ const char *tsr_text_excerpt(const char *text, char out[TSR_EXCERPT_SIZE]);
 void tsr_text_wrap(FILE *out, int column, int indent, const char *prefix,
                    const char *text);
 
-/* Prints a JSON string, with its quotes. A byte that is no UTF-8 becomes
- * U+FFFD. */
-void tsr_text_json(FILE *out, const char *text);
-
 /* Prints text for HTML or SVG: what means something there is escaped, a control
  * character other than tab and line end becomes '?'. */
 void tsr_text_escape(FILE *out, const char *text);

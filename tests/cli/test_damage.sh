@@ -1,13 +1,8 @@
 #!/bin/sh
 # One flipped bit somewhere in a file of a run: every command says that the file
 # is damaged, by its name, or answers as without it. One line a test.
-program=$PWD/${BUILD:-build}/tessera
-demo=$PWD/configs/demo
-samples=$PWD/../shared/data/damaged
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-. "$PWD/tests/cli/expect.sh"
-cd "$work" || exit 1
+. tests/cli/expect.sh
+samples=$shared/damaged
 
 cp "$demo/two_domain.pdb" model.pdb
 cat >run.yaml <<END

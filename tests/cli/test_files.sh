@@ -1,20 +1,9 @@
 #!/bin/sh
 # What the program may touch: other people's files, planted links, and what a
 # run leaves that was killed before its first checkpoint.
-build=$PWD/${BUILD:-build}
-program=$build/tessera
-tests=$PWD/tests/cli
-demo=$PWD/configs/demo
-python=$PWD/.venv/bin/python
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-if ! make -s --no-print-directory .venv/done >"$work/venv.log" 2>&1; then
-    echo "skip files: the virtual environment could not be made"
-    sed 's/^/    /' "$work/venv.log"
-    exit 0
-fi
-. "$PWD/tests/cli/expect.sh"
-cd "$work" || exit 1
+. tests/cli/expect.sh
+needs_venv "files in the way"
+tests=$source/tests/cli
 
 cp "$demo/two_domain.pdb" model.pdb
 cat >good.yaml <<END

@@ -136,7 +136,7 @@ check "another place" quiet report run/trace.h5 --output elsewhere
 check "holds the page" test -s elsewhere/report.html
 echo "my notes" >mine/report.html
 "$program" report run --output mine --quiet >out.txt 2>err.txt
-check "a page of somebody else's is refused" test $? -eq 78
+check "a page of somebody else's is refused" test $? -eq 64
 check "and stays" grep -q "my notes" mine/report.html
 TSR_VEGA_DIR=$work/none "$program" report run --output still >out.txt 2>err.txt
 check "without Vega it says what to install" \
@@ -185,6 +185,10 @@ setTimeout(function () {
         place.querySelectorAll('svg path').length > 0;
     }));
     say('figures', names.length);
+    var odd = JSON.parse(JSON.stringify(tesseraFigures.fit));
+    odd.xTitle = odd.panels[0].title = 'a\'b"c\\\\d';
+    odd.panels[0].layers[2].label = '<b>\'"\\\\';
+    say('quoted', !!vegaJoin().parse(figureSpec(odd)));
     var list = document.getElementById('timeline');
     var first = window.tesseraViews['timeline-change'];
     first.signal('xdom', [3, 9]);
@@ -221,7 +225,7 @@ play() {
 }
 judge() { # DIR
     check "the browser shows $1" test -n "$said"
-    for want in marks=true zoomed=true back=true ready=true chosen=true fetched=0; do
+    for want in marks=true zoomed=true back=true ready=true quoted=true chosen=true fetched=0; do
         check "in the browser: $want" sh -c "echo '$said' | grep -q '$want'"
     done
     check "all figures are in the page" sh -c \

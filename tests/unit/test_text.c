@@ -1,4 +1,4 @@
-/* core/text: JSON strings and excerpts. */
+/* core/text: excerpts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,32 +8,6 @@
 #include <cmocka.h>
 
 #include "core/text.h"
-
-static void check_json(const char *text, const char *expected)
-{
-    char *got = NULL;
-    size_t size;
-    FILE *out = open_memstream(&got, &size);
-    assert_non_null(out);
-    tsr_text_json(out, text);
-    assert_int_equal(fclose(out), 0);
-    assert_string_equal(got, expected);
-    free(got);
-}
-
-/* RFC 8259: quotes, backslashes and control characters are escaped, the rest is
- * UTF-8. */
-static void json(void **state)
-{
-    (void)state;
-    check_json("", "\"\"");
-    check_json("a \"b\" \\c", "\"a \\\"b\\\" \\\\c\"");
-    check_json("1\t2\n\x1f", "\"1\\u00092\\u000a\\u001f\"");
-    check_json("\xc3\x85ngstr\xc3\xb6m", "\"\xc3\x85ngstr\xc3\xb6m\"");
-    check_json("a\xff"
-               "b",
-               "\"a\\ufffdb\"");
-}
 
 /* What cannot be printed in one line of a message becomes '?'. */
 static void excerpt(void **state)
@@ -51,7 +25,6 @@ static void excerpt(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(json),
-                                       cmocka_unit_test(excerpt)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(excerpt)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

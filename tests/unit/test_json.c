@@ -1,0 +1,136 @@
+/* core/json: commas and keys, numbers that come back, strings that stay
+ * whole. */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/json.h"
+
+typedef struct {
+    tsr_json json;
+    char *text;
+    size_t size;
+} written;
+
+static void begin(written *w)
+{
+    *w = (written){.text = NULL};
+    w->json.out = open_memstream(&w->text, &w->size);
+    assert_non_null(w->json.out);
+}
+
+static void expect(written *w, const char *expected)
+{
+    assert_int_equal(fclose(w->json.out), 0);
+    assert_string_equal(w->text, expected);
+    free(w->text);
+}
+
+static void nesting(void **state)
+{
+    (void)state;
+    const double two[2] = {0.25, (double)NAN};
+    written w;
+    begin(&w);
+    tsr_json_object(&w.json, NULL);
+    tsr_json_integer(&w.json, "n", -3);
+    tsr_json_numbers(&w.json, "q", 2, two);
+    tsr_json_array(&w.json, "rows");
+    for (int i = 0; i < 2; i++) {
+        tsr_json_object(&w.json, NULL);
+        tsr_json_truth(&w.json, "is", i);
+        tsr_json_object(&w.json, "in");
+        tsr_json_close(&w.json);
+        tsr_json_text(&w.json, "no", NULL);
+        tsr_json_close(&w.json);
+    }
+    tsr_json_close(&w.json);
+    tsr_json_close(&w.json);
+    expect(&w, "{\"n\": -3,\n \"q\": [0.25, null],\n \"rows\": [\n"
+               "  {\"is\": false, \"in\": {}, \"no\": null},\n"
+               "  {\"is\": true, \"in\": {}, \"no\": null}]}\n");
+}
+
+static const double pi = 3.141592653589793;
+
+/* Reading gives back the same double, or as many digits as were asked for. */
+static void numbers(void **state)
+{
+    (void)state;
+    const double value[] = {0.0,     -0.1,        1.0 / 3.0, 6.02214076e23,
+                            DBL_MIN, DBL_MAX,     5e-324,    0.1 + 0.2,
+                            1e22,    -123456.789, pi};
+    enum { N = sizeof value / sizeof *value };
+    written w;
+    begin(&w);
+    tsr_json_numbers(&w.json, NULL, N, value);
+    fflush(w.json.out);
+    char *at = w.text;
+    for (int i = 0; i < N; i++)
+        assert_true(strtod(at + 1, &at) == value[i]);
+    assert_non_null(strstr(w.text, "[0, -0.1, 0.333"));
+    fclose(w.json.out);
+    free(w.text);
+    begin(&w);
+    w.json.digits = 3;
+    tsr_json_array(&w.json, NULL);
+    tsr_json_number(&w.json, NULL, pi);
+    tsr_json_number(&w.json, NULL, -(double)INFINITY);
+    tsr_json_close(&w.json);
+    expect(&w, "[3.14, null]\n");
+}
+
+static void check_text(const char *text, int is_script, const char *expected)
+{
+    written w;
+    begin(&w);
+    w.json.is_script = is_script;
+    tsr_json_text(&w.json, NULL, text);
+    expect(&w, expected);
+}
+
+/* RFC 8259: quotes, backslashes and control characters are escaped, the rest is
+ * UTF-8. */
+static void strings(void **state)
+{
+    (void)state;
+    check_text("", 0, "\"\"");
+    check_text("a \"b\" \\c", 0, "\"a \\\"b\\\" \\\\c\"");
+    check_text("1\t2\n\x1f", 0, "\"1\\u00092\\u000a\\u001f\"");
+    check_text("\xc3\x85ngstr\xc3\xb6m", 0, "\"\xc3\x85ngstr\xc3\xb6m\"");
+    check_text("a\xff"
+               "b",
+               0, "\"a\\ufffdb\"");
+    check_text("</script>", 0, "\"</script>\"");
+}
+
+/* In a page a string can neither end the script nor hide its end. */
+static void script(void **state)
+{
+    (void)state;
+    written w;
+    check_text("</script><!--", 1, "\"\\u003c/script>\\u003c!--\"");
+    begin(&w);
+    w.json.is_script = 1;
+    tsr_json_object(&w.json, NULL);
+    tsr_json_array(&w.json, "<");
+    tsr_json_integer(&w.json, NULL, 1);
+    tsr_json_integer(&w.json, NULL, 2);
+    tsr_json_close(&w.json);
+    tsr_json_close(&w.json);
+    expect(&w, "{\"\\u003c\":[1,2]}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nesting), cmocka_unit_test(numbers),
+        cmocka_unit_test(strings), cmocka_unit_test(script)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
