@@ -37,7 +37,8 @@ typedef struct {
 
     /* proposal->log_ratio once more, from the two conformations alone (the
      * order of the draws is not used): with the two exchanged it gives the
-     * negative. For tests; `proposal` is one that `propose` filled. */
+     * negative. For tests; `proposal` is one that `propose` filled. NULL: the
+     * move is symmetric, and log_ratio always 0. */
     double (*log_ratio)(const void *state, const tsr_conformation *current,
                         const tsr_conformation *proposed,
                         const tsr_proposal *proposal);
