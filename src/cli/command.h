@@ -1,13 +1,11 @@
 /* Subcommands. One is one file in src/cli with one const struct, and one line
- * in the registry in src/cli/main.c:
+ * in TSR_COMMANDS below:
  *
  *     const tsr_command tsr_command_check = {
  *         .name = "check", .doc = "validate a configuration",
  *         .usage = {.arguments = "CONFIG", .min_arguments = 1,
  *                   .max_arguments = 1, .options = options},
- *         .run = check};
- *
- * and here its declaration: extern const tsr_command tsr_command_check; */
+ *         .run = check}; */
 #ifndef TSR_CLI_COMMAND_H
 #define TSR_CLI_COMMAND_H
 
@@ -33,10 +31,26 @@ typedef struct {
 tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
                            tsr_err *err);
 
-extern const tsr_command tsr_command_run, tsr_command_resume,
-    tsr_command_status, tsr_command_check, tsr_command_simulate,
-    tsr_command_summary, tsr_command_diagnose, tsr_command_report,
-    tsr_command_export, tsr_command_reweight, tsr_command_profile,
-    tsr_command_train, tsr_command_devices, tsr_command_bench;
+/* All commands, by the names of their structs, in the order in which --help
+ * lists them. */
+#define TSR_COMMANDS(X) \
+    X(run)              \
+    X(resume)           \
+    X(status)           \
+    X(check)            \
+    X(simulate)         \
+    X(summary)          \
+    X(diagnose)         \
+    X(report)           \
+    X(export)           \
+    X(reweight)         \
+    X(profile)          \
+    X(train)            \
+    X(devices)          \
+    X(bench)
+
+#define X(name) extern const tsr_command tsr_command_##name;
+TSR_COMMANDS(X)
+#undef X
 
 #endif

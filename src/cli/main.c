@@ -9,13 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In the order in which --help lists them. */
-static const tsr_command *const commands[] = {
-    &tsr_command_run,      &tsr_command_resume,   &tsr_command_status,
-    &tsr_command_check,    &tsr_command_simulate, &tsr_command_summary,
-    &tsr_command_diagnose, &tsr_command_report,   &tsr_command_export,
-    &tsr_command_reweight, &tsr_command_profile,  &tsr_command_train,
-    &tsr_command_devices,  &tsr_command_bench,    NULL};
+#define X(name) &tsr_command_##name,
+static const tsr_command *const commands[] = {TSR_COMMANDS(X) NULL};
+#undef X
 
 /* A stream that was closed before the start would lend its number to the next
  * file opened, and messages would end up in a trace. Opened the wrong way

@@ -4,9 +4,11 @@
  *
  * Either is inferred or fixed. The prior of c is flat on c > 0, that of b flat
  * on the real line. A prior log-flat in c would leave no proper posterior,
- * since the likelihood does not vanish at c = 0. With normal errors both are
- * integrated out here; where they are sampled instead, their conditional is
- * what they are proposed from. */
+ * since the likelihood does not vanish at c = 0. With normal errors this file
+ * has the integral over both in closed form, and their exact conditional. Where
+ * they are parameters of the chain instead (`nuisance: sample`, or a noise
+ * model without an integral), they are proposed from their conditional, or from
+ * a density close to it. */
 #ifndef TSR_LIKELIHOOD_LINEAR_H
 #define TSR_LIKELIHOOD_LINEAR_H
 

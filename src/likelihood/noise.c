@@ -1,10 +1,12 @@
-/* The registry of noise models. A model is a file and a line here. */
+/* The list of noise models, made from TSR_NOISE_MODELS, and the choice of one.
+ */
 #include "likelihood/noise.h"
 
 #include <string.h>
 
-const tsr_noise_type *const tsr_noise_registry[] = {
-    &tsr_noise_measured, &tsr_noise_relative, &tsr_noise_student, NULL};
+#define X(name) &tsr_noise_##name,
+const tsr_noise_type *const tsr_noise_registry[] = {TSR_NOISE_MODELS(X) NULL};
+#undef X
 
 const char *const tsr_noise_infer_words[] = {"infer", NULL};
 

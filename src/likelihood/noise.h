@@ -1,10 +1,11 @@
 /* Noise models of scattering curves: P(D | X, theta) of one data set.
  *
- * A model is one file with one const struct: the distribution of I_exp,k about
- * c I(q_k; X) + b, its options in the configuration, and at most a few
- * parameters theta of its own. Scale c and background b (likelihood/linear.h)
- * are integrated out where the model has an integral in closed form, and
- * sampled with the chain where it has none or the config asks for it. */
+ * A model is one file with one const struct, and a line in TSR_NOISE_MODELS:
+ * the distribution of I_exp,k about c I(q_k; X) + b, its options in the
+ * configuration, and at most a few parameters theta of its own. Scale c and
+ * background b (likelihood/linear.h) are integrated out where the model has an
+ * integral in closed form, and sampled with the chain where it has none or the
+ * config asks for it. */
 #ifndef TSR_LIKELIHOOD_NOISE_H
 #define TSR_LIKELIHOOD_NOISE_H
 
@@ -108,10 +109,19 @@ typedef struct {
                          gsl_rng *rng);
 } tsr_noise_type;
 
-extern const tsr_noise_type tsr_noise_measured;
-extern const tsr_noise_type tsr_noise_relative;
-extern const tsr_noise_type tsr_noise_student;
-extern const tsr_noise_type *const tsr_noise_registry[]; /* ends with NULL */
+/* All models, by the names of their structs: X(student) is tsr_noise_student.
+ * The first is the default. */
+#define TSR_NOISE_MODELS(X) \
+    X(measured)             \
+    X(relative)             \
+    X(student)
+
+#define X(name) extern const tsr_noise_type tsr_noise_##name;
+TSR_NOISE_MODELS(X)
+#undef X
+
+/* The same as a list, which ends with NULL. */
+extern const tsr_noise_type *const tsr_noise_registry[];
 
 /* For the field `noise` of a data set: the models as kinds of one struct, of
  * which `model` is the selector. */

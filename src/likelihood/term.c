@@ -1,12 +1,13 @@
-/* The registry of likelihood terms, and what all of them do alike. A term is a
- * file and a line here. */
+/* The list of likelihood terms, made from TSR_TERMS, and what all of them do
+ * alike. */
 #include "likelihood/term.h"
 
 #include <stdio.h>
 #include <string.h>
 
-const tsr_term_type *const tsr_term_registry[] = {&tsr_term_saxs,
-                                                  &tsr_term_distance, NULL};
+#define X(name) &tsr_term_##name,
+const tsr_term_type *const tsr_term_registry[] = {TSR_TERMS(X) NULL};
+#undef X
 
 tsr_field_kind tsr_term_kind(int number)
 {

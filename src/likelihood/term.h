@@ -1,5 +1,5 @@
-/* Likelihood terms: one file each, one const struct each, one line in the
- * registry.
+/* Likelihood terms: one file each, one const struct each, one line in
+ * TSR_TERMS below. docs/extend.md has a whole example.
  *
  * A term is one entry of `data:`: what was measured, and the probability of it
  * given what the chain's structures predict. The chain knows no term by name:
@@ -163,9 +163,18 @@ struct tsr_term {
     double q_max_inv_ang; /* up to where the profile is needed; 0: nowhere */
 };
 
-extern const tsr_term_type tsr_term_saxs;
-extern const tsr_term_type tsr_term_distance;
-extern const tsr_term_type *const tsr_term_registry[]; /* ends with NULL */
+/* All kinds of terms, by the names of their structs: X(saxs) is tsr_term_saxs.
+ * The first is the default. */
+#define TSR_TERMS(X) \
+    X(saxs)          \
+    X(distance)
+
+#define X(name) extern const tsr_term_type tsr_term_##name;
+TSR_TERMS(X)
+#undef X
+
+/* The same as a list, which ends with NULL. */
+extern const tsr_term_type *const tsr_term_registry[];
 
 /* For the field `data`: the types as kinds of one struct. */
 tsr_field_kind tsr_term_kind(int number);

@@ -1,4 +1,5 @@
-/* Moves: one file each, one const struct each, one line in the registry.
+/* Moves: one file each, one const struct each, one line in TSR_MOVES below.
+ * docs/extend.md has a whole example.
  *
  * A move changes a copy of the current conformation and says what it changed.
  * It knows the model and a random stream, nothing of likelihood or device. */
@@ -36,7 +37,8 @@ typedef struct {
 
     /* proposal->log_ratio once more, from the two conformations alone (the
      * order of the draws is not used): with the two exchanged it gives the
-     * negative. For tests; `proposal` is one that `propose` filled. */
+     * negative. For tests; `proposal` is one that `propose` filled. NULL: the
+     * move is symmetric, and log_ratio always 0. */
     double (*log_ratio)(const void *state, const tsr_conformation *current,
                         const tsr_conformation *proposed,
                         const tsr_proposal *proposal);
@@ -50,16 +52,25 @@ typedef struct {
     void (*archive)(void *state, tsr_archive *archive);
 } tsr_move_type;
 
-extern const tsr_move_type tsr_move_pivot;
-extern const tsr_move_type tsr_move_crankshaft;
-extern const tsr_move_type tsr_move_concerted;
-extern const tsr_move_type tsr_move_side_chain;
-extern const tsr_move_type tsr_move_rigid_body;
-extern const tsr_move_type tsr_move_regrow;
+/* All moves, by the names of their structs: X(pivot) is tsr_move_pivot. */
+#define TSR_MOVES(X) \
+    X(pivot)         \
+    X(crankshaft)    \
+    X(concerted)     \
+    X(side_chain)    \
+    X(rigid_body)    \
+    X(regrow)
 
-/* All moves, ends with NULL. */
+#define X(name) extern const tsr_move_type tsr_move_##name;
+TSR_MOVES(X)
+#undef X
+
+#define X(name) TSR_MOVE_##name,
+enum { TSR_MOVES(X) TSR_N_MOVE };
+#undef X
+
+/* The same as a list, which ends with NULL. */
 extern const tsr_move_type *const tsr_move_registry[];
-enum { TSR_N_MOVE = 6 };
 
 /* Robbins-Monro step towards a wanted acceptance (Andrieu & Thoms 2008): the
  * gain falls as n^-0.6. Returns what to add to a log step size. */

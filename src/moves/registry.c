@@ -1,15 +1,11 @@
+/* The list of moves, made from TSR_MOVES, and what several moves learn by. */
 #include "moves/move.h"
 
 #include <math.h>
 
-const tsr_move_type *const tsr_move_registry[TSR_N_MOVE + 1] = {
-    &tsr_move_pivot,
-    &tsr_move_crankshaft,
-    &tsr_move_concerted,
-    &tsr_move_side_chain,
-    &tsr_move_rigid_body,
-    &tsr_move_regrow,
-    NULL};
+#define X(name) &tsr_move_##name,
+const tsr_move_type *const tsr_move_registry[] = {TSR_MOVES(X) NULL};
+#undef X
 
 double tsr_move_learn(long n, double accept_probability, double target)
 {

@@ -36,6 +36,14 @@ static void running_prior(void **state)
     }
 }
 
+/* A move that has none is symmetric. */
+static double log_ratio(const tsr_move_type *type, const void *move,
+                        const tsr_conformation *from,
+                        const tsr_conformation *to, const tsr_proposal *p)
+{
+    return type->log_ratio == NULL ? 0.0 : type->log_ratio(move, from, to, p);
+}
+
 /* To 1e-10; closures that are nearly singular (D down to exp(-5) Angstrom^3)
  * lose a digit, a few in 20,000. Largest |log ratio| seen, per move: a test of
  * nothing must not pass. */
@@ -65,8 +73,8 @@ static void log_ratios_cancel(void **state)
                 if (p.n_span == 0)
                     continue;
                 made[m]++;
-                double there = type->log_ratio(move, f.c, other, &p);
-                double back = type->log_ratio(move, other, f.c, &p);
+                double there = log_ratio(type, move, f.c, other, &p);
+                double back = log_ratio(type, move, other, f.c, &p);
                 double size = 1.0 + fabs(there);
                 if (!(fabs(there - p.log_ratio) < 1e-8 * size &&
                       fabs(there + back) < cancel * size))
@@ -86,7 +94,8 @@ static void log_ratios_cancel(void **state)
         close_fixture(&f);
     }
     for (int m = 0; m < TSR_N_MOVE; m++)
-        if (made[m] < 200 || largest[m] < 1e-3)
+        if (made[m] < 200 ||
+            (tsr_move_registry[m]->log_ratio != NULL && largest[m] < 1e-3))
             fail_msg("%s: %ld proposals, largest log ratio %g",
                      tsr_move_registry[m]->name, made[m], largest[m]);
 }

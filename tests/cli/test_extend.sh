@@ -1,0 +1,71 @@
+#!/bin/sh
+# The examples of docs/extend.md are what works: cut out of the page, put into a
+# copy of the tree with the lines that it names, built and run. What is built
+# anew is not optimised: that takes a few seconds. Prints one line a test
+# (tests/run.sh).
+. tests/cli/expect.sh
+case $build in
+*/san-*)
+    echo "skip extend: a sanitizer's build"
+    exit 0
+    ;;
+esac
+page=$source/docs/extend.md
+
+# ---- the copy ----
+# Objects come with their times, so that make builds what depends on the lists.
+mkdir tree tree/build
+cp -a "$source/Makefile" "$source/src" "$source/kernels" tree
+cp -a "$build/src" "$build/gen" "$build/embed" tree/build
+rm -f tree/build/src/cli/data_file.o # holds the folder of the data
+cd tree || exit 1
+ln -s "$source/data" "$source/configs" .
+awk '/^```c / {file = $2; next} /^```/ {file = ""} file != "" {print >file}' "$page"
+check "the page has a term" test -s src/likelihood/term_gyration.c
+check "and a move" test -s src/moves/psi_turn.c
+add() { # LIST HEADER: what the page says becomes the list's second line
+    line=$(sed -n "s/^The line in \`$1\` is \`\(X([a-z_]*)\)\`.*/\1/p" "$page")
+    check "the page has a line for $1" test -n "$line"
+    sed "/^#define $1(X)/{n;s/\$/\n    $line \\\\/;}" "$2" >header
+    check "which goes into $2" sh -c "! cmp -s header $2"
+    cat header >"$2"
+}
+add TSR_TERMS src/likelihood/term.h
+add TSR_MOVES src/moves/move.h
+expect "it builds, without a warning" 0 "" make -s --no-print-directory \
+    BUILD=build WERROR=1 CFLAGS="-O0 -g0"
+cd ..
+[ -x tree/build/tessera ] || exit 1
+program=$work/tree/build/tessera
+
+# ---- what it does ----
+expect "help" 0 "" "$program" run --help
+check "has the term" grep -q "kind: gyration .* a measured radius of gyration" out.txt
+check "and the move" grep -q "^  *psi_turn .* turns one free psi" out.txt
+cat >new.yaml <<END
+structure: {file: "$demo/two_domain.pdb", flexible: ["A:51-64"]}
+data:
+  - {kind: gyration, mean: 26, sd: 0.2}
+moves: {psi_turn: 2}
+sampler: {chains: 2, warmup: 1000, draws: 100, thin: 20}
+output: {directory: out}
+device: {use: reference}
+END
+sed 's/, mean: 26//' new.yaml >bad.yaml
+expect "the term refuses what it cannot have" 78 "bad.yaml:3:5: data.0: .*mean and sd" \
+    "$program" check bad.yaml
+expect "a run without data" 0 "psi_turn +[0-9]+ proposed, +[1-9]" \
+    "$program" run new.yaml --prior-only --output prior
+check "has no trace of the term" sh -c \
+    "! '$program' summary prior --json | grep -q gyration"
+expect "a run with both" 0 "psi_turn +[0-9]+ proposed, +[1-9]" \
+    "$program" run new.yaml
+expect "summary" 0 "" "$program" summary out --json
+check "the structures meet the radius, with bodies as points a little less" \
+    "$python" -c '
+import json
+d = json.load(open("out.txt"))
+assert 25.5 < d["rg"]["mean"] < 27.0, d["rg"]
+assert 0.0 < d["gyration_chi2"]["mean"] < 3.0, d["gyration_chi2"]
+'
+exit $bad
