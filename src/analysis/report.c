@@ -35,6 +35,16 @@ tsr_status tsr_report_scalar(tsr_trace_reader *trace, const char *name,
     return status;
 }
 
+const char *tsr_report_data_name(const tsr_report *report,
+                                 const tsr_term_type *type, int ordinal)
+{
+    const tsr_report_options *o = report->options;
+    for (int i = 0, n = 0; i < o->n_data; i++)
+        if (tsr_term_registry[o->data[i].kind] == type && n++ == ordinal)
+            return o->data[i].name;
+    return NULL;
+}
+
 /* ---- what stands at the top and at the end ---- */
 
 static void verdict(tsr_report *r)
@@ -137,6 +147,7 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
         tsr_status (*make)(tsr_report *, tsr_err *);
     } section[] = {{"numbers", tsr_report_numbers},
                    {"fit", tsr_report_fit},
+                   {"measurements", tsr_report_terms},
                    {"distributions", tsr_report_posterior},
                    {"structure", tsr_report_structure},
                    {"chains", tsr_report_chains}};

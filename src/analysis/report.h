@@ -8,17 +8,23 @@
 #include "core/log.h"
 #include "io/trace.h"
 
+/* An entry of `data:`. */
 typedef struct {
-    const char *name;           /* of the run, the title */
-    const char *methods;        /* a paragraph for a paper; NULL: none */
-    const char *remark;         /* "not finished ..."; NULL: none */
-    int n_data;                 /* 0: names are not known */
-    const char **data_name;     /* [n_data] files of the data sets */
-    int is_prior;               /* 1: the run saw no data */
-    tsr_trace_reader *prior;    /* a run of the prior alone; NULL: none */
-    tsr_frames *frames;         /* its conformations; NULL: none */
-    const char *no_frames;      /* why there are none; NULL: nothing to say */
-    const char *vega_directory; /* NULL: where Debian has it */
+    int kind;      /* index into tsr_term_registry */
+    char name[96]; /* its file, or what it is between; "": it has neither */
+} tsr_report_data;
+
+typedef struct {
+    const char *name;            /* of the run, the title */
+    const char *methods;         /* a paragraph for a paper; NULL: none */
+    const char *remark;          /* "not finished ..."; NULL: none */
+    int n_data;                  /* 0: names are not known */
+    const tsr_report_data *data; /* [n_data] the entries of `data:` */
+    int is_prior;                /* 1: the run saw no data */
+    tsr_trace_reader *prior;     /* a run of the prior alone; NULL: none */
+    tsr_frames *frames;          /* its conformations; NULL: none */
+    const char *no_frames;       /* why there are none; NULL: nothing to say */
+    const char *vega_directory;  /* NULL: where Debian has it */
     tsr_diagnose_options diagnose; /* with the shape of the frames */
 } tsr_report_options;
 

@@ -359,9 +359,10 @@ static tsr_status guinier(tsr_report *r, data_set *d, tsr_err *err)
 static void heading(tsr_report *r, int i)
 {
     fprintf(tsr_page_html(r->page), "<h3>Data set %d", i + 1);
-    if (i < r->options->n_data) {
+    const char *name = tsr_report_data_name(r, tsr_term_registry[0], i);
+    if (name != NULL) {
         fputs(": ", tsr_page_html(r->page));
-        tsr_page_text(r->page, r->options->data_name[i]);
+        tsr_page_text(r->page, name);
     }
     fputs("</h3>\n", tsr_page_html(r->page));
 }

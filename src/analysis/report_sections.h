@@ -7,6 +7,7 @@
 #include "analysis/fit_figure.h"
 #include "analysis/report.h"
 #include "analysis/report_page.h"
+#include "likelihood/term.h"
 
 typedef struct {
     tsr_trace_reader *trace;
@@ -34,6 +35,11 @@ tsr_status tsr_report_scalar(tsr_trace_reader *trace, const char *name,
                              int *n_chain, int *n_draw, double **value,
                              tsr_err *err);
 
+/* The name of a measurement, the ordinal-th of its kind (from 0); NULL: not
+ * known. */
+const char *tsr_report_data_name(const tsr_report *report,
+                                 const tsr_term_type *type, int ordinal);
+
 /* A histogram as the outline of its bars; x, y [TSR_OUTLINE]. Density: the area
  * is 1. Bins span the draws but for the outermost 0.1 % on either side, which
  * are counted in the last bins. value [n] is sorted. Returns how many points;
@@ -51,6 +57,8 @@ tsr_status tsr_vega_script(const char *directory, char **script, tsr_err *err);
 tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err);
 /* Fit, residuals, Guinier and Kratky plots of every data set. */
 tsr_status tsr_report_fit(tsr_report *report, tsr_err *err);
+/* What was measured beside curves: a section for each kind of term. */
+tsr_status tsr_report_terms(tsr_report *report, tsr_err *err);
 /* Distributions of the scalars, the prior beside them. */
 tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err);
 /* Distances, mobility, groups, timeline of the conformations. */

@@ -99,19 +99,45 @@ static char *methods_text(const tsr_past_run *run)
     return fclose(out) == 0 ? text : NULL;
 }
 
-/* Names of the data's files, without their folders; borrowed from the config.
- * NULL: none, or out of memory. */
-static const char **data_names(const tsr_past_run *run)
+/* What an entry of `data:` is called: its file without folders, or the first
+ * list of texts in it, such as the two residues that it is between. */
+static void name_entry(const tsr_config *config, int number,
+                       tsr_report_data *data)
+{
+    const tsr_field *list = tsr_field_find(tsr_config_fields(), "data");
+    const char *entry =
+        (const char *)config->data.item + (size_t)number * list->element_size;
+    char **file = tsr_config_data_file(config, number);
+    size_t length = 0;
+    if (file != NULL && *file != NULL) {
+        const char *slash = strrchr(*file, '/');
+        snprintf(data->name, sizeof data->name, "%s",
+                 slash != NULL ? slash + 1 : *file);
+        return;
+    }
+    const tsr_field *f = tsr_field_members(list, entry);
+    while (f->name != NULL && f->type != TSR_FIELD_STRINGS)
+        f++;
+    if (f->name == NULL)
+        return;
+    const tsr_strings *text = (const void *)(entry + f->offset);
+    for (int i = 0; i < text->n && length < sizeof data->name; i++)
+        length +=
+            (size_t)snprintf(data->name + length, sizeof data->name - length,
+                             "%s%s", i > 0 ? ", " : "", text->item[i]);
+}
+
+/* [data.n] of the config, caller frees. NULL: none, or out of memory. */
+static tsr_report_data *data_entries(const tsr_past_run *run)
 {
     const int n = run->has_config ? run->config.data.n : 0;
-    const char **name = n > 0 ? calloc((size_t)n, sizeof *name) : NULL;
-    for (int i = 0; name != NULL && i < n; i++) {
-        char **file = tsr_config_data_file(&run->config, i);
-        const char *path = file == NULL || *file == NULL ? "" : *file;
-        const char *slash = strrchr(path, '/');
-        name[i] = slash != NULL ? slash + 1 : path;
+    const tsr_term_options *option = run->config.data.item;
+    tsr_report_data *data = n > 0 ? calloc((size_t)n, sizeof *data) : NULL;
+    for (int i = 0; data != NULL && i < n; i++) {
+        data[i].kind = option[i].kind;
+        name_entry(&run->config, i, &data[i]);
     }
-    return name;
+    return data;
 }
 
 /* ---- where it goes ---- */
@@ -206,6 +232,7 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_past_run run = {.trace = NULL}, prior = {.trace = NULL};
     tsr_frames *frames = NULL;
     tsr_shape *shape = NULL;
+    tsr_report_data *data = NULL;
     char *page = NULL, *folder = NULL, *methods = NULL, remark[160] = "";
     char why[TSR_ERR_SIZE] = "";
     tsr_report_options o = {.name = "tessera report",
@@ -230,8 +257,9 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         o.methods = methods;
         o.prior = prior.trace;
         o.is_prior = !run.has_data;
-        o.data_name = data_names(&run);
-        o.n_data = o.data_name != NULL ? run.config.data.n : 0;
+        data = data_entries(&run);
+        o.data = data;
+        o.n_data = data != NULL ? run.config.data.n : 0;
         if (run.has_config) {
             o.name = run.config.name;
             o.diagnose.n_temp =
@@ -253,7 +281,7 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_shape_free(shape);
     tsr_frames_free(frames);
     free(methods);
-    free(o.data_name);
+    free(data);
     free(page);
     free(folder);
     tsr_past_run_clear(&prior);

@@ -68,4 +68,7 @@ d = json.load(open("out.txt"))
 assert 25.5 < d["rg"]["mean"] < 27.0, d["rg"]
 assert 0.0 < d["gyration_chi2"]["mean"] < 3.0, d["gyration_chi2"]
 '
+expect "report" 0 "" "$program" report out
+check "which shows the term" grep -q '<h2 id="gyration">Radius of gyration' \
+    out/report.html
 exit $bad

@@ -44,6 +44,24 @@ check "says what it is too few for" sh -c "grep -q 'One conformation is too few'
 check "shows it as a point" grep -q "<circle" single/report/trace.svg
 check "and draws no empty figures" test ! -e single/report/mobility.svg -a \
     ! -e single/report/rhat-intensity_mean.svg
+# Measurements beside curves, which have no file to be called after.
+sed 's/^data: .*/data:\
+  - {kind: distance, between: ["A:2", "A:100"], mean: 41, sd: 2}\
+  - good.dat\
+  - {kind: distance, between: ["A:9", "A:90"], mean: 37, sd: 3}\
+  - {file: good.dat, q_range: [0.02, 0.15]}/' run.yaml >both.yaml
+check "a run with distances, too" quiet run both.yaml --output both
+check "its report" quiet report both
+check "has a section of them" grep -q '<h2 id="distance">Distances' \
+    both/report.html
+check "with a row of the first" grep -q "<td>1: A:2, A:100</td>\
+<td>Angstrom</td><td>41</td><td>2</td>" both/report.html
+check "and one of the second" grep -q "<td>2: A:9, A:90</td>" both/report.html
+check "and a figure" test -s both/report/distance-1.svg -a \
+    -s both/report/distance-2.svg
+check "curves keep their files' names" sh -c "
+    grep -q '<h3>Data set 1: good.dat</h3>' both/report.html &&
+    grep -q '<h3>Data set 2: .*good.*dat</h3>' both/report.html"
 check "conformations of two states" "$conformations" run 3 60
 check "report" quiet report run --prior prior
 for figure in fit fit_2 guinier kratky trace rank-rg acceptance moves posterior-rg \
