@@ -74,7 +74,7 @@ LIB     := $(BUILD)/libtessera.a
 MAIN_O  := $(BUILD)/src/cli/main.o
 PROGRAM := $(BUILD)/tessera
 KERNELS := $(wildcard kernels/*.cl kernels/*.dat)
-REPORT  := $(wildcard src/analysis/report.*s) # script and style of the page
+REPORT  := $(wildcard src/report/report.*s) # script and style of the page
 
 # in the order in which they run: long ones first, so that all processors end
 # at about the same time
@@ -108,9 +108,9 @@ $(BUILD)/%.o: %.cc
 
 # The one file that knows where data lie. It follows PREFIX: make, then make
 # install PREFIX=X.
-$(BUILD)/src/cli/data_file.o $(BUILD)/tidy/src/cli/data_file.ok: TSR_CPPFLAGS += \
+$(BUILD)/src/run/data_file.o $(BUILD)/tidy/src/run/data_file.ok: TSR_CPPFLAGS += \
     -DTSR_DATA_SOURCE='"$(CURDIR)"' -DTSR_DATA_PREFIX='"$(PREFIX)"'
-$(BUILD)/src/cli/data_file.o: $(BUILD)/gen/prefix
+$(BUILD)/src/run/data_file.o: $(BUILD)/gen/prefix
 $(BUILD)/gen/prefix: force
 	@mkdir -p $(@D)
 	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' >$@

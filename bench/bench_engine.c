@@ -9,7 +9,7 @@
  * [--q Q]
  *                  [--batch B[,B...]] [--case NAME] [--seconds S] */
 #include "gpu/engine_page_tile.h"
-#include "likelihood/engine_bench.h"
+#include "engine/engine_bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>

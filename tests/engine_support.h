@@ -3,7 +3,7 @@
 #define TESTS_ENGINE_SUPPORT_H
 
 #include "gpu/engine_page_tile.h"
-#include "likelihood/engine.h"
+#include "engine/engine.h"
 
 #include <math.h>
 #include <setjmp.h>

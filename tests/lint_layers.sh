@@ -8,27 +8,45 @@ allowed() {
     case $1 in
     core) echo core ;;
     io) echo core io ;;
+    store) echo core io store ;;
     model) echo core io model ;;
-    likelihood) echo core io model likelihood ;;
-    gpu) echo core likelihood gpu ;;
-    moves) echo core model moves ;;
-    sampler) echo core io model likelihood moves sampler ;;
-    analysis) echo core io model likelihood analysis ;;
-    cli) echo core io model likelihood gpu moves sampler analysis cli ;;
+    prior) echo core io model prior ;;
+    engine) echo core model engine ;;
+    scattering) echo core io model engine scattering ;;
+    gpu) echo core engine scattering gpu ;;
+    likelihood) echo core io model prior engine scattering likelihood ;;
+    moves) echo core model prior moves ;;
+    sampler) echo core store model prior engine scattering likelihood moves \
+        sampler ;;
+    analysis) echo core io store analysis ;;
+    reweight) echo core io store scattering likelihood analysis reweight ;;
+    report) echo core io store scattering likelihood analysis report ;;
+    run) echo core io store model prior engine scattering gpu likelihood moves \
+        sampler analysis run ;;
+    train) echo core io model prior scattering train ;;
+    cli) echo core io store model prior engine scattering gpu likelihood moves \
+        sampler analysis reweight report run train cli ;;
     esac
 }
 
-for layer in core io model likelihood gpu moves sampler analysis cli; do
-    may=" $(allowed $layer) "
-    for line in $(grep -Ho '^#include "[a-z_0-9]*/' src/$layer/*.[ch] \
-        src/$layer/*.cc 2>/dev/null | sed 's/#include "//; s/ //g'); do
+for path in src/*/; do
+    room=$(basename "$path")
+    may=" $(allowed "$room") "
+    [ "$may" != "  " ] || complain "$path is a room that nobody may enter"
+    for line in $(grep -Ho '^#include "[a-z_0-9]*/' "$path"*.[ch] \
+        "$path"*.cc 2>/dev/null | sed 's/#include "//; s/ //g'); do
         file=${line%%:*} from=${line#*:}
         case $may in
         *" ${from%/} "*) ;;
-        *) complain "$file includes $from, which $layer may not" ;;
+        *) complain "$file includes $from, which $room may not" ;;
         esac
     done
+    n=$(ls "$path" | wc -l)
+    [ "$n" -le 40 ] || complain "$path has $n files: two subjects?"
 done
+
+twins=$(ls src/*/*.c src/*/*.h src/*/*.cc | sed 's#.*/##' | sort | uniq -d)
+[ -z "$twins" ] || complain "files of one name in several rooms:" $twins
 
 escapes=$(grep -nE '^#[ \t]*include[ \t]+"(\.|[^/"]*")' src/*/*.[ch] src/*/*.cc)
 [ -z "$escapes" ] || complain "not as \"layer/file.h\": $escapes"
@@ -39,7 +57,7 @@ only() { # pattern, layer
     done
 }
 only 'CL/' gpu
-only 'hdf5' io
+only 'hdf5' store
 only 'yaml' io
 only 'gemmi/' io
 

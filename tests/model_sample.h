@@ -2,7 +2,7 @@
 #ifndef TESTS_MODEL_SAMPLE_H
 #define TESTS_MODEL_SAMPLE_H
 
-#include "model/prior.h"
+#include "prior/prior.h"
 #include "model/topology.h"
 
 #include <setjmp.h>

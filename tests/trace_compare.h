@@ -2,7 +2,7 @@
 #ifndef TESTS_TRACE_COMPARE_H
 #define TESTS_TRACE_COMPARE_H
 
-#include "io/trace.h"
+#include "store/trace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 #include "core/random.h"
 #include "core/vec3.h"
 #include "model/geometry.h"
-#include "model/prior.h"
+#include "prior/prior.h"
 #include "model/topology.h"
 
 #include <gsl/gsl_randist.h>

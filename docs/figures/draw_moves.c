@@ -5,11 +5,11 @@
  *     make build/docs/figures/draw_moves
  *     build/docs/figures/draw_moves data/prior.dat docs/figures
  */
-#include "analysis/svg.h"
+#include "report/svg.h"
 #include "core/random.h"
 #include "core/vec3.h"
 #include "model/geometry.h"
-#include "model/prior.h"
+#include "prior/prior.h"
 #include "moves/move.h"
 
 #include <gsl/gsl_eigen.h>

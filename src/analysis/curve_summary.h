@@ -4,7 +4,7 @@
 #define TSR_ANALYSIS_CURVE_SUMMARY_H
 
 #include "analysis/convergence.h"
-#include "io/trace.h"
+#include "store/trace.h"
 
 typedef struct {
     char *name;  /* "intensity_mean" */

@@ -6,7 +6,7 @@
 #include "analysis/curve_summary.h"
 #include "analysis/shape.h"
 #include "analysis/summary.h"
-#include "io/trace.h"
+#include "store/trace.h"
 
 #include <stdio.h>
 

@@ -8,7 +8,7 @@
 #include "analysis/frames.h"
 #include "core/log.h"
 #include "io/model_write.h"
-#include "io/trace.h"
+#include "store/trace.h"
 
 typedef struct {
     tsr_model_format format;

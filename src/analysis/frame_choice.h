@@ -3,7 +3,7 @@
 #define TSR_ANALYSIS_FRAME_CHOICE_H
 
 #include "analysis/frames.h"
-#include "io/trace.h"
+#include "store/trace.h"
 
 /* At most `most` frames of evenly chosen draws, of an ensemble all states of
  * each: at [most] numbers of frames, ascending; draw [most] which of the chosen

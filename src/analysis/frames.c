@@ -1,6 +1,6 @@
 #include "analysis/frames.h"
 
-#include "io/trajectory.h"
+#include "store/trajectory.h"
 
 #include <dirent.h>
 #include <stdio.h>

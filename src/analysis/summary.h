@@ -5,7 +5,7 @@
 
 #include "analysis/convergence.h"
 #include "core/status.h"
-#include "io/trace.h"
+#include "store/trace.h"
 
 #include <stdio.h>
 

@@ -1,11 +1,11 @@
 /* tessera bench --moves: the speed of the proposals on the host, without a
  * device. Steps of all moves first turn the extended chain into a coil, since a
  * move's cost depends on how crowded its surroundings are. */
-#include "cli/bench.h"
+#include "cli/command_bench.h"
 
-#include "cli/setup.h"
+#include "run/setup.h"
 #include "core/clock.h"
-#include "model/prior.h"
+#include "prior/prior.h"
 #include "moves/move.h"
 #include "sampler/chain.h"
 

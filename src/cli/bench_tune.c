@@ -1,10 +1,10 @@
 /* tessera bench --tune: settings of the engine are tried one after the other,
  * each from the best of those before, since all combinations would take hours.
  */
-#include "cli/bench.h"
+#include "cli/command_bench.h"
 
 #include "gpu/tuning.h"
-#include "likelihood/engine_bench.h"
+#include "engine/engine_bench.h"
 
 #include <math.h>
 

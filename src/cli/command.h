@@ -10,7 +10,7 @@
 #define TSR_CLI_COMMAND_H
 
 #include "cli/args.h"
-#include "cli/config.h"
+#include "run/config.h"
 #include "core/log.h"
 #include "core/status.h"
 

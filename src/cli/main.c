@@ -1,6 +1,6 @@
 /* tessera: the commands that exist, and what a process must set up once. */
 #include "cli/program.h"
-#include "io/hdf5_error.h"
+#include "store/hdf5_error.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,11 +4,11 @@
  * replaces another. */
 #include "cli/profile_files.h"
 
-#include "analysis/fit_figure.h"
-#include "analysis/svg.h"
+#include "report/fit_figure.h"
+#include "report/svg.h"
 #include "io/file.h"
 #include "io/fit_file.h"
-#include "model/form_factor.h"
+#include "scattering/form_factor.h"
 
 #include <gsl/gsl_sort.h>
 #include <math.h>

@@ -4,16 +4,16 @@
  * next, because opening them costs more than a small profile. */
 #include "cli/profile_partials.h"
 
-#include "cli/setup.h"
+#include "run/setup.h"
 #include "core/clock.h"
 #include "gpu/debye_sum.h"
 #include "gpu/device.h"
 #include "io/atoms.h"
-#include "likelihood/coarse_profile.h"
-#include "likelihood/debye.h"
-#include "likelihood/engine.h"
-#include "model/atom_model.h"
-#include "model/form_factor.h"
+#include "scattering/coarse_profile.h"
+#include "scattering/debye.h"
+#include "engine/engine.h"
+#include "scattering/atom_model.h"
+#include "scattering/form_factor.h"
 #include "model/topology.h"
 
 #include <math.h>

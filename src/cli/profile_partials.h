@@ -6,7 +6,7 @@
 
 #include "core/log.h"
 #include "core/status.h"
-#include "likelihood/contrast.h"
+#include "scattering/contrast.h"
 
 typedef enum {
     TSR_PROFILE_ATOMS,

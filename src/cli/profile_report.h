@@ -4,7 +4,7 @@
 
 #include "cli/profile_partials.h"
 #include "io/saxs.h"
-#include "likelihood/profile_fit.h"
+#include "scattering/profile_fit.h"
 
 #include <stdio.h>
 

@@ -2,10 +2,10 @@
 #ifndef TSR_CLI_REWEIGHT_REPORT_H
 #define TSR_CLI_REWEIGHT_REPORT_H
 
-#include "analysis/maxent.h"
-#include "analysis/psis.h"
-#include "analysis/reweight.h"
-#include "analysis/weighted.h"
+#include "reweight/maxent.h"
+#include "reweight/psis.h"
+#include "reweight/reweight.h"
+#include "reweight/weighted.h"
 
 #include <stdio.h>
 

@@ -5,12 +5,12 @@
  * all tables are judged on the same ones and none on its own. */
 #include "cli/train_evaluate.h"
 
-#include "cli/setup.h"
+#include "run/setup.h"
 #include "core/json.h"
 #include "io/file.h"
-#include "model/form_factor_evaluate.h"
-#include "model/structure_fold.h"
-#include "model/train.h"
+#include "train/form_factor_evaluate.h"
+#include "train/structure_fold.h"
+#include "train/train.h"
 
 #include <stdlib.h>
 #include <string.h>

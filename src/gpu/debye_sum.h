@@ -14,7 +14,7 @@
 #define TSR_GPU_DEBYE_SUM_H
 
 #include "gpu/device.h"
-#include "likelihood/debye.h"
+#include "scattering/debye.h"
 
 /* All 0: chosen by the device. */
 typedef struct {

@@ -3,7 +3,7 @@
 #include "gpu/debye_sum.h"
 
 #include "gpu/debye_sum_state.h"
-#include "likelihood/engine.h"
+#include "engine/engine.h"
 
 #include <math.h>
 #include <stdlib.h>

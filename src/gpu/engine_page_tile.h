@@ -21,7 +21,7 @@
 #define TSR_GPU_ENGINE_PAGE_TILE_H
 
 #include "gpu/device.h"
-#include "likelihood/engine.h"
+#include "engine/engine.h"
 
 typedef enum {
     TSR_PAGE_TILE_AUTO, /* SIMD on a CPU, SIMT elsewhere */

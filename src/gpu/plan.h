@@ -3,7 +3,7 @@
 #ifndef TSR_GPU_PLAN_H
 #define TSR_GPU_PLAN_H
 
-#include "likelihood/engine.h"
+#include "engine/engine.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Known answers on a device, against sums in double precision. */
 #include "gpu/page_tile.h"
-#include "likelihood/debye.h"
+#include "scattering/debye.h"
 
 #include <math.h>
 #include <stdlib.h>

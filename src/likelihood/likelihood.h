@@ -7,8 +7,8 @@
 #define TSR_LIKELIHOOD_LIKELIHOOD_H
 
 #include "core/log.h"
-#include "likelihood/engine.h"
-#include "likelihood/scattering.h"
+#include "engine/engine.h"
+#include "scattering/scattering.h"
 #include "likelihood/term.h"
 #include "model/topology.h"
 

@@ -3,7 +3,7 @@
  * A model is one file with one const struct, and a line in TSR_NOISE_MODELS:
  * the distribution of I_exp,k about c I(q_k; X) + b, its options in the
  * configuration, and at most a few parameters theta of its own. Scale c and
- * background b (likelihood/linear.h) are integrated out where the model has an
+ * background b (scattering/linear.h) are integrated out where the model has an
  * integral in closed form, and sampled with the chain where it has none or the
  * config asks for it. */
 #ifndef TSR_LIKELIHOOD_NOISE_H
@@ -13,8 +13,8 @@
 #include "core/random.h"
 #include "core/status.h"
 #include "io/saxs.h"
-#include "likelihood/linear.h"
-#include "likelihood/parameter.h"
+#include "scattering/linear.h"
+#include "core/parameter.h"
 
 #include <stdalign.h>
 

@@ -6,7 +6,7 @@
  * it makes a prediction, asks every term for its log likelihood there, and
  * accepts or rejects.
  *
- * A term has parameters of its own (likelihood/parameter.h), whose values theta
+ * A term has parameters of its own (core/parameter.h), whose values theta
  * [n_parameter] lie in the chain. What it finds out about one prediction (best
  * scale, sums of squares) it keeps in a fit; a chain has two of them a term,
  * the present one and that of the proposal, and exchanges them on acceptance.
@@ -17,8 +17,8 @@
 #include "core/field.h"
 #include "core/log.h"
 #include "core/random.h"
-#include "likelihood/parameter.h"
-#include "likelihood/q_grid.h"
+#include "core/parameter.h"
+#include "scattering/q_grid.h"
 #include "model/topology.h"
 
 #include <stdalign.h>

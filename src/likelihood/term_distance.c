@@ -17,7 +17,7 @@
 
 #include "io/file.h"
 #include "io/saxs_table.h"
-#include "model/restraint.h"
+#include "prior/restraint.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>

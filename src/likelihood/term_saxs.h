@@ -3,7 +3,7 @@
  *     I_exp,k = c I(q_k; X) + b + noise
  *
  * with a noise model (likelihood/noise.h), its parameters, and scale c and
- * background b, integrated out or sampled (likelihood/linear.h). */
+ * background b, integrated out or sampled (scattering/linear.h). */
 #ifndef TSR_LIKELIHOOD_TERM_SAXS_H
 #define TSR_LIKELIHOOD_TERM_SAXS_H
 

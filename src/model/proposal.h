@@ -19,7 +19,7 @@ typedef struct {
     int n_span;
     tsr_span span[TSR_MAX_SPAN];
     double log_ratio; /* log q(old | new) - log q(new | old), nat, densities in
-                         the coordinates of the prior (model/prior.h) */
+                         the coordinates of the prior (prior/prior.h) */
 } tsr_proposal;
 
 #endif

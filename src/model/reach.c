@@ -133,7 +133,7 @@ static double chain_radius(const chain_view *v, double fixed[3])
 
 /* Free side chains swing and bodies of a hinge shift with O: a margin for both,
  * Angstrom, on either end. It holds nearly all of a side chain's Gaussian,
- * which has no end; P(X) = 0 for the rest (cli/setup.h). */
+ * which has no end; P(X) = 0 for the rest (run/setup.h). */
 static const double side_margin = 3.0;
 
 double tsr_topology_reach(const tsr_topology *topology,

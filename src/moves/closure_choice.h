@@ -18,7 +18,7 @@
 #ifndef TSR_MOVES_CLOSURE_CHOICE_H
 #define TSR_MOVES_CLOSURE_CHOICE_H
 
-#include "model/prior.h"
+#include "prior/prior.h"
 #include "moves/closure.h"
 
 typedef struct {

@@ -9,7 +9,7 @@
 #include "core/archive.h"
 #include "core/field.h"
 #include "core/random.h"
-#include "model/prior.h"
+#include "prior/prior.h"
 #include "model/proposal.h"
 #include "model/topology.h"
 

@@ -5,10 +5,10 @@
 
 #include "core/archive.h"
 #include "core/random.h"
-#include "likelihood/debye.h"
-#include "likelihood/engine.h"
+#include "scattering/debye.h"
+#include "engine/engine.h"
 #include "likelihood/likelihood.h"
-#include "model/prior.h"
+#include "prior/prior.h"
 #include "moves/move.h"
 #include "sampler/mix.h"
 #include "sampler/parameters.h"

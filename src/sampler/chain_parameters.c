@@ -1,6 +1,6 @@
 /* The steps of a chain on its parameters: one Metropolis-Hastings step a block.
  *
- * What a block changes decides what is computed anew (likelihood/parameter.h);
+ * What a block changes decides what is computed anew (core/parameter.h);
  * the partial profiles of the states stay, so no engine is asked. */
 #include "sampler/chain_state.h"
 

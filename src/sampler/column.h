@@ -7,7 +7,7 @@
 #ifndef TSR_SAMPLER_COLUMN_H
 #define TSR_SAMPLER_COLUMN_H
 
-#include "io/trace.h"
+#include "store/trace.h"
 #include "sampler/chain.h"
 #include "sampler/ladder.h"
 

@@ -1,7 +1,7 @@
 /* A chain's parameters beside the structure: their table, and the steps on
  * them.
  *
- * The table (likelihood/parameter.h) has the parameters of every likelihood
+ * The table (core/parameter.h) has the parameters of every likelihood
  * term, then c1 and c2, then the weights of the states. Those that are proposed
  * together are a block: one parameter of a noise model, one direction in the
  * plane of c1 and c2, two weights, scale with background. A step on a block

@@ -2,7 +2,7 @@
 #ifndef TSR_SAMPLER_RECORD_H
 #define TSR_SAMPLER_RECORD_H
 
-#include "io/trace.h"
+#include "store/trace.h"
 #include "sampler/chain.h"
 #include "sampler/ladder.h"
 

@@ -3,7 +3,7 @@
 #define TSR_SAMPLER_RELAX_H
 
 #include "core/log.h"
-#include "model/prior.h"
+#include "prior/prior.h"
 #include "sampler/chain.h"
 
 /* Samples the prior without its clash limit, where overlaps cost what they

@@ -1,6 +1,6 @@
 #include "sampler/track.h"
 
-#include "io/trajectory.h"
+#include "store/trajectory.h"
 
 #include <math.h>
 #include <stdio.h>

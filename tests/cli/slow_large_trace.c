@@ -1,6 +1,6 @@
 /* A trace of a million draws is summarised and diagnosed in 2 GiB of address
  * space, by the program itself. */
-#include "io/trace.h"
+#include "store/trace.h"
 #include "tests/unit/io_files.h"
 
 #include <gsl/gsl_randist.h>

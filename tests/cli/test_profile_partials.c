@@ -4,9 +4,9 @@
  * tests/oracle/test_coarse_profile.c. */
 #include "cli/profile_partials.h"
 
-#include "cli/setup.h"
+#include "run/setup.h"
 #include "gpu/device.h"
-#include "likelihood/coarse_profile.h"
+#include "scattering/coarse_profile.h"
 #include "model/topology.h"
 
 #include <math.h>

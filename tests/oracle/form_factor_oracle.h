@@ -7,7 +7,7 @@
 #define TSR_TESTS_FORM_FACTOR_ORACLE_H
 
 #include "io/structure.h"
-#include "model/form_factor.h"
+#include "scattering/form_factor.h"
 #include "model/residue_atoms.h"
 
 #include <math.h>

@@ -3,11 +3,11 @@
  * solvent-accessible surfaces; and that the documented command remakes them. */
 #include "core/vec3.h"
 #include "io/structure.h"
-#include "model/form_factor_evaluate.h"
-#include "model/form_factor_target.h"
+#include "train/form_factor_evaluate.h"
+#include "train/form_factor_target.h"
 #include "model/residue_atoms.h"
-#include "model/structure_fold.h"
-#include "model/train.h"
+#include "train/structure_fold.h"
+#include "train/train.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  * the table of the prototype). */
 #include "form_factor_oracle.h"
 
-#include "model/train.h"
+#include "train/train.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

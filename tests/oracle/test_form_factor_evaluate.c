@@ -3,8 +3,8 @@
  * Stovgaard et al. 2010 as they are published. */
 #include "form_factor_oracle.h"
 
-#include "model/form_factor_evaluate.h"
-#include "model/structure_fold.h"
+#include "train/form_factor_evaluate.h"
+#include "train/structure_fold.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

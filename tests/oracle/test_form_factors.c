@@ -2,7 +2,7 @@
  * structures of the folder against all atoms of three others. */
 #include "form_factor_oracle.h"
 
-#include "model/train.h"
+#include "train/train.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

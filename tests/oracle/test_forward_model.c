@@ -3,11 +3,11 @@
 #include "gpu/debye_sum.h"
 #include "io/atoms.h"
 #include "io/saxs.h"
-#include "likelihood/contrast.h"
-#include "likelihood/debye.h"
-#include "likelihood/engine.h"
-#include "likelihood/profile_fit.h"
-#include "model/atom_model.h"
+#include "scattering/contrast.h"
+#include "scattering/debye.h"
+#include "engine/engine.h"
+#include "scattering/profile_fit.h"
+#include "scattering/atom_model.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -3,10 +3,10 @@
  * dimensions, checkpoint.h5.
  *
  *     write_run DIRECTORY */
-#include "io/checkpoint.h"
+#include "store/checkpoint.h"
 #include "io/structure.h"
-#include "io/trace.h"
-#include "io/trajectory.h"
+#include "store/trace.h"
+#include "store/trajectory.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  *
  *     write_trace DIRECTORY */
 #include "analysis/summary.h"
-#include "io/trace.h"
+#include "store/trace.h"
 
 #include <gsl/gsl_math.h>
 #include <gsl/gsl_randist.h>

@@ -6,7 +6,7 @@
 #include "core/random.h"
 #include "core/vec3.h"
 #include "io/model_atoms.h"
-#include "io/trajectory.h"
+#include "store/trajectory.h"
 
 #include <gsl/gsl_randist.h>
 

@@ -4,9 +4,9 @@
 #ifndef TSR_TEST_DURABLE_SCENARIO_H
 #define TSR_TEST_DURABLE_SCENARIO_H
 
-#include "io/checkpoint.h"
-#include "io/trace.h"
-#include "io/trajectory.h"
+#include "store/checkpoint.h"
+#include "store/trace.h"
+#include "store/trajectory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

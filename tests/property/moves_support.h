@@ -7,7 +7,7 @@
 
 #include "tests/property/prior_sampler.h"
 
-#include "model/restraint.h"
+#include "prior/restraint.h"
 #include "moves/closure.h"
 #include "moves/move.h"
 #include "sampler/chain.h"

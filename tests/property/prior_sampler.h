@@ -9,7 +9,7 @@
 
 #include "core/vec3.h"
 #include "model/geometry.h"
-#include "model/prior.h"
+#include "prior/prior.h"
 #include "tests/model_sample.h"
 
 #include <gsl/gsl_randist.h>

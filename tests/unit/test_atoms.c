@@ -4,10 +4,10 @@
 
 #include "io/atoms.h"
 #include "io/structure.h"
-#include "model/atom_model.h"
+#include "scattering/atom_model.h"
 #include "model/cell_list.h"
-#include "model/hydrogen.h"
-#include "model/surface.h"
+#include "scattering/hydrogen.h"
+#include "scattering/surface.h"
 
 #include <math.h>
 

@@ -1,10 +1,10 @@
 /* Checkpoints: written, read back, damaged in every way, replaced. */
-#include "io/checkpoint.h"
+#include "store/checkpoint.h"
 
 #include "folder.h"
-#include "io/checkpoint_file.h"
-#include "io/hdf5_attribute.h"
-#include "io/hdf5_error.h"
+#include "store/checkpoint_file.h"
+#include "store/hdf5_attribute.h"
+#include "store/hdf5_error.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 
 #include "core/random.h"
 #include "model/extent.h"
-#include "model/prior_factors.h"
+#include "prior/prior_factors.h"
 
 #include <gsl/gsl_randist.h>
 

@@ -1,6 +1,6 @@
 /* Tables of three components: exposures, files, the algebra of c1 and c2. */
 #include "core/vec3.h"
-#include "model/form_factor.h"
+#include "scattering/form_factor.h"
 #include "table_text.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "../engine_support.h"
 
 #include "gpu/debye_sum.h"
-#include "likelihood/debye.h"
+#include "scattering/debye.h"
 
 enum { N = 700, N_TYPE = 5, N_Q = 30, MAX_PAIR = 6 };
 

@@ -1,7 +1,7 @@
 /* Draws chosen, superposed and written as models; side chains put back. */
 #include "analysis/export.h"
 #include "analysis/superpose.h"
-#include "io/trajectory.h"
+#include "store/trajectory.h"
 #include "io_files.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Figures: ranges, ticks, and what awkward numbers and names become. */
-#include "analysis/figure.h"
+#include "report/figure.h"
 #include "io_files.h"
 
 #include <math.h>

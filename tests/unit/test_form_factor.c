@@ -1,8 +1,8 @@
-#include "model/form_factor.h"
+#include "scattering/form_factor.h"
 
 #include "core/vec3.h"
 #include "io/structure.h"
-#include "model/form_factor_target.h"
+#include "train/form_factor_target.h"
 #include "table_text.h"
 
 #include <math.h>

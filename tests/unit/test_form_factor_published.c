@@ -1,8 +1,8 @@
 /* Published tables that are not as they should be, names in headings, and how
  * errors are summarised. */
-#include "model/form_factor_evaluate.h"
-#include "model/structure_fold.h"
-#include "model/train.h"
+#include "train/form_factor_evaluate.h"
+#include "train/structure_fold.h"
+#include "train/train.h"
 
 #include <math.h>
 #include <setjmp.h>

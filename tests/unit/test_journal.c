@@ -2,9 +2,9 @@
  * that died, that lives, of another file, damaged; with and without the right
  * to write. */
 #include "folder.h"
-#include "io/journal.h"
-#include "io/recover.h"
-#include "io/trace.h"
+#include "store/journal.h"
+#include "store/recover.h"
+#include "store/trace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * what the truth says, but for the fit's own freedom; threads change nothing.
  */
 #include "core/random.h"
-#include "model/mixture_train.h"
+#include "train/mixture_train.h"
 
 #include "model/side_density.h"
 #include "model/torsion_density.h"

@@ -2,7 +2,7 @@
  * this processor runs. */
 #include "core/random.h"
 #include "core/vec3.h"
-#include "model/near.h"
+#include "prior/near.h"
 
 #include <gsl/gsl_rng.h>
 #include <setjmp.h>

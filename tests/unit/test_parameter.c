@@ -1,6 +1,6 @@
 /* Priors of parameters: they are densities, draws follow them; what is refused
  * of those of c1 and c2; components folded. */
-#include "likelihood/scattering.h"
+#include "scattering/scattering.h"
 #include "sampler/parameters.h"
 
 #include <setjmp.h>

@@ -1,9 +1,9 @@
 /* likelihood/contrast, cormap, profile_fit: curves from partial profiles, runs
  * of residuals, fits with bounds. */
-#include "likelihood/contrast.h"
-#include "likelihood/cormap.h"
-#include "likelihood/debye.h"
-#include "likelihood/profile_fit.h"
+#include "scattering/contrast.h"
+#include "scattering/cormap.h"
+#include "scattering/debye.h"
+#include "scattering/profile_fit.h"
 
 #include <math.h>
 #include <setjmp.h>

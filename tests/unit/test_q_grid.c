@@ -1,6 +1,6 @@
 /* The operator from the uniform grid to a data set's q. */
 #include "core/random.h"
-#include "likelihood/q_grid.h"
+#include "scattering/q_grid.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

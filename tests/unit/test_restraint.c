@@ -1,9 +1,9 @@
 /* Distances that a user knows. */
 #include "tests/freedom_sample.h"
 
-#include "cli/config.h"
+#include "run/config.h"
 #include "core/random.h"
-#include "model/restraint.h"
+#include "prior/restraint.h"
 
 #include <gsl/gsl_randist.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* From a configuration to a target: what the prior's support is. */
-#include "cli/setup.h"
+#include "run/setup.h"
 
 #include <limits.h>
 #include <setjmp.h>

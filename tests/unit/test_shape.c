@@ -5,7 +5,7 @@
 #include "analysis/shape.h"
 #include "core/random.h"
 #include "core/vec3.h"
-#include "io/trajectory.h"
+#include "store/trajectory.h"
 #include "io_files.h"
 
 #include <gsl/gsl_randist.h>

@@ -1,6 +1,6 @@
 /* trace.h5 written and read back; what happens when it cannot be written. */
 #include "folder.h"
-#include "io/trace.h"
+#include "store/trace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* A trace with one flipped bit, with its seal and without one. */
 #include "folder.h"
-#include "io/trace.h"
+#include "store/trace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Parts, sizes and coordinates of a trace, read without the whole. */
-#include "io/trace.h"
+#include "store/trace.h"
 #include "io_files.h"
 
 enum { N_CHAIN = 3, N_DRAW = 700, N_Q = 37 };

@@ -1,6 +1,6 @@
 /* An existing trace taken up again: cut back, appended to, refused. */
 #include "folder.h"
-#include "io/trace.h"
+#include "store/trace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

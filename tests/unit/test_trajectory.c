@@ -1,6 +1,6 @@
 /* Trajectories written, read back, taken up again, by the hundred. */
 #include "folder.h"
-#include "io/trajectory.h"
+#include "store/trajectory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,324 @@
+/* tessera bench: how fast and how exact the engine is on this device, from one
+ * small molecule to batches of large ones, and from several host threads,
+ * since a sampler shares one device among its workers. */
+#include "cli/command_bench.h"
+#include "cli/command.h"
+
+#include "core/json.h"
+#include "gpu/engine_page_tile.h"
+#include "engine/engine_bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const tsr_option options[] = {
+    {.name = "json", .doc = "one JSON object instead of a table"},
+    {.name = "device",
+     .argument = "DEVICE",
+     .initial = "auto",
+     .doc = "auto, gpu, cpu, a number or part of a name"},
+    {.name = "quick", .doc = "small systems and short runs only"},
+    {.name = "moves",
+     .doc = "measure the moves of the sampler instead: proposals a second, "
+            "acceptance, dirty tiles; needs no device"},
+    {.name = "tune",
+     .doc = "find the engine's settings for this device instead, and print the "
+            "line for its table"},
+    {0}};
+
+static const char about[] =
+    "Times are of one profile. wall: from the proposals to their profiles, "
+    "host "
+    "work\nincluded, the fastest submit; device: the kernels alone, as the "
+    "device's clock\nsees them, of a second engine. error: the largest "
+    "relative "
+    "deviation of I(q)\nfrom double precision, at any q.\n\n"
+    "--tune prints a line for kernels/engine_tuning.dat. To use it without a "
+    "new\nbuild, put it into a file and name that in the environment: "
+    "TESSERA_TUNING=FILE.\n";
+
+enum { N_Q = 51, THREAD_BODIES = 1888, MAX_THREADS = 16 };
+
+/* A sampler's q grid allows for more than the present size. */
+static const double slack = 1.5;
+
+typedef struct {
+    const tsr_device *device;
+    FILE *out;
+    tsr_log *log;
+    tsr_json *json; /* NULL: a table */
+    int quick;
+    double seconds; /* a row */
+    double patience_us;
+    double bound; /* multiply-adds a second of the device; 0: not known */
+} bench;
+
+/* Two multiply-adds a pair and q are the least (DESIGN 4); of what the device
+ * could do in that time. Known for full profiles only. */
+static double share_of_bound(const bench *b, int n_body,
+                             const tsr_bench_row *row)
+{
+    double us = row->device_us_per_profile;
+    if (row->which != TSR_BENCH_FULL || b->bound <= 0.0 || !(us > 0.0))
+        return (double)NAN;
+    return 1e6 / us * n_body * (n_body - 1.0) * (N_Q - 1) / b->bound;
+}
+
+static void print_row(bench *b, int n_body, const tsr_bench_row *row)
+{
+    const char *name = tsr_bench_case_name(row->which);
+    double per_second = 1e6 / row->wall_us_per_profile;
+    double share = share_of_bound(b, n_body, row);
+    if (b->json == NULL) {
+        char error[16] = "-", part[16] = "-";
+        if (isfinite(row->max_rel_error))
+            snprintf(error, sizeof error, "%.1e", row->max_rel_error);
+        if (isfinite(share))
+            snprintf(part, sizeof part, "%.0f %%", 100.0 * share);
+        fprintf(b->out, "%5d  %-13s %5d %11.2f %11.2f %12.0f %8s %9s\n", n_body,
+                name, row->batch, row->wall_us_per_profile,
+                row->device_us_per_profile, per_second, part, error);
+        fflush(b->out);
+        return;
+    }
+    tsr_json_object(b->json, NULL);
+    tsr_json_integer(b->json, "n_body", n_body);
+    tsr_json_integer(b->json, "n_q", N_Q);
+    tsr_json_text(b->json, "case", name);
+    tsr_json_integer(b->json, "batch", row->batch);
+    tsr_json_number(b->json, "wall_us_per_profile", row->wall_us_per_profile);
+    tsr_json_number(b->json, "device_us_per_profile",
+                    row->device_us_per_profile);
+    tsr_json_number(b->json, "max_rel_error", row->max_rel_error);
+    tsr_json_number(b->json, "profiles_per_second", per_second);
+    tsr_json_number(b->json, "share_of_bound", share);
+    tsr_json_close(b->json);
+}
+
+static int is_patient(const bench *b, int n_body, int n_batch,
+                      tsr_bench_case which, double wall_us)
+{
+    if (n_batch * wall_us <= b->patience_us)
+        return 1;
+    tsr_info(b->log, "%d bodies, batch of %d, %s: left out, takes too long",
+             n_body, n_batch, tsr_bench_case_name(which));
+    return 0;
+}
+
+/* One pass over the cases with an engine of its own, since events on the queue
+ * cost wall time. device_us NULL: fills rows; else their device times. */
+static tsr_status bench_pass(bench *b, int n_body, int n_batch,
+                             tsr_bench_row row[TSR_BENCH_N_CASE],
+                             const double wall_us[TSR_BENCH_N_CASE],
+                             double (*device_us)(const tsr_batch *),
+                             tsr_err *err)
+{
+    const tsr_page_tile_options with = {.profiling = device_us != NULL};
+    tsr_bench_problem *problem = NULL;
+    tsr_engine *engine = NULL;
+    tsr_status status =
+        tsr_bench_problem_new(n_body, N_Q, n_batch, slack, &problem, err);
+    if (!status)
+        status = tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
+                                          b->device, &with, &engine, err);
+    for (int c = 0; c < TSR_BENCH_N_CASE && !status; c++) {
+        tsr_bench_options o = {
+            .which = (tsr_bench_case)c,
+            .n_batch = n_batch,
+            .seconds = device_us != NULL ? b->seconds / 4.0 : b->seconds,
+            .is_exact = device_us == NULL && (n_batch == 1 || n_body < 2000),
+            .device_us = device_us};
+        tsr_bench_row one;
+        if (device_us != NULL
+                ? row[c].n_run == 0
+                : !is_patient(b, n_body, n_batch, o.which, wall_us[c]))
+            continue;
+        status = tsr_bench_run(problem, engine, &o, &one, err);
+        if (status)
+            break;
+        if (device_us != NULL)
+            row[c].device_us_per_profile = one.device_us_per_profile;
+        else
+            row[c] = one;
+    }
+    tsr_engine_free(engine);
+    tsr_bench_problem_free(problem);
+    return status;
+}
+
+/* The cases of one size and batch; wall_us: of the batch before, per case, and
+ * after it of this one. What would try our patience or does not fit is left
+ * out. */
+static tsr_status bench_batch(bench *b, int n_body, int n_batch,
+                              double wall_us[TSR_BENCH_N_CASE], tsr_err *err)
+{
+    tsr_bench_row row[TSR_BENCH_N_CASE] = {{0}};
+    if (n_batch * wall_us[TSR_BENCH_FULL] > 2.0 * b->patience_us) {
+        tsr_info(b->log, "%d bodies, batch of %d: left out, takes too long",
+                 n_body, n_batch);
+        return TSR_OK;
+    }
+    tsr_status status = bench_pass(b, n_body, n_batch, row, wall_us, NULL, err);
+    if (!status)
+        status = bench_pass(b, n_body, n_batch, row, wall_us,
+                            tsr_page_tile_device_us, err);
+    if (status == TSR_E_DEVICE && n_batch > 1) { /* does not fit */
+        tsr_info(b->log, "%d bodies, batch of %d: left out: %s", n_body,
+                 n_batch, err->message);
+        return TSR_OK;
+    }
+    for (int c = 0; c < TSR_BENCH_N_CASE && !status; c++)
+        if (row[c].n_run > 0) {
+            wall_us[c] = row[c].wall_us_per_profile;
+            print_row(b, n_body, &row[c]);
+        }
+    return status;
+}
+
+static void print_threads(const bench *b, int n_body, tsr_bench_case which,
+                          int n_batch, int n, double rate)
+{
+    if (b->json == NULL) {
+        fprintf(b->out,
+                "%5d threads, two batches of %3d each %12.0f "
+                "profiles/s\n",
+                n, n_batch, rate);
+        fflush(b->out);
+        return;
+    }
+    tsr_json_object(b->json, NULL);
+    tsr_json_integer(b->json, "threads", n);
+    tsr_json_integer(b->json, "n_body", n_body);
+    tsr_json_integer(b->json, "n_q", N_Q);
+    tsr_json_text(b->json, "case", tsr_bench_case_name(which));
+    tsr_json_integer(b->json, "batch", n_batch);
+    tsr_json_number(b->json, "profiles_per_second", rate);
+    tsr_json_close(b->json);
+}
+
+/* Host threads that share the device, as a sampler's do. */
+static tsr_status bench_threads(bench *b, int n_body, tsr_bench_case which,
+                                const int *batches, int most, tsr_err *err)
+{
+    tsr_bench_problem *problem = NULL;
+    tsr_engine *engine = NULL;
+    if (b->json == NULL)
+        fprintf(b->out, "\nhost threads, %d bodies, %s\n", n_body,
+                tsr_bench_case_name(which));
+    tsr_status status =
+        tsr_bench_problem_new(n_body, N_Q, most, slack, &problem, err);
+    if (!status)
+        status = tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
+                                          b->device, NULL, &engine, err);
+    for (int i = 0; batches[i] > 0 && !status; i++)
+        for (int n = 1; n <= MAX_THREADS && !status; n *= 2) {
+            double rate = 0.0;
+            if (2 * n * batches[i] > most)
+                continue;
+            status = tsr_bench_threads(problem, engine, which, n, batches[i],
+                                       2.0 * b->seconds, &rate, err);
+            if (!status)
+                print_threads(b, n_body, which, batches[i], n, rate);
+        }
+    tsr_engine_free(engine);
+    tsr_bench_problem_free(problem);
+    return status;
+}
+
+static tsr_status bench_all_threads(bench *b, tsr_err *err)
+{
+    static const int few[] = {8, 0}, all[] = {8, 64, 256, 0},
+                     middle[] = {64, 0};
+    const int is_gpu =
+        tsr_device_get_info(b->device)->type == TSR_DEVICE_GPU && !b->quick;
+    if (b->json != NULL) {
+        tsr_json_close(b->json);
+        tsr_json_array(b->json, "threads");
+    }
+    if (!is_gpu)
+        return bench_threads(b, b->quick ? 256 : THREAD_BODIES,
+                             TSR_BENCH_CONTIGUOUS10, few,
+                             2 * MAX_THREADS * few[0], err);
+    tsr_status status = bench_threads(b, THREAD_BODIES, TSR_BENCH_CONTIGUOUS10,
+                                      all, 2 * MAX_THREADS * 256, err);
+    if (!status) /* 14 MiB a system */
+        status = bench_threads(b, 8192, TSR_BENCH_ONE, middle, 2 * 4 * 64, err);
+    return status;
+}
+
+static void print_head(const bench *b)
+{
+    const tsr_device_info *info = tsr_device_get_info(b->device);
+    char line[1024];
+    if (b->json != NULL) {
+        tsr_json_object(b->json, NULL);
+        tsr_json_text(b->json, "device", info->name);
+        tsr_json_text(b->json, "platform", info->platform);
+        tsr_json_text(b->json, "driver", info->driver);
+        tsr_json_text(b->json, "version", TSR_VERSION);
+        tsr_json_array(b->json, "rows");
+        return;
+    }
+    tsr_device_describe(info, line, sizeof line);
+    fprintf(b->out, "%s\n%d q; times in microseconds a profile, the fastest ",
+            line, N_Q);
+    if (b->bound > 0.0)
+        fprintf(b->out,
+                "submit; bound: 2 multiply-adds a pair and q at %.3g "
+                "a second\n\n",
+                b->bound);
+    else
+        fputs("submit; the device's multiply-adds a second are not known\n\n",
+              b->out);
+    fprintf(b->out, "%5s  %-13s %5s %11s %11s %12s %8s %9s\n", "bodies", "case",
+            "batch", "wall", "device", "profiles/s", "of bound", "error");
+}
+
+static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
+                            tsr_err *err)
+{
+    static const int sizes[] = {64, 256, 1024, 1888, 4096, 8192, 0};
+    static const int batches[] = {1, 8, 64, 256, 0};
+    int quick = tsr_args_count(args, "quick") > 0;
+    tsr_json json = {.out = out, .digits = 6};
+    bench b = {.out = out,
+               .log = log,
+               .json = tsr_args_count(args, "json") > 0 ? &json : NULL,
+               .quick = quick,
+               .seconds = quick ? 0.01 : 0.2,
+               .patience_us = quick ? 1e5 : 1e6};
+    tsr_device *device = NULL;
+    if (tsr_args_count(args, "moves") > 0)
+        return tsr_bench_moves(b.json, quick, out, log, err);
+    tsr_status status =
+        tsr_device_open(tsr_args_value(args, "device"), &device, err);
+    if (status)
+        return status;
+    b.device = device;
+    b.bound = tsr_device_multiply_adds(tsr_device_get_info(device));
+    if (tsr_args_count(args, "tune") > 0) {
+        status = tsr_bench_tune(device, quick, out, log, err);
+        tsr_device_free(device);
+        return status;
+    }
+    print_head(&b);
+    for (int m = 0; sizes[m] > 0 && !status; m++) {
+        double wall_us[TSR_BENCH_N_CASE] = {0.0};
+        for (int n = 0; batches[n] > 0 && !status; n++)
+            if (!quick || (sizes[m] <= 256 && batches[n] <= 8))
+                status = bench_batch(&b, sizes[m], batches[n], wall_us, err);
+    }
+    if (!status)
+        status = bench_all_threads(&b, err);
+    while (b.json != NULL && json.depth > 0 && !status)
+        tsr_json_close(&json);
+    tsr_device_free(device);
+    return status;
+}
+
+const tsr_command tsr_command_bench = {
+    .name = "bench",
+    .doc = "the engine's speed and accuracy here, and that of the moves",
+    .usage = {.max_arguments = 0, .options = options, .about = about},
+    .run = run_bench};

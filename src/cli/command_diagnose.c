@@ -1,0 +1,73 @@
+/* tessera diagnose DIR */
+#include "cli/command.h"
+#include "run/past_run.h"
+
+#include "analysis/diagnose.h"
+
+static const tsr_option options[] = {
+    {.name = "json", .doc = "one JSON object instead of text"},
+    {.name = "rhat",
+     .argument = "LIMIT",
+     .initial = "1.01",
+     .doc = "the largest R-hat that counts as agreement"},
+    {.name = "ess",
+     .argument = "NUMBER",
+     .initial = "400",
+     .unit = "draws",
+     .doc = "independent draws that are needed"},
+    {0}};
+
+static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
+                           tsr_err *err)
+{
+    const char *const *argument;
+    tsr_past_run run = {.trace = NULL};
+    tsr_diagnosis *made = NULL;
+    tsr_diagnose_options o = {.n_temp = 0};
+    tsr_frames *frames = NULL;
+    tsr_shape *shape = NULL;
+    char why[TSR_ERR_SIZE];
+    tsr_args_arguments(args, &argument);
+    tsr_status status = tsr_args_double(args, "rhat", 1.0, 10.0, &o.rhat, err);
+    if (status == TSR_OK)
+        status = tsr_args_double(args, "ess", 1.0, 1e12, &o.ess, err);
+    if (status == TSR_OK)
+        status = tsr_past_run_open(argument[0], &run, log, err);
+    if (status == TSR_OK && run.has_config) {
+        o.n_temp = tsr_sampler_n_temp(&run.config.sampler, run.has_data);
+        o.warmup = run.config.sampler.warmup;
+        o.draws = run.config.sampler.draws;
+        o.is_still = run.config.structure.still;
+    }
+    if (status == TSR_OK)
+        status = tsr_past_run_shape(&run, log, &frames, &shape, why, err);
+    o.shape = shape;
+    if (status == TSR_OK)
+        status = tsr_diagnose(run.trace, &o, &made, err);
+    if (status == TSR_OK && tsr_args_count(args, "json") > 0)
+        tsr_diagnosis_print_json(made, out);
+    else if (status == TSR_OK)
+        tsr_diagnosis_print(made, out);
+    if (status == TSR_OK && !made->is_converged)
+        status = TSR_E_NO;
+    tsr_diagnosis_free(made);
+    tsr_shape_free(shape);
+    tsr_frames_free(frames);
+    tsr_past_run_clear(&run);
+    return status;
+}
+
+const tsr_command tsr_command_diagnose = {
+    .name = "diagnose",
+    .doc = "has a run converged, and if not, why and what to do",
+    .usage = {.arguments = "DIR",
+              .min_arguments = 1,
+              .max_arguments = 1,
+              .options = options,
+              .about = "DIR is a run's folder, or a trace.h5 itself. The exit "
+                       "status is 0 where the run has converged, and 1 where "
+                       "it has not.\n"
+                       "R-hat and effective sample size after Vehtari et al. "
+                       "2021, with their limits; halves of the chains are "
+                       "compared after Viswanath et al. 2017."},
+    .run = diagnose};

@@ -1,0 +1,309 @@
+/* tessera report DIR: finds what the report is made from, writes the methods
+ * paragraph from the configuration, and refuses to replace a page of somebody
+ * else. */
+#include "cli/command.h"
+#include "run/past_run.h"
+#include "run/run_directory.h"
+
+#include "report/report.h"
+#include "report/svg.h"
+#include "io/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const tsr_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .argument = "DIR",
+     .doc = "where report.html goes; without it, into the run's folder"},
+    {.name = "prior",
+     .argument = "DIR",
+     .doc = "a run made with --prior-only, shown beside the posterior"},
+    TSR_OPTION_FORCE,
+    {0}};
+
+/* ---- the methods paragraph ---- */
+
+static void print_flexible(FILE *out, const tsr_structure_config *s)
+{
+    const tsr_strings *list = s->flexible.n > 0 ? &s->flexible : &s->rigid;
+    if (list->n == 0) {
+        fputs("All residues were flexible. ", out);
+        return;
+    }
+    fputs(s->flexible.n > 0 ? "Flexible residues were " : "Rigid parts were ",
+          out);
+    for (int i = 0; i < list->n; i++)
+        fprintf(out, "%s%s", i > 0 ? ", " : "", list->item[i]);
+    fputs(s->flexible.n > 0 ? "; the rest moved as rigid parts. " : ". ", out);
+}
+
+static void print_data(FILE *out, const tsr_config *c)
+{
+    const tsr_term_options *data = c->data.item;
+    for (int i = 0; i < c->data.n; i++)
+        tsr_term_registry[data[i].kind]->tell(&data[i], out);
+    tsr_term_tell_free(out, "The excluded volume c1", c->contrast.c1);
+    tsr_term_tell_free(out, ", the hydration c2", c->contrast.c2);
+    fputs(". ", out);
+}
+
+/* What a paper's methods section needs; caller frees, NULL: no settings, or out
+ * of memory. */
+static char *methods_text(const tsr_past_run *run)
+{
+    char *text = NULL;
+    size_t size;
+    const tsr_config *c = &run->config;
+    FILE *out = run->has_config ? open_memstream(&text, &size) : NULL;
+    if (out == NULL)
+        return NULL;
+    char *version =
+        tsr_trace_attribute_text(run->trace, "inference_library_version");
+    const int n_temp = tsr_sampler_n_temp(&c->sampler, run->has_data);
+    fprintf(out, "%s was sampled with tessera %s (seed %ld). ",
+            run->has_data ? "The posterior of the structure given the data"
+                          : "The prior of the structure, without any data,",
+            version != NULL ? version : "(version unknown)", c->seed);
+    if (c->structure.file != NULL) {
+        const char *name = strrchr(c->structure.file, '/');
+        fprintf(out, "The starting structure was %s. ",
+                name != NULL ? name + 1 : c->structure.file);
+    }
+    print_flexible(out, &c->structure);
+    if (c->structure.states > 1)
+        fprintf(out,
+                run->has_data
+                    ? "The curve was the weighted mean of %ld states. "
+                    : "It has %ld states. ",
+                c->structure.states);
+    if (run->has_data)
+        print_data(out, c);
+    fprintf(out, "%d chain%s", run->n_chain, run->n_chain == 1 ? "" : "s");
+    if (n_temp > 1)
+        fprintf(out,
+                ", each with replicas at %d temperatures of the likelihood "
+                "(replica exchange),",
+                n_temp);
+    fprintf(out,
+            " ran for %ld warm-up steps and %ld draw%s, with %ld steps from "
+            "one draw to the next. Convergence was judged by rank-normalised "
+            "split R-hat and effective sample size (Vehtari et al. 2021).",
+            c->sampler.warmup, (long)run->n_draw, run->n_draw == 1 ? "" : "s",
+            c->sampler.thin);
+    free(version);
+    return fclose(out) == 0 ? text : NULL;
+}
+
+/* What an entry of `data:` is called: its file without folders, or the first
+ * list of texts in it, such as the two residues that it is between. */
+static void name_entry(const tsr_config *config, int number,
+                       tsr_report_data *data)
+{
+    const tsr_field *list = tsr_field_find(tsr_config_fields(), "data");
+    const char *entry =
+        (const char *)config->data.item + (size_t)number * list->element_size;
+    char **file = tsr_config_data_file(config, number);
+    size_t length = 0;
+    if (file != NULL && *file != NULL) {
+        const char *slash = strrchr(*file, '/');
+        snprintf(data->name, sizeof data->name, "%s",
+                 slash != NULL ? slash + 1 : *file);
+        return;
+    }
+    const tsr_field *f = tsr_field_members(list, entry);
+    while (f->name != NULL && f->type != TSR_FIELD_STRINGS)
+        f++;
+    if (f->name == NULL)
+        return;
+    const tsr_strings *text = (const void *)(entry + f->offset);
+    for (int i = 0; i < text->n && length < sizeof data->name; i++)
+        length +=
+            (size_t)snprintf(data->name + length, sizeof data->name - length,
+                             "%s%s", i > 0 ? ", " : "", text->item[i]);
+}
+
+/* [data.n] of the config, caller frees. NULL: none, or out of memory. */
+static tsr_report_data *data_entries(const tsr_past_run *run)
+{
+    const int n = run->has_config ? run->config.data.n : 0;
+    const tsr_term_options *option = run->config.data.item;
+    tsr_report_data *data = n > 0 ? calloc((size_t)n, sizeof *data) : NULL;
+    for (int i = 0; data != NULL && i < n; i++) {
+        data[i].kind = option[i].kind;
+        name_entry(&run->config, i, &data[i]);
+    }
+    return data;
+}
+
+/* ---- where it goes ---- */
+
+static tsr_status make_folder(const char *path, tsr_err *err)
+{
+    struct stat info;
+    if (mkdir(path, 0777) == 0 ||
+        (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_IO,
+                    "cannot make the folder '%s': %s; choose another place "
+                    "with --output DIR",
+                    path, strerror(errno));
+}
+
+/* What a report's folder may hold already, by the ending of the names. */
+static const struct {
+    const char *ending, *begins, *holds;
+} kinds[] = {{".svg", "<svg", TSR_SVG_MARK},
+             {".csv", "panel,series,mark,x,y,y2", ""},
+             {"conformations.csv", "chain,draw,state,group", ""},
+             {".cif", "data_group", "\n# tessera: "}};
+
+/* A report is made again in the place of the one before. A figure, table or
+ * model in its folder that is not from there may have the name of one that
+ * comes, which only the numbers will tell: it is in the way. */
+static tsr_status check_file(const char *folder, const char *name,
+                             tsr_file_target target, tsr_err *err)
+{
+    const size_t n = strlen(name);
+    tsr_status status = TSR_OK;
+    target.begins = NULL;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        const size_t m = strlen(kinds[k].ending);
+        if (n < m || strcmp(name + n - m, kinds[k].ending) != 0)
+            continue;
+        target.begins = kinds[k].begins;
+        target.holds = kinds[k].holds;
+    }
+    if (target.begins == NULL)
+        return TSR_OK;
+    char *path = tsr_run_directory_file(folder, name);
+    status = path == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                          : tsr_file_check_target(&target, path, err);
+    free(path);
+    return status;
+}
+
+static tsr_status check_targets(const char *page, const char *folder,
+                                int is_forced, tsr_err *err)
+{
+    const tsr_file_target target = {.maker = "report",
+                                    .begins = "<!doctype html>",
+                                    .holds = "\"tessera report\"",
+                                    .is_forced = is_forced};
+    tsr_status status = tsr_file_check_target(&target, page, err);
+    DIR *list = status == TSR_OK ? opendir(folder) : NULL;
+    if (list == NULL)
+        return status; /* there is none yet */
+    for (const struct dirent *item;
+         status == TSR_OK && (item = readdir(list)) != NULL;)
+        status = check_file(folder, item->d_name, target, err);
+    closedir(list);
+    return status;
+}
+
+/* *page and *folder, caller frees both. Errors: TSR_E_IO; TSR_E_USAGE (there
+ * is a report of somebody else's). */
+static tsr_status places(const tsr_past_run *run, const char *output,
+                         int is_forced, char **page, char **folder,
+                         tsr_err *err)
+{
+    const char *base = output != NULL           ? output
+                       : run->directory != NULL ? run->directory
+                                                : ".";
+    tsr_status status = make_folder(base, err);
+    *page = tsr_run_directory_file(base, "report.html");
+    *folder = tsr_run_directory_file(base, "report");
+    if (*page == NULL || *folder == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    if (status == TSR_OK)
+        status = check_targets(*page, *folder, is_forced, err);
+    return status == TSR_OK ? make_folder(*folder, err) : status;
+}
+
+static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
+                         tsr_err *err)
+{
+    const char *const *argument;
+    const char *prior_path = tsr_args_value(args, "prior");
+    tsr_past_run run = {.trace = NULL}, prior = {.trace = NULL};
+    tsr_frames *frames = NULL;
+    tsr_shape *shape = NULL;
+    tsr_report_data *data = NULL;
+    char *page = NULL, *folder = NULL, *methods = NULL, remark[160] = "";
+    char why[TSR_ERR_SIZE] = "";
+    tsr_report_options o = {.name = "tessera report",
+                            .vega_directory = getenv("TSR_VEGA_DIR"),
+                            .diagnose = {.rhat = 1.01, .ess = 400.0}};
+    tsr_args_arguments(args, &argument);
+    tsr_status status = tsr_past_run_open(argument[0], &run, log, err);
+    if (status == TSR_OK && prior_path != NULL)
+        status = tsr_past_run_open_prior(prior_path, &prior, log, err);
+    if (status == TSR_OK)
+        status = places(&run, tsr_args_value(args, "output"),
+                        tsr_args_count(args, "force") > 0, &page, &folder, err);
+    if (status == TSR_OK) {
+        tsr_log_progress(log, "report: conformations");
+        status = tsr_past_run_shape(&run, log, &frames, &shape, why, err);
+    }
+    if (status == TSR_OK) {
+        methods = methods_text(&run);
+        o.frames = frames;
+        o.diagnose.shape = shape;
+        o.no_frames = why[0] != '\0' ? why : NULL;
+        o.methods = methods;
+        o.prior = prior.trace;
+        o.is_prior = !run.has_data;
+        data = data_entries(&run);
+        o.data = data;
+        o.n_data = data != NULL ? run.config.data.n : 0;
+        if (run.has_config) {
+            o.name = run.config.name;
+            o.diagnose.n_temp =
+                tsr_sampler_n_temp(&run.config.sampler, run.has_data);
+            o.diagnose.warmup = run.config.sampler.warmup;
+            o.diagnose.draws = run.config.sampler.draws;
+            o.diagnose.is_still = run.config.structure.still;
+        }
+        if (run.asked > run.n_draw)
+            snprintf(remark, sizeof remark,
+                     "The run has %d of the %ld draws a chain that it was "
+                     "asked for.",
+                     run.n_draw, run.asked);
+        o.remark = remark[0] != '\0' ? remark : NULL;
+        status = tsr_report_write(run.trace, &o, page, folder, log, err);
+    }
+    if (status == TSR_OK)
+        fprintf(out, "%s\n", page);
+    tsr_shape_free(shape);
+    tsr_frames_free(frames);
+    free(methods);
+    free(data);
+    free(page);
+    free(folder);
+    tsr_past_run_clear(&prior);
+    tsr_past_run_clear(&run);
+    return status;
+}
+
+const tsr_command tsr_command_report = {
+    .name = "report",
+    .doc = "figures and numbers of a run, as one page that works offline",
+    .usage = {.arguments = "DIR",
+              .min_arguments = 1,
+              .max_arguments = 1,
+              .options = options,
+              .about =
+                  "Writes report.html into the run's folder, and beside "
+                  "it report/ with every figure as SVG and, in "
+                  "numbers, CSV. Made again, it takes the place of the "
+                  "one before; figures, tables and models there that are "
+                  "somebody else's are in the way, unless with --force. The "
+                  "page holds "
+                  "all it needs. Its figures can be zoomed where Debian's "
+                  "package libjs-vega is installed when it is made, or its "
+                  "files are in TSR_VEGA_DIR."},
+    .run = report};

@@ -1,0 +1,127 @@
+/* tessera run CONFIG: what the command line says, and the signals; the run
+ * itself is run_session.h. */
+#include "cli/command.h"
+#include "run/interrupt.h"
+#include "run/run_report.h"
+#include "run/run_session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const tsr_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .argument = "DIR",
+     .doc = "where the run goes, instead of output.directory"},
+    {.name = "set",
+     .argument = "KEY=VALUE",
+     .repeats = 1,
+     .doc = "override a key, as sampler.draws=500 or data.0.file=x.dat"},
+    {.name = "device",
+     .argument = "DEVICE",
+     .doc = "instead of device.use: auto, gpu, cpu, reference, number, name, "
+            "a list like 0,1, all-gpu, all"},
+    {.name = "until",
+     .argument = "WHAT",
+     .doc = "stop once converged: rhat<1.01,ess>400 (sampler.draws at most)"},
+    {.name = "threads", .argument = "N", .doc = "instead of device.threads"},
+    {.name = "prior-only", .doc = "leave the data out: sample the prior"},
+    {.name = "dry-run", .doc = "check everything, print the plan, stop there"},
+    {0}};
+
+/* What one option says instead of a key of the file: the text at `text`, in the
+ * config. */
+static tsr_status put_option(const tsr_args *args, const char *option,
+                             const char *key, char **text, tsr_config *config,
+                             tsr_err *err)
+{
+    char place[32];
+    if (tsr_args_count(args, option) == 0)
+        return TSR_OK;
+    char *copy = strdup(tsr_args_value(args, option));
+    if (copy == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    free(*text);
+    *text = copy;
+    snprintf(place, sizeof place, "--%s", option);
+    return tsr_yaml_marks_put(&config->marks, key, place, err);
+}
+
+tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
+                           tsr_err *err)
+{
+    long threads = 0;
+    tsr_status status = put_option(args, "output", "output.directory",
+                                   &config->output.directory, config, err);
+    if (status == TSR_OK)
+        status = put_option(args, "device", "device.use", &config->device.use,
+                            config, err);
+    if (status == TSR_OK)
+        status = put_option(args, "until", "sampler.until",
+                            &config->sampler.until, config, err);
+    if (status == TSR_OK)
+        status = tsr_args_long(args, "threads", 1, 4096, &threads, err);
+    if (status == TSR_OK && threads > 0)
+        config->device.threads = (tsr_number_or_word){-1, (double)threads};
+    return status;
+}
+
+static tsr_status apply_options(const tsr_args *args, tsr_config *config,
+                                tsr_err *err)
+{
+    if (tsr_args_count(args, "output") > 0 &&
+        tsr_args_value(args, "output")[0] == '\0')
+        return tsr_fail(err, TSR_E_USAGE, "--output is empty: name a folder");
+    tsr_status status = tsr_run_options(args, config, err);
+    if (tsr_args_count(args, "prior-only") > 0)
+        tsr_config_drop_data(config); /* its config.yaml says what was done */
+    return status;
+}
+
+static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
+                      tsr_err *err)
+{
+    const char *const *argument, *const *set;
+    tsr_config config;
+    tsr_setup setup = {0};
+    tsr_session session = {.config = &config, .setup = &setup, .log = log};
+    tsr_log_hold(log);
+    tsr_args_arguments(args, &argument);
+    int n_set = tsr_args_values(args, "set", &set);
+    int dry = tsr_args_count(args, "dry-run") > 0;
+    int ignore_hang_up = tsr_hang_up_is_ignored();
+    if (!dry)
+        tsr_interrupt_catch(ignore_hang_up);
+    tsr_status status = tsr_config_read(argument[0], n_set, set, &config, err);
+    if (status == TSR_OK)
+        status = apply_options(args, &config, err);
+    if (status == TSR_OK)
+        status = tsr_session_read(&session, err);
+    tsr_interrupt_hold(!dry);
+    if (status == TSR_OK)
+        status = tsr_setup_engine(&config, 0, log, &setup, err);
+    if (!dry)
+        tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
+    tsr_interrupt_hold(0);
+    if (status == TSR_OK && dry)
+        tsr_run_plan(&config, &setup, out);
+    else if (status == TSR_OK)
+        status = tsr_session_run(&session, err);
+    if (status == TSR_OK && !dry)
+        status = tsr_session_report(&session, out, err);
+    tsr_session_clear(&session);
+    tsr_setup_clear(&setup);
+    tsr_config_clear(&config);
+    return status;
+}
+
+const tsr_command tsr_command_run = {
+    .name = "run",
+    .doc = "sample the posterior of a configuration",
+    .usage = {.arguments = "CONFIG",
+              .min_arguments = 1,
+              .max_arguments = 1,
+              .options = options,
+              .fields_title = "Keys of CONFIG (YAML; paths relative to it)",
+              .fields = tsr_config_fields},
+    .run = run};

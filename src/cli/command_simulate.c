@@ -1,0 +1,291 @@
+/* tessera simulate CONFIG: noisy data from a known structure. */
+#include "cli/command.h"
+#include "run/setup.h"
+
+#include "core/random.h"
+#include "io/file.h"
+#include "io/saxs.h"
+#include "io/structure.h"
+#include "sampler/chain.h"
+
+#include <errno.h>
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const tsr_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .doc = "the curve; the structure goes beside it as .pdb. Default: "
+            "NAME.dat in the current folder"},
+    {.name = "set",
+     .argument = "KEY=VALUE",
+     .repeats = 1,
+     .doc = "override a key, as simulate.steps=1000 or seed=7"},
+    TSR_OPTION_FORCE,
+    {0}};
+
+/* Streams apart from those of the chains of a run. */
+static const uint64_t noise_stream = 0xffffffff00000001u;
+static const int walk_stream = 0x7ffffff0;
+
+/* A chain on the prior alone leads away from the input structure. */
+static tsr_status walk(const tsr_setup *setup, long steps,
+                       tsr_conformation *truth, tsr_err *err)
+{
+    tsr_target target = setup->target;
+    tsr_chain *chain = NULL;
+    tsr_body_proposal ask;
+    int accepted;
+    target.likelihood = NULL;
+    target.n_share = 0;
+    tsr_status status = tsr_chain_new(&target, walk_stream, &chain, err);
+    for (long i = 0; i < steps && status == TSR_OK; i++) {
+        tsr_chain_propose(chain, &ask);
+        status = tsr_chain_decide(chain, NULL, 1, &accepted, err);
+    }
+    if (status == TSR_OK) {
+        tsr_chain_view view;
+        tsr_chain_look(chain, &view);
+        tsr_conformation_copy(setup->topology, truth, view.conformation, 0,
+                              setup->topology->n_residue);
+    }
+    tsr_chain_free(chain);
+    return status;
+}
+
+/* c1 and c2 of the curve, in place of what a run would do with them. */
+static tsr_status set_contrast(tsr_config *config, tsr_err *err)
+{
+    tsr_parameter prior[TSR_N_CONTRAST];
+    tsr_number_or_word *run[] = {&config->contrast.c1, &config->contrast.c2};
+    const tsr_number_or_word *own[] = {&config->simulate.c1,
+                                       &config->simulate.c2};
+    tsr_status status = tsr_contrast_priors(&config->contrast, prior, err);
+    for (int i = 0; i < TSR_N_CONTRAST && status == TSR_OK; i++)
+        *run[i] = (tsr_number_or_word){-1, own[i]->word < 0 ? own[i]->number
+                                                            : prior[i].start};
+    return tsr_config_blame(config, status, err);
+}
+
+/* I(q) of the bodies with S(q), double precision, in electrons squared. */
+static tsr_status profile_at(const tsr_setup *setup,
+                             const tsr_conformation *truth, int n,
+                             const double *q, double *intensity, tsr_err *err)
+{
+    for (int k = 0; k < n; k++) {
+        tsr_status status =
+            tsr_scattering_intensity(&setup->scattering, setup->topology, truth,
+                                     NULL, q[k], &intensity[k], err);
+        if (status != TSR_OK)
+            return status;
+    }
+    return TSR_OK;
+}
+
+/* sigma^2 = [I(q) + 2 c I(0.2) / (1 - c)] / (k q), c = 0.85: what detectors and
+ * buffers give (Sedlak, Bruetzel & Lipfert 2017, eq. 10); k such that sigma / I
+ * at q = 0.1 is `error`. */
+static void add_noise(const tsr_simulate_config *s, int n, const double *q,
+                      double at_01, double at_02, gsl_rng *rng,
+                      double *intensity, double *sigma)
+{
+    const double c = 0.85;
+    double offset = 2.0 * c * fabs(at_02) / (1.0 - c);
+    double k = (at_01 + offset) / (0.1 * pow(s->error * at_01, 2.0));
+    for (int i = 0; i < n; i++) {
+        sigma[i] = sqrt((fabs(intensity[i]) + offset) / (k * q[i]));
+        intensity[i] += s->background + gsl_ran_gaussian(rng, sigma[i]);
+    }
+}
+
+static tsr_status compute(const tsr_config *config, const tsr_setup *setup,
+                          const tsr_conformation *truth, double *q,
+                          double *intensity, double *sigma, tsr_err *err)
+{
+    const tsr_simulate_config *s = &config->simulate;
+    int n = (int)s->points;
+    double extra_q[3] = {0.0, 0.1, 0.2}, extra[3];
+    for (int i = 0; i < n; i++)
+        q[i] = s->q_range[0] + (s->q_range[1] - s->q_range[0]) * i / (n - 1);
+    tsr_status status = profile_at(setup, truth, n, q, intensity, err);
+    if (status == TSR_OK)
+        status = profile_at(setup, truth, 3, extra_q, extra, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "simulate.q_range");
+    gsl_rng *rng = tsr_rng_new((uint64_t)config->seed, noise_stream);
+    if (rng == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    double scale = s->i0 / extra[0];
+    for (int i = 0; i < n; i++)
+        intensity[i] *= scale;
+    add_noise(s, n, q, scale * extra[1], scale * extra[2], rng, intensity,
+              sigma);
+    gsl_rng_free(rng);
+    return TSR_OK;
+}
+
+/* Swaps the ending of a file's name for ".pdb"; caller frees. */
+static char *pdb_beside(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+    size_t n = dot == NULL || (slash != NULL && dot < slash)
+                   ? strlen(path)
+                   : (size_t)(dot - path);
+    char *name = calloc(n + 5, 1);
+    if (name != NULL) {
+        memcpy(name, path, n);
+        memcpy(name + n, ".pdb", 4);
+    }
+    return name;
+}
+
+/* ---- files ---- */
+
+/* Nothing that was measured, and no input, may be lost to a simulation. */
+static tsr_status check_targets(const tsr_args *args, const tsr_config *config,
+                                const char *path, const char *pdb, tsr_err *err)
+{
+    const char *const input[] = {config->path, config->structure.file,
+                                 config->structure.form_factors};
+    tsr_file_target target = {.maker = "simulate",
+                              .begins = "# tessera ",
+                              .holds = " simulate:",
+                              .n_input = 3,
+                              .input = input,
+                              .is_forced = tsr_args_count(args, "force") > 0};
+    if (strcmp(path, pdb) == 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--output %s: curve and structure would be one file; "
+                        "name the curve .dat",
+                        path);
+    tsr_status status = tsr_file_check_target(&target, path, err);
+    target.begins = "REMARK 999 tessera simulate:";
+    target.holds = "";
+    return status == TSR_OK ? tsr_file_check_target(&target, pdb, err) : status;
+}
+
+/* Both or none: the structure waits under another name for the curve. */
+static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
+                              const tsr_conformation *truth, const char *path,
+                              const char *pdb, const double *column, FILE *out,
+                              tsr_err *err)
+{
+    const tsr_simulate_config *s = &config->simulate;
+    double rg =
+        tsr_conformation_rg(setup->topology, truth, setup->form_factors->rg2);
+    char comment[512];
+    snprintf(comment, sizeof comment,
+             "tessera %s simulate: %s, seed %ld, %ld steps of the prior\n"
+             "Rg %.3f Angstrom, I(0) %.6g, background %.6g, error %.3g at "
+             "q = 0.1 1/Angstrom\nc1 %.6g, c2 %.6g\n"
+             "q (1/Angstrom), I(q), sigma",
+             TSR_VERSION, config->name, config->seed, s->steps, rg, s->i0,
+             s->background, s->error, config->contrast.c1.number,
+             config->contrast.c2.number);
+    size_t n = (size_t)s->points, room = strlen(pdb) + 32;
+    char *waiting = calloc(room, 1);
+    tsr_structure *structure = tsr_topology_structure(setup->topology, truth);
+    tsr_status status = waiting == NULL || structure == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : TSR_OK;
+    if (status == TSR_OK)
+        status = tsr_structure_letter_chains(structure, NULL, err);
+    if (status == TSR_OK) {
+        snprintf(waiting, room, "%s.%ld.new", pdb, (long)getpid());
+        status = tsr_structure_write_pdb(
+            structure, waiting,
+            "tessera simulate: SC is the centre of a side chain", err);
+    }
+    if (status == TSR_OK) {
+        status = tsr_saxs_write(path, (int)n, column, column + n,
+                                column + 2 * n, comment, err);
+        if (status == TSR_OK && rename(waiting, pdb) != 0)
+            status = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", pdb,
+                              strerror(errno));
+        if (status != TSR_OK)
+            unlink(waiting);
+    }
+    if (status == TSR_OK)
+        fprintf(out, "curve      %s\nstructure  %s\nRg         %.3f Angstrom\n",
+                path, pdb, rg);
+    tsr_structure_free(structure);
+    free(waiting);
+    return status;
+}
+
+static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
+                           tsr_err *err)
+{
+    const char *const *argument, *const *set;
+    tsr_config config;
+    tsr_setup setup = {0};
+    tsr_conformation *truth = NULL;
+    double *column = NULL;
+    char *own = NULL, *pdb = NULL;
+    tsr_args_arguments(args, &argument);
+    int n_set = tsr_args_values(args, "set", &set);
+    tsr_status status = tsr_config_read(argument[0], n_set, set, &config, err);
+    if (status != TSR_OK)
+        goto done;
+    size_t n = (size_t)config.simulate.points;
+    const char *path = tsr_args_value(args, "output");
+    own = calloc(strlen(config.name) + 5, 1);
+    if (path == NULL && own != NULL) {
+        snprintf(own, strlen(config.name) + 5, "%s.dat", config.name);
+        path = own;
+    }
+    pdb = path != NULL ? pdb_beside(path) : NULL;
+    column = calloc(3 * n, sizeof *column);
+    status = pdb == NULL || column == NULL
+                 ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                 : check_targets(args, &config, path, pdb, err);
+    if (status == TSR_OK)
+        status = set_contrast(&config, err);
+    if (status == TSR_OK)
+        status = tsr_setup_read(&config, 0, log, &setup, err);
+    if (status != TSR_OK)
+        goto done;
+    truth = tsr_conformation_new(setup.topology);
+    if (truth == NULL) {
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        goto done;
+    }
+    status = walk(&setup, config.simulate.steps, truth, err);
+    if (status == TSR_OK && setup.components != NULL)
+        status = tsr_setup_expose(&setup, truth, setup.exposure, err);
+    if (status == TSR_OK)
+        status = compute(&config, &setup, truth, column, column + n,
+                         column + 2 * n, err);
+    if (status == TSR_OK)
+        status =
+            write_files(&config, &setup, truth, path, pdb, column, out, err);
+done:
+    free(own);
+    free(pdb);
+    free(column);
+    tsr_conformation_free(truth);
+    tsr_setup_clear(&setup);
+    tsr_config_clear(&config);
+    return status;
+}
+
+const tsr_command tsr_command_simulate = {
+    .name = "simulate",
+    .doc = "make noisy data from a known structure",
+    .usage = {.arguments = "CONFIG",
+              .min_arguments = 1,
+              .max_arguments = 1,
+              .options = options,
+              .about = "The structure is that of the configuration, or where "
+                       "sampling its prior leads from there in simulate.steps "
+                       "steps. The curve is that of its bodies, in double "
+                       "precision, plus normal errors. Of files that are "
+                       "there already, simulate replaces only its own, unless "
+                       "with --force; an input never.",
+              .fields_title = "Keys of CONFIG (YAML; paths relative to it)",
+              .fields = tsr_config_fields},
+    .run = simulate};

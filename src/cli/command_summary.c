@@ -1,0 +1,78 @@
+/* tessera summary DIR */
+#include "cli/command.h"
+#include "run/past_run.h"
+
+#include "analysis/summary.h"
+
+static const tsr_option options[] = {
+    {.name = "json", .doc = "one JSON object instead of a table"},
+    {.name = "prior",
+     .argument = "DIR",
+     .doc = "a run made with --prior-only: its numbers beside the posterior's"},
+    {0}};
+
+/* What the cells could not say. *is_damaged: something could not be read. */
+static void tell_flaws(const tsr_summary *summary, tsr_log *log,
+                       int *is_damaged)
+{
+    int n_few = 0;
+    *is_damaged = 0;
+    for (int i = 0; i < summary->n; i++) {
+        const tsr_summary_item *item = &summary->item[i];
+        n_few += item->flaw == TSR_FLAW_FEW_DRAWS;
+        *is_damaged |= item->flaw == TSR_FLAW_UNREADABLE;
+        if (item->flaw_text != NULL)
+            tsr_warn(log, "%s", item->flaw_text);
+    }
+    if (n_few > 0)
+        tsr_warn(log, "few: a chain needs 4 draws for mcse, ess and rhat");
+}
+
+static tsr_status summary(const tsr_args *args, FILE *out, tsr_log *log,
+                          tsr_err *err)
+{
+    const char *const *argument;
+    const char *prior_path = tsr_args_value(args, "prior");
+    tsr_past_run run = {.trace = NULL}, prior = {.trace = NULL};
+    tsr_summary *made = NULL;
+    int is_damaged = 0;
+    tsr_args_arguments(args, &argument);
+    tsr_status status = tsr_past_run_open(argument[0], &run, log, err);
+    if (status == TSR_OK && prior_path != NULL)
+        status = tsr_past_run_open_prior(prior_path, &prior, log, err);
+    if (status == TSR_OK)
+        status = tsr_summary_make(run.trace, &made, err);
+    if (status == TSR_OK && prior_path != NULL)
+        status = tsr_summary_add_prior(made, prior.trace, err);
+    if (status == TSR_OK)
+        status = tsr_args_count(args, "json") > 0
+                     ? tsr_summary_print_json(made, out, err)
+                     : tsr_summary_print(made, out, err);
+    if (status == TSR_OK)
+        tell_flaws(made, log, &is_damaged);
+    if (is_damaged)
+        status = tsr_fail(err, TSR_E_DATA,
+                          "'%s' is damaged: what could be read is above",
+                          run.trace_path);
+    tsr_summary_free(made);
+    tsr_past_run_clear(&prior);
+    tsr_past_run_clear(&run);
+    return status;
+}
+
+const tsr_command tsr_command_summary = {
+    .name = "summary",
+    .doc = "mean, spread, effective sample size and R-hat of a run",
+    .usage = {.arguments = "DIR",
+              .min_arguments = 1,
+              .max_arguments = 1,
+              .options = options,
+              .about =
+                  "DIR is a run's folder, or a trace.h5 itself. mcse is the "
+                  "error of the mean; ess_bulk and ess_tail count independent "
+                  "draws in the middle and in the tails; rhat compares the "
+                  "chains, and is 1 where they agree.\n"
+                  "Angles (unit rad or degree) are averaged on the circle. "
+                  "With --prior, 'learned' is the part of the prior's variance "
+                  "that the data removed."},
+    .run = summary};

@@ -1,0 +1,124 @@
+/* Priors of parameters: densities and draws.
+ *
+ * Densities are normalised, so that log posteriors of runs with other
+ * parameters can be compared, and every prior can be drawn from, so that
+ * calibration tests have truths. */
+#include "core/parameter.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_sf_gamma.h>
+#include <math.h>
+
+double tsr_parameter_value(const tsr_parameter *parameter, double theta)
+{
+    return parameter->is_log ? parameter->low + exp(theta) : theta;
+}
+
+double tsr_parameter_theta(const tsr_parameter *parameter, double value)
+{
+    return parameter->is_log ? log(value - parameter->low) : value;
+}
+
+static double log_normal(const tsr_parameter *p, double theta)
+{
+    const double half_log_2pi = 0.9189385332046727;
+    double z = (theta - p->mean) / p->width;
+    return -0.5 * z * z - log(p->width) - half_log_2pi;
+}
+
+static double log_cut_normal(const tsr_parameter *p, double theta)
+{
+    if (!(theta >= p->low && theta <= p->high))
+        return -(double)INFINITY;
+    double z = (theta - p->mean) / p->width;
+    return p->log_norm - 0.5 * z * z;
+}
+
+/* Of the value; the last term is the measure of theta = log(value - low). */
+static double log_gamma(const tsr_parameter *p, double theta)
+{
+    double value = tsr_parameter_value(p, theta);
+    return p->gamma_k * log(p->rate) - gsl_sf_lngamma(p->gamma_k) +
+           (p->gamma_k - 1.0) * log(value) - p->rate * value -
+           log(gsl_cdf_gamma_Q(p->low, p->gamma_k, 1.0 / p->rate)) + theta;
+}
+
+double tsr_parameter_log_prior(const tsr_parameter *parameter, double theta)
+{
+    if (!parameter->infer)
+        return 0.0;
+    switch (parameter->shape) {
+    case TSR_PRIOR_NORMAL:
+        return log_normal(parameter, theta);
+    case TSR_PRIOR_CUT_NORMAL:
+        return log_cut_normal(parameter, theta);
+    case TSR_PRIOR_GAMMA:
+        return log_gamma(parameter, theta);
+    case TSR_PRIOR_SIMPLEX:
+        return theta > 0.0 ? parameter->log_norm : -(double)INFINITY;
+    case TSR_PRIOR_FLAT:
+        break;
+    }
+    return 0.0;
+}
+
+/* What is cut off is drawn again. */
+static double draw_one(const tsr_parameter *p, gsl_rng *rng)
+{
+    double x;
+    switch (p->shape) {
+    case TSR_PRIOR_NORMAL:
+        return p->mean + gsl_ran_gaussian(rng, p->width);
+    case TSR_PRIOR_CUT_NORMAL:
+        do
+            x = p->mean + gsl_ran_gaussian(rng, p->width);
+        while (x < p->low || x > p->high);
+        return x;
+    case TSR_PRIOR_GAMMA:
+        do
+            x = gsl_ran_gamma(rng, p->gamma_k, 1.0 / p->rate);
+        while (x <= p->low);
+        return tsr_parameter_theta(p, x);
+    case TSR_PRIOR_SIMPLEX: /* normalised by the caller */
+        return gsl_ran_exponential(rng, 1.0);
+    case TSR_PRIOR_FLAT:
+        break;
+    }
+    return p->start;
+}
+
+void tsr_parameters_draw(int n, const tsr_parameter *parameter, gsl_rng *rng,
+                         double *theta)
+{
+    double sum = 0.0;
+    for (int i = 0; i < n; i++) {
+        const tsr_parameter *p = &parameter[i];
+        theta[i] = p->infer ? draw_one(p, rng) : p->start;
+        if (p->infer && p->shape == TSR_PRIOR_SIMPLEX)
+            sum += theta[i];
+    }
+    for (int i = 0; i < n; i++)
+        if (parameter[i].infer && parameter[i].shape == TSR_PRIOR_SIMPLEX)
+            theta[i] /= sum;
+}
+
+tsr_parameter tsr_parameter_log_normal(const char *name, const char *unit,
+                                       const char *doc,
+                                       tsr_number_or_word value, double middle,
+                                       double width, tsr_scope scope)
+{
+    int infer = value.word >= 0;
+    return (tsr_parameter){.name = name,
+                           .unit = unit,
+                           .doc = doc,
+                           .infer = infer,
+                           .is_log = 1,
+                           .start = log(infer ? middle : value.number),
+                           .high = HUGE_VAL,
+                           .shape = TSR_PRIOR_NORMAL,
+                           .mean = log(middle),
+                           .width = width,
+                           .step = infer ? TSR_STEP_WALK : TSR_STEP_NONE,
+                           .scope = scope};
+}

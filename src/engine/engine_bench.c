@@ -1,0 +1,423 @@
+#include "engine/engine_bench.h"
+
+#include "core/clock.h"
+#include "core/vec3.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_TYPE = 21, MAX_RUNS = 2000, MIN_RUNS = 3 };
+
+struct tsr_bench_problem {
+    tsr_engine_spec spec;
+    double radius_ang;
+    uint64_t state;   /* of the random numbers, to make it */
+    uint64_t *random; /* [n_system] the same, to move it */
+    int n_set;        /* systems that the engine knows */
+    int *type;
+    double *form_factor;
+    double (*xyz)[3];            /* [n_system][n_body] as last accepted */
+    double (*moved)[3];          /* [n_system][n_body] as proposed, else xyz */
+    tsr_body_range *range;       /* [n_system][n_body] */
+    tsr_body_proposal *proposal; /* [n_system] */
+    double *profile;             /* [n_system][n_q] */
+};
+
+const char *tsr_bench_case_name(tsr_bench_case which)
+{
+    static const char *const name[] = {"full", "random40", "contiguous10",
+                                       "one", "rigid_half"};
+    return which < TSR_BENCH_N_CASE ? name[which] : "?";
+}
+
+/* xorshift64*: good enough for places in a ball, the same everywhere. */
+static double uniform(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return (double)((*state * UINT64_C(2685821657736338717)) >> 11) * 0x1p-53;
+}
+
+static void place(const tsr_bench_problem *p, uint64_t *state, double xyz[3])
+{
+    double r2;
+    do {
+        r2 = 0.0;
+        for (int c = 0; c < 3; c++) {
+            xyz[c] = p->radius_ang * (2.0 * uniform(state) - 1.0);
+            r2 += xyz[c] * xyz[c];
+        }
+    } while (r2 > p->radius_ang * p->radius_ang);
+}
+
+void tsr_bench_problem_free(tsr_bench_problem *p)
+{
+    if (p == NULL)
+        return;
+    free(p->random);
+    free(p->type);
+    free(p->form_factor);
+    free(p->xyz);
+    free(p->moved);
+    free(p->range);
+    free(p->proposal);
+    free(p->profile);
+    free(p);
+}
+
+const tsr_engine_spec *tsr_bench_problem_spec(const tsr_bench_problem *p)
+{
+    return &p->spec;
+}
+
+tsr_status tsr_bench_problem_new(int n_body, int n_q, int n_system,
+                                 double slack, tsr_bench_problem **out,
+                                 tsr_err *err)
+{
+    size_t n = (size_t)n_body, all = n * (size_t)n_system;
+    *out = NULL;
+    tsr_bench_problem *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a benchmark");
+    p->state = UINT64_C(0x9e3779b97f4a7c15);
+    p->radius_ang = 40.0 * cbrt(n_body / 1888.0);
+    p->random = calloc((size_t)n_system, sizeof *p->random);
+    p->type = calloc(n, sizeof *p->type);
+    p->form_factor =
+        calloc((size_t)N_TYPE * (size_t)n_q, sizeof *p->form_factor);
+    p->xyz = calloc(all, sizeof *p->xyz);
+    p->moved = calloc(all, sizeof *p->moved);
+    p->range = calloc(all, sizeof *p->range);
+    p->proposal = calloc((size_t)n_system, sizeof *p->proposal);
+    p->profile = calloc((size_t)n_system * (size_t)n_q, sizeof *p->profile);
+    if (p->random == NULL || p->type == NULL || p->form_factor == NULL ||
+        p->xyz == NULL || p->moved == NULL || p->range == NULL ||
+        p->proposal == NULL || p->profile == NULL) {
+        tsr_bench_problem_free(p);
+        return tsr_fail(err, TSR_E_NOMEM,
+                        "out of memory for %d systems of %d bodies", n_system,
+                        n_body);
+    }
+    double d_bound = 2.0 * p->radius_ang * slack * (1.0 + 1e-6);
+    p->spec = (tsr_engine_spec){.n_body = n_body,
+                                .n_type = N_TYPE,
+                                .n_q = n_q,
+                                .dq_inv_ang = acos(-1.0) / (2.0 * d_bound),
+                                .n_system = n_system,
+                                .type = p->type,
+                                .form_factor = p->form_factor,
+                                .d_bound_ang = d_bound};
+    for (size_t i = 0; i < n; i++)
+        p->type[i] = (int)(uniform(&p->state) * N_TYPE);
+    for (int t = 0; t < N_TYPE; t++)
+        for (int k = 0; k < n_q; k++) {
+            double q = k * p->spec.dq_inv_ang;
+            p->form_factor[t * n_q + k] =
+                (3.0 + t) * exp(-(0.5 + 0.1 * t) * q * q) - 2.0 * q;
+        }
+    for (size_t i = 0; i < all; i++)
+        place(p, &p->state, p->xyz[i]);
+    memcpy(p->moved, p->xyz, all * sizeof *p->moved);
+    for (int i = 0; i < n_system; i++)
+        p->random[i] = p->state + UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)i;
+    *out = p;
+    return TSR_OK;
+}
+
+static void turn_half(const tsr_bench_problem *p, tsr_body_proposal *proposal,
+                      tsr_body_range *range, const double (*xyz)[3],
+                      double (*moved)[3], double angle)
+{
+    int n = p->spec.n_body, first = n / 2;
+    double c = cos(angle), s = sin(angle);
+    for (int i = first; i < n; i++) {
+        moved[i][0] = c * xyz[i][0] - s * xyz[i][1];
+        moved[i][1] = s * xyz[i][0] + c * xyz[i][1];
+        moved[i][2] = xyz[i][2];
+    }
+    range[0] = (tsr_body_range){first, n - first, 1,
+                                (const double(*)[3])(moved + first)};
+    proposal->n_range = 1;
+}
+
+static void propose(tsr_bench_problem *p, tsr_bench_case which, int system)
+{
+    size_t n = (size_t)p->spec.n_body, at = (size_t)system * n;
+    const double(*xyz)[3] = (const double(*)[3])(p->xyz + at);
+    double(*moved)[3] = p->moved + at;
+    tsr_body_range *range = p->range + at;
+    tsr_body_proposal *proposal = &p->proposal[system];
+    uint64_t *random = &p->random[system];
+    int n_body = p->spec.n_body, first = 0, count = n_body;
+    *proposal = (tsr_body_proposal){system, 0, range};
+    if (which == TSR_BENCH_RIGID_HALF) {
+        turn_half(p, proposal, range, xyz, moved, 6.0 * uniform(random));
+        return;
+    }
+    if (which == TSR_BENCH_RANDOM40) {
+        for (int i = 0; i < n_body; i++)
+            if (uniform(random) < 0.4) {
+                place(p, random, moved[i]);
+                range[proposal->n_range++] =
+                    (tsr_body_range){i, 1, 0, (const double(*)[3])(moved + i)};
+            }
+        return;
+    }
+    if (which != TSR_BENCH_FULL) {
+        count = which == TSR_BENCH_ONE || n_body < 10 ? 1 : 10;
+        first = (int)(uniform(random) * (n_body - count + 1));
+    }
+    for (int i = first; i < first + count; i++)
+        place(p, random, moved[i]);
+    range[0] =
+        (tsr_body_range){first, count, 0, (const double(*)[3])(moved + first)};
+    proposal->n_range = 1;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* After it xyz and moved are the same again. */
+static void settle(tsr_bench_problem *p, tsr_batch *batch, int system,
+                   int accept)
+{
+    size_t at = (size_t)system * (size_t)p->spec.n_body;
+    const tsr_body_proposal *proposal = &p->proposal[system];
+    for (int r = 0; r < proposal->n_range; r++) {
+        const tsr_body_range *range = &proposal->range[r];
+        size_t first = at + (size_t)range->first;
+        size_t bytes = (size_t)range->count * sizeof *p->xyz;
+        if (accept)
+            memcpy(p->xyz + first, p->moved + first, bytes);
+        else
+            memcpy(p->moved + first, p->xyz + first, bytes);
+    }
+    if (accept)
+        tsr_batch_accept(batch, system);
+    else
+        tsr_batch_reject(batch, system);
+}
+
+/* The pairs of body i with those before it, in double precision; sin and cos
+ * of each q from those of the one before (their error grows as k epsilon). */
+static void add_pairs(const tsr_engine_spec *spec, const double (*xyz)[3],
+                      int i, double *sum)
+{
+    const int n_q = spec->n_q;
+    const double *fi = spec->form_factor + spec->type[i] * n_q;
+    for (int k = 0; k < n_q; k++)
+        sum[k] += fi[k] * fi[k];
+    for (int j = 0; j < i; j++) {
+        const double *fj = spec->form_factor + spec->type[j] * n_q;
+        double r = tsr_vec3_distance(xyz[i], xyz[j]);
+        double s1 = sin(spec->dq_inv_ang * r), c1 = cos(spec->dq_inv_ang * r);
+        double s = s1, c = c1;
+        double scale = r > 0.0 ? 2.0 / (spec->dq_inv_ang * r) : 0.0;
+        sum[0] += 2.0 * fi[0] * fj[0];
+        for (int k = 1; k < n_q; k++) {
+            double sinc = r > 0.0 ? s * scale / k : 2.0, before = s;
+            sum[k] += fi[k] * fj[k] * sinc;
+            s = s * c1 + c * s1;
+            c = c * c1 - before * s1;
+        }
+    }
+}
+
+/* System 0 as accepted, against double precision. */
+static tsr_status compare(const tsr_bench_problem *p, tsr_batch *batch,
+                          double *max_rel_error, tsr_err *err)
+{
+    const tsr_engine_spec *spec = &p->spec;
+    size_t n_q = (size_t)spec->n_q;
+    double *exact = calloc(2 * n_q, sizeof *exact), *profile = exact + n_q;
+    if (exact == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu q", n_q);
+    tsr_status status = tsr_batch_profile(batch, 0, profile, err);
+    for (int i = 0; i < spec->n_body && !status; i++)
+        add_pairs(spec, (const double(*)[3])p->xyz, i, exact);
+    *max_rel_error = 0.0;
+    for (size_t k = 0; k < n_q && !status; k++) {
+        double error = fabs(profile[k] / exact[k] - 1.0);
+        if (!(error <= *max_rel_error)) /* also where it is no number */
+            *max_rel_error = error;
+    }
+    free(exact);
+    return status;
+}
+
+/* Sets the systems up to n that the engine does not know. */
+static tsr_status set_systems(tsr_bench_problem *p, tsr_batch *batch, int n,
+                              tsr_err *err)
+{
+    size_t n_body = (size_t)p->spec.n_body;
+    tsr_status status = TSR_OK;
+    for (; p->n_set < n && !status; p->n_set += status == TSR_OK)
+        status = tsr_batch_set(
+            batch, p->n_set,
+            (const double(*)[3])(p->xyz + (size_t)p->n_set * n_body), NULL,
+            err);
+    return status;
+}
+
+tsr_status tsr_bench_run(tsr_bench_problem *p, tsr_engine *engine,
+                         const tsr_bench_options *o, tsr_bench_row *row,
+                         tsr_err *err)
+{
+    static const int warm_up = 1;
+    double us[MAX_RUNS], spent = 0.0, fastest = HUGE_VAL;
+    tsr_batch *batch = NULL;
+    int n = 0;
+    if (o->n_batch < 1 || o->n_batch > p->spec.n_system)
+        return tsr_fail(err, TSR_E_USAGE, "a batch of %d of %d systems",
+                        o->n_batch, p->spec.n_system);
+    *row = (tsr_bench_row){.which = o->which,
+                           .batch = o->n_batch,
+                           .device_us_per_profile = (double)NAN,
+                           .max_rel_error = (double)NAN};
+    tsr_status status = tsr_batch_new(engine, o->n_batch, &batch, err);
+    if (!status)
+        status = set_systems(p, batch, o->n_batch, err);
+    for (int run = 0;
+         !status && n < MAX_RUNS && (n < MIN_RUNS || spent < 1e6 * o->seconds);
+         run++) {
+        for (int s = 0; s < o->n_batch; s++)
+            propose(p, o->which, s);
+        double start = 1e6 * tsr_clock_s();
+        status = tsr_batch_submit(batch, o->n_batch, p->proposal, err);
+        if (!status)
+            status = tsr_batch_wait(batch, p->profile, err);
+        double t = 1e6 * tsr_clock_s() - start;
+        for (int s = 0; s < o->n_batch && !status; s++)
+            settle(p, batch, s, run % 2);
+        if (status || run < warm_up)
+            continue;
+        us[n++] = t;
+        spent += t;
+        if (t < fastest) {
+            fastest = t;
+            if (o->device_us != NULL)
+                row->device_us_per_profile = o->device_us(batch) / o->n_batch;
+        }
+    }
+    if (!status && o->is_exact)
+        status = compare(p, batch, &row->max_rel_error, err);
+    if (!status) {
+        qsort(us, (size_t)n, sizeof *us, ascending);
+        row->n_run = n;
+        row->wall_us_per_profile = us[0] / o->n_batch;
+        row->median_us_per_profile = us[n / 2] / o->n_batch;
+    }
+    tsr_batch_free(batch);
+    return status;
+}
+
+/* ---- threads ---- */
+
+typedef struct {
+    tsr_bench_problem *problem;
+    tsr_batch *batch[2];
+    tsr_bench_case which;
+    int first, n_batch; /* systems first.. and first + n_batch.. */
+    double until_us;
+    long n_profile;
+    tsr_status status;
+    tsr_err err;
+} bench_worker;
+
+static tsr_status worker_submit(bench_worker *w, int half)
+{
+    int first = w->first + half * w->n_batch;
+    for (int s = first; s < first + w->n_batch; s++)
+        propose(w->problem, w->which, s);
+    return tsr_batch_submit(w->batch[half], w->n_batch,
+                            w->problem->proposal + first, &w->err);
+}
+
+static tsr_status worker_wait(bench_worker *w, int half, long round)
+{
+    tsr_bench_problem *p = w->problem;
+    int first = w->first + half * w->n_batch;
+    tsr_status status = tsr_batch_wait(
+        w->batch[half], p->profile + (size_t)first * (size_t)p->spec.n_q,
+        &w->err);
+    for (int s = first; s < first + w->n_batch && !status; s++)
+        settle(p, w->batch[half], s, round % 2 != 0);
+    if (!status)
+        w->n_profile += w->n_batch;
+    return status;
+}
+
+static void *worker_main(void *argument)
+{
+    bench_worker *w = argument;
+    long round = 0;
+    w->status = worker_submit(w, 0);
+    while (!w->status) {
+        int is_over = 1e6 * tsr_clock_s() >= w->until_us;
+        if (!is_over)
+            w->status = worker_submit(w, (int)((round + 1) % 2));
+        if (!w->status)
+            w->status = worker_wait(w, (int)(round % 2), round / 2);
+        if (is_over)
+            break;
+        round++;
+    }
+    return NULL;
+}
+
+tsr_status tsr_bench_threads(tsr_bench_problem *p, tsr_engine *engine,
+                             tsr_bench_case which, int n_thread, int n_batch,
+                             double seconds, double *profiles_per_second,
+                             tsr_err *err)
+{
+    int n_started = 0;
+    tsr_status status = TSR_OK;
+    if (2 * n_thread * n_batch > p->spec.n_system)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "%d threads with 2 x %d of %d systems", n_thread,
+                        n_batch, p->spec.n_system);
+    bench_worker *w = calloc((size_t)n_thread, sizeof *w);
+    pthread_t *thread = calloc((size_t)n_thread, sizeof *thread);
+    if (w == NULL || thread == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for threads");
+    for (int t = 0; t < n_thread && !status; t++) {
+        w[t] = (bench_worker){.problem = p,
+                              .which = which,
+                              .first = 2 * t * n_batch,
+                              .n_batch = n_batch};
+        for (int half = 0; half < 2 && !status; half++)
+            status = tsr_batch_new(engine, n_batch, &w[t].batch[half], err);
+    }
+    if (!status)
+        status = set_systems(p, w[0].batch[0], 2 * n_thread * n_batch, err);
+    double start = 1e6 * tsr_clock_s();
+    for (; n_started < n_thread && !status; n_started += status == TSR_OK) {
+        w[n_started].until_us = start + 1e6 * seconds;
+        if (pthread_create(&thread[n_started], NULL, worker_main,
+                           &w[n_started]))
+            status =
+                tsr_fail(err, TSR_E_NOMEM, "cannot start thread %d", n_started);
+    }
+    long n_profile = 0;
+    for (int t = 0; t < n_started; t++) {
+        pthread_join(thread[t], NULL);
+        n_profile += w[t].n_profile;
+        if (!status && w[t].status)
+            status = tsr_fail(err, w[t].status, "%s", w[t].err.message);
+    }
+    *profiles_per_second =
+        1e6 * (double)n_profile / (1e6 * tsr_clock_s() - start);
+    for (int t = 0; w != NULL && t < n_thread; t++)
+        for (int half = 0; half < 2; half++)
+            tsr_batch_free(w[t].batch[half]);
+    free(thread);
+    free(w);
+    return status;
+}

@@ -1,0 +1,382 @@
+/* The reference engine: the Debye sum in double precision, a sine for every
+ * pair and q. It keeps the sum of each pair of blocks, in two slots as every
+ * engine does, and recomputes a pair of blocks when a body of either moved: it
+ * takes no notice of rigid groups, so that it also checks who does. */
+#include "engine/engine.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 16 }; /* bodies */
+
+/* Double precision; what the fixed points of others and the recurrence of
+ * tsr_debye_reference leave, 1e-12 of I(0), is more than its own rounding. */
+static const double unit = 0x1p-40;
+
+typedef struct {
+    double (*xyz)[3];      /* [n_body] accepted */
+    double (*proposed)[3]; /* [n_body] */
+    double *tile[2];       /* [n_tile][n_pair][n_q] */
+    unsigned char *select; /* [n_tile] slot of the accepted value */
+    int *dirty;            /* [n_tile] tiles of the proposal */
+    int n_dirty;
+    int is_set, is_pending;
+} reference_system;
+
+typedef struct {
+    tsr_engine base;
+    int n_block, n_tile;
+    double d_bound_ang;
+    int *type;
+    int n_type, row;     /* row: n_pair n_q, numbers of a profile */
+    double *form_factor; /* [n_comp][n_type][n_q] */
+    reference_system *system;
+} reference_engine;
+
+typedef struct {
+    tsr_batch base;
+    int max_proposal, n;
+    int *system;            /* [max_proposal] in flight */
+    double *profile;        /* [max_proposal][n_pair][n_q] */
+    unsigned char *touched; /* [n_block] scratch */
+} reference_batch;
+
+static double sinc(double x)
+{
+    if (fabs(x) < 1e-4)
+        return 1.0 - x * x / 6.0;
+    return sin(x) / x;
+}
+
+/* Adds weight (F_i^a F_j^b + F_i^b F_j^a) / 2 for every pair of components. */
+static void add_pair(const reference_engine *e, int i, int j, int k,
+                     double weight, double *sum)
+{
+    size_t n_q = (size_t)e->base.n_q, table = (size_t)e->n_type * n_q;
+    const double *fi = e->form_factor + (size_t)e->type[i] * n_q + k;
+    const double *fj = e->form_factor + (size_t)e->type[j] * n_q + k;
+    sum += k;
+    for (size_t a = 0; a < (size_t)e->base.n_comp; a++)
+        for (size_t b = a; b < (size_t)e->base.n_comp; b++, sum += n_q)
+            *sum +=
+                0.5 * weight *
+                (fi[a * table] * fj[b * table] + fi[b * table] * fj[a * table]);
+}
+
+static void tile_sum(const reference_engine *e, const double (*xyz)[3], int bi,
+                     int bj, double *sum)
+{
+    int n_q = e->base.n_q;
+    double dq = e->base.dq_inv_ang;
+    int i_end = bi == e->n_block - 1 ? e->base.n_body : (bi + 1) * BLOCK;
+    int j_end = bj == e->n_block - 1 ? e->base.n_body : (bj + 1) * BLOCK;
+    memset(sum, 0, (size_t)e->row * sizeof *sum);
+    for (int i = bi * BLOCK; i < i_end; i++) {
+        if (bi == bj)
+            for (int k = 0; k < n_q; k++)
+                add_pair(e, i, i, k, 1.0, sum);
+        for (int j = bj * BLOCK; j < j_end && (bi != bj || j < i); j++) {
+            double x = xyz[i][0] - xyz[j][0], y = xyz[i][1] - xyz[j][1],
+                   z = xyz[i][2] - xyz[j][2];
+            double r = sqrt(x * x + y * y + z * z);
+            for (int k = 0; k < n_q; k++)
+                add_pair(e, i, j, k, 2.0 * sinc(k * dq * r), sum);
+        }
+    }
+}
+
+/* Sums the cached tiles; those of a pending proposal from its slot. */
+static void profile_of(const reference_engine *e, reference_system *s,
+                       int proposed, double *profile)
+{
+    size_t n_q = (size_t)e->row;
+    for (int d = 0; proposed && d < s->n_dirty; d++)
+        s->select[s->dirty[d]] ^= 1;
+    memset(profile, 0, n_q * sizeof *profile);
+    for (int t = 0; t < e->n_tile; t++) {
+        const double *sum = s->tile[s->select[t]] + (size_t)t * n_q;
+        for (size_t k = 0; k < n_q; k++)
+            profile[k] += sum[k];
+    }
+    for (int d = 0; proposed && d < s->n_dirty; d++)
+        s->select[s->dirty[d]] ^= 1;
+}
+
+static tsr_status range_check(const reference_engine *e, const double (*xyz)[3],
+                              int system, tsr_err *err)
+{
+    if (e->d_bound_ang > 0.0) {
+        double d = tsr_largest_distance(e->base.n_body, xyz);
+        if (d > e->d_bound_ang)
+            return tsr_fail(err, TSR_E_RANGE,
+                            "engine: system %d is %.6g Angstrom across; the "
+                            "q grid allows for %.6g",
+                            system, d, e->d_bound_ang);
+    }
+    return TSR_OK;
+}
+
+/* Every pair of blocks with a touched one, into the free slots. */
+static void evaluate(const reference_engine *e, reference_system *s,
+                     const unsigned char *touched, double *profile)
+{
+    s->n_dirty = 0;
+    for (int bi = 0, t = 0; bi < e->n_block; bi++)
+        for (int bj = 0; bj <= bi; bj++, t++)
+            if (touched[bi] || touched[bj]) {
+                double *sum =
+                    s->tile[!s->select[t]] + (size_t)t * (size_t)e->row;
+                tile_sum(e, (const double(*)[3])s->proposed, bi, bj, sum);
+                s->dirty[s->n_dirty++] = t;
+            }
+    profile_of(e, s, 1, profile);
+    s->is_pending = 1;
+}
+
+static void reference_reject(tsr_batch *batch, int system)
+{
+    reference_engine *e = (reference_engine *)batch->engine;
+    e->system[system].is_pending = 0;
+}
+
+static void reference_accept(tsr_batch *batch, int system)
+{
+    reference_engine *e = (reference_engine *)batch->engine;
+    reference_system *s = &e->system[system];
+    if (!s->is_pending)
+        return;
+    for (int d = 0; d < s->n_dirty; d++)
+        s->select[s->dirty[d]] ^= 1;
+    memcpy(s->xyz, s->proposed, (size_t)e->base.n_body * sizeof *s->xyz);
+    s->is_pending = 0;
+}
+
+static tsr_status reference_set(tsr_batch *base, int system,
+                                const double (*xyz)[3], double *profile,
+                                tsr_err *err)
+{
+    reference_engine *e = (reference_engine *)base->engine;
+    reference_batch *batch = (reference_batch *)base;
+    if (system < 0 || system >= e->base.n_system)
+        return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d of %d", system,
+                        e->base.n_system);
+    reference_system *s = &e->system[system];
+    tsr_status status =
+        tsr_engine_xyz_check(e->base.n_body, 0, system, xyz, err);
+    if (!status)
+        status = range_check(e, xyz, system, err);
+    if (status)
+        return status;
+    memcpy(s->proposed, xyz, (size_t)e->base.n_body * sizeof *s->proposed);
+    memset(batch->touched, 1, (size_t)e->n_block);
+    evaluate(e, s, batch->touched, batch->profile);
+    reference_accept(base, system);
+    s->is_set = 1;
+    if (profile != NULL)
+        memcpy(profile, batch->profile, (size_t)e->row * sizeof *profile);
+    return TSR_OK;
+}
+
+static tsr_status propose(reference_engine *e, reference_batch *batch, int at,
+                          const tsr_body_proposal *proposal, tsr_err *err)
+{
+    tsr_status status = tsr_engine_proposal_check(&e->base, proposal, err);
+    if (status)
+        return status;
+    reference_system *s = &e->system[proposal->system];
+    if (!s->is_set || s->is_pending)
+        return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d %s",
+                        proposal->system,
+                        s->is_set ? "has a proposal that was neither accepted "
+                                    "nor rejected"
+                                  : "was never set");
+    memcpy(s->proposed, s->xyz, (size_t)e->base.n_body * sizeof *s->xyz);
+    memset(batch->touched, 0, (size_t)e->n_block);
+    for (int r = 0; r < proposal->n_range; r++) {
+        const tsr_body_range *range = &proposal->range[r];
+        memcpy(s->proposed + range->first, range->xyz,
+               (size_t)range->count * sizeof *s->proposed);
+        for (int i = range->first; i < range->first + range->count; i++)
+            batch->touched[i / BLOCK] = 1;
+    }
+    status =
+        range_check(e, (const double(*)[3])s->proposed, proposal->system, err);
+    if (status)
+        return status;
+    evaluate(e, s, batch->touched,
+             batch->profile + (size_t)at * (size_t)e->row);
+    return TSR_OK;
+}
+
+static tsr_status reference_submit(tsr_batch *base, int n,
+                                   const tsr_body_proposal *proposal,
+                                   tsr_err *err)
+{
+    reference_engine *e = (reference_engine *)base->engine;
+    reference_batch *batch = (reference_batch *)base;
+    if (n < 0 || n > batch->max_proposal)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "engine: %d proposals in a batch of %d", n,
+                        batch->max_proposal);
+    for (int p = 0; p < n; p++) {
+        tsr_status status = propose(e, batch, p, &proposal[p], err);
+        if (status) {
+            while (p-- > 0)
+                e->system[proposal[p].system].is_pending = 0;
+            batch->n = 0;
+            return status;
+        }
+        batch->system[p] = proposal[p].system;
+    }
+    batch->n = n;
+    return TSR_OK;
+}
+
+static tsr_status reference_wait(tsr_batch *base, double *profile, tsr_err *err)
+{
+    const reference_engine *e = (const reference_engine *)base->engine;
+    reference_batch *batch = (reference_batch *)base;
+    (void)err;
+    memcpy(profile, batch->profile,
+           (size_t)batch->n * (size_t)e->row * sizeof *profile);
+    batch->n = 0;
+    return TSR_OK;
+}
+
+static tsr_status reference_profile(tsr_batch *base, int system,
+                                    double *profile, tsr_err *err)
+{
+    reference_engine *e = (reference_engine *)base->engine;
+    if (system < 0 || system >= e->base.n_system || !e->system[system].is_set)
+        return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d was never set",
+                        system);
+    profile_of(e, &e->system[system], 0, profile);
+    return TSR_OK;
+}
+
+static void reference_batch_free(tsr_batch *base)
+{
+    reference_batch *batch = (reference_batch *)base;
+    free(batch->system);
+    free(batch->profile);
+    free(batch->touched);
+    free(batch);
+}
+
+static tsr_status reference_batch_new(tsr_engine *engine, int max_proposal,
+                                      tsr_batch **out, tsr_err *err)
+{
+    const reference_engine *e = (const reference_engine *)engine;
+    reference_batch *batch = calloc(1, sizeof *batch);
+    if (batch != NULL) {
+        size_t n = (size_t)max_proposal;
+        batch->base.engine = engine;
+        batch->max_proposal = max_proposal;
+        batch->system = calloc(n, sizeof *batch->system);
+        batch->profile = calloc(n * (size_t)e->row, sizeof *batch->profile);
+        batch->touched = calloc((size_t)e->n_block, 1);
+        if (batch->system != NULL && batch->profile != NULL &&
+            batch->touched != NULL) {
+            *out = &batch->base;
+            return TSR_OK;
+        }
+        reference_batch_free(&batch->base);
+    }
+    return tsr_fail(err, TSR_E_NOMEM, "out of memory for a batch of %d",
+                    max_proposal);
+}
+
+static void reference_free(tsr_engine *engine)
+{
+    reference_engine *e = (reference_engine *)engine;
+    for (int i = 0; e->system != NULL && i < e->base.n_system; i++) {
+        reference_system *s = &e->system[i];
+        free(s->xyz);
+        free(s->proposed);
+        free(s->tile[0]);
+        free(s->tile[1]);
+        free(s->select);
+        free(s->dirty);
+    }
+    free(e->system);
+    free(e->type);
+    free(e->form_factor);
+    free(e->base.rounding);
+    free(e);
+}
+
+static const tsr_engine_type reference_type = {
+    .name = "reference",
+    .doc = "Debye sum in double precision, one sine a pair and q, on the host",
+    .free = reference_free,
+    .batch_new = reference_batch_new,
+    .batch_free = reference_batch_free,
+    .set = reference_set,
+    .submit = reference_submit,
+    .wait = reference_wait,
+    .accept = reference_accept,
+    .reject = reference_reject,
+    .profile = reference_profile,
+};
+
+static int system_alloc(const reference_engine *e, reference_system *s)
+{
+    size_t n = (size_t)e->base.n_body, n_tile = (size_t)e->n_tile;
+    size_t n_q = (size_t)e->row;
+    s->xyz = calloc(n, sizeof *s->xyz);
+    s->proposed = calloc(n, sizeof *s->proposed);
+    s->tile[0] = calloc(n_tile * n_q, sizeof *s->tile[0]);
+    s->tile[1] = calloc(n_tile * n_q, sizeof *s->tile[1]);
+    s->select = calloc(n_tile, 1);
+    s->dirty = calloc(n_tile, sizeof *s->dirty);
+    return s->xyz != NULL && s->proposed != NULL && s->tile[0] != NULL &&
+           s->tile[1] != NULL && s->select != NULL && s->dirty != NULL;
+}
+
+tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
+                                    tsr_engine **out, tsr_err *err)
+{
+    *out = NULL;
+    tsr_status status = tsr_engine_spec_check(spec, err);
+    if (status)
+        return status;
+    reference_engine *e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for an engine");
+    int n_comp = tsr_engine_n_comp(spec);
+    size_t n_table = (size_t)n_comp * (size_t)spec->n_type * (size_t)spec->n_q;
+    e->base = (tsr_engine){.type = &reference_type,
+                           .n_body = spec->n_body,
+                           .n_q = spec->n_q,
+                           .n_comp = n_comp,
+                           .n_pair = n_comp * (n_comp + 1) / 2,
+                           .n_system = spec->n_system,
+                           .dq_inv_ang = spec->dq_inv_ang};
+    snprintf(e->base.description, sizeof e->base.description,
+             "reference: double precision, C, one core");
+    e->d_bound_ang = spec->d_bound_ang;
+    e->n_type = spec->n_type;
+    e->row = e->base.n_pair * spec->n_q;
+    e->n_block = (spec->n_body + BLOCK - 1) / BLOCK;
+    e->n_tile = e->n_block * (e->n_block + 1) / 2;
+    e->type = malloc((size_t)spec->n_body * sizeof *e->type);
+    e->form_factor = malloc(n_table * sizeof *e->form_factor);
+    e->system = calloc((size_t)spec->n_system, sizeof *e->system);
+    status = tsr_engine_rounding(spec, unit, BLOCK, 1, &e->base.rounding, err);
+    int ok = !status && e->type != NULL && e->form_factor != NULL &&
+             e->system != NULL;
+    for (int i = 0; ok && i < spec->n_system; i++)
+        ok = system_alloc(e, &e->system[i]);
+    if (!ok) {
+        reference_free(&e->base);
+        return tsr_fail(err, TSR_E_NOMEM,
+                        "out of memory for %d systems of %d bodies and %d q",
+                        spec->n_system, spec->n_body, spec->n_q);
+    }
+    memcpy(e->type, spec->type, (size_t)spec->n_body * sizeof *e->type);
+    memcpy(e->form_factor, spec->form_factor, n_table * sizeof *e->form_factor);
+    *out = &e->base;
+    return TSR_OK;
+}

@@ -1,0 +1,420 @@
+#include "prior/clash.h"
+#include "prior/near.h"
+#include "model/proposal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LARGE = 64, /* a rigid span of as many is searched last */
+    NODES = 16, /* places for contacts, a body */
+    KEPT = 4    /* impossible pairs remembered */
+};
+
+/* A contact stands in the lists of both its bodies. */
+typedef struct {
+    int other, next;
+    int64_t term;
+} node;
+
+typedef struct {
+    int a, b;
+    int64_t term;
+} contact;
+
+/* Bodies first..end-1 of a span, which share a block of the tree. */
+typedef struct {
+    tsr_near_block at; /* as proposed */
+    int first, end, group;
+} moved_block;
+
+struct tsr_clash_state {
+    const tsr_clash *clash;
+    const tsr_near_functions *near;
+    int n;
+    tsr_near_tree *tree;     /* where the bodies are now */
+    uint16_t *every, *still; /* [n_block] bits of all, of unmoved bodies */
+    moved_block *moved;      /* [n_block + TSR spans] of the proposal */
+    int n_moved;
+    tsr_near_pair *pair; /* [16 n] */
+    /* the pairs that forbade the last proposals, which may do so again */
+    int kept[KEPT][2], next_kept;
+    /* contacts; given up for good (listed 0) where there are too many */
+    int listed;
+    int *list;  /* [n] first node, -1: none */
+    node *pool; /* [NODES n] */
+    int n_free, *free_node;
+    contact *found; /* [NODES n] of the proposal */
+    int n_found;
+    int *mark; /* [n] 0: unmoved, -1: moved and in no group, else the group */
+};
+
+/* ---- what is found ---- */
+
+typedef struct {
+    tsr_clash_state *s;
+    int64_t sum;
+    int forbidden;
+} search;
+
+static void keep_pair(tsr_clash_state *s, int a, int b)
+{
+    s->kept[s->next_kept][0] = a;
+    s->kept[s->next_kept][1] = b;
+    s->next_kept = (s->next_kept + 1) % KEPT;
+}
+
+/* Most proposals that are impossible are so for a pair that was seen lately. */
+static int is_forbidden_again(const tsr_clash_state *s,
+                              const double (*proposed)[3])
+{
+    for (int k = 0; k < KEPT; k++) {
+        int a = s->kept[k][0], b = s->kept[k][1];
+        if (a != b && tsr_clash_pair(s->clash, a, proposed[a], b,
+                                     proposed[b]) == TSR_CLASH_FORBIDDEN)
+            return 1;
+    }
+    return 0;
+}
+
+/* Returns 0 where the pair is impossible. */
+static int meet(search *f, int a, const double x[3], int b, const double y[3])
+{
+    int64_t term = tsr_clash_pair(f->s->clash, a, x, b, y);
+    if (term == 0)
+        return 1;
+    if (term == TSR_CLASH_FORBIDDEN) {
+        f->forbidden = 1;
+        keep_pair(f->s, a, b);
+        return 0;
+    }
+    tsr_clash_state *s = f->s;
+    f->sum += term;
+    if (s->n_found < NODES * s->n)
+        s->found[s->n_found] = (contact){a, b, term};
+    s->n_found++;
+    return 1;
+}
+
+/* ---- the search ---- */
+
+/* A block that moved against all that did not. */
+static int meet_unmoved(search *f, const double (*proposed)[3],
+                        const moved_block *m)
+{
+    tsr_clash_state *s = f->s;
+    int n = s->near->find(s->tree, &m->at, s->still, s->clash->cutoff, s->pair);
+    for (int k = 0; k < n; k++) {
+        int a = m->at.first + s->pair[k].a, b = s->pair[k].b;
+        if (!meet(f, a, proposed[a], b, proposed[b]))
+            return 0;
+    }
+    return 1;
+}
+
+/* Two blocks that moved, or one with itself. */
+static int meet_moved(search *f, const double (*proposed)[3],
+                      const moved_block *p, const moved_block *q)
+{
+    tsr_clash_state *s = f->s;
+    int n = s->near->between(&p->at, &q->at, s->clash->cutoff, s->pair);
+    for (int k = 0; k < n; k++) {
+        int a = p->at.first + s->pair[k].a, b = s->pair[k].b;
+        if ((p != q || b < a) && !meet(f, a, proposed[a], b, proposed[b]))
+            return 0;
+    }
+    return 1;
+}
+
+static void cut_span(tsr_clash_state *s, const tsr_body_span *span)
+{
+    for (int first = span->first; first < span->end;) {
+        int end = (first / TSR_LANES + 1) * TSR_LANES;
+        end = end < span->end ? end : span->end;
+        moved_block *m = &s->moved[s->n_moved++];
+        m->first = first, m->end = end, m->group = span->group;
+        first = end;
+    }
+}
+
+/* Blocks from..to-1 of a span; from the hinge outwards: a clash is likelier
+ * near it. */
+static void span_unmoved(search *f, const double (*proposed)[3],
+                         const tsr_body_span *span, int from, int to)
+{
+    tsr_clash_state *s = f->s;
+    int down = span->first == 0 || span->end < s->n;
+    for (int k = from; k < to && !f->forbidden; k++) {
+        moved_block *m = &s->moved[down ? to - 1 - (k - from) : k];
+        s->near->place(&m->at, proposed, m->first, m->end);
+        meet_unmoved(f, proposed, m);
+    }
+}
+
+static void find_all(search *f, const double (*proposed)[3], int n_span,
+                     const tsr_body_span *span)
+{
+    tsr_clash_state *s = f->s;
+    int from[TSR_MAX_SPAN + 1] = {0};
+    s->n_moved = 0;
+    for (int k = 0; k < n_span; k++) {
+        cut_span(s, &span[k]);
+        from[k + 1] = s->n_moved;
+    }
+    /* what moved little first: it is cheap and clashes soonest */
+    for (int large = 0; large < 2; large++)
+        for (int k = 0; k < n_span && !f->forbidden; k++)
+            if ((span[k].group > 0 && span[k].end - span[k].first >= LARGE) ==
+                large)
+                span_unmoved(f, proposed, &span[k], from[k], from[k + 1]);
+    for (int k = 0; k < s->n_moved; k++)
+        for (int l = 0; l <= k && !f->forbidden; l++) {
+            const moved_block *p = &s->moved[k], *q = &s->moved[l];
+            if (p->group == 0 || p->group != q->group)
+                meet_moved(f, proposed, p, q);
+        }
+}
+
+/* ---- contacts ---- */
+
+static void give_up(tsr_clash_state *s)
+{
+    s->listed = 0;
+}
+
+static void add_node(tsr_clash_state *s, int b, int other, int64_t term)
+{
+    int k = s->free_node[--s->n_free];
+    s->pool[k] = (node){other, s->list[b], term};
+    s->list[b] = k;
+}
+
+static void add_contact(tsr_clash_state *s, const contact *c)
+{
+    if (s->n_free < 2) {
+        give_up(s);
+        return;
+    }
+    add_node(s, c->a, c->b, c->term);
+    add_node(s, c->b, c->a, c->term);
+}
+
+static void take_found(tsr_clash_state *s)
+{
+    if (s->n_found > NODES * s->n)
+        give_up(s);
+    for (int k = 0; k < s->n_found && s->listed; k++)
+        add_contact(s, &s->found[k]);
+}
+
+static void drop_node(tsr_clash_state *s, int b, int other)
+{
+    int *at = &s->list[b];
+    while (s->pool[*at].other != other)
+        at = &s->pool[*at].next;
+    s->free_node[s->n_free++] = *at;
+    *at = s->pool[*at].next;
+}
+
+/* Did the distance of body b, which moved, to c change? */
+static int is_changed(const tsr_clash_state *s, int b, int c)
+{
+    return s->mark[b] != s->mark[c] || s->mark[b] < 0;
+}
+
+static int64_t old_sum(tsr_clash_state *s, const double (*current)[3],
+                       int n_span, const tsr_body_span *span)
+{
+    int64_t sum = 0;
+    if (s->listed) {
+        for (int k = 0; k < n_span; k++)
+            for (int b = span[k].first; b < span[k].end; b++)
+                for (int i = s->list[b]; i >= 0; i = s->pool[i].next) {
+                    int c = s->pool[i].other;
+                    if (s->mark[c] == 0 || (c < b && is_changed(s, b, c)))
+                        sum += s->pool[i].term;
+                }
+        return sum;
+    }
+    search f = {s, 0, 0};
+    for (int k = 0; k < n_span; k++)
+        for (int b = span[k].first; b < span[k].end;) {
+            int end = (b / TSR_LANES + 1) * TSR_LANES;
+            end = end < span[k].end ? end : span[k].end;
+            const tsr_near_block *own = &s->tree->block[b / TSR_LANES];
+            int n = s->near->find(s->tree, own, s->every, s->clash->cutoff,
+                                  s->pair);
+            for (int i = 0; i < n; i++) {
+                int one = own->first + s->pair[i].a, other = s->pair[i].b;
+                if (one >= b && one < end &&
+                    (s->mark[other] == 0 ||
+                     (other < one && is_changed(s, one, other))))
+                    meet(&f, one, current[one], other, current[other]);
+            }
+            b = end;
+        }
+    return f.sum;
+}
+
+static void set_marks(tsr_clash_state *s, int n_span, const tsr_body_span *span,
+                      int clear)
+{
+    for (int k = 0; k < n_span; k++) {
+        int value = clear ? 0 : span[k].group > 0 ? span[k].group : -1;
+        for (int b = span[k].first; b < span[k].end; b++)
+            s->mark[b] = value;
+    }
+}
+
+static void set_still(tsr_clash_state *s, int n_span, const tsr_body_span *span,
+                      int clear)
+{
+    for (int k = 0; k < n_span; k++)
+        for (int b = span[k].first; b < span[k].end;) {
+            int u = b / TSR_LANES, end = (u + 1) * TSR_LANES;
+            end = end < span[k].end ? end : span[k].end;
+            unsigned bits = ((1u << (end - b)) - 1) << b % TSR_LANES;
+            s->still[u] =
+                (uint16_t)(clear ? s->still[u] | bits : s->still[u] & ~bits);
+            b = end;
+        }
+}
+
+/* ---- the interface ---- */
+
+void tsr_clash_state_free(tsr_clash_state *state)
+{
+    if (state == NULL)
+        return;
+    tsr_near_tree_free(state->tree);
+    free(state->every);
+    free(state->still);
+    free(state->moved);
+    free(state->pair);
+    free(state->list);
+    free(state->pool);
+    free(state->free_node);
+    free(state->found);
+    free(state->mark);
+    free(state);
+}
+
+/* All pairs; their sum. */
+static int64_t first_contacts(tsr_clash_state *s, const double (*body)[3])
+{
+    search f = {s, 0, 0};
+    for (int u = 0; u < s->tree->n_block; u++) {
+        const tsr_near_block *own = &s->tree->block[u];
+        int n =
+            s->near->find(s->tree, own, s->every, s->clash->cutoff, s->pair);
+        s->n_found = 0;
+        for (int k = 0; k < n; k++) {
+            int a = own->first + s->pair[k].a, b = s->pair[k].b;
+            if (b < a)
+                meet(&f, a, body[a], b, body[b]);
+        }
+        take_found(s);
+    }
+    return f.sum;
+}
+
+tsr_clash_state *tsr_clash_state_new(const tsr_clash *clash,
+                                     const double (*body)[3], int64_t *total)
+{
+    size_t n = (size_t)clash->topology->n_body;
+    size_t n_block = (n + TSR_LANES - 1) / TSR_LANES;
+    tsr_clash_state *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->clash = clash;
+    s->near = tsr_near_best();
+    s->n = (int)n;
+    s->listed = 1;
+    s->tree = tsr_near_tree_new(s->near, s->n, body);
+    s->every = malloc(n_block * sizeof *s->every);
+    s->still = malloc(n_block * sizeof *s->still);
+    s->moved = aligned_alloc(sizeof(tsr_eight),
+                             (n_block + 2 * TSR_MAX_SPAN) * sizeof *s->moved);
+    s->pair = malloc(TSR_LANES * n * sizeof *s->pair);
+    s->list = malloc(n * sizeof *s->list);
+    s->pool = malloc(NODES * n * sizeof *s->pool);
+    s->free_node = malloc(NODES * n * sizeof *s->free_node);
+    s->found = malloc(NODES * n * sizeof *s->found);
+    s->mark = calloc(n, sizeof *s->mark);
+    if (s->tree == NULL || s->every == NULL || s->still == NULL ||
+        s->moved == NULL || s->pair == NULL || s->list == NULL ||
+        s->pool == NULL || s->free_node == NULL || s->found == NULL ||
+        s->mark == NULL) {
+        tsr_clash_state_free(s);
+        return NULL;
+    }
+    memset(s->every, 0xff, n_block * sizeof *s->every);
+    memset(s->still, 0xff, n_block * sizeof *s->still);
+    for (int k = 0; k < NODES * s->n; k++)
+        s->free_node[s->n_free++] = k;
+    for (int b = 0; b < s->n; b++)
+        s->list[b] = -1;
+    *total = first_contacts(s, body);
+    return s;
+}
+
+int64_t tsr_clash_propose(tsr_clash_state *state, const double (*current)[3],
+                          const double (*proposed)[3], int n_span,
+                          const tsr_body_span *span)
+{
+    tsr_clash_state *s = state;
+    search f = {s, 0, 0};
+    if (is_forbidden_again(s, proposed))
+        return TSR_CLASH_FORBIDDEN;
+    s->n_found = 0;
+    set_still(s, n_span, span, 0);
+    find_all(&f, proposed, n_span, span);
+    set_still(s, n_span, span, 1);
+    if (f.forbidden)
+        return TSR_CLASH_FORBIDDEN;
+    set_marks(s, n_span, span, 0);
+    int64_t old = old_sum(s, current, n_span, span);
+    set_marks(s, n_span, span, 1);
+    return f.sum - old;
+}
+
+/* The pairs whose distance changed: the old ones go, the found ones come. */
+static void renew_contacts(tsr_clash_state *s, int n_span,
+                           const tsr_body_span *span)
+{
+    set_marks(s, n_span, span, 0);
+    for (int k = 0; k < n_span; k++)
+        for (int b = span[k].first; b < span[k].end; b++)
+            for (int *at = &s->list[b]; *at >= 0;) {
+                int i = *at, other = s->pool[i].other;
+                if (!is_changed(s, b, other)) {
+                    at = &s->pool[i].next;
+                    continue;
+                }
+                *at = s->pool[i].next;
+                s->free_node[s->n_free++] = i;
+                drop_node(s, other, b);
+            }
+    set_marks(s, n_span, span, 1);
+    take_found(s);
+}
+
+void tsr_clash_accept(tsr_clash_state *state, const double (*proposed)[3],
+                      int n_span, const tsr_body_span *span)
+{
+    tsr_clash_state *s = state;
+    if (s->listed)
+        renew_contacts(s, n_span, span);
+    for (int k = 0; k < s->n_moved; k++) {
+        const moved_block *m = &s->moved[k];
+        int u = m->first / TSR_LANES, end = (u + 1) * TSR_LANES;
+        end = end < s->n ? end : s->n;
+        if (m->first == u * TSR_LANES && m->end == end)
+            s->tree->block[u] = m->at;
+        else
+            s->near->place(&s->tree->block[u], proposed, u * TSR_LANES, end);
+    }
+    for (int k = 0; k < n_span; k++)
+        tsr_near_tree_renew(s->tree, span[k].first / TSR_LANES,
+                            (span[k].end - 1) / TSR_LANES);
+}

@@ -1,0 +1,131 @@
+/* P(X): the prior density of a conformation (DESIGN 1 and 5).
+ *
+ *     log P(X) = sum over flexible residues   log f_class(phi_i, psi_i)
+ *                                           + log N(tau_i; mean, sd)
+ *                                           + log g_type(s_i)
+ *              - sum over pairs of bodies     E_tu(r)         (unnormalised)
+ *              - sum over restraints          R(d)            (unnormalised)
+ *
+ *     E_tu(r) = ((d_tu - r) / w)^2 / 2 for r < d_tu, else 0;
+ *               infinite where that is more than `clash_limit`
+ *     R(d)    = ((d - upper) / w)^2 / 2 above upper, ((lower - d) / w)^2 / 2
+ *               below lower, 0 between
+ *
+ * and P(X) = 0 where two bodies are farther apart than d_limit. It is a density
+ * in these coordinates: torsions phi, psi and bond angles tau = N-CA-C (rad),
+ * side-chain centres s in the frame of N-CA-C (Angstrom); for chains that move
+ * as a whole, position (Angstrom) and orientation (uniform). Bond lengths,
+ * other angles and omega are those of the first conformation.
+ *
+ * f: mixtures of prior_table.h; where phi or psi does not exist (ends of
+ * chains, breaks) the marginal of the other. g: mixtures. Pairs of bodies count
+ * when at least 3 residues apart or in different chains, and never inside one
+ * rigid unit (topology.h), which no move changes.
+ *
+ * The sum is kept in units of 2^-32 nat as an integer: sums are then exact,
+ * whatever their order. A term is held within 2^20 nat. */
+#ifndef TSR_MODEL_PRIOR_H
+#define TSR_MODEL_PRIOR_H
+
+#include "core/field.h"
+#include "core/status.h"
+#include "model/prior_table.h"
+#include "model/proposal.h"
+#include "model/topology.h"
+
+#include <stdint.h>
+
+typedef struct {
+    int clash;           /* index: soft, none */
+    double softness;     /* w, Angstrom */
+    double clash_limit;  /* nat, for one pair */
+    int relax;           /* 1: a start with P(X) = 0 is relaxed, not refused */
+    tsr_list restraints; /* of tsr_restraint_options (prior/restraint.h) */
+} tsr_prior_options;
+
+enum { TSR_CLASH_SOFT, TSR_CLASH_NONE };
+extern const tsr_field tsr_prior_fields[];
+
+typedef struct tsr_prior tsr_prior;
+typedef struct tsr_prior_state tsr_prior_state;
+
+/* Shared by all chains; borrows topology and table. d_limit_ang: P(X) = 0
+ * beyond; 0: no limit. Errors: TSR_E_NOMEM, TSR_E_CONFIG (a restraint that
+ * names no residue). */
+tsr_status tsr_prior_new(const tsr_topology *topology,
+                         const tsr_prior_table *table,
+                         const tsr_prior_options *options, double d_limit_ang,
+                         tsr_prior **out, tsr_err *err);
+void tsr_prior_free(tsr_prior *prior);
+
+/* ---- its factors, for moves that draw from them ---- */
+
+/* Log density of the torsions of a flexible residue, nat; a pair {cos, sin}
+ * each. The one that does not exist there (topology.h, has_phi and has_psi) is
+ * not looked at; with neither it is 0. */
+double tsr_prior_torsion_log(const tsr_prior *prior, int residue,
+                             const double phi_cos_sin[2],
+                             const double psi_cos_sin[2]);
+/* The same of a conformation. */
+double tsr_prior_torsion_log_of(const tsr_prior *prior,
+                                const tsr_conformation *conformation,
+                                int residue);
+void tsr_prior_torsion_draw(const tsr_prior *prior, int residue, gsl_rng *rng,
+                            double *phi_rad, double *psi_rad);
+
+/* Of a bond angle N-CA-C, nat per rad. */
+double tsr_prior_angle_log(const tsr_prior *prior, int residue, double tau_rad);
+
+/* Of one side-chain centre, nat per Angstrom^3. */
+double tsr_prior_side_log(const tsr_prior *prior, tsr_amino amino,
+                          const double side[3]);
+void tsr_prior_side_draw(const tsr_prior *prior, tsr_amino amino, gsl_rng *rng,
+                         double side[3]);
+
+/* ---- the whole ---- */
+
+/* The whole log density, pair by pair over all bodies: the reference. -inf
+ * where it is 0. */
+double tsr_prior_log_reference(const tsr_prior *prior,
+                               const tsr_conformation *conformation);
+
+/* How many pairs of bodies are impossible; worst [160]: the worst of them, in
+ * words. */
+int tsr_prior_clashes(const tsr_prior *prior,
+                      const tsr_conformation *conformation, char worst[160]);
+
+/* A chain's running value with its cell list, of a conformation with
+ * P(X) > 0. NULL: out of memory. */
+tsr_prior_state *tsr_prior_state_new(const tsr_prior *prior,
+                                     const tsr_conformation *conformation);
+void tsr_prior_state_free(tsr_prior_state *state);
+double tsr_prior_state_log(const tsr_prior_state *state);
+
+/* Its terms, which add up to it, nat. */
+enum {
+    TSR_TERM_TORSION,
+    TSR_TERM_ANGLE,
+    TSR_TERM_SIDE,
+    TSR_TERM_CLASH,
+    TSR_TERM_RESTRAINT,
+    TSR_N_TERM
+};
+void tsr_prior_state_terms(const tsr_prior_state *state,
+                           double term[TSR_N_TERM]);
+
+/* Time that the excluded volume of proposals took so far, s: a sample of them
+ * is timed. */
+double tsr_prior_state_clash_seconds(const tsr_prior_state *state);
+
+/* log P(proposed) - log P(current), nat; -inf where P(proposed) = 0. Cost:
+ * O(moved bodies). */
+double tsr_prior_propose(tsr_prior_state *state,
+                         const tsr_conformation *current,
+                         const tsr_conformation *proposed,
+                         const tsr_proposal *proposal);
+
+/* Makes the proposal just evaluated the state. */
+void tsr_prior_accept(tsr_prior_state *state, const tsr_conformation *proposed,
+                      const tsr_proposal *proposal);
+
+#endif

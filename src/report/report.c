@@ -1,0 +1,183 @@
+/* The page is made section by section, in the order in which a reader asks:
+ * may I believe the run at all, what are the numbers, does the curve fit, what
+ * does the molecule look like, did the chains converge. */
+#include "report/report.h"
+
+#include "report/report_sections.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *tsr_report_chain_colour(int c)
+{
+    /* Okabe & Ito 2008, for all kinds of colour vision; then two more */
+    static const char *const colour[] = {
+        "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9",
+        "#d55e00", "#000000", "#f0e442", "#7f7f7f", "#8c564b"};
+    return colour[c % (int)(sizeof colour / sizeof *colour)];
+}
+
+tsr_status tsr_report_scalar(tsr_trace_reader *trace, const char *name,
+                             int *n_chain, int *n_draw, double **value,
+                             tsr_err *err)
+{
+    tsr_status status =
+        tsr_summary_draws(trace, name, n_chain, n_draw, value, err);
+    const size_t count =
+        *value != NULL ? (size_t)*n_chain * (size_t)*n_draw : 0;
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite((*value)[i])) {
+            free(*value);
+            *value = NULL;
+            break;
+        }
+    return status;
+}
+
+const char *tsr_report_data_name(const tsr_report *report,
+                                 const tsr_term_type *type, int ordinal)
+{
+    const tsr_report_options *o = report->options;
+    for (int i = 0, n = 0; i < o->n_data; i++)
+        if (tsr_term_registry[o->data[i].kind] == type && n++ == ordinal)
+            return o->data[i].name;
+    return NULL;
+}
+
+/* ---- what stands at the top and at the end ---- */
+
+static void verdict(tsr_report *r)
+{
+    const tsr_diagnosis *d = r->diagnosis;
+    FILE *out = tsr_page_html(r->page);
+    fprintf(out, "<div class=\"verdict %s\"><b>%s</b> ",
+            d->is_converged ? "yes" : "no",
+            d->is_converged ? "The chains have converged,"
+                            : "The chains are not shown to have converged,");
+    fprintf(out,
+            d->is_converged ? "as far as the tests below can tell: the numbers "
+                              "and figures describe the %s."
+                            : "so the numbers and figures below describe this "
+                              "run, and not yet the %s:",
+            r->options->is_prior ? "prior" : "posterior");
+    if (!d->is_converged) {
+        fputs("<ul>", out);
+        for (int i = 0; i < d->n; i++) {
+            const tsr_check *c = &d->check[i];
+            if (c->answer != TSR_CHECK_NO && c->answer != TSR_CHECK_UNKNOWN)
+                continue;
+            fputs("<li>", out);
+            tsr_page_text(r->page, c->found);
+            if (c->remedy != NULL) {
+                fputs("<br>&rarr; ", out);
+                tsr_page_text(r->page, c->remedy);
+            }
+            fputs("</li>", out);
+        }
+        fputs("</ul>", out);
+    }
+    fputs("</div>\n", out);
+    if (r->options->is_prior)
+        tsr_page_words(r->page,
+                       "<b>This run saw no data:</b> everything below is the "
+                       "prior.");
+    tsr_page_paragraph(r->page, "open", "", r->options->remark);
+}
+
+static void methods(tsr_report *r)
+{
+    FILE *out = tsr_page_html(r->page);
+    char *config = tsr_trace_attribute_text(r->trace, "config");
+    char *engine = tsr_trace_attribute_text(r->trace, "engine");
+    char *created = tsr_trace_attribute_text(r->trace, "created_at");
+    tsr_page_section(r->page, "methods", "Methods");
+    tsr_page_paragraph(r->page, NULL, "", r->options->methods);
+    fputs(
+        "<p>Every figure is in the folder <code>report</code> as SVG, and its "
+        "numbers beside it as CSV",
+        out);
+    if (r->options->frames != NULL)
+        fputs("; <code>conformations.csv</code> has the group of each "
+              "conformation, and its domains' distances and turns",
+              out);
+    fputs(".</p>\n", out);
+    if (created != NULL) {
+        fputs("<p>The trace was begun at ", out);
+        tsr_page_text(r->page, created);
+        fputs(".</p>\n", out);
+    }
+    tsr_page_paragraph(r->page, NULL, "Engine: ", engine);
+    if (config != NULL) {
+        fputs("<details><summary>The configuration, as resolved</summary>"
+              "<pre>",
+              out);
+        tsr_page_text(r->page, config);
+        fputs("</pre></details>\n", out);
+    }
+    free(config);
+    free(engine);
+    free(created);
+}
+
+/* ---- all of it ---- */
+
+static tsr_status open_page(tsr_report *r, const char *folder, char **vega,
+                            tsr_log *log, tsr_err *err)
+{
+    tsr_err local;
+    tsr_status status =
+        tsr_vega_script(r->options->vega_directory, vega, &local);
+    if (status == TSR_E_NOMEM)
+        return tsr_fail(err, status, "%s", local.message);
+    if (status != TSR_OK)
+        tsr_warn(log, "%s", local.message);
+    r->page = tsr_page_new(r->options->name, *vega, folder);
+    return r->page != NULL
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_NOMEM, "out of memory for the report");
+}
+
+tsr_status tsr_report_write(tsr_trace_reader *trace,
+                            const tsr_report_options *options, const char *path,
+                            const char *folder, tsr_log *log, tsr_err *err)
+{
+    static const struct {
+        const char *name;
+        tsr_status (*make)(tsr_report *, tsr_err *);
+    } section[] = {{"numbers", tsr_report_numbers},
+                   {"fit", tsr_report_fit},
+                   {"measurements", tsr_report_terms},
+                   {"distributions", tsr_report_posterior},
+                   {"structure", tsr_report_structure},
+                   {"chains", tsr_report_chains}};
+    enum { N = sizeof section / sizeof *section };
+    tsr_report r = {.trace = trace, .options = options, .folder = folder};
+    char *vega = NULL;
+    tsr_log_progress(log, "report: diagnosis");
+    tsr_status status =
+        tsr_diagnose(trace, &options->diagnose, &r.diagnosis, err);
+    if (status == TSR_OK && options->prior != NULL)
+        status =
+            tsr_summary_add_prior(r.diagnosis->summary, options->prior, err);
+    if (status == TSR_OK)
+        status = open_page(&r, folder, &vega, log, err);
+    if (status == TSR_OK)
+        verdict(&r);
+    for (int i = 0; i < N && status == TSR_OK; i++) {
+        char text[80];
+        snprintf(text, sizeof text, "report: %s (%d of %d)", section[i].name,
+                 i + 1, N);
+        tsr_log_progress(log, text);
+        status = section[i].make(&r, err);
+    }
+    tsr_log_progress(log, "");
+    if (status == TSR_OK) {
+        methods(&r);
+        status = tsr_page_write(r.page, path, err);
+    }
+    tsr_page_free(r.page);
+    tsr_diagnosis_free(r.diagnosis);
+    free(vega);
+    return status;
+}

@@ -1,0 +1,39 @@
+/* The report of a run: report.html, one file that works offline, and its
+ * figures as SVG. */
+#ifndef TSR_ANALYSIS_REPORT_H
+#define TSR_ANALYSIS_REPORT_H
+
+#include "analysis/diagnose.h"
+#include "analysis/frames.h"
+#include "core/log.h"
+#include "store/trace.h"
+
+/* An entry of `data:`. */
+typedef struct {
+    int kind;      /* index into tsr_term_registry */
+    char name[96]; /* its file, or what it is between; "": it has neither */
+} tsr_report_data;
+
+typedef struct {
+    const char *name;            /* of the run, the title */
+    const char *methods;         /* a paragraph for a paper; NULL: none */
+    const char *remark;          /* "not finished ..."; NULL: none */
+    int n_data;                  /* 0: names are not known */
+    const tsr_report_data *data; /* [n_data] the entries of `data:` */
+    int is_prior;                /* 1: the run saw no data */
+    tsr_trace_reader *prior;     /* a run of the prior alone; NULL: none */
+    tsr_frames *frames;          /* its conformations; NULL: none */
+    const char *no_frames;       /* why there are none; NULL: nothing to say */
+    const char *vega_directory;  /* NULL: where Debian has it */
+    tsr_diagnose_options diagnose; /* with the shape of the frames */
+} tsr_report_options;
+
+/* Writes `path` (HTML) and the SVG files into `folder`, which is there. Where
+ * Vega is not found, figures stand still, and the log says what to install.
+ * Figures for which the trace has nothing are left out. Progress goes to `log`.
+ * Errors: TSR_E_IO, TSR_E_NOMEM, those of tsr_diagnose. */
+tsr_status tsr_report_write(tsr_trace_reader *trace,
+                            const tsr_report_options *options, const char *path,
+                            const char *folder, tsr_log *log, tsr_err *err);
+
+#endif

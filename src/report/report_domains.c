@@ -1,0 +1,190 @@
+/* Domains and how they lie to each other: a table, histograms, and every
+ * conformation's numbers for other programs. */
+#include "report/report_sections.h"
+
+#include "analysis/domains.h"
+#include "io/file.h"
+
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double degree = 57.29577951308232;
+
+/* "A:1-50, A:65-120": runs of residues. */
+static void name_ranges(tsr_page *page, const tsr_model_atoms *model,
+                        const tsr_domain *d)
+{
+    for (int i = 0; i < d->n_residue;) {
+        int j = i;
+        const tsr_model_atom *first = &model->atom[model->ca[d->residue[i]]];
+        while (j + 1 < d->n_residue && d->residue[j + 1] == d->residue[j] + 1 &&
+               model->atom[model->ca[d->residue[j + 1]]].chain == first->chain)
+            j++;
+        const tsr_model_atom *last = &model->atom[model->ca[d->residue[j]]];
+        char text[48];
+        snprintf(text, sizeof text, "%s%c:%d-%d", i > 0 ? ", " : "",
+                 first->chain, first->number, last->number);
+        tsr_page_text(page, text);
+        i = j + 1;
+    }
+}
+
+/* A histogram, and the start as an upright line. value [n] is sorted. */
+static tsr_figure histogram(const char *name, const char *title,
+                            const char *x_title, int n, double *value,
+                            double start)
+{
+    double x[TSR_OUTLINE], y[TSR_OUTLINE], zero[TSR_OUTLINE] = {0.0};
+    double top = 0.0;
+    const int n_point = tsr_report_outline((size_t)n, value, x, y);
+    tsr_figure f = tsr_figure_new(name, title, x_title, 300);
+    tsr_figure_panel(&f, "density", 0, 160);
+    for (int i = 0; i < n_point; i++)
+        top = fmax(top, y[i]);
+    tsr_figure_layer(&f, TSR_LAYER_BAND, "draws", TSR_COLOUR_MODEL, n_point, x,
+                     zero, y)
+        ->opacity = 0.3;
+    tsr_figure_layer(&f, TSR_LAYER_LINE, NULL, TSR_COLOUR_MODEL, n_point, x, y,
+                     NULL);
+    const double at[2] = {start, start}, height[2] = {0.0, top};
+    tsr_figure_layer(&f, TSR_LAYER_DASHES, "start", TSR_COLOUR_PRIOR, 2, at,
+                     height, NULL);
+    tsr_report_add_margin(&f);
+    return f;
+}
+
+static tsr_status pair(tsr_report *r, const tsr_domains *d,
+                       const tsr_domain_pair *p, tsr_err *err)
+{
+    char name[64], title[64];
+    double *value = malloc((size_t)d->n * sizeof *value);
+    if (value == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_page_columns(r->page);
+    memcpy(value, p->distance, (size_t)d->n * sizeof *value);
+    snprintf(name, sizeof name, "domains-%d-%d-distance", p->a + 1, p->b + 1);
+    snprintf(title, sizeof title, "Domains %d and %d: distance", p->a + 1,
+             p->b + 1);
+    tsr_status status =
+        tsr_page_figure(r->page,
+                        histogram(name, title, "between centres (\xc3\x85)",
+                                  d->n, value, p->start_ang),
+                        err);
+    for (int i = 0; i < d->n; i++)
+        value[i] = degree * p->turn[i];
+    snprintf(name, sizeof name, "domains-%d-%d-turn", p->a + 1, p->b + 1);
+    snprintf(title, sizeof title, "Domains %d and %d: turn", p->a + 1,
+             p->b + 1);
+    if (status == TSR_OK)
+        status = tsr_page_figure(r->page,
+                                 histogram(name, title,
+                                           "turned since the start (degrees)",
+                                           d->n, value, 0.0),
+                                 err);
+    tsr_page_columns_end(r->page);
+    free(value);
+    return status;
+}
+
+static void print_row(FILE *out, const tsr_domain_pair *p, const char *what,
+                      const char *unit, double start, int n, double *value)
+{
+    const double m = gsl_stats_mean(value, 1, (size_t)n);
+    gsl_sort(value, 1, (size_t)n);
+    fprintf(out,
+            "<tr><td>%d and %d</td><td>%s (%s)</td><td>%.1f</td><td>%.1f</td>"
+            "<td>%.1f</td><td>%.1f</td></tr>\n",
+            p->a + 1, p->b + 1, what, unit, start, m,
+            gsl_stats_quantile_from_sorted_data(value, 1, (size_t)n, 0.05),
+            gsl_stats_quantile_from_sorted_data(value, 1, (size_t)n, 0.95));
+}
+
+static tsr_status table(tsr_report *r, const tsr_domains *d, tsr_err *err)
+{
+    FILE *out = tsr_page_html(r->page);
+    double *value = malloc((size_t)d->n * sizeof *value);
+    if (value == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    fputs("<table><tr><th>domains</th><th></th><th>start</th><th>mean</th>"
+          "<th>5&nbsp;%</th><th>95&nbsp;%</th></tr>\n",
+          out);
+    for (int k = 0; k < d->n_pair; k++) {
+        const tsr_domain_pair *p = &d->pair[k];
+        memcpy(value, p->distance, (size_t)d->n * sizeof *value);
+        print_row(out, p, "distance", "&Aring;", p->start_ang, d->n, value);
+        for (int i = 0; i < d->n; i++)
+            value[i] = degree * p->turn[i];
+        print_row(out, p, "turn", "degrees", 0.0, d->n, value);
+    }
+    fputs("</table>\n", out);
+    free(value);
+    return TSR_OK;
+}
+
+tsr_status tsr_report_domains(tsr_report *report, const tsr_domains *d,
+                              tsr_err *err)
+{
+    const tsr_model_atoms *model = tsr_frames_atoms(report->options->frames);
+    tsr_page *page = report->page;
+    tsr_status status = TSR_OK;
+    if (d->n_pair > 0) {
+        tsr_page_words(page,
+                       "Domains: parts of %d residues or more that keep their "
+                       "shape in all draws. Distances are between the centres "
+                       "of their C&alpha; atoms; the turn is the angle by "
+                       "which the second has rotated against the first since "
+                       "the start, about whatever axis.",
+                       (int)TSR_LEAST_DOMAIN);
+        fputs("<p>", tsr_page_html(page));
+        for (int k = 0; k < d->n_domain; k++) {
+            fprintf(tsr_page_html(page), "%sdomain %d: ", k > 0 ? "; " : "",
+                    k + 1);
+            name_ranges(page, model, &d->domain[k]);
+        }
+        fputs("</p>\n", tsr_page_html(page));
+        status = table(report, d, err);
+    }
+    for (int k = 0; k < d->n_pair && status == TSR_OK; k++)
+        status = pair(report, d, &d->pair[k], err);
+    return status;
+}
+
+/* ---- the conformations, a line each ---- */
+
+static void print_rows(const tsr_report *r, const tsr_domains *domains,
+                       FILE *out)
+{
+    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_drawn_frame *frame;
+    tsr_frames_list(r->options->frames, &frame);
+    fputs("chain,draw,state,group", out);
+    for (int k = 0; k < domains->n_pair; k++) {
+        const int a = domains->pair[k].a + 1, b = domains->pair[k].b + 1;
+        fprintf(out, ",distance_%d_%d_angstrom,turn_%d_%d_degree", a, b, a, b);
+    }
+    fputc('\n', out);
+    for (int i = 0; i < s->n; i++) {
+        const tsr_drawn_frame *f = &frame[s->at[i]];
+        fprintf(out, "%d,%ld,%d,%d", f->chain, f->draw,
+                f->state > 0 ? f->state : 1, s->clusters.of[i] + 1);
+        for (int k = 0; k < domains->n_pair; k++)
+            fprintf(out, ",%.6g,%.6g", domains->pair[k].distance[i],
+                    degree * domains->pair[k].turn[i]);
+        fputc('\n', out);
+    }
+}
+
+tsr_status tsr_report_conformations(tsr_report *report,
+                                    const tsr_domains *domains, tsr_err *err)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/conformations.csv", report->folder);
+    tsr_file_writer to;
+    tsr_status status = tsr_file_begin(&to, path, err);
+    if (status == TSR_OK)
+        print_rows(report, domains, to.out);
+    return tsr_file_end(&to, status, err);
+}

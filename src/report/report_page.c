@@ -1,0 +1,215 @@
+/* The page is collected in three streams (the list of sections, the body, the
+ * script with the figures) and joined at the end into one file that fetches
+ * nothing: it can be mailed, and opened in ten years. Its own policy forbids
+ * the browser to fetch anything, whatever text it holds. */
+#include "report/report_page.h"
+
+#include "core/text.h"
+#include "io/file.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    FILE *out;
+    char *text;
+    size_t size;
+} stream;
+
+struct tsr_page {
+    const char *vega; /* borrowed */
+    char *title, *folder;
+    int n_section, n_figure;
+    stream list, body, script;
+};
+
+static int stream_open(stream *s)
+{
+    s->out = open_memstream(&s->text, &s->size);
+    return s->out != NULL;
+}
+
+static void stream_free(stream *s)
+{
+    if (s->out != NULL)
+        fclose(s->out);
+    free(s->text);
+}
+
+/* Ends it; the text stays. 0: out of memory. */
+static int stream_end(stream *s)
+{
+    int failed = ferror(s->out);
+    failed |= fclose(s->out) != 0;
+    s->out = NULL;
+    return !failed;
+}
+
+tsr_page *tsr_page_new(const char *title, const char *vega, const char *folder)
+{
+    tsr_page *page = calloc(1, sizeof *page);
+    if (page == NULL)
+        return NULL;
+    page->vega = vega;
+    page->title = strdup(title);
+    page->folder = strdup(folder);
+    if (page->title == NULL || page->folder == NULL ||
+        !stream_open(&page->list) || !stream_open(&page->body) ||
+        !stream_open(&page->script)) {
+        tsr_page_free(page);
+        return NULL;
+    }
+    return page;
+}
+
+void tsr_page_free(tsr_page *page)
+{
+    if (page == NULL)
+        return;
+    stream_free(&page->list);
+    stream_free(&page->body);
+    stream_free(&page->script);
+    free(page->title);
+    free(page->folder);
+    free(page);
+}
+
+FILE *tsr_page_html(tsr_page *page)
+{
+    return page->body.out;
+}
+
+void tsr_page_text(tsr_page *page, const char *text)
+{
+    tsr_text_escape(page->body.out, text);
+}
+
+void tsr_page_section(tsr_page *page, const char *id, const char *heading)
+{
+    fprintf(page->list.out, "<a href=\"#%s\">%s</a>", id, heading);
+    fprintf(page->body.out, "<h2 id=\"%s\">%s</h2>\n", id, heading);
+    page->n_section++;
+}
+
+void tsr_page_words(tsr_page *page, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fputs("<p>", page->body.out);
+    vfprintf(page->body.out, format, list);
+    fputs("</p>\n", page->body.out);
+    va_end(list);
+}
+
+void tsr_page_paragraph(tsr_page *page, const char *class_of, const char *lead,
+                        const char *text)
+{
+    if (text == NULL)
+        return;
+    if (class_of != NULL)
+        fprintf(page->body.out, "<p class=\"%s\">%s", class_of, lead);
+    else
+        fprintf(page->body.out, "<p>%s", lead);
+    tsr_page_text(page, text);
+    fputs("</p>\n", page->body.out);
+}
+
+void tsr_page_columns(tsr_page *page)
+{
+    fputs("<div class=\"columns\">\n", page->body.out);
+}
+
+void tsr_page_columns_end(tsr_page *page)
+{
+    fputs("</div>\n", page->body.out);
+}
+
+void tsr_page_choice(tsr_page *page, const char *id, const char *words)
+{
+    fputs("<div class=\"choice\">", page->body.out);
+    if (page->vega != NULL) {
+        fputs("<label>", page->body.out);
+        tsr_text_escape(page->body.out, words);
+        fprintf(page->body.out, " <select id=\"%s\"></select></label>\n", id);
+    }
+}
+
+void tsr_page_choice_end(tsr_page *page)
+{
+    fputs("</div>\n", page->body.out);
+}
+
+static tsr_status put_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
+{
+    char path[4096], *text = NULL;
+    FILE *out = page->body.out;
+    tsr_status status = tsr_figure_finish(figure, err);
+    if (status != TSR_OK)
+        return status;
+    snprintf(path, sizeof path, "%s/%s.svg", page->folder, figure->name);
+    status = tsr_figure_write_svg(figure, path, err);
+    snprintf(path, sizeof path, "%s/%s.csv", page->folder, figure->name);
+    if (status == TSR_OK)
+        status = tsr_figure_write_csv(figure, path, err);
+    if (status == TSR_OK && page->vega != NULL) {
+        fprintf(page->script.out, "tesseraFigures['%s']=", figure->name);
+        tsr_figure_print_json(figure, page->script.out);
+        fputs(";\n", page->script.out);
+        fputs("<figure><figcaption>", out);
+        tsr_text_escape(out, figure->title);
+        fprintf(out,
+                "</figcaption><div class=\"vega\" id=\"figure-%s\"></div>"
+                "</figure>\n",
+                figure->name);
+    } else if (status == TSR_OK) {
+        status = tsr_figure_svg_text(figure, &text, err);
+        fprintf(out, "<figure id=\"figure-%s\">%s</figure>\n", figure->name,
+                text != NULL ? text : "");
+        free(text);
+    }
+    page->n_figure += status == TSR_OK;
+    return status;
+}
+
+tsr_status tsr_page_figure(tsr_page *page, tsr_figure figure, tsr_err *err)
+{
+    tsr_status status = put_figure(page, &figure, err);
+    tsr_figure_clear(&figure);
+    return status;
+}
+
+/* The policy forbids the page to fetch anything, whatever it holds. */
+tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
+{
+    stream all = {NULL, NULL, 0};
+    if (!stream_end(&page->list) || !stream_end(&page->body) ||
+        !stream_end(&page->script) || !stream_open(&all))
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for '%s'", path);
+    fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+          "<meta name=\"generator\" content=\"tessera report\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+          "'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src "
+          "'unsafe-inline'; img-src data:\">\n"
+          "<link rel=\"icon\" href=\"data:,\">\n<title>",
+          all.out);
+    tsr_text_escape(all.out, page->title);
+    fprintf(all.out, "</title>\n<style>%s</style></head>\n<body>\n<h1>",
+            tsr_report_css);
+    tsr_text_escape(all.out, page->title);
+    fprintf(all.out, "</h1>\n<nav>%s</nav>\n%s", page->list.text,
+            page->body.text);
+    if (page->vega != NULL && page->n_figure > 0) {
+        fprintf(all.out,
+                "<script>\n%s</script>\n<script>\n%s</script>\n"
+                "<script>\n%sshowReport();\n</script>\n",
+                tsr_report_js, page->vega, page->script.text);
+    }
+    fputs("</body></html>\n", all.out);
+    tsr_status status =
+        stream_end(&all)
+            ? tsr_file_replace(path, all.text, all.size, err)
+            : tsr_fail(err, TSR_E_NOMEM, "out of memory for '%s'", path);
+    stream_free(&all);
+    return status;
+}

@@ -1,0 +1,239 @@
+/* The table of all numbers, and a histogram of each variable, with the prior's
+ * beside it where a run without data is at hand: only the difference between
+ * the two is what the data taught. */
+#include "report/report_sections.h"
+
+#include "analysis/circular.h"
+#include "core/text.h"
+
+#include <ctype.h>
+#include <gsl/gsl_sort.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the table ---- */
+
+static void cell(FILE *out, double x, const char *missing)
+{
+    if (isfinite(x))
+        fprintf(out, "<td>%.5g</td>", x);
+    else
+        fprintf(out, "<td>%s</td>", missing);
+}
+
+static void row(tsr_report *r, const tsr_summary_item *item, int has_prior)
+{
+    static const char *const missing[] = {[TSR_FLAW_NONE] = "&ndash;",
+                                          [TSR_FLAW_FEW_DRAWS] =
+                                              "too few draws",
+                                          [TSR_FLAW_CONSTANT] = "constant",
+                                          [TSR_FLAW_NOT_FINITE] = "NaN",
+                                          [TSR_FLAW_UNREADABLE] = "damaged"};
+    FILE *out = tsr_page_html(r->page);
+    const tsr_convergence *v = &item->value;
+    const char *why = missing[item->flaw];
+    fputs("<tr><td>", out);
+    tsr_page_text(r->page, item->name);
+    fputs("</td><td>", out);
+    tsr_page_text(r->page, item->unit != NULL ? item->unit : "");
+    fputs("</td>", out);
+    const double number[] = {v->mean, v->sd, v->median, v->q5, v->q95, v->mcse};
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        cell(out, number[i], why);
+    for (int i = 0; i < 2; i++) {
+        const double ess = i == 0 ? v->ess_bulk : v->ess_tail;
+        if (isfinite(ess))
+            fprintf(out, "<td>%.0f</td>", ess);
+        else
+            fprintf(out, "<td>%s</td>", why);
+    }
+    if (isfinite(v->rhat))
+        fprintf(out, "<td class=\"%s\">%.3f</td>",
+                v->rhat <= r->options->diagnose.rhat ? "yes" : "no", v->rhat);
+    else
+        fprintf(out, "<td>%s</td>", isinf(v->rhat) ? "&infin;" : why);
+    if (has_prior) {
+        cell(out, item->prior.mean, "&ndash;");
+        cell(out, item->prior.sd, "&ndash;");
+        if (isfinite(item->contraction))
+            fprintf(out, "<td>%.0f&nbsp;%%</td>", 100.0 * item->contraction);
+        else
+            fputs("<td>&ndash;</td>", out);
+    }
+    fputs("</tr>\n", out);
+}
+
+tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
+{
+    const tsr_summary *s = report->diagnosis->summary;
+    FILE *out = tsr_page_html(report->page);
+    (void)err;
+    tsr_page_section(report->page, "numbers", "Numbers");
+    tsr_page_words(
+        report->page,
+        "%d chain%s of %d draw%s. 5&nbsp;%% and 95&nbsp;%% are the ends of the "
+        "middle 90&nbsp;%% of the draws: given the data, the prior and the "
+        "model, the value lies there with probability 0.9. The error of the "
+        "mean is that of this sampling, not of the value. ESS is how many "
+        "independent draws the chain is worth; R-hat is 1 where the chains "
+        "agree.%s",
+        report->diagnosis->n_chain, report->diagnosis->n_chain == 1 ? "" : "s",
+        report->diagnosis->n_draw, report->diagnosis->n_draw == 1 ? "" : "s",
+        s->has_prior ? " Beside it the prior, from a run without the data; "
+                       "<i>learned</i> is the part of the prior's variance "
+                       "that the data removed."
+                     : "");
+    fprintf(out,
+            "<table "
+            "class=\"tight\"><tr><th>variable</th><th>unit</th><th>mean</"
+            "th><th>sd</th>"
+            "<th>median</th><th>5&nbsp;%%</th><th>95&nbsp;%%</th><th>error of "
+            "the mean</th><th>ESS bulk</th><th>ESS tail</th><th>R-hat</th>%s"
+            "</tr>\n",
+            s->has_prior
+                ? "<th>prior mean</th><th>prior sd</th><th>learned</th>"
+                : "");
+    for (int i = 0; i < s->n; i++)
+        row(report, &s->item[i], s->has_prior);
+    fputs("</table>\n", out);
+    for (int i = 0; i < s->n; i++)
+        tsr_page_paragraph(report->page, "no", "", s->item[i].flaw_text);
+    return TSR_OK;
+}
+
+/* ---- distributions ---- */
+
+enum { N_BIN = (TSR_OUTLINE - 2) / 2 };
+
+int tsr_report_outline(size_t n, double *value, double *x, double *y)
+{
+    double count[N_BIN] = {0.0};
+    gsl_sort(value, 1, n);
+    const double low = value[(size_t)(0.001 * (double)(n - 1))];
+    const double high = value[(size_t)ceil(0.999 * (double)(n - 1))];
+    const double width = (high - low) / N_BIN;
+    if (!(width > 0.0))
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        const double at = fmin(fmax((value[i] - low) / width, 0.0), N_BIN - 1);
+        count[(int)at] += 1.0;
+    }
+    x[0] = low;
+    y[0] = 0.0;
+    for (int b = 0; b < N_BIN; b++) {
+        x[2 * b + 1] = low + b * width;
+        x[2 * b + 2] = low + (b + 1) * width;
+        y[2 * b + 1] = y[2 * b + 2] = count[b] / ((double)n * width);
+    }
+    x[2 * N_BIN + 1] = high;
+    y[2 * N_BIN + 1] = 0.0;
+    return 2 * N_BIN + 2;
+}
+
+static tsr_status add_outline(tsr_figure *f, tsr_trace_reader *trace,
+                              const char *name, const char *label,
+                              const char *colour, int is_prior, int *is_there,
+                              tsr_err *err)
+{
+    double x[2 * N_BIN + 2], y[2 * N_BIN + 2], zero[2 * N_BIN + 2] = {0.0};
+    int n_chain, n_draw;
+    double *value;
+    *is_there = 0;
+    tsr_status status =
+        tsr_report_scalar(trace, name, &n_chain, &n_draw, &value, err);
+    if (value == NULL)
+        return status;
+    const int n =
+        tsr_report_outline((size_t)n_chain * (size_t)n_draw, value, x, y);
+    free(value);
+    *is_there = n > 0;
+    if (n == 0)
+        return TSR_OK;
+    tsr_figure_layer(f, TSR_LAYER_BAND, NULL, colour, n, x, zero, y)->opacity =
+        0.25;
+    tsr_figure_layer(f, is_prior ? TSR_LAYER_DASHES : TSR_LAYER_LINE, label,
+                     colour, n, x, y, NULL);
+    return TSR_OK;
+}
+
+void tsr_report_add_margin(tsr_figure *f)
+{
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    for (int l = 0; f->n_panel > 0 && l < f->panel[0].n_layer; l++) {
+        const tsr_layer *a = &f->panel[0].layer[l];
+        for (int i = 0; i < a->n; i++) {
+            low = fmin(low, a->x[i]);
+            high = fmax(high, a->x[i]);
+        }
+    }
+    if (low < high) {
+        f->x0 = low - 0.04 * (high - low);
+        f->x1 = high + 0.04 * (high - low);
+    }
+}
+
+/* One scalar of the posterior; left out where it does not vary. */
+static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
+                             int *n_shown, tsr_err *err)
+{
+    char name[96], title[160];
+    int is_there, has_prior = 0;
+    snprintf(name, sizeof name, "posterior-%.60s", item->name);
+    for (char *c = name; *c != '\0'; c++)
+        if (!isalnum((unsigned char)*c) && strchr("_-.", *c) == NULL)
+            *c = '-';
+    snprintf(title, sizeof title, "%.80s%s%.40s%s", item->name,
+             item->unit != NULL ? " (" : "",
+             item->unit != NULL ? item->unit : "",
+             item->unit != NULL ? ")" : "");
+    tsr_figure f = tsr_figure_new(name, item->name, title, 340);
+    tsr_figure_panel(&f, "density", 0, 200);
+    tsr_status status = TSR_OK;
+    if (r->options->prior != NULL && item->has_prior)
+        status = add_outline(&f, r->options->prior, item->name, "prior",
+                             TSR_COLOUR_PRIOR, 1, &has_prior, err);
+    if (status == TSR_OK)
+        status = add_outline(&f, r->trace, item->name,
+                             r->options->is_prior ? "prior" : "posterior",
+                             TSR_COLOUR_MODEL, 0, &is_there, err);
+    if (status == TSR_OK && is_there) {
+        (*n_shown)++;
+        tsr_report_add_margin(&f);
+        return tsr_page_figure(r->page, f, err);
+    }
+    tsr_figure_clear(&f);
+    return status;
+}
+
+tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err)
+{
+    enum { MOST = 30 };
+    const tsr_summary *s = report->diagnosis->summary;
+    tsr_status status = TSR_OK;
+    int n_shown = 0;
+    tsr_page_section(report->page, "posterior", "Distributions");
+    tsr_page_words(report->page,
+                   "How often each value occurs among the draws%s.",
+                   s->has_prior ? "; grey and dashed, among draws of the prior "
+                                  "alone, which have not seen the data"
+                                : "");
+    tsr_page_columns(report->page);
+    for (int i = 0; i < s->n && status == TSR_OK && n_shown < MOST; i++)
+        if (s->item[i].flaw == TSR_FLAW_NONE ||
+            s->item[i].flaw == TSR_FLAW_FEW_DRAWS)
+            status = add_scalar(report, &s->item[i], &n_shown, err);
+    tsr_page_columns_end(report->page);
+    if (n_shown == 0)
+        tsr_page_words(report->page, "Too few draws for a distribution.");
+    if (n_shown == MOST)
+        tsr_page_words(report->page, "The first %d variables are drawn.",
+                       (int)MOST);
+    if (!s->has_prior && !report->options->is_prior)
+        tsr_page_words(report->page,
+                       "What did the data teach? <code>tessera run CONFIG "
+                       "--prior-only --output PRIOR</code> and then "
+                       "<code>tessera report DIR --prior PRIOR</code> put the "
+                       "prior beside these.");
+    return status;
+}

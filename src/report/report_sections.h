@@ -1,0 +1,91 @@
+/* The sections of a report, one function each. For src/analysis/report*.c
+ * alone. */
+#ifndef TSR_ANALYSIS_REPORT_SECTIONS_H
+#define TSR_ANALYSIS_REPORT_SECTIONS_H
+
+#include "analysis/domains.h"
+#include "report/fit_figure.h"
+#include "report/report.h"
+#include "report/report_page.h"
+#include "likelihood/term.h"
+
+typedef struct {
+    tsr_trace_reader *trace;
+    const tsr_report_options *options;
+    tsr_diagnosis *diagnosis; /* its summary has the prior's columns */
+    tsr_page *page;
+    const char *folder; /* of the figures */
+    /* Residues on axes: with the file's numbers where it has one chain without
+     * a gap, else counted from 1. */
+    int first_residue;
+    char residue_title[48];
+} tsr_report;
+
+#define TSR_COLOUR_PRIOR "#8a8a8a" /* beside those of fit_figure.h */
+
+enum { TSR_MOST_CHAINS = 10 }; /* that are drawn one by one */
+
+/* The colour of chain c. */
+const char *tsr_report_chain_colour(int c);
+
+/* A variable of posterior or sample_stats with one number a draw, *value
+ * [*n_chain][*n_draw], caller frees; NULL where there is none, it cannot be
+ * read, or a number is not finite. Errors: TSR_E_NOMEM. */
+tsr_status tsr_report_scalar(tsr_trace_reader *trace, const char *name,
+                             int *n_chain, int *n_draw, double **value,
+                             tsr_err *err);
+
+/* The name of a measurement, the ordinal-th of its kind (from 0); NULL: not
+ * known. */
+const char *tsr_report_data_name(const tsr_report *report,
+                                 const tsr_term_type *type, int ordinal);
+
+/* A histogram as the outline of its bars; x, y [TSR_OUTLINE]. Density: the area
+ * is 1. Bins span the draws but for the outermost 0.1 % on either side, which
+ * are counted in the last bins. value [n] is sorted. Returns how many points;
+ * 0 where all are the same. */
+enum { TSR_OUTLINE = 82 };
+int tsr_report_outline(size_t n, double *value, double *x, double *y);
+
+/* *script (caller frees): the modules vega-NAME.min.js in `directory`, which
+ * report.js joins. Errors: TSR_E_NOINPUT (one
+ * is missing; with the remedy), TSR_E_DATA (one cannot stand in a page),
+ * TSR_E_NOMEM. */
+tsr_status tsr_vega_script(const char *directory, char **script, tsr_err *err);
+
+/* Numbers: the table, and what the prior became. */
+tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err);
+/* Fit, residuals, Guinier and Kratky plots of every data set. */
+tsr_status tsr_report_fit(tsr_report *report, tsr_err *err);
+/* What was measured beside curves: a section for each kind of term. */
+tsr_status tsr_report_terms(tsr_report *report, tsr_err *err);
+/* Distributions of the scalars, the prior beside them. */
+tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err);
+/* Distances, mobility, groups, timeline of the conformations. */
+tsr_status tsr_report_structure(tsr_report *report, tsr_err *err);
+/* Distances and turns between the parts that keep their shape. */
+tsr_status tsr_report_domains(tsr_report *report, const tsr_domains *domains,
+                              tsr_err *err);
+
+/* Chain, draw, state, group, distances and turns of every conformation, in
+ * conformations.csv beside the figures. Errors: TSR_E_IO. */
+tsr_status tsr_report_conformations(tsr_report *report,
+                                    const tsr_domains *domains, tsr_err *err);
+/* Draws across, residues and domains up, below their traces. */
+tsr_status tsr_report_timeline(tsr_report *report, const tsr_domains *domains,
+                               tsr_err *err);
+
+/* Into the last panel: columns across and the rows of the shape up, value
+ * [n_x][n_row]. */
+void tsr_report_add_rows(tsr_report *report, tsr_figure *f, int n_x, double x0,
+                         double dx, const double *value);
+
+/* Air at both ends of the first panel's x. */
+void tsr_report_add_margin(tsr_figure *f);
+/* Traces, ranks, acceptance, R-hat by q, the diagnosis. */
+tsr_status tsr_report_chains(tsr_report *report, tsr_err *err);
+
+/* Acceptance and dirty distances by move, the ladder by temperature. */
+tsr_status tsr_report_moves(tsr_report *report, tsr_err *err);
+
+#endif

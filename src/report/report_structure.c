@@ -1,0 +1,300 @@
+/* What the conformations look like: P(r), mobility, distances between
+ * residues, and the groups into which they fall, with the draw nearest to the
+ * middle of each as a file. */
+#include "report/report_sections.h"
+
+#include "analysis/export.h"
+#include "io/file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- lines ---- */
+
+static tsr_figure pair_figure(const tsr_shape *s)
+{
+    double r[TSR_N_PAIR_BIN];
+    tsr_figure f = tsr_figure_new("pair-distances", "P(r) of the draws",
+                                  "r (\xc3\x85)", 700);
+    for (int k = 0; k < TSR_N_PAIR_BIN; k++)
+        r[k] = (k + 0.5) * s->pair_width;
+    tsr_figure_panel(&f, "P(r) (1/\xc3\x85)", 0, 220);
+    tsr_figure_layer(&f, TSR_LAYER_BAND, "5 to 95 % of the draws",
+                     TSR_COLOUR_MODEL, TSR_N_PAIR_BIN, r, s->pair_low,
+                     s->pair_high)
+        ->opacity = 0.3;
+    tsr_figure_layer(&f, TSR_LAYER_LINE, "mean", TSR_COLOUR_MODEL,
+                     TSR_N_PAIR_BIN, r, s->pair_mean, NULL);
+    return f;
+}
+
+static tsr_figure mobility_figure(const tsr_report *report)
+{
+    const tsr_shape *s = report->options->diagnose.shape;
+    tsr_figure f = tsr_figure_new("mobility", "Mobility of the residues",
+                                  report->residue_title, 700);
+    double *x = calloc((size_t)s->n_residue, sizeof *x);
+    f.is_short |= x == NULL;
+    if (x != NULL) {
+        for (int r = 0; r < s->n_residue; r++)
+            x[r] = report->first_residue + r;
+        tsr_figure_panel(&f, "rms deviation (\xc3\x85)", 0, 180);
+        tsr_figure_layer(&f, TSR_LAYER_LINE, NULL, TSR_COLOUR_DATA,
+                         s->n_residue, x, s->rmsf, NULL);
+    }
+    free(x);
+    return f;
+}
+
+/* ---- maps ---- */
+
+/* Edges of the rows: halfway between neighbours, residues counted from 0. */
+static double edge(int n, const int *at, int i)
+{
+    if (i <= 0)
+        return at[0] - 0.5;
+    if (i >= n)
+        return at[n - 1] + 0.5;
+    return 0.5 * (at[i - 1] + at[i]);
+}
+
+/* Cells of columns across and rows up; value [n_x][n_y]. Unequal steps between
+ * rows differ by one residue; the mean step is drawn. */
+void tsr_report_add_rows(tsr_report *report, tsr_figure *f, int n_x, double x0,
+                         double dx, const double *value)
+{
+    const tsr_shape *s = report->options->diagnose.shape;
+    const int n_y = s->n_row;
+    const size_t n = (size_t)n_x * (size_t)n_y;
+    double *x = malloc((n + 1) * sizeof *x), *y = malloc((n + 1) * sizeof *y);
+    if (x == NULL || y == NULL) {
+        f->is_short = 1;
+    } else {
+        const double low = edge(n_y, s->row, 0);
+        const double dy = (edge(n_y, s->row, n_y) - low) / n_y;
+        for (size_t i = 0; i < n; i++) {
+            const size_t column = i / (size_t)n_y;
+            x[i] = x0 + dx * (double)column;
+            y[i] = report->first_residue + low +
+                   dy * (double)(i - column * (size_t)n_y);
+        }
+        tsr_layer *cells = tsr_figure_layer(f, TSR_LAYER_CELLS, NULL, "#444444",
+                                            (int)n, x, y, value);
+        cells->dx = dx;
+        cells->dy = dy;
+    }
+    free(x);
+    free(y);
+}
+
+static tsr_figure map_figure(tsr_report *report, const char *name,
+                             const char *title, const char *scale,
+                             const double *value)
+{
+    const tsr_shape *s = report->options->diagnose.shape;
+    tsr_figure f = tsr_figure_new(name, title, "residue", 300);
+    const double low = edge(s->n_row, s->row, 0);
+    const double step = (edge(s->n_row, s->row, s->n_row) - low) / s->n_row;
+    tsr_figure_panel(&f, "residue", 0, 300)->z_title = scale;
+    tsr_report_add_rows(report, &f, s->n_row, report->first_residue + low, step,
+                        value);
+    return f;
+}
+
+/* ---- groups ---- */
+
+/* The draw in the middle of a group, as PDB beside the figures. */
+static tsr_status write_middle(tsr_report *r, int c, char *name, size_t size,
+                               tsr_err *err)
+{
+    const tsr_shape *s = r->options->diagnose.shape;
+    char path[4096];
+    int n_model;
+    const int middle = s->at[s->clusters.nearest[c]];
+    const tsr_draw_choice choice = {.n = 0};
+    const tsr_export_options options = {.format = TSR_MODEL_CIF,
+                                        .name = "group",
+                                        .state = -1,
+                                        .pick = &middle,
+                                        .n_pick = 1};
+    snprintf(name, size, "group-%d.cif", c + 1);
+    snprintf(path, sizeof path, "%s/%s", r->folder, name);
+    tsr_file_writer to;
+    tsr_status status = tsr_file_begin(&to, path, err);
+    if (status == TSR_OK)
+        status = tsr_export_models(r->options->frames, &choice, &options,
+                                   to.out, &n_model, err);
+    return tsr_file_end(&to, status, err);
+}
+
+static tsr_status groups(tsr_report *r, tsr_err *err)
+{
+    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_drawn_frame *frame;
+    FILE *out = tsr_page_html(r->page);
+    tsr_status status = TSR_OK;
+    tsr_frames_list(r->options->frames, &frame);
+    for (int c = s->clusters.k; c < TSR_MOST_CLUSTERS; c++) {
+        char path[4096]; /* of a report before this one */
+        snprintf(path, sizeof path, "%s/group-%d.cif", r->folder, c + 1);
+        remove(path);
+    }
+    if (s->clusters.k == 1)
+        tsr_page_words(r->page,
+                       "Groups: none. The conformations are one cloud, without "
+                       "a gap that would divide them; below is the draw "
+                       "nearest to its middle.");
+    else
+        tsr_page_words(
+            r->page,
+            "Groups: %d, by the distances between residues (k-means; mean "
+            "silhouette %.2f, where 1 is far apart). <i>Spread</i> is the root "
+            "mean square difference of these distances from the group's mean. "
+            "The last columns are the group's share in two halves of the "
+            "chains, which should agree.",
+            s->clusters.k, s->clusters.silhouette);
+    fputs("<table><tr><th>group</th><th>share</th><th>spread (&Aring;)</th>"
+          "<th>draw nearest to the middle</th><th>file</th><th>first half</th>"
+          "<th>second half</th></tr>\n",
+          out);
+    for (int c = 0; c < s->clusters.k && status == TSR_OK; c++) {
+        char name[64];
+        const tsr_drawn_frame *f = &frame[s->at[s->clusters.nearest[c]]];
+        status = write_middle(r, c, name, sizeof name, err);
+        fprintf(out,
+                "<tr><td>%d</td><td>%.1f&nbsp;%%</td><td>%.2f</td><td>chain "
+                "%d, draw %ld",
+                c + 1, 100.0 * s->share[c], s->clusters.spread[c], f->chain,
+                f->draw);
+        if (f->state > 0)
+            fprintf(out, ", state %d", f->state);
+        fprintf(out, "</td><td>report/%s</td>", name);
+        for (int h = 0; h < 2; h++)
+            if (isnan(s->overlap))
+                fputs("<td>&ndash;</td>", out);
+            else
+                fprintf(out, "<td>%.1f&nbsp;%%</td>", 100.0 * s->half[h][c]);
+        fputs("</tr>\n", out);
+    }
+    fputs("</table>\n", out);
+    return status;
+}
+
+/* The numbers on axes, and in words what they mean where they are not the
+ * file's. */
+static void number_residues(tsr_report *report)
+{
+    const tsr_model_atoms *m = tsr_frames_atoms(report->options->frames);
+    FILE *out = tsr_page_html(report->page);
+    const int most = 30;
+    int n_run = 0;
+    for (int r = 0, start = 0; r < m->n_residue; r++) {
+        const tsr_model_atom *a = &m->atom[m->ca[r]];
+        const tsr_model_atom *from = &m->atom[m->ca[start]];
+        const int is_last = r + 1 == m->n_residue;
+        const tsr_model_atom *next = &m->atom[m->ca[is_last ? r : r + 1]];
+        if (!is_last && next->chain == a->chain &&
+            next->number == a->number + 1)
+            continue;
+        if (is_last && n_run == 0) {
+            report->first_residue = from->number;
+            snprintf(report->residue_title, sizeof report->residue_title,
+                     "residue of chain %c", from->chain);
+            return;
+        }
+        if (n_run == 0)
+            fputs("<p>Residues are counted from 1 over all chains: ", out);
+        if (n_run < most) {
+            char text[96];
+            const char tail[2][2] = {{from->insertion, '\0'},
+                                     {a->insertion, '\0'}};
+            snprintf(text, sizeof text, "%s%d to %d are %c:%d%s to %c:%d%s",
+                     n_run > 0 ? "; " : "", start + 1, r + 1, from->chain,
+                     from->number, tail[0][0] == ' ' ? "" : tail[0], a->chain,
+                     a->number, tail[1][0] == ' ' ? "" : tail[1]);
+            tsr_page_text(report->page, text);
+        }
+        n_run++;
+        start = r + 1;
+    }
+    fputs(n_run > most ? "; and so on.</p>\n" : ".</p>\n", out);
+    report->first_residue = 1;
+    snprintf(report->residue_title, sizeof report->residue_title,
+             "residue, counted from 1 over all chains");
+}
+
+tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
+{
+    const tsr_shape *s = report->options->diagnose.shape;
+    tsr_page *page = report->page;
+    tsr_domains *domains = NULL;
+    if (s == NULL) {
+        if (report->options->no_frames != NULL) {
+            tsr_page_section(page, "structure", "Structure");
+            tsr_page_paragraph(page, NULL, "", report->options->no_frames);
+        }
+        return TSR_OK;
+    }
+    const tsr_drawn_frame *frame;
+    tsr_frames_list(report->options->frames, &frame);
+    tsr_page_section(page, "structure", "Structure");
+    tsr_page_words(page,
+                   "Of %d stored conformation%s, %d %s looked at, by their "
+                   "C&alpha; atoms.",
+                   s->n_frame, s->n_frame == 1 ? "" : "s", s->n,
+                   s->n == 1 ? "was" : "were");
+    if (frame[s->at[0]].state > 0)
+        tsr_page_words(page, "Each draw is an ensemble: the groups' shares and "
+                             "P(r) go by the weights of its states; mobility "
+                             "and maps count every conformation alike.");
+    number_residues(report);
+    if (s->n < 2)
+        tsr_page_words(page, "One conformation is too few for mobility, the "
+                             "deviation of distances, and domains.");
+    tsr_status status = groups(report, err);
+    if (status == TSR_OK)
+        status = tsr_page_figure(page, pair_figure(s), err);
+    tsr_page_words(page,
+                   "Distances between all pairs of C&alpha; atoms: what the "
+                   "data allow, without the smoothing of an indirect "
+                   "transform.");
+    if (status == TSR_OK && s->n > 1)
+        status = tsr_page_figure(page, mobility_figure(report), err);
+    if (s->n > 1)
+        tsr_page_words(
+            page, "How far each residue strays from its mean place when all "
+                  "conformations are laid over each other. Where domains move "
+                  "against each other, all of them seem mobile: the maps tell "
+                  "which distances change.");
+    tsr_page_columns(page);
+    if (status == TSR_OK)
+        status = tsr_page_figure(page,
+                                 map_figure(report, "distance-mean",
+                                            "Distances, mean",
+                                            "mean (\xc3\x85)", s->distance),
+                                 err);
+    if (status == TSR_OK && s->n > 1)
+        status = tsr_page_figure(page,
+                                 map_figure(report, "distance-sd",
+                                            "Distances, standard deviation",
+                                            "sd (\xc3\x85)", s->distance_sd),
+                                 err);
+    tsr_page_columns_end(page);
+    if (s->n > 1)
+        tsr_page_words(
+            page, "Dark blocks of the second map are parts that keep their "
+                  "shape; bright ones between them are pairs of parts that "
+                  "move against each other.");
+    if (status == TSR_OK)
+        status = tsr_domains_make(report->options->frames, s->n, s->at,
+                                  &domains, err);
+    if (status == TSR_OK)
+        status = tsr_report_domains(report, domains, err);
+    if (status == TSR_OK)
+        status = tsr_report_conformations(report, domains, err);
+    if (status == TSR_OK)
+        status = tsr_report_timeline(report, domains, err);
+    tsr_domains_free(domains);
+    return status;
+}

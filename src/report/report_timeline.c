@@ -1,0 +1,184 @@
+/* Time runs to the right, residues go up, colour is what changed: one look
+ * shows which part moved when, and whether chains sit in different places.
+ * Below the residues are means over domains. */
+#include "report/report_sections.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- traces ---- */
+
+/* `value` of the columns, a line for each stretch of one chain and state. */
+static void add_trace(const tsr_report *r, tsr_figure *f, const char *title,
+                      double dx, const double *value)
+{
+    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_drawn_frame *frame;
+    double *x = calloc((size_t)s->n_column, sizeof *x);
+    tsr_frames_list(r->options->frames, &frame);
+    if (x == NULL) {
+        f->is_short = 1;
+        return;
+    }
+    for (int c = 0; c < s->n_column; c++)
+        x[c] = (c + 0.5) * dx;
+    tsr_figure_panel(f, title, 0, 80);
+    for (int from = 0, to, last = -1; from < s->n_column; from = to) {
+        const tsr_drawn_frame *a = &frame[s->at[s->column[from]]];
+        char label[32];
+        for (to = from + 1; to < s->n_column; to++) {
+            const tsr_drawn_frame *b = &frame[s->at[s->column[to]]];
+            if (b->chain != a->chain || b->state != a->state)
+                break;
+        }
+        snprintf(label, sizeof label, "chain %d", a->chain);
+        tsr_figure_layer(f, TSR_LAYER_LINE,
+                         a->chain != last && a->chain < TSR_MOST_CHAINS ? label
+                                                                        : NULL,
+                         tsr_report_chain_colour(a->chain), to - from, x + from,
+                         value + from, NULL);
+        last = a->chain;
+    }
+    free(x);
+}
+
+/* The columns' draws of a variable; NULL where the trace has none. Caller
+ * frees. */
+static tsr_status get_columns(const tsr_report *r, const char *name,
+                              double **out, tsr_err *err)
+{
+    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_drawn_frame *frame;
+    int n_chain, n_draw;
+    double *value;
+    *out = NULL;
+    tsr_frames_list(r->options->frames, &frame);
+    tsr_status status =
+        tsr_report_scalar(r->trace, name, &n_chain, &n_draw, &value, err);
+    if (value == NULL)
+        return status;
+    *out = calloc((size_t)s->n_column, sizeof **out);
+    for (int c = 0; *out != NULL && c < s->n_column; c++) {
+        const tsr_drawn_frame *a = &frame[s->at[s->column[c]]];
+        (*out)[c] =
+            a->chain < n_chain && a->draw < n_draw
+                ? value[(size_t)a->chain * (size_t)n_draw + (size_t)a->draw]
+                : (double)NAN;
+    }
+    free(value);
+    return *out != NULL ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+}
+
+/* ---- rows ---- */
+
+/* Means over the rows of each domain. */
+static void add_domains(const tsr_report *r, tsr_figure *f, double dx,
+                        const tsr_domains *d, const double *value)
+{
+    const tsr_shape *s = r->options->diagnose.shape;
+    const size_t n = (size_t)s->n_column * (size_t)d->n_domain;
+    double *x = calloc(3 * n, sizeof *x);
+    if (x == NULL) {
+        f->is_short = 1;
+        return;
+    }
+    double *y = x + n, *z = y + n;
+    for (int c = 0; c < s->n_column; c++)
+        for (int k = 0; k < d->n_domain; k++) {
+            const tsr_domain *part = &d->domain[k];
+            const size_t at = (size_t)c * (size_t)d->n_domain + (size_t)k;
+            double sum = 0.0;
+            int count = 0;
+            for (int row = 0, i = 0; row < s->n_row; row++) {
+                while (i < part->n_residue && part->residue[i] < s->row[row])
+                    i++;
+                if (i == part->n_residue || part->residue[i] != s->row[row])
+                    continue;
+                sum += value[(size_t)c * (size_t)s->n_row + (size_t)row];
+                count++;
+            }
+            x[at] = dx * c;
+            y[at] = k + 0.5;
+            z[at] = count > 0 ? sum / count : (double)NAN;
+        }
+    tsr_layer *cells =
+        tsr_figure_layer(f, TSR_LAYER_CELLS, NULL, "#444444", (int)n, x, y, z);
+    cells->dx = dx;
+    cells->dy = 1.0;
+    free(x);
+}
+
+typedef struct {
+    const char *name, *title, *scale;
+    const double *value; /* [n_column][n_row] */
+} quantity;
+
+/* Two traces, and below them the residues, then the domains, in one scale. */
+static tsr_figure timeline(tsr_report *r, const quantity *q,
+                           const tsr_domains *d, const char *trace_title,
+                           const double *trace)
+{
+    const tsr_shape *s = r->options->diagnose.shape;
+    const double dx = (double)s->n_frame / s->n_column;
+    double z0 = HUGE_VAL, z1 = -HUGE_VAL;
+    tsr_figure f = tsr_figure_new(q->name, q->title,
+                                  "conformation, chain after chain", 640);
+    add_trace(r, &f, "Rg of CA (\xc3\x85)", dx, s->rg);
+    if (trace != NULL)
+        add_trace(r, &f, trace_title, dx, trace);
+    tsr_figure_panel(&f, "residue", 0, 260)->z_title = q->scale;
+    tsr_report_add_rows(r, &f, s->n_column, 0.0, dx, q->value);
+    for (int i = 0; i < s->n_column * s->n_row; i++) {
+        z0 = fmin(z0, q->value[i]);
+        z1 = fmax(z1, q->value[i]);
+    }
+    const int residues = f.n_panel - 1;
+    if (d->n_domain > 1) {
+        tsr_figure_panel(&f, "domain", 0, 16 + 22 * d->n_domain)->is_count = 1;
+        add_domains(r, &f, dx, d, q->value);
+    }
+    for (int k = residues; k >= 0 && k < f.n_panel && z0 < z1; k++) {
+        f.panel[k].z0 = z0;
+        f.panel[k].z1 = z1;
+    }
+    return f;
+}
+
+tsr_status tsr_report_timeline(tsr_report *report, const tsr_domains *domains,
+                               tsr_err *err)
+{
+    const tsr_shape *s = report->options->diagnose.shape;
+    const quantity shown[] = {
+        {"timeline-change", "Timeline: change from start", "moved (\xc3\x85)",
+         s->change},
+        {"timeline-contacts", "Timeline: contacts", "neighbours", s->contacts},
+        {"timeline-mobility", "Timeline: local mobility", "changed (\xc3\x85)",
+         s->mobility}};
+    const char *title = "\xcf\x87\xc2\xb2";
+    double *trace;
+    tsr_status status = get_columns(report, "chi2", &trace, err);
+    if (status == TSR_OK && trace == NULL) {
+        title = "lp (nat)";
+        status = get_columns(report, "lp", &trace, err);
+    }
+    tsr_page_choice(report->page, "timeline", "Along the draws:");
+    for (size_t i = 0; i < sizeof shown / sizeof *shown && status == TSR_OK;
+         i++)
+        status = tsr_page_figure(
+            report->page, timeline(report, &shown[i], domains, title, trace),
+            err);
+    tsr_page_choice_end(report->page);
+    free(trace);
+    tsr_page_words(
+        report->page,
+        "Each column is a conformation, each row a residue: how far it is from "
+        "the start (laid over it); how many residues are within 10&nbsp;&Aring;"
+        "; or how much its distances to six residues on either side have "
+        "changed since the column before.%s Stripes that differ from chain to "
+        "chain mean that chains sit in different places. Drag to zoom; the "
+        "traces above follow.",
+        domains->n_domain > 1 ? " Below, the mean over each domain's rows."
+                              : "");
+    return status;
+}

@@ -1,0 +1,58 @@
+/* Importance weights that turn stored draws into draws given other data:
+ * another curve, noise model or range of q.
+ *
+ * A draw's structure X came with probability P(X) P(D | X); its weight is
+ * P(D' | X) / P(D | X), all nuisances integrated out of both
+ * (likelihood/marginal.h). Scale, background and noise parameters are then
+ * drawn anew given X and D'. Other data sets of the run stay and cancel. */
+#ifndef TSR_ANALYSIS_REWEIGHT_H
+#define TSR_ANALYSIS_REWEIGHT_H
+
+#include "reweight/stored_curve.h"
+#include "likelihood/term_saxs.h"
+
+typedef struct {
+    long n;             /* n_chain n_draw */
+    double *log_weight; /* [n] raw: log P(D' | X) - log P(D | X), nat */
+    double *scale, *background, *chi2;   /* [n] of the new data */
+    double *noise[TSR_NOISE_PARAMETERS]; /* [n] values; NULL: none, or fixed */
+    const char *noise_name[TSR_NOISE_PARAMETERS];
+    /* Largest difference between the stored log likelihood and the one that the
+     * stored curve gives; NaN where there are several data sets. */
+    double recovered;
+    /* Estimated error of the curve between the run's q, in the new sigma; 0
+     * where all its q are the run's. */
+    double interpolation;
+} tsr_reweight;
+
+/* before: how the run treated its data; its saxs is not used. after: what is
+ * asked for, saxs and all. seed: of the nuisances. n_data: of the run.
+ * Errors: TSR_E_DATA, where it cannot be done, with the reason and what to do:
+ * q outside the run's, the run's q too far apart, draws at another temperature,
+ * or a trace that does not give back its own likelihood. */
+typedef struct {
+    const tsr_stored_curve *stored;
+    tsr_data_set before, after;
+    int n_data;
+    long seed;
+} tsr_reweight_options;
+
+tsr_status tsr_reweight_make(const tsr_reweight_options *options,
+                             tsr_reweight **out, tsr_err *err);
+void tsr_reweight_free(tsr_reweight *reweight);
+
+/* Takes curves at the q of the run to those of other data, [n_to][n_from],
+ * caller frees: a natural cubic spline. Errors: TSR_E_DATA (q outside),
+ * TSR_E_NOMEM. */
+tsr_status tsr_curve_operator(const tsr_saxs *from, const tsr_saxs *to,
+                              double **matrix, tsr_err *err);
+
+/* *error of that operator for a smooth curve (at the q of `from`), in units of
+ * sigma, in the data's scale c: from the curve at every second point, whose
+ * error is 16 times as large. 0 where the q are the same. Errors: TSR_E_DATA
+ * (more than 0.3). */
+tsr_status tsr_curve_operator_check(const tsr_saxs *from, const tsr_saxs *to,
+                                    const double *curve, double c,
+                                    double *error, tsr_err *err);
+
+#endif

@@ -1,0 +1,432 @@
+#include "run/config.h"
+
+#include "io/saxs.h"
+#include "io/yaml.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const body_words[] = {"two", "one", NULL};
+static const char *const trajectory_words[] = {"all", "atoms", "bodies", "none",
+                                               NULL};
+static const char *const weight_words[] = {"infer", "equal", NULL};
+static const char *const auto_words[] = {"auto", NULL};
+
+static const tsr_field start_fields[] = {
+    {.name = "file",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_start_config, file),
+     .is_path = 1,
+     .doc = "PDB or mmCIF with the residues of structure.file"},
+    {0}};
+
+static const tsr_field structure_fields[] = {
+    {.name = "file",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_structure_config, file),
+     .is_path = 1,
+     .doc = "PDB or mmCIF, may be gzipped; every chain starts from it"},
+    {.name = "sequence",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_structure_config, sequence),
+     .doc = "one-letter, built extended; instead of file"},
+    {.name = "bodies",
+     .type = TSR_FIELD_CHOICE,
+     .offset = offsetof(tsr_structure_config, bodies),
+     .initial = "two",
+     .words = body_words,
+     .doc = "scatterers a residue: backbone and side chain, or one"},
+    {.name = "flexible",
+     .type = TSR_FIELD_STRINGS,
+     .offset = offsetof(tsr_structure_config, flexible),
+     .initial = "[]",
+     .doc = "residue ranges that move, as \"A:262-269\"; the rest is rigid"},
+    {.name = "rigid",
+     .type = TSR_FIELD_STRINGS,
+     .offset = offsetof(tsr_structure_config, rigid),
+     .initial = "[]",
+     .doc = "the other way round; neither: all is flexible"},
+    {.name = "fixed",
+     .type = TSR_FIELD_STRINGS,
+     .offset = offsetof(tsr_structure_config, fixed),
+     .initial = "[]",
+     .doc = "ranges that stay where they are (and are rigid); in a complex "
+            "whose chains keep their relation: the largest rigid part of each"},
+    {.name = "mobile",
+     .type = TSR_FIELD_STRINGS,
+     .offset = offsetof(tsr_structure_config, mobile),
+     .initial = "[]",
+     .doc = "chains of a complex that also move as a whole"},
+    {.name = "still",
+     .type = TSR_FIELD_BOOL,
+     .offset = offsetof(tsr_structure_config, still),
+     .initial = "false",
+     .doc =
+         "nothing moves: only weights, contrast, scale, background and noise "
+         "are inferred"},
+    {.name = "states",
+     .type = TSR_FIELD_INT,
+     .offset = offsetof(tsr_structure_config, states),
+     .initial = "1",
+     .min = 1,
+     .max = TSR_MAX_STATES,
+     .doc = "structures whose weighted mean meets the data (an ensemble)"},
+    {.name = "starts",
+     .type = TSR_FIELD_LIST,
+     .offset = offsetof(tsr_structure_config, starts),
+     .fields = start_fields,
+     .element_size = sizeof(tsr_start_config),
+     .alias = "file",
+     .doc = "where each state starts (or stays, see still), in turn; none: all "
+            "from file"},
+    {.name = "weights",
+     .type = TSR_FIELD_CHOICE,
+     .offset = offsetof(tsr_structure_config, weights),
+     .initial = "infer",
+     .words = weight_words,
+     .doc = "of the states: inferred (flat Dirichlet prior), or equal"},
+    {.name = "d_max",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(tsr_structure_config, d_max),
+     .unit = "Angstrom",
+     .initial = "auto",
+     .min = 10.0,
+     .max = 5000.0,
+     .words = auto_words,
+     .doc = "the prior is zero where bodies are further apart; auto: what the "
+            "chain can reach, or for long flexible chains a random coil's"},
+    {.name = "form_factors",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_structure_config, form_factors),
+     .is_path = 1,
+     .doc = "table to use instead of the shipped one"},
+    {0}};
+
+static const tsr_field device_fields[] = {
+    {.name = "use",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_device_config, use),
+     .initial = "auto",
+     .doc = "auto, gpu, cpu, reference, a number or part of a name (tessera "
+            "devices); several: \"0,1\", all-gpu, all"},
+    {.name = "threads",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(tsr_device_config, threads),
+     .initial = "auto",
+     .min = 1.0,
+     .max = 4096.0,
+     .words = auto_words,
+     .doc = "host threads; auto: as many as there are processors"},
+    {0}};
+
+static const tsr_field output_fields[] = {
+    {.name = "directory",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_output_config, directory),
+     .is_path = 1,
+     .doc = "where the run goes; default: runs/NAME in the current folder"},
+    {.name = "trajectory",
+     .type = TSR_FIELD_CHOICE,
+     .offset = offsetof(tsr_output_config, trajectory),
+     .initial = "all",
+     .words = trajectory_words,
+     .doc = "coordinates to store: the atoms of model.pdb, the bodies, all of "
+            "them, none"},
+    {.name = "trajectory_every",
+     .type = TSR_FIELD_INT,
+     .offset = offsetof(tsr_output_config, trajectory_every),
+     .unit = "draws",
+     .initial = "10",
+     .min = 1,
+     .max = 1e9,
+     .doc = "between two frames of a chain's trajectory"},
+    {.name = "checkpoint_every",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_output_config, checkpoint_every),
+     .unit = "s",
+     .initial = "60",
+     .min = 0.0,
+     .max = 86400.0,
+     .doc = "between two checkpoints"},
+    {0}};
+
+static const tsr_field simulate_fields[] = {
+    {.name = "q_range",
+     .type = TSR_FIELD_PAIR,
+     .offset = offsetof(tsr_simulate_config, q_range),
+     .unit = "1/Angstrom",
+     .initial = "[0.01, 0.35]",
+     .min = 0.001,
+     .max = 1.0,
+     .doc = "of the curve"},
+    {.name = "points",
+     .type = TSR_FIELD_INT,
+     .offset = offsetof(tsr_simulate_config, points),
+     .initial = "200",
+     .min = 5,
+     .max = 100000,
+     .doc = "evenly spaced"},
+    {.name = "i0",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_simulate_config, i0),
+     .initial = "100",
+     .min = 1e-9,
+     .max = 1e12,
+     .doc = "I(0) without background"},
+    {.name = "background",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_simulate_config, background),
+     .initial = "0",
+     .min = -1e12,
+     .max = 1e12,
+     .doc = "constant added to the curve"},
+    {.name = "error",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_simulate_config, error),
+     .initial = "0.02",
+     .min = 1e-6,
+     .max = 10.0,
+     .doc = "sigma / I at q = 0.1 1/Angstrom; elsewhere after Sedlak et al. "
+            "2017"},
+    {.name = "steps",
+     .type = TSR_FIELD_INT,
+     .offset = offsetof(tsr_simulate_config, steps),
+     .unit = "steps",
+     .initial = "0",
+     .min = 0,
+     .max = 1e9,
+     .doc = "of sampling the prior, away from the input structure"},
+    {.name = "c1",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(tsr_simulate_config, c1),
+     .initial = "auto",
+     .min = 0.8,
+     .max = 1.2,
+     .words = auto_words,
+     .doc = "of the curve; auto: contrast.c1, or the mean of its prior"},
+    {.name = "c2",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(tsr_simulate_config, c2),
+     .initial = "auto",
+     .min = -10.0,
+     .max = 20.0,
+     .words = auto_words,
+     .doc = "of the curve; auto: contrast.c2, or the mean of its prior; the "
+            "exposures are those of the curve's own structure"},
+    {0}};
+
+/* Filled from the registry on the first call; the tables that point into it are
+ * constant from then on. */
+static tsr_field move_fields[TSR_N_MOVE + 1];
+
+static const tsr_field config_fields[] = {
+    {.name = "name",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_config, name),
+     .doc = "of the run; default: the file's"},
+    {.name = "seed",
+     .type = TSR_FIELD_INT,
+     .offset = offsetof(tsr_config, seed),
+     .initial = "1",
+     .min = 0,
+     .max = 9007199254740992.0,
+     .doc = "of all random streams"},
+    {.name = "structure",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, structure),
+     .fields = structure_fields,
+     .doc = "the molecule and what may move"},
+    {.name = "contrast",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, contrast),
+     .fields = tsr_contrast_fields,
+     .doc = "excluded volume c1 and hydration c2, of all data; a number, or "
+            "infer"},
+    {.name = "data",
+     .type = TSR_FIELD_LIST,
+     .offset = offsetof(tsr_config, data),
+     .selector = "kind",
+     .kind = tsr_term_kind,
+     .element_size = sizeof(tsr_term_options),
+     .alias = "file",
+     .doc = "what was measured; none: the prior alone is sampled"},
+    {.name = "prior",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, prior),
+     .fields = tsr_prior_fields,
+     .doc = "P(X)"},
+    {.name = "moves",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, moves),
+     .fields = move_fields,
+     .doc = "proposals; a bare number is the weight"},
+    {.name = "sampler",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, sampler),
+     .fields = tsr_sampler_fields,
+     .doc = "chains and how long they run"},
+    {.name = "device",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, device),
+     .fields = device_fields,
+     .doc = "what computes"},
+    {.name = "output",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, output),
+     .fields = output_fields,
+     .doc = "files"},
+    {.name = "simulate",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, simulate),
+     .fields = simulate_fields,
+     .doc = "for tessera simulate"},
+    {0}};
+
+const tsr_field *tsr_config_fields(void)
+{
+    for (int m = 0; move_fields[0].name == NULL && m < TSR_N_MOVE; m++) {
+        int k = TSR_N_MOVE - 1 - m; /* the first last: it marks the end */
+        const tsr_move_type *type = tsr_move_registry[k];
+        move_fields[k] = (tsr_field){.name = type->name,
+                                     .type = TSR_FIELD_GROUP,
+                                     .offset = (size_t)k * TSR_MOVE_OPTIONS,
+                                     .fields = type->fields,
+                                     .alias = "weight",
+                                     .doc = type->doc};
+    }
+    return config_fields;
+}
+
+void tsr_config_clear(tsr_config *config)
+{
+    tsr_fields_clear(tsr_config_fields(), config);
+    tsr_yaml_marks_clear(&config->marks);
+    free(config->path);
+    config->path = NULL;
+}
+
+tsr_status tsr_config_blame(const tsr_config *config, tsr_status status,
+                            tsr_err *err)
+{
+    char key[256];
+    if (status != TSR_E_CONFIG || config->path == NULL || err == NULL)
+        return status;
+    size_t length = strcspn(err->message, ": '");
+    const char *place = NULL;
+    if (err->message[length] == ':' && length < sizeof key) {
+        snprintf(key, sizeof key, "%.*s", (int)length, err->message);
+        place = tsr_yaml_marks_find(&config->marks, key);
+    }
+    return tsr_wrap(err, status, "%s", place == NULL ? config->path : place);
+}
+
+void tsr_config_drop_data(tsr_config *config)
+{
+    const tsr_field data[] = {*tsr_field_find(tsr_config_fields(), "data"),
+                              {.name = NULL}};
+    tsr_fields_clear(data, config);
+}
+
+void tsr_config_moves(const tsr_config *config, const void *option[TSR_N_MOVE])
+{
+    for (int m = 0; m < TSR_N_MOVE; m++)
+        option[m] = config->moves.option[m];
+}
+
+char **tsr_config_data_file(const tsr_config *config, int number)
+{
+    const tsr_field *data = tsr_field_find(tsr_config_fields(), "data");
+    char *entry =
+        (char *)config->data.item + (size_t)number * data->element_size;
+    const tsr_field *f = tsr_field_members(data, entry);
+    while (f->name != NULL && !(f->type == TSR_FIELD_STRING && f->is_path))
+        f++;
+    return f->name == NULL ? NULL : (char **)(void *)(entry + f->offset);
+}
+
+/* "configs/lar.yaml" -> "lar". */
+static char *stem(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash == NULL ? path : slash + 1;
+    const char *dot = strrchr(base, '.');
+    size_t n = dot == NULL || dot == base ? strlen(base) : (size_t)(dot - base);
+    char *name = calloc(n + 1, 1);
+    if (name != NULL)
+        memcpy(name, base, n);
+    return name;
+}
+
+static tsr_status check(const tsr_config *c, tsr_err *err)
+{
+    const tsr_structure_config *s = &c->structure;
+    if ((s->file == NULL) == (s->sequence == NULL))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure: give either file or sequence%s",
+                        s->file == NULL ? "" : ", not both");
+    if (s->flexible.n > 0 && s->rigid.n > 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure: give flexible or rigid ranges, not both");
+    if (s->still && s->flexible.n + s->rigid.n + s->fixed.n + s->mobile.n > 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.still: with it nothing moves; leave "
+                        "flexible, rigid, fixed and mobile out");
+    if (s->starts.n > s->states)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.starts: %d files for %ld state%s; a state "
+                        "starts from one: raise structure.states",
+                        s->starts.n, s->states, s->states == 1 ? "" : "s");
+    const tsr_start_config *start = s->starts.item;
+    for (int k = 0; k < s->starts.n; k++)
+        if (start[k].file == NULL)
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "structure.starts.%d: the key 'file' is missing",
+                            k);
+    if (strchr(c->name, '/') != NULL || c->name[0] == '\0' ||
+        strcmp(c->name, ".") == 0 || strcmp(c->name, "..") == 0)
+        return tsr_fail(err, TSR_E_CONFIG, "name: '%s' cannot name a folder",
+                        c->name);
+    const struct {
+        const char *key;
+        const tsr_number_or_word *value;
+    } whole[] = {{"device.threads", &c->device.threads},
+                 {"sampler.chains", &c->sampler.chains},
+                 {"sampler.temperatures", &c->sampler.temperatures}};
+    for (size_t k = 0; k < sizeof whole / sizeof *whole; k++)
+        if (whole[k].value->word < 0 &&
+            whole[k].value->number != floor(whole[k].value->number))
+            return tsr_fail(err, TSR_E_CONFIG, "%s: %g is not a whole number",
+                            whole[k].key, whole[k].value->number);
+    if (c->output.directory[0] == '\0')
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "output.directory: empty; name a folder");
+    return TSR_OK;
+}
+
+tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
+                           tsr_config *config, tsr_err *err)
+{
+    const tsr_field *fields = tsr_config_fields();
+    memset(config, 0, sizeof *config);
+    tsr_status status = tsr_fields_init(fields, config, err);
+    if (status == TSR_OK)
+        status = tsr_yaml_read_marked(path, fields, config, n_set, set,
+                                      &config->marks, err);
+    if (status != TSR_OK)
+        return status;
+    config->path = strdup(path);
+    if (config->name == NULL)
+        config->name = stem(path);
+    if (config->output.directory == NULL && config->name != NULL) {
+        size_t n = strlen(config->name) + 8;
+        config->output.directory = calloc(n, 1);
+        if (config->output.directory != NULL)
+            snprintf(config->output.directory, n, "runs/%s", config->name);
+    }
+    if (config->path == NULL || config->name == NULL ||
+        config->output.directory == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    return tsr_config_blame(config, check(config, err), err);
+}

@@ -1,0 +1,338 @@
+#include "run/run_place.h"
+
+#include "store/checkpoint.h"
+#include "io/checksum.h"
+#include "store/trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what belongs together ---- */
+
+static int64_t as_number(uint64_t checksum)
+{
+    int64_t number;
+    memcpy(&number, &checksum, sizeof number);
+    return number;
+}
+
+static uint64_t add_doubles(uint64_t sum, const double *x, size_t n)
+{
+    return tsr_checksum(sum, x, n * sizeof *x);
+}
+
+tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
+{
+    const tsr_setup *s = setup;
+    const tsr_topology *t = s->topology;
+    const tsr_likelihood *l = s->likelihood;
+    size_t n = (size_t)t->n_residue;
+    uint64_t structure = add_doubles(0, &s->first->backbone[0][0][0], 12 * n);
+    uint64_t data = 0, tables = 0;
+    structure =
+        add_doubles(structure, &s->first->body[0][0], 3 * (size_t)t->n_body);
+    for (int k = 0; k < s->n_start; k++)
+        structure =
+            add_doubles(structure, &s->start[k]->backbone[0][0][0], 12 * n);
+    for (int d = 0; l != NULL && d < l->n_term; d++) {
+        const tsr_term *term = l->term[d];
+        data = add_doubles(data, term->coord, (size_t)term->n_point);
+        data = add_doubles(data, term->observed, (size_t)term->n_point);
+        data = add_doubles(data, term->sigma, (size_t)term->n_point);
+    }
+    tables = add_doubles(tables, s->form_factors->rg2,
+                         (size_t)s->form_factors->n_type);
+    if (l != NULL) {
+        size_t n_q = (size_t)l->grid.n_q;
+        tables = add_doubles(tables, l->amplitude,
+                             (size_t)l->n_comp * (size_t)l->n_type * n_q);
+        tables = add_doubles(tables, l->self, (size_t)l->n_pair * n_q);
+    }
+    double log_prior = tsr_prior_log_reference(s->prior, s->first);
+    tables = add_doubles(tables, &log_prior, 1);
+    return (tsr_run_identity){as_number(structure),
+                              as_number(data),
+                              as_number(tables),
+                              s->n_chain,
+                              tsr_target_n_temp(&s->target),
+                              tsr_target_n_state(&s->target)};
+}
+
+/* ---- writing ---- */
+
+static const char *const place_names[] = {"place/integer", "place/real"};
+enum { N_PLACE = 5, N_PLACE_REAL = 3, N_IDENTITY = 6 };
+
+static void pack(const tsr_run_place *p, int64_t integer[N_PLACE],
+                 double real[N_PLACE_REAL])
+{
+    integer[0] = p->warmup, integer[1] = p->draws, integer[2] = p->next_look;
+    integer[3] = p->is_finished, integer[4] = p->steps;
+    real[0] = p->seconds, real[1] = p->start_chi2, real[2] = p->start_rg;
+}
+
+static tsr_run_place unpack(const int64_t integer[N_PLACE],
+                            const double real[N_PLACE_REAL])
+{
+    return (tsr_run_place){(long)integer[0], (long)integer[1], (long)integer[2],
+                           (int)integer[3],  (long)integer[4], real[0],
+                           real[1],          real[2]};
+}
+
+static tsr_status put_all(tsr_checkpoint_writer *w, const tsr_run_place *place,
+                          const tsr_run_identity *identity, const char *text,
+                          const char *engine, const tsr_archive *saved,
+                          tsr_err *err)
+{
+    int64_t integer[N_PLACE];
+    double real[N_PLACE_REAL];
+    const int64_t same[N_IDENTITY] = {identity->structure, identity->data,
+                                      identity->tables,    identity->n_chain,
+                                      identity->n_temp,    identity->n_state};
+    pack(place, integer, real);
+    tsr_status status = tsr_checkpoint_put(
+        w, place_names[0], TSR_CHECKPOINT_INT64, N_PLACE, integer, err);
+    if (status == TSR_OK)
+        status = tsr_checkpoint_put(w, place_names[1], TSR_CHECKPOINT_DOUBLE,
+                                    N_PLACE_REAL, real, err);
+    if (status == TSR_OK)
+        status = tsr_checkpoint_put(w, "identity", TSR_CHECKPOINT_INT64,
+                                    N_IDENTITY, same, err);
+    if (status == TSR_OK)
+        status = tsr_checkpoint_put_text(w, "config", text, err);
+    if (status == TSR_OK)
+        status = tsr_checkpoint_put_text(w, "engine", engine, err);
+    if (status == TSR_OK)
+        status = tsr_checkpoint_put(w, "sampler/real", TSR_CHECKPOINT_DOUBLE,
+                                    saved->n_real, saved->real, err);
+    if (status == TSR_OK)
+        status = tsr_checkpoint_put(w, "sampler/integer", TSR_CHECKPOINT_INT64,
+                                    saved->n_integer, saved->integer, err);
+    return status;
+}
+
+tsr_status tsr_run_checkpoint_write(const char *directory,
+                                    const tsr_run_place *place,
+                                    const tsr_run_identity *identity,
+                                    const char *text, const char *engine,
+                                    const tsr_archive *saved, tsr_err *err)
+{
+    tsr_checkpoint_writer *w = NULL;
+    char hash[32];
+    size_t room = strlen(directory) + sizeof TSR_CHECKPOINT_NAME + 2;
+    char *path = calloc(room, 1);
+    snprintf(hash, sizeof hash, "%016llx",
+             (unsigned long long)tsr_checksum(0, text, strlen(text)));
+    tsr_status status = path == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : tsr_checkpoint_new(hash, &w, err);
+    if (status == TSR_OK)
+        status = put_all(w, place, identity, text, engine, saved, err);
+    if (status == TSR_OK) {
+        snprintf(path, room, "%s/%s", directory, TSR_CHECKPOINT_NAME);
+        status = tsr_checkpoint_commit(w, path, err);
+    }
+    tsr_checkpoint_writer_free(w);
+    free(path);
+    return status;
+}
+
+/* ---- reading ---- */
+
+void tsr_run_checkpoint_clear(tsr_run_checkpoint *checkpoint)
+{
+    free(checkpoint->text);
+    free(checkpoint->engine);
+    free(checkpoint->written_at);
+    free(checkpoint->remark);
+    tsr_archive_clear(&checkpoint->saved);
+    memset(checkpoint, 0, sizeof *checkpoint);
+}
+
+static tsr_status get_text(tsr_checkpoint *file, const char *name, char **out,
+                           tsr_err *err)
+{
+    const void *text;
+    tsr_status status =
+        tsr_checkpoint_get(file, name, TSR_CHECKPOINT_TEXT, NULL, &text, err);
+    if (status == TSR_OK && (*out = strdup(text)) == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    return status;
+}
+
+static tsr_status get_state(tsr_checkpoint *file, tsr_archive *saved,
+                            tsr_err *err)
+{
+    size_t n_real = 0, n_integer = 0;
+    const void *real = NULL, *integer = NULL;
+    tsr_status status = tsr_checkpoint_get(
+        file, "sampler/real", TSR_CHECKPOINT_DOUBLE, &n_real, &real, err);
+    if (status == TSR_OK)
+        status =
+            tsr_checkpoint_get(file, "sampler/integer", TSR_CHECKPOINT_INT64,
+                               &n_integer, &integer, err);
+    return status == TSR_OK
+               ? tsr_archive_load(saved, n_real, real, n_integer, integer, err)
+               : status;
+}
+
+static tsr_status get_all(tsr_checkpoint *file, int with_state,
+                          tsr_run_checkpoint *out, tsr_err *err)
+{
+    int64_t integer[N_PLACE], same[N_IDENTITY];
+    double real[N_PLACE_REAL];
+    tsr_status status = tsr_checkpoint_copy(
+        file, place_names[0], TSR_CHECKPOINT_INT64, N_PLACE, integer, err);
+    if (status == TSR_OK)
+        status =
+            tsr_checkpoint_copy(file, place_names[1], TSR_CHECKPOINT_DOUBLE,
+                                N_PLACE_REAL, real, err);
+    if (status == TSR_OK)
+        status = tsr_checkpoint_copy(file, "identity", TSR_CHECKPOINT_INT64,
+                                     N_IDENTITY, same, err);
+    if (status == TSR_OK) {
+        out->place = unpack(integer, real);
+        out->identity = (tsr_run_identity){same[0], same[1], same[2],
+                                           same[3], same[4], same[5]};
+        status = get_text(file, "config", &out->text, err);
+    }
+    if (status == TSR_OK)
+        status = get_text(file, "engine", &out->engine, err);
+    if (status == TSR_OK && with_state)
+        status = get_state(file, &out->saved, err);
+    return status;
+}
+
+tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
+                                   tsr_run_checkpoint *out, tsr_err *err)
+{
+    char remark[TSR_ERR_SIZE];
+    tsr_checkpoint *file = NULL;
+    memset(out, 0, sizeof *out);
+    tsr_status status =
+        tsr_checkpoint_open_newest(directory, &file, remark, err);
+    if (status == TSR_OK)
+        status = get_all(file, with_state, out, err);
+    if (status == TSR_OK) {
+        out->written_at = strdup(tsr_checkpoint_created_at(file));
+        out->remark = remark[0] != '\0' ? strdup(remark) : NULL;
+        if (out->written_at == NULL ||
+            (remark[0] != '\0' && out->remark == NULL))
+            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    tsr_checkpoint_free(file);
+    return status;
+}
+
+/* ---- does it belong here? ---- */
+
+/* Keys that a session may change. */
+static int may_change(const char *section, const char *key)
+{
+    static const char *const sections[] = {"output", "device", "simulate"};
+    static const char *const keys[] = {"draws", "until"};
+    for (size_t k = 0; k < sizeof sections / sizeof *sections; k++)
+        if (strcmp(section, sections[k]) == 0)
+            return 1;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+        if (strcmp(section, "sampler") == 0 && strcmp(key, keys[k]) == 0)
+            return 1;
+    return 0;
+}
+
+/* A text line by line, without comments and what may change. */
+typedef struct {
+    const char *at;
+    char section[64], key[64];
+    const char *line; /* [length] */
+    size_t length;
+} reader;
+
+static void note_key(reader *r, size_t indent)
+{
+    size_t n = strcspn(r->line + indent, ":\n");
+    char *to = indent == 0 ? r->section : r->key;
+    n = n < sizeof r->key - 1 ? n : sizeof r->key - 1;
+    memcpy(to, r->line + indent, n);
+    to[n] = '\0';
+    if (indent == 0)
+        r->key[0] = '\0';
+}
+
+/* 0 at the end. */
+static int next_line(reader *r)
+{
+    while (*r->at != '\0') {
+        r->line = r->at;
+        r->length = strcspn(r->at, "\n");
+        r->at += r->length + (r->at[r->length] == '\n');
+        size_t indent = strspn(r->line, " ");
+        if (indent >= r->length || r->line[indent] == '#')
+            continue;
+        if (indent == 0 || (indent == 2 && r->line[2] != '-'))
+            note_key(r, indent);
+        if (!may_change(r->section, r->key))
+            return 1;
+    }
+    return 0;
+}
+
+static tsr_status match_text(const char *what, const char *then,
+                             const char *now, tsr_err *err)
+{
+    reader a = {.at = then}, b = {.at = now};
+    for (;;) {
+        int has_a = next_line(&a), has_b = next_line(&b);
+        if (!has_a && !has_b)
+            return TSR_OK;
+        if (has_a != has_b || a.length != b.length ||
+            memcmp(a.line, b.line, a.length) != 0)
+            return tsr_fail(
+                err, TSR_E_DATA,
+                "config.yaml is not the one that the %s was made "
+                "with: '%.*s' was '%.*s'; put it back, or begin a new run",
+                what, has_b ? (int)b.length : 3, has_b ? b.line : "end",
+                has_a ? (int)a.length : 3, has_a ? a.line : "end");
+    }
+}
+
+tsr_status tsr_run_trace_match(const char *path, const char *text, tsr_err *err)
+{
+    tsr_trace_reader *trace = NULL;
+    tsr_status status = tsr_trace_open(path, &trace, err);
+    if (status != TSR_OK)
+        return status;
+    char *then = tsr_trace_attribute_text(trace, "config");
+    status = then == NULL ? tsr_fail(err, TSR_E_DATA, "has no config")
+                          : match_text("trace", then, text, err);
+    if (status != TSR_OK)
+        tsr_wrap(err, status, "'%s'", path);
+    free(then);
+    tsr_trace_reader_free(trace);
+    return status;
+}
+
+tsr_status tsr_run_checkpoint_match(const tsr_run_checkpoint *checkpoint,
+                                    const char *text,
+                                    const tsr_run_identity *identity,
+                                    tsr_err *err)
+{
+    const tsr_run_identity *a = &checkpoint->identity, *b = identity;
+    tsr_status status = match_text("checkpoint", checkpoint->text, text, err);
+    const char *what = a->structure != b->structure ? "the structure"
+                       : a->data != b->data         ? "the data"
+                       : a->tables != b->tables
+                           ? "form factors or prior (another version of "
+                             "tessera?)"
+                       : a->n_chain != b->n_chain || a->n_temp != b->n_temp ||
+                               a->n_state != b->n_state
+                           ? "the number of chains, temperatures or states"
+                           : NULL;
+    if (status == TSR_OK && what != NULL)
+        status = tsr_fail(err, TSR_E_DATA,
+                          "%s: not what the checkpoint was made with; put it "
+                          "back, or begin a new run",
+                          what);
+    return status;
+}

@@ -1,0 +1,203 @@
+#include "run/run_report.h"
+
+#include "analysis/summary.h"
+#include "run/run_session.h"
+#include "store/trace.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+/* Vehtari et al. 2021 ask for less than 1.01 before numbers are published;
+ * above this the chains tell different stories. */
+static const double RHAT_BAD = 1.05;
+
+/* ---- size ---- */
+
+typedef struct {
+    double trace, trajectories; /* MiB */
+} sizes;
+
+static sizes sizes_of(const tsr_config *config, const tsr_setup *setup)
+{
+    const double mib = 1048576.0, scalars = 40.0;
+    const tsr_sampler_options *o = &config->sampler;
+    tsr_track_options track = tsr_session_track_options(config);
+    double draw = scalars * sizeof(double);
+    const tsr_likelihood *l = setup->likelihood;
+    for (int d = 0; l != NULL && d < l->n_term; d++)
+        draw += 3.0 * sizeof(float) * l->term[d]->n_point;
+    sizes s = {0.7 + draw * (double)o->draws * setup->n_chain / mib, 0.0};
+    s.trace += scalars * sizeof(double) * (double)tsr_session_warmup(config) *
+               setup->n_chain / mib;
+    if (track.atoms || track.bodies)
+        s.trajectories =
+            tsr_track_bytes(&setup->target, setup->n_chain, &track, o->draws) /
+            mib;
+    return s;
+}
+
+/* MiB that are free where the directory is or will be; infinite: unknown. */
+static double free_space(const char *directory)
+{
+    struct statvfs info;
+    char *path = strdup(directory), *slash;
+    double space = (double)INFINITY;
+    while (path != NULL && statvfs(path, &info) != 0 &&
+           (slash = strrchr(path, '/')) != NULL && slash != path)
+        *slash = '\0';
+    if (path != NULL && statvfs(path, &info) == 0)
+        space = (double)info.f_bavail * (double)info.f_frsize / 1048576.0;
+    free(path);
+    return space;
+}
+
+void tsr_run_tell_size(const tsr_config *config, const tsr_setup *setup,
+                       tsr_log *log)
+{
+    sizes s = sizes_of(config, setup);
+    double room = free_space(config->output.directory);
+    tsr_info(log,
+             "files: about %.3g MiB of trace.h5 and %.3g MiB of trajectories "
+             "(output.trajectory, trajectory_every)",
+             s.trace, s.trajectories);
+    if (s.trace + s.trajectories > room)
+        tsr_warn(log,
+                 "'%s' has room for %.3g MiB, less than the run will write: "
+                 "fewer draws or frames, or another folder",
+                 config->output.directory, room);
+}
+
+/* ---- the plan ---- */
+
+void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
+{
+    const tsr_topology *t = setup->topology;
+    const tsr_sampler_options *o = &config->sampler;
+    fprintf(out,
+            "molecule: %d residues, %d chain%s, %d bodies, %d free torsions, "
+            "%d free side chains\n",
+            t->n_residue, t->n_chain, t->n_chain == 1 ? "" : "s", t->n_body,
+            t->n_torsion, t->n_side);
+    const tsr_likelihood *l = setup->likelihood;
+    for (int d = 0; l != NULL && d < l->n_term; d++) {
+        const tsr_term *term = l->term[d];
+        fprintf(out, "data: %s", term->label);
+        if (term->n_point > 1)
+            fprintf(out, ", %d points, %s %.4f to %.4f %s", term->n_point,
+                    term->type->axis, term->coord[0],
+                    term->coord[term->n_point - 1], term->type->axis_unit);
+        fputc('\n', out);
+    }
+    for (const char *line = setup->engine_text; line != NULL;) {
+        size_t length = strcspn(line, "\n");
+        fprintf(out, "engine: %.*s\n", (int)length, line);
+        line = line[length] == '\n' ? line + length + 1 : NULL;
+    }
+    for (int d = 0; d < setup->n_engine; d++) {
+        const tsr_engine *e = setup->share[d].engine;
+        if (e->system_bytes > 0.0)
+            fprintf(out,
+                    "memory: %.0f bytes a system, %d systems of %.0f that the "
+                    "device has room for, %.1f MiB in total\n",
+                    e->system_bytes, e->n_system, e->most_systems,
+                    (e->n_system * e->system_bytes + e->shared_bytes) /
+                        1048576.0);
+    }
+    fprintf(out,
+            "plan: %d chains x %d temperatures x (%ld warm-up steps + %ld "
+            "draws x %ld steps), "
+            "%d threads\n",
+            setup->n_chain, tsr_target_n_temp(&setup->target), o->warmup,
+            o->draws, o->thin, setup->n_thread);
+    int n_temp = tsr_target_n_temp(&setup->target);
+    int n_state = tsr_target_n_state(&setup->target);
+    if (setup->n_engine > 0)
+        fprintf(out,
+                "systems: %d, of %d chains x %d temperatures x %d state%s\n",
+                setup->n_chain * n_temp * n_state, setup->n_chain, n_temp,
+                n_state, n_state == 1 ? "" : "s");
+    sizes size = sizes_of(config, setup);
+    fprintf(out,
+            "output: %s, about %.3g MiB of trace.h5 and %.3g MiB of "
+            "trajectories\n",
+            config->output.directory, size.trace, size.trajectories);
+}
+
+/* ---- the result ---- */
+
+static void print_row(FILE *out, const tsr_summary *summary, const char *name,
+                      const char *label, double start)
+{
+    for (int i = 0; i < summary->n; i++) {
+        const tsr_convergence *v = &summary->item[i].value;
+        if (strcmp(summary->item[i].name, name) != 0)
+            continue;
+        fprintf(out, "  %-14s %10.4g   %10.4g   [%.4g, %.4g]\n", label, start,
+                v->mean, v->q5, v->q95);
+    }
+}
+
+/* The variable that converged least; NULL where none has an R-hat. */
+static const tsr_summary_item *find_worst(const tsr_summary *summary)
+{
+    const tsr_summary_item *worst = NULL;
+    for (int i = 0; i < summary->n; i++) {
+        const tsr_summary_item *item = &summary->item[i];
+        if (!isnan(item->value.rhat) &&
+            (worst == NULL || item->value.rhat > worst->value.rhat))
+            worst = item;
+    }
+    return worst;
+}
+
+static void print_convergence(const tsr_config *config,
+                              const tsr_summary *summary, tsr_log *log,
+                              FILE *out)
+{
+    const tsr_summary_item *worst = find_worst(summary);
+    if (worst == NULL) {
+        fprintf(out, "  %-14s too few draws to tell\n", "R-hat");
+        return;
+    }
+    double rhat = worst->value.rhat;
+    fprintf(out, "  %-14s %.2f (%s, the largest)%s\n", "R-hat", rhat,
+            worst->name, rhat > RHAT_BAD ? ": not converged" : "");
+    /* one that had no warm-up needs some */
+    const tsr_sampler_options *o = &config->sampler;
+    long warmup = o->warmup > 0 ? 4 * o->warmup : o->draws * o->thin;
+    if (rhat > RHAT_BAD)
+        tsr_warn(log,
+                 "not converged: R-hat of %s is %.2f, above %.2f, so these "
+                 "numbers are no posterior yet; run longer, for example "
+                 "with --set sampler.warmup=%ld --set sampler.draws=%ld",
+                 worst->name, rhat, RHAT_BAD, warmup, 4 * o->draws);
+}
+
+tsr_status tsr_run_report(const tsr_config *config,
+                          const tsr_run_outcome *outcome, const char *path,
+                          tsr_log *log, FILE *out, tsr_err *err)
+{
+    tsr_trace_reader *reader = NULL;
+    tsr_summary *summary = NULL;
+    tsr_status status = tsr_trace_open(path, &reader, err);
+    if (status == TSR_OK)
+        status = tsr_summary_make(reader, &summary, err);
+    if (status == TSR_OK) {
+        long chains = (long)config->sampler.chains.number;
+        fprintf(out, "\n  %-14s %10s   %10s   %s\n", "", "start", "posterior",
+                "5 % to 95 %");
+        print_row(out, summary, "chi2", "chi2", outcome->start_chi2);
+        print_row(out, summary, "rg", "Rg, Angstrom", outcome->start_rg);
+        fprintf(out, "  %-14s %.0f (%ld chain%s, %ld draws each, %.1f s)\n",
+                "steps/s",
+                (double)outcome->steps / fmax(outcome->seconds, 1e-9), chains,
+                chains == 1 ? "" : "s", outcome->n_draw, outcome->seconds);
+        fprintf(out, "  %-14s %s\n", "files", config->output.directory);
+        print_convergence(config, summary, log, out);
+    }
+    tsr_summary_free(summary);
+    tsr_trace_reader_free(reader);
+    return status;
+}

@@ -1,0 +1,30 @@
+/* What `tessera run` says to standard output: its plan, and its result. */
+#ifndef TSR_CLI_RUN_REPORT_H
+#define TSR_CLI_RUN_REPORT_H
+
+#include "run/config.h"
+#include "run/setup.h"
+#include "core/log.h"
+
+typedef struct {
+    double start_chi2, start_rg; /* chi2: NaN without data */
+    double seconds;              /* of sampling, warm-up included */
+    long steps;                  /* of all chains */
+    long n_draw;                 /* stored a chain */
+} tsr_run_outcome;
+
+/* For --dry-run. */
+void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out);
+
+/* How much the run will write, to the log; a warning where the disk has less
+ * room. */
+void tsr_run_tell_size(const tsr_config *config, const tsr_setup *setup,
+                       tsr_log *log);
+
+/* The table at the end of a run, from its trace at `path`; where the chains do
+ * not agree, a warning with the remedy. Errors: those of reading a trace. */
+tsr_status tsr_run_report(const tsr_config *config,
+                          const tsr_run_outcome *outcome, const char *path,
+                          tsr_log *log, FILE *out, tsr_err *err);
+
+#endif

@@ -1,0 +1,310 @@
+/* Drawing: warm-up, then what is kept, block by block, with checkpoints. */
+#include "run/interrupt.h"
+#include "run/run_session.h"
+#include "run/run_tell.h"
+#include "core/clock.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+long tsr_session_epoch(const tsr_config *config, const tsr_setup *setup)
+{
+    long n_body = setup->topology->n_body;
+    long steps = n_body < 200 ? 200 : n_body > 2000 ? 2000 : n_body;
+    return (steps + config->sampler.thin - 1) / config->sampler.thin;
+}
+
+/* ---- progress ---- */
+
+typedef struct {
+    tsr_log *log;
+    const char *phase;
+    double began, shown;       /* the phase here; the last line */
+    long first, before, total; /* steps of the phase: stored before this
+                                  session, before this call, planned */
+    long accepted_before;
+    double chi2;
+} progress;
+
+static void tick(void *context, const tsr_progress *now)
+{
+    progress *p = context;
+    double time = tsr_clock_s(), elapsed = time - p->began;
+    double pause = tsr_log_is_terminal(p->log) ? 0.2 : 10.0;
+    p->chi2 = now->chi2;
+    if (time - p->shown < pause)
+        return;
+    p->shown = time;
+    long step = p->before + now->step, here = step - p->first;
+    double rate = elapsed > 0.0 ? (double)here / elapsed : 0.0;
+    double left = rate > 0.0 ? (double)(p->total - step) / rate : 0.0;
+    double accepted =
+        here > 0 ? 100.0 * (double)(p->accepted_before + now->accepted) /
+                       (double)here
+                 : 0.0;
+    char line[160], chi2[32] = "";
+    if (!isnan(now->chi2))
+        snprintf(chi2, sizeof chi2, " | chi2 %.3g", now->chi2);
+    long seconds = (long)(left + 0.5);
+    snprintf(line, sizeof line,
+             "%-8s %3.0f %% | %.0f steps/s | accepted %.0f %%%s | %ld:%02ld:"
+             "%02ld left",
+             p->phase, 100.0 * (double)step / (double)p->total, rate, accepted,
+             chi2, seconds / 3600, seconds / 60 % 60, seconds % 60);
+    tsr_log_progress(p->log, line);
+}
+
+/* ---- blocks ---- */
+
+/* Every quarter more draws, from 100 on. */
+static long look_after(long look)
+{
+    return look + look / 4 + 1;
+}
+
+static tsr_status ask_until(tsr_session *s, int *finished, tsr_err *err)
+{
+    char worst[160];
+    long done = s->place.draws;
+    if (!tsr_until_is_set(&s->until) || done < s->place.next_look)
+        return TSR_OK;
+    s->place.next_look = look_after(done);
+    tsr_status status = tsr_session_flush(s, err);
+    if (status == TSR_OK)
+        status =
+            tsr_until_check(&s->until, s->trace_path, finished, worst, err);
+    if (status == TSR_OK && *finished) {
+        tsr_log_progress(s->log, "");
+        tsr_info(s->log, "converged as asked after %ld draws a chain (%s)",
+                 done, worst);
+    } else if (status == TSR_OK) {
+        tsr_log_progress(s->log, "");
+        tsr_debug(s->log, "%ld draws: not yet; %s", done, worst);
+    }
+    return status;
+}
+
+/* What was drawn goes to the files. */
+static tsr_status store(tsr_session *s, int warm, int n, tsr_err *err)
+{
+    double before = tsr_clock_s();
+    tsr_status status = tsr_record_write(s->record, s->trace, warm, n, err);
+    if (status == TSR_OK && !warm && s->track != NULL)
+        status = tsr_track_write(s->track, n, err);
+    s->is_broken |= status != TSR_OK;
+    double now = tsr_clock_s();
+    s->storing += now - before;
+    return status == TSR_OK && now >= s->next_flush ? tsr_session_flush(s, err)
+                                                    : status;
+}
+
+/* Draws n of a phase and stores what all chains completed. */
+static tsr_status advance(tsr_session *s, int warm, int n, progress *p,
+                          tsr_err *err)
+{
+    long thin = s->config->sampler.thin;
+    long steps =
+        s->setup->n_chain * thin * tsr_target_n_temp(&s->setup->target);
+    double before = tsr_clock_s();
+    int n_done;
+    if (s->track != NULL)
+        tsr_track_begin(s->track, s->place.draws);
+    tsr_status status = tsr_sampler_advance(s->sampler, s->record, n, thin,
+                                            warm, tick, p, &n_done, err);
+    s->place.seconds += tsr_clock_s() - before;
+    tsr_status stored = store(s, warm, n_done, status == TSR_OK ? err : NULL);
+    *(warm ? &s->place.warmup : &s->place.draws) += n_done;
+    s->place.steps += (long)n_done * steps;
+    p->before += (long)n_done * steps;
+    p->accepted_before =
+        tsr_sampler_accepted(s->sampler) - s->accepted_before_session;
+    return status == TSR_OK ? stored : status;
+}
+
+/* All chains afresh, which finds a device that computed wrongly before. */
+static tsr_status refresh(tsr_session *s, tsr_err *err)
+{
+    double before = tsr_clock_s();
+    tsr_status status = tsr_sampler_refresh(s->sampler, err);
+    s->place.seconds += tsr_clock_s() - before;
+    return status;
+}
+
+/* At the beginning of an epoch: all chains afresh, then the state that a
+ * checkpoint would hold, in this order, so that it holds no state that a wrong
+ * device led to. Checkpoints are written here when it is time. */
+static tsr_status begin_epoch(tsr_session *s, tsr_err *err)
+{
+    tsr_status status = refresh(s, err);
+    if (status == TSR_OK)
+        status = tsr_session_save(s, err);
+    if (status == TSR_OK && tsr_clock_s() >= s->next_checkpoint) {
+        status = tsr_session_checkpoint(s, err);
+        s->is_broken |= status != TSR_OK;
+    }
+    return status;
+}
+
+/* A checkpoint on request (SIGUSR1), between epochs: of the last one. */
+static tsr_status answer_request(tsr_session *s, tsr_err *err)
+{
+    if (!tsr_checkpoint_asked)
+        return TSR_OK;
+    tsr_checkpoint_asked = 0;
+    tsr_status status = tsr_session_checkpoint(s, err);
+    s->is_broken |= status != TSR_OK;
+    if (status == TSR_OK) {
+        tsr_log_progress(s->log, "");
+        tsr_info(s->log, "checkpoint as asked: %ld draws of warm-up, %ld kept",
+                 s->saved_place.warmup, s->saved_place.draws);
+    }
+    return status;
+}
+
+/* Blocks of about two seconds; their size changes nothing. */
+static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
+{
+    const long *done = warm ? &s->place.warmup : &s->place.draws;
+    long total =
+        warm ? tsr_session_warmup(s->config) : s->config->sampler.draws;
+    long epoch = tsr_session_epoch(s->config, s->setup), block = 1;
+    long steps = s->setup->n_chain * s->config->sampler.thin *
+                 tsr_target_n_temp(&s->setup->target);
+    tsr_status status = TSR_OK;
+    int finished = 0;
+    progress p = {.log = s->log,
+                  .phase = warm ? "warm-up" : "sampling",
+                  .began = tsr_clock_s(),
+                  .first = *done * steps,
+                  .before = *done * steps,
+                  .total = total * steps};
+    p.shown = p.began;
+    s->accepted_before_session = tsr_sampler_accepted(s->sampler);
+    while (s->place.next_look <= s->place.draws) /* --until is new */
+        s->place.next_look = look_after(s->place.next_look);
+    while (*done < total && status == TSR_OK && !finished && !tsr_stop_asked) {
+        long n = total - *done < block ? total - *done : block;
+        if (*done % epoch == 0)
+            status = begin_epoch(s, err);
+        if (status == TSR_E_INTERRUPTED)
+            break; /* some chains are not afresh: no draws of them */
+        if (n > epoch - *done % epoch)
+            n = epoch - *done % epoch;
+        if (!warm && tsr_until_is_set(&s->until) &&
+            n > s->place.next_look - *done)
+            n = s->place.next_look - *done; /* so that time decides nothing */
+        double before = tsr_clock_s();
+        if (status == TSR_OK)
+            status = advance(s, warm, (int)n, &p, err);
+        double took = tsr_clock_s() - before;
+        if (!warm && status == TSR_OK && *done < total)
+            status = ask_until(s, &finished, err);
+        if (status == TSR_OK)
+            status = answer_request(s, err);
+        if (took < 1.0 && 2 * block <= tsr_record_capacity(s->record))
+            block *= 2;
+        else if (took > 4.0 && block > 1)
+            block /= 2;
+    }
+    if (tsr_log_is_terminal(s->log) && *done == total && total > 0) {
+        p.shown = 0.0; /* the line that stays says 100 % */
+        tick(&p, &(tsr_progress){.chi2 = p.chi2});
+    }
+    tsr_log_progress(s->log, "");
+    int is_end = !warm && (finished || *done == total);
+    if (is_end && status == TSR_OK)
+        status = refresh(s, err); /* the draws since the last epoch began */
+    if (status == TSR_E_INTERRUPTED)
+        return TSR_OK; /* who asked for the stop is told of it */
+    if (!warm && tsr_until_is_set(&s->until) && *done == total && !finished &&
+        status == TSR_OK)
+        tsr_warn(s->log, "not converged as asked (%s) after all %ld draws",
+                 s->config->sampler.until, total);
+    s->place.is_finished = is_end && status == TSR_OK;
+    return status;
+}
+
+static tsr_status draw_all(tsr_session *s, tsr_err *err)
+{
+    const tsr_sampler_options *o = &s->config->sampler;
+    long warmup = tsr_session_warmup(s->config);
+    int had_warmup = s->place.warmup < warmup;
+    double began = tsr_clock_s();
+    tsr_status status = TSR_OK;
+    if (s->place.warmup == 0 &&
+        tsr_sampler_plan_warmup(s->sampler, warmup * o->thin, o->anneal))
+        tsr_info(s->log, "warm-up begins with more of the likelihood than the "
+                         "start's chi2 asks for: under student's errors less "
+                         "would leave scale and background open");
+    if (had_warmup)
+        status = draw_phase(s, 1, err);
+    if (status != TSR_OK || tsr_stop_asked)
+        return status;
+    if (had_warmup)
+        tsr_tell_stuck(s->setup, s->sampler, s->place.start_chi2, s->log);
+    if (s->place.draws == 0)
+        tsr_sampler_counts_reset(s->sampler);
+    status = draw_phase(s, 0, err);
+    if (status == TSR_OK && !tsr_stop_asked) {
+        tsr_tell_moves(s->setup, s->sampler, s->log);
+        tsr_tell_ladder(s->setup, s->sampler, s->log);
+        tsr_tell_times(s->sampler, s->log);
+        tsr_info(s->log, "files: writing them took %.1f s, %.1f %% of the time",
+                 s->storing, 100.0 * s->storing / (tsr_clock_s() - began));
+    }
+    return status;
+}
+
+/* ---- the end of a session ---- */
+
+/* What to do now, behind the message of why. */
+static tsr_status say_how_to_go_on(const tsr_session *s, tsr_status status,
+                                   tsr_err *err)
+{
+    static const char *const first[] = {
+        [TSR_E_IO] = "make room or mend the folder, then ",
+        [TSR_E_DEVICE] = "once the device works again, or with --device, "};
+    const char *kernels = getenv("TSR_KERNEL_DIR");
+    const char *own =
+        status == TSR_E_DEVICE && kernels != NULL && *kernels != '\0'
+            ? "without TSR_KERNEL_DIR, or "
+            : "";
+    char message[TSR_ERR_SIZE];
+    if (err == NULL ||
+        (status != TSR_E_IO && status != TSR_E_DEVICE && status != TSR_E_NOMEM))
+        return status;
+    snprintf(message, sizeof message, "%s", err->message);
+    return tsr_fail(err, status,
+                    "%s; %s%s'tessera resume %s' goes on from the last "
+                    "checkpoint",
+                    message, own, status == TSR_E_NOMEM ? "" : first[status],
+                    s->directory);
+}
+
+tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
+{
+    tsr_session *s = session;
+    tsr_status status = draw_all(s, err), closed = TSR_OK;
+    if (!s->is_broken) {
+        closed = tsr_session_checkpoint(s, status == TSR_OK ? err : NULL);
+        s->is_broken |= closed != TSR_OK;
+    }
+    if (status == TSR_OK)
+        status = closed;
+    closed = tsr_trace_close(s->trace, status == TSR_OK ? err : NULL);
+    s->trace = NULL;
+    if (status == TSR_OK)
+        status = closed;
+    tsr_sampler_set_track(s->sampler, NULL);
+    closed = tsr_track_close(s->track, status == TSR_OK ? err : NULL);
+    s->track = NULL;
+    if (status == TSR_OK)
+        status = closed;
+    if (status == TSR_OK && tsr_stop_asked && !s->place.is_finished)
+        return tsr_fail(err, TSR_E_INTERRUPTED,
+                        "interrupted; %ld of %ld draws a chain are stored; "
+                        "'tessera resume %s' goes on",
+                        s->place.draws, s->config->sampler.draws, s->directory);
+    return say_how_to_go_on(s, status, err);
+}

@@ -1,0 +1,336 @@
+/* From a configuration to what is sampled, in the order in which each part
+ * needs those before it: tables, molecule, data, the bound on distances, the
+ * prior, and last, once the start is settled, what the bodies scatter. */
+#include "run/setup.h"
+
+#include "io/structure.h"
+#include "sampler/relax.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void tsr_setup_clear(tsr_setup *setup)
+{
+    for (int e = 0; e < setup->n_engine; e++) {
+        tsr_engine_free(setup->share[e].engine);
+        tsr_device_free(setup->device[e]);
+    }
+    free(setup->share);
+    free(setup->device);
+    free(setup->speed);
+    free(setup->engine_text);
+    tsr_likelihood_free(setup->likelihood);
+    tsr_prior_free(setup->prior);
+    tsr_prior_table_free(setup->prior_table);
+    tsr_form_factor_free(setup->form_factors);
+    tsr_form_factor_free(setup->components);
+    free(setup->exposure);
+    tsr_structure_free(setup->model);
+    tsr_conformation_free(setup->first);
+    for (int k = 0; k < setup->n_start; k++)
+        tsr_conformation_free(setup->start[k]);
+    free(setup->start);
+    tsr_topology_free(setup->topology);
+    memset(setup, 0, sizeof *setup);
+}
+
+/* What of the file is not in the model; waters and hydrogens never are. */
+static void say_left_out(const tsr_structure *s, tsr_log *log)
+{
+    const struct {
+        int n;
+        const char *what;
+    } part[] = {{s->n_ligand, "ligands"},
+                {s->n_nucleotide, "nucleotides"},
+                {s->n_model, "models after the first"},
+                {s->n_altloc_atom, "atoms of alternate locations"},
+                {s->n_extra_atom, "atoms that their residue should not have"}};
+    char list[256] = "";
+    size_t used = 0;
+    for (size_t k = 0; k < sizeof part / sizeof *part; k++)
+        if (part[k].n > 0 && used < sizeof list)
+            used +=
+                (size_t)snprintf(list + used, sizeof list - used, "%s%s %d",
+                                 used > 0 ? ", " : "", part[k].what, part[k].n);
+    if (s->n_ligand + s->n_nucleotide > 0)
+        tsr_warn(log,
+                 "%s: left out: %s; what scatters and is not in the model "
+                 "spoils the fit",
+                 s->path, list);
+    else if (used > 0)
+        tsr_info(log, "%s: left out: %s", s->path, list);
+    if (s->n_mapped > 0)
+        tsr_info(log, "%s: %d residues read as the amino acid they come from",
+                 s->path, s->n_mapped);
+}
+
+static tsr_status read_molecule(const tsr_config *config, tsr_log *log,
+                                tsr_setup *s, tsr_err *err)
+{
+    const tsr_structure_config *c = &config->structure;
+    tsr_body_model model = c->bodies == 0 ? TSR_BODIES_TWO : TSR_BODIES_ONE;
+    tsr_flexibility flexibility = {.flexible = &c->flexible,
+                                   .rigid = &c->rigid,
+                                   .fixed = &c->fixed,
+                                   .mobile = &c->mobile,
+                                   .file = c->file,
+                                   .is_still = c->still};
+    if (c->sequence != NULL)
+        return tsr_topology_from_sequence(c->sequence, model, flexibility,
+                                          s->prior_table, &s->topology,
+                                          &s->first, err);
+    tsr_structure *structure = NULL;
+    tsr_status status = tsr_structure_read(c->file, &structure, err);
+    if (status == TSR_OK)
+        say_left_out(structure, log);
+    if (status == TSR_OK)
+        status = tsr_topology_from_structure(structure, model, flexibility,
+                                             s->prior_table, log, &s->topology,
+                                             &s->first, err);
+    tsr_structure_free(structure);
+    return status;
+}
+
+/* What model.pdb cannot hold is said before anything is computed. */
+static tsr_status make_model(tsr_setup *s, tsr_log *log, tsr_err *err)
+{
+    s->model = tsr_topology_structure(s->topology, s->first);
+    tsr_status status = s->model == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : tsr_structure_letter_chains(s->model, log, err);
+    return status == TSR_OK
+               ? tsr_structure_check_pdb(s->model, "model.pdb", err)
+               : status;
+}
+
+static void warn_same_file(const tsr_config *config, int d, tsr_log *log)
+{
+    char **own = tsr_config_data_file(config, d);
+    for (int e = 0; own != NULL && *own != NULL && e < d; e++) {
+        char **other = tsr_config_data_file(config, e);
+        if (other != NULL && *other != NULL && strcmp(*own, *other) == 0)
+            tsr_warn(log,
+                     "data.%d and data.%d are the same file, '%s': it counts "
+                     "twice",
+                     e, d, *own);
+    }
+}
+
+/* term [config->data.n] out; *n of them were read, also after an error. */
+static tsr_status read_terms(const tsr_config *config, tsr_log *log,
+                             const tsr_setup *s, int *n, tsr_term **term,
+                             tsr_err *err)
+{
+    const tsr_term_options *entry = config->data.item;
+    tsr_status status = TSR_OK;
+    for (*n = 0; *n < config->data.n && status == TSR_OK; (*n)++) {
+        const tsr_term_source source = {&entry[*n], *n, s->topology, log};
+        status = tsr_term_read(&source, &term[*n], err);
+        if (status != TSR_OK)
+            break;
+        warn_same_file(config, *n, log);
+    }
+    return status;
+}
+
+/* A random coil is hardly ever wider than 6.5 of its Rg; domains add their
+ * own. Only where the whole reach would make the grid long. */
+static double coil_bound(const tsr_setup *s)
+{
+    int most = 0;
+    for (int i = 0; i < s->topology->n_residue;) {
+        int n = 0, last = s->topology->residue[i].chain_last;
+        for (; i <= last; i++)
+            n += s->topology->residue[i].flexible;
+        most = n > most ? n : most;
+    }
+    double contour = 3.8 * most;
+    double coil = 6.5 * 1.927 * pow(most + 1.0, 0.598);
+    return fmax(s->reach_ang - contour + coil, 1.25 * s->d_max_first_ang);
+}
+
+/* Nothing bounds parts that move freely. */
+static void tell_bound(const tsr_setup *s, tsr_log *log)
+{
+    char reach[80] = "without it parts could move apart without end";
+    if (isfinite(s->reach_ang))
+        snprintf(reach, sizeof reach, "the molecule could reach %.0f A",
+                 s->reach_ang);
+    tsr_info(log,
+             "the prior is zero beyond d_max %.0f A (%s); structure.d_max "
+             "sets it",
+             s->d_bound_ang, reach);
+}
+
+/* The bound is part of P(X), so it must not depend on the data: a run on the
+ * prior alone has the same. */
+static tsr_status choose_bound(const tsr_config *config, tsr_log *log,
+                               tsr_setup *s, tsr_err *err)
+{
+    const double long_reach = 400.0; /* Angstrom; 80 grid points up to 0.3 */
+    const tsr_number_or_word *d_max = &config->structure.d_max;
+    s->d_max_first_ang = s->reach_ang = 0.0;
+    for (int k = -1; k < s->n_start; k++) {
+        const tsr_conformation *c = k < 0 ? s->first : s->start[k];
+        double wide = tsr_largest_distance(s->topology->n_body,
+                                           (const double(*)[3])c->body);
+        double reach = tsr_topology_reach(s->topology, c);
+        if (isnan(reach))
+            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        s->d_max_first_ang = fmax(s->d_max_first_ang, wide);
+        s->reach_ang = fmax(s->reach_ang, reach);
+    }
+    s->d_bound_ang = s->reach_ang;
+    if (d_max->word < 0)
+        s->d_bound_ang = d_max->number;
+    else if (isinf(s->reach_ang))
+        s->d_bound_ang = 1.5 * s->d_max_first_ang;
+    else if (s->reach_ang > long_reach)
+        s->d_bound_ang = fmin(s->reach_ang, coil_bound(s));
+    if (s->d_bound_ang < s->d_max_first_ang)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.d_max: %.1f Angstrom is less than the "
+                        "%.1f Angstrom of the structure itself",
+                        s->d_bound_ang, s->d_max_first_ang);
+    s->is_limited = s->d_bound_ang < s->reach_ang;
+    if (s->is_limited)
+        tell_bound(s, log);
+    return TSR_OK;
+}
+
+/* A chain starts here, so P(X) must not be 0. */
+static tsr_status settle(const tsr_config *config, const char *file,
+                         tsr_conformation *start, tsr_log *log, tsr_setup *s,
+                         int *n_moved, tsr_err *err)
+{
+    char worst[160];
+    int n = tsr_prior_clashes(s->prior, start, worst);
+    if (n == 0)
+        return TSR_OK;
+    if (!config->prior.relax)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': %d pairs of bodies that can move against each "
+                        "other overlap beyond prior.clash_limit (%g nat): %s; "
+                        "prior.relax: true moves them apart first",
+                        file, n, config->prior.clash_limit, worst);
+    const void *moves[TSR_N_MOVE];
+    tsr_config_moves(config, moves);
+    (*n_moved)++;
+    return tsr_relax(s->topology, s->prior_table, &config->prior,
+                     s->d_bound_ang, moves, (uint64_t)config->seed, s->prior,
+                     start, log, err);
+}
+
+static tsr_status settle_starts(const tsr_config *config, tsr_log *log,
+                                tsr_setup *s, tsr_err *err)
+{
+    const tsr_structure_config *c = &config->structure;
+    const tsr_start_config *own = c->starts.item;
+    const char *file = c->file == NULL ? "structure.sequence" : c->file;
+    int n_moved = 0;
+    tsr_status status = settle(config, file, s->first, log, s, &n_moved, err);
+    if (status == TSR_OK && n_moved > 0) {
+        tsr_structure_free(s->model); /* model.pdb is where the run starts */
+        s->model = NULL;
+        status = make_model(s, NULL, err);
+    }
+    for (int k = 0; k < s->n_start && status == TSR_OK; k++)
+        status =
+            settle(config, own[k].file, s->start[k], log, s, &n_moved, err);
+    return status;
+}
+
+/* Where scale and background are sampled under errors with long tails, a
+ * likelihood that is too flat leaves them nothing to be drawn from. */
+static tsr_status check_temperatures(const tsr_config *config,
+                                     const tsr_setup *s, tsr_err *err)
+{
+    const tsr_sampler_options *o = &config->sampler;
+    double least =
+        s->likelihood == NULL ? 0.0 : tsr_likelihood_least_beta(s->likelihood);
+    if (tsr_sampler_n_temp(o, s->likelihood != NULL) < 2 ||
+        1.0 / o->t_max > least)
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_CONFIG,
+                    "sampler.t_max: at a temperature of %g scale and "
+                    "background have no proper distribution under the noise "
+                    "model student; take less than %g, or "
+                    "a larger nu",
+                    o->t_max, 1.0 / least);
+}
+
+static int processors(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > 1024 ? 1024 : (int)n;
+}
+
+tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
+                          tsr_setup *setup, tsr_err *err)
+{
+    tsr_setup *s = setup;
+    memset(s, 0, sizeof *s);
+    int n = 0;
+    tsr_term **term = calloc((size_t)config->data.n + 1, sizeof(*term));
+    tsr_status status = term == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : tsr_setup_tables(config, s, err);
+    if (status == TSR_OK)
+        status = read_molecule(config, log, s, err);
+    if (status == TSR_OK)
+        status = tsr_setup_starts(config, log, s, err);
+    if (status == TSR_OK)
+        status = make_model(s, log, err);
+    if (status == TSR_OK && with_data)
+        status = read_terms(config, log, s, &n, term, err);
+    if (status == TSR_OK && with_data && n == 0)
+        tsr_info(log, "no data: this samples the prior alone");
+    if (status == TSR_OK)
+        status = choose_bound(config, log, s, err);
+    if (status == TSR_OK)
+        status = tsr_prior_new(s->topology, s->prior_table, &config->prior,
+                               s->d_bound_ang, &s->prior, err);
+    if (status == TSR_OK)
+        status = settle_starts(config, log, s, err);
+    if (status == TSR_OK)
+        status = tsr_setup_scattering(s, log, err);
+    if (status == TSR_OK && n > 0) {
+        status = tsr_likelihood_new(s->topology, &s->scattering, s->d_bound_ang,
+                                    n, term, &s->likelihood, err);
+        n = 0; /* they are the likelihood's now */
+    }
+    if (status == TSR_E_RANGE) /* the data go beyond the form factors */
+        status = tsr_wrap(err, TSR_E_DATA, "data");
+    for (int d = 0; d < n; d++)
+        tsr_term_free(term[d]);
+    free(term);
+    if (status == TSR_OK)
+        status = check_temperatures(config, s, err);
+    if (status != TSR_OK)
+        return tsr_config_blame(config, status, err);
+    s->n_thread = config->device.threads.word < 0
+                      ? (int)config->device.threads.number
+                      : processors();
+    tsr_config_moves(config, s->move_options);
+    s->target = (tsr_target){
+        .topology = s->topology,
+        .first = s->first,
+        .prior = s->prior,
+        .likelihood = s->likelihood,
+        .rg2 = s->form_factors->rg2,
+        .move_options = s->move_options,
+        .seed = (uint64_t)config->seed,
+        .n_state = (int)config->structure.states,
+        .infer_weights = config->structure.weights == 0,
+        .learn_mix = config->sampler.learn_mix,
+        .n_temp = tsr_sampler_n_temp(&config->sampler, s->likelihood != NULL),
+        .t_max = config->sampler.t_max,
+        .swap_every = config->sampler.swap_every,
+        .n_start = s->n_start,
+        .start = s->start,
+        .is_still = config->structure.still,
+        .contrast = s->contrast};
+    return TSR_OK;
+}

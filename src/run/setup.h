@@ -1,0 +1,74 @@
+/* From a configuration to something that can be sampled: molecule, data, prior,
+ * likelihood, engine. Shared by run, check and simulate. */
+#ifndef TSR_CLI_SETUP_H
+#define TSR_CLI_SETUP_H
+
+#include "run/config.h"
+#include "core/log.h"
+#include "gpu/device.h"
+#include "likelihood/likelihood.h"
+#include "sampler/sampler.h"
+
+typedef struct {
+    tsr_topology *topology;
+    tsr_conformation *first;
+    int n_start; /* structure.starts */
+    tsr_conformation **start;
+    tsr_structure *model; /* the first conformation as model.pdb has it */
+    tsr_prior_table *prior_table;
+    tsr_prior *prior;
+    tsr_form_factor_table *form_factors;    /* with components: for Rg alone */
+    tsr_form_factor_table *components;      /* NULL: one component */
+    tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 */
+    double *exposure;                       /* [n_body] with components */
+    tsr_scattering scattering;
+    tsr_likelihood *likelihood; /* NULL without data */
+    int n_engine;               /* 0 until tsr_setup_engine; one a device */
+    tsr_device **device;        /* [n_engine] NULL: the reference engine */
+    tsr_engine_share *share;    /* [n_engine] each engine with its chains */
+    double *speed;          /* [n_engine] profiles a second; 0: not measured */
+    char *engine_text;      /* a line an engine, joined by newlines; or NULL */
+    double reach_ang;       /* how far apart two bodies can come */
+    double d_bound_ang;     /* what the q grid allows for; P(X) = 0 beyond */
+    int is_limited;         /* d_bound_ang is less than the reach */
+    double d_max_first_ang; /* of the first conformation */
+    int n_thread, n_chain;
+    const void *move_options[TSR_N_MOVE];
+    tsr_target target; /* points into all this */
+} tsr_setup;
+
+/* Reads structure, tables and data; makes prior and likelihood. with_data 0
+ * leaves the data out. What was found goes to the log. The caller clears it,
+ * also after an error. */
+tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
+                          tsr_setup *setup, tsr_err *err);
+
+/* Opens the devices, tests each, divides the chains among them, makes an engine
+ * on each and checks it on the molecule itself. Devices that are alike get
+ * equal shares, so that a run can be repeated; others get theirs by measured
+ * speed. Raises n_thread to one an engine. n_chain 0: sampler.chains, which
+ * becomes a number where it is auto; setup->n_chain is what there is. Without
+ * data that is all it does. */
+tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
+                            tsr_setup *setup, tsr_err *err);
+void tsr_setup_clear(tsr_setup *setup);
+
+/* Parts of tsr_setup_read: where the states start; tables of the prior, form
+ * factors or components; what the bodies scatter, once the start is settled. */
+tsr_status tsr_setup_starts(const tsr_config *config, tsr_log *log,
+                            tsr_setup *setup, tsr_err *err);
+tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
+                            tsr_err *err);
+tsr_status tsr_setup_scattering(tsr_setup *setup, tsr_log *log, tsr_err *err);
+
+/* exposure [n_body] out, of a conformation. With components only. */
+tsr_status tsr_setup_expose(const tsr_setup *setup,
+                            const tsr_conformation *conformation,
+                            double *exposure, tsr_err *err);
+
+/* Finds a shipped file: in TESSERA_DATA, beside the source tree, under
+ * PREFIX/share/tessera. Caller frees. Errors: TSR_E_NOINPUT, naming where it
+ * looked. */
+tsr_status tsr_data_file(const char *name, char **path, tsr_err *err);
+
+#endif

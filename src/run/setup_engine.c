@@ -1,0 +1,395 @@
+/* Devices, their shares of the chains, an engine on each. */
+#include "run/setup.h"
+
+#include "core/clock.h"
+#include "gpu/engine_page_tile.h"
+#include "sampler/share.h"
+
+#include <gsl/gsl_sort.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static tsr_engine_spec spec_of(const tsr_setup *s, int n_system)
+{
+    const tsr_likelihood *l = s->likelihood;
+    return (tsr_engine_spec){.n_body = s->topology->n_body,
+                             .n_type = l->n_type,
+                             .n_comp = l->n_comp,
+                             .n_q = l->grid.n_q,
+                             .dq_inv_ang = l->grid.dq_inv_ang,
+                             .n_system = n_system,
+                             .type = l->type,
+                             .form_factor = l->amplitude,
+                             .d_bound_ang = s->d_bound_ang};
+}
+
+/* ---- devices ---- */
+
+static tsr_status reserve(tsr_setup *s, int n, tsr_err *err)
+{
+    s->device = calloc((size_t)n, sizeof(*s->device));
+    s->share = calloc((size_t)n, sizeof *s->share);
+    s->speed = calloc((size_t)n, sizeof *s->speed);
+    if (s->device == NULL || s->share == NULL || s->speed == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    return TSR_OK;
+}
+
+/* The run goes on without this one. */
+static void drop(tsr_setup *s, int e)
+{
+    tsr_engine_free(s->share[e].engine);
+    tsr_device_free(s->device[e]);
+    for (s->n_engine--; e < s->n_engine; e++) {
+        s->share[e] = s->share[e + 1];
+        s->device[e] = s->device[e + 1];
+        s->speed[e] = s->speed[e + 1];
+    }
+    s->share[e] = (tsr_engine_share){0};
+    s->device[e] = NULL;
+}
+
+static tsr_status open_device(int index, int n_comp, tsr_device **device,
+                              tsr_err *err)
+{
+    char choice[16];
+    snprintf(choice, sizeof choice, "%d", index);
+    tsr_status status = tsr_device_open(choice, device, err);
+    if (status == TSR_OK)
+        status = tsr_engine_self_test(*device, NULL, n_comp, NULL, err);
+    return status;
+}
+
+/* Of "all" those that pass; where devices were named each has to. */
+static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
+                               tsr_err *err)
+{
+    tsr_device_info *list = NULL;
+    int n = 0, n_chosen = 0, *chosen = NULL;
+    int any = strcmp(use, "all") == 0;
+    tsr_err why = {0};
+    tsr_status status = tsr_device_list(&list, &n, err);
+    if (status == TSR_OK) {
+        chosen = calloc((size_t)n, sizeof *chosen);
+        status = chosen == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                                : tsr_device_choose_many(use, n, list, chosen,
+                                                         &n_chosen, err);
+    }
+    if (status == TSR_OK)
+        status = reserve(s, n_chosen, err);
+    for (int i = 0; i < n_chosen && status == TSR_OK; i++) {
+        int e = s->n_engine++;
+        status =
+            open_device(chosen[i], s->likelihood->n_comp, &s->device[e], &why);
+        if (status == TSR_E_DEVICE && any) {
+            tsr_warn(log, "device %d is left out: %s", chosen[i], why.message);
+            drop(s, e);
+            status = TSR_OK;
+        } else if (status != TSR_OK) {
+            status = tsr_fail(err, status, "%s", why.message);
+        }
+    }
+    if (status == TSR_OK && s->n_engine == 0)
+        status = tsr_fail(err, TSR_E_DEVICE,
+                          "none of %d devices can be used; the last: %s",
+                          n_chosen, why.message);
+    free(chosen);
+    free(list);
+    return status;
+}
+
+/* ---- shares ---- */
+
+/* Seconds for one batch of full profiles of the molecule: the median of a few,
+ * after one that does not count; two seconds of it are enough. */
+static tsr_status time_batch(tsr_batch *batch, const tsr_setup *s, int n,
+                             double *profile, tsr_body_proposal *ask,
+                             double *seconds, tsr_err *err)
+{
+    enum { REPEAT = 7 };
+    const double(*xyz)[3] = (const double(*)[3])s->first->body;
+    const tsr_body_range all = {.count = s->topology->n_body, .xyz = xyz};
+    const double begin = tsr_clock_s();
+    double took[REPEAT];
+    int n_took = 0;
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < n && status == TSR_OK; i++) {
+        ask[i] = (tsr_body_proposal){i, 1, &all};
+        status = tsr_batch_set(batch, i, xyz, NULL, err);
+    }
+    for (int r = -1; r < REPEAT && status == TSR_OK; r++) {
+        double start = tsr_clock_s();
+        if (n_took > 0 && start - begin > 2.0)
+            break;
+        status = tsr_batch_submit(batch, n, ask, err);
+        if (status == TSR_OK)
+            status = tsr_batch_wait(batch, profile, err);
+        if (status != TSR_OK)
+            break;
+        if (r >= 0)
+            took[n_took++] = tsr_clock_s() - start;
+        for (int i = 0; i < n; i++)
+            tsr_batch_reject(batch, i);
+    }
+    if (status == TSR_OK) {
+        gsl_sort(took, 1, (size_t)n_took);
+        *seconds = took[n_took / 2];
+    }
+    return status;
+}
+
+/* One device at a time, so that they do not take the host from each other. */
+static tsr_status measure(tsr_setup *s, int n_chain, tsr_err *err)
+{
+    enum { MOST = 32 };
+    int n = (n_chain + s->n_engine - 1) / s->n_engine;
+    n = n < MOST ? n : MOST;
+    size_t n_profile =
+        (size_t)s->likelihood->n_pair * (size_t)s->likelihood->grid.n_q;
+    double *profile = calloc((size_t)n * n_profile, sizeof *profile);
+    tsr_body_proposal *ask = calloc((size_t)n, sizeof *ask);
+    tsr_status status = profile == NULL || ask == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : TSR_OK;
+    for (int e = 0; e < s->n_engine && status == TSR_OK; e++) {
+        tsr_engine_spec spec = spec_of(s, n);
+        tsr_engine *engine = NULL;
+        tsr_batch *batch = NULL;
+        double seconds = 0.0;
+        status =
+            tsr_engine_page_tile_new(&spec, s->device[e], NULL, &engine, err);
+        if (status == TSR_OK)
+            status = tsr_batch_new(engine, n, &batch, err);
+        if (status == TSR_OK)
+            status = time_batch(batch, s, n, profile, ask, &seconds, err);
+        if (status == TSR_OK)
+            s->speed[e] = n / fmax(seconds, 1e-9);
+        tsr_batch_free(batch);
+        tsr_engine_free(engine);
+    }
+    free(profile);
+    free(ask);
+    return status;
+}
+
+static int are_alike(const tsr_setup *s)
+{
+    for (int e = 1; e < s->n_engine; e++)
+        if (!tsr_device_is_alike(tsr_device_get_info(s->device[0]),
+                                 tsr_device_get_info(s->device[e])))
+            return 0;
+    return 1;
+}
+
+static tsr_status divide(int n_chain, tsr_log *log, tsr_setup *s, tsr_err *err)
+{
+    if (s->n_engine == 1) {
+        s->share[0].n_chain = n_chain;
+        return TSR_OK;
+    }
+    int n = s->n_engine;
+    int *part = calloc((size_t)n, sizeof *part);
+    if (part == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_status status = TSR_OK;
+    if (!are_alike(s))
+        status = measure(s, n_chain, err);
+    if (status == TSR_OK && s->speed[0] > 0.0)
+        tsr_warn(log, "the devices are not alike and share the chains by "
+                      "measured speed: a repeat of this run may divide them "
+                      "otherwise and draw other numbers");
+    if (status == TSR_OK) { /* without speeds all parts are equal */
+        tsr_share_divide(n_chain, n, s->speed, part);
+        for (int e = n - 1; e >= 0; e--) {
+            s->share[e].n_chain = part[e];
+            if (part[e] > 0)
+                continue;
+            tsr_warn(log,
+                     "device '%s' is left out: there are fewer chains (%d) "
+                     "than devices (%d); sampler.chains sets them",
+                     tsr_device_get_info(s->device[e])->name, n_chain, n);
+            drop(s, e);
+        }
+    }
+    free(part);
+    return status;
+}
+
+/* ---- engines ---- */
+
+static tsr_status open_engines(tsr_setup *s, tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    for (int e = 0; e < s->n_engine && status == TSR_OK; e++) {
+        int n_system = s->share[e].n_chain * tsr_target_n_temp(&s->target) *
+                       tsr_target_n_state(&s->target);
+        tsr_engine_spec spec = spec_of(s, n_system);
+        tsr_engine **engine = &s->share[e].engine;
+        status = s->device[e] == NULL
+                     ? tsr_engine_reference_new(&spec, engine, err)
+                     : tsr_engine_page_tile_new(&spec, s->device[e], NULL,
+                                                engine, err);
+    }
+    return status;
+}
+
+/* "chains 0 to 3 (812 profiles/s): " where there are several engines. */
+static void say_chains(const tsr_setup *s, int e, int first, char *text,
+                       size_t size)
+{
+    int last = first + s->share[e].n_chain - 1;
+    char speed[48] = "";
+    text[0] = '\0';
+    if (s->n_engine == 1)
+        return;
+    if (s->speed[e] > 0.0)
+        snprintf(speed, sizeof speed, " (%.4g profiles/s)", s->speed[e]);
+    if (last > first)
+        snprintf(text, size, "chains %d to %d%s: ", first, last, speed);
+    else
+        snprintf(text, size, "chain %d%s: ", first, speed);
+}
+
+/* What the environment changes. */
+static void tell_environment(tsr_log *log)
+{
+    const char *kernels = getenv("TSR_KERNEL_DIR");
+    const char *tuning = getenv("TESSERA_TUNING");
+    if (kernels != NULL && *kernels != '\0')
+        tsr_warn(log,
+                 "the kernels are those in '%s' (TSR_KERNEL_DIR), not those of "
+                 "this program",
+                 kernels);
+    if (tuning != NULL && *tuning != '\0')
+        tsr_info(log,
+                 "settings of the engine are looked for in '%s' first "
+                 "(TESSERA_TUNING)",
+                 tuning);
+}
+
+/* For the trace, and the log: there "variant; device; source; options", the
+ * last two for --verbose alone. */
+static tsr_status tell(tsr_log *log, tsr_setup *s, tsr_err *err)
+{
+    enum { CHAINS = 128 };
+    size_t size =
+        (size_t)s->n_engine * (sizeof s->share[0].engine->description + CHAINS);
+    size_t used = 0;
+    s->engine_text = calloc(size, 1);
+    if (s->engine_text == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int e = 0, first = 0; e < s->n_engine; e++) {
+        char chains[CHAINS];
+        const char *whole = s->share[e].engine->description;
+        const char *end = strchr(whole, ';');
+        end = end != NULL ? strchr(end + 1, ';') : NULL;
+        say_chains(s, e, first, chains, sizeof chains);
+        tsr_info(log, "engine: %s%.*s", chains,
+                 (int)(end != NULL ? (size_t)(end - whole) : strlen(whole)),
+                 whole);
+        if (end != NULL)
+            tsr_debug(log, "engine%s", end);
+        used += (size_t)snprintf(s->engine_text + used, size - used, "%s%s%s",
+                                 e > 0 ? "\n" : "", chains, whole);
+        first += s->share[e].n_chain;
+    }
+    return TSR_OK;
+}
+
+/* An engine and the grid on the molecule itself, against a direct sum. */
+static tsr_status check_engine(const tsr_setup *s, tsr_engine *engine,
+                               double *worst, tsr_err *err)
+{
+    const tsr_likelihood *l = s->likelihood;
+    tsr_batch *batch = NULL;
+    double *partial =
+        calloc((size_t)l->n_pair * (size_t)l->grid.n_q, sizeof *partial);
+    tsr_status status = partial == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : tsr_batch_new(engine, 1, &batch, err);
+    if (status == TSR_OK)
+        status = tsr_batch_set(batch, 0, (const double(*)[3])s->first->body,
+                               partial, err);
+    if (status == TSR_OK)
+        status = tsr_likelihood_check(l, s->topology, &s->scattering, s->first,
+                                      partial, worst, err);
+    tsr_batch_free(batch);
+    free(partial);
+    return status;
+}
+
+static tsr_status check_engines(tsr_log *log, const tsr_setup *s, tsr_err *err)
+{
+    double worst = 0.0;
+    for (int e = 0; e < s->n_engine; e++) {
+        double own = 0.0;
+        tsr_status status = check_engine(s, s->share[e].engine, &own, err);
+        if (status != TSR_OK)
+            return s->n_engine == 1
+                       ? status
+                       : tsr_wrap(err, status, "device '%s'",
+                                  tsr_device_get_info(s->device[e])->name);
+        worst = fmax(worst, own);
+    }
+    tsr_info(log,
+             "grid: %d q values, step %.5f 1/A, good for %.0f A; error at "
+             "most %.2g %% of what is allowed",
+             s->likelihood->grid.n_q, s->likelihood->grid.dq_inv_ang,
+             s->d_bound_ang, 100.0 * worst);
+    return TSR_OK;
+}
+
+/* Enough chains that every thread has one in each half. */
+static int choose_chains(tsr_config *config, tsr_setup *s)
+{
+    const int few = 4;
+    tsr_number_or_word *chains = &config->sampler.chains;
+    if (chains->word < 0)
+        return (int)chains->number;
+    int n = few, is_gpu = 0;
+    for (int e = 0; e < s->n_engine; e++)
+        is_gpu |= s->device[e] != NULL &&
+                  tsr_device_get_info(s->device[e])->type == TSR_DEVICE_GPU;
+    if (is_gpu && 2 * s->n_thread > few)
+        n = 2 * s->n_thread;
+    *chains = (tsr_number_or_word){-1, (double)n};
+    return n;
+}
+
+tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
+                            tsr_setup *setup, tsr_err *err)
+{
+    tsr_setup *s = setup;
+    if (tsr_likelihood_n_profile(s->likelihood) == 0) {
+        s->n_chain = n_chain > 0 ? n_chain : choose_chains(config, s);
+        return TSR_OK;
+    }
+    tsr_status status;
+    if (strcmp(config->device.use, "reference") == 0) {
+        status = reserve(s, 1, err);
+        s->n_engine = status == TSR_OK;
+    } else {
+        tell_environment(log);
+        status = open_devices(config->device.use, log, s, err);
+    }
+    if (status == TSR_OK) {
+        s->n_chain = n_chain > 0 ? n_chain : choose_chains(config, s);
+        status = divide(s->n_chain, log, s, err);
+    }
+    if (status == TSR_OK)
+        status = open_engines(s, err);
+    if (status == TSR_OK)
+        status = tell(log, s, err);
+    if (status == TSR_OK)
+        status = check_engines(log, s, err);
+    if (status == TSR_OK && s->n_thread < s->n_engine) {
+        if (config->device.threads.word < 0)
+            tsr_info(log, "%d threads instead of %d: one for each device",
+                     s->n_engine, s->n_thread);
+        s->n_thread = s->n_engine;
+    }
+    s->target.n_share = status == TSR_OK ? s->n_engine : 0;
+    s->target.share = s->share;
+    return tsr_config_blame(config, status, err);
+}

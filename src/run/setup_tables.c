@@ -1,0 +1,180 @@
+/* Tables of a configuration, and how much of each body meets water.
+ *
+ * Which table is shipped for it depends on whether c1 and c2 are what a table
+ * of one component has; a user's own may always have three, and is then folded
+ * where it need not. */
+#include "run/setup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Components and published tables lack the bodies' own square radii, which the
+ * radius of gyration needs: they are the shipped table's. */
+static tsr_status complete_rg2(const char *shipped, tsr_form_factor_table *own,
+                               tsr_err *err)
+{
+    double sum = 0.0;
+    for (int t = 0; t < own->n_type; t++)
+        sum += own->rg2[t];
+    if (sum > 0.0)
+        return TSR_OK;
+    char *path = NULL;
+    tsr_form_factor_table *table = NULL;
+    tsr_status status = tsr_data_file(shipped, &path, err);
+    if (status == TSR_OK)
+        status = tsr_form_factor_read(path, &table, err);
+    if (status == TSR_OK && table->model == own->model)
+        memcpy(own->rg2, table->rg2, sizeof own->rg2);
+    tsr_form_factor_free(table);
+    free(path);
+    return status;
+}
+
+/* A table of one component fixes c1 and c2. */
+static tsr_status refuse_contrast(const tsr_setup *s, const char *own,
+                                  tsr_err *err)
+{
+    int which = s->contrast[TSR_C1].infer || s->contrast[TSR_C1].start != 1.0
+                    ? TSR_C1
+                    : TSR_C2;
+    return tsr_fail(err, TSR_E_CONFIG,
+                    "contrast.%s: '%s' is a table of one component, in "
+                    "which c1 and c2 are fixed; give a table of three as "
+                    "structure.form_factors, or none for the shipped one",
+                    s->contrast[which].name, own);
+}
+
+/* A table of three components serves where they are not needed, folded. */
+static tsr_status read_form_factors(const char *path, int needs_components,
+                                    tsr_setup *s, tsr_err *err)
+{
+    tsr_form_factor_table *table;
+    tsr_status status = tsr_form_factor_read(path, &table, err);
+    if (status != TSR_OK)
+        return status;
+    if (table->n_comp == 1) {
+        s->form_factors = table;
+        return needs_components ? refuse_contrast(s, path, err) : TSR_OK;
+    }
+    status = tsr_form_factor_fold(table, &s->form_factors, err);
+    if (needs_components)
+        s->components = table;
+    else
+        tsr_form_factor_free(table);
+    return status;
+}
+
+/* The table that the configuration names, or the shipped one. */
+static tsr_status read_tables(const char *own, int two, tsr_setup *s,
+                              tsr_err *err)
+{
+    static const char *const shipped[2][2] = {
+        {"form_factors_one_body.dat", "form_factors_two_body.dat"},
+        {"components_one_body.dat", "components_two_body.dat"}};
+    int needs_components = !tsr_contrast_is_plain(s->contrast);
+    char *path = NULL;
+    tsr_status status = TSR_OK;
+    if (own == NULL)
+        status = tsr_data_file(shipped[needs_components][two], &path, err);
+    if (status == TSR_OK)
+        status = read_form_factors(own != NULL ? own : path, needs_components,
+                                   s, err);
+    free(path);
+    if (status == TSR_OK && (s->form_factors->model == TSR_BODIES_TWO) != two)
+        status = tsr_fail(err, TSR_E_CONFIG,
+                          "structure.form_factors: '%s' is a table for %s "
+                          "bodies a residue, structure.bodies says %s",
+                          own, two ? "one" : "two", two ? "two" : "one");
+    return status == TSR_OK
+               ? complete_rg2(shipped[0][two], s->form_factors, err)
+               : status;
+}
+
+tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
+                            tsr_err *err)
+{
+    char *path = NULL;
+    tsr_status status = tsr_data_file("prior.dat", &path, err);
+    if (status == TSR_OK)
+        status = tsr_prior_table_read(path, &setup->prior_table, err);
+    free(path);
+    if (status == TSR_OK)
+        status = tsr_contrast_priors(&config->contrast, setup->contrast, err);
+    return status == TSR_OK
+               ? read_tables(config->structure.form_factors,
+                             config->structure.bodies == 0, setup, err)
+               : status;
+}
+
+tsr_status tsr_setup_expose(const tsr_setup *setup,
+                            const tsr_conformation *conformation,
+                            double *exposure, tsr_err *err)
+{
+    const tsr_topology *t = setup->topology;
+    int *type = malloc((size_t)t->n_body * sizeof *type);
+    if (type == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int b = 0; b < t->n_body; b++)
+        type[b] = t->body[b].type;
+    tsr_exposure_estimate(&setup->components->exposure, t->n_body, type,
+                          (const double(*)[3])conformation->body, exposure);
+    free(type);
+    return TSR_OK;
+}
+
+/* Of the states' starts the mean. */
+static tsr_status expose_starts(tsr_setup *s, tsr_err *err)
+{
+    int n_body = s->topology->n_body;
+    if (s->n_start == 0)
+        return tsr_setup_expose(s, s->first, s->exposure, err);
+    double *one = calloc((size_t)n_body, sizeof *one);
+    tsr_status status =
+        one == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
+    for (int b = 0; b < n_body; b++)
+        s->exposure[b] = 0.0;
+    for (int k = 0; k < s->n_start && status == TSR_OK; k++) {
+        status = tsr_setup_expose(s, s->start[k], one, err);
+        for (int b = 0; b < n_body && status == TSR_OK; b++)
+            s->exposure[b] += one[b] / s->n_start;
+    }
+    free(one);
+    return status;
+}
+
+static void tell(const tsr_setup *s, tsr_log *log)
+{
+    double atoms = 0.0;
+    for (int b = 0; b < s->topology->n_body; b++)
+        atoms += s->exposure[b];
+    for (int i = 0; i < TSR_N_CONTRAST; i++) {
+        const tsr_parameter *p = &s->contrast[i];
+        if (p->infer)
+            tsr_info(log, "%s: inferred, prior normal %g +- %g on [%g, %g]",
+                     p->name, p->mean, p->width, p->low, p->high);
+        else
+            tsr_info(log, "%s: %g", p->name, p->start);
+    }
+    tsr_info(log,
+             "hydration: what each body shows to the water is that of the "
+             "start, %.0f exposed atoms in all",
+             atoms);
+}
+
+tsr_status tsr_setup_scattering(tsr_setup *setup, tsr_log *log, tsr_err *err)
+{
+    tsr_setup *s = setup;
+    s->scattering = (tsr_scattering){.plain = s->form_factors,
+                                     .component = s->components,
+                                     .contrast = s->contrast};
+    if (s->components == NULL)
+        return TSR_OK;
+    s->exposure = malloc((size_t)s->topology->n_body * sizeof *s->exposure);
+    if (s->exposure == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    s->scattering.exposure = s->exposure;
+    tsr_status status = expose_starts(s, err);
+    if (status == TSR_OK)
+        tell(s, log);
+    return status;
+}

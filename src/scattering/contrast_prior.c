@@ -1,0 +1,119 @@
+#include "scattering/contrast_prior.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+
+static const char *const infer_words[] = {"infer", NULL};
+static const double pi = 3.14159265358979323846;
+
+const tsr_field tsr_contrast_fields[] = {
+    {.name = "c1",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(tsr_contrast_options, c1),
+     .initial = "1",
+     .min = 0.8,
+     .max = 1.2,
+     .words = infer_words,
+     .doc = "scale of the radius of the displaced solvent, as in FoXS"},
+    {.name = "c1_mean",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_contrast_options, c1_mean),
+     .initial = "1",
+     .min = 0.8,
+     .max = 1.2,
+     .doc = "of its prior, a normal density cut to c1_range"},
+    {.name = "c1_width",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_contrast_options, c1_width),
+     .initial = "0.02",
+     .min = 1e-6,
+     .max = 1e3,
+     .doc = "standard deviation before the cut"},
+    {.name = "c1_range",
+     .type = TSR_FIELD_PAIR,
+     .offset = offsetof(tsr_contrast_options, c1_range),
+     .initial = "[0.95, 1.05]",
+     .min = 0.8,
+     .max = 1.2,
+     .doc = "the prior is zero beyond"},
+    {.name = "c2",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(tsr_contrast_options, c2),
+     .initial = "0",
+     .min = -10.0,
+     .max = 20.0,
+     .words = infer_words,
+     .doc = "hydration: waters' contrast on each exposed atom, as in FoXS"},
+    {.name = "c2_mean",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_contrast_options, c2_mean),
+     .initial = "1",
+     .min = -10.0,
+     .max = 20.0,
+     .doc = "of its prior, a normal density cut to c2_range"},
+    {.name = "c2_width",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_contrast_options, c2_width),
+     .initial = "1.5",
+     .min = 1e-6,
+     .max = 1e3,
+     .doc = "standard deviation before the cut"},
+    {.name = "c2_range",
+     .type = TSR_FIELD_PAIR,
+     .offset = offsetof(tsr_contrast_options, c2_range),
+     .initial = "[-2, 4]",
+     .min = -10.0,
+     .max = 20.0,
+     .doc = "the prior is zero beyond"},
+    {0}};
+
+static tsr_status make(tsr_number_or_word value, double mean, double width,
+                       const double range[2], tsr_parameter *out, tsr_err *err)
+{
+    out->infer = value.word >= 0;
+    out->start = value.number;
+    out->shape = TSR_PRIOR_CUT_NORMAL;
+    out->mean = mean, out->width = width;
+    out->low = range[0], out->high = range[1];
+    out->scope = TSR_CHANGES_PROFILE;
+    if (!out->infer)
+        return TSR_OK;
+    if (!(range[0] < range[1]))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "contrast.%s_range: [%g, %g] leaves nothing to infer; "
+                        "widen it, or give %s a number",
+                        out->name, range[0], range[1], out->name);
+    if (mean < range[0] || mean > range[1])
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "contrast.%s_mean: %g is not in %s_range [%g, %g], "
+                        "outside of which the prior is zero",
+                        out->name, mean, out->name, range[0], range[1]);
+    double inside = gsl_cdf_ugaussian_P((range[1] - mean) / width) -
+                    gsl_cdf_ugaussian_P((range[0] - mean) / width);
+    out->start = mean;
+    out->log_norm = -0.5 * log(2.0 * pi) - log(width) - log(inside);
+    out->step = TSR_STEP_AXES;
+    return TSR_OK;
+}
+
+tsr_status tsr_contrast_priors(const tsr_contrast_options *options,
+                               tsr_parameter *parameter, tsr_err *err)
+{
+    const tsr_contrast_options *o = options;
+    parameter[TSR_C1] = (tsr_parameter){
+        .name = "c1", .doc = "scale of the radius of the displaced solvent"};
+    parameter[TSR_C2] = (tsr_parameter){
+        .name = "c2", .doc = "hydration, waters' contrast per exposed atom"};
+    tsr_status status = make(o->c1, o->c1_mean, o->c1_width, o->c1_range,
+                             &parameter[TSR_C1], err);
+    return status == TSR_OK ? make(o->c2, o->c2_mean, o->c2_width, o->c2_range,
+                                   &parameter[TSR_C2], err)
+                            : status;
+}
+
+int tsr_contrast_is_plain(const tsr_parameter *parameter)
+{
+    const tsr_parameter *p = parameter;
+    return !p[TSR_C1].infer && !p[TSR_C2].infer && p[TSR_C1].start == 1.0 &&
+           p[TSR_C2].start == 0.0;
+}

@@ -1,0 +1,269 @@
+/* The table of form factors, what atoms scatter, and the algebra of c1 and c2.
+ *
+ * A table keeps the excess E = P - F^2 rather than the mean self-intensity P:
+ * E begins as q^4 under terms of some hundred, and S(q) must not be made of
+ * their rounding when the table is interpolated. */
+#include "scattering/form_factor.h"
+
+#include "io/structure.h"
+
+#include <gsl/gsl_errno.h>
+#include <gsl/gsl_spline.h>
+#include <math.h>
+#include <stdlib.h>
+
+static const double pi = 3.14159265358979323846;
+
+/* ---- atoms ---- */
+
+/* Fraser, MacRae & Suzuki 1978, J. Appl. Cryst. 11, 693, table 1. */
+static double displaced_volume(int z)
+{
+    switch (z) {
+    case 1:
+        return 5.15;
+    case 6:
+        return 16.44;
+    case 7:
+        return 2.49;
+    case 8:
+        return 9.13;
+    case 16:
+        return 19.86;
+    default:
+        return (double)NAN;
+    }
+}
+
+double tsr_atom_displaced_amplitude(int z, int n_hydrogen, double q_inv_ang)
+{
+    static const double rho0 = 0.334; /* e/A^3, water */
+    /* An atom with its hydrogens displaces one volume, as the atomic groups
+     * of Svergun et al. 1995 (J. Appl. Cryst. 28, 768) do. */
+    double v = displaced_volume(z) + n_hydrogen * displaced_volume(1);
+    double g = v * exp(-q_inv_ang * q_inv_ang * cbrt(v * v) / (4.0 * pi));
+    return rho0 * g;
+}
+
+double tsr_atom_contrast_amplitude(int z, int n_hydrogen, double q_inv_ang)
+{
+    double f = tsr_atom_form_factor(z, q_inv_ang);
+    if (n_hydrogen > 0)
+        f += n_hydrogen * tsr_atom_form_factor(1, q_inv_ang);
+    return f - tsr_atom_displaced_amplitude(z, n_hydrogen, q_inv_ang);
+}
+
+double tsr_atom_radius(int z, int n_hydrogen)
+{
+    double v = displaced_volume(z) + n_hydrogen * displaced_volume(1);
+    return cbrt(0.75 * v / pi);
+}
+
+double tsr_component_water(double q_inv_ang)
+{
+    return tsr_atom_contrast_amplitude(8, 2, q_inv_ang);
+}
+
+/* ---- tables ---- */
+
+tsr_form_factor_table *tsr_form_factor_new(tsr_body_model model, int n_comp,
+                                           int n_q, double dq_inv_ang)
+{
+    tsr_form_factor_table *table = calloc(1, sizeof *table);
+    if (table == NULL)
+        return NULL;
+    table->model = model;
+    table->n_comp = n_comp;
+    table->n_pair = n_comp * (n_comp + 1) / 2;
+    table->n_type = tsr_body_n_type(model);
+    table->n_q = n_q;
+    table->dq_inv_ang = dq_inv_ang;
+    table->exposure = tsr_exposure_model_of(model);
+    size_t n = (size_t)table->n_type * (size_t)n_q;
+    table->amplitude = calloc((size_t)n_comp * n, sizeof(double));
+    table->excess = calloc((size_t)table->n_pair * n, sizeof(double));
+    if (table->amplitude == NULL || table->excess == NULL) {
+        tsr_form_factor_free(table);
+        return NULL;
+    }
+    return table;
+}
+
+void tsr_form_factor_free(tsr_form_factor_table *table)
+{
+    if (table == NULL)
+        return;
+    free(table->amplitude);
+    free(table->excess);
+    free(table->source);
+    free(table);
+}
+
+/* The table's knots, some of them mirrored to negative q, and one spline. */
+typedef struct {
+    int n_mirror, n_knot;
+    double *q, *y; /* [n_knot] */
+    double last;   /* q of the last knot */
+    gsl_spline *spline;
+    gsl_interp_accel *accel;
+} knots;
+
+static void knots_free(knots *e)
+{
+    free(e->q);
+    free(e->y);
+    gsl_spline_free(e->spline);
+    gsl_interp_accel_free(e->accel);
+}
+
+static tsr_status knots_new(knots *e, const tsr_form_factor_table *table,
+                            tsr_err *err)
+{
+    /* The influence of a knot falls by 3.7 with each step: 12 are plenty. */
+    e->n_mirror = table->n_q - 1 < 12 ? table->n_q - 1 : 12;
+    e->n_knot = e->n_mirror + table->n_q;
+    e->last = (table->n_q - 1) * table->dq_inv_ang;
+    size_t n = (size_t)e->n_knot;
+    e->q = malloc(n * sizeof *e->q);
+    e->y = malloc(n * sizeof *e->y);
+    e->spline = gsl_spline_alloc(gsl_interp_cspline, n);
+    e->accel = gsl_interp_accel_alloc();
+    if (e->q == NULL || e->y == NULL || e->spline == NULL || e->accel == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for a spline of %d knots",
+                        e->n_knot);
+    for (int i = 0; i < e->n_knot; i++)
+        e->q[i] = (i - e->n_mirror) * table->dq_inv_ang;
+    return TSR_OK;
+}
+
+static tsr_status one_curve(knots *e, const double *y, int n_q, double dq,
+                            double *out, tsr_err *err)
+{
+    for (int i = 0; i < e->n_knot; i++)
+        e->y[i] = y[abs(i - e->n_mirror)];
+    int gsl = gsl_spline_init(e->spline, e->q, e->y, (size_t)e->n_knot);
+    for (int k = 0; k < n_q && gsl == GSL_SUCCESS; k++) {
+        double q =
+            k * dq < e->last ? k * dq : e->last; /* rounding at the end */
+        gsl = gsl_spline_eval_e(e->spline, q, e->accel, &out[k]);
+    }
+    if (gsl != GSL_SUCCESS)
+        return tsr_fail(err, TSR_E_INTERNAL, "spline of a form factor: %s",
+                        gsl_strerror(gsl));
+    return TSR_OK;
+}
+
+/* Curves of the table between its points: natural cubic splines through the
+ * table mirrored at q = 0, for all of them are even in q. out [n_curve][n_q] at
+ * k dq from y [n_curve][table->n_q]. */
+static tsr_status interpolate(const tsr_form_factor_table *table, int n_curve,
+                              const double *y, int n_q, double dq_inv_ang,
+                              double *out, tsr_err *err)
+{
+    double last = (table->n_q - 1) * table->dq_inv_ang;
+    double asked = (n_q - 1) * dq_inv_ang;
+    if (n_q < 1 || !(dq_inv_ang > 0.0))
+        return tsr_fail(err, TSR_E_RANGE, "a q grid of %d points, step %g", n_q,
+                        dq_inv_ang);
+    if (!(asked <= last * (1.0 + 1e-9)))
+        return tsr_fail(err, TSR_E_RANGE,
+                        "q up to %g 1/Angstrom is asked of form factors that "
+                        "end at %g; narrow q_range",
+                        asked, last);
+    knots e = {0};
+    tsr_status s = knots_new(&e, table, err);
+    for (int c = 0; c < n_curve && s == TSR_OK; c++)
+        s = one_curve(&e, y + (size_t)c * (size_t)table->n_q, n_q, dq_inv_ang,
+                      out + (size_t)c * (size_t)n_q, err);
+    knots_free(&e);
+    return s;
+}
+
+tsr_status tsr_form_factor_at(const tsr_form_factor_table *table, int n_q,
+                              double dq_inv_ang, double *amplitude,
+                              double *excess, tsr_err *err)
+{
+    tsr_status s = TSR_OK;
+    if (amplitude != NULL)
+        s = interpolate(table, table->n_comp * table->n_type, table->amplitude,
+                        n_q, dq_inv_ang, amplitude, err);
+    if (excess != NULL && s == TSR_OK)
+        s = interpolate(table, table->n_pair * table->n_type, table->excess,
+                        n_q, dq_inv_ang, excess, err);
+    return s;
+}
+
+tsr_status tsr_form_factor_fold(const tsr_form_factor_table *table,
+                                tsr_form_factor_table **out, tsr_err *err)
+{
+    size_t n = (size_t)table->n_type * (size_t)table->n_q;
+    const double *f = table->amplitude, *e = table->excess;
+    tsr_form_factor_table *t =
+        tsr_form_factor_new(table->model, 1, table->n_q, table->dq_inv_ang);
+    *out = t;
+    if (t == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for form factors");
+    for (size_t i = 0; i < n; i++) {
+        t->amplitude[i] = f[i] - f[n + i];
+        t->excess[i] = e[i] - 2.0 * e[n + i] + e[3 * n + i];
+    }
+    return TSR_OK;
+}
+
+void tsr_form_factor_unfold(const tsr_form_factor_table *folded,
+                            tsr_form_factor_table *table)
+{
+    size_t n = (size_t)table->n_type * (size_t)table->n_q;
+    double *f = table->amplitude, *e = table->excess;
+    for (size_t i = 0; i < n; i++) {
+        f[i] = folded->amplitude[i] + f[n + i];
+        e[i] = folded->excess[i] + 2.0 * e[n + i] - e[3 * n + i];
+    }
+}
+
+/* ---- c1 and c2 ---- */
+
+int tsr_component_pair(int a, int b)
+{
+    return a * (2 * TSR_N_COMP - a - 1) / 2 + b;
+}
+
+double tsr_component_radius(const tsr_form_factor_table *table, int n,
+                            const int *type)
+{
+    double atoms = 0.0, sum = 0.0;
+    for (int i = 0; i < n; i++) {
+        atoms += table->atoms[type[i]];
+        sum += table->atoms[type[i]] * table->radius[type[i]];
+    }
+    return sum / atoms;
+}
+
+double tsr_component_power(double radius_ang, double q_inv_ang)
+{
+    double area = pow(4.0 * pi / 3.0, 2.0 / 3.0) * radius_ang * radius_ang;
+    return area * q_inv_ang * q_inv_ang / (4.0 * pi);
+}
+
+double tsr_component_scale_of(double c1, double power)
+{
+    double square = c1 * c1;
+    return square * c1 * exp(-(square - 1.0) * power);
+}
+
+double tsr_component_scale(double c1, double radius_ang, double q_inv_ang)
+{
+    return tsr_component_scale_of(c1,
+                                  tsr_component_power(radius_ang, q_inv_ang));
+}
+
+double tsr_component_intensity(const double *partial, size_t stride, double g,
+                               double c2)
+{
+    const double c[TSR_N_COMP] = {1.0, -g, c2};
+    double sum = 0.0;
+    for (int a = 0; a < TSR_N_COMP; a++)
+        for (int b = a; b < TSR_N_COMP; b++, partial += stride)
+            sum += (a == b ? 1.0 : 2.0) * c[a] * c[b] * *partial;
+    return sum;
+}

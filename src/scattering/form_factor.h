@@ -1,0 +1,171 @@
+/* Form factors of bodies (DESIGN 3): the tables, how they are trained, and how
+ * their components make a profile.
+ *
+ * A table has one component or three. With three, the solute in vacuum, the
+ * solvent that it displaces and its hydration stay apart, so that c1, which
+ * scales the displaced volume, and c2, which scales the hydration, can change
+ * without a new sum over pairs:
+ *
+ *     I(q) = sum_a sum_b C_a C_b [I_ab(q) + S_ab(q)],   C = (1, -G(q), c2)
+ *     I_ab(q) = sum_i sum_j F_i^a(q) F_j^b(q) sinc(q r_ij)
+ *     S_ab(q) = sum_i E_i^ab(q)
+ *
+ * One component is the contrast, solute less displaced solvent, and C = (1).
+ * The amplitude of a type is that of its atoms, averaged over its occurrences
+ * in the training structures, and its excess is what a sum of mean amplitudes
+ * leaves out of the terms of a body with itself:
+ *
+ *     F_t^a(q) = < sum_{k in body} f_k^a(q) sinc(q |r_k - r_body|) >
+ *     E_t^ab(q) = < sum_k sum_l f_k^a f_l^b sinc(q r_kl) > - F_t^a F_t^b
+ *
+ * Body i of type t has F_i^a = F_t^a for all components but hydration, which is
+ * its exposure e_i (scattering/exposure.h) times that of the type:
+ * F_i^hydration = e_i F_t, E_i = e_i E_t with one index hydration, e_i^2 E_t
+ * with both. */
+#ifndef TSR_MODEL_FORM_FACTOR_H
+#define TSR_MODEL_FORM_FACTOR_H
+
+#include "core/log.h"
+#include "core/status.h"
+#include "scattering/exposure.h"
+#include "model/residue.h"
+
+enum {
+    TSR_SOLUTE,
+    TSR_DISPLACED,
+    TSR_HYDRATION,
+    TSR_N_COMP,
+    TSR_N_COMP_PAIR = 6 /* 00 01 02 11 12 22, as engines order them */
+};
+
+/* Number of the pair a <= b of three components. */
+int tsr_component_pair(int a, int b);
+
+typedef struct {
+    tsr_body_model model;
+    int n_comp; /* 1 or TSR_N_COMP */
+    int n_pair; /* of components: n_comp (n_comp + 1) / 2 */
+    int n_type, n_q;
+    double dq_inv_ang; /* q_k = k dq */
+    double *amplitude; /* [n_comp][n_type][n_q] F, electrons */
+    double *excess;    /* [n_pair][n_type][n_q] E, electrons squared */
+    char *source;      /* comment lines of the file: how it was made */
+    /* Files of one component have these two, which are 0 elsewhere: */
+    long count[TSR_MAX_TYPE]; /* occurrences it was trained on */
+    double rg2[TSR_MAX_TYPE]; /* mean square radius of the body's own atoms,
+                                 mass-weighted, Angstrom squared */
+    /* Files of three components have these three: */
+    double atoms[TSR_MAX_TYPE];  /* mean number of non-hydrogen atoms */
+    double radius[TSR_MAX_TYPE]; /* their mean radius, Angstrom */
+    tsr_exposure_model exposure; /* [n_type] inside */
+} tsr_form_factor_table;
+
+/* A table of zeroes with the source NULL; NULL when out of memory. n_comp is 1
+ * or TSR_N_COMP. */
+tsr_form_factor_table *tsr_form_factor_new(tsr_body_model model, int n_comp,
+                                           int n_q, double dq_inv_ang);
+void tsr_form_factor_free(tsr_form_factor_table *table);
+
+/* Reads a table of data/, of one component or three, or one of form factors as
+ * published by others, in the lists in brackets that resaxs ships for Stovgaard
+ * et al. 2010, BMC Bioinformatics 11, 429:
+ *
+ *     [[6.03, 8.88, ...],      one list a q, one number a body type, electrons
+ *      [6.02, 8.87, ...]]
+ *
+ * with q in 1/Angstrom, equally spaced from 0, in one list in a file beside:
+ * "x-q_vector.dat" for "x-two_body_model.dat". 20 columns are residues by
+ * three-letter code, 21 are backbone first, then the same order. Such a table
+ * has one component without excess, so that S(q) = 0.
+ *
+ * Errors name file and line: TSR_E_NOINPUT (also of the q vector),
+ * TSR_E_DATA. */
+tsr_status tsr_form_factor_read(const char *path, tsr_form_factor_table **out,
+                                tsr_err *err);
+
+/* Writes beside and renames. Errors: TSR_E_IO. */
+tsr_status tsr_form_factor_write(const tsr_form_factor_table *table,
+                                 const char *path, tsr_err *err);
+
+/* The table at q = 0, dq, ...: natural cubic splines in q of F and of E, of the
+ * table mirrored at q = 0 (both are even in q).
+ * amplitude [n_comp][n_type][n_q], excess [n_pair][n_type][n_q] out; NULL: not
+ * wanted. Errors: TSR_E_RANGE where the grid goes beyond the table. */
+tsr_status tsr_form_factor_at(const tsr_form_factor_table *table, int n_q,
+                              double dq_inv_ang, double *amplitude,
+                              double *excess, tsr_err *err);
+
+/* A table of three components as one: F = F^solute - F^displaced and its
+ * excess, which is c1 = 1 and no hydration. Errors: TSR_E_NOMEM. */
+tsr_status tsr_form_factor_fold(const tsr_form_factor_table *table,
+                                tsr_form_factor_table **out, tsr_err *err);
+
+/* Puts the contrast of `folded` into a table of three components: the solute
+ * becomes what folds to it. */
+void tsr_form_factor_unfold(const tsr_form_factor_table *folded,
+                            tsr_form_factor_table *table);
+
+/* Trains a new table on structure files: averages over the occurrences of each
+ * type and, for three components, the exposures' curves. Residues that lack
+ * atoms are left out; a chain's OXT and the extra hydrogens of its first N are
+ * not counted. `log` gets what was used and left out. n_thread 0: as many as
+ * there are processors; their number does not change the result. After an error
+ * the table is not to be used.
+ * Errors: those of reading; TSR_E_DATA where a type never occurs;
+ * TSR_E_NUMERIC; TSR_E_NOMEM. */
+tsr_status tsr_form_factor_train(tsr_form_factor_table *table, int n_path,
+                                 const char *const *path, int n_thread,
+                                 tsr_log *log, tsr_err *err);
+
+/* Refines a trained table on structure files (those it was trained on): F and E
+ * change, smoothly in q and little, to what makes the relative errors of I(q)
+ * against all atoms least; first those of the contrast and then, over a few c1
+ * and c2, those of displaced solvent and hydration. Keeps some 0.2 MB a
+ * structure in memory, 0.5 MB for three components. After an error the table is
+ * not to be used.
+ * Errors: those of reading; TSR_E_NOMEM, TSR_E_NUMERIC (no convergence). */
+tsr_status tsr_form_factor_refine(tsr_form_factor_table *table, int n_path,
+                                  const char *const *path, int n_thread,
+                                  tsr_log *log, tsr_err *err);
+
+/* ---- atoms ---- */
+
+/* rho0 V exp(-q^2 V^(2/3) / 4 pi) below, and the radius (Angstrom) of a sphere
+ * of the volume V. */
+double tsr_atom_displaced_amplitude(int z, int n_hydrogen, double q_inv_ang);
+double tsr_atom_radius(int z, int n_hydrogen);
+
+/* Amplitude of one atom with its hydrogens less the water it displaces:
+ * f_X + n_H f_H - rho0 V exp(-q^2 V^(2/3) / 4 pi), rho0 = 0.334 e/A^3,
+ * V = V_X + n_H V_H: H 5.15, C 16.44, N 2.49, O 9.13, S 19.86 A^3 (Fraser et
+ * al. 1978). NaN for an element without a volume. */
+double tsr_atom_contrast_amplitude(int z, int n_hydrogen, double q_inv_ang);
+
+/* Amplitude of the hydration of one atom that is wholly exposed: the contrast
+ * of one water. */
+double tsr_component_water(double q_inv_ang);
+
+/* ---- c1 and c2 ---- */
+
+/* Mean radius of the atoms of n bodies, Angstrom: r_m of G. */
+double tsr_component_radius(const tsr_form_factor_table *table, int n,
+                            const int *type);
+
+/* G(q) = c1^3 exp(-(c1^2 - 1) (4 pi r_m^3 / 3)^(2/3) q^2 / 4 pi): what scaling
+ * every displaced radius by c1 does to the mean atom's Gaussian, which becomes
+ * that of the volume c1^3 V. Svergun et al. 1995, eq. 13, and
+ * Schneidman-Duhovny et al. 2013 print (4 pi / 3)^(3/2), with which G would not
+ * go with the atoms' own exponent; FoXS's program leaves the factor out. */
+double tsr_component_scale(double c1, double radius_ang, double q_inv_ang);
+
+/* The same with (4 pi r_m^3 / 3)^(2/3) q^2 / 4 pi known: tsr_component_power.
+ */
+double tsr_component_scale_of(double c1, double power);
+double tsr_component_power(double radius_ang, double q_inv_ang);
+
+/* sum_ab C_a C_b partial_ab at one q: partial [TSR_N_COMP_PAIR] at steps of
+ * `stride`, S_ab included. */
+double tsr_component_intensity(const double *partial, size_t stride, double g,
+                               double c2);
+
+#endif

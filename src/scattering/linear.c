@@ -1,0 +1,176 @@
+#include "scattering/linear.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_sf_erf.h>
+#include <math.h>
+
+static const double log_2pi = 1.8378770664093453;
+
+/* Below this many standard deviations under 0 a t cut at 0 is proposed as an
+ * exponential instead: rejection would take long, and the conditional falls
+ * exponentially there. */
+static const double t_far = -2.0;
+
+tsr_linear tsr_linear_make(tsr_number_or_word scale,
+                           tsr_number_or_word background)
+{
+    return (tsr_linear){
+        .infer_scale = scale.word == 0,
+        .infer_background = background.word == TSR_BACKGROUND_INFER,
+        .scale = scale.word < 0 ? scale.number : 1.0,
+        .background = background.word < 0 ? background.number : 0.0};
+}
+
+int tsr_linear_n_free(const tsr_linear *linear)
+{
+    return linear->infer_scale + linear->infer_background;
+}
+
+void tsr_linear_fit(const tsr_linear *linear, int n, const double *model,
+                    const double *data, const double *weight, tsr_fit *fit)
+{
+    double one = 0.0, model_mean = 0.0, data_mean = linear->background;
+    for (int k = 0; k < n; k++)
+        one += weight[k];
+    if (linear->infer_background) {
+        data_mean = 0.0;
+        for (int k = 0; k < n; k++) {
+            model_mean += weight[k] * model[k];
+            data_mean += weight[k] * data[k];
+        }
+        model_mean /= one, data_mean /= one;
+    }
+    double norm = 0.0, cross = 0.0, sum = 0.0;
+    for (int k = 0; k < n; k++) {
+        double m = model[k] - model_mean, d = data[k] - data_mean;
+        norm += weight[k] * m * m;
+        cross += weight[k] * m * d;
+    }
+    double c = linear->infer_scale ? cross / norm : linear->scale;
+    for (int k = 0; k < n; k++) {
+        double r = data[k] - data_mean - c * (model[k] - model_mean);
+        sum += weight[k] * r * r;
+    }
+    fit->scale = c;
+    fit->background = linear->infer_background ? data_mean - c * model_mean
+                                               : linear->background;
+    fit->square_sum = sum;
+    fit->model_norm = norm;
+    fit->model_mean = model_mean;
+    fit->one_norm = one;
+}
+
+/* With p of c and b free, H = J^T W J and its determinant |H| = |m|^2 |1|^2,
+ * or the factor of the one that is free:
+ *   -sum log sigma - (N - p)/2 log(2 pi s^2) - 1/2 log |H| - chi2 / (2 s^2)
+ *   + log Phi(c / (s / |m|)), the last where c is free. */
+double tsr_linear_log_integral(const tsr_linear *linear, int n,
+                               const tsr_fit *fit, double log_s)
+{
+    int p = tsr_linear_n_free(linear);
+    double log_det = 0.0, tail = 0.0;
+    if (linear->infer_scale) {
+        double z = fit->scale * sqrt(fit->model_norm) * exp(-log_s);
+        const double half_root = 0.7071067811865476, log_2 = 0.6931471805599453;
+        tail = z > 8.0 ? 0.0 : gsl_sf_log_erfc(-half_root * z) - log_2;
+        log_det = log(fit->model_norm);
+    }
+    if (linear->infer_background)
+        log_det += log(fit->one_norm);
+    return -fit->log_sigma - 0.5 * (n - p) * (log_2pi + 2.0 * log_s) -
+           0.5 * log_det - 0.5 * fit->square_sum * exp(-2.0 * log_s) + tail;
+}
+
+/* The best b at another c than the best. */
+static double background_at(const tsr_fit *fit, double c)
+{
+    return fit->background - (c - fit->scale) * fit->model_mean;
+}
+
+double tsr_linear_log_normal(int n, const tsr_fit *fit, double log_s, double c,
+                             double b)
+{
+    double x = c - fit->scale, y = b - background_at(fit, c);
+    double sum =
+        fit->square_sum + fit->model_norm * x * x + fit->one_norm * y * y;
+    if (!(c > 0.0))
+        return -(double)INFINITY;
+    return -fit->log_sigma - 0.5 * n * (log_2pi + 2.0 * log_s) -
+           0.5 * sum * exp(-2.0 * log_s);
+}
+
+/* A normal variate above `low`, less low. */
+static double draw_normal(double low, gsl_rng *rng)
+{
+    double above;
+    if (low > 1e4) /* the far tail is exponential */
+        return gsl_ran_exponential(rng, 1.0 / low);
+    if (low > 0.0)
+        return gsl_ran_gaussian_tail(rng, low, 1.0) - low;
+    do
+        above = gsl_ran_gaussian(rng, 1.0) - low;
+    while (above <= 0.0);
+    return above;
+}
+
+static double draw_t(double low, int dof, gsl_rng *rng)
+{
+    double above;
+    if (low > -t_far)
+        return gsl_ran_exponential(rng, 2.0 / low);
+    do
+        above = gsl_ran_tdist(rng, dof) - low;
+    while (above <= 0.0);
+    return above;
+}
+
+void tsr_linear_draw(const tsr_linear *linear, const tsr_fit *fit,
+                     tsr_linear_shape shape, gsl_rng *rng, double *c, double *b)
+{
+    *c = linear->scale, *b = linear->background;
+    if (linear->infer_scale) {
+        double sd = shape.spread / sqrt(fit->model_norm);
+        double low = -fit->scale / sd; /* c > 0 in units of its sd */
+        *c = sd * (shape.dof == 0 ? draw_normal(low, rng)
+                                  : draw_t(low, shape.dof, rng));
+    }
+    if (linear->infer_background) {
+        double sd = shape.spread / sqrt(fit->one_norm);
+        *b = background_at(fit, *c);
+        *b += shape.dof == 0 ? gsl_ran_gaussian(rng, sd)
+                             : sd * gsl_ran_tdist(rng, shape.dof);
+    }
+}
+
+/* log density of x standard deviations from the middle. */
+static double log_shape(double x, double sd, int dof)
+{
+    if (dof == 0)
+        return -0.5 * x * x - 0.5 * log_2pi - log(sd);
+    return log(gsl_ran_tdist_pdf(x, dof)) - log(sd);
+}
+
+double tsr_linear_log_density(const tsr_linear *linear, const tsr_fit *fit,
+                              tsr_linear_shape shape, double c, double b)
+{
+    const double half_root = 0.7071067811865476, log_2 = 0.6931471805599453;
+    double sum = 0.0;
+    if (linear->infer_scale) {
+        double sd = shape.spread / sqrt(fit->model_norm);
+        double z = fit->scale / sd;
+        if (!(c > 0.0))
+            return -(double)INFINITY;
+        if (shape.dof > 0 && z < t_far)
+            sum += log(-0.5 * z / sd) + 0.5 * z * c / sd;
+        else
+            sum += log_shape(c / sd - z, sd, shape.dof) -
+                   (shape.dof > 0 ? log(gsl_cdf_tdist_P(z, shape.dof))
+                                  : gsl_sf_log_erfc(-half_root * z) - log_2);
+    }
+    if (linear->infer_background) {
+        double sd = shape.spread / sqrt(fit->one_norm);
+        sum += log_shape((b - background_at(fit, c)) / sd, sd, shape.dof);
+    }
+    return sum;
+}

@@ -1,0 +1,43 @@
+/* A structure's curve fitted to data: scale, background, excluded volume (c1)
+ * and hydration (c2), from partial profiles alone.
+ *
+ * Least squares of (I_exp - scale I(q; c1, c2) - background) / sigma. Scale and
+ * background are linear and solved for (variable projection, Golub & Pereyra
+ * 1973); c1 and c2 by Levenberg-Marquardt (GSL), each the sine of a free
+ * variable between its bounds, from the best point of a grid. */
+#ifndef TSR_LIKELIHOOD_PROFILE_FIT_H
+#define TSR_LIKELIHOOD_PROFILE_FIT_H
+
+#include "scattering/contrast.h"
+
+typedef struct {
+    int fit_background; /* 0: the background is the number below */
+    double background;
+    double c1[2], c2[2]; /* bounds; equal: fixed */
+} tsr_profile_fit_options;
+
+/* c1 0.95 to 1.05, c2 -2 to 4, background 0: as FoXS. */
+extern const tsr_profile_fit_options tsr_profile_fit_defaults;
+
+typedef struct {
+    int n_point, n_parameter;
+    double scale, background, c1, c2;
+    int c1_at, c2_at; /* -1: at the lower bound, 1: at the upper; 0: between, or
+                         fixed */
+    double chi2;      /* sum of squares over n_point */
+    double reduced_chi2; /* over n_point - n_parameter; NaN where that is 0 */
+    int longest_run;     /* of residuals of one sign */
+    double cormap_p;
+} tsr_profile_fit;
+
+/* curves at the n points of the data; intensity, sigma [n]; curve [n] out:
+ * scale I + background. Curves of one component leave c1 = 1, c2 = 0.
+ * Errors: TSR_E_NUMERIC (the curve is not finite or has no positive scale),
+ * TSR_E_NOMEM. */
+tsr_status tsr_profile_fit_make(const tsr_partial_curves *curves,
+                                const double *intensity, const double *sigma,
+                                const tsr_profile_fit_options *options,
+                                tsr_profile_fit *fit, double *curve,
+                                tsr_err *err);
+
+#endif

@@ -1,0 +1,94 @@
+#include "scattering/q_grid.h"
+
+#include <gsl/gsl_blas.h>
+#include <gsl/gsl_errno.h>
+#include <gsl/gsl_linalg.h>
+#include <gsl/gsl_matrix.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define PI 3.14159265358979323846
+
+/* Bodies have a size: F(q) spreads each distance by up to this, Angstrom. */
+static const double body_size = 12.0;
+static const int beyond = 2; /* grid points past q_max */
+/* A peptide has so few points up to q_max that the fit fails; a band wider than
+ * the molecule only adds some. */
+static const double band_least = 60.0; /* Angstrom */
+/* Relative to the mean diagonal; keeps the weights near 1 (their absolute sum
+ * stays below 3, so that errors of the profile are not blown up). */
+static const double ridge = 1e-12;
+
+tsr_q_grid tsr_q_grid_make(double d_bound_ang, double q_max_inv_ang)
+{
+    tsr_q_grid g;
+    g.band_ang = fmax(d_bound_ang + body_size, band_least);
+    g.dq_inv_ang = PI / (2.0 * g.band_ang);
+    g.n_q = (int)ceil(q_max_inv_ang / g.dq_inv_ang - 1e-9) + 1 + beyond;
+    return g;
+}
+
+static double sinc(double x)
+{
+    return x < 1e-8 ? 1.0 : sin(x) / x;
+}
+
+tsr_status tsr_q_operator_new(const tsr_q_grid *grid, int n,
+                              const double *q_inv_ang, double **matrix,
+                              tsr_err *err)
+{
+    size_t m = (size_t)grid->n_q, n_point = (size_t)n;
+    double q_top = (grid->n_q - 1) * grid->dq_inv_ang;
+    /* Four points a wavelength of the fastest oscillation. */
+    size_t n_r = (size_t)(4.0 * grid->band_ang * q_top / PI) + 64;
+    tsr_status status = TSR_OK;
+    *matrix = NULL;
+    for (int k = 0; k < n; k++)
+        if (!(q_inv_ang[k] >= 0.0 && q_inv_ang[k] <= q_top))
+            return tsr_fail(err, TSR_E_RANGE,
+                            "q = %g 1/A lies outside the grid up to %g 1/A",
+                            q_inv_ang[k], q_top);
+    gsl_matrix *a = gsl_matrix_alloc(n_r, m);
+    gsl_matrix *normal = gsl_matrix_alloc(m, m);
+    gsl_vector *b = gsl_vector_alloc(n_r), *x = gsl_vector_alloc(m);
+    double *out = calloc(n_point * m, sizeof *out);
+    if (a == NULL || normal == NULL || b == NULL || x == NULL || out == NULL) {
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        goto done;
+    }
+    for (size_t i = 0; i < n_r; i++) {
+        double r = grid->band_ang * (double)i / (double)(n_r - 1);
+        for (size_t j = 0; j < m; j++)
+            gsl_matrix_set(a, i, j, sinc((double)j * grid->dq_inv_ang * r));
+    }
+    gsl_blas_dgemm(CblasTrans, CblasNoTrans, 1.0, a, a, 0.0, normal);
+    double trace = 0.0;
+    for (size_t j = 0; j < m; j++)
+        trace += gsl_matrix_get(normal, j, j);
+    for (size_t j = 0; j < m; j++)
+        *gsl_matrix_ptr(normal, j, j) += ridge * trace / (double)m;
+    if (gsl_linalg_cholesky_decomp1(normal) != GSL_SUCCESS) {
+        status = tsr_fail(err, TSR_E_INTERNAL,
+                          "the operator from the q grid has no solution");
+        goto done;
+    }
+    for (size_t k = 0; k < n_point; k++) {
+        for (size_t i = 0; i < n_r; i++) {
+            double r = grid->band_ang * (double)i / (double)(n_r - 1);
+            gsl_vector_set(b, i, sinc(q_inv_ang[k] * r));
+        }
+        gsl_blas_dgemv(CblasTrans, 1.0, a, b, 0.0, x);
+        gsl_linalg_cholesky_svx(normal, x);
+        for (size_t j = 0; j < m; j++)
+            out[k * m + j] = gsl_vector_get(x, j);
+    }
+    *matrix = out;
+    out = NULL;
+done:
+    gsl_matrix_free(a);
+    gsl_matrix_free(normal);
+    gsl_vector_free(b);
+    gsl_vector_free(x);
+    free(out);
+    return status;
+}

@@ -1,0 +1,156 @@
+#include "scattering/scattering.h"
+
+#include "core/vec3.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static void set_types(const tsr_topology *topology, int *type)
+{
+    for (int b = 0; b < topology->n_body; b++)
+        type[b] = topology->body[b].type;
+}
+
+/* One component: the engine's types are those of the table. */
+static tsr_status plain_spec(const tsr_form_factor_table *table,
+                             const tsr_topology *topology, int n_q,
+                             double dq_inv_ang, tsr_coarse_spec *out,
+                             tsr_err *err)
+{
+    size_t n = (size_t)topology->n_body, row = (size_t)n_q;
+    size_t n_table = (size_t)table->n_type * row;
+    int *type = malloc((n + 1) * sizeof *type);
+    double *factor = malloc(n_table * sizeof *factor);
+    double *self = calloc(row, sizeof *self);
+    double *excess = malloc(n_table * sizeof *excess);
+    tsr_status s = TSR_OK;
+    *out = (tsr_coarse_spec){0};
+    if (type == NULL || factor == NULL || self == NULL || excess == NULL)
+        s = tsr_fail(err, TSR_E_NOMEM, "no memory for %zu bodies", n);
+    if (s == TSR_OK)
+        s = tsr_form_factor_at(table, n_q, dq_inv_ang, factor, excess, err);
+    if (s != TSR_OK) {
+        free(type);
+        free(factor);
+        free(self);
+        free(excess);
+        return s;
+    }
+    set_types(topology, type);
+    for (size_t b = 0; b < n; b++)
+        for (size_t k = 0; k < row; k++)
+            self[k] += excess[(size_t)type[b] * row + k];
+    free(excess);
+    out->type = type;
+    out->form_factor = factor;
+    out->self = self;
+    out->spec = (tsr_engine_spec){.n_body = topology->n_body,
+                                  .n_type = table->n_type,
+                                  .n_comp = 1,
+                                  .n_q = n_q,
+                                  .dq_inv_ang = dq_inv_ang,
+                                  .n_system = 1,
+                                  .type = type,
+                                  .form_factor = factor};
+    return TSR_OK;
+}
+
+tsr_status tsr_scattering_spec(const tsr_scattering *scattering,
+                               const tsr_topology *topology, int n_q,
+                               double dq_inv_ang, tsr_coarse_spec *out,
+                               tsr_err *err)
+{
+    const tsr_scattering *s = scattering;
+    if (s->component == NULL)
+        return plain_spec(s->plain, topology, n_q, dq_inv_ang, out, err);
+    *out = (tsr_coarse_spec){0};
+    int *type = malloc(((size_t)topology->n_body + 1) * sizeof *type);
+    if (type == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    set_types(topology, type);
+    tsr_status status =
+        tsr_coarse_spec_of(s->component, topology->n_body, type, s->exposure,
+                           n_q, dq_inv_ang, out, err);
+    if (status == TSR_OK)
+        tsr_coarse_fold(out, s->contrast);
+    free(type);
+    return status;
+}
+
+tsr_status tsr_scattering_direct(const tsr_scattering *scattering,
+                                 const tsr_topology *topology,
+                                 const tsr_conformation *conformation,
+                                 double q_inv_ang, double *partial,
+                                 double *radius_ang, tsr_err *err)
+{
+    /* The tables on a grid of 0 and q. */
+    const tsr_scattering *s = scattering;
+    int at = q_inv_ang > 0.0;
+    double dq = at                     ? q_inv_ang
+                : s->component != NULL ? s->component->dq_inv_ang
+                                       : s->plain->dq_inv_ang;
+    tsr_coarse_spec coarse;
+    tsr_status status = tsr_scattering_spec(s, topology, 2, dq, &coarse, err);
+    if (status != TSR_OK)
+        return status;
+    int n_comp = coarse.spec.n_comp;
+    double sum[TSR_N_COMP_PAIR] = {0.0};
+    for (int i = 0; i < topology->n_body; i++) {
+        double field[TSR_N_COMP] = {0.0}, f[TSR_N_COMP];
+        double *to = sum;
+        for (int j = 0; j < i; j++) {
+            double x = q_inv_ang * tsr_vec3_distance(conformation->body[i],
+                                                     conformation->body[j]);
+            double sinc = x > 1e-8 ? sin(x) / x : 1.0;
+            for (int a = 0; a < n_comp; a++)
+                field[a] += sinc * *tsr_engine_factor(&coarse.spec, a,
+                                                      coarse.type[j], at);
+        }
+        for (int a = 0; a < n_comp; a++)
+            f[a] = *tsr_engine_factor(&coarse.spec, a, coarse.type[i], at);
+        for (int a = 0; a < n_comp; a++)
+            for (int b = a; b < n_comp; b++)
+                *to++ += f[a] * field[b] + f[b] * field[a] + f[a] * f[b];
+    }
+    for (int p = 0; p < n_comp * (n_comp + 1) / 2; p++)
+        partial[p] = sum[p] + coarse.self[2 * p + at];
+    if (radius_ang != NULL)
+        *radius_ang = coarse.radius_ang;
+    tsr_coarse_spec_clear(&coarse);
+    return TSR_OK;
+}
+
+tsr_status tsr_scattering_intensity(const tsr_scattering *scattering,
+                                    const tsr_topology *topology,
+                                    const tsr_conformation *conformation,
+                                    const double *value, double q_inv_ang,
+                                    double *intensity, tsr_err *err)
+{
+    const tsr_parameter *prior = scattering->contrast;
+    double partial[TSR_N_COMP_PAIR], c[TSR_N_COMP] = {1.0}, radius;
+    double start[TSR_N_CONTRAST];
+    int n_comp = 1;
+    tsr_status status = tsr_scattering_direct(
+        scattering, topology, conformation, q_inv_ang, partial, &radius, err);
+    if (status != TSR_OK)
+        return status;
+    if (scattering->component != NULL) {
+        for (int i = 0; i < TSR_N_CONTRAST; i++)
+            start[i] = value != NULL ? value[i] : prior[i].start;
+        n_comp = tsr_coarse_coefficients(
+            prior, start, tsr_component_power(radius, q_inv_ang), c);
+    }
+    *intensity = tsr_coarse_sum(n_comp, c, partial, 1);
+    return TSR_OK;
+}
+
+tsr_status tsr_direct_intensity(const tsr_topology *topology,
+                                const tsr_form_factor_table *table,
+                                const tsr_conformation *conformation,
+                                double q_inv_ang, double *intensity,
+                                tsr_err *err)
+{
+    const tsr_scattering plain = {.plain = table};
+    return tsr_scattering_intensity(&plain, topology, conformation, NULL,
+                                    q_inv_ang, intensity, err);
+}

@@ -1,0 +1,50 @@
+/* What the bodies of a run scatter: form factors of one component, or of three
+ * with c1 and c2 (scattering/form_factor.h). */
+#ifndef TSR_LIKELIHOOD_SCATTERING_H
+#define TSR_LIKELIHOOD_SCATTERING_H
+
+#include "scattering/coarse_fold.h"
+#include "scattering/form_factor.h"
+#include "model/topology.h"
+
+/* Everything is borrowed. */
+typedef struct {
+    const tsr_form_factor_table *plain;     /* where component is NULL */
+    const tsr_form_factor_table *component; /* or NULL */
+    const double *exposure;                 /* [n_body] of all conformations */
+    const tsr_parameter *contrast;          /* [TSR_N_CONTRAST] */
+} tsr_scattering;
+
+/* What an engine needs, and S_ab, on q_k = k dq, k < n_q: in K components, of
+ * which the inferred of c1 and c2 have one each (coarse_fold.h). Clear with
+ * tsr_coarse_spec_clear. Errors: TSR_E_RANGE (the tables end before),
+ * TSR_E_NOMEM. */
+tsr_status tsr_scattering_spec(const tsr_scattering *scattering,
+                               const tsr_topology *topology, int n_q,
+                               double dq_inv_ang, tsr_coarse_spec *out,
+                               tsr_err *err);
+
+/* Partial profiles with S_ab at one q, pair by pair in double precision, in
+ * electrons squared: partial [K (K + 1) / 2] out, *radius_ang (may be NULL) r_m
+ * of G. Errors: as above. Cost: n_body^2. */
+tsr_status tsr_scattering_direct(const tsr_scattering *scattering,
+                                 const tsr_topology *topology,
+                                 const tsr_conformation *conformation,
+                                 double q_inv_ang, double *partial,
+                                 double *radius_ang, tsr_err *err);
+
+/* I(q) of it at c1, c2 (value [TSR_N_CONTRAST]; NULL: where they start). */
+tsr_status tsr_scattering_intensity(const tsr_scattering *scattering,
+                                    const tsr_topology *topology,
+                                    const tsr_conformation *conformation,
+                                    const double *value, double q_inv_ang,
+                                    double *intensity, tsr_err *err);
+
+/* I(q) of the bodies with S(q) at one q, by a table of one component. */
+tsr_status tsr_direct_intensity(const tsr_topology *topology,
+                                const tsr_form_factor_table *table,
+                                const tsr_conformation *conformation,
+                                double q_inv_ang, double *intensity,
+                                tsr_err *err);
+
+#endif

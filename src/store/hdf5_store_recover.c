@@ -1,0 +1,140 @@
+/* Commits that were interrupted. */
+#include "store/hdf5_store_parts.h"
+
+#include "store/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Pages of a journal that the file must not get, as if just written. */
+static tsr_status lay_over(tsr_hdf5_store *store, const tsr_journal *journal,
+                           tsr_err *err)
+{
+    for (size_t i = 0; i < journal->n_page; i++) {
+        const unsigned char *from = journal->page[i].bytes;
+        size_t at = journal->page[i].at, n = journal->page[i].n;
+        while (n > 0) {
+            const size_t part = tsr_hdf5_part_of_page(at, n);
+            unsigned char *page = tsr_hdf5_store_writable(store, at);
+            if (page == NULL)
+                return tsr_fail(err, TSR_E_IO, "cannot read '%s'", store->path);
+            memcpy(page + at % PAGE, from, part);
+            from += part;
+            at += part;
+            n -= part;
+        }
+    }
+    store->size = journal->length;
+    return TSR_OK;
+}
+
+/* A commit makes the file as long as it will be before it completes the
+ * journal. */
+static tsr_status check_length(const char *path, size_t length, tsr_err *err)
+{
+    struct stat info;
+
+    if (stat(path, &info) != 0)
+        return tsr_fail(err,
+                        (errno == ENOENT || errno == ENOTDIR) ? TSR_E_NOINPUT
+                                                              : TSR_E_IO,
+                        "cannot open '%s': %s", path, strerror(errno));
+    if ((size_t)info.st_size < length)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' has %lld bytes, and its journal belongs to a "
+                        "file of %zu: it was cut off or replaced; restore both "
+                        "from a copy",
+                        path, (long long)info.st_size, length);
+    return TSR_OK;
+}
+
+/* 0 where the pages are in the file and the journal is empty. */
+static int finish_commit(const char *path, tsr_journal *journal)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    int failed =
+        tsr_journal_put(fd, journal->length, journal->n_page, journal->page);
+    if (failed == 0 && fsync(fd) != 0)
+        failed = errno;
+    close(fd);
+    if (failed == 0) {
+        tsr_journal_end(journal->fd);
+        journal->fd = -1;
+    }
+    return failed;
+}
+
+tsr_status tsr_hdf5_store_repair(const char *path, int must_write,
+                                 tsr_hdf5_store **overlay, int *is_busy,
+                                 tsr_err *err)
+{
+    tsr_journal journal;
+    tsr_journal_state state;
+    tsr_status status;
+    char *name = tsr_journal_name(path);
+
+    if (name == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'", path);
+    int failed = tsr_journal_read(name, &journal, &state);
+    free(name);
+    if (failed != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot read '%s.journal': %s", path,
+                        strerror(failed));
+    if (state == TSR_JOURNAL_NEWER)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s.journal' was left by a newer tessera, or on "
+                        "another kind of machine; open it there once",
+                        path);
+    if (state == TSR_JOURNAL_BAD)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s.journal' is damaged: it has pages outside of its "
+                        "file; restore both from a copy",
+                        path);
+    *is_busy = state == TSR_JOURNAL_BUSY;
+    if (state == TSR_JOURNAL_BUSY && must_write)
+        return tsr_fail(err, TSR_E_IO,
+                        "'%s' is being written by another process; stop it "
+                        "first",
+                        path);
+    if (state != TSR_JOURNAL_OURS && state != TSR_JOURNAL_SEEN)
+        return TSR_OK;
+    status = check_length(path, journal.length, err);
+    if (status == TSR_OK) {
+        /* Without locks only who must be alone may write. */
+        failed = state == TSR_JOURNAL_OURS || must_write
+                     ? finish_commit(path, &journal)
+                     : EACCES;
+        if (failed != 0 && must_write) {
+            status = tsr_fail(err, TSR_E_IO,
+                              "'%s' was left in the middle of a write, which "
+                              "cannot be finished: %s; make it writable, or "
+                              "free space",
+                              path, strerror(failed));
+        } else if (failed != 0) {
+            tsr_hdf5_store *store = NULL;
+            status = tsr_hdf5_store_open_reading(path, &store, err);
+            if (status == TSR_OK)
+                status = lay_over(store, &journal, err);
+            if (status == TSR_OK)
+                *overlay = store;
+            else
+                tsr_hdf5_store_free(store);
+        }
+    }
+    tsr_journal_free(&journal);
+    return status;
+}
+
+tsr_status tsr_hdf5_store_recover(const char *path, tsr_hdf5_store **overlay,
+                                  int *is_busy, tsr_err *err)
+{
+    *overlay = NULL;
+    *is_busy = 0;
+    return tsr_hdf5_store_repair(path, 0, overlay, is_busy, err);
+}

@@ -1,0 +1,405 @@
+/* Training the prior: one pass over the structures collects what it learns from
+ * (prior_sample.h) and counts the contacts of bodies; the mixtures, the bond
+ * angles and the contact distances are then fitted to all of it.
+ *
+ * Distances of contacts are binned: sums are of integers, so that the quantiles
+ * do not depend on the order of the structures. */
+#include "train/mixture_train.h"
+#include "prior/prior_sample.h"
+#include "model/prior_table.h"
+#include "model/residue_atoms.h"
+#include "train/structure_fold.h"
+
+#include "core/vec3.h"
+
+#include <gsl/gsl_math.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- contacts ---- */
+
+enum {
+    N_BIN = 500, /* of 0.02 Angstrom, below the reach */
+    N_PAIR = TSR_MAX_TYPE * (TSR_MAX_TYPE + 1) / 2,
+    MIN_APART = 3,  /* residues */
+    MIN_PAIRS = 500 /* for a quantile of their own */
+};
+static const double reach = 10.0; /* Angstrom */
+static const double quantile = 0.01;
+static const tsr_body_model models[2] = {TSR_BODIES_ONE, TSR_BODIES_TWO};
+
+typedef struct {
+    uint64_t bin[2][N_PAIR][N_BIN]; /* one-body, two-body */
+} contact_sum;
+
+static int pair_index(int t, int u)
+{
+    return t >= u ? t * (t + 1) / 2 + u : u * (u + 1) / 2 + t;
+}
+
+typedef struct {
+    double x[3];
+    int type, chain, position;
+} placed_body;
+
+/* The complete bodies of a structure. Chains are told apart by order, so that
+ * two that share an id in a poor file are still one after the other. */
+static int place_bodies(const tsr_structure *s, tsr_body_model model,
+                        placed_body *body)
+{
+    int n = 0, chain = 0, position = 0;
+    for (int r = 0; r < s->n_residue; r++, position++) {
+        if (r > 0 &&
+            strcmp(s->residue[r].chain, s->residue[r - 1].chain) != 0) {
+            chain++;
+            position = 0;
+        }
+        tsr_residue_atoms atoms;
+        if (tsr_residue_atoms_find(s, &s->residue[r], &atoms) != 0)
+            continue;
+        int type[2];
+        int n_body = tsr_body_types(model, atoms.amino, type);
+        for (int b = 0; b < n_body; b++) {
+            if (tsr_body_centre(model, &atoms, b, body[n].x) != 0)
+                continue;
+            body[n].type = type[b];
+            body[n].chain = chain;
+            body[n].position = position;
+            n++;
+        }
+    }
+    return n;
+}
+
+/* All pairs: a few seconds for the whole training set. */
+static void visit_contacts(const placed_body *body, int n,
+                           uint64_t bin[N_PAIR][N_BIN])
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++) {
+            double d2 = tsr_vec3_distance2(body[i].x, body[j].x);
+            if (d2 >= reach * reach ||
+                (body[i].chain == body[j].chain &&
+                 body[i].position - body[j].position < MIN_APART))
+                continue;
+            int k = (int)(sqrt(d2) * (N_BIN / reach));
+            if (k >= N_BIN)
+                k = N_BIN - 1;
+            bin[pair_index(body[i].type, body[j].type)][k]++;
+        }
+}
+
+static tsr_status visit_bodies(const tsr_structure *structure, contact_sum *sum,
+                               tsr_err *err)
+{
+    placed_body *body =
+        malloc((2 * (size_t)structure->n_residue + 1) * sizeof *body);
+    if (body == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for the bodies of '%s'",
+                        structure->path);
+    for (int m = 0; m < 2; m++)
+        visit_contacts(body, place_bodies(structure, models[m], body),
+                       sum->bin[m]);
+    free(body);
+    return TSR_OK;
+}
+
+static void add_contacts(contact_sum *to, const contact_sum *from)
+{
+    for (int m = 0; m < 2; m++)
+        for (int p = 0; p < N_PAIR; p++)
+            for (int k = 0; k < N_BIN; k++)
+                to->bin[m][p][k] += from->bin[m][p][k];
+}
+
+static uint64_t total_of(const uint64_t bin[N_BIN])
+{
+    uint64_t total = 0;
+    for (int k = 0; k < N_BIN; k++)
+        total += bin[k];
+    return total;
+}
+
+/* Linear within a bin. */
+static double quantile_of(const uint64_t bin[N_BIN])
+{
+    double target = quantile * (double)total_of(bin), below = 0.0;
+    for (int k = 0; k < N_BIN; k++) {
+        double here = (double)bin[k];
+        if (here > 0.0 && below + here >= target)
+            return (k + (target - below) / here) * (reach / N_BIN);
+        below += here;
+    }
+    return reach;
+}
+
+/* Fills one table; returns how many pairs were too rare, -1 where a type has
+ * too few partners altogether (*rare is the type). */
+static int take_contacts(const contact_sum *sum, int m, tsr_prior_table *table,
+                         int *rare)
+{
+    int n = tsr_body_n_type(models[m]), n_rare = 0;
+    double own[TSR_MAX_TYPE];
+    for (int t = 0; t < n; t++) {
+        uint64_t all[N_BIN] = {0};
+        for (int u = 0; u < n; u++)
+            for (int k = 0; k < N_BIN; k++)
+                all[k] += sum->bin[m][pair_index(t, u)][k];
+        own[t] = quantile_of(all);
+        if (total_of(all) < MIN_PAIRS) {
+            *rare = t;
+            return -1;
+        }
+    }
+    for (int t = 0; t < n; t++)
+        for (int u = 0; u <= t; u++) {
+            const uint64_t *bin = sum->bin[m][pair_index(t, u)];
+            double d = quantile_of(bin);
+            if (total_of(bin) < MIN_PAIRS) {
+                d = 0.5 * (own[t] + own[u]);
+                n_rare++;
+            }
+            table->contact[models[m]][t][u] = d;
+            table->contact[models[m]][u][t] = d;
+        }
+    return n_rare;
+}
+
+/* Fills the contacts of the table; n_rare [2] out: pairs of types seen too
+ * rarely, which were filled from their types. */
+static tsr_status take_both(const contact_sum *sum, tsr_prior_table *table,
+                            int n_rare[2], tsr_err *err)
+{
+    for (int m = 0; m < 2; m++) {
+        int rare = 0;
+        n_rare[m] = take_contacts(sum, m, table, &rare);
+        if (n_rare[m] < 0)
+            return tsr_fail(err, TSR_E_DATA,
+                            "%s has fewer than %d contacts in the training "
+                            "structures; give more of them",
+                            tsr_body_type_name(models[m], rare), MIN_PAIRS);
+    }
+    return TSR_OK;
+}
+
+/* ---- all of it ---- */
+
+enum {
+    N_TASK = TSR_N_RAMA + TSR_N_AMINO,
+    LEAST_RESIDUE = 30, /* of a class, of a type */
+};
+
+/* What a structure gives, or all of them. */
+typedef struct {
+    long used, skipped; /* residues, for the heading */
+    tsr_prior_sample *sample;
+    contact_sum contact;
+    tsr_status status; /* of adding */
+} prior_sum;
+
+static tsr_status visit(const tsr_structure *structure, const void *context,
+                        void *part, tsr_err *err)
+{
+    prior_sum *sum = part;
+    (void)context;
+    for (int r = 0; r < structure->n_residue; r++) {
+        tsr_residue_atoms atoms;
+        if (tsr_residue_atoms_find(structure, &structure->residue[r], &atoms) !=
+                0 ||
+            atoms.n_missing > 0)
+            sum->skipped++;
+        else
+            sum->used++;
+    }
+    sum->sample = tsr_prior_sample_new();
+    if (sum->sample == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for the residues of '%s'",
+                        structure->path);
+    tsr_status s = tsr_prior_sample_visit(sum->sample, structure, err);
+    return s == TSR_OK ? visit_bodies(structure, &sum->contact, err) : s;
+}
+
+static void add(const void *context, void *total, const void *part)
+{
+    (void)context;
+    prior_sum *to = total;
+    const prior_sum *from = part;
+    to->used += from->used;
+    to->skipped += from->skipped;
+    add_contacts(&to->contact, &from->contact);
+    tsr_status s = tsr_prior_sample_add(to->sample, from->sample, NULL);
+    if (s != TSR_OK)
+        to->status = s;
+}
+
+static void clear(void *part)
+{
+    prior_sum *sum = part;
+    tsr_prior_sample_free(sum->sample);
+}
+
+static tsr_mixture_task task_of(const tsr_sample *sample, const char *name,
+                                const tsr_mixture_type *type, void *mixture)
+{
+    return (tsr_mixture_task){.name = name,
+                              .type = type,
+                              .n = sample->n,
+                              .x = sample->x,
+                              .file = sample->file,
+                              .mixture = mixture};
+}
+
+static tsr_status check_count(long n, const char *what, const char *name,
+                              tsr_err *err)
+{
+    return n >= LEAST_RESIDUE
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_DATA,
+                          "%ld %s of %s in the training structures, %d are "
+                          "needed; give more of them",
+                          n, what, name, LEAST_RESIDUE);
+}
+
+/* Of all classes and types; task [N_TASK] and *n_task out. */
+static tsr_status list_tasks(const tsr_prior_sample *sample,
+                             tsr_prior_table *table, tsr_mixture_task *task,
+                             int *n_task, tsr_err *err)
+{
+    tsr_status s = TSR_OK;
+    *n_task = 0;
+    for (int c = 0; c < TSR_N_RAMA && s == TSR_OK; c++) {
+        const char *name = tsr_rama_name[c];
+        task[(*n_task)++] = task_of(&sample->torsion[c], name,
+                                    &tsr_mixture_torsion, &table->torsion[c]);
+        s = check_count(sample->torsion[c].n, "residues with both torsions",
+                        name, err);
+    }
+    for (int a = 0; a < TSR_N_AMINO && s == TSR_OK; a++) {
+        const char *name = tsr_amino_table[a].three;
+        s = check_count(sample->angle[a].n, "bond angles", name, err);
+        if (s != TSR_OK || !tsr_amino_has_side_chain((tsr_amino)a))
+            continue;
+        s = check_count(sample->side[a].n, "complete side chains", name, err);
+        task[(*n_task)++] =
+            task_of(&sample->side[a], name, &tsr_mixture_side, &table->side[a]);
+    }
+    return s;
+}
+
+static tsr_status take_angles(const tsr_prior_sample *sample,
+                              tsr_prior_table *table, tsr_err *err)
+{
+    for (int a = 0; a < TSR_N_AMINO; a++) {
+        tsr_status s =
+            tsr_angle_gaussian_of(&sample->angle[a], &table->angle[a], err);
+        if (s != TSR_OK)
+            return s;
+        if (!(table->angle[a].sd > 0.0))
+            return tsr_fail(err, TSR_E_DATA,
+                            "all bond angles N-CA-C of %s are the same; give "
+                            "other structures",
+                            tsr_amino_table[a].three);
+    }
+    return TSR_OK;
+}
+
+/* One line a mixture: what it says of structures that it did not see, beside
+ * the density with as few parts as can be and, of torsions, the uniform one. */
+static void write_tasks(FILE *out, const tsr_prior_sample *sample, int n_task,
+                        const tsr_mixture_task *task)
+{
+    fprintf(out,
+            "torsions left out: %ld of D residues, %ld of strained ones\n"
+            "mean log density (nat) of residues held out, every sixth "
+            "structure,\nunder mixtures that did not see them: residues held "
+            "out, parts, log density;\nwith %d parts (torsions) or %d "
+            "(side chains); uniform torsions have %.4f\n",
+            sample->n_mirrored, sample->n_strained, tsr_mixture_torsion.least,
+            tsr_mixture_side.least, -log(4.0 * M_PI * M_PI));
+    for (int i = 0; i < n_task; i++)
+        fprintf(out, "  %-9s %6ld %2d %8.4f %8.4f\n", task[i].name,
+                task[i].n_held_out, task[i].n_part,
+                task[i].held_out[task[i].n_part],
+                task[i].held_out[task[i].type->least]);
+}
+
+static tsr_status take_source(const prior_sum *sum, int n_path,
+                              const char *const *path, const int n_rare[2],
+                              int n_task, const tsr_mixture_task *task,
+                              tsr_prior_table *table, tsr_err *err)
+{
+    char *files = tsr_structure_source(n_path, path, sum->used, sum->skipped);
+    size_t size;
+    FILE *out = files != NULL ? open_memstream(&table->source, &size) : NULL;
+    int bad = out == NULL;
+    if (!bad) {
+        write_tasks(out, sum->sample, n_task, task);
+        fprintf(out,
+                "contact pairs seen less than %d times (filled from the "
+                "types): one-body %d of 210, two-body %d of 231\n%s",
+                MIN_PAIRS, n_rare[0], n_rare[1], files);
+        bad = fclose(out) != 0;
+    }
+    free(files);
+    return bad ? tsr_fail(err, TSR_E_NOMEM, "no memory to train priors")
+               : TSR_OK;
+}
+
+static tsr_status take_all(const prior_sum *sum, int n_path,
+                           const char *const *path, int n_thread, tsr_log *log,
+                           tsr_prior_table *table, tsr_err *err)
+{
+    int n_rare[2], n_task = 0;
+    tsr_mixture_task task[N_TASK];
+    tsr_status s = list_tasks(sum->sample, table, task, &n_task, err);
+    if (s == TSR_OK)
+        s = take_both(&sum->contact, table, n_rare, err);
+    if (s == TSR_OK)
+        s = take_angles(sum->sample, table, err);
+    if (s == TSR_OK)
+        s = tsr_mixture_train(n_task, task, n_thread, log, err);
+    if (s == TSR_OK)
+        s = take_source(sum, n_path, path, n_rare, n_task, task, table, err);
+    return s;
+}
+
+tsr_status tsr_prior_table_train(int n_path, const char *const *path,
+                                 int n_thread, tsr_log *log,
+                                 tsr_prior_table **out, tsr_err *err)
+{
+    *out = NULL;
+    const tsr_structure_fold_type fold = {.part_size = sizeof(prior_sum),
+                                          .visit = visit,
+                                          .add = add,
+                                          .clear = clear};
+    prior_sum *sum = calloc(1, sizeof *sum);
+    tsr_prior_table *table = calloc(1, sizeof *table);
+    tsr_status s = TSR_OK;
+    if (sum != NULL)
+        sum->sample = tsr_prior_sample_new();
+    if (sum == NULL || table == NULL || sum->sample == NULL)
+        s = tsr_fail(err, TSR_E_NOMEM, "no memory to train priors");
+    else
+        s = tsr_structure_fold(&fold, n_path, path, n_thread, sum, log, err);
+    if (s == TSR_OK && sum->status != TSR_OK)
+        s = tsr_fail(err, sum->status, "no memory to train priors");
+    if (s == TSR_OK && log != NULL)
+        tsr_info(log,
+                 "%d structures: %ld complete residues, %ld with atoms "
+                 "missing (their complete bodies count)",
+                 n_path, sum->used, sum->skipped);
+    if (s == TSR_OK)
+        s = take_all(sum, n_path, path, n_thread, log, table, err);
+    if (s == TSR_OK) {
+        *out = table;
+        table = NULL;
+    }
+    tsr_prior_table_free(table);
+    if (sum != NULL)
+        clear(sum);
+    free(sum);
+    return s;
+}

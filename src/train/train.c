@@ -1,0 +1,240 @@
+/* tessera train: which files, which of them are held out, and a table made,
+ * given its heading and written. A heading has all that is needed to make the
+ * table again and to know what it may be tested on. */
+#include "train/train.h"
+
+#include "scattering/form_factor.h"
+#include "model/prior_table.h"
+#include "train/structure_fold.h"
+#include "model/table_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int ends_with(const char *name, size_t length, const char *ending)
+{
+    size_t n = strlen(ending);
+    return length > n && strncmp(name + length - n, ending, n) == 0;
+}
+
+static int is_structure_name(const char *name)
+{
+    size_t n = strlen(name);
+    if (name[0] == '.')
+        return 0;
+    if (ends_with(name, n, ".gz"))
+        n -= 3;
+    return ends_with(name, n, ".pdb") || ends_with(name, n, ".ent") ||
+           ends_with(name, n, ".cif");
+}
+
+/* Adds "folder/name", or the name alone where there is no folder. */
+static tsr_status append(tsr_path_list *list, const char *folder,
+                         const char *name, tsr_err *err)
+{
+    size_t length = folder != NULL ? strlen(folder) : 0;
+    int slash = length > 0 && folder[length - 1] != '/';
+    size_t size = length + strlen(name) + 2;
+    char *path = malloc(size);
+    char **grown =
+        path != NULL
+            ? realloc(list->path, ((size_t)list->n + 1) * sizeof *list->path)
+            : NULL;
+    if (grown == NULL) {
+        free(path);
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");
+    }
+    snprintf(path, size, "%s%s%s", folder != NULL ? folder : "",
+             slash ? "/" : "", name);
+    list->path = grown;
+    list->path[list->n++] = path;
+    return TSR_OK;
+}
+
+static tsr_status collect_folder(tsr_path_list *list, const char *folder,
+                                 tsr_err *err)
+{
+    DIR *dir = opendir(folder);
+    if (dir == NULL)
+        return tsr_fail(err, TSR_E_NOINPUT, "cannot open folder '%s': %s",
+                        folder, strerror(errno));
+    tsr_status s = TSR_OK;
+    int before = list->n;
+    const struct dirent *entry;
+    while (s == TSR_OK && (errno = 0, entry = readdir(dir)) != NULL)
+        if (is_structure_name(entry->d_name))
+            s = append(list, folder, entry->d_name, err);
+    if (s == TSR_OK && errno != 0)
+        s = tsr_fail(err, TSR_E_NOINPUT, "cannot read folder '%s': %s", folder,
+                     strerror(errno));
+    closedir(dir);
+    if (s == TSR_OK && list->n == before)
+        s = tsr_fail(err, TSR_E_NOINPUT,
+                     "no *.pdb, *.ent or *.cif (or .gz of these) in '%s'",
+                     folder);
+    return s;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const char *p = *(char *const *)a, *q = *(char *const *)b;
+    int order = strcmp(base_name(p), base_name(q));
+    return order != 0 ? order : strcmp(p, q);
+}
+
+tsr_status tsr_path_list_collect(tsr_path_list *list, int n_place,
+                                 const char *const *place, tsr_err *err)
+{
+    *list = (tsr_path_list){0};
+    tsr_status s = TSR_OK;
+    for (int i = 0; i < n_place && s == TSR_OK; i++) {
+        struct stat info;
+        if (stat(place[i], &info) != 0)
+            s = tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", place[i],
+                         strerror(errno));
+        else if (S_ISDIR(info.st_mode))
+            s = collect_folder(list, place[i], err);
+        else
+            s = append(list, NULL, place[i], err);
+    }
+    if (s != TSR_OK)
+        tsr_path_list_clear(list);
+    else if (list->n > 1)
+        qsort(list->path, (size_t)list->n, sizeof *list->path, by_name);
+    return s;
+}
+
+void tsr_path_list_clear(tsr_path_list *list)
+{
+    for (int i = 0; i < list->n; i++)
+        free(list->path[i]);
+    free(list->path);
+    *list = (tsr_path_list){0};
+}
+
+void tsr_path_list_split(const tsr_path_list *list, int every, int *n_train,
+                         const char **train, int *n_test, const char **test)
+{
+    *n_train = *n_test = 0;
+    for (int i = 0; i < list->n; i++)
+        if (every > 0 && i % every == every - 1)
+            test[(*n_test)++] = list->path[i];
+        else
+            train[(*n_train)++] = list->path[i];
+}
+
+/* Puts a title and the command before the source, and the names of what was
+ * held out after it. */
+static tsr_status put_heading(char **source, const char *title,
+                              const char *command, int n_test,
+                              const char *const *test, tsr_err *err)
+{
+    char *names = tsr_structure_names("held out", n_test, test);
+    tsr_status s =
+        names == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "no memory for a heading")
+            : tsr_table_head(source, err, "%s\ncommand: %s\n%s%s%s", title,
+                             command, *source, n_test > 0 ? "\n" : "",
+                             n_test > 0 ? names : "");
+    free(names);
+    return s;
+}
+
+/* What is trained on, and what is held out. */
+typedef struct {
+    tsr_path_list list;
+    const char **train, **test; /* into the list */
+    int n_train, n_test;
+} split;
+
+static void split_clear(split *s)
+{
+    free(s->train);
+    tsr_path_list_clear(&s->list);
+}
+
+static tsr_status split_make(split *s, int n_place, const char *const *place,
+                             int every, tsr_err *err)
+{
+    *s = (split){0};
+    tsr_status status = tsr_path_list_collect(&s->list, n_place, place, err);
+    if (status != TSR_OK)
+        return status;
+    s->train = malloc(2 * (size_t)s->list.n * sizeof(*s->train));
+    if (s->train == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");
+    s->test = s->train + s->list.n;
+    tsr_path_list_split(&s->list, every, &s->n_train, s->train, &s->n_test,
+                        s->test);
+    return TSR_OK;
+}
+
+tsr_status tsr_train_form_factors(int n_place, const char *const *place,
+                                  const tsr_form_factor_order *order,
+                                  tsr_log *log, tsr_err *err)
+{
+    split files;
+    tsr_form_factor_table *table = NULL;
+    tsr_status s = split_make(&files, n_place, place, order->hold_out, err);
+    if (s == TSR_OK) {
+        table = tsr_form_factor_new(order->model, order->n_comp, TSR_TRAIN_N_Q,
+                                    TSR_TRAIN_DQ);
+        if (table == NULL)
+            s = tsr_fail(err, TSR_E_NOMEM, "no memory to train form factors");
+    }
+    if (s == TSR_OK)
+        s = tsr_form_factor_train(table, files.n_train, files.train,
+                                  order->n_thread, log, err);
+    if (s == TSR_OK)
+        s = tsr_form_factor_refine(table, files.n_train, files.train,
+                                   order->n_thread, log, err);
+    if (s == TSR_OK)
+        s = put_heading(&table->source,
+                        order->n_comp == 1
+                            ? "Form factors of bodies: F the mean amplitude, P "
+                              "the mean self intensity;\nsee README.md beside "
+                              "this file."
+                            : "Form factors of bodies in three components: "
+                              "solute, displaced solvent,\nhydration; see "
+                              "README.md beside this file.",
+                        order->command, files.n_test, files.test, err);
+    if (s == TSR_OK)
+        s = tsr_form_factor_write(table, order->output, err);
+    tsr_form_factor_free(table);
+    split_clear(&files);
+    return s;
+}
+
+tsr_status tsr_train_priors(int n_place, const char *const *place, int n_thread,
+                            const char *command, const char *output,
+                            tsr_log *log, tsr_err *err)
+{
+    tsr_path_list list;
+    tsr_prior_table *table = NULL;
+    tsr_status s = tsr_path_list_collect(&list, n_place, place, err);
+    if (s != TSR_OK)
+        return s;
+    s = tsr_prior_table_train(list.n, (const char *const *)list.path, n_thread,
+                              log, &table, err);
+    if (s == TSR_OK)
+        s = put_heading(&table->source,
+                        "Backbone torsions, side-chain centres, bond angles "
+                        "N-CA-C and contact\ndistances of bodies; see "
+                        "README.md beside this file.",
+                        command, 0, NULL, err);
+    if (s == TSR_OK)
+        s = tsr_prior_table_write(table, output, err);
+    tsr_prior_table_free(table);
+    tsr_path_list_clear(&list);
+    return s;
+}
