@@ -3,10 +3,10 @@
  * move's cost depends on how crowded its surroundings are. */
 #include "cli/command_bench.h"
 
-#include "run/setup.h"
 #include "core/clock.h"
-#include "prior/prior.h"
 #include "moves/move.h"
+#include "prior/prior.h"
+#include "run/setup.h"
 #include "sampler/chain.h"
 
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  */
 #include "cli/command_bench.h"
 
-#include "gpu/tuning.h"
 #include "engine/engine_bench.h"
+#include "gpu/tuning.h"
 
 #include <math.h>
 

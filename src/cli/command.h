@@ -10,9 +10,9 @@
 #define TSR_CLI_COMMAND_H
 
 #include "cli/args.h"
-#include "run/config.h"
 #include "core/log.h"
 #include "core/status.h"
+#include "run/config.h"
 
 typedef struct {
     const char *name;

@@ -5,8 +5,8 @@
 #include "cli/command.h"
 
 #include "core/json.h"
-#include "gpu/engine_page_tile.h"
 #include "engine/engine_bench.h"
+#include "gpu/engine_page_tile.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
 #include "run/past_run.h"
 #include "run/run_directory.h"
 
+#include "io/file.h"
 #include "report/report.h"
 #include "report/svg.h"
-#include "io/file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,12 +1,12 @@
 /* tessera reweight DIR */
 #include "cli/command.h"
-#include "run/past_run.h"
 #include "cli/reweight_report.h"
+#include "run/past_run.h"
 
+#include "io/file.h"
 #include "reweight/maxent.h"
 #include "reweight/psis.h"
 #include "reweight/reweight.h"
-#include "io/file.h"
 
 #include <math.h>
 #include <stdlib.h>

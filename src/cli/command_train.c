@@ -1,11 +1,11 @@
 /* tessera train: remakes the tables in data/ (DESIGN 3, 5, 7). Form factors,
  * which have one component, and components, which have three, are one job; with
  * both body models it makes two tables. */
-#include "train/train.h"
 #include "cli/command.h"
 #include "cli/train_evaluate.h"
 #include "io/file.h"
 #include "scattering/form_factor.h"
+#include "train/train.h"
 
 #include <stdlib.h>
 #include <string.h>

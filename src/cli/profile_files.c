@@ -4,10 +4,10 @@
  * replaces another. */
 #include "cli/profile_files.h"
 
-#include "report/fit_figure.h"
-#include "report/svg.h"
 #include "io/file.h"
 #include "io/fit_file.h"
+#include "report/fit_figure.h"
+#include "report/svg.h"
 #include "scattering/form_factor.h"
 
 #include <gsl/gsl_sort.h>

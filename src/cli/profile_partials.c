@@ -4,17 +4,17 @@
  * next, because opening them costs more than a small profile. */
 #include "cli/profile_partials.h"
 
-#include "run/setup.h"
 #include "core/clock.h"
+#include "engine/engine.h"
 #include "gpu/debye_sum.h"
 #include "gpu/device.h"
 #include "io/atoms.h"
+#include "model/topology.h"
+#include "run/setup.h"
+#include "scattering/atom_model.h"
 #include "scattering/coarse_profile.h"
 #include "scattering/debye.h"
-#include "engine/engine.h"
-#include "scattering/atom_model.h"
 #include "scattering/form_factor.h"
-#include "model/topology.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
  * all tables are judged on the same ones and none on its own. */
 #include "cli/train_evaluate.h"
 
-#include "run/setup.h"
 #include "core/json.h"
 #include "io/file.h"
+#include "run/setup.h"
 #include "train/form_factor_evaluate.h"
 #include "train/structure_fold.h"
 #include "train/train.h"

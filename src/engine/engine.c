@@ -1,3 +1,11 @@
+/* What all engines have in common: the checks of what they are given, how far
+ * rounding alone may take a profile, and the calls that go on to the engine's
+ * own functions.
+ *
+ * Every engine is checked by the same code, so that an error of the caller has
+ * the same message on every device. The bound on rounding is derived in
+ * docs/design.md, section 4; a profile that is farther off than it shows a
+ * device, a driver or a kernel at fault. */
 #include "engine/engine.h"
 
 #include "core/vec3.h"

@@ -1,3 +1,9 @@
+/* Measuring an engine: made-up molecules, made-up moves of several kinds, and
+ * the time and the error of what the engine makes of them.
+ *
+ * The bodies lie in a random ball with as many types as the shipped tables
+ * have, from a generator of our own, so that every machine measures the same
+ * problem. */
 #include "engine/engine_bench.h"
 
 #include "core/clock.h"

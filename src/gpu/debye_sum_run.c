@@ -2,8 +2,8 @@
  * gives back. */
 #include "gpu/debye_sum.h"
 
-#include "gpu/debye_sum_state.h"
 #include "engine/engine.h"
+#include "gpu/debye_sum_state.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -20,8 +20,8 @@
 #ifndef TSR_GPU_ENGINE_PAGE_TILE_H
 #define TSR_GPU_ENGINE_PAGE_TILE_H
 
-#include "gpu/device.h"
 #include "engine/engine.h"
+#include "gpu/device.h"
 
 typedef enum {
     TSR_PAGE_TILE_AUTO, /* SIMD on a CPU, SIMT elsewhere */

@@ -1,3 +1,6 @@
+/* A curve carried to the q of the data, point by point. The noise model
+ * `measured` rotates its data once instead, which is cheaper, but needs
+ * weights that never change. */
 #include "likelihood/data_points.h"
 
 #include <stdlib.h>

@@ -8,9 +8,9 @@
 
 #include "core/log.h"
 #include "engine/engine.h"
-#include "scattering/scattering.h"
 #include "likelihood/term.h"
 #include "model/topology.h"
+#include "scattering/scattering.h"
 
 typedef struct {
     int n_term;

@@ -1,3 +1,10 @@
+/* The likelihood of a curve with everything integrated out that belongs to the
+ * data set alone, as `tessera reweight` needs it.
+ *
+ * Chains have no use for it, since they sample the parameters of the noise.
+ * Here there is one curve and no chain: the mode is found first, and the
+ * integral taken on a grid about it whose steps are the standard deviations
+ * there. */
 #include "likelihood/marginal.h"
 
 #include <gsl/gsl_randist.h>

@@ -10,11 +10,11 @@
 #define TSR_LIKELIHOOD_NOISE_H
 
 #include "core/field.h"
+#include "core/parameter.h"
 #include "core/random.h"
 #include "core/status.h"
 #include "io/saxs.h"
 #include "scattering/linear.h"
-#include "core/parameter.h"
 
 #include <stdalign.h>
 

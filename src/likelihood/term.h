@@ -16,17 +16,18 @@
 
 #include "core/field.h"
 #include "core/log.h"
-#include "core/random.h"
 #include "core/parameter.h"
-#include "scattering/q_grid.h"
+#include "core/random.h"
 #include "model/topology.h"
+#include "scattering/q_grid.h"
 
 #include <stdalign.h>
 #include <stdio.h>
 
 enum { TSR_MAX_STATES = 32 };
 
-/* What is predicted of the data: the terms take what they need of it. */
+/* What a state of the chain predicts. Each term takes from it what it needs to
+ * say how probable its data are. */
 typedef struct {
     const double *profile; /* [n_q] I(q) on the grid with S(q), electrons
                               squared; the weighted mean over the states. NULL
@@ -68,8 +69,8 @@ typedef struct {
      * [n_point] over an axis. */
     const char *observable, *observable_unit; /* "intensity" */
     const char *axis, *axis_unit;             /* "q" */
-    const char *title;                        /* of the report's figure */
-    int is_log;                               /* values are drawn so */
+    const char *title;                        /* of the report's section */
+    int is_log; /* figures have a logarithmic axis of values */
 
     /* Reads and checks the data. Errors: TSR_E_NOINPUT, TSR_E_DATA,
      * TSR_E_CONFIG (beginning with the key). */
@@ -77,16 +78,17 @@ typedef struct {
                        tsr_err *err);
     void (*free)(tsr_term *term);
 
-    /* The grid is known, of those that need the profile: on it the profile
-     * will come. */
+    /* Called once, before chains start, where the term needs the profile: says
+     * on which grid of q the profile of every prediction will be. */
     tsr_status (*prepare)(tsr_term *term, const tsr_q_grid *grid, tsr_err *err);
 
     /* A sentence or two for a paper's methods section. */
     void (*tell)(const tsr_term_options *options, FILE *out);
 
-    /* A profile at the term's own n_point places of the axis, without scale
-     * and background, and the best scale for it: for the check of the grid.
-     * NULL: the profile is not needed. */
+    /* Carries a profile from the grid to the term's own n_point places of the
+     * axis, without scale and background, and gives the best scale for it; the
+     * start of a run checks the grid's error by this. NULL: the term does not
+     * need the profile. */
     tsr_status (*carry)(const tsr_term *term, const double *profile,
                         double *scale, double *curve, tsr_err *err);
 
@@ -98,7 +100,8 @@ typedef struct {
      * memory. */
     void *(*fit_new)(const tsr_term *term);
 
-    /* What is known of a prediction, at theta. Errors: TSR_E_NUMERIC. */
+    /* Finds out all that the functions below want to know of a prediction, with
+     * the parameters theta. Errors: TSR_E_NUMERIC. */
     tsr_status (*fit)(const tsr_term *term, const tsr_prediction *prediction,
                       const double *theta, void *fit, tsr_err *err);
 
@@ -132,8 +135,9 @@ typedef struct {
     void (*draw_integrated)(const tsr_term *term, const void *fit, gsl_rng *rng,
                             double *theta);
 
-    /* The power of the likelihood at which the parameters stop having a proper
-     * distribution; 0 where any power above 0 will do. NULL: so. */
+    /* Replica exchange takes the likelihood to a power below 1. Parameters with
+     * flat priors have a proper distribution only above some power: this one.
+     * 0, or NULL instead of the function: any power above 0 will do. */
     double (*least_beta)(const tsr_term *term);
 
     /* Of a stored draw: the expected values [n_point], the log density of a

@@ -1,4 +1,13 @@
-/* The likelihood term `saxs`. */
+/* The likelihood term `saxs`: a measured curve, I_exp,k = c I(q_k; X) + b +
+ * noise.
+ *
+ * This file joins three parts that each have their own: the data (io/saxs.h),
+ * the operator that carries the profile from the engine's grid to the q of the
+ * data (q_grid.h), and the noise model (noise.h), which has the probability of
+ * the residuals and may bring parameters of its own. Scale c and background b
+ * are integrated out where the noise model has the integral, and are
+ * parameters of the chain where it has none or the configuration asks for it.
+ */
 #include "likelihood/term_saxs.h"
 
 #include <math.h>

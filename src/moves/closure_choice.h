@@ -18,8 +18,8 @@
 #ifndef TSR_MOVES_CLOSURE_CHOICE_H
 #define TSR_MOVES_CLOSURE_CHOICE_H
 
-#include "prior/prior.h"
 #include "moves/closure.h"
+#include "prior/prior.h"
 
 typedef struct {
     int a, b, c; /* residues, ascending */

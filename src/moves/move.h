@@ -9,9 +9,9 @@
 #include "core/archive.h"
 #include "core/field.h"
 #include "core/random.h"
-#include "prior/prior.h"
 #include "model/proposal.h"
 #include "model/topology.h"
+#include "prior/prior.h"
 
 typedef struct {
     const char *name;

@@ -1,6 +1,6 @@
 #include "prior/clash.h"
-#include "prior/near.h"
 #include "model/proposal.h"
+#include "prior/near.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * outside a panel's range is clipped. */
 #include "report/figure.h"
 
-#include "report/svg.h"
 #include "core/text.h"
+#include "report/svg.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #ifndef TSR_ANALYSIS_REPORT_PAGE_H
 #define TSR_ANALYSIS_REPORT_PAGE_H
 
-#include "report/figure.h"
 #include "core/status.h"
+#include "report/figure.h"
 
 #include <stdio.h>
 

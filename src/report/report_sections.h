@@ -4,10 +4,10 @@
 #define TSR_ANALYSIS_REPORT_SECTIONS_H
 
 #include "analysis/domains.h"
+#include "likelihood/term.h"
 #include "report/fit_figure.h"
 #include "report/report.h"
 #include "report/report_page.h"
-#include "likelihood/term.h"
 
 typedef struct {
     tsr_trace_reader *trace;

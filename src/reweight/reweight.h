@@ -8,8 +8,8 @@
 #ifndef TSR_ANALYSIS_REWEIGHT_H
 #define TSR_ANALYSIS_REWEIGHT_H
 
-#include "reweight/stored_curve.h"
 #include "likelihood/term_saxs.h"
+#include "reweight/stored_curve.h"
 
 typedef struct {
     long n;             /* n_chain n_draw */

@@ -5,8 +5,8 @@
 
 #include "core/log.h"
 #include "io/saxs.h"
-#include "store/trace.h"
 #include "scattering/linear.h"
+#include "store/trace.h"
 
 typedef struct {
     tsr_trace_reader *trace; /* borrowed */

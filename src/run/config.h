@@ -5,11 +5,11 @@
 #include "core/field.h"
 #include "core/status.h"
 #include "io/yaml_marks.h"
-#include "scattering/contrast_prior.h"
 #include "likelihood/term.h"
-#include "prior/prior.h"
 #include "moves/move.h"
+#include "prior/prior.h"
 #include "sampler/sampler.h"
+#include "scattering/contrast_prior.h"
 
 #include <stdalign.h>
 

@@ -1,9 +1,9 @@
 #include "run/past_run.h"
 
 #include "analysis/frame_choice.h"
-#include "run/run_directory.h"
 #include "core/text.h"
 #include "io/lock.h"
+#include "run/run_directory.h"
 
 #include <dirent.h>
 #include <errno.h>

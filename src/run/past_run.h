@@ -4,8 +4,8 @@
 #define TSR_CLI_PAST_RUN_H
 
 #include "analysis/shape.h"
-#include "run/config.h"
 #include "core/log.h"
+#include "run/config.h"
 #include "store/trace.h"
 
 typedef struct {

@@ -2,9 +2,9 @@
 #ifndef TSR_CLI_RUN_DIRECTORY_H
 #define TSR_CLI_RUN_DIRECTORY_H
 
+#include "io/lock.h"
 #include "run/config.h"
 #include "run/setup.h"
-#include "io/lock.h"
 
 /* Could a run go there? Makes nothing. Errors: TSR_E_CONFIG (a file that a run
  * writes is there, whoever made it; with the remedy), TSR_E_IO (it or its

@@ -1,7 +1,7 @@
 #include "run/run_place.h"
 
-#include "store/checkpoint.h"
 #include "io/checksum.h"
+#include "store/checkpoint.h"
 #include "store/trace.h"
 
 #include <stdio.h>

@@ -2,9 +2,9 @@
 #ifndef TSR_CLI_RUN_PLACE_H
 #define TSR_CLI_RUN_PLACE_H
 
+#include "core/archive.h"
 #include "run/config.h"
 #include "run/setup.h"
-#include "core/archive.h"
 
 /* How far a run is. Draws are counted a chain. */
 typedef struct {

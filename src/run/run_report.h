@@ -2,9 +2,9 @@
 #ifndef TSR_CLI_RUN_REPORT_H
 #define TSR_CLI_RUN_REPORT_H
 
+#include "core/log.h"
 #include "run/config.h"
 #include "run/setup.h"
-#include "core/log.h"
 
 typedef struct {
     double start_chi2, start_rg; /* chi2: NaN without data */

@@ -1,8 +1,8 @@
 /* Drawing: warm-up, then what is kept, block by block, with checkpoints. */
+#include "core/clock.h"
 #include "run/interrupt.h"
 #include "run/run_session.h"
 #include "run/run_tell.h"
-#include "core/clock.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* A run's files, from the first to the last. Drawing is in run_sample.c. */
 #include "run/run_session.h"
 
+#include "core/clock.h"
+#include "io/file.h"
 #include "run/interrupt.h"
 #include "run/run_directory.h"
 #include "run/run_report.h"
 #include "run/run_tell.h"
-#include "core/clock.h"
-#include "io/file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -20,17 +20,17 @@
 #ifndef TSR_CLI_RUN_SESSION_H
 #define TSR_CLI_RUN_SESSION_H
 
+#include "core/archive.h"
+#include "core/log.h"
+#include "io/lock.h"
 #include "run/config.h"
 #include "run/run_place.h"
 #include "run/setup.h"
 #include "run/until.h"
-#include "core/archive.h"
-#include "core/log.h"
-#include "io/lock.h"
-#include "store/trace.h"
 #include "sampler/record.h"
 #include "sampler/sampler.h"
 #include "sampler/track.h"
+#include "store/trace.h"
 
 typedef struct {
     tsr_config *config;

@@ -3,10 +3,10 @@
 #ifndef TSR_CLI_SETUP_H
 #define TSR_CLI_SETUP_H
 
-#include "run/config.h"
 #include "core/log.h"
 #include "gpu/device.h"
 #include "likelihood/likelihood.h"
+#include "run/config.h"
 #include "sampler/sampler.h"
 
 typedef struct {

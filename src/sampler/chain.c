@@ -1,3 +1,9 @@
+/* A chain: made, started, tempered, exchanged with another, and looked at.
+ *
+ * Its steps are in chain_step.c (structures) and chain_parameters.c (all
+ * else), its way into a checkpoint and back in chain_archive.c. What is known
+ * at the present place and at the proposed one lies in two points of the same
+ * form, which are exchanged on acceptance; nothing is copied. */
 #include "sampler/chain_state.h"
 
 #include <math.h>

@@ -5,13 +5,13 @@
 
 #include "core/archive.h"
 #include "core/random.h"
-#include "scattering/debye.h"
 #include "engine/engine.h"
 #include "likelihood/likelihood.h"
-#include "prior/prior.h"
 #include "moves/move.h"
+#include "prior/prior.h"
 #include "sampler/mix.h"
 #include "sampler/parameters.h"
+#include "scattering/debye.h"
 
 #include <stdint.h>
 

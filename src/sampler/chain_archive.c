@@ -1,4 +1,9 @@
-/* A chain saved, restored, and made afresh from its conformations. */
+/* A chain saved, restored, and made afresh from its conformations.
+ *
+ * Only what cannot be computed is saved: conformations, parameters, what moves
+ * have learnt, the random stream. The rest is computed afresh, at the same
+ * steps in an interrupted run and in one that was not, so that both go on with
+ * the same bits. */
 #include "sampler/chain_state.h"
 
 #include <string.h>

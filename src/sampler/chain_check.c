@@ -1,4 +1,9 @@
-/* Whether the engine's sums are right, while the run goes on. */
+/* Whether the engine's sums are right, while the run goes on.
+ *
+ * A device can be wrong where no error is told. What accepted updates led to
+ * is compared with a fresh sum, and now and then one proposal with a sum in
+ * double precision; what rounding cannot explain stops the run
+ * (docs/design.md, section 4). */
 #include "sampler/chain_state.h"
 
 #include <stdio.h>

@@ -1,4 +1,10 @@
-/* A Metropolis-Hastings step of a chain. */
+/* A Metropolis-Hastings step of a chain on its structures, in two halves:
+ * propose, so that the engine can be asked for the profile, and decide, once
+ * it is there.
+ *
+ * A proposal that the prior forbids is rejected in the first half and never
+ * reaches the engine. The acceptance is that of the joint step in structure
+ * and in those parameters that their terms draw anew with it. */
 #include "sampler/chain_state.h"
 
 #include <math.h>

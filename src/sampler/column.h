@@ -7,9 +7,9 @@
 #ifndef TSR_SAMPLER_COLUMN_H
 #define TSR_SAMPLER_COLUMN_H
 
-#include "store/trace.h"
 #include "sampler/chain.h"
 #include "sampler/ladder.h"
+#include "store/trace.h"
 
 /* A draw as the getters see it. */
 typedef struct {

@@ -1,3 +1,9 @@
+/* Replica exchange: which replica is at which temperature, exchanges between
+ * neighbours, and how the temperatures learn.
+ *
+ * Exchanging two replicas exchanges their numbers here; conformations stay
+ * where they are. The ladder has a random stream of its own, so that exchanges
+ * depend on no thread. */
 #include "sampler/ladder.h"
 
 #include <math.h>

@@ -1,3 +1,8 @@
+/* Which move comes next, and how often each is made.
+ *
+ * The shares are kept as a cumulative sum, so one uniform number chooses.
+ * After warm-up they are frozen, like every step size: only then do the draws
+ * come from the posterior. */
 #include "sampler/mix.h"
 
 #include <math.h>

@@ -2,9 +2,9 @@
 #ifndef TSR_SAMPLER_RECORD_H
 #define TSR_SAMPLER_RECORD_H
 
-#include "store/trace.h"
 #include "sampler/chain.h"
 #include "sampler/ladder.h"
+#include "store/trace.h"
 
 /* A block of draws of all chains, filled from many threads, written by one. */
 typedef struct tsr_record tsr_record;

@@ -1,3 +1,10 @@
+/* A start that the prior forbids, because bodies overlap, is moved until it is
+ * allowed.
+ *
+ * The chain's own moves do it, under the same prior without its limit on the
+ * overlap of a pair: overlaps then cost much instead of everything, and the
+ * chain walks out of them. So nothing is moved that the run itself could not
+ * move. */
 #include "sampler/relax.h"
 
 #include "core/vec3.h"

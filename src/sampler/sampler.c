@@ -1,3 +1,8 @@
+/* The sampler as its caller sees it: so many steps more, all chains afresh,
+ * times and counts.
+ *
+ * The worker threads (sampler_worker.c) do the steps; this file tells them
+ * what to do, waits for them, and keeps the first error of any. */
 #include "sampler/sampler_state.h"
 
 #include "core/clock.h"

@@ -1,3 +1,5 @@
+/* The section `sampler` of the configuration: its fields, and how many
+ * temperatures `auto` is. */
 #include "sampler/sampler.h"
 
 static const char *const auto_words[] = {"auto", NULL};

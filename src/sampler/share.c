@@ -1,3 +1,6 @@
+/* Dividing a whole number in proportion to weights, by largest remainders:
+ * chains and threads among devices of different speed. Where there is enough
+ * for all, nobody is left with none. */
 #include "sampler/share.h"
 
 #include <math.h>

@@ -1,3 +1,6 @@
+/* Coordinates of draws on their way to the trajectories: collected in a block
+ * of frames, as chains are at different draws at one time, then written file
+ * by file. */
 #include "sampler/track.h"
 
 #include "store/trajectory.h"

@@ -1,3 +1,10 @@
+/* How the three components of the coarse model become as few as the inferred
+ * parameters need.
+ *
+ * What is fixed of c1 and c2 is multiplied into the form factors, and what
+ * then has the same factor is added up. Amplitudes add, so form factors are
+ * summed; the constant S is quadratic in them, so a pair of different
+ * components that fall into one counts twice. */
 #include "scattering/coarse_fold.h"
 
 /* Which component each of the three becomes part of. Returns K. */

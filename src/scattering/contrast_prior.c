@@ -1,3 +1,9 @@
+/* The entries c1 and c2 of the parameter table, and their options in the
+ * configuration.
+ *
+ * Each is fixed, or has a normal prior that is cut to a range and normalised
+ * there. Where both are inferred, the data often leave a narrow ridge, so
+ * they ask for steps along the principal axes of their covariance. */
 #include "scattering/contrast_prior.h"
 
 #include <gsl/gsl_cdf.h>

@@ -8,8 +8,8 @@
 #define TSR_LIKELIHOOD_CONTRAST_PRIOR_H
 
 #include "core/field.h"
-#include "core/status.h"
 #include "core/parameter.h"
+#include "core/status.h"
 
 enum { TSR_C1, TSR_C2, TSR_N_CONTRAST };
 

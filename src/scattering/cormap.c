@@ -1,3 +1,6 @@
+/* The CorMap test: the longest run of residuals of one sign, and how probable
+ * a run as long is by chance alone. It asks for no errors, so it also tells a
+ * misfit where sigma is wrong. */
 #include "scattering/cormap.h"
 
 #include <math.h>

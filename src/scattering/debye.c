@@ -1,3 +1,9 @@
+/* The Debye sum over many particles in double precision on the host: what the
+ * device's sum for all-atom models is compared with, and what is used where
+ * there is no device.
+ *
+ * sin(q r) on a uniform grid follows from a recurrence, so that a pair costs
+ * one sine and one cosine, not one for each q. */
 #include "scattering/debye.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* How much hydration a body carries, from how many bodies surround it.
  *
  * The exposure of a body is the sum over its atoms of the share of each atom's
- * sphere that a probe of 1.8 Angstrom can touch (scattering/surface.h). From bodies
- * alone it is estimated by
+ * sphere that a probe of 1.8 Angstrom can touch (scattering/surface.h). From
+ * bodies alone it is estimated by
  *
  *     e = A / (1 + exp((n - n0) / w)),   n_i = sum_{j != i} u(r_ij),
  *     u(r) = 1 below `near`, 0 above `far`, (1 + cos(pi x)) / 2 between, with

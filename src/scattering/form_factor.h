@@ -27,8 +27,8 @@
 
 #include "core/log.h"
 #include "core/status.h"
-#include "scattering/exposure.h"
 #include "model/residue.h"
+#include "scattering/exposure.h"
 
 enum {
     TSR_SOLUTE,

@@ -1,3 +1,9 @@
+/* Scale c and background b: the best ones, the integral of the likelihood over
+ * both, and draws from their conditional.
+ *
+ * The sum of squares is a quadratic form in c and b, so a square completed at
+ * the best values separates what they add (docs/statistics.md has the
+ * formulas). What is left to integrate is a normal density, cut at c = 0. */
 #include "scattering/linear.h"
 
 #include <gsl/gsl_cdf.h>

@@ -1,3 +1,8 @@
+/* The best fit of one structure's curve to data, for `tessera profile`: one
+ * answer with its chi-square, where a run gives a posterior.
+ *
+ * Chi-square may have several minima in c1 and c2, so a grid of both is tried
+ * before Levenberg-Marquardt goes on from the best of its points. */
 #include "scattering/profile_fit.h"
 
 #include "scattering/cormap.h"

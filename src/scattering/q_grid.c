@@ -1,3 +1,10 @@
+/* The grid of q on which the engine works, and the matrix that carries a
+ * profile from there to the q of the data.
+ *
+ * The matrix is found by least squares: for each q of the data, the weights of
+ * the grid's values that meet sinc(q r) best for all distances r that the
+ * molecule can have. So it is right for any profile, which is a sum of these.
+ */
 #include "scattering/q_grid.h"
 
 #include <gsl/gsl_blas.h>

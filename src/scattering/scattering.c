@@ -1,3 +1,6 @@
+/* From a molecule and a table of form factors to what an engine is asked for,
+ * and to direct sums in double precision that engines and grid are compared
+ * with. */
 #include "scattering/scattering.h"
 
 #include "core/vec3.h"

@@ -3,9 +3,9 @@
 #ifndef TSR_LIKELIHOOD_SCATTERING_H
 #define TSR_LIKELIHOOD_SCATTERING_H
 
+#include "model/topology.h"
 #include "scattering/coarse_fold.h"
 #include "scattering/form_factor.h"
-#include "model/topology.h"
 
 /* Everything is borrowed. */
 typedef struct {

@@ -1,8 +1,8 @@
 #include "store/checkpoint_file.h"
 
-#include "store/checkpoint.h"
 #include "io/checksum.h"
 #include "io/file.h"
+#include "store/checkpoint.h"
 #include "store/hdf5_error.h"
 
 #include <errno.h>

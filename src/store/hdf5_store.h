@@ -71,9 +71,10 @@ tsr_status tsr_hdf5_store_open_reading(const char *path, tsr_hdf5_store **out,
                                        tsr_err *err);
 
 /* Reads the whole file and compares it with its seal, before HDF5 sees any of
- * it; a file without a seal is tried in a process of its own (store/hdf5_trial.h).
- * To be called once, before the store is attached; tsr_hdf5_store_open has done
- * it. Cost: 0.6 GB/s and more. Errors: TSR_E_DATA (damaged), TSR_E_IO. */
+ * it; a file without a seal is tried in a process of its own
+ * (store/hdf5_trial.h). To be called once, before the store is attached;
+ * tsr_hdf5_store_open has done it. Cost: 0.6 GB/s and more. Errors: TSR_E_DATA
+ * (damaged), TSR_E_IO. */
 tsr_status tsr_hdf5_store_verify(tsr_hdf5_store *store, tsr_err *err);
 
 /* H5Fcreate or H5Fopen with this access list works on the store, which must

@@ -7,13 +7,13 @@
  *
  * What survives. Appended draws stay in memory until tsr_trace_flush, or until
  * a group holds 4 MiB of them; the file changes only while one of these two
- * commits, and a commit is whole or not at all (store/hdf5_store.h). Killed at any
- * moment, or by a power cut, the file opens and holds every draw of the last
- * commit, or of the one under way; its journal PATH.journal is part of it until
- * a reader or tsr_trace_reopen has finished that commit. A full disk leaves the
- * file as the last commit did.
- * The file is not locked: a reader may open it while the run goes on, and sees
- * the last commit. One thread at a time may use a trace. */
+ * commits, and a commit is whole or not at all (store/hdf5_store.h). Killed at
+ * any moment, or by a power cut, the file opens and holds every draw of the
+ * last commit, or of the one under way; its journal PATH.journal is part of it
+ * until a reader or tsr_trace_reopen has finished that commit. A full disk
+ * leaves the file as the last commit did. The file is not locked: a reader may
+ * open it while the run goes on, and sees the last commit. One thread at a time
+ * may use a trace. */
 #ifndef TSR_IO_TRACE_H
 #define TSR_IO_TRACE_H
 

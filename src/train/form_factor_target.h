@@ -11,8 +11,8 @@
 #define TSR_MODEL_FORM_FACTOR_TARGET_H
 
 #include "io/structure.h"
-#include "scattering/form_factor.h"
 #include "model/residue_atoms.h"
+#include "scattering/form_factor.h"
 
 #include <stddef.h>
 

@@ -4,10 +4,10 @@
  *
  * Distances of contacts are binned: sums are of integers, so that the quantiles
  * do not depend on the order of the structures. */
-#include "train/mixture_train.h"
-#include "prior/prior_sample.h"
 #include "model/prior_table.h"
 #include "model/residue_atoms.h"
+#include "prior/prior_sample.h"
+#include "train/mixture_train.h"
 #include "train/structure_fold.h"
 
 #include "core/vec3.h"

@@ -4,8 +4,8 @@
  * are two or more, the last is broad: the mean of all, four times their
  * covariance, a weight of at least TSR_BROAD_WEIGHT. What is far from all that
  * was seen is then unlikely, and not by hundreds of nats. */
-#include "train/mixture_train.h"
 #include "model/side_density.h"
+#include "train/mixture_train.h"
 
 #include "core/vec3.h"
 

@@ -5,9 +5,9 @@
  * less than that / 4 pi^2. k_phi and k_psi are at most TSR_MAX_KAPPA (2.6
  * degrees), |lambda| at most 0.98 sqrt(k_phi k_psi): no part collapses onto a
  * few residues, and each has one maximum. */
-#include "train/mixture_train.h"
 #include "model/torsion_density.h"
 #include "model/von_mises.h"
+#include "train/mixture_train.h"
 
 #include <gsl/gsl_math.h>
 #include <math.h>

@@ -3,10 +3,10 @@
  * table again and to know what it may be tested on. */
 #include "train/train.h"
 
-#include "scattering/form_factor.h"
 #include "model/prior_table.h"
-#include "train/structure_fold.h"
 #include "model/table_file.h"
+#include "scattering/form_factor.h"
+#include "train/structure_fold.h"
 
 #include <dirent.h>
 #include <errno.h>
