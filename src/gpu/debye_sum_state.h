@@ -2,9 +2,9 @@
 #ifndef TSR_GPU_DEBYE_SUM_STATE_H
 #define TSR_GPU_DEBYE_SUM_STATE_H
 
+#include "gpu/build_program.h"
 #include "gpu/debye_sum.h"
 #include "gpu/opencl.h"
-#include "gpu/program.h"
 
 struct tsr_debye_sum {
     const tsr_device *device;

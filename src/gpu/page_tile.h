@@ -2,9 +2,9 @@
 #ifndef TSR_GPU_PAGE_TILE_H
 #define TSR_GPU_PAGE_TILE_H
 
+#include "gpu/build_program.h"
 #include "gpu/engine_page_tile.h"
 #include "gpu/plan.h"
-#include "gpu/program.h"
 
 /* Where the bodies are, for the check of the largest distance: none is farther
  * from `centre` than its block's reach, none of all farther than `most`. They

@@ -1,4 +1,4 @@
-#include "gpu/program.h"
+#include "gpu/build_program.h"
 
 #include "gpu/kernel_source.h"
 

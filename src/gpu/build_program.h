@@ -1,6 +1,6 @@
 /* Kernel programs: embedded sources, built for one device. */
-#ifndef TSR_GPU_PROGRAM_H
-#define TSR_GPU_PROGRAM_H
+#ifndef TSR_GPU_BUILD_PROGRAM_H
+#define TSR_GPU_BUILD_PROGRAM_H
 
 #include "gpu/opencl.h"
 
