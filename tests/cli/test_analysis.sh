@@ -46,7 +46,7 @@ expect "a q range that is none" 64 "two rising values" \
     "$program" reweight run --q-range 0.2,0.1
 expect "a q range without points" 65 "5 are needed" \
     "$program" reweight run --q-range 0.3,0.4
-expect "noise that is none" 64 "there is no 'poisson'" \
+expect "noise that is none" 64 "'poisson' is not known: expected one of measured" \
     "$program" reweight run --noise poisson
 awk '/^[ 0-9]/ {print $1 + 0.1, $2, $3}' good.dat >far.dat
 expect "data beyond the run's q" 65 "outside the run's q.*--q-range" \
