@@ -26,7 +26,6 @@ typedef struct {
     double t_max;
     long swap_every;
     double anneal; /* share of warm-up */
-    int learn_mix;
     char *until; /* NULL: all draws */
 } tsr_sampler_options;
 

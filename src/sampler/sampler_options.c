@@ -66,12 +66,6 @@ const tsr_field tsr_sampler_fields[] = {
      .min = 0.0,
      .max = 0.9,
      .doc = "share of warm-up in which the likelihood is turned on slowly"},
-    {.name = "learn_mix",
-     .type = TSR_FIELD_BOOL,
-     .offset = offsetof(tsr_sampler_options, learn_mix),
-     .initial = "true",
-     .doc = "warm-up adapts how often each move is made, within a factor of 4, "
-            "by how much it changes the curve for its cost"},
     {.name = "until",
      .type = TSR_FIELD_STRING,
      .offset = offsetof(tsr_sampler_options, until),
