@@ -56,10 +56,11 @@ extern const tsr_move_type tsr_move_concerted;
 extern const tsr_move_type tsr_move_side_chain;
 extern const tsr_move_type tsr_move_rigid_body;
 extern const tsr_move_type tsr_move_regrow;
+extern const tsr_move_type tsr_move_pose;
 
 /* All moves, ends with NULL. */
 extern const tsr_move_type *const tsr_move_registry[];
-enum { TSR_N_MOVE = 6 };
+enum { TSR_N_MOVE = 7 };
 
 /* Robbins-Monro step towards a wanted acceptance (Andrieu & Thoms 2008): the
  * gain falls as n^-0.6. Returns what to add to a log step size. */
