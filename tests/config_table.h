@@ -1,5 +1,6 @@
 /* A field table in the shape of a run's configuration (nested groups, a list,
- * an alias, every type), for the tests of field tables and YAML. */
+ * an alias, every type), for the tests of field tables and YAML; and a small
+ * one of structs that have kinds. */
 #ifndef TESTS_CONFIG_TABLE_H
 #define TESTS_CONFIG_TABLE_H
 
@@ -309,5 +310,90 @@ static const tsr_field config_fields[] = {
      .offset = offsetof(config, output),
      .fields = config_output_fields},
     {.name = NULL}};
+
+/* Shapes: a ball, a box, and a crate, which has the same keys as a box. */
+typedef struct {
+    int shape;
+    char *name;
+    double radius;
+} kinds_ball;
+
+typedef struct {
+    int shape;
+    double size[2];
+    tsr_strings lines;
+    char *name;
+} kinds_box;
+
+typedef union {
+    kinds_ball ball;
+    kinds_box box;
+} kinds_shape;
+
+typedef struct {
+    kinds_shape one;
+    tsr_list many; /* kinds_shape */
+} kinds;
+
+static const tsr_field kinds_ball_fields[] = {
+    {.name = "name",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(kinds_ball, name),
+     .initial = "round",
+     .doc = "what it is called"},
+    {.name = "radius",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(kinds_ball, radius),
+     .unit = "m",
+     .initial = "1",
+     .min = 0.0,
+     .max = 10.0,
+     .doc = "of the ball"},
+    {.name = NULL}};
+
+static const tsr_field kinds_box_fields[] = {
+    {.name = "size",
+     .type = TSR_FIELD_PAIR,
+     .offset = offsetof(kinds_box, size),
+     .initial = "[1, 2]",
+     .doc = "least and largest"},
+    {.name = "lines",
+     .type = TSR_FIELD_STRINGS,
+     .offset = offsetof(kinds_box, lines),
+     .initial = "[red]",
+     .doc = "on it"},
+    {.name = "name",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(kinds_box, name),
+     .initial = "square",
+     .doc = "what it is called"},
+    {.name = NULL}};
+
+static inline tsr_field_kind kinds_of(int number)
+{
+    static const tsr_field_kind all[] = {
+        {"ball", "a round one", kinds_ball_fields},
+        {"box", "one with edges", kinds_box_fields},
+        {"crate", "a box of wood", kinds_box_fields}};
+    return number < 3 ? all[number] : (tsr_field_kind){.name = NULL};
+}
+
+static const tsr_field kinds_fields[] = {{.name = "one",
+                                          .type = TSR_FIELD_GROUP,
+                                          .offset = offsetof(kinds, one),
+                                          .selector = "shape",
+                                          .kind = kinds_of,
+                                          .size = sizeof(kinds_shape),
+                                          .alias = "name",
+                                          .doc = "a shape"},
+                                         {.name = "many",
+                                          .type = TSR_FIELD_LIST,
+                                          .offset = offsetof(kinds, many),
+                                          .selector = "shape",
+                                          .kind = kinds_of,
+                                          .element_size = sizeof(kinds_shape),
+                                          .alias = "name",
+                                          .doc = "shapes"},
+                                         {.name = NULL}};
 
 #endif

@@ -237,8 +237,10 @@ tsr_status tsr_field_choose(const tsr_field *field, void *object,
                         "value '%s' is not known: expected one of %s",
                         tsr_text_excerpt(name, shown), known);
     }
-    if (to == from)
+    if (to == from) {
+        memcpy(object, &number, sizeof number);
         return TSR_OK;
+    }
     void *fresh = calloc(1, size);
     if (fresh == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");

@@ -154,20 +154,28 @@ static double log_density(const distance_term *t, double r, double log_s)
     return -0.5 * z * z - log(t->sd) - log_root_2pi - log_s;
 }
 
-/* Mean and standard deviation of the rows by the trapezoid rule. */
+/* Of row i by the trapezoid rule. */
+static double row_mass(const distance_term *t, const double *p, int i)
+{
+    double left = t->r[i > 0 ? i - 1 : i];
+    double right = t->r[i < t->n - 1 ? i + 1 : i];
+    return 0.5 * (right - left) * fmax(p[i], 0.0);
+}
+
+/* Mean and standard deviation of the rows. */
 static void take_moments(distance_term *t, const double *p)
 {
-    double sum = 0.0, first = 0.0, second = 0.0;
+    double sum = 0.0, first = 0.0, square = 0.0;
     for (int i = 0; i < t->n; i++) {
-        double left = t->r[i > 0 ? i - 1 : i];
-        double right = t->r[i < t->n - 1 ? i + 1 : i];
-        double mass = 0.5 * (right - left) * fmax(p[i], 0.0);
-        sum += mass;
-        first += mass * t->r[i];
-        second += mass * t->r[i] * t->r[i];
+        sum += row_mass(t, p, i);
+        first += row_mass(t, p, i) * t->r[i];
     }
     t->mean = first / sum;
-    t->sd = sqrt(second / sum - t->mean * t->mean);
+    for (int i = 0; i < t->n; i++) {
+        double d = t->r[i] - t->mean;
+        square += row_mass(t, p, i) * d * d;
+    }
+    t->sd = sqrt(square / sum);
 }
 
 /* The integral of what log_table gives: over a stretch where the logarithm is
@@ -196,6 +204,7 @@ static tsr_status take_table(distance_term *t, const char *path,
 {
     const int n = table->n;
     double top = 0.0;
+    int n_above = 0;
     t->r = calloc((size_t)n + 1, sizeof *t->r);
     t->log_p = calloc((size_t)n + 1, sizeof *t->log_p);
     if (t->r == NULL || t->log_p == NULL)
@@ -206,6 +215,7 @@ static tsr_status take_table(distance_term *t, const char *path,
         t->r[i] = unit * row->value[0];
         t->log_p[i] = row->value[1];
         top = fmax(top, row->value[1]);
+        n_above += row->value[1] > 0.0;
         if (!isfinite(t->r[i]) || !isfinite(t->log_p[i]) || t->r[i] < 0.0 ||
             (i > 0 && t->r[i] <= t->r[i - 1]))
             return tsr_fail(err, TSR_E_DATA,
@@ -213,11 +223,12 @@ static tsr_status take_table(distance_term *t, const char *path,
                             "it and a density, found %g and %g",
                             path, row->line, row->value[0], row->value[1]);
     }
-    if (n < 3 || !(top > 0.0))
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': no distribution in its %d rows: expected at "
-                        "least three, r and P(r), with P(r) above 0 somewhere",
-                        path, n);
+    if (n < 3 || n_above < 2) /* one row alone has no width */
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "'%s': no distribution in its %d rows: expected at "
+            "least three, r and P(r), with P(r) above 0 in two of them",
+            path, n);
     take_moments(t, t->log_p);
     for (int i = 0; i < n; i++)
         t->log_p[i] = log(fmax(t->log_p[i], least_density * top));
@@ -248,7 +259,7 @@ static tsr_status read_table(distance_term *t, const distance_options *o,
 static tsr_status take_measurement(distance_term *t, const distance_options *o,
                                    int number, tsr_err *err)
 {
-    if (o->file != NULL && o->sd > 0.0)
+    if (o->file != NULL && (o->sd > 0.0 || o->mean > 0.0))
         return tsr_fail(err, TSR_E_CONFIG,
                         "data.%d: give mean and sd, or a file, not both",
                         number);

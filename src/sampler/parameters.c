@@ -243,7 +243,8 @@ int tsr_parameters_propose(const tsr_parameters *parameters, int block,
         *to = term->type->log_density(term, fit, beta, now->theta + at);
         *from = term->type->log_density(term, fit, beta, trial->theta + at);
     }
-    return possible && *to > -(double)INFINITY;
+    /* what is not a number goes on, so that the acceptance tells of it */
+    return possible && *to != -(double)INFINITY;
 }
 
 /* ---- learning ---- */

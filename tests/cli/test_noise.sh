@@ -43,7 +43,8 @@ noise "beta below 0" 78 "noise.beta': value '-1' is out of range" \
 noise "too few degrees of freedom" 78 "noise.nu': value '1' is out of range" \
     "model: student, nu: 1"
 noise "a key of another model" 78 \
-    "noise.nu: 4 has no effect with the noise model measured" "nu: 4"
+    "noise.nu': it has no effect with model: measured; it belongs to model: student" \
+    "nu: 4"
 noise "no integral" 78 \
     "data.0.nuisance: .*no integral.*noise model student" "model: student" \
     --set data.0.nuisance=integrate

@@ -27,26 +27,24 @@ static inline prior_sampler prior_of(const posterior_sample *s)
 /* Flat on the simplex. */
 static inline void draw_weights(gsl_rng *rng, int n, double *weight)
 {
-    double sum = 0.0;
+    tsr_parameter table[TSR_MAX_STATES];
     for (int k = 0; k < n; k++)
-        sum += weight[k] = gsl_ran_exponential(rng, 1.0);
-    for (int k = 0; k < n; k++)
-        weight[k] /= sum;
+        table[k] = (tsr_parameter){.infer = 1, .shape = TSR_PRIOR_SIMPLEX};
+    tsr_parameters_draw(n, table, rng, weight);
 }
 
 /* One draw: its log likelihood and what is compared. rg_1 and weight_1 are of
  * the state with the smallest Rg. */
 static inline void weigh_one(const posterior_sample *s, prior_sampler *prior,
-                             const tsr_nuisance *nuisance, tsr_batch *batch,
-                             gsl_rng *rng, tsr_conformation *c,
-                             double value[N_BY])
+                             tsr_point *point, tsr_batch *batch, gsl_rng *rng,
+                             tsr_conformation *c, double value[N_BY])
 {
     int n = tsr_target_n_state(&s->target), n_q = s->likelihood->grid.n_q;
     tsr_err err = {0};
     double weight[TSR_MAX_STATES], square = 0.0;
     double *one = calloc((size_t)n_q, sizeof *one);
-    double *mean = calloc((size_t)n_q, sizeof *mean);
-    tsr_fit *fit = tsr_nuisance_fits_new(s->likelihood);
+    double *mean = point->partial;
+    memset(mean, 0, (size_t)n_q * sizeof *mean);
     for (int k = 0; k < n; k++)
         weight[k] = 1.0 / n;
     if (s->target.infer_weights)
@@ -65,12 +63,8 @@ static inline void weigh_one(const posterior_sample *s, prior_sampler *prior,
             value[BY_RG_1] = rg, value[BY_WEIGHT_1] = weight[k];
     }
     value[BY_RG] = sqrt(square);
-    posterior_must(tsr_nuisance_fit(nuisance, mean, 1.0, rng, mean, fit,
-                                    &value[BY_LOG_LIK], &err),
-                   &err);
-    free(fit);
+    value[BY_LOG_LIK] = saxs_evaluate(s->likelihood, mean, 1.0, rng, point);
     free(one);
-    free(mean);
 }
 
 /* At the power beta of the likelihood. The noise scale must be fixed. */
@@ -85,11 +79,12 @@ static inline expectation importance(const posterior_sample *s, double beta,
     prior_sampler prior = prior_of(s);
     gsl_rng *rng = tsr_rng_new(seed, 0);
     tsr_conformation *c = tsr_conformation_new(s->t);
-    tsr_nuisance *nuisance = tsr_nuisance_new(s->likelihood, NULL);
+    tsr_point point;
     tsr_batch *batch;
+    saxs_point(s->likelihood, &point);
     posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
     for (int i = 0; i < n; i++) {
-        weigh_one(s, &prior, nuisance, batch, rng, c, value[i]);
+        weigh_one(s, &prior, &point, batch, rng, c, value[i]);
         top = fmax(top, value[i][BY_LOG_LIK]);
     }
     for (int i = 0; i < n; i++) {
@@ -107,7 +102,7 @@ static inline expectation importance(const posterior_sample *s, double beta,
     }
     e.n_effective = sum * sum / sum2;
     tsr_batch_free(batch);
-    tsr_nuisance_free(nuisance);
+    tsr_point_clear(s->likelihood, &point);
     tsr_conformation_free(c);
     gsl_rng_free(rng);
     free(value);

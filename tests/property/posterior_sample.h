@@ -8,6 +8,7 @@
 #include "gpu/engine_page_tile.h"
 #include "sampler/sampler.h"
 #include "tests/model_sample.h"
+#include "tests/saxs_likelihood.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
@@ -22,7 +23,7 @@ typedef struct {
     tsr_prior *prior;
     tsr_form_factor_table *factors;
     tsr_form_factor_table *components; /* NULL until posterior_contrast */
-    tsr_contrast_prior contrast[TSR_N_CONTRAST];
+    tsr_parameter contrast[TSR_N_CONTRAST];
     double *exposure; /* [n_body] */
     tsr_scattering scattering;
     tsr_saxs saxs;
@@ -130,7 +131,7 @@ static inline tsr_contrast_options posterior_infer_contrast(void)
     tsr_err err = {0};
     tsr_contrast_options o;
     posterior_must(tsr_fields_init(tsr_contrast_fields, &o, &err), &err);
-    o.c1.word = o.c2.word = TSR_INFER;
+    o.c1.word = o.c2.word = 0;
     return o;
 }
 
@@ -182,15 +183,17 @@ static inline void posterior_start_with(posterior_sample *s, double width,
                                         int nuisance)
 {
     tsr_err err = {0};
-    const tsr_data_set set = {
-        .saxs = &s->saxs,
-        .noise = {.scale = {width > 0.0 ? TSR_INFER : -1, 1.0},
-                  .scale_width = width > 0.0 ? width : 0.5},
-        .background = {TSR_BACKGROUND_INFER, 0.0},
-        .nuisance = nuisance};
-    posterior_must(tsr_likelihood_new_of(s->t, &s->scattering,
-                                         tsr_topology_reach(s->t, s->extended),
-                                         1, &set, &s->likelihood, &err),
+    tsr_data_set set = {.saxs = &s->saxs,
+                        .noise = noise_of("measured"),
+                        .background = {TSR_BACKGROUND_INFER, 0.0},
+                        .nuisance = nuisance};
+    if (width > 0.0)
+        noise_put(&set.noise, "scale_width", width);
+    else
+        noise_set(&set.noise, "scale", "1");
+    posterior_must(saxs_likelihood(s->t, &s->scattering,
+                                   tsr_topology_reach(s->t, s->extended), 1,
+                                   &set, &s->likelihood, &err),
                    &err);
     tsr_engine_spec spec = {.n_body = s->t->n_body,
                             .n_type = s->likelihood->n_type,
@@ -241,6 +244,15 @@ static inline void posterior_close(posterior_sample *s)
     free(s->exposure);
     tsr_conformation_free(s->extended);
     tsr_topology_free(s->t);
+}
+
+/* c1 and c2 of a chain; zeros where it has none. */
+static inline const double *posterior_contrast_of(const tsr_chain_view *view)
+{
+    static const double none[TSR_N_CONTRAST] = {0.0, 0.0};
+    const double *value =
+        tsr_parameters_contrast(view->parameters, view->point->theta);
+    return value != NULL ? value : none;
 }
 
 /* A sampler with its record, in one call each. */

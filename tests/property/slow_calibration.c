@@ -5,8 +5,8 @@
  * right for that; the structures come from the prior without any move. */
 #include "tests/chain_step.h"
 #include "tests/property/prior_sampler.h"
+#include "tests/saxs_likelihood.h"
 
-#include "likelihood/likelihood.h"
 #include "moves/move.h"
 #include "sampler/chain.h"
 
@@ -17,7 +17,6 @@
 
 enum { N_POINT = 24, N_REPEAT = 300, N_DRAW = 24, THIN = 400, WARMUP = 1000 };
 enum { N_BIN = 5, N_QUANTITY = 8 };
-enum { MEASURED = 0, STUDENT = 2 };
 
 /* The rank of log s is even for a flat prior too; how far it is from 0 is not.
  */
@@ -33,7 +32,7 @@ typedef struct {
     tsr_prior *prior;
     prior_sampler sampler;
     tsr_form_factor_table *factors;
-    int noise; /* model */
+    tsr_noise_options noise;
     tsr_saxs saxs;
     double q[N_POINT], intensity[N_POINT], sigma[N_POINT];
     unsigned char option[TSR_N_MOVE][256];
@@ -60,13 +59,14 @@ static tsr_form_factor_table *make_factors(void)
     return f;
 }
 
-static void open_fixture(fixture *f, int noise)
+static void open_fixture(fixture *f, const char *noise)
 {
     tsr_err err = {0};
     const tsr_prior_options prior = {
         .clash = TSR_CLASH_SOFT, .softness = 0.8, .clash_limit = 10.0};
     memset(f, 0, sizeof *f);
-    f->noise = noise;
+    f->noise = noise_of(noise);
+    noise_put(&f->noise, "scale_width", scale_width);
     sample_prior_table(&f->table);
     sample_chain("GASFPLG", NULL, &f->table, &f->t, &f->extended);
     f->truth = tsr_conformation_new(f->t);
@@ -121,21 +121,23 @@ static void measure(const fixture *f, const tsr_conformation *c,
 static void make_data(fixture *f, gsl_rng *rng, double truth[N_QUANTITY])
 {
     tsr_err err = {0};
-    double i0, theta[2] = {gsl_ran_gaussian(rng, scale_width), 0.0}, nu = 0.0;
+    const tsr_noise_type *noise = tsr_noise_registry[f->noise.model];
+    tsr_parameter parameter[TSR_NOISE_PARAMETERS];
+    double i0, theta[TSR_NOISE_PARAMETERS] = {0.0};
     double scale = gsl_ran_flat(rng, 0.5, 3.0), background;
     must(tsr_direct_intensity(f->t, f->factors, f->truth, 0.0, &i0, &err),
          &err);
     background = gsl_ran_flat(rng, -0.2, 0.2) * i0;
-    while (f->noise == STUDENT && nu <= 1.0)
-        nu = gsl_ran_gamma(rng, 2.0, 10.0);
-    theta[1] = nu > 1.0 ? log(nu - 1.0) : 0.0;
+    noise->parameters(&f->noise, parameter);
+    tsr_parameters_draw(noise->n_parameter, parameter, rng, theta);
     for (int k = 0; k < N_POINT; k++) {
         must(tsr_direct_intensity(f->t, f->factors, f->truth, f->q[k],
                                   &f->intensity[k], &err),
              &err);
         f->sigma[k] = (0.01 + 0.02 * f->q[k]) * i0;
-        double error = f->noise == STUDENT ? gsl_ran_tdist(rng, nu)
-                                           : gsl_ran_gaussian(rng, 1.0);
+        double error = noise == &tsr_noise_student
+                           ? gsl_ran_tdist(rng, 1.0 + exp(theta[1]))
+                           : gsl_ran_gaussian(rng, 1.0);
         f->intensity[k] = scale * f->intensity[k] + background +
                           exp(theta[0]) * f->sigma[k] * error;
     }
@@ -173,13 +175,12 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
     sample_prior(&f->sampler, rng, f->start);
     make_data(f, rng, truth);
     tsr_data_set set = {.saxs = &f->saxs,
-                        .noise = {.model = f->noise,
-                                  .scale = {TSR_INFER, 0.0},
-                                  .scale_width = scale_width},
+                        .noise = f->noise,
                         .background = {TSR_BACKGROUND_INFER, 0.0}};
-    must(tsr_likelihood_new(f->t, f->factors,
-                            tsr_topology_reach(f->t, f->extended), 1, &set, &l,
-                            &err),
+    const tsr_scattering scattering = {.plain = f->factors};
+    must(saxs_likelihood(f->t, &scattering,
+                         tsr_topology_reach(f->t, f->extended), 1, &set, &l,
+                         &err),
          &err);
     tsr_engine *engine = make_engine(f, l);
     tsr_target target = {.topology = f->t,
@@ -196,14 +197,12 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
         chain_step(chain, batch, profile, 1);
     for (int i = 0; i < N_DRAW; i++) {
         tsr_chain_view view;
-        double scale, background;
+        double theta[TSR_TERM_PARAMETERS];
         for (int j = 0; j < THIN; j++)
             chain_step(chain, batch, profile, 0);
         tsr_chain_look(chain, &view);
-        const double *theta = tsr_nuisance_theta(view.nuisance, 0);
-        tsr_data_term_draw(&l->data[0], view.fit, theta, view.rng, &scale,
-                           &background);
-        measure(f, view.conformation, theta, scale, background, value);
+        int n = saxs_draw(l, 0, view.point, view.rng, theta);
+        measure(f, view.conformation, theta, theta[n - 2], theta[n - 1], value);
         for (int k = 0; k < N_QUANTITY; k++)
             rank[k] += value[k] < truth[k];
     }
@@ -217,7 +216,7 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
 
 /* Ranks 0..N_DRAW are N_BIN bins of equal size. Chi-squared for any shape, and
  * the mean rank for a shift. */
-static void ranks_are_even(int noise)
+static void ranks_are_even(const char *noise)
 {
     _Static_assert((N_DRAW + 1) % N_BIN == 0, "bins of one size");
     fixture f;
@@ -233,7 +232,7 @@ static void ranks_are_even(int noise)
         }
     }
     int failed = 0;
-    for (int k = 0; k < N_QUANTITY - (noise == MEASURED); k++) {
+    for (int k = 0; k < N_QUANTITY - (f.noise.model == 0); k++) {
         double each = (double)N_REPEAT / N_BIN, chi2 = 0.0;
         for (int b = 0; b < N_BIN; b++)
             chi2 += pow(count[k][b] - each, 2.0) / each;
@@ -254,13 +253,13 @@ static void ranks_are_even(int noise)
 static void measured(void **state)
 {
     (void)state;
-    ranks_are_even(MEASURED);
+    ranks_are_even("measured");
 }
 
 static void student(void **state)
 {
     (void)state;
-    ranks_are_even(STUDENT);
+    ranks_are_even("student");
 }
 
 int main(void)

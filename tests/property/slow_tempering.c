@@ -38,21 +38,6 @@ static void measure(const posterior_sample *s, int n,
     value[WEIGHT] = weight[0], value[RG_2] = rg;
 }
 
-/* c1 and c2 from their priors, where they are inferred. */
-static void draw_contrast(const posterior_sample *s, gsl_rng *rng,
-                          double value[TSR_N_CONTRAST])
-{
-    for (int i = 0; i < TSR_N_CONTRAST; i++) {
-        const tsr_contrast_prior *p = &s->contrast[i];
-        value[i] = p->start;
-        if (!p->infer)
-            continue;
-        do
-            value[i] = p->mean + gsl_ran_gaussian(rng, p->width);
-        while (value[i] < p->low || value[i] > p->high);
-    }
-}
-
 static void draw_truth(posterior_sample *s, int n, gsl_rng *rng,
                        tsr_conformation **truth, double value[N_QUANTITY],
                        double *i0)
@@ -71,7 +56,7 @@ static void draw_truth(posterior_sample *s, int n, gsl_rng *rng,
         truth[0] = truth[1], truth[1] = other;
     }
     const tsr_conformation *state[2] = {truth[0], truth[1]};
-    draw_contrast(s, rng, contrast);
+    tsr_parameters_draw(TSR_N_CONTRAST, s->contrast, rng, contrast);
     *i0 = posterior_data_at(
         s, n, state, weight, contrast, 0.01, scale,
         gsl_ran_flat(rng, -background_most, background_most), log_s, rng);
@@ -84,12 +69,11 @@ static void draw_truth(posterior_sample *s, int n, gsl_rng *rng,
 static int draw_scale(const posterior_sample *s, const tsr_chain_view *view,
                       double i0, double *scale)
 {
-    double b;
-    tsr_data_term_draw(&s->likelihood->data[0], view->fit,
-                       tsr_nuisance_theta(view->nuisance, 0), view->rng, scale,
-                       &b);
+    double theta[TSR_TERM_PARAMETERS];
+    int n = saxs_draw(s->likelihood, 0, view->point, view->rng, theta);
+    *scale = theta[n - 2];
     return *scale > scale_range[0] && *scale < scale_range[1] &&
-           fabs(b) < background_most * i0;
+           fabs(theta[n - 1]) < background_most * i0;
 }
 
 /* The place of the truth among the draws of the posterior, of N_DRAW + 1. */
@@ -115,8 +99,8 @@ static void repetition(posterior_sample *s, uint64_t number, long thin,
             continue;
         n_inside++;
         measure(s, n, view.state, view.state_weight,
-                tsr_nuisance_contrast(view.nuisance), scale,
-                tsr_nuisance_theta(view.nuisance, 0)[0], value);
+                posterior_contrast_of(&view), scale, view.point->theta[0],
+                value);
         for (int k = 0; k < N_QUANTITY; k++)
             below[k] += value[k] < truth_value[k];
     }

@@ -9,6 +9,7 @@
 
 enum { N_SET = 2, N_STATE = 2, N_TEMP = 3, N_CHAIN = 2, SHORT = 15 };
 enum { STUDENT_SET, RELATIVE_SET };
+enum { N_THETA = N_SET * TSR_TERM_PARAMETERS + TSR_N_CONTRAST + N_STATE };
 enum { WEIGHT, C1, C2, LOG_S, LOG_NU, LOG_C, BACKGROUND, LOG_BETA, LOG_C_2 };
 enum { N_VALUE = LOG_C_2 + 1 };
 static const char *const value_name[N_VALUE] = {
@@ -47,19 +48,18 @@ static void open_combined(combined *m, const char *sequence, int is_still,
                        weight, e, 2.0, 0.1, 0.0, rng);
     m->other = s->saxs;
     m->other.n = SHORT;
-    const tsr_data_set set[N_SET] = {
+    tsr_data_set set[N_SET] = {
         [STUDENT_SET] = {.saxs = &s->saxs,
-                         .noise = {.model = 2, .scale_width = 0.3},
+                         .noise = noise_of("student"),
                          .background = {TSR_BACKGROUND_INFER, 0.0}},
         [RELATIVE_SET] = {.saxs = &m->other,
-                          .noise = {.model = 1,
-                                    .alpha = {-1, 0.15},
-                                    .alpha_width = 0.5,
-                                    .beta_width = 0.5},
+                          .noise = noise_of("relative"),
                           .background = {-1, 0.1 * m->i0}}};
-    posterior_must(tsr_likelihood_new_of(s->t, &s->scattering,
-                                         tsr_topology_reach(s->t, s->extended),
-                                         N_SET, set, &s->likelihood, &err),
+    noise_set(&set[STUDENT_SET].noise, "scale_width", "0.3");
+    noise_set(&set[RELATIVE_SET].noise, "beta", "infer");
+    posterior_must(saxs_likelihood(s->t, &s->scattering,
+                                   tsr_topology_reach(s->t, s->extended), N_SET,
+                                   set, &s->likelihood, &err),
                    &err);
     const tsr_likelihood *l = s->likelihood;
     const tsr_engine_spec spec = {.n_body = s->t->n_body,
@@ -95,7 +95,7 @@ static void close_combined(combined *m)
 static double log_density(const combined *m, int d, const double *model,
                           double c, double b, double s, double nu)
 {
-    const tsr_saxs *x = m->s.likelihood->data[d].saxs;
+    const tsr_saxs *x = saxs_term(m->s.likelihood, d)->saxs;
     double sum = 0.0;
     for (int k = 0; k < x->n; k++) {
         double r = x->intensity[k] - c * model[k] - b, sd = s * x->sigma[k];
@@ -114,11 +114,11 @@ static double log_density(const combined *m, int d, const double *model,
 static double weigh_set(const combined *m, int d, const double *profile,
                         double s, double nu, gsl_rng *rng, double *c, double *b)
 {
-    const tsr_data_term *term = &m->s.likelihood->data[d];
+    const tsr_saxs_term *term = saxs_term(m->s.likelihood, d);
     const tsr_linear_shape shape = {1.3 * s, 5};
     double model[POSTERIOR_POINTS], weight[POSTERIOR_POINTS];
     tsr_fit fit = {0};
-    tsr_likelihood_curve(m->s.likelihood, d, profile, 1.0, 0.0, model);
+    tsr_saxs_curve(term, profile, 1.0, 0.0, model);
     for (int k = 0; k < term->saxs->n; k++) {
         double u = d == STUDENT_SET
                        ? term->saxs->sigma[k]
@@ -132,31 +132,28 @@ static double weigh_set(const combined *m, int d, const double *profile,
            tsr_linear_log_density(&term->linear, &fit, shape, *c, *b);
 }
 
-static double cut_normal(const tsr_contrast_prior *p, gsl_rng *rng)
+/* Where the parameters of the noise of a data set lie in a chain's theta. */
+static const double *noise_in(const combined *m, int d, const double *theta)
 {
-    double x;
-    do
-        x = p->mean + gsl_ran_gaussian(rng, p->width);
-    while (x < p->low || x > p->high);
-    return x;
+    return theta + m->s.likelihood->term[d]->first;
 }
 
 /* One draw of the prior: its log weight. partial: of the two states. */
-static double weigh(const combined *m, double *const *partial, gsl_rng *rng,
-                    double *mixed, double value[N_VALUE])
+static double weigh(const combined *m, const tsr_parameters *p,
+                    double *const *partial, gsl_rng *rng, double *mixed,
+                    double value[N_VALUE])
 {
     const tsr_likelihood *l = m->s.likelihood;
-    double w = gsl_rng_uniform(rng), contrast[TSR_N_CONTRAST], nu, b, c[N_SET];
-    for (int i = 0; i < TSR_N_CONTRAST; i++)
-        contrast[i] = cut_normal(&m->s.contrast[i], rng);
+    double theta[N_THETA], b, c[N_SET];
+    tsr_parameters_draw(p->n, p->table, rng, theta);
+    const double w = theta[p->weight];
+    const double *contrast = tsr_parameters_contrast(p, theta);
     for (int i = 0; i < l->n_pair * l->grid.n_q; i++)
         mixed[i] = w * partial[0][i] + (1.0 - w) * partial[1][i];
     tsr_likelihood_profile(l, mixed, contrast, mixed);
-    do
-        nu = gsl_ran_gamma(rng, 2.0, 10.0);
-    while (nu <= 1.0);
-    double log_s = gsl_ran_gaussian(rng, 0.3);
-    double log_beta = log(0.3) + gsl_ran_gaussian(rng, 0.5);
+    const double log_s = noise_in(m, STUDENT_SET, theta)[0];
+    const double nu = 1.0 + exp(noise_in(m, STUDENT_SET, theta)[1]);
+    const double log_beta = noise_in(m, RELATIVE_SET, theta)[1];
     double log_weight = weigh_set(m, RELATIVE_SET, mixed, exp(log_beta), 0.0,
                                   rng, &c[RELATIVE_SET], &b);
     log_weight += weigh_set(m, STUDENT_SET, mixed, exp(log_s), nu, rng,
@@ -178,6 +175,7 @@ static double by_weights(const combined *m, int n, double *mean, double *error)
     double *w = calloc((size_t)n, sizeof *w), *mixed = calloc(size, 8);
     double *partial[N_STATE], top = -1e300, sum = 0.0, sum2 = 0.0;
     gsl_rng *rng = tsr_rng_new(77, 0);
+    tsr_parameters *p = tsr_parameters_new(l, m->s.contrast, N_STATE, 1);
     tsr_err err = {0};
     tsr_batch *batch;
     posterior_must(tsr_batch_new(m->s.share.engine, 1, &batch, &err), &err);
@@ -189,7 +187,7 @@ static double by_weights(const combined *m, int n, double *mean, double *error)
                        &err);
     }
     for (int i = 0; i < n; i++) {
-        w[i] = weigh(m, partial, rng, mixed, value[i]);
+        w[i] = weigh(m, p, partial, rng, mixed, value[i]);
         top = fmax(top, w[i]);
     }
     for (int i = 0; i < n; i++) {
@@ -208,6 +206,7 @@ static double by_weights(const combined *m, int n, double *mean, double *error)
     for (int k = 0; k < N_STATE; k++)
         free(partial[k]);
     tsr_batch_free(batch);
+    tsr_parameters_free(p);
     gsl_rng_free(rng);
     free(value);
     free(mixed);
@@ -228,20 +227,16 @@ static void look(const combined *m, const tsr_chain *chain,
     const tsr_likelihood *l = m->s.likelihood;
     tsr_chain_view view;
     tsr_chain_look(chain, &view);
-    const double *contrast = tsr_nuisance_contrast(view.nuisance);
-    const double *theta = tsr_nuisance_theta(view.nuisance, STUDENT_SET);
-    double c, b;
-    value[WEIGHT] = chain->state[0].weight;
+    const double *contrast = posterior_contrast_of(&view);
+    double theta[TSR_TERM_PARAMETERS];
+    int n = saxs_draw(l, STUDENT_SET, view.point, view.rng, theta);
+    value[WEIGHT] = view.point->theta[chain->parameters->weight];
     value[C1] = contrast[TSR_C1], value[C2] = contrast[TSR_C2];
     value[LOG_S] = theta[0], value[LOG_NU] = theta[1];
-    tsr_data_term_draw(&l->data[STUDENT_SET], &view.fit[STUDENT_SET], theta,
-                       view.rng, &c, &b);
-    value[LOG_C] = log(c), value[BACKGROUND] = b / m->i0;
-    theta = tsr_nuisance_theta(view.nuisance, RELATIVE_SET);
+    value[LOG_C] = log(theta[n - 2]), value[BACKGROUND] = theta[n - 1] / m->i0;
+    n = saxs_draw(l, RELATIVE_SET, view.point, view.rng, theta);
     value[LOG_BETA] = theta[1];
-    tsr_data_term_draw(&l->data[RELATIVE_SET], &view.fit[RELATIVE_SET], theta,
-                       view.rng, &c, &b);
-    value[LOG_C_2] = log(c);
+    value[LOG_C_2] = log(theta[n - 2]);
 }
 
 static void posterior_is_right(void **state)
@@ -300,15 +295,15 @@ static void replicas_are_as_if_afresh(void **state)
             tsr_chain *chain = run.sampler->chain[r];
             tsr_chain_view was, is;
             tsr_chain_look(chain, &was);
-            memcpy(profile, was.profile, bytes);
+            memcpy(profile, was.point->profile, bytes);
             posterior_must(tsr_chain_refresh(chain, batch, &err), &err);
             tsr_chain_look(chain, &is);
             assert_true(fabs(is.log_prior - was.log_prior) < 1e-7);
             assert_true(fabs(is.log_lik - was.log_lik) < 1e-7);
             assert_true(fabs(is.lp - was.lp) < 1e-7);
             for (int q = 0; q < m.s.likelihood->grid.n_q; q++)
-                assert_true(fabs(profile[q] - is.profile[q]) <
-                            1e-9 * fabs(is.profile[0]));
+                assert_true(fabs(profile[q] - is.point->profile[q]) <
+                            1e-9 * fabs(is.point->profile[0]));
         }
     }
     for (int c = 0; c < N_CHAIN; c++)

@@ -37,7 +37,7 @@ static double ks_even(int n, double *u)
     return x < 0.2 ? 1.0 : p;
 }
 
-static double prior_cdf(const tsr_contrast_prior *p, double x)
+static double prior_cdf(const tsr_parameter *p, double x)
 {
     double low = gsl_cdf_ugaussian_P((p->low - p->mean) / p->width);
     double high = gsl_cdf_ugaussian_P((p->high - p->mean) / p->width);
@@ -69,10 +69,10 @@ static void prior_in_prior_out(void **state)
                 tsr_chain_decide(chain, NULL, i < 0, &accepted, &err), &err);
         }
         tsr_chain_look(chain, &view);
-        const double *value = tsr_nuisance_contrast(view.nuisance);
+        const double *value = posterior_contrast_of(&view);
         double log_prior = view.log_prior;
         for (int k = 0; k < TSR_N_CONTRAST; k++) {
-            log_prior += tsr_contrast_log_prior(&s.contrast[k], value[k]);
+            log_prior += tsr_parameter_log_prior(&s.contrast[k], value[k]);
             if (i >= 0)
                 u[k][i] = prior_cdf(&s.contrast[k], value[k]);
         }
@@ -80,7 +80,7 @@ static void prior_in_prior_out(void **state)
     }
     for (int k = 0; k < TSR_N_CONTRAST; k++) {
         double p = ks_even(N, u[k]);
-        print_message("  %s on the prior: p = %.3g\n", tsr_contrast_name(k), p);
+        print_message("  %s on the prior: p = %.3g\n", s.contrast[k].name, p);
         assert_true(p > 1e-3);
     }
     tsr_chain_free(chain);
@@ -102,11 +102,11 @@ static void make_conditional(const posterior_sample *s, const tsr_chain *chain,
                              double beta, conditional *c)
 {
     static double log_p[N_GRID][N_GRID];
-    const tsr_data_term *term = &s->likelihood->data[0];
-    double theta[TSR_NOISE_PARAMETERS], top = -(double)INFINITY, sum = 0.0;
+    const tsr_saxs_term *term = saxs_term(s->likelihood, 0);
+    double theta[TSR_TERM_PARAMETERS], top = -(double)INFINITY, sum = 0.0;
     double *profile = calloc((size_t)s->likelihood->grid.n_q, sizeof *profile);
     memset(c, 0, sizeof *c);
-    tsr_data_term_start(term, theta);
+    tsr_term_start(&term->term, theta);
     for (int k = 0; k < TSR_N_CONTRAST; k++) {
         c->low[k] = s->contrast[k].low;
         c->step[k] = (s->contrast[k].high - c->low[k]) / N_GRID;
@@ -116,13 +116,13 @@ static void make_conditional(const posterior_sample *s, const tsr_chain *chain,
             const double value[] = {c->low[0] + (i + 0.5) * c->step[0],
                                     c->low[1] + (j + 0.5) * c->step[1]};
             tsr_fit fit;
-            tsr_likelihood_profile(s->likelihood, chain->partial, value,
+            tsr_likelihood_profile(s->likelihood, chain->now.partial, value,
                                    profile);
-            term->type->fit(term->state, profile, theta, &fit);
+            term->noise->fit(term->state, profile, theta, &fit);
             log_p[i][j] =
-                beta * term->type->log_integral(term->state, &fit, theta) +
-                tsr_contrast_log_prior(&s->contrast[0], value[0]) +
-                tsr_contrast_log_prior(&s->contrast[1], value[1]);
+                beta * term->noise->log_integral(term->state, &fit, theta) +
+                tsr_parameter_log_prior(&s->contrast[0], value[0]) +
+                tsr_parameter_log_prior(&s->contrast[1], value[1]);
             top = fmax(top, log_p[i][j]);
         }
     for (int i = 0; i < N_GRID; i++)
@@ -176,23 +176,18 @@ static void conditional_at(int n_state, double beta, int sample)
     make_conditional(&s, chain, beta, &exact);
     for (int i = -200; i < N; i++) {
         for (int j = 0; j < THIN; j++) {
-            posterior_must(tsr_chain_move_contrast(chain, i < 0, &err), &err);
-            posterior_must(tsr_nuisance_update(chain->nuisance, beta, i < 0,
-                                               chain->rng, chain->fit,
-                                               &chain->log_lik, &err),
-                           &err);
+            posterior_must(tsr_chain_step_parameters(chain, i < 0, &err), &err);
         }
         for (int k = 0; k < TSR_N_CONTRAST && i >= 0; k++)
             u[k][i] = conditional_cdf(
-                &exact, k, tsr_nuisance_contrast(chain->nuisance)[k]);
+                &exact, k, chain->now.theta[chain->parameters->contrast + k]);
     }
     for (int k = 0; k < TSR_N_CONTRAST; k++) {
         double p = ks_even(N, u[k]);
         print_message("  %d states, beta %g, %s: %s p = %.3g\n", n_state, beta,
-                      sample ? "sampled" : "integrated", tsr_contrast_name(k),
-                      p);
+                      sample ? "sampled" : "integrated", s.contrast[k].name, p);
         if (!(p > 1e-3))
-            fail_msg("%s is not as its conditional", tsr_contrast_name(k));
+            fail_msg("%s is not as its conditional", s.contrast[k].name);
     }
     tsr_chain_free(chain);
     tsr_batch_free(batch);
@@ -241,7 +236,7 @@ static void state_stays_right(void **state)
             tsr_err err = {0};
             posterior_advance(run, 1, 60 * LENGTH, i < 6);
             tsr_chain_look(tsr_sampler_chain(run.sampler, 0), &view);
-            const double *value = tsr_nuisance_contrast(view.nuisance);
+            const double *value = posterior_contrast_of(&view);
             for (int k = 0; k < s.likelihood->grid.n_q; k += 4) {
                 double mean = 0.0, one;
                 for (int a = 0; a < 2; a++) {
@@ -252,8 +247,8 @@ static void state_stays_right(void **state)
                                    &err);
                     mean += view.state_weight[a] * one;
                 }
-                assert_true(fabs(view.profile[k] - mean) <
-                            1e-9 * view.profile[0]);
+                assert_true(fabs(view.point->profile[k] - mean) <
+                            1e-9 * view.point->profile[0]);
             }
         }
         posterior_run_free(run);
@@ -293,13 +288,13 @@ static void truth_is_found(void **state)
         tsr_chain_view view;
         posterior_advance(run, 1, 20, 0);
         tsr_chain_look(tsr_sampler_chain(run.sampler, 0), &view);
-        const double *value = tsr_nuisance_contrast(view.nuisance);
+        const double *value = posterior_contrast_of(&view);
         for (int k = 0; k < 2; k++)
             mean[k] += value[k] / N, square[k] += value[k] * value[k] / N;
     }
     for (int k = 0; k < 2; k++) {
         double sd = sqrt(square[k] - mean[k] * mean[k]);
-        print_message("  %s %.4f, found %.4f +- %.4f\n", tsr_contrast_name(k),
+        print_message("  %s %.4f, found %.4f +- %.4f\n", s.contrast[k].name,
                       at[k], mean[k], sd);
         assert_true(fabs(mean[k] - at[k]) < 3.0 * sd);
     }
@@ -330,11 +325,10 @@ static void nan_is_an_error(void **state)
     posterior_must(tsr_batch_new(s.share.engine, 1, &batch, &err), &err);
     posterior_must(tsr_chain_new(&s.target, 0, &chain, &err), &err);
     posterior_must(tsr_chain_start(chain, batch, &err), &err);
-    chain->fit->scale = (double)NAN;
-    assert_int_equal(tsr_nuisance_update(chain->nuisance, 1.0, 0, chain->rng,
-                                         chain->fit, &chain->log_lik, &err),
-                     TSR_E_NUMERIC);
-    assert_non_null(strstr(err.message, "'made up': the acceptance of scale"));
+    ((tsr_fit *)chain->now.fit[0])->scale = (double)NAN;
+    assert_int_equal(tsr_chain_step_parameters(chain, 0, &err), TSR_E_NUMERIC);
+    assert_non_null(strstr(err.message, "scale and background: the acceptance "
+                                        "is not a number"));
     tsr_chain_free(chain);
     tsr_batch_free(batch);
     posterior_close(&s);

@@ -47,27 +47,22 @@ static void check_sums(const posterior_sample *s, tsr_batch *fresh,
     assert_true(fabs(view->rg_ang - sqrt(square)) < 1e-12 * view->rg_ang);
     assert_true(view->d_max_ang == d_max);
     for (int q = 0; q < n_q; q++)
-        if (fabs(view->profile[q] - mean[q]) > 1e-10 * mean[0])
+        if (fabs(view->point->profile[q] - mean[q]) > 1e-10 * mean[0])
             fail_msg("at q number %d the profile is %.12g, of the states "
                      "%.12g",
-                     q, view->profile[q], mean[q]);
+                     q, view->point->profile[q], mean[q]);
 }
 
 /* The likelihood, too, is that of the profile. */
 static double fresh_log_lik(const posterior_sample *s, double *mean,
                             gsl_rng *rng)
 {
-    tsr_err err = {0};
-    double log_lik;
-    tsr_nuisance *nuisance = tsr_nuisance_new(s->likelihood, NULL);
-    tsr_fit *fit = tsr_nuisance_fits_new(s->likelihood);
+    tsr_point point;
+    saxs_point(s->likelihood, &point);
     for (int q = 0; q < s->likelihood->grid.n_q; q++)
-        mean[q] -= s->likelihood->self[q]; /* the fit adds it */
-    posterior_must(
-        tsr_nuisance_fit(nuisance, mean, 1.0, rng, mean, fit, &log_lik, &err),
-        &err);
-    free(fit);
-    tsr_nuisance_free(nuisance);
+        mean[q] -= s->likelihood->self[q]; /* evaluation adds it */
+    double log_lik = saxs_evaluate(s->likelihood, mean, 1.0, rng, &point);
+    tsr_point_clear(s->likelihood, &point);
     return log_lik;
 }
 

@@ -2,6 +2,7 @@
  * threads and engines. */
 #include "tests/chain_step.h"
 #include "tests/model_sample.h"
+#include "tests/saxs_likelihood.h"
 #include "tests/trace_compare.h"
 
 #include "core/vec3.h"
@@ -59,7 +60,7 @@ static tsr_form_factor_table *make_factors(void)
 
 /* Data: the curve of the extended chain after some turns, with errors. */
 static void open_fixture(fixture *f, const char *sequence, double error,
-                         int scale_word)
+                         const char *scale)
 {
     tsr_err err = {0};
     memset(f, 0, sizeof *f);
@@ -86,12 +87,13 @@ static void open_fixture(fixture *f, const char *sequence, double error,
                          .q = f->q,
                          .intensity = f->intensity,
                          .sigma = f->sigma};
-    tsr_data_set set = {
-        .saxs = &f->saxs,
-        .noise = {.scale = {scale_word, 1.0}, .scale_width = 0.5},
-        .background = {TSR_BACKGROUND_INFER, 0.0}};
-    must(tsr_likelihood_new(f->t, f->factors, tsr_topology_reach(f->t, f->c), 1,
-                            &set, &f->likelihood, &err),
+    const tsr_scattering scattering = {.plain = f->factors};
+    tsr_data_set set = {.saxs = &f->saxs,
+                        .noise = noise_of("measured"),
+                        .background = {TSR_BACKGROUND_INFER, 0.0}};
+    noise_set(&set.noise, "scale", scale);
+    must(saxs_likelihood(f->t, &scattering, tsr_topology_reach(f->t, f->c), 1,
+                         &set, &f->likelihood, &err),
          &err);
     for (int m = 0; m < TSR_N_MOVE; m++) {
         must(tsr_fields_init(tsr_move_registry[m]->fields, f->option[m], &err),
@@ -160,6 +162,8 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
     tsr_chain *chain;
     tsr_chain_view view;
     tsr_body_proposal ask;
+    tsr_point point;
+    saxs_point(f->likelihood, &point);
     prior_only.likelihood = NULL;
     prior_only.seed = 99;
     must(tsr_engine_reference_new(&spec, &engine, &err), &err);
@@ -169,8 +173,6 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
     for (int k = 0; k < N_BY; k++)
         plain[k] = mean[k] = error[k] = 0.0;
     for (int i = 0; i < N; i++) {
-        tsr_fit fit;
-        double theta[TSR_NOISE_PARAMETERS] = {0.0};
         for (int j = 0; j < 150; j++) {
             tsr_chain_propose(chain, &ask);
             must(tsr_chain_decide(chain, NULL, 0, &accepted, &err), &err);
@@ -180,10 +182,7 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
                            (const double(*)[3])view.conformation->body, profile,
                            &err),
              &err);
-        tsr_likelihood_profile(f->likelihood, profile, NULL, profile);
-        must(tsr_likelihood_fit(f->likelihood, profile, NULL, &fit, &err),
-             &err);
-        w[i] = tsr_data_term_log(f->likelihood->data, &fit, theta);
+        w[i] = saxs_evaluate(f->likelihood, profile, 1.0, NULL, &point);
         value[i][BY_RG] = radius(f, view.conformation);
         value[i][BY_LOG_LIK] = w[i];
         top = fmax(top, w[i]);
@@ -206,6 +205,7 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
     tsr_chain_free(chain);
     tsr_batch_free(batch);
     tsr_engine_free(engine);
+    tsr_point_clear(f->likelihood, &point);
     free(profile);
     free(value);
     free(w);
@@ -220,7 +220,7 @@ static void posterior_is_right(void **state)
     int type[64];
     double expected[N_BY], error[N_BY], plain[N_BY];
     double mean[N_BY] = {0}, square[N_BY] = {0};
-    open_fixture(&f, "GAFGSLG", 0.02, -1);
+    open_fixture(&f, "GAFGSLG", 0.02, "1");
     importance(&f, expected, error, plain);
     tsr_engine_spec spec = spec_of(&f, 1, type);
     must(tsr_engine_reference_new(&spec, &f.share[0].engine, &err), &err);
@@ -308,7 +308,7 @@ static void sample_into(const split *by)
     tsr_record *record;
     tsr_trace *trace;
     char long_chain[] = "MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCEMKTAYIAKQRPGISFVKSHF";
-    open_fixture(&f, long_chain, 0.01, TSR_INFER);
+    open_fixture(&f, long_chain, 0.01, "infer");
     open_engines(&f, by->n_share, by->n_chain);
     must(tsr_record_new(&f.target, N_CHAIN, 5, &record, &err), &err);
     must(
@@ -370,7 +370,7 @@ static void wrong_shares_are_refused(void **state)
     tsr_err err = {0};
     tsr_sampler *sampler;
     skip_without_cpu();
-    open_fixture(&f, "GAFGSLG", 0.02, -1);
+    open_fixture(&f, "GAFGSLG", 0.02, "1");
     open_engines(&f, 2, (const int[]){2, 1});
     assert_int_equal(tsr_sampler_new(&f.target, 4, 2, NULL, &sampler, &err),
                      TSR_E_INTERNAL);

@@ -142,8 +142,8 @@ static void chains_are_independent(void **state)
         }
         assert_true(view[0].lp == view[1].lp);
         for (int a = 0; a < TSR_N_CONTRAST; a++)
-            assert_true(tsr_nuisance_contrast(view[0].nuisance)[a] ==
-                        tsr_nuisance_contrast(view[1].nuisance)[a]);
+            assert_true(posterior_contrast_of(&view[0])[a] ==
+                        posterior_contrast_of(&view[1])[a]);
         for (int a = 0; a < 2; a++) {
             assert_true(view[0].state_weight[a] == view[1].state_weight[a]);
             assert_memory_equal(view[0].state[a]->body, view[1].state[a]->body,

@@ -443,6 +443,87 @@ static void test_excerpt(void **state)
     assert_string_equal(out + strlen(out) - 5, "\xc3\xa5...");
 }
 
+/* ---- structs that have kinds ---- */
+
+static void test_kinds_choose(void **state)
+{
+    (void)state;
+    kinds k;
+    void *element;
+    tsr_err err;
+    const tsr_field *one = &kinds_fields[0], *many = &kinds_fields[1];
+    memset(&k, 0xa5, sizeof k); /* raw memory */
+    assert_int_equal(tsr_fields_init(kinds_fields, &k, &err), TSR_OK);
+    assert_int_equal(k.one.ball.shape, 0);
+    assert_string_equal(k.one.ball.name, "round");
+    k.one.ball.radius = 3.0;
+    assert_int_equal(tsr_field_choose(one, &k.one, "ball", &err), TSR_OK);
+    assert_true(k.one.ball.radius == 3.0); /* the kind that it was */
+
+    /* what both have stays, the rest is as by default, both ways */
+    assert_int_equal(tsr_field_choose(one, &k.one, "box", &err), TSR_OK);
+    assert_int_equal(k.one.box.shape, 1);
+    assert_string_equal(k.one.box.name, "round");
+    assert_true(k.one.box.size[0] == 1.0 && k.one.box.size[1] == 2.0);
+    assert_int_equal(k.one.box.lines.n, 1);
+    assert_ptr_equal(tsr_field_members(one, &k.one), kinds_box_fields);
+    k.one.box.size[0] = 0.5;
+    assert_int_equal(tsr_field_choose(one, &k.one, "crate", &err), TSR_OK);
+    assert_int_equal(k.one.box.shape, 2); /* all of it in common */
+    assert_true(k.one.box.size[0] == 0.5);
+    assert_int_equal(tsr_field_choose(one, &k.one, "ball", &err), TSR_OK);
+    assert_int_equal(k.one.ball.shape, 0);
+    assert_string_equal(k.one.ball.name, "round");
+    assert_true(k.one.ball.radius == 1.0);
+
+    assert_int_equal(tsr_field_choose(one, &k.one, "bal", &err), TSR_E_CONFIG);
+    assert_string_equal(err.message, "value 'bal' is not known: expected one "
+                                     "of ball, box, crate");
+    assert_int_equal(k.one.ball.shape, 0);
+
+    assert_int_equal(tsr_field_append(many, &k, &element, &err), TSR_OK);
+    assert_int_equal(tsr_field_choose(many, element, "box", &err), TSR_OK);
+    assert_int_equal(tsr_field_append(many, &k, &element, &err), TSR_OK);
+    const kinds_shape *shape = k.many.item;
+    assert_int_equal(shape[0].box.shape, 1);
+    assert_int_equal(shape[1].ball.shape, 0);
+    assert_true(shape[1].ball.radius == 1.0);
+    tsr_fields_clear(kinds_fields, &k);
+    assert_null(k.many.item);
+    assert_null(k.one.ball.name);
+}
+
+static void test_kinds_text(void **state)
+{
+    (void)state;
+    char *text = NULL, expected[300];
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    tsr_fields_help(&kinds_fields[1], 0, out);
+    fclose(out);
+    assert_string_equal(
+        text,
+        "many        []         shapes; list; a bare value sets name\n"
+        "  shape: ball (default)\n"
+        "                       a round one\n"
+        "    name    round      what it is called\n"
+        "    radius  1       m  of the ball; number in [0, 10]\n"
+        "  shape: box           one with edges\n"
+        "    size    [1, 2]     least and largest; ascending pair [low, high]\n"
+        "    lines   [red]      on it; list of texts\n"
+        "    name    square     what it is called\n"
+        "  shape: crate         a box of wood\n"
+        "    size    [1, 2]     least and largest; ascending pair [low, high]\n"
+        "    lines   [red]      on it; list of texts\n"
+        "    name    square     what it is called\n");
+    free(text);
+    tsr_field_expects(&kinds_fields[0], expected, sizeof expected);
+    assert_string_equal(expected,
+                        "mapping with keys among shape, name, radius (shape "
+                        "ball); shape, size, lines, name (shape box); shape, "
+                        "size, lines, name (shape crate)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,6 +538,8 @@ int main(void)
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_help_long),
         cmocka_unit_test(test_excerpt),
+        cmocka_unit_test(test_kinds_choose),
+        cmocka_unit_test(test_kinds_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

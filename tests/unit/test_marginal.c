@@ -4,13 +4,8 @@
 #include "likelihood/marginal.h"
 
 #include "core/random.h"
+#include "tests/saxs_likelihood.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <gsl/gsl_randist.h>
 #include <math.h>
 #include <stdlib.h>
@@ -42,17 +37,31 @@ static void measure(tsr_saxs *saxs, double factor)
         .path = name, .n = N, .q = q, .intensity = intensity, .sigma = sigma};
 }
 
-static double by_grid(const tsr_data_term *term, tsr_fit *fit,
+/* The term of a data set to which profiles come at the data's own q. */
+static tsr_saxs_term *term_of(const tsr_data_set *set)
+{
+    tsr_term *term;
+    double *same = calloc((size_t)N * N, sizeof *same);
+    assert_non_null(same);
+    for (int k = 0; k < N; k++)
+        same[k * N + k] = 1.0;
+    assert_int_equal(tsr_saxs_term_new(set, 0, &term, NULL), TSR_OK);
+    tsr_saxs_term *t = (tsr_saxs_term *)term;
+    assert_int_equal(tsr_saxs_term_prepare(t, N, same, NULL), TSR_OK);
+    return t;
+}
+
+static double by_grid(const tsr_saxs_term *term, tsr_fit *fit,
                       const double *profile, const double *theta)
 {
     enum { REACH = 60 };
     const double h = 0.2;
-    term->type->fit(term->state, profile, theta, fit);
-    const double spread = term->type->conditional(theta).spread;
+    term->noise->fit(term->state, profile, theta, fit);
+    const double spread = term->noise->conditional(theta).spread;
     const double sd_c = spread / sqrt(fit->model_norm),
                  sd_b = spread / sqrt(fit->one_norm);
-    const double top = term->type->log_lik(term->state, fit, theta, fit->scale,
-                                           fit->background);
+    const double top = term->noise->log_lik(term->state, fit, theta, fit->scale,
+                                            fit->background);
     double sum = 0.0;
     for (int i = -REACH; i <= REACH; i++)
         for (int j = -REACH; j <= REACH; j++) {
@@ -60,7 +69,7 @@ static double by_grid(const tsr_data_term *term, tsr_fit *fit,
             const double b = fit->background -
                              (c - fit->scale) * fit->model_mean + j * h * sd_b;
             sum +=
-                exp(term->type->log_lik(term->state, fit, theta, c, b) - top);
+                exp(term->noise->log_lik(term->state, fit, theta, c, b) - top);
         }
     return top + log(sum * h * h * sd_c * sd_b);
 }
@@ -69,30 +78,21 @@ static void test_student(void **state)
 {
     tsr_saxs saxs;
     tsr_data_set set = {.saxs = &saxs};
-    tsr_data_term term = {.type = NULL};
-    double model[N], weight[N], profile[N], theta[TSR_NOISE_PARAMETERS];
+    double model[N], weight[N], profile[N], theta[TSR_TERM_PARAMETERS];
     double low = HUGE_VAL, high = -HUGE_VAL;
     tsr_fit fit = {.model = model, .weight = weight};
-    double *same = calloc((size_t)N * N, sizeof *same);
     (void)state;
-    assert_non_null(same);
     measure(&saxs, 1.0);
-    for (int k = 0; k < N; k++)
-        same[k * N + k] = 1.0;
-    assert_int_equal(tsr_fields_init(tsr_noise_fields, &set.noise, NULL),
-                     TSR_OK);
-    while (tsr_noise_registry[set.noise.model] != &tsr_noise_student)
-        set.noise.model++;
-    set.noise.scale = (tsr_number_or_word){.word = -1, .number = 1.0};
-    set.noise.nu = (tsr_number_or_word){.word = -1, .number = 3.0};
-    assert_int_equal(tsr_data_term_make_from(&term, &set, 0, N, same, NULL),
-                     TSR_OK);
-    tsr_data_term_start(&term, theta);
+    set.noise = noise_of("student");
+    noise_set(&set.noise, "scale", "1");
+    noise_set(&set.noise, "nu", "3");
+    tsr_saxs_term *term = term_of(&set);
+    tsr_term_start(&term->term, theta);
     for (double r = 24.0; r < 26.1; r += 0.25) {
         for (int k = 0; k < N; k++)
             profile[k] = sphere(q[k], r);
-        const double off = tsr_marginal_log(&term, profile, &fit, NULL, NULL) -
-                           by_grid(&term, &fit, profile, theta);
+        const double off = tsr_marginal_log(term, profile, &fit, NULL, NULL) -
+                           by_grid(term, &fit, profile, theta);
         low = fmin(low, off);
         high = fmax(high, off);
     }
@@ -100,7 +100,7 @@ static void test_student(void **state)
     if (!(high - low < 0.03))
         fail_msg("%g to %g nat", low, high);
     assert_true(fmax(fabs(low), fabs(high)) < 0.05);
-    tsr_data_term_clear(&term);
+    tsr_term_free(&term->term);
 }
 
 static void test_poor_fit(void **state)
@@ -109,34 +109,27 @@ static void test_poor_fit(void **state)
     const double first = -2.0, last = 8.0, h = (last - first) / STEPS;
     tsr_saxs saxs;
     tsr_data_set set = {.saxs = &saxs};
-    tsr_data_term term = {.type = NULL};
     double profile[N], value[STEPS], top = -HUGE_VAL, sum = 0.0;
     double theta[TSR_NOISE_PARAMETERS] = {0.0};
     tsr_fit fit = {.scale = 0.0};
-    double *same = calloc((size_t)N * N, sizeof *same);
     (void)state;
-    assert_non_null(same);
     measure(&saxs, 100.0);
-    for (int k = 0; k < N; k++) {
-        same[k * N + k] = 1.0;
+    for (int k = 0; k < N; k++)
         profile[k] = sphere(q[k], 25.0);
-    }
-    assert_int_equal(tsr_fields_init(tsr_noise_fields, &set.noise, NULL),
-                     TSR_OK);
-    assert_int_equal(tsr_data_term_make_from(&term, &set, 0, N, same, NULL),
-                     TSR_OK);
-    const double got = tsr_marginal_log(&term, profile, &fit, NULL, NULL);
+    set.noise = noise_of("measured");
+    tsr_saxs_term *term = term_of(&set);
+    const double got = tsr_marginal_log(term, profile, &fit, NULL, NULL);
     for (int i = 0; i < STEPS; i++) {
         theta[0] = first + h * (i + 0.5);
-        value[i] = tsr_noise_log_prior(&term.prior[0], theta[0]) +
-                   term.type->log_integral(term.state, &fit, theta);
+        value[i] = tsr_parameter_log_prior(&term->term.parameter[0], theta[0]) +
+                   term->noise->log_integral(term->state, &fit, theta);
         top = fmax(top, value[i]);
     }
     for (int i = 0; i < STEPS; i++)
         sum += h * exp(value[i] - top);
     if (!(fabs(got - top - log(sum)) < 1e-3))
         fail_msg("%g, not %g", got, top + log(sum));
-    tsr_data_term_clear(&term);
+    tsr_term_free(&term->term);
 }
 
 int main(void)

@@ -1,12 +1,5 @@
 /* Noise models against brute-force integrals. */
-#include "likelihood/likelihood.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/saxs_likelihood.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
@@ -59,10 +52,11 @@ static void open_model(problem *p, int model, tsr_number_or_word scale,
                        tsr_number_or_word background)
 {
     p->type = tsr_noise_registry[model];
-    p->options = (tsr_noise_options){.model = model,
-                                     .scale_width = 0.5,
-                                     .alpha_width = 0.5,
-                                     .beta_width = 0.5};
+    p->options = noise_of(p->type->name);
+    if (model == RELATIVE) {
+        noise_set(&p->options, "alpha", "infer");
+        noise_set(&p->options, "beta", "infer");
+    }
     p->linear = tsr_linear_make(scale, background);
     const tsr_noise_spec spec = {&p->options, &p->saxs, p->matrix, N_Q,
                                  &p->linear};
@@ -456,17 +450,17 @@ static void priors_are_normalised(void **state)
     (void)state;
     problem p;
     for (int model = 0; model < N_MODEL; model++) {
-        tsr_noise_prior prior[TSR_NOISE_PARAMETERS];
+        tsr_parameter parameter[TSR_NOISE_PARAMETERS];
         make_problem(&p, 20, 2.0, 5.0, 3);
         lift(&p);
         open_model(&p, model, infer, infer);
-        p.type->priors(&p.options, prior);
+        p.type->parameters(&p.options, parameter);
         for (int i = 0; i < p.type->n_parameter; i++) {
             double sum = 0.0;
             for (int k = -4000; k < 4000; k++)
-                sum += 0.005 *
-                       exp(tsr_noise_log_prior(&prior[i], 0.005 * (k + 0.5)));
-            if (!prior[i].infer || fabs(sum - 1.0) > 1e-5)
+                sum += 0.005 * exp(tsr_parameter_log_prior(&parameter[i],
+                                                           0.005 * (k + 0.5)));
+            if (!parameter[i].infer || fabs(sum - 1.0) > 1e-5)
                 fail_msg("%s, parameter %d: %.7f", p.type->name, i, sum);
         }
         close_model(&p);
@@ -475,16 +469,16 @@ static void priors_are_normalised(void **state)
 
 /* ---- bad input ---- */
 
-static void refused(tsr_data_set *set, const char *why)
+static void refused(const tsr_data_set *set, const char *why)
 {
     tsr_err err = {0};
     tsr_likelihood *l;
     const tsr_topology nothing = {0};
     tsr_form_factor_table *table =
         tsr_form_factor_new(TSR_BODIES_TWO, 1, 101, .01);
-    tsr_data_set good = *set;
+    const tsr_scattering scattering = {.plain = table};
     tsr_status status =
-        tsr_likelihood_new(&nothing, table, 50.0, 1, &good, &l, &err);
+        saxs_likelihood(&nothing, &scattering, 50.0, 1, set, &l, &err);
     assert_null(l);
     if (status == TSR_OK || strstr(err.message, why) == NULL)
         fail_msg("'%s' does not say '%s'", err.message, why);
@@ -499,37 +493,43 @@ static void bad_input(void **state)
     char path[] = "x.dat";
     p.saxs.path = path;
     p.intensity[2] = -1.0;
-    tsr_data_set set = {.saxs = &p.saxs, .noise = {.model = RELATIVE}};
+    tsr_data_set set = {.saxs = &p.saxs, .noise = noise_of("relative")};
     refused(&set, "1 of 6 points have I <= 0, the first I = -1 at q = 0.0300");
-    set.noise.model = STUDENT;
+    set.noise = noise_of("student");
     set.nuisance = TSR_NUISANCE_INTEGRATE;
     refused(&set, "data.0.nuisance: scale and background have no integral");
     set.nuisance = TSR_NUISANCE_AUTO;
     p.saxs.n = 4;
     refused(&set, "'x.dat': 4 points cannot tell of 4 parameters");
-    set.noise.model = MEASURED;
+    set.noise = noise_of("measured");
     p.saxs.n = 3;
     refused(&set, "3 points cannot tell of 3 parameters");
 }
 
-static void options_of_other_models(void **state)
+/* Another model comes with its own usual options; the same one keeps what it
+ * has. */
+static void a_model_is_chosen_by_name(void **state)
 {
     (void)state;
     tsr_err err = {0};
-    tsr_noise_options o;
-    assert_int_equal(tsr_fields_init(tsr_noise_fields, &o, &err), TSR_OK);
-    for (o.model = 0; o.model < N_MODEL; o.model++)
-        assert_int_equal(tsr_noise_check_options(&o, 0, &err), TSR_OK);
-    o.model = MEASURED;
-    o.alpha = (tsr_number_or_word){TSR_INFER, 0.0};
-    assert_int_equal(tsr_noise_check_options(&o, 2, &err), TSR_E_CONFIG);
+    tsr_parameter parameter[TSR_NOISE_PARAMETERS];
+    tsr_noise_options o = noise_of("student");
+    noise_set(&o, "nu", "7");
+    noise_set(&o, "scale", "2");
+    assert_int_equal(tsr_noise_choose(&o, "student", &err), TSR_OK);
+    tsr_noise_student.parameters(&o, parameter);
+    assert_false(parameter[1].infer);
+    assert_true(fabs(tsr_parameter_value(&parameter[1], parameter[1].start) -
+                     7.0) < 1e-12);
+    assert_int_equal(tsr_noise_choose(&o, "measured", &err), TSR_OK);
+    assert_int_equal(o.model, MEASURED);
+    tsr_noise_measured.parameters(&o, parameter);
+    assert_true(parameter[0].infer);
+    assert_int_equal(tsr_noise_choose(&o, "poisson", &err), TSR_E_CONFIG);
     assert_string_equal(err.message,
-                        "data.2.noise.alpha: infer has no effect with the "
-                        "noise model measured");
-    o.model = RELATIVE;
-    assert_int_equal(tsr_noise_check_options(&o, 2, &err), TSR_OK);
-    o.scale = (tsr_number_or_word){-1, 1.0};
-    assert_int_equal(tsr_noise_check_options(&o, 2, &err), TSR_E_CONFIG);
+                        "value 'poisson' is not known: expected one of "
+                        "measured, relative, student");
+    assert_int_equal(o.model, MEASURED);
 }
 
 int main(void)
@@ -546,6 +546,6 @@ int main(void)
         cmocka_unit_test(replicates),
         cmocka_unit_test(priors_are_normalised),
         cmocka_unit_test(bad_input),
-        cmocka_unit_test(options_of_other_models)};
+        cmocka_unit_test(a_model_is_chosen_by_name)};
     return cmocka_run_group_tests_name("noise", tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "analysis/weighted.h"
 #include "core/random.h"
 #include "io_files.h"
+#include "tests/saxs_likelihood.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
@@ -275,10 +276,7 @@ static const tsr_linear both = {1, 1, 1.0, 0.0};
 
 static tsr_data_set set_of(const tsr_saxs *saxs)
 {
-    tsr_data_set set = {.saxs = saxs};
-    assert_int_equal(tsr_fields_init(tsr_noise_fields, &set.noise, NULL),
-                     TSR_OK);
-    return set;
+    return (tsr_data_set){.saxs = saxs, .noise = noise_of("measured")};
 }
 
 static void free_stored(tsr_stored_curve *stored, tsr_trace_reader *reader)
@@ -349,7 +347,7 @@ static void test_spheres(void **state)
     assert_non_null(strstr(err.message, "outside the run's q"));
     tsr_reweight_options wrong = o;
     wrong.after = set_of(&part);
-    wrong.before.noise.model = 2; /* not that of the trace */
+    wrong.before.noise = noise_of("student"); /* not that of the trace */
     assert_int_equal(tsr_reweight_make(&wrong, &made, &err), TSR_E_DATA);
     gsl_rng_free(rng);
     free_stored(&stored, reader);

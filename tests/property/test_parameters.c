@@ -1,16 +1,10 @@
-/* The nuisance parameters with a family of one: spheres' Guinier curves of
+/* The steps on the parameters with a family of one: spheres' Guinier curves of
  * radius R in place of a structure, no engine. What is sampled and what is
  * integrated must give one posterior, student's proposals of c and b must leave
  * the posterior that weighted draws of the prior give, and the truth must rank
  * evenly among the draws (Talts et al. 2018). */
-#include "sampler/nuisance.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "sampler/chain_state.h"
+#include "tests/saxs_likelihood.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
@@ -40,12 +34,20 @@ static void must(tsr_status status, const tsr_err *err)
 
 enum { MEASURED, RELATIVE, STUDENT };
 
-static tsr_noise_options noise_of(int model)
+/* All its parameters inferred, with priors narrower than by default. */
+static tsr_noise_options narrow_noise(int model)
 {
-    return (tsr_noise_options){.model = model,
-                               .scale_width = 0.3,
-                               .alpha_width = 0.2,
-                               .beta_width = 0.2};
+    static const char *const with[][2] = {{"scale_width", "0.3"},
+                                          {"alpha", "infer"},
+                                          {"alpha_width", "0.2"},
+                                          {"beta", "infer"},
+                                          {"beta_width", "0.2"}};
+    const tsr_noise_type *type = tsr_noise_registry[model];
+    tsr_noise_options o = noise_of(type->name);
+    for (size_t i = 0; i < sizeof with / sizeof *with; i++)
+        if (tsr_field_find(type->fields, with[i][0]) != NULL)
+            noise_set(&o, with[i][0], with[i][1]);
+    return o;
 }
 
 static void open_problem(problem *p, int n_data, const int *model)
@@ -63,7 +65,7 @@ static void open_problem(problem *p, int n_data, const int *model)
                                 .intensity = p->intensity[d],
                                 .sigma = p->sigma[d]};
         p->set[d].saxs = &p->saxs[d];
-        p->set[d].noise = noise_of(model[d]);
+        p->set[d].noise = narrow_noise(model[d]);
         for (int k = 0; k < N_POINT; k++)
             p->sigma[d][k] = (0.02 + 0.2 * p->q[k]) * 0.5 * i0;
     }
@@ -79,8 +81,9 @@ static void make_likelihood(problem *p)
 {
     tsr_err err = {0};
     tsr_likelihood_free(p->likelihood);
-    must(tsr_likelihood_new(&p->topology, p->table, d_bound, p->n_data, p->set,
-                            &p->likelihood, &err),
+    const tsr_scattering scattering = {.plain = p->table};
+    must(saxs_likelihood(&p->topology, &scattering, d_bound, p->n_data, p->set,
+                         &p->likelihood, &err),
          &err);
     assert_true(p->likelihood->grid.n_q <= MAX_Q);
 }
@@ -132,37 +135,43 @@ static void make_data(problem *p, double r, const double *c, const double *b,
 
 /* ---- a chain ---- */
 
+/* A chain whose one state is R: its partial profile stands for the structure.
+ */
 typedef struct {
     const problem *p;
-    gsl_rng *rng;
-    tsr_nuisance *nuisance;
-    tsr_fit *fit, *new_fit;
-    double r, log_lik, step, beta, profile[MAX_Q];
+    tsr_target target;
+    tsr_conformer state;
+    tsr_chain chain;
+    double r, step;
     long n_step, n_accepted;
 } chain;
 
 static void open_chain(chain *c, const problem *p, uint64_t seed, double beta,
                        double r)
 {
-    tsr_err err = {0};
-    *c = (chain){.p = p, .r = r, .step = 0.03, .beta = beta};
-    c->rng = tsr_rng_new(seed, 1);
-    c->nuisance = tsr_nuisance_new(p->likelihood, NULL);
-    c->fit = tsr_nuisance_fits_new(p->likelihood);
-    c->new_fit = tsr_nuisance_fits_new(p->likelihood);
-    assert_true(c->nuisance != NULL && c->fit != NULL && c->new_fit != NULL);
-    family(&p->likelihood->grid, r, c->profile);
-    must(tsr_nuisance_fit(c->nuisance, c->profile, beta, c->rng, c->profile,
-                          c->fit, &c->log_lik, &err),
-         &err);
+    tsr_chain *k = &c->chain;
+    *c = (chain){.p = p, .r = r, .step = 0.03};
+    c->target.likelihood = p->likelihood;
+    *k = (tsr_chain){.target = &c->target,
+                     .rng = tsr_rng_new(seed, 1),
+                     .n_state = 1,
+                     .state = &c->state,
+                     .beta = beta};
+    k->parameters = tsr_parameters_new(p->likelihood, NULL, 1, 0);
+    assert_non_null(k->parameters);
+    assert_true(tsr_point_make(p->likelihood, k->parameters->n, &k->now));
+    assert_true(tsr_point_make(p->likelihood, k->parameters->n, &k->trial));
+    tsr_parameters_start(k->parameters, k->now.theta);
+    family(&p->likelihood->grid, r, k->now.partial);
+    saxs_evaluate(p->likelihood, k->now.partial, beta, k->rng, &k->now);
 }
 
 static void close_chain(chain *c)
 {
-    gsl_rng_free(c->rng);
-    tsr_nuisance_free(c->nuisance);
-    free(c->fit);
-    free(c->new_fit);
+    gsl_rng_free(c->chain.rng);
+    tsr_point_clear(c->p->likelihood, &c->chain.now);
+    tsr_point_clear(c->p->likelihood, &c->chain.trial);
+    tsr_parameters_free(c->chain.parameters);
 }
 
 static double log_prior_r(double r)
@@ -174,27 +183,23 @@ static double log_prior_r(double r)
 static void step_chain(chain *c, int warm)
 {
     tsr_err err = {0};
-    double profile[MAX_Q], log_lik;
-    double r = c->r * exp(gsl_ran_gaussian(c->rng, c->step));
-    family(&c->p->likelihood->grid, r, profile);
-    must(tsr_nuisance_fit(c->nuisance, profile, c->beta, c->rng, profile,
-                          c->new_fit, &log_lik, &err),
-         &err);
-    double log_alpha =
-        c->beta * (log_lik - c->log_lik) + log_prior_r(r) - log_prior_r(c->r) +
-        tsr_nuisance_log_ratio(c->nuisance, c->fit, c->new_fit, c->beta);
+    tsr_chain *k = &c->chain;
+    const tsr_likelihood *l = c->p->likelihood;
+    double r = c->r * exp(gsl_ran_gaussian(k->rng, c->step));
+    memcpy(k->trial.theta, k->now.theta,
+           (size_t)k->parameters->n * sizeof(double));
+    family(&l->grid, r, k->trial.partial);
+    saxs_evaluate(l, k->trial.partial, k->beta, k->rng, &k->trial);
+    double log_alpha = k->beta * (k->trial.log_lik - k->now.log_lik) +
+                       log_prior_r(r) - log_prior_r(c->r) +
+                       tsr_likelihood_log_ratio(l, &k->now, &k->trial, k->beta);
     c->n_step++;
-    if (log(gsl_rng_uniform_pos(c->rng)) < log_alpha) {
-        tsr_fit *fit = c->fit;
-        c->fit = c->new_fit, c->new_fit = fit;
+    if (log(gsl_rng_uniform_pos(k->rng)) < log_alpha) {
+        tsr_point_take(l, TSR_CHANGES_MEAN, -1, &k->now, &k->trial);
         c->r = r;
-        c->log_lik = log_lik;
-        memcpy(c->profile, profile, sizeof profile);
         c->n_accepted++;
     }
-    must(tsr_nuisance_update(c->nuisance, c->beta, warm, c->rng, c->fit,
-                             &c->log_lik, &err),
-         &err);
+    must(tsr_chain_step_parameters(k, warm, &err), &err);
 }
 
 /* R, then per data set c, b, theta. */
@@ -205,12 +210,12 @@ static void look(const chain *c, double value[N_QUANTITY])
 {
     value[0] = c->r;
     for (int d = 0; d < c->p->n_data; d++) {
-        double *v = value + 1 + d * PER_DATA;
-        const double *theta = tsr_nuisance_theta(c->nuisance, d);
-        tsr_data_term_draw(&c->p->likelihood->data[d], &c->fit[d], theta,
-                           c->rng, &v[0], &v[1]);
+        double *v = value + 1 + d * PER_DATA, theta[TSR_TERM_PARAMETERS];
+        int n =
+            saxs_draw(c->p->likelihood, d, &c->chain.now, c->chain.rng, theta);
+        v[0] = theta[n - 2], v[1] = theta[n - 1];
         for (int i = 0; i < TSR_NOISE_PARAMETERS; i++)
-            v[2 + i] = theta[i];
+            v[2 + i] = i < n - 2 ? theta[i] : 0.0;
     }
 }
 
@@ -280,14 +285,16 @@ static void sampled_is_integrated(void **state)
             open_problem(&p, 1, &model);
             p.set[0].background = background[k == 1];
             p.set[0].intensity_scale = scale[k == 2];
-            p.set[0].noise.scale = (tsr_number_or_word){-1, 10.0};
-            p.set[0].noise.beta = (tsr_number_or_word){-1, 1.5};
+            if (model == MEASURED)
+                noise_set(&p.set[0].noise, "scale", "10");
+            else
+                noise_set(&p.set[0].noise, "beta", "1.5");
             make_data(&p, 21.0, &c, &b, &value[model], rng);
             for (int way = 0; way < 2; way++) {
                 p.set[0].nuisance =
                     way ? TSR_NUISANCE_SAMPLE : TSR_NUISANCE_INTEGRATE;
                 make_likelihood(&p);
-                assert_int_equal(p.likelihood->data[0].is_sampled, way);
+                assert_int_equal(saxs_term(p.likelihood, 0)->is_sampled, way);
                 run_chain(&p, 50 + (uint64_t)way, 1.0, 40000, centre, mean[way],
                           error[way]);
             }
@@ -313,7 +320,7 @@ static void tempered_is_wider(void **state)
         gsl_rng *rng = tsr_rng_new(15, 0);
         open_problem(&p, 1, &model);
         p.set[0].nuisance = TSR_NUISANCE_SAMPLE;
-        p.set[0].noise.scale = (tsr_number_or_word){-1, s[way]};
+        noise_put(&p.set[0].noise, "scale", s[way]);
         make_data(&p, 21.0, &c, &b, value, rng);
         run_chain(&p, 80 + (uint64_t)way, beta[way], 60000, centre, mean[way],
                   error[way]);
@@ -331,39 +338,32 @@ static void student_at(double beta)
     enum { N = 60000, N_BY = 6 };
     const int model = STUDENT;
     problem p;
-    tsr_err err = {0};
     double c = 1.3, b = 200.0, value[1][TSR_NOISE_PARAMETERS] = {{1.0, 3.0}};
     double mean[N_MEAN], error[N_MEAN], sum[N_BY] = {0}, total = 0.0;
     const double centre[N_QUANTITY] = {21.0, 1.3, 200.0};
     gsl_rng *rng = tsr_rng_new(9, 0);
     open_problem(&p, 1, &model);
-    p.set[0].noise.scale = (tsr_number_or_word){-1, 10.0};
-    p.set[0].noise.nu = (tsr_number_or_word){-1, 3.0};
+    noise_set(&p.set[0].noise, "scale", "10");
+    noise_set(&p.set[0].noise, "nu", "3");
     make_data(&p, 21.0, &c, &b, value, rng);
     p.intensity[0][7] *= 3.0;
     make_likelihood(&p);
     run_chain(&p, 60, beta, 60000, centre, mean, error);
 
-    tsr_nuisance *nuisance = tsr_nuisance_new(p.likelihood, NULL);
-    tsr_fit *fit = tsr_nuisance_fits_new(p.likelihood);
-    const double *theta = tsr_nuisance_theta(nuisance, 0);
-    const tsr_data_term *term = &p.likelihood->data[0];
+    tsr_point point;
+    saxs_point(p.likelihood, &point);
+    const tsr_term *term = p.likelihood->term[0];
     double *w = calloc(N, sizeof *w), (*x)[N_BY] = calloc(N, sizeof *x);
     double top = -(double)INFINITY;
     for (int i = 0; i < N; i++) {
-        double profile[MAX_Q], log_lik;
         x[i][0] = exp(log_r_mean + gsl_ran_gaussian(rng, log_r_width));
-        family(&p.likelihood->grid, x[i][0], profile);
-        must(tsr_nuisance_fit(nuisance, profile, beta, rng, profile, fit,
-                              &log_lik, &err),
-             &err);
-        x[i][2] = fit->c, x[i][4] = fit->b;
+        family(&p.likelihood->grid, x[i][0], point.partial);
+        saxs_evaluate(p.likelihood, point.partial, beta, rng, &point);
+        x[i][2] = point.theta[2], x[i][4] = point.theta[3];
         for (int v = 0; v < N_BY; v += 2)
             x[i][v + 1] = pow(x[i][v] - centre[v / 2], 2.0);
-        tsr_linear_shape shape = term->type->conditional(theta);
-        shape.spread /= sqrt(beta);
-        w[i] = beta * log_lik - tsr_linear_log_density(&term->linear, fit,
-                                                       shape, fit->c, fit->b);
+        w[i] = beta * point.log_lik -
+               term->type->log_density(term, point.fit[0], beta, point.theta);
         top = fmax(top, w[i]);
     }
     for (int i = 0; i < N; i++) {
@@ -381,8 +381,7 @@ static void student_at(double beta)
     }
     free(w);
     free(x);
-    free(fit);
-    tsr_nuisance_free(nuisance);
+    tsr_point_clear(p.likelihood, &point);
     close_problem(&p);
     gsl_rng_free(rng);
 }
@@ -413,32 +412,29 @@ static void state_is_consistent(void **state)
         double value[2][TSR_NOISE_PARAMETERS] = {{1.0, 4.0}, {0.15, 0.3}};
         double profile[MAX_Q], sum = 0.0;
         open_problem(&p, 2, models[m]);
-        p.set[0].noise.alpha = p.set[1].noise.alpha = (tsr_number_or_word){0};
         make_data(&p, 21.0, c, b, value, rng);
         open_chain(&run, &p, 4, 1.0, 21.0);
-        tsr_fit *fit = tsr_nuisance_fits_new(p.likelihood);
         for (int i = 0; i < 200; i++) {
             step_chain(&run, 1);
             family(&p.likelihood->grid, run.r, profile);
             tsr_likelihood_profile(p.likelihood, profile, NULL, profile);
-            must(tsr_likelihood_fit(p.likelihood, profile,
-                                    tsr_nuisance_theta(run.nuisance, 0), fit,
-                                    &err),
-                 &err);
             sum = 0.0;
             for (int d = 0; d < 2; d++) {
-                fit[d].c = run.fit[d].c, fit[d].b = run.fit[d].b;
-                assert_true(fit[d].scale == run.fit[d].scale);
-                assert_true(fit[d].background == run.fit[d].background);
-                assert_true(fit[d].model_norm == run.fit[d].model_norm);
-                assert_true(fit[d].log_sigma == run.fit[d].log_sigma);
-                assert_true(fit[d].chi2 == run.fit[d].chi2);
-                sum += tsr_data_term_log(&p.likelihood->data[d], &fit[d],
-                                         tsr_nuisance_theta(run.nuisance, d));
+                const tsr_saxs_term *term = saxs_term(p.likelihood, d);
+                const tsr_fit *had = run.chain.now.fit[d];
+                const double *theta = run.chain.now.theta + term->term.first;
+                tsr_fit *fit = tsr_saxs_fit_new(term);
+                must(tsr_saxs_fit(term, profile, theta, fit, &err), &err);
+                assert_true(fit->scale == had->scale);
+                assert_true(fit->background == had->background);
+                assert_true(fit->model_norm == had->model_norm);
+                assert_true(fit->log_sigma == had->log_sigma);
+                assert_true(fit->chi2 == had->chi2);
+                sum += tsr_saxs_log_lik(term, fit, theta);
+                free(fit);
             }
-            assert_true(sum == run.log_lik);
+            assert_true(sum == run.chain.now.log_lik);
         }
-        free(fit);
         close_chain(&run);
         close_problem(&p);
         gsl_rng_free(rng);
@@ -497,27 +493,18 @@ static void draw_truth(const problem *p, gsl_rng *rng, double *r, double *c,
 {
     truth[0] = *r = exp(log_r_mean + gsl_ran_gaussian(rng, log_r_width));
     for (int d = 0; d < p->n_data; d++) {
+        const tsr_noise_options *noise = &p->set[d].noise;
+        const tsr_noise_type *type = tsr_noise_registry[noise->model];
+        tsr_parameter parameter[TSR_NOISE_PARAMETERS];
         double *v = truth + 1 + d * PER_DATA, *theta = v + 2;
         c[d] = gsl_ran_flat(rng, c_range[0], c_range[1]);
         b[d] = gsl_ran_flat(rng, b_range[0], b_range[1]);
         v[0] = c[d], v[1] = b[d];
         theta[0] = theta[1] = 0.0;
-        switch (p->set[d].noise.model) {
-        case RELATIVE:
-            theta[0] = log(0.15) + gsl_ran_gaussian(rng, 0.2);
-            theta[1] = log(0.3) + gsl_ran_gaussian(rng, 0.2);
-            value[d][0] = exp(theta[0]), value[d][1] = exp(theta[1]);
-            break;
-        case STUDENT:
-            do
-                value[d][1] = gsl_ran_gamma(rng, 2.0, 10.0);
-            while (value[d][1] <= 1.0);
-            theta[1] = log(value[d][1] - 1.0);
-            /* fall through */
-        default:
-            theta[0] = gsl_ran_gaussian(rng, 0.3);
-            value[d][0] = exp(theta[0]);
-        }
+        type->parameters(noise, parameter);
+        tsr_parameters_draw(type->n_parameter, parameter, rng, theta);
+        for (int i = 0; i < type->n_parameter; i++)
+            value[d][i] = tsr_parameter_value(&parameter[i], theta[i]);
     }
 }
 
@@ -594,5 +581,5 @@ int main(void)
                                        cmocka_unit_test(state_is_consistent),
                                        cmocka_unit_test(proposals_are_good),
                                        cmocka_unit_test(ranks_are_even)};
-    return cmocka_run_group_tests_name("nuisance", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("parameters", tests, NULL, NULL);
 }

@@ -1,0 +1,208 @@
+/* Sampling with a measured distance and nothing else, so without an engine: the
+ * posterior is that of exact draws of the prior, weighted with the likelihood,
+ * for one structure and for an ensemble, with an inferred scale, weights and
+ * temperatures. */
+#include "tests/property/importance.h"
+
+static const tsr_prior_options soft = {
+    .clash = TSR_CLASH_SOFT, .softness = 0.8, .clash_limit = 10.0};
+
+enum { DISTANCE, MEAN_RG, LOG_S, LIKELIHOOD, FIRST_WEIGHT, N_SEEN };
+static const char *const seen_name[N_SEEN] = {
+    "distance", "Rg", "log s", "log likelihood", "weight of the compact one"};
+
+/* Between the CA atoms of the first and the last residue. */
+static void start_distance(posterior_sample *s, const char *mean,
+                           const char *sd)
+{
+    const tsr_field list = {.name = "data",
+                            .type = TSR_FIELD_LIST,
+                            .selector = "kind",
+                            .kind = tsr_term_kind,
+                            .element_size = sizeof(tsr_term_options)};
+    tsr_list data = {0, NULL};
+    tsr_err err = {0};
+    void *entry;
+    char last[16];
+    tsr_term *term;
+    snprintf(last, sizeof last, "A:%d", s->t->n_residue);
+    const tsr_field *fields = tsr_term_distance.fields;
+    const char *const value[][2] = {{"at", "ca"}, {"mean", mean}, {"sd", sd}};
+    posterior_must(tsr_field_append(&list, &data, &entry, &err), &err);
+    posterior_must(tsr_field_choose(&list, entry, "distance", &err), &err);
+    for (size_t i = 0; i < sizeof value / sizeof *value; i++)
+        posterior_must(tsr_field_parse(tsr_field_find(fields, value[i][0]),
+                                       entry, value[i][1], &err),
+                       &err);
+    tsr_strings *between =
+        (void *)((char *)entry + tsr_field_find(fields, "between")->offset);
+    posterior_must(tsr_strings_append(between, "A:1", &err), &err);
+    posterior_must(tsr_strings_append(between, last, &err), &err);
+    const tsr_term_source source = {
+        .options = entry, .number = 0, .topology = s->t};
+    posterior_must(tsr_term_read(&source, &term, &err), &err);
+    posterior_must(
+        tsr_likelihood_new(s->t, NULL, 0.0, 1, &term, &s->likelihood, &err),
+        &err);
+    assert_int_equal(tsr_likelihood_n_profile(s->likelihood), 0);
+    s->target.likelihood = s->likelihood;
+    const tsr_field whole[] = {list, {0}};
+    tsr_fields_clear(whole, &data);
+}
+
+/* The mean distance of states; Rg of the ensemble; the weight of the state with
+ * the least Rg. */
+static void see(const posterior_sample *s, int n,
+                const tsr_conformation *const *state, const double *weight,
+                double log_s, double value[N_SEEN])
+{
+    const tsr_term *term = s->likelihood->term[0];
+    const tsr_prediction prediction = {NULL, n, state, weight};
+    double square = 0.0, least = 1e9;
+    for (int k = 0; k < n; k++) {
+        double rg = tsr_conformation_rg(s->t, state[k], NULL);
+        square += weight[k] * rg * rg;
+        if (rg < least)
+            least = rg, value[FIRST_WEIGHT] = weight[k];
+    }
+    term->type->predict(term, &prediction, &log_s, &value[DISTANCE]);
+    value[MEAN_RG] = sqrt(square);
+    value[LOG_S] = log_s;
+}
+
+/* Returns how many draws the weighted ones are worth. plain: of the prior. */
+static double by_weights(const posterior_sample *s, int n_draw,
+                         double mean[N_SEEN], double error[N_SEEN],
+                         double plain[N_SEEN])
+{
+    const int n = tsr_target_n_state(&s->target);
+    double(*value)[N_SEEN] = calloc((size_t)n_draw, sizeof *value);
+    double *w = calloc((size_t)n_draw, sizeof *w);
+    double top = -1e300, sum = 0.0, sum2 = 0.0;
+    prior_sampler prior = prior_of(s);
+    gsl_rng *rng = tsr_rng_new(91, 0);
+    tsr_err err = {0};
+    tsr_conformation *state[2] = {tsr_conformation_new(s->t),
+                                  tsr_conformation_new(s->t)};
+    const tsr_conformation *const both[2] = {state[0], state[1]};
+    tsr_parameters *p =
+        tsr_parameters_new(s->likelihood, NULL, n, s->target.infer_weights);
+    tsr_point point;
+    assert_true(tsr_point_make(s->likelihood, p->n, &point));
+    for (int i = 0; i < n_draw; i++) {
+        const double *weight = point.theta + p->weight;
+        tsr_parameters_draw(p->n, p->table, rng, point.theta);
+        for (int k = 0; k < n; k++)
+            sample_prior(&prior, rng, state[k]);
+        const tsr_prediction prediction = {NULL, n, both, weight};
+        posterior_must(tsr_likelihood_evaluate(s->likelihood, NULL, NULL,
+                                               prediction, 1.0, rng, &point,
+                                               &err),
+                       &err);
+        see(s, n, both, weight, point.theta[0], value[i]);
+        w[i] = value[i][LIKELIHOOD] = point.log_lik;
+        top = fmax(top, w[i]);
+    }
+    for (int i = 0; i < n_draw; i++) {
+        w[i] = exp(w[i] - top);
+        sum += w[i], sum2 += w[i] * w[i];
+    }
+    for (int v = 0; v < N_SEEN; v++) {
+        double square = 0.0;
+        mean[v] = plain[v] = 0.0;
+        for (int i = 0; i < n_draw; i++) {
+            mean[v] += w[i] / sum * value[i][v];
+            plain[v] += value[i][v] / n_draw;
+        }
+        for (int i = 0; i < n_draw; i++)
+            square += pow(w[i] / sum * (value[i][v] - mean[v]), 2.0);
+        error[v] = sqrt(square);
+    }
+    tsr_point_clear(s->likelihood, &point);
+    tsr_parameters_free(p);
+    tsr_conformation_free(state[0]);
+    tsr_conformation_free(state[1]);
+    gsl_rng_free(rng);
+    free(value);
+    free(w);
+    return sum * sum / sum2;
+}
+
+static void by_sampler(const posterior_sample *s, double mean[N_SEEN],
+                       double error[N_SEEN])
+{
+    enum { N_CHAIN = 4, N_BLOCK = 15, BLOCK = 100, THIN = 20 };
+    static double block[N_BLOCK * N_CHAIN][N_SEEN];
+    const int n = N_BLOCK * N_CHAIN;
+    posterior_run run = posterior_run_new(s, N_CHAIN, 2, 1);
+    memset(block, 0, sizeof block);
+    posterior_warm_up(run, 3000);
+    for (int i = 0; i < N_BLOCK * BLOCK; i++) {
+        posterior_advance(run, 1, THIN, 0);
+        for (int c = 0; c < N_CHAIN; c++) {
+            tsr_chain_view view;
+            double value[N_SEEN];
+            tsr_chain_look(tsr_sampler_chain(run.sampler, c), &view);
+            see(s, view.n_state, view.state, view.state_weight,
+                view.point->theta[0], value);
+            value[LIKELIHOOD] = view.log_lik;
+            for (int v = 0; v < N_SEEN; v++)
+                block[i / BLOCK * N_CHAIN + c][v] += value[v] / BLOCK;
+        }
+    }
+    for (int v = 0; v < N_SEEN; v++) {
+        double square = 0.0;
+        mean[v] = 0.0;
+        for (int i = 0; i < n; i++)
+            mean[v] += block[i][v] / n;
+        for (int i = 0; i < n; i++)
+            square += pow(block[i][v] - mean[v], 2.0) / n;
+        error[v] = sqrt(square / (n - 1.0));
+    }
+    posterior_run_free(run);
+}
+
+static void compare_both(int n_state, int n_temp)
+{
+    double mean[2][N_SEEN], error[2][N_SEEN], plain[N_SEEN], farthest = 0.0;
+    posterior_sample s;
+    posterior_open(&s, "GAFSLGAG", NULL, soft);
+    s.target.n_state = n_state, s.target.infer_weights = 1;
+    s.target.n_temp = n_temp, s.target.t_max = 4.0, s.target.swap_every = 4;
+    start_distance(&s, "11", "1.5");
+    double worth = by_weights(&s, 30000, mean[0], error[0], plain);
+    by_sampler(&s, mean[1], error[1]);
+    print_message("  %d states, weighted draws worth %.0f\n", n_state, worth);
+    assert_true(worth > 500.0);
+    for (int v = 0; v < (n_state > 1 ? N_SEEN : FIRST_WEIGHT); v++) {
+        double total = hypot(error[0][v], error[1][v]);
+        print_message("  %-25s %8.4f +- %.4f, weighted %8.4f +- %.4f, prior "
+                      "%.4f\n",
+                      seen_name[v], mean[1][v], error[1][v], mean[0][v],
+                      error[0][v], plain[v]);
+        farthest = fmax(farthest, fabs(plain[v] - mean[0][v]) / total);
+        assert_true(fabs(mean[0][v] - mean[1][v]) < 4.5 * total);
+    }
+    assert_true(farthest > 8.0); /* the data matter */
+    posterior_close(&s);
+}
+
+static void one_structure(void **state)
+{
+    (void)state;
+    compare_both(1, 1);
+}
+
+static void an_ensemble_at_temperatures(void **state)
+{
+    (void)state;
+    compare_both(2, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_structure),
+        cmocka_unit_test(an_ensemble_at_temperatures)};
+    return cmocka_run_group_tests_name("distance", tests, NULL, NULL);
+}
