@@ -31,7 +31,9 @@
  *
  * Warm-up learns S from acceptance alone (Vihola 2012, robust adaptive
  * Metropolis): with S = L L', u = L^-1 xi, the direction of a step grows where
- * it was accepted more often than the target and shrinks where less. */
+ * it was accepted more often than the target and shrinks where less. So does w:
+ * where the pose must be kept well, turns have to be so small that J describes
+ * them, or nothing is accepted however small S is. */
 #include "core/vec3.h"
 #include "moves/move.h"
 
@@ -63,7 +65,8 @@ static const tsr_field fields[] = {
      .initial = "0.1",
      .min = 1e-6,
      .max = 1.0,
-     .doc = "width of the turn of each torsion as far as the pose is kept"},
+     .doc = "widest turn of a torsion as far as the pose is kept; warm-up "
+            "makes it less"},
     {.name = "turn",
      .type = TSR_FIELD_DOUBLE,
      .offset = offsetof(pose_options, turn),
@@ -100,8 +103,9 @@ typedef struct {
 
 typedef struct {
     long n;
-    six s[6]; /* the learnt covariance, */
-    six l[6]; /* its lower Cholesky factor */
+    double width; /* w */
+    six s[6];     /* the covariance S, */
+    six l[6];     /* its lower Cholesky factor */
 } learnt;
 
 typedef struct {
@@ -245,6 +249,7 @@ static void *pose_new(const void *options, const tsr_topology *topology,
     }
     list_linkers(topology, s->linker);
     for (int k = 0; k < s->n_linker; k++) {
+        s->learnt[k].width = s->options.width;
         for (int i = 0; i < 6; i++)
             s->learnt[k].s[i][i] =
                 pow(i < 3 ? s->options.turn : s->options.shift, 2.0);
@@ -311,7 +316,7 @@ static void set_jacobian(const pose_state *s, const linker *k,
 static void factor_m(const pose_state *s, const linker *k, const learnt *own,
                      six m[6])
 {
-    const double w2 = s->options.width * s->options.width;
+    const double w2 = own->width * own->width;
     six a[6];
     memcpy(a, own->s, sizeof a);
     for (int t = 0; t < k->n; t++)
@@ -355,7 +360,7 @@ static double log_density(const pose_state *s, int target,
 static int draw_turns(pose_state *s, const linker *k, const learnt *own,
                       const tsr_conformation *current, gsl_rng *rng)
 {
-    const double w = s->options.width;
+    const double w = own->width;
     six m[6], e, z;
     int within = 1;
     set_jacobian(s, k, current);
@@ -457,7 +462,10 @@ static void pose_adapt(void *state, const tsr_proposal *proposal,
 {
     pose_state *s = state;
     learnt *own = &s->learnt[proposal->target];
-    double gain = fmin(1.0, 6.0 * pow((double)++own->n, -0.6));
+    double log_width =
+        log(own->width) +
+        tsr_move_learn(own->n++, accept_probability, s->options.target);
+    double gain = fmin(1.0, 6.0 * pow((double)own->n, -0.6));
     double size = 0.0;
     six u;
     memcpy(u, s->step, sizeof u);
@@ -473,6 +481,7 @@ static void pose_adapt(void *state, const tsr_proposal *proposal,
         hold(own, 3 + i, 0.03, 20.0);
     }
     factor(own->s, own->l);
+    own->width = fmin(exp(log_width), s->options.width);
 }
 
 static void pose_archive(void *state, tsr_archive *archive)
@@ -480,6 +489,7 @@ static void pose_archive(void *state, tsr_archive *archive)
     pose_state *s = state;
     for (int k = 0; k < s->n_linker; k++) {
         tsr_archive_long(archive, &s->learnt[k].n, 1);
+        tsr_archive_real(archive, &s->learnt[k].width, 1);
         tsr_archive_real(archive, s->learnt[k].s[0], 36);
         factor(s->learnt[k].s, s->learnt[k].l);
     }

@@ -463,6 +463,46 @@ static void pose_density(void **state)
     close_fixture(&f);
 }
 
+/* A distance that must be kept to 0.01 Angstrom: warm-up finds steps that are
+ * accepted as often as wanted. With S alone to learn, turns too large for their
+ * Jacobian were never accepted, whatever S. */
+static void pose_learns(void **state)
+{
+    enum { N = 6000 };
+    (void)state;
+    fixture f;
+    open_case(&f, &cases[6]);
+    const tsr_move_type *type = &tsr_move_pose;
+    int kind = 0, n = f.t->n_residue;
+    while (tsr_move_registry[kind] != type)
+        kind++;
+    void *move = type->state_new(f.options[kind], f.t, f.prior);
+    tsr_conformation *to = tsr_conformation_new(f.t);
+    gsl_rng *rng = tsr_rng_new(20, 0);
+    double mean = 0.0;
+    sample_prior(&f.sampler, rng, f.c);
+    for (int i = 0; i < N; i++) {
+        tsr_proposal p;
+        pose_seen a, b;
+        tsr_conformation_copy(f.t, to, f.c, 0, n);
+        type->propose(move, f.c, to, rng, &p);
+        see(f.c, &a);
+        see(to, &b);
+        double change = (tsr_vec3_distance(b.centre[0], b.centre[1]) -
+                         tsr_vec3_distance(a.centre[0], a.centre[1])) /
+                        0.01;
+        double alpha = fmin(1.0, exp(p.log_ratio - 0.5 * change * change));
+        type->adapt(move, &p, alpha);
+        mean += i < N / 2 ? 0.0 : alpha / (N / 2);
+    }
+    if (!(mean > 0.15 && mean < 0.4))
+        fail_msg("accepted %.3f, 0.25 are wanted", mean);
+    gsl_rng_free(rng);
+    tsr_conformation_free(to);
+    type->state_free(move);
+    close_fixture(&f);
+}
+
 /* Each move alone, and a set of them that is drawn. */
 static void moves_keep_the_prior(void **state)
 {
@@ -495,6 +535,7 @@ int main(void)
                                        cmocka_unit_test(geometry_keeps),
                                        cmocka_unit_test(crankshaft_jacobian),
                                        cmocka_unit_test(pose_density),
+                                       cmocka_unit_test(pose_learns),
                                        cmocka_unit_test(moves_keep_the_prior)};
     return cmocka_run_group_tests_name("moves", tests, NULL, NULL);
 }
