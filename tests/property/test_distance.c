@@ -82,9 +82,10 @@ static double by_weights(const posterior_sample *s, int n_draw,
     prior_sampler prior = prior_of(s);
     gsl_rng *rng = tsr_rng_new(91, 0);
     tsr_err err = {0};
-    tsr_conformation *state[2] = {tsr_conformation_new(s->t),
-                                  tsr_conformation_new(s->t)};
-    const tsr_conformation *const both[2] = {state[0], state[1]};
+    tsr_conformation *state[TSR_MAX_STATES] = {NULL};
+    const tsr_conformation *both[TSR_MAX_STATES];
+    for (int k = 0; k < TSR_MAX_STATES; k++)
+        both[k] = state[k] = k < n ? tsr_conformation_new(s->t) : NULL;
     tsr_parameters *p =
         tsr_parameters_new(s->likelihood, NULL, n, s->target.infer_weights);
     tsr_point point;
@@ -120,8 +121,8 @@ static double by_weights(const posterior_sample *s, int n_draw,
     }
     tsr_point_clear(s->likelihood, &point);
     tsr_parameters_free(p);
-    tsr_conformation_free(state[0]);
-    tsr_conformation_free(state[1]);
+    for (int k = 0; k < n; k++)
+        tsr_conformation_free(state[k]);
     gsl_rng_free(rng);
     free(value);
     free(w);

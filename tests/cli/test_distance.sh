@@ -1,0 +1,99 @@
+#!/bin/sh
+# A measured distance in a run: alone, beside scattering curves, as an entry of
+# another kind, stopped and gone on with. Prints one line a test (tests/run.sh).
+. tests/cli/expect.sh
+tests=$source/tests/cli
+
+cp "$demo/two_domain.pdb" model.pdb
+cat >good.yaml <<END
+structure: {file: model.pdb, flexible: ["A:51-64"]}
+data:
+  - {kind: distance, between: ["A:10", "A:100"], mean: 40, sd: 3}
+sampler: {chains: 2, warmup: 40, draws: 12, thin: 2, temperatures: 1}
+output: {directory: alone, trajectory_every: 3}
+device: {use: reference}
+END
+cat >p.dat <<END
+# r (nm) and P(r)
+3.0 0.01
+3.5 0.3
+4.0 1.0
+4.5 0.4
+5.0 0.02
+END
+cat >curve.yaml <<END
+structure: {file: model.pdb, flexible: ["A:51-64"]}
+data: [curve.dat]
+device: {use: reference}
+simulate: {points: 30, q_range: [0.01, 0.15], steps: 50}
+END
+expect "simulate" 0 "" "$program" simulate curve.yaml --output curve.dat
+
+expect "help" 0 "" "$program" run --help
+check "help of the kinds" grep -qE "^ +kind: saxs \(default\)" out.txt
+check "and of this one" grep -qE "^ +kind: distance" out.txt
+expect "check" 0 "" "$program" check good.yaml
+check "resolved" grep -q "kind: distance" out.txt
+cp out.txt resolved.yaml
+expect "the resolved config is a config" 0 "" "$program" check resolved.yaml
+check "and resolves to itself" cmp -s out.txt resolved.yaml
+
+expect "no sd" 78 "data.0: a distance needs mean and sd" \
+    "$program" check good.yaml --set data.0.sd=0
+expect "sd and file" 78 "data.0: give mean and sd, or a file, not both" \
+    "$program" check good.yaml --set data.0.file=p.dat
+expect "unknown residue" 78 "data.0: between" \
+    "$program" check good.yaml --set 'data.0.between=["A:10", "A:900"]'
+expect "a rigid pair" 78 "data.0: between: .*in one rigid part" \
+    "$program" check good.yaml --set 'data.0.between=["A:10", "A:12"]'
+expect "a key of a curve" 78 \
+    "data.0.noise': it has no effect with kind: distance; it belongs to kind: saxs" \
+    "$program" check good.yaml --set data.0.noise.model=student
+expect "no such kind" 78 "data.0.kind': value 'nmr' is not known.*saxs, distance" \
+    "$program" check good.yaml --set data.0.kind=nmr
+
+# run NAME DIR OPTION...: a run into DIR, whose summary names the distance.
+run() {
+    what=$1 into=$2
+    shift 2
+    expect "run, $what" 0 "" "$program" run good.yaml --output "$into" "$@"
+    expect "its summary" 0 "" "$program" summary "$into"
+    check "has chi2 of the distance" grep -q "^distance_chi2 " out.txt
+    check "and its scale" grep -q "^distance_scale " out.txt
+}
+run "alone" alone --threads 2
+check "no curve" test "$(grep -cE "^(chi2|scale|background) " out.txt)" -eq 0
+run "from a table" table --set \
+    'data=[{kind: distance, between: ["A:10", "A:100"], file: p.dat, unit: nm}]'
+check "the table is kept" test -s table/input/p.dat
+run "beside a curve" beside --set data.1.file=curve.dat
+check "chi2 of the curve" grep -q "^chi2 " out.txt
+run "two of them, states and temperatures" two --set data.1.file=curve.dat \
+    --set 'data.2={kind: distance, between: ["A:20", "A:90"], at: ca, mean: 35, sd: 4}' \
+    --set structure.states=2 --set sampler.temperatures=2
+check "the second has its own" grep -q "^distance_chi2_2 " out.txt
+expect "report" 0 "" "$program" report two
+
+# ---- stopped and gone on with ----
+needs_venv "resumed runs with distances"
+for kept in alone beside two; do
+    cp -r $kept $kept-part
+    expect "longer: $kept" 0 "resumed from the checkpoint" \
+        "$program" resume $kept-part --draws 18 --threads 1
+    expect "as long from the start: $kept" 0 "" "$program" run \
+        $kept/config.yaml --output $kept-long --set sampler.draws=18
+    check "the same draws: $kept" \
+        "$python" "$tests/compare_runs.py" $kept-part $kept-long
+done
+check "chi2 in the trace is that of the distances there" "$python" -c '
+import h5py
+import numpy as np
+with h5py.File("alone-long/trace.h5") as f:
+    r = f["posterior_predictive/distance_mean"][()].squeeze()
+    names = []
+    f.visit(names.append)
+    (name,) = [n for n in names if n.endswith("/distance_chi2") and "warmup" not in n]
+    chi2 = f[name][()]
+assert r.shape == chi2.shape == (2, 18), (r.shape, chi2.shape)
+assert np.allclose(chi2, ((r - 40) / 3) ** 2, rtol=1e-4), (chi2, r)'
+exit $bad
