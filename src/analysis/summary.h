@@ -23,6 +23,7 @@ typedef struct {
     char *unit; /* NULL: none */
     int n_chain, n_draw;
     int is_circular; /* an angle, see analysis/circular.h */
+    int is_hidden;   /* tsr_summary_print leaves it out */
     tsr_summary_flaw flaw;
     char *flaw_text; /* a sentence for a warning; NULL: nothing to warn of */
     tsr_convergence value;
@@ -61,6 +62,11 @@ tsr_status tsr_summary_draws(tsr_trace_reader *reader, const char *name,
  * no variable in common), those of tsr_summary_make. */
 tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
                                  tsr_err *err);
+
+/* Poses and tails (model/pose.h) have many variables: hides, of each kind, all
+ * but the distances and the one with the least effective draws. Returns how
+ * many. */
+int tsr_summary_hide_poses(tsr_summary *summary);
 
 /* The item of that name, or NULL. */
 const tsr_summary_item *tsr_summary_find(const tsr_summary *summary,

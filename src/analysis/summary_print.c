@@ -146,6 +146,8 @@ tsr_status tsr_summary_print(const tsr_summary *summary, FILE *out,
         width[c] = wider(0, column_name(c));
     for (int i = 0; i < summary->n; i++) {
         const tsr_summary_item *item = &summary->item[i];
+        if (item->is_hidden)
+            continue;
         name_width = wider(name_width, item->name);
         unit_width = wider(unit_width, item->unit);
         for (int c = 0; c < n_column; c++) {
@@ -158,9 +160,41 @@ tsr_status tsr_summary_print(const tsr_summary *summary, FILE *out,
         fprintf(out, "  %*s", width[c], column_name(c));
     fputc('\n', out);
     for (int i = 0; i < summary->n; i++)
-        print_row(out, &summary->item[i], name_width, unit_width, n_column,
-                  width);
+        if (!summary->item[i].is_hidden)
+            print_row(out, &summary->item[i], name_width, unit_width, n_column,
+                      width);
     return written(out, err);
+}
+
+static double least_ess(const tsr_summary_item *item)
+{
+    double ess = fmin(item->value.ess_bulk, item->value.ess_tail);
+    return isnan(ess) ? HUGE_VAL : ess;
+}
+
+int tsr_summary_hide_poses(tsr_summary *summary)
+{
+    static const char *const kind[] = {"pose_", "tail_"};
+    int n_hidden = 0;
+    for (int k = 0; k < 2; k++) {
+        tsr_summary_item *worst = NULL;
+        for (int i = 0; i < summary->n; i++) {
+            tsr_summary_item *item = &summary->item[i];
+            if (strncmp(item->name, kind[k], strlen(kind[k])) != 0 ||
+                strstr(item->name, "_distance") != NULL ||
+                item->flaw_text != NULL)
+                continue;
+            item->is_hidden = 1;
+            n_hidden++;
+            if (worst == NULL || least_ess(item) < least_ess(worst))
+                worst = item;
+        }
+        if (worst != NULL) {
+            worst->is_hidden = 0;
+            n_hidden--;
+        }
+    }
+    return n_hidden;
 }
 
 /* ---- JSON ---- */

@@ -2,6 +2,7 @@
  * small molecule to batches of large ones, and from several host threads,
  * since a sampler shares one device among its workers. */
 #include "cli/command_bench.h"
+#include "cli/bench_sampling.h"
 #include "cli/command.h"
 
 #include "core/json.h"
@@ -22,6 +23,18 @@ static const tsr_option options[] = {
     {.name = "moves",
      .doc = "measure the moves of the sampler instead: proposals a second, "
             "acceptance, dirty tiles; needs no device"},
+    {.name = "sampling",
+     .doc =
+         "run CONFIGs instead (default: configs/ here) and count independent "
+         "draws a second"},
+    {.name = "time",
+     .argument = "SECONDS",
+     .initial = "60",
+     .doc = "with --sampling: at most so long each, if not converged before"},
+    {.name = "set",
+     .argument = "KEY=VALUE",
+     .repeats = 1,
+     .doc = "with --sampling: override a key of all of them"},
     {.name = "tune",
      .doc = "find the engine's settings for this device instead, and print the "
             "line for its table"},
@@ -275,6 +288,18 @@ static void print_head(const bench *b)
             "batch", "wall", "device", "profiles/s", "of bound", "error");
 }
 
+static tsr_status sampling(const tsr_args *args, FILE *out, tsr_log *log,
+                           tsr_err *err)
+{
+    tsr_bench_sampling_options o = {.device = tsr_args_value(args, "device"),
+                                    .json = tsr_args_count(args, "json") > 0};
+    o.n_config = tsr_args_arguments(args, &o.config);
+    o.n_set = tsr_args_values(args, "set", &o.set);
+    tsr_status status =
+        tsr_args_long(args, "time", 1, 1000000, &o.seconds, err);
+    return status == TSR_OK ? tsr_bench_sampling(&o, out, log, err) : status;
+}
+
 static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
                             tsr_err *err)
 {
@@ -289,6 +314,10 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
                .seconds = quick ? 0.01 : 0.2,
                .patience_us = quick ? 1e5 : 1e6};
     tsr_device *device = NULL;
+    if (tsr_args_count(args, "sampling") > 0)
+        return sampling(args, out, log, err);
+    if (tsr_args_arguments(args, &(const char *const *){NULL}) > 0)
+        return tsr_fail(err, TSR_E_USAGE, "only --sampling takes a CONFIG");
     if (tsr_args_count(args, "moves") > 0)
         return tsr_bench_moves(b.json, quick, out, log, err);
     tsr_status status =
@@ -319,6 +348,10 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_bench = {
     .name = "bench",
-    .doc = "the engine's speed and accuracy here, and that of the moves",
-    .usage = {.max_arguments = 0, .options = options, .about = about},
+    .doc = "the engine's speed and accuracy here, that of the moves, and "
+           "independent draws a second",
+    .usage = {.arguments = "[CONFIG]...",
+              .max_arguments = 1000,
+              .options = options,
+              .about = about},
     .run = run_bench};

@@ -35,7 +35,7 @@ static tsr_status summary(const tsr_args *args, FILE *out, tsr_log *log,
     const char *prior_path = tsr_args_value(args, "prior");
     tsr_past_run run = {.trace = NULL}, prior = {.trace = NULL};
     tsr_summary *made = NULL;
-    int is_damaged = 0;
+    int n_hidden = 0, is_damaged = 0;
     tsr_args_arguments(args, &argument);
     tsr_status status = tsr_past_run_open(argument[0], &run, log, err);
     if (status == TSR_OK && prior_path != NULL)
@@ -44,10 +44,17 @@ static tsr_status summary(const tsr_args *args, FILE *out, tsr_log *log,
         status = tsr_summary_make(run.trace, &made, err);
     if (status == TSR_OK && prior_path != NULL)
         status = tsr_summary_add_prior(made, prior.trace, err);
+    if (status == TSR_OK && tsr_args_count(args, "verbose") == 0)
+        n_hidden = tsr_summary_hide_poses(made);
     if (status == TSR_OK)
         status = tsr_args_count(args, "json") > 0
                      ? tsr_summary_print_json(made, out, err)
                      : tsr_summary_print(made, out, err);
+    if (status == TSR_OK && n_hidden > 0 && tsr_args_count(args, "json") == 0)
+        tsr_info(log,
+                 "%d more of poses and tails, with more effective draws: "
+                 "--verbose, --json",
+                 n_hidden);
     if (status == TSR_OK)
         tell_flaws(made, log, &is_damaged);
     if (is_damaged)
@@ -72,6 +79,9 @@ const tsr_command tsr_command_summary = {
                   "error of the mean; ess_bulk and ess_tail count independent "
                   "draws in the middle and in the tails; rhat compares the "
                   "chains, and is 1 where they agree.\n"
+                  "Of poses and tails (how rigid parts and flexible ends lie) "
+                  "the distances and the variable with the least effective "
+                  "draws are shown, all with --verbose or --json.\n"
                   "Angles (unit rad or degree) are averaged on the circle. "
                   "With --prior, 'learned' is the part of the prior's variance "
                   "that the data removed."},

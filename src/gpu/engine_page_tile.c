@@ -149,23 +149,6 @@ static tsr_page_tile_memory memory_of(const tsr_page_tile_engine *e,
                      (uint64_t)tsr_exchange_size_of(e, max_proposal)};
 }
 
-tsr_status tsr_page_tile_memory_needed(const tsr_engine_spec *spec,
-                                       const tsr_device *device,
-                                       const tsr_page_tile_options *options,
-                                       int max_proposal,
-                                       tsr_page_tile_memory *out, tsr_err *err)
-{
-    tsr_page_tile_engine e = {0};
-    tsr_status status = tsr_engine_spec_check(spec, err);
-    if (!status)
-        status = tsr_page_tile_resolve(&device->info, options, &e.options, err);
-    if (status)
-        return status;
-    describe_shape(&e, spec, device);
-    *out = memory_of(&e, max_proposal);
-    return TSR_OK;
-}
-
 static uint64_t memory_limit(const tsr_page_tile_engine *e)
 {
     uint64_t all = e->device->info.global_bytes,
@@ -185,6 +168,24 @@ static uint64_t most_systems(const tsr_page_tile_engine *e)
                          (tiles * (uint64_t)e->shape.row * e->real_size);
     n = n < in_buffer ? n : in_buffer;
     return n < UINT32_MAX / tiles ? n : UINT32_MAX / tiles;
+}
+
+tsr_status tsr_page_tile_memory_needed(const tsr_engine_spec *spec,
+                                       const tsr_device *device,
+                                       const tsr_page_tile_options *options,
+                                       int max_proposal,
+                                       tsr_page_tile_memory *out, tsr_err *err)
+{
+    tsr_page_tile_engine e = {0};
+    tsr_status status = tsr_engine_spec_check(spec, err);
+    if (!status)
+        status = tsr_page_tile_resolve(&device->info, options, &e.options, err);
+    if (status)
+        return status;
+    describe_shape(&e, spec, device);
+    *out = memory_of(&e, max_proposal);
+    out->most_systems = most_systems(&e);
+    return TSR_OK;
 }
 
 static tsr_status fits(const tsr_page_tile_engine *e, tsr_err *err)

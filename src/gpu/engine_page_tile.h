@@ -68,9 +68,10 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
                                     const tsr_page_tile_options *options,
                                     tsr_engine **out, tsr_err *err);
 
-/* What systems and one batch take on the device, bytes. */
+/* What systems and one batch take on the device, bytes, and how many systems
+ * there is room for. */
 typedef struct {
-    uint64_t per_system, shared, per_batch;
+    uint64_t per_system, shared, per_batch, most_systems;
 } tsr_page_tile_memory;
 
 tsr_status tsr_page_tile_memory_needed(const tsr_engine_spec *spec,

@@ -59,7 +59,8 @@ typedef struct {
     X(concerted)     \
     X(side_chain)    \
     X(rigid_body)    \
-    X(regrow)
+    X(regrow)        \
+    X(pose)
 
 #define X(name) extern const tsr_move_type tsr_move_##name;
 TSR_MOVES(X)

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Only then may a signal handler use them (C11, 7.14.1.1). */
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_LONG_LOCK_FREE == 2,
@@ -69,4 +70,28 @@ void tsr_interrupt_catch(int ignore_hang_up)
         signal(SIGHUP, SIG_IGN);
     signal(SIGABRT, SIG_DFL); /* LLVM's handler swallows the first */
     signal(SIGXFSZ, SIG_IGN); /* as main wants it, and LLVM not */
+}
+
+static void end_time(int signal_number)
+{
+    int none = 0;
+    atomic_compare_exchange_strong(&tsr_stop_asked, &none, signal_number);
+}
+
+int tsr_interrupt_is_over(void)
+{
+    return tsr_stop_asked == SIGALRM;
+}
+
+void tsr_interrupt_after(long seconds)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = end_time;
+    sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &action, NULL);
+    alarm((unsigned)seconds);
+    if (seconds == 0 && tsr_interrupt_is_over())
+        tsr_stop_asked = 0;
 }

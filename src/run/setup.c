@@ -251,14 +251,14 @@ static tsr_status check_temperatures(const tsr_config *config,
     double least =
         s->likelihood == NULL ? 0.0 : tsr_likelihood_least_beta(s->likelihood);
     if (tsr_sampler_n_temp(o, s->likelihood != NULL) < 2 ||
-        1.0 / o->t_max > least)
+        1.0 / tsr_sampler_t_max(o) > least)
         return TSR_OK;
     return tsr_fail(err, TSR_E_CONFIG,
                     "sampler.t_max: at a temperature of %g scale and "
                     "background have no proper distribution under the noise "
                     "model student; take less than %g, or "
                     "a larger nu",
-                    o->t_max, 1.0 / least);
+                    tsr_sampler_t_max(o), 1.0 / least);
 }
 
 static int processors(void)
@@ -324,9 +324,8 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
         .seed = (uint64_t)config->seed,
         .n_state = (int)config->structure.states,
         .infer_weights = config->structure.weights == 0,
-        .learn_mix = config->sampler.learn_mix,
         .n_temp = tsr_sampler_n_temp(&config->sampler, s->likelihood != NULL),
-        .t_max = config->sampler.t_max,
+        .t_max = tsr_sampler_t_max(&config->sampler),
         .swap_every = config->sampler.swap_every,
         .n_start = s->n_start,
         .start = s->start,

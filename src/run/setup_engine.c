@@ -340,21 +340,48 @@ static tsr_status check_engines(tsr_log *log, const tsr_setup *s, tsr_err *err)
     return TSR_OK;
 }
 
-/* Enough chains that every thread has one in each half. */
-static int choose_chains(tsr_config *config, tsr_setup *s)
+/* ---- how many chains and temperatures ---- */
+
+static int has_gpu(const tsr_setup *s)
 {
-    const int few = 4;
-    tsr_number_or_word *chains = &config->sampler.chains;
-    if (chains->word < 0)
-        return (int)chains->number;
-    int n = few, is_gpu = 0;
     for (int e = 0; e < s->n_engine; e++)
-        is_gpu |= s->device[e] != NULL &&
-                  tsr_device_get_info(s->device[e])->type == TSR_DEVICE_GPU;
-    if (is_gpu && 2 * s->n_thread > few)
-        n = 2 * s->n_thread;
-    *chains = (tsr_number_or_word){-1, (double)n};
-    return n;
+        if (s->device[e] != NULL &&
+            tsr_device_get_info(s->device[e])->type == TSR_DEVICE_GPU)
+            return 1;
+    return 0;
+}
+
+/* Systems that all devices together have room for, with some to spare. */
+static double room_for(const tsr_setup *s)
+{
+    tsr_engine_spec spec = spec_of(s, 1);
+    double least = HUGE_VAL;
+    for (int e = 0; e < s->n_engine; e++) {
+        tsr_page_tile_memory m;
+        if (s->device[e] != NULL &&
+            tsr_page_tile_memory_needed(&spec, s->device[e], NULL, 1, &m,
+                                        NULL) == TSR_OK)
+            least = fmin(least, (double)m.most_systems);
+    }
+    return 0.8 * s->n_engine * least;
+}
+
+/* sampler.chains, .temperatures and .t_max become numbers. */
+static void settle(tsr_config *config, int n_chain, tsr_setup *s)
+{
+    const int has_data = s->likelihood != NULL;
+    const tsr_sampler_place place = {
+        .has_data = has_data,
+        .is_gpu = has_gpu(s),
+        .n_thread = s->n_thread,
+        .n_state = tsr_target_n_state(&s->target),
+        .room = has_gpu(s) ? room_for(s) : 0.0,
+        .least_beta =
+            has_data ? tsr_likelihood_least_beta(s->likelihood) : 0.0};
+    tsr_sampler_settle(&config->sampler, &place);
+    s->target.n_temp = tsr_sampler_n_temp(&config->sampler, has_data);
+    s->target.t_max = tsr_sampler_t_max(&config->sampler);
+    s->n_chain = n_chain > 0 ? n_chain : (int)config->sampler.chains.number;
 }
 
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
@@ -362,7 +389,7 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
 {
     tsr_setup *s = setup;
     if (tsr_likelihood_n_profile(s->likelihood) == 0) {
-        s->n_chain = n_chain > 0 ? n_chain : choose_chains(config, s);
+        settle(config, n_chain, s);
         return TSR_OK;
     }
     tsr_status status;
@@ -374,7 +401,7 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
         status = open_devices(config->device.use, log, s, err);
     }
     if (status == TSR_OK) {
-        s->n_chain = n_chain > 0 ? n_chain : choose_chains(config, s);
+        settle(config, n_chain, s);
         status = divide(s->n_chain, log, s, err);
     }
     if (status == TSR_OK)

@@ -219,9 +219,6 @@ void tsr_chain_exchange(tsr_chain *a, tsr_chain *b)
     tsr_parameter_learnt learnt = a->parameters->learnt;
     a->parameters->learnt = b->parameters->learnt;
     b->parameters->learnt = learnt;
-    tsr_mix mix = a->mix;
-    a->mix = b->mix;
-    b->mix = mix;
 }
 
 double tsr_chain_log_lik(const tsr_chain *chain)

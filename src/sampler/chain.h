@@ -32,7 +32,6 @@ typedef struct {
                                          share's, then the next's */
     const double *rg2;                /* [n_type] Angstrom squared, or NULL */
     const void *const *move_options;  /* [TSR_N_MOVE], NULL: not used */
-    int learn_mix; /* 1: warm-up adapts how often each move is made */
     uint64_t seed;
     int n_state;       /* structures whose mean meets the data; 0 counts as 1 */
     int infer_weights; /* 0: they weigh the same */

@@ -25,7 +25,6 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
     for (int m = 0; m < TSR_N_MOVE; m++)
         if (c->move[m] != NULL)
             tsr_move_registry[m]->archive(c->move[m], archive);
-    tsr_mix_archive(&c->mix, archive);
     tsr_parameters_archive(c->parameters, archive);
     tsr_archive_long(archive, c->counts.proposed, TSR_N_MOVE);
     tsr_archive_long(archive, c->counts.accepted, TSR_N_MOVE);

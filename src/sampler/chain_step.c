@@ -74,18 +74,6 @@ static void settle(tsr_chain *c, int accept)
     c->since_draw.accepted[c->kind] += accept;
 }
 
-/* Mean squared relative change of I(q) that the proposal would make. */
-static double curve_change(const tsr_chain *c, int n_q)
-{
-    double sum = 0.0;
-    for (int q = 0; q < n_q; q++) {
-        double d =
-            (c->trial.profile[q] - c->now.profile[q]) / c->now.profile[q];
-        sum += d * d;
-    }
-    return n_q > 0 && isfinite(sum) ? sum / n_q : 0.0;
-}
-
 /* The proposal's point: partial is the engine's answer for its one state. */
 static tsr_status evaluate(tsr_chain *c, const double *partial, tsr_err *err)
 {
@@ -98,21 +86,6 @@ static tsr_status evaluate(tsr_chain *c, const double *partial, tsr_err *err)
     else if (bytes > 0)
         memcpy(c->trial.partial, partial, bytes);
     return tsr_chain_evaluate(c, c->which, c->trial.partial, &c->trial, err);
-}
-
-/* Warm-up: the mix of moves and the move itself. */
-static void learn(tsr_chain *c, double alpha, int is_possible)
-{
-    const tsr_target *t = c->target;
-    const tsr_likelihood *l = t->likelihood;
-    if (t->is_still)
-        return;
-    if (t->learn_mix && tsr_likelihood_n_profile(l) > 0) {
-        double gain = is_possible ? alpha * curve_change(c, l->grid.n_q) : 0.0;
-        tsr_mix_learn(&c->mix, c->kind, gain,
-                      tsr_mix_cost(t->topology, &c->proposal, is_possible));
-    }
-    tsr_move_registry[c->kind]->adapt(c->move[c->kind], &c->proposal, alpha);
 }
 
 /* Accepted: the proposal's point becomes the chain's. */
@@ -158,8 +131,9 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
     }
     double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
     int accept = gsl_rng_uniform(c->rng) < alpha;
-    if (warm)
-        learn(c, alpha, is_possible);
+    if (warm && !c->target->is_still)
+        tsr_move_registry[c->kind]->adapt(c->move[c->kind], &c->proposal,
+                                          alpha);
     settle(c, accept);
     if (accept && is_possible)
         take(c, partial);

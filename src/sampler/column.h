@@ -39,8 +39,10 @@ struct tsr_column {
     tsr_trace_group group;
     char name[48], dim[48];
     const char *unit, *doc;
+    char own_doc[128]; /* where doc is NULL */
     tsr_column_axis axis;
-    int index; /* for the getter: a parameter, a term, a state */
+    int index, state; /* for the getter: a parameter, a term, a state */
+    int part;         /* of what index names */
     /* The value, [axis.n] out. NULL of observed and constant data, whose value
      * is `constant`. */
     void (*get)(const tsr_column *column, const tsr_draw *draw, double *value);

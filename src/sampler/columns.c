@@ -2,6 +2,8 @@
  * trace of a draw. */
 #include "sampler/column.h"
 
+#include "model/pose.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -145,6 +147,79 @@ static tsr_status add_states(const tsr_target *t, tsr_columns *columns,
     return status;
 }
 
+static void get_pose(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    tsr_pose pose;
+    double all[TSR_N_POSE_VALUE];
+    tsr_pose_find(d->target->topology, c->index, &pose);
+    tsr_pose_measure(d->view->state[c->state], &pose, all);
+    *value = all[c->part];
+}
+
+static void get_tail(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    tsr_tail tail;
+    double all[TSR_N_TAIL_VALUE];
+    tsr_tail_find(d->target->topology, c->index, &tail);
+    tsr_tail_measure(d->view->state[c->state], &tail, all);
+    *value = all[c->part];
+}
+
+/* The variables of a pose or a tail: pose_1_twist, of an ensemble
+ * pose_1_twist_2 for its second state in the order of Rg. */
+static tsr_status add_shape(const tsr_target *t, const char *kind, int index,
+                            const char *where, int n_variable,
+                            const tsr_pose_variable *variable, getter *get,
+                            tsr_columns *columns, tsr_err *err)
+{
+    const int n_state = tsr_target_n_state(t);
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < n_variable * n_state && status == TSR_OK; i++) {
+        const tsr_pose_variable *v = &variable[i % n_variable];
+        tsr_column c = {.group = TSR_TRACE_POSTERIOR,
+                        .unit = v->unit,
+                        .axis = no_axis,
+                        .index = index,
+                        .state = i / n_variable,
+                        .part = i % n_variable,
+                        .get = get};
+        int n = snprintf(c.name, sizeof c.name, "%s_%d_%s", kind, index + 1,
+                         v->name);
+        if (n_state > 1)
+            snprintf(c.name + n, sizeof c.name - (size_t)n, "_%d", c.state + 1);
+        snprintf(c.own_doc, sizeof c.own_doc, "%s: %s", where, v->doc);
+        status = tsr_columns_add(columns, c, err);
+    }
+    return status;
+}
+
+static tsr_status add_shapes(const tsr_target *target, tsr_columns *columns,
+                             tsr_err *err)
+{
+    const tsr_topology *t = target->topology;
+    char where[64];
+    tsr_pose pose;
+    tsr_tail tail;
+    tsr_status status = TSR_OK;
+    for (int k = 0; status == TSR_OK && tsr_pose_find(t, k, &pose); k++) {
+        const tsr_residue *a = &t->residue[pose.first[0]];
+        const tsr_residue *b = &t->residue[pose.first[1]];
+        snprintf(where, sizeof where, "parts %s:%d-%d and %s:%d-%d", a->chain,
+                 a->number, t->residue[pose.last[0]].number, b->chain,
+                 b->number, t->residue[pose.last[1]].number);
+        status = add_shape(target, "pose", k, where, TSR_N_POSE_VALUE,
+                           tsr_pose_variables, get_pose, columns, err);
+    }
+    for (int k = 0; status == TSR_OK && tsr_tail_find(t, k, &tail); k++) {
+        const tsr_residue *end = &t->residue[tail.end];
+        snprintf(where, sizeof where, "tail from %s:%d to %d", end->chain,
+                 t->residue[tail.joint].number, end->number);
+        status = add_shape(target, "tail", k, where, TSR_N_TAIL_VALUE,
+                           tsr_tail_variables, get_tail, columns, err);
+    }
+    return status;
+}
+
 static tsr_status add_moves(const tsr_target *t, tsr_columns *columns,
                             tsr_err *err)
 {
@@ -203,6 +278,8 @@ tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
                             own[k].doc, 0, own[k].get, err);
     if (status == TSR_OK)
         status = add_states(target, columns, err);
+    if (status == TSR_OK && !target->is_still)
+        status = add_shapes(target, columns, err);
     for (int k = 0; k < TSR_N_TERM && status == TSR_OK; k++)
         status = add_scalar(columns, TSR_TRACE_SAMPLE_STATS, terms[k].name,
                             "nat", terms[k].doc, k, get_prior_term, err);

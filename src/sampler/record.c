@@ -124,16 +124,17 @@ static tsr_status list(tsr_record *r, tsr_err *err)
 static void describe(const tsr_column *c, tsr_trace_variable *variable)
 {
     const int has_axis = c->axis.name != NULL;
-    *variable = (tsr_trace_variable){.group = c->group,
-                                     .name = c->name,
-                                     .unit = c->unit,
-                                     .doc = c->doc,
-                                     .dim = has_axis ? c->dim : NULL,
-                                     .n = c->axis.n,
-                                     .coord = c->axis.coord,
-                                     .coord_unit = c->axis.coord_unit,
-                                     .coord_label = c->axis.label,
-                                     .single = has_axis && c->constant == NULL};
+    *variable =
+        (tsr_trace_variable){.group = c->group,
+                             .name = c->name,
+                             .unit = c->unit,
+                             .doc = c->doc != NULL ? c->doc : c->own_doc,
+                             .dim = has_axis ? c->dim : NULL,
+                             .n = c->axis.n,
+                             .coord = c->axis.coord,
+                             .coord_unit = c->axis.coord_unit,
+                             .coord_label = c->axis.label,
+                             .single = has_axis && c->constant == NULL};
 }
 
 /* 0: out of memory. */

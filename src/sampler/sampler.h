@@ -23,15 +23,30 @@ typedef struct {
     tsr_number_or_word chains; /* auto, or how many */
     long warmup, draws, thin;
     tsr_number_or_word temperatures; /* auto, or how many */
-    double t_max;
+    tsr_number_or_word t_max;
     long swap_every;
     double anneal; /* share of warm-up */
-    int learn_mix;
-    char *until; /* NULL: all draws */
+    char *until;   /* NULL: all draws */
 } tsr_sampler_options;
 
-/* How many temperatures that makes; without data there is 1. */
+/* How many temperatures that makes, and the highest; without data there is 1.
+ */
 int tsr_sampler_n_temp(const tsr_sampler_options *options, int has_data);
+double tsr_sampler_t_max(const tsr_sampler_options *options);
+
+/* Where a run is to be. */
+typedef struct {
+    int has_data, is_gpu, n_thread, n_state;
+    double room;       /* systems that the devices have room for */
+    double least_beta; /* of the likelihood; 1 / t_max has to be more */
+} tsr_sampler_place;
+
+/* What is auto becomes a number. A CPU takes its time for every system: few
+ * chains, and a ladder that only reaches to T = 20. On a GPU systems are cheap
+ * where a launch has many: a ladder to the prior, and so many chains that each
+ * half of a thread's hands over 64 systems at a time, where they fit. */
+void tsr_sampler_settle(tsr_sampler_options *options,
+                        const tsr_sampler_place *place);
 
 extern const tsr_field tsr_sampler_fields[];
 

@@ -2,6 +2,11 @@
  * temperatures `auto` is. */
 #include "sampler/sampler.h"
 
+#include <math.h>
+
+enum { FEW_CHAINS = 4, FEW_RUNGS = 6, MANY_RUNGS = 16, A_LAUNCH = 64 };
+static const double t_max_few = 20.0, t_max_many = 1e6;
+
 static const char *const auto_words[] = {"auto", NULL};
 
 const tsr_field tsr_sampler_fields[] = {
@@ -12,8 +17,8 @@ const tsr_field tsr_sampler_fields[] = {
      .min = 1,
      .max = 100000,
      .words = auto_words,
-     .doc = "independent chains; auto: 4, on a GPU at least two for each host "
-            "thread"},
+     .doc = "independent chains; auto: 4, on a GPU so many that every launch "
+            "has work for it"},
     {.name = "warmup",
      .type = TSR_FIELD_INT,
      .offset = offsetof(tsr_sampler_options, warmup),
@@ -45,14 +50,18 @@ const tsr_field tsr_sampler_fields[] = {
      .min = 1.0,
      .max = TSR_MAX_TEMPERATURES,
      .words = auto_words,
-     .doc = "replicas of each chain, exchanged; 1: none; auto: 6 with data"},
+     .doc = "replicas of each chain, exchanged; 1: none; auto: with data 6, on "
+            "a GPU 16"},
     {.name = "t_max",
-     .type = TSR_FIELD_DOUBLE,
+     .type = TSR_FIELD_NUMBER_OR_WORD,
      .offset = offsetof(tsr_sampler_options, t_max),
-     .initial = "20",
+     .initial = "auto",
      .min = 1.001,
      .max = 1e9,
-     .doc = "the highest temperature of the likelihood"},
+     .words = auto_words,
+     .doc =
+         "the highest temperature of the likelihood; auto: 20, on a GPU 1e6, "
+         "which is the prior"},
     {.name = "swap_every",
      .type = TSR_FIELD_INT,
      .offset = offsetof(tsr_sampler_options, swap_every),
@@ -68,12 +77,6 @@ const tsr_field tsr_sampler_fields[] = {
      .min = 0.0,
      .max = 0.9,
      .doc = "share of warm-up in which the likelihood is turned on slowly"},
-    {.name = "learn_mix",
-     .type = TSR_FIELD_BOOL,
-     .offset = offsetof(tsr_sampler_options, learn_mix),
-     .initial = "true",
-     .doc = "warm-up adapts how often each move is made, within a factor of 4, "
-            "by how much it changes the curve for its cost"},
     {.name = "until",
      .type = TSR_FIELD_STRING,
      .offset = offsetof(tsr_sampler_options, until),
@@ -82,9 +85,36 @@ const tsr_field tsr_sampler_fields[] = {
 
 int tsr_sampler_n_temp(const tsr_sampler_options *options, int has_data)
 {
-    const int automatic = 6;
-    if (!has_data)
-        return 1;
-    return options->temperatures.word < 0 ? (int)options->temperatures.number
-                                          : automatic;
+    const tsr_number_or_word *n = &options->temperatures;
+    return !has_data ? 1 : n->word < 0 ? (int)n->number : FEW_RUNGS;
+}
+
+double tsr_sampler_t_max(const tsr_sampler_options *options)
+{
+    return options->t_max.word < 0 ? options->t_max.number : t_max_few;
+}
+
+static void set(tsr_number_or_word *value, double number)
+{
+    if (value->word >= 0)
+        *value = (tsr_number_or_word){-1, number};
+}
+
+void tsr_sampler_settle(tsr_sampler_options *options,
+                        const tsr_sampler_place *place)
+{
+    const tsr_sampler_place *p = place;
+    const int is_wide = p->is_gpu && p->has_data &&
+                        p->room >= (double)FEW_CHAINS * MANY_RUNGS * p->n_state;
+    set(&options->temperatures, is_wide ? MANY_RUNGS : FEW_RUNGS);
+    const int n_system = tsr_sampler_n_temp(options, p->has_data) * p->n_state;
+    const int is_long = is_wide && options->temperatures.number >= MANY_RUNGS;
+    double most = p->least_beta > 0.0 ? 0.5 / p->least_beta : HUGE_VAL;
+    set(&options->t_max, fmin(is_long ? t_max_many : t_max_few, most));
+    double n = FEW_CHAINS;
+    if (p->is_gpu && p->has_data) {
+        int half = (A_LAUNCH + n_system - 1) / n_system;
+        n = fmin(2.0 * half * p->n_thread, floor(p->room / n_system));
+    }
+    set(&options->chains, fmax(n, FEW_CHAINS));
 }

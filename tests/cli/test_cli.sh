@@ -327,7 +327,7 @@ expect "a name that leads elsewhere" 78 "bad.yaml:1:7: name: '..' cannot" \
 printf 'structure:\n  sequence: MKB\n' >bad.yaml
 expect "an unknown letter" 78 "bad.yaml:2:13: structure.sequence: .*'B'" \
     "$program" check bad.yaml
-printf 'structure: {sequence: MKT}\nmoves: {pivot: 0, crankshaft: 0, side_chain: 0, regrow: 0}\n' >bad.yaml
+printf 'structure: {sequence: MKT}\nmoves: {pivot: 0, crankshaft: 0, side_chain: 0, regrow: 0, pose: 0}\n' >bad.yaml
 expect "no moves" 78 "bad.yaml:2:8: moves: none" \
     "$program" run bad.yaml --output new
 sed '/^device/d; s/^output/device: {use: "reference,0"}\n&/' good.yaml |

@@ -212,7 +212,7 @@ with stuck.yaml 's/model.pdb/overlap.pdb/; s/A:51-64/A:113-114/'
 expect "nor do clashes within one rigid part count" 0 "" "$program" check stuck.yaml
 # Side chains alone do not part two domains.
 with stuck.yaml 's/model.pdb/overlap.pdb/'
-echo "moves: {pivot: 0, crankshaft: 0, concerted: 0, rigid_body: 0, regrow: 0}" >>stuck.yaml
+echo "moves: {pivot: 0, crankshaft: 0, concerted: 0, rigid_body: 0, regrow: 0, pose: 0}" >>stuck.yaml
 expect "what relaxation cannot do is said" 65 \
     "structure: [0-9]+ of [0-9]+ impossible overlaps are left after 200000 steps of relaxation: A:[0-9]+ .*more freedom.*clash_limit" \
     "$program" run stuck.yaml --output stuck --set prior.relax=true
@@ -264,7 +264,8 @@ expect "bench --moves" 0 "" "$program" bench --moves --quick
 check "has a row for each move" sh -c '
     for move in pivot crankshaft concerted side_chain regrow; do
         grep -qE "^coil +$move +[0-9]+ " out.txt || exit 1
-    done'
+    done
+    grep -qE "^linkers +pose +[0-9]+ " out.txt'
 expect "bench --moves --json" 0 "" "$program" bench --moves --quick --json
 check "JSON is JSON" "$python" -c '
 import json
@@ -277,6 +278,25 @@ for m in d["moves"]:
     assert m["n_residue"] == 1000
 assert {"coil", "linkers"} == {m["molecule"] for m in d["moves"]}
 '
+
+# ---- bench --sampling ----
+cat >poses.yaml <<END
+structure: {file: model.pdb, flexible: ["A:51-64"]}
+sampler: {chains: 2, warmup: 100, thin: 5}
+END
+expect "bench --sampling" 0 "none.yaml is left out" "$program" bench \
+    --sampling --json --time 2 poses.yaml none.yaml --set seed=3
+check "counts what poses are worth" "$python" -c '
+import json
+row, = json.load(open("out.txt"))["sampling"]
+assert row["config"] == "poses.yaml" and row["chains"] == 2, row
+assert row["variables"] == 11 and row["draws"] > 4, row
+assert 0 < row["least_ess_bulk_per_second"] < row["draws"], row
+assert row["seconds"] < 20 and row["rhat"] > 0.9, row
+'
+check "and leaves no folder" sh -c '! ls -d /tmp/tessera-bench-*'
+expect "a CONFIG without --sampling" 64 "only --sampling" \
+    "$program" bench poses.yaml
 
 # ---- a real structure ----
 # A crystal structure with a gap: all of it may move, not a range over the gap.

@@ -100,8 +100,7 @@ static inline void posterior_open(posterior_sample *s, const char *sequence,
                              .first = s->extended,
                              .prior = s->prior,
                              .move_options = s->options,
-                             .seed = 5,
-                             .learn_mix = 1};
+                             .seed = 5};
 }
 
 /* The shipped components instead, with exposures of the extended chain. */

@@ -3,6 +3,7 @@
  * prior out, for every move, against draws made without a Markov chain. */
 #include "tests/property/moves_support.h"
 
+#include <gsl/gsl_blas.h>
 #include <gsl/gsl_linalg.h>
 
 /* How many times as long as in `make check`; slow_moves.c says more. */
@@ -293,6 +294,224 @@ static void crankshaft_jacobian(void **state)
     close_fixture(&f);
 }
 
+/* ---- the pose move ---- */
+
+/* Where the last four residues of the case "loose linker" are as seen from the
+ * first four: centre and orientation of both, and the frame of moves/pose.c. */
+typedef struct {
+    double centre[2][3], part[2][3][3], line[3][3];
+} pose_seen;
+
+static void see(const tsr_conformation *c, pose_seen *p)
+{
+    const int first[2] = {0, 11}, joint[2] = {3, 11};
+    double bond[3], x[3], y[3], z[3];
+    for (int k = 0; k < 2; k++) {
+        double(*r)[3] = c->backbone[joint[k]];
+        tsr_frame(p->part[k], r[TSR_N], r[TSR_CA], r[TSR_C]);
+        for (int d = 0; d < 3; d++) {
+            p->centre[k][d] = 0.0;
+            for (int i = first[k]; i < first[k] + 4; i++)
+                p->centre[k][d] += 0.25 * c->backbone[i][TSR_CA][d];
+        }
+    }
+    tsr_vec3_sub(x, p->centre[1], p->centre[0]);
+    tsr_vec3_normalize(x);
+    tsr_vec3_sub(bond, c->backbone[3][TSR_C], c->backbone[3][TSR_CA]);
+    tsr_vec3_cross(z, x, bond);
+    tsr_vec3_normalize(z);
+    tsr_vec3_cross(y, z, x);
+    for (int d = 0; d < 3; d++)
+        p->line[d][0] = x[d], p->line[d][1] = y[d], p->line[d][2] = z[d];
+}
+
+/* Moves a conformation so that its first part lies on that of another. */
+static void lay_on(const fixture *f, const tsr_conformation *on,
+                   tsr_conformation *c)
+{
+    pose_seen a, b;
+    tsr_motion m;
+    see(on, &a);
+    see(c, &b);
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++)
+            m.rotation[i][j] = tsr_vec3_dot(a.part[0][i], b.part[0][j]);
+        m.shift[i] = a.centre[0][i] - tsr_vec3_dot(m.rotation[i], b.centre[0]);
+    }
+    tsr_conformation_move(f->t, c, 0, f->t->n_residue - 1, &m);
+}
+
+/* Small motion of the far part from a to b, first parts alike, over h, in the
+ * frame of the line of the centres: rotation vector, shift of the centre. */
+static void motion_over(const pose_seen *a, const pose_seen *b,
+                        const pose_seen *at, double h, double out[6])
+{
+    double r[3][3], v[3], w[3];
+    for (int i = 0; i < 3; i++) {
+        v[i] = (b->centre[1][i] - a->centre[1][i]) / h;
+        for (int j = 0; j < 3; j++)
+            r[i][j] = tsr_vec3_dot(b->part[1][i], a->part[1][j]);
+    }
+    w[0] = (r[2][1] - r[1][2]) / (2.0 * h);
+    w[1] = (r[0][2] - r[2][0]) / (2.0 * h);
+    w[2] = (r[1][0] - r[0][1]) / (2.0 * h);
+    for (int i = 0; i < 3; i++) {
+        out[i] = out[3 + i] = 0.0;
+        for (int d = 0; d < 3; d++) {
+            out[i] += at->line[d][i] * w[d];
+            out[3 + i] += at->line[d][i] * v[d];
+        }
+    }
+}
+
+enum { N_TURN = 14 };
+
+/* C^-1 = 1 / w^2 + J' S^-1 J of a conformation, dense, with J by differences of
+ * real turns; its lower factor out. */
+static gsl_matrix *precision(const fixture *f, const tsr_conformation *c,
+                             double width, double turn, double shift)
+{
+    const double h = 1e-5;
+    gsl_matrix *p = gsl_matrix_calloc(N_TURN, N_TURN);
+    gsl_matrix *j = gsl_matrix_calloc(6, N_TURN);
+    tsr_conformation *moved = tsr_conformation_new(f->t);
+    pose_seen at, end[2];
+    see(c, &at);
+    for (int k = 0; k < N_TURN; k++) {
+        double one[6];
+        for (int s = 0; s < 2; s++) {
+            tsr_conformation_copy(f->t, moved, c, 0, f->t->n_residue);
+            tsr_conformation_turn(f->t, moved, &f->t->torsion[k],
+                                  s == 0 ? -h : h);
+            lay_on(f, c, moved);
+            see(moved, &end[s]);
+        }
+        motion_over(&end[0], &end[1], &at, 2.0 * h, one);
+        for (int i = 0; i < 6; i++)
+            gsl_matrix_set(j, (size_t)i, (size_t)k,
+                           one[i] / (i < 3 ? turn : shift));
+        gsl_matrix_set(p, (size_t)k, (size_t)k, 1.0 / (width * width));
+    }
+    gsl_blas_dgemm(CblasTrans, CblasNoTrans, 1.0, j, j, 1.0, p);
+    gsl_linalg_cholesky_decomp1(p);
+    gsl_matrix_free(j);
+    tsr_conformation_free(moved);
+    return p;
+}
+
+/* F' d of a factor; its log density but for a constant. */
+static double whiten(const gsl_matrix *l, const double d[N_TURN],
+                     double z[N_TURN])
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < N_TURN; i++) {
+        z[i] = 0.0;
+        for (size_t k = i; k < N_TURN; k++)
+            z[i] += gsl_matrix_get(l, k, i) * d[k];
+        sum += log(gsl_matrix_get(l, i, i)) - 0.5 * z[i] * z[i];
+    }
+    return sum;
+}
+
+/* The turns that the pose move draws have the covariance that moves/pose.c
+ * states, with a Jacobian that is measured, and the ratio is that of the two
+ * densities. */
+static void pose_density(void **state)
+{
+    enum { N = 4000 };
+    (void)state;
+    fixture f;
+    open_case(&f, &cases[6]);
+    const tsr_move_type *type = &tsr_move_pose;
+    int kind = 0, n = f.t->n_residue;
+    while (tsr_move_registry[kind] != type)
+        kind++;
+    const double option[5] = {1.0, 0.3, 0.2, 1.5, 0.25};
+    memcpy(f.option[kind], option, sizeof option);
+    void *move = type->state_new(f.options[kind], f.t, f.prior);
+    tsr_conformation *to = tsr_conformation_new(f.t);
+    gsl_rng *rng = tsr_rng_new(19, 0);
+    double sum[N_TURN][N_TURN] = {{0}}, d[N_TURN], z[N_TURN], largest = 0.0;
+    assert_int_equal(f.t->n_torsion, N_TURN);
+    sample_prior(&f.sampler, rng, f.c);
+    gsl_matrix *here = precision(&f, f.c, option[1], option[2], option[3]);
+    for (int trial = 0; trial < N; trial++) {
+        tsr_proposal p;
+        tsr_conformation_copy(f.t, to, f.c, 0, n);
+        type->propose(move, f.c, to, rng, &p);
+        assert_true(p.n_span > 0);
+        for (int k = 0; k < N_TURN; k++) {
+            const tsr_torsion *t = &f.t->torsion[k];
+            d[k] = remainder(
+                tsr_conformation_torsion(f.t, to, t->residue, t->kind) -
+                    tsr_conformation_torsion(f.t, f.c, t->residue, t->kind),
+                2.0 * 3.14159265358979323846);
+        }
+        double forward = whiten(here, d, z);
+        for (int i = 0; i < N_TURN; i++)
+            for (int k = 0; k < N_TURN; k++)
+                sum[i][k] += z[i] * z[k] / N;
+        if (trial >= 40)
+            continue;
+        gsl_matrix *there = precision(&f, to, option[1], option[2], option[3]);
+        double ratio = whiten(there, d, z) - forward;
+        if (!(fabs(ratio - p.log_ratio) < 1e-5))
+            fail_msg("log ratio %.8f, told %.8f", ratio, p.log_ratio);
+        largest = fmax(largest, fabs(ratio));
+        gsl_matrix_free(there);
+    }
+    for (int i = 0; i < N_TURN; i++)
+        for (int k = 0; k < N_TURN; k++) /* five standard errors */
+            assert_true(fabs(sum[i][k] - (i == k)) <
+                        5.0 * sqrt((i == k ? 2.0 : 1.0) / N));
+    assert_true(largest > 1.0); /* it matters */
+    gsl_matrix_free(here);
+    gsl_rng_free(rng);
+    tsr_conformation_free(to);
+    type->state_free(move);
+    close_fixture(&f);
+}
+
+/* A distance that must be kept to 0.01 Angstrom: warm-up finds steps that are
+ * accepted as often as wanted. With S alone to learn, turns too large for their
+ * Jacobian were never accepted, whatever S. */
+static void pose_learns(void **state)
+{
+    enum { N = 6000 };
+    (void)state;
+    fixture f;
+    open_case(&f, &cases[6]);
+    const tsr_move_type *type = &tsr_move_pose;
+    int kind = 0, n = f.t->n_residue;
+    while (tsr_move_registry[kind] != type)
+        kind++;
+    void *move = type->state_new(f.options[kind], f.t, f.prior);
+    tsr_conformation *to = tsr_conformation_new(f.t);
+    gsl_rng *rng = tsr_rng_new(20, 0);
+    double mean = 0.0;
+    sample_prior(&f.sampler, rng, f.c);
+    for (int i = 0; i < N; i++) {
+        tsr_proposal p;
+        pose_seen a, b;
+        tsr_conformation_copy(f.t, to, f.c, 0, n);
+        type->propose(move, f.c, to, rng, &p);
+        see(f.c, &a);
+        see(to, &b);
+        double change = (tsr_vec3_distance(b.centre[0], b.centre[1]) -
+                         tsr_vec3_distance(a.centre[0], a.centre[1])) /
+                        0.01;
+        double alpha = fmin(1.0, exp(p.log_ratio - 0.5 * change * change));
+        type->adapt(move, &p, alpha);
+        mean += i < N / 2 ? 0.0 : alpha / (N / 2);
+    }
+    if (!(mean > 0.15 && mean < 0.4))
+        fail_msg("accepted %.3f, 0.25 are wanted", mean);
+    gsl_rng_free(rng);
+    tsr_conformation_free(to);
+    type->state_free(move);
+    close_fixture(&f);
+}
+
 /* Each move alone, and a set of them that is drawn. */
 static void moves_keep_the_prior(void **state)
 {
@@ -324,6 +543,8 @@ int main(void)
                                        cmocka_unit_test(spans_tell_the_truth),
                                        cmocka_unit_test(geometry_keeps),
                                        cmocka_unit_test(crankshaft_jacobian),
+                                       cmocka_unit_test(pose_density),
+                                       cmocka_unit_test(pose_learns),
                                        cmocka_unit_test(moves_keep_the_prior)};
     return cmocka_run_group_tests_name("moves", tests, NULL, NULL);
 }

@@ -41,6 +41,39 @@ static void close_fixture(fixture *f)
     tsr_config_clear(&f->config);
 }
 
+/* What is auto: little on a CPU; on a GPU as much as fills it and fits. */
+static void settles(void **state)
+{
+    (void)state;
+    const tsr_number_or_word word = {0, 0.0};
+    const struct {
+        tsr_sampler_place place;
+        double chains, temperatures, t_max;
+    } expected[] = {{{1, 0, 16, 1, 0.0, 0.0}, 4, 6, 20.0},
+                    {{1, 0, 2, 1, 0.0, 0.1}, 4, 6, 5.0},
+                    {{1, 1, 16, 1, 1e6, 0.0}, 128, 16, 1e6},
+                    {{1, 1, 16, 3, 1e6, 0.0}, 64, 16, 1e6},
+                    {{1, 1, 16, 3, 1e6, 0.1}, 64, 16, 5.0},
+                    {{1, 1, 16, 1, 500.0, 0.0}, 31, 16, 1e6},
+                    {{1, 1, 16, 1, 60.0, 0.0}, 10, 6, 20.0},
+                    {{0, 1, 16, 1, 0.0, 0.0}, 4, 6, 20.0}};
+    for (size_t k = 0; k < sizeof expected / sizeof *expected; k++) {
+        tsr_sampler_options o = {
+            .chains = word, .temperatures = word, .t_max = word};
+        tsr_sampler_settle(&o, &expected[k].place);
+        assert_true(o.chains.word < 0 && o.temperatures.word < 0);
+        assert_true(o.chains.number == expected[k].chains);
+        assert_true(o.temperatures.number == expected[k].temperatures);
+        assert_true(o.t_max.word < 0 && o.t_max.number == expected[k].t_max);
+    }
+    /* what was asked for stays */
+    tsr_sampler_options o = {
+        .chains = {-1, 3.0}, .temperatures = {-1, 5.0}, .t_max = word};
+    tsr_sampler_settle(&o, &expected[2].place);
+    assert_true(o.chains.number == 3.0 && o.temperatures.number == 5.0);
+    assert_true(o.t_max.number == 20.0); /* too few to reach the prior */
+}
+
 /* P(X) is the same with the data and without, wherever those end. */
 static void bound_without_data(void **state)
 {
@@ -113,7 +146,8 @@ static void largest_number(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bound_without_data),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(settles),
+                                       cmocka_unit_test(bound_without_data),
                                        cmocka_unit_test(never_beyond_the_bound),
                                        cmocka_unit_test(largest_number)};
     return cmocka_run_group_tests_name("setup", tests, NULL, NULL);

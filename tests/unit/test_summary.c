@@ -347,6 +347,39 @@ static void test_prior(void **state)
     tsr_summary_free(s);
 }
 
+/* Of poses and tails distances and the slowest are shown, of each kind. */
+static void test_poses(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double ess;
+        int hidden;
+    } all[] = {{"rg", 9.0, 0},           {"pose_1_distance", 8.0, 0},
+               {"pose_1_to_x", 5.0, 1},  {"pose_1_twist", 4.0, 0},
+               {"pose_2_twist", 6.0, 1}, {"tail_1_x", 7.0, 0},
+               {"tail_1_y", 7.5, 1}};
+    enum { N = sizeof all / sizeof *all };
+    tsr_summary_item item[N] = {{0}};
+    tsr_summary s = {.n = N, .item = item};
+    char name[N][24];
+    for (int i = 0; i < N; i++) {
+        snprintf(name[i], sizeof name[i], "%s", all[i].name);
+        item[i].name = name[i];
+        item[i].value.ess_bulk = item[i].value.ess_tail = all[i].ess;
+    }
+    assert_int_equal(tsr_summary_hide_poses(&s), 3);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(item[i].is_hidden, all[i].hidden);
+    char *table = printed(&s, tsr_summary_print);
+    char *json = printed(&s, tsr_summary_print_json);
+    assert_has(table, "pose_1_twist");
+    assert_null(strstr(table, "pose_1_to_x"));
+    assert_has(json, "pose_1_to_x");
+    free(table);
+    free(json);
+}
+
 int main(void)
 {
 #define IN_FOLDER(test) \
@@ -356,7 +389,7 @@ int main(void)
         cmocka_unit_test(test_turned), IN_FOLDER(test_not_finite),
         IN_FOLDER(test_few),           IN_FOLDER(test_constant),
         IN_FOLDER(test_frozen),        IN_FOLDER(test_damaged),
-        IN_FOLDER(test_prior),
+        IN_FOLDER(test_prior),         cmocka_unit_test(test_poses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

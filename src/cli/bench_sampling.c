@@ -1,0 +1,236 @@
+/* Independent draws a second: what a sampler is for. Steps a second say little
+ * of it, since a step may be small and a variable slow; so the least effective
+ * sample size over all variables is counted, poses of domains and tails
+ * included. */
+#include "cli/bench_sampling.h"
+
+#include "analysis/summary.h"
+#include "core/clock.h"
+#include "core/json.h"
+#include "run/interrupt.h"
+#include "run/run_directory.h"
+#include "run/run_session.h"
+
+#include <glob.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const char *config;
+    double seconds, steps_per_s;
+    long draws; /* a chain */
+    int n_chain, n_variable, converged;
+    double bulk, tail, rhat; /* least, least, largest; NaN: no draws */
+    char slowest[48], farthest[48];
+} row;
+
+/* ---- a run ---- */
+
+static tsr_status look(const char *trace, row *r, tsr_err *err)
+{
+    tsr_trace_reader *reader = NULL;
+    tsr_summary *summary = NULL;
+    r->bulk = r->tail = r->rhat = (double)NAN;
+    if (r->draws < 4)
+        return TSR_OK;
+    r->bulk = r->tail = HUGE_VAL;
+    r->rhat = 0.0;
+    tsr_status status = tsr_trace_open(trace, &reader, err);
+    if (status == TSR_OK)
+        status = tsr_summary_make(reader, &summary, err);
+    for (int i = 0; status == TSR_OK && i < summary->n; i++) {
+        const tsr_summary_item *item = &summary->item[i];
+        const tsr_convergence *v = &item->value;
+        if (item->flaw != TSR_FLAW_NONE)
+            continue;
+        r->n_variable++;
+        if (fmin(v->ess_bulk, v->ess_tail) < fmin(r->bulk, r->tail))
+            snprintf(r->slowest, sizeof r->slowest, "%s", item->name);
+        if (v->rhat > r->rhat)
+            snprintf(r->farthest, sizeof r->farthest, "%s", item->name);
+        r->bulk = fmin(r->bulk, v->ess_bulk);
+        r->tail = fmin(r->tail, v->ess_tail);
+        r->rhat = fmax(r->rhat, v->rhat);
+    }
+    tsr_summary_free(summary);
+    tsr_trace_reader_free(reader);
+    return status;
+}
+
+static tsr_status sample(tsr_session *s, long seconds, row *r, tsr_err *err)
+{
+    const double began = tsr_clock_s();
+    tsr_status status = tsr_setup_read(s->config, 1, s->log, s->setup, err);
+    if (status == TSR_OK)
+        status = tsr_setup_engine(s->config, 0, s->log, s->setup, err);
+    if (status == TSR_OK)
+        status = tsr_session_prepare(s, err);
+    if (status == TSR_OK)
+        status = tsr_session_begin(s, err);
+    if (status == TSR_OK) {
+        tsr_interrupt_catch(0); /* devices put in their own */
+        tsr_interrupt_after(seconds);
+        status = tsr_session_sample(s, err);
+        if (tsr_interrupt_is_over() && status == TSR_E_INTERRUPTED)
+            status = TSR_OK;
+    }
+    r->seconds = tsr_clock_s() - began;
+    r->steps_per_s = (double)s->place.steps / fmax(s->place.seconds, 1e-9);
+    r->draws = s->place.draws;
+    r->n_chain = s->setup->n_chain;
+    r->converged = s->place.is_finished;
+    return status;
+}
+
+/* One configuration in a folder of its own. */
+static tsr_status run(const tsr_bench_sampling_options *o, const char *folder,
+                      tsr_log *log, row *r, tsr_err *err)
+{
+    static const char *const own[] = {"sampler.draws=1000000",
+                                      "sampler.until=rhat<1.01,ess>400",
+                                      "output.trajectory=none"};
+    enum { N_OWN = sizeof own / sizeof *own };
+    char place[512], device[300];
+    const char **set = calloc((size_t)o->n_set + N_OWN + 2, sizeof *set);
+    tsr_config config;
+    tsr_setup setup = {0};
+    tsr_session session = {.config = &config, .setup = &setup, .log = log};
+    int n = 0;
+    if (set == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int k = 0; k < N_OWN; k++)
+        set[n++] = own[k];
+    for (int k = 0; k < o->n_set; k++)
+        set[n++] = o->set[k];
+    snprintf(place, sizeof place, "output.directory=%s/run", folder);
+    snprintf(device, sizeof device, "device.use=%s", o->device);
+    set[n++] = place;
+    set[n++] = device;
+    tsr_status status = tsr_config_read(r->config, n, set, &config, err);
+    if (status == TSR_OK)
+        status = tsr_until_parse(config.sampler.until, &session.until, err);
+    if (status == TSR_OK)
+        status = sample(&session, o->seconds, r, err);
+    if (status == TSR_OK)
+        status = look(session.trace_path, r, err);
+    tsr_session_clear(&session);
+    tsr_setup_clear(&setup);
+    tsr_config_clear(&config);
+    free(set);
+    return status;
+}
+
+/* ---- the table ---- */
+
+static void print_json(const row *r, tsr_json *json)
+{
+    json->digits = 6;
+    tsr_json_object(json, NULL);
+    tsr_json_text(json, "config", r->config);
+    tsr_json_integer(json, "chains", r->n_chain);
+    tsr_json_integer(json, "draws", r->draws);
+    tsr_json_integer(json, "variables", r->n_variable);
+    tsr_json_number(json, "seconds", r->seconds);
+    tsr_json_number(json, "steps_per_second", r->steps_per_s);
+    tsr_json_number(json, "least_ess_bulk_per_second", r->bulk / r->seconds);
+    tsr_json_number(json, "least_ess_tail_per_second", r->tail / r->seconds);
+    tsr_json_number(json, "rhat", r->rhat);
+    tsr_json_number(json, "seconds_to_convergence",
+                    r->converged ? r->seconds : (double)NAN);
+    tsr_json_text(json, "slowest", r->slowest);
+    tsr_json_text(json, "largest_rhat", r->farthest);
+    tsr_json_close(json);
+    fflush(json->out);
+}
+
+static void print_row(const row *r, FILE *out)
+{
+    char converged[24] = "-";
+    if (r->converged)
+        snprintf(converged, sizeof converged, "%.1f s", r->seconds);
+    fprintf(out, "%-28s %6d %8.1f %10.0f %9.2f %9.2f %7.3f %10s  %s, %s\n",
+            r->config, r->n_chain, r->seconds, r->steps_per_s,
+            r->bulk / r->seconds, r->tail / r->seconds, r->rhat, converged,
+            r->slowest, r->farthest);
+    fflush(out);
+}
+
+static void print_head(FILE *out)
+{
+    fprintf(out,
+            "Effective draws a second, the least of all variables, from the "
+            "start of each\nrun, warm-up included; converged: R-hat < 1.01 and "
+            "ESS > 400 of all of them.\n\n%-28s %6s %8s %10s %9s %9s %7s "
+            "%10s  %s\n",
+            "configuration", "chains", "seconds", "steps/s", "bulk/s", "tail/s",
+            "R-hat", "converged", "least, largest R-hat");
+}
+
+/* ---- all of them ---- */
+
+static void clean(const char *folder)
+{
+    static const char *const inner[] = {"/run/input", "/run", ""};
+    char path[256];
+    for (int k = 0; k < 3; k++) {
+        snprintf(path, sizeof path, "%s%s", folder, inner[k]);
+        tsr_run_directory_remove(path);
+    }
+}
+
+static tsr_status run_all(const tsr_bench_sampling_options *o, int n,
+                          const char *const *config, FILE *out, tsr_log *log,
+                          tsr_err *err)
+{
+    tsr_json json = {.out = out};
+    tsr_status status = TSR_OK;
+    if (o->json) {
+        tsr_json_object(&json, NULL);
+        tsr_json_array(&json, "sampling");
+    } else {
+        print_head(out);
+    }
+    for (int k = 0; k < n && status == TSR_OK; k++) {
+        char folder[] = "/tmp/tessera-bench-XXXXXX";
+        tsr_err why = {0};
+        row r = {.config = config[k]};
+        if (mkdtemp(folder) == NULL)
+            return tsr_fail(err, TSR_E_IO, "cannot make a folder in /tmp");
+        tsr_status own = run(o, folder, log, &r, &why);
+        clean(folder);
+        if (tsr_stop_asked && !tsr_interrupt_is_over())
+            status = tsr_fail(err, TSR_E_INTERRUPTED, "interrupted");
+        else if (own != TSR_OK)
+            tsr_warn(log, "%s is left out: %s", config[k], why.message);
+        else if (o->json)
+            print_json(&r, &json);
+        else
+            print_row(&r, out);
+        tsr_interrupt_after(0);
+    }
+    if (o->json) {
+        tsr_json_close(&json);
+        tsr_json_close(&json);
+    }
+    return status;
+}
+
+tsr_status tsr_bench_sampling(const tsr_bench_sampling_options *options,
+                              FILE *out, tsr_log *log, tsr_err *err)
+{
+    glob_t found = {0};
+    if (options->n_config > 0)
+        return run_all(options, options->n_config, options->config, out, log,
+                       err);
+    glob("configs/demo/demo.yaml", 0, NULL, &found);
+    glob("configs/*.yaml", found.gl_pathc > 0 ? GLOB_APPEND : 0, NULL, &found);
+    tsr_status status =
+        found.gl_pathc == 0
+            ? tsr_fail(err, TSR_E_NOINPUT,
+                       "there is no configs/*.yaml here: name configurations")
+            : run_all(options, (int)found.gl_pathc,
+                      (const char *const *)found.gl_pathv, out, log, err);
+    globfree(&found);
+    return status;
+}

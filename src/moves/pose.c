@@ -1,0 +1,511 @@
+/* Pose: turns all torsions of a linker at once, so that the part beyond it
+ * steps by what the data allow.
+ *
+ * A curve holds the distance of two domains and leaves much of their
+ * orientation open. A pivot breaks the distance, a closed linker hardly moves:
+ * here the turns d of the n torsions are drawn together, large where the pose
+ * stays good and small where it does not.
+ *
+ * Let xi = J d be the step (rotation vector, shift of the centre c) that small
+ * turns give the far part as seen from the near one; column i of J is
+ * (u_i, u_i x (c - o_i)), u_i the axis of torsion i through o_i, in a frame
+ * with x along the line of the centres. The turns are
+ *
+ *     d ~ N(0, C(x)),  C^-1 = 1 / w^2 + J' S^-1 J,
+ *
+ * S [6][6] the steps that were found good in warm-up, w the width of a turn
+ * that moves no pose. Such a d is drawn by conditioning (Rue & Held 2005, 2.3):
+ * with d0 ~ N(0, w^2), e ~ N(0, S) and M = S + w^2 J J',
+ *
+ *     d = d0 - w^2 J' M^-1 (J d0 + e),   |C^-1| = w^-2n |M| / |S|.
+ *
+ * The way back draws -d at x', where J and M are others. The density is over
+ * torsions, those of the prior; angles, side chains and what lies beyond keep
+ * theirs. So
+ *
+ *     log_ratio = (log |M(x')| - log |M(x)|) / 2
+ *               - (xi' S^-1 xi' - xi S^-1 xi) / 2,   xi' = J(x') d,
+ *
+ * where w and |S| fall out. A turn of half a circle or more is not proposed:
+ * it would have two ways back.
+ *
+ * Warm-up learns S from acceptance alone (Vihola 2012, robust adaptive
+ * Metropolis): with S = L L', u = L^-1 xi, the direction of a step grows where
+ * it was accepted more often than the target and shrinks where less. So does w:
+ * where the pose must be kept well, turns have to be so small that J describes
+ * them, or nothing is accepted however small S is. */
+#include "core/vec3.h"
+#include "moves/move.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PI 3.14159265358979323846
+
+enum { LEAST_TORSION = 4 };
+
+typedef struct {
+    double weight, width, turn, shift, target;
+} pose_options;
+
+static const tsr_field fields[] = {
+    {.name = "weight",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(pose_options, weight),
+     .initial = "2",
+     .min = 0.0,
+     .max = 1e6,
+     .doc = "share of the proposals, relative to the other moves; 0: off"},
+    {.name = "width",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(pose_options, width),
+     .unit = "rad",
+     .initial = "0.1",
+     .min = 1e-6,
+     .max = 1.0,
+     .doc = "widest turn of a torsion as far as the pose is kept; warm-up "
+            "makes it less"},
+    {.name = "turn",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(pose_options, turn),
+     .unit = "rad",
+     .initial = "0.05",
+     .min = 1e-3,
+     .max = 1.0,
+     .doc = "width of a turn of the far part before warm-up has learnt it"},
+    {.name = "shift",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(pose_options, shift),
+     .unit = "Angstrom",
+     .initial = "0.3",
+     .min = 1e-2,
+     .max = 20.0,
+     .doc = "width of a shift of it"},
+    {.name = "target",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(pose_options, target),
+     .initial = "0.25",
+     .min = 0.01,
+     .max = 0.99,
+     .doc = "acceptance that warm-up aims at"},
+    {0}};
+
+typedef double six[6];
+
+/* Torsions at..at+n-1 of the topology; parts: first and last residue of what is
+ * rigid before and after. */
+typedef struct {
+    int at, n, c_side;
+    int first[2], last[2];
+} linker;
+
+typedef struct {
+    long n;
+    double width; /* w */
+    six s[6];     /* the covariance S, */
+    six l[6];     /* its lower Cholesky factor */
+} learnt;
+
+typedef struct {
+    const tsr_topology *topology;
+    pose_options options;
+    int n_linker;
+    linker *linker; /* [n_linker] */
+    learnt *learnt; /* [n_linker] */
+    double *turn;   /* [most torsions of a linker] */
+    six *jacobian;  /* its columns */
+    double (*change)[2];
+    six step; /* xi of the last proposal */
+} pose_state;
+
+/* ---- small matrices ---- */
+
+/* Lower factor of a positive matrix. */
+static void factor(six a[6], six l[6])
+{
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j <= i; j++) {
+            double sum = a[i][j];
+            for (int k = 0; k < j; k++)
+                sum -= l[i][k] * l[j][k];
+            l[i][j] = i == j ? sqrt(sum) : sum / l[j][j];
+        }
+}
+
+static double log_det(six l[6])
+{
+    double sum = 0.0;
+    for (int i = 0; i < 6; i++)
+        sum += 2.0 * log(l[i][i]);
+    return sum;
+}
+
+/* x = L^-1 x */
+static void solve_lower(six l[6], six x)
+{
+    for (int i = 0; i < 6; i++) {
+        for (int k = 0; k < i; k++)
+            x[i] -= l[i][k] * x[k];
+        x[i] /= l[i][i];
+    }
+}
+
+/* x = L'^-1 x */
+static void solve_upper(six l[6], six x)
+{
+    for (int i = 5; i >= 0; i--) {
+        for (int k = i + 1; k < 6; k++)
+            x[i] -= l[k][i] * x[k];
+        x[i] /= l[i][i];
+    }
+}
+
+/* ---- targets ---- */
+
+/* Free torsions from `at` on that turn one linker; 0 where they end a chain. */
+static int read_linker(const tsr_topology *t, int at, linker *out)
+{
+    int first = t->torsion[at].residue, last;
+    while (first > t->residue[first].chain_first &&
+           t->residue[first - 1].unit < 0)
+        first--;
+    last = first;
+    while (last < t->residue[first].chain_last && t->residue[last + 1].unit < 0)
+        last++;
+    *out = (linker){.at = at};
+    while (at + out->n < t->n_torsion &&
+           t->torsion[at + out->n].residue <= last)
+        out->n++;
+    out->c_side = t->torsion[at + out->n / 2].c_side;
+    const tsr_residue *r = &t->residue[first];
+    if (first == r->chain_first || last == r->chain_last)
+        return 0;
+    int begin = first - 1, end = last + 1;
+    while (begin > r->chain_first &&
+           t->residue[begin - 1].unit == t->residue[first - 1].unit)
+        begin--;
+    while (end < r->chain_last &&
+           t->residue[end + 1].unit == t->residue[last + 1].unit)
+        end++;
+    out->first[0] = begin, out->last[0] = first - 1;
+    out->first[1] = last + 1, out->last[1] = end;
+    return out->n >= LEAST_TORSION;
+}
+
+static int list_linkers(const tsr_topology *t, linker *out)
+{
+    int n = 0;
+    linker one;
+    for (int at = 0; at < t->n_torsion; at += one.n)
+        if (read_linker(t, at, &one)) {
+            if (out != NULL)
+                out[n] = one;
+            n++;
+        }
+    return n;
+}
+
+static int pose_targets(const void *options, const tsr_topology *topology)
+{
+    (void)options;
+    return list_linkers(topology, NULL);
+}
+
+static void pose_free(void *state)
+{
+    pose_state *s = state;
+    if (s == NULL)
+        return;
+    free(s->linker);
+    free(s->learnt);
+    free(s->turn);
+    free(s->jacobian);
+    free(s->change);
+    free(s);
+}
+
+static void *pose_new(const void *options, const tsr_topology *topology,
+                      const tsr_prior *prior)
+{
+    (void)prior;
+    pose_state *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    size_t most = (size_t)topology->n_torsion + 1;
+    s->topology = topology;
+    s->options = *(const pose_options *)options;
+    s->n_linker = list_linkers(topology, NULL);
+    s->linker = calloc((size_t)s->n_linker + 1, sizeof *s->linker);
+    s->learnt = calloc((size_t)s->n_linker + 1, sizeof *s->learnt);
+    s->turn = calloc(most, sizeof *s->turn);
+    s->jacobian = calloc(most, sizeof *s->jacobian);
+    s->change = calloc((size_t)topology->n_residue, sizeof *s->change);
+    if (s->linker == NULL || s->learnt == NULL || s->turn == NULL ||
+        s->jacobian == NULL || s->change == NULL) {
+        pose_free(s);
+        return NULL;
+    }
+    list_linkers(topology, s->linker);
+    for (int k = 0; k < s->n_linker; k++) {
+        s->learnt[k].width = s->options.width;
+        for (int i = 0; i < 6; i++)
+            s->learnt[k].s[i][i] =
+                pow(i < 3 ? s->options.turn : s->options.shift, 2.0);
+        factor(s->learnt[k].s, s->learnt[k].l);
+    }
+    return s;
+}
+
+/* ---- the move ---- */
+
+static void centre_of(const tsr_conformation *c, int first, int last,
+                      double centre[3])
+{
+    centre[0] = centre[1] = centre[2] = 0.0;
+    for (int i = first; i <= last; i++)
+        for (int d = 0; d < 3; d++)
+            centre[d] += c->backbone[i][TSR_CA][d] / (last - first + 1);
+}
+
+/* Columns x, y, z: x from the near centre to the far one, z across it and the
+ * bond CA-C of the last residue of the near part, which is fixed to the part.
+ */
+static void line_frame(const linker *k, const tsr_conformation *c,
+                       double far[3], double frame[3][3])
+{
+    double near[3], x[3], y[3], z[3], bond[3];
+    double(*joint)[3] = c->backbone[k->last[0]];
+    centre_of(c, k->first[0], k->last[0], near);
+    centre_of(c, k->first[1], k->last[1], far);
+    tsr_vec3_sub(x, far, near);
+    tsr_vec3_normalize(x);
+    tsr_vec3_sub(bond, joint[TSR_C], joint[TSR_CA]);
+    tsr_vec3_cross(z, x, bond);
+    tsr_vec3_normalize(z);
+    tsr_vec3_cross(y, z, x);
+    for (int d = 0; d < 3; d++)
+        frame[d][0] = x[d], frame[d][1] = y[d], frame[d][2] = z[d];
+}
+
+static void set_jacobian(const pose_state *s, const linker *k,
+                         const tsr_conformation *c)
+{
+    double far[3], frame[3][3];
+    line_frame(k, c, far, frame);
+    for (int i = 0; i < k->n; i++) {
+        const tsr_torsion *t = &s->topology->torsion[k->at + i];
+        double(*x)[3] = c->backbone[t->residue], u[3], r[3], v[3];
+        int from = t->kind == TSR_PHI ? TSR_N : TSR_CA;
+        tsr_vec3_sub(u, x[from + 1], x[from]);
+        tsr_vec3_normalize(u);
+        tsr_vec3_sub(r, far, x[from]);
+        tsr_vec3_cross(v, u, r);
+        for (int d = 0; d < 3; d++) {
+            s->jacobian[i][d] = s->jacobian[i][3 + d] = 0.0;
+            for (int e = 0; e < 3; e++) {
+                s->jacobian[i][d] += frame[e][d] * u[e];
+                s->jacobian[i][3 + d] += frame[e][d] * v[e];
+            }
+        }
+    }
+}
+
+/* Factor of M = S + w^2 J J'. */
+static void factor_m(const pose_state *s, const linker *k, const learnt *own,
+                     six m[6])
+{
+    const double w2 = own->width * own->width;
+    six a[6];
+    memcpy(a, own->s, sizeof a);
+    for (int t = 0; t < k->n; t++)
+        for (int i = 0; i < 6; i++)
+            for (int j = 0; j <= i; j++)
+                a[i][j] += w2 * s->jacobian[t][i] * s->jacobian[t][j];
+    factor(a, m);
+}
+
+static void step_of(const pose_state *s, const linker *k, const double *turn,
+                    six xi)
+{
+    memset(xi, 0, sizeof(six));
+    for (int t = 0; t < k->n; t++)
+        for (int i = 0; i < 6; i++)
+            xi[i] += s->jacobian[t][i] * turn[t];
+}
+
+/* log of the density of the turns at a conformation, but for what the way back
+ * has too. xi (may be NULL): the step they make there. */
+static double log_density(const pose_state *s, int target,
+                          const tsr_conformation *c, const double *turn,
+                          double *xi)
+{
+    const linker *k = &s->linker[target];
+    learnt *own = &s->learnt[target];
+    six m[6], x;
+    set_jacobian(s, k, c);
+    factor_m(s, k, own, m);
+    step_of(s, k, turn, x);
+    if (xi != NULL)
+        memcpy(xi, x, sizeof x);
+    solve_lower(own->l, x);
+    double sum = 0.5 * log_det(m);
+    for (int i = 0; i < 6; i++)
+        sum -= 0.5 * x[i] * x[i];
+    return sum;
+}
+
+/* Draws the turns; 0 where one is half a circle or more. */
+static int draw_turns(pose_state *s, const linker *k, const learnt *own,
+                      const tsr_conformation *current, gsl_rng *rng)
+{
+    const double w = own->width;
+    six m[6], e, z;
+    int within = 1;
+    set_jacobian(s, k, current);
+    factor_m(s, k, own, m);
+    for (int t = 0; t < k->n; t++)
+        s->turn[t] = gsl_ran_gaussian_ziggurat(rng, w);
+    for (int i = 0; i < 6; i++)
+        z[i] = gsl_ran_gaussian_ziggurat(rng, 1.0);
+    step_of(s, k, s->turn, e);
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j <= i; j++)
+            e[i] += own->l[i][j] * z[j];
+    solve_lower(m, e);
+    solve_upper(m, e);
+    for (int t = 0; t < k->n; t++) {
+        for (int i = 0; i < 6; i++)
+            s->turn[t] -= w * w * s->jacobian[t][i] * e[i];
+        within &= fabs(s->turn[t]) < PI;
+    }
+    return within;
+}
+
+static void set_spans(const tsr_topology *t, const linker *k, tsr_proposal *p)
+{
+    const int first = k->last[0] + 1, last = k->first[1] - 1;
+    const tsr_residue *r = &t->residue[first];
+    const tsr_span own = {first, last - first + 1, 0};
+    p->n_span = 2;
+    p->span[k->c_side ? 0 : 1] = own;
+    if (k->c_side)
+        p->span[1] = (tsr_span){last + 1, r->chain_last - last, 1};
+    else
+        p->span[0] = (tsr_span){r->chain_first, first - r->chain_first, 1};
+}
+
+static void pose_propose(void *state, const tsr_conformation *current,
+                         tsr_conformation *proposed, gsl_rng *rng,
+                         tsr_proposal *proposal)
+{
+    pose_state *s = state;
+    const tsr_topology *t = s->topology;
+    int target = (int)gsl_rng_uniform_int(rng, (unsigned long)s->n_linker);
+    const linker *k = &s->linker[target];
+    const int first = k->last[0] + 1, last = k->first[1] - 1;
+    proposal->target = target;
+    proposal->log_ratio = 0.0;
+    proposal->n_span = 0;
+    int within = draw_turns(s, k, &s->learnt[target], current, rng);
+    double there = log_density(s, target, current, s->turn, s->step);
+    if (!within)
+        return;
+    memset(s->change, 0, (size_t)(last - first + 1) * sizeof *s->change);
+    for (int i = 0; i < k->n; i++) {
+        const tsr_torsion *turned = &t->torsion[k->at + i];
+        s->change[turned->residue - first][turned->kind == TSR_PSI] =
+            s->turn[i];
+    }
+    tsr_conformation_turn_many(t, proposed, first, last, k->c_side,
+                               (const double(*)[2])s->change);
+    set_spans(t, k, proposal);
+    proposal->log_ratio =
+        log_density(s, target, proposed, s->turn, NULL) - there;
+}
+
+static double pose_log_ratio(const void *state, const tsr_conformation *current,
+                             const tsr_conformation *proposed,
+                             const tsr_proposal *proposal)
+{
+    const pose_state *s = state;
+    if (proposal->n_span == 0)
+        return 0.0;
+    const linker *k = &s->linker[proposal->target];
+    for (int i = 0; i < k->n; i++) {
+        const tsr_torsion *t = &s->topology->torsion[k->at + i];
+        s->turn[i] =
+            remainder(tsr_conformation_torsion(s->topology, proposed,
+                                               t->residue, t->kind) -
+                          tsr_conformation_torsion(s->topology, current,
+                                                   t->residue, t->kind),
+                      2.0 * PI);
+    }
+    return log_density(s, proposal->target, proposed, s->turn, NULL) -
+           log_density(s, proposal->target, current, s->turn, NULL);
+}
+
+/* Holds a standard deviation within bounds; correlations stay. */
+static void hold(learnt *own, int i, double least, double most)
+{
+    double sd = sqrt(own->s[i][i]);
+    double by = (sd < least ? least : sd > most ? most : sd) / sd;
+    for (int j = 0; j < 6; j++) {
+        own->s[i][j] *= by;
+        own->s[j][i] *= by;
+    }
+}
+
+static void pose_adapt(void *state, const tsr_proposal *proposal,
+                       double accept_probability)
+{
+    pose_state *s = state;
+    learnt *own = &s->learnt[proposal->target];
+    double log_width =
+        log(own->width) +
+        tsr_move_learn(own->n++, accept_probability, s->options.target);
+    double gain = fmin(1.0, 6.0 * pow((double)own->n, -0.6));
+    double size = 0.0;
+    six u;
+    memcpy(u, s->step, sizeof u);
+    solve_lower(own->l, u);
+    for (int i = 0; i < 6; i++)
+        size += u[i] * u[i];
+    gain *= (accept_probability - s->options.target) / size;
+    for (int i = 0; i < 6; i++) /* L u = xi */
+        for (int j = 0; j < 6; j++)
+            own->s[i][j] += gain * s->step[i] * s->step[j];
+    for (int i = 0; i < 3; i++) {
+        hold(own, i, 0.003, 1.0);
+        hold(own, 3 + i, 0.03, 20.0);
+    }
+    factor(own->s, own->l);
+    own->width = fmin(exp(log_width), s->options.width);
+}
+
+static void pose_archive(void *state, tsr_archive *archive)
+{
+    pose_state *s = state;
+    for (int k = 0; k < s->n_linker; k++) {
+        tsr_archive_long(archive, &s->learnt[k].n, 1);
+        tsr_archive_real(archive, &s->learnt[k].width, 1);
+        tsr_archive_real(archive, s->learnt[k].s[0], 36);
+        factor(s->learnt[k].s, s->learnt[k].l);
+    }
+}
+
+const tsr_move_type tsr_move_pose = {
+    .name = "pose",
+    .doc = "turns all torsions of a linker at once; the part beyond it takes a "
+           "learnt step",
+    .source = "Vihola 2012 (the learnt covariance)",
+    .options_size = sizeof(pose_options),
+    .fields = fields,
+    .state_new = pose_new,
+    .state_free = pose_free,
+    .n_target = pose_targets,
+    .propose = pose_propose,
+    .log_ratio = pose_log_ratio,
+    .adapt = pose_adapt,
+    .archive = pose_archive};
