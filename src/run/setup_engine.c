@@ -375,7 +375,7 @@ static void settle(tsr_config *config, int n_chain, tsr_setup *s)
         .is_gpu = has_gpu(s),
         .n_thread = s->n_thread,
         .n_state = tsr_target_n_state(&s->target),
-        .room = has_gpu(s) ? room_for(s) : 0.0,
+        .room = has_data && has_gpu(s) ? room_for(s) : 0.0,
         .least_beta =
             has_data ? tsr_likelihood_least_beta(s->likelihood) : 0.0};
     tsr_sampler_settle(&config->sampler, &place);
