@@ -13,7 +13,7 @@ same() { # NAME DIR DIR
     fi
 }
 
-cp "$demo/two_domain.pdb" model.pdb
+short_model model.pdb
 mkdir starts
 cp model.pdb starts
 cat >good.yaml <<END
@@ -114,7 +114,7 @@ end QUIT
 check "SIGQUIT: exit status 75" test $? -eq 75
 check "says how to go on" grep -q "tessera resume quit" err.txt
 expect "a soft limit on processor time" 75 "tessera resume limited" \
-    sh -c 'ulimit -S -t 5 && exec "$0" run good.yaml --output limited \
+    sh -c 'ulimit -S -t 2 && exec "$0" run good.yaml --output limited \
         --set sampler.draws=1000000' "$program"
 if "$program" devices --no-test 2>&1 | grep -q "^.*(CPU)"; then
     ulimit -c 0
@@ -127,6 +127,7 @@ fi
 
 # Before the first step every replica's curve is computed: half a minute here.
 "$program" run good.yaml --output early --set sampler.chains=512 \
+    --set structure.file="$demo/two_domain.pdb" --set structure.starts=[] \
     --set sampler.temperatures=8 --set sampler.t_max=5 >out.txt 2>err.txt &
 pid=$!
 for _ in $(seq 150); do
@@ -308,8 +309,8 @@ soak() { # MODE STOPS [LIBRARY]
         sed 's/^/    /' out.txt
     fi
 }
-soak damage 4
-soak faults 6 "$build/tests/support/fault.so"
+soak damage 3
+soak faults 2 "$build/tests/support/fault.so"
 
 # ---- a device that is lost ----
 if ! "$program" devices --no-test >devices.txt 2>&1; then
