@@ -63,9 +63,9 @@ tsr_status tsr_summary_draws(tsr_trace_reader *reader, const char *name,
 tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
                                  tsr_err *err);
 
-/* Poses and tails (model/pose.h) have many variables: hides, of each kind, all
- * but the distances and the one with the least effective draws. Returns how
- * many. */
+/* Poses and tails (model/rigid_pose.h) have many variables: hides, of each
+ * kind, all but the distances and the one with the least effective draws.
+ * Returns how many. */
 int tsr_summary_hide_poses(tsr_summary *summary);
 
 /* The item of that name, or NULL. */

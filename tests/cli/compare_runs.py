@@ -1,7 +1,7 @@
-"""Two run directories hold the same draws: every data set of every HDF5 file,
-to the bit.
+"""Run directories hold the same draws as the first of them: every data set of
+every HDF5 file, to the bit.
 
-    python compare_runs.py DIR DIR
+    python compare_runs.py DIR DIR...
 """
 import glob
 import os
@@ -47,5 +47,16 @@ def compare(one, other):
     return len(names[0]), n_set, n_number
 
 
+def main(one, *others):
+    total = np.zeros(3, int)
+    for other in others:
+        try:
+            total += compare(one, other)
+        except Exception as error:
+            sys.exit(f"{one} and {other}: {error!r}")
+    assert others
+    print("%d files, %d data sets, %d numbers are the same" % tuple(total))
+
+
 if __name__ == "__main__":
-    print("%d files, %d data sets, %d numbers are the same" % compare(*sys.argv[1:3]))
+    main(*sys.argv[1:])

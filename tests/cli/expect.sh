@@ -50,3 +50,10 @@ check() {
     shift
     if "$@"; then echo "ok $name"; else echo "not ok $name"; bad=1; fi
 }
+
+# short_model FILE: the demo's linker with ten residues of each domain. A step of
+# the reference costs a ninth of what it costs with all 114.
+short_model() {
+    awk '{n = substr($0, 23, 4) + 0} !/^ATOM/ || (n > 40 && n < 75)' \
+        "$demo/two_domain.pdb" >"$1"
+}

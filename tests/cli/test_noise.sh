@@ -9,11 +9,11 @@ noise() { # NAME STATUS PATTERN NOISE [OPTION...]
         --set "data.0.noise={$model}" "$@"
 }
 
-cp "$demo/two_domain.pdb" model.pdb
+short_model model.pdb
 cat >good.yaml <<END
 structure: {file: model.pdb, flexible: ["A:51-64"]}
 data: [{file: good.dat}]
-sampler: {chains: 2, warmup: 40, draws: 6, thin: 2}
+sampler: {chains: 2, warmup: 40, draws: 6, thin: 2, temperatures: 3}
 output: {directory: out}
 device: {use: reference}
 simulate: {points: 60, q_range: [0.01, 0.25], steps: 50}

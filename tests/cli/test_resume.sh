@@ -13,7 +13,7 @@ same() { # NAME DIR DIR
     fi
 }
 
-cp "$demo/two_domain.pdb" model.pdb
+short_model model.pdb
 mkdir starts
 cp model.pdb starts
 cat >good.yaml <<END
@@ -60,8 +60,8 @@ expect "and is a config" 0 "" "$program" check whole/config.yaml
 begin() {
     into=$1
     shift
-    "$program" run good.yaml --output "$into" --set sampler.draws=1000000 "$@" \
-        >out.txt 2>err.txt &
+    "$program" run good.yaml --output "$into" --set sampler.draws=1000000 \
+        --threads 1 "$@" >out.txt 2>err.txt &
     pid=$!
     for _ in $(seq 150); do
         "$program" status "$into" 2>/dev/null | grep -q "sampling *[1-9]" && break
@@ -114,7 +114,7 @@ end QUIT
 check "SIGQUIT: exit status 75" test $? -eq 75
 check "says how to go on" grep -q "tessera resume quit" err.txt
 expect "a soft limit on processor time" 75 "tessera resume limited" \
-    sh -c 'ulimit -S -t 5 && exec "$0" run good.yaml --output limited \
+    sh -c 'ulimit -S -t 2 && exec "$0" run good.yaml --output limited \
         --set sampler.draws=1000000' "$program"
 if "$program" devices --no-test 2>&1 | grep -q "^.*(CPU)"; then
     ulimit -c 0
@@ -127,6 +127,7 @@ fi
 
 # Before the first step every replica's curve is computed: half a minute here.
 "$program" run good.yaml --output early --set sampler.chains=512 \
+    --set structure.file="$demo/two_domain.pdb" --set structure.starts=[] \
     --set sampler.temperatures=8 --set sampler.t_max=5 >out.txt 2>err.txt &
 pid=$!
 for _ in $(seq 150); do
@@ -291,11 +292,11 @@ short good.yaml job
 check "a run without a checkpoint begins anew" test $? -eq 0
 check "and is put aside" test -e "$(echo job.unused-*/trace.h5)"
 
-# ---- killed again and again ----
+# ---- killed again and again: slow_soak.sh does it for long ----
 cat >soak.yaml <<END
 structure: {file: model.pdb, flexible: ["A:51-64"], states: 2}
 data: [{file: good.dat, noise: {model: student}}]
-sampler: {chains: 2, warmup: 200, draws: 200, thin: 10, temperatures: 2}
+sampler: {chains: 2, warmup: 200, draws: 100, thin: 10, temperatures: 2}
 output: {trajectory_every: 3, checkpoint_every: 0}
 device: {use: reference, threads: 2}
 END
@@ -308,14 +309,18 @@ soak() { # MODE STOPS [LIBRARY]
         sed 's/^/    /' out.txt
     fi
 }
-soak damage 4
-soak faults 6 "$build/tests/support/fault.so"
+soak damage 2
+soak faults 2 "$build/tests/support/fault.so"
 
 # ---- a device that is lost ----
 if ! "$program" devices --no-test >devices.txt 2>&1; then
     echo "skip a lost device: no OpenCL device"
     exit 0
 fi
+cp "$demo/two_domain.pdb" model.pdb # whose kernels have all their paths
+cp model.pdb starts
+expect "simulate the whole protein" 0 "" "$program" simulate good.yaml \
+    --output good.dat --force
 expect "a run on a device" 0 "" "$program" run good.yaml --output device \
     --device cpu
 # PoCL's compiler catches signals itself.
@@ -345,7 +350,7 @@ unset LD_PRELOAD TSR_LOST_AT
 expect "the device is back" 0 "resumed" "$program" resume lost
 same "the same draws" lost device
 expect "on another device" 0 "not to the bit" \
-    "$program" resume lost --device reference --draws 80
+    "$program" resume lost --device reference --draws 61
 
 # ---- devices that sum wrongly ----
 # Of the self-test and the check of the molecule nothing is wrong here: from

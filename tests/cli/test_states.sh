@@ -107,6 +107,7 @@ device: {use: reference}
 END
 # ---- groups of the draws are the two states ----
 expect "two states, drawn" 0 "" "$program" run moving.yaml --output drawn \
+    --device auto \
     --set "structure.flexible=[A:56-59]" --set sampler.warmup=40 \
     --set sampler.draws=60 --set sampler.thin=30
 expect "their groups" 0 "" "$program" export drawn --draws groups --raw \

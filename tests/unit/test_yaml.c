@@ -1,51 +1,20 @@
 #include "../config_table.h"
 
+#include "io_files.h"
+
 #include "io/yaml.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-/* Every test writes this file; messages name it. */
-static char folder[] = "/tmp/tessera-yaml-XXXXXX";
-static char path[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    if (mkdtemp(folder) == NULL)
-        return -1;
-    snprintf(path, sizeof path, "%s/run.yaml", folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    unlink(path);
-    return rmdir(folder);
-}
-
-static void write_file(const char *text, size_t n)
-{
-    FILE *out = fopen(path, "wb");
-    assert_non_null(out);
-    assert_int_equal(fwrite(text, 1, n, out), n);
-    assert_int_equal(fclose(out), 0);
-}
+/* Every test writes a file of this name; messages name it. */
+static const char name[] = "run.yaml";
 
 /* Reads `text`, then `set` (NULL: none); the caller clears `c`. */
 static tsr_status read_text(const char *text, config *c, tsr_err *err,
                             const char *set)
 {
-    write_file(text, strlen(text));
+    const char *path = io_text(name, text);
     assert_int_equal(tsr_fields_init(config_fields, c, NULL), TSR_OK);
     return tsr_yaml_read(path, config_fields, c, set != NULL, &set, err);
 }
@@ -86,7 +55,7 @@ static void test_example(void **state)
     config *c = read_well(example, NULL);
     assert_string_equal(c->name, "ligase");
     assert_int_equal(c->seed, 7);
-    snprintf(want, sizeof want, "%s/ligase.pdb", folder);
+    snprintf(want, sizeof want, "%s/ligase.pdb", io_dir);
     assert_string_equal(c->structure.file, want);
     assert_null(c->structure.sequence);
     assert_int_equal(c->structure.bodies, 0);
@@ -132,19 +101,18 @@ static void test_shortened_paths(void **state)
         {"link/../a.dat", "%s/link/../a.dat"},
         {"link/../../a.dat", "%s/link/../../a.dat"},
         {"/tmp/../a.dat", "/tmp/../a.dat"}};
-    char want[128], name[80], text[160];
-    snprintf(name, sizeof name, "%s/link", folder);
-    assert_int_equal(symlink("/usr", name), 0);
+    char want[128], text[160];
+    assert_int_equal(symlink("/usr", io_path("link")), 0);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         snprintf(text, sizeof text, "structure: {file: %s}", pairs[i][0]);
         config *c = read_well(text, NULL);
         const char *rest = strstr(pairs[i][1], "%s");
-        snprintf(want, sizeof want, "%s%s", rest != NULL ? folder : "",
+        snprintf(want, sizeof want, "%s%s", rest != NULL ? io_dir : "",
                  rest != NULL ? rest + 2 : pairs[i][1]);
         assert_string_equal(c->structure.file, want);
         tsr_fields_clear(config_fields, c);
     }
-    assert_int_equal(unlink(name), 0);
+    assert_int_equal(unlink(io_path("link")), 0);
 }
 
 static void test_short_forms(void **state)
@@ -290,7 +258,7 @@ static void test_messages(void **state)
         config c;
         char want[TSR_ERR_SIZE];
         tsr_err err = {.status = TSR_OK};
-        snprintf(want, sizeof want, "%s%s", path, rows[i].message);
+        snprintf(want, sizeof want, "%s%s", io_path(name), rows[i].message);
         assert_int_equal(read_text(rows[i].text, &c, &err, NULL), TSR_E_CONFIG);
         assert_int_equal(err.status, TSR_E_CONFIG);
         assert_string_equal(err.message, want);
@@ -319,7 +287,7 @@ static void test_files(void **state)
     char *big = malloc(n);
     assert_non_null(big);
     memset(big, '#', n);
-    write_file(big, n);
+    const char *path = io_write(name, big, n);
     free(big);
     assert_int_equal(tsr_yaml_read(path, config_fields, &c, 0, NULL, &err),
                      TSR_E_CONFIG);
@@ -448,6 +416,7 @@ static void test_write_path(void **state)
     assert_int_equal(tsr_fields_init(config_fields, &before, NULL), TSR_OK);
     assert_int_equal(tsr_fields_init(config_fields, &after, NULL), TSR_OK);
     before.structure.file = strdup("x.pdb");
+    const char *path = io_path(name);
     FILE *out = fopen(path, "w");
     assert_non_null(out);
     assert_int_equal(tsr_yaml_write(out, config_fields, &before, &err), TSR_OK);
@@ -543,7 +512,7 @@ static void test_depth_and_length(void **state)
         tsr_fields_clear(config_fields, &c);
         free(text);
     }
-    write_file("structure: {flexible: [a", 24);
+    const char *path = io_text(name, "structure: {flexible: [a");
     FILE *out = fopen(path, "ab");
     assert_non_null(out);
     for (int k = 1; k < LONG; k++)
@@ -567,7 +536,7 @@ static void check_damaged(const char *text, size_t n)
 {
     config c;
     tsr_err err = {.status = TSR_OK};
-    write_file(text, n);
+    const char *path = io_write(name, text, n);
     assert_int_equal(tsr_fields_init(config_fields, &c, NULL), TSR_OK);
     tsr_status status = tsr_yaml_read(path, config_fields, &c, 0, NULL, &err);
     if (status != TSR_OK) {
@@ -587,15 +556,14 @@ static void test_damaged(void **state)
     (void)state;
     size_t n = sizeof example - 1;
     char copy[sizeof example];
-    const char *rounds = getenv("TSR_FUZZ_ROUNDS");
-    long most = rounds != NULL ? strtol(rounds, NULL, 10) : 3000;
+    const int most = io_rounds(3000);
     for (size_t i = 0; i <= n; i++)
         check_damaged(example, i);
     uint64_t bits = 42;
     static const char marks[] = "\t\n:-[]{}&*!|>%@`\"'#,?<~\\ \x80\xff\xc3";
-    for (long i = 0; i < most; i++) {
+    for (int i = 0; i < most; i++) {
         memcpy(copy, example, sizeof copy);
-        for (int flips = 1 + (int)(i % 4); flips > 0; flips--) {
+        for (int flips = 1 + i % 4; flips > 0; flips--) {
             bits = bits * 6364136223846793005u + 1442695040888963407u;
             size_t at = (size_t)(bits >> 33) % n;
             unsigned kind = (unsigned)(bits >> 29) & 3u;
@@ -628,5 +596,5 @@ int main(void)
         cmocka_unit_test(test_depth_and_length),
         cmocka_unit_test(test_damaged),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, io_setup, io_teardown);
 }

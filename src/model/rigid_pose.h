@@ -20,8 +20,8 @@
  * part: its end-to-end distance, from the CA of the part's last residue to
  * that of the chain's, and the unit vector of it in the frame of that residue
  * of the part. */
-#ifndef TSR_MODEL_POSE_H
-#define TSR_MODEL_POSE_H
+#ifndef TSR_MODEL_RIGID_POSE_H
+#define TSR_MODEL_RIGID_POSE_H
 
 #include "model/topology.h"
 

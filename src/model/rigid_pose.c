@@ -1,4 +1,4 @@
-#include "model/pose.h"
+#include "model/rigid_pose.h"
 
 #include "core/vec3.h"
 
