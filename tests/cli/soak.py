@@ -72,9 +72,7 @@ def stop_once(length, words):
         return *kill_after(pause, words), "kill"
     what = chance.choice(["kill", "tear", "tear", "cut", "cut", "cut", "ENOSPC",
                           "ENOSPC+", "EIO", "EDQUOT+"])
-    # some operations at most, for the same reason
-    most = 400 if words[0] == "run" or stops > 20 else 60
-    return *fault_at(chance.randrange(1, most), what, words), what
+    return *fault_at(chance.randrange(1, 400), what, words), what
 
 
 def hurt(path):
