@@ -8,8 +8,8 @@
  * [--tiles-a-launch N] [--double] [--bodies M]
  * [--q Q]
  *                  [--batch B[,B...]] [--case NAME] [--seconds S] */
-#include "gpu/engine_page_tile.h"
 #include "engine/engine_bench.h"
+#include "gpu/engine_page_tile.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #ifndef TESTS_ENGINE_SUPPORT_H
 #define TESTS_ENGINE_SUPPORT_H
 
-#include "gpu/engine_page_tile.h"
 #include "engine/engine.h"
+#include "gpu/engine_page_tile.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,8 +2,8 @@
 #ifndef TESTS_MODEL_SAMPLE_H
 #define TESTS_MODEL_SAMPLE_H
 
-#include "prior/prior.h"
 #include "model/topology.h"
+#include "prior/prior.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,8 +10,8 @@
 #include "core/random.h"
 #include "core/vec3.h"
 #include "model/geometry.h"
-#include "prior/prior.h"
 #include "model/topology.h"
+#include "prior/prior.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>

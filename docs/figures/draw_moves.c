@@ -5,12 +5,12 @@
  *     make build/docs/figures/draw_moves
  *     build/docs/figures/draw_moves data/prior.dat docs/figures
  */
-#include "report/svg.h"
 #include "core/random.h"
 #include "core/vec3.h"
 #include "model/geometry.h"
-#include "prior/prior.h"
 #include "moves/move.h"
+#include "prior/prior.h"
+#include "report/svg.h"
 
 #include <gsl/gsl_eigen.h>
 #include <math.h>

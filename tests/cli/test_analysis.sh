@@ -56,7 +56,7 @@ expect "reweight the prior alone" 65 "keeps no curves" \
 
 # ---- summary ----
 expect "summary" 0 "" "$program" summary run
-check "one line a variable" test "$(grep -c Angstrom out.txt)" -eq 2
+check "one line a variable" test "$(grep -c Angstrom out.txt)" -eq 3
 expect "summary of the trace itself" 0 "" "$program" summary run/trace.h5
 expect "summary with the prior" 0 "" "$program" summary run --prior prior
 check "the prior's columns" grep -q "prior_mean.*learned" out.txt

@@ -4,10 +4,10 @@
  * tests/oracle/test_coarse_profile.c. */
 #include "cli/profile_partials.h"
 
-#include "run/setup.h"
 #include "gpu/device.h"
-#include "scattering/coarse_profile.h"
 #include "model/topology.h"
+#include "run/setup.h"
+#include "scattering/coarse_profile.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -147,7 +147,8 @@ check "numbers the states as the trace does" test \
     "$(cut -d, -f3 drawn/report/conformations.csv | sort -u | tr '\n' ' ')" = \
     "1 2 state "
 
-expect "states start from files" 0 "" "$program" run moving.yaml
+expect "states start from files" 0 "" "$program" run moving.yaml \
+    --set moves.pivot=0 --set moves.pose=0 --set moves.regrow=0
 "$program" summary moving --json >still.json
 cat >apart.py <<'END'
 import json, sys

@@ -7,8 +7,8 @@
 #define TSR_TESTS_FORM_FACTOR_ORACLE_H
 
 #include "io/structure.h"
-#include "scattering/form_factor.h"
 #include "model/residue_atoms.h"
+#include "scattering/form_factor.h"
 
 #include <math.h>
 #include <stdlib.h>

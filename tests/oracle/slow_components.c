@@ -3,9 +3,9 @@
  * solvent-accessible surfaces; and that the documented command remakes them. */
 #include "core/vec3.h"
 #include "io/structure.h"
+#include "model/residue_atoms.h"
 #include "train/form_factor_evaluate.h"
 #include "train/form_factor_target.h"
-#include "model/residue_atoms.h"
 #include "train/structure_fold.h"
 #include "train/train.h"
 

@@ -10,11 +10,11 @@
 
 #include "core/vec3.h"
 #include "io/structure.h"
+#include "model/residue_atoms.h"
 #include "scattering/coarse_profile.h"
 #include "scattering/form_factor.h"
 #include "train/form_factor_evaluate.h"
 #include "train/form_factor_target.h"
-#include "model/residue_atoms.h"
 
 #include <unistd.h>
 

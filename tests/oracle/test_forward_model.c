@@ -1,13 +1,13 @@
 /* All-atom curves beside those of published programs, and fits to experiments
  * beside published figures (docs/forward-model.md has the whole tables). */
+#include "engine/engine.h"
 #include "gpu/debye_sum.h"
 #include "io/atoms.h"
 #include "io/saxs.h"
+#include "scattering/atom_model.h"
 #include "scattering/contrast.h"
 #include "scattering/debye.h"
-#include "engine/engine.h"
 #include "scattering/profile_fit.h"
-#include "scattering/atom_model.h"
 
 #include <math.h>
 #include <setjmp.h>

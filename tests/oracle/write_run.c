@@ -3,8 +3,8 @@
  * dimensions, checkpoint.h5.
  *
  *     write_run DIRECTORY */
-#include "store/checkpoint.h"
 #include "io/structure.h"
+#include "store/checkpoint.h"
 #include "store/trace.h"
 #include "store/trajectory.h"
 

@@ -7,9 +7,9 @@
 
 #include "tests/property/prior_sampler.h"
 
-#include "prior/restraint.h"
 #include "moves/closure.h"
 #include "moves/move.h"
+#include "prior/restraint.h"
 #include "sampler/chain.h"
 
 #include <gsl/gsl_sort.h>

@@ -4,8 +4,8 @@
 
 #include "io/atoms.h"
 #include "io/structure.h"
-#include "scattering/atom_model.h"
 #include "model/cell_list.h"
+#include "scattering/atom_model.h"
 #include "scattering/hydrogen.h"
 #include "scattering/surface.h"
 

@@ -1,8 +1,8 @@
 /* Draws chosen, superposed and written as models; side chains put back. */
 #include "analysis/export.h"
 #include "analysis/superpose.h"
-#include "store/trajectory.h"
 #include "io_files.h"
+#include "store/trajectory.h"
 
 #include <math.h>
 

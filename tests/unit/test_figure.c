@@ -1,6 +1,6 @@
 /* Figures: ranges, ticks, and what awkward numbers and names become. */
-#include "report/figure.h"
 #include "io_files.h"
+#include "report/figure.h"
 
 #include <math.h>
 

@@ -2,8 +2,8 @@
 
 #include "core/vec3.h"
 #include "io/structure.h"
-#include "train/form_factor_target.h"
 #include "table_text.h"
+#include "train/form_factor_target.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Priors of parameters: they are densities, draws follow them; what is refused
  * of those of c1 and c2; components folded. */
-#include "scattering/scattering.h"
 #include "sampler/parameters.h"
+#include "scattering/scattering.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

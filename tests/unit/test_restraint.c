@@ -1,9 +1,9 @@
 /* Distances that a user knows. */
 #include "tests/freedom_sample.h"
 
-#include "run/config.h"
 #include "core/random.h"
 #include "prior/restraint.h"
+#include "run/config.h"
 
 #include <gsl/gsl_randist.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* Reweighting: smoothed weights against ArviZ; a posterior of spheres, whose
  * weights to other data are judged by quadrature; maximum entropy against what
  * its minimum must satisfy. */
+#include "core/random.h"
+#include "io_files.h"
 #include "reweight/maxent.h"
 #include "reweight/psis.h"
 #include "reweight/reweight.h"
 #include "reweight/weighted.h"
-#include "core/random.h"
-#include "io_files.h"
 #include "tests/saxs_likelihood.h"
 
 #include <gsl/gsl_randist.h>

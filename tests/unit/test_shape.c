@@ -5,8 +5,8 @@
 #include "analysis/shape.h"
 #include "core/random.h"
 #include "core/vec3.h"
-#include "store/trajectory.h"
 #include "io_files.h"
+#include "store/trajectory.h"
 
 #include <gsl/gsl_randist.h>
 

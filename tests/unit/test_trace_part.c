@@ -1,6 +1,6 @@
 /* Parts, sizes and coordinates of a trace, read without the whole. */
-#include "store/trace.h"
 #include "io_files.h"
+#include "store/trace.h"
 
 enum { N_CHAIN = 3, N_DRAW = 700, N_Q = 37 };
 enum { RG, CURVE, MOVES, OBSERVED, N_VARIABLE };
