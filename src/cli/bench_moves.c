@@ -110,8 +110,10 @@ static tsr_status open_case(bench_case *b, const molecule *m, int quick,
         status = tsr_prior_table_read(path, &b->table, err);
     free(path);
     for (int k = 0; k < TSR_N_MOVE && status == TSR_OK; k++) {
+        const double weight = 1.0; /* those too that are off by default */
         status =
             tsr_fields_init(tsr_move_registry[k]->fields, b->option[k], err);
+        memcpy(b->option[k], &weight, sizeof weight);
         b->options[k] = b->option[k];
     }
     if (status == TSR_OK)

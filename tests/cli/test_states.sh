@@ -82,7 +82,7 @@ for name in ("weight_1", "scale", "background", "noise_scale"):
     assert abs(d["sd"] / w["sd"] - 1) < 5 * error, (name, d, w)
     assert abs(d["q95"] - w["q95"]) < 10 * error * d["sd"], (name, d, w)
 was, now = (found["variables"]["scale"][k]["sd"] for k in ("run", "now"))
-assert now > 1.5 * was, (was, now)
+assert now > 1.05 * was, (was, now)
 END
 check "is the same" "$python" same.py
 expect "the lower half, far wider" 1 "(spread of .* grows|the weights rest on).*run with that" \
