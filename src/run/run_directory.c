@@ -472,7 +472,7 @@ static tsr_status list_inputs(tsr_config *config, inputs *in, tsr_err *err)
     return tsr_fail(err, TSR_E_NOMEM, "out of memory");
 }
 
-static const char folder_name[] = "./input/";
+enum { FOLDER_NAME = sizeof "./input/" - 1 }; /* before a copy's own name */
 
 /* Where the copies are until all are there; caller frees. */
 static char *waiting_name(const char *directory)
@@ -486,7 +486,7 @@ static tsr_status copy_file(const char *from, const char *folder,
                             const char *name, tsr_err *err)
 {
     char *data = NULL;
-    char *path = tsr_run_directory_file(folder, name + sizeof folder_name - 1);
+    char *path = tsr_run_directory_file(folder, name + FOLDER_NAME);
     size_t size = 0;
     int is_taken;
     tsr_status status = path == NULL

@@ -16,7 +16,7 @@ END
     "$program" run run.yaml --quiet >run.txt 2>run.err &&
     "$program" run run.yaml --quiet --prior-only --output prior \
         --set sampler.chains=4 --set sampler.draws=300 \
-        --set sampler.thin=50 --set sampler.warmup=2000 \
+        --set sampler.thin=100 --set sampler.warmup=4000 \
         >prior.txt 2>prior.err || {
     echo "not ok runs to look at"
     cat run.err prior.err

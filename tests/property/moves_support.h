@@ -190,6 +190,8 @@ static void open_case(fixture *f, const test_case *k)
         assert_true(type->options_size <= sizeof f->option[m]);
         if (tsr_fields_init(type->fields, f->option[m], &err) != TSR_OK)
             fail_msg("%s", err.message);
+        const double weight = 1.0; /* of those too that are off by default */
+        memcpy(f->option[m], &weight, sizeof weight);
         f->options[m] = f->option[m];
     }
 }

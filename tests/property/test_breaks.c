@@ -52,6 +52,7 @@ static void parts_keep_their_relation(void **state)
             assert_true(type->options_size <= sizeof option);
             assert_int_equal(tsr_fields_init(type->fields, option, &err),
                              TSR_OK);
+            memcpy(option, &(const double){1.0}, sizeof(double)); /* weight */
             only[m] = option;
             if (type->n_target(option, t) == 0)
                 continue;
