@@ -51,9 +51,10 @@ static tsr_status check(const tsr_block *b, double *log_alpha, tsr_err *err)
 /* What was left until the step was accepted; 0: it cannot be after all. */
 static int complete(tsr_chain *c, const tsr_block *b)
 {
-    if (b->scope != TSR_CHANGES_FIT)
+    const tsr_likelihood *l = c->target->likelihood;
+    if (l == NULL || b->scope != TSR_CHANGES_FIT)
         return 1;
-    const tsr_term *term = c->target->likelihood->term[b->term];
+    const tsr_term *term = l->term[b->term];
     return term->type->complete == NULL ||
            term->type->complete(term, c->trial.theta + term->first,
                                 c->trial.fit[b->term]);
