@@ -1,14 +1,16 @@
 #!/bin/sh
 # Runs test programs and scripts, as many at a time as there are processors (or
 # JOBS); a script prints lines "ok NAME", "not ok NAME" or "skip NAME: reason".
-# Ends with the slowest and the counts.
+# Ends with the slowest and the counts. A test that has not ended after LIMIT
+# seconds (900 if not given) is killed with all that it has started, and failed.
 
 # run.sh --one FOLDER TEST: a test, whose lines come out together. FOLDER/table
 # gets a row of it: processor seconds, seconds, passed, failed, skipped, name.
 if [ "$1" = --one ]; then
     log=$(mktemp "$2/log.XXXXXX")
     start=$(date +%s)
-    CMOCKA_MESSAGE_OUTPUT=tap "$3" >"$log" 2>&1 </dev/null
+    CMOCKA_MESSAGE_OUTPUT=tap timeout -k 5 "${LIMIT:-900}" "$3" >"$log" 2>&1 \
+        </dev/null
     status=$?
     seconds=$(($(date +%s) - start))
     times >"$log.times" # in its second line user and system of the test

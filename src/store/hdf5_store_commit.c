@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { AT_ONCE = 64, WORTH_IT = 8 };
@@ -167,16 +168,30 @@ static void step(job *jobs, int n, void (*write_one)(job *), int journals)
     sync_each(jobs, n, journals);
 }
 
+/* An open file that somebody has removed, or replaced, takes what is written
+ * and loses it: ENOENT or ESTALE where the name is no longer that file's. */
+static int find_moved(const tsr_hdf5_store *store)
+{
+    struct stat named, ours;
+
+    if (stat(store->path, &named) != 0 || fstat(store->fd, &ours) != 0)
+        return errno;
+    return named.st_dev == ours.st_dev && named.st_ino == ours.st_ino ? 0
+                                                                      : ESTALE;
+}
+
 static void prepare(job *j, tsr_hdf5_store *store)
 {
     *j = (job){.store = store, .journal = -1, .failed = store->failed};
+    if (j->failed == 0)
+        j->failed = find_moved(store);
+    if (j->failed == 0)
+        j->failed = list_changes(store);
     if (j->failed != 0)
         return;
-    j->failed = list_changes(store);
-    j->is_needed = j->failed != 0 || store->n_change > 0 ||
-                   store->size != store->on_disk ||
+    j->is_needed = store->n_change > 0 || store->size != store->on_disk ||
                    (store->size > 0 && store->tail == 0);
-    if (is_alive(j))
+    if (j->is_needed)
         j->failed = add_seal(store);
 }
 

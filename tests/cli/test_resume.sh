@@ -56,6 +56,16 @@ check "its config says so" grep -q "draws: 100" whole/config.yaml
 expect "and is a config" 0 "" "$program" check whole/config.yaml
 
 # ---- stopped by signals ----
+# ended: waits for $pid to end, its exit status after; not for longer than a
+# minute, or a run that missed its signal would keep the tests for hours.
+ended() {
+    for _ in $(seq 600); do
+        kill -0 $pid 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -KILL $pid 2>/dev/null
+    wait $pid
+}
 # begin DIR OPTION...: a run into DIR, $pid, with draws on the disk.
 begin() {
     into=$1
@@ -82,7 +92,7 @@ check "SIGUSR1 makes a checkpoint" \
     test "$before" != "$(stat -c %Y.%i stopped/checkpoint.h5)"
 check "and the run goes on" kill -0 $pid
 kill -TERM $pid
-wait $pid
+ended
 check "SIGTERM: exit status 75" test $? -eq 75
 check "says how to go on" grep -q "tessera resume stopped" err.txt
 expect "status of it" 0 "" "$program" status stopped
@@ -99,18 +109,9 @@ assert 0 < s["acceptance_rate"] < 1 and s["chi2"] > 0, s'
 stored=$("$python" -c '
 import json; print(json.load(open("out.txt"))["draws"]["done"])')
 
-# end SIGNAL: $pid gets it, and ends by it, or by force after a while.
-end() {
-    kill -s "$1" $pid
-    for _ in $(seq 100); do
-        kill -0 $pid 2>/dev/null || break
-        sleep 0.1
-    done
-    kill -KILL $pid 2>/dev/null
-    wait $pid
-}
 begin quit
-end QUIT
+kill -QUIT $pid
+ended
 check "SIGQUIT: exit status 75" test $? -eq 75
 check "says how to go on" grep -q "tessera resume quit" err.txt
 expect "a soft limit on processor time" 75 "tessera resume limited" \
@@ -119,7 +120,8 @@ expect "a soft limit on processor time" 75 "tessera resume limited" \
 if "$program" devices --no-test 2>&1 | grep -q "^.*(CPU)"; then
     ulimit -c 0
     begin aborted --device cpu
-    end ABRT 2>/dev/null
+    kill -ABRT $pid
+    ended 2>/dev/null
     check "SIGABRT kills, also where PoCL's LLVM has a handler" test $? -eq 134
 else
     echo "skip SIGABRT under PoCL: no CPU as device"
@@ -137,7 +139,7 @@ done
 kill -USR1 $pid
 kill -TERM $pid
 since=$(date +%s)
-wait $pid
+ended
 check "stopped before the first step: exit status 75" test $? -eq 75
 check "within seconds" test $(($(date +%s) - since)) -lt 5
 check "says that there is nothing to go on with" grep -q "start it again" err.txt
@@ -157,7 +159,7 @@ for _ in $(seq 100); do
 done
 sleep 0.5
 kill -TERM $pid
-wait $pid
+ended
 check "an extension that is stopped" test $? -eq 75
 expect "status of it" 0 "" "$program" status extended
 check "is not finished" grep -q "state *interrupted" out.txt
@@ -240,9 +242,14 @@ expect "until, asked later" 0 "converged as asked after 1[0-9][0-9] " \
     "$program" resume roomy --draws 500 --until "rhat<90,ess>1"
 begin gone --set output.checkpoint_every=0
 rm -r gone
-wait $pid
+ended
 check "a folder that was taken away: exit status 74" test $? -eq 74
 check "says so" grep -q "gone" err.txt
+begin removed --set output.checkpoint_every=0
+rm removed/trace.h5
+ended
+check "only the trace that was taken away: exit status 74" test $? -eq 74
+check "says which" grep -q "removed/trace.h5.*No such file" err.txt
 
 (ulimit -S -n 40 && exec "$program" run good.yaml --prior-only --output files \
     --set sampler.chains=60 --set sampler.warmup=10 --set sampler.draws=2) \
@@ -266,7 +273,7 @@ for _ in $(seq 150); do
     sleep 0.1
 done
 kill -TERM $pid
-wait $pid
+ended
 check "a job that is told to stop: exit status 0" test $? -eq 0
 check "goes back to the queue" grep -q "requeue 90_1" requeued
 check "and is interrupted" grep -q "tessera resume job-1" job.txt
@@ -337,7 +344,7 @@ for delay in 0 0.02 0.04 0.06 0.08 0.1 0.12 0.15; do
     done
     sleep $delay
     kill -TERM $pid
-    wait $pid
+    ended
     statuses="$statuses $?"
 done
 check "stopped while the device is opened:$statuses" \
