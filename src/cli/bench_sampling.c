@@ -79,7 +79,7 @@ static tsr_status sample(tsr_session *s, long seconds, row *r, tsr_err *err)
     r->steps_per_s = (double)s->place.steps / fmax(s->place.seconds, 1e-9);
     r->draws = s->place.draws;
     r->n_chain = s->setup->n_chain;
-    r->converged = s->place.is_finished;
+    r->converged = s->place.is_converged;
     return status;
 }
 
@@ -88,11 +88,10 @@ static tsr_status run(const tsr_bench_sampling_options *o, const char *folder,
                       tsr_log *log, row *r, tsr_err *err)
 {
     static const char *const own[] = {"sampler.draws=1000000",
-                                      "sampler.until=rhat<1.01,ess>400",
                                       "output.trajectory=none"};
     enum { N_OWN = sizeof own / sizeof *own };
-    char place[512], device[300];
-    const char **set = calloc((size_t)o->n_set + N_OWN + 2, sizeof *set);
+    char place[512], device[300], until[64];
+    const char **set = calloc((size_t)o->n_set + N_OWN + 3, sizeof *set);
     tsr_config config;
     tsr_setup setup = {0};
     tsr_session session = {.config = &config, .setup = &setup, .log = log};
@@ -105,11 +104,11 @@ static tsr_status run(const tsr_bench_sampling_options *o, const char *folder,
         set[n++] = o->set[k];
     snprintf(place, sizeof place, "output.directory=%s/run", folder);
     snprintf(device, sizeof device, "device.use=%s", o->device);
+    snprintf(until, sizeof until, "sampler.until=%s", tsr_sampler_until);
     set[n++] = place;
+    set[n++] = until;
     set[n++] = device;
     tsr_status status = tsr_config_read(r->config, n, set, &config, err);
-    if (status == TSR_OK)
-        status = tsr_until_parse(config.sampler.until, &session.until, err);
     if (status == TSR_OK)
         status = sample(&session, o->seconds, r, err);
     if (status == TSR_OK)

@@ -36,7 +36,7 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK && run.has_config) {
         o.n_temp = tsr_sampler_n_temp(&run.config.sampler, run.has_data);
         o.warmup = run.config.sampler.warmup;
-        o.draws = run.config.sampler.draws;
+        o.draws = tsr_sampler_draws(&run.config.sampler);
         o.is_still = run.config.structure.still;
     }
     if (status == TSR_OK)

@@ -265,7 +265,7 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
             o.diagnose.n_temp =
                 tsr_sampler_n_temp(&run.config.sampler, run.has_data);
             o.diagnose.warmup = run.config.sampler.warmup;
-            o.diagnose.draws = run.config.sampler.draws;
+            o.diagnose.draws = tsr_sampler_draws(&run.config.sampler);
             o.diagnose.is_still = run.config.structure.still;
         }
         if (run.asked > run.n_draw)

@@ -53,7 +53,7 @@ static tsr_status read_config(const tsr_args *args, const char *directory,
         status = tsr_args_double(args, "checkpoint-every", 0.0, 86400.0,
                                  &config->output.checkpoint_every, err);
     if (draws > 0)
-        config->sampler.draws = draws;
+        config->sampler.draws = (tsr_number_or_word){-1, (double)draws};
     return status;
 }
 
@@ -76,7 +76,7 @@ static tsr_status check_draws(const tsr_run_checkpoint *at,
                               const tsr_config *config, int more_asked,
                               tsr_err *err)
 {
-    long draws = config->sampler.draws;
+    long draws = tsr_sampler_draws(&config->sampler);
     long stored = draws_stored(config->output.directory);
     long done = stored > at->place.draws ? stored : at->place.draws;
     if (draws < done)
@@ -90,11 +90,14 @@ static tsr_status check_draws(const tsr_run_checkpoint *at,
     return TSR_OK;
 }
 
-/* A run that had converged as asked goes on when it is told how long. */
+/* A run that had converged as asked goes on when it is told how long, and one
+ * whose time was over gets more. */
 static void drop_until(const tsr_run_checkpoint *at, const tsr_args *args,
                        tsr_config *config, tsr_log *log)
 {
-    if (!at->place.is_finished || tsr_args_count(args, "draws") == 0 ||
+    if (at->place.is_finished)
+        config->sampler.time_limit = 0.0;
+    if (!at->place.is_converged || tsr_args_count(args, "draws") == 0 ||
         tsr_args_count(args, "until") > 0 || config->sampler.until == NULL)
         return;
     tsr_info(log, "without '%s', which the run has met: --draws says how long",

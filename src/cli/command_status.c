@@ -130,8 +130,10 @@ static double steps_a_second(const run_status *s)
 static double seconds_left(const run_status *s)
 {
     const tsr_run_identity *i = &s->at.identity;
-    long left = tsr_session_warmup(&s->config) - s->warmup +
-                s->config.sampler.draws - s->draws;
+    long draws = tsr_sampler_draws(&s->config.sampler);
+    if (s->has_checkpoint && s->at.place.expected > s->draws)
+        draws = s->at.place.expected; /* until converged */
+    long left = tsr_session_warmup(&s->config) - s->warmup + draws - s->draws;
     double steps = (double)left * (double)s->config.sampler.thin *
                    (double)i->n_chain * (double)i->n_temp;
     return s->has_checkpoint && s->at.place.is_finished
@@ -170,7 +172,7 @@ static void print(const run_status *s, const char *directory, FILE *out)
     fprintf(out, "\n  %-11s %ld of %ld draws\n", "warm-up", s->warmup,
             tsr_session_warmup(&s->config));
     fprintf(out, "  %-11s %ld of %ld a chain", "sampling", s->draws,
-            s->config.sampler.draws);
+            tsr_sampler_draws(&s->config.sampler));
     if (s->has_checkpoint)
         fprintf(out, ", %ld chains", (long)s->at.identity.n_chain);
     fputc('\n', out);
@@ -225,7 +227,7 @@ static void print_json(const run_status *s, FILE *out)
         tsr_json_text(&j, "since", s->holder.since);
     }
     put_part(&j, "warmup", s->warmup, tsr_session_warmup(&s->config));
-    put_part(&j, "draws", s->draws, s->config.sampler.draws);
+    put_part(&j, "draws", s->draws, tsr_sampler_draws(&s->config.sampler));
     if (s->has_checkpoint)
         put_checkpoint(&j, &s->at);
     else

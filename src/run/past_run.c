@@ -4,6 +4,7 @@
 #include "core/text.h"
 #include "io/lock.h"
 #include "run/run_directory.h"
+#include "run/run_place.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -156,6 +157,19 @@ static const char *where_it_stands(const tsr_past_run *run,
     return text;
 }
 
+/* A run may be finished before all draws: converged, or out of time. */
+static int is_finished(const tsr_past_run *run)
+{
+    tsr_run_checkpoint at = {.text = NULL};
+    int finished = 0;
+    if (run->directory == NULL)
+        return 0;
+    if (tsr_run_checkpoint_read(run->directory, 0, &at, NULL) == TSR_OK)
+        finished = at.place.is_finished;
+    tsr_run_checkpoint_clear(&at);
+    return finished;
+}
+
 /* Reads what the run was asked for; its absence is no error. */
 static void read_config(tsr_past_run *run, tsr_log *log)
 {
@@ -168,7 +182,7 @@ static void read_config(tsr_past_run *run, tsr_log *log)
                             : TSR_E_NOMEM;
     run->has_config = status == TSR_OK;
     if (status == TSR_OK)
-        run->asked = run->config.sampler.draws;
+        run->asked = tsr_sampler_draws(&run->config.sampler);
     else
         tsr_warn(log, "the settings of the run are unknown: %s", err.message);
     free(path);
@@ -196,7 +210,7 @@ static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,
                         "'%s' has no draw yet: %d of warm-up, which are not of "
                         "the posterior; %s",
                         path, run->n_warm, where_it_stands(run, stands));
-    if (run->asked > run->n_draw && run->config.sampler.until == NULL)
+    if (run->asked > run->n_draw && !is_finished(run))
         tsr_warn(log,
                  "the run is not finished: %d of %ld draws a chain; %s; these "
                  "are the numbers so far",

@@ -62,22 +62,30 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
 /* ---- writing ---- */
 
 static const char *const place_names[] = {"place/integer", "place/real"};
-enum { N_PLACE = 5, N_PLACE_REAL = 3, N_IDENTITY = 6 };
+enum { N_PLACE = 7, N_PLACE_REAL = 3, N_IDENTITY = 6 };
 
 static void pack(const tsr_run_place *p, int64_t integer[N_PLACE],
                  double real[N_PLACE_REAL])
 {
     integer[0] = p->warmup, integer[1] = p->draws, integer[2] = p->next_look;
     integer[3] = p->is_finished, integer[4] = p->steps;
+    integer[5] = p->is_converged, integer[6] = p->expected;
     real[0] = p->seconds, real[1] = p->start_chi2, real[2] = p->start_rg;
 }
 
 static tsr_run_place unpack(const int64_t integer[N_PLACE],
                             const double real[N_PLACE_REAL])
 {
-    return (tsr_run_place){(long)integer[0], (long)integer[1], (long)integer[2],
-                           (int)integer[3],  (long)integer[4], real[0],
-                           real[1],          real[2]};
+    return (tsr_run_place){.warmup = (long)integer[0],
+                           .draws = (long)integer[1],
+                           .next_look = (long)integer[2],
+                           .is_finished = (int)integer[3],
+                           .is_converged = (int)integer[5],
+                           .expected = (long)integer[6],
+                           .steps = (long)integer[4],
+                           .seconds = real[0],
+                           .start_chi2 = real[1],
+                           .start_rg = real[2]};
 }
 
 static tsr_status put_all(tsr_checkpoint_writer *w, const tsr_run_place *place,
@@ -231,7 +239,7 @@ tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
 static int may_change(const char *section, const char *key)
 {
     static const char *const sections[] = {"output", "device", "simulate"};
-    static const char *const keys[] = {"draws", "until"};
+    static const char *const keys[] = {"draws", "until", "time_limit"};
     for (size_t k = 0; k < sizeof sections / sizeof *sections; k++)
         if (strcmp(section, sections[k]) == 0)
             return 1;

@@ -10,7 +10,9 @@
 typedef struct {
     long warmup, draws;          /* stored so far */
     long next_look;              /* of --until, at so many draws */
-    int is_finished;             /* all draws, or converged as asked */
+    int is_finished;             /* all draws, time over, or converged */
+    int is_converged;            /* as asked, at the last look */
+    long expected;               /* draws it takes, about; 0: not known */
     long steps;                  /* of all chains, since the first */
     double seconds;              /* that they took */
     double start_chi2, start_rg; /* of the first conformation */

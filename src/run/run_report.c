@@ -28,13 +28,14 @@ static sizes sizes_of(const tsr_config *config, const tsr_setup *setup)
     const tsr_likelihood *l = setup->likelihood;
     for (int d = 0; l != NULL && d < l->n_term; d++)
         draw += 3.0 * sizeof(float) * l->term[d]->n_point;
-    sizes s = {0.7 + draw * (double)o->draws * setup->n_chain / mib, 0.0};
+    sizes s = {0.7 + draw * (double)tsr_sampler_draws(o) * setup->n_chain / mib,
+               0.0};
     s.trace += scalars * sizeof(double) * (double)tsr_session_warmup(config) *
                setup->n_chain / mib;
     if (track.atoms || track.bodies)
-        s.trajectories =
-            tsr_track_bytes(&setup->target, setup->n_chain, &track, o->draws) /
-            mib;
+        s.trajectories = tsr_track_bytes(&setup->target, setup->n_chain, &track,
+                                         tsr_sampler_draws(o)) /
+                         mib;
     return s;
 }
 
@@ -59,9 +60,10 @@ void tsr_run_tell_size(const tsr_config *config, const tsr_setup *setup,
     sizes s = sizes_of(config, setup);
     double room = free_space(config->output.directory);
     tsr_info(log,
-             "files: about %.3g MiB of trace.h5 and %.3g MiB of trajectories "
+             "files: %s %.3g MiB of trace.h5 and %.3g MiB of trajectories "
              "(output.trajectory, trajectory_every)",
-             s.trace, s.trajectories);
+             config->sampler.until != NULL ? "at most" : "about", s.trace,
+             s.trajectories);
     if (s.trace + s.trajectories > room)
         tsr_warn(log,
                  "'%s' has room for %.3g MiB, less than the run will write: "
@@ -110,7 +112,7 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
             "draws x %ld steps), "
             "%d threads\n",
             setup->n_chain, tsr_target_n_temp(&setup->target), o->warmup,
-            o->draws, o->thin, setup->n_thread);
+            tsr_sampler_draws(o), o->thin, setup->n_thread);
     int n_temp = tsr_target_n_temp(&setup->target);
     int n_state = tsr_target_n_state(&setup->target);
     if (setup->n_engine > 0)
@@ -166,13 +168,14 @@ static void print_convergence(const tsr_config *config,
             worst->name, rhat > RHAT_BAD ? ": not converged" : "");
     /* one that had no warm-up needs some */
     const tsr_sampler_options *o = &config->sampler;
-    long warmup = o->warmup > 0 ? 4 * o->warmup : o->draws * o->thin;
+    long warmup =
+        o->warmup > 0 ? 4 * o->warmup : tsr_sampler_draws(o) * o->thin;
     if (rhat > RHAT_BAD)
         tsr_warn(log,
                  "not converged: R-hat of %s is %.2f, above %.2f, so these "
                  "numbers are no posterior yet; run longer, for example "
                  "with --set sampler.warmup=%ld --set sampler.draws=%ld",
-                 worst->name, rhat, RHAT_BAD, warmup, 4 * o->draws);
+                 worst->name, rhat, RHAT_BAD, warmup, 4 * tsr_sampler_draws(o));
 }
 
 tsr_status tsr_run_report(const tsr_config *config,

@@ -25,6 +25,7 @@ typedef struct {
                                   session, before this call, planned */
     long accepted_before;
     double chi2;
+    char reached[64]; /* of what is asked for; "": not known yet */
 } progress;
 
 static void tick(void *context, const tsr_progress *now)
@@ -48,11 +49,50 @@ static void tick(void *context, const tsr_progress *now)
         snprintf(chi2, sizeof chi2, " | chi2 %.3g", now->chi2);
     long seconds = (long)(left + 0.5);
     snprintf(line, sizeof line,
-             "%-8s %3.0f %% | %.0f steps/s | accepted %.0f %%%s | %ld:%02ld:"
+             "%-8s %3.0f %% | %.0f steps/s | accepted %.0f %%%s%s | %ld:%02ld:"
              "%02ld left",
              p->phase, 100.0 * (double)step / (double)p->total, rate, accepted,
-             chi2, seconds / 3600, seconds / 60 % 60, seconds % 60);
+             chi2, p->reached, seconds / 3600, seconds / 60 % 60, seconds % 60);
     tsr_log_progress(p->log, line);
+}
+
+/* All draws are there, or the time for them is over. */
+static int is_over(const tsr_session *s)
+{
+    const tsr_sampler_options *o = &s->config->sampler;
+    enum { LEAST = 4 }; /* from which convergence can be told */
+    return s->place.draws >= tsr_sampler_draws(o) ||
+           (o->time_limit > 0.0 && s->place.draws >= LEAST &&
+            s->place.seconds >= o->time_limit);
+}
+
+/* At the end of a run that has not converged: how to go on. The number of draws
+ * is rounded up to two digits. */
+static void tell_how_far(const tsr_session *s, double far, const char *worst)
+{
+    const double done = (double)s->place.draws;
+    const double wanted = done * fmin(far, 100.0);
+    const double unit = pow(10.0, floor(log10(wanted)) - 1.0);
+    const double draws = unit * ceil(wanted / unit);
+    tsr_warn(s->log,
+             "not converged as asked (%s) after %.0f draws a chain (%s); "
+             "'tessera resume %s --draws %.0f' goes on, for about %.0f "
+             "minutes",
+             s->config->sampler.until, done, worst, s->directory, draws,
+             ceil((draws / done - 1.0) * s->place.seconds / 60.0));
+}
+
+/* Steps that the phase will have: all, or as many as it takes at this rate. */
+static void expect(progress *p, tsr_session *s, double far)
+{
+    const double most = (double)tsr_sampler_draws(&s->config->sampler);
+    const double needed = far * (double)s->place.draws;
+    const long steps = s->setup->n_chain * s->config->sampler.thin *
+                       tsr_target_n_temp(&s->setup->target);
+    s->place.expected = (long)fmin(most, needed);
+    p->total = s->place.expected * steps;
+    snprintf(p->reached, sizeof p->reached, " | %.0f %% of convergence",
+             100.0 / far);
 }
 
 /* ---- blocks ---- */
@@ -63,25 +103,32 @@ static long look_after(long look)
     return look + look / 4 + 1;
 }
 
-static tsr_status ask_until(tsr_session *s, int *finished, tsr_err *err)
+/* Whether the chains have converged as asked. The progress line then says how
+ * far the slowest variable is, and how long it may take at this rate. */
+static tsr_status ask_until(tsr_session *s, progress *p, tsr_err *err)
 {
     char worst[160];
+    double far;
     long done = s->place.draws;
-    if (!tsr_until_is_set(&s->until) || done < s->place.next_look)
+    if (!tsr_until_is_set(&s->until) ||
+        (done < s->place.next_look && !is_over(s)))
         return TSR_OK;
     s->place.next_look = look_after(done);
     tsr_status status = tsr_session_flush(s, err);
     if (status == TSR_OK)
-        status =
-            tsr_until_check(&s->until, s->trace_path, finished, worst, err);
-    if (status == TSR_OK && *finished) {
+        status = tsr_until_check(&s->until, s->trace_path, &far, worst, err);
+    s->place.is_converged = status == TSR_OK && far <= 1.0;
+    if (s->place.is_converged) {
         tsr_log_progress(s->log, "");
         tsr_info(s->log, "converged as asked after %ld draws a chain (%s)",
                  done, worst);
     } else if (status == TSR_OK) {
         tsr_log_progress(s->log, "");
         tsr_debug(s->log, "%ld draws: not yet; %s", done, worst);
+        expect(p, s, far);
     }
+    if (status == TSR_OK && !s->place.is_converged && is_over(s))
+        tell_how_far(s, far, worst);
     return status;
 }
 
@@ -166,13 +213,12 @@ static tsr_status answer_request(tsr_session *s, tsr_err *err)
 static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
 {
     const long *done = warm ? &s->place.warmup : &s->place.draws;
-    long total =
-        warm ? tsr_session_warmup(s->config) : s->config->sampler.draws;
+    long total = warm ? tsr_session_warmup(s->config)
+                      : tsr_sampler_draws(&s->config->sampler);
     long epoch = tsr_session_epoch(s->config, s->setup), block = 1;
     long steps = s->setup->n_chain * s->config->sampler.thin *
                  tsr_target_n_temp(&s->setup->target);
     tsr_status status = TSR_OK;
-    int finished = 0;
     progress p = {.log = s->log,
                   .phase = warm ? "warm-up" : "sampling",
                   .began = tsr_clock_s(),
@@ -183,7 +229,8 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
     s->accepted_before_session = tsr_sampler_accepted(s->sampler);
     while (s->place.next_look <= s->place.draws) /* --until is new */
         s->place.next_look = look_after(s->place.next_look);
-    while (*done < total && status == TSR_OK && !finished && !tsr_stop_asked) {
+    while (*done < total && status == TSR_OK && !tsr_stop_asked &&
+           (warm || (!s->place.is_converged && !is_over(s)))) {
         long n = total - *done < block ? total - *done : block;
         if (*done % epoch == 0)
             status = begin_epoch(s, err);
@@ -198,8 +245,8 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         if (status == TSR_OK)
             status = advance(s, warm, (int)n, &p, err);
         double took = tsr_clock_s() - before;
-        if (!warm && status == TSR_OK && *done < total)
-            status = ask_until(s, &finished, err);
+        if (!warm && status == TSR_OK)
+            status = ask_until(s, &p, err);
         if (status == TSR_OK)
             status = answer_request(s, err);
         if (took < 1.0 && 2 * block <= tsr_record_capacity(s->record))
@@ -208,19 +255,16 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
             block /= 2;
     }
     if (tsr_log_is_terminal(s->log) && *done == total && total > 0) {
+        p.total = total * steps;
         p.shown = 0.0; /* the line that stays says 100 % */
         tick(&p, &(tsr_progress){.chi2 = p.chi2});
     }
     tsr_log_progress(s->log, "");
-    int is_end = !warm && (finished || *done == total);
+    int is_end = !warm && (s->place.is_converged || is_over(s));
     if (is_end && status == TSR_OK)
         status = refresh(s, err); /* the draws since the last epoch began */
     if (status == TSR_E_INTERRUPTED)
         return TSR_OK; /* who asked for the stop is told of it */
-    if (!warm && tsr_until_is_set(&s->until) && *done == total && !finished &&
-        status == TSR_OK)
-        tsr_warn(s->log, "not converged as asked (%s) after all %ld draws",
-                 s->config->sampler.until, total);
     s->place.is_finished = is_end && status == TSR_OK;
     return status;
 }
@@ -305,6 +349,7 @@ tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
         return tsr_fail(err, TSR_E_INTERRUPTED,
                         "interrupted; %ld of %ld draws a chain are stored; "
                         "'tessera resume %s' goes on",
-                        s->place.draws, s->config->sampler.draws, s->directory);
+                        s->place.draws, tsr_sampler_draws(&s->config->sampler),
+                        s->directory);
     return say_how_to_go_on(s, status, err);
 }

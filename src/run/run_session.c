@@ -81,10 +81,13 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
     s->directory = strdup(s->config->output.directory);
     s->trace_path =
         tsr_run_directory_file(s->config->output.directory, "trace.h5");
-    tsr_status status = s->directory == NULL || s->trace_path == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : tsr_record_new(&setup->target, setup->n_chain,
-                                             capacity, &s->record, err);
+    tsr_status status =
+        s->directory == NULL || s->trace_path == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+            : tsr_until_parse(s->config->sampler.until, &s->until, err);
+    if (status == TSR_OK)
+        status = tsr_record_new(&setup->target, setup->n_chain, capacity,
+                                &s->record, err);
     if (status == TSR_OK && has_track(s->config))
         status =
             tsr_track_new(&setup->target, setup->n_chain, capacity,
@@ -311,7 +314,7 @@ tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     s->place = s->saved_place;
-    s->place.is_finished = 0; /* it is being extended where it was */
+    s->place.is_finished = s->place.is_converged = 0; /* it is extended */
     tsr_archive_rewind(&s->saved);
     tsr_sampler_archive(s->sampler, &s->saved);
     tsr_status status = tsr_archive_end(&s->saved, err);
@@ -372,6 +375,8 @@ tsr_status tsr_session_checkpoint(tsr_session *session, tsr_err *err)
     if (status == TSR_OK && has_files && s->track != NULL)
         status = tsr_track_flush(s->track, err);
     s->saved_place.is_finished = s->place.is_finished;
+    s->saved_place.is_converged = s->place.is_converged;
+    s->saved_place.expected = s->place.expected;
     if (status == TSR_OK)
         status = tsr_run_checkpoint_write(
             s->directory, &s->saved_place, &s->identity, s->config_text,

@@ -367,7 +367,8 @@ static double room_for(const tsr_setup *s)
 }
 
 /* sampler.chains, .temperatures and .t_max become numbers. */
-static void settle(tsr_config *config, int n_chain, tsr_setup *s)
+static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
+                         tsr_err *err)
 {
     const int has_data = s->likelihood != NULL;
     const tsr_sampler_place place = {
@@ -378,20 +379,19 @@ static void settle(tsr_config *config, int n_chain, tsr_setup *s)
         .room = has_data && has_gpu(s) ? room_for(s) : 0.0,
         .least_beta =
             has_data ? tsr_likelihood_least_beta(s->likelihood) : 0.0};
-    tsr_sampler_settle(&config->sampler, &place);
+    const tsr_status status = tsr_sampler_settle(&config->sampler, &place, err);
     s->target.n_temp = tsr_sampler_n_temp(&config->sampler, has_data);
     s->target.t_max = tsr_sampler_t_max(&config->sampler);
     s->n_chain = n_chain > 0 ? n_chain : (int)config->sampler.chains.number;
+    return status;
 }
 
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err)
 {
     tsr_setup *s = setup;
-    if (tsr_likelihood_n_profile(s->likelihood) == 0) {
-        settle(config, n_chain, s);
-        return TSR_OK;
-    }
+    if (tsr_likelihood_n_profile(s->likelihood) == 0)
+        return settle(config, n_chain, s, err);
     tsr_status status;
     if (strcmp(config->device.use, "reference") == 0) {
         status = reserve(s, 1, err);
@@ -400,10 +400,10 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
         tell_environment(log);
         status = open_devices(config->device.use, log, s, err);
     }
-    if (status == TSR_OK) {
-        settle(config, n_chain, s);
+    if (status == TSR_OK)
+        status = settle(config, n_chain, s, err);
+    if (status == TSR_OK)
         status = divide(s->n_chain, log, s, err);
-    }
     if (status == TSR_OK)
         status = open_engines(s, err);
     if (status == TSR_OK)

@@ -106,15 +106,15 @@ static tsr_status look_at_curve(judge *j, tsr_trace_reader *reader,
     return status;
 }
 
-tsr_status tsr_until_check(const tsr_until *until, const char *trace, int *met,
-                           char worst[160], tsr_err *err)
+tsr_status tsr_until_check(const tsr_until *until, const char *trace,
+                           double *far, char worst[160], tsr_err *err)
 {
     tsr_trace_reader *reader = NULL;
     tsr_summary *summary = NULL;
     judge j = {until, 0.0, worst};
     const char *const *name;
     worst[0] = '\0';
-    *met = 0;
+    *far = (double)INFINITY;
     tsr_status status = tsr_trace_open(trace, &reader, err);
     if (status == TSR_OK)
         status = tsr_summary_make(reader, &summary, err);
@@ -127,7 +127,8 @@ tsr_status tsr_until_check(const tsr_until *until, const char *trace, int *met,
     for (int i = 0; i < n && status == TSR_OK; i++)
         if (strncmp(name[i], "intensity_mean", 14) == 0)
             status = look_at_curve(&j, reader, name[i], err);
-    *met = status == TSR_OK && j.far <= 1.0;
+    if (status == TSR_OK)
+        *far = j.far;
     tsr_summary_free(summary);
     tsr_trace_reader_free(reader);
     return status;

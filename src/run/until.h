@@ -16,10 +16,11 @@ tsr_status tsr_until_parse(const char *text, tsr_until *until, tsr_err *err);
 int tsr_until_is_set(const tsr_until *until);
 
 /* Looks at the draws that the trace holds on disk: rg, d_max, chi2 and all
- * other scalars of the posterior, and the expected curve at some q. *met: 1
- * where all are as asked; worst [160]: the one that is farthest from it, in
- * words. */
-tsr_status tsr_until_check(const tsr_until *until, const char *trace, int *met,
-                           char worst[160], tsr_err *err);
+ * other scalars of the posterior, and the expected curve at some q. *far: how
+ * many times as many draws it takes, about, until all are as asked (R-hat - 1
+ * falls and ESS grows with the number of draws); at most 1: they are. worst
+ * [160]: the one that is farthest from it, in words. */
+tsr_status tsr_until_check(const tsr_until *until, const char *trace,
+                           double *far, char worst[160], tsr_err *err);
 
 #endif

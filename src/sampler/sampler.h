@@ -21,18 +21,26 @@
 
 typedef struct {
     tsr_number_or_word chains; /* auto, or how many */
-    long warmup, draws, thin;
+    long warmup, thin;
+    tsr_number_or_word draws;        /* auto, or how many, at most */
     tsr_number_or_word temperatures; /* auto, or how many */
     tsr_number_or_word t_max;
     long swap_every;
-    double anneal; /* share of warm-up */
-    char *until;   /* NULL: all draws */
+    double anneal;     /* share of warm-up */
+    char *until;       /* NULL: all draws */
+    double time_limit; /* s of sampling; 0: none */
 } tsr_sampler_options;
 
 /* How many temperatures that makes, and the highest; without data there is 1.
  */
 int tsr_sampler_n_temp(const tsr_sampler_options *options, int has_data);
 double tsr_sampler_t_max(const tsr_sampler_options *options);
+
+/* Draws of a chain, at most. */
+long tsr_sampler_draws(const tsr_sampler_options *options);
+
+/* What converged means where nothing else is said: for tsr_until_parse. */
+extern const char tsr_sampler_until[];
 
 /* Where a run is to be. */
 typedef struct {
@@ -44,9 +52,11 @@ typedef struct {
 /* What is auto becomes a number. A CPU takes its time for every system: few
  * chains, and a ladder that only reaches to T = 20. On a GPU systems are cheap
  * where a launch has many: a ladder to the prior, and so many chains that each
- * half of a thread's hands over 64 systems at a time, where they fit. */
-void tsr_sampler_settle(tsr_sampler_options *options,
-                        const tsr_sampler_place *place);
+ * half of a thread's hands over 64 systems at a time, where they fit. Draws
+ * that are auto go on until the chains have converged, with an end where files
+ * get too large for anybody. Errors: TSR_E_NOMEM. */
+tsr_status tsr_sampler_settle(tsr_sampler_options *options,
+                              const tsr_sampler_place *place, tsr_err *err);
 
 extern const tsr_field tsr_sampler_fields[];
 

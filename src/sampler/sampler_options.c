@@ -3,6 +3,10 @@
 #include "sampler/sampler.h"
 
 #include <math.h>
+#include <string.h>
+
+enum { DRAWS_IN_ALL = 200000, LEAST_DRAWS = 2000 };
+const char tsr_sampler_until[] = "rhat<1.01,ess>400";
 
 enum { FEW_CHAINS = 4, FEW_RUNGS = 6, MANY_RUNGS = 16, A_LAUNCH = 64 };
 static const double t_max_few = 20.0, t_max_many = 1e6;
@@ -28,13 +32,15 @@ const tsr_field tsr_sampler_fields[] = {
      .max = 1e12,
      .doc = "step sizes learn, then stay"},
     {.name = "draws",
-     .type = TSR_FIELD_INT,
+     .type = TSR_FIELD_NUMBER_OR_WORD,
      .offset = offsetof(tsr_sampler_options, draws),
      .unit = "stored draws a chain",
-     .initial = "2000",
+     .initial = "auto",
      .min = 1,
      .max = 1e9,
-     .doc = "after warm-up"},
+     .words = auto_words,
+     .doc = "after warm-up; auto: until the chains have converged (until, or "
+            "rhat<1.01,ess>400), at most 200000 of all chains, 2000 of each"},
     {.name = "thin",
      .type = TSR_FIELD_INT,
      .offset = offsetof(tsr_sampler_options, thin),
@@ -81,6 +87,14 @@ const tsr_field tsr_sampler_fields[] = {
      .type = TSR_FIELD_STRING,
      .offset = offsetof(tsr_sampler_options, until),
      .doc = "stop before all draws once converged, as rhat<1.01,ess>400"},
+    {.name = "time_limit",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_sampler_options, time_limit),
+     .unit = "s",
+     .initial = "0",
+     .min = 0.0,
+     .max = 1e9,
+     .doc = "stop drawing after so long, converged or not; 0: no limit"},
     {0}};
 
 int tsr_sampler_n_temp(const tsr_sampler_options *options, int has_data)
@@ -94,14 +108,31 @@ double tsr_sampler_t_max(const tsr_sampler_options *options)
     return options->t_max.word < 0 ? options->t_max.number : t_max_few;
 }
 
+long tsr_sampler_draws(const tsr_sampler_options *options)
+{
+    return options->draws.word < 0 ? (long)options->draws.number : LEAST_DRAWS;
+}
+
 static void set(tsr_number_or_word *value, double number)
 {
     if (value->word >= 0)
         *value = (tsr_number_or_word){-1, number};
 }
 
-void tsr_sampler_settle(tsr_sampler_options *options,
-                        const tsr_sampler_place *place)
+/* Until converged, where the number of draws is auto. */
+static tsr_status settle_draws(tsr_sampler_options *o, tsr_err *err)
+{
+    if (o->draws.word < 0)
+        return TSR_OK;
+    set(&o->draws, fmax(DRAWS_IN_ALL / o->chains.number, LEAST_DRAWS));
+    if (o->until == NULL)
+        o->until = strdup(tsr_sampler_until);
+    return o->until != NULL ? TSR_OK
+                            : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+}
+
+tsr_status tsr_sampler_settle(tsr_sampler_options *options,
+                              const tsr_sampler_place *place, tsr_err *err)
 {
     const tsr_sampler_place *p = place;
     const int is_wide = p->is_gpu && p->has_data &&
@@ -117,4 +148,5 @@ void tsr_sampler_settle(tsr_sampler_options *options,
         n = fmin(2.0 * half * p->n_thread, floor(p->room / n_system));
     }
     set(&options->chains, fmax(n, FEW_CHAINS));
+    return settle_draws(options, err);
 }

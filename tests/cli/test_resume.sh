@@ -240,6 +240,24 @@ expect "as long from the start" 0 "" "$program" run good.yaml --output roomy \
 same "the same draws" tight roomy
 expect "until, asked later" 0 "converged as asked after 1[0-9][0-9] " \
     "$program" resume roomy --draws 500 --until "rhat<90,ess>1"
+# ---- until converged, or no time is left ----
+sed '/^sampler/d; /^data/d; s/51-64/57-60/' good.yaml >free.yaml
+expect "without a number of draws" 0 "converged as asked after" \
+    "$program" run free.yaml --output free --set sampler.warmup=300
+check "the run says what it goes on to" \
+    grep -q "until: .*rhat<1.01,ess>400" free/config.yaml
+expect "in a second" 0 "not converged as asked .*resume hasty --draws [0-9]+00" \
+    "$program" run good.yaml --output hasty --set sampler.draws=auto \
+    --set sampler.time_limit=1
+check "is finished" sh -c '"$0" status hasty | grep -q "state *finished"' "$program"
+expect "summary of it" 0 "" "$program" summary hasty
+check "does not say that draws are missing" sh -c '! grep -q "not finished" err.txt'
+n=$("$program" status hasty --json | "$python" -c '
+import json, sys; print(json.load(sys.stdin)["draws"]["done"] + 20)')
+expect "and goes on when it is told to" 0 "not converged as asked" \
+    "$program" resume hasty --draws $n
+check "to the end" sh -c '"$0" status hasty | grep -q "sampling *$1 of $1 "' \
+    "$program" "$n"
 begin gone --set output.checkpoint_every=0
 rm -r gone
 ended

@@ -58,20 +58,37 @@ static void settles(void **state)
                     {{1, 1, 16, 1, 60.0, 0.0}, 10, 6, 20.0},
                     {{0, 1, 16, 1, 0.0, 0.0}, 4, 6, 20.0}};
     for (size_t k = 0; k < sizeof expected / sizeof *expected; k++) {
-        tsr_sampler_options o = {
-            .chains = word, .temperatures = word, .t_max = word};
-        tsr_sampler_settle(&o, &expected[k].place);
+        tsr_sampler_options o = {.chains = word,
+                                 .temperatures = word,
+                                 .t_max = word,
+                                 .draws = {-1, 7.0}};
+        assert_int_equal(tsr_sampler_settle(&o, &expected[k].place, NULL),
+                         TSR_OK);
         assert_true(o.chains.word < 0 && o.temperatures.word < 0);
         assert_true(o.chains.number == expected[k].chains);
         assert_true(o.temperatures.number == expected[k].temperatures);
         assert_true(o.t_max.word < 0 && o.t_max.number == expected[k].t_max);
     }
     /* what was asked for stays */
-    tsr_sampler_options o = {
-        .chains = {-1, 3.0}, .temperatures = {-1, 5.0}, .t_max = word};
-    tsr_sampler_settle(&o, &expected[2].place);
+    tsr_sampler_options o = {.chains = {-1, 3.0},
+                             .temperatures = {-1, 5.0},
+                             .t_max = word,
+                             .draws = {-1, 7.0}};
+    assert_int_equal(tsr_sampler_settle(&o, &expected[2].place, NULL), TSR_OK);
     assert_true(o.chains.number == 3.0 && o.temperatures.number == 5.0);
     assert_true(o.t_max.number == 20.0); /* too few to reach the prior */
+    assert_null(o.until); /* nor is an end put to draws that are numbered */
+    o.draws = word;
+    assert_int_equal(tsr_sampler_settle(&o, &expected[2].place, NULL), TSR_OK);
+    assert_int_equal(tsr_sampler_draws(&o), 66666);
+    assert_string_equal(o.until, tsr_sampler_until);
+    free(o.until);
+    o = (tsr_sampler_options){
+        .chains = {-1, 500.0}, .draws = word, .until = strdup("ess>90")};
+    assert_int_equal(tsr_sampler_settle(&o, &expected[2].place, NULL), TSR_OK);
+    assert_int_equal(tsr_sampler_draws(&o), 2000);
+    assert_string_equal(o.until, "ess>90");
+    free(o.until);
 }
 
 /* P(X) is the same with the data and without, wherever those end. */
