@@ -6,7 +6,6 @@
 
 #include "analysis/frame_choice.h"
 #include "analysis/mean_shape.h"
-#include "analysis/superpose.h"
 
 #include <gsl/gsl_sort_float.h>
 #include <math.h>
