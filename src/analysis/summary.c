@@ -256,6 +256,16 @@ static int is_same_text(const char *a, const char *b)
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
+tsr_status tsr_summary_add_evidence(tsr_summary *summary,
+                                    tsr_trace_reader *reader, tsr_err *err)
+{
+    tsr_evidence evidence;
+    tsr_status status = tsr_evidence_make(reader, &evidence, err);
+    if (status == TSR_OK && evidence.n_temp > 1)
+        summary->evidence = evidence;
+    return status;
+}
+
 tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
                                  tsr_err *err)
 {

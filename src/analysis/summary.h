@@ -4,6 +4,7 @@
 #define TSR_ANALYSIS_SUMMARY_H
 
 #include "analysis/convergence.h"
+#include "analysis/evidence.h"
 #include "core/status.h"
 #include "store/trace.h"
 
@@ -38,6 +39,7 @@ typedef struct {
     int n;
     tsr_summary_item *item; /* [n] */
     int has_prior;          /* of any item */
+    tsr_evidence evidence;  /* n_temp 0: not asked for, or of no ladder */
 } tsr_summary;
 
 /* Every variable of the posterior group, in the order of the file, then lp of
@@ -63,6 +65,11 @@ tsr_status tsr_summary_draws(tsr_trace_reader *reader, const char *name,
 tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
                                  tsr_err *err);
 
+/* Adds the marginal likelihood, where the run had a ladder of temperatures.
+ * Errors: those of tsr_evidence_make. */
+tsr_status tsr_summary_add_evidence(tsr_summary *summary,
+                                    tsr_trace_reader *reader, tsr_err *err);
+
 /* Poses and tails (model/rigid_pose.h) have many variables: hides, of each
  * kind, all but the distances and the one with the least effective draws.
  * Returns how many. */
@@ -72,17 +79,18 @@ int tsr_summary_hide_poses(tsr_summary *summary);
 const tsr_summary_item *tsr_summary_find(const tsr_summary *summary,
                                          const char *name);
 
-/* Aligned columns for people: the mean to the digits that its error supports;
- * a number that is missing says why: "few" draws, "-" (it does not vary), "nan"
- * (some draws are), "damaged". Errors: TSR_E_IO (also where the stream failed
- * before). */
+/* Aligned columns for people, and below them the log evidence: the mean to the
+ * digits that its error supports; a number that is missing says why: "few"
+ * draws, "-" (it does not vary), "nan" (some draws are), "damaged". Errors:
+ * TSR_E_IO (also where the stream failed before). */
 tsr_status tsr_summary_print(const tsr_summary *summary, FILE *out,
                              tsr_err *err);
 
 /* One JSON object: name -> {mean, sd, median, q5, q95, mcse, ess_bulk,
  * ess_tail, rhat}, to the last bit; null for what is not finite. Beside these,
  * where they apply: "circular": true; "note": why a number is null; "prior":
- * {the same nine}, "contraction". Ends with a newline. */
+ * {the same nine}, "contraction". "evidence" is that of tsr_evidence_put. Ends
+ * with a newline. */
 tsr_status tsr_summary_print_json(const tsr_summary *summary, FILE *out,
                                   tsr_err *err);
 

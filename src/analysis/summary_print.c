@@ -163,6 +163,11 @@ tsr_status tsr_summary_print(const tsr_summary *summary, FILE *out,
         if (!summary->item[i].is_hidden)
             print_row(out, &summary->item[i], name_width, unit_width, n_column,
                       width);
+    if (summary->evidence.n_temp > 0) {
+        char text[TSR_EVIDENCE_TEXT];
+        fprintf(out, "\nlog evidence: %s\n",
+                tsr_evidence_tell(&summary->evidence, text));
+    }
     return written(out, err);
 }
 
@@ -240,6 +245,8 @@ tsr_status tsr_summary_print_json(const tsr_summary *summary, FILE *out,
         }
         tsr_json_close(&j);
     }
+    if (summary->evidence.n_temp > 0)
+        tsr_evidence_put(&summary->evidence, "evidence", &j);
     tsr_json_close(&j);
     return written(out, err);
 }

@@ -44,6 +44,8 @@ static tsr_status summary(const tsr_args *args, FILE *out, tsr_log *log,
         status = tsr_summary_make(run.trace, &made, err);
     if (status == TSR_OK && prior_path != NULL)
         status = tsr_summary_add_prior(made, prior.trace, err);
+    if (status == TSR_OK)
+        status = tsr_summary_add_evidence(made, run.trace, err);
     if (status == TSR_OK && tsr_args_count(args, "verbose") == 0)
         n_hidden = tsr_summary_hide_poses(made);
     if (status == TSR_OK)
@@ -84,5 +86,9 @@ const tsr_command tsr_command_summary = {
                   "draws are shown, all with --verbose or --json.\n"
                   "Angles (unit rad or degree) are averaged on the circle. "
                   "With --prior, 'learned' is the part of the prior's variance "
-                  "that the data removed."},
+                  "that the data removed.\n"
+                  "The log evidence is the marginal likelihood of the model, "
+                  "for runs whose temperatures reach the prior "
+                  "(sampler.evidence: true): of two models of the same data "
+                  "one is exp(difference) times as probable."},
     .run = summary};

@@ -89,7 +89,8 @@ static void expect(progress *p, tsr_session *s, double far)
     const double needed = far * (double)s->place.draws;
     const long steps = s->setup->n_chain * s->config->sampler.thin *
                        tsr_target_n_temp(&s->setup->target);
-    s->place.expected = (long)fmin(most, needed);
+    s->place.expected =
+        (long)fmin(most, fmax(needed, (double)s->place.next_look));
     p->total = s->place.expected * steps;
     snprintf(p->reached, sizeof p->reached, " | %.0f %% of convergence",
              100.0 / far);
@@ -285,6 +286,8 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
         status = draw_phase(s, 1, err);
     if (status != TSR_OK || tsr_stop_asked)
         return status;
+    if (had_warmup)
+        tsr_sampler_share(s->sampler);
     if (had_warmup)
         tsr_tell_stuck(s->setup, s->sampler, s->place.start_chi2, s->log);
     if (s->place.draws == 0)

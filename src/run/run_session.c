@@ -111,7 +111,7 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
 
 /* ---- a new run ---- */
 
-enum { OWN = 4, MOST_NOTES = 64 }; /* attributes of the trace */
+enum { OWN = 5, MOST_NOTES = 64 }; /* attributes of the trace */
 
 /* What the terms decided about their data. Returns how many notes. */
 static int add_notes(const tsr_likelihood *l, char (*name)[48],
@@ -132,17 +132,34 @@ static int add_notes(const tsr_likelihood *l, char (*name)[48],
     return n;
 }
 
+/* Names of parameters that the chains sample under flat priors, which nothing
+ * normalises. */
+static void name_flat(const tsr_likelihood *l, size_t size, char *text)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int d = 0; l != NULL && d < l->n_term; d++)
+        for (int i = 0; i < l->term[d]->n_parameter && used < size; i++) {
+            const tsr_parameter *p = &l->term[d]->parameter[i];
+            if (p->shape == TSR_PRIOR_FLAT && p->step != TSR_STEP_NONE)
+                used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                         used > 0 ? " " : "", p->name);
+        }
+}
+
 static tsr_status make_trace(tsr_session *s, tsr_err *err)
 {
     const tsr_trace_variable *variable;
     int n = tsr_record_variables(s->record, &variable);
-    char seed[32];
+    char seed[32], flat[256];
     snprintf(seed, sizeof seed, "%ld", s->config->seed);
+    name_flat(s->setup->likelihood, sizeof flat, flat);
     char *sequence = tsr_topology_sequence(s->setup->topology);
     tsr_trace_attribute attribute[OWN + MOST_NOTES] = {
         {"config", s->config_text},
         {"seed", seed},
         {"sequence", sequence == NULL ? "" : sequence},
+        {"flat_priors", flat},
         {"engine", s->setup->engine_text == NULL ? "none: no term needs one"
                                                  : s->setup->engine_text}};
     char name[MOST_NOTES][48];

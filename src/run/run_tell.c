@@ -70,9 +70,7 @@ void tsr_tell_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
     }
     for (int c = 0; c < setup->n_chain; c++)
         trips += tsr_ladder_round_trips(tsr_sampler_ladder(sampler, c));
-    tsr_info(log,
-             "temperatures (first chain)%s; exchanged%s %%; %ld round trips "
-             "in all",
+    tsr_info(log, "temperatures%s; exchanged%s %%; %ld round trips in all",
              temperature, rate, trips);
 }
 

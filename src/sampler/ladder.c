@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Streams of ladders begin here; those of chains are below. */
 #define LADDER_STREAM 0x100000000u
@@ -17,12 +18,13 @@ enum { NOWHERE, COLDEST, HOTTEST };
 
 struct tsr_ladder {
     int n;
-    double t_max; /* temperature[n - 1], to the bit */
     double temperature[TSR_MAX_TEMPERATURES];
     int replica[TSR_MAX_TEMPERATURES]; /* at temperature k */
     int seen[TSR_MAX_TEMPERATURES];    /* by replica */
-    long n_round, n_learnt, round_trips;
-    double sum[TSR_MAX_TEMPERATURES]; /* of probabilities, k with k + 1 */
+    long n_round, round_trips;
+    long n_seen, wait; /* rounds since temperatures learnt, until they will */
+    double refused[TSR_MAX_TEMPERATURES]; /* in these, k with k + 1 */
+    double sum[TSR_MAX_TEMPERATURES];     /* of probabilities, k with k + 1 */
     long offered[TSR_MAX_TEMPERATURES];
     gsl_rng *rng;
 };
@@ -50,12 +52,12 @@ tsr_ladder *tsr_ladder_new(int n, double t_max, uint64_t seed, int number)
         return NULL;
     }
     l->n = n;
-    l->t_max = n > 1 ? t_max : 1.0;
+    l->wait = 32;
     for (int k = 0; k < n; k++) {
         l->temperature[k] = n > 1 ? pow(t_max, (double)k / (n - 1)) : 1.0;
         l->replica[k] = k;
     }
-    l->temperature[n - 1] = l->t_max;
+    l->temperature[n - 1] = n > 1 ? t_max : 1.0;
     tsr_ladder_reset(l);
     return l;
 }
@@ -83,22 +85,40 @@ double tsr_ladder_beta(const tsr_ladder *ladder, int k)
     return 1.0 / ladder->temperature[k];
 }
 
-/* The gaps T_{k+1} - T_k grow where replicas are exchanged often, less and
- * less; then all are scaled so that t_max stays. */
-static void learn_gaps(tsr_ladder *l, const double *probability)
+/* New temperatures, between which exchanges are refused equally often. The
+ * share refused, summed along the ladder, grows with 1 / T like a distance (the
+ * communication barrier), so equal parts of the sum are looked up in it. */
+static void space_evenly(tsr_ladder *l)
 {
-    double gap[TSR_MAX_TEMPERATURES], total = 0.0;
-    double range = l->t_max - 1.0;
-    double gain = 0.5 * pow(1.0 + (double)l->n_learnt / 20.0, -0.6);
-    l->n_learnt++;
-    for (int k = 0; k + 1 < l->n; k++) {
-        double log_gap = log(l->temperature[k + 1] - l->temperature[k]);
-        /* seldom exchanged: too wide */
-        gap[k] = exp(log_gap + gain * (probability[k] - 0.5));
-        total += gap[k];
+    const double least = 1e-3; /* so that no two temperatures fall together */
+    double sum[TSR_MAX_TEMPERATURES] = {0.0}, beta[TSR_MAX_TEMPERATURES];
+    for (int k = 0; k + 1 < l->n; k++)
+        sum[k + 1] = sum[k] + fmax(l->refused[k] / (double)l->n_seen, least);
+    for (int j = 1, k = 0; j + 1 < l->n; j++) {
+        const double wanted = sum[l->n - 1] * j / (l->n - 1);
+        while (k + 2 < l->n && sum[k + 1] < wanted)
+            k++;
+        const double from = 1.0 / l->temperature[k];
+        const double to = 1.0 / l->temperature[k + 1];
+        beta[j] =
+            from + (to - from) * (wanted - sum[k]) / (sum[k + 1] - sum[k]);
     }
-    for (int k = 0; k + 2 < l->n; k++)
-        l->temperature[k + 1] = l->temperature[k] + gap[k] * (range / total);
+    for (int j = 1; j + 1 < l->n; j++)
+        l->temperature[j] = 1.0 / beta[j];
+}
+
+/* After 32 rounds, 64 more, 128 more and so on, each time by what was seen
+ * since the last time. */
+static void learn_temperatures(tsr_ladder *l, const double *probability)
+{
+    for (int k = 0; k + 1 < l->n; k++)
+        l->refused[k] += 1.0 - probability[k];
+    if (++l->n_seen < l->wait)
+        return;
+    space_evenly(l);
+    memset(l->refused, 0, sizeof l->refused);
+    l->n_seen = 0;
+    l->wait *= 2;
 }
 
 void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik, double heat,
@@ -130,7 +150,18 @@ void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik, double heat,
     }
     note_ends(l);
     if (learn)
-        learn_gaps(l, probability);
+        learn_temperatures(l, probability);
+}
+
+void tsr_ladder_share(tsr_ladder *const *ladder, int n)
+{
+    for (int k = 1; k + 1 < ladder[0]->n; k++) {
+        double sum = 0.0;
+        for (int c = 0; c < n; c++)
+            sum += log(ladder[c]->temperature[k]);
+        for (int c = 0; c < n; c++)
+            ladder[c]->temperature[k] = exp(sum / n);
+    }
 }
 
 double tsr_ladder_rate(const tsr_ladder *ladder, int k)
@@ -163,7 +194,9 @@ void tsr_ladder_archive(tsr_ladder *ladder, tsr_archive *archive)
     tsr_archive_int(archive, l->replica, n);
     tsr_archive_int(archive, l->seen, n);
     tsr_archive_long(archive, &l->n_round, 1);
-    tsr_archive_long(archive, &l->n_learnt, 1);
+    tsr_archive_long(archive, &l->n_seen, 1);
+    tsr_archive_long(archive, &l->wait, 1);
+    tsr_archive_real(archive, l->refused, n);
     tsr_archive_long(archive, &l->round_trips, 1);
     tsr_archive_real(archive, l->sum, n);
     tsr_archive_long(archive, l->offered, n);

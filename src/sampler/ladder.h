@@ -4,8 +4,8 @@
  * geometric from 1 to t_max; pairs of neighbours are offered an exchange in
  * turns, even pairs, then odd ones, without chance in the order
  * (deterministic even-odd: Okabe et al. 2001; Syed et al. 2022). In warm-up the
- * steps between the temperatures learn to be exchanged equally often (Vousden,
- * Farr & Mandel 2016), with t_max held. */
+ * temperatures learn to be exchanged equally often, from the refusals seen
+ * between them (Syed et al. 2022), with the first and the last held. */
 #ifndef TSR_SAMPLER_LADDER_H
 #define TSR_SAMPLER_LADDER_H
 
@@ -35,6 +35,11 @@ void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik, double heat,
                      int learn,
                      void (*exchange)(void *context, int colder, int hotter),
                      void *context);
+
+/* After warm-up: all ladders, of one size, get the same temperatures, the
+ * geometric means of theirs. So chains that had to learn from little share what
+ * they know, and draws of all can be taken together. */
+void tsr_ladder_share(tsr_ladder *const *ladder, int n);
 
 /* Since the last reset: mean probability of an exchange between k and k + 1
  * (NaN where none was offered), and how often a replica went from the hottest

@@ -178,6 +178,11 @@ void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive)
         tsr_chain_archive(s->chain[c], archive);
 }
 
+void tsr_sampler_share(tsr_sampler *sampler)
+{
+    tsr_ladder_share(sampler->ladder, sampler->n_chain);
+}
+
 int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)
 {
     tsr_sampler *s = sampler;

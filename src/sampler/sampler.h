@@ -27,6 +27,7 @@ typedef struct {
     tsr_number_or_word t_max;
     long swap_every;
     double anneal;     /* share of warm-up */
+    int evidence;      /* 1: temperatures that are auto reach the prior */
     char *until;       /* NULL: all draws */
     double time_limit; /* s of sampling; 0: none */
 } tsr_sampler_options;
@@ -114,6 +115,10 @@ void tsr_sampler_set_track(tsr_sampler *sampler, tsr_track *track);
  * to begin with more of the likelihood, twice what scale and background need to
  * have a proper distribution at the highest temperature. */
 int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal);
+
+/* After warm-up, before what counts: what one chain learnt of the temperatures
+ * is shared by all. */
+void tsr_sampler_share(tsr_sampler *sampler);
 
 int tsr_sampler_n_thread(const tsr_sampler *sampler);
 

@@ -68,6 +68,12 @@ const tsr_field tsr_sampler_fields[] = {
      .doc =
          "the highest temperature of the likelihood; auto: 20, on a GPU 1e6, "
          "which is the prior"},
+    {.name = "evidence",
+     .type = TSR_FIELD_BOOL,
+     .offset = offsetof(tsr_sampler_options, evidence),
+     .initial = "false",
+     .doc = "temperatures and t_max that are auto reach the prior, so that the "
+            "marginal likelihood can be told (tessera summary)"},
     {.name = "swap_every",
      .type = TSR_FIELD_INT,
      .offset = offsetof(tsr_sampler_options, swap_every),
@@ -137,9 +143,11 @@ tsr_status tsr_sampler_settle(tsr_sampler_options *options,
     const tsr_sampler_place *p = place;
     const int is_wide = p->is_gpu && p->has_data &&
                         p->room >= (double)FEW_CHAINS * MANY_RUNGS * p->n_state;
-    set(&options->temperatures, is_wide ? MANY_RUNGS : FEW_RUNGS);
+    const int is_tall = is_wide || (options->evidence && p->has_data);
+    set(&options->temperatures, is_tall ? MANY_RUNGS : FEW_RUNGS);
     const int n_system = tsr_sampler_n_temp(options, p->has_data) * p->n_state;
-    const int is_long = is_wide && options->temperatures.number >= MANY_RUNGS;
+    const int is_long = is_tall && (options->evidence ||
+                                    options->temperatures.number >= MANY_RUNGS);
     double most = p->least_beta > 0.0 ? 0.5 / p->least_beta : HUGE_VAL;
     set(&options->t_max, fmin(is_long ? t_max_many : t_max_few, most));
     double n = FEW_CHAINS;

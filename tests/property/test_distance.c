@@ -4,6 +4,10 @@
  * temperatures. */
 #include "tests/property/importance.h"
 
+#include "analysis/evidence.h"
+
+#include <unistd.h>
+
 static const tsr_prior_options soft = {
     .clash = TSR_CLASH_SOFT, .softness = 0.8, .clash_limit = 10.0};
 
@@ -70,10 +74,11 @@ static void see(const posterior_sample *s, int n,
     value[LOG_S] = log_s;
 }
 
-/* Returns how many draws the weighted ones are worth. plain: of the prior. */
+/* Returns how many draws the weighted ones are worth. plain: of the prior, and
+ * as its last entry the logarithm of the mean likelihood, with its error. */
 static double by_weights(const posterior_sample *s, int n_draw,
                          double mean[N_SEEN], double error[N_SEEN],
-                         double plain[N_SEEN])
+                         double plain[N_SEEN], double log_z[2])
 {
     const int n = tsr_target_n_state(&s->target);
     double(*value)[N_SEEN] = calloc((size_t)n_draw, sizeof *value);
@@ -108,6 +113,8 @@ static double by_weights(const posterior_sample *s, int n_draw,
         w[i] = exp(w[i] - top);
         sum += w[i], sum2 += w[i] * w[i];
     }
+    log_z[0] = top + log(sum / n_draw);
+    log_z[1] = sqrt(sum2 / (sum * sum) - 1.0 / n_draw);
     for (int v = 0; v < N_SEEN; v++) {
         double square = 0.0;
         mean[v] = plain[v] = 0.0;
@@ -166,12 +173,13 @@ static void by_sampler(const posterior_sample *s, double mean[N_SEEN],
 static void compare_both(int n_state, int n_temp)
 {
     double mean[2][N_SEEN], error[2][N_SEEN], plain[N_SEEN], farthest = 0.0;
+    double log_z[2];
     posterior_sample s;
     posterior_open(&s, "GAFSLGAG", NULL, soft);
     s.target.n_state = n_state, s.target.infer_weights = 1;
     s.target.n_temp = n_temp, s.target.t_max = 4.0, s.target.swap_every = 4;
     start_distance(&s, "11", "1.5");
-    double worth = by_weights(&s, 30000, mean[0], error[0], plain);
+    double worth = by_weights(&s, 30000, mean[0], error[0], plain, log_z);
     by_sampler(&s, mean[1], error[1]);
     print_message("  %d states, weighted draws worth %.0f\n", n_state, worth);
     assert_true(worth > 500.0);
@@ -200,10 +208,58 @@ static void an_ensemble_at_temperatures(void **state)
     compare_both(2, 3);
 }
 
+/* The marginal likelihood, from a ladder that reaches the prior, by way of a
+ * trace: the mean likelihood of exact draws of the prior. */
+static void evidence_of_an_ensemble(void **state)
+{
+    (void)state;
+    enum { N_CHAIN = 4, N_DRAW = 600, THIN = 20 };
+    double mean[N_SEEN], error[N_SEEN], plain[N_SEEN], log_z[2];
+    char path[] = "/tmp/tessera-evidence-XXXXXX";
+    const tsr_trace_variable *variable;
+    tsr_trace *trace;
+    tsr_trace_reader *reader;
+    tsr_evidence e;
+    tsr_err err = {0};
+    posterior_sample s;
+    posterior_open(&s, "GAFSLGAG", NULL, soft);
+    s.target.n_state = 2, s.target.infer_weights = 1;
+    s.target.n_temp = 5, s.target.t_max = 1e6, s.target.swap_every = 2;
+    start_distance(&s, "11", "1.5");
+    by_weights(&s, 30000, mean, error, plain, log_z);
+
+    posterior_run run = posterior_run_new(&s, N_CHAIN, 2, N_DRAW);
+    const int n = tsr_record_variables(run.record, &variable);
+    assert_non_null(mkdtemp(path));
+    char file[64];
+    snprintf(file, sizeof file, "%s/trace.h5", path);
+    posterior_must(
+        tsr_trace_create(file, N_CHAIN, n, variable, 0, NULL, &trace, &err),
+        &err);
+    posterior_warm_up(run, 3000);
+    tsr_sampler_share(run.sampler);
+    posterior_advance(run, N_DRAW, THIN, 0);
+    posterior_must(tsr_record_write(run.record, trace, 0, N_DRAW, &err), &err);
+    posterior_must(tsr_trace_close(trace, &err), &err);
+    posterior_must(tsr_trace_open(file, &reader, &err), &err);
+    posterior_must(tsr_evidence_make(reader, &e, &err), &err);
+    tsr_trace_reader_free(reader);
+    unlink(file);
+    rmdir(path);
+    print_message("  log Z %.3f +- %.3f, weighted %.3f +- %.3f; barrier %.2f\n",
+                  e.log, e.error, log_z[0], log_z[1], e.barrier);
+    assert_string_equal(e.why_not, "");
+    assert_true(fabs(e.log - log_z[0]) < 4.5 * hypot(e.error, log_z[1]));
+    assert_true(e.error < 0.1 && log_z[1] < 0.1);
+    posterior_run_free(run);
+    posterior_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_structure),
-        cmocka_unit_test(an_ensemble_at_temperatures)};
+        cmocka_unit_test(an_ensemble_at_temperatures),
+        cmocka_unit_test(evidence_of_an_ensemble)};
     return cmocka_run_group_tests_name("distance", tests, NULL, NULL);
 }

@@ -1,0 +1,304 @@
+/* log Z by Bennett's acceptance ratio between neighbours of the ladder.
+ *
+ * For two temperatures with as many draws, w = (beta_b - beta_a) log L and g(x)
+ * = 1 / (1 + exp(-x)), log (Z_b / Z_a) is the f at which the mean of g(w - f)
+ * over the draws at a equals that of g(f - w) over the draws at b. The first
+ * falls with f and the second grows, so bisection finds it. From the hottest
+ * temperature to the prior there are draws at one end only; they give the mean
+ * of 1 / L^beta, which is sound as long as beta log L hardly varies. */
+#include "analysis/evidence.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Draws of all groups at one temperature; `left_out` of n_group groups: none of
+ * its draws (-1: all count). */
+typedef struct {
+    int n_group, n_draw, n_temp, left_out;
+    const double *beta, *log_lik;
+} path;
+
+static double at(const path *p, int group, int draw, int k)
+{
+    return p->log_lik[((size_t)group * (size_t)p->n_draw + (size_t)draw) *
+                          (size_t)p->n_temp +
+                      (size_t)k];
+}
+
+/* Mean of f(log L, how) over the draws at temperature k. */
+static double mean_of(const path *p, int k,
+                      double (*f)(double log_lik, const double *how),
+                      const double *how)
+{
+    double sum = 0.0;
+    long n = 0;
+    for (int g = 0; g < p->n_group; g++)
+        for (int i = 0; i < p->n_draw && g != p->left_out; i++, n++)
+            sum += f(at(p, g, i, k), how);
+    return sum / (double)n;
+}
+
+/* g(sign (step log L - f)); how: step, f, sign. */
+static double share(double log_lik, const double *how)
+{
+    return 1.0 / (1.0 + exp(-how[2] * (how[0] * log_lik - how[1])));
+}
+
+/* log Z at temperature k less that at the hotter k + 1. The draws at k have the
+ * higher likelihood, so the ratio lies between the extremes of w. */
+static double log_ratio(const path *p, int k)
+{
+    const double step = p->beta[k] - p->beta[k + 1];
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    for (int g = 0; g < p->n_group; g++)
+        for (int i = 0; i < p->n_draw && g != p->left_out; i++) {
+            const double w[2] = {step * at(p, g, i, k),
+                                 step * at(p, g, i, k + 1)};
+            low = fmin(low, fmin(w[0], w[1]));
+            high = fmax(high, fmax(w[0], w[1]));
+        }
+    while (high - low > 1e-6) {
+        const double f = 0.5 * (low + high);
+        const double colder[] = {step, f, -1.0}, hotter[] = {step, f, 1.0};
+        if (mean_of(p, k + 1, share, hotter) > mean_of(p, k, share, colder))
+            low = f;
+        else
+            high = f;
+    }
+    return 0.5 * (low + high);
+}
+
+/* how: beta, mean. */
+static double tempered(double log_lik, const double *how)
+{
+    return how[0] * log_lik;
+}
+
+static double square(double log_lik, const double *how)
+{
+    return pow(how[0] * log_lik - how[1], 2.0);
+}
+
+static double inverse(double log_lik, const double *how)
+{
+    return exp(how[1] - how[0] * log_lik);
+}
+
+/* log Z of the hottest temperature; *sd: of beta log L there. */
+static double log_hottest(const path *p, double *sd)
+{
+    const int k = p->n_temp - 1;
+    double how[] = {p->beta[k], 0.0};
+    how[1] = mean_of(p, k, tempered, how);
+    *sd = sqrt(mean_of(p, k, square, how));
+    return how[1] - log(mean_of(p, k, inverse, how));
+}
+
+static double log_z(const path *p, double *sd)
+{
+    double sum = log_hottest(p, sd);
+    for (int k = 0; k + 1 < p->n_temp; k++)
+        sum += log_ratio(p, k);
+    return sum;
+}
+
+static void set_why(tsr_evidence *e, const char *text)
+{
+    e->log = e->error = (double)NAN;
+    snprintf(e->why_not, sizeof e->why_not, "%s", text);
+}
+
+tsr_status tsr_evidence_of(int n_group, int n_draw, int n_temp,
+                           const double *beta, const double *log_lik,
+                           tsr_evidence *evidence, tsr_err *err)
+{
+    const double most_sd = 0.5;
+    tsr_evidence *e = evidence;
+    path p = {n_group, n_draw, n_temp, -1, beta, log_lik};
+    double sd, without_sd, sum = 0.0, squares = 0.0;
+    double *without = calloc((size_t)n_group + 1, sizeof *without);
+    if (without == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    e->log = log_z(&p, &sd);
+    for (p.left_out = 0; n_group > 1 && p.left_out < n_group; p.left_out++) {
+        without[p.left_out] = log_z(&p, &without_sd);
+        sum += without[p.left_out] / n_group;
+    }
+    for (int g = 0; g < n_group; g++)
+        squares += (without[g] - sum) * (without[g] - sum);
+    e->error =
+        n_group > 1 ? sqrt(squares * (n_group - 1) / n_group) : (double)NAN;
+    free(without);
+    e->why_not[0] = '\0';
+    if (!(sd < most_sd)) {
+        char text[sizeof e->why_not];
+        snprintf(text, sizeof text,
+                 "the hottest of %d temperatures, %.3g, is not the prior: "
+                 "sampler.evidence: true makes the ladder reach it",
+                 n_temp, 1.0 / beta[n_temp - 1]);
+        set_why(e, text);
+    }
+    return TSR_OK;
+}
+
+/* ---- of a run ---- */
+
+/* Draws enough for the sums, and groups enough for the error: chains, or parts
+ * of them where they are few. */
+enum { MOST_DRAWS = 16000, LEAST_GROUPS = 4, MOST_GROUPS = 16 };
+
+static int n_group_of(int n_chain)
+{
+    return n_chain < LEAST_GROUPS  ? LEAST_GROUPS
+           : n_chain < MOST_GROUPS ? n_chain
+                                   : MOST_GROUPS;
+}
+
+/* Every so many draws, chains in turn, so that a group is of chains that follow
+ * one another, and its draws of the whole run (or of one part of it). */
+static tsr_status thin(int n_chain, int n_draw, int n_temp, const double *beta,
+                       const double *all, tsr_evidence *e, tsr_err *err)
+{
+    const int n_group = n_group_of(n_chain);
+    const long total = (long)n_chain * n_draw;
+    const long each = total / n_group < MOST_DRAWS / n_group
+                          ? total / n_group
+                          : MOST_DRAWS / n_group;
+    const size_t row = (size_t)n_temp;
+    if (each < 10) {
+        set_why(e, "too few draws");
+        return TSR_OK;
+    }
+    double *some = malloc((size_t)(n_group * each) * row * sizeof *some);
+    if (some == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (long i = 0; i < n_group * each; i++) {
+        const size_t from =
+            (size_t)((double)i / (double)(n_group * each) * (double)total);
+        memcpy(some + (size_t)i * row, all + from * row, row * sizeof *some);
+    }
+    tsr_status status =
+        tsr_evidence_of(n_group, (int)each, n_temp, beta, some, e, err);
+    free(some);
+    return status;
+}
+
+/* NULL: they are all alike. */
+static const char *find_difference(int n_chain, int n_draw, int n_temp,
+                                   const double *temperature)
+{
+    for (long i = 0; i < (long)n_chain * n_draw * n_temp; i++)
+        if (temperature[i] != temperature[i % n_temp])
+            return "the chains' temperatures differ: an older run's";
+    return NULL;
+}
+
+/* The share of exchanges refused, summed over neighbours; the last draw has
+ * the means over the run. */
+static tsr_status find_barrier(tsr_trace_reader *reader, tsr_evidence *e,
+                               tsr_err *err)
+{
+    int n_chain, n_draw, n;
+    double *rate;
+    tsr_status status =
+        tsr_trace_get(reader, TSR_TRACE_SAMPLE_STATS, "exchange_rate", &n_chain,
+                      &n_draw, &n, &rate, err);
+    if (status != TSR_OK)
+        return status;
+    e->barrier = 0.0;
+    for (int c = 0; c < n_chain; c++)
+        for (int k = 0; k < n; k++) {
+            const size_t last = (size_t)(c + 1) * (size_t)n_draw - 1;
+            e->barrier += (1.0 - rate[last * (size_t)n + (size_t)k]) / n_chain;
+        }
+    free(rate);
+    return TSR_OK;
+}
+
+static int has_variable(tsr_trace_reader *reader, tsr_trace_group group,
+                        const char *wanted)
+{
+    const char *const *name;
+    const int n = tsr_trace_variables(reader, group, &name);
+    for (int i = 0; i < n; i++)
+        if (strcmp(name[i], wanted) == 0)
+            return 1;
+    return 0;
+}
+
+tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
+                             tsr_err *err)
+{
+    const tsr_trace_group stats = TSR_TRACE_SAMPLE_STATS;
+    tsr_evidence *e = evidence;
+    int n_chain, n_draw, n_temp;
+    double *temperature = NULL, *log_lik = NULL, beta[256];
+    *e = (tsr_evidence){.log = (double)NAN,
+                        .error = (double)NAN,
+                        .barrier = (double)NAN,
+                        .n_temp = 1,
+                        .t_max = 1.0};
+    if (!has_variable(reader, stats, "ladder_log_lik")) {
+        set_why(e, "the run had one temperature: sampler.evidence: true adds "
+                   "others, up to the prior");
+        return TSR_OK;
+    }
+    tsr_status status =
+        tsr_trace_get(reader, stats, "ladder_temperature", &n_chain, &n_draw,
+                      &n_temp, &temperature, err);
+    if (status == TSR_OK)
+        status = tsr_trace_get(reader, stats, "ladder_log_lik", &n_chain,
+                               &n_draw, &n_temp, &log_lik, err);
+    if (status == TSR_OK)
+        status = find_barrier(reader, e, err);
+    if (status == TSR_OK) {
+        char *flat = tsr_trace_attribute_text(reader, "flat_priors");
+        const char *other =
+            find_difference(n_chain, n_draw, n_temp, temperature);
+        e->n_temp = n_temp;
+        for (int k = 0; k < n_temp && k < 256; k++)
+            beta[k] = 1.0 / temperature[k];
+        e->t_max = temperature[n_temp - 1];
+        if (flat != NULL && flat[0] != '\0')
+            set_why(e, "scale and background are sampled, under flat priors "
+                       "that nothing normalises");
+        else if (other != NULL)
+            set_why(e, other);
+        else
+            status = thin(n_chain, n_draw, n_temp, beta, log_lik, e, err);
+        free(flat);
+    }
+    free(temperature);
+    free(log_lik);
+    return status;
+}
+
+/* ---- telling ---- */
+
+const char *tsr_evidence_tell(const tsr_evidence *evidence, char *text)
+{
+    const tsr_evidence *e = evidence;
+    if (e->why_not[0] != '\0')
+        snprintf(text, TSR_EVIDENCE_TEXT, "not known (%s)", e->why_not);
+    else
+        snprintf(text, TSR_EVIDENCE_TEXT, "%.*f +- %.2g nat",
+                 e->error < 0.095 ? 2 : 1, e->log, e->error);
+    return text;
+}
+
+void tsr_evidence_put(const tsr_evidence *evidence, const char *name,
+                      tsr_json *json)
+{
+    const tsr_evidence *e = evidence;
+    tsr_json_object(json, name);
+    tsr_json_number(json, "log", e->log);
+    tsr_json_number(json, "error", e->error);
+    tsr_json_number(json, "barrier", e->barrier);
+    tsr_json_integer(json, "temperatures", e->n_temp);
+    tsr_json_number(json, "t_max", e->t_max);
+    if (e->why_not[0] != '\0')
+        tsr_json_text(json, "note", e->why_not);
+    tsr_json_close(json);
+}

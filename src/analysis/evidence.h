@@ -1,0 +1,54 @@
+/* The marginal likelihood of a run's model, log Z = log of the mean of the
+ * likelihood over the prior, from the temperatures that the run sampled.
+ *
+ * A ladder whose hottest replica samples the prior is a path from the prior
+ * (1 / T = 0) to the posterior (1 / T = 1). From one temperature to the next
+ * the ratio of the normalising constants is estimated from the draws at both
+ * (stepping stones: Xie et al. 2011, Syst. Biol. 60, 150; each by Bennett's
+ * acceptance ratio: Bennett 1976, J. Comput. Phys. 22, 245), and log Z is the
+ * sum. Constants that the prior lacks (that of the excluded volume) cancel,
+ * since every ratio is between two densities with the same one: log Z is that
+ * under the normalised prior. It compares models of the same data: numbers of
+ * states, flexible residues, noise models.
+ *
+ * Scale and background have flat priors. Integrated out they add the same
+ * constant to models of the same data; where they are sampled there is no path
+ * from the prior, and no log Z. */
+#ifndef TSR_ANALYSIS_EVIDENCE_H
+#define TSR_ANALYSIS_EVIDENCE_H
+
+#include "core/json.h"
+#include "store/trace.h"
+
+typedef struct {
+    double log;        /* nat; NaN: not known */
+    double error;      /* of it, one standard deviation */
+    double barrier;    /* sum over neighbours of the share of exchanges that
+                          are refused (Syed et al. 2022); NaN: no ladder */
+    int n_temp;        /* of the ladder */
+    double t_max;      /* its highest temperature */
+    char why_not[160]; /* why the log is not known; "" where it is */
+} tsr_evidence;
+
+/* From draws of n_group independent groups, at 1 / T = beta [n_temp] from 1
+ * downwards: log_lik [n_group][n_draw][n_temp]. `error` is the jackknife's over
+ * the groups, of which it takes two. why_not is set where the hottest draws are
+ * not of the prior. Errors: TSR_E_NOMEM. */
+tsr_status tsr_evidence_of(int n_group, int n_draw, int n_temp,
+                           const double *beta, const double *log_lik,
+                           tsr_evidence *evidence, tsr_err *err);
+
+/* The same of a run. Errors: those of tsr_trace_get. */
+tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
+                             tsr_err *err);
+
+/* "-271.1 +- 0.2 nat", or why it is not known; text [TSR_EVIDENCE_TEXT]. */
+enum { TSR_EVIDENCE_TEXT = 200 };
+const char *tsr_evidence_tell(const tsr_evidence *evidence, char *text);
+
+/* As the member `name` of an object: {"log", "error", "barrier",
+ * "temperatures", "t_max"}, with "note" where the log is null. */
+void tsr_evidence_put(const tsr_evidence *evidence, const char *name,
+                      tsr_json *json);
+
+#endif

@@ -1,0 +1,112 @@
+/* The marginal likelihood of a model whose tempered posteriors are normal, so
+ * that draws are exact and independent and the answer is known. */
+#include "analysis/evidence.h"
+#include "core/random.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_TEMP = 9, N_GROUP = 6, N_DRAW = 150 };
+
+/* theta ~ N(0, 1) in DIM dimensions; log L = -sum (theta - m)^2 / 2 s^2. */
+enum { DIM = 4 };
+static const double m = 1.5, s2 = 0.01;
+
+static double log_z(double beta)
+{
+    return DIM * (0.5 * log(s2 / (s2 + beta)) - 0.5 * m * m / (1 + s2 / beta));
+}
+
+static void fill(gsl_rng *rng, const double *beta, double *log_lik)
+{
+    for (int i = 0; i < N_GROUP * N_DRAW; i++)
+        for (int k = 0; k < N_TEMP; k++) {
+            const double precision = 1.0 + beta[k] / s2;
+            double sum = 0.0;
+            for (int d = 0; d < DIM; d++) {
+                const double theta =
+                    m * beta[k] / s2 / precision +
+                    gsl_ran_gaussian(rng, 1.0) / sqrt(precision);
+                sum -= (theta - m) * (theta - m) / (2.0 * s2);
+            }
+            log_lik[i * N_TEMP + k] = sum;
+        }
+}
+
+/* The hottest is T = 1e6, where beta log L is some 1e-3. */
+static void set_ladder(double *beta, double t_max)
+{
+    beta[0] = 1.0;
+    for (int k = 1; k < N_TEMP; k++)
+        beta[k] = pow(0.25, k);
+    beta[N_TEMP - 1] = 1.0 / t_max;
+}
+
+/* Over repetitions the mean is right, and the errors are those told. */
+static void known_answer(void **state)
+{
+    (void)state;
+    enum { REPEATS = 40 };
+    double beta[N_TEMP], sum = 0.0, square = 0.0, told = 0.0;
+    double *log_lik = calloc(N_GROUP * N_DRAW * N_TEMP, sizeof *log_lik);
+    gsl_rng *rng = tsr_rng_new(5, 0);
+    assert_non_null(log_lik);
+    set_ladder(beta, 1e6);
+    for (int r = 0; r < REPEATS; r++) {
+        tsr_evidence e = {0};
+        fill(rng, beta, log_lik);
+        assert_int_equal(
+            tsr_evidence_of(N_GROUP, N_DRAW, N_TEMP, beta, log_lik, &e, NULL),
+            TSR_OK);
+        assert_string_equal(e.why_not, "");
+        sum += e.log - log_z(1.0);
+        square += pow(e.log - log_z(1.0), 2.0);
+        told += e.error * e.error;
+    }
+    const double sd = sqrt(square / REPEATS);
+    print_message("  log Z %.3f, off by %.4f on average, sd %.4f, told %.4f\n",
+                  log_z(1.0), sum / REPEATS, sd, sqrt(told / REPEATS));
+    assert_true(fabs(sum / REPEATS) < 4.0 * sd / sqrt(REPEATS));
+    assert_true(sd < 0.2);
+    assert_true(sd < 1.5 * sqrt(told / REPEATS));
+    assert_true(sd > 0.6 * sqrt(told / REPEATS));
+    gsl_rng_free(rng);
+    free(log_lik);
+}
+
+/* A ladder that ends before the prior gives no number. */
+static void no_prior(void **state)
+{
+    (void)state;
+    double beta[N_TEMP];
+    double *log_lik = calloc(N_GROUP * N_DRAW * N_TEMP, sizeof *log_lik);
+    gsl_rng *rng = tsr_rng_new(5, 1);
+    tsr_evidence e = {0};
+    char text[TSR_EVIDENCE_TEXT];
+    assert_non_null(log_lik);
+    set_ladder(beta, 20.0);
+    fill(rng, beta, log_lik);
+    assert_int_equal(
+        tsr_evidence_of(N_GROUP, N_DRAW, N_TEMP, beta, log_lik, &e, NULL),
+        TSR_OK);
+    assert_true(isnan(e.log));
+    assert_non_null(strstr(tsr_evidence_tell(&e, text), "is not the prior"));
+    gsl_rng_free(rng);
+    free(log_lik);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(known_answer),
+                                       cmocka_unit_test(no_prior)};
+    return cmocka_run_group_tests_name("evidence", tests, NULL, NULL);
+}
