@@ -2,6 +2,7 @@
  * that stays they have the exact conditional, with all of it the state stays
  * what it is, and the truth is found again. */
 #include "sampler/chain_state.h"
+#include "sampler/sampler_state.h"
 #include "tests/property/posterior_sample.h"
 #include "tests/property/prior_sampler.h"
 
@@ -257,6 +258,161 @@ static void state_stays_right(void **state)
     }
 }
 
+enum { BY_RG, BY_C1, BY_C2, BY_LOG_S, BY_LOG_LIK, BY_WEIGHT, N_BY };
+static const char *const by_name[N_BY] = {"Rg",    "c1",      "c2",
+                                          "log s", "log lik", "weight 1"};
+
+/* Structures that move with c1 and c2, against draws of the prior weighted with
+ * the likelihood to the power beta. Returns the weighted draws' worth. */
+static double by_weights(const posterior_sample *s, int n, double beta,
+                         double mean[N_BY], double error[N_BY])
+{
+    const tsr_likelihood *l = s->likelihood;
+    const int n_state = tsr_target_n_state(&s->target);
+    const int n_profile = tsr_likelihood_n_profile(l);
+    double(*value)[N_BY] = calloc((size_t)n, sizeof *value);
+    double *w = calloc((size_t)n, sizeof *w);
+    double *one = calloc((size_t)n_profile, sizeof *one);
+    double top = -1e300, sum = 0.0, square = 0.0;
+    gsl_rng *rng = tsr_rng_new(77, (uint64_t)n_state);
+    prior_sampler prior = {
+        .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
+    tsr_conformation *c = tsr_conformation_new(s->t);
+    tsr_err err = {0};
+    tsr_batch *batch;
+    tsr_point point;
+    tsr_parameters *p =
+        tsr_parameters_new(l, s->contrast, n_state, s->target.infer_weights);
+    assert_true(tsr_point_make(l, p->n, &point));
+    posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
+    for (int i = 0; i < n; i++) {
+        const double *weight = point.theta + p->weight;
+        double rg2 = 0.0, least = 1e9;
+        tsr_parameters_draw(p->n, p->table, rng, point.theta);
+        memset(point.partial, 0, (size_t)n_profile * sizeof *point.partial);
+        for (int k = 0; k < n_state; k++) {
+            sample_prior(&prior, rng, c);
+            posterior_must(
+                tsr_batch_set(batch, 0, (const double(*)[3])c->body, one, &err),
+                &err);
+            for (int q = 0; q < n_profile; q++)
+                point.partial[q] += weight[k] * one[q];
+            const double rg = tsr_conformation_rg(s->t, c, NULL);
+            rg2 += weight[k] * rg * rg;
+            if (rg < least)
+                least = rg, value[i][BY_WEIGHT] = weight[k];
+        }
+        const tsr_prediction prediction = {NULL, n_state, NULL, weight};
+        const double *contrast = tsr_parameters_contrast(p, point.theta);
+        posterior_must(tsr_likelihood_evaluate(l, point.partial, contrast,
+                                               prediction, beta, NULL, &point,
+                                               &err),
+                       &err);
+        value[i][BY_RG] = sqrt(rg2);
+        value[i][BY_C1] = contrast[0], value[i][BY_C2] = contrast[1];
+        value[i][BY_LOG_S] = point.theta[0];
+        w[i] = value[i][BY_LOG_LIK] = point.log_lik;
+        top = fmax(top, w[i]);
+    }
+    for (int i = 0; i < n; i++) {
+        w[i] = exp(beta * (w[i] - top));
+        sum += w[i], square += w[i] * w[i];
+    }
+    for (int v = 0; v < N_BY; v++) {
+        mean[v] = error[v] = 0.0;
+        for (int i = 0; i < n; i++)
+            mean[v] += w[i] / sum * value[i][v];
+        for (int i = 0; i < n; i++)
+            error[v] += pow(w[i] / sum * (value[i][v] - mean[v]), 2.0);
+        error[v] = sqrt(error[v]);
+    }
+    tsr_point_clear(l, &point);
+    tsr_parameters_free(p);
+    tsr_batch_free(batch);
+    tsr_conformation_free(c);
+    gsl_rng_free(rng);
+    free(one);
+    free(w);
+    free(value);
+    return sum * sum / square;
+}
+
+static void look_at(const tsr_chain *chain, double by, double sum[N_BY])
+{
+    tsr_chain_view view;
+    tsr_chain_look(chain, &view);
+    const double *contrast = posterior_contrast_of(&view);
+    sum[BY_RG] += by * view.rg_ang;
+    sum[BY_C1] += by * contrast[0];
+    sum[BY_C2] += by * contrast[1];
+    sum[BY_LOG_S] += by * view.point->theta[0];
+    sum[BY_LOG_LIK] += by * view.log_lik;
+    sum[BY_WEIGHT] += by * view.state_weight[0];
+}
+
+/* n_temp 2: also the hotter replica, whose power of the likelihood is beta. */
+static void structures_move(int n_state, int infer_c1, double beta)
+{
+    enum { N_CHAIN = 4, N_BLOCK = 10, BLOCK = 60 * LENGTH, THIN = 15 };
+    const int n = N_BLOCK * N_CHAIN;
+    static double block[2][N_BLOCK * N_CHAIN][N_BY];
+    const double at[] = {1.01, 2.0}, one = 1.0;
+    posterior_sample s;
+    tsr_contrast_options o = posterior_infer_contrast();
+    gsl_rng *rng = tsr_rng_new(8, 0);
+    if (!infer_c1)
+        o.c1 = (tsr_number_or_word){-1, 1.01};
+    posterior_open(&s, "GASFPLGK", NULL, no_clash);
+    posterior_contrast(&s, &o);
+    s.target.n_state = n_state, s.target.infer_weights = n_state > 1;
+    s.target.n_temp = 2, s.target.t_max = 1.0 / beta, s.target.swap_every = 3;
+    posterior_data_at(&s, 1, (const tsr_conformation *const[]){s.extended},
+                      &one, at, 0.03, 0.5, 0.0, 0.0, rng);
+    posterior_start(&s, 0.3, N_CHAIN, 0);
+    posterior_run run = posterior_run_new(&s, N_CHAIN, 2, 1);
+    posterior_warm_up(run, 3000);
+    memset(block, 0, sizeof block);
+    for (int i = 0; i < N_BLOCK * BLOCK; i++) {
+        posterior_advance(run, 1, THIN, 0);
+        for (int c = 0; c < N_CHAIN; c++)
+            for (int k = 0; k < 2; k++) {
+                const int replica =
+                    tsr_ladder_replica(tsr_sampler_ladder(run.sampler, c), k);
+                look_at(run.sampler->chain[2 * c + replica], 1.0 / BLOCK,
+                        block[k][i / BLOCK * N_CHAIN + c]);
+            }
+    }
+    for (int k = 0; k < 2; k++) {
+        double mean[N_BY], error[N_BY];
+        const double power = k == 0 ? 1.0 : beta;
+        double worth = by_weights(&s, 8000 * LENGTH, power, mean, error);
+        print_message("  %d states, beta %g: weighted draws worth %.0f\n",
+                      n_state, power, worth);
+        assert_true(worth > 200.0);
+        for (int v = 0; v < N_BY - (n_state == 1); v++) {
+            double sum = 0.0, square = 0.0;
+            for (int i = 0; i < n; i++)
+                sum += block[k][i][v] / n;
+            for (int i = 0; i < n; i++)
+                square += pow(block[k][i][v] - sum, 2.0) / n;
+            const double total = hypot(error[v], sqrt(square / (n - 1.0)));
+            print_message("    %-8s %9.4f, weighted %9.4f, error %.4f\n",
+                          by_name[v], sum, mean[v], total);
+            assert_true(fabs(sum - mean[v]) < 4.5 * total + 1e-12);
+        }
+    }
+    posterior_run_free(run);
+    posterior_close(&s);
+    gsl_rng_free(rng);
+}
+
+static void structures_move_with_it(void **state)
+{
+    (void)state;
+    structures_move(1, 1, 0.3);
+    structures_move(2, 0, 0.3);
+}
+
 /* c1 and c2 come out where they were put in, scale, background and noise
  * inferred beside them, for the structure that the data are of. The structure
  * stays: beside c1 and c2 it would mix too slowly for the width of one chain to
@@ -339,10 +495,12 @@ static void nan_is_an_error(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(prior_in_prior_out),
-                                       cmocka_unit_test(conditional_is_exact),
-                                       cmocka_unit_test(state_stays_right),
-                                       cmocka_unit_test(truth_is_found),
-                                       cmocka_unit_test(nan_is_an_error)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prior_in_prior_out),
+        cmocka_unit_test(conditional_is_exact),
+        cmocka_unit_test(state_stays_right),
+        cmocka_unit_test(structures_move_with_it),
+        cmocka_unit_test(truth_is_found),
+        cmocka_unit_test(nan_is_an_error)};
     return cmocka_run_group_tests_name("contrast", tests, NULL, NULL);
 }
