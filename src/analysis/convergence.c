@@ -131,6 +131,28 @@ static double rhat_of(const arrays *a, const double *halves)
     return sqrt(variance_of_means(a, halves) / within + (n - 1.0) / n);
 }
 
+/* Nested R-hat: the variance of the groups' means over the variance within
+ * groups, that between a group's halves and that within them. */
+static double rhat_of_groups(const arrays *a, size_t n_group,
+                             const double *halves)
+{
+    const size_t each = a->n_half / n_group, length = a->length;
+    double within = 0.0, *mean = a->sorted, *own = a->sorted + n_group;
+
+    for (size_t g = 0; g < n_group; g++) {
+        const double *first = halves + g * each * length;
+        for (size_t h = 0; h < each; h++) {
+            own[h] = gsl_stats_mean(first + h * length, 1, length);
+            within += gsl_stats_variance(first + h * length, 1, length) /
+                      (double)each;
+        }
+        within += gsl_stats_variance(own, 1, each);
+        mean[g] = gsl_stats_mean(own, 1, each);
+    }
+    within /= (double)n_group;
+    return sqrt(1.0 + gsl_stats_variance(mean, 1, n_group) / within);
+}
+
 /* Autocovariance (n below) averaged over the halves, by Wiener and Khinchin;
  * the halves' power spectra are added before the way back. In a->power. */
 static void autocovariance(arrays *a, const double *halves)
@@ -204,7 +226,8 @@ static double ess_below(arrays *a, double limit)
     return is_constant(a->work, n) ? (double)n : ess_of(a, a->work);
 }
 
-static double rhat_folded(arrays *a)
+/* x becomes |x - median|, by ranks. */
+static void fold(arrays *a)
 {
     const size_t n = a->n_half * a->length;
 
@@ -214,11 +237,16 @@ static double rhat_folded(arrays *a)
     for (size_t i = 0; i < n; i++)
         a->work[i] = fabs(a->halves[i] - median);
     rank_normalise(a, a->work, n);
-    return rhat_of(a, a->work);
 }
 
-static void diagnose(arrays *a, tsr_convergence *out)
+static double larger(double a, double b)
 {
+    return a > b ? a : b; /* b where a is NaN */
+}
+
+static void diagnose(arrays *a, size_t n_group, tsr_convergence *out)
+{
+    const int has_groups = n_group > 1 && 2 * n_group < a->n_half;
     const size_t n = a->n_half * a->length;
 
     out->mcse = out->sd / sqrt(ess_of(a, a->halves));
@@ -226,18 +254,32 @@ static void diagnose(arrays *a, tsr_convergence *out)
     memcpy(a->work, a->halves, n * sizeof *a->work);
     rank_normalise(a, a->work, n);
     out->ess_bulk = ess_of(a, a->work);
-    const double bulk = rhat_of(a, a->work);
-    const double folded = rhat_folded(a);
-    out->rhat = folded > bulk ? folded : bulk;
+    double single = rhat_of(a, a->work), groups = (double)NAN;
+    if (has_groups)
+        groups = rhat_of_groups(a, n_group, a->work);
+    fold(a);
+    /* the folded version may be constant */
+    single = larger(rhat_of(a, a->work), single);
+    if (has_groups)
+        groups = larger(rhat_of_groups(a, n_group, a->work), groups);
+    out->rhat = has_groups ? groups : single;
+    out->rhat_chains = has_groups ? single : (double)NAN;
 }
 
 tsr_status tsr_convergence_make(int n_chain, int n_draw, const double *value,
                                 tsr_convergence *out, tsr_err *err)
 {
+    return tsr_convergence_of_groups(0, n_chain, n_draw, value, out, err);
+}
+
+tsr_status tsr_convergence_of_groups(int n_group, int n_chain, int n_draw,
+                                     const double *value, tsr_convergence *out,
+                                     tsr_err *err)
+{
     const double nan = (double)NAN;
     arrays a;
 
-    *out = (tsr_convergence){nan, nan, nan, nan, nan, nan, nan, nan, nan};
+    *out = (tsr_convergence){nan, nan, nan, nan, nan, nan, nan, nan, nan, nan};
     if (n_chain < 1 || n_draw < 1)
         return tsr_fail(err, TSR_E_INTERNAL,
                         "no draws to summarise: %d chains of %d draws", n_chain,
@@ -268,7 +310,9 @@ tsr_status tsr_convergence_make(int n_chain, int n_draw, const double *value,
         }
         /* Without the middle draw it may be constant after all. */
         if (!is_constant(a.halves, a.n_half * a.length))
-            diagnose(&a, out);
+            diagnose(
+                &a, n_group > 0 && n_chain % n_group == 0 ? (size_t)n_group : 0,
+                out);
     }
     free(block);
     return TSR_OK;

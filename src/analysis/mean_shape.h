@@ -1,5 +1,5 @@
-/* Conformations superposed: the rigid motion that brings one nearest to another,
- * and the mean of many, each superposed on it. */
+/* Conformations superposed: the rigid motion that brings one nearest to
+ * another, and the mean of many, each superposed on it. */
 #ifndef TSR_ANALYSIS_MEAN_SHAPE_H
 #define TSR_ANALYSIS_MEAN_SHAPE_H
 

@@ -15,7 +15,7 @@ static const size_t block_numbers = (size_t)16 << 20;
 
 static const tsr_convergence no_numbers = {
     (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN,
-    (double)NAN, (double)NAN, (double)NAN, (double)NAN};
+    (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
 
 static tsr_status no_memory(const char *name, tsr_err *err)
 {
@@ -70,8 +70,8 @@ static int is_rounding(const double *x, size_t n)
 }
 
 /* one [n_chain * n_draw]: scratch afterwards. */
-static tsr_status fill_item(tsr_summary_item *item, int n_chain, int n_draw,
-                            double *one, tsr_err *err)
+static tsr_status fill_item(tsr_summary_item *item, int n_group, int n_chain,
+                            int n_draw, double *one, tsr_err *err)
 {
     const size_t count = (size_t)n_chain * (size_t)n_draw;
     const double turn = tsr_circular_turn(item->unit);
@@ -92,12 +92,14 @@ static tsr_status fill_item(tsr_summary_item *item, int n_chain, int n_draw,
     }
     const int varies = !is_rounding(one, count);
     tsr_status status =
-        item->is_circular
-            ? tsr_circular_make(n_chain, n_draw, turn, one, &item->value, err)
-            : tsr_convergence_make(n_chain, n_draw, one, &item->value, err);
+        item->is_circular ? tsr_circular_make(n_group, n_chain, n_draw, turn,
+                                              one, &item->value, err)
+                          : tsr_convergence_of_groups(n_group, n_chain, n_draw,
+                                                      one, &item->value, err);
     tsr_convergence *v = &item->value;
     if (!varies)
-        v->mcse = v->ess_bulk = v->ess_tail = v->rhat = (double)NAN;
+        v->mcse = v->ess_bulk = v->ess_tail = v->rhat = v->rhat_chains =
+            (double)NAN;
     if (status == TSR_OK && isnan(v->rhat))
         item->flaw = n_draw < 4 ? TSR_FLAW_FEW_DRAWS : TSR_FLAW_CONSTANT;
     return status;
@@ -130,7 +132,8 @@ static tsr_status add_entries(tsr_summary *summary, tsr_trace_reader *reader,
         for (size_t i = 0; status == TSR_OK && per_block > 1 && i < rows; i++)
             one[i] = block[i * (size_t)width + (size_t)at];
         if (status == TSR_OK)
-            status = fill_item(item, n_chain, n_draw, one, err);
+            status = fill_item(item, tsr_trace_n_group(reader), n_chain, n_draw,
+                               one, err);
     }
     if (one != block)
         free(one);

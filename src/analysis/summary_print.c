@@ -233,6 +233,8 @@ tsr_status tsr_summary_print_json(const tsr_summary *summary, FILE *out,
         const tsr_summary_item *item = &summary->item[i];
         tsr_json_object(&j, item->name);
         put_columns(&j, &item->value);
+        if (isfinite(item->value.rhat_chains))
+            tsr_json_number(&j, "rhat_chains", item->value.rhat_chains);
         if (item->is_circular)
             tsr_json_truth(&j, "circular", 1);
         if (note_of(item) != NULL)

@@ -182,8 +182,18 @@ static tsr_status refresh(tsr_session *s, tsr_err *err)
 /* At the beginning of an epoch: all chains afresh, then the state that a
  * checkpoint would hold, in this order, so that it holds no state that a wrong
  * device led to. Checkpoints are written here when it is time. */
-static tsr_status begin_epoch(tsr_session *s, tsr_err *err)
+static tsr_status begin_epoch(tsr_session *s, int warm, tsr_err *err)
 {
+    const tsr_sampler_options *o = &s->config->sampler;
+    if (warm && (double)s->place.warmup >=
+                    o->anneal * (double)tsr_session_warmup(s->config)) {
+        const int n = tsr_sampler_rescue(s->sampler);
+        if (n > 0)
+            tsr_debug(s->log,
+                      "%d chains that were stuck became copies of others of "
+                      "their group",
+                      n);
+    }
     tsr_status status = refresh(s, err);
     if (status == TSR_OK)
         status = tsr_session_save(s, err);
@@ -234,7 +244,7 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
            (warm || (!s->place.is_converged && !is_over(s)))) {
         long n = total - *done < block ? total - *done : block;
         if (*done % epoch == 0)
-            status = begin_epoch(s, err);
+            status = begin_epoch(s, warm, err);
         if (status == TSR_E_INTERRUPTED)
             break; /* some chains are not afresh: no draws of them */
         if (n > epoch - *done % epoch)
@@ -289,7 +299,7 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     if (had_warmup)
         tsr_sampler_share(s->sampler);
     if (had_warmup)
-        tsr_tell_stuck(s->setup, s->sampler, s->place.start_chi2, s->log);
+        tsr_tell_stuck(s->setup, s->sampler, s->log);
     if (s->place.draws == 0)
         tsr_sampler_counts_reset(s->sampler);
     status = draw_phase(s, 0, err);

@@ -85,6 +85,8 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
         s->directory == NULL || s->trace_path == NULL
             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
             : tsr_until_parse(s->config->sampler.until, &s->until, err);
+    if (status == TSR_OK && s->config->sampler.start == TSR_START_PRIOR)
+        status = tsr_setup_draw_starts(s->log, s->setup, err);
     if (status == TSR_OK)
         status = tsr_record_new(&setup->target, setup->n_chain, capacity,
                                 &s->record, err);
@@ -103,7 +105,10 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
     tsr_sampler_set_track(s->sampler, s->track);
     s->identity = tsr_run_identity_of(setup);
     s->place.next_look = 100;
-    s->place.start_chi2 = tsr_chain_chi2(tsr_sampler_chain(s->sampler, 0));
+    s->place.start_chi2 =
+        setup->target.n_group > 0
+            ? setup->first_chi2
+            : tsr_chain_chi2(tsr_sampler_chain(s->sampler, 0));
     s->place.start_rg = tsr_conformation_rg(setup->topology, setup->first,
                                             setup->form_factors->rg2);
     return TSR_OK;
@@ -111,7 +116,7 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
 
 /* ---- a new run ---- */
 
-enum { OWN = 5, MOST_NOTES = 64 }; /* attributes of the trace */
+enum { OWN = 6, MOST_NOTES = 64 }; /* attributes of the trace */
 
 /* What the terms decided about their data. Returns how many notes. */
 static int add_notes(const tsr_likelihood *l, char (*name)[48],
@@ -151,8 +156,9 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
 {
     const tsr_trace_variable *variable;
     int n = tsr_record_variables(s->record, &variable);
-    char seed[32], flat[256];
+    char seed[32], flat[256], groups[32];
     snprintf(seed, sizeof seed, "%ld", s->config->seed);
+    snprintf(groups, sizeof groups, "%d", s->setup->target.n_group);
     name_flat(s->setup->likelihood, sizeof flat, flat);
     char *sequence = tsr_topology_sequence(s->setup->topology);
     tsr_trace_attribute attribute[OWN + MOST_NOTES] = {
@@ -160,6 +166,7 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
         {"seed", seed},
         {"sequence", sequence == NULL ? "" : sequence},
         {"flat_priors", flat},
+        {"chain_groups", groups},
         {"engine", s->setup->engine_text == NULL ? "none: no term needs one"
                                                  : s->setup->engine_text}};
     char name[MOST_NOTES][48];

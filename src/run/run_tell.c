@@ -106,8 +106,16 @@ static double *sorted_log_liks(int n, tsr_sampler *sampler)
     return value;
 }
 
-void tsr_tell_stuck(const tsr_setup *setup, tsr_sampler *sampler,
-                    double start_chi2, tsr_log *log)
+static long accepted_of(const tsr_chain *chain)
+{
+    const tsr_chain_counts *counts = tsr_chain_counts_get(chain);
+    long sum = 0;
+    for (int m = 0; m < TSR_N_MOVE; m++)
+        sum += counts->accepted[m];
+    return sum;
+}
+
+void tsr_tell_stuck(const tsr_setup *setup, tsr_sampler *sampler, tsr_log *log)
 {
     enum { MOST = 5 };           /* that are named */
     const double far_nat = 30.0; /* exp(-30) of the posterior */
@@ -123,11 +131,12 @@ void tsr_tell_stuck(const tsr_setup *setup, tsr_sampler *sampler,
         const tsr_chain *chain = tsr_sampler_chain(sampler, c);
         double chi2 = tsr_chain_chi2(chain);
         double behind = middle - tsr_chain_log_lik(chain);
-        if (chi2 != start_chi2 && !(behind > far_nat))
+        const int is_still = accepted_of(chain) == 0;
+        if (!is_still && !(behind > far_nat))
             continue;
         if (++n_behind > MOST)
             continue;
-        if (chi2 == start_chi2)
+        if (is_still)
             tsr_warn(
                 log,
                 "chain %d is where it started after warm-up (chi2 %.3g): "

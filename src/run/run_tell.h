@@ -20,8 +20,7 @@ void tsr_tell_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
 void tsr_tell_times(const tsr_sampler *sampler, tsr_log *log);
 
 /* After warm-up: chains that it left far behind the others, or where they
- * started (start_chi2). */
-void tsr_tell_stuck(const tsr_setup *setup, tsr_sampler *sampler,
-                    double start_chi2, tsr_log *log);
+ * started. */
+void tsr_tell_stuck(const tsr_setup *setup, tsr_sampler *sampler, tsr_log *log);
 
 #endif

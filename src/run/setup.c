@@ -32,6 +32,9 @@ void tsr_setup_clear(tsr_setup *setup)
     for (int k = 0; k < setup->n_start; k++)
         tsr_conformation_free(setup->start[k]);
     free(setup->start);
+    for (int k = 0; k < setup->n_group_start; k++)
+        tsr_conformation_free(setup->group_start[k]);
+    free(setup->group_start);
     tsr_topology_free(setup->topology);
     memset(setup, 0, sizeof *setup);
 }

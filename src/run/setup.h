@@ -33,6 +33,10 @@ typedef struct {
     int is_limited;         /* d_bound_ang is less than the reach */
     double d_max_first_ang; /* of the first conformation */
     int n_thread, n_chain;
+    int n_group_start; /* where groups of chains start; 0: from the file */
+    tsr_conformation **group_start;
+    double first_chi2; /* of the first conformation, where chains start
+                          elsewhere */
     const void *move_options[TSR_N_MOVE];
     tsr_target target; /* points into all this */
 } tsr_setup;
@@ -52,6 +56,11 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err);
 void tsr_setup_clear(tsr_setup *setup);
+
+/* Where sampler.start is the prior, and there are data: groups of chains get
+ * starts of their own, from chains of the prior. After tsr_setup_engine.
+ * Errors: those of tsr_chain_start, TSR_E_NOMEM. */
+tsr_status tsr_setup_draw_starts(tsr_log *log, tsr_setup *setup, tsr_err *err);
 
 /* Parts of tsr_setup_read: where the states start; tables of the prior, form
  * factors or components; what the bodies scatter, once the start is settled. */

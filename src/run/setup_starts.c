@@ -1,4 +1,4 @@
-/* Where the states of an ensemble start. */
+/* Where the states of an ensemble, and groups of chains, start. */
 #include "run/setup.h"
 
 #include "io/structure.h"
@@ -63,6 +63,106 @@ static tsr_status read_start(const char *path, tsr_log *log, tsr_setup *s,
     tsr_structure_free(structure);
     return status;
 }
+
+/* ---- groups of chains ---- */
+
+/* Streams that no chain of a run has. */
+enum { PRIOR_STREAM = 0x7f000000 };
+
+/* Steps in which a chain without data forgets where it came from. */
+static long n_forgotten(const tsr_topology *t)
+{
+    return 5000 + 100L * (t->n_torsion + t->n_side);
+}
+
+/* The states of one group, from the prior. */
+static tsr_status draw_group(const tsr_target *run, int group,
+                             tsr_conformation **state, tsr_err *err)
+{
+    tsr_target prior = *run;
+    tsr_chain *chain = NULL;
+    tsr_chain_view view;
+    prior.likelihood = NULL;
+    prior.n_share = prior.n_group = 0;
+    prior.n_temp = 1;
+    tsr_status status =
+        tsr_chain_new(&prior, PRIOR_STREAM + group, &chain, err);
+    const long half = n_forgotten(run->topology) / 2;
+    for (long i = 0; i < 2 * half && status == TSR_OK; i++) {
+        tsr_body_proposal ask;
+        int accepted;
+        tsr_chain_propose(chain, &ask);
+        status = tsr_chain_decide(chain, NULL, i < half, &accepted, err);
+    }
+    if (status == TSR_OK)
+        tsr_chain_look(chain, &view);
+    for (int k = 0; k < tsr_target_n_state(run) && status == TSR_OK; k++) {
+        state[k] = tsr_conformation_new(run->topology);
+        if (state[k] == NULL)
+            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        else
+            tsr_conformation_copy(run->topology, state[k], view.state[k], 0,
+                                  run->topology->n_residue);
+    }
+    tsr_chain_free(chain);
+    return status;
+}
+
+/* As many as compare well, of as many chains each. */
+static int n_group_of(int n_chain)
+{
+    enum { MANY = 8, FEW = 4 };
+    return n_chain >= 4 * MANY && n_chain % MANY == 0 ? MANY
+           : n_chain >= 4 * FEW && n_chain % FEW == 0 ? FEW
+                                                      : n_chain;
+}
+
+/* chi2 of the first conformation, by a chain that starts there. */
+static tsr_status measure_first(tsr_setup *s, tsr_err *err)
+{
+    tsr_target alone = s->target;
+    tsr_chain *chain = NULL;
+    tsr_batch *batch = NULL;
+    tsr_status status = tsr_chain_new(&alone, 0, &chain, err);
+    if (status == TSR_OK && s->n_engine > 0)
+        status = tsr_batch_new(s->share[0].engine, tsr_target_n_state(&alone),
+                               &batch, err);
+    if (status == TSR_OK)
+        status = tsr_chain_start(chain, batch, err);
+    if (status == TSR_OK)
+        s->first_chi2 = tsr_chain_chi2(chain);
+    tsr_batch_free(batch);
+    tsr_chain_free(chain);
+    return status;
+}
+
+tsr_status tsr_setup_draw_starts(tsr_log *log, tsr_setup *setup, tsr_err *err)
+{
+    tsr_setup *s = setup;
+    tsr_target *t = &s->target;
+    const int n_group = n_group_of(s->n_chain), n_state = tsr_target_n_state(t);
+    if (t->likelihood == NULL || t->is_still || t->n_start > 0)
+        return TSR_OK;
+    tsr_status status = measure_first(s, err);
+    if (status != TSR_OK)
+        return status;
+    s->n_group_start = n_group * n_state;
+    s->group_start = calloc((size_t)s->n_group_start, sizeof(*s->group_start));
+    if (s->group_start == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int g = 0; g < n_group && status == TSR_OK; g++)
+        status = draw_group(t, g, s->group_start + (size_t)(g * n_state), err);
+    if (status != TSR_OK)
+        return status;
+    t->n_group = n_group;
+    t->chains_each = s->n_chain / n_group;
+    t->group_start = s->group_start;
+    tsr_info(log, "chains start from %d draws of the prior%s", n_group,
+             n_group < s->n_chain ? ", in groups" : "");
+    return TSR_OK;
+}
+
+/* ---- states ---- */
 
 tsr_status tsr_setup_starts(const tsr_config *config, tsr_log *log,
                             tsr_setup *setup, tsr_err *err)

@@ -96,7 +96,8 @@ static tsr_status look_at_curve(judge *j, tsr_trace_reader *reader,
         char label[64];
         for (size_t i = 0; i < rows; i++)
             one[i] = value[i * (size_t)n + at];
-        status = tsr_convergence_make(n_chain, n_draw, one, &v, err);
+        status = tsr_convergence_of_groups(tsr_trace_n_group(reader), n_chain,
+                                           n_draw, one, &v, err);
         snprintf(label, sizeof label, "%s at point %zu", name, at);
         if (status == TSR_OK)
             look(j, label, &v);

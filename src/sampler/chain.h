@@ -40,6 +40,10 @@ typedef struct {
     long swap_every;   /* steps between exchanges; 0 counts as 1 */
     int n_start;       /* 0: all states start from `first` */
     tsr_conformation *const *start; /* [n_start] of the states, in turn */
+    int n_group; /* 0: all chains start there; else groups of chains, of
+                    chains_each, start from group_start [n_group][n_state] */
+    int chains_each;
+    tsr_conformation *const *group_start;
     int is_still; /* 1: no moves, structures stay where they start */
     const tsr_parameter *contrast; /* c1 and c2; NULL: there are none */
 } tsr_target;
@@ -106,6 +110,10 @@ void tsr_chain_exchange(tsr_chain *a, tsr_chain *b);
  * tsr_chain_refresh comes after it, in the run that goes on as in one that was
  * restored, so that both have the same bits. */
 void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive);
+
+/* The structures and parameters of `from` become those of `to`, which keeps its
+ * random stream and what it has learnt. tsr_chain_refresh has to follow. */
+void tsr_chain_copy(tsr_chain *to, const tsr_chain *from);
 
 /* Prior, profiles and likelihood afresh from the conformations: running sums of
  * differences begin again. Between two steps; draws nothing. Errors: those of

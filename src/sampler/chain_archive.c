@@ -30,6 +30,19 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
     tsr_archive_long(archive, c->counts.accepted, TSR_N_MOVE);
 }
 
+void tsr_chain_copy(tsr_chain *to, const tsr_chain *from)
+{
+    const tsr_topology *t = to->target->topology;
+    for (int k = 0; k < to->n_state; k++) {
+        tsr_conformation_copy(t, to->state[k].current, from->state[k].current,
+                              0, t->n_residue);
+        to->state[k].is_restored = 1; /* its profile is of another */
+    }
+    memcpy(to->now.theta, from->now.theta,
+           (size_t)to->parameters->n * sizeof(double));
+    to->now.log_lik = from->now.log_lik;
+}
+
 /* The engine computes a state afresh; what it had must be the same. */
 static tsr_status refresh_profile(tsr_chain *c, int k, tsr_batch *batch,
                                   tsr_err *err)

@@ -7,7 +7,9 @@
 
 #include "core/clock.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -176,6 +178,76 @@ void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive)
         tsr_ladder_archive(s->ladder[c], archive);
     for (int c = 0; c < s->n_chain * s->n_temp; c++)
         tsr_chain_archive(s->chain[c], archive);
+}
+
+/* ---- chains that are stuck ---- */
+
+static tsr_chain *coldest(const tsr_sampler *s, int chain)
+{
+    return s
+        ->chain[chain * s->n_temp + tsr_ladder_replica(s->ladder[chain], 0)];
+}
+
+/* What a chain of the group [first, first + n) is stuck below; value [n] is
+ * scratch. */
+static double floor_of(const tsr_sampler *s, int first, int n, double *value)
+{
+    const double far_nat = 30.0; /* exp(-30) of the posterior */
+    for (int i = 0; i < n; i++)
+        value[i] = tsr_chain_log_lik(coldest(s, first + i));
+    gsl_sort(value, 1, (size_t)n);
+    return value[n / 2] - far_nat;
+}
+
+static void copy_all(const tsr_sampler *s, int to, int from)
+{
+    for (int k = 0; k < s->n_temp; k++)
+        tsr_chain_copy(
+            s->chain[to * s->n_temp + tsr_ladder_replica(s->ladder[to], k)],
+            s->chain[from * s->n_temp +
+                     tsr_ladder_replica(s->ladder[from], k)]);
+}
+
+/* The chain after `c` of the group that is not stuck; there is one. */
+static int next_free(const tsr_sampler *s, int first, int n, int c,
+                     double least)
+{
+    do
+        c = c + 1 < first + n ? c + 1 : first;
+    while (tsr_chain_log_lik(coldest(s, c)) < least);
+    return c;
+}
+
+/* Those that are not stuck are copied in turn. */
+static int rescue(const tsr_sampler *s, int first, int n, double *value)
+{
+    const double least = floor_of(s, first, n, value);
+    int n_copied = 0, from = first - 1;
+    for (int c = first; c < first + n; c++)
+        if (tsr_chain_log_lik(coldest(s, c)) < least) {
+            from = next_free(s, first, n, from, least);
+            copy_all(s, c, from);
+            n_copied++;
+        }
+    return n_copied;
+}
+
+int tsr_sampler_rescue(tsr_sampler *sampler)
+{
+    tsr_sampler *s = sampler;
+    const tsr_target *t = s->target;
+    enum { FEW = 4 };
+    int n_copied = 0, n;
+    if (t->likelihood == NULL || t->n_group == 0 || t->chains_each < FEW)
+        return 0;
+    double *value = calloc((size_t)t->chains_each, sizeof *value);
+    for (int g = 0; g < t->n_group && value != NULL; g++)
+        do
+            n_copied += n =
+                rescue(s, g * t->chains_each, t->chains_each, value);
+        while (n > 0);
+    free(value);
+    return n_copied;
 }
 
 void tsr_sampler_share(tsr_sampler *sampler)

@@ -28,9 +28,15 @@ typedef struct {
     long swap_every;
     double anneal;     /* share of warm-up */
     int evidence;      /* 1: temperatures that are auto reach the prior */
+    int start;         /* TSR_START_AUTO, ... */
     char *until;       /* NULL: all draws */
     double time_limit; /* s of sampling; 0: none */
 } tsr_sampler_options;
+
+/* Where chains start: the structure of the configuration, or draws of the
+ * prior, one for each group of chains. auto: the prior where the ladder reaches
+ * it. */
+enum { TSR_START_AUTO, TSR_START_FILE, TSR_START_PRIOR };
 
 /* How many temperatures that makes, and the highest; without data there is 1.
  */
@@ -115,6 +121,13 @@ void tsr_sampler_set_track(tsr_sampler *sampler, tsr_track *track);
  * to begin with more of the likelihood, twice what scale and background need to
  * have a proper distribution at the highest temperature. */
 int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal);
+
+/* In warm-up, between two steps, before tsr_sampler_refresh: where chains start
+ * in groups, those whose likelihood is 30 nat and more below the middle of
+ * their group become copies of others of it, all their replicas. So a chain
+ * that slid into a side valley while the likelihood was turned on does not stay
+ * there. Returns how many. A second call does nothing. */
+int tsr_sampler_rescue(tsr_sampler *sampler);
 
 /* After warm-up, before what counts: what one chain learnt of the temperatures
  * is shared by all. */

@@ -8,9 +8,13 @@
 enum { DRAWS_IN_ALL = 200000, LEAST_DRAWS = 2000 };
 const char tsr_sampler_until[] = "rhat<1.01,ess>400";
 
+/* Chains in groups of as many: run/setup_starts.c. */
+enum { MOST_GROUPS = 8, WHOLE_GROUPS = 32 };
+
 enum { FEW_CHAINS = 4, FEW_RUNGS = 6, MANY_RUNGS = 16, A_LAUNCH = 64 };
 static const double t_max_few = 20.0, t_max_many = 1e6;
 
+static const char *const start_words[] = {"auto", "file", "prior", NULL};
 static const char *const auto_words[] = {"auto", NULL};
 
 const tsr_field tsr_sampler_fields[] = {
@@ -89,6 +93,14 @@ const tsr_field tsr_sampler_fields[] = {
      .min = 0.0,
      .max = 0.9,
      .doc = "share of warm-up in which the likelihood is turned on slowly"},
+    {.name = "start",
+     .type = TSR_FIELD_CHOICE,
+     .offset = offsetof(tsr_sampler_options, start),
+     .initial = "auto",
+     .words = start_words,
+     .doc = "where chains start: from the structure of the configuration, or "
+            "from draws of the prior, groups of many chains from one each; "
+            "auto: the prior where the temperatures reach it"},
     {.name = "until",
      .type = TSR_FIELD_STRING,
      .offset = offsetof(tsr_sampler_options, until),
@@ -155,6 +167,12 @@ tsr_status tsr_sampler_settle(tsr_sampler_options *options,
         int half = (A_LAUNCH + n_system - 1) / n_system;
         n = fmin(2.0 * half * p->n_thread, floor(p->room / n_system));
     }
+    if (n >= WHOLE_GROUPS)
+        n -= fmod(n, MOST_GROUPS);
     set(&options->chains, fmax(n, FEW_CHAINS));
+    if (options->start == TSR_START_AUTO)
+        options->start = options->t_max.number >= t_max_many && p->has_data
+                             ? TSR_START_PRIOR
+                             : TSR_START_FILE;
     return settle_draws(options, err);
 }

@@ -163,6 +163,10 @@ tsr_status tsr_trace_labels(tsr_trace_reader *reader, tsr_trace_group group,
                             tsr_err *err);
 void tsr_trace_labels_free(int n, char **label);
 
+/* Groups of chains, of as many each and in turn, that started from one place
+ * (the root attribute chain_groups); 0: each chain is its own. */
+int tsr_trace_n_group(tsr_trace_reader *reader);
+
 /* A root attribute as text, caller frees; NULL where absent. */
 char *tsr_trace_attribute_text(tsr_trace_reader *reader, const char *name);
 

@@ -505,3 +505,11 @@ char *tsr_trace_variable_text(tsr_trace_reader *reader, tsr_trace_group group,
         H5Dclose(data);
     return text;
 }
+
+int tsr_trace_n_group(tsr_trace_reader *reader)
+{
+    char *text = tsr_trace_attribute_text(reader, "chain_groups");
+    const long n = text != NULL ? strtol(text, NULL, 10) : 0;
+    free(text);
+    return n > 0 && n < INT_MAX ? (int)n : 0;
+}

@@ -159,9 +159,9 @@ static void test_turned(void **state)
             b[i] = a[i] + 0.45 * whole;
             b[i] -= b[i] > 0.5 * whole ? whole : 0.0;
         }
-        assert_int_equal(tsr_circular_make(4, N / 4, whole, a, &first, NULL),
+        assert_int_equal(tsr_circular_make(0, 4, N / 4, whole, a, &first, NULL),
                          TSR_OK);
-        assert_int_equal(tsr_circular_make(4, N / 4, whole, b, &second, NULL),
+        assert_int_equal(tsr_circular_make(0, 4, N / 4, whole, b, &second, NULL),
                          TSR_OK);
         assert_near(remainder(second.mean - first.mean, whole), 0.45 * whole,
                     1e-12 * whole);
@@ -176,7 +176,7 @@ static void test_turned(void **state)
             a[i] = 0.4 * whole + 1e-9 * noise(i);
             b[i] = a[i] - 0.4 * whole;
         }
-        assert_int_equal(tsr_circular_make(4, N / 4, whole, a, &first, NULL),
+        assert_int_equal(tsr_circular_make(0, 4, N / 4, whole, a, &first, NULL),
                          TSR_OK);
         assert_int_equal(tsr_convergence_make(4, N / 4, b, &second, NULL),
                          TSR_OK);
