@@ -28,7 +28,6 @@ void tsr_chain_free(tsr_chain *chain)
     if (chain->parameters != NULL) {
         tsr_point_clear(chain->target->likelihood, &chain->now);
         tsr_point_clear(chain->target->likelihood, &chain->trial);
-        tsr_point_clear(chain->target->likelihood, &chain->probe);
     }
     tsr_parameters_free(chain->parameters);
     free(chain);
@@ -122,12 +121,9 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
     int complete = c->rng != NULL && c->state != NULL &&
                    c->parameters != NULL &&
                    tsr_point_make(l, c->parameters->n, &c->now) &&
-                   tsr_point_make(l, c->parameters->n, &c->trial) &&
-                   tsr_point_make(l, c->parameters->n, &c->probe);
+                   tsr_point_make(l, c->parameters->n, &c->trial);
     if (complete)
         tsr_parameters_start(c->parameters, c->now.theta);
-    c->draws_contrast = complete && tsr_likelihood_n_profile(l) > 0 &&
-                        tsr_parameters_draw_contrast(c->parameters);
     for (int k = 0; k < c->n_state && complete; k++)
         complete = open_state(c, k, (size_t)tsr_likelihood_n_profile(l));
     tsr_status status = complete ? set_moves(c, err)
@@ -169,12 +165,6 @@ static tsr_status evaluate(tsr_chain *c, int which, const double *partial,
         rng, to, err);
 }
 
-tsr_status tsr_chain_probe(tsr_chain *chain, int which, const double *partial,
-                           tsr_point *to)
-{
-    return evaluate(chain, which, partial, NULL, to, NULL);
-}
-
 tsr_status tsr_chain_evaluate(tsr_chain *chain, int which,
                               const double *partial, tsr_point *to,
                               tsr_err *err)
@@ -184,7 +174,6 @@ tsr_status tsr_chain_evaluate(tsr_chain *chain, int which,
 
 tsr_status tsr_chain_reevaluate(tsr_chain *chain, tsr_err *err)
 {
-    chain->knows_contrast = 0;
     tsr_chain_mean(chain, -1, NULL, &chain->now);
     return evaluate(chain, -1, chain->now.partial, NULL, &chain->now, err);
 }
@@ -210,7 +199,6 @@ tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
 
 void tsr_chain_heat(tsr_chain *chain, double beta)
 {
-    chain->knows_contrast &= chain->beta == beta;
     chain->beta = beta;
 }
 
@@ -236,7 +224,6 @@ void tsr_chain_exchange(tsr_chain *a, tsr_chain *b)
     tsr_parameter_learnt learnt = a->parameters->learnt;
     a->parameters->learnt = b->parameters->learnt;
     b->parameters->learnt = learnt;
-    a->knows_contrast = b->knows_contrast = 0;
 }
 
 double tsr_chain_log_lik(const tsr_chain *chain)

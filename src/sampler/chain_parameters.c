@@ -87,8 +87,6 @@ static tsr_status step(tsr_chain *c, int block, int warm, tsr_err *err)
     p->learnt.counts.accepted += accept;
     if (accept)
         tsr_point_take(l, b->scope, b->term, &c->now, &c->trial);
-    if (accept && b->scope == TSR_CHANGES_MEAN)
-        c->knows_contrast = 0;
     if (warm)
         tsr_parameters_learn(p, block, alpha);
     return TSR_OK;
@@ -100,6 +98,6 @@ tsr_status tsr_chain_step_parameters(tsr_chain *chain, int warm, tsr_err *err)
     for (int b = 0; b < chain->parameters->n_block && status == TSR_OK; b++)
         status = step(chain, b, warm, err);
     if (warm && status == TSR_OK)
-        tsr_parameters_learn_shape(chain->parameters, chain->now.theta);
+        tsr_parameters_learn_axes(chain->parameters, chain->now.theta);
     return status;
 }

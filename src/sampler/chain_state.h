@@ -12,13 +12,6 @@ typedef struct {
     int is_restored; /* the profile is not of `current` */
 } tsr_conformer;
 
-/* c1 and c2 as they are drawn with a structure: each normal, cut to its range,
- * the second about a line in the first. */
-typedef struct {
-    int n, place[TSR_N_CONTRAST]; /* of the table */
-    double mean[TSR_N_CONTRAST], sd[TSR_N_CONTRAST], slope;
-} tsr_contrast_density;
-
 struct tsr_chain {
     const tsr_target *target;
     int number, system; /* of the engine: the first state's */
@@ -31,12 +24,6 @@ struct tsr_chain {
     double beta; /* 1 / T */
     tsr_parameters *parameters;
     tsr_point now, trial; /* the present state, a proposal */
-    int draws_contrast;   /* c1 and c2 are drawn with each structure: */
-    tsr_point probe;      /* for looking elsewhere */
-    tsr_contrast_density contrast;       /* of the present structure */
-    int knows_contrast;                  /* 0: has to be found again */
-    tsr_contrast_density trial_contrast; /* of the proposed one */
-    int is_drawn;                        /* the proposal has c1 and c2 of it */
 
     /* the proposal in flight */
     int kind, which; /* move, state */
@@ -62,23 +49,6 @@ void tsr_chain_mean(const tsr_chain *chain, int which, const double *other,
 tsr_status tsr_chain_evaluate(tsr_chain *chain, int which,
                               const double *partial, tsr_point *to,
                               tsr_err *err);
-
-/* The same with nothing drawn, at the parameters of `to`. */
-tsr_status tsr_chain_probe(tsr_chain *chain, int which, const double *partial,
-                           tsr_point *to);
-
-/* From what c1 and c2 are drawn with a structure: state `which` (-1: none) as
- * it is proposed, its partial profiles, the weights in theta. */
-void tsr_chain_contrast_find(tsr_chain *chain, int which, const double *partial,
-                             const double *theta, tsr_contrast_density *out);
-
-/* A draw into theta (0: it fell beyond the range by rounding), and the log
- * density of theta but for a constant. */
-int tsr_chain_contrast_draw(tsr_chain *chain,
-                            const tsr_contrast_density *density, double *theta);
-double tsr_chain_contrast_log_density(const tsr_chain *chain,
-                                      const tsr_contrast_density *density,
-                                      const double *theta);
 
 /* The same with nothing drawn, of the present state. */
 tsr_status tsr_chain_reevaluate(tsr_chain *chain, tsr_err *err);

@@ -74,35 +74,6 @@ static void settle(tsr_chain *c, int accept)
     c->since_draw.accepted[c->kind] += accept;
 }
 
-/* c1 and c2 anew, with the structure; where they cannot be they stay, at a
- * density of 0. */
-static void propose_contrast(tsr_chain *c)
-{
-    if (!c->knows_contrast) {
-        tsr_chain_contrast_find(c, -1, c->now.partial, c->now.theta,
-                                &c->contrast);
-        c->knows_contrast = 1;
-    }
-    tsr_chain_contrast_find(c, c->which, c->trial.partial, c->trial.theta,
-                            &c->trial_contrast);
-    c->is_drawn =
-        tsr_chain_contrast_draw(c, &c->trial_contrast, c->trial.theta);
-}
-
-/* What that adds to the log of the acceptance: the prior's change, and the
- * densities of the way back and of the way there. */
-static double contrast_ratio(const tsr_chain *c)
-{
-    const tsr_parameters *p = c->parameters;
-    double sum =
-        tsr_chain_contrast_log_density(c, &c->contrast, c->now.theta) -
-        tsr_chain_contrast_log_density(c, &c->trial_contrast, c->trial.theta);
-    for (int i = p->contrast; i < p->contrast + TSR_N_CONTRAST; i++)
-        sum += tsr_parameter_log_prior(&p->table[i], c->trial.theta[i]) -
-               tsr_parameter_log_prior(&p->table[i], c->now.theta[i]);
-    return c->is_drawn ? sum : -(double)INFINITY;
-}
-
 /* The proposal's point: partial is the engine's answer for its one state. */
 static tsr_status evaluate(tsr_chain *c, const double *partial, tsr_err *err)
 {
@@ -114,8 +85,6 @@ static tsr_status evaluate(tsr_chain *c, const double *partial, tsr_err *err)
         tsr_chain_mean(c, c->which, partial, &c->trial);
     else if (bytes > 0)
         memcpy(c->trial.partial, partial, bytes);
-    if (c->draws_contrast)
-        propose_contrast(c);
     return tsr_chain_evaluate(c, c->which, c->trial.partial, &c->trial, err);
 }
 
@@ -152,8 +121,6 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
             (is_possible ? c->beta * (c->trial.log_lik - c->now.log_lik) : 0.0);
     if (is_possible)
         log_alpha += tsr_likelihood_log_ratio(l, &c->now, &c->trial, c->beta);
-    if (is_possible && c->draws_contrast)
-        log_alpha += contrast_ratio(c);
     if (isnan(log_alpha)) {
         settle(c, 0);
         return tsr_fail(err, TSR_E_NUMERIC,
@@ -170,9 +137,6 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
     settle(c, accept);
     if (accept && is_possible)
         take(c, partial);
-    if (accept && is_possible)
-        c->contrast = c->trial_contrast;
-    c->knows_contrast &= !warm; /* what it rests on has learnt */
     *accepted = accept;
     return tsr_chain_step_parameters(c, warm, err);
 }

@@ -18,9 +18,6 @@
  * Gilks 1996). */
 static const double wanted = 0.44;
 
-/* Values of c1 and c2 from which their spread can be told. */
-enum { ENOUGH = 100 };
-
 void tsr_parameters_free(tsr_parameters *parameters)
 {
     if (parameters == NULL)
@@ -28,7 +25,6 @@ void tsr_parameters_free(tsr_parameters *parameters)
     free(parameters->table);
     free(parameters->block);
     free(parameters->learnt.log_step);
-    free(parameters->learnt.centre);
     free(parameters);
 }
 
@@ -115,9 +111,7 @@ tsr_parameters *tsr_parameters_new(const tsr_likelihood *likelihood,
     p->table = calloc(room, sizeof *p->table);
     p->block = calloc(room, sizeof *p->block);
     p->learnt.log_step = calloc(room, sizeof *p->learnt.log_step);
-    p->learnt.centre = calloc(room, sizeof *p->learnt.centre);
-    if (p->table == NULL || p->block == NULL || p->learnt.log_step == NULL ||
-        p->learnt.centre == NULL) {
+    if (p->table == NULL || p->block == NULL || p->learnt.log_step == NULL) {
         tsr_parameters_free(p);
         return NULL;
     }
@@ -131,7 +125,6 @@ tsr_parameters *tsr_parameters_new(const tsr_likelihood *likelihood,
     }
     add_weights(p, infer_weights && n_state > 1);
     add_blocks(p, l);
-    tsr_parameters_start(p, p->learnt.centre);
     return p;
 }
 
@@ -274,49 +267,27 @@ void tsr_parameters_learn(tsr_parameters *parameters, int block, double alpha)
                  widest(kind));
 }
 
-void tsr_parameters_learn_shape(tsr_parameters *parameters, const double *theta)
+void tsr_parameters_learn_axes(tsr_parameters *parameters, const double *theta)
 {
+    enum { LEAST = 100 };
     const tsr_parameters *p = parameters;
     tsr_parameter_learnt *l = &parameters->learnt;
-    double gain = l->n_seen > 0.0 ? 2.0 / (l->n_seen + 3.0) : 1.0, d[2];
     l->n++;
-    for (int i = 0; i < p->n; i++)
-        l->centre[i] += gain * (theta[i] - l->centre[i]);
-    if (p->contrast < 0)
+    if (!has_axes(p))
         return;
+    double gain = 2.0 / (l->n_seen + 3.0), d[2];
     for (int i = 0; i < 2; i++) {
         d[i] = theta[p->contrast + i] / unit(&p->table[p->contrast + i]) -
                l->mean[i];
-        l->mean[i] += gain * d[i];
+        l->mean[i] += (l->n_seen > 0.0 ? gain : 1.0) * d[i];
     }
     if (l->n_seen++ == 0.0)
         return;
     l->square[0] += gain * (d[0] * d[0] - l->square[0]);
     l->square[1] += gain * (d[0] * d[1] - l->square[1]);
     l->square[2] += gain * (d[1] * d[1] - l->square[2]);
-    if (l->n_seen >= ENOUGH && has_axes(p))
+    if (l->n_seen >= LEAST)
         l->angle = 0.5 * atan2(2.0 * l->square[1], l->square[0] - l->square[2]);
-}
-
-int tsr_parameters_draw_contrast(const tsr_parameters *parameters)
-{
-    const tsr_parameters *p = parameters;
-    int n = 0;
-    for (int i = 0; i < TSR_N_CONTRAST && p->contrast >= 0; i++)
-        n += p->table[p->contrast + i].infer;
-    for (int b = 0; b < p->n_block; b++)
-        if (p->block[b].kind == TSR_STEP_CONDITIONAL)
-            return 0;
-    return n > 0;
-}
-
-double tsr_parameters_spread(const tsr_parameters *parameters, int which)
-{
-    const tsr_parameters *p = parameters;
-    const tsr_parameter_learnt *l = &p->learnt;
-    const double one = unit(&p->table[p->contrast + which]);
-    const double seen = sqrt(l->square[which == 0 ? 0 : 2]);
-    return one * (l->n_seen >= ENOUGH ? fmin(fmax(seen, 0.01), 0.5) : 0.2);
 }
 
 void tsr_parameters_archive(tsr_parameters *parameters, tsr_archive *archive)
@@ -325,7 +296,6 @@ void tsr_parameters_archive(tsr_parameters *parameters, tsr_archive *archive)
     tsr_archive_long(archive, &l->n, 1);
     tsr_archive_real(archive, l->log_step, (size_t)parameters->n_block);
     tsr_archive_real(archive, &l->n_seen, 1);
-    tsr_archive_real(archive, l->centre, (size_t)parameters->n);
     tsr_archive_real(archive, l->mean, 2);
     tsr_archive_real(archive, l->square, 3);
     tsr_archive_real(archive, &l->angle, 1);

@@ -34,7 +34,6 @@ typedef struct {
     double n_seen;    /* of c1 and c2, in units of their priors' widths: */
     double mean[2], square[3]; /* mean, covariance 00 01 11 */
     double angle;              /* of its first principal axis */
-    double *centre;            /* [n] means of all parameters */
     tsr_parameter_counts counts;
 } tsr_parameter_learnt;
 
@@ -75,19 +74,10 @@ int tsr_parameters_propose(const tsr_parameters *parameters, int block,
                            const tsr_point *now, tsr_point *trial, double beta,
                            gsl_rng *rng, double *to, double *from);
 
-/* Whether c1 and c2 may be drawn with each structure: they are inferred, and no
- * term proposes parameters of its own, whose best values would have to follow
- * them. */
-int tsr_parameters_draw_contrast(const tsr_parameters *parameters);
-
-/* How far c1 or c2 (which 0, 1) spread in warm-up. */
-double tsr_parameters_spread(const tsr_parameters *parameters, int which);
-
 /* Warm-up: a block learns from the probability of acceptance of its step;
- * after the steps on all blocks, means and axes from the values. */
+ * after the steps on all blocks, the axes from the values. */
 void tsr_parameters_learn(tsr_parameters *parameters, int block, double alpha);
-void tsr_parameters_learn_shape(tsr_parameters *parameters,
-                                const double *theta);
+void tsr_parameters_learn_axes(tsr_parameters *parameters, const double *theta);
 
 /* Saves or restores what was learnt, and the counters. */
 void tsr_parameters_archive(tsr_parameters *parameters, tsr_archive *archive);
