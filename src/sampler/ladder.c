@@ -52,7 +52,7 @@ tsr_ladder *tsr_ladder_new(int n, double t_max, uint64_t seed, int number)
         return NULL;
     }
     l->n = n;
-    l->wait = 32;
+    l->wait = 16;
     for (int k = 0; k < n; k++) {
         l->temperature[k] = n > 1 ? pow(t_max, (double)k / (n - 1)) : 1.0;
         l->replica[k] = k;
@@ -107,7 +107,7 @@ static void space_evenly(tsr_ladder *l)
         l->temperature[j] = 1.0 / beta[j];
 }
 
-/* After 32 rounds, 64 more, 128 more and so on, each time by what was seen
+/* After 16 rounds, 32 more, 64 more and so on, each time by what was seen
  * since the last time. */
 static void learn_temperatures(tsr_ladder *l, const double *probability)
 {

@@ -96,4 +96,27 @@ with h5py.File("alone-long/trace.h5") as f:
     chi2 = f[name][()]
 assert r.shape == chi2.shape == (2, 18), (r.shape, chi2.shape)
 assert np.allclose(chi2, ((r - 40) / 3) ** 2, rtol=1e-4), (chi2, r)'
+
+# ---- many chains, from the prior, stopped and gone on with ----
+many() { # DIR DRAWS
+    "$program" run good.yaml --output "$1" --set sampler.draws="$2" \
+        --set sampler.chains=16 --set sampler.temperatures=4 \
+        --set sampler.evidence=true --set sampler.warmup=300 --threads 2
+}
+expect "many chains" 0 "chains start from 4 draws of the prior, in groups" \
+    many groups 20
+expect "one thread, stopped and gone on with" 0 "" many part 12
+expect "to the end" 0 "resumed" "$program" resume part --draws 20 --threads 1
+check "the same draws" "$python" "$tests/compare_runs.py" part groups
+expect "their summary" 0 "" "$program" summary groups
+check "log evidence" grep -qE "^log evidence: -[0-9.]+ \+- [0-9.]+ nat" out.txt
+expect "in JSON" 0 "" "$program" summary groups --json
+check "with both kinds of R-hat" "$python" -c '
+import json
+s = json.load(open("out.txt"))
+assert s["rg"]["rhat"] < s["rg"]["rhat_chains"], s["rg"]
+assert -8 < s["evidence"]["log"] < -2 and s["evidence"]["error"] < 1, s["evidence"]
+assert s["evidence"]["temperatures"] == 4 and s["evidence"]["t_max"] == 1e6'
+expect "a ladder that ends below the prior" 0 "" "$program" summary two
+check "has none" grep -q "log evidence: not known (" out.txt
 exit $bad

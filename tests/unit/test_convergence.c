@@ -215,6 +215,53 @@ static void test_nothing_to_say(void **state)
                      TSR_E_INTERNAL);
 }
 
+/* 320 chains of 20 draws that stay near values of their own, in 8 groups. Where
+ * those values are alike in all groups, single chains disagree and groups do
+ * not; where one group lies elsewhere, groups do, too. Normal scores of a known
+ * mixture are not in closed form, so the expected value is that of
+ * untransformed values, which are normal: the scores are nearly they. */
+static void test_groups(void **state)
+{
+    (void)state;
+    enum { N_GROUP = 8, EACH = 40, MANY = N_GROUP * EACH, SHORT = 20 };
+    gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
+    double *value = malloc(MANY * SHORT * sizeof *value), sum = 0.0;
+    tsr_convergence c;
+    tsr_err err;
+    assert_non_null(random);
+    assert_non_null(value);
+    for (int repeat = 0; repeat < 20; repeat++) {
+        for (int i = 0; i < MANY; i++) {
+            const double own = gsl_ran_gaussian(random, 2.0);
+            for (int d = 0; d < SHORT; d++)
+                value[i * SHORT + d] = own + gsl_ran_gaussian(random, 1.0);
+        }
+        assert_int_equal(
+            tsr_convergence_of_groups(N_GROUP, MANY, SHORT, value, &c, &err),
+            TSR_OK);
+        const double single = of(MANY, SHORT, value).rhat;
+        assert_true(c.rhat_chains == single);
+        assert_true(single > 2.0);
+        sum += c.rhat / 20;
+    }
+    /* B is the variance of a chain's mean over 40: 1 + (4 + 1/20) / 40 / 5, and
+     * the larger of bulk and folded. */
+    const double expected = sqrt(1.0 + (4.0 + 1.0 / SHORT) / EACH / 5.0);
+    assert_true(sum > expected - 0.002 && sum < expected + 0.006);
+    for (int i = 0; i < EACH * SHORT; i++)
+        value[i] += 2.0;
+    assert_int_equal(
+        tsr_convergence_of_groups(N_GROUP, MANY, SHORT, value, &c, &err),
+        TSR_OK);
+    assert_true(c.rhat > expected + 0.02);
+    /* groups that do not come out even are none */
+    assert_int_equal(tsr_convergence_of_groups(7, MANY, SHORT, value, &c, &err),
+                     TSR_OK);
+    assert_true(isnan(c.rhat_chains) && c.rhat == of(MANY, SHORT, value).rhat);
+    gsl_rng_free(random);
+    free(value);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_monotone_map),
         cmocka_unit_test(test_ties),
         cmocka_unit_test(test_nothing_to_say),
+        cmocka_unit_test(test_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
