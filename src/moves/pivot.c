@@ -64,8 +64,6 @@ typedef struct {
     pivot_options options;
     tsr_step step;     /* common to all torsions */
     tsr_step *torsion; /* [n_torsion] */
-    double *end;       /* [n_torsion] shares of the turns, summed up */
-    int wait;          /* turns learnt from until the shares are set anew */
     int any;           /* the last turn was by any angle */
 } pivot_state;
 
@@ -75,41 +73,7 @@ static void pivot_free(void *state)
     if (s == NULL)
         return;
     free(s->torsion);
-    free(s->end);
     free(s);
-}
-
-/* A torsion that takes steps of width w needs about 1 / w^2 of them to move as
- * far as another in one: those that may hardly turn are turned more often. */
-static void set_shares(pivot_state *s)
-{
-    static double a=-1, cap=30; if (a<0) { a = atof(getenv("XA")?getenv("XA"):"1"); cap = atof(getenv("XC")?getenv("XC"):"30"); }
-    const int n = s->topology->n_torsion;
-    double widest = 0.0, sum = 0.0;
-    for (int k = 0; k < n; k++)
-        widest =
-            fmax(widest, tsr_step_width(&s->step, &s->torsion[k], PI));
-    for (int k = 0; k < n; k++) {
-        const double width = tsr_step_width(&s->step, &s->torsion[k], PI);
-        sum += fmin(pow(widest / width, a), cap);
-        s->end[k] = sum;
-    }
-    s->wait = n;
-}
-
-static int choose(const pivot_state *s, gsl_rng *rng)
-{
-    const int n = s->topology->n_torsion;
-    const double at = gsl_rng_uniform(rng) * s->end[n - 1];
-    int low = 0, high = n - 1;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (at < s->end[middle])
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
 }
 
 /* Torsions that carry more start with shorter steps. */
@@ -131,16 +95,13 @@ static void *pivot_new(const void *options, const tsr_topology *topology,
     s->options = *(const pivot_options *)options;
     s->step.log_step = log(s->options.step);
     s->torsion = calloc((size_t)topology->n_torsion + 1, sizeof *s->torsion);
-    s->end = calloc((size_t)topology->n_torsion + 1, sizeof *s->end);
-    if (s->torsion == NULL || s->end == NULL) {
+    if (s->torsion == NULL) {
         pivot_free(s);
         return NULL;
     }
     for (int k = 0; k < topology->n_torsion; k++)
         s->torsion[k].log_step =
             -0.5 * log1p(carried(topology, &topology->torsion[k]) / 20.0);
-    if (topology->n_torsion > 0)
-        set_shares(s);
     return s;
 }
 
@@ -219,12 +180,12 @@ static void pivot_propose(void *state, const tsr_conformation *current,
                           tsr_proposal *proposal)
 {
     pivot_state *s = state;
-    const unsigned long n = (unsigned long)s->topology->n_torsion;
+    int k =
+        (int)gsl_rng_uniform_int(rng, (unsigned long)s->topology->n_torsion);
     if (gsl_rng_uniform(rng) < s->options.draw)
-        draw_propose(s, (int)gsl_rng_uniform_int(rng, n), current, proposed,
-                     rng, proposal);
+        draw_propose(s, k, current, proposed, rng, proposal);
     else
-        step_propose(s, choose(s, rng), proposed, rng, proposal);
+        step_propose(s, k, proposed, rng, proposal);
 }
 
 static double pivot_log_ratio(const void *state,
@@ -248,8 +209,6 @@ static void pivot_adapt(void *state, const tsr_proposal *proposal,
         return;
     tsr_step *own = &s->torsion[proposal->target];
     tsr_step_learn(&s->step, own, accept_probability, s->options.target, PI);
-    if (--s->wait <= 0)
-        set_shares(s);
 }
 
 static void pivot_archive(void *state, tsr_archive *archive)
@@ -257,8 +216,6 @@ static void pivot_archive(void *state, tsr_archive *archive)
     pivot_state *s = state;
     tsr_step_archive(&s->step, 1, archive);
     tsr_step_archive(s->torsion, (size_t)s->topology->n_torsion, archive);
-    tsr_archive_real(archive, s->end, (size_t)s->topology->n_torsion);
-    tsr_archive_int(archive, &s->wait, 1);
 }
 
 const tsr_move_type tsr_move_pivot = {
