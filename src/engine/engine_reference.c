@@ -1,15 +1,17 @@
-/* The reference engine: the Debye sum in double precision, a sine for every
- * pair and q. It keeps the sum of each pair of blocks, in two slots as every
+/* The reference engine: the Debye sum in double precision, sinc by sinc for
+ * every pair. It keeps the sum of each pair of blocks, in two slots as every
  * engine does, and recomputes a pair of blocks when a body of either moved: it
  * takes no notice of rigid groups, so that it also checks who does. */
 #include "engine/engine.h"
+
+#include "core/vec3.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 16 }; /* bodies */
+enum { BLOCK = 16, RUN = 16, MAX_COMP = 3 }; /* bodies; numbers of q */
 
 /* Double precision; what the fixed points of others and the recurrence of
  * tsr_debye_reference leave, 1e-12 of I(0), is more than its own rounding. */
@@ -43,46 +45,70 @@ typedef struct {
     unsigned char *touched; /* [n_block] scratch */
 } reference_batch;
 
-static double sinc(double x)
-{
-    if (fabs(x) < 1e-4)
-        return 1.0 - x * x / 6.0;
-    return sin(x) / x;
-}
+/* A body as seen from another: x = dq r, sine and cosine of it, and how often
+ * the pair counts. */
+typedef struct {
+    double x, sine, cosine, twice;
+} reference_pair;
 
-/* Adds weight (F_i^a F_j^b + F_i^b F_j^a) / 2 for every pair of components. */
-static void add_pair(const reference_engine *e, int i, int j, int k,
-                     double weight, double *sum)
+/* Adds sinc(k x) F_j for n numbers k from `first` on: sine and cosine of the
+ * first, then each from the one before, turned by x. That is some units in the
+ * last place off after RUN of them, and a fifth of the time of RUN sines. */
+static void add_body(const reference_engine *e, const reference_pair *p, int j,
+                     int first, int n, double field[MAX_COMP][RUN])
 {
     size_t n_q = (size_t)e->base.n_q, table = (size_t)e->n_type * n_q;
-    const double *fi = e->form_factor + (size_t)e->type[i] * n_q + k;
-    const double *fj = e->form_factor + (size_t)e->type[j] * n_q + k;
-    sum += k;
-    for (size_t a = 0; a < (size_t)e->base.n_comp; a++)
-        for (size_t b = a; b < (size_t)e->base.n_comp; b++, sum += n_q)
-            *sum +=
-                0.5 * weight *
-                (fi[a * table] * fj[b * table] + fi[b * table] * fj[a * table]);
+    double s = sin(first * p->x), c = cos(first * p->x), sinc[RUN];
+    for (int k = first; k < first + n; k++) {
+        double next = s * p->cosine + c * p->sine, kx = k * p->x;
+        sinc[k - first] = p->twice * (kx == 0.0 ? 1.0 : s / kx);
+        c = c * p->cosine - s * p->sine;
+        s = next;
+    }
+    const double *f = e->form_factor + (size_t)e->type[j] * n_q + first;
+    for (int a = 0; a < e->base.n_comp; a++, f += table)
+        for (int k = 0; k < n; k++)
+            field[a][k] += sinc[k] * f[k];
 }
 
+/* Adds (F_i^a field^b + F_i^b field^a) / 2 for every pair of components. */
+static void add_field(const reference_engine *e, int i, int first, int n,
+                      double field[MAX_COMP][RUN], double *sum)
+{
+    size_t n_q = (size_t)e->base.n_q, table = (size_t)e->n_type * n_q;
+    const double *f = e->form_factor + (size_t)e->type[i] * n_q + first;
+    sum += first;
+    for (int a = 0; a < e->base.n_comp; a++)
+        for (int b = a; b < e->base.n_comp; b++, sum += n_q)
+            for (int k = 0; k < n; k++)
+                sum[k] +=
+                    0.5 * (f[(size_t)a * table + (size_t)k] * field[b][k] +
+                           f[(size_t)b * table + (size_t)k] * field[a][k]);
+}
+
+/* Each body of block bi with those of bj; a pair counts twice, a body with
+ * itself once. */
 static void tile_sum(const reference_engine *e, const double (*xyz)[3], int bi,
                      int bj, double *sum)
 {
-    int n_q = e->base.n_q;
-    double dq = e->base.dq_inv_ang;
+    int n_q = e->base.n_q, j_first = bj * BLOCK;
     int i_end = bi == e->n_block - 1 ? e->base.n_body : (bi + 1) * BLOCK;
     int j_end = bj == e->n_block - 1 ? e->base.n_body : (bj + 1) * BLOCK;
     memset(sum, 0, (size_t)e->row * sizeof *sum);
     for (int i = bi * BLOCK; i < i_end; i++) {
-        if (bi == bj)
-            for (int k = 0; k < n_q; k++)
-                add_pair(e, i, i, k, 1.0, sum);
-        for (int j = bj * BLOCK; j < j_end && (bi != bj || j < i); j++) {
-            double x = xyz[i][0] - xyz[j][0], y = xyz[i][1] - xyz[j][1],
-                   z = xyz[i][2] - xyz[j][2];
-            double r = sqrt(x * x + y * y + z * z);
-            for (int k = 0; k < n_q; k++)
-                add_pair(e, i, j, k, 2.0 * sinc(k * dq * r), sum);
+        reference_pair pair[BLOCK];
+        int end = bi == bj ? i + 1 : j_end;
+        for (int j = j_first; j < end; j++) {
+            double x = e->base.dq_inv_ang * tsr_vec3_distance(xyz[i], xyz[j]);
+            pair[j - j_first] =
+                (reference_pair){x, sin(x), cos(x), i == j ? 1.0 : 2.0};
+        }
+        for (int first = 0; first < n_q; first += RUN) {
+            int n = n_q - first < RUN ? n_q - first : RUN;
+            double field[MAX_COMP][RUN] = {{0.0}};
+            for (int j = j_first; j < end; j++)
+                add_body(e, &pair[j - j_first], j, first, n, field);
+            add_field(e, i, first, n, field, sum);
         }
     }
 }
@@ -309,7 +335,7 @@ static void reference_free(tsr_engine *engine)
 
 static const tsr_engine_type reference_type = {
     .name = "reference",
-    .doc = "Debye sum in double precision, one sine a pair and q, on the host",
+    .doc = "Debye sum in double precision, pair by pair, on the host",
     .free = reference_free,
     .batch_new = reference_batch_new,
     .batch_free = reference_batch_free,

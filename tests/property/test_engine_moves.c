@@ -17,69 +17,32 @@ static int moves_of(const engine_variant *v)
     return asked != NULL ? atoi(asked) : LENGTH * N_MOVE / v->one_of;
 }
 
-static void long_run(void **state)
-{
-    tsr_device *device = *state;
+/* What all tests have: building the kernels of a variant takes longer than most
+ * of what is done with them. */
+typedef struct {
+    tsr_device *device;
     composition c;
-    walker *w = calloc(N_SYSTEM, sizeof *w);
-    assert_non_null(w);
-    compose(&c);
-    for (int v = 0; v < N_VARIANT; v++) {
-        tsr_engine *engine;
-        tsr_batch *batch;
-        tsr_err err;
-        double profile[N_Q];
-        uint64_t random = 5;
-        if (!has_variant(device, &variants[v]))
-            continue;
-        must(tsr_engine_page_tile_new(&c.spec, device, &variants[v].options,
-                                      &engine, &err),
-             &err);
-        must(tsr_batch_new(engine, N_SYSTEM, &batch, &err), &err);
-        for (int s = 0; s < N_SYSTEM; s++)
-            begin(&c, &w[s], batch, s);
-        for (int done = 0; done < moves_of(&variants[v]);) {
-            unsigned mask = 1u + (unsigned)below(&random, 255);
-            step(batch, w, mask);
-            for (; mask != 0; mask &= mask - 1)
-                done++;
-        }
-        for (int s = 0; s < N_SYSTEM; s++) {
-            must(tsr_batch_profile(batch, s, profile, &err), &err);
-            check_against_reference(&c, &w[s], profile, variants[v].limit,
-                                    variants[v].name);
-        }
-        tsr_batch_free(batch);
-        tsr_engine_free(engine);
-    }
-    free(w);
-}
+    tsr_engine *engine[N_VARIANT]; /* NULL: not on this device */
+} bench;
 
 typedef void law(const composition *c, const engine_variant *v,
                  const tsr_device *device, tsr_batch *batch, walker *w);
 
 static void for_each_variant(void **state, law *check)
 {
-    tsr_device *device = *state;
-    composition c;
+    const bench *b = *state;
     walker *w = calloc(N_SYSTEM, sizeof *w);
     assert_non_null(w);
-    compose(&c);
     for (int v = 0; v < N_VARIANT; v++) {
-        tsr_engine *engine;
         tsr_batch *batch;
         tsr_err err;
-        if (!has_variant(device, &variants[v]))
+        if (b->engine[v] == NULL)
             continue;
-        must(tsr_engine_page_tile_new(&c.spec, device, &variants[v].options,
-                                      &engine, &err),
-             &err);
-        must(tsr_batch_new(engine, N_SYSTEM, &batch, &err), &err);
+        must(tsr_batch_new(b->engine[v], N_SYSTEM, &batch, &err), &err);
         for (int s = 0; s < N_SYSTEM; s++)
-            begin(&c, &w[s], batch, s);
-        check(&c, &variants[v], device, batch, w);
+            begin(&b->c, &w[s], batch, s);
+        check(&b->c, &variants[v], b->device, batch, w);
         tsr_batch_free(batch);
-        tsr_engine_free(engine);
     }
     free(w);
 }
@@ -461,7 +424,7 @@ static void threads(const composition *c, const engine_variant *v,
     double serial[N_SYSTEM][N_Q], parallel[N_Q];
     thread_work work[N_THREAD];
     pthread_t thread[N_THREAD];
-    int steps = LENGTH * 100 / v->one_of + 5;
+    int steps = LENGTH * 50 / v->one_of + 5;
     (void)device;
     for (int i = 0; i < steps; i++)
         step(batch, w, 255u);
@@ -485,6 +448,31 @@ static void threads(const composition *c, const engine_variant *v,
     }
 }
 
+/* Long enough that errors which add up would show. */
+static void long_run(const composition *c, const engine_variant *v,
+                     const tsr_device *device, tsr_batch *batch, walker *w)
+{
+    double profile[N_Q];
+    uint64_t random = 5;
+    tsr_err err;
+    (void)device;
+    for (int done = 0; done < moves_of(v);) {
+        unsigned mask = 1u + (unsigned)below(&random, 255);
+        step(batch, w, mask);
+        for (; mask != 0; mask &= mask - 1)
+            done++;
+    }
+    for (int s = 0; s < N_SYSTEM; s++) {
+        must(tsr_batch_profile(batch, s, profile, &err), &err);
+        check_against_reference(c, &w[s], profile, v->limit, v->name);
+    }
+}
+
+static void long_test(void **state)
+{
+    for_each_variant(state, long_run);
+}
+
 static void threads_test(void **state)
 {
     for_each_variant(state, threads);
@@ -495,7 +483,7 @@ static void threads_test(void **state)
 static void self_test(void **state)
 {
     const int every = LENGTH == 1 ? 4 : 1;
-    tsr_device *device = *state;
+    const tsr_device *device = ((const bench *)*state)->device;
     for (int v = 0; v < N_VARIANT; v += every) {
         tsr_self_test result;
         tsr_err err;
@@ -519,13 +507,27 @@ static void no_device(void **state)
 
 static int setup(void **state)
 {
-    *state = open_device();
+    static bench b;
+    tsr_err err;
+    b.device = open_device();
+    compose(&b.c);
+    for (int v = 0; b.device != NULL && v < N_VARIANT; v++)
+        if (has_variant(b.device, &variants[v]) &&
+            tsr_engine_page_tile_new(&b.c.spec, b.device, &variants[v].options,
+                                     &b.engine[v], &err) != TSR_OK) {
+            print_error("%s\n", err.message);
+            return -1;
+        }
+    *state = &b;
     return 0;
 }
 
 static int teardown(void **state)
 {
-    tsr_device_free(*state);
+    bench *b = *state;
+    for (int v = 0; v < N_VARIANT; v++)
+        tsr_engine_free(b->engine[v]);
+    tsr_device_free(b->device);
     return 0;
 }
 
@@ -537,7 +539,7 @@ int main(void)
         cmocka_unit_test(groups_test),  cmocka_unit_test(nothing_test),
         cmocka_unit_test(rigid_test),   cmocka_unit_test(errors_test),
         cmocka_unit_test(threads_test), cmocka_unit_test(range_test),
-        cmocka_unit_test(long_run),
+        cmocka_unit_test(long_test),
     };
     tsr_device *device = open_device();
     for (size_t i = 0; device == NULL && i < sizeof tests / sizeof *tests; i++)

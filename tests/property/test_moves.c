@@ -22,9 +22,9 @@ static void running_prior(void **state)
         tsr_target target = target_of(&f, f.c, 3);
         tsr_chain *chain = chain_of(&target, 0);
         tsr_chain_view view;
-        for (int i = 0; i < 20000; i++) {
-            step(chain, i < 10000);
-            if (i % 500 != 0)
+        for (int i = 0; i < 10000 * LENGTH; i++) {
+            step(chain, i < 5000);
+            if (i % 250 != 0)
                 continue;
             tsr_chain_look(chain, &view);
             double whole = tsr_prior_log_reference(f.prior, view.conformation);
@@ -173,7 +173,7 @@ static void spans_tell_the_truth(void **state)
  * million of them. */
 static void geometry_keeps(void **state)
 {
-    enum { N_STEP = 125000 * LENGTH };
+    enum { N_STEP = 50000 * LENGTH };
     const double most = 1e-6 * N_STEP / 1e6;
     (void)state;
     fixture f;
@@ -515,7 +515,7 @@ static void pose_learns(void **state)
 /* Each move alone, and a set of them that is drawn. */
 static void moves_keep_the_prior(void **state)
 {
-    enum { N = 250 * LENGTH, STEPS = 200 };
+    enum { N = 250 * LENGTH };
     (void)state;
     gsl_rng *rng = tsr_rng_new(31, 0);
     const unsigned n_set = 1u << TSR_N_MOVE;
@@ -523,13 +523,15 @@ static void moves_keep_the_prior(void **state)
         fixture f;
         open_case(&f, &cases[k]);
         oracle o = oracle_new(&f, 4 * N);
+        /* a Jacobian that is forgotten shows later than a wrong torsion */
+        int steps = cases[k].is_loose ? 200 : 100;
         for (int m = 0; m < TSR_N_MOVE; m++)
-            check_subset(&f, cases[k].name, &o, 1u << m, N, STEPS);
+            check_subset(&f, cases[k].name, &o, 1u << m, N, steps);
         check_subset(&f, cases[k].name, &o,
                      1u + (unsigned)gsl_rng_uniform_int(rng, n_set - 1), N,
-                     STEPS);
+                     steps);
         if (k == 0)
-            check_subset(&f, cases[k].name, &o, n_set - 1, N, STEPS);
+            check_subset(&f, cases[k].name, &o, n_set - 1, N, steps);
         free(o.value);
         close_fixture(&f);
     }

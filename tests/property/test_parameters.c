@@ -470,7 +470,7 @@ static void proposals_are_good(void **state)
 
 /* ---- calibration ---- */
 
-enum { N_REPEAT = 200, N_DRAW = 24, N_BIN = 5 };
+enum { N_REPEAT = 200, N_DRAW = 14, N_BIN = 5 };
 
 /* Where c and b of the truth come from. Their flat priors have no end; draws
  * beyond these are left out, so that both are flat on the same ranges. */
@@ -526,7 +526,7 @@ static void calibrate(const char *what, int n_data, const int *model,
         draw_truth(&p, rng, &r, c, b, value, truth);
         make_data(&p, r, c, b, value, rng);
         open_chain(&run, &p, 700 + (uint64_t)repeat, 1.0, r);
-        for (int i = 0; i < 500; i++)
+        for (int i = 0; i < 300; i++)
             step_chain(&run, 1);
         for (int i = 0; i < N_DRAW; i++) {
             double draw[N_QUANTITY];

@@ -1,7 +1,7 @@
 /* The sampler: the posterior it draws is the right one, whatever the
  * threads and engines. */
 #include "tests/chain_step.h"
-#include "tests/model_sample.h"
+#include "tests/property/prior_sampler.h"
 #include "tests/saxs_likelihood.h"
 #include "tests/trace_compare.h"
 
@@ -144,46 +144,38 @@ static double radius(const fixture *f, const tsr_conformation *c)
 enum { BY_RG, BY_LOG_LIK, N_BY };
 static const char *const by_name[N_BY] = {"Rg", "log likelihood"};
 
-/* Quantities whose posterior means are known another way: draws of the prior,
- * weighted with the likelihood. The data are noisy enough for the weights to
- * stay even. */
+/* Quantities whose posterior means are known another way: exact draws of the
+ * prior, weighted with the likelihood. The data are noisy enough for the
+ * weights to stay even. */
 static void importance(fixture *f, double mean[N_BY], double error[N_BY],
                        double plain[N_BY])
 {
     enum { N = 5000 * LENGTH };
     tsr_err err = {0};
-    int type[64], accepted;
+    int type[64];
     double *w = calloc(N, sizeof *w), (*value)[N_BY] = calloc(N, sizeof *value);
     double *profile = calloc((size_t)f->likelihood->grid.n_q, sizeof *profile);
-    tsr_target prior_only = f->target;
+    prior_sampler prior = {
+        .t = f->t, .table = &f->table, .prior = f->prior, .first = f->c};
     tsr_engine_spec spec = spec_of(f, 1, type);
     tsr_engine *engine;
     tsr_batch *batch;
-    tsr_chain *chain;
-    tsr_chain_view view;
-    tsr_body_proposal ask;
     tsr_point point;
+    gsl_rng *rng = tsr_rng_new(99, 0);
+    tsr_conformation *c = tsr_conformation_new(f->t);
     saxs_point(f->likelihood, &point);
-    prior_only.likelihood = NULL;
-    prior_only.seed = 99;
     must(tsr_engine_reference_new(&spec, &engine, &err), &err);
     must(tsr_batch_new(engine, 1, &batch, &err), &err);
-    must(tsr_chain_new(&prior_only, 0, &chain, &err), &err);
     double top = -1e300, sum_w = 0.0, sum_w2 = 0.0;
     for (int k = 0; k < N_BY; k++)
         plain[k] = mean[k] = error[k] = 0.0;
     for (int i = 0; i < N; i++) {
-        for (int j = 0; j < 150; j++) {
-            tsr_chain_propose(chain, &ask);
-            must(tsr_chain_decide(chain, NULL, 0, &accepted, &err), &err);
-        }
-        tsr_chain_look(chain, &view);
-        must(tsr_batch_set(batch, 0,
-                           (const double(*)[3])view.conformation->body, profile,
-                           &err),
-             &err);
+        sample_prior(&prior, rng, c);
+        must(
+            tsr_batch_set(batch, 0, (const double(*)[3])c->body, profile, &err),
+            &err);
         w[i] = saxs_evaluate(f->likelihood, profile, 1.0, NULL, &point);
-        value[i][BY_RG] = radius(f, view.conformation);
+        value[i][BY_RG] = radius(f, c);
         value[i][BY_LOG_LIK] = w[i];
         top = fmax(top, w[i]);
         for (int k = 0; k < N_BY; k++)
@@ -202,7 +194,8 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
         error[k] = sqrt(square) / sum_w;
     }
     assert_true(sum_w * sum_w / sum_w2 > 100.0); /* effective draws */
-    tsr_chain_free(chain);
+    tsr_conformation_free(c);
+    gsl_rng_free(rng);
     tsr_batch_free(batch);
     tsr_engine_free(engine);
     tsr_point_clear(f->likelihood, &point);

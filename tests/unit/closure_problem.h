@@ -267,11 +267,11 @@ static inline double scan_end(const tsr_closure *q, double in, double out,
     return in;
 }
 
-static inline void scan_between(const tsr_closure *q, double low, double high,
-                                int branch, scan_result *r)
+/* a and b: what is left over at `low` and `high`. */
+static inline void scan_between(const tsr_closure *q, double low, double a,
+                                double high, double b, int branch,
+                                scan_result *r)
 {
-    double a = left_over(q, low, branch, NULL);
-    double b = left_over(q, high, branch, NULL);
     if (isnan(a) && isnan(b))
         return;
     if (isnan(a))
@@ -311,7 +311,7 @@ static inline void scan(const tsr_closure *q, int n_point, scan_result *r)
         for (int i = 0; i < n_point; i++) {
             double phi = i * step;
             double after = left_over(q, phi + step, branch, NULL);
-            scan_between(q, phi, phi + step, branch, r);
+            scan_between(q, phi, at, phi + step, after, branch, r);
             if ((at < 0.0) == (before < 0.0) && (at < 0.0) == (after < 0.0) &&
                 fabs(at) <= fabs(before) && fabs(at) <= fabs(after))
                 scan_dip(q, phi - step, phi + step, at, branch, r);

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { N_CROWD = 120, N_COPY = 10, N_CHAIN = 30, N_LINK = 249 };
+enum { N_CROWD = 120, N_COPY = 10, N_CHAIN = 20, N_LINK = 249 };
 
 typedef struct {
     char folder[64], chain[N_CHAIN][96], crowd[96], table[96];
@@ -217,7 +217,7 @@ static void contacts(void **state)
         t->contact[TSR_BODIES_ONE][0][7] + t->contact[TSR_BODIES_ONE][1][6];
     assert_true(fabs(together - crossed) < 1e-12);
     assert_true(together < 2 * 7.7); /* the lowest hundredth: 3 apart */
-    assert_non_null(strstr(t->source, "structures: 40"));
+    assert_non_null(strstr(t->source, "structures: 30"));
 }
 
 /* Nine figures are written. */

@@ -354,7 +354,7 @@ static void test_size(void **state)
 static void test_many(void **state)
 {
     (void)state;
-    enum { N = 512 };
+    enum { N = 128 };
     static tsr_trajectory *t[N];
     tsr_trajectory_spec s = spec;
     tsr_err err;
