@@ -64,11 +64,27 @@ static void row(tsr_report *r, const tsr_summary_item *item, int has_prior)
     fputs("</tr>\n", out);
 }
 
+/* The marginal likelihood, where the run had temperatures. */
+static tsr_status tell_evidence(tsr_report *r, tsr_err *err)
+{
+    tsr_evidence evidence;
+    char text[TSR_EVIDENCE_TEXT];
+    tsr_status status = tsr_evidence_make(r->trace, &evidence, err);
+    if (status == TSR_OK && evidence.n_temp > 1)
+        tsr_page_words(r->page,
+                       "Log evidence: %s. It is the logarithm of the mean "
+                       "likelihood over the prior; of two models of the same "
+                       "data the one with the larger is exp(difference) times "
+                       "as probable.",
+                       tsr_evidence_tell(&evidence, text));
+    return status;
+}
+
 tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
 {
     const tsr_summary *s = report->diagnosis->summary;
+    const int n_group = tsr_trace_n_group(report->trace);
     FILE *out = tsr_page_html(report->page);
-    (void)err;
     tsr_page_section(report->page, "numbers", "Numbers");
     tsr_page_words(
         report->page,
@@ -97,9 +113,14 @@ tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
     for (int i = 0; i < s->n; i++)
         row(report, &s->item[i], s->has_prior);
     fputs("</table>\n", out);
+    if (n_group > 0 && n_group < report->diagnosis->n_chain)
+        tsr_page_words(report->page,
+                       "R-hat compares %d groups of chains; those of a group "
+                       "started from one draw of the prior (nested R-hat).",
+                       n_group);
     for (int i = 0; i < s->n; i++)
         tsr_page_paragraph(report->page, "no", "", s->item[i].flaw_text);
-    return TSR_OK;
+    return tell_evidence(report, err);
 }
 
 /* ---- distributions ---- */

@@ -154,6 +154,20 @@ static const tsr_summary_item *find_worst(const tsr_summary *summary)
     return worst;
 }
 
+/* The fewest effective draws of any variable; NULL where there are none. */
+static const tsr_summary_item *find_slowest(const tsr_summary *summary)
+{
+    const tsr_summary_item *slowest = NULL;
+    double least = HUGE_VAL;
+    for (int i = 0; i < summary->n; i++) {
+        const tsr_convergence *v = &summary->item[i].value;
+        const double ess = fmin(v->ess_bulk, v->ess_tail);
+        if (ess < least)
+            least = ess, slowest = &summary->item[i];
+    }
+    return slowest;
+}
+
 static void print_convergence(const tsr_config *config,
                               const tsr_summary *summary, tsr_log *log,
                               FILE *out)
@@ -164,6 +178,16 @@ static void print_convergence(const tsr_config *config,
         return;
     }
     double rhat = worst->value.rhat;
+    const tsr_summary_item *slowest = find_slowest(summary);
+    if (slowest != NULL)
+        fprintf(out, "  %-14s %.0f (%s, the fewest)\n", "effective",
+                fmin(slowest->value.ess_bulk, slowest->value.ess_tail),
+                slowest->name);
+    if (isfinite(summary->evidence.log)) {
+        char text[TSR_EVIDENCE_TEXT];
+        fprintf(out, "  %-14s %s\n", "log evidence",
+                tsr_evidence_tell(&summary->evidence, text));
+    }
     fprintf(out, "  %-14s %.2f (%s, the largest)%s\n", "R-hat", rhat,
             worst->name, rhat > RHAT_BAD ? ": not converged" : "");
     /* one that had no warm-up needs some */
@@ -187,6 +211,8 @@ tsr_status tsr_run_report(const tsr_config *config,
     tsr_status status = tsr_trace_open(path, &reader, err);
     if (status == TSR_OK)
         status = tsr_summary_make(reader, &summary, err);
+    if (status == TSR_OK)
+        status = tsr_summary_add_evidence(summary, reader, err);
     if (status == TSR_OK) {
         long chains = (long)config->sampler.chains.number;
         fprintf(out, "\n  %-14s %10s   %10s   %s\n", "", "start", "posterior",
