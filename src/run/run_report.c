@@ -129,15 +129,29 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
 
 /* ---- the result ---- */
 
-static void print_row(FILE *out, const tsr_summary *summary, const char *name,
-                      const char *label, double start)
+/* start NaN: it has none to tell. */
+static void print_row(FILE *out, const char *label, double start,
+                      const tsr_convergence *v)
 {
-    for (int i = 0; i < summary->n; i++) {
-        const tsr_convergence *v = &summary->item[i].value;
-        if (strcmp(summary->item[i].name, name) != 0)
-            continue;
-        fprintf(out, "  %-14s %10.4g   %10.4g   [%.4g, %.4g]\n", label, start,
-                v->mean, v->q5, v->q95);
+    char before[32] = "-";
+    if (!isnan(start))
+        snprintf(before, sizeof before, "%.4g", start);
+    fprintf(out, "  %-14s %10s   %10.4g   [%.4g, %.4g]\n", label, before,
+            v->mean, v->q5, v->q95);
+}
+
+/* chi2 of every entry of `data:`; the start's is of all together. */
+static void print_chi2(FILE *out, const tsr_summary *summary,
+                       const tsr_likelihood *l, double start)
+{
+    char name[64];
+    for (int d = 0; l != NULL && d < l->n_term; d++) {
+        const tsr_term *term = l->term[d];
+        tsr_term_variable(term->type, term->ordinal, "chi2", sizeof name, name);
+        const tsr_summary_item *item = tsr_summary_find(summary, name);
+        if (item != NULL)
+            print_row(out, name, l->n_term == 1 ? start : (double)NAN,
+                      &item->value);
     }
 }
 
@@ -194,7 +208,7 @@ static void print_convergence(const tsr_config *config,
     const tsr_sampler_options *o = &config->sampler;
     long warmup =
         o->warmup > 0 ? 4 * o->warmup : tsr_sampler_draws(o) * o->thin;
-    if (rhat > RHAT_BAD)
+    if (rhat > RHAT_BAD && o->until == NULL) /* else it is said already */
         tsr_warn(log,
                  "not converged: R-hat of %s is %.2f, above %.2f, so these "
                  "numbers are no posterior yet; run longer, for example "
@@ -202,7 +216,7 @@ static void print_convergence(const tsr_config *config,
                  worst->name, rhat, RHAT_BAD, warmup, 4 * tsr_sampler_draws(o));
 }
 
-tsr_status tsr_run_report(const tsr_config *config,
+tsr_status tsr_run_report(const tsr_config *config, const tsr_likelihood *l,
                           const tsr_run_outcome *outcome, const char *path,
                           tsr_log *log, FILE *out, tsr_err *err)
 {
@@ -217,8 +231,10 @@ tsr_status tsr_run_report(const tsr_config *config,
         long chains = (long)config->sampler.chains.number;
         fprintf(out, "\n  %-14s %10s   %10s   %s\n", "", "start", "posterior",
                 "5 % to 95 %");
-        print_row(out, summary, "chi2", "chi2", outcome->start_chi2);
-        print_row(out, summary, "rg", "Rg, Angstrom", outcome->start_rg);
+        print_chi2(out, summary, l, outcome->start_chi2);
+        const tsr_summary_item *rg = tsr_summary_find(summary, "rg");
+        if (rg != NULL)
+            print_row(out, "Rg, Angstrom", outcome->start_rg, &rg->value);
         fprintf(out, "  %-14s %.0f (%ld chain%s, %ld draws each, %.1f s)\n",
                 "steps/s",
                 (double)outcome->steps / fmax(outcome->seconds, 1e-9), chains,

@@ -22,8 +22,10 @@ void tsr_run_tell_size(const tsr_config *config, const tsr_setup *setup,
                        tsr_log *log);
 
 /* The table at the end of a run, from its trace at `path`; where the chains do
- * not agree, a warning with the remedy. Errors: those of reading a trace. */
+ * not agree, a warning with the remedy. likelihood NULL: there were no data.
+ * Errors: those of reading a trace. */
 tsr_status tsr_run_report(const tsr_config *config,
+                          const tsr_likelihood *likelihood,
                           const tsr_run_outcome *outcome, const char *path,
                           tsr_log *log, FILE *out, tsr_err *err);
 

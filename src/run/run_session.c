@@ -470,7 +470,8 @@ tsr_status tsr_session_report(tsr_session *session, FILE *out, tsr_err *err)
                                .seconds = s->place.seconds,
                                .steps = s->place.steps,
                                .n_draw = s->place.draws};
-    return tsr_run_report(s->config, &outcome, s->trace_path, s->log, out, err);
+    return tsr_run_report(s->config, s->setup->likelihood, &outcome,
+                          s->trace_path, s->log, out, err);
 }
 
 void tsr_session_clear(tsr_session *session)
