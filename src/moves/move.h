@@ -48,7 +48,9 @@ typedef struct {
     void (*adapt)(void *state, const tsr_proposal *proposal,
                   double accept_probability);
 
-    /* Saves or restores what was learnt; nothing else outlives a proposal. */
+    /* Saves or restores what was learnt; nothing else outlives a proposal. Its
+     * real numbers are such that chains at one temperature may take the mean of
+     * theirs: logarithms of widths, covariances. */
     void (*archive)(void *state, tsr_archive *archive);
 } tsr_move_type;
 

@@ -185,8 +185,10 @@ static tsr_status refresh(tsr_session *s, tsr_err *err)
 static tsr_status begin_epoch(tsr_session *s, int warm, tsr_err *err)
 {
     const tsr_sampler_options *o = &s->config->sampler;
-    if (warm && (double)s->place.warmup >=
-                    o->anneal * (double)tsr_session_warmup(s->config)) {
+    const double part =
+        (double)s->place.warmup / (double)(tsr_session_warmup(s->config) + 1);
+    tsr_status status = warm ? tsr_sampler_share(s->sampler, err) : TSR_OK;
+    if (warm && status == TSR_OK && part >= o->anneal) {
         const int n = tsr_sampler_rescue(s->sampler);
         if (n > 0)
             tsr_debug(s->log,
@@ -194,7 +196,8 @@ static tsr_status begin_epoch(tsr_session *s, int warm, tsr_err *err)
                       "their group",
                       n);
     }
-    tsr_status status = refresh(s, err);
+    if (status == TSR_OK)
+        status = refresh(s, err);
     if (status == TSR_OK)
         status = tsr_session_save(s, err);
     if (status == TSR_OK && tsr_clock_s() >= s->next_checkpoint) {
@@ -297,7 +300,9 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     if (status != TSR_OK || tsr_stop_asked)
         return status;
     if (had_warmup)
-        tsr_sampler_share(s->sampler);
+        status = tsr_sampler_share(s->sampler, err);
+    if (status != TSR_OK)
+        return status;
     if (had_warmup)
         tsr_tell_stuck(s->setup, s->sampler, s->log);
     if (s->place.draws == 0)

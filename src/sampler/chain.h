@@ -111,6 +111,11 @@ void tsr_chain_exchange(tsr_chain *a, tsr_chain *b);
  * restored, so that both have the same bits. */
 void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive);
 
+/* What the moves of n chains at one temperature have learnt becomes the mean of
+ * it, in all of them; where it is alike it stays to the bit. Errors:
+ * TSR_E_NOMEM. */
+tsr_status tsr_chain_share(tsr_chain *const *chain, int n, tsr_err *err);
+
 /* The structures and parameters of `from` become those of `to`, which keeps its
  * random stream and what it has learnt. tsr_chain_refresh has to follow. */
 void tsr_chain_copy(tsr_chain *to, const tsr_chain *from);

@@ -6,6 +6,7 @@
  * the same bits. */
 #include "sampler/chain_state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
@@ -28,6 +29,54 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
     tsr_parameters_archive(c->parameters, archive);
     tsr_archive_long(archive, c->counts.proposed, TSR_N_MOVE);
     tsr_archive_long(archive, c->counts.accepted, TSR_N_MOVE);
+}
+
+/* ---- what chains learn together ---- */
+
+/* Saves what a move has learnt. */
+static void save(tsr_archive *a, int m, void *move)
+{
+    tsr_archive_begin(a);
+    tsr_move_registry[m]->archive(move, a);
+}
+
+static tsr_status share_move(tsr_chain *const *chain, int n, int m,
+                             tsr_archive *a, tsr_err *err)
+{
+    save(a, m, chain[0]->move[m]);
+    const size_t n_real = a->n_real, bytes = n_real * sizeof(double);
+    double *first = malloc(bytes + 1), *mean = calloc(n_real + 1, sizeof *mean);
+    int alike = 1;
+    if (first != NULL && mean != NULL && n_real > 0)
+        memcpy(first, a->real, bytes);
+    for (int c = 0; c < n && first != NULL && mean != NULL; c++) {
+        save(a, m, chain[c]->move[m]);
+        for (size_t i = 0; i < n_real && !a->failed; i++)
+            mean[i] += a->real[i] / n;
+        alike &= n_real == 0 || memcmp(first, a->real, bytes) == 0;
+    }
+    for (int c = 0; c < n && !alike && !a->failed; c++) {
+        save(a, m, chain[c]->move[m]);
+        if (!a->failed)
+            memcpy(a->real, mean, bytes);
+        tsr_archive_rewind(a);
+        tsr_move_registry[m]->archive(chain[c]->move[m], a);
+    }
+    const int failed = first == NULL || mean == NULL || a->failed;
+    free(first);
+    free(mean);
+    return failed ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
+}
+
+tsr_status tsr_chain_share(tsr_chain *const *chain, int n, tsr_err *err)
+{
+    tsr_archive archive = {0};
+    tsr_status status = TSR_OK;
+    for (int m = 0; m < TSR_N_MOVE && status == TSR_OK; m++)
+        if (chain[0]->move[m] != NULL)
+            status = share_move(chain, n, m, &archive, err);
+    tsr_archive_clear(&archive);
+    return status;
 }
 
 void tsr_chain_copy(tsr_chain *to, const tsr_chain *from)

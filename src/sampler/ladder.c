@@ -156,10 +156,14 @@ void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik, double heat,
 void tsr_ladder_share(tsr_ladder *const *ladder, int n)
 {
     for (int k = 1; k + 1 < ladder[0]->n; k++) {
+        const double first = ladder[0]->temperature[k];
         double sum = 0.0;
-        for (int c = 0; c < n; c++)
+        int alike = 1; /* and stays so to the bit */
+        for (int c = 0; c < n; c++) {
             sum += log(ladder[c]->temperature[k]);
-        for (int c = 0; c < n; c++)
+            alike &= ladder[c]->temperature[k] == first;
+        }
+        for (int c = 0; c < n && !alike; c++)
             ladder[c]->temperature[k] = exp(sum / n);
     }
 }

@@ -36,7 +36,7 @@ void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik, double heat,
                      void (*exchange)(void *context, int colder, int hotter),
                      void *context);
 
-/* After warm-up: all ladders, of one size, get the same temperatures, the
+/* In warm-up: all ladders, of one size, get the same temperatures, the
  * geometric means of theirs. So chains that had to learn from little share what
  * they know, and draws of all can be taken together. */
 void tsr_ladder_share(tsr_ladder *const *ladder, int n);

@@ -250,9 +250,22 @@ int tsr_sampler_rescue(tsr_sampler *sampler)
     return n_copied;
 }
 
-void tsr_sampler_share(tsr_sampler *sampler)
+tsr_status tsr_sampler_share(tsr_sampler *sampler, tsr_err *err)
 {
-    tsr_ladder_share(sampler->ladder, sampler->n_chain);
+    tsr_sampler *s = sampler;
+    tsr_status status = TSR_OK;
+    tsr_chain **same = calloc((size_t)s->n_chain, sizeof(*same));
+    if (same == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_ladder_share(s->ladder, s->n_chain);
+    for (int k = 0; k < s->n_temp && status == TSR_OK; k++) {
+        for (int c = 0; c < s->n_chain; c++)
+            same[c] =
+                s->chain[c * s->n_temp + tsr_ladder_replica(s->ladder[c], k)];
+        status = tsr_chain_share(same, s->n_chain, err);
+    }
+    free(same);
+    return status;
 }
 
 int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)

@@ -129,9 +129,11 @@ int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal);
  * there. Returns how many. A second call does nothing. */
 int tsr_sampler_rescue(tsr_sampler *sampler);
 
-/* After warm-up, before what counts: what one chain learnt of the temperatures
- * is shared by all. */
-void tsr_sampler_share(tsr_sampler *sampler);
+/* In warm-up, between two steps: all chains get the means of what they have
+ * learnt, temperatures and, for each of them, widths of steps. What one chain
+ * has hardly tried others have. A second call changes nothing. Errors:
+ * TSR_E_NOMEM. */
+tsr_status tsr_sampler_share(tsr_sampler *sampler, tsr_err *err);
 
 int tsr_sampler_n_thread(const tsr_sampler *sampler);
 

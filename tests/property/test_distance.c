@@ -237,7 +237,7 @@ static void evidence_of_an_ensemble(void **state)
         tsr_trace_create(file, N_CHAIN, n, variable, 0, NULL, &trace, &err),
         &err);
     posterior_warm_up(run, 3000);
-    tsr_sampler_share(run.sampler);
+    posterior_must(tsr_sampler_share(run.sampler, &err), &err);
     posterior_advance(run, N_DRAW, THIN, 0);
     posterior_must(tsr_record_write(run.record, trace, 0, N_DRAW, &err), &err);
     posterior_must(tsr_trace_close(trace, &err), &err);
