@@ -55,7 +55,7 @@ void tsr_tell_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
     char temperature[512] = "", rate[512] = "";
     size_t t = 0, e = 0;
     long trips = 0;
-    double barrier = 0.0;
+    double barrier = 0.0, rarest = 1.0;
     const tsr_ladder *first = tsr_sampler_ladder(sampler, 0);
     if (n < 2)
         return;
@@ -65,18 +65,24 @@ void tsr_tell_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
             sum += tsr_ladder_rate(tsr_sampler_ladder(sampler, c), k);
         t += (size_t)snprintf(temperature + t, sizeof temperature - t, " %.3g",
                               1.0 / tsr_ladder_beta(first, k));
-        if (k + 1 < n)
-            barrier += 1.0 - sum / (double)setup->n_chain;
-        if (k + 1 < n)
-            e += (size_t)snprintf(rate + e, sizeof rate - e, " %.0f",
-                                  100.0 * sum / (double)setup->n_chain);
+        if (k + 1 == n)
+            continue;
+        const double exchanged = sum / (double)setup->n_chain;
+        barrier += 1.0 - exchanged;
+        rarest = fmin(rarest, exchanged);
+        e += (size_t)snprintf(rate + e, sizeof rate - e, " %.0f",
+                              100.0 * sum / (double)setup->n_chain);
     }
     for (int c = 0; c < setup->n_chain; c++)
         trips += tsr_ladder_round_trips(tsr_sampler_ladder(sampler, c));
-    tsr_info(log,
-             "barrier %.1f: some %.0f temperatures are enough (Syed et al. "
-             "2022)",
-             barrier, ceil(2.0 * barrier) + 1.0);
+    if (rarest > 0.2) /* seldom exchanged, a pair hides how far apart it is */
+        tsr_info(log,
+                 "barrier %.1f: some %.0f temperatures are enough (Syed et "
+                 "al. 2022)",
+                 barrier, ceil(2.0 * barrier) + 1.0);
+    else
+        tsr_info(log, "barrier above %.1f: more temperatures would help",
+                 barrier);
     tsr_info(log, "temperatures%s; exchanged%s %%; %ld round trips in all",
              temperature, rate, trips);
 }
