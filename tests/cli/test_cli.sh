@@ -443,12 +443,14 @@ check "of runs into one folder one wins" \
     test "$(cat race.? | grep -c 'holds a run already')" -eq 3
 
 # ---- interrupted ----
+short_model short.pdb
 # begin NAME COMMAND...: a long run into stopped-NAME, $pid, with draws on the disk.
 begin() {
     into=stopped-$1
     shift
     "$@" "$program" run good.yaml --output "$into" \
-        --set sampler.draws=1000000 >out.txt 2>err.txt &
+        --set structure.file=short.pdb --set sampler.draws=1000000 \
+        >out.txt 2>err.txt &
     pid=$!
     for _ in $(seq 150); do
         "$program" status "$into" 2>/dev/null | grep -q "sampling *[1-9]" && break
