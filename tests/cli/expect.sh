@@ -51,6 +51,17 @@ check() {
     if "$@"; then echo "ok $name"; else echo "not ok $name"; bad=1; fi
 }
 
+# ended: waits for $pid to end, its exit status after; not for longer than a
+# minute, or a run that missed its signal would keep the tests for hours.
+ended() {
+    for _ in $(seq 600); do
+        kill -0 $pid 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -KILL $pid 2>/dev/null
+    wait $pid
+}
+
 # short_model FILE: the demo's linker with ten residues of each domain. A step of
 # the reference costs a ninth of what it costs with all 114.
 short_model() {

@@ -443,19 +443,19 @@ check "of runs into one folder one wins" \
     test "$(cat race.? | grep -c 'holds a run already')" -eq 3
 
 # ---- interrupted ----
-# begin NAME COMMAND...: a long run into stopped-NAME, $pid, that has begun.
+short_model short.pdb
+# begin NAME COMMAND...: a long run into stopped-NAME, $pid, with draws on the disk.
 begin() {
     into=stopped-$1
     shift
     "$@" "$program" run good.yaml --output "$into" \
-        --set sampler.draws=1000000 >out.txt 2>err.txt &
+        --set structure.file=short.pdb --set sampler.draws=1000000 \
+        >out.txt 2>err.txt &
     pid=$!
-    i=0
-    while ! grep -q "threads, into $into" err.txt && [ $i -lt 300 ]; do
-        sleep 0.1
-        i=$((i + 1))
+    for _ in $(seq 150); do
+        "$program" status "$into" 2>/dev/null | grep -q "sampling *[1-9]" && break
+        sleep 0.2
     done
-    sleep 1
 }
 interrupted() { # NAME STATUS
     check "$1: exit status 75" test "$2" -eq 75
@@ -473,28 +473,24 @@ for signal in INT TERM HUP; do
     fi
     begin $signal env
     kill -$signal $pid
-    wait $pid 2>/dev/null
+    ended 2>/dev/null
     interrupted SIG$signal $?
 done
 begin twice env
 kill -TERM $pid
 kill -INT $pid
 kill -TERM $pid
-wait $pid 2>/dev/null
+ended 2>/dev/null
 interrupted "two signals at once" $?
 begin nohup nohup
 kill -HUP $pid
 sleep 1
 check "nohup: goes on after SIGHUP" kill -0 $pid
 kill -TERM $pid
-wait $pid 2>/dev/null
+ended 2>/dev/null
 interrupted "nohup" $?
 begin KILL env
-for _ in $(seq 100); do # until draws are on the disk
-    "$program" status stopped-KILL | grep -q "sampling *[1-9]" && break
-    sleep 0.2
-done
 kill -KILL $pid
-wait $pid 2>/dev/null
+ended 2>/dev/null
 expect "SIGKILL: the trace can be read" 0 "" "$program" summary stopped-KILL
 exit $bad

@@ -60,6 +60,10 @@ set_contrast "q beyond the tables" 65 "form factors that end at 1; narrow q_rang
     --set data.0.q_unit=1/A
 
 # ---- runs ----
+if ! "$program" devices --no-test >devices.txt 2>&1; then
+    echo "skip runs with c1 and c2: no OpenCL device"
+    exit $bad
+fi
 expect "run" 0 "" "$program" run good.yaml --device cpu
 check "the config it used" grep -qE '^ *c2_range: \[-2, 4\]' out/config.yaml
 "$program" summary out --json >summary.json

@@ -56,16 +56,6 @@ check "its config says so" grep -q "draws: 100" whole/config.yaml
 expect "and is a config" 0 "" "$program" check whole/config.yaml
 
 # ---- stopped by signals ----
-# ended: waits for $pid to end, its exit status after; not for longer than a
-# minute, or a run that missed its signal would keep the tests for hours.
-ended() {
-    for _ in $(seq 600); do
-        kill -0 $pid 2>/dev/null || break
-        sleep 0.1
-    done
-    kill -KILL $pid 2>/dev/null
-    wait $pid
-}
 # begin DIR OPTION...: a run into DIR, $pid, with draws on the disk.
 begin() {
     into=$1

@@ -95,11 +95,10 @@ static void sample_into(const split *by, int on_device, int contrast)
 static void division_changes_nothing(void **state)
 {
     (void)state;
-    static split by[] = {
-        {.n_thread = 1, .block = N_DRAW},
-        {.n_thread = 3, .block = 7},
-        {.n_thread = 5, .block = 5},
-        {.n_thread = 1, .block = 1}};
+    static split by[] = {{.n_thread = 1, .block = N_DRAW},
+                         {.n_thread = 3, .block = 7},
+                         {.n_thread = 5, .block = 5},
+                         {.n_thread = 1, .block = 1}};
     enum { N = sizeof by / sizeof *by };
     char folder[] = "/tmp/tsr-tempering-XXXXXX";
     tsr_device *device = NULL;
