@@ -1,4 +1,4 @@
-#include "analysis/curve_summary.h"
+#include "analysis/diagnose.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 #include "analysis/domains.h"
 
 #include "analysis/mean_shape.h"
-#include "analysis/superpose.h"
 
 #include <math.h>
 #include <stdlib.h>

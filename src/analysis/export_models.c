@@ -6,7 +6,6 @@
 
 #include "analysis/mean_shape.h"
 #include "analysis/summary.h"
-#include "analysis/superpose.h"
 
 #include <gsl/gsl_math.h>
 

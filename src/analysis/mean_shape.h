@@ -3,6 +3,15 @@
 #define TSR_ANALYSIS_MEAN_SHAPE_H
 
 #include "analysis/frames.h"
+#include "core/vec3.h"
+
+/* The rigid motion that brings one set of points nearest to another. */
+
+/* The motion of `moving` [n][3] with the least root mean square distance to
+ * `fixed` [n][3], which it returns, in their unit. No mirror images. Source:
+ * Horn 1987, J. Opt. Soc. Am. A 4, 629 (unit quaternions). */
+double tsr_superpose(int n, const double (*fixed)[3], const double (*moving)[3],
+                     tsr_motion *motion);
 
 /* CA of the frames at [n], read once: *ca [n][n_residue][3] Angstrom, caller
  * frees. Errors: those of tsr_frames_read, TSR_E_NOMEM. */

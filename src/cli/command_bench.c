@@ -2,7 +2,6 @@
  * small molecule to batches of large ones, and from several host threads,
  * since a sampler shares one device among its workers. */
 #include "cli/command_bench.h"
-#include "cli/bench_sampling.h"
 #include "cli/command.h"
 
 #include "core/json.h"

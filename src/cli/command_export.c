@@ -4,8 +4,9 @@
 #include "run/run_directory.h"
 
 #include "analysis/export.h"
-#include "analysis/frame_choice.h"
+#include "analysis/frames.h"
 #include "analysis/shape.h"
+#include "core/text.h"
 #include "io/file.h"
 #include "io/structure.h"
 
@@ -97,8 +98,7 @@ static void quote(const char *name, char *out, size_t size)
 static tsr_status write_scripts(const char *path, int format, tsr_err *err)
 {
     char text[8192], quoted[2048];
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = tsr_text_file_name(path);
     quote(name, quoted, sizeof quoted);
     snprintf(text, sizeof text,
              "# PyMOL: run in the folder of %s\n"

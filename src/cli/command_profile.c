@@ -1,6 +1,5 @@
 /* tessera profile: curves of structures, and their fits to data. */
 #include "cli/command.h"
-#include "cli/profile_files.h"
 #include "cli/profile_partials.h"
 #include "cli/profile_report.h"
 

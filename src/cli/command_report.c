@@ -5,6 +5,7 @@
 #include "run/past_run.h"
 #include "run/run_directory.h"
 
+#include "core/text.h"
 #include "io/file.h"
 #include "report/report.h"
 #include "report/svg.h"
@@ -69,11 +70,9 @@ static char *methods_text(const tsr_past_run *run)
             run->has_data ? "The posterior of the structure given the data"
                           : "The prior of the structure, without any data,",
             version != NULL ? version : "(version unknown)", c->seed);
-    if (c->structure.file != NULL) {
-        const char *name = strrchr(c->structure.file, '/');
+    if (c->structure.file != NULL)
         fprintf(out, "The starting structure was %s. ",
-                name != NULL ? name + 1 : c->structure.file);
-    }
+                tsr_text_file_name(c->structure.file));
     print_flexible(out, &c->structure);
     if (c->structure.states > 1)
         fprintf(out,
@@ -110,9 +109,8 @@ static void name_entry(const tsr_config *config, int number,
     char **file = tsr_config_data_file(config, number);
     size_t length = 0;
     if (file != NULL && *file != NULL) {
-        const char *slash = strrchr(*file, '/');
         snprintf(data->name, sizeof data->name, "%s",
-                 slash != NULL ? slash + 1 : *file);
+                 tsr_text_file_name(*file));
         return;
     }
     const tsr_field *f = tsr_field_members(list, entry);

@@ -1,5 +1,5 @@
 /* tessera: the commands that exist, and what a process must set up once. */
-#include "cli/program.h"
+#include "cli/command.h"
 #include "store/hdf5_error.h"
 
 #include <errno.h>

@@ -2,19 +2,110 @@
  * data in FoXS's .fit format, which other programs read, with the picture of
  * the fit beside it. Files of one run have names of their own, so that none
  * replaces another. */
-#include "cli/profile_files.h"
+#include "cli/profile_report.h"
 
+#include "core/text.h"
 #include "io/file.h"
-#include "io/fit_file.h"
-#include "report/fit_figure.h"
+#include "report/figure.h"
 #include "report/svg.h"
 #include "scattering/form_factor.h"
 
 #include <gsl/gsl_sort.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* ---- a fit as FoXS writes it ---- */
+
+/* What tells a fit of tessera from one of FoXS, in its first line. */
+#define FIT_FILE_MARK ", by tessera\n"
+
+typedef struct {
+    int n;
+    const double *q, *intensity, *sigma; /* [n] the data */
+    const double *model;                 /* [n] scale I + background */
+    double background, scale, chi2, c1, c2;
+    const char *note; /* ends the second line; may be empty */
+} fit_file;
+
+static tsr_status finish(FILE *stream, char **text, size_t *size,
+                         const char *path, tsr_err *err)
+{
+    int failed = ferror(stream);
+    failed |= fclose(stream) != 0;
+    tsr_status status =
+        failed ? tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path)
+               : tsr_file_replace(path, *text, *size, err);
+    free(*text);
+    return status;
+}
+
+/* Columns q, I_exp, sigma, I_model after three lines that begin with '#', as
+ * FoXS's .fit files have them; written beside and renamed. Errors: TSR_E_IO. */
+static tsr_status write_fit_file(const char *path, const fit_file *fit,
+                                 tsr_err *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (stream == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
+    double step =
+        fit->n > 1 ? (fit->q[fit->n - 1] - fit->q[0]) / (fit->n - 1) : 0.0;
+    fprintf(stream,
+            "# SAXS profile: number of points = %d, q_min = %.8g, q_max = "
+            "%.8g, delta_q = %.8g" FIT_FILE_MARK
+            "# offset = %.8g, scaling c = %.8g, c1 = %.5f, c2 = %.5f, Chi^2 = "
+            "%.6g%s\n"
+            "#  q       exp_intensity   error model_intensity\n",
+            fit->n, fit->q[0], fit->q[fit->n - 1], step, fit->background,
+            fit->scale, fit->c1, fit->c2, fit->chi2, fit->note);
+    for (int k = 0; k < fit->n; k++)
+        fprintf(stream, "%.8f %.8g %.8g %.8g\n", fit->q[k], fit->intensity[k],
+                fit->sigma[k], fit->model[k]);
+    return finish(stream, &text, &size, path, err);
+}
+
+static void print_table(FILE *out, const char *heading, int n, int n_column,
+                        const double *const *column)
+{
+    for (const char *p = heading; *p != '\0';) {
+        int length = (int)strcspn(p, "\n");
+        fprintf(out, "# %.*s\n", length, p);
+        p += length + (p[length] == '\n');
+    }
+    for (int k = 0; k < n; k++)
+        for (int c = 0; c < n_column; c++)
+            fprintf(out, "%.8g%s", column[c][k],
+                    c == n_column - 1 ? "\n" : " ");
+}
+
+/* The same to a stream. */
+static tsr_status table_print(FILE *out, const char *heading, int n,
+                              int n_column, const double *const *column,
+                              tsr_err *err)
+{
+    print_table(out, heading, n, n_column, column);
+    return ferror(out) ? tsr_fail(err, TSR_E_IO, "cannot write the curve")
+                       : TSR_OK;
+}
+
+/* Columns as named in `heading` (one or more lines, '#' is put before each):
+ * column [n_column] of [n] each. Errors: TSR_E_IO. */
+static tsr_status table_write(const char *path, const char *heading, int n,
+                              int n_column, const double *const *column,
+                              tsr_err *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (stream == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
+    print_table(stream, heading, n, n_column, column);
+    return finish(stream, &text, &size, path, err);
+}
 
 /* ---- names ---- */
 
@@ -25,17 +116,11 @@ static const char *ending(const char *path)
                                                          : dot;
 }
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* `folder`/stem of `path` + `with`; caller frees. The folder may be NULL, then
  * `path` itself without its ending. */
 static char *name_beside(const char *folder, const char *path, const char *with)
 {
-    const char *from = folder != NULL ? file_name(path) : path;
+    const char *from = folder != NULL ? tsr_text_file_name(path) : path;
     int length = (int)(ending(path) - from);
     if (folder != NULL && strcmp(ending(path), ".gz") == 0) /* x.pdb.gz */
         for (int i = length - 1; i > 0; i--)
@@ -78,7 +163,8 @@ static tsr_status check_names(const char *output, int n,
 {
     for (int i = 1; i < n; i++)
         for (int k = 0; k < i; k++)
-            if (strcmp(file_name(structure[i]), file_name(structure[k])) == 0)
+            if (strcmp(tsr_text_file_name(structure[i]),
+                       tsr_text_file_name(structure[k])) == 0)
                 return tsr_fail(err, TSR_E_USAGE,
                                 "--output '%s': '%s' and '%s' would get the "
                                 "same file; rename one",
@@ -97,7 +183,7 @@ static tsr_status check_targets(const char *output, int each,
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                             : TSR_OK;
     target.begins = is_fit ? "# SAXS profile:" : "# tessera ";
-    target.holds = is_fit ? TSR_FIT_FILE_MARK : " profile:";
+    target.holds = is_fit ? FIT_FILE_MARK : " profile:";
     if (status == TSR_OK)
         status = tsr_file_check_target(&target, name, err);
     target.begins = "<svg";
@@ -175,10 +261,10 @@ static tsr_status write_curve(const tsr_profile_output *o, const char *path,
                  r->structure.path, r->fit.c1, r->fit.c2,
                  n_column == 5 ? " vacuum excluded-volume hydration" : "");
         columns(&curves, r->fit.c1, r->fit.c2, q + n, q + 2 * n);
-        status = path != NULL ? tsr_table_write(path, heading, o->n_q, n_column,
-                                                column, err)
-                              : tsr_table_print(o->out, heading, o->n_q,
-                                                n_column, column, err);
+        status =
+            path != NULL
+                ? table_write(path, heading, o->n_q, n_column, column, err)
+                : table_print(o->out, heading, o->n_q, n_column, column, err);
     }
     tsr_partial_curves_clear(&curves);
     free(q);
@@ -193,18 +279,18 @@ static tsr_status write_fit(const tsr_profile_output *o, const char *path,
     char at[64];
     tsr_profile_bounds_text(&r->fit, at, sizeof at);
     const tsr_saxs *saxs = o->saxs;
-    tsr_fit_file file = {.n = saxs->n,
-                         .q = saxs->q,
-                         .intensity = saxs->intensity,
-                         .sigma = saxs->sigma,
-                         .model = r->curve,
-                         .background = r->fit.background,
-                         .scale = r->fit.scale,
-                         .chi2 = r->fit.chi2,
-                         .c1 = r->fit.c1,
-                         .c2 = r->fit.c2,
-                         .note = at};
-    return tsr_fit_file_write(path, &file, err);
+    fit_file file = {.n = saxs->n,
+                     .q = saxs->q,
+                     .intensity = saxs->intensity,
+                     .sigma = saxs->sigma,
+                     .model = r->curve,
+                     .background = r->fit.background,
+                     .scale = r->fit.scale,
+                     .chi2 = r->fit.chi2,
+                     .c1 = r->fit.c1,
+                     .c2 = r->fit.c2,
+                     .note = at};
+    return write_fit_file(path, &file, err);
 }
 
 /* The last two parts of a path: many files are called model.pdb. */

@@ -1,6 +1,6 @@
+#define _GNU_SOURCE /* F_OFD_SETLK */
 #include "io/lock.h"
 
-#include "io/fd_lock.h"
 #include "io/file.h"
 
 #include <errno.h>
@@ -11,6 +11,59 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+static const int step_ms = 5;
+
+static void pause_ms(int ms)
+{
+    const struct timespec time = {ms / 1000, ms % 1000 * 1000000L};
+    nanosleep(&time, NULL);
+}
+
+/* fcntl with the kind of lock that the system knows. */
+static int call(int fd, int set, struct flock *lock)
+{
+#ifdef F_OFD_SETLK
+    lock->l_pid = 0;
+    int result = fcntl(fd, set ? F_OFD_SETLK : F_OFD_GETLK, lock);
+    if (result == 0 || errno != EINVAL)
+        return result;
+#endif
+    return fcntl(fd, set ? F_SETLK : F_GETLK, lock);
+}
+
+tsr_fd_lock_result tsr_fd_lock(int fd, int exclusive, int wait_ms)
+{
+    for (int waited = 0;; waited += step_ms) {
+        struct flock lock = {.l_type = exclusive ? F_WRLCK : F_RDLCK,
+                             .l_whence = SEEK_SET};
+        if (call(fd, 1, &lock) == 0)
+            return TSR_FD_LOCKED;
+        if (errno == EINTR)
+            continue;
+        if (errno != EAGAIN && errno != EACCES)
+            return TSR_FD_NO_LOCK;
+        if (waited >= wait_ms)
+            return TSR_FD_HELD;
+        pause_ms(step_ms);
+    }
+}
+
+/* Would tsr_fd_lock get it? *pid: of the holder where the system tells, else
+ * -1. */
+static tsr_fd_lock_result test_lock(int fd, long *pid)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+    *pid = -1;
+    if (call(fd, 0, &lock) != 0)
+        return TSR_FD_NO_LOCK;
+    if (lock.l_type == F_UNLCK)
+        return TSR_FD_LOCKED;
+    if (lock.l_pid > 0)
+        *pid = (long)lock.l_pid;
+    return TSR_FD_HELD;
+}
 
 struct tsr_lock {
     int fd;
@@ -163,7 +216,7 @@ tsr_status tsr_lock_query(const char *directory, tsr_lock_holder *holder,
                         directory);
     int fd = open(name, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
-        holder->is_held = tsr_fd_lock_test(fd, &pid) == TSR_FD_HELD;
+        holder->is_held = test_lock(fd, &pid) == TSR_FD_HELD;
         read_holder(fd, holder);
         close(fd);
     } else if (errno != ENOENT) {

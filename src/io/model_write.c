@@ -1,4 +1,4 @@
-#include "io/model_write.h"
+#include "io/model_atoms.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 #include "io/saxs.h"
 
 #include "io/file.h"
-#include "io/saxs_table.h"
 
 #include <math.h>
 #include <stdio.h>

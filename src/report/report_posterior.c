@@ -3,7 +3,7 @@
  * the two is what the data taught. */
 #include "report/report_sections.h"
 
-#include "analysis/circular.h"
+#include "analysis/summary.h"
 #include "core/text.h"
 
 #include <ctype.h>

@@ -129,10 +129,15 @@ tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,
     return s;
 }
 
-tsr_status tsr_coarse_spec_make(const tsr_form_factor_table *table, int n_body,
-                                const int *type, const double (*xyz)[3],
-                                int n_q, double dq_inv_ang,
-                                tsr_coarse_spec *out, tsr_err *err)
+/* Makes it for n_body bodies of types `type` (model/residue.h, those of the
+ * table's body model) at xyz [n_body][3], Angstrom, on q_k = k dq, k < n_q.
+ * Errors: TSR_E_RANGE (the table ends before), TSR_E_NOMEM. After an error
+ * there is nothing to clear. */
+static tsr_status coarse_spec_make(const tsr_form_factor_table *table,
+                                   int n_body, const int *type,
+                                   const double (*xyz)[3], int n_q,
+                                   double dq_inv_ang, tsr_coarse_spec *out,
+                                   tsr_err *err)
 {
     double *exposure = malloc((size_t)n_body * sizeof *exposure);
     *out = (tsr_coarse_spec){0};
@@ -154,8 +159,8 @@ tsr_status tsr_coarse_partials(const tsr_form_factor_table *table, int n_body,
     tsr_coarse_spec coarse;
     tsr_engine *engine = NULL;
     tsr_batch *batch = NULL;
-    tsr_status s = tsr_coarse_spec_make(table, n_body, type, xyz, n_q,
-                                        dq_inv_ang, &coarse, err);
+    tsr_status s = coarse_spec_make(table, n_body, type, xyz, n_q, dq_inv_ang,
+                                    &coarse, err);
     if (s != TSR_OK)
         return s;
     s = make == NULL ? tsr_engine_reference_new(&coarse.spec, &engine, err)

@@ -24,15 +24,6 @@ typedef struct {
     double radius_ang;    /* r_m of G */
 } tsr_coarse_spec;
 
-/* Makes it for n_body bodies of types `type` (model/residue.h, those of the
- * table's body model) at xyz [n_body][3], Angstrom, on q_k = k dq, k < n_q.
- * Errors: TSR_E_RANGE (the table ends before), TSR_E_NOMEM. After an error
- * there is nothing to clear. */
-tsr_status tsr_coarse_spec_make(const tsr_form_factor_table *table, int n_body,
-                                const int *type, const double (*xyz)[3],
-                                int n_q, double dq_inv_ang,
-                                tsr_coarse_spec *out, tsr_err *err);
-
 /* The same with exposures [n_body] that are known; copies them. */
 tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,
                               const int *type, const double *exposure, int n_q,

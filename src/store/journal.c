@@ -1,8 +1,8 @@
 #include "store/journal.h"
 
 #include "io/checksum.h"
-#include "io/fd_lock.h"
 #include "io/file.h"
+#include "io/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>

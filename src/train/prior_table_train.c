@@ -8,7 +8,7 @@
 #include "model/residue_atoms.h"
 #include "prior/prior_sample.h"
 #include "train/mixture_train.h"
-#include "train/structure_fold.h"
+#include "train/train.h"
 
 #include "core/vec3.h"
 
