@@ -98,11 +98,12 @@ static tsr_status list_file(tsr_frames *f, int file, tsr_err *err)
     tsr_status status = tsr_trajectory_open(f->path[file], &reader, err);
     if (status != TSR_OK)
         return status;
-    const int n = tsr_trajectory_n_frame(reader);
-    if (tsr_trajectory_n_atom(reader) != f->atoms->n_atom)
-        status = tsr_fail(
-            err, TSR_E_DATA, "'%s' has %d atoms, and model.pdb beside it %d",
-            f->path[file], tsr_trajectory_n_atom(reader), f->atoms->n_atom);
+    const tsr_trajectory_info *info = tsr_trajectory_look(reader);
+    const int n = info->n_frame;
+    if (info->n_atom != f->atoms->n_atom)
+        status = tsr_fail(err, TSR_E_DATA,
+                          "'%s' has %d atoms, and model.pdb beside it %d",
+                          f->path[file], info->n_atom, f->atoms->n_atom);
     tsr_drawn_frame *more = NULL;
     if (status == TSR_OK && n > 0) {
         more = realloc(f->frame, (size_t)(f->n + n) * sizeof *more);
@@ -114,12 +115,11 @@ static tsr_status list_file(tsr_frames *f, int file, tsr_err *err)
                      : tsr_trajectory_read(reader, 0, n, step, NULL, NULL, err);
     }
     for (int i = 0; i < n && status == TSR_OK; i++)
-        f->frame[f->n++] =
-            (tsr_drawn_frame){.chain = tsr_trajectory_chain(reader),
-                              .state = tsr_trajectory_state(reader),
-                              .draw = (long)step[i],
-                              .file = file,
-                              .index = i};
+        f->frame[f->n++] = (tsr_drawn_frame){.chain = info->chain,
+                                             .state = info->state,
+                                             .draw = (long)step[i],
+                                             .file = file,
+                                             .index = i};
     free(step);
     tsr_trajectory_reader_free(reader);
     return status;
@@ -197,7 +197,7 @@ tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
         /* where only some are wanted, what lies between is not unpacked */
         const int is_dense = at->index == f->first + f->count ||
                              (at->index > f->last && at->index <= f->last + 2);
-        const int left = tsr_trajectory_n_frame(f->reader) - at->index;
+        const int left = tsr_trajectory_look(f->reader)->n_frame - at->index;
         f->first = at->index;
         f->count = !is_dense ? 1 : left < f->room ? left : f->room;
         status = tsr_trajectory_read(f->reader, f->first, f->count, NULL,

@@ -7,7 +7,7 @@
 
 #include "core/json.h"
 #include "io/lock.h"
-#include "store/recover.h"
+#include "store/hdf5_store.h"
 #include "store/trace.h"
 
 #include <math.h>

@@ -1,9 +1,8 @@
 #include "store/checkpoint.h"
 
 #include "store/checkpoint_file.h"
-#include "store/hdf5_attribute.h"
 #include "store/hdf5_error.h"
-#include "store/hdf5_read.h"
+#include "store/hdf5_object.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,11 +55,8 @@ static tsr_status describe(hid_t file, const char *config_hash, tsr_err *err)
 {
     const int version = TSR_CHECKPOINT_FORMAT;
     char created_at[40];
-    time_t now = time(NULL);
-    struct tm utc;
 
-    gmtime_r(&now, &utc);
-    strftime(created_at, sizeof created_at, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
+    tsr_hdf5_now(created_at);
     tsr_status status = tsr_hdf5_text(file, "format", format_name, err);
     if (status == TSR_OK)
         status = tsr_hdf5_attribute(file, "format_version", H5T_NATIVE_INT,
@@ -140,14 +136,10 @@ tsr_status tsr_checkpoint_put(tsr_checkpoint_writer *writer, const char *name,
          H5Dwrite(set, element, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0))
         status = tsr_hdf5_fail(err, TSR_E_INTERNAL,
                                "cannot put '%s' into the checkpoint", name);
-    if (set >= 0)
-        H5Dclose(set);
-    if (create >= 0)
-        H5Pclose(create);
-    if (space >= 0)
-        H5Sclose(space);
-    if (element >= 0)
-        H5Tclose(element);
+    tsr_hdf5_close(set);
+    tsr_hdf5_close(create);
+    tsr_hdf5_close(space);
+    tsr_hdf5_close(element);
     return status;
 }
 
@@ -181,8 +173,7 @@ void tsr_checkpoint_writer_free(tsr_checkpoint_writer *writer)
     tsr_hdf5_quiet();
     if (writer->file >= 0)
         H5Fclose(writer->file);
-    if (writer->link >= 0)
-        H5Pclose(writer->link);
+    tsr_hdf5_close(writer->link);
     free(writer);
 }
 
@@ -278,12 +269,9 @@ static tsr_status find(const tsr_checkpoint *checkpoint, const char *name,
                           type_name(type));
     else
         *n = type == TSR_CHECKPOINT_TEXT ? H5Tget_size(stored) : (size_t)length;
-    if (wanted >= 0)
-        H5Tclose(wanted);
-    if (space >= 0)
-        H5Sclose(space);
-    if (stored >= 0)
-        H5Tclose(stored);
+    tsr_hdf5_close(wanted);
+    tsr_hdf5_close(space);
+    tsr_hdf5_close(stored);
     if (status != TSR_OK && *set >= 0) {
         H5Dclose(*set);
         *set = -1;
@@ -302,8 +290,7 @@ static tsr_status read_array(const tsr_checkpoint *checkpoint, hid_t set,
                                         H5P_DEFAULT, data) < 0))
         status = tsr_hdf5_fail(err, TSR_E_DATA, "'%s': cannot read '%s'",
                                checkpoint->path, name);
-    if (memory >= 0)
-        H5Tclose(memory);
+    tsr_hdf5_close(memory);
     return status;
 }
 
@@ -362,24 +349,9 @@ int tsr_checkpoint_has(const tsr_checkpoint *checkpoint, const char *name)
     return name_is_good(name) && tsr_hdf5_has(checkpoint->file, name);
 }
 
-const char *tsr_checkpoint_config_hash(const tsr_checkpoint *checkpoint)
-{
-    return checkpoint->config_hash;
-}
-
 const char *tsr_checkpoint_created_at(const tsr_checkpoint *checkpoint)
 {
     return checkpoint->created_at;
-}
-
-const char *tsr_checkpoint_version(const tsr_checkpoint *checkpoint)
-{
-    return checkpoint->version;
-}
-
-const char *tsr_checkpoint_path(const tsr_checkpoint *checkpoint)
-{
-    return checkpoint->path;
 }
 
 void tsr_checkpoint_free(tsr_checkpoint *checkpoint)

@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "store/checkpoint.h"
 #include "store/hdf5_error.h"
+#include "store/hdf5_object.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,8 +37,7 @@ tsr_status tsr_checkpoint_image_new(hid_t *file, tsr_err *err)
     if (access < 0 || H5Pset_fapl_core(access, GROW, 0) < 0 ||
         (*file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, access)) < 0)
         status = tsr_hdf5_fail(err, TSR_E_NOMEM, "cannot make a checkpoint");
-    if (access >= 0)
-        H5Pclose(access);
+    tsr_hdf5_close(access);
     return status;
 }
 
@@ -141,8 +141,7 @@ tsr_status tsr_checkpoint_image_open(const char *path, hid_t *file,
         H5Pset_file_image(access, content, size - SEAL) < 0 ||
         (*file = H5Fopen(name, H5F_ACC_RDONLY, access)) < 0)
         status = tsr_hdf5_fail(err, TSR_E_DATA, "cannot read '%s'", path);
-    if (access >= 0)
-        H5Pclose(access);
+    tsr_hdf5_close(access);
     free(content);
     return status;
 }

@@ -1,14 +1,13 @@
 #include "store/trace_layout.h"
 
-#include "store/hdf5_attribute.h"
 #include "store/hdf5_error.h"
+#include "store/hdf5_object.h"
 #include "store/netcdf4.h"
 
 #include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Bytes of a chunk. Scalars are rewritten in place at every flush, and a small
  * chunk keeps a short run small; a curve's chunk must be large enough to be
@@ -321,11 +320,8 @@ tsr_status tsr_trace_layout_make(hid_t file, int n_chain, int n_variable,
     layout lay = {
         .n_chain = n_chain, .n_variable = n_variable, .variable = variable};
     char created_at[40];
-    time_t now = time(NULL);
-    struct tm utc;
 
-    gmtime_r(&now, &utc);
-    strftime(created_at, sizeof created_at, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
+    tsr_hdf5_now(created_at);
     for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
         draw[g] = -1;
     for (int v = 0; v < n_variable; v++)
@@ -353,12 +349,10 @@ tsr_status tsr_trace_layout_make(hid_t file, int n_chain, int n_variable,
             status = fill_group(&lay, id, g, &draw[g], data, err);
         if (status != TSR_OK)
             tsr_wrap(err, status, "group %s", groups[g].name);
-        if (id >= 0)
-            H5Gclose(id);
+        tsr_hdf5_close(id);
     }
     for (int v = 0; v < n_variable; v++)
-        if (lay.own_scale[v] >= 0)
-            H5Dclose(lay.own_scale[v]);
+        tsr_hdf5_close(lay.own_scale[v]);
     free(lay.own_scale);
     return status;
 }
