@@ -162,11 +162,11 @@ static void print_json(const evaluation *e, FILE *out)
 /* q, then a column a row: the median of the absolute relative error. */
 static tsr_status write_csv(const evaluation *e, const char *path, tsr_err *err)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for '%s'", path);
+    tsr_file_writer to;
+    tsr_status s = tsr_file_begin(&to, path, err);
+    FILE *out = to.out;
+    if (s != TSR_OK)
+        return s;
     fprintf(out, "q_inv_ang");
     for (int r = 0; r < e->n_row; r++) {
         const tsr_evaluation *row = &e->row[r];
@@ -183,11 +183,7 @@ static tsr_status write_csv(const evaluation *e, const char *path, tsr_err *err)
             fprintf(out, ",%.6g", e->summary[r].curve[k]);
         fprintf(out, "\n");
     }
-    tsr_status s = fclose(out) == 0
-                       ? tsr_file_replace(path, text, size, err)
-                       : tsr_fail(err, TSR_E_NOMEM, "no memory for '%s'", path);
-    free(text);
-    return s;
+    return tsr_file_end(&to, TSR_OK, err);
 }
 
 /* ---- tables and structures ---- */

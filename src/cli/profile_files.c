@@ -17,95 +17,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- a fit as FoXS writes it ---- */
-
 /* What tells a fit of tessera from one of FoXS, in its first line. */
 #define FIT_FILE_MARK ", by tessera\n"
-
-typedef struct {
-    int n;
-    const double *q, *intensity, *sigma; /* [n] the data */
-    const double *model;                 /* [n] scale I + background */
-    double background, scale, chi2, c1, c2;
-    const char *note; /* ends the second line; may be empty */
-} fit_file;
-
-static tsr_status finish(FILE *stream, char **text, size_t *size,
-                         const char *path, tsr_err *err)
-{
-    int failed = ferror(stream);
-    failed |= fclose(stream) != 0;
-    tsr_status status =
-        failed ? tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path)
-               : tsr_file_replace(path, *text, *size, err);
-    free(*text);
-    return status;
-}
-
-/* Columns q, I_exp, sigma, I_model after three lines that begin with '#', as
- * FoXS's .fit files have them; written beside and renamed. Errors: TSR_E_IO. */
-static tsr_status write_fit_file(const char *path, const fit_file *fit,
-                                 tsr_err *err)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    if (stream == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
-    double step =
-        fit->n > 1 ? (fit->q[fit->n - 1] - fit->q[0]) / (fit->n - 1) : 0.0;
-    fprintf(stream,
-            "# SAXS profile: number of points = %d, q_min = %.8g, q_max = "
-            "%.8g, delta_q = %.8g" FIT_FILE_MARK
-            "# offset = %.8g, scaling c = %.8g, c1 = %.5f, c2 = %.5f, Chi^2 = "
-            "%.6g%s\n"
-            "#  q       exp_intensity   error model_intensity\n",
-            fit->n, fit->q[0], fit->q[fit->n - 1], step, fit->background,
-            fit->scale, fit->c1, fit->c2, fit->chi2, fit->note);
-    for (int k = 0; k < fit->n; k++)
-        fprintf(stream, "%.8f %.8g %.8g %.8g\n", fit->q[k], fit->intensity[k],
-                fit->sigma[k], fit->model[k]);
-    return finish(stream, &text, &size, path, err);
-}
-
-static void print_table(FILE *out, const char *heading, int n, int n_column,
-                        const double *const *column)
-{
-    for (const char *p = heading; *p != '\0';) {
-        int length = (int)strcspn(p, "\n");
-        fprintf(out, "# %.*s\n", length, p);
-        p += length + (p[length] == '\n');
-    }
-    for (int k = 0; k < n; k++)
-        for (int c = 0; c < n_column; c++)
-            fprintf(out, "%.8g%s", column[c][k],
-                    c == n_column - 1 ? "\n" : " ");
-}
-
-/* The same to a stream. */
-static tsr_status table_print(FILE *out, const char *heading, int n,
-                              int n_column, const double *const *column,
-                              tsr_err *err)
-{
-    print_table(out, heading, n, n_column, column);
-    return ferror(out) ? tsr_fail(err, TSR_E_IO, "cannot write the curve")
-                       : TSR_OK;
-}
-
-/* Columns as named in `heading` (one or more lines, '#' is put before each):
- * column [n_column] of [n] each. Errors: TSR_E_IO. */
-static tsr_status table_write(const char *path, const char *heading, int n,
-                              int n_column, const double *const *column,
-                              tsr_err *err)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    if (stream == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
-    print_table(stream, heading, n, n_column, column);
-    return finish(stream, &text, &size, path, err);
-}
 
 /* ---- names ---- */
 
@@ -224,6 +137,21 @@ tsr_status tsr_profile_check_output(const char *output, int is_forced, int n,
 
 /* ---- curves ---- */
 
+/* Columns as named in `heading`: one or more lines, '#' is put before each. */
+static void print_table(FILE *out, const char *heading, int n, int n_column,
+                        const double *const *column)
+{
+    for (const char *p = heading; *p != '\0';) {
+        int length = (int)strcspn(p, "\n");
+        fprintf(out, "# %.*s\n", length, p);
+        p += length + (p[length] == '\n');
+    }
+    for (int k = 0; k < n; k++)
+        for (int c = 0; c < n_column; c++)
+            fprintf(out, "%.8g%s", column[c][k],
+                    c == n_column - 1 ? "\n" : " ");
+}
+
 /* Columns: q, I, and in vacuum, excluded volume, hydration. */
 static void columns(const tsr_partial_curves *c, double c1, double c2,
                     double *intensity, double *part)
@@ -261,10 +189,16 @@ static tsr_status write_curve(const tsr_profile_output *o, const char *path,
                  r->structure.path, r->fit.c1, r->fit.c2,
                  n_column == 5 ? " vacuum excluded-volume hydration" : "");
         columns(&curves, r->fit.c1, r->fit.c2, q + n, q + 2 * n);
-        status =
-            path != NULL
-                ? table_write(path, heading, o->n_q, n_column, column, err)
-                : table_print(o->out, heading, o->n_q, n_column, column, err);
+        tsr_file_writer to = {.out = NULL};
+        if (path != NULL)
+            status = tsr_file_begin(&to, path, err);
+        FILE *out = path != NULL ? to.out : o->out;
+        if (status == TSR_OK)
+            print_table(out, heading, o->n_q, n_column, column);
+        if (path != NULL)
+            status = tsr_file_end(&to, status, err);
+        else if (ferror(out))
+            status = tsr_fail(err, TSR_E_IO, "cannot write the curve");
     }
     tsr_partial_curves_clear(&curves);
     free(q);
@@ -273,24 +207,32 @@ static tsr_status write_curve(const tsr_profile_output *o, const char *path,
 
 /* ---- fits ---- */
 
+/* Columns q, I_exp, sigma, I_model after three lines that begin with '#', as
+ * FoXS's .fit files have them; the model is scale I + background. */
 static tsr_status write_fit(const tsr_profile_output *o, const char *path,
                             const tsr_profile_result *r, tsr_err *err)
 {
-    char at[64];
-    tsr_profile_bounds_text(&r->fit, at, sizeof at);
-    const tsr_saxs *saxs = o->saxs;
-    fit_file file = {.n = saxs->n,
-                     .q = saxs->q,
-                     .intensity = saxs->intensity,
-                     .sigma = saxs->sigma,
-                     .model = r->curve,
-                     .background = r->fit.background,
-                     .scale = r->fit.scale,
-                     .chi2 = r->fit.chi2,
-                     .c1 = r->fit.c1,
-                     .c2 = r->fit.c2,
-                     .note = at};
-    return write_fit_file(path, &file, err);
+    char note[64]; /* ends the second line */
+    const tsr_profile_fit *fit = &r->fit;
+    const tsr_saxs *s = o->saxs;
+    const double first = s->q[0], last = s->q[s->n - 1];
+    tsr_file_writer to;
+    tsr_status status = tsr_file_begin(&to, path, err);
+    if (status != TSR_OK)
+        return status;
+    tsr_profile_bounds_text(fit, note, sizeof note);
+    fprintf(to.out,
+            "# SAXS profile: number of points = %d, q_min = %.8g, q_max = "
+            "%.8g, delta_q = %.8g" FIT_FILE_MARK
+            "# offset = %.8g, scaling c = %.8g, c1 = %.5f, c2 = %.5f, Chi^2 = "
+            "%.6g%s\n"
+            "#  q       exp_intensity   error model_intensity\n",
+            s->n, first, last, s->n > 1 ? (last - first) / (s->n - 1) : 0.0,
+            fit->background, fit->scale, fit->c1, fit->c2, fit->chi2, note);
+    for (int k = 0; k < s->n; k++)
+        fprintf(to.out, "%.8f %.8g %.8g %.8g\n", s->q[k], s->intensity[k],
+                s->sigma[k], r->curve[k]);
+    return tsr_file_end(&to, TSR_OK, err);
 }
 
 /* The last two parts of a path: many files are called model.pdb. */

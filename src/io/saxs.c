@@ -336,25 +336,18 @@ tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
                           const double *intensity, const double *sigma,
                           const char *comment, tsr_err *err)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    if (stream == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
+    tsr_file_writer to;
+    tsr_status status = tsr_file_begin(&to, path, err);
+    if (status != TSR_OK)
+        return status;
     for (const char *p = comment; p != NULL && *p != '\0';) {
         int length = (int)strcspn(p, "\n");
-        fprintf(stream, "# %.*s\n", length, p);
+        fprintf(to.out, "# %.*s\n", length, p);
         p += length + (p[length] == '\n');
     }
-    fprintf(stream, "# q[1/Angstrom] I(q) sigma\n");
+    fprintf(to.out, "# q[1/Angstrom] I(q) sigma\n");
     for (int i = 0; i < n; i++)
-        fprintf(stream, "%.10g %.10g %.10g\n", q_inv_ang[i], intensity[i],
+        fprintf(to.out, "%.10g %.10g %.10g\n", q_inv_ang[i], intensity[i],
                 sigma[i]);
-    int failed = ferror(stream);
-    failed |= fclose(stream) != 0;
-    tsr_status status =
-        failed ? tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path)
-               : tsr_file_replace(path, text, size, err);
-    free(text);
-    return status;
+    return tsr_file_end(&to, TSR_OK, err);
 }
