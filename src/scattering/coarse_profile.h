@@ -37,20 +37,4 @@ void tsr_coarse_add_self(const tsr_form_factor_table *table, int n_body,
                          const int *type, const double *exposure, int n_q,
                          const double *excess, double *partial);
 
-/* Makes an engine of a spec: tsr_engine_page_tile_new with the context's
- * device, or another. */
-typedef tsr_status tsr_engine_make(void *context, const tsr_engine_spec *spec,
-                                   tsr_engine **out, tsr_err *err);
-
-/* All of it: the spec, an engine for it (make NULL: the reference engine), its
- * profile of the bodies at xyz, S_ab.
- * partial    [TSR_N_COMP_PAIR][n_q]  out  electrons squared
- * radius_ang                         out  r_m, Angstrom
- * Errors: those of the spec and of the engine. Cost: n_body^2 n_q. */
-tsr_status tsr_coarse_partials(const tsr_form_factor_table *table, int n_body,
-                               const int *type, const double (*xyz)[3], int n_q,
-                               double dq_inv_ang, tsr_engine_make *make,
-                               void *context, double *partial,
-                               double *radius_ang, tsr_err *err);
-
 #endif

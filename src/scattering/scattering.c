@@ -239,14 +239,3 @@ tsr_status tsr_scattering_intensity(const tsr_scattering *scattering,
     *intensity = tsr_coarse_sum(n_comp, c, partial, 1);
     return TSR_OK;
 }
-
-tsr_status tsr_direct_intensity(const tsr_topology *topology,
-                                const tsr_form_factor_table *table,
-                                const tsr_conformation *conformation,
-                                double q_inv_ang, double *intensity,
-                                tsr_err *err)
-{
-    const tsr_scattering plain = {.plain = table};
-    return tsr_scattering_intensity(&plain, topology, conformation, NULL,
-                                    q_inv_ang, intensity, err);
-}

@@ -62,11 +62,4 @@ tsr_status tsr_scattering_intensity(const tsr_scattering *scattering,
                                     const double *value, double q_inv_ang,
                                     double *intensity, tsr_err *err);
 
-/* I(q) of the bodies with S(q) at one q, by a table of one component. */
-tsr_status tsr_direct_intensity(const tsr_topology *topology,
-                                const tsr_form_factor_table *table,
-                                const tsr_conformation *conformation,
-                                double q_inv_ang, double *intensity,
-                                tsr_err *err);
-
 #endif
