@@ -14,7 +14,6 @@
 #include <glob.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct {
     const char *config;

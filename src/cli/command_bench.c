@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const tsr_option options[] = {
     {.name = "json", .doc = "one JSON object instead of a table"},

@@ -7,7 +7,6 @@
 #include <gsl/gsl_errno.h>
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 #define X(name) &tsr_command_##name,
 static const tsr_command *const commands[] = {TSR_COMMANDS(X) NULL};

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* Field tables nest four deep. */
 enum { FILE_MAX_BYTES = 16 << 20, DEPTH_MAX = 64 };

@@ -4,7 +4,6 @@
 #include "report/report_sections.h"
 
 #include "analysis/summary.h"
-#include "core/text.h"
 
 #include <ctype.h>
 #include <gsl/gsl_sort.h>

@@ -2,7 +2,6 @@
 
 #include "core/clock.h"
 
-#include <gsl/gsl_errno.h>
 #include <gsl/gsl_interp.h>
 #include <math.h>
 #include <stdio.h>

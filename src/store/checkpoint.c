@@ -4,10 +4,8 @@
 #include "store/hdf5_error.h"
 #include "store/hdf5_object.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct tsr_checkpoint_writer {
     hid_t file; /* in memory */

@@ -2,7 +2,6 @@
 #include "core/text.h"
 #include "store/hdf5_error.h"
 #include "store/hdf5_object.h"
-#include "store/netcdf4.h"
 #include "store/trace_layout.h"
 
 #include <hdf5_hl.h>

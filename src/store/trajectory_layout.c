@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A chunk holds whole frames, so that a reader of one frame unpacks little. */
 static const size_t position_chunk = (size_t)64 << 10;
