@@ -114,11 +114,8 @@ static tsr_status take_long(tsr_args *args, int argc, const char *const *argv,
     if (o->argument == NULL && value != NULL)
         return tsr_fail(err, TSR_E_USAGE, "option '--%s' takes no value",
                         o->name);
-    if (o->argument != NULL && value == NULL) {
-        tsr_status status = next_word(o, argc, argv, i, &value, err);
-        if (status != TSR_OK)
-            return status;
-    }
+    if (o->argument != NULL && value == NULL)
+        TSR_TRY(next_word(o, argc, argv, i, &value, err));
     return give(args, o, value, err);
 }
 
@@ -143,9 +140,7 @@ static tsr_status take_letters(tsr_args *args, int argc,
                 status = next_word(o, argc, argv, i, &value, err);
             return status == TSR_OK ? give(args, o, value, err) : status;
         }
-        tsr_status status = give(args, o, NULL, err);
-        if (status != TSR_OK)
-            return status;
+        TSR_TRY(give(args, o, NULL, err));
     }
     return TSR_OK;
 }

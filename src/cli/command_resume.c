@@ -158,9 +158,7 @@ static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
         tsr_run_checkpoint_match(at, s->config_text, &s->identity, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", s->directory);
-    status = put_aside(at, s->directory, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(put_aside(at, s->directory, err));
     s->saved = at->saved;
     s->saved_place = at->place;
     at->saved = (tsr_archive){0};

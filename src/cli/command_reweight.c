@@ -244,13 +244,12 @@ static tsr_status by_importance(const request *r,
                                     .after = r->after,
                                     .n_data = run->config.data.n,
                                     .seed = run->config.seed};
-    tsr_status status = tsr_reweight_make(&o, &report->importance, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_reweight_make(&o, &report->importance, err));
     tsr_reweight *made = report->importance;
     report->log_weight = made->log_weight;
     report->interpolation = made->interpolation;
-    status = tsr_psis_smooth(made->n, made->log_weight, &report->psis, err);
+    tsr_status status =
+        tsr_psis_smooth(made->n, made->log_weight, &report->psis, err);
     if (status == TSR_OK)
         status = tsr_psis_worth(stored->n_chain, stored->n_draw,
                                 made->log_weight, &report->worth, err);
@@ -268,10 +267,8 @@ static tsr_status by_entropy(const request *r, const tsr_stored_curve *stored,
 {
     const tsr_linear linear =
         tsr_linear_make(r->after.intensity_scale, r->after.background);
-    tsr_status status = tsr_maxent_make(stored, r->after.saxs, &linear,
-                                        r->theta, &report->entropy, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_maxent_make(stored, r->after.saxs, &linear, r->theta,
+                            &report->entropy, err));
     report->log_weight = report->entropy->log_weight;
     report->interpolation = report->entropy->interpolation;
     report->psis.ess = tsr_psis_ess(report->entropy->n, report->log_weight);

@@ -193,9 +193,7 @@ static tsr_status add_table(evaluation *e, const char *path, const char *bodies,
                             tsr_err *err)
 {
     tsr_form_factor_table *table;
-    tsr_status s = tsr_form_factor_read(path, &table, err);
-    if (s != TSR_OK)
-        return s;
+    TSR_TRY(tsr_form_factor_read(path, &table, err));
     if (strcmp(bodies, "both") != 0 &&
         strcmp(bodies, bodies_word(table)) != 0) {
         tsr_form_factor_free(table);
@@ -272,9 +270,7 @@ static tsr_status choose_structures(evaluation *e, const tsr_args *args,
 {
     const char *const *word;
     int n = tsr_args_arguments(args, &word);
-    tsr_status s = tsr_path_list_collect(&e->list, n - 1, word + 1, err);
-    if (s != TSR_OK)
-        return s;
+    TSR_TRY(tsr_path_list_collect(&e->list, n - 1, word + 1, err));
     e->test = malloc((size_t)e->list.n * sizeof(*e->test));
     if (e->test == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");

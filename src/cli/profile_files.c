@@ -217,9 +217,7 @@ static tsr_status write_fit(const tsr_profile_output *o, const char *path,
     const tsr_saxs *s = o->saxs;
     const double first = s->q[0], last = s->q[s->n - 1];
     tsr_file_writer to;
-    tsr_status status = tsr_file_begin(&to, path, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_file_begin(&to, path, err));
     tsr_profile_bounds_text(fit, note, sizeof note);
     fprintf(to.out,
             "# SAXS profile: number of points = %d, q_min = %.8g, q_max = "
@@ -350,14 +348,13 @@ tsr_status tsr_profile_write(const tsr_profile_output *output, int n,
                              const tsr_profile_result *result, tsr_log *log,
                              tsr_err *err)
 {
-    tsr_status status = TSR_OK;
     if (output->path == NULL)
         return write_curve(output, NULL, &result[0], err);
     int each = is_folder(output->path);
     if (each && mkdir(output->path, 0777) != 0 && !is_folder(output->path))
         return tsr_fail(err, TSR_E_IO, "cannot make the folder '%s'",
                         output->path);
-    for (int i = 0; i < (each ? n : 1) && status == TSR_OK; i++)
-        status = write_one(output, each, &result[i], log, err);
-    return status;
+    for (int i = 0; i < (each ? n : 1); i++)
+        TSR_TRY(write_one(output, each, &result[i], log, err));
+    return TSR_OK;
 }

@@ -299,11 +299,9 @@ tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
                         path, q_range[0], q_range[1]);
     char *text;
     size_t size;
-    tsr_status status = tsr_file_read(path, &text, &size, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_file_read(path, &text, &size, err));
     tsr_saxs_table table;
-    status = tsr_saxs_table_find(path, text, size, &table, err);
+    tsr_status status = tsr_saxs_table_find(path, text, size, &table, err);
     free(text);
     if (status != TSR_OK)
         return status;
@@ -337,9 +335,7 @@ tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
                           const char *comment, tsr_err *err)
 {
     tsr_file_writer to;
-    tsr_status status = tsr_file_begin(&to, path, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_file_begin(&to, path, err));
     for (const char *p = comment; p != NULL && *p != '\0';) {
         int length = (int)strcspn(p, "\n");
         fprintf(to.out, "# %.*s\n", length, p);

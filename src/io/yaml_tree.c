@@ -294,9 +294,7 @@ static tsr_status read_key(tsr_yaml_reader *r, yaml_node_t *mapping, int pair,
 {
     yaml_node_pair_t *pairs = mapping->data.mapping.pairs.start;
     yaml_node_t *name = node_at(r, pairs[pair].key);
-    tsr_status status = check_node(r, name, key);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(check_node(r, name, key));
     if (name->type != YAML_SCALAR_NODE) {
         tsr_fail(r->err, TSR_E_CONFIG, "%s where a key belongs", kind(name));
         return tsr_yaml_place(r, name, key, TSR_E_CONFIG);
@@ -318,7 +316,7 @@ static tsr_status read_key(tsr_yaml_reader *r, yaml_node_t *mapping, int pair,
             tsr_yaml_unknown(r, group, object, scalar(name));
         return tsr_yaml_place(r, name, path, TSR_E_CONFIG);
     }
-    status = check_repeated(r, mapping, pair, path);
+    tsr_status status = check_repeated(r, mapping, pair, path);
     return status != TSR_OK ? status
                             : tsr_yaml_value(r, node_at(r, pairs[pair].value),
                                              field, object, path);
@@ -404,14 +402,10 @@ static tsr_status read_element(tsr_yaml_reader *r, yaml_node_t *node,
     void *element;
     snprintf(number, sizeof number, "%d", list->n);
     tsr_yaml_join(path, key, number);
-    tsr_status status = check_node(r, node, path);
-    if (status == TSR_OK)
-        status = mark(r, node, path);
-    if (status == TSR_OK)
-        status = tsr_field_append(field, object, &element, r->err);
-    if (status == TSR_OK)
-        status = tsr_yaml_struct(r, node, field, element, path);
-    return status;
+    TSR_TRY(check_node(r, node, path));
+    TSR_TRY(mark(r, node, path));
+    TSR_TRY(tsr_field_append(field, object, &element, r->err));
+    return tsr_yaml_struct(r, node, field, element, path);
 }
 
 /* What the document says replaces the list that was there. */
@@ -442,12 +436,10 @@ static tsr_status read_text(tsr_yaml_reader *r, yaml_node_t *node,
     char path[TSR_YAML_KEY_SIZE], number[16];
     snprintf(number, sizeof number, "%d", strings->n);
     tsr_yaml_join(path, key, number);
-    tsr_status status = check_node(r, node, path);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(check_node(r, node, path));
     if (node->type != YAML_SCALAR_NODE || is_null(node))
         return refuse(r, node, path, field);
-    status = mark(r, node, path);
+    tsr_status status = mark(r, node, path);
     return status != TSR_OK ? status
                             : tsr_strings_append(strings, scalar(node), r->err);
 }

@@ -119,11 +119,9 @@ static tsr_status put_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
 {
     char path[4096], *text = NULL;
     FILE *out = page->body.out;
-    tsr_status status = tsr_figure_finish(figure, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_figure_finish(figure, err));
     snprintf(path, sizeof path, "%s/%s.svg", page->folder, figure->name);
-    status = tsr_figure_write_svg(figure, path, err);
+    tsr_status status = tsr_figure_write_svg(figure, path, err);
     snprintf(path, sizeof path, "%s/%s.csv", page->folder, figure->name);
     if (status == TSR_OK)
         status = tsr_figure_write_csv(figure, path, err);

@@ -294,9 +294,7 @@ static tsr_status parse(const char *path, const char *text, matrix *m,
             return tsr_fail(err, TSR_E_DATA,
                             "%s:%d: expected numbers in lists in brackets",
                             path, line);
-        tsr_status s = append(m, n++, value, err);
-        if (s != TSR_OK)
-            return s;
+        TSR_TRY(append(m, n++, value, err));
         c = end;
     }
     if (depth != 0 || m->n_row == 0)

@@ -186,9 +186,7 @@ tsr_status tsr_scattering_direct(const tsr_scattering *scattering,
                 : s->component != NULL ? s->component->dq_inv_ang
                                        : s->plain->dq_inv_ang;
     tsr_coarse_spec coarse;
-    tsr_status status = tsr_scattering_spec(s, topology, 2, dq, &coarse, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_scattering_spec(s, topology, 2, dq, &coarse, err));
     int n_comp = coarse.spec.n_comp;
     double sum[TSR_N_COMP_PAIR] = {0.0};
     for (int i = 0; i < topology->n_body; i++) {
@@ -226,10 +224,8 @@ tsr_status tsr_scattering_intensity(const tsr_scattering *scattering,
     double partial[TSR_N_COMP_PAIR], c[TSR_N_COMP] = {1.0}, radius;
     double start[TSR_N_CONTRAST];
     int n_comp = 1;
-    tsr_status status = tsr_scattering_direct(
-        scattering, topology, conformation, q_inv_ang, partial, &radius, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_scattering_direct(scattering, topology, conformation, q_inv_ang,
+                                  partial, &radius, err));
     if (scattering->component != NULL) {
         for (int i = 0; i < TSR_N_CONTRAST; i++)
             start[i] = value != NULL ? value[i] : prior[i].start;

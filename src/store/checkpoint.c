@@ -55,17 +55,12 @@ static tsr_status describe(hid_t file, const char *config_hash, tsr_err *err)
     char created_at[40];
 
     tsr_hdf5_now(created_at);
-    tsr_status status = tsr_hdf5_text(file, "format", format_name, err);
-    if (status == TSR_OK)
-        status = tsr_hdf5_attribute(file, "format_version", H5T_NATIVE_INT,
-                                    &version, err);
-    if (status == TSR_OK)
-        status = tsr_hdf5_text(file, "tessera_version", TSR_VERSION, err);
-    if (status == TSR_OK)
-        status = tsr_hdf5_text(file, "config_hash", config_hash, err);
-    if (status == TSR_OK)
-        status = tsr_hdf5_text(file, "created_at", created_at, err);
-    return status;
+    TSR_TRY(tsr_hdf5_text(file, "format", format_name, err));
+    TSR_TRY(tsr_hdf5_attribute(file, "format_version", H5T_NATIVE_INT, &version,
+                               err));
+    TSR_TRY(tsr_hdf5_text(file, "tessera_version", TSR_VERSION, err));
+    TSR_TRY(tsr_hdf5_text(file, "config_hash", config_hash, err));
+    return tsr_hdf5_text(file, "created_at", created_at, err);
 }
 
 tsr_status tsr_checkpoint_new(const char *config_hash,
@@ -330,13 +325,12 @@ tsr_status tsr_checkpoint_copy(const tsr_checkpoint *checkpoint,
     hid_t set;
 
     tsr_hdf5_quiet();
-    tsr_status status = find(checkpoint, name, type, &set, &count, err);
-    if (status != TSR_OK)
-        return status;
-    status = count != n ? tsr_fail(err, TSR_E_DATA,
-                                   "'%s': '%s' has length %zu, not %zu",
-                                   checkpoint->path, name, count, n)
-                        : read_array(checkpoint, set, name, type, n, data, err);
+    TSR_TRY(find(checkpoint, name, type, &set, &count, err));
+    tsr_status status =
+        count != n
+            ? tsr_fail(err, TSR_E_DATA, "'%s': '%s' has length %zu, not %zu",
+                       checkpoint->path, name, count, n)
+            : read_array(checkpoint, set, name, type, n, data, err);
     H5Dclose(set);
     return status;
 }

@@ -157,9 +157,7 @@ static tsr_status recover_one(const char *path, const char *journal,
         recovery->n_orphan++;
         return TSR_OK;
     }
-    tsr_status status = tsr_hdf5_store_recover(path, &overlay, &is_busy, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_hdf5_store_recover(path, &overlay, &is_busy, err));
     if (overlay != NULL) {
         if (recovery->n_pending++ == 0)
             snprintf(recovery->pending, sizeof recovery->pending, "%s", name);

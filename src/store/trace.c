@@ -407,9 +407,7 @@ tsr_status tsr_trace_append(tsr_trace *trace, int v, int n_draw,
         return status;
     variable *var = &trace->variable[v];
     const size_t count = (size_t)n_draw, n = var->n;
-    status = want_room(trace, var, count, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(want_room(trace, var, count, err));
     double *to = var->buffer + var->held * trace->n_chain * n;
     for (size_t d = 0; d < count; d++)
         for (size_t c = 0; c < trace->n_chain; c++, to += n)

@@ -132,11 +132,8 @@ tsr_status tsr_trace_layout_check(int n_chain, int n_variable,
         return tsr_fail(err, TSR_E_INTERNAL,
                         "a trace of %d chains and %d variables", n_chain,
                         n_variable);
-    for (int v = 0; v < n_variable; v++) {
-        tsr_status status = check_variable(variable, v, n_variable, err);
-        if (status != TSR_OK)
-            return status;
-    }
+    for (int v = 0; v < n_variable; v++)
+        TSR_TRY(check_variable(variable, v, n_variable, err));
     return TSR_OK;
 }
 
@@ -144,13 +141,9 @@ tsr_status tsr_trace_layout_check(int n_chain, int n_variable,
 
 static tsr_status provenance(hid_t object, const char *created_at, tsr_err *err)
 {
-    tsr_status status = tsr_hdf5_text(object, "created_at", created_at, err);
-    if (status == TSR_OK)
-        status = tsr_hdf5_text(object, "inference_library", "tessera", err);
-    if (status == TSR_OK)
-        status = tsr_hdf5_text(object, "inference_library_version", TSR_VERSION,
-                               err);
-    return status;
+    TSR_TRY(tsr_hdf5_text(object, "created_at", created_at, err));
+    TSR_TRY(tsr_hdf5_text(object, "inference_library", "tessera", err));
+    return tsr_hdf5_text(object, "inference_library_version", TSR_VERSION, err);
 }
 
 static tsr_status attributes(hid_t object, int n,
@@ -251,10 +244,8 @@ static tsr_status make_variable(hid_t group, const tsr_trace_variable *var,
         .scale = scale,
         .chunk = groups[var->group].has_draws ? chunk : NULL,
         .deflate = var->single && var->dim != NULL ? deflate_level : 0};
-    tsr_status status = tsr_nc4_variable(group, &spec, data, err);
-    if (status == TSR_OK)
-        status = describe(*data, var->unit, var->doc, err);
-    return status;
+    TSR_TRY(tsr_nc4_variable(group, &spec, data, err));
+    return describe(*data, var->unit, var->doc, err);
 }
 
 typedef struct {

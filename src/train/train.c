@@ -163,9 +163,7 @@ static tsr_status split_make(split *s, int n_place, const char *const *place,
                              int every, tsr_err *err)
 {
     *s = (split){0};
-    tsr_status status = tsr_path_list_collect(&s->list, n_place, place, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_path_list_collect(&s->list, n_place, place, err));
     s->train = malloc(2 * (size_t)s->list.n * sizeof(*s->train));
     if (s->train == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");
@@ -217,11 +215,9 @@ tsr_status tsr_train_priors(int n_place, const char *const *place, int n_thread,
 {
     tsr_path_list list;
     tsr_prior_table *table = NULL;
-    tsr_status s = tsr_path_list_collect(&list, n_place, place, err);
-    if (s != TSR_OK)
-        return s;
-    s = tsr_prior_table_train(list.n, (const char *const *)list.path, n_thread,
-                              log, &table, err);
+    TSR_TRY(tsr_path_list_collect(&list, n_place, place, err));
+    tsr_status s = tsr_prior_table_train(list.n, (const char *const *)list.path,
+                                         n_thread, log, &table, err);
     if (s == TSR_OK)
         s = put_heading(&table->source,
                         "Backbone torsions, side-chain centres, bond angles "
