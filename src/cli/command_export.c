@@ -301,7 +301,6 @@ static tsr_status check_targets(const tsr_args *args, const tsr_past_run *run,
 static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
                          tsr_err *err)
 {
-    const char *const *argument;
     const char *path = tsr_args_value(args, "output");
     if (path != NULL && strcmp(path, "-") == 0)
         path = NULL;
@@ -311,7 +310,6 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_file_writer to = {.out = NULL};
     int format = 0;
     long n_row = 0;
-    tsr_args_arguments(args, &argument);
     tsr_status status =
         parse_format(tsr_args_value(args, "format"), path, &format, err);
     if (status == TSR_OK && is_groups(args) && format == CSV)
@@ -323,7 +321,7 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK)
         status = read_weights(args, &choice, format, &weights, err);
     if (status == TSR_OK)
-        status = tsr_past_run_open(argument[0], &run, log, err);
+        status = tsr_past_run_open(tsr_args_argument(args), &run, log, err);
     if (status != TSR_OK && format != CSV)
         status = without_trace(&run, status, log, err);
     if (status == TSR_OK && path != NULL)

@@ -225,7 +225,6 @@ static tsr_status places(const tsr_past_run *run, const char *output,
 static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
                          tsr_err *err)
 {
-    const char *const *argument;
     const char *prior_path = tsr_args_value(args, "prior");
     tsr_past_run run = {.trace = NULL}, prior = {.trace = NULL};
     tsr_frames *frames = NULL;
@@ -236,8 +235,8 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_report_options o = {.name = "tessera report",
                             .vega_directory = getenv("TSR_VEGA_DIR"),
                             .diagnose = {.rhat = 1.01, .ess = 400.0}};
-    tsr_args_arguments(args, &argument);
-    tsr_status status = tsr_past_run_open(argument[0], &run, log, err);
+    tsr_status status =
+        tsr_past_run_open(tsr_args_argument(args), &run, log, err);
     if (status == TSR_OK && prior_path != NULL)
         status = tsr_past_run_open_prior(prior_path, &prior, log, err);
     if (status == TSR_OK)

@@ -208,13 +208,11 @@ static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, int is_new,
 static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
                          tsr_err *err)
 {
-    const char *const *argument;
     tsr_config config = {0};
     tsr_setup setup = {0};
     tsr_run_checkpoint at = {0};
     tsr_session session = {.config = &config, .setup = &setup, .log = log};
-    tsr_args_arguments(args, &argument);
-    const char *directory = argument[0];
+    const char *directory = tsr_args_argument(args);
     int is_new = 0;
     int ignore_hang_up = tsr_hang_up_is_ignored();
     tsr_log_hold(log);

@@ -292,14 +292,13 @@ static tsr_status check_target(const tsr_args *args, const char *trace,
 static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
-    const char *const *argument;
     const char *path = tsr_args_value(args, "output");
     tsr_past_run run = {.trace = NULL};
     tsr_stored_curve stored = {.trace = NULL};
     request r = {.file = NULL};
     tsr_reweight_report report = {.stored = &stored};
-    tsr_args_arguments(args, &argument);
-    tsr_status status = tsr_past_run_open(argument[0], &run, log, err);
+    tsr_status status =
+        tsr_past_run_open(tsr_args_argument(args), &run, log, err);
     if (status == TSR_OK)
         status = parse(args, &run, &r, err);
     if (status == TSR_OK && path != NULL)

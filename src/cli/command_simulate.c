@@ -220,15 +220,15 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
 static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
-    const char *const *argument, *const *set;
+    const char *const *set;
     tsr_config config;
     tsr_setup setup = {0};
     tsr_conformation *truth = NULL;
     double *column = NULL;
     char *own = NULL, *pdb = NULL;
-    tsr_args_arguments(args, &argument);
     int n_set = tsr_args_values(args, "set", &set);
-    tsr_status status = tsr_config_read(argument[0], n_set, set, &config, err);
+    tsr_status status =
+        tsr_config_read(tsr_args_argument(args), n_set, set, &config, err);
     if (status != TSR_OK)
         goto done;
     size_t n = (size_t)config.simulate.points;

@@ -1,6 +1,6 @@
 /* tessera: the commands that exist, and what a process must set up once. */
 #include "cli/command.h"
-#include "store/hdf5_error.h"
+#include "store/hdf5_object.h"
 
 #include <errno.h>
 #include <fcntl.h>

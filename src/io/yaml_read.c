@@ -304,13 +304,6 @@ static tsr_status apply_set(tsr_yaml_reader *r, void *object)
     return status;
 }
 
-tsr_status tsr_yaml_read(const char *path, const tsr_field *fields,
-                         void *object, int n_set, const char *const *set,
-                         tsr_err *err)
-{
-    return tsr_yaml_read_marked(path, fields, object, n_set, set, NULL, err);
-}
-
 tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
                                 void *object, int n_set, const char *const *set,
                                 tsr_yaml_marks *marks, tsr_err *err)

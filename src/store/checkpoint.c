@@ -1,7 +1,6 @@
 #include "store/checkpoint.h"
 
 #include "store/checkpoint_file.h"
-#include "store/hdf5_error.h"
 #include "store/hdf5_object.h"
 
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #include "io/checksum.h"
 #include "io/file.h"
 #include "store/checkpoint.h"
-#include "store/hdf5_error.h"
 #include "store/hdf5_object.h"
 
 #include <errno.h>

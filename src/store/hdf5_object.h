@@ -1,12 +1,25 @@
 /* What all HDF5 files of a run are made of: attributes, parts of data sets, and
  * a file opened for reading. For src/store only. */
-#ifndef TSR_IO_HDF5_READ_H
-#define TSR_IO_HDF5_READ_H
+#ifndef TSR_STORE_HDF5_OBJECT_H
+#define TSR_STORE_HDF5_OBJECT_H
 
 #include "core/status.h"
 #include "store/hdf5_store.h"
 
 #include <hdf5.h>
+
+/* HDF5's error stack as our messages. */
+
+/* Switches HDF5's printing of its error stack off. A thread-safe build of HDF5
+ * (Debian's is one) keeps this setting for each thread, so every entry point
+ * that calls HDF5 begins with it. Cheap. */
+void tsr_hdf5_quiet(void);
+
+/* As tsr_fail, with the innermost reason that HDF5 gives put behind the
+ * message. To be called right after the HDF5 call that failed: the next one
+ * clears the reason. */
+tsr_status tsr_hdf5_fail(tsr_err *err, tsr_status status, const char *format,
+                         ...) TSR_PRINTF(3, 4);
 
 /* Closes what the identifier stands for, except a file; does nothing where it
  * is < 0. */

@@ -9,7 +9,7 @@
 
 #include "io/checksum.h"
 #include "io/file.h"
-#include "store/hdf5_error.h"
+#include "store/hdf5_object.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,6 @@
  * format"; HDF5 Dimension Scale specification. */
 #include "store/netcdf4.h"
 
-#include "store/hdf5_error.h"
 #include "store/hdf5_object.h"
 
 #include <hdf5_hl.h>

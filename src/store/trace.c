@@ -1,6 +1,5 @@
 #include "store/trace.h"
 
-#include "store/hdf5_error.h"
 #include "store/hdf5_object.h"
 #include "store/hdf5_store.h"
 #include "store/netcdf4.h"

@@ -1,6 +1,5 @@
 #include "store/trace_layout.h"
 
-#include "store/hdf5_error.h"
 #include "store/hdf5_object.h"
 #include "store/netcdf4.h"
 

@@ -1,4 +1,3 @@
-#include "store/hdf5_error.h"
 #include "store/hdf5_object.h"
 #include "store/trace.h"
 #include "store/trace_layout.h"

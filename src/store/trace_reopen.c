@@ -1,6 +1,5 @@
 /* An existing trace against its declaration. */
 #include "core/text.h"
-#include "store/hdf5_error.h"
 #include "store/hdf5_object.h"
 #include "store/trace_layout.h"
 

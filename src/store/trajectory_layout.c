@@ -1,6 +1,5 @@
 #include "store/trajectory_layout.h"
 
-#include "store/hdf5_error.h"
 #include "store/hdf5_object.h"
 
 #include <limits.h>

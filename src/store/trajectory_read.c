@@ -1,4 +1,3 @@
-#include "store/hdf5_error.h"
 #include "store/hdf5_object.h"
 #include "store/trajectory.h"
 #include "store/trajectory_layout.h"

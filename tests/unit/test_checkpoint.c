@@ -3,7 +3,6 @@
 
 #include "folder.h"
 #include "store/checkpoint_file.h"
-#include "store/hdf5_error.h"
 #include "store/hdf5_object.h"
 
 #include <setjmp.h>
