@@ -1,5 +1,6 @@
 #include "analysis/frames.h"
 
+#include "core/text.h"
 #include "store/trajectory.h"
 
 #include <dirent.h>
@@ -38,15 +39,6 @@ void tsr_frames_free(tsr_frames *frames)
     free(frames);
 }
 
-static char *join(const char *directory, const char *name)
-{
-    const size_t size = strlen(directory) + strlen(name) + 2;
-    char *path = malloc(size);
-    if (path != NULL)
-        snprintf(path, size, "%s/%s", directory, name);
-    return path;
-}
-
 static int is_trajectory(const char *name)
 {
     const size_t n = strlen(name);
@@ -73,8 +65,8 @@ static tsr_status find_files(tsr_frames *f, const char *directory, tsr_err *err)
         char **more = realloc(f->path, n * sizeof *more);
         if (more != NULL)
             f->path = more;
-        if (more == NULL ||
-            (more[n - 1] = join(directory, entry->d_name)) == NULL)
+        if (more == NULL || (more[n - 1] = tsr_words_of("%s/%s", directory,
+                                                        entry->d_name)) == NULL)
             status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
         else
             f->n_file++;
@@ -131,7 +123,7 @@ tsr_status tsr_frames_open(const char *directory, tsr_frames **out, int *n_bad,
     *out = NULL;
     *n_bad = 0;
     tsr_frames *f = calloc(1, sizeof *f);
-    char *model = join(directory, "model.pdb");
+    char *model = tsr_words_of("%s/%s", directory, "model.pdb");
     tsr_status status = f != NULL && model != NULL
                             ? find_files(f, directory, err)
                             : tsr_fail(err, TSR_E_NOMEM, "out of memory");

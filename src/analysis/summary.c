@@ -3,6 +3,8 @@
  * finite becomes a remark of its item and does not hide the rest. */
 #include "analysis/summary.h"
 
+#include "core/text.h"
+
 #include <float.h>
 #include <gsl/gsl_math.h>
 #include <math.h>
@@ -84,7 +86,7 @@ static tsr_status new_item(tsr_summary *summary, const char *name,
                            const char *unit, int n, int k,
                            tsr_summary_item **out, tsr_err *err)
 {
-    size_t room = (size_t)summary->n + 1, size = strlen(name) + 16;
+    size_t room = (size_t)summary->n + 1;
     tsr_summary_item *item = realloc(summary->item, room * sizeof *item);
     if (item == NULL)
         return no_memory(name, err);
@@ -93,15 +95,12 @@ static tsr_status new_item(tsr_summary *summary, const char *name,
     *item = (tsr_summary_item){.value = no_numbers,
                                .prior = no_numbers,
                                .contraction = (double)NAN,
-                               .name = malloc(size),
+                               .name = n == 1 ? strdup(name)
+                                              : tsr_words_of("%s[%d]", name, k),
                                .unit = unit != NULL ? strdup(unit) : NULL};
     summary->n++;
     if (item->name == NULL || (unit != NULL && item->unit == NULL))
         return no_memory(name, err);
-    if (n == 1)
-        snprintf(item->name, size, "%s", name);
-    else
-        snprintf(item->name, size, "%s[%d]", name, k);
     *out = item;
     return TSR_OK;
 }

@@ -391,18 +391,12 @@ static char *command_text(const tsr_args *args, const char *bodies)
 static char *output_path(const char *output, const char *name)
 {
     struct stat info;
-    size_t n = strlen(output), size = n + strlen(name) + 2;
-    char *path = malloc(size);
+    size_t n = strlen(output);
     int is_folder = (n > 0 && output[n - 1] == '/') ||
                     (stat(output, &info) == 0 && S_ISDIR(info.st_mode));
-    if (path == NULL)
-        return NULL;
-    if (is_folder)
-        snprintf(path, size, "%s%s%s", output, output[n - 1] == '/' ? "" : "/",
-                 name);
-    else
-        snprintf(path, size, "%s", output);
-    return path;
+    return is_folder ? tsr_words_of("%s%s%s", output,
+                                    output[n - 1] == '/' ? "" : "/", name)
+                     : strdup(output);
 }
 
 static int is(const char *a, const char *b)

@@ -41,14 +41,10 @@ static char *name_beside(const char *folder, const char *path, const char *with)
                 length = i;
                 break;
             }
-    size_t size = (folder != NULL ? strlen(folder) : 0) + (size_t)length +
-                  strlen(with) + 2;
-    char *name = malloc(size);
-    if (name != NULL)
-        snprintf(name, size, "%s%s%.*s%s", folder != NULL ? folder : "",
-                 folder != NULL && folder[strlen(folder) - 1] != '/' ? "/" : "",
-                 length, from, with);
-    return name;
+    return tsr_words_of(
+        "%s%s%.*s%s", folder != NULL ? folder : "",
+        folder != NULL && folder[strlen(folder) - 1] != '/' ? "/" : "", length,
+        from, with);
 }
 
 static int is_folder(const char *path)

@@ -1,5 +1,7 @@
 #include "io/file.h"
 
+#include "core/text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -190,11 +192,7 @@ static int is_device(const char *path)
 /* A name beside `path` that no other process uses; caller frees. */
 static char *name_beside(const char *path)
 {
-    size_t room = strlen(path) + 32;
-    char *beside = malloc(room);
-    if (beside != NULL)
-        snprintf(beside, room, "%s.%ld.tmp", path, (long)getpid());
-    return beside;
+    return tsr_words_of("%s.%ld.tmp", path, (long)getpid());
 }
 
 tsr_status tsr_file_replace(const char *path, const char *data, size_t size,

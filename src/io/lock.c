@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* F_OFD_SETLK */
 #include "io/lock.h"
 
+#include "core/text.h"
 #include "io/file.h"
 
 #include <errno.h>
@@ -68,15 +69,6 @@ static tsr_fd_lock_result test_lock(int fd, long *pid)
 struct tsr_lock {
     int fd;
 };
-
-static char *lock_name(const char *directory)
-{
-    const size_t room = strlen(directory) + sizeof "/run.lock";
-    char *name = malloc(room);
-    if (name != NULL)
-        snprintf(name, room, "%s/run.lock", directory);
-    return name;
-}
 
 /* Lines "host H", "pid N", "since T"; what is missing stays empty. */
 static void read_holder(int fd, tsr_lock_holder *holder)
@@ -171,7 +163,7 @@ static tsr_status take(const char *directory, const char *name, tsr_lock *lock,
 
 tsr_status tsr_lock_take(const char *directory, tsr_lock **out, tsr_err *err)
 {
-    char *name = lock_name(directory);
+    char *name = tsr_words_of("%s/run.lock", directory);
     tsr_lock *lock = malloc(sizeof *lock);
     tsr_status status = TSR_OK;
 
@@ -210,7 +202,7 @@ tsr_status tsr_lock_query(const char *directory, tsr_lock_holder *holder,
     memset(holder, 0, sizeof *holder);
     if (stat(directory, &info) != 0 || !S_ISDIR(info.st_mode))
         return tsr_fail(err, TSR_E_NOINPUT, "'%s' is no directory", directory);
-    char *name = lock_name(directory);
+    char *name = tsr_words_of("%s/run.lock", directory);
     if (name == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory to look at '%s'",
                         directory);

@@ -503,14 +503,12 @@ static tsr_status read_string(tsr_yaml_reader *r, yaml_node_t *node,
     char **p = (void *)((char *)object + field->offset);
     const char *text = scalar(node);
     int joined = field->is_path && *text != '\0' && *text != '/';
-    size_t size = strlen(text) + (joined ? strlen(r->folder) + 2 : 1);
-    char *copy = malloc(size);
+    char *copy = tsr_words_of("%s%s%s", joined ? r->folder : "",
+                              joined ? "/" : "", text);
     if (copy == NULL) {
         tsr_fail(r->err, TSR_E_NOMEM, "out of memory");
         return tsr_yaml_place(r, node, key, TSR_E_NOMEM);
     }
-    snprintf(copy, size, "%s%s%s", joined ? r->folder : "", joined ? "/" : "",
-             text);
     if (joined)
         shorten_path(copy);
     free(*p);

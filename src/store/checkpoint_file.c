@@ -1,5 +1,6 @@
 #include "store/checkpoint_file.h"
 
+#include "core/text.h"
 #include "io/checksum.h"
 #include "io/file.h"
 #include "store/checkpoint.h"
@@ -175,19 +176,11 @@ static int keep_previous(const char *path, const char *previous)
     return rename(path, previous) == 0 ? 0 : errno;
 }
 
-static char *joined(const char *path, const char *end)
-{
-    const size_t room = strlen(path) + strlen(end) + 1;
-    char *name = malloc(room);
-    if (name != NULL)
-        snprintf(name, room, "%s%s", path, end);
-    return name;
-}
-
 tsr_status tsr_checkpoint_file_replace(const char *path, const char *content,
                                        size_t size, tsr_err *err)
 {
-    char *beside = joined(path, ".tmp"), *previous = joined(path, ".previous");
+    char *beside = tsr_words_of("%s.tmp", path),
+         *previous = tsr_words_of("%s.previous", path);
     int failed = beside == NULL || previous == NULL ? ENOMEM : 0;
 
     if (failed == 0) {
@@ -224,7 +217,7 @@ tsr_status tsr_checkpoint_open_newest(const char *directory,
     *out = NULL;
     message[0] = '\0';
     for (int i = 0; i < 3; i++) {
-        char *path = joined(directory, end[i]);
+        char *path = tsr_words_of("%s%s", directory, end[i]);
         if (path == NULL)
             return tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'",
                             directory);

@@ -1,6 +1,7 @@
 /* Commits that were interrupted. */
 #include "store/hdf5_store_parts.h"
 
+#include "core/text.h"
 #include "store/hdf5_store.h"
 #include "store/journal.h"
 
@@ -182,23 +183,19 @@ tsr_status tsr_recover(const char *directory, tsr_recovery *recovery,
                         strerror(errno));
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         const size_t n = strlen(entry->d_name);
-        const size_t room = strlen(directory) + n + 2;
         tsr_err why;
         if (n < sizeof ending ||
             strcmp(entry->d_name + n + 1 - sizeof ending, ending) != 0)
             continue;
-        char *journal = malloc(room);
-        char *path = malloc(room);
+        const int stem = (int)(n + 1 - sizeof ending);
+        char *journal = tsr_words_of("%s/%s", directory, entry->d_name);
+        char *path = tsr_words_of("%s/%.*s", directory, stem, entry->d_name);
         tsr_status one = TSR_E_NOMEM;
-        if (journal == NULL || path == NULL) {
+        if (journal == NULL || path == NULL)
             tsr_fail(&why, one, "no memory to look at '%s'", directory);
-        } else {
-            snprintf(journal, room, "%s/%s", directory, entry->d_name);
-            snprintf(path, room, "%s", journal);
-            path[strlen(path) + 1 - sizeof ending] = '\0';
-            one = recover_one(path, journal, strrchr(path, '/') + 1, recovery,
+        else
+            one = recover_one(path, journal, tsr_text_file_name(path), recovery,
                               &why);
-        }
         free(journal);
         free(path);
         if (one != TSR_OK && status == TSR_OK) {

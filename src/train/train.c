@@ -40,8 +40,8 @@ static tsr_status append(tsr_path_list *list, const char *folder,
 {
     size_t length = folder != NULL ? strlen(folder) : 0;
     int slash = length > 0 && folder[length - 1] != '/';
-    size_t size = length + strlen(name) + 2;
-    char *path = malloc(size);
+    char *path = tsr_words_of("%s%s%s", folder != NULL ? folder : "",
+                              slash ? "/" : "", name);
     char **grown =
         path != NULL
             ? realloc(list->path, ((size_t)list->n + 1) * sizeof *list->path)
@@ -50,8 +50,6 @@ static tsr_status append(tsr_path_list *list, const char *folder,
         free(path);
         return tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");
     }
-    snprintf(path, size, "%s%s%s", folder != NULL ? folder : "",
-             slash ? "/" : "", name);
     list->path = grown;
     list->path[list->n++] = path;
     return TSR_OK;
@@ -370,43 +368,33 @@ char *tsr_structure_names(const char *title, int n_path,
                           const char *const *path)
 {
     enum { WIDTH = 76, INDENT = 2 };
-    size_t size = strlen(title) + 32;
-    for (int i = 0; i < n_path; i++)
-        size += strlen(path[i]) + INDENT + 2;
-    char *text = malloc(size);
-    if (text == NULL)
-        return NULL;
-    char *end = text + snprintf(text, size, "%s: %d\n", title, n_path);
+    tsr_words words;
     size_t column = 0;
+    tsr_words_begin(&words);
+    tsr_words_say(&words, "%s: %d\n", title, n_path);
     for (int i = 0; i < n_path; i++) {
         const char *base = tsr_text_file_name(path[i]);
         size_t n = stem_length(base);
         if (column > 0 && column + 1 + n > WIDTH) {
-            *end++ = '\n';
+            tsr_words_say(&words, "\n");
             column = 0;
         }
         size_t space = column == 0 ? INDENT : 1;
-        memset(end, ' ', space);
-        memcpy(end + space, base, n);
-        end += space + n;
+        tsr_words_say(&words, "%*s%.*s", (int)space, "", (int)n, base);
         column += space + n;
     }
-    *end = '\0';
-    return text;
+    return tsr_words_end(&words);
 }
 
 char *tsr_structure_source(int n_path, const char *const *path, long n_used,
                            long n_skipped)
 {
     char *names = tsr_structure_names("structures", n_path, path);
-    size_t size = (names != NULL ? strlen(names) : 0) + 256;
-    char *text = names != NULL ? malloc(size) : NULL;
-    if (text != NULL)
-        snprintf(text, size,
-                 "program: tessera %s\n"
-                 "residues: %ld used, %ld left out (atoms missing)\n"
-                 "%s",
-                 TSR_VERSION, n_used, n_skipped, names);
+    char *text = names == NULL
+                     ? NULL
+                     : tsr_words_of("program: tessera %s\nresidues: %ld used, "
+                                    "%ld left out (atoms missing)\n%s",
+                                    TSR_VERSION, n_used, n_skipped, names);
     free(names);
     return text;
 }
