@@ -46,8 +46,8 @@ void tsr_yaml_marks_clear(tsr_yaml_marks *marks);
  * `set` [n_set]: "a.b=value" overrides from the command line, applied last;
  * the value is YAML, list elements are named by number ("data.0.file=x"), the
  * number after the last adds one.
- * `marks` (NULL: not wanted) is empty before, says where each key was given, and
- * the caller clears it, also after an error.
+ * `marks` (NULL: not wanted), empty before, says where each key was given; the
+ * caller clears it, also after an error.
  * On failure `object` may be changed in part; tsr_fields_clear frees it.
  * Errors: TSR_E_NOINPUT (missing, unreadable), TSR_E_CONFIG, TSR_E_USAGE (a
  * `set` without '='). */
