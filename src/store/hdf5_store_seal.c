@@ -88,17 +88,19 @@ static int walk_values(hid_t data, hid_t space, int rank, const hsize_t *size)
     if (step == 0)
         step = 1;
     void *value = memory >= 0 ? malloc(row * step + 1) : NULL;
-    for (; value != NULL && from[axis] < size[axis]; from[axis] += step) {
+    int is_good = value != NULL;
+    for (; is_good && from[axis] < size[axis]; from[axis] += step) {
         const hsize_t left = size[axis] - from[axis];
         count[axis] = left < step ? left : step;
         hid_t piece = H5Screate_simple(rank, count, NULL);
-        if (piece < 0 || H5Sselect_hyperslab(space, H5S_SELECT_SET, from, NULL,
-                                             count, NULL) < 0)
-            return 0;
-        (void)H5Dread(data, memory, piece, space, H5P_DEFAULT, value);
-        H5Sclose(piece);
+        is_good = piece >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, from,
+                                                    NULL, count, NULL) >= 0;
+        if (is_good)
+            (void)H5Dread(data, memory, piece, space, H5P_DEFAULT, value);
+        tsr_hdf5_close(piece);
     }
-    return value != NULL;
+    free(value);
+    return is_good;
 }
 
 static int walk_data(hid_t data)
