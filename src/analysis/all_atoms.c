@@ -1,4 +1,4 @@
-#include "analysis/all_atoms.h"
+#include "analysis/export.h"
 
 #include "core/vec3.h"
 

@@ -3,7 +3,7 @@
  * lies apart from all others, two halves of the chains with different
  * distributions (Kolmogorov and Smirnov's test, by as many draws as are
  * independent). */
-#include "analysis/chain_compare.h"
+#include "analysis/diagnose_checks.h"
 
 #include "analysis/convergence.h"
 

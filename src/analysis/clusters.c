@@ -1,4 +1,4 @@
-#include "analysis/clusters.h"
+#include "analysis/shape.h"
 
 #include "core/random.h"
 

@@ -1,4 +1,4 @@
-#include "analysis/curve_summary.h"
+#include "analysis/diagnose.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -110,10 +110,8 @@ tsr_status tsr_curve_summary_make(tsr_trace_reader *reader, const char *name,
 {
     int n_chain, n_draw, n;
     *out = NULL;
-    tsr_status status = tsr_trace_shape(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
-                                        name, &n_chain, &n_draw, &n, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_trace_shape(reader, TSR_TRACE_POSTERIOR_PREDICTIVE, name,
+                            &n_chain, &n_draw, &n, err));
     if (n_chain == 0 || n_draw == 0 || n == 0)
         return tsr_fail(err, TSR_E_DATA, "'%s' has no draws", name);
     tsr_curve_summary *s = calloc(1, sizeof *s);
@@ -122,7 +120,7 @@ tsr_status tsr_curve_summary_make(tsr_trace_reader *reader, const char *name,
         return no_memory(name, err);
     }
     s->n_point = n;
-    status = choose(s, reader, (double)n_chain * n_draw, most, err);
+    tsr_status status = choose(s, reader, (double)n_chain * n_draw, most, err);
     if (status == TSR_OK)
         status = summarise(s, reader, n_chain, n_draw, err);
     if (status != TSR_OK) {

@@ -3,8 +3,7 @@
  * that cannot tell says so, since an unanswered question is not a yes. */
 #include "analysis/diagnose_checks.h"
 
-#include "analysis/chain_compare.h"
-#include "core/words.h"
+#include "core/text.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "analysis/diagnose_checks.h"
 
-#include "core/words.h"
+#include "core/text.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "analysis/draw_choice.h"
+#include "analysis/export.h"
 
 #include <limits.h>
 #include <math.h>

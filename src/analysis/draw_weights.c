@@ -1,4 +1,4 @@
-#include "analysis/draw_weights.h"
+#include "analysis/export.h"
 
 #include "core/text.h"
 

@@ -2,13 +2,101 @@
 #ifndef TSR_ANALYSIS_EXPORT_H
 #define TSR_ANALYSIS_EXPORT_H
 
-#include "analysis/all_atoms.h"
-#include "analysis/draw_choice.h"
-#include "analysis/draw_weights.h"
 #include "analysis/frames.h"
 #include "core/log.h"
-#include "io/model_write.h"
+#include "core/status.h"
+#include "io/model_atoms.h"
+#include "io/structure.h"
 #include "store/trace.h"
+
+/* Weights of draws, as `tessera reweight --output` writes them: CSV with a
+ * header, columns chain, draw and weight first. */
+
+typedef struct {
+    int n_chain;
+    long n_draw;
+    double *weight; /* [n_chain][n_draw], their sum 1; 0 where none is given */
+} tsr_draw_weights;
+
+/* Errors, with the line: TSR_E_NOINPUT, TSR_E_DATA (no such table, a weight
+ * below 0 or no number, a draw twice, none above 0), TSR_E_NOMEM. */
+tsr_status tsr_draw_weights_read(const char *path, tsr_draw_weights *out,
+                                 tsr_err *err);
+void tsr_draw_weights_clear(tsr_draw_weights *weights);
+
+/* 0 beyond the table. */
+double tsr_draw_weights_at(const tsr_draw_weights *weights, int chain,
+                           long draw);
+
+/* `count` of n things such that all together stand for their weights: those at
+ * the middles of as many equal stretches of the cumulative weight, so that a
+ * heavy one comes several times (systematic resampling; Carpenter, Clifford &
+ * Fearnhead 1999, with the middles for the random start). pick [count] out,
+ * ascending. Returns 0 where no weight is above 0. */
+int tsr_weighted_pick(int n, const double *weight, long count, int *pick);
+
+/* Which draws: what a user writes for --draws.
+ *
+ *     all             every one
+ *     120             draw 120 of every chain
+ *     100:200         draws 100 to 200, both counted
+ *     0:1000:50       every 50th of them
+ *     2/100:200       of chain 2 alone
+ *     best            the one with the highest posterior density (lp)
+ *     even:20         20 of them, evenly spread: an ensemble that stands for
+ *                     the posterior
+ *
+ * and several with commas between. */
+
+typedef struct {
+    int chain; /* -1: every one */
+    long first, last, every;
+} tsr_draw_range;
+
+typedef struct {
+    int n;
+    tsr_draw_range *range; /* [n] */
+    int is_best;           /* the best one, too */
+    long even;             /* that many, too; 0: none */
+} tsr_draw_choice;
+
+/* The caller clears it, also after an error. Errors: TSR_E_USAGE. */
+tsr_status tsr_draw_choice_parse(const char *text, tsr_draw_choice *choice,
+                                 tsr_err *err);
+void tsr_draw_choice_clear(tsr_draw_choice *choice);
+
+/* Marks what is chosen of n draws, which are listed by chain, then draw.
+ * chain, draw  [n]  in
+ * lp           [n]  in   for `best`; NULL: the last draw is the best
+ * is_chosen    [n]  out
+ * Returns how many. */
+int tsr_draw_choice_apply(const tsr_draw_choice *choice, int n,
+                          const int *chain, const long *draw, const double *lp,
+                          char *is_chosen);
+
+/* All heavy atoms of the input at a drawn conformation: the backbone where it
+ * was drawn, each side chain as it was in the input, turned about CA-CB so that
+ * its centre comes nearest to the drawn one.
+ *
+ * Bonds and angles within a residue are those of the input; between residues
+ * those of the model. Side chains keep their other torsions, so that atoms of
+ * different residues may overlap where the curve cannot tell. */
+
+typedef struct tsr_all_atoms tsr_all_atoms;
+
+/* `model` is borrowed, `input` is not needed afterwards. Errors: TSR_E_DATA
+ * (the residues of the two differ: names the first), TSR_E_NOMEM. */
+tsr_status tsr_all_atoms_new(const tsr_model_atoms *model,
+                             const tsr_structure *input, tsr_all_atoms **out,
+                             tsr_err *err);
+void tsr_all_atoms_free(tsr_all_atoms *all);
+
+/* The atoms, in the order of the input, with its names; xyz and ca as there. */
+const tsr_model_atoms *tsr_all_atoms_list(const tsr_all_atoms *all);
+
+/* model_xyz [model n_atom][3] -> xyz [n_atom][3]. */
+void tsr_all_atoms_place(const tsr_all_atoms *all, const double (*model_xyz)[3],
+                         double (*xyz)[3]);
 
 typedef struct {
     tsr_model_format format;

@@ -1,10 +1,7 @@
-/* One conformation laid on another, and the mean of many, each laid on it. */
 #include "analysis/mean_shape.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- superposition ---- */
 
 enum { N = 4, SWEEPS = 50 };
 
@@ -102,8 +99,6 @@ double tsr_superpose(int n, const double (*fixed)[3], const double (*moving)[3],
         motion->shift[d] = to[d] - tsr_vec3_dot(r[d], from);
     return sqrt(fmax(0.0, (squares - 2.0 * value) / n));
 }
-
-/* ---- the mean ---- */
 
 int tsr_frames_that_fit(int n_residue)
 {

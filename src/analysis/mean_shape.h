@@ -1,10 +1,11 @@
-/* Conformations superposed: the rigid motion that brings one nearest to
- * another, and the mean of many, each superposed on it. */
+/* The mean of conformations, each superposed on it. */
 #ifndef TSR_ANALYSIS_MEAN_SHAPE_H
 #define TSR_ANALYSIS_MEAN_SHAPE_H
 
 #include "analysis/frames.h"
 #include "core/vec3.h"
+
+/* The rigid motion that brings one set of points nearest to another. */
 
 /* The motion of `moving` [n][3] with the least root mean square distance to
  * `fixed` [n][3], which it returns, in their unit. No mirror images. Source:

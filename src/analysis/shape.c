@@ -4,7 +4,7 @@
  * are enough for domains and linkers and keep thousands of frames in memory. */
 #include "analysis/shape.h"
 
-#include "analysis/frame_choice.h"
+#include "analysis/frames.h"
 #include "analysis/mean_shape.h"
 
 #include <gsl/gsl_sort_float.h>

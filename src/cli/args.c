@@ -114,11 +114,8 @@ static tsr_status take_long(tsr_args *args, int argc, const char *const *argv,
     if (o->argument == NULL && value != NULL)
         return tsr_fail(err, TSR_E_USAGE, "option '--%s' takes no value",
                         o->name);
-    if (o->argument != NULL && value == NULL) {
-        tsr_status status = next_word(o, argc, argv, i, &value, err);
-        if (status != TSR_OK)
-            return status;
-    }
+    if (o->argument != NULL && value == NULL)
+        TSR_TRY(next_word(o, argc, argv, i, &value, err));
     return give(args, o, value, err);
 }
 
@@ -143,9 +140,7 @@ static tsr_status take_letters(tsr_args *args, int argc,
                 status = next_word(o, argc, argv, i, &value, err);
             return status == TSR_OK ? give(args, o, value, err) : status;
         }
-        tsr_status status = give(args, o, NULL, err);
-        if (status != TSR_OK)
-            return status;
+        TSR_TRY(give(args, o, NULL, err));
     }
     return TSR_OK;
 }
@@ -254,12 +249,13 @@ int tsr_args_values(const tsr_args *args, const char *option,
 
 /* A table of one field reads and checks the number. */
 static tsr_status number(const tsr_args *args, const char *option,
-                         const tsr_field *field, void *out, tsr_err *err)
+                         tsr_field_type type, double min, double max, void *out,
+                         tsr_err *err)
 {
+    const tsr_field field = {
+        .name = option, .type = type, .initial = "", .min = min, .max = max};
     const char *text = tsr_args_value(args, option);
-    if (text == NULL)
-        return TSR_OK;
-    if (tsr_field_parse(field, out, text, err) == TSR_OK)
+    if (text == NULL || tsr_field_parse(&field, out, text, err) == TSR_OK)
         return TSR_OK;
     return tsr_wrap(err, TSR_E_USAGE, "option '--%s'", option);
 }
@@ -267,29 +263,24 @@ static tsr_status number(const tsr_args *args, const char *option,
 tsr_status tsr_args_long(const tsr_args *args, const char *option, double min,
                          double max, long *out, tsr_err *err)
 {
-    const tsr_field field = {.name = option,
-                             .type = TSR_FIELD_INT,
-                             .initial = "",
-                             .min = min,
-                             .max = max};
-    return number(args, option, &field, out, err);
+    return number(args, option, TSR_FIELD_INT, min, max, out, err);
 }
 
 tsr_status tsr_args_double(const tsr_args *args, const char *option, double min,
                            double max, double *out, tsr_err *err)
 {
-    const tsr_field field = {.name = option,
-                             .type = TSR_FIELD_DOUBLE,
-                             .initial = "",
-                             .min = min,
-                             .max = max};
-    return number(args, option, &field, out, err);
+    return number(args, option, TSR_FIELD_DOUBLE, min, max, out, err);
 }
 
 int tsr_args_arguments(const tsr_args *args, const char *const **argument)
 {
     *argument = (const char *const *)args->argument;
     return args->n_argument;
+}
+
+const char *tsr_args_argument(const tsr_args *args)
+{
+    return args->argument[0];
 }
 
 /* ---- help ---- */

@@ -70,6 +70,9 @@ tsr_status tsr_args_double(const tsr_args *args, const char *option, double min,
 /* The arguments: *argument [n]; returns n. */
 int tsr_args_arguments(const tsr_args *args, const char *const **argument);
 
+/* The first of them, for a command that has at least one. */
+const char *tsr_args_argument(const tsr_args *args);
+
 /* Prints "Usage: PROGRAM NAME ...", options with live defaults and units, and
  * the field table. */
 void tsr_usage_help(const tsr_usage *usage, const char *program,

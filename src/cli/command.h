@@ -53,4 +53,12 @@ tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
 TSR_COMMANDS(X)
 #undef X
 
+/* `tessera`: which command runs, help, version, messages, exit status. */
+
+/* Runs argv [argc] with the `commands`, which end with NULL. Results go to
+ * `out`, messages to `message`. A failure is told once, as
+ * "tessera COMMAND: text". Returns the exit status. */
+int tsr_program(const tsr_command *const *commands, int argc,
+                const char *const *argv, FILE *out, FILE *message);
+
 #endif

@@ -2,7 +2,6 @@
  * small molecule to batches of large ones, and from several host threads,
  * since a sampler shares one device among its workers. */
 #include "cli/command_bench.h"
-#include "cli/bench_sampling.h"
 #include "cli/command.h"
 
 #include "core/json.h"
@@ -11,7 +10,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const tsr_option options[] = {
     {.name = "json", .doc = "one JSON object instead of a table"},

@@ -15,13 +15,13 @@ static const tsr_option options[] = {
 static tsr_status check(const tsr_args *args, FILE *out, tsr_log *log,
                         tsr_err *err)
 {
-    const char *const *argument, *const *set;
+    const char *const *set;
     tsr_config config;
     tsr_setup setup = {0};
     char *text = NULL;
-    tsr_args_arguments(args, &argument);
     int n_set = tsr_args_values(args, "set", &set);
-    tsr_status status = tsr_config_read(argument[0], n_set, set, &config, err);
+    tsr_status status =
+        tsr_config_read(tsr_args_argument(args), n_set, set, &config, err);
     if (status == TSR_OK)
         status = tsr_setup_read(&config, 1, log, &setup, err);
     if (status == TSR_OK)

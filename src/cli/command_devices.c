@@ -6,7 +6,6 @@
 #include "gpu/engine_page_tile.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const tsr_option options[] = {
     {.name = "json", .doc = "one JSON object instead of a table"},

@@ -20,19 +20,17 @@ static const tsr_option options[] = {
 static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
-    const char *const *argument;
     tsr_past_run run = {.trace = NULL};
     tsr_diagnosis *made = NULL;
     tsr_diagnose_options o = {.n_temp = 0};
     tsr_frames *frames = NULL;
     tsr_shape *shape = NULL;
     char why[TSR_ERR_SIZE];
-    tsr_args_arguments(args, &argument);
     tsr_status status = tsr_args_double(args, "rhat", 1.0, 10.0, &o.rhat, err);
     if (status == TSR_OK)
         status = tsr_args_double(args, "ess", 1.0, 1e12, &o.ess, err);
     if (status == TSR_OK)
-        status = tsr_past_run_open(argument[0], &run, log, err);
+        status = tsr_past_run_open(tsr_args_argument(args), &run, log, err);
     if (status == TSR_OK && run.has_config) {
         o.n_temp = tsr_sampler_n_temp(&run.config.sampler, run.has_data);
         o.warmup = run.config.sampler.warmup;

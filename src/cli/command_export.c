@@ -4,8 +4,9 @@
 #include "run/run_directory.h"
 
 #include "analysis/export.h"
-#include "analysis/frame_choice.h"
+#include "analysis/frames.h"
 #include "analysis/shape.h"
+#include "core/text.h"
 #include "io/file.h"
 #include "io/structure.h"
 
@@ -97,8 +98,7 @@ static void quote(const char *name, char *out, size_t size)
 static tsr_status write_scripts(const char *path, int format, tsr_err *err)
 {
     char text[8192], quoted[2048];
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = tsr_text_file_name(path);
     quote(name, quoted, sizeof quoted);
     snprintf(text, sizeof text,
              "# PyMOL: run in the folder of %s\n"
@@ -301,7 +301,6 @@ static tsr_status check_targets(const tsr_args *args, const tsr_past_run *run,
 static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
                          tsr_err *err)
 {
-    const char *const *argument;
     const char *path = tsr_args_value(args, "output");
     if (path != NULL && strcmp(path, "-") == 0)
         path = NULL;
@@ -311,7 +310,6 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_file_writer to = {.out = NULL};
     int format = 0;
     long n_row = 0;
-    tsr_args_arguments(args, &argument);
     tsr_status status =
         parse_format(tsr_args_value(args, "format"), path, &format, err);
     if (status == TSR_OK && is_groups(args) && format == CSV)
@@ -323,7 +321,7 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK)
         status = read_weights(args, &choice, format, &weights, err);
     if (status == TSR_OK)
-        status = tsr_past_run_open(argument[0], &run, log, err);
+        status = tsr_past_run_open(tsr_args_argument(args), &run, log, err);
     if (status != TSR_OK && format != CSV)
         status = without_trace(&run, status, log, err);
     if (status == TSR_OK && path != NULL)

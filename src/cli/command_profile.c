@@ -1,6 +1,5 @@
 /* tessera profile: curves of structures, and their fits to data. */
 #include "cli/command.h"
-#include "cli/profile_files.h"
 #include "cli/profile_partials.h"
 #include "cli/profile_report.h"
 
@@ -231,15 +230,14 @@ static tsr_status fit_data(const settings *s, const tsr_saxs *saxs,
                            tsr_profile_result *r, tsr_err *err)
 {
     tsr_partial_curves curves;
-    tsr_status status = tsr_partial_curves_make(&r->structure.partials, saxs->n,
-                                                saxs->q, &curves, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_partial_curves_make(&r->structure.partials, saxs->n, saxs->q,
+                                    &curves, err));
     r->curve = calloc((size_t)saxs->n, sizeof *r->curve);
-    status = r->curve == NULL
-                 ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                 : tsr_profile_fit_make(&curves, saxs->intensity, saxs->sigma,
-                                        &s->fit, &r->fit, r->curve, err);
+    tsr_status status =
+        r->curve == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+            : tsr_profile_fit_make(&curves, saxs->intensity, saxs->sigma,
+                                   &s->fit, &r->fit, r->curve, err);
     tsr_partial_curves_clear(&curves);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "run/past_run.h"
 #include "run/run_directory.h"
 
+#include "core/text.h"
 #include "io/file.h"
 #include "report/report.h"
 #include "report/svg.h"
@@ -69,11 +70,9 @@ static char *methods_text(const tsr_past_run *run)
             run->has_data ? "The posterior of the structure given the data"
                           : "The prior of the structure, without any data,",
             version != NULL ? version : "(version unknown)", c->seed);
-    if (c->structure.file != NULL) {
-        const char *name = strrchr(c->structure.file, '/');
+    if (c->structure.file != NULL)
         fprintf(out, "The starting structure was %s. ",
-                name != NULL ? name + 1 : c->structure.file);
-    }
+                tsr_text_file_name(c->structure.file));
     print_flexible(out, &c->structure);
     if (c->structure.states > 1)
         fprintf(out,
@@ -110,9 +109,8 @@ static void name_entry(const tsr_config *config, int number,
     char **file = tsr_config_data_file(config, number);
     size_t length = 0;
     if (file != NULL && *file != NULL) {
-        const char *slash = strrchr(*file, '/');
         snprintf(data->name, sizeof data->name, "%s",
-                 slash != NULL ? slash + 1 : *file);
+                 tsr_text_file_name(*file));
         return;
     }
     const tsr_field *f = tsr_field_members(list, entry);
@@ -227,7 +225,6 @@ static tsr_status places(const tsr_past_run *run, const char *output,
 static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
                          tsr_err *err)
 {
-    const char *const *argument;
     const char *prior_path = tsr_args_value(args, "prior");
     tsr_past_run run = {.trace = NULL}, prior = {.trace = NULL};
     tsr_frames *frames = NULL;
@@ -238,8 +235,8 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_report_options o = {.name = "tessera report",
                             .vega_directory = getenv("TSR_VEGA_DIR"),
                             .diagnose = {.rhat = 1.01, .ess = 400.0}};
-    tsr_args_arguments(args, &argument);
-    tsr_status status = tsr_past_run_open(argument[0], &run, log, err);
+    tsr_status status =
+        tsr_past_run_open(tsr_args_argument(args), &run, log, err);
     if (status == TSR_OK && prior_path != NULL)
         status = tsr_past_run_open_prior(prior_path, &prior, log, err);
     if (status == TSR_OK)

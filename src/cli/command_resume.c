@@ -161,9 +161,7 @@ static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
         tsr_run_checkpoint_match(at, s->config_text, &s->identity, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", s->directory);
-    status = put_aside(at, s->directory, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(put_aside(at, s->directory, err));
     s->saved = at->saved;
     s->saved_place = at->place;
     at->saved = (tsr_archive){0};
@@ -213,13 +211,11 @@ static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, int is_new,
 static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
                          tsr_err *err)
 {
-    const char *const *argument;
     tsr_config config = {0};
     tsr_setup setup = {0};
     tsr_run_checkpoint at = {0};
     tsr_session session = {.config = &config, .setup = &setup, .log = log};
-    tsr_args_arguments(args, &argument);
-    const char *directory = argument[0];
+    const char *directory = tsr_args_argument(args);
     int is_new = 0;
     int ignore_hang_up = tsr_hang_up_is_ignored();
     tsr_log_hold(log);

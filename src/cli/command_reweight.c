@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const tsr_option options[] = {
     {.name = "data",
@@ -245,13 +244,12 @@ static tsr_status by_importance(const request *r,
                                     .after = r->after,
                                     .n_data = run->config.data.n,
                                     .seed = run->config.seed};
-    tsr_status status = tsr_reweight_make(&o, &report->importance, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_reweight_make(&o, &report->importance, err));
     tsr_reweight *made = report->importance;
     report->log_weight = made->log_weight;
     report->interpolation = made->interpolation;
-    status = tsr_psis_smooth(made->n, made->log_weight, &report->psis, err);
+    tsr_status status =
+        tsr_psis_smooth(made->n, made->log_weight, &report->psis, err);
     if (status == TSR_OK)
         status = tsr_psis_worth(stored->n_chain, stored->n_draw,
                                 made->log_weight, &report->worth, err);
@@ -269,10 +267,8 @@ static tsr_status by_entropy(const request *r, const tsr_stored_curve *stored,
 {
     const tsr_linear linear =
         tsr_linear_make(r->after.intensity_scale, r->after.background);
-    tsr_status status = tsr_maxent_make(stored, r->after.saxs, &linear,
-                                        r->theta, &report->entropy, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_maxent_make(stored, r->after.saxs, &linear, r->theta,
+                            &report->entropy, err));
     report->log_weight = report->entropy->log_weight;
     report->interpolation = report->entropy->interpolation;
     report->psis.ess = tsr_psis_ess(report->entropy->n, report->log_weight);
@@ -296,14 +292,13 @@ static tsr_status check_target(const tsr_args *args, const char *trace,
 static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
-    const char *const *argument;
     const char *path = tsr_args_value(args, "output");
     tsr_past_run run = {.trace = NULL};
     tsr_stored_curve stored = {.trace = NULL};
     request r = {.file = NULL};
     tsr_reweight_report report = {.stored = &stored};
-    tsr_args_arguments(args, &argument);
-    tsr_status status = tsr_past_run_open(argument[0], &run, log, err);
+    tsr_status status =
+        tsr_past_run_open(tsr_args_argument(args), &run, log, err);
     if (status == TSR_OK)
         status = parse(args, &run, &r, err);
     if (status == TSR_OK && path != NULL)

@@ -81,18 +81,18 @@ static tsr_status apply_options(const tsr_args *args, tsr_config *config,
 static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
                       tsr_err *err)
 {
-    const char *const *argument, *const *set;
+    const char *const *set;
     tsr_config config;
     tsr_setup setup = {0};
     tsr_session session = {.config = &config, .setup = &setup, .log = log};
     tsr_log_hold(log);
-    tsr_args_arguments(args, &argument);
     int n_set = tsr_args_values(args, "set", &set);
     int dry = tsr_args_count(args, "dry-run") > 0;
     int ignore_hang_up = tsr_hang_up_is_ignored();
     if (!dry)
         tsr_interrupt_catch(ignore_hang_up);
-    tsr_status status = tsr_config_read(argument[0], n_set, set, &config, err);
+    tsr_status status =
+        tsr_config_read(tsr_args_argument(args), n_set, set, &config, err);
     if (status == TSR_OK)
         status = apply_options(args, &config, err);
     if (status == TSR_OK)

@@ -3,6 +3,7 @@
 #include "run/setup.h"
 
 #include "core/random.h"
+#include "core/text.h"
 #include "io/file.h"
 #include "io/saxs.h"
 #include "io/structure.h"
@@ -135,12 +136,7 @@ static char *pdb_beside(const char *path)
     size_t n = dot == NULL || (slash != NULL && dot < slash)
                    ? strlen(path)
                    : (size_t)(dot - path);
-    char *name = calloc(n + 5, 1);
-    if (name != NULL) {
-        memcpy(name, path, n);
-        memcpy(name + n, ".pdb", 4);
-    }
-    return name;
+    return tsr_words_of("%.*s.pdb", (int)n, path);
 }
 
 /* ---- files ---- */
@@ -186,20 +182,18 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
              TSR_VERSION, config->name, config->seed, s->steps, rg, s->i0,
              s->background, s->error, config->contrast.c1.number,
              config->contrast.c2.number);
-    size_t n = (size_t)s->points, room = strlen(pdb) + 32;
-    char *waiting = calloc(room, 1);
+    size_t n = (size_t)s->points;
+    char *waiting = tsr_words_of("%s.%ld.new", pdb, (long)getpid());
     tsr_structure *structure = tsr_topology_structure(setup->topology, truth);
     tsr_status status = waiting == NULL || structure == NULL
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                             : TSR_OK;
     if (status == TSR_OK)
         status = tsr_structure_letter_chains(structure, NULL, err);
-    if (status == TSR_OK) {
-        snprintf(waiting, room, "%s.%ld.new", pdb, (long)getpid());
+    if (status == TSR_OK)
         status = tsr_structure_write_pdb(
             structure, waiting,
             "tessera simulate: SC is the centre of a side chain", err);
-    }
     if (status == TSR_OK) {
         status = tsr_saxs_write(path, (int)n, column, column + n,
                                 column + 2 * n, comment, err);
@@ -220,24 +214,21 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
 static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
-    const char *const *argument, *const *set;
+    const char *const *set;
     tsr_config config;
     tsr_setup setup = {0};
     tsr_conformation *truth = NULL;
     double *column = NULL;
     char *own = NULL, *pdb = NULL;
-    tsr_args_arguments(args, &argument);
     int n_set = tsr_args_values(args, "set", &set);
-    tsr_status status = tsr_config_read(argument[0], n_set, set, &config, err);
+    tsr_status status =
+        tsr_config_read(tsr_args_argument(args), n_set, set, &config, err);
     if (status != TSR_OK)
         goto done;
     size_t n = (size_t)config.simulate.points;
     const char *path = tsr_args_value(args, "output");
-    own = calloc(strlen(config.name) + 5, 1);
-    if (path == NULL && own != NULL) {
-        snprintf(own, strlen(config.name) + 5, "%s.dat", config.name);
-        path = own;
-    }
+    if (path == NULL)
+        path = own = tsr_words_of("%s.dat", config.name);
     pdb = path != NULL ? pdb_beside(path) : NULL;
     column = calloc(3 * n, sizeof *column);
     status = pdb == NULL || column == NULL

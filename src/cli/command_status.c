@@ -7,7 +7,7 @@
 
 #include "core/json.h"
 #include "io/lock.h"
-#include "store/recover.h"
+#include "store/hdf5_store.h"
 #include "store/trace.h"
 
 #include <math.h>
@@ -242,14 +242,12 @@ static void print_json(const run_status *s, FILE *out)
 static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,
                             tsr_err *err)
 {
-    const char *const *argument;
     run_status s = {.accepted = (double)NAN, .chi2 = (double)NAN};
-    tsr_args_arguments(args, &argument);
-    tsr_status status = look(argument[0], &s, log, err);
+    tsr_status status = look(tsr_args_argument(args), &s, log, err);
     if (status == TSR_OK && tsr_args_count(args, "json") > 0)
         print_json(&s, out);
     else if (status == TSR_OK)
-        print(&s, argument[0], out);
+        print(&s, tsr_args_argument(args), out);
     tsr_run_checkpoint_clear(&s.at);
     tsr_config_clear(&s.config);
     return status;

@@ -31,13 +31,12 @@ static void tell_flaws(const tsr_summary *summary, tsr_log *log,
 static tsr_status summary(const tsr_args *args, FILE *out, tsr_log *log,
                           tsr_err *err)
 {
-    const char *const *argument;
     const char *prior_path = tsr_args_value(args, "prior");
     tsr_past_run run = {.trace = NULL}, prior = {.trace = NULL};
     tsr_summary *made = NULL;
     int n_hidden = 0, is_damaged = 0;
-    tsr_args_arguments(args, &argument);
-    tsr_status status = tsr_past_run_open(argument[0], &run, log, err);
+    tsr_status status =
+        tsr_past_run_open(tsr_args_argument(args), &run, log, err);
     if (status == TSR_OK && prior_path != NULL)
         status = tsr_past_run_open_prior(prior_path, &prior, log, err);
     if (status == TSR_OK)

@@ -1,13 +1,12 @@
 /* tessera: the commands that exist, and what a process must set up once. */
-#include "cli/program.h"
-#include "store/hdf5_error.h"
+#include "cli/command.h"
+#include "store/hdf5_object.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <gsl/gsl_errno.h>
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 #define X(name) &tsr_command_##name,
 static const tsr_command *const commands[] = {TSR_COMMANDS(X) NULL};

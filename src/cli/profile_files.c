@@ -2,19 +2,23 @@
  * data in FoXS's .fit format, which other programs read, with the picture of
  * the fit beside it. Files of one run have names of their own, so that none
  * replaces another. */
-#include "cli/profile_files.h"
+#include "cli/profile_report.h"
 
+#include "core/text.h"
 #include "io/file.h"
-#include "io/fit_file.h"
-#include "report/fit_figure.h"
+#include "report/figure.h"
 #include "report/svg.h"
 #include "scattering/form_factor.h"
 
 #include <gsl/gsl_sort.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* What tells a fit of tessera from one of FoXS, in its first line. */
+#define FIT_FILE_MARK ", by tessera\n"
 
 /* ---- names ---- */
 
@@ -25,17 +29,11 @@ static const char *ending(const char *path)
                                                          : dot;
 }
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* `folder`/stem of `path` + `with`; caller frees. The folder may be NULL, then
  * `path` itself without its ending. */
 static char *name_beside(const char *folder, const char *path, const char *with)
 {
-    const char *from = folder != NULL ? file_name(path) : path;
+    const char *from = folder != NULL ? tsr_text_file_name(path) : path;
     int length = (int)(ending(path) - from);
     if (folder != NULL && strcmp(ending(path), ".gz") == 0) /* x.pdb.gz */
         for (int i = length - 1; i > 0; i--)
@@ -43,14 +41,10 @@ static char *name_beside(const char *folder, const char *path, const char *with)
                 length = i;
                 break;
             }
-    size_t size = (folder != NULL ? strlen(folder) : 0) + (size_t)length +
-                  strlen(with) + 2;
-    char *name = malloc(size);
-    if (name != NULL)
-        snprintf(name, size, "%s%s%.*s%s", folder != NULL ? folder : "",
-                 folder != NULL && folder[strlen(folder) - 1] != '/' ? "/" : "",
-                 length, from, with);
-    return name;
+    return tsr_words_of(
+        "%s%s%.*s%s", folder != NULL ? folder : "",
+        folder != NULL && folder[strlen(folder) - 1] != '/' ? "/" : "", length,
+        from, with);
 }
 
 static int is_folder(const char *path)
@@ -78,7 +72,8 @@ static tsr_status check_names(const char *output, int n,
 {
     for (int i = 1; i < n; i++)
         for (int k = 0; k < i; k++)
-            if (strcmp(file_name(structure[i]), file_name(structure[k])) == 0)
+            if (strcmp(tsr_text_file_name(structure[i]),
+                       tsr_text_file_name(structure[k])) == 0)
                 return tsr_fail(err, TSR_E_USAGE,
                                 "--output '%s': '%s' and '%s' would get the "
                                 "same file; rename one",
@@ -97,7 +92,7 @@ static tsr_status check_targets(const char *output, int each,
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                             : TSR_OK;
     target.begins = is_fit ? "# SAXS profile:" : "# tessera ";
-    target.holds = is_fit ? TSR_FIT_FILE_MARK : " profile:";
+    target.holds = is_fit ? FIT_FILE_MARK : " profile:";
     if (status == TSR_OK)
         status = tsr_file_check_target(&target, name, err);
     target.begins = "<svg";
@@ -138,6 +133,21 @@ tsr_status tsr_profile_check_output(const char *output, int is_forced, int n,
 
 /* ---- curves ---- */
 
+/* Columns as named in `heading`: one or more lines, '#' is put before each. */
+static void print_table(FILE *out, const char *heading, int n, int n_column,
+                        const double *const *column)
+{
+    for (const char *p = heading; *p != '\0';) {
+        int length = (int)strcspn(p, "\n");
+        fprintf(out, "# %.*s\n", length, p);
+        p += length + (p[length] == '\n');
+    }
+    for (int k = 0; k < n; k++)
+        for (int c = 0; c < n_column; c++)
+            fprintf(out, "%.8g%s", column[c][k],
+                    c == n_column - 1 ? "\n" : " ");
+}
+
 /* Columns: q, I, and in vacuum, excluded volume, hydration. */
 static void columns(const tsr_partial_curves *c, double c1, double c2,
                     double *intensity, double *part)
@@ -175,10 +185,16 @@ static tsr_status write_curve(const tsr_profile_output *o, const char *path,
                  r->structure.path, r->fit.c1, r->fit.c2,
                  n_column == 5 ? " vacuum excluded-volume hydration" : "");
         columns(&curves, r->fit.c1, r->fit.c2, q + n, q + 2 * n);
-        status = path != NULL ? tsr_table_write(path, heading, o->n_q, n_column,
-                                                column, err)
-                              : tsr_table_print(o->out, heading, o->n_q,
-                                                n_column, column, err);
+        tsr_file_writer to = {.out = NULL};
+        if (path != NULL)
+            status = tsr_file_begin(&to, path, err);
+        FILE *out = path != NULL ? to.out : o->out;
+        if (status == TSR_OK)
+            print_table(out, heading, o->n_q, n_column, column);
+        if (path != NULL)
+            status = tsr_file_end(&to, status, err);
+        else if (ferror(out))
+            status = tsr_fail(err, TSR_E_IO, "cannot write the curve");
     }
     tsr_partial_curves_clear(&curves);
     free(q);
@@ -187,24 +203,30 @@ static tsr_status write_curve(const tsr_profile_output *o, const char *path,
 
 /* ---- fits ---- */
 
+/* Columns q, I_exp, sigma, I_model after three lines that begin with '#', as
+ * FoXS's .fit files have them; the model is scale I + background. */
 static tsr_status write_fit(const tsr_profile_output *o, const char *path,
                             const tsr_profile_result *r, tsr_err *err)
 {
-    char at[64];
-    tsr_profile_bounds_text(&r->fit, at, sizeof at);
-    const tsr_saxs *saxs = o->saxs;
-    tsr_fit_file file = {.n = saxs->n,
-                         .q = saxs->q,
-                         .intensity = saxs->intensity,
-                         .sigma = saxs->sigma,
-                         .model = r->curve,
-                         .background = r->fit.background,
-                         .scale = r->fit.scale,
-                         .chi2 = r->fit.chi2,
-                         .c1 = r->fit.c1,
-                         .c2 = r->fit.c2,
-                         .note = at};
-    return tsr_fit_file_write(path, &file, err);
+    char note[64]; /* ends the second line */
+    const tsr_profile_fit *fit = &r->fit;
+    const tsr_saxs *s = o->saxs;
+    const double first = s->q[0], last = s->q[s->n - 1];
+    tsr_file_writer to;
+    TSR_TRY(tsr_file_begin(&to, path, err));
+    tsr_profile_bounds_text(fit, note, sizeof note);
+    fprintf(to.out,
+            "# SAXS profile: number of points = %d, q_min = %.8g, q_max = "
+            "%.8g, delta_q = %.8g" FIT_FILE_MARK
+            "# offset = %.8g, scaling c = %.8g, c1 = %.5f, c2 = %.5f, Chi^2 = "
+            "%.6g%s\n"
+            "#  q       exp_intensity   error model_intensity\n",
+            s->n, first, last, s->n > 1 ? (last - first) / (s->n - 1) : 0.0,
+            fit->background, fit->scale, fit->c1, fit->c2, fit->chi2, note);
+    for (int k = 0; k < s->n; k++)
+        fprintf(to.out, "%.8f %.8g %.8g %.8g\n", s->q[k], s->intensity[k],
+                s->sigma[k], r->curve[k]);
+    return tsr_file_end(&to, TSR_OK, err);
 }
 
 /* The last two parts of a path: many files are called model.pdb. */
@@ -322,14 +344,13 @@ tsr_status tsr_profile_write(const tsr_profile_output *output, int n,
                              const tsr_profile_result *result, tsr_log *log,
                              tsr_err *err)
 {
-    tsr_status status = TSR_OK;
     if (output->path == NULL)
         return write_curve(output, NULL, &result[0], err);
     int each = is_folder(output->path);
     if (each && mkdir(output->path, 0777) != 0 && !is_folder(output->path))
         return tsr_fail(err, TSR_E_IO, "cannot make the folder '%s'",
                         output->path);
-    for (int i = 0; i < (each ? n : 1) && status == TSR_OK; i++)
-        status = write_one(output, each, &result[i], log, err);
-    return status;
+    for (int i = 0; i < (each ? n : 1); i++)
+        TSR_TRY(write_one(output, each, &result[i], log, err));
+    return TSR_OK;
 }

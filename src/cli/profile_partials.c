@@ -5,6 +5,7 @@
 #include "cli/profile_partials.h"
 
 #include "core/clock.h"
+#include "core/text.h"
 #include "engine/engine.h"
 #include "gpu/debye_sum.h"
 #include "gpu/device.h"
@@ -162,9 +163,8 @@ static tsr_status sum_up(tsr_profile_maker *m, const tsr_debye_spec *spec,
                          double d_bound, tsr_profile_structure *out,
                          tsr_err *err)
 {
-    const char *slash = strrchr(out->path, '/');
     bar b = {.log = m->log,
-             .name = slash != NULL ? slash + 1 : out->path,
+             .name = tsr_text_file_name(out->path),
              .started = tsr_clock_s()};
     tsr_debye_progress progress = {tell, &b};
     tsr_status status = TSR_OK;

@@ -9,20 +9,15 @@
 #include <math.h>
 #include <string.h>
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* ---- the table ---- */
 
 /* The file's name, or the whole path where another's name is the same. */
 static const char *name_of(int n, const tsr_profile_result *result, int i)
 {
-    const char *name = file_name(result[i].structure.path);
+    const char *name = tsr_text_file_name(result[i].structure.path);
     for (int k = 0; k < n; k++)
-        if (k != i && strcmp(name, file_name(result[k].structure.path)) == 0)
+        if (k != i &&
+            strcmp(name, tsr_text_file_name(result[k].structure.path)) == 0)
             return result[i].structure.path;
     return name;
 }
@@ -90,7 +85,7 @@ void tsr_profile_print(FILE *out, int n, const tsr_profile_result *result,
         print_models(out, n, result, width);
     } else {
         fprintf(out, "data %s: %d points, q %.4g to %.4g 1/A, ",
-                file_name(saxs->path), saxs->n, saxs->q[0],
+                tsr_text_file_name(saxs->path), saxs->n, saxs->q[0],
                 saxs->q[saxs->n - 1]);
         if (isnan(saxs->rg_guinier))
             fputs("no Guinier range\n", out);

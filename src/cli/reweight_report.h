@@ -5,7 +5,6 @@
 #include "reweight/maxent.h"
 #include "reweight/psis.h"
 #include "reweight/reweight.h"
-#include "reweight/weighted.h"
 
 #include <stdio.h>
 

@@ -59,7 +59,7 @@ void tsr_archive_real(tsr_archive *archive, double *value, size_t n)
     }
 }
 
-void tsr_archive_integer(tsr_archive *archive, int64_t *value, size_t n)
+static void archive_integer(tsr_archive *archive, int64_t *value, size_t n)
 {
     tsr_archive *a = archive;
     if (n == 0 || a->failed)
@@ -85,7 +85,7 @@ void tsr_archive_int(tsr_archive *archive, int *value, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         int64_t wide = value[i];
-        tsr_archive_integer(archive, &wide, 1);
+        archive_integer(archive, &wide, 1);
         value[i] = (int)wide;
     }
 }
@@ -94,7 +94,7 @@ void tsr_archive_long(tsr_archive *archive, long *value, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         int64_t wide = value[i];
-        tsr_archive_integer(archive, &wide, 1);
+        archive_integer(archive, &wide, 1);
         value[i] = (long)wide;
     }
 }
@@ -105,7 +105,7 @@ void tsr_archive_rng(tsr_archive *archive, gsl_rng *rng)
     int64_t number[TSR_RNG_WORDS];
     tsr_rng_save(rng, word);
     memcpy(number, word, sizeof number);
-    tsr_archive_integer(archive, number, TSR_RNG_WORDS);
+    archive_integer(archive, number, TSR_RNG_WORDS);
     memcpy(word, number, sizeof word);
     if (archive->is_restoring)
         tsr_rng_restore(rng, word);

@@ -43,7 +43,6 @@ tsr_status tsr_archive_load(tsr_archive *archive, size_t n_real,
                             const int64_t *integer, tsr_err *err);
 
 void tsr_archive_real(tsr_archive *archive, double *value, size_t n);
-void tsr_archive_integer(tsr_archive *archive, int64_t *value, size_t n);
 void tsr_archive_int(tsr_archive *archive, int *value, size_t n);
 void tsr_archive_long(tsr_archive *archive, long *value, size_t n);
 void tsr_archive_rng(tsr_archive *archive, gsl_rng *rng);

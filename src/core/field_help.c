@@ -3,9 +3,6 @@
 
 #include "core/text.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { GAP = 2, NAME_MAX = 26, INITIAL_MAX = 14, UNIT_MAX = 10 };
 
 typedef struct {

@@ -1,12 +1,10 @@
-/* Priors of parameters: densities and draws.
- *
- * Densities are normalised, so that log posteriors of runs with other
- * parameters can be compared, and every prior can be drawn from, so that
- * calibration tests have truths. */
+/* Densities of the priors of parameters. They are normalised, so that log
+ * posteriors of runs with other parameters can be compared, and every prior can
+ * be drawn from (tests/parameter_draw.h), so that calibration tests have
+ * truths. */
 #include "core/parameter.h"
 
 #include <gsl/gsl_cdf.h>
-#include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 
@@ -61,46 +59,6 @@ double tsr_parameter_log_prior(const tsr_parameter *parameter, double theta)
         break;
     }
     return 0.0;
-}
-
-/* What is cut off is drawn again. */
-static double draw_one(const tsr_parameter *p, gsl_rng *rng)
-{
-    double x;
-    switch (p->shape) {
-    case TSR_PRIOR_NORMAL:
-        return p->mean + gsl_ran_gaussian(rng, p->width);
-    case TSR_PRIOR_CUT_NORMAL:
-        do
-            x = p->mean + gsl_ran_gaussian(rng, p->width);
-        while (x < p->low || x > p->high);
-        return x;
-    case TSR_PRIOR_GAMMA:
-        do
-            x = gsl_ran_gamma(rng, p->gamma_k, 1.0 / p->rate);
-        while (x <= p->low);
-        return tsr_parameter_theta(p, x);
-    case TSR_PRIOR_SIMPLEX: /* normalised by the caller */
-        return gsl_ran_exponential(rng, 1.0);
-    case TSR_PRIOR_FLAT:
-        break;
-    }
-    return p->start;
-}
-
-void tsr_parameters_draw(int n, const tsr_parameter *parameter, gsl_rng *rng,
-                         double *theta)
-{
-    double sum = 0.0;
-    for (int i = 0; i < n; i++) {
-        const tsr_parameter *p = &parameter[i];
-        theta[i] = p->infer ? draw_one(p, rng) : p->start;
-        if (p->infer && p->shape == TSR_PRIOR_SIMPLEX)
-            sum += theta[i];
-    }
-    for (int i = 0; i < n; i++)
-        if (parameter[i].infer && parameter[i].shape == TSR_PRIOR_SIMPLEX)
-            theta[i] /= sum;
 }
 
 tsr_parameter tsr_parameter_log_normal(const char *name, const char *unit,

@@ -64,11 +64,6 @@ double tsr_parameter_theta(const tsr_parameter *parameter, double value);
  * it is fixed. Of a SIMPLEX the first entry has the density of all. */
 double tsr_parameter_log_prior(const tsr_parameter *parameter, double theta);
 
-/* Draws the n parameters of a table from their priors into theta [n]. Those
- * that are fixed or whose prior is flat are where they start. */
-void tsr_parameters_draw(int n, const tsr_parameter *parameter, gsl_rng *rng,
-                         double *theta);
-
 /* A positive parameter: log-normal about `middle` with standard deviation
  * `width` of the logarithm where `value` is the word infer, else fixed. It is
  * proposed by a walk. */

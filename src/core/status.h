@@ -52,6 +52,15 @@ tsr_status tsr_fail(tsr_err *err, tsr_status status, const char *format, ...)
 tsr_status tsr_wrap(tsr_err *err, tsr_status status, const char *format, ...)
     TSR_PRINTF(3, 4);
 
+/* Makes a call and, where it fails, returns its status from the function that
+ * stands around: for one that owns nothing that it would have to free. */
+#define TSR_TRY(call)                    \
+    do {                                 \
+        const tsr_status tried = (call); \
+        if (tried != TSR_OK)             \
+            return tried;                \
+    } while (0)
+
 /* What a static analyzer cannot see from here: both return their status. */
 #if defined(__clang_analyzer__) && !defined(TSR_STATUS_ITSELF)
 #define tsr_fail(err, status, ...) \

@@ -3,6 +3,8 @@
  * passed on. */
 #include "core/text.h"
 
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 long tsr_utf8_next(const char **text)
@@ -59,6 +61,12 @@ const char *tsr_text_excerpt(const char *text, char out[TSR_EXCERPT_SIZE])
     }
     out[n] = '\0';
     return out;
+}
+
+const char *tsr_text_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
 }
 
 void tsr_text_wrap(FILE *out, int column, int indent, const char *prefix,
@@ -157,4 +165,44 @@ void tsr_text_escape(FILE *out, const char *text)
         default:
             fputc((unsigned char)*text < ' ' ? '?' : *text, out);
         }
+}
+
+void tsr_words_begin(tsr_words *words)
+{
+    *words = (tsr_words){NULL, NULL, 0};
+    words->out = open_memstream(&words->text, &words->size);
+}
+
+void tsr_words_say(tsr_words *words, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    if (words->out != NULL)
+        vfprintf(words->out, format, list);
+    va_end(list);
+}
+
+char *tsr_words_end(tsr_words *words)
+{
+    if (words->out == NULL)
+        return NULL;
+    int failed = ferror(words->out);
+    failed |= fclose(words->out) != 0;
+    words->out = NULL;
+    if (!failed)
+        return words->text;
+    free(words->text);
+    return NULL;
+}
+
+char *tsr_words_of(const char *format, ...)
+{
+    va_list list;
+    tsr_words words;
+    tsr_words_begin(&words);
+    va_start(list, format);
+    if (words.out != NULL)
+        vfprintf(words.out, format, list);
+    va_end(list);
+    return tsr_words_end(&words);
 }

@@ -2,6 +2,8 @@
 #ifndef TSR_CORE_TEXT_H
 #define TSR_CORE_TEXT_H
 
+#include "core/status.h"
+
 #include <stdio.h>
 
 enum { TSR_TEXT_COLUMNS = 80, TSR_EXCERPT_SIZE = 80 };
@@ -17,6 +19,9 @@ int tsr_text_width(const char *text);
 /* `text` fit to stand in one line of a message: a control character or a byte
  * that is no UTF-8 becomes '?', what is long ends in "...". Returns `out`. */
 const char *tsr_text_excerpt(const char *text, char out[TSR_EXCERPT_SIZE]);
+
+/* The name of a file without its folders: the end of `path`. */
+const char *tsr_text_file_name(const char *path);
 
 /* Prints the words of `text` up to column 80 and ends the line. The cursor is
  * at `column`; every new line starts with `indent` spaces and `prefix`, and so
@@ -39,5 +44,23 @@ typedef struct {
 } tsr_nearest;
 
 void tsr_nearest_try(tsr_nearest *nearest, const char *name);
+
+/* A text that grows, sentence by sentence. Running out of memory is remembered
+ * and told at the end. */
+
+typedef struct {
+    FILE *out; /* NULL: out of memory */
+    char *text;
+    size_t size;
+} tsr_words;
+
+void tsr_words_begin(tsr_words *words);
+void tsr_words_say(tsr_words *words, const char *format, ...) TSR_PRINTF(2, 3);
+
+/* The text, which the caller frees; NULL: out of memory. */
+char *tsr_words_end(tsr_words *words);
+
+/* One sentence at once. */
+char *tsr_words_of(const char *format, ...) TSR_PRINTF(1, 2);
 
 #endif

@@ -8,8 +8,6 @@
  * device, a driver or a kernel at fault. */
 #include "engine/engine.h"
 
-#include "core/vec3.h"
-
 #include <math.h>
 #include <stdlib.h>
 

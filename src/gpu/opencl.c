@@ -1,4 +1,10 @@
 #include "gpu/opencl.h"
+#include "gpu/kernel_source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define CL_ERRORS(X)                                \
     X(CL_DEVICE_NOT_FOUND)                          \
@@ -78,4 +84,153 @@ tsr_status tsr_cl_fail(tsr_err *err, const tsr_device *device, const char *call,
         err, code == CL_OUT_OF_HOST_MEMORY ? TSR_E_NOMEM : TSR_E_DEVICE,
         "%s%s%s: %s (%d)", device != NULL ? device->info.name : "",
         device != NULL ? ": " : "", call, tsr_cl_symbol(code), (int)code);
+}
+
+enum { MAX_SOURCES = 8 };
+
+static uint64_t fnv1a(uint64_t hash, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        hash ^= (unsigned char)text[i];
+        hash *= UINT64_C(1099511628211);
+    }
+    return hash;
+}
+
+static tsr_status read_text(const char *path, const char *why, char **text,
+                            size_t *size, tsr_err *err)
+{
+    FILE *in = NULL;
+    long length;
+    *text = NULL;
+    in = fopen(path, "rb");
+    if (in == NULL || fseek(in, 0, SEEK_END) || (length = ftell(in)) < 0 ||
+        fseek(in, 0, SEEK_SET))
+        goto fail;
+    *text = malloc((size_t)length + 1);
+    if (*text == NULL || fread(*text, 1, (size_t)length, in) != (size_t)length)
+        goto fail;
+    (*text)[length] = '\0';
+    *size = (size_t)length;
+    fclose(in);
+    return TSR_OK;
+fail:
+    if (in != NULL)
+        fclose(in);
+    free(*text);
+    *text = NULL;
+    return tsr_fail(err, TSR_E_NOINPUT, "cannot read '%s' (%s): %s", path, why,
+                    strerror(errno));
+}
+
+const char *tsr_program_folder(void)
+{
+    const char *dir = getenv("TSR_KERNEL_DIR");
+    return dir != NULL && *dir != '\0' ? dir : NULL;
+}
+
+static tsr_status find_text(const char *name, const char **text, size_t *size,
+                            char **owned, tsr_err *err)
+{
+    const char *dir = tsr_program_folder();
+    *owned = NULL;
+    if (dir != NULL) {
+        char path[1024];
+        int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+        if (n < 0 || (size_t)n >= sizeof path)
+            return tsr_fail(err, TSR_E_NOINPUT, "TSR_KERNEL_DIR is too long");
+        tsr_status status = read_text(path, "TSR_KERNEL_DIR", owned, size, err);
+        *text = *owned;
+        return status;
+    }
+    for (const tsr_kernel_source *s = tsr_kernel_sources; s->name != NULL; s++)
+        if (strcmp(s->name, name) == 0) {
+            *text = s->text;
+            *size = s->size;
+            return TSR_OK;
+        }
+    return tsr_fail(err, TSR_E_INTERNAL, "no kernel source '%s'", name);
+}
+
+tsr_status tsr_program_text(const char *name, const char *path, char **out,
+                            tsr_err *err)
+{
+    const char *text = NULL;
+    size_t size = 0;
+    *out = NULL;
+    if (path != NULL)
+        return read_text(path, "TESSERA_TUNING", out, &size, err);
+    tsr_status status = find_text(name, &text, &size, out, err);
+    if (status || *out != NULL)
+        return status;
+    *out = malloc(size + 1);
+    if (*out == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for '%s'", name);
+    memcpy(*out, text, size);
+    (*out)[size] = '\0';
+    return TSR_OK;
+}
+
+/* The first errors of a log say what failed; a message holds 2 KiB of it. */
+static tsr_status build_fail(const tsr_device *device, cl_program program,
+                             cl_int code, const char *options, tsr_err *err)
+{
+    size_t size = 0;
+    char *log = NULL;
+    if (clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0,
+                              NULL, &size) == CL_SUCCESS)
+        log = calloc(size + 1, 1);
+    if (log != NULL)
+        clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, size,
+                              log, NULL);
+    tsr_status status = tsr_fail(err, TSR_E_DEVICE,
+                                 "%s: clBuildProgram: %s (options '%s'):\n%s",
+                                 device->info.name, tsr_cl_symbol(code),
+                                 options, log != NULL ? log : "no log");
+    free(log);
+    return status;
+}
+
+tsr_status tsr_program_build(const tsr_device *device, int n,
+                             const char *const *name, const char *options,
+                             tsr_program *out, tsr_err *err)
+{
+    const char *text[MAX_SOURCES];
+    char *owned[MAX_SOURCES] = {NULL};
+    size_t size[MAX_SOURCES];
+    tsr_status status = TSR_OK;
+    cl_int code;
+    *out = (tsr_program){.source_hash = UINT64_C(14695981039346656037)};
+    if (n > MAX_SOURCES)
+        return tsr_fail(err, TSR_E_INTERNAL, "%d kernel sources", n);
+    for (int i = 0; i < n && !status; i++) {
+        status = find_text(name[i], &text[i], &size[i], &owned[i], err);
+        if (!status)
+            out->source_hash = fnv1a(out->source_hash, text[i], size[i]);
+    }
+    if (!status) {
+        out->program = clCreateProgramWithSource(device->context, (cl_uint)n,
+                                                 text, size, &code);
+        if (out->program == NULL)
+            status =
+                tsr_cl_fail(err, device, "clCreateProgramWithSource", code);
+    }
+    if (!status) {
+        code =
+            clBuildProgram(out->program, 1, &device->id, options, NULL, NULL);
+        if (code != CL_SUCCESS) {
+            status = build_fail(device, out->program, code, options, err);
+            tsr_program_clear(out);
+        }
+    }
+    for (int i = 0; i < n; i++)
+        free(owned[i]);
+    return status;
+}
+
+void tsr_program_clear(tsr_program *program)
+{
+    if (program->program != NULL)
+        clReleaseProgram(program->program);
+    program->program = NULL;
 }

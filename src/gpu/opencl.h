@@ -21,4 +21,29 @@ const char *tsr_cl_symbol(cl_int code);
 tsr_status tsr_cl_fail(tsr_err *err, const tsr_device *device, const char *call,
                        cl_int code);
 
+/* Kernel programs: embedded sources, built for one device. */
+
+typedef struct {
+    cl_program program;
+    uint64_t source_hash; /* FNV-1a 64 over the sources in order */
+} tsr_program;
+
+/* Builds the sources named (as in kernels/), in order, as one program. With
+ * TSR_KERNEL_DIR in the environment they are read from there instead.
+ * Errors: TSR_E_NOINPUT, TSR_E_INTERNAL (no such source), TSR_E_DEVICE with
+ * the whole build log as far as a message holds it. */
+tsr_status tsr_program_build(const tsr_device *device, int n,
+                             const char *const *name, const char *options,
+                             tsr_program *out, tsr_err *err);
+
+/* A text that ships with the kernels (path NULL), or of a file. out: caller
+ * frees. Errors: TSR_E_NOINPUT, TSR_E_INTERNAL. */
+tsr_status tsr_program_text(const char *name, const char *path, char **out,
+                            tsr_err *err);
+
+/* TSR_KERNEL_DIR; NULL: not set, or empty. */
+const char *tsr_program_folder(void);
+
+void tsr_program_clear(tsr_program *program);
+
 #endif

@@ -2,8 +2,8 @@
 #ifndef TSR_GPU_PAGE_TILE_H
 #define TSR_GPU_PAGE_TILE_H
 
-#include "gpu/build_program.h"
 #include "gpu/engine_page_tile.h"
+#include "gpu/opencl.h"
 #include "gpu/plan.h"
 
 /* Where the bodies are, for the check of the largest distance: none is farther
@@ -107,8 +107,6 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info,
 
 /* ---- page_tile_list.c ---- */
 
-/* Rows of results that n proposals can take, and their units. */
-size_t tsr_exchange_rows(const tsr_page_tile_engine *e, int n);
 size_t tsr_exchange_out_units(const tsr_page_tile_engine *e, size_t rows);
 /* Units of the exchange buffer of a batch. */
 size_t tsr_exchange_size_of(const tsr_page_tile_engine *e, int max_proposal);
@@ -197,7 +195,7 @@ void tsr_tile_system_reject(const tsr_page_tile_engine *e, int system);
 void tsr_tile_system_profile(const tsr_page_tile_engine *e,
                              const int64_t *fixed, double *profile);
 
-/* ---- page_tile_extent.c ---- */
+/* ---- page_tile_batch.c: extents ---- */
 
 /* Whether the pending proposal stays within the distance that the grid allows
  * for, exactly: TSR_E_RANGE where one pair does not. The proposed extent holds

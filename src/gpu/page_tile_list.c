@@ -61,7 +61,8 @@ size_t tsr_exchange_out_units(const tsr_page_tile_engine *e, size_t rows)
     return rows * (size_t)e->shape.row * sizeof(int64_t) / TSR_EXCHANGE_UNIT;
 }
 
-size_t tsr_exchange_rows(const tsr_page_tile_engine *e, int n)
+/* Rows of results that n proposals can take, and their units. */
+static size_t exchange_rows(const tsr_page_tile_engine *e, int n)
 {
     return e->is_atomic ? (size_t)n : target_runs(e) + 2 * (size_t)n;
 }
@@ -73,13 +74,13 @@ static size_t most_runs(const tsr_page_tile_engine *e, size_t n)
     return copies +
            (e->is_atomic
                 ? n * (over((size_t)e->shape.n_tile, (size_t)e->split) + 1)
-                : tsr_exchange_rows(e, (int)n));
+                : exchange_rows(e, (int)n));
 }
 
 size_t tsr_exchange_size_of(const tsr_page_tile_engine *e, int max_proposal)
 {
     size_t n = (size_t)max_proposal, n_block = (size_t)e->shape.n_block;
-    size_t rows = tsr_exchange_rows(e, max_proposal);
+    size_t rows = exchange_rows(e, max_proposal);
     return align(tsr_exchange_out_units(e, rows)) +
            RUN_UNITS * most_runs(e, n) +
            n * (align(meta_units(e, n_block)) +
@@ -133,7 +134,7 @@ void tsr_launch_begin(const tsr_page_tile_engine *e, tsr_page_tile_batch *b,
 {
     b->n = b->n_launched = 0;
     b->out_rows = (size_t)n;
-    b->sent = align(tsr_exchange_out_units(e, tsr_exchange_rows(e, n)));
+    b->sent = align(tsr_exchange_out_units(e, exchange_rows(e, n)));
     b->used = b->sent;
 }
 
@@ -192,7 +193,7 @@ tsr_launch_layout tsr_launch_lay_out_widest(const tsr_page_tile_engine *e,
 {
     tsr_launch_layout l = {.n_run = most_runs(e, (size_t)b->max_proposal)};
     l.run_at =
-        align(tsr_exchange_out_units(e, tsr_exchange_rows(e, b->max_proposal)));
+        align(tsr_exchange_out_units(e, exchange_rows(e, b->max_proposal)));
     l.begin = l.run_at;
     l.end = l.run_at + RUN_UNITS * l.n_run;
     return l;

@@ -1,6 +1,6 @@
 #include "gpu/tuning.h"
 
-#include "gpu/build_program.h"
+#include "gpu/opencl.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 #include "io/file.h"
 
+#include "core/text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -190,11 +192,7 @@ static int is_device(const char *path)
 /* A name beside `path` that no other process uses; caller frees. */
 static char *name_beside(const char *path)
 {
-    size_t room = strlen(path) + 32;
-    char *beside = malloc(room);
-    if (beside != NULL)
-        snprintf(beside, room, "%s.%ld.tmp", path, (long)getpid());
-    return beside;
+    return tsr_words_of("%s.%ld.tmp", path, (long)getpid());
 }
 
 tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
@@ -306,16 +304,20 @@ tsr_status tsr_file_create(const char *path, const char *data, size_t size,
     return TSR_OK;
 }
 
-int tsr_file_is_same(const char *a, const char *b)
+/* Do both names lead to one file that is there? NULL leads nowhere. */
+static int file_is_same(const char *a, const char *b)
 {
     struct stat x, y;
     return a != NULL && b != NULL && stat(a, &x) == 0 && stat(b, &y) == 0 &&
            x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A file with content whose beginning is not as tessera writes it, or that
+/* The part of the rule that knows tessera's files: would something else be
+ * lost?
+ * A file with content whose beginning is not as tessera writes it, or that
  * cannot be read. */
-int tsr_file_is_foreign(const char *path, const char *begins, const char *holds)
+static int file_is_foreign(const char *path, const char *begins,
+                           const char *holds)
 {
     char head[512];
     struct stat info;
@@ -335,12 +337,12 @@ tsr_status tsr_file_check_target(const tsr_file_target *target,
 {
     const tsr_file_target *t = target;
     for (int i = 0; i < t->n_input; i++)
-        if (tsr_file_is_same(path, t->input[i]))
+        if (file_is_same(path, t->input[i]))
             return tsr_fail(err, TSR_E_USAGE,
                             "'%s' would take the place of the input '%s'; "
                             "choose another name with --output",
                             path, t->input[i]);
-    if (!t->is_forced && tsr_file_is_foreign(path, t->begins, t->holds))
+    if (!t->is_forced && file_is_foreign(path, t->begins, t->holds))
         return tsr_fail(err, TSR_E_USAGE,
                         "'%s' is there and not from tessera %s; choose another "
                         "name with --output, take that file away, or replace "

@@ -51,9 +51,6 @@ tsr_status tsr_file_end(tsr_file_writer *writer, tsr_status status,
  * taken away. < 0: errno says why. */
 int tsr_file_open_new(const char *path);
 
-/* Do both names lead to one file that is there? NULL leads nowhere. */
-int tsr_file_is_same(const char *a, const char *b);
-
 /* ---- what a command may write over ----
  *
  * The rule for every file that a command is told to write: never one of its
@@ -72,11 +69,6 @@ typedef struct {
 /* May `path` be written? Errors: TSR_E_USAGE, with the remedy. */
 tsr_status tsr_file_check_target(const tsr_file_target *target,
                                  const char *path, tsr_err *err);
-
-/* The part of the rule that knows tessera's files: would something else be
- * lost? */
-int tsr_file_is_foreign(const char *path, const char *begins,
-                        const char *holds);
 
 /* *out (caller frees) = `path` where it is absolute, else the current folder's
  * path, '/', `path`; the current folder alone for an empty one. Errors:

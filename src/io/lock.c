@@ -1,6 +1,7 @@
+#define _GNU_SOURCE /* F_OFD_SETLK */
 #include "io/lock.h"
 
-#include "io/fd_lock.h"
+#include "core/text.h"
 #include "io/file.h"
 
 #include <errno.h>
@@ -12,18 +13,62 @@
 #include <time.h>
 #include <unistd.h>
 
+static const int step_ms = 5;
+
+static void pause_ms(int ms)
+{
+    const struct timespec time = {ms / 1000, ms % 1000 * 1000000L};
+    nanosleep(&time, NULL);
+}
+
+/* fcntl with the kind of lock that the system knows. */
+static int call(int fd, int set, struct flock *lock)
+{
+#ifdef F_OFD_SETLK
+    lock->l_pid = 0;
+    int result = fcntl(fd, set ? F_OFD_SETLK : F_OFD_GETLK, lock);
+    if (result == 0 || errno != EINVAL)
+        return result;
+#endif
+    return fcntl(fd, set ? F_SETLK : F_GETLK, lock);
+}
+
+tsr_fd_lock_result tsr_fd_lock(int fd, int exclusive, int wait_ms)
+{
+    for (int waited = 0;; waited += step_ms) {
+        struct flock lock = {.l_type = exclusive ? F_WRLCK : F_RDLCK,
+                             .l_whence = SEEK_SET};
+        if (call(fd, 1, &lock) == 0)
+            return TSR_FD_LOCKED;
+        if (errno == EINTR)
+            continue;
+        if (errno != EAGAIN && errno != EACCES)
+            return TSR_FD_NO_LOCK;
+        if (waited >= wait_ms)
+            return TSR_FD_HELD;
+        pause_ms(step_ms);
+    }
+}
+
+/* Would tsr_fd_lock get it? *pid: of the holder where the system tells, else
+ * -1. */
+static tsr_fd_lock_result test_lock(int fd, long *pid)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+    *pid = -1;
+    if (call(fd, 0, &lock) != 0)
+        return TSR_FD_NO_LOCK;
+    if (lock.l_type == F_UNLCK)
+        return TSR_FD_LOCKED;
+    if (lock.l_pid > 0)
+        *pid = (long)lock.l_pid;
+    return TSR_FD_HELD;
+}
+
 struct tsr_lock {
     int fd;
 };
-
-static char *lock_name(const char *directory)
-{
-    const size_t room = strlen(directory) + sizeof "/run.lock";
-    char *name = malloc(room);
-    if (name != NULL)
-        snprintf(name, room, "%s/run.lock", directory);
-    return name;
-}
 
 /* Lines "host H", "pid N", "since T"; what is missing stays empty. */
 static void read_holder(int fd, tsr_lock_holder *holder)
@@ -118,7 +163,7 @@ static tsr_status take(const char *directory, const char *name, tsr_lock *lock,
 
 tsr_status tsr_lock_take(const char *directory, tsr_lock **out, tsr_err *err)
 {
-    char *name = lock_name(directory);
+    char *name = tsr_words_of("%s/run.lock", directory);
     tsr_lock *lock = malloc(sizeof *lock);
     tsr_status status = TSR_OK;
 
@@ -157,13 +202,13 @@ tsr_status tsr_lock_query(const char *directory, tsr_lock_holder *holder,
     memset(holder, 0, sizeof *holder);
     if (stat(directory, &info) != 0 || !S_ISDIR(info.st_mode))
         return tsr_fail(err, TSR_E_NOINPUT, "'%s' is no directory", directory);
-    char *name = lock_name(directory);
+    char *name = tsr_words_of("%s/run.lock", directory);
     if (name == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory to look at '%s'",
                         directory);
     int fd = open(name, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
-        holder->is_held = tsr_fd_lock_test(fd, &pid) == TSR_FD_HELD;
+        holder->is_held = test_lock(fd, &pid) == TSR_FD_HELD;
         read_holder(fd, holder);
         close(fd);
     } else if (errno != ENOENT) {

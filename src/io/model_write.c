@@ -1,4 +1,4 @@
-#include "io/model_write.h"
+#include "io/model_atoms.h"
 
 #include <math.h>
 #include <string.h>
@@ -129,9 +129,7 @@ tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
                            tsr_err *err)
 {
     const tsr_model_atoms *m = spec->atoms;
-    tsr_status status = check(spec, xyz, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(check(spec, xyz, err));
     if (spec->format == TSR_MODEL_PDB)
         /* above 9999 it grows to the left, where readers look for it, too */
         fprintf(out, "REMARK 999 %.69s\nMODEL %8d\n", label, number);

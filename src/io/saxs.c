@@ -1,7 +1,6 @@
 #include "io/saxs.h"
 
 #include "io/file.h"
-#include "io/saxs_table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -300,11 +299,9 @@ tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
                         path, q_range[0], q_range[1]);
     char *text;
     size_t size;
-    tsr_status status = tsr_file_read(path, &text, &size, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_file_read(path, &text, &size, err));
     tsr_saxs_table table;
-    status = tsr_saxs_table_find(path, text, size, &table, err);
+    tsr_status status = tsr_saxs_table_find(path, text, size, &table, err);
     free(text);
     if (status != TSR_OK)
         return status;
@@ -337,25 +334,16 @@ tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
                           const double *intensity, const double *sigma,
                           const char *comment, tsr_err *err)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    if (stream == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
+    tsr_file_writer to;
+    TSR_TRY(tsr_file_begin(&to, path, err));
     for (const char *p = comment; p != NULL && *p != '\0';) {
         int length = (int)strcspn(p, "\n");
-        fprintf(stream, "# %.*s\n", length, p);
+        fprintf(to.out, "# %.*s\n", length, p);
         p += length + (p[length] == '\n');
     }
-    fprintf(stream, "# q[1/Angstrom] I(q) sigma\n");
+    fprintf(to.out, "# q[1/Angstrom] I(q) sigma\n");
     for (int i = 0; i < n; i++)
-        fprintf(stream, "%.10g %.10g %.10g\n", q_inv_ang[i], intensity[i],
+        fprintf(to.out, "%.10g %.10g %.10g\n", q_inv_ang[i], intensity[i],
                 sigma[i]);
-    int failed = ferror(stream);
-    failed |= fclose(stream) != 0;
-    tsr_status status =
-        failed ? tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path)
-               : tsr_file_replace(path, text, size, err);
-    free(text);
-    return status;
+    return tsr_file_end(&to, TSR_OK, err);
 }

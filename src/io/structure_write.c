@@ -188,14 +188,13 @@ tsr_status tsr_structure_write_pdb(const tsr_structure *structure,
                                    const char *path, const char *remark,
                                    tsr_err *err)
 {
+    tsr_file_writer to;
     tsr_status status = tsr_structure_check_pdb(structure, path, err);
+    if (status == TSR_OK)
+        status = tsr_file_begin(&to, path, err);
     if (status != TSR_OK)
         return status;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    if (stream == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
+    FILE *stream = to.out;
     write_remark(stream, remark);
     int serial = 0;
     for (int i = 0; i < structure->n_residue; i++) {
@@ -208,11 +207,5 @@ tsr_status tsr_structure_write_pdb(const tsr_structure *structure,
                     residue->number, residue->insertion);
     }
     fputs("END\n", stream);
-    int failed = ferror(stream);
-    failed |= fclose(stream) != 0;
-    status =
-        failed ? tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path)
-               : tsr_file_replace(path, text, size, err);
-    free(text);
-    return status;
+    return tsr_file_end(&to, TSR_OK, err);
 }

@@ -7,9 +7,31 @@
 
 #include "core/field.h"
 #include "core/status.h"
-#include "io/yaml_marks.h"
 
 #include <stdio.h>
+
+/* Where each key of a configuration was given, for messages that come later. */
+
+typedef struct {
+    char *key;   /* "data.0.file" */
+    char *place; /* "lar.yaml:7:12", "--set data.0.file=x" */
+} tsr_yaml_mark;
+
+/* Zeroed: empty. */
+typedef struct {
+    int n, room;
+    tsr_yaml_mark *item; /* [n], owned */
+} tsr_yaml_marks;
+
+/* Says where a key was given, in place of what was known of it and of keys
+ * below it. Copies both. Looks through all marks. Errors: TSR_E_NOMEM. */
+tsr_status tsr_yaml_marks_put(tsr_yaml_marks *marks, const char *key,
+                              const char *place, tsr_err *err);
+
+/* Where the key, or else the nearest one above it, was given; NULL: nowhere. */
+const char *tsr_yaml_marks_find(const tsr_yaml_marks *marks, const char *key);
+
+void tsr_yaml_marks_clear(tsr_yaml_marks *marks);
 
 /* Reads a mapping from a file into `object`, which holds its defaults
  * (tsr_fields_init); keys that the file lacks keep them. A GROUP takes a
@@ -24,15 +46,11 @@
  * `set` [n_set]: "a.b=value" overrides from the command line, applied last;
  * the value is YAML, list elements are named by number ("data.0.file=x"), the
  * number after the last adds one.
+ * `marks` (NULL: not wanted), empty before, says where each key was given; the
+ * caller clears it, also after an error.
  * On failure `object` may be changed in part; tsr_fields_clear frees it.
  * Errors: TSR_E_NOINPUT (missing, unreadable), TSR_E_CONFIG, TSR_E_USAGE (a
  * `set` without '='). */
-tsr_status tsr_yaml_read(const char *path, const tsr_field *fields,
-                         void *object, int n_set, const char *const *set,
-                         tsr_err *err);
-
-/* The same, and where each key was given: `marks` is empty before, and the
- * caller clears it, also after an error. */
 tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
                                 void *object, int n_set, const char *const *set,
                                 tsr_yaml_marks *marks, tsr_err *err);

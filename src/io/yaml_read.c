@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* Field tables nest four deep. */
 enum { FILE_MAX_BYTES = 16 << 20, DEPTH_MAX = 64 };
@@ -303,13 +302,6 @@ static tsr_status apply_set(tsr_yaml_reader *r, void *object)
     }
     free(names);
     return status;
-}
-
-tsr_status tsr_yaml_read(const char *path, const tsr_field *fields,
-                         void *object, int n_set, const char *const *set,
-                         tsr_err *err)
-{
-    return tsr_yaml_read_marked(path, fields, object, n_set, set, NULL, err);
 }
 
 tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,

@@ -1,6 +1,7 @@
 #include "io/yaml_tree.h"
 
 #include "core/text.h"
+#include "io/yaml.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,74 @@
 
 /* Aliases let a small file stand for a huge tree. */
 enum { NODE_MAX = 100000 };
+
+/* ---- marks ---- */
+
+static void drop(tsr_yaml_marks *marks, int k)
+{
+    free(marks->item[k].key);
+    free(marks->item[k].place);
+    marks->item[k] = marks->item[--marks->n];
+}
+
+/* Says where a key was given of which nothing is known yet: looks through none,
+ * so that a file's long lists do not take time that grows with their square. */
+static tsr_status marks_add(tsr_yaml_marks *marks, const char *key,
+                            const char *place, tsr_err *err)
+{
+    if (marks->n == marks->room) {
+        int room = 2 * marks->room + 32;
+        tsr_yaml_mark *more =
+            realloc(marks->item, (size_t)room * sizeof *marks->item);
+        if (more == NULL)
+            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        marks->item = more;
+        marks->room = room;
+    }
+    tsr_yaml_mark mark = {strdup(key), strdup(place)};
+    if (mark.key == NULL || mark.place == NULL) {
+        free(mark.key);
+        free(mark.place);
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    marks->item[marks->n++] = mark;
+    return TSR_OK;
+}
+
+tsr_status tsr_yaml_marks_put(tsr_yaml_marks *marks, const char *key,
+                              const char *place, tsr_err *err)
+{
+    size_t length = strlen(key);
+    for (int k = marks->n - 1; k >= 0; k--) {
+        const char *old = marks->item[k].key;
+        if (strncmp(old, key, length) == 0 &&
+            (old[length] == '\0' || old[length] == '.'))
+            drop(marks, k);
+    }
+    return marks_add(marks, key, place, err);
+}
+
+const char *tsr_yaml_marks_find(const tsr_yaml_marks *marks, const char *key)
+{
+    for (size_t length = strlen(key); length > 0;) {
+        for (int k = 0; k < marks->n; k++)
+            if (strncmp(marks->item[k].key, key, length) == 0 &&
+                marks->item[k].key[length] == '\0')
+                return marks->item[k].place;
+        do
+            length--;
+        while (length > 0 && key[length] != '.');
+    }
+    return NULL;
+}
+
+void tsr_yaml_marks_clear(tsr_yaml_marks *marks)
+{
+    while (marks->n > 0)
+        drop(marks, marks->n - 1);
+    free(marks->item);
+    *marks = (tsr_yaml_marks){0};
+}
 
 /* ---- nodes ---- */
 
@@ -69,7 +138,7 @@ static tsr_status mark(tsr_yaml_reader *r, const yaml_node_t *node,
         return TSR_OK;
     say_place(r, node, place, sizeof place);
     return r->is_set ? tsr_yaml_marks_put(r->marks, key, place, r->err)
-                     : tsr_yaml_marks_add(r->marks, key, place, r->err);
+                     : marks_add(r->marks, key, place, r->err);
 }
 
 /* The value is of the wrong kind for its field. */
@@ -225,9 +294,7 @@ static tsr_status read_key(tsr_yaml_reader *r, yaml_node_t *mapping, int pair,
 {
     yaml_node_pair_t *pairs = mapping->data.mapping.pairs.start;
     yaml_node_t *name = node_at(r, pairs[pair].key);
-    tsr_status status = check_node(r, name, key);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(check_node(r, name, key));
     if (name->type != YAML_SCALAR_NODE) {
         tsr_fail(r->err, TSR_E_CONFIG, "%s where a key belongs", kind(name));
         return tsr_yaml_place(r, name, key, TSR_E_CONFIG);
@@ -249,7 +316,7 @@ static tsr_status read_key(tsr_yaml_reader *r, yaml_node_t *mapping, int pair,
             tsr_yaml_unknown(r, group, object, scalar(name));
         return tsr_yaml_place(r, name, path, TSR_E_CONFIG);
     }
-    status = check_repeated(r, mapping, pair, path);
+    tsr_status status = check_repeated(r, mapping, pair, path);
     return status != TSR_OK ? status
                             : tsr_yaml_value(r, node_at(r, pairs[pair].value),
                                              field, object, path);
@@ -335,14 +402,10 @@ static tsr_status read_element(tsr_yaml_reader *r, yaml_node_t *node,
     void *element;
     snprintf(number, sizeof number, "%d", list->n);
     tsr_yaml_join(path, key, number);
-    tsr_status status = check_node(r, node, path);
-    if (status == TSR_OK)
-        status = mark(r, node, path);
-    if (status == TSR_OK)
-        status = tsr_field_append(field, object, &element, r->err);
-    if (status == TSR_OK)
-        status = tsr_yaml_struct(r, node, field, element, path);
-    return status;
+    TSR_TRY(check_node(r, node, path));
+    TSR_TRY(mark(r, node, path));
+    TSR_TRY(tsr_field_append(field, object, &element, r->err));
+    return tsr_yaml_struct(r, node, field, element, path);
 }
 
 /* What the document says replaces the list that was there. */
@@ -373,12 +436,10 @@ static tsr_status read_text(tsr_yaml_reader *r, yaml_node_t *node,
     char path[TSR_YAML_KEY_SIZE], number[16];
     snprintf(number, sizeof number, "%d", strings->n);
     tsr_yaml_join(path, key, number);
-    tsr_status status = check_node(r, node, path);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(check_node(r, node, path));
     if (node->type != YAML_SCALAR_NODE || is_null(node))
         return refuse(r, node, path, field);
-    status = mark(r, node, path);
+    tsr_status status = mark(r, node, path);
     return status != TSR_OK ? status
                             : tsr_strings_append(strings, scalar(node), r->err);
 }
@@ -442,14 +503,12 @@ static tsr_status read_string(tsr_yaml_reader *r, yaml_node_t *node,
     char **p = (void *)((char *)object + field->offset);
     const char *text = scalar(node);
     int joined = field->is_path && *text != '\0' && *text != '/';
-    size_t size = strlen(text) + (joined ? strlen(r->folder) + 2 : 1);
-    char *copy = malloc(size);
+    char *copy = tsr_words_of("%s%s%s", joined ? r->folder : "",
+                              joined ? "/" : "", text);
     if (copy == NULL) {
         tsr_fail(r->err, TSR_E_NOMEM, "out of memory");
         return tsr_yaml_place(r, node, key, TSR_E_NOMEM);
     }
-    snprintf(copy, size, "%s%s%s", joined ? r->folder : "", joined ? "/" : "",
-             text);
     if (joined)
         shorten_path(copy);
     free(*p);

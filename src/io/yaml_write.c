@@ -195,9 +195,7 @@ static tsr_status write_strings(FILE *out, const tsr_field *f,
     fputc('\n', out);
     for (int i = 0; i < strings->n; i++) {
         fprintf(out, "%*s- ", indent + 2, "");
-        tsr_status status = write_text(out, f->name, strings->item[i], err);
-        if (status != TSR_OK)
-            return status;
+        TSR_TRY(write_text(out, f->name, strings->item[i], err));
         fputc('\n', out);
     }
     return TSR_OK;
@@ -248,9 +246,7 @@ static tsr_status write_fields(FILE *out, const tsr_field *fields,
 tsr_status tsr_yaml_write(FILE *out, const tsr_field *fields,
                           const void *object, tsr_err *err)
 {
-    tsr_status status = write_fields(out, fields, object, 0, 0, 1, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(write_fields(out, fields, object, 0, 0, 1, err));
     errno = 0;
     if (fflush(out) != 0 || ferror(out))
         return tsr_fail(err, TSR_E_IO, "cannot write the configuration: %s",

@@ -16,7 +16,7 @@
 #include "likelihood/term.h"
 
 #include "io/file.h"
-#include "io/saxs_table.h"
+#include "io/saxs.h"
 #include "prior/restraint.h"
 
 #include <gsl/gsl_randist.h>

@@ -84,9 +84,7 @@ tsr_status tsr_prior_table_write(const tsr_prior_table *table, const char *path,
                                  tsr_err *err)
 {
     tsr_file_writer w;
-    tsr_status s = tsr_table_create(&w, path, format, table->source, err);
-    if (s != TSR_OK)
-        return s;
+    TSR_TRY(tsr_table_create(&w, path, format, table->source, err));
     write_torsions(w.out, table);
     write_sides(w.out, table);
     write_angles(w.out, table);
@@ -99,16 +97,12 @@ tsr_status tsr_prior_table_write(const tsr_prior_table *table, const char *path,
 static tsr_status read_row(tsr_table_reader *r, int number, int n, double *v,
                            tsr_err *err)
 {
-    tsr_status s = tsr_table_next(r, err);
-    if (s != TSR_OK)
-        return s;
+    TSR_TRY(tsr_table_next(r, err));
     if (r->type != TSR_LINE_ROW)
         return tsr_table_bad(r, err, "row %d is missing", number);
     char *text = r->text;
     double first;
-    s = tsr_table_numbers(r, &text, 1, &first, 0, "row", err);
-    if (s != TSR_OK)
-        return s;
+    TSR_TRY(tsr_table_numbers(r, &text, 1, &first, 0, "row", err));
     if (first != (double)number)
         return tsr_table_bad(r, err, "expected row %d, found %g", number,
                              first);
@@ -291,25 +285,20 @@ static tsr_status read_contacts(tsr_table_reader *r, tsr_prior_table *table,
 static tsr_status read_all(tsr_table_reader *r, tsr_prior_table *table,
                            tsr_err *err)
 {
-    tsr_status s = TSR_OK;
     char *text;
-    for (int c = 0; c < TSR_N_RAMA && s == TSR_OK; c++)
-        s = read_torsion(r, table, c, err);
-    for (int a = 0; a < TSR_N_AMINO && s == TSR_OK; a++)
-        s = read_side(r, table, a, err);
-    if (s == TSR_OK)
-        s = tsr_table_key(r, "angle", &text, err);
-    for (int a = 0; a < TSR_N_AMINO && s == TSR_OK; a++)
-        s = read_angle(r, table, a, err);
-    if (s == TSR_OK)
-        s = read_contacts(r, table, TSR_BODIES_TWO, err);
-    if (s == TSR_OK)
-        s = read_contacts(r, table, TSR_BODIES_ONE, err);
-    if (s == TSR_OK)
-        s = tsr_table_next(r, err);
-    if (s == TSR_OK && r->type != TSR_LINE_END)
-        s = tsr_table_bad(r, err, "unexpected after the last row");
-    return s;
+    for (int c = 0; c < TSR_N_RAMA; c++)
+        TSR_TRY(read_torsion(r, table, c, err));
+    for (int a = 0; a < TSR_N_AMINO; a++)
+        TSR_TRY(read_side(r, table, a, err));
+    TSR_TRY(tsr_table_key(r, "angle", &text, err));
+    for (int a = 0; a < TSR_N_AMINO; a++)
+        TSR_TRY(read_angle(r, table, a, err));
+    TSR_TRY(read_contacts(r, table, TSR_BODIES_TWO, err));
+    TSR_TRY(read_contacts(r, table, TSR_BODIES_ONE, err));
+    TSR_TRY(tsr_table_next(r, err));
+    if (r->type != TSR_LINE_END)
+        TSR_TRY(tsr_table_bad(r, err, "unexpected after the last row"));
+    return TSR_OK;
 }
 
 /* 1 where the file has the format before this one. */

@@ -5,7 +5,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 /* Hydrogens as bound at pH 7 within a chain: N carries one (PRO none), Lys and

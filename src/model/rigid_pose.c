@@ -2,8 +2,6 @@
 
 #include "core/vec3.h"
 
-#include <math.h>
-
 /* A rigid part has at least so many residues, a tail so many flexible ones: the
  * CA of the first does not move against the part, that of the second hardly. */
 enum { LEAST_PART = 4, LEAST_TAIL = 3 };

@@ -1,6 +1,6 @@
-#include "prior/clash.h"
 #include "model/proposal.h"
 #include "prior/near.h"
+#include "prior/prior_factors.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -69,9 +69,7 @@ static tsr_status make_room(tsr_sample *s, long more, tsr_err *err)
 
 static tsr_status put(tsr_sample *s, const double *x, int file, tsr_err *err)
 {
-    tsr_status status = make_room(s, 1, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(make_room(s, 1, err));
     memcpy(s->x + s->n * s->dim, x, (size_t)s->dim * sizeof *x);
     s->file[s->n++] = file;
     return TSR_OK;
@@ -164,10 +162,8 @@ static tsr_status put_torsions(const place *before, const place *at,
     double torsion[2] = {
         tsr_vec3_torsion(before->atoms.xyz[C], x[N], x[CA], x[C]),
         tsr_vec3_torsion(x[N], x[CA], x[C], after->atoms.xyz[N])};
-    tsr_status s = put(&sample->torsion[class], torsion, sample->n_file, err);
-    if (s == TSR_OK)
-        s = put(&sample->angle[amino], &angle, sample->n_file, err);
-    return s;
+    TSR_TRY(put(&sample->torsion[class], torsion, sample->n_file, err));
+    return put(&sample->angle[amino], &angle, sample->n_file, err);
 }
 
 tsr_status tsr_prior_sample_visit(tsr_prior_sample *sample,

@@ -1,6 +1,8 @@
 /* A figure is collected panel by panel, layer by layer, from the places that
  * have the numbers; ranges and ticks are found when all of it is there. */
 #include "report/figure.h"
+#include "core/json.h"
+#include "io/file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -246,4 +248,188 @@ void tsr_figure_colour(double z, char text[8])
                              (at - i) * (anchor[i + 1][k] - anchor[i][k]));
     snprintf(text, 8, "#%02x%02x%02x", (unsigned)rgb[0] & 255u,
              (unsigned)rgb[1] & 255u, (unsigned)rgb[2] & 255u);
+}
+
+/* Intensities span decades and their errors grow towards large q, so a fit is
+ * judged in two panels: on a logarithmic axis, whether the curve has the data's
+ * shape, and in residuals by sigma, whether what is left is noise. */
+
+/* The ends of a logarithmic panel: the curve's, and the data's but for points
+ * that noise has taken far below it. */
+static void set_range(const tsr_fit_figure *fit, tsr_panel *panel)
+{
+    double low = HUGE_VAL, high = 0.0;
+    for (int k = 0; k < fit->n; k++) {
+        if (fit->model[k] > 0.0)
+            low = fmin(low, fit->model[k]);
+        high = fmax(high, fmax(fit->model[k], fit->intensity[k]));
+        if (fit->intensity[k] > fit->sigma[k])
+            low = fmin(low, fit->intensity[k]);
+    }
+    if (low < high) {
+        const double air = pow(high / low, 0.05);
+        panel->y0 = low / air;
+        panel->y1 = high * air;
+    }
+}
+
+static void add_band(tsr_figure *f, const tsr_fit_figure *fit,
+                     const char *label, const char *colour, double opacity,
+                     const double *low, const double *high)
+{
+    if (low == NULL)
+        return;
+    tsr_figure_layer(f, TSR_LAYER_BAND, label, colour, fit->n, fit->q, low,
+                     high)
+        ->opacity = opacity;
+}
+
+void tsr_fit_figure_add(tsr_figure *f, const tsr_fit_figure *fit, int height)
+{
+    const int n = fit->n;
+    double *low = calloc(2 * (size_t)n + 1, sizeof *low), *high = low + n;
+    if (low == NULL) {
+        f->is_short = 1;
+        return;
+    }
+    set_range(fit, tsr_figure_panel(f, "I(q)", 1, height));
+    add_band(f, fit, "new data, 5 to 95 %", "#f1c4bb", 0.6, fit->seen_low,
+             fit->seen_high);
+    for (int k = 0; k < n; k++) {
+        low[k] = fit->intensity[k] - fit->sigma[k];
+        high[k] = fit->intensity[k] + fit->sigma[k];
+    }
+    tsr_figure_layer(f, TSR_LAYER_ERRORS, NULL, TSR_COLOUR_ERROR, n, fit->q,
+                     low, high);
+    tsr_figure_layer(f, TSR_LAYER_POINTS, "measured", TSR_COLOUR_DATA, n,
+                     fit->q, fit->intensity, NULL);
+    add_band(f, fit, "curve, 5 to 95 %", TSR_COLOUR_MODEL, 0.35, fit->low,
+             fit->high);
+    tsr_figure_layer(f, TSR_LAYER_LINE, fit->model_label, TSR_COLOUR_MODEL, n,
+                     fit->q, fit->model, NULL);
+    tsr_figure_panel(f, fit->residual_title, 0, 6 * height / 17);
+    for (int k = 0; k < n; k++)
+        low[k] = (fit->intensity[k] - fit->model[k]) / fit->sigma[k];
+    tsr_figure_layer(f, TSR_LAYER_POINTS, NULL, TSR_COLOUR_DATA, n, fit->q, low,
+                     NULL);
+    const double x[2] = {fit->q[0], fit->q[n - 1]}, zero[2] = {0.0, 0.0};
+    tsr_figure_layer(f, TSR_LAYER_LINE, NULL, TSR_COLOUR_MODEL, 2, x, zero,
+                     NULL);
+    free(low);
+}
+
+/* A figure's numbers for other programs: a table (CSV) beside the picture, and
+ * the whole description as JSON, from which report.js makes the interactive
+ * figure of the page. */
+
+static const char *const kind_name[] = {
+    [TSR_LAYER_BAND] = "band",     [TSR_LAYER_ERRORS] = "errors",
+    [TSR_LAYER_LINE] = "line",     [TSR_LAYER_DASHES] = "dashes",
+    [TSR_LAYER_POINTS] = "points", [TSR_LAYER_CELLS] = "cells"};
+
+/* Quoted where RFC 4180 asks for it. */
+static void put_text(FILE *out, const char *text)
+{
+    if (strpbrk(text, ",\"\r\n") == NULL) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *text != '\0'; text++) {
+        if (*text == '"')
+            fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void put_number(FILE *out, double value)
+{
+    fputc(',', out);
+    if (isfinite(value))
+        fprintf(out, "%.9g", value);
+}
+
+tsr_status tsr_figure_write_csv(const tsr_figure *figure, const char *path,
+                                tsr_err *err)
+{
+    tsr_file_writer to;
+    tsr_status status = tsr_file_begin(&to, path, err);
+    FILE *out = to.out;
+    if (status != TSR_OK)
+        return status;
+    fputs("panel,series,mark,x,y,y2\n", out);
+    for (int p = 0; p < figure->n_panel; p++)
+        for (int k = 0; k < figure->panel[p].n_layer; k++) {
+            const tsr_layer *layer = &figure->panel[p].layer[k];
+            for (int i = 0; i < layer->n; i++) {
+                put_text(out, figure->panel[p].y_title);
+                fputc(',', out);
+                put_text(out, layer->label != NULL ? layer->label : "");
+                fprintf(out, ",%s", kind_name[layer->kind]);
+                put_number(out, layer->x[i]);
+                put_number(out, layer->y[i]);
+                put_number(out, layer->y2 != NULL ? layer->y2[i] : (double)NAN);
+                fputc('\n', out);
+            }
+        }
+    return tsr_file_end(&to, TSR_OK, err);
+}
+
+static void put_layer(tsr_json *j, const tsr_layer *layer)
+{
+    tsr_json_object(j, NULL);
+    tsr_json_text(j, "kind", kind_name[layer->kind]);
+    tsr_json_text(j, "label", layer->label);
+    tsr_json_text(j, "colour", layer->colour);
+    tsr_json_number(j, "opacity", layer->opacity);
+    tsr_json_number(j, "dx", layer->dx);
+    tsr_json_number(j, "dy", layer->dy);
+    tsr_json_numbers(j, "x", layer->n, layer->x);
+    tsr_json_numbers(j, "y", layer->n, layer->y);
+    if (layer->y2 != NULL)
+        tsr_json_numbers(j, "z", layer->n, layer->y2);
+    tsr_json_close(j);
+}
+
+static void put_panel(tsr_json *j, const tsr_panel *panel)
+{
+    tsr_json_object(j, NULL);
+    tsr_json_text(j, "title", panel->y_title);
+    tsr_json_truth(j, "log", panel->is_log);
+    tsr_json_truth(j, "isCount", panel->is_count);
+    tsr_json_integer(j, "height", panel->height);
+    j->digits = 9;
+    tsr_json_number(j, "y0", panel->y0);
+    tsr_json_number(j, "y1", panel->y1);
+    tsr_json_number(j, "z0", panel->z0);
+    tsr_json_number(j, "z1", panel->z1);
+    j->digits = 7;
+    tsr_json_text(j, "zTitle", panel->z_title);
+    tsr_json_array(j, "layers");
+    for (int l = 0; l < panel->n_layer; l++)
+        put_layer(j, &panel->layer[l]);
+    tsr_json_close(j);
+    tsr_json_close(j);
+}
+
+void tsr_figure_print_json(const tsr_figure *figure, FILE *out)
+{
+    tsr_json j = {.out = out, .digits = 9, .is_script = 1};
+    tsr_json_object(&j, NULL);
+    tsr_json_text(&j, "xTitle", figure->x_title);
+    tsr_json_integer(&j, "width", figure->width);
+    tsr_json_number(&j, "x0", figure->x0);
+    tsr_json_number(&j, "x1", figure->x1);
+    if (figure->n_x_name > 0) {
+        tsr_json_array(&j, "names");
+        for (int i = 0; i < figure->n_x_name; i++)
+            tsr_json_text(&j, NULL, figure->x_name[i]);
+        tsr_json_close(&j);
+    }
+    tsr_json_array(&j, "panels");
+    for (int p = 0; p < figure->n_panel; p++)
+        put_panel(&j, &figure->panel[p]);
+    tsr_json_close(&j);
+    tsr_json_close(&j);
 }

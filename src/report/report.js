@@ -1,5 +1,5 @@
 /* What the page of a report does in a browser: it joins the modules of Vega,
- * turns each figure (as src/analysis/figure_data.c writes it) into a Vega
+ * turns each figure (as src/report/figure.c writes it) into a Vega
  * specification, and shows it. Drag along x to zoom, double click to go back,
  * point at a mark for its numbers. Nothing is fetched. */
 'use strict';

@@ -3,8 +3,6 @@
  * (Vehtari et al. 2021); R-hat by q shows it for the curve itself. */
 #include "report/report_sections.h"
 
-#include "core/text.h"
-
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>

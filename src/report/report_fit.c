@@ -3,7 +3,7 @@
  * who measure SAXS judge size and compactness at a glance. */
 #include "report/report_sections.h"
 
-#include "scattering/cormap.h"
+#include "scattering/profile_fit.h"
 
 #include <gsl/gsl_fit.h>
 #include <math.h>

@@ -2,49 +2,22 @@
  * script with the figures) and joined at the end into one file that fetches
  * nothing: it can be mailed, and opened in ten years. Its own policy forbids
  * the browser to fetch anything, whatever text it holds. */
-#include "report/report_page.h"
+#include "report/report_sections.h"
 
 #include "core/text.h"
 #include "io/file.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct {
-    FILE *out;
-    char *text;
-    size_t size;
-} stream;
 
 struct tsr_page {
     const char *vega; /* borrowed */
     char *title, *folder;
     int n_section, n_figure;
-    stream list, body, script;
+    tsr_words list, body, script;
 };
-
-static int stream_open(stream *s)
-{
-    s->out = open_memstream(&s->text, &s->size);
-    return s->out != NULL;
-}
-
-static void stream_free(stream *s)
-{
-    if (s->out != NULL)
-        fclose(s->out);
-    free(s->text);
-}
-
-/* Ends it; the text stays. 0: out of memory. */
-static int stream_end(stream *s)
-{
-    int failed = ferror(s->out);
-    failed |= fclose(s->out) != 0;
-    s->out = NULL;
-    return !failed;
-}
 
 tsr_page *tsr_page_new(const char *title, const char *vega, const char *folder)
 {
@@ -54,9 +27,11 @@ tsr_page *tsr_page_new(const char *title, const char *vega, const char *folder)
     page->vega = vega;
     page->title = strdup(title);
     page->folder = strdup(folder);
-    if (page->title == NULL || page->folder == NULL ||
-        !stream_open(&page->list) || !stream_open(&page->body) ||
-        !stream_open(&page->script)) {
+    tsr_words_begin(&page->list);
+    tsr_words_begin(&page->body);
+    tsr_words_begin(&page->script);
+    if (page->title == NULL || page->folder == NULL || page->list.out == NULL ||
+        page->body.out == NULL || page->script.out == NULL) {
         tsr_page_free(page);
         return NULL;
     }
@@ -67,9 +42,9 @@ void tsr_page_free(tsr_page *page)
 {
     if (page == NULL)
         return;
-    stream_free(&page->list);
-    stream_free(&page->body);
-    stream_free(&page->script);
+    free(tsr_words_end(&page->list));
+    free(tsr_words_end(&page->body));
+    free(tsr_words_end(&page->script));
     free(page->title);
     free(page->folder);
     free(page);
@@ -144,11 +119,9 @@ static tsr_status put_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
 {
     char path[4096], *text = NULL;
     FILE *out = page->body.out;
-    tsr_status status = tsr_figure_finish(figure, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_figure_finish(figure, err));
     snprintf(path, sizeof path, "%s/%s.svg", page->folder, figure->name);
-    status = tsr_figure_write_svg(figure, path, err);
+    tsr_status status = tsr_figure_write_svg(figure, path, err);
     snprintf(path, sizeof path, "%s/%s.csv", page->folder, figure->name);
     if (status == TSR_OK)
         status = tsr_figure_write_csv(figure, path, err);
@@ -182,34 +155,112 @@ tsr_status tsr_page_figure(tsr_page *page, tsr_figure figure, tsr_err *err)
 /* The policy forbids the page to fetch anything, whatever it holds. */
 tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
 {
-    stream all = {NULL, NULL, 0};
-    if (!stream_end(&page->list) || !stream_end(&page->body) ||
-        !stream_end(&page->script) || !stream_open(&all))
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for '%s'", path);
+    char *list = tsr_words_end(&page->list), *body = tsr_words_end(&page->body);
+    char *script = tsr_words_end(&page->script);
+    tsr_file_writer to = {.out = NULL};
+    tsr_status status =
+        list == NULL || body == NULL || script == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "out of memory for '%s'", path)
+            : tsr_file_begin(&to, path, err);
+    if (status != TSR_OK)
+        goto done;
     fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
           "<meta name=\"generator\" content=\"tessera report\">\n"
           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
           "'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src "
           "'unsafe-inline'; img-src data:\">\n"
           "<link rel=\"icon\" href=\"data:,\">\n<title>",
-          all.out);
-    tsr_text_escape(all.out, page->title);
-    fprintf(all.out, "</title>\n<style>%s</style></head>\n<body>\n<h1>",
+          to.out);
+    tsr_text_escape(to.out, page->title);
+    fprintf(to.out, "</title>\n<style>%s</style></head>\n<body>\n<h1>",
             tsr_report_css);
-    tsr_text_escape(all.out, page->title);
-    fprintf(all.out, "</h1>\n<nav>%s</nav>\n%s", page->list.text,
-            page->body.text);
+    tsr_text_escape(to.out, page->title);
+    fprintf(to.out, "</h1>\n<nav>%s</nav>\n%s", list, body);
     if (page->vega != NULL && page->n_figure > 0) {
-        fprintf(all.out,
+        fprintf(to.out,
                 "<script>\n%s</script>\n<script>\n%s</script>\n"
                 "<script>\n%sshowReport();\n</script>\n",
-                tsr_report_js, page->vega, page->script.text);
+                tsr_report_js, page->vega, script);
     }
-    fputs("</body></html>\n", all.out);
-    tsr_status status =
-        stream_end(&all)
-            ? tsr_file_replace(path, all.text, all.size, err)
-            : tsr_fail(err, TSR_E_NOMEM, "out of memory for '%s'", path);
-    stream_free(&all);
+    fputs("</body></html>\n", to.out);
+    status = tsr_file_end(&to, TSR_OK, err);
+done:
+    free(list);
+    free(body);
+    free(script);
+    return status;
+}
+
+/* Vega, the library that draws the report's figures in the browser, as one text
+ * that a page can hold. */
+
+/* Where Debian's package libjs-vega puts it. */
+static const char *const vega_directory = "/usr/share/javascript/vega";
+
+/* What our figures need, each after what it needs itself; not maps, trees,
+ * forces. Debian ships the modules without the bundle that joins them. */
+static const char *const module[] = {
+    "util",       "time",       "format",         "loader",
+    "dataflow",   "statistics", "canvas",         "scale",
+    "scenegraph", "expression", "event-selector", "selection",
+    "functions",  "encode",     "transforms",     "view-transforms",
+    "runtime",    "view",       "parser"};
+enum { N_MODULE = sizeof module / sizeof *module };
+
+static const char head[] =
+    "/* Vega, Copyright 2015 to 2021 University of Washington Interactive Data "
+    "Lab and\n * contributors; with parts of D3, Copyright 2010 to 2021 Mike "
+    "Bostock.\n * Redistribution under the BSD 3-clause and ISC licences:\n"
+    " * https://github.com/vega/vega/blob/main/LICENSE */\n";
+
+static tsr_status print_module(const char *directory, const char *name,
+                               FILE *out, tsr_err *err)
+{
+    char path[1024], *text = NULL;
+    size_t size;
+    snprintf(path, sizeof path, "%s/vega-%s.min.js", directory, name);
+    tsr_status status = tsr_file_read(path, &text, &size, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, TSR_E_NOINPUT,
+                        "figures cannot be made interactive without Vega "
+                        "(Debian and Ubuntu: apt-get install libjs-vega)");
+    if (strstr(text, "</script") != NULL || strlen(text) != size) {
+        free(text);
+        return tsr_fail(err, TSR_E_DATA, "'%s' cannot stand in a page", path);
+    }
+    fprintf(out, "vegaModule('vega-%s',function(module,exports,require){\n",
+            name);
+    for (const char *line = text; *line != '\0';) {
+        const size_t n = strcspn(line, "\n");
+        /* the map that it names is not here */
+        if (strncmp(line, "//# sourceMappingURL", 20) != 0)
+            fprintf(out, "%.*s\n", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+    fputs("});\n", out);
+    free(text);
+    return TSR_OK;
+}
+
+tsr_status tsr_vega_script(const char *directory, char **script, tsr_err *err)
+{
+    tsr_words words;
+    tsr_status status = TSR_OK;
+    *script = NULL;
+    if (directory == NULL)
+        directory = vega_directory;
+    tsr_words_begin(&words);
+    if (words.out == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for Vega");
+    fputs(head, words.out);
+    for (int i = 0; i < N_MODULE && status == TSR_OK; i++)
+        status = print_module(directory, module[i], words.out, err);
+    *script = tsr_words_end(&words);
+    if (*script == NULL && status == TSR_OK)
+        status = tsr_fail(err, TSR_E_NOMEM, "no memory for Vega");
+    if (status != TSR_OK) {
+        free(*script);
+        *script = NULL;
+    }
     return status;
 }

@@ -3,8 +3,7 @@
  * the two is what the data taught. */
 #include "report/report_sections.h"
 
-#include "analysis/circular.h"
-#include "core/text.h"
+#include "analysis/summary.h"
 
 #include <ctype.h>
 #include <gsl/gsl_sort.h>

@@ -4,10 +4,62 @@
 #define TSR_ANALYSIS_REPORT_SECTIONS_H
 
 #include "analysis/domains.h"
+#include "core/status.h"
 #include "likelihood/term.h"
-#include "report/fit_figure.h"
+#include "report/figure.h"
 #include "report/report.h"
-#include "report/report_page.h"
+
+#include <stdio.h>
+
+/* The page of a report: headings, words, tables and figures, one HTML file that
+ * needs nothing else. */
+
+/* report.js and report.css, embedded at build by kernels/embed.c. */
+extern const char tsr_report_js[], tsr_report_css[];
+
+typedef struct tsr_page tsr_page;
+
+/* vega: Vega's script, borrowed; NULL: figures stand still.
+ * folder: where the figures also go, as NAME.svg and, in numbers, NAME.csv; it
+ * is there. NULL when out of memory. */
+tsr_page *tsr_page_new(const char *title, const char *vega, const char *folder);
+void tsr_page_free(tsr_page *page);
+
+/* A section with its entry in the list at the top. */
+void tsr_page_section(tsr_page *page, const char *id, const char *heading);
+
+/* A paragraph. `format` is HTML and ours; what comes from a file goes through
+ * tsr_page_text. */
+void tsr_page_words(tsr_page *page, const char *format, ...) TSR_PRINTF(2, 3);
+
+/* HTML as it is; the stream takes more of it. */
+FILE *tsr_page_html(tsr_page *page);
+
+/* Text with what means something in HTML escaped. */
+void tsr_page_text(tsr_page *page, const char *text);
+
+/* A paragraph: `lead` is HTML and ours, the text is escaped. class_of: of the
+ * style; NULL: none. Nothing where the text is NULL. */
+void tsr_page_paragraph(tsr_page *page, const char *class_of, const char *lead,
+                        const char *text);
+
+/* Writes the figure as SVG and puts it into the page; takes it, also when it
+ * fails. Errors: TSR_E_IO, TSR_E_NOMEM. */
+tsr_status tsr_page_figure(tsr_page *page, tsr_figure figure, tsr_err *err);
+
+/* Figures up to tsr_page_columns_end stand beside each other where the window
+ * is wide enough. */
+void tsr_page_columns(tsr_page *page);
+void tsr_page_columns_end(tsr_page *page);
+
+/* Of the figures up to tsr_page_choice_end one shows at a time, which is chosen
+ * from a list of their titles; the range of x goes with the choice. Where
+ * figures stand still all of them show. words: before the list. */
+void tsr_page_choice(tsr_page *page, const char *id, const char *words);
+void tsr_page_choice_end(tsr_page *page);
+
+/* Writes the file: beside, then renamed. Errors: TSR_E_IO, TSR_E_NOMEM. */
+tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err);
 
 typedef struct {
     tsr_trace_reader *trace;
@@ -21,7 +73,7 @@ typedef struct {
     char residue_title[48];
 } tsr_report;
 
-#define TSR_COLOUR_PRIOR "#8a8a8a" /* beside those of fit_figure.h */
+#define TSR_COLOUR_PRIOR "#8a8a8a" /* beside those of figure.h */
 
 enum { TSR_MOST_CHAINS = 10 }; /* that are drawn one by one */
 

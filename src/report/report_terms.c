@@ -307,8 +307,7 @@ static tsr_status section(tsr_report *r, const tsr_term_type *type,
 
 tsr_status tsr_report_terms(tsr_report *report, tsr_err *err)
 {
-    tsr_status status = TSR_OK;
-    for (int k = 1; tsr_term_registry[k] != NULL && status == TSR_OK; k++)
-        status = section(report, tsr_term_registry[k], err);
-    return status;
+    for (int k = 1; tsr_term_registry[k] != NULL; k++)
+        TSR_TRY(section(report, tsr_term_registry[k], err));
+    return TSR_OK;
 }

@@ -8,11 +8,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct tsr_svg {
-    FILE *out;
-    char *text;
-    size_t size;
+    tsr_words words;
 };
 
 static const char *const anchor_name[] = {"start", "middle", "end"};
@@ -22,12 +21,12 @@ tsr_svg *tsr_svg_new(int width, int height)
     tsr_svg *svg = calloc(1, sizeof *svg);
     if (svg == NULL)
         return NULL;
-    svg->out = open_memstream(&svg->text, &svg->size);
-    if (svg->out == NULL) {
+    tsr_words_begin(&svg->words);
+    if (svg->words.out == NULL) {
         free(svg);
         return NULL;
     }
-    fprintf(svg->out,
+    fprintf(svg->words.out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
             "height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"Helvetica, "
             "Arial, 'DejaVu Sans', sans-serif\" fill=\"#222\">\n" TSR_SVG_MARK
@@ -41,16 +40,14 @@ void tsr_svg_free(tsr_svg *svg)
 {
     if (svg == NULL)
         return;
-    if (svg->out != NULL)
-        fclose(svg->out);
-    free(svg->text);
+    free(tsr_words_end(&svg->words));
     free(svg);
 }
 
 void tsr_svg_line(tsr_svg *svg, double x0, double y0, double x1, double y1,
                   const char *colour, double width)
 {
-    fprintf(svg->out,
+    fprintf(svg->words.out,
             "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" "
             "stroke=\"%s\" stroke-width=\"%.2f\"/>\n",
             x0, y0, x1, y1, colour, width);
@@ -75,43 +72,44 @@ void tsr_svg_stroke(tsr_svg *svg, int n, const double *x, const double *y,
                     const char *colour, double width, double opacity,
                     const char *dash)
 {
-    fputs("<path d=\"", svg->out);
-    trace_line(svg->out, n, x, y);
-    fprintf(svg->out,
+    fputs("<path d=\"", svg->words.out);
+    trace_line(svg->words.out, n, x, y);
+    fprintf(svg->words.out,
             "\" fill=\"none\" stroke=\"%s\" stroke-width=\"%.2f\" "
             "stroke-linejoin=\"round\"",
             colour, width);
     if (opacity < 1.0)
-        fprintf(svg->out, " stroke-opacity=\"%.3f\"", opacity);
+        fprintf(svg->words.out, " stroke-opacity=\"%.3f\"", opacity);
     if (dash != NULL)
-        fprintf(svg->out, " stroke-dasharray=\"%s\"", dash);
-    fputs("/>\n", svg->out);
+        fprintf(svg->words.out, " stroke-dasharray=\"%s\"", dash);
+    fputs("/>\n", svg->words.out);
 }
 
 void tsr_svg_area(tsr_svg *svg, int n, const double *x, const double *y,
                   const double *y2, const char *colour, double opacity)
 {
-    fputs("<path d=\"", svg->out);
+    fputs("<path d=\"", svg->words.out);
     for (int k = 0; k < n;) {
         int end = k;
         while (end < n && isfinite(y[end]) && isfinite(y2[end]))
             end++;
         for (int i = k; i < end; i++)
-            fprintf(svg->out, "%c%.2f %.2f ", i == k ? 'M' : 'L', x[i], y[i]);
+            fprintf(svg->words.out, "%c%.2f %.2f ", i == k ? 'M' : 'L', x[i],
+                    y[i]);
         for (int i = end - 1; i >= k; i--)
-            fprintf(svg->out, "L%.2f %.2f ", x[i], y2[i]);
+            fprintf(svg->words.out, "L%.2f %.2f ", x[i], y2[i]);
         if (end > k)
-            fputs("Z\n", svg->out);
+            fputs("Z\n", svg->words.out);
         k = end > k ? end : k + 1;
     }
-    fprintf(svg->out, "\" fill=\"%s\" fill-opacity=\"%.3f\"/>\n", colour,
+    fprintf(svg->words.out, "\" fill=\"%s\" fill-opacity=\"%.3f\"/>\n", colour,
             opacity);
 }
 
 void tsr_svg_rect(tsr_svg *svg, double x, double y, double width, double height,
                   const char *colour, double opacity)
 {
-    fprintf(svg->out,
+    fprintf(svg->words.out,
             "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
             "fill=\"%s\" fill-opacity=\"%.3f\"/>\n",
             x, y, width, height, colour, opacity);
@@ -120,7 +118,7 @@ void tsr_svg_rect(tsr_svg *svg, double x, double y, double width, double height,
 void tsr_svg_clip(tsr_svg *svg, const char *id, double x, double y,
                   double width, double height)
 {
-    fprintf(svg->out,
+    fprintf(svg->words.out,
             "<clipPath id=\"%s\"><rect x=\"%.2f\" y=\"%.2f\" "
             "width=\"%.2f\" height=\"%.2f\"/></clipPath>\n"
             "<g clip-path=\"url(#%s)\">\n",
@@ -129,13 +127,13 @@ void tsr_svg_clip(tsr_svg *svg, const char *id, double x, double y,
 
 void tsr_svg_unclip(tsr_svg *svg)
 {
-    fputs("</g>\n", svg->out);
+    fputs("</g>\n", svg->words.out);
 }
 
 void tsr_svg_circle(tsr_svg *svg, double x, double y, double radius,
                     const char *colour, int is_filled)
 {
-    fprintf(svg->out,
+    fprintf(svg->words.out,
             "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"%.2f\" fill=\"%s\" "
             "stroke=\"%s\" stroke-width=\"0.7\"/>\n",
             x, y, radius, is_filled ? colour : "none", colour);
@@ -144,40 +142,32 @@ void tsr_svg_circle(tsr_svg *svg, double x, double y, double radius,
 void tsr_svg_text(tsr_svg *svg, double x, double y, double size,
                   tsr_svg_anchor anchor, int is_vertical, const char *text)
 {
-    fprintf(svg->out,
+    fprintf(svg->words.out,
             "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.1f\" "
             "text-anchor=\"%s\"",
             x, y, size, anchor_name[anchor]);
     if (is_vertical)
-        fprintf(svg->out, " transform=\"rotate(-90 %.2f %.2f)\"", x, y);
-    fputc('>', svg->out);
-    tsr_text_escape(svg->out, text);
-    fputs("</text>\n", svg->out);
-}
-
-/* Ends the text, which stays the picture's. */
-static int is_whole(tsr_svg *svg)
-{
-    fputs("</svg>\n", svg->out);
-    int failed = ferror(svg->out);
-    failed |= fclose(svg->out) != 0;
-    svg->out = NULL;
-    return !failed;
+        fprintf(svg->words.out, " transform=\"rotate(-90 %.2f %.2f)\"", x, y);
+    fputc('>', svg->words.out);
+    tsr_text_escape(svg->words.out, text);
+    fputs("</text>\n", svg->words.out);
 }
 
 tsr_status tsr_svg_finish(tsr_svg *svg, char **text, tsr_err *err)
 {
-    *text = NULL;
-    if (!is_whole(svg))
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a picture");
-    *text = svg->text;
-    svg->text = NULL;
-    return TSR_OK;
+    fputs("</svg>\n", svg->words.out);
+    *text = tsr_words_end(&svg->words);
+    return *text != NULL
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_NOMEM, "out of memory for a picture");
 }
 
 tsr_status tsr_svg_write(tsr_svg *svg, const char *path, tsr_err *err)
 {
-    return is_whole(svg)
-               ? tsr_file_replace(path, svg->text, svg->size, err)
-               : tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
+    char *text;
+    tsr_status status = tsr_svg_finish(svg, &text, err);
+    if (status == TSR_OK)
+        status = tsr_file_replace(path, text, strlen(text), err);
+    free(text);
+    return status;
 }

@@ -1,11 +1,10 @@
 /* The draws' curves are taken to the few dimensions that they span (principal
  * components of I / sigma); there the weights at a given scale and background
- * are those of maxent_dual.h. Around that, Newton's method finds scale and
+ * are those of maxent_dual.c. Around that, Newton's method finds scale and
  * background, and a walk from large theta to small ones the L-curve: every
  * theta begins where the one before, a little larger, has ended. */
 #include "reweight/maxent.h"
 
-#include "reweight/maxent_dual.h"
 #include "reweight/reweight.h"
 
 #include <gsl/gsl_blas.h>

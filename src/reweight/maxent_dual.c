@@ -1,4 +1,4 @@
-#include "reweight/maxent_dual.h"
+#include "reweight/maxent.h"
 
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_linalg.h>

@@ -31,4 +31,20 @@ tsr_status tsr_psis_worth(int n_chain, int n_draw, const double *log_weight,
 /* (sum w)^2 / sum w^2 of weights that have the sum 1, given their logs. */
 double tsr_psis_ess(long n, const double *log_weight);
 
+/* Numbers of a variable whose draws have weights. */
+
+typedef struct {
+    double mean, sd;
+    double q5, median, q95; /* linear between the middles of the draws' shares
+                               of the weight; Hazen's where all are equal */
+} tsr_weighted;
+
+/* value [n], log_weight [n] with exponentials that have the sum 1; NULL: all
+ * are equal. A draw without weight counts for nothing, whatever its value. All
+ * numbers are NaN where a value that counts is not finite. Errors: TSR_E_NOMEM.
+ */
+tsr_status tsr_weighted_make(long n, const double *value,
+                             const double *log_weight, tsr_weighted *out,
+                             tsr_err *err);
+
 #endif

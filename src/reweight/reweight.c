@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Beyond this the stored curve is not what the likelihood was made from (nat);
  * rounding of the curves to single precision leaves some 1e-3. */

@@ -4,7 +4,7 @@
 
 #include "core/field.h"
 #include "core/status.h"
-#include "io/yaml_marks.h"
+#include "io/yaml.h"
 #include "likelihood/term.h"
 #include "moves/move.h"
 #include "prior/prior.h"

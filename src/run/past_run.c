@@ -1,6 +1,6 @@
 #include "run/past_run.h"
 
-#include "analysis/frame_choice.h"
+#include "analysis/frames.h"
 #include "core/text.h"
 #include "io/lock.h"
 #include "run/run_directory.h"

@@ -13,8 +13,46 @@
 #define TSR_MODEL_ATOM_MODEL_H
 
 #include "core/log.h"
+#include "core/status.h"
 #include "io/atoms.h"
-#include "scattering/hydrogen.h"
+
+/* How many hydrogens each atom of a structure carries that the file does not
+ * show (united atoms). */
+
+/* Residues by how their hydrogens were found. */
+typedef struct {
+    int n_explicit; /* the file has them all */
+    int n_polar;    /* the file has those of N, O and S alone */
+    int n_table;    /* amino acids and nucleotides, by the atom's name */
+    int n_valence;  /* by the valence rule */
+    int n_atom;     /* hydrogens added in all */
+} tsr_hydrogen_count;
+
+/* n_hydrogen [n_atom] out; 0 for hydrogens. In a residue with a hydrogen on a
+ * carbon, none is added; with hydrogens on other atoms only, carbons get
+ * theirs. Amino acids at pH 7 and standard nucleotides go by the names of their
+ * atoms (a half of a disulfide has none; so has the first N of a chain no
+ * extra ones); a residue with an atom that its table lacks, and every other, by
+ * valence from bond lengths and angles:
+ *   C  planar or with a short bond: 3 - bonds, else 4 - bonds
+ *   N  one bond: 3, or 2 where it is short; two: 1, or 0 where both are short
+ *   O  one bond to carbon and that long: 1;  S the same;  others none.
+ * Metals have no bonds. Errors: TSR_E_NOMEM. */
+tsr_status tsr_hydrogens_assign(const tsr_atoms *atoms, int *n_hydrogen,
+                                tsr_hydrogen_count *count, tsr_err *err);
+
+/* How much of each sphere of a molecule a probe can touch.
+ * Source: Shrake & Rupley 1973, J. Mol. Biol. 79, 351. */
+
+/* xyz      [n][3]  in   Angstrom
+ * radius   [n]     in   Angstrom
+ * fraction [n]     out  of n_point points at radius + probe, the part that lies
+ *                       within no other sphere of radius + probe
+ * The points are a golden spiral. Cost: O(n n_point neighbours).
+ * Errors: TSR_E_NOMEM, TSR_E_INTERNAL (a probe or radius below 0). */
+tsr_status tsr_surface_fraction(int n, const double (*xyz)[3],
+                                const double *radius_ang, double probe_ang,
+                                int n_point, double *fraction, tsr_err *err);
 
 enum { TSR_ATOM_COMP = 3, TSR_ATOM_HYDRATION = 2 };
 

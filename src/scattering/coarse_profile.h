@@ -24,15 +24,6 @@ typedef struct {
     double radius_ang;    /* r_m of G */
 } tsr_coarse_spec;
 
-/* Makes it for n_body bodies of types `type` (model/residue.h, those of the
- * table's body model) at xyz [n_body][3], Angstrom, on q_k = k dq, k < n_q.
- * Errors: TSR_E_RANGE (the table ends before), TSR_E_NOMEM. After an error
- * there is nothing to clear. */
-tsr_status tsr_coarse_spec_make(const tsr_form_factor_table *table, int n_body,
-                                const int *type, const double (*xyz)[3],
-                                int n_q, double dq_inv_ang,
-                                tsr_coarse_spec *out, tsr_err *err);
-
 /* The same with exposures [n_body] that are known; copies them. */
 tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,
                               const int *type, const double *exposure, int n_q,
@@ -45,21 +36,5 @@ void tsr_coarse_spec_clear(tsr_coarse_spec *spec);
 void tsr_coarse_add_self(const tsr_form_factor_table *table, int n_body,
                          const int *type, const double *exposure, int n_q,
                          const double *excess, double *partial);
-
-/* Makes an engine of a spec: tsr_engine_page_tile_new with the context's
- * device, or another. */
-typedef tsr_status tsr_engine_make(void *context, const tsr_engine_spec *spec,
-                                   tsr_engine **out, tsr_err *err);
-
-/* All of it: the spec, an engine for it (make NULL: the reference engine), its
- * profile of the bodies at xyz, S_ab.
- * partial    [TSR_N_COMP_PAIR][n_q]  out  electrons squared
- * radius_ang                         out  r_m, Angstrom
- * Errors: those of the spec and of the engine. Cost: n_body^2 n_q. */
-tsr_status tsr_coarse_partials(const tsr_form_factor_table *table, int n_body,
-                               const int *type, const double (*xyz)[3], int n_q,
-                               double dq_inv_ang, tsr_engine_make *make,
-                               void *context, double *partial,
-                               double *radius_ang, tsr_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "scattering/exposure.h"
+#include "scattering/form_factor.h"
 
 #include "core/vec3.h"
 

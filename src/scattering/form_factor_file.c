@@ -6,6 +6,7 @@
  * three have F and E; the heading of a type says what else is known of it. */
 #include "scattering/form_factor.h"
 
+#include "core/text.h"
 #include "io/file.h"
 #include "model/table_file.h"
 
@@ -293,9 +294,7 @@ static tsr_status parse(const char *path, const char *text, matrix *m,
             return tsr_fail(err, TSR_E_DATA,
                             "%s:%d: expected numbers in lists in brackets",
                             path, line);
-        tsr_status s = append(m, n++, value, err);
-        if (s != TSR_OK)
-            return s;
+        TSR_TRY(append(m, n++, value, err));
         c = end;
     }
     if (depth != 0 || m->n_row == 0)
@@ -354,12 +353,11 @@ static tsr_status fill(const char *path, const matrix *m, double dq,
 {
     tsr_body_model model =
         m->n_column == TSR_MAX_TYPE ? TSR_BODIES_TWO : TSR_BODIES_ONE;
-    const char *slash = strrchr(path, '/');
     tsr_form_factor_table *table = tsr_form_factor_new(model, 1, m->n_row, dq);
     if (table == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory to read '%s'", path);
     tsr_status s = tsr_table_head(&table->source, err, "as published: %s",
-                                  slash != NULL ? slash + 1 : path);
+                                  tsr_text_file_name(path));
     if (s != TSR_OK) {
         tsr_form_factor_free(table);
         return s;

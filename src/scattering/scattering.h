@@ -4,8 +4,30 @@
 #define TSR_LIKELIHOOD_SCATTERING_H
 
 #include "model/topology.h"
-#include "scattering/coarse_fold.h"
+#include "scattering/coarse_profile.h"
+#include "scattering/contrast_prior.h"
 #include "scattering/form_factor.h"
+
+/* Components that only the inferred of c1 and c2 need apart.
+ *
+ * With C = (1, -G(c1), c2), what does not change is one component: of the three
+ * of a coarse spec K = 1 + (c1 is inferred) + (c2 is inferred) are left, in the
+ * order rest, displaced solvent, hydration. An engine's work grows with the
+ * pairs, K (K + 1) / 2. */
+
+/* Folds what `prior` [TSR_N_CONTRAST] fixes, at its values: form_factor becomes
+ * [K][n_type][n_q], self [K (K + 1) / 2][n_q], spec.n_comp K. */
+void tsr_coarse_fold(tsr_coarse_spec *spec, const tsr_parameter *prior);
+
+/* C of the K components at one q: c [3] out; power: tsr_component_power there.
+ * value [TSR_N_CONTRAST]: c1, c2. Returns K. */
+int tsr_coarse_coefficients(const tsr_parameter *prior, const double *value,
+                            double power, double *c);
+
+/* sum_ab C_a C_b partial_ab over a, b < n_comp; partial at steps of `stride`.
+ */
+double tsr_coarse_sum(int n_comp, const double *c, const double *partial,
+                      size_t stride);
 
 /* Everything is borrowed. */
 typedef struct {
@@ -16,7 +38,7 @@ typedef struct {
 } tsr_scattering;
 
 /* What an engine needs, and S_ab, on q_k = k dq, k < n_q: in K components, of
- * which the inferred of c1 and c2 have one each (coarse_fold.h). Clear with
+ * which the inferred of c1 and c2 have one each (tsr_coarse_fold). Clear with
  * tsr_coarse_spec_clear. Errors: TSR_E_RANGE (the tables end before),
  * TSR_E_NOMEM. */
 tsr_status tsr_scattering_spec(const tsr_scattering *scattering,
@@ -39,12 +61,5 @@ tsr_status tsr_scattering_intensity(const tsr_scattering *scattering,
                                     const tsr_conformation *conformation,
                                     const double *value, double q_inv_ang,
                                     double *intensity, tsr_err *err);
-
-/* I(q) of the bodies with S(q) at one q, by a table of one component. */
-tsr_status tsr_direct_intensity(const tsr_topology *topology,
-                                const tsr_form_factor_table *table,
-                                const tsr_conformation *conformation,
-                                double q_inv_ang, double *intensity,
-                                tsr_err *err);
 
 #endif

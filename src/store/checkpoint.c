@@ -1,14 +1,10 @@
 #include "store/checkpoint.h"
 
 #include "store/checkpoint_file.h"
-#include "store/hdf5_attribute.h"
-#include "store/hdf5_error.h"
-#include "store/hdf5_read.h"
+#include "store/hdf5_object.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct tsr_checkpoint_writer {
     hid_t file; /* in memory */
@@ -56,22 +52,14 @@ static tsr_status describe(hid_t file, const char *config_hash, tsr_err *err)
 {
     const int version = TSR_CHECKPOINT_FORMAT;
     char created_at[40];
-    time_t now = time(NULL);
-    struct tm utc;
 
-    gmtime_r(&now, &utc);
-    strftime(created_at, sizeof created_at, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
-    tsr_status status = tsr_hdf5_text(file, "format", format_name, err);
-    if (status == TSR_OK)
-        status = tsr_hdf5_attribute(file, "format_version", H5T_NATIVE_INT,
-                                    &version, err);
-    if (status == TSR_OK)
-        status = tsr_hdf5_text(file, "tessera_version", TSR_VERSION, err);
-    if (status == TSR_OK)
-        status = tsr_hdf5_text(file, "config_hash", config_hash, err);
-    if (status == TSR_OK)
-        status = tsr_hdf5_text(file, "created_at", created_at, err);
-    return status;
+    tsr_hdf5_now(created_at);
+    TSR_TRY(tsr_hdf5_text(file, "format", format_name, err));
+    TSR_TRY(tsr_hdf5_attribute(file, "format_version", H5T_NATIVE_INT, &version,
+                               err));
+    TSR_TRY(tsr_hdf5_text(file, "tessera_version", TSR_VERSION, err));
+    TSR_TRY(tsr_hdf5_text(file, "config_hash", config_hash, err));
+    return tsr_hdf5_text(file, "created_at", created_at, err);
 }
 
 tsr_status tsr_checkpoint_new(const char *config_hash,
@@ -140,14 +128,10 @@ tsr_status tsr_checkpoint_put(tsr_checkpoint_writer *writer, const char *name,
          H5Dwrite(set, element, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0))
         status = tsr_hdf5_fail(err, TSR_E_INTERNAL,
                                "cannot put '%s' into the checkpoint", name);
-    if (set >= 0)
-        H5Dclose(set);
-    if (create >= 0)
-        H5Pclose(create);
-    if (space >= 0)
-        H5Sclose(space);
-    if (element >= 0)
-        H5Tclose(element);
+    tsr_hdf5_close(set);
+    tsr_hdf5_close(create);
+    tsr_hdf5_close(space);
+    tsr_hdf5_close(element);
     return status;
 }
 
@@ -181,8 +165,7 @@ void tsr_checkpoint_writer_free(tsr_checkpoint_writer *writer)
     tsr_hdf5_quiet();
     if (writer->file >= 0)
         H5Fclose(writer->file);
-    if (writer->link >= 0)
-        H5Pclose(writer->link);
+    tsr_hdf5_close(writer->link);
     free(writer);
 }
 
@@ -278,12 +261,9 @@ static tsr_status find(const tsr_checkpoint *checkpoint, const char *name,
                           type_name(type));
     else
         *n = type == TSR_CHECKPOINT_TEXT ? H5Tget_size(stored) : (size_t)length;
-    if (wanted >= 0)
-        H5Tclose(wanted);
-    if (space >= 0)
-        H5Sclose(space);
-    if (stored >= 0)
-        H5Tclose(stored);
+    tsr_hdf5_close(wanted);
+    tsr_hdf5_close(space);
+    tsr_hdf5_close(stored);
     if (status != TSR_OK && *set >= 0) {
         H5Dclose(*set);
         *set = -1;
@@ -302,8 +282,7 @@ static tsr_status read_array(const tsr_checkpoint *checkpoint, hid_t set,
                                         H5P_DEFAULT, data) < 0))
         status = tsr_hdf5_fail(err, TSR_E_DATA, "'%s': cannot read '%s'",
                                checkpoint->path, name);
-    if (memory >= 0)
-        H5Tclose(memory);
+    tsr_hdf5_close(memory);
     return status;
 }
 
@@ -345,13 +324,12 @@ tsr_status tsr_checkpoint_copy(const tsr_checkpoint *checkpoint,
     hid_t set;
 
     tsr_hdf5_quiet();
-    tsr_status status = find(checkpoint, name, type, &set, &count, err);
-    if (status != TSR_OK)
-        return status;
-    status = count != n ? tsr_fail(err, TSR_E_DATA,
-                                   "'%s': '%s' has length %zu, not %zu",
-                                   checkpoint->path, name, count, n)
-                        : read_array(checkpoint, set, name, type, n, data, err);
+    TSR_TRY(find(checkpoint, name, type, &set, &count, err));
+    tsr_status status =
+        count != n
+            ? tsr_fail(err, TSR_E_DATA, "'%s': '%s' has length %zu, not %zu",
+                       checkpoint->path, name, count, n)
+            : read_array(checkpoint, set, name, type, n, data, err);
     H5Dclose(set);
     return status;
 }
@@ -362,24 +340,9 @@ int tsr_checkpoint_has(const tsr_checkpoint *checkpoint, const char *name)
     return name_is_good(name) && tsr_hdf5_has(checkpoint->file, name);
 }
 
-const char *tsr_checkpoint_config_hash(const tsr_checkpoint *checkpoint)
-{
-    return checkpoint->config_hash;
-}
-
 const char *tsr_checkpoint_created_at(const tsr_checkpoint *checkpoint)
 {
     return checkpoint->created_at;
-}
-
-const char *tsr_checkpoint_version(const tsr_checkpoint *checkpoint)
-{
-    return checkpoint->version;
-}
-
-const char *tsr_checkpoint_path(const tsr_checkpoint *checkpoint)
-{
-    return checkpoint->path;
 }
 
 void tsr_checkpoint_free(tsr_checkpoint *checkpoint)

@@ -101,10 +101,7 @@ tsr_status tsr_checkpoint_copy(const tsr_checkpoint *checkpoint,
 /* 1 where there is an array of that name. */
 int tsr_checkpoint_has(const tsr_checkpoint *checkpoint, const char *name);
 
-const char *tsr_checkpoint_config_hash(const tsr_checkpoint *checkpoint);
 const char *tsr_checkpoint_created_at(const tsr_checkpoint *checkpoint);
-const char *tsr_checkpoint_version(const tsr_checkpoint *checkpoint);
-const char *tsr_checkpoint_path(const tsr_checkpoint *checkpoint);
 
 /* NULL is fine. */
 void tsr_checkpoint_free(tsr_checkpoint *checkpoint);

@@ -1,9 +1,10 @@
 #include "store/checkpoint_file.h"
 
+#include "core/text.h"
 #include "io/checksum.h"
 #include "io/file.h"
 #include "store/checkpoint.h"
-#include "store/hdf5_error.h"
+#include "store/hdf5_object.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,8 +37,7 @@ tsr_status tsr_checkpoint_image_new(hid_t *file, tsr_err *err)
     if (access < 0 || H5Pset_fapl_core(access, GROW, 0) < 0 ||
         (*file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, access)) < 0)
         status = tsr_hdf5_fail(err, TSR_E_NOMEM, "cannot make a checkpoint");
-    if (access >= 0)
-        H5Pclose(access);
+    tsr_hdf5_close(access);
     return status;
 }
 
@@ -141,8 +141,7 @@ tsr_status tsr_checkpoint_image_open(const char *path, hid_t *file,
         H5Pset_file_image(access, content, size - SEAL) < 0 ||
         (*file = H5Fopen(name, H5F_ACC_RDONLY, access)) < 0)
         status = tsr_hdf5_fail(err, TSR_E_DATA, "cannot read '%s'", path);
-    if (access >= 0)
-        H5Pclose(access);
+    tsr_hdf5_close(access);
     free(content);
     return status;
 }
@@ -177,19 +176,11 @@ static int keep_previous(const char *path, const char *previous)
     return rename(path, previous) == 0 ? 0 : errno;
 }
 
-static char *joined(const char *path, const char *end)
-{
-    const size_t room = strlen(path) + strlen(end) + 1;
-    char *name = malloc(room);
-    if (name != NULL)
-        snprintf(name, room, "%s%s", path, end);
-    return name;
-}
-
 tsr_status tsr_checkpoint_file_replace(const char *path, const char *content,
                                        size_t size, tsr_err *err)
 {
-    char *beside = joined(path, ".tmp"), *previous = joined(path, ".previous");
+    char *beside = tsr_words_of("%s.tmp", path),
+         *previous = tsr_words_of("%s.previous", path);
     int failed = beside == NULL || previous == NULL ? ENOMEM : 0;
 
     if (failed == 0) {
@@ -226,7 +217,7 @@ tsr_status tsr_checkpoint_open_newest(const char *directory,
     *out = NULL;
     message[0] = '\0';
     for (int i = 0; i < 3; i++) {
-        char *path = joined(directory, end[i]);
+        char *path = tsr_words_of("%s%s", directory, end[i]);
         if (path == NULL)
             return tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'",
                             directory);

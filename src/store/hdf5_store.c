@@ -224,7 +224,8 @@ herr_t tsr_hdf5_store_attach(tsr_hdf5_store *store, hid_t access)
 
 /* ---- opening ---- */
 
-tsr_hdf5_store *tsr_hdf5_store_new(const char *path)
+/* Without a file yet; NULL without memory. */
+static tsr_hdf5_store *store_new(const char *path)
 {
     tsr_hdf5_store *store = calloc(1, sizeof *store);
 
@@ -246,7 +247,7 @@ tsr_hdf5_store *tsr_hdf5_store_new(const char *path)
 tsr_status tsr_hdf5_store_create(const char *path, tsr_hdf5_store **out,
                                  tsr_err *err)
 {
-    tsr_hdf5_store *store = tsr_hdf5_store_new(path);
+    tsr_hdf5_store *store = store_new(path);
 
     *out = NULL;
     if (store == NULL)
@@ -283,8 +284,8 @@ static int is_missing(int why)
     return why == ENOENT || why == ENOTDIR;
 }
 
-tsr_status tsr_hdf5_store_open_disk(tsr_hdf5_store *store, int flags,
-                                    tsr_err *err)
+/* Opens the file, with the flags of open(). */
+static tsr_status open_disk(tsr_hdf5_store *store, int flags, tsr_err *err)
 {
     struct stat info;
 
@@ -306,10 +307,10 @@ tsr_status tsr_hdf5_store_open(const char *path, tsr_hdf5_store **out,
     *out = NULL;
     if (status != TSR_OK)
         return status;
-    tsr_hdf5_store *store = tsr_hdf5_store_new(path);
+    tsr_hdf5_store *store = store_new(path);
     if (store == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'", path);
-    status = tsr_hdf5_store_open_disk(store, O_RDWR, err);
+    status = open_disk(store, O_RDWR, err);
     if (status != TSR_OK) {
         tsr_hdf5_store_free(store);
         return status;
@@ -337,11 +338,10 @@ size_t tsr_hdf5_store_pending(const tsr_hdf5_store *store)
 tsr_status tsr_hdf5_store_open_reading(const char *path, tsr_hdf5_store **out,
                                        tsr_err *err)
 {
-    tsr_hdf5_store *store = tsr_hdf5_store_new(path);
-    tsr_status status =
-        store == NULL
-            ? tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'", path)
-            : tsr_hdf5_store_open_disk(store, O_RDONLY, err);
+    tsr_hdf5_store *store = store_new(path);
+    tsr_status status = store == NULL ? tsr_fail(err, TSR_E_NOMEM,
+                                                 "no memory to open '%s'", path)
+                                      : open_disk(store, O_RDONLY, err);
 
     if (status == TSR_OK) {
         store->failed = EROFS;

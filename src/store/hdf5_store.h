@@ -72,7 +72,7 @@ tsr_status tsr_hdf5_store_open_reading(const char *path, tsr_hdf5_store **out,
 
 /* Reads the whole file and compares it with its seal, before HDF5 sees any of
  * it; a file without a seal is tried in a process of its own
- * (store/hdf5_trial.h). To be called once, before the store is attached;
+ * (store/hdf5_store_seal.c). To be called once, before the store is attached;
  * tsr_hdf5_store_open has done it. Cost: 0.6 GB/s and more. Errors: TSR_E_DATA
  * (damaged), TSR_E_IO. */
 tsr_status tsr_hdf5_store_verify(tsr_hdf5_store *store, tsr_err *err);
@@ -103,5 +103,25 @@ void tsr_hdf5_store_free(tsr_hdf5_store *store);
 
 /* Frees and removes the file: a creation that failed. NULL is fine. */
 void tsr_hdf5_store_discard(tsr_hdf5_store *store);
+
+/* Commits that a kill or a power cut interrupted, in the files of a run: for
+ * `resume` and `status`, before other programs read the files. Opening a trace
+ * or a trajectory does the same for that file by itself. */
+
+typedef struct {
+    int n_finished;    /* files whose commit has been finished now */
+    int n_pending;     /* that could not be: no right to write, no space */
+    int n_busy;        /* that a writer is in the middle of */
+    int n_orphan;      /* journals whose file is gone */
+    char pending[256]; /* name of the first pending file, or "" */
+} tsr_recovery;
+
+/* Looks at every journal in a directory. A pending one does no harm to readers
+ * of ours; others (h5py) see the file as the commit before left it, or cannot
+ * open it: say so, and that it takes the right to write. Errors: TSR_E_NOINPUT
+ * (no such directory), TSR_E_DATA (a journal that does not fit its file, or of
+ * a newer tessera; the other files are done all the same), TSR_E_IO. */
+tsr_status tsr_recover(const char *directory, tsr_recovery *recovery,
+                       tsr_err *err);
 
 #endif

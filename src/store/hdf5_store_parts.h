@@ -28,13 +28,6 @@ struct tsr_hdf5_store {
     tsr_journal_page *change; /* [n_change] what a commit puts over old pages */
 };
 
-/* Without a file yet; NULL without memory. */
-tsr_hdf5_store *tsr_hdf5_store_new(const char *path);
-
-/* Opens the file, with the flags of open(). */
-tsr_status tsr_hdf5_store_open_disk(tsr_hdf5_store *store, int flags,
-                                    tsr_err *err);
-
 /* The page at `at` for writing; NULL without memory or where the disk fails. */
 unsigned char *tsr_hdf5_store_writable(tsr_hdf5_store *store, size_t at);
 

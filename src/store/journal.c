@@ -1,8 +1,9 @@
 #include "store/journal.h"
 
+#include "core/text.h"
 #include "io/checksum.h"
-#include "io/fd_lock.h"
 #include "io/file.h"
+#include "io/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,12 +31,7 @@ static const off_t keep_bytes = (off_t)1 << 20;
 
 char *tsr_journal_name(const char *path)
 {
-    const size_t room = strlen(path) + sizeof ".journal";
-    char *name = malloc(room);
-
-    if (name != NULL)
-        snprintf(name, room, "%s.journal", path);
-    return name;
+    return tsr_words_of("%s.journal", path);
 }
 
 static uint64_t checksum_of(const unsigned char *content, size_t size)

@@ -16,7 +16,7 @@
  *  40  uint64    checksum (io/checksum.h) of the above and of all that follows
  *  48  pages: uint64 place, uint64 n, n bytes
  *
- * The writer holds a lock on the journal (io/fd_lock.h) from before it writes
+ * The writer holds a lock on the journal (io/lock.h) from before it writes
  * to after it emptied it. Who gets the lock and finds a complete journal thus
  * knows that its writer is dead or has given up.
  *

@@ -2,8 +2,7 @@
  * format"; HDF5 Dimension Scale specification. */
 #include "store/netcdf4.h"
 
-#include "store/hdf5_attribute.h"
-#include "store/hdf5_error.h"
+#include "store/hdf5_object.h"
 
 #include <hdf5_hl.h>
 
@@ -46,10 +45,8 @@ tsr_status tsr_nc4_create(const char *path, tsr_hdf5_store *store, hid_t *file,
     if (create < 0 || access < 0 || !track_order(create) ||
         (*file = H5Fcreate(path, H5F_ACC_TRUNC, create, access)) < 0)
         status = tsr_hdf5_fail(err, TSR_E_IO, "cannot create the file");
-    if (access >= 0)
-        H5Pclose(access);
-    if (create >= 0)
-        H5Pclose(create);
+    tsr_hdf5_close(access);
+    tsr_hdf5_close(create);
     return status;
 }
 
@@ -62,8 +59,7 @@ tsr_status tsr_nc4_open(const char *path, tsr_hdf5_store *store, hid_t *file,
     *file = H5I_INVALID_HID;
     if (access < 0 || (*file = H5Fopen(path, H5F_ACC_RDWR, access)) < 0)
         status = tsr_hdf5_fail(err, TSR_E_DATA, "cannot open it as HDF5");
-    if (access >= 0)
-        H5Pclose(access);
+    tsr_hdf5_close(access);
     return status;
 }
 
@@ -78,8 +74,7 @@ tsr_status tsr_nc4_group(hid_t parent, const char *name, hid_t *group,
         (*group = H5Gcreate2(parent, name, H5P_DEFAULT, create, H5P_DEFAULT)) <
             0)
         status = tsr_hdf5_fail(err, TSR_E_IO, "cannot create group '%s'", name);
-    if (create >= 0)
-        H5Pclose(create);
+    tsr_hdf5_close(create);
     return status;
 }
 
@@ -108,10 +103,8 @@ static tsr_status make_dataset(hid_t group, const tsr_nc4_spec *spec,
                                       H5P_DEFAULT, create, H5P_DEFAULT)) < 0)
         status = tsr_hdf5_fail(err, TSR_E_IO, "cannot create variable '%s'",
                                spec->name);
-    if (space >= 0)
-        H5Sclose(space);
-    if (create >= 0)
-        H5Pclose(create);
+    tsr_hdf5_close(space);
+    tsr_hdf5_close(create);
     return status;
 }
 

@@ -1,6 +1,6 @@
 #include "store/trace.h"
 
-#include "store/hdf5_error.h"
+#include "store/hdf5_object.h"
 #include "store/hdf5_store.h"
 #include "store/netcdf4.h"
 #include "store/trace_layout.h"
@@ -56,11 +56,9 @@ static void trace_free(tsr_trace *trace)
 static tsr_status close_hdf5(tsr_trace *trace, tsr_err *err)
 {
     for (int v = 0; v < trace->n_variable; v++)
-        if (trace->variable[v].data >= 0)
-            H5Dclose(trace->variable[v].data);
+        tsr_hdf5_close(trace->variable[v].data);
     for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
-        if (trace->draw[g] >= 0)
-            H5Dclose(trace->draw[g]);
+        tsr_hdf5_close(trace->draw[g]);
     if (trace->file >= 0 && H5Fclose(trace->file) < 0)
         return tsr_hdf5_fail(err, TSR_E_IO, "cannot close '%s'", trace->path);
     return TSR_OK;
@@ -257,23 +255,14 @@ static tsr_status write_block(hid_t data, hid_t type, int rank, int axis,
 {
     hsize_t offset[TSR_NC4_MAX_RANK] = {0};
     hsize_t whole[TSR_NC4_MAX_RANK] = {0};
-    hid_t in_file = -1, in_memory = -1;
-    tsr_status status = TSR_OK;
 
     memcpy(whole, size, (size_t)rank * sizeof *whole);
     whole[axis] += start;
     offset[axis] = start;
-    if (H5Dset_extent(data, whole) < 0 || (in_file = H5Dget_space(data)) < 0 ||
-        (in_memory = H5Screate_simple(rank, size, NULL)) < 0 ||
-        H5Sselect_hyperslab(in_file, H5S_SELECT_SET, offset, NULL, size, NULL) <
-            0 ||
-        H5Dwrite(data, type, in_memory, in_file, H5P_DEFAULT, value) < 0)
-        status = tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s'", name);
-    if (in_memory >= 0)
-        H5Sclose(in_memory);
-    if (in_file >= 0)
-        H5Sclose(in_file);
-    return status;
+    if (H5Dset_extent(data, whole) < 0 ||
+        !tsr_hdf5_block(data, type, rank, offset, size, NULL, value))
+        return tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s'", name);
+    return TSR_OK;
 }
 
 static tsr_status want_scratch(tsr_trace *trace, size_t n, tsr_err *err)
@@ -417,9 +406,7 @@ tsr_status tsr_trace_append(tsr_trace *trace, int v, int n_draw,
         return status;
     variable *var = &trace->variable[v];
     const size_t count = (size_t)n_draw, n = var->n;
-    status = want_room(trace, var, count, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(want_room(trace, var, count, err));
     double *to = var->buffer + var->held * trace->n_chain * n;
     for (size_t d = 0; d < count; d++)
         for (size_t c = 0; c < trace->n_chain; c++, to += n)

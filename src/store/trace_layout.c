@@ -1,14 +1,12 @@
 #include "store/trace_layout.h"
 
-#include "store/hdf5_attribute.h"
-#include "store/hdf5_error.h"
+#include "store/hdf5_object.h"
 #include "store/netcdf4.h"
 
 #include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Bytes of a chunk. Scalars are rewritten in place at every flush, and a small
  * chunk keeps a short run small; a curve's chunk must be large enough to be
@@ -133,11 +131,8 @@ tsr_status tsr_trace_layout_check(int n_chain, int n_variable,
         return tsr_fail(err, TSR_E_INTERNAL,
                         "a trace of %d chains and %d variables", n_chain,
                         n_variable);
-    for (int v = 0; v < n_variable; v++) {
-        tsr_status status = check_variable(variable, v, n_variable, err);
-        if (status != TSR_OK)
-            return status;
-    }
+    for (int v = 0; v < n_variable; v++)
+        TSR_TRY(check_variable(variable, v, n_variable, err));
     return TSR_OK;
 }
 
@@ -145,13 +140,9 @@ tsr_status tsr_trace_layout_check(int n_chain, int n_variable,
 
 static tsr_status provenance(hid_t object, const char *created_at, tsr_err *err)
 {
-    tsr_status status = tsr_hdf5_text(object, "created_at", created_at, err);
-    if (status == TSR_OK)
-        status = tsr_hdf5_text(object, "inference_library", "tessera", err);
-    if (status == TSR_OK)
-        status = tsr_hdf5_text(object, "inference_library_version", TSR_VERSION,
-                               err);
-    return status;
+    TSR_TRY(tsr_hdf5_text(object, "created_at", created_at, err));
+    TSR_TRY(tsr_hdf5_text(object, "inference_library", "tessera", err));
+    return tsr_hdf5_text(object, "inference_library_version", TSR_VERSION, err);
 }
 
 static tsr_status attributes(hid_t object, int n,
@@ -252,10 +243,8 @@ static tsr_status make_variable(hid_t group, const tsr_trace_variable *var,
         .scale = scale,
         .chunk = groups[var->group].has_draws ? chunk : NULL,
         .deflate = var->single && var->dim != NULL ? deflate_level : 0};
-    tsr_status status = tsr_nc4_variable(group, &spec, data, err);
-    if (status == TSR_OK)
-        status = describe(*data, var->unit, var->doc, err);
-    return status;
+    TSR_TRY(tsr_nc4_variable(group, &spec, data, err));
+    return describe(*data, var->unit, var->doc, err);
 }
 
 typedef struct {
@@ -321,11 +310,8 @@ tsr_status tsr_trace_layout_make(hid_t file, int n_chain, int n_variable,
     layout lay = {
         .n_chain = n_chain, .n_variable = n_variable, .variable = variable};
     char created_at[40];
-    time_t now = time(NULL);
-    struct tm utc;
 
-    gmtime_r(&now, &utc);
-    strftime(created_at, sizeof created_at, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
+    tsr_hdf5_now(created_at);
     for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
         draw[g] = -1;
     for (int v = 0; v < n_variable; v++)
@@ -353,12 +339,10 @@ tsr_status tsr_trace_layout_make(hid_t file, int n_chain, int n_variable,
             status = fill_group(&lay, id, g, &draw[g], data, err);
         if (status != TSR_OK)
             tsr_wrap(err, status, "group %s", groups[g].name);
-        if (id >= 0)
-            H5Gclose(id);
+        tsr_hdf5_close(id);
     }
     for (int v = 0; v < n_variable; v++)
-        if (lay.own_scale[v] >= 0)
-            H5Dclose(lay.own_scale[v]);
+        tsr_hdf5_close(lay.own_scale[v]);
     free(lay.own_scale);
     return status;
 }

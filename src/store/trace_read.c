@@ -1,6 +1,4 @@
-#include "store/hdf5_attribute.h"
-#include "store/hdf5_error.h"
-#include "store/hdf5_read.h"
+#include "store/hdf5_object.h"
 #include "store/trace.h"
 #include "store/trace_layout.h"
 
@@ -173,8 +171,7 @@ static hid_t open_variable(tsr_trace_reader *reader, tsr_trace_group group,
         hid_t parent = H5Gopen2(reader->input.file, tsr_trace_group_name(group),
                                 H5P_DEFAULT);
         hid_t data = parent >= 0 ? H5Dopen2(parent, name, H5P_DEFAULT) : -1;
-        if (parent >= 0)
-            H5Gclose(parent);
+        tsr_hdf5_close(parent);
         return data;
     }
     return -1;
@@ -186,15 +183,7 @@ static int get_shape(hid_t data, int has_draws, int *n_chain, int *n_draw,
                      int *n)
 {
     hsize_t size[H5S_MAX_RANK];
-    hid_t space = H5Dget_space(data);
-    int rank = -1;
-
-    if (space >= 0) {
-        rank = H5Sget_simple_extent_ndims(space);
-        if (rank >= 0)
-            rank = H5Sget_simple_extent_dims(space, size, NULL);
-        H5Sclose(space);
-    }
+    const int rank = tsr_hdf5_shape(data, size);
     if (rank < 0 || (has_draws && rank < 2))
         return 0;
     hsize_t rest = 1;
@@ -248,8 +237,7 @@ int tsr_trace_n_draw(tsr_trace_reader *reader, tsr_trace_group group)
     hid_t data = open_variable(reader, group, reader->group[group].name[0]);
     if (data < 0 || !get_shape(data, 1, &n_chain, &n_draw, &n))
         n_draw = 0;
-    if (data >= 0)
-        H5Dclose(data);
+    tsr_hdf5_close(data);
     return n_draw;
 }
 
@@ -335,10 +323,8 @@ static tsr_status read_part(hid_t data, int n_chain, const tsr_trace_part *part,
     int is_read =
         file >= 0 && memory >= 0 && select_part(file, n_chain, part) &&
         H5Dread(data, H5T_NATIVE_DOUBLE, memory, file, H5P_DEFAULT, value) >= 0;
-    if (memory >= 0)
-        H5Sclose(memory);
-    if (file >= 0)
-        H5Sclose(file);
+    tsr_hdf5_close(memory);
+    tsr_hdf5_close(file);
     return is_read ? TSR_OK : TSR_E_IO;
 }
 
@@ -380,8 +366,7 @@ static H5T_class_t class_of(hid_t data)
 {
     hid_t type = H5Dget_type(data);
     H5T_class_t kind = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
-    if (type >= 0)
-        H5Tclose(type);
+    tsr_hdf5_close(type);
     return kind == H5T_INTEGER ? H5T_FLOAT : kind;
 }
 
@@ -400,8 +385,7 @@ static int read_labels(hid_t scale, coordinates *c)
         is_read = c->label[i] != NULL;
     }
     free(theirs);
-    if (type >= 0)
-        H5Tclose(type);
+    tsr_hdf5_close(type);
     return is_read;
 }
 
@@ -416,8 +400,7 @@ static herr_t take_scale(hid_t data, unsigned axis, hid_t scale, void *context)
         return 0;
     hid_t space = H5Dget_space(scale);
     hssize_t n = space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
-    if (space >= 0)
-        H5Sclose(space);
+    tsr_hdf5_close(space);
     if (n < 0 || n > INT_MAX)
         return -1;
     c->n = (int)n;
@@ -441,10 +424,8 @@ static tsr_status get_coordinates(tsr_trace_reader *reader,
         open_shaped(reader, group, name, &data, &n_chain, &n_draw, &n, err);
     if (status != TSR_OK)
         return status;
-    hid_t space = H5Dget_space(data);
-    int rank = space >= 0 ? H5Sget_simple_extent_ndims(space) : -1;
-    if (space >= 0)
-        H5Sclose(space);
+    hsize_t size[H5S_MAX_RANK];
+    const int rank = tsr_hdf5_shape(data, size);
     c->n = n;
     if (rank > 0 && H5DSiterate_scales(data, (unsigned)(rank - 1), NULL,
                                        take_scale, c) < 0) {
@@ -501,8 +482,7 @@ char *tsr_trace_variable_text(tsr_trace_reader *reader, tsr_trace_group group,
     tsr_hdf5_quiet();
     hid_t data = open_variable(reader, group, variable);
     char *text = data >= 0 ? tsr_hdf5_attribute_text(data, name) : NULL;
-    if (data >= 0)
-        H5Dclose(data);
+    tsr_hdf5_close(data);
     return text;
 }
 

@@ -1,6 +1,6 @@
 /* An existing trace against its declaration. */
-#include "store/hdf5_error.h"
-#include "store/netcdf4.h"
+#include "core/text.h"
+#include "store/hdf5_object.h"
 #include "store/trace_layout.h"
 
 #include <hdf5_hl.h>
@@ -18,22 +18,14 @@ typedef struct {
 static hsize_t length_of(hid_t data, int axis)
 {
     hsize_t size[H5S_MAX_RANK] = {0};
-    hid_t space = H5Dget_space(data);
-
-    if (space >= 0) {
-        H5Sget_simple_extent_dims(space, size, NULL);
-        H5Sclose(space);
-    }
+    tsr_hdf5_shape(data, size);
     return size[axis];
 }
 
 static int rank_of(hid_t data)
 {
-    hid_t space = H5Dget_space(data);
-    int rank = space >= 0 ? H5Sget_simple_extent_ndims(space) : -1;
-    if (space >= 0)
-        H5Sclose(space);
-    return rank;
+    hsize_t size[H5S_MAX_RANK];
+    return tsr_hdf5_shape(data, size);
 }
 
 static hid_t open_dataset(hid_t group, const char *name)
@@ -54,8 +46,7 @@ static herr_t keep_name(hid_t data, unsigned axis, hid_t scale, void *context)
     (void)data, (void)axis;
     if (H5Iget_name(scale, path, sizeof path) < 0)
         return -1;
-    const char *slash = strrchr(path, '/');
-    snprintf(context, sizeof path, "%s", slash != NULL ? slash + 1 : path);
+    snprintf(context, sizeof path, "%s", tsr_text_file_name(path));
     return 1;
 }
 
@@ -70,30 +61,7 @@ static int type_is(hid_t data, hid_t wanted)
 {
     hid_t type = H5Dget_type(data);
     int same = type >= 0 && H5Tequal(type, wanted) > 0;
-    if (type >= 0)
-        H5Tclose(type);
-    return same;
-}
-
-/* Whether a text attribute is `text`, or absent where that is NULL. */
-static int text_is(hid_t data, const char *name, const char *text)
-{
-    char *value = NULL;
-    int same = 0;
-
-    if (H5Aexists(data, name) <= 0)
-        return text == NULL;
-    hid_t attribute = H5Aopen(data, name, H5P_DEFAULT);
-    hid_t type = attribute >= 0 ? H5Aget_type(attribute) : -1;
-    if (text != NULL && type >= 0 && H5Tis_variable_str(type) > 0 &&
-        H5Aread(attribute, type, (void *)&value) >= 0 && value != NULL) {
-        same = strcmp(value, text) == 0;
-        H5free_memory(value);
-    }
-    if (type >= 0)
-        H5Tclose(type);
-    if (attribute >= 0)
-        H5Aclose(attribute);
+    tsr_hdf5_close(type);
     return same;
 }
 
@@ -125,7 +93,7 @@ static tsr_status compare_variable(const declaration *as, int v, hid_t data,
     if (var->dim != NULL && !axis_is(data, rank - 1, var->dim))
         return tsr_fail(err, TSR_E_DATA, "'%s' does not run along '%s'", name,
                         var->dim);
-    if (!text_is(data, "units", var->unit))
+    if (!tsr_hdf5_text_is(data, "units", var->unit))
         return tsr_fail(err, TSR_E_DATA, "'%s' is not in unit '%s'", name,
                         var->unit != NULL ? var->unit : "none");
     return TSR_OK;
@@ -148,10 +116,8 @@ static int same_labels(hid_t scale, int n, const char *const *label)
         H5Dvlen_reclaim(type, space, H5P_DEFAULT, text);
     }
     free(text);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
+    tsr_hdf5_close(space);
+    tsr_hdf5_close(type);
     return same;
 }
 
@@ -184,9 +150,8 @@ compare_coordinates(hid_t group, const tsr_trace_variable *var, tsr_err *err)
                    ? same_labels(scale, var->n, var->coord_label)
                    : same_numbers(scale, var->n, var->coord);
     if (same)
-        same = text_is(scale, "units", var->coord_unit);
-    if (scale >= 0)
-        H5Dclose(scale);
+        same = tsr_hdf5_text_is(scale, "units", var->coord_unit);
+    tsr_hdf5_close(scale);
     if (!same)
         return tsr_fail(err, TSR_E_DATA,
                         "the coordinates of dimension '%s' differ", var->dim);

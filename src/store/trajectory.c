@@ -1,6 +1,6 @@
 #include "store/trajectory.h"
 
-#include "store/hdf5_error.h"
+#include "store/hdf5_object.h"
 #include "store/hdf5_store.h"
 #include "store/netcdf4.h"
 #include "store/trajectory_layout.h"
@@ -147,7 +147,7 @@ static tsr_status set_frames(hid_t data, int n_frame, tsr_err *err)
 
     if (data < 0)
         return TSR_OK;
-    if (tsr_trajectory_shape(data, size) < 1)
+    if (tsr_hdf5_shape(data, size) < 1)
         return tsr_hdf5_fail(err, TSR_E_IO, "cannot look at a data set");
     size[0] = (hsize_t)n_frame;
     if (H5Dset_extent(data, size) < 0)
@@ -214,23 +214,14 @@ static tsr_status write_last(const tsr_trajectory *t, hid_t data, hid_t type,
                              const void *value, tsr_err *err)
 {
     hsize_t size[H5S_MAX_RANK], offset[H5S_MAX_RANK] = {0};
-    hid_t in_file = -1, in_memory = -1;
-    tsr_status status = TSR_OK;
-    const int rank = tsr_trajectory_shape(data, size);
+    const int rank = tsr_hdf5_shape(data, size);
 
     size[0] = 1;
     offset[0] = (hsize_t)t->n_frame;
-    if (rank < 1 || (in_file = H5Dget_space(data)) < 0 ||
-        (in_memory = H5Screate_simple(rank, size, NULL)) < 0 ||
-        H5Sselect_hyperslab(in_file, H5S_SELECT_SET, offset, NULL, size, NULL) <
-            0 ||
-        H5Dwrite(data, type, in_memory, in_file, H5P_DEFAULT, value) < 0)
-        status = tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s'", t->path);
-    if (in_memory >= 0)
-        H5Sclose(in_memory);
-    if (in_file >= 0)
-        H5Sclose(in_file);
-    return status;
+    if (rank < 1 ||
+        !tsr_hdf5_block(data, type, rank, offset, size, NULL, value))
+        return tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s'", t->path);
+    return TSR_OK;
 }
 
 static tsr_status write_position(tsr_trajectory *t, int kind,
@@ -358,9 +349,4 @@ tsr_status tsr_trajectory_close(tsr_trajectory *t, tsr_err *err)
         status = tsr_hdf5_store_commit(t->store, err);
     trajectory_free(t);
     return status;
-}
-
-int tsr_trajectory_n_written(const tsr_trajectory *t)
-{
-    return t->n_frame;
 }

@@ -85,9 +85,6 @@ tsr_status tsr_trajectory_flush_all(tsr_trajectory *const *trajectory, int n,
 /* Flushes and closes; frees, also when it fails. NULL is fine. */
 tsr_status tsr_trajectory_close(tsr_trajectory *trajectory, tsr_err *err);
 
-/* Frames so far, on the disk or not. */
-int tsr_trajectory_n_written(const tsr_trajectory *trajectory);
-
 /* Bytes that n_frame frames take: *most as an upper bound, and *expected after
  * compression: coordinates shrink to 0.84 of their size (0.83 to 0.85 for 12
  * proteins in random orientations, float32, shuffled, deflate 1). */
@@ -104,12 +101,13 @@ tsr_status tsr_trajectory_open(const char *path, tsr_trajectory_reader **out,
                                tsr_err *err);
 void tsr_trajectory_reader_free(tsr_trajectory_reader *reader);
 
-int tsr_trajectory_n_frame(const tsr_trajectory_reader *reader);
-int tsr_trajectory_n_atom(const tsr_trajectory_reader *reader);
-int tsr_trajectory_n_body(const tsr_trajectory_reader *reader);
-int tsr_trajectory_chain(const tsr_trajectory_reader *reader);
-int tsr_trajectory_state(const tsr_trajectory_reader *reader);
-int tsr_trajectory_stride(const tsr_trajectory_reader *reader);
+typedef struct {
+    int n_frame, n_atom, n_body;
+    int chain, state, stride;
+} tsr_trajectory_info;
+
+const tsr_trajectory_info *
+tsr_trajectory_look(const tsr_trajectory_reader *reader);
 
 /* Frames first .. first+n. step [n], atom [n][n_atom][3], body [n][n_body][3];
  * NULL: not wanted. Errors: TSR_E_RANGE (no such frames), TSR_E_DATA. */

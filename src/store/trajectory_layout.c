@@ -1,13 +1,10 @@
 #include "store/trajectory_layout.h"
 
-#include "store/hdf5_attribute.h"
-#include "store/hdf5_error.h"
-#include "store/hdf5_read.h"
+#include "store/hdf5_object.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A chunk holds whole frames, so that a reader of one frame unpacks little. */
 static const size_t position_chunk = (size_t)64 << 10;
@@ -41,8 +38,7 @@ static tsr_status sets_init(tsr_trajectory_sets *sets, int n_observable,
 
 static void close_set(hid_t *data)
 {
-    if (*data >= 0)
-        H5Dclose(*data);
+    tsr_hdf5_close(*data);
     *data = -1;
 }
 
@@ -95,10 +91,8 @@ static tsr_status make_set(hid_t group, const char *name, hid_t type, int n,
         status = tsr_hdf5_fail(err, TSR_E_IO, "cannot create '%s'", name);
     if (status == TSR_OK && unit != NULL)
         status = tsr_hdf5_text(*data, "unit", unit, err);
-    if (space >= 0)
-        H5Sclose(space);
-    if (create >= 0)
-        H5Pclose(create);
+    tsr_hdf5_close(space);
+    tsr_hdf5_close(create);
     return status;
 }
 
@@ -124,23 +118,10 @@ static tsr_status link_steps(hid_t element, tsr_trajectory_sets *sets,
 static tsr_status write_boundary(hid_t box, tsr_err *err)
 {
     const char *const none[3] = {"none", "none", "none"};
-    const hsize_t three = 3;
     hid_t type = tsr_hdf5_text_type();
-    hid_t space = H5Screate_simple(1, &three, NULL);
-    hid_t attribute = -1;
-    tsr_status status = TSR_OK;
-
-    if (type < 0 || space < 0 ||
-        (attribute = H5Acreate2(box, "boundary", type, space, H5P_DEFAULT,
-                                H5P_DEFAULT)) < 0 ||
-        H5Awrite(attribute, type, none) < 0)
-        status = tsr_hdf5_fail(err, TSR_E_IO, "cannot write 'boundary'");
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
+    tsr_status status =
+        tsr_hdf5_attribute_list(box, "boundary", type, 3, none, err);
+    tsr_hdf5_close(type);
     return status;
 }
 
@@ -176,8 +157,7 @@ static tsr_status make_particles(hid_t particles, int kind, int n,
                           &sets->position[kind], err);
     if (status == TSR_OK)
         status = link_steps(position, sets, err);
-    if (position >= 0)
-        H5Gclose(position);
+    tsr_hdf5_close(position);
     H5Gclose(group);
     return status;
 }
@@ -220,35 +200,18 @@ static tsr_status make_named(hid_t h5md, const char *group, const char *name,
     return status;
 }
 
-static tsr_status write_version(hid_t h5md, tsr_err *err)
-{
-    const int version[2] = {1, 1};
-    const hsize_t two = 2;
-    tsr_status status = TSR_OK;
-    hid_t space = H5Screate_simple(1, &two, NULL), attribute = -1;
-
-    if (space < 0 ||
-        (attribute = H5Acreate2(h5md, "version", H5T_NATIVE_INT, space,
-                                H5P_DEFAULT, H5P_DEFAULT)) < 0 ||
-        H5Awrite(attribute, H5T_NATIVE_INT, version) < 0)
-        status = tsr_hdf5_fail(err, TSR_E_IO, "cannot write 'version'");
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    if (space >= 0)
-        H5Sclose(space);
-    return status;
-}
-
 static tsr_status make_h5md(hid_t file, const tsr_trajectory_spec *spec,
                             tsr_err *err)
 {
     const char *author = spec->author != NULL ? spec->author : "not given";
+    const int version[2] = {1, 1};
     hid_t h5md;
     tsr_status status = make_group(file, "h5md", &h5md, err);
 
     if (status != TSR_OK)
         return status;
-    status = write_version(h5md, err);
+    status = tsr_hdf5_attribute_list(h5md, "version", H5T_NATIVE_INT, 2,
+                                     version, err);
     if (status == TSR_OK)
         status = make_named(h5md, "author", author, NULL, err);
     if (status == TSR_OK)
@@ -294,26 +257,13 @@ tsr_status tsr_trajectory_layout_make(hid_t file,
         if (n_particle(spec, kind) > 0)
             status = make_particles(particles, kind, n_particle(spec, kind),
                                     sets, err);
-    if (particles >= 0)
-        H5Gclose(particles);
+    tsr_hdf5_close(particles);
     if (status == TSR_OK && spec->n_observable > 0)
         status = make_observables(file, spec, sets, err);
     return status;
 }
 
 /* ---- opening ---- */
-
-int tsr_trajectory_shape(hid_t data, hsize_t *size)
-{
-    hid_t space = data >= 0 ? H5Dget_space(data) : -1;
-    int rank = -1;
-
-    if (space >= 0) {
-        rank = H5Sget_simple_extent_dims(space, size, NULL);
-        H5Sclose(space);
-    }
-    return rank;
-}
 
 /* path/name below the root, or < 0. */
 static hid_t open_set(hid_t file, const char *group, const char *element,
@@ -362,15 +312,6 @@ static tsr_status check_parameter(hid_t file, const char *name, int wanted,
     return TSR_OK;
 }
 
-static int unit_is(hid_t data, const char *unit)
-{
-    char *found = tsr_hdf5_attribute_text(data, "unit");
-    int same = unit == NULL ? found == NULL
-                            : found != NULL && strcmp(found, unit) == 0;
-    free(found);
-    return same;
-}
-
 static tsr_status open_positions(hid_t file, const tsr_trajectory_spec *spec,
                                  int kind, tsr_trajectory_sets *sets,
                                  tsr_err *err)
@@ -390,7 +331,7 @@ static tsr_status open_positions(hid_t file, const tsr_trajectory_spec *spec,
         return TSR_OK;
     if (data < 0)
         return tsr_fail(err, TSR_E_DATA, "has no %s", name);
-    if (tsr_trajectory_shape(data, size) != 3 || size[1] != (hsize_t)n ||
+    if (tsr_hdf5_shape(data, size) != 3 || size[1] != (hsize_t)n ||
         size[2] != 3)
         return tsr_fail(err, TSR_E_DATA, "has not %d %s", n, name);
     if (sets->step < 0) {
@@ -419,7 +360,7 @@ static tsr_status open_observables(hid_t file, const tsr_trajectory_spec *spec,
         sets->observable[i] = tsr_trajectory_observable_set(file, one->name);
         if (sets->observable[i] < 0)
             return tsr_fail(err, TSR_E_DATA, "has no '%s'", one->name);
-        if (!unit_is(sets->observable[i], one->unit))
+        if (!tsr_hdf5_text_is(sets->observable[i], "unit", one->unit))
             return tsr_fail(err, TSR_E_DATA, "'%s' is not in unit '%s'",
                             one->name, one->unit != NULL ? one->unit : "none");
     }
@@ -432,7 +373,7 @@ static tsr_status open_observables(hid_t file, const tsr_trajectory_spec *spec,
 static int has_frames(hid_t data, hsize_t n)
 {
     hsize_t size[H5S_MAX_RANK];
-    return data < 0 || (tsr_trajectory_shape(data, size) >= 1 && size[0] == n);
+    return data < 0 || (tsr_hdf5_shape(data, size) >= 1 && size[0] == n);
 }
 
 static tsr_status count_frames(const tsr_trajectory_sets *sets, int *n_frame,
@@ -440,7 +381,7 @@ static tsr_status count_frames(const tsr_trajectory_sets *sets, int *n_frame,
 {
     hsize_t size[H5S_MAX_RANK];
 
-    if (tsr_trajectory_shape(sets->step, size) != 1 || size[0] > INT_MAX)
+    if (tsr_hdf5_shape(sets->step, size) != 1 || size[0] > INT_MAX)
         return tsr_fail(err, TSR_E_DATA, "step is no list of frames");
     int even = has_frames(sets->time, size[0]);
     for (int kind = 0; kind < TSR_TRAJECTORY_N_KIND; kind++)

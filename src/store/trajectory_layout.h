@@ -33,9 +33,6 @@ void tsr_trajectory_sets_close(tsr_trajectory_sets *sets);
 /* "atoms" */
 const char *tsr_trajectory_kind_name(int kind);
 
-/* Sizes of a data set; returns its rank, or -1. size [H5S_MAX_RANK]. */
-int tsr_trajectory_shape(hid_t data, hsize_t *size);
-
 /* Data sets by name, or < 0: /particles/KIND/position/NAME and
  * /observables/NAME/value. */
 hid_t tsr_trajectory_position(hid_t file, int kind, const char *name);

@@ -1,5 +1,4 @@
-#include "store/hdf5_error.h"
-#include "store/hdf5_read.h"
+#include "store/hdf5_object.h"
 #include "store/trajectory.h"
 #include "store/trajectory_layout.h"
 
@@ -10,9 +9,8 @@
 struct tsr_trajectory_reader {
     char *path;
     tsr_hdf5_input input;
-    int n_frame;
     int n[TSR_TRAJECTORY_N_KIND];
-    int chain, state, stride;
+    tsr_trajectory_info info;
 };
 
 /* What every frame has; a writer may be about to change it. */
@@ -27,16 +25,16 @@ static tsr_status look(hid_t file, void *context, tsr_err *err)
         reader->n[kind] = 0;
         if (data < 0)
             continue;
-        const int rank = tsr_trajectory_shape(data, size);
+        const int rank = tsr_hdf5_shape(data, size);
         H5Dclose(data);
         if (rank != 3 || size[2] != 3 || size[0] > INT_MAX || size[1] > INT_MAX)
             return tsr_fail(err, TSR_E_DATA,
                             "the positions of %s are not [frame][n][3]",
                             tsr_trajectory_kind_name(kind));
-        if (n_kind > 0 && reader->n_frame != (int)size[0])
+        if (n_kind > 0 && reader->info.n_frame != (int)size[0])
             return tsr_fail(err, TSR_E_DATA,
                             "atoms and bodies differ in frames");
-        reader->n_frame = (int)size[0];
+        reader->info.n_frame = (int)size[0];
         reader->n[kind] = (int)size[1];
         n_kind++;
     }
@@ -45,9 +43,13 @@ static tsr_status look(hid_t file, void *context, tsr_err *err)
                              "has neither /particles/atoms nor "
                              "/particles/bodies; is it a trajectory of "
                              "tessera?");
-    reader->chain = (int)tsr_trajectory_parameter(file, "chain");
-    reader->state = (int)tsr_trajectory_parameter(file, "state");
-    reader->stride = (int)tsr_trajectory_parameter(file, "stride");
+    reader->info = (tsr_trajectory_info){
+        .n_frame = reader->info.n_frame,
+        .n_atom = reader->n[TSR_TRAJECTORY_ATOMS],
+        .n_body = reader->n[TSR_TRAJECTORY_BODIES],
+        .chain = (int)tsr_trajectory_parameter(file, "chain"),
+        .state = (int)tsr_trajectory_parameter(file, "state"),
+        .stride = (int)tsr_trajectory_parameter(file, "stride")};
     return TSR_OK;
 }
 
@@ -82,34 +84,10 @@ void tsr_trajectory_reader_free(tsr_trajectory_reader *reader)
     free(reader);
 }
 
-int tsr_trajectory_n_frame(const tsr_trajectory_reader *reader)
+const tsr_trajectory_info *
+tsr_trajectory_look(const tsr_trajectory_reader *reader)
 {
-    return reader->n_frame;
-}
-
-int tsr_trajectory_n_atom(const tsr_trajectory_reader *reader)
-{
-    return reader->n[TSR_TRAJECTORY_ATOMS];
-}
-
-int tsr_trajectory_n_body(const tsr_trajectory_reader *reader)
-{
-    return reader->n[TSR_TRAJECTORY_BODIES];
-}
-
-int tsr_trajectory_chain(const tsr_trajectory_reader *reader)
-{
-    return reader->chain;
-}
-
-int tsr_trajectory_state(const tsr_trajectory_reader *reader)
-{
-    return reader->state;
-}
-
-int tsr_trajectory_stride(const tsr_trajectory_reader *reader)
-{
-    return reader->stride;
+    return &reader->info;
 }
 
 /* n frames of a data set [frame] or [frame][width][3], which is closed. */
@@ -121,31 +99,22 @@ static tsr_status read_frames(const tsr_trajectory_reader *reader, hid_t data,
     const hsize_t offset[3] = {(hsize_t)first, 0, 0};
     const hsize_t size[3] = {(hsize_t)n, (hsize_t)width, 3};
     hsize_t whole[H5S_MAX_RANK];
-    hid_t in_file = -1, in_memory = -1;
     tsr_status status = TSR_OK;
 
     if (data < 0)
         return tsr_fail(err, TSR_E_DATA, "'%s' has no %s", reader->path, what);
-    if (first < 0 || n < 0 || n > reader->n_frame - first)
+    if (first < 0 || n < 0 || n > reader->info.n_frame - first)
         status = tsr_fail(err, TSR_E_RANGE,
                           "'%s' has %d frames; %d from %d on are not there",
-                          reader->path, reader->n_frame, n, first);
-    else if (tsr_trajectory_shape(data, whole) != rank ||
+                          reader->path, reader->info.n_frame, n, first);
+    else if (tsr_hdf5_shape(data, whole) != rank ||
              whole[0] < (hsize_t)(first + n))
         status = tsr_fail(err, TSR_E_DATA, "'%s': %s has another shape",
                           reader->path, what);
     else if (n > 0 &&
-             ((in_file = H5Dget_space(data)) < 0 ||
-              (in_memory = H5Screate_simple(rank, size, NULL)) < 0 ||
-              H5Sselect_hyperslab(in_file, H5S_SELECT_SET, offset, NULL, size,
-                                  NULL) < 0 ||
-              H5Dread(data, type, in_memory, in_file, H5P_DEFAULT, value) < 0))
+             !tsr_hdf5_block(data, type, rank, offset, size, value, NULL))
         status = tsr_hdf5_fail(err, TSR_E_DATA, "'%s': cannot read %s",
                                reader->path, what);
-    if (in_memory >= 0)
-        H5Sclose(in_memory);
-    if (in_file >= 0)
-        H5Sclose(in_file);
     H5Dclose(data);
     return status;
 }

@@ -4,7 +4,7 @@
 #include "train/form_factor_evaluate.h"
 
 #include "train/form_factor_target.h"
-#include "train/structure_fold.h"
+#include "train/train.h"
 
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>

@@ -10,12 +10,172 @@
  *     I = I_cc + 2 x I_cd + x^2 I_dd + 2 c2 (I_ch + x I_dh) + c2^2 I_hh. */
 #include "model/table_file.h"
 #include "train/form_factor_target.h"
-#include "train/smooth_fit.h"
-#include "train/structure_fold.h"
+#include "train/train.h"
 
+#include <gsl/gsl_errno.h>
+#include <gsl/gsl_linalg.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- smooth curves ----
+ *
+ * Least squares for curves in q that are smooth and small: Gauss-Newton steps
+ * for n_curve curves at once, each a sum of cubic B-splines in q (knots 0.1
+ * 1/Angstrom apart), zero at q = 0 and held near zero by a ridge.
+ *
+ * One step: smooth_fit_begin, smooth_fit_add at every q but 0,
+ * smooth_fit_step. */
+
+enum { MAX_CURVE = 84 };
+
+/* Distance of the knots, 1/Angstrom. Held-out structures chose it, broadly:
+ * with knots 0.15 1/Angstrom apart the errors of the two-body table on them
+ * rise by less than a fifth. */
+static const double knot = 0.1;
+
+typedef struct {
+    int n_curve, n_q, n_basis, n_param; /* n_param = n_basis n_curve */
+    double dq;
+    double *basis;                               /* [n_basis][n_q] */
+    gsl_matrix *normal;                          /* [n_param][n_param] */
+    gsl_vector *gradient, *change, *coefficient; /* [n_param]: of spline b,
+                                            curve c: b n_curve + c */
+} smooth_fit;
+
+/* The uniform cubic B-spline around 0, knots at the integers. */
+static double b_spline(double x)
+{
+    x = fabs(x);
+    if (x >= 2.0)
+        return 0.0;
+    if (x >= 1.0)
+        return (2.0 - x) * (2.0 - x) * (2.0 - x) / 6.0;
+    return 2.0 / 3.0 - x * x * (1.0 - 0.5 * x);
+}
+
+/* What is fitted is exact at q = 0 and even in q: changes begin as q
+ * squared. */
+static double basis_at(int b, double q)
+{
+    double rise = q * q / (q * q + knot * knot);
+    return rise * b_spline(q / knot - (b - 1));
+}
+
+static void smooth_fit_free(smooth_fit *fit)
+{
+    if (fit == NULL)
+        return;
+    free(fit->basis);
+    gsl_matrix_free(fit->normal);
+    gsl_vector_free(fit->gradient);
+    gsl_vector_free(fit->change);
+    gsl_vector_free(fit->coefficient);
+    free(fit);
+}
+
+/* Curves of zero on q_k = k dq, k < n_q; NULL when out of memory. */
+static smooth_fit *smooth_fit_new(int n_curve, int n_q, double dq_inv_ang)
+{
+    smooth_fit *fit = calloc(1, sizeof *fit);
+    if (fit == NULL)
+        return NULL;
+    double last = (n_q - 1) * dq_inv_ang;
+    fit->n_curve = n_curve;
+    fit->n_q = n_q;
+    fit->dq = dq_inv_ang;
+    fit->n_basis = (int)ceil(last / knot - 1e-9) + 3;
+    fit->n_param = fit->n_basis * n_curve;
+    size_t n = (size_t)fit->n_param;
+    fit->basis =
+        malloc((size_t)fit->n_basis * (size_t)n_q * sizeof *fit->basis);
+    fit->normal = gsl_matrix_alloc(n, n);
+    fit->gradient = gsl_vector_alloc(n);
+    fit->change = gsl_vector_alloc(n);
+    fit->coefficient = gsl_vector_calloc(n);
+    if (fit->basis == NULL || fit->normal == NULL || fit->gradient == NULL ||
+        fit->change == NULL || fit->coefficient == NULL) {
+        smooth_fit_free(fit);
+        return NULL;
+    }
+    for (int b = 0; b < fit->n_basis; b++)
+        for (int k = 0; k < n_q; k++)
+            fit->basis[b * n_q + k] = basis_at(b, k * dq_inv_ang);
+    return fit;
+}
+
+/* Value of a curve at any q up to the grid's last. */
+static double smooth_fit_at(const smooth_fit *fit, int curve, double q)
+{
+    double sum = 0.0;
+    for (int b = 0; b < fit->n_basis; b++)
+        sum +=
+            basis_at(b, q) * fit->coefficient->data[b * fit->n_curve + curve];
+    return sum;
+}
+
+static void smooth_fit_begin(smooth_fit *fit)
+{
+    gsl_matrix_set_zero(fit->normal);
+    gsl_vector_set_zero(fit->gradient);
+}
+
+/* Adds n_row equations at q_k: residual [n_row] and how it would fall with each
+ * curve's value there, jacobian [n_row][n_curve]. */
+static void smooth_fit_add(smooth_fit *fit, int k, int n_row,
+                           const double *jacobian, const double *residual)
+{
+    enum { WIDTH = MAX_CURVE };
+    int n = fit->n_curve, n_q = fit->n_q;
+    double square[WIDTH][WIDTH] = {{0}}, slope[WIDTH] = {0};
+    for (int m = 0; m < n_row; m++) {
+        const double *j = jacobian + m * n;
+        for (int a = 0; a < n; a++) {
+            slope[a] += j[a] * residual[m];
+            for (int b = 0; b <= a; b++)
+                square[a][b] += j[a] * j[b];
+        }
+    }
+    for (int u = 0; u < fit->n_basis; u++) {
+        double bu = fit->basis[u * n_q + k];
+        for (int a = 0; a < n && bu != 0.0; a++)
+            fit->gradient->data[u * n + a] += bu * slope[a];
+        for (int v = 0; v < fit->n_basis; v++) {
+            double w = bu * fit->basis[v * n_q + k];
+            if (w == 0.0)
+                continue;
+            for (int a = 0; a < n; a++)
+                for (int b = 0; b < n; b++)
+                    *gsl_matrix_ptr(fit->normal, (size_t)(u * n + a),
+                                    (size_t)(v * n + b)) +=
+                        w * (a >= b ? square[a][b] : square[b][a]);
+        }
+    }
+}
+
+/* Solves with a ridge of `hold` a spline; *largest is the largest change.
+ * Errors: TSR_E_NUMERIC. */
+static tsr_status smooth_fit_step(smooth_fit *fit, double hold, double *largest,
+                                  tsr_err *err)
+{
+    for (int i = 0; i < fit->n_param; i++) {
+        *gsl_matrix_ptr(fit->normal, (size_t)i, (size_t)i) += hold;
+        fit->gradient->data[i] -= hold * fit->coefficient->data[i];
+    }
+    int gsl = gsl_linalg_cholesky_decomp1(fit->normal);
+    if (gsl == GSL_SUCCESS)
+        gsl =
+            gsl_linalg_cholesky_solve(fit->normal, fit->gradient, fit->change);
+    if (gsl != GSL_SUCCESS)
+        return tsr_fail(err, TSR_E_NUMERIC,
+                        "the refinement of form factors has no solution: %s",
+                        gsl_strerror(gsl));
+    gsl_vector_add(fit->coefficient, fit->change);
+    *largest = 0.0;
+    for (int i = 0; i < fit->n_param; i++)
+        *largest = fmax(*largest, fabs(fit->change->data[i]));
+    return TSR_OK;
+}
 
 /* Held-out structures chose it, broadly: with a third of it, or thrice it, the
  * errors of the two-body table on them rise by less than a fifth. */
@@ -65,7 +225,7 @@ typedef struct {
     double *jacobian; /* [n_structure][n_setting][n_block n_type], at a q */
     double *residual; /* [n_structure][n_setting] */
     double *total;    /* [2][n_type]: amplitudes, dry and per exposure */
-    tsr_smooth_fit *fit;
+    smooth_fit *fit;
 } refinement;
 
 static size_t values(const tsr_form_factor_table *table)
@@ -108,8 +268,8 @@ static tsr_status refinement_new(refinement *r, tsr_form_factor_table *table,
     r->jacobian = malloc(n_row * (size_t)of->n_block * n_type * sizeof(double));
     r->residual = malloc(n_row * sizeof(double));
     r->total = malloc(2 * n_type * sizeof(double));
-    r->fit = tsr_smooth_fit_new(of->n_block * table->n_type, n_q,
-                                r->grid.dq_inv_ang);
+    r->fit =
+        smooth_fit_new(of->n_block * table->n_type, n_q, r->grid.dq_inv_ang);
     if (r->target.part == NULL || r->start == NULL || r->self == NULL ||
         r->jacobian == NULL || r->residual == NULL || r->total == NULL ||
         r->fit == NULL)
@@ -131,7 +291,7 @@ static void refinement_clear(refinement *r)
     free(r->jacobian);
     free(r->residual);
     free(r->total);
-    tsr_smooth_fit_free(r->fit);
+    smooth_fit_free(r->fit);
 }
 
 static tsr_status visit(const tsr_structure *structure, const void *context,
@@ -193,8 +353,8 @@ static tsr_status fill_table(const refinement *r, tsr_err *err)
             double by[MAX_BLOCK];
             units(r, at, by);
             for (int b = 0; b < r->kind->n_block; b++)
-                by[b] *= tsr_smooth_fit_at(r->fit, b * table->n_type + t,
-                                           k * table->dq_inv_ang);
+                by[b] *= smooth_fit_at(r->fit, b * table->n_type + t,
+                                       k * table->dq_inv_ang);
             if (change(r, at, by) != 0)
                 return tsr_fail(err, TSR_E_NUMERIC,
                                 "the refinement of form factors left its "
@@ -295,15 +455,15 @@ static void linearise(refinement *r, int m, int s, int k)
 static tsr_status step(refinement *r, double *largest, tsr_err *err)
 {
     int n_row = r->n_structure * r->kind->n_setting;
-    tsr_smooth_fit_begin(r->fit);
+    smooth_fit_begin(r->fit);
     for (int k = 1; k < r->grid.n_q; k++) {
         for (int m = 0; m < r->n_structure; m++)
             for (int s = 0; s < r->kind->n_setting; s++)
                 linearise(r, m, s, k);
-        tsr_smooth_fit_add(r->fit, k, n_row, r->jacobian, r->residual);
+        smooth_fit_add(r->fit, k, n_row, r->jacobian, r->residual);
     }
-    double hold = ridge * n_row * tsr_smooth_fit_knot / r->grid.dq_inv_ang;
-    tsr_status s = tsr_smooth_fit_step(r->fit, hold, largest, err);
+    double hold = ridge * n_row * knot / r->grid.dq_inv_ang;
+    tsr_status s = smooth_fit_step(r->fit, hold, largest, err);
     return s == TSR_OK ? fill_table(r, err) : s;
 }
 

@@ -8,7 +8,7 @@
 #include "train/form_factor_target.h"
 
 #include "core/vec3.h"
-#include "scattering/surface.h"
+#include "scattering/atom_model.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * contrast is then the one of a table of one component trained on the same
  * structures, and the solute what folds to it. */
 #include "train/form_factor_target.h"
-#include "train/structure_fold.h"
+#include "train/train.h"
 
 #include "core/vec3.h"
 

@@ -8,7 +8,7 @@
 #include "model/residue_atoms.h"
 #include "prior/prior_sample.h"
 #include "train/mixture_train.h"
-#include "train/structure_fold.h"
+#include "train/train.h"
 
 #include "core/vec3.h"
 
@@ -354,16 +354,11 @@ static tsr_status take_all(const prior_sum *sum, int n_path,
 {
     int n_rare[2], n_task = 0;
     tsr_mixture_task task[N_TASK];
-    tsr_status s = list_tasks(sum->sample, table, task, &n_task, err);
-    if (s == TSR_OK)
-        s = take_both(&sum->contact, table, n_rare, err);
-    if (s == TSR_OK)
-        s = take_angles(sum->sample, table, err);
-    if (s == TSR_OK)
-        s = tsr_mixture_train(n_task, task, n_thread, log, err);
-    if (s == TSR_OK)
-        s = take_source(sum, n_path, path, n_rare, n_task, task, table, err);
-    return s;
+    TSR_TRY(list_tasks(sum->sample, table, task, &n_task, err));
+    TSR_TRY(take_both(&sum->contact, table, n_rare, err));
+    TSR_TRY(take_angles(sum->sample, table, err));
+    TSR_TRY(tsr_mixture_train(n_task, task, n_thread, log, err));
+    return take_source(sum, n_path, path, n_rare, n_task, task, table, err);
 }
 
 tsr_status tsr_prior_table_train(int n_path, const char *const *path,

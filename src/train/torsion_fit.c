@@ -6,7 +6,6 @@
  * degrees), |lambda| at most 0.98 sqrt(k_phi k_psi): no part collapses onto a
  * few residues, and each has one maximum. */
 #include "model/torsion_density.h"
-#include "model/von_mises.h"
 #include "train/mixture_train.h"
 
 #include <gsl/gsl_math.h>
@@ -22,7 +21,7 @@ static const double start_kappa = 20.0, start_uniform = 0.02;
 typedef struct {
     long n;
     int n_part;            /* with the uniform one */
-    double (*at)[N_TERM];  /* [n] 1, cos phi, ... (von_mises.h) */
+    double (*at)[N_TERM];  /* [n] 1, cos phi, ... (torsion_density.h) */
     double *nearest;       /* [n] scratch */
     tsr_torsion_mixture m; /* as it is */
 } torsion_fit;
@@ -32,7 +31,7 @@ typedef struct {
 typedef struct {
     double x[N_PARAMETER];
     tsr_von_mises part;
-    double norm, moment[3]; /* von_mises.h */
+    double norm, moment[3]; /* torsion_density.h */
 } point;
 
 static void set_angles(point *p)

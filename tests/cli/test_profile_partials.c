@@ -1,5 +1,5 @@
 /* Bodies on the path of `tessera profile` - Debye sums with few types and
- * weights - against tsr_coarse_partials on the reference engine, whose types
+ * weights - against coarse_partials on the reference engine, whose types
  * are as many as the exposures. What that one gives is held to plain sums in
  * tests/oracle/test_coarse_profile.c. */
 #include "cli/profile_partials.h"
@@ -8,6 +8,7 @@
 #include "model/topology.h"
 #include "run/setup.h"
 #include "scattering/coarse_profile.h"
+#include "tests/coarse_partials.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -31,7 +32,7 @@ static void must(tsr_status status, const tsr_err *err)
         fail_msg("%s", err->message);
 }
 
-/* What tsr_coarse_partials makes of the file on the grid of p. */
+/* What coarse_partials makes of the file on the grid of p. */
 static double *expected(const char *path, const tsr_form_factor_table *table,
                         const tsr_partials *p, double *radius_ang)
 {
@@ -53,10 +54,10 @@ static double *expected(const char *path, const tsr_form_factor_table *table,
         calloc(TSR_N_COMP_PAIR * (size_t)p->grid.n_q, sizeof *partial);
     for (int b = 0; b < t->n_body; b++)
         type[b] = t->body[b].type;
-    must(tsr_coarse_partials(table, t->n_body, type,
-                             (const double(*)[3])first->body, p->grid.n_q,
-                             p->grid.dq_inv_ang, NULL, NULL, partial,
-                             radius_ang, &err),
+    must(coarse_partials(table, t->n_body, type,
+                         (const double(*)[3])first->body, p->grid.n_q,
+                         p->grid.dq_inv_ang, NULL, NULL, partial, radius_ang,
+                         &err),
          &err);
     free(type);
     free(prior_path);

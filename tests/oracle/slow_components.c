@@ -6,7 +6,6 @@
 #include "model/residue_atoms.h"
 #include "train/form_factor_evaluate.h"
 #include "train/form_factor_target.h"
-#include "train/structure_fold.h"
 #include "train/train.h"
 
 #include <math.h>

@@ -13,6 +13,7 @@
 #include "model/residue_atoms.h"
 #include "scattering/coarse_profile.h"
 #include "scattering/form_factor.h"
+#include "tests/coarse_partials.h"
 #include "train/form_factor_evaluate.h"
 #include "train/form_factor_target.h"
 
@@ -190,9 +191,9 @@ static void against_plain_sums(int which)
         tsr_form_factor_at(table, N_Q, dq, amplitude, excess, NULL), TSR_OK);
     assert_int_equal(tsr_target_fill(&grid, m.structure, target, NULL), TSR_OK);
     tsr_target_partials(&grid, target, amplitude, excess, binned);
-    assert_int_equal(tsr_coarse_partials(table, m.n_body, m.type,
-                                         (const double(*)[3])m.body, N_Q, dq,
-                                         NULL, NULL, bodies, &radius, NULL),
+    assert_int_equal(coarse_partials(table, m.n_body, m.type,
+                                     (const double(*)[3])m.body, N_Q, dq, NULL,
+                                     NULL, bodies, &radius, NULL),
                      TSR_OK);
     for (int k = 0; k < N_Q; k += 5) {
         double atoms[N_PAIR], exact[N_PAIR];
@@ -256,11 +257,11 @@ static void on_the_device(void **state)
     static double exact[N_PAIR * N_Q], got[N_PAIR * N_Q];
     double radius;
     const double(*xyz)[3] = (const double(*)[3])m.body;
-    must(tsr_coarse_partials(table, m.n_body, m.type, xyz, N_Q, dq, NULL, NULL,
-                             exact, &radius, &err),
+    must(coarse_partials(table, m.n_body, m.type, xyz, N_Q, dq, NULL, NULL,
+                         exact, &radius, &err),
          &err);
-    must(tsr_coarse_partials(table, m.n_body, m.type, xyz, N_Q, dq, make,
-                             device, got, &radius, &err),
+    must(coarse_partials(table, m.n_body, m.type, xyz, N_Q, dq, make, device,
+                         got, &radius, &err),
          &err);
     for (int p = 0; p < N_PAIR; p++)
         for (int k = 0; k < N_Q; k++)

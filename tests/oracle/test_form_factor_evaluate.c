@@ -4,7 +4,7 @@
 #include "form_factor_oracle.h"
 
 #include "train/form_factor_evaluate.h"
-#include "train/structure_fold.h"
+#include "train/train.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

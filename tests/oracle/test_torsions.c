@@ -8,7 +8,7 @@
 #include "core/random.h"
 #include "io/file.h"
 #include "model/prior_table.h"
-#include "model/von_mises.h"
+#include "model/torsion_density.h"
 
 #include <gsl/gsl_math.h>
 #include <gsl/gsl_statistics_double.h>

@@ -5,6 +5,7 @@
 #define TESTS_IMPORTANCE_H
 
 #include "tests/chain_step.h"
+#include "tests/parameter_draw.h"
 #include "tests/property/posterior_sample.h"
 #include "tests/property/prior_sampler.h"
 
@@ -30,7 +31,7 @@ static inline void draw_weights(gsl_rng *rng, int n, double *weight)
     tsr_parameter table[TSR_MAX_STATES];
     for (int k = 0; k < n; k++)
         table[k] = (tsr_parameter){.infer = 1, .shape = TSR_PRIOR_SIMPLEX};
-    tsr_parameters_draw(n, table, rng, weight);
+    parameters_draw(n, table, rng, weight);
 }
 
 /* One draw: its log likelihood and what is compared. rg_1 and weight_1 are of

@@ -4,6 +4,7 @@
  * moves, likelihood, noise-scale step and the draws of c and b must all be
  * right for that; the structures come from the prior without any move. */
 #include "tests/chain_step.h"
+#include "tests/parameter_draw.h"
 #include "tests/property/prior_sampler.h"
 #include "tests/saxs_likelihood.h"
 
@@ -125,14 +126,16 @@ static void make_data(fixture *f, gsl_rng *rng, double truth[N_QUANTITY])
     tsr_parameter parameter[TSR_NOISE_PARAMETERS];
     double i0, theta[TSR_NOISE_PARAMETERS] = {0.0};
     double scale = gsl_ran_flat(rng, 0.5, 3.0), background;
-    must(tsr_direct_intensity(f->t, f->factors, f->truth, 0.0, &i0, &err),
+    must(tsr_scattering_intensity(&(tsr_scattering){.plain = f->factors}, f->t,
+                                  f->truth, NULL, 0.0, &i0, &err),
          &err);
     background = gsl_ran_flat(rng, -0.2, 0.2) * i0;
     noise->parameters(&f->noise, parameter);
-    tsr_parameters_draw(noise->n_parameter, parameter, rng, theta);
+    parameters_draw(noise->n_parameter, parameter, rng, theta);
     for (int k = 0; k < N_POINT; k++) {
-        must(tsr_direct_intensity(f->t, f->factors, f->truth, f->q[k],
-                                  &f->intensity[k], &err),
+        must(tsr_scattering_intensity(&(tsr_scattering){.plain = f->factors},
+                                      f->t, f->truth, NULL, f->q[k],
+                                      &f->intensity[k], &err),
              &err);
         f->sigma[k] = (0.01 + 0.02 * f->q[k]) * i0;
         double error = noise == &tsr_noise_student

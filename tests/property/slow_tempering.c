@@ -5,6 +5,7 @@
  * evenly among the draws. Then the intervals mean what they say.
  *
  * The molecule: two rigid domains on a flexible linker. */
+#include "tests/parameter_draw.h"
 #include "tests/property/importance.h"
 
 enum { N_REPEAT = 200, N_DRAW = 99, WARMUP = 2000, N_BIN = 10, N_COVER = 100 };
@@ -56,7 +57,7 @@ static void draw_truth(posterior_sample *s, int n, gsl_rng *rng,
         truth[0] = truth[1], truth[1] = other;
     }
     const tsr_conformation *state[2] = {truth[0], truth[1]};
-    tsr_parameters_draw(TSR_N_CONTRAST, s->contrast, rng, contrast);
+    parameters_draw(TSR_N_CONTRAST, s->contrast, rng, contrast);
     *i0 = posterior_data_at(
         s, n, state, weight, contrast, 0.01, scale,
         gsl_ran_flat(rng, -background_most, background_most), log_s, rng);

@@ -5,6 +5,7 @@
  * move is what they would be afresh. */
 #include "sampler/chain_state.h"
 #include "sampler/sampler_state.h"
+#include "tests/parameter_draw.h"
 #include "tests/property/posterior_sample.h"
 
 enum { N_SET = 2, N_STATE = 2, N_TEMP = 3, N_CHAIN = 2, SHORT = 15 };
@@ -145,7 +146,7 @@ static double weigh(const combined *m, const tsr_parameters *p,
 {
     const tsr_likelihood *l = m->s.likelihood;
     double theta[N_THETA], b, c[N_SET];
-    tsr_parameters_draw(p->n, p->table, rng, theta);
+    parameters_draw(p->n, p->table, rng, theta);
     const double w = theta[p->weight];
     const double *contrast = tsr_parameters_contrast(p, theta);
     for (int i = 0; i < l->n_pair * l->grid.n_q; i++)

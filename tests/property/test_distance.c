@@ -2,6 +2,7 @@
  * posterior is that of exact draws of the prior, weighted with the likelihood,
  * for one structure and for an ensemble, with an inferred scale, weights and
  * temperatures. */
+#include "tests/parameter_draw.h"
 #include "tests/property/importance.h"
 
 #include "analysis/evidence.h"
@@ -97,7 +98,7 @@ static double by_weights(const posterior_sample *s, int n_draw,
     assert_true(tsr_point_make(s->likelihood, p->n, &point));
     for (int i = 0; i < n_draw; i++) {
         const double *weight = point.theta + p->weight;
-        tsr_parameters_draw(p->n, p->table, rng, point.theta);
+        parameters_draw(p->n, p->table, rng, point.theta);
         for (int k = 0; k < n; k++)
             sample_prior(&prior, rng, state[k]);
         const tsr_prediction prediction = {NULL, n, both, weight};

@@ -4,6 +4,7 @@
  * the posterior that weighted draws of the prior give, and the truth must rank
  * evenly among the draws (Talts et al. 2018). */
 #include "sampler/chain_state.h"
+#include "tests/parameter_draw.h"
 #include "tests/saxs_likelihood.h"
 
 #include <gsl/gsl_cdf.h>
@@ -502,7 +503,7 @@ static void draw_truth(const problem *p, gsl_rng *rng, double *r, double *c,
         v[0] = c[d], v[1] = b[d];
         theta[0] = theta[1] = 0.0;
         type->parameters(noise, parameter);
-        tsr_parameters_draw(type->n_parameter, parameter, rng, theta);
+        parameters_draw(type->n_parameter, parameter, rng, theta);
         for (int i = 0; i < type->n_parameter; i++)
             value[d][i] = tsr_parameter_value(&parameter[i], theta[i]);
     }

@@ -75,8 +75,9 @@ static void open_fixture(fixture *f, const char *sequence, double error,
                               gsl_ran_gaussian(rng, 0.7));
     for (int k = 0; k < N_POINT; k++) {
         f->q[k] = 0.01 + 0.4 * k / (N_POINT - 1);
-        must(tsr_direct_intensity(f->t, f->factors, f->c, f->q[k],
-                                  &f->intensity[k], &err),
+        must(tsr_scattering_intensity(&(tsr_scattering){.plain = f->factors},
+                                      f->t, f->c, NULL, f->q[k],
+                                      &f->intensity[k], &err),
              &err);
         f->sigma[k] = error * f->intensity[0];
         f->intensity[k] += gsl_ran_gaussian(rng, f->sigma[k]);

@@ -1,5 +1,5 @@
 #include "cli/args.h"
-#include "cli/program.h"
+#include "cli/command.h"
 #include "core/text.h"
 
 #include <setjmp.h>

@@ -6,8 +6,6 @@
 #include "io/structure.h"
 #include "model/cell_list.h"
 #include "scattering/atom_model.h"
-#include "scattering/hydrogen.h"
-#include "scattering/surface.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* Weights of draws: their table, and ensembles in proportion to them. */
-#include "analysis/draw_weights.h"
+#include "analysis/export.h"
 #include "io_files.h"
 
 #include <math.h>

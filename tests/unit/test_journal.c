@@ -2,8 +2,8 @@
  * that died, that lives, of another file, damaged; with and without the right
  * to write. */
 #include "folder.h"
+#include "store/hdf5_store.h"
 #include "store/journal.h"
-#include "store/recover.h"
 #include "store/trace.h"
 
 #include <setjmp.h>

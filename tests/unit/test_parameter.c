@@ -2,6 +2,7 @@
  * of those of c1 and c2; components folded. */
 #include "sampler/parameters.h"
 #include "scattering/scattering.h"
+#include "tests/parameter_draw.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +44,7 @@ static void check_prior(const tsr_parameter *p, double low, double high)
     double sum = 0.0, worst = 0.0;
     int below = 0;
     for (int i = 0; i < N_DRAW; i++)
-        tsr_parameters_draw(1, p, rng, &draw[i]);
+        parameters_draw(1, p, rng, &draw[i]);
     qsort(draw, N_DRAW, sizeof *draw, ascending);
     for (int i = 0; i < N_CELL; i++) {
         sum += step * exp(tsr_parameter_log_prior(p, low + (i + 0.5) * step));
@@ -114,7 +115,7 @@ static void weights_are_flat_on_the_simplex(void **state)
     assert_int_equal(p->n, N_STATE);
     for (int i = 0; i < N; i++) {
         double sum = 0.0;
-        tsr_parameters_draw(p->n, p->table, rng, theta);
+        parameters_draw(p->n, p->table, rng, theta);
         for (int k = 0; k < N_STATE; k++)
             sum += theta[k];
         assert_true(fabs(sum - 1.0) < 1e-12);
@@ -146,7 +147,7 @@ static void fixed_ones_stay(void **state)
                                    {.name = "flat", .infer = 1, .start = 7.0},
                                    {.infer = 1, .is_log = 1, .low = 1.0}};
     double theta[2];
-    tsr_parameters_draw(2, table, rng, theta);
+    parameters_draw(2, table, rng, theta);
     assert_true(fabs(tsr_parameter_value(&table[0], theta[0]) - 2.5) < 1e-15);
     assert_true(theta[1] == 7.0);
     for (int i = 0; i < 2; i++)

@@ -6,7 +6,6 @@
 #include "reweight/maxent.h"
 #include "reweight/psis.h"
 #include "reweight/reweight.h"
-#include "reweight/weighted.h"
 #include "tests/saxs_likelihood.h"
 
 #include <gsl/gsl_randist.h>

@@ -2,7 +2,6 @@
 #include "io_files.h"
 
 #include "io/saxs.h"
-#include "io/saxs_table.h"
 
 #include <math.h>
 

@@ -1,6 +1,5 @@
 /* Groups of points, and what conformations have in common, where the answer is
  * known. */
-#include "analysis/clusters.h"
 #include "analysis/mean_shape.h"
 #include "analysis/shape.h"
 #include "core/random.h"

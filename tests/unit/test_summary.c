@@ -1,5 +1,4 @@
 /* Summaries of awkward traces: NaN, few draws, angles, damage, a prior. */
-#include "analysis/circular.h"
 #include "analysis/summary.h"
 #include "io_files.h"
 

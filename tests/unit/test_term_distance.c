@@ -53,7 +53,8 @@ static tsr_status read_term(const fixture *f, const char *entry, tsr_term **out,
     const char *path = io_write("run.yaml", text, (size_t)n);
     assert_int_equal(tsr_fields_init(fields, &data, NULL), TSR_OK);
     *out = NULL;
-    tsr_status status = tsr_yaml_read(path, fields, &data, 0, NULL, err);
+    tsr_status status =
+        tsr_yaml_read_marked(path, fields, &data, 0, NULL, NULL, err);
     if (status == TSR_OK) {
         const tsr_term_source source = {
             .options = data.item, .number = 0, .topology = f->t};

@@ -2,7 +2,6 @@
  * draws, chi^2 against the density. */
 #include "core/random.h"
 #include "model/torsion_density.h"
-#include "model/von_mises.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_math.h>

@@ -102,7 +102,6 @@ static tsr_trajectory *reopen(int n_keep)
     tsr_trajectory *t;
     tsr_err err;
     OK(tsr_trajectory_reopen(path, &spec, n_keep, &t, &err));
-    assert_int_equal(tsr_trajectory_n_written(t), n_keep);
     return t;
 }
 
@@ -117,12 +116,12 @@ static void check_frames(const char *file, int n)
     tsr_err err;
 
     OK(tsr_trajectory_open(file, &reader, &err));
-    assert_int_equal(tsr_trajectory_n_frame(reader), n);
-    assert_int_equal(tsr_trajectory_n_atom(reader), N_ATOM);
-    assert_int_equal(tsr_trajectory_n_body(reader), N_BODY);
-    assert_int_equal(tsr_trajectory_chain(reader), 3);
-    assert_int_equal(tsr_trajectory_state(reader), 1);
-    assert_int_equal(tsr_trajectory_stride(reader), STRIDE);
+    assert_int_equal(tsr_trajectory_look(reader)->n_frame, n);
+    assert_int_equal(tsr_trajectory_look(reader)->n_atom, N_ATOM);
+    assert_int_equal(tsr_trajectory_look(reader)->n_body, N_BODY);
+    assert_int_equal(tsr_trajectory_look(reader)->chain, 3);
+    assert_int_equal(tsr_trajectory_look(reader)->state, 1);
+    assert_int_equal(tsr_trajectory_look(reader)->stride, STRIDE);
     for (int f = 0; f < n; f += 2) {
         const int count = n - f < 2 ? 1 : 2;
         OK(tsr_trajectory_read(reader, f, count, step, &atom[0][0][0],
@@ -277,7 +276,7 @@ static void test_bodies_only(void **state)
     OK(tsr_trajectory_append(t, 17, NULL, xyz, NULL, &err));
     OK(tsr_trajectory_close(t, &err));
     OK(tsr_trajectory_open(path, &reader, &err));
-    assert_int_equal(tsr_trajectory_n_atom(reader), 0);
+    assert_int_equal(tsr_trajectory_look(reader)->n_atom, 0);
     OK(tsr_trajectory_read(reader, 0, 1, &step, NULL, read, &err));
     assert_int_equal(step, 17);
     for (int i = 0; i < 12; i++)
@@ -391,7 +390,7 @@ static void test_many(void **state)
         tsr_trajectory_reader *reader;
         snprintf(name, sizeof name, "%s/t-%03d.h5", folder, i);
         OK(tsr_trajectory_open(name, &reader, &err));
-        assert_int_equal(tsr_trajectory_n_frame(reader), 12);
+        assert_int_equal(tsr_trajectory_look(reader)->n_frame, 12);
         tsr_trajectory_reader_free(reader);
     }
     for (int i = 0; i < N; i++)

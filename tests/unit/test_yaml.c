@@ -10,13 +10,19 @@
 /* Every test writes a file of this name; messages name it. */
 static const char name[] = "run.yaml";
 
+static tsr_status read_file(const char *path, config *c, tsr_err *err)
+{
+    return tsr_yaml_read_marked(path, config_fields, c, 0, NULL, NULL, err);
+}
+
 /* Reads `text`, then `set` (NULL: none); the caller clears `c`. */
 static tsr_status read_text(const char *text, config *c, tsr_err *err,
                             const char *set)
 {
     const char *path = io_text(name, text);
     assert_int_equal(tsr_fields_init(config_fields, c, NULL), TSR_OK);
-    return tsr_yaml_read(path, config_fields, c, set != NULL, &set, err);
+    return tsr_yaml_read_marked(path, config_fields, c, set != NULL, &set, NULL,
+                                err);
 }
 
 static config *read_well(const char *text, const char *set)
@@ -275,13 +281,10 @@ static void test_files(void **state)
     config c;
     tsr_err err;
     assert_int_equal(tsr_fields_init(config_fields, &c, NULL), TSR_OK);
-    assert_int_equal(
-        tsr_yaml_read("/nonexistent/x.yaml", config_fields, &c, 0, NULL, &err),
-        TSR_E_NOINPUT);
+    assert_int_equal(read_file("/nonexistent/x.yaml", &c, &err), TSR_E_NOINPUT);
     assert_string_equal(err.message, "cannot open '/nonexistent/x.yaml': No "
                                      "such file or directory");
-    assert_int_equal(tsr_yaml_read("/tmp", config_fields, &c, 0, NULL, &err),
-                     TSR_E_NOINPUT);
+    assert_int_equal(read_file("/tmp", &c, &err), TSR_E_NOINPUT);
     assert_string_equal(err.message, "'/tmp' is a directory: name a YAML file");
     size_t n = (16u << 20) + 1;
     char *big = malloc(n);
@@ -289,15 +292,13 @@ static void test_files(void **state)
     memset(big, '#', n);
     const char *path = io_write(name, big, n);
     free(big);
-    assert_int_equal(tsr_yaml_read(path, config_fields, &c, 0, NULL, &err),
-                     TSR_E_CONFIG);
+    assert_int_equal(read_file(path, &c, &err), TSR_E_CONFIG);
     assert_non_null(strstr(err.message, "larger than 16 MiB"));
     if (geteuid() == 0) {
         print_message("unreadable file not tried: root reads everything\n");
     } else {
         assert_int_equal(chmod(path, 0), 0);
-        assert_int_equal(tsr_yaml_read(path, config_fields, &c, 0, NULL, &err),
-                         TSR_E_NOINPUT);
+        assert_int_equal(read_file(path, &c, &err), TSR_E_NOINPUT);
         assert_non_null(strstr(err.message, "Permission denied"));
         assert_int_equal(chmod(path, 0600), 0);
     }
@@ -421,8 +422,7 @@ static void test_write_path(void **state)
     assert_non_null(out);
     assert_int_equal(tsr_yaml_write(out, config_fields, &before, &err), TSR_OK);
     fclose(out);
-    assert_int_equal(tsr_yaml_read(path, config_fields, &after, 0, NULL, &err),
-                     TSR_OK);
+    assert_int_equal(read_file(path, &after, &err), TSR_OK);
     assert_non_null(getcwd(here, sizeof here));
     snprintf(want, sizeof want, "%s/x.pdb", here);
     assert_string_equal(after.structure.file, want);
@@ -543,7 +543,7 @@ static void check_damaged(const char *text, size_t n)
     tsr_err err = {.status = TSR_OK};
     const char *path = io_write(name, text, n);
     assert_int_equal(tsr_fields_init(config_fields, &c, NULL), TSR_OK);
-    tsr_status status = tsr_yaml_read(path, config_fields, &c, 0, NULL, &err);
+    tsr_status status = read_file(path, &c, &err);
     if (status != TSR_OK) {
         assert_int_equal(status, TSR_E_CONFIG);
         assert_memory_equal(err.message, path, strlen(path));

@@ -11,7 +11,8 @@ static tsr_status read_kinds(const char *text, const char *set, kinds *k,
 {
     path = io_write("run.yaml", text, strlen(text));
     assert_int_equal(tsr_fields_init(kinds_fields, k, NULL), TSR_OK);
-    return tsr_yaml_read(path, kinds_fields, k, set != NULL, &set, err);
+    return tsr_yaml_read_marked(path, kinds_fields, k, set != NULL, &set, NULL,
+                                err);
 }
 
 static kinds *kinds_well(const char *text, const char *set)

@@ -1,0 +1,318 @@
+#include "store/hdf5_object.h"
+
+#include "store/journal.h"
+
+#include <hdf5_hl.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+void tsr_hdf5_quiet(void)
+{
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
+
+typedef struct {
+    char text[512];
+} reason;
+
+/* The innermost entry says what went wrong; those above it only say on behalf
+ * of whom. For a failed system call it is a long line with addresses in it, of
+ * which the part before the first ':' and strerror's text are for people. */
+static herr_t keep_innermost(unsigned n, const H5E_error2_t *error, void *data)
+{
+    static const char mark[] = "error message = '";
+    reason *why = (reason *)data;
+    const char *desc = error->desc != NULL ? error->desc : "no reason given";
+
+    if (n != 0)
+        return 0;
+    const char *text = strstr(desc, mark);
+    if (text == NULL) {
+        snprintf(why->text, sizeof why->text, "%s", desc);
+        return 0;
+    }
+    text += sizeof mark - 1;
+    snprintf(why->text, sizeof why->text, "%.*s: %.*s", (int)strcspn(desc, ":"),
+             desc, (int)strcspn(text, "'"), text);
+    return 0;
+}
+
+tsr_status tsr_hdf5_fail(tsr_err *err, tsr_status status, const char *format,
+                         ...)
+{
+    reason why = {""};
+    char message[TSR_ERR_SIZE];
+    va_list args;
+
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, &why);
+    H5Eclear2(H5E_DEFAULT);
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    if (why.text[0] == '\0')
+        return tsr_fail(err, status, "%s", message);
+    return tsr_fail(err, status, "%s: HDF5: %s", message, why.text);
+}
+
+void tsr_hdf5_close(hid_t id)
+{
+    if (id >= 0)
+        H5Idec_ref(id);
+}
+
+/* ---- attributes ---- */
+
+void tsr_hdf5_now(char text[40])
+{
+    const time_t now = time(NULL);
+    struct tm utc;
+
+    gmtime_r(&now, &utc);
+    strftime(text, 40, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
+}
+
+hid_t tsr_hdf5_text_type(void)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    if (type >= 0 && (H5Tset_size(type, H5T_VARIABLE) < 0 ||
+                      H5Tset_cset(type, H5T_CSET_UTF8) < 0)) {
+        H5Tclose(type);
+        return H5I_INVALID_HID;
+    }
+    return type;
+}
+
+static tsr_status write_attribute(hid_t object, const char *name, hid_t type,
+                                  hid_t space, const void *value, tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    hid_t attribute = H5I_INVALID_HID;
+
+    if (space < 0 ||
+        (attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT,
+                                H5P_DEFAULT)) < 0 ||
+        H5Awrite(attribute, type, value) < 0)
+        status =
+            tsr_hdf5_fail(err, TSR_E_IO, "cannot write attribute '%s'", name);
+    tsr_hdf5_close(attribute);
+    tsr_hdf5_close(space);
+    return status;
+}
+
+tsr_status tsr_hdf5_attribute(hid_t object, const char *name, hid_t type,
+                              const void *value, tsr_err *err)
+{
+    return write_attribute(object, name, type, H5Screate(H5S_SCALAR), value,
+                           err);
+}
+
+tsr_status tsr_hdf5_attribute_list(hid_t object, const char *name, hid_t type,
+                                   hsize_t n, const void *value, tsr_err *err)
+{
+    return write_attribute(object, name, type, H5Screate_simple(1, &n, NULL),
+                           value, err);
+}
+
+tsr_status tsr_hdf5_text(hid_t object, const char *name, const char *text,
+                         tsr_err *err)
+{
+    hid_t type = tsr_hdf5_text_type();
+
+    if (type < 0)
+        return tsr_hdf5_fail(err, TSR_E_IO, "cannot make a text type");
+    tsr_status status = tsr_hdf5_attribute(object, name, type, &text, err);
+    H5Tclose(type);
+    return status;
+}
+
+/* Text of variable length (ours) or fixed (what others write). */
+static char *read_text(hid_t attribute, hid_t type)
+{
+    char *text = NULL;
+
+    if (H5Tis_variable_str(type) > 0) {
+        char *theirs = NULL;
+        hid_t memory = H5Tcopy(H5T_C_S1);
+        if (memory >= 0 && H5Tset_size(memory, H5T_VARIABLE) >= 0 &&
+            H5Tset_cset(memory, H5Tget_cset(type)) >= 0 &&
+            H5Aread(attribute, memory, (void *)&theirs) >= 0 &&
+            theirs != NULL) {
+            text = strdup(theirs);
+            H5free_memory(theirs);
+        }
+        tsr_hdf5_close(memory);
+        return text;
+    }
+    size_t size = H5Tget_size(type);
+    text = calloc(size + 1, 1);
+    if (text != NULL && H5Aread(attribute, type, text) < 0) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+char *tsr_hdf5_attribute_text(hid_t object, const char *name)
+{
+    char *text = NULL;
+
+    if (H5Aexists(object, name) <= 0)
+        return NULL;
+    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    if (attribute < 0)
+        return NULL;
+    hid_t type = H5Aget_type(attribute);
+    hid_t space = H5Aget_space(attribute);
+    if (type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING &&
+        H5Sget_simple_extent_npoints(space) == 1)
+        text = read_text(attribute, type);
+    tsr_hdf5_close(space);
+    tsr_hdf5_close(type);
+    H5Aclose(attribute);
+    return text;
+}
+
+long long tsr_hdf5_attribute_integer(hid_t object, const char *name,
+                                     long long otherwise)
+{
+    long long value = otherwise;
+
+    if (H5Aexists(object, name) <= 0)
+        return otherwise;
+    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    if (attribute < 0)
+        return otherwise;
+    hid_t space = H5Aget_space(attribute);
+    if (space < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
+        H5Aread(attribute, H5T_NATIVE_LLONG, &value) < 0)
+        value = otherwise;
+    tsr_hdf5_close(space);
+    H5Aclose(attribute);
+    return value;
+}
+
+int tsr_hdf5_text_is(hid_t object, const char *name, const char *text)
+{
+    char *found = tsr_hdf5_attribute_text(object, name);
+    const int same = text == NULL ? found == NULL
+                                  : found != NULL && strcmp(found, text) == 0;
+    free(found);
+    return same;
+}
+
+/* ---- data sets ---- */
+
+int tsr_hdf5_shape(hid_t data, hsize_t *size)
+{
+    hid_t space = data >= 0 ? H5Dget_space(data) : -1;
+    const int rank =
+        space >= 0 ? H5Sget_simple_extent_dims(space, size, NULL) : -1;
+
+    tsr_hdf5_close(space);
+    return rank;
+}
+
+int tsr_hdf5_block(hid_t data, hid_t type, int rank, const hsize_t *offset,
+                   const hsize_t *size, void *to, const void *from)
+{
+    hid_t in_file = H5Dget_space(data);
+    hid_t in_memory = in_file < 0 ? -1 : H5Screate_simple(rank, size, NULL);
+    const int is_done =
+        in_memory >= 0 &&
+        H5Sselect_hyperslab(in_file, H5S_SELECT_SET, offset, NULL, size,
+                            NULL) >= 0 &&
+        (to != NULL ? H5Dread(data, type, in_memory, in_file, H5P_DEFAULT, to)
+                    : H5Dwrite(data, type, in_memory, in_file, H5P_DEFAULT,
+                               from)) >= 0;
+    /* why it failed, which closing would forget */
+    const hid_t why = is_done ? H5I_INVALID_HID : H5Eget_current_stack();
+    tsr_hdf5_close(in_memory);
+    tsr_hdf5_close(in_file);
+    if (why >= 0)
+        H5Eset_current_stack(why);
+    return is_done;
+}
+
+/* ---- a file opened for reading ---- */
+
+enum { TRIES = 5 };
+
+static tsr_status open_once(const char *path, tsr_hdf5_input *input,
+                            tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+
+    /* No lock, as in the writer: the run may be writing. */
+    if (access < 0 || H5Pset_file_locking(access, 0, 1) < 0 ||
+        tsr_hdf5_store_attach(input->store, access) < 0 ||
+        (input->file = H5Fopen(path, H5F_ACC_RDONLY, access)) < 0)
+        status = tsr_hdf5_fail(err, TSR_E_DATA, "cannot open it as HDF5");
+    tsr_hdf5_close(access);
+    return status;
+}
+
+/* Only a file of a run can change under a reader: one with a journal. */
+static int has_journal(const char *path)
+{
+    char *name = tsr_journal_name(path);
+    int there = name != NULL && access(name, F_OK) == 0;
+    free(name);
+    return there;
+}
+
+tsr_status tsr_hdf5_input_open(const char *path,
+                               tsr_status (*check)(hid_t file, void *context,
+                                                   tsr_err *err),
+                               void *context, tsr_hdf5_input *input,
+                               tsr_err *err)
+{
+    const struct timespec pause = {0, 20000000};
+    tsr_status status = TSR_OK;
+
+    *input = (tsr_hdf5_input){.file = -1};
+    if (access(path, R_OK) != 0)
+        return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
+                        strerror(errno));
+    tsr_hdf5_quiet();
+    for (int i = 0; i < TRIES; i++) {
+        int is_busy;
+        status = tsr_hdf5_store_recover(path, &input->store, &is_busy, err);
+        if (status == TSR_OK && input->store == NULL)
+            status = tsr_hdf5_store_open_reading(path, &input->store, err);
+        if (status != TSR_OK)
+            return status;
+        status = tsr_hdf5_store_verify(input->store, err);
+        if (status == TSR_OK)
+            status = open_once(path, input, err);
+        if (status == TSR_OK && check != NULL)
+            status = check(input->file, context, err);
+        if (status == TSR_OK)
+            return TSR_OK;
+        tsr_hdf5_input_close(input);
+        if (status != TSR_E_DATA || !has_journal(path))
+            break;
+        nanosleep(&pause, NULL);
+    }
+    return tsr_wrap(err, status, "'%s'", path);
+}
+
+void tsr_hdf5_input_close(tsr_hdf5_input *input)
+{
+    if (input->file >= 0)
+        H5Fclose(input->file);
+    tsr_hdf5_store_free(input->store);
+    *input = (tsr_hdf5_input){.file = -1};
+}
+
+int tsr_hdf5_has(hid_t file, const char *path)
+{
+    return H5LTpath_valid(file, path, 0) > 0;
+}

@@ -1,0 +1,95 @@
+/* What all HDF5 files of a run are made of: attributes, parts of data sets, and
+ * a file opened for reading. For src/store only. */
+#ifndef TSR_STORE_HDF5_OBJECT_H
+#define TSR_STORE_HDF5_OBJECT_H
+
+#include "core/status.h"
+#include "store/hdf5_store.h"
+
+#include <hdf5.h>
+
+/* HDF5's error stack as our messages. */
+
+/* Switches HDF5's printing of its error stack off. A thread-safe build of HDF5
+ * (Debian's is one) keeps this setting for each thread, so every entry point
+ * that calls HDF5 begins with it. Cheap. */
+void tsr_hdf5_quiet(void);
+
+/* As tsr_fail, with the innermost reason that HDF5 gives put behind the
+ * message. To be called right after the HDF5 call that failed: the next one
+ * clears the reason. */
+tsr_status tsr_hdf5_fail(tsr_err *err, tsr_status status, const char *format,
+                         ...) TSR_PRINTF(3, 4);
+
+/* Closes what the identifier stands for, except a file; does nothing where it
+ * is < 0. */
+void tsr_hdf5_close(hid_t id);
+
+/* ---- attributes ---- */
+
+/* "2026-11-22T06:30:00+00:00": now, as ISO 8601 has it. */
+void tsr_hdf5_now(char text[40]);
+
+/* UTF-8 of variable length; caller closes; < 0 with HDF5's error stack. */
+hid_t tsr_hdf5_text_type(void);
+
+/* A new scalar attribute. Errors: TSR_E_IO. */
+tsr_status tsr_hdf5_attribute(hid_t object, const char *name, hid_t type,
+                              const void *value, tsr_err *err);
+
+/* The same with n values. */
+tsr_status tsr_hdf5_attribute_list(hid_t object, const char *name, hid_t type,
+                                   hsize_t n, const void *value, tsr_err *err);
+
+/* A new text attribute of any length (netCDF: NC_STRING): it lies in the heap
+ * of the file, not in the object's header with its 64 KiB (the text of a config
+ * can exceed that). Errors: TSR_E_IO. */
+tsr_status tsr_hdf5_text(hid_t object, const char *name, const char *text,
+                         tsr_err *err);
+
+/* A text attribute, of fixed or variable length; caller frees; NULL where there
+ * is none. */
+char *tsr_hdf5_attribute_text(hid_t object, const char *name);
+
+/* A scalar integer attribute; `otherwise` where there is none. */
+long long tsr_hdf5_attribute_integer(hid_t object, const char *name,
+                                     long long otherwise);
+
+/* Whether a text attribute is `text`, or absent where that is NULL. */
+int tsr_hdf5_text_is(hid_t object, const char *name, const char *text);
+
+/* ---- data sets ---- */
+
+/* Sizes of a data set; returns its rank, or -1. size [H5S_MAX_RANK]. */
+int tsr_hdf5_shape(hid_t data, hsize_t *size);
+
+/* A block of a data set, size [rank] from `offset` [rank] on, into `to` or,
+ * with that NULL, out of `from`. 0 where HDF5 fails, with its error stack. */
+int tsr_hdf5_block(hid_t data, hid_t type, int rank, const hsize_t *offset,
+                   const hsize_t *size, void *to, const void *from);
+
+/* ---- a file opened for reading, beside its writer or after it was killed ----
+ */
+
+typedef struct {
+    hid_t file;            /* < 0: closed */
+    tsr_hdf5_store *store; /* through which HDF5 reads; NULL: closed */
+} tsr_hdf5_input;
+
+/* Finishes an interrupted commit first (tsr_hdf5_store_recover). While a writer
+ * lives, opening can meet the milliseconds in which it changes the file, and is
+ * tried a few times; `check` (NULL: none) is part of that: it looks at what the
+ * caller needs and returns TSR_E_DATA where it cannot be read. Messages name
+ * the file. Errors: TSR_E_NOINPUT (no such file), TSR_E_DATA (not HDF5, or
+ * damaged), TSR_E_IO. */
+tsr_status tsr_hdf5_input_open(const char *path,
+                               tsr_status (*check)(hid_t file, void *context,
+                                                   tsr_err *err),
+                               void *context, tsr_hdf5_input *input,
+                               tsr_err *err);
+void tsr_hdf5_input_close(tsr_hdf5_input *input);
+
+/* Whether there is an object at a path "a/b/c". */
+int tsr_hdf5_has(hid_t file, const char *path);
+
+#endif

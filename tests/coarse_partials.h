@@ -1,0 +1,69 @@
+/* I_ab + S_ab of a conformation from any engine, as a run computes them. */
+#ifndef TESTS_COARSE_PARTIALS_H
+#define TESTS_COARSE_PARTIALS_H
+
+#include "scattering/coarse_profile.h"
+
+#include <stdlib.h>
+
+/* Makes an engine of a spec: tsr_engine_page_tile_new with the context's
+ * device, or another. */
+typedef tsr_status engine_make(void *context, const tsr_engine_spec *spec,
+                               tsr_engine **out, tsr_err *err);
+
+/* Makes it for n_body bodies of types `type` (model/residue.h, those of the
+ * table's body model) at xyz [n_body][3], Angstrom, on q_k = k dq, k < n_q.
+ * Errors: TSR_E_RANGE (the table ends before), TSR_E_NOMEM. After an error
+ * there is nothing to clear. */
+static inline tsr_status coarse_spec_make(const tsr_form_factor_table *table,
+                                          int n_body, const int *type,
+                                          const double (*xyz)[3], int n_q,
+                                          double dq_inv_ang,
+                                          tsr_coarse_spec *out, tsr_err *err)
+{
+    double *exposure = malloc((size_t)n_body * sizeof *exposure);
+    *out = (tsr_coarse_spec){0};
+    if (exposure == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for %d bodies", n_body);
+    tsr_exposure_estimate(&table->exposure, n_body, type, xyz, exposure);
+    tsr_status s = tsr_coarse_spec_of(table, n_body, type, exposure, n_q,
+                                      dq_inv_ang, out, err);
+    free(exposure);
+    return s;
+}
+
+/* All of it: the spec, an engine for it (make NULL: the reference engine), its
+ * profile of the bodies at xyz, S_ab.
+ * partial    [TSR_N_COMP_PAIR][n_q]  out  electrons squared
+ * radius_ang                         out  r_m, Angstrom
+ * Errors: those of the spec and of the engine. Cost: n_body^2 n_q. */
+static inline tsr_status coarse_partials(const tsr_form_factor_table *table,
+                                         int n_body, const int *type,
+                                         const double (*xyz)[3], int n_q,
+                                         double dq_inv_ang, engine_make *make,
+                                         void *context, double *partial,
+                                         double *radius_ang, tsr_err *err)
+{
+    tsr_coarse_spec coarse;
+    tsr_engine *engine = NULL;
+    tsr_batch *batch = NULL;
+    tsr_status s = coarse_spec_make(table, n_body, type, xyz, n_q, dq_inv_ang,
+                                    &coarse, err);
+    if (s != TSR_OK)
+        return s;
+    s = make == NULL ? tsr_engine_reference_new(&coarse.spec, &engine, err)
+                     : make(context, &coarse.spec, &engine, err);
+    if (s == TSR_OK)
+        s = tsr_batch_new(engine, 1, &batch, err);
+    if (s == TSR_OK)
+        s = tsr_batch_set(batch, 0, xyz, partial, err);
+    for (size_t i = 0; i < TSR_N_COMP_PAIR * (size_t)n_q && s == TSR_OK; i++)
+        partial[i] += coarse.self[i];
+    *radius_ang = coarse.radius_ang;
+    tsr_batch_free(batch);
+    tsr_engine_free(engine);
+    tsr_coarse_spec_clear(&coarse);
+    return s;
+}
+
+#endif
