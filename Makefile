@@ -209,7 +209,7 @@ check-slow: deps-check ## the slow tests
 # without them every leak is ours. Tests of a device skip, runs take the
 # reference. A report goes into a file and makes the exit status 99, which no
 # test expects: either is seen where a test looks away from the other.
-SAN_SCRIPTS := $(patsubst %,tests/cli/test_%.sh,cli profile analysis distance \
+SAN_SCRIPTS := $(patsubst %,tests/cli/test_%.sh,cli profile distance \
                  export files damage noise train contrast)
 SAN_TESTS   := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
 SAN_REPORT   = $(CURDIR)/$(BUILD)/report
