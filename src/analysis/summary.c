@@ -32,7 +32,7 @@ static double wrap(double x, double turn)
     return y <= -0.5 * turn ? y + turn : y;
 }
 
-tsr_status tsr_circular_make(int n_chain, int n_draw, double turn,
+tsr_status tsr_circular_make(int n_group, int n_chain, int n_draw, double turn,
                              double *value, tsr_convergence *out, tsr_err *err)
 {
     const size_t n = (size_t)n_chain * (size_t)n_draw;
@@ -53,7 +53,8 @@ tsr_status tsr_circular_make(int n_chain, int n_draw, double turn,
         const double half = sin(0.5 * to_rad * value[i]);
         missing += 2.0 * half * half / (double)n;
     }
-    tsr_status status = tsr_convergence_make(n_chain, n_draw, value, out, err);
+    tsr_status status =
+        tsr_convergence_of_groups(n_group, n_chain, n_draw, value, out, err);
     if (status != TSR_OK || isnan(out->mean))
         return status;
     if (low >= 0.0 && high > 0.5 * turn && mean < 0.0)

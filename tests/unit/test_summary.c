@@ -160,8 +160,8 @@ static void test_turned(void **state)
         }
         assert_int_equal(tsr_circular_make(0, 4, N / 4, whole, a, &first, NULL),
                          TSR_OK);
-        assert_int_equal(tsr_circular_make(0, 4, N / 4, whole, b, &second, NULL),
-                         TSR_OK);
+        assert_int_equal(
+            tsr_circular_make(0, 4, N / 4, whole, b, &second, NULL), TSR_OK);
         assert_near(remainder(second.mean - first.mean, whole), 0.45 * whole,
                     1e-12 * whole);
         assert_near(second.median - second.mean, first.median - first.mean,

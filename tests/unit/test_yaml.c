@@ -492,11 +492,8 @@ static void test_aliases_counted(void **state)
 static void test_depth_and_length(void **state)
 {
     (void)state;
-#ifdef __SANITIZE_ADDRESS__ /* slow: the other build sees a square of MANY */
-    enum { MANY = 2000, LONG = 990 };
-#else
-    enum { MANY = 200000, LONG = 99000 };
-#endif
+    const int slow = getenv("ASAN_OPTIONS") != NULL; /* other builds see more */
+    const int many = slow ? 2000 : 200000, length = slow ? 990 : 99000;
     static const char *const open[] = {"[", "{a: ", "- ", "? "};
     const clock_t most = 30 * CLOCKS_PER_SEC;
     config c;
@@ -506,7 +503,7 @@ static void test_depth_and_length(void **state)
         char *text = NULL;
         size_t size = 0;
         FILE *out = open_memstream(&text, &size);
-        for (int k = 0; k < MANY; k++)
+        for (int k = 0; k < many; k++)
             fputs(open[i], out);
         fclose(out);
         clock_t before = clock();
@@ -519,7 +516,7 @@ static void test_depth_and_length(void **state)
     const char *path = io_text(name, "structure: {flexible: [a");
     FILE *out = fopen(path, "ab");
     assert_non_null(out);
-    for (int k = 1; k < LONG; k++)
+    for (int k = 1; k < length; k++)
         fputs(", a", out);
     fputs("]}\n", out);
     fclose(out);
@@ -529,7 +526,7 @@ static void test_depth_and_length(void **state)
         tsr_yaml_read_marked(path, config_fields, &c, 0, NULL, &marks, &err),
         TSR_OK);
     assert_true(clock() - before < most);
-    assert_int_equal(c.structure.flexible.n, LONG);
+    assert_int_equal(c.structure.flexible.n, length);
     tsr_yaml_marks_clear(&marks);
     tsr_fields_clear(config_fields, &c);
 }
@@ -587,18 +584,16 @@ static void test_damaged(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example),
-        cmocka_unit_test(test_shortened_paths),
-        cmocka_unit_test(test_short_forms),
-        cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_set),
-        cmocka_unit_test(test_set_messages),
-        cmocka_unit_test(test_write_path),
-        cmocka_unit_test(test_aliases_counted),
-        cmocka_unit_test(test_depth_and_length),
-        cmocka_unit_test(test_damaged),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_example),
+                                       cmocka_unit_test(test_shortened_paths),
+                                       cmocka_unit_test(test_short_forms),
+                                       cmocka_unit_test(test_messages),
+                                       cmocka_unit_test(test_files),
+                                       cmocka_unit_test(test_set),
+                                       cmocka_unit_test(test_set_messages),
+                                       cmocka_unit_test(test_write_path),
+                                       cmocka_unit_test(test_aliases_counted),
+                                       cmocka_unit_test(test_depth_and_length),
+                                       cmocka_unit_test(test_damaged)};
     return cmocka_run_group_tests(tests, io_setup, io_teardown);
 }
