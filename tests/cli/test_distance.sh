@@ -61,6 +61,9 @@ run() {
     check "has chi2 of the distance" grep -q "^distance_chi2 " out.txt
     check "and its scale" grep -q "^distance_scale " out.txt
 }
+expect "run and report, at one temperature" 0 "" "$program" run good.yaml \
+    --output plain
+check "no evidence is told of it" sh -c '! grep -q "log evidence" out.txt'
 run "alone" alone --threads 2
 check "no curve" test "$(grep -cE "^(chi2|scale|background) " out.txt)" -eq 0
 run "from a table" table --set \
