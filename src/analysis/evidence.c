@@ -59,7 +59,9 @@ static double log_ratio(const path *p, int k)
             low = fmin(low, fmin(w[0], w[1]));
             high = fmax(high, fmax(w[0], w[1]));
         }
-    while (high - low > 1e-6) {
+    /* beyond some 1e9 neighbouring doubles are further apart than that */
+    const double enough = fmax(1e-6, 1e-14 * fmax(fabs(low), fabs(high)));
+    while (high - low > enough) {
         const double f = 0.5 * (low + high);
         const double colder[] = {step, f, -1.0}, hotter[] = {step, f, 1.0};
         if (mean_of(p, k + 1, share, hotter) > mean_of(p, k, share, colder))

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { N_TEMP = 9, N_GROUP = 6, N_DRAW = 150 };
 
@@ -104,9 +105,30 @@ static void no_prior(void **state)
     free(log_lik);
 }
 
+/* Likelihoods so far apart that doubles between them are too: the search for
+ * the ratio ends all the same. */
+static void ends_at_any_size(void **state)
+{
+    (void)state;
+    enum { N = 20 };
+    const double beta[] = {1.0, 1e-14};
+    double log_lik[2 * N][2];
+    tsr_evidence e = {0};
+    for (int i = 0; i < 2 * N; i++) {
+        log_lik[i][0] = -1e12 + i;
+        log_lik[i][1] = -2e12 - 1e9 * i;
+    }
+    alarm(20);
+    assert_int_equal(tsr_evidence_of(2, N, 2, beta, log_lik[0], &e, NULL),
+                     TSR_OK);
+    alarm(0);
+    assert_true(e.log > -2.1e12 && e.log < -1e12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(known_answer),
-                                       cmocka_unit_test(no_prior)};
+                                       cmocka_unit_test(no_prior),
+                                       cmocka_unit_test(ends_at_any_size)};
     return cmocka_run_group_tests_name("evidence", tests, NULL, NULL);
 }
