@@ -76,6 +76,9 @@ run "two of them, states and temperatures" two --set data.1.file=curve.dat \
     --set structure.states=2 --set sampler.temperatures=2
 check "the second has its own" grep -q "^distance_chi2_2 " out.txt
 expect "report" 0 "" "$program" report two
+expect "stopped while chains get their starts" 75 "nothing was written" \
+    timeout --preserve-status -k 20 2 "$program" run good.yaml --output starts \
+    --set sampler.chains=9973 --set sampler.start=prior
 
 # ---- stopped and gone on with ----
 needs_venv "resumed runs with distances"
