@@ -106,6 +106,9 @@ static void no_prior(void **state)
         TSR_OK);
     assert_true(isnan(e.log));
     assert_non_null(strstr(tsr_evidence_tell(&e, text), "is not the prior"));
+    /* where evidence is asked for already, that alone is no help */
+    assert_non_null(strstr(text, "a higher sampler.t_max"));
+    assert_non_null(strstr(text, "reach it)"));
     gsl_rng_free(rng);
     free(log_lik);
 }
