@@ -194,12 +194,17 @@ static void print_convergence(const tsr_config *config,
     const tsr_sampler_options *o = &config->sampler;
     long warmup =
         o->warmup > 0 ? 4 * o->warmup : tsr_sampler_draws(o) * o->thin;
+    char how[120] = ""; /* until converged: run_sample.c says how long */
+    if (o->until == NULL)
+        snprintf(how, sizeof how,
+                 ", for example with --set sampler.warmup=%ld --set "
+                 "sampler.draws=%ld",
+                 warmup, 4 * tsr_sampler_draws(o));
     if (rhat > RHAT_BAD)
         tsr_warn(log,
                  "not converged: R-hat of %s is %.2f, above %.2f, so these "
-                 "numbers are no posterior yet; run longer, for example "
-                 "with --set sampler.warmup=%ld --set sampler.draws=%ld",
-                 worst->name, rhat, RHAT_BAD, warmup, 4 * tsr_sampler_draws(o));
+                 "numbers are no posterior yet; run longer%s",
+                 worst->name, rhat, RHAT_BAD, how);
 }
 
 tsr_status tsr_run_report(const tsr_config *config,

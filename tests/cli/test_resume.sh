@@ -258,6 +258,11 @@ expect "and goes on when it is told to" 0 "not converged as asked" \
     "$program" resume hasty --draws $n
 check "to the end" sh -c '"$0" status hasty | grep -q "sampling *$1 of $1 "' \
     "$program" "$n"
+# The time of warm-up is not that of a few draws.
+expect "in no time" 0 "draws [0-9]+00' goes on, for about 1 minutes" \
+    "$program" run good.yaml --output rushed --set sampler.draws=auto \
+    --set sampler.warmup=3000 --set sampler.time_limit=1e-9
+check "one number of draws is proposed" sh -c '! grep -q "sampler.draws=" err.txt'
 begin gone --set output.checkpoint_every=0
 rm -r gone
 ended
