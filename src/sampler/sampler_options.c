@@ -114,7 +114,8 @@ const tsr_field tsr_sampler_fields[] = {
      .initial = "0",
      .min = 0.0,
      .max = 1e9,
-     .doc = "stop drawing after so long, converged or not; 0: no limit"},
+     .doc = "stop drawing after so long, with warm-up, which is never cut "
+            "short, converged or not; 0: no limit"},
     {0}};
 
 int tsr_sampler_n_temp(const tsr_sampler_options *options, int has_data)
