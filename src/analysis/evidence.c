@@ -59,7 +59,9 @@ static double log_ratio(const path *p, int k)
             low = fmin(low, fmin(w[0], w[1]));
             high = fmax(high, fmax(w[0], w[1]));
         }
-    while (high - low > 1e-6) {
+    /* beyond some 1e9 neighbouring doubles are further apart than that */
+    const double enough = fmax(1e-6, 1e-14 * fmax(fabs(low), fabs(high)));
+    while (high - low > enough) {
         const double f = 0.5 * (low + high);
         const double colder[] = {step, f, -1.0}, hotter[] = {step, f, 1.0};
         if (mean_of(p, k + 1, share, hotter) > mean_of(p, k, share, colder))
@@ -136,7 +138,8 @@ tsr_status tsr_evidence_of(int n_group, int n_draw, int n_temp,
         char text[sizeof e->why_not];
         snprintf(text, sizeof text,
                  "the hottest of %d temperatures, %.3g, is not the prior: "
-                 "sampler.evidence: true makes the ladder reach it",
+                 "sampler.evidence: true, or a higher sampler.t_max, makes the "
+                 "ladder reach it",
                  n_temp, 1.0 / beta[n_temp - 1]);
         set_why(e, text);
     }
@@ -241,8 +244,8 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                         .n_temp = 1,
                         .t_max = 1.0};
     if (!has_variable(reader, stats, "ladder_log_lik")) {
-        set_why(e, "the run had one temperature: sampler.evidence: true adds "
-                   "others, up to the prior");
+        set_why(e, "the run had one temperature: sampler.evidence: true, with "
+                   "temperatures: auto, adds others, up to the prior");
         return TSR_OK;
     }
     tsr_status status =

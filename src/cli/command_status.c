@@ -136,9 +136,13 @@ static double seconds_left(const run_status *s)
     long left = tsr_session_warmup(&s->config) - s->warmup + draws - s->draws;
     double steps = (double)left * (double)s->config.sampler.thin *
                    (double)i->n_chain * (double)i->n_temp;
-    return s->has_checkpoint && s->at.place.is_finished
-               ? 0.0
-               : steps / steps_a_second(s);
+    double seconds = steps / steps_a_second(s);
+    const double limit = s->config.sampler.time_limit;
+    if (s->has_checkpoint && s->at.place.is_finished)
+        return 0.0;
+    return limit > 0.0 && seconds > limit - s->at.place.seconds
+               ? fmax(limit - s->at.place.seconds, 0.0)
+               : seconds;
 }
 
 /* Since a time in UTC, ISO 8601; NaN where it is none. */

@@ -393,6 +393,7 @@ static tsr_status check(const tsr_config *c, tsr_err *err)
         const tsr_number_or_word *value;
     } whole[] = {{"device.threads", &c->device.threads},
                  {"sampler.chains", &c->sampler.chains},
+                 {"sampler.draws", &c->sampler.draws},
                  {"sampler.temperatures", &c->sampler.temperatures}};
     for (size_t k = 0; k < sizeof whole / sizeof *whole; k++)
         if (whole[k].value->word < 0 &&

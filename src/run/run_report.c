@@ -197,7 +197,7 @@ static void print_convergence(const tsr_config *config,
         fprintf(out, "  %-14s %.0f (%s, the fewest)\n", "effective",
                 fmin(slowest->value.ess_bulk, slowest->value.ess_tail),
                 slowest->name);
-    if (isfinite(summary->evidence.log)) {
+    if (summary->evidence.n_temp > 1 && isfinite(summary->evidence.log)) {
         char text[TSR_EVIDENCE_TEXT];
         fprintf(out, "  %-14s %s\n", "log evidence",
                 tsr_evidence_tell(&summary->evidence, text));

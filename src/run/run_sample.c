@@ -72,14 +72,15 @@ static void tell_how_far(const tsr_session *s, double far, const char *worst)
 {
     const double done = (double)s->place.draws;
     const double wanted = done * fmin(far, 100.0);
-    const double unit = pow(10.0, floor(log10(wanted)) - 1.0);
+    const double unit = fmax(1.0, pow(10.0, floor(log10(wanted)) - 1.0));
     const double draws = unit * ceil(wanted / unit);
+    const double each = s->place.seconds / (done + (double)s->place.warmup);
     tsr_warn(s->log,
              "not converged as asked (%s) after %.0f draws a chain (%s); "
              "'tessera resume %s --draws %.0f' goes on, for about %.0f "
              "minutes",
              s->config->sampler.until, done, worst, s->directory, draws,
-             ceil((draws / done - 1.0) * s->place.seconds / 60.0));
+             ceil((draws - done) * each / 60.0));
 }
 
 /* Steps that the phase will have: all, or as many as it takes at this rate. */

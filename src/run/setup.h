@@ -59,7 +59,8 @@ void tsr_setup_clear(tsr_setup *setup);
 
 /* Where sampler.start is the prior, and there are data: groups of chains get
  * starts of their own, from chains of the prior. After tsr_setup_engine.
- * Errors: those of tsr_chain_start, TSR_E_NOMEM. */
+ * Errors: those of tsr_chain_start, TSR_E_NOMEM;
+ * TSR_E_INTERRUPTED once a stop is asked for. */
 tsr_status tsr_setup_draw_starts(tsr_log *log, tsr_setup *setup, tsr_err *err);
 
 /* Parts of tsr_setup_read: where the states start; tables of the prior, form

@@ -2,6 +2,7 @@
 #include "run/setup.h"
 
 #include "io/structure.h"
+#include "run/interrupt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,11 @@ static tsr_status draw_group(const tsr_target *run, int group,
     for (long i = 0; i < 2 * half && status == TSR_OK; i++) {
         tsr_body_proposal ask;
         int accepted;
+        if (tsr_stop_asked) {
+            status = tsr_fail(err, TSR_E_INTERRUPTED,
+                              "interrupted while the prior was drawn from");
+            break;
+        }
         tsr_chain_propose(chain, &ask);
         status = tsr_chain_decide(chain, NULL, i < half, &accepted, err);
     }

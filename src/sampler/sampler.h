@@ -30,7 +30,7 @@ typedef struct {
     int evidence;      /* 1: temperatures that are auto reach the prior */
     int start;         /* TSR_START_AUTO, ... */
     char *until;       /* NULL: all draws */
-    double time_limit; /* s of sampling; 0: none */
+    double time_limit; /* s, with warm-up; 0: none */
 } tsr_sampler_options;
 
 /* Where chains start: the structure of the configuration, or draws of the

@@ -43,8 +43,10 @@ const tsr_field tsr_sampler_fields[] = {
      .min = 1,
      .max = 1e9,
      .words = auto_words,
-     .doc = "after warm-up; auto: until the chains have converged (until, or "
-            "rhat<1.01,ess>400), at most 200000 of all chains, 2000 of each"},
+     .doc =
+         "after warm-up; auto: until the chains have converged (until, or "
+         "rhat<1.01,ess>400), at most 200000 of all chains together, or 2000 "
+         "of each where that is more"},
     {.name = "thin",
      .type = TSR_FIELD_INT,
      .offset = offsetof(tsr_sampler_options, thin),
@@ -112,7 +114,8 @@ const tsr_field tsr_sampler_fields[] = {
      .initial = "0",
      .min = 0.0,
      .max = 1e9,
-     .doc = "stop drawing after so long, converged or not; 0: no limit"},
+     .doc = "stop drawing after so long, with warm-up, which is never cut "
+            "short, converged or not; 0: no limit"},
     {0}};
 
 int tsr_sampler_n_temp(const tsr_sampler_options *options, int has_data)
@@ -142,7 +145,7 @@ static tsr_status settle_draws(tsr_sampler_options *o, tsr_err *err)
 {
     if (o->draws.word < 0)
         return TSR_OK;
-    set(&o->draws, fmax(DRAWS_IN_ALL / o->chains.number, LEAST_DRAWS));
+    set(&o->draws, fmax(floor(DRAWS_IN_ALL / o->chains.number), LEAST_DRAWS));
     if (o->until == NULL)
         o->until = strdup(tsr_sampler_until);
     return o->until != NULL ? TSR_OK

@@ -307,6 +307,8 @@ for set in structure.states=0 structure.states=33 structure.states=1.5 \
 done
 expect "half a temperature" 78 "sampler.temperatures.*2.5.*whole" \
     "$program" run good.yaml --output new --set sampler.temperatures=2.5
+expect "part of a draw" 78 "sampler.draws: 2.5 is not a whole number" \
+    "$program" run good.yaml --output new --set sampler.draws=2.5
 with worse.yaml '1s/file:/states: 40, file:/'
 expect "its place in the file" 78 "worse.yaml:1:.*structure.states.*40.*32" \
     "$program" check worse.yaml

@@ -61,6 +61,9 @@ run() {
     check "has chi2 of the distance" grep -q "^distance_chi2 " out.txt
     check "and its scale" grep -q "^distance_scale " out.txt
 }
+expect "run and report, at one temperature" 0 "" "$program" run good.yaml \
+    --output plain
+check "no evidence is told of it" sh -c '! grep -q "log evidence" out.txt'
 run "alone" alone --threads 2
 check "no curve" test "$(grep -cE "^(chi2|scale|background) " out.txt)" -eq 0
 run "from a table" table --set \
@@ -73,6 +76,9 @@ run "two of them, states and temperatures" two --set data.1.file=curve.dat \
     --set structure.states=2 --set sampler.temperatures=2
 check "the second has its own" grep -q "^distance_chi2_2 " out.txt
 expect "report" 0 "" "$program" report two
+expect "stopped while chains get their starts" 75 "nothing was written" \
+    timeout --preserve-status -k 20 2 "$program" run good.yaml --output starts \
+    --set sampler.chains=9973 --set sampler.start=prior
 
 # ---- stopped and gone on with ----
 needs_venv "resumed runs with distances"

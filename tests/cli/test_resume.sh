@@ -248,6 +248,17 @@ expect "and goes on when it is told to" 0 "not converged as asked" \
     "$program" resume hasty --draws $n
 check "to the end" sh -c '"$0" status hasty | grep -q "sampling *$1 of $1 "' \
     "$program" "$n"
+begin bounded --set sampler.draws=auto --set sampler.time_limit=30
+kill -TERM $pid
+ended
+expect "status of a run with a limit of time" 0 "" "$program" status bounded --json
+check "the time left is no more than that" "$python" -c '
+import json; s = json.load(open("out.txt"))["seconds_left"]; assert 0 < s < 30, s'
+# The time of warm-up is not that of a few draws.
+expect "in no time" 0 "draws [0-9]+00' goes on, for about 1 minutes" \
+    "$program" run good.yaml --output rushed --set sampler.draws=auto \
+    --set sampler.warmup=3000 --set sampler.time_limit=1e-9
+check "one number of draws is proposed" sh -c '! grep -q "sampler.draws=" err.txt'
 begin gone --set output.checkpoint_every=0
 rm -r gone
 ended

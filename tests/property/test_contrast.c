@@ -3,6 +3,7 @@
  * what it is, and the truth is found again. */
 #include "sampler/chain_state.h"
 #include "sampler/sampler_state.h"
+#include "tests/parameter_draw.h"
 #include "tests/property/posterior_sample.h"
 #include "tests/property/prior_sampler.h"
 
@@ -288,7 +289,7 @@ static double by_weights(const posterior_sample *s, int n, double beta,
     for (int i = 0; i < n; i++) {
         const double *weight = point.theta + p->weight;
         double rg2 = 0.0, least = 1e9;
-        tsr_parameters_draw(p->n, p->table, rng, point.theta);
+        parameters_draw(p->n, p->table, rng, point.theta);
         memset(point.partial, 0, (size_t)n_profile * sizeof *point.partial);
         for (int k = 0; k < n_state; k++) {
             sample_prior(&prior, rng, c);

@@ -6,6 +6,8 @@
 #include "tests/property/importance.h"
 
 #include "analysis/evidence.h"
+#include "sampler/chain_state.h"
+#include "sampler/sampler_state.h"
 
 #include <unistd.h>
 
@@ -256,11 +258,76 @@ static void evidence_of_an_ensemble(void **state)
     posterior_close(&s);
 }
 
+/* ---- chains that are stuck ---- */
+
+static tsr_chain *at_temperature(posterior_run run, int chain, int k)
+{
+    const tsr_sampler *s = run.sampler;
+    return s
+        ->chain[chain * s->n_temp + tsr_ladder_replica(s->ladder[chain], k)];
+}
+
+/* Of both replicas, at the same temperature: 2, 1 or none. */
+static int n_alike(posterior_run run, int a, int b)
+{
+    int n = 0;
+    for (int k = 0; k < 2; k++)
+        n += at_temperature(run, a, k)->state[0].current->body[0][0] ==
+             at_temperature(run, b, k)->state[0].current->body[0][0];
+    return n;
+}
+
+/* In each of two groups one chain is far below the middle of its own, and the
+ * second group is far below the first: those two chains alone become copies,
+ * of chains of their group, temperature by temperature, and then go their own
+ * ways. */
+static void stuck_chains_are_copied(void **state)
+{
+    (void)state;
+    enum { N_CHAIN = 8 };
+    const double log_lik[N_CHAIN] = {-5,    -100,  -6,    60,
+                                     -1000, -1200, -1020, -1001};
+    const int copy_of[N_CHAIN] = {0, 0, 2, 3, 4, 4, 6, 7};
+    tsr_err err = {0};
+    posterior_sample s;
+    posterior_open(&s, "GAFSLGAG", NULL, soft);
+    s.target.n_temp = 2, s.target.t_max = 2.0, s.target.swap_every = 1;
+    start_distance(&s, "11", "1.5");
+    tsr_conformation *const start[] = {s.extended, s.extended};
+    s.target.n_group = 2, s.target.chains_each = N_CHAIN / 2;
+    s.target.group_start = start;
+    posterior_run run = posterior_run_new(&s, N_CHAIN, 2, 1);
+    assert_int_equal(tsr_sampler_rescue(run.sampler), 0);
+    do /* until replicas of the two are in another order */
+        posterior_advance(run, 1, 101, 1);
+    while (tsr_ladder_replica(run.sampler->ladder[0], 0) ==
+           tsr_ladder_replica(run.sampler->ladder[1], 0));
+    for (int c = 0; c < N_CHAIN; c++)
+        at_temperature(run, c, 0)->now.log_lik = log_lik[c];
+    assert_int_equal(tsr_sampler_rescue(run.sampler), 2);
+    for (int a = 0; a < N_CHAIN; a++)
+        for (int b = 0; b < a; b++)
+            assert_int_equal(n_alike(run, a, b),
+                             copy_of[a] == copy_of[b] ? 2 : 0);
+    assert_int_equal(tsr_sampler_rescue(run.sampler), 0);
+    posterior_must(tsr_sampler_refresh(run.sampler, &err), &err);
+    for (int c = 0; c < N_CHAIN; c++)
+        for (int k = 0; k < 2; k++)
+            assert_true(tsr_chain_log_lik(at_temperature(run, c, k)) ==
+                        tsr_chain_log_lik(at_temperature(run, copy_of[c], k)));
+    assert_true(tsr_chain_log_lik(at_temperature(run, 1, 0)) != log_lik[0]);
+    posterior_advance(run, 1, 200, 1);
+    assert_int_equal(n_alike(run, 0, 1) + n_alike(run, 4, 5), 0);
+    posterior_run_free(run);
+    posterior_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_structure),
         cmocka_unit_test(an_ensemble_at_temperatures),
-        cmocka_unit_test(evidence_of_an_ensemble)};
+        cmocka_unit_test(evidence_of_an_ensemble),
+        cmocka_unit_test(stuck_chains_are_copied)};
     return cmocka_run_group_tests_name("distance", tests, NULL, NULL);
 }
