@@ -160,9 +160,10 @@ static const char *where_it_stands(const tsr_past_run *run,
 /* A run may be finished before all draws: converged, or out of time. */
 static int is_finished(const tsr_past_run *run)
 {
+    const tsr_sampler_options *o = &run->config.sampler;
     tsr_run_checkpoint at = {.text = NULL};
     int finished = 0;
-    if (run->directory == NULL)
+    if (run->directory == NULL || (o->until == NULL && o->time_limit == 0.0))
         return 0;
     if (tsr_run_checkpoint_read(run->directory, 0, &at, NULL) == TSR_OK)
         finished = at.place.is_finished;

@@ -44,7 +44,7 @@ static void tick(void *context, const tsr_progress *now)
         here > 0 ? 100.0 * (double)(p->accepted_before + now->accepted) /
                        (double)here
                  : 0.0;
-    char line[160], chi2[32] = "";
+    char line[256], chi2[32] = "";
     if (!isnan(now->chi2))
         snprintf(chi2, sizeof chi2, " | chi2 %.3g", now->chi2);
     long seconds = (long)(left + 0.5);
