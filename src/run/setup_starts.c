@@ -114,13 +114,14 @@ static tsr_status draw_group(const tsr_target *run, int group,
     return status;
 }
 
-/* As many as compare well, of as many chains each. */
+/* As many as compare well, of as many chains each, of four or more. */
 static int n_group_of(int n_chain)
 {
-    enum { MANY = 8, FEW = 4 };
-    return n_chain >= 4 * MANY && n_chain % MANY == 0 ? MANY
-           : n_chain >= 4 * FEW && n_chain % FEW == 0 ? FEW
-                                                      : n_chain;
+    static const int wanted[] = {8, 4, 7, 6, 5};
+    for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++)
+        if (n_chain >= 4 * wanted[k] && n_chain % wanted[k] == 0)
+            return wanted[k];
+    return n_chain;
 }
 
 /* chi2 of the first conformation, by a chain that starts there. */

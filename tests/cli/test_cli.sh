@@ -116,7 +116,7 @@ for sequence in MKT GGG; do
         --output $sequence --set structure.file= --set structure.flexible=[] \
         --set structure.sequence=$sequence --set data.0.file=good.dat
 done
-expect "two states" 0 "temperatures 1 " "$program" run good.yaml \
+expect "two states" 0 "temperatures 1 [0-9.]+ 20; exchanged" "$program" run good.yaml \
     --output states --set structure.states=2 --set sampler.temperatures=3
 "$program" summary states --json >out.txt
 check "have a radius and a weight each" "$python" -c "

@@ -76,6 +76,14 @@ run "two of them, states and temperatures" two --set data.1.file=curve.dat \
     --set structure.states=2 --set sampler.temperatures=2
 check "the second has its own" grep -q "^distance_chi2_2 " out.txt
 expect "report" 0 "" "$program" report two
+grouped() { # CHAINS DRAWS
+    expect "$1 chains start from $2 draws" 0 "from $2 draws of the prior, in" \
+        "$program" run good.yaml --output "of-$1" --set sampler.chains="$1" \
+        --set sampler.start=prior --set sampler.warmup=2 --set sampler.draws=2
+}
+grouped 40 8
+grouped 36 4
+grouped 25 5
 expect "stopped while chains get their starts" 75 "nothing was written" \
     timeout --preserve-status -k 20 2 "$program" run good.yaml --output starts \
     --set sampler.chains=9973 --set sampler.start=prior

@@ -254,6 +254,12 @@ static void evidence_of_an_ensemble(void **state)
     assert_string_equal(e.why_not, "");
     assert_true(fabs(e.log - log_z[0]) < 4.5 * hypot(e.error, log_z[1]));
     assert_true(e.error < 0.1 && log_z[1] < 0.1);
+    double refused = 0.0; /* the trace keeps single precision */
+    for (int c = 0; c < N_CHAIN; c++)
+        for (int k = 0; k + 1 < s.target.n_temp; k++)
+            refused +=
+                1.0 - tsr_ladder_rate(tsr_sampler_ladder(run.sampler, c), k);
+    assert_true(fabs(e.barrier - refused / N_CHAIN) < 1e-5);
     posterior_run_free(run);
     posterior_close(&s);
 }
