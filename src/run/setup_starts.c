@@ -70,10 +70,12 @@ static tsr_status read_start(const char *path, tsr_log *log, tsr_setup *s,
 /* Streams that no chain of a run has. */
 enum { PRIOR_STREAM = 0x7f000000 };
 
-/* Steps in which a chain without data forgets where it came from. */
-static long n_forgotten(const tsr_topology *t)
+/* Steps in which a chain without data largely forgets where it came from: some
+ * thirty for all that is free of each state. Warm-up does the rest. */
+static long n_forgotten(const tsr_target *t)
 {
-    return 5000 + 100L * (t->n_torsion + t->n_side);
+    const long n_free = t->topology->n_torsion + t->topology->n_side;
+    return 1000 + 30 * n_free * tsr_target_n_state(t);
 }
 
 /* The states of one group, from the prior. */
@@ -88,7 +90,7 @@ static tsr_status draw_group(const tsr_target *run, int group,
     prior.n_temp = 1;
     tsr_status status =
         tsr_chain_new(&prior, PRIOR_STREAM + group, &chain, err);
-    const long half = n_forgotten(run->topology) / 2;
+    const long half = n_forgotten(run) / 2;
     for (long i = 0; i < 2 * half && status == TSR_OK; i++) {
         tsr_body_proposal ask;
         int accepted;
