@@ -252,6 +252,7 @@ static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
         tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
     tsr_interrupt_hold(0);
     status = check_stop(status, directory, err);
+    session.is_resumed = !is_new;
     if (status == TSR_OK)
         status = go_on(&session, &at, is_new, out, err);
     tsr_session_clear(&session);

@@ -275,6 +275,11 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         tick(&p, &(tsr_progress){.chi2 = p.chi2});
     }
     tsr_log_progress(s->log, "");
+    if (!warm && status == TSR_OK && !tsr_until_is_set(&s->until) &&
+        *done < total && is_over(s))
+        tsr_info(s->log,
+                 "the time limit is over after %ld of %ld draws a chain", *done,
+                 total);
     int is_end = !warm && (s->place.is_converged || is_over(s));
     if (is_end && status == TSR_OK)
         status = refresh(s, err); /* the draws since the last epoch began */

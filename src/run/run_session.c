@@ -86,7 +86,7 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
             : tsr_until_parse(s->config->sampler.until, &s->until, err);
     if (status == TSR_OK && s->config->sampler.start == TSR_START_PRIOR)
-        status = tsr_setup_draw_starts(s->log, s->setup, err);
+        status = tsr_setup_draw_starts(s->is_resumed, s->log, s->setup, err);
     if (status == TSR_OK)
         status = tsr_record_new(&setup->target, setup->n_chain, capacity,
                                 &s->record, err);

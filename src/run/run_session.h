@@ -53,7 +53,8 @@ typedef struct {
     double next_flush;      /* of the trace */
     double storing;         /* s that writing took in this session */
     long accepted_before_session;
-    int is_broken; /* files cannot be written any more */
+    int is_broken;  /* files cannot be written any more */
+    int is_resumed; /* its chains will be restored */
 } tsr_session;
 
 /* Draws between two refreshes: as many steps as there are bodies (200 to 2000),

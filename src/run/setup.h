@@ -58,10 +58,12 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
 void tsr_setup_clear(tsr_setup *setup);
 
 /* Where sampler.start is the prior, and there are data: groups of chains get
- * starts of their own, from chains of the prior. After tsr_setup_engine.
+ * starts of their own, from chains of the prior; not where all chains will be
+ * restored. After tsr_setup_engine.
  * Errors: those of tsr_chain_start, TSR_E_NOMEM;
  * TSR_E_INTERRUPTED once a stop is asked for. */
-tsr_status tsr_setup_draw_starts(tsr_log *log, tsr_setup *setup, tsr_err *err);
+tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
+                                 tsr_setup *setup, tsr_err *err);
 
 /* Parts of tsr_setup_read: where the states start; tables of the prior, form
  * factors or components; what the bodies scatter, once the start is settled. */

@@ -145,29 +145,30 @@ static tsr_status measure_first(tsr_setup *s, tsr_err *err)
     return status;
 }
 
-tsr_status tsr_setup_draw_starts(tsr_log *log, tsr_setup *setup, tsr_err *err)
+tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
+                                 tsr_setup *setup, tsr_err *err)
 {
     tsr_setup *s = setup;
     tsr_target *t = &s->target;
     const int n_group = n_group_of(s->n_chain), n_state = tsr_target_n_state(t);
     if (t->likelihood == NULL || t->is_still || t->n_start > 0)
         return TSR_OK;
-    tsr_status status = measure_first(s, err);
-    if (status != TSR_OK)
-        return status;
+    const int drawn = is_restored ? 0 : n_group;
+    tsr_status status = is_restored ? TSR_OK : measure_first(s, err);
     s->n_group_start = n_group * n_state;
     s->group_start = calloc((size_t)s->n_group_start, sizeof(*s->group_start));
-    if (s->group_start == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    for (int g = 0; g < n_group && status == TSR_OK; g++)
+    if (status == TSR_OK && s->group_start == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int g = 0; g < drawn && status == TSR_OK; g++)
         status = draw_group(t, g, s->group_start + (size_t)(g * n_state), err);
     if (status != TSR_OK)
         return status;
     t->n_group = n_group;
     t->chains_each = s->n_chain / n_group;
-    t->group_start = s->group_start;
-    tsr_info(log, "chains start from %d draws of the prior%s", n_group,
-             n_group < s->n_chain ? ", in groups" : "");
+    t->group_start = drawn > 0 ? s->group_start : NULL;
+    if (drawn > 0)
+        tsr_info(log, "chains start from %d draws of the prior%s", n_group,
+                 n_group < s->n_chain ? ", in groups" : "");
     return TSR_OK;
 }
 

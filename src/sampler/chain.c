@@ -79,7 +79,7 @@ static int open_state(const tsr_chain *c, int k, size_t n_profile)
     tsr_conformer *s = &c->state[k];
     const tsr_conformation *start =
         t->n_start > 0 ? t->start[k % t->n_start] : t->first;
-    if (t->n_group > 0 && c->number >= 0) {
+    if (t->group_start != NULL && c->number >= 0) {
         const int chain = c->number / tsr_target_n_temp(t);
         const int group = chain / t->chains_each;
         start = t->group_start[group % t->n_group * c->n_state + k];

@@ -135,6 +135,9 @@ tsr_status tsr_chain_audit(tsr_chain *chain, const tsr_engine *engine,
 
 double tsr_chain_log_lik(const tsr_chain *chain);
 
+/* Restored and not yet afresh: its likelihood is not that of its structure. */
+int tsr_chain_is_restored(const tsr_chain *chain);
+
 /* What a stored draw is made of. */
 typedef struct {
     double log_prior, log_lik, lp;

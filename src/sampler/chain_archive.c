@@ -31,6 +31,11 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
     tsr_archive_long(archive, c->counts.accepted, TSR_N_MOVE);
 }
 
+int tsr_chain_is_restored(const tsr_chain *chain)
+{
+    return chain->state[0].is_restored;
+}
+
 /* ---- what chains learn together ---- */
 
 /* Saves what a move has learnt. */

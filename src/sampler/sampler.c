@@ -240,6 +240,9 @@ int tsr_sampler_rescue(tsr_sampler *sampler)
     int n_copied = 0, n;
     if (t->likelihood == NULL || t->n_group == 0 || t->chains_each < FEW)
         return 0;
+    if (tsr_chain_is_restored(
+            s->chain[0])) /* what was saved had been rescued */
+        return 0;
     double *value = calloc((size_t)t->chains_each, sizeof *value);
     for (int g = 0; g < t->n_group && value != NULL; g++)
         do
