@@ -283,7 +283,7 @@ batch() { # TASK
     export TESSERA=$program SLURM_JOB_ID=99 SLURM_CPUS_PER_TASK=2
     export SLURM_ARRAY_JOB_ID=90 SLURM_ARRAY_TASK_ID=$1
     PATH=$work/bin:$PATH exec bash "$source/configs/cluster/slurm.sh" good.yaml job \
-        --set sampler.draws=3000 >job.txt 2>&1
+        --set sampler.draws=100000 >job.txt 2>&1
 }
 batch 1 &
 pid=$!
@@ -296,7 +296,9 @@ ended
 check "a job that is told to stop: exit status 0" test $? -eq 0
 check "goes back to the queue" grep -q "requeue 90_1" requeued
 check "and is interrupted" grep -q "tessera resume job-1" job.txt
-sed -i 's/draws: 3000/draws: 200/' job-1/config.yaml
+n=$("$program" status job-1 --json | "$python" -c '
+import json, sys; print(json.load(sys.stdin)["draws"]["done"] + 100)')
+sed -i "s/draws: 100000/draws: $n/" job-1/config.yaml
 (batch 1)
 check "once more, it ends" test $? -eq 0
 check "where it was resumed" grep -q "resumed from the checkpoint" job.txt
@@ -322,7 +324,7 @@ check "and is put aside" test -e "$(echo job.unused-*/trace.h5)"
 cat >soak.yaml <<END
 structure: {file: model.pdb, flexible: ["A:51-64"], states: 2}
 data: [{file: good.dat, noise: {model: student}}]
-sampler: {chains: 2, warmup: 200, draws: 100, thin: 10, temperatures: 2}
+sampler: {chains: 2, warmup: 800, draws: 100, thin: 40, temperatures: 2}
 output: {trajectory_every: 3, checkpoint_every: 0}
 device: {use: reference, threads: 2}
 END
