@@ -182,10 +182,10 @@ void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive)
 
 /* ---- chains that are stuck ---- */
 
-static tsr_chain *coldest(const tsr_sampler *s, int chain)
+static tsr_chain *replica_at(const tsr_sampler *s, int chain, int k)
 {
     return s
-        ->chain[chain * s->n_temp + tsr_ladder_replica(s->ladder[chain], 0)];
+        ->chain[chain * s->n_temp + tsr_ladder_replica(s->ladder[chain], k)];
 }
 
 /* What a chain of the group [first, first + n) is stuck below; value [n] is
@@ -194,7 +194,7 @@ static double floor_of(const tsr_sampler *s, int first, int n, double *value)
 {
     const double far_nat = 30.0; /* exp(-30) of the posterior */
     for (int i = 0; i < n; i++)
-        value[i] = tsr_chain_log_lik(coldest(s, first + i));
+        value[i] = tsr_chain_log_lik(replica_at(s, first + i, 0));
     gsl_sort(value, 1, (size_t)n);
     return value[n / 2] - far_nat;
 }
@@ -202,10 +202,7 @@ static double floor_of(const tsr_sampler *s, int first, int n, double *value)
 static void copy_all(const tsr_sampler *s, int to, int from)
 {
     for (int k = 0; k < s->n_temp; k++)
-        tsr_chain_copy(
-            s->chain[to * s->n_temp + tsr_ladder_replica(s->ladder[to], k)],
-            s->chain[from * s->n_temp +
-                     tsr_ladder_replica(s->ladder[from], k)]);
+        tsr_chain_copy(replica_at(s, to, k), replica_at(s, from, k));
 }
 
 /* The chain after `c` of the group that is not stuck; there is one. */
@@ -214,7 +211,7 @@ static int next_free(const tsr_sampler *s, int first, int n, int c,
 {
     do
         c = c + 1 < first + n ? c + 1 : first;
-    while (tsr_chain_log_lik(coldest(s, c)) < least);
+    while (tsr_chain_log_lik(replica_at(s, c, 0)) < least);
     return c;
 }
 
@@ -224,7 +221,7 @@ static int rescue(const tsr_sampler *s, int first, int n, double *value)
     const double least = floor_of(s, first, n, value);
     int n_copied = 0, from = first - 1;
     for (int c = first; c < first + n; c++)
-        if (tsr_chain_log_lik(coldest(s, c)) < least) {
+        if (tsr_chain_log_lik(replica_at(s, c, 0)) < least) {
             from = next_free(s, first, n, from, least);
             copy_all(s, c, from);
             n_copied++;
@@ -240,9 +237,8 @@ int tsr_sampler_rescue(tsr_sampler *sampler)
     int n_copied = 0, n;
     if (t->likelihood == NULL || t->n_group == 0 || t->chains_each < FEW)
         return 0;
-    if (tsr_chain_is_restored(
-            s->chain[0])) /* what was saved had been rescued */
-        return 0;
+    if (tsr_chain_is_restored(s->chain[0]))
+        return 0; /* what was saved had been rescued */
     double *value = calloc((size_t)t->chains_each, sizeof *value);
     for (int g = 0; g < t->n_group && value != NULL; g++)
         do
@@ -263,8 +259,7 @@ tsr_status tsr_sampler_share(tsr_sampler *sampler, tsr_err *err)
     tsr_ladder_share(s->ladder, s->n_chain);
     for (int k = 0; k < s->n_temp && status == TSR_OK; k++) {
         for (int c = 0; c < s->n_chain; c++)
-            same[c] =
-                s->chain[c * s->n_temp + tsr_ladder_replica(s->ladder[c], k)];
+            same[c] = replica_at(s, c, k);
         status = tsr_chain_share(same, s->n_chain, err);
     }
     free(same);
@@ -297,8 +292,7 @@ int tsr_sampler_n_thread(const tsr_sampler *sampler)
 
 tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain)
 {
-    int cold = tsr_ladder_replica(sampler->ladder[chain], 0);
-    return sampler->chain[chain * sampler->n_temp + cold];
+    return replica_at(sampler, chain, 0);
 }
 
 const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain)

@@ -328,12 +328,61 @@ static void stuck_chains_are_copied(void **state)
     posterior_close(&s);
 }
 
+/* What the pivots of a chain at a temperature have learnt: n numbers. */
+static size_t learnt(posterior_run run, int c, int k, double *value)
+{
+    tsr_archive archive = {0};
+    tsr_archive_begin(&archive);
+    tsr_move_registry[TSR_MOVE_pivot]->archive(
+        at_temperature(run, c, k)->move[TSR_MOVE_pivot], &archive);
+    const size_t n = archive.n_real;
+    assert_true(n > 1 && n < 100 && !archive.failed);
+    memcpy(value, archive.real, n * sizeof *value);
+    tsr_archive_clear(&archive);
+    return n;
+}
+
+/* Steps that chains have learnt apart become the means of them, temperature by
+ * temperature, and a second time nothing changes, to the bit. */
+static void steps_are_shared(void **state)
+{
+    (void)state;
+    enum { N_CHAIN = 3 };
+    double before[N_CHAIN][100], after[100], again[100];
+    tsr_err err = {0};
+    posterior_sample s;
+    posterior_open(&s, "GAFSLGAG", NULL, soft);
+    s.target.n_temp = 2, s.target.t_max = 2.0, s.target.swap_every = 3;
+    start_distance(&s, "11", "1.5");
+    posterior_run run = posterior_run_new(&s, N_CHAIN, 1, 1);
+    posterior_advance(run, 1, 500, 1);
+    size_t n = 0;
+    for (int c = 0; c < N_CHAIN; c++)
+        n = learnt(run, c, 1, before[c]);
+    assert_true(memcmp(before[0], before[1], n * sizeof **before) != 0);
+    posterior_must(tsr_sampler_share(run.sampler, &err), &err);
+    for (int c = 0; c < N_CHAIN; c++) {
+        assert_int_equal(learnt(run, c, 1, after), n);
+        for (size_t i = 0; i < n; i++) {
+            const double mean =
+                (before[0][i] + before[1][i] + before[2][i]) / 3.0;
+            assert_true(fabs(after[i] - mean) < 1e-12);
+        }
+    }
+    posterior_must(tsr_sampler_share(run.sampler, &err), &err);
+    learnt(run, 0, 1, again);
+    assert_memory_equal(after, again, n * sizeof *after);
+    posterior_run_free(run);
+    posterior_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_structure),
         cmocka_unit_test(an_ensemble_at_temperatures),
         cmocka_unit_test(evidence_of_an_ensemble),
+        cmocka_unit_test(steps_are_shared),
         cmocka_unit_test(stuck_chains_are_copied)};
     return cmocka_run_group_tests_name("distance", tests, NULL, NULL);
 }
