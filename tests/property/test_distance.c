@@ -352,7 +352,7 @@ static void steps_are_shared(void **state)
     tsr_err err = {0};
     posterior_sample s;
     posterior_open(&s, "GAFSLGAG", NULL, soft);
-    s.target.n_temp = 2, s.target.t_max = 2.0, s.target.swap_every = 3;
+    s.target.n_temp = 3, s.target.t_max = 50.0, s.target.swap_every = 3;
     start_distance(&s, "11", "1.5");
     posterior_run run = posterior_run_new(&s, N_CHAIN, 1, 1);
     posterior_advance(run, 1, 500, 1);
@@ -369,7 +369,13 @@ static void steps_are_shared(void **state)
             assert_true(fabs(after[i] - mean) < 1e-12);
         }
     }
-    posterior_must(tsr_sampler_share(run.sampler, &err), &err);
+    const double beta = tsr_ladder_beta(tsr_sampler_ladder(run.sampler, 0), 1);
+    for (int c = 1; c < N_CHAIN; c++)
+        assert_true(tsr_ladder_beta(tsr_sampler_ladder(run.sampler, c), 1) ==
+                    beta);
+    for (int i = 0; i < 50; i++) /* more than one call's luck */
+        posterior_must(tsr_sampler_share(run.sampler, &err), &err);
+    assert_true(tsr_ladder_beta(tsr_sampler_ladder(run.sampler, 0), 1) == beta);
     learnt(run, 0, 1, again);
     assert_memory_equal(after, again, n * sizeof *after);
     posterior_run_free(run);
