@@ -6,8 +6,8 @@ An uninterrupted run, then one that is stopped STOPS times and resumed each
 time, with other numbers of threads:
 
     kills   SIGKILL at random moments
-    damage  the same, and after every third the newest checkpoint is cut short or
-            a byte of it is flipped; the one before it has to do
+    damage  SIGKILL behind each new checkpoint, and after every third the newest one is
+            cut short or a byte of it is flipped; the one before it has to do
     faults  at a random file operation SIGKILL, half a write, a power cut that
             loses what was not synced, or an error (a full disk, a quota, a
             broken disk) once or from then on (tests/support/fault.c)
@@ -47,8 +47,16 @@ def finish(*words):
     assert process.returncode == 0, (words, process.returncode, message)
 
 
+def is_farther():
+    """Has a run that goes on a checkpoint with new draws?"""
+    return os.path.exists(f"{stopped}/checkpoint.h5") and status() > max(best, 0)
+
+
 def kill_after(seconds, words):
     process = start(words)
+    # A checkpoint that is to be damaged has to be one with draws.
+    while mode == "damage" and process.poll() is None and not is_farther():
+        time.sleep(0.02)
     time.sleep(seconds)
     process.send_signal(signal.SIGKILL)
     message = process.communicate()[1]
