@@ -1,5 +1,6 @@
 """Every file of a run, finished or not, opens in the programs that people use.
-Prints a line for each run (tests/run.sh).
+(ArviZ, which takes seconds to load, opens those of tests/oracle.) Prints a line
+for each run (tests/run.sh).
 
     python open_run.py DIR...
 """
@@ -11,19 +12,19 @@ import warnings
 
 import h5py
 import MDAnalysis
+import netCDF4
 import numpy as np
-import xarray
 
 
 def look(directory):
-    path = f"{directory}/trace.h5"
-    with h5py.File(path) as file:
-        data = {group: xarray.load_dataset(path, group=group, engine="h5netcdf")
-                for group in file}
-    n_draw = data["posterior"].sizes["draw"]
-    stats = data["sample_stats"]
-    moves = stats["acceptance_by_move"].coords["move"].values
-    assert "pivot" in moves, moves
+    with netCDF4.Dataset(f"{directory}/trace.h5") as file:
+        file.set_auto_mask(False)
+        data = {group: {name: variable[:] for name, variable in of.variables.items()}
+                for group, of in file.groups.items()}
+        dims = file["sample_stats/dirty_by_move"].dimensions
+    posterior, stats = data["posterior"], data["sample_stats"]
+    n_draw = len(posterior["draw"])
+    assert "pivot" in stats["move"], stats["move"]
     terms = sum(stats[f"log_prior_{name}"] for name in
                 ("torsion", "angle", "side", "clash", "restraint"))
     assert np.abs(terms - stats["log_prior"]).max() < 1e-6
@@ -32,11 +33,10 @@ def look(directory):
     cold = stats["ladder_log_lik"][..., 0]
     assert np.abs(cold / stats["log_lik"] - 1).max() < 1e-6
     by_move = stats["dirty_by_move"]
-    assert by_move.dims == ("chain", "draw", "move"), by_move.dims
-    assert ((by_move > 0) & (by_move <= 1) | by_move.isnull()).all()
-    assert by_move.notnull().any()
-    assert ((stats["dirty_fraction"] > 0) &
-            (stats["dirty_fraction"] <= 1)).all()
+    assert dims == ("chain", "draw", "move"), dims
+    assert ((by_move > 0) & (by_move <= 1) | np.isnan(by_move)).all()
+    assert np.isfinite(by_move).any()
+    assert ((stats["dirty_fraction"] > 0) & (stats["dirty_fraction"] <= 1)).all()
 
     files = sorted(glob.glob(f"{directory}/trajectory-*.h5"))
     assert files
@@ -58,12 +58,12 @@ def look(directory):
         if "-1.h5" in path or path.count("-") > directory.count("-") + 1:
             continue
         chain = int(path[-6:-3])
-        for frame in universe.trajectory:
-            bonds = np.linalg.norm(universe.select_atoms("name CA").positions -
-                                   universe.select_atoms("name N").positions, axis=1)
+        alpha, nitrogen = (universe.select_atoms(f"name {name}") for name in ("CA", "N"))
+        for frame in universe.trajectory[::10]:
+            bonds = np.linalg.norm(alpha.positions - nitrogen.positions, axis=1)
             assert np.abs(bonds - 1.46).max() < 0.12, bonds
         kept = step < n_draw
-        assert np.allclose(rg[kept], data["posterior"]["rg"].values[chain, step[kept]],
+        assert np.allclose(rg[kept], posterior["rg"][chain, step[kept]],
                            rtol=1e-12)
     for name in ("trace.h5", "checkpoint.h5"):
         subprocess.run(["h5dump", "-H", f"{directory}/{name}"], check=True,
@@ -72,7 +72,7 @@ def look(directory):
 
 
 for directory in sys.argv[1:]:
-    name = f"the files of '{directory}' open in xarray, MDAnalysis, h5py, h5dump"
+    name = f"the files of '{directory}' open in netCDF4, MDAnalysis, h5py, h5dump"
     try:
         print(f"ok {name}: {look(directory)}")
     except Exception:

@@ -56,7 +56,9 @@ check "its config says so" grep -q "draws: 100" whole/config.yaml
 expect "and is a config" 0 "" "$program" check whole/config.yaml
 
 # ---- stopped by signals ----
-# begin DIR OPTION...: a run into DIR, $pid, with draws on the disk.
+# begin DIR OPTION...: a run into DIR, $pid, with draws on the disk. Without
+# checkpoints that are due it takes two seconds until the first is there.
+often=output.checkpoint_every=0
 begin() {
     into=$1
     shift
@@ -99,7 +101,7 @@ assert 0 < s["acceptance_rate"] < 1 and s["chi2"] > 0, s'
 stored=$("$python" -c '
 import json; print(json.load(open("out.txt"))["draws"]["done"])')
 
-begin quit
+begin quit --set $often
 kill -QUIT $pid
 ended
 check "SIGQUIT: exit status 75" test $? -eq 75
@@ -109,7 +111,7 @@ expect "a soft limit on processor time" 75 "tessera resume limited" \
         --set sampler.draws=1000000' "$program"
 if "$program" devices --no-test 2>&1 | grep -q "^.*(CPU)"; then
     ulimit -c 0
-    begin aborted --device cpu
+    begin aborted --device cpu --set $often
     kill -ABRT $pid
     ended 2>/dev/null
     check "SIGABRT kills, also where PoCL's LLVM has a handler" test $? -eq 134
@@ -135,7 +137,7 @@ check "within seconds" test $(($(date +%s) - since)) -lt 5
 check "says that there is nothing to go on with" grep -q "start it again" err.txt
 check "and leaves nothing" test ! -e early
 
-begin killed
+begin killed --set $often
 kill -KILL $pid
 wait $pid 2>/dev/null
 "$python" "$tests/open_run.py" stopped killed
@@ -147,7 +149,7 @@ for _ in $(seq 100); do
     grep -q resumed err.txt && break
     sleep 0.1
 done
-sleep 0.5
+sleep 0.2
 kill -TERM $pid
 ended
 check "an extension that is stopped" test $? -eq 75
@@ -248,7 +250,7 @@ expect "and goes on when it is told to" 0 "not converged as asked" \
     "$program" resume hasty --draws $n
 check "to the end" sh -c '"$0" status hasty | grep -q "sampling *$1 of $1 "' \
     "$program" "$n"
-begin bounded --set sampler.draws=auto --set sampler.time_limit=30
+begin bounded --set $often --set sampler.draws=auto --set sampler.time_limit=30
 kill -TERM $pid
 ended
 expect "status of a run with a limit of time" 0 "" "$program" status bounded --json
@@ -259,12 +261,12 @@ expect "in no time" 0 "draws [0-9]+00' goes on, for about 1 minutes" \
     "$program" run good.yaml --output rushed --set sampler.draws=auto \
     --set sampler.warmup=1000 --set sampler.time_limit=1e-9
 check "one number of draws is proposed" sh -c '! grep -q "sampler.draws=" err.txt'
-begin gone --set output.checkpoint_every=0
+begin gone --set $often
 rm -r gone
 ended
 check "a folder that was taken away: exit status 74" test $? -eq 74
 check "says so" grep -q "gone" err.txt
-begin removed --set output.checkpoint_every=0
+begin removed --set $often
 rm removed/trace.h5
 ended
 check "only the trace that was taken away: exit status 74" test $? -eq 74
@@ -283,7 +285,7 @@ batch() { # TASK
     export TESSERA=$program SLURM_JOB_ID=99 SLURM_CPUS_PER_TASK=2
     export SLURM_ARRAY_JOB_ID=90 SLURM_ARRAY_TASK_ID=$1
     PATH=$work/bin:$PATH exec bash "$source/configs/cluster/slurm.sh" good.yaml job \
-        --set sampler.draws=100000 >job.txt 2>&1
+        --set sampler.draws=100000 --set $often >job.txt 2>&1
 }
 batch 1 &
 pid=$!
