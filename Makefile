@@ -236,7 +236,8 @@ check-san-run: $(PROGRAM) $(SAN_TESTS)
 
 check-build: $(PROGRAM) $(TESTS) $(PRELOAD) $(BUILD)/tests/oracle/write_trace \
     $(BUILD)/tests/oracle/write_run $(BUILD)/tests/oracle/write_trajectory
-check-slow-build: $(PROGRAM) $(SLOW) $(PRELOAD)
+check-slow-build: $(PROGRAM) $(SLOW) $(PRELOAD) \
+    $(BUILD)/tests/oracle/write_trajectory
 
 # PyPI packages, for tests of the file formats only.
 .venv/done: tests/requirements.txt

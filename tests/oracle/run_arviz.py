@@ -13,7 +13,7 @@ import scipy.stats
 
 
 def look(directory, start_chi2, n_point, model):
-    data = arviz.from_netcdf(f"{directory}/trace.h5")
+    data = arviz.from_netcdf(f"{directory}/trace.h5", engine="netcdf4")
 
     groups = {"posterior", "sample_stats", "posterior_predictive", "log_likelihood",
               "observed_data", "constant_data", "warmup_posterior",

@@ -1,0 +1,95 @@
+# For scripts of tests, to be sourced behind expect.sh: the page of a report in
+# a browser without a network, with somebody who uses it. Without a browser the
+# test ends here.
+if [ ! -d /usr/share/javascript/vega ] || ! command -v chromium >/dev/null; then
+    echo "skip the report in a browser: chromium or libjs-vega is missing"
+    exit $bad
+fi
+
+# A copy of the page that also plays the user: drags over the fit, looks at the
+# range of q, double clicks, and writes down what it saw.
+cat >user.html <<'END'
+<script>
+setTimeout(function () {
+  var view = window.tesseraViews.fit, said = [];
+  var svg = document.querySelector('#figure-fit svg');
+  var box = svg.getBoundingClientRect();
+  function say(name, value) { said.push(name + '=' + value); }
+  function mouse(type, x) {
+    (type === 'mousedown' || type === 'dblclick' ? svg : window).dispatchEvent(
+      new MouseEvent(type, {bubbles: true, cancelable: true, view: window,
+        clientX: x, clientY: box.top + 150, button: 0}));
+  }
+  var all = view.signal('xdom').slice();
+  say('marks', svg.querySelectorAll('path').length > 60);
+  mouse('mousedown', box.left + 250);
+  mouse('mousemove', box.left + 300);
+  mouse('mousemove', box.left + 400);
+  mouse('mouseup', box.left + 400);
+  view.runAsync().then(function () {
+    var some = view.signal('xdom');
+    say('zoomed', some[0] > all[0] && some[1] < all[1] && some[0] < some[1]);
+    mouse('dblclick', box.left + 300);
+    return view.runAsync();
+  }).then(function () {
+    var back = view.signal('xdom');
+    say('back', back[0] === all[0] && back[1] === all[1]);
+    var names = Object.keys(window.tesseraFigures);
+    say('ready', names.every(function (name) {
+      var place = document.getElementById('figure-' + name);
+      return place.getAttribute('data-ready') === 'yes' &&
+        place.querySelectorAll('svg path').length > 0;
+    }));
+    say('figures', names.length);
+    var odd = JSON.parse(JSON.stringify(tesseraFigures.fit));
+    odd.xTitle = odd.panels[0].title = 'a\'b"c\\\\d';
+    odd.panels[0].layers[2].label = '<b>\'"\\\\';
+    say('quoted', !!vegaJoin().parse(figureSpec(odd)));
+    var list = document.getElementById('timeline');
+    var first = window.tesseraViews['timeline-change'];
+    first.signal('xdom', [3, 9]);
+    list.value = '2';
+    list.dispatchEvent(new Event('change'));
+    var shown = document.getElementById('figure-timeline-mobility');
+    say('chosen', list.options.length === 3 && shown.offsetHeight > 100 &&
+      document.getElementById('figure-timeline-change').offsetHeight === 0 &&
+      window.tesseraViews['timeline-mobility'].signal('xdom')[1] === 9);
+    say('fetched', performance.getEntriesByType('resource').filter(
+      function (entry) { return !/^data:/.test(entry.name); }).length);
+    document.body.setAttribute('data-user', said.join(' '));
+  });
+}, 1500);
+</script>
+END
+root=
+[ "$(id -u)" -ne 0 ] || root=--no-sandbox
+browse() { # FILE
+    HOME=$work timeout 100 chromium --headless $root --disable-gpu \
+        --disable-gpu-compositing --disable-software-rasterizer \
+        --disable-dev-shm-usage --disable-background-networking \
+        --disable-component-update --disable-sync --no-first-run \
+        --user-data-dir="$work/profile" --enable-logging=stderr \
+        --virtual-time-budget=3000 --dump-dom "file://$work/$1" \
+        >dom.html 2>browser.txt
+}
+# play DIR: its report, by that user; said: what was seen.
+play() {
+    sed -e '/<\/body><\/html>/d' "$1/report.html" >played.html
+    cat user.html >>played.html
+    echo "</body></html>" >>played.html
+    browse played.html
+    said=$(grep -o 'data-user="[^"]*"' dom.html)
+}
+judge() { # DIR
+    check "the browser shows $1" test -n "$said"
+    for want in marks=true zoomed=true back=true ready=true quoted=true chosen=true fetched=0; do
+        check "in the browser: $want" sh -c "echo '$said' | grep -q '$want'"
+    done
+    check "all figures are in the page" sh -c \
+        "echo '$said' | grep -q 'figures=$(ls "$1"/report/*.svg | wc -l)'"
+    check "no word on the console" sh -c '! grep -q ":CONSOLE" browser.txt'
+    [ $bad -eq 0 ] || {
+        echo "    $said"
+        grep ":CONSOLE" browser.txt
+    }
+}
