@@ -123,7 +123,7 @@ static tsr_status open_case(bench_case *b, const molecule *m, int quick,
     if (status == TSR_OK)
         status = open_prior(b, err);
     if (status == TSR_OK)
-        status = coil(b, quick ? 20000 : 200000, err);
+        status = coil(b, quick ? 4000 : 200000, err);
     if (status != TSR_OK || m->flexible[0] == NULL)
         return status;
     /* the same coordinates, other freedom */
@@ -182,9 +182,11 @@ typedef struct {
     double per_second, acceptance, none, dirty;
 } row;
 
-static tsr_status measure(bench_case *b, int move, double seconds, row *out,
+static tsr_status measure(bench_case *b, int move, int is_quick, row *out,
                           tsr_err *err)
 {
+    const int n_learn = is_quick ? 500 : 5000, n_look = is_quick ? 500 : 2000;
+    const double seconds = is_quick ? 0.02 : 2.0;
     const tsr_move_type *type = tsr_move_registry[move];
     const void *only[TSR_N_MOVE] = {NULL};
     only[move] = b->options[move];
@@ -197,7 +199,7 @@ static tsr_status measure(bench_case *b, int move, double seconds, row *out,
     int accepted;
     long n = 0, n_accepted = 0;
     tsr_status status = tsr_chain_new(&target, 0, &chain, err);
-    for (int i = 0; i < 5000 && status == TSR_OK; i++)
+    for (int i = 0; i < n_learn && status == TSR_OK; i++)
         status = step(chain, 1, &accepted, err);
     double start = tsr_clock_s(), taken = 0.0;
     while (status == TSR_OK && taken < seconds) {
@@ -216,7 +218,6 @@ static tsr_status measure(bench_case *b, int move, double seconds, row *out,
     if (status != TSR_OK)
         return status;
     /* what proposals look like, from the move itself */
-    enum { LOOKS = 2000 };
     tsr_conformation *other = tsr_conformation_new(b->topology);
     void *state = type->state_new(only[move], b->topology, b->prior);
     gsl_rng *rng = tsr_rng_new(3, 0);
@@ -226,7 +227,7 @@ static tsr_status measure(bench_case *b, int move, double seconds, row *out,
     double dirty = 0.0;
     if (status == TSR_OK)
         tsr_conformation_copy(b->topology, other, b->first, 0, N_RESIDUE);
-    for (int i = 0; i < LOOKS && status == TSR_OK; i++) {
+    for (int i = 0; i < n_look && status == TSR_OK; i++) {
         tsr_proposal p;
         type->propose(state, b->first, other, rng, &p);
         none += p.n_span == 0;
@@ -235,8 +236,8 @@ static tsr_status measure(bench_case *b, int move, double seconds, row *out,
             tsr_conformation_copy(b->topology, other, b->first, p.span[k].first,
                                   p.span[k].count);
     }
-    out->none = (double)none / LOOKS;
-    out->dirty = none < LOOKS ? dirty / (LOOKS - none) : 0.0;
+    out->none = (double)none / n_look;
+    out->dirty = none < n_look ? dirty / (n_look - none) : 0.0;
     type->state_free(state);
     gsl_rng_free(rng);
     tsr_conformation_free(other);
@@ -281,7 +282,7 @@ tsr_status tsr_bench_moves(tsr_json *json, int is_quick, FILE *out,
             const tsr_move_type *type = tsr_move_registry[k];
             if (type->n_target(b.options[k], b.topology) == 0)
                 continue;
-            status = measure(&b, k, is_quick ? 0.1 : 2.0, &r, err);
+            status = measure(&b, k, is_quick, &r, err);
             if (status != TSR_OK)
                 break;
             if (json != NULL)
