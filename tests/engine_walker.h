@@ -11,7 +11,7 @@ enum {
     N_Q = 33,
     N_TYPE = 5,
     N_SYSTEM = 8,
-    N_MOVE = 6000,
+    N_MOVE = 4000,
     MAX_RANGE = 4,
     N_THREAD = 4
 };

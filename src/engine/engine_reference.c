@@ -58,7 +58,8 @@ static void add_body(const reference_engine *e, const reference_pair *p, int j,
                      int first, int n, double field[MAX_COMP][RUN])
 {
     size_t n_q = (size_t)e->base.n_q, table = (size_t)e->n_type * n_q;
-    double s = sin(first * p->x), c = cos(first * p->x), sinc[RUN];
+    double s = first > 0 ? sin(first * p->x) : 0.0;
+    double c = first > 0 ? cos(first * p->x) : 1.0, sinc[RUN];
     for (int k = first; k < first + n; k++) {
         double next = s * p->cosine + c * p->sine, kx = k * p->x;
         sinc[k - first] = p->twice * (kx == 0.0 ? 1.0 : s / kx);

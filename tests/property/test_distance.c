@@ -173,6 +173,9 @@ static void by_sampler(const posterior_sample *s, double mean[N_SEEN],
     posterior_run_free(run);
 }
 
+/* log Z of the ensemble by exact draws, for the test of the evidence. */
+static double ensemble_log_z[2];
+
 static void compare_both(int n_state, int n_temp)
 {
     double mean[2][N_SEEN], error[2][N_SEEN], plain[N_SEEN], farthest = 0.0;
@@ -183,6 +186,8 @@ static void compare_both(int n_state, int n_temp)
     s.target.n_temp = n_temp, s.target.t_max = 4.0, s.target.swap_every = 4;
     start_distance(&s, "11", "1.5");
     double worth = by_weights(&s, 30000, mean[0], error[0], plain, log_z);
+    if (n_state == 2)
+        memcpy(ensemble_log_z, log_z, sizeof log_z);
     by_sampler(&s, mean[1], error[1]);
     print_message("  %d states, weighted draws worth %.0f\n", n_state, worth);
     assert_true(worth > 500.0);
@@ -217,7 +222,7 @@ static void evidence_of_an_ensemble(void **state)
 {
     (void)state;
     enum { N_CHAIN = 4, N_DRAW = 600, THIN = 20 };
-    double mean[N_SEEN], error[N_SEEN], plain[N_SEEN], log_z[2];
+    const double *log_z = ensemble_log_z;
     char path[] = "/tmp/tessera-evidence-XXXXXX";
     const tsr_trace_variable *variable;
     tsr_trace *trace;
@@ -229,8 +234,6 @@ static void evidence_of_an_ensemble(void **state)
     s.target.n_state = 2, s.target.infer_weights = 1;
     s.target.n_temp = 5, s.target.t_max = 1e6, s.target.swap_every = 2;
     start_distance(&s, "11", "1.5");
-    by_weights(&s, 30000, mean, error, plain, log_z);
-
     posterior_run run = posterior_run_new(&s, N_CHAIN, 2, N_DRAW);
     const int n = tsr_record_variables(run.record, &variable);
     assert_non_null(mkdtemp(path));
@@ -253,7 +256,7 @@ static void evidence_of_an_ensemble(void **state)
                   e.log, e.error, log_z[0], log_z[1], e.barrier);
     assert_string_equal(e.why_not, "");
     assert_true(fabs(e.log - log_z[0]) < 4.5 * hypot(e.error, log_z[1]));
-    assert_true(e.error < 0.1 && log_z[1] < 0.1);
+    assert_true(e.error < 0.1 && log_z[1] > 0.0 && log_z[1] < 0.1);
     double refused = 0.0; /* the trace keeps single precision */
     for (int c = 0; c < N_CHAIN; c++)
         for (int k = 0; k + 1 < s.target.n_temp; k++)

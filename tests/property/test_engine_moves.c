@@ -424,7 +424,7 @@ static void threads(const composition *c, const engine_variant *v,
     double serial[N_SYSTEM][N_Q], parallel[N_Q];
     thread_work work[N_THREAD];
     pthread_t thread[N_THREAD];
-    int steps = LENGTH * 50 / v->one_of + 5;
+    int steps = LENGTH * 30 / v->one_of + 5;
     (void)device;
     for (int i = 0; i < steps; i++)
         step(batch, w, 255u);

@@ -25,7 +25,7 @@ static void posterior_is_right(void **state)
 
 /* ---- the same bits ---- */
 
-enum { N_CHAIN = 5, N_WARM = 14, N_DRAW = 14, THIN = 6 };
+enum { N_CHAIN = 5, N_WARM = 14, N_DRAW = 14, THIN = 4 };
 
 typedef struct {
     char path[64];

@@ -238,7 +238,7 @@ static void check_case(const clash_case *k, tally *sum)
 {
     fixture f;
     int64_t total;
-    long n_contact;
+    long n_contact, n_then;
     open_fixture(&f, k);
     const double(*x)[3] = (const double(*)[3])f.x;
     const double(*y)[3] = (const double(*)[3])f.y;
@@ -252,7 +252,7 @@ static void check_case(const clash_case *k, tally *sum)
         sum->n_full += n_contact > 8 * f.n;
         sum->n_empty += n_contact <= 8 * f.n;
         int64_t change = tsr_clash_propose(s, x, y, n, span);
-        int64_t then = all_pairs(&f, y, f.n, &n_contact);
+        int64_t then = all_pairs(&f, y, f.n, &n_then);
         int forbidden = then == TSR_CLASH_FORBIDDEN;
         if (forbidden != (change == TSR_CLASH_FORBIDDEN) ||
             (!forbidden && change != then - now))
@@ -270,10 +270,10 @@ static void check_case(const clash_case *k, tally *sum)
         if (accept) {
             tsr_clash_accept(s, y, n, span);
             now = then;
+            n_contact = n_then;
         }
         for (int b = 0; b < f.n; b++)
             tsr_vec3_copy(accept ? f.x[b] : f.y[b], accept ? f.y[b] : f.x[b]);
-        all_pairs(&f, x, f.n, &n_contact);
     }
     tsr_clash_state_free(s);
     close_fixture(&f);

@@ -117,7 +117,7 @@ static int compare_with_scan(const tsr_closure *q, double size)
     scan_result r;
     int n = solve(q, p), close = 0;
     scan(q, 1500, &r);
-    for (int finer = 50000; r.n < n && finer <= 1000000; finer *= 20)
+    for (int finer = 8000; r.n < n && finer <= 1000000; finer *= 5)
         scan(q, finer, &r);
     for (int k = 0; k < r.n; k++)
         if (nearest(&r.at[k], n, p) > 1e-6 * size) {

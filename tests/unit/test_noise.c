@@ -99,7 +99,7 @@ static double log_density(const problem *p, double c, double b,
  * deviations each way. */
 static double integral(const problem *p, const double *theta, double wide)
 {
-    enum { M = 600, MB = 200 };
+    enum { M = 300, MB = 60 };
     const tsr_fit *fit = &p->fit;
     double spread = p->type->conditional(theta).spread;
     double top = log_density(p, fit->scale > 0 ? fit->scale : 0.0,
