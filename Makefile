@@ -78,11 +78,12 @@ REPORT  := $(wildcard src/report/report.*s) # script and style of the page
 
 # in the order in which they run: long ones first, so that all processors end
 # at about the same time
-LONGEST := $(patsubst %,tests/%.sh,cli/test_resume oracle/test_runs \
-             cli/test_report cli/test_cli)
+LONGEST := $(patsubst %,tests/%.sh,cli/test_resume cli/test_report cli/test_cli \
+             cli/test_distance cli/test_extend cli/test_files oracle/test_runs)
 SCRIPTS := $(LONGEST) $(filter-out $(LONGEST),$(wildcard tests/*/test_*.sh))
-TEST_C  := $(wildcard tests/property/test_*.c tests/oracle/test_*.c \
-             tests/cli/test_*.c tests/unit/test_*.c)
+LONG_C  := $(patsubst %,tests/%.c,unit/test_prior_table property/test_moves)
+TEST_C  := $(LONG_C) $(filter-out $(LONG_C),$(wildcard tests/property/test_*.c \
+             tests/oracle/test_*.c tests/cli/test_*.c tests/unit/test_*.c))
 TESTS   := $(TEST_C:%.c=$(BUILD)/%)
 SLOW_C  := $(wildcard tests/*/slow_*.c)
 SLOW    := $(SLOW_C:%.c=$(BUILD)/%)
@@ -192,7 +193,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIB)
 	    $(TSR_LDLIBS) $(LDLIBS)
 
 .PHONY: check check-slow check-build check-slow-build
-check: deps-check ## build and run the tests (four to eight minutes on two cores)
+check: deps-check ## build and run the tests (four minutes on two cores)
 	@+$(SUBMAKE) check-build
 	@$(MAKE) -s --no-print-directory .venv/done >$(BUILD)/venv.log 2>&1 || true
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh \

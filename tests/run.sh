@@ -1,8 +1,9 @@
 #!/bin/sh
-# Runs test programs and scripts, as many at a time as there are processors (or
-# JOBS); a script prints lines "ok NAME", "not ok NAME" or "skip NAME: reason".
-# Ends with the slowest and the counts. A test that has not ended after LIMIT
-# seconds (900 if not given) is killed with all that it has started, and failed.
+# Runs test programs and scripts, one more at a time than there are processors
+# (or JOBS), since some wait; a script prints lines "ok NAME", "not ok NAME" or
+# "skip NAME: reason". Ends with the slowest and the counts. A test that has not
+# ended after LIMIT seconds (900 if not given) is killed with all that it has
+# started, and failed.
 
 # run.sh --one FOLDER TEST: a test, whose lines come out together. FOLDER/table
 # gets a row of it: processor seconds, seconds, passed, failed, skipped, name.
@@ -38,7 +39,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 : >"$work/table"
 printf '%s\n' "$@" |
-    xargs -P "${JOBS:-$(nproc 2>/dev/null || echo 1)}" -I TEST \
+    xargs -P "${JOBS:-$(($(nproc 2>/dev/null || echo 1) + 1))}" -I TEST \
         "$0" --one "$work" TEST
 echo "the slowest, in seconds of processor and of time:"
 sort -rn "$work/table" | head -n 10 |

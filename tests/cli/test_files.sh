@@ -8,7 +8,7 @@ short_model model.pdb
 cat >good.yaml <<END
 structure: {file: model.pdb, flexible: ["A:51-64"]}
 data: [{file: good.dat}]
-sampler: {chains: 2, warmup: 20, draws: 6, thin: 10, temperatures: 1}
+sampler: {chains: 2, warmup: 8, draws: 6, thin: 2, temperatures: 1}
 output: {directory: whole, trajectory_every: 3}
 device: {use: reference, threads: 2}
 simulate: {points: 20, q_range: [0.01, 0.15], steps: 20}
