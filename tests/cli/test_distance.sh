@@ -85,7 +85,7 @@ grouped 40 8
 grouped 36 4
 grouped 25 5
 expect "stopped while chains get their starts" 75 "nothing was written" \
-    timeout --preserve-status -k 20 2 "$program" run good.yaml --output starts \
+    timeout --preserve-status -k 20 1 "$program" run good.yaml --output starts \
     --set sampler.chains=9973 --set sampler.start=prior
 
 # ---- stopped and gone on with ----
