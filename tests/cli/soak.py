@@ -76,7 +76,7 @@ def stop_once(length, words):
     """One session that something ends: (exit status, message, what)."""
     if fault_library is None:
         # STOPS of them have to fit into the run
-        pause = chance.uniform(0.1, 1.0) * min(0.7 * length / stops, 1.5)
+        pause = chance.uniform(0.1, 1.0) * min(0.5 * length / stops, 1.5)
         return *kill_after(pause, words), "kill"
     what = chance.choice(["kill", "tear", "tear", "cut", "cut", "cut", "ENOSPC",
                           "ENOSPC+", "EIO", "EDQUOT+"])
