@@ -2,7 +2,8 @@
 # The page of a run on real data, with states and their weights, as a browser
 # shows it. Prints one line a test (tests/run.sh).
 . tests/cli/expect.sh
-if [ ! -d "$shared/saxs" ] || ! "$program" devices --no-test >devices.txt 2>&1; then
+if [ ! -d "$shared/saxs" ] ||
+    ! "$program" devices --no-test >devices.txt 2>&1; then
     echo "skip the report of the ligase: no device, or $shared/saxs is absent"
     exit 0
 fi
