@@ -17,6 +17,7 @@ data: [{file: good.dat}]
 sampler: {chains: 2, warmup: 20, draws: 6, thin: 2}
 output: {directory: out}
 simulate: {points: 60, q_range: [0.01, 0.25], steps: 50}
+contrast: {c2: 0}
 END
 [ -n "$has_device" ] || echo "device: {use: reference}" >>good.yaml
 with() { # FILE, sed expression: a variant of good.yaml

@@ -11,6 +11,7 @@ sampler: {chains: 2, warmup: 200, draws: 40, thin: 8, temperatures: 1}
 device: {use: reference}
 output: {directory: run, trajectory_every: 1}
 simulate: {points: 30, q_range: [0.01, 0.25], steps: 50}
+contrast: {c2: 0}
 END
 expect "data" 0 "" "$program" simulate run.yaml --output good.dat
 expect "two states" 0 "" "$program" run run.yaml

@@ -15,6 +15,7 @@ sampler: {chains: 3, warmup: 40, draws: 60, thin: 1, temperatures: 2}
 device: {use: reference}
 output: {directory: run, trajectory: none}
 simulate: {points: 60, q_range: [0.01, 0.25], steps: 50}
+contrast: {c2: 0}
 END
 "$program" simulate run.yaml --output good.dat --quiet >sim.txt 2>sim.err &&
     "$program" run run.yaml --quiet >run.txt 2>run.err &&

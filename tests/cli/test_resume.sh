@@ -23,6 +23,7 @@ sampler: {chains: 2, warmup: 300, draws: 60, thin: 10, temperatures: 2}
 output: {directory: whole, trajectory_every: 3}
 device: {use: reference, threads: 2}
 simulate: {points: 30, q_range: [0.01, 0.15], steps: 50}
+contrast: {c2: 0}
 END
 expect "simulate" 0 "" "$program" simulate good.yaml --output good.dat
 expect "a run" 0 "" "$program" run good.yaml
@@ -327,6 +328,7 @@ data: [{file: good.dat, noise: {model: student}}]
 sampler: {chains: 2, warmup: 800, draws: 100, thin: 40, temperatures: 2}
 output: {trajectory_every: 3, checkpoint_every: 0}
 device: {use: reference, threads: 2}
+contrast: {c2: 0}
 END
 soak() { # MODE STOPS [LIBRARY]
     if "$python" "$tests/soak.py" "$program" soak soak.yaml "$@" >out.txt 2>&1
