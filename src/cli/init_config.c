@@ -178,19 +178,6 @@ static void print_head(const tsr_init *init, FILE *out)
           out);
 }
 
-static void print_name(const tsr_init *init, FILE *out)
-{
-    const char *name = tsr_text_file_name(init->model);
-    size_t n = strcspn(name, ".");
-    char *stem = tsr_words_of("%.*s", (int)n, name);
-    if (stem != NULL && n > 0) {
-        fputs("name: ", out);
-        quote(out, stem);
-        fputc('\n', out);
-    }
-    free(stem);
-}
-
 /* The ranges, each with what it is; a range may be several words where numbers
  * do not go up one by one. */
 static void print_flexible(const tsr_init *init, FILE *out)
@@ -264,7 +251,6 @@ static tsr_status print_data(const tsr_init *init, FILE *out, tsr_err *err)
 tsr_status tsr_init_write(const tsr_init *init, FILE *out, tsr_err *err)
 {
     print_head(init, out);
-    print_name(init, out);
     fputs("seed: 1\nstructure:\n  file: ", out);
     TSR_TRY(print_path(init, init->model, out, err));
     fputc('\n', out);

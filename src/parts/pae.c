@@ -278,11 +278,10 @@ static size_t stem_length(const char *path)
 static const char *find_word(const char *path, size_t n, const char *word)
 {
     const size_t m = strlen(word);
-    const char *found = NULL;
-    size_t i = (size_t)(tsr_text_file_name(path) - path);
+    const char *found = NULL, *slash = strrchr(path, '/');
     if (m == 0)
         return path + n;
-    for (; i + m <= n; i++)
+    for (size_t i = slash == NULL ? 0 : (size_t)(slash - path); i + m <= n; i++)
         if (strncmp(path + i, word, m) == 0)
             found = path + i;
     return found;

@@ -51,8 +51,9 @@ typedef struct {
     tsr_rigid_part *rigid;       /* [n_part] in order */
     tsr_flexible_range *range;   /* [n_range] in order */
     tsr_strings flexible, fixed; /* as a configuration has them */
-    int n_note;
-    char **note; /* [n_note] sentences: what to look at */
+    int n_note, n_grave;
+    char **note; /* [n_note] sentences: what to look at; the first n_grave say
+                    that the file is not what it seems */
 } tsr_parts;
 
 /* What was decided before. Zeroed: nothing. */

@@ -339,10 +339,11 @@ tsr_status tsr_parts_take_notes(const tsr_parts_graph *graph,
                                 tsr_parts *parts, tsr_err *err)
 {
     parts->note = calloc(MOST_NOTES, sizeof *parts->note);
-    int is_good =
-        parts->note != NULL && tell_copies(graph, parts) &&
-        tell_breaks(graph, pieces, parts) && tell_missing(graph, parts) &&
-        tell_helices(graph, cut, parts) && tell_loops(graph, pieces, parts) &&
-        tell_chains(graph, pieces, parts);
+    int is_good = parts->note != NULL && tell_copies(graph, parts);
+    parts->n_grave = parts->n_note;
+    is_good = is_good && tell_breaks(graph, pieces, parts) &&
+              tell_missing(graph, parts) && tell_helices(graph, cut, parts) &&
+              tell_loops(graph, pieces, parts) &&
+              tell_chains(graph, pieces, parts);
     return is_good ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
 }

@@ -66,6 +66,12 @@ void tsr_setup_clear(tsr_setup *setup);
 tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
                                  tsr_setup *setup, tsr_err *err);
 
+/* Warns of what of the file is not as it seems, and of flexible ranges within
+ * one compact part, which they would take apart. Errors: those of reading the
+ * structure, TSR_E_NOMEM. */
+tsr_status tsr_setup_doubt(const tsr_config *config, const tsr_setup *setup,
+                           tsr_log *log, tsr_err *err);
+
 /* Parts of tsr_setup_read: what may move where the configuration does not say
  * it, put into it; where the states start; tables of the prior, form
  * factors or components; what the bodies scatter, once the start is settled. */

@@ -117,3 +117,71 @@ tsr_status tsr_setup_parts(tsr_config *config, const tsr_structure *structure,
                ? TSR_OK
                : find(c, structure, log, err);
 }
+
+/* ---- what the configuration says, beside what would be found ---- */
+
+/* The part nearest to residue i in the direction of step; -1: none. */
+static int part_from(const tsr_topology *t, const int *part, int i, int step)
+{
+    int first = t->residue[i].chain_first, last = t->residue[i].chain_last;
+    for (i += step; i >= first && i <= last; i += step)
+        if (part[i] >= 0)
+            return part[i];
+    return -1;
+}
+
+/* Both sides of residues first..last keep their places, whatever moves. */
+static int is_closed(const tsr_topology *t, int first, int last)
+{
+    int a = first, b = last;
+    while (a > t->residue[first].chain_first && t->residue[a].flexible)
+        a--;
+    while (b < t->residue[last].chain_last && t->residue[b].flexible)
+        b++;
+    return t->residue[a].is_fixed && t->residue[b].is_fixed;
+}
+
+static void doubt_ranges(const tsr_topology *t, const tsr_parts *parts,
+                         tsr_log *log)
+{
+    for (int i = 0, last; i < t->n_residue; i = last + 1) {
+        const tsr_residue *r = &t->residue[i];
+        for (last = i; r->flexible && last < r->chain_last &&
+                       t->residue[last + 1].flexible;)
+            last++;
+        int before = part_from(t, parts->part, i, -1);
+        if (!r->flexible || before < 0 || is_closed(t, i, last) ||
+            before != part_from(t, parts->part, last, 1))
+            continue;
+        const tsr_rigid_part *part = &parts->rigid[before];
+        tsr_warn(log,
+                 "structure.flexible: %s:%d-%d lies within one compact part, "
+                 "%s:%d-%d, which it takes apart where it turns; leave it out, "
+                 "or name what lies before and after it in structure.fixed, so "
+                 "that it moves as a loop",
+                 r->chain, r->number, t->residue[last].number, r->chain,
+                 t->residue[part->first].number, t->residue[part->last].number);
+    }
+}
+
+tsr_status tsr_setup_doubt(const tsr_config *config, const tsr_setup *setup,
+                           tsr_log *log, tsr_err *err)
+{
+    tsr_structure *structure = NULL;
+    tsr_parts *parts = NULL;
+    if (config->structure.file == NULL)
+        return TSR_OK;
+    tsr_status status =
+        tsr_structure_read(config->structure.file, &structure, err);
+    if (status == TSR_OK)
+        status =
+            tsr_parts_with(structure, NULL, (tsr_parts_wish){.rigid = NULL},
+                           NULL, &parts, NULL, err);
+    for (int k = 0; status == TSR_OK && k < parts->n_grave; k++)
+        tsr_warn(log, "%s: %s", config->structure.file, parts->note[k]);
+    if (status == TSR_OK)
+        doubt_ranges(setup->topology, parts, log);
+    tsr_parts_free(parts);
+    tsr_structure_free(structure);
+    return status;
+}
