@@ -32,7 +32,11 @@ static const tsr_option options[] = {
 static void print_flexible(FILE *out, const tsr_structure_config *s)
 {
     const tsr_strings *list = s->flexible.n > 0 ? &s->flexible : &s->rigid;
-    if (list->n == 0) {
+    if (s->still) {
+        fputs("Nothing of the structure moved. ", out);
+        return;
+    }
+    if (list->n == 0 || strcmp(list->item[0], "all") == 0) {
         fputs("All residues were flexible. ", out);
         return;
     }

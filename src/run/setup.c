@@ -302,7 +302,7 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
     if (status == TSR_OK)
         status = settle_starts(config, log, s, err);
     if (status == TSR_OK)
-        status = tsr_setup_scattering(s, log, err);
+        status = tsr_setup_scattering(n > 0, log, s, err);
     if (status == TSR_OK && n > 0) {
         status = tsr_likelihood_new(s->topology, &s->scattering, s->d_bound_ang,
                                     n, term, &s->likelihood, err);

@@ -81,7 +81,8 @@ tsr_status tsr_setup_starts(const tsr_config *config, tsr_log *log,
                             tsr_setup *setup, tsr_err *err);
 tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
                             tsr_err *err);
-tsr_status tsr_setup_scattering(tsr_setup *setup, tsr_log *log, tsr_err *err);
+tsr_status tsr_setup_scattering(int has_data, tsr_log *log, tsr_setup *setup,
+                                tsr_err *err);
 
 /* exposure [n_body] out, of a conformation. With components only. */
 tsr_status tsr_setup_expose(const tsr_setup *setup,

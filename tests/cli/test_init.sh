@@ -26,7 +26,7 @@ has "the part of the curve that bodies are fine for" 'q_range: \[0, 0.35\]' a.ya
 has "a picture" '<!-- tessera -->' a.svg
 check "which is XML" "$python" -c "import xml.dom.minidom as m; m.parse('a.svg')"
 cat a.yaml device.yaml >b.yaml
-expect "checks, too" 0 "c2: inferred" "$program" check b.yaml
+expect "checks, too" 0 "hydration c2: inferred" "$program" check b.yaml
 expect "and runs" 0 "" "$program" run b.yaml --dry-run
 mkdir -p below/deep
 cp model.pdb exp.dat below/deep
@@ -112,7 +112,7 @@ expect "as a loop" 0 "" "$program" check bare.yaml \
 check "is no cause for a warning" sh -c "! grep -q 'lies within' err.txt"
 
 # ---- hydration ----
-expect "with a curve" 0 "c1: 1|c1 is fixed" "$program" check b.yaml \
+expect "with a curve" 0 "excluded volume c1: fixed at 1" "$program" check b.yaml \
     --set contrast.c2=auto
 has "c2 is inferred" '^  c2: infer$' out.txt
 expect "without one" 0 "" "$program" check bare.yaml
