@@ -3,12 +3,21 @@
  * tells it, how sure it is, below. */
 #include "cli/init_config.h"
 
+#include "core/text.h"
 #include "report/svg.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WIDTH = 900, LEFT = 60, RIGHT = 30, TOP = 46, CHAIN = 108, KEY = 20 };
+enum {
+    WIDTH = 900,
+    LEFT = 60,
+    RIGHT = 30,
+    TOP = 46,
+    CHAIN = 88,
+    CURVE = 20,
+    KEY = 20
+};
 
 static const char *const colours[] = {"#3b6ea5", "#d98032", "#4f9d69",
                                       "#8a63a8", "#c2504e", "#7a6a55",
@@ -68,6 +77,11 @@ static void draw_stretches(const row *r)
     }
 }
 
+static int has_confidence(const row *r)
+{
+    return r->init->parts->evidence != TSR_EVIDENCE_CONTACTS;
+}
+
 /* How sure a prediction is, from 0 at the bottom to 1. */
 static void draw_confidence(const row *r)
 {
@@ -88,23 +102,23 @@ static void draw_confidence(const row *r)
 static void draw_numbers(const row *r)
 {
     const tsr_residue_record *residue = r->init->structure->residue;
-    double y = r->y + 50.0, taken = -100.0, end = x_of(r, r->last + 1);
+    double y = r->y + (has_confidence(r) ? 38.0 : 18.0), taken = -100.0;
+    double end = x_of(r, r->last + 1);
     char text[32];
     for (int i = r->first; i <= r->last;) {
         tsr_init_stretch s = tsr_init_stretch_at(r->init, i);
         double x = x_of(r, i);
-        if (x - taken > 34.0 && end - x > 34.0) {
+        if (x - taken > 24.0 && end - x > 24.0) {
             snprintf(text, sizeof text, "%d", residue[i].number);
-            tsr_svg_line(r->svg, x, r->y + 38.0, x, r->y + 42.0, "#888888",
-                         1.0);
-            tsr_svg_text(r->svg, x, y + 2.0, 10.0, TSR_SVG_MIDDLE, 0, text);
+            tsr_svg_line(r->svg, x, y, x, y + 4.0, "#888888", 1.0);
+            tsr_svg_text(r->svg, x, y + 14.0, 10.0, TSR_SVG_MIDDLE, 0, text);
             taken = x;
         }
         i = s.last + 1;
     }
     snprintf(text, sizeof text, "%d", residue[r->last].number);
-    tsr_svg_line(r->svg, end, r->y + 38.0, end, r->y + 42.0, "#888888", 1.0);
-    tsr_svg_text(r->svg, end, y + 2.0, 10.0, TSR_SVG_MIDDLE, 0, text);
+    tsr_svg_line(r->svg, end, y, end, y + 4.0, "#888888", 1.0);
+    tsr_svg_text(r->svg, end, y + 14.0, 10.0, TSR_SVG_MIDDLE, 0, text);
 }
 
 static void draw_row(const row *r)
@@ -115,7 +129,7 @@ static void draw_row(const row *r)
     tsr_svg_text(r->svg, LEFT - 14, r->y + 5.0, 15.0, TSR_SVG_END, 0, name);
     draw_structure(r);
     draw_stretches(r);
-    if (r->init->parts->evidence != TSR_EVIDENCE_CONTACTS)
+    if (has_confidence(r))
         draw_confidence(r);
     draw_numbers(r);
 }
@@ -130,7 +144,7 @@ static void draw_key(const row *r, double y)
                {"#b04a5a", "helix", 8.0},
                {"#c9a227", "strand", 4.0},
                {"#1b7f7a", "confidence", 1.5}};
-    int n = r->init->parts->evidence == TSR_EVIDENCE_CONTACTS ? 4 : 5;
+    int n = has_confidence(r) ? 5 : 4;
     double x = LEFT;
     for (int k = 0; k < n; k++) {
         tsr_svg_rect(r->svg, x, y - 0.5 * key[k].height, 20.0, key[k].height,
@@ -146,26 +160,29 @@ tsr_status tsr_init_picture(const tsr_init *init, const char *path,
 {
     int n = init->structure->n_residue, n_chain = 0, longest = 1;
     char title[256];
+    const int is_plain = init->parts->evidence == TSR_EVIDENCE_CONTACTS;
+    const int high = CHAIN + (is_plain ? 0 : CURVE);
     for (int i = 0; i < n; i = tsr_init_chain_last(init, i) + 1) {
         int length = tsr_init_chain_last(init, i) - i + 1;
         longest = length > longest ? length : longest;
         n_chain++;
     }
     row r = {.init = init,
-             .svg = tsr_svg_new(WIDTH, TOP + n_chain * CHAIN + KEY),
+             .svg = tsr_svg_new(WIDTH, TOP + n_chain * high + KEY),
              .scale = (double)(WIDTH - LEFT - RIGHT) / longest};
     if (r.svg == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    snprintf(title, sizeof title, "%.120s: parts by %s", init->model,
+    snprintf(title, sizeof title, "%.120s: parts by %s",
+             tsr_text_file_name(init->model),
              tsr_evidence_text(init->parts->evidence));
     tsr_svg_text(r.svg, LEFT, 24.0, 13.0, TSR_SVG_START, 0, title);
     for (int i = 0, k = 0; i < n; i = r.last + 1, k++) {
         r.first = i;
         r.last = tsr_init_chain_last(init, i);
-        r.y = TOP + k * CHAIN + 0.4 * CHAIN;
+        r.y = TOP + k * high + 40.0;
         draw_row(&r);
     }
-    draw_key(&r, TOP + n_chain * CHAIN + 2.0);
+    draw_key(&r, TOP + n_chain * high + 2.0);
     tsr_status status = tsr_svg_write(r.svg, path, err);
     tsr_svg_free(r.svg);
     return status;

@@ -2,6 +2,7 @@
 
 #include "core/text.h"
 #include "model/residue.h"
+#include "parts/secondary.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -187,20 +188,38 @@ static int tell_missing(const tsr_parts_graph *g, tsr_parts *parts)
 
 /* ---- what could be decided otherwise ---- */
 
+static int held_between(const tsr_parts_graph *g, int first, int last)
+{
+    int n = 0;
+    for (int i = first; i <= last; i++)
+        n += g->held[i];
+    return n;
+}
+
+/* Helices alone between two domains, once each; not the helix at an end that
+ * has nothing beyond it. */
 static int tell_helices(const tsr_parts_graph *g, const tsr_cut *cut,
                         tsr_parts *parts)
 {
-    char one[32];
+    enum { LEAST_DOMAIN = 25 };
     const tsr_residue_record *r = g->structure->residue;
-    for (int i = 2; i + 2 < g->n; i++)
-        if (cut[i] == TSR_CUT_HELIX &&
-            !add_note(parts,
+    char one[32];
+    for (int i = 2, told = -1; i + 2 < g->n; i++) {
+        int is_domain =
+            held_between(g, g->chain_first[i], i) >= LEAST_DOMAIN &&
+            held_between(g, i + 1, g->chain_last[i]) >= LEAST_DOMAIN;
+        told = g->kind[i] == TSR_HELIX ? told : -1;
+        if (cut[i] != TSR_CUT_HELIX || !is_domain || told >= 0)
+            continue;
+        told = i;
+        if (!add_note(parts,
                       "nothing but the helix around %s joins the parts before "
                       "and after it; it is held straight here. If it bends, "
                       "add \"%s:%d-%d\" to structure.flexible",
                       name_of(g, i, one), r[i].chain, r[i - 1].number,
                       r[i + 2].number))
             return 0;
+    }
     return 1;
 }
 
