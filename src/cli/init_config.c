@@ -210,9 +210,9 @@ static void print_structure(const tsr_init *init, FILE *out)
     else
         print_flexible(init, out);
     if (p->fixed.n > 0)
-        fputs("  fixed: # parts that keep their places: what lies between "
-              "them are loops\n",
-              out);
+        fputs(
+            "  fixed: # keep their places; between two of a chain lie loops\n",
+            out);
     for (int k = 0; k < p->fixed.n; k++) {
         fputs("    - ", out);
         quote(out, p->fixed.item[k]);

@@ -251,8 +251,9 @@ static const struct {
     {"-model_", "-predicted_aligned_error_"}, /* AlphaFold database */
     {"_unrelaxed_rank_", "_scores_rank_"},    /* ColabFold */
     {"_relaxed_rank_", "_scores_rank_"},
-    {"_model_", "_full_data_"},       /* AlphaFold server */
-    {"_model", "_confidences"},       /* AlphaFold 3 */
+    {"_model_", "_full_data_"}, /* AlphaFold server */
+    {"_model", "_confidences"}, /* AlphaFold 3 */
+    {"model", "confidences"},
     {"unrelaxed_model", "pae_model"}, /* AlphaFold 2 */
     {"relaxed_model", "pae_model"},
     {"", ""},
@@ -287,21 +288,30 @@ static const char *find_word(const char *path, size_t n, const char *word)
     return found;
 }
 
+/* The name with the rule's words exchanged, and an ending. */
+static char *rename_model(const char *model, size_t n, size_t rule,
+                          const char *ending)
+{
+    const char *at = find_word(model, n, rename_rule[rule].model);
+    if (at == NULL)
+        return NULL;
+    const char *rest = at + strlen(rename_rule[rule].model);
+    return tsr_words_of("%.*s%s%.*s%s", (int)(at - model), model,
+                        rename_rule[rule].errors, (int)(model + n - rest), rest,
+                        ending);
+}
+
 char *tsr_pae_beside(const char *model)
 {
+    static const char *const ending[] = {".json", ".json.gz"};
     size_t n = stem_length(model);
-    for (size_t k = 0; k < sizeof rename_rule / sizeof *rename_rule; k++) {
-        const char *at = find_word(model, n, rename_rule[k].model);
-        if (at == NULL)
-            continue;
-        const char *rest = at + strlen(rename_rule[k].model);
-        char *path =
-            tsr_words_of("%.*s%s%.*s.json", (int)(at - model), model,
-                         rename_rule[k].errors, (int)(model + n - rest), rest);
-        if (path != NULL && access(path, R_OK) == 0)
-            return path;
-        free(path);
-    }
+    for (size_t k = 0; k < sizeof rename_rule / sizeof *rename_rule; k++)
+        for (int e = 0; e < 2; e++) {
+            char *path = rename_model(model, n, k, ending[e]);
+            if (path != NULL && access(path, R_OK) == 0)
+                return path;
+            free(path);
+        }
     return NULL;
 }
 

@@ -139,7 +139,7 @@ check "methods name seed and chains" grep -q \
 check "and the noise" grep -q "The data were good.dat, with normal errors" \
     run/report.html
 check "and the points that were used, not q_range" grep -q \
-    "32 points were used, q from 0.02017 to 0.1463 1/Angstrom" run/report.html
+    "32 points were used, q from 0.0222 to 0.1483 1/Angstrom" run/report.html
 check "bars of moves stand apart" test "$(grep -o "Z" run/report/moves.svg |
     wc -l)" -gt 6
 check "residues have the file's numbers" grep -q "residue of chain A" \

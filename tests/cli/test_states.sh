@@ -33,6 +33,7 @@ output: {directory: still}
 contrast: {c2: 0}
 END
 expect "weights of structures that stay" 0 "" "$program" run still.yaml
+check "which is no cause for a warning" sh -c '! grep -q "nothing was accepted" err.txt'
 "$program" summary still --json >still.json
 expect "and has converged, though nothing moves" 0 "" "$program" \
     diagnose still

@@ -144,6 +144,60 @@ static void chains(void **state)
     tsr_structure_free(s);
 }
 
+/* Residues first..last once more as chain B, moved along x by `by`. */
+static void add_copy(tsr_structure *s, int first, int last, double by)
+{
+    int n = last - first + 1, from = s->residue[first].first_atom;
+    int n_atom = s->residue[last].first_atom + s->residue[last].n_atom - from;
+    s->residue =
+        realloc(s->residue, (size_t)(s->n_residue + n) * sizeof *s->residue);
+    s->atom = realloc(s->atom, (size_t)(s->n_atom + n_atom) * sizeof *s->atom);
+    assert_true(s->residue != NULL && s->atom != NULL);
+    for (int i = 0; i < n; i++) {
+        tsr_residue_record *r = &s->residue[s->n_residue + i];
+        *r = s->residue[first + i];
+        r->first_atom += s->n_atom - from;
+        strcpy(r->chain, "B");
+    }
+    for (int k = 0; k < n_atom; k++) {
+        s->atom[s->n_atom + k] = s->atom[from + k];
+        s->atom[s->n_atom + k].xyz[0] += by;
+    }
+    s->n_residue += n;
+    s->n_atom += n_atom;
+}
+
+/* The nearest that two CA of chain A's first domain and chain B are. */
+static double nearest(const tsr_structure *s, double by)
+{
+    double least = INFINITY;
+    for (int i = 0; i < 50; i++)
+        for (int j = 0; j < 50; j++) {
+            const double *a = tsr_residue_atom(s, &s->residue[i], "CA")->xyz;
+            const double *b = tsr_residue_atom(s, &s->residue[j], "CA")->xyz;
+            least = fmin(least, hypot(hypot(b[0] + by - a[0], b[1] - a[1]),
+                                      b[2] - a[2]));
+        }
+    return least;
+}
+
+/* The domain that another chain touches keeps its place; the other one swings.
+ */
+static void interface(void **state)
+{
+    (void)state;
+    tsr_structure *s = read_demo();
+    double by = -60.0;
+    while (nearest(s, by + 0.25) > 5.0)
+        by += 0.25;
+    add_copy(s, 0, 49, by);
+    tsr_parts_free(find(s, NULL, "A:51-64", "A:1-50"));
+    for (int k = 0; k < s->n_atom; k++) /* far away it holds nothing */
+        s->atom[k].xyz[0] -= k >= s->residue[DEMO].first_atom ? 100.0 : 0.0;
+    tsr_parts_free(find(s, NULL, "A:51-64", ""));
+    tsr_structure_free(s);
+}
+
 static void wished(void **state)
 {
     (void)state;
@@ -288,6 +342,8 @@ static void beside(void **state)
         {"x_unrelaxed_rank_001_m.pdb", "x_scores_rank_001_m.json"},
         {"fold_a_model_0.cif", "fold_a_full_data_0.json"},
         {"a_model.cif.gz", "a_confidences.json"},
+        {"b_model.cif", "b_confidences.json.gz"},
+        {"model.cif", "confidences.json"},
         {"model.pdb", "model.json"}};
     for (size_t k = 0; k < sizeof pair / sizeof *pair; k++) {
         char model[128];
@@ -522,13 +578,13 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(planted),       cmocka_unit_test(laws),
-        cmocka_unit_test(chains),        cmocka_unit_test(wished),
-        cmocka_unit_test(predicted),     cmocka_unit_test(confidence),
-        cmocka_unit_test(formats),       cmocka_unit_test(refused),
-        cmocka_unit_test(beside),        cmocka_unit_test(rows),
-        cmocka_unit_test(missing),       cmocka_unit_test(copies),
-        cmocka_unit_test(known_linkers), cmocka_unit_test(secondary),
-        cmocka_unit_test(compact)};
+        cmocka_unit_test(planted),    cmocka_unit_test(laws),
+        cmocka_unit_test(chains),     cmocka_unit_test(wished),
+        cmocka_unit_test(interface),  cmocka_unit_test(predicted),
+        cmocka_unit_test(confidence), cmocka_unit_test(formats),
+        cmocka_unit_test(refused),    cmocka_unit_test(beside),
+        cmocka_unit_test(rows),       cmocka_unit_test(missing),
+        cmocka_unit_test(copies),     cmocka_unit_test(known_linkers),
+        cmocka_unit_test(secondary),  cmocka_unit_test(compact)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
