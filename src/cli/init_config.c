@@ -1,3 +1,7 @@
+/* The configuration is written for someone who reads one for the first time:
+ * what was found and what to look at come before it, and each range says what
+ * it is.
+ */
 #include "cli/init_config.h"
 
 #include "core/text.h"
@@ -163,8 +167,9 @@ static void print_head(const tsr_init *init, FILE *out)
     fprintf(out, TSR_INIT_MARK "%s", init->model);
     for (int k = 0; k < init->n_curve; k++)
         fprintf(out, " %s", init->curve[k]);
-    fprintf(out, "\n#\n# What holds together was found from: %s%s%s.\n#\n",
-            tsr_evidence_text(p->evidence), init->pae != NULL ? "\n# in " : "",
+    fprintf(out, "\n#\n# What holds together was found from\n#   %s%s%s\n#\n",
+            tsr_evidence_text(p->evidence),
+            init->pae != NULL ? "\n#   in " : "",
             init->pae != NULL ? init->pae : "");
     tsr_init_draw(init, "# ", out);
     if (p->n_note > 0)

@@ -1,3 +1,5 @@
+/* A reader without a tree, since the only large files are matrices; libyaml,
+ * which reads JSON too, makes a node of every number. */
 #include "core/json_read.h"
 
 #include <ctype.h>

@@ -1,3 +1,6 @@
+/* The files hold up to tens of millions of numbers, so they are read as they
+ * come (core/json_read.h), not made into a tree: the 23 MB of 2000
+ * residues take 0.8 s. */
 #include "parts/pae.h"
 
 #include "core/json_read.h"

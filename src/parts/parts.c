@@ -1,3 +1,6 @@
+/* From what holds together (parts_pieces.h) to parts, ranges and their texts. A
+ * configuration names residues by number, so every range is checked to mean the
+ * residues that it should, and no others. */
 #include "parts/parts.h"
 
 #include "core/vec3.h"

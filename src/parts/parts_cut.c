@@ -1,3 +1,7 @@
+/* All cuts of a chain are tried, each in constant time after one pass over the
+ * edges: an edge adds its weight from its first residue on and takes it away at
+ * its second. Cost of a piece: O(contacts + residues), with predicted errors
+ * O(residues^2). */
 #include "parts/parts_cut.h"
 
 #include "parts/secondary.h"

@@ -1,3 +1,5 @@
+/* Sentences for people. Each names residues as a configuration does, and says
+ * what to do. */
 #include "parts/parts_notes.h"
 
 #include "core/text.h"
@@ -288,6 +290,18 @@ static double mean_relation(const tsr_parts_graph *g, int chain)
     return n > 0.0 ? sum / n : 1.0;
 }
 
+/* A trimmed model, as is usual; or the file of another protein. */
+static int tell_rows(const tsr_parts_graph *g, tsr_parts *parts)
+{
+    if (g->pae == NULL || g->pae->n == g->n || g->pae->chain != NULL)
+        return 1;
+    return add_note(parts,
+                    "the predicted aligned errors are of %d residues and the "
+                    "model has %d: they were taken by residue number, which is "
+                    "right if the model was cut out of the prediction",
+                    g->pae->n, g->n);
+}
+
 static int tell_chains(const tsr_parts_graph *g, const tsr_pieces *p,
                        tsr_parts *parts)
 {
@@ -360,8 +374,9 @@ tsr_status tsr_parts_take_notes(const tsr_parts_graph *graph,
     parts->note = calloc(MOST_NOTES, sizeof *parts->note);
     int is_good = parts->note != NULL && tell_copies(graph, parts);
     parts->n_grave = parts->n_note;
-    is_good = is_good && tell_breaks(graph, pieces, parts) &&
-              tell_missing(graph, parts) && tell_helices(graph, cut, parts) &&
+    is_good = is_good && tell_rows(graph, parts) &&
+              tell_breaks(graph, pieces, parts) && tell_missing(graph, parts) &&
+              tell_helices(graph, cut, parts) &&
               tell_loops(graph, pieces, parts) &&
               tell_chains(graph, pieces, parts);
     return is_good ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");

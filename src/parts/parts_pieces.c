@@ -1,3 +1,6 @@
+/* A cut is a place between two residues; a linker is a stretch around it. So
+ * are tails. Both are found by walking from the cut, or the end, to where the
+ * chain is held. */
 #include "parts/parts_pieces.h"
 
 #include "parts/secondary.h"

@@ -1,3 +1,5 @@
+/* Their energy of a bond, patterns of turns and bridges; of their eight kinds
+ * of structure helix and ladder are enough to know what is folded. */
 #include "parts/secondary.h"
 
 #include "core/vec3.h"

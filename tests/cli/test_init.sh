@@ -56,6 +56,8 @@ errors 2 >sure.json
 expect "errors that are given" 0 "sure.json" \
     "$program" init model.pdb --pae sure.json
 has "one part" '^  still: true' out.txt
+expect "errors of the whole of what was cut" 0 "errors are of 114 residues.*has 50" \
+    "$program" init one.pdb --pae sure.json
 expect "without flexible, too" 0 "predicted aligned errors.*A:51-64" \
     "$program" check truth.yaml --set structure.flexible=[]
 echo '{"pae": [[0, 1], [1, 0]]}' >small.json
