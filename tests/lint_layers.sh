@@ -10,6 +10,7 @@ allowed() {
     io) echo core io ;;
     store) echo core io store ;;
     model) echo core io model ;;
+    parts) echo core io model parts ;;
     prior) echo core io model prior ;;
     engine) echo core model engine ;;
     scattering) echo core io model engine scattering ;;
@@ -21,11 +22,11 @@ allowed() {
     analysis) echo core io store analysis ;;
     reweight) echo core io store scattering likelihood analysis reweight ;;
     report) echo core io store scattering likelihood analysis report ;;
-    run) echo core io store model prior engine scattering gpu likelihood moves \
-        sampler analysis run ;;
+    run) echo core io store model parts prior engine scattering gpu likelihood \
+        moves sampler analysis run ;;
     train) echo core io model prior scattering train ;;
-    cli) echo core io store model prior engine scattering gpu likelihood moves \
-        sampler analysis reweight report run train cli ;;
+    cli) echo core io store model parts prior engine scattering gpu likelihood \
+        moves sampler analysis reweight report run train cli ;;
     esac
 }
 

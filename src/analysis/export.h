@@ -100,10 +100,13 @@ void tsr_all_atoms_place(const tsr_all_atoms *all, const double (*model_xyz)[3],
 
 typedef struct {
     tsr_model_format format;
-    const char *name;        /* of the run */
-    tsr_all_atoms *all;      /* NULL: the atoms of the model */
-    int state;               /* -1: every one */
-    int is_raw;              /* 1: where they were drawn, not superposed */
+    const char *name;   /* of the run */
+    tsr_all_atoms *all; /* NULL: the atoms of the model */
+    int state;          /* -1: every one */
+    int is_raw;         /* 1: where they were drawn, not superposed */
+    /* Superposed on the start by these residues alone. NULL: on the mean. */
+    const int *align; /* [n_align] residues from 0, ascending */
+    int n_align;
     tsr_trace_reader *trace; /* for lp, of `best`; NULL: none */
     /* Of them `even` takes draws in proportion, some of them several times; no
      * other choice then counts. NULL: all weigh the same. */
@@ -113,11 +116,11 @@ typedef struct {
     int n_pick;
 } tsr_export_options;
 
-/* Writes the chosen frames as models into `out`, superposed (CA) on their mean
- * unless raw; the last column of PDB is 8 pi^2 / 3 times the mean square
- * deviation of the residue's CA over them. *n_model: how many.
- * Errors: TSR_E_DATA (none is chosen), those of tsr_frames_read and
- * tsr_model_write. */
+/* Writes the chosen frames as models into `out`, superposed (CA) on their mean,
+ * or by chosen residues on the start, unless raw; the last column of PDB is 8
+ * pi^2 / 3 times the mean square deviation of the residue's CA over them.
+ * *n_model: how many. Errors: TSR_E_DATA (none is chosen), those of
+ * tsr_frames_read and tsr_model_write. */
 tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
                              const tsr_export_options *options, FILE *out,
                              int *n_model, tsr_err *err);

@@ -1,7 +1,7 @@
 /* Models of drawn conformations. Drawn molecules lie anywhere in space, so they
- * are laid over their mean shape, which a pass over the frames finds first; how
- * far each residue strays from it becomes the B factor, as crystallographers
- * would have it. */
+ * are laid over their mean shape, or with some of their residues over these of
+ * the start; a pass over the frames finds the mean first. How far each residue
+ * strays from it becomes the B factor, as crystallographers would have it. */
 #include "analysis/export.h"
 
 #include "analysis/mean_shape.h"
@@ -22,9 +22,10 @@ typedef struct {
     double (*model_xyz)[3]; /* [model n_atom] of one frame */
     double (*xyz)[3];       /* [shown n_atom] */
     double (*ca)[3];        /* [n_residue] of one frame */
-    double (*mean)[3];      /* [n_residue] of CA */
-    double *square;         /* [n_residue] mean square deviation */
-    double *b;              /* [shown n_atom] */
+    double (*held)[3]; /* [2 n_align] CA to align: the start's, a frame's */
+    double (*mean)[3]; /* [n_residue] of CA */
+    double *square;    /* [n_residue] mean square deviation */
+    double *b;         /* [shown n_atom] */
 } job;
 
 static void job_clear(job *j)
@@ -33,6 +34,7 @@ static void job_clear(job *j)
     free(j->model_xyz);
     free(j->xyz);
     free(j->ca);
+    free(j->held);
     free(j->mean);
     free(j->square);
     free(j->b);
@@ -262,6 +264,49 @@ static void move_all(int n, double (*x)[3], const tsr_motion *motion)
         tsr_motion_apply(motion, x[i]);
 }
 
+/* The motion that lays the frame in j->ca over the others. */
+static void find_motion(job *j, tsr_motion *motion)
+{
+    const int n = j->options->n_align;
+    const int *at = j->options->align;
+    if (at == NULL) {
+        tsr_superpose(j->model->n_residue, (const double(*)[3])j->mean,
+                      (const double(*)[3])j->ca, motion);
+        return;
+    }
+    for (int k = 0; k < n; k++)
+        tsr_vec3_copy(j->held[n + k], j->ca[at[k]]);
+    tsr_superpose(n, (const double(*)[3])j->held,
+                  (const double(*)[3])(j->held + n), motion);
+}
+
+/* Mean and mean square deviation of frames that some residues align; from the
+ * start, so that little is taken from little. */
+static tsr_status make_aligned_mean(job *j, tsr_err *err)
+{
+    const tsr_model_atoms *m = j->model;
+    for (int k = 0; k < j->options->n_align; k++)
+        tsr_vec3_copy(j->held[k],
+                      m->xyz + 3 * (size_t)m->ca[j->options->align[k]]);
+    for (int i = 0; i < j->n; i++) {
+        tsr_motion motion;
+        TSR_TRY(load(j, i, err));
+        find_motion(j, &motion);
+        move_all(m->n_residue, j->ca, &motion);
+        for (int r = 0; r < m->n_residue; r++)
+            for (int d = 0; d < 3; d++) {
+                double x =
+                    j->ca[r][d] - m->xyz[3 * (size_t)m->ca[r] + (size_t)d];
+                j->mean[r][d] += x / j->n;
+                j->square[r] += x * x / j->n;
+            }
+    }
+    for (int r = 0; r < m->n_residue; r++)
+        j->square[r] =
+            fmax(0.0, j->square[r] - tsr_vec3_dot(j->mean[r], j->mean[r]));
+    return TSR_OK;
+}
+
 /* The mean of the chosen frames, or of as many of them as memory should hold,
  * evenly. */
 static tsr_status make_mean(job *j, tsr_err *err)
@@ -293,6 +338,10 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
         j->options->is_raw
             ? "tessera: draws of the posterior\n"
               "B: 8 pi^2 / 3 times the mean square deviation of CA\n"
+        : j->options->align != NULL
+            ? "tessera: draws of the posterior, superposed on a part of the "
+              "start (CA)\n"
+              "B: 8 pi^2 / 3 times the mean square deviation of CA\n"
             : "tessera: draws of the posterior, superposed on their mean (CA)\n"
               "B: 8 pi^2 / 3 times the mean square deviation of CA\n";
     tsr_frames_list(j->frames, &frame);
@@ -308,8 +357,7 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
             break;
         if (!j->options->is_raw) {
             tsr_motion motion;
-            tsr_superpose(j->model->n_residue, (const double(*)[3])j->mean,
-                          (const double(*)[3])j->ca, &motion);
+            find_motion(j, &motion);
             move_all(j->model->n_atom, j->model_xyz, &motion);
         }
         const double(*xyz)[3] = (const double(*)[3])j->model_xyz;
@@ -350,15 +398,17 @@ tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
         j.model_xyz = calloc(n_model_atom, sizeof *j.model_xyz);
         j.xyz = calloc(n_shown, sizeof *j.xyz);
         j.ca = calloc(n_residue, sizeof *j.ca);
+        j.held = calloc(2 * n_residue, sizeof *j.held);
         j.mean = calloc(n_residue, sizeof *j.mean);
         j.square = calloc(n_residue, sizeof *j.square);
         j.b = calloc(n_shown, sizeof *j.b);
         if (j.model_xyz == NULL || j.xyz == NULL || j.ca == NULL ||
-            j.mean == NULL || j.square == NULL || j.b == NULL)
+            j.held == NULL || j.mean == NULL || j.square == NULL || j.b == NULL)
             status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     }
     if (status == TSR_OK)
-        status = make_mean(&j, err);
+        status = options->align != NULL ? make_aligned_mean(&j, err)
+                                        : make_mean(&j, err);
     if (status == TSR_OK)
         status = write_models(&j, out, err);
     *n_model = j.n;

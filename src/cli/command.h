@@ -34,6 +34,7 @@ tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
 /* All commands, by the names of their structs, in the order in which --help
  * lists them. */
 #define TSR_COMMANDS(X) \
+    X(init)             \
     X(run)              \
     X(resume)           \
     X(status)           \

@@ -25,6 +25,8 @@ static tsr_status check(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK)
         status = tsr_setup_read(&config, 1, log, &setup, err);
     if (status == TSR_OK)
+        status = tsr_setup_doubt(&config, &setup, log, err);
+    if (status == TSR_OK)
         status = tsr_config_text(&config, &text, err);
     if (status == TSR_OK) {
         const tsr_topology *t = setup.topology;

@@ -3,12 +3,14 @@
 #include "run/past_run.h"
 #include "run/run_directory.h"
 
+#include "analysis/domains.h"
 #include "analysis/export.h"
 #include "analysis/frames.h"
 #include "analysis/shape.h"
 #include "core/text.h"
 #include "io/file.h"
 #include "io/structure.h"
+#include "model/range.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +43,10 @@ static const tsr_option options[] = {
     {.name = "state",
      .argument = "NUMBER",
      .doc = "of an ensemble's states only this one, from 1 as in rg_1"},
+    {.name = "align",
+     .argument = "RANGE",
+     .doc = "superposed by these residues on the start, as A:1-82, or by a "
+            "domain of the report, as domain:2; without it all on their mean"},
     {.name = "raw", .doc = "not superposed, as they were drawn"},
     TSR_OPTION_FORCE,
     {0}};
@@ -201,6 +207,82 @@ static tsr_status read_weights(const tsr_args *args,
     return tsr_draw_weights_read(path, weights, err);
 }
 
+/* ---- what is superposed ---- */
+
+/* Residues of a domain as the report numbers them: mark [n_residue] out. */
+static tsr_status mark_domain(tsr_frames *frames, const char *text, int *mark,
+                              tsr_err *err)
+{
+    enum { MOST_FRAMES = 400 };
+    int at[MOST_FRAMES], draw[MOST_FRAMES], n_draw;
+    int n = tsr_frames_spread(frames, MOST_FRAMES, at, draw, &n_draw);
+    tsr_domains *domains = NULL;
+    TSR_TRY(tsr_domains_make(frames, n, at, &domains, err));
+    char *end;
+    long k = strtol(text, &end, 10);
+    int is_there = *end == '\0' && k >= 1 && k <= domains->n_domain;
+    for (int i = 0; is_there && i < domains->domain[k - 1].n_residue; i++)
+        mark[domains->domain[k - 1].residue[i]] = 1;
+    n = domains->n_domain;
+    tsr_domains_free(domains);
+    return is_there ? TSR_OK
+                    : tsr_fail(err, TSR_E_USAGE,
+                               "--align domain:%.40s: the draws have %d "
+                               "domain%s",
+                               text, n, n == 1 ? "" : "s");
+}
+
+static tsr_status mark_range(const tsr_model_atoms *model, const char *text,
+                             int *mark, tsr_err *err)
+{
+    tsr_residue *r = calloc((size_t)model->n_residue + 1, sizeof *r);
+    if (r == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int i = 0; i < model->n_residue; i++) {
+        const tsr_model_atom *ca = &model->atom[model->ca[i]];
+        if (ca->chain_id[0] != '\0')
+            memcpy(r[i].chain, ca->chain_id, sizeof r[i].chain);
+        else
+            r[i].chain[0] = ca->chain;
+        r[i].number = ca->number;
+        int is_same = i > 0 && strcmp(r[i].chain, r[i - 1].chain) == 0;
+        r[i].chain_first = is_same ? r[i - 1].chain_first : i;
+    }
+    tsr_status status = tsr_range_mark(text, model->n_residue, r, 1, mark, err);
+    free(r);
+    return status == TSR_OK ? status : tsr_wrap(err, TSR_E_USAGE, "--align");
+}
+
+/* *align [*n] residues by which models are superposed, which the caller frees;
+ * NULL: none were named. */
+static tsr_status read_align(const tsr_args *args, tsr_frames *frames,
+                             int **align, int *n, tsr_err *err)
+{
+    static const char domain[] = "domain:";
+    const char *text = tsr_args_value(args, "align");
+    const int n_residue = tsr_frames_atoms(frames)->n_residue;
+    if (text == NULL)
+        return TSR_OK;
+    if (tsr_args_count(args, "raw") > 0)
+        return tsr_fail(err, TSR_E_USAGE, "--align and --raw: give one");
+    int *mark = calloc((size_t)n_residue + 1, sizeof *mark);
+    if (mark == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_status status =
+        strncmp(text, domain, strlen(domain)) == 0
+            ? mark_domain(frames, text + strlen(domain), mark, err)
+            : mark_range(tsr_frames_atoms(frames), text, mark, err);
+    for (int i = 0; i < n_residue; i++) /* the marks become their numbers */
+        if (mark[i])
+            mark[(*n)++] = i;
+    if (status == TSR_OK && *n < 3)
+        status = tsr_fail(err, TSR_E_USAGE,
+                          "--align %.40s: %d residue%s; a rotation needs 3",
+                          text, *n, *n == 1 ? "" : "s");
+    *align = mark;
+    return status;
+}
+
 static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
                                 const tsr_draw_choice *choice,
                                 const tsr_draw_weights *weights, int format,
@@ -208,7 +290,7 @@ static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
 {
     tsr_frames *frames = NULL;
     tsr_err bad;
-    int n_bad = 0, n_model = 0, pick[TSR_MOST_CLUSTERS];
+    int n_bad = 0, n_model = 0, pick[TSR_MOST_CLUSTERS], *align = NULL;
     long state = -1;
     tsr_export_options o = {.format = (tsr_model_format)format,
                             .name = "draws",
@@ -229,6 +311,9 @@ static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
         status = get_all_atoms(args, run, tsr_frames_atoms(frames), log, &o.all,
                                err);
     o.state = (int)state;
+    if (status == TSR_OK)
+        status = read_align(args, frames, &align, &o.n_align, err);
+    o.align = align;
     if (status == TSR_OK && is_groups(args))
         status = pick_groups(frames, pick, &o, log, err);
     if (status == TSR_OK)
@@ -239,6 +324,7 @@ static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
                                : tsr_frames_atoms(frames)->n_atom);
     tsr_all_atoms_free(o.all);
     tsr_frames_free(frames);
+    free(align);
     return status;
 }
 
@@ -353,8 +439,9 @@ const tsr_command tsr_command_export = {
               .options = options,
               .about =
                   "Conformations come from the run's trajectories "
-                  "(output.trajectory_every), superposed on their mean, with "
-                  "the spread of each residue as B factor. even:20 is an "
+                  "(output.trajectory_every), superposed on their mean (or "
+                  "see --align), with the spread of each residue as B factor. "
+                  "even:20 is an "
                   "ensemble that stands for the posterior. With --atoms all, "
                   "side chains are those of the input, turned about CA-CB "
                   "towards the drawn centre."},

@@ -32,7 +32,11 @@ static const tsr_option options[] = {
 static void print_flexible(FILE *out, const tsr_structure_config *s)
 {
     const tsr_strings *list = s->flexible.n > 0 ? &s->flexible : &s->rigid;
-    if (list->n == 0) {
+    if (s->still) {
+        fputs("Nothing of the structure moved. ", out);
+        return;
+    }
+    if (list->n == 0 || strcmp(list->item[0], "all") == 0) {
         fputs("All residues were flexible. ", out);
         return;
     }
@@ -43,11 +47,34 @@ static void print_flexible(FILE *out, const tsr_structure_config *s)
     fputs(s->flexible.n > 0 ? "; the rest moved as rigid parts. " : ". ", out);
 }
 
-static void print_data(FILE *out, const tsr_config *c)
+/* The points of an entry of `data:` that the run used, not those it was allowed
+ * to. */
+static void print_points(FILE *out, const tsr_past_run *run, int number)
 {
+    const tsr_term_options *data = run->config.data.item;
+    const tsr_term_type *type = tsr_term_registry[data[number].kind];
+    int ordinal = 0, n = 0;
+    char name[64];
+    double *coord = NULL;
+    for (int i = 0; i < number; i++)
+        ordinal += data[i].kind == data[number].kind;
+    tsr_term_variable(type, ordinal, type->observable, sizeof name, name);
+    if (tsr_trace_coordinates(run->trace, TSR_TRACE_OBSERVED_DATA, name, &n,
+                              &coord, NULL) == TSR_OK &&
+        coord != NULL && n > 1)
+        fprintf(out, "%d points were used, %s from %.4g to %.4g %s. ", n,
+                type->axis, coord[0], coord[n - 1], type->axis_unit);
+    free(coord);
+}
+
+static void print_data(FILE *out, const tsr_past_run *run)
+{
+    const tsr_config *c = &run->config;
     const tsr_term_options *data = c->data.item;
-    for (int i = 0; i < c->data.n; i++)
+    for (int i = 0; i < c->data.n; i++) {
         tsr_term_registry[data[i].kind]->tell(&data[i], out);
+        print_points(out, run, i);
+    }
     tsr_term_tell_free(out, "The excluded volume c1", c->contrast.c1);
     tsr_term_tell_free(out, ", the hydration c2", c->contrast.c2);
     fputs(". ", out);
@@ -81,7 +108,7 @@ static char *methods_text(const tsr_past_run *run)
                     : "It has %ld states. ",
                 c->structure.states);
     if (run->has_data)
-        print_data(out, c);
+        print_data(out, run);
     fprintf(out, "%d chain%s", run->n_chain, run->n_chain == 1 ? "" : "s");
     if (n_temp > 1)
         fprintf(out,

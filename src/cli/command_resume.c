@@ -27,6 +27,8 @@ static const tsr_option options[] = {
     {.name = "checkpoint-every",
      .argument = "SECONDS",
      .doc = "instead of output.checkpoint_every"},
+    {.name = "json",
+     .doc = "the result as one JSON object, which says whether it converged"},
     {0}};
 
 /* The config of the run, with what the command line changes. */
@@ -184,7 +186,7 @@ static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
 }
 
 static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, int is_new,
-                        FILE *out, tsr_err *err)
+                        int is_json, FILE *out, tsr_err *err)
 {
     tsr_status status = check_stop(tsr_session_prepare(s, err),
                                    s->config->output.directory, err);
@@ -202,7 +204,7 @@ static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, int is_new,
                  tsr_sampler_n_thread(s->sampler));
     status = tsr_session_sample(s, err);
     if (status == TSR_OK)
-        status = tsr_session_report(s, out, err);
+        status = tsr_session_report(s, is_json, out, err);
     if (status != TSR_OK)
         tsr_log_keep(s->log, TSR_LOG_ERROR, err->message);
     return status;
@@ -254,7 +256,8 @@ static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
     status = check_stop(status, directory, err);
     session.is_resumed = !is_new;
     if (status == TSR_OK)
-        status = go_on(&session, &at, is_new, out, err);
+        status = go_on(&session, &at, is_new, tsr_args_count(args, "json") > 0,
+                       out, err);
     tsr_session_clear(&session);
     tsr_run_checkpoint_clear(&at);
     tsr_setup_clear(&setup);

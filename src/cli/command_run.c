@@ -26,6 +26,8 @@ static const tsr_option options[] = {
      .doc = "stop once converged: rhat<1.01,ess>400 (sampler.draws at most)"},
     {.name = "threads", .argument = "N", .doc = "instead of device.threads"},
     {.name = "prior-only", .doc = "leave the data out: sample the prior"},
+    {.name = "json",
+     .doc = "the result as one JSON object, which says whether it converged"},
     {.name = "dry-run", .doc = "check everything, print the plan, stop there"},
     {0}};
 
@@ -108,7 +110,8 @@ static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
     else if (status == TSR_OK)
         status = tsr_session_run(&session, err);
     if (status == TSR_OK && !dry)
-        status = tsr_session_report(&session, out, err);
+        status = tsr_session_report(&session, tsr_args_count(args, "json") > 0,
+                                    out, err);
     tsr_session_clear(&session);
     tsr_setup_clear(&setup);
     tsr_config_clear(&config);

@@ -1,6 +1,7 @@
 /* tessera summary DIR */
 #include "cli/command.h"
 #include "run/past_run.h"
+#include "run/run_report.h"
 
 #include "analysis/summary.h"
 
@@ -58,6 +59,8 @@ static tsr_status summary(const tsr_args *args, FILE *out, tsr_log *log,
                  n_hidden);
     if (status == TSR_OK)
         tell_flaws(made, log, &is_damaged);
+    if (status == TSR_OK && run.has_config)
+        tsr_run_tell_bounds(&run.config, made, log);
     if (is_damaged)
         status = tsr_fail(err, TSR_E_DATA,
                           "'%s' is damaged: what could be read is above",

@@ -78,7 +78,8 @@ bool is_kept_category(const std::string &tag)
 {
     std::string category = gemmi::to_lower(tag.substr(0, tag.find('.')));
     return category == "_atom_site" || category == "_entity" ||
-           category == "_entity_poly" || category == "_struct_asym";
+           category == "_entity_poly" || category == "_entity_poly_seq" ||
+           category == "_struct_asym";
 }
 
 /* gemmi finds no atoms where one of these columns is missing. Models often lack

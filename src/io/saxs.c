@@ -14,20 +14,18 @@ const char *tsr_q_unit_name(tsr_q_unit unit)
     return unit == TSR_Q_INV_NM ? "1/nm" : "1/Angstrom";
 }
 
-/* Numbers must be finite, q at least 0 and in order: checked for every row of
- * the table, before any is left out, so that line numbers mean something. */
+/* q must be finite, at least 0 and in order: checked for every row of the
+ * table, before any is left out, so that line numbers mean something. */
 static tsr_status check_rows(const char *path, const tsr_saxs_table *table,
                              tsr_err *err)
 {
-    static const char *const column[] = {"q", "I", "sigma"};
     for (int i = 0; i < table->n; i++) {
         const tsr_saxs_row *row = &table->row[i];
-        for (int k = 0; k < (table->has_sigma ? 3 : 2); k++)
-            if (!isfinite(row->value[k]))
-                return tsr_fail(err, TSR_E_DATA,
-                                "'%s', line %ld: %s is not a finite number; "
-                                "remove the line",
-                                path, row->line, column[k]);
+        if (!isfinite(row->value[0]))
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s', line %ld: q is not a finite number; remove "
+                            "the line",
+                            path, row->line);
         if (row->value[0] < 0)
             return tsr_fail(err, TSR_E_DATA,
                             "'%s', line %ld: q = %g is negative; remove the "
@@ -44,6 +42,12 @@ static tsr_status check_rows(const char *path, const tsr_saxs_table *table,
     return TSR_OK;
 }
 
+/* What cannot be measured so is left out, whichever way a program writes it. */
+static int is_usable(const double value[3])
+{
+    return isfinite(value[1]) && isfinite(value[2]) && value[2] > 0.0;
+}
+
 /* Sums of squares of I / sigma, and of what fits them, must stay far from
  * overflow; no detector counts in such units. */
 static tsr_status check_size(const char *path, const tsr_saxs_table *table,
@@ -53,7 +57,7 @@ static tsr_status check_size(const char *path, const tsr_saxs_table *table,
     for (int i = 0; i < table->n; i++) {
         const tsr_saxs_row *row = &table->row[i];
         double sigma = row->value[2];
-        if (!(sigma > 0.0)) /* will be dropped */
+        if (!is_usable(row->value)) /* will be dropped */
             continue;
         if (fabs(row->value[1]) > most || sigma > most || sigma < 1.0 / most)
             return tsr_fail(err, TSR_E_DATA,
@@ -123,7 +127,7 @@ static void keep_rows(tsr_saxs *saxs, const tsr_saxs_table *table,
     double last = -1;
     for (int i = 0; i < table->n; i++) {
         const double *value = table->row[i].value;
-        if (!(value[2] > 0)) {
+        if (!is_usable(value)) {
             saxs->n_dropped_sigma++;
             continue;
         }
@@ -223,8 +227,14 @@ static void report(const tsr_saxs *saxs, const tsr_saxs_table *table,
                  "%s: %d other lines of numbers not used (first: line %ld)",
                  path, table->n_unused, table->first_unused);
     if (saxs->n_dropped_sigma > 0)
-        tsr_warn(log, "%s: %d rows dropped, sigma <= 0", path,
-                 saxs->n_dropped_sigma);
+        tsr_warn(log,
+                 "%s: %d rows dropped, sigma <= 0, or I or sigma not a number",
+                 path, saxs->n_dropped_sigma);
+    if (table->has_index)
+        tsr_warn(log,
+                 "%s: column 1 counts the rows: the columns are read as index, "
+                 "q, I%s",
+                 path, table->has_sigma ? ", sigma" : "");
     if (saxs->n_dropped_duplicate > 0)
         tsr_warn(log, "%s: %d rows dropped, q repeats", path,
                  saxs->n_dropped_duplicate);

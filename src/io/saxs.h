@@ -25,7 +25,7 @@ typedef struct {
     tsr_q_unit unit_in_file;
     char unit_reason[80];  /* "header says 1/nm", "q_max > 1", "config" */
     int sigma_is_modelled; /* two columns: sigma stated, not measured */
-    int n_dropped_sigma;   /* rows with sigma <= 0 */
+    int n_dropped_sigma;   /* rows with sigma <= 0, or I or sigma not finite */
     int n_dropped_duplicate;
     int n_negative;    /* rows with I <= 0, kept */
     int n_outside;     /* rows outside q_range */
@@ -37,11 +37,11 @@ typedef struct {
 /* Reads a curve. unit: TSR_Q_AUTO goes by the header, else by the rule
  * q_max > 1 means 1/nm. q_range [2] in 1/Angstrom keeps rows inside it; NULL
  * keeps all. Two columns: sigma = 0.03 I(q) + 0.003 max I, stated in the log.
- * Refused, naming file and line: no table, NaN, unsorted q, fewer than 5 rows
- * left, I or sigma of more than 50 digits (TSR_E_DATA), missing file
- * (TSR_E_NOINPUT). Rows with sigma <= 0 and repeated q are dropped and counted;
- * I <= 0 is kept and counted. What was decided is written to `log` (NULL:
- * silent). */
+ * Refused, naming file and line: no table, q that is NaN or unsorted, fewer
+ * than 5 rows left, I or sigma of more than 50 digits (TSR_E_DATA), missing
+ * file (TSR_E_NOINPUT). Rows with sigma <= 0, with I or sigma that is no finite
+ * number and repeated q are dropped and counted; I <= 0 is kept and counted.
+ * What was decided is written to `log` (NULL: silent). */
 tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
                          const double *q_range, tsr_log *log, tsr_saxs **out,
                          tsr_err *err);
@@ -62,7 +62,7 @@ tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
  * '!' in a row is one too. */
 
 typedef struct {
-    double value[3]; /* as many as width says, at most three */
+    double value[4]; /* as many as width says, at most four */
     int width;       /* numbers in the line */
     long line;       /* from 1 */
 } tsr_saxs_row;
@@ -71,6 +71,7 @@ typedef struct {
     tsr_saxs_row *row; /* [n] the table, in file order */
     int n;
     int has_sigma;     /* 3 or more columns */
+    int has_index;     /* a column before q counts the rows; value is without */
     int n_unused;      /* rows of numbers that are not in the table */
     long first_unused; /* line of the first of them */
     tsr_q_unit unit;   /* as the header says; TSR_Q_AUTO where it is silent */

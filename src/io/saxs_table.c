@@ -97,7 +97,7 @@ static line_kind read_line(const char *line, size_t size, tsr_saxs_row *row)
         double value;
         int is_number = parse_number(line + from, i - from, comma, &value);
         if (is_number && n_leading == n_token) {
-            if (n_leading < 3)
+            if (n_leading < 4)
                 row->value[n_leading] = value;
             n_leading++;
         }
@@ -240,6 +240,29 @@ static tsr_status check_cut(const char *path, const line_list *list, int from,
                     path, row[cut].line, row[cut].width, row[from].width);
 }
 
+/* Does column 1 count the rows, and column 2 ascend as q does? */
+static int has_index(const tsr_saxs_table *table)
+{
+    const tsr_saxs_row *row = table->row;
+    int is_index = table->n >= 5 && row[0].width >= 3;
+    for (int i = 0; i < table->n && is_index; i++)
+        is_index = row[i].value[0] == row[0].value[0] + i &&
+                   row[i].value[0] == floor(row[i].value[0]) &&
+                   (i == 0 || row[i].value[1] > row[i - 1].value[1]);
+    return is_index;
+}
+
+static void drop_index(tsr_saxs_table *table)
+{
+    table->has_index = 1;
+    for (int i = 0; i < table->n; i++) {
+        tsr_saxs_row *row = &table->row[i];
+        memmove(row->value, row->value + 1, 3 * sizeof *row->value);
+        row->width--;
+    }
+    table->has_sigma = columns(&table->row[0]) == 3;
+}
+
 /* The header nearest to the table decides; what follows it only where no header
  * says anything. */
 static tsr_q_unit find_unit(const char *text, size_t size, long first)
@@ -316,6 +339,8 @@ tsr_status tsr_saxs_table_find(const char *path, const char *text, size_t size,
     memmove(list.row, list.row + from, (size_t)table->n * sizeof *list.row);
     table->row = list.row;
     list.row = NULL;
+    if (has_index(table))
+        drop_index(table);
 done:
     free(list.row);
     free(list.broken);

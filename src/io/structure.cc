@@ -10,6 +10,7 @@ extern "C" {
 #include <gemmi/it92.hpp>
 #include <gemmi/resinfo.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -84,10 +85,12 @@ struct Reader {
     tsr_structure count; /* only its numbers are used */
     std::vector<tsr_residue_record> residues;
     std::vector<tsr_atom> atoms;
+    std::vector<std::pair<std::string, std::string>> declared;
 
     void add_chain(const std::string &name, const Chain &chain);
     void add_residue(const std::string &chain, const gemmi::Residue &residue);
     tsr_structure *finish(int n_model);
+    void copy_declared(tsr_structure *out) const;
 };
 
 void Reader::add_residue(const std::string &chain,
@@ -151,6 +154,8 @@ void Reader::add_residue(const std::string &chain,
                 kept = &atom;
         }
     }
+    if (const gemmi::Atom *ca = residue.find_atom("CA", '*'))
+        record.b = double(ca->b_iso);
     for (const std::string &name : order) {
         const gemmi::Position &pos = chosen[name]->pos;
         if (!std::isfinite(pos.x) || !std::isfinite(pos.y) ||
@@ -229,6 +234,23 @@ template <typename T> T *copy_out(const std::vector<T> &from)
     return to;
 }
 
+void Reader::copy_declared(tsr_structure *out) const
+{
+    out->n_declared = 0;
+    out->declared = static_cast<tsr_declared *>(
+        std::calloc(declared.size() + 1, sizeof *out->declared));
+    for (const auto &one : declared) {
+        if (out->declared == nullptr)
+            return;
+        tsr_declared &to = out->declared[out->n_declared];
+        to.letters = strdup(one.second.c_str());
+        if (to.letters == nullptr)
+            throw std::bad_alloc();
+        std::snprintf(to.chain, sizeof to.chain, "%.7s", one.first.c_str());
+        out->n_declared++;
+    }
+}
+
 tsr_structure *Reader::finish(int n_model)
 {
     if (residues.empty())
@@ -245,11 +267,73 @@ tsr_structure *Reader::finish(int n_model)
     out->path = strdup(path);
     out->residue = copy_out(residues);
     out->atom = copy_out(atoms);
-    if (!out->path || !out->residue || !out->atom) {
+    copy_declared(out);
+    if (!out->path || !out->residue || !out->atom || !out->declared) {
         tsr_structure_free(out);
         throw std::bad_alloc();
     }
     return out;
+}
+
+/* ---- what the file says of the sample and of itself ---- */
+
+char letter_of(const std::string &residue)
+{
+    gemmi::ResidueInfo info =
+        gemmi::find_tabulated_residue(upper(residue.substr(0, 3)));
+    bool is_known = info.is_amino_acid() && info.one_letter_code != ' ';
+    return is_known ? char(info.one_letter_code & ~0x20) : 'X';
+}
+
+/* SEQRES records: the chain in column 12, residues from column 20. */
+void read_seqres(const std::string &text, Reader &reader)
+{
+    std::map<std::string, std::string> found;
+    for (size_t at = 0; at < text.size();) {
+        size_t end = std::min(text.find('\n', at), text.size());
+        std::string line = text.substr(at, std::min(end - at, size_t(70)));
+        at = end + 1;
+        if (line.compare(0, 6, "SEQRES") != 0 || line.size() < 22)
+            continue;
+        std::string chain(line[11] == ' ' ? 0 : 1, line[11]);
+        for (size_t k = 19; k + 3 <= line.size(); k += 4)
+            if (line[k + 2] != ' ' && line[k] != ' ')
+                found[chain] += letter_of(line.substr(k, 3));
+    }
+    for (const auto &one : found)
+        reader.declared.push_back(one);
+}
+
+void read_entities(const gemmi::Structure &structure, Reader &reader)
+{
+    std::map<std::string, bool> seen;
+    for (const gemmi::Chain &chain : structure.models[0].chains)
+        for (const gemmi::Residue &residue : chain.residues) {
+            const gemmi::Entity *entity =
+                structure.get_entity(residue.entity_id);
+            if (!entity || entity->full_sequence.empty() || seen[chain.name])
+                continue;
+            std::string letters;
+            for (const std::string &name : entity->full_sequence)
+                letters += letter_of(name);
+            seen[chain.name] = true;
+            reader.declared.emplace_back(chain.name, letters);
+        }
+}
+
+/* Programs that predict say so in the title, or in a category for models. A
+ * structure that was measured may tell of a prediction, too, as the model that
+ * it was solved with. */
+bool says_prediction(const std::string &text)
+{
+    bool is_measured = text.find("\nEXPDTA    ") != std::string::npos ||
+                       text.find("_exptl.method") != std::string::npos ||
+                       text.find("_refine.") != std::string::npos;
+    return text.find("_ma_qa_metric") != std::string::npos ||
+           (!is_measured && (text.find("ALPHAFOLD") != std::string::npos ||
+                             text.find("AlphaFold") != std::string::npos ||
+                             text.find("ColabFold") != std::string::npos ||
+                             text.find("ESMFOLD") != std::string::npos));
 }
 
 /* A blank chain id cannot be named in a configuration: the first free letter.
@@ -281,7 +365,11 @@ tsr_structure *read(const char *path, const std::string &text)
         for (const gemmi::Residue &residue : chain.residues)
             parts[chain.name].push_back(&residue);
     }
-    Reader reader{path, {}, {}, {}};
+    Reader reader{path, {}, {}, {}, {}};
+    reader.count.is_prediction = says_prediction(text);
+    read_seqres(text, reader);
+    if (reader.declared.empty())
+        read_entities(structure, reader);
     for (const std::string &name : names)
         reader.add_chain(name.empty() ? free_chain_id(model) : name,
                          parts[name]);

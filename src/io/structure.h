@@ -29,13 +29,24 @@ typedef struct {
     int first_atom;    /* index into atom[] */
     int n_atom;
     int is_cut; /* 1: the file has heavy atoms that the parent lacks */
+    double b;   /* the B column of its CA: a B factor, or what a prediction
+                   puts there */
 } tsr_residue_record;
+
+/* What the file says was in the sample (SEQRES, _entity_poly_seq). */
+typedef struct {
+    char chain[8];
+    char *letters; /* one a residue, X for what is no amino acid */
+} tsr_declared;
 
 typedef struct {
     char *path;
     int n_residue, n_atom, n_chain;
     tsr_residue_record *residue; /* [n_residue], in file order, by chain */
     tsr_atom *atom;              /* [n_atom], non-hydrogen */
+    int n_declared;
+    tsr_declared *declared; /* [n_declared], chains of which it says it */
+    int is_prediction;      /* 1: the file says so (_ma_qa_metric, ALPHAFOLD) */
     /* left out */
     int n_water, n_ligand, n_nucleotide; /* residues */
     int n_hydrogen, n_altloc_atom;       /* atoms of the protein */

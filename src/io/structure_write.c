@@ -16,6 +16,9 @@ void tsr_structure_free(tsr_structure *structure)
 {
     if (structure == NULL)
         return;
+    for (int k = 0; k < structure->n_declared; k++)
+        free(structure->declared[k].letters);
+    free(structure->declared);
     free(structure->path);
     free(structure->residue);
     free(structure->atom);

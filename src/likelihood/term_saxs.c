@@ -183,7 +183,8 @@ static void check_rg(int n_residue, const tsr_saxs *saxs, tsr_log *log)
         return;
     tsr_warn(log,
              "'%s': its Guinier Rg of %.1f A does not suit %d residues (%.0f "
-             "to %.0f A): check q_unit, and whether it is this molecule",
+             "to %.0f A): check q_unit, whether it is this molecule and not "
+             "an oligomer, and whether it is more flexible than the model",
              saxs->path, rg, n_residue, low, high);
 }
 
@@ -193,9 +194,6 @@ static void term_tell(const tsr_term_options *options, FILE *out)
     const char *file = o->file == NULL ? "" : o->file;
     const char *name = strrchr(file, '/');
     fprintf(out, "The data were %s, ", name != NULL ? name + 1 : file);
-    if (o->q_range[1] < 1e3)
-        fprintf(out, "q from %g to %g/\xc3\x85, ", o->q_range[0],
-                o->q_range[1]);
     fprintf(out, "with %s; ", tsr_noise_registry[o->noise.model]->doc);
     tsr_term_tell_free(out, "the scale", o->intensity_scale);
     tsr_term_tell_free(out, ", the background", o->background);

@@ -12,6 +12,12 @@ static int count_of(const tsr_strings *strings)
     return strings == NULL ? 0 : strings->n;
 }
 
+/* The word in place of ranges: every residue is flexible. */
+static int is_all(const tsr_strings *flexible)
+{
+    return count_of(flexible) == 1 && strcmp(flexible->item[0], "all") == 0;
+}
+
 static void label(const tsr_residue *r, char text[32])
 {
     char insertion[2] = {r->insertion == ' ' ? '\0' : r->insertion, '\0'};
@@ -88,7 +94,8 @@ static tsr_status mark_flexible(tsr_topology *t, const tsr_flexibility *f,
                                 int *mark, tsr_err *err)
 {
     size_t size = (size_t)t->n_residue * sizeof *mark;
-    for (int k = 0; k < count_of(f->flexible); k++) {
+    int n = is_all(f->flexible) ? 0 : count_of(f->flexible);
+    for (int k = 0; k < n; k++) {
         memset(mark, 0, size);
         tsr_status status = tsr_range_mark(f->flexible->item[k], t->n_residue,
                                            t->residue, 1, mark, err);
@@ -101,7 +108,7 @@ static tsr_status mark_flexible(tsr_topology *t, const tsr_flexibility *f,
         for (int i = 0; i < t->n_residue; i++)
             t->residue[i].flexible |= mark[i];
     }
-    if (count_of(f->flexible) > 0)
+    if (n > 0)
         return TSR_OK;
     memset(mark, 0, size);
     for (int k = 0; k < count_of(f->rigid); k++) {
@@ -158,7 +165,7 @@ static tsr_status check_fixed(const tsr_topology *t, const tsr_flexibility *f,
         if (!mark[i])
             continue;
         label(r, text);
-        if (r->flexible && count_of(f->flexible) > 0)
+        if (r->flexible && count_of(f->flexible) > 0 && !is_all(f->flexible))
             return tsr_fail(err, TSR_E_CONFIG,
                             "residue range '%s': %s is in structure.flexible "
                             "too; take it out of one of them",

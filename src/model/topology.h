@@ -78,10 +78,10 @@ enum { TSR_N, TSR_CA, TSR_C, TSR_O };
 
 /* What may move, as residue ranges: "A:262-269", "A:17", "262-269" (where there
  * is one chain), "A". Each may be NULL. Flexible and rigid are not given both;
- * neither: all is flexible. Fixed ranges are rigid and stay in space; where
- * chains are to keep their relation and none is named, the largest rigid unit
- * of each does; a chain without one moves as a whole. Mobile: names of chains
- * that also move as a whole. */
+ * neither, or flexible: all (one word): all is flexible. Fixed ranges are rigid
+ * and stay in space; where chains are to keep their relation and none is named,
+ * the largest rigid unit of each does; a chain without one moves as a whole.
+ * Mobile: names of chains that also move as a whole. */
 typedef struct {
     const tsr_strings *flexible, *rigid, *fixed, *mobile;
     const char *file; /* for messages; may be NULL */

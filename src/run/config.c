@@ -42,12 +42,13 @@ static const tsr_field structure_fields[] = {
      .type = TSR_FIELD_STRINGS,
      .offset = offsetof(tsr_structure_config, flexible),
      .initial = "[]",
-     .doc = "residue ranges that move, as \"A:262-269\"; the rest is rigid"},
+     .doc = "residue ranges that move, as \"A:262-269\", the rest is rigid; "
+            "or all; neither these nor rigid: what tessera init finds"},
     {.name = "rigid",
      .type = TSR_FIELD_STRINGS,
      .offset = offsetof(tsr_structure_config, rigid),
      .initial = "[]",
-     .doc = "the other way round; neither: all is flexible"},
+     .doc = "the other way round"},
     {.name = "fixed",
      .type = TSR_FIELD_STRINGS,
      .offset = offsetof(tsr_structure_config, fixed),
@@ -406,6 +407,21 @@ static tsr_status check(const tsr_config *c, tsr_err *err)
     return TSR_OK;
 }
 
+/* The hydration is inferred where a curve can tell of it. A table that the
+ * user names may have form factors alone. */
+static void settle_hydration(tsr_config *c)
+{
+    const tsr_term_options *data = c->data.item;
+    int has_curve = 0;
+    for (int d = 0; d < c->data.n; d++)
+        has_curve |=
+            (tsr_term_registry[data[d].kind]->needs & TSR_NEEDS_PROFILE) != 0;
+    if (c->contrast.c2.word == TSR_CONTRAST_AUTO)
+        c->contrast.c2 = has_curve && c->structure.form_factors == NULL
+                             ? (tsr_number_or_word){TSR_CONTRAST_INFER, 0.0}
+                             : (tsr_number_or_word){-1, 0.0};
+}
+
 tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
                            tsr_config *config, tsr_err *err)
 {
@@ -417,6 +433,7 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
                                       &config->marks, err);
     if (status != TSR_OK)
         return status;
+    settle_hydration(config);
     config->path = strdup(path);
     if (config->name == NULL)
         config->name = stem(path);

@@ -1,7 +1,8 @@
 #include "run/run_report.h"
 
-#include "analysis/summary.h"
+#include "core/json.h"
 #include "run/run_session.h"
+#include "run/until.h"
 #include "store/trace.h"
 
 #include <math.h>
@@ -155,6 +156,36 @@ static void print_chi2(FILE *out, const tsr_summary *summary,
     }
 }
 
+/* Of c1 and c2 that lie against an end of their prior: a twentieth of the draws
+ * in the last hundredth of its range. */
+void tsr_run_tell_bounds(const tsr_config *config, const tsr_summary *summary,
+                         tsr_log *log)
+{
+    const double edge = 0.01;
+    const tsr_contrast_options *o = &config->contrast;
+    const struct {
+        const char *name;
+        const double *range;
+    } part[] = {{"c1", o->c1_range}, {"c2", o->c2_range}};
+    for (int i = 0; i < 2; i++) {
+        const tsr_summary_item *item = tsr_summary_find(summary, part[i].name);
+        const double *range = part[i].range;
+        const double width = edge * (range[1] - range[0]);
+        if (item == NULL || item->flaw == TSR_FLAW_NOT_FINITE ||
+            !(item->value.sd > 0.0))
+            continue;
+        const int is_low = item->value.q5 < range[0] + width;
+        if (is_low || item->value.q95 > range[1] - width)
+            tsr_warn(log,
+                     "%s piles up at the %s end of its prior, %g: the data ask "
+                     "for what it should not have to give (a missing part, "
+                     "another oligomer, more flexibility, a wrong buffer); "
+                     "contrast.%s_range widens it",
+                     part[i].name, is_low ? "lower" : "upper",
+                     range[is_low ? 0 : 1], part[i].name);
+    }
+}
+
 /* The variable that converged least; NULL where none has an R-hat. */
 static const tsr_summary_item *find_worst(const tsr_summary *summary)
 {
@@ -216,6 +247,65 @@ static void print_convergence(const tsr_config *config,
                  worst->name, rhat, RHAT_BAD, warmup, 4 * tsr_sampler_draws(o));
 }
 
+static void put_interval(tsr_json *j, const char *name, double start,
+                         const tsr_summary_item *item)
+{
+    if (item == NULL)
+        return;
+    tsr_json_object(j, name);
+    if (!isnan(start))
+        tsr_json_number(j, "start", start);
+    tsr_json_number(j, "mean", item->value.mean);
+    tsr_json_number(j, "q5", item->value.q5);
+    tsr_json_number(j, "q95", item->value.q95);
+    tsr_json_close(j);
+}
+
+/* Converged: as sampler.until asks for, without it as tessera diagnose does. */
+static void put_convergence(tsr_json *j, const tsr_config *config,
+                            const tsr_summary *summary)
+{
+    const tsr_summary_item *worst = find_worst(summary);
+    const tsr_summary_item *slowest = find_slowest(summary);
+    const double rhat = worst == NULL ? (double)NAN : worst->value.rhat;
+    const double ess = slowest == NULL ? (double)NAN
+                                       : fmin(slowest->value.ess_bulk,
+                                              slowest->value.ess_tail);
+    tsr_until until = {.rhat = HUGE_VAL, .ess = 0.0};
+    (void)tsr_until_parse(config->sampler.until, &until, NULL);
+    if (!tsr_until_is_set(&until))
+        until = (tsr_until){.rhat = 1.01, .ess = 400.0};
+    tsr_json_truth(j, "converged", rhat < until.rhat && ess > until.ess);
+    tsr_json_number(j, "rhat", rhat);
+    tsr_json_text(j, "rhat_of", worst == NULL ? NULL : worst->name);
+    tsr_json_number(j, "ess", ess);
+    tsr_json_text(j, "ess_of", slowest == NULL ? NULL : slowest->name);
+}
+
+static void print_json(const tsr_config *config, const tsr_likelihood *l,
+                       const tsr_run_outcome *outcome,
+                       const tsr_summary *summary, FILE *out)
+{
+    tsr_json j = {.out = out};
+    char name[64];
+    tsr_json_object(&j, NULL);
+    put_convergence(&j, config, summary);
+    tsr_json_text(&j, "directory", config->output.directory);
+    tsr_json_integer(&j, "n_chain", (long long)config->sampler.chains.number);
+    tsr_json_integer(&j, "n_draw", outcome->n_draw);
+    tsr_json_integer(&j, "steps", outcome->steps);
+    tsr_json_number(&j, "seconds", outcome->seconds);
+    for (int d = 0; l != NULL && d < l->n_term; d++) {
+        const tsr_term *term = l->term[d];
+        tsr_term_variable(term->type, term->ordinal, "chi2", sizeof name, name);
+        put_interval(&j, name,
+                     l->n_term == 1 ? outcome->start_chi2 : (double)NAN,
+                     tsr_summary_find(summary, name));
+    }
+    put_interval(&j, "rg", outcome->start_rg, tsr_summary_find(summary, "rg"));
+    tsr_json_close(&j);
+}
+
 tsr_status tsr_run_report(const tsr_config *config, const tsr_likelihood *l,
                           const tsr_run_outcome *outcome, const char *path,
                           tsr_log *log, FILE *out, tsr_err *err)
@@ -227,7 +317,11 @@ tsr_status tsr_run_report(const tsr_config *config, const tsr_likelihood *l,
         status = tsr_summary_make(reader, &summary, err);
     if (status == TSR_OK)
         status = tsr_summary_add_evidence(summary, reader, err);
-    if (status == TSR_OK) {
+    if (status == TSR_OK)
+        tsr_run_tell_bounds(config, summary, log);
+    if (status == TSR_OK && outcome->is_json) {
+        print_json(config, l, outcome, summary, out);
+    } else if (status == TSR_OK) {
         long chains = (long)config->sampler.chains.number;
         fprintf(out, "\n  %-14s %10s   %10s   %s\n", "", "start", "posterior",
                 "5 % to 95 %");

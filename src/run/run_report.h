@@ -2,6 +2,7 @@
 #ifndef TSR_CLI_RUN_REPORT_H
 #define TSR_CLI_RUN_REPORT_H
 
+#include "analysis/summary.h"
 #include "core/log.h"
 #include "run/config.h"
 #include "run/setup.h"
@@ -11,6 +12,7 @@ typedef struct {
     double seconds;              /* of sampling, warm-up included */
     long steps;                  /* of all chains */
     long n_draw;                 /* stored a chain */
+    int is_json;                 /* 1: one JSON object instead of the table */
 } tsr_run_outcome;
 
 /* For --dry-run. */
@@ -21,8 +23,14 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out);
 void tsr_run_tell_size(const tsr_config *config, const tsr_setup *setup,
                        tsr_log *log);
 
+/* Warns where c1 or c2 lies against an end of its prior. */
+void tsr_run_tell_bounds(const tsr_config *config, const tsr_summary *summary,
+                         tsr_log *log);
+
 /* The table at the end of a run, from its trace at `path`; where the chains do
- * not agree, a warning with the remedy. likelihood NULL: there were no data.
+ * not agree, a warning with the remedy. As JSON: converged, rhat, ess and of
+ * which variables, directory, n_chain, n_draw, steps, seconds, and {mean, q5,
+ * q95} of chi2 and rg. likelihood NULL: there were no data.
  * Errors: those of reading a trace. */
 tsr_status tsr_run_report(const tsr_config *config,
                           const tsr_likelihood *likelihood,

@@ -462,14 +462,16 @@ tsr_status tsr_session_run(tsr_session *session, tsr_err *err)
     return status;
 }
 
-tsr_status tsr_session_report(tsr_session *session, FILE *out, tsr_err *err)
+tsr_status tsr_session_report(tsr_session *session, int is_json, FILE *out,
+                              tsr_err *err)
 {
     tsr_session *s = session;
     tsr_run_outcome outcome = {.start_chi2 = s->place.start_chi2,
                                .start_rg = s->place.start_rg,
                                .seconds = s->place.seconds,
                                .steps = s->place.steps,
-                               .n_draw = s->place.draws};
+                               .n_draw = s->place.draws,
+                               .is_json = is_json};
     return tsr_run_report(s->config, s->setup->likelihood, &outcome,
                           s->trace_path, s->log, out, err);
 }

@@ -108,7 +108,8 @@ tsr_status tsr_session_flush(tsr_session *session, tsr_err *err);
 tsr_status tsr_session_sample(tsr_session *session, tsr_err *err);
 
 /* The table at the end, to `out`. */
-tsr_status tsr_session_report(tsr_session *session, FILE *out, tsr_err *err);
+tsr_status tsr_session_report(tsr_session *session, int is_json, FILE *out,
+                              tsr_err *err);
 
 void tsr_session_clear(tsr_session *session);
 

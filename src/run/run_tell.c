@@ -144,7 +144,7 @@ void tsr_tell_stuck(const tsr_setup *setup, tsr_sampler *sampler, tsr_log *log)
         const tsr_chain *chain = tsr_sampler_chain(sampler, c);
         double chi2 = tsr_chain_chi2(chain);
         double behind = middle - tsr_chain_log_lik(chain);
-        const int is_still = accepted_of(chain) == 0;
+        const int is_still = !setup->target.is_still && accepted_of(chain) == 0;
         if (!is_still && !(behind > far_nat))
             continue;
         if (++n_behind > MOST)

@@ -69,23 +69,27 @@ static void say_left_out(const tsr_structure *s, tsr_log *log)
                  s->path, s->n_mapped);
 }
 
-static tsr_status read_molecule(const tsr_config *config, tsr_log *log,
-                                tsr_setup *s, tsr_err *err)
+static tsr_status read_molecule(tsr_config *config, tsr_log *log, tsr_setup *s,
+                                tsr_err *err)
 {
-    const tsr_structure_config *c = &config->structure;
+    tsr_structure_config *c = &config->structure;
     tsr_body_model model = c->bodies == 0 ? TSR_BODIES_TWO : TSR_BODIES_ONE;
+    tsr_structure *structure = NULL;
+    tsr_status status = TSR_OK;
+    if (c->file != NULL)
+        status = tsr_structure_read(c->file, &structure, err);
+    if (status == TSR_OK && c->file != NULL)
+        status = tsr_setup_parts(config, structure, log, err);
     tsr_flexibility flexibility = {.flexible = &c->flexible,
                                    .rigid = &c->rigid,
                                    .fixed = &c->fixed,
                                    .mobile = &c->mobile,
                                    .file = c->file,
                                    .is_still = c->still};
-    if (c->sequence != NULL)
+    if (status == TSR_OK && c->file == NULL)
         return tsr_topology_from_sequence(c->sequence, model, flexibility,
                                           s->prior_table, &s->topology,
                                           &s->first, err);
-    tsr_structure *structure = NULL;
-    tsr_status status = tsr_structure_read(c->file, &structure, err);
     if (status == TSR_OK)
         say_left_out(structure, log);
     if (status == TSR_OK)
@@ -270,7 +274,7 @@ static int processors(void)
     return n < 1 ? 1 : n > 1024 ? 1024 : (int)n;
 }
 
-tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
+tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
                           tsr_setup *setup, tsr_err *err)
 {
     tsr_setup *s = setup;
@@ -298,7 +302,7 @@ tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
     if (status == TSR_OK)
         status = settle_starts(config, log, s, err);
     if (status == TSR_OK)
-        status = tsr_setup_scattering(s, log, err);
+        status = tsr_setup_scattering(n > 0, log, s, err);
     if (status == TSR_OK && n > 0) {
         status = tsr_likelihood_new(s->topology, &s->scattering, s->d_bound_ang,
                                     n, term, &s->likelihood, err);

@@ -42,9 +42,10 @@ typedef struct {
 } tsr_setup;
 
 /* Reads structure, tables and data; makes prior and likelihood. with_data 0
- * leaves the data out. What was found goes to the log. The caller clears it,
+ * leaves the data out. What may move is put into the configuration where that
+ * does not say it. What was found goes to the log. The caller clears it,
  * also after an error. */
-tsr_status tsr_setup_read(const tsr_config *config, int with_data, tsr_log *log,
+tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
                           tsr_setup *setup, tsr_err *err);
 
 /* Opens the devices, tests each, divides the chains among them, makes an engine
@@ -65,13 +66,23 @@ void tsr_setup_clear(tsr_setup *setup);
 tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
                                  tsr_setup *setup, tsr_err *err);
 
-/* Parts of tsr_setup_read: where the states start; tables of the prior, form
+/* Warns of what of the file is not as it seems, and of flexible ranges within
+ * one compact part, which they would take apart. Errors: those of reading the
+ * structure, TSR_E_NOMEM. */
+tsr_status tsr_setup_doubt(const tsr_config *config, const tsr_setup *setup,
+                           tsr_log *log, tsr_err *err);
+
+/* Parts of tsr_setup_read: what may move where the configuration does not say
+ * it, put into it; where the states start; tables of the prior, form
  * factors or components; what the bodies scatter, once the start is settled. */
+tsr_status tsr_setup_parts(tsr_config *config, const tsr_structure *structure,
+                           tsr_log *log, tsr_err *err);
 tsr_status tsr_setup_starts(const tsr_config *config, tsr_log *log,
                             tsr_setup *setup, tsr_err *err);
 tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
                             tsr_err *err);
-tsr_status tsr_setup_scattering(tsr_setup *setup, tsr_log *log, tsr_err *err);
+tsr_status tsr_setup_scattering(int has_data, tsr_log *log, tsr_setup *setup,
+                                tsr_err *err);
 
 /* exposure [n_body] out, of a conformation. With components only. */
 tsr_status tsr_setup_expose(const tsr_setup *setup,

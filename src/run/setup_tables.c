@@ -142,31 +142,42 @@ static tsr_status expose_starts(tsr_setup *s, tsr_err *err)
     return status;
 }
 
-static void tell(const tsr_setup *s, tsr_log *log)
+/* What of the contrast is fixed and what is inferred. */
+static void tell_contrast(const tsr_setup *s, tsr_log *log)
 {
-    double atoms = 0.0;
-    for (int b = 0; b < s->topology->n_body; b++)
-        atoms += s->exposure[b];
+    static const char *const what[TSR_N_CONTRAST] = {"excluded volume c1",
+                                                     "hydration c2"};
     for (int i = 0; i < TSR_N_CONTRAST; i++) {
         const tsr_parameter *p = &s->contrast[i];
         if (p->infer)
             tsr_info(log, "%s: inferred, prior normal %g +- %g on [%g, %g]",
-                     p->name, p->mean, p->width, p->low, p->high);
+                     what[i], p->mean, p->width, p->low, p->high);
         else
-            tsr_info(log, "%s: %g", p->name, p->start);
+            tsr_info(log, "%s: fixed at %g (contrast.%s: infer would infer it)",
+                     what[i], p->start, p->name);
     }
+}
+
+static void tell_exposure(const tsr_setup *s, tsr_log *log)
+{
+    double atoms = 0.0;
+    for (int b = 0; b < s->topology->n_body; b++)
+        atoms += s->exposure[b];
     tsr_info(log,
              "hydration: what each body shows to the water is that of the "
              "start, %.0f exposed atoms in all",
              atoms);
 }
 
-tsr_status tsr_setup_scattering(tsr_setup *setup, tsr_log *log, tsr_err *err)
+tsr_status tsr_setup_scattering(int has_data, tsr_log *log, tsr_setup *setup,
+                                tsr_err *err)
 {
     tsr_setup *s = setup;
     s->scattering = (tsr_scattering){.plain = s->form_factors,
                                      .component = s->components,
                                      .contrast = s->contrast};
+    if (has_data || s->components != NULL)
+        tell_contrast(s, log);
     if (s->components == NULL)
         return TSR_OK;
     s->exposure = malloc((size_t)s->topology->n_body * sizeof *s->exposure);
@@ -175,6 +186,6 @@ tsr_status tsr_setup_scattering(tsr_setup *setup, tsr_log *log, tsr_err *err)
     s->scattering.exposure = s->exposure;
     tsr_status status = expose_starts(s, err);
     if (status == TSR_OK)
-        tell(s, log);
+        tell_exposure(s, log);
     return status;
 }

@@ -10,6 +10,7 @@
 #include <math.h>
 
 static const char *const infer_words[] = {"infer", NULL};
+static const char *const auto_words[] = {"infer", "auto", NULL};
 static const double pi = 3.14159265358979323846;
 
 const tsr_field tsr_contrast_fields[] = {
@@ -45,11 +46,13 @@ const tsr_field tsr_contrast_fields[] = {
     {.name = "c2",
      .type = TSR_FIELD_NUMBER_OR_WORD,
      .offset = offsetof(tsr_contrast_options, c2),
-     .initial = "0",
+     .initial = "auto",
      .min = -10.0,
      .max = 20.0,
-     .words = infer_words,
-     .doc = "hydration: waters' contrast on each exposed atom, as in FoXS"},
+     .words = auto_words,
+     .doc = "hydration: waters' contrast on each exposed atom, as in FoXS; "
+            "auto: infer where there is a curve, 0 without one and with "
+            "structure.form_factors"},
     {.name = "c2_mean",
      .type = TSR_FIELD_DOUBLE,
      .offset = offsetof(tsr_contrast_options, c2_mean),
@@ -76,7 +79,7 @@ const tsr_field tsr_contrast_fields[] = {
 static tsr_status make(tsr_number_or_word value, double mean, double width,
                        const double range[2], tsr_parameter *out, tsr_err *err)
 {
-    out->infer = value.word >= 0;
+    out->infer = value.word == TSR_CONTRAST_INFER;
     out->start = value.number;
     out->shape = TSR_PRIOR_CUT_NORMAL;
     out->mean = mean, out->width = width;

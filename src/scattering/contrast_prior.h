@@ -13,11 +13,14 @@
 
 enum { TSR_C1, TSR_C2, TSR_N_CONTRAST };
 
+/* The words in place of a number. Reading a configuration decides auto. */
+enum { TSR_CONTRAST_INFER, TSR_CONTRAST_AUTO };
+
 typedef struct {
     tsr_number_or_word c1; /* infer, or a number */
     double c1_mean, c1_width;
     double c1_range[2];
-    tsr_number_or_word c2;
+    tsr_number_or_word c2; /* the same, or auto: if none decided it, 0 */
     double c2_mean, c2_width;
     double c2_range[2];
 } tsr_contrast_options;

@@ -11,6 +11,7 @@ sampler: {chains: 2, warmup: 20, draws: 12, thin: 2, temperatures: 2}
 device: {use: reference}
 output: {directory: run, trajectory: none}
 simulate: {points: 40, q_range: [0.01, 0.2], steps: 50}
+contrast: {c2: 0}
 END
 "$program" simulate run.yaml --output good.dat --quiet >sim.txt &&
     "$program" run run.yaml --quiet >run.txt 2>run.err &&

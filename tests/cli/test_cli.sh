@@ -18,6 +18,7 @@ data: [{file: good.dat}]
 sampler: {chains: 2, warmup: 20, draws: 6, thin: 2}
 output: {directory: out}
 simulate: {points: 60, q_range: [0.01, 0.25], steps: 50}
+contrast: {c2: 0}
 device: {use: reference}
 END
 with() { # FILE, sed expression: a variant of good.yaml
@@ -360,7 +361,11 @@ expect "two columns" 0 "bad.dat.*sigma" "$program" run bad.yaml --output two
 check "the log has it" grep -q "sigma is stated" two/run.log
 check "the trace, too" grep -q "stated: 0.03 I(q)" two/trace.h5
 sed '20s/ [^ ]*$/ nan/' good.dat >bad.dat
-expect "NaN" 65 "bad.dat.*20" "$program" run bad.yaml --output new
+expect "NaN" 0 "bad.dat: 1 rows dropped, .*not a number" \
+    "$program" check bad.yaml
+sed '20s/^[^ ]*/nan/' good.dat >bad.dat
+expect "q that is NaN" 65 "bad.dat.*line 20: q is not a finite" \
+    "$program" run bad.yaml --output new
 awk '/^#/ {print; next} {line[++n] = $0} END {for (i = 1; i <= n; i++)
     print line[i == 9 ? 12 : i == 12 ? 9 : i]}' good.dat >bad.dat
 expect "unsorted" 65 "bad.dat.*(sort|ascend|order)" \

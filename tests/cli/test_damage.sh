@@ -12,6 +12,7 @@ sampler: {chains: 2, warmup: 10, draws: 12, thin: 2, temperatures: 1}
 device: {use: reference}
 output: {directory: run, trajectory_every: 3}
 simulate: {points: 40, q_range: [0.01, 0.2], steps: 50}
+contrast: {c2: 0}
 END
 "$program" simulate run.yaml --output good.dat --quiet >sim.txt &&
     "$program" run run.yaml --quiet >run.txt 2>run.err

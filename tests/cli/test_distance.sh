@@ -26,6 +26,7 @@ structure: {file: model.pdb, flexible: ["A:51-64"]}
 data: [curve.dat]
 device: {use: reference}
 simulate: {points: 30, q_range: [0.01, 0.15], steps: 50}
+contrast: {c2: 0}
 END
 expect "simulate" 0 "" "$program" simulate curve.yaml --output curve.dat
 

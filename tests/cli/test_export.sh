@@ -11,6 +11,7 @@ sampler: {chains: 2, warmup: 200, draws: 40, thin: 8, temperatures: 1}
 device: {use: reference}
 output: {directory: run, trajectory_every: 1}
 simulate: {points: 30, q_range: [0.01, 0.25], steps: 50}
+contrast: {c2: 0}
 END
 expect "data" 0 "" "$program" simulate run.yaml --output good.dat
 expect "two states" 0 "" "$program" run run.yaml
@@ -61,6 +62,44 @@ echo "chain,draw,weight
 0,900,1" >beyond.csv
 expect "weights of draws that are not there" 65 "none of the 80 draws" \
     "$program" export run --weights beyond.csv
+
+# ---- superposed ----
+# off FILE FIRST LAST: how far CA FIRST to LAST of any model are from the start's.
+off() {
+    awk -v a="$2" -v b="$3" 'FNR == 1 {file++}
+        /^ATOM/ && substr($0, 13, 4) == " CA " {
+            n = substr($0, 23, 4) + 0
+            for (d = 0; d < 3; d++) {
+                x = substr($0, 31 + 8 * d, 8) + 0
+                if (file == 1) start[n, d] = x
+                else if (n >= a && n <= b) {
+                    e = (x - start[n, d]) ^ 2
+                    if (e > worst) worst = e
+                }
+            }
+        } END {print sqrt(worst)}' run/model.pdb "$1"
+}
+near() { awk -v x="$1" 'BEGIN {exit !(x < 0.01)}'; }
+expect "aligned by a range" 0 "10 models" "$program" export run --draws even:5 \
+    --align A:1-50 -o aligned.pdb
+check "which is where it was, in both states" near "$(off aligned.pdb 1 50)"
+check "and the rest is not" sh -c "! [ $(off aligned.pdb 65 114 | cut -d. -f1) -lt 1 ]"
+check "B is 0 where nothing moves, and large elsewhere" awk \
+    '/^ATOM/ && substr($0, 13, 4) == " CA " {n = substr($0, 23, 4) + 0
+        b = substr($0, 61, 6) + 0
+        if (n <= 50 && b > 0.01) exit 1
+        if (n == 114 && b < 1) exit 1}' aligned.pdb
+expect "aligned by a domain" 0 "" "$program" export run --draws even:5 \
+    --align domain:2 -o aligned.pdb
+check "the second one" near "$(off aligned.pdb 66 114)"
+expect "a domain that is none" 64 "domain:3: the draws have 2 domains" \
+    "$program" export run --align domain:3
+expect "a range that is none" 64 "--align: .*'C:1-5': there is no chain 'C'" \
+    "$program" export run --align C:1-5
+expect "two residues" 64 "A:3-4: 2 residues; a rotation needs 3" \
+    "$program" export run --align A:3-4
+expect "aligned and raw" 64 "--align and --raw" \
+    "$program" export run --align A:3-40 --raw
 
 # ---- names ----
 atoms() { awk '/^ATOM/ {print substr($0, 13, 14)} /^END/ {exit}' "$1"; }

@@ -12,6 +12,7 @@ sampler: {chains: 2, warmup: 8, draws: 6, thin: 2, temperatures: 1}
 output: {directory: whole, trajectory_every: 3}
 device: {use: reference, threads: 2}
 simulate: {points: 20, q_range: [0.01, 0.15], steps: 20}
+contrast: {c2: 0}
 END
 expect "simulate" 0 "" "$program" simulate good.yaml --output good.dat
 expect "a run" 0 "" "$program" run good.yaml

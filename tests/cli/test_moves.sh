@@ -61,7 +61,7 @@ expect "a break in a flexible range" 78 \
 with parts.yaml 's/model.pdb/gap.pdb/; s/"A:51-64"/"A:51-54", "A:58-64"/'
 expect "the parts on both sides of it" 0 "1 chain breaks.*before A:58" \
     "$program" run parts.yaml --output parts
-with all.yaml 's/model.pdb/gap.pdb/; s/, flexible: .*/}/'
+with all.yaml 's/model.pdb/gap.pdb/; s/flexible: .*/flexible: all}/'
 expect "a break where all is flexible" 0 "1 chain breaks.*keep" \
     "$program" run all.yaml --output all
 # A second chain of one residue, 40 Angstrom aside.
@@ -117,7 +117,7 @@ with bad.yaml 's/model.pdb/mirror.pdb/'
 expect "a D residue that is to be flexible" 78 \
     "bad.yaml:1:42: structure.flexible.0: residue A:52 SER of '.*mirror.pdb' is a D residue.*leave it rigid .structure.flexible, structure.rigid" \
     "$program" run bad.yaml
-with bad.yaml 's/model.pdb/mirror.pdb/; s/, flexible: .*/}/'
+with bad.yaml 's/model.pdb/mirror.pdb/; s/flexible: .*/flexible: all}/'
 expect "a D residue where all is flexible" 78 \
     "bad.yaml:1:19: structure.file: residue A:52 SER of '.*mirror.pdb' is a D" \
     "$program" run bad.yaml
@@ -303,7 +303,7 @@ expect "a CONFIG without --sampling" 64 "only --sampling" \
 real=$structures/1ao6.pdb.gz
 if [ -r "$real" ]; then
     cat >real.yaml <<END
-structure: {file: "$real"}
+structure: {file: "$real", flexible: all}
 device: {use: reference}
 END
     expect "1ao6: atoms that overlap in the file" 65 \

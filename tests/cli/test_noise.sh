@@ -17,6 +17,7 @@ sampler: {chains: 2, warmup: 40, draws: 6, thin: 2, temperatures: 3}
 output: {directory: out}
 device: {use: reference}
 simulate: {points: 60, q_range: [0.01, 0.25], steps: 50}
+contrast: {c2: 0}
 END
 expect "simulate" 0 "" "$program" simulate good.yaml --output good.dat
 expect "a start far away" 0 "" "$program" simulate good.yaml \

@@ -13,6 +13,7 @@ sampler: {chains: 3, warmup: 40, draws: 60, thin: 1, temperatures: 2}
 device: {use: reference}
 output: {directory: run, trajectory: none}
 simulate: {points: 60, q_range: [0.01, 0.25], steps: 50}
+contrast: {c2: 0}
 END
 "$program" simulate run.yaml --output good.dat --quiet >sim.txt 2>sim.err &&
     "$program" run run.yaml --quiet >run.txt 2>run.err &&
@@ -135,8 +136,10 @@ check "the configuration is there" grep -q "q_range: \[0.02, 0.15\]" \
     run/report.html
 check "methods name seed and chains" grep -q \
     "3 chains, each with replicas at 2 temp" run/report.html
-check "and the noise" grep -q "q from 0.02 to 0.15/.*, with normal errors" \
+check "and the noise" grep -q "The data were good.dat, with normal errors" \
     run/report.html
+check "and the points that were used, not q_range" grep -q \
+    "32 points were used, q from 0.0222 to 0.1483 1/Angstrom" run/report.html
 check "bars of moves stand apart" test "$(grep -o "Z" run/report/moves.svg |
     wc -l)" -gt 6
 check "residues have the file's numbers" grep -q "residue of chain A" \

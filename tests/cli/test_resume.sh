@@ -23,6 +23,7 @@ sampler: {chains: 2, warmup: 100, draws: 60, thin: 5, temperatures: 2}
 output: {directory: whole, trajectory_every: 3}
 device: {use: reference, threads: 2}
 simulate: {points: 30, q_range: [0.01, 0.15], steps: 50}
+contrast: {c2: 0}
 END
 expect "simulate" 0 "" "$program" simulate good.yaml --output good.dat
 expect "a run" 0 "" "$program" run good.yaml
@@ -331,6 +332,7 @@ data: [{file: good.dat, noise: {model: student}}]
 sampler: {chains: 2, warmup: 150, draws: 100, thin: 8, temperatures: 2}
 output: {trajectory_every: 3, checkpoint_every: 0}
 device: {use: reference, threads: 2}
+contrast: {c2: 0}
 END
 if "$python" "$tests/soak.py" "$program" soak soak.yaml damage 2 >out.txt 2>&1; then
     echo "ok damage: $(tail -n 1 out.txt)"

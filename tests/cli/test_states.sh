@@ -30,8 +30,10 @@ structure: {file: one.pdb, states: 2, still: true, starts: [one.pdb, two.pdb]}
 data: [{file: mixture.dat, q_unit: 1/A}]
 sampler: {chains: 4, warmup: 1000, draws: 400, thin: 10, temperatures: 1}
 output: {directory: still}
+contrast: {c2: 0}
 END
 expect "weights of structures that stay" 0 "" "$program" run still.yaml
+check "which is no cause for a warning" sh -c '! grep -q "nothing was accepted" err.txt'
 "$program" summary still --json >still.json
 expect "and has converged, though nothing moves" 0 "" "$program" \
     diagnose still
@@ -104,6 +106,7 @@ data: [{file: mixture.dat, q_unit: 1/A}]
 sampler: {chains: 2, warmup: 0, draws: 4, thin: 1, temperatures: 1}
 output: {directory: moving}
 device: {use: reference}
+contrast: {c2: 0}
 END
 # ---- groups of the draws are the two states ----
 expect "two states, drawn" 0 "" "$program" run moving.yaml --output drawn \

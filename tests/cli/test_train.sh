@@ -71,6 +71,7 @@ structure: {file: $demo, bodies: one,
             form_factors: $shared/form_factors/form_factors-one_body_model.dat}
 data: [{file: run.dat}]
 simulate: {points: 60, q_range: [0.01, 0.25], steps: 50}
+contrast: {c2: 0}
 END
 "$program" simulate run.yaml --output run.dat >out.txt 2>err.txt
 check "simulate with a published table" test $? -eq 0

@@ -128,14 +128,62 @@ static void dropped_and_counted(void **state)
     tsr_saxs_free(saxs);
 }
 
+/* Programs write what they could not measure as NaN, as infinite, or with a
+ * sigma below 0: all the same. */
+static void unmeasured(void **state)
+{
+    (void)state;
+    static const char *const row[] = {"0.06 1 nan\n", "0.06 nan 1\n",
+                                      "0.06 1 inf\n", "0.06 1 -1\n",
+                                      "0.06 1 0\n"};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        char text[200];
+        tsr_saxs *saxs;
+        snprintf(text, sizeof text, "%s%s0.07 1 1\n", ROWS, row[k]);
+        const char *path = io_text("nan.dat", text);
+        assert_int_equal(
+            tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err), TSR_OK);
+        assert_int_equal(saxs->n, 6);
+        assert_int_equal(saxs->n_dropped_sigma, 1);
+        tsr_saxs_free(saxs);
+    }
+}
+
+/* A column before q that counts the rows. */
+static void with_index(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double q, intensity;
+        int is_modelled;
+    } known[] = {
+        {"1 0.1 9 1\n2 0.2 8 1\n3 0.3 7 1\n4 0.4 6 1\n5 0.5 5 1\n", 0.1, 9, 0},
+        {"0 0.1 9 1 7\n1 0.2 8 1 7\n2 0.3 7 1 7\n3 0.4 6 1 7\n4 0.5 5 1 7\n",
+         0.1, 9, 0},
+        {"1 0.1 9\n2 0.2 8\n3 0.3 7\n4 0.4 6\n5 0.5 5\n", 0.1, 9, 1},
+        /* q in 1/nm that happens to be whole: I does not ascend */
+        {"1 9 1\n2 8 1\n3 7 1\n4 6 1\n5 5 1\n", 0.1, 9, 0}};
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        tsr_saxs *saxs;
+        const char *path = io_text("index.dat", known[k].text);
+        assert_int_equal(
+            tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err), TSR_OK);
+        assert_int_equal(saxs->n, 5);
+        assert_near(saxs->q[0], known[k].q, 1e-12);
+        assert_near(saxs->intensity[0], known[k].intensity, 0);
+        assert_int_equal(saxs->sigma_is_modelled, known[k].is_modelled);
+        tsr_saxs_free(saxs);
+    }
+}
+
 static void refusals(void **state)
 {
     (void)state;
     refused("no numbers here\n205\n", TSR_E_DATA, "no table");
     refused("", TSR_E_DATA, "empty");
     refused("0.1 1 1\n0.2 1 1\n0.3 1 1\n0.4 1 1\n", TSR_E_DATA, "4 usable");
-    refused("#\n" ROWS "0.06 nan 1\n", TSR_E_DATA, "line 7: I is not a finite");
-    refused(ROWS "0.06 1 inf\n", TSR_E_DATA, "line 6: sigma");
+    refused(ROWS "nan 1 1\n", TSR_E_DATA, "line 6: q is not a finite");
     refused(ROWS "1e999 1 1\n", TSR_E_DATA, "line 6: q");
     refused("-0.01 1 1\n" ROWS, TSR_E_DATA, "line 1: q = -0.01 is negative");
     refused(ROWS "0.045 1 1\n", TSR_E_DATA,
@@ -430,6 +478,8 @@ int main(void)
         cmocka_unit_test(gaps_stay),
         cmocka_unit_test(columns_and_sigma),
         cmocka_unit_test(dropped_and_counted),
+        cmocka_unit_test(unmeasured),
+        cmocka_unit_test(with_index),
         cmocka_unit_test(refusals),
         cmocka_unit_test(header_units),
         cmocka_unit_test(unit_of_a_file),

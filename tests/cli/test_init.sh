@@ -1,0 +1,122 @@
+#!/bin/sh
+# A configuration from a model and curves: what tessera init writes runs as it is,
+# says what decided, and replaces nothing. Then what a configuration that does not
+# say what moves becomes. Prints one line a test (tests/run.sh).
+. tests/cli/expect.sh
+has() { check "$1" grep -qE -e "$2" "$3"; }
+cp "$demo/two_domain.pdb" model.pdb
+echo "device: {use: reference}" >device.yaml
+cat >truth.yaml <<END
+structure: {file: model.pdb, flexible: ["A:51-64"]}
+contrast: {c2: 0}
+simulate: {points: 60, q_range: [0.01, 0.4]}
+END
+expect "a curve" 0 "" "$program" simulate truth.yaml --output exp.dat
+
+# ---- what it writes runs ----
+expect "init" 0 "by contacts and secondary structure" "$program" init model.pdb
+cp out.txt plain.yaml
+has "the linker" '^    - "A:51-64" # linker, 14 residues' plain.yaml
+has "drawn along the chain" '^# A +1 1+~+2+ 114$' plain.yaml
+expect "checks" 0 " 28 free torsions" "$program" check plain.yaml
+expect "init with a curve" 0 "wrote a.yaml and a.svg" \
+    "$program" init model.pdb exp.dat -o a.yaml
+has "the drawing on standard output" 'part 2, 50 residues' out.txt
+has "the part of the curve that bodies are fine for" 'q_range: \[0, 0.35\]' a.yaml
+has "a picture" '<!-- tessera -->' a.svg
+check "which is XML" "$python" -c "import xml.dom.minidom as m; m.parse('a.svg')"
+cat a.yaml device.yaml >b.yaml
+expect "checks, too" 0 "hydration c2: inferred" "$program" check b.yaml
+expect "and runs" 0 "" "$program" run b.yaml --dry-run
+mkdir -p below/deep
+cp model.pdb exp.dat below/deep
+expect "a configuration elsewhere" 0 "" \
+    "$program" init below/deep/model.pdb exp.dat -o below/c.yaml
+has "a file below it" 'file: "deep/model.pdb"' below/c.yaml
+expect "finds its files" 0 "" "$program" check below/c.yaml
+cp model.pdb 'a "b" \c.pdb'
+expect "an odd name" 0 "" "$program" init 'a "b" \c.pdb' -o odd.yaml
+expect "is read" 0 "" "$program" check odd.yaml
+awk '/^ATOM/ && substr($0, 23, 4) + 0 <= 50 || /^END/' model.pdb >one.pdb
+expect "one compact domain" 0 "" "$program" init one.pdb exp.dat -o one.yaml
+has "does not move" '^  still: true' one.yaml
+expect "and checks" 0 "" "$program" check one.yaml
+
+# ---- predictions ----
+errors() { # BETWEEN
+    "$python" -c "print([{'predicted_aligned_error':
+        [[1 if (i < 57) == (j < 57) else $1 for j in range(114)]
+         for i in range(114)]}])" | tr "'" '"'
+}
+errors 20 >model.json
+expect "errors beside the model" 0 "predicted aligned errors.*model.json" \
+    "$program" init model.pdb
+has "two domains" '"A:51-64" # linker' out.txt
+errors 2 >sure.json
+expect "errors that are given" 0 "sure.json" \
+    "$program" init model.pdb --pae sure.json
+has "one part" '^  still: true' out.txt
+expect "errors of the whole of what was cut" 0 "errors are of 114 residues.*has 50" \
+    "$program" init one.pdb --pae sure.json
+expect "without flexible, too" 0 "predicted aligned errors.*A:51-64" \
+    "$program" check truth.yaml --set structure.flexible=[]
+echo '{"pae": [[0, 1], [1, 0]]}' >small.json
+expect "errors of another model, given" 65 "errors of 2 residues, 'one.pdb' has 50" \
+    "$program" init one.pdb --pae small.json --picture no.svg
+check "nothing was written" test ! -e no.svg
+sed 's/\]\]}\]//' model.json >broken.json
+expect "beside it, cut off" 0 "warning: not used: 'z.json' is no JSON" \
+    sh -c "cp broken.json z.json; cp model.pdb z.pdb; '$program' init z.pdb"
+expect "errors that are none" 65 "'model.pdb' is no JSON" \
+    "$program" init model.pdb --pae model.pdb
+expect "errors that are not there" 66 "cannot open 'no.json'" \
+    "$program" init model.pdb --pae no.json
+rm ./*.json
+
+# ---- wrong inputs ----
+expect "no model" 64 "MODEL" "$program" init
+expect "a model that is not there" 66 "cannot open 'no.pdb'" "$program" init no.pdb
+expect "no structure" 65 "'exp.dat' is not a structure" "$program" init exp.dat
+expect "no curve" 65 "'model.pdb'" "$program" init model.pdb model.pdb
+cp exp.dat measured.dat
+expect "over a measured curve" 64 "measured.dat" \
+    "$program" init model.pdb -o measured.dat
+check "which stays" cmp -s exp.dat measured.dat
+expect "over an input" 64 "model.pdb" "$program" init model.pdb -o model.pdb --force
+expect "over its own" 0 "" "$program" init model.pdb exp.dat -o a.yaml
+sed '/CA  LYS/d; /CA  ALA/d' model.pdb >bad.pdb
+expect "a backbone that is not whole" 65 "has no atom CA: complete" \
+    "$program" init bad.pdb
+
+# ---- a configuration that does not say what moves ----
+echo "structure: {file: model.pdb}" >bare.yaml
+expect "neither flexible nor rigid" 0 \
+    "flexible is not given; by contacts and .*: A:51-64 .tessera init" \
+    "$program" check bare.yaml
+has "the resolved one says it" '^    - "A:51-64"' out.txt
+cp out.txt resolved.yaml
+expect "which means the same" 0 "28 free torsions" "$program" check resolved.yaml
+check "and is said once" sh -c "! grep -q 'not given' err.txt"
+expect "all" 0 "226 free torsions" "$program" check bare.yaml \
+    --set structure.flexible=all
+expect "a fixed domain" 0 "free torsions" "$program" check bare.yaml \
+    --set 'structure.fixed=["A:1-55"]'
+has "is not flexible" '^    - "A:56-64"' out.txt
+expect "nothing is flexible" 0 "by contacts and .* nothing is flexible" \
+    "$program" check one.yaml --set structure.still=false
+has "so nothing moves" '^  still: true' out.txt
+echo "structure: {sequence: GASFPLGKEW}" >chain.yaml
+expect "a sequence is flexible" 0 "18 free torsions" "$program" check chain.yaml
+expect "a range within a domain" 0 "warning: structure.flexible: A:20-24 lies" \
+    "$program" check bare.yaml --set 'structure.flexible=["A:20-24", "A:51-64"]'
+expect "as a loop" 0 "" "$program" check bare.yaml \
+    --set 'structure.flexible=["A:20-24"]' --set 'structure.fixed=["A:19", "A:25"]'
+check "is no cause for a warning" sh -c "! grep -q 'lies within' err.txt"
+
+# ---- hydration ----
+expect "with a curve" 0 "excluded volume c1: fixed at 1" "$program" check b.yaml \
+    --set contrast.c2=auto
+has "c2 is inferred" '^  c2: infer$' out.txt
+expect "without one" 0 "" "$program" check bare.yaml
+has "it is 0" '^  c2: 0$' out.txt
+exit $bad

@@ -1,0 +1,590 @@
+/* Rigid parts and linkers: found where they were planted, whatever the frame
+ * and the numbers; what predictions change; published cases. */
+#include "model/range.h"
+#include "parts/parts.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "folder.h"
+
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+static const char demo[] = "configs/demo/two_domain.pdb"; /* linker 51 to 64 */
+enum { DEMO = 114 };
+static const tsr_parts_wish no_wish = {NULL, 0};
+static tsr_err err;
+
+static tsr_structure *read_demo(void)
+{
+    tsr_structure *s;
+    OK(tsr_structure_read(demo, &s, &err));
+    assert_int_equal(s->n_residue, DEMO);
+    return s;
+}
+
+/* The ranges, as a configuration would read them, are what was found. */
+static void check_ranges(const tsr_structure *s, const tsr_parts *p)
+{
+    tsr_residue *r = calloc((size_t)s->n_residue, sizeof *r);
+    int *mark = calloc((size_t)s->n_residue, sizeof *mark);
+    for (int i = 0; i < s->n_residue; i++) {
+        memcpy(r[i].chain, s->residue[i].chain, sizeof r[i].chain);
+        r[i].number = s->residue[i].number;
+        r[i].chain_first = i > 0 && strcmp(r[i].chain, r[i - 1].chain) == 0
+                               ? r[i - 1].chain_first
+                               : i;
+    }
+    for (int k = 0; k < p->flexible.n; k++)
+        OK(tsr_range_mark(p->flexible.item[k], s->n_residue, r, 1, mark, &err));
+    for (int i = 0; i < s->n_residue; i++)
+        assert_int_equal(mark[i], p->part[i] < 0);
+    free(mark);
+    free(r);
+}
+
+/* Finds the parts and compares: flexible and fixed as "A:1-2 A:5". */
+static tsr_parts *find(const tsr_structure *s, const tsr_pae *pae,
+                       const char *flexible, const char *fixed)
+{
+    tsr_parts *p;
+    char text[2][256] = {"", ""};
+    OK(tsr_parts_find(s, pae, no_wish, &p, &err));
+    const tsr_strings *list[] = {&p->flexible, &p->fixed};
+    for (int l = 0; l < 2; l++)
+        for (int k = 0; k < list[l]->n; k++)
+            snprintf(text[l] + strlen(text[l]), 256 - strlen(text[l]), "%s%s",
+                     k > 0 ? " " : "", list[l]->item[k]);
+    assert_string_equal(text[0], flexible);
+    assert_string_equal(text[1], fixed);
+    check_ranges(s, p);
+    return p;
+}
+
+static void planted(void **state)
+{
+    (void)state;
+    tsr_structure *s = read_demo();
+    tsr_parts *p = find(s, NULL, "A:51-64", "");
+    assert_int_equal(p->evidence, TSR_EVIDENCE_CONTACTS);
+    assert_int_equal(p->n_part, 2);
+    assert_int_equal(p->n_range, 1);
+    assert_int_equal(p->range[0].role, TSR_RANGE_LINKER);
+    assert_memory_equal(p->kind + 4, "HHHHHHH", 7);
+    tsr_parts_free(p);
+
+    s->n_residue = 50; /* one domain alone */
+    p = find(s, NULL, "", "");
+    assert_int_equal(p->n_part, 1);
+    tsr_parts_free(p);
+    s->n_residue = 62; /* and with most of the linker: a tail */
+    p = find(s, NULL, "A:51-62", "");
+    assert_int_equal(p->range[0].role, TSR_RANGE_TAIL);
+    tsr_parts_free(p);
+    tsr_structure_free(s);
+}
+
+/* Frames and names mean nothing. */
+static void laws(void **state)
+{
+    (void)state;
+    tsr_structure *s = read_demo();
+    const double c = cos(0.7), t = sin(0.7);
+    for (int k = 0; k < s->n_atom; k++) {
+        double *x = s->atom[k].xyz, y = x[1];
+        x[1] = c * y - t * x[2] + 300.0;
+        x[2] = t * y + c * x[2] - 41.0;
+        y = x[0];
+        x[0] = c * y - t * x[1];
+        x[1] = t * y + c * x[1];
+    }
+    tsr_parts_free(find(s, NULL, "A:51-64", ""));
+    for (int i = 0; i < DEMO; i++) {
+        strcpy(s->residue[i].chain, "BC");
+        s->residue[i].number = i - 20;
+    }
+    tsr_parts_free(find(s, NULL, "BC:30-43", ""));
+    /* Insertions: residues 50 and 51 are both number 50, so both are rigid. */
+    for (int i = 0; i < DEMO; i++)
+        s->residue[i].number = i + 1;
+    s->residue[50].number = 50;
+    s->residue[50].insertion = 'A';
+    tsr_parts_free(find(s, NULL, "BC:52-64", ""));
+    /* Numbers that begin anew: a range would name residues of both domains. */
+    for (int i = 57; i < DEMO; i++)
+        s->residue[i].number = i + 400 - 57;
+    s->residue[60].number = 7;
+    tsr_parts *p;
+    OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
+    assert_true(p->flexible.n > 1);
+    tsr_parts_free(p);
+    tsr_structure_free(s);
+}
+
+/* Chains: what touches another keeps its place, what hangs from it is free. */
+static void chains(void **state)
+{
+    (void)state;
+    tsr_structure *s = read_demo();
+    for (int i = 57; i < DEMO; i++)
+        strcpy(s->residue[i].chain, "B");
+    tsr_parts *p = find(s, NULL, "A:51-57 B:58-62", "");
+    assert_int_equal(p->range[0].role, TSR_RANGE_TAIL);
+    assert_int_equal(p->range[1].role, TSR_RANGE_TAIL);
+    assert_true(p->n_note > 0); /* they do not touch */
+    tsr_parts_free(p);
+    for (int i = 0; i < DEMO; i++)
+        strcpy(s->residue[i].chain, i == 5 ? "B" : "A");
+    OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
+    assert_true(p->part[5] >= 0); /* a single residue has no torsions */
+    tsr_parts_free(p);
+    tsr_structure_free(s);
+}
+
+/* Residues first..last once more as chain B, moved along x by `by`. */
+static void add_copy(tsr_structure *s, int first, int last, double by)
+{
+    int n = last - first + 1, from = s->residue[first].first_atom;
+    int n_atom = s->residue[last].first_atom + s->residue[last].n_atom - from;
+    s->residue =
+        realloc(s->residue, (size_t)(s->n_residue + n) * sizeof *s->residue);
+    s->atom = realloc(s->atom, (size_t)(s->n_atom + n_atom) * sizeof *s->atom);
+    assert_true(s->residue != NULL && s->atom != NULL);
+    for (int i = 0; i < n; i++) {
+        tsr_residue_record *r = &s->residue[s->n_residue + i];
+        *r = s->residue[first + i];
+        r->first_atom += s->n_atom - from;
+        strcpy(r->chain, "B");
+    }
+    for (int k = 0; k < n_atom; k++) {
+        s->atom[s->n_atom + k] = s->atom[from + k];
+        s->atom[s->n_atom + k].xyz[0] += by;
+    }
+    s->n_residue += n;
+    s->n_atom += n_atom;
+}
+
+/* The nearest that two CA of chain A's first domain and chain B are. */
+static double nearest(const tsr_structure *s, double by)
+{
+    double least = INFINITY;
+    for (int i = 0; i < 50; i++)
+        for (int j = 0; j < 50; j++) {
+            const double *a = tsr_residue_atom(s, &s->residue[i], "CA")->xyz;
+            const double *b = tsr_residue_atom(s, &s->residue[j], "CA")->xyz;
+            least = fmin(least, hypot(hypot(b[0] + by - a[0], b[1] - a[1]),
+                                      b[2] - a[2]));
+        }
+    return least;
+}
+
+/* The domain that another chain touches keeps its place; the other one swings.
+ */
+static void interface(void **state)
+{
+    (void)state;
+    tsr_structure *s = read_demo();
+    double by = -60.0;
+    while (nearest(s, by + 0.25) > 5.0)
+        by += 0.25;
+    add_copy(s, 0, 49, by);
+    tsr_parts_free(find(s, NULL, "A:51-64", "A:1-50"));
+    for (int k = 0; k < s->n_atom; k++) /* far away it holds nothing */
+        s->atom[k].xyz[0] -= k >= s->residue[DEMO].first_atom ? 100.0 : 0.0;
+    tsr_parts_free(find(s, NULL, "A:51-64", ""));
+    tsr_structure_free(s);
+}
+
+static void wished(void **state)
+{
+    (void)state;
+    tsr_structure *s = read_demo();
+    tsr_parts *p;
+    int rigid[DEMO] = {0};
+    for (int i = 54; i < 57; i++)
+        rigid[i] = 1;
+    const tsr_parts_wish wish = {rigid, 0};
+    OK(tsr_parts_find(s, NULL, wish, &p, &err));
+    assert_int_equal(p->flexible.n, 2);
+    assert_string_equal(p->flexible.item[0], "A:51-54");
+    assert_string_equal(p->flexible.item[1], "A:58-64");
+    tsr_parts_free(p);
+    tsr_structure_free(s);
+}
+
+/* ---- predictions ---- */
+
+/* Errors of 1 Angstrom within a domain, `between` between the two. */
+static void make_errors(tsr_pae *pae, float *error, float between)
+{
+    *pae = (tsr_pae){.n = DEMO, .error = error};
+    for (int i = 0; i < DEMO; i++)
+        for (int j = 0; j < DEMO; j++)
+            error[i * DEMO + j] = (i < 57) == (j < 57) ? 1.0F : between;
+}
+
+static void predicted(void **state)
+{
+    (void)state;
+    static float error[DEMO * DEMO];
+    tsr_structure *s = read_demo();
+    tsr_pae pae;
+    make_errors(&pae, error, 20.0F);
+    tsr_parts *p = find(s, &pae, "A:51-64", "");
+    assert_int_equal(p->evidence, TSR_EVIDENCE_PAE);
+    tsr_parts_free(p);
+    /* No contacts, yet the prediction is sure of how the two lie. */
+    make_errors(&pae, error, 2.0F);
+    tsr_parts_free(find(s, &pae, "", ""));
+    /* And not of what joins them: a loop, between parts that stay. */
+    for (int i = 0; i < DEMO; i++)
+        s->residue[i].b = i >= 50 && i < 64 ? 35.0 : 92.0;
+    p = find(s, &pae, "A:51-64", "A:1-50 A:65-114");
+    assert_int_equal(p->range[0].role, TSR_RANGE_LOOP);
+    tsr_parts_free(p);
+    pae.n = DEMO - 1;
+    assert_int_equal(tsr_parts_find(s, &pae, no_wish, &p, &err), TSR_E_DATA);
+    tsr_structure_free(s);
+}
+
+/* pLDDT is known by where it is high; B factors are low there. */
+static void confidence(void **state)
+{
+    (void)state;
+    tsr_structure *s = read_demo();
+    for (int i = 0; i < DEMO; i++)
+        s->residue[i].b = i < 12 || (i >= 50 && i < 64) ? 40.0 : 90.0;
+    tsr_parts *p = find(s, NULL, "A:1-11 A:51-64", "");
+    assert_int_equal(p->evidence, TSR_EVIDENCE_PLDDT);
+    tsr_parts_free(p);
+    for (int i = 0; i < DEMO; i++)
+        s->residue[i].b = 100.0 - s->residue[i].b;
+    p = find(s, NULL, "A:51-64", "");
+    assert_int_equal(p->evidence, TSR_EVIDENCE_CONTACTS);
+    tsr_parts_free(p);
+    for (int i = 0; i < DEMO; i++) /* a prediction that is sure of nothing */
+        s->residue[i].b = 30.0;
+    s->residue[0].b = 51.0;
+    s->is_prediction = 1;
+    p = find(s, NULL, "A:1-114", "");
+    assert_int_equal(p->range[0].role, TSR_RANGE_CHAIN);
+    tsr_parts_free(p);
+    tsr_structure_free(s);
+}
+
+/* ---- files of errors ---- */
+
+static char folder[64];
+
+static const char *put(const char *name, const char *text)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    return path;
+}
+
+static void formats(void **state)
+{
+    (void)state;
+    static const char *const text[] = {
+        "[{\"predicted_aligned_error\": [[0, 5], [7.0, 0]], \"max\": 31.75}]",
+        "[{\"residue1\": [1, 1, 2, 2], \"residue2\": [1, 2, 1, 2],"
+        " \"distance\": [0.0, 5.0, 7.0, 0.0], \"max\": 31.75}]",
+        "{\"max_pae\": 3e1, \"x\": {\"a\": [null, true, \"]\\\"\"]},\n"
+        " \"pae\": [[0, 5], [7, 0]], \"plddt\": [80.5, 40]}",
+        "{\"pae\": [[0,5],[7,0]], \"token_chain_ids\": [\"B\", \"A\"],"
+        " \"token_res_ids\": [3, 4]}"};
+    tsr_pae *pae;
+    for (int k = 0; k < 4; k++) {
+        OK(tsr_pae_read(put("pae.json", text[k]), &pae, &err));
+        assert_int_equal(pae->n, 2);
+        assert_true(tsr_pae_between(pae, 0, 1) == 6.0);
+        assert_true(tsr_pae_between(pae, 1, 1) == 0.0);
+        assert_int_equal(pae->plddt != NULL, k == 2);
+        assert_int_equal(pae->chain != NULL, k == 3);
+        tsr_pae_free(pae);
+    }
+    unlink(put("pae.json", ""));
+}
+
+static void refused(void **state)
+{
+    (void)state;
+    static const char *const text[] = {
+        "q I sigma",       "{\"plddt\": [1]}",          "{\"pae\": [[0, 1], [1",
+        "{\"pae\": [[0]",  "{\"pae\": [[0, 1, 2]]}",    "{\"pae\": [[0], [1]]}",
+        "{\"pae\": [-1]}", "{\"pae\": [[0, 1, 1, 0]]}", "[]",
+        "{\"pae\": \"x\"}"};
+    tsr_pae *pae;
+    for (size_t k = 0; k < sizeof text / sizeof *text; k++) {
+        const char *path = put("pae.json", text[k]);
+        assert_int_equal(tsr_pae_read(path, &pae, &err), TSR_E_DATA);
+        assert_non_null(strstr(err.message, path));
+        assert_null(pae);
+        unlink(path);
+    }
+    assert_int_equal(tsr_pae_read("/nowhere", &pae, &err), TSR_E_NOINPUT);
+}
+
+/* Names that programs give model and errors. */
+static void beside(void **state)
+{
+    (void)state;
+    static const char *const pair[][2] = {
+        {"AF-P1-F1-model_v4.pdb", "AF-P1-F1-predicted_aligned_error_v4.json"},
+        {"x_unrelaxed_rank_001_m.pdb", "x_scores_rank_001_m.json"},
+        {"fold_a_model_0.cif", "fold_a_full_data_0.json"},
+        {"a_model.cif.gz", "a_confidences.json"},
+        {"b_model.cif", "b_confidences.json.gz"},
+        {"model.cif", "confidences.json"},
+        {"model.pdb", "model.json"}};
+    for (size_t k = 0; k < sizeof pair / sizeof *pair; k++) {
+        char model[128];
+        snprintf(model, sizeof model, "%s/%s", folder, pair[k][0]);
+        assert_null(tsr_pae_beside(model));
+        const char *path = put(pair[k][1], "{}");
+        char *found = tsr_pae_beside(model);
+        assert_non_null(found);
+        assert_string_equal(found, path);
+        free(found);
+        unlink(path);
+    }
+}
+
+/* Rows by chain and number; in order; by number where residues were cut off. */
+static void rows(void **state)
+{
+    (void)state;
+    tsr_structure *s = read_demo();
+    static float error[DEMO * DEMO];
+    static char chain[DEMO][8];
+    static int number[DEMO];
+    int row[DEMO];
+    tsr_pae pae = {.path = folder, .n = DEMO, .error = error};
+    OK(tsr_pae_rows(&pae, s, row, &err));
+    assert_int_equal(row[113], 113);
+    s->n_residue = 60;
+    s->residue += 10; /* numbers 11 to 70 of 114 */
+    OK(tsr_pae_rows(&pae, s, row, &err));
+    assert_int_equal(row[0], 10);
+    for (int t = 0; t < DEMO; t++) {
+        strcpy(chain[t], "A");
+        number[t] = DEMO - t;
+    }
+    pae.chain = chain;
+    pae.number = number;
+    OK(tsr_pae_rows(&pae, s, row, &err));
+    assert_int_equal(row[0], DEMO - 11);
+    pae.chain = NULL;
+    s->residue[3].number = 500;
+    assert_int_equal(tsr_pae_rows(&pae, s, row, &err), TSR_E_DATA);
+    s->residue -= 10;
+    s->n_residue = DEMO;
+    tsr_structure_free(s);
+}
+
+/* ---- what the file lacks ---- */
+
+static int has_note(const tsr_parts *p, const char *text)
+{
+    for (int k = 0; k < p->n_note; k++)
+        if (strstr(p->note[k], text) != NULL)
+            return 1;
+    return 0;
+}
+
+static void missing(void **state)
+{
+    (void)state;
+    char line[200] = "SEQRES   1 A   12  MET HIS HIS HIS HIS HIS HIS\n";
+    tsr_structure *s = read_demo();
+    const char *path = put("tagged.pdb", line);
+    FILE *file = fopen(path, "a");
+    assert_non_null(file);
+    for (int i = 0; i < DEMO; i++)
+        fprintf(file, "SEQRES   2 A   12  %s\n", s->residue[i].name);
+    fputs("SEQRES   3 A   12  GLY SER\n", file);
+    FILE *from = fopen(demo, "r");
+    assert_non_null(from);
+    while (fgets(line, sizeof line, from) != NULL) /* a break, too */
+        if (atoi(line + 22) < 56 || atoi(line + 22) > 58)
+            fputs(line, file);
+    fclose(from);
+    fclose(file);
+    tsr_structure_free(s);
+    OK(tsr_structure_read(path, &s, &err));
+    assert_int_equal(s->n_declared, 1);
+    tsr_parts *p = find(s, NULL, "A:51-55 A:59-64", "");
+    assert_true(has_note(p, "7 residues before A:1 "));
+    assert_true(has_note(p, "MHHHHHH, a histidine tag"));
+    assert_true(has_note(p, "2 residues after A:114 without coordinates (GS)"));
+    assert_true(has_note(p, "3 residues between A:55 and A:59"));
+    assert_true(has_note(p, "linker is missing"));
+    tsr_parts_free(p);
+    tsr_structure_free(s);
+    unlink(path);
+}
+
+/* Two molecules under one chain id. */
+static void copies(void **state)
+{
+    (void)state;
+    char line[200], *path = strdup(put("twice.pdb", ""));
+    FILE *file = fopen(path, "w");
+    for (int copy = 0; copy < 2; copy++) {
+        FILE *from = fopen(demo, "r");
+        assert_true(from != NULL && file != NULL);
+        while (fgets(line, sizeof line, from) != NULL)
+            if (strncmp(line, "ATOM", 4) == 0)
+                fprintf(file, "%.22s%4d%.4s%8.3f%s", line,
+                        atoi(line + 22) + 200 * copy, line + 26,
+                        atof(line + 30) + 90.0 * copy, line + 38);
+        fclose(from);
+    }
+    fclose(file);
+    tsr_structure *s;
+    tsr_parts *p;
+    OK(tsr_structure_read(path, &s, &err));
+    OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
+    assert_int_equal(p->n_grave, 1);
+    assert_true(has_note(p, "chain A holds one sequence several times"));
+    tsr_parts_free(p);
+    tsr_structure_free(s);
+    unlink(path);
+    free(path);
+}
+
+/* ---- what is known ---- */
+
+static tsr_structure *read_shared(const char *name)
+{
+    char path[256];
+    tsr_structure *s = NULL;
+    snprintf(path, sizeof path, "../shared/data/%s", name);
+    if (access(path, R_OK) == 0)
+        OK(tsr_structure_read(path, &s, &err));
+    return s;
+}
+
+/* Linkers, each end within so many residues of what others gave
+ * (docs/domains.md); a collagenase between its last helix and the bond of CYS
+ * 278; ubiquitin's tail. */
+static void known_linkers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        int n, within, range[4][2];
+    } known[] = {
+        {"saxs/ligase_multifoxs/model.pdb",
+         4,
+         4,
+         {{1, 19}, {225, 242}, {446, 448}, {594, 603}}},
+        {"saxs/rpa_multifoxs_synthetic/model.pdb", 1, 2, {{289, 301}}},
+        {"saxs/lar_fn3_1_2/model.pdb", 3, 4, {{-6, 10}, {97, 103}, {197, 201}}},
+        {"saxs/nup133_3kfo/model.pdb", 2, 2, {{944, 947}, {1158, 1165}}},
+        {"structures/1fbl.pdb.gz", 1, 3, {{261, 277}}},
+        {"maps/1UBI.pdb", 1, 1, {{73, 76}}}};
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        tsr_structure *s = read_shared(known[k].file);
+        tsr_parts *p;
+        if (s == NULL)
+            skip();
+        OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
+        check_ranges(s, p);
+        assert_int_equal(p->n_range, known[k].n);
+        for (int r = 0; r < p->n_range; r++) {
+            const int *want = known[k].range[r];
+            int a = s->residue[p->range[r].first].number - want[0];
+            int b = s->residue[p->range[r].last].number - want[1];
+            assert_true(abs(a) <= known[k].within);
+            assert_true(abs(b) <= known[k].within);
+        }
+        tsr_parts_free(p);
+        tsr_structure_free(s);
+    }
+}
+
+/* Ubiquitin as DSSP has it: helix 23 to 34, strands 2 to 7, 12 to 16, 41 to 45,
+ * 66 to 71, and nothing from 73 on. */
+static void secondary(void **state)
+{
+    (void)state;
+    tsr_structure *s = read_shared("structures/1ubq.pdb.gz");
+    tsr_parts *p;
+    if (s == NULL)
+        skip();
+    OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
+    const char *kind = p->kind - 1; /* by number */
+    assert_memory_equal(kind + 23, "HHHHHHHHHHH", 11);
+    assert_memory_equal(kind + 2, "EEEEE", 5);
+    assert_memory_equal(kind + 12, "EEEEE", 5);
+    assert_memory_equal(kind + 41, "EEEEE", 5);
+    assert_memory_equal(kind + 66, "EEEEEE", 6);
+    assert_memory_equal(kind + 73, "CCCC", 4);
+    tsr_parts_free(p);
+    tsr_structure_free(s);
+}
+
+/* Compact proteins and complexes have no linkers, whatever their size. */
+static void compact(void **state)
+{
+    (void)state;
+    static const char *const file[] = {
+        "saxs/lysozyme_2epe/model.pdb",  "saxs/bsa/model.pdb",
+        "saxs/mpro_sasdjg5/model.pdb",   "saxs/carbonic_anhydrase/model.pdb",
+        "saxs/ribonuclease_a/model.pdb", "saxs/lair1s/model.pdb",
+        "structures/1ubq.pdb.gz",        "structures/7taa.pdb.gz",
+        "structures/1ao6.pdb.gz",        "structures/3enl.pdb.gz",
+        "structures/1e6v.pdb.gz",        "structures/1atp.pdb.gz",
+        "structures/2cga.pdb.gz",        "structures/1a28.pdb.gz",
+        "structures/19hc.pdb.gz",        "structures/1lpb.pdb.gz",
+        "structures/1vfy.pdb.gz",        "structures/1gp2.pdb.gz",
+        "structures/1rla.pdb.gz",        "maps/adk_4ake-target.pdb"};
+    for (size_t k = 0; k < sizeof file / sizeof *file; k++) {
+        tsr_structure *s = read_shared(file[k]);
+        tsr_parts *p;
+        if (s == NULL)
+            skip();
+        OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
+        for (int r = 0; r < p->n_range; r++) {
+            assert_int_equal(p->range[r].role, TSR_RANGE_TAIL);
+            assert_true(p->range[r].last - p->range[r].first < 15);
+        }
+        tsr_parts_free(p);
+        tsr_structure_free(s);
+    }
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return folder_make(folder, "parts");
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return folder_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(planted),    cmocka_unit_test(laws),
+        cmocka_unit_test(chains),     cmocka_unit_test(wished),
+        cmocka_unit_test(interface),  cmocka_unit_test(predicted),
+        cmocka_unit_test(confidence), cmocka_unit_test(formats),
+        cmocka_unit_test(refused),    cmocka_unit_test(beside),
+        cmocka_unit_test(rows),       cmocka_unit_test(missing),
+        cmocka_unit_test(copies),     cmocka_unit_test(known_linkers),
+        cmocka_unit_test(secondary),  cmocka_unit_test(compact)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
