@@ -344,7 +344,7 @@ sed '/^device/d; s/^output/device: {use: "reference,0"}\n&/' good.yaml |
 on_device expect "devices that do not go together" 78 "bad.yaml:4:15: device.use: " \
     "$program" run bad.yaml
 sed 's/^output/# &/; $a output: {directory: out}' good.yaml >bad.yaml
-expect "a folder of a run in the file" 78 "bad.yaml:[67]:21: output.directory: " \
+expect "a folder of a run in the file" 78 "bad.yaml:[678]:21: output.directory: " \
     "$program" run bad.yaml
 printf '{}\n' >bad.yaml
 expect "a key that is not there has no place" 78 "bad.yaml: structure: give" \
