@@ -61,6 +61,21 @@ static void clear_progress(tsr_log *log)
     log->progress_width = 0;
 }
 
+void tsr_log_close(tsr_log *log)
+{
+    if (log == NULL)
+        return;
+    pthread_mutex_lock(&log->mutex);
+    if (log->file != NULL)
+        fclose(log->file);
+    if (log->hold != NULL)
+        fclose(log->hold);
+    free(log->held);
+    log->file = log->hold = NULL;
+    log->held = NULL;
+    pthread_mutex_unlock(&log->mutex);
+}
+
 void tsr_log_free(tsr_log *log)
 {
     if (log == NULL)
@@ -69,11 +84,7 @@ void tsr_log_free(tsr_log *log)
         fputc('\n', log->stream);
         fflush(log->stream);
     }
-    if (log->file != NULL)
-        fclose(log->file);
-    if (log->hold != NULL)
-        fclose(log->hold);
-    free(log->held);
+    tsr_log_close(log);
     pthread_mutex_destroy(&log->mutex);
     free(log);
 }

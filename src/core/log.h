@@ -31,6 +31,9 @@ void tsr_log_hold(tsr_log *log);
  * link: what it leads to might not be a log). */
 tsr_status tsr_log_open(tsr_log *log, const char *path, tsr_err *err);
 
+/* Ends the file, and what is held for one: what comes next goes elsewhere. */
+void tsr_log_close(tsr_log *log);
+
 /* One line; no final newline in `format`. */
 void tsr_log_write(tsr_log *log, tsr_log_level level, const char *format, ...)
     TSR_PRINTF(3, 4);

@@ -164,6 +164,34 @@ static void held_lines_come_first(void **state)
     tsr_log_hold(NULL);
 }
 
+static void closed_log_opens_another(void **state)
+{
+    (void)state;
+    tsr_log *log = tsr_log_new(NULL, TSR_LOG_ERROR);
+    assert_int_equal(tsr_log_open(log, io_path("one.log"), NULL), TSR_OK);
+    tsr_info(log, "of one");
+    tsr_log_close(log);
+    tsr_info(log, "of none");
+    tsr_log_hold(log);
+    tsr_info(log, "of two");
+    assert_int_equal(tsr_log_open(log, io_path("two.log"), NULL), TSR_OK);
+    tsr_log_hold(log); /* there is a file: nothing to hold */
+    tsr_log_close(log);
+    tsr_log_hold(log);
+    tsr_info(log, "lost");
+    tsr_log_close(log); /* and what was held for one */
+    tsr_log_close(log);
+    tsr_log_close(NULL);
+    tsr_log_free(log);
+    static const char *const said[] = {"Z info: of one\n", "Z info: of two\n"};
+    for (int k = 0; k < 2; k++) {
+        size_t size;
+        char *text = io_read(io_path(k == 0 ? "one.log" : "two.log"), &size);
+        assert_string_equal(text + strlen("2026-01-01T00:00:00"), said[k]);
+        free(text);
+    }
+}
+
 enum { N_THREAD = 8, N_LINE = 300 };
 
 static void *chatter(void *log)
@@ -214,6 +242,7 @@ int main(void)
         cmocka_unit_test(terminal_progress),
         cmocka_unit_test(file_has_time_and_level),
         cmocka_unit_test(held_lines_come_first),
+        cmocka_unit_test(closed_log_opens_another),
         cmocka_unit_test(threads_do_not_mix_lines),
     };
     return cmocka_run_group_tests(tests, io_setup, io_teardown);
