@@ -66,14 +66,11 @@ static int is_over(const tsr_session *s)
             s->place.seconds >= o->time_limit);
 }
 
-/* At the end of a run that has not converged: how to go on. The number of draws
- * is rounded up to two digits. */
+/* At the end of a run that has not converged: how to go on. */
 static void tell_how_far(const tsr_session *s, double far, const char *worst)
 {
     const double done = (double)s->place.draws;
-    const double wanted = done * fmin(far, 100.0);
-    const double unit = fmax(1.0, pow(10.0, floor(log10(wanted)) - 1.0));
-    const double draws = unit * ceil(wanted / unit);
+    const double draws = tsr_until_draws(done, far);
     const double each = s->place.seconds / (done + (double)s->place.warmup);
     tsr_warn(s->log,
              "not converged as asked (%s) after %.0f draws a chain (%s); "

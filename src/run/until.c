@@ -134,3 +134,10 @@ tsr_status tsr_until_check(const tsr_until *until, const char *trace,
     tsr_trace_reader_free(reader);
     return status;
 }
+
+double tsr_until_draws(double done, double far)
+{
+    const double wanted = done * fmin(far, 100.0);
+    const double unit = fmax(1.0, pow(10.0, floor(log10(wanted)) - 1.0));
+    return unit * ceil(wanted / unit);
+}

@@ -23,4 +23,8 @@ int tsr_until_is_set(const tsr_until *until);
 tsr_status tsr_until_check(const tsr_until *until, const char *trace,
                            double *far, char worst[160], tsr_err *err);
 
+/* Draws to ask for where there are `done` and it takes `far` times as many, a
+ * hundred times at most: rounded up to two digits. */
+double tsr_until_draws(double done, double far);
+
 #endif
