@@ -35,6 +35,7 @@ tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
  * lists them. */
 #define TSR_COMMANDS(X) \
     X(init)             \
+    X(solve)            \
     X(run)              \
     X(resume)           \
     X(status)           \
