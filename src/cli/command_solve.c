@@ -418,6 +418,17 @@ static void take_interval(const tsr_summary *summary, const char *name,
               : (tsr_convergence){.mean = none, .q5 = none, .q95 = none};
 }
 
+/* NaN: not known. */
+static double seconds_a_draw(const char *directory)
+{
+    tsr_run_checkpoint at = {0};
+    double each = (double)NAN;
+    if (tsr_run_checkpoint_read(directory, 0, &at, NULL) == TSR_OK)
+        each = at.place.seconds / (double)(at.place.draws + at.place.warmup);
+    tsr_run_checkpoint_clear(&at);
+    return each;
+}
+
 static tsr_status judge(const tsr_past_run *past, tsr_solve_run *r,
                         tsr_err *err)
 {
@@ -430,6 +441,7 @@ static tsr_status judge(const tsr_past_run *past, tsr_solve_run *r,
     r->is_converged = far <= 1.0;
     r->n_draw = past->n_draw;
     r->more = (long)tsr_until_draws(past->n_draw, fmax(far, 2.0));
+    r->seconds = (double)(r->more - r->n_draw) * seconds_a_draw(r->directory);
     return TSR_OK;
 }
 

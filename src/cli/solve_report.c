@@ -211,8 +211,12 @@ tsr_status tsr_solve_print(const tsr_solve *solve, FILE *out, tsr_err *err)
     char *more = said(solve, say_more, err);
     if (more == NULL)
         return TSR_E_NOMEM;
-    fprintf(out, "\n%s\n    %s\nThen the same solve command judges anew.\n",
+    fprintf(out, "\n%s\n    %s\n",
             needy(solve)->is_converged ? "For more draws:" : "To go on:", more);
+    if (isfinite(needy(solve)->seconds))
+        fprintf(out, "That takes about %.0f min at most. ",
+                ceil(needy(solve)->seconds / 60.0));
+    fputs("The same solve command then judges anew.\n", out);
     if (solve->report != NULL)
         fprintf(out, "\nreport: %s\n", solve->report);
     free(more);
@@ -311,6 +315,7 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
         status = more == NULL ? TSR_E_NOMEM : status;
         tsr_json_integer(&j, "states", s->run[s->chosen].states);
         tsr_json_text(&j, "more", more);
+        tsr_json_number(&j, "more_seconds", needy(s)->seconds);
         free(more);
     }
     tsr_json_text(&j, "report", s->report);

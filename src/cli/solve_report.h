@@ -16,6 +16,7 @@ typedef struct {
     char worst[160];          /* the variable that is farthest from it */
     long n_draw;              /* a chain */
     long more;                /* draws a chain that it takes, about */
+    double seconds;           /* that the draws up to there take; NaN */
 } tsr_solve_run;
 
 typedef struct {

@@ -63,6 +63,7 @@ assert s["flexible"] == ["A:51-64"] and s["bodies"] == "two", s
 start = "tessera resume runs/model/%d --draws " % s["states"]
 assert s["more"].startswith(start), s["more"]
 assert len(s["verdict"]) == 5 and "may change" in s["verdict"][2], s["verdict"]
+assert 0 < s["more_seconds"] < 1000, s["more_seconds"]
 rigid = json.load(open("rigid.json"))["structures"][0]
 for key in ("chi2", "reduced_chi2", "cormap_p", "c1", "c2", "scale"):
     assert near(s["rigid"][0][key], rigid[key]), (key, s["rigid"], rigid)
