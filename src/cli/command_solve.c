@@ -32,7 +32,7 @@ static const tsr_option options[] = {
      .argument = "S",
      .initial = "3600",
      .unit = "s",
-     .doc = "for each run, with warm-up; 0: none"},
+     .doc = "for each run; warm-up counts, but is never cut short; 0: none"},
     {.name = "set",
      .argument = "KEY=VALUE",
      .repeats = 1,

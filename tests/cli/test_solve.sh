@@ -112,9 +112,15 @@ touch -d "+1 minute" stopped/solve.yaml
 expect "a change after the run began" 0 "solve.yaml was changed after the run" \
     "$program" solve model.pdb exp.dat -o stopped --states 1
 
-# ---- wrong inputs ----
+# ---- two curves ----
 cp exp.dat other.dat
 cp model.pdb other.pdb
+expect "two curves" 0 "" "$program" solve model.pdb exp.dat other.dat -o two \
+    --states 1 $few
+check "each has its rigid fit" test -s two/rigid-2.fit
+has "of which both are told" 'fits other.dat' out.txt
+
+# ---- wrong inputs ----
 expect "no curve" 64 "expected MODEL CURVE" "$program" solve model.pdb
 expect "a model that is not there" 66 "cannot open 'no.pdb'" \
     "$program" solve no.pdb exp.dat -o no
