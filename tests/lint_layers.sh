@@ -13,7 +13,7 @@ allowed() {
     prior) echo core io model prior ;;
     engine) echo core model engine ;;
     scattering) echo core io model engine scattering ;;
-    density) echo core io density ;;
+    density) echo core io model density ;;
     gpu) echo core io engine scattering density gpu ;;
     likelihood) echo core io model prior engine scattering likelihood ;;
     moves) echo core model prior moves ;;
