@@ -131,36 +131,39 @@ __kernel void map_scatter(__global const int4 *restrict particle, int n,
 
 /* 2^x for -64 <= x <= 0 within 3e-7; made of single operations that IEEE 754
  * fixes to the bit, so that devices agree. */
-static inline float power_of_two(float x)
+static inline float8 power_of_two(float8 x)
 {
-    const float whole = rint(x);
-    const float f = x - whole;
-    float p = 1.5403530e-4f;
-    p = fma(p, f, 1.3333558e-3f);
-    p = fma(p, f, 9.6181291e-3f);
-    p = fma(p, f, 5.5504109e-2f);
-    p = fma(p, f, 2.4022651e-1f);
-    p = fma(p, f, 6.9314718e-1f);
-    p = fma(p, f, 1.0f);
-    return as_float(as_int(p) + ((int)whole << 23));
+    const float8 whole = rint(x);
+    const float8 f = x - whole;
+    float8 p = 1.5403530e-4f;
+    p = fma(p, f, (float8)1.3333558e-3f);
+    p = fma(p, f, (float8)9.6181291e-3f);
+    p = fma(p, f, (float8)5.5504109e-2f);
+    p = fma(p, f, (float8)2.4022651e-1f);
+    p = fma(p, f, (float8)6.9314718e-1f);
+    p = fma(p, f, (float8)1.0f);
+    return as_float8(as_int8(p) + (convert_int8(whole) << 23));
 }
 
-/* The factor of a particle at one of the tile's 24 planes: 8 across x, 8 across
- * y, and 8 across z, which the amplitude is within. */
-static inline float factor(int4 p, int plane, int3 corner, float4 blur,
-                           int4 reach)
+/* A particle's factors at the eight planes of voxels across one axis, the first
+ * of them `from`; 0 beyond its reach. */
+static inline float8 factors(int at, int from, float falls, int reach)
 {
-    const int axis = plane / SIDE;
-    const int at = axis == 0 ? p.x : axis == 1 ? p.y : p.z;
-    const int from = axis == 0 ? corner.x : axis == 1 ? corner.y : corner.z;
-    const int most = axis == 0 ? reach.x : axis == 1 ? reach.y : reach.z;
-    const float falls = axis == 0 ? blur.y : axis == 1 ? blur.z : blur.w;
-    const int d = ((from + plane % SIDE) << FRACTION) - at;
-    const float x = (float)d * (1.0f / (1 << FRACTION));
-    if (d > most || d < -most)
-        return 0.0f;
-    const float value = power_of_two(-(falls * (x * x)));
-    return axis == 2 ? value * blur.x : value;
+    const int8 plane = (int8)(0, 1, 2, 3, 4, 5, 6, 7) + (int8)from;
+    const int8 d = (plane << FRACTION) - (int8)at;
+    const float8 x = convert_float8(d) * (float8)(1.0f / (1 << FRACTION));
+    const float8 value = power_of_two(max(-(falls * (x * x)), -64.0f));
+    return select((float8)0.0f, value, d <= (int8)reach && d >= (int8)-reach);
+}
+
+/* Those across x, y and z, the amplitude within the last. */
+static inline void put_factors(int4 p, int3 corner, float4 blur, int4 reach,
+                               __local float *table)
+{
+    vstore8(factors(p.x, corner.x, blur.y, reach.x), 0, table);
+    vstore8(factors(p.y, corner.y, blur.z, reach.y), 1, table);
+    vstore8(factors(p.z, corner.z, blur.w, reach.z) * (float8)blur.x, 2,
+            table);
 }
 
 /* Of one row of voxels, those that n particles lie within the mask's radius of,
@@ -196,16 +199,12 @@ static inline uint mask_row(__local const int4 *near, int n, int3 corner, int y,
 static inline long8 add_row(__local const float *table, int n, int y, int z)
 {
     uint8 sum = 0;
-    uint terms = 0;
     for (int k = 0; k < n; k++) {
         __local const float *t = table + k * FACTORS;
-        const float w = t[SIDE + y] * t[2 * SIDE + z];
-        if (w != 0.0f) {
-            sum += as_uint8(fma((float8)w, vload8(0, t), (float8)MAGIC));
-            terms++;
-        }
+        const float8 w = (float8)(t[SIDE + y] * t[2 * SIDE + z]);
+        sum += as_uint8(fma(w, vload8(0, t), (float8)MAGIC));
     }
-    return convert_long8(as_int8(sum - terms * MAGIC_BITS));
+    return convert_long8(as_int8(sum - (uint)n * MAGIC_BITS));
 }
 
 /* ---- the sums ---- */
@@ -223,7 +222,8 @@ static inline void add_voxel(double *sum, double e, double s)
 
 /* What one call computes with, beside its buffers.
  * size       voxels of the map
- * wanted     bits: 1 the densities, 2 the tiles' sums
+ * wanted     bits: 1 the densities, 2 the tiles' sums, 4 the sums over other
+ *            sets of voxels than the box
  * radius     a voxel's edges in Angstrom; .w the mask's radius^2, 0: no mask
  * threshold  [system] of S, in units
  * scale      [system] of E, E^2, S^2, E S in integers
@@ -251,6 +251,7 @@ void map_sum(__global const int8 *restrict system,
     __local float *table = (__local float *)room;
     const int lane = get_local_id(0), y = lane % SIDE, z = lane / SIDE;
     const uint n_active = counter[0];
+    const int n_sum = (wanted & 4) != 0 ? SUMS : SUMS / 3;
 
     if (lane == 0)
         *taken = atomic_inc(&counter[1]);
@@ -270,13 +271,11 @@ void map_sum(__global const int8 *restrict system,
 
         for (int base = 0; base < n_near; base += LANES) {
             const int n = min((int)LANES, n_near - base);
-            if (lane < n)
-                near[lane] = particle[list[first + base + lane]];
-            barrier(CLK_LOCAL_MEM_FENCE);
-            for (int k = lane; k < n * FACTORS; k += LANES) {
-                const int4 p = near[k / FACTORS];
-                table[k] = factor(p, k % FACTORS, corner, blur[p.w & 255],
-                                  reach[p.w & 255]);
+            if (lane < n) {
+                const int4 p = particle[list[first + base + lane]];
+                near[lane] = p;
+                put_factors(p, corner, blur[p.w & 255], reach[p.w & 255],
+                            table + lane * FACTORS);
             }
             barrier(CLK_LOCAL_MEM_FENCE);
             total += add_row(table, n, y, z);
@@ -303,15 +302,17 @@ void map_sum(__global const int8 *restrict system,
                 if (isnan(e))
                     continue;
                 add_voxel(sum, e, d);
+                if ((wanted & 4) == 0)
+                    continue;
                 if ((mask >> v & 1) != 0)
                     add_voxel(sum + 6, e, d);
                 if (d >= least)
                     add_voxel(sum + 12, e, d);
             }
-        for (int k = 0; k < SUMS; k++)
+        for (int k = 0; k < n_sum; k++)
             room[k * LANES + lane] = sum[k];
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (lane < SUMS) {
+        if (lane < n_sum) {
             double whole = 0.0;
             for (int k = 0; k < LANES; k++)
                 whole += room[lane * LANES + k];

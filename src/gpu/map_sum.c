@@ -295,8 +295,9 @@ static tsr_status sum_up(map_sum *e, const tsr_density_options *o,
 {
     const tsr_map_grid *g = &e->base.map->grid;
     const cl_int size[4] = {g->n[0], g->n[1], g->n[2], 0};
-    const cl_int wanted =
-        (o->density != NULL ? 1 : 0) | (o->tile != NULL ? 2 : 0);
+    const int other_sets = o->mask_ang > 0.0 || o->threshold != NULL;
+    const cl_int wanted = (o->density != NULL ? 1 : 0) |
+                          (o->tile != NULL ? 2 : 0) | (other_sets ? 4 : 0);
     const cl_float radius[4] = {(cl_float)g->step[0], (cl_float)g->step[1],
                                 (cl_float)g->step[2],
                                 (cl_float)(o->mask_ang * o->mask_ang)};
