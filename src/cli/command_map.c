@@ -253,6 +253,7 @@ static tsr_status open_map(tsr_map_job *job, const char *path, tsr_err *err)
     if (strcmp(device, "reference") == 0)
         return tsr_density_reference_new(job->map, &job->engine, err);
     TSR_TRY(tsr_device_open(device, &job->device, err));
+    TSR_TRY(tsr_map_sum_test(job->device, NULL, err));
     return tsr_map_sum_new(job->device, job->map, &job->engine, err);
 }
 

@@ -18,9 +18,11 @@
 tsr_status tsr_map_sum_new(const tsr_device *device, const tsr_map *map,
                            tsr_density_engine **out, tsr_err *err);
 
-/* Known answers: a small model against the reference, in the engine's map and
- * with its blur. TSR_E_DEVICE where they are wrong. */
-tsr_status tsr_map_sum_test(tsr_density_engine *engine, tsr_err *err);
+/* Known answers of a device against the reference, in a small map.
+ * TSR_E_DEVICE, with device and error, where they are wrong; max_rel_error may
+ * be NULL. */
+tsr_status tsr_map_sum_test(const tsr_device *device, double *max_rel_error,
+                            tsr_err *err);
 
 /* Seconds that the last call's kernels took, by the device's clock. */
 double tsr_map_sum_device_s(const tsr_density_engine *engine);

@@ -299,6 +299,32 @@ static void device_meets_the_reference(void **state)
     compare(s, TSR_BLUR_GAUSSIAN, 1.5);  /* narrower than a voxel */
 }
 
+/* The self-test before use passes here, and not on a kernel that is wrong. */
+static void self_test(void **state)
+{
+    sample *s = *state;
+    double error = 1.0;
+    tsr_err err = {.message = ""};
+    if (no_device(s))
+        skip();
+    if (tsr_map_sum_test(s->device, &error, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    assert_true(error < 2e-6);
+    char folder[] = "/tmp/tsr-kernel-XXXXXX", command[256];
+    assert_non_null(mkdtemp(folder));
+    snprintf(command, sizeof command,
+             "sed 's/6.9314718e-1f/6.9324718e-1f/' kernels/map_sum.cl "
+             ">%s/map_sum.cl",
+             folder);
+    assert_int_equal(system(command), 0); /* NOLINT */
+    setenv("TSR_KERNEL_DIR", folder, 1);
+    assert_int_equal(tsr_map_sum_test(s->device, &error, &err), TSR_E_DEVICE);
+    unsetenv("TSR_KERNEL_DIR");
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0); /* NOLINT */
+    assert_non_null(strstr(err.message, "fails the self-test of density maps"));
+}
+
 static void same_bits(const tsr_density_sums *a, const tsr_density_sums *b)
 {
     assert_memory_equal(a, b, sizeof *a);
@@ -416,6 +442,7 @@ int main(void)
         cmocka_unit_test(a_map_with_itself_is_one),
         cmocka_unit_test(unknown_voxels_are_left_out),
         cmocka_unit_test(device_meets_the_reference),
+        cmocka_unit_test(self_test),
         cmocka_unit_test(order_and_batch_change_no_bit),
         cmocka_unit_test(whole_voxels_change_no_bit),
         cmocka_unit_test(batches_hold_anything),
