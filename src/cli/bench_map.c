@@ -288,9 +288,11 @@ static tsr_status bench_parts(bench *b, int which, const problem *p,
         const size_t from = (size_t)(k % n_part) * COMPONENT;
         first[k + 1] = (k + 1) * COMPONENT;
         memcpy(xyz + first[k], p->xyz + from, COMPONENT * sizeof *xyz);
+        const int frame = k / n_part;
+        const double shift = 0.01 * frame; /* so that no two are the same */
         memcpy(z + first[k], p->z + from, COMPONENT);
         for (int i = 0; i < COMPONENT; i++)
-            xyz[first[k] + i][0] += 0.01 * (k / n_part);
+            xyz[first[k] + i][0] += shift;
     }
     const int batches[2] = {1, n};
     static const char *const name[] = {"component", "components"};
