@@ -15,7 +15,8 @@ allowed() {
     scattering) echo core io model engine scattering ;;
     density) echo core io model density ;;
     gpu) echo core io engine scattering density gpu ;;
-    likelihood) echo core io model prior engine scattering likelihood ;;
+    likelihood) echo core io model prior engine scattering density \
+        likelihood ;;
     moves) echo core model prior moves ;;
     sampler) echo core store model prior engine scattering likelihood moves \
         sampler ;;

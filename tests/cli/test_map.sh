@@ -180,6 +180,35 @@ check "are numbered" grep -q '^"first",2,[0-9],[0-9]*,-*0' drawn.csv
 expect "and their correlations" 0 "" map cc drawn --map own.mrc -r 6
 check "have a line each" grep -qE "^drawn, chain [0-9], draw [0-9]+ +0" out.txt
 
+# ---- a map as data of a run ----
+# One domain stays rigid, the other turns away and has to find back; the map was
+# made of the model, whose side chains' centres the run has for atoms.
+cp "$demo/two_domain.pdb" bodies.pdb
+cat >fit.yaml <<END
+structure: {file: bodies.pdb, flexible: ["A:51-64"]}
+data:
+  - {kind: map, file: own.mrc, resolution: 6}
+sampler: {chains: 2, warmup: 150, draws: 20, thin: 4, temperatures: 1}
+output: {directory: fitted, trajectory_every: 5}
+device: {use: reference}
+END
+expect "check" 0 "voxels count as [0-9]+ independent ones" "$program" check \
+    fit.yaml
+check "resolved" grep -q "kind: map" out.txt
+expect "without a resolution" 78 "data.0: a map needs its resolution" \
+    "$program" check fit.yaml --set data.0.resolution=0
+expect "a key of a curve" 78 "it belongs to kind: saxs" "$program" check \
+    fit.yaml --set data.0.q_unit=auto
+expect "a run" 0 "" "$program" run fit.yaml
+check "the molecule moves as a whole" grep -q "^rigid_body  *[1-9]" err.txt
+check "the map is kept" test -s fitted/input/own.mrc
+expect "its summary" 0 "" "$program" summary fitted
+check "has what the map leaves" grep -q "^map_chi2 " out.txt
+expect "beside a distance, of two states" 0 "" "$program" run fit.yaml \
+    --output both --set structure.states=2 --set \
+    'data.1={kind: distance, between: ["A:10", "A:100"], mean: 40, sd: 3}'
+expect "the report" 0 "" "$program" report both
+
 # ---- published maps ----
 if [ -d "$shared/maps" ]; then
     published() { # MODEL MAP RESOLUTION CC
