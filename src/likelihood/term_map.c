@@ -38,6 +38,10 @@ typedef struct {
     double resolution, sigma_over_r, independent;
 } map_options;
 
+/* Pairs whose overlap falls below exp(-12.5) of that in one place do not count.
+ */
+enum { DECAY_STEPS = 64, DECAYS = 800 };
+
 /* Of bodies of one type. */
 typedef struct {
     double sigma;     /* Angstrom, of its Gaussian */
@@ -55,8 +59,9 @@ typedef struct {
     double n_free;               /* n, voxels that count as independent */
     body_class class[TSR_MAX_TYPE];
     double overlap[TSR_MAX_TYPE][TSR_MAX_TYPE]; /* of S^2 at distance 0 */
-    double falls[TSR_MAX_TYPE][TSR_MAX_TYPE];   /* exponent by distance^2 */
-    double far2; /* Angstrom^2, beyond which pairs do not count */
+    double falls[TSR_MAX_TYPE][TSR_MAX_TYPE];   /* exponent by distance^2, in
+                                                   steps */
+    double decay[DECAYS + 1];                   /* exp(-k / DECAY_STEPS) */
     double coord, observed, sigma;
 } map_term;
 
@@ -179,7 +184,8 @@ static tsr_status make_classes(map_term *t, const tsr_map *map,
  * than they are wide, that of an integral: a Gaussian of the distance. */
 static void make_pairs(map_term *t)
 {
-    double widest = 0.0;
+    for (int k = 0; k <= DECAYS; k++)
+        t->decay[k] = exp(-(double)k / DECAY_STEPS);
     for (int a = 0; a < TSR_MAX_TYPE; a++)
         for (int b = 0; b < TSR_MAX_TYPE; b++) {
             const body_class *x = &t->class[a], *y = &t->class[b];
@@ -189,10 +195,8 @@ static void make_pairs(map_term *t)
             t->overlap[a][b] = x->height * y->height *
                                pow(2.0 * pi * xx * yy / (xx + yy), 1.5) /
                                t->voxel_volume;
-            t->falls[a][b] = -0.5 / (xx + yy);
-            widest = fmax(widest, xx + yy);
+            t->falls[a][b] = 0.5 * DECAY_STEPS / (xx + yy);
         }
-    t->far2 = 25.0 * widest;
 }
 
 static tsr_status check_options(const tsr_term_source *source, tsr_err *err)
@@ -277,10 +281,19 @@ static void add_self(const map_term *t, const tsr_conformation *x,
     }
 }
 
+/* exp(-x / DECAY_STEPS) within 3e-9: from the table, and a cubic for the rest.
+ */
+static double decay(const map_term *t, double x)
+{
+    const int k = (int)x;
+    const double f = (x - k) * (1.0 / DECAY_STEPS);
+    return t->decay[k] * (1.0 - f * (1.0 - f * (0.5 - f * (1.0 / 6.0))));
+}
+
 /* Twice the pairs of bodies of two states, or, of one with itself, those of
  * different bodies. */
-static void add_pairs(const map_term *t, const tsr_conformation *x,
-                      const tsr_conformation *y, int is_self, double weight,
+static void add_pairs(const map_term *t, const tsr_conformation *one,
+                      const tsr_conformation *other, int is_self, double weight,
                       sums *sum)
 {
     const tsr_body *body = t->topology->body;
@@ -289,14 +302,15 @@ static void add_pairs(const map_term *t, const tsr_conformation *x,
     for (int i = 0; i < n; i++) {
         const double *overlap = t->overlap[body[i].type];
         const double *falls = t->falls[body[i].type];
-        const double *r = x->body[i];
+        const double *r = one->body[i];
         for (int j = is_self ? i + 1 : 0; j < n; j++) {
-            const double dx = y->body[j][0] - r[0];
-            const double dy = y->body[j][1] - r[1];
-            const double dz = y->body[j][2] - r[2];
-            const double d2 = dx * dx + dy * dy + dz * dz;
-            if (d2 < t->far2)
-                all += overlap[body[j].type] * exp(falls[body[j].type] * d2);
+            const double dx = other->body[j][0] - r[0];
+            const double dy = other->body[j][1] - r[1];
+            const double dz = other->body[j][2] - r[2];
+            const double x =
+                falls[body[j].type] * (dx * dx + dy * dy + dz * dz);
+            if (x < DECAYS)
+                all += overlap[body[j].type] * decay(t, x);
         }
     }
     sum->ss += 2.0 * weight * all;
