@@ -213,7 +213,7 @@ check-slow: deps-check ## the slow tests
 # the child that tries a file without a seal (try_in_child) HDF5 itself may fail:
 # the child is there for that.
 SAN_SCRIPTS := $(patsubst %,tests/cli/test_%.sh,cli profile distance \
-                 export files damage noise train contrast)
+                 export files damage noise train contrast map)
 SAN_TESTS   := $(patsubst %.c,$(BUILD)/%,$(filter-out %_clash.c \
                  %_prior_table.c,$(wildcard tests/unit/test_*.c)))
 SAN_REPORT   = $(CURDIR)/$(BUILD)/report

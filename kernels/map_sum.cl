@@ -168,14 +168,14 @@ static inline void put_factors(int4 p, int3 corner, float4 blur, int4 reach,
 
 /* Of one row of voxels, those that n particles lie within the mask's radius of,
  * as bits. */
-static inline uint mask_row(__local const int4 *near, int n, int3 corner, int y,
-                            int z, __global const int4 *restrict reach,
+static inline uint mask_row(__local const int4 *group, int n, int3 corner,
+                            int y, int z, __global const int4 *restrict reach,
                             float4 radius)
 {
     const float scale = 1.0f / (1 << FRACTION);
     uint mask = 0;
     for (int k = 0; k < n; k++) {
-        const int4 p = near[k];
+        const int4 p = group[k];
         if (reach[p.w & 255].w == 0)
             continue;
         const float dy =
@@ -245,7 +245,7 @@ void map_sum(__global const int8 *restrict system,
              __global const uint2 *restrict active,
              __global uint *restrict counter, __global long *restrict out,
              __global double *restrict tile_out,
-             __global float *restrict density, __local int4 *near,
+             __global float *restrict density, __local int4 *group,
              __local double *room, __local uint *taken)
 {
     __local float *table = (__local float *)room;
@@ -273,14 +273,14 @@ void map_sum(__global const int8 *restrict system,
             const int n = min((int)LANES, n_near - base);
             if (lane < n) {
                 const int4 p = particle[list[first + base + lane]];
-                near[lane] = p;
+                group[lane] = p;
                 put_factors(p, corner, blur[p.w & 255], reach[p.w & 255],
                             table + lane * FACTORS);
             }
             barrier(CLK_LOCAL_MEM_FENCE);
             total += add_row(table, n, y, z);
             if (radius.w > 0.0f)
-                mask |= mask_row(near, n, corner, y, z, reach, radius);
+                mask |= mask_row(group, n, corner, y, z, reach, radius);
             barrier(CLK_LOCAL_MEM_FENCE);
         }
 

@@ -34,7 +34,15 @@ grid() { # FILE EXPRESSION
 grid zero.dx 0
 grid nan.dx nan
 
-map() { "$program" map "$@"; }
+# The device that there is; under sanitizers there is none.
+device=auto
+"$program" devices --no-test >/dev/null 2>&1 || device=reference
+map() {
+    case " $* " in
+    *" --device "*) "$program" map "$@" ;;
+    *) "$program" map "$@" --device $device ;;
+    esac
+}
 value() { # KEY: the number of the first model in out.txt
     sed -n "s/.*\"$1\": *\([-0-9.e]*\).*/\1/p" out.txt | head -n 1
 }
