@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* A Gaussian falls to exp(-12.5) there. */
-static const double reach = 5.0;
+static const double reach = 5.0, root_2pi = 2.5066282746310002;
 
 /* One line of n values, `stride` apart, in place. */
 static void blur_line(float *value, int n, size_t stride, int half,
@@ -65,7 +65,7 @@ static tsr_status blur_axis(tsr_map *map, int axis, double sigma_ang,
     if (weight == NULL || line == NULL)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a blurred map");
     for (int k = 0; k <= half && status == TSR_OK; k++)
-        weight[k] = exp(-0.5 * k * k / (sigma * sigma));
+        weight[k] = exp(-0.5 * k * k / (sigma * sigma)) / (root_2pi * sigma);
     for (int j = 0; j < g->n[b] && status == TSR_OK; j++)
         for (int i = 0; i < g->n[a]; i++) {
             float *from =

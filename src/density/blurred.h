@@ -1,5 +1,6 @@
-/* A map blurred beforehand, to be read anywhere: the sum of the map under a
- * Gaussian, G(x) = sum_v exp(-|x - v|^2 / 2 sigma^2) E(v) over the voxels v.
+/* A map blurred beforehand, to be read anywhere: its mean under a Gaussian,
+ * G(x) = sum_v g(x - v) E(v) over the voxels v, where g is a normal density in
+ * units of voxels.
  *
  * The overlap of a model with a map is then one reading a body, and no grid is
  * needed while a model moves. */

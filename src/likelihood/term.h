@@ -57,6 +57,7 @@ typedef struct {
     tsr_log *log;      /* NULL: nobody listens */
     const double *rg2; /* [n_type] mean square radius of a body's atoms about
                           it, Angstrom^2; NULL: bodies are points */
+    int n_state;       /* of the ensemble; 0: not known */
 } tsr_term_source;
 
 typedef struct tsr_term tsr_term;

@@ -140,8 +140,10 @@ static tsr_status read_terms(const tsr_config *config, tsr_log *log,
     const tsr_term_options *entry = config->data.item;
     tsr_status status = TSR_OK;
     for (*n = 0; *n < config->data.n && status == TSR_OK; (*n)++) {
-        const tsr_term_source source = {&entry[*n], *n, s->topology, log,
-                                        s->form_factors->rg2};
+        const tsr_term_source source = {
+            &entry[*n],           *n,
+            s->topology,          log,
+            s->form_factors->rg2, (int)config->structure.states};
         status = tsr_term_read(&source, &term[*n], err);
         if (status != TSR_OK)
             break;

@@ -17,7 +17,7 @@ typedef struct {
 
 static const double sigma = 1.5, margin = 12.0;
 
-/* S on a grid: bodies of half their mass, all of one width. */
+/* S on a grid: bodies of half their mass, normal densities of one width. */
 static tsr_map *density(const fixture *f)
 {
     tsr_map_grid g = {.step = {1.0, 1.0, 1.0}};
@@ -43,7 +43,8 @@ static tsr_map *density(const fixture *f)
                                 pow(g.origin[1] + y - r[1], 2.0) +
                                 pow(g.origin[2] + z - r[2], 2.0);
                     sum += 0.5 * f->t->body[i].mass *
-                           exp(-0.5 * d2 / (sigma * sigma));
+                           exp(-0.5 * d2 / (sigma * sigma)) /
+                           pow(2.0 * 3.14159265358979 * sigma * sigma, 1.5);
                 }
                 map->value[at] = (float)sum;
             }
@@ -97,34 +98,48 @@ static tsr_status read_term(const fixture *f, const char *entry, tsr_term **out,
     return status;
 }
 
-static tsr_term *term_of(const fixture *f, const tsr_map *map)
+static tsr_term *term_with(const fixture *f, const tsr_map *map,
+                           const char *sigma_over_r)
 {
+    char entry[200];
+    snprintf(entry, sizeof entry,
+             "file: map.mrc, resolution: 5, sigma_over_r: %s, independent: 60",
+             sigma_over_r);
     tsr_term *term;
     tsr_err err = {0};
     assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL), TSR_OK);
-    if (read_term(f,
-                  "file: map.mrc, resolution: 5, sigma_over_r: 0.3, "
-                  "independent: 60",
-                  &term, &err) != TSR_OK)
+    if (read_term(f, entry, &term, &err) != TSR_OK)
         fail_msg("%s", err.message);
     return term;
 }
 
-/* log L, and CC, of an ensemble of the fixture's conformation. */
-static double log_lik(const fixture *f, const tsr_term *term, int n,
-                      const double *weight, double *cc)
+static tsr_term *term_of(const fixture *f, const tsr_map *map)
 {
+    return term_with(f, map, "0.3");
+}
+
+/* log L, and CC, of an ensemble of the fixture's conformation. */
+static double log_lik_at(const fixture *f, const tsr_term *term, int n,
+                         const double *weight, double sigma_over_r, double *cc)
+{
+    const double theta = log(sigma_over_r);
     const tsr_conformation *state[3] = {f->c, f->c, f->c};
     const tsr_prediction prediction = {NULL, n, state, weight};
     void *fit = term->type->fit_new(term);
     assert_non_null(fit);
-    assert_int_equal(term->type->fit(term, &prediction, NULL, fit, NULL),
+    assert_int_equal(term->type->fit(term, &prediction, &theta, fit, NULL),
                      TSR_OK);
-    const double value = term->type->log_lik(term, fit, NULL);
+    const double value = term->type->log_lik(term, fit, &theta);
     if (cc != NULL)
-        term->type->predict(term, &prediction, NULL, cc);
+        term->type->predict(term, &prediction, &theta, cc);
     free(fit);
     return value;
+}
+
+static double log_lik(const fixture *f, const tsr_term *term, int n,
+                      const double *weight, double *cc)
+{
+    return log_lik_at(f, term, n, weight, 0.3, cc);
 }
 
 /* The model's density with something else on it, so that CC is about 0.8. */
@@ -138,7 +153,7 @@ static tsr_map *spoilt(const fixture *f)
         double x = (double)(k % nx), y = (double)(k / nx % ny);
         double z = (double)(k / nx / ny);
         map->value[k] =
-            3.0f * f->model->value[k] + 5.0f +
+            150.0f * f->model->value[k] + 5.0f +
             (float)(20.0 * sin(0.4 * x) * cos(0.5 * y) * sin(0.3 * z + 1.0));
     }
     return map;
@@ -219,6 +234,37 @@ static void ensembles(void **state)
     assert_near(log_lik(f, term, 3, three, NULL),
                 log_lik(f, term, 1, &one, NULL), 1e-9);
     tsr_term_free(term);
+    tsr_map_free(map);
+}
+
+/* The width where it is inferred: the same likelihood as where it is fixed, the
+ * largest at what the map was made with, and the same bits by either way. */
+static void width(void **state)
+{
+    fixture *f = *state;
+    const double one = 1.0, theta[2] = {log(0.3), log(0.4)};
+    tsr_map *map = spoilt(f);
+    tsr_term *fixed = term_of(f, map), *free_ = term_with(f, map, "infer");
+    const double best = log_lik_at(f, free_, 1, &one, 0.3, NULL);
+    assert_near(best, log_lik(f, fixed, 1, &one, NULL), 0.05);
+    assert_int_equal(fixed->parameter[0].infer, 0);
+    assert_int_equal(free_->parameter[0].infer, 1);
+    tsr_term_free(fixed);
+    tsr_term_free(free_);
+    free_ = term_with(f, f->model, "infer");
+    const double at = log_lik_at(f, free_, 1, &one, 0.3, NULL);
+    assert_true(at > log_lik_at(f, free_, 1, &one, 0.27, NULL) + 5.0);
+    assert_true(at > log_lik_at(f, free_, 1, &one, 0.33, NULL) + 5.0);
+    const tsr_conformation *states[1] = {f->c};
+    const tsr_prediction prediction = {NULL, 1, states, &one};
+    void *a = free_->type->fit_new(free_), *b = free_->type->fit_new(free_);
+    free_->type->fit(free_, &prediction, &theta[0], a, NULL);
+    free_->type->refit(free_, a, &theta[1], b);
+    free_->type->fit(free_, &prediction, &theta[1], a, NULL);
+    assert_true(free_->type->log_lik(free_, a, &theta[1]) ==
+                free_->type->log_lik(free_, b, &theta[1]));
+    free(a), free(b);
+    tsr_term_free(free_);
     tsr_map_free(map);
 }
 
@@ -304,8 +350,11 @@ static void what_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_and_integral), cmocka_unit_test(ensembles),
-        cmocka_unit_test(largest_in_place),  cmocka_unit_test(negative_and_far),
+        cmocka_unit_test(sums_and_integral),
+        cmocka_unit_test(ensembles),
+        cmocka_unit_test(width),
+        cmocka_unit_test(largest_in_place),
+        cmocka_unit_test(negative_and_far),
         cmocka_unit_test(what_is_refused),
     };
     return cmocka_run_group_tests(tests, open_fixture, close_fixture);
