@@ -41,12 +41,14 @@ tsr_status tsr_density_run(tsr_density_engine *engine,
                            const tsr_density_options *options,
                            tsr_density_sums *out, tsr_err *err)
 {
-    const int n = batch->first[batch->n_system];
-    for (int i = batch->first[0]; i < n; i++)
+    const int first = batch->first[0], last = batch->first[batch->n_system];
+    int is_bad = 0;
+    for (int i = first; i < last; i++) /* without a branch: this is hot */
         for (int c = 0; c < 3; c++)
-            if (!isfinite(batch->xyz[i][c]))
-                return tsr_fail(err, TSR_E_NUMERIC,
-                                "a coordinate of atom %d is not finite", i + 1);
+            is_bad |= !(fabs(batch->xyz[i][c]) <= 1e30);
+    if (is_bad)
+        return tsr_fail(err, TSR_E_NUMERIC,
+                        "a coordinate of a model is not a finite number");
     return engine->run(engine, batch, options, out, err);
 }
 

@@ -2,8 +2,10 @@
 
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     FRACTION = 19,     /* bits of a coordinate below the voxel; the kernels' */
@@ -123,9 +125,12 @@ static int32_t nearest(double x)
     return (int32_t)(bits & 0xffffffff);
 }
 
-/* An atom's coordinates; 0 where they are too far from the map for 32 bits. */
-static int fixed(const tsr_map_batch *b, const double by[3], const double x[3],
-                 int32_t out[3])
+/* A coordinate too far from the map to reach it, or for 32 bits. */
+static const int32_t too_far = 0x5fffffff;
+
+/* An atom's coordinates; by: steps of a coordinate in an Angstrom. */
+static void put_coordinates(const tsr_map_batch *b, const double by[3],
+                            const double x[3], int32_t out[3])
 {
     int is_near = 1;
     for (int c = 0; c < 3; c++) {
@@ -133,7 +138,75 @@ static int fixed(const tsr_map_batch *b, const double by[3], const double x[3],
         is_near &= fabs(at) < 0x1.8p30;
         out[c] = nearest(at);
     }
-    return is_near;
+    for (int c = 0; c < 3 && !is_near; c++)
+        out[c] = too_far;
+}
+
+/* Some atoms of a call, which one thread turns into particles. */
+typedef struct {
+    const tsr_map_batch *batch;
+    const tsr_density_batch *from;
+    int first_system; /* of the call */
+    int first, last;  /* atoms, from its first one on */
+    size_t each;      /* Gaussians of an atom */
+} slice;
+
+static void *put_slice(void *context)
+{
+    const slice *s = context;
+    const tsr_map_batch *b = s->batch;
+    const int begin = s->from->first[s->first_system];
+    int system = 0;
+    double by[3];
+    for (int c = 0; c < 3; c++)
+        by[c] = ldexp(1.0 / b->grid.step[c], FRACTION);
+    for (int i = s->first; i < s->last; i++) {
+        const int z = s->from->z[begin + i];
+        int32_t x[3];
+        while (s->from->first[s->first_system + system + 1] <= begin + i)
+            system++;
+        put_coordinates(b, by, s->from->xyz[begin + i], x);
+        for (size_t n = 0; n < s->each; n++) {
+            int32_t *p = b->particle[(size_t)i * s->each + n];
+            memcpy(p, x, sizeof x);
+            p[3] =
+                (b->blur.first[z] + (int)n) | (int32_t)((uint32_t)system << 8);
+        }
+    }
+    return NULL;
+}
+
+/* The particles of n systems. A large molecule takes longer here than on a
+ * fast device, so threads share it. */
+static void put_particles(const tsr_map_batch *b, const tsr_density_batch *from,
+                          int first, int n, size_t each)
+{
+    enum { MOST_THREADS = 8, ATOMS_A_THREAD = 1 << 15 };
+    const int n_atom = from->first[first + n] - from->first[first];
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    int n_thread = n_atom / ATOMS_A_THREAD + 1;
+    n_thread = smaller(n_thread, MOST_THREADS);
+    n_thread = smaller(n_thread, processors > 0 ? (int)processors : 1);
+    slice part[MOST_THREADS];
+    pthread_t thread[MOST_THREADS];
+    int is_started[MOST_THREADS] = {0};
+    for (int k = 0; k < n_thread; k++) {
+        const long long all = n_atom;
+        part[k] = (slice){.batch = b,
+                          .from = from,
+                          .first_system = first,
+                          .first = (int)(all * k / n_thread),
+                          .last = (int)(all * (k + 1) / n_thread),
+                          .each = each};
+        is_started[k] =
+            k + 1 < n_thread &&
+            pthread_create(&thread[k], NULL, put_slice, &part[k]) == 0;
+        if (!is_started[k])
+            put_slice(&part[k]);
+    }
+    for (int k = 0; k < n_thread; k++)
+        if (is_started[k])
+            pthread_join(thread[k], NULL);
 }
 
 /* The box of the map's tiles that coordinates from low to high may reach, and
@@ -163,32 +236,24 @@ static void set_box(tsr_map_batch *b, int at, const int32_t low[3],
     b->n_listed += n_each * n_particle;
 }
 
-/* The particles of the atoms from .. to of a system. */
-static void put_system(tsr_map_batch *b, const tsr_density_batch *from, int k,
-                       int at)
+/* Finds the box of the n particles of a system, which come next. */
+static void put_system(tsr_map_batch *b, int at, size_t n)
 {
-    const size_t before = b->n_particle;
     int32_t low[3] = {INT32_MAX, INT32_MAX, INT32_MAX};
     int32_t high[3] = {INT32_MIN, INT32_MIN, INT32_MIN};
-    double by[3];
-    for (int c = 0; c < 3; c++)
-        by[c] = ldexp(1.0 / b->grid.step[c], FRACTION);
-    for (int i = from->first[k]; i < from->first[k + 1]; i++) {
-        int32_t x[3];
-        const int z = from->z[i];
-        if (!fixed(b, by, from->xyz[i], x))
+    int any = 0;
+    for (size_t i = b->n_particle; i < b->n_particle + n; i++) {
+        const int32_t *x = b->particle[i];
+        if (x[0] == too_far)
             continue;
+        any = 1;
         for (int c = 0; c < 3; c++) {
             low[c] = smaller(low[c], x[c]);
             high[c] = larger(high[c], x[c]);
         }
-        for (int n = 0; n < b->blur.count[z]; n++) {
-            int32_t *p = b->particle[b->n_particle++];
-            memcpy(p, x, sizeof x);
-            p[3] = (b->blur.first[z] + n) | (int32_t)((uint32_t)at << 8);
-        }
     }
-    set_box(b, at, low, high, b->n_particle - before);
+    b->n_particle += n;
+    set_box(b, at, low, high, any ? n : 0);
 }
 
 /* The largest power of two by which a sum of this size may be multiplied. */
@@ -247,22 +312,23 @@ tsr_status tsr_map_batch_fill(tsr_map_batch *batch,
                               const tsr_density_options *options, tsr_err *err)
 {
     tsr_map_batch *b = batch;
+    const size_t each = per_atom(b);
     const int most = portion(b, from, first);
     const size_t n_atom =
         (size_t)(from->first[first + most] - from->first[first]);
     TSR_TRY(set_mask(b, options->mask_ang, err));
-    TSR_TRY(make_room(b, n_atom * per_atom(b), most, err));
+    TSR_TRY(make_room(b, n_atom * each, most, err));
+    put_particles(b, from, first, most, each);
     b->n_particle = b->n_cell = b->n_listed = 0;
     for (b->n_system = 0; b->n_system < most; b->n_system++) {
-        const int at = b->n_system;
-        const size_t before = b->n_particle;
+        const int at = b->n_system, k = first + at;
+        const size_t n = (size_t)(from->first[k + 1] - from->first[k]) * each;
         if (at > 0 && (b->n_cell > MOST_CELLS || b->n_listed > MOST_LISTED))
             break;
-        put_system(b, from, first + at, at);
-        TSR_TRY(put_scales(b, at, b->n_particle - before,
-                           options->threshold != NULL
-                               ? options->threshold[first + at]
-                               : (double)INFINITY,
+        put_system(b, at, n);
+        TSR_TRY(put_scales(b, at, n,
+                           options->threshold != NULL ? options->threshold[k]
+                                                      : (double)INFINITY,
                            err));
     }
     return TSR_OK;

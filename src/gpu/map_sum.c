@@ -410,7 +410,7 @@ static tsr_status run_device(map_sum *e, const tsr_density_options *o,
     const size_t n_system = (size_t)e->batch.n_system;
     cl_event first = NULL, last = NULL;
     memset(e->sum, 0, n_system * sizeof *e->sum);
-    if (e->batch.n_particle == 0) {
+    if (e->batch.n_cell == 0) { /* no atom reaches the map */
         if (o->density != NULL)
             memset(o->density, 0,
                    tsr_map_n_voxel(&e->base.map->grid) * sizeof *o->density);

@@ -418,6 +418,14 @@ static void batches_hold_anything(void **state)
     }
     assert_true(isnan(tsr_map_cc(&fast[1].box)));
     assert_true(fast[3].box.s == 0.0);
+    float *density = calloc(tsr_map_n_voxel(&s->map->grid), sizeof *density);
+    density[5] = 1.0f;
+    const tsr_density_options wanted = {.density = density};
+    const tsr_density_sums far =
+        run(s->fast, xyz + 30, z + 30, 10, &wanted); /* alone */
+    assert_true(far.box.s == 0.0 && far.box.n == slow[3].box.n);
+    assert_true(density[5] == 0.0f);
+    free(density);
 }
 
 static void coordinates_are_finite(void **state)
