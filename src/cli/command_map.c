@@ -282,8 +282,8 @@ tsr_status tsr_map_job_check(const tsr_map_job *job,
     const tsr_map_grid *g = &job->map->grid;
     const double(*xyz)[3] = tsr_map_models_xyz(models, 0);
     const int n = models->atoms->n_atom;
-    double low[3] = {INFINITY, INFINITY, INFINITY}, far[3];
-    double high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL}, far[3];
+    double high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
     int n_inside = 0;
     for (int c = 0; c < 3; c++)
         far[c] = g->origin[c] + (g->n[c] - 1) * g->step[c];

@@ -29,14 +29,14 @@ double tsr_map_cc(const tsr_map_sums *sums)
 {
     const tsr_map_sums *m = sums;
     if (!(m->n > 0.0) || is_flat(var_s(m), m->ss) || is_flat(var_e(m), m->ee))
-        return NAN;
+        return (double)NAN;
     return cov(m) / sqrt(var_s(m) * var_e(m));
 }
 
 double tsr_map_cc_uncentred(const tsr_map_sums *sums)
 {
     if (!(sums->ss > 0.0) || !(sums->ee > 0.0))
-        return NAN;
+        return (double)NAN;
     return sums->es / sqrt(sums->ss * sums->ee);
 }
 

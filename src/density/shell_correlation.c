@@ -96,7 +96,7 @@ static double crossing(const tsr_fsc *fsc, double level, int *is_at_limit)
 static tsr_status fill(const tsr_map_grid *g, fftwf_complex *f,
                        fftwf_complex *h, tsr_fsc *out, tsr_err *err)
 {
-    double edge = 0.0, nyquist = INFINITY;
+    double edge = 0.0, nyquist = (double)INFINITY;
     for (int c = 0; c < 3; c++) {
         edge = fmax(edge, g->n[c] * g->step[c]);
         nyquist = fmin(nyquist, 0.5 / g->step[c]);

@@ -1,6 +1,5 @@
 #include "gpu/map_batch.h"
 
-#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -316,7 +316,8 @@ tsr_status tsr_map_read(const char *path, tsr_map_origin origin, tsr_log *log,
 static void statistics(const tsr_map *map, double stats[4])
 {
     const size_t n_voxel = tsr_map_n_voxel(&map->grid);
-    double n = 0.0, mean = 0.0, m2 = 0.0, low = INFINITY, high = -INFINITY;
+    double n = 0.0, mean = 0.0, m2 = 0.0, low = (double)INFINITY,
+           high = -(double)INFINITY;
     for (size_t k = 0; k < n_voxel; k++) {
         const double v = (double)map->value[k];
         if (isnan(v))

@@ -513,7 +513,7 @@ static void term_predict(const tsr_term *term, const tsr_prediction *prediction,
                          const double *theta, double *value)
 {
     map_fit *f = term_fit_new(term);
-    value[0] = NAN;
+    value[0] = (double)NAN;
     if (f != NULL && term_fit(term, prediction, theta, f, NULL) == TSR_OK)
         value[0] = f->cc;
     free(f);
