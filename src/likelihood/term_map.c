@@ -181,6 +181,7 @@ static tsr_status take_map(map_term *t, const tsr_map *map,
                     : 4.0 / 3.0 * pi * volume / pow(o->resolution, 3.0);
     if (t->n_free > known)
         t->n_free = known;
+    t->sigma = 1.0 / sqrt(t->n_free); /* of one of so many voxels */
     if (t->n_free < 10.0)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': at %g Angstrom the map has %.1f independent "
@@ -260,8 +261,7 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
     t->topology = source->topology;
     t->most_state = source->n_state > 0 ? source->n_state : TSR_MAX_STATES;
     t->resolution = o->resolution;
-    t->observed = 1.0;
-    t->sigma = 1.0;
+    t->observed = 1.0; /* the correlation that no noise would leave */
     t->term = (tsr_term){.type = &tsr_term_map,
                          .label = t->label,
                          .number = source->number,
