@@ -212,6 +212,15 @@ check "the molecule moves as a whole" grep -q "^rigid_body  *[1-9]" err.txt
 check "the map is kept" test -s fitted/input/own.mrc
 expect "its summary" 0 "" "$program" summary fitted
 check "has what the map leaves" grep -q "^map_chi2 " out.txt
+expect "half of it" 0 "" "$program" run fit.yaml --output half --set \
+    sampler.draws=10
+expect "and the rest" 0 "" "$program" resume half --draws 20
+for dir in fitted half; do
+    expect "draws of $dir" 0 "" "$program" export $dir --draws all \
+        --format csv -o $dir.csv
+done
+check "are the same to the bit" cmp -s fitted.csv half.csv
+check "with the width of the blur" grep -q "map_sigma_over_r" half.csv
 expect "beside a distance, of two states" 0 "" "$program" run fit.yaml \
     --output both --set structure.states=2 --set \
     'data.1={kind: distance, between: ["A:10", "A:100"], mean: 40, sd: 3}'
