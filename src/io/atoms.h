@@ -56,4 +56,11 @@ typedef struct {
 tsr_status tsr_atoms_read(const char *path, tsr_atoms **out, tsr_err *err);
 void tsr_atoms_free(tsr_atoms *atoms);
 
+/* All models of a file, which must be of the same atoms: those of the first,
+ * and the coordinates of all, xyz [*n_model][n_atom][3], which the caller
+ * frees. Errors: as above, naming the model; TSR_E_DATA (a model of other
+ * atoms). */
+tsr_status tsr_atoms_read_models(const char *path, tsr_atoms **out,
+                                 int *n_model, double (**xyz)[3], tsr_err *err);
+
 #endif

@@ -7,6 +7,7 @@ extern "C" {
 
 #include "io/gemmi_read.hh"
 
+#include <gemmi/c4322.hpp>
 #include <gemmi/it92.hpp>
 #include <gemmi/resinfo.hpp>
 
@@ -392,6 +393,18 @@ extern "C" double tsr_atom_form_factor(int z, double q_inv_ang)
         return NAN;
     double s = q_inv_ang / (4 * gemmi::pi());
     return gemmi::IT92<double>::get(gemmi::El(z)).calculate_sf(s * s);
+}
+
+extern "C" int tsr_atom_electron_gaussians(int z, double a[5], double b[5])
+{
+    if (z < 1 || z > 98)
+        return 0;
+    const auto &table = gemmi::C4322<double>::get(gemmi::El(z));
+    for (int k = 0; k < 5; k++) {
+        a[k] = table.a(k);
+        b[k] = table.b(k);
+    }
+    return 1;
 }
 
 extern "C" double tsr_atom_covalent_radius(int z)

@@ -381,9 +381,58 @@ static void amplitudes(void **state)
         assert_true(tsr_displaced_volume(z) > 0.0);
 }
 
+/* Models of a file: as often as they are there, of the same atoms. */
+static void all_models(void **state)
+{
+    (void)state;
+    static const char one[] =
+        "ATOM      1  N   GLY A   1      %6.3f   2.000   3.000\n"
+        "ATOM      2  CA  GLY A   1      %6.3f   2.000   3.000\n"
+        "HETATM    3  O   HOH A   2       9.000   9.000   9.000\n";
+    char text[4096] = "TITLE     of two\n";
+    tsr_atoms *a;
+    double(*xyz)[3];
+    int n;
+    for (int k = 0; k < 3; k++) {
+        size_t at = strlen(text);
+        at +=
+            (size_t)snprintf(text + at, sizeof text - at, "MODEL %8d\n", k + 1);
+        at += (size_t)snprintf(text + at, sizeof text - at, one, 1.0 + k,
+                               2.0 + k);
+        snprintf(text + at, sizeof text - at, "ENDMDL\n");
+    }
+    assert_int_equal(
+        tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err),
+        TSR_OK);
+    assert_int_equal(n, 3);
+    assert_int_equal(a->n_atom, 2);
+    for (int k = 0; k < 3; k++) {
+        assert_near(xyz[2 * k][0], 1.0 + k, 1e-9);
+        assert_near(xyz[2 * k + 1][0], 2.0 + k, 1e-9);
+    }
+    tsr_atoms_free(a);
+    free(xyz);
+    char *third = strstr(text, "MODEL        3");
+    memmove(third, third + 15, strlen(third + 15) + 1);
+    third[13] = 'C', third[14] = 'B'; /* another atom */
+    assert_int_equal(
+        tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err),
+        TSR_E_DATA);
+    assert_has(err.message, "model 3 has other atoms than the first");
+    assert_null(a);
+    text[17 + 15 + 2 * 55] = '\0'; /* one model alone, without its end */
+    assert_int_equal(
+        tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err),
+        TSR_OK);
+    assert_int_equal(n, 1);
+    tsr_atoms_free(a);
+    free(xyz);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_models),
         cmocka_unit_test(all_kinds_are_read),
         cmocka_unit_test(one_alternate_location),
         cmocka_unit_test(molecules_may_share_a_chain),
