@@ -52,8 +52,7 @@ static tsr_status refuse_contrast(const tsr_setup *s, const char *own,
 
 /* A table of three components serves where they are not needed, folded. */
 static tsr_status read_form_factors(const char *path, int needs_components,
-                                    double density, tsr_setup *s,
-                                    tsr_err *err)
+                                    double density, tsr_setup *s, tsr_err *err)
 {
     tsr_form_factor_table *table;
     tsr_status status = tsr_form_factor_read(path, &table, err);
@@ -81,8 +80,8 @@ static tsr_status read_tables(const char *own, int two, double density,
     static const char *const shipped[2][2] = {
         {"form_factors_one_body.dat", "form_factors_two_body.dat"},
         {"components_one_body.dat", "components_two_body.dat"}};
-    int needs_components = !tsr_contrast_is_plain(s->contrast) ||
-                           density != TSR_WATER_DENSITY;
+    int needs_components =
+        !tsr_contrast_is_plain(s->contrast) || density != TSR_WATER_DENSITY;
     char *path = NULL;
     tsr_status status = TSR_OK;
     if (own == NULL)
@@ -111,11 +110,10 @@ tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
     free(path);
     if (status == TSR_OK)
         status = tsr_contrast_priors(&config->contrast, setup->contrast, err);
-    return status == TSR_OK
-               ? read_tables(config->structure.form_factors,
-                             config->structure.bodies == 0,
-                             config->solvent.density, setup, err)
-               : status;
+    return status == TSR_OK ? read_tables(config->structure.form_factors,
+                                          config->structure.bodies == 0,
+                                          config->solvent.density, setup, err)
+                            : status;
 }
 
 tsr_status tsr_setup_expose(const tsr_setup *setup,

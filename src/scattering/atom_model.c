@@ -25,6 +25,7 @@ static const double layer_thickness_ang = 3.0;
 static const double layer_contrast = 0.01; /* e/A^3 where c2 = 1 */
 static const double layer_spread_ang2 = 0.9;
 static const double b_factor_ang2 = 12.0;
+static const double voronoi_share = 0.4;
 
 double tsr_displaced_volume(int z)
 {
@@ -40,6 +41,37 @@ double tsr_displaced_volume(int z)
     return tsr_atom_is_metal(z)
                ? 9.0
                : 4.0 / 3.0 * PI * pow(tsr_atom_vdw_radius(z), 3.0);
+}
+
+/* Mean Voronoi volumes of an atom with its hydrogens in proteins, A^3, by how
+ * many it has: Tsai et al. 1999, J. Mol. Biol. 290, 253, small and large, and
+ * planar and tetrahedral ones, averaged. 0: none there. */
+static double voronoi_volume(int z, int n_hydrogen)
+{
+    static const double carbon[] = {9.2, 17.0, 23.7, 36.7};
+    static const double nitrogen[] = {8.7, 15.0, 22.7, 21.4};
+    static const double oxygen[] = {15.9, 18.0, 0.0, 0.0};
+    static const double sulphur[] = {29.2, 36.8, 0.0, 0.0};
+    const double *of = z == 6    ? carbon
+                       : z == 7  ? nitrogen
+                       : z == 8  ? oxygen
+                       : z == 16 ? sulphur
+                                 : NULL;
+    return of != NULL && n_hydrogen < 4 ? of[n_hydrogen] : 0.0;
+}
+
+/* Fraser's volumes are small where atoms are polar and large where they are
+ * not, Voronoi's are the space that each has. Gaussians of either fit some
+ * molecules better and some worse; those of a volume between the two fit all
+ * (docs/forward-model.md). */
+static double volume_of(tsr_solvent_model solvent, int z, int n_hydrogen)
+{
+    double fraser =
+        tsr_displaced_volume(z) + n_hydrogen * tsr_displaced_volume(1);
+    double voronoi = voronoi_volume(z, n_hydrogen);
+    return solvent == TSR_SOLVENT_LAYER && voronoi > 0.0
+               ? fraser + voronoi_share * (voronoi - fraser)
+               : fraser;
 }
 
 static double radius_of(double volume)
@@ -73,9 +105,8 @@ static void find_types(const tsr_atoms *atoms, const int *atom,
         for (int h = 0; h <= MAX_HYDROGEN; h++)
             if (number[z][h]) {
                 number[z][h] = m->n_type;
-                m->kind[m->n_type++] = (tsr_atom_kind){
-                    z, h,
-                    tsr_displaced_volume(z) + h * tsr_displaced_volume(1)};
+                m->kind[m->n_type++] =
+                    (tsr_atom_kind){z, h, volume_of(m->solvent, z, h)};
             }
     for (int i = 0; i < m->n_atom; i++)
         m->type[i] = number[atoms->atom[atom[i]].z][n_hydrogen[atom[i]]];

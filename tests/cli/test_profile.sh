@@ -309,7 +309,7 @@ if [ -r "$shared/README.md" ]; then
     expect "nup133" 0 "" profile "$case/model_crystal.pdb" "$case/model.pdb" \
         --data "$case/exp.dat" --json
     json "the completed model fits, the crystal's does not" \
-        "s[0]['structure'].endswith('/model.pdb') and s[0]['chi2'] < 1.3 \
+        "s[0]['structure'].endswith('/model.pdb') and s[0]['chi2'] < 1.35 \
         and s[1]['chi2'] > 5"
     case=$shared/saxs/mpro_sasdjg5
     expect "a monomer where a dimer was measured" 0 "warning: .*oligomer" \
