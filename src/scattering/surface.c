@@ -87,6 +87,8 @@ static int find_caps(int i, int n_near, const double (*xyz)[3],
             return -1;
         cap *c = &s->caps[n];
         c->h = fmin((own * own + d * d - other * other) / (2.0 * own * d), 1.0);
+        if (c->h <= -1.0)
+            return -1;
         c->s = sqrt(1.0 - c->h * c->h);
         for (int x = 0; x < 3; x++)
             c->axis[x] = (xyz[j][x] - xyz[i][x]) / d;

@@ -98,8 +98,9 @@ static void surface_of_a_lattice(void **state)
     (void)state;
     double xyz[27][3], radius[27], fraction[27];
     for (int i = 0; i < 27; i++) {
-        xyz[i][0] = 2.0 * (i % 3), xyz[i][1] = 2.0 * (i / 3 % 3);
-        xyz[i][2] = 2.0 * (i / 9);
+        int row = i / 3 % 3, layer = i / 9;
+        xyz[i][0] = 2.0 * (i % 3), xyz[i][1] = 2.0 * row;
+        xyz[i][2] = 2.0 * layer;
         radius[i] = sqrt(2.0) - 1.0; /* with the probe: edges' middles */
     }
     expose(27, (const double(*)[3])xyz, radius, 1.0, fraction, NULL);
