@@ -229,8 +229,9 @@ static tsr_status check_rg(const tsr_profile_result *r, const tsr_saxs *saxs,
                            tsr_log *log, tsr_err *err)
 {
     double rg, i0;
-    tsr_status status = tsr_contrast_guinier(
-        &r->structure.partials, 1.0, 1.0, r->structure.rg_ang, &rg, &i0, err);
+    tsr_status status =
+        tsr_contrast_guinier(&r->structure.partials, 1.0, r->structure.usual_c2,
+                             r->structure.rg_ang, &rg, &i0, err);
     double ratio = saxs->rg_guinier / rg;
     const char *cause;
     if (status != TSR_OK || !(ratio > 0.0) ||
@@ -250,7 +251,7 @@ static tsr_status check_rg(const tsr_profile_result *r, const tsr_saxs *saxs,
              "'%s': Guinier's Rg is %.1f A in the data and %.1f A in the "
              "model%s; likely: %s",
              r->structure.path, saxs->rg_guinier, rg,
-             r->n_comp == 3 ? " (c1 = 1, c2 = 1)" : "", cause);
+             r->n_comp == 3 ? " with usual hydration" : "", cause);
     return TSR_OK;
 }
 

@@ -241,6 +241,7 @@ static tsr_status of_atoms(tsr_profile_maker *m, const char *path,
         out->volume = model->volume;
         out->radius_ang = model->radius_ang;
         out->layer_contrast = tsr_solvent_contrast(m->solvent);
+        out->usual_c2 = m->solvent == TSR_SOLVENT_LAYER ? 0.5 : 1.0;
         out->d_max_ang = tsr_largest_distance(model->n_atom, xyz);
         out->partials.radius_ang = model->power_radius_ang;
         double d_bound = bound_of(tsr_largest_distance(model->n, xyz));
@@ -379,6 +380,7 @@ static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_topology *t,
             out->volume += b.factor[(n_type + b.type[i]) * n_q] / m->density;
         out->radius_ang = p->radius_ang;
         out->layer_contrast = tsr_solvent_contrast(TSR_SOLVENT_ATOMS);
+        out->usual_c2 = 1.0;
     }
     tsr_debye_spec spec = {.n = t->n_body,
                            .n_type = n_type,

@@ -40,6 +40,7 @@ typedef struct {
     double volume;            /* A^3, displaced where c1 = 1 */
     double radius_ang;        /* mean of the displaced spheres where c1 = 1 */
     double layer_contrast;    /* e/A^3 where c2 = 1 */
+    double usual_c2;          /* what most proteins have */
     double rg_ang, d_max_ang; /* of the atoms or bodies, by mass */
     double seconds;           /* in the Debye sum */
 } tsr_profile_structure;
