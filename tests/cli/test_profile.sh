@@ -225,7 +225,7 @@ expect "a particle smaller than the model" 0 "warning: .*more molecules" \
     profile atoms.pdb --data small.dat
 # Hydration at its bound would make up for it in the fitted curve.
 awk '/^#/ {print; next} {print $1 / 1.17, $2, $3}' data.dat >larger.dat
-expect "a mismatch that the fit hides" 0 "warning: .*c1 = 1, c2 = 1.*oligomer" \
+expect "a mismatch that the fit hides" 0 "warning: .*usual hydration.*oligomer" \
     profile atoms.pdb --data larger.dat
 expect "a model that fits" 0 "" profile atoms.pdb --data data.dat
 check "has no such warning" sh -c '! grep -q "Rg is" err.txt'
