@@ -126,30 +126,30 @@ void Reader::add_atom(const gemmi::Residue &residue, const gemmi::Atom &atom,
     out.residue = int(residues.size());
     out.xyz[0] = atom.pos.x, out.xyz[1] = atom.pos.y, out.xyz[2] = atom.pos.z;
     count.n_hydrogen += out.z == 1;
+    count.n_partial += record.kind != TSR_MOLECULE_PROTEIN &&
+                       record.kind != TSR_MOLECULE_NUCLEOTIDE &&
+                       atom.altloc == '\0' && double(atom.occ) < 0.999;
     atoms.push_back(out);
     record.n_atom++;
 }
 
 /* Of atoms of one name that differ in their alternate location the one with the
- * residue's first location, else the first. Two atoms of one name and location
+ * residue's main location, else the first. Two atoms of one name and location
  * are two atoms: molecules may share a chain id. */
 void Reader::add_residue(const std::string &chain,
                          const gemmi::Residue &residue)
 {
     tsr_file_residue record = describe(chain, residue);
     record.first_atom = int(atoms.size());
-    char first = '\0';
-    for (const gemmi::Atom &atom : residue.atoms)
-        if (first == '\0')
-            first = atom.altloc;
-    std::set<std::string> has_first;
+    char best = main_altloc(residue);
+    std::set<std::string> has_main;
     std::vector<std::pair<std::string, char>> taken;
     for (const gemmi::Atom &atom : residue.atoms)
-        if (atom.altloc == first)
-            has_first.insert(atom.name);
+        if (atom.altloc == best)
+            has_main.insert(atom.name);
     for (const gemmi::Atom &atom : residue.atoms) {
-        bool is_taken = atom.altloc == '\0' || atom.altloc == first;
-        if (!is_taken && has_first.count(atom.name) == 0) {
+        bool is_taken = atom.altloc == '\0' || atom.altloc == best;
+        if (!is_taken && has_main.count(atom.name) == 0) {
             is_taken = true;
             for (const auto &t : taken)
                 if (t.first == atom.name)

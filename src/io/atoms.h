@@ -2,9 +2,11 @@
  *
  * For all-atom profiles: proteins, nucleic acids, glycans, ligands, ions and
  * residues that no table knows, hydrogens included; waters are left out. The
- * first model and of every atom one alternate location, that which comes first
- * in its residue. Occupancies are not looked at. io/structure.h reads the same
- * files for models made of the 20 amino acids. */
+ * first model and of every atom one alternate location, that of the largest
+ * occupancy in its residue (of equals the first). Of what is there the whole is
+ * taken: a chain's atoms are somewhere in solution, whatever part of them a
+ * crystal shows. io/structure.h reads the same files for models made of the 20
+ * amino acids. */
 #ifndef TSR_IO_ATOMS_H
 #define TSR_IO_ATOMS_H
 
@@ -47,6 +49,8 @@ typedef struct {
     /* left out */
     int n_water;                     /* residues */
     int n_altloc_atom, n_no_element; /* atoms */
+    int n_partial;                   /* not left out: atoms of ligands and ions
+                                        whose occupancy is below 1 */
     int n_model;                     /* models after the first */
 } tsr_atoms;
 

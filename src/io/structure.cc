@@ -119,10 +119,7 @@ void Reader::add_residue(const std::string &chain,
     record.first_atom = int(atoms.size());
     count.n_mapped += residue.name != parent->name;
 
-    char first_alt = '\0';
-    for (const gemmi::Atom &atom : residue.atoms)
-        if (first_alt == '\0')
-            first_alt = atom.altloc;
+    char main_alt = main_altloc(residue);
     std::map<std::string, const gemmi::Atom *> chosen;
     std::vector<std::string> order;
     for (const gemmi::Atom &atom : residue.atoms) {
@@ -151,7 +148,7 @@ void Reader::add_residue(const std::string &chain,
             count.n_extra_atom++; /* the same line twice */
         } else {
             count.n_altloc_atom++;
-            if (atom.altloc == first_alt && kept->altloc != '\0')
+            if (atom.altloc == main_alt && kept->altloc != '\0')
                 kept = &atom;
         }
     }
