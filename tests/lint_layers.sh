@@ -29,6 +29,8 @@ allowed() {
     train) echo core io model prior scattering train ;;
     cli) echo core io store model parts prior engine scattering density gpu \
         likelihood moves sampler analysis reweight report run train cli ;;
+    bench) echo core io store model parts prior engine scattering density gpu \
+        likelihood moves sampler analysis reweight report run train cli bench ;;
     esac
 }
 

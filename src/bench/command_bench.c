@@ -1,7 +1,7 @@
 /* tessera bench: how fast and how exact the engine is on this device, from one
  * small molecule to batches of large ones, and from several host threads,
  * since a sampler shares one device among its workers. */
-#include "cli/command_bench.h"
+#include "bench/command_bench.h"
 #include "cli/command.h"
 
 #include "core/json.h"

@@ -3,7 +3,7 @@
  * (Faraday Discuss. 169:265): adenylate kinase, two chaperonins, a virus
  * capsid. The atoms are made up: as dense as protein, a ball, or the capsid's
  * shell. */
-#include "cli/command_bench.h"
+#include "bench/command_bench.h"
 
 #include "core/clock.h"
 #include "density/correlation.h"
