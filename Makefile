@@ -25,11 +25,11 @@ SUBMAKE   = $(MAKE) --no-print-directory \
 Q        := $(if $(V),,@)
 say       = @$(if $(V),:,printf '  %-5s %s\n' $(1) $@)
 
-PKGS     := gsl yaml-0.1 hdf5 OpenCL zlib
+PKGS     := gsl yaml-0.1 hdf5 OpenCL zlib fftw3f
 
 # What the build, the tests and a CPU as OpenCL device need on Debian, Ubuntu.
 DEB_PACKAGES := pkg-config g++ ocl-icd-opencl-dev opencl-headers \
-    pocl-opencl-icd libgsl-dev libyaml-dev libhdf5-dev zlib1g-dev gemmi-dev tao-pegtl-dev \
+    pocl-opencl-icd libgsl-dev libyaml-dev libhdf5-dev zlib1g-dev libfftw3-dev gemmi-dev tao-pegtl-dev \
     librandom123-dev libcmocka-dev libjs-vega
 DEB_CHECK    := python3 python3-venv hdf5-tools
 # opens the report in a test, which skips without it
@@ -214,7 +214,7 @@ check-slow: deps-check ## the slow tests
 # the child that tries a file without a seal (try_in_child) HDF5 itself may fail:
 # the child is there for that.
 SAN_SCRIPTS := $(patsubst %,tests/cli/test_%.sh,cli init profile distance \
-                 export files damage noise train contrast)
+                 export files damage noise train contrast map)
 SAN_TESTS   := $(patsubst %.c,$(BUILD)/%,$(filter-out %_clash.c \
                  %_prior_table.c,$(wildcard tests/unit/test_*.c)))
 SAN_REPORT   = $(CURDIR)/$(BUILD)/report

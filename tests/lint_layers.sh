@@ -14,8 +14,10 @@ allowed() {
     prior) echo core io model prior ;;
     engine) echo core model engine ;;
     scattering) echo core io model engine scattering ;;
-    gpu) echo core engine scattering gpu ;;
-    likelihood) echo core io model prior engine scattering likelihood ;;
+    density) echo core io model density ;;
+    gpu) echo core io engine scattering density gpu ;;
+    likelihood) echo core io model prior engine scattering density \
+        likelihood ;;
     moves) echo core model prior moves ;;
     sampler) echo core store model prior engine scattering likelihood moves \
         sampler ;;
@@ -25,8 +27,10 @@ allowed() {
     run) echo core io store model parts prior engine scattering gpu likelihood \
         moves sampler analysis run ;;
     train) echo core io model prior scattering train ;;
-    cli) echo core io store model parts prior engine scattering gpu likelihood \
-        moves sampler analysis reweight report run train cli ;;
+    cli) echo core io store model parts prior engine scattering density gpu \
+        likelihood moves sampler analysis reweight report run train cli ;;
+    bench) echo core io store model parts prior engine scattering density gpu \
+        likelihood moves sampler analysis reweight report run train cli bench ;;
     esac
 }
 
@@ -61,6 +65,7 @@ only 'CL/' gpu
 only 'hdf5' store
 only 'yaml' io
 only 'gemmi/' io
+only 'fftw3' density
 
 for file in src/*/*.[ch] src/*/*.cc kernels/* tests/*.h tests/*/*.[ch]; do
     n=$(wc -l <"$file")

@@ -43,12 +43,13 @@ done
 published=$data/reference_profiles
 crysol=$published/crysol_1hel
 foxs=$published/foxs_6lyz
+# Where nothing is fitted, with those programs' own volumes.
 into "$work/1hel.dat" "$tessera" profile -q "$crysol/1HEL.pdb" \
-    --q-max 0.5 --n-q 51 --partials
+    --solvent-model atoms --q-max 0.5 --n-q 51 --partials
 into "$work/6lyz.dat" "$tessera" profile -q "$foxs/6lyz.pdb" \
-    --q-max 0.499 --n-q 500
+    --solvent-model atoms --q-max 0.499 --n-q 500
 into "$work/dna.dat" "$tessera" profile -q \
-    "$published/plumed_rt-saxs/template.pdb" --q-max 0.38 --n-q 3801
+    "$published/plumed_rt-saxs/template.pdb" --solvent-model atoms --q-max 0.38 --n-q 3801
 # Their totals as if measured, with errors of 1 %.
 into "$work/crysol.dat" awk 'BEGIN {print "# q (1/Angstrom) I sigma"}
     NR > 2 {print $1 + 0, $2, 0.01 * $2}' "$crysol/1HEL00.int"

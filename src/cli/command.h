@@ -47,6 +47,7 @@ tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
     X(export)           \
     X(reweight)         \
     X(profile)          \
+    X(map)              \
     X(train)            \
     X(devices)          \
     X(bench)

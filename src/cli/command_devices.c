@@ -4,7 +4,9 @@
 
 #include "core/json.h"
 #include "gpu/engine_page_tile.h"
+#include "gpu/map_sum.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static const tsr_option options[] = {
@@ -16,6 +18,7 @@ typedef struct {
     int tested;
     tsr_status status;
     tsr_self_test result;
+    double map_error; /* of density maps; NaN: the device cannot do them */
     tsr_err err;
 } outcome;
 
@@ -28,6 +31,9 @@ static void test(const tsr_device_info *info, outcome *o)
     o->status = tsr_device_open(choice, &device, &o->err);
     if (o->status == TSR_OK)
         o->status = tsr_engine_self_test(device, NULL, 0, &o->result, &o->err);
+    o->map_error = (double)NAN;
+    if (o->status == TSR_OK && info->has_double && info->has_int64_atomics)
+        o->status = tsr_map_sum_test(device, &o->map_error, &o->err);
     tsr_device_free(device);
 }
 
@@ -39,10 +45,12 @@ static void put_outcome(tsr_json *j, const outcome *o)
     }
     tsr_json_object(j, "self_test");
     tsr_json_truth(j, "passed", o->status == TSR_OK);
-    if (o->status == TSR_OK)
+    if (o->status == TSR_OK) {
         tsr_json_number(j, "max_rel_error", o->result.max_rel_error);
-    else
+        tsr_json_number(j, "map_max_rel_error", o->map_error);
+    } else {
         tsr_json_text(j, "message", o->err.message);
+    }
     tsr_json_close(j);
 }
 
@@ -87,7 +95,10 @@ static void print_table(FILE *out, int n, const tsr_device_info *list,
                     "I(q)\n",
                     outcomes[i].result.n_check,
                     outcomes[i].result.max_rel_error);
-        else
+        if (outcomes[i].status == TSR_OK && !isnan(outcomes[i].map_error))
+            fprintf(out, "     density maps: worst error %.1e of a sum\n",
+                    outcomes[i].map_error);
+        if (outcomes[i].status != TSR_OK)
             fprintf(out, "     self-test FAILED: %s\n",
                     outcomes[i].err.message);
     }

@@ -19,6 +19,18 @@ static const tsr_option options[] = {
      .argument = "KIND",
      .initial = "atoms",
      .doc = "what scatters: all atoms, or two or one body a residue"},
+    {.name = "solvent-model",
+     .argument = "NAME",
+     .initial = "layer",
+     .doc = "of all atoms: layer (water outside the surface), atoms (water at "
+            "the atoms, as the tables of bodies have it), or foxs (FoXS's "
+            "formula, to compare with)"},
+    {.name = "solvent-density",
+     .argument = "RHO",
+     .initial = "0.334",
+     .unit = "e/Angstrom^3",
+     .doc = "electrons of the buffer: more with salt, glycerol or sugar "
+            "(docs/forward-model.md)"},
     {.name = "output",
      .letter = 'o',
      .argument = "PATH",
@@ -44,8 +56,10 @@ static const tsr_option options[] = {
             "in, or a number; without --data 1 unless a number is given"},
     {.name = "c2",
      .argument = "RANGE",
-     .initial = "-2:4",
-     .doc = "density of the hydration layer: the same; without --data 0"},
+     .initial = "0:4",
+     .doc = "density of the hydration layer above the buffer's, about 0.01 "
+            "e/Angstrom^3 for 1: the same; -2:4 for --solvent-model foxs; "
+            "without --data 0"},
     {.name = "q-min",
      .argument = "Q",
      .initial = "0",
@@ -74,10 +88,12 @@ static const tsr_option options[] = {
     {0}};
 
 static const char *const bodies_words[] = {"atoms", "two", "one", NULL};
+static const char *const solvent_words[] = {"layer", "atoms", "foxs", NULL};
 static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
 
 typedef struct {
-    int bodies;
+    int bodies, solvent;
+    double density;
     double q_range[2];
     long n_q;
     tsr_q_unit unit;
@@ -158,6 +174,11 @@ static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
                     .fit = tsr_profile_fit_defaults};
     tsr_status status = word(args, "bodies", bodies_words, &s->bodies, err);
     if (status == TSR_OK)
+        status = word(args, "solvent-model", solvent_words, &s->solvent, err);
+    if (status == TSR_OK)
+        status = tsr_args_double(args, "solvent-density", 0.1, 1.0, &s->density,
+                                 err);
+    if (status == TSR_OK)
         status = word(args, "q-unit", unit_words, &unit, err);
     if (status == TSR_OK)
         status = range(args, "c1", 0.5, 2.0, s->fit.c1, err);
@@ -175,6 +196,8 @@ static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
     if (status != TSR_OK)
         return status;
     s->unit = (tsr_q_unit)unit;
+    if (s->solvent == TSR_SOLVENT_FOXS && tsr_args_count(args, "c2") == 0)
+        s->fit.c2[0] = -2.0;
     if (s->fit.c1[0] == s->fit.c1[1])
         s->c1 = s->fit.c1[0];
     if (s->fit.c2[0] == s->fit.c2[1])
@@ -187,6 +210,11 @@ static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
         return tsr_fail(err, TSR_E_USAGE,
                         "--form-factors is a table of bodies; give --bodies "
                         "one or two with it");
+    if (s->bodies != TSR_PROFILE_ATOMS &&
+        tsr_args_count(args, "solvent-model") > 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--solvent-model is of atoms; bodies have that of "
+                        "their table");
     return check_unused(args, has_data, err);
 }
 
@@ -201,8 +229,9 @@ static tsr_status check_rg(const tsr_profile_result *r, const tsr_saxs *saxs,
                            tsr_log *log, tsr_err *err)
 {
     double rg, i0;
-    tsr_status status = tsr_contrast_guinier(
-        &r->structure.partials, 1.0, 1.0, r->structure.rg_ang, &rg, &i0, err);
+    tsr_status status =
+        tsr_contrast_guinier(&r->structure.partials, 1.0, r->structure.usual_c2,
+                             r->structure.rg_ang, &rg, &i0, err);
     double ratio = saxs->rg_guinier / rg;
     const char *cause;
     if (status != TSR_OK || !(ratio > 0.0) ||
@@ -222,7 +251,7 @@ static tsr_status check_rg(const tsr_profile_result *r, const tsr_saxs *saxs,
              "'%s': Guinier's Rg is %.1f A in the data and %.1f A in the "
              "model%s; likely: %s",
              r->structure.path, saxs->rg_guinier, rg,
-             r->n_comp == 3 ? " (c1 = 1, c2 = 1)" : "", cause);
+             r->n_comp == 3 ? " with usual hydration" : "", cause);
     return TSR_OK;
 }
 
@@ -291,9 +320,14 @@ static tsr_status compute(const tsr_args *args, const settings *s,
     tsr_profile_maker *maker = NULL;
     double q_max = saxs != NULL ? saxs->q[saxs->n - 1] : s->q_range[1];
     const char *output = tsr_args_value(args, "output");
-    tsr_status status = tsr_profile_maker_new(
-        (tsr_profile_bodies)s->bodies, tsr_args_value(args, "device"), q_max,
-        tsr_args_value(args, "form-factors"), log, &maker, err);
+    const tsr_profile_spec spec = {.bodies = (tsr_profile_bodies)s->bodies,
+                                   .solvent = (tsr_solvent_model)s->solvent,
+                                   .density = s->density,
+                                   .device = tsr_args_value(args, "device"),
+                                   .q_max_inv_ang = q_max,
+                                   .form_factors =
+                                       tsr_args_value(args, "form-factors")};
+    tsr_status status = tsr_profile_maker_new(&spec, log, &maker, err);
     for (int i = 0; i < n && status == TSR_OK; i++)
         status = profile_one(s, maker, path[i], saxs, &result[i], log, err);
     if (status == TSR_OK) {

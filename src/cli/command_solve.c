@@ -225,8 +225,12 @@ static tsr_status compute(work *w, tsr_profile_bodies bodies, double q_max,
                           tsr_profile_structure *to, tsr_err *err)
 {
     tsr_profile_maker *maker = NULL;
-    tsr_status status = tsr_profile_maker_new(bodies, one_device(w), q_max,
-                                              NULL, w->log, &maker, err);
+    const tsr_profile_spec spec = {.bodies = bodies,
+                                   .solvent = TSR_SOLVENT_LAYER,
+                                   .density = w->config.solvent.density,
+                                   .device = one_device(w),
+                                   .q_max_inv_ang = q_max};
+    tsr_status status = tsr_profile_maker_new(&spec, w->log, &maker, err);
     if (status == TSR_OK)
         status = tsr_profile_compute(maker, w->input[0], to, err);
     tsr_profile_maker_free(maker);

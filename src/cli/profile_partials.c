@@ -10,6 +10,7 @@
 #include "gpu/debye_sum.h"
 #include "gpu/device.h"
 #include "io/atoms.h"
+#include "io/structure.h"
 #include "model/topology.h"
 #include "run/setup.h"
 #include "scattering/atom_model.h"
@@ -27,6 +28,8 @@ static const double most_product = 2000.0;
 
 struct tsr_profile_maker {
     tsr_profile_bodies bodies;
+    tsr_solvent_model solvent;
+    double density;
     double q_max;
     tsr_log *log;
     tsr_device *device; /* NULL: the reference */
@@ -77,26 +80,27 @@ static tsr_status read_tables(tsr_profile_maker *m, const char *own,
                      "--form-factors: '%s' is a table for %s bodies a "
                      "residue; --bodies says %s",
                      own, is_two ? "one" : "two", is_two ? "two" : "one");
-    return s;
+    return s == TSR_OK ? tsr_form_factor_set_density(m->table, m->density, err)
+                       : s;
 }
 
-tsr_status tsr_profile_maker_new(tsr_profile_bodies bodies, const char *device,
-                                 double q_max_inv_ang, const char *form_factors,
-                                 tsr_log *log, tsr_profile_maker **out,
-                                 tsr_err *err)
+tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
+                                 tsr_profile_maker **out, tsr_err *err)
 {
     tsr_status status = TSR_OK;
     *out = NULL;
     tsr_profile_maker *m = calloc(1, sizeof *m);
     if (m == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    m->bodies = bodies;
-    m->q_max = q_max_inv_ang;
+    m->bodies = spec->bodies;
+    m->solvent = spec->solvent;
+    m->density = spec->density;
+    m->q_max = spec->q_max_inv_ang;
     m->log = log;
-    if (bodies != TSR_PROFILE_ATOMS)
-        status = read_tables(m, form_factors, err);
-    if (status == TSR_OK && strcmp(device, "reference") != 0)
-        status = tsr_device_open(device, &m->device, err);
+    if (m->bodies != TSR_PROFILE_ATOMS)
+        status = read_tables(m, spec->form_factors, err);
+    if (status == TSR_OK && strcmp(spec->device, "reference") != 0)
+        status = tsr_device_open(spec->device, &m->device, err);
     if (status != TSR_OK) {
         tsr_profile_maker_free(m);
         return status;
@@ -227,15 +231,20 @@ static tsr_status of_atoms(tsr_profile_maker *m, const char *path,
     double *factor = NULL;
     tsr_status status = tsr_atoms_read(path, &atoms, err);
     if (status == TSR_OK)
-        status = tsr_atom_model_new(atoms, &model, err);
+        status = tsr_atom_model_new(atoms, m->solvent, m->density, &model, err);
     if (status == TSR_OK) {
         const double(*xyz)[3] = (const double(*)[3])model->xyz;
         tsr_atom_model_tell(atoms, model, m->log);
-        out->n_body = model->n;
+        out->n_body = model->n_atom;
         out->rg_ang = model->rg_ang;
-        out->d_max_ang = tsr_largest_distance(model->n, xyz);
-        out->partials.radius_ang = model->radius_ang;
-        double d_bound = bound_of(out->d_max_ang);
+        out->mass = model->mass;
+        out->volume = model->volume;
+        out->radius_ang = model->radius_ang;
+        out->layer_contrast = tsr_solvent_contrast(m->solvent);
+        out->usual_c2 = m->solvent == TSR_SOLVENT_LAYER ? 0.5 : 1.0;
+        out->d_max_ang = tsr_largest_distance(model->n_atom, xyz);
+        out->partials.radius_ang = model->power_radius_ang;
+        double d_bound = bound_of(tsr_largest_distance(model->n, xyz));
         status = reserve(m, TSR_ATOM_COMP, model->n_type, d_bound,
                          &out->partials, &factor, err);
         tsr_q_grid grid = out->partials.grid;
@@ -367,6 +376,11 @@ static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_topology *t,
         tsr_exposure_estimate(&table->exposure, t->n_body, b.type, xyz,
                               b.exposure);
         p->radius_ang = tsr_component_radius(table, t->n_body, b.type);
+        for (int i = 0; i < t->n_body; i++)
+            out->volume += b.factor[(n_type + b.type[i]) * n_q] / m->density;
+        out->radius_ang = p->radius_ang;
+        out->layer_contrast = tsr_solvent_contrast(TSR_SOLVENT_ATOMS);
+        out->usual_c2 = 1.0;
     }
     tsr_debye_spec spec = {.n = t->n_body,
                            .n_type = n_type,
@@ -386,6 +400,18 @@ static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_topology *t,
     return s;
 }
 
+/* With the hydrogens, which bodies' own masses leave out. */
+static double mass_of(const tsr_topology *t)
+{
+    double mass = t->total_mass;
+    for (int r = 0; r < t->n_residue; r++) {
+        const tsr_amino_info *amino = &tsr_amino_table[t->residue[r].amino];
+        for (int k = 0; k < amino->n_atom; k++)
+            mass += amino->atom[k].n_hydrogen * tsr_atom_mass(1);
+    }
+    return mass;
+}
+
 static tsr_status of_bodies(tsr_profile_maker *m, const char *path,
                             tsr_profile_structure *out, tsr_err *err)
 {
@@ -401,8 +427,10 @@ static tsr_status of_bodies(tsr_profile_maker *m, const char *path,
             m->bodies == TSR_PROFILE_TWO ? TSR_BODIES_TWO : TSR_BODIES_ONE,
             (tsr_flexibility){.is_still = 1}, m->prior, m->log, &topology,
             &first, err);
-    if (status == TSR_OK)
+    if (status == TSR_OK) {
+        out->mass = mass_of(topology);
         status = sum_bodies(m, topology, first, out, err);
+    }
     tsr_conformation_free(first);
     tsr_topology_free(topology);
     tsr_structure_free(structure);
@@ -419,6 +447,14 @@ tsr_status tsr_profile_compute(tsr_profile_maker *maker, const char *path,
     return maker->bodies == TSR_PROFILE_ATOMS
                ? of_atoms(maker, path, out, err)
                : of_bodies(maker, path, out, err);
+}
+
+double tsr_profile_absolute(const tsr_profile_structure *structure)
+{
+    const double avogadro = 6.02214076e23, radius_cm = 2.8179403e-13;
+    return structure->mass > 0.0
+               ? 1e-3 * avogadro * radius_cm * radius_cm / structure->mass
+               : 0.0;
 }
 
 void tsr_profile_structure_clear(tsr_profile_structure *structure)

@@ -6,6 +6,7 @@
 
 #include "core/log.h"
 #include "core/status.h"
+#include "scattering/atom_model.h"
 #include "scattering/contrast.h"
 
 typedef enum {
@@ -14,6 +15,20 @@ typedef enum {
     TSR_PROFILE_ONE
 } tsr_profile_bodies;
 
+/* What scatters, in what, and where to look for it. */
+typedef struct {
+    tsr_profile_bodies bodies;
+    tsr_solvent_model solvent; /* of atoms; that of bodies is their tables' */
+    double density;            /* of the solvent, e/A^3 */
+    const char *device;        /* as --device takes it, or "reference" */
+    double q_max_inv_ang;      /* of the curves that will be asked for */
+    const char *form_factors;  /* a table instead of the shipped one, for bodies
+                                  one and two; NULL: the shipped one, of three
+                                  components. One of one component, own or
+                                  published, gives partials of one: no c1, no
+                                  c2, and water alone as solvent */
+} tsr_profile_spec;
+
 /* What stays from one structure to the next: device, program, tables. */
 typedef struct tsr_profile_maker tsr_profile_maker;
 
@@ -21,19 +36,19 @@ typedef struct {
     char *path;
     int n_body; /* atoms or bodies */
     tsr_partials partials;
+    double mass;              /* Da, hydrogens included */
+    double volume;            /* A^3, displaced where c1 = 1 */
+    double radius_ang;        /* mean of the displaced spheres where c1 = 1 */
+    double layer_contrast;    /* e/A^3 where c2 = 1 */
+    double usual_c2;          /* what most proteins have */
     double rg_ang, d_max_ang; /* of the atoms or bodies, by mass */
     double seconds;           /* in the Debye sum */
 } tsr_profile_structure;
 
-/* device: as --device takes it, or "reference"; q_max: of the curves that will
- * be asked for. form_factors: a table instead of the shipped one, for bodies
- * one and two; NULL: the shipped one, of three components. A table of one
- * component, own or published, gives partials of one: no c1, no c2.
+/* What spec points to is borrowed during the call.
  * Errors: TSR_E_DEVICE, TSR_E_NOINPUT, TSR_E_USAGE. */
-tsr_status tsr_profile_maker_new(tsr_profile_bodies bodies, const char *device,
-                                 double q_max_inv_ang, const char *form_factors,
-                                 tsr_log *log, tsr_profile_maker **out,
-                                 tsr_err *err);
+tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
+                                 tsr_profile_maker **out, tsr_err *err);
 void tsr_profile_maker_free(tsr_profile_maker *maker);
 
 /* Reads and computes. What the file holds and what was assumed goes to the log,
@@ -43,6 +58,10 @@ void tsr_profile_maker_free(tsr_profile_maker *maker);
 tsr_status tsr_profile_compute(tsr_profile_maker *maker, const char *path,
                                tsr_profile_structure *out, tsr_err *err);
 void tsr_profile_structure_clear(tsr_profile_structure *structure);
+
+/* What I = 1 electron squared is in 1/cm at 1 mg/ml: N_A r_e^2 / mass; 0 where
+ * the mass is not known. */
+double tsr_profile_absolute(const tsr_profile_structure *structure);
 
 /* What computes: "reference", or the device and kernel; for the log. */
 const char *tsr_profile_maker_describe(const tsr_profile_maker *maker);

@@ -37,28 +37,45 @@ static const char *mark(int at)
     return at != 0 ? "*" : " ";
 }
 
+/* c1 and c2 in units of their own: the mean radius of what an atom displaces,
+ * A, and by how much the layer is denser than the buffer, e/A^3. */
+static double radius(const tsr_profile_result *r)
+{
+    return r->n_comp == 3 ? r->fit.c1 * r->structure.radius_ang : (double)NAN;
+}
+
+static double contrast(const tsr_profile_result *r)
+{
+    return r->n_comp == 3 ? r->fit.c2 * r->structure.layer_contrast
+                          : (double)NAN;
+}
+
 static void print_fits(FILE *out, int n, const tsr_profile_result *result,
                        int width)
 {
     int any_bound = 0;
-    fprintf(out, "%-*s %8s %8s %8s %7s  %6s  %10s %10s %7s %7s %6s %10s\n",
-            width, "structure", "chi2/N", "reduced", "CorMap p", "c1", "c2",
-            "scale", "background", "Rg", "Rg fit", "D_max", "I(0)");
+    fprintf(
+        out, "%-*s %8s %8s %8s %7s  %6s %6s  %6s %10s %10s %7s %7s %6s %10s\n",
+        width, "structure", "chi2/N", "reduced", "CorMap p", "c1", "r0", "c2",
+        "layer", "scale", "background", "Rg", "Rg fit", "D_max", "I(0)");
     for (int i = 0; i < n; i++) {
         const tsr_profile_result *r = &result[i];
         const tsr_profile_fit *f = &r->fit;
         fprintf(out, "%-*s %8.3f %8.3f %8.2g ", width, name_of(n, result, i),
                 f->chi2, f->reduced_chi2, f->cormap_p);
         if (r->n_comp == 3)
-            fprintf(out, "%7.4f%s %6.3f%s", f->c1, mark(f->c1_at), f->c2,
-                    mark(f->c2_at));
+            fprintf(out, "%7.4f%s %6.3f %6.3f%s %6.4f", f->c1, mark(f->c1_at),
+                    radius(r), f->c2, mark(f->c2_at), contrast(r));
         else
-            fprintf(out, "%7s  %6s ", "-", "-");
+            fprintf(out, "%7s  %6s %6s  %6s", "-", "-", "-", "-");
         fprintf(out, " %10.4g %10.3g %7.2f %7.2f %6.1f %10.4g\n", f->scale,
                 f->background, r->structure.rg_ang, r->rg_guinier,
                 r->structure.d_max_ang, r->i0);
         any_bound |= f->c1_at != 0 || f->c2_at != 0;
     }
+    fputs("r0: mean radius of what an atom displaces, A; layer: of hydration, "
+          "denser than the buffer by so many e/A^3\n",
+          out);
     if (any_bound)
         fputs("*: at its bound; what the fit says of it is the bound alone, "
               "not the data\n",
@@ -68,13 +85,16 @@ static void print_fits(FILE *out, int n, const tsr_profile_result *result,
 static void print_models(FILE *out, int n, const tsr_profile_result *result,
                          int width)
 {
-    fprintf(out, "%-*s %8s %7s %7s %7s %11s\n", width, "structure", "bodies",
-            "Rg", "Rg fit", "D_max", "I(0), e^2");
-    for (int i = 0; i < n; i++)
-        fprintf(out, "%-*s %8d %7.2f %7.2f %7.1f %11.5g\n", width,
-                name_of(n, result, i), result[i].structure.n_body,
-                result[i].structure.rg_ang, result[i].rg_guinier,
-                result[i].structure.d_max_ang, result[i].i0);
+    fprintf(out, "%-*s %8s %7s %7s %7s %11s %13s\n", width, "structure",
+            "bodies", "Rg", "Rg fit", "D_max", "I(0), e^2", "ml/(mg cm)");
+    for (int i = 0; i < n; i++) {
+        const tsr_profile_structure *s = &result[i].structure;
+        fprintf(out, "%-*s %8d %7.2f %7.2f %7.1f %11.5g %13.5g\n", width,
+                name_of(n, result, i), s->n_body, s->rg_ang,
+                result[i].rg_guinier, s->d_max_ang, result[i].i0,
+                result[i].i0 * tsr_profile_absolute(s));
+    }
+    fputs("ml/(mg cm): I(0) on the absolute scale, 1/cm at 1 mg/ml\n", out);
 }
 
 void tsr_profile_print(FILE *out, int n, const tsr_profile_result *result,
@@ -140,6 +160,13 @@ static void put_one(tsr_json *j, const tsr_profile_result *r)
     tsr_json_number(j, "c2", r->n_comp == 3 ? f->c2 : (double)NAN);
     put_bound(j, "c1_at_bound", f->c1_at);
     put_bound(j, "c2_at_bound", f->c2_at);
+    tsr_json_number(j, "displaced_radius", radius(r));
+    tsr_json_number(j, "displaced_volume",
+                    r->n_comp == 3 ? pow(f->c1, 3.0) * r->structure.volume
+                                   : (double)NAN);
+    tsr_json_number(j, "layer_contrast", contrast(r));
+    tsr_json_number(j, "mass", r->structure.mass);
+    tsr_json_number(j, "cm_per_mg_ml", tsr_profile_absolute(&r->structure));
     tsr_json_number(j, "rg_model", r->structure.rg_ang);
     tsr_json_number(j, "rg_guinier", r->rg_guinier);
     tsr_json_number(j, "d_max", r->structure.d_max_ang);

@@ -10,6 +10,7 @@ extern "C" {
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -125,30 +126,30 @@ void Reader::add_atom(const gemmi::Residue &residue, const gemmi::Atom &atom,
     out.residue = int(residues.size());
     out.xyz[0] = atom.pos.x, out.xyz[1] = atom.pos.y, out.xyz[2] = atom.pos.z;
     count.n_hydrogen += out.z == 1;
+    count.n_partial += record.kind != TSR_MOLECULE_PROTEIN &&
+                       record.kind != TSR_MOLECULE_NUCLEOTIDE &&
+                       atom.altloc == '\0' && double(atom.occ) < 0.999;
     atoms.push_back(out);
     record.n_atom++;
 }
 
 /* Of atoms of one name that differ in their alternate location the one with the
- * residue's first location, else the first. Two atoms of one name and location
+ * residue's main location, else the first. Two atoms of one name and location
  * are two atoms: molecules may share a chain id. */
 void Reader::add_residue(const std::string &chain,
                          const gemmi::Residue &residue)
 {
     tsr_file_residue record = describe(chain, residue);
     record.first_atom = int(atoms.size());
-    char first = '\0';
-    for (const gemmi::Atom &atom : residue.atoms)
-        if (first == '\0')
-            first = atom.altloc;
-    std::set<std::string> has_first;
+    char best = main_altloc(residue);
+    std::set<std::string> has_main;
     std::vector<std::pair<std::string, char>> taken;
     for (const gemmi::Atom &atom : residue.atoms)
-        if (atom.altloc == first)
-            has_first.insert(atom.name);
+        if (atom.altloc == best)
+            has_main.insert(atom.name);
     for (const gemmi::Atom &atom : residue.atoms) {
-        bool is_taken = atom.altloc == '\0' || atom.altloc == first;
-        if (!is_taken && has_first.count(atom.name) == 0) {
+        bool is_taken = atom.altloc == '\0' || atom.altloc == best;
+        if (!is_taken && has_main.count(atom.name) == 0) {
             is_taken = true;
             for (const auto &t : taken)
                 if (t.first == atom.name)
@@ -215,13 +216,11 @@ tsr_atoms *Reader::finish()
     return out;
 }
 
-tsr_atoms *read(const char *path, const std::string &text)
+tsr_atoms *read_model(const char *path, const gemmi::Model &model, int n_model)
 {
-    int n_model = 0;
-    gemmi::Structure structure = parse(path, text, n_model);
     Reader reader{path, {}, {}, {}};
     reader.count.n_model = n_model - 1;
-    for (const gemmi::Chain &chain : structure.models[0].chains) {
+    for (const gemmi::Chain &chain : model.chains) {
         const gemmi::Residue *before = nullptr;
         for (const gemmi::Residue &residue : chain.residues) {
             if (is_water(residue)) {
@@ -239,6 +238,96 @@ tsr_atoms *read(const char *path, const std::string &text)
     return reader.finish();
 }
 
+tsr_atoms *read(const char *path, const std::string &text)
+{
+    int n_model = 0;
+    gemmi::Structure structure = parse(path, text, n_model);
+    return read_model(path, structure.models[0], n_model);
+}
+
+/* ---- all models ---- */
+
+struct AtomsDelete {
+    void operator()(tsr_atoms *atoms) const { tsr_atoms_free(atoms); }
+};
+typedef std::unique_ptr<tsr_atoms, AtomsDelete> Atoms;
+
+struct Models {
+    Atoms first;
+    int n = 0;
+    std::vector<double> xyz;
+
+    void add(const char *path, Atoms model);
+};
+
+bool is_same(const tsr_atoms &a, const tsr_atoms &b)
+{
+    if (a.n_atom != b.n_atom || a.n_residue != b.n_residue)
+        return false;
+    for (int i = 0; i < a.n_atom; i++)
+        if (std::strcmp(a.atom[i].name, b.atom[i].name) != 0 ||
+            a.atom[i].residue != b.atom[i].residue)
+            return false;
+    return true;
+}
+
+void Models::add(const char *path, Atoms model)
+{
+    n++;
+    for (int i = 0; i < model->n_atom; i++)
+        xyz.insert(xyz.end(), model->atom[i].xyz, model->atom[i].xyz + 3);
+    if (first == nullptr)
+        first = std::move(model);
+    else if (!is_same(*first, *model))
+        refuse("'%s': model %d has other atoms than the first (%d, not %d); "
+               "give models of one molecule, or a file each",
+               path, n, model->n_atom, first->n_atom);
+}
+
+/* Where the text of a PDB file's next model begins, behind its ENDMDL; the end
+ * where there is none. */
+size_t after_model(const std::string &text, size_t at)
+{
+    for (; at < text.size(); at++) {
+        size_t end = text.find('\n', at);
+        bool is_end = text.compare(at, 6, "ENDMDL") == 0;
+        at = end == std::string::npos ? text.size() : end;
+        if (is_end)
+            break;
+    }
+    return at;
+}
+
+bool has_atoms(const std::string &text)
+{
+    return text.compare(0, 4, "ATOM") == 0 ||
+           text.compare(0, 6, "HETATM") == 0 ||
+           text.find("\nATOM") != std::string::npos ||
+           text.find("\nHETATM") != std::string::npos;
+}
+
+/* A PDB text is cut at ENDMDL, so that each model is read, and checked, like a
+ * file; mmCIF says the model with every atom. */
+Models read_models(const char *path, const std::string &text)
+{
+    Models all;
+    int n_model = 0;
+    size_t end = after_model(text, 0);
+    if (end >= text.size() || !has_atoms(text.substr(end))) {
+        gemmi::Structure structure = parse(path, text, n_model);
+        for (const gemmi::Model &model : structure.models)
+            all.add(path, Atoms(read_model(path, model, 1)));
+        return all;
+    }
+    for (size_t at = 0; at < text.size(); at = end) {
+        end = after_model(text, at);
+        std::string part = text.substr(at, end - at);
+        if (has_atoms(part))
+            all.add(path, Atoms(read(path, part)));
+    }
+    return all;
+}
+
 } // namespace
 
 extern "C" tsr_status tsr_atoms_read(const char *path, tsr_atoms **out,
@@ -247,6 +336,23 @@ extern "C" tsr_status tsr_atoms_read(const char *path, tsr_atoms **out,
     *out = nullptr;
     return read_file(
         path, [&](const std::string &text) { *out = read(path, text); }, err);
+}
+
+extern "C" tsr_status tsr_atoms_read_models(const char *path, tsr_atoms **out,
+                                            int *n_model, double (**xyz)[3],
+                                            tsr_err *err)
+{
+    *out = nullptr;
+    *xyz = nullptr;
+    return read_file(
+        path,
+        [&](const std::string &text) {
+            Models all = read_models(path, text);
+            *xyz = reinterpret_cast<double(*)[3]>(copy_out(all.xyz));
+            *n_model = all.n;
+            *out = all.first.release();
+        },
+        err);
 }
 
 extern "C" void tsr_atoms_free(tsr_atoms *atoms)

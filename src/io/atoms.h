@@ -2,9 +2,11 @@
  *
  * For all-atom profiles: proteins, nucleic acids, glycans, ligands, ions and
  * residues that no table knows, hydrogens included; waters are left out. The
- * first model and of every atom one alternate location, that which comes first
- * in its residue. Occupancies are not looked at. io/structure.h reads the same
- * files for models made of the 20 amino acids. */
+ * first model and of every atom one alternate location, that of the largest
+ * occupancy in its residue (of equals the first). Of what is there the whole is
+ * taken: a chain's atoms are somewhere in solution, whatever part of them a
+ * crystal shows. io/structure.h reads the same files for models made of the 20
+ * amino acids. */
 #ifndef TSR_IO_ATOMS_H
 #define TSR_IO_ATOMS_H
 
@@ -47,6 +49,8 @@ typedef struct {
     /* left out */
     int n_water;                     /* residues */
     int n_altloc_atom, n_no_element; /* atoms */
+    int n_partial;                   /* not left out: atoms of ligands and ions
+                                        whose occupancy is below 1 */
     int n_model;                     /* models after the first */
 } tsr_atoms;
 
@@ -55,5 +59,12 @@ typedef struct {
  * that tessera itself wrote). */
 tsr_status tsr_atoms_read(const char *path, tsr_atoms **out, tsr_err *err);
 void tsr_atoms_free(tsr_atoms *atoms);
+
+/* All models of a file, which must be of the same atoms: those of the first,
+ * and the coordinates of all, xyz [*n_model][n_atom][3], which the caller
+ * frees. Errors: as above, naming the model; TSR_E_DATA (a model of other
+ * atoms). */
+tsr_status tsr_atoms_read_models(const char *path, tsr_atoms **out,
+                                 int *n_model, double (**xyz)[3], tsr_err *err);
 
 #endif

@@ -327,6 +327,9 @@ static int file_is_foreign(const char *path, const char *begins,
     size_t n = in != NULL ? fread(head, 1, sizeof head - 1, in) : 0;
     if (in != NULL)
         fclose(in);
+    for (size_t k = 0; k < n; k++)
+        if (head[k] == '\0') /* binary files hold words, too */
+            head[k] = ' ';
     head[n] = '\0';
     return n == 0 || strncmp(head, begins, strlen(begins)) != 0 ||
            strstr(head, holds) == NULL;

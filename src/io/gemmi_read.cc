@@ -15,6 +15,7 @@ extern "C" {
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -53,6 +54,29 @@ bool is_hydrogen(const gemmi::Atom &atom)
 {
     return atom.is_hydrogen() ||
            tsr_parent_is_hydrogen(upper(atom.name).c_str());
+}
+
+char main_altloc(const gemmi::Residue &residue)
+{
+    std::vector<char> letters;
+    std::map<char, std::pair<double, int>> sum;
+    for (const gemmi::Atom &atom : residue.atoms)
+        if (atom.altloc != '\0') {
+            if (sum.count(atom.altloc) == 0)
+                letters.push_back(atom.altloc);
+            sum[atom.altloc].first += double(atom.occ);
+            sum[atom.altloc].second++;
+        }
+    char best = '\0';
+    double most = 0.0;
+    for (char letter : letters) {
+        double mean = sum[letter].first / sum[letter].second;
+        if (best == '\0' || mean > most + 1e-6) {
+            best = letter;
+            most = mean;
+        }
+    }
+    return best;
 }
 
 /* gemmi's table gives the parent of a modified residue as its one-letter code

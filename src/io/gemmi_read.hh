@@ -29,6 +29,10 @@ std::string upper(std::string text);
 bool has_atom(const gemmi::Residue &residue, const char *name);
 bool is_hydrogen(const gemmi::Atom &atom);
 
+/* The alternate location of a residue whose atoms have the largest occupancy in
+ * the mean, of equals the first; '\0' where it has none. */
+char main_altloc(const gemmi::Residue &residue);
+
 /* One of the 20 that a residue is, or is a modification or a protonation state
  * of; nullptr: none. */
 const tsr_parent *find_parent(const gemmi::Residue &residue);

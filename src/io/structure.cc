@@ -7,6 +7,7 @@ extern "C" {
 
 #include "io/gemmi_read.hh"
 
+#include <gemmi/c4322.hpp>
 #include <gemmi/it92.hpp>
 #include <gemmi/resinfo.hpp>
 
@@ -118,10 +119,7 @@ void Reader::add_residue(const std::string &chain,
     record.first_atom = int(atoms.size());
     count.n_mapped += residue.name != parent->name;
 
-    char first_alt = '\0';
-    for (const gemmi::Atom &atom : residue.atoms)
-        if (first_alt == '\0')
-            first_alt = atom.altloc;
+    char main_alt = main_altloc(residue);
     std::map<std::string, const gemmi::Atom *> chosen;
     std::vector<std::string> order;
     for (const gemmi::Atom &atom : residue.atoms) {
@@ -150,7 +148,7 @@ void Reader::add_residue(const std::string &chain,
             count.n_extra_atom++; /* the same line twice */
         } else {
             count.n_altloc_atom++;
-            if (atom.altloc == first_alt && kept->altloc != '\0')
+            if (atom.altloc == main_alt && kept->altloc != '\0')
                 kept = &atom;
         }
     }
@@ -392,6 +390,18 @@ extern "C" double tsr_atom_form_factor(int z, double q_inv_ang)
         return NAN;
     double s = q_inv_ang / (4 * gemmi::pi());
     return gemmi::IT92<double>::get(gemmi::El(z)).calculate_sf(s * s);
+}
+
+extern "C" int tsr_atom_electron_gaussians(int z, double a[5], double b[5])
+{
+    if (z < 1 || z > 98)
+        return 0;
+    const auto &table = gemmi::C4322<double>::get(gemmi::El(z));
+    for (int k = 0; k < 5; k++) {
+        a[k] = table.a(k);
+        b[k] = table.b(k);
+    }
+    return 1;
 }
 
 extern "C" double tsr_atom_covalent_radius(int z)

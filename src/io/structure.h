@@ -98,6 +98,11 @@ tsr_status tsr_structure_write_pdb(const tsr_structure *structure,
  * gemmi's it92. z: atomic number. Returns NaN for an element it lacks. */
 double tsr_atom_form_factor(int z, double q_inv_ang);
 
+/* What electrons scatter from: f(s) = sum_k a_k exp(-b_k s^2), in Angstrom,
+ * with s = q / 4 pi; International Tables C (2011), table 4.3.2.2, through
+ * gemmi. Returns 0 for an element it lacks. */
+int tsr_atom_electron_gaussians(int z, double a[5], double b[5]);
+
 /* Mass in Da, covalent and van der Waals radius in Angstrom (gemmi's element
  * table); NaN for an unknown element. */
 double tsr_atom_mass(int z);

@@ -37,9 +37,10 @@ typedef struct {
     const double *weight;                 /* [n_state], adding up to 1 */
 } tsr_prediction;
 
-/* What a term needs: the scattering profile, so the engine; or the structures
- * themselves. */
-enum { TSR_NEEDS_PROFILE = 1, TSR_NEEDS_STATES = 2 };
+/* What a term needs: the scattering profile, so the engine; the structures
+ * themselves; and whether it matters where in space they are, so that the
+ * molecule as a whole moves, too. */
+enum { TSR_NEEDS_PROFILE = 1, TSR_NEEDS_STATES = 2, TSR_NEEDS_PLACE = 4 };
 
 /* Options of an entry of `data:`, whatever its kind. Each kind's own struct
  * begins with the same int and is read by the kind's field table. */
@@ -53,7 +54,10 @@ typedef struct {
     const tsr_term_options *options;
     int number; /* of the entry, for messages: data.0 */
     const tsr_topology *topology;
-    tsr_log *log; /* NULL: nobody listens */
+    tsr_log *log;      /* NULL: nobody listens */
+    const double *rg2; /* [n_type] mean square radius of a body's atoms about
+                          it, Angstrom^2; NULL: bodies are points */
+    int n_state;       /* of the ensemble; 0: not known */
 } tsr_term_source;
 
 typedef struct tsr_term tsr_term;
@@ -171,7 +175,8 @@ struct tsr_term {
  * The first is the default. */
 #define TSR_TERMS(X) \
     X(saxs)          \
-    X(distance)
+    X(distance)      \
+    X(map)
 
 #define X(name) extern const tsr_term_type tsr_term_##name;
 TSR_TERMS(X)

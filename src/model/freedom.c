@@ -124,9 +124,10 @@ static tsr_status mark_flexible(tsr_topology *t, const tsr_flexibility *f,
     return TSR_OK;
 }
 
-static tsr_status mark_mobile(tsr_topology *t, const tsr_strings *mobile,
+static tsr_status mark_mobile(tsr_topology *t, const tsr_flexibility *f,
                               tsr_err *err)
 {
+    const tsr_strings *mobile = f->mobile;
     int n_mobile = 0;
     for (int k = 0; k < count_of(mobile); k++) {
         int chain = -1, found = 0;
@@ -145,7 +146,9 @@ static tsr_status mark_mobile(tsr_topology *t, const tsr_strings *mobile,
                             "first one is '%s'",
                             k, mobile->item[k], t->residue[0].chain);
     }
-    if (n_mobile == t->n_chain)
+    if (f->is_placed && t->n_chain == 1 && count_of(f->fixed) == 0)
+        t->mobile[0] = 1;
+    if (n_mobile == t->n_chain && !f->is_placed)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.mobile: every chain is named; one has to "
                         "stay, for the others to move against");
@@ -361,7 +364,7 @@ tsr_status tsr_freedom_set(tsr_topology *topology,
     }
     tsr_status status = mark_flexible(t, f, mark, err);
     if (status == TSR_OK)
-        status = mark_mobile(t, f->mobile, err);
+        status = mark_mobile(t, f, err);
     if (status == TSR_OK)
         status = mark_fixed(t, f, mark, err);
     int n_flexible = 0;
@@ -377,7 +380,7 @@ tsr_status tsr_freedom_set(tsr_topology *topology,
     free(mark);
     if (status != TSR_OK)
         return status;
-    if (n_flexible == 0 && count_of(f->mobile) == 0)
+    if (n_flexible == 0 && count_of(f->mobile) == 0 && !f->is_placed)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure: nothing may move: no residue is flexible "
                         "(structure.flexible, structure.rigid, "

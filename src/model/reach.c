@@ -167,7 +167,7 @@ double tsr_topology_reach(const tsr_topology *topology,
     }
     worst += 2.0 * side_margin;
     for (int c = 0; c < topology->n_chain; c++)
-        worst = topology->mobile[c] ? HUGE_VAL : worst;
+        worst = topology->mobile[c] && topology->n_chain > 1 ? HUGE_VAL : worst;
 done:
     free(hinge);
     free(fixed);

@@ -86,6 +86,9 @@ typedef struct {
     const tsr_strings *flexible, *rigid, *fixed, *mobile;
     const char *file; /* for messages; may be NULL */
     int is_still;     /* 1: nothing is to move, the rest is not looked at */
+    int is_placed;    /* 1: where the molecule is matters, so that all of its
+                         chains may move as a whole; one chain alone does,
+                         unless parts of it are fixed */
 } tsr_flexibility;
 
 /* From a structure. Residues that lack N, CA or C are refused (TSR_E_DATA,

@@ -83,7 +83,7 @@ static double hold_at(const tsr_parts_graph *g, const crossing *c, int k)
     int left = c->held[k], right = c->n_held - left;
     int least = left < right ? left : right;
     if (least < LEAST_SIDE)
-        return INFINITY;
+        return (double)INFINITY;
     double limit = least < LEAST_DOMAIN ? small_limit : domain_limit;
     double hold = c->contact[k] / (limit * pow(least, 2.0 / 3.0));
     double relation = c->relation[k] / ((double)left * right);
@@ -121,7 +121,7 @@ static int runs_on(const tsr_parts_graph *g, int i)
 static tsr_cut best_cut(const tsr_parts_graph *g, const crossing *c, int first,
                         int last, int *at)
 {
-    double coil = INFINITY, helix = INFINITY;
+    double coil = (double)INFINITY, helix = (double)INFINITY;
     int coil_at = -1, helix_at = -1;
     for (int i = first; i < last; i++) {
         double hold = hold_at(g, c, i - first);

@@ -144,7 +144,7 @@ static double correlation(int n, const double *x, const double *y)
 static double plddt_scale(const tsr_structure *s, const double *depth,
                           double *b)
 {
-    double low = INFINITY, high = -INFINITY;
+    double low = (double)INFINITY, high = -(double)INFINITY;
     for (int i = 0; i < s->n_residue; i++) {
         b[i] = s->residue[i].b;
         low = fmin(low, b[i]);

@@ -105,6 +105,18 @@ static const tsr_field structure_fields[] = {
      .doc = "table to use instead of the shipped one"},
     {0}};
 
+static const tsr_field solvent_fields[] = {
+    {.name = "density",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_solvent_config, density),
+     .initial = "0.334",
+     .unit = "e/Angstrom^3",
+     .min = 0.1,
+     .max = 1.0,
+     .doc = "of electrons: water's; more with salt, glycerol or sugar "
+            "(docs/forward-model.md)"},
+    {0}};
+
 static const tsr_field device_fields[] = {
     {.name = "use",
      .type = TSR_FIELD_STRING,
@@ -239,6 +251,11 @@ static const tsr_field config_fields[] = {
      .offset = offsetof(tsr_config, structure),
      .fields = structure_fields,
      .doc = "the molecule and what may move"},
+    {.name = "solvent",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, solvent),
+     .fields = solvent_fields,
+     .doc = "the buffer, whose electrons the molecule displaces"},
     {.name = "contrast",
      .type = TSR_FIELD_GROUP,
      .offset = offsetof(tsr_config, contrast),

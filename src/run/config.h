@@ -33,6 +33,10 @@ typedef struct {
 enum { TSR_MOVE_OPTIONS = 256 }; /* bytes at most */
 
 typedef struct {
+    double density; /* e/A^3 */
+} tsr_solvent_config;
+
+typedef struct {
     alignas(double) unsigned char option[TSR_N_MOVE][TSR_MOVE_OPTIONS];
 } tsr_moves_config;
 
@@ -63,6 +67,7 @@ typedef struct {
     char *name;
     long seed;
     tsr_structure_config structure;
+    tsr_solvent_config solvent;
     tsr_contrast_options contrast;
     tsr_list data; /* of tsr_term_options */
     tsr_prior_options prior;

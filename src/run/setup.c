@@ -69,6 +69,16 @@ static void say_left_out(const tsr_structure *s, tsr_log *log)
                  s->path, s->n_mapped);
 }
 
+/* Is there a term that sees where in space the molecule is? */
+static int is_placed(const tsr_config *config)
+{
+    const tsr_term_options *entry = config->data.item;
+    for (int d = 0; d < config->data.n; d++)
+        if ((tsr_term_registry[entry[d].kind]->needs & TSR_NEEDS_PLACE) != 0)
+            return 1;
+    return 0;
+}
+
 static tsr_status read_molecule(tsr_config *config, tsr_log *log, tsr_setup *s,
                                 tsr_err *err)
 {
@@ -85,7 +95,8 @@ static tsr_status read_molecule(tsr_config *config, tsr_log *log, tsr_setup *s,
                                    .fixed = &c->fixed,
                                    .mobile = &c->mobile,
                                    .file = c->file,
-                                   .is_still = c->still};
+                                   .is_still = c->still,
+                                   .is_placed = is_placed(config)};
     if (status == TSR_OK && c->file == NULL)
         return tsr_topology_from_sequence(c->sequence, model, flexibility,
                                           s->prior_table, &s->topology,
@@ -133,7 +144,10 @@ static tsr_status read_terms(const tsr_config *config, tsr_log *log,
     const tsr_term_options *entry = config->data.item;
     tsr_status status = TSR_OK;
     for (*n = 0; *n < config->data.n && status == TSR_OK; (*n)++) {
-        const tsr_term_source source = {&entry[*n], *n, s->topology, log};
+        const tsr_term_source source = {
+            &entry[*n],           *n,
+            s->topology,          log,
+            s->form_factors->rg2, (int)config->structure.states};
         status = tsr_term_read(&source, &term[*n], err);
         if (status != TSR_OK)
             break;

@@ -30,10 +30,16 @@ static tsr_status complete_rg2(const char *shipped, tsr_form_factor_table *own,
     return status;
 }
 
-/* A table of one component fixes c1 and c2. */
+/* A table of one component fixes c1, c2 and the solvent. */
 static tsr_status refuse_contrast(const tsr_setup *s, const char *own,
-                                  tsr_err *err)
+                                  double density, tsr_err *err)
 {
+    if (density != TSR_WATER_DENSITY)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "solvent.density: '%s' is a table of one component, "
+                        "with water in it; give a table of three as "
+                        "structure.form_factors, or none for the shipped one",
+                        own);
     int which = s->contrast[TSR_C1].infer || s->contrast[TSR_C1].start != 1.0
                     ? TSR_C1
                     : TSR_C2;
@@ -46,7 +52,7 @@ static tsr_status refuse_contrast(const tsr_setup *s, const char *own,
 
 /* A table of three components serves where they are not needed, folded. */
 static tsr_status read_form_factors(const char *path, int needs_components,
-                                    tsr_setup *s, tsr_err *err)
+                                    double density, tsr_setup *s, tsr_err *err)
 {
     tsr_form_factor_table *table;
     tsr_status status = tsr_form_factor_read(path, &table, err);
@@ -54,9 +60,12 @@ static tsr_status read_form_factors(const char *path, int needs_components,
         return status;
     if (table->n_comp == 1) {
         s->form_factors = table;
-        return needs_components ? refuse_contrast(s, path, err) : TSR_OK;
+        return needs_components ? refuse_contrast(s, path, density, err)
+                                : TSR_OK;
     }
-    status = tsr_form_factor_fold(table, &s->form_factors, err);
+    status = tsr_form_factor_set_density(table, density, err);
+    if (status == TSR_OK)
+        status = tsr_form_factor_fold(table, &s->form_factors, err);
     if (needs_components)
         s->components = table;
     else
@@ -65,20 +74,21 @@ static tsr_status read_form_factors(const char *path, int needs_components,
 }
 
 /* The table that the configuration names, or the shipped one. */
-static tsr_status read_tables(const char *own, int two, tsr_setup *s,
-                              tsr_err *err)
+static tsr_status read_tables(const char *own, int two, double density,
+                              tsr_setup *s, tsr_err *err)
 {
     static const char *const shipped[2][2] = {
         {"form_factors_one_body.dat", "form_factors_two_body.dat"},
         {"components_one_body.dat", "components_two_body.dat"}};
-    int needs_components = !tsr_contrast_is_plain(s->contrast);
+    int needs_components =
+        !tsr_contrast_is_plain(s->contrast) || density != TSR_WATER_DENSITY;
     char *path = NULL;
     tsr_status status = TSR_OK;
     if (own == NULL)
         status = tsr_data_file(shipped[needs_components][two], &path, err);
     if (status == TSR_OK)
         status = read_form_factors(own != NULL ? own : path, needs_components,
-                                   s, err);
+                                   density, s, err);
     free(path);
     if (status == TSR_OK && (s->form_factors->model == TSR_BODIES_TWO) != two)
         status = tsr_fail(err, TSR_E_CONFIG,
@@ -100,10 +110,10 @@ tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
     free(path);
     if (status == TSR_OK)
         status = tsr_contrast_priors(&config->contrast, setup->contrast, err);
-    return status == TSR_OK
-               ? read_tables(config->structure.form_factors,
-                             config->structure.bodies == 0, setup, err)
-               : status;
+    return status == TSR_OK ? read_tables(config->structure.form_factors,
+                                          config->structure.bodies == 0,
+                                          config->solvent.density, setup, err)
+                            : status;
 }
 
 tsr_status tsr_setup_expose(const tsr_setup *setup,

@@ -1,14 +1,18 @@
 /* A molecule as scatterers: every atom with the hydrogens it carries, the water
- * it displaces and the hydration layer that it touches (DESIGN 3).
+ * it displaces, and the hydration layer (DESIGN 3, docs/forward-model.md).
  *
  *     I(q) = sum_ab C_a C_b I_ab(q),   C = (1, -G(q), c2)
- *     component 0  f_X + n f_H, International Tables
- *               1  rho0 V exp(-q^2 V^(2/3) / 4 pi), rho0 = 0.334 e/A^3
- *               2  s (f_O + 2 f_H - rho0 g of the volume of H2O)
+ *     component 0  (f_X + n f_H) exp(-B q^2 / 16 pi^2), International Tables
+ *               1  rho V exp(-q^2 V^(2/3) / 4 pi)
+ *               2  the layer
  *
- * s: the part of the atom's sphere that a probe of 1.8 Angstrom can touch; the
- * sphere has the volume V of the atom and its hydrogens. Source: Fraser et al.
- * 1978; Svergun et al. 1995; Schneidman-Duhovny et al. 2010, 2013 (FoXS). */
+ * The layer is made of beads outside the surface, one for each atom that a
+ * probe of 2.8 Angstrom can touch. With the sphere of the atom's volume V
+ * widened by the probe, the part of it that lies in no other such sphere is the
+ * bead's weight (Angstrom squared), and the bead sits where a cap of that area
+ * has its middle: on the sphere, in the direction of the part's centroid. A
+ * bead of area A holds c2 A times 3 Angstrom times 0.01 e/A^3, spread out as
+ * exp(-0.9 q^2), which is a cap of that size, 3 Angstrom thick. */
 #ifndef TSR_MODEL_ATOM_MODEL_H
 #define TSR_MODEL_ATOM_MODEL_H
 
@@ -16,24 +20,24 @@
 #include "core/status.h"
 #include "io/atoms.h"
 
-/* How many hydrogens each atom of a structure carries that the file does not
- * show (united atoms). */
+/* How many hydrogens each atom of a structure carries (united atoms). */
 
 /* Residues by how their hydrogens were found. */
 typedef struct {
-    int n_explicit; /* the file has them all */
-    int n_polar;    /* the file has those of N, O and S alone */
+    int n_explicit; /* counted in the file */
+    int n_polar;    /* those of N, O and S counted, those of C by valence */
     int n_table;    /* amino acids and nucleotides, by the atom's name */
     int n_valence;  /* by the valence rule */
-    int n_atom;     /* hydrogens added in all */
+    int n_atom;     /* hydrogens in all */
 } tsr_hydrogen_count;
 
-/* n_hydrogen [n_atom] out; 0 for hydrogens. In a residue with a hydrogen on a
- * carbon, none is added; with hydrogens on other atoms only, carbons get
- * theirs. Amino acids at pH 7 and standard nucleotides go by the names of their
- * atoms (a half of a disulfide has none; so has the first N of a chain no
- * extra ones); a residue with an atom that its table lacks, and every other, by
- * valence from bond lengths and angles:
+/* n_hydrogen [n_atom] out; 0 for hydrogens. Amino acids at pH 7 and standard
+ * nucleotides go by the names of their atoms, whether or not the file has their
+ * hydrogens, so that both give one curve (a half of a disulfide has none; so
+ * has the first N of a chain no extra ones). A residue with an atom that its
+ * table lacks, and every other, has as many as are bonded in the file where a
+ * carbon has one there; else, for N, O and S where one of them has, and for
+ * carbons always, as many as follow from bond lengths and angles:
  *   C  planar or with a short bond: 3 - bonds, else 4 - bonds
  *   N  one bond: 3, or 2 where it is short; two: 1, or 0 where both are short
  *   O  one bond to carbon and that long: 1;  S the same;  others none.
@@ -41,48 +45,74 @@ typedef struct {
 tsr_status tsr_hydrogens_assign(const tsr_atoms *atoms, int *n_hydrogen,
                                 tsr_hydrogen_count *count, tsr_err *err);
 
-/* How much of each sphere of a molecule a probe can touch.
- * Source: Shrake & Rupley 1973, J. Mol. Biol. 79, 351. */
+/* How much of each sphere of a molecule a probe can touch, exactly. */
 
 /* xyz      [n][3]  in   Angstrom
  * radius   [n]     in   Angstrom
- * fraction [n]     out  of n_point points at radius + probe, the part that lies
+ * fraction [n]     out  of the sphere at radius + probe, the part that lies
  *                       within no other sphere of radius + probe
- * The points are a golden spiral. Cost: O(n n_point neighbours).
+ * vector   [n][3]  out  the integral of the unit vector n over that part, over
+ *                       4 pi; NULL: not wanted
+ * Rotation changes them by rounding alone, 1e-12. Cost: a few microseconds a
+ * pair of exposed neighbours.
  * Errors: TSR_E_NOMEM, TSR_E_INTERNAL (a probe or radius below 0). */
-tsr_status tsr_surface_fraction(int n, const double (*xyz)[3],
-                                const double *radius_ang, double probe_ang,
-                                int n_point, double *fraction, tsr_err *err);
-
+tsr_status tsr_surface_exposed(int n, const double (*xyz)[3],
+                               const double *radius_ang, double probe_ang,
+                               double *fraction, double (*vector)[3],
+                               tsr_err *err);
 enum { TSR_ATOM_COMP = 3, TSR_ATOM_HYDRATION = 2 };
 
+typedef enum {
+    TSR_SOLVENT_LAYER, /* as above */
+    TSR_SOLVENT_ATOMS, /* hydration at the atoms: component 2 is s (f_O + 2 f_H
+                          - rho0 g of the volume of H2O), s the part of the
+                          atom's sphere that a probe of 1.8 A can touch; B = 0.
+                          What the tables of bodies are trained on. */
+    TSR_SOLVENT_FOXS   /* the same at q = 0, all times exp(-0.115 q^2):
+                          Schneidman-Duhovny et al. 2010, 2013 */
+} tsr_solvent_model;
+
 typedef struct {
-    int z, n_hydrogen;
-    double volume; /* Angstrom cubed, of the atom with its hydrogens */
+    int z, n_hydrogen; /* z 0: a bead of the layer */
+    double volume;     /* Angstrom cubed, of the atom with its hydrogens */
 } tsr_atom_kind;
 
 typedef struct {
-    int n, n_type;
+    tsr_solvent_model solvent;
+    double density; /* of the solvent, e/A^3 */
+    int n, n_atom;  /* atoms but hydrogens, then beads; the former alone */
+    int n_type;
     double (*xyz)[3];    /* [n] Angstrom */
     int *type;           /* [n] */
-    double *surface;     /* [n] 0 to 1 */
-    tsr_atom_kind *kind; /* [n_type] in the order of z, then n_hydrogen */
+    double *surface;     /* [n] the weight in component 2 */
+    tsr_atom_kind *kind; /* [n_type] in the order of z, then n_hydrogen; the
+                            bead last */
     tsr_hydrogen_count hydrogens;
-    double radius_ang; /* r_m, mean radius of the spheres */
-    double volume;     /* Angstrom cubed, all atoms' */
-    double mass;       /* Da, with hydrogens */
+    double radius_ang;       /* r_m, mean radius of the atoms' spheres */
+    double power_radius_ang; /* the radius that G takes (scattering/contrast.h):
+                                r_m, or less for FoXS, whose G has another
+                                exponent */
+    double volume;           /* Angstrom cubed, all atoms' */
+    double mass;             /* Da, with hydrogens */
     double n_electron;
     double rg_ang; /* by mass */
 } tsr_atom_model;
 
-/* Errors: TSR_E_NOMEM. */
-tsr_status tsr_atom_model_new(const tsr_atoms *atoms, tsr_atom_model **out,
+/* density: of the solvent, e/A^3. Errors: TSR_E_DATA (nothing but hydrogens),
+ * TSR_E_NOMEM. */
+tsr_status tsr_atom_model_new(const tsr_atoms *atoms, tsr_solvent_model solvent,
+                              double density, tsr_atom_model **out,
                               tsr_err *err);
 void tsr_atom_model_free(tsr_atom_model *model);
 
 /* The amplitudes on q_k = k dq: out [3][n_type][n_q], electrons. */
 void tsr_atom_model_factors(const tsr_atom_model *model, int n_q,
                             double dq_inv_ang, double *out);
+
+/* Contrast of the hydration layer for c2 = 1, e/A^3: of 3 Angstrom on the
+ * surface that the model has, or, at the atoms, of what an exposed atom of mean
+ * radius carries over a layer of 3 Angstrom. */
+double tsr_solvent_contrast(tsr_solvent_model solvent);
 
 /* Says what the file held beside protein, what was left out and what was
  * assumed of hydrogens and volumes; warns of atoms that amino acids lack and of

@@ -37,12 +37,11 @@ static double displaced_volume(int z)
 
 double tsr_atom_displaced_amplitude(int z, int n_hydrogen, double q_inv_ang)
 {
-    static const double rho0 = 0.334; /* e/A^3, water */
     /* An atom with its hydrogens displaces one volume, as the atomic groups
      * of Svergun et al. 1995 (J. Appl. Cryst. 28, 768) do. */
     double v = displaced_volume(z) + n_hydrogen * displaced_volume(1);
     double g = v * exp(-q_inv_ang * q_inv_ang * cbrt(v * v) / (4.0 * pi));
-    return rho0 * g;
+    return TSR_WATER_DENSITY * g;
 }
 
 double tsr_atom_contrast_amplitude(int z, int n_hydrogen, double q_inv_ang)
@@ -191,6 +190,27 @@ tsr_status tsr_form_factor_at(const tsr_form_factor_table *table, int n_q,
         s = interpolate(table, table->n_pair * table->n_type, table->excess,
                         n_q, dq_inv_ang, excess, err);
     return s;
+}
+
+tsr_status tsr_form_factor_set_density(tsr_form_factor_table *table,
+                                       double density, tsr_err *err)
+{
+    double by = density / TSR_WATER_DENSITY;
+    int n = table->n_type * table->n_q;
+    if (table->n_comp == 1 && by != 1.0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "a solvent of %g e/A^3: this table of form factors has "
+                        "one component, with water in it; give one of three",
+                        density);
+    for (int i = 0; i < n && by != 1.0; i++) {
+        table->amplitude[TSR_DISPLACED * n + i] *= by;
+        for (int a = 0; a < TSR_N_COMP; a++)
+            for (int b = a; b < TSR_N_COMP; b++)
+                table->excess[tsr_component_pair(a, b) * n + i] *=
+                    (a == TSR_DISPLACED ? by : 1.0) *
+                    (b == TSR_DISPLACED ? by : 1.0);
+    }
+    return TSR_OK;
 }
 
 tsr_status tsr_form_factor_fold(const tsr_form_factor_table *table,

@@ -29,6 +29,9 @@
 #include "core/status.h"
 #include "model/residue.h"
 
+/* Electrons in a cubic Angstrom of water at 20 C. */
+#define TSR_WATER_DENSITY 0.334
+
 /* How much hydration a body carries, from how many bodies surround it.
  *
  * The exposure of a body is the sum over its atoms of the share of each atom's
@@ -148,6 +151,13 @@ tsr_status tsr_form_factor_write(const tsr_form_factor_table *table,
 tsr_status tsr_form_factor_at(const tsr_form_factor_table *table, int n_q,
                               double dq_inv_ang, double *amplitude,
                               double *excess, tsr_err *err);
+
+/* What bodies displace is the solvent's density: of a table of three components
+ * the amplitude of the displaced solvent becomes that of `density`, e/A^3,
+ * instead of water's 0.334. Errors: TSR_E_USAGE where a table of one component,
+ * which has water in it, is asked for another. */
+tsr_status tsr_form_factor_set_density(tsr_form_factor_table *table,
+                                       double density, tsr_err *err);
 
 /* A table of three components as one: F = F^solute - F^displaced and its
  * excess, which is c1 = 1 and no hydration. Errors: TSR_E_NOMEM. */

@@ -51,7 +51,7 @@ double tsr_cormap_p(int n, int run)
 }
 
 const tsr_profile_fit_options tsr_profile_fit_defaults = {.c1 = {0.95, 1.05},
-                                                          .c2 = {-2.0, 4.0}};
+                                                          .c2 = {0.0, 4.0}};
 
 enum { GRID_C1 = 11, GRID_C2 = 25, MAX_STEP = 100 };
 static const double at_bound = 1e-3; /* of the distance between the bounds */

@@ -16,7 +16,8 @@ typedef struct {
     double c1[2], c2[2]; /* bounds; equal: fixed */
 } tsr_profile_fit_options;
 
-/* c1 0.95 to 1.05, c2 -2 to 4, background 0: as FoXS. */
+/* c1 0.95 to 1.05, c2 0 to 4, background 0. A layer thinner than the buffer is
+ * not offered: it fits what is wrong elsewhere. */
 extern const tsr_profile_fit_options tsr_profile_fit_defaults;
 
 typedef struct {

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_KIND = 24, N_POINT = 200 };
+enum { MAX_KIND = 24 };
 static const double probe = 1.8; /* Angstrom, as FoXS */
 
 /* ---- sums over pairs ----
@@ -281,8 +281,8 @@ static tsr_status expose(atom_points *all, double *radius, tsr_err *err)
         sum += r[i];
     }
     *radius = sum / p->n;
-    tsr_status s = tsr_surface_fraction(p->n, (const double(*)[3])p->xyz, r,
-                                        probe, N_POINT, p->weight, err);
+    tsr_status s = tsr_surface_exposed(p->n, (const double(*)[3])p->xyz, r,
+                                       probe, p->weight, NULL, err);
     free(r);
     return s;
 }

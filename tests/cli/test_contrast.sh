@@ -58,6 +58,18 @@ awk '/^#/ {print; next} {print $1 * 4, $2, $3}' good.dat >wide.dat
 set_contrast "q beyond the tables" 65 "form factors that end at 1; narrow q_range" "c2: infer" \
     --set data.0.file=wide.dat --set "data.0.q_range=[0, 2]" \
     --set data.0.q_unit=1/A
+expect "a denser buffer" 0 "" "$program" simulate good.yaml \
+    --set solvent.density=0.36 --set simulate.c1=1 --set simulate.c2=0 \
+    --output dense.dat
+check "is another curve" sh -c "! cmp -s dense.dat plain.dat"
+expect "water by its number" 0 "" "$program" simulate good.yaml \
+    --set solvent.density=0.334 --set simulate.c1=1 --set simulate.c2=0 \
+    --output water.dat
+check "is the same" cmp -s water.dat plain.dat
+expect "one component in a buffer" 78 "solvent.density.*one component" \
+    "$program" check good.yaml --set "contrast={c1: 1, c2: 0}" \
+    --set solvent.density=0.35 \
+    --set "structure.form_factors=$data/form_factors_two_body.dat"
 
 # ---- runs ----
 if ! "$program" devices --no-test >devices.txt 2>&1; then
@@ -65,7 +77,7 @@ if ! "$program" devices --no-test >devices.txt 2>&1; then
     exit $bad
 fi
 expect "run" 0 "" "$program" run good.yaml --device cpu
-check "the config it used" grep -qE '^ *c2_range: \[-2, 4\]' out/config.yaml
+check "the config it used" grep -qE '^ *c2_range: \[0, 4\]' out/config.yaml
 "$program" summary out --json >summary.json
 check "c1 and c2 are found again" "$python" - <<'END'
 import json

@@ -83,8 +83,11 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
                                   : "data/components_one_body.dat",
                               &table, &err),
          &err);
-    must(tsr_profile_maker_new(bodies, device, q_max, NULL, NULL, &maker, &err),
-         &err);
+    const tsr_profile_spec spec = {.bodies = bodies,
+                                   .density = TSR_WATER_DENSITY,
+                                   .device = device,
+                                   .q_max_inv_ang = q_max};
+    must(tsr_profile_maker_new(&spec, NULL, &maker, &err), &err);
     must(tsr_profile_compute(maker, path, &s, &err), &err);
     const tsr_partials *p = &s.partials;
     assert_int_equal(p->n_comp, TSR_N_COMP);
@@ -155,9 +158,12 @@ static void a_table_of_one_component(void **state)
     for (int k = 0; k < N; k++)
         q[k] = q_max * k / (N - 1);
     for (int i = 0; i < 2; i++) {
-        must(tsr_profile_maker_new(TSR_PROFILE_TWO, "reference", q_max, name[i],
-                                   NULL, &maker, &err),
-             &err);
+        const tsr_profile_spec spec = {.bodies = TSR_PROFILE_TWO,
+                                       .density = TSR_WATER_DENSITY,
+                                       .device = "reference",
+                                       .q_max_inv_ang = q_max,
+                                       .form_factors = name[i]};
+        must(tsr_profile_maker_new(&spec, NULL, &maker, &err), &err);
         must(tsr_profile_compute(maker, demo, &s, &err), &err);
         assert_int_equal(s.partials.n_comp, i == 0 ? 3 : 1);
         must(tsr_partial_curves_make(&s.partials, N, q, &curves, &err), &err);

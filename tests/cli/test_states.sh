@@ -88,7 +88,7 @@ assert now > 1.05 * was, (was, now)
 END
 check "is the same" "$python" same.py
 expect "the lower half, far wider" 1 "(spread of .* grows|the weights rest on).*run with that" \
-    "$program" reweight whole --q-range 0.008,0.15
+    "$program" reweight whole --q-range 0.008,0.1
 
 expect "one state that stays" 0 "" "$program" run still.yaml --output alone \
     --set structure.states=1 --set structure.starts=[] --set sampler.draws=20

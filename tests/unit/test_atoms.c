@@ -1,11 +1,13 @@
-/* io/atoms, model/hydrogen, model/surface, model/atom_model: which atoms of a
+/* io/atoms, scattering/hydrogen, scattering/atom_model: which atoms of a
  * file scatter, with which hydrogens, volumes and surface. */
 #include "io_files.h"
 
+#include "core/vec3.h"
 #include "io/atoms.h"
 #include "io/structure.h"
 #include "model/cell_list.h"
 #include "scattering/atom_model.h"
+#include "scattering/form_factor.h"
 
 #include <math.h>
 
@@ -27,6 +29,13 @@ static void line(char *text, const char *record, const char *name, char alt,
              "%-6s%5d %4s%c%3s A%4d    %8.3f%8.3f%8.3f  1.00 20.00"
              "          %2s\n",
              record, 1, name, alt, residue, number, x, y, z, element);
+}
+
+/* A model in water. */
+static tsr_status new_model(const tsr_atoms *atoms, tsr_solvent_model solvent,
+                            tsr_atom_model **out)
+{
+    return tsr_atom_model_new(atoms, solvent, TSR_WATER_DENSITY, out, &err);
 }
 
 /* ---- what is read ---- */
@@ -77,6 +86,26 @@ static void one_alternate_location(void **state)
     assert_near(a->atom[1].xyz[0], 1.5, 1e-9);
     assert_int_equal(a->n_altloc_atom, 2);
     assert_string_equal(a->residue[1].name, "VAL");
+    tsr_atoms_free(a);
+}
+
+/* The larger part, whatever comes first; ligands that are there in part are
+ * told. */
+static void occupancies_choose(void **state)
+{
+    (void)state;
+    char text[4096] = "";
+    line(text, "ATOM", " CA ", ' ', "SER", 1, 0, 0, 0, "C");
+    line(text, "ATOM", " CB ", 'A', "SER", 1, 1.5, 0, 0, "C");
+    memcpy(strstr(text, "  1.500") + 25, "0.30", 4);
+    line(text, "ATOM", " CB ", 'B', "SER", 1, 1.6, 0, 0, "C");
+    memcpy(strstr(text, "  1.600") + 25, "0.70", 4);
+    line(text, "HETATM", "ZN  ", ' ', " ZN", 2, 9, 0, 0, "ZN");
+    memcpy(strstr(text, "  9.000") + 25, "0.50", 4);
+    tsr_atoms *a = read_ok(io_text("occupancies.pdb", text));
+    assert_int_equal(a->n_atom, 3);
+    assert_near(a->atom[1].xyz[0], 1.6, 1e-9);
+    assert_int_equal(a->n_partial, 1);
     tsr_atoms_free(a);
 }
 
@@ -155,8 +184,9 @@ static void damage(const char *text, const char *name)
             assert_has(err.message, path);
             continue;
         }
-        assert_int_equal(tsr_atom_model_new(a, &m, &err), TSR_OK);
-        assert_true(m->n == a->n_atom && m->mass > 0.0);
+        tsr_status status = new_model(a, TSR_SOLVENT_LAYER, &m);
+        assert_true(status == TSR_OK || status == TSR_E_DATA);
+        assert_true(m == NULL || (m->n_atom <= a->n_atom && m->mass > 0.0));
         tsr_atom_model_free(m);
         tsr_atoms_free(a);
     }
@@ -237,19 +267,16 @@ static void valence_finds_what_tables_say(void **state)
     assert_in_range(n, 0, 100);
 }
 
-/* The same molecule with its hydrogens in the file: as many. */
-static void tables_find_what_the_file_has(void **state)
+/* The same molecule with its hydrogens in the file and without: one model. */
+static void hydrogens_in_the_file_change_nothing(void **state)
 {
     (void)state;
     const char *path = SHARED "reference_profiles/plumed_rt-saxs/template.pdb";
     tsr_hydrogen_count count;
+    tsr_atom_model *one, *other;
     size_t size;
     if (!io_have_shared())
         skip();
-    tsr_atoms *full = read_ok(path);
-    int *none = hydrogens(full, &count);
-    assert_int_equal(count.n_atom, 0);
-    assert_int_equal(count.n_explicit, full->n_residue);
     char *text = io_read(path, &size), *plain = calloc(size + 1, 1);
     for (char *p = text; *p != '\0';) {
         size_t n = strcspn(p, "\n");
@@ -258,14 +285,23 @@ static void tables_find_what_the_file_has(void **state)
             strncat(plain, p, n);
         p += n;
     }
+    tsr_atoms *full = read_ok(path);
     tsr_atoms *bare = read_ok(io_text("bare.pdb", plain));
-    int *added = hydrogens(bare, &count);
+    free(hydrogens(full, &count));
     /* two chains of protein begin with two more each: NH3+ */
     assert_int_equal(full->n_hydrogen - count.n_atom, 4);
+    assert_int_equal(new_model(full, TSR_SOLVENT_LAYER, &one), TSR_OK);
+    assert_int_equal(new_model(bare, TSR_SOLVENT_LAYER, &other), TSR_OK);
+    assert_int_equal(one->n_atom, bare->n_atom);
+    assert_int_equal(one->n, other->n);
+    for (int i = 0; i < one->n; i++) {
+        assert_int_equal(one->type[i], other->type[i]);
+        assert_near(one->surface[i], other->surface[i], 0.0);
+    }
+    tsr_atom_model_free(one);
+    tsr_atom_model_free(other);
     tsr_atoms_free(full);
     tsr_atoms_free(bare);
-    free(none);
-    free(added);
     free(text);
     free(plain);
 }
@@ -275,16 +311,16 @@ static void polar_hydrogens_and_disulfides(void **state)
     (void)state;
     char text[4096] = "";
     tsr_hydrogen_count count;
-    line(text, "ATOM", " CB ", ' ', "SER", 1, 0, 0, 0, "C");
-    line(text, "ATOM", " OG ", ' ', "SER", 1, 1.42, 0, 0, "O");
-    line(text, "ATOM", " HG ", ' ', "SER", 1, 1.75, 0.9, 0, "H");
+    line(text, "ATOM", " CB ", ' ', "QQ9", 1, 0, 0, 0, "C");
+    line(text, "ATOM", " OG ", ' ', "QQ9", 1, 1.42, 0, 0, "O");
+    line(text, "ATOM", " HG ", ' ', "QQ9", 1, 1.75, 0.9, 0, "H");
     line(text, "ATOM", " SG ", ' ', "CYS", 2, 20, 0, 0, "S");
     line(text, "ATOM", " SG ", ' ', "CYS", 3, 22.04, 0, 0, "S");
     line(text, "ATOM", " SG ", ' ', "CYS", 4, 30, 0, 0, "S");
     tsr_atoms *a = read_ok(io_text("polar.pdb", text));
     int *n = hydrogens(a, &count);
-    assert_int_equal(n[0], 2); /* a carbon without hydrogens */
-    assert_int_equal(n[1], 0); /* an oxygen that has its own */
+    assert_int_equal(n[0], 3); /* a carbon without hydrogens, by its bond */
+    assert_int_equal(n[1], 1); /* an oxygen that has its own */
     assert_int_equal(n[2], 0);
     assert_int_equal(n[3], 0); /* a disulfide */
     assert_int_equal(n[4], 0);
@@ -294,26 +330,7 @@ static void polar_hydrogens_and_disulfides(void **state)
     tsr_atoms_free(a);
 }
 
-/* ---- surface ---- */
-
-static void surface_of_spheres(void **state)
-{
-    (void)state;
-    enum { N_POINT = 20000 };
-    double xyz[4][3] = {{0, 0, 0}, {3, 0, 0}, {50, 0, 0}, {50, 0.1, 0}};
-    double radius[4] = {1.5, 2.0, 1.0, 4.0}, fraction[4];
-    assert_int_equal(tsr_surface_fraction(4, (const double(*)[3])xyz, radius,
-                                          1.8, N_POINT, fraction, &err),
-                     TSR_OK);
-    /* A cap of height R1 - x is cut off, x = (d^2 + R1^2 - R2^2) / 2 d; its
-     * share of the sphere is height / 2 R1. */
-    double r1 = 3.3, r2 = 3.8, d = 3.0;
-    double x = (d * d + r1 * r1 - r2 * r2) / (2.0 * d);
-    assert_near(fraction[0], 1.0 - (r1 - x) / (2.0 * r1), 1e-3);
-    assert_near(fraction[1], 1.0 - (r2 - (d - x)) / (2.0 * r2), 1e-3);
-    assert_near(fraction[2], 0.0, 0.0); /* inside the other */
-    assert_near(fraction[3], 1.0, 0.0);
-}
+/* ---- cells ---- */
 
 /* Every point that is near is found, none that is not. */
 static void cells_find_neighbours(void **state)
@@ -345,17 +362,23 @@ static void cells_find_neighbours(void **state)
 
 /* ---- amplitudes ---- */
 
-static void amplitudes(void **state)
+static tsr_atoms *two_atoms(void)
 {
-    (void)state;
     char text[1024] = "";
     line(text, "ATOM", " CB ", ' ', "ALA", 1, 0, 0, 0, "C");
     line(text, "ATOM", " O  ", ' ', "ALA", 1, 9, 0, 0, "O");
-    tsr_atoms *a = read_ok(io_text("two.pdb", text));
+    return read_ok(io_text("two.pdb", text));
+}
+
+static void amplitudes(void **state)
+{
+    (void)state;
+    tsr_atoms *a = two_atoms();
     tsr_atom_model *m;
     double f[3][2][2]; /* component, type, q = 0 and 0.3 */
-    assert_int_equal(tsr_atom_model_new(a, &m, &err), TSR_OK);
+    assert_int_equal(new_model(a, TSR_SOLVENT_ATOMS, &m), TSR_OK);
     assert_int_equal(m->n_type, 2);
+    assert_int_equal(m->n, 2);
     assert_int_equal(m->kind[m->type[0]].n_hydrogen, 3);
     tsr_atom_model_factors(m, 2, 0.3, &f[0][0][0]);
     /* C in Angstrom^3, Fraser 1978: 16.44 + 3 * 5.15 */
@@ -381,20 +404,135 @@ static void amplitudes(void **state)
         assert_true(tsr_displaced_volume(z) > 0.0);
 }
 
+/* Models of a file: as often as they are there, of the same atoms. */
+static void all_models(void **state)
+{
+    (void)state;
+    static const char one[] =
+        "ATOM      1  N   GLY A   1      %6.3f   2.000   3.000\n"
+        "ATOM      2  CA  GLY A   1      %6.3f   2.000   3.000\n"
+        "HETATM    3  O   HOH A   2       9.000   9.000   9.000\n";
+    char text[4096] = "TITLE     of two\n";
+    tsr_atoms *a;
+    double(*xyz)[3];
+    int n;
+    for (int k = 0; k < 3; k++) {
+        size_t at = strlen(text);
+        at +=
+            (size_t)snprintf(text + at, sizeof text - at, "MODEL %8d\n", k + 1);
+        at += (size_t)snprintf(text + at, sizeof text - at, one, 1.0 + k,
+                               2.0 + k);
+        snprintf(text + at, sizeof text - at, "ENDMDL\n");
+    }
+    assert_int_equal(
+        tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err),
+        TSR_OK);
+    assert_int_equal(n, 3);
+    assert_int_equal(a->n_atom, 2);
+    for (int k = 0; k < 3; k++) {
+        assert_near(xyz[2 * k][0], 1.0 + k, 1e-9);
+        assert_near(xyz[2 * k + 1][0], 2.0 + k, 1e-9);
+    }
+    tsr_atoms_free(a);
+    free(xyz);
+    char *third = strstr(text, "MODEL        3");
+    memmove(third, third + 15, strlen(third + 15) + 1);
+    third[13] = 'C', third[14] = 'B'; /* another atom */
+    assert_int_equal(
+        tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err),
+        TSR_E_DATA);
+    assert_has(err.message, "model 3 has other atoms than the first");
+    assert_null(a);
+    text[17 + 15 + 2 * 55] = '\0'; /* one model alone, without its end */
+    assert_int_equal(
+        tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err),
+        TSR_OK);
+    assert_int_equal(n, 1);
+    tsr_atoms_free(a);
+    free(xyz);
+}
+
+/* At q = 0 the model displaces the solvent's density times its volume, and a
+ * layer of 3 A holds 0.01 e/A^3 over the spheres' areas; two atoms far apart
+ * have nothing between them, so that their beads are at their centres. */
+static void layer_of_two_atoms(void **state)
+{
+    (void)state;
+    tsr_atoms *a = two_atoms();
+    tsr_atom_model *m;
+    double f[3][3][2], sum[3] = {0.0, 0.0, 0.0}, area = 0.0;
+    a->atom[1].xyz[0] = 40.0;
+    assert_int_equal(tsr_atom_model_new(a, TSR_SOLVENT_LAYER, 0.4, &m, &err),
+                     TSR_OK);
+    assert_int_equal(m->n_atom, 2);
+    assert_int_equal(m->n, 4);
+    assert_int_equal(m->n_type, 3);
+    tsr_atom_model_factors(m, 2, 0.3, &f[0][0][0]);
+    for (int i = 0; i < m->n; i++) {
+        sum[0] += f[0][m->type[i]][0];
+        sum[1] += f[1][m->type[i]][0];
+        sum[2] += m->surface[i] * f[2][m->type[i]][0];
+    }
+    for (int i = 0; i < 2; i++) {
+        double r = cbrt(0.75 * m->kind[m->type[i]].volume / 3.14159265358979);
+        area += 4.0 * 3.14159265358979 * (r + 2.8) * (r + 2.8);
+        assert_near(tsr_vec3_distance(m->xyz[2 + i], m->xyz[i]), 0.0, 1e-12);
+        assert_near(m->surface[i], 0.0, 0.0);
+    }
+    assert_near(sum[0], m->n_electron, 0.01);
+    assert_near(sum[1], 0.4 * m->volume, 1e-9);
+    assert_near(sum[2], 0.01 * 3.0 * area, 1e-9);
+    /* Atoms move: B = 12 A^2. */
+    assert_near(f[0][1][1] / tsr_atom_form_factor(8, 0.3),
+                exp(-12.0 * 0.09 / (16.0 * 9.8696044)), 1e-8);
+    tsr_atom_model_free(m);
+    tsr_atoms_free(a);
+}
+
+/* The other side of a wall: the bead is outside, on the widened sphere. */
+static void beads_are_outside(void **state)
+{
+    (void)state;
+    char text[32768] = "";
+    for (int i = 0; i < 7; i++)
+        for (int k = 0; k < 7; k++)
+            line(text, "ATOM", " CB ", ' ', "ALA", 7 * i + k + 1, 0.0, 2.0 * i,
+                 2.0 * k, "C");
+    tsr_atoms *a = read_ok(io_text("wall.pdb", text));
+    tsr_atom_model *m;
+    for (int i = 0; i < a->n_atom; i++) /* half of it removed: two layers */
+        a->atom[i].xyz[0] = i % 2 == 0 ? 0.0 : 3.0;
+    assert_int_equal(new_model(a, TSR_SOLVENT_LAYER, &m), TSR_OK);
+    int n_outside = 0;
+    for (int i = m->n_atom; i < m->n; i++) {
+        double x = m->xyz[i][0];
+        n_outside += x < -2.0 || x > 5.0 || m->xyz[i][1] < 0.0 ||
+                     m->xyz[i][1] > 12.0 || m->xyz[i][2] < 0.0 ||
+                     m->xyz[i][2] > 12.0;
+    }
+    assert_true(m->n > m->n_atom);
+    assert_int_equal(n_outside, m->n - m->n_atom);
+    tsr_atom_model_free(m);
+    tsr_atoms_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_models),
         cmocka_unit_test(all_kinds_are_read),
         cmocka_unit_test(one_alternate_location),
+        cmocka_unit_test(occupancies_choose),
         cmocka_unit_test(molecules_may_share_a_chain),
         cmocka_unit_test(refusals),
         cmocka_unit_test(mmcif_is_read_too),
         cmocka_unit_test(damaged_files_do_no_harm),
         cmocka_unit_test(valence_finds_what_tables_say),
-        cmocka_unit_test(tables_find_what_the_file_has),
+        cmocka_unit_test(hydrogens_in_the_file_change_nothing),
         cmocka_unit_test(polar_hydrogens_and_disulfides),
-        cmocka_unit_test(surface_of_spheres),
         cmocka_unit_test(cells_find_neighbours),
-        cmocka_unit_test(amplitudes)};
+        cmocka_unit_test(amplitudes),
+        cmocka_unit_test(layer_of_two_atoms),
+        cmocka_unit_test(beads_are_outside)};
     return cmocka_run_group_tests(tests, io_setup, io_teardown);
 }

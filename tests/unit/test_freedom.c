@@ -390,6 +390,36 @@ static void d_residues_that_stay(void **state)
     }
 }
 
+/* Where the place in space matters, a chain alone moves as a whole, rigid all
+ * over or not, unless a part of it is fixed; its own size stays bounded. */
+static void place_matters(void **state)
+{
+    (void)state;
+    char *all[] = {"A"}, *some[] = {"A:3-5"}, *end[] = {"A:1-2"};
+    const tsr_strings rigid = {1, all}, flexible = {1, some}, fixed = {1, end};
+    const struct {
+        tsr_flexibility of;
+        int mobile;
+    } cases[] = {{{.flexible = &flexible}, 0},
+                 {{.flexible = &flexible, .is_placed = 1}, 1},
+                 {{.rigid = &rigid, .is_placed = 1}, 1},
+                 {{.flexible = &flexible, .fixed = &fixed, .is_placed = 1}, 0}};
+    tsr_prior_table table;
+    sample_prior_table(&table);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        tsr_topology *t;
+        tsr_conformation *c;
+        tsr_err err = {0};
+        if (tsr_topology_from_sequence("AKGSTVKL", TSR_BODIES_TWO, cases[k].of,
+                                       &table, &t, &c, &err) != TSR_OK)
+            fail_msg("%s", err.message);
+        assert_int_equal(t->mobile[0], cases[k].mobile);
+        assert_true(isfinite(tsr_topology_reach(t, c)));
+        tsr_conformation_free(c);
+        tsr_topology_free(t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,6 +430,7 @@ int main(void)
         cmocka_unit_test(loop_between_fixed_parts),
         cmocka_unit_test(rama_classes),
         cmocka_unit_test(refused),
-        cmocka_unit_test(d_residues_that_stay)};
+        cmocka_unit_test(d_residues_that_stay),
+        cmocka_unit_test(place_matters)};
     return cmocka_run_group_tests_name("freedom", tests, NULL, NULL);
 }

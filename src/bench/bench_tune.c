@@ -1,7 +1,7 @@
 /* tessera bench --tune: settings of the engine are tried one after the other,
  * each from the best of those before, since all combinations would take hours.
  */
-#include "cli/command_bench.h"
+#include "bench/command_bench.h"
 
 #include "engine/engine_bench.h"
 #include "gpu/tuning.h"

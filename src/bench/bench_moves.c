@@ -1,7 +1,7 @@
 /* tessera bench --moves: the speed of the proposals on the host, without a
  * device. Steps of all moves first turn the extended chain into a coil, since a
  * move's cost depends on how crowded its surroundings are. */
-#include "cli/command_bench.h"
+#include "bench/command_bench.h"
 
 #include "core/clock.h"
 #include "moves/move.h"

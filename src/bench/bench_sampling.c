@@ -2,7 +2,7 @@
  * of it, since a step may be small and a variable slow; so the least effective
  * sample size over all variables is counted, poses of domains and tails
  * included. */
-#include "cli/command_bench.h"
+#include "bench/command_bench.h"
 
 #include "analysis/summary.h"
 #include "core/clock.h"

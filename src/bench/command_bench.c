@@ -1,7 +1,7 @@
 /* tessera bench: how fast and how exact the engine is on this device, from one
  * small molecule to batches of large ones, and from several host threads,
  * since a sampler shares one device among its workers. */
-#include "cli/command_bench.h"
+#include "bench/command_bench.h"
 #include "cli/command.h"
 
 #include "core/json.h"
@@ -21,6 +21,8 @@ static const tsr_option options[] = {
     {.name = "moves",
      .doc = "measure the moves of the sampler instead: proposals a second, "
             "acceptance, dirty tiles; needs no device"},
+    {.name = "map",
+     .doc = "measure the comparison of models with density maps instead"},
     {.name = "sampling",
      .doc =
          "run CONFIGs instead (default: configs/ here) and count independent "
@@ -326,6 +328,11 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
     b.bound = tsr_device_multiply_adds(tsr_device_get_info(device));
     if (tsr_args_count(args, "tune") > 0) {
         status = tsr_bench_tune(device, quick, out, log, err);
+        tsr_device_free(device);
+        return status;
+    }
+    if (tsr_args_count(args, "map") > 0) {
+        status = tsr_bench_map(device, b.json, quick, out, log, err);
         tsr_device_free(device);
         return status;
     }

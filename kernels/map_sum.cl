@@ -1,0 +1,342 @@
+/* A model's density on the grid of a map, and the sums of their correlation
+ * (src/gpu/map_sum.c).
+ *
+ * The density is a sum of Gaussians, S(x) = sum_i A_i exp(-d_i^2 / 2 s_i^2),
+ * with d_i the distance from atom i, each cut off beyond `reach` along every
+ * axis. A Gaussian is a product of its factors along x, y and z: a tile of
+ * 8 x 8 x 8 voxels takes 24 exponentials of it, and then a multiply-add a
+ * voxel.
+ *
+ * Sums are integers, so that no order changes a bit: that of atoms, which lists
+ * made with atomics do not keep, nor that of tiles and work-groups.
+ *   - A term is rounded to a unit of 2^-22 of the largest amplitude by adding
+ *     1.5 * 2^23 in single precision: its last bits then are the integer. They
+ *     are added up in 32 bits, and in 64 after every 64 atoms.
+ *   - A tile adds its voxels in double precision, in their order, and rounds to
+ *     64-bit integers, which are added to the system's.
+ * Coordinates are integers, too, in 2^-19 voxels; so shifting all atoms by
+ * whole voxels shifts the density to the bit.
+ *
+ * A *system* is what one set of sums is wanted of: a model, a part of it, a
+ * frame. Its cells are the tiles of the map in a box around its atoms. One call
+ * serves many systems. Three short launches list the atoms that reach each tile
+ * (map_count, map_place, map_scatter: one item a particle, a cell, a particle);
+ * tiles that no atom reaches are not listed, and cost nothing. Then one launch,
+ * map_sum, makes the densities and all sums: any number of work-groups of 64,
+ * which take tiles until none is left. */
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#pragma OPENCL FP_CONTRACT OFF
+
+enum {
+    SIDE = 8,      /* voxels of a tile */
+    FRACTION = 19, /* bits of a coordinate below the voxel */
+    LANES = 64,    /* work-items: rows of a tile, atoms at once */
+    FACTORS = 24,  /* exponentials of a particle */
+    SUMS = 18      /* three sets of voxels, six sums each */
+};
+
+/* 1.5 * 2^23, and its bits: a sum with a number below 2^22 has the rounded
+ * number as the difference of the bits. */
+#define MAGIC 12582912.0f
+#define MAGIC_BITS 0x4b400000u
+
+/* ---- lists of atoms ----
+ *
+ * A particle is its coordinates and (type | system << 8); a system its first
+ * tile along x, y, z, its tiles along them, and its first cell. */
+
+/* Tiles of the system's box that a particle reaches: from first to last. */
+static inline void tiles_of(int4 p, int4 reach, int8 s, int3 *first, int3 *last)
+{
+    const int3 up = (int3)((1 << FRACTION) - 1);
+    const int3 low = (p.xyz - reach.xyz + up) >> FRACTION;
+    const int3 high = (p.xyz + reach.xyz) >> FRACTION;
+    const int3 from = (int3)(s.s0, s.s1, s.s2);
+    *first = max(low >> 3, from) - from;
+    *last = min(high >> 3, from + (int3)(s.s3, s.s4, s.s5) - 1) - from;
+}
+
+static inline int4 reach_of(int4 p, __global const int4 *restrict reach,
+                            int4 mask_reach)
+{
+    const int4 r = reach[p.w & 255];
+    return r.w != 0 ? max(r, mask_reach) : r;
+}
+
+__kernel void map_count(__global const int4 *restrict particle, int n,
+                        __global const int8 *restrict system,
+                        __global const int4 *restrict reach, int4 mask_reach,
+                        __global uint *restrict count)
+{
+    const int i = get_global_id(0);
+    int3 first, last;
+    if (i >= n)
+        return;
+    const int4 p = particle[i];
+    const int8 s = system[p.w >> 8];
+    tiles_of(p, reach_of(p, reach, mask_reach), s, &first, &last);
+    for (int z = first.z; z <= last.z; z++)
+        for (int y = first.y; y <= last.y; y++)
+            for (int x = first.x; x <= last.x; x++)
+                atomic_inc(&count[s.s6 + (z * s.s4 + y) * s.s3 + x]);
+}
+
+/* A place for the list of each cell that has one.
+ * cursor   [cell] where its next atom goes
+ * active   [tiles to make] system and cell
+ * counter  [0] tiles to make, [1] tiles taken, [2] atoms listed */
+__kernel void map_place(__global const int8 *restrict system, int n_system,
+                        __global const uint *restrict count, int n_cell,
+                        __global uint *restrict cursor,
+                        __global uint2 *restrict active,
+                        __global uint *restrict counter)
+{
+    const int i = get_global_id(0);
+    if (i >= n_cell || count[i] == 0)
+        return;
+    int low = 0, high = n_system; /* the system is in [low, high) */
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if (system[middle].s6 <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    cursor[i] = atomic_add(&counter[2], count[i]);
+    active[atomic_inc(counter)] = (uint2)(low, i);
+}
+
+__kernel void map_scatter(__global const int4 *restrict particle, int n,
+                          __global const int8 *restrict system,
+                          __global const int4 *restrict reach, int4 mask_reach,
+                          __global uint *restrict cursor,
+                          __global uint *restrict list)
+{
+    const int i = get_global_id(0);
+    int3 first, last;
+    if (i >= n)
+        return;
+    const int4 p = particle[i];
+    const int8 s = system[p.w >> 8];
+    tiles_of(p, reach_of(p, reach, mask_reach), s, &first, &last);
+    for (int z = first.z; z <= last.z; z++)
+        for (int y = first.y; y <= last.y; y++)
+            for (int x = first.x; x <= last.x; x++)
+                list[atomic_inc(&cursor[s.s6 + (z * s.s4 + y) * s.s3 + x])] =
+                    (uint)i;
+}
+
+/* ---- the density of a tile ---- */
+
+/* 2^x for -64 <= x <= 0 within 3e-7; made of single operations that IEEE 754
+ * fixes to the bit, so that devices agree. */
+static inline float8 power_of_two(float8 x)
+{
+    const float8 whole = rint(x);
+    const float8 f = x - whole;
+    float8 p = 1.5403530e-4f;
+    p = fma(p, f, (float8)1.3333558e-3f);
+    p = fma(p, f, (float8)9.6181291e-3f);
+    p = fma(p, f, (float8)5.5504109e-2f);
+    p = fma(p, f, (float8)2.4022651e-1f);
+    p = fma(p, f, (float8)6.9314718e-1f);
+    p = fma(p, f, (float8)1.0f);
+    return as_float8(as_int8(p) + (convert_int8(whole) << 23));
+}
+
+/* A particle's factors at the eight planes of voxels across one axis, the first
+ * of them `from`; 0 beyond its reach. */
+static inline float8 factors(int at, int from, float falls, int reach)
+{
+    const int8 plane = (int8)(0, 1, 2, 3, 4, 5, 6, 7) + (int8)from;
+    const int8 d = (plane << FRACTION) - (int8)at;
+    const float8 x = convert_float8(d) * (float8)(1.0f / (1 << FRACTION));
+    const float8 value = power_of_two(max(-(falls * (x * x)), -64.0f));
+    return select((float8)0.0f, value, d <= (int8)reach && d >= (int8)-reach);
+}
+
+/* Those across x, y and z, the amplitude within the last. */
+static inline void put_factors(int4 p, int3 corner, float4 blur, int4 reach,
+                               __local float *table)
+{
+    vstore8(factors(p.x, corner.x, blur.y, reach.x), 0, table);
+    vstore8(factors(p.y, corner.y, blur.z, reach.y), 1, table);
+    vstore8(factors(p.z, corner.z, blur.w, reach.z) * (float8)blur.x, 2,
+            table);
+}
+
+/* Of one row of voxels, those that n particles lie within the mask's radius of,
+ * as bits. */
+static inline uint mask_row(__local const int4 *group, int n, int3 corner,
+                            int y, int z, __global const int4 *restrict reach,
+                            float4 radius)
+{
+    const float scale = 1.0f / (1 << FRACTION);
+    uint mask = 0;
+    for (int k = 0; k < n; k++) {
+        const int4 p = group[k];
+        if (reach[p.w & 255].w == 0)
+            continue;
+        const float dy =
+            (float)(((corner.y + y) << FRACTION) - p.y) * scale * radius.y;
+        const float dz =
+            (float)(((corner.z + z) << FRACTION) - p.z) * scale * radius.z;
+        const float rest = radius.w - (dy * dy + dz * dz);
+        if (rest < 0.0f)
+            continue;
+        for (int v = 0; v < SIDE; v++) {
+            const float dx =
+                (float)(((corner.x + v) << FRACTION) - p.x) * scale * radius.x;
+            if (dx * dx <= rest)
+                mask |= 1u << v;
+        }
+    }
+    return mask;
+}
+
+/* One row of voxels: the terms of n particles, from their factors. */
+static inline long8 add_row(__local const float *table, int n, int y, int z)
+{
+    uint8 sum = 0;
+    for (int k = 0; k < n; k++) {
+        __local const float *t = table + k * FACTORS;
+        const float8 w = (float8)(t[SIDE + y] * t[2 * SIDE + z]);
+        sum += as_uint8(fma(w, vload8(0, t), (float8)MAGIC));
+    }
+    return convert_long8(as_int8(sum - (uint)n * MAGIC_BITS));
+}
+
+/* ---- the sums ---- */
+
+/* n, E, E^2, S, S^2, E S of one set of voxels. */
+static inline void add_voxel(double *sum, double e, double s)
+{
+    sum[0] += 1.0;
+    sum[1] += e;
+    sum[2] += e * e;
+    sum[3] += s;
+    sum[4] += s * s;
+    sum[5] += e * s;
+}
+
+/* What one call computes with, beside its buffers.
+ * size       voxels of the map
+ * wanted     bits: 1 the densities, 2 the tiles' sums, 4 the sums over other
+ *            sets of voxels than the box
+ * radius     a voxel's edges in Angstrom; .w the mask's radius^2, 0: no mask
+ * threshold  [system] of S, in units
+ * scale      [system] of E, E^2, S^2, E S in integers
+ * unit       of S
+ * room       [SUMS * LANES], for factors first and then for sums; an argument,
+ *            since PoCL 3.1 shares between threads what is declared here and
+ *            used at a constant place in it */
+__kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
+void map_sum(__global const int8 *restrict system,
+             __global const uint *restrict count,
+             __global const uint *restrict cursor,
+             __global const uint *restrict list,
+             __global const int4 *restrict particle,
+             __global const float4 *restrict blur,
+             __global const int4 *restrict reach,
+             __global const float *restrict map, int4 size, int wanted,
+             float4 radius, __global const double *restrict threshold,
+             __global const double4 *restrict scale, double unit,
+             __global const uint2 *restrict active,
+             __global uint *restrict counter, __global long *restrict out,
+             __global double *restrict tile_out,
+             __global float *restrict density, __local int4 *group,
+             __local double *room, __local uint *taken)
+{
+    __local float *table = (__local float *)room;
+    const int lane = get_local_id(0), y = lane % SIDE, z = lane / SIDE;
+    const uint n_active = counter[0];
+    const int n_sum = (wanted & 4) != 0 ? SUMS : SUMS / 3;
+
+    if (lane == 0)
+        *taken = atomic_inc(&counter[1]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    uint at = *taken;
+    while (at < n_active) {
+        const uint2 job = active[at];
+        const int8 s = system[job.x];
+        const int cell = (int)job.y - s.s6;
+        const int3 tile = (int3)(cell % s.s3 + s.s0, cell / s.s3 % s.s4 + s.s1,
+                                 cell / (s.s3 * s.s4) + s.s2);
+        const int3 corner = tile * SIDE;
+        const int n_near = count[job.y];
+        const uint first = cursor[job.y] - n_near;
+        long8 total = 0;
+        uint mask = 0;
+
+        for (int base = 0; base < n_near; base += LANES) {
+            const int n = min((int)LANES, n_near - base);
+            if (lane < n) {
+                const int4 p = particle[list[first + base + lane]];
+                group[lane] = p;
+                put_factors(p, corner, blur[p.w & 255], reach[p.w & 255],
+                            table + lane * FACTORS);
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            total += add_row(table, n, y, z);
+            if (radius.w > 0.0f)
+                mask |= mask_row(group, n, corner, y, z, reach, radius);
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+
+        double sum[SUMS];
+        long row[SIDE];
+        vstore8(total, 0, row);
+        for (int k = 0; k < SUMS; k++)
+            sum[k] = 0.0;
+        const double least = threshold[job.x];
+        const int vy = corner.y + y, vz = corner.z + z;
+        const int is_inside = vy < size.y && vz < size.z;
+        const size_t voxel = ((size_t)vz * size.y + vy) * size.x + corner.x;
+        for (int v = 0; v < SIDE; v++)
+            if (is_inside && corner.x + v < size.x) {
+                const double d = (double)row[v];
+                const double e = (double)map[voxel + v];
+                if ((wanted & 1) != 0)
+                    density[voxel + v] = (float)(d * unit);
+                if (isnan(e))
+                    continue;
+                add_voxel(sum, e, d);
+                if ((wanted & 4) == 0)
+                    continue;
+                if ((mask >> v & 1) != 0)
+                    add_voxel(sum + 6, e, d);
+                if (d >= least)
+                    add_voxel(sum + 12, e, d);
+            }
+        for (int k = 0; k < n_sum; k++)
+            room[k * LANES + lane] = sum[k];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lane < n_sum) {
+            double whole = 0.0;
+            for (int k = 0; k < LANES; k++)
+                whole += room[lane * LANES + k];
+            if ((wanted & 2) != 0) {
+                const int2 n = (size.xy + SIDE - 1) / SIDE;
+                const size_t place =
+                    ((size_t)tile.z * n.y + tile.y) * n.x + tile.x;
+                tile_out[place * SUMS + lane] = whole;
+            }
+            const double4 f = scale[job.x];
+            const int which = lane % 6;
+            const double by = which == 1   ? f.x
+                              : which == 2 ? f.y
+                              : which == 4 ? f.z
+                              : which == 5 ? f.w
+                                           : 1.0;
+            const long fixed = convert_long_rte(whole * by);
+            if (fixed != 0)
+                atom_add(&out[job.x * SUMS + lane], fixed);
+        }
+        if (lane == 0)
+            *taken = atomic_inc(&counter[1]);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        at = *taken;
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}

@@ -1,0 +1,371 @@
+/* tessera map: density maps, and models in them. The verb comes first, as in
+ * `tessera map cc`. */
+#include "cli/command.h"
+#include "cli/map_job.h"
+#include "core/text.h"
+#include "gpu/map_sum.h"
+#include "io/file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const tsr_option options[] = {
+    {.name = "map",
+     .letter = 'm',
+     .argument = "MAP",
+     .doc = "the density map: MRC2014, CCP4 or OpenDX, gzipped or not"},
+    {.name = "like",
+     .argument = "MAP",
+     .doc = "simulate: a map whose grid the new one has"},
+    {.name = "resolution",
+     .letter = 'r',
+     .argument = "R",
+     .unit = "Angstrom",
+     .doc = "resolution of the map"},
+    {.name = "kernel",
+     .argument = "KIND",
+     .initial = "gaussian",
+     .doc = "how an atom looks: gaussian (as many electrons as the element "
+            "has, one width), radius (height 1, a width by element, as VMD), "
+            "electron (electron form factors)"},
+    {.name = "sigma-over-r",
+     .argument = "X",
+     .doc = "width of the blur over the resolution; best: that of the highest "
+            "correlation; default: 0.225, of the kernel radius 0.30"},
+    {.name = "mask-radius",
+     .argument = "D",
+     .initial = "3",
+     .unit = "Angstrom",
+     .doc = "cc_mask is over voxels at most so far from an atom"},
+    {.name = "mask",
+     .argument = "MAP",
+     .doc = "a map on the same grid: voxels where it is below 0.5 are left "
+            "out, as those that are NaN"},
+    {.name = "threshold",
+     .argument = "T",
+     .doc = "also over voxels where the model's density is at least T; as "
+            "1.5sd: so many standard deviations above its mean"},
+    {.name = "origin",
+     .argument = "WHICH",
+     .initial = "auto",
+     .doc = "where the first voxel is: the header's field ORIGIN (origin), "
+            "NXSTART to NZSTART (nstart), or auto"},
+    {.name = "frames",
+     .argument = "N",
+     .initial = "200",
+     .doc = "at most so many conformations of a run, evenly chosen"},
+    {.name = "by",
+     .argument = "PART",
+     .initial = "residue",
+     .doc = "timeline: rows are a residue, an element of secondary structure "
+            "(structure) or a chain"},
+    {.name = "select",
+     .argument = "NAME=RANGES",
+     .repeats = 1,
+     .doc =
+         "timeline: a row of named residues instead, as core=A:1-29,A:60-121"},
+    {.name = "difference",
+     .argument = "FILE",
+     .doc = "cc: write the map less the model's density, scaled to it, as MRC"},
+    {.name = "spatial",
+     .argument = "FILE",
+     .doc = "cc: write the correlation within tiles of 8 x 8 x 8 voxels, a "
+            "voxel each, as MRC"},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .doc = "simulate: the new map; timeline: FILE.csv and FILE.svg"},
+    TSR_OPTION_FORCE,
+    {.name = "json", .doc = "one JSON object instead of a table"},
+    {.name = "device",
+     .argument = "DEVICE",
+     .initial = "auto",
+     .doc = "auto, gpu, cpu, a number or a part of a name of 'tessera "
+            "devices', or reference (double precision, one core)"},
+    {0}};
+
+typedef struct {
+    const char *name;
+    tsr_status (*run)(tsr_map_job *job, tsr_err *err);
+    const char *only[6]; /* options that are of this verb alone */
+    const char *map;     /* the option that names its map */
+} verb;
+
+static const verb verbs[] = {
+    {"cc", tsr_map_correlate, {"difference", "spatial", "json", NULL}, "map"},
+    {"simulate", tsr_map_simulate, {"like", NULL}, "like"},
+    {"timeline", tsr_map_timeline, {"by", "select", NULL}, "map"},
+    {0}};
+
+/* ---- options ---- */
+
+static tsr_status find_verb(const char *name, const verb **out, tsr_err *err)
+{
+    char shown[TSR_EXCERPT_SIZE];
+    for (*out = verbs; (*out)->name != NULL; ++*out)
+        if (strcmp((*out)->name, name) == 0)
+            return TSR_OK;
+    return tsr_fail(err, TSR_E_USAGE, "'%s': expected cc, simulate or timeline",
+                    tsr_text_excerpt(name, shown));
+}
+
+/* What would be left unused is refused: who gives it expects something of it.
+ */
+static tsr_status check_unused(const tsr_args *args, const verb *v,
+                               tsr_err *err)
+{
+    for (const verb *other = verbs; other->name != NULL; other++)
+        for (int k = 0; other != v && other->only[k] != NULL; k++)
+            if (tsr_args_count(args, other->only[k]) > 0)
+                return tsr_fail(err, TSR_E_USAGE,
+                                "--%s belongs to 'map %s', not to 'map %s'",
+                                other->only[k], other->name, v->name);
+    const char *wrong = strcmp(v->map, "map") == 0 ? "like" : "map";
+    if (tsr_args_count(args, wrong) > 0)
+        return tsr_fail(err, TSR_E_USAGE, "'map %s' takes --%s, not --%s",
+                        v->name, v->map, wrong);
+    if (tsr_args_value(args, v->map) == NULL)
+        return tsr_fail(err, TSR_E_USAGE, "'map %s' needs a density map: --%s",
+                        v->name, v->map);
+    if (strcmp(v->name, "cc") == 0 && tsr_args_count(args, "output") > 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'map cc' writes its files with --difference and "
+                        "--spatial");
+    return TSR_OK;
+}
+
+static tsr_status read_threshold(tsr_map_job *job, tsr_err *err)
+{
+    const char *given = tsr_args_value(job->args, "threshold");
+    char *end;
+    if (given == NULL)
+        return TSR_OK;
+    job->has_threshold = 1;
+    job->threshold = strtod(given, &end);
+    job->is_in_sd = strcmp(end, "sd") == 0;
+    if (end == given || (!job->is_in_sd && *end != '\0') ||
+        !isfinite(job->threshold))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--threshold '%.40s': expected a density, or standard "
+                        "deviations above the mean as in 1.5sd",
+                        given);
+    return TSR_OK;
+}
+
+static tsr_status read_sigma(tsr_map_job *job, tsr_err *err)
+{
+    const char *given = tsr_args_value(job->args, "sigma-over-r");
+    if (given == NULL) {
+        job->sigma_over_r = tsr_blur_usual(job->kind);
+        return TSR_OK;
+    }
+    if (strcmp(given, "best") == 0)
+        return TSR_OK;
+    return tsr_args_double(job->args, "sigma-over-r", 0.05, 1.0,
+                           &job->sigma_over_r, err);
+}
+
+static tsr_status read_settings(tsr_map_job *job, tsr_err *err)
+{
+    long frames = 0;
+    if (tsr_args_value(job->args, "resolution") == NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "the resolution of the map is missing: --resolution R, "
+                        "in Angstrom; no header has it, the paper or the "
+                        "database entry says it");
+    TSR_TRY(tsr_args_double(job->args, "resolution", 0.5, 100.0,
+                            &job->resolution_ang, err));
+    TSR_TRY(
+        tsr_blur_find(tsr_args_value(job->args, "kernel"), &job->kind, err));
+    TSR_TRY(read_sigma(job, err));
+    TSR_TRY(tsr_args_double(job->args, "mask-radius", 0.1, 100.0,
+                            &job->mask_ang, err));
+    TSR_TRY(tsr_args_long(job->args, "frames", 1.0, 1e6, &frames, err));
+    job->most_frames = (int)frames;
+    return read_threshold(job, err);
+}
+
+/* ---- the map and the engine ---- */
+
+static tsr_status read_origin(const tsr_args *args, tsr_map_origin *out,
+                              tsr_err *err)
+{
+    static const char *const word[] = {"auto", "origin", "nstart"};
+    const char *given = tsr_args_value(args, "origin");
+    for (int k = 0; k < 3; k++)
+        if (strcmp(given, word[k]) == 0) {
+            *out = (tsr_map_origin)k;
+            return TSR_OK;
+        }
+    return tsr_fail(err, TSR_E_USAGE,
+                    "--origin '%.40s': expected auto, origin or nstart", given);
+}
+
+static int is_same_grid(const tsr_map_grid *a, const tsr_map_grid *b)
+{
+    for (int c = 0; c < 3; c++)
+        if (a->n[c] != b->n[c] ||
+            fabs(a->step[c] - b->step[c]) > 1e-3 * a->step[c] ||
+            fabs(a->origin[c] - b->origin[c]) > 0.01 * a->step[c])
+            return 0;
+    return 1;
+}
+
+static tsr_status apply_mask(const char *path, tsr_map_origin origin,
+                             tsr_map *map, tsr_log *log, tsr_err *err)
+{
+    tsr_map *mask;
+    size_t left = 0;
+    const size_t n = tsr_map_n_voxel(&map->grid);
+    TSR_TRY(tsr_map_read(path, origin, log, &mask, err));
+    if (!is_same_grid(&mask->grid, &map->grid)) {
+        tsr_map_free(mask);
+        return tsr_fail(err, TSR_E_DATA,
+                        "--mask '%s' is not on the grid of '%s': voxels, steps "
+                        "and origin must be the same",
+                        path, map->path);
+    }
+    for (size_t k = 0; k < n; k++) {
+        if (!(mask->value[k] >= 0.5f))
+            map->value[k] = NAN;
+        left += isnan(map->value[k]) ? 0 : 1;
+    }
+    tsr_map_free(mask);
+    if (left < 2)
+        return tsr_fail(err, TSR_E_DATA,
+                        "--mask '%s' leaves %zu voxels; is it 1 inside and 0 "
+                        "outside?",
+                        path, left);
+    tsr_info(log, "%zu of %zu voxels are within the mask", left, n);
+    return TSR_OK;
+}
+
+static tsr_status open_map(tsr_map_job *job, const char *path, tsr_err *err)
+{
+    tsr_map_origin origin = TSR_MAP_ORIGIN_AUTO;
+    const char *mask = tsr_args_value(job->args, "mask");
+    const char *device = tsr_args_value(job->args, "device");
+    TSR_TRY(read_origin(job->args, &origin, err));
+    TSR_TRY(tsr_map_read(path, origin, job->log, &job->map, err));
+    if (mask != NULL)
+        TSR_TRY(apply_mask(mask, origin, job->map, job->log, err));
+    if (strcmp(device, "reference") == 0)
+        return tsr_density_reference_new(job->map, &job->engine, err);
+    TSR_TRY(tsr_device_open(device, &job->device, err));
+    TSR_TRY(tsr_map_sum_test(job->device, NULL, err));
+    return tsr_map_sum_new(job->device, job->map, &job->engine, err);
+}
+
+tsr_status tsr_map_job_blur(const tsr_map_job *job,
+                            const tsr_map_models *models, double sigma_over_r,
+                            tsr_err *err)
+{
+    tsr_blur_table table;
+    int *element;
+    unsigned char *z;
+    TSR_TRY(tsr_map_models_elements(models, &element, &z, err));
+    tsr_status status =
+        tsr_blur_make(job->kind, job->resolution_ang, sigma_over_r,
+                      models->atoms->n_atom, element, &table, err);
+    free(element);
+    free(z);
+    return status == TSR_OK ? tsr_density_set_blur(job->engine, &table, err)
+                            : status;
+}
+
+/* ---- what is said of a model before it is compared ---- */
+
+tsr_status tsr_map_job_check(const tsr_map_job *job,
+                             const tsr_map_models *models, tsr_err *err)
+{
+    const tsr_map_grid *g = &job->map->grid;
+    const double(*xyz)[3] = tsr_map_models_xyz(models, 0);
+    const int n = models->atoms->n_atom;
+    double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL}, far[3];
+    double high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
+    int n_inside = 0;
+    for (int c = 0; c < 3; c++)
+        far[c] = g->origin[c] + (g->n[c] - 1) * g->step[c];
+    for (int i = 0; i < n; i++) {
+        int is_inside = 1;
+        for (int c = 0; c < 3; c++) {
+            low[c] = fmin(low[c], xyz[i][c]);
+            high[c] = fmax(high[c], xyz[i][c]);
+            is_inside &= xyz[i][c] >= g->origin[c] && xyz[i][c] <= far[c];
+        }
+        n_inside += is_inside;
+    }
+    if (n_inside == 0)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' does not overlap with the map: its atoms are "
+                        "from (%.1f, %.1f, %.1f) to (%.1f, %.1f, %.1f), the "
+                        "voxels from (%.1f, %.1f, %.1f) to (%.1f, %.1f, %.1f) "
+                        "Angstrom; dock it first, or try --origin",
+                        models->path, low[0], low[1], low[2], high[0], high[1],
+                        high[2], g->origin[0], g->origin[1], g->origin[2],
+                        far[0], far[1], far[2]);
+    if (n_inside < n)
+        tsr_warn(job->log, "'%s': %d of %d atoms are outside of the map",
+                 models->path, n - n_inside, n);
+    return TSR_OK;
+}
+
+tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
+                              const char *begins, const char *holds,
+                              tsr_err *err)
+{
+    const char *input[3] = {job->map->path, tsr_args_value(job->args, "mask"),
+                            job->n_model > 0 ? job->model[0] : NULL};
+    const tsr_file_target target = {.maker = "map",
+                                    .begins = begins,
+                                    .holds = holds,
+                                    .n_input = 3,
+                                    .input = input,
+                                    .is_forced =
+                                        tsr_args_count(job->args, "force") > 0};
+    for (int k = 1; k < job->n_model; k++)
+        if (strcmp(job->model[k], path) == 0)
+            return tsr_fail(err, TSR_E_USAGE, "'%s' is an input", path);
+    return tsr_file_check_target(&target, path, err);
+}
+
+static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
+                          tsr_err *err)
+{
+    tsr_map_job job = {.args = args, .out = out, .log = log};
+    const verb *v;
+    int n = tsr_args_arguments(args, &job.model);
+    TSR_TRY(find_verb(job.model[0], &v, err));
+    job.n_model = n - 1;
+    job.model++;
+    if (job.n_model == 0)
+        return tsr_fail(err, TSR_E_USAGE, "'map %s' needs a model", v->name);
+    TSR_TRY(check_unused(args, v, err));
+    TSR_TRY(read_settings(&job, err));
+    tsr_status status = open_map(&job, tsr_args_value(args, v->map), err);
+    if (status == TSR_OK)
+        status = v->run(&job, err);
+    tsr_density_free(job.engine);
+    tsr_device_free(job.device);
+    tsr_map_free(job.map);
+    return status;
+}
+
+const tsr_command tsr_command_map = {
+    .name = "map",
+    .doc = "models in density maps: correlation, simulated maps, timelines",
+    .usage = {.arguments = "cc|simulate|timeline MODEL...",
+              .min_arguments = 1,
+              .max_arguments = -1,
+              .options = options,
+              .about =
+                  "tessera map cc MODEL... --map MAP --resolution R\n"
+                  "tessera map simulate MODEL --like MAP --resolution R -o "
+                  "OUT.mrc\n"
+                  "tessera map timeline MODEL --map MAP --resolution R -o "
+                  "OUT\n\n"
+                  "MODEL is a PDB or mmCIF file, gzipped or not, with one "
+                  "model or many, or the folder of a run. All atoms but "
+                  "waters count. docs/density.md explains what is computed."},
+    .run = run_map};

@@ -1,0 +1,54 @@
+/* What the verbs of `tessera map` share: a map, an engine that holds it, and
+ * how models are blurred. One file a verb; cli/command_map.c has the options.
+ */
+#ifndef TSR_CLI_MAP_JOB_H
+#define TSR_CLI_MAP_JOB_H
+
+#include "cli/args.h"
+#include "cli/map_models.h"
+#include "core/log.h"
+#include "density/correlation.h"
+#include "density/density.h"
+#include "gpu/device.h"
+
+typedef struct {
+    const tsr_args *args;
+    FILE *out;
+    tsr_log *log;
+    int n_model;
+    const char *const *model; /* [n_model] the arguments after the verb */
+    tsr_map *map;
+    tsr_device *device; /* NULL: the reference */
+    tsr_density_engine *engine;
+    tsr_blur kind;
+    double resolution_ang;
+    double sigma_over_r; /* 0: the best one is looked for */
+    double mask_ang;
+    /* Voxels where S is at least `threshold`, or so many standard deviations
+     * above its mean. */
+    int has_threshold, is_in_sd;
+    double threshold;
+    int most_frames;
+} tsr_map_job;
+
+/* Brings the engine to the blur of the models' elements. */
+tsr_status tsr_map_job_blur(const tsr_map_job *job,
+                            const tsr_map_models *models, double sigma_over_r,
+                            tsr_err *err);
+
+/* Refuses a model of which nothing is in the map, says where both are, and
+ * warns of one that is in part outside. */
+tsr_status tsr_map_job_check(const tsr_map_job *job,
+                             const tsr_map_models *models, tsr_err *err);
+
+/* May the option's file be written? Errors: TSR_E_USAGE. */
+tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
+                              const char *begins, const char *holds,
+                              tsr_err *err);
+
+/* The verbs: map cc, map simulate, map timeline. */
+tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err);
+tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err);
+tsr_status tsr_map_timeline(tsr_map_job *job, tsr_err *err);
+
+#endif

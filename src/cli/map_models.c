@@ -1,0 +1,206 @@
+#include "cli/map_models.h"
+
+#include "analysis/export.h"
+#include "io/parent.h"
+#include "io/structure.h"
+#include "run/past_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+void tsr_map_models_clear(tsr_map_models *models)
+{
+    tsr_atoms_free(models->atoms);
+    free(models->xyz);
+    free(models->draw);
+    free(models->chain);
+    *models = (tsr_map_models){0};
+}
+
+const double (*tsr_map_models_xyz(const tsr_map_models *models, int k))[3]
+{
+    const size_t n_atom = (size_t)models->atoms->n_atom;
+    return (const double(*)[3])(models->xyz + (size_t)k * n_atom);
+}
+
+void tsr_map_models_label(const tsr_map_models *models, int k, char *text,
+                          unsigned long size)
+{
+    if (models->draw != NULL)
+        snprintf(text, size, "%s, chain %d, draw %ld", models->path,
+                 models->chain[k], models->draw[k]);
+    else if (models->n > 1)
+        snprintf(text, size, "%s, model %d", models->path, k + 1);
+    else
+        snprintf(text, size, "%s", models->path);
+}
+
+tsr_status tsr_map_models_elements(const tsr_map_models *models, int **element,
+                                   unsigned char **z, tsr_err *err)
+{
+    const size_t n = (size_t)models->atoms->n_atom;
+    *element = calloc(n + 1, sizeof **element);
+    *z = calloc(n + 1, 1);
+    if (*element == NULL || *z == NULL) {
+        free(*element), free(*z);
+        *element = NULL, *z = NULL;
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a model");
+    }
+    for (size_t i = 0; i < n; i++) {
+        (*element)[i] = models->atoms->atom[i].z;
+        (*z)[i] = (unsigned char)models->atoms->atom[i].z;
+    }
+    return TSR_OK;
+}
+
+/* ---- a run ---- */
+
+/* A run's atoms as those of a structure file. */
+static tsr_status take_atoms(const tsr_model_atoms *list, const char *path,
+                             tsr_atoms **out, tsr_err *err)
+{
+    tsr_atoms *a = calloc(1, sizeof *a);
+    *out = a;
+    if (a != NULL) {
+        a->path = strdup(path);
+        a->atom = calloc((size_t)list->n_atom + 1, sizeof *a->atom);
+        a->residue = calloc((size_t)list->n_residue + 1, sizeof *a->residue);
+    }
+    if (a == NULL || a->path == NULL || a->atom == NULL || a->residue == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a run's atoms");
+    a->n_atom = list->n_atom;
+    a->n_residue = list->n_residue;
+    for (int i = 0; i < list->n_atom; i++) {
+        const tsr_model_atom *from = &list->atom[i];
+        tsr_file_residue *r = &a->residue[from->at];
+        tsr_file_atom *to = &a->atom[i];
+        snprintf(to->name, sizeof to->name, "%s", from->name);
+        to->z = tsr_parent_atomic_number(from->name);
+        to->residue = from->at;
+        if (r->n_atom++ == 0) {
+            r->first_atom = i;
+            snprintf(r->name, sizeof r->name, "%s", from->residue);
+            if (from->chain_id[0] != '\0')
+                memcpy(r->chain, from->chain_id, sizeof r->chain);
+            else
+                snprintf(r->chain, sizeof r->chain, "%c", from->chain);
+            r->number = from->number;
+            r->insertion = from->insertion;
+        }
+    }
+    return TSR_OK;
+}
+
+typedef struct {
+    tsr_past_run run;
+    tsr_frames *frames;
+    tsr_structure *input;
+    tsr_all_atoms *all;
+    double (*model)[3]; /* of one frame */
+    int *at, *draw;     /* [n] chosen frames */
+} drawn;
+
+static tsr_status open_run(drawn *d, const char *path, tsr_log *log,
+                           tsr_err *err)
+{
+    int n_bad = 0;
+    tsr_err bad;
+    TSR_TRY(tsr_past_run_open(path, &d->run, log, err));
+    if (d->run.directory == NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'%s' is a trace; give the run's folder", path);
+    TSR_TRY(tsr_frames_open(d->run.directory, &d->frames, &n_bad, &bad, err));
+    if (n_bad > 0)
+        tsr_warn(log, "%d trajectories are left out: %s", n_bad, bad.message);
+    const char *file = d->run.has_config ? d->run.config.structure.file : NULL;
+    if (file == NULL)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': a map shows all atoms, and this run has no "
+                        "input structure that side chains could come from",
+                        path);
+    tsr_status status = tsr_structure_read(file, &d->input, err);
+    if (status == TSR_OK)
+        status = tsr_all_atoms_new(tsr_frames_atoms(d->frames), d->input,
+                                   &d->all, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "side chains of the run's input");
+    const tsr_model_atoms *list = tsr_all_atoms_list(d->all);
+    if (list->n_atom < 6 * list->n_residue) /* proteins have some 8 */
+        tsr_warn(log,
+                 "'%s': the run's input has few atoms of side chains, %d atoms "
+                 "in %d residues; the density lacks what it lacks",
+                 path, list->n_atom, list->n_residue);
+    return TSR_OK;
+}
+
+static tsr_status read_frame(drawn *d, int i, double (*xyz)[3], tsr_err *err)
+{
+    const float *from;
+    const int n = tsr_frames_atoms(d->frames)->n_atom;
+    TSR_TRY(tsr_frames_read(d->frames, i, &from, err));
+    for (int k = 0; k < n; k++)
+        for (int c = 0; c < 3; c++)
+            d->model[k][c] = (double)from[3 * k + c];
+    tsr_all_atoms_place(d->all, (const double(*)[3])d->model, xyz);
+    return TSR_OK;
+}
+
+static tsr_status take_frames(drawn *d, int most, tsr_map_models *out,
+                              tsr_err *err)
+{
+    const tsr_model_atoms *list = tsr_all_atoms_list(d->all);
+    const tsr_drawn_frame *frame;
+    const size_t n_all = (size_t)tsr_frames_list(d->frames, &frame);
+    const size_t room = n_all < (size_t)most ? n_all : (size_t)most;
+    int n_draw;
+    int *at = calloc(room + 1, sizeof *at);
+    d->at = at;
+    d->draw = calloc(room + 1, sizeof *d->draw);
+    d->model = calloc((size_t)tsr_frames_atoms(d->frames)->n_atom + 1,
+                      sizeof *d->model);
+    if (at == NULL || d->draw == NULL || d->model == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu frames", room);
+    out->n = tsr_frames_spread(d->frames, (int)room, at, d->draw, &n_draw);
+    const size_t n = (size_t)out->n;
+    out->xyz = calloc(n * (size_t)list->n_atom + 1, sizeof *out->xyz);
+    out->draw = calloc(n + 1, sizeof *out->draw);
+    out->chain = calloc(n + 1, sizeof *out->chain);
+    if (n == 0 || out->xyz == NULL || out->draw == NULL || out->chain == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu frames", room);
+    for (int k = 0; k < out->n; k++) {
+        out->draw[k] = frame[at[k]].draw;
+        out->chain[k] = frame[at[k]].chain;
+        TSR_TRY(read_frame(d, at[k],
+                           out->xyz + (size_t)k * (size_t)list->n_atom, err));
+    }
+    return take_atoms(list, out->path, &out->atoms, err);
+}
+
+static tsr_status read_run(const char *path, int most, tsr_log *log,
+                           tsr_map_models *out, tsr_err *err)
+{
+    drawn d = {0};
+    tsr_status status = open_run(&d, path, log, err);
+    if (status == TSR_OK)
+        status = take_frames(&d, most, out, err);
+    free(d.at);
+    free(d.draw);
+    free(d.model);
+    tsr_all_atoms_free(d.all);
+    tsr_structure_free(d.input);
+    tsr_frames_free(d.frames);
+    tsr_past_run_clear(&d.run);
+    return status;
+}
+
+tsr_status tsr_map_models_read(const char *path, int most, tsr_log *log,
+                               tsr_map_models *out, tsr_err *err)
+{
+    struct stat info;
+    *out = (tsr_map_models){.path = path};
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return read_run(path, most, log, out, err);
+    return tsr_atoms_read_models(path, &out->atoms, &out->n, &out->xyz, err);
+}

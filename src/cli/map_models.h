@@ -1,0 +1,39 @@
+/* The models that `tessera map` looks at: those of a structure file, one or
+ * many, or the draws of a run. */
+#ifndef TSR_CLI_MAP_MODELS_H
+#define TSR_CLI_MAP_MODELS_H
+
+#include "core/log.h"
+#include "core/status.h"
+#include "io/atoms.h"
+
+typedef struct {
+    const char *path; /* as given, borrowed */
+    tsr_atoms *atoms; /* names and elements; coordinates of the first model */
+    int n;            /* models */
+    double (*xyz)[3]; /* [n][n_atom] Angstrom */
+    long *draw;       /* [n] of a run: number of the draw; NULL: of a file */
+    int *chain;       /* [n] of a run: its chain; NULL: of a file */
+} tsr_map_models;
+
+/* A file, all of whose models are read, or the folder of a run: at most `most`
+ * of its stored conformations, evenly chosen, with all heavy atoms. Errors:
+ * those of the readers; TSR_E_DATA (a run whose input structure is gone). The
+ * caller clears it, also after an error. */
+tsr_status tsr_map_models_read(const char *path, int most, tsr_log *log,
+                               tsr_map_models *out, tsr_err *err);
+void tsr_map_models_clear(tsr_map_models *models);
+
+/* Coordinates of model k, [n_atom][3]. */
+const double (*tsr_map_models_xyz(const tsr_map_models *models, int k))[3];
+
+/* "adk.pdb", "adk.pdb, model 3", "runs/adk, chain 2, draw 400". */
+void tsr_map_models_label(const tsr_map_models *models, int k, char *text,
+                          unsigned long size);
+
+/* Elements [n_atom], for a table of blurred atoms and for a batch; the caller
+ * frees both. Errors: TSR_E_NOMEM. */
+tsr_status tsr_map_models_elements(const tsr_map_models *models, int **element,
+                                   unsigned char **z, tsr_err *err);
+
+#endif

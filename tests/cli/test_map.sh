@@ -1,0 +1,247 @@
+#!/bin/sh
+# Models in density maps: tessera map. Prints one line a test (tests/run.sh).
+. tests/cli/expect.sh
+
+# The demo has centres of side chains, which are no atoms.
+grep -v "^ATOM.* SC " "$demo/two_domain.pdb" >model.pdb
+
+# A grid around the model, 2 Angstrom a voxel, as OpenDX; its values are those
+# of awk's expression. A margin of 12 Angstrom, other numbers along x, y, z.
+grid() { # FILE EXPRESSION
+    awk -v "value=$2" '/^ATOM/ {
+        for (c = 0; c < 3; c++) {
+            v = substr($0, 31 + 8 * c, 8) + 0
+            if (!n || v < low[c]) low[c] = v
+            if (!n || v > high[c]) high[c] = v
+        }
+        n++
+    }
+    END {
+        for (c = 0; c < 3; c++) {
+            size[c] = int((high[c] - low[c] + 24) / 2) + 1
+            low[c] = int(low[c]) - 12
+        }
+        printf "object 1 class gridpositions counts %d %d %d\n", \
+            size[0], size[1], size[2]
+        printf "origin %g %g %g\n", low[0], low[1], low[2]
+        print "delta 2 0 0\ndelta 0 2 0\ndelta 0 0 2"
+        total = size[0] * size[1] * size[2]
+        print "object 3 class array type double rank 0 items " total \
+            " data follows"
+        for (i = 0; i < total; i++) print value
+    }' model.pdb >"$1"
+}
+grid zero.dx 0
+grid nan.dx nan
+
+# The device that there is; under sanitizers there is none.
+device=auto
+"$program" devices --no-test >/dev/null 2>&1 || device=reference
+map() {
+    case " $* " in
+    *" --device "*) "$program" map "$@" ;;
+    *) "$program" map "$@" --device $device ;;
+    esac
+}
+value() { # KEY: the number of the first model in out.txt
+    sed -n "s/.*\"$1\": *\([-0-9.e]*\).*/\1/p" out.txt | head -n 1
+}
+is_near() { # VALUE WANTED TOLERANCE
+    awk -v a="$1" -v b="$2" -v t="$3" \
+        'BEGIN {exit !(a != "" && a - b <= t && b - a <= t)}'
+}
+
+# ---- a map of the model itself ----
+expect "help" 0 "" map cc --help
+expect "simulate" 0 "wrote own.mrc" map simulate model.pdb --like zero.dx -r 6 \
+    -o own.mrc
+expect "cc" 0 "" map cc model.pdb --map own.mrc -r 6 --json
+check "it is 1" is_near "$(value cc_box)" 1 2e-6
+check "within the mask, too" is_near "$(value cc_mask)" 1 2e-6
+check "sigma/R is told" is_near "$(value sigma_over_r)" 0.225 1e-9
+check "the FSC does not fall" grep -q '"fsc_half_is_at_limit": *true' out.txt
+expect "the same on the host" 0 "" map cc model.pdb --map own.mrc -r 6 --json \
+    --device reference
+check "is 1 as well" is_near "$(value cc_box)" 1 2e-6
+expect "best width" 0 "" map cc model.pdb --map own.mrc -r 6 --json \
+    --sigma-over-r best
+check "is found" is_near "$(value sigma_over_r)" 0.225 0.002
+expect "electrons" 0 "" map cc model.pdb --map own.mrc -r 6 --json \
+    --kernel electron
+check "are a little wider" is_near "$(value cc_box)" 0.99 0.01
+gzip -c own.mrc >own.mrc.gz
+expect "gzipped" 0 "" map cc model.pdb --map own.mrc.gz -r 6
+check "the same, as a table" grep -qE "^model.pdb +1.0000 +1.0000" out.txt
+expect "a threshold" 0 "" map cc model.pdb --map own.mrc -r 6 --json \
+    --threshold 1sd
+check "has its own" is_near "$(value cc_above)" 1 2e-6
+check "and fewer voxels" test "$(value n_voxels_above)" -lt "$(value n_voxels)"
+expect "maps of it" 0 "" map cc model.pdb --map own.mrc -r 6 \
+    --difference diff.mrc --spatial tiles.mrc
+check "are there" test -s diff.mrc -a -s tiles.mrc
+expect "the difference is small" 65 "" map cc model.pdb --map diff.mrc -r 6 \
+    --mask zero.dx
+check "a mask of nothing is told" grep -q "leaves 0 voxels" err.txt
+grid one.dx 1
+expect "a mask of all" 0 "" map cc model.pdb --map own.mrc -r 6 --mask one.dx \
+    --json
+check "changes nothing" is_near "$(value cc_box)" 1 2e-6
+expect "a mask of another grid" 65 "is not on the grid" map cc model.pdb \
+    --map own.mrc -r 6 --mask tiles.mrc
+
+# ---- what is wrong ----
+expect "no verb" 64 "expected cc, simulate or timeline" map dock model.pdb
+expect "no resolution" 64 "the resolution of the map is missing" \
+    map cc model.pdb --map own.mrc
+expect "no map" 64 "needs a density map: --map" map cc model.pdb -r 6
+expect "no model" 64 "needs a model" map cc --map own.mrc -r 6
+expect "an option of another verb" 64 "belongs to 'map timeline'" \
+    map cc model.pdb --map own.mrc -r 6 --by chain
+expect "an unknown kernel" 64 "expected gaussian, radius or electron" \
+    map cc model.pdb --map own.mrc -r 6 --kernel box
+expect "a wide resolution" 64 "" map cc model.pdb --map own.mrc -r 600
+expect "no such map" 66 "cannot open" map cc model.pdb --map none.mrc -r 6
+expect "a structure as map" 65 "is it a density map" \
+    map cc model.pdb --map model.pdb -r 6
+expect "a map as model" 65 "is not a structure" map cc own.mrc --map own.mrc \
+    -r 6
+head -c 5000 own.mrc >cut.mrc
+expect "a file that is cut off" 65 "ends within its voxels" \
+    map cc model.pdb --map cut.mrc -r 6
+head -c 3000 own.mrc.gz >cut.mrc.gz
+expect "and a packed one" 65 "cut.mrc.gz" map cc model.pdb --map cut.mrc.gz -r 6
+expect "all voxels NaN" 0 "voxels are NaN and are left out" \
+    map cc model.pdb --map nan.dx -r 6 --json
+check "have no correlation" grep -q '"cc_box": *null' out.txt
+sed 's/^\(ATOM.\{26\}\).\{8\}/\1 900.000/' model.pdb >far.pdb
+expect "no overlap" 65 "does not overlap with the map: its atoms are from" \
+    map cc far.pdb --map own.mrc -r 6
+expect "over the input" 64 "would take the place of the input" \
+    map simulate model.pdb --like own.mrc -r 6 -o own.mrc
+echo mine >mine.mrc
+expect "over another's file" 64 "not from tessera map" \
+    map simulate model.pdb --like own.mrc -r 6 -o mine.mrc
+expect "over its own" 0 "" map cc model.pdb --map own.mrc -r 6 \
+    --difference diff.mrc
+
+# The map of the model mirrored in the middle of the box is of the wrong hand.
+middle=$(awk '/counts/ {n = $6} /^origin/ {print 2 * $2 + 2 * (n - 1)}' zero.dx)
+awk -v "twice=$middle" '/^ATOM/ {
+    printf "%s%8.3f%s\n", substr($0, 1, 30), twice - substr($0, 31, 8), \
+        substr($0, 39)
+}' model.pdb >mirror.pdb
+expect "a mirrored map" 0 "" map simulate mirror.pdb --like zero.dx -r 6 \
+    -o mirror.mrc
+expect "is told" 0 "mirrored along x .* the map has the wrong hand" \
+    map cc model.pdb --map mirror.mrc -r 6
+
+# A header of 1200^3 voxels: what it takes is told before anything is read.
+"$python" - own.mrc <<'END' >large.mrc
+import struct, sys
+head = bytearray(open(sys.argv[1], "rb").read(1024))
+head[0:12] = head[28:40] = struct.pack("<3i", 1200, 1200, 1200)
+sys.stdout.buffer.write(head)
+END
+expect "a large map" 65 "1200 x 1200 x 1200 voxels: 6.4 GiB, up to 25.7 GiB" \
+    map cc model.pdb --map large.mrc -r 6
+
+# ---- many models, timelines ----
+{
+    for k in 1 2 3; do
+        echo "MODEL        $k"
+        grep "^ATOM" model.pdb
+        echo ENDMDL
+    done
+} >three.pdb
+expect "models of a file" 0 "" map cc three.pdb --map own.mrc -r 6
+check "have a line each" grep -qE "^three.pdb, model 3 +1.0000" out.txt
+sed '/^MODEL  *2/,/^ENDMDL/{/ CA /d}' three.pdb >other.pdb
+expect "models of other atoms" 65 "model 2 has other atoms than the first" \
+    map cc other.pdb --map own.mrc -r 6
+expect "a timeline" 0 "" map timeline three.pdb --map own.mrc -r 6 \
+    --by structure -o line
+check "says its files" grep -q "3 models: line.csv, line.svg" out.txt
+check "its table" grep -q '^"helix A:.*,3,,,0\.[0-9]*,0.000000$' line.csv
+check "its picture" grep -q "helix A:" line.svg
+expect "again" 0 "" map timeline three.pdb --map own.mrc -r 6 --by chain \
+    -o line.svg
+expect "named rows" 0 "" map timeline three.pdb --map own.mrc -r 6 \
+    -o line --select first=A:1-50 --select rest=A:65-114
+check "have their names" grep -q '^"rest",1,' line.csv
+expect "a range that is not there" 64 "names no residue" map timeline \
+    three.pdb --map own.mrc -r 6 -o line --select x=A:900-910
+expect "parts that are not known" 64 "expected residue, structure or chain" \
+    map timeline three.pdb --map own.mrc -r 6 -o line --by atom
+
+cat >run.yaml <<END
+structure: {file: model.pdb, flexible: ["A:51-64"]}
+data:
+  - {kind: distance, between: ["A:10", "A:100"], mean: 40, sd: 3}
+sampler: {chains: 2, warmup: 40, draws: 12, thin: 2, temperatures: 1}
+output: {directory: drawn, trajectory_every: 3}
+device: {use: reference}
+END
+expect "a run" 0 "" "$program" run run.yaml
+expect "its draws" 0 "lacks what it lacks" map timeline drawn --map own.mrc \
+    -r 6 -o drawn.csv --select first=A:1-50 --select rest=A:65-114
+check "are numbered" grep -q '^"first",2,[0-9],[0-9]*,-*0' drawn.csv
+expect "and their correlations" 0 "" map cc drawn --map own.mrc -r 6
+check "have a line each" grep -qE "^drawn, chain [0-9], draw [0-9]+ +0" out.txt
+
+# ---- a map as data of a run ----
+# One domain stays rigid, the other turns away and has to find back; the map was
+# made of the model, whose side chains' centres the run has for atoms.
+cp "$demo/two_domain.pdb" bodies.pdb
+cat >fit.yaml <<END
+structure: {file: bodies.pdb, flexible: ["A:51-64"]}
+data:
+  - {kind: map, file: own.mrc, resolution: 6}
+sampler: {chains: 2, warmup: 150, draws: 20, thin: 4, temperatures: 1}
+output: {directory: fitted, trajectory_every: 5}
+device: {use: reference}
+END
+expect "check" 0 "voxels count as [0-9]+ independent ones" "$program" check \
+    fit.yaml
+check "resolved" grep -q "kind: map" out.txt
+expect "without a resolution" 78 "data.0: a map needs its resolution" \
+    "$program" check fit.yaml --set data.0.resolution=0
+expect "a key of a curve" 78 "it belongs to kind: saxs" "$program" check \
+    fit.yaml --set data.0.q_unit=auto
+expect "a run" 0 "" "$program" run fit.yaml
+check "the molecule moves as a whole" grep -q "^rigid_body  *[1-9]" err.txt
+check "the map is kept" test -s fitted/input/own.mrc
+expect "its summary" 0 "" "$program" summary fitted
+check "has what the map leaves" grep -q "^map_chi2 " out.txt
+expect "half of it" 0 "" "$program" run fit.yaml --output half --set \
+    sampler.draws=10
+expect "and the rest" 0 "" "$program" resume half --draws 20
+for dir in fitted half; do
+    expect "draws of $dir" 0 "" "$program" export $dir --draws all \
+        --format csv -o $dir.csv
+done
+check "are the same to the bit" cmp -s fitted.csv half.csv
+check "with the width of the blur" grep -q "map_sigma_over_r" half.csv
+expect "beside a distance, of two states" 0 "" "$program" run fit.yaml \
+    --output both --set structure.states=2 --set \
+    'data.1={kind: distance, between: ["A:10", "A:100"], mean: 40, sd: 3}'
+expect "the report" 0 "" "$program" report both
+
+# ---- published maps ----
+if [ -d "$shared/maps" ]; then
+    published() { # MODEL MAP RESOLUTION CC
+        expect "$1 in $2" 0 "" map cc "$shared/maps/$1" \
+            --map "$shared/maps/$2.gz" -r "$3" --json
+        check "is $4" is_near "$(value cc_box)" "$4" 5.1e-5
+    }
+    published 1UBI.pdb Ubi-4.5.mrc 4.5 0.9978
+    published 1f7dA00.pdb 1f7dA00_8.mrc 8 0.9265
+    published adk_4ake-target.pdb adk_4ake_5A.mrc 5 0.9651
+    published adk_1ake-docked.pdb adk_4ake_5A.mrc 5 0.6145
+    expect "adk_1ake-initial.pdb lies outside" 0 \
+        "1580 of 1656 atoms are outside" \
+        map cc "$shared/maps/adk_1ake-initial.pdb" \
+        --map "$shared/maps/adk_4ake_5A.mrc.gz" -r 5
+else
+    echo "skip published maps: no $shared/maps"
+fi
+exit $bad

@@ -1,0 +1,405 @@
+/* Density maps from files: what MRC2014 allows, what real files do, and what is
+ * refused. */
+#include "io/density_map.h"
+
+#include "io_files.h"
+
+#include <math.h>
+
+enum { NC = 3, NR = 4, NS = 5, N = NC * NR * NS };
+
+/* A file in memory: 1024 bytes of header, then voxels. */
+typedef struct {
+    unsigned char byte[TSR_MAP_HEADER + 8 * N];
+    size_t size;
+} file;
+
+static void put_int(file *f, int word, int32_t value)
+{
+    memcpy(f->byte + 4 * (word - 1), &value, 4);
+}
+
+static void put_float(file *f, int word, float value)
+{
+    memcpy(f->byte + 4 * (word - 1), &value, 4);
+}
+
+/* 3 x 4 x 5 voxels of 1, 2, 4 Angstrom at (10, 20, 30); the k-th voxel of the
+ * file is k. Mode 2. */
+static file good(void)
+{
+    file f = {.size = TSR_MAP_HEADER};
+    const int n[3] = {NC, NR, NS};
+    for (int c = 0; c < 3; c++) {
+        put_int(&f, 1 + c, n[c]);
+        put_int(&f, 8 + c, n[c]);
+        put_float(&f, 11 + c, (float)(n[c] << c));
+        put_float(&f, 14 + c, 90.0f);
+        put_int(&f, 17 + c, c + 1);
+        put_float(&f, 50 + c, 10.0f * (float)(c + 1));
+    }
+    put_int(&f, 4, 2);
+    memcpy(f.byte + 208, "MAP DA", 6);
+    for (int k = 0; k < N; k++) {
+        const float v = (float)k;
+        memcpy(f.byte + f.size, &v, 4);
+        f.size += 4;
+    }
+    return f;
+}
+
+static tsr_status try_read(const file *f, tsr_map_origin origin, tsr_map **map,
+                           tsr_err *err)
+{
+    const char *path = io_write("map.mrc", f->byte, f->size);
+    return tsr_map_read(path, origin, NULL, map, err);
+}
+
+static tsr_map *read_map(const file *f)
+{
+    tsr_map *map;
+    tsr_err err = {.message = ""};
+    if (try_read(f, TSR_MAP_ORIGIN_AUTO, &map, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    return map;
+}
+
+static void refused(const file *f, const char *says)
+{
+    tsr_map *map;
+    tsr_err err = {.message = ""};
+    assert_int_equal(try_read(f, TSR_MAP_ORIGIN_AUTO, &map, &err), TSR_E_DATA);
+    assert_null(map);
+    assert_has(err.message, says);
+}
+
+static void is_good(const tsr_map *map)
+{
+    for (int c = 0; c < 3; c++) {
+        assert_int_equal(map->grid.n[c], 3 + c);
+        assert_near(map->grid.step[c], 1 << c, 1e-6);
+        assert_near(map->grid.origin[c], 10.0 * (c + 1), 1e-5);
+    }
+    for (int k = 0; k < N; k++)
+        assert_true(map->value[k] == (float)k);
+}
+
+static void plain(void **state)
+{
+    (void)state;
+    const file f = good();
+    tsr_map *map = read_map(&f);
+    is_good(map);
+    tsr_map_free(map);
+}
+
+static void other_byte_order(void **state)
+{
+    (void)state;
+    for (int stamp = 0; stamp < 3; stamp++) { /* right, 0, wrong */
+        file f = good();
+        for (size_t k = 0; k < f.size; k += 4)
+            if (k < 208 || (k >= 216 && k < 224) || k >= TSR_MAP_HEADER)
+                for (int b = 0; b < 2; b++) {
+                    unsigned char t = f.byte[k + (size_t)b];
+                    f.byte[k + (size_t)b] = f.byte[k + 3 - (size_t)b];
+                    f.byte[k + 3 - (size_t)b] = t;
+                }
+        const unsigned char is[] = {0x11, 0, 0x44};
+        f.byte[212] = f.byte[213] = is[stamp];
+        tsr_map *map = read_map(&f);
+        is_good(map);
+        tsr_map_free(map);
+    }
+}
+
+/* The stamp 0, no "MAP ", NaN as statistics, no intervals, garbage in the
+ * unused words, an extended header. */
+static void odd_headers(void **state)
+{
+    (void)state;
+    file f = good();
+    memset(f.byte + 208, 0, 8);
+    for (int w = 20; w <= 22; w++)
+        put_float(&f, w, NAN);
+    for (int c = 0; c < 3; c++)
+        put_int(&f, 8 + c, 0);
+    for (int w = 25; w < 50; w++)
+        put_int(&f, w, (int32_t)(0x1e2ab3c4u * (uint32_t)w));
+    tsr_map *map = read_map(&f);
+    is_good(map);
+    tsr_map_free(map);
+    f = good();
+    memmove(f.byte + TSR_MAP_HEADER + 80, f.byte + TSR_MAP_HEADER, 4 * N);
+    put_int(&f, 24, 80);
+    f.size += 80;
+    map = read_map(&f);
+    is_good(map);
+    tsr_map_free(map);
+}
+
+static void modes(void **state)
+{
+    (void)state;
+    static const uint16_t half[] = {0x0000, 0x3c00, 0xc000, 0x7bff,
+                                    0x0001, 0x7c00, 0x7e00};
+    static const float is[] = {0.0f, 1.0f, -2.0f, 65504.0f, 0x1p-24f};
+    file f = good();
+    put_int(&f, 4, 0);
+    for (int k = 0; k < N; k++)
+        f.byte[TSR_MAP_HEADER + k] = (unsigned char)(k - 20);
+    tsr_map *map = read_map(&f);
+    for (int k = 0; k < N; k++)
+        assert_true(map->value[k] == (float)(k - 20));
+    tsr_map_free(map);
+    for (int mode = 1; mode <= 6; mode += 5) {
+        put_int(&f, 4, mode);
+        for (int k = 0; k < N; k++) {
+            const uint16_t v = (uint16_t)(k * 1100);
+            memcpy(f.byte + TSR_MAP_HEADER + 2 * k, &v, 2);
+        }
+        map = read_map(&f);
+        for (int k = 0; k < N; k++)
+            assert_true(map->value[k] ==
+                        (float)(mode == 1 ? (int16_t)(k * 1100) : k * 1100));
+        tsr_map_free(map);
+    }
+    put_int(&f, 4, 12);
+    memset(f.byte + TSR_MAP_HEADER, 0, 2 * N);
+    memcpy(f.byte + TSR_MAP_HEADER, half, sizeof half);
+    map = read_map(&f);
+    for (int k = 0; k < 5; k++)
+        assert_true(map->value[k] == is[k]);
+    assert_true(isnan(map->value[5]) && isnan(map->value[6]));
+    tsr_map_free(map);
+}
+
+/* Sections along x, columns along y, rows along z. */
+static void axes_in_any_order(void **state)
+{
+    (void)state;
+    file f = good();
+    const int axis[3] = {2, 3, 1}, start[3] = {7, -8, 9};
+    const int n[3] = {NS, NC, NR}; /* along x, y, z */
+    for (int i = 0; i < 3; i++) {
+        put_int(&f, 17 + i, axis[i]);
+        put_int(&f, 5 + i, start[i]);
+        put_int(&f, 8 + i, n[i]);
+        put_float(&f, 11 + i, (float)n[i] * (float)(1 + i));
+        put_float(&f, 50 + i, 0.0f);
+    }
+    tsr_map *map = read_map(&f);
+    for (int c = 0; c < 3; c++) {
+        assert_int_equal(map->grid.n[c], n[c]);
+        assert_near(map->grid.step[c], 1 + c, 1e-6);
+    }
+    assert_near(map->grid.origin[0], 9.0, 1e-6);
+    assert_near(map->grid.origin[1], 14.0, 1e-6);
+    assert_near(map->grid.origin[2], -24.0, 1e-6);
+    for (int s = 0; s < NS; s++)
+        for (int r = 0; r < NR; r++)
+            for (int c = 0; c < NC; c++)
+                assert_true(map->value[(r * n[1] + c) * n[0] + s] ==
+                            (float)((s * NR + r) * NC + c));
+    tsr_map_free(map);
+}
+
+static void two_origins(void **state)
+{
+    (void)state;
+    file f = good();
+    tsr_map *map;
+    for (int c = 0; c < 3; c++)
+        put_int(&f, 5 + c, 3);
+    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_AUTO, &map, NULL), TSR_OK);
+    assert_near(map->grid.origin[2], 30.0, 1e-5);
+    tsr_map_free(map);
+    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_NSTART, &map, NULL), TSR_OK);
+    assert_near(map->grid.origin[2], 12.0, 1e-5);
+    tsr_map_free(map);
+    for (int c = 0; c < 3; c++)
+        put_float(&f, 50 + c, 0.0f);
+    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_AUTO, &map, NULL), TSR_OK);
+    assert_near(map->grid.origin[1], 6.0, 1e-5);
+    tsr_map_free(map);
+    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_FIELD, &map, NULL), TSR_OK);
+    assert_near(map->grid.origin[1], 0.0, 1e-5);
+    tsr_map_free(map);
+}
+
+static void what_is_refused(void **state)
+{
+    (void)state;
+    file f = good();
+    put_float(&f, 15, 120.0f);
+    refused(&f, "CELLB (words 14 to 16): beta is 120 degrees");
+    f = good();
+    put_float(&f, 12, -3.0f);
+    refused(&f, "CELLA");
+    f = good();
+    put_int(&f, 4, 4);
+    refused(&f, "MODE (word 4) is 4");
+    f = good();
+    put_int(&f, 18, 1);
+    refused(&f, "MAPC/MAPR/MAPS");
+    f = good();
+    put_int(&f, 23, 401);
+    refused(&f, "ISPG (word 23) is 401");
+    f = good();
+    put_int(&f, 1, 0);
+    refused(&f, "is not a density map");
+    f = good();
+    put_int(&f, 24, -4);
+    refused(&f, "NSYMBT");
+    f = good();
+    put_int(&f, 25, 1); /* a quarter turn about z */
+    put_float(&f, 27, -1.0f), put_float(&f, 29, 1.0f), put_float(&f, 34, 1.0f);
+    refused(&f, "LSKFLG");
+    f = good();
+    f.size -= 3;
+    refused(&f, "ends within its voxels");
+    f.size = 700;
+    refused(&f, "ends within its header, after 700");
+    f = good();
+    for (int c = 0; c < 3; c++)
+        put_int(&f, 1 + c, 60000);
+    tsr_map *map;
+    tsr_err err;
+    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_AUTO, &map, &err),
+                     TSR_E_NOMEM);
+    assert_has(err.message, "60000 x 60000 x 60000 voxels, 804662.7 GiB");
+    assert_int_equal(tsr_map_read(io_path("none.mrc"), TSR_MAP_ORIGIN_AUTO,
+                                  NULL, &map, &err),
+                     TSR_E_NOINPUT);
+    assert_int_equal(
+        tsr_map_read(io_dir, TSR_MAP_ORIGIN_AUTO, NULL, &map, &err),
+        TSR_E_NOINPUT);
+}
+
+static void written_and_read(void **state)
+{
+    (void)state;
+    const file f = good();
+    tsr_map *map = read_map(&f), *back;
+    map->value[7] = NAN;
+    const char *path = io_path("out.mrc");
+    assert_int_equal(tsr_map_write(map, path, "a test", NULL), TSR_OK);
+    size_t size;
+    char *bytes = io_read(path, &size);
+    assert_int_equal(size, TSR_MAP_HEADER + 4 * N);
+    assert_memory_equal(bytes + 208, "MAP DA\0\0", 8);
+    assert_memory_equal(bytes + 224, TSR_MAP_MARK "a test  ", 17);
+    free(bytes);
+    assert_int_equal(tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &back, NULL),
+                     TSR_OK);
+    assert_true(isnan(back->value[7]));
+    back->value[7] = 7.0f;
+    is_good(back);
+    tsr_map_free(map);
+    tsr_map_free(back);
+}
+
+static void opendx(void **state)
+{
+    (void)state;
+    static const char head[] = "# a comment\n"
+                               "object 1 class gridpositions counts 2 3 2\n"
+                               "origin 1 2 -3.5\n"
+                               "delta 1.5 0 0\ndelta 0 2 0\ndelta 0 0 2.5\n"
+                               "object 2 class gridconnections counts 2 3 2\n";
+    static const char array[] = "object 3 class array type double rank 0 "
+                                "items 12 data follows\n";
+    static const char data[] = "0 1 2\n3 4 5\n6 nan 8\n9 10 11\n"
+                               "attribute \"dep\" string \"positions\"\n";
+    char text[1024];
+    tsr_map *map;
+    tsr_err err;
+    snprintf(text, sizeof text, "%s%s%s", head, array, data);
+    const char *path = io_text("map.dx", text);
+    assert_int_equal(tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &map, &err),
+                     TSR_OK);
+    assert_near(map->grid.step[2], 2.5, 1e-12);
+    assert_near(map->grid.origin[2], -3.5, 1e-12);
+    assert_true(map->value[(1 * 3 + 2) * 2 + 0] == 5.0f); /* x 0, y 2, z 1 */
+    assert_true(isnan(map->value[(1 * 3 + 0) * 2 + 1]));
+    tsr_map_free(map);
+    snprintf(text, sizeof text, "%s%s%s", head, array, "0 1 2\n");
+    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
+                                  NULL, &map, &err),
+                     TSR_E_DATA);
+    assert_has(err.message, "the array ends before");
+    snprintf(text, sizeof text, "%s%s", head, data);
+    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
+                                  NULL, &map, &err),
+                     TSR_E_DATA);
+    assert_has(err.message, "items of the array");
+    snprintf(text, sizeof text, "ATOM      1  N   MET A   1\n");
+    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
+                                  NULL, &map, &err),
+                     TSR_E_DATA);
+    assert_has(err.message, "is it a density map?");
+}
+
+/* Damaged files: refused or read, never a crash. */
+static void damage(void **state)
+{
+    (void)state;
+    const file f = good();
+    char out[sizeof f.byte];
+    uint32_t seed = 3;
+    const int rounds = io_rounds(300);
+    for (int k = 0; k < rounds; k++) {
+        /* more often in the words that count */
+        size_t size = io_damage(out, (const char *)f.byte,
+                                k % 2 == 0 ? 232 : f.size, &seed);
+        if (k % 2 == 0 && size == 232) {
+            memcpy(out + 232, f.byte + 232, f.size - 232);
+            size = f.size;
+        }
+        tsr_map *map;
+        tsr_err err;
+        const char *path = io_write("bad.mrc", out, size);
+        tsr_status status =
+            tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &map, &err);
+        assert_true((status == TSR_OK) == (map != NULL));
+        tsr_map_free(map);
+    }
+}
+
+static void real_files(void **state)
+{
+    (void)state;
+    if (!io_have_shared())
+        skip();
+    tsr_map *map;
+    assert_int_equal(tsr_map_read(SHARED "maps/1f7dA00_8.mrc.gz",
+                                  TSR_MAP_ORIGIN_AUTO, NULL, &map, NULL),
+                     TSR_OK);
+    assert_int_equal(map->grid.n[1], 78);
+    assert_near(map->grid.step[0], 1.5, 1e-6);
+    assert_near(map->grid.origin[0], -46.737, 1e-4);
+    tsr_map_free(map);
+    assert_int_equal(tsr_map_read(SHARED "maps/Ubi-4.5.mrc.gz",
+                                  TSR_MAP_ORIGIN_AUTO, NULL, &map, NULL),
+                     TSR_OK);
+    assert_near(map->grid.step[0], 1.2156, 1e-6);
+    tsr_map_free(map);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain),
+        cmocka_unit_test(other_byte_order),
+        cmocka_unit_test(odd_headers),
+        cmocka_unit_test(modes),
+        cmocka_unit_test(axes_in_any_order),
+        cmocka_unit_test(two_origins),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(written_and_read),
+        cmocka_unit_test(opendx),
+        cmocka_unit_test(damage),
+        cmocka_unit_test(real_files),
+    };
+    return cmocka_run_group_tests(tests, io_setup, io_teardown);
+}

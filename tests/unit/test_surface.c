@@ -1,0 +1,178 @@
+/* scattering/surface: what a probe can touch of each sphere, against closed
+ * forms and counted points; and that a whole profile, layer and all, does not
+ * depend on how the molecule is turned. */
+#include "io_files.h"
+
+#include "core/vec3.h"
+#include "io/atoms.h"
+#include "io/structure.h"
+#include "scattering/atom_model.h"
+#include "scattering/debye.h"
+#include "scattering/form_factor.h"
+
+#include <math.h>
+
+static tsr_err err;
+
+static void expose(int n, const double (*xyz)[3], const double *radius,
+                   double probe, double *fraction, double (*vector)[3])
+{
+    assert_int_equal(
+        tsr_surface_exposed(n, xyz, radius, probe, fraction, vector, &err),
+        TSR_OK);
+}
+
+static void surface_of_spheres(void **state)
+{
+    (void)state;
+    /* two that overlap, one within another, and two that are the same */
+    double xyz[6][3] = {{0, 0, 0},    {3, 0, 0},  {50, 0, 0},
+                        {50, 0.1, 0}, {90, 0, 0}, {90, 0, 0}};
+    double radius[6] = {1.5, 2.0, 1.0, 4.0, 1.0, 1.0};
+    double fraction[6], vector[6][3];
+    expose(6, (const double(*)[3])xyz, radius, 1.8, fraction, vector);
+    /* A cap of height R1 - x is cut off, x = (d^2 + R1^2 - R2^2) / 2 d; its
+     * share of the sphere is height / 2 R1, its vector (1 - (x / R1)^2) / 4. */
+    double r1 = 3.3, r2 = 3.8, d = 3.0;
+    double x = (d * d + r1 * r1 - r2 * r2) / (2.0 * d);
+    assert_near(fraction[0], 1.0 - (r1 - x) / (2.0 * r1), 1e-12);
+    assert_near(fraction[1], 1.0 - (r2 - (d - x)) / (2.0 * r2), 1e-12);
+    assert_near(vector[0][0], -0.25 * (1.0 - pow(x / r1, 2.0)), 1e-12);
+    assert_near(vector[0][1], 0.0, 1e-12);
+    assert_near(fraction[2], 0.0, 0.0);
+    assert_near(fraction[3], 1.0, 0.0);
+    assert_near(fraction[4] + fraction[5], 1.0, 0.0);
+}
+
+static void fill_at_random(int n, double side, double (*xyz)[3], double *radius)
+{
+    uint32_t seed = 11;
+    for (int i = 0; i < n; i++) {
+        for (int c = 0; c < 3; c++)
+            xyz[i][c] = (io_random(&seed) % 10000) * 1e-4 * side;
+        radius[i] = 1.2 + (io_random(&seed) % 10) * 0.1;
+    }
+}
+
+/* Points of a golden spiral on the sphere, counted. */
+static void count_points(int i, int n, const double (*xyz)[3],
+                         const double *radius, double probe, double out[4])
+{
+    enum { N_POINT = 20000 };
+    out[0] = out[1] = out[2] = out[3] = 0.0;
+    for (int p = 0; p < N_POINT; p++) {
+        double z = (2.0 * p + 1.0) / N_POINT - 1.0, t = 2.399963229728653 * p;
+        double side = sqrt(1.0 - z * z), at[3];
+        const double u[3] = {side * cos(t), side * sin(t), z};
+        int is_free = 1;
+        for (int c = 0; c < 3; c++)
+            at[c] = xyz[i][c] + (radius[i] + probe) * u[c];
+        for (int j = 0; j < n && is_free; j++)
+            is_free =
+                j == i || tsr_vec3_distance(at, xyz[j]) >= radius[j] + probe;
+        out[3] += is_free / (double)N_POINT;
+        for (int c = 0; c < 3; c++)
+            out[c] += is_free * u[c] / N_POINT;
+    }
+}
+
+static void surface_is_what_points_find(void **state)
+{
+    (void)state;
+    enum { N = 60 };
+    double xyz[N][3], radius[N], fraction[N], vector[N][3], count[4];
+    fill_at_random(N, 12.0, xyz, radius);
+    expose(N, (const double(*)[3])xyz, radius, 1.4, fraction, vector);
+    for (int i = 0; i < N; i++) {
+        count_points(i, N, (const double(*)[3])xyz, radius, 1.4, count);
+        assert_near(fraction[i], count[3], 1e-3);
+        for (int c = 0; c < 3; c++)
+            assert_near(vector[i][c], count[c], 1e-3);
+    }
+}
+
+/* A cubic lattice of equal spheres: circles meet in common points, where
+ * rounding may or may not leave arcs of no length. By symmetry. */
+static void surface_of_a_lattice(void **state)
+{
+    (void)state;
+    double xyz[27][3], radius[27], fraction[27];
+    for (int i = 0; i < 27; i++) {
+        int row = i / 3 % 3, layer = i / 9;
+        xyz[i][0] = 2.0 * (i % 3), xyz[i][1] = 2.0 * row;
+        xyz[i][2] = 2.0 * layer;
+        radius[i] = sqrt(2.0) - 1.0; /* with the probe: edges' middles */
+    }
+    expose(27, (const double(*)[3])xyz, radius, 1.0, fraction, NULL);
+    /* The middle one: six caps of half angle 45 degrees, which touch. */
+    assert_near(fraction[13], 1.0 - 3.0 * (1.0 - sqrt(0.5)), 1e-7);
+    for (int i = 0; i < 27; i++) /* those of a corner are like each other */
+        if (i % 3 != 1 && i / 3 % 3 != 1 && i / 9 != 1)
+            assert_near(fraction[i], fraction[0], 1e-7);
+}
+
+/* A turn about (1, 2, 2) / 3. */
+static void turn(double x[3], double angle)
+{
+    static const double k[3] = {1.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0};
+    double cross[3], along = tsr_vec3_dot(k, x);
+    tsr_vec3_cross(cross, k, x);
+    for (int c = 0; c < 3; c++)
+        x[c] = x[c] * cos(angle) + cross[c] * sin(angle) +
+               k[c] * along * (1.0 - cos(angle));
+}
+
+static void profile_of(const tsr_atoms *a, double *pair)
+{
+    enum { N_Q = 12 };
+    tsr_atom_model *m;
+    assert_int_equal(
+        tsr_atom_model_new(a, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m, &err),
+        TSR_OK);
+    double *factor = calloc(3 * (size_t)m->n_type * N_Q, sizeof *factor);
+    tsr_atom_model_factors(m, N_Q, 0.04, factor);
+    tsr_debye_spec spec = {.n = m->n,
+                           .n_type = m->n_type,
+                           .n_comp = 3,
+                           .n_q = N_Q,
+                           .dq_inv_ang = 0.04,
+                           .xyz = (const double(*)[3])m->xyz,
+                           .type = m->type,
+                           .weight = m->surface,
+                           .weighted = TSR_ATOM_HYDRATION,
+                           .form_factor = factor};
+    assert_int_equal(tsr_debye_reference(&spec, NULL, pair, &err), TSR_OK);
+    free(factor);
+    tsr_atom_model_free(m);
+}
+
+/* I does not depend on how a molecule is turned; 1e-9 is what coordinates lose.
+ */
+static void rotation_changes_nothing(void **state)
+{
+    (void)state;
+    double first[72], turned[72];
+    if (!io_have_shared())
+        skip();
+    tsr_atoms *a;
+    assert_int_equal(
+        tsr_atoms_read(SHARED "saxs/lysozyme_2epe/model.pdb", &a, &err),
+        TSR_OK);
+    profile_of(a, first);
+    for (int i = 0; i < a->n_atom; i++)
+        turn(a->atom[i].xyz, 1.234);
+    profile_of(a, turned);
+    for (int k = 0; k < 72; k++)
+        assert_near(turned[k], first[k], 1e-9 * fabs(first[60 * (k >= 60)]));
+    tsr_atoms_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(surface_of_spheres),
+        cmocka_unit_test(surface_is_what_points_find),
+        cmocka_unit_test(surface_of_a_lattice),
+        cmocka_unit_test(rotation_changes_nothing)};
+    return cmocka_run_group_tests(tests, io_setup, io_teardown);
+}

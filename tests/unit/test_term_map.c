@@ -1,0 +1,361 @@
+/* The likelihood of a density map: its three sums against a grid, its integral
+ * against numbers, where it is largest, and what is refused. */
+#include "io/density_map.h"
+#include "io/yaml.h"
+#include "io_files.h"
+#include "likelihood/term.h"
+#include "tests/model_sample.h"
+
+#include <math.h>
+
+typedef struct {
+    tsr_prior_table table;
+    tsr_topology *t;
+    tsr_conformation *c;
+    tsr_map *model; /* the density of c, by its definition */
+} fixture;
+
+static const double sigma = 1.5, margin = 12.0;
+
+/* S on a grid: bodies of half their mass, normal densities of one width. */
+static tsr_map *density(const fixture *f)
+{
+    tsr_map_grid g = {.step = {1.0, 1.0, 1.0}};
+    for (int c = 0; c < 3; c++) {
+        double low = HUGE_VAL, high = -HUGE_VAL;
+        for (int i = 0; i < f->t->n_body; i++) {
+            low = fmin(low, f->c->body[i][c]);
+            high = fmax(high, f->c->body[i][c]);
+        }
+        g.origin[c] = low - margin;
+        g.n[c] = (int)(high - low + 2.0 * margin) + 1;
+    }
+    tsr_map *map;
+    assert_int_equal(tsr_map_new(&g, &map, NULL), TSR_OK);
+    size_t at = 0;
+    for (int z = 0; z < g.n[2]; z++)
+        for (int y = 0; y < g.n[1]; y++)
+            for (int x = 0; x < g.n[0]; x++, at++) {
+                double sum = 0.0;
+                for (int i = 0; i < f->t->n_body; i++) {
+                    const double *r = f->c->body[i];
+                    double d2 = pow(g.origin[0] + x - r[0], 2.0) +
+                                pow(g.origin[1] + y - r[1], 2.0) +
+                                pow(g.origin[2] + z - r[2], 2.0);
+                    sum += 0.5 * f->t->body[i].mass *
+                           exp(-0.5 * d2 / (sigma * sigma)) /
+                           pow(2.0 * 3.14159265358979 * sigma * sigma, 1.5);
+                }
+                map->value[at] = (float)sum;
+            }
+    return map;
+}
+
+static int open_fixture(void **state)
+{
+    static fixture f;
+    sample_prior_table(&f.table);
+    sample_chain("GASFPLGK", NULL, &f.table, &f.t, &f.c);
+    f.model = density(&f);
+    *state = &f;
+    void *unused;
+    return io_setup(&unused);
+}
+
+static int close_fixture(void **state)
+{
+    fixture *f = *state;
+    tsr_map_free(f->model);
+    tsr_conformation_free(f->c);
+    tsr_topology_free(f->t);
+    return io_teardown(state);
+}
+
+static tsr_status read_term(const fixture *f, const char *entry, tsr_term **out,
+                            tsr_err *err)
+{
+    static const tsr_field fields[] = {
+        {.name = "data",
+         .type = TSR_FIELD_LIST,
+         .selector = "kind",
+         .kind = tsr_term_kind,
+         .element_size = sizeof(tsr_term_options)},
+        {0}};
+    char text[600];
+    tsr_list data;
+    int n = snprintf(text, sizeof text, "data: [{kind: map, %s}]", entry);
+    const char *path = io_write("run.yaml", text, (size_t)n);
+    assert_int_equal(tsr_fields_init(fields, &data, NULL), TSR_OK);
+    *out = NULL;
+    tsr_status status =
+        tsr_yaml_read_marked(path, fields, &data, 0, NULL, NULL, err);
+    if (status == TSR_OK) {
+        const tsr_term_source source = {
+            .options = data.item, .number = 0, .topology = f->t};
+        status = tsr_term_read(&source, out, err);
+    }
+    tsr_fields_clear(fields, &data);
+    return status;
+}
+
+static tsr_term *term_with(const fixture *f, const tsr_map *map,
+                           const char *sigma_over_r)
+{
+    char entry[200];
+    snprintf(entry, sizeof entry,
+             "file: map.mrc, resolution: 5, sigma_over_r: %s, independent: 60",
+             sigma_over_r);
+    tsr_term *term;
+    tsr_err err = {0};
+    assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL), TSR_OK);
+    if (read_term(f, entry, &term, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    return term;
+}
+
+static tsr_term *term_of(const fixture *f, const tsr_map *map)
+{
+    return term_with(f, map, "0.3");
+}
+
+/* log L, and CC, of an ensemble of the fixture's conformation. */
+static double log_lik_at(const fixture *f, const tsr_term *term, int n,
+                         const double *weight, double sigma_over_r, double *cc)
+{
+    const double theta = log(sigma_over_r);
+    const tsr_conformation *state[3] = {f->c, f->c, f->c};
+    const tsr_prediction prediction = {NULL, n, state, weight};
+    void *fit = term->type->fit_new(term);
+    assert_non_null(fit);
+    assert_int_equal(term->type->fit(term, &prediction, &theta, fit, NULL),
+                     TSR_OK);
+    const double value = term->type->log_lik(term, fit, &theta);
+    if (cc != NULL)
+        term->type->predict(term, &prediction, &theta, cc);
+    free(fit);
+    return value;
+}
+
+static double log_lik(const fixture *f, const tsr_term *term, int n,
+                      const double *weight, double *cc)
+{
+    return log_lik_at(f, term, n, weight, 0.3, cc);
+}
+
+/* The model's density with something else on it, so that CC is about 0.8. */
+static tsr_map *spoilt(const fixture *f)
+{
+    tsr_map *map;
+    assert_int_equal(tsr_map_new(&f->model->grid, &map, NULL), TSR_OK);
+    const int *n = map->grid.n;
+    const size_t nx = (size_t)n[0], ny = (size_t)n[1];
+    for (size_t k = 0; k < tsr_map_n_voxel(&map->grid); k++) {
+        double x = (double)(k % nx), y = (double)(k / nx % ny);
+        double z = (double)(k / nx / ny);
+        map->value[k] =
+            150.0f * f->model->value[k] + 5.0f +
+            (float)(20.0 * sin(0.4 * x) * cos(0.5 * y) * sin(0.3 * z + 1.0));
+    }
+    return map;
+}
+
+typedef struct {
+    double n, e, ee, s, ss, es;
+} moments;
+
+static moments moments_of(const tsr_map *map, const tsr_map *model)
+{
+    moments m = {0};
+    for (size_t k = 0; k < tsr_map_n_voxel(&map->grid); k++) {
+        double e = (double)map->value[k], s = (double)model->value[k];
+        m.n += 1.0;
+        m.e += e, m.ee += e * e, m.s += s, m.ss += s * s, m.es += e * s;
+    }
+    m.e /= m.n, m.s /= m.n;
+    m.ee = m.ee / m.n - m.e * m.e;
+    m.ss = m.ss / m.n - m.s * m.s;
+    m.es = m.es / m.n - m.e * m.s;
+    return m;
+}
+
+/* The integral over a > 0 and s by sums, that over b in closed form. */
+static double integral(const moments *m, double n)
+{
+    const double best = m->es / m->ss, rss = m->ee - m->es * m->es / m->ss;
+    double top = -HUGE_VAL, sum = 0.0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < 400; i++) {
+            const double log_s = 0.5 * log(rss) + 0.01 * (i - 200);
+            const double s2 = exp(2.0 * log_s);
+            const double width = sqrt(s2 / (n * m->ss)), da = 0.05 * width;
+            for (int k = -200; k <= 200; k++) {
+                const double a = best + k * da;
+                if (a <= 0.0)
+                    continue;
+                const double square =
+                    n * (rss + (a - best) * (a - best) * m->ss);
+                const double log_p =
+                    -0.5 * n * log(2.0 * 3.14159265358979 * s2) +
+                    0.5 * log(2.0 * 3.14159265358979 * s2 / n) -
+                    0.5 * square / s2;
+                if (pass == 0)
+                    top = fmax(top, log_p);
+                else
+                    sum += exp(log_p - top) * da * 0.01; /* ds / s */
+            }
+        }
+    return top + log(sum);
+}
+
+static void sums_and_integral(void **state)
+{
+    fixture *f = *state;
+    const double one = 1.0;
+    double cc;
+    tsr_map *map = spoilt(f);
+    tsr_term *term = term_of(f, map);
+    const moments m = moments_of(map, f->model);
+    const double got = log_lik(f, term, 1, &one, &cc);
+    const double want = m.es / sqrt(m.ss * m.ee);
+    assert_true(want > 0.4 && want < 0.9);
+    assert_near(cc, want, 3e-4);
+    assert_near(got, integral(&m, 60.0), 0.03);
+    tsr_term_free(term);
+    tsr_map_free(map);
+}
+
+/* The same structure several times is the structure once. */
+static void ensembles(void **state)
+{
+    fixture *f = *state;
+    const double one = 1.0, three[3] = {0.2, 0.5, 0.3};
+    tsr_map *map = spoilt(f);
+    tsr_term *term = term_of(f, map);
+    assert_near(log_lik(f, term, 3, three, NULL),
+                log_lik(f, term, 1, &one, NULL), 1e-9);
+    tsr_term_free(term);
+    tsr_map_free(map);
+}
+
+/* The width where it is inferred: the same likelihood as where it is fixed, the
+ * largest at what the map was made with, and the same bits by either way. */
+static void width(void **state)
+{
+    fixture *f = *state;
+    const double one = 1.0, theta[2] = {log(0.3), log(0.4)};
+    tsr_map *map = spoilt(f);
+    tsr_term *fixed = term_of(f, map), *free_ = term_with(f, map, "infer");
+    const double best = log_lik_at(f, free_, 1, &one, 0.3, NULL);
+    assert_near(best, log_lik(f, fixed, 1, &one, NULL), 0.05);
+    assert_int_equal(fixed->parameter[0].infer, 0);
+    assert_int_equal(free_->parameter[0].infer, 1);
+    tsr_term_free(fixed);
+    tsr_term_free(free_);
+    free_ = term_with(f, f->model, "infer");
+    const double at = log_lik_at(f, free_, 1, &one, 0.3, NULL);
+    assert_true(at > log_lik_at(f, free_, 1, &one, 0.27, NULL) + 5.0);
+    assert_true(at > log_lik_at(f, free_, 1, &one, 0.33, NULL) + 5.0);
+    const tsr_conformation *states[1] = {f->c};
+    const tsr_prediction prediction = {NULL, 1, states, &one};
+    void *a = free_->type->fit_new(free_), *b = free_->type->fit_new(free_);
+    free_->type->fit(free_, &prediction, &theta[0], a, NULL);
+    free_->type->refit(free_, a, &theta[1], b);
+    free_->type->fit(free_, &prediction, &theta[1], a, NULL);
+    assert_true(free_->type->log_lik(free_, a, &theta[1]) ==
+                free_->type->log_lik(free_, b, &theta[1]));
+    free(a), free(b);
+    tsr_term_free(free_);
+    tsr_map_free(map);
+}
+
+/* Shifted by d along an axis, the likelihood falls, on both sides alike. */
+static void largest_in_place(void **state)
+{
+    fixture *f = *state;
+    const double one = 1.0;
+    tsr_term *term = term_of(f, f->model);
+    for (int c = 0; c < 3; c++) {
+        double at[3];
+        for (int k = 0; k < 3; k++) {
+            const double d = k == 0 ? 0.0 : k == 1 ? 0.5 : -1.0;
+            for (int i = 0; i < f->t->n_body; i++)
+                f->c->body[i][c] += d;
+            at[k] = log_lik(f, term, 1, &one, NULL);
+        }
+        for (int i = 0; i < f->t->n_body; i++)
+            f->c->body[i][c] += 0.5;
+        assert_true(at[0] > at[1] + 5.0 && at[0] > at[2] + 5.0);
+        assert_near(at[1], at[2], 0.5);
+    }
+    tsr_term_free(term);
+}
+
+/* A map that is the model turned negative, or elsewhere, is finite and worse.
+ */
+static void negative_and_far(void **state)
+{
+    fixture *f = *state;
+    const double one = 1.0;
+    double cc;
+    tsr_map *map = spoilt(f);
+    tsr_term *term = term_of(f, map);
+    const double good = log_lik(f, term, 1, &one, NULL);
+    tsr_term_free(term);
+    for (size_t k = 0; k < tsr_map_n_voxel(&map->grid); k++)
+        map->value[k] = -map->value[k];
+    term = term_of(f, map);
+    const double negative = log_lik(f, term, 1, &one, &cc);
+    assert_true(cc < -0.4);
+    assert_true(isfinite(negative) && negative < good - 10.0);
+    for (int i = 0; i < f->t->n_body; i++)
+        f->c->body[i][0] += 1000.0;
+    const double far = log_lik(f, term, 1, &one, &cc);
+    assert_true(cc == 0.0);
+    assert_true(isfinite(far) && far < good && far > negative);
+    for (int i = 0; i < f->t->n_body; i++)
+        f->c->body[i][0] -= 1000.0;
+    tsr_term_free(term);
+    tsr_map_free(map);
+}
+
+static void refused(const fixture *f, const char *entry, tsr_status status,
+                    const char *says)
+{
+    tsr_term *term;
+    tsr_err err = {0};
+    assert_int_equal(read_term(f, entry, &term, &err), status);
+    assert_has(err.message, says);
+}
+
+static void what_is_refused(void **state)
+{
+    fixture *f = *state;
+    tsr_map *flat;
+    assert_int_equal(tsr_map_new(&f->model->grid, &flat, NULL), TSR_OK);
+    assert_int_equal(tsr_map_write(flat, io_path("flat.mrc"), "", NULL),
+                     TSR_OK);
+    tsr_map_free(flat);
+    refused(f, "resolution: 5", TSR_E_CONFIG, "data.0: a map needs a file");
+    refused(f, "file: flat.mrc", TSR_E_CONFIG,
+            "data.0: a map needs its resolution");
+    refused(f, "file: flat.mrc, resolution: 5", TSR_E_DATA,
+            "all voxels of the map have one value");
+    refused(f, "file: none.mrc, resolution: 5", TSR_E_NOINPUT, "cannot open");
+    assert_int_equal(tsr_map_write(f->model, io_path("map.mrc"), "", NULL),
+                     TSR_OK);
+    refused(f, "file: map.mrc, resolution: 90", TSR_E_DATA,
+            "independent voxels, too few");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_and_integral),
+        cmocka_unit_test(ensembles),
+        cmocka_unit_test(width),
+        cmocka_unit_test(largest_in_place),
+        cmocka_unit_test(negative_and_far),
+        cmocka_unit_test(what_is_refused),
+    };
+    return cmocka_run_group_tests(tests, open_fixture, close_fixture);
+}
