@@ -4,7 +4,7 @@
  * O(residues^2). */
 #include "parts/parts_cut.h"
 
-#include "parts/secondary.h"
+#include "model/secondary.h"
 
 #include <math.h>
 #include <stdlib.h>
