@@ -90,16 +90,6 @@ static double hold_at(const tsr_parts_graph *g, const crossing *c, int k)
     return g->pae == NULL ? hold : fmax(hold, relation / relation_limit);
 }
 
-double tsr_parts_hold(const tsr_parts_graph *graph, int first, int last, int at)
-{
-    crossing c;
-    double hold = crossing_make(graph, first, last, &c)
-                      ? hold_at(graph, &c, at - first)
-                      : (double)NAN;
-    crossing_clear(&c);
-    return hold;
-}
-
 /* A helix or strand that is sure runs on from i to i + 1. The first and last
  * turn of a helix come and go. */
 static int runs_on(const tsr_parts_graph *g, int i)

@@ -54,23 +54,6 @@ int tsr_parts_is_linked(const tsr_parts_graph *graph, int i)
            tsr_vec3_distance(c->xyz, n->xyz) < longest_bond;
 }
 
-double tsr_parts_contact(const tsr_parts_graph *graph, int a0, int a1, int b0,
-                         int b1, int apart_by)
-{
-    double sum = 0.0;
-    for (int k = 0; k < graph->n_contact; k++) {
-        const tsr_contact *c = &graph->contact[k];
-        int is_across =
-            (c->a >= a0 && c->a <= a1 && c->b >= b0 && c->b <= b1) ||
-            (c->b >= a0 && c->b <= a1 && c->a >= b0 && c->a <= b1);
-        int is_near = graph->chain_first[c->a] == graph->chain_first[c->b] &&
-                      c->b - c->a < apart_by;
-        if (is_across && !is_near)
-            sum += c->weight;
-    }
-    return sum;
-}
-
 static void set_chains(tsr_parts_graph *g)
 {
     const tsr_residue_record *r = g->structure->residue;
