@@ -76,17 +76,18 @@ PROGRAM := $(BUILD)/tessera
 KERNELS := $(wildcard kernels/*.cl kernels/*.dat)
 REPORT  := $(wildcard src/report/report.*s) # script and style of the page
 
-# in the order in which they run: long ones first, so that all processors end
-# at about the same time
-LONGEST := $(patsubst %,tests/%.sh,cli/test_resume cli/test_report cli/test_cli \
-             cli/test_distance cli/test_extend cli/test_files oracle/test_runs)
-SCRIPTS := $(LONGEST) $(filter-out $(LONGEST),$(wildcard tests/*/test_*.sh))
-LONG_C  := $(patsubst %,tests/%.c,unit/test_prior_table property/test_moves)
-TEST_C  := $(LONG_C) $(filter-out $(LONG_C),$(wildcard tests/property/test_*.c \
-             tests/oracle/test_*.c tests/cli/test_*.c tests/unit/test_*.c))
+SCRIPTS := $(wildcard tests/*/test_*.sh)
+TEST_C  := $(wildcard tests/property/test_*.c tests/oracle/test_*.c \
+             tests/cli/test_*.c tests/unit/test_*.c)
 TESTS   := $(TEST_C:%.c=$(BUILD)/%)
 SLOW_C  := $(wildcard tests/*/slow_*.c)
 SLOW    := $(SLOW_C:%.c=$(BUILD)/%)
+# These begin first, so that all processors end at about the same time.
+LONGEST := $(patsubst %,tests/cli/test_%.sh,resume cli files profile) \
+           $(patsubst %,$(BUILD)/tests/property/test_%,engine_moves \
+             engine_faults engine_components moves durable) \
+           $(BUILD)/tests/oracle/test_resaxs tests/oracle/test_runs.sh \
+           $(patsubst %,tests/cli/test_%.sh,states contrast report map extend)
 
 .PHONY: all
 all: $(PROGRAM) ## build build/tessera
@@ -197,7 +198,7 @@ check: deps-check ## build and run the tests (four to five minutes on two cores)
 	@+$(SUBMAKE) check-build
 	@$(MAKE) -s --no-print-directory .venv/done >$(BUILD)/venv.log 2>&1 || true
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh \
-	    $(SCRIPTS) $(TESTS)
+	    $(LONGEST) $(filter-out $(LONGEST),$(SCRIPTS) $(TESTS))
 
 check-slow: deps-check ## the slow tests
 	@+$(SUBMAKE) check-slow-build

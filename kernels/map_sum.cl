@@ -64,22 +64,36 @@ static inline int4 reach_of(int4 p, __global const int4 *restrict reach,
     return r.w != 0 ? max(r, mask_reach) : r;
 }
 
+/* Counts particle i in each cell that it reaches; where there is a list, the
+ * count before is the place in it. */
+static inline void visit_cells(__global const int4 *restrict particle, int i,
+                               __global const int8 *restrict system,
+                               __global const int4 *restrict reach,
+                               int4 mask_reach, __global uint *restrict count,
+                               __global uint *restrict list)
+{
+    int3 first, last;
+    const int4 p = particle[i];
+    const int8 s = system[p.w >> 8];
+    tiles_of(p, reach_of(p, reach, mask_reach), s, &first, &last);
+    for (int z = first.z; z <= last.z; z++)
+        for (int y = first.y; y <= last.y; y++)
+            for (int x = first.x; x <= last.x; x++) {
+                const uint at =
+                    atomic_inc(&count[s.s6 + (z * s.s4 + y) * s.s3 + x]);
+                if (list != 0)
+                    list[at] = (uint)i;
+            }
+}
+
 __kernel void map_count(__global const int4 *restrict particle, int n,
                         __global const int8 *restrict system,
                         __global const int4 *restrict reach, int4 mask_reach,
                         __global uint *restrict count)
 {
     const int i = get_global_id(0);
-    int3 first, last;
-    if (i >= n)
-        return;
-    const int4 p = particle[i];
-    const int8 s = system[p.w >> 8];
-    tiles_of(p, reach_of(p, reach, mask_reach), s, &first, &last);
-    for (int z = first.z; z <= last.z; z++)
-        for (int y = first.y; y <= last.y; y++)
-            for (int x = first.x; x <= last.x; x++)
-                atomic_inc(&count[s.s6 + (z * s.s4 + y) * s.s3 + x]);
+    if (i < n)
+        visit_cells(particle, i, system, reach, mask_reach, count, 0);
 }
 
 /* A place for the list of each cell that has one.
@@ -114,17 +128,8 @@ __kernel void map_scatter(__global const int4 *restrict particle, int n,
                           __global uint *restrict list)
 {
     const int i = get_global_id(0);
-    int3 first, last;
-    if (i >= n)
-        return;
-    const int4 p = particle[i];
-    const int8 s = system[p.w >> 8];
-    tiles_of(p, reach_of(p, reach, mask_reach), s, &first, &last);
-    for (int z = first.z; z <= last.z; z++)
-        for (int y = first.y; y <= last.y; y++)
-            for (int x = first.x; x <= last.x; x++)
-                list[atomic_inc(&cursor[s.s6 + (z * s.s4 + y) * s.s3 + x])] =
-                    (uint)i;
+    if (i < n)
+        visit_cells(particle, i, system, reach, mask_reach, cursor, list);
 }
 
 /* ---- the density of a tile ---- */

@@ -8,7 +8,7 @@
 
 enum {
     N_BODY = 200,
-    N_Q = 33,
+    N_Q = 24,
     N_TYPE = 5,
     N_SYSTEM = 8,
     N_MOVE = 4000,

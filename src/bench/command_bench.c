@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 static const tsr_option options[] = {
-    {.name = "json", .doc = "one JSON object instead of a table"},
+    TSR_OPTION_JSON,
     {.name = "device",
      .argument = "DEVICE",
      .initial = "auto",

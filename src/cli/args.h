@@ -28,6 +28,19 @@ typedef struct {
         .name = "force", .doc = "replace files that are not from tessera, too" \
     }
 
+/* Of commands that show a table, and of those that compute without a
+ * configuration. */
+#define TSR_OPTION_JSON                                             \
+    {                                                               \
+        .name = "json", .doc = "one JSON object instead of a table" \
+    }
+#define TSR_OPTION_DEVICE                                                  \
+    {                                                                      \
+        .name = "device", .argument = "DEVICE", .initial = "auto",         \
+        .doc = "auto, gpu, cpu, a number or a part of a name of 'tessera " \
+               "devices', or reference (double precision, one core)"       \
+    }
+
 /* What a command line may hold; part of a command (cli/command.h). */
 typedef struct {
     const char *arguments;            /* "CONFIG", "STRUCTURE..."; NULL: none */

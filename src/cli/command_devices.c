@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 static const tsr_option options[] = {
-    {.name = "json", .doc = "one JSON object instead of a table"},
+    TSR_OPTION_JSON,
     {.name = "no-test", .doc = "list only; skip the self-tests"},
     {0}};
 

@@ -77,12 +77,8 @@ static const tsr_option options[] = {
      .argument = "FILE",
      .doc = "simulate: the new map; timeline: FILE.csv and FILE.svg"},
     TSR_OPTION_FORCE,
-    {.name = "json", .doc = "one JSON object instead of a table"},
-    {.name = "device",
-     .argument = "DEVICE",
-     .initial = "auto",
-     .doc = "auto, gpu, cpu, a number or a part of a name of 'tessera "
-            "devices', or reference (double precision, one core)"},
+    TSR_OPTION_JSON,
+    TSR_OPTION_DEVICE,
     {0}};
 
 typedef struct {

@@ -38,12 +38,8 @@ static const tsr_option options[] = {
             "it (.svg); without --data the curve. A folder gets those of every "
             "structure"},
     TSR_OPTION_FORCE,
-    {.name = "json", .doc = "one JSON object instead of a table"},
-    {.name = "device",
-     .argument = "DEVICE",
-     .initial = "auto",
-     .doc = "auto, gpu, cpu, a number or a part of a name of 'tessera "
-            "devices', or reference (double precision, one core)"},
+    TSR_OPTION_JSON,
+    TSR_OPTION_DEVICE,
     {.name = "background",
      .argument = "B",
      .initial = "none",

@@ -33,7 +33,7 @@ static const tsr_option options[] = {
      .doc = "of --maxent: how much a change of weights costs; else from the "
             "L-curve"},
     {.name = "output", .argument = "FILE", .doc = "the weights, as CSV"},
-    {.name = "json", .doc = "one JSON object instead of a table"},
+    TSR_OPTION_JSON,
     TSR_OPTION_FORCE,
     {0}};
 

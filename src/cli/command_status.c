@@ -15,8 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-static const tsr_option options[] = {
-    {.name = "json", .doc = "one JSON object instead of a table"}, {0}};
+static const tsr_option options[] = {TSR_OPTION_JSON, {0}};
 
 typedef struct {
     const char *state; /* running, finished, interrupted */

@@ -6,7 +6,7 @@
 #include "analysis/summary.h"
 
 static const tsr_option options[] = {
-    {.name = "json", .doc = "one JSON object instead of a table"},
+    TSR_OPTION_JSON,
     {.name = "prior",
      .argument = "DIR",
      .doc = "a run made with --prior-only: its numbers beside the posterior's"},

@@ -63,9 +63,11 @@ static inline double tsr_vec3_angle(const double a[3], const double b[3],
     return atan2(tsr_vec3_norm(w), tsr_vec3_dot(u, v));
 }
 
-/* Torsion a-b-c-d, rad, in (-pi, pi], IUPAC sign. */
-static inline double tsr_vec3_torsion(const double a[3], const double b[3],
-                                      const double c[3], const double d[3])
+/* Cosine (x) and sine (y) of the torsion a-b-c-d, IUPAC sign, both times the
+ * same positive number. */
+static inline void tsr_vec3_torsion_xy(const double a[3], const double b[3],
+                                       const double c[3], const double d[3],
+                                       double *x, double *y)
 {
     double u[3], v[3], w[3], m[3], n[3];
     tsr_vec3_sub(u, b, a);
@@ -73,7 +75,17 @@ static inline double tsr_vec3_torsion(const double a[3], const double b[3],
     tsr_vec3_sub(w, d, c);
     tsr_vec3_cross(m, u, v);
     tsr_vec3_cross(n, v, w);
-    return atan2(tsr_vec3_norm(v) * tsr_vec3_dot(u, n), tsr_vec3_dot(m, n));
+    *x = tsr_vec3_dot(m, n);
+    *y = tsr_vec3_norm(v) * tsr_vec3_dot(u, n);
+}
+
+/* Torsion a-b-c-d, rad, in (-pi, pi]. */
+static inline double tsr_vec3_torsion(const double a[3], const double b[3],
+                                      const double c[3], const double d[3])
+{
+    double x, y;
+    tsr_vec3_torsion_xy(a, b, c, d, &x, &y);
+    return atan2(y, x);
 }
 
 /* A rigid motion: x -> rotation x + shift. */

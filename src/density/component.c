@@ -1,9 +1,12 @@
+/* A part is a list of atoms: those of the residues that are marked. Which are
+ * marked is all that the ways of dividing a model differ in. */
 #include "density/component.h"
 
 #include "core/text.h"
+#include "core/vec3.h"
 #include "model/range.h"
+#include "model/secondary.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,100 +106,90 @@ static tsr_status by_chain(const tsr_atoms *atoms, int *mark,
 
 /* ---- secondary structure ---- */
 
-typedef struct {
-    double (*backbone)[4][3];
-    int *has, *linked;
-    char *kind;
-} trace;
-
-static void find_backbone(const tsr_atoms *atoms, const double (*xyz)[3],
-                          trace *t)
+/* Coordinates of a residue's backbone, of the atoms at xyz. */
+static tsr_backbone find_backbone(const tsr_atoms *atoms, int r,
+                                  const double (*xyz)[3])
 {
     static const char *const name[] = {"N", "CA", "C", "O"};
-    for (int r = 0; r < atoms->n_residue; r++) {
-        const tsr_file_residue *residue = &atoms->residue[r];
-        int found = 0;
-        for (int i = 0; i < residue->n_atom; i++)
-            for (int k = 0; k < 4; k++) {
-                const int at = residue->first_atom + i;
-                if (strcmp(atoms->atom[at].name, name[k]) != 0)
-                    continue;
-                memcpy(t->backbone[r][k], xyz[at], sizeof t->backbone[r][k]);
+    const tsr_file_residue *residue = &atoms->residue[r];
+    tsr_backbone b = {.is_proline = strcmp(residue->parent, "PRO") == 0};
+    double *const to[] = {b.n, b.ca, b.c, b.o};
+    int found = 0;
+    for (int i = residue->first_atom; i < residue->first_atom + residue->n_atom;
+         i++)
+        for (int k = 0; k < 4; k++)
+            if (strcmp(atoms->atom[i].name, name[k]) == 0) {
+                tsr_vec3_copy(to[k], xyz[i]);
                 found |= 1 << k;
             }
-        t->has[r] = found == 15;
-        t->linked[r] = 0;
-        if (r > 0 && t->has[r] && t->has[r - 1]) {
-            double d2 = 0.0;
-            for (int c = 0; c < 3; c++)
-                d2 += pow(t->backbone[r][0][c] - t->backbone[r - 1][2][c], 2.0);
-            t->linked[r] = d2 < 2.0 * 2.0;
-        }
-    }
+    b.has_all = found == 15;
+    return b;
 }
 
 /* May residues r - 1 and r stand in one run? */
-static int goes_on(const tsr_atoms *atoms, const trace *t, int r)
+static int goes_on(const tsr_atoms *atoms, const tsr_backbone *backbone,
+                   const char *kind, int r)
 {
     return strcmp(atoms->residue[r].chain, atoms->residue[r - 1].chain) == 0 &&
-           t->kind[r] == t->kind[r - 1] && t->has[r] == t->has[r - 1] &&
-           (t->linked[r] || !t->has[r]);
+           kind[r] == kind[r - 1] &&
+           backbone[r].has_all == backbone[r - 1].has_all &&
+           (!backbone[r].has_all || tsr_backbone_follows(&backbone[r]));
 }
 
-static tsr_status by_structure(const tsr_atoms *atoms, const double (*xyz)[3],
-                               trace *t, int *mark, tsr_components *out,
-                               tsr_err *err)
+/* kind [n_residue], of the backbones. */
+static tsr_status find_structure(const tsr_atoms *atoms, const double (*xyz)[3],
+                                 tsr_backbone *backbone, char *kind,
+                                 tsr_err *err)
 {
     int n_backbone = 0;
-    find_backbone(atoms, xyz, t);
-    for (int r = 0; r < atoms->n_residue; r++)
-        n_backbone += t->has[r];
+    for (int r = 0; r < atoms->n_residue; r++) {
+        backbone[r] = find_backbone(atoms, r, xyz);
+        n_backbone += backbone[r].has_all;
+    }
     if (n_backbone == 0)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s' has no protein backbone (N, CA, C, O) to find "
                         "secondary structure in; take --by residue or chain",
                         atoms->path);
-    tsr_secondary(atoms->n_residue, (const double(*)[4][3])t->backbone, t->has,
-                  t->linked, t->kind);
-    for (int first = 0, r = 1; r <= atoms->n_residue; r++) {
-        if (r < atoms->n_residue && goes_on(atoms, t, r))
+    return tsr_secondary_find(atoms->n_residue, backbone, kind, err);
+}
+
+static tsr_status by_structure(const tsr_atoms *atoms, const double (*xyz)[3],
+                               int *mark, tsr_components *out, tsr_err *err)
+{
+    const size_t n = (size_t)atoms->n_residue + 1;
+    tsr_backbone *backbone = calloc(n, sizeof *backbone);
+    char *kind = calloc(n, 1);
+    tsr_status status = backbone == NULL || kind == NULL
+                            ? no_memory(err)
+                            : find_structure(atoms, xyz, backbone, kind, err);
+    for (int first = 0, r = 1; r <= atoms->n_residue && status == TSR_OK; r++) {
+        if (r < atoms->n_residue && goes_on(atoms, backbone, kind, r))
             continue;
-        const char *what = t->kind[first] == 'H'   ? "helix"
-                           : t->kind[first] == 'E' ? "strand"
-                           : t->has[first]         ? "coil"
-                                                   : "other";
-        TSR_TRY(add_run(out, atoms, first, r - 1, what, mark, err));
+        const char *what = kind[first] == TSR_HELIX    ? "helix"
+                           : kind[first] == TSR_STRAND ? "strand"
+                           : backbone[first].has_all   ? "coil"
+                                                       : "other";
+        status = add_run(out, atoms, first, r - 1, what, mark, err);
         first = r;
     }
-    return TSR_OK;
+    free(backbone);
+    free(kind);
+    return status;
 }
 
 tsr_status tsr_components_make(tsr_component_kind kind, const tsr_atoms *atoms,
                                const double (*xyz)[3], tsr_components *out,
                                tsr_err *err)
 {
-    const size_t n = (size_t)atoms->n_residue + 1;
-    int *mark = calloc(n, sizeof *mark);
-    trace t = {.backbone = calloc(n, sizeof *t.backbone),
-               .has = calloc(n, sizeof *t.has),
-               .linked = calloc(n, sizeof *t.linked),
-               .kind = calloc(n, 1)};
-    tsr_status status;
+    int *mark = calloc((size_t)atoms->n_residue + 1, sizeof *mark);
     *out = (tsr_components){0};
-    if (mark == NULL || t.backbone == NULL || t.has == NULL ||
-        t.linked == NULL || t.kind == NULL)
-        status = no_memory(err);
-    else if (kind == TSR_BY_RESIDUE)
-        status = by_residue(atoms, mark, out, err);
-    else if (kind == TSR_BY_CHAIN)
-        status = by_chain(atoms, mark, out, err);
-    else
-        status = by_structure(atoms, xyz, &t, mark, out, err);
+    tsr_status status =
+        mark == NULL             ? no_memory(err)
+        : kind == TSR_BY_RESIDUE ? by_residue(atoms, mark, out, err)
+        : kind == TSR_BY_CHAIN   ? by_chain(atoms, mark, out, err)
+                                 : by_structure(atoms, xyz, mark, out, err);
     free(mark);
-    free(t.backbone);
-    free(t.has);
-    free(t.linked);
-    free(t.kind);
     if (status != TSR_OK)
         tsr_components_clear(out);
     return status;

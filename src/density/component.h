@@ -37,12 +37,4 @@ tsr_status tsr_components_select(int n, const char *const *text,
                                  tsr_err *err);
 void tsr_components_clear(tsr_components *components);
 
-/* Secondary structure of each residue by its hydrogen bonds N-H..O=C, as in
- * DSSP (Kabsch & Sander 1983): 'H' within a 4-turn helix, 'E' in a bridge of
- * strands, '-' neither; what has no backbone, '-', too.
- * n [n_residue][4][3]: N, CA, C, O; has [n_residue]: 1 where all four are
- * there; linked [n_residue]: 1: bonded to the residue before. */
-void tsr_secondary(int n_residue, const double (*backbone)[4][3],
-                   const int *has, const int *linked, char *out);
-
 #endif

@@ -19,13 +19,8 @@ int tsr_can_pivot(const tsr_residue *residue)
 static tsr_circle torsion_circle(const double a[3], const double b[3],
                                  const double c[3], const double d[3])
 {
-    double u[3], v[3], w[3], m[3], n[3];
-    tsr_vec3_sub(u, b, a);
-    tsr_vec3_sub(v, c, b);
-    tsr_vec3_sub(w, d, c);
-    tsr_vec3_cross(m, u, v);
-    tsr_vec3_cross(n, v, w);
-    double y = tsr_vec3_norm(v) * tsr_vec3_dot(u, n), x = tsr_vec3_dot(m, n);
+    double x, y;
+    tsr_vec3_torsion_xy(a, b, c, d, &x, &y);
     double f = 1.0 / sqrt(x * x + y * y);
     return (tsr_circle){f * x, f * y};
 }

@@ -93,13 +93,7 @@ static const tsr_field fields[] = {
      .min = 0.01,
      .max = 1e3,
      .doc = "change of the closing torsions beyond which others are preferred"},
-    {.name = "target",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(concerted_options, target),
-     .initial = "0.25",
-     .min = 0.01,
-     .max = 0.99,
-     .doc = "acceptance that warm-up aims at"},
+    TSR_FIELD_TARGET(concerted_options, "0.25"),
     {0}};
 
 typedef struct {

@@ -54,13 +54,7 @@ static const tsr_field fields[] = {
      .min = 1e-6,
      .max = PI,
      .doc = "width of a turn before warm-up has learnt it"},
-    {.name = "target",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(crankshaft_options, target),
-     .initial = "0.3",
-     .min = 0.01,
-     .max = 0.99,
-     .doc = "acceptance that warm-up aims at"},
+    TSR_FIELD_TARGET(crankshaft_options, "0.3"),
     {0}};
 
 typedef struct {

@@ -79,4 +79,12 @@ extern const tsr_move_type *const tsr_move_registry[];
  * gain falls as n^-0.6. Returns what to add to a log step size. */
 double tsr_move_learn(long n, double accept_probability, double target);
 
+/* A field `target` of a move's options, a double. */
+#define TSR_FIELD_TARGET(options, value)                                    \
+    {                                                                       \
+        .name = "target", .type = TSR_FIELD_DOUBLE,                         \
+        .offset = offsetof(options, target), .initial = value, .min = 0.01, \
+        .max = 0.99, .doc = "acceptance that warm-up aims at"               \
+    }
+
 #endif

@@ -49,13 +49,7 @@ static const tsr_field fields[] = {
      .min = 0.0,
      .max = 1.0,
      .doc = "probability of drawing phi and psi of a residue from the prior"},
-    {.name = "target",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(pivot_options, target),
-     .initial = "0.3",
-     .min = 0.01,
-     .max = 0.99,
-     .doc = "acceptance that warm-up aims at"},
+    TSR_FIELD_TARGET(pivot_options, "0.3"),
     {0}};
 
 typedef struct {

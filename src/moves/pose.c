@@ -83,13 +83,7 @@ static const tsr_field fields[] = {
      .min = 1e-2,
      .max = 20.0,
      .doc = "width of a shift of it"},
-    {.name = "target",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(pose_options, target),
-     .initial = "0.25",
-     .min = 0.01,
-     .max = 0.99,
-     .doc = "acceptance that warm-up aims at"},
+    TSR_FIELD_TARGET(pose_options, "0.25"),
     {0}};
 
 typedef double six[6];

@@ -54,13 +54,7 @@ static const tsr_field fields[] = {
      .min = 0.01,
      .max = 1e3,
      .doc = "change of the closing torsions beyond which others are preferred"},
-    {.name = "target",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(rigid_options, target),
-     .initial = "0.3",
-     .min = 0.01,
-     .max = 0.99,
-     .doc = "acceptance that warm-up aims at"},
+    TSR_FIELD_TARGET(rigid_options, "0.3"),
     {0}};
 
 /* Residues first..last are the part; what moves rigidly lies between the

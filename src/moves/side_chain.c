@@ -36,13 +36,7 @@ static const tsr_field fields[] = {
      .min = 0.0,
      .max = 1.0,
      .doc = "probability of a draw from the prior instead of a step"},
-    {.name = "target",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(side_options, target),
-     .initial = "0.4",
-     .min = 0.01,
-     .max = 0.99,
-     .doc = "acceptance that warm-up aims at"},
+    TSR_FIELD_TARGET(side_options, "0.4"),
     {0}};
 
 typedef struct {

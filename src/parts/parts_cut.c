@@ -4,7 +4,7 @@
  * O(residues^2). */
 #include "parts/parts_cut.h"
 
-#include "parts/secondary.h"
+#include "model/secondary.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -88,16 +88,6 @@ static double hold_at(const tsr_parts_graph *g, const crossing *c, int k)
     double hold = c->contact[k] / (limit * pow(least, 2.0 / 3.0));
     double relation = c->relation[k] / ((double)left * right);
     return g->pae == NULL ? hold : fmax(hold, relation / relation_limit);
-}
-
-double tsr_parts_hold(const tsr_parts_graph *graph, int first, int last, int at)
-{
-    crossing c;
-    double hold = crossing_make(graph, first, last, &c)
-                      ? hold_at(graph, &c, at - first)
-                      : (double)NAN;
-    crossing_clear(&c);
-    return hold;
 }
 
 /* A helix or strand that is sure runs on from i to i + 1. The first and last

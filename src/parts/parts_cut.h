@@ -22,9 +22,4 @@ typedef enum {
 tsr_status tsr_parts_cut(const tsr_parts_graph *graph, tsr_cut *cut,
                          tsr_err *err);
 
-/* What holds the two sides of a cut together, as above: below 1 they come
- * apart. The cut is between `at` and at + 1, of residues first..last. */
-double tsr_parts_hold(const tsr_parts_graph *graph, int first, int last,
-                      int at);
-
 #endif

@@ -6,7 +6,7 @@
 #include "core/vec3.h"
 #include "model/cell_list.h"
 #include "model/geometry.h"
-#include "parts/secondary.h"
+#include "model/secondary.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -54,23 +54,6 @@ int tsr_parts_is_linked(const tsr_parts_graph *graph, int i)
            tsr_vec3_distance(c->xyz, n->xyz) < longest_bond;
 }
 
-double tsr_parts_contact(const tsr_parts_graph *graph, int a0, int a1, int b0,
-                         int b1, int apart_by)
-{
-    double sum = 0.0;
-    for (int k = 0; k < graph->n_contact; k++) {
-        const tsr_contact *c = &graph->contact[k];
-        int is_across =
-            (c->a >= a0 && c->a <= a1 && c->b >= b0 && c->b <= b1) ||
-            (c->b >= a0 && c->b <= a1 && c->a >= b0 && c->a <= b1);
-        int is_near = graph->chain_first[c->a] == graph->chain_first[c->b] &&
-                      c->b - c->a < apart_by;
-        if (is_across && !is_near)
-            sum += c->weight;
-    }
-    return sum;
-}
-
 static void set_chains(tsr_parts_graph *g)
 {
     const tsr_residue_record *r = g->structure->residue;
@@ -114,6 +97,33 @@ static tsr_status place_centres(const tsr_structure *s, double (*cb)[3],
         tsr_place_cb(cb[i], n->xyz, ca->xyz, c->xyz);
     }
     return TSR_OK;
+}
+
+static int take_atom(const tsr_structure *s, int i, const char *name,
+                     double x[3])
+{
+    const tsr_atom *atom = tsr_residue_atom(s, &s->residue[i], name);
+    if (atom != NULL)
+        tsr_vec3_copy(x, atom->xyz);
+    return atom != NULL;
+}
+
+static tsr_status find_secondary(const tsr_structure *s, char *kind,
+                                 tsr_err *err)
+{
+    tsr_backbone *backbone = calloc((size_t)s->n_residue, sizeof *backbone);
+    if (backbone == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int i = 0; i < s->n_residue; i++) {
+        tsr_backbone *b = &backbone[i];
+        b->is_proline = strcmp(s->residue[i].name, "PRO") == 0;
+        b->has_all = take_atom(s, i, "N", b->n) &&
+                     take_atom(s, i, "CA", b->ca) &&
+                     take_atom(s, i, "C", b->c) && take_atom(s, i, "O", b->o);
+    }
+    tsr_status status = tsr_secondary_find(s->n_residue, backbone, kind, err);
+    free(backbone);
+    return status;
 }
 
 /* ---- how sure a residue's place is ---- */
@@ -328,7 +338,7 @@ tsr_status tsr_parts_graph_make(const tsr_structure *structure,
     if (status == TSR_OK && pae != NULL)
         status = tsr_pae_rows(pae, structure, g->row, err);
     if (status == TSR_OK)
-        status = tsr_secondary_find(structure, g->kind, err);
+        status = find_secondary(structure, g->kind, err);
     if (status == TSR_OK) {
         cells = tsr_cell_list_new(g->n, (const double(*)[3])cb, apart);
         status = cells == NULL

@@ -41,11 +41,6 @@ void tsr_parts_graph_clear(tsr_parts_graph *graph);
  * error: one half at 6 Angstrom. 1 without errors. */
 double tsr_parts_relation(const tsr_parts_graph *graph, int a, int b);
 
-/* Weight of the contacts between residues a0..a1 and b0..b1 that are at least
- * `apart` from each other in sequence or in different chains. */
-double tsr_parts_contact(const tsr_parts_graph *graph, int a0, int a1, int b0,
-                         int b1, int apart);
-
 /* A peptide bond joins residue i to the one before. */
 int tsr_parts_is_linked(const tsr_parts_graph *graph, int i);
 

@@ -4,7 +4,7 @@
 
 #include "core/text.h"
 #include "model/residue.h"
-#include "parts/secondary.h"
+#include "model/secondary.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

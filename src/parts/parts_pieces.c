@@ -3,7 +3,7 @@
  * chain is held. */
 #include "parts/parts_pieces.h"
 
-#include "parts/secondary.h"
+#include "model/secondary.h"
 
 #include <stdlib.h>
 

@@ -185,14 +185,8 @@ void tsr_prior_side_draw(const tsr_prior *prior, tsr_amino amino, gsl_rng *rng,
 static void torsion_cos_sin(const double a[3], const double b[3],
                             const double c[3], const double d[3], double out[2])
 {
-    double u[3], v[3], w[3], m[3], n[3];
-    tsr_vec3_sub(u, b, a);
-    tsr_vec3_sub(v, c, b);
-    tsr_vec3_sub(w, d, c);
-    tsr_vec3_cross(m, u, v);
-    tsr_vec3_cross(n, v, w);
-    double x = tsr_vec3_dot(m, n);
-    double y = tsr_vec3_norm(v) * tsr_vec3_dot(u, n);
+    double x, y;
+    tsr_vec3_torsion_xy(a, b, c, d, &x, &y);
     double size = sqrt(x * x + y * y);
     out[0] = size > 0.0 ? x / size : 1.0;
     out[1] = size > 0.0 ? y / size : 0.0;

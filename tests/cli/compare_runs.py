@@ -3,6 +3,7 @@ every HDF5 file, to the bit.
 
     python compare_runs.py DIR DIR...
 """
+import functools
 import glob
 import os
 import sys
@@ -30,6 +31,12 @@ def same(a, b):
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
+@functools.lru_cache(maxsize=8)
+def of_first(path):
+    """The same folder is often compared with many."""
+    return data_sets(path)
+
+
 def compare(one, other):
     """Returns (files, data sets, numbers) compared; raises where they differ."""
     names = [sorted(os.path.basename(p) for p in
@@ -38,7 +45,7 @@ def compare(one, other):
     assert names[0] == names[1] and names[0], names
     n_set = n_number = 0
     for name in names[0]:
-        a, b = data_sets(f"{one}/{name}"), data_sets(f"{other}/{name}")
+        a, b = of_first(f"{one}/{name}"), data_sets(f"{other}/{name}")
         assert a.keys() == b.keys(), (name, a.keys() ^ b.keys())
         for key in a:
             assert same(a[key], b[key]), f"{name}: {key} differs"

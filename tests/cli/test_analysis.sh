@@ -17,7 +17,7 @@ END
     "$program" run run.yaml --quiet >run.txt 2>run.err &&
     "$program" run run.yaml --quiet --prior-only --output prior \
         --set sampler.chains=4 --set sampler.draws=300 \
-        --set sampler.thin=100 --set sampler.warmup=4000 \
+        --set sampler.thin=50 --set sampler.warmup=1000 \
         >prior.txt 2>prior.err || {
     echo "not ok runs to look at"
     cat run.err prior.err
@@ -121,6 +121,7 @@ until [ -s warmup/trace.h5 ] || [ $tries -gt 100 ]; do
     sleep 0.1
     tries=$((tries + 1))
 done
+kill -STOP $warm # it is there, and takes no time
 for command in summary diagnose report 'export --format csv'; do
     expect "$command, no folder" 66 "cannot open 'none'" \
         "$program" $command none
@@ -147,6 +148,6 @@ for command in summary diagnose report 'export --format csv'; do
     expect "$command, a run in its warm-up" 65 "no draw yet.*it is running .process $warm " \
         "$program" $command warmup
 done
-kill -INT $warm 2>/dev/null
-wait $warm
+kill -KILL $warm 2>/dev/null
+wait $warm 2>/dev/null
 exit $bad

@@ -120,7 +120,12 @@ else
     echo "skip SIGABRT under PoCL: no CPU as device"
 fi
 
-# Before the first step every replica's curve is computed: half a minute here.
+# Before the first step every replica's curve is computed: half a minute of a
+# processor. The time on the clock tells nothing where others work, too.
+spent() { # FILE: processor seconds of children, of what `times` said
+    awk -F '[ ms]+' 'NR == 2 {print int(60 * ($1 + $3) + $2 + $4)}' "$1"
+}
+times >before.txt
 "$program" run good.yaml --output early --set sampler.chains=512 \
     --set structure.file="$demo/two_domain.pdb" --set structure.starts=[] \
     --set sampler.temperatures=8 --set sampler.t_max=5 >out.txt 2>err.txt &
@@ -131,10 +136,10 @@ for _ in $(seq 150); do
 done
 kill -USR1 $pid
 kill -TERM $pid
-since=$(date +%s)
 ended
 check "stopped before the first step: exit status 75" test $? -eq 75
-check "within seconds" test $(($(date +%s) - since)) -lt 5
+times >after.txt
+check "within seconds" test $(($(spent after.txt) - $(spent before.txt))) -lt 10
 check "says that there is nothing to go on with" grep -q "start it again" err.txt
 check "and leaves nothing" test ! -e early
 
@@ -258,7 +263,7 @@ expect "status of a run with a limit of time" 0 "" "$program" status bounded --j
 check "the time left is no more than that" "$python" -c '
 import json; s = json.load(open("out.txt"))["seconds_left"]; assert 0 < s < 30, s'
 # The time of warm-up is not that of a few draws.
-expect "in no time" 0 "draws [0-9]+00' goes on, for about 1 minutes" \
+expect "in no time" 0 "draws [0-9]+00' goes on, for about [1-9] minutes" \
     "$program" run good.yaml --output rushed --set sampler.draws=auto \
     --set sampler.warmup=1000 --set sampler.time_limit=1e-9
 check "one number of draws is proposed" sh -c '! grep -q "sampler.draws=" err.txt'

@@ -361,8 +361,8 @@ static long replicate(fixture *f, const tsr_target *target, int number,
 
 /* n replicates of so many steps of the moves in `set`, against the oracle. The
  * smallest p-value of all coordinates is Bonferroni-corrected; the seeds are
- * fixed. Moves that change nothing fail too. With 250 replicates, 1000 exact
- * draws and 60 coordinates a distribution function that is off by 0.19
+ * fixed. Moves that change nothing fail too. With 125 replicates, 1000 exact
+ * draws and 60 coordinates a distribution function that is off by 0.26
  * somewhere fails; a limit of 1e-4 a set is a false alarm in 200 seeds. */
 static void check_subset(fixture *f, const char *name, const oracle *o,
                          unsigned set, int n, int steps)

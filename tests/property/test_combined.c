@@ -244,7 +244,7 @@ static void posterior_is_right(void **state)
 {
     (void)state;
     enum { N_BLOCK = 60, BLOCK = 50 * LENGTH, THIN = 10 };
-    enum { N_WEIGHTED = 70000 * LENGTH };
+    enum { N_WEIGHTED = 45000 * LENGTH };
     static double block[N_BLOCK * N_CHAIN][N_VALUE];
     double expected[N_VALUE], error[N_VALUE], value[N_VALUE];
     int n = N_BLOCK * N_CHAIN;

@@ -212,7 +212,7 @@ static void prior_out(void **state)
         set_option(&f, "stiffness", runs[r].stiffness);
         move->state_free(f.move);
         f.move = move->state_new(f.options, f.t, f.prior);
-        double z = largest_change(&f, 6000 * LENGTH, 8, &accepted);
+        double z = largest_change(&f, 3000 * LENGTH, 8, &accepted);
         print_message("%s: %.2f accepted, z %.2f\n", runs[r].sequence, accepted,
                       z);
         assert_true(accepted > 0.02);

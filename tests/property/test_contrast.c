@@ -354,7 +354,7 @@ static void look_at(const tsr_chain *chain, double by, double sum[N_BY])
 /* n_temp 2: also the hotter replica, whose power of the likelihood is beta. */
 static void structures_move(int n_state, int infer_c1, double beta)
 {
-    enum { N_CHAIN = 4, N_BLOCK = 10, BLOCK = 30 * LENGTH, THIN = 12 };
+    enum { N_CHAIN = 4, N_BLOCK = 10, BLOCK = 20 * LENGTH, THIN = 12 };
     const int n = N_BLOCK * N_CHAIN;
     static double block[2][N_BLOCK * N_CHAIN][N_BY];
     const double at[] = {1.01, 2.0}, one = 1.0;
@@ -386,7 +386,7 @@ static void structures_move(int n_state, int infer_c1, double beta)
     for (int k = 0; k < 2; k++) {
         double mean[N_BY], error[N_BY];
         const double power = k == 0 ? 1.0 : beta;
-        double worth = by_weights(&s, 5000 * LENGTH, power, mean, error);
+        double worth = by_weights(&s, 4000 * LENGTH, power, mean, error);
         print_message("  %d states, beta %g: weighted draws worth %.0f\n",
                       n_state, power, worth);
         assert_true(worth > 150.0);

@@ -163,7 +163,7 @@ static void run_scenario(int i)
     assert_int_equal(s->judge(path), s->size[s->n_commit]);
     const long n = count_of();
     assert_true(n > 10);
-    const long step = DURABLE_ALL ? 1 : n / 5;
+    const long step = DURABLE_ALL ? 1 : n / 4;
     print_message("%s: %ld operations, every %ld. under faults\n", s->name, n,
                   step);
     for (size_t f = 0; f < sizeof faults / sizeof faults[0]; f++)

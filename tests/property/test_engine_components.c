@@ -3,7 +3,7 @@
  * of one component with the sum of the amplitudes. */
 #include "../engine_support.h"
 
-enum { N_BODY = 150, N_Q = 38, N_TYPE = 4, N_SYSTEM = 2, N_STEP = 30 };
+enum { N_BODY = 150, N_Q = 24, N_TYPE = 4, N_SYSTEM = 2, N_STEP = 30 };
 
 static const double dq = 0.02, radius_ang = 25.0;
 

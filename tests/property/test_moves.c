@@ -515,14 +515,14 @@ static void pose_learns(void **state)
 /* Each move alone, and a set of them that is drawn. */
 static void moves_keep_the_prior(void **state)
 {
-    enum { N = 250 * LENGTH };
+    enum { N = 125 * LENGTH };
     (void)state;
     gsl_rng *rng = tsr_rng_new(31, 0);
     const unsigned n_set = 1u << TSR_N_MOVE;
     for (int k = 0; k < N_CASE; k++) {
         fixture f;
         open_case(&f, &cases[k]);
-        oracle o = oracle_new(&f, 4 * N);
+        oracle o = oracle_new(&f, 8 * N);
         /* a Jacobian that is forgotten shows later than a wrong torsion */
         int steps = cases[k].is_loose ? 200 : 100;
         for (int m = 0; m < TSR_N_MOVE; m++)

@@ -532,7 +532,7 @@ static void calibrate(const char *what, int n_data, const int *model,
         for (int i = 0; i < N_DRAW; i++) {
             double draw[N_QUANTITY];
             do {
-                for (int j = 0; j < 40; j++)
+                for (int j = 0; j < 24; j++)
                     step_chain(&run, 0);
                 look(&run, draw);
             } while (!is_possible(&p, draw));

@@ -28,7 +28,7 @@ static void open_sample(posterior_sample *s, int on_device, kind what)
         .clash = TSR_CLASH_SOFT, .softness = 0.5, .clash_limit = 10.0};
     const double half[2] = {0.5, 0.5};
     gsl_rng *rng = tsr_rng_new(6, 0);
-    posterior_open(s, "MKTAYIAKQRPGISFVKSHFWR", NULL, prior);
+    posterior_open(s, "MKTAYIAKQRPGI", NULL, prior);
     tsr_conformation *turned = tsr_conformation_new(s->t);
     tsr_conformation_copy(s->t, turned, s->extended, 0, s->t->n_residue);
     for (int k = 0; k < s->t->n_torsion; k++)

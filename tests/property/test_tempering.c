@@ -38,7 +38,7 @@ static void open_tempered(posterior_sample *s, int n_chain, int on_device,
 {
     const double half[2] = {0.5, 0.5};
     gsl_rng *rng = tsr_rng_new(6, 0);
-    posterior_open(s, "MKTAYIAKQRPGISFVKSHFWR", NULL, no_clash);
+    posterior_open(s, "MKTAYIAKQRPGI", NULL, no_clash);
     if (contrast) {
         const tsr_contrast_options both = posterior_infer_contrast();
         posterior_contrast(s, &both);

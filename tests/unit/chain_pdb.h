@@ -50,10 +50,9 @@ static void place_backbone(const chain_residue *r, int i, double x[3][3])
     tsr_vec3_copy(x[2], c);
 }
 
-/* One chain A, numbered from 1. */
-static void write_chain(const char *path, int n, const chain_residue *residue)
+/* A chain A, numbered from 1. */
+static void write_chain(FILE *file, int n, const chain_residue *residue)
 {
-    FILE *file = fopen(path, "w");
     int serial = 0;
     double x[3][3] = {{0}};
     for (int i = 0; i < n; i++) {
@@ -79,8 +78,7 @@ static void write_chain(const char *path, int n, const chain_residue *residue)
                      : a == 4 ? cb
                               : side);
     }
-    fprintf(file, "TER\nEND\n");
-    fclose(file);
+    fprintf(file, "TER\n");
 }
 
 #endif

@@ -60,8 +60,9 @@ static void visit_file(tsr_prior_sample *sample, const chain_residue *r)
     tsr_err err = {0};
     int fd = mkstemp(path);
     assert_int_not_equal(fd, -1);
-    close(fd);
-    write_chain(path, N, r);
+    FILE *file = fdopen(fd, "w");
+    write_chain(file, N, r);
+    fclose(file);
     if (tsr_structure_read(path, &structure, &err) != TSR_OK)
         fail_msg("%s", err.message);
     assert_int_equal(tsr_prior_sample_visit(sample, structure, &err), TSR_OK);

@@ -5,6 +5,7 @@
 #include "chain_pdb.h"
 #include "core/random.h"
 #include "table_text.h"
+#include "train/mixture_train.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -14,10 +15,23 @@
 
 #include <cmocka.h>
 
-enum { N_CROWD = 120, N_COPY = 10, N_CHAIN = 20, N_LINK = 249 };
+/* Of twelve files every sixth is held out, and large. How many parts a mixture
+ * has is tried on the others, in which so little is that few numbers are tried.
+ * A file has residues of a random chain, and chains of a crowd so long. */
+enum { N_FILE = 12 };
+typedef struct {
+    int n_link, n_side, n_crowd;
+} file_size;
+static const file_size small = {123, 1, 60}, large = {945, 4, 300};
+enum { MOST_LINK = 945, ALL_LINK = 10 * 123 + 2 * 945 };
+
+static int is_held_out(int file)
+{
+    return file % TSR_MIXTURE_HOLD_OUT == TSR_MIXTURE_HOLD_OUT - 1;
+}
 
 typedef struct {
-    char folder[64], chain[N_CHAIN][96], crowd[96], table[96];
+    char folder[64], path[N_FILE][96], table[96];
     tsr_prior_table *trained;
 } files;
 
@@ -39,18 +53,31 @@ static void put_residue(FILE *file, int *serial, int amino, char chain,
     }
 }
 
+/* Residue i of a chain of threes: in the long one all types in turn are in the
+ * middle, in the others the classes of torsions: any, VAL, GLY, any before PRO,
+ * PRO twice, one of them cis. */
+static int pick_amino(gsl_rng *rng, int is_long, int i)
+{
+    const int any = (int)gsl_rng_uniform_int(rng, TSR_N_AMINO);
+    const int in_turn = i / 3 % (TSR_N_AMINO + 1);
+    const int class[6] = {any, TSR_VAL, TSR_GLY, any, TSR_PRO, TSR_PRO};
+    if (i % 3 == 2)
+        return i / 3 % 6 == 3 ? TSR_PRO : any;
+    if (is_long)
+        return in_turn < TSR_N_AMINO ? in_turn : TSR_PRO;
+    return class[i / 3 % 6];
+}
+
 /* Threes of residues far from one another, so that there are no contacts; the
  * torsions of the middle one count. Helix, strand and, of Gly, left-handed;
  * half of the prolines cis. Side chains at two places. */
-static void write_random_chain(const char *path, unsigned long stream)
+static void write_random_chain(FILE *file, int n, unsigned long stream)
 {
-    static chain_residue r[N_LINK];
+    static chain_residue r[MOST_LINK];
     gsl_rng *rng = tsr_rng_new(7, stream);
-    for (int i = 0; i < N_LINK; i++) {
+    for (int i = 0; i < n; i++) {
         int helix = gsl_rng_uniform(rng) < 0.6, near = i / 20 % 2;
-        int amino = (int)gsl_rng_uniform_int(rng, TSR_N_AMINO);
-        if (gsl_rng_uniform(rng) < 0.2)
-            amino = TSR_PRO;
+        int amino = pick_amino(rng, n == large.n_link, i);
         double left = amino == TSR_GLY && gsl_rng_uniform(rng) < 0.5 ? -1 : 1;
         r[i] = (chain_residue){
             .amino = amino,
@@ -64,26 +91,25 @@ static void write_random_chain(const char *path, unsigned long stream)
                            0.2 * (gsl_rng_uniform(rng) - 0.5) * (d + 1);
     }
     gsl_rng_free(rng);
-    write_chain(path, N_LINK, r);
+    write_chain(file, n, r);
 }
 
-/* Nine chains side by side, 9 Angstrom apart, of all types in turn every 2.5:
- * residues 1 and 2 apart in a chain are at 2.5 and 5 and do not count, 3 apart
- * at 7.5, 4 apart at 10; across, the same type is at 9, the next at 9.3. */
-static void write_contacts(const char *path)
+/* Chains side by side in a square, 9 Angstrom apart, of all types in turn every
+ * 2.5: residues 1 and 2 apart in a chain are at 2.5 and 5 and do not count, 3
+ * apart at 7.5, 4 apart at 10; across, the same type is at 9, the next at 9.3.
+ * The random chain is far away. */
+static void write_contacts(FILE *file, const file_size *size)
 {
-    FILE *file = fopen(path, "w");
-    int serial = 0;
+    int serial = 0, side = size->n_side;
     static const double nothing[3] = {0.0, 0.0, 0.0};
-    for (int chain = 0; chain < 9; chain++)
-        for (int i = 0; i < N_CROWD; i++) {
-            double at[3] = {2.5 * i, 9.0 * (chain % 3),
-                            9.0 * (double)(chain / 3)};
-            put_residue(file, &serial, i % TSR_N_AMINO, (char)('A' + chain),
+    for (int chain = 0; chain < side * side; chain++)
+        for (int i = 0; i < size->n_crowd; i++) {
+            double at[3] = {2.5 * i, 9.0 * (chain % side),
+                            6000.0 + 9.0 * (double)(chain / side)};
+            put_residue(file, &serial, i % TSR_N_AMINO, (char)('B' + chain),
                         i + 1, at, nothing);
         }
     fprintf(file, "TER\nEND\n");
-    fclose(file);
 }
 
 static int set_up(void **state)
@@ -92,21 +118,20 @@ static int set_up(void **state)
     snprintf(f->folder, sizeof f->folder, "/tmp/tessera-prior-XXXXXX");
     if (mkdtemp(f->folder) == NULL)
         return -1;
-    snprintf(f->crowd, sizeof f->crowd, "%s/crowd.pdb", f->folder);
     snprintf(f->table, sizeof f->table, "%s/t.dat", f->folder);
-    write_contacts(f->crowd);
-    const char *path[N_CHAIN + N_COPY];
-    for (int i = 0; i < N_CHAIN; i++) {
-        snprintf(f->chain[i], sizeof f->chain[i], "%s/%d.pdb", f->folder, i);
-        write_random_chain(f->chain[i], (unsigned long)i);
-        path[i] = f->chain[i];
+    const char *path[N_FILE];
+    for (int i = 0; i < N_FILE; i++) {
+        const file_size *size = is_held_out(i) ? &large : &small;
+        snprintf(f->path[i], sizeof f->path[i], "%s/%d.pdb", f->folder, i);
+        path[i] = f->path[i];
+        FILE *file = fopen(path[i], "w");
+        write_random_chain(file, size->n_link, (unsigned long)i);
+        write_contacts(file, size);
+        fclose(file);
     }
-    /* The crowd often enough that every type has its 500 partners. */
-    for (int i = 0; i < N_COPY; i++)
-        path[N_CHAIN + i] = f->crowd;
     tsr_err err;
-    if (tsr_prior_table_train(N_CHAIN + N_COPY, path, 2, NULL, &f->trained,
-                              &err) != TSR_OK) {
+    if (tsr_prior_table_train(N_FILE, path, 2, NULL, &f->trained, &err) !=
+        TSR_OK) {
         print_message("%s\n", err.message);
         return -1;
     }
@@ -120,9 +145,8 @@ static int tear_down(void **state)
     if (f == NULL)
         return 0;
     tsr_prior_table_free(f->trained);
-    for (int i = 0; i < N_CHAIN; i++)
-        remove(f->chain[i]);
-    remove(f->crowd);
+    for (int i = 0; i < N_FILE; i++)
+        remove(f->path[i]);
     remove(f->table);
     int left = rmdir(f->folder);
     free(f);
@@ -151,10 +175,11 @@ static void mixtures(void **state)
             assert_true(left < helix - 4.0);
         tsr_torsion_density_free(d);
     }
-    /* of the crowd's residues all are too strained */
-    assert_int_equal(count, N_CHAIN * N_LINK / 3);
+    /* of the crowds' residues all are too strained */
+    assert_int_equal(count, ALL_LINK / 3);
     for (int a = 0; a < TSR_N_AMINO; a++) {
-        assert_true(fabs(t->angle[a].mean - 1.945) < 0.005);
+        /* of some thirty residues: four standard errors */
+        assert_true(fabs(t->angle[a].mean - 1.945) < 0.0105);
         assert_true(fabs(t->angle[a].sd - 0.05 / sqrt(12.0)) < 0.004);
         double side[3];
         tsr_prior_table_side(t, (tsr_amino)a, side);
@@ -169,7 +194,7 @@ static void mixtures(void **state)
         double none = tsr_side_density_log(d, (double[3]){-1.5, -1.5, -1.5});
         if (!(one > none && two > none))
             fail_msg("%s: %g %g %g", tsr_amino_table[a].three, one, two, none);
-        assert_true(fabs(side[0]) < 0.01); /* the crowd's, which are most */
+        assert_true(fabs(side[0]) < 0.01); /* the crowds', which are most */
         tsr_side_density_free(d);
     }
 }
@@ -179,14 +204,16 @@ static void too_few(void **state)
 {
     const files *f = *state;
     tsr_prior_table *t = NULL;
-    const char *path[N_CHAIN];
+    /* thrice the same chain: enough residues, which touch nothing */
+    const char *path[] = {f->table, f->table, f->table};
     tsr_err err;
-    for (int i = 0; i < N_CHAIN; i++)
-        path[i] = f->chain[i];
+    FILE *file = fopen(f->table, "w");
+    write_random_chain(file, large.n_link, 0);
+    fclose(file);
     assert_int_equal(tsr_prior_table_train(1, path, 1, NULL, &t, &err),
                      TSR_E_DATA);
     assert_non_null(strstr(err.message, "are needed"));
-    assert_int_equal(tsr_prior_table_train(N_CHAIN, path, 1, NULL, &t, &err),
+    assert_int_equal(tsr_prior_table_train(3, path, 1, NULL, &t, &err),
                      TSR_E_DATA);
     assert_non_null(strstr(err.message, "contacts"));
     assert_null(t);
@@ -217,7 +244,7 @@ static void contacts(void **state)
         t->contact[TSR_BODIES_ONE][0][7] + t->contact[TSR_BODIES_ONE][1][6];
     assert_true(fabs(together - crossed) < 1e-12);
     assert_true(together < 2 * 7.7); /* the lowest hundredth: 3 apart */
-    assert_non_null(strstr(t->source, "structures: 30"));
+    assert_non_null(strstr(t->source, "structures: 12"));
 }
 
 /* Nine figures are written. */

@@ -85,7 +85,7 @@ static void test_one_cloud(void **state)
 
 /* ---- conformations ---- */
 
-enum { N_RESIDUE = 40, N_FRAME = 100, HALF = N_RESIDUE / 2 };
+enum { N_RESIDUE = 40, N_FRAME = 60, HALF = N_RESIDUE / 2 };
 
 /* A zigzag of CA; its second half turns about the middle by `angle`. */
 static void place(double angle, double (*x)[3])

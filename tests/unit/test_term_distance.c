@@ -1,8 +1,6 @@
 /* The likelihood of a distance: densities from mean and sd or from a table,
  * what the scale does to them, ensembles, and what is refused. */
-#include "io/yaml.h"
-#include "io_files.h"
-#include "likelihood/term.h"
+#include "term_entry.h"
 #include "tests/model_sample.h"
 
 #include <gsl/gsl_randist.h>
@@ -36,39 +34,11 @@ static int close_fixture(void **state)
     return io_teardown(state);
 }
 
-/* An entry of `data:` as a configuration has it. */
-static tsr_status read_term(const fixture *f, const char *entry, tsr_term **out,
-                            tsr_err *err)
-{
-    static const tsr_field fields[] = {
-        {.name = "data",
-         .type = TSR_FIELD_LIST,
-         .selector = "kind",
-         .kind = tsr_term_kind,
-         .element_size = sizeof(tsr_term_options)},
-        {0}};
-    char text[600];
-    tsr_list data;
-    int n = snprintf(text, sizeof text, "data: [{kind: distance, %s}]", entry);
-    const char *path = io_write("run.yaml", text, (size_t)n);
-    assert_int_equal(tsr_fields_init(fields, &data, NULL), TSR_OK);
-    *out = NULL;
-    tsr_status status =
-        tsr_yaml_read_marked(path, fields, &data, 0, NULL, NULL, err);
-    if (status == TSR_OK) {
-        const tsr_term_source source = {
-            .options = data.item, .number = 0, .topology = f->t};
-        status = tsr_term_read(&source, out, err);
-    }
-    tsr_fields_clear(fields, &data);
-    return status;
-}
-
 static tsr_term *term_of(const fixture *f, const char *entry)
 {
     tsr_term *term;
     tsr_err err = {0};
-    if (read_term(f, entry, &term, &err) != TSR_OK)
+    if (read_term(f->t, "distance", entry, &term, &err) != TSR_OK)
         fail_msg("%s: %s", entry, err.message);
     return term;
 }
@@ -221,7 +191,7 @@ static void refused(const fixture *f, const char *entry, tsr_status want,
 {
     tsr_term *term;
     tsr_err err = {0};
-    tsr_status status = read_term(f, entry, &term, &err);
+    tsr_status status = read_term(f->t, "distance", entry, &term, &err);
     assert_null(term);
     if (status != want || strstr(err.message, why) == NULL)
         fail_msg("%s: '%s' does not say '%s'", entry, err.message, why);

@@ -1,9 +1,7 @@
 /* The likelihood of a density map: its three sums against a grid, its integral
  * against numbers, where it is largest, and what is refused. */
 #include "io/density_map.h"
-#include "io/yaml.h"
-#include "io_files.h"
-#include "likelihood/term.h"
+#include "term_entry.h"
 #include "tests/model_sample.h"
 
 #include <math.h>
@@ -71,33 +69,6 @@ static int close_fixture(void **state)
     return io_teardown(state);
 }
 
-static tsr_status read_term(const fixture *f, const char *entry, tsr_term **out,
-                            tsr_err *err)
-{
-    static const tsr_field fields[] = {
-        {.name = "data",
-         .type = TSR_FIELD_LIST,
-         .selector = "kind",
-         .kind = tsr_term_kind,
-         .element_size = sizeof(tsr_term_options)},
-        {0}};
-    char text[600];
-    tsr_list data;
-    int n = snprintf(text, sizeof text, "data: [{kind: map, %s}]", entry);
-    const char *path = io_write("run.yaml", text, (size_t)n);
-    assert_int_equal(tsr_fields_init(fields, &data, NULL), TSR_OK);
-    *out = NULL;
-    tsr_status status =
-        tsr_yaml_read_marked(path, fields, &data, 0, NULL, NULL, err);
-    if (status == TSR_OK) {
-        const tsr_term_source source = {
-            .options = data.item, .number = 0, .topology = f->t};
-        status = tsr_term_read(&source, out, err);
-    }
-    tsr_fields_clear(fields, &data);
-    return status;
-}
-
 static tsr_term *term_with(const fixture *f, const tsr_map *map,
                            const char *sigma_over_r)
 {
@@ -108,7 +79,7 @@ static tsr_term *term_with(const fixture *f, const tsr_map *map,
     tsr_term *term;
     tsr_err err = {0};
     assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL), TSR_OK);
-    if (read_term(f, entry, &term, &err) != TSR_OK)
+    if (read_term(f->t, "map", entry, &term, &err) != TSR_OK)
         fail_msg("%s", err.message);
     return term;
 }
@@ -323,7 +294,7 @@ static void refused(const fixture *f, const char *entry, tsr_status status,
 {
     tsr_term *term;
     tsr_err err = {0};
-    assert_int_equal(read_term(f, entry, &term, &err), status);
+    assert_int_equal(read_term(f->t, "map", entry, &term, &err), status);
     assert_has(err.message, says);
 }
 

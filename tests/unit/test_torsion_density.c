@@ -205,7 +205,7 @@ static void far_away(void **state)
 static void check_draws(const tsr_torsion_density *d, double phi, double psi,
                         double width, unsigned long stream)
 {
-    enum { SIDE = 24, FINE = 12, N_DRAW = 200000 };
+    enum { SIDE = 24, FINE = 12, N_DRAW = 100000 };
     static double expected[SIDE * SIDE];
     static long seen[SIDE * SIDE];
     double cell = width / SIDE, h = cell / FINE;

@@ -174,7 +174,7 @@ static void test_read_back(void **state)
 static void test_same_bits(void **state)
 {
     (void)state;
-    enum { FRAMES = 900 };
+    enum { FRAMES = 500 };
     unsigned random = 7;
     tsr_err err;
     int kept = 0;
