@@ -146,6 +146,29 @@ tsr_status tsr_evidence_of(int n_group, int n_draw, int n_temp,
     return TSR_OK;
 }
 
+/* left_out -1: of all groups. */
+static double log_mean(int n_group, const double *log_z, int left_out)
+{
+    double top = -HUGE_VAL, sum = 0.0;
+    for (int g = 0; g < n_group; g++)
+        top = fmax(top, log_z[g]);
+    for (int g = 0; g < n_group; g++)
+        sum += g == left_out ? 0.0 : exp(log_z[g] - top);
+    return top + log(sum / (n_group - (left_out >= 0)));
+}
+
+double tsr_evidence_of_groups(int n_group, const double *log_z, double *error)
+{
+    double mean = 0.0, squares = 0.0;
+    for (int g = 0; g < n_group && n_group > 1; g++)
+        mean += log_mean(n_group, log_z, g) / n_group;
+    for (int g = 0; g < n_group && n_group > 1; g++)
+        squares += pow(log_mean(n_group, log_z, g) - mean, 2.0);
+    *error =
+        n_group > 1 ? sqrt(squares * (n_group - 1.0) / n_group) : (double)NAN;
+    return log_mean(n_group, log_z, -1);
+}
+
 /* ---- of a run ---- */
 
 /* Draws enough for the sums, and groups enough for the error: chains, or parts
@@ -198,6 +221,15 @@ static const char *find_difference(int n_chain, int n_draw, int n_temp,
     return NULL;
 }
 
+/* Two estimates farther apart than chance puts them: at least one has not seen
+ * all of the posterior, and the error is their distance. */
+static void compare_estimates(tsr_evidence *e)
+{
+    const double apart = fabs(e->log - e->population);
+    if (apart > 3.0 * hypot(e->error, e->population_error))
+        e->error = apart;
+}
+
 /* The share of exchanges refused, summed over neighbours; the last draw has
  * the means over the run. */
 static tsr_status find_barrier(tsr_trace_reader *reader, tsr_evidence *e,
@@ -231,6 +263,24 @@ static int has_variable(tsr_trace_reader *reader, tsr_trace_group group,
     return 0;
 }
 
+static tsr_status read_populations(tsr_trace_reader *reader, tsr_evidence *e,
+                                   tsr_err *err)
+{
+    const tsr_trace_group constant = TSR_TRACE_CONSTANT_DATA;
+    const char name[] = "population_log_evidence";
+    int n_chain, n_draw, n;
+    double *log_z;
+    if (!has_variable(reader, constant, name))
+        return TSR_OK;
+    tsr_status status = tsr_trace_get(reader, constant, name, &n_chain, &n_draw,
+                                      &n, &log_z, err);
+    if (status != TSR_OK)
+        return status;
+    e->population = tsr_evidence_of_groups(n, log_z, &e->population_error);
+    free(log_z);
+    return TSR_OK;
+}
+
 tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                              tsr_err *err)
 {
@@ -241,16 +291,23 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
     *e = (tsr_evidence){.log = (double)NAN,
                         .error = (double)NAN,
                         .barrier = (double)NAN,
+                        .population = (double)NAN,
+                        .population_error = (double)NAN,
                         .n_temp = 1,
                         .t_max = 1.0};
+    tsr_status status = read_populations(reader, e, err);
+    if (status != TSR_OK)
+        return status;
     if (!has_variable(reader, stats, "ladder_log_lik")) {
-        set_why(e, "the run had one temperature: sampler.evidence: true, with "
-                   "temperatures: auto, adds others, up to the prior");
+        if (isfinite(e->population))
+            e->log = e->population, e->error = e->population_error;
+        else
+            set_why(e, "the run had one temperature: sampler.evidence: true, "
+                       "with temperatures: auto, adds others, up to the prior");
         return TSR_OK;
     }
-    tsr_status status =
-        tsr_trace_get(reader, stats, "ladder_temperature", &n_chain, &n_draw,
-                      &n_temp, &temperature, err);
+    status = tsr_trace_get(reader, stats, "ladder_temperature", &n_chain,
+                           &n_draw, &n_temp, &temperature, err);
     if (status == TSR_OK)
         status = tsr_trace_get(reader, stats, "ladder_log_lik", &n_chain,
                                &n_draw, &n_temp, &log_lik, err);
@@ -271,6 +328,7 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
             set_why(e, other);
         else
             status = thin(n_chain, n_draw, n_temp, beta, log_lik, e, err);
+        compare_estimates(e);
         free(flat);
     }
     free(temperature);
@@ -288,6 +346,12 @@ const char *tsr_evidence_tell(const tsr_evidence *evidence, char *text)
     else
         snprintf(text, TSR_EVIDENCE_TEXT, "%.*f +- %.2g nat",
                  e->error < 0.095 ? 2 : 1, e->log, e->error);
+    if (isfinite(e->population)) {
+        const size_t n = strlen(text);
+        snprintf(text + n, TSR_EVIDENCE_TEXT - n,
+                 "; by populations from the prior %.1f +- %.2g nat",
+                 e->population, e->population_error);
+    }
     return text;
 }
 
@@ -303,5 +367,11 @@ void tsr_evidence_put(const tsr_evidence *evidence, const char *name,
     tsr_json_number(json, "t_max", e->t_max);
     if (e->why_not[0] != '\0')
         tsr_json_text(json, "note", e->why_not);
+    if (isfinite(e->population)) {
+        tsr_json_object(json, "population");
+        tsr_json_number(json, "log", e->population);
+        tsr_json_number(json, "error", e->population_error);
+        tsr_json_close(json);
+    }
     tsr_json_close(json);
 }

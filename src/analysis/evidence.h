@@ -21,12 +21,17 @@
 #include "store/trace.h"
 
 typedef struct {
-    double log;        /* nat; NaN: not known */
-    double error;      /* of it, one standard deviation */
-    double barrier;    /* sum over neighbours of the share of exchanges that
-                          are refused (Syed et al. 2022); NaN: no ladder */
-    int n_temp;        /* of the ladder */
-    double t_max;      /* its highest temperature */
+    double log;     /* nat; NaN: not known; with one temperature that by
+                       populations */
+    double error;   /* of it, one standard deviation; of a run also how far
+                       `population` is from it, where that is more than
+                       three errors of the two */
+    double barrier; /* sum over neighbours of the share of exchanges that
+                       are refused (Syed et al. 2022); NaN: no ladder */
+    int n_temp;     /* of the ladder */
+    double t_max;   /* its highest temperature */
+    double population, population_error; /* the same by the populations that
+                                            came from the prior; NaN: none */
     char why_not[160]; /* why the log is not known; "" where it is */
 } tsr_evidence;
 
@@ -38,16 +43,23 @@ tsr_status tsr_evidence_of(int n_group, int n_draw, int n_temp,
                            const double *beta, const double *log_lik,
                            tsr_evidence *evidence, tsr_err *err);
 
+/* Estimates of n_group independent populations (sampler/population.h) as one:
+ * log of the mean of exp(log_z); *error: by leaving out one after the other,
+ * NaN for a single one. */
+double tsr_evidence_of_groups(int n_group, const double *log_z, double *error);
+
 /* The same of a run. Errors: those of tsr_trace_get. */
 tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                              tsr_err *err);
 
-/* "-271.1 +- 0.2 nat", or why it is not known; text [TSR_EVIDENCE_TEXT]. */
-enum { TSR_EVIDENCE_TEXT = 200 };
+/* "-271.1 +- 0.2 nat; by populations from the prior -271 +- 0.4 nat", or why
+ * it is not known; text [TSR_EVIDENCE_TEXT]. */
+enum { TSR_EVIDENCE_TEXT = 320 };
 const char *tsr_evidence_tell(const tsr_evidence *evidence, char *text);
 
 /* As the member `name` of an object: {"log", "error", "barrier",
- * "temperatures", "t_max"}, with "note" where the log is null. */
+ * "temperatures", "t_max"}, with "note" where the log is null and "population"
+ * {"log", "error"} where there were populations. */
 void tsr_evidence_put(const tsr_evidence *evidence, const char *name,
                       tsr_json *json);
 

@@ -321,7 +321,7 @@ tsr_status tsr_summary_add_evidence(tsr_summary *summary,
 {
     tsr_evidence evidence;
     tsr_status status = tsr_evidence_make(reader, &evidence, err);
-    if (status == TSR_OK && evidence.n_temp > 1)
+    if (status == TSR_OK && (evidence.n_temp > 1 || isfinite(evidence.log)))
         summary->evidence = evidence;
     return status;
 }

@@ -69,7 +69,7 @@ static tsr_status tell_evidence(tsr_report *r, tsr_err *err)
     tsr_evidence evidence;
     char text[TSR_EVIDENCE_TEXT];
     tsr_status status = tsr_evidence_make(r->trace, &evidence, err);
-    if (status == TSR_OK && evidence.n_temp > 1)
+    if (status == TSR_OK && (evidence.n_temp > 1 || isfinite(evidence.log)))
         tsr_page_words(r->page,
                        "Log evidence: %s. It is the logarithm of the mean "
                        "likelihood over the prior; of two models of the same "

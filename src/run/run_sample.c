@@ -1,4 +1,5 @@
 /* Drawing: warm-up, then what is kept, block by block, with checkpoints. */
+#include "analysis/evidence.h"
 #include "core/clock.h"
 #include "run/interrupt.h"
 #include "run/run_session.h"
@@ -182,18 +183,7 @@ static tsr_status refresh(tsr_session *s, tsr_err *err)
  * device led to. Checkpoints are written here when it is time. */
 static tsr_status begin_epoch(tsr_session *s, int warm, tsr_err *err)
 {
-    const tsr_sampler_options *o = &s->config->sampler;
-    const double part =
-        (double)s->place.warmup / (double)(tsr_session_warmup(s->config) + 1);
     tsr_status status = warm ? tsr_sampler_share(s->sampler, err) : TSR_OK;
-    if (warm && status == TSR_OK && part >= o->anneal) {
-        const int n = tsr_sampler_rescue(s->sampler);
-        if (n > 0)
-            tsr_debug(s->log,
-                      "%d chains that were stuck became copies of others of "
-                      "their group",
-                      n);
-    }
     if (status == TSR_OK)
         status = refresh(s, err);
     if (status == TSR_OK)
@@ -286,6 +276,56 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
     return status;
 }
 
+/* What the pass from the prior found; or why there was none, where it was to
+ * tell the evidence. */
+static void tell_population(const tsr_session *s, double seconds)
+{
+    const tsr_target *t = &s->setup->target;
+    const tsr_population found = tsr_sampler_population(s->sampler);
+    double error;
+    if (found.n_level == 0) {
+        if (s->config->sampler.evidence && t->likelihood != NULL)
+            tsr_warn(s->log,
+                     "sampler.evidence: no log evidence can be told, since the "
+                     "chains do not start from the prior (%s)",
+                     tsr_likelihood_least_beta(t->likelihood) > 0.0
+                         ? "scale and background are sampled, under flat priors"
+                     : t->n_start > 0 ? "structure.starts says where"
+                                      : "see sampler.start, chains and t_max");
+        return;
+    }
+    const double log_z =
+        tsr_evidence_of_groups(t->n_group, t->group_log_z, &error);
+    tsr_info(s->log,
+             "%d groups of chains came from the prior in %d levels of some %ld "
+             "steps, %.0f s: barrier %.1f, log evidence %.1f +- %.1f nat",
+             t->n_group, found.n_level, found.n_step / found.n_level, seconds,
+             found.barrier, log_z, error);
+}
+
+/* Groups of chains become populations of the posterior, before warm-up. */
+static tsr_status populate(tsr_session *s, tsr_err *err)
+{
+    enum { LEVELS = 8 }; /* that may take as long as warm-up */
+    const long warmup = s->config->sampler.warmup;
+    const double before = tsr_clock_s();
+    progress p = {.log = s->log,
+                  .phase = "starts",
+                  .began = before,
+                  .shown = before,
+                  .total = 2 * warmup * s->setup->n_chain *
+                           tsr_target_n_temp(&s->setup->target)};
+    s->accepted_before_session = tsr_sampler_accepted(s->sampler);
+    tsr_status status = tsr_sampler_populate(
+        s->sampler, s->record, warmup / LEVELS + 1, tick, &p, err);
+    s->place.seconds += tsr_clock_s() - before;
+    tsr_log_progress(s->log, "");
+    if (status != TSR_OK || tsr_stop_asked)
+        return status;
+    tell_population(s, tsr_clock_s() - before);
+    return tsr_record_write_data(s->record, s->trace, err);
+}
+
 static tsr_status draw_all(tsr_session *s, tsr_err *err)
 {
     const tsr_sampler_options *o = &s->config->sampler;
@@ -293,8 +333,14 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     int had_warmup = s->place.warmup < warmup;
     double began = tsr_clock_s();
     tsr_status status = TSR_OK;
+    if (s->place.warmup == 0 && s->place.draws == 0)
+        status = populate(s, err);
+    if (status != TSR_OK || tsr_stop_asked)
+        return status;
+    const int is_there = tsr_sampler_population(s->sampler).n_level > 0;
     if (s->place.warmup == 0 &&
-        tsr_sampler_plan_warmup(s->sampler, warmup * o->thin, o->anneal))
+        tsr_sampler_plan_warmup(s->sampler, warmup * o->thin,
+                                is_there ? 0.0 : o->anneal))
         tsr_info(s->log, "warm-up begins with more of the likelihood than the "
                          "start's chi2 asks for: under student's errors less "
                          "would leave scale and background open");

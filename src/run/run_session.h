@@ -27,8 +27,8 @@
 #include "run/run_place.h"
 #include "run/setup.h"
 #include "run/until.h"
+#include "sampler/population.h"
 #include "sampler/record.h"
-#include "sampler/sampler.h"
 #include "sampler/track.h"
 #include "store/trace.h"
 

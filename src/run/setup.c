@@ -35,6 +35,7 @@ void tsr_setup_clear(tsr_setup *setup)
     for (int k = 0; k < setup->n_group_start; k++)
         tsr_conformation_free(setup->group_start[k]);
     free(setup->group_start);
+    free(setup->group_log_z);
     tsr_topology_free(setup->topology);
     memset(setup, 0, sizeof *setup);
 }

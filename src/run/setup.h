@@ -35,6 +35,7 @@ typedef struct {
     int n_thread, n_chain;
     int n_group_start; /* where groups of chains start; 0: from the file */
     tsr_conformation **group_start;
+    double *group_log_z;
     double first_chi2; /* of the first conformation, where chains start
                           elsewhere */
     const void *move_options[TSR_N_MOVE];

@@ -4,6 +4,7 @@
 #include "io/structure.h"
 #include "run/interrupt.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,13 +152,19 @@ tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
     tsr_setup *s = setup;
     tsr_target *t = &s->target;
     const int n_group = n_group_of(s->n_chain), n_state = tsr_target_n_state(t);
+    if (t->likelihood != NULL && t->n_start > 0)
+        tsr_info(log, "chains start as structure.starts says, not from the "
+                      "prior (sampler.start)");
     if (t->likelihood == NULL || t->is_still || t->n_start > 0)
         return TSR_OK;
     const int drawn = is_restored ? 0 : n_group;
     tsr_status status = is_restored ? TSR_OK : measure_first(s, err);
     s->n_group_start = n_group * n_state;
     s->group_start = calloc((size_t)s->n_group_start, sizeof(*s->group_start));
-    if (status == TSR_OK && s->group_start == NULL)
+    s->group_log_z = calloc((size_t)n_group, sizeof *s->group_log_z);
+    for (int g = 0; g < n_group && s->group_log_z != NULL; g++)
+        s->group_log_z[g] = (double)NAN;
+    if (status == TSR_OK && (s->group_start == NULL || s->group_log_z == NULL))
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     for (int g = 0; g < drawn && status == TSR_OK; g++)
         status = draw_group(t, g, s->group_start + (size_t)(g * n_state), err);
@@ -166,6 +173,7 @@ tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
     t->n_group = n_group;
     t->chains_each = s->n_chain / n_group;
     t->group_start = drawn > 0 ? s->group_start : NULL;
+    t->group_log_z = s->group_log_z;
     if (drawn > 0)
         tsr_info(log, "chains start from %d draws of the prior%s", n_group,
                  n_group < s->n_chain ? ", in groups" : "");

@@ -44,7 +44,8 @@ typedef struct {
                     chains_each, start from group_start [n_group][n_state] */
     int chains_each;
     tsr_conformation *const *group_start;
-    int is_still; /* 1: no moves, structures stay where they start */
+    double *group_log_z; /* [n_group] sampler/population.h; NaN: not known */
+    int is_still;        /* 1: no moves, structures stay where they start */
     const tsr_parameter *contrast; /* c1 and c2; NULL: there are none */
 } tsr_target;
 
@@ -119,6 +120,10 @@ tsr_status tsr_chain_share(tsr_chain *const *chain, int n, tsr_err *err);
 /* The structures and parameters of `from` become those of `to`, which keeps its
  * random stream and what it has learnt. tsr_chain_refresh has to follow. */
 void tsr_chain_copy(tsr_chain *to, const tsr_chain *from);
+
+/* The chain becomes what was saved of another, with what that had learnt; its
+ * random stream stays. tsr_chain_refresh has to follow. */
+void tsr_chain_become(tsr_chain *chain, tsr_archive *saved);
 
 /* Prior, profiles and likelihood afresh from the conformations: running sums of
  * differences begin again. Between two steps; draws nothing. Errors: those of

@@ -31,6 +31,15 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
     tsr_archive_long(archive, c->counts.accepted, TSR_N_MOVE);
 }
 
+void tsr_chain_become(tsr_chain *chain, tsr_archive *saved)
+{
+    gsl_rng *own = gsl_rng_clone(chain->rng);
+    tsr_archive_rewind(saved);
+    tsr_chain_archive(chain, saved);
+    gsl_rng_memcpy(chain->rng, own);
+    gsl_rng_free(own);
+}
+
 int tsr_chain_is_restored(const tsr_chain *chain)
 {
     return chain->state[0].is_restored;

@@ -358,6 +358,18 @@ tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
                          "mean probability of an exchange between a "
                          "temperature and the next, so far",
                          pair, 0, get_exchange, err);
+    if (status == TSR_OK && target->n_group > 0) {
+        tsr_column c = {
+            .group = TSR_TRACE_CONSTANT_DATA,
+            .name = "population_log_evidence",
+            .dim = "population",
+            .unit = "nat",
+            .doc = "log marginal likelihood by each group of "
+                   "chains on its way from the prior",
+            .axis = {"population", target->n_group, NULL, NULL, NULL},
+            .constant = target->group_log_z};
+        status = tsr_columns_add(columns, c, err);
+    }
     return status;
 }
 

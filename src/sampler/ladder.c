@@ -85,6 +85,13 @@ double tsr_ladder_beta(const tsr_ladder *ladder, int k)
     return 1.0 / ladder->temperature[k];
 }
 
+void tsr_ladder_set(tsr_ladder *ladder, const double *beta)
+{
+    for (int k = 1; k + 1 < ladder->n; k++)
+        ladder->temperature[k] =
+            fmin(1.0 / beta[k], ladder->temperature[ladder->n - 1]);
+}
+
 /* New temperatures, between which exchanges are refused equally often. The
  * share refused, summed along the ladder, grows with 1 / T like a distance (the
  * communication barrier), so equal parts of the sum are looked up in it. */

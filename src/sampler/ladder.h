@@ -28,6 +28,10 @@ int tsr_ladder_size(const tsr_ladder *ladder);
 int tsr_ladder_replica(const tsr_ladder *ladder, int k);
 double tsr_ladder_beta(const tsr_ladder *ladder, int k);
 
+/* Before any exchange: beta [n] = 1 / T, descending from 1; the first and the
+ * last stay as they were made. */
+void tsr_ladder_set(tsr_ladder *ladder, const double *beta);
+
 /* Offers exchanges, one round. log_lik [n] of the replicas; heat: what all 1 /
  * T are multiplied by (annealing). learn: the temperatures adapt. Calls
  * exchange for each pair of replicas that changed places. */

@@ -7,7 +7,6 @@
 
 #include "core/clock.h"
 
-#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +103,12 @@ static uint64_t scatter(uint64_t seed, long step)
     return z ^ (z >> 31);
 }
 
+double tsr_sampler_chance(const tsr_sampler *sampler, uint64_t a, uint64_t b)
+{
+    const uint64_t seed = scatter(sampler->target->seed ^ (b << 32), (long)a);
+    return (double)(scatter(seed, 0) >> 11) / 9007199254740992.0;
+}
+
 /* What the first check may take, s: some 4 ns a pair of bodies, page and pair
  * of components. */
 static double first_audit(const tsr_likelihood *l, int n_body)
@@ -174,79 +179,23 @@ void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive)
     tsr_archive_long(archive, &s->n_step, 1);
     tsr_archive_long(archive, &s->n_anneal, 1);
     tsr_archive_real(archive, &s->first_heat, 1);
+    tsr_archive_int(archive, &s->population.n_level, 1);
+    tsr_archive_long(archive, &s->population.n_step, 1);
+    tsr_archive_real(archive, &s->population.barrier, 1);
+    tsr_archive_real(archive, s->target->group_log_z,
+                     (size_t)s->target->n_group);
     for (int c = 0; c < s->n_chain; c++)
         tsr_ladder_archive(s->ladder[c], archive);
     for (int c = 0; c < s->n_chain * s->n_temp; c++)
         tsr_chain_archive(s->chain[c], archive);
 }
 
-/* ---- chains that are stuck ---- */
+/* ---- what chains share ---- */
 
 static tsr_chain *replica_at(const tsr_sampler *s, int chain, int k)
 {
     return s
         ->chain[chain * s->n_temp + tsr_ladder_replica(s->ladder[chain], k)];
-}
-
-/* What a chain of the group [first, first + n) is stuck below; value [n] is
- * scratch. */
-static double floor_of(const tsr_sampler *s, int first, int n, double *value)
-{
-    const double far_nat = 30.0; /* exp(-30) of the posterior */
-    for (int i = 0; i < n; i++)
-        value[i] = tsr_chain_log_lik(replica_at(s, first + i, 0));
-    gsl_sort(value, 1, (size_t)n);
-    return value[n / 2] - far_nat;
-}
-
-static void copy_all(const tsr_sampler *s, int to, int from)
-{
-    for (int k = 0; k < s->n_temp; k++)
-        tsr_chain_copy(replica_at(s, to, k), replica_at(s, from, k));
-}
-
-/* The chain after `c` of the group that is not stuck; there is one. */
-static int next_free(const tsr_sampler *s, int first, int n, int c,
-                     double least)
-{
-    do
-        c = c + 1 < first + n ? c + 1 : first;
-    while (tsr_chain_log_lik(replica_at(s, c, 0)) < least);
-    return c;
-}
-
-/* Those that are not stuck are copied in turn. */
-static int rescue(const tsr_sampler *s, int first, int n, double *value)
-{
-    const double least = floor_of(s, first, n, value);
-    int n_copied = 0, from = first - 1;
-    for (int c = first; c < first + n; c++)
-        if (tsr_chain_log_lik(replica_at(s, c, 0)) < least) {
-            from = next_free(s, first, n, from, least);
-            copy_all(s, c, from);
-            n_copied++;
-        }
-    return n_copied;
-}
-
-int tsr_sampler_rescue(tsr_sampler *sampler)
-{
-    tsr_sampler *s = sampler;
-    const tsr_target *t = s->target;
-    enum { FEW = 4 };
-    int n_copied = 0, n;
-    if (t->likelihood == NULL || t->n_group == 0 || t->chains_each < FEW)
-        return 0;
-    if (tsr_chain_is_restored(s->chain[0]))
-        return 0; /* what was saved had been rescued */
-    double *value = calloc((size_t)t->chains_each, sizeof *value);
-    for (int g = 0; g < t->n_group && value != NULL; g++)
-        do
-            n_copied += n =
-                rescue(s, g * t->chains_each, t->chains_each, value);
-        while (n > 0);
-    free(value);
-    return n_copied;
 }
 
 tsr_status tsr_sampler_share(tsr_sampler *sampler, tsr_err *err)

@@ -122,13 +122,6 @@ void tsr_sampler_set_track(tsr_sampler *sampler, tsr_track *track);
  * have a proper distribution at the highest temperature. */
 int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal);
 
-/* In warm-up, between two steps, before tsr_sampler_refresh: where chains start
- * in groups, those whose likelihood is 30 nat and more below the middle of
- * their group become copies of others of it, all their replicas. So a chain
- * that slid into a side valley while the likelihood was turned on does not stay
- * there. Returns how many. A second call does nothing. */
-int tsr_sampler_rescue(tsr_sampler *sampler);
-
 /* In warm-up, between two steps: all chains get the means of what they have
  * learnt, temperatures and, for each of them, widths of steps. What one chain
  * has hardly tried others have. A second call changes nothing. Errors:

@@ -2,7 +2,7 @@
 #ifndef TSR_SAMPLER_SAMPLER_STATE_H
 #define TSR_SAMPLER_SAMPLER_STATE_H
 
-#include "sampler/sampler.h"
+#include "sampler/population.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -49,6 +49,9 @@ struct tsr_sampler {
     long n_step;         /* of each chain, before the call under way */
     long n_anneal;       /* steps in which the likelihood is turned on */
     double first_heat;
+    int is_flat; /* 1: all replicas at flat_beta, without exchanges */
+    double flat_beta;
+    tsr_population population;
     _Atomic double *chi2; /* [n_chain] */
     tsr_worker *worker;
 
@@ -69,6 +72,9 @@ struct tsr_sampler {
 
 /* The caller asked, or a worker failed. */
 int tsr_sampler_should_stop(const tsr_sampler *sampler);
+
+/* Uniform in [0, 1), of the seed and two numbers; no chain's. */
+double tsr_sampler_chance(const tsr_sampler *sampler, uint64_t a, uint64_t b);
 
 /* A worker's thread: runs when the sampler's round grows, until it quits.
  * argument: the tsr_worker. */

@@ -109,7 +109,9 @@ static void set_heat(const tsr_sampler *s, tsr_half *h, double heat)
         for (int k = 0; k < s->n_temp; k++) {
             int r = tsr_ladder_replica(h->ladder[i], k);
             tsr_chain_heat(h->chain[i * s->n_temp + r],
-                           heat * tsr_ladder_beta(h->ladder[i], k));
+                           s->is_flat
+                               ? s->flat_beta
+                               : heat * tsr_ladder_beta(h->ladder[i], k));
         }
 }
 
@@ -125,7 +127,7 @@ static void half_temper(const tsr_sampler *s, tsr_half *h, long step)
     double log_lik[TSR_MAX_TEMPERATURES], heat = heat_at(s, step);
     long every = s->target->swap_every > 0 ? s->target->swap_every : 1;
     int annealing = s->warm && step < s->n_anneal;
-    if (s->target->likelihood == NULL)
+    if (s->target->likelihood == NULL || s->is_flat)
         return;
     for (int i = 0; i < h->n_chain && s->n_temp > 1 && step % every == 0; i++) {
         tsr_chain **replica = h->chain + (size_t)i * (size_t)s->n_temp;

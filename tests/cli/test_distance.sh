@@ -123,6 +123,8 @@ expect "many chains" 0 "chains start from 4 draws of the prior, in groups" \
 expect "one thread, stopped and gone on with" 0 "" many part 12
 expect "to the end" 0 "resumed" "$program" resume part --draws 20 --threads 1
 check "the same draws" "$python" "$tests/compare_runs.py" part groups
+check "they came from the prior" grep -q "groups of chains came from the prior in" \
+    groups/run.log
 expect "their summary" 0 "" "$program" summary groups
 check "log evidence" grep -qE "^log evidence: -[0-9.]+ \+- [0-9.]+ nat" out.txt
 expect "in JSON" 0 "" "$program" summary groups --json
@@ -131,7 +133,30 @@ import json
 s = json.load(open("out.txt"))
 assert s["rg"]["rhat"] < s["rg"]["rhat_chains"], s["rg"]
 assert -8 < s["evidence"]["log"] < -2 and s["evidence"]["error"] < 1, s["evidence"]
-assert s["evidence"]["temperatures"] == 4 and s["evidence"]["t_max"] == 1e6'
+assert s["evidence"]["temperatures"] == 4 and s["evidence"]["t_max"] == 1e6
+p = s["evidence"]["population"]
+assert abs(p["log"] - s["evidence"]["log"]) < 1 and 0 < p["error"] < 1, p'
+on_the_way() { # DIR: a run that takes a while to come from the prior
+    "$program" run good.yaml --output "$1" --set sampler.draws=4 \
+        --set sampler.chains=32 --set sampler.temperatures=4 \
+        --set sampler.evidence=true --set sampler.warmup=80 --threads 2
+}
+expect "whole" 0 "" on_the_way whole
+on_the_way way >way.txt 2>&1 &
+until [ -e way/checkpoint.h5 ] || ! kill -0 $!; do sleep 0.05; done
+pkill -INT -P $! -x tessera || kill -INT $!
+wait $!
+expect "stopped on the way from the prior" 0 "resumed" "$program" resume way
+check "the same draws" "$python" "$tests/compare_runs.py" way whole
+expect "no temperatures but the evidence" 0 "" "$program" run good.yaml \
+    --output one --set sampler.evidence=true --set sampler.chains=16
+expect "its summary" 0 "" "$program" summary one
+check "has it of the populations" \
+    grep -qE "by populations from the prior -[0-9.]+ \+- [0-9.]+ nat" out.txt
+expect "evidence under flat priors" 0 "no log evidence can be told" \
+    "$program" run curve.yaml --output flat --set sampler.evidence=true \
+    --set data.0.noise.model=student --set sampler.draws=2 \
+    --set sampler.warmup=4 --set sampler.chains=2 --set sampler.temperatures=2
 expect "a ladder that ends below the prior" 0 "" "$program" summary two
 check "has none" grep -q "log evidence: not known (" out.txt
 exit $bad

@@ -267,7 +267,84 @@ static void evidence_of_an_ensemble(void **state)
     posterior_close(&s);
 }
 
-/* ---- chains that are stuck ---- */
+/* ---- populations from the prior ---- */
+
+enum { N_GROUP = 8, CHAINS_EACH = 64 };
+
+/* The ensemble with chains in groups that start stretched. */
+static void open_groups(posterior_sample *s, tsr_conformation **start,
+                        double *log_z)
+{
+    posterior_open(s, "GAFSLGAG", NULL, soft);
+    s->target.n_state = 2, s->target.infer_weights = 1;
+    start_distance(s, "9", "0.7");
+    for (int i = 0; i < 2 * N_GROUP; i++)
+        start[i] = s->extended;
+    for (int g = 0; g < N_GROUP; g++)
+        log_z[g] = (double)NAN;
+    s->target.n_group = N_GROUP;
+    s->target.group_start = start;
+    s->target.group_log_z = log_z;
+}
+
+static void populate(posterior_run run, long most_each)
+{
+    tsr_err err = {0};
+    posterior_must(tsr_sampler_populate(run.sampler, run.record, most_each,
+                                        NULL, NULL, &err),
+                   &err);
+}
+
+/* The means of the chains are those of weighted draws of the prior, the
+ * evidence is that of exact draws. */
+static void populations_are_of_the_posterior(void **state)
+{
+    (void)state;
+    double mean[2][N_SEEN] = {{0.0}}, error[2][N_SEEN], plain[N_SEEN];
+    double group[N_GROUP][N_SEEN] = {{0.0}}, log_z[N_GROUP], exact[2], sd;
+    tsr_conformation *start[2 * N_GROUP];
+    posterior_sample s;
+    open_groups(&s, start, log_z);
+    by_weights(&s, 30000, mean[0], error[0], plain, exact);
+    s.target.chains_each = CHAINS_EACH;
+    posterior_run run = posterior_run_new(&s, N_GROUP * CHAINS_EACH, 2, 1);
+    populate(run, 12); /* too few to forget: weights and copies matter */
+    for (int c = 0; c < N_GROUP * CHAINS_EACH; c++) {
+        tsr_chain_view view;
+        double value[N_SEEN];
+        tsr_chain_look(tsr_sampler_chain(run.sampler, c), &view);
+        see(&s, view.n_state, view.state, view.state_weight,
+            view.point->theta[0], value);
+        value[LIKELIHOOD] = view.log_lik;
+        for (int v = 0; v < N_SEEN; v++)
+            group[c / CHAINS_EACH][v] += value[v] / CHAINS_EACH;
+    }
+    for (int v = 0; v < N_SEEN; v++) {
+        double square = 0.0;
+        for (int g = 0; g < N_GROUP; g++)
+            mean[1][v] += group[g][v] / N_GROUP;
+        for (int g = 0; g < N_GROUP; g++)
+            square += pow(group[g][v] - mean[1][v], 2.0) / N_GROUP;
+        error[1][v] = sqrt(square / (N_GROUP - 1.0));
+        double total = hypot(error[0][v], error[1][v]);
+        print_message("  %-25s %8.4f +- %.4f, weighted %8.4f +- %.4f, prior "
+                      "%.4f\n",
+                      seen_name[v], mean[1][v], error[1][v], mean[0][v],
+                      error[0][v], plain[v]);
+        assert_true(fabs(mean[0][v] - mean[1][v]) < 5.0 * total);
+    }
+    assert_true(fabs(plain[DISTANCE] - mean[1][DISTANCE]) >
+                8.0 * hypot(error[0][DISTANCE], error[1][DISTANCE]));
+    double made = tsr_evidence_of_groups(N_GROUP, log_z, &sd);
+    print_message("  log Z %.3f +- %.3f, weighted %.3f +- %.3f, %d levels\n",
+                  made, sd, exact[0], exact[1],
+                  tsr_sampler_population(run.sampler).n_level);
+    assert_true(tsr_sampler_population(run.sampler).n_level > 2);
+    assert_true(sd > 0.0 && sd < 0.3);
+    assert_true(fabs(made - exact[0]) < 4.5 * hypot(sd, exact[1]));
+    posterior_run_free(run);
+    posterior_close(&s);
+}
 
 static tsr_chain *at_temperature(posterior_run run, int chain, int k)
 {
@@ -276,59 +353,51 @@ static tsr_chain *at_temperature(posterior_run run, int chain, int k)
         ->chain[chain * s->n_temp + tsr_ladder_replica(s->ladder[chain], k)];
 }
 
-/* Of both replicas, at the same temperature: 2, 1 or none. */
-static int n_alike(posterior_run run, int a, int b)
-{
-    int n = 0;
-    for (int k = 0; k < 2; k++)
-        n += at_temperature(run, a, k)->state[0].current->body[0][0] ==
-             at_temperature(run, b, k)->state[0].current->body[0][0];
-    return n;
-}
-
-/* In each of two groups one chain is far below the middle of its own, and the
- * second group is far below the first: those two chains alone become copies,
- * of chains of their group, temperature by temperature, and then go their own
- * ways. */
-static void stuck_chains_are_copied(void **state)
+/* With temperatures: they rise from 1 to the prior, equally often exchanged;
+ * threads make no difference, and what was done is not done again. */
+static void populations_found_ladders(void **state)
 {
     (void)state;
-    enum { N_CHAIN = 8 };
-    const double log_lik[N_CHAIN] = {-5,    -100,  -6,    60,
-                                     -1000, -1200, -1020, -1001};
-    const int copy_of[N_CHAIN] = {0, 0, 2, 3, 4, 4, 6, 7};
-    tsr_err err = {0};
-    posterior_sample s;
-    posterior_open(&s, "GAFSLGAG", NULL, soft);
-    s.target.n_temp = 2, s.target.t_max = 2.0, s.target.swap_every = 1;
-    start_distance(&s, "11", "1.5");
-    tsr_conformation *const start[] = {s.extended, s.extended};
-    s.target.n_group = 2, s.target.chains_each = N_CHAIN / 2;
-    s.target.group_start = start;
-    posterior_run run = posterior_run_new(&s, N_CHAIN, 2, 1);
-    assert_int_equal(tsr_sampler_rescue(run.sampler), 0);
-    do /* until replicas of the two are in another order */
-        posterior_advance(run, 1, 101, 1);
-    while (tsr_ladder_replica(run.sampler->ladder[0], 0) ==
-           tsr_ladder_replica(run.sampler->ladder[1], 0));
+    enum { N_CHAIN = 16, N_TEMP = 5 };
+    double log_z[2][N_GROUP], rate[N_TEMP] = {0.0};
+    tsr_conformation *start[2 * N_GROUP];
+    posterior_run run[2];
+    posterior_sample s[2];
+    for (int k = 0; k < 2; k++) {
+        open_groups(&s[k], start, log_z[k]);
+        s[k].target.chains_each = N_CHAIN / N_GROUP;
+        s[k].target.n_temp = N_TEMP, s[k].target.t_max = 1e6;
+        s[k].target.swap_every = 2;
+        run[k] = posterior_run_new(&s[k], N_CHAIN, k + 1, 1);
+        populate(run[k], 100);
+    }
+    assert_memory_equal(log_z[0], log_z[1], sizeof log_z[0]);
     for (int c = 0; c < N_CHAIN; c++)
-        at_temperature(run, c, 0)->now.log_lik = log_lik[c];
-    assert_int_equal(tsr_sampler_rescue(run.sampler), 2);
-    for (int a = 0; a < N_CHAIN; a++)
-        for (int b = 0; b < a; b++)
-            assert_int_equal(n_alike(run, a, b),
-                             copy_of[a] == copy_of[b] ? 2 : 0);
-    assert_int_equal(tsr_sampler_rescue(run.sampler), 0);
-    posterior_must(tsr_sampler_refresh(run.sampler, &err), &err);
+        assert_true(tsr_chain_log_lik(tsr_sampler_chain(run[0].sampler, c)) ==
+                    tsr_chain_log_lik(tsr_sampler_chain(run[1].sampler, c)));
+    const tsr_ladder *ladder = tsr_sampler_ladder(run[0].sampler, 0);
+    assert_true(tsr_ladder_beta(ladder, 0) == 1.0);
+    assert_true(tsr_ladder_beta(ladder, N_TEMP - 1) == 1.0 / 1e6);
+    for (int k = 1; k < N_TEMP; k++)
+        assert_true(tsr_ladder_beta(ladder, k) <
+                    tsr_ladder_beta(ladder, k - 1));
+    posterior_advance(run[0], 1, 500, 0);
     for (int c = 0; c < N_CHAIN; c++)
-        for (int k = 0; k < 2; k++)
-            assert_true(tsr_chain_log_lik(at_temperature(run, c, k)) ==
-                        tsr_chain_log_lik(at_temperature(run, copy_of[c], k)));
-    assert_true(tsr_chain_log_lik(at_temperature(run, 1, 0)) != log_lik[0]);
-    posterior_advance(run, 1, 200, 1);
-    assert_int_equal(n_alike(run, 0, 1) + n_alike(run, 4, 5), 0);
-    posterior_run_free(run);
-    posterior_close(&s);
+        for (int k = 0; k + 1 < N_TEMP; k++)
+            rate[k] +=
+                tsr_ladder_rate(tsr_sampler_ladder(run[0].sampler, c), k) /
+                N_CHAIN;
+    print_message("  exchanged %.2f %.2f %.2f %.2f\n", rate[0], rate[1],
+                  rate[2], rate[3]);
+    for (int k = 1; k + 1 < N_TEMP; k++)
+        assert_true(fabs(rate[k] - rate[0]) < 0.15);
+    const tsr_population before = tsr_sampler_population(run[0].sampler);
+    populate(run[0], 100);
+    assert_true(tsr_sampler_population(run[0].sampler).n_step == before.n_step);
+    for (int k = 0; k < 2; k++) {
+        posterior_run_free(run[k]);
+        posterior_close(&s[k]);
+    }
 }
 
 /* What the pivots of a chain at a temperature have learnt: n numbers. */
@@ -392,6 +461,7 @@ int main(void)
         cmocka_unit_test(an_ensemble_at_temperatures),
         cmocka_unit_test(evidence_of_an_ensemble),
         cmocka_unit_test(steps_are_shared),
-        cmocka_unit_test(stuck_chains_are_copied)};
+        cmocka_unit_test(populations_are_of_the_posterior),
+        cmocka_unit_test(populations_found_ladders)};
     return cmocka_run_group_tests_name("distance", tests, NULL, NULL);
 }
