@@ -74,7 +74,7 @@ LIB     := $(BUILD)/libtessera.a
 MAIN_O  := $(BUILD)/src/cli/main.o
 PROGRAM := $(BUILD)/tessera
 KERNELS := $(wildcard kernels/*.cl kernels/*.dat)
-REPORT  := $(wildcard src/report/report.*s) # script and style of the page
+REPORT  := $(wildcard src/report/*.js src/report/*.css) # of the page
 
 # in the order in which they run: long ones first, so that all processors end
 # at about the same time

@@ -227,7 +227,6 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
 {
     const tsr_shape *s = report->options->diagnose.shape;
     tsr_page *page = report->page;
-    tsr_domains *domains = NULL;
     if (s == NULL) {
         if (report->options->no_frames != NULL) {
             tsr_page_section(page, "structure", "Structure");
@@ -286,14 +285,10 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
                   "shape; bright ones between them are pairs of parts that "
                   "move against each other.");
     if (status == TSR_OK)
-        status = tsr_domains_make(report->options->frames, s->n, s->at,
-                                  &domains, err);
+        status = tsr_report_domains(report, report->domains, err);
     if (status == TSR_OK)
-        status = tsr_report_domains(report, domains, err);
+        status = tsr_report_conformations(report, report->domains, err);
     if (status == TSR_OK)
-        status = tsr_report_conformations(report, domains, err);
-    if (status == TSR_OK)
-        status = tsr_report_timeline(report, domains, err);
-    tsr_domains_free(domains);
+        status = tsr_report_timeline(report, report->domains, err);
     return status;
 }
