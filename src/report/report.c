@@ -96,9 +96,21 @@ static void methods(tsr_report *r)
 
 /* ---- all of it ---- */
 
+int tsr_report_state(const tsr_report *report, int i)
+{
+    const tsr_drawn_frame *frame;
+    tsr_frames_list(report->options->frames, &frame);
+    const int state = frame[report->options->diagnose.shape->at[i]].state;
+    return state > 0 ? state : 1;
+}
+
+/* What all sections of the structure have in common. */
 static tsr_status find_domains(tsr_report *r, tsr_err *err)
 {
     const tsr_shape *s = r->options->diagnose.shape;
+    for (int i = 0; s != NULL && i < s->n; i++)
+        if (tsr_report_state(r, i) > r->n_state)
+            r->n_state = tsr_report_state(r, i);
     tsr_summary_hide_poses(r->diagnosis->summary);
     return s == NULL ? TSR_OK
                      : tsr_domains_make(r->options->frames, s->n, s->at,

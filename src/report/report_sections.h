@@ -72,6 +72,7 @@ typedef struct {
     tsr_page *page;
     const char *folder;   /* of the figures */
     tsr_domains *domains; /* of the conformations; NULL: none */
+    int n_state;          /* of the conformations */
     /* Residues on axes: with the file's numbers where it has one chain without
      * a gap, else counted from 1. */
     int first_residue;
@@ -82,7 +83,10 @@ typedef struct {
 
 enum { TSR_MOST_CHAINS = 10 }; /* that are drawn one by one */
 
-/* The colour of chain c. */
+/* The state of conformation i of those that were looked at, from 1. */
+int tsr_report_state(const tsr_report *report, int i);
+
+/* The colour of chain or state c, from 0. */
 const char *tsr_report_chain_colour(int c);
 
 /* A variable of posterior or sample_stats with one number a draw, *value

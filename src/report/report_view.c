@@ -31,7 +31,7 @@ static int add_draw(int n, shown_draw *list, const tsr_drawn_frame *f,
 
 /* The middles of the groups, then draws at even steps, as many as a page can
  * well hold. list [TSR_MOST_CLUSTERS + MOST_DRAWS] out; returns how many. */
-static int choose_draws(const tsr_report *r, int n_state, shown_draw *list)
+static int choose_draws(const tsr_report *r, shown_draw *list)
 {
     const tsr_shape *s = r->options->diagnose.shape;
     const tsr_drawn_frame *frame;
@@ -39,12 +39,17 @@ static int choose_draws(const tsr_report *r, int n_state, shown_draw *list)
     tsr_frames_list(r->options->frames, &frame);
     for (int c = 0; c < s->clusters.k; c++)
         n = add_draw(n, list, &frame[s->at[s->clusters.nearest[c]]], c + 1);
-    int most = MOST_POINTS / s->n_residue / n_state;
+    int most = MOST_POINTS / s->n_residue / r->n_state;
     most = most > MOST_DRAWS    ? MOST_DRAWS
            : most < LEAST_DRAWS ? LEAST_DRAWS
                                 : most;
-    for (int i = 0; i < most; i++)
-        n = add_draw(n, list, &frame[s->at[(int)((long)i * s->n / most)]], 0);
+    const int n_first = s->n / r->n_state; /* of the first state, at least */
+    for (int i = 0, k = 0, seen = 0; i < s->n && k < most; i++)
+        if (tsr_report_state(r, i) == 1 &&
+            seen++ >= (int)((long)k * n_first / most)) {
+            n = add_draw(n, list, &frame[s->at[i]], 0);
+            k++;
+        }
     return n;
 }
 
@@ -218,14 +223,9 @@ static tsr_status put_molecule(tsr_report *r, int n, const shown_draw *list,
 tsr_status tsr_report_view(tsr_report *report, tsr_err *err)
 {
     shown_draw list[TSR_MOST_CLUSTERS + MOST_DRAWS];
-    const tsr_drawn_frame *frame;
-    int n_state = 1;
     if (report->domains == NULL)
         return TSR_OK;
-    const int n_frame = tsr_frames_list(report->options->frames, &frame);
-    for (int i = 0; i < n_frame; i++)
-        n_state = frame[i].state > n_state ? frame[i].state : n_state;
-    const int n = choose_draws(report, n_state, list);
+    const int n = choose_draws(report, list);
     tsr_page_section(report->page, "view", "The molecule");
     fputs("<figure id=\"molecule\"></figure>\n<noscript><p>The view that turns "
           "needs a browser with scripts; the folder <code>report</code> has "
@@ -239,9 +239,10 @@ tsr_status tsr_report_view(tsr_report *report, tsr_err *err)
         "nearer, 0 goes back. Laid over one domain, the spread of the others "
         "shows how freely they move against it.%s",
         n, n == 1 ? "" : "s",
-        n_state > 1 ? " Each draw is an ensemble, and its states have a colour "
-                      "each."
-                    : "");
+        report->n_state > 1
+            ? " Each draw is an ensemble, and its states have a colour "
+              "each."
+            : "");
     FILE *out = tsr_page_script(report->page);
     fputs("tesseraMolecule=", out);
     tsr_status status = put_molecule(report, n, list, out, err);

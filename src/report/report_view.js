@@ -61,8 +61,8 @@ function principalView(points) {
 
 /* Okabe & Ito 2008, but for black and yellow: they stand on white and on
  * black. */
-var moleculeColours = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#d55e00',
-                       '#56b4e9'];
+var moleculeColours = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9',
+                       '#d55e00'];
 var linkerColour = '#8a8a8a';
 
 function channels(colour) {
