@@ -327,10 +327,10 @@ void tsr_profile_ensemble_print(FILE *out, const tsr_profile_ensemble *e,
 
 void tsr_profile_ensemble_put(tsr_json *j, const tsr_profile_ensemble *e)
 {
-    static const char *const key[] = {"equal", "least_squares",
-                                      "maximum_entropy"};
+    static const char *const key[TSR_N_WEIGHTS] = {"equal", "least_squares",
+                                                   "maximum_entropy"};
     tsr_json_object(j, "ensemble");
-    for (int k = 0; k < e->n_way; k++) {
+    for (int k = 0; k < e->n_way && k < TSR_N_WEIGHTS; k++) {
         tsr_json_object(j, key[k]);
         tsr_profile_put_members(j, &e->mean[k]);
         if (k == TSR_WEIGHTS_ENTROPY)
