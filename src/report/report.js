@@ -40,16 +40,18 @@ function readLook() {
     look.isDark = matchMedia('(prefers-color-scheme: dark)').matches;
 }
 
-/* Dark lines of a figure are light on a dark page; the others stand on both. */
+/* On a dark page dark lines of a figure are light, and what is pale on white is
+ * as pale on black. */
 function colourOnPage(colour) {
     var rgb = [1, 3, 5].map(function (i) {
         return parseInt(colour.slice(i, i + 2), 16);
     });
     var light = (2 * rgb[0] + 5 * rgb[1] + rgb[2]) / 8;
-    if (!look.isDark || light > 125) return colour;
+    if (!look.isDark || (light > 125 && light < 185)) return colour;
     return '#' + rgb.map(function (x) {
         var add = light < 80 ? 0.55 : 0.35;
-        return (256 + Math.round(x + add * (255 - x))).toString(16).slice(1);
+        var to = light < 185 ? x + add * (255 - x) : 0.45 * x;
+        return (256 + Math.round(to)).toString(16).slice(1);
     }).join('');
 }
 

@@ -103,12 +103,14 @@ static tsr_status tell_evidence(tsr_report *r, tsr_err *err)
     char text[TSR_EVIDENCE_TEXT];
     tsr_status status = tsr_evidence_make(r->trace, &evidence, err);
     if (status == TSR_OK && evidence.n_temp > 1)
-        tsr_page_words(r->page,
-                       "Log evidence: %s. It is the logarithm of the mean "
-                       "likelihood over the prior; of two models of the same "
-                       "data the one with the larger is exp(difference) times "
-                       "as probable.",
-                       tsr_evidence_tell(&evidence, text));
+        tsr_page_words(r->page, "Log evidence: %s.%s",
+                       tsr_evidence_tell(&evidence, text),
+                       isfinite(evidence.log)
+                           ? " It is the logarithm of the mean likelihood over "
+                             "the prior; of two models of the same data the "
+                             "one with the larger is exp(difference) times as "
+                             "probable."
+                           : "");
     return status;
 }
 
