@@ -257,6 +257,67 @@ static tsr_report_start *fit_starts(const tsr_past_run *run, tsr_log *log,
     return start;
 }
 
+/* ---- priors of parameters ---- */
+
+typedef struct {
+    int n;
+    tsr_report_prior *item; /* [n] */
+} densities;
+
+/* Left out where it has none, or where memory is out. */
+static void add_density(densities *d, const tsr_parameter *p, int n_share,
+                        const char *suffix)
+{
+    tsr_report_prior *item =
+        realloc(d->item, ((size_t)d->n + 1) * sizeof *item);
+    if (item == NULL)
+        return;
+    d->item = item;
+    item += d->n;
+    snprintf(item->name, sizeof item->name, "%.40s%s", p->name, suffix);
+    d->n +=
+        tsr_parameter_density(p, n_share, TSR_REPORT_DENSITY, item->x, item->y);
+}
+
+/* Those of contrast, noise and weights; the prior of the structure has to be
+ * sampled. */
+static densities find_densities(const tsr_past_run *run)
+{
+    densities d = {0};
+    tsr_parameter p[TSR_NOISE_PARAMETERS + TSR_N_CONTRAST];
+    const tsr_config *c = &run->config;
+    const tsr_term_options *data = c->data.item;
+    char suffix[16] = "";
+    int ordinal = 0;
+    if (!run->has_config || !run->has_data)
+        return d;
+    if (tsr_contrast_priors(&c->contrast, p, NULL) == TSR_OK)
+        for (int i = 0; i < TSR_N_CONTRAST; i++)
+            add_density(&d, &p[i], 0, "");
+    for (int i = 0; i < c->data.n; i++) {
+        if (data[i].kind != 0)
+            continue;
+        const tsr_noise_options *noise =
+            &((const tsr_saxs_options *)&data[i])->noise;
+        const tsr_noise_type *type = tsr_noise_registry[noise->model];
+        if (ordinal++ > 0)
+            snprintf(suffix, sizeof suffix, "_%d", ordinal);
+        if (type->n_parameter > 0)
+            type->parameters(noise, p);
+        for (int k = 0; k < type->n_parameter; k++)
+            add_density(&d, &p[k], 0, suffix);
+    }
+    const int n_state = (int)c->structure.states;
+    for (int k = 1; k <= n_state && n_state > 1 && c->structure.weights == 0;
+         k++) {
+        const tsr_parameter weight = {
+            .name = "weight", .infer = 1, .shape = TSR_PRIOR_SIMPLEX};
+        snprintf(suffix, sizeof suffix, "_%d", k);
+        add_density(&d, &weight, n_state, suffix);
+    }
+    return d;
+}
+
 /* ---- where it goes ---- */
 
 static tsr_status make_folder(const char *path, tsr_err *err)
@@ -350,6 +411,7 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_shape *shape = NULL;
     tsr_report_data *data = NULL;
     tsr_report_start *start = NULL;
+    densities density = {0};
     char *page = NULL, *folder = NULL, *methods = NULL, remark[160] = "";
     char why[TSR_ERR_SIZE] = "";
     tsr_report_options o = {.name = "tessera report",
@@ -379,6 +441,9 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         o.n_data = data != NULL ? run.config.data.n : 0;
         start = fit_starts(&run, log, &o.n_start);
         o.start = start;
+        density = find_densities(&run);
+        o.density = density.item;
+        o.n_density = density.n;
         if (run.has_config) {
             o.name = run.config.name;
             o.diagnose.n_temp =
@@ -402,6 +467,7 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     for (int i = 0; i < o.n_start; i++)
         free(start[i].curve);
     free(start);
+    free(density.item);
     free(methods);
     free(data);
     free(page);

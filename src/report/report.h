@@ -22,6 +22,13 @@ typedef struct {
     tsr_profile_fit fit;
 } tsr_report_start;
 
+/* The prior density of a parameter, which needs no run. */
+enum { TSR_REPORT_DENSITY = 120 };
+typedef struct {
+    char name[64]; /* as in the trace */
+    double x[TSR_REPORT_DENSITY], y[TSR_REPORT_DENSITY];
+} tsr_report_prior;
+
 typedef struct {
     const char *name;              /* of the run, the title */
     const char *methods;           /* a paragraph for a paper; NULL: none */
@@ -31,8 +38,10 @@ typedef struct {
     int n_start;                   /* curves that the start was fitted to */
     const tsr_report_start *start; /* [n_start] n 0: it was not */
     int is_prior;                  /* 1: the run saw no data */
-    tsr_trace_reader *prior;       /* a run of the prior alone; NULL: none */
-    tsr_frames *frames;            /* its conformations; NULL: none */
+    int n_density;
+    const tsr_report_prior *density; /* [n_density] */
+    tsr_trace_reader *prior;         /* a run of the prior alone; NULL: none */
+    tsr_frames *frames;              /* its conformations; NULL: none */
     const char *no_frames;      /* why there are none; NULL: nothing to say */
     const char *vega_directory; /* NULL: where Debian has it */
     tsr_diagnose_options diagnose; /* with the shape of the frames */

@@ -18,12 +18,10 @@
 static int is_main(const tsr_summary_item *item)
 {
     static const char *const begins[] = {"rg", "d_max", "chi2", "weight"};
-    static const char *const ending = "_distance";
-    const size_t n = strlen(item->name), m = strlen(ending);
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
         if (strncmp(item->name, begins[i], strlen(begins[i])) == 0)
             return 1;
-    return n > m && strcmp(item->name + n - m, ending) == 0;
+    return strstr(item->name, "_distance") != NULL;
 }
 
 /* ---- the tables ---- */
@@ -216,6 +214,37 @@ void tsr_report_add_margin(tsr_figure *f)
     }
 }
 
+static const tsr_report_prior *density_of(const tsr_report *r, const char *name)
+{
+    const tsr_report_options *o = r->options;
+    for (int i = 0; i < o->n_density; i++)
+        if (strcmp(o->density[i].name, name) == 0)
+            return &o->density[i];
+    return NULL;
+}
+
+/* That of the run of the prior, else as it was configured. */
+static tsr_status add_prior(tsr_report *r, const tsr_summary_item *item,
+                            tsr_figure *f, int *is_there, tsr_err *err)
+{
+    const tsr_report_prior *known = density_of(r, item->name);
+    const double zero[TSR_REPORT_DENSITY] = {0.0};
+    const int n = TSR_REPORT_DENSITY;
+    *is_there = 0;
+    if (known == NULL)
+        return r->options->prior != NULL && item->has_prior
+                   ? add_outline(f, r->options->prior, item->name, "prior",
+                                 TSR_COLOUR_PRIOR, 1, is_there, err)
+                   : TSR_OK;
+    tsr_figure_layer(f, TSR_LAYER_BAND, NULL, TSR_COLOUR_PRIOR, n, known->x,
+                     zero, known->y)
+        ->opacity = 0.25;
+    tsr_figure_layer(f, TSR_LAYER_DASHES, "prior", TSR_COLOUR_PRIOR, n,
+                     known->x, known->y, NULL);
+    *is_there = 1;
+    return TSR_OK;
+}
+
 /* Prior and posterior are each drawn as high as the other: by area the prior of
  * what the data determine well would be a line at the foot. Where the
  * posterior is far narrower the picture is of its surroundings. */
@@ -258,18 +287,17 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
     char name[96], title[160];
     int is_there = 0, has_prior = 0;
     name_figure(item, name);
+    const char *unit = item->unit != NULL ? item->unit : "";
     snprintf(title, sizeof title, "%.80s%s%.40s%s", item->name,
-             item->unit != NULL ? " (" : "",
-             item->unit != NULL ? item->unit : "",
-             item->unit != NULL ? ")" : "");
-    const int is_big = is_main(item), asks = item->has_prior;
+             *unit != '\0' ? " (" : "",
+             strcmp(unit, "Angstrom") == 0 ? "\xc3\x85" : unit,
+             *unit != '\0' ? ")" : "");
+    const int is_big = is_main(item);
+    const int asks = item->has_prior || density_of(r, item->name) != NULL;
     tsr_figure f = tsr_figure_new(name, item->name, title, is_big ? 340 : 200);
     tsr_figure_panel(&f, asks ? "density / highest" : "density", 0,
                      is_big ? 200 : 100);
-    tsr_status status = TSR_OK;
-    if (r->options->prior != NULL && asks)
-        status = add_outline(&f, r->options->prior, item->name, "prior",
-                             TSR_COLOUR_PRIOR, 1, &has_prior, err);
+    tsr_status status = add_prior(r, item, &f, &has_prior, err);
     if (status == TSR_OK)
         status = add_outline(&f, r->trace, item->name,
                              r->options->is_prior ? "prior" : "posterior",
@@ -277,7 +305,7 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
     if (status == TSR_OK && is_there) {
         (*n_shown)++;
         tsr_report_add_margin(&f);
-        if (asks)
+        if (has_prior)
             set_side_by_side(&f);
         return tsr_page_figure(r->page, f, err);
     }
@@ -321,13 +349,20 @@ tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err)
     int n_shown = 0;
     tsr_page_section(report->page, "posterior", "Distributions");
     tsr_page_words(
-        report->page, "How often each value occurs among the draws%s.",
-        s->has_prior ? "; grey and dashed, among draws of the prior alone, "
-                       "which have not seen the data. Both are drawn as high "
-                       "as each other, so that a prior far wider than the "
-                       "posterior is seen beside it; of one more than eight "
-                       "times as wide the part about the posterior"
-                     : "");
+        report->page, "How often each value occurs among the draws.%s%s",
+        s->has_prior || report->options->n_density > 0
+            ? " Grey and dashed is the prior, without the data: of parameters "
+              "as it was configured"
+            : "",
+        s->has_prior ? ", of the structure among draws of the prior alone. "
+                       "Prior and posterior are as high as each other; of a "
+                       "prior more than eight times as wide the part about "
+                       "the posterior is shown."
+        : report->options->n_density > 0
+            ? ". Prior and posterior are as high as each other; of a prior "
+              "more than eight times as wide the part about the posterior is "
+              "shown."
+            : "");
     tsr_status status = histograms(report, 1, &n_shown, err);
     if (status == TSR_OK)
         status = nuisance(report, &n_shown, err);
@@ -338,7 +373,8 @@ tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err)
                        (int)MOST_FIGURES);
     if (!s->has_prior && !report->options->is_prior)
         tsr_page_words(report->page,
-                       "What did the data teach? <code>tessera run CONFIG "
+                       "What did the data teach of the structure? "
+                       "<code>tessera run CONFIG "
                        "--prior-only --output PRIOR</code> and then "
                        "<code>tessera report DIR --prior PRIOR</code> put the "
                        "prior beside these.");

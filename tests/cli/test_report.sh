@@ -58,6 +58,9 @@ check "with a row of the first" grep -q "<td>1: A:2, A:100</td>\
 check "and one of the second" grep -q "<td>2: A:9, A:90</td>" both/report.html
 check "and a figure" test -s both/report/distance-1.svg -a \
     -s both/report/distance-2.svg
+check "the prior of a parameter is there without a run of it" sh -c "
+    grep -q ',prior,dashes' both/report/posterior-noise_scale.csv &&
+    grep -q ',prior,dashes' both/report/posterior-noise_scale_2.csv"
 check "curves keep their files' names" sh -c "
     grep -q '<h3>Data set 1: good.dat</h3>' both/report.html &&
     grep -q '<h3>Data set 2: .*good.*dat</h3>' both/report.html"
