@@ -236,12 +236,15 @@ static tsr_status fit_start(const tsr_past_run *run,
 
 /* [*n] a curve each, caller frees them and their curves. One that cannot be had
  * is left out: the report does without. */
-static tsr_report_start *fit_starts(const tsr_past_run *run, tsr_log *log,
+static tsr_report_start *fit_starts(const tsr_past_run *run,
+                                    const tsr_frames *frames, tsr_log *log,
                                     int *n)
 {
+    const int most = 4000; /* residues: the sum is over all pairs */
     const tsr_term_options *data = run->config.data.item;
     *n = 0;
-    if (!run->has_config || run->config.structure.file == NULL)
+    if (!run->has_config || run->config.structure.file == NULL ||
+        (frames != NULL && tsr_frames_atoms(frames)->n_residue > most))
         return NULL;
     tsr_report_start *start =
         calloc((size_t)run->config.data.n + 1, sizeof *start);
@@ -439,7 +442,7 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         data = data_entries(&run);
         o.data = data;
         o.n_data = data != NULL ? run.config.data.n : 0;
-        start = fit_starts(&run, log, &o.n_start);
+        start = fit_starts(&run, frames, log, &o.n_start);
         o.start = start;
         density = find_densities(&run);
         o.density = density.item;

@@ -336,11 +336,20 @@ function showMolecule(figure, data) {
 
     /* ---- controls ---- */
 
+    /* "domain 1 (A:18-90, A:171-227)", with its first three ranges. */
     function domainName(d) {
-        var list = data.domains[d];
+        var list = data.domains[d], ranges = [];
         function name(i) { return data.residues[i].split(' ')[0]; }
-        return 'domain ' + (d + 1) + ' (' + name(list[0]) + ' to ' +
-            name(list[list.length - 1]) + ')';
+        list.forEach(function (i, k) {
+            if (k && list[k - 1] === i - 1 && !isCut[i])
+                ranges[ranges.length - 1][1] = i;
+            else
+                ranges.push([i, i]);
+        });
+        return 'domain ' + (d + 1) + ' (' + ranges.slice(0, 3).map(
+            function (r) {
+                return name(r[0]) + '-' + name(r[1]).split(':')[1];
+            }).join(', ') + (ranges.length > 3 ? ', ...' : '') + ')';
     }
 
     function legendOf() {

@@ -64,7 +64,9 @@ setTimeout(function () {
     var m = tesseraMolecule, picture = m.canvas.toDataURL();
     m.canvas.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowLeft'}));
     say('molecule', m.draws.length > 3 && laidOver(1) < 0.2 &&
-      laidOver(2) > 1 && laidOver(0) > laidOver(1));
+      laidOver(0) > 1 && m.domains.some(function (_, d) {
+        return laidOver(d + 1) > 1;
+      }));
     var canvas = m.canvas.getBoundingClientRect(), told = '';
     for (var x = 10; x < canvas.width && !told; x += 10)
       for (var y = 10; y < canvas.height && !told; y += 10) {
