@@ -423,7 +423,7 @@ function showReport() {
     }
     draw();
     names.forEach(listenToKeys);
-    document.querySelectorAll('.choice').forEach(offerChoice);
+    if (vega) document.querySelectorAll('.choice').forEach(offerChoice);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
     window.addEventListener('resize', function () {
         clearTimeout(wait);

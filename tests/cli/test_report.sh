@@ -197,6 +197,10 @@ check "and figures stand still" grep -q '<figure id="figure-fit"><svg' \
 . "$source/tests/cli/browser.sh"
 play run
 judge run
+browse still/report.html
+check "the molecule turns where figures stand still" sh -c \
+    'grep -q "<canvas[^>]*aria-label=.Traces of" dom.html &&
+    ! grep -q ":CONSOLE" browser.txt'
 # The page's own policy forbids it to fetch; the console would tell.
 sed '/<body>/q' run/report.html >asking.html
 echo '<img src="http://127.0.0.1:9/picture.png"></body></html>' >>asking.html
