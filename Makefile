@@ -74,7 +74,7 @@ LIB     := $(BUILD)/libtessera.a
 MAIN_O  := $(BUILD)/src/cli/main.o
 PROGRAM := $(BUILD)/tessera
 KERNELS := $(wildcard kernels/*.cl kernels/*.dat)
-REPORT  := $(wildcard src/report/report.*s) # script and style of the page
+REPORT  := $(wildcard src/report/*.js src/report/*.css) # of the page
 
 SCRIPTS := $(wildcard tests/*/test_*.sh)
 TEST_C  := $(wildcard tests/property/test_*.c tests/oracle/test_*.c \

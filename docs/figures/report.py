@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
-"""Two stretches of a report beside each other, as report.png of the README.
+"""Two stretches of a report beside each other, as report.png of the README: the
+run that docs/tutorial.md makes.
 
-    make demo
-    build/tessera run configs/demo/demo.yaml --prior-only --output build/demo/prior
-    build/tessera report build/demo/run --prior build/demo/prior
-    docs/figures/report.py build/demo/run/report.html
+    docs/figures/report.py lar/2/report.html
 
 Needs chromium and Pillow.
 """
@@ -17,7 +15,7 @@ from PIL import Image
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WIDTH, HEIGHT = 1030, 10000
-STRETCHES = ((0, 1262), (5010, 6230))  # from, to; pixels down the page
+STRETCHES = ((0, 960), (1745, 2705))  # from, to; pixels down the page
 
 
 def main(page):

@@ -104,6 +104,14 @@ int tsr_summary_hide_poses(tsr_summary *summary);
 const tsr_summary_item *tsr_summary_find(const tsr_summary *summary,
                                          const char *name);
 
+/* Decimals of a mean, and of what stands beside it, that show two digits of the
+ * mean's error: further ones would change with another seed. */
+int tsr_summary_decimals(const tsr_convergence *value);
+
+/* A number with so many decimals; what they cannot show has an exponent. */
+enum { TSR_SUMMARY_CELL = 24 };
+void tsr_summary_number(char text[TSR_SUMMARY_CELL], double x, int decimals);
+
 /* Aligned columns for people, and below them the log evidence: the mean to the
  * digits that its error supports; a number that is missing says why: "few"
  * draws, "-" (it does not vary), "nan" (some draws are), "damaged". Errors:

@@ -33,7 +33,7 @@ enum {
     N_COLUMN = sizeof columns / sizeof columns[0],
     /* those of the prior: mean, sd, q5, q95, contraction */
     N_PRIOR = 5,
-    CELL = 24
+    CELL = TSR_SUMMARY_CELL
 };
 static const int prior_column[N_PRIOR] = {0, 1, 3, 4, -1};
 static const char *const prior_name[N_PRIOR] = {
@@ -52,8 +52,7 @@ static tsr_status written(FILE *out, tsr_err *err)
     return TSR_OK;
 }
 
-/* Decimals that show two digits of the error of the mean. */
-static int decimals_for(const tsr_convergence *value)
+int tsr_summary_decimals(const tsr_convergence *value)
 {
     double error = isfinite(value->mcse) ? value->mcse : value->sd / 100.0;
 
@@ -78,6 +77,14 @@ static const char *reason(tsr_summary_flaw flaw)
     }
 }
 
+void tsr_summary_number(char text[CELL], double x, int decimals)
+{
+    if (x != 0.0 && (fabs(x) >= 1e9 || fabs(x) < 1e-4))
+        snprintf(text, CELL, "%.4g", x);
+    else
+        snprintf(text, CELL, "%.*f", decimals, x);
+}
+
 static void format_number(char text[CELL], double x, column_style style,
                           int decimals, const char *missing)
 {
@@ -89,10 +96,8 @@ static void format_number(char text[CELL], double x, column_style style,
         snprintf(text, CELL, "%.4f", x);
     else if (style == SHARE)
         snprintf(text, CELL, "%.0f %%", 100.0 * x);
-    else if (x != 0.0 && (fabs(x) >= 1e9 || fabs(x) < 1e-4))
-        snprintf(text, CELL, "%.4g", x);
     else
-        snprintf(text, CELL, "%.*f", decimals, x);
+        tsr_summary_number(text, x, decimals);
 }
 
 /* Column c of the table: those of the posterior, then those of the prior. */
@@ -100,12 +105,13 @@ static void format_cell(char text[CELL], const tsr_summary_item *item, int c)
 {
     if (c < N_COLUMN) {
         format_number(text, column(&item->value, c), columns[c].style,
-                      decimals_for(&item->value), reason(item->flaw));
+                      tsr_summary_decimals(&item->value), reason(item->flaw));
         return;
     }
     const int of = prior_column[c - N_COLUMN];
     format_number(text, of < 0 ? item->contraction : column(&item->prior, of),
-                  of < 0 ? SHARE : LOCATION, decimals_for(&item->prior), "-");
+                  of < 0 ? SHARE : LOCATION, tsr_summary_decimals(&item->prior),
+                  "-");
 }
 
 static const char *column_name(int c)

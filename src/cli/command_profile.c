@@ -77,6 +77,19 @@ static const tsr_option options[] = {
      .argument = "FILE",
      .doc = "a table instead of the shipped one, for --bodies one and two; one "
             "of form factors alone, own or published, has no c1 and c2"},
+    {.name = "ensemble",
+     .doc = "all models of all files as one ensemble: the mean curve, and with "
+            "--data the weights that fit best"},
+    {.name = "weights",
+     .argument = "KIND",
+     .initial = "equal",
+     .doc = "of the ensemble whose curve --output gets: equal, squares (least "
+            "squares, not negative) or entropy (maximum entropy)"},
+    {.name = "theta",
+     .argument = "X",
+     .initial = "0",
+     .doc = "of maximum entropy, chi2 / 2 + X KL: larger is nearer to equal "
+            "weights; 0: the elbow, as of reweight"},
     {.name = "partials",
      .doc =
          "without --data: also the columns in vacuum, of the excluded volume "
@@ -85,10 +98,12 @@ static const tsr_option options[] = {
 
 static const char *const bodies_words[] = {"atoms", "two", "one", NULL};
 static const char *const solvent_words[] = {"layer", "atoms", "foxs", NULL};
+static const char *const weight_words[] = {"equal", "squares", "entropy", NULL};
 static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
 
 typedef struct {
-    int bodies, solvent;
+    int bodies, solvent, weights;
+    double theta;
     double density;
     double q_range[2];
     long n_q;
@@ -105,6 +120,14 @@ static tsr_status check_unused(const tsr_args *args, int has_data, tsr_err *err)
 {
     static const char *const with_data[] = {"background", "q-unit", NULL};
     static const char *const without[] = {"partials", "n-q", NULL};
+    static const char *const of_ensemble[] = {"weights", "theta", NULL};
+    const int is_ensemble = tsr_args_count(args, "ensemble") > 0;
+    for (int i = 0; of_ensemble[i] != NULL; i++)
+        if (tsr_args_count(args, of_ensemble[i]) > 0 &&
+            (!is_ensemble || !has_data))
+            return tsr_fail(err, TSR_E_USAGE,
+                            "--%s goes with --ensemble and --data",
+                            of_ensemble[i]);
     const char *const *unused = has_data ? without : with_data;
     for (; *unused != NULL; unused++)
         if (tsr_args_count(args, *unused) > 0)
@@ -174,6 +197,10 @@ static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
     if (status == TSR_OK)
         status = tsr_args_double(args, "solvent-density", 0.1, 1.0, &s->density,
                                  err);
+    if (status == TSR_OK)
+        status = word(args, "weights", weight_words, &s->weights, err);
+    if (status == TSR_OK)
+        status = tsr_args_double(args, "theta", 0.0, 1e9, &s->theta, err);
     if (status == TSR_OK)
         status = word(args, "q-unit", unit_words, &unit, err);
     if (status == TSR_OK)
@@ -251,43 +278,35 @@ static tsr_status check_rg(const tsr_profile_result *r, const tsr_saxs *saxs,
     return TSR_OK;
 }
 
-static tsr_status fit_data(const settings *s, const tsr_saxs *saxs,
-                           tsr_profile_result *r, tsr_err *err)
+/* Fit, Guinier's Rg and I(0) of what was computed. */
+static tsr_status finish_one(const settings *s, const tsr_saxs *saxs,
+                             tsr_profile_result *r, tsr_err *err)
 {
-    tsr_partial_curves curves;
-    TSR_TRY(tsr_partial_curves_make(&r->structure.partials, saxs->n, saxs->q,
-                                    &curves, err));
-    r->curve = calloc((size_t)saxs->n, sizeof *r->curve);
-    tsr_status status =
-        r->curve == NULL
-            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-            : tsr_profile_fit_make(&curves, saxs->intensity, saxs->sigma,
-                                   &s->fit, &r->fit, r->curve, err);
-    tsr_partial_curves_clear(&curves);
-    return status;
+    tsr_status status = TSR_OK;
+    const tsr_partials *p = &r->structure.partials;
+    r->n_comp = p->n_comp;
+    if (r->fit.n_point == 0) {
+        r->fit.c1 = s->c1;
+        r->fit.c2 = s->c2;
+        r->fit.scale = 1.0;
+    }
+    if (saxs != NULL && r->curve == NULL)
+        status = tsr_profile_fit_data(&s->fit, saxs, r, err);
+    if (status == TSR_OK)
+        status =
+            tsr_contrast_guinier(p, r->fit.c1, r->fit.c2, r->structure.rg_ang,
+                                 &r->rg_guinier, &r->i0, err);
+    r->i0 *= r->fit.scale;
+    return status == TSR_OK ? status
+                            : tsr_wrap(err, status, "'%s'", r->structure.path);
 }
 
 static tsr_status profile_one(const settings *s, tsr_profile_maker *maker,
                               const char *path, const tsr_saxs *saxs,
                               tsr_profile_result *r, tsr_log *log, tsr_err *err)
 {
-    tsr_status status = tsr_profile_compute(maker, path, &r->structure, err);
-    if (status != TSR_OK)
-        return status;
-    const tsr_partials *p = &r->structure.partials;
-    r->n_comp = p->n_comp;
-    r->fit.c1 = s->c1;
-    r->fit.c2 = s->c2;
-    r->fit.scale = 1.0;
-    if (saxs != NULL)
-        status = fit_data(s, saxs, r, err);
-    if (status == TSR_OK)
-        status =
-            tsr_contrast_guinier(p, r->fit.c1, r->fit.c2, r->structure.rg_ang,
-                                 &r->rg_guinier, &r->i0, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", path);
-    r->i0 *= r->fit.scale;
+    TSR_TRY(tsr_profile_compute(maker, path, &r->structure, err));
+    TSR_TRY(finish_one(s, saxs, r, err));
     if (saxs == NULL)
         return TSR_OK;
     char at[64];
@@ -308,47 +327,114 @@ static int by_chi2(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+typedef struct {
+    const tsr_args *args;
+    const settings *s;
+    const tsr_saxs *saxs; /* NULL: without data */
+    tsr_profile_maker *maker;
+    double q_max;
+    FILE *out;
+    tsr_log *log;
+} work;
+
+/* The files of the results, or the curve of the only one to standard output. */
+static tsr_status write_curves(const work *w, int n,
+                               const tsr_profile_result *result, tsr_err *err)
+{
+    const char *output = tsr_args_value(w->args, "output");
+    const int has_json = tsr_args_count(w->args, "json") > 0;
+    const tsr_profile_output o = {.path = output,
+                                  .out = w->out,
+                                  .saxs = w->saxs,
+                                  .q_min = w->s->q_range[0],
+                                  .q_max = w->q_max,
+                                  .n_q = (int)w->s->n_q,
+                                  .with_partials =
+                                      tsr_args_count(w->args, "partials") > 0};
+    return output != NULL || (w->saxs == NULL && n == 1 && !has_json)
+               ? tsr_profile_write(&o, n, result, w->log, err)
+               : TSR_OK;
+}
+
+static tsr_status each_alone(work *w, int n, const char *const *path,
+                             tsr_err *err)
+{
+    tsr_profile_result *result = calloc((size_t)n, sizeof *result);
+    tsr_status status =
+        result != NULL ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int i = 0; i < n && status == TSR_OK; i++)
+        status = profile_one(w->s, w->maker, path[i], w->saxs, &result[i],
+                             w->log, err);
+    if (status == TSR_OK && w->saxs != NULL)
+        qsort(result, (size_t)n, sizeof *result, by_chi2);
+    if (status == TSR_OK)
+        status = write_curves(w, n, result, err);
+    if (status == TSR_OK && tsr_args_count(w->args, "json") > 0)
+        tsr_profile_print_json(w->out, n, result, w->saxs,
+                               bodies_words[w->s->bodies],
+                               tsr_profile_maker_describe(w->maker), NULL);
+    else if (status == TSR_OK && (w->saxs != NULL || n > 1 ||
+                                  tsr_args_value(w->args, "output") != NULL))
+        tsr_profile_print(w->out, n, result, w->saxs);
+    for (int i = 0; result != NULL && i < n; i++)
+        tsr_profile_result_clear(&result[i]);
+    free(result);
+    return status;
+}
+
+/* All models as one ensemble: the mean curve, and with data its weights. */
+static tsr_status together(work *w, int n, const char *const *path,
+                           tsr_err *err)
+{
+    tsr_profile_ensemble e = {.n = 0};
+    const tsr_profile_bodies bodies = (tsr_profile_bodies)w->s->bodies;
+    tsr_status status =
+        tsr_profile_ensemble_read(w->maker, bodies, n, path, &e, err);
+    for (int i = 0; i < e.n && status == TSR_OK; i++)
+        status = finish_one(w->s, w->saxs, &e.model[i], err);
+    if (status == TSR_OK)
+        status = tsr_profile_ensemble_weigh(&e, w->saxs, &w->s->fit,
+                                            w->s->theta, err);
+    for (int k = 0; k < e.n_way && status == TSR_OK; k++)
+        status = finish_one(w->s, w->saxs, &e.mean[k], err);
+    if (status == TSR_OK)
+        status = write_curves(w, 1, &e.mean[w->s->weights], err);
+    if (status == TSR_OK && tsr_args_count(w->args, "json") > 0)
+        tsr_profile_print_json(w->out, e.n, e.model, w->saxs,
+                               bodies_words[w->s->bodies],
+                               tsr_profile_maker_describe(w->maker), &e);
+    else if (status == TSR_OK &&
+             (w->saxs != NULL || tsr_args_value(w->args, "output") != NULL))
+        tsr_profile_ensemble_print(w->out, &e, w->saxs);
+    tsr_profile_ensemble_clear(&e);
+    return status;
+}
+
 static tsr_status compute(const tsr_args *args, const settings *s,
                           const tsr_saxs *saxs, int n, const char *const *path,
-                          tsr_profile_result *result, FILE *out, tsr_log *log,
-                          tsr_err *err)
+                          FILE *out, tsr_log *log, tsr_err *err)
 {
-    tsr_profile_maker *maker = NULL;
-    double q_max = saxs != NULL ? saxs->q[saxs->n - 1] : s->q_range[1];
-    const char *output = tsr_args_value(args, "output");
+    work w = {.args = args,
+              .s = s,
+              .saxs = saxs,
+              .q_max = saxs != NULL ? saxs->q[saxs->n - 1] : s->q_range[1],
+              .out = out,
+              .log = log};
     const tsr_profile_spec spec = {.bodies = (tsr_profile_bodies)s->bodies,
                                    .solvent = (tsr_solvent_model)s->solvent,
                                    .density = s->density,
                                    .device = tsr_args_value(args, "device"),
-                                   .q_max_inv_ang = q_max,
+                                   .q_max_inv_ang = w.q_max,
                                    .form_factors =
                                        tsr_args_value(args, "form-factors")};
-    tsr_status status = tsr_profile_maker_new(&spec, log, &maker, err);
-    for (int i = 0; i < n && status == TSR_OK; i++)
-        status = profile_one(s, maker, path[i], saxs, &result[i], log, err);
-    if (status == TSR_OK) {
-        tsr_debug(log, "engine: %s", tsr_profile_maker_describe(maker));
-        if (saxs != NULL)
-            qsort(result, (size_t)n, sizeof *result, by_chi2);
-        if (output != NULL || (saxs == NULL && n == 1)) {
-            tsr_profile_output o = {.path = output,
-                                    .out = out,
-                                    .saxs = saxs,
-                                    .q_min = s->q_range[0],
-                                    .q_max = q_max,
-                                    .n_q = (int)s->n_q,
-                                    .with_partials =
-                                        tsr_args_count(args, "partials") > 0};
-            if (output != NULL || tsr_args_count(args, "json") == 0)
-                status = tsr_profile_write(&o, n, result, log, err);
-        }
-    }
-    if (status == TSR_OK && tsr_args_count(args, "json") > 0)
-        tsr_profile_print_json(out, n, result, saxs, bodies_words[s->bodies],
-                               tsr_profile_maker_describe(maker));
-    else if (status == TSR_OK && (saxs != NULL || n > 1 || output != NULL))
-        tsr_profile_print(out, n, result, saxs);
-    tsr_profile_maker_free(maker);
+    tsr_status status = tsr_profile_maker_new(&spec, log, &w.maker, err);
+    if (status == TSR_OK)
+        status = tsr_args_count(args, "ensemble") > 0
+                     ? together(&w, n, path, err)
+                     : each_alone(&w, n, path, err);
+    if (status == TSR_OK)
+        tsr_debug(log, "engine: %s", tsr_profile_maker_describe(w.maker));
+    tsr_profile_maker_free(w.maker);
     return status;
 }
 
@@ -361,9 +447,6 @@ static tsr_status profile(const tsr_args *args, FILE *out, tsr_log *log,
     int n = tsr_args_arguments(args, &path);
     const char *data = tsr_args_value(args, "data");
     tsr_status status = read_settings(args, &s, err);
-    tsr_profile_result *result = calloc((size_t)n, sizeof *result);
-    if (status == TSR_OK && result == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     if (status == TSR_OK)
         status = tsr_profile_check_output(
             tsr_args_value(args, "output"), tsr_args_count(args, "force") > 0,
@@ -371,12 +454,7 @@ static tsr_status profile(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK && data != NULL)
         status = tsr_saxs_read(data, s.unit, s.q_range, log, &saxs, err);
     if (status == TSR_OK)
-        status = compute(args, &s, saxs, n, path, result, out, log, err);
-    for (int i = 0; result != NULL && i < n; i++) {
-        tsr_profile_structure_clear(&result[i].structure);
-        free(result[i].curve);
-    }
-    free(result);
+        status = compute(args, &s, saxs, n, path, out, log, err);
     tsr_saxs_free(saxs);
     return status;
 }
@@ -394,5 +472,8 @@ const tsr_command tsr_command_profile = {
                   "to the atoms that carry them; displaced solvent and a "
                   "hydration layer are part of the curve (docs/"
                   "forward-model.md). With --data, scale, c1 and c2 are "
-                  "fitted, and of several structures the best comes first."},
+                  "fitted, and of several structures the best comes first. "
+                  "With --ensemble the structures, and all models of a file, "
+                  "are one mixture: its mean curve, and weights by least "
+                  "squares and by maximum entropy (docs/analysis.md)."},
     .run = profile};

@@ -2,6 +2,8 @@
  * paragraph from the configuration, and refuses to replace a page of somebody
  * else. */
 #include "cli/command.h"
+#include "cli/profile_partials.h"
+#include "likelihood/term_saxs.h"
 #include "run/past_run.h"
 #include "run/run_directory.h"
 
@@ -165,6 +167,160 @@ static tsr_report_data *data_entries(const tsr_past_run *run)
     return data;
 }
 
+/* ---- the start, as it is ---- */
+
+/* The points of a curve as the run has them; intensity and sigma [*n], caller
+ * frees all three, also after an error. */
+static tsr_status get_points(const tsr_past_run *run, int ordinal, int *n,
+                             double **q, double **intensity, double **sigma,
+                             tsr_err *err)
+{
+    const tsr_term_type *type = tsr_term_registry[0];
+    char name[64];
+    int n_chain, n_draw;
+    tsr_term_variable(type, ordinal, type->observable, sizeof name, name);
+    TSR_TRY(tsr_trace_coordinates(run->trace, TSR_TRACE_OBSERVED_DATA, name, n,
+                                  q, err));
+    TSR_TRY(tsr_trace_get(run->trace, TSR_TRACE_OBSERVED_DATA, name, &n_chain,
+                          &n_draw, n, intensity, err));
+    tsr_term_variable(type, ordinal, "sigma", sizeof name, name);
+    return tsr_trace_get(run->trace, TSR_TRACE_CONSTANT_DATA, name, &n_chain,
+                         &n_draw, n, sigma, err);
+}
+
+/* The start's curve under the run's own tables, fitted with scale, c1, c2 and,
+ * where the run infers it, background. */
+static tsr_status fit_start(const tsr_past_run *run,
+                            const tsr_saxs_options *data, int ordinal,
+                            tsr_report_start *start, tsr_err *err)
+{
+    double *q = NULL, *intensity = NULL, *sigma = NULL;
+    tsr_profile_maker *maker = NULL;
+    tsr_profile_structure s = {0};
+    tsr_partial_curves curves = {0};
+    tsr_profile_fit_options how = tsr_profile_fit_defaults;
+    how.fit_background = data->background.word == 0;
+    if (data->background.word < 0)
+        how.background = data->background.number;
+    int n = 0;
+    tsr_status status =
+        get_points(run, ordinal, &n, &q, &intensity, &sigma, err);
+    const tsr_structure_config *c = &run->config.structure;
+    const tsr_profile_spec spec = {
+        .bodies = c->bodies == 0 ? TSR_PROFILE_TWO : TSR_PROFILE_ONE,
+        .density = run->config.solvent.density,
+        .device = "reference",
+        .q_max_inv_ang = status == TSR_OK && n > 0 ? q[n - 1] : 1.0,
+        .form_factors = c->form_factors};
+    if (status == TSR_OK)
+        status = tsr_profile_maker_new(&spec, NULL, &maker, err);
+    if (status == TSR_OK)
+        status = tsr_profile_compute(maker, c->file, &s, err);
+    if (status == TSR_OK)
+        status = tsr_partial_curves_make(&s.partials, n, q, &curves, err);
+    start->curve = calloc((size_t)n + 1, sizeof *start->curve);
+    if (status == TSR_OK && start->curve == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    if (status == TSR_OK)
+        status = tsr_profile_fit_make(&curves, intensity, sigma, &how,
+                                      &start->fit, start->curve, err);
+    start->n = status == TSR_OK ? n : 0;
+    tsr_partial_curves_clear(&curves);
+    tsr_profile_structure_clear(&s);
+    tsr_profile_maker_free(maker);
+    free(q);
+    free(intensity);
+    free(sigma);
+    return status;
+}
+
+/* [*n] a curve each, caller frees them and their curves. One that cannot be had
+ * is left out: the report does without. */
+static tsr_report_start *fit_starts(const tsr_past_run *run,
+                                    const tsr_frames *frames, tsr_log *log,
+                                    int *n)
+{
+    const int most = 4000; /* residues: the sum is over all pairs */
+    const tsr_term_options *data = run->config.data.item;
+    *n = 0;
+    if (!run->has_config || run->config.structure.file == NULL ||
+        (frames != NULL && tsr_frames_atoms(frames)->n_residue > most))
+        return NULL;
+    tsr_report_start *start =
+        calloc((size_t)run->config.data.n + 1, sizeof *start);
+    for (int i = 0; start != NULL && i < run->config.data.n; i++) {
+        tsr_err local = {.status = TSR_OK};
+        if (data[i].kind != 0)
+            continue;
+        if (fit_start(run, (const tsr_saxs_options *)&data[i], *n, &start[*n],
+                      &local) != TSR_OK)
+            tsr_debug(log, "the start's curve: %s", local.message);
+        ++*n;
+    }
+    return start;
+}
+
+/* ---- priors of parameters ---- */
+
+typedef struct {
+    int n;
+    tsr_report_prior *item; /* [n] */
+} densities;
+
+/* Left out where it has none, or where memory is out. */
+static void add_density(densities *d, const tsr_parameter *p, int n_share,
+                        const char *suffix)
+{
+    tsr_report_prior *item =
+        realloc(d->item, ((size_t)d->n + 1) * sizeof *item);
+    if (item == NULL)
+        return;
+    d->item = item;
+    item += d->n;
+    snprintf(item->name, sizeof item->name, "%.40s%s", p->name, suffix);
+    d->n +=
+        tsr_parameter_density(p, n_share, TSR_REPORT_DENSITY, item->x, item->y);
+}
+
+/* Those of contrast, noise and weights; the prior of the structure has to be
+ * sampled. */
+static densities find_densities(const tsr_past_run *run)
+{
+    densities d = {0};
+    tsr_parameter p[TSR_NOISE_PARAMETERS + TSR_N_CONTRAST];
+    const tsr_config *c = &run->config;
+    const tsr_term_options *data = c->data.item;
+    char suffix[16] = "";
+    int ordinal = 0;
+    if (!run->has_config || !run->has_data)
+        return d;
+    if (tsr_contrast_priors(&c->contrast, p, NULL) == TSR_OK)
+        for (int i = 0; i < TSR_N_CONTRAST; i++)
+            add_density(&d, &p[i], 0, "");
+    for (int i = 0; i < c->data.n; i++) {
+        if (data[i].kind != 0)
+            continue;
+        const tsr_noise_options *noise =
+            &((const tsr_saxs_options *)&data[i])->noise;
+        const tsr_noise_type *type = tsr_noise_registry[noise->model];
+        if (ordinal++ > 0)
+            snprintf(suffix, sizeof suffix, "_%d", ordinal);
+        if (type->n_parameter > 0)
+            type->parameters(noise, p);
+        for (int k = 0; k < type->n_parameter; k++)
+            add_density(&d, &p[k], 0, suffix);
+    }
+    const int n_state = (int)c->structure.states;
+    for (int k = 1; k <= n_state && n_state > 1 && c->structure.weights == 0;
+         k++) {
+        const tsr_parameter weight = {
+            .name = "weight", .infer = 1, .shape = TSR_PRIOR_SIMPLEX};
+        snprintf(suffix, sizeof suffix, "_%d", k);
+        add_density(&d, &weight, n_state, suffix);
+    }
+    return d;
+}
+
 /* ---- where it goes ---- */
 
 static tsr_status make_folder(const char *path, tsr_err *err)
@@ -257,6 +413,8 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_frames *frames = NULL;
     tsr_shape *shape = NULL;
     tsr_report_data *data = NULL;
+    tsr_report_start *start = NULL;
+    densities density = {0};
     char *page = NULL, *folder = NULL, *methods = NULL, remark[160] = "";
     char why[TSR_ERR_SIZE] = "";
     tsr_report_options o = {.name = "tessera report",
@@ -284,6 +442,11 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         data = data_entries(&run);
         o.data = data;
         o.n_data = data != NULL ? run.config.data.n : 0;
+        start = fit_starts(&run, frames, log, &o.n_start);
+        o.start = start;
+        density = find_densities(&run);
+        o.density = density.item;
+        o.n_density = density.n;
         if (run.has_config) {
             o.name = run.config.name;
             o.diagnose.n_temp =
@@ -304,6 +467,10 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         fprintf(out, "%s\n", page);
     tsr_shape_free(shape);
     tsr_frames_free(frames);
+    for (int i = 0; i < o.n_start; i++)
+        free(start[i].curve);
+    free(start);
+    free(density.item);
     free(methods);
     free(data);
     free(page);

@@ -337,20 +337,37 @@ static int common_words(const tsr_args *args, const char **word)
     return n;
 }
 
+/* The title of its report: the model's name, where that cannot be mistaken for
+ * something else in YAML, and how many states. */
+static void name_run(const work *w, const tsr_solve_run *r, char *text,
+                     size_t size)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const char *file = tsr_text_file_name(w->input[0]);
+    if (file[strspn(file, plain)] != '\0')
+        file = "the model";
+    snprintf(text, size, "name=%.80s with %ld state%s", file, r->states,
+             r->states == 1 ? "" : "s");
+}
+
 static tsr_status begin_run(work *w, const tsr_solve_run *r, tsr_err *err)
 {
     const char *const *set;
     const int n_set = tsr_args_values(w->args, "set", &set);
-    char states[64], limit[64];
-    const char **word = calloc(2 * (size_t)n_set + 16, sizeof *word);
+    char states[64], limit[64], name[128];
+    const char **word = calloc(2 * (size_t)n_set + 18, sizeof *word);
     int n = 0;
     if (word == NULL)
         return no_memory(err);
     snprintf(states, sizeof states, "structure.states=%ld", r->states);
     snprintf(limit, sizeof limit, "sampler.time_limit=%s",
              tsr_args_value(w->args, "time-limit"));
+    name_run(w, r, name, sizeof name);
     word[n++] = "--output";
     word[n++] = r->directory;
+    word[n++] = "--set";
+    word[n++] = name;
     word[n++] = "--set";
     word[n++] = limit;
     for (int i = 0; i < n_set; i++) {

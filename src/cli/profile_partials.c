@@ -223,18 +223,17 @@ static tsr_status reserve(const tsr_profile_maker *m, int n_comp, int n_type,
 
 /* ---- all atoms ---- */
 
-static tsr_status of_atoms(tsr_profile_maker *m, const char *path,
-                           tsr_profile_structure *out, tsr_err *err)
+static tsr_status sum_atoms(tsr_profile_maker *m, const tsr_atoms *atoms,
+                            int tell, tsr_profile_structure *out, tsr_err *err)
 {
-    tsr_atoms *atoms = NULL;
     tsr_atom_model *model = NULL;
     double *factor = NULL;
-    tsr_status status = tsr_atoms_read(path, &atoms, err);
-    if (status == TSR_OK)
-        status = tsr_atom_model_new(atoms, m->solvent, m->density, &model, err);
+    tsr_status status =
+        tsr_atom_model_new(atoms, m->solvent, m->density, &model, err);
     if (status == TSR_OK) {
         const double(*xyz)[3] = (const double(*)[3])model->xyz;
-        tsr_atom_model_tell(atoms, model, m->log);
+        if (tell)
+            tsr_atom_model_tell(atoms, model, m->log);
         out->n_body = model->n_atom;
         out->rg_ang = model->rg_ang;
         out->mass = model->mass;
@@ -265,8 +264,27 @@ static tsr_status of_atoms(tsr_profile_maker *m, const char *path,
     }
     free(factor);
     tsr_atom_model_free(model);
+    return status;
+}
+
+static tsr_status of_atoms(tsr_profile_maker *m, const char *path,
+                           tsr_profile_structure *out, tsr_err *err)
+{
+    tsr_atoms *atoms = NULL;
+    tsr_status status = tsr_atoms_read(path, &atoms, err);
+    if (status == TSR_OK)
+        status = sum_atoms(m, atoms, 1, out, err);
     tsr_atoms_free(atoms);
     return status;
+}
+
+tsr_status tsr_profile_compute_atoms(tsr_profile_maker *maker, const char *path,
+                                     const tsr_atoms *atoms, int tell,
+                                     tsr_profile_structure *out, tsr_err *err)
+{
+    *out = (tsr_profile_structure){.path = strdup(path)};
+    return out->path != NULL ? sum_atoms(maker, atoms, tell, out, err)
+                             : tsr_fail(err, TSR_E_NOMEM, "out of memory");
 }
 
 /* ---- bodies ---- */

@@ -6,6 +6,7 @@
 
 #include "core/log.h"
 #include "core/status.h"
+#include "io/atoms.h"
 #include "scattering/atom_model.h"
 #include "scattering/contrast.h"
 
@@ -57,6 +58,12 @@ void tsr_profile_maker_free(tsr_profile_maker *maker);
  * TSR_E_DEVICE. The caller clears it, also after an error. */
 tsr_status tsr_profile_compute(tsr_profile_maker *maker, const char *path,
                                tsr_profile_structure *out, tsr_err *err);
+
+/* The same of all atoms that were read already, under the name `path`; tell 0:
+ * what was assumed is not told. */
+tsr_status tsr_profile_compute_atoms(tsr_profile_maker *maker, const char *path,
+                                     const tsr_atoms *atoms, int tell,
+                                     tsr_profile_structure *out, tsr_err *err);
 void tsr_profile_structure_clear(tsr_profile_structure *structure);
 
 /* What I = 1 electron squared is in 1/cm at 1 mg/ml: N_A r_e^2 / mass; 0 where

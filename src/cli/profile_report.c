@@ -7,7 +7,33 @@
 #include "core/text.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+void tsr_profile_result_clear(tsr_profile_result *result)
+{
+    tsr_profile_structure_clear(&result->structure);
+    free(result->curve);
+    result->curve = NULL;
+}
+
+tsr_status tsr_profile_fit_data(const tsr_profile_fit_options *options,
+                                const tsr_saxs *saxs, tsr_profile_result *r,
+                                tsr_err *err)
+{
+    tsr_partial_curves curves;
+    TSR_TRY(tsr_partial_curves_make(&r->structure.partials, saxs->n, saxs->q,
+                                    &curves, err));
+    if (r->curve == NULL)
+        r->curve = calloc((size_t)saxs->n, sizeof *r->curve);
+    tsr_status status =
+        r->curve == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+            : tsr_profile_fit_make(&curves, saxs->intensity, saxs->sigma,
+                                   options, &r->fit, r->curve, err);
+    tsr_partial_curves_clear(&curves);
+    return status;
+}
 
 /* ---- the table ---- */
 
@@ -140,10 +166,9 @@ static void put_bound(tsr_json *j, const char *key, int at)
     tsr_json_text(j, key, at < 0 ? "lower" : at > 0 ? "upper" : NULL);
 }
 
-static void put_one(tsr_json *j, const tsr_profile_result *r)
+void tsr_profile_put_members(tsr_json *j, const tsr_profile_result *r)
 {
     const tsr_profile_fit *f = &r->fit;
-    tsr_json_object(j, NULL);
     tsr_json_text(j, "structure", r->structure.path);
     tsr_json_integer(j, "n_bodies", r->structure.n_body);
     if (f->n_point > 0) {
@@ -172,12 +197,12 @@ static void put_one(tsr_json *j, const tsr_profile_result *r)
     tsr_json_number(j, "d_max", r->structure.d_max_ang);
     tsr_json_number(j, "i0", r->i0);
     tsr_json_number(j, "engine_seconds", r->structure.seconds);
-    tsr_json_close(j);
 }
 
 void tsr_profile_print_json(FILE *out, int n, const tsr_profile_result *result,
                             const tsr_saxs *saxs, const char *bodies,
-                            const char *engine)
+                            const char *engine,
+                            const tsr_profile_ensemble *ensemble)
 {
     tsr_json j = {.out = out, .digits = 9};
     tsr_json_object(&j, NULL);
@@ -190,8 +215,13 @@ void tsr_profile_print_json(FILE *out, int n, const tsr_profile_result *result,
         tsr_json_number(&j, "i0_data", saxs->i0_guinier);
     }
     tsr_json_array(&j, "structures");
-    for (int i = 0; i < n; i++)
-        put_one(&j, &result[i]);
+    for (int i = 0; i < n; i++) {
+        tsr_json_object(&j, NULL);
+        tsr_profile_put_members(&j, &result[i]);
+        tsr_json_close(&j);
+    }
     tsr_json_close(&j);
+    if (ensemble != NULL)
+        tsr_profile_ensemble_put(&j, ensemble);
     tsr_json_close(&j);
 }

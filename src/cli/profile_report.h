@@ -3,8 +3,10 @@
 #define TSR_CLI_PROFILE_REPORT_H
 
 #include "cli/profile_partials.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "io/saxs.h"
+#include "reweight/ensemble.h"
 #include "scattering/profile_fit.h"
 
 #include <stdio.h>
@@ -19,15 +21,66 @@ typedef struct {
     int n_comp;
 } tsr_profile_result;
 
+void tsr_profile_result_clear(tsr_profile_result *result);
+
+/* Fits the structure to data: fit and curve of the result. Errors: those of
+ * tsr_profile_fit_make. */
+tsr_status tsr_profile_fit_data(const tsr_profile_fit_options *options,
+                                const tsr_saxs *saxs,
+                                tsr_profile_result *result, tsr_err *err);
+
+/* Models of one or more files taken together; see profile_ensemble.c. */
+enum {
+    TSR_WEIGHTS_EQUAL,
+    TSR_WEIGHTS_SQUARES,
+    TSR_WEIGHTS_ENTROPY,
+    TSR_N_WEIGHTS
+};
+
+typedef struct {
+    int n;
+    tsr_profile_result *model;              /* [n] each alone */
+    int n_way;                              /* without data 1: equal weights */
+    tsr_profile_result mean[TSR_N_WEIGHTS]; /* "equal weights", ... */
+    double *weight[TSR_N_WEIGHTS];          /* [n] with the sum 1 */
+    tsr_maxent_point point[TSR_N_WEIGHTS];
+} tsr_profile_ensemble;
+
+/* Every model of every file, of bodies the first of each; structures only.
+ * Errors: those of tsr_profile_compute; TSR_E_USAGE (one model). */
+tsr_status tsr_profile_ensemble_read(tsr_profile_maker *maker,
+                                     tsr_profile_bodies bodies, int n_path,
+                                     const char *const *path,
+                                     tsr_profile_ensemble *ensemble,
+                                     tsr_err *err);
+
+/* Means and weights. saxs NULL: without data; theta 0: the elbow. Errors: those
+ * of reweight/ensemble.h and tsr_profile_fit_data. */
+tsr_status tsr_profile_ensemble_weigh(tsr_profile_ensemble *ensemble,
+                                      const tsr_saxs *saxs,
+                                      const tsr_profile_fit_options *options,
+                                      double theta, tsr_err *err);
+void tsr_profile_ensemble_clear(tsr_profile_ensemble *ensemble);
+void tsr_profile_ensemble_print(FILE *out, const tsr_profile_ensemble *ensemble,
+                                const tsr_saxs *saxs);
+/* The member "ensemble" of an object. */
+void tsr_profile_ensemble_put(tsr_json *json,
+                              const tsr_profile_ensemble *ensemble);
+
 /* One line a structure, in the order given, and below it what the marks mean.
  * saxs: NULL without data. */
 void tsr_profile_print(FILE *out, int n, const tsr_profile_result *result,
                        const tsr_saxs *saxs);
 
-/* {"data": ..., "structures": [{...}]}. */
+/* {"data": ..., "structures": [{...}], "ensemble": {...}}, the last where it is
+ * not NULL. */
 void tsr_profile_print_json(FILE *out, int n, const tsr_profile_result *result,
                             const tsr_saxs *saxs, const char *bodies,
-                            const char *engine);
+                            const char *engine,
+                            const tsr_profile_ensemble *ensemble);
+
+/* The members of one structure's object. */
+void tsr_profile_put_members(tsr_json *json, const tsr_profile_result *result);
 
 /* " (c1 at its lower bound)", or empty; text [size] out. */
 void tsr_profile_bounds_text(const tsr_profile_fit *fit, char *text,

@@ -61,6 +61,45 @@ double tsr_parameter_log_prior(const tsr_parameter *parameter, double theta)
     return 0.0;
 }
 
+/* Where nearly all of the prior of the value is. */
+static void range_of(const tsr_parameter *p, double *low, double *high)
+{
+    const double far = 4.0; /* standard deviations */
+    if (p->shape == TSR_PRIOR_SIMPLEX) {
+        *low = 0.0;
+        *high = 1.0;
+    } else if (p->shape == TSR_PRIOR_GAMMA) {
+        *low = p->low;
+        *high = (p->gamma_k + far * sqrt(p->gamma_k)) / p->rate;
+    } else {
+        *low = tsr_parameter_value(p, p->mean - far * p->width);
+        *high = tsr_parameter_value(p, p->mean + far * p->width);
+    }
+    if (p->shape == TSR_PRIOR_CUT_NORMAL) {
+        *low = fmax(*low, p->low);
+        *high = fmin(*high, p->high);
+    }
+}
+
+int tsr_parameter_density(const tsr_parameter *p, int n_share, int n, double *x,
+                          double *y)
+{
+    double low, high;
+    if (!p->infer || p->shape == TSR_PRIOR_FLAT)
+        return 0;
+    range_of(p, &low, &high);
+    for (int i = 0; i < n; i++) {
+        x[i] = low + (high - low) * (i + 0.5) / n;
+        if (p->shape == TSR_PRIOR_SIMPLEX)
+            y[i] = (n_share - 1) * pow(1.0 - x[i], n_share - 2);
+        else
+            y[i] =
+                exp(tsr_parameter_log_prior(p, tsr_parameter_theta(p, x[i]))) /
+                (p->is_log ? x[i] - p->low : 1.0);
+    }
+    return 1;
+}
+
 tsr_parameter tsr_parameter_log_normal(const char *name, const char *unit,
                                        const char *doc,
                                        tsr_number_or_word value, double middle,

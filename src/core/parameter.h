@@ -64,6 +64,12 @@ double tsr_parameter_theta(const tsr_parameter *parameter, double value);
  * it is fixed. Of a SIMPLEX the first entry has the density of all. */
 double tsr_parameter_log_prior(const tsr_parameter *parameter, double theta);
 
+/* The prior density of its value, for a picture: x, y [n] over the range that
+ * holds nearly all of it. n_share: of a SIMPLEX, how many weights share the
+ * sum. Returns 0 where it has no density: fixed, or flat without bounds. */
+int tsr_parameter_density(const tsr_parameter *parameter, int n_share, int n,
+                          double *x, double *y);
+
 /* A positive parameter: log-normal about `middle` with standard deviation
  * `width` of the logarithm where `value` is the word infer, else fixed. It is
  * proposed by a walk. */

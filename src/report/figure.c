@@ -262,6 +262,8 @@ static void set_range(const tsr_fit_figure *fit, tsr_panel *panel)
     for (int k = 0; k < fit->n; k++) {
         if (fit->model[k] > 0.0)
             low = fmin(low, fit->model[k]);
+        if (fit->start != NULL && fit->start[k] > 0.0)
+            low = fmin(low, fit->start[k]);
         high = fmax(high, fmax(fit->model[k], fit->intensity[k]));
         if (fit->intensity[k] > fit->sigma[k])
             low = fmin(low, fit->intensity[k]);
@@ -305,6 +307,9 @@ void tsr_fit_figure_add(tsr_figure *f, const tsr_fit_figure *fit, int height)
                      fit->q, fit->intensity, NULL);
     add_band(f, fit, "curve, 5 to 95 %", TSR_COLOUR_MODEL, 0.35, fit->low,
              fit->high);
+    if (fit->start != NULL)
+        tsr_figure_layer(f, TSR_LAYER_DASHES, fit->start_label, "#555555", n,
+                         fit->q, fit->start, NULL);
     tsr_figure_layer(f, TSR_LAYER_LINE, fit->model_label, TSR_COLOUR_MODEL, n,
                      fit->q, fit->model, NULL);
     tsr_figure_panel(f, fit->residual_title, 0, 6 * height / 17);

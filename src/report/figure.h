@@ -121,6 +121,8 @@ typedef struct {
     const double *intensity, *sigma; /* [n] */
     const double *model;             /* [n] */
     const char *model_label, *residual_title;
+    const double *start; /* another curve, dashed, [n]; NULL: none */
+    const char *start_label;
     /* Bands of the curve and of new data, [n]; NULL: none. */
     const double *low, *high, *seen_low, *seen_high;
 } tsr_fit_figure;

@@ -1,6 +1,7 @@
 /* The page is made section by section, in the order in which a reader asks:
- * may I believe the run at all, what are the numbers, does the curve fit, what
- * does the molecule look like, did the chains converge. */
+ * what is the answer, does the curve fit, what does the molecule look like,
+ * what are the numbers and how sure are they, which parts move, how did the
+ * chains fare. */
 #include "report/report.h"
 
 #include "report/report_sections.h"
@@ -46,42 +47,16 @@ const char *tsr_report_data_name(const tsr_report *report,
 
 /* ---- what stands at the top and at the end ---- */
 
-static void verdict(tsr_report *r)
+/* What a reader should know before anything else. The answer, in sentences,
+ * begins it. */
+static void headline(tsr_report *r)
 {
-    const tsr_diagnosis *d = r->diagnosis;
-    FILE *out = tsr_page_html(r->page);
-    fprintf(out, "<div class=\"verdict %s\"><b>%s</b> ",
-            d->is_converged ? "yes" : "no",
-            d->is_converged ? "The chains have converged,"
-                            : "The chains are not shown to have converged,");
-    fprintf(out,
-            d->is_converged ? "as far as the tests below can tell: the numbers "
-                              "and figures describe the %s."
-                            : "so the numbers and figures below describe this "
-                              "run, and not yet the %s:",
-            r->options->is_prior ? "prior" : "posterior");
-    if (!d->is_converged) {
-        fputs("<ul>", out);
-        for (int i = 0; i < d->n; i++) {
-            const tsr_check *c = &d->check[i];
-            if (c->answer != TSR_CHECK_NO && c->answer != TSR_CHECK_UNKNOWN)
-                continue;
-            fputs("<li>", out);
-            tsr_page_text(r->page, c->found);
-            if (c->remedy != NULL) {
-                fputs("<br>&rarr; ", out);
-                tsr_page_text(r->page, c->remedy);
-            }
-            fputs("</li>", out);
-        }
-        fputs("</ul>", out);
-    }
-    fputs("</div>\n", out);
     if (r->options->is_prior)
         tsr_page_words(r->page,
                        "<b>This run saw no data:</b> everything below is the "
                        "prior.");
     tsr_page_paragraph(r->page, "open", "", r->options->remark);
+    tsr_report_convergence(r);
 }
 
 static void methods(tsr_report *r)
@@ -121,6 +96,27 @@ static void methods(tsr_report *r)
 
 /* ---- all of it ---- */
 
+int tsr_report_state(const tsr_report *report, int i)
+{
+    const tsr_drawn_frame *frame;
+    tsr_frames_list(report->options->frames, &frame);
+    const int state = frame[report->options->diagnose.shape->at[i]].state;
+    return state > 0 ? state : 1;
+}
+
+/* What all sections of the structure have in common. */
+static tsr_status find_domains(tsr_report *r, tsr_err *err)
+{
+    const tsr_shape *s = r->options->diagnose.shape;
+    for (int i = 0; s != NULL && i < s->n; i++)
+        if (tsr_report_state(r, i) > r->n_state)
+            r->n_state = tsr_report_state(r, i);
+    tsr_summary_hide_poses(r->diagnosis->summary);
+    return s == NULL ? TSR_OK
+                     : tsr_domains_make(r->options->frames, s->n, s->at,
+                                        &r->domains, err);
+}
+
 static tsr_status open_page(tsr_report *r, const char *folder, char **vega,
                             tsr_log *log, tsr_err *err)
 {
@@ -144,9 +140,10 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
     static const struct {
         const char *name;
         tsr_status (*make)(tsr_report *, tsr_err *);
-    } section[] = {{"numbers", tsr_report_numbers},
-                   {"fit", tsr_report_fit},
+    } section[] = {{"fit", tsr_report_fit},
                    {"measurements", tsr_report_terms},
+                   {"view", tsr_report_view},
+                   {"numbers", tsr_report_numbers},
                    {"distributions", tsr_report_posterior},
                    {"structure", tsr_report_structure},
                    {"chains", tsr_report_chains}};
@@ -160,9 +157,11 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
         status =
             tsr_summary_add_prior(r.diagnosis->summary, options->prior, err);
     if (status == TSR_OK)
+        status = find_domains(&r, err);
+    if (status == TSR_OK)
         status = open_page(&r, folder, &vega, log, err);
     if (status == TSR_OK)
-        verdict(&r);
+        headline(&r);
     for (int i = 0; i < N && status == TSR_OK; i++) {
         char text[80];
         snprintf(text, sizeof text, "report: %s (%d of %d)", section[i].name,
@@ -177,6 +176,7 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
     }
     tsr_page_free(r.page);
     tsr_diagnosis_free(r.diagnosis);
+    tsr_domains_free(r.domains);
     free(vega);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "analysis/diagnose.h"
 #include "analysis/frames.h"
 #include "core/log.h"
+#include "scattering/profile_fit.h"
 #include "store/trace.h"
 
 /* An entry of `data:`. */
@@ -14,17 +15,35 @@ typedef struct {
     char name[96]; /* its file, or what it is between; "": it has neither */
 } tsr_report_data;
 
+/* The structure that the run began with, as it is, against a curve. */
 typedef struct {
-    const char *name;            /* of the run, the title */
-    const char *methods;         /* a paragraph for a paper; NULL: none */
-    const char *remark;          /* "not finished ..."; NULL: none */
-    int n_data;                  /* 0: names are not known */
-    const tsr_report_data *data; /* [n_data] the entries of `data:` */
-    int is_prior;                /* 1: the run saw no data */
-    tsr_trace_reader *prior;     /* a run of the prior alone; NULL: none */
-    tsr_frames *frames;          /* its conformations; NULL: none */
-    const char *no_frames;       /* why there are none; NULL: nothing to say */
-    const char *vega_directory;  /* NULL: where Debian has it */
+    int n;
+    double *curve; /* [n] at all points of the data: scale I + background */
+    tsr_profile_fit fit;
+} tsr_report_start;
+
+/* The prior density of a parameter, which needs no run. */
+enum { TSR_REPORT_DENSITY = 120 };
+typedef struct {
+    char name[64]; /* as in the trace */
+    double x[TSR_REPORT_DENSITY], y[TSR_REPORT_DENSITY];
+} tsr_report_prior;
+
+typedef struct {
+    const char *name;              /* of the run, the title */
+    const char *methods;           /* a paragraph for a paper; NULL: none */
+    const char *remark;            /* "not finished ..."; NULL: none */
+    int n_data;                    /* 0: names are not known */
+    const tsr_report_data *data;   /* [n_data] the entries of `data:` */
+    int n_start;                   /* curves that the start was fitted to */
+    const tsr_report_start *start; /* [n_start] n 0: it was not */
+    int is_prior;                  /* 1: the run saw no data */
+    int n_density;
+    const tsr_report_prior *density; /* [n_density] */
+    tsr_trace_reader *prior;         /* a run of the prior alone; NULL: none */
+    tsr_frames *frames;              /* its conformations; NULL: none */
+    const char *no_frames;      /* why there are none; NULL: nothing to say */
+    const char *vega_directory; /* NULL: where Debian has it */
     tsr_diagnose_options diagnose; /* with the shape of the frames */
 } tsr_report_options;
 

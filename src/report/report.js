@@ -1,7 +1,9 @@
 /* What the page of a report does in a browser: it joins the modules of Vega,
  * turns each figure (as src/report/figure.c writes it) into a Vega
- * specification, and shows it. Drag along x to zoom, double click to go back,
- * point at a mark for its numbers. Nothing is fetched. */
+ * specification, and shows it, as wide as the window lets it and in the colours
+ * of the page, dark or light. Drag along x to zoom, double click to go back,
+ * point at a mark for its numbers; with keys, + and - zoom, arrows move, 0 goes
+ * back. Nothing is fetched. */
 'use strict';
 var tesseraFigures = {}, tesseraViews = {};
 
@@ -28,10 +30,81 @@ function vegaJoin() {
             View: vegaModules['vega-view'].View};
 }
 
+/* ---- what the window is like ---- */
+
+function readLook() {
+    var style = getComputedStyle(document.documentElement);
+    ['page', 'ink', 'grid', 'frame'].forEach(function (name) {
+        look[name] = style.getPropertyValue('--' + name).trim();
+    });
+    look.isDark = matchMedia('(prefers-color-scheme: dark)').matches;
+}
+
+/* On a dark page dark lines of a figure are light, and what is pale on white is
+ * as pale on black. */
+function colourOnPage(colour) {
+    var rgb = [1, 3, 5].map(function (i) {
+        return parseInt(colour.slice(i, i + 2), 16);
+    });
+    var light = (2 * rgb[0] + 5 * rgb[1] + rgb[2]) / 8;
+    if (!look.isDark || (light > 125 && light < 185)) return colour;
+    return '#' + rgb.map(function (x) {
+        var add = light < 80 ? 0.55 : 0.35;
+        var to = light < 185 ? x + add * (255 - x) : 0.45 * x;
+        return (256 + Math.round(to)).toString(16).slice(1);
+    }).join('');
+}
+
+/* The figure as it fits: no wider than the page lets it. */
+function fitted(f) {
+    var room = document.querySelector('h1').clientWidth;
+    var copy = Object.assign({}, f, {titleAt: room < 480 ? -58 : -72});
+    var beside = 30 - copy.titleAt + (f.panels.some(function (p) {
+        return p.zTitle;
+    }) ? 84 : 0);
+    copy.width = Math.max(150, Math.min(f.width, room - beside));
+    copy.panels = f.panels.map(function (panel) {
+        return Object.assign({}, panel, {
+            layers: panel.layers.map(function (layer) {
+                return Object.assign({}, layer,
+                                     {colour: colourOnPage(layer.colour)});
+            })});
+    });
+    return copy;
+}
+
+/* ---- what is pointed at: variable and value, beside the mouse ---- */
+
+function tesseraTip(rows, event) {
+    var tip = document.getElementById('tip');
+    if (!tip) {
+        tip = document.createElement('div');
+        tip.id = 'tip';
+        document.body.append(tip);
+    }
+    tip.hidden = !rows;
+    if (!rows) return;
+    tip.textContent = '';
+    Object.keys(rows).forEach(function (key) {
+        var row = document.createElement('div');
+        var name = document.createElement('span');
+        name.textContent = key;
+        row.append(name, (key ? ' ' : '') + rows[key]);
+        tip.append(row);
+    });
+    var x = event.clientX + 14, y = event.clientY + 14;
+    if (x + tip.offsetWidth > window.innerWidth - 8)
+        x = Math.max(4, event.clientX - tip.offsetWidth - 10);
+    if (y + tip.offsetHeight > window.innerHeight - 8)
+        y = event.clientY - tip.offsetHeight - 10;
+    tip.style.left = x + 'px';
+    tip.style.top = y + 'px';
+}
+
 /* ---- a figure as a Vega 5 specification ---- */
 
-var grid = '#e4e4e4', frame = '#444', dash = [5, 4];
-var gap = 16, legendRow = 20; /* pixels */
+var dash = [5, 4], gap = 16, legendRow = 20; /* pixels */
+var look = {}; /* colours of the page, see readLook */
 var mostPointed = 1500;       /* points of a line that can be pointed at */
 
 /* {x: 3} as Vega wants it, {x: {value: 3}}. */
@@ -146,11 +219,11 @@ var tickText = {labels: {update: {text: {signal:
     "format(datum.value,'.3~e'):datum.label"}}}};
 
 function axes(f, panel, isLast) {
-    var x = {orient: 'bottom', scale: 'x', grid: true, gridColor: grid,
+    var x = {orient: 'bottom', scale: 'x', grid: true,
              labels: isLast, ticks: isLast, encode: tickText,
              tickCount: Math.floor(f.width / 90)};
-    var y = {orient: 'left', scale: 'y', grid: true, gridColor: grid,
-             labelOverlap: 'greedy', titleX: -72, title: panel.title,
+    var y = {orient: 'left', scale: 'y', grid: true,
+             labelOverlap: 'greedy', titleX: f.titleAt, title: panel.title,
              encode: tickText, tickCount: panel.height < 100 ? 3 : 5};
     if (f.names) {
         x.values = f.names.map(function (name, i) { return i + 0.5; });
@@ -167,7 +240,7 @@ function axes(f, panel, isLast) {
 /* What is dragged over is darkened. */
 function brush(panel) {
     return {type: 'rect', interactive: false, encode: {
-        enter: constants({y: 0, height: panel.height, fill: '#333'}),
+        enter: constants({y: 0, height: panel.height, fill: look.ink}),
         update: {x: {scale: 'x', signal: 'brush[0]'},
                  x2: {scale: 'x', signal: 'brush[1]'},
                  fillOpacity: {signal: 'dragging?0.15:0'}}}};
@@ -175,7 +248,7 @@ function brush(panel) {
 
 function panelGroup(f, p, top) {
     var panel = f.panels[p], marks = [];
-    var box = {width: f.width, height: panel.height, stroke: frame};
+    var box = {width: f.width, height: panel.height, stroke: look.frame};
     panel.layers.forEach(function (layer, l) {
         marks = marks.concat(layerMarks(f, panel, layer, 'p' + p + 'l' + l));
     });
@@ -235,7 +308,8 @@ function legend(f) {
         var y = row * legendRow + 12;
         marks.push(legendMark(layer, x, y),
                    {type: 'text', encode: {enter: constants(
-                       {x: x + 28, y: y, fontSize: 13, text: layer.label})}});
+                       {x: x + 28, y: y, fontSize: 13, text: layer.label,
+                        fill: look.ink})}});
         x += width;
     });
     return {marks: marks, height: marks.length ? (row + 1) * legendRow + 4 : 0};
@@ -248,9 +322,13 @@ function figureSpec(f) {
         top += panel.height + gap;
     });
     return {
-        width: f.width, height: top - gap, padding: 5, background: 'white',
+        width: f.width, height: top - gap, padding: 5,
+        background: 'transparent',
         config: {axis: {labelFontSize: 12, titleFontSize: 13,
-                        titleFontWeight: 'normal'}},
+                        titleFontWeight: 'normal', gridColor: look.grid,
+                        labelColor: look.ink, titleColor: look.ink,
+                        domainColor: look.frame, tickColor: look.frame},
+                 legend: {labelColor: look.ink, titleColor: look.ink}},
         signals: signals(f), data: tables(f),
         scales: [{name: 'x', type: 'linear', domain: {signal: 'xdom'},
                   range: 'width', zero: false, nice: false}],
@@ -268,15 +346,47 @@ function showFigure(vega, name) {
         console.error(name, e);
     }
     try {
-        var view = new vega.View(vega.parse(figureSpec(tesseraFigures[name])),
+        var old = tesseraViews[name], f = fitted(tesseraFigures[name]);
+        var view = new vega.View(vega.parse(figureSpec(f)),
             {renderer: 'svg', container: place, hover: true});
+        view.tooltip(function (handler, event, item, value) {
+            tesseraTip(value === null || value === undefined ? null : value,
+                       event);
+        });
         tesseraViews[name] = view;
+        if (old) {
+            view.signal('xdom', old.signal('xdom'));
+            old.finalize();
+        }
         view.runAsync().then(function () {
             place.setAttribute('data-ready', 'yes');
         }).catch(fail);
     } catch (e) {
         fail(e);
     }
+}
+
+/* The same zoom for who has no mouse. */
+function listenToKeys(name) {
+    var place = document.getElementById('figure-' + name);
+    var f = tesseraFigures[name];
+    if (f.names) return;
+    place.tabIndex = 0;
+    place.setAttribute('role', 'group');
+    place.setAttribute('aria-label', place.parentNode.querySelector(
+        'figcaption').textContent + ': + and - zoom, arrows move, 0 goes back');
+    place.addEventListener('keydown', function (event) {
+        var view = tesseraViews[name], now = view && view.signal('xdom');
+        var change = {'+': [0.2, -0.2], '=': [0.2, -0.2], '-': [-0.3, 0.3],
+                      ArrowLeft: [-0.15, -0.15], ArrowRight: [0.15, 0.15],
+                      '0': 'all'}[event.key];
+        if (!change || !now || event.ctrlKey || event.metaKey) return;
+        event.preventDefault();
+        var size = now[1] - now[0];
+        view.signal('xdom', change === 'all' ? [f.x0, f.x1]
+            : [Math.max(f.x0, now[0] + change[0] * size),
+               Math.min(f.x1, now[1] + change[1] * size)]).runAsync();
+    });
 }
 
 /* One figure of several, with the range of x of the one before. */
@@ -301,10 +411,28 @@ function offerChoice(box) {
     });
 }
 
+/* Figures are made anew where the window became wider or narrower, or the page
+ * dark or light. */
 function showReport() {
-    var vega = vegaJoin();
-    Object.keys(tesseraFigures).forEach(function (name) {
-        showFigure(vega, name);
+    var names = Object.keys(tesseraFigures), wait = null;
+    var vega = names.length ? vegaJoin() : null;
+    var width = document.body.clientWidth;
+    function draw() {
+        readLook();
+        names.forEach(function (name) { showFigure(vega, name); });
+    }
+    draw();
+    names.forEach(listenToKeys);
+    if (vega) document.querySelectorAll('.choice').forEach(offerChoice);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+    window.addEventListener('resize', function () {
+        clearTimeout(wait);
+        wait = setTimeout(function () {
+            if (document.body.clientWidth === width) return;
+            width = document.body.clientWidth;
+            draw();
+        }, 200);
     });
-    document.querySelectorAll('.choice').forEach(offerChoice);
+    if (tesseraMolecule)
+        showMolecule(document.getElementById('molecule'), tesseraMolecule);
 }

@@ -293,6 +293,8 @@ static tsr_status rhat_by_q(tsr_report *r, const tsr_curve_summary *c,
     return tsr_page_figure(r->page, f, err);
 }
 
+/* ---- the answer in a line ---- */
+
 static void diagnosis_list(tsr_report *r)
 {
     static const char *const shown[] = {"yes", "no", "not known",
@@ -300,14 +302,14 @@ static void diagnosis_list(tsr_report *r)
     static const char *const class_of[] = {"yes", "no", "open", ""};
     const tsr_diagnosis *d = r->diagnosis;
     FILE *out = tsr_page_html(r->page);
-    fputs("<table><tr><th>question</th><th>answer</th><th "
-          "style=\"text-align:left\">found</th></tr>\n",
+    fputs("<table><tr><th>question</th><th>answer</th><th class=\"words\">"
+          "found</th></tr>\n",
           out);
     for (int i = 0; i < d->n; i++) {
         const tsr_check *c = &d->check[i];
         fprintf(out,
                 "<tr><td>%s</td><td class=\"%s\">%s</td><td "
-                "style=\"text-align:left\">",
+                "class=\"words\">",
                 c->asks, class_of[c->answer], shown[c->answer]);
         tsr_page_text(r->page, c->found);
         fputs("</td></tr>\n", out);
@@ -315,10 +317,52 @@ static void diagnosis_list(tsr_report *r)
     fputs("</table>\n", out);
 }
 
+/* Each remedy once: several questions may share one. */
+static void remedies(tsr_report *r)
+{
+    const tsr_diagnosis *d = r->diagnosis;
+    for (int i = 0; i < d->n; i++) {
+        int is_new = d->check[i].remedy != NULL;
+        for (int k = 0; k < i && is_new; k++)
+            is_new = d->check[k].remedy == NULL ||
+                     strcmp(d->check[k].remedy, d->check[i].remedy) != 0;
+        if (is_new)
+            tsr_page_paragraph(r->page, NULL, "&rarr; ", d->check[i].remedy);
+    }
+}
+
+void tsr_report_convergence(tsr_report *report)
+{
+    const tsr_diagnosis *d = report->diagnosis;
+    FILE *out = tsr_page_html(report->page);
+    fprintf(out, "<details class=\"state %s\"><summary><b>%s</b> ",
+            d->is_converged ? "yes" : "no",
+            d->is_converged ? "Converged," : "Not shown to have converged:");
+    const char *found = "as far as the questions below can tell.";
+    for (int i = 0; i < d->n && !d->is_converged; i++)
+        if (d->check[i].answer == TSR_CHECK_NO ||
+            d->check[i].answer == TSR_CHECK_UNKNOWN) {
+            found = d->check[i].found;
+            break;
+        }
+    tsr_page_text(report->page, found);
+    fputs("</summary>\n", out);
+    diagnosis_list(report);
+    remedies(report);
+    fprintf(out,
+            "<p>The numbers and figures describe the %s. <a href=\"#chains\">"
+            "Traces and ranks</a> of the chains are below.</p></details>\n",
+            !d->is_converged            ? "draws of this run so far"
+            : report->options->is_prior ? "prior"
+                                        : "posterior");
+}
+
 tsr_status tsr_report_chains(tsr_report *report, tsr_err *err)
 {
     tsr_page_section(report->page, "chains", "Convergence");
-    diagnosis_list(report);
+    fputs("<details><summary>Traces, rank plots, acceptance, moves, R-hat by "
+          "q</summary>\n",
+          tsr_page_html(report->page));
     tsr_status status = traces(report, err);
     if (status == TSR_OK)
         status = ranks(report, err);
@@ -340,5 +384,6 @@ tsr_status tsr_report_chains(tsr_report *report, tsr_err *err)
     for (int i = 0; i < report->diagnosis->n_curve && status == TSR_OK; i++)
         if (is_known(report->diagnosis->curve[i]))
             status = rhat_by_q(report, report->diagnosis->curve[i], err);
+    fputs("</details>\n", tsr_page_html(report->page));
     return status;
 }

@@ -9,7 +9,6 @@
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const double degree = 57.29577951308232;
 
@@ -32,23 +31,45 @@ static void name_ranges(tsr_page *page, const tsr_model_atoms *model,
     }
 }
 
-/* A histogram, and the start as an upright line. value [n] is sorted. */
-static tsr_figure histogram(const char *name, const char *title,
-                            const char *x_title, int n, double *value,
-                            double start)
+/* The numbers of the conformations of one state; to [d->n] out, returns how
+ * many. factor: to the unit that is shown. */
+static int of_state(const tsr_report *r, int n, const double *value,
+                    double factor, int state, double *to)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        if (tsr_report_state(r, i) == state)
+            to[count++] = factor * value[i];
+    return count;
+}
+
+/* A histogram of each state, and the start as an upright line. value [n];
+ * scratch [n]. */
+static tsr_figure histogram(const tsr_report *r, const char *name,
+                            const char *title, const char *x_title, int n,
+                            const double *value, double factor, double start,
+                            double *scratch)
 {
     double x[TSR_OUTLINE], y[TSR_OUTLINE], zero[TSR_OUTLINE] = {0.0};
     double top = 0.0;
-    const int n_point = tsr_report_outline((size_t)n, value, x, y);
     tsr_figure f = tsr_figure_new(name, title, x_title, 300);
     tsr_figure_panel(&f, "density", 0, 160);
-    for (int i = 0; i < n_point; i++)
-        top = fmax(top, y[i]);
-    tsr_figure_layer(&f, TSR_LAYER_BAND, "draws", TSR_COLOUR_MODEL, n_point, x,
-                     zero, y)
-        ->opacity = 0.3;
-    tsr_figure_layer(&f, TSR_LAYER_LINE, NULL, TSR_COLOUR_MODEL, n_point, x, y,
-                     NULL);
+    for (int k = 1; k <= r->n_state; k++) {
+        const int one = r->n_state == 1;
+        const char *colour =
+            one ? TSR_COLOUR_MODEL : tsr_report_chain_colour(k - 1);
+        char label[32] = "draws";
+        if (!one)
+            snprintf(label, sizeof label, "state %d", k);
+        const int count = of_state(r, n, value, factor, k, scratch);
+        const int n_point =
+            count > 0 ? tsr_report_outline((size_t)count, scratch, x, y) : 0;
+        for (int i = 0; i < n_point; i++)
+            top = fmax(top, y[i]);
+        tsr_figure_layer(&f, TSR_LAYER_BAND, label, colour, n_point, x, zero, y)
+            ->opacity = 0.3;
+        tsr_figure_layer(&f, TSR_LAYER_LINE, NULL, colour, n_point, x, y, NULL);
+    }
     const double at[2] = {start, start}, height[2] = {0.0, top};
     tsr_figure_layer(&f, TSR_LAYER_DASHES, "start", TSR_COLOUR_PRIOR, 2, at,
                      height, NULL);
@@ -60,44 +81,45 @@ static tsr_status pair(tsr_report *r, const tsr_domains *d,
                        const tsr_domain_pair *p, tsr_err *err)
 {
     char name[64], title[64];
-    double *value = malloc((size_t)d->n * sizeof *value);
-    if (value == NULL)
+    double *scratch = malloc((size_t)d->n * sizeof *scratch);
+    if (scratch == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     tsr_page_columns(r->page);
-    memcpy(value, p->distance, (size_t)d->n * sizeof *value);
     snprintf(name, sizeof name, "domains-%d-%d-distance", p->a + 1, p->b + 1);
     snprintf(title, sizeof title, "Domains %d and %d: distance", p->a + 1,
              p->b + 1);
-    tsr_status status =
-        tsr_page_figure(r->page,
-                        histogram(name, title, "between centres (\xc3\x85)",
-                                  d->n, value, p->start_ang),
-                        err);
-    for (int i = 0; i < d->n; i++)
-        value[i] = degree * p->turn[i];
+    tsr_status status = tsr_page_figure(
+        r->page,
+        histogram(r, name, title, "between centres (\xc3\x85)", d->n,
+                  p->distance, 1.0, p->start_ang, scratch),
+        err);
     snprintf(name, sizeof name, "domains-%d-%d-turn", p->a + 1, p->b + 1);
     snprintf(title, sizeof title, "Domains %d and %d: turn", p->a + 1,
              p->b + 1);
     if (status == TSR_OK)
         status = tsr_page_figure(r->page,
-                                 histogram(name, title,
+                                 histogram(r, name, title,
                                            "turned since the start (degrees)",
-                                           d->n, value, 0.0),
+                                           d->n, p->turn, degree, 0.0, scratch),
                                  err);
     tsr_page_columns_end(r->page);
-    free(value);
+    free(scratch);
     return status;
 }
 
-static void print_row(FILE *out, const tsr_domain_pair *p, const char *what,
-                      const char *unit, double start, int n, double *value)
+static void print_row(const tsr_report *r, const tsr_domain_pair *p, int state,
+                      const char *what, double start, int n, double *value)
 {
+    FILE *out = tsr_page_html(r->page);
     const double m = gsl_stats_mean(value, 1, (size_t)n);
     gsl_sort(value, 1, (size_t)n);
+    fprintf(out, "<tr><td>%d and %d</td>", p->a + 1, p->b + 1);
+    if (r->n_state > 1)
+        fprintf(out, "<td>%d</td>", state);
     fprintf(out,
-            "<tr><td>%d and %d</td><td>%s (%s)</td><td>%.1f</td><td>%.1f</td>"
-            "<td>%.1f</td><td>%.1f</td></tr>\n",
-            p->a + 1, p->b + 1, what, unit, start, m,
+            "<td>%s</td><td>%.1f</td><td>%.1f</td><td>%.1f</td><td>%.1f</td>"
+            "</tr>\n",
+            what, start, m,
             gsl_stats_quantile_from_sorted_data(value, 1, (size_t)n, 0.05),
             gsl_stats_quantile_from_sorted_data(value, 1, (size_t)n, 0.95));
 }
@@ -108,17 +130,21 @@ static tsr_status table(tsr_report *r, const tsr_domains *d, tsr_err *err)
     double *value = malloc((size_t)d->n * sizeof *value);
     if (value == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    fputs("<table><tr><th>domains</th><th></th><th>start</th><th>mean</th>"
-          "<th>5&nbsp;%</th><th>95&nbsp;%</th></tr>\n",
-          out);
-    for (int k = 0; k < d->n_pair; k++) {
-        const tsr_domain_pair *p = &d->pair[k];
-        memcpy(value, p->distance, (size_t)d->n * sizeof *value);
-        print_row(out, p, "distance", "&Aring;", p->start_ang, d->n, value);
-        for (int i = 0; i < d->n; i++)
-            value[i] = degree * p->turn[i];
-        print_row(out, p, "turn", "degrees", 0.0, d->n, value);
-    }
+    fprintf(out,
+            "<table><tr><th>domains</th>%s<th></th><th>start</th><th>mean</th>"
+            "<th>5&nbsp;%%</th><th>95&nbsp;%%</th></tr>\n",
+            r->n_state > 1 ? "<th>state</th>" : "");
+    for (int k = 0; k < d->n_pair; k++)
+        for (int state = 1; state <= r->n_state; state++) {
+            const tsr_domain_pair *p = &d->pair[k];
+            int n = of_state(r, d->n, p->distance, 1.0, state, value);
+            if (n == 0)
+                continue;
+            print_row(r, p, state, "distance (&Aring;)", p->start_ang, n,
+                      value);
+            n = of_state(r, d->n, p->turn, degree, state, value);
+            print_row(r, p, state, "turn (degrees)", 0.0, n, value);
+        }
     fputs("</table>\n", out);
     free(value);
     return TSR_OK;

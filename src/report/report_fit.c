@@ -19,6 +19,8 @@ typedef struct {
     double *intensity, *sigma;    /* [n] */
     double *mean, *low, *high;    /* [n] expected curve: mean, 5 and 95 % */
     double *seen_low, *seen_high; /* [n] of replicates of the data */
+    double *start;                /* [n] of the structure as it was given */
+    const tsr_report_start *fit_of_start;  /* NULL: none */
     double *scratch, *scratch2, *scratch3; /* [n] */
     double rg, background; /* posterior means; NaN where there is none */
     char suffix[16];       /* "", "_2" */
@@ -81,7 +83,7 @@ static void take(const tsr_curve_summary *from, double *mean, double *low,
 static tsr_status get_data(tsr_report *r, int number, data_set *d,
                            int *is_there, tsr_err *err)
 {
-    enum { N_ARRAY = 11 };
+    enum { N_ARRAY = 12 };
     *is_there = 0;
     *d = (data_set){.number = number};
     if (number > 1)
@@ -96,8 +98,8 @@ static tsr_status get_data(tsr_report *r, int number, data_set *d,
         return tsr_fail(err, TSR_E_NOMEM, "no memory for a curve");
     double **array[N_ARRAY] = {&d->q,        &d->intensity, &d->sigma,
                                &d->mean,     &d->low,       &d->high,
-                               &d->seen_low, &d->seen_high, &d->scratch,
-                               &d->scratch2, &d->scratch3};
+                               &d->seen_low, &d->seen_high, &d->start,
+                               &d->scratch,  &d->scratch2,  &d->scratch3};
     for (size_t i = 0; i < N_ARRAY; i++)
         *array[i] = d->block + i * full;
     if (!get_vector(r->trace, TSR_TRACE_OBSERVED_DATA, "intensity", d->suffix,
@@ -111,6 +113,11 @@ static tsr_status get_data(tsr_report *r, int number, data_set *d,
         d->sigma[k] = d->sigma[curve->at[k]];
     }
     take(curve, d->mean, d->low, d->high);
+    const tsr_report_options *o = r->options;
+    if (number <= o->n_start && o->start[number - 1].n == curve->n_point)
+        d->fit_of_start = &o->start[number - 1];
+    for (int k = 0; k < d->n && d->fit_of_start != NULL; k++)
+        d->start[k] = d->fit_of_start->curve[curve->at[k]];
     d->rg = mean_of(r, "rg", "");
     d->background = mean_of(r, "background", d->suffix);
     *is_there = 1;
@@ -147,20 +154,42 @@ static tsr_figure fit_figure(data_set *d)
     snprintf(name, sizeof name, "fit%s", d->suffix);
     tsr_figure f = tsr_figure_new(name, "Data and posterior curves",
                                   "q (1/\xc3\x85)", 700);
-    const tsr_fit_figure fit = {.n = d->n,
-                                .q = d->q,
-                                .intensity = d->intensity,
-                                .sigma = d->sigma,
-                                .model = d->mean,
-                                .model_label = "curve, mean",
-                                .residual_title =
-                                    "(I \xe2\x88\x92 mean) / \xcf\x83",
-                                .low = d->low,
-                                .high = d->high,
-                                .seen_low = d->seen_low,
-                                .seen_high = d->seen_high};
+    const tsr_fit_figure fit = {
+        .n = d->n,
+        .q = d->q,
+        .intensity = d->intensity,
+        .sigma = d->sigma,
+        .model = d->mean,
+        .model_label = "curve, mean",
+        .residual_title = "(I \xe2\x88\x92 mean) / \xcf\x83",
+        .start = d->fit_of_start != NULL ? d->start : NULL,
+        .start_label = "start, as it is",
+        .low = d->low,
+        .high = d->high,
+        .seen_low = d->seen_low,
+        .seen_high = d->seen_high};
     tsr_fit_figure_add(&f, &fit, 340);
     return f;
+}
+
+/* The structure before anything moved, under the same model of scattering. */
+static void start_words(tsr_report *r, const data_set *d)
+{
+    if (d->fit_of_start == NULL)
+        return;
+    const tsr_profile_fit *fit = &d->fit_of_start->fit;
+    static const char *const at[] = {" (its lower bound)", "",
+                                     " (its upper bound)"};
+    FILE *out = tsr_page_html(r->page);
+    fprintf(out,
+            "<p>Dashed: the structure as it was given, in the same bodies as "
+            "the draws, with scale, background%s fitted: "
+            "&chi;&sup2;/N&nbsp;= %.2f",
+            fit->n_parameter > 2 ? ", c1 and c2" : "", fit->chi2);
+    if (fit->n_parameter > 2)
+        fprintf(out, ", c1&nbsp;= %.3f%s, c2&nbsp;= %.2f%s", fit->c1,
+                at[fit->c1_at + 1], fit->c2, at[fit->c2_at + 1]);
+    fputs(".</p>\n", out);
 }
 
 static void fit_words(tsr_report *r, data_set *d, int n_point)
@@ -183,9 +212,10 @@ static void fit_words(tsr_report *r, data_set *d, int n_point)
                    "curve in units of the measured error. Drag along q to "
                    "zoom, double click to return.");
     tsr_page_words(r->page,
-                   "The mean curve has &chi;&sup2;/N&nbsp;= %.3f over %d "
+                   "The mean curve has &chi;&sup2;/N&nbsp;= %.2f over %d "
                    "points.",
                    chi2 / d->n, d->n);
+    start_words(r, d);
     if (chi2 / d->n > poor)
         tsr_page_words(r->page,
                        "<b class=\"no\">The model does not reach these data "

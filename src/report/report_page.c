@@ -15,8 +15,9 @@
 struct tsr_page {
     const char *vega; /* borrowed */
     char *title, *folder;
-    int n_section, n_figure;
-    tsr_words list, body, script;
+    int n_section, n_figure, has_script;
+    tsr_words head, list, body, script;
+    tsr_words *now; /* head or body: which HTML goes to */
 };
 
 tsr_page *tsr_page_new(const char *title, const char *vega, const char *folder)
@@ -27,11 +28,14 @@ tsr_page *tsr_page_new(const char *title, const char *vega, const char *folder)
     page->vega = vega;
     page->title = strdup(title);
     page->folder = strdup(folder);
+    tsr_words_begin(&page->head);
     tsr_words_begin(&page->list);
     tsr_words_begin(&page->body);
     tsr_words_begin(&page->script);
-    if (page->title == NULL || page->folder == NULL || page->list.out == NULL ||
-        page->body.out == NULL || page->script.out == NULL) {
+    page->now = &page->head;
+    if (page->title == NULL || page->folder == NULL || page->head.out == NULL ||
+        page->list.out == NULL || page->body.out == NULL ||
+        page->script.out == NULL) {
         tsr_page_free(page);
         return NULL;
     }
@@ -42,6 +46,7 @@ void tsr_page_free(tsr_page *page)
 {
     if (page == NULL)
         return;
+    free(tsr_words_end(&page->head));
     free(tsr_words_end(&page->list));
     free(tsr_words_end(&page->body));
     free(tsr_words_end(&page->script));
@@ -52,16 +57,24 @@ void tsr_page_free(tsr_page *page)
 
 FILE *tsr_page_html(tsr_page *page)
 {
-    return page->body.out;
+    return page->now->out;
 }
 
 void tsr_page_text(tsr_page *page, const char *text)
 {
-    tsr_text_escape(page->body.out, text);
+    tsr_text_escape(page->now->out, text);
 }
 
+FILE *tsr_page_script(tsr_page *page)
+{
+    page->has_script = 1;
+    return page->script.out;
+}
+
+/* The first section ends the head. */
 void tsr_page_section(tsr_page *page, const char *id, const char *heading)
 {
+    page->now = &page->body;
     fprintf(page->list.out, "<a href=\"#%s\">%s</a>", id, heading);
     fprintf(page->body.out, "<h2 id=\"%s\">%s</h2>\n", id, heading);
     page->n_section++;
@@ -71,9 +84,9 @@ void tsr_page_words(tsr_page *page, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    fputs("<p>", page->body.out);
-    vfprintf(page->body.out, format, list);
-    fputs("</p>\n", page->body.out);
+    fputs("<p>", page->now->out);
+    vfprintf(page->now->out, format, list);
+    fputs("</p>\n", page->now->out);
     va_end(list);
 }
 
@@ -83,11 +96,11 @@ void tsr_page_paragraph(tsr_page *page, const char *class_of, const char *lead,
     if (text == NULL)
         return;
     if (class_of != NULL)
-        fprintf(page->body.out, "<p class=\"%s\">%s", class_of, lead);
+        fprintf(page->now->out, "<p class=\"%s\">%s", class_of, lead);
     else
-        fprintf(page->body.out, "<p>%s", lead);
+        fprintf(page->now->out, "<p>%s", lead);
     tsr_page_text(page, text);
-    fputs("</p>\n", page->body.out);
+    fputs("</p>\n", page->now->out);
 }
 
 void tsr_page_columns(tsr_page *page)
@@ -126,7 +139,7 @@ static tsr_status put_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
     if (status == TSR_OK)
         status = tsr_figure_write_csv(figure, path, err);
     if (status == TSR_OK && page->vega != NULL) {
-        fprintf(page->script.out, "tesseraFigures['%s']=", figure->name);
+        fprintf(tsr_page_script(page), "tesseraFigures['%s']=", figure->name);
         tsr_figure_print_json(figure, page->script.out);
         fputs(";\n", page->script.out);
         fputs("<figure><figcaption>", out);
@@ -155,11 +168,12 @@ tsr_status tsr_page_figure(tsr_page *page, tsr_figure figure, tsr_err *err)
 /* The policy forbids the page to fetch anything, whatever it holds. */
 tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
 {
+    char *head = tsr_words_end(&page->head);
     char *list = tsr_words_end(&page->list), *body = tsr_words_end(&page->body);
     char *script = tsr_words_end(&page->script);
     tsr_file_writer to = {.out = NULL};
     tsr_status status =
-        list == NULL || body == NULL || script == NULL
+        head == NULL || list == NULL || body == NULL || script == NULL
             ? tsr_fail(err, TSR_E_NOMEM, "out of memory for '%s'", path)
             : tsr_file_begin(&to, path, err);
     if (status != TSR_OK)
@@ -169,22 +183,26 @@ tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
           "'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src "
           "'unsafe-inline'; img-src data:\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, "
+          "initial-scale=1\">\n"
           "<link rel=\"icon\" href=\"data:,\">\n<title>",
           to.out);
     tsr_text_escape(to.out, page->title);
     fprintf(to.out, "</title>\n<style>%s</style></head>\n<body>\n<h1>",
             tsr_report_css);
     tsr_text_escape(to.out, page->title);
-    fprintf(to.out, "</h1>\n<nav>%s</nav>\n%s", list, body);
-    if (page->vega != NULL && page->n_figure > 0) {
+    fprintf(to.out, "</h1>\n%s<nav>%s</nav>\n%s", head, list, body);
+    if (page->has_script)
         fprintf(to.out,
                 "<script>\n%s</script>\n<script>\n%s</script>\n"
-                "<script>\n%sshowReport();\n</script>\n",
-                tsr_report_js, page->vega, script);
-    }
+                "<script>\n%s</script>\n<script>\n%sshowReport();\n"
+                "</script>\n",
+                tsr_report_js, tsr_report_view_js,
+                page->vega != NULL ? page->vega : "", script);
     fputs("</body></html>\n", to.out);
     status = tsr_file_end(&to, TSR_OK, err);
 done:
+    free(head);
     free(list);
     free(body);
     free(script);

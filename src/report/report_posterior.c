@@ -11,14 +11,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the table ---- */
+/* ---- what is asked for, and what is only in the way ---- */
 
-static void cell(FILE *out, double x, const char *missing)
+/* Of the structure, its fit and its states; the others, scale, background,
+ * noise, contrast, directions of poses, are nuisance parameters. */
+static int is_main(const tsr_summary_item *item)
 {
-    if (isfinite(x))
-        fprintf(out, "<td>%.5g</td>", x);
+    static const char *const begins[] = {"rg", "d_max", "chi2", "weight"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (strncmp(item->name, begins[i], strlen(begins[i])) == 0)
+            return 1;
+    return strstr(item->name, "_distance") != NULL;
+}
+
+/* ---- the tables ---- */
+
+static void cell(FILE *out, double x, int decimals, const char *missing)
+{
+    char text[TSR_SUMMARY_CELL];
+    tsr_summary_number(text, x, decimals);
+    fprintf(out, "<td>%s</td>", isfinite(x) ? text : missing);
+}
+
+static void prior_cells(FILE *out, const tsr_summary_item *item)
+{
+    const int decimals = tsr_summary_decimals(&item->prior);
+    cell(out, item->prior.mean, decimals, "&ndash;");
+    cell(out, item->prior.sd, decimals, "&ndash;");
+    if (isfinite(item->contraction))
+        fprintf(out, "<td>%.0f&nbsp;%%</td>", 100.0 * item->contraction);
     else
-        fprintf(out, "<td>%s</td>", missing);
+        fputs("<td>&ndash;</td>", out);
 }
 
 static void row(tsr_report *r, const tsr_summary_item *item, int has_prior)
@@ -39,28 +62,36 @@ static void row(tsr_report *r, const tsr_summary_item *item, int has_prior)
     fputs("</td>", out);
     const double number[] = {v->mean, v->sd, v->median, v->q5, v->q95, v->mcse};
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
-        cell(out, number[i], why);
-    for (int i = 0; i < 2; i++) {
-        const double ess = i == 0 ? v->ess_bulk : v->ess_tail;
-        if (isfinite(ess))
-            fprintf(out, "<td>%.0f</td>", ess);
-        else
-            fprintf(out, "<td>%s</td>", why);
-    }
+        cell(out, number[i], tsr_summary_decimals(v), why);
+    cell(out, v->ess_bulk, 0, why);
+    cell(out, v->ess_tail, 0, why);
     if (isfinite(v->rhat))
         fprintf(out, "<td class=\"%s\">%.3f</td>",
                 v->rhat <= r->options->diagnose.rhat ? "yes" : "no", v->rhat);
     else
         fprintf(out, "<td>%s</td>", isinf(v->rhat) ? "&infin;" : why);
-    if (has_prior) {
-        cell(out, item->prior.mean, "&ndash;");
-        cell(out, item->prior.sd, "&ndash;");
-        if (isfinite(item->contraction))
-            fprintf(out, "<td>%.0f&nbsp;%%</td>", 100.0 * item->contraction);
-        else
-            fputs("<td>&ndash;</td>", out);
-    }
+    if (has_prior)
+        prior_cells(out, item);
     fputs("</tr>\n", out);
+}
+
+/* Of the main variables or of the others. */
+static void table(tsr_report *r, int of_main)
+{
+    const tsr_summary *s = r->diagnosis->summary;
+    FILE *out = tsr_page_html(r->page);
+    fprintf(out,
+            "<table class=\"tight\"><tr><th>variable</th><th>unit</th>"
+            "<th>mean</th><th>sd</th><th>median</th><th>5&nbsp;%%</th>"
+            "<th>95&nbsp;%%</th><th>error of the mean</th><th>ESS bulk</th>"
+            "<th>ESS tail</th><th>R-hat</th>%s</tr>\n",
+            s->has_prior
+                ? "<th>prior mean</th><th>prior sd</th><th>learned</th>"
+                : "");
+    for (int i = 0; i < s->n; i++)
+        if (is_main(&s->item[i]) == of_main)
+            row(r, &s->item[i], s->has_prior);
+    fputs("</table>\n", out);
 }
 
 /* The marginal likelihood, where the run had temperatures. */
@@ -70,12 +101,14 @@ static tsr_status tell_evidence(tsr_report *r, tsr_err *err)
     char text[TSR_EVIDENCE_TEXT];
     tsr_status status = tsr_evidence_make(r->trace, &evidence, err);
     if (status == TSR_OK && (evidence.n_temp > 1 || isfinite(evidence.log)))
-        tsr_page_words(r->page,
-                       "Log evidence: %s. It is the logarithm of the mean "
-                       "likelihood over the prior; of two models of the same "
-                       "data the one with the larger is exp(difference) times "
-                       "as probable.",
-                       tsr_evidence_tell(&evidence, text));
+        tsr_page_words(r->page, "Log evidence: %s.%s",
+                       tsr_evidence_tell(&evidence, text),
+                       isfinite(evidence.log)
+                           ? " It is the logarithm of the mean likelihood over "
+                             "the prior; of two models of the same data the "
+                             "one with the larger is exp(difference) times as "
+                             "probable."
+                           : "");
     return status;
 }
 
@@ -83,7 +116,6 @@ tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
 {
     const tsr_summary *s = report->diagnosis->summary;
     const int n_group = tsr_trace_n_group(report->trace);
-    FILE *out = tsr_page_html(report->page);
     tsr_page_section(report->page, "numbers", "Numbers");
     tsr_page_words(
         report->page,
@@ -92,26 +124,15 @@ tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
         "model, the value lies there with probability 0.9. The error of the "
         "mean is that of this sampling, not of the value. ESS is how many "
         "independent draws the chain is worth; R-hat is 1 where the chains "
-        "agree.%s",
+        "agree. Digits are those that the error of the mean allows. "
+        "<a href=\"#nuisance\">Nuisance parameters</a> are below.%s",
         report->diagnosis->n_chain, report->diagnosis->n_chain == 1 ? "" : "s",
         report->diagnosis->n_draw, report->diagnosis->n_draw == 1 ? "" : "s",
         s->has_prior ? " Beside it the prior, from a run without the data; "
                        "<i>learned</i> is the part of the prior's variance "
                        "that the data removed."
                      : "");
-    fprintf(out,
-            "<table "
-            "class=\"tight\"><tr><th>variable</th><th>unit</th><th>mean</"
-            "th><th>sd</th>"
-            "<th>median</th><th>5&nbsp;%%</th><th>95&nbsp;%%</th><th>error of "
-            "the mean</th><th>ESS bulk</th><th>ESS tail</th><th>R-hat</th>%s"
-            "</tr>\n",
-            s->has_prior
-                ? "<th>prior mean</th><th>prior sd</th><th>learned</th>"
-                : "");
-    for (int i = 0; i < s->n; i++)
-        row(report, &s->item[i], s->has_prior);
-    fputs("</table>\n", out);
+    table(report, 1);
     if (n_group > 0 && n_group < report->diagnosis->n_chain)
         tsr_page_words(report->page,
                        "R-hat compares %d groups of chains; those of a group "
@@ -193,26 +214,90 @@ void tsr_report_add_margin(tsr_figure *f)
     }
 }
 
+static const tsr_report_prior *density_of(const tsr_report *r, const char *name)
+{
+    const tsr_report_options *o = r->options;
+    for (int i = 0; i < o->n_density; i++)
+        if (strcmp(o->density[i].name, name) == 0)
+            return &o->density[i];
+    return NULL;
+}
+
+/* That of the run of the prior, else as it was configured. */
+static tsr_status add_prior(tsr_report *r, const tsr_summary_item *item,
+                            tsr_figure *f, int *is_there, tsr_err *err)
+{
+    const tsr_report_prior *known = density_of(r, item->name);
+    const double zero[TSR_REPORT_DENSITY] = {0.0};
+    const int n = TSR_REPORT_DENSITY;
+    *is_there = 0;
+    if (known == NULL)
+        return r->options->prior != NULL && item->has_prior
+                   ? add_outline(f, r->options->prior, item->name, "prior",
+                                 TSR_COLOUR_PRIOR, 1, is_there, err)
+                   : TSR_OK;
+    tsr_figure_layer(f, TSR_LAYER_BAND, NULL, TSR_COLOUR_PRIOR, n, known->x,
+                     zero, known->y)
+        ->opacity = 0.25;
+    tsr_figure_layer(f, TSR_LAYER_DASHES, "prior", TSR_COLOUR_PRIOR, n,
+                     known->x, known->y, NULL);
+    *is_there = 1;
+    return TSR_OK;
+}
+
+/* Prior and posterior are each drawn as high as the other: by area the prior of
+ * what the data determine well would be a line at the foot. Where the
+ * posterior is far narrower the picture is of its surroundings. */
+static void set_side_by_side(tsr_figure *f)
+{
+    const double most = 8.0; /* times as wide */
+    double low[2] = {HUGE_VAL, HUGE_VAL}, high[2] = {-HUGE_VAL, -HUGE_VAL};
+    for (int l = 0; l < f->panel[0].n_layer; l++) {
+        tsr_layer *a = &f->panel[0].layer[l];
+        const int which = strcmp(a->colour, TSR_COLOUR_PRIOR) != 0;
+        double *y = a->y2 != NULL ? a->y2 : a->y, top = 0.0;
+        for (int i = 0; i < a->n; i++) {
+            top = fmax(top, y[i]);
+            low[which] = fmin(low[which], a->x[i]);
+            high[which] = fmax(high[which], a->x[i]);
+        }
+        for (int i = 0; i < a->n && top > 0.0; i++)
+            y[i] /= top;
+    }
+    const double width = high[1] - low[1];
+    if (width > 0.0 && high[0] - low[0] > most * width) {
+        f->x0 = fmax(fmin(low[0], low[1]), low[1] - 0.4 * most * width);
+        f->x1 = fmin(fmax(high[0], high[1]), high[1] + 0.4 * most * width);
+    }
+}
+
+/* What a file of a figure may be called. */
+static void name_figure(const tsr_summary_item *item, char name[96])
+{
+    snprintf(name, 96, "posterior-%.60s", item->name);
+    for (char *c = name; *c != '\0'; c++)
+        if (!isalnum((unsigned char)*c) && strchr("_-.", *c) == NULL)
+            *c = '-';
+}
+
 /* One scalar of the posterior; left out where it does not vary. */
 static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
                              int *n_shown, tsr_err *err)
 {
     char name[96], title[160];
-    int is_there, has_prior = 0;
-    snprintf(name, sizeof name, "posterior-%.60s", item->name);
-    for (char *c = name; *c != '\0'; c++)
-        if (!isalnum((unsigned char)*c) && strchr("_-.", *c) == NULL)
-            *c = '-';
+    int is_there = 0, has_prior = 0;
+    name_figure(item, name);
+    const char *unit = item->unit != NULL ? item->unit : "";
     snprintf(title, sizeof title, "%.80s%s%.40s%s", item->name,
-             item->unit != NULL ? " (" : "",
-             item->unit != NULL ? item->unit : "",
-             item->unit != NULL ? ")" : "");
-    tsr_figure f = tsr_figure_new(name, item->name, title, 340);
-    tsr_figure_panel(&f, "density", 0, 200);
-    tsr_status status = TSR_OK;
-    if (r->options->prior != NULL && item->has_prior)
-        status = add_outline(&f, r->options->prior, item->name, "prior",
-                             TSR_COLOUR_PRIOR, 1, &has_prior, err);
+             *unit != '\0' ? " (" : "",
+             strcmp(unit, "Angstrom") == 0 ? "\xc3\x85" : unit,
+             *unit != '\0' ? ")" : "");
+    const int is_big = is_main(item);
+    const int asks = item->has_prior || density_of(r, item->name) != NULL;
+    tsr_figure f = tsr_figure_new(name, item->name, title, is_big ? 340 : 200);
+    tsr_figure_panel(&f, asks ? "density / highest" : "density", 0,
+                     is_big ? 200 : 100);
+    tsr_status status = add_prior(r, item, &f, &has_prior, err);
     if (status == TSR_OK)
         status = add_outline(&f, r->trace, item->name,
                              r->options->is_prior ? "prior" : "posterior",
@@ -220,38 +305,76 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
     if (status == TSR_OK && is_there) {
         (*n_shown)++;
         tsr_report_add_margin(&f);
+        if (has_prior)
+            set_side_by_side(&f);
         return tsr_page_figure(r->page, f, err);
     }
     tsr_figure_clear(&f);
     return status;
 }
 
+enum { MOST_FIGURES = 30 };
+
+/* Histograms of the main variables or of the others; *n counts both. */
+static tsr_status histograms(tsr_report *r, int of_main, int *n, tsr_err *err)
+{
+    const tsr_summary *s = r->diagnosis->summary;
+    tsr_status status = TSR_OK;
+    tsr_page_columns(r->page);
+    for (int i = 0; i < s->n && status == TSR_OK && *n < MOST_FIGURES; i++)
+        if (is_main(&s->item[i]) == of_main && !s->item[i].is_hidden &&
+            (s->item[i].flaw == TSR_FLAW_NONE ||
+             s->item[i].flaw == TSR_FLAW_FEW_DRAWS))
+            status = add_scalar(r, &s->item[i], n, err);
+    tsr_page_columns_end(r->page);
+    return status;
+}
+
+/* What no reader asks for first: small, and closed until it is wanted. */
+static tsr_status nuisance(tsr_report *r, int *n, tsr_err *err)
+{
+    FILE *out = tsr_page_html(r->page);
+    fputs("<details id=\"nuisance\"><summary>Nuisance parameters: scale, "
+          "background, noise, contrast, poses, log density</summary>\n",
+          out);
+    table(r, 0);
+    tsr_status status = histograms(r, 0, n, err);
+    fputs("</details>\n", out);
+    return status;
+}
+
 tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err)
 {
-    enum { MOST = 30 };
     const tsr_summary *s = report->diagnosis->summary;
-    tsr_status status = TSR_OK;
     int n_shown = 0;
     tsr_page_section(report->page, "posterior", "Distributions");
-    tsr_page_words(report->page,
-                   "How often each value occurs among the draws%s.",
-                   s->has_prior ? "; grey and dashed, among draws of the prior "
-                                  "alone, which have not seen the data"
-                                : "");
-    tsr_page_columns(report->page);
-    for (int i = 0; i < s->n && status == TSR_OK && n_shown < MOST; i++)
-        if (s->item[i].flaw == TSR_FLAW_NONE ||
-            s->item[i].flaw == TSR_FLAW_FEW_DRAWS)
-            status = add_scalar(report, &s->item[i], &n_shown, err);
-    tsr_page_columns_end(report->page);
+    tsr_page_words(
+        report->page, "How often each value occurs among the draws.%s%s",
+        s->has_prior || report->options->n_density > 0
+            ? " Grey and dashed is the prior, without the data: of parameters "
+              "as it was configured"
+            : "",
+        s->has_prior ? ", of the structure among draws of the prior alone. "
+                       "Prior and posterior are as high as each other; of a "
+                       "prior more than eight times as wide the part about "
+                       "the posterior is shown."
+        : report->options->n_density > 0
+            ? ". Prior and posterior are as high as each other; of a prior "
+              "more than eight times as wide the part about the posterior is "
+              "shown."
+            : "");
+    tsr_status status = histograms(report, 1, &n_shown, err);
+    if (status == TSR_OK)
+        status = nuisance(report, &n_shown, err);
     if (n_shown == 0)
         tsr_page_words(report->page, "Too few draws for a distribution.");
-    if (n_shown == MOST)
+    if (n_shown == MOST_FIGURES)
         tsr_page_words(report->page, "The first %d variables are drawn.",
-                       (int)MOST);
+                       (int)MOST_FIGURES);
     if (!s->has_prior && !report->options->is_prior)
         tsr_page_words(report->page,
-                       "What did the data teach? <code>tessera run CONFIG "
+                       "What did the data teach of the structure? "
+                       "<code>tessera run CONFIG "
                        "--prior-only --output PRIOR</code> and then "
                        "<code>tessera report DIR --prior PRIOR</code> put the "
                        "prior beside these.");

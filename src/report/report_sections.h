@@ -14,8 +14,8 @@
 /* The page of a report: headings, words, tables and figures, one HTML file that
  * needs nothing else. */
 
-/* report.js and report.css, embedded at build by kernels/embed.c. */
-extern const char tsr_report_js[], tsr_report_css[];
+/* report.js and so on, embedded at build by kernels/embed.c. */
+extern const char tsr_report_js[], tsr_report_view_js[], tsr_report_css[];
 
 typedef struct tsr_page tsr_page;
 
@@ -25,7 +25,8 @@ typedef struct tsr_page tsr_page;
 tsr_page *tsr_page_new(const char *title, const char *vega, const char *folder);
 void tsr_page_free(tsr_page *page);
 
-/* A section with its entry in the list at the top. */
+/* A section with its entry in the list at the top. What is written before the
+ * first one stands above that list: the headline. */
 void tsr_page_section(tsr_page *page, const char *id, const char *heading);
 
 /* A paragraph. `format` is HTML and ours; what comes from a file goes through
@@ -34,6 +35,9 @@ void tsr_page_words(tsr_page *page, const char *format, ...) TSR_PRINTF(2, 3);
 
 /* HTML as it is; the stream takes more of it. */
 FILE *tsr_page_html(tsr_page *page);
+
+/* The script of the page, which runs once all of it is there. */
+FILE *tsr_page_script(tsr_page *page);
 
 /* Text with what means something in HTML escaped. */
 void tsr_page_text(tsr_page *page, const char *text);
@@ -66,7 +70,9 @@ typedef struct {
     const tsr_report_options *options;
     tsr_diagnosis *diagnosis; /* its summary has the prior's columns */
     tsr_page *page;
-    const char *folder; /* of the figures */
+    const char *folder;   /* of the figures */
+    tsr_domains *domains; /* of the conformations; NULL: none */
+    int n_state;          /* of the conformations */
     /* Residues on axes: with the file's numbers where it has one chain without
      * a gap, else counted from 1. */
     int first_residue;
@@ -77,7 +83,10 @@ typedef struct {
 
 enum { TSR_MOST_CHAINS = 10 }; /* that are drawn one by one */
 
-/* The colour of chain c. */
+/* The state of conformation i of those that were looked at, from 1. */
+int tsr_report_state(const tsr_report *report, int i);
+
+/* The colour of chain or state c, from 0. */
 const char *tsr_report_chain_colour(int c);
 
 /* A variable of posterior or sample_stats with one number a draw, *value
@@ -105,6 +114,8 @@ int tsr_report_outline(size_t n, double *value, double *x, double *y);
  * TSR_E_NOMEM. */
 tsr_status tsr_vega_script(const char *directory, char **script, tsr_err *err);
 
+/* The molecule that turns. */
+tsr_status tsr_report_view(tsr_report *report, tsr_err *err);
 /* Numbers: the table, and what the prior became. */
 tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err);
 /* Fit, residuals, Guinier and Kratky plots of every data set. */
@@ -134,7 +145,10 @@ void tsr_report_add_rows(tsr_report *report, tsr_figure *f, int n_x, double x0,
 
 /* Air at both ends of the first panel's x. */
 void tsr_report_add_margin(tsr_figure *f);
-/* Traces, ranks, acceptance, R-hat by q, the diagnosis. */
+/* Whether the run has converged, in a line that opens to the questions that
+ * were asked. */
+void tsr_report_convergence(tsr_report *report);
+/* Traces, ranks, acceptance, R-hat by q. */
 tsr_status tsr_report_chains(tsr_report *report, tsr_err *err);
 
 /* Acceptance and dirty distances by move, the ladder by temperature. */

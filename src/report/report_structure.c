@@ -4,6 +4,7 @@
 #include "report/report_sections.h"
 
 #include "analysis/export.h"
+#include "analysis/mean_shape.h"
 #include "io/file.h"
 
 #include <math.h>
@@ -28,22 +29,62 @@ static tsr_figure pair_figure(const tsr_shape *s)
     return f;
 }
 
-static tsr_figure mobility_figure(const tsr_report *report)
+/* Of one state: the draws of that state about their own mean. */
+static tsr_status mobility_of(tsr_report *r, int state, double *rmsf,
+                              tsr_err *err)
 {
-    const tsr_shape *s = report->options->diagnose.shape;
+    const tsr_shape *s = r->options->diagnose.shape;
+    const size_t n_residue = (size_t)s->n_residue;
+    int n = 0, *at = malloc((size_t)s->n * sizeof *at);
+    double(*mean)[3] = malloc(n_residue * sizeof *mean);
+    float *ca = NULL;
+    tsr_status status =
+        at != NULL && mean != NULL
+            ? TSR_OK
+            : tsr_fail(err, TSR_E_NOMEM, "no memory for the mobility");
+    for (int i = 0; i < s->n && status == TSR_OK; i++)
+        if (tsr_report_state(r, i) == state)
+            at[n++] = s->at[i];
+    if (status == TSR_OK)
+        status = tsr_frames_gather_ca(r->options->frames, n, at, &ca, err);
+    if (status == TSR_OK)
+        status = tsr_mean_shape_make(n, s->n_residue, ca, mean, rmsf, err);
+    for (size_t i = 0; i < n_residue && status == TSR_OK; i++)
+        rmsf[i] = sqrt(rmsf[i]);
+    free(ca);
+    free(mean);
+    free(at);
+    return status;
+}
+
+/* A line for each state. */
+static tsr_status mobility(tsr_report *r, tsr_err *err)
+{
+    const tsr_shape *s = r->options->diagnose.shape;
+    tsr_status status = TSR_OK;
     tsr_figure f = tsr_figure_new("mobility", "Mobility of the residues",
-                                  report->residue_title, 700);
-    double *x = calloc((size_t)s->n_residue, sizeof *x);
+                                  r->residue_title, 700);
+    double *x = calloc(2 * (size_t)s->n_residue, sizeof *x);
     f.is_short |= x == NULL;
-    if (x != NULL) {
-        for (int r = 0; r < s->n_residue; r++)
-            x[r] = report->first_residue + r;
-        tsr_figure_panel(&f, "rms deviation (\xc3\x85)", 0, 180);
-        tsr_figure_layer(&f, TSR_LAYER_LINE, NULL, TSR_COLOUR_DATA,
-                         s->n_residue, x, s->rmsf, NULL);
+    tsr_figure_panel(&f, "rms deviation (\xc3\x85)", 0, 180);
+    for (int i = 0; x != NULL && i < s->n_residue; i++)
+        x[i] = r->first_residue + i;
+    for (int k = 1; k <= r->n_state && x != NULL && status == TSR_OK; k++) {
+        char label[32];
+        double *rmsf = r->n_state > 1 ? x + s->n_residue : s->rmsf;
+        snprintf(label, sizeof label, "state %d", k);
+        if (r->n_state > 1)
+            status = mobility_of(r, k, rmsf, err);
+        tsr_figure_layer(&f, TSR_LAYER_LINE, r->n_state > 1 ? label : NULL,
+                         r->n_state > 1 ? tsr_report_chain_colour(k - 1)
+                                        : TSR_COLOUR_DATA,
+                         s->n_residue, x, rmsf, NULL);
     }
     free(x);
-    return f;
+    if (status == TSR_OK)
+        return tsr_page_figure(r->page, f, err);
+    tsr_figure_clear(&f);
+    return status;
 }
 
 /* ---- maps ---- */
@@ -227,7 +268,6 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
 {
     const tsr_shape *s = report->options->diagnose.shape;
     tsr_page *page = report->page;
-    tsr_domains *domains = NULL;
     if (s == NULL) {
         if (report->options->no_frames != NULL) {
             tsr_page_section(page, "structure", "Structure");
@@ -235,18 +275,20 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
         }
         return TSR_OK;
     }
-    const tsr_drawn_frame *frame;
-    tsr_frames_list(report->options->frames, &frame);
     tsr_page_section(page, "structure", "Structure");
     tsr_page_words(page,
                    "Of %d stored conformation%s, %d %s looked at, by their "
                    "C&alpha; atoms.",
                    s->n_frame, s->n_frame == 1 ? "" : "s", s->n,
                    s->n == 1 ? "was" : "were");
-    if (frame[s->at[0]].state > 0)
-        tsr_page_words(page, "Each draw is an ensemble: the groups' shares and "
-                             "P(r) go by the weights of its states; mobility "
-                             "and maps count every conformation alike.");
+    if (report->n_state > 1)
+        tsr_page_words(page,
+                       "Each draw is an ensemble of %d states: the groups' "
+                       "shares and P(r) go by the weights of its states; "
+                       "mobility and domains are shown state by state; the "
+                       "maps of distances and the timeline are of all states "
+                       "together, each conformation alike.",
+                       report->n_state);
     number_residues(report);
     if (s->n < 2)
         tsr_page_words(page, "One conformation is too few for mobility, the "
@@ -259,7 +301,7 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
                    "data allow, without the smoothing of an indirect "
                    "transform.");
     if (status == TSR_OK && s->n > 1)
-        status = tsr_page_figure(page, mobility_figure(report), err);
+        status = mobility(report, err);
     if (s->n > 1)
         tsr_page_words(
             page, "How far each residue strays from its mean place when all "
@@ -270,13 +312,19 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
     if (status == TSR_OK)
         status = tsr_page_figure(page,
                                  map_figure(report, "distance-mean",
-                                            "Distances, mean",
+                                            report->n_state > 1
+                                                ? "Distances, mean, all states"
+                                                : "Distances, mean",
                                             "mean (\xc3\x85)", s->distance),
                                  err);
     if (status == TSR_OK && s->n > 1)
         status = tsr_page_figure(page,
                                  map_figure(report, "distance-sd",
-                                            "Distances, standard deviation",
+                                            report->n_state > 1
+                                                ? "Distances, standard "
+                                                  "deviation, all states"
+                                                : "Distances, standard "
+                                                  "deviation",
                                             "sd (\xc3\x85)", s->distance_sd),
                                  err);
     tsr_page_columns_end(page);
@@ -286,14 +334,10 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
                   "shape; bright ones between them are pairs of parts that "
                   "move against each other.");
     if (status == TSR_OK)
-        status = tsr_domains_make(report->options->frames, s->n, s->at,
-                                  &domains, err);
+        status = tsr_report_domains(report, report->domains, err);
     if (status == TSR_OK)
-        status = tsr_report_domains(report, domains, err);
+        status = tsr_report_conformations(report, report->domains, err);
     if (status == TSR_OK)
-        status = tsr_report_conformations(report, domains, err);
-    if (status == TSR_OK)
-        status = tsr_report_timeline(report, domains, err);
-    tsr_domains_free(domains);
+        status = tsr_report_timeline(report, report->domains, err);
     return status;
 }

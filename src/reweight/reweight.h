@@ -24,6 +24,8 @@ typedef struct {
     tsr_saxs saxs;           /* the run's data as the trace holds it */
     double *scale;           /* [n_chain][n_draw] c; of a fixed one, too */
     double *background;      /* [n_chain][n_draw] b */
+    const double *in_memory; /* [n_chain][n_draw][n] curves I, borrowed, where
+                                there is no trace; else NULL */
     tsr_log *log; /* borrowed; on a terminal it is told how far a pass is; NULL:
                      nobody is */
 } tsr_stored_curve;

@@ -135,11 +135,22 @@ static void tell(const tsr_stored_curve *s, long done, double *told)
     tsr_log_progress(s->log, line);
 }
 
+static tsr_status visit_memory(const tsr_stored_curve *s, tsr_curve_visit each,
+                               void *context, tsr_err *err)
+{
+    const size_t n_all = (size_t)s->n_chain * (size_t)s->n_draw;
+    for (size_t at = 0; at < n_all; at++)
+        TSR_TRY(each(context, at, s->in_memory + at * (size_t)s->n, err));
+    return TSR_OK;
+}
+
 tsr_status tsr_stored_curve_each(const tsr_stored_curve *s,
                                  tsr_curve_visit each, void *context,
                                  tsr_err *err)
 {
     const double room = 2e6; /* numbers */
+    if (s->in_memory != NULL)
+        return visit_memory(s, each, context, err);
     const size_t n = (size_t)s->n;
     const double row = (double)s->n_chain * s->n;
     const int most = (int)fmax(1.0, fmin(s->n_draw, floor(room / row)));

@@ -6,8 +6,9 @@ if [ ! -d /usr/share/javascript/vega ] || ! command -v chromium >/dev/null; then
     exit $bad
 fi
 
-# A copy of the page that also plays the user: drags over the fit, looks at the
-# range of q, double clicks, and writes down what it saw.
+# A copy of the page that also plays the user, in a narrow window: drags over
+# the fit, looks at the range of q, double clicks, turns the molecule by keys,
+# and writes down what it saw.
 cat >user.html <<'END'
 <script>
 setTimeout(function () {
@@ -54,11 +55,51 @@ setTimeout(function () {
     say('chosen', list.options.length === 3 && shown.offsetHeight > 100 &&
       document.getElementById('figure-timeline-change').offsetHeight === 0 &&
       window.tesseraViews['timeline-mobility'].signal('xdom')[1] === 9);
+    say('narrow', document.documentElement.scrollWidth <= innerWidth &&
+      first.width() < tesseraFigures['timeline-change'].width);
+    document.getElementById('figure-fit').dispatchEvent(
+      new KeyboardEvent('keydown', {key: '+'}));
+    var near = view.signal('xdom');
+    say('keys', near[0] > all[0] && near[1] < all[1]);
+    var m = tesseraMolecule, picture = m.canvas.toDataURL();
+    m.canvas.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowLeft'}));
+    say('molecule', m.draws.length > 3 && laidOver(1) < 0.2 &&
+      laidOver(0) > 1 && m.domains.some(function (_, d) {
+        return laidOver(d + 1) > 1;
+      }));
+    var canvas = m.canvas.getBoundingClientRect(), told = '';
+    for (var x = 10; x < canvas.width && !told; x += 10)
+      for (var y = 10; y < canvas.height && !told; y += 10) {
+        m.canvas.dispatchEvent(new PointerEvent('pointermove',
+          {clientX: canvas.left + x, clientY: canvas.top + y}));
+        if (!document.getElementById('tip').hidden)
+          told = document.getElementById('tip').textContent;
+      }
+    say('tip', /^residue A:[0-9]+ [A-Z]{3}from the start [0-9.]+ /.test(told));
+    requestAnimationFrame(function () {
+      say('turned', m.canvas.toDataURL() !== picture);
+      document.body.setAttribute('data-user', said.join(' '));
+    });
     say('fetched', performance.getEntriesByType('resource').filter(
       function (entry) { return !/^data:/.test(entry.name); }).length);
-    document.body.setAttribute('data-user', said.join(' '));
   });
 }, 1500);
+/* How far the first domain strays from the start's, where all draws are laid
+ * over all residues (0) or one domain. */
+function laidOver(over) {
+  var m = tesseraMolecule, worst = 0;
+  var start = m.placed(m.draws[0].conformations[0], over);
+  m.draws.forEach(function (draw) {
+    draw.conformations.forEach(function (c) {
+      m.domains[0].forEach(function (i) {
+        for (var k = 0; k < 3; k++)
+          worst = Math.max(worst, Math.abs(m.placed(c, over)[3 * i + k] -
+            start[3 * i + k]));
+      });
+    });
+  });
+  return worst;
+}
 </script>
 END
 root=
@@ -69,8 +110,8 @@ browse() { # FILE
         --disable-dev-shm-usage --disable-background-networking \
         --disable-component-update --disable-sync --no-first-run \
         --user-data-dir="$work/profile" --enable-logging=stderr \
-        --virtual-time-budget=3000 --dump-dom "file://$work/$1" \
-        >dom.html 2>browser.txt
+        --window-size=500,900 --virtual-time-budget=3000 \
+        --dump-dom "file://$work/$1" >dom.html 2>browser.txt
 }
 # play DIR: its report, by that user; said: what was seen.
 play() {
@@ -82,7 +123,9 @@ play() {
 }
 judge() { # DIR
     check "the browser shows $1" test -n "$said"
-    for want in marks=true zoomed=true back=true ready=true quoted=true chosen=true fetched=0; do
+    for want in marks=true zoomed=true back=true ready=true quoted=true \
+        chosen=true narrow=true keys=true molecule=true turned=true tip=true \
+        fetched=0; do
         check "in the browser: $want" sh -c "echo '$said' | grep -q '$want'"
     done
     check "all figures are in the page" sh -c \

@@ -10,8 +10,8 @@ fi
 . "$source/tests/cli/browser.sh"
 "$program" run "$source/configs/ligase.yaml" --output ligase --quiet \
     --set sampler.chains=2 --set sampler.warmup=20 --set sampler.draws=30 \
-    --set sampler.thin=1 --set sampler.temperatures=2 >ligase.txt 2>&1 &&
-    "$build/tests/oracle/write_trajectory" ligase 2 40 &&
+    --set sampler.thin=1 --set sampler.temperatures=2 \
+    --set output.trajectory_every=1 >ligase.txt 2>&1 &&
     "$program" report ligase --quiet >out.txt
 check "a report of the ligase" test $? -eq 0
 play ligase

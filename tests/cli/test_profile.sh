@@ -317,4 +317,48 @@ if [ -r "$shared/README.md" ]; then
 else
     echo "skip nup133: no ../shared/data"
 fi
+
+# ---- ensembles: 0.3 of one conformer, 0.7 of another, c1 = 1.02, c2 = 2 ----
+for f in atoms far_atoms; do
+    profile $f.pdb --c1 1.02 --c2 2 --q-max 0.3 --n-q 121 -q >$f.txt
+done
+paste atoms.txt far_atoms.txt | awk 'BEGIN {print "# q [1/Angstrom] I sigma"}
+    !/^#/ && $1 > 0.008 {n++; i = (0.3 * $2 + 0.7 * $4) * 1e-6
+        printf "%s %.9g %.9g\n", $1, i * (1 + 0.001 * sin(37 * n)), 0.01 * i}' \
+        >mixture.dat
+{ for f in atoms far_atoms; do
+    echo "MODEL 1"; grep ^ATOM $f.pdb; echo ENDMDL; done; echo END; } >both.pdb
+expect "an ensemble, models of a file" 0 "" profile both.pdb --ensemble \
+    --data mixture.dat --json
+json "has both models" "[x['structure'] for x in s] == ['both.pdb:1', \
+    'both.pdb:2'] and s[0]['chi2'] > 1 and s[1]['chi2'] > 1"
+json "equal weights" "d['ensemble']['equal']['weights'] == [0.5, 0.5] \
+    and d['ensemble']['equal']['chi2'] > 0.5"
+json "least squares find the mixture" "abs(d['ensemble']['least_squares']\
+['weights'][0] - 0.3) < 0.03 and d['ensemble']['least_squares']['chi2'] < 0.1 \
+    and abs(d['ensemble']['least_squares']['c2'] - 2) < 0.3"
+json "maximum entropy stays between" "0.3 < d['ensemble']['maximum_entropy']\
+['weights'][0] < 0.5 and 0 < d['ensemble']['maximum_entropy']['theta']"
+cp out.txt models.txt
+expect "an ensemble, a list of files" 0 "" profile atoms.pdb far_atoms.pdb \
+    --ensemble --data mixture.dat --json
+json "is the same" "all(abs(a - b) < 1e-6 for a, b in zip(\
+    d['ensemble']['least_squares']['weights'], \
+    json.load(open('models.txt'))['ensemble']['least_squares']['weights']))"
+expect "a table, and the fit of weights" 0 "wrote mix.fit and mix.svg" profile \
+    both.pdb --ensemble --data mixture.dat --weights squares -o mix.fit
+check "has a line a model" grep -Eq \
+    "^both.pdb:2 +[0-9.]+ +[0-9.]+ +0.7[0-9]+ +0.[56][0-9]+$" out.txt
+check "the fit is that of the weights" sh -c 'head -2 mix.fit |
+    grep -Eq "Chi\^2 = 0.0"'
+expect "the mean curve" 0 "" profile both.pdb --ensemble --c1 1.02 --c2 2 \
+    --q-max 0.3 --n-q 121
+check "is the mean of the curves" sh -c "paste out.txt atoms.txt far_atoms.txt |
+    awk '!/^#/ {m = 2 * \$2 / (\$4 + \$6) - 1
+        if (m * m > 1e-9) bad = 1; n++} END {exit bad || n != 121}'"
+expect "one model is no ensemble" 64 "holds one model" profile atoms.pdb \
+    --ensemble
+expect "weights need an ensemble" 64 "goes with --ensemble" profile atoms.pdb \
+    --data mixture.dat --weights squares
+
 exit $bad

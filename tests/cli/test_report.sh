@@ -58,6 +58,9 @@ check "with a row of the first" grep -q "<td>1: A:2, A:100</td>\
 check "and one of the second" grep -q "<td>2: A:9, A:90</td>" both/report.html
 check "and a figure" test -s both/report/distance-1.svg -a \
     -s both/report/distance-2.svg
+check "the prior of a parameter is there without a run of it" sh -c "
+    grep -q ',prior,dashes' both/report/posterior-noise_scale.csv &&
+    grep -q ',prior,dashes' both/report/posterior-noise_scale_2.csv"
 check "curves keep their files' names" sh -c "
     grep -q '<h3>Data set 1: good.dat</h3>' both/report.html &&
     grep -q '<h3>Data set 2: .*good.*dat</h3>' both/report.html"
@@ -109,6 +112,34 @@ END
 check "their numbers are there, and those of the conformations" \
     test ! -s csv.txt
 cat csv.txt
+"$python" - run/report <<'END' >prior.txt 2>&1
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1] + "/posterior-rg.csv")))
+for series in "prior", "posterior":
+    top = max(float(r["y"]) for r in rows if r["series"] == series)
+    assert abs(top - 1) < 1e-6, (series, top)
+rows = list(csv.DictReader(open(sys.argv[1] + "/fit.csv")))
+def curve(series):
+    return [float(r["y"]) for r in rows if r["series"] == series]
+start, mean = curve("start, as it is"), curve("curve, mean")
+assert len(start) == len(mean) == 60
+# the data are of another conformation: the start is close to them, not there
+off = [abs(a / b - 1) for a, b in zip(start, mean)]
+assert 1e-4 < max(off) < 0.5, max(off)
+END
+check "the prior is as high as the posterior, the start's curve is there" \
+    test ! -s prior.txt
+cat prior.txt
+check "the start's fit is told" grep -q "Dashed: the structure as it was given" \
+    run/report.html
+check "whether it converged is one line" sh -c \
+    'grep -c "<details class=\"state" run/report.html | grep -qx 1 &&
+    sed "/<nav>/q" run/report.html | grep -q "<details class=\"state"'
+check "what is written first stands above the list of sections" sh -c \
+    'sed "/<nav>/q" prior/report.html | grep -q "This run saw no data"'
+check "nuisance parameters are apart" sh -c "sed '/id=\"nuisance\"/q' \
+    run/report.html | grep -q '<td>rg</td>' && ! sed '/id=\"nuisance\"/q' \
+    run/report.html | grep -q '<td>noise_scale</td>'"
 check "pictures are well-formed and finite" test ! -s svg.txt
 cat svg.txt
 check "two groups are found" grep -q "Groups: 2, by" run/report.html
@@ -166,6 +197,10 @@ check "and figures stand still" grep -q '<figure id="figure-fit"><svg' \
 . "$source/tests/cli/browser.sh"
 play run
 judge run
+browse still/report.html
+check "the molecule turns where figures stand still" sh -c \
+    'grep -q "<canvas[^>]*aria-label=.Traces of" dom.html &&
+    ! grep -q ":CONSOLE" browser.txt'
 # The page's own policy forbids it to fetch; the console would tell.
 sed '/<body>/q' run/report.html >asking.html
 echo '<img src="http://127.0.0.1:9/picture.png"></body></html>' >>asking.html

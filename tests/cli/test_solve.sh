@@ -25,6 +25,8 @@ has "the rigid fit comes first" '^The model as it is, rigid, fits exp.dat' out.t
 has "what moves" '^What moves: A:51-64' out.txt
 has "what is not converged" '^Not converged: the run of 1 state' out.txt
 check "the report is there" test -s "$(sed -n 's/^report: //p' out.txt)"
+has "under the model's name" '<h1>model.pdb with [12] state' \
+    "$(sed -n 's/^report: //p' out.txt)"
 has "the runs have the evidence" 'evidence: true' runs/model/1/config.yaml
 has "and as many states" 'states: 2' runs/model/2/config.yaml
 check "a run's log is its own" sh -c '! grep -q model/2 runs/model/1/run.log'

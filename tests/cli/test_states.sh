@@ -146,6 +146,9 @@ check "are the two states of the truth" "$python" groups.py
 expect "their report" 0 "" "$program" report drawn
 check "says what weighs" grep -q "go by the weights of its states" \
     drawn/report.html
+check "has a line of mobility for each" sh -c "
+    grep -q '>state 1<' drawn/report/mobility.svg &&
+    grep -q '>state 2<' drawn/report/mobility.svg"
 check "numbers the states as the trace does" test \
     "$(cut -d, -f3 drawn/report/conformations.csv | sort -u | tr '\n' ' ')" = \
     "1 2 state "

@@ -57,7 +57,58 @@ static void check_prior(const tsr_parameter *p, double low, double high)
     gsl_rng_free(rng);
 }
 
+/* That of the value, too, adds up to 1, and has the mean of the draws. */
+static void check_density(const tsr_parameter *p, int n_share, double mean)
+{
+    enum { N = 4000 };
+    static double x[N], y[N];
+    double sum = 0.0, first = 0.0;
+    assert_true(tsr_parameter_density(p, n_share, N, x, y));
+    for (int i = 0; i < N; i++) {
+        sum += y[i] * (x[1] - x[0]);
+        first += x[i] * y[i] * (x[1] - x[0]);
+    }
+    if (!(fabs(sum - 1.0) < 0.02) || !(fabs(first - mean) < 0.02 * mean))
+        fail_msg("%s: sums to %.4f, mean %.4f for %.4f", p->name, sum, first,
+                 mean);
+}
+
 static const tsr_number_or_word infer = {0, 0.0};
+
+static void test_density_of_values(void **state)
+{
+    const tsr_parameter weight = {
+        .name = "weight", .infer = 1, .shape = TSR_PRIOR_SIMPLEX};
+    const tsr_parameter scale = tsr_parameter_log_normal(
+        "scale", NULL, "", infer, 2.0, 0.5, TSR_CHANGES_FIT);
+    const tsr_parameter nu = {.name = "nu",
+                              .infer = 1,
+                              .is_log = 1,
+                              .low = 1.0,
+                              .shape = TSR_PRIOR_GAMMA,
+                              .gamma_k = 9.0,
+                              .rate = 0.1};
+    tsr_parameter cut = {.name = "cut",
+                         .infer = 1,
+                         .low = 0.0,
+                         .high = 4.0,
+                         .shape = TSR_PRIOR_CUT_NORMAL,
+                         .mean = 2.0,
+                         .width = 1.5};
+    double x[2], y[2];
+    (void)state;
+    const double share = gsl_cdf_ugaussian_P(2.0 / 1.5) * 2.0 - 1.0;
+    cut.log_norm = -log(1.5 * sqrt(2.0 * acos(-1.0)) * share);
+    check_density(&weight, 2, 0.5);
+    check_density(&weight, 5, 0.2);
+    check_density(&scale, 0, 2.0 * exp(0.125));
+    check_density(&nu, 0, 90.0);
+    check_density(&cut, 0, 2.0);
+    cut.infer = 0;
+    assert_false(tsr_parameter_density(&cut, 0, 2, x, y));
+    cut = (tsr_parameter){.infer = 1, .shape = TSR_PRIOR_FLAT};
+    assert_false(tsr_parameter_density(&cut, 0, 2, x, y));
+}
 
 static void priors_are_densities_and_drawn(void **state)
 {
@@ -244,6 +295,7 @@ static void folding_changes_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_density_of_values),
         cmocka_unit_test(priors_are_densities_and_drawn),
         cmocka_unit_test(prior_of_contrast),
         cmocka_unit_test(weights_are_flat_on_the_simplex),

@@ -3,7 +3,7 @@
  * its minimum must satisfy. */
 #include "core/random.h"
 #include "io_files.h"
-#include "reweight/maxent.h"
+#include "reweight/ensemble.h"
 #include "reweight/psis.h"
 #include "reweight/reweight.h"
 #include "tests/saxs_likelihood.h"
@@ -432,11 +432,91 @@ static void test_maxent(void **state)
     free_stored(&stored, reader);
 }
 
+/* ---- a given set of curves ---- */
+
+/* At the least squares no model has a slope that would lower chi2: those that
+ * carry weight have none, the others' is not negative. By maximum entropy the
+ * slopes of chi2 / 2 + theta KL are all the same. */
+static void check_slopes(const tsr_saxs *d, int n, const double *curve,
+                         const double *weight, const tsr_maxent_point *p)
+{
+    double rest[N_Q], least = HUGE_VAL, most = -HUGE_VAL;
+    for (int k = 0; k < N_Q; k++) {
+        rest[k] = d->intensity[k] - p->background;
+        for (int i = 0; i < n; i++)
+            rest[k] -= p->scale * weight[i] * curve[i * N_Q + k];
+    }
+    for (int i = 0; i < n; i++) {
+        double slope = p->theta * log(fmax(weight[i], 1e-300)), size = 0.0;
+        for (int k = 0; k < N_Q; k++) {
+            const double c = p->scale * curve[i * N_Q + k];
+            slope -= c * rest[k] / (d->sigma[k] * d->sigma[k]);
+            size += c * c / (d->sigma[k] * d->sigma[k]);
+        }
+        if (p->theta > 0.0) {
+            least = fmin(least, slope);
+            most = fmax(most, slope);
+        } else if (weight[i] > 0.0) {
+            assert_true(fabs(slope) < 1e-6 * size);
+        } else {
+            assert_true(slope > -1e-6 * size);
+        }
+    }
+    if (p->theta > 0.0)
+        assert_true(most - least < 0.02); /* nat; what components leave out */
+}
+
+static void test_ensemble(void **state)
+{
+    enum { MODELS = 9 };
+    points p;
+    tsr_maxent_point few, even;
+    double curve[MODELS * N_Q], weight[MODELS], sum = 0.0;
+    gsl_rng *rng = tsr_rng_new(13, 0);
+    (void)state;
+    measure(&p, N_Q, 0.01, 0.25, 25.0, rng);
+    for (int i = 0; i < MODELS; i++)
+        for (int k = 0; k < N_Q; k++)
+            curve[i * N_Q + k] = sphere(p.q[k], 16.0 + 3.0 * i);
+    for (int k = 0; k < N_Q; k++) /* 0.3 of the third, 0.7 of the seventh */
+        p.intensity[k] =
+            2.0 + 1e-4 * (0.3 * curve[2 * N_Q + k] + 0.7 * curve[6 * N_Q + k]);
+    assert_int_equal(tsr_ensemble_least_squares(MODELS, curve, &p.saxs, &both,
+                                                weight, &few, NULL),
+                     TSR_OK);
+    for (int i = 0; i < MODELS; i++)
+        assert_close(weight[i], i == 2 ? 0.3 : i == 6 ? 0.7 : 0.0, 1e-6);
+    assert_close(few.scale, 1e-4, 1e-9);
+    assert_close(few.background, 2.0, 1e-5);
+    for (int k = 0; k < N_Q; k++)
+        p.intensity[k] += gsl_ran_gaussian(rng, p.sigma[k]);
+    for (int b = 0; b < 2; b++) { /* background inferred, or known */
+        const tsr_linear linear = {1, b == 0, 1.0, 2.0};
+        assert_int_equal(tsr_ensemble_least_squares(MODELS, curve, &p.saxs,
+                                                    &linear, weight, &few,
+                                                    NULL),
+                         TSR_OK);
+        check_slopes(&p.saxs, MODELS, curve, weight, &few);
+        assert_int_equal(tsr_ensemble_maxent(MODELS, curve, &p.saxs, &linear,
+                                             5.0, weight, &even, NULL),
+                         TSR_OK);
+        check_slopes(&p.saxs, MODELS, curve, weight, &even);
+        assert_true(even.chi2 >= few.chi2 - 1e-9 && even.kl < few.kl);
+        sum = 0.0;
+        for (int i = 0; i < MODELS; i++)
+            sum += weight[i];
+        assert_close(sum, 1.0, 1e-9);
+    }
+    gsl_rng_free(rng);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_psis), cmocka_unit_test(test_worth),
+        cmocka_unit_test(test_psis),
+        cmocka_unit_test(test_worth),
         cmocka_unit_test(test_weighted),
+        cmocka_unit_test(test_ensemble),
         cmocka_unit_test_setup_teardown(test_spheres, io_setup, io_teardown),
         cmocka_unit_test_setup_teardown(test_maxent, io_setup, io_teardown)};
     return cmocka_run_group_tests_name("reweight", tests, NULL, NULL);

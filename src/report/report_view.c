@@ -1,0 +1,251 @@
+/* The molecule that turns: C-alpha traces of draws that stand for all of them,
+ * as data for report_view.js. Coordinates are in tenths of an Angstrom. Beside
+ * each conformation stand the rigid motions that lay it over the start, by all
+ * residues and by each domain, so that the page only has to apply one. */
+#include "report/report_sections.h"
+
+#include "analysis/mean_shape.h"
+#include "core/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_DRAWS = 24, LEAST_DRAWS = 4, MOST_POINTS = 20000 };
+
+/* Conformations of the same chain and draw: the states of one ensemble. */
+typedef struct {
+    int chain;
+    long draw;
+    int group; /* whose middle it is, from 1; 0: of none */
+} shown_draw;
+
+static int add_draw(int n, shown_draw *list, const tsr_drawn_frame *f,
+                    int group)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i].chain == f->chain && list[i].draw == f->draw)
+            return n;
+    list[n] = (shown_draw){f->chain, f->draw, group};
+    return n + 1;
+}
+
+/* The middles of the groups, then draws at even steps, as many as a page can
+ * well hold. list [TSR_MOST_CLUSTERS + MOST_DRAWS] out; returns how many. */
+static int choose_draws(const tsr_report *r, shown_draw *list)
+{
+    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_drawn_frame *frame;
+    int n = 0;
+    tsr_frames_list(r->options->frames, &frame);
+    for (int c = 0; c < s->clusters.k; c++)
+        n = add_draw(n, list, &frame[s->at[s->clusters.nearest[c]]], c + 1);
+    int most = MOST_POINTS / s->n_residue / r->n_state;
+    most = most > MOST_DRAWS    ? MOST_DRAWS
+           : most < LEAST_DRAWS ? LEAST_DRAWS
+                                : most;
+    const int n_first = s->n / r->n_state; /* of the first state, at least */
+    for (int i = 0, k = 0, seen = 0; i < s->n && k < most; i++)
+        if (tsr_report_state(r, i) == 1 &&
+            seen++ >= (int)((long)k * n_first / most)) {
+            n = add_draw(n, list, &frame[s->at[i]], 0);
+            k++;
+        }
+    return n;
+}
+
+/* ---- JSON ---- */
+
+/* How a conformation comes to lie over the start by the residues at [n]: nine
+ * numbers that turn it and three that shift it, Angstrom. at NULL: by all. */
+static tsr_status put_motion(tsr_json *j, const tsr_model_atoms *model, int n,
+                             const int *at, const double (*ca)[3], tsr_err *err)
+{
+    double(*fixed)[3] = malloc((size_t)n * sizeof *fixed);
+    double(*moving)[3] = malloc((size_t)n * sizeof *moving);
+    tsr_motion motion;
+    const int is_there = fixed != NULL && moving != NULL;
+    for (int i = 0; is_there && i < n; i++) {
+        const int residue = at != NULL ? at[i] : i;
+        for (int k = 0; k < 3; k++) {
+            fixed[i][k] = model->xyz[3 * model->ca[residue] + k];
+            moving[i][k] = ca[residue][k];
+        }
+    }
+    if (is_there) {
+        tsr_superpose(n, (const double(*)[3])fixed, (const double(*)[3])moving,
+                      &motion);
+        double row[12];
+        for (int a = 0; a < 3; a++) {
+            for (int b = 0; b < 3; b++)
+                row[3 * a + b] = motion.rotation[a][b];
+            row[9 + a] = motion.shift[a];
+        }
+        tsr_json_numbers(j, NULL, 12, row);
+    }
+    free(fixed);
+    free(moving);
+    return is_there ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+}
+
+static tsr_status put_conformation(tsr_json *j, const tsr_report *r, int state,
+                                   const double (*ca)[3], tsr_err *err)
+{
+    const tsr_model_atoms *model = tsr_frames_atoms(r->options->frames);
+    const tsr_domains *d = r->domains;
+    tsr_json_object(j, NULL);
+    tsr_json_integer(j, "state", state);
+    tsr_json_array(j, "xyz");
+    for (int i = 0; i < model->n_residue; i++)
+        for (int k = 0; k < 3; k++)
+            tsr_json_integer(j, NULL, lround(10.0 * ca[i][k]));
+    tsr_json_close(j);
+    tsr_json_array(j, "over");
+    tsr_status status = put_motion(j, model, model->n_residue, NULL, ca, err);
+    for (int k = 0; k < d->n_domain && status == TSR_OK; k++)
+        status = put_motion(j, model, d->domain[k].n_residue,
+                            d->domain[k].residue, ca, err);
+    tsr_json_close(j);
+    tsr_json_close(j);
+    return status;
+}
+
+static tsr_status put_start(tsr_json *j, const tsr_report *r, double (*ca)[3],
+                            tsr_err *err)
+{
+    const tsr_model_atoms *model = tsr_frames_atoms(r->options->frames);
+    for (int i = 0; i < model->n_residue; i++)
+        for (int k = 0; k < 3; k++)
+            ca[i][k] = model->xyz[3 * model->ca[i] + k];
+    tsr_json_object(j, NULL);
+    tsr_json_text(j, "name", "start");
+    tsr_json_array(j, "conformations");
+    tsr_status status = put_conformation(j, r, 0, (const double(*)[3])ca, err);
+    tsr_json_close(j);
+    tsr_json_close(j);
+    return status;
+}
+
+static tsr_status put_draw(tsr_json *j, const tsr_report *r,
+                           const shown_draw *draw, double (*ca)[3],
+                           tsr_err *err)
+{
+    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_model_atoms *model = tsr_frames_atoms(r->options->frames);
+    const tsr_drawn_frame *frame;
+    const int n_frame = tsr_frames_list(r->options->frames, &frame);
+    tsr_status status = TSR_OK;
+    char name[96];
+    int length = snprintf(name, sizeof name, "chain %d, draw %ld", draw->chain,
+                          draw->draw);
+    if (draw->group > 0 && s->clusters.k > 1)
+        snprintf(name + length, sizeof name - (size_t)length,
+                 ": middle of group %d (%.0f %%)", draw->group,
+                 100.0 * s->share[draw->group - 1]);
+    else if (draw->group > 0)
+        snprintf(name + length, sizeof name - (size_t)length,
+                 ": the middle of all");
+    tsr_json_object(j, NULL);
+    tsr_json_text(j, "name", name);
+    tsr_json_array(j, "conformations");
+    for (int i = 0; i < n_frame && status == TSR_OK; i++) {
+        const float *xyz;
+        if (frame[i].chain != draw->chain || frame[i].draw != draw->draw)
+            continue;
+        status = tsr_frames_read(r->options->frames, i, &xyz, err);
+        for (int a = 0; a < model->n_residue && status == TSR_OK; a++)
+            for (int k = 0; k < 3; k++)
+                ca[a][k] = (double)xyz[3 * model->ca[a] + k];
+        if (status == TSR_OK)
+            status = put_conformation(j, r, frame[i].state,
+                                      (const double(*)[3])ca, err);
+    }
+    tsr_json_close(j);
+    tsr_json_close(j);
+    return status;
+}
+
+/* What a residue is called, where the trace is cut, and its domain from 1. */
+static void put_residues(tsr_json *j, const tsr_report *r)
+{
+    const tsr_model_atoms *model = tsr_frames_atoms(r->options->frames);
+    const tsr_domains *d = r->domains;
+    const double longest = 4.5; /* from CA to CA along a chain, Angstrom */
+    char text[32];
+    tsr_json_array(j, "residues");
+    for (int i = 0; i < model->n_residue; i++) {
+        const tsr_model_atom *a = &model->atom[model->ca[i]];
+        const char insertion[2] = {a->insertion, '\0'};
+        snprintf(text, sizeof text, "%c:%d%s %s", a->chain, a->number,
+                 a->insertion == ' ' ? "" : insertion, a->residue);
+        tsr_json_text(j, NULL, text);
+    }
+    tsr_json_close(j);
+    tsr_json_array(j, "cuts");
+    for (int i = 1; i < model->n_residue; i++) {
+        const double *x = &model->xyz[3 * model->ca[i - 1]];
+        const double *y = &model->xyz[3 * model->ca[i]];
+        if (model->atom[model->ca[i]].chain !=
+                model->atom[model->ca[i - 1]].chain ||
+            hypot(hypot(y[0] - x[0], y[1] - x[1]), y[2] - x[2]) > longest)
+            tsr_json_integer(j, NULL, i);
+    }
+    tsr_json_close(j);
+    tsr_json_array(j, "domains");
+    for (int k = 0; k < d->n_domain; k++) {
+        tsr_json_array(j, NULL);
+        for (int i = 0; i < d->domain[k].n_residue; i++)
+            tsr_json_integer(j, NULL, d->domain[k].residue[i]);
+        tsr_json_close(j);
+    }
+    tsr_json_close(j);
+}
+
+static tsr_status put_molecule(tsr_report *r, int n, const shown_draw *list,
+                               FILE *out, tsr_err *err)
+{
+    const tsr_model_atoms *model = tsr_frames_atoms(r->options->frames);
+    tsr_json j = {.out = out, .digits = 6, .is_script = 1};
+    double(*ca)[3] = calloc((size_t)model->n_residue, sizeof *ca);
+    if (ca == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for the view");
+    tsr_json_object(&j, NULL);
+    put_residues(&j, r);
+    tsr_json_array(&j, "draws");
+    tsr_status status = put_start(&j, r, ca, err);
+    for (int i = 0; i < n && status == TSR_OK; i++)
+        status = put_draw(&j, r, &list[i], ca, err);
+    tsr_json_close(&j);
+    tsr_json_close(&j);
+    free(ca);
+    return status;
+}
+
+tsr_status tsr_report_view(tsr_report *report, tsr_err *err)
+{
+    shown_draw list[TSR_MOST_CLUSTERS + MOST_DRAWS];
+    if (report->domains == NULL)
+        return TSR_OK;
+    const int n = choose_draws(report, list);
+    tsr_page_section(report->page, "view", "The molecule");
+    fputs("<figure id=\"molecule\"></figure>\n<noscript><p>The view that turns "
+          "needs a browser with scripts; the folder <code>report</code> has "
+          "the middle of each group as mmCIF.</p></noscript>\n",
+          tsr_page_html(report->page));
+    tsr_page_words(
+        report->page,
+        "C&alpha; traces of %d draw%s and of the start: one drawn in full, the "
+        "others as thin lines. Drag to turn it, or use the arrow keys; + and "
+        "&minus; (or two fingers, or the wheel once it has been clicked) come "
+        "nearer, 0 goes back. Laid over one domain, the spread of the others "
+        "shows how freely they move against it.%s",
+        n, n == 1 ? "" : "s",
+        report->n_state > 1
+            ? " Each draw is an ensemble, and its states have a colour "
+              "each."
+            : "");
+    FILE *out = tsr_page_script(report->page);
+    fputs("tesseraMolecule=", out);
+    tsr_status status = put_molecule(report, n, list, out, err);
+    fputs(";\n", out);
+    return status;
+}

@@ -1,0 +1,544 @@
+/* The molecule that turns: C-alpha traces on a canvas, without any library.
+ *
+ * tesseraMolecule (src/report/report_view.c writes it) has the names of the
+ * residues, the domains, and draws with their conformations, one a state. Each
+ * conformation has the motions that lay it over the start: the first by all
+ * residues, the others by a domain each. One draw is a tube with a halo, far
+ * parts fade into the page; the other draws are thin lines behind it. */
+'use strict';
+var tesseraMolecule = null;
+
+/* ---- geometry: matrices are nine numbers, row by row ---- */
+
+function product(a, b) {
+    return a.map(function (_, i) {
+        var r = i - i % 3, c = i % 3;
+        return a[r] * b[c] + a[r + 1] * b[c + 3] + a[r + 2] * b[c + 6];
+    });
+}
+
+function rotation(axis, angle) { /* axis: 0 x, 1 y, 2 z */
+    var m = [1, 0, 0, 0, 1, 0, 0, 0, 1];
+    var a = (axis + 1) % 3, b = (axis + 2) % 3;
+    m[4 * a] = m[4 * b] = Math.cos(angle);
+    m[3 * b + a] = Math.sin(angle);
+    m[3 * a + b] = -m[3 * b + a];
+    return m;
+}
+
+function apply(m, v) {
+    return [0, 3, 6].map(function (r) {
+        return m[r] * v[0] + m[r + 1] * v[1] + m[r + 2] * v[2];
+    });
+}
+
+/* Turns the longest axis of the points to the right and the shortest towards
+ * the eye. The largest eigenvector of a matrix is where its powers lead. */
+function principalView(points) {
+    var c = [0, 0, 0, 0, 0, 0, 0, 0, 0], sum = 0;
+    for (var i = 0; i < points.length; i += 3)
+        for (var k = 0; k < 9; k++)
+            c[k] += points[i + (k - k % 3) / 3] * points[i + k % 3];
+    sum = c[0] + c[4] + c[8];
+    function largest(m) {
+        var v = [1, 0.7, 0.4];
+        for (var turn = 0; turn < 100; turn++) {
+            v = apply(m, v);
+            var length = Math.hypot(v[0], v[1], v[2]) || 1;
+            v = v.map(function (x) { return x / length; });
+        }
+        return v;
+    }
+    var x = largest(c), z = largest(c.map(function (value, k) {
+        return (k % 4 ? 0 : sum) - value;
+    }));
+    return [x[0], x[1], x[2],
+            z[1] * x[2] - z[2] * x[1], z[2] * x[0] - z[0] * x[2],
+            z[0] * x[1] - z[1] * x[0], z[0], z[1], z[2]];
+}
+
+/* ---- colours ---- */
+
+/* Okabe & Ito 2008, but for black and yellow: they stand on white and on
+ * black. */
+var moleculeColours = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9',
+                       '#d55e00'];
+var linkerColour = '#8a8a8a';
+
+function channels(colour) {
+    return [1, 3, 5].map(function (i) {
+        return parseInt(colour.slice(i, i + 2), 16);
+    });
+}
+
+/* `share` of a colour, the rest of another. */
+function mixed(colour, other, share) {
+    var a = channels(colour), b = channels(other);
+    return 'rgb(' + a.map(function (x, i) {
+        return Math.round(share * x + (1 - share) * b[i]);
+    }).join(',') + ')';
+}
+
+/* ---- the view ---- */
+
+function showMolecule(figure, data) {
+    var n = data.residues.length, nState = 1, domainOf = [], isCut = {};
+    data.cuts.forEach(function (i) { isCut[i] = true; });
+    data.domains.forEach(function (list, d) {
+        list.forEach(function (i) { domainOf[i] = d; });
+    });
+    data.draws.forEach(function (draw) {
+        draw.conformations.forEach(function (c) {
+            nState = Math.max(nState, c.state);
+        });
+    });
+    var look = {draw: Math.min(1, data.draws.length - 1), over: 0, state: 0,
+                colour: nState > 1 ? 'state' : 'domain', others: true,
+                turning: false, zoom: 1, turn: null};
+    var canvas = document.createElement('canvas');
+    var context = canvas.getContext('2d'), frame = null, seen = [];
+
+    /* A conformation laid over the start by a domain, [3 n] Angstrom. */
+    function placed(c, over) {
+        c.placed = c.placed || [];
+        if (!c.placed[over]) {
+            var m = c.over[over], at = new Float32Array(3 * n);
+            for (var i = 0; i < n; i++)
+                for (var k = 0; k < 3; k++)
+                    at[3 * i + k] = 0.1 * (m[3 * k] * c.xyz[3 * i] +
+                        m[3 * k + 1] * c.xyz[3 * i + 1] +
+                        m[3 * k + 2] * c.xyz[3 * i + 2]) + m[9 + k];
+            c.placed[over] = at;
+        }
+        return c.placed[over];
+    }
+
+    /* The conformations of a draw that are to be seen. */
+    function shown(draw) {
+        return draw.conformations.filter(function (c) {
+            return !look.state || !c.state || c.state === look.state;
+        });
+    }
+
+    /* Their common middle, and how far the farthest residue is from it. */
+    function extent() {
+        var middle = [0, 0, 0], count = 0, radius = 1, all = [];
+        data.draws.forEach(function (draw) {
+            shown(draw).forEach(function (c) {
+                all.push(placed(c, look.over));
+            });
+        });
+        all.forEach(function (at) {
+            for (var i = 0; i < 3 * n; i++) middle[i % 3] += at[i];
+            count += n;
+        });
+        middle = middle.map(function (x) { return x / (count || 1); });
+        all.forEach(function (at) {
+            for (var i = 0; i < 3 * n; i += 3)
+                radius = Math.max(radius, Math.hypot(at[i] - middle[0],
+                    at[i + 1] - middle[1], at[i + 2] - middle[2]));
+        });
+        return {middle: middle, radius: radius};
+    }
+
+    function colourOf(c, i) {
+        if (look.colour === 'state')
+            return c.state ? moleculeColours[(c.state - 1) % 6] : linkerColour;
+        if (look.colour === 'sequence') {
+            var part = n > 1 ? i / (n - 1) : 0;
+            return part < 0.5
+                ? hex(mixed('#56b4e9', '#0072b2', 2 * part))
+                : hex(mixed('#d55e00', '#56b4e9', 2 * part - 1));
+        }
+        return domainOf[i] === undefined
+            ? linkerColour : moleculeColours[domainOf[i] % 6];
+    }
+
+    function hex(rgb) {
+        return '#' + rgb.match(/\d+/g).map(function (x) {
+            return (256 + +x).toString(16).slice(1);
+        }).join('');
+    }
+
+    /* Pixels an Angstrom: as large as the box holds at the first view. */
+    function fitting(box) {
+        return 0.93 * Math.min((box.width / 2 - 18) / look.wide,
+                               (box.height / 2 - 14) / look.high);
+    }
+
+    /* x, y in pixels, z towards the eye in units of the radius; [3 n]. */
+    function project(c, e, box) {
+        var at = placed(c, look.over), out = new Float32Array(3 * n);
+        var m = look.turn, scale = look.zoom * fitting(box);
+        for (var i = 0; i < n; i++) {
+            var x = at[3 * i] - e.middle[0], y = at[3 * i + 1] - e.middle[1];
+            var z = at[3 * i + 2] - e.middle[2];
+            var depth = (m[6] * x + m[7] * y + m[8] * z) / e.radius;
+            var size = scale * 4 / (4 - depth);
+            out[3 * i] = box.width / 2 +
+                size * (m[0] * x + m[1] * y + m[2] * z);
+            out[3 * i + 1] = box.height / 2 -
+                size * (m[3] * x + m[4] * y + m[5] * z);
+            out[3 * i + 2] = depth;
+        }
+        return out;
+    }
+
+    function thinLines(c, at) {
+        var path = {};
+        for (var i = 1; i < n; i++) {
+            if (isCut[i]) continue;
+            var colour = colourOf(c, i);
+            path[colour] = path[colour] || new Path2D();
+            path[colour].moveTo(at[3 * i - 3], at[3 * i - 2]);
+            path[colour].lineTo(at[3 * i], at[3 * i + 1]);
+        }
+        Object.keys(path).forEach(function (colour) {
+            context.strokeStyle = colour;
+            context.stroke(path[colour]);
+        });
+    }
+
+    /* Pieces of a smooth curve through the residues (Catmull & Rom 1974). */
+    function pieces(c, at, list) {
+        var steps = n > 1500 ? 1 : 3;
+        function point(i, t) {
+            var a = Math.max(i - 1, 0), d = Math.min(i + 2, n - 1);
+            if (isCut[i]) a = i;
+            if (isCut[i + 2]) d = i + 1;
+            return [0, 1, 2].map(function (k) {
+                var p = at[3 * a + k], q = at[3 * i + k];
+                var r = at[3 * i + 3 + k], s = at[3 * d + k];
+                return q + 0.5 * t * (r - p + t * (2 * p - 5 * q + 4 * r - s +
+                    t * (3 * (q - r) + s - p)));
+            });
+        }
+        for (var i = 0; i + 1 < n; i++) {
+            if (isCut[i + 1]) continue;
+            var from = point(i, 0);
+            for (var k = 1; k <= steps; k++) {
+                var to = point(i, k / steps);
+                list.push({from: from, to: to, z: 0.5 * (from[2] + to[2]),
+                           colour: colourOf(c, k > steps / 2 ? i + 1 : i)});
+                from = to;
+            }
+        }
+    }
+
+    function stroke(p, width, colour, cap, dx) {
+        context.lineCap = cap;
+        context.lineWidth = width;
+        context.strokeStyle = colour;
+        context.beginPath();
+        context.moveTo(p.from[0] + dx, p.from[1] + dx);
+        context.lineTo(p.to[0] + dx, p.to[1] + dx);
+        context.stroke();
+    }
+
+    function tube(list, width, page) {
+        list.sort(function (a, b) { return a.z - b.z; });
+        var far = list.length ? list[0].z : 0;
+        var depth = list.length ? list[list.length - 1].z - far || 1 : 1;
+        list.forEach(function (p) {
+            var near = (p.z - far) / depth;
+            var wide = width * 4 / (4 - p.z);
+            stroke(p, wide + 3, page, 'butt', 0);
+            stroke(p, wide, mixed(p.colour, page, 0.5 + 0.5 * near), 'round',
+                   0);
+            stroke(p, 0.3 * wide, 'rgba(255,255,255,' + 0.35 * near + ')',
+                   'round', -0.17 * wide);
+        });
+    }
+
+    function paint() {
+        frame = null;
+        var scale = window.devicePixelRatio || 1;
+        var box = {width: figure.clientWidth || 300};
+        box.height = Math.round(Math.min(0.62 * box.width, 460));
+        canvas.style.height = box.height + 'px';
+        canvas.width = Math.round(scale * box.width);
+        canvas.height = Math.round(scale * box.height);
+        context.setTransform(scale, 0, 0, scale, 0, 0);
+        var page = hexOf('--page', '#ffffff'), ink = hexOf('--ink', '#222222');
+        var e = extent(), list = [];
+        context.lineWidth = 1;
+        context.globalAlpha = 0.28;
+        context.lineCap = 'butt';
+        data.draws.forEach(function (draw, d) {
+            if (look.others && d !== look.draw)
+                shown(draw).forEach(function (c) {
+                    thinLines(c, project(c, e, box));
+                });
+        });
+        context.globalAlpha = 1;
+        seen = shown(data.draws[look.draw]).map(function (c) {
+            return {conformation: c, at: project(c, e, box)};
+        });
+        seen.forEach(function (s) { pieces(s.conformation, s.at, list); });
+        tube(list, Math.min(Math.max(1.8 * look.zoom * fitting(box), 2.2), 11),
+             page);
+        context.fillStyle = ink;
+        context.font = '600 13px Helvetica, Arial, sans-serif';
+        seen.forEach(function (s) {
+            context.fillText('N', s.at[0] + 7, s.at[1] - 7);
+            context.fillText('C', s.at[3 * n - 3] + 7, s.at[3 * n - 2] - 7);
+        });
+    }
+
+    function hexOf(name, otherwise) {
+        var text = getComputedStyle(document.documentElement)
+            .getPropertyValue(name).trim();
+        return /^#[0-9a-f]{6}$/i.test(text) ? text : otherwise;
+    }
+
+    function repaint() {
+        if (frame === null) frame = requestAnimationFrame(paint);
+    }
+
+    function turnBy(axis, angle) {
+        look.turn = product(rotation(axis, angle), look.turn);
+        repaint();
+    }
+
+    function zoomBy(factor) {
+        look.zoom = Math.min(Math.max(look.zoom * factor, 0.4), 12);
+        repaint();
+    }
+
+    function reset() {
+        var first = shown(data.draws[look.draw])[0] ||
+            data.draws[look.draw].conformations[0];
+        var e = extent(), at = placed(first, look.over);
+        look.turn = principalView(at.map(function (x, i) {
+            return x - e.middle[i % 3];
+        }));
+        look.zoom = look.wide = look.high = 1;
+        data.draws.forEach(function (draw) {
+            shown(draw).forEach(function (c) {
+                var at = placed(c, look.over);
+                for (var i = 0; i < 3 * n; i += 3) {
+                    var p = apply(look.turn, [0, 1, 2].map(function (k) {
+                        return at[i + k] - e.middle[k];
+                    }));
+                    look.wide = Math.max(look.wide, Math.abs(p[0]));
+                    look.high = Math.max(look.high, Math.abs(p[1]));
+                }
+            });
+        });
+        repaint();
+    }
+
+    function keepTurning() {
+        if (!look.turning) return;
+        turnBy(1, 0.01);
+        requestAnimationFrame(keepTurning);
+    }
+
+    /* ---- controls ---- */
+
+    /* "domain 1 (A:18-90, A:171-227)", with its first three ranges. */
+    function domainName(d) {
+        var list = data.domains[d], ranges = [];
+        function name(i) { return data.residues[i].split(' ')[0]; }
+        list.forEach(function (i, k) {
+            if (k && list[k - 1] === i - 1 && !isCut[i])
+                ranges[ranges.length - 1][1] = i;
+            else
+                ranges.push([i, i]);
+        });
+        return 'domain ' + (d + 1) + ' (' + ranges.slice(0, 3).map(
+            function (r) {
+                return name(r[0]) + '-' + name(r[1]).split(':')[1];
+            }).join(', ') + (ranges.length > 3 ? ', ...' : '') + ')';
+    }
+
+    function legendOf() {
+        var entries = [], names = data.domains.map(function (_, d) {
+            return [moleculeColours[d % 6], domainName(d)];
+        });
+        if (look.colour === 'state')
+            for (var s = 1; s <= nState; s++)
+                entries.push([moleculeColours[(s - 1) % 6], 'state ' + s]);
+        else if (look.colour === 'sequence')
+            entries = [['#0072b2', 'N terminus'], ['#56b4e9', 'middle'],
+                       ['#d55e00', 'C terminus']];
+        else
+            entries = names.concat([[linkerColour, names.length
+                ? 'linkers and tails' : 'all residues']]);
+        if (look.colour === 'state') entries.push([linkerColour, 'start']);
+        legend.textContent = '';
+        entries.forEach(function (entry) {
+            var item = document.createElement('span');
+            var patch = document.createElement('i');
+            patch.style.background = entry[0];
+            item.append(patch, entry[1]);
+            legend.append(item);
+        });
+    }
+
+    function select(words, options, key, after) {
+        var label = document.createElement('label');
+        var list = document.createElement('select');
+        options.forEach(function (o) { list.add(new Option(o[1], o[0])); });
+        list.value = look[key];
+        list.name = key;
+        list.addEventListener('change', function () {
+            look[key] = typeof look[key] === 'number' ? +list.value
+                                                      : list.value;
+            legendOf();
+            if (after) after();
+            repaint();
+        });
+        label.append(words + ' ', list);
+        return label;
+    }
+
+    function button(words, act) {
+        var b = document.createElement('button');
+        b.type = 'button';
+        b.textContent = words;
+        b.addEventListener('click', function () { act(b); });
+        return b;
+    }
+
+    var controls = document.createElement('div');
+    var legend = document.createElement('div');
+    controls.className = 'controls';
+    legend.className = 'legend';
+    controls.append(select('laid over', [[0, 'all residues']].concat(
+        data.domains.map(function (_, d) { return [d + 1, domainName(d)]; })),
+        'over', reset));
+    controls.append(select('in full', data.draws.map(function (draw, d) {
+        return [d, draw.name];
+    }), 'draw'));
+    if (nState > 1) {
+        var states = [[0, 'all, by colour']];
+        for (var s = 1; s <= nState; s++) states.push([s, 'state ' + s]);
+        controls.append(select('states', states, 'state'));
+    }
+    controls.append(select('colours', [['domain', 'domains'],
+        ['sequence', 'N to C']].concat(nState > 1 ? [['state', 'states']] : []),
+        'colour'));
+    var box = document.createElement('label');
+    var tick = document.createElement('input');
+    tick.type = 'checkbox';
+    tick.checked = true;
+    tick.addEventListener('change', function () {
+        look.others = tick.checked;
+        repaint();
+    });
+    box.append(tick, ' other draws');
+    controls.append(box, button('turn', function (b) {
+        look.turning = !look.turning;
+        b.textContent = look.turning ? 'stop' : 'turn';
+        keepTurning();
+    }), button('reset', reset));
+
+    /* ---- mouse, fingers, keys ---- */
+
+    var down = {}, fingers = 0;
+    canvas.addEventListener('pointerdown', function (event) {
+        canvas.setPointerCapture(event.pointerId);
+        down[event.pointerId] = [event.offsetX, event.offsetY];
+        fingers = Object.keys(down).length;
+        canvas.focus({preventScroll: true});
+    });
+    function spread() {
+        var ids = Object.keys(down);
+        return Math.hypot(down[ids[0]][0] - down[ids[1]][0],
+                          down[ids[0]][1] - down[ids[1]][1]);
+    }
+    canvas.addEventListener('pointermove', function (event) {
+        var was = down[event.pointerId];
+        if (!was) {
+            pointAt(event);
+            return;
+        }
+        var now = [event.offsetX, event.offsetY];
+        if (fingers === 2) {
+            var before = spread();
+            down[event.pointerId] = now;
+            zoomBy(spread() / (before || 1));
+            return;
+        }
+        down[event.pointerId] = now;
+        turnBy(1, 0.01 * (now[0] - was[0]));
+        turnBy(0, 0.01 * (now[1] - was[1]));
+        tesseraTip(null);
+    });
+    ['pointerup', 'pointercancel'].forEach(function (type) {
+        canvas.addEventListener(type, function (event) {
+            delete down[event.pointerId];
+            fingers = Object.keys(down).length;
+        });
+    });
+    canvas.addEventListener('pointerleave', function () { tesseraTip(null); });
+    canvas.addEventListener('wheel', function (event) {
+        if (document.activeElement !== canvas) return;
+        event.preventDefault();
+        zoomBy(Math.exp(-0.0015 * event.deltaY));
+    }, {passive: false});
+    canvas.addEventListener('keydown', function (event) {
+        var acts = {
+            ArrowLeft: function () { turnBy(1, -0.15); },
+            ArrowRight: function () { turnBy(1, 0.15); },
+            ArrowUp: function () { turnBy(0, -0.15); },
+            ArrowDown: function () { turnBy(0, 0.15); },
+            '+': function () { zoomBy(1.2); },
+            '-': function () { zoomBy(1 / 1.2); }, '0': reset};
+        acts['='] = acts['+'];
+        if (!acts[event.key] || event.ctrlKey || event.metaKey) return;
+        event.preventDefault();
+        acts[event.key]();
+    });
+
+    /* The residue under the mouse, and how far it is from the start's. */
+    function pointAt(event) {
+        var best = 12 * 12, hit = null;
+        seen.forEach(function (s) {
+            for (var i = 0; i < n; i++) {
+                var dx = s.at[3 * i] - event.offsetX;
+                var dy = s.at[3 * i + 1] - event.offsetY;
+                var d = dx * dx + dy * dy - 20 * s.at[3 * i + 2];
+                if (dx * dx + dy * dy < 144 && d < best) {
+                    best = d;
+                    hit = {i: i, c: s.conformation};
+                }
+            }
+        });
+        if (!hit) {
+            tesseraTip(null);
+            return;
+        }
+        var at = placed(hit.c, look.over);
+        var start = placed(data.draws[0].conformations[0], look.over);
+        var moved = Math.hypot.apply(null, [0, 1, 2].map(function (k) {
+            return at[3 * hit.i + k] - start[3 * hit.i + k];
+        }));
+        var rows = {residue: data.residues[hit.i],
+                    'from the start': moved.toFixed(1) + ' \u00c5'};
+        if (domainOf[hit.i] !== undefined)
+            rows.domain = '' + (domainOf[hit.i] + 1);
+        if (hit.c.state) rows.state = '' + hit.c.state;
+        tesseraTip(rows, event);
+    }
+
+    canvas.tabIndex = 0;
+    canvas.setAttribute('role', 'img');
+    canvas.setAttribute('aria-label', 'Traces of ' + (data.draws.length - 1) +
+        ' draws of ' + n + ' residues. Arrow keys turn them, plus and minus ' +
+        'zoom, 0 goes back.');
+    figure.append(controls, canvas, legend);
+    legendOf();
+    reset();
+    paint();
+    new ResizeObserver(function () {
+        if (Math.round(figure.clientWidth) !== Math.round(
+            canvas.width / (window.devicePixelRatio || 1))) repaint();
+    }).observe(figure);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change',
+                                                                repaint);
+    data.look = look;
+    data.placed = placed;
+    data.canvas = canvas;
+}
