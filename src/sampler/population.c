@@ -15,7 +15,8 @@ static const double wanted_share = 0.6, forgotten = 0.3;
 enum { PARTS = 4, FEWEST = 16 };
 
 /* What a level leaves for the temperatures: its beta, the barrier up to it, and
- * of each chain one replica. */
+ * of each chain one replica. With several temperatures all levels are kept: a
+ * conformation a chain and level, some 10 MiB for 128 chains of 600 residues. */
 typedef struct {
     double beta, barrier;
     tsr_archive *replica; /* [n_chain] */
@@ -34,13 +35,18 @@ typedef struct {
     level *level;
 } pass;
 
+static void forget_level(const pass *p, level *l)
+{
+    for (int c = 0; c < p->s->n_chain && l->replica != NULL; c++)
+        tsr_archive_clear(&l->replica[c]);
+    free(l->replica);
+    l->replica = NULL;
+}
+
 static void pass_clear(pass *p)
 {
-    for (int l = 0; l < p->n_level; l++) {
-        for (int c = 0; c < p->s->n_chain; c++)
-            tsr_archive_clear(&p->level[l].replica[c]);
-        free(p->level[l].replica);
-    }
+    for (int l = 0; l < p->n_level; l++)
+        forget_level(p, &p->level[l]);
     free(p->level);
     free(p->log_lik);
     free(p->before);
@@ -233,6 +239,8 @@ static tsr_status keep_level(pass *p, double barrier, tsr_err *err)
             return tsr_fail(err, TSR_E_NOMEM, "out of memory");
         p->level = more, p->room = room;
     }
+    if (p->s->n_temp == 1 && p->n_level > 0) /* only the last is asked for */
+        forget_level(p, &p->level[p->n_level - 1]);
     level *l = &p->level[p->n_level];
     *l = (level){p->beta, barrier, NULL};
     l->replica = calloc((size_t)p->s->n_chain, sizeof(*l->replica));
