@@ -1,9 +1,10 @@
-/* Leaving out one point at a time. Draws are read in blocks, and of a long run
- * evenly chosen ones are kept, since the answer does not grow better with
- * thousands of draws more while its cost does. */
+/* Leaving out one point at a time. Of a long run evenly chosen draws are used,
+ * since the answer does not grow better with thousands more while its cost
+ * does. */
 #include "analysis/loo.h"
 
 #include "analysis/psis.h"
+#include "analysis/thinned.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -86,49 +87,22 @@ tsr_status tsr_loo_of(long n_draw, int n, const double *log_lik, tsr_loo *loo,
 
 /* ---- of a run ---- */
 
-/* Which draws are kept: every `every`-th. */
-typedef struct {
-    int n_chain, n_draw, every, n_kept;
-} choice;
-
-static choice choose(int n_chain, int n_draw)
+/* The draws of one variable of n points, which become the points from `at` on
+ * of `width`: all [draws][width]. */
+static void place(const tsr_thinned *t, int at, int width, double *all)
 {
-    const long total = (long)n_chain * n_draw;
-    choice c = {n_chain, n_draw, (int)((total + MOST_DRAWS - 1) / MOST_DRAWS),
-                0};
-    c.n_kept = (n_draw + c.every - 1) / c.every;
-    return c;
+    const size_t rows = (size_t)t->n_chain * (size_t)t->n_kept;
+    for (size_t i = 0; i < rows; i++)
+        memcpy(all + i * (size_t)width + at, t->value + i * (size_t)t->n,
+               (size_t)t->n * sizeof *all);
 }
 
-/* The kept draws of a variable of n points, which become the points from `at`
- * on of `width`. all [n_chain][n_kept][width]. */
-static tsr_status gather(tsr_trace_reader *reader, const char *name,
-                         const choice *c, int n, int at, int width, double *all,
-                         tsr_err *err)
-{
-    double *one = malloc((size_t)c->n_chain * (size_t)n * sizeof *one);
-    tsr_status status = one == NULL ? no_memory(err) : TSR_OK;
-    for (int d = 0; d < c->n_kept && status == TSR_OK; d++) {
-        const tsr_trace_part part = {d * c->every, 1, 0, n};
-        status = tsr_trace_get_part(reader, TSR_TRACE_LOG_LIKELIHOOD, name,
-                                    &part, one, err);
-        for (int k = 0; k < c->n_chain && status == TSR_OK; k++)
-            memcpy(all +
-                       ((size_t)k * (size_t)c->n_kept + (size_t)d) *
-                           (size_t)width +
-                       at,
-                   one + (size_t)k * (size_t)n, (size_t)n * sizeof *one);
-    }
-    free(one);
-    return status;
-}
-
-/* How many points the variables have together, and which draws are kept; 0
- * points where there is nothing to leave out. */
-static int count_points(tsr_trace_reader *reader, choice *c)
+/* How many points the variables have together; 0 where there is none, or they
+ * differ in draws. */
+static int count_points(tsr_trace_reader *reader)
 {
     const char *const *name;
-    int total = 0;
+    int total = 0, chains = 0, draws = 0;
     const int n_name =
         tsr_trace_variables(reader, TSR_TRACE_LOG_LIKELIHOOD, &name);
     for (int i = 0; i < n_name; i++) {
@@ -136,9 +110,10 @@ static int count_points(tsr_trace_reader *reader, choice *c)
         if (tsr_trace_shape(reader, TSR_TRACE_LOG_LIKELIHOOD, name[i], &n_chain,
                             &n_draw, &n, NULL) != TSR_OK ||
             n_chain < 1 || n_draw < 1 ||
-            (total > 0 && (n_chain != c->n_chain || n_draw != c->n_draw)))
+            (i > 0 && (n_chain != chains || n_draw != draws)))
             return 0;
-        *c = choose(n_chain, n_draw);
+        chains = n_chain;
+        draws = n_draw;
         total += n;
     }
     return total;
@@ -147,26 +122,32 @@ static int count_points(tsr_trace_reader *reader, choice *c)
 tsr_status tsr_loo_make(tsr_trace_reader *reader, tsr_loo *loo, tsr_err *err)
 {
     const char *const *name;
-    choice c = {0};
+    double *all = NULL;
+    size_t rows = 0;
     int at = 0;
+    tsr_status status = TSR_OK;
     *loo = (tsr_loo){.elpd = (double)NAN, .error = (double)NAN};
     const int n_name =
         tsr_trace_variables(reader, TSR_TRACE_LOG_LIKELIHOOD, &name);
-    const int width = count_points(reader, &c);
-    if (width == 0)
-        return TSR_OK;
-    const size_t rows = (size_t)c.n_chain * (size_t)c.n_kept;
-    double *all = malloc(rows * (size_t)width * sizeof *all);
-    tsr_status status = all == NULL ? no_memory(err) : TSR_OK;
-    for (int i = 0; i < n_name && status == TSR_OK; i++) {
+    const int width = count_points(reader);
+    for (int i = 0; i < n_name && width > 0 && status == TSR_OK; i++) {
+        tsr_thinned t = {.value = NULL};
         int n_chain, n_draw, n;
         status = tsr_trace_shape(reader, TSR_TRACE_LOG_LIKELIHOOD, name[i],
                                  &n_chain, &n_draw, &n, err);
         if (status == TSR_OK)
-            status = gather(reader, name[i], &c, n, at, width, all, err);
+            status = tsr_thinned_get(reader, TSR_TRACE_LOG_LIKELIHOOD, name[i],
+                                     MOST_DRAWS, 0, n, &t, err);
+        rows = (size_t)t.n_chain * (size_t)t.n_kept;
+        if (status == TSR_OK && all == NULL &&
+            (all = malloc(rows * (size_t)width * sizeof *all)) == NULL)
+            status = no_memory(err);
+        if (status == TSR_OK)
+            place(&t, at, width, all);
         at += n;
+        free(t.value);
     }
-    if (status == TSR_OK)
+    if (status == TSR_OK && all != NULL)
         status = tsr_loo_of((long)rows, width, all, loo, err);
     free(all);
     return status;

@@ -29,10 +29,6 @@ void tsr_profile_print_json(FILE *out, int n, const tsr_profile_result *result,
                             const tsr_saxs *saxs, const char *bodies,
                             const char *engine);
 
-/* " (c1 at its lower bound)", or empty; text [size] out. */
-void tsr_profile_bounds_text(const tsr_profile_fit *fit, char *text,
-                             size_t size);
-
 /* The files that `tessera profile` writes. */
 
 typedef struct {
