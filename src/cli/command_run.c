@@ -125,6 +125,10 @@ const tsr_command tsr_command_run = {
               .min_arguments = 1,
               .max_arguments = 1,
               .options = options,
+              .about = "Ends with a verdict and a table. The exit status is 1 "
+                       "where the run should go on until converged (--until, "
+                       "or sampler.draws: auto) and has not within its draws "
+                       "or its time; the line that goes on is printed.",
               .fields_title = "Keys of CONFIG (YAML; paths relative to it)",
               .fields = tsr_config_fields},
     .run = run};

@@ -76,6 +76,11 @@ static void verdict(tsr_report *r)
         }
         fputs("</ul>", out);
     }
+    if (d->advice != NULL) {
+        fputs("To go on: <code>", out);
+        tsr_page_text(r->page, d->advice);
+        fputs("</code>", out);
+    }
     fputs("</div>\n", out);
     if (r->options->is_prior)
         tsr_page_words(r->page,
@@ -161,6 +166,8 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
             tsr_summary_add_prior(r.diagnosis->summary, options->prior, err);
     if (status == TSR_OK)
         status = open_page(&r, folder, &vega, log, err);
+    for (int i = 0; i < options->n_said && status == TSR_OK; i++)
+        tsr_page_paragraph(r.page, "answer", "", options->said[i]);
     if (status == TSR_OK)
         verdict(&r);
     for (int i = 0; i < N && status == TSR_OK; i++) {

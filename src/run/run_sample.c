@@ -66,20 +66,6 @@ static int is_over(const tsr_session *s)
             s->place.seconds >= o->time_limit);
 }
 
-/* At the end of a run that has not converged: how to go on. */
-static void tell_how_far(const tsr_session *s, double far, const char *worst)
-{
-    const double done = (double)s->place.draws;
-    const double draws = tsr_until_draws(done, far);
-    const double each = s->place.seconds / (done + (double)s->place.warmup);
-    tsr_warn(s->log,
-             "not converged as asked (%s) after %.0f draws a chain (%s); "
-             "'tessera resume %s --draws %.0f' goes on, for about %.0f "
-             "minutes",
-             s->config->sampler.until, done, worst, s->directory, draws,
-             ceil((draws - done) * each / 60.0));
-}
-
 /* Steps that the phase will have: all, or as many as it takes at this rate. */
 static void expect(progress *p, tsr_session *s, double far)
 {
@@ -126,8 +112,6 @@ static tsr_status ask_until(tsr_session *s, progress *p, tsr_err *err)
         tsr_debug(s->log, "%ld draws: not yet; %s", done, worst);
         expect(p, s, far);
     }
-    if (status == TSR_OK && !s->place.is_converged && is_over(s))
-        tell_how_far(s, far, worst);
     return status;
 }
 

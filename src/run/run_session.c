@@ -465,18 +465,29 @@ tsr_status tsr_session_run(tsr_session *session, tsr_err *err)
     return status;
 }
 
+/* Of the first conformation, all else at its best where that is known: of one
+ * curve, the only term. */
+static double rigid_chi2(const tsr_session *s)
+{
+    const tsr_likelihood *l = s->setup->likelihood;
+    return l != NULL && l->n_term == 1 && s->setup->rigid != NULL &&
+                   s->setup->rigid[0].n_point > 0
+               ? s->setup->rigid[0].chi2
+               : s->place.start_chi2;
+}
+
 tsr_status tsr_session_report(tsr_session *session, int is_json, FILE *out,
                               tsr_err *err)
 {
     tsr_session *s = session;
-    tsr_run_outcome outcome = {.start_chi2 = s->place.start_chi2,
+    tsr_run_outcome outcome = {.start_chi2 = rigid_chi2(s),
                                .start_rg = s->place.start_rg,
                                .seconds = s->place.seconds,
                                .steps = s->place.steps,
                                .n_draw = s->place.draws,
                                .is_json = is_json};
-    return tsr_run_report(s->config, s->setup->likelihood, &outcome,
-                          s->trace_path, s->log, out, err);
+    return tsr_run_report(s->config, s->setup->likelihood, &outcome, s->log,
+                          out, err);
 }
 
 void tsr_session_clear(tsr_session *session)

@@ -107,7 +107,8 @@ tsr_status tsr_session_flush(tsr_session *session, tsr_err *err);
  * can be; the message says how to go on. */
 tsr_status tsr_session_sample(tsr_session *session, tsr_err *err);
 
-/* The table at the end, to `out`. */
+/* The verdict and the table at the end, to `out`. Errors: those of
+ * tsr_run_report. */
 tsr_status tsr_session_report(tsr_session *session, int is_json, FILE *out,
                               tsr_err *err);
 
