@@ -90,3 +90,13 @@ double tsr_guinier_rg(const tsr_guinier *range, const double *q,
     free(p.x);
     return rg;
 }
+
+int tsr_guinier_conflict(const tsr_guinier *a, const tsr_guinier *b,
+                         double *sigma)
+{
+    const double sure = 3.0, choice = 0.02;
+    const double apart = fabs(a->rg - b->rg);
+    *sigma = apart / hypot(a->error, b->error);
+    return a->n > 0 && b->n > 0 && *sigma > sure &&
+           apart > choice * fmax(a->rg, b->rg);
+}

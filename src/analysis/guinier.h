@@ -31,4 +31,10 @@ double tsr_guinier_rg(const tsr_guinier *range, const double *q,
                       const double *intensity, const double *sigma,
                       double background, const double *curve);
 
+/* Whether two measured curves cannot be of one structure: their radii differ by
+ * more than three standard deviations, and by more than the 2 % that the choice
+ * of points may make. *sigma: how many standard deviations. */
+int tsr_guinier_conflict(const tsr_guinier *a, const tsr_guinier *b,
+                         double *sigma);
+
 #endif

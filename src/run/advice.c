@@ -3,6 +3,7 @@
 #include "core/text.h"
 #include "run/run_place.h"
 #include "run/until.h"
+#include "sampler/sampler.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -86,6 +87,8 @@ tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
     TSR_TRY(
         tsr_until_judge(&until, run->trace, summary, &far, advice->worst, err));
     advice->is_converged = far <= 1.0;
+    snprintf(advice->asked, sizeof advice->asked, "%s",
+             asked != NULL ? asked : tsr_sampler_until);
     advice->draws = (long)tsr_until_draws(run->n_draw, fmax(far, 2.0));
     if (run->directory == NULL ||
         tsr_run_checkpoint_read(run->directory, 0, &at, NULL) != TSR_OK)
@@ -128,6 +131,7 @@ void tsr_advice_put(const tsr_advice *advice, tsr_json *json)
 {
     tsr_json_object(json, "advice");
     tsr_json_truth(json, "converged", advice->is_converged);
+    tsr_json_text(json, "asked", advice->asked);
     tsr_json_text(json, "worst", advice->worst);
     tsr_json_text(json, "command", advice->command);
     tsr_json_integer(json, "draws", advice->draws);

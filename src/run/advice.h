@@ -8,7 +8,8 @@
 #include "run/past_run.h"
 
 typedef struct {
-    int is_converged; /* as sampler.until asks, else as runs do without it */
+    int is_converged; /* as sampler.until asks, else as runs do without it: */
+    char asked[64];   /* "rhat<1.01,ess>400" */
     char worst[160];  /* the variable that is farthest from it, in words */
     long draws;       /* a chain in all that it takes, about */
     double seconds;   /* until then; NaN: not known */
@@ -38,7 +39,7 @@ char *tsr_advice_text(const tsr_advice *advice);
 /* "about 12 minutes"; text [32]. "time not known" for NaN. */
 const char *tsr_advice_time(double seconds, char text[32]);
 
-/* As the member "advice": {"converged", "worst", "command", "draws",
+/* As the member "advice": {"converged", "asked", "worst", "command", "draws",
  * "seconds"}. */
 void tsr_advice_put(const tsr_advice *advice, tsr_json *json);
 

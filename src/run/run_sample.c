@@ -305,6 +305,44 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     return status;
 }
 
+/* ---- how long it would take ---- */
+
+static void ignore(void *context, const tsr_progress *now)
+{
+    (void)context;
+    (void)now;
+}
+
+tsr_status tsr_session_try(tsr_session *session, double seconds, double *start,
+                           double *each, tsr_err *err)
+{
+    tsr_session *s = session;
+    const tsr_sampler_options *o = &s->config->sampler;
+    double took = 0.0;
+    long n_draw = 0;
+    int n_done = 0;
+    double before = tsr_clock_s();
+    TSR_TRY(tsr_session_prepare(s, err));
+    (void)tsr_sampler_plan_warmup(
+        s->sampler, tsr_session_warmup(s->config) * o->thin, o->anneal);
+    TSR_TRY(tsr_sampler_refresh(s->sampler, err));
+    *start = tsr_clock_s() - before;
+    const int most = tsr_record_capacity(s->record);
+    /* a device's first answers take longer, and do not count */
+    TSR_TRY(tsr_sampler_advance(s->sampler, s->record, 1, o->thin, 1, ignore,
+                                NULL, &n_done, err));
+    for (int n = 1; took < seconds && n_done > 0;
+         n = 2 * n < most ? 2 * n : n) {
+        before = tsr_clock_s();
+        TSR_TRY(tsr_sampler_advance(s->sampler, s->record, n, o->thin, 1,
+                                    ignore, NULL, &n_done, err));
+        took += tsr_clock_s() - before;
+        n_draw += n_done;
+    }
+    *each = took / (double)(n_draw > 0 ? n_draw : 1);
+    return TSR_OK;
+}
+
 /* ---- the end of a session ---- */
 
 /* What to do now, behind the message of why. */

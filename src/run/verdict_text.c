@@ -189,6 +189,23 @@ static void say_guinier(const tsr_verdict_curve *c, int is_one, tsr_words *w)
                          "that does not match.");
 }
 
+/* Data sets of one run that cannot be of one structure. */
+static void say_conflicts(const tsr_verdict *v, tsr_words *w)
+{
+    for (int b = 0; b < v->n_curve; b++)
+        for (int a = 0; a < b; a++) {
+            const tsr_verdict_curve *x = &v->curve[a], *y = &v->curve[b];
+            double sigma;
+            if (tsr_guinier_conflict(&x->guinier, &y->guinier, &sigma))
+                tsr_words_say(
+                    w,
+                    " %s and %s cannot be of one structure: Guinier's "
+                    "Rg is %.1f +- %.1f and %.1f +- %.1f Angstrom.",
+                    x->name, y->name, x->guinier.rg, x->guinier.error,
+                    y->guinier.rg, y->guinier.error);
+        }
+}
+
 static void say_size(const tsr_verdict *v, tsr_words *w)
 {
     char rg[64], d_max[64];
@@ -201,6 +218,7 @@ static void say_size(const tsr_verdict *v, tsr_words *w)
     tsr_words_say(w, ".");
     for (int k = 0; k < v->n_curve; k++)
         say_guinier(&v->curve[k], v->n_curve == 1, w);
+    say_conflicts(v, w);
 }
 
 /* The main arrangements of one state: shares and chi2. */
@@ -333,7 +351,7 @@ static void say_models(const tsr_verdict *v, tsr_words *w)
 static void say_convergence(const tsr_verdict *v, tsr_words *w)
 {
     if (v->advice.is_converged)
-        tsr_words_say(w, "The run has converged (R-hat and effective draws).");
+        tsr_words_say(w, "The run has converged (%s).", v->advice.asked);
 }
 
 static void (*const say[])(const tsr_verdict *, tsr_words *) = {
