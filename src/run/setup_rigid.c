@@ -72,6 +72,12 @@ static double fit_at(const job *j, const double *contrast)
     return sum;
 }
 
+/* The k-th of n places from -1 to 1. */
+static double step_of(int k, int n)
+{
+    return n > 1 ? 2.0 * k / (n - 1) - 1.0 : 0.0;
+}
+
 /* The best c1 and c2 near `best` on one grid, each `half` to either side. */
 static void search(const job *j, const double half[TSR_N_CONTRAST],
                    double best[TSR_N_CONTRAST])
@@ -81,8 +87,8 @@ static void search(const job *j, const double half[TSR_N_CONTRAST],
     double lowest = HUGE_VAL;
     const int n1 = p[TSR_C1].infer ? SIDE : 1, n2 = p[TSR_C2].infer ? SIDE : 1;
     for (int i = 0; i < n1 * n2; i++) {
-        const double at[] = {n1 > 1 ? 2.0 * (i % n1) / (SIDE - 1) - 1.0 : 0.0,
-                             n2 > 1 ? 2.0 * (i / n1) / (SIDE - 1) - 1.0 : 0.0};
+        const int column = i % n1, row = i / n1;
+        const double at[] = {step_of(column, n1), step_of(row, n2)};
         double c[TSR_N_CONTRAST];
         for (int k = 0; k < TSR_N_CONTRAST; k++)
             c[k] = p[k].infer

@@ -130,7 +130,7 @@ static void say_strays(const tsr_verdict *v, int s, tsr_words *w)
     const tsr_domains *d = a->domains;
     char name[120];
     tsr_domain_name(v->atoms, &d->domain[a->fixed], sizeof name, name);
-    tsr_words_say(w, " Laid on each other by %s, ", name);
+    tsr_words_say(w, " Superposed on %s, ", name);
     if (a->n_state > 1)
         tsr_words_say(w, "in state %d ", s + 1);
     for (int k = 0, n = 0; k < d->n_domain; k++) {
