@@ -4,6 +4,7 @@
 #include "analysis/arrangements.h"
 
 #include "analysis/mean_shape.h"
+#include "analysis/shape.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -64,12 +64,6 @@ void tsr_arrangements_free(tsr_arrangements *arrangements);
 
 /* The parts of it that know nothing of runs. */
 
-/* Groups of n things by average linkage: joins the two groups whose members are
- * nearest on average, while that is below the threshold. distance [n][n], used
- * up. group [n] out, from 0 by size, of equal ones the one with the first
- * member first. Returns how many; 0: out of memory. Cost: some n^2. */
-int tsr_average_linkage(int n, double *distance, double threshold, int *group);
-
 /* The normalised spatial discrepancy of two clouds of n and m beads, each
  * brought onto the other as well as it will go: along the axes of inertia
  * first, then by nearest beads. is_mirror 1: the second is reflected before.

@@ -1,10 +1,12 @@
-/* tessera compare DIR...: runs side by side. */
+/* tessera compare DIR...: runs side by side. Every run is a number in the
+ * tables, since names of folders are long; differences are to the first run
+ * that is named. */
 #include "cli/command.h"
-#include "cli/compare_report.h"
+#include "run/comparison.h"
 
 #include "core/text.h"
-#include "io/checksum.h"
 #include "io/file.h"
+#include "report/figure.h"
 #include "report/svg.h"
 
 #include <math.h>
@@ -20,114 +22,159 @@ static const tsr_option options[] = {
     TSR_OPTION_FORCE,
     {0}};
 
-/* ---- reading ---- */
+/* ---- tables ---- */
 
-/* A checksum of all that was measured, with where; 0: there is nothing. */
-static unsigned long long sum_data(tsr_trace_reader *trace)
+static const char *interval(const tsr_convergence *v, char text[64])
 {
-    const char *const *name;
-    unsigned long long sum = 0;
-    const int n = tsr_trace_variables(trace, TSR_TRACE_OBSERVED_DATA, &name);
-    for (int i = 0; i < n; i++) {
-        int n_chain, n_draw, n_value = 0, n_coord = 0;
-        double *value = NULL, *coord = NULL;
-        if (tsr_trace_get(trace, TSR_TRACE_OBSERVED_DATA, name[i], &n_chain,
-                          &n_draw, &n_value, &value, NULL) == TSR_OK)
-            sum = tsr_checksum(sum, value, (size_t)n_value * sizeof *value);
-        if (tsr_trace_coordinates(trace, TSR_TRACE_OBSERVED_DATA, name[i],
-                                  &n_coord, &coord, NULL) == TSR_OK &&
-            coord != NULL)
-            sum = tsr_checksum(sum, coord, (size_t)n_coord * sizeof *coord);
-        free(value);
-        free(coord);
+    const int n =
+        v->sd > 0.0 ? (int)fmin(fmax(-floor(log10(v->sd)), 0.0), 3.0) : 1;
+    snprintf(text, 64, "%.*f [%.*f, %.*f]", n, v->mean, n, v->q5, n, v->q95);
+    return text;
+}
+
+static void print_gain(FILE *out, int width, double gain, double error)
+{
+    char text[48] = "";
+    if (isfinite(gain))
+        snprintf(text, sizeof text, "%.1f +- %.1f", gain, error);
+    fprintf(out, "  %*s", width, text);
+}
+
+static void print_models(const tsr_comparison *c, FILE *out)
+{
+    fprintf(out, "\n  %-3s %6s  %16s  %13s  %16s  %13s  %s\n", "run", "states",
+            "log evidence", "above run 1", "LOO density", "above run 1",
+            "converged");
+    for (int i = 0; i < c->n; i++) {
+        const tsr_verdict *v = c->run[i].verdict;
+        const tsr_evidence *e = &c->run[i].summary->evidence;
+        double gain = (double)NAN, error = (double)NAN;
+        fprintf(out, "  %-3d %6d", i + 1, v->n_state);
+        print_gain(out, 16, e->n_temp > 1 ? e->log : gain, e->error);
+        if (i > 0)
+            tsr_evidence_gain(c, 0, i, &gain, &error);
+        print_gain(out, 13, gain, error);
+        print_gain(out, 16, v->loo.elpd, v->loo.error);
+        if (i > 0)
+            tsr_loo_gain(c, 0, i, &gain, &error);
+        print_gain(out, 13, gain, error);
+        fprintf(out, "  %s\n", v->advice.is_converged ? "yes" : "no");
     }
-    return sum;
 }
 
-static tsr_status read_run(const char *path, tsr_compared *r, tsr_log *log,
-                           tsr_err *err)
+static void print_parameters(const tsr_comparison *c, FILE *out)
 {
-    r->directory = path;
-    TSR_TRY(tsr_past_run_open(path, &r->past, log, err));
-    TSR_TRY(tsr_summary_make(r->past.trace, &r->summary, err));
-    TSR_TRY(tsr_summary_add_evidence(r->summary, r->past.trace, err));
-    r->data = sum_data(r->past.trace);
-    return tsr_verdict_make(&r->past, r->summary, -1,
-                            tsr_arrangements_threshold, &r->verdict, err);
-}
-
-/* ---- overlap ---- */
-
-/* Of two samples, over bins of both together. */
-static double overlap_of(size_t n, const double *x, size_t m, const double *y)
-{
-    enum { N_BIN = 30 };
-    double low = HUGE_VAL, high = -HUGE_VAL, sum = 0.0;
-    double share[2][N_BIN] = {{0.0}};
-    for (size_t i = 0; i < n + m; i++) {
-        const double v = i < n ? x[i] : y[i - n];
-        low = fmin(low, v);
-        high = fmax(high, v);
-    }
-    if (!(high > low) || !isfinite(high - low))
-        return high == low ? 1.0 : (double)NAN;
-    for (size_t i = 0; i < n + m; i++) {
-        const double v = i < n ? x[i] : y[i - n];
-        const int bin =
-            (int)fmin(N_BIN - 1, floor(N_BIN * (v - low) / (high - low)));
-        share[i >= n][bin] += 1.0 / (double)(i < n ? n : m);
-    }
-    for (int k = 0; k < N_BIN; k++)
-        sum += fmin(share[0][k], share[1][k]);
-    return sum;
-}
-
-/* What says how large a structure is and how its parts lie. */
-static int is_shape(const char *name)
-{
-    return strcmp(name, "rg") == 0 || strcmp(name, "d_max") == 0 ||
-           ((strncmp(name, "pose_", 5) == 0 ||
-             strncmp(name, "tail_", 5) == 0) &&
-            strstr(name, "_distance") != NULL);
-}
-
-static tsr_status add_overlap(tsr_comparison *c, int a, int b, const char *name,
-                              tsr_err *err)
-{
-    int n_chain, n_draw, m_chain, m_draw;
-    double *x = NULL, *y = NULL;
-    tsr_overlap *more =
-        realloc(c->overlap, (size_t)(c->n_overlap + 1) * sizeof *more);
-    if (more == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    c->overlap = more;
-    tsr_status status = tsr_summary_draws(c->run[a].past.trace, name, &n_chain,
-                                          &n_draw, &x, err);
-    if (status == TSR_OK)
-        status = tsr_summary_draws(c->run[b].past.trace, name, &m_chain,
-                                   &m_draw, &y, err);
-    if (status == TSR_OK && x != NULL && y != NULL)
-        more[c->n_overlap++] =
-            (tsr_overlap){a, b, name,
-                          overlap_of((size_t)n_chain * (size_t)n_draw, x,
-                                     (size_t)m_chain * (size_t)m_draw, y)};
-    free(x);
-    free(y);
-    return status;
-}
-
-static tsr_status find_overlaps(tsr_comparison *c, tsr_err *err)
-{
-    for (int b = 0; b < c->n; b++)
-        for (int a = 0; a < b; a++) {
-            const tsr_summary *s = c->run[a].summary;
-            for (int i = 0; i < s->n; i++)
-                if (is_shape(s->item[i].name) &&
-                    tsr_summary_find(c->run[b].summary, s->item[i].name) !=
-                        NULL)
-                    TSR_TRY(add_overlap(c, a, b, s->item[i].name, err));
+    const char *name;
+    fprintf(out, "\n  %-18s", "mean [5 %, 95 %]");
+    for (int i = 0; i < c->n; i++)
+        fprintf(out, "  run %-18d", i + 1);
+    fputc('\n', out);
+    for (int k = 0; (name = tsr_comparison_parameter(c, k)) != NULL; k++) {
+        fprintf(out, "  %-18s", name);
+        for (int i = 0; i < c->n; i++) {
+            const tsr_summary_item *item =
+                tsr_summary_find(c->run[i].summary, name);
+            char text[64] = "-";
+            if (item != NULL && isfinite(item->value.mean))
+                interval(&item->value, text);
+            fprintf(out, "  %-22s", text);
         }
+        fputc('\n', out);
+    }
+}
+
+static tsr_status print(const tsr_comparison *c, FILE *out, tsr_err *err)
+{
+    for (int i = 0; i < c->n; i++) {
+        fprintf(out, "run %d: %s", i + 1, c->run[i].directory);
+        for (int k = 0; k < c->run[i].verdict->n_curve; k++)
+            fprintf(out, "%s%s", k == 0 ? " (" : ", ",
+                    c->run[i].verdict->curve[k].name);
+        fprintf(out, "%s\n", c->run[i].verdict->n_curve > 0 ? ")" : "");
+    }
+    fputc('\n', out);
+    for (int k = 0; k < TSR_N_COMPARED_SENTENCE; k++) {
+        char *text = tsr_comparison_say(c, k, err);
+        if (text == NULL)
+            return TSR_E_NOMEM;
+        if (text[0] != '\0')
+            tsr_text_wrap(out, 0, 0, "", text);
+        free(text);
+    }
+    print_models(c, out);
+    print_parameters(c, out);
     return TSR_OK;
+}
+
+/* ---- picture ---- */
+
+/* A mean with what lies to either side, of run i. */
+static void add_bar(tsr_figure *f, int i, double low, double middle,
+                    double high)
+{
+    const double x = i + 0.5;
+    if (!isfinite(low) || !isfinite(high))
+        return;
+    tsr_figure_layer(f, TSR_LAYER_ERRORS, NULL, TSR_COLOUR_DATA, 1, &x, &low,
+                     &high);
+    tsr_figure_layer(f, TSR_LAYER_POINTS, NULL, TSR_COLOUR_DATA, 1, &x, &middle,
+                     NULL);
+}
+
+static void add_gains(tsr_figure *f, const tsr_comparison *c,
+                      tsr_gain_function *gain_of, const char *title)
+{
+    int n = 0;
+    for (int i = 1; i < c->n; i++) {
+        double gain, error;
+        gain_of(c, 0, i, &gain, &error);
+        if (!isfinite(gain) || !isfinite(error))
+            continue;
+        if (n++ == 0) {
+            const double x[] = {0.0, c->n}, zero[] = {0.0, 0.0};
+            tsr_figure_panel(f, title, 0, 110);
+            tsr_figure_layer(f, TSR_LAYER_DASHES, NULL, "#444444", 2, x, zero,
+                             NULL);
+        }
+        add_bar(f, i, gain - error, gain, gain + error);
+    }
+}
+
+static void add_values(tsr_figure *f, const tsr_comparison *c, const char *name,
+                       const char *title)
+{
+    int n = 0;
+    for (int i = 0; i < c->n; i++) {
+        const tsr_summary_item *item =
+            tsr_summary_find(c->run[i].summary, name);
+        if (item == NULL || !isfinite(item->value.mean))
+            continue;
+        if (n++ == 0)
+            tsr_figure_panel(f, title, 0, 110);
+        add_bar(f, i, item->value.q5, item->value.mean, item->value.q95);
+    }
+}
+
+static tsr_status draw(const tsr_comparison *c, const char *path, tsr_err *err)
+{
+    const char *name[TSR_MOST_COMPARED];
+    tsr_figure f =
+        tsr_figure_new("compare", "Runs side by side", "run", 90 + 90 * c->n);
+    for (int i = 0; i < c->n; i++)
+        name[i] = tsr_text_file_name(c->run[i].directory);
+    add_gains(&f, c, tsr_evidence_gain, "log evidence (nat)");
+    add_gains(&f, c, tsr_loo_gain, "LOO density (nat)");
+    add_values(&f, c, "chi2", "\xcf\x87\xc2\xb2");
+    add_values(&f, c, "rg", "Rg (\xc3\x85)");
+    add_values(&f, c, "d_max", "D_max (\xc3\x85)");
+    tsr_figure_names(&f, c->n, name);
+    f.x0 = 0.0;
+    f.x1 = c->n;
+    tsr_status status = tsr_figure_finish(&f, err);
+    if (status == TSR_OK)
+        status = tsr_figure_write_svg(&f, path, err);
+    tsr_figure_clear(&f);
+    return status;
 }
 
 /* ---- all of it ---- */
@@ -148,28 +195,19 @@ static tsr_status compare(const tsr_args *args, FILE *out, tsr_log *log,
 {
     const char *const *directory;
     const char *picture = tsr_args_value(args, "output");
-    tsr_compared run[TSR_MOST_COMPARED] = {{.directory = NULL}};
-    tsr_comparison c = {.n = tsr_args_arguments(args, &directory), .run = run};
+    const int n = tsr_args_arguments(args, &directory);
+    tsr_comparison c = {.n = 0};
+    tsr_json j = {.out = out};
     tsr_status status = check_picture(args, picture, err);
-    for (int i = 0; i < c.n && status == TSR_OK; i++) {
-        status = read_run(directory[i], &run[i], log, err);
-        if (status != TSR_OK)
-            (void)tsr_wrap(err, status, "'%s'", directory[i]);
-    }
     if (status == TSR_OK)
-        status = find_overlaps(&c, err);
+        status = tsr_comparison_make(n, directory, &c, log, err);
     if (status == TSR_OK)
         status = tsr_args_count(args, "json") > 0
-                     ? tsr_comparison_print_json(&c, out, err)
-                     : tsr_comparison_print(&c, out, err);
+                     ? tsr_comparison_put(&c, &j, err)
+                     : print(&c, out, err);
     if (status == TSR_OK && picture != NULL)
-        status = tsr_comparison_draw(&c, picture, err);
-    for (int i = 0; i < c.n; i++) {
-        tsr_verdict_free(run[i].verdict);
-        tsr_summary_free(run[i].summary);
-        tsr_past_run_clear(&run[i].past);
-    }
-    free(c.overlap);
+        status = draw(&c, picture, err);
+    tsr_comparison_clear(&c);
     return status;
 }
 

@@ -1,5 +1,6 @@
 /* Arrangements of domains whose number, shares and mirror images are known. */
 #include "analysis/arrangements.h"
+#include "analysis/shape.h"
 #include "core/random.h"
 #include "core/vec3.h"
 #include "io_files.h"

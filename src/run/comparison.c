@@ -1,13 +1,145 @@
-/* Runs side by side. Every run is a number in the tables, since names of
- * folders are long; differences are to the first run that is named. */
-#include "cli/compare_report.h"
+#include "run/comparison.h"
 
 #include "core/text.h"
-#include "report/figure.h"
+#include "io/checksum.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- reading ---- */
+
+/* A checksum of all that was measured, with where; 0: there is nothing. */
+static uint64_t sum_data(tsr_trace_reader *trace)
+{
+    const char *const *name;
+    uint64_t sum = 0;
+    const int n = tsr_trace_variables(trace, TSR_TRACE_OBSERVED_DATA, &name);
+    for (int i = 0; i < n; i++) {
+        int n_chain, n_draw, n_value = 0, n_coord = 0;
+        double *value = NULL, *coord = NULL;
+        if (tsr_trace_get(trace, TSR_TRACE_OBSERVED_DATA, name[i], &n_chain,
+                          &n_draw, &n_value, &value, NULL) == TSR_OK)
+            sum = tsr_checksum(sum, value, (size_t)n_value * sizeof *value);
+        if (tsr_trace_coordinates(trace, TSR_TRACE_OBSERVED_DATA, name[i],
+                                  &n_coord, &coord, NULL) == TSR_OK &&
+            coord != NULL)
+            sum = tsr_checksum(sum, coord, (size_t)n_coord * sizeof *coord);
+        free(value);
+        free(coord);
+    }
+    return sum;
+}
+
+static tsr_status read_run(const char *path, tsr_compared *r, tsr_log *log,
+                           tsr_err *err)
+{
+    r->directory = path;
+    TSR_TRY(tsr_past_run_open(path, &r->past, log, err));
+    TSR_TRY(tsr_summary_make(r->past.trace, &r->summary, err));
+    TSR_TRY(tsr_summary_add_evidence(r->summary, r->past.trace, err));
+    r->data = sum_data(r->past.trace);
+    return tsr_verdict_make(&r->past, r->summary, -1,
+                            tsr_arrangements_threshold, &r->verdict, err);
+}
+
+/* ---- overlap ---- */
+
+/* Of two samples, over bins of both together. */
+static double overlap_of(size_t n, const double *x, size_t m, const double *y)
+{
+    enum { N_BIN = 30 };
+    double low = HUGE_VAL, high = -HUGE_VAL, sum = 0.0;
+    double share[2][N_BIN] = {{0.0}};
+    for (size_t i = 0; i < n + m; i++) {
+        const double v = i < n ? x[i] : y[i - n];
+        low = fmin(low, v);
+        high = fmax(high, v);
+    }
+    if (!(high > low) || !isfinite(high - low))
+        return high == low ? 1.0 : (double)NAN;
+    for (size_t i = 0; i < n + m; i++) {
+        const double v = i < n ? x[i] : y[i - n];
+        const int bin =
+            (int)fmin(N_BIN - 1, floor(N_BIN * (v - low) / (high - low)));
+        share[i >= n][bin] += 1.0 / (double)(i < n ? n : m);
+    }
+    for (int k = 0; k < N_BIN; k++)
+        sum += fmin(share[0][k], share[1][k]);
+    return sum;
+}
+
+/* What says how large a structure is and how its parts lie. */
+static int is_shape(const char *name)
+{
+    return strcmp(name, "rg") == 0 || strcmp(name, "d_max") == 0 ||
+           ((strncmp(name, "pose_", 5) == 0 ||
+             strncmp(name, "tail_", 5) == 0) &&
+            strstr(name, "_distance") != NULL);
+}
+
+static tsr_status add_overlap(tsr_comparison *c, int a, int b, const char *name,
+                              tsr_err *err)
+{
+    int n_chain, n_draw, m_chain, m_draw;
+    double *x = NULL, *y = NULL;
+    tsr_overlap *more =
+        realloc(c->overlap, (size_t)(c->n_overlap + 1) * sizeof *more);
+    if (more == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    c->overlap = more;
+    tsr_status status = tsr_summary_draws(c->run[a].past.trace, name, &n_chain,
+                                          &n_draw, &x, err);
+    if (status == TSR_OK)
+        status = tsr_summary_draws(c->run[b].past.trace, name, &m_chain,
+                                   &m_draw, &y, err);
+    if (status == TSR_OK && x != NULL && y != NULL)
+        more[c->n_overlap++] =
+            (tsr_overlap){a, b, name,
+                          overlap_of((size_t)n_chain * (size_t)n_draw, x,
+                                     (size_t)m_chain * (size_t)m_draw, y)};
+    free(x);
+    free(y);
+    return status;
+}
+
+static tsr_status find_overlaps(tsr_comparison *c, tsr_err *err)
+{
+    for (int b = 0; b < c->n; b++)
+        for (int a = 0; a < b; a++) {
+            const tsr_summary *s = c->run[a].summary;
+            for (int i = 0; i < s->n; i++)
+                if (is_shape(s->item[i].name) &&
+                    tsr_summary_find(c->run[b].summary, s->item[i].name) !=
+                        NULL)
+                    TSR_TRY(add_overlap(c, a, b, s->item[i].name, err));
+        }
+    return TSR_OK;
+}
+
+tsr_status tsr_comparison_make(int n, const char *const *directory,
+                               tsr_comparison *out, tsr_log *log, tsr_err *err)
+{
+    tsr_comparison *c = out;
+    *c = (tsr_comparison){.n = n};
+    for (int i = 0; i < n; i++) {
+        tsr_status status = read_run(directory[i], &c->run[i], log, err);
+        if (status != TSR_OK)
+            return tsr_wrap(err, status, "'%s'", directory[i]);
+    }
+    return find_overlaps(c, err);
+}
+
+void tsr_comparison_clear(tsr_comparison *comparison)
+{
+    for (int i = 0; i < comparison->n; i++) {
+        tsr_verdict_free(comparison->run[i].verdict);
+        tsr_summary_free(comparison->run[i].summary);
+        tsr_past_run_clear(&comparison->run[i].past);
+    }
+    free(comparison->overlap);
+    comparison->overlap = NULL;
+}
 
 /* ---- differences ---- */
 
@@ -18,8 +150,8 @@ static int is_same_data(const tsr_comparison *c, int a, int b)
 
 /* The log evidence of run b above that of a; NaN where one is not known, or
  * they saw other data. */
-static void evidence_gain(const tsr_comparison *c, int a, int b, double *gain,
-                          double *error)
+void tsr_evidence_gain(const tsr_comparison *c, int a, int b, double *gain,
+                       double *error)
 {
     const tsr_evidence *x = &c->run[a].summary->evidence;
     const tsr_evidence *y = &c->run[b].summary->evidence;
@@ -29,8 +161,8 @@ static void evidence_gain(const tsr_comparison *c, int a, int b, double *gain,
     *error = is_known ? hypot(x->error, y->error) : (double)NAN;
 }
 
-static void loo_gain(const tsr_comparison *c, int a, int b, double *gain,
-                     double *error)
+void tsr_loo_gain(const tsr_comparison *c, int a, int b, double *gain,
+                  double *error)
 {
     *gain = *error = (double)NAN;
     if (is_same_data(c, a, b))
@@ -50,7 +182,7 @@ static int counts(double gain, double error)
 
 /* The run that none of the same data is above; and whether it is clearly above
  * all of them. */
-static void say_best(const tsr_comparison *c, gain_function *gain_of,
+static void say_best(const tsr_comparison *c, tsr_gain_function *gain_of,
                      const char *what, tsr_words *w)
 {
     for (int b = 0; b < c->n; b++) {
@@ -157,16 +289,17 @@ static void say_convergence(const tsr_comparison *c, tsr_words *w)
                           i + 1);
 }
 
-static char *say_all(const tsr_comparison *c, int k, tsr_err *err)
+char *tsr_comparison_say(const tsr_comparison *comparison, int k, tsr_err *err)
 {
+    const tsr_comparison *c = comparison;
     tsr_words w;
     tsr_words_begin(&w);
     if (k == 0)
         say_conflicts(c, &w);
     else if (k == 1)
-        say_best(c, evidence_gain, "log evidence", &w);
+        say_best(c, tsr_evidence_gain, "log evidence", &w);
     else if (k == 2)
-        say_best(c, loo_gain, "expected log predictive density", &w);
+        say_best(c, tsr_loo_gain, "expected log predictive density", &w);
     else if (k == 3)
         say_overlaps(c, &w);
     else
@@ -176,10 +309,6 @@ static char *say_all(const tsr_comparison *c, int k, tsr_err *err)
         (void)tsr_fail(err, TSR_E_NOMEM, "out of memory");
     return text;
 }
-
-enum { N_SAID = 5 };
-
-/* ---- tables ---- */
 
 /* Parameters that are told side by side: not how the sampler did, and not
  * directions. */
@@ -196,8 +325,9 @@ static int is_told(const char *name)
 
 /* The k-th parameter that any run has, in the order of the first that has it;
  * NULL past the last. */
-static const char *parameter(const tsr_comparison *c, int k)
+const char *tsr_comparison_parameter(const tsr_comparison *comparison, int k)
 {
+    const tsr_comparison *c = comparison;
     for (int i = 0; i < c->n; i++)
         for (int v = 0; v < c->run[i].summary->n; v++) {
             const char *name = c->run[i].summary->item[v].name;
@@ -208,89 +338,6 @@ static const char *parameter(const tsr_comparison *c, int k)
                 return name;
         }
     return NULL;
-}
-
-static const char *interval(const tsr_convergence *v, char text[64])
-{
-    const int n =
-        v->sd > 0.0 ? (int)fmin(fmax(-floor(log10(v->sd)), 0.0), 3.0) : 1;
-    snprintf(text, 64, "%.*f [%.*f, %.*f]", n, v->mean, n, v->q5, n, v->q95);
-    return text;
-}
-
-static void print_gain(FILE *out, int width, double gain, double error)
-{
-    char text[48] = "";
-    if (isfinite(gain))
-        snprintf(text, sizeof text, "%.1f +- %.1f", gain, error);
-    fprintf(out, "  %*s", width, text);
-}
-
-static void print_models(const tsr_comparison *c, FILE *out)
-{
-    fprintf(out, "\n  %-3s %6s  %16s  %13s  %16s  %13s  %s\n", "run", "states",
-            "log evidence", "above run 1", "LOO density", "above run 1",
-            "converged");
-    for (int i = 0; i < c->n; i++) {
-        const tsr_verdict *v = c->run[i].verdict;
-        const tsr_evidence *e = &c->run[i].summary->evidence;
-        double gain = (double)NAN, error = (double)NAN;
-        fprintf(out, "  %-3d %6d", i + 1, v->n_state);
-        print_gain(out, 16, e->n_temp > 1 ? e->log : gain, e->error);
-        if (i > 0)
-            evidence_gain(c, 0, i, &gain, &error);
-        print_gain(out, 13, gain, error);
-        print_gain(out, 16, v->loo.elpd, v->loo.error);
-        if (i > 0)
-            loo_gain(c, 0, i, &gain, &error);
-        print_gain(out, 13, gain, error);
-        fprintf(out, "  %s\n", v->advice.is_converged ? "yes" : "no");
-    }
-}
-
-static void print_parameters(const tsr_comparison *c, FILE *out)
-{
-    const char *name;
-    fprintf(out, "\n  %-18s", "mean [5 %, 95 %]");
-    for (int i = 0; i < c->n; i++)
-        fprintf(out, "  run %-18d", i + 1);
-    fputc('\n', out);
-    for (int k = 0; (name = parameter(c, k)) != NULL; k++) {
-        fprintf(out, "  %-18s", name);
-        for (int i = 0; i < c->n; i++) {
-            const tsr_summary_item *item =
-                tsr_summary_find(c->run[i].summary, name);
-            char text[64] = "-";
-            if (item != NULL && isfinite(item->value.mean))
-                interval(&item->value, text);
-            fprintf(out, "  %-22s", text);
-        }
-        fputc('\n', out);
-    }
-}
-
-tsr_status tsr_comparison_print(const tsr_comparison *c, FILE *out,
-                                tsr_err *err)
-{
-    for (int i = 0; i < c->n; i++) {
-        fprintf(out, "run %d: %s", i + 1, c->run[i].directory);
-        for (int k = 0; k < c->run[i].verdict->n_curve; k++)
-            fprintf(out, "%s%s", k == 0 ? " (" : ", ",
-                    c->run[i].verdict->curve[k].name);
-        fprintf(out, "%s\n", c->run[i].verdict->n_curve > 0 ? ")" : "");
-    }
-    fputc('\n', out);
-    for (int k = 0; k < N_SAID; k++) {
-        char *text = say_all(c, k, err);
-        if (text == NULL)
-            return TSR_E_NOMEM;
-        if (text[0] != '\0')
-            tsr_text_wrap(out, 0, 0, "", text);
-        free(text);
-    }
-    print_models(c, out);
-    print_parameters(c, out);
-    return TSR_OK;
 }
 
 /* ---- JSON ---- */
@@ -309,15 +356,15 @@ static void put_run(const tsr_comparison *c, int i, tsr_json *j)
         tsr_evidence_put(&r->summary->evidence, "evidence", j);
     else
         tsr_json_text(j, "evidence", NULL);
-    evidence_gain(c, 0, i, &gain, &error);
+    tsr_evidence_gain(c, 0, i, &gain, &error);
     tsr_json_number(j, "evidence_gain", gain);
     tsr_json_number(j, "evidence_gain_error", error);
     tsr_loo_put(&r->verdict->loo, "loo", j);
-    loo_gain(c, 0, i, &gain, &error);
+    tsr_loo_gain(c, 0, i, &gain, &error);
     tsr_json_number(j, "loo_gain", gain);
     tsr_json_number(j, "loo_gain_error", error);
     tsr_json_object(j, "parameters");
-    for (int k = 0; (name = parameter(c, k)) != NULL; k++) {
+    for (int k = 0; (name = tsr_comparison_parameter(c, k)) != NULL; k++) {
         const tsr_summary_item *item = tsr_summary_find(r->summary, name);
         if (item == NULL)
             continue;
@@ -352,117 +399,46 @@ static void put_pair(tsr_json *j, int a, int b)
     tsr_json_close(j);
 }
 
-tsr_status tsr_comparison_print_json(const tsr_comparison *c, FILE *out,
-                                     tsr_err *err)
+tsr_status tsr_comparison_put(const tsr_comparison *comparison, tsr_json *json,
+                              tsr_err *err)
 {
-    tsr_json j = {.out = out};
+    const tsr_comparison *c = comparison;
+    tsr_json *j = json;
     tsr_status status = TSR_OK;
-    tsr_json_object(&j, NULL);
-    tsr_json_array(&j, "verdict");
-    for (int k = 0; k < N_SAID && status == TSR_OK; k++) {
-        char *text = say_all(c, k, err);
+    tsr_json_object(j, NULL);
+    tsr_json_array(j, "verdict");
+    for (int k = 0; k < TSR_N_COMPARED_SENTENCE && status == TSR_OK; k++) {
+        char *text = tsr_comparison_say(c, k, err);
         status = text == NULL ? TSR_E_NOMEM : TSR_OK;
         if (text != NULL && text[0] != '\0')
-            tsr_json_text(&j, NULL, text);
+            tsr_json_text(j, NULL, text);
         free(text);
     }
-    tsr_json_close(&j);
-    tsr_json_array(&j, "runs");
+    tsr_json_close(j);
+    tsr_json_array(j, "runs");
     for (int i = 0; i < c->n; i++)
-        put_run(c, i, &j);
-    tsr_json_close(&j);
-    tsr_json_array(&j, "overlaps");
+        put_run(c, i, j);
+    tsr_json_close(j);
+    tsr_json_array(j, "overlaps");
     for (int i = 0; i < c->n_overlap; i++) {
-        put_pair(&j, c->overlap[i].a, c->overlap[i].b);
-        tsr_json_text(&j, "variable", c->overlap[i].variable);
-        tsr_json_number(&j, "overlap", c->overlap[i].overlap);
-        tsr_json_close(&j);
+        put_pair(j, c->overlap[i].a, c->overlap[i].b);
+        tsr_json_text(j, "variable", c->overlap[i].variable);
+        tsr_json_number(j, "overlap", c->overlap[i].overlap);
+        tsr_json_close(j);
     }
-    tsr_json_close(&j);
-    tsr_json_array(&j, "conflicts");
+    tsr_json_close(j);
+    tsr_json_array(j, "conflicts");
     for (int b = 0; b < c->n; b++)
         for (int a = 0; a < b; a++) {
             int i, k;
             double sigma;
             if (!conflicts(c, a, b, &i, &k, &sigma))
                 continue;
-            put_pair(&j, a, b);
-            tsr_json_number(&j, "standard_deviations", sigma);
-            tsr_json_close(&j);
+            put_pair(j, a, b);
+            tsr_json_number(j, "standard_deviations", sigma);
+            tsr_json_close(j);
         }
-    tsr_json_close(&j);
-    tsr_json_close(&j);
-    return status;
-}
-
-/* ---- picture ---- */
-
-/* A mean with what lies to either side, of run i. */
-static void add_bar(tsr_figure *f, int i, double low, double middle,
-                    double high)
-{
-    const double x = i + 0.5;
-    if (!isfinite(low) || !isfinite(high))
-        return;
-    tsr_figure_layer(f, TSR_LAYER_ERRORS, NULL, TSR_COLOUR_DATA, 1, &x, &low,
-                     &high);
-    tsr_figure_layer(f, TSR_LAYER_POINTS, NULL, TSR_COLOUR_DATA, 1, &x, &middle,
-                     NULL);
-}
-
-static void add_gains(tsr_figure *f, const tsr_comparison *c,
-                      gain_function *gain_of, const char *title)
-{
-    int n = 0;
-    for (int i = 1; i < c->n; i++) {
-        double gain, error;
-        gain_of(c, 0, i, &gain, &error);
-        if (!isfinite(gain) || !isfinite(error))
-            continue;
-        if (n++ == 0) {
-            const double x[] = {0.0, c->n}, zero[] = {0.0, 0.0};
-            tsr_figure_panel(f, title, 0, 110);
-            tsr_figure_layer(f, TSR_LAYER_DASHES, NULL, "#444444", 2, x, zero,
-                             NULL);
-        }
-        add_bar(f, i, gain - error, gain, gain + error);
-    }
-}
-
-static void add_values(tsr_figure *f, const tsr_comparison *c, const char *name,
-                       const char *title)
-{
-    int n = 0;
-    for (int i = 0; i < c->n; i++) {
-        const tsr_summary_item *item =
-            tsr_summary_find(c->run[i].summary, name);
-        if (item == NULL || !isfinite(item->value.mean))
-            continue;
-        if (n++ == 0)
-            tsr_figure_panel(f, title, 0, 110);
-        add_bar(f, i, item->value.q5, item->value.mean, item->value.q95);
-    }
-}
-
-tsr_status tsr_comparison_draw(const tsr_comparison *c, const char *path,
-                               tsr_err *err)
-{
-    const char *name[TSR_MOST_COMPARED];
-    tsr_figure f =
-        tsr_figure_new("compare", "Runs side by side", "run", 90 + 90 * c->n);
-    for (int i = 0; i < c->n; i++)
-        name[i] = tsr_text_file_name(c->run[i].directory);
-    add_gains(&f, c, evidence_gain, "log evidence (nat)");
-    add_gains(&f, c, loo_gain, "LOO density (nat)");
-    add_values(&f, c, "chi2", "\xcf\x87\xc2\xb2");
-    add_values(&f, c, "rg", "Rg (\xc3\x85)");
-    add_values(&f, c, "d_max", "D_max (\xc3\x85)");
-    tsr_figure_names(&f, c->n, name);
-    f.x0 = 0.0;
-    f.x1 = c->n;
-    tsr_status status = tsr_figure_finish(&f, err);
-    if (status == TSR_OK)
-        status = tsr_figure_write_svg(&f, path, err);
-    tsr_figure_clear(&f);
+    tsr_json_close(j);
+    tsr_json_close(j);
     return status;
 }
