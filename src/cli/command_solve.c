@@ -265,6 +265,9 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     tsr_profile_result *r = &w->rigid[k];
     const tsr_partials *p = &r->structure.partials;
     tsr_partial_curves curves = {0};
+    tsr_profile_fit_options how = tsr_profile_fit_defaults;
+    how.fit_background = o->background.word == 0; /* infer */
+    how.background = o->background.word < 0 ? o->background.number : 0.0;
     TSR_TRY(tsr_saxs_read(o->file, (tsr_q_unit)o->q_unit, o->q_range, NULL,
                           &w->saxs[k], err));
     const tsr_saxs *s = w->saxs[k];
@@ -274,9 +277,8 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     if (r->curve == NULL)
         return no_memory(err);
     TSR_TRY(tsr_partial_curves_make(p, s->n, s->q, &curves, err));
-    tsr_status status =
-        tsr_profile_fit_make(&curves, s->intensity, s->sigma,
-                             &tsr_profile_fit_defaults, &r->fit, r->curve, err);
+    tsr_status status = tsr_profile_fit_make(&curves, s->intensity, s->sigma,
+                                             &how, &r->fit, r->curve, err);
     tsr_partial_curves_clear(&curves);
     if (status == TSR_OK)
         status =

@@ -47,7 +47,8 @@ static void say_rigid(const tsr_solve *s, tsr_words *w)
             w,
             "%sThe model as it is, rigid, %s %s: reduced chi2 %.3g, CorMap p "
             "%.2g, "
-            "with c1 %.3f and c2 %.2f fitted%s; %s.",
+            "with scale, background, c1 %.3f and c2 %.2f at their best%s; "
+            "%s.",
             k > 0 ? " " : "", is_good(f) ? "fits" : "does not fit",
             tsr_text_file_name(s->saxs[k]->path), f->reduced_chi2, f->cormap_p,
             f->c1, f->c2, at,
@@ -308,6 +309,7 @@ static void put_rigid(const tsr_solve *s, tsr_json *j)
         tsr_json_number(j, "c1", r->fit.c1);
         tsr_json_number(j, "c2", r->fit.c2);
         tsr_json_number(j, "scale", r->fit.scale);
+        tsr_json_number(j, "background", r->fit.background);
         tsr_json_number(j, "rg_guinier", r->rg_guinier);
         tsr_json_number(j, "rg_guinier_data", s->saxs[k]->rg_guinier);
         tsr_json_close(j);

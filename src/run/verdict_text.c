@@ -70,8 +70,9 @@ static void say_rigid(const tsr_verdict_curve *c, tsr_words *w)
         return;
     tsr_profile_bounds_text(f, at, sizeof at);
     tsr_words_say(w,
-                  "The model as it is, rigid, %s %s: chi2 %.3g, CorMap p %.2g "
-                  "(%s), with scale, background, c1 %.3f and c2 %.2f at their "
+                  "The model as it is, rigid, by the bodies of the run, %s %s: "
+                  "chi2 %.3g, CorMap p %.2g (%s), with scale, background, c1 "
+                  "%.3f and c2 %.2f at their "
                   "best%s.",
                   tsr_verdict_fits(f->reduced_chi2, f->cormap_p)
                       ? "fits"
