@@ -146,8 +146,9 @@ static void say_strays(const tsr_verdict *v, int s, tsr_words *w)
 
 static void say_motion(const tsr_verdict *v, tsr_words *w)
 {
+    enum { MOST = 8 };
     char text[64];
-    for (int i = 0; i < v->n_motion; i++) {
+    for (int i = 0; i < v->n_motion && i < MOST; i++) {
         const tsr_verdict_motion *m = &v->motion[i];
         tsr_words_say(w, "%s%s", i == 0 ? "What moves: " : "; ", m->where);
         if (m->state > 0)
@@ -157,6 +158,8 @@ static void say_motion(const tsr_verdict *v, tsr_words *w)
                                  : ", centres %s Angstrom apart",
                       interval(&m->distance, text));
     }
+    if (v->n_motion > MOST)
+        tsr_words_say(w, "; and %d more (summary --json)", v->n_motion - MOST);
     if (v->n_motion > 0)
         tsr_words_say(w, " (mean, and in brackets where 90 %% of the draws "
                          "lie).");
