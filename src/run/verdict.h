@@ -100,8 +100,9 @@ void tsr_verdict_sentences_free(int n, char **text);
 tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
                              tsr_err *err);
 
-/* As the member `name` of an object: sentences, curves, rg, d_max, motion,
- * arrangements, evidence, loo, undecided, advice. Errors: TSR_E_NOMEM. */
+/* As the member `name` of an object: sentences, curves, conflicts, rg, d_max,
+ * motion, arrangements, evidence, loo, undecided, advice. Errors: TSR_E_NOMEM.
+ */
 tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
                            tsr_json *json, tsr_err *err);
 

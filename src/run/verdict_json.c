@@ -48,6 +48,27 @@ static void put_curve(tsr_json *j, const tsr_verdict_curve *c)
     tsr_json_close(j);
 }
 
+/* Which curves cannot be of one structure. */
+static void put_conflicts(tsr_json *j, const tsr_verdict *v)
+{
+    tsr_json_array(j, "conflicts");
+    for (int b = 0; b < v->n_curve; b++)
+        for (int a = 0; a < b; a++) {
+            double sigma;
+            if (!tsr_guinier_conflict(&v->curve[a].guinier,
+                                      &v->curve[b].guinier, &sigma))
+                continue;
+            tsr_json_object(j, NULL);
+            tsr_json_array(j, "curves");
+            tsr_json_integer(j, NULL, a);
+            tsr_json_integer(j, NULL, b);
+            tsr_json_close(j);
+            tsr_json_number(j, "standard_deviations", sigma);
+            tsr_json_close(j);
+        }
+    tsr_json_close(j);
+}
+
 static void put_motion(tsr_json *j, const tsr_verdict *v)
 {
     tsr_json_array(j, "motion");
@@ -174,6 +195,7 @@ tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
     for (int k = 0; k < v->n_curve; k++)
         put_curve(json, &v->curve[k]);
     tsr_json_close(json);
+    put_conflicts(json, v);
     put_interval(json, "rg", &v->rg);
     put_interval(json, "d_max", &v->d_max);
     put_motion(json, v);

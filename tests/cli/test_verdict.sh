@@ -157,6 +157,14 @@ got = [o["overlap"] for o in c["overlaps"]
        if o["runs"] == [0, 2] and o["variable"] == "rg"]
 assert abs(got[0] - want) < 0.02, (got, want)
 END
+sed 's/{file: exp.dat}/&, {file: other.dat}/' run.yaml >two.yaml
+"$program" run two.yaml --output two --json --set sampler.draws=4 >two.json \
+    2>err.txt
+check "data of two structures in one run" "$python" -c 'import json
+v = json.load(open("two.json"))["verdict"]
+assert [x["curves"] for x in v["conflicts"]] == [[0, 1]], v["conflicts"]
+assert any("other.dat cannot be of one structure" in x for x in v["sentences"])
+assert len(v["curves"]) == 2 and v["loo"]["points"] == 80, v["curves"]'
 "$program" summary a --json >a2.json 2>err.txt
 "$program" summary still --json >still.json 2>err.txt
 check "its numbers are those of the runs" "$python" compare.py
