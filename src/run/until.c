@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_CURVE = 12 }; /* q values of a curve that are looked at */
+/* q values of a curve that are looked at: few where there are so many draws
+ * that each takes seconds. */
+enum { N_CURVE = 12, FEW = 3, MANY_DRAWS = 400000 };
 
 static tsr_status bad(const char *text, tsr_err *err)
 {
@@ -86,8 +88,9 @@ static tsr_status look_at_curve(judge *j, tsr_trace_reader *reader,
     tsr_curve_summary *curve = NULL;
     TSR_TRY(tsr_trace_shape(reader, TSR_TRACE_POSTERIOR_PREDICTIVE, name,
                             &n_chain, &n_draw, &n, err));
+    const double rows = (double)n_chain * n_draw;
     TSR_TRY(tsr_curve_summary_make(
-        reader, name, (double)n_chain * n_draw * N_CURVE, &curve, err));
+        reader, name, rows * (rows > MANY_DRAWS ? FEW : N_CURVE), &curve, err));
     for (int k = 0; k < curve->n; k++) {
         char label[64];
         snprintf(label, sizeof label, "%s at point %d", name, curve->at[k]);
