@@ -21,6 +21,7 @@ void tsr_diagnosis_free(tsr_diagnosis *diagnosis)
     for (int i = 0; i < diagnosis->n_curve; i++)
         tsr_curve_summary_free(diagnosis->curve[i]);
     free(diagnosis->curve);
+    free(diagnosis->advice);
     tsr_summary_free(diagnosis->summary);
     free(diagnosis);
 }
@@ -91,6 +92,10 @@ tsr_status tsr_diagnose(tsr_trace_reader *reader,
         return status;
     }
     decide(d);
+    if (d->is_converged) {
+        free(d->advice);
+        d->advice = NULL;
+    }
     *out = d;
     return TSR_OK;
 }
@@ -127,6 +132,8 @@ void tsr_diagnosis_print(const tsr_diagnosis *diagnosis, FILE *out)
                 n_no == 1 ? " is" : "s are");
     else
         fputs("\nnot shown to have converged: too little to tell from\n", out);
+    if (diagnosis->advice != NULL)
+        fprintf(out, "To go on:\n    %s\n", diagnosis->advice);
 }
 
 static void put_check(tsr_json *j, const tsr_check *c)
@@ -165,6 +172,7 @@ void tsr_diagnosis_print_json(const tsr_diagnosis *diagnosis, FILE *out)
     tsr_json_truth(&j, "converged", diagnosis->is_converged);
     tsr_json_integer(&j, "n_chain", diagnosis->n_chain);
     tsr_json_integer(&j, "n_draw", diagnosis->n_draw);
+    tsr_json_text(&j, "advice", diagnosis->advice);
     tsr_json_array(&j, "checks");
     for (int i = 0; i < diagnosis->n; i++)
         put_check(&j, &diagnosis->check[i]);

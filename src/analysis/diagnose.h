@@ -61,6 +61,9 @@ typedef struct {
                            known */
     int is_still;       /* structures that were not to move */
     const tsr_shape *shape; /* of the conformations; NULL: none */
+    /* The line that goes on with the run, told once instead of a remedy by each
+     * check that asks for more draws; NULL: there is none. Borrowed. */
+    const char *advice;
 } tsr_diagnose_options;
 
 typedef struct {
@@ -71,6 +74,7 @@ typedef struct {
     int n;
     tsr_check check[TSR_N_CHECK];
     int is_converged; /* nothing says no, R-hat and ESS say yes */
+    char *advice;     /* of the options, where more draws would help; NULL */
 } tsr_diagnosis;
 
 /* Errors: those of tsr_summary_make; TSR_E_IO, TSR_E_NOMEM. */
@@ -82,9 +86,10 @@ void tsr_diagnosis_free(tsr_diagnosis *diagnosis);
 /* The answers, one paragraph each, and the verdict. */
 void tsr_diagnosis_print(const tsr_diagnosis *diagnosis, FILE *out);
 
-/* One JSON object: converged, n_chain, n_draw, checks [{name, asks, answer:
- * yes|no|unknown|not asked, value, limit, found, remedy}], variables {name:
- * {rhat, ess_bulk, ess_tail}}, curves {name: {q [], rhat [], ess_bulk []}}. */
+/* One JSON object: converged, n_chain, n_draw, advice, checks [{name, asks,
+ * answer: yes|no|unknown|not asked, value, limit, found, remedy}], variables
+ * {name: {rhat, ess_bulk, ess_tail}}, curves {name: {q [], rhat [], ess_bulk
+ * []}}. */
 void tsr_diagnosis_print_json(const tsr_diagnosis *diagnosis, FILE *out);
 
 #endif

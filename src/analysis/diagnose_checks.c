@@ -3,6 +3,7 @@
 #include "core/text.h"
 
 #include <math.h>
+#include <string.h>
 
 void tsr_check_start(tsr_check *check, const char *name, const char *asks)
 {
@@ -20,10 +21,16 @@ static int counts(const tsr_summary_item *item)
     return item->flaw == TSR_FLAW_NONE;
 }
 
-/* "--set sampler.draws=8000", `factor` times as many. */
-char *tsr_check_run_longer(const tsr_diagnosis *d,
+/* The line that goes on with the run, for all checks; without one
+ * "--set sampler.draws=8000", `factor` times as many. */
+char *tsr_check_run_longer(tsr_diagnosis *d,
                            const tsr_diagnose_options *options, double factor)
 {
+    if (options->advice != NULL) {
+        if (d->advice == NULL)
+            d->advice = strdup(options->advice);
+        return NULL;
+    }
     const double draws =
         options->draws > 0 ? (double)options->draws : d->n_draw;
     const double most = 1000.0; /* further is not to be foretold */

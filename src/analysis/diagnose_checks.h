@@ -42,8 +42,9 @@ tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
 void tsr_check_start(tsr_check *check, const char *name, const char *asks);
 
 /* A remedy: "run longer, for example with --set sampler.draws=8000", `factor`
- * times as many. Caller frees; NULL: out of memory. */
-char *tsr_check_run_longer(const tsr_diagnosis *diagnosis,
+ * times as many. Caller frees; NULL: out of memory, or the options have advice,
+ * which then is the diagnosis's, for all checks. */
+char *tsr_check_run_longer(tsr_diagnosis *diagnosis,
                            const tsr_diagnose_options *options, double factor);
 
 /* Numbers that are finite, a file that can be read. */

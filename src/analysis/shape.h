@@ -29,6 +29,12 @@ tsr_status tsr_clusters_make(int n, int dim, const float *x, tsr_clusters *out,
                              tsr_err *err);
 void tsr_clusters_clear(tsr_clusters *clusters);
 
+/* Groups of n things by average linkage: joins the two groups whose members are
+ * nearest on average, while that is below the threshold. distance [n][n], used
+ * up. group [n] out, from 0 by size, of equal ones the one with the first
+ * member first. Returns how many; 0: out of memory. Cost: some n^2. */
+int tsr_average_linkage(int n, double *distance, double threshold, int *group);
+
 enum {
     TSR_MOST_ROWS = 72,     /* residues of a map, or of the timeline */
     TSR_MOST_COLUMNS = 180, /* draws of the timeline */

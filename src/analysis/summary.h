@@ -119,11 +119,13 @@ void tsr_summary_number(char text[TSR_SUMMARY_CELL], double x, int decimals);
 tsr_status tsr_summary_print(const tsr_summary *summary, FILE *out,
                              tsr_err *err);
 
-/* One JSON object: name -> {mean, sd, median, q5, q95, mcse, ess_bulk,
+/* Members of an object: name -> {mean, sd, median, q5, q95, mcse, ess_bulk,
  * ess_tail, rhat}, to the last bit; null for what is not finite. Beside these,
  * where they apply: "circular": true; "note": why a number is null; "prior":
- * {the same nine}, "contraction". "evidence" is that of tsr_evidence_put. Ends
- * with a newline. */
+ * {the same nine}, "contraction". "evidence" is that of tsr_evidence_put. */
+void tsr_summary_put(const tsr_summary *summary, tsr_json *json);
+
+/* The same as one JSON object, which ends with a newline. Errors: TSR_E_IO. */
 tsr_status tsr_summary_print_json(const tsr_summary *summary, FILE *out,
                                   tsr_err *err);
 

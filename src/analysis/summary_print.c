@@ -230,31 +230,36 @@ static const char *note_of(const tsr_summary_item *item)
     }
 }
 
+void tsr_summary_put(const tsr_summary *summary, tsr_json *json)
+{
+    for (int i = 0; i < summary->n; i++) {
+        const tsr_summary_item *item = &summary->item[i];
+        tsr_json_object(json, item->name);
+        put_columns(json, &item->value);
+        if (isfinite(item->value.rhat_chains))
+            tsr_json_number(json, "rhat_chains", item->value.rhat_chains);
+        if (item->is_circular)
+            tsr_json_truth(json, "circular", 1);
+        if (note_of(item) != NULL)
+            tsr_json_text(json, "note", note_of(item));
+        if (item->has_prior) {
+            tsr_json_object(json, "prior");
+            put_columns(json, &item->prior);
+            tsr_json_close(json);
+            tsr_json_number(json, "contraction", item->contraction);
+        }
+        tsr_json_close(json);
+    }
+    if (summary->evidence.n_temp > 0)
+        tsr_evidence_put(&summary->evidence, "evidence", json);
+}
+
 tsr_status tsr_summary_print_json(const tsr_summary *summary, FILE *out,
                                   tsr_err *err)
 {
     tsr_json j = {.out = out};
     tsr_json_object(&j, NULL);
-    for (int i = 0; i < summary->n; i++) {
-        const tsr_summary_item *item = &summary->item[i];
-        tsr_json_object(&j, item->name);
-        put_columns(&j, &item->value);
-        if (isfinite(item->value.rhat_chains))
-            tsr_json_number(&j, "rhat_chains", item->value.rhat_chains);
-        if (item->is_circular)
-            tsr_json_truth(&j, "circular", 1);
-        if (note_of(item) != NULL)
-            tsr_json_text(&j, "note", note_of(item));
-        if (item->has_prior) {
-            tsr_json_object(&j, "prior");
-            put_columns(&j, &item->prior);
-            tsr_json_close(&j);
-            tsr_json_number(&j, "contraction", item->contraction);
-        }
-        tsr_json_close(&j);
-    }
-    if (summary->evidence.n_temp > 0)
-        tsr_evidence_put(&summary->evidence, "evidence", &j);
+    tsr_summary_put(summary, &j);
     tsr_json_close(&j);
     return written(out, err);
 }

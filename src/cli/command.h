@@ -43,6 +43,7 @@ tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
     X(simulate)         \
     X(summary)          \
     X(diagnose)         \
+    X(compare)          \
     X(report)           \
     X(export)           \
     X(reweight)         \

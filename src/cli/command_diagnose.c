@@ -1,8 +1,11 @@
 /* tessera diagnose DIR */
 #include "cli/command.h"
+#include "run/advice.h"
 #include "run/past_run.h"
 
 #include "analysis/diagnose.h"
+
+#include <stdlib.h>
 
 static const tsr_option options[] = {
     {.name = "json", .doc = "one JSON object instead of text"},
@@ -17,6 +20,22 @@ static const tsr_option options[] = {
      .doc = "independent draws that are needed"},
     {0}};
 
+/* The line that goes on with the run, *text; NULL: a trace cannot. */
+static tsr_status find_advice(const tsr_past_run *run, char **text,
+                              tsr_err *err)
+{
+    tsr_summary *summary = NULL;
+    tsr_advice advice = {.command = NULL};
+    tsr_status status = tsr_summary_make(run->trace, &summary, err);
+    if (status == TSR_OK)
+        status = tsr_advice_make(run, summary, &advice, err);
+    if (status == TSR_OK)
+        *text = tsr_advice_text(&advice);
+    tsr_advice_clear(&advice);
+    tsr_summary_free(summary);
+    return status;
+}
+
 static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
@@ -25,7 +44,7 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_diagnose_options o = {.n_temp = 0};
     tsr_frames *frames = NULL;
     tsr_shape *shape = NULL;
-    char why[TSR_ERR_SIZE];
+    char why[TSR_ERR_SIZE], *advice = NULL;
     tsr_status status = tsr_args_double(args, "rhat", 1.0, 10.0, &o.rhat, err);
     if (status == TSR_OK)
         status = tsr_args_double(args, "ess", 1.0, 1e12, &o.ess, err);
@@ -41,6 +60,9 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
         status = tsr_past_run_shape(&run, log, &frames, &shape, why, err);
     o.shape = shape;
     if (status == TSR_OK)
+        status = find_advice(&run, &advice, err);
+    o.advice = advice;
+    if (status == TSR_OK)
         status = tsr_diagnose(run.trace, &o, &made, err);
     if (status == TSR_OK && tsr_args_count(args, "json") > 0)
         tsr_diagnosis_print_json(made, out);
@@ -49,6 +71,7 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK && !made->is_converged)
         status = TSR_E_NO;
     tsr_diagnosis_free(made);
+    free(advice);
     tsr_shape_free(shape);
     tsr_frames_free(frames);
     tsr_past_run_clear(&run);

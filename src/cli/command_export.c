@@ -3,7 +3,7 @@
 #include "run/past_run.h"
 #include "run/run_directory.h"
 
-#include "analysis/domains.h"
+#include "analysis/arrangements.h"
 #include "analysis/export.h"
 #include "analysis/frames.h"
 #include "analysis/shape.h"
@@ -20,7 +20,14 @@ static const tsr_option options[] = {
      .argument = "SPEC",
      .initial = "even:20",
      .doc = "which: all, best, even:NUMBER, [CHAIN/]FIRST[:LAST[:EVERY]], "
-            "several with commas; or groups, the middle of each"},
+            "several with commas; groups, the middle of each; or arrangements, "
+            "the middle of each arrangement of the domains (summary)"},
+    {.name = "threshold",
+     .argument = "A",
+     .initial = "15",
+     .unit = "Angstrom",
+     .doc = "of --draws arrangements: how far apart on average those are that "
+            "count as two"},
     {.name = "weights",
      .argument = "FILE",
      .doc =
@@ -51,7 +58,7 @@ static const tsr_option options[] = {
     TSR_OPTION_FORCE,
     {0}};
 
-enum { CSV = 3, N_FORMAT = 4 };
+enum { CSV = 3, N_FORMAT = 4, MOST_PICKS = 256 };
 static const char *const format_name[N_FORMAT] = {"pdb", "cif", "xyz", "csv"};
 
 /* Without --format the ending of the file tells. */
@@ -124,9 +131,16 @@ static tsr_status write_scripts(const char *path, int format, tsr_err *err)
 
 /* ---- models ---- */
 
+static int is_arrangements(const tsr_args *args)
+{
+    return strcmp(tsr_args_value(args, "draws"), "arrangements") == 0;
+}
+
+/* Conformations that stand for others. */
 static int is_groups(const tsr_args *args)
 {
-    return strcmp(tsr_args_value(args, "draws"), "groups") == 0;
+    return is_arrangements(args) ||
+           strcmp(tsr_args_value(args, "draws"), "groups") == 0;
 }
 
 /* The input's atoms, where they are asked for or can be had. */
@@ -184,6 +198,41 @@ static tsr_status pick_groups(tsr_frames *frames, int *pick,
                  100.0 * shape->share[c]);
     }
     tsr_shape_free(shape);
+    return TSR_OK;
+}
+
+/* Those of one state, or of all, superposed on the domain that tells them
+ * apart, where --align does not say another. */
+static tsr_status pick_arrangements(const tsr_args *args, tsr_frames *frames,
+                                    int *pick, int **align,
+                                    tsr_export_options *o, tsr_log *log,
+                                    tsr_err *err)
+{
+    double threshold = tsr_arrangements_threshold;
+    tsr_arrangements *a = NULL;
+    TSR_TRY(tsr_args_double(args, "threshold", 0.1, 1e4, &threshold, err));
+    TSR_TRY(tsr_arrangements_make(frames, -1, threshold, 0, 0, NULL, &a, err));
+    if (a == NULL)
+        return tsr_fail(err, TSR_E_DATA,
+                        "no two domains move against each other, so there are "
+                        "no arrangements; --draws groups has what differs");
+    const tsr_domain *fixed = &a->domains->domain[a->fixed];
+    if (*align == NULL && !o->is_raw &&
+        (*align = calloc((size_t)fixed->n_residue, sizeof **align)) != NULL) {
+        memcpy(*align, fixed->residue,
+               (size_t)fixed->n_residue * sizeof **align);
+        o->n_align = fixed->n_residue;
+    }
+    o->pick = pick;
+    for (int i = 0; i < a->n && o->n_pick < MOST_PICKS; i++) {
+        const tsr_arrangement *item = &a->item[i];
+        if (o->state > 0 && item->state != o->state)
+            continue;
+        pick[o->n_pick++] = item->frame;
+        tsr_info(log, "model %d stands for %.0f %% of the draws%s", o->n_pick,
+                 100.0 * item->share, item->state > 0 ? " of its state" : "");
+    }
+    tsr_arrangements_free(a);
     return TSR_OK;
 }
 
@@ -290,7 +339,7 @@ static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
 {
     tsr_frames *frames = NULL;
     tsr_err bad;
-    int n_bad = 0, n_model = 0, pick[TSR_MOST_CLUSTERS], *align = NULL;
+    int n_bad = 0, n_model = 0, pick[MOST_PICKS], *align = NULL;
     long state = -1;
     tsr_export_options o = {.format = (tsr_model_format)format,
                             .name = "draws",
@@ -313,9 +362,11 @@ static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
     o.state = (int)state;
     if (status == TSR_OK)
         status = read_align(args, frames, &align, &o.n_align, err);
-    o.align = align;
-    if (status == TSR_OK && is_groups(args))
+    if (status == TSR_OK && is_arrangements(args))
+        status = pick_arrangements(args, frames, pick, &align, &o, log, err);
+    else if (status == TSR_OK && is_groups(args))
         status = pick_groups(frames, pick, &o, log, err);
+    o.align = align;
     if (status == TSR_OK)
         status = tsr_export_models(frames, choice, &o, out, &n_model, err);
     if (status == TSR_OK)
@@ -400,7 +451,8 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
         parse_format(tsr_args_value(args, "format"), path, &format, err);
     if (status == TSR_OK && is_groups(args) && format == CSV)
         status = tsr_fail(err, TSR_E_USAGE,
-                          "--draws groups is for conformations, not for csv");
+                          "--draws %s is for conformations, not for csv",
+                          tsr_args_value(args, "draws"));
     if (status == TSR_OK && !is_groups(args))
         status =
             tsr_draw_choice_parse(tsr_args_value(args, "draws"), &choice, err);

@@ -1,7 +1,7 @@
 /* tessera profile: curves of structures, and their fits to data. */
 #include "cli/command.h"
-#include "cli/profile_partials.h"
 #include "cli/profile_report.h"
+#include "run/profile_partials.h"
 
 #include "io/saxs.h"
 

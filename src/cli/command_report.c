@@ -2,10 +2,11 @@
  * paragraph from the configuration, and refuses to replace a page of somebody
  * else. */
 #include "cli/command.h"
-#include "cli/profile_partials.h"
 #include "likelihood/term_saxs.h"
 #include "run/past_run.h"
+#include "run/profile_partials.h"
 #include "run/run_directory.h"
+#include "run/verdict.h"
 
 #include "core/text.h"
 #include "io/file.h"
@@ -405,6 +406,27 @@ static tsr_status places(const tsr_past_run *run, const char *output,
     return status == TSR_OK ? make_folder(*folder, err) : status;
 }
 
+/* The sentences of the run's verdict, and the line that goes on with it. */
+static tsr_status find_answer(const tsr_past_run *run, int *n_said,
+                              char ***said, char **advice, tsr_err *err)
+{
+    tsr_summary *summary = NULL;
+    tsr_verdict *verdict = NULL;
+    tsr_status status = tsr_summary_make(run->trace, &summary, err);
+    if (status == TSR_OK)
+        status = tsr_summary_add_evidence(summary, run->trace, err);
+    if (status == TSR_OK)
+        status = tsr_verdict_make(run, summary, -1, tsr_arrangements_threshold,
+                                  &verdict, err);
+    if (status == TSR_OK)
+        status = tsr_verdict_sentences(verdict, n_said, said, err);
+    if (status == TSR_OK)
+        *advice = tsr_advice_text(&verdict->advice);
+    tsr_verdict_free(verdict);
+    tsr_summary_free(summary);
+    return status;
+}
+
 static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
                          tsr_err *err)
 {
@@ -416,7 +438,8 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_report_start *start = NULL;
     densities density = {0};
     char *page = NULL, *folder = NULL, *methods = NULL, remark[160] = "";
-    char why[TSR_ERR_SIZE] = "";
+    char why[TSR_ERR_SIZE] = "", *advice = NULL, **said = NULL;
+    int n_said = 0;
     tsr_report_options o = {.name = "tessera report",
                             .vega_directory = getenv("TSR_VEGA_DIR"),
                             .diagnose = {.rhat = 1.01, .ess = 400.0}};
@@ -431,8 +454,13 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         tsr_log_progress(log, "report: conformations");
         status = tsr_past_run_shape(&run, log, &frames, &shape, why, err);
     }
+    if (status == TSR_OK)
+        status = find_answer(&run, &n_said, &said, &advice, err);
     if (status == TSR_OK) {
         methods = methods_text(&run);
+        o.n_said = n_said;
+        o.said = said;
+        o.diagnose.advice = advice;
         o.frames = frames;
         o.diagnose.shape = shape;
         o.no_frames = why[0] != '\0' ? why : NULL;
@@ -471,6 +499,8 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         free(start[i].curve);
     free(start);
     free(density.item);
+    tsr_verdict_sentences_free(n_said, said);
+    free(advice);
     free(methods);
     free(data);
     free(page);

@@ -19,7 +19,7 @@ static const tsr_option options[] = {
      .doc = "so many draws a chain in all, instead of sampler.draws"},
     {.name = "until",
      .argument = "WHAT",
-     .doc = "stop once converged: rhat<1.01,ess>400 (sampler.draws at most)"},
+     .doc = "go on until converged: rhat<1.01,ess>400 (--draws at most)"},
     {.name = "device",
      .argument = "DEVICE",
      .doc = "instead of device.use; another kind of device rounds otherwise"},
@@ -90,6 +90,18 @@ static tsr_status check_draws(const tsr_run_checkpoint *at,
                         "than %ld, extends it",
                         config->output.directory, done);
     return TSR_OK;
+}
+
+/* --until without --draws goes on until then: a hundred times the draws that
+ * there are is no end that a user waits for, but files have one. */
+static void lift_end(const tsr_run_checkpoint *at, const tsr_args *args,
+                     tsr_config *config)
+{
+    const double most = tsr_until_draws((double)at->place.draws, 100.0);
+    if (tsr_args_count(args, "until") > 0 &&
+        tsr_args_count(args, "draws") == 0 &&
+        most > (double)tsr_sampler_draws(&config->sampler))
+        config->sampler.draws = (tsr_number_or_word){-1, most};
 }
 
 /* A run that had converged as asked goes on when it is told how long, and one
@@ -205,7 +217,7 @@ static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, int is_new,
     status = tsr_session_sample(s, err);
     if (status == TSR_OK)
         status = tsr_session_report(s, is_json, out, err);
-    if (status != TSR_OK)
+    if (status != TSR_OK && status != TSR_E_NO)
         tsr_log_keep(s->log, TSR_LOG_ERROR, err->message);
     return status;
 }
@@ -237,8 +249,10 @@ static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
                              tsr_args_count(args, "draws") > 0 ||
                                  tsr_args_count(args, "until") > 0,
                              err);
-    if (status == TSR_OK)
+    if (status == TSR_OK) {
         drop_until(&at, args, &config, log);
+        lift_end(&at, args, &config);
+    }
     if (status == TSR_OK)
         status = tsr_config_blame(
             &config, tsr_until_parse(config.sampler.until, &session.until, err),
@@ -275,7 +289,9 @@ const tsr_command tsr_command_resume = {
               .about =
                   "Goes on to the same draws as if the run had never stopped, "
                   "with any number of threads; --draws extends a run that is "
-                  "finished. A run that was stopped before its first "
+                  "finished, and so does --until, which goes on until the "
+                  "chains have converged; the exit status is 1 where that was "
+                  "not reached. A run that was stopped before its first "
                   "checkpoint is begun anew. DIR may have been moved, also to "
                   "another "
                   "machine: it holds copies of what the run reads."},

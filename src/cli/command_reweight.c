@@ -3,9 +3,9 @@
 #include "cli/reweight_report.h"
 #include "run/past_run.h"
 
+#include "analysis/psis.h"
 #include "io/file.h"
 #include "reweight/maxent.h"
-#include "reweight/psis.h"
 #include "reweight/reweight.h"
 
 #include <math.h>

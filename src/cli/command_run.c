@@ -1,6 +1,7 @@
 /* tessera run CONFIG: what the command line says, and the signals; the run
  * itself is run_session.h. */
 #include "cli/command.h"
+#include "run/advice.h"
 #include "run/interrupt.h"
 #include "run/run_report.h"
 #include "run/run_session.h"
@@ -28,7 +29,9 @@ static const tsr_option options[] = {
     {.name = "prior-only", .doc = "leave the data out: sample the prior"},
     {.name = "json",
      .doc = "the result as one JSON object, which says whether it converged"},
-    {.name = "dry-run", .doc = "check everything, print the plan, stop there"},
+    {.name = "dry-run",
+     .doc =
+         "check everything, print the plan and how long it takes, stop there"},
     {0}};
 
 /* What one option says instead of a key of the file: the text at `text`, in the
@@ -80,6 +83,30 @@ static tsr_status apply_options(const tsr_args *args, tsr_config *config,
     return status;
 }
 
+/* The plan, and how long it would take, from a few steps that are tried. */
+static tsr_status plan(tsr_session *session, FILE *out, tsr_err *err)
+{
+    const double enough = 0.2; /* s */
+    const tsr_sampler_options *o = &session->config->sampler;
+    const double draws = (double)tsr_sampler_draws(o);
+    const double warmup = (double)tsr_session_warmup(session->config);
+    double start, each;
+    char all[32], some[32];
+    tsr_run_plan(session->config, session->setup, out);
+    TSR_TRY(tsr_session_try(session, enough, &start, &each, err));
+    tsr_advice_time(start + (warmup + draws) * each, all);
+    if (o->until == NULL)
+        fprintf(out, "time: %s (%.3g s a draw of all chains, as tried)\n", all,
+                each);
+    else
+        fprintf(out,
+                "time: until converged (%s), at most %s; warm-up and 1000 "
+                "draws a chain take %s\n",
+                o->until, all,
+                tsr_advice_time(start + (warmup + 1000.0) * each, some));
+    return TSR_OK;
+}
+
 static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
                       tsr_err *err)
 {
@@ -106,7 +133,7 @@ static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
         tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
     tsr_interrupt_hold(0);
     if (status == TSR_OK && dry)
-        tsr_run_plan(&config, &setup, out);
+        status = plan(&session, out, err);
     else if (status == TSR_OK)
         status = tsr_session_run(&session, err);
     if (status == TSR_OK && !dry)
@@ -125,6 +152,10 @@ const tsr_command tsr_command_run = {
               .min_arguments = 1,
               .max_arguments = 1,
               .options = options,
+              .about = "Ends with a verdict and a table. The exit status is 1 "
+                       "where the run should go on until converged (--until, "
+                       "or sampler.draws: auto) and has not within its draws "
+                       "or its time; the line that goes on is printed.",
               .fields_title = "Keys of CONFIG (YAML; paths relative to it)",
               .fields = tsr_config_fields},
     .run = run};

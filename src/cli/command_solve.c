@@ -12,7 +12,6 @@
 #include "run/past_run.h"
 #include "run/run_directory.h"
 #include "run/run_place.h"
-#include "run/until.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -73,8 +72,11 @@ static void clear(work *w)
         if (w->saxs != NULL)
             tsr_saxs_free(w->saxs[k]);
     }
-    for (int k = 0; k < MOST_STATES; k++)
+    for (int k = 0; k < MOST_STATES; k++) {
+        tsr_verdict_free(w->run[k].verdict);
+        tsr_summary_free(w->run[k].summary);
         free(w->run[k].directory);
+    }
     free(w->rigid);
     free(w->saxs);
     free(w->page);
@@ -107,7 +109,7 @@ static tsr_status call(work *w, const tsr_command *command, int n,
     tsr_status status = command->run(args, out, w->log, err);
     tsr_args_free(args);
     tsr_log_close(w->log); /* what follows is of another run */
-    return status;
+    return status == TSR_E_NO ? TSR_OK : status; /* not converged: told below */
 }
 
 /* ---- the configuration ---- */
@@ -263,6 +265,9 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     tsr_profile_result *r = &w->rigid[k];
     const tsr_partials *p = &r->structure.partials;
     tsr_partial_curves curves = {0};
+    tsr_profile_fit_options how = tsr_profile_fit_defaults;
+    how.fit_background = o->background.word == 0; /* infer */
+    how.background = o->background.word < 0 ? o->background.number : 0.0;
     TSR_TRY(tsr_saxs_read(o->file, (tsr_q_unit)o->q_unit, o->q_range, NULL,
                           &w->saxs[k], err));
     const tsr_saxs *s = w->saxs[k];
@@ -272,9 +277,8 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     if (r->curve == NULL)
         return no_memory(err);
     TSR_TRY(tsr_partial_curves_make(p, s->n, s->q, &curves, err));
-    tsr_status status =
-        tsr_profile_fit_make(&curves, s->intensity, s->sigma,
-                             &tsr_profile_fit_defaults, &r->fit, r->curve, err);
+    tsr_status status = tsr_profile_fit_make(&curves, s->intensity, s->sigma,
+                                             &how, &r->fit, r->curve, err);
     tsr_partial_curves_clear(&curves);
     if (status == TSR_OK)
         status =
@@ -439,48 +443,22 @@ static void take_interval(const tsr_summary *summary, const char *name,
               : (tsr_convergence){.mean = none, .q5 = none, .q95 = none};
 }
 
-/* NaN: not known. */
-static double seconds_a_draw(const char *directory)
-{
-    tsr_run_checkpoint at = {0};
-    double each = (double)NAN;
-    if (tsr_run_checkpoint_read(directory, 0, &at, NULL) == TSR_OK)
-        each = at.place.seconds / (double)(at.place.draws + at.place.warmup);
-    tsr_run_checkpoint_clear(&at);
-    return each;
-}
-
-static tsr_status judge(const tsr_past_run *past, tsr_solve_run *r,
-                        tsr_err *err)
-{
-    tsr_until until;
-    double far;
-    const char *asked = past->has_config ? past->config.sampler.until : NULL;
-    TSR_TRY(tsr_until_parse(asked != NULL ? asked : tsr_sampler_until, &until,
-                            err));
-    TSR_TRY(tsr_until_check(&until, past->trace_path, &far, r->worst, err));
-    r->is_converged = far <= 1.0;
-    r->n_draw = past->n_draw;
-    r->more = (long)tsr_until_draws(past->n_draw, fmax(far, 2.0));
-    r->seconds = (double)(r->more - r->n_draw) * seconds_a_draw(r->directory);
-    return TSR_OK;
-}
-
 static tsr_status read_run(work *w, tsr_solve_run *r, tsr_err *err)
 {
     tsr_past_run past = {.trace = NULL};
-    tsr_summary *summary = NULL;
     tsr_status status = tsr_past_run_open(r->directory, &past, w->log, err);
     if (status == TSR_OK)
-        status = tsr_summary_make(past.trace, &summary, err);
+        status = tsr_summary_make(past.trace, &r->summary, err);
     if (status == TSR_OK)
-        status = tsr_evidence_make(past.trace, &r->evidence, err);
+        status = tsr_summary_add_evidence(r->summary, past.trace, err);
+    if (status == TSR_OK)
+        status = tsr_verdict_make(&past, r->summary, -1,
+                                  tsr_arrangements_threshold, &r->verdict, err);
     if (status == TSR_OK) {
-        take_interval(summary, "chi2", &r->chi2);
-        take_interval(summary, "rg", &r->rg);
-        status = judge(&past, r, err);
+        take_interval(r->summary, "chi2", &r->chi2);
+        take_interval(r->summary, "rg", &r->rg);
+        r->n_draw = past.n_draw;
     }
-    tsr_summary_free(summary);
     if (status != TSR_OK || r->states > 1) {
         tsr_past_run_clear(&past);
         return status;
@@ -516,7 +494,7 @@ static tsr_status run_states(work *w, long most, tsr_err *err)
         if (k > 0 && !tsr_solve_gain(r - 1, r, &gain, &error))
             break;
         s->chosen = k;
-        if (!isfinite(r->evidence.log))
+        if (!isfinite(r->summary->evidence.log))
             break; /* nothing to compare the next one with */
     }
     return TSR_OK;

@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "run/past_run.h"
 #include "run/run_report.h"
+#include "run/verdict.h"
 
 #include "analysis/summary.h"
 
@@ -10,6 +11,16 @@ static const tsr_option options[] = {
     {.name = "prior",
      .argument = "DIR",
      .doc = "a run made with --prior-only: its numbers beside the posterior's"},
+    {.name = "align",
+     .argument = "N",
+     .doc = "arrangements: superposed on domain N as export and report number "
+            "them, instead of the largest"},
+    {.name = "threshold",
+     .argument = "A",
+     .initial = "15",
+     .unit = "Angstrom",
+     .doc = "arrangements: how far apart on average those are that count as "
+            "two"},
     {0}};
 
 /* What the cells could not say. *is_damaged: something could not be read. */
@@ -29,12 +40,46 @@ static void tell_flaws(const tsr_summary *summary, tsr_log *log,
         tsr_warn(log, "few: a chain needs 4 draws for mcse, ess and rhat");
 }
 
+static tsr_status find_verdict(const tsr_args *args, const tsr_past_run *run,
+                               const tsr_summary *summary, tsr_verdict **out,
+                               tsr_err *err)
+{
+    long domain = 0;
+    double threshold = tsr_arrangements_threshold;
+    TSR_TRY(tsr_args_long(args, "align", 1, TSR_MOST_DOMAINS, &domain, err));
+    TSR_TRY(tsr_args_double(args, "threshold", 0.1, 1e4, &threshold, err));
+    return tsr_verdict_make(run, summary, (int)domain - 1, threshold, out, err);
+}
+
+static tsr_status print(const tsr_summary *summary, const tsr_verdict *verdict,
+                        FILE *out, tsr_err *err)
+{
+    TSR_TRY(tsr_verdict_print(verdict, out, err));
+    fputc('\n', out);
+    return tsr_summary_print(summary, out, err);
+}
+
+static tsr_status print_json(const tsr_summary *summary,
+                             const tsr_verdict *verdict, FILE *out,
+                             tsr_err *err)
+{
+    tsr_json j = {.out = out};
+    tsr_json_object(&j, NULL);
+    tsr_summary_put(summary, &j);
+    tsr_status status = tsr_verdict_put(verdict, "verdict", &j, err);
+    tsr_json_close(&j);
+    return status == TSR_OK && (fflush(out) != 0 || ferror(out))
+               ? tsr_fail(err, TSR_E_IO, "cannot write the summary")
+               : status;
+}
+
 static tsr_status summary(const tsr_args *args, FILE *out, tsr_log *log,
                           tsr_err *err)
 {
     const char *prior_path = tsr_args_value(args, "prior");
     tsr_past_run run = {.trace = NULL}, prior = {.trace = NULL};
     tsr_summary *made = NULL;
+    tsr_verdict *verdict = NULL;
     int n_hidden = 0, is_damaged = 0;
     tsr_status status =
         tsr_past_run_open(tsr_args_argument(args), &run, log, err);
@@ -46,12 +91,14 @@ static tsr_status summary(const tsr_args *args, FILE *out, tsr_log *log,
         status = tsr_summary_add_prior(made, prior.trace, err);
     if (status == TSR_OK)
         status = tsr_summary_add_evidence(made, run.trace, err);
+    if (status == TSR_OK)
+        status = find_verdict(args, &run, made, &verdict, err);
     if (status == TSR_OK && tsr_args_count(args, "verbose") == 0)
         n_hidden = tsr_summary_hide_poses(made);
     if (status == TSR_OK)
         status = tsr_args_count(args, "json") > 0
-                     ? tsr_summary_print_json(made, out, err)
-                     : tsr_summary_print(made, out, err);
+                     ? print_json(made, verdict, out, err)
+                     : print(made, verdict, out, err);
     if (status == TSR_OK && n_hidden > 0 && tsr_args_count(args, "json") == 0)
         tsr_info(log,
                  "%d more of poses and tails, with more effective draws: "
@@ -65,6 +112,7 @@ static tsr_status summary(const tsr_args *args, FILE *out, tsr_log *log,
         status = tsr_fail(err, TSR_E_DATA,
                           "'%s' is damaged: what could be read is above",
                           run.trace_path);
+    tsr_verdict_free(verdict);
     tsr_summary_free(made);
     tsr_past_run_clear(&prior);
     tsr_past_run_clear(&run);

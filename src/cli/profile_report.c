@@ -145,20 +145,6 @@ void tsr_profile_print(FILE *out, int n, const tsr_profile_result *result,
           out);
 }
 
-void tsr_profile_bounds_text(const tsr_profile_fit *fit, char *text,
-                             size_t size)
-{
-    static const char *const side[] = {"lower", "", "upper"};
-    text[0] = '\0';
-    if (fit->c1_at != 0 && fit->c2_at != 0)
-        snprintf(text, size, " (c1 at its %s bound, c2 at its %s bound)",
-                 side[fit->c1_at + 1], side[fit->c2_at + 1]);
-    else if (fit->c1_at != 0)
-        snprintf(text, size, " (c1 at its %s bound)", side[fit->c1_at + 1]);
-    else if (fit->c2_at != 0)
-        snprintf(text, size, " (c2 at its %s bound)", side[fit->c2_at + 1]);
-}
-
 /* ---- JSON ---- */
 
 static void put_bound(tsr_json *j, const char *key, int at)

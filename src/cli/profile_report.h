@@ -2,11 +2,11 @@
 #ifndef TSR_CLI_PROFILE_REPORT_H
 #define TSR_CLI_PROFILE_REPORT_H
 
-#include "cli/profile_partials.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "io/saxs.h"
 #include "reweight/ensemble.h"
+#include "run/profile_partials.h"
 #include "scattering/profile_fit.h"
 
 #include <stdio.h>
@@ -81,10 +81,6 @@ void tsr_profile_print_json(FILE *out, int n, const tsr_profile_result *result,
 
 /* The members of one structure's object. */
 void tsr_profile_put_members(tsr_json *json, const tsr_profile_result *result);
-
-/* " (c1 at its lower bound)", or empty; text [size] out. */
-void tsr_profile_bounds_text(const tsr_profile_fit *fit, char *text,
-                             size_t size);
 
 /* The files that `tessera profile` writes. */
 

@@ -2,8 +2,8 @@
 #ifndef TSR_CLI_REWEIGHT_REPORT_H
 #define TSR_CLI_REWEIGHT_REPORT_H
 
+#include "analysis/psis.h"
 #include "reweight/maxent.h"
-#include "reweight/psis.h"
 #include "reweight/reweight.h"
 
 #include <stdio.h>

@@ -8,17 +8,21 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The rigid model misses the data where residuals keep their sign for longer
- * than one time in a hundred by chance, or are this much larger than errors
- * let them be. */
-static const double rare = 0.01, poor = 1.5;
-
 int tsr_solve_gain(const tsr_solve_run *less, const tsr_solve_run *more,
                    double *gain, double *error)
 {
-    *gain = more->evidence.log - less->evidence.log;
-    *error = hypot(less->evidence.error, more->evidence.error);
-    return isfinite(*error) && *gain > fmax(1.0, 2.0 * *error);
+    const tsr_evidence *a = &less->summary->evidence;
+    const tsr_evidence *b = &more->summary->evidence;
+    const int is_known = a->n_temp > 1 && b->n_temp > 1;
+    *gain = is_known ? b->log - a->log : (double)NAN;
+    *error = hypot(a->error, b->error);
+    return isfinite(*gain) && isfinite(*error) &&
+           *gain > fmax(1.0, 2.0 * *error);
+}
+
+static int is_converged(const tsr_solve_run *r)
+{
+    return r->verdict->advice.is_converged;
 }
 
 /* ---- the sentences ---- */
@@ -30,7 +34,7 @@ static const char *plural(long n)
 
 static int is_good(const tsr_profile_fit *fit)
 {
-    return fit->cormap_p >= rare && fit->reduced_chi2 <= poor;
+    return tsr_verdict_fits(fit->reduced_chi2, fit->cormap_p);
 }
 
 static void say_rigid(const tsr_solve *s, tsr_words *w)
@@ -43,16 +47,18 @@ static void say_rigid(const tsr_solve *s, tsr_words *w)
             w,
             "%sThe model as it is, rigid, %s %s: reduced chi2 %.3g, CorMap p "
             "%.2g, "
-            "with c1 %.3f and c2 %.2f fitted%s; %s.",
+            "with scale, background, c1 %.3f and c2 %.2f at their best%s; "
+            "%s.",
             k > 0 ? " " : "", is_good(f) ? "fits" : "does not fit",
             tsr_text_file_name(s->saxs[k]->path), f->reduced_chi2, f->cormap_p,
             f->c1, f->c2, at,
-            f->cormap_p < rare ? "its residuals keep their sign for longer "
-                                 "than by chance"
-            : is_good(f)       ? "its residuals are no larger than the errors "
-                                 "let them be"
-                               : "its residuals change their sign as by "
-                                 "chance, but are larger than the errors say");
+            !tsr_verdict_fits(0.0, f->cormap_p)
+                ? "its residuals keep their sign for longer "
+                  "than by chance"
+            : is_good(f) ? "its residuals are no larger than the errors "
+                           "let them be"
+                         : "its residuals change their sign as by "
+                           "chance, but are larger than the errors say");
     }
 }
 
@@ -90,25 +96,48 @@ static void say_gain(const tsr_solve *s, tsr_words *w)
                       fabs(gain), error, gain < 0.0 ? "below" : "above");
 }
 
+/* What the points say that are left out, one after the other. */
+static void say_left_out(const tsr_solve *s, tsr_words *w)
+{
+    const tsr_solve_run *last = &s->run[s->n_run - 1];
+    const tsr_solve_run *before = last - 1;
+    double gain, error;
+    if (s->n_run < 2 || !tsr_loo_compare(&before->verdict->loo,
+                                         &last->verdict->loo, &gain, &error))
+        return;
+    tsr_words_say(w,
+                  " Points that are left out are foretold %s by %ld state%s "
+                  "than by %ld: the expected log predictive density differs by "
+                  "%.1f +- %.1f nat (PSIS-LOO).",
+                  fabs(gain) < 2.0 * error ? "no better or worse"
+                  : gain > 0.0             ? "better"
+                                           : "worse",
+                  last->states, plural(last->states), before->states, gain,
+                  error);
+}
+
 static void say_states(const tsr_solve *s, tsr_words *w)
 {
     const tsr_solve_run *last = &s->run[s->n_run - 1];
+    const tsr_evidence *evidence = &last->summary->evidence;
     int n_open = 0;
     for (int k = 0; k < s->n_run; k++)
-        n_open += !s->run[k].is_converged;
+        n_open += !is_converged(&s->run[k]);
     if (n_open > 0 && s->n_run > 1)
         tsr_words_say(w, "Not all runs have converged, so this may change: ");
-    if (!isfinite(last->evidence.log) || !isfinite(last->evidence.error))
+    if (evidence->n_temp < 2 || !isfinite(evidence->log) ||
+        !isfinite(evidence->error))
         tsr_words_say(w,
                       "How many states the data ask for is not known: the log "
                       "evidence of %ld is missing%s%s.",
-                      last->states, last->evidence.why_not[0] ? ", " : "",
-                      last->evidence.why_not);
+                      last->states, evidence->why_not[0] ? ", " : "",
+                      evidence->why_not);
     else if (s->n_run == 1)
         tsr_words_say(w, "Whether the data ask for more than one state was not "
                          "tried.");
     else
         say_gain(s, w);
+    say_left_out(s, w);
 }
 
 static void say_size(const tsr_solve *s, tsr_words *w)
@@ -125,10 +154,11 @@ static void say_convergence(const tsr_solve *s, tsr_words *w)
 {
     int n = 0;
     for (int k = 0; k < s->n_run; k++)
-        if (!s->run[k].is_converged)
+        if (!is_converged(&s->run[k]))
             tsr_words_say(w, "%sNot converged: the run of %ld state%s (%s).",
                           n++ > 0 ? " " : "", s->run[k].states,
-                          plural(s->run[k].states), s->run[k].worst);
+                          plural(s->run[k].states),
+                          s->run[k].verdict->advice.worst);
     if (n == 0)
         tsr_words_say(w, "All runs have converged.");
 }
@@ -139,16 +169,10 @@ static void say_convergence(const tsr_solve *s, tsr_words *w)
 static const tsr_solve_run *needy(const tsr_solve *s)
 {
     const tsr_solve_run *chosen = &s->run[s->chosen];
-    for (int k = 0; k < s->n_run && chosen->is_converged; k++)
-        if (!s->run[k].is_converged)
+    for (int k = 0; k < s->n_run && is_converged(chosen); k++)
+        if (!is_converged(&s->run[k]))
             return &s->run[k];
     return chosen;
-}
-
-static void say_more(const tsr_solve *s, tsr_words *w)
-{
-    const tsr_solve_run *r = needy(s);
-    tsr_words_say(w, "tessera resume %s --draws %ld", r->directory, r->more);
 }
 
 /* In the order in which they are told; the first two need no run. */
@@ -175,24 +199,72 @@ static char *said(const tsr_solve *s,
 
 /* ---- for people ---- */
 
-static void print_table(const tsr_solve *s, FILE *out)
+/* "2.1 +- 0.4", or "" for NaN; text [32]. */
+static const char *with_error(double value, double error, char text[32])
 {
-    fprintf(out, "\n  %-6s %20s  %24s  %24s  %s\n", "states",
-            "log evidence, nat", "chi2", "Rg, Angstrom", "converged");
+    text[0] = '\0';
+    if (isfinite(value))
+        snprintf(text, 32, "%.1f +- %.1f", value, error);
+    return text;
+}
+
+/* What the data say of each number of states, and each above the one before. */
+static void print_models(const tsr_solve *s, FILE *out)
+{
+    fprintf(out, "\n  %-6s %17s %14s  %17s %14s\n", "states", "log evidence",
+            "above before", "LOO density", "above before");
     for (int k = 0; k < s->n_run; k++) {
         const tsr_solve_run *r = &s->run[k];
-        char evidence[64] = "not known", chi2[64], rg[64];
-        if (isfinite(r->evidence.log))
-            snprintf(evidence, sizeof evidence, "%.1f +- %.1f", r->evidence.log,
-                     r->evidence.error);
+        const tsr_evidence *e = &r->summary->evidence;
+        const tsr_loo *loo = &r->verdict->loo;
+        char text[4][32] = {"", "", "", ""};
+        double gain = (double)NAN, error;
+        with_error(e->n_temp > 1 ? e->log : gain, e->error, text[0]);
+        with_error(loo->elpd, loo->error, text[2]);
+        if (k > 0) {
+            (void)tsr_solve_gain(r - 1, r, &gain, &error);
+            with_error(gain, error, text[1]);
+            (void)tsr_loo_compare(&r[-1].verdict->loo, loo, &gain, &error);
+            with_error(gain, error, text[3]);
+        }
+        fprintf(out, "%c %-6ld %17s %14s  %17s %14s\n",
+                k == s->chosen ? '*' : ' ', r->states,
+                text[0][0] ? text[0] : "not known", text[1],
+                text[2][0] ? text[2] : "not known", text[3]);
+    }
+    fputs("  (nat; LOO: expected log predictive density of points left out)\n",
+          out);
+}
+
+static void print_table(const tsr_solve *s, FILE *out)
+{
+    fprintf(out, "\n  %-6s %24s  %24s  %s\n", "states", "chi2", "Rg, Angstrom",
+            "converged");
+    for (int k = 0; k < s->n_run; k++) {
+        const tsr_solve_run *r = &s->run[k];
+        char chi2[64], rg[64];
         snprintf(chi2, sizeof chi2, "%.3g [%.3g, %.3g]", r->chi2.mean,
                  r->chi2.q5, r->chi2.q95);
         snprintf(rg, sizeof rg, "%.1f [%.1f, %.1f]", r->rg.mean, r->rg.q5,
                  r->rg.q95);
-        fprintf(out, "%c %-6ld %20s  %24s  %24s  %s\n",
-                k == s->chosen ? '*' : ' ', r->states, evidence, chi2, rg,
-                r->is_converged ? "yes" : "no");
+        fprintf(out, "%c %-6ld %24s  %24s  %s\n", k == s->chosen ? '*' : ' ',
+                r->states, chi2, rg, is_converged(r) ? "yes" : "no");
     }
+}
+
+/* The sentences of the run that the data ask for. */
+static tsr_status print_chosen(const tsr_solve *s, FILE *out, tsr_err *err)
+{
+    const tsr_solve_run *r = &s->run[s->chosen];
+    int n;
+    char **text;
+    TSR_TRY(tsr_verdict_sentences(r->verdict, &n, &text, err));
+    fprintf(out, "\nThe run of %ld state%s, %s:\n", r->states,
+            plural(r->states), r->directory);
+    for (int i = 0; i < n; i++)
+        tsr_text_wrap(out, 0, 2, "", text[i]);
+    tsr_verdict_sentences_free(n, text);
+    return TSR_OK;
 }
 
 tsr_status tsr_solve_print(const tsr_solve *solve, FILE *out, tsr_err *err)
@@ -207,16 +279,14 @@ tsr_status tsr_solve_print(const tsr_solve *solve, FILE *out, tsr_err *err)
     }
     if (solve->n_run == 0)
         return TSR_OK;
+    print_models(solve, out);
     print_table(solve, out);
-    char *more = said(solve, say_more, err);
+    TSR_TRY(print_chosen(solve, out, err));
+    char *more = tsr_advice_text(&needy(solve)->verdict->advice);
     if (more == NULL)
-        return TSR_E_NOMEM;
-    fprintf(out, "\n%s\n    %s\n",
-            needy(solve)->is_converged ? "For more draws:" : "To go on:", more);
-    if (isfinite(needy(solve)->seconds))
-        fprintf(out, "That takes about %.0f min at most. ",
-                ceil(needy(solve)->seconds / 60.0));
-    fputs("The same solve command then judges anew.\n", out);
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    fprintf(out, "\n%s\n    %s\nThe same solve command then judges anew.\n",
+            is_converged(needy(solve)) ? "For more draws:" : "To go on:", more);
     if (solve->report != NULL)
         fprintf(out, "\nreport: %s\n", solve->report);
     free(more);
@@ -239,6 +309,7 @@ static void put_rigid(const tsr_solve *s, tsr_json *j)
         tsr_json_number(j, "c1", r->fit.c1);
         tsr_json_number(j, "c2", r->fit.c2);
         tsr_json_number(j, "scale", r->fit.scale);
+        tsr_json_number(j, "background", r->fit.background);
         tsr_json_number(j, "rg_guinier", r->rg_guinier);
         tsr_json_number(j, "rg_guinier_data", s->saxs[k]->rg_guinier);
         tsr_json_close(j);
@@ -262,18 +333,26 @@ static void put_run(const tsr_solve *s, int k, tsr_json *j)
     tsr_json_object(j, NULL);
     tsr_json_integer(j, "states", r->states);
     tsr_json_text(j, "directory", r->directory);
-    tsr_evidence_put(&r->evidence, "evidence", j);
+    if (r->summary->evidence.n_temp > 1)
+        tsr_evidence_put(&r->summary->evidence, "evidence", j);
+    else
+        tsr_json_text(j, "evidence", NULL);
+    tsr_loo_put(&r->verdict->loo, "loo", j);
     if (k > 0) {
         double gain, error;
         int counts = tsr_solve_gain(r - 1, r, &gain, &error);
         tsr_json_number(j, "gain", gain);
         tsr_json_number(j, "gain_error", error);
         tsr_json_truth(j, "gain_counts", counts);
+        (void)tsr_loo_compare(&r[-1].verdict->loo, &r->verdict->loo, &gain,
+                              &error);
+        tsr_json_number(j, "loo_gain", gain);
+        tsr_json_number(j, "loo_gain_error", error);
     }
     put_interval(j, "chi2", &r->chi2);
     put_interval(j, "rg", &r->rg);
-    tsr_json_truth(j, "converged", r->is_converged);
-    tsr_json_text(j, "worst", r->worst);
+    tsr_json_truth(j, "converged", is_converged(r));
+    tsr_json_text(j, "worst", r->verdict->advice.worst);
     tsr_json_integer(j, "n_draw", r->n_draw);
     tsr_json_close(j);
 }
@@ -311,12 +390,13 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
         put_run(s, k, &j);
     tsr_json_close(&j);
     if (s->n_run > 0) {
-        char *more = said(s, say_more, err);
-        status = more == NULL ? TSR_E_NOMEM : status;
+        const tsr_advice *more = &needy(s)->verdict->advice;
         tsr_json_integer(&j, "states", s->run[s->chosen].states);
-        tsr_json_text(&j, "more", more);
-        tsr_json_number(&j, "more_seconds", needy(s)->seconds);
-        free(more);
+        if (status == TSR_OK)
+            status =
+                tsr_verdict_put(s->run[s->chosen].verdict, "answer", &j, err);
+        tsr_json_text(&j, "more", more->command);
+        tsr_json_number(&j, "more_seconds", more->seconds);
     }
     tsr_json_text(&j, "report", s->report);
     tsr_json_close(&j);

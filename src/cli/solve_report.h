@@ -5,18 +5,16 @@
 #include "analysis/summary.h"
 #include "cli/profile_report.h"
 #include "core/field.h"
+#include "run/verdict.h"
 
 /* One of the runs, read from its folder. */
 typedef struct {
     long states;
     char *directory;
-    tsr_evidence evidence;
+    tsr_summary *summary; /* with the evidence */
+    tsr_verdict *verdict;
     tsr_convergence chi2, rg; /* chi2 of the first curve; rg in Angstrom */
-    int is_converged;         /* as sampler.until asks, else as runs do */
-    char worst[160];          /* the variable that is farthest from it */
     long n_draw;              /* a chain */
-    long more;                /* draws a chain that it takes, about */
-    double seconds;           /* that the draws up to there take; NaN */
 } tsr_solve_run;
 
 typedef struct {

@@ -33,8 +33,10 @@ tsr_status tsr_term_read(const tsr_term_source *source, tsr_term **out,
 
 void tsr_term_free(tsr_term *term)
 {
-    if (term != NULL)
-        term->type->free(term);
+    if (term == NULL)
+        return;
+    free(term->start);
+    term->type->free(term);
 }
 
 int tsr_term_n_free(const tsr_term *term)

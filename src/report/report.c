@@ -160,6 +160,8 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
         status = find_domains(&r, err);
     if (status == TSR_OK)
         status = open_page(&r, folder, &vega, log, err);
+    for (int i = 0; i < options->n_said && status == TSR_OK; i++)
+        tsr_page_paragraph(r.page, "answer", "", options->said[i]);
     if (status == TSR_OK)
         headline(&r);
     for (int i = 0; i < N && status == TSR_OK; i++) {

@@ -44,6 +44,8 @@ typedef struct {
     tsr_frames *frames;              /* its conformations; NULL: none */
     const char *no_frames;      /* why there are none; NULL: nothing to say */
     const char *vega_directory; /* NULL: where Debian has it */
+    int n_said;                 /* the answer, which comes first: */
+    char *const *said;          /* [n_said] paragraphs */
     tsr_diagnose_options diagnose; /* with the shape of the frames */
 } tsr_report_options;
 

@@ -329,6 +329,11 @@ static void remedies(tsr_report *r)
         if (is_new)
             tsr_page_paragraph(r->page, NULL, "&rarr; ", d->check[i].remedy);
     }
+    if (d->advice == NULL)
+        return;
+    fputs("<p>To go on: <code>", tsr_page_html(r->page));
+    tsr_page_text(r->page, d->advice);
+    fputs("</code></p>\n", tsr_page_html(r->page));
 }
 
 void tsr_report_convergence(tsr_report *report)

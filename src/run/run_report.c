@@ -2,17 +2,12 @@
 
 #include "core/json.h"
 #include "run/run_session.h"
-#include "run/until.h"
-#include "store/trace.h"
+#include "run/verdict.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-
-/* Vehtari et al. 2021 ask for less than 1.01 before numbers are published;
- * above this the chains tell different stories. */
-static const double RHAT_BAD = 1.05;
 
 /* ---- size ---- */
 
@@ -156,33 +151,20 @@ static void print_chi2(FILE *out, const tsr_summary *summary,
     }
 }
 
-/* Of c1 and c2 that lie against an end of their prior: a twentieth of the draws
- * in the last hundredth of its range. */
 void tsr_run_tell_bounds(const tsr_config *config, const tsr_summary *summary,
                          tsr_log *log)
 {
-    const double edge = 0.01;
-    const tsr_contrast_options *o = &config->contrast;
-    const struct {
-        const char *name;
-        const double *range;
-    } part[] = {{"c1", o->c1_range}, {"c2", o->c2_range}};
-    for (int i = 0; i < 2; i++) {
-        const tsr_summary_item *item = tsr_summary_find(summary, part[i].name);
-        const double *range = part[i].range;
-        const double width = edge * (range[1] - range[0]);
-        if (item == NULL || item->flaw == TSR_FLAW_NOT_FINITE ||
-            !(item->value.sd > 0.0))
-            continue;
-        const int is_low = item->value.q5 < range[0] + width;
-        if (is_low || item->value.q95 > range[1] - width)
+    static const char *const name[] = {"c1", "c2"};
+    for (int k = 0; k < TSR_N_CONTRAST; k++) {
+        double end;
+        const int side = tsr_verdict_bound(config, summary, k, &end);
+        if (side != 0)
             tsr_warn(log,
                      "%s piles up at the %s end of its prior, %g: the data ask "
                      "for what it should not have to give (a missing part, "
                      "another oligomer, more flexibility, a wrong buffer); "
                      "contrast.%s_range widens it",
-                     part[i].name, is_low ? "lower" : "upper",
-                     range[is_low ? 0 : 1], part[i].name);
+                     name[k], side < 0 ? "lower" : "upper", end, name[k]);
     }
 }
 
@@ -213,38 +195,34 @@ static const tsr_summary_item *find_slowest(const tsr_summary *summary)
     return slowest;
 }
 
-static void print_convergence(const tsr_config *config,
-                              const tsr_summary *summary, tsr_log *log,
-                              FILE *out)
+static void print_convergence(const tsr_summary *summary, FILE *out)
 {
     const tsr_summary_item *worst = find_worst(summary);
+    const tsr_summary_item *slowest = find_slowest(summary);
     if (worst == NULL) {
         fprintf(out, "  %-14s too few draws to tell\n", "R-hat");
         return;
     }
-    double rhat = worst->value.rhat;
-    const tsr_summary_item *slowest = find_slowest(summary);
     if (slowest != NULL)
         fprintf(out, "  %-14s %.0f (%s, the fewest)\n", "effective",
                 fmin(slowest->value.ess_bulk, slowest->value.ess_tail),
                 slowest->name);
-    if (summary->evidence.n_temp > 1 && isfinite(summary->evidence.log)) {
-        char text[TSR_EVIDENCE_TEXT];
-        fprintf(out, "  %-14s %s\n", "log evidence",
-                tsr_evidence_tell(&summary->evidence, text));
-    }
-    fprintf(out, "  %-14s %.2f (%s, the largest)%s\n", "R-hat", rhat,
-            worst->name, rhat > RHAT_BAD ? ": not converged" : "");
-    /* one that had no warm-up needs some */
-    const tsr_sampler_options *o = &config->sampler;
-    long warmup =
-        o->warmup > 0 ? 4 * o->warmup : tsr_sampler_draws(o) * o->thin;
-    if (rhat > RHAT_BAD && o->until == NULL) /* else it is said already */
-        tsr_warn(log,
-                 "not converged: R-hat of %s is %.2f, above %.2f, so these "
-                 "numbers are no posterior yet; run longer, for example "
-                 "with --set sampler.warmup=%ld --set sampler.draws=%ld",
-                 worst->name, rhat, RHAT_BAD, warmup, 4 * tsr_sampler_draws(o));
+    fprintf(out, "  %-14s %.2f (%s, the largest)\n", "R-hat", worst->value.rhat,
+            worst->name);
+}
+
+/* What has not converged, and the line that goes on: into the log. */
+static void tell_advice(const tsr_config *config, const tsr_advice *advice,
+                        tsr_log *log)
+{
+    char *text = tsr_advice_text(advice);
+    if (!advice->is_converged)
+        tsr_warn(log, "not converged%s%s (%s); to go on: %s",
+                 config->sampler.until != NULL ? " as asked, " : "",
+                 config->sampler.until != NULL ? config->sampler.until : "",
+                 advice->worst[0] != '\0' ? advice->worst : "too few draws",
+                 text != NULL ? text : "more draws");
+    free(text);
 }
 
 static void put_interval(tsr_json *j, const char *name, double start,
@@ -261,35 +239,31 @@ static void put_interval(tsr_json *j, const char *name, double start,
     tsr_json_close(j);
 }
 
-/* Converged: as sampler.until asks for, without it as tessera diagnose does. */
-static void put_convergence(tsr_json *j, const tsr_config *config,
+static void put_convergence(tsr_json *j, const tsr_verdict *verdict,
                             const tsr_summary *summary)
 {
     const tsr_summary_item *worst = find_worst(summary);
     const tsr_summary_item *slowest = find_slowest(summary);
-    const double rhat = worst == NULL ? (double)NAN : worst->value.rhat;
-    const double ess = slowest == NULL ? (double)NAN
-                                       : fmin(slowest->value.ess_bulk,
-                                              slowest->value.ess_tail);
-    tsr_until until = {.rhat = HUGE_VAL, .ess = 0.0};
-    (void)tsr_until_parse(config->sampler.until, &until, NULL);
-    if (!tsr_until_is_set(&until))
-        until = (tsr_until){.rhat = 1.01, .ess = 400.0};
-    tsr_json_truth(j, "converged", rhat < until.rhat && ess > until.ess);
-    tsr_json_number(j, "rhat", rhat);
+    tsr_json_truth(j, "converged", verdict->advice.is_converged);
+    tsr_json_number(j, "rhat", worst == NULL ? (double)NAN : worst->value.rhat);
     tsr_json_text(j, "rhat_of", worst == NULL ? NULL : worst->name);
-    tsr_json_number(j, "ess", ess);
+    tsr_json_number(j, "ess",
+                    slowest == NULL ? (double)NAN
+                                    : fmin(slowest->value.ess_bulk,
+                                           slowest->value.ess_tail));
     tsr_json_text(j, "ess_of", slowest == NULL ? NULL : slowest->name);
 }
 
-static void print_json(const tsr_config *config, const tsr_likelihood *l,
-                       const tsr_run_outcome *outcome,
-                       const tsr_summary *summary, FILE *out)
+static tsr_status print_json(const tsr_config *config, const tsr_likelihood *l,
+                             const tsr_run_outcome *outcome,
+                             const tsr_summary *summary,
+                             const tsr_verdict *verdict, FILE *out,
+                             tsr_err *err)
 {
     tsr_json j = {.out = out};
     char name[64];
     tsr_json_object(&j, NULL);
-    put_convergence(&j, config, summary);
+    put_convergence(&j, verdict, summary);
     tsr_json_text(&j, "directory", config->output.directory);
     tsr_json_integer(&j, "n_chain", (long long)config->sampler.chains.number);
     tsr_json_integer(&j, "n_draw", outcome->n_draw);
@@ -303,40 +277,61 @@ static void print_json(const tsr_config *config, const tsr_likelihood *l,
                      tsr_summary_find(summary, name));
     }
     put_interval(&j, "rg", outcome->start_rg, tsr_summary_find(summary, "rg"));
+    tsr_status status = tsr_verdict_put(verdict, "verdict", &j, err);
     tsr_json_close(&j);
+    return status;
+}
+
+static tsr_status print_table(const tsr_config *config, const tsr_likelihood *l,
+                              const tsr_run_outcome *outcome,
+                              const tsr_summary *summary,
+                              const tsr_verdict *verdict, FILE *out,
+                              tsr_err *err)
+{
+    const long chains = (long)config->sampler.chains.number;
+    fputc('\n', out);
+    TSR_TRY(tsr_verdict_print(verdict, out, err));
+    fprintf(out, "\n  %-14s %10s   %10s   %s\n", "", "start", "posterior",
+            "5 % to 95 %");
+    print_chi2(out, summary, l, outcome->start_chi2);
+    const tsr_summary_item *rg = tsr_summary_find(summary, "rg");
+    if (rg != NULL)
+        print_row(out, "Rg, Angstrom", outcome->start_rg, &rg->value);
+    fprintf(out, "  %-14s %.0f (%ld chain%s, %ld draws each, %.1f s)\n",
+            "steps/s", (double)outcome->steps / fmax(outcome->seconds, 1e-9),
+            chains, chains == 1 ? "" : "s", outcome->n_draw, outcome->seconds);
+    fprintf(out, "  %-14s %s\n", "files", config->output.directory);
+    print_convergence(summary, out);
+    return TSR_OK;
 }
 
 tsr_status tsr_run_report(const tsr_config *config, const tsr_likelihood *l,
-                          const tsr_run_outcome *outcome, const char *path,
-                          tsr_log *log, FILE *out, tsr_err *err)
+                          const tsr_run_outcome *outcome, tsr_log *log,
+                          FILE *out, tsr_err *err)
 {
-    tsr_trace_reader *reader = NULL;
+    tsr_past_run past = {.trace = NULL};
     tsr_summary *summary = NULL;
-    tsr_status status = tsr_trace_open(path, &reader, err);
+    tsr_verdict *verdict = NULL;
+    tsr_status status =
+        tsr_past_run_open(config->output.directory, &past, log, err);
     if (status == TSR_OK)
-        status = tsr_summary_make(reader, &summary, err);
+        status = tsr_summary_make(past.trace, &summary, err);
     if (status == TSR_OK)
-        status = tsr_summary_add_evidence(summary, reader, err);
+        status = tsr_summary_add_evidence(summary, past.trace, err);
     if (status == TSR_OK)
+        status = tsr_verdict_make(&past, summary, -1,
+                                  tsr_arrangements_threshold, &verdict, err);
+    if (status == TSR_OK) {
         tsr_run_tell_bounds(config, summary, log);
-    if (status == TSR_OK && outcome->is_json) {
-        print_json(config, l, outcome, summary, out);
-    } else if (status == TSR_OK) {
-        long chains = (long)config->sampler.chains.number;
-        fprintf(out, "\n  %-14s %10s   %10s   %s\n", "", "start", "posterior",
-                "5 % to 95 %");
-        print_chi2(out, summary, l, outcome->start_chi2);
-        const tsr_summary_item *rg = tsr_summary_find(summary, "rg");
-        if (rg != NULL)
-            print_row(out, "Rg, Angstrom", outcome->start_rg, &rg->value);
-        fprintf(out, "  %-14s %.0f (%ld chain%s, %ld draws each, %.1f s)\n",
-                "steps/s",
-                (double)outcome->steps / fmax(outcome->seconds, 1e-9), chains,
-                chains == 1 ? "" : "s", outcome->n_draw, outcome->seconds);
-        fprintf(out, "  %-14s %s\n", "files", config->output.directory);
-        print_convergence(config, summary, log, out);
+        tell_advice(config, &verdict->advice, log);
+        status = (outcome->is_json ? print_json : print_table)(
+            config, l, outcome, summary, verdict, out, err);
     }
+    if (status == TSR_OK && config->sampler.until != NULL &&
+        !verdict->advice.is_converged)
+        status = TSR_E_NO; /* it was told above */
+    tsr_verdict_free(verdict);
     tsr_summary_free(summary);
-    tsr_trace_reader_free(reader);
+    tsr_past_run_clear(&past);
     return status;
 }

@@ -27,14 +27,15 @@ void tsr_run_tell_size(const tsr_config *config, const tsr_setup *setup,
 void tsr_run_tell_bounds(const tsr_config *config, const tsr_summary *summary,
                          tsr_log *log);
 
-/* The table at the end of a run, from its trace at `path`; where the chains do
- * not agree, a warning with the remedy. As JSON: converged, rhat, ess and of
- * which variables, directory, n_chain, n_draw, steps, seconds, and {mean, q5,
- * q95} of chi2 and rg. likelihood NULL: there were no data.
- * Errors: those of reading a trace. */
+/* The verdict, and the table at the end of a run, from its folder; where it has
+ * not converged, a warning with the line that goes on. As JSON: converged,
+ * rhat, ess and of which variables, directory, n_chain, n_draw, steps, seconds,
+ * {mean, q5, q95} of chi2 and rg, and the verdict. likelihood NULL: there were
+ * no data. Errors: those of reading a run; TSR_E_NO, without a message, where
+ * it has not converged as sampler.until asks. */
 tsr_status tsr_run_report(const tsr_config *config,
                           const tsr_likelihood *likelihood,
-                          const tsr_run_outcome *outcome, const char *path,
-                          tsr_log *log, FILE *out, tsr_err *err);
+                          const tsr_run_outcome *outcome, tsr_log *log,
+                          FILE *out, tsr_err *err);
 
 #endif

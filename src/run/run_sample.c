@@ -67,20 +67,6 @@ static int is_over(const tsr_session *s)
             s->place.seconds >= o->time_limit);
 }
 
-/* At the end of a run that has not converged: how to go on. */
-static void tell_how_far(const tsr_session *s, double far, const char *worst)
-{
-    const double done = (double)s->place.draws;
-    const double draws = tsr_until_draws(done, far);
-    const double each = s->place.seconds / (done + (double)s->place.warmup);
-    tsr_warn(s->log,
-             "not converged as asked (%s) after %.0f draws a chain (%s); "
-             "'tessera resume %s --draws %.0f' goes on, for about %.0f "
-             "minutes",
-             s->config->sampler.until, done, worst, s->directory, draws,
-             ceil((draws - done) * each / 60.0));
-}
-
 /* Steps that the phase will have: all, or as many as it takes at this rate. */
 static void expect(progress *p, tsr_session *s, double far)
 {
@@ -127,8 +113,6 @@ static tsr_status ask_until(tsr_session *s, progress *p, tsr_err *err)
         tsr_debug(s->log, "%ld draws: not yet; %s", done, worst);
         expect(p, s, far);
     }
-    if (status == TSR_OK && !s->place.is_converged && is_over(s))
-        tell_how_far(s, far, worst);
     return status;
 }
 
@@ -365,6 +349,44 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
                  s->storing, 100.0 * s->storing / (tsr_clock_s() - began));
     }
     return status;
+}
+
+/* ---- how long it would take ---- */
+
+static void ignore(void *context, const tsr_progress *now)
+{
+    (void)context;
+    (void)now;
+}
+
+tsr_status tsr_session_try(tsr_session *session, double seconds, double *start,
+                           double *each, tsr_err *err)
+{
+    tsr_session *s = session;
+    const tsr_sampler_options *o = &s->config->sampler;
+    double took = 0.0;
+    long n_draw = 0;
+    int n_done = 0;
+    double before = tsr_clock_s();
+    TSR_TRY(tsr_session_prepare(s, err));
+    (void)tsr_sampler_plan_warmup(
+        s->sampler, tsr_session_warmup(s->config) * o->thin, o->anneal);
+    TSR_TRY(tsr_sampler_refresh(s->sampler, err));
+    *start = tsr_clock_s() - before;
+    const int most = tsr_record_capacity(s->record);
+    /* a device's first answers take longer, and do not count */
+    TSR_TRY(tsr_sampler_advance(s->sampler, s->record, 1, o->thin, 1, ignore,
+                                NULL, &n_done, err));
+    for (int n = 1; took < seconds && n_done > 0;
+         n = 2 * n < most ? 2 * n : n) {
+        before = tsr_clock_s();
+        TSR_TRY(tsr_sampler_advance(s->sampler, s->record, n, o->thin, 1,
+                                    ignore, NULL, &n_done, err));
+        took += tsr_clock_s() - before;
+        n_draw += n_done;
+    }
+    *each = took / (double)(n_draw > 0 ? n_draw : 1);
+    return TSR_OK;
 }
 
 /* ---- the end of a session ---- */

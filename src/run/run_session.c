@@ -116,7 +116,7 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
 
 /* ---- a new run ---- */
 
-enum { OWN = 6, MOST_NOTES = 64 }; /* attributes of the trace */
+enum { OWN = 7, MOST_NOTES = 64 }; /* attributes of the trace */
 
 /* What the terms decided about their data. Returns how many notes. */
 static int add_notes(const tsr_likelihood *l, char (*name)[48],
@@ -161,12 +161,14 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
     snprintf(groups, sizeof groups, "%d", s->setup->target.n_group);
     name_flat(s->setup->likelihood, sizeof flat, flat);
     char *sequence = tsr_topology_sequence(s->setup->topology);
+    char *rigid = tsr_setup_rigid_text(s->setup);
     tsr_trace_attribute attribute[OWN + MOST_NOTES] = {
         {"config", s->config_text},
         {"seed", seed},
         {"sequence", sequence == NULL ? "" : sequence},
         {"flat_priors", flat},
         {"chain_groups", groups},
+        {"rigid_fit", rigid == NULL ? "[]" : rigid},
         {"engine", s->setup->engine_text == NULL ? "none: no term needs one"
                                                  : s->setup->engine_text}};
     char name[MOST_NOTES][48];
@@ -176,6 +178,7 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
         tsr_trace_create(s->trace_path, s->setup->n_chain, n, variable,
                          n_attribute, attribute, &s->trace, err);
     free(sequence);
+    free(rigid);
     return status == TSR_OK ? tsr_record_write_data(s->record, s->trace, err)
                             : status;
 }
@@ -462,18 +465,29 @@ tsr_status tsr_session_run(tsr_session *session, tsr_err *err)
     return status;
 }
 
+/* Of the first conformation, all else at its best where that is known: of one
+ * curve, the only term. */
+static double rigid_chi2(const tsr_session *s)
+{
+    const tsr_likelihood *l = s->setup->likelihood;
+    return l != NULL && l->n_term == 1 && s->setup->rigid != NULL &&
+                   s->setup->rigid[0].n_point > 0
+               ? s->setup->rigid[0].chi2
+               : s->place.start_chi2;
+}
+
 tsr_status tsr_session_report(tsr_session *session, int is_json, FILE *out,
                               tsr_err *err)
 {
     tsr_session *s = session;
-    tsr_run_outcome outcome = {.start_chi2 = s->place.start_chi2,
+    tsr_run_outcome outcome = {.start_chi2 = rigid_chi2(s),
                                .start_rg = s->place.start_rg,
                                .seconds = s->place.seconds,
                                .steps = s->place.steps,
                                .n_draw = s->place.draws,
                                .is_json = is_json};
-    return tsr_run_report(s->config, s->setup->likelihood, &outcome,
-                          s->trace_path, s->log, out, err);
+    return tsr_run_report(s->config, s->setup->likelihood, &outcome, s->log,
+                          out, err);
 }
 
 void tsr_session_clear(tsr_session *session)

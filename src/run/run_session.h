@@ -76,6 +76,13 @@ tsr_status tsr_session_read(tsr_session *session, tsr_err *err);
  * last checkpoint. Errors: those of what follows. */
 tsr_status tsr_session_run(tsr_session *session, tsr_err *err);
 
+/* How long it would take: warm-up steps for `seconds` at least, of which
+ * nothing is kept or written. *start: s to prepare; *each: s a draw of all
+ * chains, or of warm-up. After tsr_setup_engine; the session cannot be run
+ * afterwards. Errors: those of tsr_session_prepare and of drawing. */
+tsr_status tsr_session_try(tsr_session *session, double seconds, double *start,
+                           double *each, tsr_err *err);
+
 /* Record and sampler at the start. Config and setup are borrowed. */
 tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err);
 
@@ -107,7 +114,8 @@ tsr_status tsr_session_flush(tsr_session *session, tsr_err *err);
  * can be; the message says how to go on. */
 tsr_status tsr_session_sample(tsr_session *session, tsr_err *err);
 
-/* The table at the end, to `out`. */
+/* The verdict and the table at the end, to `out`. Errors: those of
+ * tsr_run_report. */
 tsr_status tsr_session_report(tsr_session *session, int is_json, FILE *out,
                               tsr_err *err);
 

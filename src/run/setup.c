@@ -27,6 +27,7 @@ void tsr_setup_clear(tsr_setup *setup)
     tsr_form_factor_free(setup->form_factors);
     tsr_form_factor_free(setup->components);
     free(setup->exposure);
+    free(setup->rigid);
     tsr_structure_free(setup->model);
     tsr_conformation_free(setup->first);
     for (int k = 0; k < setup->n_start; k++)

@@ -8,6 +8,7 @@
 #include "likelihood/likelihood.h"
 #include "run/config.h"
 #include "sampler/sampler.h"
+#include "scattering/profile_fit.h"
 
 typedef struct {
     tsr_topology *topology;
@@ -36,8 +37,10 @@ typedef struct {
     int n_group_start; /* where groups of chains start; 0: from the file */
     tsr_conformation **group_start;
     double *group_log_z;
-    double first_chi2; /* of the first conformation, where chains start
-                          elsewhere */
+    tsr_profile_fit *rigid; /* [n_term] of the first conformation to each
+                               curve; n_point 0: none. NULL without engines */
+    double first_chi2;      /* of the first conformation, where chains start
+                               elsewhere */
     const void *move_options[TSR_N_MOVE];
     tsr_target target; /* points into all this */
 } tsr_setup;
@@ -58,6 +61,16 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err);
 void tsr_setup_clear(tsr_setup *setup);
+
+/* Fits the first conformation to the curves, rigid: setup->rigid, and the
+ * terms' `start`. partial [n_pair][n_q]: its profiles, of an engine. Errors:
+ * TSR_E_NOMEM. */
+tsr_status tsr_setup_fit_start(tsr_setup *setup, const double *partial,
+                               tsr_err *err);
+
+/* That fit as JSON, for the trace: an array with an object for each curve.
+ * Caller frees; NULL: there was none, or out of memory. */
+char *tsr_setup_rigid_text(const tsr_setup *setup);
 
 /* Where sampler.start is the prior, and there are data: groups of chains get
  * starts of their own, from chains of the prior; not where all chains will be

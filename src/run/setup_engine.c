@@ -297,9 +297,10 @@ static tsr_status tell(tsr_log *log, tsr_setup *s, tsr_err *err)
     return TSR_OK;
 }
 
-/* An engine and the grid on the molecule itself, against a direct sum. */
-static tsr_status check_engine(const tsr_setup *s, tsr_engine *engine,
-                               double *worst, tsr_err *err)
+/* An engine and the grid on the molecule itself, against a direct sum; the
+ * profile is then good for the rigid fit. */
+static tsr_status check_engine(tsr_setup *s, tsr_engine *engine, double *worst,
+                               tsr_err *err)
 {
     const tsr_likelihood *l = s->likelihood;
     tsr_batch *batch = NULL;
@@ -314,12 +315,14 @@ static tsr_status check_engine(const tsr_setup *s, tsr_engine *engine,
     if (status == TSR_OK)
         status = tsr_likelihood_check(l, s->topology, &s->scattering, s->first,
                                       partial, worst, err);
+    if (status == TSR_OK && s->rigid == NULL)
+        status = tsr_setup_fit_start(s, partial, err);
     tsr_batch_free(batch);
     free(partial);
     return status;
 }
 
-static tsr_status check_engines(tsr_log *log, const tsr_setup *s, tsr_err *err)
+static tsr_status check_engines(tsr_log *log, tsr_setup *s, tsr_err *err)
 {
     double worst = 0.0;
     for (int e = 0; e < s->n_engine; e++) {

@@ -1,13 +1,15 @@
 #include "run/until.h"
 
-#include "analysis/summary.h"
+#include "analysis/diagnose.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_CURVE = 12 }; /* q values of a curve that are looked at */
+/* q values of a curve that are looked at: few where there are so many draws
+ * that each takes seconds. */
+enum { N_CURVE = 12, FEW = 3, MANY_DRAWS = 400000 };
 
 static tsr_status bad(const char *text, tsr_err *err)
 {
@@ -83,27 +85,39 @@ static tsr_status look_at_curve(judge *j, tsr_trace_reader *reader,
                                 const char *name, tsr_err *err)
 {
     int n_chain, n_draw, n;
-    double *value = NULL;
-    tsr_status status = tsr_trace_get(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
-                                      name, &n_chain, &n_draw, &n, &value, err);
-    size_t rows = status == TSR_OK ? (size_t)n_chain * (size_t)n_draw : 0;
-    double *one = malloc((rows + 1) * sizeof *one);
-    if (status == TSR_OK && one == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    for (int k = 0; k < N_CURVE && status == TSR_OK; k++) {
-        size_t at = (size_t)k * (size_t)(n - 1) / (N_CURVE - 1);
-        tsr_convergence v;
+    tsr_curve_summary *curve = NULL;
+    TSR_TRY(tsr_trace_shape(reader, TSR_TRACE_POSTERIOR_PREDICTIVE, name,
+                            &n_chain, &n_draw, &n, err));
+    const double rows = (double)n_chain * n_draw;
+    TSR_TRY(tsr_curve_summary_make(
+        reader, name, rows * (rows > MANY_DRAWS ? FEW : N_CURVE), &curve, err));
+    for (int k = 0; k < curve->n; k++) {
         char label[64];
-        for (size_t i = 0; i < rows; i++)
-            one[i] = value[i * (size_t)n + at];
-        status = tsr_convergence_of_groups(tsr_trace_n_group(reader), n_chain,
-                                           n_draw, one, &v, err);
-        snprintf(label, sizeof label, "%s at point %zu", name, at);
-        if (status == TSR_OK)
-            look(j, label, &v);
+        snprintf(label, sizeof label, "%s at point %d", name, curve->at[k]);
+        look(j, label, &curve->point[k]);
     }
-    free(one);
-    free(value);
+    tsr_curve_summary_free(curve);
+    return TSR_OK;
+}
+
+tsr_status tsr_until_judge(const tsr_until *until, tsr_trace_reader *reader,
+                           const tsr_summary *summary, double *far,
+                           char worst[160], tsr_err *err)
+{
+    judge j = {until, 0.0, worst};
+    const char *const *name;
+    tsr_status status = TSR_OK;
+    worst[0] = '\0';
+    *far = (double)INFINITY;
+    for (int i = 0; i < summary->n; i++)
+        look(&j, summary->item[i].name, &summary->item[i].value);
+    const int n =
+        tsr_trace_variables(reader, TSR_TRACE_POSTERIOR_PREDICTIVE, &name);
+    for (int i = 0; i < n && status == TSR_OK; i++)
+        if (strncmp(name[i], "intensity_mean", 14) == 0)
+            status = look_at_curve(&j, reader, name[i], err);
+    if (status == TSR_OK)
+        *far = j.far;
     return status;
 }
 
@@ -112,24 +126,13 @@ tsr_status tsr_until_check(const tsr_until *until, const char *trace,
 {
     tsr_trace_reader *reader = NULL;
     tsr_summary *summary = NULL;
-    judge j = {until, 0.0, worst};
-    const char *const *name;
     worst[0] = '\0';
     *far = (double)INFINITY;
     tsr_status status = tsr_trace_open(trace, &reader, err);
     if (status == TSR_OK)
         status = tsr_summary_make(reader, &summary, err);
-    for (int i = 0; status == TSR_OK && i < summary->n; i++)
-        look(&j, summary->item[i].name, &summary->item[i].value);
-    int n =
-        status == TSR_OK
-            ? tsr_trace_variables(reader, TSR_TRACE_POSTERIOR_PREDICTIVE, &name)
-            : 0;
-    for (int i = 0; i < n && status == TSR_OK; i++)
-        if (strncmp(name[i], "intensity_mean", 14) == 0)
-            status = look_at_curve(&j, reader, name[i], err);
     if (status == TSR_OK)
-        *far = j.far;
+        status = tsr_until_judge(until, reader, summary, far, worst, err);
     tsr_summary_free(summary);
     tsr_trace_reader_free(reader);
     return status;

@@ -2,6 +2,7 @@
 #ifndef TSR_CLI_UNTIL_H
 #define TSR_CLI_UNTIL_H
 
+#include "analysis/summary.h"
 #include "core/status.h"
 
 typedef struct {
@@ -22,6 +23,11 @@ int tsr_until_is_set(const tsr_until *until);
  * [160]: the one that is farthest from it, in words. */
 tsr_status tsr_until_check(const tsr_until *until, const char *trace,
                            double *far, char worst[160], tsr_err *err);
+
+/* The same of a trace that is open, and its summary. */
+tsr_status tsr_until_judge(const tsr_until *until, tsr_trace_reader *reader,
+                           const tsr_summary *summary, double *far,
+                           char worst[160], tsr_err *err);
 
 /* Draws to ask for where there are `done` and it takes `far` times as many, a
  * hundred times at most: rounded up to two digits. */

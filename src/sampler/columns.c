@@ -456,7 +456,13 @@ static tsr_status add_term(const tsr_term *term, int index,
                {TSR_TRACE_OBSERVED_DATA, type->observable, "as measured", NULL,
                 term->observed},
                {TSR_TRACE_CONSTANT_DATA, "sigma",
-                "standard deviation as measured", NULL, term->sigma}};
+                "standard deviation as measured", NULL, term->sigma},
+               {TSR_TRACE_CONSTANT_DATA, "rigid",
+                "the first conformation's curve, all but the structure at its "
+                "best",
+                NULL, term->start}};
+    const size_t n_all =
+        sizeof all / sizeof *all - (term->start == NULL ? 1 : 0);
     tsr_term_variable(type, term->ordinal, "chi2", sizeof name, name);
     tsr_status status = add_scalar(
         columns, TSR_TRACE_POSTERIOR, name, NULL,
@@ -464,7 +470,7 @@ static tsr_status add_term(const tsr_term *term, int index,
         "their best",
         index, get_chi2, err);
     tsr_term_variable(type, term->ordinal, type->axis, sizeof dim, dim);
-    for (size_t k = 0; k < sizeof all / sizeof *all && status == TSR_OK; k++) {
+    for (size_t k = 0; k < n_all && status == TSR_OK; k++) {
         tsr_column c = {.group = all[k].group,
                         .unit = type->observable_unit,
                         .doc = all[k].doc,

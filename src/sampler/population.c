@@ -15,8 +15,9 @@ static const double wanted_share = 0.6, forgotten = 0.3;
 enum { PARTS = 4, FEWEST = 16 };
 
 /* What a level leaves for the temperatures: its beta, the barrier up to it, and
- * of each chain one replica. With several temperatures all levels are kept: a
- * conformation a chain and level, some 10 MiB for 128 chains of 600 residues. */
+ * of each chain one replica. With several temperatures all levels are kept, a
+ * conformation a chain and level: 10 MiB a level for 128 chains of 600
+ * residues. */
 typedef struct {
     double beta, barrier;
     tsr_archive *replica; /* [n_chain] */

@@ -8,6 +8,7 @@
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_multifit_nlinear.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* The CorMap test: the longest run of residuals of one sign, and how probable
@@ -269,4 +270,18 @@ tsr_status tsr_profile_fit_make(const tsr_partial_curves *curves,
         describe(&p, best, chi2, fit, curve);
     free(p.model);
     return status;
+}
+
+void tsr_profile_bounds_text(const tsr_profile_fit *fit, char *text,
+                             size_t size)
+{
+    static const char *const side[] = {"lower", "", "upper"};
+    text[0] = '\0';
+    if (fit->c1_at != 0 && fit->c2_at != 0)
+        snprintf(text, size, " (c1 at its %s bound, c2 at its %s bound)",
+                 side[fit->c1_at + 1], side[fit->c2_at + 1]);
+    else if (fit->c1_at != 0)
+        snprintf(text, size, " (c1 at its %s bound)", side[fit->c1_at + 1]);
+    else if (fit->c2_at != 0)
+        snprintf(text, size, " (c2 at its %s bound)", side[fit->c2_at + 1]);
 }

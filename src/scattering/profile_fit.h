@@ -10,6 +10,8 @@
 
 #include "scattering/contrast.h"
 
+#include <stddef.h>
+
 typedef struct {
     int fit_background; /* 0: the background is the number below */
     double background;
@@ -40,6 +42,10 @@ tsr_status tsr_profile_fit_make(const tsr_partial_curves *curves,
                                 const tsr_profile_fit_options *options,
                                 tsr_profile_fit *fit, double *curve,
                                 tsr_err *err);
+
+/* " (c1 at its lower bound)", or empty; text [size] out. */
+void tsr_profile_bounds_text(const tsr_profile_fit *fit, char *text,
+                             size_t size);
 
 /* Runs of residuals of one sign: the CorMap test of two curves.
  * Source: Franke, Jeffries & Svergun 2015, Nat. Methods 12, 419. */

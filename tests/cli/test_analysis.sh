@@ -57,7 +57,7 @@ expect "reweight the prior alone" 65 "keeps no curves" \
 
 # ---- summary ----
 expect "summary" 0 "" "$program" summary run
-check "one line a variable" test "$(grep -c Angstrom out.txt)" -eq 3
+check "one line a variable" test "$(grep -c '^[a-z_0-9]*  *Angstrom' out.txt)" -eq 3
 expect "summary of the trace itself" 0 "" "$program" summary run/trace.h5
 expect "summary with the prior" 0 "" "$program" summary run --prior prior
 check "the prior's columns" grep -q "prior_mean.*learned" out.txt
@@ -72,7 +72,8 @@ expect "a prior that is not there" 66 "prior.*cannot open 'none'" \
 expect "diagnose says no" 1 "" "$program" diagnose run
 check "names the rarest exchange" grep -q "rarest exchange" out.txt
 check "says why" grep -q "NO .*enough independent draws" out.txt
-check "and what to do" grep -q "sampler.draws=" out.txt
+grep "^    tessera resume run --draws [0-9]*   (about" out.txt >advice.txt
+check "and what to do, once" test "$(wc -l <advice.txt)" -eq 1
 expect "diagnose says yes" 0 "" "$program" diagnose prior --rhat 1.1 --ess 100
 check "says so" grep -q "^converged" out.txt
 expect "diagnose of the trace itself" 1 "" "$program" diagnose run/trace.h5

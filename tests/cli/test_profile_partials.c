@@ -2,7 +2,7 @@
  * weights - against coarse_partials on the reference engine, whose types
  * are as many as the exposures. What that one gives is held to plain sums in
  * tests/oracle/test_coarse_profile.c. */
-#include "cli/profile_partials.h"
+#include "run/profile_partials.h"
 
 #include "gpu/device.h"
 #include "model/topology.h"

@@ -39,7 +39,7 @@ cp out.txt solve.json
 cksum runs/model/*/trace.h5 >after.txt
 check "runs stay as they were" cmp -s before.txt after.txt
 for k in 1 2; do "$program" summary runs/model/$k --json >$k.json 2>err.txt; done
-"$program" profile model.pdb --data exp.dat --bodies two --json >rigid.json \
+"$program" profile model.pdb --data exp.dat --bodies two --background fit --json >rigid.json \
     2>err.txt
 cat >judge.py <<END
 import json
@@ -67,7 +67,8 @@ assert s["more"].startswith(start), s["more"]
 assert len(s["verdict"]) == 5 and "may change" in s["verdict"][2], s["verdict"]
 assert 0 < s["more_seconds"] < 1000, s["more_seconds"]
 rigid = json.load(open("rigid.json"))["structures"][0]
-for key in ("chi2", "reduced_chi2", "cormap_p", "c1", "c2", "scale"):
+for key in ("chi2", "reduced_chi2", "cormap_p", "c1", "c2", "scale",
+            "background"):
     assert near(s["rigid"][0][key], rigid[key]), (key, s["rigid"], rigid)
 assert s["rigid"][0]["fits"] is True
 open("more.txt", "w").write(s["more"].split(" ", 1)[1].rsplit(" ", 1)[0])

@@ -1,6 +1,7 @@
 /* The marginal likelihood of a model whose tempered posteriors are normal, so
  * that draws are exact and independent and the answer is known. */
 #include "analysis/evidence.h"
+#include "analysis/loo.h"
 #include "core/random.h"
 
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
 #include <math.h>
 #include <stdlib.h>
@@ -133,10 +135,84 @@ static void ends_at_any_size(void **state)
     assert_true(e.log > -2.1e12 && e.log < -1e12);
 }
 
+/* ---- leaving out points ---- */
+
+enum { N_POINT = 12, N_THETA = 2000 };
+static const double noise = 0.5;
+
+static void assert_near(double a, double b, double tolerance)
+{
+    if (!(fabs(a - b) <= tolerance))
+        fail_msg("%.17g and %.17g, %g allowed", a, b, tolerance);
+}
+
+/* Points about an unknown mean under a flat prior, one of them far away, and
+ * draws of the mean's posterior, the middles of equal parts of it. */
+static void measure_points(double shift, double *y, double *log_lik)
+{
+    double mean = 0.0;
+    for (int k = 0; k < N_POINT; k++)
+        y[k] = k == 3 ? 2.2 : sin(1.7 * k);
+    for (int k = 0; k < N_POINT; k++)
+        mean += y[k] / N_POINT;
+    for (int i = 0; i < N_THETA; i++) {
+        const double theta =
+            mean + shift +
+            noise / sqrt(N_POINT) *
+                gsl_cdf_ugaussian_Pinv((i + 0.5) / (double)N_THETA);
+        for (int k = 0; k < N_POINT; k++)
+            log_lik[i * N_POINT + k] =
+                log(gsl_ran_gaussian_pdf(y[k] - theta, noise));
+    }
+}
+
+/* log p(y_k | the others), in closed form. */
+static double without(const double *y, int k)
+{
+    double mean = 0.0;
+    for (int j = 0; j < N_POINT; j++)
+        mean += j == k ? 0.0 : y[j] / (N_POINT - 1);
+    return log(gsl_ran_gaussian_pdf(y[k] - mean,
+                                    noise * sqrt(1.0 + 1.0 / (N_POINT - 1))));
+}
+
+static void test_loo(void **state)
+{
+    double y[N_POINT], difference, error;
+    double *log_lik = calloc(N_THETA * N_POINT, sizeof *log_lik);
+    tsr_loo loo, other;
+    (void)state;
+    assert_non_null(log_lik);
+    measure_points(0.0, y, log_lik);
+    assert_int_equal(tsr_loo_of(N_THETA, N_POINT, log_lik, &loo, NULL), 0);
+    for (int k = 0; k < N_POINT; k++)
+        assert_near(loo.point[k], without(y, k), 0.005);
+    /* arviz.loo(..., reff=1.0), version 1, whose variance of the points
+     * divides by n; R's loo divides by n - 1 */
+    assert_near(loo.elpd, -22.225669054830494, 1e-9);
+    assert_near(loo.error, sqrt(12.0 / 11.0) * 7.62392582124751, 1e-9);
+    assert_near(loo.p_loo, 2.9623341917390213, 1e-9);
+    assert_near(loo.worst_k, 0.40935040735873524, 1e-9);
+    assert_int_equal(loo.n_bad, 0);
+
+    measure_points(0.3, y, log_lik); /* a worse model */
+    assert_int_equal(tsr_loo_of(N_THETA, N_POINT, log_lik, &other, NULL), 0);
+    assert_true(tsr_loo_compare(&loo, &other, &difference, &error));
+    assert_near(difference, other.elpd - loo.elpd, 1e-12);
+    assert_true(difference < -1.0);
+    assert_true(error < 0.7 * loo.error); /* the far point is hard for both */
+    other.n--;
+    assert_false(tsr_loo_compare(&loo, &other, &difference, &error));
+    assert_true(isnan(difference) && isnan(error));
+    tsr_loo_clear(&loo);
+    tsr_loo_clear(&other);
+    free(log_lik);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(known_answer),
-                                       cmocka_unit_test(no_prior),
-                                       cmocka_unit_test(ends_at_any_size)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_answer), cmocka_unit_test(no_prior),
+        cmocka_unit_test(ends_at_any_size), cmocka_unit_test(test_loo)};
     return cmocka_run_group_tests_name("evidence", tests, NULL, NULL);
 }

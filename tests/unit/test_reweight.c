@@ -1,10 +1,11 @@
 /* Reweighting: smoothed weights against ArviZ; a posterior of spheres, whose
  * weights to other data are judged by quadrature; maximum entropy against what
  * its minimum must satisfy. */
+#include "analysis/psis.h"
 #include "core/random.h"
 #include "io_files.h"
 #include "reweight/ensemble.h"
-#include "reweight/psis.h"
+#include "reweight/maxent.h"
 #include "reweight/reweight.h"
 #include "tests/saxs_likelihood.h"
 

@@ -1,4 +1,4 @@
-#include "reweight/psis.h"
+#include "analysis/psis.h"
 
 #include "analysis/convergence.h"
 

@@ -2,7 +2,7 @@
  * device has to do: a fit then tries c1 and c2 on them without another sum over
  * pairs. The maker keeps device, tables and buffers from one structure to the
  * next, because opening them costs more than a small profile. */
-#include "cli/profile_partials.h"
+#include "run/profile_partials.h"
 
 #include "core/clock.h"
 #include "core/text.h"

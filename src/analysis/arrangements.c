@@ -1,0 +1,398 @@
+/* Frames are gathered as CA once, superposed on the domain that stays, and each
+ * becomes a few points a domain: as a domain is rigid, some of its CA say where
+ * all of them are. */
+#include "analysis/arrangements.h"
+
+#include "analysis/mean_shape.h"
+#include "analysis/shape.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const double tsr_arrangements_threshold = 15.0;
+
+enum {
+    MOST_FRAMES = 600,
+    N_POINT = 8,  /* of a domain, for distances */
+    N_BEAD = 100, /* of all domains, for outlines */
+    MOST_STATES = 32
+};
+static const double main_share = 0.9, like = 1.0, clearly = 0.9;
+
+void tsr_arrangements_free(tsr_arrangements *arrangements)
+{
+    if (arrangements == NULL)
+        return;
+    tsr_domains_free(arrangements->domains);
+    free(arrangements->moves);
+    free(arrangements->item);
+    free(arrangements);
+}
+
+typedef struct {
+    tsr_arrangements *out;
+    const tsr_drawn_frame *frame;
+    int n, n_residue;
+    int *at;          /* [n] numbers of frames, by state */
+    float *ca;        /* [n][n_residue][3] superposed */
+    int n_point;      /* of a conformation */
+    int *point;       /* [n_point] residues */
+    double *distance; /* [most][most] of the frames of a state */
+    int *group;       /* [n] */
+    int n_chain, n_draw;
+    const double *chi2; /* [n_chain][n_draw]; NULL */
+} job;
+
+static tsr_status no_memory(tsr_err *err)
+{
+    return tsr_fail(err, TSR_E_NOMEM, "no memory to compare conformations");
+}
+
+/* ---- superposing ---- */
+
+static void start_of(const tsr_model_atoms *model, double (*start)[3])
+{
+    for (int r = 0; r < model->n_residue; r++)
+        tsr_vec3_copy(start[r], model->xyz + 3 * (size_t)model->ca[r]);
+}
+
+/* All conformations onto the start by the fixed domain. room [3 n_residue]. */
+static void superpose(job *j, const double (*start)[3], double (*room)[3])
+{
+    const tsr_domain *d = &j->out->domains->domain[j->out->fixed];
+    double(*fixed)[3] = room, (*moving)[3] = room + j->n_residue;
+    double(*all)[3] = room + 2 * (size_t)j->n_residue;
+    for (int i = 0; i < d->n_residue; i++)
+        tsr_vec3_copy(fixed[i], start[d->residue[i]]);
+    for (int i = 0; i < j->n; i++) {
+        tsr_motion motion;
+        float *to = j->ca + (size_t)i * 3 * (size_t)j->n_residue;
+        tsr_ca_of(j->ca, j->n_residue, i, all);
+        for (int k = 0; k < d->n_residue; k++)
+            tsr_vec3_copy(moving[k], all[d->residue[k]]);
+        tsr_superpose(d->n_residue, (const double(*)[3])fixed,
+                      (const double(*)[3])moving, &motion);
+        for (int r = 0; r < j->n_residue; r++) {
+            tsr_motion_apply(&motion, all[r]);
+            for (int k = 0; k < 3; k++)
+                to[3 * r + k] = (float)all[r][k];
+        }
+    }
+}
+
+/* Root mean square distance of each domain from its mean place, over the
+ * conformations first to first + n. */
+static void find_moves(job *j, int first, int n, double *moves)
+{
+    const size_t row = 3 * (size_t)j->n_residue;
+    for (int k = 0; k < j->out->domains->n_domain; k++) {
+        const tsr_domain *d = &j->out->domains->domain[k];
+        double sum = 0.0;
+        for (int i = 0; i < 3 * d->n_residue; i++) {
+            const float *x = j->ca + (size_t)first * row +
+                             3 * (size_t)d->residue[i / 3] + i % 3;
+            double mean = 0.0, square = 0.0;
+            for (int f = 0; f < n; f++)
+                mean += (double)x[(size_t)f * row] / n;
+            for (int f = 0; f < n; f++)
+                square += pow((double)x[(size_t)f * row] - mean, 2.0) / n;
+            sum += square;
+        }
+        moves[k] = sqrt(sum / d->n_residue);
+    }
+}
+
+/* ---- groups of one state ---- */
+
+static void choose_points(job *j)
+{
+    const tsr_domains *d = j->out->domains;
+    j->n_point = 0;
+    for (int k = 0; k < d->n_domain; k++)
+        for (int i = 0; i < N_POINT && k != j->out->fixed; i++)
+            j->point[j->n_point++] =
+                d->domain[k].residue[(long)i * (d->domain[k].n_residue - 1) /
+                                     (N_POINT - 1)];
+}
+
+static double apart(const job *j, int a, int b)
+{
+    const float *x = j->ca + (size_t)a * 3 * (size_t)j->n_residue;
+    const float *y = j->ca + (size_t)b * 3 * (size_t)j->n_residue;
+    double sum = 0.0;
+    for (int i = 0; i < j->n_point; i++)
+        for (int k = 0; k < 3; k++) {
+            const int at = 3 * j->point[i] + k;
+            sum += (double)(x[at] - y[at]) * (double)(x[at] - y[at]);
+        }
+    return sqrt(sum / j->n_point);
+}
+
+/* Of frames first to first + n. */
+static void fill_distances(job *j, int first, int n)
+{
+    for (int a = 0; a < n; a++)
+        for (int b = 0; b <= a; b++)
+            j->distance[(size_t)a * (size_t)n + (size_t)b] =
+                j->distance[(size_t)b * (size_t)n + (size_t)a] =
+                    a == b ? 0.0 : apart(j, first + a, first + b);
+}
+
+/* The member nearest to all others, by mean distance; *spread: root mean square
+ * of the distances to it. */
+static int middle(const job *j, int first, int n, int g, double *spread)
+{
+    int best = -1;
+    double least = HUGE_VAL;
+    *spread = 0.0;
+    for (int a = 0; a < n; a++) {
+        double sum = 0.0, square = 0.0;
+        int count = 0;
+        for (int b = 0; b < n && j->group[first + a] == g; b++)
+            if (j->group[first + b] == g) {
+                const double d = apart(j, first + a, first + b);
+                sum += d;
+                square += d * d;
+                count++;
+            }
+        if (count > 0 && sum < least) {
+            least = sum;
+            *spread = sqrt(square / count);
+            best = first + a;
+        }
+    }
+    return best;
+}
+
+/* Mean over the draws of a group. */
+static double mean_chi2(const job *j, int first, int n, int g)
+{
+    double sum = 0.0;
+    long count = 0;
+    for (int a = first; a < first + n && j->chi2 != NULL; a++) {
+        const tsr_drawn_frame *f = &j->frame[j->at[a]];
+        if (j->group[a] == g && f->chain < j->n_chain && f->draw < j->n_draw) {
+            sum +=
+                j->chi2[(size_t)f->chain * (size_t)j->n_draw + (size_t)f->draw];
+            count++;
+        }
+    }
+    return sum / (double)count;
+}
+
+static void add_group(job *j, int first, int n, int g, double share)
+{
+    tsr_arrangement *item = &j->out->item[j->out->n++];
+    const int at = middle(j, first, n, g, &item->spread);
+    const tsr_drawn_frame *f = &j->frame[j->at[at]];
+    item->state = f->state;
+    item->share = share;
+    item->frame = j->at[at];
+    item->chain = f->chain;
+    item->draw = f->draw;
+    item->chi2 = mean_chi2(j, first, n, g);
+    item->mirror_of = item->alike = -1;
+    item->discrepancy = (double)NAN;
+}
+
+/* Frames first to first + n, of one state. Returns 0 when out of memory. */
+static int group_state(job *j, int first, int n)
+{
+    tsr_arrangements *o = j->out;
+    const int s = o->n_state++;
+    double told = 0.0;
+    find_moves(j, first, n, o->moves + s * o->domains->n_domain);
+    fill_distances(j, first, n);
+    o->n_group[s] =
+        tsr_average_linkage(n, j->distance, o->threshold_ang, j->group + first);
+    for (int g = 0; g < o->n_group[s]; g++) {
+        int count = 0;
+        for (int a = 0; a < n; a++)
+            count += j->group[first + a] == g;
+        if (g < TSR_MOST_ARRANGEMENTS)
+            add_group(j, first, n, g, (double)count / n);
+        o->n_main[s] += told < main_share;
+        told += (double)count / n;
+    }
+    return o->n_group[s] > 0;
+}
+
+/* ---- which of them a curve cannot tell apart ---- */
+
+/* Beads of the domains of a frame; returns how many. */
+static int beads_of(const job *j, int frame, double (*bead)[3])
+{
+    const tsr_domains *d = j->out->domains;
+    int total = 0, n = 0, seen = 0, i = 0;
+    while (i < j->n && j->at[i] != frame)
+        i++;
+    for (int k = 0; k < d->n_domain; k++)
+        total += d->domain[k].n_residue;
+    const int count = total < N_BEAD ? total : N_BEAD;
+    for (int k = 0; k < d->n_domain; k++)
+        for (int r = 0; r < d->domain[k].n_residue; r++, seen++) {
+            if ((long)n * total > (long)seen * count || n >= count)
+                continue;
+            const float *x = j->ca + 3 * ((size_t)i * (size_t)j->n_residue +
+                                          (size_t)d->domain[k].residue[r]);
+            for (int c = 0; c < 3; c++)
+                bead[n][c] = (double)x[c];
+            n++;
+        }
+    return n;
+}
+
+/* A pair of one state: the later one is told to be like the earlier. */
+static void compare(const job *j, int first, int second)
+{
+    double a[N_BEAD][3], b[N_BEAD][3];
+    tsr_arrangement *item = &j->out->item[second];
+    const int n = beads_of(j, j->out->item[first].frame, a);
+    const int m = beads_of(j, item->frame, b);
+    const double plain =
+        tsr_discrepancy(n, (const double(*)[3])a, m, (const double(*)[3])b, 0);
+    const double mirror =
+        tsr_discrepancy(n, (const double(*)[3])a, m, (const double(*)[3])b, 1);
+    const int is_mirror = mirror < clearly * plain;
+    const double least = fmin(plain, mirror);
+    if (!(least < like) || least >= item->discrepancy)
+        return;
+    item->discrepancy = least;
+    item->mirror_of = is_mirror ? first : -1;
+    item->alike = is_mirror ? -1 : first;
+}
+
+static void compare_all(const job *j)
+{
+    const tsr_arrangements *o = j->out;
+    for (int b = 0; b < o->n; b++)
+        for (int a = 0; a < b; a++)
+            if (o->item[a].state == o->item[b].state)
+                compare(j, a, b);
+}
+
+/* ---- all of it ---- */
+
+static void clear(job *j)
+{
+    free(j->at);
+    free(j->ca);
+    free(j->point);
+    free(j->distance);
+    free(j->group);
+}
+
+/* The frames that are looked at, state by state. */
+static tsr_status choose(job *j, tsr_frames *frames, tsr_err *err)
+{
+    int n_draw;
+    const int fits = tsr_frames_that_fit(j->n_residue);
+    const int total = tsr_frames_list(frames, &j->frame);
+    const int most = fits < MOST_FRAMES ? fits : MOST_FRAMES;
+    int *draw = malloc(((size_t)most + 1) * sizeof *draw);
+    int *spread = malloc(((size_t)most + 1) * sizeof *spread);
+    j->at = malloc(((size_t)most + 1) * sizeof *j->at);
+    int n = 0;
+    if (draw != NULL && spread != NULL && j->at != NULL && total > 0)
+        n = tsr_frames_spread(frames, most, spread, draw, &n_draw);
+    for (int s = 0; s <= MOST_STATES; s++)
+        for (int i = 0; i < n; i++)
+            if (j->frame[spread[i]].state == s)
+                j->at[j->n++] = spread[i];
+    free(draw);
+    free(spread);
+    return j->n > 0 ? TSR_OK : no_memory(err);
+}
+
+static tsr_status allocate(job *j, tsr_err *err)
+{
+    tsr_arrangements *o = j->out;
+    const size_t n = (size_t)j->n, k = (size_t)o->domains->n_domain;
+    j->point = calloc(k * N_POINT, sizeof *j->point);
+    j->distance = calloc(n * n, sizeof *j->distance);
+    j->group = calloc(n, sizeof *j->group);
+    o->moves = calloc(k * MOST_STATES, sizeof *o->moves);
+    o->item =
+        calloc((size_t)MOST_STATES * TSR_MOST_ARRANGEMENTS, sizeof *o->item);
+    return j->point == NULL || j->distance == NULL || j->group == NULL ||
+                   o->moves == NULL || o->item == NULL
+               ? no_memory(err)
+               : TSR_OK;
+}
+
+static int largest(const tsr_domains *d)
+{
+    int best = 0;
+    for (int k = 1; k < d->n_domain; k++)
+        if (d->domain[k].n_residue > d->domain[best].n_residue)
+            best = k;
+    return best;
+}
+
+static tsr_status find(job *j, const double (*start)[3], tsr_err *err)
+{
+    tsr_arrangements *o = j->out;
+    double(*room)[3] = malloc(3 * (size_t)j->n_residue * sizeof *room);
+    tsr_status status = room == NULL ? no_memory(err) : allocate(j, err);
+    if (status == TSR_OK) {
+        choose_points(j);
+        superpose(j, start, room);
+    }
+    for (int from = 0, to;
+         from < j->n && status == TSR_OK && o->n_state < MOST_STATES;
+         from = to) {
+        for (to = from; to < j->n && j->frame[j->at[to]].state ==
+                                         j->frame[j->at[from]].state;)
+            to++;
+        status = group_state(j, from, to - from) ? TSR_OK : no_memory(err);
+    }
+    if (status == TSR_OK)
+        compare_all(j);
+    free(room);
+    return status;
+}
+
+tsr_status tsr_arrangements_make(tsr_frames *frames, int fixed,
+                                 double threshold_ang, int n_chain, int n_draw,
+                                 const double *chi2, tsr_arrangements **out,
+                                 tsr_err *err)
+{
+    const tsr_model_atoms *model = tsr_frames_atoms(frames);
+    job j = {.n_residue = model->n_residue,
+             .n_chain = n_chain,
+             .n_draw = n_draw,
+             .chi2 = chi2,
+             .out = calloc(1, sizeof *j.out)};
+    tsr_arrangements *o = j.out;
+    *out = NULL;
+    double(*start)[3] = malloc((size_t)j.n_residue * sizeof *start);
+    tsr_status status =
+        o == NULL || start == NULL ? no_memory(err) : choose(&j, frames, err);
+    if (status == TSR_OK)
+        status = tsr_frames_gather_ca(frames, j.n, j.at, &j.ca, err);
+    if (status == TSR_OK) {
+        start_of(model, start);
+        status = tsr_domains_of(j.n, j.n_residue, j.ca,
+                                (const double(*)[3])start, &o->domains, err);
+    }
+    const int n_domain = status == TSR_OK ? o->domains->n_domain : 0;
+    if (status == TSR_OK && fixed >= n_domain && fixed > 0)
+        status = tsr_fail(err, TSR_E_USAGE,
+                          "there is no domain %d: %d were "
+                          "found",
+                          fixed + 1, n_domain);
+    if (status == TSR_OK && n_domain > 1) {
+        o->n_frame = j.n;
+        o->threshold_ang = threshold_ang;
+        o->fixed = fixed >= 0 ? fixed : largest(o->domains);
+        status = find(&j, (const double(*)[3])start, err);
+    }
+    free(start);
+    clear(&j);
+    if (status == TSR_OK && n_domain > 1)
+        *out = o;
+    else
+        tsr_arrangements_free(o);
+    return status;
+}

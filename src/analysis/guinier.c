@@ -1,0 +1,102 @@
+#include "analysis/guinier.h"
+
+#include <gsl/gsl_fit.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double most_q_rg = 1.3;
+enum { LEAST = 5, ROUNDS = 20 };
+
+/* Points as a line sees them: q^2, ln I, and the weight of ln I. */
+typedef struct {
+    int n;
+    double *x, *y, *weight;
+} points;
+
+/* A measured point and the value that is fitted there. */
+static void add(points *p, double q, double measured, double sigma,
+                double value)
+{
+    if (!(measured > sigma) || !(value > 0.0))
+        return;
+    p->x[p->n] = q * q;
+    p->y[p->n] = log(value);
+    p->weight[p->n++] = measured * measured / (sigma * sigma);
+}
+
+/* 0 where the line does not fall. */
+static int fit(const points *p, double *rg, double *error, double *i0)
+{
+    double at_0, slope, c00, c01, c11, chi2;
+    gsl_fit_wlinear(p->x, 1, p->weight, 1, p->y, 1, (size_t)p->n, &at_0, &slope,
+                    &c00, &c01, &c11, &chi2);
+    if (!(slope < 0.0))
+        return 0;
+    *rg = sqrt(-3.0 * slope);
+    *error = 1.5 * sqrt(c11) / *rg;
+    *i0 = exp(at_0);
+    return 1;
+}
+
+static int points_make(int n, points *p)
+{
+    double *room = malloc(3 * ((size_t)n + 1) * sizeof *room);
+    *p = (points){0, room, room + n, room + 2 * (size_t)n};
+    return room != NULL;
+}
+
+tsr_status tsr_guinier_fit(int n, const double *q, const double *intensity,
+                           const double *sigma, double background,
+                           double rg_first, tsr_guinier *out, tsr_err *err)
+{
+    const double nan = (double)NAN;
+    points p;
+    double rg = rg_first;
+    *out = (tsr_guinier){.rg = nan, .error = nan, .i0 = nan, .q = {nan, nan}};
+    if (!points_make(n, &p))
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int round = 0; round < ROUNDS && isfinite(rg) && rg > 0.0; round++) {
+        double next, error, i0;
+        int k = 0;
+        p.n = 0;
+        for (; k < n && q[k] * rg < most_q_rg; k++)
+            add(&p, q[k], intensity[k] - background, sigma[k],
+                intensity[k] - background);
+        if (p.n < LEAST || !fit(&p, &next, &error, &i0))
+            break;
+        *out = (tsr_guinier){p.n, 0, k - 1, next, error, i0, {q[0], q[k - 1]}};
+        if (fabs(next - rg) < 1e-4 * rg)
+            break;
+        rg = next;
+    }
+    free(p.x);
+    return TSR_OK;
+}
+
+double tsr_guinier_rg(const tsr_guinier *range, const double *q,
+                      const double *intensity, const double *sigma,
+                      double background, const double *curve)
+{
+    points p;
+    double rg = (double)NAN, error, i0;
+    const int first = range->first;
+    if (range->n < LEAST || !points_make(range->last + 1 - first, &p))
+        return rg;
+    for (int k = first; k <= range->last; k++)
+        add(&p, q[k], intensity[k] - background, sigma[k], curve[k - first]);
+    if (p.n < LEAST || !fit(&p, &rg, &error, &i0))
+        rg = (double)NAN;
+    free(p.x);
+    return rg;
+}
+
+int tsr_guinier_conflict(const tsr_guinier *a, const tsr_guinier *b,
+                         double *sigma)
+{
+    const double sure = 3.0, choice = 0.02;
+    const double apart = fabs(a->rg - b->rg);
+    *sigma = apart / hypot(a->error, b->error);
+    return a->n > 0 && b->n > 0 && *sigma > sure &&
+           apart > choice * fmax(a->rg, b->rg);
+}

@@ -1,0 +1,48 @@
+/* How well a run's model foretells points that it has not seen: the expected
+ * log predictive density, by leaving out one point after the other.
+ *
+ * Nothing is sampled again. The draws are weighted by 1 / p(y_k | draw), which
+ * takes point k out of the posterior; the largest weights are smoothed, and
+ * what the other points say of point k is the weighted mean of p(y_k | draw)
+ * (PSIS-LOO: Vehtari, Gelman & Gabry 2017, Stat. Comput. 27, 1413). Unlike the
+ * log evidence it hardly depends on the width of the priors, and it needs no
+ * ladder of temperatures. */
+#ifndef TSR_ANALYSIS_LOO_H
+#define TSR_ANALYSIS_LOO_H
+
+#include "core/json.h"
+#include "store/trace.h"
+
+typedef struct {
+    int n;          /* points of all measurements; 0: the run stored none */
+    double *point;  /* [n] nat */
+    double elpd;    /* their sum, nat; NaN: not known */
+    double error;   /* of the sum as a sample of points: sqrt(n var) */
+    double p_loo;   /* effective number of parameters */
+    double worst_k; /* the largest Pareto k of a point */
+    int n_bad;      /* points whose k is above 0.7: not to be relied on */
+    long n_draw;    /* draws that were used */
+} tsr_loo;
+
+/* Of the group log_likelihood, with at most 4000 evenly chosen draws. The
+ * caller clears it, also after an error. Errors: those of tsr_trace_get_part;
+ * TSR_E_NUMERIC (a density that is not finite), TSR_E_NOMEM. */
+tsr_status tsr_loo_make(tsr_trace_reader *reader, tsr_loo *loo, tsr_err *err);
+void tsr_loo_clear(tsr_loo *loo);
+
+/* The same of densities log_lik [n_draw][n]. */
+tsr_status tsr_loo_of(long n_draw, int n, const double *log_lik, tsr_loo *loo,
+                      tsr_err *err);
+
+/* elpd of b above that of a, and the error of the difference, which is that of
+ * the differences point by point: both saw the same points, and what is hard
+ * for one is hard for the other. Returns 0, and NaN, where their numbers of
+ * points differ or one is not known. */
+int tsr_loo_compare(const tsr_loo *a, const tsr_loo *b, double *difference,
+                    double *error);
+
+/* As the member `name` of an object: {"elpd", "error", "p_loo", "worst_k",
+ * "n_bad", "points"}; null where nothing is known. */
+void tsr_loo_put(const tsr_loo *loo, const char *name, tsr_json *json);
+
+#endif

@@ -1,0 +1,175 @@
+#!/bin/sh
+# The verdict: its numbers are those of the trace, computed here once more; the
+# line that goes on is one and the same everywhere, and can be typed; runs side
+# by side. Prints one line a test (tests/run.sh).
+. tests/cli/expect.sh
+needs_venv "the verdict"
+has() { check "$1" grep -qE -e "$2" "$3"; }
+short_model model.pdb
+cat >run.yaml <<END
+structure: {file: model.pdb, flexible: ["A:55-60"]}
+data: [{file: exp.dat}]
+contrast: {c2: infer}
+sampler: {chains: 2, warmup: 60, draws: 60, thin: 4, temperatures: 2, t_max: 4}
+device: {use: reference}
+output: {trajectory_every: 2}
+simulate: {points: 40, q_range: [0.02, 0.3], steps: 300}
+END
+"$program" simulate run.yaml --output exp.dat --quiet >sim.txt 2>&1
+
+# ---- one run ----
+expect "the plan" 0 "" "$program" run run.yaml --output a --dry-run
+has "says how long it takes" "^time: about a minute \(.* s a draw of all" out.txt
+expect "a run" 0 "to go on: tessera resume a --draws" \
+    "$program" run run.yaml --output a
+cp out.txt run.txt
+has "begins with the verdict" "^Not converged yet" run.txt
+has "the rigid model" "^The model as it is, rigid, by the bodies of the run, (fits|does)" \
+    run.txt
+has "what moves" "^What moves: parts A:41-54 and A:61-74, centres" run.txt
+expect "summary" 0 "" "$program" summary a
+cp out.txt summary.txt
+expect "summary --json" 0 "" "$program" summary a --json
+cp out.txt a.json
+expect "the rigid fit of profile" 0 "" "$program" profile model.pdb \
+    --data exp.dat --bodies two --background fit --c1 1 --device reference --json
+cp out.txt rigid.json
+cat >judge.py <<END
+import json, math
+import h5py, numpy as np
+f = h5py.File("a/trace.h5")
+v = json.load(open("a.json"))["verdict"]
+c = v["curves"][0]
+def near(a, b, tolerance):
+    assert abs(a - b) <= tolerance * max(abs(a), abs(b)), (a, b)
+q = f["observed_data/q"][()]
+I = f["observed_data/intensity"][()]
+sigma = f["constant_data/sigma"][()]
+# the start, rigid: as profile fits it, and as the curve in the trace says
+r = json.load(open("rigid.json"))["structures"][0]
+near(c["rigid"]["chi2"], r["chi2"], 1e-4)
+near(c["rigid"]["reduced_chi2"], r["reduced_chi2"], 1e-4)
+near(c["rigid"]["cormap_p"], r["cormap_p"], 1e-9)
+near(c["rigid"]["chi2"],
+     np.mean(((I - f["constant_data/rigid"][()]) / sigma) ** 2), 1e-9)
+# the mean curve of the draws
+mean = f["posterior_predictive/intensity_mean"][()].reshape(-1, len(q))
+near(c["chi2"], np.mean(((I - mean.mean(0)) / sigma) ** 2), 1e-5)
+# Guinier's law in data and draws, over the same points with the same weights
+b = f["posterior/background"][()].reshape(-1)
+n = np.searchsorted(q, c["guinier_q_range"][1]) + 1
+y = I[:n] - b.mean()
+used = y > sigma[:n]
+def rg(curve):
+    slope = np.polyfit(q[:n][used] ** 2, np.log(curve[used]), 1,
+                       w=(y / sigma[:n])[used])[0]
+    return math.sqrt(-3 * slope)
+near(c["rg_guinier_data"], rg(y), 1e-6)
+assert q[n - 1] * rg(y) < 1.3 < q[n] * rg(y) * 1.001
+each = [rg(m[:n] - one) for m, one in zip(mean, b)]
+near(c["rg_guinier"]["mean"], np.mean(each), 1e-5)
+near(c["rg_guinier"]["q95"], np.quantile(each, 0.95), 1e-5)
+# points left out, without smoothing: harmonic means
+l = f["log_likelihood/intensity"][()].reshape(-1, len(q)).astype(float)
+plain = -np.log(np.mean(np.exp(l.min(0) - l), 0)) + l.min(0)
+assert abs(v["loo"]["elpd"] - plain.sum()) < 1.5, (v["loo"], plain.sum())
+assert v["loo"]["points"] == len(q) and v["loo"]["p_loo"] > 0
+# sizes, and the arrangements
+for name in ("rg", "d_max"):
+    near(v[name]["mean"], f["posterior"][name][()].mean(), 1e-9)
+a = v["motion"]
+assert a[0]["variable"] == "pose_1_distance", a
+near(a[0]["distance"]["mean"], f["posterior/pose_1_distance"][()].mean(), 1e-9)
+# the advice, in words as in numbers
+command = v["advice"]["command"]
+assert v["advice"]["converged"] is False and v["advice"]["draws"] >= 120
+open("advice.txt", "w").write(command + "\n")
+assert len(v["sentences"]) >= 5, v["sentences"]
+END
+check "its numbers are those of the trace" "$python" judge.py
+
+# ---- one line of advice ----
+advice=$(cat advice.txt)
+has "run has it" "^    $advice   \(about" run.txt
+has "summary, too" "^    $advice   \(about" summary.txt
+expect "diagnose" 1 "" "$program" diagnose a
+has "diagnose, too" "^    $advice   \(about" out.txt
+expect "report" 0 "" "$program" report a --quiet
+has "report, too" "$advice   \(about" a/report.html
+has "the page begins with the answer" 'class="answer">Not converged' a/report.html
+typed=${advice#tessera } # with fewer draws, for the sake of time
+expect "it can be typed" 0 "resumed" "$program" ${typed% *} 64
+expect "a folder with a blank" 0 "resume 'a b' --draws" \
+    "$program" run run.yaml --output "a b" --set sampler.draws=4
+
+# ---- until ----
+expect "on until converged" 0 "converged as asked" \
+    "$program" resume "a b" --until "rhat<90,ess>2"
+expect "until, which is not reached: exit status 1" 1 "not converged as asked" \
+    "$program" run run.yaml --output never --until "ess>100000" \
+    --set sampler.draws=12
+expect "as JSON, too" 1 "" "$program" resume never --draws 16 --json
+check "which says so" "$python" -c 'import json
+v = json.load(open("out.txt"))
+assert v["converged"] is False, v
+assert v["verdict"]["advice"]["asked"] == "ess>100000", v["verdict"]["advice"]'
+
+# ---- runs side by side ----
+cat >large.yaml <<END
+structure: {file: $demo/two_domain.pdb, flexible: ["A:51-64"]}
+contrast: {c2: 0}
+simulate: {points: 40, q_range: [0.02, 0.3]}
+END
+"$program" simulate large.yaml --output other.dat --quiet >sim.txt 2>&1
+sed 's/exp.dat/other.dat/' run.yaml >other.yaml
+"$program" run other.yaml --output other --quiet >other.txt 2>&1
+sed 's/, flexible.*/, still: true}/' run.yaml >still.yaml
+"$program" run still.yaml --output still --quiet >still.txt 2>&1
+expect "compare" 0 "" "$program" compare a still other --output c.svg
+has "data of two structures" \
+    "^The data of runs 1 and 3 cannot be of one" out.txt
+check "a picture" grep -q "Rg" c.svg
+expect "compare --json" 0 "" "$program" compare a still other --json
+cat >compare.py <<END
+import json
+import numpy as np, h5py
+c = json.load(open("out.txt"))
+a, still, other = c["runs"]
+loo = [json.load(open("%s.json" % k))["verdict"]["loo"]["elpd"]
+       for k in ("a2", "still")]
+assert abs(still["loo_gain"] - (loo[1] - loo[0])) < 1e-9, still
+def points(run): # left out without smoothing: harmonic means
+    l = h5py.File(run + "/trace.h5")["log_likelihood/intensity"][()]
+    l = l.reshape(-1, l.shape[-1]).astype(float)
+    return -np.log(np.mean(np.exp(l.min(0) - l), 0)) + l.min(0)
+each = points("still") - points("a")
+error = (len(each) * each.var(ddof=1)) ** 0.5
+assert abs(still["loo_gain_error"] / error - 1) < 0.1, (still, error)
+assert still["same_data_as_first"] and not other["same_data_as_first"]
+assert other["loo_gain"] is None, other
+assert [x["runs"] for x in c["conflicts"]] == [[0, 2], [1, 2]], c["conflicts"]
+x, y = (h5py.File("%s/trace.h5" % k)["posterior/rg"][()].ravel()
+        for k in ("a", "other"))
+edges = np.linspace(min(x.min(), y.min()), max(x.max(), y.max()), 31)
+want = np.minimum(np.histogram(x, edges)[0] / x.size,
+                  np.histogram(y, edges)[0] / y.size).sum()
+got = [o["overlap"] for o in c["overlaps"]
+       if o["runs"] == [0, 2] and o["variable"] == "rg"]
+assert abs(got[0] - want) < 0.02, (got, want)
+END
+sed 's/{file: exp.dat}/&, {file: other.dat}/' run.yaml >two.yaml
+"$program" run two.yaml --output two --json --set sampler.draws=4 >two.json \
+    2>err.txt
+check "data of two structures in one run" "$python" -c 'import json
+v = json.load(open("two.json"))["verdict"]
+assert [x["curves"] for x in v["conflicts"]] == [[0, 1]], v["conflicts"]
+assert any("other.dat cannot be of one structure" in x for x in v["sentences"])
+assert len(v["curves"]) == 2 and v["loo"]["points"] == 80, v["curves"]'
+"$program" summary a --json >a2.json 2>err.txt
+"$program" summary still --json >still.json 2>err.txt
+check "its numbers are those of the runs" "$python" compare.py
+expect "a picture over a file of somebody else" 64 "force" \
+    "$program" compare a still --output exp.dat
+expect "one run alone" 64 "DIR" "$program" compare a
+expect "no run" 66 "none" "$program" compare a none
+exit $bad
