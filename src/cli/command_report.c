@@ -4,7 +4,6 @@
 #include "cli/command.h"
 #include "likelihood/term_saxs.h"
 #include "run/past_run.h"
-#include "run/profile_partials.h"
 #include "run/run_directory.h"
 #include "run/verdict.h"
 
@@ -170,93 +169,23 @@ static tsr_report_data *data_entries(const tsr_past_run *run)
 
 /* ---- the start, as it is ---- */
 
-/* The points of a curve as the run has them; intensity and sigma [*n], caller
- * frees all three, also after an error. */
-static tsr_status get_points(const tsr_past_run *run, int ordinal, int *n,
-                             double **q, double **intensity, double **sigma,
-                             tsr_err *err)
+/* What the run kept of it for each curve; [*n], caller frees. */
+static tsr_report_start *read_starts(const tsr_past_run *run,
+                                     const tsr_verdict *verdict, int *n)
 {
-    const tsr_term_type *type = tsr_term_registry[0];
-    char name[64];
-    int n_chain, n_draw;
-    tsr_term_variable(type, ordinal, type->observable, sizeof name, name);
-    TSR_TRY(tsr_trace_coordinates(run->trace, TSR_TRACE_OBSERVED_DATA, name, n,
-                                  q, err));
-    TSR_TRY(tsr_trace_get(run->trace, TSR_TRACE_OBSERVED_DATA, name, &n_chain,
-                          &n_draw, n, intensity, err));
-    tsr_term_variable(type, ordinal, "sigma", sizeof name, name);
-    return tsr_trace_get(run->trace, TSR_TRACE_CONSTANT_DATA, name, &n_chain,
-                         &n_draw, n, sigma, err);
-}
-
-/* The start's curve under the run's own tables, fitted with scale, c1, c2 and,
- * where the run infers it, background. */
-static tsr_status fit_start(const tsr_past_run *run,
-                            const tsr_saxs_options *data, int ordinal,
-                            tsr_report_start *start, tsr_err *err)
-{
-    double *q = NULL, *intensity = NULL, *sigma = NULL;
-    tsr_profile_maker *maker = NULL;
-    tsr_profile_structure s = {0};
-    tsr_partial_curves curves = {0};
-    tsr_profile_fit_options how = tsr_profile_fit_defaults;
-    how.fit_background = data->background.word == 0;
-    if (data->background.word < 0)
-        how.background = data->background.number;
-    int n = 0;
-    tsr_status status =
-        get_points(run, ordinal, &n, &q, &intensity, &sigma, err);
-    const tsr_structure_config *c = &run->config.structure;
-    const tsr_profile_spec spec = {
-        .bodies = c->bodies == 0 ? TSR_PROFILE_TWO : TSR_PROFILE_ONE,
-        .density = run->config.solvent.density,
-        .device = "reference",
-        .q_max_inv_ang = status == TSR_OK && n > 0 ? q[n - 1] : 1.0,
-        .form_factors = c->form_factors};
-    if (status == TSR_OK)
-        status = tsr_profile_maker_new(&spec, NULL, &maker, err);
-    if (status == TSR_OK)
-        status = tsr_profile_compute(maker, c->file, &s, err);
-    if (status == TSR_OK)
-        status = tsr_partial_curves_make(&s.partials, n, q, &curves, err);
-    start->curve = calloc((size_t)n + 1, sizeof *start->curve);
-    if (status == TSR_OK && start->curve == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (status == TSR_OK)
-        status = tsr_profile_fit_make(&curves, intensity, sigma, &how,
-                                      &start->fit, start->curve, err);
-    start->n = status == TSR_OK ? n : 0;
-    tsr_partial_curves_clear(&curves);
-    tsr_profile_structure_clear(&s);
-    tsr_profile_maker_free(maker);
-    free(q);
-    free(intensity);
-    free(sigma);
-    return status;
-}
-
-/* [*n] a curve each, caller frees them and their curves. One that cannot be had
- * is left out: the report does without. */
-static tsr_report_start *fit_starts(const tsr_past_run *run,
-                                    const tsr_frames *frames, tsr_log *log,
-                                    int *n)
-{
-    const int most = 4000; /* residues: the sum is over all pairs */
-    const tsr_term_options *data = run->config.data.item;
-    *n = 0;
-    if (!run->has_config || run->config.structure.file == NULL ||
-        (frames != NULL && tsr_frames_atoms(frames)->n_residue > most))
-        return NULL;
     tsr_report_start *start =
-        calloc((size_t)run->config.data.n + 1, sizeof *start);
-    for (int i = 0; start != NULL && i < run->config.data.n; i++) {
-        tsr_err local = {.status = TSR_OK};
-        if (data[i].kind != 0)
-            continue;
-        if (fit_start(run, (const tsr_saxs_options *)&data[i], *n, &start[*n],
-                      &local) != TSR_OK)
-            tsr_debug(log, "the start's curve: %s", local.message);
-        ++*n;
+        calloc((size_t)verdict->n_curve + 1, sizeof *start);
+    *n = start != NULL ? verdict->n_curve : 0;
+    for (int k = 0; k < *n; k++) {
+        char name[64];
+        int n_chain, n_draw;
+        start[k].fit = verdict->curve[k].rigid;
+        tsr_term_variable(&tsr_term_saxs, k, "rigid", sizeof name, name);
+        if (start[k].fit.n_point > 0 &&
+            tsr_trace_get(run->trace, TSR_TRACE_CONSTANT_DATA, name, &n_chain,
+                          &n_draw, &start[k].n, &start[k].curve,
+                          NULL) != TSR_OK)
+            start[k].n = 0;
     }
     return start;
 }
@@ -408,7 +337,8 @@ static tsr_status places(const tsr_past_run *run, const char *output,
 
 /* The sentences of the run's verdict, and the line that goes on with it. */
 static tsr_status find_answer(const tsr_past_run *run, int *n_said,
-                              char ***said, char **advice, tsr_err *err)
+                              char ***said, char **advice, int *n_start,
+                              tsr_report_start **start, tsr_err *err)
 {
     tsr_summary *summary = NULL;
     tsr_verdict *verdict = NULL;
@@ -420,8 +350,10 @@ static tsr_status find_answer(const tsr_past_run *run, int *n_said,
                                   &verdict, err);
     if (status == TSR_OK)
         status = tsr_verdict_sentences(verdict, n_said, said, err);
-    if (status == TSR_OK)
+    if (status == TSR_OK) {
         *advice = tsr_advice_text(&verdict->advice);
+        *start = read_starts(run, verdict, n_start);
+    }
     tsr_verdict_free(verdict);
     tsr_summary_free(summary);
     return status;
@@ -455,7 +387,8 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         status = tsr_past_run_shape(&run, log, &frames, &shape, why, err);
     }
     if (status == TSR_OK)
-        status = find_answer(&run, &n_said, &said, &advice, err);
+        status =
+            find_answer(&run, &n_said, &said, &advice, &o.n_start, &start, err);
     if (status == TSR_OK) {
         methods = methods_text(&run);
         o.n_said = n_said;
@@ -470,7 +403,6 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         data = data_entries(&run);
         o.data = data;
         o.n_data = data != NULL ? run.config.data.n : 0;
-        start = fit_starts(&run, frames, log, &o.n_start);
         o.start = start;
         density = find_densities(&run);
         o.density = density.item;

@@ -183,12 +183,11 @@ static void start_words(tsr_report *r, const data_set *d)
     FILE *out = tsr_page_html(r->page);
     fprintf(out,
             "<p>Dashed: the structure as it was given, in the same bodies as "
-            "the draws, with scale, background%s fitted: "
-            "&chi;&sup2;/N&nbsp;= %.2f",
-            fit->n_parameter > 2 ? ", c1 and c2" : "", fit->chi2);
-    if (fit->n_parameter > 2)
-        fprintf(out, ", c1&nbsp;= %.3f%s, c2&nbsp;= %.2f%s", fit->c1,
-                at[fit->c1_at + 1], fit->c2, at[fit->c2_at + 1]);
+            "the draws, with what the run infers beside the structure at its "
+            "best: &chi;&sup2;/N&nbsp;= %.2f, c1&nbsp;= %.3f%s, c2&nbsp;= "
+            "%.2f%s",
+            fit->chi2, fit->c1, at[fit->c1_at + 1], fit->c2,
+            at[fit->c2_at + 1]);
     fputs(".</p>\n", out);
 }
 
