@@ -110,6 +110,11 @@ $(BUILD)/%.o: %.cc
 	$(call say,CXX)
 	$(Q)$(CXX) $(TSR_CPPFLAGS) $(CPPFLAGS) $(TSR_CXXFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
+# Where loops are to become vector instructions (src/core/clones.h), nobody asks
+# for errno or for the processor's floating-point exceptions.
+VECTOR_O := $(addprefix $(BUILD)/src/scattering/,surface.o)
+$(VECTOR_O): TSR_CFLAGS += -ftree-vectorize -fno-math-errno -fno-trapping-math
+
 # The one file that knows where data lie. It follows PREFIX: make, then make
 # install PREFIX=X.
 $(BUILD)/src/run/data_file.o $(BUILD)/tidy/src/run/data_file.ok: TSR_CPPFLAGS += \
