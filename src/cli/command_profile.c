@@ -44,6 +44,12 @@ static const tsr_option options[] = {
      .initial = "auto",
      .doc = "auto, gpu, cpu, a number or a part of a name of 'tessera "
             "devices', or reference (double precision, one core)"},
+    {.name = "method",
+     .argument = "NAME",
+     .initial = "auto",
+     .doc = "direct (pairs, on the device), fft or quadrature (both on the "
+            "host's cores, in double precision), or auto: the fastest by their "
+            "measured costs (docs/forward-model.md)"},
     {.name = "background",
      .argument = "B",
      .initial = "none",
@@ -89,10 +95,12 @@ static const tsr_option options[] = {
 
 static const char *const bodies_words[] = {"atoms", "two", "one", NULL};
 static const char *const solvent_words[] = {"layer", "atoms", "foxs", NULL};
+static const char *const method_words[] = {"direct", "fft", "quadrature",
+                                           "auto", NULL};
 static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
 
 typedef struct {
-    int bodies, solvent;
+    int bodies, solvent, method;
     double density;
     double q_range[2];
     long n_q;
@@ -121,11 +129,19 @@ static tsr_status word(const tsr_args *args, const char *option,
                        const char *const *words, int *out, tsr_err *err)
 {
     const char *given = tsr_args_value(args, option);
+    char list[128] = "";
+    size_t used = 0;
     for (*out = 0; words[*out] != NULL; ++*out)
         if (strcmp(given, words[*out]) == 0)
             return TSR_OK;
-    return tsr_fail(err, TSR_E_USAGE, "--%s '%s': expected %s, %s or %s",
-                    option, given, words[0], words[1], words[2]);
+    for (int k = 0; words[k] != NULL; k++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                 k == 0                 ? ""
+                                 : words[k + 1] != NULL ? ", "
+                                                        : " or ",
+                                 words[k]);
+    return tsr_fail(err, TSR_E_USAGE, "--%s '%s': expected %s", option, given,
+                    list);
 }
 
 /* "LOW:HIGH", or one number, which fixes. */
@@ -175,6 +191,8 @@ static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
     tsr_status status = word(args, "bodies", bodies_words, &s->bodies, err);
     if (status == TSR_OK)
         status = word(args, "solvent-model", solvent_words, &s->solvent, err);
+    if (status == TSR_OK)
+        status = word(args, "method", method_words, &s->method, err);
     if (status == TSR_OK)
         status = tsr_args_double(args, "solvent-density", 0.1, 1.0, &s->density,
                                  err);
@@ -324,6 +342,7 @@ static tsr_status compute(const tsr_args *args, const settings *s,
                                    .solvent = (tsr_solvent_model)s->solvent,
                                    .density = s->density,
                                    .device = tsr_args_value(args, "device"),
+                                   .method = (tsr_profile_method)s->method,
                                    .q_max_inv_ang = q_max,
                                    .form_factors =
                                        tsr_args_value(args, "form-factors")};

@@ -290,20 +290,21 @@ TSR_CLONES static double farthest(int n, double at, const double *restrict from,
     return result;
 }
 
-/* Whether the other caps cover all of circle j: from 0 on, each time by the
- * interval that goes farthest. */
-static int is_covered(const circle *p, int j, scratch *s)
+/* Whether the first n caps but j cover all of its circle: from 0 on, each time
+ * by the interval that goes farthest. */
+static int is_covered(const circle *p, int j, int n, scratch *s)
 {
     caps_row *r = &s->row;
     double frame[9], at = 0.0, done = 0.0;
     memcpy(frame, p->c->axis, 3 * sizeof *frame);
     memcpy(frame + 3, p->u, 3 * sizeof *frame);
     memcpy(frame + 6, p->v, 3 * sizeof *frame);
-    cover(r->n, r->x, r->y, r->z, r->h, frame, p->c->h, p->c->s, r->from,
+    cover(n, r->x, r->y, r->z, r->h, frame, p->c->h, p->c->s, r->from,
           r->length);
-    r->length[j] = NONE;
+    if (j < n)
+        r->length[j] = NONE;
     while (done < 4.0) {
-        double step = farthest(r->n, at, r->from, r->length);
+        double step = farthest(n, at, r->from, r->length);
         if (step <= 0.0)
             return 0;
         done += step;
@@ -368,7 +369,7 @@ static int is_buried(int n, scratch *s)
     fill_row(n, s);
     for (int j = 0; j < n; j++) {
         circle p = plane_of(&s->caps[j]);
-        if (!is_covered(&p, j, s))
+        if (!is_covered(&p, j, s->row.n, s))
             return 0;
     }
     return n > 0;
@@ -381,8 +382,9 @@ static void follow(int j, int n, scratch *s)
     const caps_row *r = &s->row;
     int n_covered = 0;
     double end = 0.0;
-    if (is_covered(&p, j, s))
-        return;
+    if ((r->n > N_FIRST && is_covered(&p, j, N_FIRST, s)) ||
+        is_covered(&p, j, r->n, s))
+        return; /* most by the largest caps alone */
     for (int k = 0; k < n; k++)
         if (r->length[k] >= 0.0)
             n_covered = add_interval(s->covered, n_covered, r->from[k],
