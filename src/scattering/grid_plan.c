@@ -23,7 +23,14 @@
 #include <string.h>
 
 #define PI 3.14159265358979323846
-enum { WIDTH = TSR_GRID_WIDTH, N_FINE = 4096, N_NODE = 48 };
+enum { WIDTH = TSR_GRID_WIDTH, N_NODE = 48, N_FINE = 4096 };
+
+/* Between two points of a curve, 1/Angstrom: straight lines are within 1e-6 of
+ * Gaussians that fall by 1e3 to q = 2. */
+static const double fine_step = 2e-4;
+
+/* How far the form factors themselves reach, both of a pair: Angstrom. */
+static const double own_size = 20.0;
 
 static const tsr_grid_options defaults = {
     .oversampling = 1.6, .window = 16.0, .margin = 3.0, .mode_error = 1e-6};
@@ -133,7 +140,8 @@ void tsr_grid_plan_box(const tsr_debye_spec *spec,
     sort_axes(out, size);
     out->h_ang = PI / (out->options.oversampling * q_top);
     out->k_cut = PI / out->h_ang;
-    double margin = out->options.margin * out->options.window / out->k_cut;
+    double width = out->options.window / out->k_cut;
+    double margin = fmax(out->options.margin * width, 2.0 * width + own_size);
     for (int c = 0; c < 3; c++) {
         out->n_filled[c] = (int)floor(size[c] / out->h_ang) + WIDTH + 1;
         int wide = (int)ceil((2.0 * size[c] + margin) / out->h_ang) + 1;
@@ -209,7 +217,7 @@ double tsr_grid_window(const tsr_grid_plan *plan, double q_inv_ang)
  * it is smooth does, since a kink would reach far in space. */
 static const double gauss_width[] = {0.0, 0.25, 0.5, 1.0, 1.5, 2.0,
                                      3.0, 4.0,  6.0, 8.0, 12.0}; /* A^2 */
-static const double taper = 0.05; /* 1/A, of what is left, beyond the end */
+static const double taper = 0.2; /* of the end, of what is left beyond it */
 enum { N_GAUSS = sizeof gauss_width / sizeof gauss_width[0], N_LEFT = 8 };
 
 typedef struct {
@@ -289,7 +297,7 @@ static void continued_set(continued *c, const double *f)
     double last = f[c->n_q - 1] - fitted(c, q_top);
     for (int i = 0; i < c->n_knot; i++) {
         int k = abs(i - N_LEFT);
-        double q = k * c->dq, over = (q - q_top) / taper;
+        double q = k * c->dq, over = (q - q_top) / (taper * q_top);
         c->x[i] = (i - N_LEFT) * c->dq;
         c->y[i] = k < c->n_q ? f[k] - fitted(c, q) : last * exp(-over * over);
     }
@@ -301,25 +309,29 @@ static tsr_status make_curves(const tsr_debye_spec *spec,
                               tsr_err *err)
 {
     continued c;
-    double root[N_FINE];
     tsr_status status =
         continued_make(spec->n_q, spec->dq_inv_ang, p->k_cut, &c, err);
-    for (int i = 0; i < N_FINE; i++)
-        root[i] = sqrt(tsr_grid_window(p, p->k_cut * i / (N_FINE - 1)));
+    int n = p->n_fine;
+    double *root = malloc((size_t)n * sizeof *root);
+    if (status == TSR_OK && root == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for form factors");
+    for (int i = 0; i < n && status == TSR_OK; i++)
+        root[i] = sqrt(tsr_grid_window(p, p->k_cut * i / (n - 1)));
     for (int row = 0; row < modes->n_comp * modes->n && status == TSR_OK;
          row++) {
         int comp = row / modes->n, m = row % modes->n;
-        double *to = p->curve + (size_t)row * N_FINE;
+        double *to = p->curve + (size_t)row * (size_t)n;
         if (m < tsr_modes_first(modes, comp) || m >= tsr_modes_end(modes, comp))
             continue;
         continued_set(&c, modes->curve + (size_t)row * (size_t)spec->n_q);
-        for (int i = 0; i < N_FINE; i++) {
-            double k = p->k_cut * i / (N_FINE - 1);
+        for (int i = 0; i < n; i++) {
+            double k = p->k_cut * i / (n - 1);
             to[i] = root[i] *
                     (fitted(&c, k) + gsl_spline_eval(c.spline, k, c.near));
         }
     }
     continued_clear(&c);
+    free(root);
     return status;
 }
 
@@ -339,9 +351,10 @@ static tsr_status reserve(const tsr_factor_modes *modes, tsr_grid_plan *p,
                           tsr_err *err)
 {
     int is_there = 1;
-    p->n_fine = N_FINE;
-    p->curve = calloc((size_t)(modes->n_comp * modes->n) * N_FINE + 1,
-                      sizeof *p->curve);
+    p->n_fine = N_FINE + (int)ceil(p->k_cut / fine_step);
+    p->curve =
+        calloc((size_t)(modes->n_comp * modes->n) * (size_t)p->n_fine + 1,
+               sizeof *p->curve);
     is_there = p->curve != NULL;
     for (int c = 0; c < 3; c++) {
         p->kernel_inv[c] = calloc((size_t)p->n[c], sizeof *p->kernel_inv[c]);

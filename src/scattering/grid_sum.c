@@ -31,6 +31,8 @@ enum {
     TYPICAL_MODE = 7
 };
 
+const double tsr_grid_q_most = 1.6;
+
 typedef double eight __attribute__((vector_size(64), aligned(8), may_alias));
 
 typedef struct {
@@ -55,6 +57,7 @@ typedef struct {
     int n_shell;
     double *shell;   /* [N_BLOCK][n_pair][n_shell] */
     double *partial; /* [N_BLOCK][n_pair][n_q] */
+    double *sinc;    /* [N_BLOCK][n_q] */
 } work;
 
 static fftw_complex *plane_of(const work *w, int which, int n_z, int z)
@@ -141,9 +144,10 @@ static tsr_status reserve(work *w, tsr_err *err)
     w->shell = calloc(N_BLOCK * n_pair * (size_t)w->n_shell, sizeof *w->shell);
     w->partial =
         calloc(N_BLOCK * n_pair * (size_t)w->spec->n_q, sizeof *w->partial);
+    w->sinc = malloc(N_BLOCK * (size_t)w->spec->n_q * sizeof *w->sinc);
     if (w->grid == NULL || w->order == NULL || w->first == NULL ||
-        w->shell == NULL || w->partial == NULL || !make_scratch(w) ||
-        !plan_transforms(w))
+        w->shell == NULL || w->partial == NULL || w->sinc == NULL ||
+        !make_scratch(w) || !plan_transforms(w))
         return tsr_fail(err, TSR_E_NOMEM,
                         "out of memory for a grid of %d x %d x %d points",
                         w->plan.n[0], w->plan.n[1], w->plan.n[2]);
@@ -172,6 +176,7 @@ static void work_clear(work *w)
     free(w->first);
     free(w->shell);
     free(w->partial);
+    free(w->sinc);
     tsr_grid_plan_clear(&w->plan);
     tsr_factor_modes_clear(&w->modes);
 }
@@ -255,8 +260,8 @@ TSR_CLONES static void spread(double *const *to, const double *amount, int n,
 
 static void spread_particle(const work *w, int i, int low, int high)
 {
-    int first[3], mode[MAX_MODE];
-    double weight[3][WIDTH], amount[MAX_MODE], own[MAX_MODE];
+    int first[3], mode[MAX_MODE] = {0};
+    double weight[3][WIDTH], amount[MAX_MODE] = {0.0}, own[MAX_MODE];
     double *to[MAX_MODE];
     size_t row = 2 * w->row;
     int n = parts_of(w, i, mode, amount);
@@ -476,7 +481,7 @@ static void shell_part(void *context, int part, int thread)
            high = ((size_t)part + 1) * n_shell / N_BLOCK;
     size_t n_q = (size_t)w->spec->n_q;
     double *to = w->partial + (size_t)part * n_pair * n_q;
-    double *row = (double *)w->grid + (size_t)part * n_q; /* free by now */
+    double *row = w->sinc + (size_t)part * n_q;
     (void)thread;
     for (size_t r2 = low; r2 < high; r2++) {
         double value[6] = {0.0}, any = 0.0;
@@ -533,7 +538,14 @@ tsr_status tsr_grid_sum(const tsr_debye_spec *spec,
                         tsr_err *err)
 {
     work w = {.spec = spec, .n_thread = n_thread};
+    double q_top = (spec->n_q - 1) * spec->dq_inv_ang;
     TSR_TRY(tsr_debye_check(spec, err));
+    if (q_top > tsr_grid_q_most)
+        return tsr_fail(
+            err, TSR_E_RANGE,
+            "a grid is exact up to q = %g 1/A, and the profile goes "
+            "to %g: --method direct or quadrature",
+            tsr_grid_q_most, q_top);
     double error = options != NULL && options->mode_error > 0.0
                        ? options->mode_error
                        : 1e-6;

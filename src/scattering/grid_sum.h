@@ -23,10 +23,14 @@ typedef struct {
 
 void tsr_grid_size_of(const tsr_debye_spec *spec, tsr_grid_size *out);
 
+/* Up to this q, 1/Angstrom, amplitudes have not yet fallen below what the
+ * modes' curves are exact to. */
+extern const double tsr_grid_q_most;
+
 /* profile [n_pair][n_q] out, as tsr_debye_reference's, which it meets to 1e-5
  * of sqrt(I_aa I_bb). options: NULL for the defaults. The number of threads
- * does not change the result. Errors: TSR_E_NOMEM, those of tsr_debye_check and
- * of progress. */
+ * does not change the result. Errors: TSR_E_RANGE (q), TSR_E_NOMEM, those of
+ * tsr_debye_check and of progress. */
 tsr_status tsr_grid_sum(const tsr_debye_spec *spec,
                         const tsr_grid_options *options, int n_thread,
                         const tsr_debye_progress *progress, double *profile,

@@ -79,6 +79,8 @@ static double grid_seconds(const tsr_debye_spec *spec,
                            const tsr_method_speed *speed)
 {
     tsr_grid_size size;
+    if ((spec->n_q - 1) * spec->dq_inv_ang > tsr_grid_q_most)
+        return (double)INFINITY;
     tsr_grid_size_of(spec, &size);
     if (speed->memory_bytes > 0.0 && size.bytes > speed->memory_bytes)
         return (double)INFINITY;

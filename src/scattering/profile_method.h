@@ -30,7 +30,8 @@ typedef struct {
 tsr_status tsr_method_speed_measure(tsr_method_speed *out, tsr_err *err);
 
 /* Seconds, by constants measured once (docs/forward-model.md); infinite where
- * memory does not do. d_ang: the largest distance. */
+ * memory does not do, or a grid would not be exact. d_ang: the largest
+ * distance. */
 double tsr_method_seconds(tsr_profile_method method, const tsr_debye_spec *spec,
                           double d_ang, const tsr_method_speed *speed);
 

@@ -238,8 +238,8 @@ static inline void methods_meet(const molecule *m, const char *what, int every,
     int n = exact(m, every, right);
     for (int k = TSR_METHOD_FFT; k < TSR_N_METHOD; k++) {
         tsr_profile_method method = (tsr_profile_method)k;
-        if (method == TSR_METHOD_QUADRATURE && m->spec.n > 20000)
-            continue;
+        if (method == TSR_METHOD_QUADRATURE && m->spec.n > 2000 && m->d > 300.0)
+            continue; /* minutes */
         must(tsr_method_run(method, &m->spec, m->d, 2, NULL, profile, &err),
              &err);
         errors e = compare(m, every, n, right, profile);

@@ -11,10 +11,10 @@ static void large_molecules(void **state)
         double d;
         int every;
     } samples[] = {{BALL, 100000, 170.0, 24},
-                   {SHELL, 20000, 990.0, 160},
-                   {ROD, 20000, 990.0, 160},
-                   {COIL, 20000, 990.0, 160},
-                   {SHELL, 100000, 500.0, 80}};
+                   {SHELL, 15000, 990.0, 160},
+                   {ROD, 15000, 990.0, 160},
+                   {COIL, 15000, 990.0, 160},
+                   {COIL, 1500, 990.0, 16}};
     for (int i = 0; i < 5; i++) {
         molecule m;
         molecule_make(&m, samples[i].kind, samples[i].n, samples[i].d, 0.5,

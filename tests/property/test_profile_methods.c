@@ -32,19 +32,34 @@ static void methods_are_debye(void **state)
     }
 }
 
-/* At q = 1 what these atoms displace hides them: the total has minima of a
- * hundredth of its parts. */
 static void other_ends_of_q(void **state)
 {
     (void)state;
-    static const double q_top[] = {0.1, 0.25, 1.0};
-    for (int i = 0; i < 3; i++) {
+    static const double q_top[] = {0.1, 0.25, 1.0, 1.5};
+    for (int i = 0; i < 4; i++) {
         molecule m;
         molecule_make(&m, BALL, 400, 45.0, q_top[i], 3);
-        methods_meet(&m, "ball, another q", 1, 1e-5,
-                     q_top[i] < 1.0 ? 1e-5 : 1e-3);
+        methods_meet(&m, "ball, another q", i < 3 ? 1 : 3, 1e-5, 1e-5);
         molecule_clear(&m);
     }
+}
+
+/* Amplitudes of 1e-99 at q = 10 are none that a grid could get right. */
+static void a_grid_knows_its_end(void **state)
+{
+    (void)state;
+    molecule m;
+    tsr_err err;
+    const tsr_method_speed speed = {.n_thread = 2, .host = 1.0};
+    molecule_make(&m, BALL, 1, 10.0, 10.0, 3);
+    double *got = calloc((size_t)(N_PAIR * m.spec.n_q), sizeof *got);
+    assert_int_equal(tsr_grid_sum(&m.spec, NULL, 1, NULL, got, &err),
+                     TSR_E_RANGE);
+    assert_non_null(strstr(err.message, "10"));
+    assert_true(
+        isinf(tsr_method_seconds(TSR_METHOD_FFT, &m.spec, m.d, &speed)));
+    free(got);
+    molecule_clear(&m);
 }
 
 /* Without weights all components share modes; one component has one row. */
@@ -124,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(methods_are_debye),
         cmocka_unit_test(other_ends_of_q),
+        cmocka_unit_test(a_grid_knows_its_end),
         cmocka_unit_test(fewer_components),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(costs_order_the_methods),
