@@ -233,6 +233,10 @@ static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
         return tsr_fail(err, TSR_E_USAGE,
                         "--solvent-model is of atoms; bodies have that of "
                         "their table");
+    if (s->bodies != TSR_PROFILE_ATOMS && s->method == TSR_METHOD_FFT)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--method fft is of atoms: tables of bodies are not "
+                        "smooth enough in q for a grid");
     return check_unused(args, has_data, err);
 }
 

@@ -226,6 +226,8 @@ static tsr_status choose(tsr_profile_maker *m, const tsr_debye_spec *spec,
     direct_speed(m, d_bound, &speed);
     for (int k = 0; k < TSR_N_METHOD; k++)
         seconds[k] = tsr_method_seconds((tsr_profile_method)k, spec, d, &speed);
+    if (m->bodies != TSR_PROFILE_ATOMS) /* tables are not smooth enough */
+        seconds[TSR_METHOD_FFT] = (double)INFINITY;
     if (seconds[TSR_METHOD_QUADRATURE] < seconds[fastest])
         fastest = TSR_METHOD_QUADRATURE;
     if (m->method == TSR_METHOD_DIRECT ||

@@ -4,9 +4,12 @@
  *     I_ab(q) = sum_r g_ab(r) sinc(q r) / W(q),   g_ab = IFFT[W A_a A_b* ]
  *
  * A_a: the amplitudes on a grid of k, from particles spread on a grid in
- * space; W: a window. g_ab has values at distances whose squares are integers
- * times h^2, thousands of them. Methods: Barnett et al. 2019 (spreading); the
- * sum over distances in place of one over directions of k is exact. */
+ * space; W: a window. Form factors are to be as smooth in q as atoms' are,
+ * since g_ab would not end at the box otherwise: with the refined tables of
+ * bodies it is 1e-3 off. g_ab has values at distances whose squares are
+ * integers times h^2, thousands of them. Methods: Barnett et al. 2019
+ * (spreading); the sum over distances in place of one over directions of k is
+ * exact. */
 #ifndef TSR_SCATTERING_GRID_SUM_H
 #define TSR_SCATTERING_GRID_SUM_H
 

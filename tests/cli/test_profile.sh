@@ -63,6 +63,8 @@ expect "no such method" 64 "expected direct, fft, quadrature or auto" \
     profile atoms.pdb --method fmm
 expect "the reference sums pairs" 0 "" profile atoms.pdb --json
 json "as it says" "s[0]['method'] == 'direct' and s[0]['predicted_seconds'] > 0"
+expect "bodies on a grid" 64 "not smooth enough" \
+    profile one.pdb --bodies two --method fft
 # A device that cannot be had is not asked for where the host is faster.
 expect "a small molecule without any device" 0 "" \
     env OCL_ICD_VENDORS=/dev/null/none "$program" profile atoms.pdb --json
