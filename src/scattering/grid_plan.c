@@ -280,12 +280,21 @@ static tsr_status continued_make(int n_q, double dq, double k_cut, continued *c,
     return TSR_OK;
 }
 
-static double fitted(const continued *c, double q)
+/* gaussians [n_gauss]: their values at some q. */
+static double add_up(const continued *c, const double *gaussians)
 {
     double sum = 0.0;
     for (int i = 0; i < c->n_gauss; i++)
-        sum += gsl_vector_get(c->amount, (size_t)i) * gauss(i, q);
+        sum += gsl_vector_get(c->amount, (size_t)i) * gaussians[i];
     return sum;
+}
+
+static double fitted(const continued *c, double q)
+{
+    double gaussians[N_GAUSS];
+    for (int i = 0; i < N_GAUSS; i++)
+        gaussians[i] = gauss(i, q);
+    return add_up(c, gaussians);
 }
 
 static void continued_set(continued *c, const double *f)
@@ -313,10 +322,15 @@ static tsr_status make_curves(const tsr_debye_spec *spec,
         continued_make(spec->n_q, spec->dq_inv_ang, p->k_cut, &c, err);
     int n = p->n_fine;
     double *root = malloc((size_t)n * sizeof *root);
-    if (status == TSR_OK && root == NULL)
+    double *basis = malloc((size_t)n * N_GAUSS * sizeof *basis);
+    if (status == TSR_OK && (root == NULL || basis == NULL))
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory for form factors");
-    for (int i = 0; i < n && status == TSR_OK; i++)
-        root[i] = sqrt(tsr_grid_window(p, p->k_cut * i / (n - 1)));
+    for (int i = 0; i < n && status == TSR_OK; i++) {
+        double k = p->k_cut * i / (n - 1);
+        root[i] = sqrt(tsr_grid_window(p, k));
+        for (int g = 0; g < N_GAUSS; g++)
+            basis[i * N_GAUSS + g] = gauss(g, k);
+    }
     for (int row = 0; row < modes->n_comp * modes->n && status == TSR_OK;
          row++) {
         int comp = row / modes->n, m = row % modes->n;
@@ -326,12 +340,13 @@ static tsr_status make_curves(const tsr_debye_spec *spec,
         continued_set(&c, modes->curve + (size_t)row * (size_t)spec->n_q);
         for (int i = 0; i < n; i++) {
             double k = p->k_cut * i / (n - 1);
-            to[i] = root[i] *
-                    (fitted(&c, k) + gsl_spline_eval(c.spline, k, c.near));
+            to[i] = root[i] * (add_up(&c, basis + (size_t)i * N_GAUSS) +
+                               gsl_spline_eval(c.spline, k, c.near));
         }
     }
     continued_clear(&c);
     free(root);
+    free(basis);
     return status;
 }
 
@@ -351,7 +366,7 @@ static tsr_status reserve(const tsr_factor_modes *modes, tsr_grid_plan *p,
                           tsr_err *err)
 {
     int is_there = 1;
-    p->n_fine = N_FINE + (int)ceil(p->k_cut / fine_step);
+    p->n_fine = (int)fmax(N_FINE, ceil(p->k_cut / fine_step));
     p->curve =
         calloc((size_t)(modes->n_comp * modes->n) * (size_t)p->n_fine + 1,
                sizeof *p->curve);
