@@ -25,7 +25,7 @@ SUBMAKE   = $(MAKE) --no-print-directory \
 Q        := $(if $(V),,@)
 say       = @$(if $(V),:,printf '  %-5s %s\n' $(1) $@)
 
-PKGS     := gsl yaml-0.1 hdf5 OpenCL zlib fftw3f
+PKGS     := gsl yaml-0.1 hdf5 OpenCL zlib fftw3f fftw3
 
 # What the build, the tests and a CPU as OpenCL device need on Debian, Ubuntu.
 DEB_PACKAGES := pkg-config g++ ocl-icd-opencl-dev opencl-headers \
@@ -110,6 +110,11 @@ $(BUILD)/%.o: %.cc
 	@mkdir -p $(@D)
 	$(call say,CXX)
 	$(Q)$(CXX) $(TSR_CPPFLAGS) $(CPPFLAGS) $(TSR_CXXFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
+
+# Where loops are to become vector instructions (src/core/clones.h), nobody asks
+# for errno or for the processor's floating-point exceptions.
+VECTOR_O := $(addprefix $(BUILD)/src/scattering/,surface.o grid_sum.o plane_wave.o)
+$(VECTOR_O): TSR_CFLAGS += -ftree-vectorize -fno-math-errno -fno-trapping-math
 
 # The one file that knows where data lie. It follows PREFIX: make, then make
 # install PREFIX=X.

@@ -40,6 +40,12 @@ static const tsr_option options[] = {
     TSR_OPTION_FORCE,
     TSR_OPTION_JSON,
     TSR_OPTION_DEVICE,
+    {.name = "method",
+     .argument = "NAME",
+     .initial = "auto",
+     .doc = "direct (pairs, on the device), fft or quadrature (both on the "
+            "host's cores, in double precision), or auto: the fastest by their "
+            "measured costs (docs/forward-model.md)"},
     {.name = "background",
      .argument = "B",
      .initial = "none",
@@ -99,10 +105,12 @@ static const tsr_option options[] = {
 static const char *const bodies_words[] = {"atoms", "two", "one", NULL};
 static const char *const solvent_words[] = {"layer", "atoms", "foxs", NULL};
 static const char *const weight_words[] = {"equal", "squares", "entropy", NULL};
+static const char *const method_words[] = {"direct", "fft", "quadrature",
+                                           "auto", NULL};
 static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
 
 typedef struct {
-    int bodies, solvent, weights;
+    int bodies, solvent, weights, method;
     double theta;
     double density;
     double q_range[2];
@@ -140,11 +148,19 @@ static tsr_status word(const tsr_args *args, const char *option,
                        const char *const *words, int *out, tsr_err *err)
 {
     const char *given = tsr_args_value(args, option);
+    char list[128] = "";
+    size_t used = 0;
     for (*out = 0; words[*out] != NULL; ++*out)
         if (strcmp(given, words[*out]) == 0)
             return TSR_OK;
-    return tsr_fail(err, TSR_E_USAGE, "--%s '%s': expected %s, %s or %s",
-                    option, given, words[0], words[1], words[2]);
+    for (int k = 0; words[k] != NULL; k++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                 k == 0                 ? ""
+                                 : words[k + 1] != NULL ? ", "
+                                                        : " or ",
+                                 words[k]);
+    return tsr_fail(err, TSR_E_USAGE, "--%s '%s': expected %s", option, given,
+                    list);
 }
 
 /* "LOW:HIGH", or one number, which fixes. */
@@ -195,6 +211,8 @@ static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
     if (status == TSR_OK)
         status = word(args, "solvent-model", solvent_words, &s->solvent, err);
     if (status == TSR_OK)
+        status = word(args, "method", method_words, &s->method, err);
+    if (status == TSR_OK)
         status = tsr_args_double(args, "solvent-density", 0.1, 1.0, &s->density,
                                  err);
     if (status == TSR_OK)
@@ -238,6 +256,10 @@ static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
         return tsr_fail(err, TSR_E_USAGE,
                         "--solvent-model is of atoms; bodies have that of "
                         "their table");
+    if (s->bodies != TSR_PROFILE_ATOMS && s->method == TSR_METHOD_FFT)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--method fft is of atoms: tables of bodies are not "
+                        "smooth enough in q for a grid");
     return check_unused(args, has_data, err);
 }
 
@@ -424,6 +446,7 @@ static tsr_status compute(const tsr_args *args, const settings *s,
                                    .solvent = (tsr_solvent_model)s->solvent,
                                    .density = s->density,
                                    .device = tsr_args_value(args, "device"),
+                                   .method = (tsr_profile_method)s->method,
                                    .q_max_inv_ang = w.q_max,
                                    .form_factors =
                                        tsr_args_value(args, "form-factors")};

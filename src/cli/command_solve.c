@@ -228,6 +228,7 @@ static tsr_status compute(work *w, tsr_profile_bodies bodies, double q_max,
 {
     tsr_profile_maker *maker = NULL;
     const tsr_profile_spec spec = {.bodies = bodies,
+                                   .method = TSR_METHOD_AUTO,
                                    .solvent = TSR_SOLVENT_LAYER,
                                    .density = w->config.solvent.density,
                                    .device = one_device(w),

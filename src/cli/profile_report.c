@@ -182,6 +182,8 @@ void tsr_profile_put_members(tsr_json *j, const tsr_profile_result *r)
     tsr_json_number(j, "rg_guinier", r->rg_guinier);
     tsr_json_number(j, "d_max", r->structure.d_max_ang);
     tsr_json_number(j, "i0", r->i0);
+    tsr_json_text(j, "method", tsr_profile_method_name(r->structure.method));
+    tsr_json_number(j, "predicted_seconds", r->structure.predicted_s);
     tsr_json_number(j, "engine_seconds", r->structure.seconds);
 }
 

@@ -9,6 +9,7 @@
 #include "io/atoms.h"
 #include "scattering/atom_model.h"
 #include "scattering/contrast.h"
+#include "scattering/profile_method.h"
 
 typedef enum {
     TSR_PROFILE_ATOMS,
@@ -22,12 +23,13 @@ typedef struct {
     tsr_solvent_model solvent; /* of atoms; that of bodies is their tables' */
     double density;            /* of the solvent, e/A^3 */
     const char *device;        /* as --device takes it, or "reference" */
-    double q_max_inv_ang;      /* of the curves that will be asked for */
-    const char *form_factors;  /* a table instead of the shipped one, for bodies
-                                  one and two; NULL: the shipped one, of three
-                                  components. One of one component, own or
-                                  published, gives partials of one: no c1, no
-                                  c2, and water alone as solvent */
+    tsr_profile_method method;
+    double q_max_inv_ang;     /* of the curves that will be asked for */
+    const char *form_factors; /* a table instead of the shipped one, for bodies
+                                 one and two; NULL: the shipped one, of three
+                                 components. One of one component, own or
+                                 published, gives partials of one: no c1, no
+                                 c2, and water alone as solvent */
 } tsr_profile_spec;
 
 /* What stays from one structure to the next: device, program, tables. */
@@ -37,13 +39,16 @@ typedef struct {
     char *path;
     int n_body; /* atoms or bodies */
     tsr_partials partials;
-    double mass;              /* Da, hydrogens included */
-    double volume;            /* A^3, displaced where c1 = 1 */
-    double radius_ang;        /* mean of the displaced spheres where c1 = 1 */
-    double layer_contrast;    /* e/A^3 where c2 = 1 */
-    double usual_c2;          /* what most proteins have */
-    double rg_ang, d_max_ang; /* of the atoms or bodies, by mass */
-    double seconds;           /* in the Debye sum */
+    double mass;               /* Da, hydrogens included */
+    double volume;             /* A^3, displaced where c1 = 1 */
+    double radius_ang;         /* mean of the displaced spheres where c1 = 1 */
+    double layer_contrast;     /* e/A^3 where c2 = 1 */
+    double usual_c2;           /* what most proteins have */
+    double rg_ang, d_max_ang;  /* of the atoms or bodies, by mass */
+    tsr_profile_method method; /* that computed it */
+    double seconds, predicted_s; /* in the Debye sum; a device's opening
+                                    and the build of its program are of
+                                    the prediction alone */
 } tsr_profile_structure;
 
 /* What spec points to is borrowed during the call.

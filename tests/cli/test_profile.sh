@@ -52,9 +52,26 @@ json "has no chi2" "'chi2' not in s[0] and s[0]['rg_model'] > 10"
 expect "the reference, double precision" 0 "" profile atoms.pdb --q-max 0.3 \
     --n-q 31
 cp out.txt exact.txt
-expect "and a device" 0 "" on_device atoms.pdb --q-max 0.3 --n-q 31
-check "agree to 1e-5" sh -c "paste out.txt exact.txt | awk '!/^#/ &&
-    (\$2 / \$4 - 1 > 1e-5 || \$2 / \$4 - 1 < -1e-5) {exit 1}'"
+for method in auto direct fft quadrature; do
+    expect "and by $method" 0 "" on_device atoms.pdb --q-max 0.3 --n-q 31 \
+        --method $method
+    check "agree to 1e-5" sh -c "paste out.txt exact.txt | awk '!/^#/ {n++} !/^#/ &&
+        (\$2 / \$4 - 1 > 1e-5 || \$2 / \$4 - 1 < -1e-5) {exit 1}
+        END {if (n != 31) exit 1}'"
+done
+expect "no such method" 64 "expected direct, fft, quadrature or auto" \
+    profile atoms.pdb --method fmm
+expect "the reference sums pairs" 0 "" profile atoms.pdb --json
+json "as it says" "s[0]['method'] == 'direct' and s[0]['predicted_seconds'] > 0"
+expect "bodies on a grid" 64 "not smooth enough" \
+    profile one.pdb --bodies two --method fft
+# A device that cannot be had is not asked for where the host is faster.
+expect "a small molecule without any device" 0 "" \
+    env OCL_ICD_VENDORS=/dev/null/none "$program" profile atoms.pdb --json
+json "by plane waves" "s[0]['method'] == 'quadrature' \
+    and d['engine'].startswith('plane waves') and s[0]['engine_seconds'] > 0"
+expect "one by name is" 74 "" \
+    env OCL_ICD_VENDORS=/dev/null/none "$program" profile atoms.pdb --device gpu
 
 # ---- fits: data from the structure itself, with c1 = 1.02 and c2 = 2 ----
 profile atoms.pdb --c1 1.02 --c2 2 --q-max 0.3 --n-q 121 -q |
@@ -72,7 +89,8 @@ json "c1, c2, scale" "abs(s[0]['c1'] - 1.02) < 0.005 \
     and abs(s[0]['c2'] - 2) < 0.3 and abs(s[0]['scale'] / 1e-6 - 1) < 0.1"
 json "all that is promised" "all(k in s[0] for k in ('chi2', 'reduced_chi2', \
     'n_points', 'scale', 'background', 'c1', 'c2', 'rg_model', 'rg_guinier', \
-    'd_max', 'i0', 'cormap_p', 'engine_seconds'))"
+    'd_max', 'i0', 'cormap_p', 'engine_seconds', 'method', \
+    'predicted_seconds'))"
 json "reduced chi2 is over N less three" "abs(s[0]['reduced_chi2'] * \
     (s[0]['n_points'] - 3) - s[0]['chi2'] * s[0]['n_points']) < 1e-6"
 json "nothing at a bound" "s[0]['c1_at_bound'] is None \

@@ -71,7 +71,8 @@ static double *expected(const char *path, const tsr_form_factor_table *table,
 /* tolerance: relative to I_ab(q), and to a hundredth of I_ab(0) where a partial
  * profile is next to nothing. */
 static void against_engine(const char *path, tsr_profile_bodies bodies,
-                           const char *device, double tolerance)
+                           const char *device, tsr_profile_method method,
+                           double tolerance)
 {
     tsr_err err;
     tsr_profile_maker *maker;
@@ -86,6 +87,7 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
     const tsr_profile_spec spec = {.bodies = bodies,
                                    .density = TSR_WATER_DENSITY,
                                    .device = device,
+                                   .method = method,
                                    .q_max_inv_ang = q_max};
     must(tsr_profile_maker_new(&spec, NULL, &maker, &err), &err);
     must(tsr_profile_compute(maker, path, &s, &err), &err);
@@ -114,8 +116,15 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
 static void on_the_reference(void **state)
 {
     (void)state;
-    against_engine(demo, TSR_PROFILE_TWO, "reference", 1e-9);
-    against_engine(demo, TSR_PROFILE_ONE, "reference", 1e-9);
+    against_engine(demo, TSR_PROFILE_TWO, "reference", TSR_METHOD_DIRECT, 1e-9);
+    against_engine(demo, TSR_PROFILE_ONE, "reference", TSR_METHOD_DIRECT, 1e-9);
+}
+
+static void by_plane_waves(void **state)
+{
+    (void)state;
+    against_engine(demo, TSR_PROFILE_TWO, "auto", TSR_METHOD_QUADRATURE, 1e-6);
+    against_engine(demo, TSR_PROFILE_ONE, "auto", TSR_METHOD_QUADRATURE, 1e-6);
 }
 
 static void on_the_device(void **state)
@@ -128,8 +137,8 @@ static void on_the_device(void **state)
         skip();
     }
     tsr_device_free(device);
-    against_engine(demo, TSR_PROFILE_TWO, "auto", 1e-5);
-    against_engine(demo, TSR_PROFILE_ONE, "auto", 1e-5);
+    against_engine(demo, TSR_PROFILE_TWO, "auto", TSR_METHOD_DIRECT, 1e-5);
+    against_engine(demo, TSR_PROFILE_ONE, "auto", TSR_METHOD_DIRECT, 1e-5);
 }
 
 static void of_a_crystal(void **state)
@@ -139,8 +148,10 @@ static void of_a_crystal(void **state)
         print_message("skipped: no %s\n", crystal);
         skip();
     }
-    against_engine(crystal, TSR_PROFILE_TWO, "reference", 1e-9);
-    against_engine(crystal, TSR_PROFILE_ONE, "reference", 1e-9);
+    against_engine(crystal, TSR_PROFILE_TWO, "reference", TSR_METHOD_DIRECT,
+                   1e-9);
+    against_engine(crystal, TSR_PROFILE_ONE, "reference", TSR_METHOD_DIRECT,
+                   1e-9);
 }
 
 /* A table of one component by name: its S beside the pairs, nothing to fit. At
@@ -180,8 +191,8 @@ static void a_table_of_one_component(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_the_reference), cmocka_unit_test(on_the_device),
-        cmocka_unit_test(of_a_crystal),
+        cmocka_unit_test(on_the_reference), cmocka_unit_test(by_plane_waves),
+        cmocka_unit_test(on_the_device), cmocka_unit_test(of_a_crystal),
         cmocka_unit_test(a_table_of_one_component)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,42 @@
+#include "core/parallel.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+typedef struct {
+    int n_part;
+    atomic_int next, next_thread;
+    tsr_parallel_work work;
+    void *context;
+} job;
+
+int tsr_parallel_processors(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > TSR_MAX_THREAD ? TSR_MAX_THREAD : (int)n;
+}
+
+static void *take_parts(void *argument)
+{
+    job *j = argument;
+    int thread = atomic_fetch_add(&j->next_thread, 1), part;
+    while ((part = atomic_fetch_add(&j->next, 1)) < j->n_part)
+        j->work(j->context, part, thread);
+    return NULL;
+}
+
+void tsr_parallel_run(int n_part, int n_thread, tsr_parallel_work work,
+                      void *context)
+{
+    pthread_t thread[TSR_MAX_THREAD];
+    job j = {.n_part = n_part, .work = work, .context = context};
+    int most = n_thread < n_part ? n_thread : n_part, started = 0;
+    most = most > TSR_MAX_THREAD ? TSR_MAX_THREAD : most;
+    while (started < most - 1 &&
+           pthread_create(&thread[started], NULL, take_parts, &j) == 0)
+        started++;
+    take_parts(&j);
+    for (int t = 0; t < started; t++)
+        pthread_join(thread[t], NULL);
+}

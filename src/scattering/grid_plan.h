@@ -1,0 +1,53 @@
+/* How a molecule goes onto a grid for grid_sum.c: the box, the kernel that
+ * spreads particles, the window that ends the spectrum. */
+#ifndef TSR_SCATTERING_GRID_PLAN_H
+#define TSR_SCATTERING_GRID_PLAN_H
+
+#include "scattering/factor_modes.h"
+
+enum { TSR_GRID_WIDTH = 8 }; /* points a side of what a particle is spread on */
+
+/* What decides, of which 0 takes the default. */
+typedef struct {
+    double oversampling; /* pi / (h q_top), above 1 */
+    double window;       /* beta of the window */
+    double margin;       /* of the box, in window / k_cut */
+    double mode_error;
+} tsr_grid_options;
+
+typedef struct {
+    tsr_grid_options options;
+    double axis[3][3];     /* rows: the box's axes, x, y and z */
+    double low[3], h_ang;  /* least coordinates along them; spacing */
+    int n[3];              /* points of the box */
+    int n_filled[3];       /* points that particles are spread on */
+    double k_cut;          /* 1/Angstrom: the spectrum ends there */
+    double beta;           /* of the kernel */
+    double *kernel_inv[3]; /* [n] 1 over the kernel's transform, by index */
+    double *k[3];          /* [n] 1/Angstrom, of either sign */
+    int n_fine;            /* curves at |k| = i k_cut / (n_fine - 1) */
+    double *curve;         /* [n_comp][n_mode][n_fine], with the root of the
+                              window */
+} tsr_grid_plan;
+
+/* Errors: TSR_E_NOMEM. */
+tsr_status tsr_grid_plan_make(const tsr_debye_spec *spec,
+                              const tsr_factor_modes *modes,
+                              const tsr_grid_options *options,
+                              tsr_grid_plan *out, tsr_err *err);
+void tsr_grid_plan_clear(tsr_grid_plan *plan);
+
+/* Box alone, without tables: what the cost follows from. */
+void tsr_grid_plan_box(const tsr_debye_spec *spec,
+                       const tsr_grid_options *options, tsr_grid_plan *out);
+
+/* The share of the spectrum's power that the window leaves at q. */
+double tsr_grid_window(const tsr_grid_plan *plan, double q_inv_ang);
+
+/* Where a particle lies: the first point along an axis; first points and
+ * weights along each axis. */
+int tsr_grid_first(const tsr_grid_plan *plan, int axis, const double xyz[3]);
+void tsr_grid_place(const tsr_grid_plan *plan, const double xyz[3],
+                    int first[3], double weight[3][TSR_GRID_WIDTH]);
+
+#endif
