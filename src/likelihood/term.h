@@ -109,6 +109,12 @@ typedef struct {
     tsr_status (*fit)(const tsr_term *term, const tsr_prediction *prediction,
                       const double *theta, void *fit, tsr_err *err);
 
+    /* The same, where `from` is the fit of a prediction that may be alike: what
+     * has not changed need not be found out again. NULL: `fit` is called. */
+    tsr_status (*update)(const tsr_term *term, const void *from,
+                         const tsr_prediction *prediction, const double *theta,
+                         void *fit, tsr_err *err);
+
     /* The same prediction as `from`, at other values of the term's own
      * parameters: all that log_lik needs. The rest may wait for `complete`,
      * which comes after the decision to accept and returns 0 where the new
