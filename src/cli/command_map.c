@@ -75,7 +75,15 @@ static const tsr_option options[] = {
     {.name = "output",
      .letter = 'o',
      .argument = "FILE",
-     .doc = "simulate: the new map; timeline: FILE.csv and FILE.svg"},
+     .doc = "simulate: the new map; timeline: FILE.csv and FILE.svg; dock: "
+            "the model in its best place, as PDB"},
+    {.name = "poses",
+     .argument = "N",
+     .initial = "5",
+     .doc = "dock: so many of the best places are told"},
+    {.name = "laplacian",
+     .doc = "dock: search by edges, for low resolutions or parts of what the "
+            "map has"},
     TSR_OPTION_FORCE,
     {.name = "json", .doc = "one JSON object instead of a table"},
     {.name = "device",
@@ -96,6 +104,7 @@ static const verb verbs[] = {
     {"cc", tsr_map_correlate, {"difference", "spatial", "json", NULL}, "map"},
     {"simulate", tsr_map_simulate, {"like", NULL}, "like"},
     {"timeline", tsr_map_timeline, {"by", "select", NULL}, "map"},
+    {"dock", tsr_map_dock, {"poses", "laplacian", "json", NULL}, "map"},
     {0}};
 
 /* ---- options ---- */
@@ -106,8 +115,17 @@ static tsr_status find_verb(const char *name, const verb **out, tsr_err *err)
     for (*out = verbs; (*out)->name != NULL; ++*out)
         if (strcmp((*out)->name, name) == 0)
             return TSR_OK;
-    return tsr_fail(err, TSR_E_USAGE, "'%s': expected cc, simulate or timeline",
+    return tsr_fail(err, TSR_E_USAGE,
+                    "'%s': expected cc, simulate, timeline or dock",
                     tsr_text_excerpt(name, shown));
+}
+
+static int takes(const verb *v, const char *option)
+{
+    for (int k = 0; v->only[k] != NULL; k++)
+        if (strcmp(v->only[k], option) == 0)
+            return 1;
+    return 0;
 }
 
 /* What would be left unused is refused: who gives it expects something of it.
@@ -117,7 +135,8 @@ static tsr_status check_unused(const tsr_args *args, const verb *v,
 {
     for (const verb *other = verbs; other->name != NULL; other++)
         for (int k = 0; other != v && other->only[k] != NULL; k++)
-            if (tsr_args_count(args, other->only[k]) > 0)
+            if (tsr_args_count(args, other->only[k]) > 0 &&
+                !takes(v, other->only[k]))
                 return tsr_fail(err, TSR_E_USAGE,
                                 "--%s belongs to 'map %s', not to 'map %s'",
                                 other->only[k], other->name, v->name);
@@ -354,13 +373,16 @@ static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_map = {
     .name = "map",
-    .doc = "models in density maps: correlation, simulated maps, timelines",
-    .usage = {.arguments = "cc|simulate|timeline MODEL...",
+    .doc = "models in density maps: correlation, docking, simulated maps, "
+           "timelines",
+    .usage = {.arguments = "cc|dock|simulate|timeline MODEL...",
               .min_arguments = 1,
               .max_arguments = -1,
               .options = options,
               .about =
                   "tessera map cc MODEL... --map MAP --resolution R\n"
+                  "tessera map dock MODEL --map MAP --resolution R [-o "
+                  "OUT.pdb]\n"
                   "tessera map simulate MODEL --like MAP --resolution R -o "
                   "OUT.mrc\n"
                   "tessera map timeline MODEL --map MAP --resolution R -o "

@@ -18,6 +18,7 @@
 #include "core/log.h"
 #include "core/parameter.h"
 #include "core/random.h"
+#include "core/vec3.h"
 #include "model/topology.h"
 #include "scattering/q_grid.h"
 
@@ -85,6 +86,13 @@ typedef struct {
     /* Called once, before chains start, where the term needs the profile: says
      * on which grid of q the profile of every prediction will be. */
     tsr_status (*prepare)(tsr_term *term, const tsr_q_grid *grid, tsr_err *err);
+
+    /* Where the data say that the molecule lies, from where it is in
+     * `conformation`, before chains start. NULL, or *is_placed 0: they do not
+     * say. */
+    tsr_status (*place)(const tsr_term *term,
+                        const tsr_conformation *conformation,
+                        tsr_motion *motion, int *is_placed, tsr_err *err);
 
     /* A sentence or two for a paper's methods section. */
     void (*tell)(const tsr_term_options *options, FILE *out);

@@ -26,6 +26,7 @@
 
 #include "core/text.h"
 #include "density/correlation.h"
+#include "density/dock.h"
 #include "likelihood/map_fit.h"
 
 #include <gsl/gsl_cdf.h>
@@ -41,6 +42,7 @@ typedef struct {
     double resolution, independent;
     tsr_number_or_word sigma_over_r;
     double sigma_width;
+    int dock;
 } map_options;
 
 typedef struct {
@@ -50,6 +52,7 @@ typedef struct {
     double n_free; /* n, voxels that count as independent */
     tsr_map_bodies bodies;
     tsr_blurred *map;
+    tsr_map *to_dock; /* until the molecule is placed; NULL: it is */
     double coord, observed, sigma;
 } map_term;
 
@@ -98,6 +101,12 @@ static const tsr_field fields[] = {
      .initial = "auto",
      .words = origin_words,
      .doc = "which field of the header says where the first voxel is"},
+    {.name = "dock",
+     .type = TSR_FIELD_BOOL,
+     .offset = offsetof(map_options, dock),
+     .initial = "false",
+     .doc = "bring the start to its best place in the map first, as a rigid "
+            "body, as tessera map dock does"},
     {.name = "independent",
      .type = TSR_FIELD_DOUBLE,
      .offset = offsetof(map_options, independent),
@@ -112,6 +121,7 @@ static void term_free(tsr_term *term)
 {
     map_term *t = (map_term *)term;
     tsr_blurred_free(t->map);
+    tsr_map_free(t->to_dock);
     tsr_map_bodies_clear(&t->bodies);
     free(t);
 }
@@ -221,7 +231,10 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
                               &map, err);
     if (status == TSR_OK)
         status = take_map(t, map, o, err);
-    tsr_map_free(map);
+    if (o->dock)
+        t->to_dock = map;
+    else
+        tsr_map_free(map);
     if (status != TSR_OK) {
         term_free(&t->term);
         return status;
@@ -230,6 +243,34 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
              t->label, t->map->n_voxel, t->n_free);
     *out = &t->term;
     return TSR_OK;
+}
+
+static tsr_status term_place(const tsr_term *term,
+                             const tsr_conformation *conformation,
+                             tsr_motion *motion, int *is_placed, tsr_err *err)
+{
+    const map_term *t = (const map_term *)term;
+    const int n = t->bodies.topology->n_body;
+    const tsr_dock_options options = {.resolution_ang = t->resolution,
+                                      .sigma_ang =
+                                          sigma_middle * t->resolution};
+    tsr_map_pose pose = {.score = 0.0};
+    *is_placed = 0;
+    if (t->to_dock == NULL)
+        return TSR_OK;
+    double *weight = calloc((size_t)n, sizeof *weight);
+    if (weight == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for docking");
+    for (int i = 0; i < n; i++)
+        weight[i] = t->bodies.weight[t->bodies.type[i]];
+    tsr_status status =
+        tsr_dock(t->to_dock, n, (const double(*)[3])conformation->body, weight,
+                 &options, 1, &pose, is_placed, err);
+    free(weight);
+    memcpy(motion->rotation, pose.turn, sizeof pose.turn);
+    for (int c = 0; c < 3 && *is_placed; c++)
+        motion->shift[c] = pose.to[c] - tsr_vec3_dot(pose.turn[c], pose.from);
+    return status;
 }
 
 static void term_tell(const tsr_term_options *options, FILE *out)
@@ -372,6 +413,7 @@ const tsr_term_type tsr_term_map = {
     .axis = "map_point",
     .title = "Density map",
     .read = term_read,
+    .place = term_place,
     .free = term_free,
     .tell = term_tell,
     .fit_new = term_fit_new,
