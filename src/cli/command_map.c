@@ -221,16 +221,6 @@ static tsr_status read_origin(const tsr_args *args, tsr_map_origin *out,
                     "--origin '%.40s': expected auto, origin or nstart", given);
 }
 
-static int is_same_grid(const tsr_map_grid *a, const tsr_map_grid *b)
-{
-    for (int c = 0; c < 3; c++)
-        if (a->n[c] != b->n[c] ||
-            fabs(a->step[c] - b->step[c]) > 1e-3 * a->step[c] ||
-            fabs(a->origin[c] - b->origin[c]) > 0.01 * a->step[c])
-            return 0;
-    return 1;
-}
-
 static tsr_status apply_mask(const char *path, tsr_map_origin origin,
                              tsr_map *map, tsr_log *log, tsr_err *err)
 {
@@ -238,7 +228,7 @@ static tsr_status apply_mask(const char *path, tsr_map_origin origin,
     size_t left = 0;
     const size_t n = tsr_map_n_voxel(&map->grid);
     TSR_TRY(tsr_map_read(path, origin, log, &mask, err));
-    if (!is_same_grid(&mask->grid, &map->grid)) {
+    if (!tsr_map_same_grid(&mask->grid, &map->grid)) {
         tsr_map_free(mask);
         return tsr_fail(err, TSR_E_DATA,
                         "--mask '%s' is not on the grid of '%s': voxels, steps "

@@ -40,6 +40,16 @@ tsr_status tsr_map_new(const tsr_map_grid *grid, tsr_map **out, tsr_err *err)
     return TSR_OK;
 }
 
+int tsr_map_same_grid(const tsr_map_grid *a, const tsr_map_grid *b)
+{
+    for (int c = 0; c < 3; c++)
+        if (a->n[c] != b->n[c] ||
+            fabs(a->step[c] - b->step[c]) > 1e-3 * a->step[c] ||
+            fabs(a->origin[c] - b->origin[c]) > 0.01 * a->step[c])
+            return 0;
+    return 1;
+}
+
 /* ---- one voxel as the file has it ---- */
 
 static const struct {

@@ -10,14 +10,15 @@
  *             + log Gamma(m/2) - log 2 + log P(a > 0)
  *
  * so that the correlation CC of the two becomes a likelihood. Noise of
- * neighbouring voxels is correlated: what is independent is a piece of the size
- * of the resolution R, n = (4 pi / 3) V / R^3, which errs on the safe side.
+ * neighbouring voxels is correlated. Where half-maps, or voxels of the solvent,
+ * show its power P by frequency, sums over voxels weigh frequencies by W = 1/P
+ * up to the resolution (density/map_noise.h), and n is how many they are. Else
+ * what is independent is a piece of the size of the resolution R,
+ * n = (4 pi / 3) V / R^3, which errs on the safe side.
  *
- * No grid is made while structures move. Three sums matter:
- *     sum S E'  one reading a body of the map, blurred beforehand
- *     sum S^2   pairs of bodies: two Gaussians overlap in a Gaussian
- *     sum S     a constant
- * with E' the map less its mean. A body weighs as much as its atoms have
+ * No grid is made while structures move (likelihood/map_fit.h). With E' the map
+ * less its mean, three sums matter: S W E', S W S and S. A body weighs as much
+ * as its atoms have
  * electrons; it is a normal density of the blur's width, sigma = (sigma / R) R,
  * and of its atoms' spread about its centre. The map is blurred by widths that
  * are close together, and read between them; so sigma / R may be inferred. The
@@ -27,6 +28,7 @@
 #include "core/text.h"
 #include "density/correlation.h"
 #include "density/dock.h"
+#include "density/map_noise.h"
 #include "likelihood/map_fit.h"
 
 #include <gsl/gsl_cdf.h>
@@ -43,6 +45,7 @@ typedef struct {
     tsr_number_or_word sigma_over_r;
     double sigma_width;
     int dock;
+    char *half[2], *mask;
 } map_options;
 
 typedef struct {
@@ -101,6 +104,24 @@ static const tsr_field fields[] = {
      .initial = "auto",
      .words = origin_words,
      .doc = "which field of the header says where the first voxel is"},
+    {.name = "half_map_1",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(map_options, half[0]),
+     .is_path = 1,
+     .doc = "with half_map_2: the two halves of the data, whose difference is "
+            "the noise, so that it can be whitened"},
+    {.name = "half_map_2",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(map_options, half[1]),
+     .is_path = 1,
+     .doc = "the other half"},
+    {.name = "mask",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(map_options, mask),
+     .is_path = 1,
+     .doc = "a map on the same grid, 0.5 or more where the molecule may be: "
+            "the rest is set to its mean, and without half-maps shows the "
+            "noise"},
     {.name = "dock",
      .type = TSR_FIELD_BOOL,
      .offset = offsetof(map_options, dock),
@@ -128,61 +149,201 @@ static void term_free(tsr_term *term)
 
 /* ---- the map ---- */
 
-static tsr_status count_voxels(map_term *t, const tsr_map *map,
-                               const tsr_map_sums *whole, const map_options *o,
-                               tsr_err *err)
+/* What is known of a map beside its voxels. */
+typedef struct {
+    tsr_map *map;
+    unsigned char *is_inside; /* [n_voxel] of the mask; NULL: all are */
+    double share;             /* of the voxels inside */
+    double mean;              /* of the map; with a mask, of what is outside */
+    tsr_map_filter filter;
+    double n_free; /* frequencies that the filter leaves; 0: no filter */
+} source_map;
+
+static void source_clear(source_map *m)
 {
-    const double volume = whole->n * t->bodies.voxel_volume;
-    t->n_free = o->independent > 0.0
-                    ? o->independent
+    tsr_map_free(m->map);
+    free(m->is_inside);
+}
+
+static tsr_status read_mask(source_map *m, const map_options *o, tsr_log *log,
+                            tsr_err *err)
+{
+    const size_t n = tsr_map_n_voxel(&m->map->grid);
+    double n_in = 0.0, n_out = 0.0, outside = 0.0;
+    tsr_map *mask;
+    TSR_TRY(tsr_map_read(o->mask, (tsr_map_origin)o->origin, log, &mask, err));
+    tsr_status status = TSR_OK;
+    if (!tsr_map_same_grid(&mask->grid, &m->map->grid))
+        status = tsr_fail(err, TSR_E_DATA,
+                          "mask '%s' (%d x %d x %d voxels) is not on the grid "
+                          "of '%s' (%d x %d x %d): voxels, steps and origin "
+                          "must be the same",
+                          o->mask, mask->grid.n[0], mask->grid.n[1],
+                          mask->grid.n[2], o->file, m->map->grid.n[0],
+                          m->map->grid.n[1], m->map->grid.n[2]);
+    else if ((m->is_inside = calloc(n, 1)) == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a mask");
+    for (size_t k = 0; k < n && status == TSR_OK; k++) {
+        m->is_inside[k] = mask->value[k] >= 0.5f;
+        n_in += m->is_inside[k];
+        if (!m->is_inside[k] && !isnan(m->map->value[k])) {
+            outside += (double)m->map->value[k];
+            n_out += 1.0;
+        }
+    }
+    tsr_map_free(mask);
+    if (status == TSR_OK && (n_in < 1.0 || n_out < 1.0))
+        status = tsr_fail(err, TSR_E_DATA,
+                          "mask '%s' leaves %.0f voxels inside and %.0f "
+                          "outside; is it 1 inside and 0 outside?",
+                          o->mask, n_in, n_out);
+    m->share = n_in / (double)n;
+    m->mean = outside / fmax(1.0, n_out);
+    return status;
+}
+
+/* Noise by half-maps, with how far they agree. */
+static tsr_status read_halves(const map_options *o, const tsr_map *map,
+                              tsr_log *log, tsr_map_noise *noise, tsr_err *err)
+{
+    tsr_map *half[2] = {NULL, NULL};
+    tsr_fsc fsc = {.n = 0};
+    tsr_status status = TSR_OK;
+    for (int k = 0; k < 2 && status == TSR_OK; k++)
+        status = tsr_map_read(o->half[k], (tsr_map_origin)o->origin, log,
+                              &half[k], err);
+    if (status == TSR_OK)
+        status = tsr_noise_of_halves(half[0], half[1], noise, err);
+    if (status == TSR_OK && !tsr_map_same_grid(&half[0]->grid, &map->grid)) {
+        tsr_noise_clear(noise);
+        status = tsr_fail(err, TSR_E_DATA,
+                          "half-map '%s' (%d x %d x %d voxels) is not on the "
+                          "grid of '%s' (%d x %d x %d)",
+                          o->half[0], half[0]->grid.n[0], half[0]->grid.n[1],
+                          half[0]->grid.n[2], o->file, map->grid.n[0],
+                          map->grid.n[1], map->grid.n[2]);
+    }
+    if (status == TSR_OK)
+        status = tsr_fsc_make(half[0], half[1]->value, &fsc, err);
+    if (status == TSR_OK)
+        tsr_info(log,
+                 "%s: half-maps agree (FSC 0.143) to %s%.2f Angstrom; the "
+                 "resolution is said to be %g",
+                 tsr_text_file_name(o->file), fsc.low_is_at_limit ? "< " : "",
+                 1.0 / fsc.low_inv_ang, o->resolution);
+    tsr_fsc_clear(&fsc);
+    tsr_map_free(half[0]);
+    tsr_map_free(half[1]);
+    return status;
+}
+
+/* The filter by half-maps, else by what is outside of the mask, else none. */
+static tsr_status find_filter(source_map *m, const map_options *o, tsr_log *log,
+                              tsr_err *err)
+{
+    tsr_map_noise noise;
+    m->filter = (tsr_map_filter){.n = 1, .share = {1.0}};
+    if (o->half[0] == NULL && m->is_inside == NULL)
+        return TSR_OK;
+    if (o->half[0] != NULL)
+        TSR_TRY(read_halves(o, m->map, log, &noise, err));
+    else
+        TSR_TRY(
+            tsr_noise_of_solvent(m->map, m->is_inside, m->mean, &noise, err));
+    tsr_status status =
+        tsr_noise_whiten(&noise, o->resolution, &m->filter, &m->n_free, err);
+    tsr_noise_clear(&noise);
+    return status;
+}
+
+static tsr_status read_source(const map_options *o, tsr_log *log, source_map *m,
+                              tsr_err *err)
+{
+    double sd;
+    *m = (source_map){.share = 1.0};
+    TSR_TRY(
+        tsr_map_read(o->file, (tsr_map_origin)o->origin, log, &m->map, err));
+    const tsr_map_sums whole = tsr_map_whole(m->map);
+    tsr_map_spread_e(&whole, &m->mean, &sd);
+    if (!(sd > 1e-6 * fabs(m->mean)))
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': all voxels of the map have one value",
+                        m->map->path);
+    if (o->mask != NULL)
+        TSR_TRY(read_mask(m, o, log, err));
+    TSR_TRY(find_filter(m, o, log, err));
+    const size_t n = tsr_map_n_voxel(&m->map->grid);
+    for (size_t k = 0; k < n && m->is_inside != NULL; k++)
+        if (!m->is_inside[k])
+            m->map->value[k] = (float)m->mean;
+    return TSR_OK;
+}
+
+/* How many voxels, or frequencies, are independent. */
+static tsr_status count_free(map_term *t, const source_map *m,
+                             const map_options *o, tsr_err *err)
+{
+    const double n_voxel = (double)tsr_map_n_voxel(&m->map->grid);
+    const double volume = m->share * n_voxel * t->bodies.voxel_volume;
+    t->n_free = o->independent > 0.0 ? o->independent
+                : m->n_free > 0.0
+                    ? m->share * m->n_free
                     : 4.0 / 3.0 * pi * volume / pow(o->resolution, 3.0);
-    if (t->n_free > whole->n)
-        t->n_free = whole->n;
+    t->n_free = fmin(t->n_free, n_voxel);
     t->sigma = 1.0 / sqrt(t->n_free); /* of one of so many voxels */
     if (t->n_free < 10.0)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': at %g Angstrom the map has %.1f independent "
                         "voxels, too few to say anything",
-                        map->path, o->resolution, t->n_free);
+                        m->map->path, o->resolution, t->n_free);
     return TSR_OK;
 }
 
 /* Blurred from the narrowest body at the smallest sigma / R to the widest at
  * the largest. */
-static tsr_status blur(map_term *t, const tsr_map *map, double mean,
-                       const map_options *o, tsr_err *err)
+static tsr_status blur(map_term *t, const source_map *m, const map_options *o,
+                       tsr_err *err)
 {
     const int is_fixed = o->sigma_over_r.word < 0;
     const double low = is_fixed ? o->sigma_over_r.number : sigma_low;
     const double high = is_fixed ? o->sigma_over_r.number : sigma_high;
-    const tsr_map_filter plain = {.n = 1, .share = {1.0}};
+    const tsr_map_sums whole = tsr_map_whole(m->map);
     double narrow = HUGE_VAL, wide = 0.0;
     for (int k = 0; k < TSR_MAX_TYPE; k++)
         if (t->bodies.occurs[k]) {
             narrow = fmin(narrow, t->bodies.spread2[k]);
             wide = fmax(wide, t->bodies.spread2[k]);
         }
-    return tsr_blurred_make(
-        map, mean, &plain, narrow + pow(low * t->resolution, 2.0),
-        wide + pow(high * t->resolution, 2.0), &t->map, err);
+    return tsr_blurred_make(m->map, whole.e / whole.n, &m->filter,
+                            narrow + pow(low * t->resolution, 2.0),
+                            wide + pow(high * t->resolution, 2.0), &t->map,
+                            err);
 }
 
-static tsr_status take_map(map_term *t, const tsr_map *map,
-                           const map_options *o, tsr_err *err)
+/* The map is the term's only until the molecule is placed. */
+static tsr_status take_map(map_term *t, const map_options *o, tsr_log *log,
+                           tsr_err *err)
 {
-    const tsr_map_grid *g = &map->grid;
-    const tsr_map_sums whole = tsr_map_whole(map);
-    double mean, sd;
-    tsr_map_spread_e(&whole, &mean, &sd);
-    t->bodies.voxel_volume = g->step[0] * g->step[1] * g->step[2];
-    if (!(sd > 1e-6 * fabs(mean)))
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': all voxels of the map have one value",
-                        map->path);
-    TSR_TRY(count_voxels(t, map, &whole, o, err));
-    TSR_TRY(blur(t, map, mean, o, err));
+    source_map m;
+    tsr_status status = read_source(o, log, &m, err);
+    if (status == TSR_OK) {
+        const double *step = m.map->grid.step;
+        t->bodies.voxel_volume = step[0] * step[1] * step[2];
+        status = count_free(t, &m, o, err);
+    }
+    if (status == TSR_OK)
+        status = blur(t, &m, o, err);
     t->bodies.map = t->map;
-    return TSR_OK;
+    if (status == TSR_OK)
+        tsr_info(log, "%s: %.0f voxels count as %.0f independent ones%s",
+                 t->label, t->map->n_voxel, t->n_free,
+                 m.n_free > 0.0 ? ", the noise whitened" : "");
+    if (status == TSR_OK && o->dock) {
+        t->to_dock = m.map;
+        m.map = NULL;
+    }
+    source_clear(&m);
+    return status;
 }
 
 static tsr_status check_options(const tsr_term_source *source, tsr_err *err)
@@ -195,6 +356,10 @@ static tsr_status check_options(const tsr_term_source *source, tsr_err *err)
         return tsr_fail(err, TSR_E_CONFIG,
                         "data.%d: a map needs its resolution, in Angstrom",
                         source->number);
+    if ((o->half[0] == NULL) != (o->half[1] == NULL))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "data.%d: half_map_1 and half_map_2 come together",
+                        source->number);
     return TSR_OK;
 }
 
@@ -202,7 +367,6 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
                             tsr_err *err)
 {
     const map_options *o = (const void *)source->options;
-    tsr_map *map = NULL;
     TSR_TRY(check_options(source, err));
     map_term *t = calloc(1, sizeof *t);
     if (t == NULL)
@@ -227,20 +391,11 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
     t->bodies.most_state =
         source->n_state > 0 ? source->n_state : TSR_MAX_STATES;
     if (status == TSR_OK)
-        status = tsr_map_read(o->file, (tsr_map_origin)o->origin, source->log,
-                              &map, err);
-    if (status == TSR_OK)
-        status = take_map(t, map, o, err);
-    if (o->dock)
-        t->to_dock = map;
-    else
-        tsr_map_free(map);
+        status = take_map(t, o, source->log, err);
     if (status != TSR_OK) {
         term_free(&t->term);
         return status;
     }
-    tsr_info(source->log, "%s: %.0f voxels count as %.0f independent ones",
-             t->label, t->map->n_voxel, t->n_free);
     *out = &t->term;
     return TSR_OK;
 }

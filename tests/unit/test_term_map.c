@@ -1,9 +1,6 @@
 /* The likelihood of a density map: its three sums against a grid, its integral
  * against numbers, where it is largest, and what is refused. */
-#include "io/density_map.h"
-#include "io/yaml.h"
-#include "io_files.h"
-#include "likelihood/term.h"
+#include "tests/map_term.h"
 #include "tests/model_sample.h"
 
 #include <math.h>
@@ -71,33 +68,6 @@ static int close_fixture(void **state)
     return io_teardown(state);
 }
 
-static tsr_status read_term(const fixture *f, const char *entry, tsr_term **out,
-                            tsr_err *err)
-{
-    static const tsr_field fields[] = {
-        {.name = "data",
-         .type = TSR_FIELD_LIST,
-         .selector = "kind",
-         .kind = tsr_term_kind,
-         .element_size = sizeof(tsr_term_options)},
-        {0}};
-    char text[600];
-    tsr_list data;
-    int n = snprintf(text, sizeof text, "data: [{kind: map, %s}]", entry);
-    const char *path = io_write("run.yaml", text, (size_t)n);
-    assert_int_equal(tsr_fields_init(fields, &data, NULL), TSR_OK);
-    *out = NULL;
-    tsr_status status =
-        tsr_yaml_read_marked(path, fields, &data, 0, NULL, NULL, err);
-    if (status == TSR_OK) {
-        const tsr_term_source source = {
-            .options = data.item, .number = 0, .topology = f->t};
-        status = tsr_term_read(&source, out, err);
-    }
-    tsr_fields_clear(fields, &data);
-    return status;
-}
-
 static tsr_term *term_with(const fixture *f, const tsr_map *map,
                            const char *sigma_over_r)
 {
@@ -108,7 +78,7 @@ static tsr_term *term_with(const fixture *f, const tsr_map *map,
     tsr_term *term;
     tsr_err err = {0};
     assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL), TSR_OK);
-    if (read_term(f, entry, &term, &err) != TSR_OK)
+    if (map_term_read(f->t, entry, &term, &err) != TSR_OK)
         fail_msg("%s", err.message);
     return term;
 }
@@ -356,8 +326,43 @@ static void refused(const fixture *f, const char *entry, tsr_status status,
 {
     tsr_term *term;
     tsr_err err = {0};
-    assert_int_equal(read_term(f, entry, &term, &err), status);
+    assert_int_equal(map_term_read(f->t, entry, &term, &err), status);
     assert_has(err.message, says);
+}
+
+/* Half-maps, or a mask, of another size. */
+static void what_does_not_match(void **state)
+{
+    fixture *f = *state;
+    tsr_map *map = spoilt(f), *small;
+    tsr_map_grid grid = map->grid;
+    grid.n[1]--;
+    assert_int_equal(tsr_map_new(&grid, &small, NULL), TSR_OK);
+    assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL), TSR_OK);
+    assert_int_equal(tsr_map_write(small, io_path("small.mrc"), "", NULL),
+                     TSR_OK);
+    refused(f, "file: map.mrc, resolution: 5, half_map_1: map.mrc",
+            TSR_E_CONFIG, "data.0: half_map_1 and half_map_2 come together");
+    refused(f,
+            "file: map.mrc, resolution: 5, half_map_1: map.mrc, "
+            "half_map_2: small.mrc",
+            TSR_E_DATA, "are not on one grid");
+    refused(f,
+            "file: map.mrc, resolution: 5, half_map_1: small.mrc, "
+            "half_map_2: small.mrc",
+            TSR_E_DATA, "are the same");
+    refused(f,
+            "file: map.mrc, resolution: 5, half_map_1: map.mrc, "
+            "half_map_2: map.mrc",
+            TSR_E_DATA, "are the same: their difference is the noise");
+    refused(f, "file: map.mrc, resolution: 5, mask: small.mrc", TSR_E_DATA,
+            "is not on the grid of");
+    refused(f, "file: small.mrc, resolution: 5, mask: small.mrc", TSR_E_DATA,
+            "all voxels of the map have one value");
+    refused(f, "file: map.mrc, resolution: 5, mask: flat.mrc", TSR_E_DATA,
+            "leaves 0 voxels inside");
+    tsr_map_free(map);
+    tsr_map_free(small);
 }
 
 static void what_is_refused(void **state)
@@ -383,10 +388,14 @@ static void what_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_and_integral), cmocka_unit_test(ensembles),
-        cmocka_unit_test(updates),           cmocka_unit_test(width),
-        cmocka_unit_test(largest_in_place),  cmocka_unit_test(negative_and_far),
+        cmocka_unit_test(sums_and_integral),
+        cmocka_unit_test(ensembles),
+        cmocka_unit_test(updates),
+        cmocka_unit_test(width),
+        cmocka_unit_test(largest_in_place),
+        cmocka_unit_test(negative_and_far),
         cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(what_does_not_match),
     };
     return cmocka_run_group_tests(tests, open_fixture, close_fixture);
 }

@@ -1,0 +1,39 @@
+/* A likelihood term of a density map, read as from a configuration. */
+#ifndef TESTS_MAP_TERM_H
+#define TESTS_MAP_TERM_H
+
+#include "io/density_map.h"
+#include "io/yaml.h"
+#include "likelihood/term.h"
+#include "tests/unit/io_files.h"
+
+/* entry: the keys after its kind; files are beside the configuration. */
+static inline tsr_status map_term_read(const tsr_topology *topology,
+                                       const char *entry, tsr_term **out,
+                                       tsr_err *err)
+{
+    static const tsr_field fields[] = {
+        {.name = "data",
+         .type = TSR_FIELD_LIST,
+         .selector = "kind",
+         .kind = tsr_term_kind,
+         .element_size = sizeof(tsr_term_options)},
+        {0}};
+    char text[600];
+    tsr_list data;
+    int n = snprintf(text, sizeof text, "data: [{kind: map, %s}]", entry);
+    const char *path = io_write("run.yaml", text, (size_t)n);
+    assert_int_equal(tsr_fields_init(fields, &data, NULL), TSR_OK);
+    *out = NULL;
+    tsr_status status =
+        tsr_yaml_read_marked(path, fields, &data, 0, NULL, NULL, err);
+    if (status == TSR_OK) {
+        const tsr_term_source source = {
+            .options = data.item, .number = 0, .topology = topology};
+        status = tsr_term_read(&source, out, err);
+    }
+    tsr_fields_clear(fields, &data);
+    return status;
+}
+
+#endif
