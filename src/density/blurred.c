@@ -75,6 +75,7 @@ static tsr_status space_levels(tsr_blurred *b, const tsr_map *map,
     if (bytes > 0x1p33)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': the map, blurred by %d widths, takes %.1f GiB; "
+                        "give it a mask, whose box is all that is kept, or "
                         "crop or bin it",
                         map->path, n, bytes / 0x1p30);
     return TSR_OK;

@@ -183,11 +183,32 @@ static int is_filter(const tsr_map_noise *noise, const tsr_map_filter *f)
     return least >= -1e-4 * most && most > 0.0;
 }
 
+/* Where u is not 1, the likelihood claims a place with the variance 1 / H,
+ * H = sum W |dS|^2, and has it with J / H^2, J = sum W u |dS|^2 (Godambe 1960).
+ * So many voxels count that the two agree. |dS|^2, what a shift changes, is s^2
+ * times the power of atoms blurred by the usual width. */
+static double count_free(const tsr_map_noise *noise, double resolution_ang,
+                         const tsr_map_filter *f)
+{
+    const double sigma = 0.28 * resolution_ang;
+    double n = 0.0, claimed = 0.0, had = 0.0;
+    for (int k = 0; k < noise->shells.n; k++) {
+        const double s = frequency(noise, k);
+        const double w = tsr_map_filter_at(f, s * s), u = w * noise->power[k];
+        const double change =
+            noise->n[k] * w * s * s * exp(-pow(two_pi * s * sigma, 2.0));
+        n += noise->n[k] * u;
+        claimed += change;
+        had += u * change;
+    }
+    return n * claimed / had;
+}
+
 tsr_status tsr_noise_whiten(const tsr_map_noise *noise, double resolution_ang,
                             tsr_map_filter *out, double *n_free, tsr_err *err)
 {
     const double narrow = 2.0 * pow(resolution_ang / two_pi, 2.0);
-    double ridge = 1e-6, sum = 0.0, square = 0.0;
+    double ridge = 1e-6;
     *out = (tsr_map_filter){.n = PARTS};
     for (int m = 0; m < PARTS; m++)
         out->extra[m] = narrow * pow(2.0, m);
@@ -197,12 +218,6 @@ tsr_status tsr_noise_whiten(const tsr_map_noise *noise, double resolution_ang,
     if (!(ridge < 1e3))
         return tsr_fail(err, TSR_E_NUMERIC,
                         "the noise's spectrum cannot be made white");
-    for (int k = 0; k < noise->shells.n; k++) {
-        const double s = frequency(noise, k);
-        const double u = tsr_map_filter_at(out, s * s) * noise->power[k];
-        sum += noise->n[k] * u;
-        square += noise->n[k] * u * u;
-    }
-    *n_free = sum * sum / square;
+    *n_free = count_free(noise, resolution_ang, out);
     return TSR_OK;
 }

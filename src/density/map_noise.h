@@ -28,7 +28,7 @@ void tsr_noise_clear(tsr_map_noise *noise);
 
 /* A filter W near 1 / power up to the frequency 1 / resolution, and falling
  * beyond: a sum of Gaussians, by least squares of W power - 1. *n_free out: how
- * many frequencies that is worth, (sum u)^2 / sum u^2 with u = W power. */
+ * many frequencies that is worth. Errors: TSR_E_NUMERIC. */
 tsr_status tsr_noise_whiten(const tsr_map_noise *noise, double resolution_ang,
                             tsr_map_filter *out, double *n_free, tsr_err *err);
 

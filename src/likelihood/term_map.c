@@ -18,18 +18,18 @@
  *
  * No grid is made while structures move (likelihood/map_fit.h). With E' the map
  * less its mean, three sums matter: S W E', S W S and S. A body weighs as much
- * as its atoms have
- * electrons; it is a normal density of the blur's width, sigma = (sigma / R) R,
- * and of its atoms' spread about its centre. The map is blurred by widths that
- * are close together, and read between them; so sigma / R may be inferred. The
- * whole box counts; a molecule must lie well within it. */
+ * as its atoms have electrons; it is a normal density of the blur's width,
+ * sigma = (sigma / R) R, and of its atoms' spread about its centre. The map is
+ * blurred by widths that are close together, and read between them; so
+ * sigma / R may be inferred. The whole box counts; a molecule must lie well
+ * within it. */
 #include "likelihood/term.h"
 
 #include "core/text.h"
 #include "density/correlation.h"
 #include "density/dock.h"
-#include "density/map_noise.h"
 #include "likelihood/map_fit.h"
+#include "likelihood/map_source.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_sf_gamma.h>
@@ -149,160 +149,10 @@ static void term_free(tsr_term *term)
 
 /* ---- the map ---- */
 
-/* What is known of a map beside its voxels. */
-typedef struct {
-    tsr_map *map;
-    unsigned char *is_inside; /* [n_voxel] of the mask; NULL: all are */
-    double share;             /* of the voxels inside */
-    double mean;              /* of the map; with a mask, of what is outside */
-    tsr_map_filter filter;
-    double n_free; /* frequencies that the filter leaves; 0: no filter */
-} source_map;
-
-static void source_clear(source_map *m)
-{
-    tsr_map_free(m->map);
-    free(m->is_inside);
-}
-
-static tsr_status read_mask(source_map *m, const map_options *o, tsr_log *log,
-                            tsr_err *err)
-{
-    const size_t n = tsr_map_n_voxel(&m->map->grid);
-    double n_in = 0.0, n_out = 0.0, outside = 0.0;
-    tsr_map *mask;
-    TSR_TRY(tsr_map_read(o->mask, (tsr_map_origin)o->origin, log, &mask, err));
-    tsr_status status = TSR_OK;
-    if (!tsr_map_same_grid(&mask->grid, &m->map->grid))
-        status = tsr_fail(err, TSR_E_DATA,
-                          "mask '%s' (%d x %d x %d voxels) is not on the grid "
-                          "of '%s' (%d x %d x %d): voxels, steps and origin "
-                          "must be the same",
-                          o->mask, mask->grid.n[0], mask->grid.n[1],
-                          mask->grid.n[2], o->file, m->map->grid.n[0],
-                          m->map->grid.n[1], m->map->grid.n[2]);
-    else if ((m->is_inside = calloc(n, 1)) == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a mask");
-    for (size_t k = 0; k < n && status == TSR_OK; k++) {
-        m->is_inside[k] = mask->value[k] >= 0.5f;
-        n_in += m->is_inside[k];
-        if (!m->is_inside[k] && !isnan(m->map->value[k])) {
-            outside += (double)m->map->value[k];
-            n_out += 1.0;
-        }
-    }
-    tsr_map_free(mask);
-    if (status == TSR_OK && (n_in < 1.0 || n_out < 1.0))
-        status = tsr_fail(err, TSR_E_DATA,
-                          "mask '%s' leaves %.0f voxels inside and %.0f "
-                          "outside; is it 1 inside and 0 outside?",
-                          o->mask, n_in, n_out);
-    m->share = n_in / (double)n;
-    m->mean = outside / fmax(1.0, n_out);
-    return status;
-}
-
-/* Noise by half-maps, with how far they agree. */
-static tsr_status read_halves(const map_options *o, const tsr_map *map,
-                              tsr_log *log, tsr_map_noise *noise, tsr_err *err)
-{
-    tsr_map *half[2] = {NULL, NULL};
-    tsr_fsc fsc = {.n = 0};
-    tsr_status status = TSR_OK;
-    for (int k = 0; k < 2 && status == TSR_OK; k++)
-        status = tsr_map_read(o->half[k], (tsr_map_origin)o->origin, log,
-                              &half[k], err);
-    if (status == TSR_OK)
-        status = tsr_noise_of_halves(half[0], half[1], noise, err);
-    if (status == TSR_OK && !tsr_map_same_grid(&half[0]->grid, &map->grid)) {
-        tsr_noise_clear(noise);
-        status = tsr_fail(err, TSR_E_DATA,
-                          "half-map '%s' (%d x %d x %d voxels) is not on the "
-                          "grid of '%s' (%d x %d x %d)",
-                          o->half[0], half[0]->grid.n[0], half[0]->grid.n[1],
-                          half[0]->grid.n[2], o->file, map->grid.n[0],
-                          map->grid.n[1], map->grid.n[2]);
-    }
-    if (status == TSR_OK)
-        status = tsr_fsc_make(half[0], half[1]->value, &fsc, err);
-    if (status == TSR_OK)
-        tsr_info(log,
-                 "%s: half-maps agree (FSC 0.143) to %s%.2f Angstrom; the "
-                 "resolution is said to be %g",
-                 tsr_text_file_name(o->file), fsc.low_is_at_limit ? "< " : "",
-                 1.0 / fsc.low_inv_ang, o->resolution);
-    tsr_fsc_clear(&fsc);
-    tsr_map_free(half[0]);
-    tsr_map_free(half[1]);
-    return status;
-}
-
-/* The filter by half-maps, else by what is outside of the mask, else none. */
-static tsr_status find_filter(source_map *m, const map_options *o, tsr_log *log,
-                              tsr_err *err)
-{
-    tsr_map_noise noise;
-    m->filter = (tsr_map_filter){.n = 1, .share = {1.0}};
-    if (o->half[0] == NULL && m->is_inside == NULL)
-        return TSR_OK;
-    if (o->half[0] != NULL)
-        TSR_TRY(read_halves(o, m->map, log, &noise, err));
-    else
-        TSR_TRY(
-            tsr_noise_of_solvent(m->map, m->is_inside, m->mean, &noise, err));
-    tsr_status status =
-        tsr_noise_whiten(&noise, o->resolution, &m->filter, &m->n_free, err);
-    tsr_noise_clear(&noise);
-    return status;
-}
-
-static tsr_status read_source(const map_options *o, tsr_log *log, source_map *m,
-                              tsr_err *err)
-{
-    double sd;
-    *m = (source_map){.share = 1.0};
-    TSR_TRY(
-        tsr_map_read(o->file, (tsr_map_origin)o->origin, log, &m->map, err));
-    const tsr_map_sums whole = tsr_map_whole(m->map);
-    tsr_map_spread_e(&whole, &m->mean, &sd);
-    if (!(sd > 1e-6 * fabs(m->mean)))
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': all voxels of the map have one value",
-                        m->map->path);
-    if (o->mask != NULL)
-        TSR_TRY(read_mask(m, o, log, err));
-    TSR_TRY(find_filter(m, o, log, err));
-    const size_t n = tsr_map_n_voxel(&m->map->grid);
-    for (size_t k = 0; k < n && m->is_inside != NULL; k++)
-        if (!m->is_inside[k])
-            m->map->value[k] = (float)m->mean;
-    return TSR_OK;
-}
-
-/* How many voxels, or frequencies, are independent. */
-static tsr_status count_free(map_term *t, const source_map *m,
-                             const map_options *o, tsr_err *err)
-{
-    const double n_voxel = (double)tsr_map_n_voxel(&m->map->grid);
-    const double volume = m->share * n_voxel * t->bodies.voxel_volume;
-    t->n_free = o->independent > 0.0 ? o->independent
-                : m->n_free > 0.0
-                    ? m->share * m->n_free
-                    : 4.0 / 3.0 * pi * volume / pow(o->resolution, 3.0);
-    t->n_free = fmin(t->n_free, n_voxel);
-    t->sigma = 1.0 / sqrt(t->n_free); /* of one of so many voxels */
-    if (t->n_free < 10.0)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': at %g Angstrom the map has %.1f independent "
-                        "voxels, too few to say anything",
-                        m->map->path, o->resolution, t->n_free);
-    return TSR_OK;
-}
-
 /* Blurred from the narrowest body at the smallest sigma / R to the widest at
  * the largest. */
-static tsr_status blur(map_term *t, const source_map *m, const map_options *o,
-                       tsr_err *err)
+static tsr_status blur(map_term *t, const tsr_map_source *m,
+                       const map_options *o, tsr_err *err)
 {
     const int is_fixed = o->sigma_over_r.word < 0;
     const double low = is_fixed ? o->sigma_over_r.number : sigma_low;
@@ -324,25 +174,24 @@ static tsr_status blur(map_term *t, const source_map *m, const map_options *o,
 static tsr_status take_map(map_term *t, const map_options *o, tsr_log *log,
                            tsr_err *err)
 {
-    source_map m;
-    tsr_status status = read_source(o, log, &m, err);
-    if (status == TSR_OK) {
-        const double *step = m.map->grid.step;
-        t->bodies.voxel_volume = step[0] * step[1] * step[2];
-        status = count_free(t, &m, o, err);
-    }
-    if (status == TSR_OK)
-        status = blur(t, &m, o, err);
+    const tsr_map_source_options options = {.file = o->file,
+                                            .half = {o->half[0], o->half[1]},
+                                            .mask = o->mask,
+                                            .origin = (tsr_map_origin)o->origin,
+                                            .resolution_ang = o->resolution,
+                                            .independent = o->independent};
+    tsr_map_source m;
+    TSR_TRY(tsr_map_source_read(&options, log, &m, err));
+    const double *step = m.map->grid.step;
+    t->bodies.voxel_volume = step[0] * step[1] * step[2];
+    t->n_free = m.n_free;
+    t->sigma = 1.0 / sqrt(t->n_free); /* of one of so many voxels */
+    tsr_status status = blur(t, &m, o, err);
     t->bodies.map = t->map;
-    if (status == TSR_OK)
-        tsr_info(log, "%s: %.0f voxels count as %.0f independent ones%s",
-                 t->label, t->map->n_voxel, t->n_free,
-                 m.n_free > 0.0 ? ", the noise whitened" : "");
-    if (status == TSR_OK && o->dock) {
+    if (o->dock)
         t->to_dock = m.map;
-        m.map = NULL;
-    }
-    source_clear(&m);
+    else
+        tsr_map_free(m.map);
     return status;
 }
 

@@ -259,6 +259,34 @@ for dir in fitted half; do
 done
 check "are the same to the bit" cmp -s fitted.csv half.csv
 check "with the width of the blur" grep -q "map_sigma_over_r" half.csv
+# Half-maps: the map and noise, of neighbours that are alike; and a mask.
+"$python" - own.mrc <<'END'
+import random, struct, sys
+b = open(sys.argv[1], "rb").read()
+v = struct.unpack("<%df" % ((len(b) - 1024) // 4), b[1024:])
+def write(name, values):
+    with open(name, "wb") as out:
+        out.write(b[:1024] + struct.pack("<%df" % len(v), *values))
+random.seed(1)
+top = max(v)
+half = []
+for name in "half1.mrc", "half2.mrc":
+    w = [random.gauss(0, 0.2 * top) for k in range(len(v) + 1)]
+    half.append([x + w[k] + w[k + 1] for k, x in enumerate(v)])
+    write(name, half[-1])
+write("mean.mrc", [(a + c) / 2 for a, c in zip(*half)])
+write("mask.mrc", [float(x > 0.02 * top) for x in v])
+END
+expect "with half-maps and a mask" 0 "half-maps agree .FSC 0.143. to" \
+    "$program" run fit.yaml --output whitened --set data.0.file=mean.mrc \
+    --set data.0.half_map_1=half1.mrc --set data.0.half_map_2=half2.mrc \
+    --set data.0.mask=mask.mrc
+check "the noise is whitened" grep -q "independent ones, the noise whitened" \
+    err.txt
+check "the map is cut to the mask" grep -q "cut to the mask's box" err.txt
+check "copies of all are kept" test -s whitened/input/half2.mrc -a \
+    -s whitened/input/mask.mrc
+expect "and it goes on" 0 "" "$program" resume whitened --draws 24
 sed 's/bodies.pdb/away.pdb/' fit.yaml >turned.yaml
 turn <bodies.pdb >away.pdb
 expect "docked first" 0 "the start is docked" "$program" run turned.yaml \

@@ -20,6 +20,11 @@
 #define N_MAP 8
 #endif
 
+/* How fast the noise falls beyond the resolution. */
+#ifndef FALL
+#define FALL 3.0
+#endif
+
 /* "": none, a ball of bodies. */
 #ifndef PROTEIN
 #define PROTEIN ""
@@ -155,7 +160,7 @@ static int close_fixture(void **state)
 static double spectrum(double s)
 {
     const double x = s * resolution;
-    return (0.1 + 1.0 / (1.0 + 25.0 * x * x)) * exp(-3.0 * x * x);
+    return (0.1 + 1.0 / (1.0 + 25.0 * x * x)) * exp(-FALL * x * x);
 }
 
 static double spread_of(const float *value, size_t n)
