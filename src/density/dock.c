@@ -11,7 +11,7 @@
 
 enum {
     IN_GROUP = 8, /* atoms that the search takes as one */
-    MOST_CANDIDATES = 24,
+    MOST_CANDIDATES = 16,
     MOST_TURNS = 20000
 };
 
@@ -344,7 +344,7 @@ static double to_minimise(const gsl_vector *step, void *context)
     return -overlap(l, &pose);
 }
 
-/* By a simplex, from steps of `size` until they are a hundredth of it. */
+/* By a simplex, from steps of `size` until they are a fiftieth of it. */
 static int climb(local *l, double size, gsl_multimin_fminimizer *simplex,
                  gsl_vector *start, gsl_vector *steps, tsr_map_pose *pose)
 {
@@ -353,9 +353,9 @@ static int climb(local *l, double size, gsl_multimin_fminimizer *simplex,
     gsl_vector_set_all(steps, size);
     if (gsl_multimin_fminimizer_set(simplex, &f, start, steps) != 0)
         return 0;
-    for (int k = 0; k < 400; k++)
+    for (int k = 0; k < 250; k++)
         if (gsl_multimin_fminimizer_iterate(simplex) != 0 ||
-            gsl_multimin_fminimizer_size(simplex) < 0.01 * size)
+            gsl_multimin_fminimizer_size(simplex) < 0.02 * size)
             break;
     step_from(l->d, l->from, simplex->x, pose);
     pose->score = -simplex->fval;

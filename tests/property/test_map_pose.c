@@ -17,7 +17,7 @@
 
 /* Maps; slow_map_pose.c has more, and a protein. */
 #ifndef N_MAP
-#define N_MAP 8
+#define N_MAP 6
 #endif
 
 /* How fast the noise falls beyond the resolution. */
@@ -30,7 +30,7 @@
 #define PROTEIN ""
 #endif
 
-enum { SIX = 6, N_DRAW = 200 };
+enum { SIX = 6, N_DRAW = N_MAP < 50 ? 150 : 200 };
 
 static const double resolution = 5.0, sigma = 1.5, spacing = 5.0 / 3.0;
 
