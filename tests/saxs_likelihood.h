@@ -91,8 +91,8 @@ static inline double saxs_evaluate(const tsr_likelihood *l,
 {
     tsr_err err = {0};
     const tsr_prediction nothing = {.n_state = 0};
-    if (tsr_likelihood_evaluate(l, partial, NULL, nothing, beta, rng, point,
-                                &err) != TSR_OK)
+    if (tsr_likelihood_evaluate(l, partial, NULL, nothing, beta, rng, NULL,
+                                point, &err) != TSR_OK)
         fail_msg("%s", err.message);
     return point->log_lik;
 }

@@ -75,7 +75,15 @@ static const tsr_option options[] = {
     {.name = "output",
      .letter = 'o',
      .argument = "FILE",
-     .doc = "simulate: the new map; timeline: FILE.csv and FILE.svg"},
+     .doc = "simulate: the new map; timeline: FILE.csv and FILE.svg; dock: "
+            "the model in its best place, as PDB"},
+    {.name = "poses",
+     .argument = "N",
+     .initial = "5",
+     .doc = "dock: so many of the best places are told"},
+    {.name = "laplacian",
+     .doc = "dock: search by edges, for low resolutions or parts of what the "
+            "map has"},
     TSR_OPTION_FORCE,
     TSR_OPTION_JSON,
     TSR_OPTION_DEVICE,
@@ -92,6 +100,7 @@ static const verb verbs[] = {
     {"cc", tsr_map_correlate, {"difference", "spatial", "json", NULL}, "map"},
     {"simulate", tsr_map_simulate, {"like", NULL}, "like"},
     {"timeline", tsr_map_timeline, {"by", "select", NULL}, "map"},
+    {"dock", tsr_map_dock, {"poses", "laplacian", "json", NULL}, "map"},
     {0}};
 
 /* ---- options ---- */
@@ -102,8 +111,17 @@ static tsr_status find_verb(const char *name, const verb **out, tsr_err *err)
     for (*out = verbs; (*out)->name != NULL; ++*out)
         if (strcmp((*out)->name, name) == 0)
             return TSR_OK;
-    return tsr_fail(err, TSR_E_USAGE, "'%s': expected cc, simulate or timeline",
+    return tsr_fail(err, TSR_E_USAGE,
+                    "'%s': expected cc, simulate, timeline or dock",
                     tsr_text_excerpt(name, shown));
+}
+
+static int takes(const verb *v, const char *option)
+{
+    for (int k = 0; v->only[k] != NULL; k++)
+        if (strcmp(v->only[k], option) == 0)
+            return 1;
+    return 0;
 }
 
 /* What would be left unused is refused: who gives it expects something of it.
@@ -113,7 +131,8 @@ static tsr_status check_unused(const tsr_args *args, const verb *v,
 {
     for (const verb *other = verbs; other->name != NULL; other++)
         for (int k = 0; other != v && other->only[k] != NULL; k++)
-            if (tsr_args_count(args, other->only[k]) > 0)
+            if (tsr_args_count(args, other->only[k]) > 0 &&
+                !takes(v, other->only[k]))
                 return tsr_fail(err, TSR_E_USAGE,
                                 "--%s belongs to 'map %s', not to 'map %s'",
                                 other->only[k], other->name, v->name);
@@ -198,16 +217,6 @@ static tsr_status read_origin(const tsr_args *args, tsr_map_origin *out,
                     "--origin '%.40s': expected auto, origin or nstart", given);
 }
 
-static int is_same_grid(const tsr_map_grid *a, const tsr_map_grid *b)
-{
-    for (int c = 0; c < 3; c++)
-        if (a->n[c] != b->n[c] ||
-            fabs(a->step[c] - b->step[c]) > 1e-3 * a->step[c] ||
-            fabs(a->origin[c] - b->origin[c]) > 0.01 * a->step[c])
-            return 0;
-    return 1;
-}
-
 static tsr_status apply_mask(const char *path, tsr_map_origin origin,
                              tsr_map *map, tsr_log *log, tsr_err *err)
 {
@@ -215,7 +224,7 @@ static tsr_status apply_mask(const char *path, tsr_map_origin origin,
     size_t left = 0;
     const size_t n = tsr_map_n_voxel(&map->grid);
     TSR_TRY(tsr_map_read(path, origin, log, &mask, err));
-    if (!is_same_grid(&mask->grid, &map->grid)) {
+    if (!tsr_map_same_grid(&mask->grid, &map->grid)) {
         tsr_map_free(mask);
         return tsr_fail(err, TSR_E_DATA,
                         "--mask '%s' is not on the grid of '%s': voxels, steps "
@@ -350,13 +359,16 @@ static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_map = {
     .name = "map",
-    .doc = "models in density maps: correlation, simulated maps, timelines",
-    .usage = {.arguments = "cc|simulate|timeline MODEL...",
+    .doc = "models in density maps: correlation, docking, simulated maps, "
+           "timelines",
+    .usage = {.arguments = "cc|dock|simulate|timeline MODEL...",
               .min_arguments = 1,
               .max_arguments = -1,
               .options = options,
               .about =
                   "tessera map cc MODEL... --map MAP --resolution R\n"
+                  "tessera map dock MODEL --map MAP --resolution R [-o "
+                  "OUT.pdb]\n"
                   "tessera map simulate MODEL --like MAP --resolution R -o "
                   "OUT.mrc\n"
                   "tessera map timeline MODEL --map MAP --resolution R -o "

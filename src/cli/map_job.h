@@ -46,8 +46,9 @@ tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
                               const char *begins, const char *holds,
                               tsr_err *err);
 
-/* The verbs: map cc, map simulate, map timeline. */
+/* The verbs: map cc, map dock, map simulate, map timeline. */
 tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err);
+tsr_status tsr_map_dock(tsr_map_job *job, tsr_err *err);
 tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err);
 tsr_status tsr_map_timeline(tsr_map_job *job, tsr_err *err);
 

@@ -55,6 +55,8 @@ typedef struct {
     double gamma_k, rate; /* GAMMA: exponent k and rate */
     tsr_step_kind step;
     tsr_scope scope;
+    double seldom; /* the share of a chain's steps that pass it over, because a
+                      step on it costs much more than one on the structure */
 } tsr_parameter;
 
 double tsr_parameter_value(const tsr_parameter *parameter, double theta);

@@ -54,6 +54,12 @@ void tsr_map_spread_s(const tsr_map_sums *sums, double *mean, double *sd)
     *sd = sqrt(fmax(0.0, var_s(sums) / sums->n));
 }
 
+void tsr_map_spread_e(const tsr_map_sums *sums, double *mean, double *sd)
+{
+    *mean = sums->e / sums->n;
+    *sd = sqrt(fmax(0.0, var_e(sums) / sums->n));
+}
+
 tsr_status tsr_map_tile_cc(const tsr_map *map, const tsr_map_sums *tile,
                            tsr_map **out, tsr_err *err)
 {

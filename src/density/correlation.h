@@ -15,8 +15,9 @@ double tsr_map_cc_uncentred(const tsr_map_sums *sums);
  * vary. */
 void tsr_map_line(const tsr_map_sums *sums, double *slope, double *offset);
 
-/* Mean and standard deviation of S. */
+/* Mean and standard deviation of S, of E. */
 void tsr_map_spread_s(const tsr_map_sums *sums, double *mean, double *sd);
+void tsr_map_spread_e(const tsr_map_sums *sums, double *mean, double *sd);
 
 /* The same grid with 8^3 voxels as one, and in each the correlation within the
  * tile; 0 where it is not defined. Errors: TSR_E_NOMEM. */

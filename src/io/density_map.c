@@ -40,6 +40,16 @@ tsr_status tsr_map_new(const tsr_map_grid *grid, tsr_map **out, tsr_err *err)
     return TSR_OK;
 }
 
+int tsr_map_same_grid(const tsr_map_grid *a, const tsr_map_grid *b)
+{
+    for (int c = 0; c < 3; c++)
+        if (a->n[c] != b->n[c] ||
+            fabs(a->step[c] - b->step[c]) > 1e-3 * a->step[c] ||
+            fabs(a->origin[c] - b->origin[c]) > 0.01 * a->step[c])
+            return 0;
+    return 1;
+}
+
 /* ---- one voxel as the file has it ---- */
 
 static const struct {
@@ -139,9 +149,10 @@ static tsr_status check_memory(const char *path, const tsr_map_grid *grid,
     if (bytes > 1.0 * gib)
         tsr_warn(log,
                  "'%s' has %d x %d x %d voxels: %.1f GiB, up to %.1f GiB while "
-                 "it is compared with models; this machine has %.1f GiB",
+                 "it is compared with models, and up to %.0f GiB as data of a "
+                 "run unless a mask cuts it down; this machine has %.1f GiB",
                  path, grid->n[0], grid->n[1], grid->n[2], bytes / gib,
-                 4.0 * bytes / gib, here / gib);
+                 4.0 * bytes / gib, 35.0 * bytes / gib, here / gib);
     if (bytes > 0.9 * here)
         return tsr_fail(err, TSR_E_NOMEM,
                         "'%s' has %d x %d x %d voxels, %.1f GiB, and this "

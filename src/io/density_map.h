@@ -31,6 +31,9 @@ static inline size_t tsr_map_n_voxel(const tsr_map_grid *grid)
     return (size_t)grid->n[0] * (size_t)grid->n[1] * (size_t)grid->n[2];
 }
 
+/* Voxels, steps and origin are the same, within rounding. */
+int tsr_map_same_grid(const tsr_map_grid *a, const tsr_map_grid *b);
+
 /* Where the first voxel is. MRC2014 has two places for it: the words ORIGIN, in
  * Angstrom, and NXSTART to NZSTART, in voxels. Programs for microscopy write
  * the first, crystallographers' the second, and many files have both, of which

@@ -154,7 +154,8 @@ tsr_status tsr_likelihood_evaluate(const tsr_likelihood *likelihood,
                                    const double *partial,
                                    const double *contrast,
                                    tsr_prediction prediction, double beta,
-                                   gsl_rng *rng, tsr_point *point, tsr_err *err)
+                                   gsl_rng *rng, const tsr_point *from,
+                                   tsr_point *point, tsr_err *err)
 {
     const tsr_likelihood *l = likelihood;
     tsr_status status = TSR_OK;
@@ -165,7 +166,11 @@ tsr_status tsr_likelihood_evaluate(const tsr_likelihood *likelihood,
     for (int d = 0; d < l->n_term && status == TSR_OK; d++) {
         const tsr_term *term = l->term[d];
         double *theta = point->theta + term->first;
-        status = term->type->fit(term, &prediction, theta, point->fit[d], err);
+        status =
+            from != NULL && term->type->update != NULL
+                ? term->type->update(term, from->fit[d], &prediction, theta,
+                                     point->fit[d], err)
+                : term->type->fit(term, &prediction, theta, point->fit[d], err);
         if (status != TSR_OK)
             break;
         if (rng != NULL && term->type->draw != NULL)

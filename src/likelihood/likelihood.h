@@ -59,14 +59,14 @@ void tsr_point_clear(const tsr_likelihood *likelihood, tsr_point *point);
  * profiles (point->partial or others), c1 and c2 (contrast [TSR_N_CONTRAST];
  * NULL: where they start) and the states of `prediction`, whose profile is set.
  * rng: parameters that terms propose themselves are drawn anew, from close to
- * their conditional at the power beta; NULL: they stay. Errors: those of
- * `fit`. */
+ * their conditional at the power beta; NULL: they stay. from: a point that may
+ * be close; NULL: there is none. Errors: those of `fit`. */
 tsr_status tsr_likelihood_evaluate(const tsr_likelihood *likelihood,
                                    const double *partial,
                                    const double *contrast,
                                    tsr_prediction prediction, double beta,
-                                   gsl_rng *rng, tsr_point *point,
-                                   tsr_err *err);
+                                   gsl_rng *rng, const tsr_point *from,
+                                   tsr_point *point, tsr_err *err);
 
 /* What drawing the terms' own parameters anew adds to the log of the acceptance
  * of a step from one point to another, apart from beta times the change of

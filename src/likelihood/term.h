@@ -18,6 +18,7 @@
 #include "core/log.h"
 #include "core/parameter.h"
 #include "core/random.h"
+#include "core/vec3.h"
 #include "model/topology.h"
 #include "scattering/q_grid.h"
 
@@ -86,6 +87,13 @@ typedef struct {
      * on which grid of q the profile of every prediction will be. */
     tsr_status (*prepare)(tsr_term *term, const tsr_q_grid *grid, tsr_err *err);
 
+    /* Where the data say that the molecule lies, from where it is in
+     * `conformation`, before chains start. NULL, or *is_placed 0: they do not
+     * say. */
+    tsr_status (*place)(const tsr_term *term,
+                        const tsr_conformation *conformation,
+                        tsr_motion *motion, int *is_placed, tsr_err *err);
+
     /* A sentence or two for a paper's methods section. */
     void (*tell)(const tsr_term_options *options, FILE *out);
 
@@ -108,6 +116,12 @@ typedef struct {
      * the parameters theta. Errors: TSR_E_NUMERIC. */
     tsr_status (*fit)(const tsr_term *term, const tsr_prediction *prediction,
                       const double *theta, void *fit, tsr_err *err);
+
+    /* The same, where `from` is the fit of a prediction that may be alike: what
+     * has not changed need not be found out again. NULL: `fit` is called. */
+    tsr_status (*update)(const tsr_term *term, const void *from,
+                         const tsr_prediction *prediction, const double *theta,
+                         void *fit, tsr_err *err);
 
     /* The same prediction as `from`, at other values of the term's own
      * parameters: all that log_lik needs. The rest may wait for `complete`,

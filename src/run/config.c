@@ -353,15 +353,21 @@ void tsr_config_moves(const tsr_config *config, const void *option[TSR_N_MOVE])
         option[m] = config->moves.option[m];
 }
 
-char **tsr_config_data_file(const tsr_config *config, int number)
+char **tsr_config_data_path(const tsr_config *config, int number, int k)
 {
     const tsr_field *data = tsr_field_find(tsr_config_fields(), "data");
     char *entry =
         (char *)config->data.item + (size_t)number * data->element_size;
     const tsr_field *f = tsr_field_members(data, entry);
-    while (f->name != NULL && !(f->type == TSR_FIELD_STRING && f->is_path))
-        f++;
-    return f->name == NULL ? NULL : (char **)(void *)(entry + f->offset);
+    for (; f->name != NULL; f++)
+        if (f->type == TSR_FIELD_STRING && f->is_path && k-- == 0)
+            return (char **)(void *)(entry + f->offset);
+    return NULL;
+}
+
+char **tsr_config_data_file(const tsr_config *config, int number)
+{
+    return tsr_config_data_path(config, number, 0);
 }
 
 /* "configs/lar.yaml" -> "lar". */

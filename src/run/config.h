@@ -99,6 +99,9 @@ tsr_status tsr_config_blame(const tsr_config *config, tsr_status status,
  * in it where none is given; NULL: entries of that kind have no file. */
 char **tsr_config_data_file(const tsr_config *config, int number);
 
+/* The k-th of all the files that it names, from 0; NULL past the last. */
+char **tsr_config_data_path(const tsr_config *config, int number, int k);
+
 /* Leaves the data out: the prior alone is sampled. */
 void tsr_config_drop_data(tsr_config *config);
 

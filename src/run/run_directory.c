@@ -456,16 +456,21 @@ static tsr_status list_inputs(tsr_config *config, inputs *in, tsr_err *err)
 {
     tsr_config *c = config;
     tsr_start_config *start = c->structure.starts.item;
-    size_t room = (size_t)c->data.n + (size_t)c->structure.starts.n + 2;
+    size_t room = (size_t)c->structure.starts.n + 2;
+    for (int d = 0; d < c->data.n; d++)
+        for (int k = 0; tsr_config_data_path(c, d, k) != NULL; k++)
+            room++;
     *in = (inputs){0, calloc(room, sizeof *in->place),
                    calloc(room, sizeof(*in->copy))};
     int ok = in->place != NULL && in->copy != NULL &&
              add(in, &c->structure.file) && add(in, &c->structure.form_factors);
     for (int k = 0; k < c->structure.starts.n && ok; k++)
         ok = add(in, &start[k].file);
-    for (int d = 0; d < c->data.n && ok; d++)
-        ok = tsr_config_data_file(c, d) == NULL ||
-             add(in, tsr_config_data_file(c, d));
+    for (int d = 0; d < c->data.n; d++) {
+        char **file;
+        for (int k = 0; ok && (file = tsr_config_data_path(c, d, k)); k++)
+            ok = add(in, file);
+    }
     if (ok)
         return TSR_OK;
     inputs_clear(in);

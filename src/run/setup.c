@@ -158,6 +158,40 @@ static tsr_status read_terms(const tsr_config *config, tsr_log *log,
     return status;
 }
 
+/* A start is brought to where the first of the data that knows says it lies. */
+static tsr_status place_start(const tsr_setup *s, int n, tsr_term **term,
+                              tsr_conformation *start, tsr_log *log,
+                              tsr_err *err)
+{
+    const tsr_topology *t = s->topology;
+    tsr_motion motion;
+    int is_placed = 0;
+    for (int d = 0; d < n && !is_placed; d++)
+        if (term[d]->type->place != NULL)
+            TSR_TRY(
+                term[d]->type->place(term[d], start, &motion, &is_placed, err));
+    if (!is_placed)
+        return TSR_OK;
+    double from[3], to[3];
+    tsr_vec3_copy(from, start->backbone[0][TSR_CA]);
+    tsr_conformation_move(t, start, 0, t->n_residue - 1, &motion);
+    tsr_vec3_copy(to, start->backbone[0][TSR_CA]);
+    tsr_info(log,
+             "the start is docked: its first CA comes from (%.1f, %.1f, "
+             "%.1f) to (%.1f, %.1f, %.1f)",
+             from[0], from[1], from[2], to[0], to[1], to[2]);
+    return TSR_OK;
+}
+
+static tsr_status place_starts(tsr_setup *s, int n, tsr_term **term,
+                               tsr_log *log, tsr_err *err)
+{
+    TSR_TRY(place_start(s, n, term, s->first, log, err));
+    for (int k = 0; k < s->n_start; k++)
+        TSR_TRY(place_start(s, n, term, s->start[k], log, err));
+    return TSR_OK;
+}
+
 /* A random coil is hardly ever wider than 6.5 of its Rg; domains add their
  * own. Only where the whole reach would make the grid long. */
 static double coil_bound(const tsr_setup *s)
@@ -304,10 +338,12 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
         status = read_molecule(config, log, s, err);
     if (status == TSR_OK)
         status = tsr_setup_starts(config, log, s, err);
-    if (status == TSR_OK)
-        status = make_model(s, log, err);
     if (status == TSR_OK && with_data)
         status = read_terms(config, log, s, &n, term, err);
+    if (status == TSR_OK)
+        status = place_starts(s, n, term, log, err);
+    if (status == TSR_OK)
+        status = make_model(s, log, err);
     if (status == TSR_OK && with_data && n == 0)
         tsr_info(log, "no data: this samples the prior alone");
     if (status == TSR_OK)

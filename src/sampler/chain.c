@@ -162,7 +162,7 @@ static tsr_status evaluate(tsr_chain *c, int which, const double *partial,
     return tsr_likelihood_evaluate(
         c->target->likelihood, partial,
         tsr_parameters_contrast(c->parameters, to->theta), prediction, c->beta,
-        rng, to, err);
+        rng, to == &c->now ? NULL : &c->now, to, err);
 }
 
 tsr_status tsr_chain_evaluate(tsr_chain *chain, int which,

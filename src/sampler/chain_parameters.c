@@ -94,9 +94,13 @@ static tsr_status step(tsr_chain *c, int block, int warm, tsr_err *err)
 
 tsr_status tsr_chain_step_parameters(tsr_chain *chain, int warm, tsr_err *err)
 {
+    const tsr_parameters *p = chain->parameters;
     tsr_status status = TSR_OK;
-    for (int b = 0; b < chain->parameters->n_block && status == TSR_OK; b++)
-        status = step(chain, b, warm, err);
+    for (int b = 0; b < p->n_block && status == TSR_OK; b++) {
+        const double seldom = p->table[p->block[b].first].seldom;
+        if (seldom == 0.0 || gsl_rng_uniform(chain->rng) >= seldom)
+            status = step(chain, b, warm, err);
+    }
     if (warm && status == TSR_OK)
         tsr_parameters_learn_axes(chain->parameters, chain->now.theta);
     return status;

@@ -90,7 +90,8 @@ expect "a mask of another grid" 65 "is not on the grid" map cc model.pdb \
     --map own.mrc -r 6 --mask tiles.mrc
 
 # ---- what is wrong ----
-expect "no verb" 64 "expected cc, simulate or timeline" map dock model.pdb
+expect "no verb" 64 "expected cc, simulate, timeline or dock" \
+    map find model.pdb
 expect "no resolution" 64 "the resolution of the map is missing" \
     map cc model.pdb --map own.mrc
 expect "no map" 64 "needs a density map: --map" map cc model.pdb -r 6
@@ -134,6 +135,43 @@ expect "a mirrored map" 0 "" map simulate mirror.pdb --like zero.dx -r 6 \
     -o mirror.mrc
 expect "is told" 0 "mirrored along x .* the map has the wrong hand" \
     map cc model.pdb --map mirror.mrc -r 6
+
+# ---- docking ----
+# The model turned by 100 degrees about z, by 60 about x, and shifted.
+turn() {
+    awk '/^ATOM/ {
+    x = substr($0, 31, 8); y = substr($0, 39, 8); z = substr($0, 47, 8)
+    u = -0.1736 * x - 0.9848 * y; v = 0.9848 * x - 0.1736 * y
+    y = 0.5 * v - 0.866 * z; z = 0.866 * v + 0.5 * z
+    printf "%s%8.3f%8.3f%8.3f%s\n", substr($0, 1, 30), u + 40, y - 7, z + 90, \
+        substr($0, 55)
+}'
+}
+turn <model.pdb >turned.pdb
+expect "dock" 0 "" map dock turned.pdb --map own.mrc -r 6 --json -o back.pdb
+check "comes back" is_near "$(value cc_box)" 1 0.002
+check "to where it was" awk 'function r(a) {return substr(l, a, 8) - p[a]}
+    {l = $0} !/^ATOM/ {next}
+    FNR == NR {for (a = 31; a < 50; a += 8) m[n + 0, a] = substr(l, a, 8); n++; next}
+    {for (a = 31; a < 50; a += 8) p[a] = m[k + 0, a]
+     s += r(31) ^ 2 + r(39) ^ 2 + r(47) ^ 2; k++}
+    END {exit !(k == n && s / k < 0.04)}' model.pdb back.pdb
+check "no mirror image is better" sh -c '! grep -q mirror err.txt'
+check "no other size" is_near "$(value best_scale)" 1 1e-9
+expect "over another's model" 64 "not from tessera map" map dock turned.pdb \
+    --map own.mrc -r 6 -o model.pdb
+expect "a mirrored model" 0 "the map has the wrong hand; mirror it" \
+    map dock mirror.pdb --map own.mrc -r 6
+# The same voxels, said to be 6 % larger than they are.
+"$python" - own.mrc <<'END' >grown.mrc
+import struct, sys
+b = bytearray(open(sys.argv[1], "rb").read())
+for at in (40, 44, 48, 196, 200, 204):
+    b[at:at + 4] = struct.pack("<f", 1.06 * struct.unpack("<f", b[at:at + 4])[0])
+sys.stdout.buffer.write(b)
+END
+expect "voxels too large" 0 "the model grown by 6 % fits better.* voxels of 2 A" \
+    map dock turned.pdb --map grown.mrc -r 6 --laplacian
 
 # A header of 1200^3 voxels: what it takes is told before anything is read.
 "$python" - own.mrc <<'END' >large.mrc
@@ -221,6 +259,41 @@ for dir in fitted half; do
 done
 check "are the same to the bit" cmp -s fitted.csv half.csv
 check "with the width of the blur" grep -q "map_sigma_over_r" half.csv
+# Half-maps: the map and noise, of neighbours that are alike; and a mask.
+"$python" - own.mrc <<'END'
+import random, struct, sys
+b = open(sys.argv[1], "rb").read()
+v = struct.unpack("<%df" % ((len(b) - 1024) // 4), b[1024:])
+def write(name, values):
+    with open(name, "wb") as out:
+        out.write(b[:1024] + struct.pack("<%df" % len(v), *values))
+random.seed(1)
+top = max(v)
+half = []
+for name in "half1.mrc", "half2.mrc":
+    w = [random.gauss(0, 0.2 * top) for k in range(len(v) + 1)]
+    half.append([x + w[k] + w[k + 1] for k, x in enumerate(v)])
+    write(name, half[-1])
+write("mean.mrc", [(a + c) / 2 for a, c in zip(*half)])
+write("mask.mrc", [float(x > 0.02 * top) for x in v])
+END
+expect "with half-maps and a mask" 0 "half-maps agree .FSC 0.143. to" \
+    "$program" run fit.yaml --output whitened --set data.0.file=mean.mrc \
+    --set data.0.half_map_1=half1.mrc --set data.0.half_map_2=half2.mrc \
+    --set data.0.mask=mask.mrc
+check "the noise is whitened" grep -q "independent ones, the noise whitened" \
+    err.txt
+check "the map is cut to the mask" grep -q "cut to the mask's box" err.txt
+check "copies of all are kept" test -s whitened/input/half2.mrc -a \
+    -s whitened/input/mask.mrc
+expect "and it goes on" 0 "" "$program" resume whitened --draws 24
+sed 's/bodies.pdb/away.pdb/' fit.yaml >turned.yaml
+turn <bodies.pdb >away.pdb
+expect "docked first" 0 "the start is docked" "$program" run turned.yaml \
+    --set data.0.dock=true --set sampler.draws=10 --output docked
+expect "its summary" 0 "" "$program" summary docked
+check "fits as one that started there" awk '/^map_chi2 / {exit !($2 < 0.2)}' \
+    out.txt
 expect "beside a distance, of two states" 0 "" "$program" run fit.yaml \
     --output both --set structure.states=2 --set \
     'data.1={kind: distance, between: ["A:10", "A:100"], mean: 40, sd: 3}'

@@ -306,8 +306,8 @@ static double by_weights(const posterior_sample *s, int n, double beta,
         const tsr_prediction prediction = {NULL, n_state, NULL, weight};
         const double *contrast = tsr_parameters_contrast(p, point.theta);
         posterior_must(tsr_likelihood_evaluate(l, point.partial, contrast,
-                                               prediction, beta, NULL, &point,
-                                               &err),
+                                               prediction, beta, NULL, NULL,
+                                               &point, &err),
                        &err);
         value[i][BY_RG] = sqrt(rg2);
         value[i][BY_C1] = contrast[0], value[i][BY_C2] = contrast[1];

@@ -105,8 +105,8 @@ static double by_weights(const posterior_sample *s, int n_draw,
             sample_prior(&prior, rng, state[k]);
         const tsr_prediction prediction = {NULL, n, both, weight};
         posterior_must(tsr_likelihood_evaluate(s->likelihood, NULL, NULL,
-                                               prediction, 1.0, rng, &point,
-                                               &err),
+                                               prediction, 1.0, rng, NULL,
+                                               &point, &err),
                        &err);
         see(s, n, both, weight, point.theta[0], value[i]);
         w[i] = value[i][LIKELIHOOD] = point.log_lik;

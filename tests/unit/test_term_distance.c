@@ -1,6 +1,6 @@
 /* The likelihood of a distance: densities from mean and sd or from a table,
  * what the scale does to them, ensembles, and what is refused. */
-#include "term_entry.h"
+#include "tests/term_entry.h"
 #include "tests/model_sample.h"
 
 #include <gsl/gsl_randist.h>

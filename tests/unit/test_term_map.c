@@ -1,7 +1,7 @@
 /* The likelihood of a density map: its three sums against a grid, its integral
  * against numbers, where it is largest, and what is refused. */
 #include "io/density_map.h"
-#include "term_entry.h"
+#include "tests/term_entry.h"
 #include "tests/model_sample.h"
 
 #include <math.h>
@@ -208,6 +208,39 @@ static void ensembles(void **state)
     tsr_map_free(map);
 }
 
+/* After a move of a few bodies of one of two states, an update of the fit
+ * before it is the fit afresh, to the bit. */
+static void updates(void **state)
+{
+    fixture *f = *state;
+    const double weight[2] = {0.3, 0.7}, theta = log(0.3);
+    tsr_map *map = spoilt(f);
+    tsr_term *term = term_of(f, map);
+    tsr_conformation *two = tsr_conformation_new(f->t);
+    tsr_conformation_copy(f->t, two, f->c, 0, f->t->n_residue);
+    const tsr_conformation *states[2] = {f->c, two};
+    const tsr_prediction prediction = {NULL, 2, states, weight};
+    void *now = term->type->fit_new(term), *trial = term->type->fit_new(term);
+    void *afresh = term->type->fit_new(term);
+    term->type->fit(term, &prediction, &theta, now, NULL);
+    for (int round = 0; round < 50; round++) {
+        const int first = round % f->t->n_body;
+        for (int i = first; i < f->t->n_body && i < first + 3; i++)
+            two->body[i][round % 3] += 0.3 * cos(3.0 * round + i);
+        term->type->update(term, now, &prediction, &theta, trial, NULL);
+        term->type->fit(term, &prediction, &theta, afresh, NULL);
+        assert_true(term->type->log_lik(term, trial, &theta) ==
+                    term->type->log_lik(term, afresh, &theta));
+        void *held = now;
+        now = trial;
+        trial = held;
+    }
+    free(now), free(trial), free(afresh);
+    tsr_conformation_free(two);
+    tsr_term_free(term);
+    tsr_map_free(map);
+}
+
 /* The width where it is inferred: the same likelihood as where it is fixed, the
  * largest at what the map was made with, and the same bits by either way. */
 static void width(void **state)
@@ -298,6 +331,41 @@ static void refused(const fixture *f, const char *entry, tsr_status status,
     assert_has(err.message, says);
 }
 
+/* Half-maps, or a mask, of another size. */
+static void what_does_not_match(void **state)
+{
+    fixture *f = *state;
+    tsr_map *map = spoilt(f), *small;
+    tsr_map_grid grid = map->grid;
+    grid.n[1]--;
+    assert_int_equal(tsr_map_new(&grid, &small, NULL), TSR_OK);
+    assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL), TSR_OK);
+    assert_int_equal(tsr_map_write(small, io_path("small.mrc"), "", NULL),
+                     TSR_OK);
+    refused(f, "file: map.mrc, resolution: 5, half_map_1: map.mrc",
+            TSR_E_CONFIG, "data.0: half_map_1 and half_map_2 come together");
+    refused(f,
+            "file: map.mrc, resolution: 5, half_map_1: map.mrc, "
+            "half_map_2: small.mrc",
+            TSR_E_DATA, "are not on one grid");
+    refused(f,
+            "file: map.mrc, resolution: 5, half_map_1: small.mrc, "
+            "half_map_2: small.mrc",
+            TSR_E_DATA, "are the same");
+    refused(f,
+            "file: map.mrc, resolution: 5, half_map_1: map.mrc, "
+            "half_map_2: map.mrc",
+            TSR_E_DATA, "are the same: their difference is the noise");
+    refused(f, "file: map.mrc, resolution: 5, mask: small.mrc", TSR_E_DATA,
+            "is not on the grid of");
+    refused(f, "file: small.mrc, resolution: 5, mask: small.mrc", TSR_E_DATA,
+            "all voxels of the map have one value");
+    refused(f, "file: map.mrc, resolution: 5, mask: flat.mrc", TSR_E_DATA,
+            "leaves 0 voxels inside");
+    tsr_map_free(map);
+    tsr_map_free(small);
+}
+
 static void what_is_refused(void **state)
 {
     fixture *f = *state;
@@ -323,10 +391,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_and_integral),
         cmocka_unit_test(ensembles),
+        cmocka_unit_test(updates),
         cmocka_unit_test(width),
         cmocka_unit_test(largest_in_place),
         cmocka_unit_test(negative_and_far),
         cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(what_does_not_match),
     };
     return cmocka_run_group_tests(tests, open_fixture, close_fixture);
 }
