@@ -58,8 +58,11 @@ static void open_model(problem *p, int model, tsr_number_or_word scale,
         noise_set(&p->options, "beta", "infer");
     }
     p->linear = tsr_linear_make(scale, background);
-    const tsr_noise_spec spec = {&p->options, &p->saxs, p->matrix, N_Q,
-                                 &p->linear};
+    const tsr_noise_spec spec = {.options = &p->options,
+                                 .saxs = &p->saxs,
+                                 .matrix = p->matrix,
+                                 .n_q = N_Q,
+                                 .linear = &p->linear};
     p->state = p->type->state_new(&spec);
     assert_non_null(p->state);
     p->fit.model = p->scratch, p->fit.weight = p->scratch + MAX_N;
