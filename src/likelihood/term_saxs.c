@@ -278,11 +278,11 @@ tsr_status tsr_saxs_term_doubt(tsr_saxs_term *term,
     double *own = calloc(n * n_q, sizeof *own);
     void *state = NULL;
     if (at_data != NULL && own != NULL) {
+        tsr_saxs_curve(t, error->reference, 1.0, 0.0, at_data);
         for (size_t e = 0; e < n; e++)
             tsr_saxs_curve(t, error->curve + e * n_q, 1.0, 0.0,
-                           at_data + e * n_point);
-        tsr_saxs_curve(t, error->reference, 1.0, 0.0, at_data + n * n_point);
-        const double scale = reference_scale(t, at_data + n * n_point);
+                           at_data + (e + 1) * n_point);
+        const double scale = reference_scale(t, at_data);
         for (size_t i = 0; i < n * n_q; i++)
             own[i] = scale * error->curve[i];
         const tsr_noise_spec spec = {.options = &t->noise_options,
@@ -316,23 +316,27 @@ static tsr_status term_doubt(tsr_term *term, const tsr_profile_error *error,
     return tsr_saxs_term_doubt((tsr_saxs_term *)term, error, err);
 }
 
+const char *tsr_saxs_error_name(int k)
+{
+    static const char *const name[TSR_MODEL_ERRORS + 1] = {
+        "error_reference", "error_a", "error_b", "error_c",
+        "error_d",         "error_e", "error_f"};
+    return name[k];
+}
+
 static const double *term_constant(const tsr_term *term, int k,
                                    const char **name, const char **doc)
 {
-    static const char *const names[TSR_MODEL_ERRORS + 1] = {
-        "error_reference", "error_a", "error_b", "error_c",
-        "error_d",         "error_e", "error_f"};
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
     if (t->error == NULL || k > t->n_error)
         return NULL;
-    *name = names[k];
+    *name = tsr_saxs_error_name(k);
     *doc = k == 0
                ? "the curve that the model's own errors belong to, electrons "
                  "squared"
                : "a standard deviation of the model's own error, electrons "
                  "squared";
-    return t->error +
-           (size_t)(k == 0 ? t->n_error : k - 1) * (size_t)t->saxs->n;
+    return t->error + (size_t)k * (size_t)t->saxs->n;
 }
 
 static tsr_status term_prepare(tsr_term *term, const tsr_q_grid *grid,

@@ -44,7 +44,7 @@ typedef struct {
     int n_noise, n_q;
     double *matrix; /* [saxs->n][n_q] from the grid to the data */
     int n_error;    /* curves of the model's own error */
-    double *error;  /* [n_error + 1][saxs->n] these and the reference at the
+    double *error;  /* [n_error + 1][saxs->n] the reference and these at the
                        data's q, electrons squared; NULL: none */
     tsr_linear linear;
     int is_sampled;      /* 1: c and b are the chain's, 0: integrated out */
@@ -68,6 +68,9 @@ tsr_status tsr_saxs_term_prepare(tsr_saxs_term *term, int n_q, double *matrix,
  * TSR_E_NOMEM. */
 tsr_status tsr_saxs_term_doubt(tsr_saxs_term *term,
                                const tsr_profile_error *error, tsr_err *err);
+
+/* How the trace calls row k of `error`. */
+const char *tsr_saxs_error_name(int k);
 
 /* fit->model and weight have room where the noise model uses them; free() frees
  * it. NULL: out of memory. */

@@ -24,6 +24,8 @@ typedef struct {
     tsr_saxs saxs;           /* the run's data as the trace holds it */
     double *scale;           /* [n_chain][n_draw] c; of a fixed one, too */
     double *background;      /* [n_chain][n_draw] b */
+    tsr_profile_error error; /* of the run's model, at its q; n 0: none */
+    double *error_curve;     /* what that points to */
     tsr_log *log; /* borrowed; on a terminal it is told how far a pass is; NULL:
                      nobody is */
 } tsr_stored_curve;

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Beyond this share of incomplete residues what is there says too little. */
+static const double most_cut = 0.1;
+
 struct tsr_atom_curves {
     tsr_atom_curves_spec spec;
     tsr_all_atoms *all;
@@ -111,8 +114,14 @@ tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
             !take_atoms(input, &c->atoms))
             status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     }
-    if (status == TSR_OK && n_cut != NULL)
-        *n_cut = count_cut(input);
+    const int n_lack = status == TSR_OK ? count_cut(input) : 0;
+    if (n_lack > most_cut * (status == TSR_OK ? input->n_residue : 1))
+        status = tsr_fail(err, TSR_E_DATA,
+                          "'%s': %d of %d residues lack atoms; complete them "
+                          "(PDBFixer, MODELLER)",
+                          spec->file, n_lack, input->n_residue);
+    if (n_cut != NULL)
+        *n_cut = n_lack;
     if (status == TSR_OK)
         status = tsr_all_atoms_new(model, input, &c->all, err);
     if (status == TSR_OK)

@@ -22,8 +22,9 @@ typedef struct {
     const tsr_device *device; /* NULL: double precision on the host; borrowed */
 } tsr_atom_curves_spec;
 
-/* n_cut (may be NULL) out: residues that lack atoms in the file. Errors: those
- * of tsr_structure_read, tsr_all_atoms_new, tsr_debye_sum_new. */
+/* n_cut (may be NULL) out: residues that lack atoms in the file. Errors:
+ * TSR_E_DATA (more than a tenth of them do), those of tsr_structure_read,
+ * tsr_all_atoms_new, tsr_debye_sum_new. */
 tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
                                tsr_atom_curves **out, tsr_err *err);
 void tsr_atom_curves_free(tsr_atom_curves *curves);

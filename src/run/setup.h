@@ -92,6 +92,10 @@ tsr_status tsr_setup_scattering(int has_data, tsr_log *log, tsr_setup *setup,
 tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
                                  tsr_setup *setup, tsr_err *err);
 
+/* Why a run does not know the curves of its molecule's atoms; NULL: it does,
+ * where its file has them. */
+const char *tsr_setup_no_atoms(const tsr_config *config);
+
 /* exposure [n_body] out, of a conformation. With components only. */
 tsr_status tsr_setup_expose(const tsr_setup *setup,
                             const tsr_conformation *conformation,

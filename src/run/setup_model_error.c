@@ -348,9 +348,11 @@ static char *describe(const lesson *x, int n_error, double seconds,
 
 /* ---- the whole ---- */
 
-static const char *cannot(const tsr_config *config)
+const char *tsr_setup_no_atoms(const tsr_config *config)
 {
     const tsr_structure_config *c = &config->structure;
+    if (config->model_error.learn == TSR_LEARN_NONE)
+        return "model_error is none";
     if (c->file == NULL)
         return "a sequence has no atoms of its own";
     if (c->form_factors != NULL)
@@ -400,15 +402,16 @@ static tsr_status doubt(const tsr_config *config, lesson *x, double begin,
 /* Noise models without an integral take what is left for noise. */
 static void tell_sampled(const tsr_likelihood *l, tsr_log *log)
 {
-    for (int d = 0; d < l->n_term; d++)
-        if (l->term[d]->type->doubt != NULL &&
-            (l->term[d]->type->constant == NULL ||
-             l->term[d]->type->constant(l->term[d], 0, &(const char *){NULL},
-                                        &(const char *){NULL}) == NULL))
+    const char *name, *doc;
+    for (int d = 0; d < l->n_term && l->error.n > 0; d++) {
+        const tsr_term_type *type = l->term[d]->type;
+        if (type->doubt != NULL &&
+            type->constant(l->term[d], 0, &name, &doc) == NULL)
             tsr_warn(log,
                      "'%s': its noise model has no integral in closed form: "
                      "what is left of the model's error counts as noise there",
                      l->term[d]->label);
+    }
 }
 
 tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
@@ -417,15 +420,13 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
     tsr_setup *s = setup;
     tsr_likelihood *l = s->likelihood;
     const double begin = tsr_clock_s();
-    const char *why = cannot(config);
+    const char *why = tsr_setup_no_atoms(config);
     tsr_atom_curves *curves = NULL;
     int n_cut = 0;
-    if (config->model_error.learn == TSR_LEARN_NONE)
-        return TSR_OK;
     if (why != NULL) {
         tsr_info(log,
-                 "model error: none: curves are those of the bodies, since "
-                 "%s",
+                 "model error: not known: curves are those of the bodies, "
+                 "since %s",
                  why);
         return TSR_OK;
     }
@@ -437,7 +438,8 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
                                        .device = s->device[0]};
     tsr_err reason;
     if (tsr_atom_curves_new(&spec, &n_cut, &curves, &reason) != TSR_OK) {
-        tsr_warn(log, "model error: none: curves are those of the bodies: %s",
+        tsr_warn(log,
+                 "model error: not known: curves are those of the bodies: %s",
                  reason.message);
         return TSR_OK;
     }
@@ -458,8 +460,7 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
         status = doubt(config, &x, begin, &s->model_error_text, err);
     if (status == TSR_OK) {
         tsr_info(log, "%s", s->model_error_text);
-        if (config->model_error.learn == TSR_LEARN_ALL && x.n >= LEAST)
-            tell_sampled(l, log);
+        tell_sampled(l, log);
     }
     free(x.atoms);
     free(x.bodies);
