@@ -244,13 +244,13 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
         tsr_conformation_rg(setup->topology, truth, setup->form_factors->rg2);
     char comment[512];
     snprintf(comment, sizeof comment,
-             "tessera %s simulate: %s, seed %ld, %ld steps of the prior\n"
+             "tessera %s simulate: %s, seed %ld, %ld steps of the prior, %s\n"
              "Rg %.3f Angstrom, I(0) %.6g, background %.6g, error %.3g at "
-             "q = 0.1 1/Angstrom\nc1 %.6g, c2 %.6g, of %s\n"
+             "q = 0.1 1/Angstrom\nc1 %.6g, c2 %.6g\n"
              "q (1/Angstrom), I(q), sigma",
-             TSR_VERSION, config->name, config->seed, s->steps, rg, s->i0,
-             s->background, s->error, config->contrast.c1.number,
-             config->contrast.c2.number, is_atoms ? "all atoms" : "the bodies");
+             TSR_VERSION, config->name, config->seed, s->steps,
+             is_atoms ? "all atoms" : "bodies", rg, s->i0, s->background,
+             s->error, config->contrast.c1.number, config->contrast.c2.number);
     size_t n = (size_t)s->points;
     char *waiting = tsr_words_of("%s.%ld.new", pdb, (long)getpid());
     tsr_structure *structure = tsr_topology_structure(setup->topology, truth);
