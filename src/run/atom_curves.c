@@ -68,7 +68,8 @@ static int take_atoms(const tsr_structure *s, tsr_atoms *to)
     return 1;
 }
 
-static int count_cut(const tsr_structure *s)
+/* n_cut (may be NULL) out: residues without some of their atoms. */
+static tsr_status check_whole(const tsr_structure *s, int *n_cut, tsr_err *err)
 {
     int n = 0;
     for (int r = 0; r < s->n_residue; r++) {
@@ -81,7 +82,14 @@ static int count_cut(const tsr_structure *s)
                 tsr_residue_atom(s, residue, info->atom[k].name) != NULL;
         n += !is_whole;
     }
-    return n;
+    if (n_cut != NULL)
+        *n_cut = n;
+    if (n <= most_cut * s->n_residue)
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_DATA,
+                    "'%s': %d of %d residues lack atoms; complete them "
+                    "(PDBFixer, MODELLER)",
+                    s->path, n, s->n_residue);
 }
 
 static tsr_status open_sum(tsr_atom_curves *c, tsr_err *err)
@@ -114,14 +122,8 @@ tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
             !take_atoms(input, &c->atoms))
             status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     }
-    const int n_lack = status == TSR_OK ? count_cut(input) : 0;
-    if (n_lack > most_cut * (status == TSR_OK ? input->n_residue : 1))
-        status = tsr_fail(err, TSR_E_DATA,
-                          "'%s': %d of %d residues lack atoms; complete them "
-                          "(PDBFixer, MODELLER)",
-                          spec->file, n_lack, input->n_residue);
-    if (n_cut != NULL)
-        *n_cut = n_lack;
+    if (status == TSR_OK)
+        status = check_whole(input, n_cut, err);
     if (status == TSR_OK)
         status = tsr_all_atoms_new(model, input, &c->all, err);
     if (status == TSR_OK)

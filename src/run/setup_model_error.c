@@ -59,7 +59,7 @@ static int count_conformations(const tsr_config *config, const tsr_setup *s)
         return s->n_start > 0 ? s->n_start : 1;
     if (wanted->word < 0)
         return (int)wanted->number;
-    const int n = 6 + 4000 / t->n_body;
+    const int n = 6 + 2400 / t->n_body;
     return n < 8 ? 8 : n > 16 ? 16 : n;
 }
 

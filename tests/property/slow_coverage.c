@@ -9,8 +9,8 @@
  *
  *     slow_coverage CONFIG LEARN DRAWS TRUTHS C2 [SCALE]
  *
- * LEARN: all, ratio, none; C2: a number, or prior; SCALE: of the noise, infer or
- * 1. Without arguments: few draws, with bounds. */
+ * LEARN: all, ratio, none; C2: a number, or prior; SCALE: of the noise, infer
+ * or 1. Without arguments: few draws, with bounds. */
 #include "run/setup.h"
 
 #include "core/random.h"
