@@ -319,16 +319,16 @@ static double rms_percent(const lesson *x, const double *square, double from,
     return n > 0 ? 100.0 * sqrt(sum / n) : (double)NAN;
 }
 
-static char *describe(const lesson *x, int n_error, double seconds,
-                      const double *before, const double *after)
+static char *describe(const lesson *x, int n_error, const double *before,
+                      const double *after)
 {
     static const double edge[] = {0.0, 0.1, 0.2, 0.3, 0.5};
     tsr_words words;
     tsr_words_begin(&words);
     tsr_words_say(&words,
-                  "model error: %d conformation%s in %.1f s; bodies are off "
-                  "from all atoms by",
-                  x->n, x->n > 1 ? "s of the prior" : "", seconds);
+                  "over %d conformation%s bodies are off from all "
+                  "atoms by",
+                  x->n, x->n > 1 ? "s of the prior" : "");
     for (int k = 0; k < 4; k++) {
         const double b = rms_percent(x, before, edge[k], edge[k + 1]);
         const double a = rms_percent(x, after, edge[k], edge[k + 1]);
@@ -360,8 +360,8 @@ const char *tsr_setup_no_atoms(const tsr_config *config)
     return NULL;
 }
 
-static tsr_status doubt(const tsr_config *config, lesson *x, double begin,
-                        char **text, tsr_err *err)
+static tsr_status doubt(const tsr_config *config, lesson *x, char **text,
+                        tsr_err *err)
 {
     const size_t n_q = (size_t)x->l->grid.n_q;
     double *square =
@@ -391,7 +391,7 @@ static tsr_status doubt(const tsr_config *config, lesson *x, double begin,
     if (status == TSR_OK) {
         for (size_t k = 0; k < n_q && x->n > 3; k++)
             square[k] *= widened(x->n);
-        *text = describe(x, n, tsr_clock_s() - begin, before, square);
+        *text = describe(x, n, before, square);
         if (*text == NULL)
             status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     }
@@ -457,9 +457,10 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
         status = tsr_likelihood_correct(l, x.atoms + mean, x.bodies + mean,
                                         x.radius_ang, err);
     if (status == TSR_OK)
-        status = doubt(config, &x, begin, &s->model_error_text, err);
+        status = doubt(config, &x, &s->model_error_text, err);
     if (status == TSR_OK) {
-        tsr_info(log, "%s", s->model_error_text);
+        tsr_info(log, "model error: %s (learnt in %.1f s)", s->model_error_text,
+                 tsr_clock_s() - begin);
         tell_sampled(l, log);
     }
     free(x.atoms);
