@@ -136,7 +136,7 @@ static const tsr_field model_error_fields[] = {
      .max = 1000.0,
      .words = auto_words,
      .doc = "drawn from the prior to learn it from; auto: 16, of large "
-            "molecules down to 8"},
+            "molecules down to 6"},
     {0}};
 
 static const tsr_field device_fields[] = {

@@ -60,7 +60,7 @@ static int count_conformations(const tsr_config *config, const tsr_setup *s)
     if (wanted->word < 0)
         return (int)wanted->number;
     const int n = 6 + 2400 / t->n_body;
-    return n < 8 ? 8 : n > 16 ? 16 : n;
+    return n > 16 ? 16 : n;
 }
 
 static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
@@ -438,7 +438,7 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
                                        .device = s->device[0]};
     tsr_err reason;
     if (tsr_atom_curves_new(&spec, &n_cut, &curves, &reason) != TSR_OK) {
-        tsr_warn(log,
+        tsr_info(log,
                  "model error: not known: curves are those of the bodies: %s",
                  reason.message);
         return TSR_OK;

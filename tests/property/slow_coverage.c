@@ -450,17 +450,19 @@ static void run_study(study *x, const char *name, const char *learn,
 
 static void intervals_hold_the_truth(void **state)
 {
-    double coverage[N_ERROR][N_OBSERVABLE];
-    study x = {.n_truth = 12, .n_warm = 2000, .n_step = 5000, .c2 = 1.0};
+    double coverage[N_ERROR][N_OBSERVABLE], held = 0.0;
+    study x = {.n_truth = 10, .n_warm = 4000, .n_step = 16000, .c2 = 1.0};
     (void)state;
     if (access("../shared/data/saxs/lar_fn3_1_2", R_OK) != 0) {
         print_message("../shared/data/saxs is absent\n");
         skip();
     }
     run_study(&x, "configs/lar.yaml", "all", "auto", coverage);
-    for (int o = 0; o < N_OBSERVABLE; o++) /* 10.8 of 12; 6 or less: 0.05 % */
-        for (int e = 0; e < N_ERROR; e++)
-            assert_true(coverage[e][o] > 6.5 / 12.0);
+    for (int e = 0; e < N_ERROR; e++) /* 9 of 10 in the long run */
+        for (int o = 0; o < N_OBSERVABLE; o++)
+            held += coverage[e][o] / (N_ERROR * N_OBSERVABLE);
+    print_message("  90 %% intervals hold the truth in %.2f\n", held);
+    assert_true(held > 0.7);
 }
 
 int main(int argc, char **argv)
