@@ -97,9 +97,10 @@ static tsr_status open_sum(tsr_atom_curves *c, tsr_err *err)
     const tsr_q_grid *grid = &c->spec.grid;
     if (c->spec.device == NULL)
         return TSR_OK;
+    /* atoms and layer may reach beyond the band of the bodies: any distance */
     tsr_status status =
-        tsr_debye_sum_new(c->spec.device, grid->n_q, grid->dq_inv_ang, 1,
-                          grid->band_ang, NULL, &c->sum, err);
+        tsr_debye_sum_new(c->spec.device, grid->n_q, grid->dq_inv_ang, 1, 0.0,
+                          NULL, &c->sum, err);
     return status == TSR_OK ? tsr_debye_sum_test(c->sum, NULL, err) : status;
 }
 

@@ -47,20 +47,22 @@ static size_t profiles(const lesson *x, int i)
     return (size_t)i * (size_t)tsr_likelihood_n_profile(x->l);
 }
 
-/* Where nothing moves the structures are those of the start. */
+/* Nothing moves: the structures are those of the start. */
+static int is_still(const tsr_config *config, const tsr_topology *t)
+{
+    int n = t->n_torsion + t->n_side;
+    for (int c = 0; c < t->n_chain; c++)
+        n += t->mobile[c];
+    return config->structure.still || n == 0;
+}
+
 static int count_conformations(const tsr_config *config, const tsr_setup *s)
 {
     const tsr_number_or_word *wanted = &config->model_error.conformations;
-    const tsr_topology *t = s->topology;
-    int moves = t->n_torsion + t->n_side;
-    for (int c = 0; c < t->n_chain; c++)
-        moves += t->mobile[c];
-    if (config->structure.still || moves == 0)
+    const int n = 6 + 2400 / s->topology->n_body;
+    if (is_still(config, s->topology))
         return s->n_start > 0 ? s->n_start : 1;
-    if (wanted->word < 0)
-        return (int)wanted->number;
-    const int n = 6 + 2400 / t->n_body;
-    return n > 16 ? 16 : n;
+    return wanted->word < 0 ? (int)wanted->number : n > 16 ? 16 : n;
 }
 
 static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
@@ -144,8 +146,8 @@ static tsr_status learn_starts(lesson *x, tsr_batch *batch,
     return status;
 }
 
-static tsr_status learn_curves(lesson *x, int is_still, tsr_atom_curves *curves,
-                               tsr_err *err)
+static tsr_status learn_curves(lesson *x, int from_starts,
+                               tsr_atom_curves *curves, tsr_err *err)
 {
     const size_t n = profiles(x, x->n + 1), n_q = (size_t)x->l->grid.n_q;
     tsr_batch *batch = NULL;
@@ -157,8 +159,8 @@ static tsr_status learn_curves(lesson *x, int is_still, tsr_atom_curves *curves,
             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
             : tsr_batch_new(x->s->share[0].engine, 1, &batch, err);
     if (status == TSR_OK)
-        status = is_still ? learn_starts(x, batch, curves, six, err)
-                          : learn_draws(x, batch, curves, six, err);
+        status = from_starts ? learn_starts(x, batch, curves, six, err)
+                             : learn_draws(x, batch, curves, six, err);
     tsr_batch_free(batch);
     free(six);
     return status;
@@ -449,9 +451,9 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
                  "them (PDBFixer, MODELLER), or set model_error: none",
                  config->structure.file, n_cut);
     lesson x = {.s = s, .l = l, .n = count_conformations(config, s)};
-    const int is_still = x.n == 1 || x.n == s->n_start;
     set_nodes(&x);
-    tsr_status status = learn_curves(&x, is_still, curves, err);
+    tsr_status status =
+        learn_curves(&x, is_still(config, s->topology), curves, err);
     const size_t mean = profiles(&x, x.n);
     if (status == TSR_OK)
         status = tsr_likelihood_correct(l, x.atoms + mean, x.bodies + mean,
