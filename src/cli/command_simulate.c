@@ -1,5 +1,6 @@
 /* tessera simulate CONFIG: noisy data from a known structure. */
 #include "cli/command.h"
+#include "run/atom_curves.h"
 #include "run/setup.h"
 
 #include "core/random.h"
@@ -72,10 +73,60 @@ static tsr_status set_contrast(tsr_config *config, tsr_err *err)
     return tsr_config_blame(config, status, err);
 }
 
+/* I(q) of all atoms, double precision, in electrons squared, on a grid and from
+ * there to n values of q. */
+static tsr_status atoms_at(tsr_atom_curves *curves, const tsr_q_grid *grid,
+                           const tsr_setup *setup,
+                           const tsr_conformation *truth, int n,
+                           const double *q, double *intensity, tsr_err *err)
+{
+    const size_t n_q = (size_t)grid->n_q;
+    double *matrix = NULL, radius;
+    double *partial = calloc(TSR_N_COMP_PAIR * n_q, sizeof *partial);
+    tsr_status status =
+        partial == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+            : tsr_atom_curves_partial(curves, truth, partial, &radius, err);
+    if (status == TSR_OK)
+        status = tsr_q_operator_new(grid, n, q, &matrix, err);
+    for (int k = 0; k < n && status == TSR_OK; k++) {
+        intensity[k] = 0.0;
+        for (int j = 0; j < grid->n_q; j++)
+            intensity[k] +=
+                matrix[(size_t)k * n_q + (size_t)j] *
+                tsr_component_intensity(
+                    partial + j, n_q,
+                    tsr_component_scale(setup->contrast[TSR_C1].start, radius,
+                                        j * grid->dq_inv_ang),
+                    setup->contrast[TSR_C2].start);
+    }
+    free(matrix);
+    free(partial);
+    return status;
+}
+
+/* The atoms of the file, where the configuration wants them and there are any:
+ * *curves stays NULL else. */
+static void open_atoms(const tsr_config *config, const tsr_setup *setup,
+                       const tsr_q_grid *grid, tsr_log *log,
+                       tsr_atom_curves **curves)
+{
+    const tsr_atom_curves_spec spec = {.topology = setup->topology,
+                                       .model = setup->model,
+                                       .file = config->structure.file,
+                                       .density = config->solvent.density,
+                                       .grid = *grid};
+    tsr_err why;
+    *curves = NULL;
+    if (tsr_setup_no_atoms(config) == NULL &&
+        tsr_atom_curves_new(&spec, NULL, curves, &why) != TSR_OK)
+        tsr_info(log, "the curve is that of the bodies: %s", why.message);
+}
+
 /* I(q) of the bodies with S(q), double precision, in electrons squared. */
-static tsr_status profile_at(const tsr_setup *setup,
-                             const tsr_conformation *truth, int n,
-                             const double *q, double *intensity, tsr_err *err)
+static tsr_status bodies_at(const tsr_setup *setup,
+                            const tsr_conformation *truth, int n,
+                            const double *q, double *intensity, tsr_err *err)
 {
     for (int k = 0; k < n; k++) {
         tsr_status status =
@@ -103,30 +154,48 @@ static void add_noise(const tsr_simulate_config *s, int n, const double *q,
     }
 }
 
+/* column [3][points] out: q, I, sigma; *is_atoms: the curve's scatterers. */
 static tsr_status compute(const tsr_config *config, const tsr_setup *setup,
-                          const tsr_conformation *truth, double *q,
-                          double *intensity, double *sigma, tsr_err *err)
+                          const tsr_conformation *truth, tsr_log *log,
+                          double *column, int *is_atoms, tsr_err *err)
 {
     const tsr_simulate_config *s = &config->simulate;
-    int n = (int)s->points;
-    double extra_q[3] = {0.0, 0.1, 0.2}, extra[3];
+    static const double extra_q[3] = {0.0, 0.1, 0.2};
+    const int n = (int)s->points;
+    const tsr_q_grid grid =
+        tsr_q_grid_make(setup->d_bound_ang, fmax(0.2, s->q_range[1]));
+    tsr_atom_curves *curves = NULL;
+    double *q = calloc(2 * ((size_t)n + 3), sizeof *q);
+    if (q == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    double *intensity = q + n + 3;
     for (int i = 0; i < n; i++)
         q[i] = s->q_range[0] + (s->q_range[1] - s->q_range[0]) * i / (n - 1);
-    tsr_status status = profile_at(setup, truth, n, q, intensity, err);
-    if (status == TSR_OK)
-        status = profile_at(setup, truth, 3, extra_q, extra, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "simulate.q_range");
+    memcpy(q + n, extra_q, sizeof extra_q);
+    open_atoms(config, setup, &grid, log, &curves);
+    *is_atoms = curves != NULL;
+    tsr_status status =
+        curves != NULL
+            ? atoms_at(curves, &grid, setup, truth, n + 3, q, intensity, err)
+            : bodies_at(setup, truth, n + 3, q, intensity, err);
     gsl_rng *rng = tsr_rng_new((uint64_t)config->seed, noise_stream);
-    if (rng == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    double scale = s->i0 / extra[0];
-    for (int i = 0; i < n; i++)
-        intensity[i] *= scale;
-    add_noise(s, n, q, scale * extra[1], scale * extra[2], rng, intensity,
-              sigma);
+    if (status != TSR_OK)
+        status = tsr_wrap(err, status, "simulate.q_range");
+    else if (rng == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    if (status == TSR_OK) {
+        const double scale = s->i0 / intensity[n];
+        for (int i = 0; i < n; i++) {
+            column[i] = q[i];
+            column[n + i] = scale * intensity[i];
+        }
+        add_noise(s, n, q, scale * intensity[n + 1], scale * intensity[n + 2],
+                  rng, column + n, column + 2 * n);
+    }
     gsl_rng_free(rng);
-    return TSR_OK;
+    tsr_atom_curves_free(curves);
+    free(q);
+    return status;
 }
 
 /* Swaps the ending of a file's name for ".pdb"; caller frees. */
@@ -167,21 +236,21 @@ static tsr_status check_targets(const tsr_args *args, const tsr_config *config,
 /* Both or none: the structure waits under another name for the curve. */
 static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
                               const tsr_conformation *truth, const char *path,
-                              const char *pdb, const double *column, FILE *out,
-                              tsr_err *err)
+                              const char *pdb, const double *column,
+                              int is_atoms, FILE *out, tsr_err *err)
 {
     const tsr_simulate_config *s = &config->simulate;
     double rg =
         tsr_conformation_rg(setup->topology, truth, setup->form_factors->rg2);
     char comment[512];
     snprintf(comment, sizeof comment,
-             "tessera %s simulate: %s, seed %ld, %ld steps of the prior\n"
+             "tessera %s simulate: %s, seed %ld, %ld steps of the prior, %s\n"
              "Rg %.3f Angstrom, I(0) %.6g, background %.6g, error %.3g at "
              "q = 0.1 1/Angstrom\nc1 %.6g, c2 %.6g\n"
              "q (1/Angstrom), I(q), sigma",
-             TSR_VERSION, config->name, config->seed, s->steps, rg, s->i0,
-             s->background, s->error, config->contrast.c1.number,
-             config->contrast.c2.number);
+             TSR_VERSION, config->name, config->seed, s->steps,
+             is_atoms ? "all atoms" : "bodies", rg, s->i0, s->background,
+             s->error, config->contrast.c1.number, config->contrast.c2.number);
     size_t n = (size_t)s->points;
     char *waiting = tsr_words_of("%s.%ld.new", pdb, (long)getpid());
     tsr_structure *structure = tsr_topology_structure(setup->topology, truth);
@@ -220,6 +289,7 @@ static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_conformation *truth = NULL;
     double *column = NULL;
     char *own = NULL, *pdb = NULL;
+    int is_atoms = 0;
     int n_set = tsr_args_values(args, "set", &set);
     tsr_status status =
         tsr_config_read(tsr_args_argument(args), n_set, set, &config, err);
@@ -249,11 +319,10 @@ static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK && setup.components != NULL)
         status = tsr_setup_expose(&setup, truth, setup.exposure, err);
     if (status == TSR_OK)
-        status = compute(&config, &setup, truth, column, column + n,
-                         column + 2 * n, err);
+        status = compute(&config, &setup, truth, log, column, &is_atoms, err);
     if (status == TSR_OK)
-        status =
-            write_files(&config, &setup, truth, path, pdb, column, out, err);
+        status = write_files(&config, &setup, truth, path, pdb, column,
+                             is_atoms, out, err);
 done:
     free(own);
     free(pdb);
@@ -271,12 +340,15 @@ const tsr_command tsr_command_simulate = {
               .min_arguments = 1,
               .max_arguments = 1,
               .options = options,
-              .about = "The structure is that of the configuration, or where "
-                       "sampling its prior leads from there in simulate.steps "
-                       "steps. The curve is that of its bodies, in double "
-                       "precision, plus normal errors. Of files that are "
-                       "there already, simulate replaces only its own, unless "
-                       "with --force; an input never.",
+              .about =
+                  "The structure is that of the configuration, or where "
+                  "sampling its prior leads from there in simulate.steps "
+                  "steps. The curve is that of all atoms of the file there "
+                  "(with model_error: none, or where the file has none, "
+                  "of the bodies), in double precision, plus normal "
+                  "errors. Of files that are "
+                  "there already, simulate replaces only its own, unless "
+                  "with --force; an input never.",
               .fields_title = "Keys of CONFIG (YAML; paths relative to it)",
               .fields = tsr_config_fields},
     .run = simulate};

@@ -105,6 +105,46 @@ static tsr_status read_records(const char *path, const char *text,
     return TSR_OK;
 }
 
+static tsr_model_atoms *reserve(size_t n)
+{
+    tsr_model_atoms *m = calloc(1, sizeof *m);
+    if (m == NULL)
+        return NULL;
+    m->atom = calloc(n + 1, sizeof *m->atom);
+    m->xyz = calloc(3 * n + 3, sizeof *m->xyz);
+    m->ca = calloc(n + 1, sizeof *m->ca);
+    if (m->atom != NULL && m->xyz != NULL && m->ca != NULL)
+        return m;
+    tsr_model_atoms_free(m);
+    return NULL;
+}
+
+tsr_model_atoms *tsr_model_atoms_of(const tsr_structure *structure)
+{
+    const tsr_structure *s = structure;
+    tsr_model_atoms *m = reserve((size_t)s->n_atom);
+    if (m == NULL)
+        return NULL;
+    m->n_atom = s->n_atom;
+    m->n_residue = s->n_residue;
+    for (int r = 0; r < s->n_residue; r++)
+        for (int k = 0; k < s->residue[r].n_atom; k++) {
+            const tsr_residue_record *of = &s->residue[r];
+            const int i = of->first_atom + k;
+            tsr_model_atom *to = &m->atom[i];
+            snprintf(to->name, sizeof to->name, "%.4s", s->atom[i].name);
+            snprintf(to->residue, sizeof to->residue, "%.3s", of->name);
+            to->chain = of->chain[0];
+            to->number = of->number;
+            to->insertion = of->insertion;
+            to->at = r;
+            memcpy(m->xyz + 3 * i, s->atom[i].xyz, sizeof s->atom[i].xyz);
+            if (strcmp(to->name, "CA") == 0)
+                m->ca[r] = i;
+        }
+    return m;
+}
+
 tsr_status tsr_model_atoms_read(const char *path, tsr_model_atoms **out,
                                 tsr_err *err)
 {
@@ -115,13 +155,8 @@ tsr_status tsr_model_atoms_read(const char *path, tsr_model_atoms **out,
     if (status != TSR_OK)
         return status;
     const size_t n = (size_t)count_records(text);
-    tsr_model_atoms *m = calloc(1, sizeof *m);
-    if (m != NULL) {
-        m->atom = calloc(n + 1, sizeof *m->atom);
-        m->xyz = calloc(3 * n + 3, sizeof *m->xyz);
-        m->ca = calloc(n + 1, sizeof *m->ca);
-    }
-    if (m == NULL || m->atom == NULL || m->xyz == NULL || m->ca == NULL)
+    tsr_model_atoms *m = reserve(n);
+    if (m == NULL)
         status = tsr_fail(err, TSR_E_NOMEM, "no memory to read '%s'", path);
     else if (n == 0)
         status = tsr_fail(err, TSR_E_DATA, "'%s' has no ATOM record", path);

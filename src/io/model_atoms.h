@@ -5,6 +5,7 @@
 #define TSR_IO_MODEL_ATOMS_H
 
 #include "core/status.h"
+#include "io/structure.h"
 
 #include <stdio.h>
 
@@ -30,6 +31,9 @@ typedef struct {
  * residue without CA; with the line), TSR_E_NOMEM. */
 tsr_status tsr_model_atoms_read(const char *path, tsr_model_atoms **out,
                                 tsr_err *err);
+/* The same of a structure in memory, as model.pdb would have it; all xyz are
+ * its own. NULL: out of memory. */
+tsr_model_atoms *tsr_model_atoms_of(const tsr_structure *structure);
 void tsr_model_atoms_free(tsr_model_atoms *atoms);
 
 /* Conformations as text, model after model, into a stream: PDB, mmCIF, XYZ. */

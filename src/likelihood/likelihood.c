@@ -23,6 +23,10 @@ void tsr_likelihood_free(tsr_likelihood *likelihood)
     free(likelihood->amplitude);
     free(likelihood->self);
     free(likelihood->power);
+    free(likelihood->atoms);
+    free(likelihood->bodies);
+    free(likelihood->atom_power);
+    free(likelihood->error_curve);
     free(likelihood);
 }
 
@@ -234,6 +238,26 @@ void tsr_point_take(const tsr_likelihood *likelihood, tsr_scope scope, int d,
     }
 }
 
+double tsr_likelihood_combine(const tsr_likelihood *likelihood,
+                              const double *partial, const double *contrast,
+                              double power, size_t k)
+{
+    const tsr_likelihood *l = likelihood;
+    double c[TSR_N_COMP];
+    if (l->n_comp == 1)
+        return partial[k];
+    tsr_coarse_coefficients(l->contrast, contrast, power, c);
+    return tsr_coarse_sum(l->n_comp, c, partial + k, (size_t)l->grid.n_q);
+}
+
+double tsr_likelihood_ratio(const tsr_likelihood *likelihood,
+                            const double *contrast, size_t k)
+{
+    const tsr_likelihood *l = likelihood;
+    return tsr_likelihood_combine(l, l->atoms, contrast, l->atom_power[k], k) /
+           tsr_likelihood_combine(l, l->bodies, contrast, l->power[k], k);
+}
+
 void tsr_likelihood_profile(const tsr_likelihood *likelihood,
                             const double *partial, const double *contrast,
                             double *profile)
@@ -255,6 +279,8 @@ void tsr_likelihood_profile(const tsr_likelihood *likelihood,
                        (partial[at] + l->self[at]);
         profile[k] = sum;
     }
+    for (size_t k = 0; k < n_q && l->atoms != NULL; k++)
+        profile[k] *= tsr_likelihood_ratio(l, start, k);
 }
 
 double tsr_likelihood_chi2(const tsr_likelihood *likelihood,
@@ -297,6 +323,74 @@ static int places(const tsr_likelihood *l, double (*value)[TSR_N_CONTRAST])
         }
     return n;
 }
+
+/* ---- what bodies lack of atoms ---- */
+
+static double *copied(size_t n, const double *from)
+{
+    double *to = malloc(n * sizeof *to);
+    if (to != NULL)
+        memcpy(to, from, n * sizeof *to);
+    return to;
+}
+
+static tsr_status check_correction(const tsr_likelihood *l, tsr_err *err)
+{
+    double value[5][TSR_N_CONTRAST];
+    int n = places(l, value);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < l->grid.n_q; k++) {
+            double ratio = tsr_likelihood_ratio(l, value[i], (size_t)k);
+            if (!(ratio > 0.0) || !isfinite(ratio))
+                return tsr_fail(
+                    err, TSR_E_NUMERIC,
+                    "at c1 = %.4g, c2 = %.4g and q = %.4f 1/A atoms scatter %g "
+                    "times as much as bodies; narrow contrast.c1_range and "
+                    "contrast.c2_range, or set model_error: none",
+                    value[i][TSR_C1], value[i][TSR_C2], k * l->grid.dq_inv_ang,
+                    ratio);
+        }
+    return TSR_OK;
+}
+
+tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood,
+                                  const double *atoms, const double *bodies,
+                                  double radius_ang, tsr_err *err)
+{
+    tsr_likelihood *l = likelihood;
+    const size_t n_q = (size_t)l->grid.n_q, n = (size_t)l->n_pair * n_q;
+    l->atoms = copied(n, atoms);
+    l->bodies = copied(n, bodies);
+    l->atom_power = malloc(n_q * sizeof *l->atom_power);
+    if (l->atoms == NULL || l->bodies == NULL || l->atom_power == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (size_t k = 0; k < n_q; k++)
+        l->atom_power[k] =
+            tsr_component_power(radius_ang, (double)k * l->grid.dq_inv_ang);
+    return check_correction(l, err);
+}
+
+tsr_status tsr_likelihood_doubt(tsr_likelihood *likelihood,
+                                const tsr_profile_error *error, tsr_err *err)
+{
+    tsr_likelihood *l = likelihood;
+    const size_t n_q = (size_t)l->grid.n_q, n = (size_t)error->n * n_q;
+    tsr_status status = TSR_OK;
+    l->error_curve = malloc((n + n_q) * sizeof *l->error_curve);
+    if (l->error_curve == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    memcpy(l->error_curve, error->curve, n * sizeof *error->curve);
+    memcpy(l->error_curve + n, error->reference,
+           n_q * sizeof *error->reference);
+    l->error =
+        (tsr_profile_error){error->n, l->error_curve, l->error_curve + n};
+    for (int d = 0; d < l->n_term && status == TSR_OK; d++)
+        if (l->term[d]->type->doubt != NULL)
+            status = l->term[d]->type->doubt(l->term[d], &l->error, err);
+    return status;
+}
+
+/* ---- the check ---- */
 
 typedef struct {
     const tsr_likelihood *l;

@@ -24,7 +24,36 @@ typedef struct {
     double *self;       /* [n_pair][n_q] S_ab */
     double *power;      /* [n_q] tsr_component_power */
     tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 where K > 1 */
+    double *atoms, *bodies;  /* [n_pair][n_q] what the profile is corrected by
+                                (tsr_likelihood_correct); NULL: it is not */
+    double *atom_power;      /* [n_q] tsr_component_power of the atoms */
+    tsr_profile_error error; /* what the terms were told of it; owned */
+    double *error_curve;     /* what that points to; NULL: nothing */
 } tsr_likelihood;
+
+/* From now on profiles are multiplied by a ratio of two mean curves,
+ *     R(q; c1, c2) = sum_ab C_a C_b atoms_ab / sum_ab C_a C_b bodies_ab,
+ * each known at every c1 and c2 by its partial profiles: of all atoms and of
+ * their bodies, over the same conformations, so that bodies scatter like atoms.
+ * atoms, bodies [n_pair][n_q], S_ab included: copied. radius_ang: r_m of the
+ * atoms' G. Once, before chains start. Errors: TSR_E_NUMERIC (a ratio that is
+ * not positive at the corners of c1 and c2), TSR_E_NOMEM. */
+tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood,
+                                  const double *atoms, const double *bodies,
+                                  double radius_ang, tsr_err *err);
+
+/* R at grid point k, and sum_ab C_a C_b I_ab there, of partial profiles
+ * [n_pair] [n_q] with S_ab, for the `power` of their G. contrast
+ * [TSR_N_CONTRAST]. */
+double tsr_likelihood_ratio(const tsr_likelihood *likelihood,
+                            const double *contrast, size_t k);
+double tsr_likelihood_combine(const tsr_likelihood *likelihood,
+                              const double *partial, const double *contrast,
+                              double power, size_t k);
+
+/* Every term that has use for it learns of the profiles' error (term.h). */
+tsr_status tsr_likelihood_doubt(tsr_likelihood *likelihood,
+                                const tsr_profile_error *error, tsr_err *err);
 
 /* Grid for d_bound_ang and the largest q of the terms, operators, S(q). Takes
  * the terms, also after an error; copies all else. Errors: TSR_E_RANGE (the
@@ -81,8 +110,8 @@ double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
 void tsr_point_take(const tsr_likelihood *likelihood, tsr_scope scope, int d,
                     tsr_point *now, tsr_point *trial);
 
-/* I(q) on the grid, with S(q): the partial profiles [n_pair][n_q] of the
- * engine, or their mean over states, at c1, c2 (contrast [TSR_N_CONTRAST];
+/* I(q) on the grid, with S(q), corrected: the partial profiles [n_pair][n_q] of
+ * the engine, or their mean over states, at c1, c2 (contrast [TSR_N_CONTRAST];
  * NULL: where they start). profile [n_q] out may be `partial` itself. */
 void tsr_likelihood_profile(const tsr_likelihood *likelihood,
                             const double *partial, const double *contrast,

@@ -31,3 +31,19 @@ tsr_status tsr_noise_choose(tsr_noise_options *options, const char *name,
         *options = fresh;
     return status;
 }
+
+void tsr_noise_carry_errors(const tsr_noise_spec *spec, double *out,
+                            double *variance)
+{
+    const size_t n = (size_t)spec->saxs->n, n_q = (size_t)spec->n_q;
+    for (size_t k = 0; k < n; k++)
+        variance[k] = 0.0;
+    for (size_t e = 0; e < (size_t)spec->n_error; e++)
+        for (size_t k = 0; k < n; k++) {
+            double sum = 0.0;
+            for (size_t j = 0; j < n_q; j++)
+                sum += spec->matrix[k * n_q + j] * spec->error[e * n_q + j];
+            out[e * n + k] = sum;
+            variance[k] += sum * sum;
+        }
+}

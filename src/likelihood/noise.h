@@ -59,7 +59,15 @@ typedef struct {
     const double *matrix; /* [saxs->n][n_q] from the grid to the data; copied */
     int n_q;
     const tsr_linear *linear; /* copied */
+    int n_error;              /* curves of the model's own error; 0: none */
+    const double *error;      /* [n_error][n_q] on the grid, in the data's unit;
+                                 copied. Of use where there is an integral */
 } tsr_noise_spec;
+
+/* The curves of the model's own error at the data's q: out [n_error][saxs->n];
+ * variance [saxs->n] out, the sum of their squares. */
+void tsr_noise_carry_errors(const tsr_noise_spec *spec, double *out,
+                            double *variance);
 
 typedef struct {
     const char *name, *doc, *source;

@@ -2,7 +2,8 @@
  *
  * Per data set the weighted problem |(c A I + b 1 - d) / sigma|^2 is rotated
  * once by the orthogonal factor of [A 1 d] / sigma, so that a step costs the
- * same for 60 points as for 1000: at most n_q + 2 rows stay, in a triangle. */
+ * same for 60 points as for 1000: at most n_q + 2 rows stay, in a triangle. The
+ * model's own errors are curves on the grid, so they are rotated by A, too. */
 #include "likelihood/noise.h"
 
 #include <gsl/gsl_linalg.h>
@@ -21,6 +22,9 @@ typedef struct {
     double one_norm;  /* |1 / sigma|^2 */
     double one_data;  /* 1 . d / |1|^2, before the projection */
     double log_sigma; /* sum of log sigma */
+    tsr_model_error error;
+    double *curve;    /* [error.n][n_row] the model's own errors */
+    double *variance; /* [saxs->n] of them, in the data's unit */
 } measured;
 
 static void measured_free(void *state)
@@ -32,6 +36,8 @@ static void measured_free(void *state)
     free(s->first);
     free(s->one);
     free(s->data);
+    free(s->curve);
+    free(s->variance);
     free(s);
 }
 
@@ -67,6 +73,41 @@ static void project_data(measured *s)
         s->data[i] -= s->one_data * s->one[i];
 }
 
+/* The model's row i, without background. */
+static double model_row(const measured *s, int i, const double *profile)
+{
+    const double *row = s->row + (size_t)i * (size_t)s->n_q;
+    double sum = 0.0;
+    for (int j = s->first[i]; j < s->n_q; j++)
+        sum += row[j] * profile[j];
+    return sum;
+}
+
+/* 0: out of memory. */
+static int take_errors(measured *s, const tsr_noise_spec *spec)
+{
+    const int n = spec->n_error;
+    const size_t n_point = (size_t)spec->saxs->n;
+    double *at_data = calloc((size_t)n * n_point + 1, sizeof *at_data);
+    s->curve = calloc((size_t)(n * s->n_row) + 1, sizeof *s->curve);
+    s->variance = calloc(n_point + 1, sizeof *s->variance);
+    const int complete =
+        at_data != NULL && s->curve != NULL && s->variance != NULL;
+    if (complete)
+        tsr_noise_carry_errors(spec, at_data, s->variance);
+    free(at_data);
+    s->error.n = complete ? n : 0;
+    for (int e = 0; e < s->error.n; e++)
+        for (int i = 0; i < s->n_row; i++)
+            s->curve[e * s->n_row + i] =
+                model_row(s, i, spec->error + (size_t)(e * s->n_q));
+    for (int e = 0; e < s->error.n; e++)
+        for (int f = 0; f < s->error.n; f++)
+            s->error.gram[e][f] =
+                dot(s->n_row, s->curve + e * s->n_row, s->curve + f * s->n_row);
+    return complete;
+}
+
 static void *measured_new(const tsr_noise_spec *spec)
 {
     const tsr_saxs *saxs = spec->saxs;
@@ -97,6 +138,8 @@ static void *measured_new(const tsr_noise_spec *spec)
         gsl_linalg_QR_decomp(a, tau);
     take_rows(s, a, n > m);
     project_data(s);
+    if (!take_errors(s, spec))
+        goto fail;
     gsl_matrix_free(a);
     gsl_vector_free(tau);
     return s;
@@ -107,14 +150,11 @@ fail:
     return NULL;
 }
 
-/* The model's row i, without background. */
-static double model_row(const measured *s, int i, const double *profile)
+static void measured_refit(const void *state, const double *theta, tsr_fit *fit)
 {
-    const double *row = s->row + (size_t)i * (size_t)s->n_q;
-    double sum = 0.0;
-    for (int j = s->first[i]; j < s->n_q; j++)
-        sum += row[j] * profile[j];
-    return sum;
+    const measured *s = state;
+    if (s->error.n > 0)
+        tsr_linear_widen(&s->linear, &s->error, theta[0], fit);
 }
 
 static void measured_fit(const void *state, const double *profile,
@@ -123,7 +163,9 @@ static void measured_fit(const void *state, const double *profile,
     const measured *s = state;
     enum { CHUNK = 1024 };
     double small[CHUNK];
-    (void)theta;
+    tsr_plain_fit *plain = &fit->plain;
+    for (int e = 0; e < s->error.n; e++)
+        plain->residual[e] = plain->model[e] = plain->one[e] = 0.0;
     /* n_row is at most n_q + 2; long grids take the slow way twice. */
     int keep = s->n_row <= CHUNK, fit_background = s->linear.infer_background;
     double one_model = 0.0;
@@ -140,6 +182,8 @@ static void measured_fit(const void *state, const double *profile,
         m -= one_model * s->one[i];
         norm += m * m;
         cross += m * s->data[i];
+        for (int e = 0; e < s->error.n; e++)
+            plain->model[e] += s->curve[e * s->n_row + i] * m;
     }
     double c = s->linear.infer_scale ? cross / norm : s->linear.scale;
     double chi2 = 0.0;
@@ -147,6 +191,11 @@ static void measured_fit(const void *state, const double *profile,
         double m = keep ? small[i] : model_row(s, i, profile);
         double r = s->data[i] - c * (m - one_model * s->one[i]);
         chi2 += r * r;
+        for (int e = 0; e < s->error.n; e++) {
+            const double curve = s->curve[e * s->n_row + i];
+            plain->residual[e] += curve * r;
+            plain->one[e] += curve * s->one[i];
+        }
     }
     fit->scale = c;
     fit->background =
@@ -156,6 +205,8 @@ static void measured_fit(const void *state, const double *profile,
     fit->model_mean = one_model;
     fit->one_norm = s->one_norm;
     fit->log_sigma = s->log_sigma;
+    tsr_linear_keep(fit);
+    measured_refit(s, theta, fit);
 }
 
 static double measured_log_integral(const void *state, const tsr_fit *fit,
@@ -177,12 +228,19 @@ static tsr_linear_shape measured_conditional(const double *theta)
     return (tsr_linear_shape){exp(theta[0]), 0};
 }
 
+/* Of one point alone, the model's own error included. */
+static double sd_at(const measured *s, const double *theta, int k)
+{
+    const double own = exp(theta[0]) * s->saxs->sigma[k];
+    return s->error.n > 0 ? sqrt(own * own + s->variance[k]) : own;
+}
+
 static double measured_log_point(const void *state, const double *theta, int k,
                                  double residual)
 {
     const measured *s = state;
     const double half_log_2pi = 0.9189385332046727;
-    double sd = exp(theta[0]) * s->saxs->sigma[k], z = residual / sd;
+    double sd = sd_at(s, theta, k), z = residual / sd;
     return -0.5 * z * z - log(sd) - half_log_2pi;
 }
 
@@ -190,7 +248,7 @@ static double measured_draw_point(const void *state, const double *theta, int k,
                                   gsl_rng *rng)
 {
     const measured *s = state;
-    return gsl_ran_gaussian_ziggurat(rng, exp(theta[0]) * s->saxs->sigma[k]);
+    return gsl_ran_gaussian_ziggurat(rng, sd_at(s, theta, k));
 }
 
 static void measured_parameters(const tsr_noise_options *options,
@@ -214,6 +272,7 @@ const tsr_noise_type tsr_noise_measured = {
     .state_new = measured_new,
     .state_free = measured_free,
     .fit = measured_fit,
+    .refit = measured_refit,
     .log_integral = measured_log_integral,
     .log_lik = measured_log_lik,
     .conditional = measured_conditional,

@@ -58,6 +58,9 @@ typedef struct {
     double log_intensity; /* sum of log I_exp */
     int is_fixed;         /* alpha; then: */
     double log_fixed;     /* sum of log(q + alpha) */
+    int n_error;          /* curves of the model's own error */
+    double *curve;        /* [n_error][n] at the data's q, and then */
+    double *variance;     /* [n] the sum of their squares */
 } relative;
 
 static void relative_free(void *state)
@@ -66,6 +69,7 @@ static void relative_free(void *state)
     if (s == NULL)
         return;
     tsr_data_points_clear(&s->points);
+    free(s->curve);
     free(s);
 }
 
@@ -102,6 +106,15 @@ static void *relative_new(const tsr_noise_spec *spec)
         relative_free(s);
         return NULL;
     }
+    const size_t n = (size_t)spec->saxs->n;
+    s->curve = calloc(((size_t)spec->n_error + 1) * n, sizeof *s->curve);
+    if (s->curve == NULL) {
+        relative_free(s);
+        return NULL;
+    }
+    s->n_error = spec->n_error;
+    s->variance = s->curve + (size_t)s->n_error * n;
+    tsr_noise_carry_errors(spec, s->curve, s->variance);
     for (int k = 0; k < spec->saxs->n; k++)
         s->log_intensity += log(spec->saxs->intensity[k]);
     const relative_options *o = (const void *)spec->options;
@@ -109,6 +122,34 @@ static void *relative_new(const tsr_noise_spec *spec)
     if (s->is_fixed)
         s->log_fixed = sum_log_q(spec->saxs, o->alpha.number);
     return s;
+}
+
+/* The model's own error, with the weights of the fit. */
+static void widen(const relative *s, double log_beta, tsr_fit *fit)
+{
+    const int n = s->points.saxs->n;
+    const double *data = s->points.saxs->intensity, *w = fit->weight;
+    tsr_plain_fit *p = &fit->plain;
+    tsr_model_error error = {.n = s->n_error};
+    tsr_linear_keep(fit);
+    for (int e = 0; e < s->n_error; e++) {
+        const double *x = s->curve + (size_t)e * (size_t)n;
+        p->residual[e] = p->model[e] = p->one[e] = 0.0;
+        for (int k = 0; k < n; k++) {
+            const double wx = w[k] * x[k], m = fit->model[k];
+            p->residual[e] += wx * (data[k] - p->scale * m - p->background);
+            p->model[e] += wx * (m - p->model_mean);
+            p->one[e] += wx;
+        }
+        for (int f = 0; f <= e; f++) {
+            const double *y = s->curve + (size_t)f * (size_t)n;
+            double sum = 0.0;
+            for (int k = 0; k < n; k++)
+                sum += w[k] * x[k] * y[k];
+            error.gram[e][f] = error.gram[f][e] = sum;
+        }
+    }
+    tsr_linear_widen(&s->points.linear, &error, log_beta, fit);
 }
 
 static void relative_refit(const void *state, const double *theta, tsr_fit *fit)
@@ -124,6 +165,8 @@ static void relative_refit(const void *state, const double *theta, tsr_fit *fit)
                    fit->weight, fit);
     fit->log_sigma = s->log_intensity +
                      (s->is_fixed ? s->log_fixed : sum_log_q(saxs, alpha));
+    if (s->n_error > 0)
+        widen(s, theta[BETA], fit);
 }
 
 static void relative_fit(const void *state, const double *profile,
@@ -154,11 +197,13 @@ static tsr_linear_shape relative_conditional(const double *theta)
     return (tsr_linear_shape){exp(theta[BETA]), 0};
 }
 
+/* Of one point alone, the model's own error included. */
 static double sigma_at(const relative *s, const double *theta, int k)
 {
     const tsr_saxs *saxs = s->points.saxs;
-    return saxs->intensity[k] * (saxs->q[k] + exp(theta[ALPHA])) *
-           exp(theta[BETA]);
+    const double own = saxs->intensity[k] * (saxs->q[k] + exp(theta[ALPHA])) *
+                       exp(theta[BETA]);
+    return s->n_error > 0 ? sqrt(own * own + s->variance[k]) : own;
 }
 
 static double relative_log_point(const void *state, const double *theta, int k,

@@ -43,6 +43,15 @@ typedef struct {
  * molecule as a whole moves, too. */
 enum { TSR_NEEDS_PROFILE = 1, TSR_NEEDS_STATES = 2, TSR_NEEDS_PLACE = 4 };
 
+/* By how much profiles are off, all in electrons squared: where a profile is
+ * `reference`, by the sum of the curves, each times a normal variate of
+ * variance 1; elsewhere in the same proportion. */
+typedef struct {
+    int n;                   /* at most TSR_MODEL_ERRORS */
+    const double *curve;     /* [n][n_q] */
+    const double *reference; /* [n_q] */
+} tsr_profile_error;
+
 /* Options of an entry of `data:`, whatever its kind. Each kind's own struct
  * begins with the same int and is read by the kind's field table. */
 typedef struct {
@@ -86,6 +95,18 @@ typedef struct {
     /* Called once, before chains start, where the term needs the profile: says
      * on which grid of q the profile of every prediction will be. */
     tsr_status (*prepare)(tsr_term *term, const tsr_q_grid *grid, tsr_err *err);
+
+    /* Called after it, once or never, where the error of the forward model
+     * itself is known: the profile is off by the curves of `error`, which the
+     * term integrates out. NULL: it has no use for them. Errors: TSR_E_NOMEM.
+     */
+    tsr_status (*doubt)(tsr_term *term, const tsr_profile_error *error,
+                        tsr_err *err);
+
+    /* What else of the term is constant, for the trace: the k-th row's values
+     * [n_point], its name and what it is; NULL past the last. May be NULL. */
+    const double *(*constant)(const tsr_term *term, int k, const char **name,
+                              const char **doc);
 
     /* Where the data say that the molecule lies, from where it is in
      * `conformation`, before chains start. NULL, or *is_placed 0: they do not

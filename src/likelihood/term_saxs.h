@@ -43,6 +43,9 @@ typedef struct {
     tsr_saxs *own;        /* the term's; NULL */
     int n_noise, n_q;
     double *matrix; /* [saxs->n][n_q] from the grid to the data */
+    int n_error;    /* curves of the model's own error */
+    double *error;  /* [n_error + 1][saxs->n] the reference and these at the
+                       data's q, electrons squared; NULL: none */
     tsr_linear linear;
     int is_sampled;      /* 1: c and b are the chain's, 0: integrated out */
     char unit_text[128]; /* of q in the file, and how that is known */
@@ -59,6 +62,15 @@ tsr_status tsr_saxs_term_new(const tsr_data_set *set, int number,
  * after an error. */
 tsr_status tsr_saxs_term_prepare(tsr_saxs_term *term, int n_q, double *matrix,
                                  tsr_err *err);
+
+/* Makes a prepared term one whose model has errors of its own, on the same kind
+ * of profiles. Under a noise model without an integral it does nothing. Errors:
+ * TSR_E_NOMEM. */
+tsr_status tsr_saxs_term_doubt(tsr_saxs_term *term,
+                               const tsr_profile_error *error, tsr_err *err);
+
+/* How the trace calls row k of `error`. */
+const char *tsr_saxs_error_name(int k);
 
 /* fit->model and weight have room where the noise model uses them; free() frees
  * it. NULL: out of memory. */

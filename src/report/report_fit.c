@@ -385,6 +385,18 @@ static tsr_status guinier(tsr_report *r, data_set *d, tsr_err *err)
     return status;
 }
 
+/* What the run knew of the error of its own curves. */
+static void model_error_words(tsr_report *r)
+{
+    char *text = tsr_trace_attribute_text(r->trace, "model_error");
+    if (text != NULL && strcmp(text, "none") != 0) {
+        fputs("<p>The model's own error: ", tsr_page_html(r->page));
+        tsr_page_text(r->page, text);
+        fputs(".</p>\n", tsr_page_html(r->page));
+    }
+    free(text);
+}
+
 static void heading(tsr_report *r, int i)
 {
     fprintf(tsr_page_html(r->page), "<h3>Data set %d", i + 1);
@@ -418,5 +430,7 @@ tsr_status tsr_report_fit(tsr_report *report, tsr_err *err)
         }
         free(d.block);
     }
+    if (status == TSR_OK && report->diagnosis->n_curve > 0)
+        model_error_words(report);
     return status;
 }

@@ -1,6 +1,7 @@
 /* Importance weights. Each stored draw keeps its structure; the likelihood of
  * the new data over that of the old, nuisances integrated out of both, is its
- * weight. Before that the stored curve must give back the stored likelihood:
+ * weight. What the run integrated out of its own model's error is part of both.
+ * Before that the stored curve must give back the stored likelihood:
  * else config.yaml and trace.h5 do not belong together, and the weights would
  * be wrong without a sign of it. */
 #include "reweight/reweight.h"
@@ -136,18 +137,20 @@ static tsr_status visit(void *context, size_t at, const double *curve,
 
 /* ---- setting up ---- */
 
-static tsr_status make_term(const tsr_saxs *run, const tsr_data_set *set,
-                            int number, tsr_saxs_term **out, tsr_fit **fit,
-                            tsr_err *err)
+static tsr_status make_term(const tsr_stored_curve *run,
+                            const tsr_data_set *set, int number,
+                            tsr_saxs_term **out, tsr_fit **fit, tsr_err *err)
 {
     double *matrix = NULL;
     tsr_term *term = NULL;
     tsr_status status = tsr_saxs_term_new(set, number, &term, err);
     *out = (tsr_saxs_term *)term;
     if (status == TSR_OK)
-        status = tsr_curve_operator(run, set->saxs, &matrix, err);
+        status = tsr_curve_operator(&run->saxs, set->saxs, &matrix, err);
     if (status == TSR_OK)
         status = tsr_saxs_term_prepare(*out, run->n, matrix, err);
+    if (status == TSR_OK)
+        status = tsr_saxs_term_doubt(*out, &run->error, err);
     if (status != TSR_OK)
         return status;
     *fit = tsr_saxs_fit_new(*out);
@@ -220,10 +223,10 @@ tsr_status tsr_reweight_make(const tsr_reweight_options *options,
     *out = NULL;
     before.saxs = &s->saxs;
     tsr_status status =
-        make_term(&s->saxs, &before, s->data, &w.before, &w.fit_before, err);
+        make_term(s, &before, s->data, &w.before, &w.fit_before, err);
     if (status == TSR_OK)
-        status = make_term(&s->saxs, &options->after, s->data, &w.after,
-                           &w.fit_after, err);
+        status =
+            make_term(s, &options->after, s->data, &w.after, &w.fit_after, err);
     if (status == TSR_OK) {
         w.out = reweight_new((long)s->n_chain * s->n_draw, w.after);
         if (w.out == NULL || w.rng == NULL)

@@ -26,6 +26,8 @@ typedef struct {
     double *background;      /* [n_chain][n_draw] b */
     const double *in_memory; /* [n_chain][n_draw][n] curves I, borrowed, where
                                 there is no trace; else NULL */
+    tsr_profile_error error; /* of the run's model, at its q; n 0: none */
+    double *error_curve;     /* what that points to */
     tsr_log *log; /* borrowed; on a terminal it is told how far a pass is; NULL:
                      nobody is */
 } tsr_stored_curve;

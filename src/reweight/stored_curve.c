@@ -26,6 +26,7 @@ void tsr_stored_curve_clear(tsr_stored_curve *s)
     free(s->saxs.sigma);
     free(s->scale);
     free(s->background);
+    free(s->error_curve);
     *s = (tsr_stored_curve){.trace = NULL};
 }
 
@@ -98,6 +99,50 @@ static tsr_status read_points(tsr_stored_curve *s, const char *path,
     return status;
 }
 
+/* A row of [n] of the data set that the trace may lack: NULL then. */
+static tsr_status read_row(const tsr_stored_curve *s, const char *own,
+                           double **value, tsr_err *err)
+{
+    const tsr_trace_group group = TSR_TRACE_CONSTANT_DATA;
+    char name[NAME];
+    int one, n;
+    *value = NULL;
+    tsr_stored_curve_name(own, s->data, sizeof name, name);
+    if (tsr_trace_shape(s->trace, group, name, &one, &one, &n, NULL) != TSR_OK)
+        return TSR_OK;
+    if (n != s->n)
+        return tsr_fail(err, TSR_E_DATA,
+                        "the trace has curves of %d points, %s of %d", s->n,
+                        name, n);
+    return tsr_trace_get(s->trace, group, name, &one, &one, &n, value, err);
+}
+
+/* The model's own error, where the run had one: at the q of its data. */
+static tsr_status read_errors(tsr_stored_curve *s, tsr_err *err)
+{
+    const size_t n = (size_t)s->n;
+    double *row;
+    tsr_status status = read_row(s, tsr_saxs_error_name(0), &row, err);
+    if (status != TSR_OK || row == NULL)
+        return status;
+    s->error_curve =
+        malloc((TSR_MODEL_ERRORS + 1) * n * sizeof *s->error_curve);
+    if (s->error_curve == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int k = 0; row != NULL && status == TSR_OK; k++) {
+        memcpy(s->error_curve + (size_t)k * n, row, n * sizeof *row);
+        s->error.n = k;
+        free(row);
+        row = NULL;
+        if (k < TSR_MODEL_ERRORS)
+            status = read_row(s, tsr_saxs_error_name(k + 1), &row, err);
+    }
+    free(row);
+    s->error.reference = s->error_curve;
+    s->error.curve = s->error_curve + n;
+    return status;
+}
+
 tsr_status tsr_stored_curve_open(tsr_trace_reader *trace, int data,
                                  const char *path, const tsr_linear *linear,
                                  tsr_stored_curve *s, tsr_err *err)
@@ -113,6 +158,8 @@ tsr_status tsr_stored_curve_open(tsr_trace_reader *trace, int data,
     if (s->n_chain == 0 || s->n_draw == 0)
         return tsr_fail(err, TSR_E_DATA, "the trace has no draws");
     status = read_points(s, path, err);
+    if (status == TSR_OK)
+        status = read_errors(s, err);
     if (status == TSR_OK)
         status = scalar_or(s, "scale", linear->infer_scale, linear->scale,
                            &s->scale, err);

@@ -117,6 +117,28 @@ static const tsr_field solvent_fields[] = {
             "(docs/forward-model.md)"},
     {0}};
 
+static const char *const learn_words[] = {"all", "ratio", "none", NULL};
+
+static const tsr_field model_error_fields[] = {
+    {.name = "learn",
+     .type = TSR_FIELD_CHOICE,
+     .offset = offsetof(tsr_model_error_config, learn),
+     .initial = "all",
+     .words = learn_words,
+     .doc = "all: curves are corrected by the ratio of all atoms to bodies, "
+            "and what is left is integrated out; ratio: corrected alone; none: "
+            "curves are those of the bodies"},
+    {.name = "conformations",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(tsr_model_error_config, conformations),
+     .initial = "auto",
+     .min = 1.0,
+     .max = 1000.0,
+     .words = auto_words,
+     .doc = "drawn from the prior to learn it from; auto: 16, of large "
+            "molecules down to 6"},
+    {0}};
+
 static const tsr_field device_fields[] = {
     {.name = "use",
      .type = TSR_FIELD_STRING,
@@ -262,6 +284,13 @@ static const tsr_field config_fields[] = {
      .fields = tsr_contrast_fields,
      .doc = "excluded volume c1 and hydration c2, of all data; a number, or "
             "infer"},
+    {.name = "model_error",
+     .type = TSR_FIELD_GROUP,
+     .offset = offsetof(tsr_config, model_error),
+     .fields = model_error_fields,
+     .alias = "learn",
+     .doc = "what curves of bodies lack of those of all atoms, learnt from the "
+            "file's atoms before the run (docs/statistics.md)"},
     {.name = "data",
      .type = TSR_FIELD_LIST,
      .offset = offsetof(tsr_config, data),

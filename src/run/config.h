@@ -36,6 +36,13 @@ typedef struct {
     double density; /* e/A^3 */
 } tsr_solvent_config;
 
+enum { TSR_LEARN_ALL, TSR_LEARN_RATIO, TSR_LEARN_NONE };
+
+typedef struct {
+    int learn;                        /* index: all, ratio, none */
+    tsr_number_or_word conformations; /* auto, or how many */
+} tsr_model_error_config;
+
 typedef struct {
     alignas(double) unsigned char option[TSR_N_MOVE][TSR_MOVE_OPTIONS];
 } tsr_moves_config;
@@ -69,6 +76,7 @@ typedef struct {
     tsr_structure_config structure;
     tsr_solvent_config solvent;
     tsr_contrast_options contrast;
+    tsr_model_error_config model_error;
     tsr_list data; /* of tsr_term_options */
     tsr_prior_options prior;
     tsr_moves_config moves;

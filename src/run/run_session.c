@@ -116,7 +116,7 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
 
 /* ---- a new run ---- */
 
-enum { OWN = 7, MOST_NOTES = 64 }; /* attributes of the trace */
+enum { OWN = 8, MOST_NOTES = 64 }; /* attributes of the trace */
 
 /* What the terms decided about their data. Returns how many notes. */
 static int add_notes(const tsr_likelihood *l, char (*name)[48],
@@ -169,6 +169,9 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
         {"flat_priors", flat},
         {"chain_groups", groups},
         {"rigid_fit", rigid == NULL ? "[]" : rigid},
+        {"model_error", s->setup->model_error_text == NULL
+                            ? "none"
+                            : s->setup->model_error_text},
         {"engine", s->setup->engine_text == NULL ? "none: no term needs one"
                                                  : s->setup->engine_text}};
     char name[MOST_NOTES][48];

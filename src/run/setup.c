@@ -21,6 +21,7 @@ void tsr_setup_clear(tsr_setup *setup)
     free(setup->device);
     free(setup->speed);
     free(setup->engine_text);
+    free(setup->model_error_text);
     tsr_likelihood_free(setup->likelihood);
     tsr_prior_free(setup->prior);
     tsr_prior_table_free(setup->prior_table);

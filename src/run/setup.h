@@ -29,6 +29,7 @@ typedef struct {
     tsr_engine_share *share;    /* [n_engine] each engine with its chains */
     double *speed;          /* [n_engine] profiles a second; 0: not measured */
     char *engine_text;      /* a line an engine, joined by newlines; or NULL */
+    char *model_error_text; /* what was learnt of it, or why not; or NULL */
     double reach_ang;       /* how far apart two bodies can come */
     double d_bound_ang;     /* what the q grid allows for; P(X) = 0 beyond */
     int is_limited;         /* d_bound_ang is less than the reach */
@@ -97,6 +98,17 @@ tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
                             tsr_err *err);
 tsr_status tsr_setup_scattering(int has_data, tsr_log *log, tsr_setup *setup,
                                 tsr_err *err);
+
+/* What bodies lack of atoms, from draws of the prior: corrects the likelihood's
+ * profiles and tells its terms what is left. Where there is nothing to learn it
+ * from the log says so. The end of tsr_setup_engine. Errors: TSR_E_NOMEM, those
+ * of the engine, of tsr_chain_new and of tsr_likelihood_correct. */
+tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
+                                 tsr_setup *setup, tsr_err *err);
+
+/* Why a run does not know the curves of its molecule's atoms; NULL: it does,
+ * where its file has them. */
+const char *tsr_setup_no_atoms(const tsr_config *config);
 
 /* exposure [n_body] out, of a conformation. With components only. */
 tsr_status tsr_setup_expose(const tsr_setup *setup,

@@ -413,6 +413,8 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
         status = tell(log, s, err);
     if (status == TSR_OK)
         status = check_engines(log, s, err);
+    if (status == TSR_OK)
+        status = tsr_setup_model_error(config, log, s, err);
     if (status == TSR_OK && s->n_thread < s->n_engine) {
         if (config->device.threads.word < 0)
             tsr_info(log, "%d threads instead of %d: one for each device",

@@ -67,6 +67,93 @@ void tsr_linear_fit(const tsr_linear *linear, int n, const double *model,
     fit->one_norm = one;
 }
 
+void tsr_linear_keep(tsr_fit *fit)
+{
+    tsr_plain_fit *p = &fit->plain;
+    p->scale = fit->scale;
+    p->background = fit->background;
+    p->square_sum = fit->square_sum;
+    p->model_norm = fit->model_norm;
+    p->model_mean = fit->model_mean;
+    p->one_norm = fit->one_norm;
+}
+
+/* Lower triangle L with L L^T = s^2 + E^T W E. Returns log |L|. */
+static double factor(const tsr_model_error *error, double square,
+                     double (*lower)[TSR_MODEL_ERRORS])
+{
+    double log_det = 0.0;
+    for (int i = 0; i < error->n; i++)
+        for (int j = 0; j <= i; j++) {
+            double sum = error->gram[i][j] + (i == j ? square : 0.0);
+            for (int k = 0; k < j; k++)
+                sum -= lower[i][k] * lower[j][k];
+            lower[i][j] = i == j ? sqrt(sum) : sum / lower[j][j];
+            log_det += i == j ? log(lower[i][i]) : 0.0;
+        }
+    return log_det;
+}
+
+static void solve(int n, const double (*lower)[TSR_MODEL_ERRORS],
+                  const double *b, double *x)
+{
+    for (int i = 0; i < n; i++) {
+        x[i] = b[i];
+        for (int k = 0; k < i; k++)
+            x[i] -= lower[i][k] * x[k];
+        x[i] /= lower[i][i];
+    }
+}
+
+static double dot(int n, const double *a, const double *b)
+{
+    double sum = 0.0;
+    for (int i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* s^2 (s^2 W^-1 + E E^T)^-1 = W - W E (s^2 + E^T W E)^-1 E^T W (Woodbury), so
+ * that a weighted product x . y becomes x . y - u . v, where u and v are the
+ * products of x and y with E, solved with L. About the fit without model error
+ * the residual r, the model m' and 1 are orthogonal, so that nothing cancels.
+ */
+void tsr_linear_widen(const tsr_linear *linear, const tsr_model_error *error,
+                      double log_s, tsr_fit *fit)
+{
+    const tsr_plain_fit *p = &fit->plain;
+    const int n = error->n;
+    double lower[TSR_MODEL_ERRORS][TSR_MODEL_ERRORS] = {{0.0}};
+    double r[TSR_MODEL_ERRORS], m[TSR_MODEL_ERRORS], one[TSR_MODEL_ERRORS];
+    fit->log_det = factor(error, exp(2.0 * log_s), lower) - n * log_s;
+    const double(*l)[TSR_MODEL_ERRORS] =
+        (const double(*)[TSR_MODEL_ERRORS])lower;
+    solve(n, l, p->residual, r);
+    solve(n, l, p->model, m);
+    solve(n, l, p->one, one);
+    double square = p->square_sum - dot(n, r, r);
+    double norm = p->model_norm - dot(n, m, m), cross = -dot(n, r, m);
+    double mean = 0.0, shift = 0.0, step = 0.0;
+    fit->one_norm = p->one_norm;
+    if (linear->infer_background) {
+        fit->one_norm -= dot(n, one, one);
+        mean = -dot(n, m, one) / fit->one_norm;
+        shift = -dot(n, r, one) / fit->one_norm;
+        norm -= mean * mean * fit->one_norm;
+        cross -= mean * shift * fit->one_norm;
+        square -= shift * shift * fit->one_norm;
+    }
+    if (linear->infer_scale) {
+        step = cross / norm;
+        square -= step * cross;
+    }
+    fit->scale = p->scale + step;
+    fit->background = p->background - step * (p->model_mean + mean) + shift;
+    fit->square_sum = square;
+    fit->model_norm = norm;
+    fit->model_mean = p->model_mean + mean;
+}
+
 /* With p of c and b free, H = J^T W J and its determinant |H| = |m|^2 |1|^2,
  * or the factor of the one that is free:
  *   -sum log sigma - (N - p)/2 log(2 pi s^2) - 1/2 log |H| - chi2 / (2 s^2)
@@ -84,8 +171,9 @@ double tsr_linear_log_integral(const tsr_linear *linear, int n,
     }
     if (linear->infer_background)
         log_det += log(fit->one_norm);
-    return -fit->log_sigma - 0.5 * (n - p) * (log_2pi + 2.0 * log_s) -
-           0.5 * log_det - 0.5 * fit->square_sum * exp(-2.0 * log_s) + tail;
+    return -fit->log_sigma - fit->log_det -
+           0.5 * (n - p) * (log_2pi + 2.0 * log_s) - 0.5 * log_det -
+           0.5 * fit->square_sum * exp(-2.0 * log_s) + tail;
 }
 
 /* The best b at another c than the best. */
@@ -102,7 +190,7 @@ double tsr_linear_log_normal(int n, const tsr_fit *fit, double log_s, double c,
         fit->square_sum + fit->model_norm * x * x + fit->one_norm * y * y;
     if (!(c > 0.0))
         return -(double)INFINITY;
-    return -fit->log_sigma - 0.5 * n * (log_2pi + 2.0 * log_s) -
+    return -fit->log_sigma - fit->log_det - 0.5 * n * (log_2pi + 2.0 * log_s) -
            0.5 * sum * exp(-2.0 * log_s);
 }
 

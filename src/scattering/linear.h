@@ -29,17 +29,37 @@ tsr_linear tsr_linear_make(tsr_number_or_word scale,
 /* How many of the two are inferred. */
 int tsr_linear_n_free(const tsr_linear *linear);
 
+/* The model's own error in a likelihood: normal, along a few curves E_j, each
+ * with an amplitude of variance 1. */
+enum { TSR_MODEL_ERRORS = 6 };
+
+typedef struct {
+    int n;                                           /* 0: none */
+    double gram[TSR_MODEL_ERRORS][TSR_MODEL_ERRORS]; /* weighted E_i . E_j, at
+                                                        s = 1 */
+} tsr_model_error;
+
+/* A fit without it, and the weighted products of each E_j with what that fit
+ * leaves of the data, with the model (background projected out), and with 1. */
+typedef struct {
+    double scale, background, square_sum, model_norm, model_mean, one_norm;
+    double residual[TSR_MODEL_ERRORS], model[TSR_MODEL_ERRORS],
+        one[TSR_MODEL_ERRORS];
+} tsr_plain_fit;
+
 /* What the likelihood keeps of one profile. The weights are those of the noise
  * model apart from its common factor s. */
 typedef struct {
-    double scale;      /* best c for this profile, of either sign */
-    double background; /* best b */
-    double square_sum; /* weighted sum of squares there, at s = 1 */
-    double model_norm; /* weighted |m|^2, background projected out */
-    double model_mean; /* weighted mean of the model; 0 with b fixed */
-    double one_norm;   /* sum of the weights */
-    double log_sigma;  /* sum of log sigma_k at s = 1 */
-    double chi2;       /* least sum of squares by sigma_exp, for reports */
+    double scale;        /* best c for this profile, of either sign */
+    double background;   /* best b */
+    double square_sum;   /* weighted sum of squares there, at s = 1 */
+    double model_norm;   /* weighted |m|^2, background projected out */
+    double model_mean;   /* weighted mean of the model; 0 with b fixed */
+    double one_norm;     /* sum of the weights */
+    double log_sigma;    /* sum of log sigma_k at s = 1 */
+    double chi2;         /* least sum of squares by sigma_exp, for reports */
+    double log_det;      /* 1/2 log |1 + E^T W E / s^2|; 0: no model error */
+    tsr_plain_fit plain; /* where there is a model error */
 
     double *model;  /* [n] curve at the data's q, where the model needs it */
     double *weight; /* [n] scratch, likewise */
@@ -49,6 +69,16 @@ typedef struct {
  * model, data, weight [n]; the weights are 1 / sigma_k^2. */
 void tsr_linear_fit(const tsr_linear *linear, int n, const double *model,
                     const double *data, const double *weight, tsr_fit *fit);
+
+/* The fit with the model's own error integrated out: fills scale to one_norm,
+ * and log_det, from fit->plain, for errors s sigma_k. The weights are then
+ * those of the covariance s^2 W^-1 + E E^T, times s^2, so that all that follows
+ * holds as it stands. Cost: n^3 / 6. */
+void tsr_linear_widen(const tsr_linear *linear, const tsr_model_error *error,
+                      double log_s, tsr_fit *fit);
+
+/* fit->plain but its products, from the fit as tsr_linear_fit leaves it. */
+void tsr_linear_keep(tsr_fit *fit);
 
 /* log of the likelihood with normal errors of n points integrated over those
  * of c and b that are free, nat, normalised in the data. */

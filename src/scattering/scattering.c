@@ -79,6 +79,18 @@ void tsr_coarse_fold(tsr_coarse_spec *spec, const tsr_parameter *prior)
     spec->spec.n_comp = n;
 }
 
+int tsr_partials_fold(const tsr_parameter *prior, double radius_ang, int n_q,
+                      double dq_inv_ang, double *partial)
+{
+    int into[TSR_N_COMP], n = place(prior, into);
+    for (int k = 0; k < n_q; k++) {
+        double by[TSR_N_COMP];
+        fixed_part(prior, tsr_component_power(radius_ang, k * dq_inv_ang), by);
+        fold_self(n, into, by, partial + k, (size_t)n_q);
+    }
+    return n;
+}
+
 int tsr_coarse_coefficients(const tsr_parameter *prior, const double *value,
                             double power, double *c)
 {

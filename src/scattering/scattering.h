@@ -19,6 +19,12 @@
  * [K][n_type][n_q], self [K (K + 1) / 2][n_q], spec.n_comp K. */
 void tsr_coarse_fold(tsr_coarse_spec *spec, const tsr_parameter *prior);
 
+/* The same of the six partial profiles [TSR_N_COMP_PAIR][n_q] of anything that
+ * has three components, on q_k = k dq; radius_ang: r_m of its G. The first
+ * K (K + 1) / 2 rows are what is left. Returns K. */
+int tsr_partials_fold(const tsr_parameter *prior, double radius_ang, int n_q,
+                      double dq_inv_ang, double *partial);
+
 /* C of the K components at one q: c [3] out; power: tsr_component_power there.
  * value [TSR_N_CONTRAST]: c1, c2. Returns K. */
 int tsr_coarse_coefficients(const tsr_parameter *prior, const double *value,

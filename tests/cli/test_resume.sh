@@ -56,6 +56,33 @@ same "the same draws" whole long
 check "its config says so" grep -q "draws: 100" whole/config.yaml
 expect "and is a config" 0 "" "$program" check whole/config.yaml
 
+# ---- the model's own error is learnt again ----
+atoms=$shared/saxs/lysozyme_6lyz
+if [ -f "$atoms/exp.dat" ]; then
+    cat >atoms.yaml <<END
+structure: {file: $atoms/model.pdb, flexible: ["A:119-129"]}
+data: [{file: $atoms/exp.dat, q_range: [0, 0.2]}]
+contrast: {c2: infer}
+model_error: {conformations: 6}
+sampler: {chains: 2, warmup: 6, draws: 16, thin: 2, temperatures: 1}
+device: {use: reference, threads: 2}
+END
+    expect "corrected curves" 0 "6 conformations.*integrated out" \
+        "$program" run atoms.yaml --output atoms-whole
+    expect "fewer draws of them" 0 "" \
+        "$program" run atoms.yaml --output atoms --set sampler.draws=7
+    expect "and more" 0 "6 conformations.*integrated out" \
+        "$program" resume atoms --draws 16
+    same "the same draws of them" atoms-whole atoms
+    expect "the trace gives its likelihood back" 0 "" \
+        "$program" reweight atoms --q-range 0,0.15
+    expect "as the bodies are" 0 "model_error is none" "$program" run \
+        atoms.yaml --output bodies --set model_error=none
+    check "another likelihood" sh -c "! cmp -s atoms/trace.h5 bodies/trace.h5"
+else
+    echo "skip the model's own error: no ../shared/data/saxs"
+fi
+
 # ---- stopped by signals ----
 # begin DIR OPTION...: a run into DIR, $pid, with draws on the disk. Without
 # checkpoints that are due it takes two seconds until the first is there.

@@ -1,74 +1,7 @@
 /* Noise models against brute-force integrals. */
-#include "tests/saxs_likelihood.h"
+#include "tests/unit/noise_problem.h"
 
 #include <gsl/gsl_cdf.h>
-#include <gsl/gsl_randist.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { N_Q = 6, MAX_N = 40 };
-enum { MEASURED, RELATIVE, STUDENT, N_MODEL };
-
-typedef struct {
-    tsr_saxs saxs;
-    double q[MAX_N], intensity[MAX_N], sigma[MAX_N];
-    double matrix[MAX_N * N_Q], profile[N_Q], model[MAX_N];
-    /* a noise model on it */
-    const tsr_noise_type *type;
-    tsr_noise_options options;
-    tsr_linear linear;
-    void *state;
-    tsr_fit fit;
-    double scratch[2 * MAX_N];
-} problem;
-
-/* Data near scale * model + background; matrix and profile are random. */
-static void make_problem(problem *p, int n, double scale, double background,
-                         uint64_t seed)
-{
-    gsl_rng *rng = tsr_rng_new(seed, 0);
-    memset(p, 0, sizeof *p);
-    for (int j = 0; j < N_Q; j++)
-        p->profile[j] = 10.0 + 3.0 * j + gsl_ran_gaussian(rng, 1.0);
-    for (int k = 0; k < n; k++) {
-        for (int j = 0; j < N_Q; j++) {
-            p->matrix[k * N_Q + j] = gsl_ran_gaussian(rng, 0.3);
-            p->model[k] += p->matrix[k * N_Q + j] * p->profile[j];
-        }
-        p->q[k] = 0.01 * (k + 1);
-        p->sigma[k] = 0.5 + gsl_rng_uniform(rng);
-        p->intensity[k] = scale * p->model[k] + background +
-                          gsl_ran_gaussian(rng, p->sigma[k]);
-    }
-    p->saxs = (tsr_saxs){
-        .n = n, .q = p->q, .intensity = p->intensity, .sigma = p->sigma};
-    gsl_rng_free(rng);
-}
-
-static const tsr_number_or_word infer = {0, 0.0};
-
-static void open_model(problem *p, int model, tsr_number_or_word scale,
-                       tsr_number_or_word background)
-{
-    p->type = tsr_noise_registry[model];
-    p->options = noise_of(p->type->name);
-    if (model == RELATIVE) {
-        noise_set(&p->options, "alpha", "infer");
-        noise_set(&p->options, "beta", "infer");
-    }
-    p->linear = tsr_linear_make(scale, background);
-    const tsr_noise_spec spec = {&p->options, &p->saxs, p->matrix, N_Q,
-                                 &p->linear};
-    p->state = p->type->state_new(&spec);
-    assert_non_null(p->state);
-    p->fit.model = p->scratch, p->fit.weight = p->scratch + MAX_N;
-}
-
-static void close_model(problem *p)
-{
-    p->type->state_free(p->state);
-}
 
 /* What the models say, written down once more. theta: log s; log alpha, log
  * beta; log s, log(nu - 1). */
@@ -125,13 +58,6 @@ static double integral(const problem *p, const double *theta, double wide)
         sum += free_c ? dc / 3.0 * inner * weight : inner;
     }
     return top + log(sum);
-}
-
-/* `relative` needs I > 0. */
-static void lift(problem *p)
-{
-    for (int k = 0; k < p->saxs.n; k++)
-        p->intensity[k] = fabs(p->intensity[k]) + 0.5;
 }
 
 static void against_quadrature(void **state)

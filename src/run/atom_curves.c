@@ -1,0 +1,186 @@
+#include "run/atom_curves.h"
+
+#include "analysis/export.h"
+#include "gpu/debye_sum.h"
+#include "io/atoms.h"
+#include "model/residue.h"
+#include "scattering/atom_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Beyond this share of incomplete residues what is there says too little. */
+static const double most_cut = 0.1;
+
+struct tsr_atom_curves {
+    tsr_atom_curves_spec spec;
+    tsr_all_atoms *all;
+    tsr_atoms atoms;    /* where they were placed last */
+    double (*model)[3]; /* of a conformation, as model.pdb has it */
+    double (*xyz)[3];   /* [atoms.n_atom] */
+    tsr_debye_sum *sum; /* NULL: the reference */
+};
+
+void tsr_atom_curves_free(tsr_atom_curves *curves)
+{
+    if (curves == NULL)
+        return;
+    tsr_debye_sum_free(curves->sum);
+    tsr_all_atoms_free(curves->all);
+    free(curves->atoms.atom);
+    free(curves->atoms.residue);
+    free(curves->model);
+    free(curves->xyz);
+    free(curves);
+}
+
+/* The protein of the file as a list of atoms, without the rest of it, which no
+ * run has. 0: out of memory. */
+static int take_atoms(const tsr_structure *s, tsr_atoms *to)
+{
+    to->n_atom = s->n_atom;
+    to->n_residue = s->n_residue;
+    to->atom = calloc((size_t)s->n_atom + 1, sizeof *to->atom);
+    to->residue = calloc((size_t)s->n_residue + 1, sizeof *to->residue);
+    if (to->atom == NULL || to->residue == NULL)
+        return 0;
+    to->n_kind[TSR_MOLECULE_PROTEIN] = s->n_residue;
+    for (int r = 0; r < s->n_residue; r++) {
+        const tsr_residue_record *from = &s->residue[r];
+        tsr_file_residue *residue = &to->residue[r];
+        *residue = (tsr_file_residue){.number = from->number,
+                                      .insertion = from->insertion,
+                                      .kind = TSR_MOLECULE_PROTEIN,
+                                      .is_tabulated = 1,
+                                      .first_atom = from->first_atom,
+                                      .n_atom = from->n_atom};
+        memcpy(residue->name, from->name, sizeof residue->name);
+        memcpy(residue->parent, from->name, sizeof residue->parent - 1);
+        memcpy(residue->chain, from->chain, sizeof residue->chain);
+        for (int i = from->first_atom; i < from->first_atom + from->n_atom;
+             i++) {
+            tsr_file_atom *atom = &to->atom[i];
+            memcpy(atom->name, s->atom[i].name, sizeof atom->name);
+            atom->z = s->atom[i].z;
+            atom->residue = r;
+        }
+    }
+    return 1;
+}
+
+/* n_cut (may be NULL) out: residues without some of their atoms. */
+static tsr_status check_whole(const tsr_structure *s, int *n_cut, tsr_err *err)
+{
+    int n = 0;
+    for (int r = 0; r < s->n_residue; r++) {
+        const tsr_residue_record *residue = &s->residue[r];
+        const tsr_amino_info *info =
+            &tsr_amino_table[tsr_amino_by_three(residue->name)];
+        int is_whole = 1;
+        for (int k = 0; k < info->n_atom; k++)
+            is_whole &=
+                tsr_residue_atom(s, residue, info->atom[k].name) != NULL;
+        n += !is_whole;
+    }
+    if (n_cut != NULL)
+        *n_cut = n;
+    if (n <= most_cut * s->n_residue)
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_DATA,
+                    "'%s': %d of %d residues lack atoms; complete them "
+                    "(PDBFixer, MODELLER)",
+                    s->path, n, s->n_residue);
+}
+
+static tsr_status open_sum(tsr_atom_curves *c, tsr_err *err)
+{
+    const tsr_q_grid *grid = &c->spec.grid;
+    if (c->spec.device == NULL)
+        return TSR_OK;
+    /* atoms and layer may reach beyond the band of the bodies: any distance */
+    tsr_status status =
+        tsr_debye_sum_new(c->spec.device, grid->n_q, grid->dq_inv_ang, 1, 0.0,
+                          NULL, &c->sum, err);
+    return status == TSR_OK ? tsr_debye_sum_test(c->sum, NULL, err) : status;
+}
+
+tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
+                               tsr_atom_curves **out, tsr_err *err)
+{
+    tsr_structure *input = NULL;
+    tsr_model_atoms *model = NULL;
+    tsr_atom_curves *c = calloc(1, sizeof *c);
+    *out = NULL;
+    tsr_status status = c == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                                  : tsr_structure_read(spec->file, &input, err);
+    if (status == TSR_OK) {
+        const size_t n = (size_t)tsr_topology_n_atom(spec->topology);
+        c->spec = *spec;
+        model = tsr_model_atoms_of(spec->model);
+        c->model = calloc(n + 1, sizeof *c->model);
+        c->xyz = calloc((size_t)input->n_atom + 1, sizeof *c->xyz);
+        if (model == NULL || c->model == NULL || c->xyz == NULL ||
+            !take_atoms(input, &c->atoms))
+            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    if (status == TSR_OK)
+        status = check_whole(input, n_cut, err);
+    if (status == TSR_OK)
+        status = tsr_all_atoms_new(model, input, &c->all, err);
+    if (status == TSR_OK)
+        status = open_sum(c, err);
+    tsr_model_atoms_free(model);
+    tsr_structure_free(input);
+    if (status == TSR_OK)
+        *out = c;
+    else
+        tsr_atom_curves_free(c);
+    return status;
+}
+
+static tsr_status sum_up(tsr_atom_curves *c, const tsr_atom_model *model,
+                         double *partial, tsr_err *err)
+{
+    const tsr_q_grid *grid = &c->spec.grid;
+    double *factor = malloc(TSR_ATOM_COMP * (size_t)model->n_type *
+                            (size_t)grid->n_q * sizeof *factor);
+    if (factor == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_atom_model_factors(model, grid->n_q, grid->dq_inv_ang, factor);
+    const tsr_debye_spec spec = {.n = model->n,
+                                 .n_type = model->n_type,
+                                 .n_comp = TSR_ATOM_COMP,
+                                 .n_q = grid->n_q,
+                                 .dq_inv_ang = grid->dq_inv_ang,
+                                 .xyz = (const double(*)[3])model->xyz,
+                                 .type = model->type,
+                                 .weight = model->surface,
+                                 .weighted = TSR_ATOM_HYDRATION,
+                                 .form_factor = factor};
+    const tsr_status status =
+        c->sum != NULL ? tsr_debye_sum_run(c->sum, &spec, NULL, partial, err)
+                       : tsr_debye_reference(&spec, NULL, partial, err);
+    free(factor);
+    return status;
+}
+
+tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
+                                   const tsr_conformation *conformation,
+                                   double *partial, double *radius_ang,
+                                   tsr_err *err)
+{
+    tsr_atom_curves *c = curves;
+    tsr_atom_model *model = NULL;
+    tsr_conformation_atoms(c->spec.topology, conformation, c->model);
+    tsr_all_atoms_place(c->all, (const double(*)[3])c->model, c->xyz);
+    for (int i = 0; i < c->atoms.n_atom; i++)
+        memcpy(c->atoms.atom[i].xyz, c->xyz[i], sizeof c->xyz[i]);
+    tsr_status status = tsr_atom_model_new(&c->atoms, TSR_SOLVENT_LAYER,
+                                           c->spec.density, &model, err);
+    if (status == TSR_OK) {
+        *radius_ang = model->power_radius_ang;
+        status = sum_up(c, model, partial, err);
+    }
+    tsr_atom_model_free(model);
+    return status;
+}

@@ -1,0 +1,39 @@
+/* Curves of all atoms of a run's molecule, in any of its conformations.
+ *
+ * The atoms are those of the file; their places follow from the drawn backbone
+ * and side-chain centres as in `tessera export --all-atom` (analysis/export.h).
+ * The solvent is the layer outside the surface (scattering/atom_model.h), with
+ * the conformation's own surface. */
+#ifndef TSR_RUN_ATOM_CURVES_H
+#define TSR_RUN_ATOM_CURVES_H
+
+#include "gpu/device.h"
+#include "model/topology.h"
+#include "scattering/q_grid.h"
+
+typedef struct tsr_atom_curves tsr_atom_curves;
+
+typedef struct {
+    const tsr_topology *topology; /* borrowed */
+    const tsr_structure *model;   /* the molecule as model.pdb has it */
+    const char *file;             /* that it was read from */
+    double density;               /* of the solvent, e/A^3 */
+    tsr_q_grid grid;
+    const tsr_device *device; /* NULL: double precision on the host; borrowed */
+} tsr_atom_curves_spec;
+
+/* n_cut (may be NULL) out: residues that lack atoms in the file. Errors:
+ * TSR_E_DATA (more than a tenth of them do), those of tsr_structure_read,
+ * tsr_all_atoms_new, tsr_debye_sum_new. */
+tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
+                               tsr_atom_curves **out, tsr_err *err);
+void tsr_atom_curves_free(tsr_atom_curves *curves);
+
+/* partial [TSR_N_COMP_PAIR][n_q] out, electrons squared, on the grid;
+ * *radius_ang: r_m of G. Errors: TSR_E_NOMEM, those of the sum. */
+tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
+                                   const tsr_conformation *conformation,
+                                   double *partial, double *radius_ang,
+                                   tsr_err *err);
+
+#endif

@@ -1,0 +1,472 @@
+/* What curves of bodies lack of those of all atoms: learnt before a run.
+ *
+ * Data come from atoms; chains compute bodies, whose exposures are those of the
+ * start. Over some conformations drawn from the prior both curves are known.
+ * Their ratio corrects all curves of the run; how far they then still are from
+ * each other, a few smooth curves with their standard deviations, is left to
+ * the likelihood's terms, which integrate it out (docs/statistics.md). */
+#include "run/setup.h"
+
+#include "core/clock.h"
+#include "core/text.h"
+#include "run/atom_curves.h"
+#include "run/interrupt.h"
+#include "sampler/chain.h"
+#include "scattering/linear.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_eigen.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A stream that no chain of a run has. */
+enum { LEARN_STREAM = 0x7e000000 };
+
+/* Fewer conformations say nothing of a covariance. */
+enum { LEAST = 6 };
+
+static const double same_scale_to = 0.1; /* 1/Angstrom */
+
+typedef struct {
+    const tsr_setup *s;
+    const tsr_likelihood *l;
+    int n;          /* conformations */
+    double *atoms;  /* [n + 1][n_pair][n_q] partial profiles, the mean last */
+    double *bodies; /* [n + 1][n_pair][n_q] */
+    double radius_ang;
+    int n_node; /* values of c1 and c2 that stand for their prior */
+    double node[16][TSR_N_CONTRAST];
+} lesson;
+
+/* ---- conformations and their curves ---- */
+
+/* Numbers of i conformations' partial profiles. */
+static size_t profiles(const lesson *x, int i)
+{
+    return (size_t)i * (size_t)tsr_likelihood_n_profile(x->l);
+}
+
+/* Nothing moves: the structures are those of the start. */
+static int is_still(const tsr_config *config, const tsr_topology *t)
+{
+    int n = t->n_torsion + t->n_side;
+    for (int c = 0; c < t->n_chain; c++)
+        n += t->mobile[c];
+    return config->structure.still || n == 0;
+}
+
+static int count_conformations(const tsr_config *config, const tsr_setup *s)
+{
+    const tsr_number_or_word *wanted = &config->model_error.conformations;
+    const int n = 6 + 2400 / s->topology->n_body;
+    if (is_still(config, s->topology))
+        return s->n_start > 0 ? s->n_start : 1;
+    return wanted->word < 0 ? (int)wanted->number : n > 16 ? 16 : n;
+}
+
+static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
+                            tsr_batch *batch, tsr_atom_curves *curves,
+                            double *six, tsr_err *err)
+{
+    const tsr_likelihood *l = x->l;
+    double *atoms = x->atoms + profiles(x, i);
+    double *bodies = x->bodies + profiles(x, i);
+    double *mean_atoms = x->atoms + profiles(x, x->n);
+    double *mean_bodies = x->bodies + profiles(x, x->n);
+    tsr_status status =
+        tsr_batch_set(batch, 0, (const double(*)[3])c->body, bodies, err);
+    if (status == TSR_OK)
+        status = tsr_atom_curves_partial(curves, c, six, &x->radius_ang, err);
+    if (status != TSR_OK)
+        return status;
+    tsr_partials_fold(x->s->contrast, x->radius_ang, l->grid.n_q,
+                      l->grid.dq_inv_ang, six);
+    for (size_t k = 0; k < profiles(x, 1); k++) {
+        atoms[k] = six[k];
+        bodies[k] += l->self[k];
+        mean_atoms[k] += atoms[k] / x->n;
+        mean_bodies[k] += bodies[k] / x->n;
+    }
+    return TSR_OK;
+}
+
+static tsr_status walk(tsr_chain *chain, long n_step, int is_warm, tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    for (long i = 0; i < n_step && status == TSR_OK; i++) {
+        tsr_body_proposal ask;
+        int accepted;
+        if (tsr_stop_asked)
+            return tsr_fail(err, TSR_E_INTERRUPTED,
+                            "interrupted while the model's error was learnt");
+        tsr_chain_propose(chain, &ask);
+        status = tsr_chain_decide(chain, NULL, is_warm, &accepted, err);
+    }
+    return status;
+}
+
+/* Draws of the prior, one chain's, far enough apart. */
+static tsr_status learn_draws(lesson *x, tsr_batch *batch,
+                              tsr_atom_curves *curves, double *six,
+                              tsr_err *err)
+{
+    const tsr_topology *t = x->s->topology;
+    const long apart = (1000 + 30 * (t->n_torsion + t->n_side)) / 2;
+    tsr_target prior = x->s->target;
+    tsr_chain *chain = NULL;
+    prior.likelihood = NULL;
+    prior.n_share = prior.n_group = 0;
+    prior.n_temp = prior.n_state = 1;
+    tsr_status status = tsr_chain_new(&prior, LEARN_STREAM, &chain, err);
+    if (status == TSR_OK)
+        status = walk(chain, apart, 1, err);
+    for (int i = 0; i < x->n && status == TSR_OK; i++) {
+        tsr_chain_view view;
+        status = walk(chain, apart, 0, err);
+        if (status == TSR_OK) {
+            tsr_chain_look(chain, &view);
+            status =
+                learn_one(x, i, view.conformation, batch, curves, six, err);
+        }
+    }
+    tsr_chain_free(chain);
+    return status;
+}
+
+static tsr_status learn_starts(lesson *x, tsr_batch *batch,
+                               tsr_atom_curves *curves, double *six,
+                               tsr_err *err)
+{
+    const tsr_setup *s = x->s;
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < x->n && status == TSR_OK; i++)
+        status = learn_one(x, i, s->n_start > 0 ? s->start[i] : s->first, batch,
+                           curves, six, err);
+    return status;
+}
+
+static tsr_status learn_curves(lesson *x, int from_starts,
+                               tsr_atom_curves *curves, tsr_err *err)
+{
+    const size_t n = profiles(x, x->n + 1), n_q = (size_t)x->l->grid.n_q;
+    tsr_batch *batch = NULL;
+    double *six = calloc(TSR_N_COMP_PAIR * n_q, sizeof *six);
+    x->atoms = calloc(n, sizeof *x->atoms);
+    x->bodies = calloc(n, sizeof *x->bodies);
+    tsr_status status =
+        six == NULL || x->atoms == NULL || x->bodies == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+            : tsr_batch_new(x->s->share[0].engine, 1, &batch, err);
+    if (status == TSR_OK)
+        status = from_starts ? learn_starts(x, batch, curves, six, err)
+                             : learn_draws(x, batch, curves, six, err);
+    tsr_batch_free(batch);
+    free(six);
+    return status;
+}
+
+/* ---- what is left ---- */
+
+/* Quantiles of a parameter's prior, at the middles of n equal parts. Returns
+ * how many: one where it is fixed. */
+static int quantiles(const tsr_parameter *p, int n, double *value)
+{
+    const double low = gsl_cdf_ugaussian_P((p->low - p->mean) / p->width);
+    const double high = gsl_cdf_ugaussian_P((p->high - p->mean) / p->width);
+    value[0] = p->start;
+    if (!p->infer)
+        return 1;
+    for (int i = 0; i < n; i++)
+        value[i] = p->mean + p->width * gsl_cdf_ugaussian_Pinv(
+                                            low + (high - low) * (i + 0.5) / n);
+    return n;
+}
+
+static void set_nodes(lesson *x)
+{
+    double c1[4], c2[4];
+    const int n1 = quantiles(&x->s->contrast[TSR_C1], 3, c1);
+    const int n2 = quantiles(&x->s->contrast[TSR_C2], 4, c2);
+    for (int i = 0; i < n1; i++)
+        for (int j = 0; j < n2; j++) {
+            x->node[x->n_node][TSR_C1] = c1[i];
+            x->node[x->n_node++][TSR_C2] = c2[j];
+        }
+}
+
+static int n_same(const lesson *x)
+{
+    return 1 + (int)(same_scale_to / x->l->grid.dq_inv_ang);
+}
+
+/* log of atoms over bodies, of conformation i at one c1 and c2, less its mean
+ * at small angles, which is a matter of scale: left [n_q] out. Without the
+ * ratio where is_plain. */
+static void compare(const lesson *x, int i, const double *contrast,
+                    int is_plain, double *left)
+{
+    const tsr_likelihood *l = x->l;
+    const int n_q = l->grid.n_q;
+    const int n_scale = n_same(x) < n_q ? n_same(x) : n_q;
+    double mean = 0.0;
+    for (int k = 0; k < n_q; k++) {
+        const size_t at = (size_t)k;
+        const double a = tsr_likelihood_combine(l, x->atoms + profiles(x, i),
+                                                contrast, l->atom_power[k], at);
+        const double b = tsr_likelihood_combine(l, x->bodies + profiles(x, i),
+                                                contrast, l->power[k], at);
+        const double by =
+            is_plain ? 1.0 : tsr_likelihood_ratio(l, contrast, at);
+        left[k] = log(a / (b * by));
+        if (!isfinite(left[k]))
+            left[k] = 0.0; /* bodies can scatter less than nothing */
+    }
+    for (int k = 1; k < n_scale; k++)
+        mean += left[k] / (n_scale - 1);
+    for (int k = 0; k < n_q; k++)
+        left[k] -= mean;
+}
+
+/* Mean square of it over conformations and c1, c2, and with `covariance`
+ * [n_q][n_q] (may be NULL) the mean of the products. */
+static void moments(const lesson *x, int is_plain, double *square,
+                    double *covariance, double *left)
+{
+    const int n_q = x->l->grid.n_q;
+    const double each = 1.0 / (x->n * x->n_node);
+    for (int v = 0; v < x->n_node; v++)
+        for (int i = 0; i < x->n; i++) {
+            compare(x, i, x->node[v], is_plain, left);
+            for (int k = 0; k < n_q; k++)
+                square[k] += each * left[k] * left[k];
+            for (int k = 0; k < n_q && covariance != NULL; k++)
+                for (int j = 0; j < n_q; j++)
+                    covariance[k * n_q + j] += each * left[k] * left[j];
+        }
+}
+
+/* A mean over n draws stands for the next one: the ratio itself is off by 1/n
+ * of the variance, and of n draws the variance is known as badly as the tails
+ * of Student's t say. */
+static double widened(int n)
+{
+    return n * (1.0 + 1.0 / n) / (n - 3.0);
+}
+
+/* The leading components of the correlation matrix, scaled so that every q
+ * keeps its variance: curve [TSR_MODEL_ERRORS][n_q] out, relative. Returns how
+ * many. 0: out of memory. */
+static int components(const lesson *x, const double *square,
+                      const double *covariance, double *curve)
+{
+    const double enough = 0.97, floor = 5e-4 * 5e-4; /* of I */
+    const size_t n_q = (size_t)x->l->grid.n_q;
+    gsl_matrix *a = gsl_matrix_alloc(n_q, n_q);
+    gsl_matrix *vector = gsl_matrix_alloc(n_q, n_q);
+    gsl_vector *value = gsl_vector_alloc(n_q);
+    gsl_eigen_symmv_workspace *room = gsl_eigen_symmv_alloc(n_q);
+    int n = 0;
+    if (a != NULL && vector != NULL && value != NULL && room != NULL) {
+        double all = 0.0, held = 0.0;
+        for (size_t k = 0; k < n_q; k++)
+            for (size_t j = 0; j < n_q; j++)
+                gsl_matrix_set(
+                    a, k, j,
+                    covariance[k * n_q + j] /
+                        sqrt((square[k] + floor) * (square[j] + floor)));
+        for (size_t k = 0; k < n_q; k++)
+            all += gsl_matrix_get(a, k, k);
+        gsl_eigen_symmv(a, value, vector, room);
+        gsl_eigen_symmv_sort(value, vector, GSL_EIGEN_SORT_VAL_DESC);
+        while (n < TSR_MODEL_ERRORS && held < enough * all &&
+               gsl_vector_get(value, (size_t)n) > 1e-9 * all)
+            held += gsl_vector_get(value, (size_t)n++);
+        for (size_t k = 0; k < n_q; k++) {
+            double kept = 0.0;
+            for (int e = 0; e < n; e++) {
+                const double c = sqrt(gsl_vector_get(value, (size_t)e)) *
+                                 gsl_matrix_get(vector, k, (size_t)e);
+                curve[(size_t)e * n_q + k] = c;
+                kept += c * c;
+            }
+            const double by =
+                kept > 0.0 ? sqrt(widened(x->n) * square[k] / kept) : 0.0;
+            for (int e = 0; e < n; e++)
+                curve[(size_t)e * n_q + k] *= by;
+        }
+    }
+    gsl_matrix_free(a);
+    gsl_matrix_free(vector);
+    gsl_vector_free(value);
+    gsl_eigen_symmv_free(room);
+    return n;
+}
+
+/* ---- telling ---- */
+
+static double rms_percent(const lesson *x, const double *square, double from,
+                          double to)
+{
+    const tsr_q_grid *grid = &x->l->grid;
+    double sum = 0.0;
+    int n = 0;
+    for (int k = 1; k < grid->n_q - 2; k++) {
+        const double q = k * grid->dq_inv_ang;
+        if (q < from || q >= to)
+            continue;
+        sum += square[k];
+        n++;
+    }
+    return n > 0 ? 100.0 * sqrt(sum / n) : (double)NAN;
+}
+
+static char *describe(const lesson *x, int n_error, const double *before,
+                      const double *after)
+{
+    static const double edge[] = {0.0, 0.1, 0.2, 0.3, 0.5};
+    tsr_words words;
+    tsr_words_begin(&words);
+    tsr_words_say(&words,
+                  "over %d conformation%s bodies are off from all "
+                  "atoms by",
+                  x->n, x->n > 1 ? "s of the prior" : "");
+    for (int k = 0; k < 4; k++) {
+        const double b = rms_percent(x, before, edge[k], edge[k + 1]);
+        const double a = rms_percent(x, after, edge[k], edge[k + 1]);
+        if (isnan(b))
+            break;
+        tsr_words_say(&words, "%s %.2g -> %.2g %% (q %g to %g)",
+                      k > 0 ? "," : "", b, a, edge[k], edge[k + 1]);
+    }
+    tsr_words_say(&words, " before -> after the correction by their ratio; ");
+    if (n_error > 0)
+        tsr_words_say(&words, "what is left is integrated out in %d components",
+                      n_error);
+    else
+        tsr_words_say(&words, "what is left is not in the likelihood");
+    return tsr_words_end(&words);
+}
+
+/* ---- the whole ---- */
+
+const char *tsr_setup_no_atoms(const tsr_config *config)
+{
+    const tsr_structure_config *c = &config->structure;
+    if (config->model_error.learn == TSR_LEARN_NONE)
+        return "model_error is none";
+    if (c->file == NULL)
+        return "a sequence has no atoms of its own";
+    if (c->form_factors != NULL)
+        return "structure.form_factors is a table of your own";
+    return NULL;
+}
+
+static tsr_status doubt(const tsr_config *config, lesson *x, char **text,
+                        tsr_err *err)
+{
+    const size_t n_q = (size_t)x->l->grid.n_q;
+    double *square =
+        calloc((3 + n_q + TSR_MODEL_ERRORS + 1) * n_q, sizeof *square);
+    if (square == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    double *before = square + n_q, *left = before + n_q;
+    double *covariance = left + n_q, *curve = covariance + n_q * n_q;
+    double *reference = curve + TSR_MODEL_ERRORS * n_q;
+    tsr_status status = TSR_OK;
+    int n = 0;
+    moments(x, 1, before, NULL, left);
+    moments(x, 0, square, covariance, left);
+    if (x->n >= LEAST && config->model_error.learn == TSR_LEARN_ALL)
+        n = components(x, square, covariance, curve);
+    const double start[TSR_N_CONTRAST] = {x->s->contrast[TSR_C1].start,
+                                          x->s->contrast[TSR_C2].start};
+    for (size_t k = 0; k < n_q; k++) {
+        reference[k] = tsr_likelihood_combine(
+            x->l, x->atoms + profiles(x, x->n), start, x->l->atom_power[k], k);
+        for (size_t e = 0; e < (size_t)n; e++)
+            curve[e * n_q + k] *= reference[k];
+    }
+    const tsr_profile_error error = {n, curve, reference};
+    if (n > 0)
+        status = tsr_likelihood_doubt(x->s->likelihood, &error, err);
+    if (status == TSR_OK) {
+        for (size_t k = 0; k < n_q && x->n > 3; k++)
+            square[k] *= widened(x->n);
+        *text = describe(x, n, before, square);
+        if (*text == NULL)
+            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    free(square);
+    return status;
+}
+
+/* Noise models without an integral take what is left for noise. */
+static void tell_sampled(const tsr_likelihood *l, tsr_log *log)
+{
+    const char *name, *doc;
+    for (int d = 0; d < l->n_term && l->error.n > 0; d++) {
+        const tsr_term_type *type = l->term[d]->type;
+        if (type->doubt != NULL &&
+            type->constant(l->term[d], 0, &name, &doc) == NULL)
+            tsr_warn(log,
+                     "'%s': its noise model has no integral in closed form: "
+                     "what is left of the model's error counts as noise there",
+                     l->term[d]->label);
+    }
+}
+
+tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
+                                 tsr_setup *setup, tsr_err *err)
+{
+    tsr_setup *s = setup;
+    tsr_likelihood *l = s->likelihood;
+    const double begin = tsr_clock_s();
+    const char *why = tsr_setup_no_atoms(config);
+    tsr_atom_curves *curves = NULL;
+    int n_cut = 0;
+    if (why != NULL) {
+        tsr_info(log,
+                 "model error: not known: curves are those of the bodies, "
+                 "since %s",
+                 why);
+        return TSR_OK;
+    }
+    const tsr_atom_curves_spec spec = {.topology = s->topology,
+                                       .model = s->model,
+                                       .file = config->structure.file,
+                                       .density = config->solvent.density,
+                                       .grid = l->grid,
+                                       .device = s->device[0]};
+    tsr_err reason;
+    if (tsr_atom_curves_new(&spec, &n_cut, &curves, &reason) != TSR_OK) {
+        tsr_info(log,
+                 "model error: not known: curves are those of the bodies: %s",
+                 reason.message);
+        return TSR_OK;
+    }
+    if (n_cut > 0)
+        tsr_warn(log,
+                 "'%s': %d residues lack atoms, which do not scatter; complete "
+                 "them (PDBFixer, MODELLER), or set model_error: none",
+                 config->structure.file, n_cut);
+    lesson x = {.s = s, .l = l, .n = count_conformations(config, s)};
+    set_nodes(&x);
+    tsr_status status =
+        learn_curves(&x, is_still(config, s->topology), curves, err);
+    const size_t mean = profiles(&x, x.n);
+    if (status == TSR_OK)
+        status = tsr_likelihood_correct(l, x.atoms + mean, x.bodies + mean,
+                                        x.radius_ang, err);
+    if (status == TSR_OK)
+        status = doubt(config, &x, &s->model_error_text, err);
+    if (status == TSR_OK) {
+        tsr_info(log, "model error: %s (learnt in %.1f s)", s->model_error_text,
+                 tsr_clock_s() - begin);
+        tell_sampled(l, log);
+    }
+    free(x.atoms);
+    free(x.bodies);
+    tsr_atom_curves_free(curves);
+    return status;
+}

@@ -1,0 +1,258 @@
+/* What bodies lack of atoms, learnt before a run: lysozyme with a loose end. */
+#include "run/atom_curves.h"
+#include "run/setup.h"
+
+#include "io/atoms.h"
+#include "sampler/chain.h"
+#include "scattering/atom_model.h"
+#include "scattering/debye.h"
+#include "tests/saxs_likelihood.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define FOLDER "../shared/data/saxs/lysozyme_6lyz/"
+static const char loose[] = "flexible: ['A:119-129']";
+static const char config_path[] = "model_error.tmp.yaml";
+
+typedef struct {
+    tsr_config config;
+    tsr_setup s;
+} sample;
+
+static void must(tsr_status status, const tsr_err *err)
+{
+    if (status != TSR_OK)
+        fail_msg("%s", err->message);
+}
+
+static void open_sample(sample *x, const char *motion, const char *key)
+{
+    const char *const set[] = {key};
+    tsr_err err = {0};
+    FILE *f = fopen(config_path, "w");
+    assert_non_null(f);
+    fprintf(f,
+            "structure: {file: " FOLDER "model.pdb, %s}\n"
+            "data: [{file: " FOLDER "exp.dat, q_range: [0, 0.3]}]\n"
+            "contrast: {c1: infer, c2: infer}\n"
+            "sampler: {chains: 1, temperatures: 1}\n"
+            "device: {use: reference}\n"
+            "model_error: {conformations: 8}\n",
+            motion);
+    assert_int_equal(fclose(f), 0);
+    memset(x, 0, sizeof *x);
+    must(tsr_config_read(config_path, 1, set, &x->config, &err), &err);
+    must(tsr_setup_read(&x->config, 1, NULL, &x->s, &err), &err);
+    must(tsr_setup_engine(&x->config, 0, NULL, &x->s, &err), &err);
+    unlink(config_path);
+}
+
+static void close_sample(sample *x)
+{
+    tsr_setup_clear(&x->s);
+    tsr_config_clear(&x->config);
+}
+
+static int is_absent(void)
+{
+    if (access(FOLDER "exp.dat", R_OK) == 0)
+        return 0;
+    print_message("../shared/data/saxs is absent\n");
+    return 1;
+}
+
+/* The bodies' corrected profile of a conformation at c1 and c2. */
+static void bodies_profile(const sample *x, const tsr_conformation *c,
+                           const double *contrast, double *profile)
+{
+    const tsr_likelihood *l = x->s.likelihood;
+    tsr_batch *batch;
+    tsr_err err = {0};
+    double *partial =
+        calloc((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
+    must(tsr_batch_new(x->s.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err),
+         &err);
+    tsr_likelihood_profile(l, partial, contrast, profile);
+    tsr_batch_free(batch);
+    free(partial);
+}
+
+/* I(q) of the file's atoms, read as `tessera profile` reads them. */
+static void file_profile(const tsr_q_grid *grid, const double *contrast,
+                         double *profile)
+{
+    tsr_atoms *atoms;
+    tsr_atom_model *model;
+    tsr_err err = {0};
+    const size_t n_q = (size_t)grid->n_q;
+    must(tsr_atoms_read(FOLDER "model.pdb", &atoms, &err), &err);
+    must(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &model,
+                            &err),
+         &err);
+    double *factor = calloc(3 * (size_t)model->n_type * n_q, sizeof *factor);
+    double *partial = calloc(TSR_N_COMP_PAIR * n_q, sizeof *partial);
+    tsr_atom_model_factors(model, grid->n_q, grid->dq_inv_ang, factor);
+    const tsr_debye_spec spec = {.n = model->n,
+                                 .n_type = model->n_type,
+                                 .n_comp = 3,
+                                 .n_q = grid->n_q,
+                                 .dq_inv_ang = grid->dq_inv_ang,
+                                 .xyz = (const double(*)[3])model->xyz,
+                                 .type = model->type,
+                                 .weight = model->surface,
+                                 .weighted = 2,
+                                 .form_factor = factor};
+    must(tsr_debye_reference(&spec, NULL, partial, &err), &err);
+    for (size_t k = 0; k < n_q; k++)
+        profile[k] = tsr_component_intensity(
+            partial + k, n_q,
+            tsr_component_scale(contrast[TSR_C1], model->power_radius_ang,
+                                (double)k * grid->dq_inv_ang),
+            contrast[TSR_C2]);
+    free(factor);
+    free(partial);
+    tsr_atom_model_free(model);
+    tsr_atoms_free(atoms);
+}
+
+/* Where nothing moves bodies scatter like atoms, at any c1 and c2, on the grid
+ * and at the q of the data. */
+static void what_stays_is_exact(void **state)
+{
+    static const double contrast[][TSR_N_CONTRAST] = {
+        {1.0, 0.0}, {1.0, 1.0}, {0.97, 2.5}, {1.04, 0.3}};
+    /* OXT is put opposite O, not where the file has it */
+    const double close = 5e-4;
+    double own[256], atoms[256], curve[2][1024];
+    sample x;
+    (void)state;
+    if (is_absent())
+        skip();
+    open_sample(&x, "still: true", "seed=1");
+    const tsr_likelihood *l = x.s.likelihood;
+    const tsr_saxs_term *term = saxs_term(l, 0);
+    assert_true(l->grid.n_q <= 256 && term->saxs->n <= 1024);
+    assert_int_equal(l->error.n, 0); /* one conformation has no spread */
+    for (size_t v = 0; v < sizeof contrast / sizeof *contrast; v++) {
+        bodies_profile(&x, x.s.first, contrast[v], own);
+        file_profile(&l->grid, contrast[v], atoms);
+        for (int k = 0; k < l->grid.n_q; k++)
+            assert_true(fabs(own[k] / atoms[k] - 1.0) < close);
+        tsr_saxs_curve(term, own, 1.0, 0.0, curve[0]);
+        tsr_saxs_curve(term, atoms, 1.0, 0.0, curve[1]);
+        for (int k = 0; k < term->saxs->n; k++)
+            assert_true(fabs(curve[0][k] / curve[1][k] - 1.0) < close);
+    }
+    close_sample(&x);
+}
+
+/* Conformations that it was not learnt from: nearer to their atoms than without
+ * it, by as much as the standard deviations say. */
+static void others_are_nearer(void **state)
+{
+    enum { N = 6 };
+    const double contrast[TSR_N_CONTRAST] = {1.0, 1.0};
+    double own[256], plain[256], six[TSR_N_COMP_PAIR * 256], radius;
+    double before = 0.0, after = 0.0, told = 0.0;
+    sample x, raw;
+    tsr_atom_curves *curves;
+    tsr_chain *chain;
+    tsr_err err = {0};
+    (void)state;
+    if (is_absent())
+        skip();
+    open_sample(&x, loose, "seed=1");
+    open_sample(&raw, loose, "model_error=none");
+    assert_null(raw.s.likelihood->atoms);
+    const tsr_likelihood *l = x.s.likelihood;
+    const size_t n_q = (size_t)l->grid.n_q;
+    const tsr_atom_curves_spec spec = {.topology = x.s.topology,
+                                       .model = x.s.model,
+                                       .file = x.config.structure.file,
+                                       .density = TSR_WATER_DENSITY,
+                                       .grid = l->grid};
+    tsr_target prior = x.s.target;
+    prior.likelihood = NULL;
+    prior.n_share = 0;
+    must(tsr_chain_new(&prior, 9, &chain, &err), &err);
+    must(tsr_atom_curves_new(&spec, NULL, &curves, &err), &err);
+    for (int i = 0; i < N; i++) {
+        tsr_chain_view view;
+        double mean[2] = {0.0};
+        int n = 0;
+        for (int k = 0; k < 1500; k++) {
+            tsr_body_proposal ask;
+            int accepted;
+            tsr_chain_propose(chain, &ask);
+            must(tsr_chain_decide(chain, NULL, 0, &accepted, &err), &err);
+        }
+        tsr_chain_look(chain, &view);
+        bodies_profile(&x, view.conformation, contrast, own);
+        bodies_profile(&raw, view.conformation, contrast, plain);
+        must(tsr_atom_curves_partial(curves, view.conformation, six, &radius,
+                                     &err),
+             &err);
+        for (size_t k = 1; k < n_q - 2; k++) {
+            const double atoms =
+                tsr_component_intensity(six + k, n_q, 1.0, 1.0);
+            own[k] = log(own[k] / atoms);
+            plain[k] = log(plain[k] / atoms);
+            if ((double)k * l->grid.dq_inv_ang > 0.1)
+                continue;
+            mean[0] += own[k];
+            mean[1] += plain[k];
+            n++;
+        }
+        for (size_t k = 1; k < n_q - 2; k++) {
+            after += pow(own[k] - mean[0] / n, 2.0);
+            before += pow(plain[k] - mean[1] / n, 2.0);
+            for (int e = 0; e < l->error.n; e++)
+                told += pow(l->error.curve[(size_t)e * n_q + k] /
+                                l->error.reference[k],
+                            2.0);
+        }
+    }
+    print_message("  rms of log I: %.4f before, %.4f after, %.4f told\n",
+                  sqrt(before / N / (double)n_q), sqrt(after / N / (double)n_q),
+                  sqrt(told / N / (double)n_q));
+    assert_true(after < before / 50.0);
+    assert_true(told < 9.0 * after && told > after / 3.0);
+    tsr_atom_curves_free(curves);
+    tsr_chain_free(chain);
+    close_sample(&x);
+    close_sample(&raw);
+}
+
+/* A run that goes on learns it again: to the bit. */
+static void learning_again_gives_the_same_bits(void **state)
+{
+    sample a, b;
+    (void)state;
+    if (is_absent())
+        skip();
+    open_sample(&a, loose, "model_error.conformations=6");
+    open_sample(&b, loose, "model_error.conformations=6");
+    const tsr_likelihood *x = a.s.likelihood, *y = b.s.likelihood;
+    const size_t n = (size_t)tsr_likelihood_n_profile(x) * sizeof(double);
+    const size_t n_q = (size_t)x->grid.n_q * sizeof(double);
+    assert_memory_equal(x->atoms, y->atoms, n);
+    assert_memory_equal(x->bodies, y->bodies, n);
+    assert_true(x->error.n > 0);
+    assert_int_equal(x->error.n, y->error.n);
+    assert_memory_equal(x->error_curve, y->error_curve,
+                        ((size_t)x->error.n + 1) * n_q);
+    close_sample(&a);
+    close_sample(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_stays_is_exact),
+        cmocka_unit_test(others_are_nearer),
+        cmocka_unit_test(learning_again_gives_the_same_bits)};
+    return cmocka_run_group_tests_name("model_error", tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+/* Noise models with the forward model's own error integrated out, against the
+ * multivariate normal density with the whole covariance. */
+#include "tests/unit/noise_problem.h"
+
+#include <gsl/gsl_blas.h>
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_linalg.h>
+
+enum { N_ERROR_CURVE = 3 };
+
+/* Curves of it on the grid, and at the data. */
+static void make_errors(const problem *p, double size, double *grid,
+                        double (*at_data)[MAX_N])
+{
+    gsl_rng *rng = tsr_rng_new(5, 0);
+    for (int e = 0; e < N_ERROR_CURVE; e++) {
+        for (int j = 0; j < N_Q; j++)
+            grid[e * N_Q + j] = gsl_ran_gaussian(rng, size);
+        for (int k = 0; k < p->saxs.n; k++) {
+            at_data[e][k] = 0.0;
+            for (int j = 0; j < N_Q; j++)
+                at_data[e][k] += p->matrix[k * N_Q + j] * grid[e * N_Q + j];
+        }
+    }
+    gsl_rng_free(rng);
+}
+
+static double dense_product(const gsl_matrix *inverse, int n, const double *x,
+                            const double *y)
+{
+    double sum = 0.0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            sum += x[i] * gsl_matrix_get(inverse, (size_t)i, (size_t)j) * y[j];
+    return sum;
+}
+
+/* The multivariate normal density with the whole covariance, by its Cholesky
+ * factor; integrated over those of c > 0 and b that are free, or at c, b. */
+static double dense_log(const problem *p, const double *theta,
+                        const double (*curve)[MAX_N], int is_integrated,
+                        double c, double b)
+{
+    const double log_2pi = 1.8378770664093453;
+    const int n = p->saxs.n;
+    const double s = exp(theta[p->type == &tsr_noise_relative]);
+    gsl_matrix *a = gsl_matrix_alloc((size_t)n, (size_t)n);
+    double log_det = 0.0, one[MAX_N], r[MAX_N];
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            double sd = s * p->sigma[i], sum = 0.0;
+            if (p->type == &tsr_noise_relative)
+                sd = s * p->intensity[i] * (p->q[i] + exp(theta[0]));
+            for (int e = 0; e < N_ERROR_CURVE; e++)
+                sum += curve[e][i] * curve[e][j];
+            gsl_matrix_set(a, (size_t)i, (size_t)j,
+                           sum + (i == j ? sd * sd : 0.0));
+        }
+    assert_int_equal(gsl_linalg_cholesky_decomp1(a), 0);
+    for (size_t i = 0; i < (size_t)n; i++)
+        log_det += log(gsl_matrix_get(a, i, i));
+    gsl_linalg_cholesky_invert(a);
+    for (int i = 0; i < n; i++) {
+        one[i] = 1.0;
+        r[i] = p->intensity[i] - b - c * p->model[i];
+    }
+    double sum = -log_det - 0.5 * n * log_2pi;
+    if (is_integrated) { /* from the best c and b */
+        const double mm = dense_product(a, n, p->model, p->model);
+        const double m1 = dense_product(a, n, p->model, one);
+        const double oo = dense_product(a, n, one, one);
+        const double mr = dense_product(a, n, p->model, r);
+        const double ro = dense_product(a, n, one, r);
+        const int free_c = p->linear.infer_scale;
+        const int free_b = p->linear.infer_background;
+        const double det = free_c && free_b ? mm * oo - m1 * m1
+                           : free_c         ? mm
+                           : free_b         ? oo
+                                            : 1.0;
+        const double dc = !free_c  ? 0.0
+                          : free_b ? (mr * oo - ro * m1) / det
+                                   : mr / mm;
+        const double db = free_b ? (ro - dc * m1) / oo : 0.0;
+        for (int i = 0; i < n; i++)
+            r[i] -= dc * p->model[i] + db;
+        sum += 0.5 * (free_c + free_b) * log_2pi - 0.5 * log(det);
+        if (free_c)
+            sum += log(gsl_cdf_ugaussian_P((c + dc) *
+                                           sqrt(det / (free_b ? oo : 1.0))));
+    }
+    sum -= 0.5 * dense_product(a, n, r, r);
+    gsl_matrix_free(a);
+    return sum;
+}
+
+static void open_doubtful(problem *p, int model, tsr_number_or_word scale,
+                          tsr_number_or_word background, const double *error)
+{
+    open_model(p, model, scale, background);
+    p->type->state_free(p->state);
+    const tsr_noise_spec spec = {.options = &p->options,
+                                 .saxs = &p->saxs,
+                                 .matrix = p->matrix,
+                                 .n_q = N_Q,
+                                 .linear = &p->linear,
+                                 .n_error = N_ERROR_CURVE,
+                                 .error = error};
+    p->state = p->type->state_new(&spec);
+    assert_non_null(p->state);
+}
+
+/* The integral over the model's own error is that of the dense covariance: with
+ * fewer points than the grid has and with more, small errors and large, c and b
+ * free or not; and another theta may come by `refit` as well as by `fit`. */
+static void model_error_is_a_covariance(void **state)
+{
+    static const tsr_number_or_word fixed[2] = {{-1, 2.0}, {-1, 40.0}};
+    static problem p;
+    static double at_data[N_ERROR_CURVE][MAX_N];
+    double grid[N_ERROR_CURVE * N_Q];
+    (void)state;
+    for (int i = 0; i < 2 * 2 * 4 * 2; i++) {
+        const int model = i % 2 == 0 ? MEASURED : RELATIVE;
+        const int n = i / 2 % 2 == 0 ? 7 : 30, which = i / 4 % 4;
+        double theta[2][2] = {{0.3, -0.2}, {-0.7, 0.4}};
+        make_problem(&p, n, 2.0, 40.0, (uint64_t)(i + 1));
+        if (model == RELATIVE)
+            lift(&p);
+        make_errors(&p, i < 16 ? 0.1 : 5.0, grid, at_data);
+        const double(*curve)[MAX_N] = (const double(*)[MAX_N])at_data;
+        open_doubtful(&p, model, which & 1 ? fixed[0] : infer,
+                      which & 2 ? fixed[1] : infer, grid);
+        p.type->fit(p.state, p.profile, theta[1], &p.fit);
+        p.type->refit(p.state, theta[0], &p.fit);
+        const double c = p.fit.scale, b = p.fit.background;
+        const double again = p.type->log_integral(p.state, &p.fit, theta[0]);
+        p.type->fit(p.state, p.profile, theta[0], &p.fit);
+        const double whole = p.type->log_integral(p.state, &p.fit, theta[0]);
+        const double at =
+            p.type->log_lik(p.state, &p.fit, theta[0], 1.03 * c, b - 0.5);
+        assert_true(whole == again && c == p.fit.scale);
+        assert_true(fabs(whole - dense_log(&p, theta[0], curve, 1, 2.0, 40.0)) <
+                    1e-7);
+        if (which == 0)
+            assert_true(fabs(at - dense_log(&p, theta[0], curve, 0, 1.03 * c,
+                                            b - 0.5)) < 1e-7);
+        /* c and b are the best there are */
+        assert_true(dense_log(&p, theta[0], curve, 0, c, b) + 1e-9 >
+                        dense_log(&p, theta[0], curve, 0, c,
+                                  which & 2 ? b : b + 0.01) &&
+                    dense_log(&p, theta[0], curve, 0, c, b) + 1e-9 >
+                        dense_log(&p, theta[0], curve, 0,
+                                  which & 1 ? c : c * 1.0001, b));
+        close_model(&p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(model_error_is_a_covariance)};
+    return cmocka_run_group_tests_name("noise_error", tests, NULL, NULL);
+}
