@@ -297,27 +297,46 @@ static tsr_status tell(tsr_log *log, tsr_setup *s, tsr_err *err)
     return TSR_OK;
 }
 
-/* An engine and the grid on the molecule itself, against a direct sum; the
- * profile is then good for the rigid fit. */
-static tsr_status check_engine(tsr_setup *s, tsr_engine *engine, double *worst,
-                               tsr_err *err)
+/* The profiles of the first conformation, *partial [n_pair][n_q]; caller frees,
+ * also after an error. */
+static tsr_status profile_first(const tsr_setup *s, tsr_engine *engine,
+                                double **partial, tsr_err *err)
 {
     const tsr_likelihood *l = s->likelihood;
     tsr_batch *batch = NULL;
-    double *partial =
-        calloc((size_t)l->n_pair * (size_t)l->grid.n_q, sizeof *partial);
-    tsr_status status = partial == NULL
+    *partial =
+        calloc((size_t)l->n_pair * (size_t)l->grid.n_q, sizeof **partial);
+    tsr_status status = *partial == NULL
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                             : tsr_batch_new(engine, 1, &batch, err);
     if (status == TSR_OK)
         status = tsr_batch_set(batch, 0, (const double(*)[3])s->first->body,
-                               partial, err);
-    if (status == TSR_OK)
-        status = tsr_likelihood_check(l, s->topology, &s->scattering, s->first,
-                                      partial, worst, err);
-    if (status == TSR_OK && s->rigid == NULL)
-        status = tsr_setup_fit_start(s, partial, err);
+                               *partial, err);
     tsr_batch_free(batch);
+    return status;
+}
+
+/* An engine and the grid on the molecule itself, against a direct sum. */
+static tsr_status check_engine(tsr_setup *s, tsr_engine *engine, double *worst,
+                               tsr_err *err)
+{
+    double *partial;
+    tsr_status status = profile_first(s, engine, &partial, err);
+    if (status == TSR_OK)
+        status =
+            tsr_likelihood_check(s->likelihood, s->topology, &s->scattering,
+                                 s->first, partial, worst, err);
+    free(partial);
+    return status;
+}
+
+/* The rigid fit, with the model that chains will have. */
+static tsr_status fit_first(tsr_setup *s, tsr_err *err)
+{
+    double *partial;
+    tsr_status status = profile_first(s, s->share[0].engine, &partial, err);
+    if (status == TSR_OK)
+        status = tsr_setup_fit_start(s, partial, err);
     free(partial);
     return status;
 }
@@ -415,6 +434,8 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
         status = check_engines(log, s, err);
     if (status == TSR_OK)
         status = tsr_setup_model_error(config, log, s, err);
+    if (status == TSR_OK)
+        status = fit_first(s, err);
     if (status == TSR_OK && s->n_thread < s->n_engine) {
         if (config->device.threads.word < 0)
             tsr_info(log, "%d threads instead of %d: one for each device",

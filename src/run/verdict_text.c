@@ -70,8 +70,9 @@ static void say_rigid(const tsr_verdict_curve *c, tsr_words *w)
         return;
     tsr_profile_bounds_text(f, at, sizeof at);
     tsr_words_say(w,
-                  "The model as it is, rigid, by the bodies of the run, %s %s: "
-                  "chi2 %.3g, CorMap p %.2g (%s), with scale, background, c1 "
+                  "The structure as it was given, kept rigid, under the run's "
+                  "forward model, %s %s: chi2 %.3g, CorMap p %.2g (%s), with "
+                  "scale, background, c1 "
                   "%.3f and c2 %.2f at their "
                   "best%s.",
                   tsr_verdict_fits(f->reduced_chi2, f->cormap_p)
@@ -110,7 +111,9 @@ static void say_noise(const tsr_verdict_curve *c, tsr_words *w)
         tsr_words_say(w, ": these are too large, so that a low chi2 says "
                          "little.");
     else
-        tsr_words_say(w, ", as it should be.");
+        tsr_words_say(w, s->q5 <= 1.0 && s->q95 >= 1.0
+                             ? ", as it should be."
+                             : ", near what it should be.");
 }
 
 static void say_fit(const tsr_verdict *v, tsr_words *w)

@@ -67,9 +67,9 @@ check "the weights are found" "$python" judge.py "$one_rg"
 
 # ---- weights of part of the q range, and a run with that part ----
 expect "a run with most of q" 0 "" "$program" run still.yaml \
-    --output half --set data.0.q_range=[0.08,0.3] --set sampler.draws=1000
+    --output half --set data.0.q_range=[0.08,0.3] --set sampler.draws=2000
 expect "one with all of it" 0 "" "$program" run still.yaml --output whole \
-    --set sampler.draws=1000
+    --set sampler.draws=2000
 "$program" summary half --json >half.json
 expect "most of q from the draws of all" 0 "" "$program" reweight whole \
     --q-range 0.08,0.3 --json

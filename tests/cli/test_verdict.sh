@@ -24,7 +24,7 @@ expect "a run" 0 "to go on: tessera resume a --draws" \
     "$program" run run.yaml --output a
 cp out.txt run.txt
 has "begins with the verdict" "^Not converged yet" run.txt
-has "the rigid model" "^The model as it is, rigid, by the bodies of the run, (fits|does)" \
+has "the rigid model" "^The structure as it was given, kept rigid, under the run.s forward model, (fits|does)" \
     run.txt
 has "what moves" "^What moves: parts A:41-54 and A:61-74, centres" run.txt
 expect "summary" 0 "" "$program" summary a

@@ -10,6 +10,20 @@ import traceback
 import arviz
 import numpy as np
 import scipy.stats
+import xarray
+
+
+def model_error(data):
+    """The variance of each point by the model's own error: its curves, brought to the
+    data as their reference is."""
+    constant, observed = data.constant_data, data.observed_data["intensity"].values
+    curves = [constant[n].values for n in constant if re.fullmatch("error_[a-z]", n)]
+    assert len(curves) > 0
+    reference = constant["error_reference"].values
+    columns = np.stack([reference, np.ones_like(reference)], axis=1)
+    own = np.hypot(constant["sigma"].values, 0.1 * observed)
+    scale, _ = np.linalg.lstsq(columns / own[:, None], observed / own, rcond=None)[0]
+    return xarray.DataArray(((scale * np.array(curves)) ** 2).sum(axis=0), dims="q")
 
 
 def look(directory, start_chi2, n_point, model):
@@ -60,6 +74,8 @@ def look(directory, start_chi2, n_point, model):
         sd = observed * (mean.q + draw["noise_alpha"]) * draw["noise_beta"]
     else:
         sd = draw["noise_scale"] * sigma
+    if model != "student": # which has no integral over the model's own error
+        sd = np.sqrt(sd**2 + model_error(data))
     z = ((observed - mean) / sd).transpose("chain", "draw", "q")
     if model == "student":
         density = scipy.stats.t.logpdf(z, draw["noise_nu"].values[:, :, None])
