@@ -116,7 +116,7 @@ assert np.allclose(chi2, ((r - 40) / 3) ** 2, rtol=1e-4), (chi2, r)'
 many() { # DIR DRAWS
     "$program" run good.yaml --output "$1" --set sampler.draws="$2" \
         --set sampler.chains=16 --set sampler.temperatures=4 \
-        --set sampler.evidence=true --set sampler.warmup=300 --threads 2
+        --set sampler.evidence=true --set sampler.warmup=200 --threads 2
 }
 expect "many chains" 0 "chains start from 4 draws of the prior, in groups" \
     many groups 20
@@ -138,7 +138,7 @@ p = s["evidence"]["population"]
 assert abs(p["log"] - s["evidence"]["log"]) < 1 and 0 < p["error"] < 1, p'
 on_the_way() { # DIR: a run that takes a while to come from the prior
     "$program" run good.yaml --output "$1" --set sampler.draws=4 \
-        --set sampler.chains=32 --set sampler.temperatures=4 \
+        --set sampler.chains=16 --set sampler.temperatures=2 \
         --set sampler.evidence=true --set sampler.warmup=80 --threads 2
 }
 expect "whole" 0 "" on_the_way whole

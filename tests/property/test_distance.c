@@ -305,7 +305,7 @@ static void populations_are_of_the_posterior(void **state)
     tsr_conformation *start[2 * N_GROUP];
     posterior_sample s;
     open_groups(&s, start, log_z);
-    by_weights(&s, 30000, mean[0], error[0], plain, exact);
+    by_weights(&s, 10000, mean[0], error[0], plain, exact);
     s.target.chains_each = CHAINS_EACH;
     posterior_run run = posterior_run_new(&s, N_GROUP * CHAINS_EACH, 2, 1);
     populate(run, 12); /* too few to forget: weights and copies matter */
