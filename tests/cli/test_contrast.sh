@@ -105,7 +105,7 @@ check "the prior has c1 and c2" sh -c \
 expect "both fixed" 0 "" "$program" run good.yaml --output fixed \
     --set "contrast={c1: 1.02, c2: 2}" --set sampler.draws=10
 check "what is fixed is not in the trace" sh -c \
-    "! '$program' summary fixed | grep -q '^ *c2 '"
+    "! '$program' summary fixed | grep -qE '^ *c2 +[-0-9.]+ +[-0-9.]+'"
 
 # The truth, 2, lies beyond what is allowed.
 expect "c2 at an end of its prior" 0 "warning: c2 piles up at the upper end of its prior, 1" \
