@@ -8,8 +8,8 @@
 #include "core/random.h"
 #include "density/fourier.h"
 #include "io/structure.h"
-#include "tests/term_entry.h"
 #include "tests/model_sample.h"
+#include "tests/term_entry.h"
 
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_linalg.h>

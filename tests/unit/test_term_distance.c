@@ -1,7 +1,7 @@
 /* The likelihood of a distance: densities from mean and sd or from a table,
  * what the scale does to them, ensembles, and what is refused. */
-#include "tests/term_entry.h"
 #include "tests/model_sample.h"
+#include "tests/term_entry.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* The likelihood of a density map: its three sums against a grid, its integral
  * against numbers, where it is largest, and what is refused. */
 #include "io/density_map.h"
-#include "tests/term_entry.h"
 #include "tests/model_sample.h"
+#include "tests/term_entry.h"
 
 #include <math.h>
 
