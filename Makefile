@@ -219,7 +219,7 @@ check-slow: deps-check ## the slow tests
 # test expects: either is seen where a test looks away from the other. Only in
 # the child that tries a file without a seal (try_in_child) HDF5 itself may fail:
 # the child is there for that.
-SAN_SCRIPTS := $(patsubst %,tests/cli/test_%.sh,cli init profile distance \
+SAN_SCRIPTS := $(patsubst %,tests/cli/test_%.sh,cli init profile \
                  export files damage noise train contrast map)
 SAN_TESTS   := $(patsubst %.c,$(BUILD)/%,$(filter-out %_clash.c \
                  %_prior_table.c,$(wildcard tests/unit/test_*.c)))

@@ -80,11 +80,11 @@ extern const tsr_move_type *const tsr_move_registry[];
 double tsr_move_learn(long n, double accept_probability, double target);
 
 /* A field `target` of a move's options, a double. */
-#define TSR_FIELD_TARGET(options, value)                                    \
-    {                                                                       \
-        .name = "target", .type = TSR_FIELD_DOUBLE,                         \
-        .offset = offsetof(options, target), .initial = value, .min = 0.01, \
-        .max = 0.99, .doc = "acceptance that warm-up aims at"               \
+#define TSR_FIELD_TARGET(options, value)                                      \
+    {                                                                         \
+        .name = "target", .type = TSR_FIELD_DOUBLE,                           \
+        .offset = offsetof(options, target), .initial = (value), .min = 0.01, \
+        .max = 0.99, .doc = "acceptance that warm-up aims at"                 \
     }
 
 #endif
