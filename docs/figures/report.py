@@ -15,7 +15,7 @@ from PIL import Image
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WIDTH, HEIGHT = 1030, 10000
-STRETCHES = ((0, 960), (1745, 2705))  # from, to; pixels down the page
+STRETCHES = ((950, 1910), (2560, 3520))  # from, to; pixels down the page
 
 
 def main(page):
