@@ -31,7 +31,7 @@ typedef struct {
     int n, each; /* replicas; of a group */
     double beta;
     double *log_lik, *before, *weight; /* [n] */
-    int *parent;                       /* [n] */
+    int *parent, *child;               /* [n] */
     int n_level, room;
     level *level;
 } pass;
@@ -53,6 +53,7 @@ static void pass_clear(pass *p)
     free(p->before);
     free(p->weight);
     free(p->parent);
+    free(p->child);
 }
 
 static tsr_status pass_init(pass *p, tsr_err *err)
@@ -62,8 +63,9 @@ static tsr_status pass_init(pass *p, tsr_err *err)
     p->before = calloc(n, sizeof *p->before);
     p->weight = calloc(n, sizeof *p->weight);
     p->parent = calloc(n, sizeof *p->parent);
+    p->child = calloc(n, sizeof *p->child);
     return p->log_lik != NULL && p->before != NULL && p->weight != NULL &&
-                   p->parent != NULL
+                   p->parent != NULL && p->child != NULL
                ? TSR_OK
                : tsr_fail(err, TSR_E_NOMEM, "out of memory");
 }
@@ -141,40 +143,29 @@ static double barrier_rate(const pass *p)
 }
 
 /* Each of the group [first, first + each) gets a parent: as many children as
- * its weight says, to less than one (systematic resampling), its own first. */
+ * its weight says, to less than one (systematic resampling: points u, u + 1,
+ * ... on the line of all weights), itself first. */
 static void choose_parents(pass *p, int first, double u)
 {
+    const int end = first + p->each;
     double sum = 0.0, upto = 0.0;
-    int n_free = 0;
-    for (int i = first; i < first + p->each; i++) {
+    int n_point = 0, free_place = first;
+    for (int i = first; i < end; i++)
         sum += p->weight[i];
-        p->parent[i] = -1;
+    for (int i = first; i < end; i++) {
+        upto += p->weight[i] * p->each / sum;
+        const int n_upto =
+            i + 1 < end ? (int)fmin(ceil(upto - u), p->each) : p->each;
+        p->child[i] = n_upto - n_point;
+        p->parent[i] = p->child[i] > 0 ? i : -1;
+        n_point = n_upto;
     }
-    const double one = sum / p->each;
-    for (int pass_number = 0; pass_number < 2; pass_number++) {
-        double next = u * one;
-        upto = 0.0;
-        for (int i = first; i < first + p->each; i++) {
-            int n_child = 0;
-            upto += p->weight[i];
-            for (; next < upto; next += one)
-                n_child++;
-            if (pass_number == 0) {
-                if (n_child > 0)
-                    p->parent[i] = i;
-                continue;
-            }
-            for (int k = 1; k < n_child; k++) {
-                while (n_free < p->each && p->parent[first + n_free] >= 0)
-                    n_free++;
-                if (n_free < p->each)
-                    p->parent[first + n_free] = i;
-            }
+    for (int i = first; i < end; i++)
+        for (int k = 1; k < p->child[i]; k++) {
+            while (p->parent[free_place] >= 0)
+                free_place++;
+            p->parent[free_place] = i;
         }
-    }
-    for (int i = first; i < first + p->each; i++) /* lost to rounding */
-        if (p->parent[i] < 0)
-            p->parent[i] = i;
 }
 
 /* Weighs, adds to the estimates, and copies. */
