@@ -162,12 +162,7 @@ static void print_head(const bench *b)
     char line[1024];
     const tsr_device_info *info = tsr_device_get_info(b->device);
     if (b->json != NULL) {
-        tsr_json_object(b->json, NULL);
-        tsr_json_text(b->json, "device", info->name);
-        tsr_json_text(b->json, "platform", info->platform);
-        tsr_json_text(b->json, "driver", info->driver);
-        tsr_json_text(b->json, "version", TSR_VERSION);
-        tsr_json_array(b->json, "rows");
+        tsr_bench_begin_json(b->json, info);
         return;
     }
     tsr_device_describe(info, line, sizeof line);

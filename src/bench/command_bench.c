@@ -260,17 +260,22 @@ static tsr_status bench_all_threads(bench *b, tsr_err *err)
     return status;
 }
 
+void tsr_bench_begin_json(tsr_json *json, const tsr_device_info *info)
+{
+    tsr_json_object(json, NULL);
+    tsr_json_text(json, "device", info->name);
+    tsr_json_text(json, "platform", info->platform);
+    tsr_json_text(json, "driver", info->driver);
+    tsr_json_text(json, "version", TSR_VERSION);
+    tsr_json_array(json, "rows");
+}
+
 static void print_head(const bench *b)
 {
     const tsr_device_info *info = tsr_device_get_info(b->device);
     char line[1024];
     if (b->json != NULL) {
-        tsr_json_object(b->json, NULL);
-        tsr_json_text(b->json, "device", info->name);
-        tsr_json_text(b->json, "platform", info->platform);
-        tsr_json_text(b->json, "driver", info->driver);
-        tsr_json_text(b->json, "version", TSR_VERSION);
-        tsr_json_array(b->json, "rows");
+        tsr_bench_begin_json(b->json, info);
         return;
     }
     tsr_device_describe(info, line, sizeof line);

@@ -9,6 +9,10 @@
 
 #include <stdio.h>
 
+/* What rows of all kinds have before them: {device, platform, driver, version,
+ * rows: [, which the caller closes. */
+void tsr_bench_begin_json(tsr_json *json, const tsr_device_info *info);
+
 /* tessera bench --sampling */
 
 typedef struct {

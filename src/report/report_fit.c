@@ -3,9 +3,9 @@
  * who measure SAXS judge size and compactness at a glance. */
 #include "report/report_sections.h"
 
+#include "analysis/guinier.h"
 #include "scattering/profile_fit.h"
 
-#include <gsl/gsl_fit.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,7 @@ typedef struct {
     double rg, background; /* posterior means; NaN where there is none */
     char suffix[16];       /* "", "_2" */
     /* Guinier's law, fitted to the data without the background */
-    double guinier_rg, guinier_i0, guinier_q_rg;
-    int n_guinier;
+    tsr_guinier guinier;
 } data_set;
 
 /* Copies of a vector without draws into `to` [n]; 0 where it is not there. */
@@ -251,49 +250,12 @@ static void fit_words(tsr_report *r, data_set *d, int n_point)
 
 /* ---- Guinier and Kratky ---- */
 
-/* A weighted line through ln(I - b) over q^2, where q Rg is below 1.3, from the
- * Rg of the posterior on until the range stays. */
-static void fit_guinier(data_set *d)
-{
-    const double most = 1.3;
-    const double b = isfinite(d->background) ? d->background : 0.0;
-    double rg = d->rg;
-    d->guinier_rg = d->guinier_i0 = (double)NAN;
-    for (int turn = 0; turn < 20 && isfinite(rg) && rg > 0.0; turn++) {
-        double *x = d->scratch, *weight = d->scratch2, *y = d->scratch3;
-        double at_0, slope, c00, c01, c11, chi2;
-        int n = 0;
-        for (int k = 0; k < d->n && d->q[k] * rg < most; k++) {
-            const double i = d->intensity[k] - b, s = d->sigma[k];
-            if (!(i > s))
-                continue;
-            x[n] = d->q[k] * d->q[k];
-            weight[n] = i * i / (s * s);
-            y[n++] = log(i);
-        }
-        if (n < 5)
-            return;
-        gsl_fit_wlinear(x, 1, weight, 1, y, 1, (size_t)n, &at_0, &slope, &c00,
-                        &c01, &c11, &chi2);
-        if (!(slope < 0.0))
-            return;
-        const double next = sqrt(-3.0 * slope);
-        d->n_guinier = n;
-        d->guinier_rg = next;
-        d->guinier_i0 = exp(at_0);
-        d->guinier_q_rg = d->q[0] * next;
-        if (fabs(next - rg) < 1e-4 * rg)
-            return;
-        rg = next;
-    }
-}
-
 /* ln(I - b) over q^2, somewhat beyond the range of Guinier's law. */
 static tsr_figure guinier_figure(data_set *d)
 {
     char name[32];
     const double b = isfinite(d->background) ? d->background : 0.0;
-    const double end = 2.0 / d->guinier_rg, limit = 1.3 / d->guinier_rg;
+    const double end = 2.0 / d->guinier.rg, limit = 1.3 / d->guinier.rg;
     int n = 0;
     snprintf(name, sizeof name, "guinier%s", d->suffix);
     tsr_figure f = tsr_figure_new(name, "Guinier plot",
@@ -310,7 +272,7 @@ static tsr_figure guinier_figure(data_set *d)
                      NULL);
     tsr_figure_layer(&f, TSR_LAYER_LINE, "posterior", TSR_COLOUR_MODEL, n, x,
                      curve, NULL);
-    const double rg = d->guinier_rg, i0 = log(d->guinier_i0);
+    const double rg = d->guinier.rg, i0 = log(d->guinier.i0);
     const double lx[2] = {0.0, limit * limit};
     const double ly[2] = {i0, i0 - rg * rg * lx[1] / 3.0};
     tsr_figure_layer(&f, TSR_LAYER_DASHES, "Guinier's law", "#444444", 2, lx,
@@ -332,8 +294,8 @@ static tsr_figure kratky_figure(data_set *d)
     double *x = d->scratch, *y = d->scratch2, *curve = d->scratch3;
     double highest = 1.2;
     for (int k = 0; k < d->n; k++) {
-        x[k] = d->q[k] * d->guinier_rg;
-        const double factor = x[k] * x[k] / d->guinier_i0;
+        x[k] = d->q[k] * d->guinier.rg;
+        const double factor = x[k] * x[k] / d->guinier.i0;
         y[k] = factor * (d->intensity[k] - b);
         curve[k] = factor * (d->mean[k] - b);
         highest = fmax(highest, 1.3 * curve[k]);
@@ -355,8 +317,10 @@ static tsr_figure kratky_figure(data_set *d)
 
 static tsr_status guinier(tsr_report *r, data_set *d, tsr_err *err)
 {
-    fit_guinier(d);
-    if (!isfinite(d->guinier_rg)) {
+    const double b = isfinite(d->background) ? d->background : 0.0;
+    TSR_TRY(tsr_guinier_fit(d->n, d->q, d->intensity, d->sigma, b, d->rg,
+                            &d->guinier, err));
+    if (!isfinite(d->guinier.rg)) {
         tsr_page_words(r->page,
                        "Guinier and Kratky plots are left out: fewer than 5 "
                        "points lie where Guinier's law holds.");
@@ -378,7 +342,7 @@ static tsr_status guinier(tsr_report *r, data_set *d, tsr_err *err)
                    "molecule peaks at q&nbsp;Rg&nbsp;= &radic;3 with 1.1, a "
                    "chain without fold rises to a plateau, and domains on a "
                    "flexible linker lie between.",
-                   d->n_guinier, d->guinier_q_rg, d->guinier_rg,
+                   d->guinier.n, d->guinier.q[0] * d->guinier.rg, d->guinier.rg,
                    rg != NULL ? rg->value.mean : (double)NAN,
                    rg != NULL ? rg->value.q5 : (double)NAN,
                    rg != NULL ? rg->value.q95 : (double)NAN);

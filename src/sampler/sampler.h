@@ -7,8 +7,9 @@
  *
  * With several temperatures a chain is a ladder of replicas (ladder.h), all in
  * one half; what is stored is the replica at temperature 1. In the first part
- * of warm-up the likelihood is turned on slowly (annealing), so that a start
- * that fits badly does not freeze where it is. */
+ * of warm-up the likelihood is turned on slowly (annealing), where no
+ * population came from the prior before (population.h), so that a start that
+ * fits badly does not freeze where it is. */
 #ifndef TSR_SAMPLER_SAMPLER_H
 #define TSR_SAMPLER_SAMPLER_H
 

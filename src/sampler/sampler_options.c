@@ -94,15 +94,17 @@ const tsr_field tsr_sampler_fields[] = {
      .initial = "0.5",
      .min = 0.0,
      .max = 0.9,
-     .doc = "share of warm-up in which the likelihood is turned on slowly"},
+     .doc = "share of warm-up in which the likelihood is turned on slowly, "
+            "where chains do not come from the prior"},
     {.name = "start",
      .type = TSR_FIELD_CHOICE,
      .offset = offsetof(tsr_sampler_options, start),
      .initial = "auto",
      .words = start_words,
      .doc = "where chains start: from the structure of the configuration, or "
-            "from draws of the prior, groups of many chains from one each; "
-            "auto: the prior where the temperatures reach it"},
+            "from draws of the prior, brought to the posterior together, in "
+            "groups, before warm-up; auto: the prior where the temperatures "
+            "reach it"},
     {.name = "until",
      .type = TSR_FIELD_STRING,
      .offset = offsetof(tsr_sampler_options, until),
