@@ -1,9 +1,10 @@
 #!/bin/sh
 # Runs test programs and scripts, one more at a time than there are processors
 # (or JOBS), since some wait; a script prints lines "ok NAME", "not ok NAME" or
-# "skip NAME: reason". Ends with the slowest and the counts. A test that has not
-# ended after LIMIT seconds (900 if not given) is killed with all that it has
-# started, and failed.
+# "skip NAME: reason". Ends with the slowest, what failed once more (the whole
+# output is long, and who reads a log begins at its end) and the counts. A test
+# that has not ended after LIMIT seconds (900 if not given) is killed with all
+# that it has started, and failed.
 
 # run.sh --one FOLDER TEST: a test, whose lines come out together. FOLDER/table
 # gets a row of it: processor seconds, seconds, passed, failed, skipped, name.
@@ -27,6 +28,11 @@ if [ "$1" = --one ]; then
     if [ "$bad" -ne 0 ]; then
         said="FAIL $3 ($seconds s, exit status $status)
 $(sed 's/^/    /' "$log")"
+        # A test's own words about a failure follow it, not starting with "ok".
+        { echo "$3, exit status $status:"
+          awk '/^(ok|skip) /{shown = 0} /^not ok /{shown = 1} shown' "$log" |
+              head -n 40
+          echo "its last lines:"; tail -n 5 "$log"; } >>"$2/broken"
     else
         said="pass $3: $ok tests, $seconds s
 $(grep -i '^skip \|^skipped\|# skip' "$log" | sed 's/^/    /')"
@@ -44,6 +50,7 @@ printf '%s\n' "$@" |
 echo "the slowest, in seconds of processor and of time:"
 sort -rn "$work/table" | head -n 10 |
     awk '{printf "%5d %5d  %s\n", $1, $2, $6}'
+cat "$work/broken" 2>/dev/null
 awk -v n=$# '{passed += $3; failed += $4; skipped += $5}
     $4 {broken = broken " " $6}
     END {

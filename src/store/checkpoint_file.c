@@ -161,19 +161,29 @@ static int write_synced(const char *path, const char *content, size_t size)
     return failed;
 }
 
-/* A second name for the present file, so that the first stays in use. */
+/* A second name for the present file, so that the first stays in use. It takes
+ * the place of the one before it at once: at no moment is there none. */
 static int keep_previous(const char *path, const char *previous)
 {
-    if (access(path, F_OK) != 0)
-        return errno == ENOENT ? 0 : errno;
-    if (unlink(previous) != 0 && errno != ENOENT)
-        return errno;
-    if (link(path, previous) == 0)
-        return 0;
-    if (errno != EPERM && errno != ENOTSUP && errno != ENOSYS &&
-        errno != EMLINK)
-        return errno;
-    return rename(path, previous) == 0 ? 0 : errno;
+    char *name = tsr_words_of("%s.link", path);
+    int failed = name == NULL ? ENOMEM : 0;
+
+    if (failed == 0 && access(path, F_OK) != 0) {
+        failed = errno;
+    } else if (failed == 0) {
+        unlink(name); /* of a process that was killed here */
+        if (link(path, name) == 0)
+            failed = rename(name, previous) == 0 ? 0 : errno;
+        else if (errno == EPERM || errno == ENOTSUP || errno == ENOSYS ||
+                 errno ==
+                     EMLINK) /* no links here: a moment without the first */
+            failed = rename(path, previous) == 0 ? 0 : errno;
+        else
+            failed = errno;
+        unlink(name); /* rename leaves it where both are the same file */
+    }
+    free(name);
+    return failed == ENOENT ? 0 : failed;
 }
 
 tsr_status tsr_checkpoint_file_replace(const char *path, const char *content,

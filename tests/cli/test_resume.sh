@@ -10,6 +10,7 @@ same() { # NAME DIR DIR
     else
         echo "not ok $1"
         sed 's/^/    /' out.txt
+        bad=1
     fi
 }
 
@@ -371,6 +372,7 @@ if "$python" "$tests/soak.py" "$program" soak soak.yaml damage 2 >out.txt 2>&1; 
 else
     echo "not ok damage"
     sed 's/^/    /' out.txt
+    bad=1
 fi
 
 # ---- a device that is lost ----
