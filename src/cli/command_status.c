@@ -126,13 +126,20 @@ static double steps_a_second(const run_status *s)
                                                  : (double)NAN;
 }
 
+/* Draws of warm-up in all: behind populations half of what was asked for, as is
+ * known for certain once there are draws. */
+static long warmup_draws(const run_status *s)
+{
+    return s->draws > 0 ? s->warmup : tsr_session_warmup(&s->config);
+}
+
 static double seconds_left(const run_status *s)
 {
     const tsr_run_identity *i = &s->at.identity;
     long draws = tsr_sampler_draws(&s->config.sampler);
     if (s->has_checkpoint && s->at.place.expected > s->draws)
         draws = s->at.place.expected; /* until converged */
-    long left = tsr_session_warmup(&s->config) - s->warmup + draws - s->draws;
+    long left = warmup_draws(s) - s->warmup + draws - s->draws;
     double steps = (double)left * (double)s->config.sampler.thin *
                    (double)i->n_chain * (double)i->n_temp;
     double seconds = steps / steps_a_second(s);
@@ -173,7 +180,7 @@ static void print(const run_status *s, const char *directory, FILE *out)
         fprintf(out, " on %s, process %ld, since %s", s->holder.host,
                 s->holder.pid, s->holder.since);
     fprintf(out, "\n  %-11s %ld of %ld draws\n", "warm-up", s->warmup,
-            tsr_session_warmup(&s->config));
+            warmup_draws(s));
     fprintf(out, "  %-11s %ld of %ld a chain", "sampling", s->draws,
             tsr_sampler_draws(&s->config.sampler));
     if (s->has_checkpoint)
@@ -229,7 +236,7 @@ static void print_json(const run_status *s, FILE *out)
         tsr_json_integer(&j, "pid", s->holder.pid);
         tsr_json_text(&j, "since", s->holder.since);
     }
-    put_part(&j, "warmup", s->warmup, tsr_session_warmup(&s->config));
+    put_part(&j, "warmup", s->warmup, warmup_draws(s));
     put_part(&j, "draws", s->draws, tsr_sampler_draws(&s->config.sampler));
     if (s->has_checkpoint)
         put_checkpoint(&j, &s->at);

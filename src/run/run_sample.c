@@ -195,12 +195,20 @@ static tsr_status answer_request(tsr_session *s, tsr_err *err)
     return status;
 }
 
+/* Draws of warm-up in all. On their way from the prior populations have learnt
+ * most of what warm-up is for, so half of it is left behind them. */
+static long warmup_draws(const tsr_session *s)
+{
+    const long n = tsr_session_warmup(s->config);
+    return tsr_sampler_population(s->sampler).n_level > 0 ? (n + 1) / 2 : n;
+}
+
 /* Blocks of about two seconds; their size changes nothing. */
 static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
 {
     const long *done = warm ? &s->place.warmup : &s->place.draws;
-    long total = warm ? tsr_session_warmup(s->config)
-                      : tsr_sampler_draws(&s->config->sampler);
+    long total =
+        warm ? warmup_draws(s) : tsr_sampler_draws(&s->config->sampler);
     long epoch = tsr_session_epoch(s->config, s->setup), block = 1;
     long steps = s->setup->n_chain * s->config->sampler.thin *
                  tsr_target_n_temp(&s->setup->target);
@@ -313,8 +321,6 @@ static tsr_status populate(tsr_session *s, tsr_err *err)
 static tsr_status draw_all(tsr_session *s, tsr_err *err)
 {
     const tsr_sampler_options *o = &s->config->sampler;
-    long warmup = tsr_session_warmup(s->config);
-    int had_warmup = s->place.warmup < warmup;
     double began = tsr_clock_s();
     tsr_status status = TSR_OK;
     if (s->place.warmup == 0 && s->place.draws == 0)
@@ -322,6 +328,8 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     if (status != TSR_OK || tsr_stop_asked)
         return status;
     const int is_there = tsr_sampler_population(s->sampler).n_level > 0;
+    const long warmup = warmup_draws(s);
+    const int had_warmup = s->place.warmup < warmup;
     if (s->place.warmup == 0 &&
         tsr_sampler_plan_warmup(s->sampler, warmup * o->thin,
                                 is_there ? 0.0 : o->anneal))

@@ -34,7 +34,8 @@ const tsr_field tsr_sampler_fields[] = {
      .initial = "5000",
      .min = 0,
      .max = 1e12,
-     .doc = "step sizes learn, then stay"},
+     .doc = "step sizes learn, then stay; half as many where chains came from "
+            "the prior as populations"},
     {.name = "draws",
      .type = TSR_FIELD_NUMBER_OR_WORD,
      .offset = offsetof(tsr_sampler_options, draws),
