@@ -79,6 +79,27 @@ static const tsr_option options[] = {
      .argument = "UNIT",
      .initial = "auto",
      .doc = "of the data: auto, 1/A or 1/nm"},
+    {.name = "resolution",
+     .argument = "DQ",
+     .unit = "1/Angstrom",
+     .doc = "standard deviation of q, by which the curve is smeared: a number, "
+            "or column, the fourth of the data, auto, the fourth where there "
+            "is one, or none; default: none"},
+    {.name = "wavelength-spread",
+     .argument = "X",
+     .doc = "full width at half maximum over the mean, which adds to that"},
+    {.name = "slit-length",
+     .argument = "L",
+     .unit = "1/Angstrom",
+     .doc = "half of the slit's length, across the direction of q"},
+    {.name = "slit-width",
+     .argument = "W",
+     .unit = "1/Angstrom",
+     .doc = "half of the slit's width, along q"},
+    {.name = "beam-profile",
+     .argument = "FILE",
+     .doc = "instead of --slit-length: a table of u (1/Angstrom, across the "
+            "direction of q) and the beam's intensity there"},
     {.name = "form-factors",
      .argument = "FILE",
      .doc = "a table instead of the shipped one, for --bodies one and two; one "
@@ -118,6 +139,7 @@ typedef struct {
     tsr_q_unit unit;
     tsr_profile_fit_options fit;
     double c1, c2; /* without data */
+    tsr_resolution_options resolution;
 } settings;
 
 /* ---- options ---- */
@@ -126,7 +148,9 @@ typedef struct {
  */
 static tsr_status check_unused(const tsr_args *args, int has_data, tsr_err *err)
 {
-    static const char *const with_data[] = {"background", "q-unit", NULL};
+    static const char *const with_data[] = {
+        "background",  "q-unit",     "resolution",   "wavelength-spread",
+        "slit-length", "slit-width", "beam-profile", NULL};
     static const char *const without[] = {"partials", "n-q", NULL};
     static const char *const of_ensemble[] = {"weights", "theta", NULL};
     const int is_ensemble = tsr_args_count(args, "ensemble") > 0;
@@ -201,6 +225,30 @@ static tsr_status background(const tsr_args *args, tsr_profile_fit_options *fit,
     return TSR_OK;
 }
 
+/* As `resolution` of a configuration has them; the fields are in this order. */
+static tsr_status read_resolution(const tsr_args *args,
+                                  tsr_resolution_options *out, tsr_err *err)
+{
+    static const char *const option[] = {"resolution", "wavelength-spread",
+                                         "slit-length", "slit-width"};
+    const tsr_field *field = tsr_resolution_fields;
+    for (size_t k = 0; k < sizeof option / sizeof *option; k++) {
+        const char *given = tsr_args_value(args, option[k]);
+        tsr_status status = given == NULL
+                                ? TSR_OK
+                                : tsr_field_parse(&field[k], out, given, err);
+        if (status != TSR_OK)
+            return tsr_wrap(err, TSR_E_USAGE, "--%s", option[k]);
+    }
+    const char *beam = tsr_args_value(args, "beam-profile");
+    if (beam != NULL && out->slit_length > 0.0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--beam-profile stands for the slit's length; leave "
+                        "--slit-length out");
+    out->beam_profile = beam != NULL ? strdup(beam) : NULL;
+    return TSR_OK;
+}
+
 static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
 {
     int unit = 0, has_data = tsr_args_value(args, "data") != NULL;
@@ -236,6 +284,7 @@ static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
         status = tsr_args_long(args, "n-q", 2.0, 1e5, &s->n_q, err);
     if (status != TSR_OK)
         return status;
+    TSR_TRY(read_resolution(args, &s->resolution, err));
     s->unit = (tsr_q_unit)unit;
     if (s->solvent == TSR_SOLVENT_FOXS && tsr_args_count(args, "c2") == 0)
         s->fit.c2[0] = -2.0;
@@ -439,7 +488,7 @@ static tsr_status compute(const tsr_args *args, const settings *s,
     work w = {.args = args,
               .s = s,
               .saxs = saxs,
-              .q_max = saxs != NULL ? saxs->q[saxs->n - 1] : s->q_range[1],
+              .q_max = saxs != NULL ? tsr_saxs_q_max(saxs) : s->q_range[1],
               .out = out,
               .log = log};
     const tsr_profile_spec spec = {.bodies = (tsr_profile_bodies)s->bodies,
@@ -476,9 +525,12 @@ static tsr_status profile(const tsr_args *args, FILE *out, tsr_log *log,
             n, path, data, tsr_args_value(args, "form-factors"), err);
     if (status == TSR_OK && data != NULL)
         status = tsr_saxs_read(data, s.unit, s.q_range, log, &saxs, err);
+    if (status == TSR_OK && data != NULL)
+        status = tsr_saxs_resolve(saxs, &s.resolution, log, err);
     if (status == TSR_OK)
         status = compute(args, &s, saxs, n, path, out, log, err);
     tsr_saxs_free(saxs);
+    tsr_fields_clear(tsr_resolution_fields, &s.resolution);
     return status;
 }
 

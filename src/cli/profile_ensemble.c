@@ -178,8 +178,8 @@ static tsr_status curves_at(const tsr_profile_ensemble *e, const tsr_saxs *saxs,
 {
     for (int i = 0; i < e->n; i++) {
         tsr_partial_curves curves;
-        TSR_TRY(tsr_partial_curves_make(&e->model[i].structure.partials,
-                                        saxs->n, saxs->q, &curves, err));
+        TSR_TRY(tsr_partial_curves_of(&e->model[i].structure.partials, saxs,
+                                      &curves, err));
         tsr_contrast_intensity(&curves, c1, c2,
                                curve + (size_t)i * (size_t)saxs->n);
         tsr_partial_curves_clear(&curves);

@@ -22,8 +22,7 @@ tsr_status tsr_profile_fit_data(const tsr_profile_fit_options *options,
                                 tsr_err *err)
 {
     tsr_partial_curves curves;
-    TSR_TRY(tsr_partial_curves_make(&r->structure.partials, saxs->n, saxs->q,
-                                    &curves, err));
+    TSR_TRY(tsr_partial_curves_of(&r->structure.partials, saxs, &curves, err));
     if (r->curve == NULL)
         r->curve = calloc((size_t)saxs->n, sizeof *r->curve);
     tsr_status status =

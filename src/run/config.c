@@ -233,6 +233,8 @@ static const tsr_field simulate_fields[] = {
      .min = 0,
      .max = 1e9,
      .doc = "of sampling the prior, away from the input structure"},
+    TSR_RESOLUTION_FIELD("resolution",
+                         offsetof(tsr_simulate_config, resolution)),
     {.name = "c1",
      .type = TSR_FIELD_NUMBER_OR_WORD,
      .offset = offsetof(tsr_simulate_config, c1),
@@ -382,16 +384,28 @@ void tsr_config_moves(const tsr_config *config, const void *option[TSR_N_MOVE])
         option[m] = config->moves.option[m];
 }
 
+/* The paths of a struct and of the groups in it, counted down to the one that
+ * makes *k negative. */
+static char **find_path(const tsr_field *f, char *object, int *k)
+{
+    for (; f->name != NULL; f++) {
+        char *member = object + f->offset, **found = NULL;
+        if (f->type == TSR_FIELD_STRING && f->is_path && --*k < 0)
+            return (char **)(void *)member;
+        if (f->type == TSR_FIELD_GROUP)
+            found = find_path(tsr_field_members(f, member), member, k);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
 char **tsr_config_data_path(const tsr_config *config, int number, int k)
 {
     const tsr_field *data = tsr_field_find(tsr_config_fields(), "data");
     char *entry =
         (char *)config->data.item + (size_t)number * data->element_size;
-    const tsr_field *f = tsr_field_members(data, entry);
-    for (; f->name != NULL; f++)
-        if (f->type == TSR_FIELD_STRING && f->is_path && k-- == 0)
-            return (char **)(void *)(entry + f->offset);
-    return NULL;
+    return find_path(tsr_field_members(data, entry), entry, &k);
 }
 
 char **tsr_config_data_file(const tsr_config *config, int number)
