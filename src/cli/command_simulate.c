@@ -115,15 +115,15 @@ static void open_atoms(const tsr_config *config, const tsr_setup *setup,
         tsr_info(log, "the curve is that of the bodies: %s", why.message);
 }
 
-/* The same of the bodies with S(q). */
+/* The same of the bodies with S(q), at n values of q; q NULL: on the grid. */
 static tsr_status of_bodies(const tsr_q_grid *grid, const tsr_setup *setup,
-                            const tsr_conformation *truth, double *intensity,
-                            tsr_err *err)
+                            const tsr_conformation *truth, int n,
+                            const double *q, double *intensity, tsr_err *err)
 {
-    for (int j = 0; j < grid->n_q; j++)
-        TSR_TRY(tsr_scattering_intensity(&setup->scattering, setup->topology,
-                                         truth, NULL, j * grid->dq_inv_ang,
-                                         &intensity[j], err));
+    for (int k = 0; k < n; k++)
+        TSR_TRY(tsr_scattering_intensity(
+            &setup->scattering, setup->topology, truth, NULL,
+            q != NULL ? q[k] : k * grid->dq_inv_ang, &intensity[k], err));
     return TSR_OK;
 }
 
@@ -185,12 +185,16 @@ static tsr_status find_curve(const tsr_config *config, const tsr_setup *setup,
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     open_atoms(config, setup, &grid, log, &curves);
     out->is_atoms = curves != NULL;
+    const int is_direct =
+        curves == NULL && tsr_resolution_is_ideal(&out->resolution);
     tsr_status status =
         curves != NULL ? of_atoms(curves, &grid, setup, truth, on_grid, err)
-                       : of_bodies(&grid, setup, truth, on_grid, err);
-    if (status == TSR_OK)
+        : is_direct
+            ? of_bodies(&grid, setup, truth, n + 3, q, intensity, err)
+            : of_bodies(&grid, setup, truth, grid.n_q, NULL, on_grid, err);
+    if (status == TSR_OK && !is_direct)
         status = carry(&grid, &out->resolution, n, q, on_grid, intensity, err);
-    if (status == TSR_OK)
+    if (status == TSR_OK && !is_direct)
         status = carry(&grid, &ideal, 3, q + n, on_grid, intensity + n, err);
     tsr_atom_curves_free(curves);
     free(on_grid);

@@ -41,6 +41,15 @@ static double sinc(double x)
     return x < 1e-8 ? 1.0 : sin(x) / x;
 }
 
+/* The wave of an ideal point. */
+static void set_wave(double q, const tsr_q_grid *grid, gsl_vector *b)
+{
+    for (size_t i = 0; i < b->size; i++) {
+        double r = grid->band_ang * (double)i / (double)(b->size - 1);
+        gsl_vector_set(b, i, sinc(q * r));
+    }
+}
+
 /* Adds weight sinc(q r) at r = i dr to b. One angle is turned on and on, since
  * the sines of all would take most of the time of a smeared curve; every 32
  * turns it is computed afresh, so that rounding does not grow. */
@@ -110,8 +119,11 @@ static tsr_status solve(const tsr_q_grid *grid, const tsr_smearing *to,
         goto done;
     }
     for (size_t k = 0; k < n_point; k++) {
+        const int is_ideal = to->first[k + 1] == to->first[k] + 1;
         gsl_vector_set_zero(b);
-        for (int j = to->first[k]; j < to->first[k + 1]; j++)
+        if (is_ideal)
+            set_wave(to->q[to->first[k]], grid, b);
+        for (int j = to->first[k]; j < to->first[k + 1] && !is_ideal; j++)
             add_wave(to->q[j], to->weight[j], dr, b);
         gsl_blas_dgemv(CblasTrans, 1.0, a, b, 0.0, x);
         gsl_linalg_cholesky_svx(normal, x);
