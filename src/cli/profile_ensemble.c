@@ -112,6 +112,8 @@ static void add_numbers(tsr_profile_structure *to,
     to->volume += w * s->volume;
     to->radius_ang += w * s->radius_ang;
     to->layer_contrast = s->layer_contrast;
+    to->is_neutron = s->is_neutron;
+    to->match_d2o += w * s->match_d2o;
     to->usual_c2 = s->usual_c2;
     to->rg_ang += w * s->rg_ang * s->rg_ang;
     to->seconds += s->seconds;

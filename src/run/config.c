@@ -488,6 +488,22 @@ static void settle_hydration(tsr_config *c)
                              : (tsr_number_or_word){-1, 0.0};
 }
 
+/* Bodies have form factors for X-rays alone. Who asks for neutrons is told what
+ * there is instead. */
+static tsr_status tell_of_neutrons(tsr_status status, tsr_err *err)
+{
+    if (status != TSR_E_CONFIG || err == NULL ||
+        strstr(err->message, "value 'sans' is not known") == NULL)
+        return status;
+    const tsr_err found = *err;
+    return tsr_fail(err, status,
+                    "%s. Curves of neutrons are not sampled yet: fit them with "
+                    "tessera profile --radiation neutron --data, to models or "
+                    "to what tessera export writes of a run's draws (all "
+                    "together with --ensemble)",
+                    found.message);
+}
+
 tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
                            tsr_config *config, tsr_err *err)
 {
@@ -498,7 +514,7 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
         status = tsr_yaml_read_marked(path, fields, config, n_set, set,
                                       &config->marks, err);
     if (status != TSR_OK)
-        return status;
+        return tell_of_neutrons(status, err);
     settle_hydration(config);
     config->path = strdup(path);
     if (config->name == NULL)
