@@ -34,12 +34,11 @@ typedef struct {
 extern const tsr_field tsr_resolution_fields[];
 
 /* A group of these options; a bare value is that of dq. */
-#define TSR_RESOLUTION_FIELD(NAME, OFFSET)                                    \
-    {                                                                         \
-        .name = (NAME), .type = TSR_FIELD_GROUP, .offset = (OFFSET),          \
-        .fields = tsr_resolution_fields, .alias = "dq",                       \
-        .doc = "of the instrument, by which the model's curve is smeared; a " \
-               "bare value is dq"                                             \
+#define TSR_RESOLUTION_FIELD(NAME, OFFSET)                                \
+    {                                                                     \
+        .name = (NAME), .type = TSR_FIELD_GROUP, .offset = (OFFSET),      \
+        .fields = tsr_resolution_fields, .alias = "dq",                   \
+        .doc = "of the instrument, by which the model's curve is smeared" \
     }
 
 /* All zeroes: an ideal instrument. */

@@ -496,12 +496,13 @@ static tsr_status tell_of_neutrons(tsr_status status, tsr_err *err)
         strstr(err->message, "value 'sans' is not known") == NULL)
         return status;
     const tsr_err found = *err;
-    return tsr_fail(err, status,
-                    "%s. Curves of neutrons are not sampled yet: fit them with "
-                    "tessera profile --radiation neutron --data, to models or "
-                    "to what tessera export writes of a run's draws (all "
-                    "together with --ensemble)",
-                    found.message);
+    return tsr_fail(
+        err, status,
+        "%s. Curves of neutrons are not sampled yet: fit them with "
+        "tessera profile --radiation neutron --data, to models or "
+        "to what tessera export --atoms all writes of a run's draws (all "
+        "together with --ensemble)",
+        found.message);
 }
 
 tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,

@@ -60,7 +60,25 @@ expect "no fourth column" 65 "data.0.resolution.*no fourth column" \
 expect "run" 0 "" "$program" run good.yaml --set data.0.background=none \
     --set data.0.noise.scale=1
 "$program" summary out --json >smeared.json
-check "the run's folder has the column" grep -q "resolution" out/config.yaml
+check "the trace says how its curves were smeared" \
+    grep -aq "sigma of q 0.015 to 0.0194 1/A" out/trace.h5
+# Nothing moves: the truth, with what is known of the data.
+still() { # OPTION...
+    "$program" run good.yaml --set "structure.flexible=[]" --set structure.still=true \
+        --set data.0.background=none --set data.0.noise.scale=1 \
+        --set sampler.draws=2 --json "$@"
+}
+expect "a run at the truth" 0 "" still --output still
+check "fits" "$python" -c "
+import json
+x = json.load(open('out.txt'))['chi2']['mean']
+assert x < 1.6, x"
+expect "and without the resolution" 0 "" still --output sharp \
+    --set data.0.resolution=none
+check "does not" "$python" -c "
+import json
+x = json.load(open('out.txt'))['chi2']['mean']
+assert x > 3, x"
 expect "reweight gives the same likelihood back" 0 "" \
     "$program" reweight out --output weights.csv
 check "so all weights are one" "$python" -c "
