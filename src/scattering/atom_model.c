@@ -5,6 +5,7 @@
 #include "io/structure.h"
 #include "model/residue.h"
 #include "scattering/form_factor.h"
+#include "scattering/neutron.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -294,7 +295,7 @@ static void of_kind(const tsr_atom_model *m, const tsr_atom_kind *kind,
         return;
     }
     out[0] = m->is_neutron
-                 ? kind->length
+                 ? tsr_neutron_amplitude(kind, q)
                  : by * (tsr_atom_form_factor(kind->z, at) +
                          kind->n_hydrogen * tsr_atom_form_factor(1, at));
     out[1] = by * displaced(m->density, kind->volume, at);

@@ -75,7 +75,8 @@ typedef enum {
 typedef struct {
     int z, n_hydrogen; /* z 0: a bead of the layer */
     double volume;     /* Angstrom cubed, of the atom with its hydrogens */
-    double length;     /* for neutrons, fm, likewise */
+    double length, hydrogen; /* for neutrons, fm: of the atom, and of all its
+                                hydrogens */
 } tsr_atom_kind;
 
 typedef struct {

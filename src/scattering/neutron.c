@@ -84,17 +84,34 @@ static tsr_status check_element(const tsr_atoms *atoms, const tsr_file_atom *a,
 
 /* ---- the model ---- */
 
-/* The number of the kind `of` with that length among the n that there are; a
- * new one where there is none. */
+/* Bonds to hydrogen, Angstrom, as neutrons see them (Allen et al. 1987, J.
+ * Chem. Soc. Perkin Trans. 2, S1, rounded). */
+static double bond_length(int z)
+{
+    return z == 7 ? 1.01 : z == 8 ? 0.97 : z == 16 ? 1.34 : 1.09;
+}
+
+/* Unlike X-rays' hydrogens, of which little is to be seen, those of neutrons
+ * scatter as much as their carriers: each is spread over the sphere on which
+ * it is. */
+double tsr_neutron_amplitude(const tsr_atom_kind *kind, double q_inv_ang)
+{
+    const double x = q_inv_ang * bond_length(kind->z);
+    return kind->length + kind->hydrogen * (x < 1e-8 ? 1.0 : sin(x) / x);
+}
+
+/* The number of the kind `of` with that length of its hydrogens among the n
+ * that there are; a new one where there is none. */
 static int find_kind(tsr_atom_kind *kind, int *n, const tsr_atom_kind *of,
-                     double length)
+                     double hydrogen)
 {
     for (int k = 0; k < *n; k++)
         if (kind[k].z == of->z && kind[k].n_hydrogen == of->n_hydrogen &&
-            kind[k].length == length)
+            kind[k].hydrogen == hydrogen)
             return k;
     kind[*n] = *of;
-    kind[*n].length = length;
+    kind[*n].length = tsr_atom_neutron_length(of->z);
+    kind[*n].hydrogen = hydrogen;
     return (*n)++;
 }
 
@@ -117,11 +134,10 @@ static totals assign(const tsr_neutron *n, const tsr_atoms *atoms,
         const tsr_atom_kind *of = &m->kind[m->type[i]];
         const deuterium f = deuterium_of(n, &atoms->residue[a->residue], a);
         const double number = of->n_hydrogen;
-        const double in_water =
-            tsr_atom_neutron_length(a->z) + number * (h + f.grown * (d - h));
+        const double in_water = number * (h + f.grown * (d - h));
         const double growth = number * f.share * (d - h);
         m->mass += heavier * number * (f.grown + n->d2o * f.share);
-        sum.length += in_water;
+        sum.length += tsr_atom_neutron_length(a->z) + in_water;
         sum.growth += growth;
         m->type[i++] = find_kind(kind, n_kind, of, in_water + n->d2o * growth);
     }

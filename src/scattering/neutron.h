@@ -1,12 +1,14 @@
 /* The same atoms as neutrons see them (docs/forward-model.md, Neutrons).
  *
- *     component 0  [b_X + n_H ((1 - f) b_H + f b_D)] exp(-B q^2 / 16 pi^2)
+ *     component 0  [b_X + n_H ((1 - f) b_H + f b_D) sinc(q d)]
+ *                    exp(-B q^2 / 16 pi^2)
  *               1  rho_s V exp(-q^2 V^(2/3) / 4 pi)
  *               2  the layer, denser than the solvent by 3 % where c2 = 1
  *
- * in fm, with f the part of an atom's hydrogens that is deuterium: in the share
- * of D2O in the solvent for those of N, O and S, which exchange, less for the
- * amides of the backbone, and as the chain was grown for the others. */
+ * in fm, with d the length of the bond to a hydrogen, f the part of an atom's
+ * hydrogens that is deuterium: in the share of D2O in the solvent for those of
+ * N, O and S, which exchange, less for the amides of the backbone, and as the
+ * chain was grown for the others. */
 #ifndef TSR_SCATTERING_NEUTRON_H
 #define TSR_SCATTERING_NEUTRON_H
 
@@ -40,5 +42,8 @@ double tsr_neutron_solvent(double d2o);
 tsr_status tsr_neutron_apply(const tsr_neutron *neutron, const tsr_atoms *atoms,
                              tsr_atom_model *model, tsr_log *log, double *match,
                              tsr_err *err);
+
+/* b_X + n_H (...) sinc(q d) of such a kind, fm. */
+double tsr_neutron_amplitude(const tsr_atom_kind *kind, double q_inv_ang);
 
 #endif

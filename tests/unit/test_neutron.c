@@ -201,6 +201,27 @@ static void lengths_of_one_residue(void **state)
     release(m);
 }
 
+/* The two hydrogens of CA are 1.09 A from it, in any direction. */
+static void hydrogens_are_off_their_carriers(void **state)
+{
+    (void)state;
+    enum { N_Q = 5 };
+    const tsr_neutron n = {.exchange = 0.9};
+    tsr_atom_model *m = model_of(io_text("gly.pdb", glycine), &n);
+    double *f = calloc((size_t)(3 * m->n_type * N_Q), sizeof *f);
+    tsr_atom_model_factors(m, N_Q, 0.1, f);
+    const double *ca = f + m->type[1] * N_Q; /* the atoms of the file */
+    for (int k = 1; k < N_Q; k++) {
+        const double q = 0.1 * k, x = 1.09 * q;
+        assert_near(ca[k],
+                    (6.646 - 2.0 * 3.739 * sin(x) / x) *
+                        exp(-12.0 * q * q / (16.0 * 9.8696044)),
+                    1e-6);
+    }
+    free(f);
+    release(m);
+}
+
 /* 1e-6/A^2: -0.559 and 6.36 (Jacrot 1976: -0.56 and 6.38 at 4 C). */
 static void solvents(void **state)
 {
@@ -244,6 +265,7 @@ int main(void)
         cmocka_unit_test(dna_matches_above_60_percent),
         cmocka_unit_test(linear_in_d2o),
         cmocka_unit_test(lengths_of_one_residue),
+        cmocka_unit_test(hydrogens_are_off_their_carriers),
         cmocka_unit_test(solvents),
         cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, io_setup, io_teardown);
