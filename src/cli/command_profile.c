@@ -31,6 +31,23 @@ static const tsr_option options[] = {
      .unit = "e/Angstrom^3",
      .doc = "electrons of the buffer: more with salt, glycerol or sugar "
             "(docs/forward-model.md)"},
+    {.name = "radiation",
+     .argument = "KIND",
+     .initial = "xray",
+     .doc = "xray or neutron (of all atoms; docs/forward-model.md)"},
+    {.name = "d2o",
+     .argument = "X",
+     .doc = "of neutrons: the share of D2O in the solvent, 0 to 1; default 0"},
+    {.name = "exchange",
+     .argument = "X",
+     .doc = "of neutrons: the share of the backbone's amide hydrogens that "
+            "exchange with the solvent, default 0.9; all other hydrogens of N, "
+            "O and S do"},
+    {.name = "deuterated",
+     .argument = "CHAIN=X",
+     .repeats = 1,
+     .doc = "of neutrons: the share of deuterium among the other hydrogens of "
+            "a chain, as it was grown"},
     {.name = "output",
      .letter = 'o',
      .argument = "PATH",
@@ -79,6 +96,27 @@ static const tsr_option options[] = {
      .argument = "UNIT",
      .initial = "auto",
      .doc = "of the data: auto, 1/A or 1/nm"},
+    {.name = "resolution",
+     .argument = "DQ",
+     .unit = "1/Angstrom",
+     .doc = "standard deviation of q, by which the curve is smeared: a number, "
+            "or column, the fourth of the data, auto, the fourth where there "
+            "is one, or none; default: none, of neutrons auto"},
+    {.name = "wavelength-spread",
+     .argument = "X",
+     .doc = "full width at half maximum over the mean, which adds to that"},
+    {.name = "slit-length",
+     .argument = "L",
+     .unit = "1/Angstrom",
+     .doc = "half of the slit's length, across the direction of q"},
+    {.name = "slit-width",
+     .argument = "W",
+     .unit = "1/Angstrom",
+     .doc = "half of the slit's width, along q"},
+    {.name = "beam-profile",
+     .argument = "FILE",
+     .doc = "instead of --slit-length: a table of u (1/Angstrom, across the "
+            "direction of q) and the beam's intensity there"},
     {.name = "form-factors",
      .argument = "FILE",
      .doc = "a table instead of the shipped one, for --bodies one and two; one "
@@ -104,6 +142,7 @@ static const tsr_option options[] = {
 
 static const char *const bodies_words[] = {"atoms", "two", "one", NULL};
 static const char *const solvent_words[] = {"layer", "atoms", "foxs", NULL};
+static const char *const radiation_words[] = {"xray", "neutron", NULL};
 static const char *const weight_words[] = {"equal", "squares", "entropy", NULL};
 static const char *const method_words[] = {"direct", "fft", "quadrature",
                                            "auto", NULL};
@@ -118,6 +157,9 @@ typedef struct {
     tsr_q_unit unit;
     tsr_profile_fit_options fit;
     double c1, c2; /* without data */
+    tsr_resolution_options resolution;
+    int radiation; /* 1: neutrons */
+    tsr_neutron neutron;
 } settings;
 
 /* ---- options ---- */
@@ -126,7 +168,9 @@ typedef struct {
  */
 static tsr_status check_unused(const tsr_args *args, int has_data, tsr_err *err)
 {
-    static const char *const with_data[] = {"background", "q-unit", NULL};
+    static const char *const with_data[] = {
+        "background",  "q-unit",     "resolution",   "wavelength-spread",
+        "slit-length", "slit-width", "beam-profile", NULL};
     static const char *const without[] = {"partials", "n-q", NULL};
     static const char *const of_ensemble[] = {"weights", "theta", NULL};
     const int is_ensemble = tsr_args_count(args, "ensemble") > 0;
@@ -201,6 +245,87 @@ static tsr_status background(const tsr_args *args, tsr_profile_fit_options *fit,
     return TSR_OK;
 }
 
+static tsr_status read_deuterated(const tsr_args *args, tsr_neutron *out,
+                                  tsr_err *err)
+{
+    const char *const *given;
+    int n = tsr_args_values(args, "deuterated", &given);
+    for (int k = 0; k < n; k++) {
+        tsr_deuterated *d = &out->deuterated[k % TSR_NEUTRON_CHAINS];
+        const char *equals = strchr(given[k], '=');
+        const size_t length = equals == NULL ? 0 : (size_t)(equals - given[k]);
+        char *end = NULL;
+        if (length > 0 && length < sizeof d->chain && k < TSR_NEUTRON_CHAINS) {
+            memcpy(d->chain, given[k], length);
+            d->fraction = strtod(equals + 1, &end);
+        }
+        if (end == NULL || end == equals + 1 || *end != '\0' ||
+            !(d->fraction >= 0.0 && d->fraction <= 1.0))
+            return tsr_fail(err, TSR_E_USAGE,
+                            "--deuterated '%s': expected CHAIN=X, X from 0 to "
+                            "1, for %d chains at most",
+                            given[k], TSR_NEUTRON_CHAINS);
+        out->n_deuterated = k + 1;
+    }
+    return TSR_OK;
+}
+
+/* What belongs to neutrons is refused of X-rays, and the other way round. */
+static tsr_status read_radiation(const tsr_args *args, settings *s,
+                                 tsr_err *err)
+{
+    static const char *const own[] = {"d2o", "exchange", "deuterated"};
+    static const char *const other[] = {"solvent-model", "solvent-density"};
+    TSR_TRY(word(args, "radiation", radiation_words, &s->radiation, err));
+    s->neutron = (tsr_neutron){.exchange = 0.9};
+    for (size_t k = 0; k < 3 && !s->radiation; k++)
+        if (tsr_args_count(args, own[k]) > 0)
+            return tsr_fail(err, TSR_E_USAGE,
+                            "--%s goes with --radiation neutron", own[k]);
+    for (size_t k = 0; k < 2 && s->radiation; k++)
+        if (tsr_args_count(args, other[k]) > 0)
+            return tsr_fail(err, TSR_E_USAGE,
+                            "--%s is of X-rays; neutrons see the layer model, "
+                            "and --d2o says in what",
+                            other[k]);
+    if (s->radiation && s->bodies != TSR_PROFILE_ATOMS)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--radiation neutron is of atoms: the tables of bodies "
+                        "were trained for X-rays");
+    if (tsr_args_count(args, "d2o") > 0)
+        TSR_TRY(tsr_args_double(args, "d2o", 0.0, 1.0, &s->neutron.d2o, err));
+    if (tsr_args_count(args, "exchange") > 0)
+        TSR_TRY(tsr_args_double(args, "exchange", 0.0, 1.0,
+                                &s->neutron.exchange, err));
+    return read_deuterated(args, &s->neutron, err);
+}
+
+/* As `resolution` of a configuration has them; the fields are in this order.
+ * Neutron data have their resolution in the fourth column. */
+static tsr_status read_resolution(const tsr_args *args, int is_neutron,
+                                  tsr_resolution_options *out, tsr_err *err)
+{
+    static const char *const option[] = {"resolution", "wavelength-spread",
+                                         "slit-length", "slit-width"};
+    const tsr_field *field = tsr_resolution_fields;
+    out->dq.word = is_neutron ? TSR_DQ_AUTO : TSR_DQ_NONE;
+    for (size_t k = 0; k < sizeof option / sizeof *option; k++) {
+        const char *given = tsr_args_value(args, option[k]);
+        tsr_status status = given == NULL
+                                ? TSR_OK
+                                : tsr_field_parse(&field[k], out, given, err);
+        if (status != TSR_OK)
+            return tsr_wrap(err, TSR_E_USAGE, "--%s", option[k]);
+    }
+    const char *beam = tsr_args_value(args, "beam-profile");
+    if (beam != NULL && out->slit_length > 0.0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--beam-profile stands for the slit's length; leave "
+                        "--slit-length out");
+    out->beam_profile = beam != NULL ? strdup(beam) : NULL;
+    return TSR_OK;
+}
+
 static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
 {
     int unit = 0, has_data = tsr_args_value(args, "data") != NULL;
@@ -236,6 +361,8 @@ static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
         status = tsr_args_long(args, "n-q", 2.0, 1e5, &s->n_q, err);
     if (status != TSR_OK)
         return status;
+    TSR_TRY(read_radiation(args, s, err));
+    TSR_TRY(read_resolution(args, s->radiation, &s->resolution, err));
     s->unit = (tsr_q_unit)unit;
     if (s->solvent == TSR_SOLVENT_FOXS && tsr_args_count(args, "c2") == 0)
         s->fit.c2[0] = -2.0;
@@ -264,41 +391,6 @@ static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
 }
 
 /* ---- one structure ---- */
-
-/* A model far smaller or larger than what was measured. Its Rg is that of usual
- * contrast and hydration: a fit bends both towards the data, and a monomer
- * whose c2 is at its upper bound passes for a small dimer. Of the models in the
- * data at hand those that fit are within 14 %, monomers of dimers 22 % or more.
- */
-static tsr_status check_rg(const tsr_profile_result *r, const tsr_saxs *saxs,
-                           tsr_log *log, tsr_err *err)
-{
-    double rg, i0;
-    tsr_status status =
-        tsr_contrast_guinier(&r->structure.partials, 1.0, r->structure.usual_c2,
-                             r->structure.rg_ang, &rg, &i0, err);
-    double ratio = saxs->rg_guinier / rg;
-    const char *cause;
-    if (status != TSR_OK || !(ratio > 0.0) ||
-        (ratio > 1.0 / 1.15 && ratio < 1.15))
-        return status;
-    if (ratio > 5.0 || ratio < 0.2)
-        cause = "a unit of q that is not that of the file (--q-unit), or of "
-                "coordinates";
-    else if (ratio > 1.0)
-        cause = "a larger oligomer or aggregates in the sample, parts that the "
-                "model lacks, or a flexible molecule";
-    else
-        cause = "a model with more molecules than the particle in solution "
-                "(a monomer, or one copy of the asymmetric unit), or "
-                "repulsion between particles";
-    tsr_warn(log,
-             "'%s': Guinier's Rg is %.1f A in the data and %.1f A in the "
-             "model%s; likely: %s",
-             r->structure.path, saxs->rg_guinier, rg,
-             r->n_comp == 3 ? " with usual hydration" : "", cause);
-    return TSR_OK;
-}
 
 /* Fit, Guinier's Rg and I(0) of what was computed. */
 static tsr_status finish_one(const settings *s, const tsr_saxs *saxs,
@@ -336,7 +428,7 @@ static tsr_status profile_one(const settings *s, tsr_profile_maker *maker,
     if (at[0] != '\0')
         tsr_warn(log, "'%s': the fit ends at a bound%s; --c1 and --c2 set them",
                  path, at);
-    return check_rg(r, saxs, log, err);
+    return tsr_profile_check_rg(r, saxs, log, err);
 }
 
 /* ---- the command ---- */
@@ -439,12 +531,13 @@ static tsr_status compute(const tsr_args *args, const settings *s,
     work w = {.args = args,
               .s = s,
               .saxs = saxs,
-              .q_max = saxs != NULL ? saxs->q[saxs->n - 1] : s->q_range[1],
+              .q_max = saxs != NULL ? tsr_saxs_q_max(saxs) : s->q_range[1],
               .out = out,
               .log = log};
     const tsr_profile_spec spec = {.bodies = (tsr_profile_bodies)s->bodies,
                                    .solvent = (tsr_solvent_model)s->solvent,
                                    .density = s->density,
+                                   .neutron = s->radiation ? &s->neutron : NULL,
                                    .device = tsr_args_value(args, "device"),
                                    .method = (tsr_profile_method)s->method,
                                    .q_max_inv_ang = w.q_max,
@@ -476,9 +569,12 @@ static tsr_status profile(const tsr_args *args, FILE *out, tsr_log *log,
             n, path, data, tsr_args_value(args, "form-factors"), err);
     if (status == TSR_OK && data != NULL)
         status = tsr_saxs_read(data, s.unit, s.q_range, log, &saxs, err);
+    if (status == TSR_OK && data != NULL)
+        status = tsr_saxs_resolve(saxs, &s.resolution, log, err);
     if (status == TSR_OK)
         status = compute(args, &s, saxs, n, path, out, log, err);
     tsr_saxs_free(saxs);
+    tsr_fields_clear(tsr_resolution_fields, &s.resolution);
     return status;
 }
 

@@ -44,6 +44,7 @@ typedef struct {
     double range[2];
     long number; /* of the data set */
     double theta;
+    int is_smeared; /* the run's curves, by their instrument */
     tsr_data_set before, after;
     tsr_saxs *read; /* of a file */
     tsr_saxs part;  /* of the run's own points */
@@ -117,6 +118,7 @@ static tsr_status parse(const tsr_args *args, const tsr_past_run *run,
                         "--set-number %ld: that entry is of kind %s; curves "
                         "alone can be replaced",
                         r->number, tsr_term_registry[d->kind]->name);
+    r->is_smeared = tsr_resolution_is_asked(&d->resolution);
     r->before = (tsr_data_set){.noise = d->noise,
                                .background = d->background,
                                .intensity_scale = d->intensity_scale,
@@ -163,6 +165,11 @@ static tsr_status find_points(const tsr_stored_curve *stored, request *r,
 {
     if (r->file == NULL)
         return cut(&stored->saxs, r, err);
+    if (r->is_smeared)
+        tsr_warn(log,
+                 "the run's curves are smeared as its own data were; '%s' is "
+                 "taken to be of the same instrument",
+                 r->file);
     tsr_status status =
         tsr_saxs_read(r->file, TSR_Q_AUTO, r->has_range ? r->range : NULL, log,
                       &r->read, err);

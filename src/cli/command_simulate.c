@@ -73,34 +73,26 @@ static tsr_status set_contrast(tsr_config *config, tsr_err *err)
     return tsr_config_blame(config, status, err);
 }
 
-/* I(q) of all atoms, double precision, in electrons squared, on a grid and from
- * there to n values of q. */
-static tsr_status atoms_at(tsr_atom_curves *curves, const tsr_q_grid *grid,
+/* I(q) of all atoms, double precision, in electrons squared: intensity
+ * [grid->n_q] out. */
+static tsr_status of_atoms(tsr_atom_curves *curves, const tsr_q_grid *grid,
                            const tsr_setup *setup,
-                           const tsr_conformation *truth, int n,
-                           const double *q, double *intensity, tsr_err *err)
+                           const tsr_conformation *truth, double *intensity,
+                           tsr_err *err)
 {
     const size_t n_q = (size_t)grid->n_q;
-    double *matrix = NULL, radius;
+    double radius;
     double *partial = calloc(TSR_N_COMP_PAIR * n_q, sizeof *partial);
     tsr_status status =
         partial == NULL
             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
             : tsr_atom_curves_partial(curves, truth, partial, &radius, err);
-    if (status == TSR_OK)
-        status = tsr_q_operator_new(grid, n, q, &matrix, err);
-    for (int k = 0; k < n && status == TSR_OK; k++) {
-        intensity[k] = 0.0;
-        for (int j = 0; j < grid->n_q; j++)
-            intensity[k] +=
-                matrix[(size_t)k * n_q + (size_t)j] *
-                tsr_component_intensity(
-                    partial + j, n_q,
-                    tsr_component_scale(setup->contrast[TSR_C1].start, radius,
-                                        j * grid->dq_inv_ang),
-                    setup->contrast[TSR_C2].start);
-    }
-    free(matrix);
+    for (int j = 0; j < grid->n_q && status == TSR_OK; j++)
+        intensity[j] = tsr_component_intensity(
+            partial + j, n_q,
+            tsr_component_scale(setup->contrast[TSR_C1].start, radius,
+                                j * grid->dq_inv_ang),
+            setup->contrast[TSR_C2].start);
     free(partial);
     return status;
 }
@@ -123,18 +115,32 @@ static void open_atoms(const tsr_config *config, const tsr_setup *setup,
         tsr_info(log, "the curve is that of the bodies: %s", why.message);
 }
 
-/* I(q) of the bodies with S(q), double precision, in electrons squared. */
-static tsr_status bodies_at(const tsr_setup *setup,
+/* The same of the bodies with S(q), at n values of q; q NULL: on the grid. */
+static tsr_status of_bodies(const tsr_q_grid *grid, const tsr_setup *setup,
                             const tsr_conformation *truth, int n,
                             const double *q, double *intensity, tsr_err *err)
 {
-    for (int k = 0; k < n; k++) {
-        tsr_status status =
-            tsr_scattering_intensity(&setup->scattering, setup->topology, truth,
-                                     NULL, q[k], &intensity[k], err);
-        if (status != TSR_OK)
-            return status;
+    for (int k = 0; k < n; k++)
+        TSR_TRY(tsr_scattering_intensity(
+            &setup->scattering, setup->topology, truth, NULL,
+            q != NULL ? q[k] : k * grid->dq_inv_ang, &intensity[k], err));
+    return TSR_OK;
+}
+
+/* From the grid to n values of q, as the instrument smears them. */
+static tsr_status carry(const tsr_q_grid *grid, const tsr_resolution *r, int n,
+                        const double *q, const double *on_grid,
+                        double *intensity, tsr_err *err)
+{
+    const size_t n_q = (size_t)grid->n_q;
+    double *matrix;
+    TSR_TRY(tsr_q_operator_smeared(grid, r, n, q, &matrix, err));
+    for (size_t k = 0; k < (size_t)n; k++) {
+        intensity[k] = 0.0;
+        for (size_t j = 0; j < n_q; j++)
+            intensity[k] += matrix[k * n_q + j] * on_grid[j];
     }
+    free(matrix);
     return TSR_OK;
 }
 
@@ -154,17 +160,55 @@ static void add_noise(const tsr_simulate_config *s, int n, const double *q,
     }
 }
 
-/* column [3][points] out: q, I, sigma; *is_atoms: the curve's scatterers. */
+/* What is written: q, I, sigma [points] each, and the resolution of q. */
+typedef struct {
+    double *column; /* [3][points] */
+    tsr_resolution resolution;
+    int is_atoms; /* the curve's scatterers */
+} simulated;
+
+/* On the grid that it needs, and from there to the points, which are smeared,
+ * and to 0, 0.1 and 0.2, which are not: intensity [n + 3]. */
+static tsr_status find_curve(const tsr_config *config, const tsr_setup *setup,
+                             const tsr_conformation *truth, const double *q,
+                             simulated *out, double *intensity, tsr_log *log,
+                             tsr_err *err)
+{
+    const tsr_resolution ideal = {.sigma = NULL};
+    const int n = (int)config->simulate.points;
+    const tsr_q_grid grid = tsr_q_grid_make(
+        setup->d_bound_ang,
+        fmax(0.2, tsr_resolution_q_max(&out->resolution, n, q)));
+    tsr_atom_curves *curves = NULL;
+    double *on_grid = calloc((size_t)grid.n_q, sizeof *on_grid);
+    if (on_grid == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    open_atoms(config, setup, &grid, log, &curves);
+    out->is_atoms = curves != NULL;
+    const int is_direct =
+        curves == NULL && tsr_resolution_is_ideal(&out->resolution);
+    tsr_status status =
+        curves != NULL ? of_atoms(curves, &grid, setup, truth, on_grid, err)
+        : is_direct
+            ? of_bodies(&grid, setup, truth, n + 3, q, intensity, err)
+            : of_bodies(&grid, setup, truth, grid.n_q, NULL, on_grid, err);
+    if (status == TSR_OK && !is_direct)
+        status = carry(&grid, &out->resolution, n, q, on_grid, intensity, err);
+    if (status == TSR_OK && !is_direct)
+        status = carry(&grid, &ideal, 3, q + n, on_grid, intensity + n, err);
+    tsr_atom_curves_free(curves);
+    free(on_grid);
+    return status;
+}
+
 static tsr_status compute(const tsr_config *config, const tsr_setup *setup,
                           const tsr_conformation *truth, tsr_log *log,
-                          double *column, int *is_atoms, tsr_err *err)
+                          simulated *out, tsr_err *err)
 {
     const tsr_simulate_config *s = &config->simulate;
     static const double extra_q[3] = {0.0, 0.1, 0.2};
     const int n = (int)s->points;
-    const tsr_q_grid grid =
-        tsr_q_grid_make(setup->d_bound_ang, fmax(0.2, s->q_range[1]));
-    tsr_atom_curves *curves = NULL;
+    double *column = out->column;
     double *q = calloc(2 * ((size_t)n + 3), sizeof *q);
     if (q == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
@@ -172,12 +216,13 @@ static tsr_status compute(const tsr_config *config, const tsr_setup *setup,
     for (int i = 0; i < n; i++)
         q[i] = s->q_range[0] + (s->q_range[1] - s->q_range[0]) * i / (n - 1);
     memcpy(q + n, extra_q, sizeof extra_q);
-    open_atoms(config, setup, &grid, log, &curves);
-    *is_atoms = curves != NULL;
     tsr_status status =
-        curves != NULL
-            ? atoms_at(curves, &grid, setup, truth, n + 3, q, intensity, err)
-            : bodies_at(setup, truth, n + 3, q, intensity, err);
+        tsr_resolution_make(&s->resolution, n, q, NULL, &out->resolution, err);
+    if (status != TSR_OK) {
+        free(q);
+        return tsr_wrap(err, status, "simulate.resolution");
+    }
+    status = find_curve(config, setup, truth, q, out, intensity, log, err);
     gsl_rng *rng = tsr_rng_new((uint64_t)config->seed, noise_stream);
     if (status != TSR_OK)
         status = tsr_wrap(err, status, "simulate.q_range");
@@ -193,7 +238,6 @@ static tsr_status compute(const tsr_config *config, const tsr_setup *setup,
                   rng, column + n, column + 2 * n);
     }
     gsl_rng_free(rng);
-    tsr_atom_curves_free(curves);
     free(q);
     return status;
 }
@@ -236,21 +280,26 @@ static tsr_status check_targets(const tsr_args *args, const tsr_config *config,
 /* Both or none: the structure waits under another name for the curve. */
 static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
                               const tsr_conformation *truth, const char *path,
-                              const char *pdb, const double *column,
-                              int is_atoms, FILE *out, tsr_err *err)
+                              const char *pdb, const simulated *made, FILE *out,
+                              tsr_err *err)
 {
     const tsr_simulate_config *s = &config->simulate;
+    const double *column = made->column;
     double rg =
         tsr_conformation_rg(setup->topology, truth, setup->form_factors->rg2);
-    char comment[512];
+    char comment[768], resolution[200];
+    tsr_resolution_text(&made->resolution, (int)s->points, resolution,
+                        sizeof resolution);
     snprintf(comment, sizeof comment,
              "tessera %s simulate: %s, seed %ld, %ld steps of the prior, %s\n"
              "Rg %.3f Angstrom, I(0) %.6g, background %.6g, error %.3g at "
-             "q = 0.1 1/Angstrom\nc1 %.6g, c2 %.6g\n"
+             "q = 0.1 1/Angstrom\nc1 %.6g, c2 %.6g\nresolution: "
+             "%s\n"
              "q (1/Angstrom), I(q), sigma",
              TSR_VERSION, config->name, config->seed, s->steps,
-             is_atoms ? "all atoms" : "bodies", rg, s->i0, s->background,
-             s->error, config->contrast.c1.number, config->contrast.c2.number);
+             made->is_atoms ? "all atoms" : "bodies", rg, s->i0, s->background,
+             s->error, config->contrast.c1.number, config->contrast.c2.number,
+             resolution);
     size_t n = (size_t)s->points;
     char *waiting = tsr_words_of("%s.%ld.new", pdb, (long)getpid());
     tsr_structure *structure = tsr_topology_structure(setup->topology, truth);
@@ -264,8 +313,9 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
             structure, waiting,
             "tessera simulate: SC is the centre of a side chain", err);
     if (status == TSR_OK) {
-        status = tsr_saxs_write(path, (int)n, column, column + n,
-                                column + 2 * n, comment, err);
+        status =
+            tsr_saxs_write(path, (int)n, column, column + n, column + 2 * n,
+                           made->resolution.sigma, comment, err);
         if (status == TSR_OK && rename(waiting, pdb) != 0)
             status = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", pdb,
                               strerror(errno));
@@ -287,9 +337,8 @@ static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_config config;
     tsr_setup setup = {0};
     tsr_conformation *truth = NULL;
-    double *column = NULL;
+    simulated made = {.column = NULL};
     char *own = NULL, *pdb = NULL;
-    int is_atoms = 0;
     int n_set = tsr_args_values(args, "set", &set);
     tsr_status status =
         tsr_config_read(tsr_args_argument(args), n_set, set, &config, err);
@@ -300,8 +349,8 @@ static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
     if (path == NULL)
         path = own = tsr_words_of("%s.dat", config.name);
     pdb = path != NULL ? pdb_beside(path) : NULL;
-    column = calloc(3 * n, sizeof *column);
-    status = pdb == NULL || column == NULL
+    made.column = calloc(3 * n, sizeof *made.column);
+    status = pdb == NULL || made.column == NULL
                  ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                  : check_targets(args, &config, path, pdb, err);
     if (status == TSR_OK)
@@ -319,14 +368,15 @@ static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK && setup.components != NULL)
         status = tsr_setup_expose(&setup, truth, setup.exposure, err);
     if (status == TSR_OK)
-        status = compute(&config, &setup, truth, log, column, &is_atoms, err);
+        status = compute(&config, &setup, truth, log, &made, err);
     if (status == TSR_OK)
-        status = write_files(&config, &setup, truth, path, pdb, column,
-                             is_atoms, out, err);
+        status =
+            write_files(&config, &setup, truth, path, pdb, &made, out, err);
 done:
     free(own);
     free(pdb);
-    free(column);
+    free(made.column);
+    tsr_resolution_clear(&made.resolution);
     tsr_conformation_free(truth);
     tsr_setup_clear(&setup);
     tsr_config_clear(&config);

@@ -272,12 +272,13 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     TSR_TRY(tsr_saxs_read(o->file, (tsr_q_unit)o->q_unit, o->q_range, NULL,
                           &w->saxs[k], err));
     const tsr_saxs *s = w->saxs[k];
-    TSR_TRY(compute_model(w, s->q[s->n - 1], &r->structure, err));
+    TSR_TRY(tsr_saxs_resolve(w->saxs[k], &o->resolution, NULL, err));
+    TSR_TRY(compute_model(w, tsr_saxs_q_max(s), &r->structure, err));
     r->n_comp = p->n_comp;
     r->curve = calloc((size_t)s->n, sizeof *r->curve);
     if (r->curve == NULL)
         return no_memory(err);
-    TSR_TRY(tsr_partial_curves_make(p, s->n, s->q, &curves, err));
+    TSR_TRY(tsr_partial_curves_of(p, s, &curves, err));
     tsr_status status = tsr_profile_fit_make(&curves, s->intensity, s->sigma,
                                              &how, &r->fit, r->curve, err);
     tsr_partial_curves_clear(&curves);

@@ -112,6 +112,8 @@ static void add_numbers(tsr_profile_structure *to,
     to->volume += w * s->volume;
     to->radius_ang += w * s->radius_ang;
     to->layer_contrast = s->layer_contrast;
+    to->is_neutron = s->is_neutron;
+    to->match_d2o += w * s->match_d2o;
     to->usual_c2 = s->usual_c2;
     to->rg_ang += w * s->rg_ang * s->rg_ang;
     to->seconds += s->seconds;
@@ -178,8 +180,8 @@ static tsr_status curves_at(const tsr_profile_ensemble *e, const tsr_saxs *saxs,
 {
     for (int i = 0; i < e->n; i++) {
         tsr_partial_curves curves;
-        TSR_TRY(tsr_partial_curves_make(&e->model[i].structure.partials,
-                                        saxs->n, saxs->q, &curves, err));
+        TSR_TRY(tsr_partial_curves_of(&e->model[i].structure.partials, saxs,
+                                      &curves, err));
         tsr_contrast_intensity(&curves, c1, c2,
                                curve + (size_t)i * (size_t)saxs->n);
         tsr_partial_curves_clear(&curves);

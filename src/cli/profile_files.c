@@ -180,10 +180,12 @@ static tsr_status write_curve(const tsr_profile_output *o, const char *path,
         char heading[1024];
         snprintf(heading, sizeof heading,
                  "tessera " TSR_VERSION " profile: %.600s\n"
-                 "c1 = %.5f, c2 = %.5f, electrons squared; 1 e^2 is %.6g "
+                 "c1 = %.5f, c2 = %.5f, %s is %.6g "
                  "1/cm at 1 mg/ml\n"
                  "q (1/Angstrom) I(q)%s",
                  r->structure.path, r->fit.c1, r->fit.c2,
+                 r->structure.is_neutron ? "fm^2 of neutrons; 1 fm^2"
+                                         : "electrons squared; 1 e^2",
                  tsr_profile_absolute(&r->structure),
                  n_column == 5 ? " vacuum excluded-volume hydration" : "");
         columns(&curves, r->fit.c1, r->fit.c2, q + n, q + 2 * n);

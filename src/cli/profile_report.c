@@ -22,8 +22,7 @@ tsr_status tsr_profile_fit_data(const tsr_profile_fit_options *options,
                                 tsr_err *err)
 {
     tsr_partial_curves curves;
-    TSR_TRY(tsr_partial_curves_make(&r->structure.partials, saxs->n, saxs->q,
-                                    &curves, err));
+    TSR_TRY(tsr_partial_curves_of(&r->structure.partials, saxs, &curves, err));
     if (r->curve == NULL)
         r->curve = calloc((size_t)saxs->n, sizeof *r->curve);
     tsr_status status =
@@ -33,6 +32,42 @@ tsr_status tsr_profile_fit_data(const tsr_profile_fit_options *options,
                                    options, &r->fit, r->curve, err);
     tsr_partial_curves_clear(&curves);
     return status;
+}
+
+/* A model far smaller or larger than what was measured. Its Rg is that of usual
+ * contrast and hydration: a fit bends both towards the data, and a monomer
+ * whose c2 is at its upper bound passes for a small dimer. Of the models in the
+ * data at hand those that fit are within 14 %, monomers of dimers 22 % or more.
+ */
+tsr_status tsr_profile_check_rg(const tsr_profile_result *r,
+                                const tsr_saxs *saxs, tsr_log *log,
+                                tsr_err *err)
+{
+    double rg, i0;
+    tsr_status status =
+        tsr_contrast_guinier(&r->structure.partials, 1.0, r->structure.usual_c2,
+                             r->structure.rg_ang, &rg, &i0, err);
+    double ratio = saxs->rg_guinier / rg;
+    const char *cause;
+    if (status != TSR_OK || !(ratio > 0.0) ||
+        (ratio > 1.0 / 1.15 && ratio < 1.15))
+        return status;
+    if (ratio > 5.0 || ratio < 0.2)
+        cause = "a unit of q that is not that of the file (--q-unit), or of "
+                "coordinates";
+    else if (ratio > 1.0)
+        cause = "a larger oligomer or aggregates in the sample, parts that the "
+                "model lacks, or a flexible molecule";
+    else
+        cause = "a model with more molecules than the particle in solution "
+                "(a monomer, or one copy of the asymmetric unit), or "
+                "repulsion between particles";
+    tsr_warn(log,
+             "'%s': Guinier's Rg is %.1f A in the data and %.1f A in the "
+             "model%s; likely: %s",
+             r->structure.path, saxs->rg_guinier, rg,
+             r->n_comp == 3 ? " with usual hydration" : "", cause);
+    return TSR_OK;
 }
 
 /* ---- the table ---- */
@@ -99,9 +134,10 @@ static void print_fits(FILE *out, int n, const tsr_profile_result *result,
                 r->structure.d_max_ang, r->i0);
         any_bound |= f->c1_at != 0 || f->c2_at != 0;
     }
-    fputs("r0: mean radius of what an atom displaces, A; layer: of hydration, "
-          "denser than the buffer by so many e/A^3\n",
-          out);
+    fprintf(out,
+            "r0: mean radius of what an atom displaces, A; layer: of "
+            "hydration, denser than the buffer by so many %s\n",
+            result->structure.is_neutron ? "1e-6/A^2" : "e/A^3");
     if (any_bound)
         fputs("*: at its bound; what the fit says of it is the bound alone, "
               "not the data\n",
@@ -112,7 +148,9 @@ static void print_models(FILE *out, int n, const tsr_profile_result *result,
                          int width)
 {
     fprintf(out, "%-*s %8s %7s %7s %7s %11s %13s\n", width, "structure",
-            "bodies", "Rg", "Rg fit", "D_max", "I(0), e^2", "ml/(mg cm)");
+            "bodies", "Rg", "Rg fit", "D_max",
+            result->structure.is_neutron ? "I(0), fm^2" : "I(0), e^2",
+            "ml/(mg cm)");
     for (int i = 0; i < n; i++) {
         const tsr_profile_structure *s = &result[i].structure;
         fprintf(out, "%-*s %8d %7.2f %7.2f %7.1f %11.5g %13.5g\n", width,
@@ -176,6 +214,8 @@ void tsr_profile_put_members(tsr_json *j, const tsr_profile_result *r)
                     r->n_comp == 3 ? pow(f->c1, 3.0) * r->structure.volume
                                    : (double)NAN);
     tsr_json_number(j, "layer_contrast", contrast(r));
+    if (r->structure.is_neutron)
+        tsr_json_number(j, "match_d2o", r->structure.match_d2o);
     tsr_json_number(j, "mass", r->structure.mass);
     tsr_json_number(j, "cm_per_mg_ml", tsr_profile_absolute(&r->structure));
     tsr_json_number(j, "rg_model", r->structure.rg_ang);

@@ -29,6 +29,12 @@ tsr_status tsr_profile_fit_data(const tsr_profile_fit_options *options,
                                 const tsr_saxs *saxs,
                                 tsr_profile_result *result, tsr_err *err);
 
+/* Warns where the model's size is not that of what was measured. Errors: those
+ * of tsr_contrast_guinier. */
+tsr_status tsr_profile_check_rg(const tsr_profile_result *result,
+                                const tsr_saxs *saxs, tsr_log *log,
+                                tsr_err *err);
+
 /* Models of one or more files taken together; see profile_ensemble.c. */
 enum {
     TSR_WEIGHTS_EQUAL,

@@ -144,6 +144,8 @@ static void keep_rows(tsr_saxs *saxs, const tsr_saxs_table *table,
         saxs->q[saxs->n] = q;
         saxs->intensity[saxs->n] = value[1];
         saxs->sigma[saxs->n] = value[2];
+        if (saxs->dq != NULL)
+            saxs->dq[saxs->n] = value[3] * factor;
         saxs->n_negative += value[1] <= 0;
         saxs->n++;
     }
@@ -251,14 +253,16 @@ static void report(const tsr_saxs *saxs, const tsr_saxs_table *table,
         tsr_info(log, "%s: no Guinier range found", path);
 }
 
-static tsr_status allocate(tsr_saxs *saxs, const char *path, int n)
+static tsr_status allocate(tsr_saxs *saxs, const char *path, int n, int has_dq)
 {
     saxs->path = strdup(path);
     saxs->q = malloc((size_t)n * sizeof *saxs->q);
     saxs->intensity = malloc((size_t)n * sizeof *saxs->intensity);
     saxs->sigma = malloc((size_t)n * sizeof *saxs->sigma);
+    if (has_dq)
+        saxs->dq = malloc((size_t)n * sizeof *saxs->dq);
     return saxs->path != NULL && saxs->q != NULL && saxs->intensity != NULL &&
-                   saxs->sigma != NULL
+                   saxs->sigma != NULL && (!has_dq || saxs->dq != NULL)
                ? TSR_OK
                : TSR_E_NOMEM;
 }
@@ -316,7 +320,7 @@ tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
     if (status != TSR_OK)
         return status;
     tsr_saxs *saxs = calloc(1, sizeof *saxs);
-    if (saxs == NULL || allocate(saxs, path, table.n) != TSR_OK)
+    if (saxs == NULL || allocate(saxs, path, table.n, table.has_dq) != TSR_OK)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
     else
         status = fill(saxs, &table, unit, q_range, log, err);
@@ -337,12 +341,40 @@ void tsr_saxs_free(tsr_saxs *saxs)
     free(saxs->q);
     free(saxs->intensity);
     free(saxs->sigma);
+    free(saxs->dq);
+    tsr_resolution_clear(&saxs->resolution);
     free(saxs);
+}
+
+tsr_status tsr_saxs_resolve(tsr_saxs *saxs,
+                            const tsr_resolution_options *options, tsr_log *log,
+                            tsr_err *err)
+{
+    char text[200];
+    tsr_resolution_clear(&saxs->resolution);
+    tsr_status status = tsr_resolution_make(options, saxs->n, saxs->q, saxs->dq,
+                                            &saxs->resolution, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "'%s'", saxs->path);
+    tsr_resolution_text(&saxs->resolution, saxs->n, text, sizeof text);
+    if (!tsr_resolution_is_ideal(&saxs->resolution))
+        tsr_info(log, "%s: the model's curve is smeared: %s%s", saxs->path,
+                 text,
+                 saxs->dq != NULL && (options->dq.word == TSR_DQ_COLUMN ||
+                                      options->dq.word == TSR_DQ_AUTO)
+                     ? " (column 4)"
+                     : "");
+    return TSR_OK;
+}
+
+double tsr_saxs_q_max(const tsr_saxs *saxs)
+{
+    return tsr_resolution_q_max(&saxs->resolution, saxs->n, saxs->q);
 }
 
 tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
                           const double *intensity, const double *sigma,
-                          const char *comment, tsr_err *err)
+                          const double *dq, const char *comment, tsr_err *err)
 {
     tsr_file_writer to;
     TSR_TRY(tsr_file_begin(&to, path, err));
@@ -351,9 +383,14 @@ tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
         fprintf(to.out, "# %.*s\n", length, p);
         p += length + (p[length] == '\n');
     }
-    fprintf(to.out, "# q[1/Angstrom] I(q) sigma\n");
-    for (int i = 0; i < n; i++)
-        fprintf(to.out, "%.10g %.10g %.10g\n", q_inv_ang[i], intensity[i],
+    fprintf(to.out, "# q[1/Angstrom] I(q) sigma%s\n",
+            dq != NULL ? " sigma_q[1/Angstrom]" : "");
+    for (int i = 0; i < n; i++) {
+        fprintf(to.out, "%.10g %.10g %.10g", q_inv_ang[i], intensity[i],
                 sigma[i]);
+        if (dq != NULL)
+            fprintf(to.out, " %.10g", dq[i]);
+        fputc('\n', to.out);
+    }
     return tsr_file_end(&to, TSR_OK, err);
 }

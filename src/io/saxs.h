@@ -8,6 +8,7 @@
 
 #include "core/log.h"
 #include "core/status.h"
+#include "io/resolution.h"
 
 #include <stddef.h>
 
@@ -22,6 +23,9 @@ typedef struct {
     double *q;         /* [n] 1/Angstrom, strictly ascending, > 0 or 0 first */
     double *intensity; /* [n] as in the file */
     double *sigma;     /* [n] > 0 */
+    double *dq;        /* [n] the fourth column, 1/Angstrom; NULL: none. What it
+                          means, tsr_saxs_resolve decides */
+    tsr_resolution resolution; /* of the instrument; ideal as read */
     tsr_q_unit unit_in_file;
     char unit_reason[80];  /* "header says 1/nm", "q_max > 1", "config" */
     int sigma_is_modelled; /* two columns: sigma stated, not measured */
@@ -47,11 +51,21 @@ tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
                          tsr_err *err);
 void tsr_saxs_free(tsr_saxs *saxs);
 
-/* Writes q, I, sigma as text with `comment` (may be NULL, several lines) before
- * it; writes beside and renames. Errors: TSR_E_IO. */
+/* Settles by which resolution a model's curve is smeared before it is compared
+ * with this one, and says so. Errors: those of tsr_resolution_make. */
+tsr_status tsr_saxs_resolve(tsr_saxs *saxs,
+                            const tsr_resolution_options *options, tsr_log *log,
+                            tsr_err *err);
+
+/* Up to which q a model's curve has to be known for it. */
+double tsr_saxs_q_max(const tsr_saxs *saxs);
+
+/* Writes q, I, sigma, and dq where it is not NULL, as text with `comment` (may
+ * be NULL, several lines) before it; writes beside and renames. Errors:
+ * TSR_E_IO. */
 tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
                           const double *intensity, const double *sigma,
-                          const char *comment, tsr_err *err);
+                          const double *dq, const char *comment, tsr_err *err);
 
 /* The table in a text file: which lines are rows, and what unit the rest names.
  *
@@ -62,7 +76,7 @@ tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
  * '!' in a row is one too. */
 
 typedef struct {
-    double value[4]; /* as many as width says, at most four */
+    double value[5]; /* as many as width says, at most five */
     int width;       /* numbers in the line */
     long line;       /* from 1 */
 } tsr_saxs_row;
@@ -71,6 +85,7 @@ typedef struct {
     tsr_saxs_row *row; /* [n] the table, in file order */
     int n;
     int has_sigma;     /* 3 or more columns */
+    int has_dq;        /* 4 or more in every row */
     int has_index;     /* a column before q counts the rows; value is without */
     int n_unused;      /* rows of numbers that are not in the table */
     long first_unused; /* line of the first of them */

@@ -97,7 +97,7 @@ static line_kind read_line(const char *line, size_t size, tsr_saxs_row *row)
         double value;
         int is_number = parse_number(line + from, i - from, comma, &value);
         if (is_number && n_leading == n_token) {
-            if (n_leading < 4)
+            if (n_leading < 5)
                 row->value[n_leading] = value;
             n_leading++;
         }
@@ -257,7 +257,7 @@ static void drop_index(tsr_saxs_table *table)
     table->has_index = 1;
     for (int i = 0; i < table->n; i++) {
         tsr_saxs_row *row = &table->row[i];
-        memmove(row->value, row->value + 1, 3 * sizeof *row->value);
+        memmove(row->value, row->value + 1, 4 * sizeof *row->value);
         row->width--;
     }
     table->has_sigma = columns(&table->row[0]) == 3;
@@ -341,6 +341,9 @@ tsr_status tsr_saxs_table_find(const char *path, const char *text, size_t size,
     list.row = NULL;
     if (has_index(table))
         drop_index(table);
+    table->has_dq = 1;
+    for (int i = 0; i < table->n; i++)
+        table->has_dq &= table->row[i].width >= 4;
 done:
     free(list.row);
     free(list.broken);

@@ -9,6 +9,7 @@ extern "C" {
 
 #include <gemmi/c4322.hpp>
 #include <gemmi/it92.hpp>
+#include <gemmi/neutron92.hpp>
 #include <gemmi/resinfo.hpp>
 
 #include <algorithm>
@@ -390,6 +391,17 @@ extern "C" double tsr_atom_form_factor(int z, double q_inv_ang)
         return NAN;
     double s = q_inv_ang / (4 * gemmi::pi());
     return gemmi::IT92<double>::get(gemmi::El(z)).calculate_sf(s * s);
+}
+
+extern "C" double tsr_atom_neutron_length(int z)
+{
+    static const int absorber[] = {5, 48, 49, 62, 63, 64, 66};
+    for (int other : absorber)
+        if (z == other)
+            return NAN;
+    if (z < 1 || z > 98 || !gemmi::Neutron92<double>::has(gemmi::El(z)))
+        return NAN;
+    return gemmi::Neutron92<double>::get_(gemmi::El(z));
 }
 
 extern "C" int tsr_atom_electron_gaussians(int z, double a[5], double b[5])

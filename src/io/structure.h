@@ -103,6 +103,13 @@ double tsr_atom_form_factor(int z, double q_inv_ang);
  * gemmi. Returns 0 for an element it lacks. */
 int tsr_atom_electron_gaussians(int z, double a[5], double b[5]);
 
+/* Bound coherent scattering length of an element in natural composition, fm:
+ * Sears 1992, Neutron News 3(3), 26, through gemmi's neutron92. NaN for what it
+ * lacks and for strong absorbers, whose lengths are complex and change with the
+ * wavelength: B, Cd, In, Sm, Eu, Gd, Dy. */
+double tsr_atom_neutron_length(int z);
+#define TSR_DEUTERIUM_LENGTH 6.671 /* fm, ibid. */
+
 /* Mass in Da, covalent and van der Waals radius in Angstrom (gemmi's element
  * table); NaN for an unknown element. */
 double tsr_atom_mass(int z);

@@ -444,6 +444,27 @@ static tsr_status check_point(check *c, const tsr_term *term, int k,
     return status;
 }
 
+/* The profile at the points' own q: of a smeared term, whose points are means
+ * of it with weights that add up to 1, the ideal curve is what is checked. */
+static tsr_status check_curve(const check *c, const tsr_term *term,
+                              double *scale, double *curve, tsr_err *err)
+{
+    const tsr_q_grid *grid = &c->l->grid;
+    const size_t n_q = (size_t)grid->n_q;
+    double *matrix;
+    TSR_TRY(term->type->carry(term, c->profile, scale, curve, err));
+    if (!term->is_smeared)
+        return TSR_OK;
+    TSR_TRY(tsr_q_operator_new(grid, term->n_point, term->coord, &matrix, err));
+    for (size_t k = 0; k < (size_t)term->n_point; k++) {
+        curve[k] = 0.0;
+        for (size_t j = 0; j < n_q; j++)
+            curve[k] += matrix[k * n_q + j] * c->profile[j];
+    }
+    free(matrix);
+    return TSR_OK;
+}
+
 static tsr_status check_term(check *c, const tsr_term *term, tsr_err *err)
 {
     enum { N_CHECK = 16 };
@@ -456,8 +477,7 @@ static tsr_status check_term(check *c, const tsr_term *term, tsr_err *err)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     for (int i = 0; i < n && status == TSR_OK; i++) {
         tsr_likelihood_profile(c->l, c->partial, value[i], c->profile);
-        status = term->type->carry(term, c->profile, &scale[i],
-                                   curve + i * n_point, err);
+        status = check_curve(c, term, &scale[i], curve + i * n_point, err);
     }
     for (int i = 0; i < N_CHECK && status == TSR_OK; i++)
         status =

@@ -203,8 +203,9 @@ struct tsr_term {
     int n_point;
     const double *coord;            /* [n_point] along the axis */
     const double *observed, *sigma; /* [n_point] */
-    double *start; /* [n_point] what the first conformation makes expect, all
-                      else at its best; tsr_term_free frees it; NULL */
+    double *start;  /* [n_point] what the first conformation makes expect, all
+                       else at its best; tsr_term_free frees it; NULL */
+    int is_smeared; /* 1: a point of a curve is a mean over q about coord */
     double q_max_inv_ang; /* up to where the profile is needed; 0: nowhere */
 };
 

@@ -2,11 +2,12 @@
  * noise.
  *
  * This file joins three parts that each have their own: the data (io/saxs.h),
- * the operator that carries the profile from the engine's grid to the q of the
- * data (q_grid.h), and the noise model (noise.h), which has the probability of
- * the residuals and may bring parameters of its own. Scale c and background b
- * are integrated out where the noise model has the integral, and are
- * parameters of the chain where it has none or the configuration asks for it.
+ * the operator that carries the profile from the engine's grid to the points of
+ * the data (term_saxs_prepare.c), and the noise model (noise.h), which has the
+ * probability of the residuals and may bring parameters of its own. Scale c and
+ * background b are integrated out where the noise model has the integral, and
+ * are parameters of the chain where it has none or the configuration asks for
+ * it.
  */
 #include "likelihood/term_saxs.h"
 
@@ -66,6 +67,7 @@ static const tsr_field fields[] = {
      .words = nuisance_words,
      .doc = "scale and background: integrated out, or sampled with the chain; "
             "auto: sampled where there is no integral (student)"},
+    TSR_RESOLUTION_FIELD("resolution", offsetof(tsr_saxs_options, resolution)),
     {0}};
 
 static void term_free(tsr_term *term)
@@ -153,14 +155,18 @@ tsr_status tsr_saxs_term_new(const tsr_data_set *set, int number,
     if (t == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     t->saxs = saxs;
-    t->term = (tsr_term){.type = &tsr_term_saxs,
-                         .label = saxs->path,
-                         .number = number,
-                         .n_point = saxs->n,
-                         .coord = saxs->q,
-                         .observed = saxs->intensity,
-                         .sigma = saxs->sigma,
-                         .q_max_inv_ang = saxs->q[saxs->n - 1]};
+    t->term =
+        (tsr_term){.type = &tsr_term_saxs,
+                   .label = saxs->path,
+                   .number = number,
+                   .n_point = saxs->n,
+                   .coord = saxs->q,
+                   .observed = saxs->intensity,
+                   .sigma = saxs->sigma,
+                   .is_smeared = !tsr_resolution_is_ideal(&saxs->resolution),
+                   .q_max_inv_ang = tsr_saxs_q_max(saxs)};
+    tsr_resolution_text(&saxs->resolution, saxs->n, t->resolution_text,
+                        sizeof t->resolution_text);
     snprintf(t->unit_text, sizeof t->unit_text, "%s (%s)",
              tsr_q_unit_name(saxs->unit_in_file), saxs->unit_reason);
     tsr_status status = choose(t, set, number, err);
@@ -215,6 +221,11 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
         return tsr_wrap(err, status, "data.%d", source->number);
     if (status != TSR_OK)
         return status;
+    status = tsr_saxs_resolve(saxs, &o->resolution, source->log, err);
+    if (status != TSR_OK) {
+        tsr_saxs_free(saxs);
+        return tsr_wrap(err, status, "data.%d.resolution", source->number);
+    }
     check_rg(source->topology->n_residue, saxs, source->log);
     const tsr_data_set set = {saxs, o->noise, o->background, o->intensity_scale,
                               o->nuisance};
@@ -226,131 +237,6 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
     return status;
 }
 
-tsr_status tsr_saxs_term_prepare(tsr_saxs_term *term, int n_q, double *matrix,
-                                 tsr_err *err)
-{
-    const tsr_noise_spec spec = {.options = &term->noise_options,
-                                 .saxs = term->saxs,
-                                 .matrix = matrix,
-                                 .n_q = n_q,
-                                 .linear = &term->linear};
-    term->matrix = matrix;
-    term->n_q = n_q;
-    term->state = term->noise->state_new(&spec);
-    return term->state != NULL ? TSR_OK
-                               : tsr_fail(err, TSR_E_NOMEM, "out of memory");
-}
-
-/* The model's own error is in proportion to the curve. So that its covariance
- * stays the same whatever the structure, that curve is the reference brought to
- * the data: by its best scale and background where every point has a tenth of
- * itself as an error, too, since the reference need not fit. */
-static double reference_scale(const tsr_saxs_term *t, const double *reference)
-{
-    const tsr_saxs *saxs = t->saxs;
-    const double part = 0.1;
-    tsr_fit fit = {0};
-    double sum = 0.0, all = 0.0;
-    double *weight = calloc((size_t)saxs->n, sizeof *weight);
-    for (int k = 0; k < saxs->n; k++) {
-        const double s = saxs->sigma[k], own = part * saxs->intensity[k];
-        if (weight != NULL)
-            weight[k] = 1.0 / (s * s + own * own);
-        sum += saxs->intensity[k] / (s * s);
-        all += reference[k] / (s * s);
-    }
-    if (weight != NULL)
-        tsr_linear_fit(&t->linear, saxs->n, reference, saxs->intensity, weight,
-                       &fit);
-    free(weight);
-    return fit.scale > 0.0 ? fit.scale : fabs(sum / all);
-}
-
-tsr_status tsr_saxs_term_doubt(tsr_saxs_term *term,
-                               const tsr_profile_error *error, tsr_err *err)
-{
-    tsr_saxs_term *t = term;
-    const size_t n = (size_t)error->n, n_q = (size_t)t->n_q;
-    const size_t n_point = (size_t)t->saxs->n;
-    if (t->noise->log_integral == NULL || n == 0)
-        return TSR_OK;
-    double *at_data = calloc((n + 1) * n_point, sizeof *at_data);
-    double *own = calloc(n * n_q, sizeof *own);
-    void *state = NULL;
-    if (at_data != NULL && own != NULL) {
-        tsr_saxs_curve(t, error->reference, 1.0, 0.0, at_data);
-        for (size_t e = 0; e < n; e++)
-            tsr_saxs_curve(t, error->curve + e * n_q, 1.0, 0.0,
-                           at_data + (e + 1) * n_point);
-        const double scale = reference_scale(t, at_data);
-        for (size_t i = 0; i < n * n_q; i++)
-            own[i] = scale * error->curve[i];
-        const tsr_noise_spec spec = {.options = &t->noise_options,
-                                     .saxs = t->saxs,
-                                     .matrix = t->matrix,
-                                     .n_q = t->n_q,
-                                     .linear = &t->linear,
-                                     .n_error = error->n,
-                                     .error = own};
-        state = t->noise->state_new(&spec);
-    }
-    free(own);
-    if (state == NULL) {
-        free(at_data);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    }
-    t->noise->state_free(t->state);
-    t->state = state;
-    free(t->error);
-    t->error = at_data;
-    t->n_error = error->n;
-    /* the weights of the points are no longer one factor times the same */
-    for (int i = 0; i < t->n_noise; i++)
-        t->term.parameter[i].scope = TSR_CHANGES_FIT;
-    return TSR_OK;
-}
-
-static tsr_status term_doubt(tsr_term *term, const tsr_profile_error *error,
-                             tsr_err *err)
-{
-    return tsr_saxs_term_doubt((tsr_saxs_term *)term, error, err);
-}
-
-const char *tsr_saxs_error_name(int k)
-{
-    static const char *const name[TSR_MODEL_ERRORS + 1] = {
-        "error_reference", "error_a", "error_b", "error_c",
-        "error_d",         "error_e", "error_f"};
-    return name[k];
-}
-
-static const double *term_constant(const tsr_term *term, int k,
-                                   const char **name, const char **doc)
-{
-    const tsr_saxs_term *t = (const tsr_saxs_term *)term;
-    if (t->error == NULL || k > t->n_error)
-        return NULL;
-    *name = tsr_saxs_error_name(k);
-    *doc = k == 0
-               ? "the curve that the model's own errors belong to, electrons "
-                 "squared"
-               : "a standard deviation of the model's own error, electrons "
-                 "squared";
-    return t->error + (size_t)k * (size_t)t->saxs->n;
-}
-
-static tsr_status term_prepare(tsr_term *term, const tsr_q_grid *grid,
-                               tsr_err *err)
-{
-    tsr_saxs_term *t = (tsr_saxs_term *)term;
-    double *matrix;
-    tsr_status status =
-        tsr_q_operator_new(grid, t->saxs->n, t->saxs->q, &matrix, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", t->saxs->path);
-    return tsr_saxs_term_prepare(t, grid->n_q, matrix, err);
-}
-
 static const char *term_note(const tsr_term *term, int k, const char **text)
 {
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
@@ -359,7 +245,9 @@ static const char *term_note(const tsr_term *term, int k, const char **text)
     if (k == 1)
         *text = t->saxs->sigma_is_modelled ? "stated: 0.03 I(q) + 0.003 max I"
                                            : "measured";
-    return k == 0 ? "q_unit" : k == 1 ? "sigma" : NULL;
+    if (k == 2)
+        *text = t->resolution_text;
+    return k == 0 ? "q_unit" : k == 1 ? "sigma" : k == 2 ? "resolution" : NULL;
 }
 
 /* ---- the likelihood ---- */
@@ -574,9 +462,9 @@ const tsr_term_type tsr_term_saxs = {.name = "saxs",
                                      .is_log = 1,
                                      .read = term_read,
                                      .free = term_free,
-                                     .prepare = term_prepare,
-                                     .doubt = term_doubt,
-                                     .constant = term_constant,
+                                     .prepare = tsr_saxs_prepare,
+                                     .doubt = tsr_saxs_doubt,
+                                     .constant = tsr_saxs_constant,
                                      .tell = term_tell,
                                      .carry = term_carry,
                                      .note = term_note,

@@ -23,6 +23,7 @@ typedef struct {
     tsr_number_or_word background;      /* infer, none, a number */
     tsr_number_or_word intensity_scale; /* infer, a number */
     int nuisance;                       /* of scale and background */
+    tsr_resolution_options resolution;
 } tsr_saxs_options;
 
 /* One data set and how it is treated, without a file. */
@@ -49,6 +50,7 @@ typedef struct {
     tsr_linear linear;
     int is_sampled;      /* 1: c and b are the chain's, 0: integrated out */
     char unit_text[128]; /* of q in the file, and how that is known */
+    char resolution_text[200];
 } tsr_saxs_term;
 
 /* The term of a curve; the data are borrowed. number: for messages. Errors:
@@ -68,6 +70,14 @@ tsr_status tsr_saxs_term_prepare(tsr_saxs_term *term, int n_q, double *matrix,
  * TSR_E_NOMEM. */
 tsr_status tsr_saxs_term_doubt(tsr_saxs_term *term,
                                const tsr_profile_error *error, tsr_err *err);
+
+/* Of the type (likelihood/term.h). */
+tsr_status tsr_saxs_prepare(tsr_term *term, const tsr_q_grid *grid,
+                            tsr_err *err);
+tsr_status tsr_saxs_doubt(tsr_term *term, const tsr_profile_error *error,
+                          tsr_err *err);
+const double *tsr_saxs_constant(const tsr_term *term, int k, const char **name,
+                                const char **doc);
 
 /* How the trace calls row k of `error`. */
 const char *tsr_saxs_error_name(int k);

@@ -233,6 +233,8 @@ static const tsr_field simulate_fields[] = {
      .min = 0,
      .max = 1e9,
      .doc = "of sampling the prior, away from the input structure"},
+    TSR_RESOLUTION_FIELD("resolution",
+                         offsetof(tsr_simulate_config, resolution)),
     {.name = "c1",
      .type = TSR_FIELD_NUMBER_OR_WORD,
      .offset = offsetof(tsr_simulate_config, c1),
@@ -382,16 +384,28 @@ void tsr_config_moves(const tsr_config *config, const void *option[TSR_N_MOVE])
         option[m] = config->moves.option[m];
 }
 
+/* The paths of a struct and of the groups in it, counted down to the one that
+ * makes *k negative. */
+static char **find_path(const tsr_field *f, char *object, int *k)
+{
+    for (; f->name != NULL; f++) {
+        char *member = object + f->offset, **found = NULL;
+        if (f->type == TSR_FIELD_STRING && f->is_path && --*k < 0)
+            return (char **)(void *)member;
+        if (f->type == TSR_FIELD_GROUP)
+            found = find_path(tsr_field_members(f, member), member, k);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
 char **tsr_config_data_path(const tsr_config *config, int number, int k)
 {
     const tsr_field *data = tsr_field_find(tsr_config_fields(), "data");
     char *entry =
         (char *)config->data.item + (size_t)number * data->element_size;
-    const tsr_field *f = tsr_field_members(data, entry);
-    for (; f->name != NULL; f++)
-        if (f->type == TSR_FIELD_STRING && f->is_path && k-- == 0)
-            return (char **)(void *)(entry + f->offset);
-    return NULL;
+    return find_path(tsr_field_members(data, entry), entry, &k);
 }
 
 char **tsr_config_data_file(const tsr_config *config, int number)
@@ -474,6 +488,23 @@ static void settle_hydration(tsr_config *c)
                              : (tsr_number_or_word){-1, 0.0};
 }
 
+/* Bodies have form factors for X-rays alone. Who asks for neutrons is told what
+ * there is instead. */
+static tsr_status tell_of_neutrons(tsr_status status, tsr_err *err)
+{
+    if (status != TSR_E_CONFIG || err == NULL ||
+        strstr(err->message, "value 'sans' is not known") == NULL)
+        return status;
+    const tsr_err found = *err;
+    return tsr_fail(
+        err, status,
+        "%s. Curves of neutrons are not sampled yet: fit them with "
+        "tessera profile --radiation neutron --data, to models or "
+        "to what tessera export --atoms all writes of a run's draws (all "
+        "together with --ensemble)",
+        found.message);
+}
+
 tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
                            tsr_config *config, tsr_err *err)
 {
@@ -484,7 +515,7 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
         status = tsr_yaml_read_marked(path, fields, config, n_set, set,
                                       &config->marks, err);
     if (status != TSR_OK)
-        return status;
+        return tell_of_neutrons(status, err);
     settle_hydration(config);
     config->path = strdup(path);
     if (config->name == NULL)

@@ -4,6 +4,7 @@
 
 #include "core/field.h"
 #include "core/status.h"
+#include "io/resolution.h"
 #include "io/yaml.h"
 #include "likelihood/term.h"
 #include "moves/move.h"
@@ -63,8 +64,9 @@ typedef struct {
     double q_range[2]; /* 1/Angstrom */
     long points;
     double i0, background;
-    double error;              /* sigma / I at q = 0.1 */
-    long steps;                /* of the prior, away from the input */
+    double error; /* sigma / I at q = 0.1 */
+    long steps;   /* of the prior, away from the input */
+    tsr_resolution_options resolution;
     tsr_number_or_word c1, c2; /* auto, or of the curve */
 } tsr_simulate_config;
 

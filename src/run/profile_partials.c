@@ -31,6 +31,8 @@ struct tsr_profile_maker {
     tsr_profile_bodies bodies;
     tsr_solvent_model solvent;
     double density;
+    tsr_neutron neutron;
+    int is_neutron;
     double q_max;
     tsr_log *log;
     char *device_name;
@@ -111,6 +113,9 @@ tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
     m->bodies = spec->bodies;
     m->solvent = spec->solvent;
     m->density = spec->density;
+    m->is_neutron = spec->neutron != NULL;
+    if (m->is_neutron)
+        m->neutron = *spec->neutron;
     m->q_max = spec->q_max_inv_ang;
     m->log = log;
     if (m->bodies != TSR_PROFILE_ATOMS)
@@ -327,15 +332,23 @@ static tsr_status sum_atoms(tsr_profile_maker *m, const tsr_atoms *atoms,
     tsr_status status =
         tsr_atom_model_new(atoms, m->solvent, m->density, &model, err);
     if (status == TSR_OK) {
-        const double(*xyz)[3] = (const double(*)[3])model->xyz;
+        out->layer_contrast = tsr_solvent_contrast(m->solvent);
         if (tell)
             tsr_atom_model_tell(atoms, model, m->log);
+    }
+    if (status == TSR_OK && m->is_neutron) {
+        out->is_neutron = 1;
+        status = tsr_neutron_apply(&m->neutron, atoms, model,
+                                   tell ? m->log : NULL, &out->match_d2o, err);
+        out->layer_contrast *= 10.0 * model->density / TSR_WATER_DENSITY;
+    }
+    if (status == TSR_OK) {
+        const double(*xyz)[3] = (const double(*)[3])model->xyz;
         out->n_body = model->n_atom;
         out->rg_ang = model->rg_ang;
         out->mass = model->mass;
         out->volume = model->volume;
         out->radius_ang = model->radius_ang;
-        out->layer_contrast = tsr_solvent_contrast(m->solvent);
         out->usual_c2 = m->solvent == TSR_SOLVENT_LAYER ? 0.5 : 1.0;
         out->d_max_ang = tsr_largest_distance(model->n_atom, xyz);
         out->partials.radius_ang = model->power_radius_ang;
@@ -566,7 +579,8 @@ tsr_status tsr_profile_compute(tsr_profile_maker *maker, const char *path,
 
 double tsr_profile_absolute(const tsr_profile_structure *structure)
 {
-    const double avogadro = 6.02214076e23, radius_cm = 2.8179403e-13;
+    const double avogadro = 6.02214076e23;
+    const double radius_cm = structure->is_neutron ? 1e-13 : 2.8179403e-13;
     return structure->mass > 0.0
                ? 1e-3 * avogadro * radius_cm * radius_cm / structure->mass
                : 0.0;

@@ -9,6 +9,7 @@
 #include "io/atoms.h"
 #include "scattering/atom_model.h"
 #include "scattering/contrast.h"
+#include "scattering/neutron.h"
 #include "scattering/profile_method.h"
 
 typedef enum {
@@ -20,9 +21,11 @@ typedef enum {
 /* What scatters, in what, and where to look for it. */
 typedef struct {
     tsr_profile_bodies bodies;
-    tsr_solvent_model solvent; /* of atoms; that of bodies is their tables' */
-    double density;            /* of the solvent, e/A^3 */
-    const char *device;        /* as --device takes it, or "reference" */
+    tsr_solvent_model solvent;  /* of atoms; that of bodies is their tables' */
+    double density;             /* of the solvent, e/A^3 */
+    const tsr_neutron *neutron; /* NULL: X-rays. Of atoms in the layer model;
+                                   the solvent's density is then its own */
+    const char *device;         /* as --device takes it, or "reference" */
     tsr_profile_method method;
     double q_max_inv_ang;     /* of the curves that will be asked for */
     const char *form_factors; /* a table instead of the shipped one, for bodies
@@ -42,7 +45,9 @@ typedef struct {
     double mass;               /* Da, hydrogens included */
     double volume;             /* A^3, displaced where c1 = 1 */
     double radius_ang;         /* mean of the displaced spheres where c1 = 1 */
-    double layer_contrast;     /* e/A^3 where c2 = 1 */
+    double layer_contrast;     /* e/A^3 where c2 = 1; for neutrons 1e-6/A^2 */
+    int is_neutron;            /* profiles are in fm^2 */
+    double match_d2o;          /* for neutrons: share of D2O without contrast */
     double usual_c2;           /* what most proteins have */
     double rg_ang, d_max_ang;  /* of the atoms or bodies, by mass */
     tsr_profile_method method; /* that computed it */
@@ -71,8 +76,9 @@ tsr_status tsr_profile_compute_atoms(tsr_profile_maker *maker, const char *path,
                                      tsr_profile_structure *out, tsr_err *err);
 void tsr_profile_structure_clear(tsr_profile_structure *structure);
 
-/* What I = 1 electron squared is in 1/cm at 1 mg/ml: N_A r_e^2 / mass; 0 where
- * the mass is not known. */
+/* What I = 1 (electron squared, or fm^2) is in 1/cm at 1 mg/ml: N_A r_e^2 /
+ * mass, for neutrons with 1 fm in r_e's place; 0 where the mass is not known.
+ */
 double tsr_profile_absolute(const tsr_profile_structure *structure);
 
 /* What computes: "reference", or the device and kernel; for the log. */

@@ -5,6 +5,7 @@
 #include "io/structure.h"
 #include "model/residue.h"
 #include "scattering/form_factor.h"
+#include "scattering/neutron.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -106,7 +107,9 @@ static void find_types(const tsr_atoms *atoms, const int *atom,
             if (number[z][h]) {
                 number[z][h] = m->n_type;
                 m->kind[m->n_type++] =
-                    (tsr_atom_kind){z, h, volume_of(m->solvent, z, h)};
+                    (tsr_atom_kind){.z = z,
+                                    .n_hydrogen = h,
+                                    .volume = volume_of(m->solvent, z, h)};
             }
     for (int i = 0; i < m->n_atom; i++)
         m->type[i] = number[atoms->atom[atom[i]].z][n_hydrogen[atom[i]]];
@@ -287,10 +290,14 @@ static void of_kind(const tsr_atom_model *m, const tsr_atom_kind *kind,
     if (kind->z == 0) {
         out[2] = layer_contrast * layer_thickness_ang *
                  exp(-layer_spread_ang2 * q * q);
+        if (m->is_neutron) /* denser by the same part of the solvent */
+            out[2] *= m->density / TSR_WATER_DENSITY;
         return;
     }
-    out[0] = by * (tsr_atom_form_factor(kind->z, at) +
-                   kind->n_hydrogen * tsr_atom_form_factor(1, at));
+    out[0] = m->is_neutron
+                 ? tsr_neutron_amplitude(kind, q)
+                 : by * (tsr_atom_form_factor(kind->z, at) +
+                         kind->n_hydrogen * tsr_atom_form_factor(1, at));
     out[1] = by * displaced(m->density, kind->volume, at);
     if (m->solvent == TSR_SOLVENT_LAYER)
         out[0] *= exp(-b_factor_ang2 * q * q / (16.0 * PI * PI));

@@ -75,10 +75,13 @@ typedef enum {
 typedef struct {
     int z, n_hydrogen; /* z 0: a bead of the layer */
     double volume;     /* Angstrom cubed, of the atom with its hydrogens */
+    double length, hydrogen; /* for neutrons, fm: of the atom, and of all its
+                                hydrogens */
 } tsr_atom_kind;
 
 typedef struct {
     tsr_solvent_model solvent;
+    int is_neutron; /* scattering/neutron.h: all amplitudes are in fm */
     double density; /* of the solvent, e/A^3 */
     int n, n_atom;  /* atoms but hydrogens, then beads; the former alone */
     int n_type;
@@ -105,7 +108,7 @@ tsr_status tsr_atom_model_new(const tsr_atoms *atoms, tsr_solvent_model solvent,
                               tsr_err *err);
 void tsr_atom_model_free(tsr_atom_model *model);
 
-/* The amplitudes on q_k = k dq: out [3][n_type][n_q], electrons. */
+/* The amplitudes on q_k = k dq: out [3][n_type][n_q], electrons or fm. */
 void tsr_atom_model_factors(const tsr_atom_model *model, int n_q,
                             double dq_inv_ang, double *out);
 

@@ -26,6 +26,8 @@ void tsr_partial_curves_clear(tsr_partial_curves *curves)
     free(curves->q);
     free(curves->pair);
     free(curves->self);
+    free(curves->matrix);
+    free(curves->grid);
     *curves = (tsr_partial_curves){0};
 }
 
@@ -72,10 +74,45 @@ tsr_status tsr_partial_curves_make(const tsr_partials *partials, int n,
     return TSR_OK;
 }
 
-void tsr_contrast_intensity(const tsr_partial_curves *curves, double c1,
-                            double c2, double *intensity)
+tsr_status tsr_partial_curves_of(const tsr_partials *partials,
+                                 const tsr_saxs *saxs, tsr_partial_curves *out,
+                                 tsr_err *err)
 {
-    size_t n = (size_t)curves->n;
+    const tsr_partials *p = partials;
+    const size_t n_q = (size_t)p->grid.n_q, n = pairs(p->n_comp) * n_q;
+    if (tsr_resolution_is_ideal(&saxs->resolution))
+        return tsr_partial_curves_make(p, saxs->n, saxs->q, out, err);
+    *out = (tsr_partial_curves){.n_comp = p->n_comp,
+                                .n = saxs->n,
+                                .radius_ang = p->radius_ang,
+                                .n_grid = p->grid.n_q,
+                                .q = calloc(n_q, sizeof *out->q),
+                                .pair = calloc(n, sizeof *out->pair),
+                                .self = calloc(n_q, sizeof *out->self),
+                                .grid = calloc(n_q, sizeof *out->grid)};
+    tsr_status status = TSR_OK;
+    if (out->q == NULL || out->pair == NULL || out->self == NULL ||
+        out->grid == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for %d q", saxs->n);
+    if (status == TSR_OK)
+        status = tsr_q_operator_smeared(&p->grid, &saxs->resolution, saxs->n,
+                                        saxs->q, &out->matrix, err);
+    if (status != TSR_OK) {
+        tsr_partial_curves_clear(out);
+        return status;
+    }
+    for (size_t k = 0; k < n_q; k++)
+        out->q[k] = (double)k * p->grid.dq_inv_ang;
+    memcpy(out->pair, p->pair, n * sizeof *out->pair);
+    if (p->self != NULL)
+        memcpy(out->self, p->self, n_q * sizeof *out->self);
+    return TSR_OK;
+}
+
+/* At the q of the curves themselves, n of them. */
+static void combine(const tsr_partial_curves *curves, size_t n, double c1,
+                    double c2, double *intensity)
+{
     for (size_t k = 0; k < n; k++) {
         const double *pair = curves->pair + k;
         double g = tsr_component_scale(c1, curves->radius_ang, curves->q[k]);
@@ -84,6 +121,18 @@ void tsr_contrast_intensity(const tsr_partial_curves *curves, double c1,
                                    ? *pair
                                    : tsr_component_intensity(pair, n, g, c2));
     }
+}
+
+void tsr_contrast_intensity(const tsr_partial_curves *curves, double c1,
+                            double c2, double *intensity)
+{
+    const tsr_partial_curves *c = curves;
+    if (c->matrix == NULL) {
+        combine(c, (size_t)c->n, c1, c2, intensity);
+        return;
+    }
+    combine(c, (size_t)c->n_grid, c1, c2, c->grid);
+    carry(c->matrix, c->n, c->n_grid, c->grid, intensity);
 }
 
 /* Straight line through (x, y); returns 0 where it does not fall. */

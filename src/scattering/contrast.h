@@ -9,6 +9,7 @@
 #define TSR_LIKELIHOOD_CONTRAST_H
 
 #include "core/status.h"
+#include "io/saxs.h"
 #include "scattering/q_grid.h"
 
 /* On the uniform grid. Self terms that depend on the contrast (S_ab of tables
@@ -28,6 +29,11 @@ typedef struct {
     double *pair; /* [n_pair][n] */
     double *self; /* [n] zero where there is none */
     double radius_ang;
+    /* Of smeared points: q, pair and self are on a grid of n_grid q (n_grid in
+     * their place below), since c1 acts before the instrument does. */
+    int n_grid;
+    double *matrix; /* [n][n_grid] from there to the points; NULL: ideal */
+    double *grid;   /* [n_grid] scratch */
 } tsr_partial_curves;
 
 void tsr_partials_clear(tsr_partials *partials);
@@ -37,6 +43,10 @@ void tsr_partials_clear(tsr_partials *partials);
 tsr_status tsr_partial_curves_make(const tsr_partials *partials, int n,
                                    const double *q_inv_ang,
                                    tsr_partial_curves *out, tsr_err *err);
+/* The same at the points of data, smeared as their instrument does. */
+tsr_status tsr_partial_curves_of(const tsr_partials *partials,
+                                 const tsr_saxs *saxs, tsr_partial_curves *out,
+                                 tsr_err *err);
 void tsr_partial_curves_clear(tsr_partial_curves *curves);
 
 /* intensity [n] out, electrons squared. */

@@ -167,7 +167,8 @@ static tsr_status interpolate(const tsr_form_factor_table *table, int n_curve,
     if (!(asked <= last * (1.0 + 1e-9)))
         return tsr_fail(err, TSR_E_RANGE,
                         "q up to %g 1/Angstrom is asked of form factors that "
-                        "end at %g; narrow q_range",
+                        "end at %g; narrow q_range (or a "
+                        "slit of resolution)",
                         asked, last);
     knots e = {0};
     tsr_status s = knots_new(&e, table, err);

@@ -3,7 +3,8 @@
  *
  * The matrix is found by least squares: for each q of the data, the weights of
  * the grid's values that meet sinc(q r) best for all distances r that the
- * molecule can have. So it is right for any profile, which is a sum of these.
+ * molecule can have. So it is right for any profile, which is a sum of these. A
+ * smeared point is a sum of sinc(q r) over several q, met in the same way.
  */
 #include "scattering/q_grid.h"
 
@@ -40,21 +41,59 @@ static double sinc(double x)
     return x < 1e-8 ? 1.0 : sin(x) / x;
 }
 
-tsr_status tsr_q_operator_new(const tsr_q_grid *grid, int n,
-                              const double *q_inv_ang, double **matrix,
+/* The wave of an ideal point. */
+static void set_wave(double q, const tsr_q_grid *grid, gsl_vector *b)
+{
+    for (size_t i = 0; i < b->size; i++) {
+        double r = grid->band_ang * (double)i / (double)(b->size - 1);
+        gsl_vector_set(b, i, sinc(q * r));
+    }
+}
+
+/* Adds weight sinc(q r) at r = i dr to b. One angle is turned on and on, since
+ * the sines of all would take most of the time of a smeared curve; every 32
+ * turns it is computed afresh, so that rounding does not grow. */
+static void add_wave(double q, double weight, double dr, gsl_vector *b)
+{
+    const double turn = q * dr, c = cos(turn), s = sin(turn);
+    double real = 1.0, imaginary = 0.0;
+    for (size_t i = 0; i < b->size; i++) {
+        double x = (double)i * turn;
+        if (i % 32 == 0) {
+            real = cos(x);
+            imaginary = sin(x);
+        }
+        *gsl_vector_ptr(b, i) += weight * (x < 1e-8 ? 1.0 : imaginary / x);
+        double next = real * c - imaginary * s;
+        imaginary = real * s + imaginary * c;
+        real = next;
+    }
+}
+
+static tsr_status check_nodes(const tsr_smearing *to, double q_top,
                               tsr_err *err)
 {
-    size_t m = (size_t)grid->n_q, n_point = (size_t)n;
+    for (int j = 0; j < to->first[to->n]; j++)
+        if (!(to->q[j] >= 0.0 && to->q[j] <= q_top))
+            return tsr_fail(err, TSR_E_RANGE,
+                            "q = %g 1/A lies outside the grid up to %g 1/A",
+                            to->q[j], q_top);
+    return TSR_OK;
+}
+
+/* The least-squares fit of each row of `to`, a sum of sinc(q r) over its nodes.
+ */
+static tsr_status solve(const tsr_q_grid *grid, const tsr_smearing *to,
+                        double **matrix, tsr_err *err)
+{
+    size_t m = (size_t)grid->n_q, n_point = (size_t)to->n;
     double q_top = (grid->n_q - 1) * grid->dq_inv_ang;
     /* Four points a wavelength of the fastest oscillation. */
     size_t n_r = (size_t)(4.0 * grid->band_ang * q_top / PI) + 64;
-    tsr_status status = TSR_OK;
-    *matrix = NULL;
-    for (int k = 0; k < n; k++)
-        if (!(q_inv_ang[k] >= 0.0 && q_inv_ang[k] <= q_top))
-            return tsr_fail(err, TSR_E_RANGE,
-                            "q = %g 1/A lies outside the grid up to %g 1/A",
-                            q_inv_ang[k], q_top);
+    double dr = grid->band_ang / (double)(n_r - 1);
+    tsr_status status = check_nodes(to, q_top, err);
+    if (status != TSR_OK)
+        return status;
     gsl_matrix *a = gsl_matrix_alloc(n_r, m);
     gsl_matrix *normal = gsl_matrix_alloc(m, m);
     gsl_vector *b = gsl_vector_alloc(n_r), *x = gsl_vector_alloc(m);
@@ -80,10 +119,12 @@ tsr_status tsr_q_operator_new(const tsr_q_grid *grid, int n,
         goto done;
     }
     for (size_t k = 0; k < n_point; k++) {
-        for (size_t i = 0; i < n_r; i++) {
-            double r = grid->band_ang * (double)i / (double)(n_r - 1);
-            gsl_vector_set(b, i, sinc(q_inv_ang[k] * r));
-        }
+        const int is_ideal = to->first[k + 1] == to->first[k] + 1;
+        gsl_vector_set_zero(b);
+        if (is_ideal)
+            set_wave(to->q[to->first[k]], grid, b);
+        for (int j = to->first[k]; j < to->first[k + 1] && !is_ideal; j++)
+            add_wave(to->q[j], to->weight[j], dr, b);
         gsl_blas_dgemv(CblasTrans, 1.0, a, b, 0.0, x);
         gsl_linalg_cholesky_svx(normal, x);
         for (size_t j = 0; j < m; j++)
@@ -97,5 +138,28 @@ done:
     gsl_vector_free(b);
     gsl_vector_free(x);
     free(out);
+    return status;
+}
+
+tsr_status tsr_q_operator_new(const tsr_q_grid *grid, int n,
+                              const double *q_inv_ang, double **matrix,
+                              tsr_err *err)
+{
+    const tsr_resolution ideal = {.sigma = NULL};
+    return tsr_q_operator_smeared(grid, &ideal, n, q_inv_ang, matrix, err);
+}
+
+tsr_status tsr_q_operator_smeared(const tsr_q_grid *grid,
+                                  const tsr_resolution *resolution, int n,
+                                  const double *q_inv_ang, double **matrix,
+                                  tsr_err *err)
+{
+    tsr_smearing *to = NULL;
+    *matrix = NULL;
+    tsr_status status =
+        tsr_smearing_new(resolution, n, q_inv_ang, grid->band_ang, &to, err);
+    if (status == TSR_OK)
+        status = solve(grid, to, matrix, err);
+    tsr_smearing_free(to);
     return status;
 }

@@ -9,6 +9,7 @@
 #define TSR_LIKELIHOOD_Q_GRID_H
 
 #include "core/status.h"
+#include "scattering/smearing.h"
 
 typedef struct {
     int n_q;
@@ -25,5 +26,12 @@ tsr_q_grid tsr_q_grid_make(double d_bound_ang, double q_max_inv_ang);
 tsr_status tsr_q_operator_new(const tsr_q_grid *grid, int n,
                               const double *q_inv_ang, double **matrix,
                               tsr_err *err);
+
+/* The same with the points smeared by an instrument; the grid must reach
+ * tsr_resolution_q_max. An ideal one gives the matrix above. */
+tsr_status tsr_q_operator_smeared(const tsr_q_grid *grid,
+                                  const tsr_resolution *resolution, int n,
+                                  const double *q_inv_ang, double **matrix,
+                                  tsr_err *err);
 
 #endif

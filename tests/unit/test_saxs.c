@@ -316,7 +316,7 @@ static void written_and_read_back(void **state)
         sigma[i] = 1e3 / (i + 1.0);
     }
     const char *path = io_path("w.dat");
-    assert_int_equal(tsr_saxs_write(path, N, q, intensity, sigma,
+    assert_int_equal(tsr_saxs_write(path, N, q, intensity, sigma, NULL,
                                     "two lines\n0.5 1/nm 2 3", &err),
                      TSR_OK);
     tsr_saxs *saxs = read_ok(path);
@@ -329,9 +329,9 @@ static void written_and_read_back(void **state)
         assert_near(saxs->sigma[i], sigma[i], 1e-9 * sigma[i]);
     }
     tsr_saxs_free(saxs);
-    assert_int_equal(
-        tsr_saxs_write(io_path("no/w.dat"), N, q, intensity, sigma, NULL, &err),
-        TSR_E_IO);
+    assert_int_equal(tsr_saxs_write(io_path("no/w.dat"), N, q, intensity, sigma,
+                                    NULL, NULL, &err),
+                     TSR_E_IO);
     assert_has(err.message, "no/w.dat");
 }
 
@@ -348,7 +348,8 @@ static void guinier_of_a_gaussian(void **state)
             intensity[i] = 5 * exp(-q[i] * q[i] * rg * rg / 3);
             sigma[i] = 0.01 * intensity[i] * (1 + i % 3);
         }
-        tsr_saxs_write(io_path("g.dat"), N, q, intensity, sigma, NULL, &err);
+        tsr_saxs_write(io_path("g.dat"), N, q, intensity, sigma, NULL, NULL,
+                       &err);
         tsr_saxs *saxs = read_ok(io_path("g.dat"));
         assert_near(saxs->rg_guinier, rg, 1e-5 * rg);
         assert_near(saxs->i0_guinier, 5, 1e-5);
