@@ -221,3 +221,12 @@ tsr_status tsr_noise_whiten(const tsr_map_noise *noise, double resolution_ang,
     *n_free = count_free(noise, resolution_ang, out);
     return TSR_OK;
 }
+
+double tsr_noise_under(const tsr_map_noise *noise, const tsr_map_filter *filter)
+{
+    double sum = 0.0;
+    for (int k = 0; k < noise->shells.n; k++)
+        sum += noise->n[k] * noise->power[k] *
+               tsr_map_filter_at(filter, pow(frequency(noise, k), 2.0));
+    return sum;
+}

@@ -32,4 +32,8 @@ void tsr_noise_clear(tsr_map_noise *noise);
 tsr_status tsr_noise_whiten(const tsr_map_noise *noise, double resolution_ang,
                             tsr_map_filter *out, double *n_free, tsr_err *err);
 
+/* The noise's power under a filter: the sum of W P over the frequencies. */
+double tsr_noise_under(const tsr_map_noise *noise,
+                       const tsr_map_filter *filter);
+
 #endif

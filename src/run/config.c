@@ -388,9 +388,12 @@ char **tsr_config_data_path(const tsr_config *config, int number, int k)
     char *entry =
         (char *)config->data.item + (size_t)number * data->element_size;
     const tsr_field *f = tsr_field_members(data, entry);
-    for (; f->name != NULL; f++)
-        if (f->type == TSR_FIELD_STRING && f->is_path && k-- == 0)
-            return (char **)(void *)(entry + f->offset);
+    for (; f->name != NULL; f++) {
+        char **text = (char **)(void *)(entry + f->offset);
+        if (f->type == TSR_FIELD_STRING && tsr_field_names_file(f, *text) &&
+            k-- == 0)
+            return text;
+    }
     return NULL;
 }
 

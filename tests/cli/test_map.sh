@@ -89,8 +89,29 @@ check "changes nothing" is_near "$(value cc_box)" 1 2e-6
 expect "a mask of another grid" 65 "is not on the grid" map cc model.pdb \
     --map own.mrc -r 6 --mask tiles.mrc
 
+# ---- masks that are made ----
+expect "a mask around the model" 0 "voxels are inside" map mask model.pdb \
+    --map own.mrc --mask model --mask-distance 4 -o around.mrc
+inside=$(sed -n 's/.*: \([0-9]*\) of .*inside/\1/p' err.txt)
+expect "as a file" 0 "$inside of [0-9]+ voxels are within the mask" \
+    map cc model.pdb --map own.mrc -r 6 --mask around.mrc
+expect "and by its word" 0 "$inside of [0-9]+ voxels are within the mask" \
+    map cc model.pdb --map own.mrc -r 6 --mask model --mask-distance 4
+expect "around what is dense" 0 "voxels are inside" map mask --map own.mrc \
+    --mask threshold:0.5 --mask-distance 0 --mask-edge 0 -o dense.mrc
+check "is less" test \
+    "$(sed -n 's/.*: \([0-9]*\) of .*inside/\1/p' err.txt)" -lt "$inside"
+expect "no density at all" 65 "no voxel is at or above" map cc model.pdb \
+    --map own.mrc -r 6 --mask threshold:1e9
+expect "a threshold that is none" 64 "threshold:0.02" map cc model.pdb \
+    --map own.mrc -r 6 --mask threshold:dense
+expect "a mask without its model" 64 "there is no model here" map mask \
+    --map own.mrc --mask model -o other.mrc
+expect "a mask over its map" 64 "take the place of the input" map mask \
+    --map own.mrc --mask threshold:0.5 -o own.mrc
+
 # ---- what is wrong ----
-expect "no verb" 64 "expected cc, simulate, timeline or dock" \
+expect "no verb" 64 "expected cc, simulate, timeline, dock, fsc or mask" \
     map find model.pdb
 expect "no resolution" 64 "the resolution of the map is missing" \
     map cc model.pdb --map own.mrc
@@ -260,7 +281,7 @@ done
 check "are the same to the bit" cmp -s fitted.csv half.csv
 check "with the width of the blur" grep -q "map_sigma_over_r" half.csv
 # Half-maps: the map and noise, of neighbours that are alike; and a mask.
-"$python" - own.mrc <<'END'
+dense=$("$python" - own.mrc <<'END'
 import random, struct, sys
 b = open(sys.argv[1], "rb").read()
 v = struct.unpack("<%df" % ((len(b) - 1024) // 4), b[1024:])
@@ -275,8 +296,10 @@ for name in "half1.mrc", "half2.mrc":
     half.append([x + w[k] + w[k + 1] for k, x in enumerate(v)])
     write(name, half[-1])
 write("mean.mrc", [(a + c) / 2 for a, c in zip(*half)])
+print(0.8 * top)
 write("mask.mrc", [float(x > 0.02 * top) for x in v])
 END
+)
 expect "with half-maps and a mask" 0 "half-maps agree .FSC 0.143. to" \
     "$program" run fit.yaml --output whitened --set data.0.file=mean.mrc \
     --set data.0.half_map_1=half1.mrc --set data.0.half_map_2=half2.mrc \
@@ -287,6 +310,39 @@ check "the map is cut to the mask" grep -q "cut to the mask's box" err.txt
 check "copies of all are kept" test -s whitened/input/half2.mrc -a \
     -s whitened/input/mask.mrc
 expect "and it goes on" 0 "" "$program" resume whitened --draws 24
+expect "a mask around the start" 0 "cut to the mask's box" "$program" run \
+    fit.yaml --output around --set data.0.mask=model --set \
+    data.0.mask_distance=6 --set sampler.draws=10
+check "stays a word" grep -q '^ *mask: model$' around/config.yaml
+expect "which knows its place" 78 "not in its place before it is docked" \
+    "$program" check fit.yaml --set data.0.mask=model --set data.0.dock=true
+expect "a mask by threshold" 0 "the noise whitened" "$program" check fit.yaml \
+    --set data.0.file=mean.mrc --set data.0.mask=threshold:$dense --set \
+    data.0.mask_distance=2
+expect "that is no number" 78 "data.0: mask 'threshold:x'" \
+    "$program" check fit.yaml --set data.0.mask=threshold:x
+
+# ---- shell correlation of maps ----
+map_fsc() { "$program" map fsc "$@"; }
+number() { # CURVE KEY, of out.txt in JSON
+    "$python" -c "import json, sys; print(json.load(open('out.txt'))['$1']['$2'])"
+}
+expect "of half-maps" 0 "" map_fsc half1.mrc half2.mrc --mask mask.mrc --json \
+    --svg fsc.svg
+check "corrected for the mask" is_near "$(number corrected 143_inv_ang)" \
+    "$(number masked 143_inv_ang)" 0.02
+plain=$(number fsc 143_inv_ang)
+expect "as a table" 0 "" map_fsc half1.mrc half2.mrc
+check "says the same" grep -q "without a mask .* $(awk "BEGIN {
+    printf \"%.2f\", 1 / $plain}")" out.txt
+check "and the run's log" grep -q "half-maps agree .FSC 0.143. to $(awk "BEGIN {
+    printf \"%.2f\", 1 / $plain}")" whitened/run.log
+check "its picture" grep -q "phases at random" fsc.svg
+expect "of one map" 64 "takes two maps" map_fsc half1.mrc
+expect "of another grid" 65 "not on one grid" map_fsc half1.mrc tiles.mrc
+expect "with a map too many" 64 "name them without --map" map_fsc half1.mrc \
+    half2.mrc --map own.mrc
+
 sed 's/bodies.pdb/away.pdb/' fit.yaml >turned.yaml
 turn <bodies.pdb >away.pdb
 expect "docked first" 0 "the start is docked" "$program" run turned.yaml \
