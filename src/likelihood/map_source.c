@@ -54,9 +54,9 @@ static tsr_status make_mask(const tsr_map_options *o, const tsr_map *map,
                               value, err);
     if (start.n == 0)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "data: mask: model is made around the start, which is not "
-                        "in its place before it is docked; tessera map dock "
-                        "brings it there");
+                        "data: mask: model is made around the start, which is "
+                        "not in its place before it is docked; tessera map "
+                        "dock brings it there");
     tsr_mask_around(&map->grid, start.n, start.xyz, o->mask_distance,
                     o->resolution, value);
     return TSR_OK;

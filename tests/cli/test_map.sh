@@ -310,10 +310,10 @@ check "the map is cut to the mask" grep -q "cut to the mask's box" err.txt
 check "copies of all are kept" test -s whitened/input/half2.mrc -a \
     -s whitened/input/mask.mrc
 expect "and it goes on" 0 "" "$program" resume whitened --draws 24
-expect "a mask around the start" 0 "cut to the mask's box" "$program" run \
-    fit.yaml --output around --set data.0.mask=model --set \
-    data.0.mask_distance=6 --set sampler.draws=10
-check "stays a word" grep -q '^ *mask: model$' around/config.yaml
+expect "a mask around the start" 0 "cut to the mask's box" "$program" check \
+    fit.yaml --set data.0.file=mean.mrc --set data.0.mask=model --set \
+    data.0.mask_distance=6
+check "stays a word" grep -q '^ *mask: model$' out.txt
 expect "which knows its place" 78 "not in its place before it is docked" \
     "$program" check fit.yaml --set data.0.mask=model --set data.0.dock=true
 expect "a mask by threshold" 0 "the noise whitened" "$program" check fit.yaml \
@@ -354,6 +354,19 @@ expect "beside a distance, of two states" 0 "" "$program" run fit.yaml \
     --output both --set structure.states=2 --set \
     'data.1={kind: distance, between: ["A:10", "A:100"], mean: 40, sd: 3}'
 expect "the report" 0 "" "$program" report both
+check "has slices" test -s both/report/map-1-x.svg -a -s both/report/map-1-z.csv
+check "residues" sh -c '[ "$(grep -c "draws, median" \
+    both/report/map-1-residues.csv)" -ge 100 ]'
+check "and the start" grep -q "^<tr><td>near an atom</td><td>0\.[0-9]*</td>" \
+    both/report.html
+expect "with half-maps" 0 "" "$program" report whitened
+check "their correlation" grep -q "half-maps, corrected for the mask" \
+    whitened/report.html
+check "and what noise leaves" grep -q "would leave a correlation of 0\.[0-9]*" \
+    whitened/report.html
+rm whitened/input/half2.mrc
+expect "a map that is gone" 0 "the map itself is not shown: .*half2.mrc" \
+    "$program" report whitened
 
 # ---- published maps ----
 if [ -d "$shared/maps" ]; then

@@ -199,7 +199,8 @@ static double nearest(const tsr_map_grid *g, size_t k, int n,
 static double edge_of(double distance, double radius, double edge)
 {
     const double x = (distance - radius) / edge;
-    return x <= 0.0 ? 1.0 : x >= 1.0 ? 0.0 : 0.5 + 0.5 * cos(3.14159265358979324 * x);
+    const double pi = 3.14159265358979324;
+    return x <= 0.0 ? 1.0 : x >= 1.0 ? 0.0 : 0.5 + 0.5 * cos(pi * x);
 }
 
 static void around_places(void **state)
