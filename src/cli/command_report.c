@@ -129,33 +129,6 @@ static char *methods_text(const tsr_past_run *run)
     return fclose(out) == 0 ? text : NULL;
 }
 
-/* What an entry of `data:` is called: its file without folders, or the first
- * list of texts in it, such as the two residues that it is between. */
-static void name_entry(const tsr_config *config, int number,
-                       tsr_report_data *data)
-{
-    const tsr_field *list = tsr_field_find(tsr_config_fields(), "data");
-    const char *entry =
-        (const char *)config->data.item + (size_t)number * list->element_size;
-    char **file = tsr_config_data_file(config, number);
-    size_t length = 0;
-    if (file != NULL && *file != NULL) {
-        snprintf(data->name, sizeof data->name, "%s",
-                 tsr_text_file_name(*file));
-        return;
-    }
-    const tsr_field *f = tsr_field_members(list, entry);
-    while (f->name != NULL && f->type != TSR_FIELD_STRINGS)
-        f++;
-    if (f->name == NULL)
-        return;
-    const tsr_strings *text = (const void *)(entry + f->offset);
-    for (int i = 0; i < text->n && length < sizeof data->name; i++)
-        length +=
-            (size_t)snprintf(data->name + length, sizeof data->name - length,
-                             "%s%s", i > 0 ? ", " : "", text->item[i]);
-}
-
 /* [data.n] of the config, caller frees. NULL: none, or out of memory. */
 static tsr_report_data *data_entries(const tsr_past_run *run)
 {
@@ -164,7 +137,8 @@ static tsr_report_data *data_entries(const tsr_past_run *run)
     tsr_report_data *data = n > 0 ? calloc((size_t)n, sizeof *data) : NULL;
     for (int i = 0; data != NULL && i < n; i++) {
         data[i].kind = option[i].kind;
-        name_entry(&run->config, i, &data[i]);
+        tsr_config_data_name(&run->config, i, sizeof data[i].name,
+                             data[i].name);
     }
     return data;
 }

@@ -12,11 +12,11 @@
 typedef struct {
     tsr_map *map;
     unsigned char *is_inside; /* [n_voxel] of the mask; NULL: all are */
-    double n_voxel, share;    /* before it was cut, and of these inside */
+    double share;             /* of the voxels inside */
     double mean;              /* of the map; with a mask, of what is outside */
     tsr_map_filter filter;
     double n_free; /* frequencies that the filter leaves; 0: no filter */
-    double noise;  /* a voxel's under the filter; NaN: not known */
+    double noise;  /* sum over the voxels of N W N; NaN: not known */
 } source_map;
 
 static tsr_status read_mask_file(const tsr_map_options *o, const tsr_map *map,
@@ -162,8 +162,8 @@ static tsr_status find_filter(source_map *m, const tsr_map_options *o,
     tsr_status status =
         tsr_noise_whiten(&noise, o->resolution, &m->filter, &m->n_free, err);
     if (status == TSR_OK)
-        m->noise = tsr_noise_under(&noise, &m->filter) /
-                   (double)tsr_map_n_voxel(&m->map->grid);
+        status = tsr_noise_under(&noise, &m->filter, &m->map->grid,
+                                 m->is_inside, &m->noise, err);
     tsr_noise_clear(&noise);
     return status;
 }
@@ -250,7 +250,6 @@ static tsr_status read_source(const tsr_map_options *o, tsr_map_start start,
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': all voxels of the map have one value",
                         m->map->path);
-    m->n_voxel = (double)tsr_map_n_voxel(&m->map->grid);
     if (o->mask != NULL)
         TSR_TRY(take_mask(m, o, start, log, err));
     TSR_TRY(find_filter(m, o, log, err));
@@ -280,8 +279,6 @@ tsr_status tsr_map_source_read(const tsr_map_options *options,
     }
     out->map = m.map;
     out->filter = m.filter;
-    /* the mask's box has less outside of the mask, where no noise is left */
-    out->noise =
-        m.noise * m.share * m.n_voxel / (double)tsr_map_n_voxel(&m.map->grid);
+    out->noise = m.noise / (double)tsr_map_n_voxel(&m.map->grid);
     return TSR_OK;
 }

@@ -14,7 +14,7 @@
  * show its power P by frequency, sums over voxels weigh frequencies by W = 1/P
  * up to the resolution (density/map_noise.h), and n is how many they are. Else
  * what is independent is a piece of the size of the resolution R,
- * n = (4 pi / 3) V / R^3, which errs on the safe side.
+ * n = (4 pi / 3) V / R^3, a rule of thumb.
  *
  * No grid is made while structures move (likelihood/map_fit.h). With E' the map
  * less its mean, three sums matter: S W E', S W S and S. A body weighs as much

@@ -350,9 +350,35 @@ expect "docked first" 0 "the start is docked" "$program" run turned.yaml \
 expect "its summary" 0 "" "$program" summary docked
 check "fits as one that started there" awk '/^map_chi2 / {exit !($2 < 0.2)}' \
     out.txt
+expect "the verdict" 0 "" "$program" summary whitened
+tr '\n' ' ' <out.txt >whole.txt
+check "has the map" grep -q "mean.mrc: the start has a correlation of 0\.[0-9]* with the map, the draws 0" \
+    whole.txt
+check "and its noise" grep -q "of what the map shows beside noise the start leaves [0-9]* % unexplained, the draws [0-9]* %" \
+    whole.txt
+check "and what moved" grep -q "Since the start, against A:[0-9-]*: A:.* has turned by [0-9]" \
+    whole.txt
+expect "and as numbers" 0 "" "$program" summary whitened --json
+"$python" - >judged.txt 2>&1 <<'END'
+import json
+v = json.load(open("out.txt"))["verdict"]
+m = v["measured"][0]
+assert m["kind"] == "map" and m["name"] == "mean.mrc", m
+# the noise that was put in is white: half of it is what the mean has
+assert 0.8 < m["limit"] < 1.0, m
+assert m["start"] <= m["limit"] + 0.02 and m["draws"]["q95"] < 1.0, m
+share = 1 - (m["draws"]["mean"] / m["limit"]) ** 2
+assert abs(max(0, share) - m["draws_unexplained"]) < 1e-5, (share, m)
+one = v["since_start"][0]
+assert one["turn_degrees"]["q5"] >= 0 and one["distance_start"] > 5, one
+END
+check "they fit together" test ! -s judged.txt
+cat judged.txt
 expect "beside a distance, of two states" 0 "" "$program" run fit.yaml \
     --output both --set structure.states=2 --set \
     'data.1={kind: distance, between: ["A:10", "A:100"], mean: 40, sd: 3}'
+check "which the verdict has, too" sh -c "tr '\n' ' ' <out.txt | grep -q \
+    'distance of A:10, A:100: measured 40 +- 3 Angstrom, the start has [0-9.]*, the draws '"
 expect "the report" 0 "" "$program" report both
 check "has slices" test -s both/report/map-1-x.svg -a -s both/report/map-1-z.csv
 check "residues" sh -c '[ "$(grep -c "draws, median" \
