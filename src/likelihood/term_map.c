@@ -389,6 +389,10 @@ static double term_log_lik(const tsr_term *term, const void *fit,
     const tsr_map_fit *f = fit;
     const double n = t->n_free, m = n - 2.0;
     (void)theta;
+    /* Sums over all of space are not those of a box that the blurred molecule
+     * does not fit into: what is left of its variance is none. */
+    if (!(f->var_s > 0.0))
+        return -HUGE_VAL;
     /* Sums of bodies are those of the grid to some 1e-4. */
     const double most = 1.0 - 1e-6;
     const double cc = fmax(-most, fmin(most, f->cc));
