@@ -118,9 +118,9 @@ $(VECTOR_O): TSR_CFLAGS += -ftree-vectorize -fno-math-errno -fno-trapping-math
 
 # The one file that knows where data lie. It follows PREFIX: make, then make
 # install PREFIX=X.
-$(BUILD)/src/run/data_file.o $(BUILD)/tidy/src/run/data_file.ok: TSR_CPPFLAGS += \
+$(BUILD)/src/run/setup_tables.o $(BUILD)/tidy/src/run/setup_tables.ok: TSR_CPPFLAGS += \
     -DTSR_DATA_SOURCE='"$(CURDIR)"' -DTSR_DATA_PREFIX='"$(PREFIX)"'
-$(BUILD)/src/run/data_file.o: $(BUILD)/gen/prefix
+$(BUILD)/src/run/setup_tables.o: $(BUILD)/gen/prefix
 $(BUILD)/gen/prefix: force
 	@mkdir -p $(@D)
 	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' >$@

@@ -39,9 +39,21 @@ static const tsr_option options[] = {
      .unit = "Angstrom",
      .doc = "cc_mask is over voxels at most so far from an atom"},
     {.name = "mask",
-     .argument = "MAP",
-     .doc = "a map on the same grid: voxels where it is below 0.5 are left "
-            "out, as those that are NaN"},
+     .argument = "MASK",
+     .doc = "a map on the same grid, 1 inside and 0 outside; model: around "
+            "the model; threshold:X: around voxels of at least X. Voxels where "
+            "it is below 0.5 are left out, as those that are NaN; fsc takes it "
+            "with its soft edge"},
+    {.name = "mask-distance",
+     .argument = "D",
+     .initial = "5",
+     .unit = "Angstrom",
+     .doc = "how far masks by model or threshold reach"},
+    {.name = "mask-edge",
+     .argument = "D",
+     .initial = "5",
+     .unit = "Angstrom",
+     .doc = "how wide the edge beyond it is, over which they fall to 0"},
     {.name = "threshold",
      .argument = "T",
      .doc = "also over voxels where the model's density is at least T; as "
@@ -76,7 +88,10 @@ static const tsr_option options[] = {
      .letter = 'o',
      .argument = "FILE",
      .doc = "simulate: the new map; timeline: FILE.csv and FILE.svg; dock: "
-            "the model in its best place, as PDB"},
+            "the model in its best place, as PDB; mask: the mask"},
+    {.name = "svg",
+     .argument = "FILE",
+     .doc = "fsc: write the curves as a picture"},
     {.name = "poses",
      .argument = "N",
      .initial = "5",
@@ -93,14 +108,22 @@ typedef struct {
     const char *name;
     tsr_status (*run)(tsr_map_job *job, tsr_err *err);
     const char *only[6]; /* options that are of this verb alone */
-    const char *map;     /* the option that names its map */
+    const char *map;     /* the option that names its map; NULL: none */
+    int is_of_models;    /* models are compared with the map: a resolution and
+                            an engine are needed */
 } verb;
 
 static const verb verbs[] = {
-    {"cc", tsr_map_correlate, {"difference", "spatial", "json", NULL}, "map"},
-    {"simulate", tsr_map_simulate, {"like", NULL}, "like"},
-    {"timeline", tsr_map_timeline, {"by", "select", NULL}, "map"},
-    {"dock", tsr_map_dock, {"poses", "laplacian", "json", NULL}, "map"},
+    {"cc",
+     tsr_map_correlate,
+     {"difference", "spatial", "json", NULL},
+     "map",
+     1},
+    {"simulate", tsr_map_simulate, {"like", NULL}, "like", 1},
+    {"timeline", tsr_map_timeline, {"by", "select", NULL}, "map", 1},
+    {"dock", tsr_map_dock, {"poses", "laplacian", "json", NULL}, "map", 1},
+    {"fsc", tsr_map_fsc, {"svg", "json", NULL}, NULL, 0},
+    {"mask", tsr_map_mask, {NULL}, "map", 0},
     {0}};
 
 /* ---- options ---- */
@@ -112,7 +135,7 @@ static tsr_status find_verb(const char *name, const verb **out, tsr_err *err)
         if (strcmp((*out)->name, name) == 0)
             return TSR_OK;
     return tsr_fail(err, TSR_E_USAGE,
-                    "'%s': expected cc, simulate, timeline or dock",
+                    "'%s': expected cc, simulate, timeline, dock, fsc or mask",
                     tsr_text_excerpt(name, shown));
 }
 
@@ -136,6 +159,13 @@ static tsr_status check_unused(const tsr_args *args, const verb *v,
                 return tsr_fail(err, TSR_E_USAGE,
                                 "--%s belongs to 'map %s', not to 'map %s'",
                                 other->only[k], other->name, v->name);
+    if (v->map == NULL &&
+        (tsr_args_count(args, "map") > 0 || tsr_args_count(args, "like") > 0))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'map %s' compares two maps: name them without --map",
+                        v->name);
+    if (v->map == NULL)
+        return TSR_OK;
     const char *wrong = strcmp(v->map, "map") == 0 ? "like" : "map";
     if (tsr_args_count(args, wrong) > 0)
         return tsr_fail(err, TSR_E_USAGE, "'map %s' takes --%s, not --%s",
@@ -217,44 +247,104 @@ static tsr_status read_origin(const tsr_args *args, tsr_map_origin *out,
                     "--origin '%.40s': expected auto, origin or nstart", given);
 }
 
-static tsr_status apply_mask(const char *path, tsr_map_origin origin,
-                             tsr_map *map, tsr_log *log, tsr_err *err)
+/* Around the first model of a file. */
+static tsr_status mask_model(const tsr_map_job *job, const tsr_map_grid *grid,
+                             const char *path, double distance, double edge,
+                             float *value, tsr_err *err)
+{
+    tsr_map_models models;
+    tsr_status status = tsr_map_models_read(path, 1, job->log, &models, err);
+    if (status == TSR_OK)
+        tsr_mask_around(grid, models.atoms->n_atom,
+                        tsr_map_models_xyz(&models, 0), distance, edge, value);
+    tsr_map_models_clear(&models);
+    return status;
+}
+
+static tsr_status mask_file(const tsr_map_job *job, const tsr_map *map,
+                            const char *path, float *value, tsr_err *err)
 {
     tsr_map *mask;
-    size_t left = 0;
-    const size_t n = tsr_map_n_voxel(&map->grid);
-    TSR_TRY(tsr_map_read(path, origin, log, &mask, err));
-    if (!tsr_map_same_grid(&mask->grid, &map->grid)) {
-        tsr_map_free(mask);
-        return tsr_fail(err, TSR_E_DATA,
-                        "--mask '%s' is not on the grid of '%s': voxels, steps "
-                        "and origin must be the same",
-                        path, map->path);
+    tsr_status status = TSR_OK;
+    TSR_TRY(tsr_map_read(path, job->origin, job->log, &mask, err));
+    if (tsr_map_same_grid(&mask->grid, &map->grid))
+        memcpy(value, mask->value, tsr_map_n_voxel(&map->grid) * sizeof *value);
+    else
+        status = tsr_fail(err, TSR_E_DATA,
+                          "--mask '%s' is not on the grid of '%s': voxels, "
+                          "steps and origin must be the same",
+                          path, map->path);
+    tsr_map_free(mask);
+    return status;
+}
+
+static tsr_status make_mask(const tsr_map_job *job, const tsr_map *map,
+                            const char *given, const char *model, float *value,
+                            tsr_err *err)
+{
+    double distance = 0.0, edge = 0.0, threshold;
+    tsr_mask kind;
+    TSR_TRY(tsr_args_double(job->args, "mask-distance", 0.0, 1000.0, &distance,
+                            err));
+    TSR_TRY(tsr_args_double(job->args, "mask-edge", 0.0, 1000.0, &edge, err));
+    TSR_TRY(tsr_mask_parse(given, &kind, &threshold, err));
+    if (kind == TSR_MASK_FILE)
+        return mask_file(job, map, given, value, err);
+    if (kind == TSR_MASK_THRESHOLD)
+        return tsr_mask_above(map, threshold, distance, edge, value, err);
+    if (model == NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--mask model: there is no model here; tessera map "
+                        "mask makes one around a model, as a file");
+    return mask_model(job, &map->grid, model, distance, edge, value, err);
+}
+
+tsr_status tsr_map_job_mask(const tsr_map_job *job, const tsr_map *map,
+                            const char *model, float **value, tsr_err *err)
+{
+    const char *given = tsr_args_value(job->args, "mask");
+    *value = NULL;
+    if (given == NULL)
+        return TSR_OK;
+    *value = calloc(tsr_map_n_voxel(&map->grid), sizeof **value);
+    if (*value == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a mask");
+    tsr_status status = make_mask(job, map, given, model, *value, err);
+    if (status != TSR_OK) {
+        free(*value);
+        *value = NULL;
     }
+    return status;
+}
+
+static tsr_status apply_mask(const tsr_map_job *job, tsr_err *err)
+{
+    float *mask;
+    size_t left = 0;
+    tsr_map *map = job->map;
+    const size_t n = tsr_map_n_voxel(&map->grid);
+    TSR_TRY(tsr_map_job_mask(job, map, job->model[0], &mask, err));
+    if (mask == NULL)
+        return TSR_OK;
     for (size_t k = 0; k < n; k++) {
-        if (!(mask->value[k] >= 0.5f))
+        if (!(mask[k] >= 0.5f))
             map->value[k] = NAN;
         left += isnan(map->value[k]) ? 0 : 1;
     }
-    tsr_map_free(mask);
+    free(mask);
     if (left < 2)
         return tsr_fail(err, TSR_E_DATA,
                         "--mask '%s' leaves %zu voxels; is it 1 inside and 0 "
                         "outside?",
-                        path, left);
-    tsr_info(log, "%zu of %zu voxels are within the mask", left, n);
+                        tsr_args_value(job->args, "mask"), left);
+    tsr_info(job->log, "%zu of %zu voxels are within the mask", left, n);
     return TSR_OK;
 }
 
-static tsr_status open_map(tsr_map_job *job, const char *path, tsr_err *err)
+static tsr_status open_engine(tsr_map_job *job, tsr_err *err)
 {
-    tsr_map_origin origin = TSR_MAP_ORIGIN_AUTO;
-    const char *mask = tsr_args_value(job->args, "mask");
     const char *device = tsr_args_value(job->args, "device");
-    TSR_TRY(read_origin(job->args, &origin, err));
-    TSR_TRY(tsr_map_read(path, origin, job->log, &job->map, err));
-    if (mask != NULL)
-        TSR_TRY(apply_mask(mask, origin, job->map, job->log, err));
+    TSR_TRY(apply_mask(job, err));
     if (strcmp(device, "reference") == 0)
         return tsr_density_reference_new(job->map, &job->engine, err);
     TSR_TRY(tsr_device_open(device, &job->device, err));
@@ -320,7 +410,8 @@ tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
                               const char *begins, const char *holds,
                               tsr_err *err)
 {
-    const char *input[3] = {job->map->path, tsr_args_value(job->args, "mask"),
+    const char *input[3] = {job->map != NULL ? job->map->path : NULL,
+                            tsr_args_value(job->args, "mask"),
                             job->n_model > 0 ? job->model[0] : NULL};
     const tsr_file_target target = {.maker = "map",
                                     .begins = begins,
@@ -344,11 +435,18 @@ static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
     TSR_TRY(find_verb(job.model[0], &v, err));
     job.n_model = n - 1;
     job.model++;
-    if (job.n_model == 0)
+    if (job.n_model == 0 && v->is_of_models)
         return tsr_fail(err, TSR_E_USAGE, "'map %s' needs a model", v->name);
     TSR_TRY(check_unused(args, v, err));
-    TSR_TRY(read_settings(&job, err));
-    tsr_status status = open_map(&job, tsr_args_value(args, v->map), err);
+    TSR_TRY(read_origin(args, &job.origin, err));
+    if (v->is_of_models)
+        TSR_TRY(read_settings(&job, err));
+    tsr_status status = TSR_OK;
+    if (v->map != NULL)
+        status = tsr_map_read(tsr_args_value(args, v->map), job.origin, log,
+                              &job.map, err);
+    if (status == TSR_OK && v->is_of_models)
+        status = open_engine(&job, err);
     if (status == TSR_OK)
         status = v->run(&job, err);
     tsr_density_free(job.engine);
@@ -360,8 +458,8 @@ static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_map = {
     .name = "map",
     .doc = "models in density maps: correlation, docking, simulated maps, "
-           "timelines",
-    .usage = {.arguments = "cc|dock|simulate|timeline MODEL...",
+           "timelines; shell correlation of maps, masks",
+    .usage = {.arguments = "cc|dock|simulate|timeline|fsc|mask FILE...",
               .min_arguments = 1,
               .max_arguments = -1,
               .options = options,
@@ -372,7 +470,10 @@ const tsr_command tsr_command_map = {
                   "tessera map simulate MODEL --like MAP --resolution R -o "
                   "OUT.mrc\n"
                   "tessera map timeline MODEL --map MAP --resolution R -o "
-                  "OUT\n\n"
+                  "OUT\n"
+                  "tessera map fsc MAP MAP [--mask MASK] [--svg FILE]\n"
+                  "tessera map mask [MODEL] --map MAP --mask model -o "
+                  "OUT.mrc\n\n"
                   "MODEL is a PDB or mmCIF file, gzipped or not, with one "
                   "model or many, or the folder of a run. All atoms but "
                   "waters count. docs/density.md explains what is computed."},

@@ -2,6 +2,8 @@
  * paragraph from the configuration, and refuses to replace a page of somebody
  * else. */
 #include "cli/command.h"
+#include "cli/map_models.h"
+#include "likelihood/map_source.h"
 #include "likelihood/term_saxs.h"
 #include "run/past_run.h"
 #include "run/run_directory.h"
@@ -127,33 +129,6 @@ static char *methods_text(const tsr_past_run *run)
     return fclose(out) == 0 ? text : NULL;
 }
 
-/* What an entry of `data:` is called: its file without folders, or the first
- * list of texts in it, such as the two residues that it is between. */
-static void name_entry(const tsr_config *config, int number,
-                       tsr_report_data *data)
-{
-    const tsr_field *list = tsr_field_find(tsr_config_fields(), "data");
-    const char *entry =
-        (const char *)config->data.item + (size_t)number * list->element_size;
-    char **file = tsr_config_data_file(config, number);
-    size_t length = 0;
-    if (file != NULL && *file != NULL) {
-        snprintf(data->name, sizeof data->name, "%s",
-                 tsr_text_file_name(*file));
-        return;
-    }
-    const tsr_field *f = tsr_field_members(list, entry);
-    while (f->name != NULL && f->type != TSR_FIELD_STRINGS)
-        f++;
-    if (f->name == NULL)
-        return;
-    const tsr_strings *text = (const void *)(entry + f->offset);
-    for (int i = 0; i < text->n && length < sizeof data->name; i++)
-        length +=
-            (size_t)snprintf(data->name + length, sizeof data->name - length,
-                             "%s%s", i > 0 ? ", " : "", text->item[i]);
-}
-
 /* [data.n] of the config, caller frees. NULL: none, or out of memory. */
 static tsr_report_data *data_entries(const tsr_past_run *run)
 {
@@ -162,7 +137,8 @@ static tsr_report_data *data_entries(const tsr_past_run *run)
     tsr_report_data *data = n > 0 ? calloc((size_t)n, sizeof *data) : NULL;
     for (int i = 0; data != NULL && i < n; i++) {
         data[i].kind = option[i].kind;
-        name_entry(&run->config, i, &data[i]);
+        tsr_config_data_name(&run->config, i, sizeof data[i].name,
+                             data[i].name);
     }
     return data;
 }
@@ -188,6 +164,63 @@ static tsr_report_start *read_starts(const tsr_past_run *run,
             start[k].n = 0;
     }
     return start;
+}
+
+/* ---- density maps ---- */
+
+/* The width of the blur that the draws have: their mean, or as it was fixed. */
+static double sigma_of_draws(const tsr_past_run *run, int ordinal,
+                             const tsr_map_options *o)
+{
+    char name[64];
+    int n_chain = 0, n_draw = 0;
+    double *value = NULL, sum = 0.0;
+    tsr_term_variable(&tsr_term_map, ordinal, "sigma_over_r", sizeof name,
+                      name);
+    if (o->sigma_over_r.word < 0 ||
+        tsr_summary_draws(run->trace, name, &n_chain, &n_draw, &value, NULL) !=
+            TSR_OK ||
+        value == NULL)
+        return o->sigma_over_r.number;
+    const int n = n_chain * n_draw;
+    for (int i = 0; i < n; i++)
+        sum += value[i] / n;
+    free(value);
+    return sum;
+}
+
+/* How each map looks beside the draws; where that cannot be had the log says
+ * why, and the page goes without. map [data.n] out, *n of them. */
+static void look_at_maps(const tsr_past_run *run, tsr_log *log,
+                         tsr_map_models *models, int *n, tsr_report_map *map)
+{
+    enum { MOST = 40 };
+    const tsr_term_options *data = run->config.data.item;
+    tsr_err err = {.status = TSR_OK};
+    tsr_status status = TSR_OK;
+    for (int i = 0, ordinal = 0; i < run->config.data.n; i++) {
+        if (tsr_term_registry[data[i].kind] != &tsr_term_map)
+            continue;
+        if (models->atoms == NULL)
+            status =
+                tsr_map_models_read(run->directory, MOST, NULL, models, &err);
+        const tsr_map_view_models shown = {
+            models->atoms,   (const double(*)[3])models->start,
+            models->n,       (const double(*)[3])models->xyz,
+            models->of_draw, models->weight};
+        map[*n] = (tsr_report_map){.ordinal = ordinal, .atoms = models->atoms};
+        if (status == TSR_OK)
+            status = tsr_map_view_make(
+                &data[i], &shown,
+                sigma_of_draws(run, ordinal, (const void *)&data[i]),
+                &map[*n].view, &err);
+        if (status != TSR_OK) {
+            tsr_warn(log, "the map itself is not shown: %s", err.message);
+            return;
+        }
+        ++*n;
+        ordinal++;
+    }
 }
 
 /* ---- priors of parameters ---- */
@@ -368,6 +401,8 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_shape *shape = NULL;
     tsr_report_data *data = NULL;
     tsr_report_start *start = NULL;
+    tsr_report_map *map = NULL;
+    tsr_map_models models = {.path = NULL};
     densities density = {0};
     char *page = NULL, *folder = NULL, *methods = NULL, remark[160] = "";
     char why[TSR_ERR_SIZE] = "", *advice = NULL, **said = NULL;
@@ -407,6 +442,12 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         density = find_densities(&run);
         o.density = density.item;
         o.n_density = density.n;
+        map = run.has_config && run.directory != NULL && run.has_data
+                  ? calloc((size_t)run.config.data.n + 1, sizeof *map)
+                  : NULL;
+        if (map != NULL)
+            look_at_maps(&run, log, &models, &o.n_map, map);
+        o.map = map;
         if (run.has_config) {
             o.name = run.config.name;
             o.diagnose.n_temp =
@@ -430,6 +471,10 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     for (int i = 0; i < o.n_start; i++)
         free(start[i].curve);
     free(start);
+    for (int i = 0; i < o.n_map; i++)
+        tsr_map_view_clear(&map[i].view);
+    free(map);
+    tsr_map_models_clear(&models);
     free(density.item);
     tsr_verdict_sentences_free(n_said, said);
     free(advice);

@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "density/correlation.h"
 #include "density/density.h"
+#include "density/mask.h"
 #include "gpu/device.h"
 
 typedef struct {
@@ -24,6 +25,7 @@ typedef struct {
     double resolution_ang;
     double sigma_over_r; /* 0: the best one is looked for */
     double mask_ang;
+    tsr_map_origin origin;
     /* Voxels where S is at least `threshold`, or so many standard deviations
      * above its mean. */
     int has_threshold, is_in_sd;
@@ -46,9 +48,22 @@ tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
                               const char *begins, const char *holds,
                               tsr_err *err);
 
-/* The verbs: map cc, map dock, map simulate, map timeline. */
+/* The mask that --mask names, on the grid of a map: *value [n_voxel], 1 inside,
+ * 0 outside, between at a soft edge; caller frees; NULL without --mask. model:
+ * the first model of that file; NULL: there is none. Errors: TSR_E_USAGE,
+ * TSR_E_DATA (another grid, nothing inside). */
+tsr_status tsr_map_job_mask(const tsr_map_job *job, const tsr_map *map,
+                            const char *model, float **value, tsr_err *err);
+
+/* "4.13", or "< 2.00" where a shell correlation never falls so low. */
+const char *tsr_map_fall_text(double s_inv_ang, int is_at_limit, char text[16]);
+
+/* The verbs: map cc, map dock, map fsc, map mask, map simulate, map timeline.
+ */
 tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err);
 tsr_status tsr_map_dock(tsr_map_job *job, tsr_err *err);
+tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err);
+tsr_status tsr_map_mask(tsr_map_job *job, tsr_err *err);
 tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err);
 tsr_status tsr_map_timeline(tsr_map_job *job, tsr_err *err);
 

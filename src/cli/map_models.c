@@ -16,6 +16,9 @@ void tsr_map_models_clear(tsr_map_models *models)
     free(models->xyz);
     free(models->draw);
     free(models->chain);
+    free(models->of_draw);
+    free(models->weight);
+    free(models->start);
     *models = (tsr_map_models){0};
 }
 
@@ -99,7 +102,8 @@ typedef struct {
     tsr_structure *input;
     tsr_all_atoms *all;
     double (*model)[3]; /* of one frame */
-    int *at, *draw;     /* [n] chosen frames */
+    int *at, *draw;     /* [n] chosen frames, and of which draw */
+    int *order;         /* [n] frames, states of a draw beside each other */
 } drawn;
 
 static tsr_status open_run(drawn *d, const char *path, tsr_log *log,
@@ -147,6 +151,47 @@ static tsr_status read_frame(drawn *d, int i, double (*xyz)[3], tsr_err *err)
     return TSR_OK;
 }
 
+/* model.pdb is where the run began. */
+static void read_start(drawn *d, double (*xyz)[3])
+{
+    const tsr_model_atoms *list = tsr_frames_atoms(d->frames);
+    for (int k = 0; k < list->n_atom; k++)
+        memcpy(d->model[k], list->xyz + 3 * (size_t)k, sizeof d->model[k]);
+    tsr_all_atoms_place(d->all, (const double(*)[3])d->model, xyz);
+}
+
+/* Frames in the order of draws, the states of one beside each other. */
+static tsr_status order_frames(drawn *d, int n_draw, tsr_map_models *out,
+                               tsr_err *err)
+{
+    const tsr_drawn_frame *frame;
+    double *weight = NULL, *sum = calloc((size_t)n_draw + 1, sizeof *sum);
+    int *next = calloc((size_t)n_draw + 1, sizeof *next);
+    tsr_status status =
+        sum == NULL || next == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "out of memory for frames")
+            : tsr_frames_weights(d->frames, d->run.trace, &weight, err);
+    tsr_frames_list(d->frames, &frame);
+    for (int k = 0; k < out->n && status == TSR_OK; k++) {
+        next[d->draw[k] + 1]++;
+        sum[d->draw[k]] += weight != NULL ? weight[d->at[k]] : 1.0;
+    }
+    for (int g = 0; g < n_draw && status == TSR_OK; g++)
+        next[g + 1] += next[g];
+    for (int k = 0; k < out->n && status == TSR_OK; k++) {
+        const int g = d->draw[k], n = next[g]++, i = d->at[k];
+        d->order[n] = i;
+        out->of_draw[n] = g;
+        out->weight[n] = (weight != NULL ? weight[i] : 1.0) / sum[g];
+        out->draw[n] = frame[i].draw;
+        out->chain[n] = frame[i].chain;
+    }
+    free(weight);
+    free(sum);
+    free(next);
+    return status;
+}
+
 static tsr_status take_frames(drawn *d, int most, tsr_map_models *out,
                               tsr_err *err)
 {
@@ -158,23 +203,27 @@ static tsr_status take_frames(drawn *d, int most, tsr_map_models *out,
     int *at = calloc(room + 1, sizeof *at);
     d->at = at;
     d->draw = calloc(room + 1, sizeof *d->draw);
+    d->order = calloc(room + 1, sizeof *d->order);
     d->model = calloc((size_t)tsr_frames_atoms(d->frames)->n_atom + 1,
                       sizeof *d->model);
-    if (at == NULL || d->draw == NULL || d->model == NULL)
+    if (at == NULL || d->draw == NULL || d->order == NULL || d->model == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu frames", room);
     out->n = tsr_frames_spread(d->frames, (int)room, at, d->draw, &n_draw);
     const size_t n = (size_t)out->n;
     out->xyz = calloc(n * (size_t)list->n_atom + 1, sizeof *out->xyz);
+    out->start = calloc((size_t)list->n_atom + 1, sizeof *out->start);
     out->draw = calloc(n + 1, sizeof *out->draw);
     out->chain = calloc(n + 1, sizeof *out->chain);
-    if (n == 0 || out->xyz == NULL || out->draw == NULL || out->chain == NULL)
+    out->of_draw = calloc(n + 1, sizeof *out->of_draw);
+    out->weight = calloc(n + 1, sizeof *out->weight);
+    if (n == 0 || out->xyz == NULL || out->start == NULL || out->draw == NULL ||
+        out->chain == NULL || out->of_draw == NULL || out->weight == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu frames", room);
-    for (int k = 0; k < out->n; k++) {
-        out->draw[k] = frame[at[k]].draw;
-        out->chain[k] = frame[at[k]].chain;
-        TSR_TRY(read_frame(d, at[k],
+    TSR_TRY(order_frames(d, n_draw, out, err));
+    for (int k = 0; k < out->n; k++)
+        TSR_TRY(read_frame(d, d->order[k],
                            out->xyz + (size_t)k * (size_t)list->n_atom, err));
-    }
+    read_start(d, out->start);
     return take_atoms(list, out->path, &out->atoms, err);
 }
 
@@ -187,6 +236,7 @@ static tsr_status read_run(const char *path, int most, tsr_log *log,
         status = take_frames(&d, most, out, err);
     free(d.at);
     free(d.draw);
+    free(d.order);
     free(d.model);
     tsr_all_atoms_free(d.all);
     tsr_structure_free(d.input);

@@ -14,6 +14,10 @@ typedef struct {
     double (*xyz)[3]; /* [n][n_atom] Angstrom */
     long *draw;       /* [n] of a run: number of the draw; NULL: of a file */
     int *chain;       /* [n] of a run: its chain; NULL: of a file */
+    /* Of a run alone; else NULL: */
+    int *of_draw;       /* [n] states of one draw have one number, from 0 */
+    double *weight;     /* [n] of the state in its draw */
+    double (*start)[3]; /* [n_atom] where the run began */
 } tsr_map_models;
 
 /* A file, all of whose models are read, or the folder of a run: at most `most`

@@ -68,7 +68,8 @@ struct tsr_field {
     const char *unit;         /* NULL where there is none */
     const char *initial;      /* the default, as YAML text; NULL: none */
     double min, max;          /* inclusive; both 0: unchecked */
-    const char *const *words; /* NULL-terminated; CHOICE, NUMBER_OR_WORD */
+    const char *const *words; /* NULL-terminated; CHOICE, NUMBER_OR_WORD; of a
+                                 path: what is none, "threshold:" with a rest */
     const tsr_field *fields;  /* GROUP, LIST; NULL where there are kinds */
     const char *selector;     /* GROUP, LIST with kinds: the key that says which
                                  of them; else NULL */
@@ -79,6 +80,9 @@ struct tsr_field {
     const char *doc;     /* one line */
     const char *alias;   /* GROUP, LIST: see io/yaml.h; else NULL */
 };
+
+/* Does the text of a STRING name a file? A path does, but for its words. */
+int tsr_field_names_file(const tsr_field *field, const char *text);
 
 /* Sets every field of `object` to its default. The object is raw memory or
  * zeroed; owned members are allocated. Errors: TSR_E_NOMEM, TSR_E_INTERNAL

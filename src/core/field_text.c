@@ -120,6 +120,10 @@ int tsr_field_expects(const tsr_field *field, char *text, size_t size)
         break;
     case TSR_FIELD_STRING:
         put(&b, field->is_path ? "path" : "text");
+        if (field->is_path && field->words != NULL) {
+            put(&b, ", or ");
+            put_words(&b, field->words);
+        }
         break;
     case TSR_FIELD_CHOICE:
         put(&b, "one of ");
@@ -250,6 +254,20 @@ static int find_word(const char *const *words, const char *text)
         if (strcmp(words[i], text) == 0)
             return i;
     return -1;
+}
+
+int tsr_field_names_file(const tsr_field *field, const char *text)
+{
+    if (!field->is_path || field->words == NULL || text == NULL)
+        return field->is_path;
+    for (int i = 0; field->words[i] != NULL; i++) {
+        const char *word = field->words[i];
+        const size_t n = strlen(word);
+        if (strncmp(text, word, n) == 0 &&
+            (word[n - 1] == ':' || text[n] == '\0'))
+            return 0;
+    }
+    return 1;
 }
 
 static const char *read_pair(const tsr_field *f, const char *text, double x[2])

@@ -42,4 +42,26 @@ tsr_status tsr_fsc_make(const tsr_map *map, const float *density, tsr_fsc *out,
                         tsr_err *err);
 void tsr_fsc_clear(tsr_fsc *fsc);
 
+/* The same of two maps, as the halves of the data, with a mask or without.
+ *
+ * A mask takes away the noise around the molecule and makes correlation of its
+ * own: the sharper its edge, the more. How much shows where both maps get
+ * phases at random beyond a frequency: what then is left there is the mask's,
+ * and (masked - random) / (1 - random) is free of it (Chen et al. 2013,
+ * Ultramicroscopy 135:24). Phases are random from where the curve without a
+ * mask first falls below 0.8; the correction begins two shells later, as the
+ * step itself blurs over its neighbours. */
+typedef struct {
+    tsr_fsc plain;                     /* as the maps are */
+    tsr_fsc masked, random, corrected; /* n 0: there is no mask */
+    double random_from_inv_ang;        /* infinite: nowhere */
+} tsr_fsc_halves;
+
+/* mask [n_voxel]: 1 inside, 0 outside, between at a soft edge; NULL: none.
+ * Errors: TSR_E_DATA (other grids, a mask of nothing), TSR_E_NOMEM. */
+tsr_status tsr_fsc_halves_make(const tsr_map *one, const tsr_map *other,
+                               const float *mask, tsr_fsc_halves *out,
+                               tsr_err *err);
+void tsr_fsc_halves_clear(tsr_fsc_halves *halves);
+
 #endif

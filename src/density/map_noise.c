@@ -22,11 +22,17 @@ static tsr_status measure(const tsr_map_grid *grid, const float *value,
                           double share, tsr_map_noise *out, tsr_err *err)
 {
     const tsr_shells shells = tsr_fourier_shells(grid);
-    const size_t n = (size_t)shells.n;
+    tsr_shells all = shells;
+    double corner = 0.0;
+    for (int c = 0; c < 3; c++)
+        corner += pow(0.5 / grid->step[c], 2.0);
+    all.n = (int)(sqrt(corner) / shells.width_inv_ang + 0.5);
+    const size_t n = (size_t)all.n;
     const double n_voxel = (double)tsr_map_n_voxel(grid);
     tsr_shell *shell = calloc(n + 1, sizeof *shell);
     tsr_fourier f = {.f = NULL};
     *out = (tsr_map_noise){.shells = shells,
+                           .n_all = all.n,
                            .n = calloc(n + 1, sizeof *out->n),
                            .power = calloc(n + 1, sizeof *out->power)};
     tsr_status status = TSR_OK;
@@ -35,7 +41,7 @@ static tsr_status measure(const tsr_map_grid *grid, const float *value,
     if (status == TSR_OK)
         status = tsr_fourier_make(grid, value, 0.0, &f, err);
     if (status == TSR_OK)
-        tsr_fourier_compare(&f, &f, &shells, shell);
+        tsr_fourier_compare(&f, &f, &all, shell);
     for (size_t k = 0; k < n && status == TSR_OK; k++) {
         out->n[k] = shell[k].n;
         if (shell[k].n > 0.0)
@@ -220,4 +226,83 @@ tsr_status tsr_noise_whiten(const tsr_map_noise *noise, double resolution_ang,
                         "the noise's spectrum cannot be made white");
     *n_free = count_free(noise, resolution_ang, out);
     return TSR_OK;
+}
+
+/* ---- what is left of it in sums ---- */
+
+/* The power at a frequency, and what a filter makes of it. */
+static double power_at(const tsr_map_noise *noise, double s2)
+{
+    const int k = (int)(sqrt(s2) / noise->shells.width_inv_ang + 0.5) - 1;
+    return k < 0 || k >= noise->n_all ? 0.0 : noise->power[k];
+}
+
+/* Into value [n_voxel] what is its own transform's |F|^2 (which 0), the noise's
+ * power (1) or the filter (2), brought back to space. */
+static tsr_status in_space(const tsr_map_noise *noise,
+                           const tsr_map_filter *filter,
+                           const tsr_map_grid *grid, int which, float *value,
+                           tsr_err *err)
+{
+    tsr_fourier f = {.f = NULL};
+    size_t at = 0;
+    TSR_TRY(tsr_fourier_make(grid, value, 0.0, &f, err));
+    for (int z = 0; z < grid->n[2]; z++)
+        for (int y = 0; y < grid->n[1]; y++)
+            for (int x = 0; x < f.half; x++, at++) {
+                const double s2 = pow(tsr_fourier_s(grid, 0, x), 2.0) +
+                                  pow(tsr_fourier_s(grid, 1, y), 2.0) +
+                                  pow(tsr_fourier_s(grid, 2, z), 2.0);
+                const double a = (double)f.f[at][0], b = (double)f.f[at][1];
+                f.f[at][0] =
+                    (float)(which == 0   ? a * a + b * b
+                            : which == 1 ? power_at(noise, s2)
+                                         : tsr_map_filter_at(filter, s2));
+                f.f[at][1] = 0.0f;
+            }
+    const tsr_status status = tsr_fourier_back(&f, value, err);
+    tsr_fourier_clear(&f);
+    return status;
+}
+
+/* The sum over shifts of the mask's pairs of voxels, the noise's covariance and
+ * the filter's kernel. */
+static tsr_status add_within(const tsr_map_noise *noise,
+                             const tsr_map_filter *filter,
+                             const tsr_map_grid *grid,
+                             const unsigned char *is_inside, float *block,
+                             double *out, tsr_err *err)
+{
+    const size_t n = tsr_map_n_voxel(grid);
+    for (size_t k = 0; k < n; k++)
+        block[k] = is_inside[k] ? 1.0f : 0.0f;
+    for (int which = 0; which < 3; which++)
+        TSR_TRY(in_space(noise, filter, grid, which, block + (size_t)which * n,
+                         err));
+    *out = 0.0;
+    for (size_t k = 0; k < n; k++)
+        *out +=
+            (double)block[k] * (double)block[n + k] * (double)block[2 * n + k];
+    return TSR_OK;
+}
+
+tsr_status tsr_noise_under(const tsr_map_noise *noise,
+                           const tsr_map_filter *filter,
+                           const tsr_map_grid *grid,
+                           const unsigned char *is_inside, double *out,
+                           tsr_err *err)
+{
+    *out = 0.0;
+    for (int k = 0; k < noise->n_all; k++)
+        *out += noise->n[k] * noise->power[k] *
+                tsr_map_filter_at(filter, pow(frequency(noise, k), 2.0));
+    if (is_inside == NULL)
+        return TSR_OK;
+    float *block = calloc(3 * tsr_map_n_voxel(grid), sizeof *block);
+    tsr_status status =
+        block == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "out of memory for a mask's noise")
+            : add_within(noise, filter, grid, is_inside, block, out, err);
+    free(block);
+    return status;
 }

@@ -10,7 +10,9 @@
  * noise its variance. */
 typedef struct {
     tsr_shells shells;
-    double *n, *power; /* [shells.n] frequencies, and the mean of each shell */
+    int n_all;         /* shells up to the corners, beyond Nyquist's frequency
+                          of an axis, which `shells` ends at */
+    double *n, *power; /* [n_all] frequencies, and the mean of each shell */
 } tsr_map_noise;
 
 /* Of the mean of two half-maps: half their difference. Errors: TSR_E_DATA
@@ -31,5 +33,15 @@ void tsr_noise_clear(tsr_map_noise *noise);
  * many frequencies that is worth. Errors: TSR_E_NUMERIC. */
 tsr_status tsr_noise_whiten(const tsr_map_noise *noise, double resolution_ang,
                             tsr_map_filter *out, double *n_free, tsr_err *err);
+
+/* What the noise N makes of sums under a filter: the expected sum of N W N over
+ * the voxels where N is set to 0 outside of a mask, is_inside [n_voxel]; NULL:
+ * nowhere. A mask's edge carries noise to frequencies that had none, and these
+ * may weigh much. Errors: TSR_E_NOMEM. */
+tsr_status tsr_noise_under(const tsr_map_noise *noise,
+                           const tsr_map_filter *filter,
+                           const tsr_map_grid *grid,
+                           const unsigned char *is_inside, double *out,
+                           tsr_err *err);
 
 #endif

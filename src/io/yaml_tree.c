@@ -502,7 +502,8 @@ static tsr_status read_string(tsr_yaml_reader *r, yaml_node_t *node,
 {
     char **p = (void *)((char *)object + field->offset);
     const char *text = scalar(node);
-    int joined = field->is_path && *text != '\0' && *text != '/';
+    int joined =
+        tsr_field_names_file(field, text) && *text != '\0' && *text != '/';
     char *copy = tsr_words_of("%s%s%s", joined ? r->folder : "",
                               joined ? "/" : "", text);
     if (copy == NULL) {

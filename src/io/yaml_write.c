@@ -102,8 +102,9 @@ static tsr_status write_scalar(FILE *out, const tsr_field *f,
     if (f->type == TSR_FIELD_STRING) {
         const char *s = *(char *const *)p;
         if (s != NULL)
-            return f->is_path ? write_path(out, f->name, s, err)
-                              : write_text(out, f->name, s, err);
+            return tsr_field_names_file(f, s)
+                       ? write_path(out, f->name, s, err)
+                       : write_text(out, f->name, s, err);
         if (f->initial != NULL)
             return tsr_fail(err, TSR_E_INTERNAL,
                             "key '%s' has a default and yet is NULL", f->name);

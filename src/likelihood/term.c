@@ -2,7 +2,9 @@
  * alike. */
 #include "likelihood/term.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define X(name) &tsr_term_##name,
@@ -37,6 +39,49 @@ void tsr_term_free(tsr_term *term)
         return;
     free(term->start);
     term->type->free(term);
+}
+
+/* theta[i] at the best of values within three of its prior's widths. */
+static tsr_status find_best(const tsr_term *term, int i,
+                            const tsr_prediction *prediction, void *fit,
+                            double *theta, tsr_err *err)
+{
+    const tsr_parameter *p = &term->parameter[i];
+    double most = -HUGE_VAL, best = theta[i];
+    for (int k = -30; k <= 30; k++) {
+        theta[i] = p->mean + 0.1 * k * p->width;
+        TSR_TRY(term->type->fit(term, prediction, theta, fit, err));
+        const double own = term->type->log_lik(term, fit, theta);
+        if (own > most) {
+            most = own;
+            best = theta[i];
+        }
+    }
+    theta[i] = best;
+    return TSR_OK;
+}
+
+tsr_status tsr_term_expect(tsr_term *term, const tsr_prediction *prediction,
+                           tsr_err *err)
+{
+    double theta[TSR_TERM_PARAMETERS];
+    tsr_status status = TSR_OK;
+    void *fit = term->type->fit_new(term);
+    free(term->start);
+    term->start = calloc((size_t)term->n_point, sizeof *term->start);
+    if (fit == NULL || term->start == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_term_start(term, theta);
+    for (int i = 0; i < term->n_parameter && status == TSR_OK; i++) {
+        const tsr_parameter *p = &term->parameter[i];
+        if (p->infer && p->scope == TSR_CHANGES_FIT &&
+            p->shape == TSR_PRIOR_NORMAL)
+            status = find_best(term, i, prediction, fit, theta, err);
+    }
+    if (status == TSR_OK)
+        term->type->predict(term, prediction, theta, term->start);
+    free(fit);
+    return status;
 }
 
 int tsr_term_n_free(const tsr_term *term)

@@ -68,6 +68,7 @@ typedef struct {
     const double *rg2; /* [n_type] mean square radius of a body's atoms about
                           it, Angstrom^2; NULL: bodies are points */
     int n_state;       /* of the ensemble; 0: not known */
+    const tsr_conformation *start; /* the first; NULL: not known */
 } tsr_term_source;
 
 typedef struct tsr_term tsr_term;
@@ -225,6 +226,13 @@ extern const tsr_term_type *const tsr_term_registry[];
 
 /* For the field `data`: the types as kinds of one struct. */
 tsr_field_kind tsr_term_kind(int number);
+
+/* What the structures of `prediction` make expect, into term->start: with those
+ * of the term's own parameters that change its fit at the likelihood's best, to
+ * a tenth of their prior's width. For terms that need no profile. Errors:
+ * TSR_E_NOMEM, those of `fit`. */
+tsr_status tsr_term_expect(tsr_term *term, const tsr_prediction *prediction,
+                           tsr_err *err);
 
 /* For `tell`: "the scale was free", "the scale was 3". */
 void tsr_term_tell_free(FILE *out, const char *name, tsr_number_or_word value);

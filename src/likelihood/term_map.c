@@ -14,7 +14,7 @@
  * show its power P by frequency, sums over voxels weigh frequencies by W = 1/P
  * up to the resolution (density/map_noise.h), and n is how many they are. Else
  * what is independent is a piece of the size of the resolution R,
- * n = (4 pi / 3) V / R^3, which errs on the safe side.
+ * n = (4 pi / 3) V / R^3, a rule of thumb.
  *
  * No grid is made while structures move (likelihood/map_fit.h). With E' the map
  * less its mean, three sums matter: S W E', S W S and S. A body weighs as much
@@ -28,6 +28,7 @@
 #include "core/text.h"
 #include "density/correlation.h"
 #include "density/dock.h"
+#include "density/mask.h"
 #include "likelihood/map_fit.h"
 #include "likelihood/map_source.h"
 
@@ -38,17 +39,6 @@
 #include <string.h>
 
 typedef struct {
-    int kind;
-    char *file;
-    int origin; /* index: auto, origin, nstart */
-    double resolution, independent;
-    tsr_number_or_word sigma_over_r;
-    double sigma_width;
-    int dock;
-    char *half[2], *mask;
-} map_options;
-
-typedef struct {
     tsr_term term;
     char label[160];
     double resolution;
@@ -57,11 +47,15 @@ typedef struct {
     tsr_blurred *map;
     tsr_map *to_dock; /* until the molecule is placed; NULL: it is */
     double coord, observed, sigma;
+    double limit; /* the correlation that noise leaves of the molecule itself;
+                     NaN: the noise is not known */
 } map_term;
 
 static const char *const origin_words[] = {"auto", "origin", "nstart", NULL};
 
 static const char *const infer_words[] = {"infer", NULL};
+
+static const char *const mask_words[] = {"model", "threshold:", NULL};
 
 static const double pi = 3.14159265358979324;
 
@@ -72,19 +66,19 @@ static const double sigma_middle = 0.28, sigma_low = 0.08, sigma_high = 0.9;
 static const tsr_field fields[] = {
     {.name = "file",
      .type = TSR_FIELD_STRING,
-     .offset = offsetof(map_options, file),
+     .offset = offsetof(tsr_map_options, file),
      .is_path = 1,
      .doc = "the density map: MRC2014, CCP4 or OpenDX"},
     {.name = "resolution",
      .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(map_options, resolution),
+     .offset = offsetof(tsr_map_options, resolution),
      .unit = "Angstrom",
      .min = 0.0,
      .max = 100.0,
      .doc = "of the map"},
     {.name = "sigma_over_r",
      .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(map_options, sigma_over_r),
+     .offset = offsetof(tsr_map_options, sigma_over_r),
      .initial = "infer",
      .min = 0.08,
      .max = 0.9,
@@ -93,44 +87,55 @@ static const tsr_field fields[] = {
             "log-normal prior around 0.28, or fixed"},
     {.name = "sigma_width",
      .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(map_options, sigma_width),
+     .offset = offsetof(tsr_map_options, sigma_width),
      .initial = "0.35",
      .min = 1e-3,
      .max = 2.0,
      .doc = "standard deviation of log sigma_over_r in its prior"},
     {.name = "origin",
      .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(map_options, origin),
+     .offset = offsetof(tsr_map_options, origin),
      .initial = "auto",
      .words = origin_words,
      .doc = "which field of the header says where the first voxel is"},
     {.name = "half_map_1",
      .type = TSR_FIELD_STRING,
-     .offset = offsetof(map_options, half[0]),
+     .offset = offsetof(tsr_map_options, half[0]),
      .is_path = 1,
      .doc = "with half_map_2: the two halves of the data, whose difference is "
             "the noise, so that it can be whitened"},
     {.name = "half_map_2",
      .type = TSR_FIELD_STRING,
-     .offset = offsetof(map_options, half[1]),
+     .offset = offsetof(tsr_map_options, half[1]),
      .is_path = 1,
      .doc = "the other half"},
     {.name = "mask",
      .type = TSR_FIELD_STRING,
-     .offset = offsetof(map_options, mask),
+     .offset = offsetof(tsr_map_options, mask),
      .is_path = 1,
-     .doc = "a map on the same grid, 0.5 or more where the molecule may be: "
-            "the rest is set to its mean, and without half-maps shows the "
-            "noise"},
+     .words = mask_words,
+     .doc = "where the molecule may be: a map on the same grid, 0.5 or more "
+            "inside; model: around the start; threshold:X: around voxels of "
+            "at least X. The rest is set to its mean, and without half-maps "
+            "shows the noise"},
+    {.name = "mask_distance",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_map_options, mask_distance),
+     .initial = "10",
+     .unit = "Angstrom",
+     .min = 0.0,
+     .max = 1000.0,
+     .doc = "how far masks by model or threshold reach: farther than anything "
+            "will move"},
     {.name = "dock",
      .type = TSR_FIELD_BOOL,
-     .offset = offsetof(map_options, dock),
+     .offset = offsetof(tsr_map_options, dock),
      .initial = "false",
      .doc = "bring the start to its best place in the map first, as a rigid "
             "body, as tessera map dock does"},
     {.name = "independent",
      .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(map_options, independent),
+     .offset = offsetof(tsr_map_options, independent),
      .initial = "0",
      .min = 0.0,
      .max = 1e12,
@@ -152,7 +157,7 @@ static void term_free(tsr_term *term)
 /* Blurred from the narrowest body at the smallest sigma / R to the widest at
  * the largest. */
 static tsr_status blur(map_term *t, const tsr_map_source *m,
-                       const map_options *o, tsr_err *err)
+                       const tsr_map_options *o, tsr_err *err)
 {
     const int is_fixed = o->sigma_over_r.word < 0;
     const double low = is_fixed ? o->sigma_over_r.number : sigma_low;
@@ -171,23 +176,26 @@ static tsr_status blur(map_term *t, const tsr_map_source *m,
 }
 
 /* The map is the term's only until the molecule is placed. */
-static tsr_status take_map(map_term *t, const map_options *o, tsr_log *log,
+static tsr_status take_map(map_term *t, const tsr_term_source *source,
                            tsr_err *err)
 {
-    const tsr_map_source_options options = {.file = o->file,
-                                            .half = {o->half[0], o->half[1]},
-                                            .mask = o->mask,
-                                            .origin = (tsr_map_origin)o->origin,
-                                            .resolution_ang = o->resolution,
-                                            .independent = o->independent};
+    const tsr_map_options *o = (const void *)source->options;
+    tsr_map_start start = {0, NULL};
     tsr_map_source m;
-    TSR_TRY(tsr_map_source_read(&options, log, &m, err));
+    if (source->start != NULL && !o->dock)
+        start = (tsr_map_start){source->topology->n_body,
+                                (const double(*)[3])source->start->body};
+    TSR_TRY(tsr_map_source_read(o, start, source->log, &m, err));
     const double *step = m.map->grid.step;
     t->bodies.voxel_volume = step[0] * step[1] * step[2];
     t->n_free = m.n_free;
     t->sigma = 1.0 / sqrt(t->n_free); /* of one of so many voxels */
     tsr_status status = blur(t, &m, o, err);
     t->bodies.map = t->map;
+    if (status == TSR_OK)
+        t->limit = sqrt(fmax(0.0, 1.0 - m.noise / t->map->square));
+    if (isnan(m.noise))
+        t->limit = (double)NAN;
     if (o->dock)
         t->to_dock = m.map;
     else
@@ -197,7 +205,7 @@ static tsr_status take_map(map_term *t, const map_options *o, tsr_log *log,
 
 static tsr_status check_options(const tsr_term_source *source, tsr_err *err)
 {
-    const map_options *o = (const void *)source->options;
+    const tsr_map_options *o = (const void *)source->options;
     if (o->file == NULL)
         return tsr_fail(err, TSR_E_CONFIG, "data.%d: a map needs a file",
                         source->number);
@@ -209,13 +217,20 @@ static tsr_status check_options(const tsr_term_source *source, tsr_err *err)
         return tsr_fail(err, TSR_E_CONFIG,
                         "data.%d: half_map_1 and half_map_2 come together",
                         source->number);
+    tsr_mask kind;
+    double threshold;
+    tsr_err local;
+    if (o->mask != NULL &&
+        tsr_mask_parse(o->mask, &kind, &threshold, &local) != TSR_OK)
+        return tsr_fail(err, TSR_E_CONFIG, "data.%d: %s", source->number,
+                        local.message);
     return TSR_OK;
 }
 
 static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
                             tsr_err *err)
 {
-    const map_options *o = (const void *)source->options;
+    const tsr_map_options *o = (const void *)source->options;
     TSR_TRY(check_options(source, err));
     map_term *t = calloc(1, sizeof *t);
     if (t == NULL)
@@ -240,7 +255,7 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
     t->bodies.most_state =
         source->n_state > 0 ? source->n_state : TSR_MAX_STATES;
     if (status == TSR_OK)
-        status = take_map(t, o, source->log, err);
+        status = take_map(t, source, err);
     if (status != TSR_OK) {
         term_free(&t->term);
         return status;
@@ -277,9 +292,19 @@ static tsr_status term_place(const tsr_term *term,
     return status;
 }
 
+static const double *term_constant(const tsr_term *term, int k,
+                                   const char **name, const char **doc)
+{
+    const map_term *t = (const map_term *)term;
+    *name = "limit";
+    *doc = "the correlation that the map's noise would leave of a structure "
+           "that is right";
+    return k == 0 && !isnan(t->limit) ? &t->limit : NULL;
+}
+
 static void term_tell(const tsr_term_options *options, FILE *out)
 {
-    const map_options *o = (const void *)options;
+    const tsr_map_options *o = (const void *)options;
     fprintf(out,
             "Structures were compared with a density map of %g \xc3\x85 "
             "resolution, bodies as Gaussians; scale, background and noise "
@@ -364,6 +389,10 @@ static double term_log_lik(const tsr_term *term, const void *fit,
     const tsr_map_fit *f = fit;
     const double n = t->n_free, m = n - 2.0;
     (void)theta;
+    /* Sums over all of space are not those of a box that the blurred molecule
+     * does not fit into: what is left of its variance is none. */
+    if (!(f->var_s > 0.0))
+        return -HUGE_VAL;
     /* Sums of bodies are those of the grid to some 1e-4. */
     const double most = 1.0 - 1e-6;
     const double cc = fmax(-most, fmin(most, f->cc));
@@ -417,6 +446,7 @@ const tsr_term_type tsr_term_map = {
     .axis = "map_point",
     .title = "Density map",
     .read = term_read,
+    .constant = term_constant,
     .place = term_place,
     .free = term_free,
     .tell = term_tell,

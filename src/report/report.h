@@ -6,6 +6,7 @@
 #include "analysis/diagnose.h"
 #include "analysis/frames.h"
 #include "core/log.h"
+#include "likelihood/map_view.h"
 #include "scattering/profile_fit.h"
 #include "store/trace.h"
 
@@ -29,6 +30,13 @@ typedef struct {
     double x[TSR_REPORT_DENSITY], y[TSR_REPORT_DENSITY];
 } tsr_report_prior;
 
+/* What a density map and the draws look like beside each other. */
+typedef struct {
+    int ordinal; /* among the maps of `data:`, from 0 */
+    const tsr_atoms *atoms;
+    tsr_map_view view;
+} tsr_report_map;
+
 typedef struct {
     const char *name;              /* of the run, the title */
     const char *methods;           /* a paragraph for a paper; NULL: none */
@@ -37,6 +45,8 @@ typedef struct {
     const tsr_report_data *data;   /* [n_data] the entries of `data:` */
     int n_start;                   /* curves that the start was fitted to */
     const tsr_report_start *start; /* [n_start] n 0: it was not */
+    int n_map;                     /* maps that could be looked at */
+    const tsr_report_map *map;     /* [n_map] */
     int is_prior;                  /* 1: the run saw no data */
     int n_density;
     const tsr_report_prior *density; /* [n_density] */

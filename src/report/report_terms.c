@@ -7,7 +7,8 @@
  * is a single number, the draws' values are drawn as a density beside it, which
  * tells at a glance whether the structures meet it; where it has several points
  * they are drawn over its axis. The scattering curve, which is the first kind
- * of all, has its own section (report_fit.c). */
+ * of all, has its own section (report_fit.c); what else there is of a density
+ * map comes from its own file, too (report_map.c). */
 #include "report/report_sections.h"
 
 #include "likelihood/term.h"
@@ -290,6 +291,8 @@ static tsr_status section(tsr_report *r, const tsr_term_type *type,
     if (status != TSR_OK || !is_there)
         return status;
     tsr_page_section(r->page, type->name, type->title);
+    if (type == &tsr_term_map && r->options->n_map > 0)
+        return tsr_report_maps(r, err);
     if (is_number) {
         table_begin(r);
         status = each(r, type, see_row, &n, err);

@@ -1,5 +1,6 @@
 #include "run/config.h"
 
+#include "core/text.h"
 #include "io/saxs.h"
 #include "io/yaml.h"
 
@@ -390,8 +391,10 @@ static char **find_path(const tsr_field *f, char *object, int *k)
 {
     for (; f->name != NULL; f++) {
         char *member = object + f->offset, **found = NULL;
-        if (f->type == TSR_FIELD_STRING && f->is_path && --*k < 0)
-            return (char **)(void *)member;
+        char **text = (char **)(void *)member;
+        if (f->type == TSR_FIELD_STRING && tsr_field_names_file(f, *text) &&
+            --*k < 0)
+            return text;
         if (f->type == TSR_FIELD_GROUP)
             found = find_path(tsr_field_members(f, member), member, k);
         if (found != NULL)
@@ -411,6 +414,28 @@ char **tsr_config_data_path(const tsr_config *config, int number, int k)
 char **tsr_config_data_file(const tsr_config *config, int number)
 {
     return tsr_config_data_path(config, number, 0);
+}
+
+void tsr_config_data_name(const tsr_config *config, int number, size_t size,
+                          char *text)
+{
+    const tsr_field *list = tsr_field_find(tsr_config_fields(), "data");
+    const char *entry =
+        (const char *)config->data.item + (size_t)number * list->element_size;
+    char **file = tsr_config_data_file(config, number);
+    size_t length = 0;
+    text[0] = '\0';
+    if (file != NULL && *file != NULL) {
+        snprintf(text, size, "%s", tsr_text_file_name(*file));
+        return;
+    }
+    const tsr_field *f = tsr_field_members(list, entry);
+    while (f->name != NULL && f->type != TSR_FIELD_STRINGS)
+        f++;
+    const tsr_strings *part = (const void *)(entry + f->offset);
+    for (int i = 0; f->name != NULL && i < part->n && length < size; i++)
+        length += (size_t)snprintf(text + length, size - length, "%s%s",
+                                   i > 0 ? ", " : "", part->item[i]);
 }
 
 /* "configs/lar.yaml" -> "lar". */

@@ -109,6 +109,12 @@ tsr_status tsr_config_blame(const tsr_config *config, tsr_status status,
  * in it where none is given; NULL: entries of that kind have no file. */
 char **tsr_config_data_file(const tsr_config *config, int number);
 
+/* What an entry of `data:` is called: its file without folders, or the first
+ * list of texts in it, such as the two residues that it is between; "" where it
+ * has neither. text [size] out. */
+void tsr_config_data_name(const tsr_config *config, int number, size_t size,
+                          char *text);
+
 /* The k-th of all the files that it names, from 0; NULL past the last. */
 char **tsr_config_data_path(const tsr_config *config, int number, int k);
 

@@ -147,10 +147,13 @@ static tsr_status read_terms(const tsr_config *config, tsr_log *log,
     const tsr_term_options *entry = config->data.item;
     tsr_status status = TSR_OK;
     for (*n = 0; *n < config->data.n && status == TSR_OK; (*n)++) {
-        const tsr_term_source source = {
-            &entry[*n],           *n,
-            s->topology,          log,
-            s->form_factors->rg2, (int)config->structure.states};
+        const tsr_term_source source = {&entry[*n],
+                                        *n,
+                                        s->topology,
+                                        log,
+                                        s->form_factors->rg2,
+                                        (int)config->structure.states,
+                                        s->first};
         status = tsr_term_read(&source, &term[*n], err);
         if (status != TSR_OK)
             break;
@@ -319,6 +322,22 @@ static tsr_status check_temperatures(const tsr_config *config,
                     tsr_sampler_t_max(o), 1.0 / least);
 }
 
+/* What the structure that the run begins with says of data beside curves; of a
+ * curve run/setup_rigid.c finds it out. */
+static tsr_status expect_of_first(tsr_setup *s, tsr_err *err)
+{
+    const double one = 1.0;
+    const tsr_conformation *first = s->first;
+    const tsr_prediction prediction = {
+        .n_state = 1, .state = &first, .weight = &one};
+    for (int d = 0; d < s->likelihood->n_term; d++) {
+        tsr_term *term = s->likelihood->term[d];
+        if ((term->type->needs & TSR_NEEDS_PROFILE) == 0)
+            TSR_TRY(tsr_term_expect(term, &prediction, err));
+    }
+    return TSR_OK;
+}
+
 static int processors(void)
 {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -360,6 +379,8 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
         status = tsr_likelihood_new(s->topology, &s->scattering, s->d_bound_ang,
                                     n, term, &s->likelihood, err);
         n = 0; /* they are the likelihood's now */
+        if (status == TSR_OK)
+            status = expect_of_first(s, err);
     }
     if (status == TSR_E_RANGE) /* the data go beyond the form factors */
         status = tsr_wrap(err, TSR_E_DATA, "data");

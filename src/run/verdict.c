@@ -39,6 +39,7 @@ void tsr_verdict_free(tsr_verdict *verdict)
     tsr_advice_clear(&verdict->advice);
     tsr_model_atoms_free(verdict->atoms);
     free(verdict->curve);
+    free(verdict->measured);
     free(verdict->directory);
     free(verdict);
 }
@@ -241,13 +242,9 @@ static void name_curve(const tsr_past_run *run, int k, char name[96])
 {
     const tsr_term_options *data = run->config.data.item;
     snprintf(name, 96, "data set %d", k + 1);
-    for (int i = 0, seen = 0; run->has_config && i < run->config.data.n; i++) {
-        char **file = tsr_config_data_file(&run->config, i);
-        if (tsr_term_registry[data[i].kind] != &tsr_term_saxs || seen++ != k)
-            continue;
-        if (file != NULL && *file != NULL)
-            snprintf(name, 96, "%s", tsr_text_file_name(*file));
-    }
+    for (int i = 0, seen = 0; run->has_config && i < run->config.data.n; i++)
+        if (tsr_term_registry[data[i].kind] == &tsr_term_saxs && seen++ == k)
+            tsr_config_data_name(&run->config, i, 96, name);
 }
 
 static tsr_status judge_curves(tsr_verdict *v, const tsr_past_run *run,
@@ -481,6 +478,8 @@ tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
         status = judge_loo(v, run, err);
     if (status == TSR_OK)
         status = find_arrangements(v, run, fixed, threshold_ang, err);
+    if (status == TSR_OK)
+        status = tsr_verdict_measure(v, run, err);
     if (status == TSR_OK)
         status = tsr_advice_make(run, summary, &v->advice, err);
     if (status == TSR_OK)

@@ -12,6 +12,7 @@
 #include "analysis/guinier.h"
 #include "analysis/loo.h"
 #include "analysis/summary.h"
+#include "core/text.h"
 #include "likelihood/term_saxs.h"
 #include "run/advice.h"
 #include "run/past_run.h"
@@ -34,6 +35,28 @@ typedef struct {
     tsr_guinier guinier;
     tsr_convergence guinier_draws;
 } tsr_verdict_curve;
+
+/* What was measured beside curves, where it is one number: a distance, or a map
+ * by its correlation. */
+typedef struct {
+    const tsr_term_type *type;
+    char name[96];    /* of its file, or what it is between */
+    double value, sd; /* measured; of a map 1, and what a correlation of as
+                         many voxels is uncertain by */
+    double start;     /* what the first conformation makes expect; NaN */
+    double limit;     /* of a map: the correlation that its noise would leave
+                         of a structure that is right; NaN: not known */
+    tsr_convergence draws; /* what they make expect */
+} tsr_verdict_measured;
+
+/* How a domain lies to the one that draws are superposed on, since the start.
+ */
+typedef struct {
+    int domain;               /* of arrangements->domains */
+    double start;             /* distance of their centres then, Angstrom */
+    tsr_convergence distance; /* of the draws */
+    tsr_convergence turn;     /* by which it has turned, degrees */
+} tsr_verdict_moved;
 
 /* How far two parts are from each other, or the ends of a tail. */
 typedef struct {
@@ -67,7 +90,11 @@ typedef struct {
     int has_data, n_state;
     char *directory; /* as it was named; NULL: a trace */
     int n_curve;
-    tsr_verdict_curve *curve;  /* [n_curve] */
+    tsr_verdict_curve *curve; /* [n_curve] */
+    int n_measured;
+    tsr_verdict_measured *measured; /* [n_measured] by kind */
+    int n_moved; /* of one state whose data say where domains lie: maps */
+    tsr_verdict_moved moved[TSR_MOST_DOMAINS];
     tsr_convergence rg, d_max; /* Angstrom; mean NaN: not known */
     int n_motion;
     tsr_verdict_motion motion[TSR_MOST_MOTIONS];
@@ -100,8 +127,9 @@ void tsr_verdict_sentences_free(int n, char **text);
 tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
                              tsr_err *err);
 
-/* As the member `name` of an object: sentences, curves, conflicts, rg, d_max,
- * motion, arrangements, evidence, loo, undecided, advice. Errors: TSR_E_NOMEM.
+/* As the member `name` of an object: sentences, curves, conflicts, measured,
+ * since_start, rg, d_max, motion, arrangements, evidence, loo, undecided,
+ * advice. Errors: TSR_E_NOMEM.
  */
 tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
                            tsr_json *json, tsr_err *err);
@@ -110,6 +138,26 @@ tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
  * [size] out. */
 void tsr_domain_name(const tsr_model_atoms *atoms, const tsr_domain *domain,
                      size_t size, char *text);
+
+/* Fills measured and moved; arrangements are there. Errors: TSR_E_NOMEM. */
+tsr_status tsr_verdict_measure(tsr_verdict *verdict, const tsr_past_run *run,
+                               tsr_err *err);
+
+/* Their sentences, and their members of the JSON object. */
+void tsr_verdict_say_measured(const tsr_verdict *verdict, tsr_words *words);
+void tsr_verdict_say_moved(const tsr_verdict *verdict, tsr_words *words);
+void tsr_verdict_put_measured(const tsr_verdict *verdict, tsr_json *json);
+
+/* "28.4 [28.1, 28.8]"; text [64]. */
+const char *tsr_verdict_interval(const tsr_convergence *value, char text[64]);
+
+/* {mean, q5, q95} */
+void tsr_verdict_put_interval(tsr_json *json, const char *name,
+                              const tsr_convergence *value);
+
+/* Of a map: the share of what it has beside noise that a correlation leaves
+ * unexplained; NaN where the noise is not known. */
+double tsr_verdict_unexplained(double cc, double limit);
 
 /* Whether a fit is as good as its errors let one expect: residuals change their
  * sign as by chance (p of CorMap at least 0.01) and are not much larger than

@@ -3,14 +3,14 @@
 
 #include <math.h>
 
-static void put_interval(tsr_json *j, const char *name,
-                         const tsr_convergence *v)
+void tsr_verdict_put_interval(tsr_json *json, const char *name,
+                              const tsr_convergence *value)
 {
-    tsr_json_object(j, name);
-    tsr_json_number(j, "mean", v->mean);
-    tsr_json_number(j, "q5", v->q5);
-    tsr_json_number(j, "q95", v->q95);
-    tsr_json_close(j);
+    tsr_json_object(json, name);
+    tsr_json_number(json, "mean", value->mean);
+    tsr_json_number(json, "q5", value->q5);
+    tsr_json_number(json, "q95", value->q95);
+    tsr_json_close(json);
 }
 
 static void put_rigid(tsr_json *j, const tsr_profile_fit *f)
@@ -39,12 +39,12 @@ static void put_curve(tsr_json *j, const tsr_verdict_curve *c)
     tsr_json_truth(j, "fits", tsr_verdict_fits(c->chi2, c->cormap_p));
     tsr_json_number(j, "chi2", c->chi2);
     tsr_json_number(j, "cormap_p", c->cormap_p);
-    put_interval(j, "chi2_of_draws", &c->draws);
-    put_interval(j, "noise_scale", &c->noise_scale);
+    tsr_verdict_put_interval(j, "chi2_of_draws", &c->draws);
+    tsr_verdict_put_interval(j, "noise_scale", &c->noise_scale);
     tsr_json_number(j, "rg_guinier_data", c->guinier.rg);
     tsr_json_number(j, "rg_guinier_data_error", c->guinier.error);
     tsr_json_numbers(j, "guinier_q_range", 2, c->guinier.q);
-    put_interval(j, "rg_guinier", &c->guinier_draws);
+    tsr_verdict_put_interval(j, "rg_guinier", &c->guinier_draws);
     tsr_json_close(j);
 }
 
@@ -79,7 +79,7 @@ static void put_motion(tsr_json *j, const tsr_verdict *v)
         tsr_json_text(j, "where", m->where);
         if (m->state > 0)
             tsr_json_integer(j, "state", m->state);
-        put_interval(j, "distance", &m->distance);
+        tsr_verdict_put_interval(j, "distance", &m->distance);
         tsr_json_close(j);
     }
     tsr_json_close(j);
@@ -196,8 +196,9 @@ tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
         put_curve(json, &v->curve[k]);
     tsr_json_close(json);
     put_conflicts(json, v);
-    put_interval(json, "rg", &v->rg);
-    put_interval(json, "d_max", &v->d_max);
+    tsr_verdict_put_measured(v, json);
+    tsr_verdict_put_interval(json, "rg", &v->rg);
+    tsr_verdict_put_interval(json, "d_max", &v->d_max);
     put_motion(json, v);
     put_arrangements(json, v);
     if (v->evidence.n_temp > 1)

@@ -20,11 +20,11 @@ static int decimals(double sd)
     return n < 0 ? 0 : n > 3 ? 3 : n;
 }
 
-/* "28.4 [28.1, 28.8]"; text [64]. */
-static const char *interval(const tsr_convergence *v, char text[64])
+const char *tsr_verdict_interval(const tsr_convergence *value, char text[64])
 {
-    const int n = decimals(v->sd);
-    snprintf(text, 64, "%.*f [%.*f, %.*f]", n, v->mean, n, v->q5, n, v->q95);
+    const int n = decimals(value->sd);
+    snprintf(text, 64, "%.*f [%.*f, %.*f]", n, value->mean, n, value->q5, n,
+             value->q95);
     return text;
 }
 
@@ -103,7 +103,7 @@ static void say_noise(const tsr_verdict_curve *c, tsr_words *w)
     if (!isfinite(s->mean))
         return;
     tsr_words_say(w, " The scatter is %s times the stated errors",
-                  interval(s, text));
+                  tsr_verdict_interval(s, text));
     if (s->mean > much && s->q5 > 1.0)
         tsr_words_say(w, ": these are too small, or the model misses "
                          "something.");
@@ -159,7 +159,7 @@ static void say_motion(const tsr_verdict *v, tsr_words *w)
         tsr_words_say(w,
                       m->is_tail ? ", %s Angstrom from end to end"
                                  : ", centres %s Angstrom apart",
-                      interval(&m->distance, text));
+                      tsr_verdict_interval(&m->distance, text));
     }
     if (v->n_motion > MOST)
         tsr_words_say(w, "; and %d more (summary --json)", v->n_motion - MOST);
@@ -183,7 +183,7 @@ static void say_guinier(const tsr_verdict_curve *c, int is_one, tsr_words *w)
     tsr_words_say(w,
                   " As the curve sees it, with its water, Guinier's Rg is "
                   "%s Angstrom",
-                  interval(m, text));
+                  tsr_verdict_interval(m, text));
     tsr_words_say(w,
                   "; %s has %.*f +- %.*f over the same points (q %.3f to "
                   "%.3f).",
@@ -219,9 +219,10 @@ static void say_size(const tsr_verdict *v, tsr_words *w)
     if (!isfinite(v->rg.mean))
         return;
     tsr_words_say(w, "Size: Rg %s Angstrom of the molecule's mass",
-                  interval(&v->rg, rg));
+                  tsr_verdict_interval(&v->rg, rg));
     if (isfinite(v->d_max.mean))
-        tsr_words_say(w, ", D_max %s Angstrom", interval(&v->d_max, d_max));
+        tsr_words_say(w, ", D_max %s Angstrom",
+                      tsr_verdict_interval(&v->d_max, d_max));
     tsr_words_say(w, ".");
     for (int k = 0; k < v->n_curve; k++)
         say_guinier(&v->curve[k], v->n_curve == 1, w);
@@ -361,9 +362,17 @@ static void say_convergence(const tsr_verdict *v, tsr_words *w)
         tsr_words_say(w, "The run has converged (%s).", v->advice.asked);
 }
 
-static void (*const say[])(const tsr_verdict *, tsr_words *) = {
-    say_state_of_run, say_fit,  say_motion, say_size,
-    say_arrangements, say_open, say_models, say_convergence};
+static void (*const say[])(const tsr_verdict *,
+                           tsr_words *) = {say_state_of_run,
+                                           say_fit,
+                                           tsr_verdict_say_measured,
+                                           say_motion,
+                                           tsr_verdict_say_moved,
+                                           say_size,
+                                           say_arrangements,
+                                           say_open,
+                                           say_models,
+                                           say_convergence};
 enum { N_SAY = sizeof say / sizeof *say };
 
 void tsr_verdict_sentences_free(int n, char **text)

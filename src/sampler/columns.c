@@ -458,8 +458,8 @@ static tsr_status add_term(const tsr_term *term, int index,
                {TSR_TRACE_CONSTANT_DATA, "sigma",
                 "standard deviation as measured", NULL, term->sigma},
                {TSR_TRACE_CONSTANT_DATA, "rigid",
-                "the first conformation's curve, all but the structure at its "
-                "best",
+                "what the first conformation makes expect, all but the "
+                "structure at its best",
                 NULL, term->start}};
     const size_t n_all =
         sizeof all / sizeof *all - (term->start == NULL ? 1 : 0);

@@ -89,8 +89,29 @@ check "changes nothing" is_near "$(value cc_box)" 1 2e-6
 expect "a mask of another grid" 65 "is not on the grid" map cc model.pdb \
     --map own.mrc -r 6 --mask tiles.mrc
 
+# ---- masks that are made ----
+expect "a mask around the model" 0 "voxels are inside" map mask model.pdb \
+    --map own.mrc --mask model --mask-distance 4 -o around.mrc
+inside=$(sed -n 's/.*: \([0-9]*\) of .*inside/\1/p' err.txt)
+expect "as a file" 0 "$inside of [0-9]+ voxels are within the mask" \
+    map cc model.pdb --map own.mrc -r 6 --mask around.mrc
+expect "and by its word" 0 "$inside of [0-9]+ voxels are within the mask" \
+    map cc model.pdb --map own.mrc -r 6 --mask model --mask-distance 4
+expect "around what is dense" 0 "voxels are inside" map mask --map own.mrc \
+    --mask threshold:0.5 --mask-distance 0 --mask-edge 0 -o dense.mrc
+check "is less" test \
+    "$(sed -n 's/.*: \([0-9]*\) of .*inside/\1/p' err.txt)" -lt "$inside"
+expect "no density at all" 65 "no voxel is at or above" map cc model.pdb \
+    --map own.mrc -r 6 --mask threshold:1e9
+expect "a threshold that is none" 64 "threshold:0.02" map cc model.pdb \
+    --map own.mrc -r 6 --mask threshold:dense
+expect "a mask without its model" 64 "there is no model here" map mask \
+    --map own.mrc --mask model -o other.mrc
+expect "a mask over its map" 64 "take the place of the input" map mask \
+    --map own.mrc --mask threshold:0.5 -o own.mrc
+
 # ---- what is wrong ----
-expect "no verb" 64 "expected cc, simulate, timeline or dock" \
+expect "no verb" 64 "expected cc, simulate, timeline, dock, fsc or mask" \
     map find model.pdb
 expect "no resolution" 64 "the resolution of the map is missing" \
     map cc model.pdb --map own.mrc
@@ -260,7 +281,7 @@ done
 check "are the same to the bit" cmp -s fitted.csv half.csv
 check "with the width of the blur" grep -q "map_sigma_over_r" half.csv
 # Half-maps: the map and noise, of neighbours that are alike; and a mask.
-"$python" - own.mrc <<'END'
+dense=$("$python" - own.mrc <<'END'
 import random, struct, sys
 b = open(sys.argv[1], "rb").read()
 v = struct.unpack("<%df" % ((len(b) - 1024) // 4), b[1024:])
@@ -275,8 +296,10 @@ for name in "half1.mrc", "half2.mrc":
     half.append([x + w[k] + w[k + 1] for k, x in enumerate(v)])
     write(name, half[-1])
 write("mean.mrc", [(a + c) / 2 for a, c in zip(*half)])
+print(0.8 * top)
 write("mask.mrc", [float(x > 0.02 * top) for x in v])
 END
+)
 expect "with half-maps and a mask" 0 "half-maps agree .FSC 0.143. to" \
     "$program" run fit.yaml --output whitened --set data.0.file=mean.mrc \
     --set data.0.half_map_1=half1.mrc --set data.0.half_map_2=half2.mrc \
@@ -287,6 +310,39 @@ check "the map is cut to the mask" grep -q "cut to the mask's box" err.txt
 check "copies of all are kept" test -s whitened/input/half2.mrc -a \
     -s whitened/input/mask.mrc
 expect "and it goes on" 0 "" "$program" resume whitened --draws 24
+expect "a mask around the start" 0 "cut to the mask's box" "$program" check \
+    fit.yaml --set data.0.file=mean.mrc --set data.0.mask=model --set \
+    data.0.mask_distance=6
+check "stays a word" grep -q '^ *mask: model$' out.txt
+expect "which knows its place" 78 "not in its place before it is docked" \
+    "$program" check fit.yaml --set data.0.mask=model --set data.0.dock=true
+expect "a mask by threshold" 0 "the noise whitened" "$program" check fit.yaml \
+    --set data.0.file=mean.mrc --set data.0.mask=threshold:$dense --set \
+    data.0.mask_distance=2
+expect "that is no number" 78 "data.0: mask 'threshold:x'" \
+    "$program" check fit.yaml --set data.0.mask=threshold:x
+
+# ---- shell correlation of maps ----
+map_fsc() { "$program" map fsc "$@"; }
+number() { # CURVE KEY, of out.txt in JSON
+    "$python" -c "import json, sys; print(json.load(open('out.txt'))['$1']['$2'])"
+}
+expect "of half-maps" 0 "" map_fsc half1.mrc half2.mrc --mask mask.mrc --json \
+    --svg fsc.svg
+check "corrected for the mask" is_near "$(number corrected 143_inv_ang)" \
+    "$(number masked 143_inv_ang)" 0.02
+plain=$(number fsc 143_inv_ang)
+expect "as a table" 0 "" map_fsc half1.mrc half2.mrc
+check "says the same" grep -q "without a mask .* $(awk "BEGIN {
+    printf \"%.2f\", 1 / $plain}")" out.txt
+check "and the run's log" grep -q "half-maps agree .FSC 0.143. to $(awk "BEGIN {
+    printf \"%.2f\", 1 / $plain}")" whitened/run.log
+check "its picture" grep -q "phases at random" fsc.svg
+expect "of one map" 64 "takes two maps" map_fsc half1.mrc
+expect "of another grid" 65 "not on one grid" map_fsc half1.mrc tiles.mrc
+expect "with a map too many" 64 "name them without --map" map_fsc half1.mrc \
+    half2.mrc --map own.mrc
+
 sed 's/bodies.pdb/away.pdb/' fit.yaml >turned.yaml
 turn <bodies.pdb >away.pdb
 expect "docked first" 0 "the start is docked" "$program" run turned.yaml \
@@ -294,10 +350,49 @@ expect "docked first" 0 "the start is docked" "$program" run turned.yaml \
 expect "its summary" 0 "" "$program" summary docked
 check "fits as one that started there" awk '/^map_chi2 / {exit !($2 < 0.2)}' \
     out.txt
+expect "the verdict" 0 "" "$program" summary whitened
+tr '\n' ' ' <out.txt >whole.txt
+check "has the map" grep -q "mean.mrc: the start has a correlation of 0\.[0-9]* with the map, the draws 0" \
+    whole.txt
+check "and its noise" grep -q "of what the map shows beside noise the start leaves [0-9]* % unexplained, the draws [0-9]* %" \
+    whole.txt
+check "and what moved" grep -q "Since the start, against A:[0-9-]*: A:.* has turned by [0-9]" \
+    whole.txt
+expect "and as numbers" 0 "" "$program" summary whitened --json
+"$python" - >judged.txt 2>&1 <<'END'
+import json
+v = json.load(open("out.txt"))["verdict"]
+m = v["measured"][0]
+assert m["kind"] == "map" and m["name"] == "mean.mrc", m
+# the noise that was put in is white: half of it is what the mean has
+assert 0.8 < m["limit"] < 1.0, m
+assert m["start"] <= m["limit"] + 0.02 and m["draws"]["q95"] < 1.0, m
+share = 1 - (m["draws"]["mean"] / m["limit"]) ** 2
+assert abs(max(0, share) - m["draws_unexplained"]) < 1e-5, (share, m)
+one = v["since_start"][0]
+assert one["turn_degrees"]["q5"] >= 0 and one["distance_start"] > 5, one
+END
+check "they fit together" test ! -s judged.txt
+cat judged.txt
 expect "beside a distance, of two states" 0 "" "$program" run fit.yaml \
     --output both --set structure.states=2 --set \
     'data.1={kind: distance, between: ["A:10", "A:100"], mean: 40, sd: 3}'
+check "which the verdict has, too" sh -c "tr '\n' ' ' <out.txt | grep -q \
+    'distance of A:10, A:100: measured 40 +- 3 Angstrom, the start has [0-9.]*, the draws '"
 expect "the report" 0 "" "$program" report both
+check "has slices" test -s both/report/map-1-x.svg -a -s both/report/map-1-z.csv
+check "residues" sh -c '[ "$(grep -c "draws, median" \
+    both/report/map-1-residues.csv)" -ge 100 ]'
+check "and the start" grep -q "^<tr><td>near an atom</td><td>0\.[0-9]*</td>" \
+    both/report.html
+expect "with half-maps" 0 "" "$program" report whitened
+check "their correlation" grep -q "half-maps, corrected for the mask" \
+    whitened/report.html
+check "and what noise leaves" grep -q "would leave a correlation of 0\.[0-9]*" \
+    whitened/report.html
+rm whitened/input/half2.mrc
+expect "a map that is gone" 0 "the map itself is not shown: .*half2.mrc" \
+    "$program" report whitened
 
 # ---- published maps ----
 if [ -d "$shared/maps" ]; then

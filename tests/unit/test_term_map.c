@@ -322,6 +322,27 @@ static void negative_and_far(void **state)
     tsr_map_free(map);
 }
 
+/* A map that is smaller than the blurred molecule has no likelihood, and no
+ * number that is none. */
+static void box_too_small(void **state)
+{
+    const fixture *f = *state;
+    const double one = 1.0;
+    tsr_map_grid g = f->model->grid;
+    tsr_map *map;
+    for (int c = 0; c < 3; c++) {
+        g.origin[c] += g.step[c] * (g.n[c] / 2 - 5);
+        g.n[c] = 10;
+    }
+    assert_int_equal(tsr_map_new(&g, &map, NULL), TSR_OK);
+    for (size_t k = 0; k < 1000; k++)
+        map->value[k] = (float)(k % 7);
+    tsr_term *term = term_with(f, map, "infer");
+    assert_true(log_lik_at(f, term, 1, &one, 0.9, NULL) == -HUGE_VAL);
+    tsr_term_free(term);
+    tsr_map_free(map);
+}
+
 static void refused(const fixture *f, const char *entry, tsr_status status,
                     const char *says)
 {
@@ -395,6 +416,7 @@ int main(void)
         cmocka_unit_test(width),
         cmocka_unit_test(largest_in_place),
         cmocka_unit_test(negative_and_far),
+        cmocka_unit_test(box_too_small),
         cmocka_unit_test(what_is_refused),
         cmocka_unit_test(what_does_not_match),
     };

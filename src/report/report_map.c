@@ -1,0 +1,370 @@
+/* A density map beside the draws: where the model's density lies in it, how
+ * well each residue agrees, up to which detail. The numbers are those of
+ * likelihood/map_view.h. */
+#include "report/report_sections.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of the start: over the map, and over a page. */
+static const char pale[] = "#c4c4c4", start_colour[] = "#8a8a8a";
+
+/* "map-1-x" */
+static tsr_figure new_figure(const tsr_report_map *m, const char *what,
+                             const char *title, const char *x_title, int width)
+{
+    char name[64];
+    snprintf(name, sizeof name, "map-%d-%s", m->ordinal + 1, what);
+    return tsr_figure_new(name, title, x_title, width);
+}
+
+/* ---- slices ---- */
+
+typedef struct {
+    int n, room;
+    double *x, *y; /* two points and a gap for each piece */
+} outline;
+
+static void add_point(outline *o, double x, double y)
+{
+    if (o->n == o->room) {
+        const int room = 2 * o->room + 256;
+        double *more = realloc(o->x, (size_t)room * sizeof *more);
+        double *high = realloc(o->y, (size_t)room * sizeof *high);
+        o->x = more != NULL ? more : o->x;
+        o->y = high != NULL ? high : o->y;
+        if (more == NULL || high == NULL)
+            return;
+        o->room = room;
+    }
+    o->x[o->n] = x;
+    o->y[o->n++] = y;
+}
+
+/* Where a side of a square of pixels crosses the level: corners a and b. */
+static int crossing(const double corner[4], int a, int b, double level,
+                    double place[2])
+{
+    static const int at[4][2] = {{0, 0}, {1, 0}, {1, 1}, {0, 1}};
+    if ((corner[a] < level) == (corner[b] < level))
+        return 0;
+    const double t = (level - corner[a]) / (corner[b] - corner[a]);
+    for (int c = 0; c < 2; c++)
+        place[c] = at[a][c] + t * (at[b][c] - at[a][c]);
+    return 1;
+}
+
+/* Marching squares: in each square of four pixels the level's line goes in a
+ * straight piece from side to side, or in two. */
+static outline find_outline(const tsr_map_slice *s, const float *value,
+                            double level)
+{
+    outline o = {0, 0, NULL, NULL};
+    for (int y = 0; y + 1 < s->n[1]; y++)
+        for (int x = 0; x + 1 < s->n[0]; x++) {
+            const float *v = value + y * s->n[0] + x;
+            const double corner[4] = {(double)v[0], (double)v[1],
+                                      (double)v[s->n[0] + 1],
+                                      (double)v[s->n[0]]};
+            for (int side = 0, n = 0; side < 4; side++) {
+                double place[2];
+                if (!crossing(corner, side, (side + 1) % 4, level, place))
+                    continue;
+                add_point(&o, s->first[0] + s->step * (x + 0.5 + place[0]),
+                          s->first[1] + s->step * (y + 0.5 + place[1]));
+                if (++n % 2 == 0)
+                    add_point(&o, (double)NAN, (double)NAN);
+            }
+        }
+    return o;
+}
+
+static void add_outline(tsr_figure *f, const tsr_map_slice *s,
+                        tsr_layer_kind kind, const char *label,
+                        const char *colour, const float *value, double level)
+{
+    outline o = find_outline(s, value, level);
+    tsr_figure_layer(f, kind, label, colour, o.n, o.x, o.y, NULL);
+    free(o.x);
+    free(o.y);
+}
+
+static void add_pixels(tsr_figure *f, const tsr_map_slice *s)
+{
+    const size_t n = (size_t)s->n[0] * (size_t)s->n[1];
+    double *x = calloc(3 * n + 1, sizeof *x);
+    if (x == NULL) {
+        f->is_short = 1;
+        return;
+    }
+    double *y = x + n, *z = y + n;
+    for (size_t k = 0; k < n; k++) {
+        const size_t row = k / (size_t)s->n[0];
+        x[k] = s->first[0] + s->step * (double)(k % (size_t)s->n[0]);
+        y[k] = s->first[1] + s->step * (double)row;
+        z[k] = (double)s->map[k];
+    }
+    tsr_layer *cells =
+        tsr_figure_layer(f, TSR_LAYER_CELLS, NULL, "#444444", (int)n, x, y, z);
+    cells->dx = cells->dy = s->step;
+    free(x);
+}
+
+static tsr_status slice_figure(tsr_report *r, const tsr_report_map *m, int k,
+                               tsr_err *err)
+{
+    static const char *const axis[] = {"x", "y", "z"};
+    const tsr_map_slice *s = &m->view.slice[k];
+    const int width = 190;
+    char title[64], across[16], up[16];
+    if (s->n[0] < 2 || s->n[1] < 2)
+        return TSR_OK; /* the model lies outside of the map */
+    snprintf(title, sizeof title, "%s = %.1f \xc3\x85", axis[s->axis],
+             s->at_ang);
+    snprintf(across, sizeof across, "%s (\xc3\x85)", axis[s->axis == 0]);
+    snprintf(up, sizeof up, "%s (\xc3\x85)", axis[s->axis == 2 ? 1 : 2]);
+    tsr_figure f = new_figure(m, axis[s->axis], title, across, width);
+    tsr_panel *panel =
+        tsr_figure_panel(&f, up, 0, (int)(width * (double)s->n[1] / s->n[0]));
+    f.x0 = s->first[0];
+    f.x1 = s->first[0] + s->step * s->n[0];
+    panel->y0 = s->first[1];
+    panel->y1 = s->first[1] + s->step * s->n[1];
+    add_pixels(&f, s);
+    add_outline(&f, s, TSR_LAYER_DASHES, "start", pale, s->start,
+                m->view.start_level);
+    add_outline(&f, s, TSR_LAYER_LINE, "draws, mean", TSR_COLOUR_MODEL,
+                s->model, m->view.level);
+    return tsr_page_figure(r->page, f, err);
+}
+
+/* ---- by residue ---- */
+
+/* Residues are numbered as in the file where it has one chain, else counted. */
+static double residue_number(const tsr_report_map *m, int i)
+{
+    const tsr_file_residue *first = &m->atoms->residue[0];
+    const tsr_file_residue *last = &m->atoms->residue[m->atoms->n_residue - 1];
+    return strcmp(first->chain, last->chain) == 0 ? m->atoms->residue[i].number
+                                                  : i + 1;
+}
+
+static tsr_status residue_figure(tsr_report *r, const tsr_report_map *m,
+                                 tsr_err *err)
+{
+    const tsr_map_view *v = &m->view;
+    const size_t n = (size_t)v->n_residue;
+    const int is_one =
+        strcmp(m->atoms->residue[0].chain, m->atoms->residue[n - 1].chain) == 0;
+    double *block = calloc(5 * n + 1, sizeof *block);
+    if (block == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
+    double *x = block, *low = x + n, *high = low + n, *middle = high + n;
+    double *start = middle + n;
+    for (size_t i = 0; i < n; i++) {
+        x[i] = residue_number(m, (int)i);
+        low[i] = v->residue[i].q5;
+        high[i] = v->residue[i].q95;
+        middle[i] = v->residue[i].median;
+        start[i] = v->residue[i].start;
+    }
+    tsr_figure f = new_figure(
+        m, "residues", "Correlation by residue",
+        is_one ? "residue" : "residue, counted from 1 over all chains", 700);
+    tsr_figure_panel(&f, "correlation", 0, 220);
+    tsr_figure_layer(&f, TSR_LAYER_BAND, "draws, 5 to 95 %", TSR_COLOUR_MODEL,
+                     (int)n, x, low, high)
+        ->opacity = 0.35;
+    tsr_figure_layer(&f, TSR_LAYER_DASHES, "start", start_colour, (int)n, x,
+                     start, NULL);
+    tsr_figure_layer(&f, TSR_LAYER_LINE, "draws, median", TSR_COLOUR_MODEL,
+                     (int)n, x, middle, NULL);
+    free(block);
+    return tsr_page_figure(r->page, f, err);
+}
+
+/* ---- by frequency ---- */
+
+static void add_curve(tsr_figure *f, tsr_layer_kind kind, const char *label,
+                      const char *colour, const tsr_fsc *fsc)
+{
+    if (fsc->n > 0)
+        tsr_figure_layer(f, kind, label, colour, fsc->n, fsc->s_inv_ang,
+                         fsc->fsc, NULL);
+}
+
+static tsr_status fsc_figure(tsr_report *r, const tsr_report_map *m,
+                             tsr_err *err)
+{
+    const tsr_map_view *v = &m->view;
+    const double level[2] = {0.5, 0.143};
+    const double x[2] = {0.0, v->mean.s_inv_ang[v->mean.n - 1]};
+    tsr_figure f = new_figure(m, "fsc", "Fourier shell correlation",
+                              "s (1/\xc3\x85)", 700);
+    tsr_panel *panel = tsr_figure_panel(&f, "FSC", 0, 240);
+    panel->y0 = -0.2;
+    panel->y1 = 1.05;
+    for (int k = 0; k < 2; k++) {
+        const double y[2] = {level[k], level[k]};
+        tsr_figure_layer(&f, TSR_LAYER_DASHES, NULL, "#8a8a8a", 2, x, y, NULL);
+    }
+    const int is_masked = v->halves.corrected.n > 0;
+    add_curve(&f, TSR_LAYER_LINE,
+              is_masked ? "half-maps, corrected for the mask" : "half-maps",
+              TSR_COLOUR_DATA,
+              is_masked ? &v->halves.corrected : &v->halves.plain);
+    add_curve(&f, TSR_LAYER_DASHES, "map and start", start_colour, &v->start);
+    add_curve(&f, TSR_LAYER_LINE, "map and draws", TSR_COLOUR_MODEL, &v->mean);
+    return tsr_page_figure(r->page, f, err);
+}
+
+/* ---- numbers ---- */
+
+static void put_number(FILE *out, double x)
+{
+    if (isfinite(x))
+        fprintf(out, "<td>%.4f</td>", x);
+    else
+        fputs("<td>&ndash;</td>", out);
+}
+
+static void put_row(FILE *out, const char *name, const tsr_map_spread *s)
+{
+    fprintf(out, "<tr><td>%s</td>", name);
+    put_number(out, s->start);
+    put_number(out, s->median);
+    put_number(out, s->q5);
+    put_number(out, s->q95);
+    fputs("</tr>\n", out);
+}
+
+static void put_fall(FILE *out, const char *name, const tsr_fsc *fsc)
+{
+    if (fsc->n == 0)
+        return;
+    fprintf(out, "<tr><td>%s</td><td>%s%.2f</td><td>%s%.2f</td></tr>\n", name,
+            fsc->half_is_at_limit ? "&lt; " : "", 1.0 / fsc->half_inv_ang,
+            fsc->low_is_at_limit ? "&lt; " : "", 1.0 / fsc->low_inv_ang);
+}
+
+/* A number of the map without draws; NaN: the trace has none. */
+static double constant(tsr_report *r, const tsr_report_map *m, const char *what)
+{
+    char name[64];
+    int n_chain, n_draw, n = 0;
+    double *value = NULL, first = (double)NAN;
+    tsr_term_variable(&tsr_term_map, m->ordinal, what, sizeof name, name);
+    if (tsr_trace_get(r->trace, TSR_TRACE_CONSTANT_DATA, name, &n_chain,
+                      &n_draw, &n, &value, NULL) == TSR_OK &&
+        n > 0)
+        first = value[0];
+    free(value);
+    return first;
+}
+
+/* The correlation that the likelihood knows: of bodies, with its weights. */
+static tsr_status sampled(tsr_report *r, const tsr_report_map *m,
+                          tsr_map_spread *out, tsr_err *err)
+{
+    char name[64];
+    tsr_curve_summary *c = NULL;
+    tsr_term_variable(&tsr_term_map, m->ordinal, "map_correlation_mean",
+                      sizeof name, name);
+    tsr_status status = tsr_curve_summary_make(r->trace, name, 2e7, &c, err);
+    if (status != TSR_OK)
+        return status;
+    const tsr_convergence *v = &c->point[0];
+    *out = (tsr_map_spread){constant(r, m, "rigid"), v->median, v->q5, v->q95};
+    tsr_curve_summary_free(c);
+    return TSR_OK;
+}
+
+static tsr_status tables(tsr_report *r, const tsr_report_map *m, tsr_err *err)
+{
+    FILE *out = tsr_page_html(r->page);
+    const tsr_map_view *v = &m->view;
+    const double limit = constant(r, m, "limit");
+    tsr_map_spread bodies;
+    TSR_TRY(sampled(r, m, &bodies, err));
+    fputs("<table class=\"tight\"><tr><th>correlation</th><th>start</th>"
+          "<th>draws, median</th><th>5&nbsp;%</th><th>95&nbsp;%</th></tr>\n",
+          out);
+    put_row(out, "all of the map", &v->box);
+    put_row(out, "near an atom", &v->mask);
+    put_row(out, "of bodies, as sampled", &bodies);
+    fputs("</table>\n", out);
+    if (isfinite(limit))
+        tsr_page_words(r->page,
+                       "The map's noise would leave a correlation of %.3f, as "
+                       "sampled, of a structure that is right.",
+                       limit);
+    fputs("<table class=\"tight\"><tr><th>1/s, &Aring;, where the "
+          "FSC falls below</th><th>0.5</th><th>0.143</th></tr>\n",
+          out);
+    put_fall(out, "map and start", &v->start);
+    put_fall(out, "map and draws", &v->mean);
+    put_fall(out, "half-maps", &v->halves.plain);
+    put_fall(out, "half-maps, masked", &v->halves.masked);
+    put_fall(out, "half-maps, corrected for the mask", &v->halves.corrected);
+    fputs("</table>\n", out);
+    return TSR_OK;
+}
+
+static void heading(tsr_report *r, const tsr_report_map *m)
+{
+    const char *name = tsr_report_data_name(r, &tsr_term_map, m->ordinal);
+    fprintf(tsr_page_html(r->page), "<h3>Map %d: ", m->ordinal + 1);
+    tsr_page_text(r->page, name != NULL ? name : "");
+    fputs("</h3>\n", tsr_page_html(r->page));
+}
+
+static tsr_status show(tsr_report *r, const tsr_report_map *m, tsr_err *err)
+{
+    const tsr_map_view *v = &m->view;
+    tsr_status status = TSR_OK;
+    if (r->options->n_map > 1)
+        heading(r, m);
+    tsr_page_words(r->page,
+                   "All atoms of %d draw%s and of the start, side chains as in "
+                   "the input, blurred to %g&nbsp;&Aring; with &sigma;/R&nbsp;"
+                   "%.3f (the draws' mean). Slices go through the middle of "
+                   "the model; colour is the map, lines enclose as much of the "
+                   "model's density as the molecule takes up.",
+                   v->n_draw, v->n_draw == 1 ? "" : "s", v->resolution_ang,
+                   v->sigma_over_r);
+    tsr_page_columns(r->page);
+    for (int k = 0; k < 3 && status == TSR_OK; k++)
+        status = slice_figure(r, m, k, err);
+    tsr_page_columns_end(r->page);
+    if (status == TSR_OK)
+        status = tables(r, m, err);
+    if (status == TSR_OK && v->n_residue > 1)
+        status = residue_figure(r, m, err);
+    tsr_page_words(
+        r->page,
+        "Over the voxels within %g&nbsp;&Aring; of a residue, where "
+        "the density is that of the whole model. A residue that is "
+        "low where its neighbours are high is in the wrong place, or "
+        "the map does not show it.",
+        v->mask_ang);
+    if (status == TSR_OK && v->mean.n > 0)
+        status = fsc_figure(r, m, err);
+    tsr_page_words(
+        r->page,
+        "Up to which detail map and model agree: the mean density "
+        "of the draws, which is smoother than any of them where they "
+        "differ.%s",
+        v->halves.plain.n > 0
+            ? " Half-maps agree as far as there is data; a model "
+              "that agrees farther fits noise."
+            : "");
+    return status;
+}
+
+tsr_status tsr_report_maps(tsr_report *report, tsr_err *err)
+{
+    for (int k = 0; k < report->options->n_map; k++)
+        TSR_TRY(show(report, &report->options->map[k], err));
+    return TSR_OK;
+}
