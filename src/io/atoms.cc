@@ -104,17 +104,19 @@ tsr_file_residue describe(const std::string &chain,
 void Reader::add_atom(const gemmi::Residue &residue, const gemmi::Atom &atom,
                       tsr_file_residue &record)
 {
-    std::string label = std::string(record.chain) + ":" + residue.seqid.str();
+    auto label = [&] {
+        return std::string(record.chain) + ":" + residue.seqid.str();
+    };
     if (atom.name == "SC" && record.kind == TSR_MOLECULE_PROTEIN)
         refuse("'%s': atom SC of residue %s %s is the centre of a side chain, "
                "as tessera writes coarse-grained models; give --bodies one or "
                "two, or all atoms",
-               path, record.name, label.c_str());
+               path, record.name, label().c_str());
     if (!std::isfinite(atom.pos.x) || !std::isfinite(atom.pos.y) ||
         !std::isfinite(atom.pos.z))
         refuse("'%s': atom %s of residue %s %s has a coordinate that is not a "
                "finite number; correct it or remove the atom",
-               path, atom.name.c_str(), record.name, label.c_str());
+               path, atom.name.c_str(), record.name, label().c_str());
     tsr_file_atom out{};
     out.z = atomic_number(atom);
     if (out.z < 1 || out.z > 98) {
@@ -145,7 +147,7 @@ void Reader::add_residue(const std::string &chain,
     std::set<std::string> has_main;
     std::vector<std::pair<std::string, char>> taken;
     for (const gemmi::Atom &atom : residue.atoms)
-        if (atom.altloc == best)
+        if (best != '\0' && atom.altloc == best)
             has_main.insert(atom.name);
     for (const gemmi::Atom &atom : residue.atoms) {
         bool is_taken = atom.altloc == '\0' || atom.altloc == best;

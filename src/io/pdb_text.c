@@ -27,10 +27,32 @@ static int is_atom(const char *line, size_t size)
                         (size > 6 && strncasecmp(line, "HETATM", 6) == 0));
 }
 
+/* Blanks, a sign, digits and a point among them, blanks: what nearly all fields
+ * are, told without the library's conversion. */
+static int is_plain_number(const char *field, size_t width)
+{
+    size_t k = 0, n_digit = 0, n_point = 0;
+    while (k < width && field[k] == ' ')
+        k++;
+    k += k < width && (field[k] == '-' || field[k] == '+');
+    for (; k < width && field[k] != ' '; k++) {
+        const int is_point = field[k] == '.';
+        if (!is_point && !(field[k] >= '0' && field[k] <= '9'))
+            return 0;
+        n_point += (size_t)is_point;
+        n_digit += (size_t)!is_point;
+    }
+    while (k < width && field[k] == ' ')
+        k++;
+    return k == width && n_digit > 0 && n_point <= 1;
+}
+
 /* A field of fixed width that holds one number and blanks. */
 static int is_number(const char *field, size_t width)
 {
     char text[16], *end;
+    if (is_plain_number(field, width))
+        return 1;
     memcpy(text, field, width);
     text[width] = '\0';
     if (strpbrk(text, "xX") != NULL)

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 
 struct tsr_cell_list {
-    const double (*xyz)[3];
     double low[3], size; /* corner, side of a cell */
     int n_cell[3];
-    int *first; /* [cells + 1] into order */
-    int *order; /* [n] points by cell */
+    int *first;       /* [cells + 1] into order */
+    int *order;       /* [n] points by cell */
+    double (*xyz)[3]; /* [n] in this order */
 };
 
 static int cell_along(const tsr_cell_list *c, int axis, double x)
@@ -58,11 +58,11 @@ tsr_cell_list *tsr_cell_list_new(int n, const double (*xyz)[3], double radius)
     tsr_cell_list *c = calloc(1, sizeof *c);
     if (c == NULL)
         return NULL;
-    c->xyz = xyz;
     int total = divide(c, n, xyz, radius);
     c->first = calloc((size_t)total + 2, sizeof *c->first);
     c->order = calloc((size_t)n, sizeof *c->order);
-    if (c->first == NULL || c->order == NULL) {
+    c->xyz = calloc((size_t)n, sizeof *c->xyz);
+    if (c->first == NULL || c->order == NULL || c->xyz == NULL) {
         tsr_cell_list_free(c);
         return NULL;
     }
@@ -71,8 +71,11 @@ tsr_cell_list *tsr_cell_list_new(int n, const double (*xyz)[3], double radius)
         c->first[cell_of(c, xyz[i]) + 2]++;
     for (int k = 2; k < total + 2; k++)
         c->first[k] += c->first[k - 1];
-    for (int i = 0; i < n; i++)
-        c->order[c->first[cell_of(c, xyz[i]) + 1]++] = i;
+    for (int i = 0; i < n; i++) {
+        int at = c->first[cell_of(c, xyz[i]) + 1]++;
+        c->order[at] = i;
+        tsr_vec3_copy(c->xyz[at], xyz[i]);
+    }
     return c;
 }
 
@@ -82,6 +85,7 @@ void tsr_cell_list_free(tsr_cell_list *cells)
         return;
     free(cells->first);
     free(cells->order);
+    free(cells->xyz);
     free(cells);
 }
 
@@ -99,12 +103,9 @@ int tsr_cell_list_near(const tsr_cell_list *cells, const double x[3],
             int row = (i * c->n_cell[1] + j) * c->n_cell[2];
             int last = c->first[row + to[2] + 1];
             for (int k = c->first[row + from[2]]; k < last; k++) {
-                int p = c->order[k];
-                if (tsr_vec3_distance2(c->xyz[p], x) > radius * radius)
-                    continue;
-                if (n < max)
-                    index[n] = p;
-                n++;
+                if (n < max) /* without a branch that is hard to foretell */
+                    index[n] = c->order[k];
+                n += tsr_vec3_distance2(c->xyz[k], x) <= radius * radius;
             }
         }
     return n;

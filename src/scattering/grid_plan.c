@@ -11,6 +11,7 @@
  * small. */
 #include "scattering/grid_plan.h"
 
+#include "core/clones.h"
 #include "core/vec3.h"
 
 #include <gsl/gsl_eigen.h>
@@ -24,6 +25,8 @@
 
 #define PI 3.14159265358979323846
 enum { WIDTH = TSR_GRID_WIDTH, N_NODE = 48, N_FINE = 4096 };
+
+typedef double eight __attribute__((vector_size(64), aligned(8), may_alias));
 
 /* Between two points of a curve, 1/Angstrom: straight lines are within 1e-6 of
  * Gaussians that fall by 1e3 to q = 2. */
@@ -169,14 +172,44 @@ int tsr_grid_first(const tsr_grid_plan *plan, int axis, const double xyz[3])
     return (int)ceil(place(plan, axis, xyz) - 0.5 * WIDTH);
 }
 
+/* One piece of the kernel from a point of the grid to the next, over all of
+ * which a particle's place goes: the square root at both ends is worth 1e-8. */
+static void fill_kernel(tsr_grid_plan *p)
+{
+    for (int i = 0; i < WIDTH; i++)
+        for (int j = 0; j < TSR_GRID_TERM; j++) {
+            double sum = 0.0;
+            for (int k = 0; k < TSR_GRID_TERM; k++) {
+                double angle = PI * (k + 0.5) / TSR_GRID_TERM;
+                double x = i - 0.5 * WIDTH + 0.5 * (1.0 + cos(angle));
+                sum += kernel(p, x) * cos(j * angle);
+            }
+            p->kernel[j][i] = (j == 0 ? 1.0 : 2.0) * sum / TSR_GRID_TERM;
+        }
+}
+
+/* The kernel at x, x + 1, ... by Clenshaw's sums, `place` of the way from the
+ * first point to the next. */
+TSR_CLONES static void weights_of(const tsr_grid_plan *p, double place,
+                                  double *out)
+{
+    const double x = 2.0 * place - 1.0;
+    eight here = {0.0}, before = {0.0};
+    for (int j = TSR_GRID_TERM - 1; j > 0; j--) {
+        eight next = *(const eight *)p->kernel[j] + 2.0 * x * here - before;
+        before = here;
+        here = next;
+    }
+    *(eight *)out = *(const eight *)p->kernel[0] + x * here - before;
+}
+
 void tsr_grid_place(const tsr_grid_plan *plan, const double xyz[3],
                     int first[3], double weight[3][TSR_GRID_WIDTH])
 {
     for (int c = 0; c < 3; c++) {
         double at = place(plan, c, xyz), base = ceil(at - 0.5 * WIDTH);
         first[c] = (int)base;
-        for (int i = 0; i < WIDTH; i++)
-            weight[c][i] = kernel(plan, base + i - at);
+        weights_of(plan, base - at + 0.5 * WIDTH, weight[c]);
     }
 }
 
@@ -390,6 +423,7 @@ tsr_status tsr_grid_plan_make(const tsr_debye_spec *spec,
     gsl_integration_glfixed_table *rule =
         gsl_integration_glfixed_table_alloc(N_NODE);
     tsr_status status = reserve(modes, out, err);
+    fill_kernel(out);
     if (status == TSR_OK && rule == NULL)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a grid");
     if (status == TSR_OK)

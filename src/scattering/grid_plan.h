@@ -5,7 +5,9 @@
 
 #include "scattering/factor_modes.h"
 
-enum { TSR_GRID_WIDTH = 8 }; /* points a side of what a particle is spread on */
+/* Points a side of what a particle is spread on, and terms of the kernel
+ * between two of them. */
+enum { TSR_GRID_WIDTH = 8, TSR_GRID_TERM = 14 };
 
 /* What decides, of which 0 takes the default. */
 typedef struct {
@@ -17,12 +19,14 @@ typedef struct {
 
 typedef struct {
     tsr_grid_options options;
-    double axis[3][3];     /* rows: the box's axes, x, y and z */
-    double low[3], h_ang;  /* least coordinates along them; spacing */
-    int n[3];              /* points of the box */
-    int n_filled[3];       /* points that particles are spread on */
-    double k_cut;          /* 1/Angstrom: the spectrum ends there */
-    double beta;           /* of the kernel */
+    double axis[3][3];    /* rows: the box's axes, x, y and z */
+    double low[3], h_ang; /* least coordinates along them; spacing */
+    int n[3];             /* points of the box */
+    int n_filled[3];      /* points that particles are spread on */
+    double k_cut;         /* 1/Angstrom: the spectrum ends there */
+    double beta;          /* of the kernel */
+    double kernel[TSR_GRID_TERM][TSR_GRID_WIDTH]; /* each piece's Chebyshev
+                                                     polynomials */
     double *kernel_inv[3]; /* [n] 1 over the kernel's transform, by index */
     double *k[3];          /* [n] 1/Angstrom, of either sign */
     int n_fine;            /* curves at |k| = i k_cut / (n_fine - 1) */

@@ -40,6 +40,8 @@ typedef struct {
     double *product;                  /* [n_z][BLOCK] */
     int *at;                          /* [n_z][BLOCK] in the fine curves */
     double *part;                     /* [n_z][BLOCK] between two points */
+    double *weight;                   /* [n_z][BLOCK] what spreading did to the
+                                         square, inverse; 0 beyond k_cut */
 } scratch;
 
 typedef struct {
@@ -106,8 +108,9 @@ static int make_scratch(work *w)
         s->product = fftw_alloc_real(n);
         s->at = malloc(n * sizeof *s->at);
         s->part = malloc(n * sizeof *s->part);
+        s->weight = malloc(n * sizeof *s->weight);
         if (s->column == NULL || s->amplitude == NULL || s->product == NULL ||
-            s->at == NULL || s->part == NULL)
+            s->at == NULL || s->part == NULL || s->weight == NULL)
             return 0;
     }
     return w->scratch != NULL;
@@ -169,6 +172,7 @@ static void work_clear(work *w)
         fftw_free(w->scratch[t].product);
         free(w->scratch[t].at);
         free(w->scratch[t].part);
+        free(w->scratch[t].weight);
     }
     free(w->scratch);
     fftw_free(w->grid);
@@ -308,26 +312,48 @@ typedef struct {
     int y, x, n; /* columns x to x + n - 1 */
 } columns;
 
-/* Where |k| lies in the fine curves; -1 beyond k_cut. Returns whether any does
- * not. */
-static int locate(const work *w, const columns *c, scratch *s)
+/* Of BLOCK columns: kx^2 + ky^2, and the kernel's inverse along x. */
+typedef struct {
+    double k2[BLOCK], inverse[BLOCK];
+} across;
+
+/* Where |k| lies in the fine curves, in their last piece beyond k_cut. Returns
+ * whether any is not beyond. */
+TSR_CLONES static int locate(const tsr_grid_plan *p, const across *c,
+                             double inverse_y, int *restrict at,
+                             double *restrict part, double *restrict weight)
+{
+    const double scale = (p->n_fine - 1) / p->k_cut, cut2 = p->k_cut * p->k_cut;
+    const int last = p->n_fine - 2;
+    double any = 0.0;
+    for (int z = 0; z < p->n[2]; z++, at += BLOCK, part += BLOCK) {
+        const double kz = p->k[2][z],
+                     inverse_yz = inverse_y * p->kernel_inv[2][z];
+        for (int b = 0; b < BLOCK; b++) {
+            double k2 = c->k2[b] + kz * kz, fine = sqrt(k2) * scale;
+            double by = inverse_yz * c->inverse[b];
+            int i = fine < last ? (int)fine : last;
+            at[b] = i;
+            part[b] = fine - i;
+            weight[z * BLOCK + b] = k2 < cut2 ? by * by : 0.0;
+        }
+        for (int b = 0; b < BLOCK; b++)
+            any += weight[z * BLOCK + b];
+    }
+    return any > 0.0;
+}
+
+static int locate_columns(const work *w, const columns *c, scratch *s)
 {
     const tsr_grid_plan *p = &w->plan;
-    double scale = (p->n_fine - 1) / p->k_cut, cut2 = p->k_cut * p->k_cut;
-    double ky = p->k[1][c->y];
-    int n_in = 0;
-    for (int z = 0; z < p->n[2]; z++)
-        for (int b = 0; b < BLOCK; b++) {
-            double kx = p->k[0][b < c->n ? c->x + b : c->x], kz = p->k[2][z];
-            double k2 = kx * kx + ky * ky + kz * kz;
-            double fine = sqrt(k2) * scale;
-            int i = (int)fine;
-            int is_in = k2 < cut2 && i < p->n_fine - 1;
-            s->at[z * BLOCK + b] = is_in ? i : -1;
-            s->part[z * BLOCK + b] = fine - i;
-            n_in += is_in;
-        }
-    return n_in > 0;
+    const double ky = p->k[1][c->y];
+    across own;
+    for (int b = 0; b < BLOCK; b++) {
+        const int x = b < c->n ? c->x + b : c->x;
+        own.k2[b] = p->k[0][x] * p->k[0][x] + ky * ky;
+        own.inverse[b] = p->kernel_inv[0][x];
+    }
+    return locate(p, &own, p->kernel_inv[1][c->y], s->at, s->part, s->weight);
 }
 
 static void load(const work *w, int mode, const columns *c, scratch *s)
@@ -340,41 +366,29 @@ static void load(const work *w, int mode, const columns *c, scratch *s)
                (size_t)c->n * sizeof *s->column);
 }
 
-/* Adds a mode, by its curve in each component, to the amplitudes. */
-static void add_mode(const work *w, int mode, int comp, scratch *s)
+/* Adds a mode, by its curve in a component, to the amplitude of that. */
+TSR_CLONES static void add_mode(size_t n, const double *restrict curve,
+                                const int *restrict at,
+                                const double *restrict part,
+                                const double *restrict mode,
+                                double *restrict amplitude)
 {
-    const double *curve =
-        w->plan.curve + ((size_t)comp * (size_t)w->modes.n + (size_t)mode) *
-                            (size_t)w->plan.n_fine;
-    size_t n = (size_t)w->plan.n[2] * BLOCK;
-    fftw_complex *to = s->amplitude + (size_t)comp * n;
     for (size_t i = 0; i < n; i++) {
-        if (s->at[i] < 0)
-            continue;
-        const double *f = curve + s->at[i];
-        double by = f[0] + s->part[i] * (f[1] - f[0]);
-        to[i][0] += by * s->column[i][0];
-        to[i][1] += by * s->column[i][1];
+        const double low = curve[at[i]], high = curve[at[i] + 1];
+        const double by = low + part[i] * (high - low);
+        amplitude[2 * i] += by * mode[2 * i];
+        amplitude[2 * i + 1] += by * mode[2 * i + 1];
     }
 }
 
 /* The product of two components, less what spreading did to it. */
-static void multiply(const work *w, const columns *c, int a, int b, scratch *s)
+TSR_CLONES static void multiply(size_t n, const double *restrict weight,
+                                const double *a, const double *b,
+                                double *restrict product)
 {
-    const tsr_grid_plan *p = &w->plan;
-    size_t n = (size_t)p->n[2] * BLOCK;
-    fftw_complex *fa = s->amplitude + (size_t)a * n;
-    fftw_complex *fb = s->amplitude + (size_t)b * n;
-    for (int z = 0; z < p->n[2]; z++)
-        for (int x = 0; x < BLOCK; x++) {
-            size_t i = (size_t)z * BLOCK + (size_t)x;
-            double by = p->kernel_inv[1][c->y] * p->kernel_inv[2][z] *
-                        p->kernel_inv[0][x < c->n ? c->x + x : c->x];
-            s->product[i] =
-                s->at[i] < 0
-                    ? 0.0
-                    : by * by * (fa[i][0] * fb[i][0] + fa[i][1] * fb[i][1]);
-        }
+    for (size_t i = 0; i < n; i++)
+        product[i] =
+            weight[i] * (a[2 * i] * b[2 * i] + a[2 * i + 1] * b[2 * i + 1]);
 }
 
 static void store(const work *w, int pair, const columns *c, const scratch *s)
@@ -384,9 +398,15 @@ static void store(const work *w, int pair, const columns *c, const scratch *s)
                s->column + (size_t)z * BLOCK, (size_t)c->n * sizeof *s->column);
 }
 
+static const double *curve_of(const work *w, int comp, int mode)
+{
+    return w->plan.curve + ((size_t)comp * (size_t)w->modes.n + (size_t)mode) *
+                               (size_t)w->plan.n_fine;
+}
+
 static void do_columns(const work *w, const columns *c, scratch *s)
 {
-    int is_in = locate(w, c, s), n_comp = w->spec->n_comp, pair = 0;
+    int is_in = locate_columns(w, c, s), n_comp = w->spec->n_comp, pair = 0;
     size_t n = (size_t)w->plan.n[2] * BLOCK;
     memset(s->amplitude, 0, (size_t)n_comp * n * sizeof *s->amplitude);
     for (int m = 0; m < w->modes.n && is_in; m++) {
@@ -395,13 +415,18 @@ static void do_columns(const work *w, const columns *c, scratch *s)
         for (int a = 0; a < n_comp; a++)
             if (m >= tsr_modes_first(&w->modes, a) &&
                 m < tsr_modes_end(&w->modes, a))
-                add_mode(w, m, a, s);
+                add_mode(n, curve_of(w, a, m), s->at, s->part,
+                         (const double *)s->column,
+                         (double *)(s->amplitude + (size_t)a * n));
     }
     memset(s->column, 0, n * sizeof *s->column);
     for (int a = 0; a < n_comp; a++)
         for (int b = a; b < n_comp; b++, pair++) {
             if (is_in) {
-                multiply(w, c, a, b, s);
+                multiply(n, s->weight,
+                         (const double *)(s->amplitude + (size_t)a * n),
+                         (const double *)(s->amplitude + (size_t)b * n),
+                         s->product);
                 fftw_execute_dft_r2c(w->depth_back, s->product, s->column);
             }
             store(w, pair, c, s);

@@ -1,5 +1,6 @@
 #include "scattering/atom_model.h"
 
+#include "core/parallel.h"
 #include "core/vec3.h"
 #include "io/parent.h"
 #include "io/structure.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_BOND = 8, MAX_NEAR = 64 };
+enum { MAX_BOND = 8, MAX_NEAR = 64, PART = 1024 }; /* atoms of a part */
 static const double bond_slack = 0.4; /* Angstrom over the covalent radii */
 
 /* An atom's bonds to others than hydrogens and metals, and to hydrogens. */
@@ -46,6 +47,22 @@ static void find_bonds(const tsr_atoms *atoms, const tsr_cell_list *cells,
             out->length[out->n++] = d;
         }
     }
+}
+
+typedef struct {
+    const tsr_atoms *atoms;
+    const tsr_cell_list *cells;
+    double reach;
+    bonds *all; /* [n_atom] */
+} bond_search;
+
+static void bond_part(void *context, int part, int thread)
+{
+    const bond_search *b = context;
+    (void)thread;
+    for (int i = part * PART; i < b->atoms->n_atom && i < (part + 1) * PART;
+         i++)
+        find_bonds(b->atoms, b->cells, i, b->reach, &b->all[i]);
 }
 
 /* ---- the valence rule ---- */
@@ -283,8 +300,9 @@ tsr_status tsr_hydrogens_assign(const tsr_atoms *atoms, int *n_hydrogen,
     if (cells == NULL) {
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory for bonds");
     } else {
-        for (int i = 0; i < atoms->n_atom; i++)
-            find_bonds(atoms, cells, i, reach, &all[i]);
+        bond_search search = {atoms, cells, reach, all};
+        tsr_parallel_run((atoms->n_atom + PART - 1) / PART,
+                         tsr_parallel_processors(), bond_part, &search);
         for (int r = 0; r < atoms->n_residue; r++)
             assign(atoms, &atoms->residue[r], all, n_hydrogen, count);
     }

@@ -4,6 +4,7 @@
 
 #include "core/vec3.h"
 #include "io/atoms.h"
+#include "io/pdb_text.h"
 #include "io/structure.h"
 #include "model/cell_list.h"
 #include "scattering/atom_model.h"
@@ -516,9 +517,39 @@ static void beads_are_outside(void **state)
     tsr_atoms_free(a);
 }
 
+/* What a coordinate's eight columns may hold. */
+static tsr_status field(const char *x)
+{
+    char text[128], *kept = NULL;
+    size_t size;
+    int n_model;
+    int n = snprintf(text, sizeof text,
+                     "ATOM      1  CA  GLY A   1    %s   2.000   3.000\n", x);
+    tsr_status status = tsr_pdb_first_model("x.pdb", text, (size_t)n, &kept,
+                                            &size, &n_model, &err);
+    free(kept);
+    return status;
+}
+
+static void numbers_of_pdb_fields(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"   1.000", "1.000   ", "  -1.000",
+                                       "     +.5", "      5.", "12345678",
+                                       " 1.5e+01", "   -0   "};
+    static const char *const bad[] = {"        ", "       .", "       -",
+                                      "   1.0.0", "   1 000", "  --1.00",
+                                      "   1.0a ", "    0x1F", " 1.000-2"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_int_equal(field(good[i]), TSR_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(field(bad[i]), TSR_E_DATA);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_of_pdb_fields),
         cmocka_unit_test(all_models),
         cmocka_unit_test(all_kinds_are_read),
         cmocka_unit_test(one_alternate_location),
