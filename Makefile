@@ -83,11 +83,15 @@ TESTS   := $(TEST_C:%.c=$(BUILD)/%)
 SLOW_C  := $(wildcard tests/*/slow_*.c)
 SLOW    := $(SLOW_C:%.c=$(BUILD)/%)
 # These begin first, so that all processors end at about the same time.
-LONGEST := $(patsubst %,tests/cli/test_%.sh,resume cli files profile) \
-           $(patsubst %,$(BUILD)/tests/property/test_%,engine_moves \
-             engine_faults engine_components moves durable) \
-           $(BUILD)/tests/oracle/test_resaxs tests/oracle/test_runs.sh \
-           $(patsubst %,tests/cli/test_%.sh,states contrast report map extend)
+LONGEST := $(patsubst %,tests/cli/test_%.sh,resume cli distance profile) \
+           $(patsubst %,$(BUILD)/tests/property/test_%,engine_moves distance \
+             engine_faults engine_components) $(BUILD)/tests/oracle/test_resaxs \
+           tests/oracle/test_runs.sh \
+           $(patsubst %,tests/cli/test_%.sh,map states report contrast files \
+             extend solve) tests/oracle/test_formats.sh \
+           $(patsubst %,$(BUILD)/tests/%,oracle/test_forward_model \
+             property/test_moves property/test_contrast property/test_restore \
+             property/test_durable unit/test_debye_sum property/test_parameters)
 
 .PHONY: all
 all: $(PROGRAM) ## build build/tessera

@@ -2,7 +2,7 @@
  * page_tile.cl, whose chains it uses; units and results are those of
  * debye_sum_simt.cl.
  *
- * Work size: (units, GROUPS), work-groups of one. TILE is LANES: a vector holds
+ * Work size: (units, groups), work-groups of one. TILE is LANES: a vector holds
  * the rows of a unit, and four columns run at a time, since the chains of one
  * vector would wait for each other's multiply-adds. */
 #ifndef WEIGHTED
@@ -20,7 +20,7 @@
     const REAL4 other##v = particle[at + v];                                   \
     {                                                                          \
         VREAL dx = x - other##v.x, dy = y - other##v.y, dz = z - other##v.z;   \
-        chain_start(dx * dx + dy * dy + dz * dz, first, &odd##v,               \
+        chain_start(dx * dx + dy * dy + dz * dz, dq, first, &odd##v,           \
                     &odd_before##v, &even##v, &even_before##v, &factor##v);    \
         const int itself = at + v - u.x;                                       \
         if (j + v >= u.w || (itself >= 0 && itself < LANES)) {                 \
@@ -67,9 +67,10 @@ static inline void sum_rows(const VREAL *restrict sum,
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void debye_sum(__global const int4 *restrict unit, int first_unit,
                __global const REAL4 *restrict particle,
-               __global REAL *restrict out)
+               __global REAL *restrict out, REAL dq, uint groups)
 {
-    const int group = get_global_id(1), first = group * PAGES;
+    const data_shape shape = data_shape_of(dq, 0, groups);
+    const int group = get_global_id(1), first = first_page(shape, group);
     const int4 u = unit[first_unit + get_global_id(0)];
     REAL row_x[LANES], row_y[LANES], row_z[LANES], weight[LANES];
     for (int l = 0; l < LANES; l++) {
@@ -102,8 +103,8 @@ void debye_sum(__global const int4 *restrict unit, int first_unit,
             ADVANCE(even, even_before);
         }
     }
-    const int stride = GROUPS * PAGES;
-    out += (size_t)get_global_id(0) * SUMS * stride + first;
+    const int stride = shape.stride;
+    out += (size_t)get_global_id(0) * SUMS * stride + group * PAGES;
     sum_rows(sum, weight, u.y, out, out + 2 * stride);
     if (WEIGHTED)
         sum_rows(sum_w, weight, u.y, out + stride, out + 3 * stride);

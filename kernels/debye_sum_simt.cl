@@ -7,8 +7,8 @@
  *     sum over rows i, columns j != i of  1, w_j, w_i, w_i w_j  times s_k(r_ij)
  *
  * (the first alone where there are no weights).
- * out [unit][SUMS][GROUPS][PAGES].
- * Work size: (units * TILE, GROUPS), work-groups of (TILE, 1), a work-item a
+ * out [unit][SUMS][groups][PAGES].
+ * Work size: (units * TILE, groups), work-groups of (TILE, 1), a work-item a
  * row. Columns are read by all rows at once; the rows are added up in their
  * order. Compile-time constants are those of page_tile.cl and WEIGHTED. */
 #ifndef WEIGHTED
@@ -39,8 +39,9 @@ static inline void sum_rows(__local const REAL *shared,
 __kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
 void debye_sum(__global const int4 *restrict unit, int first_unit,
                __global const REAL4 *restrict particle,
-               __global REAL *restrict out)
+               __global REAL *restrict out, REAL dq, uint groups)
 {
+    const data_shape shape = data_shape_of(dq, 0, groups);
     __local REAL4 column[TILE];
     __local REAL weight[TILE];
     __local REAL shared[TILE * (PAGES + 1)];
@@ -70,8 +71,9 @@ void debye_sum(__global const int4 *restrict unit, int first_unit,
             const REAL dx = me.x - other.x, dy = me.y - other.y,
                        dz = me.z - other.z;
             REAL odd, odd_before, even, even_before, factor;
-            chain_start(dx * dx + dy * dy + dz * dz, group * PAGES, &odd,
-                        &odd_before, &even, &even_before, &factor);
+            chain_start(dx * dx + dy * dy + dz * dz, dq,
+                        first_page(shape, group), &odd, &odd_before, &even,
+                        &even_before, &factor);
             if (u.z + from + j == row) /* with itself: the host's term */
                 odd = odd_before = even = even_before = 0;
 #pragma unroll
@@ -93,7 +95,7 @@ void debye_sum(__global const int4 *restrict unit, int first_unit,
             }
         }
     }
-    const int stride = GROUPS * PAGES;
+    const int stride = shape.stride;
     out += (size_t)get_group_id(0) * SUMS * stride + group * PAGES;
     weight[lane] = me.w;
 #pragma unroll

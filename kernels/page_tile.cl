@@ -20,15 +20,20 @@
  *   TILE         bodies a side
  *   PAGES        pages a group, a multiple of 4; each group restarts the chains
  *   COMPS        components K; a tile has a value for each pair of them
- *   GROUPS       groups of pages; get_global_id(1) is the group
+ *   GROUPS       groups of pages; 0: as an argument tells; get_global_id(1) is
+ *                the group
  *   LANES        1 for SIMT, else the lanes of a vector
  *   PARTS        SIMT: tiles a work-group
- *   DQ           grid step, 1/Angstrom
  *   SHORT_RANGE  1 where dq r <= pi/2 is certain: no square root, no sine
- *   BLOCKS       blocks of a system
+ *   BLOCKS       blocks of a system; 0: as an argument tells
  *   SPLIT        work-groups a run
  *   ATOMIC_OUT   1: a run adds to its out row; 0: it stores there
- *   USE_DOUBLE   1: double precision */
+ *   USE_DOUBLE   1: double precision
+ *
+ * The grid's step comes as an argument; a GPU's compiler is told all else. A
+ * CPU's takes seconds a program and gains nothing from knowing the blocks and
+ * the groups, where there are several: there they are arguments, too, so that
+ * fewer programs serve all data. (Pages as an argument cost it a tenth.) */
 #ifndef TILE
 #define TILE 32 /* bodies a side */
 #endif
@@ -39,7 +44,7 @@
 #define COMPS 1 /* components */
 #endif
 #ifndef GROUPS
-#define GROUPS 1 /* groups of pages */
+#define GROUPS 0 /* groups of pages; 0: an argument */
 #endif
 #ifndef LANES
 #define LANES 1 /* lanes of a vector */
@@ -47,14 +52,11 @@
 #ifndef PARTS
 #define PARTS 1 /* tiles a work-group */
 #endif
-#ifndef DQ
-#define DQ 0.01f /* 1/Angstrom */
-#endif
 #ifndef SHORT_RANGE
 #define SHORT_RANGE 0 /* no bound on dq r */
 #endif
 #ifndef BLOCKS
-#define BLOCKS 59 /* blocks of a system */
+#define BLOCKS 0 /* blocks of a system; 0: an argument */
 #endif
 #ifndef SPLIT
 #define SPLIT 1 /* work-groups a run */
@@ -66,12 +68,8 @@
 #define USE_DOUBLE 0 /* single precision */
 #endif
 
-#define PAGE_STRIDE (PAGES * GROUPS)
 #define PAIRS (COMPS * (COMPS + 1) / 2)
-#define ROW (PAIRS * PAGE_STRIDE) /* values of a tile: [PAIRS][PAGE_STRIDE] */
-#define COMP_STRIDE ((size_t)BLOCKS * TILE * PAGE_STRIDE) /* form factors */
 #define BLOCK_REALS (3 * TILE) /* x[TILE], y[TILE], z[TILE] */
-#define WORDS ((BLOCKS + 31) / 32)
 #define MOVED_WORDS ((TILE + 31) / 32)
 
 #if USE_DOUBLE
@@ -95,6 +93,36 @@
 #if ATOMIC_OUT
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #endif
+
+/* What depends on the data. */
+typedef struct {
+    REAL dq;           /* grid step, 1/Angstrom */
+    uint blocks;       /* of a system */
+    uint words;        /* of a bit each for them */
+    uint groups;       /* of pages */
+    uint stride;       /* pages of all groups */
+    uint row;          /* values of a tile: [PAIRS][stride] */
+    size_t components; /* SIMT: from one's form factors to the next's */
+} data_shape;
+
+static inline data_shape data_shape_of(REAL dq, uint blocks, uint groups)
+{
+    data_shape s;
+    s.dq = dq;
+    s.blocks = BLOCKS > 0 ? BLOCKS : blocks;
+    s.words = (s.blocks + 31) / 32;
+    s.groups = GROUPS > 0 ? GROUPS : groups;
+    s.stride = PAGES * s.groups;
+    s.row = PAIRS * s.stride;
+    s.components = (size_t)s.blocks * TILE * s.stride;
+    return s;
+}
+
+/* The group's first page; where there is one group, the compiler sees it. */
+static inline int first_page(data_shape shape, int group)
+{
+    return shape.groups > 1 ? group * PAGES : 0;
+}
 
 /* A tile value as the fixed-point number that the profile sums. The scale is a
  * power of two and the sum of all tiles fits: adding is exact in any order. */
@@ -139,12 +167,12 @@ static inline void sin_cos(VREAL x, VREAL *s, VREAL *c)
 
 /* Start of the chains at page first + 1, for pairs at the squared distance r2:
  * odd = s_{first+1}, even = s_{first+2}, the two before them, the factor. */
-static inline void chain_start(VREAL r2, int first, VREAL *odd,
+static inline void chain_start(VREAL r2, REAL dq, int first, VREAL *odd,
                                VREAL *odd_before, VREAL *even,
                                VREAL *even_before, VREAL *factor)
 {
 #if SHORT_RANGE && !USE_DOUBLE
-    VREAL t = r2 * (DQ * DQ);
+    VREAL t = r2 * (dq * dq);
     VREAL sinc = ((((-2.500416407e-08f * t + 2.759924428e-06f) * t +
                     -1.984259725e-04f) * t + 8.333347738e-03f) * t +
                   -1.666666716e-01f) * t + 1.0f;
@@ -152,12 +180,12 @@ static inline void chain_start(VREAL r2, int first, VREAL *odd,
                       -1.388851670e-03f) * t + 4.166665301e-02f) * t + -0.5f) *
                        t + 1.0f;
     VREAL sine2 = t * sinc * sinc;
-    VREAL s1 = sinc * DQ;
+    VREAL s1 = sinc * dq;
 #else
     VREAL r = sqrt(r2), sine, cosine;
-    sin_cos(r * DQ, &sine, &cosine);
+    sin_cos(r * dq, &sine, &cosine);
     VREAL sine2 = sine * sine;
-    VREAL s1 = r > 0 ? sine / r : (VREAL)DQ;
+    VREAL s1 = r > 0 ? sine / r : (VREAL)dq;
 #endif
     VREAL s2 = 2 * cosine * s1;
     *factor = 2 - 4 * sine2;
@@ -165,20 +193,18 @@ static inline void chain_start(VREAL r2, int first, VREAL *odd,
     *odd_before = -s1;
     *even = s2;
     *even_before = 0;
-#if GROUPS > 1
     if (first > 0) {
         VREAL sine_f, cosine_f;
 #if SHORT_RANGE && !USE_DOUBLE
         VREAL r = sqrt(r2);
 #endif
-        sin_cos(r * (first * DQ), &sine_f, &cosine_f);
-        VREAL sf = r > 0 ? sine_f / r : (VREAL)(first * DQ);
+        sin_cos(r * (first * dq), &sine_f, &cosine_f);
+        VREAL sf = r > 0 ? sine_f / r : (VREAL)(first * dq);
         *odd = sf * cosine + cosine_f * s1;
         *odd_before = sf * cosine - cosine_f * s1;
         *even = sf * (1 - 2 * sine2) + cosine_f * s2;
         *even_before = sf;
     }
-#endif
 }
 
 /* Work of a launch, in the exchange buffer (units of 16 bytes from its start).
@@ -188,9 +214,9 @@ static inline void chain_start(VREAL r2, int first, VREAL *odd,
  * What: RUN_TILES, RUN_DIFFERENCES, of a list of tiles each; RUN_COPY, which
  * puts the staged blocks first.. into their position slots.
  *
- * "blocks at" are BLOCKS words: block | accepted slot << 16 | rigid group <<
- * 17, the touched blocks first; of them first those with full sums, then those
- * with differences, where few bodies moved. For each touched block WORDS words
+ * "blocks at" are words, one a block: block | accepted slot << 16 | rigid group
+ * << 17, the touched blocks first; of them first those with full sums, then
+ * those with differences, where few bodies moved. For each touched block words
  * follow, the accepted slots of its tiles, a bit each; then for each touched
  * block MOVED_WORDS words, the bodies that moved, a bit each.
  *
@@ -216,19 +242,19 @@ typedef struct {
 } difference_work;
 
 static inline __global const REAL *accepted_positions(
-    __global const REAL *position, uint4 b, uint entry)
+    data_shape shape, __global const REAL *position, uint4 b, uint entry)
 {
-    return position + ((size_t)(2 * b.x + (entry >> 16 & 1)) * BLOCKS +
+    return position + ((size_t)(2 * b.x + (entry >> 16 & 1)) * shape.blocks +
                        (entry & 0xffff)) * BLOCK_REALS;
 }
 
 static inline __global const REAL *block_positions(
-    __global const REAL *staged, __global const REAL *position, uint4 b,
-    uint at, uint touched, uint entry)
+    data_shape shape, __global const REAL *staged,
+    __global const REAL *position, uint4 b, uint at, uint touched, uint entry)
 {
     if (at < touched)
         return staged + (size_t)at * BLOCK_REALS;
-    return accepted_positions(position, b, entry);
+    return accepted_positions(shape, position, b, entry);
 }
 
 /* Pair n of all pairs (i, j >= i) of `size`, row after row. */
@@ -245,22 +271,22 @@ static inline uint2 pair_of(uint n, uint size)
 }
 
 /* Where the two slots of a tile are in the cache; i: its touched block. */
-static inline void tile_slots(__global const uint *entries, uint4 b, uint i,
-                              uint block_i, uint block_j, size_t *now,
-                              size_t *before)
+static inline void tile_slots(data_shape shape, __global const uint *entries,
+                              uint4 b, uint i, uint block_i, uint block_j,
+                              size_t *now, size_t *before)
 {
-    const uint bits = entries[BLOCKS + i * WORDS + block_j / 32];
+    const uint n = shape.blocks;
+    const uint bits = entries[n + i * shape.words + block_j / 32];
     const uint slot = bits >> (block_j & 31) & 1;
     const size_t row = max(block_i, block_j), column = min(block_i, block_j);
     const size_t first =
-        2 * ((size_t)b.x * (BLOCKS * (BLOCKS + 1u) / 2) + row * (row + 1) / 2 +
-             column);
-    *now = (first + (slot ^ 1)) * ROW;
-    *before = (first + slot) * ROW;
+        2 * ((size_t)b.x * (n * (n + 1) / 2) + row * (row + 1) / 2 + column);
+    *now = (first + (slot ^ 1)) * shape.row;
+    *before = (first + slot) * shape.row;
 }
 
 /* Tile n of the full sums of a run's proposal; 0: it is clean. */
-static inline int find_tile(__global const long *exchange,
+static inline int find_tile(data_shape shape, __global const long *exchange,
                             __global const REAL *position, uint4 a, uint4 b,
                             uint n, tile_work *work)
 {
@@ -268,10 +294,10 @@ static inline int find_tile(__global const long *exchange,
     __global const REAL *staged =
         (__global const REAL *)(exchange + 2 * (size_t)b.z);
     const uint touched = a.w & 0xffff, full = a.w >> 16;
-    const uint n_full = full * BLOCKS - full * (full - 1) / 2;
+    const uint n_full = full * shape.blocks - full * (full - 1) / 2;
     uint2 pair;
     if (n < n_full)
-        pair = pair_of(n, BLOCKS);
+        pair = pair_of(n, shape.blocks);
     else
         pair = pair_of(n - n_full, touched - full) + full;
     const uint i = pair.x, j = pair.y;
@@ -280,20 +306,22 @@ static inline int find_tile(__global const long *exchange,
         return 0;
     const uint block_i = entry_i & 0xffff, block_j = entry_j & 0xffff;
     __global const REAL *at_i =
-        block_positions(staged, position, b, i, touched, entry_i);
+        block_positions(shape, staged, position, b, i, touched, entry_i);
     __global const REAL *at_j =
-        block_positions(staged, position, b, j, touched, entry_j);
+        block_positions(shape, staged, position, b, j, touched, entry_j);
     const int is_lower = block_i >= block_j;
     work->row = is_lower ? block_i : block_j;
     work->column = is_lower ? block_j : block_i;
     work->bi = is_lower ? at_i : at_j;
     work->bj = is_lower ? at_j : at_i;
-    tile_slots(entries, b, i, block_i, block_j, &work->now, &work->before);
+    tile_slots(shape, entries, b, i, block_i, block_j, &work->now,
+               &work->before);
     return 1;
 }
 
 /* The tile of places i and j in a proposal's blocks. */
-static inline void find_difference(__global const long *exchange,
+static inline void find_difference(data_shape shape,
+                                   __global const long *exchange,
                                    __global const REAL *position, uint4 b,
                                    uint i, uint j, difference_work *work)
 {
@@ -301,31 +329,35 @@ static inline void find_difference(__global const long *exchange,
     const uint entry = entries[j];
     work->block = entries[i] & 0xffff;
     work->other = entry & 0xffff;
-    work->at = accepted_positions(position, b, entry);
-    tile_slots(entries, b, i, work->block, work->other, &work->now,
+    work->at = accepted_positions(shape, position, b, entry);
+    tile_slots(shape, entries, b, i, work->block, work->other, &work->now,
                &work->before);
 }
 
 /* The moved bodies of touched block i, and its positions, now and before. */
 static inline __global const uint *moved_bodies(
-    __global const long *exchange, __global const REAL *position, uint4 a,
-    uint4 b, uint i, __global const REAL **now, __global const REAL **before)
+    data_shape shape, __global const long *exchange,
+    __global const REAL *position, uint4 a, uint4 b, uint i,
+    __global const REAL **now, __global const REAL **before)
 {
     __global const uint *entries = (__global const uint *)exchange + 4 * b.y;
     *now = (__global const REAL *)(exchange + 2 * (size_t)b.z) +
            (size_t)i * BLOCK_REALS;
-    *before = accepted_positions(position, b, entries[i]);
-    return entries + BLOCKS + (a.w & 0xffff) * WORDS + i * MOVED_WORDS;
+    *before = accepted_positions(shape, position, b, entries[i]);
+    return entries + shape.blocks + (a.w & 0xffff) * shape.words +
+           i * MOVED_WORDS;
 }
 
 /* Where staged block i goes. */
-static inline __global REAL *copy_target(__global const long *exchange,
+static inline __global REAL *copy_target(data_shape shape,
+                                         __global const long *exchange,
                                          __global REAL *position, uint4 b,
                                          uint i)
 {
     const uint entry = ((__global const uint *)exchange + 4 * b.y)[i];
-    return position + ((size_t)(2 * b.x + ((entry >> 16 & 1) ^ 1)) * BLOCKS +
-                       (entry & 0xffff)) * BLOCK_REALS;
+    const size_t slot = 2 * b.x + ((entry >> 16 & 1) ^ 1);
+    return position +
+           (slot * shape.blocks + (entry & 0xffff)) * BLOCK_REALS;
 }
 
 /* Does what the host can foretell, to see that both see the same memory. */

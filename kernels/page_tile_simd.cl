@@ -1,7 +1,7 @@
 /* Tiles on a CPU: one work-item a run, vectors over the bodies of one block.
  *
- * Work size: (runs, GROUPS), work-groups of one. Form factors are q-major:
- * [COMPS][block][PAGE_STRIDE][TILE]. The bodies of the other block are rows,
+ * Work size: (runs, groups), work-groups of one. Form factors are q-major:
+ * [block][groups][COMPS][PAGES][TILE]. The bodies of the other block are rows,
  * one after the other; in a difference the moved ones, each at its new place
  * and then, with its form factors negative, at the old one. Four vectors of
  * pairs run at a time (the chains of one vector would wait for each other's
@@ -44,7 +44,7 @@ static inline void rows_fill(tile_rows *restrict rows,
     for (int c = 0; c < COMPS; c++)
         for (int k = 0; k < PAGES; k++)
             for (int i = 0; i < TILE; i++)
-                rows->f[c][k][i] = f[c * COMP_STRIDE + k * TILE + i];
+                rows->f[c][k][i] = f[(c * PAGES + k) * TILE + i];
 }
 
 static inline void row_put(tile_rows *restrict rows, int row,
@@ -56,7 +56,7 @@ static inline void row_put(tile_rows *restrict rows, int row,
     rows->z[row] = xyz[2 * TILE + body];
     for (int c = 0; c < COMPS; c++)
         for (int k = 0; k < PAGES; k++)
-            rows->f[c][k][row] = sign * f[c * COMP_STRIDE + k * TILE + body];
+            rows->f[c][k][row] = sign * f[(c * PAGES + k) * TILE + body];
 }
 
 /* The moved ones, each now and before. */
@@ -112,11 +112,11 @@ static inline void add_page(VREAL *restrict sum, const tile_rows *rows, int row,
     sum += k;
     for (int c = 0; c < COMPS; c++)
         for (int d = c; d < COMPS; d++, sum += PAGES) {
-            *sum = one_page(*sum, &rows->f[c][k][row], fj + d * COMP_STRIDE,
+            *sum = one_page(*sum, &rows->f[c][k][row], fj + d * PAGES * TILE,
                             s0, s1, s2, s3);
             if (c != d)
                 *sum = one_page(*sum, &rows->f[d][k][row],
-                                fj + c * COMP_STRIDE, s0, s1, s2, s3);
+                                fj + c * PAGES * TILE, s0, s1, s2, s3);
         }
 }
 
@@ -130,8 +130,8 @@ static inline void add_page(VREAL *restrict sum, const tile_rows *rows, int row,
         VREAL x = rows->x[i] - VLOAD(0, at + j);                               \
         VREAL y = rows->y[i] - VLOAD(0, at + TILE + j);                        \
         VREAL z = rows->z[i] - VLOAD(0, at + 2 * TILE + j);                    \
-        chain_start(x * x + y * y + z * z, first, &odd##v, &odd_before##v,     \
-                    &even##v, &even_before##v, &factor##v);                    \
+        chain_start(x * x + y * y + z * z, dq, first, &odd##v,                 \
+                    &odd_before##v, &even##v, &even_before##v, &factor##v);    \
         if (is_diagonal && i >= j && i < j + LANES) {                          \
             REAL lane[LANES]; /* a body with itself: the host's term */        \
             for (int l = 0; l < LANES; l++)                                    \
@@ -155,7 +155,7 @@ static inline void add_page(VREAL *restrict sum, const tile_rows *rows, int row,
 static inline void four_vectors(VREAL *restrict sum, const tile_rows *rows,
                                 __global const REAL *restrict at,
                                 __global const REAL *restrict fj, int row,
-                                int column, int is_diagonal, int first)
+                                int column, int is_diagonal, REAL dq, int first)
 {
     START(0)
     START(1)
@@ -196,7 +196,7 @@ static inline void finish_pair(const VREAL *restrict sum,
 }
 
 /* A tile: rows against the bodies at `at`, whose form factors are fj. */
-static inline void sum_tile(const tile_rows *rows,
+static inline void sum_tile(data_shape shape, const tile_rows *rows,
                             __global const REAL *restrict at,
                             __global const REAL *restrict fj, int is_diagonal,
                             int group, __global REAL *restrict now,
@@ -210,12 +210,12 @@ static inline void sum_tile(const tile_rows *rows,
         sum[k] = 0;
     for (int row = 0; row < rows->n; row += DOWN)
         for (int column = 0; column < TILE; column += ACROSS * LANES)
-            four_vectors(sum, rows, at, fj, row, column, is_diagonal,
-                         group * PAGES);
+            four_vectors(sum, rows, at, fj, row, column, is_diagonal, shape.dq,
+                         first_page(shape, group));
     int pair = 0;
     for (int c = 0; c < COMPS; c++)
         for (int d = c; d < COMPS; d++, pair++) {
-            const size_t row = pair * PAGE_STRIDE + group * PAGES;
+            const size_t row = pair * shape.stride + group * PAGES;
             finish_pair(sum + pair * PAGES, now + row, before + row,
                         c == d ? twice : twice / 2, scale, is_fresh,
                         is_difference, total + pair * PAGES);
@@ -226,8 +226,10 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
                uint is_fresh, __global REAL *restrict position,
                __global REAL *restrict cache,
-               __global const REAL *restrict form_factor)
+               __global const REAL *restrict form_factor, REAL dq,
+               uint blocks, uint groups)
 {
+    const data_shape shape = data_shape_of(dq, blocks, groups);
     const int group = get_global_id(1);
     __global const uint4 *run =
         (__global const uint4 *)exchange + run_at + 2 * get_global_id(0);
@@ -236,14 +238,15 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
         __global const REAL *staged =
             (__global const REAL *)(exchange + 2 * (size_t)b.z);
         for (uint n = a.x; group == 0 && n < a.x + a.y; n++) {
-            __global REAL *to = copy_target(exchange, position, b, n);
+            __global REAL *to = copy_target(shape, exchange, position, b, n);
             for (int i = 0; i < BLOCK_REALS; i++)
                 to[i] = staged[(size_t)n * BLOCK_REALS + i];
         }
         return;
     }
-    __global const REAL *f = form_factor + (size_t)group * PAGES * TILE;
-    const size_t block = (size_t)PAGE_STRIDE * TILE; /* its form factors */
+    const size_t values = COMPS * PAGES * TILE; /* of a group's form factors */
+    __global const REAL *f = form_factor + group * values;
+    const size_t block = shape.groups * values;
     const uint touched = a.w & 0xffff, full = a.w >> 16;
     uint filled = UINT_MAX;
     tile_rows rows;
@@ -253,33 +256,35 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
         total[k] = 0;
     for (uint n = a.x; b.w == RUN_TILES && n < a.x + a.y; n++) {
         tile_work w;
-        if (!find_tile(exchange, position, a, b, n, &w))
+        if (!find_tile(shape, exchange, position, a, b, n, &w))
             continue;
         rows_fill(&rows, w.bj, f + w.column * block);
-        sum_tile(&rows, w.bi, f + w.row * block, w.row == w.column, group,
-                 cache + w.now, cache + w.before, scale, is_fresh, 0, total);
+        sum_tile(shape, &rows, w.bi, f + w.row * block, w.row == w.column,
+                 group, cache + w.now, cache + w.before,
+                 scale, is_fresh, 0, total);
     }
     for (uint n = a.x; b.w == RUN_DIFFERENCES && n < a.x + a.y; n++) {
-        const uint i = full + n / (BLOCKS - touched);
+        const uint clean = shape.blocks - touched, i = full + n / clean;
         difference_work w;
-        find_difference(exchange, position, b, i,
-                        touched + n % (BLOCKS - touched), &w);
+        find_difference(shape, exchange, position, b, i, touched + n % clean,
+                        &w);
         if (i != filled) {
             __global const REAL *now, *before;
             __global const uint *moved =
-                moved_bodies(exchange, position, a, b, i, &now, &before);
+                moved_bodies(shape, exchange, position, a, b, i, &now,
+                             &before);
             rows_fill_moved(&rows, moved, now, before, f + w.block * block);
             filled = i;
         }
-        sum_tile(&rows, w.at, f + w.other * block, 0, group, cache + w.now,
-                 cache + w.before, scale, 0, 1, total);
+        sum_tile(shape, &rows, w.at, f + w.other * block, 0, group,
+                 cache + w.now, cache + w.before, scale, 0, 1, total);
     }
-    __global long *out = exchange + (size_t)a.z * ROW + group * PAGES;
+    __global long *out = exchange + (size_t)a.z * shape.row + group * PAGES;
     for (int pair = 0; pair < PAIRS; pair++)
         for (int k = 0; k < PAGES; k++)
 #if ATOMIC_OUT
-            atom_add(&out[pair * PAGE_STRIDE + k], total[pair * PAGES + k]);
+            atom_add(&out[pair * shape.stride + k], total[pair * PAGES + k]);
 #else
-            out[pair * PAGE_STRIDE + k] = total[pair * PAGES + k];
+            out[pair * shape.stride + k] = total[pair * PAGES + k];
 #endif
 }

@@ -1,8 +1,8 @@
 /* Tiles on a GPU: SPLIT work-groups a run, each with PARTS tiles side by side.
  *
- * Work size: (runs * SPLIT * TILE * PARTS, GROUPS), work-groups of (TILE *
+ * Work size: (runs * SPLIT * TILE * PARTS, groups), work-groups of (TILE *
  * PARTS, 1); a part is TILE work-items, one a row. Form factors are body-major:
- * [COMPS][block][GROUPS][TILE][PAGES].
+ * [COMPS][block][groups][TILE][PAGES].
  *
  * Full sums: a work-item keeps its row's sums for all pages of the group in
  * registers; the columns' form factors are in local memory, read by all rows at
@@ -52,7 +52,7 @@ typedef struct {
 
 /* Page k of the pair (c, d): the rows' own form factors times their sums over
  * the columns, in the order of the rows. */
-ALWAYS_INLINE REAL sum_rows(__local const REAL *shared,
+ALWAYS_INLINE REAL sum_rows(data_shape shape, __local const REAL *shared,
                             __global const REAL *restrict fi, int c, int d,
                             int k)
 {
@@ -60,12 +60,12 @@ ALWAYS_INLINE REAL sum_rows(__local const REAL *shared,
 #pragma unroll ROWS_UNROLLED
     for (int row = 0; row < TILE; row++)
         value += shared[(d * TILE + row) * PAGES + k] *
-                 fi[c * COMP_STRIDE + row * PAGES + k];
+                 fi[c * shape.components + row * PAGES + k];
     return value;
 }
 
 /* The same for a part's own tile, whose sums at page k are at kh of a half. */
-ALWAYS_INLINE REAL half_rows(__local const REAL *sums,
+ALWAYS_INLINE REAL half_rows(data_shape shape, __local const REAL *sums,
                              __global const REAL *restrict fi, int c, int d,
                              int part, int kh, int k)
 {
@@ -73,7 +73,7 @@ ALWAYS_INLINE REAL half_rows(__local const REAL *sums,
 #pragma unroll ROWS_UNROLLED
     for (int row = 0; row < TILE; row++)
         value += sums[((d * PARTS + part) * TILE + row) * HALF + kh] *
-                 fi[c * COMP_STRIDE + row * PAGES + k];
+                 fi[c * shape.components + row * PAGES + k];
     return value;
 }
 
@@ -88,8 +88,8 @@ ALWAYS_INLINE REAL half_rows(__local const REAL *sums,
 #endif
 
 /* The full sums of a run. */
-ALWAYS_INLINE void full_sums(__local tile_local *at, uint4 a, uint4 b,
-                             uint piece, int group, int item,
+ALWAYS_INLINE void full_sums(data_shape shape, __local tile_local *at, uint4 a,
+                             uint4 b, uint piece, int group, int item,
                              __global long *restrict exchange, REAL scale,
                              uint is_fresh,
                              __global const REAL *restrict position,
@@ -112,7 +112,7 @@ ALWAYS_INLINE void full_sums(__local tile_local *at, uint4 a, uint4 b,
         tile_work w;
         const int is_on =
             (PARTS == 1 || n < a.x + a.y) &&
-            find_tile(exchange, position, a, b, n, &w);
+            find_tile(shape, exchange, position, a, b, n, &w);
 #if PARTS == 1
         if (!is_on)
             continue; /* all of the work-group */
@@ -124,11 +124,11 @@ ALWAYS_INLINE void full_sums(__local tile_local *at, uint4 a, uint4 b,
         }
 #endif
         __global const REAL *fi =
-            form_factor + ((size_t)w.row * GROUPS + group) * TILE * PAGES;
+            form_factor + ((size_t)w.row * shape.groups + group) * TILE * PAGES;
         __global const REAL4 *fj =
             (__global const REAL4 *)(form_factor +
-                                     ((size_t)w.column * GROUPS + group) *
-                                         TILE * PAGES);
+                                     ((size_t)w.column * shape.groups +
+                                      group) * TILE * PAGES);
         const int is_diagonal = w.row == w.column;
         const REAL twice = is_diagonal ? 1 : 2;
         const REAL x = w.bi[lane], y = w.bi[TILE + lane],
@@ -139,7 +139,7 @@ ALWAYS_INLINE void full_sums(__local tile_local *at, uint4 a, uint4 b,
         for (int c = 0; c < COMPS; c++)
             for (int i = lane; i < TILE * PAGES / 4; i += TILE)
                 shared4[c * (TILE * PAGES / 4) + i] =
-                    fj[c * (COMP_STRIDE / 4) + i];
+                    fj[c * (shape.components / 4) + i];
         barrier(CLK_LOCAL_MEM_FENCE);
 
         REAL sum[COMPS][PAGES];
@@ -153,8 +153,9 @@ ALWAYS_INLINE void full_sums(__local tile_local *at, uint4 a, uint4 b,
             const REAL4 other = column[j];
             REAL dx = x - other.x, dy = y - other.y, dz = z - other.z;
             REAL odd, odd_before, even, even_before, factor;
-            chain_start(dx * dx + dy * dy + dz * dz, group * PAGES, &odd,
-                        &odd_before, &even, &even_before, &factor);
+            chain_start(dx * dx + dy * dy + dz * dz, shape.dq,
+                        first_page(shape, group), &odd, &odd_before, &even,
+                        &even_before, &factor);
             if (is_diagonal && j == lane) /* with itself: the host's term */
                 odd = odd_before = even = even_before = 0;
 #pragma unroll
@@ -187,15 +188,15 @@ ALWAYS_INLINE void full_sums(__local tile_local *at, uint4 a, uint4 b,
         for (int c = 0; c < COMPS; c++)
 #pragma unroll
             for (int d = c; d < COMPS; d++, pair++) {
-                const size_t row = pair * PAGE_STRIDE + group * PAGES;
+                const size_t row = pair * shape.stride + group * PAGES;
                 const REAL weight = c == d ? twice : twice / 2;
                 for (int p = 0; p < OUT_STEPS; p++) {
                     const int k = p * TILE + lane;
                     if (!is_on || k >= PAGES)
                         continue;
-                    REAL value = sum_rows(shared, fi, c, d, k);
+                    REAL value = sum_rows(shape, shared, fi, c, d, k);
                     if (c != d)
-                        value += sum_rows(shared, fi, d, c, k);
+                        value += sum_rows(shape, shared, fi, d, c, k);
                     value *= weight;
                     cache[w.now + row + k] = value;
                     total[pair][p] += to_fixed(value, scale);
@@ -206,13 +207,13 @@ ALWAYS_INLINE void full_sums(__local tile_local *at, uint4 a, uint4 b,
             }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    __global long *out = exchange + (size_t)a.z * ROW + group * PAGES;
+    __global long *out = exchange + (size_t)a.z * shape.row + group * PAGES;
     for (int turn = 0; turn < TURNS; turn++) {
         for (int pair = 0; pair < PAIRS; pair++)
             for (int p = 0; p < OUT_STEPS; p++) {
                 const int k = p * TILE + lane;
                 if ((TURNS == 1 || part == turn) && k < PAGES)
-                    PUT_OUT(&out[pair * PAGE_STRIDE + k], total[pair][p],
+                    PUT_OUT(&out[pair * shape.stride + k], total[pair][p],
                             turn == 0);
             }
         if (TURNS > 1)
@@ -221,15 +222,15 @@ ALWAYS_INLINE void full_sums(__local tile_local *at, uint4 a, uint4 b,
 }
 
 /* The moved bodies of touched block i, with their form factors; how many. */
-ALWAYS_INLINE int stage_moved(__local tile_local *at, uint4 a, uint4 b, uint i,
-                              int group, int item,
+ALWAYS_INLINE int stage_moved(data_shape shape, __local tile_local *at, uint4 a,
+                              uint4 b, uint i, int group, int item,
                               __global const long *exchange,
                               __global const REAL *restrict position,
                               __global const REAL *restrict form_factor)
 {
     __global const REAL *now, *before;
     __global const uint *moved =
-        moved_bodies(exchange, position, a, b, i, &now, &before);
+        moved_bodies(shape, exchange, position, a, b, i, &now, &before);
     const uint block = ((__global const uint *)exchange + 4 * b.y)[i] & 0xffff;
     int n = 0;
     for (int w = 0; w < MOVED_WORDS; w++)
@@ -251,20 +252,21 @@ ALWAYS_INLINE int stage_moved(__local tile_local *at, uint4 a, uint4 b, uint i,
     barrier(CLK_LOCAL_MEM_FENCE);
     __global const REAL4 *f =
         (__global const REAL4 *)(form_factor +
-                                 ((size_t)block * GROUPS + group) * TILE *
+                                 ((size_t)block * shape.groups + group) * TILE *
                                      PAGES);
     for (int c = 0; c < COMPS; c++)
         for (int m = item; m < n * (PAGES / 4); m += ITEMS)
             at->shared[c * (TILE / 2 * PAGES / 4) + m] =
-                f[c * (COMP_STRIDE / 4) +
+                f[c * (shape.components / 4) +
                   at->body[m / (PAGES / 4)] * (PAGES / 4) + m % (PAGES / 4)];
     barrier(CLK_LOCAL_MEM_FENCE);
     return n;
 }
 
 /* The differences of a run. */
-ALWAYS_INLINE void differences(__local tile_local *at, uint4 a, uint4 b,
-                               uint piece, int group, int item,
+ALWAYS_INLINE void differences(data_shape shape, __local tile_local *at,
+                               uint4 a, uint4 b, uint piece, int group,
+                               int item,
                                __global long *restrict exchange, REAL scale,
                                __global const REAL *restrict position,
                                __global REAL *restrict cache,
@@ -273,7 +275,7 @@ ALWAYS_INLINE void differences(__local tile_local *at, uint4 a, uint4 b,
     __local REAL4 *sums4 = at->shared + COMPS * TILE / 2 * PAGES / 4;
     __local const REAL *sums = (__local const REAL *)sums4;
     const int lane = LANE(item), part = PART(item);
-    const uint touched = a.w & 0xffff, n_other = BLOCKS - touched;
+    const uint touched = a.w & 0xffff, n_other = shape.blocks - touched;
     const uint each = (a.y + SPLIT - 1) / SPLIT;
     const uint end = min(a.x + a.y, a.x + (piece + 1) * each);
     uint n = a.x + piece * each, staged = UINT_MAX;
@@ -286,18 +288,19 @@ ALWAYS_INLINE void differences(__local tile_local *at, uint4 a, uint4 b,
         return;
     while (n < end) {
         const uint i = (a.w >> 16) + n / n_other, j = touched + n % n_other;
-        const int n_now = min(min((uint)PARTS, BLOCKS - j), end - n);
+        const int n_now = min(min((uint)PARTS, shape.blocks - j), end - n);
         const int is_on = part < n_now;
         difference_work w;
         REAL x = 0, y = 0, z = 0;
         REAL sum[COMPS][PAGES];
         if (i != staged) {
             barrier(CLK_LOCAL_MEM_FENCE);
-            n_moved = stage_moved(at, a, b, i, group, item, exchange, position,
-                                  form_factor);
+            n_moved = stage_moved(shape, at, a, b, i, group, item, exchange,
+                                  position, form_factor);
             staged = i;
         }
-        find_difference(exchange, position, b, i, is_on ? j + part : j, &w);
+        find_difference(shape, exchange, position, b, i, is_on ? j + part : j,
+                        &w);
         x = w.at[lane], y = w.at[TILE + lane], z = w.at[2 * TILE + lane];
 #pragma unroll
         for (int c = 0; c < COMPS; c++)
@@ -309,8 +312,9 @@ ALWAYS_INLINE void differences(__local tile_local *at, uint4 a, uint4 b,
             const REAL4 moved = at->column[0][j];
             REAL dx = x - moved.x, dy = y - moved.y, dz = z - moved.z;
             REAL odd, odd_before, even, even_before, factor;
-            chain_start(dx * dx + dy * dy + dz * dz, group * PAGES, &odd,
-                        &odd_before, &even, &even_before, &factor);
+            chain_start(dx * dx + dy * dy + dz * dz, shape.dq,
+                        first_page(shape, group), &odd, &odd_before, &even,
+                        &even_before, &factor);
             odd *= moved.w, odd_before *= moved.w;
             even *= moved.w, even_before *= moved.w;
 #pragma unroll
@@ -331,7 +335,8 @@ ALWAYS_INLINE void differences(__local tile_local *at, uint4 a, uint4 b,
             }
         }
         __global const REAL *fj =
-            form_factor + ((size_t)w.other * GROUPS + group) * TILE * PAGES;
+            form_factor +
+            ((size_t)w.other * shape.groups + group) * TILE * PAGES;
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             barrier(CLK_LOCAL_MEM_FENCE);
@@ -352,13 +357,15 @@ ALWAYS_INLINE void differences(__local tile_local *at, uint4 a, uint4 b,
                     for (int p = 0; p < HALF_STEPS; p++) {
                         const int kh = p * TILE + lane, k = h * HALF + kh;
                         const size_t row =
-                            pair * PAGE_STRIDE + group * PAGES + k;
+                            pair * shape.stride + group * PAGES + k;
                         if (!is_on || kh >= HALF || k >= PAGES)
                             continue;
                         const REAL before = cache[w.before + row];
-                        REAL value = half_rows(sums, fj, c, d, part, kh, k);
+                        REAL value =
+                            half_rows(shape, sums, fj, c, d, part, kh, k);
                         if (c != d)
-                            value += half_rows(sums, fj, d, c, part, kh, k);
+                            value +=
+                                half_rows(shape, sums, fj, d, c, part, kh, k);
                         value = before + (c == d ? 2 : 1) * value;
                         cache[w.now + row] = value;
                         total[pair][h * HALF_STEPS + p] +=
@@ -367,14 +374,14 @@ ALWAYS_INLINE void differences(__local tile_local *at, uint4 a, uint4 b,
         }
         n += n_now;
     }
-    __global long *out = exchange + (size_t)a.z * ROW + group * PAGES;
+    __global long *out = exchange + (size_t)a.z * shape.row + group * PAGES;
     for (int turn = 0; turn < TURNS; turn++) {
         for (int pair = 0; pair < PAIRS; pair++)
             for (int h = 0; h < 2; h++)
                 for (int p = 0; p < HALF_STEPS; p++) {
                     const int kh = p * TILE + lane, k = h * HALF + kh;
                     if ((TURNS == 1 || part == turn) && kh < HALF && k < PAGES)
-                        PUT_OUT(&out[pair * PAGE_STRIDE + k],
+                        PUT_OUT(&out[pair * shape.stride + k],
                                 total[pair][h * HALF_STEPS + p], turn == 0);
                 }
 #if !ATOMIC_OUT /* one part, too: PoCL 3.1 loses half of `total` without */
@@ -387,8 +394,10 @@ __kernel __attribute__((reqd_work_group_size(TILE * PARTS, 1, 1)))
 void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
                uint is_fresh, __global REAL *restrict position,
                __global REAL *restrict cache,
-               __global const REAL *restrict form_factor)
+               __global const REAL *restrict form_factor, REAL dq,
+               uint blocks, uint groups)
 {
+    const data_shape shape = data_shape_of(dq, blocks, groups);
     __local tile_local at;
     const int item = get_local_id(0), group = get_group_id(1);
     const uint piece = get_group_id(0) % SPLIT;
@@ -400,15 +409,15 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
         __global const REAL *staged =
             (__global const REAL *)(exchange + 2 * (size_t)b.z);
         for (uint n = a.x + piece; group == 0 && n < a.x + a.y; n += SPLIT) {
-            __global REAL *to = copy_target(exchange, position, b, n);
+            __global REAL *to = copy_target(shape, exchange, position, b, n);
             for (int i = item; i < BLOCK_REALS; i += ITEMS)
                 to[i] = staged[(size_t)n * BLOCK_REALS + i];
         }
     } else if (b.w == RUN_DIFFERENCES) {
-        differences(&at, a, b, piece, group, item, exchange, scale, position,
-                    cache, form_factor);
+        differences(shape, &at, a, b, piece, group, item, exchange, scale,
+                    position, cache, form_factor);
     } else if (piece * PARTS < a.y) {
-        full_sums(&at, a, b, piece, group, item, exchange, scale, is_fresh,
-                  position, cache, form_factor);
+        full_sums(shape, &at, a, b, piece, group, item, exchange, scale,
+                  is_fresh, position, cache, form_factor);
     }
 }

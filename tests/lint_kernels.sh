@@ -35,9 +35,9 @@ for part in kernels/*_*_*.cl; do
     *) lanes="2 4 8 16" ;;
     esac
     for l in $lanes; do
-        for switches in "0 0 0" "1 0 0" "0 1 0" "0 0 1" "1 1 1"; do
+        for switches in "0 0 0 0" "1 0 0 1" "0 1 0 2" "0 0 1 0" "1 1 1 2"; do
             set -- $switches
-            lint -DTILE=32 -DPAGES=52 -DGROUPS=2 "-DLANES=$l" -DDQ=0x1p-7f \
+            lint -DTILE=32 -DPAGES=52 "-DLANES=$l" "-DGROUPS=$4" "-DBLOCKS=$4" \
                 "-DSHORT_RANGE=$1" "-DATOMIC_OUT=$2" "-DWEIGHTED=$2" \
                 "-DUSE_DOUBLE=$3"
         done

@@ -74,13 +74,11 @@ static tsr_status build(tsr_debye_sum *s, tsr_err *err)
     char options[256];
     int is_short = s->d_bound > 0.0 &&
                    s->dq * s->d_bound <= 1.5707963267948966 * (1.0 + 1e-6);
+    const int groups = !s->options.is_simt && s->groups > 1 ? 0 : s->groups;
     snprintf(options, sizeof options,
              "-cl-std=CL1.2 -cl-mad-enable -DTILE=%d -DPAGES=%d -DGROUPS=%d "
-             "-DLANES=%d -DDQ=%a%s -DSHORT_RANGE=%d -DWEIGHTED=%d "
-             "-DUSE_DOUBLE=%d",
-             s->tile, s->pages, s->groups, lanes(s),
-             s->options.use_double ? s->dq : (double)(float)s->dq,
-             s->options.use_double ? "" : "f", is_short, s->has_weight,
+             "-DLANES=%d -DSHORT_RANGE=%d -DWEIGHTED=%d -DUSE_DOUBLE=%d",
+             s->tile, s->pages, groups, lanes(s), is_short, s->has_weight,
              s->options.use_double);
     tsr_status status =
         tsr_program_build(s->device, 2, source, options, &s->program, err);
@@ -347,6 +345,22 @@ static int next_units(const tsr_debye_sum *s, const layout *l, int n_type,
     return n;
 }
 
+/* All but the first unit of a launch. */
+static cl_int set_arguments(const tsr_debye_sum *s, const layout *l)
+{
+    const cl_uint groups = (cl_uint)s->groups;
+    const float single = (float)s->dq;
+    cl_kernel k = s->kernel;
+    cl_int code = clSetKernelArg(k, 0, sizeof s->unit, &s->unit);
+    code |= clSetKernelArg(k, 2, sizeof l->particle, &l->particle);
+    code |= clSetKernelArg(k, 3, sizeof s->result, &s->result);
+    code |= s->options.use_double
+                ? clSetKernelArg(k, 4, sizeof s->dq, &s->dq)
+                : clSetKernelArg(k, 4, sizeof single, &single);
+    code |= clSetKernelArg(k, 5, sizeof groups, &groups);
+    return code;
+}
+
 static tsr_status launch(const tsr_debye_sum *s, int n, tsr_err *err)
 {
     const cl_int zero = 0;
@@ -497,9 +511,7 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
                         s->d_bound);
     status = layout_make(s, spec, &l, err);
     if (!status) {
-        cl_int code = clSetKernelArg(s->kernel, 0, sizeof s->unit, &s->unit);
-        code |= clSetKernelArg(s->kernel, 2, sizeof l.particle, &l.particle);
-        code |= clSetKernelArg(s->kernel, 3, sizeof s->result, &s->result);
+        cl_int code = set_arguments(s, &l);
         if (code != CL_SUCCESS)
             status = tsr_cl_fail(err, s->device, "clSetKernelArg", code);
     }

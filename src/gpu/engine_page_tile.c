@@ -277,35 +277,40 @@ static tsr_status constants(tsr_page_tile_engine *e,
     return TSR_OK;
 }
 
-/* F_i(q_k) (k dq)^(-1/2) of every body, in the order the kernel reads, one
- * component after the other. */
-static void pack_form_factors(const tsr_page_tile_engine *e,
-                              const tsr_engine_spec *spec, void *packed)
+/* Where the kernel reads a form factor: each page's of all bodies of a block
+ * side by side for SIMD, each body's of all pages for SIMT, one component's
+ * after all of the other's. */
+static size_t factor_place(const tsr_page_tile_engine *e, int comp, int body,
+                           int page)
 {
     const tsr_tile_shape *s = &e->shape;
     const size_t tile = (size_t)s->tile, pages = (size_t)s->pages;
-    const size_t component = factor_count(e) / (size_t)s->n_comp;
-    const int is_simd = e->options.variant == TSR_PAGE_TILE_SIMD;
-    for (int c = 0; c < s->n_comp; c++)
-        for (int i = 0; i < s->n_body; i++) {
-            size_t block = (size_t)i / tile, lane = (size_t)i % tile;
-            for (int k = 1; k < s->n_q; k++) {
-                size_t page = (size_t)(k - 1);
+    const size_t n_group = (size_t)s->n_group, n_comp = (size_t)s->n_comp;
+    const size_t c = (size_t)comp, block = (size_t)body / tile,
+                 lane = (size_t)body % tile;
+    const size_t group = (size_t)page / pages, k = (size_t)page % pages;
+    if (e->options.variant == TSR_PAGE_TILE_SIMD)
+        return (((block * n_group + group) * n_comp + c) * pages + k) * tile +
+               lane;
+    return c * (factor_count(e) / n_comp) +
+           ((block * n_group + group) * tile + lane) * pages + k;
+}
+
+/* F_i(q_k) (k dq)^(-1/2) of every body. */
+static void pack_form_factors(const tsr_page_tile_engine *e,
+                              const tsr_engine_spec *spec, void *packed)
+{
+    for (int c = 0; c < e->shape.n_comp; c++)
+        for (int i = 0; i < e->shape.n_body; i++)
+            for (int k = 1; k < e->shape.n_q; k++) {
                 double value = *tsr_engine_factor(spec, c, spec->type[i], k) /
                                sqrt(k * e->base.dq_inv_ang);
-                size_t at =
-                    is_simd
-                        ? (block * (size_t)s->stride + page) * tile + lane
-                        : ((block * (size_t)s->n_group + page / pages) * tile +
-                           lane) * pages +
-                              page % pages;
-                at += (size_t)c * component;
+                size_t at = factor_place(e, c, i, k - 1);
                 if (e->options.use_double)
                     ((double *)packed)[at] = value;
                 else
                     ((float *)packed)[at] = (float)value;
             }
-        }
 }
 
 static tsr_status make_buffers(tsr_page_tile_engine *e,
@@ -353,15 +358,16 @@ static tsr_status build(tsr_page_tile_engine *e, tsr_err *err)
                    dq * e->d_bound_ang <= 1.5707963267948966 * (1.0 + 1e-6);
     const char *source[] = {"page_tile.cl", is_simd ? "page_tile_simd.cl"
                                                     : "page_tile_simt.cl"};
+    /* A CPU's kernels take them as arguments: kernels/page_tile.cl says why. */
+    const int groups = is_simd && e->shape.n_group > 1 ? 0 : e->shape.n_group;
+    const int blocks = is_simd ? 0 : e->shape.n_block;
     /* Multiply-adds may fuse; nothing else is traded for speed. */
     snprintf(e->build_options, sizeof e->build_options,
              "-cl-std=CL1.2 -cl-mad-enable -DTILE=%d -DPAGES=%d -DGROUPS=%d "
-             "-DCOMPS=%d -DBLOCKS=%d -DLANES=%d -DDQ=%a%s -DSHORT_RANGE=%d "
+             "-DCOMPS=%d -DBLOCKS=%d -DLANES=%d -DSHORT_RANGE=%d "
              "-DATOMIC_OUT=%d -DSPLIT=%d -DUSE_DOUBLE=%d -DPARTS=%d",
-             e->shape.tile, e->shape.pages, e->shape.n_group, e->shape.n_comp,
-             e->shape.n_block, vector_lanes(e),
-             e->options.use_double ? dq : (double)(float)dq,
-             e->options.use_double ? "" : "f", is_short, e->is_atomic, e->split,
+             e->shape.tile, e->shape.pages, groups, e->shape.n_comp, blocks,
+             vector_lanes(e), is_short, e->is_atomic, e->split,
              e->options.use_double, e->options.parts);
     return tsr_program_build(e->device, 2, source, e->build_options,
                              &e->program, err);

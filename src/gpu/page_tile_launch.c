@@ -372,6 +372,27 @@ const char *tsr_transfer_name(tsr_page_tile_transfer transfer)
     return name[transfer];
 }
 
+/* Those that no launch changes; the others are in set_arguments. */
+static cl_int set_constant_arguments(const tsr_page_tile_engine *e,
+                                     const tsr_page_tile_batch *b)
+{
+    const cl_uint blocks = (cl_uint)e->shape.n_block;
+    const cl_uint groups = (cl_uint)e->shape.n_group;
+    const double dq = e->base.dq_inv_ang;
+    const float single = (float)dq;
+    cl_kernel k = b->kernel;
+    cl_int code = clSetKernelArg(k, 0, sizeof b->exchange, &b->exchange);
+    code |= clSetKernelArg(k, 4, sizeof e->position, &e->position);
+    code |= clSetKernelArg(k, 5, sizeof e->cache, &e->cache);
+    code |= clSetKernelArg(k, 6, sizeof e->form_factor, &e->form_factor);
+    code |= e->options.use_double
+                ? clSetKernelArg(k, 7, sizeof dq, &dq)
+                : clSetKernelArg(k, 7, sizeof single, &single);
+    code |= clSetKernelArg(k, 8, sizeof blocks, &blocks);
+    code |= clSetKernelArg(k, 9, sizeof groups, &groups);
+    return code;
+}
+
 tsr_status tsr_exchange_make(tsr_page_tile_batch *b, tsr_err *err)
 {
     const tsr_page_tile_engine *e = engine_of(b);
@@ -393,11 +414,7 @@ tsr_status tsr_exchange_make(tsr_page_tile_batch *b, tsr_err *err)
                                      &code);
     if (code != CL_SUCCESS)
         return tsr_cl_fail(err, e->device, "clEnqueueMapBuffer", code);
-    code = clSetKernelArg(b->kernel, 0, sizeof b->exchange, &b->exchange);
-    code |= clSetKernelArg(b->kernel, 4, sizeof e->position, &e->position);
-    code |= clSetKernelArg(b->kernel, 5, sizeof e->cache, &e->cache);
-    code |=
-        clSetKernelArg(b->kernel, 6, sizeof e->form_factor, &e->form_factor);
+    code = set_constant_arguments(e, b);
     if (code != CL_SUCCESS)
         return tsr_cl_fail(err, e->device, "clSetKernelArg", code);
     return probe(b, err);

@@ -14,7 +14,7 @@ if "$program" run "$source/configs/lar.yaml" --output run --quiet \
     --device reference --set structure.file="$work/input.pdb" \
     --set sampler.chains=1 --set sampler.warmup=0 --set sampler.draws=2 \
     --set sampler.thin=1 --set output.trajectory=none \
-    --set sampler.temperatures=1 >run.txt 2>&1 &&
+    --set sampler.temperatures=1 --set model_error=none >run.txt 2>&1 &&
     "$build/tests/oracle/write_trajectory" run 2 20 &&
     "$program" export run --draws 0/0:20:2 --quiet --output draws.pdb &&
     "$python" "$source/tests/oracle/export_files.py" run draws.pdb input.pdb

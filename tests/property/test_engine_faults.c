@@ -99,8 +99,9 @@ static void wrong_numbers(void **state)
         {"const uint slot = bits", "const uint slot = 0 & bits"},
         {"*odd = s1;", "*odd = s1 * (REAL)1.001;"},
         /* updates of molecules of more than three blocks */
-        {"value *= weight;",
-         "value *= BLOCKS > 3 && !is_fresh ? (REAL)1.3 * weight : weight;"},
+        {"twice = is_diagonal ? 1 : 2;",
+         "twice = (is_diagonal ? 1 : 2) *\n"
+         "    (shape.blocks > 3 && !is_fresh ? (REAL)1.3 : 1);"},
         /* some pages of updates */
         {"value *= weight;", "value *= k >= 20 && k < 32 && !is_fresh\n"
                              "    ? (REAL)0.3 * weight : weight;"},
