@@ -420,6 +420,11 @@ extern "C" int tsr_atom_is_metal(int z)
     return z >= 1 && z <= 118 && gemmi::is_metal(gemmi::El(z));
 }
 
+extern "C" const char *tsr_atom_symbol(int z)
+{
+    return z < 1 || z > 118 ? "" : gemmi::element_uppercase_name(gemmi::El(z));
+}
+
 extern "C" double tsr_atom_mass(int z)
 {
     if (z < 1 || z > 118)
