@@ -365,6 +365,8 @@ tsr_structure *read(const char *path, const std::string &text)
     }
     Reader reader{path, {}, {}, {}, {}};
     reader.count.is_prediction = says_prediction(text);
+    std::snprintf(reader.count.copies, sizeof reader.count.copies, "%s",
+                  structure.info[copies_info].c_str());
     read_seqres(text, reader);
     if (reader.declared.empty())
         read_entities(structure, reader);

@@ -64,6 +64,8 @@ typedef struct {
     int n_extra_atom; /* atoms that the parent lacks, or that come twice */
     int n_model;      /* models after the first */
     int n_mapped;     /* kept: residues renamed to their parent */
+    char copies[128]; /* kept: "B C D", chains made of what had the id of
+                         another with the same residues; or "" */
 } tsr_structure;
 
 /* Reads a file; the content decides what it is, not the name. Errors, each

@@ -69,6 +69,11 @@ static void say_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
                  s->path, list);
     else if (used > 0)
         tsr_info(log, "%s: left out: %s", s->path, list);
+    if (s->copies[0] != '\0')
+        tsr_info(log,
+                 "%s: copies of a molecule under one chain id; those after the "
+                 "first are now chains %s, %d chains in all",
+                 s->path, s->copies, s->n_chain);
     if (s->n_mapped > 0)
         tsr_info(log, "%s: %d residues read as the amino acid they come from",
                  s->path, s->n_mapped);
