@@ -86,12 +86,12 @@ void tsr_guests_write(const tsr_guests *guests, const double (*xyz)[3],
 /* ---- the guests ---- */
 
 /* host [from->n_residue], -1: no guest. */
-static int copy_atoms(const tsr_atoms *from, const int *host, int n_guest,
-                      tsr_guests *g)
+static int copy_atoms(const tsr_atoms *from, const int *host,
+                      const char *is_guest, int n_guest, tsr_guests *g)
 {
     size_t n = 1;
-    for (int r = 0; r < from->n_residue; r++)
-        n += host[r] >= 0 ? (size_t)from->residue[r].n_atom : 0;
+    for (int i = 0; i < from->n_atom; i++)
+        n += is_guest[i] != 0;
     tsr_atoms *to = g->atoms = calloc(1, sizeof *to);
     if (to == NULL)
         return 0;
@@ -114,11 +114,16 @@ static int copy_atoms(const tsr_atoms *from, const int *host, int n_guest,
         to->residue[to->n_residue] = *residue;
         to->residue[to->n_residue].first_atom = to->n_atom;
         to->n_kind[residue->kind]++;
+        tsr_file_residue *own = &to->residue[to->n_residue];
+        own->n_atom = 0;
         for (int k = 0; k < residue->n_atom; k++) {
             int i = residue->first_atom + k;
+            if (!is_guest[i])
+                continue;
             g->file_atom[to->n_atom] = i;
             to->atom[to->n_atom] = from->atom[i];
             to->atom[to->n_atom++].residue = to->n_residue;
+            own->n_atom++;
         }
         to->n_residue++;
     }
@@ -297,11 +302,12 @@ static void tell(const tsr_atoms *atoms, const int *host, const int *group,
 /* ---- the whole ---- */
 
 static tsr_status make_guests(const tsr_atoms *atoms, const int *host,
-                              int n_guest, tsr_topology *t, tsr_conformation *c,
+                              const char *is_guest, int n_guest,
+                              tsr_topology *t, tsr_conformation *c,
                               tsr_err *err)
 {
     tsr_guests *g = calloc(1, sizeof *g);
-    int is_good = g != NULL && copy_atoms(atoms, host, n_guest, g);
+    int is_good = g != NULL && copy_atoms(atoms, host, is_guest, n_guest, g);
     for (int r = 0; is_good && r < n_guest; r++)
         cut_residue(c, r, g);
     is_good = is_good && sort_bodies(g);
@@ -321,18 +327,21 @@ tsr_status tsr_guests_attach(const tsr_structure *structure,
 {
     size_t n = (size_t)atoms->n_residue + 1;
     int *host = calloc(n, sizeof *host), *group = calloc(n, sizeof *group);
+    char *is_guest = calloc((size_t)atoms->n_atom + 1, 1);
     int n_guest = 0;
     tsr_status status =
-        host == NULL || group == NULL
+        host == NULL || group == NULL || is_guest == NULL
             ? tsr_fail(err, TSR_E_NOMEM, "no memory for ligands")
             : tsr_guest_hosts(structure, atoms, bound, topology, host, group,
-                              &n_guest, err);
+                              is_guest, &n_guest, err);
     if (status == TSR_OK && n_guest > 0) {
-        status = make_guests(atoms, host, n_guest, topology, conformation, err);
+        status = make_guests(atoms, host, is_guest, n_guest, topology,
+                             conformation, err);
         if (status == TSR_OK)
             tell(atoms, host, group, topology, log);
     }
     free(host);
     free(group);
+    free(is_guest);
     return status;
 }

@@ -6,6 +6,9 @@
  * Their form factors are computed from their own atoms when the file is read
  * (scattering/guest_factor.h).
  *
+ * Atoms of a modified residue that its parent among the 20 lacks, such as the
+ * phosphate of phosphoserine, ride on that residue, as a body of their own.
+ *
  * What is bonded together, and nucleotides that touch (4.5 Angstrom), ride
  * together, so that a double helix is one rigid body. Its host is in the rigid
  * unit (topology.h) with which it has most contacts below 4.5 Angstrom, and
@@ -69,12 +72,14 @@ void tsr_guests_write(const tsr_guests *guests, const double (*xyz)[3],
  * ---- */
 
 /* host [atoms->n_residue] out: the residue of the topology that carries it, -1
- * for residues of the protein; group [atoms->n_residue] out: the first of those
- * that ride together. *n_guest: how many have a host. Errors: as above. */
+ * for residues of the protein; of a modified residue of the protein itself.
+ * group [atoms->n_residue] out: the first of those that ride together. is_guest
+ * [atoms->n_atom] out: of guests 1, of a modified residue for those atoms that
+ * its parent lacks. *n_guest: how many have a host. Errors: as above. */
 tsr_status tsr_guest_hosts(const tsr_structure *structure,
                            const tsr_atoms *atoms, const tsr_strings *bound,
                            tsr_topology *topology, int *host, int *group,
-                           int *n_guest, tsr_err *err);
+                           char *is_guest, int *n_guest, tsr_err *err);
 
 /* Bodies of residue r: part [n_atom of the residue] out, from 0, -1 for
  * hydrogens. Returns how many. */

@@ -2,6 +2,7 @@
 #include "model/guest.h"
 
 #include "core/vec3.h"
+#include "io/parent.h"
 #include "model/cell_list.h"
 #include "model/range.h"
 
@@ -308,10 +309,42 @@ static void clear(search *s)
     free(s->by_unit);
 }
 
+/* Atoms of residue r that the 20 lack. */
+static int take_extra(const search *s, int r, char *is_guest)
+{
+    const tsr_residue_record *record = &s->structure->residue[s->of[r]];
+    const tsr_parent *parent = tsr_parent_by_name(record->name);
+    const tsr_file_residue *residue = &s->atoms->residue[r];
+    int n = 0;
+    for (int k = 0; record->is_cut && k < residue->n_atom; k++) {
+        const tsr_file_atom *a = &s->atoms->atom[residue->first_atom + k];
+        if (a->z == 1 || tsr_parent_is_hydrogen(a->name) ||
+            tsr_parent_atom(parent, a->name) != NULL)
+            continue;
+        is_guest[residue->first_atom + k] = 1;
+        n++;
+    }
+    return n;
+}
+
+static int take_atoms(const search *s, char *is_guest)
+{
+    int n_guest = 0;
+    for (int r = 0; r < s->atoms->n_residue; r++) {
+        const tsr_file_residue *residue = &s->atoms->residue[r];
+        if (s->of[r] < 0)
+            memset(is_guest + residue->first_atom, 1, (size_t)residue->n_atom);
+        else if (take_extra(s, r, is_guest) > 0)
+            s->host[r] = s->of[r];
+        n_guest += s->host[r] >= 0;
+    }
+    return n_guest;
+}
+
 tsr_status tsr_guest_hosts(const tsr_structure *structure,
                            const tsr_atoms *atoms, const tsr_strings *bound,
                            tsr_topology *topology, int *host, int *group,
-                           int *n_guest, tsr_err *err)
+                           char *is_guest, int *n_guest, tsr_err *err)
 {
     search s = {.structure = structure,
                 .atoms = atoms,
@@ -331,6 +364,8 @@ tsr_status tsr_guest_hosts(const tsr_structure *structure,
         status = bind_one(&s, k, bound->item[k], s.by_unit, err);
     if (status == TSR_OK && *n_guest > 0)
         find_hosts(&s);
+    if (status == TSR_OK)
+        *n_guest = take_atoms(&s, is_guest);
     clear(&s);
     return status;
 }

@@ -54,7 +54,8 @@ static void say_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
                 {n_nucleotide, "nucleotides"},
                 {s->n_model, "models after the first"},
                 {s->n_altloc_atom, "atoms of alternate locations"},
-                {s->n_extra_atom, "atoms that their residue should not have"}};
+                {has_guests ? 0 : s->n_extra_atom,
+                 "atoms that their residue should not have"}};
     char list[256] = "";
     size_t used = 0;
     for (size_t k = 0; k < sizeof part / sizeof *part; k++)

@@ -142,7 +142,10 @@ tsr_status tsr_setup_guests(const tsr_structure *structure,
     tsr_atoms *atoms = NULL;
     tsr_err why = {0};
     const int is_asked = bound != NULL && bound->n > 0;
-    if (structure->n_ligand + structure->n_nucleotide == 0 && !is_asked)
+    int n_beside = structure->n_ligand + structure->n_nucleotide;
+    for (int r = 0; r < structure->n_residue; r++)
+        n_beside += structure->residue[r].is_cut;
+    if (n_beside == 0 && !is_asked)
         return TSR_OK;
     if (tsr_atoms_read(structure->path, &atoms, &why) != TSR_OK) {
         tsr_info(log, "ligands and nucleotides cannot be read: %s",

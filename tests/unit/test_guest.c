@@ -421,6 +421,48 @@ static void ride_where_told(void **state)
     err = (tsr_err){.status = TSR_OK};
 }
 
+/* Residue 8, called phosphoserine: what serine lacks is a body on it. */
+static void extra_atoms(void **state)
+{
+    (void)state;
+    fixture f;
+    char line[128], path[128];
+    open_fixture(&f, 0, 0, NULL);
+    close_fixture(&f);
+    snprintf(path, sizeof path, "%s/sep.pdb", folder);
+    FILE *from = fopen(f.path, "r"), *to = fopen(path, "w");
+    assert_true(from != NULL && to != NULL);
+    while (fgets(line, sizeof line, from) != NULL) {
+        if (strncmp(line + 17, "ALA A   8", 9) == 0)
+            memcpy(line + 17, "SEP", 3);
+        fputs(line, to);
+        if (strncmp(line + 12, " CB  SEP", 8) == 0) {
+            memcpy(line + 12, " P  ", 4);
+            memcpy(line + 76, " P", 2);
+            line[32] = line[32] == '5' ? '6' : '5';
+            fputs(line, to);
+        }
+    }
+    fclose(from);
+    fclose(to);
+    sample_prior_table(&f.table);
+    OK(tsr_structure_read(path, &f.structure, &err));
+    OK(tsr_atoms_read(path, &f.atoms, &err));
+    assert_string_equal(f.structure->residue[7].name, "SER");
+    OK(tsr_topology_from_structure(f.structure, TSR_BODIES_TWO,
+                                   (tsr_flexibility){.is_still = 1}, &f.table,
+                                   NULL, &f.t, &f.c, &err));
+    OK(tsr_guests_attach(f.structure, f.atoms, NULL, NULL, f.t, f.c, &err));
+    /* serine has a side chain, alanine none */
+    assert_int_equal(f.t->n_body, N_RESIDUE + 2);
+    const tsr_guest_body *body = tsr_guests_body(
+        f.t, f.t->residue[7].first_body + f.t->residue[7].n_body - 1);
+    assert_int_equal(body->host, 7);
+    assert_int_equal(body->n_atom, 1);
+    assert_true(fabs(body->mass - tsr_atom_mass(15)) < 1e-9);
+    close_fixture(&f);
+}
+
 /* ---- motion ---- */
 
 /* Distances to the host's domain stay, those to the other do not; what moved
@@ -550,6 +592,7 @@ int main(void)
                                        cmocka_unit_test(turned),
                                        cmocka_unit_test(ride_where_they_touch),
                                        cmocka_unit_test(ride_where_told),
+                                       cmocka_unit_test(extra_atoms),
                                        cmocka_unit_test(move_with_the_host),
                                        cmocka_unit_test(clash_with_others),
                                        cmocka_unit_test(model_file)};
