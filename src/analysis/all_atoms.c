@@ -78,16 +78,6 @@ static int is_backbone(const char *name)
            strcmp(name, "SC") == 0; /* an input of centres */
 }
 
-static const char *symbol(int z)
-{
-    return z == 6    ? "C"
-           : z == 7  ? "N"
-           : z == 8  ? "O"
-           : z == 16 ? "S"
-           : z == 34 ? "SE"
-                     : "";
-}
-
 static tsr_status differs(const tsr_model_atoms *model, int r,
                           const tsr_residue_record *theirs, tsr_err *err)
 {
@@ -156,7 +146,8 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
         recipe *how = &all->recipe[at];
         *out = *ours;
         snprintf(out->name, sizeof out->name, "%.4s", a->name);
-        snprintf(out->element, sizeof out->element, "%.2s", symbol(a->z));
+        snprintf(out->element, sizeof out->element, "%.2s",
+                 tsr_atom_symbol(a->z));
         snprintf(out->chain_id, sizeof out->chain_id, "%s", in->chain);
         out->at = r;
         tsr_vec3_copy(&all->list.xyz[3 * at], a->xyz);
@@ -195,12 +186,25 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
     return TSR_OK;
 }
 
+/* What is no amino acid is in the model, atom by atom, and stands last. */
+static void add_guests(tsr_all_atoms *all, const tsr_model_atoms *model)
+{
+    for (int i = 0; i < model->n_atom; i++) {
+        if (!model->atom[i].is_guest)
+            continue;
+        const int at = all->list.n_atom++;
+        all->list.atom[at] = model->atom[i];
+        tsr_vec3_copy(&all->list.xyz[3 * at], &model->xyz[3 * i]);
+        all->recipe[at] = (recipe){.from = FROM_MODEL, .model = i};
+    }
+}
+
 tsr_status tsr_all_atoms_new(const tsr_model_atoms *model,
                              const tsr_structure *input, tsr_all_atoms **out,
                              tsr_err *err)
 {
-    const size_t n = (size_t)input->n_atom,
-                 n_residue = (size_t)model->n_residue;
+    const size_t n = (size_t)input->n_atom + (size_t)model->n_atom;
+    const size_t n_residue = (size_t)model->n_residue;
     *out = NULL;
     if (input->n_residue != model->n_residue) {
         const int r = input->n_residue < model->n_residue
@@ -224,6 +228,8 @@ tsr_status tsr_all_atoms_new(const tsr_model_atoms *model,
         status = tsr_fail(err, TSR_E_NOMEM, "no memory for all atoms");
     for (int r = 0; r < model->n_residue && status == TSR_OK; r++)
         status = add_residue(all, model, r, input, err);
+    if (status == TSR_OK)
+        add_guests(all, model);
     if (status != TSR_OK) {
         tsr_all_atoms_free(all);
         all = NULL;
@@ -261,8 +267,12 @@ void tsr_all_atoms_place(const tsr_all_atoms *all, const double (*model_xyz)[3],
     int last = -1, turns = 0;
     for (int i = 0; i < all->list.n_atom; i++) {
         const int r = all->list.atom[i].at;
-        const residue *at = &all->residue[r];
         const recipe *how = &all->recipe[i];
+        if (r < 0) {
+            tsr_vec3_copy(xyz[i], model_xyz[how->model]);
+            continue;
+        }
+        const residue *at = &all->residue[r];
         const double *ca = model_xyz[at->ca], *c = model_xyz[at->c];
         if (r != last) {
             double cb[3], centre[3];

@@ -80,7 +80,8 @@ int tsr_draw_choice_apply(const tsr_draw_choice *choice, int n,
  *
  * Bonds and angles within a residue are those of the input; between residues
  * those of the model. Side chains keep their other torsions, so that atoms of
- * different residues may overlap where the curve cannot tell. */
+ * different residues may overlap where the curve cannot tell. What is no amino
+ * acid comes last, where the model has it. */
 
 typedef struct tsr_all_atoms tsr_all_atoms;
 

@@ -22,6 +22,8 @@ extern "C" {
 namespace tsr_gemmi
 {
 
+const char *const copies_info = "tessera copies";
+
 void refuse(const char *format, ...)
 {
     char text[1024];
@@ -214,7 +216,10 @@ gemmi::Structure parse_any(const char *path, const std::string &text,
                             &n_model, &err) != TSR_OK)
         throw Refusal{err.status, err.message};
     std::unique_ptr<char, decltype(&std::free)> owner(kept, &std::free);
-    return gemmi::read_pdb_from_memory(kept, size, path);
+    std::string copies = split_copies(kept, size);
+    gemmi::Structure structure = gemmi::read_pdb_from_memory(kept, size, path);
+    structure.info[copies_info] = copies;
+    return structure;
 }
 
 /* Names and numbers are ASCII; what else a file holds is in comments and

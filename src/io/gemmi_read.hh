@@ -41,6 +41,14 @@ const tsr_parent *find_parent(const gemmi::Residue &residue);
  * file. Refuses a text without atoms. */
 gemmi::Structure parse(const char *path, const std::string &text, int &n_model);
 
+/* Gives copies of a molecule under one chain id ids of their own, in text as
+ * tsr_pdb_first_model keeps it. Returns the new ones, "B C D"; "" where there
+ * are none. */
+std::string split_copies(char *text, size_t size);
+
+/* What split_copies returned stands in its `info` under this name. */
+extern const char *const copies_info;
+
 /* Reads a file, gzipped or not, and calls `read` with its text in ASCII; turns
  * what it throws into a status and a message. */
 tsr_status read_file(const char *path,

@@ -1,6 +1,7 @@
 #include "io/model_atoms.h"
 
 #include "io/file.h"
+#include "io/parent.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -61,15 +62,41 @@ static int is_same_residue(const tsr_model_atom *a, const tsr_model_atom *b)
            a->insertion == b->insertion;
 }
 
+static int is_record(const char *line)
+{
+    return strncmp(line, "ATOM  ", 6) == 0 || strncmp(line, "HETATM", 6) == 0;
+}
+
+/* Amino acids stand under the names of the 20. */
+static tsr_guest_kind guest_kind(const char *line, const char *residue)
+{
+    return line[0] == 'H'                        ? TSR_GUEST_LIGAND
+           : tsr_parent_by_name(residue) == NULL ? TSR_GUEST_NUCLEOTIDE
+                                                 : TSR_GUEST_NONE;
+}
+
 static int count_records(const char *text)
 {
     int n = 0;
     for (const char *line = text; line != NULL;) {
-        n += strncmp(line, "ATOM  ", 6) == 0;
+        n += is_record(line);
         line = strchr(line, '\n');
         line = line != NULL ? line + 1 : NULL;
     }
     return n;
+}
+
+static void add_to_residue(tsr_model_atoms *m, tsr_model_atom *atom)
+{
+    const int is_new = m->n_atom == 0 || !is_same_residue(atom, atom - 1);
+    atom->at = -1;
+    if (atom->is_guest)
+        return;
+    if (is_new)
+        m->ca[m->n_residue++] = -1;
+    atom->at = m->n_residue - 1;
+    if (strcmp(atom->name, "CA") == 0)
+        m->ca[atom->at] = m->n_atom;
 }
 
 static tsr_status read_records(const char *path, const char *text,
@@ -78,7 +105,7 @@ static tsr_status read_records(const char *path, const char *text,
     int line_number = 1;
     for (const char *line = text; *line != '\0'; line_number++) {
         const size_t n = strcspn(line, "\r\n");
-        if (strncmp(line, "ATOM  ", 6) == 0) {
+        if (is_record(line)) {
             char padded[LINE + 1];
             memset(padded, ' ', LINE);
             padded[LINE] = '\0';
@@ -89,13 +116,8 @@ static tsr_status read_records(const char *path, const char *text,
                                 "'%s' line %d: no ATOM record as tessera "
                                 "writes them",
                                 path, line_number);
-            const int is_new =
-                m->n_atom == 0 || !is_same_residue(atom, atom - 1);
-            if (is_new)
-                m->ca[m->n_residue++] = -1;
-            atom->at = m->n_residue - 1;
-            if (strcmp(atom->name, "CA") == 0)
-                m->ca[atom->at] = m->n_atom;
+            atom->is_guest = guest_kind(line, atom->residue);
+            add_to_residue(m, atom);
             m->n_atom++;
         }
         line += n;
@@ -126,7 +148,7 @@ tsr_model_atoms *tsr_model_atoms_of(const tsr_structure *structure)
     if (m == NULL)
         return NULL;
     m->n_atom = s->n_atom;
-    m->n_residue = s->n_residue;
+    m->n_residue = s->n_residue - s->n_guest;
     for (int r = 0; r < s->n_residue; r++)
         for (int k = 0; k < s->residue[r].n_atom; k++) {
             const tsr_residue_record *of = &s->residue[r];
@@ -137,9 +159,12 @@ tsr_model_atoms *tsr_model_atoms_of(const tsr_structure *structure)
             to->chain = of->chain[0];
             to->number = of->number;
             to->insertion = of->insertion;
-            to->at = r;
+            to->is_guest = of->is_guest;
+            to->at = of->is_guest ? -1 : r;
+            snprintf(to->element, sizeof to->element, "%.2s",
+                     tsr_atom_symbol(s->atom[i].z));
             memcpy(m->xyz + 3 * i, s->atom[i].xyz, sizeof s->atom[i].xyz);
-            if (strcmp(to->name, "CA") == 0)
+            if (!of->is_guest && strcmp(to->name, "CA") == 0)
                 m->ca[r] = i;
         }
     return m;

@@ -1,6 +1,7 @@
 /* The atoms of a run's model.pdb, in its order: what the frames of its
  * trajectories are coordinates of. All records are kept, also SC, the centre of
- * a side chain, which is no atom of a residue. */
+ * a side chain, which is no atom of a residue. What is no amino acid, a guest,
+ * comes last and does not count as a residue. */
 #ifndef TSR_IO_MODEL_ATOMS_H
 #define TSR_IO_MODEL_ATOMS_H
 
@@ -17,7 +18,8 @@ typedef struct {
     char chain_id[8]; /* for mmCIF, where it is longer; "": chain */
     int number;       /* of the residue */
     char insertion;   /* ' ': none */
-    int at;           /* residue, counted from 0 over the file */
+    int at;           /* residue, counted from 0 over the file; -1: a guest */
+    tsr_guest_kind is_guest;
 } tsr_model_atom;
 
 typedef struct {

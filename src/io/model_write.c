@@ -68,10 +68,11 @@ static void pdb_atom(const tsr_model_atom *a, int serial, const double *x,
     char name[8];
     format_name(name, a);
     fprintf(out,
-            "ATOM  %5d %s %3.3s %c%4d%c   %8.3f%8.3f%8.3f%6.2f%6.*f"
+            "%s%5d %s %3.3s %c%4d%c   %8.3f%8.3f%8.3f%6.2f%6.*f"
             "          %2s\n",
-            serial, name, a->residue, a->chain, a->number, a->insertion, x[0],
-            x[1], x[2], 1.0, digits, fmin(b, 999999.0), a->element);
+            a->is_guest == TSR_GUEST_LIGAND ? "HETATM" : "ATOM  ", serial, name,
+            a->residue, a->chain, a->number, a->insertion, x[0], x[1], x[2],
+            1.0, digits, fmin(b, 999999.0), a->element);
 }
 
 /* Quoted where the word has a meaning of its own in CIF. */
@@ -98,11 +99,15 @@ static void cif_atom(const tsr_model_atom *a, int serial, const double *x,
     const char *chain = strcmp(id, " ") == 0 ? "." : cif_word(id, quoted[0]);
     const char *element = a->element[0] != '\0' ? a->element : "?";
     const char *name = cif_word(a->name, quoted[1]);
+    char place[16] = ".";
+    if (a->at >= 0)
+        snprintf(place, sizeof place, "%d", a->at + 1);
     fprintf(out,
-            "ATOM %d %s %s . %s %s 1 %d %c %.3f %.3f %.3f 1.00 %.2f %d %s %s "
+            "%s %d %s %s . %s %s 1 %s %c %.3f %.3f %.3f 1.00 %.2f %d %s %s "
             "%s %d\n",
-            serial, element, name, a->residue, chain, a->at + 1, insertion,
-            x[0], x[1], x[2], b, a->number, a->residue, chain, name, model);
+            a->is_guest == TSR_GUEST_LIGAND ? "HETATM" : "ATOM", serial,
+            element, name, a->residue, chain, place, insertion, x[0], x[1],
+            x[2], b, a->number, a->residue, chain, name, model);
 }
 
 static tsr_status check(const tsr_model_spec *spec, const double (*xyz)[3],
@@ -148,8 +153,9 @@ tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
                     xyz[i][1], xyz[i][2]);
         else
             pdb_atom(a, serial, xyz[i], b, out);
-        if (spec->format == TSR_MODEL_PDB &&
-            (i + 1 == m->n_atom || m->atom[i + 1].chain != a->chain))
+        if (spec->format == TSR_MODEL_PDB && a->is_guest != TSR_GUEST_LIGAND &&
+            (i + 1 == m->n_atom || m->atom[i + 1].chain != a->chain ||
+             m->atom[i + 1].is_guest != a->is_guest))
             fprintf(out, "TER   %5d      %3.3s %c%4d%c\n", ++serial, a->residue,
                     a->chain, a->number, a->insertion);
     }

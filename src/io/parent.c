@@ -55,6 +55,14 @@ const tsr_parent *tsr_parent_by_letter(char letter)
     return NULL;
 }
 
+const tsr_parent *tsr_parent_by_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof parents / sizeof parents[0]; i++)
+        if (strcmp(parents[i].name, name) == 0)
+            return &parents[i];
+    return NULL;
+}
+
 const tsr_parent *tsr_parent_by_protonation(const char *residue,
                                             const char **needs)
 {

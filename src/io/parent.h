@@ -12,6 +12,9 @@ typedef struct {
 /* NULL where the letter is none of the 20. */
 const tsr_parent *tsr_parent_by_letter(char letter);
 
+/* "ARG"; NULL where the name is none of the 20. */
+const tsr_parent *tsr_parent_by_name(const char *name);
+
 /* HID, HSE, CYX and the like, as AMBER, CHARMM and GROMACS write them; NULL for
  * others. Some of these names are other molecules in the PDB: it is the parent
  * only where the residue has the atom *needs. */

@@ -366,6 +366,8 @@ tsr_structure *read(const char *path, const std::string &text)
     }
     Reader reader{path, {}, {}, {}, {}};
     reader.count.is_prediction = says_prediction(text);
+    std::snprintf(reader.count.copies, sizeof reader.count.copies, "%s",
+                  structure.info[copies_info].c_str());
     read_seqres(text, reader);
     if (reader.declared.empty())
         read_entities(structure, reader);
@@ -430,6 +432,11 @@ extern "C" double tsr_atom_vdw_radius(int z)
 extern "C" int tsr_atom_is_metal(int z)
 {
     return z >= 1 && z <= 118 && gemmi::is_metal(gemmi::El(z));
+}
+
+extern "C" const char *tsr_atom_symbol(int z)
+{
+    return z < 1 || z > 118 ? "" : gemmi::element_uppercase_name(gemmi::El(z));
 }
 
 extern "C" double tsr_atom_mass(int z)

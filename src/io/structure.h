@@ -20,6 +20,14 @@ typedef struct {
     char file_name[8]; /* as in the file: "SE" of MSE */
 } tsr_atom;
 
+/* What stands in a model that tessera writes and is no amino acid: HETATM in
+ * files, nucleotides ATOM. */
+typedef enum {
+    TSR_GUEST_NONE,
+    TSR_GUEST_LIGAND,
+    TSR_GUEST_NUCLEOTIDE
+} tsr_guest_kind;
+
 typedef struct {
     char name[8];      /* parent name, one of the 20: "MET" */
     char file_name[8]; /* as in the file: "MSE" */
@@ -29,8 +37,9 @@ typedef struct {
     int first_atom;    /* index into atom[] */
     int n_atom;
     int is_cut; /* 1: the file has heavy atoms that the parent lacks */
-    double b;   /* the B column of its CA: a B factor, or what a prediction
-                   puts there */
+    tsr_guest_kind is_guest; /* other than 0 only in models to be written */
+    double b; /* the B column of its CA: a B factor, or what a prediction
+                 puts there */
 } tsr_residue_record;
 
 /* What the file says was in the sample (SEQRES, _entity_poly_seq). */
@@ -42,6 +51,8 @@ typedef struct {
 typedef struct {
     char *path;
     int n_residue, n_atom, n_chain;
+    int n_guest; /* of n_residue the last: what is no amino acid in models that
+                    tessera writes; 0 in what is read */
     tsr_residue_record *residue; /* [n_residue], in file order, by chain */
     tsr_atom *atom;              /* [n_atom], non-hydrogen */
     int n_declared;
@@ -53,6 +64,8 @@ typedef struct {
     int n_extra_atom; /* atoms that the parent lacks, or that come twice */
     int n_model;      /* models after the first */
     int n_mapped;     /* kept: residues renamed to their parent */
+    char copies[128]; /* kept: "B C D", chains made of what had the id of
+                         another with the same residues; or "" */
 } tsr_structure;
 
 /* Reads a file; the content decides what it is, not the name. Errors, each
@@ -116,5 +129,8 @@ double tsr_atom_mass(int z);
 double tsr_atom_covalent_radius(int z);
 double tsr_atom_vdw_radius(int z);
 int tsr_atom_is_metal(int z);
+
+/* "C", "SE"; "" for an unknown element. */
+const char *tsr_atom_symbol(int z);
 
 #endif

@@ -47,28 +47,6 @@ const tsr_atom *tsr_residue_atom(const tsr_structure *structure,
     return NULL;
 }
 
-static const char *element_symbol(int z)
-{
-    switch (z) {
-    case 1:
-        return "H";
-    case 6:
-        return "C";
-    case 7:
-        return "N";
-    case 8:
-        return "O";
-    case 15:
-        return "P";
-    case 16:
-        return "S";
-    case 34:
-        return "SE";
-    default:
-        return "";
-    }
-}
-
 static char free_letter(const tsr_structure *structure)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -166,7 +144,8 @@ static void write_remark(FILE *stream, const char *remark)
  * that CA (carbon alpha) is not Ca (calcium); four letters need them all. */
 static void format_name(char out[8], const tsr_atom *atom)
 {
-    int is_wide = strlen(atom->name) > 3 || strlen(element_symbol(atom->z)) > 1;
+    int is_wide =
+        strlen(atom->name) > 3 || strlen(tsr_atom_symbol(atom->z)) > 1;
     snprintf(out, 8, is_wide ? "%-4.4s" : " %-3.3s", atom->name);
 }
 
@@ -179,11 +158,12 @@ static void write_residue(FILE *stream, const tsr_structure *structure,
         char name[8];
         format_name(name, atom);
         fprintf(stream,
-                "ATOM  %5d %s %3.3s %c%4d%c   %8.3f%8.3f%8.3f%6.2f%6.2f"
+                "%s%5d %s %3.3s %c%4d%c   %8.3f%8.3f%8.3f%6.2f%6.2f"
                 "          %2s\n",
+                residue->is_guest == TSR_GUEST_LIGAND ? "HETATM" : "ATOM  ",
                 ++*serial, name, residue->name, chain, residue->number,
                 residue->insertion, atom->xyz[0], atom->xyz[1], atom->xyz[2],
-                1.0, 0.0, element_symbol(atom->z));
+                1.0, 0.0, tsr_atom_symbol(atom->z));
     }
 }
 
@@ -203,8 +183,10 @@ tsr_status tsr_structure_write_pdb(const tsr_structure *structure,
     for (int i = 0; i < structure->n_residue; i++) {
         const tsr_residue_record *residue = &structure->residue[i];
         write_residue(stream, structure, residue, &serial);
-        if (i + 1 == structure->n_residue ||
-            strcmp(residue[1].chain, residue->chain) != 0)
+        if (residue->is_guest != TSR_GUEST_LIGAND &&
+            (i + 1 == structure->n_residue ||
+             residue[1].is_guest != residue->is_guest ||
+             strcmp(residue[1].chain, residue->chain) != 0))
             fprintf(stream, "TER   %5d      %3.3s %c%4d%c\n", ++serial,
                     residue->name, residue->chain[0] ? residue->chain[0] : ' ',
                     residue->number, residue->insertion);

@@ -15,10 +15,11 @@ tsr_status tsr_map_bodies_make(const tsr_topology *topology, const double *rg2,
     for (int i = 0; i < n; i++) {
         const tsr_body *body = &topology->body[i];
         /* Half the mass of C, N, O and S is the number of their electrons. */
-        out->type[i] = (unsigned char)body->type;
-        out->occurs[body->type] = 1;
-        out->weight[body->type] = 0.5 * body->mass;
-        out->spread2[body->type] = rg2 != NULL ? rg2[body->type] / 3.0 : 0.0;
+        const int type = body->like;
+        out->type[i] = (unsigned char)type;
+        out->occurs[type] = 1;
+        out->weight[type] = 0.5 * tsr_body_mass(topology->body_model, type);
+        out->spread2[type] = rg2 != NULL ? rg2[type] / 3.0 : 0.0;
     }
     return TSR_OK;
 }

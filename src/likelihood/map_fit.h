@@ -15,7 +15,8 @@
 
 /* What bodies are in the map's eyes: by type, in electrons and Angstrom^2 of
  * their atoms' spread along an axis. They are Gaussians of the blur's width and
- * this spread. */
+ * this spread. A body of what is no amino acid counts as the side chain with as
+ * many atoms. */
 typedef struct {
     const tsr_topology *topology;
     unsigned char *type; /* of the bodies, up to whole blocks */

@@ -1,6 +1,7 @@
 #include "model/topology.h"
 
 #include "core/vec3.h"
+#include "model/guest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,13 +82,18 @@ static void place_residue(const tsr_topology *topology,
         main[d] /= mass;
 
     double(*body)[3] = conformation->body + r->first_body;
+    int n_own = r->n_body - r->n_guest;
+    for (int b = n_own; b < r->n_body; b++)
+        tsr_frame_to_global(
+            body[b], frame, x[TSR_CA],
+            tsr_guests_body(topology, r->first_body + b)->local);
     if (!tsr_amino_has_side_chain(r->amino)) {
         tsr_vec3_copy(body[0], main);
         return;
     }
     double side[3];
     tsr_frame_to_global(side, frame, x[TSR_CA], conformation->side[i]);
-    if (r->n_body == 2) {
+    if (n_own == 2) {
         tsr_vec3_copy(body[0], main);
         tsr_vec3_copy(body[1], side);
         return;
@@ -289,7 +295,7 @@ int tsr_topology_n_atom(const tsr_topology *topology)
     int n = 0;
     for (int i = 0; i < topology->n_residue; i++)
         n += atoms_of(&topology->residue[i]);
-    return n;
+    return n + tsr_guests_n_atom(topology->guests);
 }
 
 void tsr_conformation_atoms(const tsr_topology *topology,
@@ -310,6 +316,7 @@ void tsr_conformation_atoms(const tsr_topology *topology,
         }
         xyz += n;
     }
+    tsr_guests_place(topology, conformation, xyz);
 }
 
 tsr_structure *tsr_topology_structure(const tsr_topology *topology,
@@ -321,7 +328,9 @@ tsr_structure *tsr_topology_structure(const tsr_topology *topology,
     if (s == NULL)
         return NULL;
     s->path = calloc(1, 1);
-    s->residue = calloc((size_t)topology->n_residue, sizeof *s->residue);
+    s->n_guest = tsr_guests_n_residue(topology->guests);
+    s->n_residue = topology->n_residue + s->n_guest;
+    s->residue = calloc((size_t)s->n_residue, sizeof *s->residue);
     size_t n_atom = (size_t)tsr_topology_n_atom(topology);
     double(*xyz)[3] = calloc(n_atom + 1, sizeof *xyz);
     s->atom = calloc(n_atom + 1, sizeof *s->atom);
@@ -331,7 +340,6 @@ tsr_structure *tsr_topology_structure(const tsr_topology *topology,
         tsr_structure_free(s);
         return NULL;
     }
-    s->n_residue = topology->n_residue;
     s->n_chain = topology->n_chain;
     tsr_conformation_atoms(topology, conformation, xyz);
     for (int i = 0; i < topology->n_residue; i++) {
@@ -352,6 +360,7 @@ tsr_structure *tsr_topology_structure(const tsr_topology *topology,
             tsr_vec3_copy(atom->xyz, xyz[s->n_atom++]);
         }
     }
+    tsr_guests_write(topology->guests, (const double(*)[3])xyz, s);
     free(xyz);
     return s;
 }

@@ -3,6 +3,7 @@
 #include "core/vec3.h"
 #include "model/freedom.h"
 #include "model/geometry.h"
+#include "model/guest.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ void tsr_topology_free(tsr_topology *topology)
     free(topology->torsion);
     free(topology->side);
     free(topology->mobile);
+    tsr_guests_free(topology->guests);
     free(topology);
 }
 
@@ -53,7 +55,7 @@ static void make_bodies(tsr_topology *t)
         r->n_body = tsr_body_types(t->body_model, r->amino, type);
         for (int b = 0; b < r->n_body; b++) {
             double mass = tsr_body_mass(t->body_model, type[b]);
-            t->body[t->n_body++] = (tsr_body){type[b], i, mass};
+            t->body[t->n_body++] = (tsr_body){type[b], type[b], i, mass};
             t->total_mass += mass;
         }
     }

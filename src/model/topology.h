@@ -30,15 +30,20 @@ typedef struct {
     int is_fixed; /* 1: stays where it is in space */
     int unit;     /* rigid unit; -1: flexible, none */
     tsr_rama_class rama;
-    int first_body, n_body;
+    int first_body, n_body; /* its own, then those of guests */
+    int n_guest;            /* of guests alone */
     double cb[3]; /* CB in the frame of N-CA-C, Angstrom; not GLY */
 } tsr_residue;
 
 typedef struct {
-    int type; /* form factor, model/residue.h */
+    int type; /* form factor: model/residue.h, of guests the types behind */
+    int like; /* the type of amino acids whose contact distances it has */
     int residue;
     double mass; /* Da, non-hydrogen atoms */
 } tsr_body;
+
+/* What is no amino acid (model/guest.h). */
+typedef struct tsr_guests tsr_guests;
 
 typedef enum { TSR_PHI, TSR_PSI } tsr_torsion_kind;
 
@@ -64,6 +69,7 @@ typedef struct {
     int *side;            /* [n_side] residues with a free side chain */
     int *mobile;          /* [n_chain] 1: the chain moves as a whole too */
     double total_mass;    /* Da, of all bodies */
+    tsr_guests *guests;   /* NULL: none */
 } tsr_topology;
 
 /* Coordinates of one conformation. */
@@ -171,7 +177,8 @@ double tsr_topology_reach(const tsr_topology *topology,
 char *tsr_topology_sequence(const tsr_topology *topology);
 
 /* The atoms that a conformation is written with, residue by residue: N, CA, C,
- * O, CB (not GLY) and SC, the side-chain centre (neither GLY nor ALA).
+ * O, CB (not GLY) and SC, the side-chain centre (neither GLY nor ALA); then
+ * the atoms of guests.
  * xyz [tsr_topology_n_atom][3] out, Angstrom. */
 int tsr_topology_n_atom(const tsr_topology *topology);
 void tsr_conformation_atoms(const tsr_topology *topology,
@@ -179,7 +186,8 @@ void tsr_conformation_atoms(const tsr_topology *topology,
                             double (*xyz)[3]);
 
 /* The conformation as a structure for writing: N, CA, C, O, CB and, as a
- * pseudo atom SC, the side-chain centre. Caller frees. NULL: out of memory. */
+ * pseudo atom SC, the side-chain centre; guests last. Caller frees. NULL: out
+ * of memory. */
 tsr_structure *tsr_topology_structure(const tsr_topology *topology,
                                       const tsr_conformation *conformation);
 

@@ -5,6 +5,7 @@
 
 #include "core/vec3.h"
 #include "model/extent.h"
+#include "model/guest.h"
 #include "prior/prior_factors.h"
 
 #include <math.h>
@@ -274,10 +275,16 @@ double tsr_prior_log_reference(const tsr_prior *prior,
 static int body_text(const tsr_topology *t, int b, char *text, size_t size)
 {
     const tsr_residue *r = &t->residue[t->body[b].residue];
+    if (t->body[b].type >= tsr_body_n_type(t->body_model)) {
+        const tsr_file_residue *guest =
+            &t->guests->atoms->residue[tsr_guests_body(t, b)->residue];
+        return snprintf(text, size, "%s:%d %s", guest->chain, guest->number,
+                        guest->name);
+    }
     char insertion[2] = {r->insertion == ' ' ? '\0' : r->insertion, '\0'};
-    const char *part = r->n_body == 1       ? ""
-                       : r->first_body == b ? " (backbone)"
-                                            : " (side chain)";
+    const char *part = r->n_body - r->n_guest == 1 ? ""
+                       : r->first_body == b        ? " (backbone)"
+                                                   : " (side chain)";
     return snprintf(text, size, "%s:%d%s %s%s", r->chain, r->number, insertion,
                     tsr_amino_table[r->amino].three, part);
 }
@@ -294,7 +301,7 @@ int tsr_prior_clashes(const tsr_prior *prior,
         for (int b = 0; b < a; b++) {
             if (tsr_clash_pair(c, a, x[a], b, x[b]) != TSR_CLASH_FORBIDDEN)
                 continue;
-            double d = c->contact[t->body[a].type][t->body[b].type];
+            double d = c->contact[t->body[a].like][t->body[b].like];
             double r = tsr_vec3_distance(x[a], x[b]);
             double z = (d - r) * c->inverse_softness, nat = 0.5 * z * z;
             n++;

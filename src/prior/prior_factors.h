@@ -38,7 +38,7 @@ static inline int64_t tsr_clash_pair(const tsr_clash *clash, int a,
         return 0;
     const tsr_body *p = &clash->topology->body[a];
     const tsr_body *q = &clash->topology->body[b];
-    double d = clash->contact[p->type][q->type];
+    double d = clash->contact[p->like][q->like];
     if (r2 >= d * d)
         return 0;
     const tsr_residue *i = &clash->topology->residue[p->residue];

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_DRAWS = 24, LEAST_DRAWS = 4, MOST_POINTS = 20000 };
 
@@ -87,50 +88,84 @@ static tsr_status put_motion(tsr_json *j, const tsr_model_atoms *model, int n,
     return is_there ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
 }
 
+/* What is drawn: the CA of the residues, then of what is no amino acid the
+ * phosphorus of nucleotides and the atoms of all else. Returns how many; point
+ * [n_atom] out. */
+static int list_points(const tsr_model_atoms *model, int *point)
+{
+    int n = model->n_residue;
+    memcpy(point, model->ca, (size_t)n * sizeof *point);
+    for (int i = 0; i < model->n_atom; i++) {
+        const tsr_model_atom *a = &model->atom[i];
+        if (a->is_guest == TSR_GUEST_LIGAND
+                ? strcmp(a->element, "H") != 0
+                : a->is_guest != TSR_GUEST_NONE && strcmp(a->name, "P") == 0)
+            point[n++] = i;
+    }
+    return n;
+}
+
+/* Is point i not joined to the one before? */
+static int is_cut(const tsr_model_atoms *model, const int *point, int i)
+{
+    /* Angstrom: along a chain from CA to CA, bonds, from P to P */
+    static const double longest[] = {[TSR_GUEST_NONE] = 4.5,
+                                     [TSR_GUEST_LIGAND] = 2.0,
+                                     [TSR_GUEST_NUCLEOTIDE] = 8.5};
+    const tsr_model_atom *a = &model->atom[point[i - 1]];
+    const tsr_model_atom *b = &model->atom[point[i]];
+    const double *x = &model->xyz[3 * point[i - 1]];
+    const double *y = &model->xyz[3 * point[i]];
+    return a->chain != b->chain || a->is_guest != b->is_guest ||
+           hypot(hypot(y[0] - x[0], y[1] - x[1]), y[2] - x[2]) >
+               longest[b->is_guest];
+}
+
+/* xyz [n]: of the points. */
 static tsr_status put_conformation(tsr_json *j, const tsr_report *r, int state,
-                                   const double (*ca)[3], tsr_err *err)
+                                   int n, const double (*xyz)[3], tsr_err *err)
 {
     const tsr_model_atoms *model = tsr_frames_atoms(r->options->frames);
     const tsr_domains *d = r->domains;
     tsr_json_object(j, NULL);
     tsr_json_integer(j, "state", state);
     tsr_json_array(j, "xyz");
-    for (int i = 0; i < model->n_residue; i++)
+    for (int i = 0; i < n; i++)
         for (int k = 0; k < 3; k++)
-            tsr_json_integer(j, NULL, lround(10.0 * ca[i][k]));
+            tsr_json_integer(j, NULL, lround(10.0 * xyz[i][k]));
     tsr_json_close(j);
     tsr_json_array(j, "over");
-    tsr_status status = put_motion(j, model, model->n_residue, NULL, ca, err);
+    tsr_status status = put_motion(j, model, model->n_residue, NULL, xyz, err);
     for (int k = 0; k < d->n_domain && status == TSR_OK; k++)
         status = put_motion(j, model, d->domain[k].n_residue,
-                            d->domain[k].residue, ca, err);
+                            d->domain[k].residue, xyz, err);
     tsr_json_close(j);
     tsr_json_close(j);
     return status;
 }
 
-static tsr_status put_start(tsr_json *j, const tsr_report *r, double (*ca)[3],
-                            tsr_err *err)
+static tsr_status put_start(tsr_json *j, const tsr_report *r, int n,
+                            const int *point, double (*ca)[3], tsr_err *err)
 {
     const tsr_model_atoms *model = tsr_frames_atoms(r->options->frames);
-    for (int i = 0; i < model->n_residue; i++)
+    for (int i = 0; i < n; i++)
         for (int k = 0; k < 3; k++)
-            ca[i][k] = model->xyz[3 * model->ca[i] + k];
+            ca[i][k] = model->xyz[3 * point[i] + k];
     tsr_json_object(j, NULL);
     tsr_json_text(j, "name", "start");
     tsr_json_array(j, "conformations");
-    tsr_status status = put_conformation(j, r, 0, (const double(*)[3])ca, err);
+    tsr_status status =
+        put_conformation(j, r, 0, n, (const double(*)[3])ca, err);
     tsr_json_close(j);
     tsr_json_close(j);
     return status;
 }
 
 static tsr_status put_draw(tsr_json *j, const tsr_report *r,
-                           const shown_draw *draw, double (*ca)[3],
-                           tsr_err *err)
+                           const shown_draw *draw, int n, const int *point,
+                           double (*ca)[3], tsr_err *err)
 {
     const tsr_shape *s = r->options->diagnose.shape;
-    const tsr_model_atoms *model = tsr_frames_atoms(r->options->frames);
     const tsr_drawn_frame *frame;
     const int n_frame = tsr_frames_list(r->options->frames, &frame);
     tsr_status status = TSR_OK;
@@ -152,11 +187,11 @@ static tsr_status put_draw(tsr_json *j, const tsr_report *r,
         if (frame[i].chain != draw->chain || frame[i].draw != draw->draw)
             continue;
         status = tsr_frames_read(r->options->frames, i, &xyz, err);
-        for (int a = 0; a < model->n_residue && status == TSR_OK; a++)
+        for (int a = 0; a < n && status == TSR_OK; a++)
             for (int k = 0; k < 3; k++)
-                ca[a][k] = (double)xyz[3 * model->ca[a] + k];
+                ca[a][k] = (double)xyz[3 * point[a] + k];
         if (status == TSR_OK)
-            status = put_conformation(j, r, frame[i].state,
+            status = put_conformation(j, r, frame[i].state, n,
                                       (const double(*)[3])ca, err);
     }
     tsr_json_close(j);
@@ -165,15 +200,15 @@ static tsr_status put_draw(tsr_json *j, const tsr_report *r,
 }
 
 /* What a residue is called, where the trace is cut, and its domain from 1. */
-static void put_residues(tsr_json *j, const tsr_report *r)
+static void put_residues(tsr_json *j, const tsr_report *r, int n,
+                         const int *point)
 {
     const tsr_model_atoms *model = tsr_frames_atoms(r->options->frames);
     const tsr_domains *d = r->domains;
-    const double longest = 4.5; /* from CA to CA along a chain, Angstrom */
     char text[32];
     tsr_json_array(j, "residues");
-    for (int i = 0; i < model->n_residue; i++) {
-        const tsr_model_atom *a = &model->atom[model->ca[i]];
+    for (int i = 0; i < n; i++) {
+        const tsr_model_atom *a = &model->atom[point[i]];
         const char insertion[2] = {a->insertion, '\0'};
         snprintf(text, sizeof text, "%c:%d%s %s", a->chain, a->number,
                  a->insertion == ' ' ? "" : insertion, a->residue);
@@ -181,14 +216,9 @@ static void put_residues(tsr_json *j, const tsr_report *r)
     }
     tsr_json_close(j);
     tsr_json_array(j, "cuts");
-    for (int i = 1; i < model->n_residue; i++) {
-        const double *x = &model->xyz[3 * model->ca[i - 1]];
-        const double *y = &model->xyz[3 * model->ca[i]];
-        if (model->atom[model->ca[i]].chain !=
-                model->atom[model->ca[i - 1]].chain ||
-            hypot(hypot(y[0] - x[0], y[1] - x[1]), y[2] - x[2]) > longest)
+    for (int i = 1; i < n; i++)
+        if (is_cut(model, point, i))
             tsr_json_integer(j, NULL, i);
-    }
     tsr_json_close(j);
     tsr_json_array(j, "domains");
     for (int k = 0; k < d->n_domain; k++) {
@@ -205,19 +235,31 @@ static tsr_status put_molecule(tsr_report *r, int n, const shown_draw *list,
 {
     const tsr_model_atoms *model = tsr_frames_atoms(r->options->frames);
     tsr_json j = {.out = out, .digits = 6, .is_script = 1};
-    double(*ca)[3] = calloc((size_t)model->n_residue, sizeof *ca);
-    if (ca == NULL)
+    double(*xyz)[3] = calloc((size_t)model->n_atom, sizeof *xyz);
+    int *point = calloc((size_t)model->n_atom, sizeof *point);
+    if (xyz == NULL || point == NULL) {
+        free(xyz);
+        free(point);
         return tsr_fail(err, TSR_E_NOMEM, "no memory for the view");
+    }
+    const int n_point = list_points(model, point);
     tsr_json_object(&j, NULL);
-    put_residues(&j, r);
+    put_residues(&j, r, n_point, point);
     tsr_json_array(&j, "draws");
-    tsr_status status = put_start(&j, r, ca, err);
+    tsr_status status = put_start(&j, r, n_point, point, xyz, err);
     for (int i = 0; i < n && status == TSR_OK; i++)
-        status = put_draw(&j, r, &list[i], ca, err);
+        status = put_draw(&j, r, &list[i], n_point, point, xyz, err);
     tsr_json_close(&j);
     tsr_json_close(&j);
-    free(ca);
+    free(xyz);
+    free(point);
     return status;
+}
+
+static int has_guests(const tsr_report *report)
+{
+    const tsr_model_atoms *model = tsr_frames_atoms(report->options->frames);
+    return model->atom[model->n_atom - 1].is_guest != TSR_GUEST_NONE;
 }
 
 tsr_status tsr_report_view(tsr_report *report, tsr_err *err)
@@ -237,8 +279,11 @@ tsr_status tsr_report_view(tsr_report *report, tsr_err *err)
         "others as thin lines. Drag to turn it, or use the arrow keys; + and "
         "&minus; (or two fingers, or the wheel once it has been clicked) come "
         "nearer, 0 goes back. Laid over one domain, the spread of the others "
-        "shows how freely they move against it.%s",
+        "shows how freely they move against it.%s%s",
         n, n == 1 ? "" : "s",
+        has_guests(report) ? " Nucleic acids, by their phosphorus, and ligands "
+                             "are grey; single atoms are not seen."
+                           : "",
         report->n_state > 1
             ? " Each draw is an ensemble, and its states have a colour "
               "each."

@@ -3,6 +3,7 @@
 #include "analysis/export.h"
 #include "gpu/debye_sum.h"
 #include "io/atoms.h"
+#include "model/guest.h"
 #include "model/residue.h"
 #include "scattering/atom_model.h"
 
@@ -34,14 +35,33 @@ void tsr_atom_curves_free(tsr_atom_curves *curves)
     free(curves);
 }
 
-/* The protein of the file as a list of atoms, without the rest of it, which no
- * run has. 0: out of memory. */
-static int take_atoms(const tsr_structure *s, tsr_atoms *to)
+static void take_guests(const tsr_guests *g, tsr_atoms *to)
 {
+    for (int r = 0; r < tsr_guests_n_residue(g); r++) {
+        tsr_file_residue *residue = &to->residue[to->n_residue];
+        *residue = g->atoms->residue[r];
+        residue->first_atom = to->n_atom;
+        for (int k = 0; k < residue->n_atom; k++) {
+            tsr_file_atom *atom = &to->atom[to->n_atom++];
+            *atom = g->atoms->atom[g->atoms->residue[r].first_atom + k];
+            atom->residue = to->n_residue;
+        }
+        to->n_kind[residue->kind]++;
+        to->n_residue++;
+    }
+}
+
+/* The atoms of the run: the protein of the file, then what else the run has.
+ * 0: out of memory. */
+static int take_atoms(const tsr_structure *s, const tsr_guests *guests,
+                      tsr_atoms *to)
+{
+    size_t n_atom = (size_t)(s->n_atom + tsr_guests_n_atom(guests));
+    size_t n_residue = (size_t)(s->n_residue + tsr_guests_n_residue(guests));
     to->n_atom = s->n_atom;
     to->n_residue = s->n_residue;
-    to->atom = calloc((size_t)s->n_atom + 1, sizeof *to->atom);
-    to->residue = calloc((size_t)s->n_residue + 1, sizeof *to->residue);
+    to->atom = calloc(n_atom + 1, sizeof *to->atom);
+    to->residue = calloc(n_residue + 1, sizeof *to->residue);
     if (to->atom == NULL || to->residue == NULL)
         return 0;
     to->n_kind[TSR_MOLECULE_PROTEIN] = s->n_residue;
@@ -65,6 +85,7 @@ static int take_atoms(const tsr_structure *s, tsr_atoms *to)
             atom->residue = r;
         }
     }
+    take_guests(guests, to);
     return 1;
 }
 
@@ -118,9 +139,9 @@ tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
         c->spec = *spec;
         model = tsr_model_atoms_of(spec->model);
         c->model = calloc(n + 1, sizeof *c->model);
-        c->xyz = calloc((size_t)input->n_atom + 1, sizeof *c->xyz);
+        c->xyz = calloc((size_t)input->n_atom + n + 1, sizeof *c->xyz);
         if (model == NULL || c->model == NULL || c->xyz == NULL ||
-            !take_atoms(input, &c->atoms))
+            !take_atoms(input, spec->topology->guests, &c->atoms))
             status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     }
     if (status == TSR_OK)

@@ -13,6 +13,7 @@ static const char *const body_words[] = {"two", "one", NULL};
 static const char *const trajectory_words[] = {"all", "atoms", "bodies", "none",
                                                NULL};
 static const char *const weight_words[] = {"infer", "equal", NULL};
+static const char *const ligand_words[] = {"all", "none", NULL};
 static const char *const auto_words[] = {"auto", NULL};
 
 static const tsr_field start_fields[] = {
@@ -61,6 +62,20 @@ static const tsr_field structure_fields[] = {
      .offset = offsetof(tsr_structure_config, mobile),
      .initial = "[]",
      .doc = "chains of a complex that also move as a whole"},
+    {.name = "ligands",
+     .type = TSR_FIELD_CHOICE,
+     .offset = offsetof(tsr_structure_config, ligands),
+     .initial = "all",
+     .words = ligand_words,
+     .doc =
+         "nucleotides, sugars, ligands and ions of the file are rigid bodies "
+         "on the residues that they touch; none: left out"},
+    {.name = "bound",
+     .type = TSR_FIELD_STRINGS,
+     .offset = offsetof(tsr_structure_config, bound),
+     .initial = "[]",
+     .doc = "on which residue they ride instead, as \"I = A:45\" (chain I) or "
+            "\"A:301 = B:17\""},
     {.name = "still",
      .type = TSR_FIELD_BOOL,
      .offset = offsetof(tsr_structure_config, still),

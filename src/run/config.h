@@ -22,7 +22,8 @@ typedef struct {
     char *file;
     char *sequence;
     int bodies; /* index: two, one */
-    tsr_strings flexible, rigid, fixed, mobile;
+    tsr_strings flexible, rigid, fixed, mobile, bound;
+    int ligands; /* index: all, none */
     int still;
     long states;
     tsr_list starts;          /* of tsr_start_config */

@@ -12,6 +12,7 @@
 #include "gpu/device.h"
 #include "io/atoms.h"
 #include "io/structure.h"
+#include "model/guest.h"
 #include "model/topology.h"
 #include "run/setup.h"
 #include "scattering/atom_model.h"
@@ -399,48 +400,6 @@ tsr_status tsr_profile_compute_atoms(tsr_profile_maker *maker, const char *path,
 
 /* ---- bodies ---- */
 
-/* What bodies of residues cannot stand for is refused with a list; ions and
- * buffer molecules are left out with a word. */
-static tsr_status check_molecules(const tsr_profile_maker *m, const char *path,
-                                  tsr_err *err)
-{
-    static const char *const kind[] = {
-        "", "nucleotide", "sugar", "", "", "ligand or unknown residue"};
-    tsr_atoms *atoms;
-    char list[1024] = "";
-    size_t used = 0;
-    int n = 0, n_left = 0;
-    tsr_status status = tsr_atoms_read(path, &atoms, NULL);
-    if (status != TSR_OK)
-        return TSR_OK; /* whoever reads it next says why */
-    for (int r = 0; r < atoms->n_residue; r++) {
-        const tsr_file_residue *residue = &atoms->residue[r];
-        n_left += residue->kind == TSR_MOLECULE_ION ||
-                  residue->kind == TSR_MOLECULE_BUFFER;
-        if (kind[residue->kind][0] == '\0')
-            continue;
-        if (++n <= 12)
-            used += (size_t)snprintf(list + used, sizeof list - used,
-                                     "%s%s %s:%d (%s)", n > 1 ? ", " : "",
-                                     residue->name, residue->chain,
-                                     residue->number, kind[residue->kind]);
-    }
-    tsr_atoms_free(atoms);
-    if (n > 12)
-        snprintf(list + used, sizeof list - used, " and %d more", n - 12);
-    if (n > 0)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': bodies stand for amino acids only, and here are "
-                        "%s; give --bodies atoms, or remove them",
-                        path, list);
-    if (n_left > 0)
-        tsr_warn(m->log,
-                 "'%s': %d ions and buffer molecules are left out; --bodies "
-                 "atoms has them",
-                 path, n_left);
-    return TSR_OK;
-}
-
 /* What the Debye sum takes of bodies: as of atoms, few types and the hydration
  * of each body as its weight. */
 typedef struct {
@@ -460,31 +419,32 @@ static void body_sum_clear(body_sum *b)
 
 /* The terms of a body with itself: S of one component has a place of its own,
  * S_ab are part of the pairs. */
-static void add_self(const tsr_profile_maker *m, int n_body, const body_sum *b,
-                     tsr_partials *p)
+static void add_self(const tsr_form_factor_table *table, int n_body,
+                     const body_sum *b, tsr_partials *p)
 {
     int n_q = p->grid.n_q;
-    if (m->table->n_comp > 1)
-        tsr_coarse_add_self(m->table, n_body, b->type, b->exposure, n_q,
-                            b->excess, p->pair);
-    for (int i = 0; i < n_body && m->table->n_comp == 1; i++)
+    if (table->n_comp > 1)
+        tsr_coarse_add_self(table, n_body, b->type, b->exposure, n_q, b->excess,
+                            p->pair);
+    for (int i = 0; i < n_body && table->n_comp == 1; i++)
         for (int k = 0; k < n_q; k++)
             p->self[k] += b->excess[b->type[i] * n_q + k];
 }
 
-static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_topology *t,
+/* rg2: of the table's types. */
+static tsr_status sum_bodies(tsr_profile_maker *m,
+                             const tsr_form_factor_table *table,
+                             const double *rg2, const tsr_topology *t,
                              const tsr_conformation *first,
                              tsr_profile_structure *out, tsr_err *err)
 {
-    const tsr_form_factor_table *table = m->table;
     const double(*xyz)[3] = (const double(*)[3])first->body;
     int n_comp = table->n_comp, n_type = table->n_type;
     tsr_partials *p = &out->partials;
     body_sum b = {.type = calloc((size_t)t->n_body, sizeof *b.type),
                   .exposure = calloc((size_t)t->n_body, sizeof *b.exposure)};
     out->n_body = t->n_body;
-    out->rg_ang = tsr_conformation_rg(
-        t, first, m->shipped != NULL ? m->shipped->rg2 : table->rg2);
+    out->rg_ang = tsr_conformation_rg(t, first, rg2);
     out->d_max_ang = tsr_largest_distance(t->n_body, xyz);
     double d_bound = bound_of(out->d_max_ang);
     tsr_status s = reserve(m, n_comp, n_type, d_bound, p, &b.factor, err);
@@ -501,8 +461,7 @@ static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_topology *t,
     if (s == TSR_OK)
         s = tsr_form_factor_at(table, n_q, dq, b.factor, b.excess, err);
     if (s == TSR_OK && n_comp > 1) {
-        tsr_exposure_estimate(&table->exposure, t->n_body, b.type, xyz,
-                              b.exposure);
+        tsr_form_factor_expose(table, t->n_body, b.type, xyz, b.exposure);
         p->radius_ang = tsr_component_radius(table, t->n_body, b.type);
         for (int i = 0; i < t->n_body; i++)
             out->volume += b.factor[(n_type + b.type[i]) * n_q] / m->density;
@@ -523,7 +482,7 @@ static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_topology *t,
     if (s == TSR_OK)
         s = sum_up(m, &spec, out->d_max_ang, d_bound, out, err);
     if (s == TSR_OK)
-        add_self(m, t->n_body, &b, p);
+        add_self(table, t->n_body, &b, p);
     body_sum_clear(&b);
     return s;
 }
@@ -532,6 +491,7 @@ static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_topology *t,
 static double mass_of(const tsr_topology *t)
 {
     double mass = t->total_mass;
+    mass += t->guests != NULL ? t->guests->hydrogen_mass : 0.0;
     for (int r = 0; r < t->n_residue; r++) {
         const tsr_amino_info *amino = &tsr_amino_table[t->residue[r].amino];
         for (int k = 0; k < amino->n_atom; k++)
@@ -546,19 +506,27 @@ static tsr_status of_bodies(tsr_profile_maker *m, const char *path,
     tsr_structure *structure = NULL;
     tsr_topology *topology = NULL;
     tsr_conformation *first = NULL;
-    tsr_status status = check_molecules(m, path, err);
-    if (status == TSR_OK)
-        status = tsr_structure_read(path, &structure, err);
+    tsr_form_factor_table *table[] = {m->table, m->shipped};
+    tsr_status status = tsr_structure_read(path, &structure, err);
     if (status == TSR_OK)
         status = tsr_topology_from_structure(
             structure,
             m->bodies == TSR_PROFILE_TWO ? TSR_BODIES_TWO : TSR_BODIES_ONE,
             (tsr_flexibility){.is_still = 1}, m->prior, m->log, &topology,
             &first, err);
+    if (status == TSR_OK)
+        status = tsr_setup_guests(structure, NULL, m->density, m->log, topology,
+                                  first, 2, table, err);
     if (status == TSR_OK) {
+        const tsr_form_factor_table *own =
+            table[1] != NULL ? table[1] : table[0];
         out->mass = mass_of(topology);
-        status = sum_bodies(m, topology, first, out, err);
+        status = sum_bodies(m, table[0], own->rg2, topology, first, out, err);
     }
+    if (table[0] != m->table)
+        tsr_form_factor_free(table[0]);
+    if (table[1] != m->shipped)
+        tsr_form_factor_free(table[1]);
     tsr_conformation_free(first);
     tsr_topology_free(topology);
     tsr_structure_free(structure);

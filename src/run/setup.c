@@ -43,16 +43,19 @@ void tsr_setup_clear(tsr_setup *setup)
 }
 
 /* What of the file is not in the model; waters and hydrogens never are. */
-static void say_left_out(const tsr_structure *s, tsr_log *log)
+static void say_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
 {
+    const int n_ligand = has_guests ? 0 : s->n_ligand;
+    const int n_nucleotide = has_guests ? 0 : s->n_nucleotide;
     const struct {
         int n;
         const char *what;
-    } part[] = {{s->n_ligand, "ligands"},
-                {s->n_nucleotide, "nucleotides"},
+    } part[] = {{n_ligand, "ligands"},
+                {n_nucleotide, "nucleotides"},
                 {s->n_model, "models after the first"},
                 {s->n_altloc_atom, "atoms of alternate locations"},
-                {s->n_extra_atom, "atoms that their residue should not have"}};
+                {has_guests ? 0 : s->n_extra_atom,
+                 "atoms that their residue should not have"}};
     char list[256] = "";
     size_t used = 0;
     for (size_t k = 0; k < sizeof part / sizeof *part; k++)
@@ -60,13 +63,18 @@ static void say_left_out(const tsr_structure *s, tsr_log *log)
             used +=
                 (size_t)snprintf(list + used, sizeof list - used, "%s%s %d",
                                  used > 0 ? ", " : "", part[k].what, part[k].n);
-    if (s->n_ligand + s->n_nucleotide > 0)
+    if (n_ligand + n_nucleotide > 0)
         tsr_warn(log,
                  "%s: left out: %s; what scatters and is not in the model "
                  "spoils the fit",
                  s->path, list);
     else if (used > 0)
         tsr_info(log, "%s: left out: %s", s->path, list);
+    if (s->copies[0] != '\0')
+        tsr_info(log,
+                 "%s: copies of a molecule under one chain id; those after the "
+                 "first are now chains %s, %d chains in all",
+                 s->path, s->copies, s->n_chain);
     if (s->n_mapped > 0)
         tsr_info(log, "%s: %d residues read as the amino acid they come from",
                  s->path, s->n_mapped);
@@ -80,6 +88,23 @@ static int is_placed(const tsr_config *config)
         if ((tsr_term_registry[entry[d].kind]->needs & TSR_NEEDS_PLACE) != 0)
             return 1;
     return 0;
+}
+
+static tsr_status add_guests(const tsr_config *config,
+                             const tsr_structure *structure, tsr_log *log,
+                             tsr_setup *s, tsr_err *err)
+{
+    tsr_form_factor_table *table[] = {s->form_factors, s->components};
+    tsr_status status = tsr_setup_guests(structure, &config->structure.bound,
+                                         config->solvent.density, log,
+                                         s->topology, s->first, 2, table, err);
+    if (table[0] != s->form_factors)
+        tsr_form_factor_free(s->form_factors);
+    if (table[1] != s->components)
+        tsr_form_factor_free(s->components);
+    s->form_factors = table[0];
+    s->components = table[1];
+    return status;
 }
 
 static tsr_status read_molecule(tsr_config *config, tsr_log *log, tsr_setup *s,
@@ -105,11 +130,13 @@ static tsr_status read_molecule(tsr_config *config, tsr_log *log, tsr_setup *s,
                                           s->prior_table, &s->topology,
                                           &s->first, err);
     if (status == TSR_OK)
-        say_left_out(structure, log);
-    if (status == TSR_OK)
         status = tsr_topology_from_structure(structure, model, flexibility,
                                              s->prior_table, log, &s->topology,
                                              &s->first, err);
+    if (status == TSR_OK && c->ligands == 0)
+        status = add_guests(config, structure, log, s, err);
+    if (status == TSR_OK)
+        say_left_out(structure, s->topology->guests != NULL, log);
     tsr_structure_free(structure);
     return status;
 }

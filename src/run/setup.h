@@ -106,6 +106,17 @@ tsr_status tsr_setup_scattering(int has_data, tsr_log *log, tsr_setup *setup,
 tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
                                  tsr_setup *setup, tsr_err *err);
 
+/* What of the file is no amino acid (model/guest.h): its bodies are added to
+ * topology and conformation, and table [n_table] become tables that have them;
+ * the ones that were there stay the caller's. Nothing changes where there is
+ * none. Where the file's atoms cannot be read the log says why it is left out.
+ * Errors: those of tsr_guests_attach. */
+tsr_status tsr_setup_guests(const tsr_structure *structure,
+                            const tsr_strings *bound, double density,
+                            tsr_log *log, tsr_topology *topology,
+                            tsr_conformation *conformation, int n_table,
+                            tsr_form_factor_table **table, tsr_err *err);
+
 /* Why a run does not know the curves of its molecule's atoms; NULL: it does,
  * where its file has them. */
 const char *tsr_setup_no_atoms(const tsr_config *config);

@@ -56,7 +56,10 @@ static tsr_status read_start(const char *path, tsr_log *log, tsr_setup *s,
             status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     }
     if (status == TSR_OK) {
-        tsr_conformation_copy(own, c, read, 0, own->n_residue);
+        /* its bodies are not those of the run, which may have ligands */
+        size_t n = (size_t)own->n_residue;
+        memcpy(c->backbone, read->backbone, n * sizeof *c->backbone);
+        memcpy(c->side, read->side, n * sizeof *c->side);
         tsr_conformation_place_bodies(own, c, 0, own->n_residue);
         *out = c;
     }

@@ -5,6 +5,10 @@
  * where it need not. */
 #include "run/setup.h"
 
+#include "io/atoms.h"
+#include "scattering/atom_model.h"
+#include "scattering/guest_factor.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +54,7 @@ static tsr_status complete_rg2(const char *shipped, tsr_form_factor_table *own,
     if (status == TSR_OK)
         status = tsr_form_factor_read(path, &table, err);
     if (status == TSR_OK && table->model == own->model)
-        memcpy(own->rg2, table->rg2, sizeof own->rg2);
+        memcpy(own->rg2, table->rg2, (size_t)own->n_type * sizeof *own->rg2);
     tsr_form_factor_free(table);
     free(path);
     return status;
@@ -142,6 +146,50 @@ tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
                             : status;
 }
 
+static tsr_status weigh_hydrogens(const tsr_atoms *atoms, tsr_guests *g,
+                                  tsr_err *err)
+{
+    tsr_hydrogen_count count;
+    int *n = calloc((size_t)atoms->n_atom + 1, sizeof *n);
+    tsr_status status = n == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                                  : tsr_hydrogens_assign(atoms, n, &count, err);
+    for (int i = 0; i < g->atoms->n_atom && status == TSR_OK; i++)
+        g->hydrogen_mass += n[g->file_atom[i]] * tsr_atom_mass(1);
+    free(n);
+    return status;
+}
+
+tsr_status tsr_setup_guests(const tsr_structure *structure,
+                            const tsr_strings *bound, double density,
+                            tsr_log *log, tsr_topology *topology,
+                            tsr_conformation *conformation, int n_table,
+                            tsr_form_factor_table **table, tsr_err *err)
+{
+    tsr_atoms *atoms = NULL;
+    tsr_err why = {0};
+    const int is_asked = bound != NULL && bound->n > 0;
+    int n_beside = structure->n_ligand + structure->n_nucleotide;
+    for (int r = 0; r < structure->n_residue; r++)
+        n_beside += structure->residue[r].is_cut;
+    if (n_beside == 0 && !is_asked)
+        return TSR_OK;
+    if (tsr_atoms_read(structure->path, &atoms, &why) != TSR_OK) {
+        tsr_info(log, "ligands and nucleotides cannot be read: %s",
+                 why.message);
+        return TSR_OK;
+    }
+    tsr_status status = tsr_guests_attach(structure, atoms, bound, log,
+                                          topology, conformation, err);
+    if (status == TSR_OK && topology->guests != NULL)
+        status = weigh_hydrogens(atoms, topology->guests, err);
+    for (int k = 0; k < n_table && status == TSR_OK; k++)
+        if (topology->guests != NULL && table[k] != NULL)
+            status = tsr_form_factor_of_guests(table[k], topology->guests,
+                                               atoms, density, &table[k], err);
+    tsr_atoms_free(atoms);
+    return status;
+}
+
 tsr_status tsr_setup_expose(const tsr_setup *setup,
                             const tsr_conformation *conformation,
                             double *exposure, tsr_err *err)
@@ -152,8 +200,8 @@ tsr_status tsr_setup_expose(const tsr_setup *setup,
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     for (int b = 0; b < t->n_body; b++)
         type[b] = t->body[b].type;
-    tsr_exposure_estimate(&setup->components->exposure, t->n_body, type,
-                          (const double(*)[3])conformation->body, exposure);
+    tsr_form_factor_expose(setup->components, t->n_body, type,
+                           (const double(*)[3])conformation->body, exposure);
     free(type);
     return TSR_OK;
 }

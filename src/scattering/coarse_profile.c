@@ -17,13 +17,14 @@ void tsr_coarse_spec_clear(tsr_coarse_spec *spec)
 }
 
 /* Numbers the pairs (type, exposure) that occur: out->type; body [n] out is the
- * first body of each. Returns how many. */
-static int number_types(int n, const int *type, tsr_coarse_spec *out, int *body)
+ * first body of each, with room for n and n_table more. Returns how many. */
+static int number_types(int n, const int *type, int n_table,
+                        tsr_coarse_spec *out, int *body)
 {
     int n_type = 0;
-    int last[TSR_MAX_TYPE]; /* of each type the newest, others by `next` */
     int *next = body + n;
-    for (int t = 0; t < TSR_MAX_TYPE; t++)
+    int *last = next + n; /* of each type the newest, others by `next` */
+    for (int t = 0; t < n_table; t++)
         last[t] = -1;
     for (int i = 0; i < n; i++) {
         int e = last[type[i]];
@@ -90,7 +91,7 @@ tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,
                              .exposure = malloc(n * sizeof(double)),
                              .self =
                                  calloc(TSR_N_COMP_PAIR * row, sizeof(double))};
-    int *body = malloc(2 * n * sizeof *body);
+    int *body = malloc((2 * n + (size_t)table->n_type) * sizeof *body);
     double *amplitude = malloc(TSR_N_COMP * n_table * sizeof *amplitude);
     double *excess = malloc(TSR_N_COMP_PAIR * n_table * sizeof *excess);
     tsr_status s = TSR_OK;
@@ -101,14 +102,14 @@ tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,
         s = tsr_form_factor_at(table, n_q, dq_inv_ang, amplitude, excess, err);
     if (s == TSR_OK) {
         memcpy(out->exposure, exposure, n * sizeof *exposure);
-        out->spec =
-            (tsr_engine_spec){.n_body = n_body,
-                              .n_type = number_types(n_body, type, out, body),
-                              .n_comp = TSR_N_COMP,
-                              .n_q = n_q,
-                              .dq_inv_ang = dq_inv_ang,
-                              .n_system = 1,
-                              .type = out->type};
+        out->spec = (tsr_engine_spec){
+            .n_body = n_body,
+            .n_type = number_types(n_body, type, table->n_type, out, body),
+            .n_comp = TSR_N_COMP,
+            .n_q = n_q,
+            .dq_inv_ang = dq_inv_ang,
+            .n_system = 1,
+            .type = out->type};
         out->form_factor = malloc(TSR_N_COMP * (size_t)out->spec.n_type * row *
                                   sizeof(double));
         if (out->form_factor == NULL)

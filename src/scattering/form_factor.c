@@ -11,6 +11,7 @@
 #include <gsl/gsl_spline.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const double pi = 3.14159265358979323846;
 
@@ -65,8 +66,8 @@ double tsr_component_water(double q_inv_ang)
 
 /* ---- tables ---- */
 
-tsr_form_factor_table *tsr_form_factor_new(tsr_body_model model, int n_comp,
-                                           int n_q, double dq_inv_ang)
+static tsr_form_factor_table *table_new(tsr_body_model model, int n_more,
+                                        int n_comp, int n_q, double dq_inv_ang)
 {
     tsr_form_factor_table *table = calloc(1, sizeof *table);
     if (table == NULL)
@@ -74,18 +75,64 @@ tsr_form_factor_table *tsr_form_factor_new(tsr_body_model model, int n_comp,
     table->model = model;
     table->n_comp = n_comp;
     table->n_pair = n_comp * (n_comp + 1) / 2;
-    table->n_type = tsr_body_n_type(model);
+    table->n_trained = tsr_body_n_type(model);
+    table->n_type = table->n_trained + n_more;
     table->n_q = n_q;
     table->dq_inv_ang = dq_inv_ang;
     table->exposure = tsr_exposure_model_of(model);
-    size_t n = (size_t)table->n_type * (size_t)n_q;
+    size_t n_type = (size_t)table->n_type, n = n_type * (size_t)n_q;
     table->amplitude = calloc((size_t)n_comp * n, sizeof(double));
     table->excess = calloc((size_t)table->n_pair * n, sizeof(double));
-    if (table->amplitude == NULL || table->excess == NULL) {
-        tsr_form_factor_free(table);
+    table->count = calloc(n_type, sizeof *table->count);
+    table->rg2 = calloc(n_type, sizeof *table->rg2);
+    table->atoms = calloc(n_type, sizeof *table->atoms);
+    table->radius = calloc(n_type, sizeof *table->radius);
+    table->exposed = calloc(n_type, sizeof *table->exposed);
+    if (table->amplitude != NULL && table->excess != NULL &&
+        table->count != NULL && table->rg2 != NULL && table->atoms != NULL &&
+        table->radius != NULL && table->exposed != NULL)
+        return table;
+    tsr_form_factor_free(table);
+    return NULL;
+}
+
+tsr_form_factor_table *tsr_form_factor_new(tsr_body_model model, int n_comp,
+                                           int n_q, double dq_inv_ang)
+{
+    return table_new(model, 0, n_comp, n_q, dq_inv_ang);
+}
+
+/* Rows of n_from types become those of more. */
+static void copy_rows(int n_block, int n_from, int n_to, int n_q,
+                      const double *from, double *to)
+{
+    size_t row = (size_t)n_q;
+    for (size_t b = 0; b < (size_t)n_block; b++)
+        memcpy(to + b * (size_t)n_to * row, from + b * (size_t)n_from * row,
+               (size_t)n_from * row * sizeof *to);
+}
+
+tsr_form_factor_table *tsr_form_factor_grow(const tsr_form_factor_table *table,
+                                            int n_more)
+{
+    const tsr_form_factor_table *from = table;
+    size_t n = (size_t)from->n_type;
+    tsr_form_factor_table *to = table_new(from->model, n_more, from->n_comp,
+                                          from->n_q, from->dq_inv_ang);
+    if (to == NULL)
         return NULL;
-    }
-    return table;
+    copy_rows(from->n_comp, from->n_type, to->n_type, from->n_q,
+              from->amplitude, to->amplitude);
+    copy_rows(from->n_pair, from->n_type, to->n_type, from->n_q, from->excess,
+              to->excess);
+    memcpy(to->count, from->count, n * sizeof *to->count);
+    memcpy(to->rg2, from->rg2, n * sizeof *to->rg2);
+    memcpy(to->atoms, from->atoms, n * sizeof *to->atoms);
+    memcpy(to->radius, from->radius, n * sizeof *to->radius);
+    memcpy(to->exposed, from->exposed, n * sizeof *to->exposed);
+    to->exposure = from->exposure;
+    to->source = from->source != NULL ? strdup(from->source) : NULL;
+    return to;
 }
 
 void tsr_form_factor_free(tsr_form_factor_table *table)
@@ -94,6 +141,11 @@ void tsr_form_factor_free(tsr_form_factor_table *table)
         return;
     free(table->amplitude);
     free(table->excess);
+    free(table->count);
+    free(table->rg2);
+    free(table->atoms);
+    free(table->radius);
+    free(table->exposed);
     free(table->source);
     free(table);
 }
@@ -191,6 +243,18 @@ tsr_status tsr_form_factor_at(const tsr_form_factor_table *table, int n_q,
         s = interpolate(table, table->n_pair * table->n_type, table->excess,
                         n_q, dq_inv_ang, excess, err);
     return s;
+}
+
+void tsr_form_factor_expose(const tsr_form_factor_table *table, int n_body,
+                            const int *type, const double (*xyz)[3],
+                            double *exposure)
+{
+    tsr_exposure_count(&table->exposure, n_body, xyz, exposure);
+    for (int i = 0; i < n_body; i++)
+        exposure[i] =
+            type[i] < table->n_trained
+                ? tsr_exposure_at(&table->exposure.type[type[i]], exposure[i])
+                : table->exposed[type[i]];
 }
 
 tsr_status tsr_form_factor_set_density(tsr_form_factor_table *table,

@@ -103,18 +103,22 @@ typedef struct {
     int n_comp; /* 1 or TSR_N_COMP */
     int n_pair; /* of components: n_comp (n_comp + 1) / 2 */
     int n_type, n_q;
+    int n_trained; /* the first types are those of amino acids, others those of
+                      bodies of a molecule of its own (guest_factor.h) */
     double dq_inv_ang; /* q_k = k dq */
     double *amplitude; /* [n_comp][n_type][n_q] F, electrons */
     double *excess;    /* [n_pair][n_type][n_q] E, electrons squared */
     char *source;      /* comment lines of the file: how it was made */
     /* Files of one component have these two, which are 0 elsewhere: */
-    long count[TSR_MAX_TYPE]; /* occurrences it was trained on */
-    double rg2[TSR_MAX_TYPE]; /* mean square radius of the body's own atoms,
-                                 mass-weighted, Angstrom squared */
+    long *count; /* [n_type] occurrences it was trained on */
+    double *rg2; /* [n_type] mean square radius of the body's own atoms,
+                    mass-weighted, Angstrom squared */
     /* Files of three components have these three: */
-    double atoms[TSR_MAX_TYPE];  /* mean number of non-hydrogen atoms */
-    double radius[TSR_MAX_TYPE]; /* their mean radius, Angstrom */
-    tsr_exposure_model exposure; /* [n_type] inside */
+    double *atoms;               /* [n_type] mean number of heavy atoms */
+    double *radius;              /* [n_type] their mean radius, Angstrom */
+    tsr_exposure_model exposure; /* [n_trained] inside */
+    double *exposed; /* [n_type] exposed atoms of the types that come after the
+                        trained ones; 0 before */
 } tsr_form_factor_table;
 
 /* A table of zeroes with the source NULL; NULL when out of memory. n_comp is 1
@@ -122,6 +126,10 @@ typedef struct {
 tsr_form_factor_table *tsr_form_factor_new(tsr_body_model model, int n_comp,
                                            int n_q, double dq_inv_ang);
 void tsr_form_factor_free(tsr_form_factor_table *table);
+
+/* A copy with n_more types of zeroes behind. NULL: out of memory. */
+tsr_form_factor_table *tsr_form_factor_grow(const tsr_form_factor_table *table,
+                                            int n_more);
 
 /* Reads a table of data/, of one component or three, or one of form factors as
  * published by others, in the lists in brackets that resaxs ships for Stovgaard
@@ -151,6 +159,12 @@ tsr_status tsr_form_factor_write(const tsr_form_factor_table *table,
 tsr_status tsr_form_factor_at(const tsr_form_factor_table *table, int n_q,
                               double dq_inv_ang, double *amplitude,
                               double *excess, tsr_err *err);
+
+/* exposure [n_body] out: estimated for the trained types, and for others what
+ * the table has. O(n_body^2). */
+void tsr_form_factor_expose(const tsr_form_factor_table *table, int n_body,
+                            const int *type, const double (*xyz)[3],
+                            double *exposure);
 
 /* What bodies displace is the solvent's density: of a table of three components
  * the amplitude of the displaced solvent becomes that of `density`, e/A^3,

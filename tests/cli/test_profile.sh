@@ -268,9 +268,9 @@ expect "what a model lacks" 0 "warning: .*lack 4 residues.*after A:20" \
     profile broken.pdb --n-q 5
 expect "atoms, too" 0 "warning: .*residues lack [0-9]+ atoms" \
     profile broken.pdb --n-q 5
-expect "bodies refuse with a list" 65 \
-    "DA B:1 \(nucleotide\), NAG C:1 \(sugar\), QQ9 E:1 .*--bodies atoms" \
-    profile mixed.pdb --bodies two
+expect "so do bodies" 0 \
+    "1 nucleotides, 1 sugars, 1 ions, .* 1 other residues: 4 bodies" \
+    profile mixed.pdb --bodies two --n-q 5
 expect "centres of side chains are no atoms" 65 "SC.*side chain.*--bodies" \
     profile one.pdb
 expect "bodies read them" 0 "" profile one.pdb --bodies two --n-q 5
