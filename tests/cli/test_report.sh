@@ -215,6 +215,14 @@ check "the timeline's columns have the traces of their draws" awk -F, '
     }
     END { exit !(n > 100 && good == n) }' long.csv long/report/timeline-change.csv
 
+# A run that ends when it has converged was asked for no number of draws.
+quiet run long.yaml --prior-only --device reference --threads 1 --output soon \
+    --set sampler.until='rhat<9,ess>2'
+check "a report of a run until converged" quiet report soon
+check "it lacks nothing" sh -c '! grep -qE "of (the )?4400" soon/report.html'
+check "status tells the bound as one" sh -c '"$0" status soon |
+    grep -qE "^  sampling +[0-9]+ draws a chain \(4400 at most\), 1 chain$"' "$program"
+
 . "$source/tests/cli/browser.sh"
 play run
 judge run
