@@ -333,6 +333,53 @@ static void refused(void **state)
     assert_int_equal(tsr_pae_read("/nowhere", &pae, &err), TSR_E_NOINPUT);
 }
 
+/* Files of other kinds: what to do is said. */
+static void other_files(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text, *says;
+    } file[] = {
+        {"a.npz", "PK\3\4 ...", "['pae']; print(json.dumps"},
+        {"a.npy", "\x93NUMPY ...", "numpy.load('a.npy', allow_pickle=True);"},
+        {"a.pkl", "\x80\4\x95 ...", "a Python pickle"},
+        {"a_summary_confidences.json", "{\"ptm\": 0.7, \"iptm\": null}",
+         "a summary has none"}};
+    tsr_pae *pae;
+    for (size_t k = 0; k < sizeof file / sizeof *file; k++) {
+        const char *path = put(file[k].name, file[k].text);
+        assert_int_equal(tsr_pae_read(path, &pae, &err), TSR_E_DATA);
+        assert_non_null(strstr(err.message, file[k].says));
+        unlink(path);
+    }
+}
+
+/* Tokens of AlphaFold 3: a ligand's atoms come before or after the residues.
+ * Where they name another chain than the model does, there is no order to go
+ * by. */
+static void tokens_have_names(void **state)
+{
+    (void)state;
+    enum { LIGAND = 12, N = DEMO + LIGAND };
+    tsr_structure *s = read_demo();
+    char chain[N][8];
+    int number[N], row[DEMO];
+    tsr_pae pae = {.n = N, .chain = chain, .number = number};
+    pae.path = folder;
+    for (int t = 0; t < N; t++) {
+        snprintf(chain[t], sizeof chain[t], t < LIGAND ? "L" : "A");
+        number[t] = t < LIGAND ? 1 : t - LIGAND + 1;
+    }
+    OK(tsr_pae_rows(&pae, s, row, &err));
+    for (int i = 0; i < DEMO; i++)
+        assert_int_equal(row[i], i + LIGAND);
+    for (int t = LIGAND; t < N; t++)
+        chain[t][0] = 'B';
+    assert_int_equal(tsr_pae_rows(&pae, s, row, &err), TSR_E_DATA);
+    assert_non_null(strstr(err.message, "residue A:1"));
+    tsr_structure_free(s);
+}
+
 /* Names that programs give model and errors. */
 static void beside(void **state)
 {
@@ -575,14 +622,23 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(planted),    cmocka_unit_test(laws),
-        cmocka_unit_test(chains),     cmocka_unit_test(wished),
-        cmocka_unit_test(interface),  cmocka_unit_test(predicted),
-        cmocka_unit_test(confidence), cmocka_unit_test(formats),
-        cmocka_unit_test(refused),    cmocka_unit_test(beside),
-        cmocka_unit_test(rows),       cmocka_unit_test(missing),
-        cmocka_unit_test(copies),     cmocka_unit_test(known_linkers),
-        cmocka_unit_test(secondary),  cmocka_unit_test(compact)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(planted),
+                                       cmocka_unit_test(laws),
+                                       cmocka_unit_test(chains),
+                                       cmocka_unit_test(wished),
+                                       cmocka_unit_test(interface),
+                                       cmocka_unit_test(predicted),
+                                       cmocka_unit_test(confidence),
+                                       cmocka_unit_test(formats),
+                                       cmocka_unit_test(refused),
+                                       cmocka_unit_test(other_files),
+                                       cmocka_unit_test(tokens_have_names),
+                                       cmocka_unit_test(beside),
+                                       cmocka_unit_test(rows),
+                                       cmocka_unit_test(missing),
+                                       cmocka_unit_test(copies),
+                                       cmocka_unit_test(known_linkers),
+                                       cmocka_unit_test(secondary),
+                                       cmocka_unit_test(compact)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
