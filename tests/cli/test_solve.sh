@@ -95,10 +95,10 @@ check "an interrupted one ends with 75" test $? -eq 75
 has "and says how it goes on" "interrupted in the run of 1 state; the same" err.txt
 expect "goes on, until its time is over" 0 "resumed from the checkpoint" \
     "$program" solve model.pdb exp.dat -o stopped --states 1
-expect "its folder is no run's" 66 "folder of a solve.*tessera solve MODEL" \
-    "$program" resume stopped
 has "with a verdict" '^Whether the data ask for more than one state was not' out.txt
 has "its time was over" "the time limit is over" stopped/1/run.log
+expect "its folder is no run's" 66 "folder of a solve.*tessera solve MODEL" \
+    "$program" resume stopped
 
 # ---- a configuration that was edited ----
 mkdir edited
