@@ -1,16 +1,18 @@
 /* R-hat and effective sample size compare chains with each other and early with
  * late draws. Both are computed from ranks, so that they hold for distributions
  * without a mean, too: the draws are replaced by the normal scores of their
- * ranks. Means, variances, orders and Fourier transforms are GSL's. */
+ * ranks. Means, variances and Fourier transforms are GSL's. A trace may hold
+ * millions of draws, so they are put in order once: the order of the halves and
+ * of the distances from the median follow from it without another sort. */
 #include "analysis/convergence.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_fft_halfcomplex.h>
 #include <gsl/gsl_fft_real.h>
-#include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,40 +26,136 @@ typedef struct {
     size_t n;       /* n_chain * n_draw */
     size_t n_half;  /* how many halves */
     size_t length;  /* of one half */
-    size_t n_fft;   /* power of 2, >= 2 length: the FFT must not wrap around */
+    size_t n_fft;   /* >= 2 length: the FFT must not wrap around */
     double *sorted; /* [n] */
-    double *place;  /* [n] where each of `sorted` stood */
     double *halves; /* [n_half][length] */
     double *work;   /* [n_half][length] a transformed version of it */
     double *fft;    /* [n_fft] */
     double *power;  /* [n_fft] */
+    size_t *order;  /* [n] places of the draws, later of `halves`, ascending */
+    size_t *spare;  /* [n] */
+    gsl_fft_real_wavetable *forward;
+    gsl_fft_halfcomplex_wavetable *back;
+    gsl_fft_real_workspace *space;
 } arrays;
 
-/* Sets the arrays; the block that holds them all, caller frees; NULL: out of
- * memory. */
-static double *arrays_new(arrays *a, size_t n_chain, size_t n_draw)
+static void arrays_clear(arrays *a)
+{
+    free(a->sorted);
+    free(a->order);
+    if (a->forward != NULL)
+        gsl_fft_real_wavetable_free(a->forward);
+    if (a->back != NULL)
+        gsl_fft_halfcomplex_wavetable_free(a->back);
+    if (a->space != NULL)
+        gsl_fft_real_workspace_free(a->space);
+}
+
+/* The least product of small primes that is not below n. */
+static size_t fft_length(size_t n)
+{
+    static const size_t odd[] = {1, 3, 5, 9, 15};
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        size_t at = 2 * odd[i];
+        while (at < n)
+            at *= 2;
+        least = at < least ? at : least;
+    }
+    return least;
+}
+
+/* 0: out of memory. arrays_clear frees them in any case. */
+static int arrays_make(arrays *a, size_t n_chain, size_t n_draw)
 {
     *a = (arrays){.n = n_chain * n_draw,
                   .n_half = 2 * n_chain,
                   .length = n_draw / 2,
-                  .n_fft = 2};
+                  .n_fft = fft_length(n_draw)};
     if (a->n / n_draw != n_chain) /* the product wrapped around */
-        return NULL;
-    while (a->n_fft < 2 * a->length)
-        a->n_fft *= 2;
-    double *block = calloc(4 * a->n + 2 * a->n_fft, sizeof *block);
-    if (block == NULL)
-        return NULL;
-    a->sorted = block;
-    a->place = a->sorted + a->n;
-    a->halves = a->place + a->n;
+        return 0;
+    a->sorted = calloc(3 * a->n + 2 * a->n_fft, sizeof *a->sorted);
+    a->order = malloc(2 * a->n * sizeof *a->order);
+    a->forward = gsl_fft_real_wavetable_alloc(a->n_fft);
+    a->back = gsl_fft_halfcomplex_wavetable_alloc(a->n_fft);
+    a->space = gsl_fft_real_workspace_alloc(a->n_fft);
+    if (a->sorted == NULL || a->order == NULL || a->forward == NULL ||
+        a->back == NULL || a->space == NULL)
+        return 0;
+    a->halves = a->sorted + a->n;
     a->work = a->halves + a->n;
     a->fft = a->work + a->n;
     a->power = a->fft + a->n_fft;
-    return block;
+    a->spare = a->order + a->n;
+    return 1;
 }
 
 /* ---- order ---- */
+
+/* The bits of a double as a number of the same order. */
+static uint64_t key_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
+}
+
+typedef struct {
+    uint64_t key;
+    size_t at;
+} place;
+
+/* a->order: where the numbers x [a->n] stand, ascending; equal ones as they
+ * come. A radix sort: DIGIT bits of the keys at a time, from the last; digits
+ * that all keys share are left out. 0: out of memory. */
+static int put_in_order(arrays *a, const double *x)
+{
+    enum { DIGIT = 11, SIZE = 1 << DIGIT };
+    place *room = malloc(2 * a->n * sizeof *room);
+    if (room == NULL)
+        return 0;
+    place *from = room, *to = room + a->n;
+    for (size_t i = 0; i < a->n; i++)
+        from[i] = (place){key_of(x[i]), i};
+    for (int shift = 0; shift < 64; shift += DIGIT) {
+        size_t first[SIZE + 1] = {0};
+        for (size_t i = 0; i < a->n; i++)
+            first[(from[i].key >> shift) % SIZE + 1]++;
+        if (first[(from[0].key >> shift) % SIZE + 1] == a->n)
+            continue;
+        for (int d = 0; d < SIZE; d++)
+            first[d + 1] += first[d];
+        for (size_t i = 0; i < a->n; i++)
+            to[first[(from[i].key >> shift) % SIZE]++] = from[i];
+        place *swap = from;
+        from = to;
+        to = swap;
+    }
+    for (size_t i = 0; i < a->n; i++)
+        a->order[i] = from[i].at;
+    free(room);
+    return 1;
+}
+
+/* a->halves, and a->order of them from that of the draws: the middle draw of an
+ * odd number is in no half. */
+static void cut_in_halves(arrays *a, size_t n_draw, const double *value)
+{
+    const size_t length = a->length, second = n_draw - length;
+    size_t n = 0;
+    for (size_t c = 0; c < a->n_half / 2; c++) {
+        double *to = a->halves + 2 * c * length;
+        memcpy(to, value + c * n_draw, length * sizeof *to);
+        memcpy(to + length, value + c * n_draw + second, length * sizeof *to);
+    }
+    for (size_t i = 0; i < a->n; i++) {
+        const size_t c = a->order[i] / n_draw, d = a->order[i] % n_draw;
+        if (d < length)
+            a->order[n++] = 2 * c * length + d;
+        else if (d >= second)
+            a->order[n++] = (2 * c + 1) * length + d - second;
+    }
+}
 
 /* The quantile p of sorted numbers. Written as a step from the nearer
  * neighbour, so that between two equal draws it is that draw to the bit:
@@ -77,24 +175,20 @@ static double quantile(const double *sorted, size_t n, double p)
 }
 
 /* Replaces x [n] by the normal scores of its ranks (Blom's offset 3/8), ties
- * by their average rank: equation 14 of the paper. */
-static void rank_normalise(arrays *a, double *x, size_t n)
+ * by their average rank: equation 14 of the paper. order [n]: that of x. */
+static void rank_normalise(size_t n, const size_t *order, double *x)
 {
-    for (size_t i = 0; i < n; i++) {
-        a->sorted[i] = x[i];
-        a->place[i] = (double)i;
-    }
-    gsl_sort2(a->sorted, 1, a->place, 1, n);
     for (size_t i = 0; i < n;) {
+        const double first = x[order[i]];
         size_t end = i + 1;
-        while (end < n && a->sorted[end] == a->sorted[i])
+        while (end < n && x[order[end]] == first)
             end++;
         /* The tie has the ranks i + 1 to end. */
         const double rank = 0.5 * (double)(i + 1 + end);
         const double score =
             gsl_cdf_ugaussian_Pinv((rank - 0.375) / ((double)n + 0.25));
         for (; i < end; i++)
-            x[(size_t)a->place[i]] = score;
+            x[order[i]] = score;
     }
 }
 
@@ -166,15 +260,16 @@ static void autocovariance(arrays *a, const double *halves)
         memset(a->fft, 0, n * sizeof *a->fft);
         for (size_t i = 0; i < a->length; i++)
             a->fft[i] = x[i] - mean;
-        gsl_fft_real_radix2_transform(a->fft, 1, n);
-        /* Half-complex: real parts 0 .. n/2, imaginary parts from the end. */
+        gsl_fft_real_transform(a->fft, 1, n, a->forward, a->space);
+        /* Half-complex: the real part of 0, real and imaginary parts of 1, 2
+         * ..., the real part of n/2. */
         a->power[0] += a->fft[0] * a->fft[0];
-        a->power[n / 2] += a->fft[n / 2] * a->fft[n / 2];
-        for (size_t i = 1; i < n / 2; i++)
+        a->power[n - 1] += a->fft[n - 1] * a->fft[n - 1];
+        for (size_t i = 1; i + 1 < n; i += 2)
             a->power[i] +=
-                a->fft[i] * a->fft[i] + a->fft[n - i] * a->fft[n - i];
+                a->fft[i] * a->fft[i] + a->fft[i + 1] * a->fft[i + 1];
     }
-    gsl_fft_halfcomplex_radix2_inverse(a->power, 1, n);
+    gsl_fft_halfcomplex_inverse(a->power, 1, n, a->back, a->space);
     const double scale = 1.0 / (double)(a->n_half * a->length);
     for (size_t i = 0; i < a->length; i++)
         a->power[i] *= scale;
@@ -226,17 +321,29 @@ static double ess_below(arrays *a, double limit)
     return is_constant(a->work, n) ? (double)n : ess_of(a, a->work);
 }
 
-/* x becomes |x - median|, by ranks. */
+/* x becomes |x - median|, by ranks. Below the median the distances fall as x
+ * rises, above it they rise: the two rows are merged. */
 static void fold(arrays *a)
 {
-    const size_t n = a->n_half * a->length;
+    const size_t n = a->n_half * a->length, *order = a->order;
+    double *x = a->work;
 
-    memcpy(a->work, a->halves, n * sizeof *a->work);
-    gsl_sort(a->work, 1, n);
-    const double median = gsl_stats_median_from_sorted_data(a->work, 1, n);
-    for (size_t i = 0; i < n; i++)
-        a->work[i] = fabs(a->halves[i] - median);
-    rank_normalise(a, a->work, n);
+    const double median =
+        n % 2 == 1
+            ? a->halves[order[n / 2]]
+            : 0.5 * (a->halves[order[n / 2 - 1]] + a->halves[order[n / 2]]);
+    size_t above = 0;
+    for (size_t i = 0; i < n; i++) {
+        x[i] = fabs(a->halves[i] - median);
+        above += a->halves[i] < median;
+    }
+    size_t below = above;
+    for (size_t i = 0; i < n; i++) {
+        const int is_below =
+            above == n || (below > 0 && x[order[below - 1]] < x[order[above]]);
+        a->spare[i] = is_below ? order[--below] : order[above++];
+    }
+    rank_normalise(n, a->spare, x);
 }
 
 static double larger(double a, double b)
@@ -252,7 +359,7 @@ static void diagnose(arrays *a, size_t n_group, tsr_convergence *out)
     out->mcse = out->sd / sqrt(ess_of(a, a->halves));
     out->ess_tail = fmin(ess_below(a, out->q5), ess_below(a, out->q95));
     memcpy(a->work, a->halves, n * sizeof *a->work);
-    rank_normalise(a, a->work, n);
+    rank_normalise(n, a->order, a->work);
     out->ess_bulk = ess_of(a, a->work);
     double single = rhat_of(a, a->work), groups = (double)NAN;
     if (has_groups)
@@ -289,31 +396,26 @@ tsr_status tsr_convergence_of_groups(int n_group, int n_chain, int n_draw,
     for (size_t i = 0; i < n; i++)
         if (!isfinite(value[i]))
             return TSR_OK;
-    double *block = arrays_new(&a, chains, draws);
-    if (block == NULL)
+    if (!arrays_make(&a, chains, draws) || !put_in_order(&a, value)) {
+        arrays_clear(&a);
         return tsr_fail(err, TSR_E_NOMEM, "no memory to summarise %zu draws",
                         n);
-    memcpy(a.sorted, value, n * sizeof *a.sorted);
-    gsl_sort(a.sorted, 1, n);
+    }
+    for (size_t i = 0; i < n; i++)
+        a.sorted[i] = value[a.order[i]];
     out->mean = gsl_stats_mean(value, 1, n);
     out->sd = gsl_stats_sd(value, 1, n);
     out->median = gsl_stats_median_from_sorted_data(a.sorted, 1, n);
     out->q5 = quantile(a.sorted, n, 0.05);
     out->q95 = quantile(a.sorted, n, 0.95);
     if (n_draw >= MIN_DRAWS && a.sorted[0] != a.sorted[n - 1]) {
-        for (size_t c = 0; c < chains; c++) {
-            double *to = a.halves + 2 * c * a.length;
-            const double *from = value + c * draws;
-            memcpy(to, from, a.length * sizeof *to);
-            memcpy(to + a.length, from + draws - a.length,
-                   a.length * sizeof *to);
-        }
+        cut_in_halves(&a, draws, value);
         /* Without the middle draw it may be constant after all. */
         if (!is_constant(a.halves, a.n_half * a.length))
             diagnose(
                 &a, n_group > 0 && n_chain % n_group == 0 ? (size_t)n_group : 0,
                 out);
     }
-    free(block);
+    arrays_clear(&a);
     return TSR_OK;
 }

@@ -89,12 +89,22 @@ static tsr_status give(tsr_args *args, const tsr_option *o, const char *value,
     return TSR_OK;
 }
 
-/* Takes the value of an option from the next word. */
-static tsr_status next_word(const tsr_option *o, int argc,
+/* "-o", or "--output" with or without a value, of the command's own. */
+static int is_option(const tsr_args *args, const char *word)
+{
+    if (word[0] != '-' || word[1] == '\0')
+        return 0;
+    return word[1] == '-' ? find(args, word + 2, strcspn(word + 2, "=")) != NULL
+                          : word[2] == '\0' && find_letter(args, word[1]);
+}
+
+/* Takes the value of an option from the next word. One that is an option itself
+ * is not meant as a value, which was forgotten. */
+static tsr_status next_word(const tsr_args *args, const tsr_option *o, int argc,
                             const char *const *argv, int *i, const char **value,
                             tsr_err *err)
 {
-    if (*i + 1 >= argc)
+    if (*i + 1 >= argc || is_option(args, argv[*i + 1]))
         return tsr_fail(err, TSR_E_USAGE,
                         "option '--%s' needs a value: --%s %s", o->name,
                         o->name, o->argument);
@@ -115,7 +125,7 @@ static tsr_status take_long(tsr_args *args, int argc, const char *const *argv,
         return tsr_fail(err, TSR_E_USAGE, "option '--%s' takes no value",
                         o->name);
     if (o->argument != NULL && value == NULL)
-        TSR_TRY(next_word(o, argc, argv, i, &value, err));
+        TSR_TRY(next_word(args, o, argc, argv, i, &value, err));
     return give(args, o, value, err);
 }
 
@@ -137,7 +147,7 @@ static tsr_status take_letters(tsr_args *args, int argc,
             if (s[1] != '\0')
                 value = s + 1 + (s[1] == '=');
             else
-                status = next_word(o, argc, argv, i, &value, err);
+                status = next_word(args, o, argc, argv, i, &value, err);
             return status == TSR_OK ? give(args, o, value, err) : status;
         }
         TSR_TRY(give(args, o, NULL, err));

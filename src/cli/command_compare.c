@@ -214,7 +214,7 @@ static tsr_status compare(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_compare = {
     .name = "compare",
     .doc = "runs side by side: evidence, fit, parameters, overlap",
-    .usage = {.arguments = "DIR...",
+    .usage = {.arguments = "DIR DIR...",
               .min_arguments = 2,
               .max_arguments = TSR_MOST_COMPARED,
               .options = options,

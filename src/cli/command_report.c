@@ -392,6 +392,21 @@ static tsr_status find_answer(const tsr_past_run *run, int *n_said,
     return status;
 }
 
+/* Empty where the run has all it was asked for: to end when converged, too. */
+static void tell_draws(const tsr_past_run *run, char remark[160])
+{
+    char draws[80];
+    remark[0] = '\0';
+    if (run->asked <= run->n_draw ||
+        (run->is_finished && run->config.sampler.until != NULL))
+        return;
+    tsr_sampler_draws_text(&run->config.sampler, run->n_draw, draws);
+    snprintf(remark, 160,
+             run->is_finished ? "The run's time was over after %s."
+                              : "The run is not finished: it has %s.",
+             draws);
+}
+
 static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
                          tsr_err *err)
 {
@@ -456,11 +471,7 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
             o.diagnose.draws = tsr_sampler_draws(&run.config.sampler);
             o.diagnose.is_still = run.config.structure.still;
         }
-        if (run.asked > run.n_draw)
-            snprintf(remark, sizeof remark,
-                     "The run has %d of the %ld draws a chain that it was "
-                     "asked for.",
-                     run.n_draw, run.asked);
+        tell_draws(&run, remark);
         o.remark = remark[0] != '\0' ? remark : NULL;
         status = tsr_report_write(run.trace, &o, page, folder, log, err);
     }

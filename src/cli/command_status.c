@@ -175,16 +175,18 @@ static void print_number(FILE *out, const char *name, double value,
 static void print(const run_status *s, const char *directory, FILE *out)
 {
     double left = seconds_left(s);
+    char draws[80];
     fprintf(out, "run in '%s'\n  %-11s %s", directory, "state", s->state);
     if (s->holder.is_held)
         fprintf(out, " on %s, process %ld, since %s", s->holder.host,
                 s->holder.pid, s->holder.since);
     fprintf(out, "\n  %-11s %ld of %ld draws\n", "warm-up", s->warmup,
             warmup_draws(s));
-    fprintf(out, "  %-11s %ld of %ld a chain", "sampling", s->draws,
-            tsr_sampler_draws(&s->config.sampler));
+    tsr_sampler_draws_text(&s->config.sampler, s->draws, draws);
+    fprintf(out, "  %-11s %s", "sampling", draws);
     if (s->has_checkpoint)
-        fprintf(out, ", %ld chains", (long)s->at.identity.n_chain);
+        fprintf(out, ", %ld chain%s", (long)s->at.identity.n_chain,
+                s->at.identity.n_chain == 1 ? "" : "s");
     fputc('\n', out);
     print_number(out, "speed", steps_a_second(s), " steps/s");
     if (isfinite(left) && left > 0.0) {

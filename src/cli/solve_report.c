@@ -37,6 +37,28 @@ static int is_good(const tsr_profile_fit *fit)
     return tsr_verdict_fits(fit->reduced_chi2, fit->cormap_p);
 }
 
+/* The runs fit the model by bodies instead of all atoms. What that gives is of
+ * interest only where it is another answer, or another number to compare the
+ * draws with. */
+static void say_bodies(const tsr_solve *s, int k, tsr_words *w)
+{
+    const double much = 1.2;
+    const tsr_profile_fit *atoms = &s->rigid[k].fit;
+    const tsr_verdict *v = s->n_run > 0 ? s->run[s->chosen].verdict : NULL;
+    if (v == NULL || k >= v->n_curve || v->curve[k].rigid.n_point == 0)
+        return;
+    const tsr_profile_fit *f = &v->curve[k].rigid;
+    const double ratio = f->reduced_chi2 / atoms->reduced_chi2;
+    if (is_good(f) == is_good(atoms) && ratio < much && ratio > 1.0 / much)
+        return;
+    tsr_words_say(
+        w,
+        " By the bodies of the runs, which are coarser than atoms and "
+        "have another layer of water, its reduced chi2 is %.3g: the "
+        "draws are to be compared with that.",
+        f->reduced_chi2);
+}
+
 static void say_rigid(const tsr_solve *s, tsr_words *w)
 {
     for (int k = 0; k < s->n_curve; k++) {
@@ -59,6 +81,7 @@ static void say_rigid(const tsr_solve *s, tsr_words *w)
                            "let them be"
                          : "its residuals change their sign as by "
                            "chance, but are larger than the errors say");
+        say_bodies(s, k, w);
     }
 }
 

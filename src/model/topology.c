@@ -208,9 +208,10 @@ static void report(const tsr_structure *s, const repairs *made, tsr_log *log)
 {
     if (made->n_side_mean > 0)
         tsr_warn(log,
-                 "'%s': %d incomplete side chains put at the prior's mean, "
+                 "'%s': %d incomplete side chain%s put at the prior's mean, "
                  "the first at %s",
-                 s->path, made->n_side_mean, made->first_side);
+                 s->path, made->n_side_mean, made->n_side_mean == 1 ? "" : "s",
+                 made->first_side);
     if (made->n_o + made->n_cb > 0)
         tsr_warn(log, "'%s': built %d missing O and %d missing CB", s->path,
                  made->n_o, made->n_cb);

@@ -122,6 +122,31 @@ static void read_object(tsr_json_reader *r, content *c)
             tsr_json_skip(r);
 }
 
+/* Boltz and Chai write NumPy's archives, AlphaFold 2 pickles, too. */
+static tsr_status no_json(const char *path, const char *text, size_t size,
+                          long at, tsr_err *err)
+{
+    const int is_archive = size > 4 && memcmp(text, "PK\3\4", 4) == 0;
+    const int is_array = size > 6 && memcmp(text, "\x93NUMPY", 6) == 0;
+    const int is_pickle = size > 2 && text[0] == '\x80' && text[1] < 6;
+    if (!is_archive && !is_array && !is_pickle)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' is no JSON with predicted aligned errors: byte "
+                        "%ld is not what is expected there",
+                        path, at);
+    return tsr_fail(
+        err, TSR_E_DATA,
+        "'%s' is %s; write its predicted aligned errors as JSON: python3 -c "
+        "\"import json, numpy; a = numpy.load('%s', allow_pickle=True)%s; "
+        "print(json.dumps({'pae': a.tolist()}))\" > pae.json",
+        path,
+        is_pickle ? "a Python pickle" : "of NumPy, as Boltz and Chai have them",
+        tsr_text_file_name(path),
+        is_pickle    ? "['predicted_aligned_error']"
+        : is_archive ? "['pae']"
+                     : "");
+}
+
 static tsr_status read_content(const char *path, content *c, tsr_err *err)
 {
     char *text;
@@ -139,10 +164,7 @@ static tsr_status read_content(const char *path, content *c, tsr_err *err)
     if (c->error.is_short_of_memory)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
     else if (r.is_bad)
-        status = tsr_fail(err, TSR_E_DATA,
-                          "'%s' is no JSON with predicted aligned errors: "
-                          "byte %ld is not what is expected there",
-                          path, (long)(r.at - text));
+        status = no_json(path, text, size, (long)(r.at - text), err);
     free(text);
     return status;
 }
@@ -203,8 +225,12 @@ static tsr_status check_square(const content *c, const char *path, tsr_err *err)
                : tsr_fail(err, TSR_E_DATA,
                           "'%s': %zu predicted aligned errors; a square of "
                           "them is needed, one row a residue (AlphaFold's "
-                          "files have it as predicted_aligned_error or pae)",
-                          path, c->error.n);
+                          "files have it as predicted_aligned_error or pae)%s",
+                          path, c->error.n,
+                          strstr(tsr_text_file_name(path), "summary") != NULL
+                              ? "; a summary has none: they are in the file "
+                                "of confidences, or full_data, beside it"
+                              : "");
 }
 
 static tsr_status fill(content *c, const char *path, tsr_pae *p, tsr_err *err)
@@ -327,28 +353,41 @@ static void rows_by_name(const tsr_pae *p, const tsr_structure *s, int *row)
                 row[i] = t;
 }
 
+/* In order, or a single chain's by number. 0: neither can be. */
+static int rows_by_order(const tsr_pae *p, const tsr_structure *s, int *row)
+{
+    const int is_whole = p->n == s->n_residue;
+    int fits = is_whole || (s->n_chain == 1 && p->chain == NULL);
+    for (int i = 0; i < s->n_residue && !is_whole; i++)
+        fits &= s->residue[i].number >= 1 && s->residue[i].number <= p->n;
+    for (int i = 0; i < s->n_residue && fits; i++)
+        row[i] = is_whole ? i : s->residue[i].number - 1;
+    return fits;
+}
+
 tsr_status tsr_pae_rows(const tsr_pae *pae, const tsr_structure *structure,
                         int *row, tsr_err *err)
 {
     const tsr_structure *s = structure;
-    int n_found = 0;
+    int missing = 0;
     for (int i = 0; i < s->n_residue; i++)
         row[i] = -1;
     if (pae->chain != NULL)
         rows_by_name(pae, s, row);
-    for (int i = 0; i < s->n_residue; i++)
-        n_found += row[i] >= 0;
-    if (n_found == s->n_residue)
+    while (missing < s->n_residue && row[missing] >= 0)
+        missing++;
+    if (missing == s->n_residue || rows_by_order(pae, s, row))
         return TSR_OK;
-    int is_whole = pae->n == s->n_residue;
-    int fits = is_whole || s->n_chain == 1;
-    for (int i = 0; i < s->n_residue && !is_whole; i++)
-        fits &= s->residue[i].number >= 1 && s->residue[i].number <= pae->n;
-    for (int i = 0; i < s->n_residue && fits; i++)
-        row[i] = is_whole ? i : s->residue[i].number - 1;
-    return fits ? TSR_OK
-                : tsr_fail(err, TSR_E_DATA,
-                           "'%s' has predicted aligned errors of %d residues, "
-                           "'%s' has %d residues: give those of this model",
-                           pae->path, pae->n, s->path, s->n_residue);
+    if (pae->chain != NULL)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' has no predicted aligned errors of residue %s:%d "
+                        "of '%s', and %d residues or ligands' atoms to its %d: "
+                        "give those of this model, with its names of chains",
+                        pae->path, s->residue[missing].chain,
+                        s->residue[missing].number, s->path, pae->n,
+                        s->n_residue);
+    return tsr_fail(err, TSR_E_DATA,
+                    "'%s' has predicted aligned errors of %d residues, '%s' "
+                    "has %d residues: give those of this model",
+                    pae->path, pae->n, s->path, s->n_residue);
 }

@@ -28,7 +28,9 @@ void tsr_pae_free(tsr_pae *pae);
 char *tsr_pae_beside(const char *model);
 
 /* Which row each residue of a structure has: row [n_residue] out, -1 for none.
- * By chain and number where the file names them, else in order, else, where
+ * By chain and number where the file names them (AlphaFold 3 has a token for
+ * each atom of a ligand or a modified residue, too: the first counts), else in
+ * order where there are as many, else, where the file names nothing and
  * residues are missing from a single chain, by number. Errors: TSR_E_DATA,
  * where the two do not belong together. */
 tsr_status tsr_pae_rows(const tsr_pae *pae, const tsr_structure *structure,

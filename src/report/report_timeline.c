@@ -24,10 +24,10 @@ static void add_trace(const tsr_report *r, tsr_figure *f, const char *title,
         x[c] = (c + 0.5) * dx;
     tsr_figure_panel(f, title, 0, 80);
     for (int from = 0, to, last = -1; from < s->n_column; from = to) {
-        const tsr_drawn_frame *a = &frame[s->at[s->column[from]]];
+        const tsr_drawn_frame *a = &frame[s->column[from]];
         char label[32];
         for (to = from + 1; to < s->n_column; to++) {
-            const tsr_drawn_frame *b = &frame[s->at[s->column[to]]];
+            const tsr_drawn_frame *b = &frame[s->column[to]];
             if (b->chain != a->chain || b->state != a->state)
                 break;
         }
@@ -59,7 +59,7 @@ static tsr_status get_columns(const tsr_report *r, const char *name,
         return status;
     *out = calloc((size_t)s->n_column, sizeof **out);
     for (int c = 0; *out != NULL && c < s->n_column; c++) {
-        const tsr_drawn_frame *a = &frame[s->at[s->column[c]]];
+        const tsr_drawn_frame *a = &frame[s->column[c]];
         (*out)[c] =
             a->chain < n_chain && a->draw < n_draw
                 ? value[(size_t)a->chain * (size_t)n_draw + (size_t)a->draw]

@@ -194,7 +194,7 @@ static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,
 {
     const char *const *name;
     int warm_chains = 0;
-    char stands[2 * TSR_EXCERPT_SIZE + 80];
+    char stands[2 * TSR_EXCERPT_SIZE + 80], draws[80];
     count_draws(run->trace, TSR_TRACE_POSTERIOR, &run->n_chain, &run->n_draw);
     count_draws(run->trace, TSR_TRACE_WARMUP_POSTERIOR, &warm_chains,
                 &run->n_warm);
@@ -211,11 +211,14 @@ static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,
                         "'%s' has no draw yet: %d of warm-up, which are not of "
                         "the posterior; %s",
                         path, run->n_warm, where_it_stands(run, stands));
-    if (run->asked > run->n_draw && !is_finished(run))
+    run->is_finished = is_finished(run);
+    if (run->asked > run->n_draw && !run->is_finished) {
+        tsr_sampler_draws_text(&run->config.sampler, run->n_draw, draws);
         tsr_warn(log,
-                 "the run is not finished: %d of %ld draws a chain; %s; these "
-                 "are the numbers so far",
-                 run->n_draw, run->asked, where_it_stands(run, stands));
+                 "the run is not finished: %s; %s; these are the "
+                 "numbers so far",
+                 draws, where_it_stands(run, stands));
+    }
     return TSR_OK;
 }
 

@@ -17,7 +17,8 @@ typedef struct {
     int has_data;        /* 0: the prior was sampled */
     int n_chain, n_draw; /* of the posterior */
     int n_warm;          /* draws of warm-up */
-    long asked;          /* draws a chain; 0: not known */
+    long asked;          /* draws a chain, at most; 0: not known */
+    int is_finished;     /* before all of them: converged, or out of time */
 } tsr_past_run;
 
 /* Opens the run in the folder `path`, or a trace.h5 itself. A run that has

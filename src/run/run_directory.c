@@ -140,6 +140,16 @@ tsr_status tsr_run_directory_expect(const char *directory, tsr_err *err)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     int is_run = S_ISDIR(info.st_mode) && stat(path, &info) == 0;
     free(path);
+    path = tsr_run_directory_file(directory, "solve.yaml");
+    const int is_solve = path != NULL && stat(path, &info) == 0;
+    free(path);
+    if (!is_run && is_solve)
+        return tsr_fail(err, TSR_E_NOINPUT,
+                        "'%s' is the folder of a solve: the command that made "
+                        "it goes on with it, tessera solve MODEL CURVE... "
+                        "--output %s; its runs have folders of their own "
+                        "there, called after their states",
+                        directory, directory);
     if (!is_run)
         return tsr_fail(err, TSR_E_NOINPUT,
                         "'%s' is not the folder of a run (no config.yaml)",

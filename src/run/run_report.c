@@ -104,11 +104,12 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
                         1048576.0);
     }
     fprintf(out,
-            "plan: %d chains x %d temperatures x (%ld warm-up steps + %ld "
+            "plan: %d chains x %d temperatures x (%ld warm-up steps + %s%ld "
             "draws x %ld steps), "
             "%d threads\n",
             setup->n_chain, tsr_target_n_temp(&setup->target), o->warmup,
-            tsr_sampler_draws(o), o->thin, setup->n_thread);
+            o->until != NULL ? "at most " : "", tsr_sampler_draws(o), o->thin,
+            setup->n_thread);
     int n_temp = tsr_target_n_temp(&setup->target);
     int n_state = tsr_target_n_state(&setup->target);
     if (setup->n_engine > 0)

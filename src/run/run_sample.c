@@ -442,11 +442,13 @@ tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
     s->track = NULL;
     if (status == TSR_OK)
         status = closed;
-    if (status == TSR_OK && tsr_stop_asked && !s->place.is_finished)
+    if (status == TSR_OK && tsr_stop_asked && !s->place.is_finished) {
+        char draws[80];
+        tsr_sampler_draws_text(&s->config->sampler, s->place.draws, draws);
         return tsr_fail(err, TSR_E_INTERRUPTED,
-                        "interrupted; %ld of %ld draws a chain are stored; "
-                        "'tessera resume %s' goes on",
-                        s->place.draws, tsr_sampler_draws(&s->config->sampler),
-                        s->directory);
+                        "interrupted; %s are stored; 'tessera "
+                        "resume %s' goes on",
+                        draws, s->directory);
+    }
     return say_how_to_go_on(s, status, err);
 }

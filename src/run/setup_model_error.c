@@ -447,9 +447,10 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
     }
     if (n_cut > 0)
         tsr_warn(log,
-                 "'%s': %d residues lack atoms, which do not scatter; complete "
+                 "'%s': %d residue%s atoms, which do not scatter; complete "
                  "them (PDBFixer, MODELLER), or set model_error: none",
-                 config->structure.file, n_cut);
+                 config->structure.file, n_cut,
+                 n_cut == 1 ? " lacks" : "s lack");
     lesson x = {.s = s, .l = l, .n = count_conformations(config, s)};
     set_nodes(&x);
     tsr_status status =

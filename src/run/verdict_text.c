@@ -72,9 +72,8 @@ static void say_rigid(const tsr_verdict_curve *c, tsr_words *w)
     tsr_words_say(w,
                   "The structure as it was given, kept rigid, under the run's "
                   "forward model, %s %s: chi2 %.3g, CorMap p %.2g (%s), with "
-                  "scale, background, c1 "
-                  "%.3f and c2 %.2f at their "
-                  "best%s.",
+                  "what the run infers of scale, background, c1 and c2 at its "
+                  "best, c1 %.3f and c2 %.2f%s.",
                   tsr_verdict_fits(f->reduced_chi2, f->cormap_p)
                       ? "fits"
                       : "does not fit",

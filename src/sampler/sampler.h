@@ -47,6 +47,11 @@ double tsr_sampler_t_max(const tsr_sampler_options *options);
 /* Draws of a chain, at most. */
 long tsr_sampler_draws(const tsr_sampler_options *options);
 
+/* How many of them there are, in words: "12 of 5000 draws a chain", or, where
+ * convergence ends the run, "12 draws a chain (50000 at most)". */
+void tsr_sampler_draws_text(const tsr_sampler_options *options, long done,
+                            char text[80]);
+
 /* What converged means where nothing else is said: for tsr_until_parse. */
 extern const char tsr_sampler_until[];
 

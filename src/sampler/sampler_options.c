@@ -137,6 +137,16 @@ long tsr_sampler_draws(const tsr_sampler_options *options)
     return options->draws.word < 0 ? (long)options->draws.number : LEAST_DRAWS;
 }
 
+void tsr_sampler_draws_text(const tsr_sampler_options *options, long done,
+                            char text[80])
+{
+    const int is_open = options->until != NULL || options->draws.word >= 0;
+    snprintf(text, 80,
+             is_open ? "%ld draws a chain (%ld at most)"
+                     : "%ld of %ld draws a chain",
+             done, tsr_sampler_draws(options));
+}
+
 static void set(tsr_number_or_word *value, double number)
 {
     if (value->word >= 0)

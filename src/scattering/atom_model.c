@@ -414,11 +414,12 @@ static void tell_missing(const tsr_atoms *atoms, tsr_log *log)
         before = r;
     }
     if (n_residue > 0)
-        tsr_warn(log,
-                 "'%s': %d residues lack %d atoms (the first: %s %s:%d), which "
-                 "do not scatter; complete them (PDBFixer, MODELLER)",
-                 atoms->path, n_residue, n_atom, first->name, first->chain,
-                 first->number);
+        tsr_warn(
+            log,
+            "'%s': %d residue%s %d atoms (the first: %s %s:%d), which do not "
+            "scatter; complete them (PDBFixer, MODELLER)",
+            atoms->path, n_residue, n_residue == 1 ? " lacks" : "s lack",
+            n_atom, first->name, first->chain, first->number);
     if (n_gap > 0)
         tsr_warn(log,
                  "'%s': chains are broken and lack %d residues by their "

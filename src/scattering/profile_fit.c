@@ -58,54 +58,57 @@ enum { GRID_C1 = 11, GRID_C2 = 25, MAX_STEP = 100 };
 static const double at_bound = 1e-3; /* of the distance between the bounds */
 
 typedef struct {
-    const tsr_partial_curves *curves;
-    const double *intensity, *sigma;
-    const tsr_profile_fit_options *options;
-    int free[2], n_free; /* of c1, c2 */
-    double c[2];         /* where they are fixed */
-    double *model;       /* [n] scratch */
     double scale, background;
+} linear;
+
+typedef struct {
+    int n_data, n; /* n: points of all data */
+    const tsr_profile_fit_curve *data;
+    tsr_profile_predict predict;
+    void *context;
+    const double *bound[2]; /* of c1, c2 */
+    int free[2], n_free;
+    double *model;  /* [n] scratch */
+    linear *solved; /* [n_data] */
 } problem;
 
-static const double *bounds(const problem *p, int which)
-{
-    return which == 0 ? p->options->c1 : p->options->c2;
-}
-
-/* The scale and background that fit best to p->model; returns chi2, infinite
+/* The scale and background that fit best to the model; returns chi2, infinite
  * where the scale is not positive. */
-static double solve_linear(problem *p)
+static double solve_linear(const tsr_profile_fit_curve *d, const double *model,
+                           linear *out)
 {
     double w = 0.0, x = 0.0, y = 0.0, xx = 0.0, xy = 0.0;
-    for (int k = 0; k < p->curves->n; k++) {
-        double weight = 1.0 / (p->sigma[k] * p->sigma[k]);
-        double i = p->intensity[k] -
-                   (p->options->fit_background ? 0.0 : p->options->background);
+    for (int k = 0; k < d->n; k++) {
+        double weight = 1.0 / (d->sigma[k] * d->sigma[k]);
+        double i = d->intensity[k] - (d->fit_background ? 0.0 : d->background);
         w += weight;
-        x += weight * p->model[k];
+        x += weight * model[k];
         y += weight * i;
-        xx += weight * p->model[k] * p->model[k];
-        xy += weight * p->model[k] * i;
+        xx += weight * model[k] * model[k];
+        xy += weight * model[k] * i;
     }
-    p->background = p->options->background;
-    p->scale = xy / xx;
-    if (p->options->fit_background) {
-        p->scale = (w * xy - x * y) / (w * xx - x * x);
-        p->background = (y - p->scale * x) / w;
+    *out = (linear){xy / xx, d->background};
+    if (d->fit_background) {
+        out->scale = (w * xy - x * y) / (w * xx - x * x);
+        out->background = (y - out->scale * x) / w;
     }
     double chi2 = 0.0;
-    for (int k = 0; k < p->curves->n; k++) {
-        double r = (p->intensity[k] - p->scale * p->model[k] - p->background) /
-                   p->sigma[k];
+    for (int k = 0; k < d->n; k++) {
+        double r = (d->intensity[k] - out->scale * model[k] - out->background) /
+                   d->sigma[k];
         chi2 += r * r;
     }
-    return p->scale > 0.0 ? chi2 : (double)INFINITY;
+    return out->scale > 0.0 ? chi2 : (double)INFINITY;
 }
 
 static double chi2_at(problem *p, const double c[2])
 {
-    tsr_contrast_intensity(p->curves, c[0], c[1], p->model);
-    return solve_linear(p);
+    double chi2 = 0.0;
+    const double *model = p->model;
+    p->predict(p->context, c[0], c[1], p->model);
+    for (int i = 0; i < p->n_data; model += p->data[i++].n)
+        chi2 += solve_linear(&p->data[i], model, &p->solved[i]);
+    return chi2;
 }
 
 /* ---- c1 and c2 ---- */
@@ -114,8 +117,8 @@ static void from_free(const problem *p, const gsl_vector *u, double c[2])
 {
     size_t at = 0;
     for (int i = 0; i < 2; i++) {
-        const double *b = bounds(p, i);
-        c[i] = p->c[i];
+        const double *b = p->bound[i];
+        c[i] = b[0];
         if (p->free[i])
             c[i] = 0.5 * (b[0] + b[1]) +
                    0.5 * (b[1] - b[0]) * sin(gsl_vector_get(u, at++));
@@ -128,11 +131,16 @@ static int residuals(const gsl_vector *u, void *context, gsl_vector *f)
     double c[2];
     from_free(p, u, c);
     chi2_at(p, c);
-    for (int k = 0; k < p->curves->n; k++)
-        gsl_vector_set(
-            f, (size_t)k,
-            (p->intensity[k] - p->scale * p->model[k] - p->background) /
-                p->sigma[k]);
+    size_t at = 0;
+    for (int i = 0; i < p->n_data; i++) {
+        const tsr_profile_fit_curve *d = &p->data[i];
+        for (int k = 0; k < d->n; k++, at++)
+            gsl_vector_set(f, at,
+                           (d->intensity[k] -
+                            p->solved[i].scale * p->model[at] -
+                            p->solved[i].background) /
+                               d->sigma[k]);
+    }
     return GSL_SUCCESS;
 }
 
@@ -144,12 +152,12 @@ static double search(problem *p, double best[2])
     int n0 = p->free[0] ? GRID_C1 : 1, n1 = p->free[1] ? GRID_C2 : 1;
     for (int i = 0; i < n0; i++)
         for (int j = 0; j < n1; j++) {
-            const double *a = bounds(p, 0), *b = bounds(p, 1);
+            const double *a = p->bound[0], *b = p->bound[1];
             double c[2] = {a[0] + (a[1] - a[0]) * (i + 0.5) / n0,
                            b[0] + (b[1] - b[0]) * (j + 0.5) / n1};
             for (int k = 0; k < 2; k++)
                 if (!p->free[k])
-                    c[k] = p->c[k];
+                    c[k] = p->bound[k][0];
             double chi2 = chi2_at(p, c);
             if (chi2 < lowest) {
                 lowest = chi2;
@@ -162,7 +170,7 @@ static double search(problem *p, double best[2])
 static tsr_status refine(problem *p, double best[2], double *lowest,
                          tsr_err *err)
 {
-    size_t n = (size_t)p->curves->n, m = (size_t)p->n_free, at = 0;
+    size_t n = (size_t)p->n, m = (size_t)p->n_free, at = 0;
     gsl_multifit_nlinear_parameters parameters =
         gsl_multifit_nlinear_default_parameters();
     gsl_multifit_nlinear_fdf fdf = {
@@ -177,7 +185,7 @@ static tsr_status refine(problem *p, double best[2], double *lowest,
         return tsr_fail(err, TSR_E_NOMEM, "out of memory for a fit");
     }
     for (int i = 0; i < 2; i++) {
-        const double *b = bounds(p, i);
+        const double *b = p->bound[i];
         if (p->free[i])
             gsl_vector_set(u, at++,
                            asin((2.0 * best[i] - b[0] - b[1]) / (b[1] - b[0])));
@@ -201,22 +209,31 @@ static tsr_status refine(problem *p, double best[2], double *lowest,
 /* Where it lies, and whether the bound itself is as good. */
 static int where(const problem *p, int which, double c)
 {
-    const double *b = bounds(p, which);
+    const double *b = p->bound[which];
     double near = at_bound * (b[1] - b[0]);
     if (!p->free[which])
         return 0;
     return c < b[0] + near ? -1 : c > b[1] - near ? 1 : 0;
 }
 
-static void describe(problem *p, const double c[2], double chi2,
-                     tsr_profile_fit *fit, double *curve)
+/* The fit of one of the data; its part of the model is scratch afterwards. */
+static void describe(const problem *p, const double c[2],
+                     const tsr_profile_fit_curve *d, const linear *l,
+                     double *model)
 {
-    int n = p->curves->n;
-    int n_parameter = 1 + p->n_free + (p->options->fit_background != 0);
+    const int n = d->n;
+    const int n_parameter = 1 + p->n_free + (d->fit_background != 0);
+    tsr_profile_fit *fit = d->fit;
+    double chi2 = 0.0;
+    for (int k = 0; k < n; k++) {
+        d->curve[k] = l->scale * model[k] + l->background;
+        model[k] = d->intensity[k] - d->curve[k];
+        chi2 += model[k] * model[k] / (d->sigma[k] * d->sigma[k]);
+    }
     *fit = (tsr_profile_fit){.n_point = n,
                              .n_parameter = n_parameter,
-                             .scale = p->scale,
-                             .background = p->background,
+                             .scale = l->scale,
+                             .background = l->background,
                              .c1 = c[0],
                              .c2 = c[1],
                              .c1_at = where(p, 0, c[0]),
@@ -224,12 +241,53 @@ static void describe(problem *p, const double c[2], double chi2,
                              .chi2 = chi2 / n};
     fit->reduced_chi2 =
         n > n_parameter ? chi2 / (n - n_parameter) : (double)NAN;
-    for (int k = 0; k < n; k++) {
-        curve[k] = p->scale * p->model[k] + p->background;
-        p->model[k] = p->intensity[k] - curve[k];
-    }
-    fit->longest_run = tsr_cormap_longest_run(n, p->model);
+    fit->longest_run = tsr_cormap_longest_run(n, model);
     fit->cormap_p = tsr_cormap_p(n, fit->longest_run);
+}
+
+static tsr_status fit_all(problem *p, tsr_err *err)
+{
+    double best[2] = {p->bound[0][0], p->bound[1][0]}, *model = p->model;
+    double chi2 = search(p, best);
+    if (isfinite(chi2) && p->n_free > 0 && p->n > p->n_free)
+        TSR_TRY(refine(p, best, &chi2, err));
+    if (!isfinite(chi2_at(p, best)))
+        return tsr_fail(err, TSR_E_NUMERIC,
+                        "no positive scale brings the curve to the data; are "
+                        "they of this molecule, and is the buffer subtracted?");
+    for (int i = 0; i < p->n_data; model += p->data[i++].n)
+        describe(p, best, &p->data[i], &p->solved[i], model);
+    return TSR_OK;
+}
+
+tsr_status tsr_profile_fit_joint(int n_data, const tsr_profile_fit_curve *data,
+                                 const double c1[2], const double c2[2],
+                                 tsr_profile_predict predict, void *context,
+                                 tsr_err *err)
+{
+    problem p = {.n_data = n_data,
+                 .data = data,
+                 .predict = predict,
+                 .context = context,
+                 .bound = {c1, c2},
+                 .free = {c1[1] > c1[0], c2[1] > c2[0]}};
+    p.n_free = p.free[0] + p.free[1];
+    for (int i = 0; i < n_data; i++)
+        p.n += data[i].n;
+    p.model = calloc((size_t)p.n + 1, sizeof *p.model);
+    p.solved = calloc((size_t)n_data + 1, sizeof *p.solved);
+    tsr_status status =
+        p.model != NULL && p.solved != NULL
+            ? fit_all(&p, err)
+            : tsr_fail(err, TSR_E_NOMEM, "out of memory for a fit");
+    free(p.model);
+    free(p.solved);
+    return status;
+}
+
+static void predict_one(void *context, double c1, double c2, double *model)
+{
+    tsr_contrast_intensity(context, c1, c2, model);
 }
 
 tsr_status tsr_profile_fit_make(const tsr_partial_curves *curves,
@@ -238,38 +296,20 @@ tsr_status tsr_profile_fit_make(const tsr_partial_curves *curves,
                                 tsr_profile_fit *fit, double *curve,
                                 tsr_err *err)
 {
-    problem p = {.curves = curves,
-                 .intensity = intensity,
-                 .sigma = sigma,
-                 .options = options,
-                 .c = {1.0, 0.0}};
-    double best[2] = {1.0, 0.0};
-    tsr_status status = TSR_OK;
-    if (curves->n_comp == 3) {
-        for (int i = 0; i < 2; i++) {
-            const double *b = bounds(&p, i);
-            p.free[i] = b[1] > b[0];
-            p.c[i] = b[0];
-        }
-        best[0] = p.c[0], best[1] = p.c[1];
-    }
-    p.n_free = p.free[0] + p.free[1];
-    p.model = calloc((size_t)curves->n, sizeof *p.model);
-    if (p.model == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a fit");
-    double chi2 = search(&p, best);
-    if (isfinite(chi2) && p.n_free > 0 && curves->n > p.n_free)
-        status = refine(&p, best, &chi2, err);
-    chi2 = chi2_at(&p, best);
-    if (status == TSR_OK && !isfinite(chi2))
-        status = tsr_fail(err, TSR_E_NUMERIC,
-                          "no positive scale brings the curve to the data; are "
-                          "they of this molecule, and is the buffer "
-                          "subtracted?");
-    if (status == TSR_OK)
-        describe(&p, best, chi2, fit, curve);
-    free(p.model);
-    return status;
+    static const double none[2][2] = {{1.0, 1.0}, {0.0, 0.0}};
+    const int has_contrast = curves->n_comp == 3;
+    const tsr_profile_fit_curve data = {.n = curves->n,
+                                        .intensity = intensity,
+                                        .sigma = sigma,
+                                        .fit_background =
+                                            options->fit_background,
+                                        .background = options->background,
+                                        .fit = fit,
+                                        .curve = curve};
+    tsr_partial_curves own = *curves;
+    return tsr_profile_fit_joint(1, &data, has_contrast ? options->c1 : none[0],
+                                 has_contrast ? options->c2 : none[1],
+                                 predict_one, &own, err);
 }
 
 void tsr_profile_bounds_text(const tsr_profile_fit *fit, char *text,

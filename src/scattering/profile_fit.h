@@ -43,6 +43,28 @@ tsr_status tsr_profile_fit_make(const tsr_partial_curves *curves,
                                 tsr_profile_fit *fit, double *curve,
                                 tsr_err *err);
 
+/* One curve of several that a structure is fitted to at the same c1 and c2,
+ * each with a scale and a background of its own. */
+typedef struct {
+    int n;
+    const double *intensity, *sigma; /* [n] */
+    int fit_background;              /* 0: it is the number below */
+    double background;
+    tsr_profile_fit *fit; /* out */
+    double *curve;        /* [n] out: scale I + background */
+} tsr_profile_fit_curve;
+
+/* The structure's intensities at c1 and c2 where the data are, those of the
+ * second behind those of the first: model [sum of n] out. */
+typedef void (*tsr_profile_predict)(void *context, double c1, double c2,
+                                    double *model);
+
+/* c1, c2: bounds; equal: fixed. Errors: as above. */
+tsr_status tsr_profile_fit_joint(int n_data, const tsr_profile_fit_curve *data,
+                                 const double c1[2], const double c2[2],
+                                 tsr_profile_predict predict, void *context,
+                                 tsr_err *err);
+
 /* " (c1 at its lower bound)", or empty; text [size] out. */
 void tsr_profile_bounds_text(const tsr_profile_fit *fit, char *text,
                              size_t size);

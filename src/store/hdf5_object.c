@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -242,7 +243,7 @@ int tsr_hdf5_block(hid_t data, hid_t type, int rank, const hsize_t *offset,
 
 /* ---- a file opened for reading ---- */
 
-enum { TRIES = 5 };
+enum { TRIES = 5, TRIES_MOVING = 50 }; /* of 2, 4 ... ms between them */
 
 static tsr_status open_once(const char *path, tsr_hdf5_input *input,
                             tsr_err *err)
@@ -259,13 +260,58 @@ static tsr_status open_once(const char *path, tsr_hdf5_input *input,
     return status;
 }
 
-/* Only a file of a run can change under a reader: one with a journal. */
-static int has_journal(const char *path)
+/* The journal's last change, and the file's; a file of a run can change under a
+ * reader only while it has a journal. */
+typedef struct {
+    int has_journal;
+    struct timespec journal, file;
+} moment;
+
+static moment look_at(const char *path)
 {
     char *name = tsr_journal_name(path);
-    int there = name != NULL && access(name, F_OK) == 0;
+    struct stat info;
+    moment now = {.has_journal = 0};
+
+    if (name != NULL && stat(name, &info) == 0) {
+        now.has_journal = 1;
+        now.journal = info.st_mtim;
+    }
+    if (stat(path, &info) == 0)
+        now.file = info.st_mtim;
     free(name);
-    return there;
+    return now;
+}
+
+static int is_same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* The store of one try: verified, and safe from what a writer does next. */
+static tsr_status take(const char *path, int has_journal, int *is_busy,
+                       tsr_hdf5_store **store, tsr_err *err)
+{
+    TSR_TRY(tsr_hdf5_store_recover(path, store, is_busy, err));
+    if (*store == NULL)
+        TSR_TRY(tsr_hdf5_store_open_reading(path, store, err));
+    tsr_status status = has_journal ? tsr_hdf5_store_copy(*store, err) : TSR_OK;
+    if (status == TSR_OK)
+        status = tsr_hdf5_store_verify(*store, err);
+    return status == TSR_OK ? TSR_OK : tsr_wrap(err, status, "'%s'", path);
+}
+
+/* What the caller needs of the file that HDF5 now reads. */
+static tsr_status
+open_checked(const char *path,
+             tsr_status (*check)(hid_t file, void *context, tsr_err *err),
+             void *context, tsr_hdf5_input *input, tsr_err *err)
+{
+    tsr_status status = open_once(path, input, err);
+
+    if (status == TSR_OK && check != NULL)
+        status = check(input->file, context, err);
+    return status == TSR_OK ? TSR_OK : tsr_wrap(err, status, "'%s'", path);
 }
 
 tsr_status tsr_hdf5_input_open(const char *path,
@@ -274,34 +320,37 @@ tsr_status tsr_hdf5_input_open(const char *path,
                                void *context, tsr_hdf5_input *input,
                                tsr_err *err)
 {
-    const struct timespec pause = {0, 20000000};
     tsr_status status = TSR_OK;
+    int is_moving = 0;
 
     *input = (tsr_hdf5_input){.file = -1};
     if (access(path, R_OK) != 0)
         return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
                         strerror(errno));
     tsr_hdf5_quiet();
-    for (int i = 0; i < TRIES; i++) {
-        int is_busy;
-        status = tsr_hdf5_store_recover(path, &input->store, &is_busy, err);
-        if (status == TSR_OK && input->store == NULL)
-            status = tsr_hdf5_store_open_reading(path, &input->store, err);
-        if (status != TSR_OK)
-            return status;
-        status = tsr_hdf5_store_verify(input->store, err);
+    for (int i = 0; i < (is_moving ? TRIES_MOVING : TRIES); i++) {
+        const struct timespec pause = {0, 2000000L * (1 + i)};
+        int is_busy = 0;
+        const moment before = look_at(path);
+        status = take(path, before.has_journal, &is_busy, &input->store, err);
         if (status == TSR_OK)
-            status = open_once(path, input, err);
-        if (status == TSR_OK && check != NULL)
-            status = check(input->file, context, err);
+            status = open_checked(path, check, context, input, err);
         if (status == TSR_OK)
             return TSR_OK;
         tsr_hdf5_input_close(input);
-        if (status != TSR_E_DATA || !has_journal(path))
+        const moment now = look_at(path);
+        is_moving = is_busy || !is_same_time(before.journal, now.journal) ||
+                    !is_same_time(before.file, now.file);
+        if (status != TSR_E_DATA || !now.has_journal)
             break;
         nanosleep(&pause, NULL);
     }
-    return tsr_wrap(err, status, "'%s'", path);
+    return is_moving && status == TSR_E_DATA
+               ? tsr_fail(err, TSR_E_IO,
+                          "'%s' is being written faster than it can be read; "
+                          "try again, or stop the run first",
+                          path)
+               : status;
 }
 
 void tsr_hdf5_input_close(tsr_hdf5_input *input)

@@ -137,6 +137,21 @@ static haddr_t driver_get_eof(const H5FD_t *base, H5FD_mem_t type)
     return ((const handle *)base)->store->size;
 }
 
+/* What HDF5 has read so far would not go with what it reads from now on. */
+static herr_t check_unchanged(const tsr_hdf5_store *store)
+{
+    struct stat now;
+
+    if (fstat(store->fd, &now) == 0 && now.st_size == store->seen.st_size &&
+        now.st_mtim.tv_sec == store->seen.st_mtim.tv_sec &&
+        now.st_mtim.tv_nsec == store->seen.st_mtim.tv_nsec)
+        return 0;
+    H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_IO,
+             H5E_READERROR,
+             "a run has begun to write the file while it was read; try again");
+    return -1;
+}
+
 static herr_t driver_read(H5FD_t *base, H5FD_mem_t type, hid_t transfer,
                           haddr_t at, size_t n, void *buffer)
 {
@@ -152,7 +167,7 @@ static herr_t driver_read(H5FD_t *base, H5FD_mem_t type, hid_t transfer,
         at += part;
         n -= part;
     }
-    return 0;
+    return store->is_watched ? check_unchanged(store) : 0;
 }
 
 static herr_t driver_write(H5FD_t *base, H5FD_mem_t type, hid_t transfer,

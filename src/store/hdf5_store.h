@@ -55,20 +55,26 @@ tsr_status tsr_hdf5_store_open(const char *path, tsr_hdf5_store **out,
                                tsr_err *err);
 
 /* For a reader, before it opens the file: finishes a commit that was
- * interrupted, where its writer is dead. Waits up to 2 s for a writer that is
- * in the middle of one. Where the file may not be written (a read-only
- * directory or medium), or the file system has no locks to tell whether the
- * writer lives, *overlay is a store that shows the file as it will be, to be
- * attached for reading; else NULL, and any HDF5 driver reads the file.
- * *is_busy: a writer was at work all that time. Errors: TSR_E_DATA,
- * TSR_E_NOINPUT, TSR_E_IO as above. */
+ * interrupted, where its writer is dead. Where the writer lives, the file may
+ * not be written (a read-only directory or medium), or the file system has no
+ * locks to tell whether the writer lives, *overlay is a store that shows the
+ * file as it will be, to be attached for reading; else NULL, and any HDF5
+ * driver reads the file. *is_busy: a writer is in the middle of a commit.
+ * Errors: TSR_E_DATA, TSR_E_NOINPUT, TSR_E_IO as above. */
 tsr_status tsr_hdf5_store_recover(const char *path, tsr_hdf5_store **overlay,
                                   int *is_busy, tsr_err *err);
 
-/* The file for reading alone, as it is on the disk. Errors: TSR_E_NOINPUT,
- * TSR_E_IO. */
+/* The file for reading alone, as it is on the disk. Where it changes after
+ * tsr_hdf5_store_verify, HDF5's reads fail. Errors: TSR_E_NOINPUT, TSR_E_IO. */
 tsr_status tsr_hdf5_store_open_reading(const char *path, tsr_hdf5_store **out,
                                        tsr_err *err);
+
+/* Before tsr_hdf5_store_verify, of a file that a run goes on writing: reads
+ * from a copy of its own, a file without a name in the folder TMPDIR, or /tmp.
+ * The copy may have been made in the middle of a commit; then it has parts of
+ * two states, which its seal betrays. Cost: 1 GB/s or so. Errors: TSR_E_DATA
+ * (the file was cut meanwhile), TSR_E_IO (no room for the copy). */
+tsr_status tsr_hdf5_store_copy(tsr_hdf5_store *store, tsr_err *err);
 
 /* Reads the whole file and compares it with its seal, before HDF5 sees any of
  * it; a file without a seal is tried in a process of its own

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 enum { PAGE = 4096, SEAL = 64 };
 
@@ -14,7 +15,10 @@ struct tsr_hdf5_store {
     char *path;
     char *journal; /* its name */
     int fd;
-    int failed;           /* errno of the commit that failed */
+    int failed;     /* errno of the commit that failed */
+    int is_copy;    /* of a file that is being written */
+    int is_watched; /* the file must stay as it was `seen` */
+    struct stat seen;
     int journal_idle;     /* nothing in it is needed any more */
     size_t on_disk;       /* bytes of the file on the disk, without its seal */
     size_t tail;          /* of the seal behind them: SEAL, or 0 without one */

@@ -1,7 +1,9 @@
-/* Commits that were interrupted. */
+/* Commits that were interrupted, or are under way. */
+#define _GNU_SOURCE /* mkostemp */
 #include "store/hdf5_store_parts.h"
 
 #include "core/text.h"
+#include "io/file.h"
 #include "store/hdf5_store.h"
 #include "store/journal.h"
 
@@ -85,7 +87,7 @@ tsr_status tsr_hdf5_store_repair(const char *path, int must_write,
 
     if (name == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'", path);
-    int failed = tsr_journal_read(name, &journal, &state);
+    int failed = tsr_journal_read(name, must_write, &journal, &state);
     free(name);
     if (failed != 0)
         return tsr_fail(err, TSR_E_IO, "cannot read '%s.journal': %s", path,
@@ -101,13 +103,17 @@ tsr_status tsr_hdf5_store_repair(const char *path, int must_write,
                         "file; restore both from a copy",
                         path);
     *is_busy = state == TSR_JOURNAL_BUSY;
-    if (state == TSR_JOURNAL_BUSY && must_write)
+    if (state == TSR_JOURNAL_BUSY && must_write) {
+        tsr_journal_free(&journal);
         return tsr_fail(err, TSR_E_IO,
                         "'%s' is being written by another process; stop it "
                         "first",
                         path);
-    if (state != TSR_JOURNAL_OURS && state != TSR_JOURNAL_SEEN)
+    }
+    if (state == TSR_JOURNAL_NONE || journal.n_page == 0) {
+        tsr_journal_free(&journal);
         return TSR_OK;
+    }
     status = check_length(path, journal.length, err);
     if (status == TSR_OK) {
         /* Without locks only who must be alone may write. */
@@ -143,6 +149,73 @@ tsr_status tsr_hdf5_store_recover(const char *path, tsr_hdf5_store **overlay,
     return tsr_hdf5_store_repair(path, 0, overlay, is_busy, err);
 }
 
+/* ---- beside a writer ---- */
+
+/* A file without a name, in TMPDIR or /tmp: it is gone with its descriptor. */
+static tsr_status open_unnamed(int *fd, tsr_err *err)
+{
+    const char *folder = getenv("TMPDIR");
+
+    if (folder == NULL || folder[0] == '\0')
+        folder = "/tmp";
+    char *name = tsr_words_of("%s/tessera-XXXXXX", folder);
+    if (name == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    *fd = mkostemp(name, O_CLOEXEC);
+    const int failed = *fd < 0 ? errno : 0;
+    if (*fd >= 0)
+        unlink(name);
+    free(name);
+    return failed == 0
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_IO,
+                          "a file that is being written is read from a copy, "
+                          "which cannot be made in '%s': %s; name another "
+                          "folder in the environment as TMPDIR",
+                          folder, strerror(failed));
+}
+
+/* n bytes. *is_short: `from` has fewer. 0 or an errno of the copy. */
+static int copy_bytes(int from, int to, size_t n, int *is_short)
+{
+    const size_t room = (size_t)1 << 20;
+    char *buffer = malloc(room);
+    int failed = buffer == NULL ? ENOMEM : 0;
+
+    *is_short = 0;
+    for (size_t at = 0; at < n && failed == 0 && !*is_short;) {
+        const size_t part = n - at < room ? n - at : room;
+        *is_short = tsr_file_read_at(from, buffer, part, at) != 0;
+        if (!*is_short)
+            failed = tsr_file_write_at(to, buffer, part, at);
+        at += part;
+    }
+    free(buffer);
+    return failed;
+}
+
+tsr_status tsr_hdf5_store_copy(tsr_hdf5_store *store, tsr_err *err)
+{
+    int fd = -1, is_short = 0;
+
+    TSR_TRY(open_unnamed(&fd, err));
+    const int failed = copy_bytes(store->fd, fd, store->on_disk, &is_short);
+    close(store->fd);
+    store->fd = fd;
+    store->is_copy = 1;
+    if (failed != 0)
+        return tsr_fail(err, TSR_E_IO,
+                        "it is being written, and read from a copy of %.4g "
+                        "MiB, which cannot be made: %s; name a folder with "
+                        "room in the environment as TMPDIR",
+                        (double)store->on_disk / 1048576.0, strerror(failed));
+    return is_short
+               ? tsr_fail(err, TSR_E_DATA, "the file was cut while it was read")
+               : TSR_OK;
+}
+
+/* ---- all files of a run ---- */
+
 static const char ending[] = ".journal";
 
 static tsr_status recover_one(const char *path, const char *journal,
@@ -159,11 +232,11 @@ static tsr_status recover_one(const char *path, const char *journal,
         return TSR_OK;
     }
     TSR_TRY(tsr_hdf5_store_recover(path, &overlay, &is_busy, err));
-    if (overlay != NULL) {
+    if (is_busy) {
+        recovery->n_busy++;
+    } else if (overlay != NULL) {
         if (recovery->n_pending++ == 0)
             snprintf(recovery->pending, sizeof recovery->pending, "%s", name);
-    } else if (is_busy) {
-        recovery->n_busy++;
     } else if (tsr_journal_is_empty(journal)) {
         recovery->n_finished++;
     }

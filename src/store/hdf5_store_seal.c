@@ -5,6 +5,7 @@
  * and more than one but for a chance of 2^-64; and a commit takes the old
  * checksums of the pages that it changes from the sum, adds their new ones, and
  * need not read the others. */
+#define _GNU_SOURCE /* memmem */
 #include "store/hdf5_store_parts.h"
 
 #include "io/checksum.h"
@@ -292,24 +293,43 @@ static int read_seal(tsr_hdf5_store *store, uint64_t *sum)
     return memcmp(same, store->seal, SEAL) == 0;
 }
 
-/* Whether a writer has changed the file since its seal was read. */
-static int has_changed(const tsr_hdf5_store *store)
+/* A commit under way lets the file grow behind its seal before it changes
+ * anything else: then the file up to the seal is what the commit before made
+ * of it. From the end of the file backwards; the blocks overlap by a seal. */
+static int find_seal(tsr_hdf5_store *store, uint64_t *sum)
 {
-    struct stat info;
-    unsigned char seal[SEAL];
+    enum { BLOCK = 1 << 16 };
+    static const char begins[] = "\ntessera: ";
+    const size_t size = store->size;
+    char *block = malloc(BLOCK);
 
-    if (store->n_held > 0) /* under a journal nobody writes */
-        return 0;
-    return fstat(store->fd, &info) != 0 ||
-           (size_t)info.st_size != store->on_disk + SEAL ||
-           tsr_file_read_at(store->fd, seal, SEAL, store->on_disk) != 0 ||
-           memcmp(seal, store->seal, SEAL) != 0;
+    for (size_t end = block != NULL ? size : 0; end > SEAL;) {
+        const size_t n = end < BLOCK ? end : BLOCK;
+        const char *from = block, *at;
+        if (tsr_file_read_at(store->fd, block, n, end - n) != 0)
+            break;
+        while ((at = memmem(from, (size_t)(block + n - from), begins,
+                            sizeof begins - 1)) != NULL) {
+            store->size = end - n + (size_t)(at - block) + SEAL;
+            if (store->size <= size && read_seal(store, sum)) {
+                free(block);
+                return 1;
+            }
+            from = at + 1;
+        }
+        end -= n > SEAL ? n - SEAL : n;
+    }
+    store->size = size;
+    free(block);
+    return 0;
 }
 
 tsr_status tsr_hdf5_store_verify(tsr_hdf5_store *store, tsr_err *err)
 {
     uint64_t wanted = 0;
-    const int is_sealed = read_seal(store, &wanted);
+    const int is_sealed =
+        read_seal(store, &wanted) ||
+        (store->is_copy && store->n_held == 0 && find_seal(store, &wanted));
     int failed = 0;
 
     if (is_sealed) {
@@ -320,17 +340,17 @@ tsr_status tsr_hdf5_store_verify(tsr_hdf5_store *store, tsr_err *err)
         }
     }
     store->sum = 0;
+    store->is_watched =
+        store->failed == EROFS && fstat(store->fd, &store->seen) == 0;
     for (size_t i = 0; i * PAGE < store->size && failed == 0; i++)
         failed = count_page(store, 1, i, store->size, &store->sum);
-    if (is_sealed && failed == 0 && store->sum == wanted)
+    if (!is_sealed)
+        return try_in_child(store, err);
+    if (failed != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot read it: %s", strerror(failed));
+    if (store->sum == wanted)
         return TSR_OK;
-    if (is_sealed && !has_changed(store))
-        return failed != 0
-                   ? tsr_fail(err, TSR_E_IO, "cannot read it: %s",
-                              strerror(failed))
-                   : tsr_fail(err, TSR_E_DATA,
-                              "the file is damaged, or another program has "
-                              "changed it: its checksum does not fit; restore "
-                              "it from a copy");
-    return try_in_child(store, err);
+    return tsr_fail(err, TSR_E_DATA,
+                    "the file is damaged, or another program has changed it: "
+                    "its checksum does not fit; restore it from a copy");
 }

@@ -226,7 +226,17 @@ static int read_content(tsr_journal *journal, tsr_journal_state *state)
     return 0;
 }
 
-int tsr_journal_read(const char *name, tsr_journal *journal,
+/* Of a writer that lives: it may be writing, or emptying, what is read here. */
+static void read_busy(tsr_journal *journal)
+{
+    tsr_journal_state state = TSR_JOURNAL_NONE;
+
+    if (read_content(journal, &state) == 0 && state == TSR_JOURNAL_OURS)
+        return;
+    tsr_journal_free(journal);
+}
+
+int tsr_journal_read(const char *name, int may_wait, tsr_journal *journal,
                      tsr_journal_state *state)
 {
     int may_write = 1;
@@ -244,12 +254,13 @@ int tsr_journal_read(const char *name, tsr_journal *journal,
     if (journal->fd < 0)
         return errno == ENOENT ? 0 : errno;
     tsr_fd_lock_result lock =
-        tsr_fd_lock(journal->fd, may_write, reader_waits_ms);
-    int failed = 0;
-    if (lock == TSR_FD_HELD)
+        tsr_fd_lock(journal->fd, may_write, may_wait ? reader_waits_ms : 0);
+    if (lock == TSR_FD_HELD) {
         *state = TSR_JOURNAL_BUSY;
-    else
-        failed = read_content(journal, state);
+        read_busy(journal);
+        return 0;
+    }
+    int failed = read_content(journal, state);
     if (*state == TSR_JOURNAL_OURS && (!may_write || lock != TSR_FD_LOCKED))
         *state = TSR_JOURNAL_SEEN;
     if (failed != 0 ||

@@ -62,7 +62,7 @@ int tsr_journal_is_empty(const char *name);
 
 typedef enum {
     TSR_JOURNAL_NONE, /* none, empty, or cut off: the file is as it should be */
-    TSR_JOURNAL_BUSY, /* a writer is at work, and stays so for 2 s */
+    TSR_JOURNAL_BUSY, /* a writer is at work; see below */
     TSR_JOURNAL_OURS, /* complete, and locked by us until freed */
     TSR_JOURNAL_SEEN, /* complete; cannot be locked for writing */
     TSR_JOURNAL_NEWER, /* of a newer format, or of another machine */
@@ -78,8 +78,12 @@ typedef struct {
 } tsr_journal;
 
 /* Reads the journal `name`. 0, or the errno of what failed; then nothing is to
- * be freed. */
-int tsr_journal_read(const char *name, tsr_journal *journal,
+ * be freed. Where a writer is at work, `may_wait` waits up to 2 s for its end.
+ * If it has not come, the journal holds the pages that the writer is about to
+ * put into the file (n_page is 0 where they are not complete): whatever part of
+ * them the file has by then, with all of them it is what the commit makes of
+ * it. */
+int tsr_journal_read(const char *name, int may_wait, tsr_journal *journal,
                      tsr_journal_state *state);
 
 /* Puts the pages into the file and sets its length: 0 or an errno. */

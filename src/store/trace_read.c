@@ -316,10 +316,14 @@ static int select_part(hid_t file, int n_chain, const tsr_trace_part *part)
 static tsr_status read_part(hid_t data, int n_chain, const tsr_trace_part *part,
                             double *value)
 {
-    const hsize_t count =
-        (hsize_t)n_chain * (hsize_t)part->n_draw * (hsize_t)part->n;
+    /* HDF5 copies number by number where the two differ in shape. */
+    const hsize_t shape[3] = {(hsize_t)n_chain, (hsize_t)part->n_draw,
+                              (hsize_t)part->n};
+    const hsize_t count = shape[0] * shape[1] * shape[2];
     hid_t file = H5Dget_space(data);
-    hid_t memory = H5Screate_simple(1, &count, NULL);
+    const int rank = file >= 0 ? H5Sget_simple_extent_ndims(file) : -1;
+    hid_t memory = rank == 2 || rank == 3 ? H5Screate_simple(rank, shape, NULL)
+                                          : H5Screate_simple(1, &count, NULL);
     int is_read =
         file >= 0 && memory >= 0 && select_part(file, n_chain, part) &&
         H5Dread(data, H5T_NATIVE_DOUBLE, memory, file, H5P_DEFAULT, value) >= 0;

@@ -118,7 +118,7 @@ echo "no: such: yaml" >strange/config.yaml
     --set sampler.thin=1000 >warm.txt 2>warm.err &
 warm=$!
 tries=0
-until [ -s warmup/trace.h5 ] || [ $tries -gt 100 ]; do
+until head -c 4 warmup/trace.h5 2>/dev/null | grep -q HDF || [ $tries -gt 100 ]; do
     sleep 0.1
     tries=$((tries + 1))
 done

@@ -194,6 +194,35 @@ check "without Vega it says what to install" \
 check "and figures stand still" grep -q '<figure id="figure-fit"><svg' \
     still/report.html
 
+# More conformations than the report looks at: the columns of the timeline are
+# then few of them, and the trace above each is that of its own draw.
+cat >long.yaml <<END
+structure: {sequence: GSAGSA}
+sampler: {warmup: 50, draws: 4400, thin: 1, chains: 1}
+output: {trajectory_every: 1}
+END
+quiet run long.yaml --prior-only --device reference --threads 1 --output long
+check "a report of many conformations" quiet report long
+quiet export long --draws all --format csv --output long.csv
+check "the timeline's columns have the traces of their draws" awk -F, '
+    NR == FNR { if (FNR > 1) lp[$2] = $5; next }
+    $1 == "lp (nat)" {
+        n++
+        for (d = int($4) - 30; d <= $4 + 30; d++) {
+            off = lp[d] - $5
+            if (d in lp && off * off < 1e-8) { good++; break }
+        }
+    }
+    END { exit !(n > 100 && good == n) }' long.csv long/report/timeline-change.csv
+
+# A run that ends when it has converged was asked for no number of draws.
+quiet run long.yaml --prior-only --device reference --threads 1 --output soon \
+    --set sampler.until='rhat<9,ess>2'
+check "a report of a run until converged" quiet report soon
+check "it lacks nothing" sh -c '! grep -qE "of (the )?4400" soon/report.html'
+check "status tells the bound as one" sh -c '"$0" status soon |
+    grep -qE "^  sampling +[0-9]+ draws a chain \(4400 at most\), 1 chain$"' "$program"
+
 . "$source/tests/cli/browser.sh"
 play run
 judge run

@@ -282,7 +282,7 @@ n=$("$program" status hasty --json | "$python" -c '
 import json, sys; print(json.load(sys.stdin)["draws"]["done"] + 20)')
 expect "and goes on when it is told to" 1 "not converged as asked" \
     "$program" resume hasty --draws $n
-check "to the end" sh -c '"$0" status hasty | grep -q "sampling *$1 of $1 "' \
+check "to the end" sh -c '"$0" status hasty | grep -q "sampling *$1 draws a chain ($1 at most)"' \
     "$program" "$n"
 begin bounded --set $often --set sampler.draws=auto --set sampler.time_limit=30
 kill -TERM $pid

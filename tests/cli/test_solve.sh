@@ -97,6 +97,8 @@ expect "goes on, until its time is over" 0 "resumed from the checkpoint" \
     "$program" solve model.pdb exp.dat -o stopped --states 1
 has "with a verdict" '^Whether the data ask for more than one state was not' out.txt
 has "its time was over" "the time limit is over" stopped/1/run.log
+expect "its folder is no run's" 66 "folder of a solve.*tessera solve MODEL" \
+    "$program" resume stopped
 
 # ---- a configuration that was edited ----
 mkdir edited

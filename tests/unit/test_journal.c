@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { BEFORE = 10, AFTER = 5000, PAGE = 4096, SEAL = 64, NOBODY = 65534 };
@@ -110,13 +111,17 @@ static int interrupt(void)
     return fd;
 }
 
-static int draws(void)
+/* A reader that opens the file, has other things to do for pause_ms, and then
+ * reads it. */
+static int draws_after(int pause_ms)
 {
+    const struct timespec pause = {0, pause_ms * 1000000L};
     tsr_trace_reader *reader;
     tsr_err err;
     int n_chain, n_draw, n;
     double *value;
     OK(tsr_trace_open(path, &reader, &err));
+    nanosleep(&pause, NULL);
     OK(tsr_trace_get(reader, TSR_TRACE_POSTERIOR, "rg", &n_chain, &n_draw, &n,
                      &value, &err));
     for (int d = 0; d < n_draw; d++)
@@ -124,6 +129,11 @@ static int draws(void)
     free(value);
     tsr_trace_reader_free(reader);
     return n_draw;
+}
+
+static int draws(void)
+{
+    return draws_after(0);
 }
 
 static long size_of(const char *file)
@@ -189,8 +199,30 @@ static void test_reopened(void **state)
     assert_int_equal(draws(), AFTER);
 }
 
-/* The writer lives, but it is stopped just there: a reader waits, then takes
- * the file as it is; a second writer is refused. */
+/* Half of the commit's old pages, as a writer in the middle of it leaves them,
+ * or one that was killed there. */
+static void put_half(void)
+{
+    size_t size;
+    char *content = slurp(journal, &size);
+    const char *page = content + 48; /* store/journal.h */
+    uint64_t n_page, place[2];
+    int out = open(path, O_WRONLY);
+    memcpy(&n_page, content + 24, sizeof n_page);
+    for (uint64_t i = 0; i < n_page / 2; i++) {
+        memcpy(place, page, sizeof place);
+        assert_int_equal(
+            pwrite(out, page + sizeof place, place[1], (off_t)place[0]),
+            (ssize_t)place[1]);
+        page += sizeof place + place[1];
+    }
+    close(out);
+    free(content);
+}
+
+/* The writer lives, but it is stopped just there: a reader takes the commit as
+ * it will be, whatever part of it the file has, and does not touch the file; a
+ * second writer is refused. */
 static void test_live_writer(void **state)
 {
     (void)state;
@@ -199,13 +231,125 @@ static void test_live_writer(void **state)
     tsr_err err;
     int fd = interrupt();
     const long size = size_of(journal);
-    assert_int_equal(draws(), BEFORE);
+    assert_int_equal(draws(), AFTER);
+    put_half();
+    size_t n[2];
+    char *before = slurp(path, &n[0]);
+    assert_int_equal(draws(), AFTER);
+    char *after = slurp(path, &n[1]);
+    assert_int_equal(n[0], n[1]);
+    assert_memory_equal(before, after, n[0]);
+    free(before);
+    free(after);
     assert_int_equal(size_of(journal), size);
+    expect_recovery(0, 0, 1, 0);
     assert_int_equal(
         tsr_trace_reopen(path, 1, 1, variable, n_keep, &trace, &err), TSR_E_IO);
     assert_non_null(strstr(err.message, "another process"));
     close(fd);
     assert_int_equal(draws(), AFTER);
+}
+
+/* A live writer that has not finished its journal: the file has grown, which
+ * readers do not see. */
+static void test_growing(void **state)
+{
+    (void)state;
+    int fd = interrupt();
+    assert_int_equal(ftruncate(fd, size_of(journal) - 1), 0);
+    assert_int_equal(draws(), BEFORE);
+    close(fd);
+}
+
+/* What a reader has opened stays as it was, however much is written behind its
+ * back. */
+static void test_reader_stays(void **state)
+{
+    (void)state;
+    tsr_trace *trace;
+    tsr_trace_reader *reader;
+    tsr_err err;
+    int n_chain, n_draw, n;
+    double *value;
+    OK(tsr_trace_create(path, 1, 1, variable, 0, NULL, &trace, &err));
+    append(trace, 0, BEFORE);
+    OK(tsr_trace_flush(trace, &err));
+    OK(tsr_trace_open(path, &reader, &err));
+    for (int i = 1; i <= 20; i++) {
+        append(trace, i * AFTER, (i + 1) * AFTER);
+        OK(tsr_trace_flush(trace, &err));
+    }
+    OK(tsr_trace_get(reader, TSR_TRACE_POSTERIOR, "rg", &n_chain, &n_draw, &n,
+                     &value, &err));
+    assert_int_equal(n_draw, BEFORE);
+    for (int d = 0; d < n_draw; d++)
+        assert_true(value[d] == d);
+    free(value);
+    tsr_trace_reader_free(reader);
+    OK(tsr_trace_close(trace, &err));
+}
+
+/* A run that is finished has no journal, and is read where it lies: when it
+ * goes on while it is read, reading fails, with a message. */
+static void test_reader_of_finished(void **state)
+{
+    (void)state;
+    const int n_keep[TSR_TRACE_N_GROUP] = {AFTER};
+    tsr_trace *trace;
+    tsr_trace_reader *reader;
+    tsr_err err;
+    int n_chain, n_draw, n;
+    double *value;
+    OK(tsr_trace_create(path, 1, 1, variable, 0, NULL, &trace, &err));
+    append(trace, 0, AFTER);
+    OK(tsr_trace_close(trace, &err));
+    OK(tsr_trace_open(path, &reader, &err));
+    OK(tsr_trace_reopen(path, 1, 1, variable, n_keep, &trace, &err));
+    append(trace, AFTER, 2 * AFTER);
+    OK(tsr_trace_close(trace, &err));
+    assert_int_equal(tsr_trace_get(reader, TSR_TRACE_POSTERIOR, "rg", &n_chain,
+                                   &n_draw, &n, &value, &err),
+                     TSR_E_IO);
+    assert_non_null(strstr(err.message, "try again"));
+    tsr_trace_reader_free(reader);
+    assert_int_equal(draws(), 2 * AFTER);
+}
+
+/* A writer that commits as often as it can, and readers beside it: each sees a
+ * state between two commits, never an error. */
+static void test_beside(void **state)
+{
+    (void)state;
+    enum { SOME = 100 };
+    const int n_keep[TSR_TRACE_N_GROUP] = {1};
+    tsr_trace *trace;
+    tsr_err err;
+    int seen = 0, last = 0, status;
+    OK(tsr_trace_create(path, 1, 1, variable, 0, NULL, &trace, &err));
+    append(trace, 0, 1);
+    OK(tsr_trace_close(trace, &err));
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (tsr_trace_reopen(path, 1, 1, variable, n_keep, &trace, &err) !=
+            TSR_OK)
+            _exit(2);
+        for (int i = 1; i < 100 * SOME; i += SOME) {
+            append(trace, i, i + SOME);
+            if (tsr_trace_flush(trace, &err) != TSR_OK)
+                _exit(1);
+        }
+        _exit(tsr_trace_close(trace, &err) == TSR_OK ? 0 : 3);
+    }
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        const int now = draws_after(10);
+        assert_true(now >= last);
+        assert_int_equal(now % SOME, 1);
+        seen += now > last;
+        last = now;
+    }
+    assert_int_equal(status, 0);
+    assert_true(seen > 2);
 }
 
 /* Somebody who may read only sees the whole commit, and changes nothing. */
@@ -347,6 +491,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_directory, enter, leave),
         cmocka_unit_test_setup_teardown(test_reopened, enter, leave),
         cmocka_unit_test_setup_teardown(test_live_writer, enter, leave),
+        cmocka_unit_test_setup_teardown(test_growing, enter, leave),
+        cmocka_unit_test_setup_teardown(test_reader_stays, enter, leave),
+        cmocka_unit_test_setup_teardown(test_reader_of_finished, enter, leave),
+        cmocka_unit_test_setup_teardown(test_beside, enter, leave),
         cmocka_unit_test_setup_teardown(test_read_only, enter, leave),
         cmocka_unit_test_setup_teardown(test_damaged, enter, leave),
         cmocka_unit_test_setup_teardown(test_far_page, enter, leave),

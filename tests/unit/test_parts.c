@@ -275,7 +275,7 @@ static void confidence(void **state)
     tsr_structure_free(s);
 }
 
-/* ---- files of errors ---- */
+/* ---- what the file lacks ---- */
 
 static char folder[64];
 
@@ -289,108 +289,6 @@ static const char *put(const char *name, const char *text)
     fclose(file);
     return path;
 }
-
-static void formats(void **state)
-{
-    (void)state;
-    static const char *const text[] = {
-        "[{\"predicted_aligned_error\": [[0, 5], [7.0, 0]], \"max\": 31.75}]",
-        "[{\"residue1\": [1, 1, 2, 2], \"residue2\": [1, 2, 1, 2],"
-        " \"distance\": [0.0, 5.0, 7.0, 0.0], \"max\": 31.75}]",
-        "{\"max_pae\": 3e1, \"x\": {\"a\": [null, true, \"]\\\"\"]},\n"
-        " \"pae\": [[0, 5], [7, 0]], \"plddt\": [80.5, 40]}",
-        "{\"pae\": [[0,5],[7,0]], \"token_chain_ids\": [\"B\", \"A\"],"
-        " \"token_res_ids\": [3, 4]}"};
-    tsr_pae *pae;
-    for (int k = 0; k < 4; k++) {
-        OK(tsr_pae_read(put("pae.json", text[k]), &pae, &err));
-        assert_int_equal(pae->n, 2);
-        assert_true(tsr_pae_between(pae, 0, 1) == 6.0);
-        assert_true(tsr_pae_between(pae, 1, 1) == 0.0);
-        assert_int_equal(pae->plddt != NULL, k == 2);
-        assert_int_equal(pae->chain != NULL, k == 3);
-        tsr_pae_free(pae);
-    }
-    unlink(put("pae.json", ""));
-}
-
-static void refused(void **state)
-{
-    (void)state;
-    static const char *const text[] = {
-        "q I sigma",       "{\"plddt\": [1]}",          "{\"pae\": [[0, 1], [1",
-        "{\"pae\": [[0]",  "{\"pae\": [[0, 1, 2]]}",    "{\"pae\": [[0], [1]]}",
-        "{\"pae\": [-1]}", "{\"pae\": [[0, 1, 1, 0]]}", "[]",
-        "{\"pae\": \"x\"}"};
-    tsr_pae *pae;
-    for (size_t k = 0; k < sizeof text / sizeof *text; k++) {
-        const char *path = put("pae.json", text[k]);
-        assert_int_equal(tsr_pae_read(path, &pae, &err), TSR_E_DATA);
-        assert_non_null(strstr(err.message, path));
-        assert_null(pae);
-        unlink(path);
-    }
-    assert_int_equal(tsr_pae_read("/nowhere", &pae, &err), TSR_E_NOINPUT);
-}
-
-/* Names that programs give model and errors. */
-static void beside(void **state)
-{
-    (void)state;
-    static const char *const pair[][2] = {
-        {"AF-P1-F1-model_v4.pdb", "AF-P1-F1-predicted_aligned_error_v4.json"},
-        {"x_unrelaxed_rank_001_m.pdb", "x_scores_rank_001_m.json"},
-        {"fold_a_model_0.cif", "fold_a_full_data_0.json"},
-        {"a_model.cif.gz", "a_confidences.json"},
-        {"b_model.cif", "b_confidences.json.gz"},
-        {"model.cif", "confidences.json"},
-        {"model.pdb", "model.json"}};
-    for (size_t k = 0; k < sizeof pair / sizeof *pair; k++) {
-        char model[128];
-        snprintf(model, sizeof model, "%s/%s", folder, pair[k][0]);
-        assert_null(tsr_pae_beside(model));
-        const char *path = put(pair[k][1], "{}");
-        char *found = tsr_pae_beside(model);
-        assert_non_null(found);
-        assert_string_equal(found, path);
-        free(found);
-        unlink(path);
-    }
-}
-
-/* Rows by chain and number; in order; by number where residues were cut off. */
-static void rows(void **state)
-{
-    (void)state;
-    tsr_structure *s = read_demo();
-    static float error[DEMO * DEMO];
-    static char chain[DEMO][8];
-    static int number[DEMO];
-    int row[DEMO];
-    tsr_pae pae = {.path = folder, .n = DEMO, .error = error};
-    OK(tsr_pae_rows(&pae, s, row, &err));
-    assert_int_equal(row[113], 113);
-    s->n_residue = 60;
-    s->residue += 10; /* numbers 11 to 70 of 114 */
-    OK(tsr_pae_rows(&pae, s, row, &err));
-    assert_int_equal(row[0], 10);
-    for (int t = 0; t < DEMO; t++) {
-        strcpy(chain[t], "A");
-        number[t] = DEMO - t;
-    }
-    pae.chain = chain;
-    pae.number = number;
-    OK(tsr_pae_rows(&pae, s, row, &err));
-    assert_int_equal(row[0], DEMO - 11);
-    pae.chain = NULL;
-    s->residue[3].number = 500;
-    assert_int_equal(tsr_pae_rows(&pae, s, row, &err), TSR_E_DATA);
-    s->residue -= 10;
-    s->n_residue = DEMO;
-    tsr_structure_free(s);
-}
-
-/* ---- what the file lacks ---- */
 
 static int has_note(const tsr_parts *p, const char *text)
 {
@@ -579,9 +477,7 @@ int main(void)
         cmocka_unit_test(planted),    cmocka_unit_test(laws),
         cmocka_unit_test(chains),     cmocka_unit_test(wished),
         cmocka_unit_test(interface),  cmocka_unit_test(predicted),
-        cmocka_unit_test(confidence), cmocka_unit_test(formats),
-        cmocka_unit_test(refused),    cmocka_unit_test(beside),
-        cmocka_unit_test(rows),       cmocka_unit_test(missing),
+        cmocka_unit_test(confidence), cmocka_unit_test(missing),
         cmocka_unit_test(copies),     cmocka_unit_test(known_linkers),
         cmocka_unit_test(secondary),  cmocka_unit_test(compact)};
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -220,6 +220,47 @@ static void fit_finds_what_was_put_in(void **state)
     tsr_partial_curves_clear(&curves);
 }
 
+/* Two curves of one structure: c1 and c2 are the same for both, scale and
+ * background are not, and a fixed background is kept. */
+static void predict_both(void *context, double c1, double c2, double *model)
+{
+    tsr_contrast_intensity(context, c1, c2, model);
+    tsr_contrast_intensity(context, c1, c2, model + N_DATA);
+}
+
+static void curves_share_contrast(void **state)
+{
+    const double c1[] = {0.95, 1.05}, c2[] = {0.0, 4.0};
+    tsr_partial_curves curves = at_data(*state);
+    tsr_profile_fit fit[2];
+    data_set d[2];
+    tsr_profile_fit_curve both[2];
+    make_data(&curves, 0.98, 2.3, 1e-6, 0.003, &d[0]);
+    make_data(&curves, 0.98, 2.3, 4e-6, 0.001, &d[1]);
+    for (int i = 0; i < 2; i++)
+        both[i] = (tsr_profile_fit_curve){.n = N_DATA,
+                                          .intensity = d[i].intensity,
+                                          .sigma = d[i].sigma,
+                                          .fit_background = i == 0,
+                                          .background = 0.001,
+                                          .fit = &fit[i],
+                                          .curve = d[i].curve};
+    assert_int_equal(
+        tsr_profile_fit_joint(2, both, c1, c2, predict_both, &curves, &err),
+        TSR_OK);
+    for (int i = 0; i < 2; i++) {
+        near(fit[i].c1, 0.98, 1e-5);
+        near(fit[i].c2, 2.3, 1e-3);
+        near(fit[i].chi2, 0.0, 1e-8);
+        near(d[i].curve[3] / d[i].intensity[3], 1.0, 1e-5);
+        assert_int_equal(fit[i].n_parameter, i == 0 ? 4 : 3);
+    }
+    near(fit[0].scale / 1e-6, 1.0, 1e-4);
+    near(fit[1].scale / 4e-6, 1.0, 1e-4);
+    near(fit[0].background, 0.003, 1e-6);
+    tsr_partial_curves_clear(&curves);
+}
+
 /* Beyond a bound the fit stays at it and says so; the other parameter is where
  * it is best there: no value of it is better. */
 static void bounds_are_marked(void **state)
@@ -306,6 +347,7 @@ int main(void)
         cmocka_unit_test(guinier_of_the_curve),
         cmocka_unit_test(runs_by_counting),
         cmocka_unit_test(fit_finds_what_was_put_in),
+        cmocka_unit_test(curves_share_contrast),
         cmocka_unit_test(bounds_are_marked),
         cmocka_unit_test(nothing_fits_the_opposite),
         cmocka_unit_test(one_component)};

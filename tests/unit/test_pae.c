@@ -1,0 +1,208 @@
+/* Files of predicted aligned errors: the forms that programs write, what is
+ * refused, which file belongs to a model and which row to a residue. */
+#include "parts/pae.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "folder.h"
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char demo[] = "configs/demo/two_domain.pdb"; /* linker 51 to 64 */
+enum { DEMO = 114 };
+static tsr_err err;
+
+static tsr_structure *read_demo(void)
+{
+    tsr_structure *s;
+    OK(tsr_structure_read(demo, &s, &err));
+    assert_int_equal(s->n_residue, DEMO);
+    return s;
+}
+
+static char folder[64];
+
+static const char *put(const char *name, const char *text)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    return path;
+}
+
+static void formats(void **state)
+{
+    (void)state;
+    static const char *const text[] = {
+        "[{\"predicted_aligned_error\": [[0, 5], [7.0, 0]], \"max\": 31.75}]",
+        "[{\"residue1\": [1, 1, 2, 2], \"residue2\": [1, 2, 1, 2],"
+        " \"distance\": [0.0, 5.0, 7.0, 0.0], \"max\": 31.75}]",
+        "{\"max_pae\": 3e1, \"x\": {\"a\": [null, true, \"]\\\"\"]},\n"
+        " \"pae\": [[0, 5], [7, 0]], \"plddt\": [80.5, 40]}",
+        "{\"pae\": [[0,5],[7,0]], \"token_chain_ids\": [\"B\", \"A\"],"
+        " \"token_res_ids\": [3, 4]}"};
+    tsr_pae *pae;
+    for (int k = 0; k < 4; k++) {
+        OK(tsr_pae_read(put("pae.json", text[k]), &pae, &err));
+        assert_int_equal(pae->n, 2);
+        assert_true(tsr_pae_between(pae, 0, 1) == 6.0);
+        assert_true(tsr_pae_between(pae, 1, 1) == 0.0);
+        assert_int_equal(pae->plddt != NULL, k == 2);
+        assert_int_equal(pae->chain != NULL, k == 3);
+        tsr_pae_free(pae);
+    }
+    unlink(put("pae.json", ""));
+}
+
+static void refused(void **state)
+{
+    (void)state;
+    static const char *const text[] = {
+        "q I sigma",       "{\"plddt\": [1]}",          "{\"pae\": [[0, 1], [1",
+        "{\"pae\": [[0]",  "{\"pae\": [[0, 1, 2]]}",    "{\"pae\": [[0], [1]]}",
+        "{\"pae\": [-1]}", "{\"pae\": [[0, 1, 1, 0]]}", "[]",
+        "{\"pae\": \"x\"}"};
+    tsr_pae *pae;
+    for (size_t k = 0; k < sizeof text / sizeof *text; k++) {
+        const char *path = put("pae.json", text[k]);
+        assert_int_equal(tsr_pae_read(path, &pae, &err), TSR_E_DATA);
+        assert_non_null(strstr(err.message, path));
+        assert_null(pae);
+        unlink(path);
+    }
+    assert_int_equal(tsr_pae_read("/nowhere", &pae, &err), TSR_E_NOINPUT);
+}
+
+/* Files of other kinds: what to do is said. */
+static void other_files(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text, *says;
+    } file[] = {
+        {"a.npz", "PK\3\4 ...", "['pae']; print(json.dumps"},
+        {"a.npy", "\x93NUMPY ...", "numpy.load('a.npy', allow_pickle=True);"},
+        {"a.pkl", "\x80\4\x95 ...", "a Python pickle"},
+        {"a_summary_confidences.json", "{\"ptm\": 0.7, \"iptm\": null}",
+         "a summary has none"}};
+    tsr_pae *pae;
+    for (size_t k = 0; k < sizeof file / sizeof *file; k++) {
+        const char *path = put(file[k].name, file[k].text);
+        assert_int_equal(tsr_pae_read(path, &pae, &err), TSR_E_DATA);
+        assert_non_null(strstr(err.message, file[k].says));
+        unlink(path);
+    }
+}
+
+/* Tokens of AlphaFold 3: a ligand's atoms come before or after the residues.
+ * Where they name another chain than the model does, there is no order to go
+ * by. */
+static void tokens_have_names(void **state)
+{
+    (void)state;
+    enum { LIGAND = 12, N = DEMO + LIGAND };
+    tsr_structure *s = read_demo();
+    char chain[N][8];
+    int number[N], row[DEMO];
+    tsr_pae pae = {.n = N, .chain = chain, .number = number};
+    pae.path = folder;
+    for (int t = 0; t < N; t++) {
+        snprintf(chain[t], sizeof chain[t], t < LIGAND ? "L" : "A");
+        number[t] = t < LIGAND ? 1 : t - LIGAND + 1;
+    }
+    OK(tsr_pae_rows(&pae, s, row, &err));
+    for (int i = 0; i < DEMO; i++)
+        assert_int_equal(row[i], i + LIGAND);
+    for (int t = LIGAND; t < N; t++)
+        chain[t][0] = 'B';
+    assert_int_equal(tsr_pae_rows(&pae, s, row, &err), TSR_E_DATA);
+    assert_non_null(strstr(err.message, "residue A:1"));
+    tsr_structure_free(s);
+}
+
+/* Names that programs give model and errors. */
+static void beside(void **state)
+{
+    (void)state;
+    static const char *const pair[][2] = {
+        {"AF-P1-F1-model_v4.pdb", "AF-P1-F1-predicted_aligned_error_v4.json"},
+        {"x_unrelaxed_rank_001_m.pdb", "x_scores_rank_001_m.json"},
+        {"fold_a_model_0.cif", "fold_a_full_data_0.json"},
+        {"a_model.cif.gz", "a_confidences.json"},
+        {"b_model.cif", "b_confidences.json.gz"},
+        {"model.cif", "confidences.json"},
+        {"model.pdb", "model.json"}};
+    for (size_t k = 0; k < sizeof pair / sizeof *pair; k++) {
+        char model[128];
+        snprintf(model, sizeof model, "%s/%s", folder, pair[k][0]);
+        assert_null(tsr_pae_beside(model));
+        const char *path = put(pair[k][1], "{}");
+        char *found = tsr_pae_beside(model);
+        assert_non_null(found);
+        assert_string_equal(found, path);
+        free(found);
+        unlink(path);
+    }
+}
+
+/* Rows by chain and number; in order; by number where residues were cut off. */
+static void rows(void **state)
+{
+    (void)state;
+    tsr_structure *s = read_demo();
+    static float error[DEMO * DEMO];
+    static char chain[DEMO][8];
+    static int number[DEMO];
+    int row[DEMO];
+    tsr_pae pae = {.path = folder, .n = DEMO, .error = error};
+    OK(tsr_pae_rows(&pae, s, row, &err));
+    assert_int_equal(row[113], 113);
+    s->n_residue = 60;
+    s->residue += 10; /* numbers 11 to 70 of 114 */
+    OK(tsr_pae_rows(&pae, s, row, &err));
+    assert_int_equal(row[0], 10);
+    for (int t = 0; t < DEMO; t++) {
+        strcpy(chain[t], "A");
+        number[t] = DEMO - t;
+    }
+    pae.chain = chain;
+    pae.number = number;
+    OK(tsr_pae_rows(&pae, s, row, &err));
+    assert_int_equal(row[0], DEMO - 11);
+    pae.chain = NULL;
+    s->residue[3].number = 500;
+    assert_int_equal(tsr_pae_rows(&pae, s, row, &err), TSR_E_DATA);
+    s->residue -= 10;
+    s->n_residue = DEMO;
+    tsr_structure_free(s);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return folder_make(folder, "pae");
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return folder_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(formats),     cmocka_unit_test(refused),
+        cmocka_unit_test(other_files), cmocka_unit_test(tokens_have_names),
+        cmocka_unit_test(beside),      cmocka_unit_test(rows)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
