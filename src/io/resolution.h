@@ -10,7 +10,7 @@
  *
  * one after the other. Sources: Pedersen, Posselt & Mortensen 1990, J. Appl.
  * Cryst. 23, 321; Guinier & Fournet 1955, Small-Angle Scattering of X-rays, ch.
- * 4. The sums themselves: scattering/smearing.h. */
+ * 4. The sums themselves: scattering/q_grid.h. */
 #ifndef TSR_IO_RESOLUTION_H
 #define TSR_IO_RESOLUTION_H
 

@@ -9,7 +9,7 @@
 #define TSR_LIKELIHOOD_Q_GRID_H
 
 #include "core/status.h"
-#include "scattering/smearing.h"
+#include "io/resolution.h"
 
 typedef struct {
     int n_q;
@@ -33,5 +33,24 @@ tsr_status tsr_q_operator_smeared(const tsr_q_grid *grid,
                                   const tsr_resolution *resolution, int n,
                                   const double *q_inv_ang, double **matrix,
                                   tsr_err *err);
+
+/* The instrument's resolution: each measured point is a weighted mean of the
+ * ideal curve at a few q (io/resolution.h says of which shape), with weights
+ * that add up to 1. A sparse matrix: I_k = sum of weight[j] I(q[j]) over
+ * first[k] <= j < first[k + 1]. */
+typedef struct {
+    int n;
+    int *first;     /* [n + 1] */
+    double *q;      /* [first[n]] 1/Angstrom */
+    double *weight; /* [first[n]] */
+} tsr_smearing;
+
+/* The integrals over the shapes by Gauss and Legendre's rule, with as many
+ * nodes as curves of a molecule of that largest distance need: 1e-6 of I.
+ * Errors: TSR_E_NOMEM. */
+tsr_status tsr_smearing_new(const tsr_resolution *resolution, int n,
+                            const double *q_inv_ang, double d_max_ang,
+                            tsr_smearing **out, tsr_err *err);
+void tsr_smearing_free(tsr_smearing *smearing);
 
 #endif
