@@ -132,6 +132,7 @@ void Reader::add_residue(const std::string &chain,
         const char *name = tsr_parent_atom(parent, raw.c_str());
         if (name == nullptr || (raw != name && has_atom(residue, name))) {
             count.n_extra_atom++;
+            count.n_modified_atom += residue.name != parent->name;
             record.is_cut = 1;
             continue;
         }

@@ -61,11 +61,12 @@ typedef struct {
     /* left out */
     int n_water, n_ligand, n_nucleotide; /* residues */
     int n_hydrogen, n_altloc_atom;       /* atoms of the protein */
-    int n_extra_atom; /* atoms that the parent lacks, or that come twice */
-    int n_model;      /* models after the first */
-    int n_mapped;     /* kept: residues renamed to their parent */
-    char copies[128]; /* kept: "B C D", chains made of what had the id of
-                         another with the same residues; or "" */
+    int n_extra_atom;    /* atoms that the parent lacks, or that come twice; */
+    int n_modified_atom; /* of them those of modified residues */
+    int n_model;         /* models after the first */
+    int n_mapped;        /* kept: residues renamed to their parent */
+    char copies[128];    /* kept: "B C D", chains made of what had the id of
+                            another with the same residues; or "" */
 } tsr_structure;
 
 /* Reads a file; the content decides what it is, not the name. Errors, each

@@ -309,14 +309,17 @@ static void clear(search *s)
     free(s->by_unit);
 }
 
-/* Atoms of residue r that the 20 lack. */
+/* Atoms of a modified residue that its parent lacks. What one of the 20 has too
+ * much is a mistake of the file, and stays out. */
 static int take_extra(const search *s, int r, char *is_guest)
 {
     const tsr_residue_record *record = &s->structure->residue[s->of[r]];
     const tsr_parent *parent = tsr_parent_by_name(record->name);
     const tsr_file_residue *residue = &s->atoms->residue[r];
+    const int is_modified =
+        record->is_cut && tsr_parent_by_name(residue->name) == NULL;
     int n = 0;
-    for (int k = 0; record->is_cut && k < residue->n_atom; k++) {
+    for (int k = 0; is_modified && k < residue->n_atom; k++) {
         const tsr_file_atom *a = &s->atoms->atom[residue->first_atom + k];
         if (a->z == 1 || tsr_parent_is_hydrogen(a->name) ||
             tsr_parent_atom(parent, a->name) != NULL)

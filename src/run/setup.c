@@ -54,7 +54,7 @@ static void say_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
                 {n_nucleotide, "nucleotides"},
                 {s->n_model, "models after the first"},
                 {s->n_altloc_atom, "atoms of alternate locations"},
-                {has_guests ? 0 : s->n_extra_atom,
+                {s->n_extra_atom - (has_guests ? s->n_modified_atom : 0),
                  "atoms that their residue should not have"}};
     char list[256] = "";
     size_t used = 0;

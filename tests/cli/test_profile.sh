@@ -277,7 +277,7 @@ expect "bodies read them" 0 "" profile one.pdb --bodies two --n-q 5
 { grep ^ATOM atoms.pdb; record " O" LIG Z 1 9999 O HETATM; } >stray.pdb
 expect "an atom at 9999" 65 "too far.*atoms at 9999" profile stray.pdb
 record " CA" ALA A 1 0 C >alone.pdb
-expect "one atom" 0 "lack 4 atoms" profile alone.pdb --data data.dat --json
+expect "one atom" 0 "lacks 4 atoms" profile alone.pdb --data data.dat --json
 json "is fitted" "s[0]['chi2'] > 1"
 record " O" HOH A 1 0 O HETATM >water.pdb
 expect "water alone" 65 "water.pdb.*no atoms" profile water.pdb

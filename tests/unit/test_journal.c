@@ -341,6 +341,10 @@ static void test_beside(void **state)
         }
         _exit(tsr_trace_close(trace, &err) == TSR_OK ? 0 : 3);
     }
+    /* A reader that came before the writer would be told to come again. */
+    const struct timespec moment = {0, 1000000L};
+    for (int i = 0; i < 10000 && size_of(journal) < 0; i++)
+        nanosleep(&moment, NULL);
     while (waitpid(child, &status, WNOHANG) == 0) {
         const int now = draws_after(10);
         assert_true(now >= last);
