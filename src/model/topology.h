@@ -32,7 +32,7 @@ typedef struct {
     tsr_rama_class rama;
     int first_body, n_body; /* its own, then those of guests */
     int n_guest;            /* of guests alone */
-    double cb[3]; /* CB in the frame of N-CA-C, Angstrom; not GLY */
+    double cb[3];           /* CB in the frame of N-CA-C, Angstrom; not GLY */
 } tsr_residue;
 
 typedef struct {

@@ -246,7 +246,8 @@ static void add_wave(double q, double weight, double dr, gsl_vector *b)
 static tsr_status check_nodes(const tsr_smearing *to, double q_top,
                               tsr_err *err)
 {
-    for (int j = 0; j < to->first[to->n]; j++)
+    const int n = to->q == NULL ? 0 : to->first[to->n];
+    for (int j = 0; j < n; j++)
         if (!(to->q[j] >= 0.0 && to->q[j] <= q_top))
             return tsr_fail(err, TSR_E_RANGE,
                             "q = %g 1/A lies outside the grid up to %g 1/A",
