@@ -125,6 +125,13 @@ expect "to the end" 0 "resumed" "$program" resume part --draws 20 --threads 1
 check "the same draws" "$python" "$tests/compare_runs.py" part groups
 check "they came from the prior" grep -q "groups of chains came from the prior in" \
     groups/run.log
+expect "their status" 0 "" "$program" status groups --json
+check "half of the warm-up is left behind populations" "$python" -c '
+import h5py, json
+stored = h5py.File("groups/trace.h5")["warmup_posterior/rg"].shape[1]
+said = json.load(open("out.txt"))["warmup"]
+n = 200 // 2 // 2 # steps, thin
+assert stored == n == said["done"] == said["planned"], (stored, n, said)'
 expect "their summary" 0 "" "$program" summary groups
 check "log evidence" grep -qE "^log evidence: -[0-9.]+ \+- [0-9.]+ nat" out.txt
 expect "in JSON" 0 "" "$program" summary groups --json
