@@ -243,7 +243,10 @@ int tsr_hdf5_block(hid_t data, hid_t type, int rank, const hsize_t *offset,
 
 /* ---- a file opened for reading ---- */
 
-enum { TRIES = 5, TRIES_MOVING = 50 }; /* of 2, 4 ... ms between them */
+/* How often it is tried while nothing seems to move (file times can be as
+ * coarse as the system's clock ticks), in all, and the longest pause between,
+ * ms: some ten seconds for a run that commits all the time. */
+enum { TRIES_STILL = 5, TRIES = 600, LONGEST_PAUSE = 16 };
 
 static tsr_status open_once(const char *path, tsr_hdf5_input *input,
                             tsr_err *err)
@@ -321,15 +324,16 @@ tsr_status tsr_hdf5_input_open(const char *path,
                                tsr_err *err)
 {
     tsr_status status = TSR_OK;
-    int is_moving = 0;
+    int n_still = 0; /* tries in turn in which nothing moved */
 
     *input = (tsr_hdf5_input){.file = -1};
     if (access(path, R_OK) != 0)
         return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
                         strerror(errno));
     tsr_hdf5_quiet();
-    for (int i = 0; i < (is_moving ? TRIES_MOVING : TRIES); i++) {
-        const struct timespec pause = {0, 2000000L * (1 + i)};
+    for (int i = 0; i < TRIES && n_still < TRIES_STILL; i++) {
+        const long ms = 2 + 2 * i < LONGEST_PAUSE ? 2 + 2 * i : LONGEST_PAUSE;
+        const struct timespec pause = {0, 1000000L * ms};
         int is_busy = 0;
         const moment before = look_at(path);
         status = take(path, before.has_journal, &is_busy, &input->store, err);
@@ -339,13 +343,16 @@ tsr_status tsr_hdf5_input_open(const char *path,
             return TSR_OK;
         tsr_hdf5_input_close(input);
         const moment now = look_at(path);
-        is_moving = is_busy || !is_same_time(before.journal, now.journal) ||
-                    !is_same_time(before.file, now.file);
-        if (status != TSR_E_DATA || !now.has_journal)
+        const int is_moving = is_busy ||
+                              before.has_journal != now.has_journal ||
+                              !is_same_time(before.journal, now.journal) ||
+                              !is_same_time(before.file, now.file);
+        n_still = is_moving ? 0 : n_still + 1;
+        if (status != TSR_E_DATA || !(before.has_journal || now.has_journal))
             break;
         nanosleep(&pause, NULL);
     }
-    return is_moving && status == TSR_E_DATA
+    return n_still == 0 && status == TSR_E_DATA
                ? tsr_fail(err, TSR_E_IO,
                           "'%s' is being written faster than it can be read; "
                           "try again, or stop the run first",
