@@ -141,16 +141,6 @@ static void add_mask(reference *e, const double r[3], double radius)
         }
 }
 
-static void add_voxel(tsr_map_sums *sum, double e, double s)
-{
-    sum->n += 1.0;
-    sum->e += e;
-    sum->ee += e * e;
-    sum->s += s;
-    sum->ss += s * s;
-    sum->es += e * s;
-}
-
 static void add_up(const reference *e, const tsr_density_options *o,
                    double threshold, tsr_density_sums *out)
 {
@@ -165,13 +155,13 @@ static void add_up(const reference *e, const tsr_density_options *o,
                 const double value = (double)map->value[k], s = e->density[k];
                 if (isnan(value))
                     continue;
-                add_voxel(&out->box, value, s);
+                tsr_map_sums_add(&out->box, value, s);
                 if (e->mask[k])
-                    add_voxel(&out->mask, value, s);
+                    tsr_map_sums_add(&out->mask, value, s);
                 if (s >= threshold)
-                    add_voxel(&out->above, value, s);
+                    tsr_map_sums_add(&out->above, value, s);
                 if (o->tile != NULL)
-                    add_voxel(
+                    tsr_map_sums_add(
                         &o->tile[(z / TSR_TILE_SIDE * ny + y / TSR_TILE_SIDE) *
                                      nx +
                                  x / TSR_TILE_SIDE],

@@ -18,6 +18,17 @@ typedef struct {
     double n, e, ee, s, ss, es;
 } tsr_map_sums;
 
+/* One voxel more: e of the map, s of the model. */
+static inline void tsr_map_sums_add(tsr_map_sums *sum, double e, double s)
+{
+    sum->n += 1.0;
+    sum->e += e;
+    sum->ee += e * e;
+    sum->s += s;
+    sum->ss += s * s;
+    sum->es += e * s;
+}
+
 typedef struct {
     tsr_map_sums box;   /* all voxels of the map that are not NaN */
     tsr_map_sums mask;  /* of them those near an atom */

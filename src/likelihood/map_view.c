@@ -51,13 +51,7 @@ static tsr_status add_density(job *j, const double (*xyz)[3], double weight,
 
 static void add_voxel(const job *j, size_t k, tsr_map_sums *sum)
 {
-    const double e = (double)j->map->value[k], s = (double)j->density[k];
-    sum->n += 1.0;
-    sum->e += e;
-    sum->ee += e * e;
-    sum->s += s;
-    sum->ss += s * s;
-    sum->es += e * s;
+    tsr_map_sums_add(sum, (double)j->map->value[k], (double)j->density[k]);
 }
 
 /* Where the first voxel at or beyond x lies on an axis, within the grid. */
