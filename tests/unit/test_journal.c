@@ -356,6 +356,37 @@ static void test_beside(void **state)
     assert_true(seen > 2);
 }
 
+static void flip(const char *file, off_t at)
+{
+    char byte;
+    int fd = open(file, O_RDWR);
+    assert_int_equal(pread(fd, &byte, 1, at), 1);
+    byte = (char)(byte ^ 4);
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    close(fd);
+}
+
+/* What a reader finds torn beside a live writer it looks at again. */
+static void test_comes_again(void **state)
+{
+    (void)state;
+    const struct timespec moment = {0, 50000000L};
+    const int fd = interrupt();
+    int status;
+    flip(path, size_of(path) - 100);
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        nanosleep(&moment, NULL);
+        flip(path, size_of(path) - 100);
+        _exit(0);
+    }
+    assert_int_equal(draws(), AFTER);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    close(fd);
+}
+
 /* Somebody who may read only sees the whole commit, and changes nothing. */
 static void test_read_only(void **state)
 {
@@ -399,16 +430,6 @@ static void test_read_only(void **state)
     assert_int_equal(chmod(folder, 0755), 0);
     assert_int_equal(chmod(path, 0644), 0);
     assert_int_equal(chmod(journal, 0644), 0);
-}
-
-static void flip(const char *file, off_t at)
-{
-    char byte;
-    int fd = open(file, O_RDWR);
-    assert_int_equal(pread(fd, &byte, 1, at), 1);
-    byte = (char)(byte ^ 4);
-    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
-    close(fd);
 }
 
 static void test_damaged(void **state)
@@ -499,6 +520,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_reader_stays, enter, leave),
         cmocka_unit_test_setup_teardown(test_reader_of_finished, enter, leave),
         cmocka_unit_test_setup_teardown(test_beside, enter, leave),
+        cmocka_unit_test_setup_teardown(test_comes_again, enter, leave),
         cmocka_unit_test_setup_teardown(test_read_only, enter, leave),
         cmocka_unit_test_setup_teardown(test_damaged, enter, leave),
         cmocka_unit_test_setup_teardown(test_far_page, enter, leave),
