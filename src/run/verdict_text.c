@@ -33,7 +33,8 @@ static const char *plural(int n)
     return n == 1 ? "" : "s";
 }
 
-/* ---- the sentences, each a function; what has nothing to say says nothing */
+/* ---- the sentences, each a function; what has nothing to say says nothing,
+ * and a new line begins a new paragraph */
 
 static void say_state_of_run(const tsr_verdict *v, tsr_words *w)
 {
@@ -119,7 +120,7 @@ static void say_fit(const tsr_verdict *v, tsr_words *w)
 {
     for (int k = 0; k < v->n_curve; k++) {
         if (k > 0)
-            tsr_words_say(w, " ");
+            tsr_words_say(w, "\n");
         say_rigid(&v->curve[k], w);
         say_draws(&v->curve[k], w);
         say_noise(&v->curve[k], w);
@@ -180,14 +181,14 @@ static void say_guinier(const tsr_verdict_curve *c, int is_one, tsr_words *w)
     if (g->n == 0 || !isfinite(m->mean))
         return;
     tsr_words_say(w,
-                  " As the curve sees it, with its water, Guinier's Rg is "
-                  "%s Angstrom",
+                  "%s%s sees it, with its water, Guinier's Rg is %s Angstrom",
+                  is_one ? " As " : "\nAs ", is_one ? "the curve" : c->name,
                   tsr_verdict_interval(m, text));
     tsr_words_say(w,
-                  "; %s has %.*f +- %.*f over the same points (q %.3f to "
-                  "%.3f).",
-                  is_one ? "the measured curve" : c->name, decimals(g->error),
-                  g->rg, decimals(g->error), g->error, g->q[0], g->q[1]);
+                  "; the measured curve has %.*f +- %.*f over the same points "
+                  "(q %.3f to %.3f).",
+                  decimals(g->error), g->rg, decimals(g->error), g->error,
+                  g->q[0], g->q[1]);
     if (fabs(m->mean - g->rg) > sure * hypot(g->error, m->sd))
         tsr_words_say(w, " They differ by more than their errors: there may be "
                          "more flexibility than the model has, a part that it "
@@ -205,7 +206,7 @@ static void say_conflicts(const tsr_verdict *v, tsr_words *w)
             if (tsr_guinier_conflict(&x->guinier, &y->guinier, &sigma))
                 tsr_words_say(
                     w,
-                    " %s and %s cannot be of one structure: Guinier's "
+                    "\n%s and %s cannot be of one structure: Guinier's "
                     "Rg is %.1f +- %.1f and %.1f +- %.1f Angstrom.",
                     x->name, y->name, x->guinier.rg, x->guinier.error,
                     y->guinier.rg, y->guinier.error);
@@ -381,22 +382,36 @@ void tsr_verdict_sentences_free(int n, char **text)
     free(text);
 }
 
+/* Adds the paragraphs of what was said to the list; 0: out of memory. */
+static int add_paragraphs(char *said, char ***list, int *n)
+{
+    char *rest;
+    for (char *one = strtok_r(said, "\n", &rest); one != NULL;
+         one = strtok_r(NULL, "\n", &rest)) {
+        char **more = realloc(*list, (size_t)(*n + 1) * sizeof *more);
+        if (more == NULL)
+            return 0;
+        *list = more;
+        more[*n] = strdup(one);
+        if (more[*n] == NULL)
+            return 0;
+        ++*n;
+    }
+    return 1;
+}
+
 tsr_status tsr_verdict_sentences(const tsr_verdict *verdict, int *n,
                                  char ***text, tsr_err *err)
 {
-    int count = 0;
-    char **list = calloc(N_SAY, sizeof(*list));
-    int is_good = list != NULL;
+    int count = 0, is_good = 1;
+    char **list = NULL;
     for (int i = 0; i < N_SAY && is_good; i++) {
         tsr_words w;
         tsr_words_begin(&w);
         say[i](verdict, &w);
-        char *one = tsr_words_end(&w);
-        is_good = one != NULL;
-        if (is_good && one[0] != '\0')
-            list[count++] = one;
-        else
-            free(one);
+        char *said = tsr_words_end(&w);
+        is_good = said != NULL && add_paragraphs(said, &list, &count);
+        free(said);
     }
     *n = is_good ? count : 0;
     *text = is_good ? list : NULL;

@@ -164,6 +164,8 @@ check "data of two structures in one run" "$python" -c 'import json
 v = json.load(open("two.json"))["verdict"]
 assert [x["curves"] for x in v["conflicts"]] == [[0, 1]], v["conflicts"]
 assert any("other.dat cannot be of one structure" in x for x in v["sentences"])
+rigid = [x for x in v["sentences"] if x.count("kept rigid") == 1]
+assert len(rigid) == 2 and "other.dat" in rigid[1], v["sentences"]
 assert len(v["curves"]) == 2 and v["loo"]["points"] == 80, v["curves"]'
 "$program" summary a --json >a2.json 2>err.txt
 "$program" summary still --json >still.json 2>err.txt
