@@ -68,3 +68,20 @@ short_model() {
     awk '{n = substr($0, 23, 4) + 0} !/^ATOM/ || (n > 40 && n < 75)' \
         "$demo/two_domain.pdb" >"$1"
 }
+
+# same NAME DIR DIR...: runs whose draws, as they are now, are the same;
+# `compared` then says so of all, since Python takes long to load.
+same() {
+    name=$1 folders=
+    shift
+    for run in "$@"; do
+        n_kept=$((${n_kept:-0} + 1))
+        mkdir -p kept/$n_kept
+        cp "$run"/tra*.h5 kept/$n_kept # trace, trajectories
+        folders="$folders kept/$n_kept"
+    done
+    echo "$name|$folders" >>kept/list
+}
+compared() {
+    "$python" "$source/tests/cli/compare_runs.py" <kept/list || bad=1
+}
