@@ -62,6 +62,18 @@ ended() {
     wait $pid
 }
 
+# wait_until COMMAND...: it succeeds, or a minute is over, in which a machine
+# under load gets there, too; what comes next then says what is wrong.
+wait_until() {
+    for _ in $(seq 600); do
+        "$@" && break
+        sleep 0.1
+    done
+}
+has_draws() { # DIRECTORY: a run with draws on the disk
+    "$program" status "$1" 2>/dev/null | grep -q "sampling *[1-9]"
+}
+
 # short_model FILE: the demo's linker with ten residues of each domain. A step of
 # the reference costs a ninth of what it costs with all 114.
 short_model() {

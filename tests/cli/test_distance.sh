@@ -84,9 +84,15 @@ grouped() { # CHAINS DRAWS
 grouped 40 8
 grouped 36 4
 grouped 25 5
-expect "stopped while chains get their starts" 75 "nothing was written" \
-    timeout --preserve-status -k 20 1 "$program" run good.yaml --output starts \
-    --set sampler.chains=9973 --set sampler.start=prior
+"$program" run good.yaml --output starts --set sampler.chains=9973 \
+    --set sampler.start=prior >out.txt 2>err.txt &
+pid=$!
+wait_until grep -q "^hydration" err.txt
+sleep 0.2
+kill -TERM $pid
+ended
+check "stopped while chains get their starts" test $? -eq 75
+check "it says so" grep -q "nothing was written" err.txt
 
 # ---- stopped and gone on with ----
 needs_venv "resumed runs with distances"
@@ -148,7 +154,7 @@ on_the_way() { # DIR: a run that takes a while to come from the prior
 }
 expect "whole" 0 "" on_the_way whole
 on_the_way way >way.txt 2>&1 &
-until [ -e way/checkpoint.h5 ] || ! kill -0 $!; do sleep 0.05; done
+wait_until test -e way/checkpoint.h5
 pkill -INT -P $! -x tessera || kill -INT $!
 wait $!
 expect "stopped on the way from the prior" 0 "resumed" "$program" resume way
