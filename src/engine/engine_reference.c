@@ -4,6 +4,7 @@
  * takes no notice of rigid groups, so that it also checks who does. */
 #include "engine/engine.h"
 
+#include "core/clones.h"
 #include "core/vec3.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 16, RUN = 16, MAX_COMP = 3 }; /* bodies; numbers of q */
+enum { BLOCK = 16, MAX_COMP = 3 }; /* bodies */
 
 /* Double precision; what the fixed points of others and the recurrence of
  * tsr_debye_reference leave, 1e-12 of I(0), is more than its own rounding. */
@@ -31,9 +32,8 @@ typedef struct {
     tsr_engine base;
     int n_block, n_tile;
     double d_bound_ang;
-    int *type;
-    int n_type, row;     /* row: n_pair n_q, numbers of a profile */
-    double *form_factor; /* [n_comp][n_type][n_q] */
+    int row;             /* n_pair n_q, numbers of a profile */
+    double *form_factor; /* [n_block][n_q][n_comp][BLOCK] */
     reference_system *system;
 } reference_engine;
 
@@ -45,72 +45,97 @@ typedef struct {
     unsigned char *touched; /* [n_block] scratch */
 } reference_batch;
 
-/* A body as seen from another: x = dq r, sine and cosine of it, and how often
- * the pair counts. */
+/* Of the bodies of a block, at number k of q: [n_comp][BLOCK]. */
+static double *factors(const reference_engine *e, int block, int k)
+{
+    return e->form_factor + ((size_t)block * (size_t)e->base.n_q + (size_t)k) *
+                                (size_t)e->base.n_comp * BLOCK;
+}
+
+static void factors_fill(reference_engine *e, const tsr_engine_spec *spec)
+{
+    const int n_q = spec->n_q;
+    for (int i = 0; i < spec->n_body; i++)
+        for (int k = 0; k < n_q; k++)
+            for (int a = 0; a < e->base.n_comp; a++)
+                factors(e, i / BLOCK, k)[a * BLOCK + i % BLOCK] =
+                    spec->form_factor[((size_t)a * (size_t)spec->n_type +
+                                       (size_t)spec->type[i]) *
+                                          (size_t)n_q +
+                                      (size_t)k];
+}
+
+/* A body and those of a block, side by side in vector instructions: sine and
+ * cosine of dq r and of k dq r, and how often the pair counts, whole and over
+ * dq r. What pads a block, and bodies behind this one, count for nothing. */
 typedef struct {
-    double x, sine, cosine, twice;
-} reference_pair;
+    double sine[BLOCK], cosine[BLOCK], s[BLOCK], c[BLOCK];
+    double times[BLOCK], over[BLOCK];
+} reference_row;
 
-/* Adds sinc(k x) F_j for n numbers k from `first` on: sine and cosine of the
- * first, then each from the one before, turned by x. That is some units in the
- * last place off after RUN of them, and a fifth of the time of RUN sines. */
-static void add_body(const reference_engine *e, const reference_pair *p, int j,
-                     int first, int n, double field[MAX_COMP][RUN])
+/* A pair counts twice, a body with itself once; x is then so small that
+ * sin(k x) / (k x) is 1. */
+static void begin_row(const reference_engine *e, const double (*xyz)[3], int i,
+                      int first, reference_row *row)
 {
-    size_t n_q = (size_t)e->base.n_q, table = (size_t)e->n_type * n_q;
-    double s = first > 0 ? sin(first * p->x) : 0.0;
-    double c = first > 0 ? cos(first * p->x) : 1.0, sinc[RUN];
-    for (int k = first; k < first + n; k++) {
-        double next = s * p->cosine + c * p->sine, kx = k * p->x;
-        sinc[k - first] = p->twice * (kx == 0.0 ? 1.0 : s / kx);
-        c = c * p->cosine - s * p->sine;
-        s = next;
+    memset(row, 0, sizeof *row);
+    for (int j = 0; j < BLOCK && first + j <= i; j++) {
+        const double r = tsr_vec3_distance(xyz[i], xyz[first + j]);
+        const double x = fmax(e->base.dq_inv_ang * r, 1e-100);
+        row->sine[j] = sin(x);
+        row->cosine[j] = cos(x);
+        row->c[j] = 1.0;
+        row->times[j] = first + j < i ? 2.0 : 1.0;
+        row->over[j] = row->times[j] / x;
     }
-    const double *f = e->form_factor + (size_t)e->type[j] * n_q + first;
-    for (int a = 0; a < e->base.n_comp; a++, f += table)
-        for (int k = 0; k < n; k++)
-            field[a][k] += sinc[k] * f[k];
 }
 
-/* Adds (F_i^a field^b + F_i^b field^a) / 2 for every pair of components. */
-static void add_field(const reference_engine *e, int i, int first, int n,
-                      double field[MAX_COMP][RUN], double *sum)
+/* Adds to field[a][j] what n bodies, with amplitudes factor[a][], send towards
+ * body j at number k of q, and turns sines and cosines on to the next. Each is
+ * the one before turned by x: after k steps 4 k units in the last place off at
+ * the most, which is far below `unit`. */
+TSR_CLONES static void add_rows(int n_comp, int n, int k, const double *factor,
+                                reference_row *row,
+                                double field[MAX_COMP][BLOCK])
 {
-    size_t n_q = (size_t)e->base.n_q, table = (size_t)e->n_type * n_q;
-    const double *f = e->form_factor + (size_t)e->type[i] * n_q + first;
-    sum += first;
-    for (int a = 0; a < e->base.n_comp; a++)
-        for (int b = a; b < e->base.n_comp; b++, sum += n_q)
-            for (int k = 0; k < n; k++)
-                sum[k] +=
-                    0.5 * (f[(size_t)a * table + (size_t)k] * field[b][k] +
-                           f[(size_t)b * table + (size_t)k] * field[a][k]);
+    const double over_k = k > 0 ? 1.0 / k : 0.0;
+    for (int i = 0; i < n; i++) {
+        reference_row *p = &row[i];
+        double sinc[BLOCK];
+        for (int j = 0; j < BLOCK; j++) {
+            const double s = p->s[j], c = p->c[j];
+            sinc[j] = k > 0 ? p->over[j] * s * over_k : p->times[j];
+            p->s[j] = s * p->cosine[j] + c * p->sine[j];
+            p->c[j] = c * p->cosine[j] - s * p->sine[j];
+        }
+        for (int a = 0; a < n_comp; a++)
+            for (int j = 0; j < BLOCK; j++)
+                field[a][j] += factor[a * BLOCK + i] * sinc[j];
+    }
 }
 
-/* Each body of block bi with those of bj; a pair counts twice, a body with
- * itself once. */
+/* Each body of block bi with those of bj. */
 static void tile_sum(const reference_engine *e, const double (*xyz)[3], int bi,
                      int bj, double *sum)
 {
-    int n_q = e->base.n_q, j_first = bj * BLOCK;
-    int i_end = bi == e->n_block - 1 ? e->base.n_body : (bi + 1) * BLOCK;
-    int j_end = bj == e->n_block - 1 ? e->base.n_body : (bj + 1) * BLOCK;
-    memset(sum, 0, (size_t)e->row * sizeof *sum);
-    for (int i = bi * BLOCK; i < i_end; i++) {
-        reference_pair pair[BLOCK];
-        int end = bi == bj ? i + 1 : j_end;
-        for (int j = j_first; j < end; j++) {
-            double x = e->base.dq_inv_ang * tsr_vec3_distance(xyz[i], xyz[j]);
-            pair[j - j_first] =
-                (reference_pair){x, sin(x), cos(x), i == j ? 1.0 : 2.0};
-        }
-        for (int first = 0; first < n_q; first += RUN) {
-            int n = n_q - first < RUN ? n_q - first : RUN;
-            double field[MAX_COMP][RUN] = {{0.0}};
-            for (int j = j_first; j < end; j++)
-                add_body(e, &pair[j - j_first], j, first, n, field);
-            add_field(e, i, first, n, field, sum);
-        }
+    const int n_q = e->base.n_q, n_comp = e->base.n_comp;
+    const int left = e->base.n_body - bi * BLOCK,
+              n = left < BLOCK ? left : BLOCK;
+    reference_row row[BLOCK];
+    for (int i = 0; i < n; i++)
+        begin_row(e, xyz, bi * BLOCK + i, bj * BLOCK, &row[i]);
+    for (int k = 0; k < n_q; k++) {
+        const double *f_i = factors(e, bi, k), *f_j = factors(e, bj, k);
+        double field[MAX_COMP][BLOCK] = {{0.0}};
+        add_rows(n_comp, n, k, f_i, row, field);
+        for (int a = 0, pair = 0; a < n_comp; a++)
+            for (int b = a; b < n_comp; b++, pair++) {
+                double both = 0.0;
+                for (int j = 0; j < BLOCK; j++)
+                    both += f_j[a * BLOCK + j] * field[b][j] +
+                            f_j[b * BLOCK + j] * field[a][j];
+                sum[pair * n_q + k] = 0.5 * both;
+            }
     }
 }
 
@@ -328,7 +353,6 @@ static void reference_free(tsr_engine *engine)
         free(s->dirty);
     }
     free(e->system);
-    free(e->type);
     free(e->form_factor);
     free(e->base.rounding);
     free(e);
@@ -373,7 +397,6 @@ tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
     if (e == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory for an engine");
     int n_comp = tsr_engine_n_comp(spec);
-    size_t n_table = (size_t)n_comp * (size_t)spec->n_type * (size_t)spec->n_q;
     e->base = (tsr_engine){.type = &reference_type,
                            .n_body = spec->n_body,
                            .n_q = spec->n_q,
@@ -384,16 +407,14 @@ tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
     snprintf(e->base.description, sizeof e->base.description,
              "reference: double precision, C, one core");
     e->d_bound_ang = spec->d_bound_ang;
-    e->n_type = spec->n_type;
     e->row = e->base.n_pair * spec->n_q;
     e->n_block = (spec->n_body + BLOCK - 1) / BLOCK;
     e->n_tile = e->n_block * (e->n_block + 1) / 2;
-    e->type = malloc((size_t)spec->n_body * sizeof *e->type);
-    e->form_factor = malloc(n_table * sizeof *e->form_factor);
+    e->form_factor = calloc((size_t)e->n_block * (size_t)spec->n_q,
+                            (size_t)n_comp * BLOCK * sizeof *e->form_factor);
     e->system = calloc((size_t)spec->n_system, sizeof *e->system);
     status = tsr_engine_rounding(spec, unit, BLOCK, 1, &e->base.rounding, err);
-    int ok = !status && e->type != NULL && e->form_factor != NULL &&
-             e->system != NULL;
+    int ok = !status && e->form_factor != NULL && e->system != NULL;
     for (int i = 0; ok && i < spec->n_system; i++)
         ok = system_alloc(e, &e->system[i]);
     if (!ok) {
@@ -402,8 +423,7 @@ tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
                         "out of memory for %d systems of %d bodies and %d q",
                         spec->n_system, spec->n_body, spec->n_q);
     }
-    memcpy(e->type, spec->type, (size_t)spec->n_body * sizeof *e->type);
-    memcpy(e->form_factor, spec->form_factor, n_table * sizeof *e->form_factor);
+    factors_fill(e, spec);
     *out = &e->base;
     return TSR_OK;
 }

@@ -1,7 +1,8 @@
 """Run directories hold the same draws as the first of them: every data set of
-every HDF5 file, to the bit.
+every HDF5 file, to the bit. Prints a line for each line of the standard input
+(tests/run.sh), which are "NAME|DIR DIR...".
 
-    python compare_runs.py DIR DIR...
+    python compare_runs.py <LINES
 """
 import functools
 import glob
@@ -54,16 +55,23 @@ def compare(one, other):
     return len(names[0]), n_set, n_number
 
 
-def main(one, *others):
-    total = np.zeros(3, int)
-    for other in others:
+def main():
+    bad = 0
+    for line in sys.stdin:
+        name, folders = line.rstrip("\n").split("|")
+        one, *others = folders.split()
+        assert others, line
+        total = np.zeros(3, int)
         try:
-            total += compare(one, other)
+            for other in others:
+                total += compare(one, other)
+            print(f"ok {name}:", "%d files, %d data sets, %d numbers are the same"
+                  % tuple(total))
         except Exception as error:
-            sys.exit(f"{one} and {other}: {error!r}")
-    assert others
-    print("%d files, %d data sets, %d numbers are the same" % tuple(total))
+            print(f"not ok {name}\n    {one} and {other}: {error!r}")
+            bad = 1
+    sys.exit(bad)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -62,9 +62,38 @@ ended() {
     wait $pid
 }
 
+# wait_until COMMAND...: it succeeds, or a minute is over, in which a machine
+# under load gets there, too; what comes next then says what is wrong.
+wait_until() {
+    for _ in $(seq 600); do
+        "$@" && break
+        sleep 0.1
+    done
+}
+has_draws() { # DIRECTORY: a run with draws on the disk
+    "$program" status "$1" 2>/dev/null | grep -q "sampling *[1-9]"
+}
+
 # short_model FILE: the demo's linker with ten residues of each domain. A step of
 # the reference costs a ninth of what it costs with all 114.
 short_model() {
     awk '{n = substr($0, 23, 4) + 0} !/^ATOM/ || (n > 40 && n < 75)' \
         "$demo/two_domain.pdb" >"$1"
+}
+
+# same NAME DIR DIR...: runs whose draws, as they are now, are the same;
+# `compared` then says so of all, since Python takes long to load.
+same() {
+    name=$1 folders=
+    shift
+    for run in "$@"; do
+        n_kept=$((${n_kept:-0} + 1))
+        mkdir -p kept/$n_kept
+        cp "$run"/tra*.h5 kept/$n_kept # trace, trajectories
+        folders="$folders kept/$n_kept"
+    done
+    echo "$name|$folders" >>kept/list
+}
+compared() {
+    "$python" "$source/tests/cli/compare_runs.py" <kept/list || bad=1
 }

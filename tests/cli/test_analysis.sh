@@ -117,11 +117,8 @@ echo "no: such: yaml" >strange/config.yaml
 "$program" run run.yaml --quiet --output warmup --set sampler.warmup=1000000 \
     --set sampler.thin=1000 >warm.txt 2>warm.err &
 warm=$!
-tries=0
-until head -c 4 warmup/trace.h5 2>/dev/null | grep -q HDF || [ $tries -gt 100 ]; do
-    sleep 0.1
-    tries=$((tries + 1))
-done
+has_trace() { head -c 4 warmup/trace.h5 2>/dev/null | grep -q HDF; }
+wait_until has_trace
 kill -STOP $warm # it is there, and takes no time
 for command in summary diagnose report 'export --format csv'; do
     expect "$command, no folder" 66 "cannot open 'none'" \

@@ -466,10 +466,7 @@ begin() {
         --set sampler.draws=1000000 --set output.checkpoint_every=0 \
         --threads 1 >out.txt 2>err.txt &
     pid=$!
-    for _ in $(seq 300); do
-        "$program" status "$into" 2>/dev/null | grep -q "sampling *[1-9]" && break
-        sleep 0.1
-    done
+    wait_until has_draws "$into"
 }
 interrupted() { # NAME STATUS
     check "$1: exit status 75" test "$2" -eq 75

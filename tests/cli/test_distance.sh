@@ -2,7 +2,6 @@
 # A measured distance in a run: alone, beside scattering curves, as an entry of
 # another kind, stopped and gone on with. Prints one line a test (tests/run.sh).
 . tests/cli/expect.sh
-tests=$source/tests/cli
 
 cp "$demo/two_domain.pdb" model.pdb
 cat >good.yaml <<END
@@ -85,9 +84,15 @@ grouped() { # CHAINS DRAWS
 grouped 40 8
 grouped 36 4
 grouped 25 5
-expect "stopped while chains get their starts" 75 "nothing was written" \
-    timeout --preserve-status -k 20 1 "$program" run good.yaml --output starts \
-    --set sampler.chains=9973 --set sampler.start=prior
+"$program" run good.yaml --output starts --set sampler.chains=9973 \
+    --set sampler.start=prior >out.txt 2>err.txt &
+pid=$!
+wait_until grep -q "^hydration" err.txt
+sleep 0.2
+kill -TERM $pid
+ended
+check "stopped while chains get their starts" test $? -eq 75
+check "it says so" grep -q "nothing was written" err.txt
 
 # ---- stopped and gone on with ----
 needs_venv "resumed runs with distances"
@@ -97,8 +102,7 @@ for kept in alone beside two; do
         "$program" resume $kept-part --draws 18 --threads 1
     expect "as long from the start: $kept" 0 "" "$program" run \
         $kept/config.yaml --output $kept-long --set sampler.draws=18
-    check "the same draws: $kept" \
-        "$python" "$tests/compare_runs.py" $kept-part $kept-long
+    same "the same draws: $kept" $kept-part $kept-long
 done
 check "chi2 in the trace is that of the distances there" "$python" -c '
 import h5py
@@ -122,7 +126,7 @@ expect "many chains" 0 "chains start from 4 draws of the prior, in groups" \
     many groups 20
 expect "one thread, stopped and gone on with" 0 "" many part 12
 expect "to the end" 0 "resumed" "$program" resume part --draws 20 --threads 1
-check "the same draws" "$python" "$tests/compare_runs.py" part groups
+same "the same draws: many chains" part groups
 check "they came from the prior" grep -q "groups of chains came from the prior in" \
     groups/run.log
 expect "their status" 0 "" "$program" status groups --json
@@ -150,11 +154,11 @@ on_the_way() { # DIR: a run that takes a while to come from the prior
 }
 expect "whole" 0 "" on_the_way whole
 on_the_way way >way.txt 2>&1 &
-until [ -e way/checkpoint.h5 ] || ! kill -0 $!; do sleep 0.05; done
+wait_until test -e way/checkpoint.h5
 pkill -INT -P $! -x tessera || kill -INT $!
 wait $!
 expect "stopped on the way from the prior" 0 "resumed" "$program" resume way
-check "the same draws" "$python" "$tests/compare_runs.py" way whole
+same "the same draws: from the prior" way whole
 expect "no temperatures but the evidence" 0 "" "$program" run good.yaml \
     --output one --set sampler.evidence=true --set sampler.chains=16
 expect "its summary" 0 "" "$program" summary one
@@ -166,4 +170,5 @@ expect "evidence under flat priors" 0 "no log evidence can be told" \
     --set sampler.warmup=4 --set sampler.chains=2 --set sampler.temperatures=2
 expect "a ladder that ends below the prior" 0 "" "$program" summary two
 check "has none" grep -q "log evidence: not known (" out.txt
+compared
 exit $bad

@@ -47,7 +47,7 @@ structure: {file: "$demo/two_domain.pdb", flexible: ["A:51-64"]}
 data:
   - {kind: gyration, mean: 26, sd: 0.2}
 moves: {psi_turn: 2}
-sampler: {chains: 2, warmup: 1000, draws: 100, thin: 20}
+sampler: {chains: 2, warmup: 400, draws: 60, thin: 10}
 output: {directory: out}
 device: {use: reference}
 END

@@ -142,8 +142,8 @@ while [ $k -lt $((last_anew + 12)) ]; do
 done
 check "killed before any of $k operations, it goes on ($n_run by run, \
 $n_resume by resume) to its end" test $n_bad -eq 0
-check "all hold the same draws" "$python" "$tests/compare_runs.py" \
-    whole ended-*
+same "all hold the same draws" whole ended-*
+compared
 check "some were before config.yaml" test $n_run -gt 5
 check "some were before the first checkpoint" test $last_anew -lt 200
 exit $bad

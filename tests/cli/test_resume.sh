@@ -4,15 +4,6 @@
 . tests/cli/expect.sh
 needs_venv "resumed runs"
 tests=$source/tests/cli
-same() { # NAME DIR DIR
-    if "$python" "$tests/compare_runs.py" "$2" "$3" >out.txt 2>&1; then
-        echo "ok $1: $(tail -n 1 out.txt)"
-    else
-        echo "not ok $1"
-        sed 's/^/    /' out.txt
-        bad=1
-    fi
-}
 
 short_model model.pdb
 mkdir starts
@@ -53,7 +44,7 @@ expect "extended" 0 "resumed from the checkpoint" \
     "$program" resume whole --draws 100 --threads 1
 expect "as long from the start" 0 "" "$program" run good.yaml --output long \
     --set sampler.draws=100
-same "the same draws" whole long
+same "extended: the same draws" whole long
 check "its config says so" grep -q "draws: 100" whole/config.yaml
 expect "and is a config" 0 "" "$program" check whole/config.yaml
 
@@ -74,7 +65,7 @@ END
         "$program" run atoms.yaml --output atoms --set sampler.draws=7
     expect "and more" 0 "6 conformations.*integrated out" \
         "$program" resume atoms --draws 16
-    same "the same draws of them" atoms-whole atoms
+    same "corrected curves: the same draws" atoms-whole atoms
     expect "the trace gives its likelihood back" 0 "" \
         "$program" reweight atoms --q-range 0,0.15
     expect "as the bodies are" 0 "model_error is none" "$program" run \
@@ -94,10 +85,7 @@ begin() {
     "$program" run good.yaml --output "$into" --set sampler.draws=1000000 \
         --threads 1 "$@" >out.txt 2>err.txt &
     pid=$!
-    for _ in $(seq 150); do
-        "$program" status "$into" 2>/dev/null | grep -q "sampling *[1-9]" && break
-        sleep 0.1
-    done
+    wait_until has_draws "$into"
 }
 begin stopped
 expect "status of a run that goes on" 0 "" "$program" status stopped
@@ -105,12 +93,9 @@ check "says that it runs" grep -q "state *running on .*process $pid" out.txt
 expect "another on the same folder" 78 "process $pid" "$program" resume stopped
 before=$(stat -c %Y.%i stopped/checkpoint.h5)
 kill -USR1 $pid
-for _ in $(seq 100); do
-    [ "$before" != "$(stat -c %Y.%i stopped/checkpoint.h5)" ] && break
-    sleep 0.1
-done
-check "SIGUSR1 makes a checkpoint" \
-    test "$before" != "$(stat -c %Y.%i stopped/checkpoint.h5)"
+has_another() { [ "$before" != "$(stat -c %Y.%i stopped/checkpoint.h5)" ]; }
+wait_until has_another
+check "SIGUSR1 makes a checkpoint" has_another
 check "and the run goes on" kill -0 $pid
 kill -TERM $pid
 ended
@@ -148,26 +133,23 @@ else
     echo "skip SIGABRT under PoCL: no CPU as device"
 fi
 
-# Before the first step every replica's curve is computed: half a minute of a
+# Before the first step every replica's curve is computed: ten seconds of a
 # processor. The time on the clock tells nothing where others work, too.
 spent() { # FILE: processor seconds of children, of what `times` said
     awk -F '[ ms]+' 'NR == 2 {print int(60 * ($1 + $3) + $2 + $4)}' "$1"
 }
 times >before.txt
-"$program" run good.yaml --output early --set sampler.chains=512 \
+"$program" run good.yaml --output early --set sampler.chains=1024 \
     --set structure.file="$demo/two_domain.pdb" --set structure.starts=[] \
     --set sampler.temperatures=8 --set sampler.t_max=5 >out.txt 2>err.txt &
 pid=$!
-for _ in $(seq 150); do
-    grep -q "^grid" err.txt && break
-    sleep 0.1
-done
+wait_until grep -q "^grid" err.txt
 kill -USR1 $pid
 kill -TERM $pid
 ended
 check "stopped before the first step: exit status 75" test $? -eq 75
 times >after.txt
-check "within seconds" test $(($(spent after.txt) - $(spent before.txt))) -lt 10
+check "within seconds" test $(($(spent after.txt) - $(spent before.txt))) -lt 4
 check "says that there is nothing to go on with" grep -q "start it again" err.txt
 check "and leaves nothing" test ! -e early
 
@@ -179,10 +161,7 @@ wait $pid 2>/dev/null
 cp -r long extended
 "$program" resume extended --draws 1000000 >out.txt 2>err.txt &
 pid=$!
-for _ in $(seq 100); do
-    grep -q resumed err.txt && break
-    sleep 0.1
-done
+wait_until grep -q resumed err.txt
 sleep 0.2
 kill -TERM $pid
 ended
@@ -199,7 +178,7 @@ expect "moved, without the originals" 0 "resumed" \
 mv elsewhere/model.pdb elsewhere/starts elsewhere/good.dat .
 expect "as long without a stop" 0 "" "$program" run good.yaml --output straight \
     --set sampler.draws=$((stored + 20))
-same "the same draws" elsewhere/moved straight
+same "moved: the same draws" elsewhere/moved straight
 
 # ---- a trace that is too short, input and config that changed ----
 copy() { rm -rf hurt && cp -r long hurt; }
@@ -237,7 +216,7 @@ expect "a damaged checkpoint" 0 "checkpoint.h5.*" \
     "$program" resume hurt --draws 110
 expect "as long from the start" 0 "" "$program" run good.yaml --output longer \
     --set sampler.draws=110
-same "the one before does" hurt longer
+same "a damaged checkpoint: the one before does" hurt longer
 check "the damaged one is put aside" test -s hurt/checkpoint.h5.damaged
 copy
 truncate -s 3000 hurt/checkpoint.h5
@@ -263,7 +242,7 @@ expect "no room for the trace" 74 "trace.h5.*resume tight" \
 expect "with room again" 0 "resumed" "$program" resume tight
 expect "as long from the start" 0 "" "$program" run good.yaml --output roomy \
     --set sampler.draws=160
-same "the same draws" tight roomy
+same "without room: the same draws" tight roomy
 expect "until, asked later" 0 "converged as asked after 1[0-9][0-9] " \
     "$program" resume roomy --draws 500 --until "rhat<90,ess>1"
 # ---- until converged, or no time is left ----
@@ -284,16 +263,16 @@ expect "and goes on when it is told to" 1 "not converged as asked" \
     "$program" resume hasty --draws $n
 check "to the end" sh -c '"$0" status hasty | grep -q "sampling *$1 draws a chain ($1 at most)"' \
     "$program" "$n"
-begin bounded --set $often --set sampler.draws=auto --set sampler.time_limit=30
+begin bounded --set $often --set sampler.draws=auto --set sampler.time_limit=3000
 kill -TERM $pid
 ended
 expect "status of a run with a limit of time" 0 "" "$program" status bounded --json
 check "the time left is no more than that" "$python" -c '
-import json; s = json.load(open("out.txt"))["seconds_left"]; assert 0 < s < 30, s'
-# The time of warm-up is not that of a few draws.
-expect "in no time" 1 "rushed --draws [0-9]+00   \(about (a minute|[1-9] minutes)\)" \
+import json; s = json.load(open("out.txt"))["seconds_left"]; assert 0 < s < 3000, s'
+# The time of warm-up is not that of a few draws, which would be five minutes.
+expect "in no time" 1 "rushed --draws [0-9]+00   \(about (a minute|2 minutes)\)" \
     "$program" run good.yaml --output rushed --set sampler.draws=auto \
-    --set sampler.warmup=1000 --set sampler.time_limit=1e-9
+    --set sampler.warmup=2000 --set sampler.time_limit=1e-9
 check "one number of draws is proposed" sh -c '! grep -q "sampler.draws=" err.txt'
 begin gone --set $often
 rm -r gone
@@ -323,10 +302,7 @@ batch() { # TASK
 }
 batch 1 &
 pid=$!
-for _ in $(seq 150); do
-    "$program" status job-1 2>/dev/null | grep -q "sampling *[1-9]" && break
-    sleep 0.1
-done
+wait_until has_draws job-1
 kill -TERM $pid
 ended
 check "a job that is told to stop: exit status 0" test $? -eq 0
@@ -378,7 +354,8 @@ fi
 # ---- a device that is lost ----
 if ! "$program" devices --no-test >devices.txt 2>&1; then
     echo "skip a lost device: no OpenCL device"
-    exit 0
+    compared
+    exit $bad
 fi
 cp "$demo/two_domain.pdb" model.pdb # whose kernels have all their paths
 cp model.pdb starts
@@ -412,7 +389,7 @@ expect "the device is lost" 74 "resume lost" \
     "$program" run good.yaml --output lost --device cpu
 unset LD_PRELOAD TSR_LOST_AT
 expect "the device is back" 0 "resumed" "$program" resume lost
-same "the same draws" lost device
+same "a lost device: the same draws" lost device
 expect "on another device" 0 "not to the bit" \
     "$program" resume lost --device reference --draws 61
 
@@ -434,7 +411,7 @@ import json
 c = json.load(open("out.txt"))["checkpoint"]
 assert 0 < c["warmup"] < 30 or 0 <= c["draws"] < 60, c'
 expect "on a device that is right" 0 "resumed" "$program" resume wrong
-same "the same draws" wrong device
+same "wrong sums: the same draws" wrong device
 
 # Kernels whose differences are wrong in some systems: beyond those of the
 # self-test, and not of the check of the molecule.
@@ -464,5 +441,6 @@ expect "updates that are all rejected" 74 \
     "$program" run good.yaml --set seed=2 --output rejected --device cpu
 unset TSR_KERNEL_DIR
 expect "with the program's own" 0 "resumed" "$program" resume some
-same "the same draws" some device
+same "spoilt kernels: the same draws" some device
+compared
 exit $bad

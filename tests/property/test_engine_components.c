@@ -14,7 +14,9 @@ typedef struct {
     tsr_engine_spec spec;
 } problem;
 
-/* Positive and negative amplitudes, as solute and displaced solvent have. */
+/* Positive and negative amplitudes, as solute and displaced solvent have; no
+ * component is a multiple of another, or who takes F_i^a F_j^b for F_i^b F_j^a
+ * would not be seen. */
 static void make_problem(problem *p, int n_comp)
 {
     uint64_t random = 5;
@@ -26,7 +28,7 @@ static void make_problem(problem *p, int n_comp)
         for (int t = 0; t < N_TYPE; t++)
             for (int k = 0; k < N_Q; k++)
                 p->factor[(c * N_TYPE + t) * N_Q + k] =
-                    (c == 1 ? -5.0 : 9.0) * (1.0 + 0.2 * t) *
+                    (c == 1 ? -5.0 : 9.0) * (1.0 + 0.2 * (t * (c + 1) % 4)) *
                     exp(-(1.0 + c) * k * k * dq * dq);
     for (int s = 0; s < N_SYSTEM; s++)
         for (int i = 0; i < N_BODY; i++)

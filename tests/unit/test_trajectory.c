@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <hdf5.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -105,6 +106,24 @@ static tsr_trajectory *reopen(int n_keep)
     return t;
 }
 
+/* The times, which other programs read and we do not, are the steps. */
+static void check_times(const char *file, int n)
+{
+    static double time[2000];
+    hid_t f = H5Fopen(file, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t set = H5Dopen2(f, "particles/atoms/position/time", H5P_DEFAULT);
+    hid_t space = H5Dget_space(set);
+    assert_int_equal(H5Sget_simple_extent_npoints(space), n);
+    assert_true(n <= 2000);
+    assert_true(H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                        time) >= 0);
+    for (int k = 0; k < n; k++)
+        assert_true(time[k] == k * STRIDE);
+    H5Sclose(space);
+    H5Dclose(set);
+    H5Fclose(f);
+}
+
 /* The file holds the first n frames, to the bit. */
 static void check_frames(const char *file, int n)
 {
@@ -148,6 +167,7 @@ static void check_frames(const char *file, int n)
         TSR_E_DATA);
     assert_non_null(strstr(err.message, "none"));
     tsr_trajectory_reader_free(reader);
+    check_times(file, n);
 }
 
 static void test_read_back(void **state)
