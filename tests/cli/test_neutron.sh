@@ -58,7 +58,7 @@ expect "a density" 64 "solvent-density is of X-rays" \
     neutron --solvent-density 0.34
 expect "bodies" 64 "of atoms" neutron --bodies two
 expect "a chain that is not there" 65 "no chain Z" neutron --deuterated Z=0.5
-expect "half a chain" 64 "expected CHAIN=X" neutron --deuterated A
+expect "more than a chain" 64 "expected CHAIN=X" neutron --deuterated A=2
 cat >sans.yaml <<YAML
 structure: {file: model.pdb}
 data: [{kind: sans, file: data.dat}]
