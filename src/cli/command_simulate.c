@@ -122,7 +122,7 @@ static tsr_status of_bodies(const tsr_q_grid *grid, const tsr_setup *setup,
 {
     for (int k = 0; k < n; k++)
         TSR_TRY(tsr_scattering_intensity(
-            &setup->scattering, setup->topology, truth, NULL,
+            setup->scattering, setup->topology, truth, NULL,
             q != NULL ? q[k] : k * grid->dq_inv_ang, &intensity[k], err));
     return TSR_OK;
 }
