@@ -220,6 +220,7 @@ struct tsr_term {
  * The first is the default. */
 #define TSR_TERMS(X) \
     X(saxs)          \
+    X(sans)          \
     X(distance)      \
     X(map)
 
