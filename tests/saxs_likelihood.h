@@ -67,8 +67,8 @@ static inline tsr_status saxs_likelihood(const tsr_topology *topology,
             tsr_term_free(term[d]);
         return status;
     }
-    return tsr_likelihood_new(topology, scattering, d_bound_ang, n, term, out,
-                              err);
+    return tsr_likelihood_new(topology, 1, scattering, d_bound_ang, n, term,
+                              out, err);
 }
 
 static inline const tsr_saxs_term *saxs_term(const tsr_likelihood *l, int d)

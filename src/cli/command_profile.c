@@ -250,23 +250,12 @@ static tsr_status read_deuterated(const tsr_args *args, tsr_neutron *out,
 {
     const char *const *given;
     int n = tsr_args_values(args, "deuterated", &given);
-    for (int k = 0; k < n; k++) {
-        tsr_deuterated *d = &out->deuterated[k % TSR_NEUTRON_CHAINS];
-        const char *equals = strchr(given[k], '=');
-        const size_t length = equals == NULL ? 0 : (size_t)(equals - given[k]);
-        char *end = NULL;
-        if (length > 0 && length < sizeof d->chain && k < TSR_NEUTRON_CHAINS) {
-            memcpy(d->chain, given[k], length);
-            d->fraction = strtod(equals + 1, &end);
-        }
-        if (end == NULL || end == equals + 1 || *end != '\0' ||
-            !(d->fraction >= 0.0 && d->fraction <= 1.0))
+    for (int k = 0; k < n; k++)
+        if (!tsr_neutron_deuterate(out, given[k]))
             return tsr_fail(err, TSR_E_USAGE,
                             "--deuterated '%s': expected CHAIN=X, X from 0 to "
-                            "1, for %d chains at most",
+                            "1 (without it 1), for %d chains at most",
                             given[k], TSR_NEUTRON_CHAINS);
-        out->n_deuterated = k + 1;
-    }
     return TSR_OK;
 }
 

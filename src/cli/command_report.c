@@ -61,7 +61,7 @@ static void print_points(FILE *out, const tsr_past_run *run, int number)
     char name[64];
     double *coord = NULL;
     for (int i = 0; i < number; i++)
-        ordinal += data[i].kind == data[number].kind;
+        ordinal += tsr_term_is_alike(tsr_term_registry[data[i].kind], type);
     tsr_term_variable(type, ordinal, type->observable, sizeof name, name);
     if (tsr_trace_coordinates(run->trace, TSR_TRACE_OBSERVED_DATA, name, &n,
                               &coord, NULL) == TSR_OK &&
@@ -261,7 +261,7 @@ static densities find_densities(const tsr_past_run *run)
         for (int i = 0; i < TSR_N_CONTRAST; i++)
             add_density(&d, &p[i], 0, "");
     for (int i = 0; i < c->data.n; i++) {
-        if (data[i].kind != 0)
+        if (!tsr_term_registry[data[i].kind]->is_curve)
             continue;
         const tsr_noise_options *noise =
             &((const tsr_saxs_options *)&data[i])->noise;

@@ -113,7 +113,7 @@ static tsr_status parse(const tsr_args *args, const tsr_past_run *run,
             r->number, run->config.data.n, run->config.data.n == 1 ? "" : "s");
     const tsr_term_options *data = run->config.data.item;
     const tsr_saxs_options *d = (const void *)&data[r->number - 1];
-    if (tsr_term_registry[d->kind] != &tsr_term_saxs)
+    if (!tsr_term_registry[d->kind]->is_curve)
         return tsr_fail(err, TSR_E_USAGE,
                         "--set-number %ld: that entry is of kind %s; curves "
                         "alone can be replaced",
@@ -316,7 +316,7 @@ static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
         const tsr_term_options *data = run.config.data.item;
         int ordinal = 0; /* of the curve among the curves */
         for (long d = 0; d < r.number - 1; d++)
-            ordinal += data[d].kind == data[r.number - 1].kind;
+            ordinal += tsr_term_registry[data[d].kind]->is_curve;
         status = tsr_stored_curve_open(
             run.trace, ordinal,
             *tsr_config_data_file(&run.config, (int)r.number - 1), &linear,

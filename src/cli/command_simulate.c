@@ -73,8 +73,57 @@ static tsr_status set_contrast(tsr_config *config, tsr_err *err)
     return tsr_config_blame(config, status, err);
 }
 
-/* I(q) of all atoms, double precision, in electrons squared: intensity
- * [grid->n_q] out. */
+static tsr_status check_neutrons(const tsr_config *config, tsr_err *err)
+{
+    tsr_neutron neutron;
+    tsr_status status = TSR_OK;
+    if (config->simulate.radiation && config->structure.file == NULL)
+        status = tsr_fail(err, TSR_E_CONFIG,
+                          "simulate.radiation: neutrons need the atoms of a "
+                          "structure.file");
+    else if (config->simulate.radiation &&
+             tsr_neutron_make(&config->simulate.neutron, &neutron, err) !=
+                 TSR_OK)
+        status = tsr_wrap(err, TSR_E_CONFIG, "simulate");
+    return tsr_config_blame(config, status, err);
+}
+
+/* I(q) as neutrons see all atoms, or the bodies that these make, double
+ * precision, in fm^2: intensity [grid->n_q] out. */
+static tsr_status of_neutrons(const tsr_config *config, tsr_atom_curves *curves,
+                              const tsr_q_grid *grid, const tsr_setup *setup,
+                              const tsr_conformation *truth, int is_atoms,
+                              double *intensity, tsr_err *err)
+{
+    const size_t n_q = (size_t)grid->n_q;
+    tsr_neutron neutron;
+    TSR_TRY(tsr_neutron_make(&config->simulate.neutron, &neutron, err));
+    const tsr_neutron_basis basis = {.origin = neutron.d2o};
+    tsr_scattering bodies = {.contrast = setup->contrast};
+    tsr_neutron_bodies *own = NULL;
+    double match;
+    double *partial = calloc(TSR_N_COMP_PAIR * n_q, sizeof *partial);
+    tsr_status status =
+        partial == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+        : is_atoms      ? tsr_atom_curves_neutron(curves, truth, &neutron,
+                                                  basis.origin, partial, err)
+                        : tsr_atom_curves_bodies(curves, truth, &neutron, 1,
+                                                 &neutron.d2o, &match, &own, err);
+    bodies.neutron = own;
+    for (int k = 0; k < grid->n_q && !is_atoms && status == TSR_OK; k++)
+        status =
+            tsr_scattering_intensity(&bodies, setup->topology, truth, NULL,
+                                     k * grid->dq_inv_ang, &partial[k], err);
+    if (status == TSR_OK && is_atoms) /* c2 is fixed: one component is left */
+        tsr_neutron_fold(&basis, setup->contrast, grid->n_q, partial);
+    if (status == TSR_OK)
+        memcpy(intensity, partial, n_q * sizeof *intensity);
+    tsr_neutron_bodies_free(own);
+    free(partial);
+    return status;
+}
+
+/* The same for X-rays, in electrons squared. */
 static tsr_status of_atoms(tsr_atom_curves *curves, const tsr_q_grid *grid,
                            const tsr_setup *setup,
                            const tsr_conformation *truth, double *intensity,
@@ -98,10 +147,11 @@ static tsr_status of_atoms(tsr_atom_curves *curves, const tsr_q_grid *grid,
 }
 
 /* The atoms of the file, where the configuration wants them and there are any:
- * *curves stays NULL else. */
-static void open_atoms(const tsr_config *config, const tsr_setup *setup,
-                       const tsr_q_grid *grid, tsr_log *log,
-                       tsr_atom_curves **curves)
+ * *curves stays NULL else. Neutrons need them in any case, and see bodies by
+ * what these are made of. */
+static tsr_status open_atoms(const tsr_config *config, const tsr_setup *setup,
+                             const tsr_q_grid *grid, tsr_log *log,
+                             tsr_atom_curves **curves, tsr_err *err)
 {
     const tsr_atom_curves_spec spec = {.topology = setup->topology,
                                        .model = setup->model,
@@ -110,9 +160,12 @@ static void open_atoms(const tsr_config *config, const tsr_setup *setup,
                                        .grid = *grid};
     tsr_err why;
     *curves = NULL;
+    if (config->simulate.radiation)
+        return tsr_atom_curves_new(&spec, NULL, curves, err);
     if (tsr_setup_no_atoms(config) == NULL &&
         tsr_atom_curves_new(&spec, NULL, curves, &why) != TSR_OK)
         tsr_info(log, "the curve is that of the bodies: %s", why.message);
+    return TSR_OK;
 }
 
 /* The same of the bodies with S(q), at n values of q; q NULL: on the grid. */
@@ -122,7 +175,7 @@ static tsr_status of_bodies(const tsr_q_grid *grid, const tsr_setup *setup,
 {
     for (int k = 0; k < n; k++)
         TSR_TRY(tsr_scattering_intensity(
-            &setup->scattering, setup->topology, truth, NULL,
+            setup->scattering, setup->topology, truth, NULL,
             q != NULL ? q[k] : k * grid->dq_inv_ang, &intensity[k], err));
     return TSR_OK;
 }
@@ -183,15 +236,20 @@ static tsr_status find_curve(const tsr_config *config, const tsr_setup *setup,
     double *on_grid = calloc((size_t)grid.n_q, sizeof *on_grid);
     if (on_grid == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    open_atoms(config, setup, &grid, log, &curves);
-    out->is_atoms = curves != NULL;
-    const int is_direct =
-        curves == NULL && tsr_resolution_is_ideal(&out->resolution);
-    tsr_status status =
-        curves != NULL ? of_atoms(curves, &grid, setup, truth, on_grid, err)
-        : is_direct
-            ? of_bodies(&grid, setup, truth, n + 3, q, intensity, err)
-            : of_bodies(&grid, setup, truth, grid.n_q, NULL, on_grid, err);
+    tsr_status status = open_atoms(config, setup, &grid, log, &curves, err);
+    const int is_neutron = config->simulate.radiation;
+    out->is_atoms = curves != NULL && tsr_setup_no_atoms(config) == NULL;
+    const int is_direct = !is_neutron && !out->is_atoms &&
+                          tsr_resolution_is_ideal(&out->resolution);
+    if (status == TSR_OK)
+        status =
+            is_neutron ? of_neutrons(config, curves, &grid, setup, truth,
+                                     out->is_atoms, on_grid, err)
+            : out->is_atoms
+                ? of_atoms(curves, &grid, setup, truth, on_grid, err)
+            : is_direct
+                ? of_bodies(&grid, setup, truth, n + 3, q, intensity, err)
+                : of_bodies(&grid, setup, truth, grid.n_q, NULL, on_grid, err);
     if (status == TSR_OK && !is_direct)
         status = carry(&grid, &out->resolution, n, q, on_grid, intensity, err);
     if (status == TSR_OK && !is_direct)
@@ -287,19 +345,23 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
     const double *column = made->column;
     double rg =
         tsr_conformation_rg(setup->topology, truth, setup->form_factors->rg2);
-    char comment[768], resolution[200];
+    char comment[768], resolution[200], neutrons[80] = "";
+    if (s->radiation)
+        snprintf(neutrons, sizeof neutrons, "; neutrons, %.4g %% D2O%s",
+                 100.0 * s->neutron.d2o,
+                 s->neutron.deuterated.n > 0 ? ", deuterated in part" : "");
     tsr_resolution_text(&made->resolution, (int)s->points, resolution,
                         sizeof resolution);
     snprintf(comment, sizeof comment,
              "tessera %s simulate: %s, seed %ld, %ld steps of the prior, %s\n"
              "Rg %.3f Angstrom, I(0) %.6g, background %.6g, error %.3g at "
-             "q = 0.1 1/Angstrom\nc1 %.6g, c2 %.6g\nresolution: "
+             "q = 0.1 1/Angstrom\nc1 %.6g, c2 %.6g%s\nresolution: "
              "%s\n"
              "q (1/Angstrom), I(q), sigma",
              TSR_VERSION, config->name, config->seed, s->steps,
              made->is_atoms ? "all atoms" : "bodies", rg, s->i0, s->background,
              s->error, config->contrast.c1.number, config->contrast.c2.number,
-             resolution);
+             neutrons, resolution);
     size_t n = (size_t)s->points;
     char *waiting = tsr_words_of("%s.%ld.new", pdb, (long)getpid());
     tsr_structure *structure = tsr_topology_structure(setup->topology, truth);
@@ -353,6 +415,8 @@ static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
     status = pdb == NULL || made.column == NULL
                  ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                  : check_targets(args, &config, path, pdb, err);
+    if (status == TSR_OK)
+        status = check_neutrons(&config, err);
     if (status == TSR_OK)
         status = set_contrast(&config, err);
     if (status == TSR_OK)

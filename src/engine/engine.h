@@ -87,7 +87,8 @@ typedef struct {
 struct tsr_engine {
     const tsr_engine_type *type;
     int n_body, n_q, n_system;
-    int n_comp, n_pair; /* pairs of components a <= b: K (K + 1) / 2 */
+    int n_comp, n_pair; /* pairs of components a <= b: K (K + 1) / 2; of engines
+                           joined the sums of theirs */
     double dq_inv_ang;
     double *rounding;                  /* [n_pair][n_q] tsr_engine_rounding */
     double system_bytes, shared_bytes; /* on the device; of each system, else */
@@ -103,6 +104,13 @@ struct tsr_batch {
  * whose distance may have changed; slow and exact. Copies what it needs. */
 tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
                                     tsr_engine **out, tsr_err *err);
+
+/* Engines of the same bodies, systems and grid that differ in their form
+ * factors, as one (engine_joint.c): its pairs of components are those of the
+ * parts, one after another. Takes the parts [n], but not after an error; of one
+ * part that part itself. Errors: TSR_E_INTERNAL, TSR_E_NOMEM. */
+tsr_status tsr_engine_join(int n, tsr_engine **part, tsr_engine **out,
+                           tsr_err *err);
 
 /* Refuses a spec that no engine could serve (TSR_E_INTERNAL). */
 tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err);

@@ -12,48 +12,53 @@
 
 static const char *const dq_words[] = {"none", "column", "auto", NULL};
 
-const tsr_field tsr_resolution_fields[] = {
-    {.name = "dq",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(tsr_resolution_options, dq),
-     .unit = "1/Angstrom",
-     .initial = "none",
-     .min = 0.0,
-     .max = 1.0,
-     .words = dq_words,
-     .doc = "standard deviation of q at every point; column: the file's "
-            "fourth; auto: the fourth where there is one"},
-    {.name = "wavelength_spread",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_resolution_options, wavelength_spread),
-     .initial = "0",
-     .min = 0.0,
-     .max = 0.5,
-     .doc = "full width at half maximum over the mean of a velocity "
-            "selector's triangle: adds (q spread)^2 / 6 to the variance of q"},
-    {.name = "slit_length",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_resolution_options, slit_length),
-     .unit = "1/Angstrom",
-     .initial = "0",
-     .min = 0.0,
-     .max = 10.0,
-     .doc = "half of the slit's, across the direction of q"},
-    {.name = "slit_width",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_resolution_options, slit_width),
-     .unit = "1/Angstrom",
-     .initial = "0",
-     .min = 0.0,
-     .max = 1.0,
-     .doc = "half of the slit's, along q"},
-    {.name = "beam_profile",
-     .type = TSR_FIELD_STRING,
-     .offset = offsetof(tsr_resolution_options, beam_profile),
-     .is_path = 1,
-     .doc = "instead of slit_length: a table of u (1/Angstrom, across the "
-            "direction of q) and the beam's intensity there"},
-    {0}};
+#define DQ_FIELD(WORD)                                                        \
+    {                                                                         \
+        .name = "dq", .type = TSR_FIELD_NUMBER_OR_WORD,                       \
+        .offset = offsetof(tsr_resolution_options, dq), .unit = "1/Angstrom", \
+        .initial = (WORD), .min = 0.0, .max = 1.0, .words = dq_words,         \
+        .doc = "standard deviation of q at every point; column: the file's "  \
+               "fourth; auto: the fourth where there is one"                  \
+    }
+
+#define OTHER_FIELDS                                                           \
+    {.name = "wavelength_spread",                                              \
+     .type = TSR_FIELD_DOUBLE,                                                 \
+     .offset = offsetof(tsr_resolution_options, wavelength_spread),            \
+     .initial = "0",                                                           \
+     .min = 0.0,                                                               \
+     .max = 0.5,                                                               \
+     .doc =                                                                    \
+         "full width at half maximum over the mean of a velocity "             \
+         "selector's triangle: adds (q spread)^2 / 6 to the variance of q"},   \
+        {.name = "slit_length",                                                \
+         .type = TSR_FIELD_DOUBLE,                                             \
+         .offset = offsetof(tsr_resolution_options, slit_length),              \
+         .unit = "1/Angstrom",                                                 \
+         .initial = "0",                                                       \
+         .min = 0.0,                                                           \
+         .max = 10.0,                                                          \
+         .doc = "half of the slit's, across the direction of q"},              \
+        {.name = "slit_width",                                                 \
+         .type = TSR_FIELD_DOUBLE,                                             \
+         .offset = offsetof(tsr_resolution_options, slit_width),               \
+         .unit = "1/Angstrom",                                                 \
+         .initial = "0",                                                       \
+         .min = 0.0,                                                           \
+         .max = 1.0,                                                           \
+         .doc = "half of the slit's, along q"},                                \
+    {                                                                          \
+        .name = "beam_profile", .type = TSR_FIELD_STRING,                      \
+        .offset = offsetof(tsr_resolution_options, beam_profile),              \
+        .is_path = 1,                                                          \
+        .doc = "instead of slit_length: a table of u (1/Angstrom, across the " \
+               "direction of q) and the beam's intensity there"                \
+    }
+
+const tsr_field tsr_resolution_fields[] = {DQ_FIELD("none"), OTHER_FIELDS, {0}};
+
+const tsr_field tsr_resolution_neutron_fields[] = {
+    DQ_FIELD("auto"), OTHER_FIELDS, {0}};
 
 void tsr_resolution_clear(tsr_resolution *resolution)
 {

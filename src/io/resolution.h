@@ -31,13 +31,16 @@ typedef struct {
     char *beam_profile;             /* a file; NULL: none */
 } tsr_resolution_options;
 
+/* Of X-rays, and of neutrons, whose files have sigma of q as their fourth
+ * column: the default of dq is none or auto. */
 extern const tsr_field tsr_resolution_fields[];
+extern const tsr_field tsr_resolution_neutron_fields[];
 
 /* A group of these options; a bare value is that of dq. */
-#define TSR_RESOLUTION_FIELD(NAME, OFFSET)                                \
+#define TSR_RESOLUTION_FIELD(NAME, OFFSET, FIELDS)                        \
     {                                                                     \
         .name = (NAME), .type = TSR_FIELD_GROUP, .offset = (OFFSET),      \
-        .fields = tsr_resolution_fields, .alias = "dq",                   \
+        .fields = (FIELDS), .alias = "dq",                                \
         .doc = "of the instrument, by which the model's curve is smeared" \
     }
 

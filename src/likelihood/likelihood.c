@@ -12,52 +12,111 @@
 #include <stdlib.h>
 #include <string.h>
 
-void tsr_likelihood_free(tsr_likelihood *likelihood)
+static void clear_probe(tsr_probe *probe)
 {
-    if (likelihood == NULL)
-        return;
-    for (int d = 0; d < likelihood->n_term; d++)
-        tsr_term_free(likelihood->term[d]);
-    free(likelihood->term);
-    free(likelihood->type);
-    free(likelihood->amplitude);
-    free(likelihood->self);
-    free(likelihood->power);
-    free(likelihood->atoms);
-    free(likelihood->bodies);
-    free(likelihood->atom_power);
-    free(likelihood->error_curve);
-    free(likelihood);
+    free(probe->type);
+    free(probe->amplitude);
+    free(probe->power);
 }
 
-/* Form factors and S_ab on the grid. */
+static void clear_view(tsr_view *view)
+{
+    free(view->atoms);
+    free(view->bodies);
+    free(view->atom_power);
+    free(view->error_curve);
+}
+
+void tsr_likelihood_free(tsr_likelihood *likelihood)
+{
+    tsr_likelihood *l = likelihood;
+    if (l == NULL)
+        return;
+    for (int d = 0; d < l->n_term; d++)
+        tsr_term_free(l->term[d]);
+    for (int p = 0; p < l->n_probe; p++)
+        clear_probe(&l->probe[p]);
+    for (int v = 0; v < l->n_view; v++)
+        clear_view(&l->view[v]);
+    free(l->term);
+    free(l->probe);
+    free(l->view);
+    free(l->self);
+    free(l);
+}
+
+/* Form factors of a probe on the grid; S_ab goes behind those of the probes
+ * before it. */
 static tsr_status take_factors(tsr_likelihood *l, const tsr_topology *topology,
-                               const tsr_scattering *scattering, tsr_err *err)
+                               const tsr_scattering *scattering,
+                               tsr_probe *probe, tsr_err *err)
 {
     tsr_coarse_spec coarse;
-    size_t n_q = (size_t)l->grid.n_q;
-    tsr_status status = tsr_scattering_spec(scattering, topology, l->grid.n_q,
-                                            l->grid.dq_inv_ang, &coarse, err);
-    if (status != TSR_OK)
-        return status;
-    l->n_comp = coarse.spec.n_comp;
-    l->n_pair = l->n_comp * (l->n_comp + 1) / 2;
-    l->n_type = coarse.spec.n_type;
-    l->type = coarse.type;
-    l->amplitude = coarse.form_factor;
-    l->self = coarse.self;
+    const size_t n_q = (size_t)l->grid.n_q;
+    TSR_TRY(tsr_scattering_spec(scattering, topology, l->grid.n_q,
+                                l->grid.dq_inv_ang, &coarse, err));
+    probe->n_comp = coarse.spec.n_comp;
+    probe->n_pair = probe->n_comp * (probe->n_comp + 1) / 2;
+    probe->first = l->n_pair;
+    probe->n_type = coarse.spec.n_type;
+    probe->type = coarse.type;
+    probe->amplitude = coarse.form_factor;
     coarse.type = NULL;
-    coarse.form_factor = coarse.self = NULL;
-    l->power = calloc(n_q, sizeof *l->power);
-    if (l->power == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    for (size_t k = 0; k < n_q && status == TSR_OK; k++)
-        l->power[k] = tsr_component_power(coarse.radius_ang,
-                                          (double)k * l->grid.dq_inv_ang);
+    coarse.form_factor = NULL;
+    l->n_pair += probe->n_pair;
+    double *self = realloc(l->self, (size_t)l->n_pair * n_q * sizeof *self);
+    if (self != NULL) {
+        l->self = self;
+        memcpy(self + (size_t)probe->first * n_q, coarse.self,
+               (size_t)probe->n_pair * n_q * sizeof *self);
+    }
+    probe->power = calloc(n_q, sizeof *probe->power);
+    for (size_t k = 0; k < n_q && probe->power != NULL; k++)
+        probe->power[k] = tsr_component_power(coarse.radius_ang,
+                                              (double)k * l->grid.dq_inv_ang);
+    probe->is_neutron = scattering->neutron != NULL;
+    if (probe->is_neutron)
+        probe->basis = *tsr_neutron_bodies_basis(scattering->neutron);
+    const int is_complete = self != NULL && probe->power != NULL;
+    tsr_coarse_spec_clear(&coarse);
+    return is_complete ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+}
+
+static tsr_status take_probes(tsr_likelihood *l, const tsr_topology *topology,
+                              int n, const tsr_scattering *scattering,
+                              tsr_err *err)
+{
+    l->probe = calloc((size_t)n, sizeof *l->probe);
+    if (l->probe == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int i = 0; i < n; i++) {
+        l->n_probe++;
+        TSR_TRY(take_factors(l, topology, &scattering[i], &l->probe[i], err));
+    }
     for (int i = 0; i < TSR_N_CONTRAST && scattering->contrast != NULL; i++)
         l->contrast[i] = scattering->contrast[i];
-    tsr_coarse_spec_clear(&coarse);
-    return status;
+    return TSR_OK;
+}
+
+/* Terms that ask for the same curve have one view. */
+static tsr_status make_views(tsr_likelihood *l, tsr_err *err)
+{
+    l->view = calloc((size_t)l->n_term + 1, sizeof *l->view);
+    if (l->view == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int d = 0; d < l->n_term; d++) {
+        tsr_term *term = l->term[d];
+        const double d2o = term->neutron != NULL ? term->neutron->d2o : 0.0;
+        if ((term->type->needs & TSR_NEEDS_PROFILE) == 0)
+            continue;
+        for (term->view = 0; term->view < l->n_view; term->view++)
+            if (l->view[term->view].probe == term->probe &&
+                l->view[term->view].d2o == d2o)
+                break;
+        if (term->view == l->n_view)
+            l->view[l->n_view++] = (tsr_view){.probe = term->probe, .d2o = d2o};
+    }
+    return TSR_OK;
 }
 
 /* The terms' places in the table of parameters and among their kind. */
@@ -68,11 +127,11 @@ static void number_terms(tsr_likelihood *l)
         term->first = l->n_parameter;
         l->n_parameter += term->n_parameter;
         for (int e = 0; e < d; e++)
-            term->ordinal += l->term[e]->type == term->type;
+            term->ordinal += tsr_term_is_alike(l->term[e]->type, term->type);
     }
 }
 
-tsr_status tsr_likelihood_new(const tsr_topology *topology,
+tsr_status tsr_likelihood_new(const tsr_topology *topology, int n_probe,
                               const tsr_scattering *scattering,
                               double d_bound_ang, int n_term, tsr_term **term,
                               tsr_likelihood **out, tsr_err *err)
@@ -98,8 +157,10 @@ tsr_status tsr_likelihood_new(const tsr_topology *topology,
     tsr_status status = TSR_OK;
     if (q_max > 0.0) {
         l->grid = tsr_q_grid_make(d_bound_ang, q_max);
-        status = take_factors(l, topology, scattering, err);
+        status = take_probes(l, topology, n_probe, scattering, err);
     }
+    if (status == TSR_OK)
+        status = make_views(l, err);
     for (int d = 0; d < n_term && status == TSR_OK; d++)
         if (own[d]->type->prepare != NULL)
             status = own[d]->type->prepare(own[d], &l->grid, err);
@@ -113,6 +174,43 @@ tsr_status tsr_likelihood_new(const tsr_topology *topology,
 int tsr_likelihood_n_profile(const tsr_likelihood *likelihood)
 {
     return likelihood == NULL ? 0 : likelihood->n_pair * likelihood->grid.n_q;
+}
+
+tsr_engine_spec tsr_likelihood_engine(const tsr_likelihood *likelihood,
+                                      int probe, int n_body, int n_system)
+{
+    const tsr_probe *p = &likelihood->probe[probe];
+    return (tsr_engine_spec){.n_body = n_body,
+                             .n_type = p->n_type,
+                             .n_comp = p->n_comp,
+                             .n_q = likelihood->grid.n_q,
+                             .dq_inv_ang = likelihood->grid.dq_inv_ang,
+                             .n_system = n_system,
+                             .type = p->type,
+                             .form_factor = p->amplitude};
+}
+
+tsr_status tsr_likelihood_direct(const tsr_likelihood *likelihood, int n_body,
+                                 const double (*xyz)[3],
+                                 const tsr_debye_progress *progress,
+                                 double *partial, tsr_err *err)
+{
+    const tsr_likelihood *l = likelihood;
+    for (int i = 0; i < l->n_probe; i++) {
+        const tsr_probe *p = &l->probe[i];
+        const tsr_debye_spec spec = {.n = n_body,
+                                     .n_type = p->n_type,
+                                     .n_comp = p->n_comp,
+                                     .n_q = l->grid.n_q,
+                                     .dq_inv_ang = l->grid.dq_inv_ang,
+                                     .xyz = xyz,
+                                     .type = p->type,
+                                     .form_factor = p->amplitude};
+        TSR_TRY(tsr_debye_reference(
+            &spec, progress, partial + (size_t)p->first * (size_t)l->grid.n_q,
+            err));
+    }
+    return TSR_OK;
 }
 
 /* ---- points ---- */
@@ -134,12 +232,13 @@ int tsr_point_make(const tsr_likelihood *likelihood, int n_parameter,
 {
     const tsr_likelihood *l = likelihood;
     const size_t n_profile = (size_t)tsr_likelihood_n_profile(l);
-    const size_t n_q = l == NULL ? 0 : (size_t)l->grid.n_q;
+    const size_t n_curve =
+        l == NULL ? 0 : (size_t)l->n_view * (size_t)l->grid.n_q;
     const size_t n_term = l == NULL ? 0 : (size_t)l->n_term;
     tsr_point *p = point;
     *p = (tsr_point){.theta = calloc((size_t)n_parameter + 1, sizeof *p->theta),
                      .partial = calloc(n_profile + 1, sizeof *p->partial),
-                     .profile = calloc(n_q + 1, sizeof *p->profile),
+                     .profile = calloc(n_curve + 1, sizeof *p->profile),
                      .term_log_lik =
                          calloc(n_term + 1, sizeof *p->term_log_lik)};
     int complete = p->theta != NULL && p->partial != NULL &&
@@ -154,6 +253,18 @@ int tsr_point_make(const tsr_likelihood *likelihood, int n_parameter,
     return complete;
 }
 
+tsr_prediction tsr_likelihood_view_of(const tsr_likelihood *likelihood,
+                                      const tsr_point *point,
+                                      const tsr_term *term,
+                                      tsr_prediction prediction)
+{
+    const size_t n_q = (size_t)likelihood->grid.n_q;
+    const int has_profile = (term->type->needs & TSR_NEEDS_PROFILE) != 0;
+    prediction.profile =
+        has_profile ? point->profile + (size_t)term->view * n_q : NULL;
+    return prediction;
+}
+
 tsr_status tsr_likelihood_evaluate(const tsr_likelihood *likelihood,
                                    const double *partial,
                                    const double *contrast,
@@ -163,13 +274,14 @@ tsr_status tsr_likelihood_evaluate(const tsr_likelihood *likelihood,
 {
     const tsr_likelihood *l = likelihood;
     tsr_status status = TSR_OK;
-    if (l->grid.n_q > 0)
-        tsr_likelihood_profile(l, partial, contrast, point->profile);
-    prediction.profile = l->grid.n_q > 0 ? point->profile : NULL;
+    for (int v = 0; v < l->n_view; v++)
+        tsr_likelihood_profile(l, v, partial, contrast,
+                               point->profile + v * l->grid.n_q);
     point->log_lik = 0.0;
     for (int d = 0; d < l->n_term && status == TSR_OK; d++) {
         const tsr_term *term = l->term[d];
         double *theta = point->theta + term->first;
+        prediction = tsr_likelihood_view_of(l, point, term, prediction);
         status =
             from != NULL && term->type->update != NULL
                 ? term->type->update(term, from->fit[d], &prediction, theta,
@@ -238,49 +350,65 @@ void tsr_point_take(const tsr_likelihood *likelihood, tsr_scope scope, int d,
     }
 }
 
-double tsr_likelihood_combine(const tsr_likelihood *likelihood,
+int tsr_likelihood_coefficients(const tsr_likelihood *likelihood, int view,
+                                const double *contrast, double power, double *c)
+{
+    const tsr_likelihood *l = likelihood;
+    const tsr_probe *p = &l->probe[l->view[view].probe];
+    c[0] = 1.0;
+    if (p->is_neutron)
+        return tsr_neutron_coefficients(&p->basis, l->contrast, contrast,
+                                        l->view[view].d2o, c);
+    return p->n_comp == 1
+               ? 1
+               : tsr_coarse_coefficients(l->contrast, contrast, power, c);
+}
+
+double tsr_likelihood_combine(const tsr_likelihood *likelihood, int view,
                               const double *partial, const double *contrast,
                               double power, size_t k)
 {
     const tsr_likelihood *l = likelihood;
     double c[TSR_N_COMP];
-    if (l->n_comp == 1)
-        return partial[k];
-    tsr_coarse_coefficients(l->contrast, contrast, power, c);
-    return tsr_coarse_sum(l->n_comp, c, partial + k, (size_t)l->grid.n_q);
+    const int n = tsr_likelihood_coefficients(l, view, contrast, power, c);
+    return tsr_coarse_sum(n, c, partial + k, (size_t)l->grid.n_q);
 }
 
-double tsr_likelihood_ratio(const tsr_likelihood *likelihood,
+double tsr_likelihood_ratio(const tsr_likelihood *likelihood, int view,
                             const double *contrast, size_t k)
 {
     const tsr_likelihood *l = likelihood;
-    return tsr_likelihood_combine(l, l->atoms, contrast, l->atom_power[k], k) /
-           tsr_likelihood_combine(l, l->bodies, contrast, l->power[k], k);
+    const tsr_view *v = &l->view[view];
+    return tsr_likelihood_combine(l, view, v->atoms, contrast, v->atom_power[k],
+                                  k) /
+           tsr_likelihood_combine(l, view, v->bodies, contrast,
+                                  l->probe[v->probe].power[k], k);
 }
 
-void tsr_likelihood_profile(const tsr_likelihood *likelihood,
+void tsr_likelihood_profile(const tsr_likelihood *likelihood, int view,
                             const double *partial, const double *contrast,
                             double *profile)
 {
     const tsr_likelihood *l = likelihood;
-    size_t n_q = (size_t)l->grid.n_q;
+    const tsr_view *v = &l->view[view];
+    const tsr_probe *p = &l->probe[v->probe];
+    const size_t n_q = (size_t)l->grid.n_q, first = (size_t)p->first * n_q;
     double start[TSR_N_CONTRAST], c[TSR_N_COMP];
     for (int i = 0; i < TSR_N_CONTRAST; i++)
         start[i] = contrast != NULL ? contrast[i] : l->contrast[i].start;
-    for (size_t k = 0; k < n_q && l->n_comp == 1; k++)
-        profile[k] = partial[k] + l->self[k];
-    for (size_t k = 0; k < n_q && l->n_comp > 1; k++) {
+    for (size_t k = 0; k < n_q; k++) {
+        const int n =
+            tsr_likelihood_coefficients(l, view, start, p->power[k], c);
         double sum = 0.0;
-        size_t at = k;
-        tsr_coarse_coefficients(l->contrast, start, l->power[k], c);
-        for (int a = 0; a < l->n_comp; a++)
-            for (int b = a; b < l->n_comp; b++, at += n_q)
+        size_t at = first + k;
+        for (int a = 0; a < n; a++)
+            for (int b = a; b < n; b++, at += n_q)
                 sum += (a == b ? 1.0 : 2.0) * c[a] * c[b] *
                        (partial[at] + l->self[at]);
         profile[k] = sum;
     }
-    for (size_t k = 0; k < n_q && l->atoms != NULL; k++)
-        profile[k] *= tsr_likelihood_ratio(l, start, k);
+    for (size_t k = 0; k < n_q && v->atoms != NULL; k++)
+        profile[k] *= tsr_likelihood_ratio(l, view, start, k);
 }
 
 double tsr_likelihood_chi2(const tsr_likelihood *likelihood,
@@ -307,13 +435,13 @@ double tsr_likelihood_least_beta(const tsr_likelihood *likelihood)
     return least;
 }
 
-/* ---- is the grid fine enough? ---- */
+/* ---- what bodies lack of atoms ---- */
 
-/* The corners of what c1 and c2 may be, and where they start: value [5]
- * out. Returns how many. */
-static int places(const tsr_likelihood *l, double (*value)[TSR_N_CONTRAST])
+int tsr_likelihood_corners(const tsr_likelihood *likelihood, int view,
+                           double (*value)[TSR_N_CONTRAST])
 {
-    int n = l->n_comp == 1 ? 1 : 5;
+    const tsr_likelihood *l = likelihood;
+    int n = l->probe[l->view[view].probe].n_comp == 1 ? 1 : 5;
     for (int i = 0; i < n; i++)
         for (int v = 0; v < TSR_N_CONTRAST; v++) {
             const tsr_parameter *p = &l->contrast[v];
@@ -324,8 +452,6 @@ static int places(const tsr_likelihood *l, double (*value)[TSR_N_CONTRAST])
     return n;
 }
 
-/* ---- what bodies lack of atoms ---- */
-
 static double *copied(size_t n, const double *from)
 {
     double *to = malloc(n * sizeof *to);
@@ -334,13 +460,14 @@ static double *copied(size_t n, const double *from)
     return to;
 }
 
-static tsr_status check_correction(const tsr_likelihood *l, tsr_err *err)
+static tsr_status check_correction(const tsr_likelihood *l, int view,
+                                   tsr_err *err)
 {
     double value[5][TSR_N_CONTRAST];
-    int n = places(l, value);
+    int n = tsr_likelihood_corners(l, view, value);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < l->grid.n_q; k++) {
-            double ratio = tsr_likelihood_ratio(l, value[i], (size_t)k);
+            double ratio = tsr_likelihood_ratio(l, view, value[i], (size_t)k);
             if (!(ratio > 0.0) || !isfinite(ratio))
                 return tsr_fail(
                     err, TSR_E_NUMERIC,
@@ -353,160 +480,47 @@ static tsr_status check_correction(const tsr_likelihood *l, tsr_err *err)
     return TSR_OK;
 }
 
-tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood,
+tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood, int view,
                                   const double *atoms, const double *bodies,
                                   double radius_ang, tsr_err *err)
 {
     tsr_likelihood *l = likelihood;
-    const size_t n_q = (size_t)l->grid.n_q, n = (size_t)l->n_pair * n_q;
-    l->atoms = copied(n, atoms);
-    l->bodies = copied(n, bodies);
-    l->atom_power = malloc(n_q * sizeof *l->atom_power);
-    if (l->atoms == NULL || l->bodies == NULL || l->atom_power == NULL)
+    tsr_view *v = &l->view[view];
+    const size_t n_q = (size_t)l->grid.n_q;
+    const size_t n = (size_t)l->probe[v->probe].n_pair * n_q;
+    v->atoms = copied(n, atoms);
+    v->bodies = copied(n, bodies);
+    v->atom_power = malloc(n_q * sizeof *v->atom_power);
+    if (v->atoms == NULL || v->bodies == NULL || v->atom_power == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     for (size_t k = 0; k < n_q; k++)
-        l->atom_power[k] =
+        v->atom_power[k] =
             tsr_component_power(radius_ang, (double)k * l->grid.dq_inv_ang);
-    return check_correction(l, err);
+    const tsr_status status = check_correction(l, view, err);
+    if (status != TSR_OK) { /* they stay as they are */
+        free(v->atoms);
+        v->atoms = NULL;
+    }
+    return status;
 }
 
-tsr_status tsr_likelihood_doubt(tsr_likelihood *likelihood,
+tsr_status tsr_likelihood_doubt(tsr_likelihood *likelihood, int view,
                                 const tsr_profile_error *error, tsr_err *err)
 {
     tsr_likelihood *l = likelihood;
+    tsr_view *v = &l->view[view];
     const size_t n_q = (size_t)l->grid.n_q, n = (size_t)error->n * n_q;
     tsr_status status = TSR_OK;
-    l->error_curve = malloc((n + n_q) * sizeof *l->error_curve);
-    if (l->error_curve == NULL)
+    v->error_curve = malloc((n + n_q) * sizeof *v->error_curve);
+    if (v->error_curve == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    memcpy(l->error_curve, error->curve, n * sizeof *error->curve);
-    memcpy(l->error_curve + n, error->reference,
+    memcpy(v->error_curve, error->curve, n * sizeof *error->curve);
+    memcpy(v->error_curve + n, error->reference,
            n_q * sizeof *error->reference);
-    l->error =
-        (tsr_profile_error){error->n, l->error_curve, l->error_curve + n};
+    v->error =
+        (tsr_profile_error){error->n, v->error_curve, v->error_curve + n};
     for (int d = 0; d < l->n_term && status == TSR_OK; d++)
-        if (l->term[d]->type->doubt != NULL)
-            status = l->term[d]->type->doubt(l->term[d], &l->error, err);
-    return status;
-}
-
-/* ---- the check ---- */
-
-typedef struct {
-    const tsr_likelihood *l;
-    const tsr_topology *topology;
-    const tsr_scattering *scattering;
-    const tsr_conformation *conformation;
-    const double *partial; /* of the engine */
-    double *profile;       /* [n_q] scratch */
-    double worst;
-} check;
-
-/* One term at one q, at every place of c1 and c2. The scale of sigma is that of
- * the place. */
-static tsr_status check_point(check *c, const tsr_term *term, int k,
-                              const double *scale, const double *curve,
-                              tsr_err *err)
-{
-    double q = term->coord[k], direct[TSR_N_COMP_PAIR], radius, by[TSR_N_COMP];
-    double value[5][TSR_N_CONTRAST];
-    int n = places(c->l, value);
-    tsr_status status = tsr_scattering_direct(
-        c->scattering, c->topology, c->conformation, q, direct, &radius, err);
-    for (int i = 0; i < n && status == TSR_OK; i++) {
-        by[0] = 1.0;
-        if (c->l->n_comp > 1)
-            tsr_coarse_coefficients(c->l->contrast, value[i],
-                                    tsr_component_power(radius, q), by);
-        double exact = tsr_coarse_sum(c->l->n_comp, by, direct, 1);
-        double allowed =
-            fmax(1e-4 * fabs(exact), 0.05 * term->sigma[k] / fabs(scale[i]));
-        double had = curve[i * term->n_point + k];
-        double error = fabs(had - exact) / allowed;
-        c->worst = fmax(c->worst, error);
-        if (error <= 1.0)
-            continue;
-        status = tsr_fail(
-            err, TSR_E_INTERNAL,
-            "'%s': at q = %.4f 1/A the engine and its q grid give "
-            "I = %.8g, the direct sum %.8g: more than is allowed (%.2g)",
-            term->label, q, had, exact, allowed);
-        if (i > 0) /* the parts of the curve all but cancel there */
-            status = tsr_fail(
-                err, TSR_E_CONFIG,
-                "contrast: at c1 = %.4g, c2 = %.4g, within what is allowed for "
-                "them, the curve at q = %.4f 1/A of '%s' cannot be had to "
-                "%.2g (%.8g instead of %.8g); narrow contrast.c1_range and "
-                "contrast.c2_range",
-                value[i][TSR_C1], value[i][TSR_C2], q, term->label, allowed,
-                had, exact);
-    }
-    return status;
-}
-
-/* The profile at the points' own q: of a smeared term, whose points are means
- * of it with weights that add up to 1, the ideal curve is what is checked. */
-static tsr_status check_curve(const check *c, const tsr_term *term,
-                              double *scale, double *curve, tsr_err *err)
-{
-    const tsr_q_grid *grid = &c->l->grid;
-    const size_t n_q = (size_t)grid->n_q;
-    double *matrix;
-    TSR_TRY(term->type->carry(term, c->profile, scale, curve, err));
-    if (!term->is_smeared)
-        return TSR_OK;
-    TSR_TRY(tsr_q_operator_new(grid, term->n_point, term->coord, &matrix, err));
-    for (size_t k = 0; k < (size_t)term->n_point; k++) {
-        curve[k] = 0.0;
-        for (size_t j = 0; j < n_q; j++)
-            curve[k] += matrix[k * n_q + j] * c->profile[j];
-    }
-    free(matrix);
-    return TSR_OK;
-}
-
-static tsr_status check_term(check *c, const tsr_term *term, tsr_err *err)
-{
-    enum { N_CHECK = 16 };
-    const int n_point = term->n_point;
-    double value[5][TSR_N_CONTRAST], scale[5] = {0.0};
-    int n = places(c->l, value);
-    double *curve = calloc((size_t)(n * n_point), sizeof *curve);
-    tsr_status status = TSR_OK;
-    if (curve == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    for (int i = 0; i < n && status == TSR_OK; i++) {
-        tsr_likelihood_profile(c->l, c->partial, value[i], c->profile);
-        status = check_curve(c, term, &scale[i], curve + i * n_point, err);
-    }
-    for (int i = 0; i < N_CHECK && status == TSR_OK; i++)
-        status =
-            check_point(c, term, (int)((long)i * (n_point - 1) / (N_CHECK - 1)),
-                        scale, curve, err);
-    free(curve);
-    return status;
-}
-
-tsr_status tsr_likelihood_check(const tsr_likelihood *likelihood,
-                                const tsr_topology *topology,
-                                const tsr_scattering *scattering,
-                                const tsr_conformation *conformation,
-                                const double *partial, double *worst,
-                                tsr_err *err)
-{
-    check c = {
-        likelihood, topology,
-        scattering, conformation,
-        partial,    calloc((size_t)likelihood->grid.n_q + 1, sizeof(double)),
-        0.0};
-    tsr_status status = c.profile == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : TSR_OK;
-    for (int d = 0; d < likelihood->n_term && status == TSR_OK; d++)
-        if (likelihood->term[d]->type->carry != NULL)
-            status = check_term(&c, likelihood->term[d], err);
-    free(c.profile);
-    if (worst != NULL)
-        *worst = c.worst;
+        if (l->term[d]->type->doubt != NULL && l->term[d]->view == view)
+            status = l->term[d]->type->doubt(l->term[d], &v->error, err);
     return status;
 }

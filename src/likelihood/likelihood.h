@@ -1,8 +1,10 @@
 /* log P(D | X, theta): the terms of a run, and what they have in common.
  *
- * Terms that need scattering share one engine, one grid of q, the form factors
- * and the coefficients c1 and c2. A point is one structure (or ensemble) with
- * values of all parameters, and everything that is known of it. */
+ * Terms that need scattering share one grid of q and the coefficients c1 and
+ * c2. What sees the molecule is a probe, with form factors and an engine of its
+ * own; a curve is a view of it, a probe with coefficients of its components. A
+ * point is one structure (or ensemble) with values of all parameters, and
+ * everything that is known of it. */
 #ifndef TSR_LIKELIHOOD_LIKELIHOOD_H
 #define TSR_LIKELIHOOD_LIKELIHOOD_H
 
@@ -10,55 +12,87 @@
 #include "engine/engine.h"
 #include "likelihood/term.h"
 #include "model/topology.h"
+#include "scattering/debye.h"
 #include "scattering/scattering.h"
 
+/* What has form factors of its own. */
 typedef struct {
-    int n_term;
-    tsr_term **term;    /* [n_term] owned */
-    int n_parameter;    /* of all terms */
-    tsr_q_grid grid;    /* n_q 0: no term needs the profile, nor an engine */
-    int n_comp, n_pair; /* K of the engine, K (K + 1) / 2; 0 likewise */
+    int n_comp, n_pair; /* K of its engine, K (K + 1) / 2 */
+    int first;          /* its first pair among those of all probes */
     int n_type;         /* the engine's */
     int *type;          /* [n_body] */
     double *amplitude;  /* [n_comp][n_type][n_q] form factors for it */
-    double *self;       /* [n_pair][n_q] S_ab */
     double *power;      /* [n_q] tsr_component_power */
-    tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 where K > 1 */
-    double *atoms, *bodies;  /* [n_pair][n_q] what the profile is corrected by
-                                (tsr_likelihood_correct); NULL: it is not */
+    int is_neutron;
+    tsr_neutron_basis basis; /* of neutrons */
+} tsr_probe;
+
+/* A curve that terms ask for. */
+typedef struct {
+    int probe;
+    double d2o;              /* of neutrons: the solvent's share of D2O */
+    double *atoms, *bodies;  /* [n_pair of the probe][n_q] what the profile is
+                                corrected by (tsr_likelihood_correct); NULL: it
+                                is not */
     double *atom_power;      /* [n_q] tsr_component_power of the atoms */
     tsr_profile_error error; /* what the terms were told of it; owned */
     double *error_curve;     /* what that points to; NULL: nothing */
+} tsr_view;
+
+typedef struct {
+    int n_term;
+    tsr_term **term;  /* [n_term] owned */
+    int n_parameter;  /* of all terms */
+    tsr_q_grid grid;  /* n_q 0: no term needs the profile, nor an engine */
+    int n_probe;      /* 0 likewise */
+    tsr_probe *probe; /* [n_probe] */
+    int n_view;
+    tsr_view *view; /* [n_view] */
+    int n_pair;     /* of components, of all probes; 0 likewise */
+    double *self;   /* [n_pair][n_q] S_ab */
+    tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 where they matter */
 } tsr_likelihood;
 
-/* From now on profiles are multiplied by a ratio of two mean curves,
+/* From now on the profiles of a view are multiplied by a ratio of two mean
+ * curves,
  *     R(q; c1, c2) = sum_ab C_a C_b atoms_ab / sum_ab C_a C_b bodies_ab,
  * each known at every c1 and c2 by its partial profiles: of all atoms and of
  * their bodies, over the same conformations, so that bodies scatter like atoms.
  * atoms, bodies [n_pair][n_q], S_ab included: copied. radius_ang: r_m of the
  * atoms' G. Once, before chains start. Errors: TSR_E_NUMERIC (a ratio that is
  * not positive at the corners of c1 and c2), TSR_E_NOMEM. */
-tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood,
+tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood, int view,
                                   const double *atoms, const double *bodies,
                                   double radius_ang, tsr_err *err);
 
-/* R at grid point k, and sum_ab C_a C_b I_ab there, of partial profiles
- * [n_pair] [n_q] with S_ab, for the `power` of their G. contrast
- * [TSR_N_CONTRAST]. */
-double tsr_likelihood_ratio(const tsr_likelihood *likelihood,
+/* R of a view at grid point k, and sum_ab C_a C_b I_ab there, of partial
+ * profiles [n_pair] [n_q] of its probe with S_ab, for the `power` of their G.
+ * contrast [TSR_N_CONTRAST]. */
+double tsr_likelihood_ratio(const tsr_likelihood *likelihood, int view,
                             const double *contrast, size_t k);
-double tsr_likelihood_combine(const tsr_likelihood *likelihood,
+double tsr_likelihood_combine(const tsr_likelihood *likelihood, int view,
                               const double *partial, const double *contrast,
                               double power, size_t k);
 
-/* Every term that has use for it learns of the profiles' error (term.h). */
-tsr_status tsr_likelihood_doubt(tsr_likelihood *likelihood,
+/* C of the components of a view's probe: c [TSR_N_COMP] out. Returns K. */
+int tsr_likelihood_coefficients(const tsr_likelihood *likelihood, int view,
+                                const double *contrast, double power,
+                                double *c);
+
+/* Where c1 and c2 start, and the corners of what they may be: value [5] out.
+ * Returns how many. */
+int tsr_likelihood_corners(const tsr_likelihood *likelihood, int view,
+                           double (*value)[TSR_N_CONTRAST]);
+
+/* Every term that has use for it learns of the error of its view (term.h). */
+tsr_status tsr_likelihood_doubt(tsr_likelihood *likelihood, int view,
                                 const tsr_profile_error *error, tsr_err *err);
 
-/* Grid for d_bound_ang and the largest q of the terms, operators, S(q). Takes
- * the terms, also after an error; copies all else. Errors: TSR_E_RANGE (the
+/* Grid for d_bound_ang and the largest q of the terms, operators, S(q).
+ * scattering [n_probe], which the terms' `probe` numbers. Takes the terms, also
+ * after an error; copies all else. Errors: TSR_E_RANGE (the
  * form factors end before the data), TSR_E_NOMEM, those of `prepare`. */
-tsr_status tsr_likelihood_new(const tsr_topology *topology,
+tsr_status tsr_likelihood_new(const tsr_topology *topology, int n_probe,
                               const tsr_scattering *scattering,
                               double d_bound_ang, int n_term, tsr_term **term,
                               tsr_likelihood **out, tsr_err *err);
@@ -67,12 +101,24 @@ void tsr_likelihood_free(tsr_likelihood *likelihood);
 /* Numbers of an engine's answer, n_pair n_q; 0 where no engine is needed. */
 int tsr_likelihood_n_profile(const tsr_likelihood *likelihood);
 
+/* What the engine of a probe is made of: for n_system systems of n_body bodies.
+ * It points into the likelihood. */
+tsr_engine_spec tsr_likelihood_engine(const tsr_likelihood *likelihood,
+                                      int probe, int n_body, int n_system);
+
+/* The partial profiles of all probes [n_pair][n_q], summed up in double
+ * precision. Errors: those of tsr_debye_reference. */
+tsr_status tsr_likelihood_direct(const tsr_likelihood *likelihood, int n_body,
+                                 const double (*xyz)[3],
+                                 const tsr_debye_progress *progress,
+                                 double *partial, tsr_err *err);
+
 /* What is known at one point. */
 typedef struct {
     double *theta;        /* [n_parameter] of the chain's table: the terms'
                              parameters, one after another, then others */
     double *partial;      /* [n_pair][n_q] mean over the states */
-    double *profile;      /* [n_q] of it with S(q), at c1 and c2 */
+    double *profile;      /* [n_view][n_q] of it with S(q), at c1 and c2 */
     void **fit;           /* [n_term] */
     double *term_log_lik; /* [n_term] */
     double log_lik;       /* their sum */
@@ -110,10 +156,18 @@ double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
 void tsr_point_take(const tsr_likelihood *likelihood, tsr_scope scope, int d,
                     tsr_point *now, tsr_point *trial);
 
-/* I(q) on the grid, with S(q), corrected: the partial profiles [n_pair][n_q] of
- * the engine, or their mean over states, at c1, c2 (contrast [TSR_N_CONTRAST];
- * NULL: where they start). profile [n_q] out may be `partial` itself. */
-void tsr_likelihood_profile(const tsr_likelihood *likelihood,
+/* The prediction for one term: `prediction` with that term's profile at
+ * `point`. */
+tsr_prediction tsr_likelihood_view_of(const tsr_likelihood *likelihood,
+                                      const tsr_point *point,
+                                      const tsr_term *term,
+                                      tsr_prediction prediction);
+
+/* I(q) of a view on the grid, with S(q), corrected: the partial profiles
+ * [n_pair][n_q] of the engine, or their mean over states, at c1, c2 (contrast
+ * [TSR_N_CONTRAST]; NULL: where they start). profile [n_q] out may be `partial`
+ * itself where there is one probe. */
+void tsr_likelihood_profile(const tsr_likelihood *likelihood, int view,
                             const double *partial, const double *contrast,
                             double *profile);
 

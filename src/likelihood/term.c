@@ -26,6 +26,11 @@ void tsr_term_tell_free(FILE *out, const char *name, tsr_number_or_word value)
         fprintf(out, "%s was %g", name, value.number);
 }
 
+int tsr_term_is_alike(const tsr_term_type *a, const tsr_term_type *b)
+{
+    return a == b || (a->is_curve && b->is_curve);
+}
+
 tsr_status tsr_term_read(const tsr_term_source *source, tsr_term **out,
                          tsr_err *err)
 {
@@ -102,8 +107,8 @@ void tsr_term_variable(const tsr_term_type *type, int ordinal, const char *name,
                        size_t size, char *out)
 {
     char number[16] = "";
-    const int is_plain = type == tsr_term_registry[0] ||
-                         strncmp(name, type->name, strlen(type->name)) == 0;
+    const int is_plain =
+        type->is_curve || strncmp(name, type->name, strlen(type->name)) == 0;
     if (ordinal > 0)
         snprintf(number, sizeof number, "_%d", ordinal + 1);
     snprintf(out, size, "%s%s%s%s", is_plain ? "" : type->name,

@@ -20,6 +20,7 @@
 #include "core/random.h"
 #include "core/vec3.h"
 #include "model/topology.h"
+#include "scattering/neutron.h"
 #include "scattering/q_grid.h"
 
 #include <stdalign.h>
@@ -31,8 +32,9 @@ enum { TSR_MAX_STATES = 32 };
  * say how probable its data are. */
 typedef struct {
     const double *profile; /* [n_q] I(q) on the grid with S(q), electrons
-                              squared; the weighted mean over the states. NULL
-                              where no term needs it */
+                              squared, or fm^2 where the term's is of neutrons;
+                              the weighted mean over the states. NULL where the
+                              term does not need it */
     int n_state;
     const tsr_conformation *const *state; /* [n_state] */
     const double *weight;                 /* [n_state], adding up to 1 */
@@ -85,7 +87,8 @@ typedef struct {
     const char *observable, *observable_unit; /* "intensity" */
     const char *axis, *axis_unit;             /* "q" */
     const char *title;                        /* of the report's section */
-    int is_log; /* figures have a logarithmic axis of values */
+    int is_log;   /* figures have a logarithmic axis of values */
+    int is_curve; /* of scattering: named and counted with all others */
 
     /* Reads and checks the data. Errors: TSR_E_NOINPUT, TSR_E_DATA,
      * TSR_E_CONFIG (beginning with the key). */
@@ -197,7 +200,7 @@ struct tsr_term {
     const tsr_term_type *type;
     const char *label; /* the file, or what it measures, for messages */
     int number;        /* of its entry */
-    int ordinal;       /* among the terms of its kind, from 0 */
+    int ordinal;       /* among the terms of its kind, or all curves, from 0 */
     int n_parameter;
     tsr_parameter parameter[TSR_TERM_PARAMETERS];
     int first; /* place of its parameters in the table of a chain */
@@ -208,12 +211,16 @@ struct tsr_term {
                        else at its best; tsr_term_free frees it; NULL */
     int is_smeared; /* 1: a point of a curve is a mean over q about coord */
     double q_max_inv_ang; /* up to where the profile is needed; 0: nowhere */
+    const tsr_neutron *neutron; /* what the profile is of; NULL: of X-rays */
+    int probe;                  /* what has it (likelihood.h), and */
+    int view;                   /* which of the likelihood's curves it is */
 };
 
 /* All kinds of terms, by the names of their structs: X(saxs) is tsr_term_saxs.
  * The first is the default. */
 #define TSR_TERMS(X) \
     X(saxs)          \
+    X(sans)          \
     X(distance)      \
     X(map)
 
@@ -237,6 +244,9 @@ tsr_status tsr_term_expect(tsr_term *term, const tsr_prediction *prediction,
 /* For `tell`: "the scale was free", "the scale was 3". */
 void tsr_term_tell_free(FILE *out, const char *name, tsr_number_or_word value);
 
+/* Whether terms of these kinds are counted together. */
+int tsr_term_is_alike(const tsr_term_type *a, const tsr_term_type *b);
+
 tsr_status tsr_term_read(const tsr_term_source *source, tsr_term **out,
                          tsr_err *err);
 void tsr_term_free(tsr_term *term); /* NULL is fine */
@@ -247,8 +257,8 @@ int tsr_term_n_free(const tsr_term *term);
 /* Where the parameters start: theta [n_parameter] out. */
 void tsr_term_start(const tsr_term *term, double *theta);
 
-/* How the trace calls a variable of a term: "chi2", "chi2_2" of the second of
- * its kind. Those of other kinds than the first, saxs, have the kind's name
+/* How the trace calls a variable of a term: "chi2", "chi2_2" of the second
+ * curve. Those of other kinds than curves have the kind's name
  * before theirs, unless they begin with it: "distance_chi2". */
 void tsr_term_variable(const tsr_term_type *type, int ordinal, const char *name,
                        size_t size, char *out);

@@ -1,5 +1,6 @@
-/* The likelihood term `saxs`: a measured curve, I_exp,k = c I(q_k; X) + b +
- * noise.
+/* The likelihood terms `saxs` and `sans`: a measured curve, I_exp,k =
+ * c I(q_k; X) + b + noise, of X-rays or neutrons, which differ in what the
+ * profile is of.
  *
  * This file joins three parts that each have their own: the data (io/saxs.h),
  * the operator that carries the profile from the engine's grid to the points of
@@ -11,6 +12,7 @@
  */
 #include "likelihood/term_saxs.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,52 +24,75 @@ static const char *const infer_words[] = {"infer", NULL};
 static const char *const nuisance_words[] = {"auto", "integrate", "sample",
                                              NULL};
 
+/* What every curve has. */
+#define CURVE_FIELDS(WHAT, UNIT)                                               \
+    {.name = "file",                                                           \
+     .type = TSR_FIELD_STRING,                                                 \
+     .offset = offsetof(tsr_saxs_options, file),                               \
+     .is_path = 1,                                                             \
+     .doc = (WHAT)},                                                           \
+        {.name = "q_unit",                                                     \
+         .type = TSR_FIELD_CHOICE,                                             \
+         .offset = offsetof(tsr_saxs_options, q_unit),                         \
+         .initial = "auto",                                                    \
+         .words = unit_words,                                                  \
+         .doc = "of q in the file; auto: its header, else 1/nm if q_max > 1"}, \
+        {.name = "q_range",                                                    \
+         .type = TSR_FIELD_PAIR,                                               \
+         .offset = offsetof(tsr_saxs_options, q_range),                        \
+         .unit = "1/Angstrom",                                                 \
+         .initial = "[0, 0.5]",                                                \
+         .min = 0.0,                                                           \
+         .max = 10.0,                                                          \
+         .doc = "points to use"},                                              \
+        TSR_NOISE_FIELD("noise", offsetof(tsr_saxs_options, noise)),           \
+        {.name = "background",                                                 \
+         .type = TSR_FIELD_NUMBER_OR_WORD,                                     \
+         .offset = offsetof(tsr_saxs_options, background),                     \
+         .initial = "infer",                                                   \
+         .min = -1e12,                                                         \
+         .max = 1e12,                                                          \
+         .words = background_words,                                            \
+         .doc = "constant b in c I(q) + b, in the data's unit"},               \
+        {.name = "intensity_scale",                                            \
+         .type = TSR_FIELD_NUMBER_OR_WORD,                                     \
+         .offset = offsetof(tsr_saxs_options, intensity_scale),                \
+         .initial = "infer",                                                   \
+         .min = 1e-30,                                                         \
+         .max = 1e30,                                                          \
+         .words = infer_words,                                                 \
+         .doc =                                                                \
+             "c in c I(q) + b, for data on an absolute scale; I(q) in " UNIT}, \
+    {                                                                          \
+        .name = "nuisance", .type = TSR_FIELD_CHOICE,                          \
+        .offset = offsetof(tsr_saxs_options, nuisance), .initial = "auto",     \
+        .words = nuisance_words,                                               \
+        .doc = "scale and background: integrated out, or sampled with the "    \
+               "chain; "                                                       \
+               "auto: sampled where there is no integral (student)"            \
+    }
+
 static const tsr_field fields[] = {
-    {.name = "file",
-     .type = TSR_FIELD_STRING,
-     .offset = offsetof(tsr_saxs_options, file),
-     .is_path = 1,
-     .doc = "SAXS curve: q, I, sigma"},
-    {.name = "q_unit",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_saxs_options, q_unit),
-     .initial = "auto",
-     .words = unit_words,
-     .doc = "of q in the file; auto: its header, else 1/nm if q_max > 1"},
-    {.name = "q_range",
-     .type = TSR_FIELD_PAIR,
-     .offset = offsetof(tsr_saxs_options, q_range),
-     .unit = "1/Angstrom",
-     .initial = "[0, 0.5]",
-     .min = 0.0,
-     .max = 10.0,
-     .doc = "points to use"},
-    TSR_NOISE_FIELD("noise", offsetof(tsr_saxs_options, noise)),
-    {.name = "background",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(tsr_saxs_options, background),
-     .initial = "infer",
-     .min = -1e12,
-     .max = 1e12,
-     .words = background_words,
-     .doc = "constant b in c I(q) + b, in the data's unit"},
-    {.name = "intensity_scale",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(tsr_saxs_options, intensity_scale),
-     .initial = "infer",
-     .min = 1e-30,
-     .max = 1e30,
-     .words = infer_words,
-     .doc = "c in c I(q) + b, for data on an absolute scale; I(q) in electrons "
-            "squared"},
-    {.name = "nuisance",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_saxs_options, nuisance),
-     .initial = "auto",
-     .words = nuisance_words,
-     .doc = "scale and background: integrated out, or sampled with the chain; "
-            "auto: sampled where there is no integral (student)"},
-    TSR_RESOLUTION_FIELD("resolution", offsetof(tsr_saxs_options, resolution)),
+    CURVE_FIELDS("SAXS curve: q, I, sigma", "electrons squared"),
+    TSR_RESOLUTION_FIELD("resolution", offsetof(tsr_saxs_options, resolution),
+                         tsr_resolution_fields),
+    {0}};
+
+/* Behind the options that all curves have. */
+typedef struct {
+    tsr_saxs_options curve;
+    tsr_neutron_options neutron;
+} sans_options;
+
+static_assert(sizeof(sans_options) <= sizeof(tsr_term_options),
+              "an entry of data has room for it");
+
+static const tsr_field sans_fields[] = {
+    CURVE_FIELDS("SANS curve: q, I, sigma, and sigma of q where it is there",
+                 "fm^2"),
+    TSR_RESOLUTION_FIELD("resolution", offsetof(tsr_saxs_options, resolution),
+                         tsr_resolution_neutron_fields),
+    TSR_NEUTRON_FIELDS(offsetof(sans_options, neutron)),
     {0}};
 
 static void term_free(tsr_term *term)
@@ -195,20 +220,34 @@ static void check_rg(int n_residue, const tsr_saxs *saxs, tsr_log *log)
              saxs->path, rg, n_residue, low, high);
 }
 
-static void term_tell(const tsr_term_options *options, FILE *out)
+static void tell_curve(const tsr_saxs_options *o, const char *of, FILE *out)
 {
-    const tsr_saxs_options *o = (const void *)options;
     const char *file = o->file == NULL ? "" : o->file;
     const char *name = strrchr(file, '/');
-    fprintf(out, "The data were %s, ", name != NULL ? name + 1 : file);
+    fprintf(out, "The data were %s, %s", name != NULL ? name + 1 : file, of);
     fprintf(out, "with %s; ", tsr_noise_registry[o->noise.model]->doc);
     tsr_term_tell_free(out, "the scale", o->intensity_scale);
     tsr_term_tell_free(out, ", the background", o->background);
     fputs(". ", out);
 }
 
-static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
-                            tsr_err *err)
+static void term_tell(const tsr_term_options *options, FILE *out)
+{
+    tell_curve((const void *)options, "", out);
+}
+
+static void sans_tell(const tsr_term_options *options, FILE *out)
+{
+    const sans_options *o = (const void *)options;
+    char of[96];
+    snprintf(of, sizeof of, "of neutrons in %g %% D2O%s, ",
+             100.0 * o->neutron.d2o,
+             o->neutron.deuterated.n > 0 ? ", deuterated in part" : "");
+    tell_curve(&o->curve, of, out);
+}
+
+static tsr_status read_curve(const tsr_term_source *source, tsr_term **out,
+                             tsr_err *err)
 {
     const tsr_saxs_options *o = (const void *)source->options;
     tsr_saxs *saxs = NULL;
@@ -226,7 +265,6 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
         tsr_saxs_free(saxs);
         return tsr_wrap(err, status, "data.%d.resolution", source->number);
     }
-    check_rg(source->topology->n_residue, saxs, source->log);
     const tsr_data_set set = {saxs, o->noise, o->background, o->intensity_scale,
                               o->nuisance};
     status = tsr_saxs_term_new(&set, source->number, out, err);
@@ -235,6 +273,31 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
     else
         tsr_saxs_free(saxs);
     return status;
+}
+
+static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
+                            tsr_err *err)
+{
+    TSR_TRY(read_curve(source, out, err));
+    check_rg(source->topology->n_residue, ((tsr_saxs_term *)*out)->saxs,
+             source->log);
+    return TSR_OK;
+}
+
+static tsr_status sans_read(const tsr_term_source *source, tsr_term **out,
+                            tsr_err *err)
+{
+    const sans_options *o = (const void *)source->options;
+    tsr_neutron neutron;
+    tsr_status status = tsr_neutron_make(&o->neutron, &neutron, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "data.%d", source->number);
+    TSR_TRY(read_curve(source, out, err));
+    tsr_saxs_term *t = (tsr_saxs_term *)*out;
+    t->neutron = neutron;
+    t->term.type = &tsr_term_sans;
+    t->term.neutron = &t->neutron;
+    return TSR_OK;
 }
 
 static const char *term_note(const tsr_term *term, int k, const char **text)
@@ -449,35 +512,33 @@ static double term_draw_point(const tsr_term *term, const double *theta, int k,
     return value + t->noise->draw_point(t->state, theta, k, rng);
 }
 
+/* What the two kinds have in common. */
+#define CURVE_TERM                                                            \
+    .needs = TSR_NEEDS_PROFILE, .observable = "intensity", .axis = "q",       \
+    .axis_unit = "1/Angstrom", .title = "Scattering curve", .is_log = 1,      \
+    .is_curve = 1, .free = term_free, .prepare = tsr_saxs_prepare,            \
+    .doubt = tsr_saxs_doubt, .constant = tsr_saxs_constant,                   \
+    .carry = term_carry, .note = term_note, .fit_new = term_fit_new,          \
+    .fit = term_fit, .refit = term_refit, .complete = term_complete,          \
+    .log_lik = term_log_lik, .chi2 = term_chi2, .draw = term_draw,            \
+    .log_density = term_log_density, .draw_integrated = term_draw_integrated, \
+    .least_beta = term_least_beta, .predict = term_predict,                   \
+    .log_point = term_log_point, .draw_point = term_draw_point
+
 const tsr_term_type tsr_term_saxs = {.name = "saxs",
                                      .doc =
                                          "a small-angle X-ray scattering curve",
                                      .source = "DESIGN 1",
                                      .fields = fields,
-                                     .needs = TSR_NEEDS_PROFILE,
-                                     .observable = "intensity",
-                                     .axis = "q",
-                                     .axis_unit = "1/Angstrom",
-                                     .title = "Scattering curve",
-                                     .is_log = 1,
                                      .read = term_read,
-                                     .free = term_free,
-                                     .prepare = tsr_saxs_prepare,
-                                     .doubt = tsr_saxs_doubt,
-                                     .constant = tsr_saxs_constant,
                                      .tell = term_tell,
-                                     .carry = term_carry,
-                                     .note = term_note,
-                                     .fit_new = term_fit_new,
-                                     .fit = term_fit,
-                                     .refit = term_refit,
-                                     .complete = term_complete,
-                                     .log_lik = term_log_lik,
-                                     .chi2 = term_chi2,
-                                     .draw = term_draw,
-                                     .log_density = term_log_density,
-                                     .draw_integrated = term_draw_integrated,
-                                     .least_beta = term_least_beta,
-                                     .predict = term_predict,
-                                     .log_point = term_log_point,
-                                     .draw_point = term_draw_point};
+                                     CURVE_TERM};
+
+const tsr_term_type tsr_term_sans = {
+    .name = "sans",
+    .doc = "a small-angle neutron scattering curve",
+    .source = "Jacrot 1976",
+    .fields = sans_fields,
+    .read = sans_read,
+    .tell = sans_tell,
+    CURVE_TERM};

@@ -1,4 +1,5 @@
-/* The likelihood of a scattering curve: one entry of `data:`.
+/* The likelihood of a scattering curve, of X-rays or neutrons: one entry of
+ * `data:`.
  *
  *     I_exp,k = c I(q_k; X) + b + noise
  *
@@ -49,6 +50,7 @@ typedef struct {
                        data's q, electrons squared; NULL: none */
     tsr_linear linear;
     int is_sampled;      /* 1: c and b are the chain's, 0: integrated out */
+    tsr_neutron neutron; /* of neutrons */
     char unit_text[128]; /* of q in the file, and how that is known */
     char resolution_text[200];
 } tsr_saxs_term;

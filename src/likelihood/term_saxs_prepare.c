@@ -113,9 +113,9 @@ const double *tsr_saxs_constant(const tsr_term *term, int k, const char **name,
     *name = tsr_saxs_error_name(k);
     *doc = k == 0
                ? "the curve that the model's own errors belong to, electrons "
-                 "squared"
+                 "squared, of neutrons fm^2"
                : "a standard deviation of the model's own error, electrons "
-                 "squared";
+                 "squared, of neutrons fm^2";
     return t->error + (size_t)k * (size_t)t->saxs->n;
 }
 

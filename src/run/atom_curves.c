@@ -17,8 +17,10 @@ struct tsr_atom_curves {
     tsr_atom_curves_spec spec;
     tsr_all_atoms *all;
     tsr_atoms atoms;    /* where they were placed last */
+    char *path;         /* the atoms' */
     double (*model)[3]; /* of a conformation, as model.pdb has it */
     double (*xyz)[3];   /* [atoms.n_atom] */
+    int *body;          /* [atoms.n_atom] of the topology */
     tsr_debye_sum *sum; /* NULL: the reference */
 };
 
@@ -32,6 +34,8 @@ void tsr_atom_curves_free(tsr_atom_curves *curves)
     free(curves->atoms.residue);
     free(curves->model);
     free(curves->xyz);
+    free(curves->body);
+    free(curves->path);
     free(curves);
 }
 
@@ -113,6 +117,35 @@ static tsr_status check_whole(const tsr_structure *s, int *n_cut, tsr_err *err)
                     s->path, n, s->n_residue);
 }
 
+/* The body of a topology that is number k of its guests'. */
+static int guest_body(const tsr_topology *t, int k)
+{
+    int b = 0;
+    while (b < t->n_body - 1 &&
+           t->body[b].type != tsr_body_n_type(t->body_model) + k)
+        b++;
+    return b;
+}
+
+/* Where each atom belongs; hydrogens of guests, which do not scatter on their
+ * own, anywhere. */
+static void find_bodies(const tsr_topology *t, const tsr_atoms *atoms,
+                        int *body)
+{
+    const tsr_guests *g = t->guests;
+    for (int i = 0; i < atoms->n_atom; i++) {
+        const int r = atoms->atom[i].residue,
+                  k = i - atoms->n_atom + tsr_guests_n_atom(g);
+        if (r < t->n_residue) {
+            const int own = tsr_body_of_atom(t->body_model, t->residue[r].amino,
+                                             atoms->atom[i].name);
+            body[i] = t->residue[r].first_body + (own > 0 ? own : 0);
+        } else {
+            body[i] = guest_body(t, g->body[k] > 0 ? g->body[k] : 0);
+        }
+    }
+}
+
 static tsr_status open_sum(tsr_atom_curves *c, tsr_err *err)
 {
     const tsr_q_grid *grid = &c->spec.grid;
@@ -144,12 +177,20 @@ tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
             !take_atoms(input, spec->topology->guests, &c->atoms))
             status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     }
+    if (status == TSR_OK) {
+        c->body = calloc((size_t)c->atoms.n_atom + 1, sizeof *c->body);
+        c->atoms.path = c->path = strdup(spec->file);
+        if (c->body == NULL || c->path == NULL)
+            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
     if (status == TSR_OK)
         status = check_whole(input, n_cut, err);
     if (status == TSR_OK)
         status = tsr_all_atoms_new(model, input, &c->all, err);
-    if (status == TSR_OK)
+    if (status == TSR_OK) {
+        find_bodies(spec->topology, &c->atoms, c->body);
         status = open_sum(c, err);
+    }
     tsr_model_atoms_free(model);
     tsr_structure_free(input);
     if (status == TSR_OK)
@@ -159,15 +200,21 @@ tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
     return status;
 }
 
+/* origin: of neutrons. */
 static tsr_status sum_up(tsr_atom_curves *c, const tsr_atom_model *model,
-                         double *partial, tsr_err *err)
+                         double origin, double *partial, tsr_err *err)
 {
     const tsr_q_grid *grid = &c->spec.grid;
     double *factor = malloc(TSR_ATOM_COMP * (size_t)model->n_type *
                             (size_t)grid->n_q * sizeof *factor);
+    tsr_status status = TSR_OK;
     if (factor == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    tsr_atom_model_factors(model, grid->n_q, grid->dq_inv_ang, factor);
+    if (model->is_neutron)
+        status = tsr_neutron_factors(model, origin, grid->n_q, grid->dq_inv_ang,
+                                     factor, err);
+    else
+        tsr_atom_model_factors(model, grid->n_q, grid->dq_inv_ang, factor);
     const tsr_debye_spec spec = {.n = model->n,
                                  .n_type = model->n_type,
                                  .n_comp = TSR_ATOM_COMP,
@@ -178,11 +225,25 @@ static tsr_status sum_up(tsr_atom_curves *c, const tsr_atom_model *model,
                                  .weight = model->surface,
                                  .weighted = TSR_ATOM_HYDRATION,
                                  .form_factor = factor};
-    const tsr_status status =
-        c->sum != NULL ? tsr_debye_sum_run(c->sum, &spec, NULL, partial, err)
-                       : tsr_debye_reference(&spec, NULL, partial, err);
+    if (status == TSR_OK)
+        status = c->sum != NULL
+                     ? tsr_debye_sum_run(c->sum, &spec, NULL, partial, err)
+                     : tsr_debye_reference(&spec, NULL, partial, err);
     free(factor);
     return status;
+}
+
+/* All atoms in a conformation, with the layer. */
+static tsr_status place(tsr_atom_curves *c,
+                        const tsr_conformation *conformation,
+                        tsr_atom_model **model, tsr_err *err)
+{
+    tsr_conformation_atoms(c->spec.topology, conformation, c->model);
+    tsr_all_atoms_place(c->all, (const double(*)[3])c->model, c->xyz);
+    for (int i = 0; i < c->atoms.n_atom; i++)
+        memcpy(c->atoms.atom[i].xyz, c->xyz[i], sizeof c->xyz[i]);
+    return tsr_atom_model_new(&c->atoms, TSR_SOLVENT_LAYER, c->spec.density,
+                              model, err);
 }
 
 tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
@@ -190,18 +251,62 @@ tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
                                    double *partial, double *radius_ang,
                                    tsr_err *err)
 {
-    tsr_atom_curves *c = curves;
     tsr_atom_model *model = NULL;
-    tsr_conformation_atoms(c->spec.topology, conformation, c->model);
-    tsr_all_atoms_place(c->all, (const double(*)[3])c->model, c->xyz);
-    for (int i = 0; i < c->atoms.n_atom; i++)
-        memcpy(c->atoms.atom[i].xyz, c->xyz[i], sizeof c->xyz[i]);
-    tsr_status status = tsr_atom_model_new(&c->atoms, TSR_SOLVENT_LAYER,
-                                           c->spec.density, &model, err);
+    tsr_status status = place(curves, conformation, &model, err);
     if (status == TSR_OK) {
         *radius_ang = model->power_radius_ang;
-        status = sum_up(c, model, partial, err);
+        status = sum_up(curves, model, 0.0, partial, err);
     }
     tsr_atom_model_free(model);
+    return status;
+}
+
+tsr_status tsr_atom_curves_neutron(tsr_atom_curves *curves,
+                                   const tsr_conformation *conformation,
+                                   const tsr_neutron *neutron, double origin,
+                                   double *partial, tsr_err *err)
+{
+    tsr_atom_model *model = NULL;
+    double match;
+    tsr_status status = place(curves, conformation, &model, err);
+    if (status == TSR_OK)
+        status = tsr_neutron_apply(neutron, &curves->atoms, model, NULL, &match,
+                                   err);
+    if (status == TSR_OK)
+        status = sum_up(curves, model, origin, partial, err);
+    tsr_atom_model_free(model);
+    return status;
+}
+
+tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
+                                  const tsr_conformation *conformation,
+                                  const tsr_neutron *neutron, int n,
+                                  const double *d2o, double *match,
+                                  tsr_neutron_bodies **out, tsr_err *err)
+{
+    tsr_atom_curves *c = curves;
+    tsr_neutron_basis basis = {.origin = d2o[0]};
+    tsr_atom_model *model = NULL;
+    *out = NULL;
+    int *body = calloc((size_t)c->atoms.n_atom + 1, sizeof *body);
+    tsr_status status = body == NULL
+                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            : place(c, conformation, &model, err);
+    if (status == TSR_OK)
+        status = tsr_neutron_apply(neutron, &c->atoms, model, NULL, match, err);
+    for (int i = 1; i < n; i++)
+        basis.is_series |= d2o[i] != d2o[0];
+    if (basis.is_series)
+        basis.origin = *match;
+    for (int i = 0, k = 0; i < c->atoms.n_atom && status == TSR_OK; i++)
+        if (c->atoms.atom[i].z != 1) /* as in the model */
+            body[k++] = c->body[i];
+    if (status == TSR_OK)
+        status = tsr_neutron_bodies_new(model, c->spec.topology->n_body, body,
+                                        (const double(*)[3])conformation->body,
+                                        basis, out, err);
+    else
+        tsr_atom_model_free(model);
+    free(body);
     return status;
 }

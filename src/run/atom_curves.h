@@ -9,6 +9,7 @@
 
 #include "gpu/device.h"
 #include "model/topology.h"
+#include "scattering/neutron.h"
 #include "scattering/q_grid.h"
 
 typedef struct tsr_atom_curves tsr_atom_curves;
@@ -35,5 +36,23 @@ tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
                                    const tsr_conformation *conformation,
                                    double *partial, double *radius_ang,
                                    tsr_err *err);
+
+/* The same as neutrons see them, with the three components of a series that
+ * begins at `origin` (scattering/neutron.h), in fm^2. Errors: those of
+ * tsr_neutron_apply, too. */
+tsr_status tsr_atom_curves_neutron(tsr_atom_curves *curves,
+                                   const tsr_conformation *conformation,
+                                   const tsr_neutron *neutron, double origin,
+                                   double *partial, tsr_err *err);
+
+/* The bodies of a conformation with form factors of their own atoms, for
+ * neutrons and the shares of D2O d2o [n]: a series where they differ, which
+ * begins where the molecule has no contrast, so that the components do not
+ * cancel. *match out: that share. Caller frees *out. Errors: as above. */
+tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
+                                  const tsr_conformation *conformation,
+                                  const tsr_neutron *neutron, int n,
+                                  const double *d2o, double *match,
+                                  tsr_neutron_bodies **out, tsr_err *err);
 
 #endif

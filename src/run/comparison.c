@@ -222,8 +222,7 @@ static int conflicts(const tsr_comparison *c, int a, int b, int *i, int *k,
     const tsr_verdict *x = c->run[a].verdict, *y = c->run[b].verdict;
     for (*i = 0; *i < x->n_curve; ++*i)
         for (*k = 0; *k < y->n_curve; ++*k)
-            if (tsr_guinier_conflict(&x->curve[*i].guinier,
-                                     &y->curve[*k].guinier, sigma))
+            if (tsr_verdict_conflict(&x->curve[*i], &y->curve[*k], sigma))
                 return 1;
     return 0;
 }

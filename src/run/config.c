@@ -203,6 +203,8 @@ static const tsr_field output_fields[] = {
      .doc = "between two checkpoints"},
     {0}};
 
+static const char *const radiation_words[] = {"xray", "neutron", NULL};
+
 static const tsr_field simulate_fields[] = {
     {.name = "q_range",
      .type = TSR_FIELD_PAIR,
@@ -250,7 +252,8 @@ static const tsr_field simulate_fields[] = {
      .max = 1e9,
      .doc = "of sampling the prior, away from the input structure"},
     TSR_RESOLUTION_FIELD("resolution",
-                         offsetof(tsr_simulate_config, resolution)),
+                         offsetof(tsr_simulate_config, resolution),
+                         tsr_resolution_fields),
     {.name = "c1",
      .type = TSR_FIELD_NUMBER_OR_WORD,
      .offset = offsetof(tsr_simulate_config, c1),
@@ -268,6 +271,13 @@ static const tsr_field simulate_fields[] = {
      .words = auto_words,
      .doc = "of the curve; auto: contrast.c2, or the mean of its prior; the "
             "exposures are those of the curve's own structure"},
+    {.name = "radiation",
+     .type = TSR_FIELD_CHOICE,
+     .offset = offsetof(tsr_simulate_config, radiation),
+     .initial = "xray",
+     .words = radiation_words,
+     .doc = "what the curve is of"},
+    TSR_NEUTRON_FIELDS(offsetof(tsr_simulate_config, neutron)),
     {0}};
 
 /* Filled from the registry on the first call; the tables that point into it are
@@ -528,23 +538,6 @@ static void settle_hydration(tsr_config *c)
                              : (tsr_number_or_word){-1, 0.0};
 }
 
-/* Bodies have form factors for X-rays alone. Who asks for neutrons is told what
- * there is instead. */
-static tsr_status tell_of_neutrons(tsr_status status, tsr_err *err)
-{
-    if (status != TSR_E_CONFIG || err == NULL ||
-        strstr(err->message, "value 'sans' is not known") == NULL)
-        return status;
-    const tsr_err found = *err;
-    return tsr_fail(
-        err, status,
-        "%s. Curves of neutrons are not sampled yet: fit them with "
-        "tessera profile --radiation neutron --data, to models or "
-        "to what tessera export --atoms all writes of a run's draws (all "
-        "together with --ensemble)",
-        found.message);
-}
-
 tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
                            tsr_config *config, tsr_err *err)
 {
@@ -555,7 +548,7 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
         status = tsr_yaml_read_marked(path, fields, config, n_set, set,
                                       &config->marks, err);
     if (status != TSR_OK)
-        return tell_of_neutrons(status, err);
+        return status;
     settle_hydration(config);
     config->path = strdup(path);
     if (config->name == NULL)

@@ -69,6 +69,8 @@ typedef struct {
     long steps;   /* of the prior, away from the input */
     tsr_resolution_options resolution;
     tsr_number_or_word c1, c2; /* auto, or of the curve */
+    int radiation;             /* index: xray, neutron */
+    tsr_neutron_options neutron;
 } tsr_simulate_config;
 
 typedef struct {

@@ -40,13 +40,17 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
         data = add_doubles(data, term->coord, (size_t)term->n_point);
         data = add_doubles(data, term->observed, (size_t)term->n_point);
         data = add_doubles(data, term->sigma, (size_t)term->n_point);
+        if (term->neutron != NULL)
+            data = add_doubles(data, &term->neutron->d2o, 1);
     }
     tables = add_doubles(tables, s->form_factors->rg2,
                          (size_t)s->form_factors->n_type);
     if (l != NULL) {
-        size_t n_q = (size_t)l->grid.n_q;
-        tables = add_doubles(tables, l->amplitude,
-                             (size_t)l->n_comp * (size_t)l->n_type * n_q);
+        const size_t n_q = (size_t)l->grid.n_q;
+        for (int p = 0; p < l->n_probe; p++)
+            tables = add_doubles(tables, l->probe[p].amplitude,
+                                 (size_t)l->probe[p].n_comp *
+                                     (size_t)l->probe[p].n_type * n_q);
         tables = add_doubles(tables, l->self, (size_t)l->n_pair * n_q);
     }
     double log_prior = tsr_prior_log_reference(s->prior, s->first);

@@ -28,6 +28,11 @@ void tsr_setup_clear(tsr_setup *setup)
     tsr_form_factor_free(setup->form_factors);
     tsr_form_factor_free(setup->components);
     free(setup->exposure);
+    free(setup->scattering);
+    free(setup->sample);
+    for (int p = 0; p < setup->n_probe && setup->neutron != NULL; p++)
+        tsr_neutron_bodies_free(setup->neutron[p]);
+    free(setup->neutron);
     free(setup->rigid);
     tsr_structure_free(setup->model);
     tsr_conformation_free(setup->first);
@@ -401,10 +406,11 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
     if (status == TSR_OK)
         status = settle_starts(config, log, s, err);
     if (status == TSR_OK)
-        status = tsr_setup_scattering(n > 0, log, s, err);
+        status = tsr_setup_scattering(config, n, term, log, s, err);
     if (status == TSR_OK && n > 0) {
-        status = tsr_likelihood_new(s->topology, &s->scattering, s->d_bound_ang,
-                                    n, term, &s->likelihood, err);
+        status =
+            tsr_likelihood_new(s->topology, s->n_probe, s->scattering,
+                               s->d_bound_ang, n, term, &s->likelihood, err);
         n = 0; /* they are the likelihood's now */
         if (status == TSR_OK)
             status = expect_of_first(s, err);

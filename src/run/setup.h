@@ -22,11 +22,14 @@ typedef struct {
     tsr_form_factor_table *components;      /* NULL: one component */
     tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 */
     double *exposure;                       /* [n_body] with components */
-    tsr_scattering scattering;
-    tsr_likelihood *likelihood; /* NULL without data */
-    int n_engine;               /* 0 until tsr_setup_engine; one a device */
-    tsr_device **device;        /* [n_engine] NULL: the reference engine */
-    tsr_engine_share *share;    /* [n_engine] each engine with its chains */
+    int n_probe;                            /* what sees the molecule */
+    tsr_scattering *scattering;             /* [n_probe] */
+    tsr_neutron *sample;          /* [n_probe] of neutrons, in any solvent */
+    tsr_neutron_bodies **neutron; /* [n_probe] NULL: X-rays */
+    tsr_likelihood *likelihood;   /* NULL without data */
+    int n_engine;                 /* 0 until tsr_setup_engine; one a device */
+    tsr_device **device;          /* [n_engine] NULL: the reference engine */
+    tsr_engine_share *share;      /* [n_engine] each engine with its chains */
     double *speed;          /* [n_engine] profiles a second; 0: not measured */
     char *engine_text;      /* a line an engine, joined by newlines; or NULL */
     char *model_error_text; /* what was learnt of it, or why not; or NULL */
@@ -96,7 +99,8 @@ tsr_status tsr_setup_starts(const tsr_config *config, tsr_log *log,
                             tsr_setup *setup, tsr_err *err);
 tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
                             tsr_err *err);
-tsr_status tsr_setup_scattering(int has_data, tsr_log *log, tsr_setup *setup,
+tsr_status tsr_setup_scattering(const tsr_config *config, int n_term,
+                                tsr_term **term, tsr_log *log, tsr_setup *setup,
                                 tsr_err *err);
 
 /* What bodies lack of atoms, from draws of the prior: corrects the likelihood's

@@ -10,18 +10,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static tsr_engine_spec spec_of(const tsr_setup *s, int n_system)
+static tsr_engine_spec spec_of(const tsr_setup *s, int probe, int n_system)
 {
-    const tsr_likelihood *l = s->likelihood;
-    return (tsr_engine_spec){.n_body = s->topology->n_body,
-                             .n_type = l->n_type,
-                             .n_comp = l->n_comp,
-                             .n_q = l->grid.n_q,
-                             .dq_inv_ang = l->grid.dq_inv_ang,
-                             .n_system = n_system,
-                             .type = l->type,
-                             .form_factor = l->amplitude,
-                             .d_bound_ang = s->d_bound_ang};
+    tsr_engine_spec spec = tsr_likelihood_engine(s->likelihood, probe,
+                                                 s->topology->n_body, n_system);
+    spec.d_bound_ang = s->d_bound_ang;
+    return spec;
+}
+
+/* An engine for all probes. device NULL: the reference. */
+static tsr_status make_engine(const tsr_setup *s, const tsr_device *device,
+                              int n_system, tsr_engine **out, tsr_err *err)
+{
+    const int n = s->likelihood->n_probe;
+    tsr_engine **part = calloc((size_t)n, sizeof(*part));
+    tsr_status status =
+        part == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
+    for (int p = 0; p < n && status == TSR_OK; p++) {
+        const tsr_engine_spec spec = spec_of(s, p, n_system);
+        status = device == NULL ? tsr_engine_reference_new(&spec, &part[p], err)
+                                : tsr_engine_page_tile_new(&spec, device, NULL,
+                                                           &part[p], err);
+    }
+    if (status == TSR_OK)
+        status = tsr_engine_join(n, part, out, err);
+    for (int p = 0; p < n && part != NULL && status != TSR_OK; p++)
+        tsr_engine_free(part[p]);
+    free(part);
+    return status;
 }
 
 /* ---- devices ---- */
@@ -50,14 +66,20 @@ static void drop(tsr_setup *s, int e)
     s->device[e] = NULL;
 }
 
-static tsr_status open_device(int index, int n_comp, tsr_device **device,
-                              tsr_err *err)
+/* Each number of components has kernels of its own. */
+static tsr_status open_device(int index, const tsr_likelihood *l,
+                              tsr_device **device, tsr_err *err)
 {
     char choice[16];
     snprintf(choice, sizeof choice, "%d", index);
     tsr_status status = tsr_device_open(choice, device, err);
-    if (status == TSR_OK)
-        status = tsr_engine_self_test(*device, NULL, n_comp, NULL, err);
+    for (int n_comp = 1; n_comp <= TSR_N_COMP; n_comp++) {
+        int is_needed = 0;
+        for (int p = 0; p < l->n_probe; p++)
+            is_needed |= l->probe[p].n_comp == n_comp;
+        if (is_needed && status == TSR_OK)
+            status = tsr_engine_self_test(*device, NULL, n_comp, NULL, err);
+    }
     return status;
 }
 
@@ -80,8 +102,7 @@ static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
         status = reserve(s, n_chosen, err);
     for (int i = 0; i < n_chosen && status == TSR_OK; i++) {
         int e = s->n_engine++;
-        status =
-            open_device(chosen[i], s->likelihood->n_comp, &s->device[e], &why);
+        status = open_device(chosen[i], s->likelihood, &s->device[e], &why);
         if (status == TSR_E_DEVICE && any) {
             tsr_warn(log, "device %d is left out: %s", chosen[i], why.message);
             drop(s, e);
@@ -145,20 +166,17 @@ static tsr_status measure(tsr_setup *s, int n_chain, tsr_err *err)
     enum { MOST = 32 };
     int n = (n_chain + s->n_engine - 1) / s->n_engine;
     n = n < MOST ? n : MOST;
-    size_t n_profile =
-        (size_t)s->likelihood->n_pair * (size_t)s->likelihood->grid.n_q;
+    size_t n_profile = (size_t)tsr_likelihood_n_profile(s->likelihood);
     double *profile = calloc((size_t)n * n_profile, sizeof *profile);
     tsr_body_proposal *ask = calloc((size_t)n, sizeof *ask);
     tsr_status status = profile == NULL || ask == NULL
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                             : TSR_OK;
     for (int e = 0; e < s->n_engine && status == TSR_OK; e++) {
-        tsr_engine_spec spec = spec_of(s, n);
         tsr_engine *engine = NULL;
         tsr_batch *batch = NULL;
         double seconds = 0.0;
-        status =
-            tsr_engine_page_tile_new(&spec, s->device[e], NULL, &engine, err);
+        status = make_engine(s, s->device[e], n, &engine, err);
         if (status == TSR_OK)
             status = tsr_batch_new(engine, n, &batch, err);
         if (status == TSR_OK)
@@ -224,12 +242,8 @@ static tsr_status open_engines(tsr_setup *s, tsr_err *err)
     for (int e = 0; e < s->n_engine && status == TSR_OK; e++) {
         int n_system = s->share[e].n_chain * tsr_target_n_temp(&s->target) *
                        tsr_target_n_state(&s->target);
-        tsr_engine_spec spec = spec_of(s, n_system);
-        tsr_engine **engine = &s->share[e].engine;
-        status = s->device[e] == NULL
-                     ? tsr_engine_reference_new(&spec, engine, err)
-                     : tsr_engine_page_tile_new(&spec, s->device[e], NULL,
-                                                engine, err);
+        status =
+            make_engine(s, s->device[e], n_system, &s->share[e].engine, err);
     }
     return status;
 }
@@ -302,10 +316,9 @@ static tsr_status tell(tsr_log *log, tsr_setup *s, tsr_err *err)
 static tsr_status profile_first(const tsr_setup *s, tsr_engine *engine,
                                 double **partial, tsr_err *err)
 {
-    const tsr_likelihood *l = s->likelihood;
     tsr_batch *batch = NULL;
-    *partial =
-        calloc((size_t)l->n_pair * (size_t)l->grid.n_q, sizeof **partial);
+    *partial = calloc((size_t)tsr_likelihood_n_profile(s->likelihood),
+                      sizeof **partial);
     tsr_status status = *partial == NULL
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                             : tsr_batch_new(engine, 1, &batch, err);
@@ -323,9 +336,8 @@ static tsr_status check_engine(tsr_setup *s, tsr_engine *engine, double *worst,
     double *partial;
     tsr_status status = profile_first(s, engine, &partial, err);
     if (status == TSR_OK)
-        status =
-            tsr_likelihood_check(s->likelihood, s->topology, &s->scattering,
-                                 s->first, partial, worst, err);
+        status = tsr_likelihood_check(s->likelihood, s->topology, s->scattering,
+                                      s->first, partial, worst, err);
     free(partial);
     return status;
 }
@@ -376,14 +388,18 @@ static int has_gpu(const tsr_setup *s)
 /* Systems that all devices together have room for, with some to spare. */
 static double room_for(const tsr_setup *s)
 {
-    tsr_engine_spec spec = spec_of(s, 1);
     double least = HUGE_VAL;
     for (int e = 0; e < s->n_engine; e++) {
-        tsr_page_tile_memory m;
-        if (s->device[e] != NULL &&
-            tsr_page_tile_memory_needed(&spec, s->device[e], NULL, 1, &m,
-                                        NULL) == TSR_OK)
-            least = fmin(least, (double)m.most_systems);
+        double share = 0.0; /* of the device, that a system takes */
+        for (int p = 0; p < s->likelihood->n_probe; p++) {
+            const tsr_engine_spec spec = spec_of(s, p, 1);
+            tsr_page_tile_memory m;
+            if (s->device[e] != NULL &&
+                tsr_page_tile_memory_needed(&spec, s->device[e], NULL, 1, &m,
+                                            NULL) == TSR_OK)
+                share += 1.0 / (double)m.most_systems;
+        }
+        least = fmin(least, 1.0 / share);
     }
     return 0.8 * s->n_engine * least;
 }

@@ -35,6 +35,7 @@ typedef struct {
     double *atoms;  /* [n + 1][n_pair][n_q] partial profiles, the mean last */
     double *bodies; /* [n + 1][n_pair][n_q] */
     double radius_ang;
+    int view;   /* that is learnt */
     int n_node; /* values of c1 and c2 that stand for their prior */
     double node[16][TSR_N_CONTRAST];
 } lesson;
@@ -45,6 +46,17 @@ typedef struct {
 static size_t profiles(const lesson *x, int i)
 {
     return (size_t)i * (size_t)tsr_likelihood_n_profile(x->l);
+}
+
+static const tsr_probe *probe_of(const lesson *x)
+{
+    return &x->l->probe[x->l->view[x->view].probe];
+}
+
+/* Where those of conformation i are that the view is made of. */
+static size_t place(const lesson *x, int i)
+{
+    return profiles(x, i) + (size_t)probe_of(x)->first * (size_t)x->l->grid.n_q;
 }
 
 /* Nothing moves: the structures are those of the start. */
@@ -65,6 +77,24 @@ static int count_conformations(const tsr_config *config, const tsr_setup *s)
     return wanted->word < 0 ? (int)wanted->number : n > 16 ? 16 : n;
 }
 
+/* Partial profiles of all atoms as a probe has them, the first rows of six. */
+static tsr_status sum_atoms(lesson *x, int probe, const tsr_conformation *c,
+                            tsr_atom_curves *curves, double *six, tsr_err *err)
+{
+    const tsr_q_grid *grid = &x->l->grid;
+    const tsr_probe *p = &x->l->probe[probe];
+    if (p->is_neutron) {
+        TSR_TRY(tsr_atom_curves_neutron(curves, c, &x->s->sample[probe],
+                                        p->basis.origin, six, err));
+        tsr_neutron_fold(&p->basis, x->s->contrast, grid->n_q, six);
+        return TSR_OK;
+    }
+    TSR_TRY(tsr_atom_curves_partial(curves, c, six, &x->radius_ang, err));
+    tsr_partials_fold(x->s->contrast, x->radius_ang, grid->n_q,
+                      grid->dq_inv_ang, six);
+    return TSR_OK;
+}
+
 static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
                             tsr_batch *batch, tsr_atom_curves *curves,
                             double *six, tsr_err *err)
@@ -74,16 +104,14 @@ static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
     double *bodies = x->bodies + profiles(x, i);
     double *mean_atoms = x->atoms + profiles(x, x->n);
     double *mean_bodies = x->bodies + profiles(x, x->n);
-    tsr_status status =
-        tsr_batch_set(batch, 0, (const double(*)[3])c->body, bodies, err);
-    if (status == TSR_OK)
-        status = tsr_atom_curves_partial(curves, c, six, &x->radius_ang, err);
-    if (status != TSR_OK)
-        return status;
-    tsr_partials_fold(x->s->contrast, x->radius_ang, l->grid.n_q,
-                      l->grid.dq_inv_ang, six);
+    TSR_TRY(tsr_batch_set(batch, 0, (const double(*)[3])c->body, bodies, err));
+    for (int p = 0; p < l->n_probe; p++) {
+        const size_t n_q = (size_t)l->grid.n_q;
+        TSR_TRY(sum_atoms(x, p, c, curves, six, err));
+        memcpy(atoms + (size_t)l->probe[p].first * n_q, six,
+               (size_t)l->probe[p].n_pair * n_q * sizeof *six);
+    }
     for (size_t k = 0; k < profiles(x, 1); k++) {
-        atoms[k] = six[k];
         bodies[k] += l->self[k];
         mean_atoms[k] += atoms[k] / x->n;
         mean_bodies[k] += bodies[k] / x->n;
@@ -207,17 +235,20 @@ static void compare(const lesson *x, int i, const double *contrast,
                     int is_plain, double *left)
 {
     const tsr_likelihood *l = x->l;
+    const tsr_view *view = &l->view[x->view];
     const int n_q = l->grid.n_q;
     const int n_scale = n_same(x) < n_q ? n_same(x) : n_q;
     double mean = 0.0;
     for (int k = 0; k < n_q; k++) {
         const size_t at = (size_t)k;
-        const double a = tsr_likelihood_combine(l, x->atoms + profiles(x, i),
-                                                contrast, l->atom_power[k], at);
-        const double b = tsr_likelihood_combine(l, x->bodies + profiles(x, i),
-                                                contrast, l->power[k], at);
+        const double a =
+            tsr_likelihood_combine(l, x->view, x->atoms + place(x, i), contrast,
+                                   view->atom_power[k], at);
+        const double b =
+            tsr_likelihood_combine(l, x->view, x->bodies + place(x, i),
+                                   contrast, probe_of(x)->power[k], at);
         const double by =
-            is_plain ? 1.0 : tsr_likelihood_ratio(l, contrast, at);
+            is_plain ? 1.0 : tsr_likelihood_ratio(l, x->view, contrast, at);
         left[k] = log(a / (b * by));
         if (!isfinite(left[k]))
             left[k] = 0.0; /* bodies can scatter less than nothing */
@@ -321,13 +352,26 @@ static double rms_percent(const lesson *x, const double *square, double from,
     return n > 0 ? 100.0 * sqrt(sum / n) : (double)NAN;
 }
 
-static char *describe(const lesson *x, int n_error, const double *before,
-                      const double *after)
+/* "of neutrons in 42 % D2O " where not all curves are of X-rays. */
+static void name_view(const lesson *x, tsr_words *words)
+{
+    if (x->l->n_view == 1 && !probe_of(x)->is_neutron)
+        return;
+    if (probe_of(x)->is_neutron)
+        tsr_words_say(words, "of neutrons in %.4g %% D2O ",
+                      100.0 * x->l->view[x->view].d2o);
+    else
+        tsr_words_say(words, "of X-rays ");
+}
+
+static void describe(const lesson *x, int n_error, const double *before,
+                     const double *after, tsr_words *words)
 {
     static const double edge[] = {0.0, 0.1, 0.2, 0.3, 0.5};
-    tsr_words words;
-    tsr_words_begin(&words);
-    tsr_words_say(&words,
+    if (x->view > 0)
+        tsr_words_say(words, "; ");
+    name_view(x, words);
+    tsr_words_say(words,
                   "over %d conformation%s bodies are off from all "
                   "atoms by",
                   x->n, x->n > 1 ? "s of the prior" : "");
@@ -336,16 +380,15 @@ static char *describe(const lesson *x, int n_error, const double *before,
         const double a = rms_percent(x, after, edge[k], edge[k + 1]);
         if (isnan(b))
             break;
-        tsr_words_say(&words, "%s %.2g -> %.2g %% (q %g to %g)",
+        tsr_words_say(words, "%s %.2g -> %.2g %% (q %g to %g)",
                       k > 0 ? "," : "", b, a, edge[k], edge[k + 1]);
     }
-    tsr_words_say(&words, " before -> after the correction by their ratio; ");
+    tsr_words_say(words, " before -> after the correction by their ratio; ");
     if (n_error > 0)
-        tsr_words_say(&words, "what is left is integrated out in %d components",
+        tsr_words_say(words, "what is left is integrated out in %d components",
                       n_error);
     else
-        tsr_words_say(&words, "what is left is not in the likelihood");
-    return tsr_words_end(&words);
+        tsr_words_say(words, "what is left is not in the likelihood");
 }
 
 /* ---- the whole ---- */
@@ -362,7 +405,7 @@ const char *tsr_setup_no_atoms(const tsr_config *config)
     return NULL;
 }
 
-static tsr_status doubt(const tsr_config *config, lesson *x, char **text,
+static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
                         tsr_err *err)
 {
     const size_t n_q = (size_t)x->l->grid.n_q;
@@ -382,32 +425,56 @@ static tsr_status doubt(const tsr_config *config, lesson *x, char **text,
     const double start[TSR_N_CONTRAST] = {x->s->contrast[TSR_C1].start,
                                           x->s->contrast[TSR_C2].start};
     for (size_t k = 0; k < n_q; k++) {
-        reference[k] = tsr_likelihood_combine(
-            x->l, x->atoms + profiles(x, x->n), start, x->l->atom_power[k], k);
+        reference[k] =
+            tsr_likelihood_combine(x->l, x->view, x->atoms + place(x, x->n),
+                                   start, x->l->view[x->view].atom_power[k], k);
         for (size_t e = 0; e < (size_t)n; e++)
             curve[e * n_q + k] *= reference[k];
     }
     const tsr_profile_error error = {n, curve, reference};
     if (n > 0)
-        status = tsr_likelihood_doubt(x->s->likelihood, &error, err);
+        status = tsr_likelihood_doubt(x->s->likelihood, x->view, &error, err);
     if (status == TSR_OK) {
         for (size_t k = 0; k < n_q && x->n > 3; k++)
             square[k] *= widened(x->n);
-        *text = describe(x, n, before, square);
-        if (*text == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        describe(x, n, before, square, words);
     }
     free(square);
     return status;
+}
+
+/* Where neutrons see next to no contrast, bodies and atoms may scatter too
+ * little to be compared: their curve stays that of the bodies. */
+static tsr_status learn_view(const tsr_config *config, lesson *x, tsr_log *log,
+                             tsr_words *words, tsr_err *err)
+{
+    const size_t mean = place(x, x->n);
+    tsr_err why = {0};
+    tsr_status status =
+        tsr_likelihood_correct(x->s->likelihood, x->view, x->atoms + mean,
+                               x->bodies + mean, x->radius_ang, &why);
+    if (status == TSR_OK)
+        return doubt(config, x, words, err);
+    if (status != TSR_E_NUMERIC || !probe_of(x)->is_neutron)
+        return tsr_fail(err, status, "%s", why.message);
+    tsr_warn(log,
+             "model error: of neutrons in %.4g %% D2O curves stay those of the "
+             "bodies: %s",
+             100.0 * x->l->view[x->view].d2o, why.message);
+    if (x->view > 0)
+        tsr_words_say(words, "; ");
+    name_view(x, words);
+    tsr_words_say(words, "it is not known");
+    return TSR_OK;
 }
 
 /* Noise models without an integral take what is left for noise. */
 static void tell_sampled(const tsr_likelihood *l, tsr_log *log)
 {
     const char *name, *doc;
-    for (int d = 0; d < l->n_term && l->error.n > 0; d++) {
+    for (int d = 0; d < l->n_term; d++) {
         const tsr_term_type *type = l->term[d]->type;
-        if (type->doubt != NULL &&
+        if (type->doubt != NULL && l->view[l->term[d]->view].error.n > 0 &&
             type->constant(l->term[d], 0, &name, &doc) == NULL)
             tsr_warn(log,
                      "'%s': its noise model has no integral in closed form: "
@@ -452,15 +519,16 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
                  config->structure.file, n_cut,
                  n_cut == 1 ? " lacks" : "s lack");
     lesson x = {.s = s, .l = l, .n = count_conformations(config, s)};
+    tsr_words words;
     set_nodes(&x);
+    tsr_words_begin(&words);
     tsr_status status =
         learn_curves(&x, is_still(config, s->topology), curves, err);
-    const size_t mean = profiles(&x, x.n);
-    if (status == TSR_OK)
-        status = tsr_likelihood_correct(l, x.atoms + mean, x.bodies + mean,
-                                        x.radius_ang, err);
-    if (status == TSR_OK)
-        status = doubt(config, &x, &s->model_error_text, err);
+    for (; x.view < l->n_view && status == TSR_OK; x.view++)
+        status = learn_view(config, &x, log, &words, err);
+    s->model_error_text = tsr_words_end(&words);
+    if (status == TSR_OK && s->model_error_text == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     if (status == TSR_OK) {
         tsr_info(log, "model error: %s (learnt in %.1f s)", s->model_error_text,
                  tsr_clock_s() - begin);

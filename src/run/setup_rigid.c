@@ -14,12 +14,12 @@
 typedef struct {
     const tsr_likelihood *likelihood;
     const double *partial; /* of the engine */
-    double *profile;       /* [n_q] */
+    double *profile;       /* [n_view][n_q] */
 } job;
 
 static int is_curve(const tsr_term *term)
 {
-    return term->type == &tsr_term_saxs;
+    return term->type->is_curve;
 }
 
 static void predict(void *context, double c1, double c2, double *model)
@@ -29,10 +29,13 @@ static void predict(void *context, double c1, double c2, double *model)
     double contrast[TSR_N_CONTRAST];
     contrast[TSR_C1] = c1;
     contrast[TSR_C2] = c2;
-    tsr_likelihood_profile(l, j->partial, contrast, j->profile);
+    for (int v = 0; v < l->n_view; v++)
+        tsr_likelihood_profile(l, v, j->partial, contrast,
+                               j->profile + v * l->grid.n_q);
     for (int d = 0; d < l->n_term; d++)
         if (is_curve(l->term[d])) {
-            tsr_saxs_curve((const tsr_saxs_term *)l->term[d], j->profile, 1.0,
+            tsr_saxs_curve((const tsr_saxs_term *)l->term[d],
+                           j->profile + l->term[d]->view * l->grid.n_q, 1.0,
                            0.0, model);
             model += l->term[d]->n_point;
         }
@@ -68,7 +71,8 @@ tsr_status tsr_setup_fit_start(tsr_setup *setup, const double *partial,
 {
     const tsr_likelihood *l = setup->likelihood;
     const size_t room = (size_t)l->n_term + 1;
-    job j = {l, partial, calloc((size_t)l->grid.n_q, sizeof(double))};
+    job j = {l, partial,
+             calloc((size_t)(l->n_view * l->grid.n_q), sizeof(double))};
     tsr_profile_fit_curve *data = calloc(room, sizeof *data);
     double bound[TSR_N_CONTRAST][2];
     setup->rigid = calloc(room, sizeof *setup->rigid);

@@ -6,6 +6,7 @@
 #include "run/setup.h"
 
 #include "io/atoms.h"
+#include "run/atom_curves.h"
 #include "scattering/atom_model.h"
 #include "scattering/guest_factor.h"
 
@@ -253,23 +254,126 @@ static void tell_exposure(const tsr_setup *s, tsr_log *log)
              atoms);
 }
 
-tsr_status tsr_setup_scattering(int has_data, tsr_log *log, tsr_setup *setup,
-                                tsr_err *err)
+/* X-rays see the bodies by the tables. */
+static tsr_status set_tables(tsr_log *log, tsr_setup *s, tsr_err *err)
 {
-    tsr_setup *s = setup;
-    s->scattering = (tsr_scattering){.plain = s->form_factors,
-                                     .component = s->components,
-                                     .contrast = s->contrast};
-    if (has_data || s->components != NULL)
-        tell_contrast(s, log);
+    *s->scattering = (tsr_scattering){.plain = s->form_factors,
+                                      .component = s->components,
+                                      .contrast = s->contrast};
     if (s->components == NULL)
         return TSR_OK;
     s->exposure = malloc((size_t)s->topology->n_body * sizeof *s->exposure);
     if (s->exposure == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    s->scattering.exposure = s->exposure;
-    tsr_status status = expose_starts(s, err);
-    if (status == TSR_OK)
-        tell_exposure(s, log);
+    s->scattering->exposure = s->exposure;
+    TSR_TRY(expose_starts(s, err));
+    tell_exposure(s, log);
+    return TSR_OK;
+}
+
+/* ---- neutrons ---- */
+
+/* One probe for all entries of one sample: s->sample, and the terms' own
+ * numbers. The first is that of X-rays, unless all curves are of neutrons.
+ * Returns whether it is. */
+static int find_probes(int n_term, tsr_term **term, tsr_setup *s)
+{
+    int has_xray = 0, has_neutron = 0;
+    for (int d = 0; d < n_term; d++) {
+        has_xray |= term[d]->neutron == NULL &&
+                    (term[d]->type->needs & TSR_NEEDS_PROFILE) != 0;
+        has_neutron |= term[d]->neutron != NULL;
+    }
+    has_xray |= !has_neutron;
+    s->n_probe = has_xray;
+    for (int d = 0; d < n_term; d++) {
+        const tsr_neutron *neutron = term[d]->neutron;
+        int p = has_xray;
+        term[d]->probe = 0;
+        if (neutron == NULL)
+            continue;
+        while (p < s->n_probe && !tsr_neutron_is_alike(&s->sample[p], neutron))
+            p++;
+        if (p == s->n_probe)
+            s->sample[s->n_probe++] = *neutron;
+        term[d]->probe = p;
+    }
+    return has_xray;
+}
+
+/* Form factors of the bodies' own atoms at the start. */
+static tsr_status set_neutrons(int p, tsr_atom_curves *curves, int n_term,
+                               tsr_term **term, tsr_log *log, tsr_setup *s,
+                               tsr_err *err)
+{
+    double *d2o = calloc((size_t)n_term, sizeof *d2o), match = 0.0;
+    int n = 0, first = 0;
+    if (d2o == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    for (int d = n_term - 1; d >= 0; d--)
+        if (term[d]->neutron != NULL && term[d]->probe == p) {
+            d2o[n++] = term[d]->neutron->d2o;
+            first = term[d]->number;
+        }
+    tsr_status status = tsr_atom_curves_bodies(
+        curves, s->first, &s->sample[p], n, d2o, &match, &s->neutron[p], err);
+    free(d2o);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "data.%d", first);
+    s->scattering[p] =
+        (tsr_scattering){.contrast = s->contrast, .neutron = s->neutron[p]};
+    tsr_info(log,
+             "data.%d%s: neutrons; the molecule has no contrast at %.1f %% "
+             "D2O; excluded volume c1 is 1 for them",
+             first, n > 1 ? " and others of its sample" : "", 100.0 * match);
+    return TSR_OK;
+}
+
+static tsr_status read_neutrons(const tsr_config *config, int n_term,
+                                tsr_term **term, tsr_log *log, tsr_setup *s,
+                                tsr_err *err)
+{
+    const tsr_atom_curves_spec spec = {.topology = s->topology,
+                                       .model = s->model,
+                                       .file = config->structure.file,
+                                       .density = config->solvent.density};
+    tsr_atom_curves *curves = NULL;
+    int n_cut = 0;
+    if (spec.file == NULL)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "data: kind sans needs the atoms of a structure.file; "
+                        "a sequence has none");
+    TSR_TRY(tsr_atom_curves_new(&spec, &n_cut, &curves, err));
+    if (n_cut > 0)
+        tsr_warn(log,
+                 "'%s': %d residue%s atoms, which do not scatter neutrons; "
+                 "complete them (PDBFixer, MODELLER)",
+                 spec.file, n_cut, n_cut == 1 ? " lacks" : "s lack");
+    tsr_status status = TSR_OK;
+    for (int p = 0; p < s->n_probe && status == TSR_OK; p++)
+        if (s->scattering[p].contrast == NULL) /* not yet */
+            status = set_neutrons(p, curves, n_term, term, log, s, err);
+    tsr_atom_curves_free(curves);
     return status;
+}
+
+tsr_status tsr_setup_scattering(const tsr_config *config, int n_term,
+                                tsr_term **term, tsr_log *log, tsr_setup *setup,
+                                tsr_err *err)
+{
+    tsr_setup *s = setup;
+    const size_t room = (size_t)n_term + 1;
+    s->scattering = calloc(room, sizeof *s->scattering);
+    s->sample = calloc(room, sizeof *s->sample);
+    s->neutron = calloc(room, sizeof(*s->neutron));
+    if (s->scattering == NULL || s->sample == NULL || s->neutron == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    if (n_term > 0 || s->components != NULL)
+        tell_contrast(s, log);
+    const int has_xray = find_probes(n_term, term, s);
+    if (has_xray)
+        TSR_TRY(set_tables(log, s, err));
+    return s->n_probe > has_xray
+               ? read_neutrons(config, n_term, term, log, s, err)
+               : TSR_OK;
 }

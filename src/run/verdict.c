@@ -237,14 +237,25 @@ static void read_rigid(const char *text, int k, tsr_profile_fit *fit)
             : (double)NAN;
 }
 
-/* The file of the k-th curve, without folders. */
-static void name_curve(const tsr_past_run *run, int k, char name[96])
+/* The file of the k-th curve, without folders, and what it is of. */
+static void name_curve(const tsr_past_run *run, int k, tsr_verdict_curve *curve)
 {
     const tsr_term_options *data = run->config.data.item;
-    snprintf(name, 96, "data set %d", k + 1);
+    snprintf(curve->name, sizeof curve->name, "data set %d", k + 1);
     for (int i = 0, seen = 0; run->has_config && i < run->config.data.n; i++)
-        if (tsr_term_registry[data[i].kind] == &tsr_term_saxs && seen++ == k)
-            tsr_config_data_name(&run->config, i, 96, name);
+        if (tsr_term_registry[data[i].kind]->is_curve && seen++ == k) {
+            curve->is_neutron =
+                tsr_term_registry[data[i].kind] == &tsr_term_sans;
+            tsr_config_data_name(&run->config, i, sizeof curve->name,
+                                 curve->name);
+        }
+}
+
+int tsr_verdict_conflict(const tsr_verdict_curve *a, const tsr_verdict_curve *b,
+                         double *sigma)
+{
+    return !a->is_neutron && !b->is_neutron &&
+           tsr_guinier_conflict(&a->guinier, &b->guinier, sigma);
 }
 
 static tsr_status judge_curves(tsr_verdict *v, const tsr_past_run *run,
@@ -266,7 +277,7 @@ static tsr_status judge_curves(tsr_verdict *v, const tsr_past_run *run,
             v->curve = more;
             v->curve[k] = (tsr_verdict_curve){.n = 0};
             v->n_curve++;
-            name_curve(run, k, v->curve[k].name);
+            name_curve(run, k, &v->curve[k]);
             if (rigid != NULL)
                 read_rigid(rigid, k, &v->curve[k].rigid);
             status = judge_curve(&j, &v->curve[k], err);

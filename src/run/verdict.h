@@ -20,8 +20,9 @@
 
 /* A curve of `data:`. */
 typedef struct {
-    char name[96]; /* its file */
-    int n;         /* points */
+    char name[96];  /* its file */
+    int is_neutron; /* 1: not of X-rays; what they see depends on the solvent */
+    int n;          /* points */
     /* The first conformation, rigid; n_point 0: the run did not store it. */
     tsr_profile_fit rigid;
     /* The mean curve of the draws. */
@@ -35,6 +36,11 @@ typedef struct {
     tsr_guinier guinier;
     tsr_convergence guinier_draws;
 } tsr_verdict_curve;
+
+/* tsr_guinier_conflict of two curves; those of neutrons may have any Rg beside
+ * others. */
+int tsr_verdict_conflict(const tsr_verdict_curve *a, const tsr_verdict_curve *b,
+                         double *sigma);
 
 /* What was measured beside curves, where it is one number: a distance, or a map
  * by its correlation. */

@@ -55,8 +55,7 @@ static void put_conflicts(tsr_json *j, const tsr_verdict *v)
     for (int b = 0; b < v->n_curve; b++)
         for (int a = 0; a < b; a++) {
             double sigma;
-            if (!tsr_guinier_conflict(&v->curve[a].guinier,
-                                      &v->curve[b].guinier, &sigma))
+            if (!tsr_verdict_conflict(&v->curve[a], &v->curve[b], &sigma))
                 continue;
             tsr_json_object(j, NULL);
             tsr_json_array(j, "curves");

@@ -203,7 +203,7 @@ static void say_conflicts(const tsr_verdict *v, tsr_words *w)
         for (int a = 0; a < b; a++) {
             const tsr_verdict_curve *x = &v->curve[a], *y = &v->curve[b];
             double sigma;
-            if (tsr_guinier_conflict(&x->guinier, &y->guinier, &sigma))
+            if (tsr_verdict_conflict(x, y, &sigma))
                 tsr_words_say(
                     w,
                     "\n%s and %s cannot be of one structure: Guinier's "

@@ -57,18 +57,11 @@ tsr_status tsr_chain_audit(tsr_chain *chain, const tsr_engine *engine,
                            const tsr_debye_progress *progress, tsr_err *err)
 {
     tsr_chain *c = chain;
-    const tsr_likelihood *l = c->target->likelihood;
-    const tsr_debye_spec spec = {
-        .n = engine->n_body,
-        .n_type = l->n_type,
-        .n_comp = l->n_comp,
-        .n_q = l->grid.n_q,
-        .dq_inv_ang = l->grid.dq_inv_ang,
-        .xyz = (const double(*)[3])c->state[c->which].proposed->body,
-        .type = l->type,
-        .form_factor = l->amplitude};
     double *exact = c->trial.partial; /* free until tsr_chain_decide */
-    tsr_status status = tsr_debye_reference(&spec, progress, exact, err);
+    tsr_status status = tsr_likelihood_direct(
+        c->target->likelihood, engine->n_body,
+        (const double(*)[3])c->state[c->which].proposed->body, progress, exact,
+        err);
     if (status == TSR_OK)
         status = tsr_chain_compare(engine, partial, "a proposal's update",
                                    exact, "in double precision", err);

@@ -213,8 +213,8 @@ static void complete(const tsr_target *target, const tsr_chain_view *view,
 {
     const tsr_likelihood *l = target->likelihood;
     const tsr_point *at = view->point;
-    const tsr_prediction prediction = {at->profile, view->n_state, view->state,
-                                       view->state_weight};
+    const tsr_prediction states = {NULL, view->n_state, view->state,
+                                   view->state_weight};
     memcpy(s->theta, at->theta, (size_t)view->parameters->n * sizeof *s->theta);
     for (int d = 0; d < n_term(target); d++) {
         const tsr_term *term = l->term[d];
@@ -226,6 +226,8 @@ static void complete(const tsr_target *target, const tsr_chain_view *view,
             type->draw_integrated(term, at->fit[d], view->rng, theta);
         if (warm)
             continue;
+        const tsr_prediction prediction =
+            tsr_likelihood_view_of(l, at, term, states);
         type->predict(term, &prediction, theta, mean);
         for (int k = 0; k < term->n_point; k++) {
             replicate[k] = type->draw_point(term, theta, k, mean[k], view->rng);

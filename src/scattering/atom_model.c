@@ -87,6 +87,7 @@ void tsr_atom_model_free(tsr_atom_model *model)
     free(model->xyz);
     free(model->type);
     free(model->surface);
+    free(model->owner);
     free(model->kind);
     free(model);
 }
@@ -162,6 +163,7 @@ static void add_beads(tsr_atom_model *m, const double *radius,
             continue;
         place_bead(m->xyz[i], r, fraction[i], vector[i], m->xyz[m->n]);
         m->surface[m->n] = 4.0 * PI * r * r * fraction[i];
+        m->owner[m->n] = i;
         m->type[m->n++] = m->n_type;
     }
     m->kind[m->n_type++] = (tsr_atom_kind){0};
@@ -209,9 +211,10 @@ static tsr_status reserve(tsr_atom_model *m, size_t n, tsr_err *err)
     m->xyz = calloc(2 * n, sizeof *m->xyz);
     m->type = calloc(2 * n, sizeof *m->type);
     m->surface = calloc(2 * n, sizeof *m->surface);
+    m->owner = calloc(2 * n, sizeof *m->owner);
     m->kind = calloc(MAX_Z * (MAX_HYDROGEN + 1) + 1, sizeof *m->kind);
     if (m->xyz == NULL || m->type == NULL || m->surface == NULL ||
-        m->kind == NULL)
+        m->owner == NULL || m->kind == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu atoms", n);
     return TSR_OK;
 }
@@ -222,6 +225,7 @@ static tsr_status fill(const tsr_atoms *atoms, const int *n_hydrogen, int *atom,
     for (int i = 0; i < atoms->n_atom; i++)
         if (atoms->atom[i].z != 1) {
             tsr_vec3_copy(m->xyz[m->n], atoms->atom[i].xyz);
+            m->owner[m->n] = m->n;
             atom[m->n++] = i;
         }
     m->n_atom = m->n;

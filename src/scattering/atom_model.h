@@ -76,18 +76,22 @@ typedef struct {
     int z, n_hydrogen; /* z 0: a bead of the layer */
     double volume;     /* Angstrom cubed, of the atom with its hydrogens */
     double length, hydrogen; /* for neutrons, fm: of the atom, and of all its
-                                hydrogens */
+                                hydrogens, */
+    double growth;           /* and by how much that grows from H2O to D2O */
 } tsr_atom_kind;
 
 typedef struct {
     tsr_solvent_model solvent;
-    int is_neutron; /* scattering/neutron.h: all amplitudes are in fm */
+    int is_neutron; /* scattering/neutron.h: all amplitudes are in fm, */
+    double d2o;     /* and of that share of D2O in the solvent */
     double density; /* of the solvent, e/A^3 */
     int n, n_atom;  /* atoms but hydrogens, then beads; the former alone */
     int n_type;
     double (*xyz)[3];    /* [n] Angstrom */
     int *type;           /* [n] */
     double *surface;     /* [n] the weight in component 2 */
+    int *owner;          /* [n] of a bead the atom that it belongs to, of an
+                            atom itself */
     tsr_atom_kind *kind; /* [n_type] in the order of z, then n_hydrogen; the
                             bead last */
     tsr_hydrogen_count hydrogens;

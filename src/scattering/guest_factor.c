@@ -1,20 +1,11 @@
 #include "scattering/guest_factor.h"
 
 #include "core/vec3.h"
-#include "scattering/atom_model.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 static const double pi = 3.14159265358979323846;
-
-/* The atoms of one body. */
-typedef struct {
-    int n;
-    int *atom;    /* [n] of the model */
-    double *r;    /* [n] from the centre, Angstrom */
-    double *r_kl; /* [n][n] */
-} cluster;
 
 typedef struct {
     const tsr_guests *guests;
@@ -31,36 +22,51 @@ static double sinc(double x)
     return x > 1e-8 ? sin(x) / x : 1.0;
 }
 
-/* Electrons that atom i of the model has in component a at q_k. */
-static double factor_of(const job *j, int a, int i, int k)
+int tsr_cluster_make(int n, tsr_cluster *cluster)
 {
-    const tsr_atom_model *m = j->model;
-    const double *f = j->factor + (a * m->n_type + m->type[i]) * j->n_q + k;
-    return a == TSR_HYDRATION ? m->surface[i] * *f : *f;
+    const size_t room = (size_t)n + 1;
+    *cluster =
+        (tsr_cluster){.atom = calloc(room, sizeof *cluster->atom),
+                      .r = calloc(room, sizeof *cluster->r),
+                      .r_kl = calloc(room * room, sizeof *cluster->r_kl)};
+    return cluster->atom != NULL && cluster->r != NULL && cluster->r_kl != NULL;
 }
 
-static void take_cluster(const job *j, int body, cluster *c)
+void tsr_cluster_clear(tsr_cluster *cluster)
 {
-    const tsr_guests *g = j->guests;
-    const tsr_guest_body *part = &g->part[body];
-    c->n = 0;
-    for (int i = 0; i < g->atoms->n_atom; i++)
-        if (g->body[i] == body)
-            c->atom[c->n++] = j->of[g->file_atom[i]];
+    free(cluster->atom);
+    free(cluster->r);
+    free(cluster->r_kl);
+    *cluster = (tsr_cluster){.n = 0};
+}
+
+void tsr_cluster_measure(const tsr_atom_model *model, const double centre[3],
+                         tsr_cluster *cluster)
+{
+    tsr_cluster *c = cluster;
     for (int k = 0; k < c->n; k++) {
-        const double *x = j->model->xyz[c->atom[k]];
-        c->r[k] = tsr_vec3_distance(x, part->xyz);
+        const double *x = model->xyz[c->atom[k]];
+        c->r[k] = tsr_vec3_distance(x, centre);
         for (int l = 0; l < c->n; l++)
             c->r_kl[k * c->n + l] =
-                tsr_vec3_distance(x, j->model->xyz[c->atom[l]]);
+                tsr_vec3_distance(x, model->xyz[c->atom[l]]);
     }
 }
 
-/* At one q: f [3] and e [6] of the three components. */
-static void add_atoms(const job *j, const cluster *c, int k, double *f,
-                      double *e)
+/* What atom i of the model has in component a at q_k. */
+static double factor_of(const tsr_atom_model *m, const double *factor, int n_q,
+                        int a, int i, int k)
 {
-    const double q = k * j->dq;
+    const double *f = factor + (a * m->n_type + m->type[i]) * n_q + k;
+    return a == TSR_HYDRATION ? m->surface[i] * *f : *f;
+}
+
+void tsr_cluster_factor(const tsr_cluster *cluster, const tsr_atom_model *model,
+                        const double *factor, int n_q, double dq_inv_ang, int k,
+                        double *f, double *e)
+{
+    const tsr_cluster *c = cluster;
+    const double q = k * dq_inv_ang;
     for (int a = 0; a < TSR_N_COMP; a++)
         f[a] = 0.0;
     for (int p = 0; p < TSR_N_COMP_PAIR; p++)
@@ -68,19 +74,31 @@ static void add_atoms(const job *j, const cluster *c, int k, double *f,
     for (int m = 0; m < c->n; m++) {
         double own[TSR_N_COMP], by = sinc(q * c->r[m]);
         for (int a = 0; a < TSR_N_COMP; a++) {
-            own[a] = factor_of(j, a, c->atom[m], k);
+            own[a] = factor_of(model, factor, n_q, a, c->atom[m], k);
             f[a] += own[a] * by;
         }
         for (int l = 0; l < c->n; l++) {
             double s = sinc(q * c->r_kl[m * c->n + l]);
-            for (int a = 0, p = 0; a < TSR_N_COMP; a++)
-                for (int b = a; b < TSR_N_COMP; b++, p++)
-                    e[p] += own[a] * factor_of(j, b, c->atom[l], k) * s;
+            for (int b = 0; b < TSR_N_COMP; b++) {
+                double other = factor_of(model, factor, n_q, b, c->atom[l], k);
+                for (int a = 0; a <= b; a++)
+                    e[tsr_component_pair(a, b)] += own[a] * other * s;
+            }
         }
     }
-    for (int a = 0, p = 0; a < TSR_N_COMP; a++)
-        for (int b = a; b < TSR_N_COMP; b++, p++)
-            e[p] -= f[a] * f[b];
+    for (int a = 0; a < TSR_N_COMP; a++)
+        for (int b = a; b < TSR_N_COMP; b++)
+            e[tsr_component_pair(a, b)] -= f[a] * f[b];
+}
+
+static void take_cluster(const job *j, int body, tsr_cluster *c)
+{
+    const tsr_guests *g = j->guests;
+    c->n = 0;
+    for (int i = 0; i < g->atoms->n_atom; i++)
+        if (g->body[i] == body)
+            c->atom[c->n++] = j->of[g->file_atom[i]];
+    tsr_cluster_measure(j->model, g->part[body].xyz, c);
 }
 
 /* Hydration stands in the table for an exposure of 1. */
@@ -105,7 +123,7 @@ static void put(const job *j, int type, int k, double exposed, double *f,
     }
 }
 
-static void fill_type(const job *j, int body, const cluster *c)
+static void fill_type(const job *j, int body, const tsr_cluster *c)
 {
     tsr_form_factor_table *t = j->out;
     const int type = t->n_trained + body;
@@ -123,7 +141,7 @@ static void fill_type(const job *j, int body, const cluster *c)
     t->radius[type] = radius / c->n;
     t->exposed[type] = exposed;
     for (int k = 0; k < j->n_q; k++) {
-        add_atoms(j, c, k, f, e);
+        tsr_cluster_factor(c, j->model, j->factor, j->n_q, j->dq, k, f, e);
         put(j, type, k, exposed, f, e);
     }
 }
@@ -137,23 +155,20 @@ static void number_atoms(const tsr_atoms *atoms, int *of)
 }
 
 static int reserve(job *j, const tsr_form_factor_table *table,
-                   const tsr_atoms *atoms, double **factor, cluster *c)
+                   const tsr_atoms *atoms, double **factor, tsr_cluster *c)
 {
-    size_t n = 1;
+    int n = 0;
     for (int b = 0; b < j->guests->n_body; b++) {
-        size_t m = (size_t)j->guests->part[b].n_atom;
+        const int m = j->guests->part[b].n_atom;
         n = m > n ? m : n;
     }
-    c->atom = calloc(n, sizeof *c->atom);
-    c->r = calloc(n, sizeof *c->r);
-    c->r_kl = calloc(n * n, sizeof *c->r_kl);
+    const int has_room = tsr_cluster_make(n, c);
     j->of = calloc((size_t)atoms->n_atom + 1, sizeof *j->of);
     j->out = tsr_form_factor_grow(table, j->guests->n_body);
     *factor = calloc(TSR_ATOM_COMP * (size_t)j->model->n_type * (size_t)j->n_q,
                      sizeof **factor);
     j->factor = *factor;
-    return c->atom != NULL && c->r != NULL && c->r_kl != NULL &&
-           j->of != NULL && j->out != NULL && *factor != NULL;
+    return has_room && j->of != NULL && j->out != NULL && *factor != NULL;
 }
 
 tsr_status tsr_form_factor_of_guests(const tsr_form_factor_table *table,
@@ -162,7 +177,7 @@ tsr_status tsr_form_factor_of_guests(const tsr_form_factor_table *table,
                                      tsr_form_factor_table **out, tsr_err *err)
 {
     tsr_atom_model *model = NULL;
-    cluster c = {0};
+    tsr_cluster c = {0};
     double *factor = NULL;
     TSR_TRY(tsr_atom_model_new(atoms, TSR_SOLVENT_ATOMS, density, &model, err));
     job j = {.guests = guests,
@@ -187,8 +202,6 @@ tsr_status tsr_form_factor_of_guests(const tsr_form_factor_table *table,
     tsr_atom_model_free(model);
     free(factor);
     free(j.of);
-    free(c.atom);
-    free(c.r);
-    free(c.r_kl);
+    tsr_cluster_clear(&c);
     return status;
 }

@@ -15,7 +15,30 @@
 
 #include "io/atoms.h"
 #include "model/guest.h"
+#include "scattering/atom_model.h"
 #include "scattering/form_factor.h"
+
+/* Atoms of a model about a centre. */
+typedef struct {
+    int n;
+    int *atom;    /* [n] of the model */
+    double *r;    /* [n] from the centre, Angstrom */
+    double *r_kl; /* [n][n] */
+} tsr_cluster;
+
+/* Room for n atoms; 0: out of memory, clear it then too. */
+int tsr_cluster_make(int n, tsr_cluster *cluster);
+void tsr_cluster_clear(tsr_cluster *cluster);
+
+/* Distances, once `n` and `atom` are there. */
+void tsr_cluster_measure(const tsr_atom_model *model, const double centre[3],
+                         tsr_cluster *cluster);
+
+/* F^a [3] and E^ab [6] of three components at q_k = k dq, from amplitudes
+ * `factor` [TSR_ATOM_COMP][model->n_type][n_q]. */
+void tsr_cluster_factor(const tsr_cluster *cluster, const tsr_atom_model *model,
+                        const double *factor, int n_q, double dq_inv_ang, int k,
+                        double *f, double *e);
 
 /* A table with a type for each body of the guests behind those of `table`,
  * which may have one component or three. atoms: all of the file. density: of

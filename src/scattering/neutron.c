@@ -6,6 +6,7 @@
 #include "scattering/neutron.h"
 
 #include "io/structure.h"
+#include "scattering/guest_factor.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,6 +21,66 @@ double tsr_neutron_solvent(double d2o)
     const double h = tsr_atom_neutron_length(1), o = tsr_atom_neutron_length(8);
     return (1.0 - d2o) * water_per_ang3 * (2.0 * h + o) +
            d2o * heavy_per_ang3 * (2.0 * TSR_DEUTERIUM_LENGTH + o);
+}
+
+/* ---- options ---- */
+
+int tsr_neutron_deuterate(tsr_neutron *neutron, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    const size_t length =
+        equals == NULL ? strlen(text) : (size_t)(equals - text);
+    char *end = NULL;
+    if (length == 0 || length >= sizeof neutron->deuterated[0].chain ||
+        neutron->n_deuterated == TSR_NEUTRON_CHAINS)
+        return 0;
+    tsr_deuterated *d = &neutron->deuterated[neutron->n_deuterated];
+    *d = (tsr_deuterated){.fraction = 1.0};
+    memcpy(d->chain, text, length);
+    if (equals != NULL) {
+        d->fraction = strtod(equals + 1, &end);
+        if (end == equals + 1 || *end != '\0' ||
+            !(d->fraction >= 0.0 && d->fraction <= 1.0))
+            return 0;
+    }
+    neutron->n_deuterated++;
+    return 1;
+}
+
+tsr_status tsr_neutron_make(const tsr_neutron_options *options,
+                            tsr_neutron *out, tsr_err *err)
+{
+    const tsr_strings *chain = &options->deuterated;
+    *out = (tsr_neutron){.d2o = options->d2o, .exchange = options->exchange};
+    for (int k = 0; k < chain->n; k++)
+        if (!tsr_neutron_deuterate(out, chain->item[k]))
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "deuterated: '%s': expected a chain, or CHAIN=X, "
+                            "X from 0 to 1, for %d chains at most",
+                            chain->item[k], TSR_NEUTRON_CHAINS);
+    return TSR_OK;
+}
+
+/* Of the hydrogens of that chain that do not exchange; the first that names it
+ * says. */
+static double grown_of(const tsr_neutron *n, const char *chain)
+{
+    for (int k = 0; k < n->n_deuterated; k++)
+        if (strcmp(n->deuterated[k].chain, chain) == 0)
+            return n->deuterated[k].fraction;
+    return 0.0;
+}
+
+int tsr_neutron_is_alike(const tsr_neutron *a, const tsr_neutron *b)
+{
+    int alike = a->exchange == b->exchange;
+    for (int k = 0; k < a->n_deuterated; k++)
+        alike &= grown_of(a, a->deuterated[k].chain) ==
+                 grown_of(b, a->deuterated[k].chain);
+    for (int k = 0; k < b->n_deuterated; k++)
+        alike &= grown_of(a, b->deuterated[k].chain) ==
+                 grown_of(b, b->deuterated[k].chain);
+    return alike;
 }
 
 /* ---- one atom ---- */
@@ -45,9 +106,7 @@ static deuterium deuterium_of(const tsr_neutron *n, const tsr_file_residue *r,
         d.share = is_amide ? n->exchange : 1.0;
         return d;
     }
-    for (int k = 0; k < n->n_deuterated; k++)
-        if (strcmp(n->deuterated[k].chain, r->chain) == 0)
-            d.grown = n->deuterated[k].fraction;
+    d.grown = grown_of(n, r->chain);
     return d;
 }
 
@@ -100,18 +159,19 @@ double tsr_neutron_amplitude(const tsr_atom_kind *kind, double q_inv_ang)
     return kind->length + kind->hydrogen * (x < 1e-8 ? 1.0 : sin(x) / x);
 }
 
-/* The number of the kind `of` with that length of its hydrogens among the n
- * that there are; a new one where there is none. */
+/* The number of the kind `of` with that length of its hydrogens, and growth of
+ * it, among the n that there are; a new one where there is none. */
 static int find_kind(tsr_atom_kind *kind, int *n, const tsr_atom_kind *of,
-                     double hydrogen)
+                     double hydrogen, double growth)
 {
     for (int k = 0; k < *n; k++)
         if (kind[k].z == of->z && kind[k].n_hydrogen == of->n_hydrogen &&
-            kind[k].hydrogen == hydrogen)
+            kind[k].hydrogen == hydrogen && kind[k].growth == growth)
             return k;
     kind[*n] = *of;
     kind[*n].length = tsr_atom_neutron_length(of->z);
     kind[*n].hydrogen = hydrogen;
+    kind[*n].growth = growth;
     return (*n)++;
 }
 
@@ -139,7 +199,8 @@ static totals assign(const tsr_neutron *n, const tsr_atoms *atoms,
         m->mass += heavier * number * (f.grown + n->d2o * f.share);
         sum.length += tsr_atom_neutron_length(a->z) + in_water;
         sum.growth += growth;
-        m->type[i++] = find_kind(kind, n_kind, of, in_water + n->d2o * growth);
+        m->type[i++] =
+            find_kind(kind, n_kind, of, in_water + n->d2o * growth, growth);
     }
     return sum;
 }
@@ -166,6 +227,7 @@ tsr_status tsr_neutron_apply(const tsr_neutron *neutron, const tsr_atoms *atoms,
     m->kind = kind;
     m->n_type = n_kind;
     m->is_neutron = 1;
+    m->d2o = neutron->d2o;
     m->density = tsr_neutron_solvent(neutron->d2o);
     *match = (sum.length - light * m->volume) /
              ((heavy - light) * m->volume - sum.growth);
@@ -175,4 +237,240 @@ tsr_status tsr_neutron_apply(const tsr_neutron *neutron, const tsr_atoms *atoms,
              atoms->path, 100.0 * neutron->d2o, 10.0 * m->density,
              100.0 * *match);
     return TSR_OK;
+}
+
+/* ---- one sample in several solvents ---- */
+
+/* The amplitudes of a model in a solvent of that share of D2O. kind
+ * [model->n_type]: room. */
+static void factors_at(const tsr_atom_model *model, double d2o,
+                       tsr_atom_kind *kind, int n_q, double dq_inv_ang,
+                       double *out)
+{
+    tsr_atom_model there = *model;
+    there.kind = kind;
+    there.density = tsr_neutron_solvent(d2o);
+    for (int t = 0; t < model->n_type; t++) {
+        kind[t] = model->kind[t];
+        kind[t].hydrogen += (d2o - model->d2o) * kind[t].growth;
+    }
+    tsr_atom_model_factors(&there, n_q, dq_inv_ang, out);
+}
+
+tsr_status tsr_neutron_factors(const tsr_atom_model *model, double origin,
+                               int n_q, double dq_inv_ang, double *out,
+                               tsr_err *err)
+{
+    const size_t n = (size_t)model->n_type * (size_t)n_q;
+    tsr_atom_kind *kind = malloc((size_t)model->n_type * sizeof *kind);
+    double *light = malloc(TSR_ATOM_COMP * n * sizeof *light);
+    if (kind == NULL || light == NULL) {
+        free(kind);
+        free(light);
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    factors_at(model, 0.0, kind, n_q, dq_inv_ang, light);
+    factors_at(model, 1.0, kind, n_q, dq_inv_ang, out); /* the layer stays */
+    for (size_t i = 0; i < n; i++) {
+        const double in_light = light[i] - light[n + i];
+        const double growth = out[i] - out[n + i] - in_light;
+        out[i] = in_light + origin * growth;
+        out[n + i] = growth;
+    }
+    free(kind);
+    free(light);
+    return TSR_OK;
+}
+
+/* Which parts of the three each of the K components is. */
+static int mixture(const tsr_neutron_basis *basis, const tsr_parameter *prior,
+                   double part[TSR_N_COMP][TSR_N_COMP])
+{
+    const double heavy = tsr_neutron_solvent(1.0);
+    const double c2 = prior[TSR_C2].infer ? 0.0 : prior[TSR_C2].start;
+    int n = 1;
+    memset(part, 0, sizeof(double[TSR_N_COMP][TSR_N_COMP]));
+    part[0][0] = 1.0;
+    part[0][2] = c2 * tsr_neutron_solvent(basis->origin) / heavy;
+    if (basis->is_series) {
+        part[n][1] = 1.0;
+        part[n++][2] = c2 * (1.0 - tsr_neutron_solvent(0.0) / heavy);
+    }
+    if (prior[TSR_C2].infer)
+        part[n++][2] = 1.0;
+    return n;
+}
+
+/* Six numbers at steps of `stride`. */
+static void mix_pairs(int n, double part[TSR_N_COMP][TSR_N_COMP], double *pair,
+                      size_t stride)
+{
+    double sum[TSR_N_COMP_PAIR] = {0.0};
+    int at = 0;
+    for (int a = 0; a < n; a++)
+        for (int b = a; b < n; b++, at++)
+            for (int r = 0; r < TSR_N_COMP; r++)
+                for (int s = 0; s < TSR_N_COMP; s++)
+                    sum[at] += part[a][r] * part[b][s] *
+                               pair[(size_t)tsr_component_pair(r < s ? r : s,
+                                                               r < s ? s : r) *
+                                    stride];
+    for (int p = 0; p < at; p++)
+        pair[(size_t)p * stride] = sum[p];
+}
+
+int tsr_neutron_fold(const tsr_neutron_basis *basis, const tsr_parameter *prior,
+                     int n_q, double *partial)
+{
+    double part[TSR_N_COMP][TSR_N_COMP];
+    const int n = mixture(basis, prior, part);
+    for (int k = 0; k < n_q; k++)
+        mix_pairs(n, part, partial + k, (size_t)n_q);
+    return n;
+}
+
+int tsr_neutron_coefficients(const tsr_neutron_basis *basis,
+                             const tsr_parameter *prior, const double *value,
+                             double d2o, double *c)
+{
+    int n = 1;
+    c[0] = 1.0;
+    if (basis->is_series)
+        c[n++] = d2o - basis->origin;
+    if (prior[TSR_C2].infer)
+        c[n++] =
+            value[TSR_C2] * tsr_neutron_solvent(d2o) / tsr_neutron_solvent(1.0);
+    return n;
+}
+
+/* ---- bodies ---- */
+
+struct tsr_neutron_bodies {
+    tsr_atom_model *model;
+    tsr_neutron_basis basis;
+    int n;
+    tsr_cluster *cluster; /* [n] */
+};
+
+void tsr_neutron_bodies_free(tsr_neutron_bodies *bodies)
+{
+    if (bodies == NULL)
+        return;
+    for (int b = 0; bodies->cluster != NULL && b < bodies->n; b++)
+        tsr_cluster_clear(&bodies->cluster[b]);
+    free(bodies->cluster);
+    tsr_atom_model_free(bodies->model);
+    free(bodies);
+}
+
+const tsr_neutron_basis *
+tsr_neutron_bodies_basis(const tsr_neutron_bodies *bodies)
+{
+    return &bodies->basis;
+}
+
+/* Atoms, and the beads of atoms, go where `body` says. 0: out of memory. */
+static int share_out(tsr_neutron_bodies *bodies, const int *body,
+                     const double (*centre)[3])
+{
+    const tsr_atom_model *m = bodies->model;
+    int *n = calloc((size_t)bodies->n, sizeof *n), is_room = n != NULL;
+    for (int i = 0; i < m->n && n != NULL; i++)
+        n[body[m->owner[i]]]++;
+    for (int b = 0; b < bodies->n && is_room; b++)
+        is_room = tsr_cluster_make(n[b], &bodies->cluster[b]);
+    free(n);
+    for (int i = 0; i < m->n && is_room; i++) {
+        tsr_cluster *c = &bodies->cluster[body[m->owner[i]]];
+        c->atom[c->n++] = i;
+    }
+    for (int b = 0; b < bodies->n && is_room; b++)
+        tsr_cluster_measure(m, centre[b], &bodies->cluster[b]);
+    return is_room;
+}
+
+tsr_status tsr_neutron_bodies_new(tsr_atom_model *model, int n_body,
+                                  const int *body, const double (*centre)[3],
+                                  tsr_neutron_basis basis,
+                                  tsr_neutron_bodies **out, tsr_err *err)
+{
+    tsr_neutron_bodies *b = calloc(1, sizeof *b);
+    *out = b;
+    if (b == NULL) {
+        tsr_atom_model_free(model);
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    b->model = model;
+    b->basis = basis;
+    b->n = n_body;
+    b->cluster = calloc((size_t)n_body, sizeof *b->cluster);
+    if (b->cluster != NULL && share_out(b, body, centre))
+        return TSR_OK;
+    tsr_neutron_bodies_free(b);
+    *out = NULL;
+    return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d bodies", n_body);
+}
+
+/* Body b at q_k. */
+static void fill_body(const tsr_neutron_bodies *bodies, int b,
+                      const double *factor, int n_comp,
+                      double part[TSR_N_COMP][TSR_N_COMP], int k,
+                      tsr_coarse_spec *out)
+{
+    const size_t n_q = (size_t)out->spec.n_q, n = (size_t)bodies->n;
+    double f[TSR_N_COMP], e[TSR_N_COMP_PAIR];
+    tsr_cluster_factor(&bodies->cluster[b], bodies->model, factor,
+                       out->spec.n_q, out->spec.dq_inv_ang, k, f, e);
+    mix_pairs(n_comp, part, e, 1);
+    for (int a = 0; a < n_comp; a++) {
+        double sum = 0.0;
+        for (int r = 0; r < TSR_N_COMP; r++)
+            sum += part[a][r] * f[r];
+        out->form_factor[((size_t)a * n + (size_t)b) * n_q + (size_t)k] = sum;
+    }
+    for (int p = 0; p < n_comp * (n_comp + 1) / 2; p++)
+        out->self[(size_t)p * n_q + (size_t)k] += e[p];
+}
+
+tsr_status tsr_neutron_bodies_spec(const tsr_neutron_bodies *bodies,
+                                   const tsr_parameter *prior, int n_q,
+                                   double dq_inv_ang, tsr_coarse_spec *out,
+                                   tsr_err *err)
+{
+    const tsr_neutron_bodies *b = bodies;
+    const size_t row = (size_t)n_q, n = (size_t)b->n;
+    double part[TSR_N_COMP][TSR_N_COMP];
+    const int n_comp = mixture(&b->basis, prior, part);
+    double *factor =
+        malloc(TSR_ATOM_COMP * (size_t)b->model->n_type * row * sizeof *factor);
+    *out = (tsr_coarse_spec){
+        .type = malloc(n * sizeof *out->type),
+        .form_factor = malloc(TSR_N_COMP * n * row * sizeof(double)),
+        .self = calloc(TSR_N_COMP_PAIR * row, sizeof(double)),
+        .radius_ang = b->model->power_radius_ang};
+    tsr_status status =
+        factor == NULL || out->type == NULL || out->form_factor == NULL ||
+                out->self == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "no memory for %d bodies", b->n)
+            : tsr_neutron_factors(b->model, b->basis.origin, n_q, dq_inv_ang,
+                                  factor, err);
+    if (status == TSR_OK) {
+        out->spec = (tsr_engine_spec){.n_body = b->n,
+                                      .n_type = b->n,
+                                      .n_comp = n_comp,
+                                      .n_q = n_q,
+                                      .dq_inv_ang = dq_inv_ang,
+                                      .n_system = 1,
+                                      .type = out->type,
+                                      .form_factor = out->form_factor};
+        for (int i = 0; i < b->n; i++) {
+            out->type[i] = i;
+            for (int k = 0; k < n_q; k++)
+                fill_body(b, i, factor, n_comp, part, k, out);
+        }
+    } else {
+        tsr_coarse_spec_clear(out);
+    }
+    free(factor);
+    return status;
 }

@@ -12,7 +12,10 @@
 #ifndef TSR_SCATTERING_NEUTRON_H
 #define TSR_SCATTERING_NEUTRON_H
 
+#include "core/field.h"
 #include "scattering/atom_model.h"
+#include "scattering/coarse_profile.h"
+#include "scattering/contrast_prior.h"
 
 enum { TSR_NEUTRON_CHAINS = 16 };
 
@@ -28,6 +31,49 @@ typedef struct {
     int n_deuterated;
     tsr_deuterated deuterated[TSR_NEUTRON_CHAINS];
 } tsr_neutron;
+
+/* The same as a configuration has it; a chain as "A" or "A=0.75". */
+typedef struct {
+    double d2o, exchange;
+    tsr_strings deuterated;
+} tsr_neutron_options;
+
+/* Its fields, in a struct that has it at OFFSET. */
+#define TSR_NEUTRON_FIELDS(OFFSET)                                             \
+    {.name = "d2o",                                                            \
+     .type = TSR_FIELD_DOUBLE,                                                 \
+     .offset = (OFFSET) + offsetof(tsr_neutron_options, d2o),                  \
+     .initial = "0",                                                           \
+     .min = 0.0,                                                               \
+     .max = 1.0,                                                               \
+     .doc = "of neutrons: the share of D2O in the solvent"},                   \
+        {.name = "exchange",                                                   \
+         .type = TSR_FIELD_DOUBLE,                                             \
+         .offset = (OFFSET) + offsetof(tsr_neutron_options, exchange),         \
+         .initial = "0.9",                                                     \
+         .min = 0.0,                                                           \
+         .max = 1.0,                                                           \
+         .doc = "of neutrons: the share of the backbone's amide hydrogens "    \
+                "that exchange with the solvent; all other hydrogens of N, O " \
+                "and S do"},                                                   \
+    {                                                                          \
+        .name = "deuterated", .type = TSR_FIELD_STRINGS,                       \
+        .offset = (OFFSET) + offsetof(tsr_neutron_options, deuterated),        \
+        .doc = "of neutrons: chains that were grown with deuterium, [A], or "  \
+               "in part, [A=0.75]: it is in the hydrogens that do not "        \
+               "exchange"                                                      \
+    }
+
+/* Errors: TSR_E_CONFIG, beginning with the key. */
+tsr_status tsr_neutron_make(const tsr_neutron_options *options,
+                            tsr_neutron *out, tsr_err *err);
+
+/* Adds a chain that "CHAIN=X" tells of, or "CHAIN", all of it. 0: it does not,
+ * or there are too many. */
+int tsr_neutron_deuterate(tsr_neutron *neutron, const char *text);
+
+/* Whether they are of one sample, whatever the solvent. */
+int tsr_neutron_is_alike(const tsr_neutron *a, const tsr_neutron *b);
 
 /* Scattering length density of H2O with that share of D2O at 20 C, fm/A^3 (ten
  * times the usual 1e-6/A^2). */
@@ -45,5 +91,60 @@ tsr_status tsr_neutron_apply(const tsr_neutron *neutron, const tsr_atoms *atoms,
 
 /* b_X + n_H (...) sinc(q d) of such a kind, fm. */
 double tsr_neutron_amplitude(const tsr_atom_kind *kind, double q_inv_ang);
+
+/* ---- one sample in several solvents ----
+ *
+ * What an atom has more than the solvent that it displaces (c1 = 1), and the
+ * layer, are linear in the share x of D2O:
+ *
+ *     I(q; x) = sum_ab C_a C_b I_ab(q),   C = (1, x - x0, c2 rho_s(x) / rho_D)
+ *
+ * with component 0 the contrast in a solvent of the share x0, 1 by how much it
+ * grows to D2O, 2 the layer in D2O where c2 = 1. */
+typedef struct {
+    int is_series; /* 0: x is x0 alone, component 1 is not needed */
+    double origin; /* x0 */
+} tsr_neutron_basis;
+
+/* The amplitudes of a model's kinds: out [3][n_type][n_q], fm. The model is one
+ * of tsr_neutron_apply in any solvent. Errors: TSR_E_NOMEM. */
+tsr_status tsr_neutron_factors(const tsr_atom_model *model, double origin,
+                               int n_q, double dq_inv_ang, double *out,
+                               tsr_err *err);
+
+/* What of the three is needed: component 1 of a series, 2 where c2 is inferred;
+ * else it is fixed and part of the others. partial: six profiles
+ * [TSR_N_COMP_PAIR][n_q], of which the first K (K + 1) / 2 are what is left.
+ * Returns K. */
+int tsr_neutron_fold(const tsr_neutron_basis *basis, const tsr_parameter *prior,
+                     int n_q, double *partial);
+
+/* C of the K components: c [3] out; value [TSR_N_CONTRAST], of which c1 is not
+ * looked at. Returns K. */
+int tsr_neutron_coefficients(const tsr_neutron_basis *basis,
+                             const tsr_parameter *prior, const double *value,
+                             double d2o, double *c);
+
+/* Bodies whose form factors are those of their own atoms and the beads of the
+ * layer that these have, each averaged over directions (guest_factor.h). */
+typedef struct tsr_neutron_bodies tsr_neutron_bodies;
+
+/* body [model->n_atom]: the body that each atom belongs to; centre [n_body][3].
+ * Takes the model, also after an error. Errors: TSR_E_NOMEM. */
+tsr_status tsr_neutron_bodies_new(tsr_atom_model *model, int n_body,
+                                  const int *body, const double (*centre)[3],
+                                  tsr_neutron_basis basis,
+                                  tsr_neutron_bodies **out, tsr_err *err);
+void tsr_neutron_bodies_free(tsr_neutron_bodies *bodies);
+
+const tsr_neutron_basis *
+tsr_neutron_bodies_basis(const tsr_neutron_bodies *bodies);
+
+/* What an engine needs, in K components, and S_ab; each body is a type. Clear
+ * with tsr_coarse_spec_clear. Errors: TSR_E_NOMEM. */
+tsr_status tsr_neutron_bodies_spec(const tsr_neutron_bodies *bodies,
+                                   const tsr_parameter *prior, int n_q,
+                                   double dq_inv_ang, tsr_coarse_spec *out,
+                                   tsr_err *err);
 
 #endif

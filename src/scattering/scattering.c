@@ -169,6 +169,9 @@ tsr_status tsr_scattering_spec(const tsr_scattering *scattering,
                                tsr_err *err)
 {
     const tsr_scattering *s = scattering;
+    if (s->neutron != NULL)
+        return tsr_neutron_bodies_spec(s->neutron, s->contrast, n_q, dq_inv_ang,
+                                       out, err);
     if (s->component == NULL)
         return plain_spec(s->plain, topology, n_q, dq_inv_ang, out, err);
     *out = (tsr_coarse_spec){0};
@@ -195,6 +198,7 @@ tsr_status tsr_scattering_direct(const tsr_scattering *scattering,
     const tsr_scattering *s = scattering;
     int at = q_inv_ang > 0.0;
     double dq = at                     ? q_inv_ang
+                : s->neutron != NULL   ? 1.0
                 : s->component != NULL ? s->component->dq_inv_ang
                                        : s->plain->dq_inv_ang;
     tsr_coarse_spec coarse;
@@ -233,17 +237,24 @@ tsr_status tsr_scattering_intensity(const tsr_scattering *scattering,
                                     double *intensity, tsr_err *err)
 {
     const tsr_parameter *prior = scattering->contrast;
-    double partial[TSR_N_COMP_PAIR], c[TSR_N_COMP] = {1.0}, radius;
+    double partial[TSR_N_COMP_PAIR] = {0.0}, c[TSR_N_COMP] = {1.0}, radius;
     double start[TSR_N_CONTRAST];
+    const tsr_neutron_basis *basis =
+        scattering->neutron != NULL
+            ? tsr_neutron_bodies_basis(scattering->neutron)
+            : NULL;
     int n_comp = 1;
     TSR_TRY(tsr_scattering_direct(scattering, topology, conformation, q_inv_ang,
                                   partial, &radius, err));
-    if (scattering->component != NULL) {
-        for (int i = 0; i < TSR_N_CONTRAST; i++)
-            start[i] = value != NULL ? value[i] : prior[i].start;
+    const int is_plain = basis == NULL && scattering->component == NULL;
+    for (int i = 0; i < TSR_N_CONTRAST && !is_plain; i++)
+        start[i] = value != NULL ? value[i] : prior[i].start;
+    if (basis != NULL)
+        n_comp =
+            tsr_neutron_coefficients(basis, prior, start, basis->origin, c);
+    else if (!is_plain)
         n_comp = tsr_coarse_coefficients(
             prior, start, tsr_component_power(radius, q_inv_ang), c);
-    }
     *intensity = tsr_coarse_sum(n_comp, c, partial, 1);
     return TSR_OK;
 }

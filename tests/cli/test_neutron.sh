@@ -58,11 +58,82 @@ expect "a density" 64 "solvent-density is of X-rays" \
     neutron --solvent-density 0.34
 expect "bodies" 64 "of atoms" neutron --bodies two
 expect "a chain that is not there" 65 "no chain Z" neutron --deuterated Z=0.5
-expect "half a chain" 64 "expected CHAIN=X" neutron --deuterated A
-cat >sans.yaml <<YAML
-structure: {file: model.pdb}
+expect "more than a chain" 64 "expected CHAIN=X" neutron --deuterated A=2
+
+# ---- a run ----
+cat >sequence.yaml <<YAML
+structure: {sequence: GAGAGAGAGA}
 data: [{kind: sans, file: data.dat}]
 YAML
-expect "a run" 78 "sans.*saxs, distance, map.*--radiation neutron" \
-    "$program" check sans.yaml
+expect "a sequence" 78 "sans needs the atoms" "$program" check sequence.yaml
+expect "a simulated one" 78 ": simulate.radiation: neutrons need" "$program" simulate sequence.yaml \
+    --set simulate.radiation=neutron
+complex=$shared/structures/5zng.pdb.gz
+if [ ! -r "$complex" ]; then
+    echo "skip runs with neutrons: no $complex"
+    exit $bad
+fi
+cat >run.yaml <<YAML
+seed: 3
+structure: {file: $complex, flexible: ["A:1060-1069"], mobile: [C], states: 2}
+data:
+  - {file: xray.dat}
+  - {kind: sans, file: sans.dat, d2o: 0.42, deuterated: [A]}
+  - {kind: sans, file: sans.dat, d2o: 0.2, deuterated: [A=1], exchange: 0.9}
+device: {use: reference}
+model_error: {conformations: 6}
+sampler: {chains: 1, warmup: 20, draws: 12, thin: 2, temperatures: 2}
+simulate: {points: 40, q_range: [0.012, 0.25], error: 0.03, background: 2,
+    resolution: 0.004}
+YAML
+expect "X-rays are simulated" 0 "" "$program" simulate run.yaml -o xray.dat
+expect "neutrons are simulated" 0 "" "$program" simulate run.yaml -o sans.dat \
+    --set simulate.radiation=neutron --set simulate.d2o=0.42 \
+    --set "simulate.deuterated=[A]"
+check "the file tells" grep -q "neutrons, 42 % D2O, deuterated" sans.dat
+expect "check" 0 "sans.dat.*smeared: sigma of q 0.004 1/A .column 4" \
+    "$program" check run.yaml
+check "one sample in two solvents" \
+    grep -q "data.1 and others of its sample: neutrons" err.txt
+expect "a chain that is not there" 65 "no chain Z" \
+    "$program" check run.yaml --set "data.1.deuterated=[Z]"
+expect "half a chain" 78 "data.1: deuterated.*CHAIN=X" \
+    "$program" check run.yaml --set "data.1.deuterated=[A=x]"
+expect "a run" 0 "of neutrons in 42 % D2O over 6" \
+    "$program" run run.yaml -o whole --json
+"$python" - <<'PY'
+import json
+run = json.load(open("out.txt"))
+with open("verdict.txt", "w") as out:
+    print(" ".join(run["verdict"]), file=out)
+PY
+check "curves of X-rays and neutrons do not contradict each other" \
+    sh -c '! grep -q "cannot be of one structure" verdict.txt'
+expect "half of it" 0 "" "$program" run run.yaml -o half \
+    --set sampler.draws=6
+expect "and the rest" 0 "" "$program" resume half --draws 12
+for run in whole half; do
+    "$program" export $run --format csv -o $run.csv >out.txt 2>&1
+done
+check "are the same draws" cmp whole.csv half.csv
+check "of both kinds of curves" grep -q "chi2_3" whole.csv
+still() { # OPTION...
+    "$program" run run.yaml --set "structure.flexible=[]" \
+        --set "structure.mobile=[]" --set structure.still=true \
+        --set structure.states=1 --set sampler.draws=2 --json "$@"
+}
+expect "the truth" 0 "" still -o still
+check "fits its own curve, not that of other water" "$python" -c "
+import json
+run = json.load(open('out.txt'))
+x = [run[k]['mean'] for k in ('chi2', 'chi2_2', 'chi2_3')]
+assert x[0] < 1.6 and x[1] < 1.6 and x[2] > 2, x"
+expect "a report" 0 "" "$program" report still
+check "tells of neutrons" grep -q "of neutrons in 42 % D2O" still/report.html
+expect "reweight gives the same likelihood back" 0 "" \
+    "$program" reweight whole --set-number 2 --output weights.csv
+check "so all weights are one" "$python" -c "
+import csv
+w = [float(r['weight']) for r in csv.DictReader(open('weights.csv'))]
+assert max(w) - min(w) < 1e-6 * max(w), w"
 exit $bad

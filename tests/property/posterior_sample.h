@@ -196,15 +196,15 @@ static inline void posterior_start_with(posterior_sample *s, double width,
                                    &set, &s->likelihood, &err),
                    &err);
     tsr_engine_spec spec = {.n_body = s->t->n_body,
-                            .n_type = s->likelihood->n_type,
-                            .n_comp = s->likelihood->n_comp,
+                            .n_type = s->likelihood->probe->n_type,
+                            .n_comp = s->likelihood->probe->n_comp,
                             .n_q = s->likelihood->grid.n_q,
                             .dq_inv_ang = s->likelihood->grid.dq_inv_ang,
                             .n_system = n_chain *
                                         tsr_target_n_temp(&s->target) *
                                         tsr_target_n_state(&s->target),
-                            .type = s->likelihood->type,
-                            .form_factor = s->likelihood->amplitude};
+                            .type = s->likelihood->probe->type,
+                            .form_factor = s->likelihood->probe->amplitude};
     if (on_device) {
         posterior_must(tsr_device_open("cpu", &s->device, &err), &err);
         posterior_must(tsr_engine_page_tile_new(&spec, s->device, NULL,

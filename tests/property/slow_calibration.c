@@ -155,12 +155,12 @@ static tsr_engine *make_engine(const fixture *f, const tsr_likelihood *l)
     for (int b = 0; b < f->t->n_body; b++)
         type[b] = f->t->body[b].type;
     tsr_engine_spec spec = {.n_body = f->t->n_body,
-                            .n_type = l->n_type,
+                            .n_type = l->probe->n_type,
                             .n_q = l->grid.n_q,
                             .dq_inv_ang = l->grid.dq_inv_ang,
                             .n_system = 1,
                             .type = type,
-                            .form_factor = l->amplitude};
+                            .form_factor = l->probe->amplitude};
     must(tsr_engine_reference_new(&spec, &engine, &err), &err);
     return engine;
 }

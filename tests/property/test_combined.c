@@ -64,13 +64,13 @@ static void open_combined(combined *m, const char *sequence, int is_still,
                    &err);
     const tsr_likelihood *l = s->likelihood;
     const tsr_engine_spec spec = {.n_body = s->t->n_body,
-                                  .n_type = l->n_type,
-                                  .n_comp = l->n_comp,
+                                  .n_type = l->probe->n_type,
+                                  .n_comp = l->probe->n_comp,
                                   .n_q = l->grid.n_q,
                                   .dq_inv_ang = l->grid.dq_inv_ang,
                                   .n_system = N_CHAIN * N_TEMP * N_STATE,
-                                  .type = l->type,
-                                  .form_factor = l->amplitude};
+                                  .type = l->probe->type,
+                                  .form_factor = l->probe->amplitude};
     posterior_must(tsr_engine_reference_new(&spec, &s->share.engine, &err),
                    &err);
     s->share.n_chain = N_CHAIN;
@@ -151,7 +151,7 @@ static double weigh(const combined *m, const tsr_parameters *p,
     const double *contrast = tsr_parameters_contrast(p, theta);
     for (int i = 0; i < l->n_pair * l->grid.n_q; i++)
         mixed[i] = w * partial[0][i] + (1.0 - w) * partial[1][i];
-    tsr_likelihood_profile(l, mixed, contrast, mixed);
+    tsr_likelihood_profile(l, 0, mixed, contrast, mixed);
     const double log_s = noise_in(m, STUDENT_SET, theta)[0];
     const double nu = 1.0 + exp(noise_in(m, STUDENT_SET, theta)[1]);
     const double log_beta = noise_in(m, RELATIVE_SET, theta)[1];

@@ -118,7 +118,7 @@ static void make_conditional(const posterior_sample *s, const tsr_chain *chain,
             const double value[] = {c->low[0] + (i + 0.5) * c->step[0],
                                     c->low[1] + (j + 0.5) * c->step[1]};
             tsr_fit fit;
-            tsr_likelihood_profile(s->likelihood, chain->now.partial, value,
+            tsr_likelihood_profile(s->likelihood, 0, chain->now.partial, value,
                                    profile);
             term->noise->fit(term->state, profile, theta, &fit);
             log_p[i][j] =
@@ -230,7 +230,7 @@ static void state_stays_right(void **state)
             &s, 2, (const tsr_conformation *const[]){s.extended, s.extended},
             half, 0.02, 1.0, 0.0, 0.0, rng);
         posterior_start(&s, 0.3, 1, 0);
-        assert_int_equal(s.likelihood->n_comp,
+        assert_int_equal(s.likelihood->probe->n_comp,
                          1 + s.contrast[0].infer + s.contrast[1].infer);
         posterior_run run = posterior_run_new(&s, 1, 1, 1);
         for (int i = 0; i < 12; i++) {

@@ -49,7 +49,7 @@ static void start_distance(posterior_sample *s, const char *mean,
         .options = entry, .number = 0, .topology = s->t};
     posterior_must(tsr_term_read(&source, &term, &err), &err);
     posterior_must(
-        tsr_likelihood_new(s->t, NULL, 0.0, 1, &term, &s->likelihood, &err),
+        tsr_likelihood_new(s->t, 0, NULL, 0.0, 1, &term, &s->likelihood, &err),
         &err);
     assert_int_equal(tsr_likelihood_n_profile(s->likelihood), 0);
     s->target.likelihood = s->likelihood;

@@ -75,7 +75,7 @@ static void bodies_profile(const sample *x, const tsr_conformation *c,
     must(tsr_batch_new(x->s.share[0].engine, 1, &batch, &err), &err);
     must(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err),
          &err);
-    tsr_likelihood_profile(l, partial, contrast, profile);
+    tsr_likelihood_profile(l, 0, partial, contrast, profile);
     tsr_batch_free(batch);
     free(partial);
 }
@@ -135,7 +135,7 @@ static void what_stays_is_exact(void **state)
     const tsr_likelihood *l = x.s.likelihood;
     const tsr_saxs_term *term = saxs_term(l, 0);
     assert_true(l->grid.n_q <= 256 && term->saxs->n <= 1024);
-    assert_int_equal(l->error.n, 0); /* one conformation has no spread */
+    assert_int_equal(l->view->error.n, 0); /* one conformation has no spread */
     for (size_t v = 0; v < sizeof contrast / sizeof *contrast; v++) {
         bodies_profile(&x, x.s.first, contrast[v], own);
         file_profile(&l->grid, contrast[v], atoms);
@@ -166,7 +166,7 @@ static void others_are_nearer(void **state)
         skip();
     open_sample(&x, loose, "seed=1");
     open_sample(&raw, loose, "model_error=none");
-    assert_null(raw.s.likelihood->atoms);
+    assert_null(raw.s.likelihood->view->atoms);
     const tsr_likelihood *l = x.s.likelihood;
     const size_t n_q = (size_t)l->grid.n_q;
     const tsr_atom_curves_spec spec = {.topology = x.s.topology,
@@ -209,9 +209,9 @@ static void others_are_nearer(void **state)
         for (size_t k = 1; k < n_q - 2; k++) {
             after += pow(own[k] - mean[0] / n, 2.0);
             before += pow(plain[k] - mean[1] / n, 2.0);
-            for (int e = 0; e < l->error.n; e++)
-                told += pow(l->error.curve[(size_t)e * n_q + k] /
-                                l->error.reference[k],
+            for (int e = 0; e < l->view->error.n; e++)
+                told += pow(l->view->error.curve[(size_t)e * n_q + k] /
+                                l->view->error.reference[k],
                             2.0);
         }
     }
@@ -238,12 +238,12 @@ static void learning_again_gives_the_same_bits(void **state)
     const tsr_likelihood *x = a.s.likelihood, *y = b.s.likelihood;
     const size_t n = (size_t)tsr_likelihood_n_profile(x) * sizeof(double);
     const size_t n_q = (size_t)x->grid.n_q * sizeof(double);
-    assert_memory_equal(x->atoms, y->atoms, n);
-    assert_memory_equal(x->bodies, y->bodies, n);
-    assert_true(x->error.n > 0);
-    assert_int_equal(x->error.n, y->error.n);
-    assert_memory_equal(x->error_curve, y->error_curve,
-                        ((size_t)x->error.n + 1) * n_q);
+    assert_memory_equal(x->view->atoms, y->view->atoms, n);
+    assert_memory_equal(x->view->bodies, y->view->bodies, n);
+    assert_true(x->view->error.n > 0);
+    assert_int_equal(x->view->error.n, y->view->error.n);
+    assert_memory_equal(x->view->error_curve, y->view->error_curve,
+                        ((size_t)x->view->error.n + 1) * n_q);
     close_sample(&a);
     close_sample(&b);
 }

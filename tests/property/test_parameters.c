@@ -418,7 +418,7 @@ static void state_is_consistent(void **state)
         for (int i = 0; i < 200; i++) {
             step_chain(&run, 1);
             family(&p.likelihood->grid, run.r, profile);
-            tsr_likelihood_profile(p.likelihood, profile, NULL, profile);
+            tsr_likelihood_profile(p.likelihood, 0, profile, NULL, profile);
             sum = 0.0;
             for (int d = 0; d < 2; d++) {
                 const tsr_saxs_term *term = saxs_term(p.likelihood, d);

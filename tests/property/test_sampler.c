@@ -128,12 +128,12 @@ static tsr_engine_spec spec_of(const fixture *f, int n_system, int *type)
     for (int b = 0; b < f->t->n_body; b++)
         type[b] = f->t->body[b].type;
     return (tsr_engine_spec){.n_body = f->t->n_body,
-                             .n_type = f->likelihood->n_type,
+                             .n_type = f->likelihood->probe->n_type,
                              .n_q = f->likelihood->grid.n_q,
                              .dq_inv_ang = f->likelihood->grid.dq_inv_ang,
                              .n_system = n_system,
                              .type = type,
-                             .form_factor = f->likelihood->amplitude};
+                             .form_factor = f->likelihood->probe->amplitude};
 }
 
 static double radius(const fixture *f, const tsr_conformation *c)

@@ -177,6 +177,71 @@ static void rounding(void **state)
     stop(&e);
 }
 
+/* Joined engines answer as each alone, accept and reject together, and after a
+ * failure of one all are where they were. */
+static void joined(void **state)
+{
+    (void)state;
+    enum { N = 40, ROW = (1 + 3) * N_Q };
+    int type[N];
+    double ff[4 * N_Q], xyz[N][3], own[2][3 * N_Q], both[2 * ROW], was[ROW];
+    uint64_t random = 3;
+    tsr_err err;
+    for (int i = 0; i < N; i++) {
+        type[i] = i % 2;
+        for (int c = 0; c < 3; c++)
+            xyz[i][c] = 30.0 * uniform(&random);
+    }
+    for (int k = 0; k < 4 * N_Q; k++)
+        ff[k] = uniform(&random) - 0.3;
+    tsr_engine_spec spec[2] = {spec_of(N, type, 2, ff),
+                               spec_of(N, type, 2, ff)};
+    spec[1].n_comp = 2;
+    spec[1].d_bound_ang = 60.0; /* of one part alone */
+    open_engine alone[2] = {start(&spec[0]), start(&spec[1])};
+    tsr_engine *part[2], *engine;
+    tsr_batch *batch;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(tsr_engine_reference_new(&spec[i], &part[i], &err),
+                         TSR_OK);
+    assert_int_equal(tsr_engine_join(2, part, &engine, &err), TSR_OK);
+    assert_int_equal(engine->n_pair, 4);
+    assert_int_equal(tsr_batch_new(engine, 2, &batch, &err), TSR_OK);
+    for (int s = 0; s < 2; s++)
+        assert_int_equal(
+            tsr_batch_set(batch, s, (const double(*)[3])xyz, was, &err),
+            TSR_OK);
+    double moved[2][3] = {{1, 2, 3}, {5, 5, 5}}, far[1][3] = {{90, 0, 0}};
+    const tsr_body_range near = {7, 2, 0, (const double(*)[3])moved};
+    const tsr_body_range beyond = {7, 1, 0, (const double(*)[3])far};
+    const tsr_body_proposal ask[2] = {{1, 1, &near}, {0, 1, &near}};
+    const tsr_body_proposal bad = {0, 1, &beyond};
+    assert_int_equal(tsr_batch_submit(batch, 1, &bad, &err), TSR_E_RANGE);
+    assert_int_equal(tsr_batch_submit(batch, 2, ask, &err), TSR_OK);
+    assert_int_equal(tsr_batch_wait(batch, both, &err), TSR_OK);
+    tsr_batch_accept(batch, 1);
+    tsr_batch_reject(batch, 0);
+    memcpy(xyz + 7, moved, sizeof moved);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(tsr_batch_set(alone[i].batch, 0,
+                                       (const double(*)[3])xyz, own[i], &err),
+                         TSR_OK);
+    for (int p = 0; p < 2; p++) {
+        assert_memory_equal(both + p * ROW, own[0], N_Q * sizeof(double));
+        assert_memory_equal(both + p * ROW + N_Q, own[1], sizeof own[1]);
+    }
+    assert_int_equal(tsr_batch_profile(batch, 1, both + ROW, &err), TSR_OK);
+    assert_memory_equal(both + ROW, both, ROW * sizeof(double));
+    assert_int_equal(tsr_batch_profile(batch, 0, both, &err), TSR_OK);
+    assert_memory_equal(both, was, sizeof was);
+    for (int k = 0; k < 3 * N_Q; k++)
+        assert_true(engine->rounding[N_Q + k] == part[1]->rounding[k]);
+    tsr_batch_free(batch);
+    tsr_engine_free(engine);
+    stop(&alone[0]);
+    stop(&alone[1]);
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -264,6 +329,7 @@ int main(void)
         cmocka_unit_test(two_bodies),
         cmocka_unit_test(line_and_coincident),
         cmocka_unit_test(update_equals_set),
+        cmocka_unit_test(joined),
         cmocka_unit_test(refusals),
         cmocka_unit_test(rounding),
         cmocka_unit_test(largest_distance),
