@@ -376,8 +376,8 @@ static void check_after(const char *name, const oracle *o, unsigned set, int n,
  * fixed. Moves that change nothing fail too. With 125 replicates, 1000 exact
  * draws and 60 coordinates a distribution function that is off by 0.26
  * somewhere fails; a limit of 1e-4 a set is a false alarm in 200 seeds. */
-static void check_subset(fixture *f, const char *name, const oracle *o,
-                         unsigned set, int n, int steps)
+static inline void check_subset(fixture *f, const char *name, const oracle *o,
+                                unsigned set, int n, int steps)
 {
     const void *options[TSR_N_MOVE] = {NULL};
     int n_target = 0;
