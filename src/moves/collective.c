@@ -26,7 +26,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POSE = 6, MOST_COORDINATES = 600 };
+/* Steps fall with the number of coordinates, and their cost does not: beyond so
+ * many, local moves come further. */
+enum { POSE = 6, MOST_COORDINATES = 200 };
 
 typedef struct {
     double weight, step, width, target;
@@ -36,7 +38,7 @@ static const tsr_field fields[] = {
     {.name = "weight",
      .type = TSR_FIELD_DOUBLE,
      .offset = offsetof(collective_options, weight),
-     .initial = "2",
+     .initial = "4",
      .min = 0.0,
      .max = 1e6,
      .doc = "share of the proposals, relative to the other moves, where a "
@@ -194,7 +196,8 @@ static void set_factor(const collective_state *s)
             double sum = s->precision[i * n + j];
             for (int k = 0; k < j; k++)
                 sum -= l[i * n + k] * l[j * n + k];
-            l[i * n + j] = i == j ? sqrt(sum) : sum / l[j * n + j];
+            const double least = 1e-12 * s->precision[i * n + i];
+            l[i * n + j] = i == j ? sqrt(fmax(sum, least)) : sum / l[j * n + j];
         }
 }
 
