@@ -37,6 +37,7 @@ static void collective_keeps_the_prior(void **state)
             type->state_new(f.options[TSR_MOVE_collective], f.t, f.prior);
         type->learn(move, f.c, &stiffness);
         long accepted = 0;
+        double shift[3] = {0.0}, square[3] = {0.0};
         for (int i = 0; i < N; i++) {
             double end[MAX_VALUE];
             sample_prior(&f.sampler, rng, f.c);
@@ -44,6 +45,12 @@ static void collective_keeps_the_prior(void **state)
                 tsr_proposal p;
                 tsr_conformation_copy(f.t, to, f.c, 0, n);
                 type->propose(move, f.c, to, rng, &p);
+                for (int d = 0; d < 3; d++) {
+                    const double by = to->backbone[n - 4][TSR_CA][d] -
+                                      f.c->backbone[n - 4][TSR_CA][d];
+                    shift[d] += by;
+                    square[d] += by * by;
+                }
                 const double change = tsr_prior_log_reference(f.prior, to) -
                                       tsr_prior_log_reference(f.prior, f.c);
                 if (log(gsl_rng_uniform_pos(rng)) < change + p.log_ratio) {
@@ -56,6 +63,10 @@ static void collective_keeps_the_prior(void **state)
                 after[v * N + i] = end[v];
         }
         check_after(cases[k].name, &o, 1u << TSR_MOVE_collective, N, after);
+        /* that of the complex stays but for the shift of its chain */
+        for (int d = 0; d < 3 && cases[k].mobile != NULL; d++)
+            if (!(square[d] > 1.0 && fabs(shift[d]) < 4.0 * sqrt(square[d])))
+                fail_msg("shifted by %g along axis %d", shift[d], d);
         if (accepted < 3L * N)
             fail_msg("%s: %ld accepted", cases[k].name, accepted);
         type->state_free(move);
