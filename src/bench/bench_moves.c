@@ -280,7 +280,8 @@ tsr_status tsr_bench_moves(tsr_json *json, int is_quick, FILE *out,
         for (int k = 0; k < TSR_N_MOVE && status == TSR_OK; k++) {
             row r = {0};
             const tsr_move_type *type = tsr_move_registry[k];
-            if (type->n_target(b.options[k], b.topology) == 0)
+            if (type->n_target(b.options[k], b.topology) == 0 ||
+                type->learn != NULL) /* from data, which are not here */
                 continue;
             status = measure(&b, k, is_quick, &r, err);
             if (status != TSR_OK)

@@ -524,3 +524,21 @@ tsr_status tsr_likelihood_doubt(tsr_likelihood *likelihood, int view,
             status = l->term[d]->type->doubt(l->term[d], &v->error, err);
     return status;
 }
+
+int tsr_likelihood_is_stiff(const tsr_likelihood *likelihood)
+{
+    for (int d = 0; d < likelihood->n_term; d++)
+        if (likelihood->term[d]->type->stiffen != NULL)
+            return 1;
+    return 0;
+}
+
+void tsr_likelihood_stiffen(const tsr_likelihood *likelihood,
+                            const tsr_point *point, int state, int n,
+                            const double *v, double *y)
+{
+    for (int d = 0; d < likelihood->n_term; d++)
+        if (likelihood->term[d]->type->stiffen != NULL)
+            likelihood->term[d]->type->stiffen(likelihood->term[d],
+                                               point->fit[d], state, n, v, y);
+}

@@ -150,6 +150,13 @@ double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
                                 const tsr_point *from, const tsr_point *to,
                                 double beta);
 
+/* Whether a term tells how stiffly it holds structures; and the sum over the
+ * terms of K, of a state at a point (term.h, stiffen). */
+int tsr_likelihood_is_stiff(const tsr_likelihood *likelihood);
+void tsr_likelihood_stiffen(const tsr_likelihood *likelihood,
+                            const tsr_point *point, int state, int n,
+                            const double *v, double *y);
+
 /* theta and what a change of that scope made new in `trial` (of a term's
  * parameters: in term d) become `now`'s, and the other way round. likelihood
  * NULL: theta alone. */

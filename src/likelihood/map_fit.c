@@ -238,6 +238,51 @@ void tsr_map_fit_update(const tsr_map_bodies *bodies, const tsr_map_fit *from,
     add_up(t, f);
 }
 
+/* The product of the slopes of two Gaussians, summed over the voxels: of an
+ * overlap h exp(-f r^2) it is 2 f h exp(-f r^2) (1 - 2 f r r'). */
+static void slopes(const tsr_overlap_kernel *k, int a, int b, const double r[3],
+                   double out[3][3])
+{
+    const double r2 = tsr_vec3_dot(r, r);
+    memset(out, 0, 9 * sizeof(double));
+    for (int m = 0; m < k->n_part; m++) {
+        const double f = (double)k->falls[m][a][b];
+        const double h =
+            k->unit * (double)k->height[m][a][b] * 2.0 * f * exp(-f * r2);
+        for (int c = 0; c < 3; c++)
+            for (int d = 0; d < 3; d++)
+                out[c][d] += h * ((c == d) - 2.0 * f * r[c] * r[d]);
+    }
+}
+
+void tsr_map_fit_stiffen(const tsr_map_bodies *bodies, const tsr_map_fit *fit,
+                         int state, double by, int n, const double *v,
+                         double *y)
+{
+    const tsr_map_bodies *t = bodies;
+    const int n_body = t->topology->n_body;
+    const double *x =
+        (const double *)(fit->overlap + t->most_state * t->most_state) +
+        (size_t)(3 * state * n_body);
+    const double reach = (double)fit->kernel.reach_ang;
+    double r[3], k[3][3];
+    for (int i = 0; i < n_body; i++)
+        for (int j = 0; j < n_body; j++) {
+            tsr_vec3_sub(r, x + (ptrdiff_t)3 * i, x + (ptrdiff_t)3 * j);
+            if (tsr_vec3_dot(r, r) > reach * reach)
+                continue;
+            slopes(&fit->kernel, t->type[i], t->type[j], r, k);
+            for (int c = 0; c < 3; c++)
+                for (int d = 0; d < 3; d++) {
+                    const double f = by * k[c][d];
+                    const double *from = v + (size_t)(3 * j + d) * (size_t)n;
+                    double *to = y + (size_t)(3 * i + c) * (size_t)n;
+                    for (int e = 0; e < n; e++)
+                        to[e] += f * from[e];
+                }
+        }
+}
+
 void tsr_map_fit_copy(const tsr_map_bodies *bodies, const tsr_map_fit *from,
                       tsr_map_fit *fit)
 {

@@ -58,6 +58,12 @@ void tsr_map_fit_make(const tsr_map_bodies *bodies, double sigma_ang,
  * many states: bodies that did not move keep what is known of them. */
 void tsr_map_fit_update(const tsr_map_bodies *bodies, const tsr_map_fit *from,
                         const tsr_prediction *prediction, tsr_map_fit *fit);
+/* y += by * d2/2 of the sum S W S, by the places of a state's bodies, times v
+ * (term.h, stiffen): of the part in which each of two bodies moves. */
+void tsr_map_fit_stiffen(const tsr_map_bodies *bodies, const tsr_map_fit *fit,
+                         int state, double by, int n, const double *v,
+                         double *y);
+
 void tsr_map_fit_copy(const tsr_map_bodies *bodies, const tsr_map_fit *from,
                       tsr_map_fit *fit);
 

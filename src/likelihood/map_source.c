@@ -5,6 +5,7 @@
 #include "density/map_noise.h"
 #include "density/mask.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,6 +217,26 @@ static tsr_status crop(source_map *m, double margin_ang, tsr_log *log,
     return TSR_OK;
 }
 
+/* On what share of the voxels the map's variance lies: (sum E^2)^2 / sum E^4 of
+ * them, times 3, by which it is all where E is Gaussian noise. Where the
+ * solvent is flat, as in a map that was masked or simulated, a structure that
+ * is not quite right leaves its residuals where the molecule is; voxels that
+ * are met whatever the structure then tell nothing of how large they are, and
+ * the larger the box, the more sure of itself the likelihood would be. */
+static double share_with_variance(const tsr_map *map, double mean)
+{
+    const size_t n_voxel = tsr_map_n_voxel(&map->grid);
+    double n = 0.0, square = 0.0, fourth = 0.0;
+    for (size_t k = 0; k < n_voxel; k++)
+        if (!isnan(map->value[k])) {
+            const double e2 = pow((double)map->value[k] - mean, 2.0);
+            n += 1.0;
+            square += e2;
+            fourth += e2 * e2;
+        }
+    return fmin(1.0, 3.0 * square * square / (n * fourth));
+}
+
 /* How many voxels, or frequencies, are independent. */
 static tsr_status count_free(const source_map *m, const tsr_map_options *o,
                              double *out, tsr_err *err)
@@ -225,9 +246,10 @@ static tsr_status count_free(const source_map *m, const tsr_map_options *o,
     const double volume =
         m->share * n_voxel * g->step[0] * g->step[1] * g->step[2];
     *out = o->independent > 0.0 ? o->independent
-           : m->n_free > 0.0    ? m->share * m->n_free
-                                : 4.0 / 3.0 * 3.14159265358979324 * volume /
-                                   pow(o->resolution, 3.0);
+           : m->n_free > 0.0
+               ? m->share * m->n_free
+               : share_with_variance(m->map, m->mean) * 4.0 / 3.0 *
+                     3.14159265358979324 * volume / pow(o->resolution, 3.0);
     *out = fmin(*out, n_voxel);
     if (*out < 10.0)
         return tsr_fail(err, TSR_E_DATA,

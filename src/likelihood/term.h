@@ -160,6 +160,12 @@ typedef struct {
     double (*log_lik)(const tsr_term *term, const void *fit,
                       const double *theta);
 
+    /* y += K v for n displacements of the bodies of one state, v and y
+     * [n_body][3][n]: K, positive, is about the second derivatives of -log_lik
+     * by their places. NULL: the term does not tell. */
+    void (*stiffen)(const tsr_term *term, const void *fit, int state, int n,
+                    const double *v, double *y);
+
     /* Sum of squared residuals in units of the measured errors, at the best of
      * the linear parameters. */
     double (*chi2)(const tsr_term *term, const void *fit);

@@ -14,7 +14,8 @@
  * show its power P by frequency, sums over voxels weigh frequencies by W = 1/P
  * up to the resolution (density/map_noise.h), and n is how many they are. Else
  * what is independent is a piece of the size of the resolution R,
- * n = (4 pi / 3) V / R^3, a rule of thumb.
+ * n = (4 pi / 3) V / R^3, a rule of thumb, of the volume V in which the map
+ * varies.
  *
  * No grid is made while structures move (likelihood/map_fit.h). With E' the map
  * less its mean, three sums matter: S W E', S W S and S. A body weighs as much
@@ -140,7 +141,7 @@ static const tsr_field fields[] = {
      .min = 0.0,
      .max = 1e12,
      .doc = "voxels that count as independent; 0: (4 pi / 3) V / R^3 of the "
-            "volume V"},
+            "volume V in which the map varies"},
     {0}};
 
 static void term_free(tsr_term *term)
@@ -401,6 +402,21 @@ static double term_log_lik(const tsr_term *term, const void *fit,
            gsl_sf_lngamma(0.5 * m) - log(2.0) + log_positive(cc, m);
 }
 
+/* That of least squares: the noise is what the residuals show, (1 - CC^2) of
+ * the map's variance, and the density on the map's scale explains CC^2. */
+static void term_stiffen(const tsr_term *term, const void *fit, int state,
+                         int n, const double *v, double *y)
+{
+    const map_term *t = (const map_term *)term;
+    const tsr_map_fit *f = fit;
+    const double w = f->weight[state], cc2 = fmin(f->cc * f->cc, 1.0 - 1e-6);
+    if (f->cc > 0.0)
+        tsr_map_fit_stiffen(&t->bodies, f, state,
+                            w * w * (t->n_free - 2.0) * cc2 / (1.0 - cc2) /
+                                (t->map->n_voxel * f->var_s),
+                            n, v, y);
+}
+
 /* The noise is estimated from the residuals, so that in units of it their
  * squares add up to n whatever the structure. In units of the map's own spread
  * they are, a voxel, the share of its variance that the structures leave. */
@@ -455,6 +471,7 @@ const tsr_term_type tsr_term_map = {
     .update = term_update,
     .refit = term_refit,
     .log_lik = term_log_lik,
+    .stiffen = term_stiffen,
     .chi2 = term_chi2,
     .predict = term_predict,
     .log_point = term_log_point,

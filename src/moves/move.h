@@ -13,6 +13,14 @@
 #include "model/topology.h"
 #include "prior/prior.h"
 
+/* How stiffly the data hold the bodies of a structure where they are: K, the
+ * second derivatives of -log L by their places, positive. y += K v for n
+ * displacements of all of them at once, v and y [n_body][3][n]. */
+typedef struct {
+    const void *context;
+    void (*apply)(const void *context, int n, const double *v, double *y);
+} tsr_stiffness;
+
 typedef struct {
     const char *name;
     const char *doc;     /* one line */
@@ -48,6 +56,12 @@ typedef struct {
     void (*adapt)(void *state, const tsr_proposal *proposal,
                   double accept_probability);
 
+    /* Warm-up only, after each of its proposals was decided: learns from the
+     * stiffness of the structure as it now is. NULL: it has no use for it.
+     * Moves that have are left out where no data say it. */
+    void (*learn)(void *state, const tsr_conformation *current,
+                  const tsr_stiffness *stiffness);
+
     /* Saves or restores what was learnt; nothing else outlives a proposal. Its
      * real numbers are such that chains at one temperature may take the mean of
      * theirs: logarithms of widths, covariances. */
@@ -62,7 +76,8 @@ typedef struct {
     X(side_chain)    \
     X(rigid_body)    \
     X(regrow)        \
-    X(pose)
+    X(pose)          \
+    X(collective)
 
 #define X(name) extern const tsr_move_type tsr_move_##name;
 TSR_MOVES(X)

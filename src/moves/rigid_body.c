@@ -64,8 +64,11 @@ typedef struct {
     tsr_pivots left, right;
 } body_target;
 
+/* What may be moved in one way, a part with its left side, its right or both:
+ * its n targets differ in their pivots. */
 typedef struct {
-    long n;
+    int at, n;
+    long n_learnt;
     double log_step;
 } part_state;
 
@@ -82,14 +85,24 @@ typedef struct {
 
 typedef struct {
     body_target *out; /* NULL: only counted */
+    part_state *part;
     int n, n_part;
 } collector;
+
+static void begin_part(collector *c)
+{
+    if (c->out != NULL)
+        c->part[c->n_part] = (part_state){.at = c->n};
+    c->n_part++;
+}
 
 static void collect(collector *c, int first, int last, tsr_pivots left,
                     tsr_pivots right)
 {
-    if (c->out != NULL)
+    if (c->out != NULL) {
         c->out[c->n] = (body_target){first, last, c->n_part - 1, left, right};
+        c->part[c->n_part - 1].n++;
+    }
     c->n++;
 }
 
@@ -142,17 +155,17 @@ static void list_part(const tsr_topology *t, int first, int last, collector *c)
     if (has_fixed(t, first, last))
         return;
     if (n_left > 0 && !has_fixed(t, last, r->chain_last)) {
-        c->n_part++;
+        begin_part(c);
         for (int i = 0; i < n_left; i++)
             collect(c, first, last, left[i], none);
     }
     if (n_right > 0 && !has_fixed(t, r->chain_first, first)) {
-        c->n_part++;
+        begin_part(c);
         for (int i = 0; i < n_right; i++)
             collect(c, first, last, none, right[i]);
     }
     if (n_left > 0 && n_right > 0) {
-        c->n_part++;
+        begin_part(c);
         for (int i = 0; i < n_left; i++)
             for (int j = 0; j < n_right; j++)
                 collect(c, first, last, left[i], right[j]);
@@ -168,7 +181,7 @@ static int list_targets(const tsr_topology *t, collector *c)
         int starts = r->chain_first == i;
         chain += starts;
         if (starts && t->mobile[chain]) {
-            c->n_part++;
+            begin_part(c);
             collect(c, i, r->chain_last, none, none);
         }
         if (r->unit < 0 || (!starts && t->residue[i - 1].unit == r->unit))
@@ -184,7 +197,7 @@ static int list_targets(const tsr_topology *t, collector *c)
 static int rigid_targets(const void *options, const tsr_topology *topology)
 {
     (void)options;
-    collector c = {NULL, 0, 0};
+    collector c = {NULL, NULL, 0, 0};
     return list_targets(topology, &c);
 }
 
@@ -207,7 +220,7 @@ static void *rigid_new(const void *options, const tsr_topology *topology,
     s->topology = topology;
     s->prior = prior;
     s->options = *(const rigid_options *)options;
-    collector c = {NULL, 0, 0};
+    collector c = {NULL, NULL, 0, 0};
     s->n_target = list_targets(topology, &c);
     s->n_part = c.n_part;
     s->target = calloc((size_t)s->n_target + 1, sizeof *s->target);
@@ -216,7 +229,7 @@ static void *rigid_new(const void *options, const tsr_topology *topology,
         rigid_free(s);
         return NULL;
     }
-    c = (collector){s->target, 0, 0};
+    c = (collector){s->target, s->part, 0, 0};
     list_targets(topology, &c);
     return s;
 }
@@ -318,13 +331,22 @@ static void set_spans(const rigid_state *s, const body_target *b,
         p->span[p->n_span++] = (tsr_span){last + 1, to - last, 0};
 }
 
+/* A part first: those with linkers have many choices of pivots, and a molecule
+ * as a whole, which has one, would hardly ever have its turn. */
+static int draw_target(const rigid_state *s, gsl_rng *rng)
+{
+    const part_state *p =
+        &s->part[gsl_rng_uniform_int(rng, (unsigned long)s->n_part)];
+    return p->at + (int)gsl_rng_uniform_int(rng, (unsigned long)p->n);
+}
+
 static void rigid_propose(void *state, const tsr_conformation *current,
                           tsr_conformation *proposed, gsl_rng *rng,
                           tsr_proposal *proposal)
 {
     rigid_state *s = state;
     const tsr_topology *t = s->topology;
-    int k = (int)gsl_rng_uniform_int(rng, (unsigned long)s->n_target);
+    const int k = draw_target(s, rng);
     const body_target *b = &s->target[k];
     tsr_motion motion = draw_motion(s, b, current, rng);
     int found = 1;
@@ -384,7 +406,7 @@ static void rigid_adapt(void *state, const tsr_proposal *proposal,
     rigid_state *s = state;
     part_state *own = &s->part[s->target[proposal->target].part];
     own->log_step +=
-        tsr_move_learn(own->n++, accept_probability, s->options.target);
+        tsr_move_learn(own->n_learnt++, accept_probability, s->options.target);
     own->log_step = fmin(own->log_step, log(1.0 / s->options.turn));
 }
 
@@ -392,7 +414,7 @@ static void rigid_archive(void *state, tsr_archive *archive)
 {
     rigid_state *s = state;
     for (int k = 0; k < s->n_part; k++) {
-        tsr_archive_long(archive, &s->part[k].n, 1);
+        tsr_archive_long(archive, &s->part[k].n_learnt, 1);
         tsr_archive_real(archive, &s->part[k].log_step, 1);
     }
 }

@@ -141,8 +141,13 @@ static void say_strays(const tsr_verdict *v, int s, tsr_words *w)
         if (k == a->fixed)
             continue;
         tsr_domain_name(v->atoms, &d->domain[k], sizeof name, name);
-        tsr_words_say(w, "%s%s strays by %.0f Angstrom", n++ > 0 ? ", " : "",
-                      name, a->moves[s * d->n_domain + k]);
+        const double by = a->moves[s * d->n_domain + k];
+        tsr_words_say(w, "%s%s strays by %.*f Angstrom", n++ > 0 ? ", " : "",
+                      name,
+                      by < 1.0    ? 2
+                      : by < 10.0 ? 1
+                                  : 0,
+                      by);
     }
     tsr_words_say(w, " (root mean square) about its mean place.");
 }

@@ -41,7 +41,9 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
     for (int m = 0; m < TSR_N_MOVE; m++) {
         const tsr_move_type *type = tsr_move_registry[m];
         const void *options = t->move_options[m];
-        if (options == NULL)
+        const int is_told =
+            t->likelihood != NULL && tsr_likelihood_is_stiff(t->likelihood);
+        if (options == NULL || (type->learn != NULL && !is_told))
             continue;
         double weight;
         memcpy(&weight, options, sizeof weight);

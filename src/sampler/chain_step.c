@@ -98,6 +98,24 @@ static void take(tsr_chain *c, const double *partial)
         memcpy(c->state[c->which].profile, partial, bytes);
 }
 
+static void stiffen(const void *context, int n, const double *v, double *y)
+{
+    const tsr_chain *c = context;
+    const size_t size = (size_t)(3 * c->target->topology->n_body * n);
+    tsr_likelihood_stiffen(c->target->likelihood, &c->now, c->which, n, v, y);
+    for (size_t i = 0; i < size; i++)
+        y[i] *= c->beta;
+}
+
+static void learn(tsr_chain *c, double alpha)
+{
+    const tsr_move_type *type = tsr_move_registry[c->kind];
+    const tsr_stiffness stiffness = {c, stiffen};
+    type->adapt(c->move[c->kind], &c->proposal, alpha);
+    if (type->learn != NULL)
+        type->learn(c->move[c->kind], c->state[c->which].current, &stiffness);
+}
+
 tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
                             int *accepted, tsr_err *err)
 {
@@ -131,12 +149,11 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
     }
     double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
     int accept = gsl_rng_uniform(c->rng) < alpha;
-    if (warm && !c->target->is_still)
-        tsr_move_registry[c->kind]->adapt(c->move[c->kind], &c->proposal,
-                                          alpha);
     settle(c, accept);
     if (accept && is_possible)
         take(c, partial);
+    if (warm && !c->target->is_still)
+        learn(c, alpha);
     *accepted = accept;
     return tsr_chain_step_parameters(c, warm, err);
 }

@@ -215,10 +215,19 @@ tsr_status tsr_sampler_share(tsr_sampler *sampler, tsr_err *err)
     return status;
 }
 
+/* A temperature. The chi2 of a map is a share of its variance, below 1, and
+ * does not say how steep its likelihood is. Chains that meet it at once are
+ * caught where torsions of their hinges first happened to be, some 50 nat below
+ * others. Much hotter, domains leave the map. */
+static const double stiff_heat = 5.0;
+
 int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)
 {
     tsr_sampler *s = sampler;
     double worst = 1.0;
+    if (s->target->likelihood != NULL &&
+        tsr_likelihood_is_stiff(s->target->likelihood))
+        worst = stiff_heat;
     for (int c = 0; c < s->n_chain && s->target->likelihood != NULL; c++)
         worst = fmax(worst, tsr_chain_chi2(s->chain[c * s->n_temp]));
     s->first_heat = 1.0 / worst;

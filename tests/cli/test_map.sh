@@ -272,6 +272,7 @@ expect "a key of a curve" 78 "it belongs to kind: saxs" "$program" check \
     fit.yaml --set data.0.q_unit=auto
 expect "a run" 0 "" "$program" run fit.yaml
 check "the molecule moves as a whole" grep -q "^rigid_body  *[1-9]" err.txt
+check "and with all torsions at once" grep -q "^collective  *[1-9]" err.txt
 check "the map is kept" test -s fitted/input/own.mrc
 expect "its summary" 0 "" "$program" summary fitted
 check "has what the map leaves" grep -q "^map_chi2 " out.txt
@@ -415,5 +416,14 @@ if [ -d "$shared/maps" ]; then
         --map "$shared/maps/adk_4ake_5A.mrc.gz" -r 5
 else
     echo "skip published maps: no $shared/maps"
+fi
+
+# ---- annealing: of the run above, the temperatures in warm-up ----
+if [ $bad = 0 ]; then
+    needs_venv "annealing"
+    check "from a temperature of 5 down to 1" "$python" -c '
+import h5py
+t = h5py.File("fitted/trace.h5")["warmup_sample_stats/temperature"][0]
+assert 4 < t[0] <= 5 and t[-1] == 1, t'
 fi
 exit $bad

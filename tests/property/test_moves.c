@@ -512,6 +512,37 @@ static void pose_learns(void **state)
     close_fixture(&f);
 }
 
+/* A chain as a whole is moved as often as a part of it, which has many choices
+ * of pivots. */
+static void parts_take_turns(void **state)
+{
+    enum { N = 4000 };
+    static const test_case tail = {
+        "tail",       "AAAA/AAAAKGSTVKLG", "B:5-12", "B",
+        {NULL, NULL}, TSR_CLASH_NONE,      45.0,     0};
+    (void)state;
+    fixture f;
+    open_case(&f, &tail);
+    const tsr_move_type *type = &tsr_move_rigid_body;
+    void *move = type->state_new(f.options[TSR_MOVE_rigid_body], f.t, f.prior);
+    tsr_conformation *to = tsr_conformation_new(f.t);
+    gsl_rng *rng = tsr_rng_new(21, 0);
+    int whole = 0, b = f.t->residue[0].chain_last + 1;
+    for (int i = 0; i < N; i++) {
+        tsr_proposal p = {.n_span = 0};
+        tsr_conformation_copy(f.t, to, f.c, 0, f.t->n_residue);
+        type->propose(move, f.c, to, rng, &p);
+        whole += p.n_span == 1 && p.span[0].first == b &&
+                 p.span[0].count == f.t->n_residue - b;
+    }
+    if (fabs((double)whole / N - 0.5) > 0.04)
+        fail_msg("the chain was moved in %d of %d proposals", whole, N);
+    gsl_rng_free(rng);
+    tsr_conformation_free(to);
+    type->state_free(move);
+    close_fixture(&f);
+}
+
 /* Each move alone, and a set of them that is drawn. */
 static void moves_keep_the_prior(void **state)
 {
@@ -547,6 +578,7 @@ int main(void)
                                        cmocka_unit_test(crankshaft_jacobian),
                                        cmocka_unit_test(pose_density),
                                        cmocka_unit_test(pose_learns),
+                                       cmocka_unit_test(parts_take_turns),
                                        cmocka_unit_test(moves_keep_the_prior)};
     return cmocka_run_group_tests_name("moves", tests, NULL, NULL);
 }

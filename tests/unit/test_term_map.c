@@ -4,6 +4,7 @@
 #include "tests/model_sample.h"
 #include "tests/term_entry.h"
 
+#include <gsl/gsl_randist.h>
 #include <math.h>
 
 typedef struct {
@@ -294,6 +295,95 @@ static void largest_in_place(void **state)
     tsr_term_free(term);
 }
 
+/* -log L of the bodies at x + h v, less that at x: column k of v
+ * [n_body][3][n].
+ */
+static double rise(const fixture *f, const tsr_term *term, int n, int k,
+                   const double *v, double h)
+{
+    const double one = 1.0, before = log_lik(f, term, 1, &one, NULL);
+    double *x = f->c->body[0];
+    for (int r = 0; r < 3 * f->t->n_body; r++)
+        x[r] += h * v[r * n + k];
+    const double after = log_lik(f, term, 1, &one, NULL);
+    for (int r = 0; r < 3 * f->t->n_body; r++)
+        x[r] -= h * v[r * n + k];
+    return before - after;
+}
+
+/* What the term says of its second derivatives is what they are, in noise that
+ * has nothing to do with the model: of a shift of all, of one that grows along
+ * the chain, and of bodies that go their own ways. */
+static void stiffness(void **state)
+{
+    enum { N = 3 };
+    fixture *f = *state;
+    const double one = 1.0, theta = log(0.3), h = 0.03;
+    const int rows = 3 * f->t->n_body;
+    gsl_rng *rng = tsr_rng_new(5, 0);
+    tsr_map *map = spoilt(f);
+    for (size_t k = 0; k < tsr_map_n_voxel(&map->grid); k++)
+        map->value[k] =
+            f->model->value[k] + (float)(0.02 * gsl_rng_uniform(rng));
+    tsr_term *term = term_of(f, map);
+    double *v = calloc((size_t)(N * rows), sizeof *v);
+    double *y = calloc((size_t)(N * rows), sizeof *y);
+    for (int r = 0; r < rows; r++) {
+        v[r * N] = r % 3 == 1;
+        v[r * N + 1] = (r % 3 == 0) * r / (double)rows;
+        v[r * N + 2] = gsl_rng_uniform(rng) - 0.5;
+    }
+    const tsr_conformation *states[1] = {f->c};
+    const tsr_prediction prediction = {NULL, 1, states, &one};
+    void *fit = term->type->fit_new(term);
+    term->type->fit(term, &prediction, &theta, fit, NULL);
+    term->type->stiffen(term, fit, 0, N, v, y);
+    for (int k = 0; k < N; k++) {
+        double told = 0.0;
+        for (int r = 0; r < rows; r++)
+            told += v[r * N + k] * y[r * N + k];
+        const double seen =
+            (rise(f, term, N, k, v, h) + rise(f, term, N, k, v, -h)) / (h * h);
+        if (!(fabs(told - seen) < 0.1 * seen))
+            fail_msg("%d: %g is told, %g seen", k, told, seen);
+    }
+    free(fit), free(v), free(y);
+    gsl_rng_free(rng);
+    tsr_term_free(term);
+    tsr_map_free(map);
+}
+
+/* The count of voxels that are independent: of noise all of the map's, where
+ * the solvent is flat those about the molecule, whatever the box. */
+static void independent_voxels(void **state)
+{
+    fixture *f = *state;
+    gsl_rng *rng = tsr_rng_new(6, 0);
+    double count[2];
+    tsr_map *map = spoilt(f);
+    const size_t n = tsr_map_n_voxel(&map->grid);
+    for (int flat = 0; flat < 2; flat++) {
+        for (size_t k = 0; k < n; k++)
+            map->value[k] = flat ? f->model->value[k]
+                                 : (float)gsl_ran_gaussian_ziggurat(rng, 1.0);
+        assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL),
+                         TSR_OK);
+        tsr_term *term;
+        tsr_err err = {0};
+        if (read_term(f->t, "map", "file: map.mrc, resolution: 5", &term,
+                      &err) != TSR_OK)
+            fail_msg("%s", err.message);
+        count[flat] = pow(term->sigma[0], -2.0); /* of one of n voxels */
+        tsr_term_free(term);
+    }
+    const double all = 4.0 / 3.0 * 3.14159265358979 * (double)n / 125.0;
+    assert_near(count[0], all, 0.03 * all);
+    if (!(count[1] > 0.02 * all && count[1] < 0.3 * all))
+        fail_msg("%g of %g", count[1], all);
+    gsl_rng_free(rng);
+    tsr_map_free(map);
+}
+
 /* A map that is the model turned negative, or elsewhere, is finite and worse.
  */
 static void negative_and_far(void **state)
@@ -415,6 +505,8 @@ int main(void)
         cmocka_unit_test(updates),
         cmocka_unit_test(width),
         cmocka_unit_test(largest_in_place),
+        cmocka_unit_test(stiffness),
+        cmocka_unit_test(independent_voxels),
         cmocka_unit_test(negative_and_far),
         cmocka_unit_test(box_too_small),
         cmocka_unit_test(what_is_refused),

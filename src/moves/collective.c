@@ -1,0 +1,420 @@
+/* Collective: turns all free torsions at once, and molecules that move as a
+ * whole with them, by a step that the data hold as tight in all directions.
+ *
+ * A density map holds every part of a molecule to tenths of an Angstrom. The
+ * turn of one torsion, which swings all that lies beyond it, then is a
+ * hundredth of a radian, and it takes thousands of them in concert to move a
+ * domain. Let K be the second derivatives of -log L by the places of the
+ * bodies, and J what small turns, and a turn and shift of the whole, make of
+ * these places. The step in these coordinates is
+ *
+ *     d ~ N(0, s^2 (J' K J + D)^-1),
+ *
+ * D a diagonal, the widths of what the data leave open. The matrix is made anew
+ * in warm-up, ever more seldom, where the chain then is; s is learnt from
+ * acceptance. After warm-up both stay: the way back is -d, as likely, in
+ * torsions, position and orientation, which are the coordinates of the prior.
+ * So the ratio is 1. A chain turns, first, about one atom that no torsion
+ * carries.
+ * Source: Girolami & Calderhead 2011 (the metric, here of one place for all);
+ * Roberts, Gelman & Gilks 1997 (the length of a step). */
+#include "core/vec3.h"
+#include "moves/move.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Steps fall with the number of coordinates, and their cost does not: beyond so
+ * many, local moves come further. */
+enum { POSE = 6, MOST_COORDINATES = 200 };
+
+typedef struct {
+    double weight, step, width, target;
+} collective_options;
+
+static const tsr_field fields[] = {
+    {.name = "weight",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(collective_options, weight),
+     .initial = "4",
+     .min = 0.0,
+     .max = 1e6,
+     .doc = "share of the proposals, relative to the other moves, where a "
+            "density map is among the data; 0: off"},
+    {.name = "step",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(collective_options, step),
+     .initial = "2.4",
+     .min = 1e-6,
+     .max = 100.0,
+     .doc = "length of a step before warm-up has learnt it, in the data's "
+            "own standard deviations"},
+    {.name = "width",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(collective_options, width),
+     .unit = "rad",
+     .initial = "0.3",
+     .min = 1e-6,
+     .max = 3.0,
+     .doc = "width of turns that the data leave open; of shifts ten times as "
+            "many Angstrom"},
+    TSR_FIELD_TARGET(collective_options, "0.25"),
+    {0}};
+
+/* Torsions at..at+n-1 of the topology are those of a chain, of which the first
+ * n_left turn the N side. */
+typedef struct {
+    int at, n, n_left;
+    int first, last, core; /* residues; the CA of `core` stays */
+    int pose;              /* its place among the coordinates; -1: none */
+    int n_span;            /* what moves */
+    tsr_span span[2];
+} chain_part;
+
+typedef struct {
+    const tsr_topology *topology;
+    collective_options options;
+    int n_chain, n; /* coordinates */
+    chain_part *chain;
+    long n_learnt, next;
+    double log_step;
+    double *precision; /* [n][n] lower triangle of J' K J + D, */
+    double *factor;    /* [n][n] its lower factor */
+    double *step;      /* [n] */
+    double (*change)[2];
+} collective_state;
+
+/* ---- coordinates ---- */
+
+static chain_part read_chain(const tsr_topology *t, int first, int at)
+{
+    chain_part c = {.at = at,
+                    .first = first,
+                    .last = t->residue[first].chain_last,
+                    .core = first,
+                    .pose = -1};
+    for (; at + c.n < t->n_torsion; c.n++) {
+        const tsr_torsion *turn = &t->torsion[at + c.n];
+        if (turn->residue > c.last)
+            break;
+        c.n_left += !turn->c_side;
+        if (!turn->c_side || c.n == 0)
+            c.core = turn->residue;
+    }
+    return c;
+}
+
+/* phi of the N side leaves its residue where it is. */
+static void set_spans(const tsr_topology *t, chain_part *c)
+{
+    const tsr_torsion *turn = &t->torsion[c->at];
+    int to = c->first, from = c->last + 1;
+    if (c->n_left > 0)
+        to =
+            turn[c->n_left - 1].residue + (turn[c->n_left - 1].kind == TSR_PSI);
+    if (c->n_left < c->n)
+        from = turn[c->n_left].residue;
+    if (c->pose >= 0 || to >= from)
+        to = from = c->last + 1;
+    if (to > c->first)
+        c->span[c->n_span++] = (tsr_span){c->first, to - c->first, 0};
+    if (from <= c->last)
+        c->span[c->n_span++] = (tsr_span){from, c->last + 1 - from, 0};
+}
+
+/* out NULL: only counted. */
+static int list_chains(const tsr_topology *t, chain_part *out, int *n_span)
+{
+    int n = 0, at = 0, number = 0;
+    *n_span = 0;
+    for (int i = 0; i < t->n_residue; i = t->residue[i].chain_last + 1) {
+        chain_part c = read_chain(t, i, at);
+        at += c.n;
+        n += c.n;
+        if (t->mobile[number]) {
+            c.pose = n;
+            n += POSE;
+        }
+        set_spans(t, &c);
+        *n_span += c.n_span;
+        if (out != NULL)
+            out[number] = c;
+        number++;
+    }
+    return n;
+}
+
+static int collective_targets(const void *options, const tsr_topology *topology)
+{
+    int n_span;
+    (void)options;
+    const int n = list_chains(topology, NULL, &n_span);
+    return n <= MOST_COORDINATES && n_span <= TSR_MAX_SPAN ? n : 0;
+}
+
+static void collective_free(void *state)
+{
+    collective_state *s = state;
+    if (s == NULL)
+        return;
+    free(s->chain);
+    free(s->precision);
+    free(s->factor);
+    free(s->step);
+    free(s->change);
+    free(s);
+}
+
+/* Adds D to the precision. Turns d that leave all in place to first order still
+ * shift it by some d^2 / 2 times as far as one of them alone would: the widest
+ * are those for which this costs as much as the step itself. */
+static void add_open(const collective_state *s)
+{
+    const int n = s->n;
+    const double length = s->options.step / sqrt((double)n);
+    double trace = 0.0, least = 1.0 / (s->options.width * s->options.width);
+    for (int i = 0; i < n; i++)
+        trace += s->precision[i * n + i];
+    const double of_turn = fmax(least, length * length * sqrt(trace));
+    for (int i = 0; i < n; i++)
+        s->precision[i * n + i] += of_turn;
+    for (int k = 0; k < s->n_chain; k++)
+        for (int d = 3; d < POSE && s->chain[k].pose >= 0; d++) {
+            const int i = s->chain[k].pose + d;
+            s->precision[i * n + i] += 0.01 * least - of_turn;
+        }
+}
+
+static void set_factor(const collective_state *s)
+{
+    const int n = s->n;
+    double *l = s->factor;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) {
+            double sum = s->precision[i * n + j];
+            for (int k = 0; k < j; k++)
+                sum -= l[i * n + k] * l[j * n + k];
+            const double least = 1e-12 * s->precision[i * n + i];
+            l[i * n + j] = i == j ? sqrt(fmax(sum, least)) : sum / l[j * n + j];
+        }
+}
+
+static void *collective_new(const void *options, const tsr_topology *topology,
+                            const tsr_prior *prior)
+{
+    int n_span;
+    (void)prior;
+    collective_state *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->topology = topology;
+    s->options = *(const collective_options *)options;
+    s->n_chain = topology->n_chain;
+    s->n = list_chains(topology, NULL, &n_span);
+    const size_t n = (size_t)s->n;
+    s->chain = calloc((size_t)s->n_chain, sizeof *s->chain);
+    s->precision = calloc(n * n, sizeof *s->precision);
+    s->factor = calloc(n * n, sizeof *s->factor);
+    s->step = calloc(n, sizeof *s->step);
+    s->change = calloc((size_t)topology->n_residue, sizeof *s->change);
+    if (s->chain == NULL || s->precision == NULL || s->factor == NULL ||
+        s->step == NULL || s->change == NULL) {
+        collective_free(s);
+        return NULL;
+    }
+    list_chains(topology, s->chain, &n_span);
+    s->log_step = log(s->options.step / sqrt((double)s->n));
+    add_open(s);
+    set_factor(s);
+    return s;
+}
+
+/* ---- the move ---- */
+
+/* d = s L'^-1 z, L L' the precision. */
+static void draw_step(const collective_state *s, gsl_rng *rng)
+{
+    const int n = s->n;
+    const double scale = exp(s->log_step);
+    for (int i = 0; i < n; i++)
+        s->step[i] = gsl_ran_gaussian_ziggurat(rng, scale);
+    for (int i = n - 1; i >= 0; i--) {
+        s->step[i] /= s->factor[i * n + i];
+        for (int k = 0; k < i; k++)
+            s->step[k] -= s->factor[i * n + k] * s->step[i];
+    }
+}
+
+/* Torsions from..to-1 of a chain, all of one side. */
+static void turn(const collective_state *s, const chain_part *c, int from,
+                 int to, const double *by, int c_side, tsr_conformation *out)
+{
+    const tsr_torsion *t = &s->topology->torsion[c->at];
+    if (from == to)
+        return;
+    const int first = t[from].residue, last = t[to - 1].residue;
+    memset(s->change, 0, (size_t)(last - first + 1) * sizeof *s->change);
+    for (int k = from; k < to; k++)
+        s->change[t[k].residue - first][t[k].kind == TSR_PSI] = by[k];
+    tsr_conformation_turn_many(s->topology, out, first, last, c_side,
+                               (const double(*)[2])s->change);
+}
+
+static void move_whole(const collective_state *s, const chain_part *c,
+                       tsr_conformation *out)
+{
+    const double *by = s->step + c->pose;
+    const double *centre = out->backbone[c->core][TSR_CA];
+    double axis[3];
+    tsr_motion motion;
+    for (int d = 0; d < 3; d++)
+        axis[d] = centre[d] + by[d];
+    tsr_motion_about(&motion, centre, axis, tsr_vec3_norm(by));
+    for (int d = 0; d < 3; d++)
+        motion.shift[d] += by[3 + d];
+    tsr_conformation_move(s->topology, out, c->first, c->last, &motion);
+}
+
+static void collective_propose(void *state, const tsr_conformation *current,
+                               tsr_conformation *proposed, gsl_rng *rng,
+                               tsr_proposal *proposal)
+{
+    collective_state *s = state;
+    int at = 0;
+    (void)current;
+    draw_step(s, rng);
+    proposal->n_span = 0;
+    for (int k = 0; k < s->n_chain; k++) {
+        const chain_part *c = &s->chain[k];
+        turn(s, c, 0, c->n_left, s->step + at, 0, proposed);
+        turn(s, c, c->n_left, c->n, s->step + at, 1, proposed);
+        if (c->pose >= 0)
+            move_whole(s, c, proposed);
+        for (int i = 0; i < c->n_span; i++)
+            proposal->span[proposal->n_span++] = c->span[i];
+        at += c->n + (c->pose >= 0 ? POSE : 0);
+    }
+    proposal->target = 0;
+    proposal->log_ratio = 0.0;
+}
+
+/* ---- learning ---- */
+
+/* What bodies do where torsion k is turned, into column k of v. */
+static void set_turn(const collective_state *s, const chain_part *c, int k,
+                     int column, const tsr_conformation *x, double *v)
+{
+    const tsr_topology *t = s->topology;
+    const tsr_torsion *turned = &t->torsion[c->at + k];
+    const int i = turned->residue, is_psi = turned->kind == TSR_PSI;
+    const double(*atom)[3] = (const double(*)[3])x->backbone[i];
+    const int from = turned->c_side ? i + is_psi : c->first;
+    const int to = turned->c_side ? c->last + 1 : i + is_psi;
+    double axis[3], r[3], w[3];
+    tsr_vec3_sub(axis, atom[is_psi ? TSR_C : TSR_CA],
+                 atom[is_psi ? TSR_CA : TSR_N]);
+    tsr_vec3_normalize(axis);
+    for (int b = from < to ? t->residue[from].first_body : 0;
+         from < to && b < t->n_body && t->body[b].residue < to; b++) {
+        tsr_vec3_sub(r, x->body[b], atom[TSR_CA]);
+        tsr_vec3_cross(w, axis, r);
+        for (int d = 0; d < 3; d++)
+            v[(3 * b + d) * s->n + column] = turned->c_side ? w[d] : -w[d];
+    }
+}
+
+static void set_whole(const collective_state *s, const chain_part *c,
+                      const tsr_conformation *x, double *v)
+{
+    const tsr_topology *t = s->topology;
+    const double *centre = x->backbone[c->core][TSR_CA];
+    for (int b = t->residue[c->first].first_body;
+         b < t->n_body && t->body[b].residue <= c->last; b++)
+        for (int e = 0; e < 3; e++) {
+            double axis[3] = {e == 0, e == 1, e == 2}, r[3], w[3];
+            tsr_vec3_sub(r, x->body[b], centre);
+            tsr_vec3_cross(w, axis, r);
+            for (int d = 0; d < 3; d++)
+                v[(3 * b + d) * s->n + c->pose + e] = w[d];
+            v[(3 * b + e) * s->n + c->pose + 3 + e] = 1.0;
+        }
+}
+
+static void set_jacobian(const collective_state *s, const tsr_conformation *x,
+                         double *v)
+{
+    int at = 0;
+    for (int k = 0; k < s->n_chain; k++) {
+        const chain_part *c = &s->chain[k];
+        for (int i = 0; i < c->n; i++)
+            set_turn(s, c, i, at + i, x, v);
+        if (c->pose >= 0)
+            set_whole(s, c, x, v);
+        at += c->n + (c->pose >= 0 ? POSE : 0);
+    }
+}
+
+/* Now and then, ever more seldom, since what is learnt should settle. */
+static void collective_learn(void *state, const tsr_conformation *current,
+                             const tsr_stiffness *stiffness)
+{
+    collective_state *s = state;
+    const int n = s->n, rows = 3 * s->topology->n_body;
+    if (s->n_learnt < s->next)
+        return;
+    s->next = 10 + s->n_learnt + s->n_learnt / 2;
+    double *v = calloc((size_t)(rows * n), sizeof *v);
+    double *y = calloc((size_t)(rows * n), sizeof *y);
+    if (v != NULL && y != NULL) {
+        set_jacobian(s, current, v);
+        stiffness->apply(stiffness->context, n, v, y);
+        memset(s->precision, 0, (size_t)(n * n) * sizeof *s->precision);
+        for (int r = 0; r < rows; r++)
+            for (int i = 0; i < n; i++) {
+                const double at = v[r * n + i];
+                for (int j = 0; j <= i && at != 0.0; j++)
+                    s->precision[i * n + j] += at * y[r * n + j];
+            }
+        add_open(s);
+        set_factor(s);
+    }
+    free(v);
+    free(y);
+}
+
+static void collective_adapt(void *state, const tsr_proposal *proposal,
+                             double accept_probability)
+{
+    collective_state *s = state;
+    (void)proposal;
+    s->log_step +=
+        tsr_move_learn(s->n_learnt++, accept_probability, s->options.target);
+}
+
+static void collective_archive(void *state, tsr_archive *archive)
+{
+    collective_state *s = state;
+    tsr_archive_long(archive, &s->n_learnt, 1);
+    tsr_archive_long(archive, &s->next, 1);
+    tsr_archive_real(archive, &s->log_step, 1);
+    for (int i = 0; i < s->n; i++)
+        tsr_archive_real(archive, &s->precision[i * s->n], (size_t)i + 1);
+    set_factor(s);
+}
+
+const tsr_move_type tsr_move_collective = {
+    .name = "collective",
+    .doc = "turns all torsions at once, and the whole with them, by steps that "
+           "a density map holds alike",
+    .source = "Girolami & Calderhead 2011 (the metric)",
+    .options_size = sizeof(collective_options),
+    .fields = fields,
+    .state_new = collective_new,
+    .state_free = collective_free,
+    .n_target = collective_targets,
+    .propose = collective_propose,
+    .learn = collective_learn,
+    .adapt = collective_adapt,
+    .archive = collective_archive};

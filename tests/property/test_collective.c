@@ -1,0 +1,86 @@
+/* The collective move: with a metric that it has learnt, the prior in is the
+ * prior out. */
+#include "tests/property/moves_support.h"
+
+/* Springs to places in space and between bodies, as data might hold them. */
+static void springs(const void *context, int n, const double *v, double *y)
+{
+    const int rows = 3 * ((const tsr_topology *)context)->n_body;
+    for (int r = 0; r < rows; r++)
+        for (int i = 0; i < n; i++) {
+            const double next = r + 3 < rows ? v[(r + 3) * n + i] : 0.0;
+            const double apart = 0.1 * (v[r * n + i] - next);
+            y[r * n + i] += 0.01 * v[r * n + i] + apart;
+            if (r + 3 < rows)
+                y[(r + 3) * n + i] -= apart;
+        }
+}
+
+/* The collective move with a metric that it has learnt: exact draws of the
+ * prior stay exact draws. A chain without data has no such move, so that steps
+ * are made here. */
+static void collective_keeps_the_prior(void **state)
+{
+    enum { N = 125, STEPS = 60 };
+    const tsr_move_type *type = &tsr_move_collective;
+    (void)state;
+    for (int k = 0; k < N_CASE; k++) {
+        fixture f;
+        open_case(&f, &cases[k]);
+        const int n = f.t->n_residue;
+        const tsr_stiffness stiffness = {f.t, springs};
+        oracle o = oracle_new(&f, 8 * N);
+        double *after = calloc((size_t)N * MAX_VALUE, sizeof *after);
+        gsl_rng *rng = tsr_rng_new(22, (uint64_t)k);
+        tsr_conformation *to = tsr_conformation_new(f.t);
+        void *move =
+            type->state_new(f.options[TSR_MOVE_collective], f.t, f.prior);
+        type->learn(move, f.c, &stiffness);
+        long accepted = 0;
+        double shift[3] = {0.0}, square[3] = {0.0};
+        for (int i = 0; i < N; i++) {
+            double end[MAX_VALUE];
+            sample_prior(&f.sampler, rng, f.c);
+            for (int s = 0; s < STEPS; s++) {
+                tsr_proposal p;
+                tsr_conformation_copy(f.t, to, f.c, 0, n);
+                type->propose(move, f.c, to, rng, &p);
+                for (int d = 0; d < 3; d++) {
+                    const double by = to->backbone[n - 4][TSR_CA][d] -
+                                      f.c->backbone[n - 4][TSR_CA][d];
+                    shift[d] += by;
+                    square[d] += by * by;
+                }
+                const double change = tsr_prior_log_reference(f.prior, to) -
+                                      tsr_prior_log_reference(f.prior, f.c);
+                if (log(gsl_rng_uniform_pos(rng)) < change + p.log_ratio) {
+                    tsr_conformation_copy(f.t, f.c, to, 0, n);
+                    accepted++;
+                }
+            }
+            measure(&f, f.c, end);
+            for (int v = 0; v < o.n_value; v++)
+                after[v * N + i] = end[v];
+        }
+        check_after(cases[k].name, &o, 1u << TSR_MOVE_collective, N, after);
+        /* that of the complex stays but for the shift of its chain */
+        for (int d = 0; d < 3 && cases[k].mobile != NULL; d++)
+            if (!(square[d] > 1.0 && fabs(shift[d]) < 4.0 * sqrt(square[d])))
+                fail_msg("shifted by %g along axis %d", shift[d], d);
+        if (accepted < 3L * N)
+            fail_msg("%s: %ld accepted", cases[k].name, accepted);
+        type->state_free(move);
+        tsr_conformation_free(to);
+        gsl_rng_free(rng);
+        free(after);
+        free(o.value);
+        close_fixture(&f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(collective_keeps_the_prior)};
+    return cmocka_run_group_tests_name("collective", tests, NULL, NULL);
+}
