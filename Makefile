@@ -207,7 +207,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIB)
 	    $(TSR_LDLIBS) $(LDLIBS)
 
 .PHONY: check check-slow check-build check-slow-build
-check: deps-check ## build and run the tests (four to five minutes on two cores)
+check: deps-check ## build and run the tests (about four minutes on two cores)
 	@+$(SUBMAKE) check-build
 	@$(MAKE) -s --no-print-directory .venv/done >$(BUILD)/venv.log 2>&1 || true
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh \
