@@ -120,7 +120,7 @@ def hurt(path):
 def status():
     """Draws in the checkpoint; -1: there is none."""
     out = subprocess.run([program, "status", stopped, "--json"], check=True,
-                         stdout=subprocess.PIPE, text=True).stdout
+                         capture_output=True, text=True).stdout
     at = json.loads(out)["checkpoint"]
     return -1 if at is None else at["warmup"] + at["draws"]
 
