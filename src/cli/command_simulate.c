@@ -103,12 +103,15 @@ static tsr_status of_neutrons(const tsr_config *config, tsr_atom_curves *curves,
     tsr_neutron_bodies *own = NULL;
     double match;
     double *partial = calloc(TSR_N_COMP_PAIR * n_q, sizeof *partial);
-    tsr_status status =
-        partial == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-        : is_atoms      ? tsr_atom_curves_neutron(curves, truth, &neutron,
-                                                  basis.origin, partial, err)
-                        : tsr_atom_curves_bodies(curves, truth, &neutron, 1,
-                                                 &neutron.d2o, &match, &own, err);
+    tsr_status status = TSR_OK;
+    if (partial == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    else if (is_atoms)
+        status = tsr_atom_curves_neutron(curves, truth, &neutron, basis.origin,
+                                         partial, err);
+    else
+        status = tsr_atom_curves_bodies(curves, truth, &neutron, 1,
+                                        &neutron.d2o, &match, &own, err);
     bodies.neutron = own;
     for (int k = 0; k < grid->n_q && !is_atoms && status == TSR_OK; k++)
         status =
