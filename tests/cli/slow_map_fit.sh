@@ -11,7 +11,8 @@ if [ ! -d "$maps" ]; then
 fi
 cat >fit.yaml <<END2
 structure: {file: $maps/adk_1ake-docked.pdb, flexible: all, d_max: 120}
-data: [{kind: map, file: $maps/adk_4ake_5A.mrc.gz, resolution: 5}]
+data: [{kind: map, file: $maps/adk_4ake_5A.mrc.gz, resolution: 5,
+  independent: 12000}] # as sharp as all of the box: for the fit alone
 prior: {relax: true}
 sampler: {chains: 8, warmup: 40000, draws: 100, thin: 10, temperatures: 1}
 output: {directory: fit}
