@@ -59,6 +59,8 @@ expect "a density" 64 "solvent-density is of X-rays" \
 expect "bodies" 64 "of atoms" neutron --bodies two
 expect "a chain that is not there" 65 "no chain Z" neutron --deuterated Z=0.5
 expect "more than a chain" 64 "expected CHAIN=X" neutron --deuterated A=2
+expect "a chain twice" 64 "A=0.2.*each chain once" \
+    neutron --deuterated A --deuterated A=0.2
 
 # ---- a run ----
 cat >sequence.yaml <<YAML
