@@ -49,7 +49,7 @@ expect "a rigid pair" 78 "data.0: between: .*in one rigid part" \
 expect "a key of a curve" 78 \
     "data.0.noise': it has no effect with kind: distance; it belongs to kind: saxs" \
     "$program" check good.yaml --set data.0.noise.model=student
-expect "no such kind" 78 "data.0.kind': value 'nmr' is not known.*saxs, distance" \
+expect "no such kind" 78 "data.0.kind': value 'nmr' is not known.*saxs, sans, distance" \
     "$program" check good.yaml --set data.0.kind=nmr
 
 # run NAME DIR OPTION...: a run into DIR, whose summary names the distance.
