@@ -254,7 +254,7 @@ static tsr_status read_deuterated(const tsr_args *args, tsr_neutron *out,
         if (!tsr_neutron_deuterate(out, given[k]))
             return tsr_fail(err, TSR_E_USAGE,
                             "--deuterated '%s': expected CHAIN=X, X from 0 to "
-                            "1 (without it 1), for %d chains at most",
+                            "1 (without it 1), each chain once, %d at most",
                             given[k], TSR_NEUTRON_CHAINS);
     return TSR_OK;
 }

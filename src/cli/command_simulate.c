@@ -73,17 +73,24 @@ static tsr_status set_contrast(tsr_config *config, tsr_err *err)
     return tsr_config_blame(config, status, err);
 }
 
+/* What is said of neutrons has to be of them. */
 static tsr_status check_neutrons(const tsr_config *config, tsr_err *err)
 {
+    const tsr_simulate_config *s = &config->simulate;
     tsr_neutron neutron;
     tsr_status status = TSR_OK;
-    if (config->simulate.radiation && config->structure.file == NULL)
+    if (!s->radiation && (s->neutron.d2o > 0.0 || s->neutron.deuterated.n > 0))
+        status =
+            tsr_fail(err, TSR_E_CONFIG,
+                     "simulate.%s: it has no effect with simulate.radiation"
+                     ": xray; it belongs to neutron",
+                     s->neutron.d2o > 0.0 ? "d2o" : "deuterated");
+    else if (s->radiation && config->structure.file == NULL)
         status = tsr_fail(err, TSR_E_CONFIG,
                           "simulate.radiation: neutrons need the atoms of a "
                           "structure.file");
-    else if (config->simulate.radiation &&
-             tsr_neutron_make(&config->simulate.neutron, &neutron, err) !=
-                 TSR_OK)
+    else if (s->radiation &&
+             tsr_neutron_make(&s->neutron, &neutron, err) != TSR_OK)
         status = tsr_wrap(err, TSR_E_CONFIG, "simulate");
     return tsr_config_blame(config, status, err);
 }
@@ -285,8 +292,10 @@ static tsr_status compute(const tsr_config *config, const tsr_setup *setup,
     }
     status = find_curve(config, setup, truth, q, out, intensity, log, err);
     gsl_rng *rng = tsr_rng_new((uint64_t)config->seed, noise_stream);
-    if (status != TSR_OK)
+    if (status == TSR_E_RANGE)
         status = tsr_wrap(err, status, "simulate.q_range");
+    else if (status != TSR_OK)
+        status = tsr_wrap(err, status, "simulate");
     else if (rng == NULL)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     if (status == TSR_OK) {
@@ -363,8 +372,8 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
              "q (1/Angstrom), I(q), sigma",
              TSR_VERSION, config->name, config->seed, s->steps,
              made->is_atoms ? "all atoms" : "bodies", rg, s->i0, s->background,
-             s->error, config->contrast.c1.number, config->contrast.c2.number,
-             neutrons, resolution);
+             s->error, s->radiation ? 1.0 : config->contrast.c1.number,
+             config->contrast.c2.number, neutrons, resolution);
     size_t n = (size_t)s->points;
     char *waiting = tsr_words_of("%s.%ld.new", pdb, (long)getpid());
     tsr_structure *structure = tsr_topology_structure(setup->topology, truth);

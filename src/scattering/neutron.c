@@ -37,6 +37,9 @@ int tsr_neutron_deuterate(tsr_neutron *neutron, const char *text)
     tsr_deuterated *d = &neutron->deuterated[neutron->n_deuterated];
     *d = (tsr_deuterated){.fraction = 1.0};
     memcpy(d->chain, text, length);
+    for (int k = 0; k < neutron->n_deuterated; k++)
+        if (strcmp(neutron->deuterated[k].chain, d->chain) == 0)
+            return 0;
     if (equals != NULL) {
         d->fraction = strtod(equals + 1, &end);
         if (end == equals + 1 || *end != '\0' ||
@@ -56,13 +59,12 @@ tsr_status tsr_neutron_make(const tsr_neutron_options *options,
         if (!tsr_neutron_deuterate(out, chain->item[k]))
             return tsr_fail(err, TSR_E_CONFIG,
                             "deuterated: '%s': expected a chain, or CHAIN=X, "
-                            "X from 0 to 1, for %d chains at most",
+                            "X from 0 to 1, each chain once, %d at most",
                             chain->item[k], TSR_NEUTRON_CHAINS);
     return TSR_OK;
 }
 
-/* Of the hydrogens of that chain that do not exchange; the first that names it
- * says. */
+/* Of the hydrogens of that chain that do not exchange. */
 static double grown_of(const tsr_neutron *n, const char *chain)
 {
     for (int k = 0; k < n->n_deuterated; k++)
@@ -71,15 +73,18 @@ static double grown_of(const tsr_neutron *n, const char *chain)
     return 0.0;
 }
 
+/* A chain of which none is deuterated counts, too: the file must have it. */
 int tsr_neutron_is_alike(const tsr_neutron *a, const tsr_neutron *b)
 {
-    int alike = a->exchange == b->exchange;
-    for (int k = 0; k < a->n_deuterated; k++)
-        alike &= grown_of(a, a->deuterated[k].chain) ==
-                 grown_of(b, a->deuterated[k].chain);
-    for (int k = 0; k < b->n_deuterated; k++)
-        alike &= grown_of(a, b->deuterated[k].chain) ==
-                 grown_of(b, b->deuterated[k].chain);
+    int alike =
+        a->exchange == b->exchange && a->n_deuterated == b->n_deuterated;
+    for (int k = 0; k < a->n_deuterated && alike; k++) {
+        alike = 0;
+        for (int m = 0; m < b->n_deuterated; m++)
+            alike |=
+                strcmp(a->deuterated[k].chain, b->deuterated[m].chain) == 0 &&
+                a->deuterated[k].fraction == b->deuterated[m].fraction;
+    }
     return alike;
 }
 

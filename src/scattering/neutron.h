@@ -69,7 +69,7 @@ tsr_status tsr_neutron_make(const tsr_neutron_options *options,
                             tsr_neutron *out, tsr_err *err);
 
 /* Adds a chain that "CHAIN=X" tells of, or "CHAIN", all of it. 0: it does not,
- * or there are too many. */
+ * the chain is there already, or there are too many. */
 int tsr_neutron_deuterate(tsr_neutron *neutron, const char *text);
 
 /* Whether they are of one sample, whatever the solvent. */

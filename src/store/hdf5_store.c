@@ -226,15 +226,12 @@ herr_t tsr_hdf5_store_attach(tsr_hdf5_store *store, hid_t access)
         .fl_map = H5FD_FLMAP_DICHOTOMY,
     };
     const driver_info info = {store};
-    hid_t id = H5FDregister(&driver);
 
-    if (id < 0)
-        return -1;
-    herr_t set = H5Pset_driver(access, id, &info);
-    /* The list, and later the file, keep the driver. */
-    if (set >= 0)
-        H5FDunregister(id);
-    return set;
+    /* Until the store is freed: H5FD_close of HDF5 1.10 still looks at the
+     * driver when it has given back the file's share in it. */
+    if (store->driver <= 0)
+        store->driver = H5FDregister(&driver);
+    return store->driver < 0 ? -1 : H5Pset_driver(access, store->driver, &info);
 }
 
 /* ---- opening ---- */
@@ -385,6 +382,8 @@ void tsr_hdf5_store_free(tsr_hdf5_store *store)
         close(store->fd);
     if (store->journal_idle)
         unlink(store->journal);
+    if (store->driver > 0)
+        H5FDunregister(store->driver);
     tsr_hdf5_store_drop_pages(store);
     free(store->page);
     free(store->change);

@@ -15,6 +15,7 @@ struct tsr_hdf5_store {
     char *path;
     char *journal; /* its name */
     int fd;
+    hid_t driver;   /* HDF5's, with which it was attached; 0: not yet */
     int failed;     /* errno of the commit that failed */
     int is_copy;    /* of a file that is being written */
     int is_watched; /* the file must stay as it was `seen` */

@@ -59,6 +59,8 @@ expect "a density" 64 "solvent-density is of X-rays" \
 expect "bodies" 64 "of atoms" neutron --bodies two
 expect "a chain that is not there" 65 "no chain Z" neutron --deuterated Z=0.5
 expect "more than a chain" 64 "expected CHAIN=X" neutron --deuterated A=2
+expect "a chain twice" 64 "A=0.2.*each chain once" \
+    neutron --deuterated A --deuterated A=0.2
 
 # ---- a run ----
 cat >sequence.yaml <<YAML
@@ -89,14 +91,21 @@ YAML
 expect "X-rays are simulated" 0 "" "$program" simulate run.yaml -o xray.dat
 expect "neutrons are simulated" 0 "" "$program" simulate run.yaml -o sans.dat \
     --set simulate.radiation=neutron --set simulate.d2o=0.42 \
-    --set "simulate.deuterated=[A]"
-check "the file tells" grep -q "neutrons, 42 % D2O, deuterated" sans.dat
+    --set "simulate.deuterated=[A]" --set simulate.c1=1.1
+check "the file tells" grep -q "c1 1, .*neutrons, 42 % D2O, deuterated" sans.dat
+expect "of a chain that is not there" 65 "simulate: .*no chain Z" \
+    "$program" simulate run.yaml -o no.dat --set simulate.radiation=neutron \
+    --set "simulate.deuterated=[Z]"
+expect "X-rays in D2O" 78 "simulate.d2o.* belongs to neutron" \
+    "$program" simulate run.yaml -o no.dat --set simulate.d2o=0.42
 expect "check" 0 "sans.dat.*smeared: sigma of q 0.004 1/A .column 4" \
     "$program" check run.yaml
 check "one sample in two solvents" \
     grep -q "data.1 and others of its sample: neutrons" err.txt
 expect "a chain that is not there" 65 "no chain Z" \
     "$program" check run.yaml --set "data.1.deuterated=[Z]"
+expect "nor in another solvent" 65 "data.2: .*no chain Z" \
+    "$program" check run.yaml --set "data.2.deuterated=[A, Z=0]"
 expect "half a chain" 78 "data.1: deuterated.*CHAIN=X" \
     "$program" check run.yaml --set "data.1.deuterated=[A=x]"
 expect "a run" 0 "of neutrons in 42 % D2O over 6" \

@@ -25,6 +25,33 @@ static void relation(const tsr_conformation *c, int after, double d[9])
                                              c->backbone[after][b]);
 }
 
+/* A move that no chain without data has: its proposals, one after another. */
+static void propose_many(const tsr_move_type *type, const void *option,
+                         const tsr_topology *t, const tsr_prior *prior,
+                         const tsr_conformation *from, int after, double is[9])
+{
+    void *move = type->state_new(option, t, prior);
+    gsl_rng *rng = tsr_rng_new(5, 0);
+    tsr_conformation *now = tsr_conformation_new(t);
+    tsr_conformation *to = tsr_conformation_new(t);
+    tsr_proposal proposal;
+    tsr_conformation_copy(t, now, from, 0, t->n_residue);
+    for (int i = 0; i < 100; i++) {
+        tsr_conformation_copy(t, to, now, 0, t->n_residue);
+        type->propose(move, now, to, rng, &proposal);
+        tsr_conformation_copy(t, now, to, 0, t->n_residue);
+    }
+    assert_true(tsr_vec3_distance(now->backbone[0][0], from->backbone[0][0]) +
+                    tsr_vec3_distance(now->backbone[t->n_residue - 1][0],
+                                      from->backbone[t->n_residue - 1][0]) >
+                1.0);
+    relation(now, after, is);
+    tsr_conformation_free(now);
+    tsr_conformation_free(to);
+    gsl_rng_free(rng);
+    type->state_free(move);
+}
+
 /* Each move by itself. */
 static void parts_keep_their_relation(void **state)
 {
@@ -54,8 +81,14 @@ static void parts_keep_their_relation(void **state)
                              TSR_OK);
             memcpy(option, &(const double){1.0}, sizeof(double)); /* weight */
             only[m] = option;
-            if (type->n_target(option, t) == 0 || type->learn != NULL)
-                continue; /* the latter goes by data */
+            if (type->n_target(option, t) == 0)
+                continue;
+            if (type->learn != NULL) {
+                propose_many(type, option, t, prior, c, after, is);
+                for (int d = 0; d < 9; d++)
+                    assert_true(fabs(is[d] - was[d]) < 1e-6);
+                continue;
+            }
             const tsr_target target = {.topology = t,
                                        .first = c,
                                        .prior = prior,

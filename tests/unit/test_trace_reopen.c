@@ -1,5 +1,6 @@
 /* An existing trace taken up again: cut back, appended to, refused. */
 #include "folder.h"
+#include "store/hdf5_store.h"
 #include "store/trace.h"
 
 #include <setjmp.h>
@@ -323,12 +324,33 @@ static void test_labels(void **state)
     assert_non_null(strstr(err.message, "not both"));
 }
 
+/* The driver of a store outlives its file, since HDF5 looks at it when it has
+ * given back the file's share in it; and goes with the store. */
+static void test_driver(void **state)
+{
+    tsr_hdf5_store *store;
+    tsr_err err;
+    (void)state;
+    assert_int_equal(tsr_hdf5_store_create(path, &store, &err), TSR_OK);
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    assert_true(tsr_hdf5_store_attach(store, access) >= 0);
+    const hid_t driver = H5Pget_driver(access);
+    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    assert_true(file >= 0);
+    H5Pclose(access);
+    H5Fclose(file);
+    assert_true(H5Iis_valid(driver) > 0);
+    tsr_hdf5_store_free(store);
+    assert_false(H5Iis_valid(driver) > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_same_bits, enter, leave),
         cmocka_unit_test_setup_teardown(test_foreign, enter, leave),
         cmocka_unit_test_setup_teardown(test_labels, enter, leave),
+        cmocka_unit_test_setup_teardown(test_driver, enter, leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
