@@ -18,8 +18,8 @@ static void help(const tsr_command *const *commands, FILE *out)
             "Usage: %s COMMAND [OPTION]... [ARGUMENT]...\n"
             "       %s help COMMAND\n"
             "       %s --version\n\n"
-            "Bayesian inference of protein structure from small-angle X-ray "
-            "scattering.\n",
+            "Bayesian inference of protein structure from small-angle "
+            "scattering,\ndistances and density maps.\n",
             PROGRAM, PROGRAM, PROGRAM);
     if (commands[0] != NULL)
         fputs("\nCommands:\n", out);
