@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs test programs and scripts, one more at a time than there are processors
+# Runs test programs and scripts, two more at a time than there are processors
 # (or JOBS), since some wait; a script prints lines "ok NAME", "not ok NAME" or
 # "skip NAME: reason". Ends with the slowest, what failed once more (the whole
 # output is long, and who reads a log begins at its end) and the counts. A test
@@ -45,7 +45,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 : >"$work/table"
 printf '%s\n' "$@" |
-    xargs -P "${JOBS:-$(($(nproc 2>/dev/null || echo 1) + 1))}" -I TEST \
+    xargs -P "${JOBS:-$(($(nproc 2>/dev/null || echo 1) + 2))}" -I TEST \
         "$0" --one "$work" TEST
 echo "the slowest, in seconds of processor and of time:"
 sort -rn "$work/table" | head -n 10 |
