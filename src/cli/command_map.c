@@ -63,10 +63,16 @@ static const tsr_option options[] = {
      .initial = "auto",
      .doc = "where the first voxel is: the header's field ORIGIN (origin), "
             "NXSTART to NZSTART (nstart), or auto"},
+    {.name = "trajectory",
+     .letter = 't',
+     .argument = "DCD",
+     .doc = "cc, timeline: the frames of this trajectory, of which the model "
+            "says the atoms, in the same order"},
     {.name = "frames",
      .argument = "N",
      .initial = "200",
-     .doc = "at most so many conformations of a run, evenly chosen"},
+     .doc = "at most so many conformations of a run, or frames of a "
+            "trajectory, evenly chosen"},
     {.name = "by",
      .argument = "PART",
      .initial = "residue",
@@ -116,11 +122,15 @@ typedef struct {
 static const verb verbs[] = {
     {"cc",
      tsr_map_correlate,
-     {"difference", "spatial", "json", NULL},
+     {"difference", "spatial", "trajectory", "json", NULL},
      "map",
      1},
     {"simulate", tsr_map_simulate, {"like", NULL}, "like", 1},
-    {"timeline", tsr_map_timeline, {"by", "select", NULL}, "map", 1},
+    {"timeline",
+     tsr_map_timeline,
+     {"by", "select", "trajectory", NULL},
+     "map",
+     1},
     {"dock", tsr_map_dock, {"poses", "laplacian", "json", NULL}, "map", 1},
     {"fsc", tsr_map_fsc, {"svg", "json", NULL}, NULL, 0},
     {"mask", tsr_map_mask, {NULL}, "map", 0},
@@ -228,6 +238,11 @@ static tsr_status read_settings(tsr_map_job *job, tsr_err *err)
                             &job->mask_ang, err));
     TSR_TRY(tsr_args_long(job->args, "frames", 1.0, 1e6, &frames, err));
     job->most_frames = (int)frames;
+    job->trajectory = tsr_args_value(job->args, "trajectory");
+    if (job->trajectory != NULL && job->n_model != 1)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--trajectory goes with one model, which says its "
+                        "atoms");
     return read_threshold(job, err);
 }
 
@@ -253,7 +268,8 @@ static tsr_status mask_model(const tsr_map_job *job, const tsr_map_grid *grid,
                              float *value, tsr_err *err)
 {
     tsr_map_models models;
-    tsr_status status = tsr_map_models_read(path, 1, job->log, &models, err);
+    tsr_status status =
+        tsr_map_models_read(path, NULL, 1, job->log, &models, err);
     if (status == TSR_OK)
         tsr_mask_around(grid, models.atoms->n_atom,
                         tsr_map_models_xyz(&models, 0), distance, edge, value);
@@ -410,13 +426,14 @@ tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
                               const char *begins, const char *holds,
                               tsr_err *err)
 {
-    const char *input[3] = {job->map != NULL ? job->map->path : NULL,
+    const char *input[4] = {job->map != NULL ? job->map->path : NULL,
                             tsr_args_value(job->args, "mask"),
-                            job->n_model > 0 ? job->model[0] : NULL};
+                            job->n_model > 0 ? job->model[0] : NULL,
+                            job->trajectory};
     const tsr_file_target target = {.maker = "map",
                                     .begins = begins,
                                     .holds = holds,
-                                    .n_input = 3,
+                                    .n_input = 4,
                                     .input = input,
                                     .is_forced =
                                         tsr_args_count(job->args, "force") > 0};

@@ -202,8 +202,8 @@ static void look_at_maps(const tsr_past_run *run, tsr_log *log,
         if (tsr_term_registry[data[i].kind] != &tsr_term_map)
             continue;
         if (models->atoms == NULL)
-            status =
-                tsr_map_models_read(run->directory, MOST, NULL, models, &err);
+            status = tsr_map_models_read(run->directory, NULL, MOST, NULL,
+                                         models, &err);
         const tsr_map_view_models shown = {
             models->atoms,   (const double(*)[3])models->start,
             models->n,       (const double(*)[3])models->xyz,

@@ -180,8 +180,9 @@ static tsr_status compare_all(comparison *c, const char *path,
     tsr_map_models models;
     model m = {0};
     int *element = NULL;
-    tsr_status status = tsr_map_models_read(path, c->job->most_frames,
-                                            c->job->log, &models, err);
+    tsr_status status =
+        tsr_map_models_read(path, c->job->trajectory, c->job->most_frames,
+                            c->job->log, &models, err);
     if (status == TSR_OK)
         status = tsr_map_job_check(c->job, &models, err);
     if (status == TSR_OK)

@@ -35,8 +35,8 @@ static tsr_status open_model(docking *d, tsr_err *err)
 {
     int *element = NULL;
     unsigned char *z = NULL;
-    TSR_TRY(
-        tsr_map_models_read(d->job->model[0], 1, d->job->log, &d->models, err));
+    TSR_TRY(tsr_map_models_read(d->job->model[0], NULL, 1, d->job->log,
+                                &d->models, err));
     const size_t n = (size_t)d->models.atoms->n_atom;
     d->n = (int)n;
     d->xyz = tsr_map_models_xyz(&d->models, 0);

@@ -29,7 +29,7 @@ tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err)
                         "to compare with");
     TSR_TRY(tsr_map_job_target(job, path, "", TSR_MAP_MARK, err));
     tsr_status status =
-        tsr_map_models_read(job->model[0], 1, job->log, &models, err);
+        tsr_map_models_read(job->model[0], NULL, 1, job->log, &models, err);
     if (status == TSR_OK)
         status = tsr_map_job_check(job, &models, err);
     if (status == TSR_OK)

@@ -31,6 +31,7 @@ typedef struct {
     int has_threshold, is_in_sd;
     double threshold;
     int most_frames;
+    const char *trajectory; /* frames of the model; NULL: its own */
 } tsr_map_job;
 
 /* Brings the engine to the blur of the models' elements. */

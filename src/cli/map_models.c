@@ -1,10 +1,13 @@
 #include "cli/map_models.h"
 
 #include "analysis/export.h"
+#include "core/vec3.h"
+#include "io/dcd.h"
 #include "io/parent.h"
 #include "io/structure.h"
 #include "run/past_run.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +34,9 @@ const double (*tsr_map_models_xyz(const tsr_map_models *models, int k))[3]
 void tsr_map_models_label(const tsr_map_models *models, int k, char *text,
                           unsigned long size)
 {
-    if (models->draw != NULL)
+    if (models->draw != NULL && models->chain == NULL)
+        snprintf(text, size, "%s, frame %ld", models->path, models->draw[k]);
+    else if (models->draw != NULL)
         snprintf(text, size, "%s, chain %d, draw %ld", models->path,
                  models->chain[k], models->draw[k]);
     else if (models->n > 1)
@@ -245,12 +250,94 @@ static tsr_status read_run(const char *path, int most, tsr_log *log,
     return status;
 }
 
-tsr_status tsr_map_models_read(const char *path, int most, tsr_log *log,
-                               tsr_map_models *out, tsr_err *err)
+/* ---- a trajectory ---- */
+
+/* Atoms in another order would give a correlation, too. But bonds hardly change
+ * their lengths: neighbours in the file that are bonded are so in the first
+ * frame. */
+static tsr_status check_order(const tsr_map_models *m, const char *trajectory,
+                              tsr_err *err)
+{
+    const tsr_file_atom *atom = m->atoms->atom;
+    int n = 0, n_other = 0;
+    for (int i = 0; i + 1 < m->atoms->n_atom; i++) {
+        const double bond = tsr_vec3_distance(atom[i].xyz, atom[i + 1].xyz);
+        const double now = tsr_vec3_distance(m->xyz[i], m->xyz[i + 1]);
+        n += bond < 1.9;
+        n_other += bond < 1.9 && fabs(now - bond) > 0.2;
+    }
+    if (10 * n_other <= n)
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_DATA,
+                    "'%s': of %d bonds of '%s' %d have another length: these "
+                    "are other atoms, or they are in another order",
+                    trajectory, n, m->path, n_other);
+}
+
+static tsr_status read_frames(tsr_dcd *dcd, int n_all, tsr_map_models *out,
+                              tsr_err *err)
+{
+    const tsr_atoms *a = out->atoms;
+    const size_t n_atom = (size_t)a->n_atom, n = (size_t)out->n;
+    double(*all)[3] = calloc((size_t)a->n_in_file, sizeof *all);
+    tsr_status status = TSR_OK;
+    free(out->xyz);
+    out->xyz = calloc(n * n_atom, sizeof *out->xyz);
+    out->draw = calloc(n, sizeof *out->draw);
+    if (all == NULL || out->xyz == NULL || out->draw == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu frames", n);
+    for (size_t k = 0; k < n && status == TSR_OK; k++) {
+        const int frame = n > 1 ? (int)(k * (size_t)(n_all - 1) / (n - 1)) : 0;
+        status = tsr_dcd_read(dcd, frame, all, err);
+        out->draw[k] = frame + 1;
+        for (size_t i = 0; i < n_atom; i++)
+            tsr_vec3_copy(out->xyz[k * n_atom + i], all[a->atom[i].in_file]);
+    }
+    free(all);
+    return status;
+}
+
+static tsr_status read_trajectory(const char *trajectory, int most,
+                                  tsr_log *log, tsr_map_models *out,
+                                  tsr_err *err)
+{
+    tsr_dcd *dcd;
+    TSR_TRY(tsr_dcd_open(trajectory, &dcd, err));
+    const tsr_dcd_info info = tsr_dcd_look(dcd);
+    tsr_status status = TSR_OK;
+    out->n = info.n_frame < most ? info.n_frame : most;
+    if (info.n_atom != out->atoms->n_in_file)
+        status =
+            tsr_fail(err, TSR_E_DATA,
+                     "'%s' has %d atoms, and '%s' %d: they must be the "
+                     "same, in the same order, waters and hydrogens "
+                     "included",
+                     trajectory, info.n_atom, out->path, out->atoms->n_in_file);
+    if (info.is_cut)
+        tsr_warn(log, "'%s' ends within a frame, which is left out",
+                 trajectory);
+    if (status == TSR_OK)
+        status = read_frames(dcd, info.n_frame, out, err);
+    tsr_dcd_free(dcd);
+    return status == TSR_OK ? check_order(out, trajectory, err) : status;
+}
+
+tsr_status tsr_map_models_read(const char *path, const char *trajectory,
+                               int most, tsr_log *log, tsr_map_models *out,
+                               tsr_err *err)
 {
     struct stat info;
     *out = (tsr_map_models){.path = path};
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+    const int is_run = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    if (is_run && trajectory != NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'%s' is a run, which has trajectories of its own; "
+                        "with --trajectory give a structure file",
+                        path);
+    if (is_run)
         return read_run(path, most, log, out, err);
-    return tsr_atoms_read_models(path, &out->atoms, &out->n, &out->xyz, err);
+    TSR_TRY(tsr_atoms_read_models(path, &out->atoms, &out->n, &out->xyz, err));
+    return trajectory == NULL
+               ? TSR_OK
+               : read_trajectory(trajectory, most, log, out, err);
 }

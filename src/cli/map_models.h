@@ -12,8 +12,9 @@ typedef struct {
     tsr_atoms *atoms; /* names and elements; coordinates of the first model */
     int n;            /* models */
     double (*xyz)[3]; /* [n][n_atom] Angstrom */
-    long *draw;       /* [n] of a run: number of the draw; NULL: of a file */
-    int *chain;       /* [n] of a run: its chain; NULL: of a file */
+    long *draw;       /* [n] of a run: number of the draw; of a trajectory: of
+                         the frame; NULL: of a file */
+    int *chain;       /* [n] of a run: its chain; else NULL */
     /* Of a run alone; else NULL: */
     int *of_draw;       /* [n] states of one draw have one number, from 0 */
     double *weight;     /* [n] of the state in its draw */
@@ -21,17 +22,21 @@ typedef struct {
 } tsr_map_models;
 
 /* A file, all of whose models are read, or the folder of a run: at most `most`
- * of its stored conformations, evenly chosen, with all heavy atoms. Errors:
- * those of the readers; TSR_E_DATA (a run whose input structure is gone). The
- * caller clears it, also after an error. */
-tsr_status tsr_map_models_read(const char *path, int most, tsr_log *log,
-                               tsr_map_models *out, tsr_err *err);
+ * of its stored conformations, evenly chosen, with all heavy atoms. With a
+ * trajectory, NULL for none, at most as many of its frames instead, of which
+ * `path` says the atoms. Errors: those of the readers; TSR_E_USAGE (a
+ * trajectory of a run); TSR_E_DATA (a run whose input structure is gone, a
+ * trajectory of other atoms). The caller clears it, also after an error. */
+tsr_status tsr_map_models_read(const char *path, const char *trajectory,
+                               int most, tsr_log *log, tsr_map_models *out,
+                               tsr_err *err);
 void tsr_map_models_clear(tsr_map_models *models);
 
 /* Coordinates of model k, [n_atom][3]. */
 const double (*tsr_map_models_xyz(const tsr_map_models *models, int k))[3];
 
-/* "adk.pdb", "adk.pdb, model 3", "runs/adk, chain 2, draw 400". */
+/* "adk.pdb", "adk.pdb, model 3", "runs/adk, chain 2, draw 400", "adk.pdb, frame
+ * 12". */
 void tsr_map_models_label(const tsr_map_models *models, int k, char *text,
                           unsigned long size);
 

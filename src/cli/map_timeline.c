@@ -23,6 +23,7 @@ typedef struct {
     double *cc; /* [models.n][rows.n]; NaN: not defined */
 } timeline;
 
+/* draw: of a trajectory its frame, from 1 */
 static const char csv_head[] = "component,model,chain,draw,cc,change\n";
 
 /* ---- the correlations ---- */
@@ -148,11 +149,12 @@ static tsr_status write_csv(const timeline *t, const char *path, tsr_err *err)
         for (int k = 0; k < t->models.n; k++) {
             const double cc = t->cc[(size_t)k * (size_t)t->rows.n + (size_t)r];
             fprintf(to.out, "\"%s\",%d,", t->rows.component[r].name, k + 1);
+            if (t->models.chain != NULL)
+                fprintf(to.out, "%d", t->models.chain[k]);
+            fputc(',', to.out);
             if (t->models.draw != NULL)
-                fprintf(to.out, "%d,%ld,", t->models.chain[k],
-                        t->models.draw[k]);
-            else
-                fputs(",,", to.out);
+                fprintf(to.out, "%ld", t->models.draw[k]);
+            fputc(',', to.out);
             if (isnan(cc))
                 fputs(",\n", to.out);
             else if (isnan(t->cc[r]))
@@ -226,9 +228,11 @@ static void draw_axis(tsr_svg *svg, const timeline *t, double bottom)
         tsr_svg_line(svg, x, bottom, x, bottom + 4.0, "#444", 1.0);
         tsr_svg_text(svg, x, bottom + 18.0, 12.0, TSR_SVG_MIDDLE, 0, text);
     }
-    tsr_svg_text(
-        svg, LEFT + 0.5 * WIDTH, bottom + 40.0, 14.0, TSR_SVG_MIDDLE, 0,
-        t->models.draw != NULL ? "conformation, chain after chain" : "model");
+    tsr_svg_text(svg, LEFT + 0.5 * WIDTH, bottom + 40.0, 14.0, TSR_SVG_MIDDLE,
+                 0,
+                 t->models.chain != NULL  ? "conformation, chain after chain"
+                 : t->models.draw != NULL ? "frame"
+                                          : "model");
 }
 
 static void draw_scale(tsr_svg *svg, double low, double high, double bottom)
@@ -335,8 +339,8 @@ static tsr_status make(timeline *t, const char *csv, const char *svg,
                        tsr_err *err)
 {
     tsr_map_job *job = t->job;
-    TSR_TRY(tsr_map_models_read(job->model[0], job->most_frames, job->log,
-                                &t->models, err));
+    TSR_TRY(tsr_map_models_read(job->model[0], job->trajectory,
+                                job->most_frames, job->log, &t->models, err));
     TSR_TRY(tsr_map_job_check(job, &t->models, err));
     TSR_TRY(find_rows(t, err));
     TSR_TRY(tsr_map_job_blur(job, &t->models, job->sigma_over_r, err));

@@ -7,12 +7,14 @@ extern "C" {
 
 #include <gemmi/resinfo.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 using namespace tsr_gemmi;
@@ -48,9 +50,35 @@ std::string atom_name(const gemmi::Atom &atom, tsr_molecule_kind kind)
     return name;
 }
 
+typedef std::unordered_map<const gemmi::Atom *, int> Places;
+
+/* The place of each atom among all of a model: by serial number, since gemmi
+ * brings parts of a chain together; where numbers repeat, as it has them. */
+Places places_of(const gemmi::Model &model)
+{
+    std::vector<const gemmi::Atom *> atoms;
+    for (const gemmi::Chain &chain : model.chains)
+        for (const gemmi::Residue &residue : chain.residues)
+            for (const gemmi::Atom &atom : residue.atoms)
+                atoms.push_back(&atom);
+    std::set<int> numbers;
+    for (const gemmi::Atom *atom : atoms)
+        numbers.insert(atom->serial);
+    if (numbers.size() == atoms.size())
+        std::sort(atoms.begin(), atoms.end(),
+                  [](const gemmi::Atom *a, const gemmi::Atom *b) {
+                      return a->serial < b->serial;
+                  });
+    Places places;
+    for (size_t i = 0; i < atoms.size(); i++)
+        places[atoms[i]] = int(i);
+    return places;
+}
+
 struct Reader {
     const char *path;
     tsr_atoms count; /* only its numbers are used */
+    Places places;
     std::vector<tsr_file_residue> residues;
     std::vector<tsr_file_atom> atoms;
 
@@ -126,6 +154,7 @@ void Reader::add_atom(const gemmi::Residue &residue, const gemmi::Atom &atom,
     std::snprintf(out.name, sizeof out.name, "%.7s",
                   atom_name(atom, record.kind).c_str());
     out.residue = int(residues.size());
+    out.in_file = places.at(&atom);
     out.xyz[0] = atom.pos.x, out.xyz[1] = atom.pos.y, out.xyz[2] = atom.pos.z;
     count.n_hydrogen += out.z == 1;
     count.n_partial += record.kind != TSR_MOLECULE_PROTEIN &&
@@ -220,8 +249,9 @@ tsr_atoms *Reader::finish()
 
 tsr_atoms *read_model(const char *path, const gemmi::Model &model, int n_model)
 {
-    Reader reader{path, {}, {}, {}};
+    Reader reader{path, {}, places_of(model), {}, {}};
     reader.count.n_model = n_model - 1;
+    reader.count.n_in_file = int(reader.places.size());
     for (const gemmi::Chain &chain : model.chains) {
         const gemmi::Residue *before = nullptr;
         for (const gemmi::Residue &residue : chain.residues) {

@@ -25,6 +25,7 @@ typedef struct {
     char name[8]; /* upper case; ' for * in nucleotides: "C1'" */
     int z;        /* atomic number */
     int residue;  /* index into residue[] */
+    int in_file;  /* its place among all atoms of the model, from 0 */
     double xyz[3];
 } tsr_file_atom;
 
@@ -42,6 +43,7 @@ typedef struct {
 typedef struct {
     char *path;
     int n_atom, n_residue;
+    int n_in_file;                      /* atoms, those left out included */
     tsr_file_atom *atom;                /* [n_atom] by residue */
     tsr_file_residue *residue;          /* [n_residue] those that have atoms */
     int n_hydrogen;                     /* among the atoms */

@@ -236,6 +236,97 @@ expect "a range that is not there" 64 "names no residue" map timeline \
 expect "parts that are not known" 64 "expected residue, structure or chain" \
     map timeline three.pdb --map own.mrc -r 6 -o line --by atom
 
+# A trajectory of a water, which is no part of the density, and the model, that
+# goes 1 Angstrom along x a frame.
+{
+    printf "HETATM%5d  O   HOH W   1    %8.3f%8.3f%8.3f  1.00  0.00" 1 0 0 0
+    printf "           O\n"
+    awk '/^ATOM/ {printf "%s%5d%s\n", substr($0, 1, 6), NR + 1, substr($0, 12)}' \
+        model.pdb
+} >wet.pdb
+cat >dcd.py <<'END'
+"""dcd.py KIND FILE: the four frames of wet.pdb as DCD."""
+import struct, sys
+kind, path = sys.argv[1:]
+end = ">" if kind == "big" else "<"
+xyz = [[float(l[30 + 8 * c:38 + 8 * c]) for c in range(3)]
+       for l in open("wet.pdb") if l[:4] in ("ATOM", "HETA")]
+if kind == "order":
+    xyz.reverse()
+if kind == "fewer":
+    xyz.pop()
+def record(data):
+    n = struct.pack(end + "i", len(data))
+    return n + data + n
+head = [0] * 20
+if kind == "cell":
+    head[10] = head[11] = 1
+if kind != "xplor":
+    head[19] = 24
+if kind == "fixed":
+    head[8] = 7
+out = record((b"VELD" if kind == "speeds" else b"CORD") +
+             struct.pack(end + "20i", *head))
+out += record(struct.pack(end + "i", 1) + b"made by a test".ljust(80))
+out += record(struct.pack(end + "i", len(xyz)))
+for k in range(4):
+    if kind == "cell":
+        out += record(struct.pack(end + "6d", 90, 90, 90, 90, 90, 90))
+    for c in range(4 if kind == "cell" else 3):
+        v = [x[c] + (k if c == 0 else 0) if c < 3 else 0.0 for x in xyz]
+        if kind == "nan":
+            v[3] = float("nan")
+        out += record(struct.pack(end + "%df" % len(v), *v))
+if kind == "cut":
+    out = out[:-10]
+if kind == "damaged":
+    out = out[:-4] + b"\1\2\3\4"
+open(path, "wb").write(out)
+END
+for kind in little big cell xplor; do
+    "$python" dcd.py $kind $kind.dcd
+    expect "a trajectory: $kind" 0 "" map cc wet.pdb -t $kind.dcd --map own.mrc \
+        -r 6
+    check "begins as the model" grep -qE "^wet.pdb, frame 1 +1.0000" out.txt
+    check "and goes away" grep -qE "^wet.pdb, frame 4 +0.[0-8]" out.txt
+    grep "^wet" out.txt >$kind.txt
+    check "in the same way" cmp -s $kind.txt little.txt
+done
+awk '/^ATOM/ {
+    printf "%s%8.3f%s\n", substr($0, 1, 30), substr($0, 31, 8) + 3, \
+        substr($0, 39)}' model.pdb >moved.pdb
+expect "a model 3 Angstrom away" 0 "" map cc moved.pdb --map own.mrc -r 6
+check "agrees as the fourth frame does" awk '/^wet/ {frame = $4}
+    /^moved/ {n++; bad = $2 != frame} END {exit n != 1 || bad}' little.txt out.txt
+expect "two of its frames" 0 "" map cc wet.pdb -t big.dcd --map own.mrc -r 6 \
+    --frames 2
+check "are the first and the last" awk '/^wet/ {f = f $3} END {exit f != "14"}' \
+    out.txt
+expect "its timeline" 0 "" map timeline wet.pdb -t cell.dcd --map own.mrc -r 6 \
+    -o frames --by chain
+check "has frames" grep -q '^"[^"]*",4,,4,0' frames.csv
+refused() { # KIND PATTERN
+    "$python" dcd.py $1 $1.dcd
+    expect "a trajectory: $1" 65 "$2" map cc wet.pdb -t $1.dcd --map own.mrc \
+        -r 6
+}
+refused fixed "7 atoms are fixed"
+refused speeds "holds velocities"
+refused fewer "they must be the same"
+refused order "or they are in another order"
+refused nan "frame 1, atom 4: a coordinate is not a finite number"
+refused damaged "is damaged"
+"$python" dcd.py cut cut.dcd
+expect "a trajectory: cut" 0 "ends within a frame" map cc wet.pdb -t cut.dcd \
+    --map own.mrc -r 6
+check "the rest is there" grep -q "frame 3" out.txt
+expect "no trajectory" 65 "not a DCD trajectory" map cc wet.pdb -t wet.pdb \
+    --map own.mrc -r 6
+expect "a trajectory of two models" 64 "goes with one model" map cc wet.pdb \
+    wet.pdb -t big.dcd --map own.mrc -r 6
+expect "a trajectory where it is docked" 64 "belongs to 'map" map dock wet.pdb \
+    -t big.dcd --map own.mrc -r 6
+
 cat >run.yaml <<END
 structure: {file: model.pdb, flexible: ["A:51-64"]}
 data:
@@ -248,6 +339,8 @@ expect "a run" 0 "" "$program" run run.yaml
 expect "its draws" 0 "lacks what it lacks" map timeline drawn --map own.mrc \
     -r 6 -o drawn.csv --select first=A:1-50 --select rest=A:65-114
 check "are numbered" grep -q '^"first",2,[0-9],[0-9]*,-*0' drawn.csv
+expect "a trajectory beside a run" 64 "has trajectories of its own" map cc drawn \
+    -t big.dcd --map own.mrc -r 6
 expect "and their correlations" 0 "" map cc drawn --map own.mrc -r 6
 check "have a line each" grep -qE "^drawn, chain [0-9], draw [0-9]+ +0" out.txt
 
