@@ -423,7 +423,7 @@ static void by_solvent(void **state)
     assert_true(share >= low - sampling());
 }
 
-/* A rule of thumb: of a protein it held the truth in 0.84. */
+/* A rule of thumb: of a protein it held the truth in 0.85. */
 static void not_whitened(void **state)
 {
     assert_true(coverage(*state, "") >= low - 0.05 - sampling());
