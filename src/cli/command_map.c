@@ -390,36 +390,10 @@ tsr_status tsr_map_job_blur(const tsr_map_job *job,
 tsr_status tsr_map_job_check(const tsr_map_job *job,
                              const tsr_map_models *models, tsr_err *err)
 {
-    const tsr_map_grid *g = &job->map->grid;
-    const double(*xyz)[3] = tsr_map_models_xyz(models, 0);
-    const int n = models->atoms->n_atom;
-    double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL}, far[3];
-    double high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
-    int n_inside = 0;
-    for (int c = 0; c < 3; c++)
-        far[c] = g->origin[c] + (g->n[c] - 1) * g->step[c];
-    for (int i = 0; i < n; i++) {
-        int is_inside = 1;
-        for (int c = 0; c < 3; c++) {
-            low[c] = fmin(low[c], xyz[i][c]);
-            high[c] = fmax(high[c], xyz[i][c]);
-            is_inside &= xyz[i][c] >= g->origin[c] && xyz[i][c] <= far[c];
-        }
-        n_inside += is_inside;
-    }
-    if (n_inside == 0)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s' does not overlap with the map: its atoms are "
-                        "from (%.1f, %.1f, %.1f) to (%.1f, %.1f, %.1f), the "
-                        "voxels from (%.1f, %.1f, %.1f) to (%.1f, %.1f, %.1f) "
-                        "Angstrom; dock it first, or try --origin",
-                        models->path, low[0], low[1], low[2], high[0], high[1],
-                        high[2], g->origin[0], g->origin[1], g->origin[2],
-                        far[0], far[1], far[2]);
-    if (n_inside < n)
-        tsr_warn(job->log, "'%s': %d of %d atoms are outside of the map",
-                 models->path, n - n_inside, n);
-    return TSR_OK;
+    return tsr_map_check_overlap(
+        &job->map->grid, models->path, models->atoms->n_atom,
+        tsr_map_models_xyz(models, 0), 0.0, "dock it first, or try --origin",
+        job->log, err);
 }
 
 tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,

@@ -366,3 +366,38 @@ tsr_status tsr_map_write(const tsr_map *map, const char *path,
                           strerror(errno));
     return tsr_file_end(&to, status, err);
 }
+
+tsr_status tsr_map_check_overlap(const tsr_map_grid *grid, const char *model,
+                                 int n, const double (*xyz)[3], double least,
+                                 const char *remedy, tsr_log *log, tsr_err *err)
+{
+    const tsr_map_grid *g = grid;
+    double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL}, far[3];
+    double high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
+    int n_inside = 0;
+    for (int c = 0; c < 3; c++)
+        far[c] = g->origin[c] + (g->n[c] - 1) * g->step[c];
+    for (int i = 0; i < n; i++) {
+        int is_inside = 1;
+        for (int c = 0; c < 3; c++) {
+            low[c] = fmin(low[c], xyz[i][c]);
+            high[c] = fmax(high[c], xyz[i][c]);
+            is_inside &= xyz[i][c] >= g->origin[c] && xyz[i][c] <= far[c];
+        }
+        n_inside += is_inside;
+    }
+    if (n_inside == 0 || n_inside < least * n)
+        return tsr_fail(err, TSR_E_DATA,
+                        "%s does not overlap with the map%s: its atoms are "
+                        "from (%.1f, %.1f, %.1f) to (%.1f, %.1f, %.1f), the "
+                        "voxels from (%.1f, %.1f, %.1f) to (%.1f, %.1f, %.1f) "
+                        "Angstrom; %s",
+                        model, n_inside > 0 ? " enough" : "", low[0], low[1],
+                        low[2], high[0], high[1], high[2], g->origin[0],
+                        g->origin[1], g->origin[2], far[0], far[1], far[2],
+                        remedy);
+    if (n_inside < n)
+        tsr_warn(log, "%s: %d of %d atoms are outside of the map", model,
+                 n - n_inside, n);
+    return TSR_OK;
+}

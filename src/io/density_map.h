@@ -97,4 +97,12 @@ void tsr_map_header_make(const tsr_map_grid *grid, const double stats[4],
 tsr_status tsr_map_read_dx(const char *path, const char *text, tsr_map **out,
                            tsr_err *err);
 
+/* Is a model, n atoms at xyz, where the map is? Warns of one that is in part
+ * outside. Errors: TSR_E_DATA, with both boxes and a remedy, as "dock it
+ * first", where less than the share `least` of it, or nothing, is inside. */
+tsr_status tsr_map_check_overlap(const tsr_map_grid *grid, const char *model,
+                                 int n, const double (*xyz)[3], double least,
+                                 const char *remedy, tsr_log *log,
+                                 tsr_err *err);
+
 #endif

@@ -64,6 +64,9 @@ static const double pi = 3.14159265358979324;
  * to 0.5. The widths that the map is blurred by reach beyond it. */
 static const double sigma_middle = 0.28, sigma_low = 0.08, sigma_high = 0.9;
 
+/* Of the start; a molecule has to lie within its map. */
+static const double least_inside = 0.5;
+
 static const tsr_field fields[] = {
     {.name = "file",
      .type = TSR_FIELD_STRING,
@@ -191,7 +194,14 @@ static tsr_status take_map(map_term *t, const tsr_term_source *source,
     t->bodies.voxel_volume = step[0] * step[1] * step[2];
     t->n_free = m.n_free;
     t->sigma = 1.0 / sqrt(t->n_free); /* of one of so many voxels */
-    tsr_status status = blur(t, &m, o, err);
+    tsr_status status = TSR_OK;
+    if (start.n > 0)
+        status = tsr_map_check_overlap(
+            &m.map->grid, "the start", start.n, start.xyz, least_inside,
+            "dock: true brings it there, or is origin another?", source->log,
+            err);
+    if (status == TSR_OK)
+        status = blur(t, &m, o, err);
     t->bodies.map = t->map;
     if (status == TSR_OK)
         t->limit = sqrt(fmax(0.0, 1.0 - m.noise / t->map->square));

@@ -361,6 +361,12 @@ expect "check" 0 "voxels count as [0-9]+ independent ones" "$program" check \
 check "resolved" grep -q "kind: map" out.txt
 expect "without a resolution" 78 "data.0: a map needs its resolution" \
     "$program" check fit.yaml --set data.0.resolution=0
+awk '/^ATOM/ {printf "%s%8.3f%s\n", substr($0, 1, 30), substr($0, 31, 8) + 60,
+    substr($0, 39)}' bodies.pdb >away.pdb
+expect "a start outside of the map" 65 \
+    "the start does not overlap with the map enough: .* dock: true" "$program" \
+    run fit.yaml --set structure.file=away.pdb --output away
+check "begins nothing" test ! -e away
 expect "a key of a curve" 78 "it belongs to kind: saxs" "$program" check \
     fit.yaml --set data.0.q_unit=auto
 expect "a run" 0 "" "$program" run fit.yaml
