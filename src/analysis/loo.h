@@ -14,7 +14,8 @@
 #include "store/trace.h"
 
 typedef struct {
-    int n;          /* points of all measurements; 0: the run stored none */
+    int n;          /* points of all measurements; 0: the run stored none, or
+                     has but one, as of a map alone */
     double *point;  /* [n] nat */
     double elpd;    /* their sum, nat; NaN: not known */
     double error;   /* of the sum as a sample of points: sqrt(n var) */

@@ -370,6 +370,7 @@ check "begins nothing" test ! -e away
 expect "a key of a curve" 78 "it belongs to kind: saxs" "$program" check \
     fit.yaml --set data.0.q_unit=auto
 expect "a run" 0 "" "$program" run fit.yaml
+check "nothing is left out of one point" sh -c '! grep -E "nan|PSIS" out.txt'
 check "the molecule moves as a whole" grep -q "^rigid_body  *[1-9]" err.txt
 check "and with all torsions at once" grep -q "^collective  *[1-9]" err.txt
 check "the map is kept" test -s fitted/input/own.mrc
