@@ -21,6 +21,7 @@ void tsr_map_batch_clear(tsr_map_batch *batch)
 {
     free(batch->particle);
     free(batch->system);
+    free(batch->bound);
     free(batch->threshold);
     free(batch->scale);
 }
@@ -77,6 +78,7 @@ static tsr_status make_room(tsr_map_batch *b, size_t n_particle, int n_system,
     if (n_system > b->room_system) {
         const size_t n = (size_t)n_system;
         TSR_TRY(grow((void **)&b->system, n, sizeof *b->system, err));
+        TSR_TRY(grow((void **)&b->bound, n, sizeof *b->bound, err));
         TSR_TRY(grow((void **)&b->threshold, n, sizeof *b->threshold, err));
         TSR_TRY(grow((void **)&b->scale, n, sizeof *b->scale, err));
         b->room_system = n_system;
@@ -148,29 +150,58 @@ typedef struct {
     int first_system; /* of the call */
     int first, last;  /* atoms, from its first one on */
     size_t each;      /* Gaussians of an atom */
+    pthread_mutex_t *bounds;
 } slice;
 
+/* An atom's Gaussians have one place; the place widens its system's bound. */
+static void put_atom(const slice *s, int i, int system, const double by[3],
+                     int32_t bound[2][3])
+{
+    const tsr_map_batch *b = s->batch;
+    const int atom = s->from->first[s->first_system] + i;
+    const int z = s->from->z[atom];
+    int32_t x[3];
+    put_coordinates(b, by, s->from->xyz[atom], x);
+    for (size_t n = 0; n < s->each; n++) {
+        int32_t *p = b->particle[(size_t)i * s->each + n];
+        memcpy(p, x, sizeof x);
+        p[3] = (b->blur.first[z] + (int)n) | (int32_t)((uint32_t)system << 8);
+    }
+    for (int c = 0; c < 3 && x[0] != too_far; c++) {
+        bound[0][c] = smaller(bound[0][c], x[c]);
+        bound[1][c] = larger(bound[1][c], x[c]);
+    }
+}
+
+static const int32_t no_bound[2][3] = {{INT32_MAX, INT32_MAX, INT32_MAX},
+                                       {INT32_MIN, INT32_MIN, INT32_MIN}};
+
+/* System by system, of which the first and the last may be shared with other
+ * threads. */
 static void *put_slice(void *context)
 {
     const slice *s = context;
     const tsr_map_batch *b = s->batch;
-    const int begin = s->from->first[s->first_system];
+    const int *first = s->from->first + s->first_system;
     int system = 0;
     double by[3];
     for (int c = 0; c < 3; c++)
         by[c] = ldexp(1.0 / b->grid.step[c], FRACTION);
-    for (int i = s->first; i < s->last; i++) {
-        const int z = s->from->z[begin + i];
-        int32_t x[3];
-        while (s->from->first[s->first_system + system + 1] <= begin + i)
+    for (int i = s->first; i < s->last;) {
+        int32_t bound[2][3];
+        memcpy(bound, no_bound, sizeof bound);
+        while (first[system + 1] - first[0] <= i)
             system++;
-        put_coordinates(b, by, s->from->xyz[begin + i], x);
-        for (size_t n = 0; n < s->each; n++) {
-            int32_t *p = b->particle[(size_t)i * s->each + n];
-            memcpy(p, x, sizeof x);
-            p[3] =
-                (b->blur.first[z] + (int)n) | (int32_t)((uint32_t)system << 8);
+        const int end = smaller(s->last, first[system + 1] - first[0]);
+        for (; i < end; i++)
+            put_atom(s, i, system, by, bound);
+        pthread_mutex_lock(s->bounds);
+        for (int c = 0; c < 3; c++) {
+            int32_t(*to)[3] = b->bound[system];
+            to[0][c] = smaller(to[0][c], bound[0][c]);
+            to[1][c] = larger(to[1][c], bound[1][c]);
         }
+        pthread_mutex_unlock(s->bounds);
     }
     return NULL;
 }
@@ -182,11 +213,14 @@ static void put_particles(const tsr_map_batch *b, const tsr_density_batch *from,
 {
     enum { MOST_THREADS = 8, ATOMS_A_THREAD = 1 << 15 };
     const int n_atom = from->first[first + n] - from->first[first];
+    for (int k = 0; k < n; k++)
+        memcpy(b->bound[k], no_bound, sizeof no_bound);
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     int n_thread = n_atom / ATOMS_A_THREAD + 1;
     n_thread = smaller(n_thread, MOST_THREADS);
     n_thread = smaller(n_thread, processors > 0 ? (int)processors : 1);
     slice part[MOST_THREADS];
+    pthread_mutex_t bounds = PTHREAD_MUTEX_INITIALIZER;
     pthread_t thread[MOST_THREADS];
     int is_started[MOST_THREADS] = {0};
     for (int k = 0; k < n_thread; k++) {
@@ -196,7 +230,8 @@ static void put_particles(const tsr_map_batch *b, const tsr_density_batch *from,
                           .first_system = first,
                           .first = (int)(all * k / n_thread),
                           .last = (int)(all * (k + 1) / n_thread),
-                          .each = each};
+                          .each = each,
+                          .bounds = &bounds};
         is_started[k] =
             k + 1 < n_thread &&
             pthread_create(&thread[k], NULL, put_slice, &part[k]) == 0;
@@ -206,14 +241,16 @@ static void put_particles(const tsr_map_batch *b, const tsr_density_batch *from,
     for (int k = 0; k < n_thread; k++)
         if (is_started[k])
             pthread_join(thread[k], NULL);
+    pthread_mutex_destroy(&bounds);
 }
 
-/* The box of the map's tiles that coordinates from low to high may reach, and
- * how many at most one of them reaches. */
-static void set_box(tsr_map_batch *b, int at, const int32_t low[3],
-                    const int32_t high[3], size_t n_particle)
+/* The box of the map's tiles that the n particles of a system, which come next,
+ * may reach, and how many at most one of them reaches. */
+static void put_system(tsr_map_batch *b, int at, size_t n)
 {
     int32_t *s = b->system[at];
+    const int32_t *low = b->bound[at][0], *high = b->bound[at][1];
+    const size_t n_particle = low[0] <= high[0] ? n : 0;
     size_t n_cell = 1, n_each = 1;
     for (int c = 0; c < 3; c++) {
         const int reach = b->reach_max[c];
@@ -233,26 +270,7 @@ static void set_box(tsr_map_batch *b, int at, const int32_t low[3],
     s[7] = 0;
     b->n_cell += n_cell;
     b->n_listed += n_each * n_particle;
-}
-
-/* Finds the box of the n particles of a system, which come next. */
-static void put_system(tsr_map_batch *b, int at, size_t n)
-{
-    int32_t low[3] = {INT32_MAX, INT32_MAX, INT32_MAX};
-    int32_t high[3] = {INT32_MIN, INT32_MIN, INT32_MIN};
-    int any = 0;
-    for (size_t i = b->n_particle; i < b->n_particle + n; i++) {
-        const int32_t *x = b->particle[i];
-        if (x[0] == too_far)
-            continue;
-        any = 1;
-        for (int c = 0; c < 3; c++) {
-            low[c] = smaller(low[c], x[c]);
-            high[c] = larger(high[c], x[c]);
-        }
-    }
     b->n_particle += n;
-    set_box(b, at, low, high, any ? n : 0);
 }
 
 /* The largest power of two by which a sum of this size may be multiplied. */

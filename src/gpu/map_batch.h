@@ -25,6 +25,7 @@ typedef struct {
     int n_system;
     int32_t (*particle)[4]; /* [n_particle] x, y, z, type | system << 8 */
     int32_t (*system)[8];   /* [n_system] box of tiles; first cell */
+    int32_t (*bound)[2][3]; /* [n_system] lowest and highest place */
     double *threshold;      /* [n_system] in units */
     double (*scale)[4];     /* [n_system] of E, E^2, S^2, E S */
     size_t room_particle;
