@@ -2,6 +2,8 @@
  * block its centre and radius. */
 #include "density/overlap.h"
 
+#include "core/clones.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -110,18 +112,42 @@ void tsr_overlap_place(int n, int first, int count, const double (*xyz)[3],
         bound_block(n, b, place);
 }
 
+/* ---- rows ---- */
+
+static size_t row_floats(int n_part, int room)
+{
+    return (size_t)(2 * n_part) * (size_t)room;
+}
+
+size_t tsr_overlap_row_room(int n_part, int n)
+{
+    return TSR_OVERLAP_TYPES * row_floats(n_part, blocks(n) * BLOCK);
+}
+
+void tsr_overlap_make_rows(const tsr_overlap_kernel *kernel, int n,
+                           const unsigned char *type, float *rows)
+{
+    const int room = blocks(n) * BLOCK;
+    for (int a = 0; a < TSR_OVERLAP_TYPES; a++)
+        for (int m = 0; m < kernel->n_part; m++, rows += 2 * (size_t)room)
+            for (int j = 0; j < room; j++) {
+                rows[j] = kernel->falls[m][a][type[j]];
+                rows[room + j] = kernel->height[m][a][type[j]];
+            }
+}
+
 /* ---- sums ---- */
 
 typedef struct {
     const tsr_overlap_kernel *kernel;
     int room;
-    const unsigned char *type;
+    const float *rows;
     const float *place; /* of the bodies j */
 } partners;
 
 /* exp(-64 y): a series, then exp(-y) - 1 doubled six times, which is as exact
  * as single precision and which the compiler makes for several y at once. */
-static inline float fallen(float y)
+TSR_INLINE float fallen(float y)
 {
     const float third = 1.0f / 3.0f;
     float e = -y * (1.0f - 0.5f * y * (1.0f - third * y * (1.0f - 0.25f * y)));
@@ -136,7 +162,7 @@ static inline float fallen(float y)
 
 /* Numbers that are not negative are in the order of their bits, as integers,
  * among which compilers choose without a branch. */
-static void at_most(float limit, float value[BLOCK])
+TSR_INLINE void at_most(float limit, float value[BLOCK])
 {
     int32_t bits[BLOCK], most;
     memcpy(bits, value, sizeof bits);
@@ -148,28 +174,23 @@ static void at_most(float limit, float value[BLOCK])
 
 /* What is left of a Gaussian at its end is taken off all of it, so that it ends
  * at 0. */
-static void add_part(const float *falls, const float *height,
-                     const unsigned char *type, const float square[BLOCK],
-                     float sum[BLOCK])
+TSR_INLINE void add_part(const float *falls, const float *height,
+                         const float square[BLOCK], float sum[BLOCK])
 {
     const float most = most_fall / 64.0f, rest = fallen(most);
-    float y[BLOCK], scale[BLOCK], value[BLOCK];
-    for (int j = 0; j < BLOCK; j++) {
-        y[j] = falls[type[j]];
-        scale[j] = height[type[j]];
-    }
+    float y[BLOCK], value[BLOCK];
     for (int j = 0; j < BLOCK; j++)
-        y[j] *= square[j] * (1.0f / 64.0f);
+        y[j] = falls[j] * (square[j] * (1.0f / 64.0f));
     at_most(most, y);
     for (int j = 0; j < BLOCK; j++)
-        value[j] = scale[j] * (fallen(y[j]) - rest);
+        value[j] = height[j] * (fallen(y[j]) - rest);
     for (int j = 0; j < BLOCK; j++)
         sum[j] += value[j];
 }
 
-/* A body at r, of a type, with those of block b that are not left out. */
-static int64_t add_block(const partners *p, const float r[3], int type, int b,
-                         const int *is_in)
+/* A body at r with those of block b that are not left out; row: of its type. */
+TSR_CLONES static int64_t add_block(const partners *p, const float r[3],
+                                    const float *row, int b, const int *is_in)
 {
     const tsr_overlap_kernel *k = p->kernel;
     const float *x = p->place + b * BLOCK, *y = x + p->room, *z = y + p->room;
@@ -179,9 +200,9 @@ static int64_t add_block(const partners *p, const float r[3], int type, int b,
         const float dx = x[j] - r[0], dy = y[j] - r[1], dz = z[j] - r[2];
         square[j] = dx * dx + dy * dy + dz * dz;
     }
-    for (int m = 0; m < k->n_part; m++)
-        add_part(k->falls[m][type], k->height[m][type], p->type + b * BLOCK,
-                 square, value);
+    row += b * BLOCK;
+    for (int m = 0; m < k->n_part; m++, row += 2 * (size_t)p->room)
+        add_part(row, row + p->room, square, value);
     for (int j = 0; j < BLOCK; j++)
         sum += (int32_t)value[j] & is_in[j];
     return sum;
@@ -196,6 +217,11 @@ static int is_near(const partners *p, const float r[3], int b)
     return d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < most * most;
 }
 
+static const float *row_of(const partners *p, int type)
+{
+    return p->rows + (size_t)type * row_floats(p->kernel->n_part, p->room);
+}
+
 static void take(const float *place, int room, int i, float r[3])
 {
     for (int c = 0; c < 3; c++)
@@ -203,15 +229,17 @@ static void take(const float *place, int room, int i, float r[3])
 }
 
 int64_t tsr_overlap_own(const tsr_overlap_kernel *kernel, int n,
-                        const unsigned char *type, const float *place,
-                        int n_moved, const int *moved, int *is_in)
+                        const unsigned char *type, const float *rows,
+                        const float *place, int n_moved, const int *moved,
+                        int *is_in)
 {
     const int n_block = blocks(n);
-    const partners p = {kernel, n_block * BLOCK, type, place};
+    const partners p = {kernel, n_block * BLOCK, rows, place};
     int64_t sum = 0;
     /* Bodies that are done leave; blocks that all have left are passed over. */
     int first = 0;
     for (int m = 0; m < n_moved; m++) {
+        const float *row = row_of(&p, type[moved[m]]);
         float r[3];
         take(place, p.room, moved[m], r);
         is_in[moved[m]] = 0;
@@ -219,7 +247,7 @@ int64_t tsr_overlap_own(const tsr_overlap_kernel *kernel, int n,
             first = (m + 1) / BLOCK;
         for (int b = first; b < n_block; b++)
             if (is_near(&p, r, b))
-                sum += add_block(&p, r, type[moved[m]], b, is_in + b * BLOCK);
+                sum += add_block(&p, r, row, b, is_in + b * BLOCK);
     }
     for (int m = 0; m < n_moved; m++)
         is_in[moved[m]] = -1;
@@ -227,19 +255,21 @@ int64_t tsr_overlap_own(const tsr_overlap_kernel *kernel, int n,
 }
 
 int64_t tsr_overlap_between(const tsr_overlap_kernel *kernel, int n,
-                            const unsigned char *type, const float *place,
-                            int n_moved, const int *moved, const float *other)
+                            const unsigned char *type, const float *rows,
+                            const float *place, int n_moved, const int *moved,
+                            const float *other)
 {
     static const int all[BLOCK] = {-1, -1, -1, -1, -1, -1, -1, -1};
     const int n_block = blocks(n);
-    const partners p = {kernel, n_block * BLOCK, type, other};
+    const partners p = {kernel, n_block * BLOCK, rows, other};
     int64_t sum = 0;
     for (int m = 0; m < n_moved; m++) {
+        const float *row = row_of(&p, type[moved[m]]);
         float r[3];
         take(place, p.room, moved[m], r);
         for (int b = 0; b < n_block; b++)
             if (is_near(&p, r, b))
-                sum += add_block(&p, r, type[moved[m]], b, all);
+                sum += add_block(&p, r, row, b, all);
     }
     return 2 * sum;
 }

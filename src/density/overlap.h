@@ -47,6 +47,15 @@ double tsr_overlap_self(const tsr_overlap_kernel *kernel, int type);
 int tsr_overlap_bodies(int n);
 size_t tsr_overlap_room(int n);
 
+/* The kernel of each type with each of the bodies: for all of its parts how
+ * fast it falls, [bodies], and how high it is. A pair's would have to be looked
+ * up number by number, which took as long as all the rest; in rows, vector
+ * instructions read it. Floats that rows of n bodies take; to be made anew with
+ * the kernel. */
+size_t tsr_overlap_row_room(int n_part, int n);
+void tsr_overlap_make_rows(const tsr_overlap_kernel *kernel, int n,
+                           const unsigned char *type, float *rows);
+
 /* Puts bodies first .. first + count - 1 of n at xyz [n][3]; whole blocks are
  * looked at anew. */
 void tsr_overlap_place(int n, int first, int count, const double (*xyz)[3],
@@ -56,12 +65,14 @@ void tsr_overlap_place(int n, int first, int count, const double (*xyz)[3],
  * of `moved` [n_moved] (ascending) and another j. is_in: scratch for all
  * bodies, -1 each before and after. */
 int64_t tsr_overlap_own(const tsr_overlap_kernel *kernel, int n,
-                        const unsigned char *type, const float *place,
-                        int n_moved, const int *moved, int *is_in);
+                        const unsigned char *type, const float *rows,
+                        const float *place, int n_moved, const int *moved,
+                        int *is_in);
 
 /* Twice the sum over bodies i of `moved`, at `place`, and all j at `other`. */
 int64_t tsr_overlap_between(const tsr_overlap_kernel *kernel, int n,
-                            const unsigned char *type, const float *place,
-                            int n_moved, const int *moved, const float *other);
+                            const unsigned char *type, const float *rows,
+                            const float *place, int n_moved, const int *moved,
+                            const float *other);
 
 #endif

@@ -61,12 +61,30 @@ static int *scratch_of(const tsr_map_bodies *t, tsr_map_fit *f)
     return (int *)place_of(t, f, t->most_state);
 }
 
+static size_t row_bytes(const tsr_map_bodies *t)
+{
+    return sizeof(float) *
+           tsr_overlap_row_room(t->map->filter.n, t->topology->n_body);
+}
+
 static size_t fit_bytes(const tsr_map_bodies *t)
 {
     const size_t n = (size_t)t->topology->n_body, k = (size_t)t->most_state;
     return sizeof(tsr_map_fit) + k * k * sizeof(int64_t) +
            k * (4 * n * sizeof(double) +
                 tsr_overlap_room((int)n) * sizeof(float));
+}
+
+/* The kernel's rows, behind the scratch; a copy seldom needs them. */
+static size_t rows_at(const tsr_map_bodies *t)
+{
+    const size_t n = (size_t)tsr_overlap_bodies(t->topology->n_body);
+    return fit_bytes(t) + 2 * n * sizeof(int);
+}
+
+static float *rows_of(const tsr_map_bodies *t, tsr_map_fit *f)
+{
+    return (float *)(void *)((char *)f + rows_at(t));
 }
 
 /* What depends on sigma alone. Sums over voxels of products of two Gaussians
@@ -84,6 +102,8 @@ static void set_sigma(const tsr_map_bodies *t, double sigma_ang, tsr_map_fit *f)
     f->sigma_ang = sigma_ang;
     tsr_overlap_make(t->weight, variance, filter->n, filter->share,
                      filter->extra, t->voxel_volume, &f->kernel);
+    tsr_overlap_make_rows(&f->kernel, t->topology->n_body, t->type,
+                          rows_of(t, f));
 }
 
 /* The overlaps of some bodies of a state with all others, of its own and of the
@@ -97,9 +117,9 @@ static void add_overlaps(const tsr_map_bodies *t, tsr_map_fit *f, int state,
         const int high = l > state ? l : state, low = l > state ? state : l;
         const int64_t sum =
             l == state
-                ? tsr_overlap_own(&f->kernel, n, t->type, place_of(t, f, l),
-                                  n_moved, moved, is_in)
-                : tsr_overlap_between(&f->kernel, n, t->type,
+                ? tsr_overlap_own(&f->kernel, n, t->type, rows_of(t, f),
+                                  place_of(t, f, l), n_moved, moved, is_in)
+                : tsr_overlap_between(&f->kernel, n, t->type, rows_of(t, f),
                                       place_of(t, f, state), n_moved, moved,
                                       place_of(t, f, l));
         f->overlap[high * t->most_state + low] += sign * sum;
@@ -190,7 +210,7 @@ static void add_up(const tsr_map_bodies *t, tsr_map_fit *f)
 tsr_map_fit *tsr_map_fit_new(const tsr_map_bodies *bodies)
 {
     const size_t room = (size_t)tsr_overlap_bodies(bodies->topology->n_body);
-    tsr_map_fit *f = calloc(1, fit_bytes(bodies) + 2 * room * sizeof(int));
+    tsr_map_fit *f = calloc(1, rows_at(bodies) + row_bytes(bodies));
     for (size_t i = 0; f != NULL && i < room; i++)
         scratch_of(bodies, f)[i] = -1;
     return f;
@@ -286,5 +306,8 @@ void tsr_map_fit_stiffen(const tsr_map_bodies *bodies, const tsr_map_fit *fit,
 void tsr_map_fit_copy(const tsr_map_bodies *bodies, const tsr_map_fit *from,
                       tsr_map_fit *fit)
 {
+    const size_t at = rows_at(bodies);
+    if (fit->sigma_ang != from->sigma_ang)
+        memcpy((char *)fit + at, (const char *)from + at, row_bytes(bodies));
     memcpy(fit, from, fit_bytes(bodies));
 }

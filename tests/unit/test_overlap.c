@@ -20,7 +20,7 @@ typedef struct {
     double share[PARTS], extra[PARTS];
     double xyz[2][N][3];
     unsigned char type[N + TSR_OVERLAP_BLOCK];
-    float *place[2];
+    float *place[2], *rows;
     int is_in[N + TSR_OVERLAP_BLOCK];
     tsr_overlap_kernel kernel;
 } sample;
@@ -49,6 +49,15 @@ static void make(sample *s, gsl_rng *rng)
     }
     tsr_overlap_make(s->weight, s->variance, PARTS, s->share, s->extra, 2.0,
                      &s->kernel);
+    s->rows = calloc(tsr_overlap_row_room(PARTS, N), sizeof(float));
+    assert_non_null(s->rows);
+    tsr_overlap_make_rows(&s->kernel, N, s->type, s->rows);
+}
+
+static void clear(sample *s)
+{
+    free(s->place[0]), free(s->place[1]);
+    free(s->rows);
 }
 
 static double kernel(const sample *s, int i, int k, int j, int l)
@@ -77,14 +86,14 @@ static double all_pairs(const sample *s, int k, int l)
 
 static int64_t own(sample *s, int n, const int *moved)
 {
-    return tsr_overlap_own(&s->kernel, N, s->type, s->place[0], n, moved,
-                           s->is_in);
+    return tsr_overlap_own(&s->kernel, N, s->type, s->rows, s->place[0], n,
+                           moved, s->is_in);
 }
 
 static int64_t between(sample *s, int n, const int *moved)
 {
-    return tsr_overlap_between(&s->kernel, N, s->type, s->place[0], n, moved,
-                               s->place[1]);
+    return tsr_overlap_between(&s->kernel, N, s->type, s->rows, s->place[0], n,
+                               moved, s->place[1]);
 }
 
 /* Gaussians end at exp(-12.5), which is taken off all of them. */
@@ -111,7 +120,7 @@ static void sums(void **state)
     near_part(between(&s, N, all), s.kernel.unit, 2.0 * all_pairs(&s, 0, 1));
     assert_true(fabs(tsr_overlap_self(&s.kernel, 5) - kernel(&s, 5, 0, 5, 0)) <
                 1e-5 * kernel(&s, 5, 0, 5, 0));
-    free(s.place[0]), free(s.place[1]);
+    clear(&s);
 }
 
 /* Some bodies move: what their pairs had is taken off, what they have is added.
@@ -144,7 +153,7 @@ static void kept_up_to_date(void **state)
         assert_true(sum == own(&s, N, all));
         assert_true(with == between(&s, N, all));
     }
-    free(s.place[0]), free(s.place[1]);
+    clear(&s);
 }
 
 static int open_rng(void **state)
