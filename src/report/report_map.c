@@ -80,12 +80,13 @@ static outline find_outline(const tsr_map_slice *s, const float *value,
     return o;
 }
 
+/* A full line: its pieces are shorter than dashes. */
 static void add_outline(tsr_figure *f, const tsr_map_slice *s,
-                        tsr_layer_kind kind, const char *label,
-                        const char *colour, const float *value, double level)
+                        const char *label, const char *colour,
+                        const float *value, double level)
 {
     outline o = find_outline(s, value, level);
-    tsr_figure_layer(f, kind, label, colour, o.n, o.x, o.y, NULL);
+    tsr_figure_layer(f, TSR_LAYER_LINE, label, colour, o.n, o.x, o.y, NULL);
     free(o.x);
     free(o.y);
 }
@@ -132,10 +133,9 @@ static tsr_status slice_figure(tsr_report *r, const tsr_report_map *m, int k,
     panel->y0 = s->first[1];
     panel->y1 = s->first[1] + s->step * s->n[1];
     add_pixels(&f, s);
-    add_outline(&f, s, TSR_LAYER_DASHES, "start", pale, s->start,
-                m->view.start_level);
-    add_outline(&f, s, TSR_LAYER_LINE, "draws, mean", TSR_COLOUR_MODEL,
-                s->model, m->view.level);
+    add_outline(&f, s, "start", pale, s->start, m->view.start_level);
+    add_outline(&f, s, "draws, mean", TSR_COLOUR_MODEL, s->model,
+                m->view.level);
     return tsr_page_figure(r->page, f, err);
 }
 
