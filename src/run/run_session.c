@@ -394,7 +394,6 @@ tsr_status tsr_session_save(tsr_session *session, tsr_err *err)
 tsr_status tsr_session_checkpoint(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
-    const char *engine = s->setup->engine_text;
     double before = tsr_clock_s();
     tsr_status status = TSR_OK;
     if (s->saved.n_real == 0)
@@ -407,10 +406,13 @@ tsr_status tsr_session_checkpoint(tsr_session *session, tsr_err *err)
     s->saved_place.is_finished = s->place.is_finished;
     s->saved_place.is_converged = s->place.is_converged;
     s->saved_place.expected = s->place.expected;
+    const tsr_run_checkpoint checkpoint = {.place = s->saved_place,
+                                           .identity = s->identity,
+                                           .text = s->config_text,
+                                           .engine = s->setup->engine_text,
+                                           .saved = s->saved};
     if (status == TSR_OK)
-        status = tsr_run_checkpoint_write(
-            s->directory, &s->saved_place, &s->identity, s->config_text,
-            engine == NULL ? "none: the prior alone" : engine, &s->saved, err);
+        status = tsr_run_checkpoint_write(s->directory, &checkpoint, err);
     double now = tsr_clock_s();
     s->next_checkpoint =
         next_time(now, now - before, s->config->output.checkpoint_every);
