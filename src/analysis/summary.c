@@ -53,10 +53,10 @@ tsr_status tsr_circular_make(int n_group, int n_chain, int n_draw, double turn,
         const double half = sin(0.5 * to_rad * value[i]);
         missing += 2.0 * half * half / (double)n;
     }
-    tsr_status status =
-        tsr_convergence_of_groups(n_group, n_chain, n_draw, value, out, err);
-    if (status != TSR_OK || isnan(out->mean))
-        return status;
+    TSR_TRY(
+        tsr_convergence_of_groups(n_group, n_chain, n_draw, value, out, err));
+    if (isnan(out->mean))
+        return TSR_OK;
     if (low >= 0.0 && high > 0.5 * turn && mean < 0.0)
         mean += turn;
     out->mean = mean;
@@ -184,13 +184,11 @@ static tsr_status add_entries(tsr_summary *summary, tsr_trace_reader *reader,
             const tsr_trace_part part = {0, n_draw, k, width};
             status = tsr_trace_get_part(reader, group, name, &part, block, err);
         }
-        if (status == TSR_OK)
-            status = new_item(summary, name, unit, n, k, &item, err);
+        TSR_THEN(status, new_item(summary, name, unit, n, k, &item, err));
         for (size_t i = 0; status == TSR_OK && per_block > 1 && i < rows; i++)
             one[i] = block[i * (size_t)width + (size_t)at];
-        if (status == TSR_OK)
-            status = fill_item(item, tsr_trace_n_group(reader), n_chain, n_draw,
-                               one, err);
+        TSR_THEN(status, fill_item(item, tsr_trace_n_group(reader), n_chain,
+                                   n_draw, one, err));
     }
     if (one != block)
         free(one);
@@ -219,8 +217,8 @@ static tsr_status add_variable(tsr_summary *summary, tsr_trace_reader *reader,
     /* what is damaged must not hide the rest */
     if (status == TSR_E_IO || status == TSR_E_DATA) {
         status = new_item(summary, name, unit, 1, 0, &item, &local);
-        if (status == TSR_OK)
-            status = set_flaw(item, TSR_FLAW_UNREADABLE, local.message, &local);
+        TSR_THEN(status,
+                 set_flaw(item, TSR_FLAW_UNREADABLE, local.message, &local));
     }
     free(unit);
     return status == TSR_OK ? TSR_OK
@@ -320,10 +318,10 @@ tsr_status tsr_summary_add_evidence(tsr_summary *summary,
                                     tsr_trace_reader *reader, tsr_err *err)
 {
     tsr_evidence evidence;
-    tsr_status status = tsr_evidence_make(reader, &evidence, err);
-    if (status == TSR_OK && (evidence.n_temp > 1 || isfinite(evidence.log)))
+    TSR_TRY(tsr_evidence_make(reader, &evidence, err));
+    if (evidence.n_temp > 1 || isfinite(evidence.log))
         summary->evidence = evidence;
-    return status;
+    return TSR_OK;
 }
 
 tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,

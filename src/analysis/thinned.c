@@ -15,9 +15,8 @@ static tsr_status read_block(tsr_trace_reader *reader, tsr_trace_group group,
                              double *block, tsr_thinned *t, tsr_err *err)
 {
     const size_t n = (size_t)t->n;
-    tsr_status status =
-        tsr_trace_get_part(reader, group, name, part, block, err);
-    for (int c = 0; c < t->n_chain && status == TSR_OK; c++)
+    TSR_TRY(tsr_trace_get_part(reader, group, name, part, block, err));
+    for (int c = 0; c < t->n_chain; c++)
         for (int d = 0; d < part->n_draw; d++) {
             const int draw = part->draw_from + d;
             if (draw % t->every == 0)
@@ -28,7 +27,7 @@ static tsr_status read_block(tsr_trace_reader *reader, tsr_trace_group group,
                            ((size_t)c * (size_t)part->n_draw + (size_t)d) * n,
                        n * sizeof *block);
         }
-    return status;
+    return TSR_OK;
 }
 
 tsr_status tsr_thinned_get(tsr_trace_reader *reader, tsr_trace_group group,

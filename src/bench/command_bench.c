@@ -300,9 +300,8 @@ static tsr_status sampling(const tsr_args *args, FILE *out, tsr_log *log,
                                     .json = tsr_args_count(args, "json") > 0};
     o.n_config = tsr_args_arguments(args, &o.config);
     o.n_set = tsr_args_values(args, "set", &o.set);
-    tsr_status status =
-        tsr_args_long(args, "time", 1, 1000000, &o.seconds, err);
-    return status == TSR_OK ? tsr_bench_sampling(&o, out, log, err) : status;
+    TSR_TRY(tsr_args_long(args, "time", 1, 1000000, &o.seconds, err));
+    return tsr_bench_sampling(&o, out, log, err);
 }
 
 static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,

@@ -209,8 +209,7 @@ tsr_status tsr_args_parse(const tsr_usage *usage, int argc,
             return TSR_OK;
         }
     }
-    if (status == TSR_OK)
-        status = check(args, usage, err);
+    TSR_THEN(status, check(args, usage, err));
     if (status != TSR_OK) {
         tsr_args_free(args);
         return status;

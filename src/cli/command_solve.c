@@ -91,7 +91,7 @@ static void clear(work *w)
 
 static tsr_status no_memory(tsr_err *err)
 {
-    return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    return tsr_no_memory(err);
 }
 
 static int exists(const char *path)
@@ -234,8 +234,7 @@ static tsr_status compute(work *w, tsr_profile_bodies bodies, double q_max,
                                    .device = one_device(w),
                                    .q_max_inv_ang = q_max};
     tsr_status status = tsr_profile_maker_new(&spec, w->log, &maker, err);
-    if (status == TSR_OK)
-        status = tsr_profile_compute(maker, w->input[0], to, err);
+    TSR_THEN(status, tsr_profile_compute(maker, w->input[0], to, err));
     tsr_profile_maker_free(maker);
     return status;
 }
@@ -282,10 +281,9 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     tsr_status status = tsr_profile_fit_make(&curves, s->intensity, s->sigma,
                                              &how, &r->fit, r->curve, err);
     tsr_partial_curves_clear(&curves);
-    if (status == TSR_OK)
-        status =
-            tsr_contrast_guinier(p, r->fit.c1, r->fit.c2, r->structure.rg_ang,
-                                 &r->rg_guinier, &r->i0, err);
+    TSR_THEN(status,
+             tsr_contrast_guinier(p, r->fit.c1, r->fit.c2, r->structure.rg_ang,
+                                  &r->rg_guinier, &r->i0, err));
     r->i0 *= r->fit.scale;
     return status;
 }
@@ -302,8 +300,7 @@ static tsr_status write_fit(work *w, int k, tsr_err *err)
         path == NULL ? no_memory(err)
                      : tsr_profile_check_output(path, 0, 1, w->input,
                                                 w->input[k + 1], NULL, err);
-    if (status == TSR_OK)
-        status = tsr_profile_write(&to, 1, &w->rigid[k], w->log, err);
+    TSR_THEN(status, tsr_profile_write(&to, 1, &w->rigid[k], w->log, err));
     free(path);
     return status;
 }
@@ -318,8 +315,7 @@ static tsr_status fit_rigid(work *w, tsr_err *err)
         return no_memory(err);
     for (int k = 0; k < (int)n && status == TSR_OK; k++) {
         status = fit_curve(w, k, err);
-        if (status == TSR_OK)
-            status = write_fit(w, k, err);
+        TSR_THEN(status, write_fit(w, k, err));
     }
     w->solve.n_curve = (int)n;
     w->solve.rigid = w->rigid;
@@ -449,13 +445,11 @@ static tsr_status read_run(work *w, tsr_solve_run *r, tsr_err *err)
 {
     tsr_past_run past = {.trace = NULL};
     tsr_status status = tsr_past_run_open(r->directory, &past, w->log, err);
-    if (status == TSR_OK)
-        status = tsr_summary_make(past.trace, &r->summary, err);
-    if (status == TSR_OK)
-        status = tsr_summary_add_evidence(r->summary, past.trace, err);
-    if (status == TSR_OK)
-        status = tsr_verdict_make(&past, r->summary, -1,
-                                  tsr_arrangements_threshold, &r->verdict, err);
+    TSR_THEN(status, tsr_summary_make(past.trace, &r->summary, err));
+    TSR_THEN(status, tsr_summary_add_evidence(r->summary, past.trace, err));
+    TSR_THEN(status,
+             tsr_verdict_make(&past, r->summary, -1, tsr_arrangements_threshold,
+                              &r->verdict, err));
     if (status == TSR_OK) {
         take_interval(r->summary, "chi2", &r->chi2);
         take_interval(r->summary, "rg", &r->rg);
@@ -488,8 +482,7 @@ static tsr_status run_states(work *w, long most, tsr_err *err)
                             "interrupted in the run of %ld state%s; the same "
                             "command goes on",
                             r->states, r->states == 1 ? "" : "s");
-        if (status == TSR_OK)
-            status = read_run(w, r, err);
+        TSR_THEN(status, read_run(w, r, err));
         if (status != TSR_OK)
             return tsr_wrap(err, status, "'%s'", r->directory);
         s->n_run = k + 1;
@@ -536,13 +529,12 @@ static tsr_status solve(const tsr_args *args, FILE *out, tsr_log *log,
     w.n_input = tsr_args_arguments(args, &w.input);
     tsr_status status =
         tsr_args_long(args, "states", 1, MOST_STATES, &most, err);
-    if (status == TSR_OK)
-        status = tsr_args_double(args, "time-limit", 0.0, 1e9, &limit, err);
+    TSR_THEN(status,
+             tsr_args_double(args, "time-limit", 0.0, 1e9, &limit, err));
     w.none = fopen("/dev/null", "w");
     if (status == TSR_OK && w.none == NULL)
         status = tsr_fail(err, TSR_E_IO, "cannot open '/dev/null'");
-    if (status == TSR_OK)
-        status = solve_all(&w, most, err);
+    TSR_THEN(status, solve_all(&w, most, err));
     clear(&w);
     return status;
 }

@@ -146,11 +146,9 @@ static tsr_status print_path(const tsr_init *init, const char *path, FILE *out,
     char *folder = NULL, *whole = NULL;
     char *given =
         tsr_words_of("%.*s", (int)(name - init->output), init->output);
-    tsr_status status = given == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : tsr_file_absolute(given, &folder, err);
-    if (status == TSR_OK)
-        status = tsr_file_absolute(path, &whole, err);
+    tsr_status status = tsr_allocated(given, err);
+    TSR_THEN(status, tsr_file_absolute(given, &folder, err));
+    TSR_THEN(status, tsr_file_absolute(path, &whole, err));
     if (status == TSR_OK) {
         size_t n = strlen(folder);
         quote(out, strncmp(whole, folder, n) == 0 ? whole + n : whole);

@@ -115,7 +115,7 @@ tsr_status tsr_archive_end(const tsr_archive *archive, tsr_err *err)
 {
     const tsr_archive *a = archive;
     if (a->failed && !a->is_restoring)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     if (a->failed)
         return tsr_fail(err, TSR_E_DATA, "the saved state is too short");
     if (a->is_restoring &&

@@ -421,7 +421,6 @@ static tsr_status add_item(const char *choice, const char *item, int n,
                            int *n_chosen, tsr_err *err)
 {
     int gpus = strcmp(item, "all-gpu") == 0, before = *n_chosen;
-    tsr_status status = TSR_OK;
     if (strcmp(item, "reference") == 0)
         return tsr_fail(err, TSR_E_CONFIG,
                         "device.use: '%s': reference is no device; it "
@@ -432,12 +431,12 @@ static tsr_status add_item(const char *choice, const char *item, int n,
         return at < 0 ? tsr_device_unknown(item, n, list, err)
                       : add(choice, at, list, chosen, n_chosen, err);
     }
-    for (int i = 0; i < n && status == TSR_OK; i++)
+    for (int i = 0; i < n; i++)
         if (!gpus || list[i].type == TSR_DEVICE_GPU)
-            status = add(choice, i, list, chosen, n_chosen, err);
-    if (status == TSR_OK && *n_chosen == before)
-        status = tsr_device_unknown(item, n, list, err);
-    return status;
+            TSR_TRY(add(choice, i, list, chosen, n_chosen, err));
+    if (*n_chosen == before)
+        TSR_TRY(tsr_device_unknown(item, n, list, err));
+    return TSR_OK;
 }
 
 tsr_status tsr_device_choose_many(const char *choice, int n,

@@ -313,12 +313,9 @@ tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
     tsr_yaml_reader r = {
         .source = path, .top = fields, .marks = marks, .err = err};
     tsr_status status = read_file(path, &text, &n, err);
-    if (status == TSR_OK)
-        status = absolute_folder(path, &folder, err);
-    if (status == TSR_OK)
-        status = absolute_folder("", &here, err);
-    if (status == TSR_OK)
-        status = load(&r, text, n);
+    TSR_THEN(status, absolute_folder(path, &folder, err));
+    TSR_THEN(status, absolute_folder("", &here, err));
+    TSR_THEN(status, load(&r, text, n));
     if (status == TSR_OK) {
         r.folder = folder;
         status =

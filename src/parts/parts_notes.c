@@ -379,5 +379,5 @@ tsr_status tsr_parts_take_notes(const tsr_parts_graph *graph,
               tell_helices(graph, cut, parts) &&
               tell_loops(graph, pieces, parts) &&
               tell_chains(graph, pieces, parts);
-    return is_good ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    return is_good ? TSR_OK : tsr_no_memory(err);
 }

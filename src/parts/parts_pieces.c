@@ -318,7 +318,7 @@ tsr_status tsr_pieces_make(const tsr_parts_graph *graph, const tsr_cut *cut,
                            .own = calloc(n, sizeof *pieces->own),
                            .is_loop = calloc(n, 1)};
     if (pieces->piece == NULL || pieces->own == NULL || pieces->is_loop == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     list_pieces(graph, cut, pieces);
     sum_own(graph, pieces);
     loosen_cuts(graph, pieces);

@@ -369,12 +369,9 @@ tsr_status tsr_report_chains(tsr_report *report, tsr_err *err)
           "q</summary>\n",
           tsr_page_html(report->page));
     tsr_status status = traces(report, err);
-    if (status == TSR_OK)
-        status = ranks(report, err);
-    if (status == TSR_OK)
-        status = acceptance(report, err);
-    if (status == TSR_OK)
-        status = tsr_report_moves(report, err);
+    TSR_THEN(status, ranks(report, err));
+    TSR_THEN(status, acceptance(report, err));
+    TSR_THEN(status, tsr_report_moves(report, err));
     int n_known = 0;
     for (int i = 0; i < report->diagnosis->n_curve; i++)
         n_known += is_known(report->diagnosis->curve[i]);

@@ -166,8 +166,7 @@ tsr_status tsr_svg_write(tsr_svg *svg, const char *path, tsr_err *err)
 {
     char *text;
     tsr_status status = tsr_svg_finish(svg, &text, err);
-    if (status == TSR_OK)
-        status = tsr_file_replace(path, text, strlen(text), err);
+    TSR_THEN(status, tsr_file_replace(path, text, strlen(text), err));
     free(text);
     return status;
 }

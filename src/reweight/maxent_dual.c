@@ -57,8 +57,7 @@ tsr_status tsr_maxent_dual_new(long n, int n_dim, const double *score,
                                tsr_maxent_dual **out, tsr_err *err)
 {
     *out = calloc(1, sizeof **out);
-    if (*out == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(*out, err));
     (*out)->n = n;
     (*out)->n_dim = n_dim;
     (*out)->score = score;

@@ -43,8 +43,7 @@ static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
                                               name, draws)
                                : tsr_words_of("tessera resume %s", name);
     free(name);
-    return a->command != NULL ? TSR_OK
-                              : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    return tsr_allocated(a->command, err);
 }
 
 tsr_status tsr_advice_of(const char *directory, long done, long warm,
@@ -96,8 +95,7 @@ tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
     tsr_status status =
         tsr_advice_of(run->directory, run->n_draw, at.place.warmup,
                       at.place.seconds, far, advice, err);
-    if (status == TSR_OK)
-        status = finish_first(run, &at.place, advice, err);
+    TSR_THEN(status, finish_first(run, &at.place, advice, err));
     tsr_run_checkpoint_clear(&at);
     return status;
 }

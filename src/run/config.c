@@ -543,12 +543,9 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
 {
     const tsr_field *fields = tsr_config_fields();
     memset(config, 0, sizeof *config);
-    tsr_status status = tsr_fields_init(fields, config, err);
-    if (status == TSR_OK)
-        status = tsr_yaml_read_marked(path, fields, config, n_set, set,
-                                      &config->marks, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_fields_init(fields, config, err));
+    TSR_TRY(tsr_yaml_read_marked(path, fields, config, n_set, set,
+                                 &config->marks, err));
     settle_hydration(config);
     config->path = strdup(path);
     if (config->name == NULL)
@@ -561,6 +558,6 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
     }
     if (config->path == NULL || config->name == NULL ||
         config->output.directory == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     return tsr_config_blame(config, check(config, err), err);
 }

@@ -124,13 +124,10 @@ tsr_status tsr_run_checkpoint_write(const char *directory,
     char *path = calloc(room, 1);
     snprintf(hash, sizeof hash, "%016llx",
              (unsigned long long)tsr_checksum(0, text, strlen(text)));
-    tsr_status status = path == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : tsr_checkpoint_new(hash, &w, err);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_put(w, fields, checkpoint, err);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_put(w, state_fields, checkpoint, err);
+    tsr_status status = tsr_allocated(path, err);
+    TSR_THEN(status, tsr_checkpoint_new(hash, &w, err));
+    TSR_THEN(status, tsr_checkpoint_put(w, fields, checkpoint, err));
+    TSR_THEN(status, tsr_checkpoint_put(w, state_fields, checkpoint, err));
     if (status == TSR_OK) {
         snprintf(path, room, "%s/%s", directory, TSR_CHECKPOINT_NAME);
         status = tsr_checkpoint_commit(w, path, err);
@@ -160,8 +157,7 @@ tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
     memset(out, 0, sizeof *out);
     tsr_status status =
         tsr_checkpoint_open_newest(directory, &file, remark, err);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_get(file, fields, out, err);
+    TSR_THEN(status, tsr_checkpoint_get(file, fields, out, err));
     if (status == TSR_OK && with_state)
         status = tsr_checkpoint_get(file, state_fields, out, err);
     if (status == TSR_OK) {
@@ -169,7 +165,7 @@ tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
         out->remark = remark[0] != '\0' ? strdup(remark) : NULL;
         if (out->written_at == NULL ||
             (remark[0] != '\0' && out->remark == NULL))
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+            status = tsr_no_memory(err);
     }
     tsr_checkpoint_free(file);
     return status;

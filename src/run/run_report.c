@@ -315,13 +315,11 @@ tsr_status tsr_run_report(const tsr_config *config, const tsr_likelihood *l,
     tsr_verdict *verdict = NULL;
     tsr_status status =
         tsr_past_run_open(config->output.directory, &past, log, err);
-    if (status == TSR_OK)
-        status = tsr_summary_make(past.trace, &summary, err);
-    if (status == TSR_OK)
-        status = tsr_summary_add_evidence(summary, past.trace, err);
-    if (status == TSR_OK)
-        status = tsr_verdict_make(&past, summary, -1,
-                                  tsr_arrangements_threshold, &verdict, err);
+    TSR_THEN(status, tsr_summary_make(past.trace, &summary, err));
+    TSR_THEN(status, tsr_summary_add_evidence(summary, past.trace, err));
+    TSR_THEN(status,
+             tsr_verdict_make(&past, summary, -1, tsr_arrangements_threshold,
+                              &verdict, err));
     if (status == TSR_OK) {
         tsr_run_tell_bounds(config, summary, log);
         tell_advice(config, &verdict->advice, log);

@@ -80,8 +80,7 @@ static tsr_status measure_kind(tsr_verdict *v, const tsr_past_run *run,
         name_measured(run, ordinal, &m);
         tsr_verdict_measured *more =
             realloc(v->measured, ((size_t)v->n_measured + 1) * sizeof *more);
-        if (more == NULL)
-            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        TSR_TRY(tsr_allocated(more, err));
         v->measured = more;
         more[v->n_measured++] = m;
     }
@@ -105,8 +104,7 @@ static tsr_status find_moved(tsr_verdict *v, tsr_err *err)
         return TSR_OK;
     const tsr_domains *d = a->domains;
     double *degrees = calloc((size_t)d->n + 1, sizeof *degrees);
-    tsr_status status =
-        degrees == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
+    tsr_status status = tsr_allocated(degrees, err);
     for (int k = 0; k < d->n_pair && status == TSR_OK; k++) {
         const tsr_domain_pair *p = &d->pair[k];
         if (p->a != a->fixed && p->b != a->fixed)
@@ -117,8 +115,7 @@ static tsr_status find_moved(tsr_verdict *v, tsr_err *err)
         for (int i = 0; i < d->n; i++)
             degrees[i] = p->turn[i] * 57.29577951308232;
         status = tsr_convergence_make(1, d->n, p->distance, &m->distance, err);
-        if (status == TSR_OK)
-            status = tsr_convergence_make(1, d->n, degrees, &m->turn, err);
+        TSR_THEN(status, tsr_convergence_make(1, d->n, degrees, &m->turn, err));
         v->n_moved += status == TSR_OK;
     }
     free(degrees);

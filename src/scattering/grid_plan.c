@@ -428,8 +428,7 @@ tsr_status tsr_grid_plan_make(const tsr_debye_spec *spec,
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a grid");
     if (status == TSR_OK)
         fill_axes(out, rule);
-    if (status == TSR_OK)
-        status = make_curves(spec, modes, out, err);
+    TSR_THEN(status, make_curves(spec, modes, out, err));
     if (rule != NULL)
         gsl_integration_glfixed_table_free(rule);
     if (status != TSR_OK)

@@ -95,10 +95,8 @@ tsr_status tsr_checkpoint_new(const char *config_hash,
     if (writer->link < 0 ||
         H5Pset_create_intermediate_group(writer->link, 1) < 0)
         status = tsr_hdf5_fail(err, TSR_E_NOMEM, "cannot make a checkpoint");
-    if (status == TSR_OK)
-        status = tsr_checkpoint_image_new(&writer->file, err);
-    if (status == TSR_OK)
-        status = describe(writer->file, config_hash, err);
+    TSR_THEN(status, tsr_checkpoint_image_new(&writer->file, err));
+    TSR_THEN(status, describe(writer->file, config_hash, err));
     if (status != TSR_OK) {
         tsr_checkpoint_writer_free(writer);
         return status;
@@ -182,8 +180,7 @@ tsr_status tsr_checkpoint_commit(tsr_checkpoint_writer *writer,
     tsr_hdf5_quiet();
     tsr_status status =
         tsr_checkpoint_image_take(writer->file, &content, &size, err);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_file_replace(path, content, size, err);
+    TSR_THEN(status, tsr_checkpoint_file_replace(path, content, size, err));
     free(content);
     return status;
 }
@@ -249,8 +246,7 @@ tsr_status tsr_checkpoint_open(const char *path, tsr_checkpoint **out,
     }
     tsr_hdf5_quiet();
     tsr_status status = tsr_checkpoint_image_open(path, &checkpoint->file, err);
-    if (status == TSR_OK)
-        status = read_description(checkpoint, err);
+    TSR_THEN(status, read_description(checkpoint, err));
     if (status != TSR_OK) {
         tsr_checkpoint_free(checkpoint);
         return status;
@@ -332,8 +328,7 @@ tsr_status tsr_checkpoint_get(const tsr_checkpoint *checkpoint,
         hid_t set;
         size_t n = 0;
         status = find(checkpoint, f, &set, &n, err);
-        if (status == TSR_OK)
-            status = get_array(checkpoint, set, f, n, object, err);
+        TSR_THEN(status, get_array(checkpoint, set, f, n, object, err));
         tsr_hdf5_close(set);
     }
     return status;
