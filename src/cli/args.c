@@ -191,7 +191,7 @@ tsr_status tsr_args_parse(const tsr_usage *usage, int argc,
     }
     if (args == NULL || args->given == NULL || args->value == NULL ||
         args->argument == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for arguments");
+        status = tsr_no_memory(err);
 
     int options = 1;
     for (int i = 0; i < argc && status == TSR_OK; i++) {

@@ -43,8 +43,7 @@ static tsr_status read_config(const tsr_args *args, const char *directory,
     if (status == TSR_OK) {
         free(config->output.directory);
         config->output.directory = strdup(directory);
-        if (config->output.directory == NULL)
-            status = tsr_no_memory(err);
+        TSR_THEN(status, tsr_allocated(config->output.directory, err));
     }
     TSR_THEN(status, tsr_run_options(args, config, err));
     TSR_THEN(status, tsr_args_long(args, "draws", 1, 1e9, &draws, err));

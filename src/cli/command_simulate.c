@@ -292,8 +292,8 @@ static tsr_status compute(const tsr_config *config, const tsr_setup *setup,
         status = tsr_wrap(err, status, "simulate.q_range");
     else if (status != TSR_OK)
         status = tsr_wrap(err, status, "simulate");
-    else if (rng == NULL)
-        status = tsr_no_memory(err);
+    else
+        TSR_THEN(status, tsr_allocated(rng, err));
     if (status == TSR_OK) {
         const double scale = s->i0 / intensity[n];
         for (int i = 0; i < n; i++) {

@@ -89,11 +89,6 @@ static void clear(work *w)
         fclose(w->none);
 }
 
-static tsr_status no_memory(tsr_err *err)
-{
-    return tsr_no_memory(err);
-}
-
 static int exists(const char *path)
 {
     struct stat info;
@@ -127,7 +122,7 @@ static tsr_status write_config(work *w, tsr_err *err)
     int n_folder = 0;
     TSR_TRY(tsr_run_directory_make(w->directory, &n_folder, &w->lock, err));
     const char **word = calloc((size_t)w->n_input + 3, sizeof *word);
-    tsr_status status = word == NULL ? no_memory(err) : TSR_OK;
+    tsr_status status = tsr_allocated(word, err);
     if (status == TSR_OK) {
         word[0] = "--output";
         word[1] = w->file;
@@ -197,8 +192,7 @@ static tsr_status make_config(work *w, tsr_err *err)
     w->file = w->directory == NULL
                   ? NULL
                   : tsr_run_directory_file(w->directory, "solve.yaml");
-    if (w->file == NULL)
-        return no_memory(err);
+    TSR_TRY(tsr_allocated(w->file, err));
     if (!exists(w->file)) {
         TSR_TRY(write_config(w, err));
     } else {
@@ -275,8 +269,7 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     TSR_TRY(compute_model(w, tsr_saxs_q_max(s), &r->structure, err));
     r->n_comp = p->n_comp;
     r->curve = calloc((size_t)s->n, sizeof *r->curve);
-    if (r->curve == NULL)
-        return no_memory(err);
+    TSR_TRY(tsr_allocated(r->curve, err));
     TSR_TRY(tsr_partial_curves_of(p, s, &curves, err));
     tsr_status status = tsr_profile_fit_make(&curves, s->intensity, s->sigma,
                                              &how, &r->fit, r->curve, err);
@@ -296,10 +289,9 @@ static tsr_status write_fit(work *w, int k, tsr_err *err)
         snprintf(name, sizeof name, "rigid-%d.fit", k + 1);
     char *path = tsr_run_directory_file(w->directory, name);
     const tsr_profile_output to = {.path = path, .saxs = w->saxs[k]};
-    tsr_status status =
-        path == NULL ? no_memory(err)
-                     : tsr_profile_check_output(path, 0, 1, w->input,
-                                                w->input[k + 1], NULL, err);
+    tsr_status status = tsr_allocated(path, err);
+    TSR_THEN(status, tsr_profile_check_output(path, 0, 1, w->input,
+                                              w->input[k + 1], NULL, err));
     TSR_THEN(status, tsr_profile_write(&to, 1, &w->rigid[k], w->log, err));
     free(path);
     return status;
@@ -312,7 +304,7 @@ static tsr_status fit_rigid(work *w, tsr_err *err)
     w->rigid = calloc(n, sizeof *w->rigid);
     w->saxs = calloc(n, sizeof *w->saxs);
     if (w->rigid == NULL || w->saxs == NULL)
-        return no_memory(err);
+        return tsr_no_memory(err);
     for (int k = 0; k < (int)n && status == TSR_OK; k++) {
         status = fit_curve(w, k, err);
         TSR_THEN(status, write_fit(w, k, err));
@@ -360,8 +352,7 @@ static tsr_status begin_run(work *w, const tsr_solve_run *r, tsr_err *err)
     char states[64], limit[64], name[128];
     const char **word = calloc(2 * (size_t)n_set + 18, sizeof *word);
     int n = 0;
-    if (word == NULL)
-        return no_memory(err);
+    TSR_TRY(tsr_allocated(word, err));
     snprintf(states, sizeof states, "structure.states=%ld", r->states);
     snprintf(limit, sizeof limit, "sampler.time_limit=%s",
              tsr_args_value(w->args, "time-limit"));
@@ -474,8 +465,7 @@ static tsr_status run_states(work *w, long most, tsr_err *err)
         double gain, error;
         r->states = k + 1;
         r->directory = tsr_words_of("%s/%d", w->directory, k + 1);
-        if (r->directory == NULL)
-            return no_memory(err);
+        TSR_TRY(tsr_allocated(r->directory, err));
         tsr_status status = bring_to_end(w, r, err);
         if (status == TSR_E_INTERRUPTED)
             return tsr_fail(err, status,
@@ -502,7 +492,7 @@ static tsr_status write_report(work *w, tsr_err *err)
     TSR_TRY(call(w, &tsr_command_report, 2, word, w->none, err));
     w->page = tsr_run_directory_file(directory, "report.html");
     w->solve.report = w->page;
-    return w->page == NULL ? no_memory(err) : TSR_OK;
+    return tsr_allocated(w->page, err);
 }
 
 static tsr_status solve_all(work *w, long most, tsr_err *err)

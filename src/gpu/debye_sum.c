@@ -101,7 +101,7 @@ static tsr_status make_buffers(tsr_debye_sum *s, tsr_err *err)
     s->place = calloc(n, sizeof *s->place);
     s->host_result = malloc(bytes);
     if (s->host_unit == NULL || s->place == NULL || s->host_result == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a Debye sum");
+        return tsr_no_memory(err);
     s->queue =
         clCreateCommandQueue(s->device->context, s->device->id, 0, &code);
     if (s->queue == NULL)
@@ -128,8 +128,7 @@ tsr_status tsr_debye_sum_new(const tsr_device *device, int n_q,
     const tsr_device_info *info = &device->info;
     *out = NULL;
     tsr_debye_sum *s = calloc(1, sizeof *s);
-    if (s == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a Debye sum");
+    TSR_TRY(tsr_allocated(s, err));
     s->device = device;
     s->n_q = n_q;
     s->dq = dq_inv_ang;
@@ -269,8 +268,7 @@ static tsr_status layout_make(const tsr_debye_sum *s,
     cl_int code = CL_SUCCESS;
     tsr_status status = TSR_OK;
     int *first = calloc(n_type + 1, sizeof *first); /* tile of a type */
-    if (first == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a Debye sum");
+    TSR_TRY(tsr_allocated(first, err));
     for (int i = 0; i < spec->n; i++)
         first[spec->type[i] + 1]++;
     for (size_t t = 0; t < n_type; t++)
@@ -284,7 +282,7 @@ static tsr_status layout_make(const tsr_debye_sum *s,
     packed = calloc(n_slot, 4 * s->real_size);
     if (l->type == NULL || l->count == NULL || l->sum == NULL ||
         packed == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a Debye sum");
+        status = tsr_no_memory(err);
         goto done;
     }
     fill(s, spec, first, l, packed);
@@ -463,8 +461,7 @@ static tsr_status finish(const tsr_debye_sum *s, const tsr_debye_spec *spec,
     int n_type = spec->n_type;
     size_t row = (size_t)s->n_sum * (size_t)s->stride;
     totals *t = calloc((size_t)n_type, sizeof *t);
-    if (t == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a Debye sum");
+    TSR_TRY(tsr_allocated(t, err));
     for (int i = 0; i < spec->n; i++) {
         double w = spec->weight != NULL ? spec->weight[i] : 1.0;
         totals *to = &t[spec->type[i]];

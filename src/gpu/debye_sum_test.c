@@ -53,7 +53,7 @@ tsr_status tsr_debye_sum_test(tsr_debye_sum *sum, double *max_rel_error,
         s->profile = calloc(2 * N_PAIR * n_q, sizeof *s->profile);
     }
     if (s == NULL || s->factor == NULL || s->profile == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a self-test");
+        status = tsr_no_memory(err);
         goto done;
     }
     fill(s, shape.n_q, shape.d_bound_ang > 0.0 ? shape.d_bound_ang : 50.0);

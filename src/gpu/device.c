@@ -277,7 +277,7 @@ tsr_status tsr_device_open(const char *choice, tsr_device **out, tsr_err *err)
         status = tsr_fail(err, TSR_E_DEVICE, "device %d has gone", at);
     tsr_device *device = status ? NULL : calloc(1, sizeof *device);
     if (!status && device == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a device");
+        status = tsr_no_memory(err);
     if (!status) {
         device->info = list[at];
         device->platform = place[at].platform;

@@ -323,8 +323,7 @@ static tsr_status make_buffers(tsr_page_tile_engine *e,
     size_t position = n * 6 * padded_bodies(e) * e->real_size;
     cl_int code;
     void *packed = calloc(m.shared, 1);
-    if (packed == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for form factors");
+    TSR_TRY(tsr_allocated(packed, err));
     pack_form_factors(e, spec, packed);
     e->form_factor = clCreateBuffer(e->device->context,
                                     CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
@@ -491,8 +490,7 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
     if (status)
         return status;
     tsr_page_tile_engine *e = calloc(1, sizeof *e);
-    if (e == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for an engine");
+    TSR_TRY(tsr_allocated(e, err));
     int n_comp = tsr_engine_n_comp(spec);
     e->base = (tsr_engine){.type = &simt_type,
                            .n_body = spec->n_body,

@@ -373,8 +373,7 @@ tsr_status tsr_page_tile_batch_new(tsr_engine *engine, int max_proposal,
     tsr_status status = TSR_OK;
     cl_int code;
     tsr_page_tile_batch *b = calloc(1, sizeof *b);
-    if (b == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a batch");
+    TSR_TRY(tsr_allocated(b, err));
     b->base.engine = engine;
     b->transfer = e->options.transfer;
     b->max_proposal = max_proposal;

@@ -237,8 +237,7 @@ tsr_status tsr_engine_self_test(const tsr_device *device,
     int first = n_comp > 0 ? n_comp : 1, last = n_comp > 0 ? n_comp : MAX_COMP;
     tsr_page_tile_options o;
     known *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a self-test");
+    TSR_TRY(tsr_allocated(t, err));
     tsr_status status = tsr_page_tile_resolve(info, options, &o, err);
     t->tile = o.tile;
     t->result.limit = !status && o.use_double ? limit_double : limit_single;

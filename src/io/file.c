@@ -360,8 +360,7 @@ tsr_status tsr_file_absolute(const char *path, char **out, tsr_err *err)
     *out = NULL;
     for (size_t size = 256;; size *= 2) {
         char *whole = malloc(size + room);
-        if (whole == NULL)
-            return tsr_fail(err, TSR_E_NOMEM, "out of memory for a path");
+        TSR_TRY(tsr_allocated(whole, err));
         *whole = '\0';
         if (*path == '/' || getcwd(whole, size) != NULL) {
             const char *slash = *path == '/' || *path == '\0' ? "" : "/";

@@ -292,8 +292,7 @@ static tsr_status apply_set(tsr_yaml_reader *r, void *object)
                         "--set sampler.chains=4",
                         tsr_text_excerpt(r->source, shown));
     char *names = strndup(r->source, (size_t)(equals - r->source));
-    if (names == NULL)
-        return tsr_fail(r->err, TSR_E_NOMEM, "out of memory for --set");
+    TSR_TRY(tsr_allocated(names, r->err));
     tsr_status status = load(r, equals + 1, strlen(equals + 1));
     if (status == TSR_OK) {
         status = set_path(r, yaml_document_get_root_node(&r->document), names,

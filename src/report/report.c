@@ -129,9 +129,7 @@ static tsr_status open_page(tsr_report *r, const char *folder, char **vega,
     if (status != TSR_OK)
         tsr_warn(log, "%s", local.message);
     r->page = tsr_page_new(r->options->name, *vega, folder);
-    return r->page != NULL
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_NOMEM, "out of memory for the report");
+    return tsr_allocated(r->page, err);
 }
 
 tsr_status tsr_report_write(tsr_trace_reader *trace,

@@ -160,7 +160,7 @@ static tsr_status by_move(tsr_report *r, tsr_err *err)
     mean = calloc(N_COUNTED * (size_t)n, sizeof *mean);
     f = tsr_figure_new("moves", "Moves", "move", 700);
     if (mean == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
+        status = tsr_no_memory(err);
         goto done;
     }
     tsr_figure_names(&f, n, (const char *const *)label);

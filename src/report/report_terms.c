@@ -209,8 +209,7 @@ static tsr_status axis_figure(tsr_report *r, const measurement *m, tsr_err *err)
     double *block = calloc(6 * n + 1, sizeof *block);
     double *low = block, *high = low + n, *from = high + n, *to = from + n;
     double *data = to + n, *mean = data + n;
-    if (block == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
+    TSR_TRY(tsr_allocated(block, err));
     for (size_t k = 0; k < n; k++) {
         const int at = c->at[k];
         data[k] = m->observed[at];

@@ -124,8 +124,7 @@ static tsr_status read_errors(tsr_stored_curve *s, tsr_err *err)
         return status;
     s->error_curve =
         malloc((TSR_MODEL_ERRORS + 1) * n * sizeof *s->error_curve);
-    if (s->error_curve == NULL)
-        status = tsr_no_memory(err);
+    TSR_THEN(status, tsr_allocated(s->error_curve, err));
     for (int k = 0; row != NULL && status == TSR_OK; k++) {
         memcpy(s->error_curve + (size_t)k * n, row, n * sizeof *row);
         s->error.n = k;

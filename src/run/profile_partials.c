@@ -119,8 +119,7 @@ tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
         status = read_tables(m, spec->form_factors, err);
     m->method = spec->method;
     m->device_name = strdup(spec->device);
-    if (m->device_name == NULL)
-        status = tsr_no_memory(err);
+    TSR_THEN(status, tsr_allocated(m->device_name, err));
     TSR_THEN(status, tsr_method_speed_measure(&m->speed, err));
     if (status == TSR_OK && strcmp(spec->device, "auto") != 0)
         status = open_device(m, err);

@@ -51,8 +51,7 @@ static tsr_status read_start(const char *path, tsr_log *log, tsr_setup *s,
     TSR_THEN(status, check_alike(own, topology, path, err));
     if (status == TSR_OK) {
         c = tsr_conformation_new(own);
-        if (c == NULL)
-            status = tsr_no_memory(err);
+        TSR_THEN(status, tsr_allocated(c, err));
     }
     if (status == TSR_OK) {
         /* its bodies are not those of the run, which may have ligands */

@@ -178,7 +178,7 @@ static tsr_status hydrate(tsr_atom_model *m, tsr_err *err)
     double(*vector)[3] = calloc(n, sizeof *vector);
     tsr_status status = TSR_OK;
     if (radius == NULL || fraction == NULL || vector == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a surface");
+        status = tsr_no_memory(err);
     for (size_t i = 0; i < n && status == TSR_OK; i++)
         radius[i] = radius_of(m->kind[m->type[i]].volume);
     TSR_THEN(status,

@@ -216,7 +216,7 @@ static tsr_status sort_particles(work *w, tsr_err *err)
     if (z == NULL || next == NULL) {
         free(z);
         free(next);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a grid");
+        return tsr_no_memory(err);
     }
     for (int i = 0; i < s->n; i++) {
         z[i] = tsr_grid_first(&w->plan, 2, s->xyz[i]);

@@ -298,7 +298,7 @@ tsr_status tsr_hydrogens_assign(const tsr_atoms *atoms, int *n_hydrogen,
             tsr_cell_list_new(atoms->n_atom, (const double(*)[3])xyz, reach);
     tsr_status status = TSR_OK;
     if (cells == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for bonds");
+        status = tsr_no_memory(err);
     } else {
         bond_search search = {atoms, cells, reach, all};
         tsr_parallel_run((atoms->n_atom + PART - 1) / PART,

@@ -110,7 +110,7 @@ static tsr_status add_band(work *w, int band, double d, tsr_err *err)
     if (more == NULL || rule == NULL) {
         if (rule != NULL)
             gsl_integration_glfixed_table_free(rule);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for directions");
+        return tsr_no_memory(err);
     }
     unit *to = w->unit + w->n_unit;
     memset(to, 0, (size_t)n_new * sizeof *to);

@@ -189,7 +189,7 @@ tsr_status tsr_smearing_new(const tsr_resolution *resolution, int n,
         rule_clear(&all);
         tsr_smearing_free(s);
         *out = NULL;
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for the resolution");
+        return tsr_no_memory(err);
     }
     s->n = n;
     s->q = all.x;
