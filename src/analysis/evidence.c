@@ -288,9 +288,7 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                         .population_error = (double)NAN,
                         .n_temp = 1,
                         .t_max = 1.0};
-    tsr_status status = read_populations(reader, e, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(read_populations(reader, e, err));
     if (!has_variable(reader, stats, "ladder_log_lik")) {
         if (isfinite(e->population))
             e->log = e->population, e->error = e->population_error;
@@ -299,8 +297,9 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                        "with temperatures: auto, adds others, up to the prior");
         return TSR_OK;
     }
-    status = tsr_trace_get(reader, stats, "ladder_temperature", &n_chain,
-                           &n_draw, &n_temp, &temperature, err);
+    tsr_status status =
+        tsr_trace_get(reader, stats, "ladder_temperature", &n_chain, &n_draw,
+                      &n_temp, &temperature, err);
     TSR_THEN(status, tsr_trace_get(reader, stats, "ladder_log_lik", &n_chain,
                                    &n_draw, &n_temp, &log_lik, err));
     TSR_THEN(status, find_barrier(reader, e, err));

@@ -200,9 +200,7 @@ static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, int is_new,
         return status;
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", s->config->output.directory);
-    status = is_new ? tsr_session_begin_again(s, err) : take_up(s, at, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(is_new ? tsr_session_begin_again(s, err) : take_up(s, at, err));
     if (is_new)
         tsr_info(s->log,
                  "begun anew: the run was stopped before its first "

@@ -77,14 +77,6 @@ tsr_status tsr_wrap(tsr_err *err, tsr_status status, const char *format, ...)
             (status) = (call);  \
     } while (0)
 
-/* What a static analyzer cannot see from here: both return their status. */
-#if defined(__clang_analyzer__) && !defined(TSR_STATUS_ITSELF)
-#define tsr_fail(err, status, ...) \
-    ((void)(tsr_fail)((err), (status), __VA_ARGS__), (status))
-#define tsr_wrap(err, status, ...) \
-    ((void)(tsr_wrap)((err), (status), __VA_ARGS__), (status))
-#endif
-
 /* What malloc and its like leave to be said: TSR_E_NOMEM. */
 static inline tsr_status tsr_no_memory(tsr_err *err)
 {
@@ -96,6 +88,17 @@ static inline tsr_status tsr_allocated(const void *memory, tsr_err *err)
 {
     return memory != NULL ? TSR_OK : tsr_no_memory(err);
 }
+
+/* What a static analyzer cannot see from here: these return their status. */
+#if defined(__clang_analyzer__) && !defined(TSR_STATUS_ITSELF)
+#define tsr_fail(err, status, ...) \
+    ((void)(tsr_fail)((err), (status), __VA_ARGS__), (status))
+#define tsr_wrap(err, status, ...) \
+    ((void)(tsr_wrap)((err), (status), __VA_ARGS__), (status))
+#define tsr_no_memory(err) tsr_fail((err), TSR_E_NOMEM, "")
+#define tsr_allocated(memory, err) \
+    ((memory) != NULL ? TSR_OK : tsr_no_memory(err))
+#endif
 
 /* Exit status of the program for a status (DESIGN 7). */
 int tsr_exit_status(tsr_status status);

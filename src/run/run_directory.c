@@ -159,9 +159,7 @@ tsr_status tsr_run_directory_expect(const char *directory, tsr_err *err)
 tsr_status tsr_run_directory_check(const char *directory, tsr_err *err)
 {
     struct stat info;
-    tsr_status status = check_unused(directory, 0, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(check_unused(directory, 0, err));
     char *path = strdup(directory);
     TSR_TRY(tsr_allocated(path, err));
     char *slash = NULL;
@@ -171,7 +169,7 @@ tsr_status tsr_run_directory_check(const char *directory, tsr_err *err)
     const char *nearest = slash == path ? "/" : path;
     if (slash == NULL && stat(path, &info) != 0 && errno == ENOENT)
         nearest = "."; /* a name in the current folder */
-    status = check_writable(nearest, err);
+    tsr_status status = check_writable(nearest, err);
     free(path);
     return status;
 }
@@ -564,11 +562,9 @@ tsr_status tsr_run_inputs_text(tsr_config *config, char **text, tsr_err *err)
 {
     inputs in;
     *text = NULL;
-    tsr_status status = list_inputs(config, &in, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(list_inputs(config, &in, err));
     exchange(&in);
-    status = tsr_config_text(config, text, err);
+    tsr_status status = tsr_config_text(config, text, err);
     exchange(&in);
     inputs_clear(&in);
     return status;

@@ -246,12 +246,11 @@ static tsr_status match_text(const char *what, const char *then,
 tsr_status tsr_run_trace_match(const char *path, const char *text, tsr_err *err)
 {
     tsr_trace_reader *trace = NULL;
-    tsr_status status = tsr_trace_open(path, &trace, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_trace_open(path, &trace, err));
     char *then = tsr_trace_attribute_text(trace, "config");
-    status = then == NULL ? tsr_fail(err, TSR_E_DATA, "has no config")
-                          : match_text("trace", then, text, err);
+    tsr_status status = then == NULL
+                            ? tsr_fail(err, TSR_E_DATA, "has no config")
+                            : match_text("trace", then, text, err);
     if (status != TSR_OK)
         tsr_wrap(err, status, "'%s'", path);
     free(then);

@@ -254,11 +254,9 @@ tsr_status tsr_session_begin(tsr_session *session, tsr_err *err)
     int n_folder = 0;
     unsigned made = 0;
     char *waiting = NULL;
+    TSR_TRY(tsr_run_directory_make(s->directory, &n_folder, &s->lock, err));
     tsr_status status =
-        tsr_run_directory_make(s->directory, &n_folder, &s->lock, err);
-    if (status != TSR_OK)
-        return status;
-    status = tsr_run_inputs_copy(s->config, s->directory, &waiting, err);
+        tsr_run_inputs_copy(s->config, s->directory, &waiting, err);
     TSR_THEN(status,
              tsr_run_directory_claim(s->directory, s->config_text, err));
     if (status == TSR_OK) {

@@ -84,15 +84,13 @@ static tsr_status read_form_factors(const char *path, int needs_components,
                                     double density, tsr_setup *s, tsr_err *err)
 {
     tsr_form_factor_table *table;
-    tsr_status status = tsr_form_factor_read(path, &table, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_form_factor_read(path, &table, err));
     if (table->n_comp == 1) {
         s->form_factors = table;
         return needs_components ? refuse_contrast(s, path, density, err)
                                 : TSR_OK;
     }
-    status = tsr_form_factor_set_density(table, density, err);
+    tsr_status status = tsr_form_factor_set_density(table, density, err);
     TSR_THEN(status, tsr_form_factor_fold(table, &s->form_factors, err));
     if (needs_components)
         s->components = table;

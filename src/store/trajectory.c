@@ -110,13 +110,11 @@ tsr_status tsr_trajectory_create(const char *path,
                                  tsr_trajectory **out, tsr_err *err)
 {
     tsr_trajectory *t;
-    tsr_status status = trajectory_new(path, spec, &t, err);
 
     *out = NULL;
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(trajectory_new(path, spec, &t, err));
     tsr_hdf5_quiet();
-    status = tsr_hdf5_store_create(path, &t->store, err);
+    tsr_status status = tsr_hdf5_store_create(path, &t->store, err);
     if (status != TSR_OK) {
         trajectory_free(t);
         return status;
@@ -172,13 +170,11 @@ tsr_status tsr_trajectory_reopen(const char *path,
                                  tsr_trajectory **out, tsr_err *err)
 {
     tsr_trajectory *t;
-    tsr_status status = trajectory_new(path, spec, &t, err);
 
     *out = NULL;
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(trajectory_new(path, spec, &t, err));
     tsr_hdf5_quiet();
-    status = tsr_hdf5_store_open(path, &t->store, err);
+    tsr_status status = tsr_hdf5_store_open(path, &t->store, err);
     if (status != TSR_OK) {
         trajectory_free(t);
         return status;

@@ -128,11 +128,8 @@ static tsr_status make_box(hid_t group, tsr_err *err)
 {
     const int dimension = 3;
     hid_t box;
-    tsr_status status = make_group(group, "box", &box, err);
-
-    if (status != TSR_OK)
-        return status;
-    status =
+    TSR_TRY(make_group(group, "box", &box, err));
+    tsr_status status =
         tsr_hdf5_attribute(box, "dimension", H5T_NATIVE_INT, &dimension, err);
     TSR_THEN(status, write_boundary(box, err));
     H5Gclose(box);
@@ -143,11 +140,8 @@ static tsr_status make_particles(hid_t particles, int kind, int n,
                                  tsr_trajectory_sets *sets, tsr_err *err)
 {
     hid_t group, position = -1;
-    tsr_status status = make_group(particles, kind_name[kind], &group, err);
-
-    if (status != TSR_OK)
-        return status;
-    status = make_box(group, err);
+    TSR_TRY(make_group(particles, kind_name[kind], &group, err));
+    tsr_status status = make_box(group, err);
     TSR_THEN(status, make_group(group, "position", &position, err));
     TSR_THEN(status, make_set(position, "value", H5T_NATIVE_FLOAT, n,
                               "Angstrom", &sets->position[kind], err));
@@ -183,11 +177,8 @@ static tsr_status make_named(hid_t h5md, const char *group, const char *name,
                              const char *version, tsr_err *err)
 {
     hid_t id;
-    tsr_status status = make_group(h5md, group, &id, err);
-
-    if (status != TSR_OK)
-        return status;
-    status = tsr_hdf5_text(id, "name", name, err);
+    TSR_TRY(make_group(h5md, group, &id, err));
+    tsr_status status = tsr_hdf5_text(id, "name", name, err);
     if (status == TSR_OK && version != NULL)
         status = tsr_hdf5_text(id, "version", version, err);
     H5Gclose(id);
@@ -200,12 +191,9 @@ static tsr_status make_h5md(hid_t file, const tsr_trajectory_spec *spec,
     const char *author = spec->author != NULL ? spec->author : "not given";
     const int version[2] = {1, 1};
     hid_t h5md;
-    tsr_status status = make_group(file, "h5md", &h5md, err);
-
-    if (status != TSR_OK)
-        return status;
-    status = tsr_hdf5_attribute_list(h5md, "version", H5T_NATIVE_INT, 2,
-                                     version, err);
+    TSR_TRY(make_group(file, "h5md", &h5md, err));
+    tsr_status status = tsr_hdf5_attribute_list(h5md, "version", H5T_NATIVE_INT,
+                                                2, version, err);
     TSR_THEN(status, make_named(h5md, "author", author, NULL, err));
     TSR_THEN(status, make_named(h5md, "creator", "tessera", TSR_VERSION, err));
     H5Gclose(h5md);
@@ -216,11 +204,8 @@ static tsr_status make_parameters(hid_t file, const tsr_trajectory_spec *spec,
                                   tsr_err *err)
 {
     hid_t group;
-    tsr_status status = make_group(file, "parameters", &group, err);
-
-    if (status != TSR_OK)
-        return status;
-    status =
+    TSR_TRY(make_group(file, "parameters", &group, err));
+    tsr_status status =
         tsr_hdf5_attribute(group, "chain", H5T_NATIVE_INT, &spec->chain, err);
     TSR_THEN(status, tsr_hdf5_attribute(group, "state", H5T_NATIVE_INT,
                                         &spec->state, err));
