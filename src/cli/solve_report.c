@@ -339,16 +339,6 @@ static void put_rigid(const tsr_solve *s, tsr_json *j)
     tsr_json_close(j);
 }
 
-static void put_interval(tsr_json *j, const char *name,
-                         const tsr_convergence *v)
-{
-    tsr_json_object(j, name);
-    tsr_json_number(j, "mean", v->mean);
-    tsr_json_number(j, "q5", v->q5);
-    tsr_json_number(j, "q95", v->q95);
-    tsr_json_close(j);
-}
-
 static void put_run(const tsr_solve *s, int k, tsr_json *j)
 {
     const tsr_solve_run *r = &s->run[k];
@@ -371,8 +361,8 @@ static void put_run(const tsr_solve *s, int k, tsr_json *j)
         tsr_json_number(j, "loo_gain", gain);
         tsr_json_number(j, "loo_gain_error", error);
     }
-    put_interval(j, "chi2", &r->chi2);
-    put_interval(j, "rg", &r->rg);
+    tsr_verdict_put_interval(j, "chi2", &r->chi2);
+    tsr_verdict_put_interval(j, "rg", &r->rg);
     tsr_json_truth(j, "converged", is_converged(r));
     tsr_json_text(j, "worst", r->verdict->advice.worst);
     tsr_json_integer(j, "n_draw", r->n_draw);

@@ -491,9 +491,7 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
     tsr_debye_sum *s = sum;
     layout l = {0};
     cursor at = {0};
-    tsr_status status = tsr_debye_check(spec, err);
-    if (status)
-        return status;
+    TSR_TRY(tsr_debye_check(spec, err));
     if (spec->n_q != s->n_q || spec->dq_inv_ang != s->dq ||
         (spec->weight != NULL) != s->has_weight)
         return tsr_fail(err, TSR_E_INTERNAL,
@@ -506,7 +504,7 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
                         "Debye sum: the particles are more than %.6g Angstrom "
                         "apart, which the q grid allows for",
                         s->d_bound);
-    status = layout_make(s, spec, &l, err);
+    tsr_status status = layout_make(s, spec, &l, err);
     if (!status) {
         cl_int code = set_arguments(s, &l);
         if (code != CL_SUCCESS)

@@ -245,15 +245,32 @@ tsr_status tsr_device_list(tsr_device_info **list, int *n, tsr_err *err)
 {
     device_place place[MAX_DEVICES];
     *list = NULL;
-    tsr_status status = find_all(place, n, err);
-    if (status)
-        return status;
+    TSR_TRY(find_all(place, n, err));
     *list = calloc((size_t)*n + 1, sizeof **list);
     if (*list == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d devices", *n);
     for (int i = 0; i < *n; i++)
         get_info(&place[i], i, &(*list)[i]);
     return TSR_OK;
+}
+
+/* Nothing in the list answers to this. */
+static tsr_status fail_unknown(const char *choice, int n,
+                               const tsr_device_info *list, tsr_err *err)
+{
+    char known[1024] = "";
+    size_t used = 0;
+    for (int i = 0; i < n && used < sizeof known - 1; i++) {
+        int more = snprintf(known + used, sizeof known - used, "%s%d: %s (%s)",
+                            i > 0 ? "; " : "", i, list[i].name,
+                            tsr_device_type_name(list[i].type));
+        used += more > 0 ? (size_t)more : 0;
+    }
+    return tsr_fail(err, TSR_E_DEVICE,
+                    "no OpenCL device answers to '%s'; there are: %s. auto, "
+                    "cpu, gpu, all-gpu, all, an index, part of a name or a "
+                    "list like 0,1 will do",
+                    choice, known);
 }
 
 tsr_status tsr_device_open(const char *choice, tsr_device **out, tsr_err *err)
@@ -268,7 +285,7 @@ tsr_status tsr_device_open(const char *choice, tsr_device **out, tsr_err *err)
         return status;
     at = tsr_device_choose(choice, n, list);
     if (at < 0) {
-        status = tsr_device_unknown(choice, n, list, err);
+        status = fail_unknown(choice, n, list, err);
         free(list);
         return status;
     }
@@ -384,24 +401,6 @@ int tsr_device_choose(const char *choice, int n, const tsr_device_info *list)
     return -1;
 }
 
-tsr_status tsr_device_unknown(const char *choice, int n,
-                              const tsr_device_info *list, tsr_err *err)
-{
-    char known[1024] = "";
-    size_t used = 0;
-    for (int i = 0; i < n && used < sizeof known - 1; i++) {
-        int more = snprintf(known + used, sizeof known - used, "%s%d: %s (%s)",
-                            i > 0 ? "; " : "", i, list[i].name,
-                            tsr_device_type_name(list[i].type));
-        used += more > 0 ? (size_t)more : 0;
-    }
-    return tsr_fail(err, TSR_E_DEVICE,
-                    "no OpenCL device answers to '%s'; there are: %s. auto, "
-                    "cpu, gpu, all-gpu, all, an index, part of a name or a "
-                    "list like 0,1 will do",
-                    choice, known);
-}
-
 static tsr_status add(const char *choice, int at, const tsr_device_info *list,
                       int *chosen, int *n_chosen, tsr_err *err)
 {
@@ -428,14 +427,14 @@ static tsr_status add_item(const char *choice, const char *item, int n,
                         choice);
     if (!gpus && strcmp(item, "all") != 0) {
         int at = tsr_device_choose(item, n, list);
-        return at < 0 ? tsr_device_unknown(item, n, list, err)
+        return at < 0 ? fail_unknown(item, n, list, err)
                       : add(choice, at, list, chosen, n_chosen, err);
     }
     for (int i = 0; i < n; i++)
         if (!gpus || list[i].type == TSR_DEVICE_GPU)
             TSR_TRY(add(choice, i, list, chosen, n_chosen, err));
     if (*n_chosen == before)
-        TSR_TRY(tsr_device_unknown(item, n, list, err));
+        TSR_TRY(fail_unknown(item, n, list, err));
     return TSR_OK;
 }
 

@@ -486,9 +486,7 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
                                     tsr_engine **out, tsr_err *err)
 {
     *out = NULL;
-    tsr_status status = tsr_engine_spec_check(spec, err);
-    if (status)
-        return status;
+    TSR_TRY(tsr_engine_spec_check(spec, err));
     tsr_page_tile_engine *e = calloc(1, sizeof *e);
     TSR_TRY(tsr_allocated(e, err));
     int n_comp = tsr_engine_n_comp(spec);
@@ -500,7 +498,8 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
                            .n_system = spec->n_system,
                            .dq_inv_ang = spec->dq_inv_ang};
     e->d_bound_ang = spec->d_bound_ang;
-    status = tsr_page_tile_resolve(&device->info, options, &e->options, err);
+    tsr_status status =
+        tsr_page_tile_resolve(&device->info, options, &e->options, err);
     if (!status) {
         if (e->options.variant == TSR_PAGE_TILE_SIMD)
             e->base.type = &simd_type;

@@ -237,20 +237,16 @@ tsr_status tsr_page_tile_set(tsr_batch *base, int system,
 {
     const tsr_page_tile_engine *e = (const tsr_page_tile_engine *)base->engine;
     tsr_page_tile_batch *b = (tsr_page_tile_batch *)base;
-    tsr_status status = idle_check(b, err);
-    if (status)
-        return status;
+    TSR_TRY(idle_check(b, err));
     if (system < 0 || system >= e->base.n_system)
         return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d of %d", system,
                         e->base.n_system);
     tsr_tile_system *s = &e->system[system];
     tsr_tile_system_reject(e, system);
-    status = tsr_tile_system_propose(e, system, 0, NULL, xyz, err);
-    if (status)
-        return status;
+    TSR_TRY(tsr_tile_system_propose(e, system, 0, NULL, xyz, err));
     tsr_launch_begin(e, b, 1);
     tsr_launch_add(e, b, system);
-    status = tsr_launch(b, 1, 1, err);
+    tsr_status status = tsr_launch(b, 1, 1, err);
     if (!status)
         status = tsr_launch_finish(b, err);
     if (status) {
@@ -274,17 +270,15 @@ static tsr_status propose(tsr_page_tile_batch *b,
     const tsr_page_tile_engine *e =
         (const tsr_page_tile_engine *)b->base.engine;
     int system = proposal->system;
-    tsr_status status = tsr_engine_ranges_check(&e->base, proposal, err);
-    if (status)
-        return status;
+    TSR_TRY(tsr_engine_ranges_check(&e->base, proposal, err));
     const tsr_tile_system *s = &e->system[system];
     if (!s->is_set || s->is_pending)
         return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d %s", system,
                         s->is_set ? "has a proposal that was neither "
                                     "accepted nor rejected"
                                   : "was never set");
-    status = tsr_tile_system_propose(e, system, proposal->n_range,
-                                     proposal->range, NULL, err);
+    tsr_status status = tsr_tile_system_propose(e, system, proposal->n_range,
+                                                proposal->range, NULL, err);
     if (!status)
         tsr_launch_add(e, b, system);
     return status;

@@ -148,9 +148,7 @@ static tsr_status stage_all(const tsr_page_tile_engine *e, int system,
     tsr_tile_system *s = &e->system[system];
     tsr_tile_extent *x = &s->proposed_extent;
     int n = e->shape.n_body;
-    tsr_status status = tsr_engine_xyz_check(n, 0, system, all, err);
-    if (status)
-        return status;
+    TSR_TRY(tsr_engine_xyz_check(n, 0, system, all, err));
     for (int c = 0; c < 3; c++) {
         double lo = all[0][c], hi = lo, sum = 0.0;
         for (int i = 0; i < n; i++) {
@@ -161,9 +159,7 @@ static tsr_status stage_all(const tsr_page_tile_engine *e, int system,
         s->proposed_origin[c] = sum;
         x->centre[c] = 0.5 * (lo + hi) - sum;
     }
-    status = near_check(s, system, 0, n, all, err);
-    if (status)
-        return status;
+    TSR_TRY(near_check(s, system, 0, n, all, err));
     double sum = 0.0;
     tsr_tile_dirt_mark(&s->dirt, &e->shape, -1, NULL);
     s->is_centred = 1;

@@ -46,7 +46,10 @@ static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
     return tsr_allocated(a->command, err);
 }
 
-tsr_status tsr_advice_of(const char *directory, long done, long warm,
+/* The same of what is known already: `done` draws a chain of the run in the
+ * folder, after `seconds` for these and the warm-up's `warm`, where it takes
+ * `far` times as many. */
+static tsr_status advise(const char *directory, long done, long warm,
                          double seconds, double far, tsr_advice *advice,
                          tsr_err *err)
 {
@@ -92,9 +95,8 @@ tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
     if (run->directory == NULL ||
         tsr_run_checkpoint_read(run->directory, 0, &at, NULL) != TSR_OK)
         return TSR_OK;
-    tsr_status status =
-        tsr_advice_of(run->directory, run->n_draw, at.place.warmup,
-                      at.place.seconds, far, advice, err);
+    tsr_status status = advise(run->directory, run->n_draw, at.place.warmup,
+                               at.place.seconds, far, advice, err);
     TSR_THEN(status, finish_first(run, &at.place, advice, err));
     tsr_run_checkpoint_clear(&at);
     return status;

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-long tsr_session_epoch(const tsr_config *config, const tsr_setup *setup)
+/* Draws between two refreshes: as many steps as there are bodies (200 to 2000),
+ * so that computing afresh costs some 2 % of the time and little is lost. */
+static long epoch_length(const tsr_config *config, const tsr_setup *setup)
 {
     long n_body = setup->topology->n_body;
     long steps = n_body < 200 ? 200 : n_body > 2000 ? 2000 : n_body;
@@ -207,7 +209,7 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
     const long *done = warm ? &s->place.warmup : &s->place.draws;
     long total =
         warm ? warmup_draws(s) : tsr_sampler_draws(&s->config->sampler);
-    long epoch = tsr_session_epoch(s->config, s->setup), block = 1;
+    long epoch = epoch_length(s->config, s->setup), block = 1;
     long steps = s->setup->n_chain * s->config->sampler.thin *
                  tsr_target_n_temp(&s->setup->target);
     tsr_status status = TSR_OK;

@@ -130,7 +130,9 @@ tsr_status tsr_verdict_measure(tsr_verdict *verdict, const tsr_past_run *run,
     return find_moved(verdict, err);
 }
 
-double tsr_verdict_unexplained(double cc, double limit)
+/* Of a map: the share of what it has beside noise that a correlation leaves
+ * unexplained; NaN where the noise is not known. */
+static double unexplained(double cc, double limit)
 {
     const double explained = cc > 0.0 ? cc * cc / (limit * limit) : 0.0;
     return isnan(limit) || isnan(cc) ? (double)NAN
@@ -143,8 +145,8 @@ double tsr_verdict_unexplained(double cc, double limit)
 /* What start and draws leave of the map, where its noise is known. */
 static void say_unexplained(const tsr_verdict_measured *m, tsr_words *w)
 {
-    const double start = tsr_verdict_unexplained(m->start, m->limit);
-    const double draws = tsr_verdict_unexplained(m->draws.mean, m->limit);
+    const double start = unexplained(m->start, m->limit);
+    const double draws = unexplained(m->draws.mean, m->limit);
     tsr_words_say(w,
                   " Noise would leave %.3f of a structure that is right; of "
                   "what the map shows beside noise ",
@@ -264,9 +266,9 @@ static void put_one(const tsr_verdict_measured *m, tsr_json *j)
     if (m->type == &tsr_term_map) {
         tsr_json_number(j, "limit", m->limit);
         tsr_json_number(j, "start_unexplained",
-                        tsr_verdict_unexplained(m->start, m->limit));
+                        unexplained(m->start, m->limit));
         tsr_json_number(j, "draws_unexplained",
-                        tsr_verdict_unexplained(m->draws.mean, m->limit));
+                        unexplained(m->draws.mean, m->limit));
     } else {
         tsr_json_number(j, "off", (m->draws.mean - m->value) / m->sd);
     }

@@ -39,7 +39,8 @@ static int n_body_of(const tsr_target *t, const tsr_track_options *o)
     return o->bodies ? t->topology->n_body : 0;
 }
 
-long tsr_track_n_frame(const tsr_track_options *options, long n_draw)
+/* Frames that n_draw draws have. */
+static long n_frame_of(const tsr_track_options *options, long n_draw)
 {
     return (n_draw + options->every - 1) / options->every;
 }
@@ -70,8 +71,8 @@ double tsr_track_bytes(const tsr_target *target, int n_chain,
 {
     double expected, most;
     tsr_trajectory_spec spec = spec_of(target, options, 0, 0);
-    tsr_trajectory_bytes(&spec, (int)tsr_track_n_frame(options, n_draw),
-                         &expected, &most);
+    tsr_trajectory_bytes(&spec, (int)n_frame_of(options, n_draw), &expected,
+                         &most);
     return expected * n_chain * tsr_target_n_state(target);
 }
 
@@ -110,8 +111,7 @@ static tsr_status open_all(tsr_track *t, const char *directory, long n_draw,
                          ? tsr_trajectory_create(path, &spec, file, err)
                          : tsr_trajectory_reopen(
                                path, &spec,
-                               (int)tsr_track_n_frame(&t->options, n_draw),
-                               file, err);
+                               (int)n_frame_of(&t->options, n_draw), file, err);
         }
     free(path);
     return status;
