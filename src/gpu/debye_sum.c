@@ -146,13 +146,12 @@ tsr_status tsr_debye_sum_new(const tsr_device *device, int n_q,
         status =
             tsr_fail(err, TSR_E_DEVICE,
                      "%s has no double precision (cl_khr_fp64)", info->name);
-    if (!status) {
+    if (status == TSR_OK) {
         shape(s);
         status = build(s, err);
     }
-    if (!status)
-        status = make_buffers(s, err);
-    if (status) {
+    TSR_THEN(status, make_buffers(s, err));
+    if (status != TSR_OK) {
         tsr_debye_sum_free(s);
         return status;
     }
@@ -505,22 +504,21 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
                         "apart, which the q grid allows for",
                         s->d_bound);
     tsr_status status = layout_make(s, spec, &l, err);
-    if (!status) {
+    if (status == TSR_OK) {
         cl_int code = set_arguments(s, &l);
         if (code != CL_SUCCESS)
             status = tsr_cl_fail(err, s->device, "clSetKernelArg", code);
     }
-    while (!status && at.row < l.n_tile) {
+    while (status == TSR_OK && at.row < l.n_tile) {
         int n = next_units(s, &l, spec->n_type, &at);
         status = launch(s, n, err);
-        if (!status)
+        if (status == TSR_OK)
             collect(s, n, &l);
-        if (!status && progress != NULL && progress->tell != NULL)
+        if (status == TSR_OK && progress != NULL && progress->tell != NULL)
             status =
                 progress->tell(progress->context, at.n_done / l.n_pair, err);
     }
-    if (!status)
-        status = finish(s, spec, &l, profile, err);
+    TSR_THEN(status, finish(s, spec, &l, profile, err));
     layout_clear(&l);
     return status;
 }

@@ -281,7 +281,7 @@ tsr_status tsr_device_open(const char *choice, tsr_device **out, tsr_err *err)
     cl_int code;
     *out = NULL;
     tsr_status status = tsr_device_list(&list, &n, err);
-    if (status)
+    if (status != TSR_OK)
         return status;
     at = tsr_device_choose(choice, n, list);
     if (at < 0) {
@@ -290,12 +290,11 @@ tsr_status tsr_device_open(const char *choice, tsr_device **out, tsr_err *err)
         return status;
     }
     status = find_all(place, &n, err);
-    if (!status && at >= n)
+    if (status == TSR_OK && at >= n)
         status = tsr_fail(err, TSR_E_DEVICE, "device %d has gone", at);
     tsr_device *device = status ? NULL : calloc(1, sizeof *device);
-    if (!status && device == NULL)
-        status = tsr_no_memory(err);
-    if (!status) {
+    TSR_THEN(status, tsr_allocated(device, err));
+    if (status == TSR_OK) {
         device->info = list[at];
         device->platform = place[at].platform;
         device->id = place[at].id;
