@@ -1,11 +1,10 @@
-/* From what holds together (parts_pieces.h) to parts, ranges and their texts. A
+/* From what holds together (parts_pieces.c) to parts, ranges and their texts. A
  * configuration names residues by number, so every range is checked to mean the
  * residues that it should, and no others. */
 #include "parts/parts.h"
 
 #include "core/vec3.h"
-#include "parts/parts_notes.h"
-#include "parts/parts_pieces.h"
+#include "parts/parts_steps.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * edges: an edge adds its weight from its first residue on and takes it away at
  * its second. Cost of a piece: O(contacts + residues), with predicted errors
  * O(residues^2). */
-#include "parts/parts_cut.h"
+#include "parts/parts_steps.h"
 
 #include "model/secondary.h"
 

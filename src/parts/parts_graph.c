@@ -1,7 +1,7 @@
 /* Contacts by the distance of CB, since side chains are often incomplete and a
  * prediction of them is the least sure part. Where the B column may hold pLDDT
  * the structure itself tells: see plddt_scale. */
-#include "parts/parts_graph.h"
+#include "parts/parts_steps.h"
 
 #include "core/vec3.h"
 #include "model/cell_list.h"

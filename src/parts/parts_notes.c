@@ -1,6 +1,6 @@
 /* Sentences for people. Each names residues as a configuration does, and says
  * what to do. */
-#include "parts/parts_notes.h"
+#include "parts/parts_steps.h"
 
 #include "core/text.h"
 #include "model/residue.h"

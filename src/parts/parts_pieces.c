@@ -1,7 +1,7 @@
 /* A cut is a place between two residues; a linker is a stretch around it. So
  * are tails. Both are found by walking from the cut, or the end, to where the
  * chain is held. */
-#include "parts/parts_pieces.h"
+#include "parts/parts_steps.h"
 
 #include "model/secondary.h"
 

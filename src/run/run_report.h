@@ -1,6 +1,6 @@
 /* What `tessera run` says to standard output: its plan, and its result. */
-#ifndef TSR_CLI_RUN_REPORT_H
-#define TSR_CLI_RUN_REPORT_H
+#ifndef TSR_RUN_RUN_REPORT_H
+#define TSR_RUN_RUN_REPORT_H
 
 #include "analysis/summary.h"
 #include "core/log.h"

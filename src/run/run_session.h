@@ -17,8 +17,8 @@
  *     tsr_session_run(&session, &err);
  *     tsr_session_clear(&session);  tsr_setup_clear(...); tsr_config_clear(...)
  */
-#ifndef TSR_CLI_RUN_SESSION_H
-#define TSR_CLI_RUN_SESSION_H
+#ifndef TSR_RUN_RUN_SESSION_H
+#define TSR_RUN_RUN_SESSION_H
 
 #include "core/archive.h"
 #include "core/log.h"

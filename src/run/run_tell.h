@@ -1,6 +1,6 @@
 /* What a run says of its sampler, while it goes on and at its end. */
-#ifndef TSR_CLI_RUN_TELL_H
-#define TSR_CLI_RUN_TELL_H
+#ifndef TSR_RUN_RUN_TELL_H
+#define TSR_RUN_RUN_TELL_H
 
 #include "run/setup.h"
 #include "sampler/sampler.h"

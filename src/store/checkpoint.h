@@ -27,8 +27,8 @@
  * PATH.previous), and perhaps a PATH.tmp, which the next commit replaces and
  * readers look at only where both others are damaged.
  * One thread at a time; one writer at a time (io/lock.h). */
-#ifndef TSR_IO_CHECKPOINT_H
-#define TSR_IO_CHECKPOINT_H
+#ifndef TSR_STORE_CHECKPOINT_H
+#define TSR_STORE_CHECKPOINT_H
 
 #include "core/status.h"
 

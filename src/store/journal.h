@@ -21,8 +21,8 @@
  * knows that its writer is dead or has given up.
  *
  * For src/io only. */
-#ifndef TSR_IO_JOURNAL_H
-#define TSR_IO_JOURNAL_H
+#ifndef TSR_STORE_JOURNAL_H
+#define TSR_STORE_JOURNAL_H
 
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
  * of groups, dimension scales, variables and attributes.
  *
  * For src/io only. Messages name the object; the caller adds the file. */
-#ifndef TSR_IO_NETCDF4_H
-#define TSR_IO_NETCDF4_H
+#ifndef TSR_STORE_NETCDF4_H
+#define TSR_STORE_NETCDF4_H
 
 #include "core/status.h"
 #include "store/hdf5_store.h"
