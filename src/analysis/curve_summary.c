@@ -1,3 +1,6 @@
+/* Summaries of a curve, point by point: mean, quantiles, R-hat. A run can have
+ * more numbers of a curve than memory, so draws are read in blocks and, where
+ * that is still too much, only some of the points are looked at. */
 #include "analysis/diagnose.h"
 
 #include <math.h>

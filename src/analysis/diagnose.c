@@ -1,3 +1,6 @@
+/* Asks the questions of diagnose_checks.h one after the other, and tells the
+ * answers to people or, as JSON, to programs. The run has converged where no
+ * answer is no and those that are needed are yes. */
 #include "analysis/diagnose.h"
 
 #include "analysis/diagnose_checks.h"

@@ -1,3 +1,6 @@
+/* A rigid unit begins at neighbours in sequence whose distances hardly change
+ * over all frames, and takes in what keeps its distances to four anchors of it:
+ * four points that do not lie in a plane fix a body. */
 #include "analysis/domains.h"
 
 #include "analysis/mean_shape.h"

@@ -1,3 +1,5 @@
+/* What --draws of export says, as a list of ranges of draws, and which stored
+ * frames these are. */
 #include "analysis/export.h"
 
 #include <limits.h>

@@ -1,3 +1,6 @@
+/* Weights of draws from a table of chain, draw and weight, as reweight --output
+ * writes it. A draw that is not in it weighs nothing; one that comes twice is
+ * refused. */
 #include "analysis/export.h"
 
 #include "core/text.h"

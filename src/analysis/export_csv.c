@@ -1,3 +1,5 @@
+/* Chosen draws as a table: a row a draw, a column for each scalar of the trace.
+ */
 #include "analysis/export.h"
 
 #include <math.h>

@@ -1,3 +1,6 @@
+/* A run may have many trajectories of many states and chains, larger than
+ * memory. All frames are listed once, by draw; then one block of one file at a
+ * time is in memory, so frames are best asked for in the order of the list. */
 #include "analysis/frames.h"
 
 #include "core/text.h"

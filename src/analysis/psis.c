@@ -1,3 +1,7 @@
+/* The tail's shape k is found as by Zhang & Stephens 2009, with the weak prior
+ * of Vehtari et al.; the largest weights are then replaced by quantiles of the
+ * fitted distribution. A k above 0.7 means that the weights cannot be trusted.
+ */
 #include "analysis/psis.h"
 
 #include "analysis/convergence.h"

@@ -1,3 +1,4 @@
+/* Reads every so many draws of a variable from the trace. */
 #include "analysis/thinned.h"
 
 #include <math.h>

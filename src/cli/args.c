@@ -1,3 +1,5 @@
+/* Reads the command line against the table of a command's options, and prints
+ * that table as help, so that an option is written down once. */
 #include "cli/args.h"
 
 #include "core/text.h"

@@ -1,3 +1,6 @@
+/* Finds the command by its name, runs it with its arguments, and turns what
+ * comes of it into a message and an exit status. That standard output could be
+ * written is checked here, once for all commands. */
 #include "cli/command.h"
 
 #include "core/text.h"

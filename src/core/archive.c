@@ -1,3 +1,6 @@
+/* One pair of arrays, of doubles and of integers, that grows while state is
+ * saved and is read from its beginning while it is restored. What goes wrong on
+ * the way is remembered and told at the end, so that modules need no checks. */
 #include "core/archive.h"
 
 #include <stdlib.h>

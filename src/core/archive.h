@@ -4,7 +4,7 @@
  *     void tsr_thing_archive(tsr_thing *t, tsr_archive *a)
  *     {
  *         tsr_archive_real(a, &t->width, 1);
- *         tsr_archive_integer(a, &t->n, 1);
+ *         tsr_archive_int(a, &t->n, 1);
  *     }
  *
  * Saving copies the numbers behind each other, restoring copies them back in

@@ -1,3 +1,6 @@
+/* Host side of one-off sums: the list of units of work, their launches, and the
+ * sum over types with form factors. The kernels are kernels/debye_sum_simt.cl
+ * and debye_sum_simd.cl. */
 #include "gpu/debye_sum.h"
 
 #include "engine/engine.h"

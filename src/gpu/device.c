@@ -1,3 +1,6 @@
+/* Lists the devices of all platforms and chooses by words: an index, a part of
+ * a name, gpu, cpu, auto. PoCL compiles into a folder and says little where
+ * that has no room, so the folder is tried before. */
 #include "gpu/device.h"
 
 #include "gpu/opencl.h"

@@ -1,3 +1,6 @@
+/* Makes the engine of a device: shape of the tiles, program with its constants,
+ * buffers, and how results travel. What it does with proposals is in
+ * page_tile_system.c, page_tile_batch.c and page_tile_launch.c. */
 #include "gpu/engine_page_tile.h"
 
 #include "gpu/page_tile.h"

@@ -1,3 +1,6 @@
+/* What every use of OpenCL here shares: names of error codes, the texts of
+ * kernels (embedded, or from TSR_KERNEL_DIR), and building a program, with the
+ * compiler's whole log where it fails. */
 #include "gpu/opencl.h"
 #include "gpu/kernel_source.h"
 

@@ -1,3 +1,5 @@
+/* A line of the table is a kind of device, part of its name, and the settings;
+ * the first line that fits a device counts. */
 #include "gpu/tuning.h"
 
 #include "gpu/opencl.h"

@@ -1,3 +1,6 @@
+/* Reading goes through zlib, which also passes what is not compressed. Writing
+ * goes to another name beside, is synced and renamed, so that at every moment
+ * there is the old file or the new one. */
 #include "io/file.h"
 
 #include "core/text.h"

@@ -1,3 +1,6 @@
+/* From a table of numbers (saxs_table.c) to a curve: checks of q, I and sigma,
+ * which unit q has, a model of sigma where there is none, and Guinier's Rg for
+ * a first look. */
 #include "io/saxs.h"
 
 #include "io/file.h"

@@ -1,3 +1,7 @@
+/* Walks libyaml's tree and a field table side by side. Every refusal names
+ * file, line, column and key, and for an unknown key the nearest known one;
+ * where a key was given is kept as a mark, so that later checks can name the
+ * place, too. */
 #include "io/yaml_tree.h"
 
 #include "core/text.h"

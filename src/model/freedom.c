@@ -1,3 +1,6 @@
+/* From the ranges that a configuration names to what may turn: torsions, side
+ * chains, rigid units, and which part of a complex stays in place. A range that
+ * cannot mean what it says is refused here. */
 #include "model/freedom.h"
 
 #include "core/vec3.h"

@@ -1,3 +1,6 @@
+/* The molecule from a file or from a sequence: residues, what links them,
+ * bodies, frames. A sequence has no file, so it is built extended, and moved to
+ * where a PDB file has room for its coordinates. */
 #include "model/topology.h"
 
 #include "core/vec3.h"

@@ -1,3 +1,6 @@
+/* Goes through a structure residue by residue and keeps what the rules of the
+ * header let pass; all structures together are then the sample that densities
+ * are fitted to. */
 #include "prior/prior_sample.h"
 #include "model/residue_atoms.h"
 

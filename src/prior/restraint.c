@@ -1,3 +1,5 @@
+/* Finds the two residues that a restraint names, refuses pairs that cannot move
+ * against each other, and evaluates it. */
 #include "prior/restraint.h"
 
 #include "core/vec3.h"

@@ -1,3 +1,6 @@
+/* Newton's method with halved steps on a smooth convex function: log sum exp of
+ * the scores. The largest exponent is taken out of the sum, so that nothing
+ * overflows. */
 #include "reweight/maxent.h"
 
 #include <gsl/gsl_errno.h>

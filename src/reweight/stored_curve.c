@@ -1,3 +1,5 @@
+/* Draws' curves as a run has stored them: read in blocks, or once into memory,
+ * and taken to the q of other data. */
 #include "reweight/reweight.h"
 
 #include "core/clock.h"

@@ -1,3 +1,5 @@
+/* How many draws it takes follows from what is farthest from its aim, and the
+ * time from the draws so far. The command is quoted for a shell. */
 #include "run/advice.h"
 
 #include "core/text.h"

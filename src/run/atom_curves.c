@@ -1,3 +1,6 @@
+/* Places all atoms for a conformation of the run, builds the scatterers with
+ * their layer of water, and sums their profile, on the device where there is
+ * one. */
 #include "run/atom_curves.h"
 
 #include "analysis/export.h"

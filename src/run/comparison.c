@@ -1,3 +1,6 @@
+/* What can be compared depends on the data: log evidence and LOO only between
+ * runs of the same data, overlaps of parameters between all. Each sentence
+ * rests on the numbers beside it. */
 #include "run/comparison.h"
 
 #include "core/text.h"

@@ -1,3 +1,6 @@
+/* The field table of the whole configuration, put together from those of its
+ * owners (moves, terms, contrast, sampler), and the checks that need more than
+ * one key. */
 #include "run/config.h"
 
 #include "core/text.h"

@@ -1,3 +1,5 @@
+/* Opens what a folder has of a run and says what it lacks: a folder that is no
+ * run, one without draws, one that is being written. */
 #include "run/past_run.h"
 
 #include "analysis/frames.h"

@@ -1,3 +1,5 @@
+/* The plan with its sizes before the run, and what came of it afterwards, as
+ * text or JSON. */
 #include "run/run_report.h"
 
 #include "core/json.h"

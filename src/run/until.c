@@ -1,3 +1,5 @@
+/* Reads what --until says, and judges a trace by it: how far the worst variable
+ * is from its aim, as the factor of draws that it still takes. */
 #include "run/until.h"
 
 #include "analysis/diagnose.h"

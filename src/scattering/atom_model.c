@@ -1,3 +1,6 @@
+/* Puts an atom's numbers together: form factor, displaced volume, hydrogens,
+ * and the bead of hydration over the part of its sphere that water reaches
+ * (surface.c). */
 #include "scattering/atom_model.h"
 
 #include "core/vec3.h"

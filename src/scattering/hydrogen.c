@@ -1,3 +1,6 @@
+/* Hydrogens are seldom in a file, and scatter all the same. Bonds are found
+ * from distances, then each residue goes by its table or by the valence rule of
+ * the header. */
 #include "scattering/atom_model.h"
 
 #include "core/parallel.h"

@@ -1,3 +1,6 @@
+/* Small pieces of HDF5's interface with its errors as ours. A file that
+ * somebody writes may be opened in the moment of a commit, so opening tries
+ * again for a while. */
 #include "store/hdf5_object.h"
 
 #include "store/journal.h"

@@ -1,3 +1,5 @@
+/* The driver's functions and the pages that wait. Commit, recovery and seal are
+ * in hdf5_store_commit.c, hdf5_store_recover.c and hdf5_store_seal.c. */
 #include "store/hdf5_store_parts.h"
 
 #if H5_VERSION_GE(1, 13, 0)

@@ -1,4 +1,4 @@
-/* The inside of a store, for src/io/hdf5_store*.c only. */
+/* The inside of a store, for src/store/hdf5_store*.c only. */
 #ifndef TSR_STORE_HDF5_STORE_PARTS_H
 #define TSR_STORE_HDF5_STORE_PARTS_H
 

@@ -20,7 +20,7 @@
  * to after it emptied it. Who gets the lock and finds a complete journal thus
  * knows that its writer is dead or has given up.
  *
- * For src/io only. */
+ * For src/store only. */
 #ifndef TSR_STORE_JOURNAL_H
 #define TSR_STORE_JOURNAL_H
 

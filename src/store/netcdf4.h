@@ -1,7 +1,7 @@
 /* The netCDF-4 layout on top of HDF5: what netCDF, h5netcdf and xarray expect
  * of groups, dimension scales, variables and attributes.
  *
- * For src/io only. Messages name the object; the caller adds the file. */
+ * For src/store only. Messages name the object; the caller adds the file. */
 #ifndef TSR_STORE_NETCDF4_H
 #define TSR_STORE_NETCDF4_H
 

@@ -1,3 +1,6 @@
+/* Draws are gathered in memory, variable by variable, and go to the file in
+ * blocks; after a failed write the trace is broken and is not touched any more.
+ */
 #include "store/trace.h"
 
 #include "store/hdf5_object.h"

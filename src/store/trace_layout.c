@@ -1,3 +1,5 @@
+/* Checks what the owners of the columns declare, and makes the groups,
+ * dimension scales and data sets from it. */
 #include "store/trace_layout.h"
 
 #include "store/hdf5_object.h"

@@ -1,5 +1,5 @@
 /* The groups, dimensions and variables of trace.h5, made once when the file is
- * created. For src/io/trace*.c only. */
+ * created. For src/store/trace*.c only. */
 #ifndef TSR_STORE_TRACE_LAYOUT_H
 #define TSR_STORE_TRACE_LAYOUT_H
 

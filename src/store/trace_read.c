@@ -1,3 +1,6 @@
+/* Reads variables by group and name, whole or in part, and their coordinates
+ * and labels. A part is selected in the file, so that large variables need not
+ * fit into memory. */
 #include "store/hdf5_object.h"
 #include "store/trace.h"
 #include "store/trace_layout.h"

@@ -1,3 +1,6 @@
+/* Appends frames to the data sets and commits when asked or when much is
+ * waiting. Frames beyond the number that a run resumes from are cut off when it
+ * is opened again. */
 #include "store/trajectory.h"
 
 #include "store/hdf5_object.h"

@@ -1,3 +1,5 @@
+/* Makes the groups of H5MD, or finds them in a file and checks that they are
+ * those of this run. */
 #include "store/trajectory_layout.h"
 
 #include "store/hdf5_object.h"

@@ -1,4 +1,5 @@
-/* The groups and data sets of a trajectory. For src/io/trajectory*.c only. */
+/* The groups and data sets of a trajectory. For src/store/trajectory*.c only.
+ */
 #ifndef TSR_STORE_TRAJECTORY_LAYOUT_H
 #define TSR_STORE_TRAJECTORY_LAYOUT_H
 

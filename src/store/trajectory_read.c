@@ -1,3 +1,5 @@
+/* Reads frames of one trajectory. Which groups it has, and of how many points,
+ * is looked at once, when it is opened. */
 #include "store/hdf5_object.h"
 #include "store/trajectory.h"
 #include "store/trajectory_layout.h"
