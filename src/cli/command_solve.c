@@ -6,6 +6,7 @@
 #include "cli/solve_report.h"
 
 #include "core/text.h"
+#include "io/file.h"
 #include "io/lock.h"
 #include "likelihood/term_saxs.h"
 #include "run/interrupt.h"
@@ -141,13 +142,6 @@ static tsr_status write_config(work *w, tsr_err *err)
     return status;
 }
 
-static int is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return a != NULL && b != NULL && stat(a, &x) == 0 && stat(b, &y) == 0 &&
-           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* The entry of `data:` with that curve; NULL: there is none. */
 static const tsr_saxs_options *find_curve(const tsr_config *config,
                                           const char *path)
@@ -155,7 +149,7 @@ static const tsr_saxs_options *find_curve(const tsr_config *config,
     const tsr_field *list = tsr_field_find(tsr_config_fields(), "data");
     for (int k = 0; k < config->data.n; k++) {
         char **file = tsr_config_data_file(config, k);
-        if (file != NULL && is_same_file(*file, path))
+        if (file != NULL && tsr_file_is_same(*file, path))
             return (const void *)((const char *)config->data.item +
                                   (size_t)k * list->element_size);
     }
@@ -169,7 +163,7 @@ static tsr_status check_inputs(const work *w, tsr_err *err)
         if (!exists(w->input[k]))
             return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s'",
                             w->input[k]);
-        if (k == 0 ? is_same_file(w->config.structure.file, w->input[0])
+        if (k == 0 ? tsr_file_is_same(w->config.structure.file, w->input[0])
                    : find_curve(&w->config, w->input[k]) != NULL)
             continue;
         return tsr_fail(err, TSR_E_USAGE,

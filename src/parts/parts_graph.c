@@ -350,3 +350,11 @@ tsr_status tsr_parts_graph_make(const tsr_structure *structure,
     free(cb);
     return status;
 }
+
+int tsr_parts_n_held(const tsr_parts_graph *g, int first, int last)
+{
+    int n = 0;
+    for (int i = first; i <= last; i++)
+        n += g->held[i];
+    return n;
+}

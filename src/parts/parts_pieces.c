@@ -96,18 +96,10 @@ static int find_end(const tsr_parts_graph *g, const tsr_pieces *p, int from,
     return i;
 }
 
-static int count_held(const tsr_parts_graph *g, int first, int last)
-{
-    int n = 0;
-    for (int i = first; i <= last; i++)
-        n += g->held[i];
-    return n;
-}
-
 /* Is that enough to be rigid? A few contacts come about by chance in a coil. */
 static int is_part(const tsr_parts_graph *g, const tsr_piece *piece)
 {
-    int n_held = count_held(g, piece->low, piece->high), n_fold = 0;
+    int n_held = tsr_parts_n_held(g, piece->low, piece->high), n_fold = 0;
     for (int i = piece->low; i <= piece->high; i++)
         n_fold += is_structure(g, i);
     if (piece->other >= interface)

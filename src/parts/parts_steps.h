@@ -48,6 +48,9 @@ double tsr_parts_relation(const tsr_parts_graph *graph, int a, int b);
 /* A peptide bond joins residue i to the one before. */
 int tsr_parts_is_linked(const tsr_parts_graph *graph, int i);
 
+/* Of residues first to last, how many are held. */
+int tsr_parts_n_held(const tsr_parts_graph *graph, int first, int last);
+
 /* ---- where a chain comes apart (parts_cut.c) ---- */
 
 typedef enum {

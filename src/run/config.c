@@ -553,12 +553,8 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
     config->path = strdup(path);
     if (config->name == NULL)
         config->name = stem(path);
-    if (config->output.directory == NULL && config->name != NULL) {
-        size_t n = strlen(config->name) + 8;
-        config->output.directory = calloc(n, 1);
-        if (config->output.directory != NULL)
-            snprintf(config->output.directory, n, "runs/%s", config->name);
-    }
+    if (config->output.directory == NULL && config->name != NULL)
+        config->output.directory = tsr_words_of("runs/%s", config->name);
     if (config->path == NULL || config->name == NULL ||
         config->output.directory == NULL)
         return tsr_no_memory(err);

@@ -3,6 +3,7 @@
  * before it, make the folder enough to resume on another machine. */
 #include "run/run_directory.h"
 
+#include "core/text.h"
 #include "io/file.h"
 #include "io/yaml.h"
 
@@ -17,11 +18,7 @@
 
 char *tsr_run_directory_file(const char *directory, const char *name)
 {
-    size_t n = strlen(directory) + strlen(name) + 2;
-    char *path = calloc(n, 1);
-    if (path != NULL)
-        snprintf(path, n, "%s/%s", directory, name);
-    return path;
+    return tsr_words_of("%s/%s", directory, name);
 }
 
 /* Whatever a run may write, now or later, by patterns (fnmatch): how many

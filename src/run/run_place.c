@@ -3,6 +3,7 @@
  * may change) and what was read are those of the run. */
 #include "run/run_place.h"
 
+#include "core/text.h"
 #include "io/checksum.h"
 #include "store/checkpoint.h"
 #include "store/trace.h"
@@ -120,18 +121,14 @@ tsr_status tsr_run_checkpoint_write(const char *directory,
     const char *text = checkpoint->text;
     tsr_checkpoint_writer *w = NULL;
     char hash[32];
-    size_t room = strlen(directory) + sizeof TSR_CHECKPOINT_NAME + 2;
-    char *path = calloc(room, 1);
+    char *path = tsr_words_of("%s/%s", directory, TSR_CHECKPOINT_NAME);
     snprintf(hash, sizeof hash, "%016llx",
              (unsigned long long)tsr_checksum(0, text, strlen(text)));
     tsr_status status = tsr_allocated(path, err);
     TSR_THEN(status, tsr_checkpoint_new(hash, &w, err));
     TSR_THEN(status, tsr_checkpoint_put(w, fields, checkpoint, err));
     TSR_THEN(status, tsr_checkpoint_put(w, state_fields, checkpoint, err));
-    if (status == TSR_OK) {
-        snprintf(path, room, "%s/%s", directory, TSR_CHECKPOINT_NAME);
-        status = tsr_checkpoint_commit(w, path, err);
-    }
+    TSR_THEN(status, tsr_checkpoint_commit(w, path, err));
     tsr_checkpoint_writer_free(w);
     free(path);
     return status;

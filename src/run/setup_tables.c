@@ -5,6 +5,7 @@
  * where it need not. */
 #include "run/setup.h"
 
+#include "core/text.h"
 #include "io/atoms.h"
 #include "run/atom_curves.h"
 #include "scattering/atom_model.h"
@@ -23,10 +24,8 @@ tsr_status tsr_data_file(const char *name, char **path, tsr_err *err)
     for (int k = 0; k < 3; k++) {
         if (folder[k] == NULL)
             continue;
-        size_t n = strlen(folder[k]) + strlen(name) + 2;
-        *path = calloc(n, 1);
+        *path = tsr_words_of("%s/%s", folder[k], name);
         TSR_TRY(tsr_allocated(*path, err));
-        snprintf(*path, n, "%s/%s", folder[k], name);
         if (access(*path, R_OK) == 0)
             return TSR_OK;
         free(*path);
