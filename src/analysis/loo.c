@@ -4,7 +4,7 @@
 #include "analysis/loo.h"
 
 #include "analysis/psis.h"
-#include "analysis/thinned.h"
+#include "analysis/summary.h"
 
 #include <math.h>
 #include <stdlib.h>

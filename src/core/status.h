@@ -84,10 +84,8 @@ static inline tsr_status tsr_no_memory(tsr_err *err)
 }
 
 /* TSR_OK where `memory` could be had, which is not NULL then. */
-static inline tsr_status tsr_allocated(const void *memory, tsr_err *err)
-{
-    return memory != NULL ? TSR_OK : tsr_no_memory(err);
-}
+#define tsr_allocated(memory, err) \
+    ((memory) != NULL ? TSR_OK : tsr_no_memory(err))
 
 /* What a static analyzer cannot see from here: these return their status. */
 #if defined(__clang_analyzer__) && !defined(TSR_STATUS_ITSELF)
@@ -96,8 +94,6 @@ static inline tsr_status tsr_allocated(const void *memory, tsr_err *err)
 #define tsr_wrap(err, status, ...) \
     ((void)(tsr_wrap)((err), (status), __VA_ARGS__), (status))
 #define tsr_no_memory(err) tsr_fail((err), TSR_E_NOMEM, "")
-#define tsr_allocated(memory, err) \
-    ((memory) != NULL ? TSR_OK : tsr_no_memory(err))
 #endif
 
 /* Exit status of the program for a status (DESIGN 7). */

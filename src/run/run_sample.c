@@ -2,8 +2,8 @@
 #include "analysis/evidence.h"
 #include "core/clock.h"
 #include "run/interrupt.h"
+#include "run/run_report.h"
 #include "run/run_session.h"
-#include "run/run_tell.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
 #include "run/interrupt.h"
 #include "run/run_directory.h"
 #include "run/run_report.h"
-#include "run/run_tell.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  */
 #include "run/verdict.h"
 
-#include "analysis/thinned.h"
 #include "core/json_read.h"
 #include "core/text.h"
 

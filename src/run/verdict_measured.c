@@ -3,7 +3,6 @@
  * and what the start did can be said beside it. */
 #include "run/verdict.h"
 
-#include "analysis/thinned.h"
 #include "core/text.h"
 
 #include <math.h>
