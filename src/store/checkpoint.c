@@ -59,9 +59,11 @@ static hid_t type_in_file(tsr_checkpoint_type type, size_t n)
 
 static size_t size_of(tsr_checkpoint_type type)
 {
-    static const size_t size[TSR_CHECKPOINT_N_TYPE] = {
-        sizeof(int), sizeof(long), sizeof(int64_t), sizeof(double), 1};
-    return size[type];
+    return type == TSR_CHECKPOINT_INT      ? sizeof(int)
+           : type == TSR_CHECKPOINT_LONG   ? sizeof(long)
+           : type == TSR_CHECKPOINT_INT64  ? sizeof(int64_t)
+           : type == TSR_CHECKPOINT_DOUBLE ? sizeof(double)
+                                           : 1;
 }
 
 /* ---- writing ---- */
