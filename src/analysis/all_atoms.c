@@ -1,3 +1,7 @@
+/* All atoms of a drawn conformation. Each atom of the input has a recipe that
+ * says what carries it: the drawn backbone, the frame of N-CA-C, or the side
+ * chain, which turns as a whole about CA-CB until its centre points to where
+ * the drawn centre is. */
 #include "analysis/export.h"
 
 #include "core/vec3.h"

@@ -369,8 +369,7 @@ tsr_status tsr_arrangements_make(tsr_frames *frames, int fixed,
     double(*start)[3] = malloc((size_t)j.n_residue * sizeof *start);
     tsr_status status =
         o == NULL || start == NULL ? no_memory(err) : choose(&j, frames, err);
-    if (status == TSR_OK)
-        status = tsr_frames_gather_ca(frames, j.n, j.at, &j.ca, err);
+    TSR_THEN(status, tsr_frames_gather_ca(frames, j.n, j.at, &j.ca, err));
     if (status == TSR_OK) {
         start_of(model, start);
         status = tsr_domains_of(j.n, j.n_residue, j.ca,

@@ -120,9 +120,8 @@ tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
                         n_chain);
     memcpy(copy, value, (n_a + n_b) * sizeof *copy);
     tsr_status status = tsr_convergence_make(first, length, copy, &a, err);
-    if (status == TSR_OK)
-        status =
-            tsr_convergence_make(rows - first, length, copy + n_a, &b, err);
+    TSR_THEN(status,
+             tsr_convergence_make(rows - first, length, copy + n_a, &b, err));
     if (status == TSR_OK && !isnan(a.mean) && !isnan(b.mean)) {
         gsl_sort(copy, 1, n_a);
         gsl_sort(copy + n_a, 1, n_b);

@@ -1,3 +1,7 @@
+/* Groups of conformations in two ways: k-means (Lloyd's rounds from starts that
+ * lie far apart, Arthur & Vassilvitskii 2007), where the number of groups is
+ * judged by the silhouette, and average linkage, where a threshold gives it.
+ * Both always give the same groups for the same points. */
 #include "analysis/shape.h"
 
 #include "core/random.h"

@@ -1,3 +1,6 @@
+/* Summaries of a curve, point by point: mean, quantiles, R-hat. A run can have
+ * more numbers of a curve than memory, so draws are read in blocks and, where
+ * that is still too much, only some of the points are looked at. */
 #include "analysis/diagnose.h"
 
 #include <math.h>
@@ -121,8 +124,7 @@ tsr_status tsr_curve_summary_make(tsr_trace_reader *reader, const char *name,
     }
     s->n_point = n;
     tsr_status status = choose(s, reader, (double)n_chain * n_draw, most, err);
-    if (status == TSR_OK)
-        status = summarise(s, reader, n_chain, n_draw, err);
+    TSR_THEN(status, summarise(s, reader, n_chain, n_draw, err));
     if (status != TSR_OK) {
         tsr_curve_summary_free(s);
         s = NULL;

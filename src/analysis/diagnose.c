@@ -1,3 +1,6 @@
+/* Asks the questions of diagnose_checks.h one after the other, and tells the
+ * answers to people or, as JSON, to programs. The run has converged where no
+ * answer is no and those that are needed are yes. */
 #include "analysis/diagnose.h"
 
 #include "analysis/diagnose_checks.h"
@@ -74,8 +77,7 @@ tsr_status tsr_diagnose(tsr_trace_reader *reader,
     if (d == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory for a diagnosis");
     tsr_status status = tsr_summary_make(reader, &d->summary, err);
-    if (status == TSR_OK)
-        status = add_curves(d, reader, err);
+    TSR_THEN(status, add_curves(d, reader, err));
     for (int i = 0; status == TSR_OK && i < d->summary->n; i++)
         if (d->summary->item[i].n_draw > 0 && d->n_draw == 0) {
             d->n_chain = d->summary->item[i].n_chain;

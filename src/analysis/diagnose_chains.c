@@ -228,8 +228,7 @@ static tsr_status get_last(tsr_trace_reader *reader, const char *name,
         n_draw < 1 || *n < 1)
         return TSR_OK;
     *value = malloc((size_t)*n_chain * (size_t)*n * sizeof **value);
-    if (*value == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(*value, err));
     const tsr_trace_part part = {n_draw - 1, 1, 0, *n};
     if (tsr_trace_get_part(reader, TSR_TRACE_SAMPLE_STATS, name, &part, *value,
                            NULL) != TSR_OK) {
@@ -247,9 +246,8 @@ static tsr_status tell_narrowest(tsr_trace_reader *reader, tsr_words *found,
     double *rate, *rung = NULL, least = HUGE_VAL;
     tsr_status status =
         get_last(reader, "exchange_rate", &n_chain, &n_pair, &rate, err);
-    if (status == TSR_OK)
-        status = get_last(reader, "ladder_temperature", &n_rung_chain, &n_rung,
-                          &rung, err);
+    TSR_THEN(status, get_last(reader, "ladder_temperature", &n_rung_chain,
+                              &n_rung, &rung, err));
     for (int i = 0; rate != NULL && i < n_chain * n_pair; i++)
         if (rate[i] < least) {
             least = rate[i];

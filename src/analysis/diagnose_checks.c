@@ -1,3 +1,6 @@
+/* The questions that the summary of each variable answers. Those about where
+ * chains have been, their halves and their exchanges, are in diagnose_chains.c.
+ */
 #include "analysis/diagnose_checks.h"
 
 #include "core/text.h"

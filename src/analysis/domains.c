@@ -1,3 +1,6 @@
+/* A rigid unit begins at neighbours in sequence whose distances hardly change
+ * over all frames, and takes in what keeps its distances to four anchors of it:
+ * four points that do not lie in a plane fix a body. */
 #include "analysis/domains.h"
 
 #include "analysis/mean_shape.h"
@@ -230,13 +233,11 @@ tsr_status tsr_domains_make(tsr_frames *frames, int n, const int *at,
     *out = NULL;
     tsr_status status = tsr_frames_gather_ca(frames, n, at, &ca, err);
     double(*start)[3] = malloc(((size_t)model->n_residue + 1) * sizeof *start);
-    if (status == TSR_OK && start == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_THEN(status, tsr_allocated(start, err));
     for (int r = 0; r < model->n_residue && status == TSR_OK; r++)
         tsr_vec3_copy(start[r], model->xyz + 3 * (size_t)model->ca[r]);
-    if (status == TSR_OK)
-        status = tsr_domains_of(n, model->n_residue, ca,
-                                (const double(*)[3])start, out, err);
+    TSR_THEN(status, tsr_domains_of(n, model->n_residue, ca,
+                                    (const double(*)[3])start, out, err));
     free(start);
     if (ca != NULL)
         free(ca);

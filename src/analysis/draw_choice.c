@@ -1,3 +1,5 @@
+/* What --draws of export says, as a list of ranges of draws, and which stored
+ * frames these are. */
 #include "analysis/export.h"
 
 #include <limits.h>
@@ -85,7 +87,7 @@ tsr_status tsr_draw_choice_parse(const char *text, tsr_draw_choice *choice,
             const size_t n = (size_t)choice->n + 1;
             tsr_draw_range *more = realloc(choice->range, n * sizeof *more);
             if (more == NULL)
-                return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+                return tsr_no_memory(err);
             choice->range = more;
             choice->range[choice->n++] = range;
         } else {

@@ -1,3 +1,6 @@
+/* Weights of draws from a table of chain, draw and weight, as reweight --output
+ * writes it. A draw that is not in it weighs nothing; one that comes twice is
+ * refused. */
 #include "analysis/export.h"
 
 #include "core/text.h"
@@ -66,11 +69,10 @@ static tsr_status add_row(table *t, const char *text, tsr_err *err)
 static tsr_status read_rows(table *t, FILE *file, tsr_err *err)
 {
     char text[LINE], shown[TSR_EXCERPT_SIZE];
-    tsr_status status = TSR_OK;
-    while (status == TSR_OK && fgets(text, sizeof text, file) != NULL) {
+    while (fgets(text, sizeof text, file) != NULL) {
         t->line++;
         if (t->line > 1) {
-            status = add_row(t, text, err);
+            TSR_TRY(add_row(t, text, err));
         } else if (strncmp(text, "chain,draw,weight", 17) != 0) {
             text[strcspn(text, "\r\n")] = '\0';
             return tsr_fail(err, TSR_E_DATA,
@@ -79,9 +81,9 @@ static tsr_status read_rows(table *t, FILE *file, tsr_err *err)
                             t->path, tsr_text_excerpt(text, shown));
         }
     }
-    if (status == TSR_OK && ferror(file))
-        status = tsr_fail(err, TSR_E_IO, "cannot read '%s'", t->path);
-    return status;
+    if (ferror(file))
+        return tsr_fail(err, TSR_E_IO, "cannot read '%s'", t->path);
+    return TSR_OK;
 }
 
 static tsr_status fill(const table *t, tsr_draw_weights *out, tsr_err *err)
@@ -129,8 +131,7 @@ tsr_status tsr_draw_weights_read(const char *path, tsr_draw_weights *out,
                         strerror(errno));
     tsr_status status = read_rows(&t, file, err);
     fclose(file);
-    if (status == TSR_OK)
-        status = fill(&t, out, err);
+    TSR_THEN(status, fill(&t, out, err));
     if (status != TSR_OK)
         tsr_draw_weights_clear(out);
     free(t.row);

@@ -121,8 +121,7 @@ tsr_status tsr_evidence_of(int n_group, int n_draw, int n_temp,
     path p = {n_group, n_draw, n_temp, -1, beta, log_lik};
     double sd, without_sd, sum = 0.0, squares = 0.0;
     double *without = calloc((size_t)n_group + 1, sizeof *without);
-    if (without == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(without, err));
     e->log = log_z(&p, &sd);
     for (p.left_out = 0; n_group > 1 && p.left_out < n_group; p.left_out++) {
         without[p.left_out] = log_z(&p, &without_sd);
@@ -198,8 +197,7 @@ static tsr_status thin(int n_chain, int n_draw, int n_temp, const double *beta,
         return TSR_OK;
     }
     double *some = malloc((size_t)(n_group * each) * row * sizeof *some);
-    if (some == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(some, err));
     for (long i = 0; i < n_group * each; i++) {
         const size_t from =
             (size_t)((double)i / (double)(n_group * each) * (double)total);
@@ -237,11 +235,8 @@ static tsr_status find_barrier(tsr_trace_reader *reader, tsr_evidence *e,
 {
     int n_chain, n_draw, n;
     double *rate;
-    tsr_status status =
-        tsr_trace_get(reader, TSR_TRACE_SAMPLE_STATS, "exchange_rate", &n_chain,
-                      &n_draw, &n, &rate, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_trace_get(reader, TSR_TRACE_SAMPLE_STATS, "exchange_rate",
+                          &n_chain, &n_draw, &n, &rate, err));
     e->barrier = 0.0;
     for (int c = 0; c < n_chain; c++)
         for (int k = 0; k < n; k++) {
@@ -272,10 +267,8 @@ static tsr_status read_populations(tsr_trace_reader *reader, tsr_evidence *e,
     double *log_z;
     if (!has_variable(reader, constant, name))
         return TSR_OK;
-    tsr_status status = tsr_trace_get(reader, constant, name, &n_chain, &n_draw,
-                                      &n, &log_z, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_trace_get(reader, constant, name, &n_chain, &n_draw, &n, &log_z,
+                          err));
     e->population = tsr_evidence_of_groups(n, log_z, &e->population_error);
     free(log_z);
     return TSR_OK;
@@ -295,9 +288,7 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                         .population_error = (double)NAN,
                         .n_temp = 1,
                         .t_max = 1.0};
-    tsr_status status = read_populations(reader, e, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(read_populations(reader, e, err));
     if (!has_variable(reader, stats, "ladder_log_lik")) {
         if (isfinite(e->population))
             e->log = e->population, e->error = e->population_error;
@@ -306,13 +297,12 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                        "with temperatures: auto, adds others, up to the prior");
         return TSR_OK;
     }
-    status = tsr_trace_get(reader, stats, "ladder_temperature", &n_chain,
-                           &n_draw, &n_temp, &temperature, err);
-    if (status == TSR_OK)
-        status = tsr_trace_get(reader, stats, "ladder_log_lik", &n_chain,
-                               &n_draw, &n_temp, &log_lik, err);
-    if (status == TSR_OK)
-        status = find_barrier(reader, e, err);
+    tsr_status status =
+        tsr_trace_get(reader, stats, "ladder_temperature", &n_chain, &n_draw,
+                      &n_temp, &temperature, err);
+    TSR_THEN(status, tsr_trace_get(reader, stats, "ladder_log_lik", &n_chain,
+                                   &n_draw, &n_temp, &log_lik, err));
+    TSR_THEN(status, find_barrier(reader, e, err));
     if (status == TSR_OK) {
         char *flat = tsr_trace_attribute_text(reader, "flat_priors");
         const char *other =

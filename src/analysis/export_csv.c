@@ -1,3 +1,5 @@
+/* Chosen draws as a table: a row a draw, a column for each scalar of the trace.
+ */
 #include "analysis/export.h"
 
 #include <math.h>
@@ -29,8 +31,7 @@ static tsr_status add_group(table *t, tsr_trace_reader *trace,
     tsr_status status = TSR_OK;
     const int n = tsr_trace_variables(trace, group, &name);
     column *more = realloc(t->column, (size_t)(t->n + n + 1) * sizeof *more);
-    if (more == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(more, err));
     t->column = more;
     for (int i = 0; i < n && status == TSR_OK; i++) {
         int n_chain, n_draw, n_each;
@@ -88,10 +89,8 @@ tsr_status tsr_export_csv(tsr_trace_reader *trace,
     table t = {.n = 0};
     char *is_chosen = NULL;
     tsr_status status = add_group(&t, trace, TSR_TRACE_POSTERIOR, err);
-    if (status == TSR_OK)
-        status = add_group(&t, trace, TSR_TRACE_SAMPLE_STATS, err);
-    if (status == TSR_OK)
-        status = choose(&t, choice, &is_chosen, n_row, err);
+    TSR_THEN(status, add_group(&t, trace, TSR_TRACE_SAMPLE_STATS, err));
+    TSR_THEN(status, choose(&t, choice, &is_chosen, n_row, err));
     if (status == TSR_OK) {
         fputs("chain,draw", out);
         for (int i = 0; i < t.n; i++)

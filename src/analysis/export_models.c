@@ -249,13 +249,13 @@ static void label_of(const job *j, const tsr_drawn_frame *f, weights *w,
 static tsr_status load(job *j, int i, tsr_err *err)
 {
     const float *xyz;
-    tsr_status status = tsr_frames_read(j->frames, j->at[i], &xyz, err);
-    for (int k = 0; status == TSR_OK && k < j->model->n_atom; k++)
+    TSR_TRY(tsr_frames_read(j->frames, j->at[i], &xyz, err));
+    for (int k = 0; k < j->model->n_atom; k++)
         for (int d = 0; d < 3; d++)
             j->model_xyz[k][d] = (double)xyz[3 * k + d];
-    for (int r = 0; status == TSR_OK && r < j->model->n_residue; r++)
+    for (int r = 0; r < j->model->n_residue; r++)
         tsr_vec3_copy(j->ca[r], j->model_xyz[j->model->ca[r]]);
-    return status;
+    return TSR_OK;
 }
 
 static void move_all(int n, double (*x)[3], const tsr_motion *motion)
@@ -315,14 +315,12 @@ static tsr_status make_mean(job *j, tsr_err *err)
     const int n = j->n < fits ? j->n : fits;
     int *at = malloc((size_t)n * sizeof *at);
     float *all = NULL;
-    if (at == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(at, err));
     for (int i = 0; i < n; i++)
         at[i] = j->at[(long)i * j->n / n];
     tsr_status status = tsr_frames_gather_ca(j->frames, n, at, &all, err);
-    if (status == TSR_OK)
-        status = tsr_mean_shape_make(n, j->model->n_residue, all, j->mean,
-                                     j->square, err);
+    TSR_THEN(status, tsr_mean_shape_make(n, j->model->n_residue, all, j->mean,
+                                         j->square, err));
     free(all);
     free(at);
     return status;
@@ -405,13 +403,11 @@ tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
         j.b = calloc(n_shown, sizeof *j.b);
         if (j.model_xyz == NULL || j.xyz == NULL || j.ca == NULL ||
             j.held == NULL || j.mean == NULL || j.square == NULL || j.b == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+            status = tsr_no_memory(err);
     }
-    if (status == TSR_OK)
-        status = options->align != NULL ? make_aligned_mean(&j, err)
-                                        : make_mean(&j, err);
-    if (status == TSR_OK)
-        status = write_models(&j, out, err);
+    TSR_THEN(status, options->align != NULL ? make_aligned_mean(&j, err)
+                                            : make_mean(&j, err));
+    TSR_THEN(status, write_models(&j, out, err));
     *n_model = j.n;
     job_clear(&j);
     return status;

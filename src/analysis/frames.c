@@ -1,3 +1,6 @@
+/* A run may have many trajectories of many states and chains, larger than
+ * memory. All frames are listed once, by draw; then one block of one file at a
+ * time is in memory, so frames are best asked for in the order of the list. */
 #include "analysis/frames.h"
 
 #include "core/text.h"
@@ -67,7 +70,7 @@ static tsr_status find_files(tsr_frames *f, const char *directory, tsr_err *err)
             f->path = more;
         if (more == NULL || (more[n - 1] = tsr_words_of("%s/%s", directory,
                                                         entry->d_name)) == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+            status = tsr_no_memory(err);
         else
             f->n_file++;
     }
@@ -126,9 +129,8 @@ tsr_status tsr_frames_open(const char *directory, tsr_frames **out, int *n_bad,
     char *model = tsr_words_of("%s/%s", directory, "model.pdb");
     tsr_status status = f != NULL && model != NULL
                             ? find_files(f, directory, err)
-                            : tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (status == TSR_OK)
-        status = tsr_model_atoms_read(model, &f->atoms, err);
+                            : tsr_no_memory(err);
+    TSR_THEN(status, tsr_model_atoms_read(model, &f->atoms, err));
     for (int i = 0; status == TSR_OK && i < f->n_file; i++) {
         tsr_err local;
         tsr_status read = list_file(f, i, &local);

@@ -1,3 +1,6 @@
+/* A weighted straight line through ln I over q squared. Which points belong to
+ * it depends on the Rg that it gives (q Rg below 1.3), so line and points are
+ * found in turns until they agree. */
 #include "analysis/guinier.h"
 
 #include <gsl/gsl_fit.h>
@@ -55,7 +58,7 @@ tsr_status tsr_guinier_fit(int n, const double *q, const double *intensity,
     double rg = rg_first;
     *out = (tsr_guinier){.rg = nan, .error = nan, .i0 = nan, .q = {nan, nan}};
     if (!points_make(n, &p))
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     for (int round = 0; round < ROUNDS && isfinite(rg) && rg > 0.0; round++) {
         double next, error, i0;
         int k = 0;

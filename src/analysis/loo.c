@@ -4,7 +4,7 @@
 #include "analysis/loo.h"
 
 #include "analysis/psis.h"
-#include "analysis/thinned.h"
+#include "analysis/summary.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -136,9 +136,8 @@ tsr_status tsr_loo_make(tsr_trace_reader *reader, tsr_loo *loo, tsr_err *err)
         int n_chain, n_draw, n;
         status = tsr_trace_shape(reader, TSR_TRACE_LOG_LIKELIHOOD, name[i],
                                  &n_chain, &n_draw, &n, err);
-        if (status == TSR_OK)
-            status = tsr_thinned_get(reader, TSR_TRACE_LOG_LIKELIHOOD, name[i],
-                                     MOST_DRAWS, 0, n, &t, err);
+        TSR_THEN(status, tsr_thinned_get(reader, TSR_TRACE_LOG_LIKELIHOOD,
+                                         name[i], MOST_DRAWS, 0, n, &t, err));
         rows = (size_t)t.n_chain * (size_t)t.n_kept;
         if (status == TSR_OK && all == NULL &&
             (all = malloc(rows * (size_t)width * sizeof *all)) == NULL)

@@ -1,3 +1,6 @@
+/* Superposition by quaternions (Horn 1987): the best rotation is the
+ * eigenvector of the largest eigenvalue of a 4 x 4 matrix. The mean of many
+ * conformations and their superpositions on it are found in turns. */
 #include "analysis/mean_shape.h"
 
 #include <stdlib.h>

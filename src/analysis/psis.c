@@ -1,3 +1,7 @@
+/* The tail's shape k is found as by Zhang & Stephens 2009, with the weak prior
+ * of Vehtari et al.; the largest weights are then replaced by quantiles of the
+ * fitted distribution. A k above 0.7 means that the weights cannot be trusted.
+ */
 #include "analysis/psis.h"
 
 #include "analysis/convergence.h"
@@ -40,7 +44,7 @@ static tsr_status fit_pareto(int n, const double *x, double *k, double *scale,
     double *fit = malloc((size_t)m * sizeof *fit);
     tsr_status status = TSR_OK;
     if (b == NULL || fit == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
         goto done;
     }
     const double quartile = x[(int)(n / 4.0 + 0.5) - 1];
@@ -77,8 +81,7 @@ static tsr_status smooth_tail(int n, entry *tail, double cut, double *k,
     const double floor_weight = exp(cut);
     double scale = 0.0;
     double *x = malloc((size_t)n * sizeof *x);
-    if (x == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(x, err));
     for (int i = 0; i < n; i++)
         x[i] = exp(tail[i].log_weight) - floor_weight;
     tsr_status status = fit_pareto(n, x, k, &scale, err);
@@ -174,8 +177,7 @@ tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
             log_weight[sorted[i].at] = sorted[i].log_weight;
     }
     free(sorted);
-    if (status == TSR_OK)
-        status = normalise(n, log_weight, err);
+    TSR_THEN(status, normalise(n, log_weight, err));
     psis->ess = tsr_psis_ess(n, log_weight);
     return status;
 }

@@ -424,8 +424,7 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
                             ? TSR_OK
                             : tsr_fail(err, TSR_E_NOMEM,
                                        "no memory for %d conformations", s->n);
-    if (status == TSR_OK)
-        status = choose(&j, frames, weight, err);
+    TSR_THEN(status, choose(&j, frames, weight, err));
     if (status == TSR_OK) {
         spread_evenly(s->n_residue, s->n_row, s->row);
         spread_evenly(s->n, s->n_column, s->column);
@@ -433,16 +432,14 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
             tsr_vec3_copy(j.start[r], &model->xyz[3 * model->ca[r]]);
         status = tsr_frames_gather_ca(frames, s->n, s->at, &j.all, err);
     }
-    if (status == TSR_OK)
-        status = tsr_mean_shape_make(s->n, s->n_residue, j.all, j.mean,
-                                     j.square, err);
+    TSR_THEN(status, tsr_mean_shape_make(s->n, s->n_residue, j.all, j.mean,
+                                         j.square, err));
     if (status == TSR_OK) {
         find_extent(&j);
         look_at_each(&j);
     }
-    if (status == TSR_OK)
-        status =
-            tsr_clusters_make(s->n, j.n_feature, j.feature, &s->clusters, err);
+    TSR_THEN(status, tsr_clusters_make(s->n, j.n_feature, j.feature,
+                                       &s->clusters, err));
     if (status == TSR_OK) {
         finish(&j);
         find_shares(s, frame, j.weight);

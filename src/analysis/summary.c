@@ -53,10 +53,10 @@ tsr_status tsr_circular_make(int n_group, int n_chain, int n_draw, double turn,
         const double half = sin(0.5 * to_rad * value[i]);
         missing += 2.0 * half * half / (double)n;
     }
-    tsr_status status =
-        tsr_convergence_of_groups(n_group, n_chain, n_draw, value, out, err);
-    if (status != TSR_OK || isnan(out->mean))
-        return status;
+    TSR_TRY(
+        tsr_convergence_of_groups(n_group, n_chain, n_draw, value, out, err));
+    if (isnan(out->mean))
+        return TSR_OK;
     if (low >= 0.0 && high > 0.5 * turn && mean < 0.0)
         mean += turn;
     out->mean = mean;
@@ -184,13 +184,11 @@ static tsr_status add_entries(tsr_summary *summary, tsr_trace_reader *reader,
             const tsr_trace_part part = {0, n_draw, k, width};
             status = tsr_trace_get_part(reader, group, name, &part, block, err);
         }
-        if (status == TSR_OK)
-            status = new_item(summary, name, unit, n, k, &item, err);
+        TSR_THEN(status, new_item(summary, name, unit, n, k, &item, err));
         for (size_t i = 0; status == TSR_OK && per_block > 1 && i < rows; i++)
             one[i] = block[i * (size_t)width + (size_t)at];
-        if (status == TSR_OK)
-            status = fill_item(item, tsr_trace_n_group(reader), n_chain, n_draw,
-                               one, err);
+        TSR_THEN(status, fill_item(item, tsr_trace_n_group(reader), n_chain,
+                                   n_draw, one, err));
     }
     if (one != block)
         free(one);
@@ -219,8 +217,8 @@ static tsr_status add_variable(tsr_summary *summary, tsr_trace_reader *reader,
     /* what is damaged must not hide the rest */
     if (status == TSR_E_IO || status == TSR_E_DATA) {
         status = new_item(summary, name, unit, 1, 0, &item, &local);
-        if (status == TSR_OK)
-            status = set_flaw(item, TSR_FLAW_UNREADABLE, local.message, &local);
+        TSR_THEN(status,
+                 set_flaw(item, TSR_FLAW_UNREADABLE, local.message, &local));
     }
     free(unit);
     return status == TSR_OK ? TSR_OK
@@ -320,10 +318,10 @@ tsr_status tsr_summary_add_evidence(tsr_summary *summary,
                                     tsr_trace_reader *reader, tsr_err *err)
 {
     tsr_evidence evidence;
-    tsr_status status = tsr_evidence_make(reader, &evidence, err);
-    if (status == TSR_OK && (evidence.n_temp > 1 || isfinite(evidence.log)))
+    TSR_TRY(tsr_evidence_make(reader, &evidence, err));
+    if (evidence.n_temp > 1 || isfinite(evidence.log))
         summary->evidence = evidence;
-    return status;
+    return TSR_OK;
 }
 
 tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
@@ -349,5 +347,67 @@ tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
                           "no variable of the run of the prior has the name "
                           "and unit of one of this run");
     tsr_summary_free(other);
+    return status;
+}
+
+/* ---- some draws instead of all ---- */
+
+/* Draws lie in compressed blocks, each of which a call unpacks whole: where
+ * most blocks hold a draw that is wanted, it is quicker to read all of them. */
+enum { DENSE = 64 };
+static const double most_numbers = 4194304.0;
+
+/* Draws from `first` on, `count` of them, of which every `every`-th is kept. */
+static tsr_status read_block(tsr_trace_reader *reader, tsr_trace_group group,
+                             const char *name, const tsr_trace_part *part,
+                             double *block, tsr_thinned *t, tsr_err *err)
+{
+    const size_t n = (size_t)t->n;
+    TSR_TRY(tsr_trace_get_part(reader, group, name, part, block, err));
+    for (int c = 0; c < t->n_chain; c++)
+        for (int d = 0; d < part->n_draw; d++) {
+            const int draw = part->draw_from + d;
+            if (draw % t->every == 0)
+                memcpy(t->value + ((size_t)c * (size_t)t->n_kept +
+                                   (size_t)(draw / t->every)) *
+                                      n,
+                       block +
+                           ((size_t)c * (size_t)part->n_draw + (size_t)d) * n,
+                       n * sizeof *block);
+        }
+    return TSR_OK;
+}
+
+tsr_status tsr_thinned_get(tsr_trace_reader *reader, tsr_trace_group group,
+                           const char *name, long most, int entry_from, int n,
+                           tsr_thinned *out, tsr_err *err)
+{
+    int n_chain, n_draw, n_entry;
+    *out = (tsr_thinned){.n = n, .every = 1};
+    if (tsr_trace_shape(reader, group, name, &n_chain, &n_draw, &n_entry,
+                        NULL) != TSR_OK ||
+        n_chain < 1 || n_draw < 1 || entry_from + n > n_entry)
+        return TSR_OK;
+    out->every = (int)(((long)n_chain * n_draw + most - 1) / most);
+    const int n_kept = (n_draw + out->every - 1) / out->every;
+    const size_t row = (size_t)n_chain * (size_t)n;
+    const int dense = (int)fmax(1.0, floor(most_numbers / (double)row));
+    const int width = out->every >= DENSE ? 1 : dense < n_draw ? dense : n_draw;
+    double *block = malloc((size_t)width * row * sizeof *block);
+    out->value = malloc((size_t)n_kept * row * sizeof *out->value);
+    tsr_status status =
+        block != NULL && out->value != NULL
+            ? TSR_OK
+            : tsr_fail(err, TSR_E_NOMEM, "no memory for '%s'", name);
+    out->n_chain = n_chain;
+    out->n_kept = n_kept;
+    const int step = width == 1 ? out->every : width;
+    for (int from = 0; from < n_draw && status == TSR_OK; from += step) {
+        const int left = n_draw - from;
+        const tsr_trace_part part = {from, left < width ? left : width,
+                                     entry_from, n};
+        status = read_block(reader, group, name, &part, block, out, err);
+    }
+    free(block);
     return status;
 }

@@ -129,4 +129,20 @@ void tsr_summary_put(const tsr_summary *summary, tsr_json *json);
 tsr_status tsr_summary_print_json(const tsr_summary *summary, FILE *out,
                                   tsr_err *err);
 
+/* Some draws of a variable instead of all, where thousands tell what millions
+ * do. */
+typedef struct {
+    int n_chain, n_kept; /* 0: there are none */
+    int every;           /* draw k of them is draw k every of the run */
+    int n;               /* entries of each */
+    double *value;       /* [n_chain][n_kept][n] */
+} tsr_thinned;
+
+/* Every so many draws of all chains, some `most` in all, and of each n entries
+ * from entry_from on. Nothing where the trace has no such variable. The caller
+ * frees value, also after an error. Errors: TSR_E_NOMEM, TSR_E_IO. */
+tsr_status tsr_thinned_get(tsr_trace_reader *reader, tsr_trace_group group,
+                           const char *name, long most, int entry_from, int n,
+                           tsr_thinned *out, tsr_err *err);
+
 #endif

@@ -90,9 +90,8 @@ static tsr_status open_prior(bench_case *b, tsr_err *err)
 {
     tsr_prior_options options = {0};
     tsr_status status = tsr_fields_init(tsr_prior_fields, &options, err);
-    if (status == TSR_OK)
-        status =
-            tsr_prior_new(b->topology, b->table, &options, 0.0, &b->prior, err);
+    TSR_THEN(status, tsr_prior_new(b->topology, b->table, &options, 0.0,
+                                   &b->prior, err));
     tsr_fields_clear(tsr_prior_fields, &options);
     return status;
 }
@@ -106,8 +105,7 @@ static tsr_status open_case(bench_case *b, const molecule *m, int quick,
     memset(b, 0, sizeof *b);
     make_sequence(N_RESIDUE, text);
     tsr_status status = tsr_data_file("prior.dat", &path, err);
-    if (status == TSR_OK)
-        status = tsr_prior_table_read(path, &b->table, err);
+    TSR_THEN(status, tsr_prior_table_read(path, &b->table, err));
     free(path);
     for (int k = 0; k < TSR_N_MOVE && status == TSR_OK; k++) {
         const double weight = 1.0; /* those too that are off by default */
@@ -116,22 +114,20 @@ static tsr_status open_case(bench_case *b, const molecule *m, int quick,
         memcpy(b->option[k], &weight, sizeof weight);
         b->options[k] = b->option[k];
     }
-    if (status == TSR_OK)
-        status = tsr_topology_from_sequence(
-            text, TSR_BODIES_TWO, (tsr_flexibility){.flexible = NULL}, b->table,
-            &b->topology, &b->first, err);
-    if (status == TSR_OK)
-        status = open_prior(b, err);
-    if (status == TSR_OK)
-        status = coil(b, quick ? 4000 : 200000, err);
+    TSR_THEN(status,
+             tsr_topology_from_sequence(
+                 text, TSR_BODIES_TWO, (tsr_flexibility){.flexible = NULL},
+                 b->table, &b->topology, &b->first, err));
+    TSR_THEN(status, open_prior(b, err));
+    TSR_THEN(status, coil(b, quick ? 4000 : 200000, err));
     if (status != TSR_OK || m->flexible[0] == NULL)
         return status;
     /* the same coordinates, other freedom */
     char *item[3];
     for (int k = 0; k < 3; k++) {
         item[k] = strdup(m->flexible[k]);
-        status = item[k] == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                                 : status;
+        status = tsr_allocated(item[k], err);
+        TSR_THEN(status, status);
     }
     const tsr_strings flexible = {3, item};
     coiled = b->first;
@@ -139,10 +135,10 @@ static tsr_status open_case(bench_case *b, const molecule *m, int quick,
     tsr_prior_free(b->prior);
     tsr_topology_free(b->topology);
     b->prior = NULL, b->topology = NULL;
-    if (status == TSR_OK)
-        status = tsr_topology_from_sequence(
-            text, TSR_BODIES_TWO, (tsr_flexibility){.flexible = &flexible},
-            b->table, &b->topology, &b->first, err);
+    TSR_THEN(status,
+             tsr_topology_from_sequence(
+                 text, TSR_BODIES_TWO, (tsr_flexibility){.flexible = &flexible},
+                 b->table, &b->topology, &b->first, err));
     if (status == TSR_OK) {
         tsr_conformation_copy(b->topology, b->first, coiled, 0, N_RESIDUE);
         status = open_prior(b, err);
@@ -222,7 +218,7 @@ static tsr_status measure(bench_case *b, int move, int is_quick, row *out,
     void *state = type->state_new(only[move], b->topology, b->prior);
     gsl_rng *rng = tsr_rng_new(3, 0);
     if (other == NULL || state == NULL || rng == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
     int none = 0;
     double dirty = 0.0;
     if (status == TSR_OK)

@@ -36,8 +36,7 @@ static tsr_status look(const char *trace, row *r, tsr_err *err)
     r->bulk = r->tail = HUGE_VAL;
     r->rhat = 0.0;
     tsr_status status = tsr_trace_open(trace, &reader, err);
-    if (status == TSR_OK)
-        status = tsr_summary_make(reader, &summary, err);
+    TSR_THEN(status, tsr_summary_make(reader, &summary, err));
     for (int i = 0; status == TSR_OK && i < summary->n; i++) {
         const tsr_summary_item *item = &summary->item[i];
         const tsr_convergence *v = &item->value;
@@ -61,12 +60,9 @@ static tsr_status sample(tsr_session *s, long seconds, row *r, tsr_err *err)
 {
     const double began = tsr_clock_s();
     tsr_status status = tsr_setup_read(s->config, 1, s->log, s->setup, err);
-    if (status == TSR_OK)
-        status = tsr_setup_engine(s->config, 0, s->log, s->setup, err);
-    if (status == TSR_OK)
-        status = tsr_session_prepare(s, err);
-    if (status == TSR_OK)
-        status = tsr_session_begin(s, err);
+    TSR_THEN(status, tsr_setup_engine(s->config, 0, s->log, s->setup, err));
+    TSR_THEN(status, tsr_session_prepare(s, err));
+    TSR_THEN(status, tsr_session_begin(s, err));
     if (status == TSR_OK) {
         tsr_interrupt_catch(0); /* devices put in their own */
         tsr_interrupt_after(seconds);
@@ -95,8 +91,7 @@ static tsr_status run(const tsr_bench_sampling_options *o, const char *folder,
     tsr_setup setup = {0};
     tsr_session session = {.config = &config, .setup = &setup, .log = log};
     int n = 0;
-    if (set == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(set, err));
     for (int k = 0; k < N_OWN; k++)
         set[n++] = own[k];
     for (int k = 0; k < o->n_set; k++)
@@ -108,10 +103,8 @@ static tsr_status run(const tsr_bench_sampling_options *o, const char *folder,
     set[n++] = until;
     set[n++] = device;
     tsr_status status = tsr_config_read(r->config, n, set, &config, err);
-    if (status == TSR_OK)
-        status = sample(&session, o->seconds, r, err);
-    if (status == TSR_OK)
-        status = look(session.trace_path, r, err);
+    TSR_THEN(status, sample(&session, o->seconds, r, err));
+    TSR_THEN(status, look(session.trace_path, r, err));
     tsr_session_clear(&session);
     tsr_setup_clear(&setup);
     tsr_config_clear(&config);

@@ -56,10 +56,9 @@ static tsr_status score(tuner *t, const tsr_page_tile_options *o, double *mean,
     tsr_status status = tsr_bench_problem_new(t->n_body, N_Q, t->most_batch,
                                               slack, &problem, err);
     *mean = HUGE_VAL;
-    if (!status)
-        status = tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
-                                          t->device, o, &engine, err);
-    for (int i = 0; i < N_WORK && !status; i++) {
+    TSR_THEN(status, tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
+                                              t->device, o, &engine, err));
+    for (int i = 0; i < N_WORK && status == TSR_OK; i++) {
         int batch = workload[i].batch;
         tsr_bench_options options = {
             .which = workload[i].which,
@@ -67,7 +66,7 @@ static tsr_status score(tuner *t, const tsr_page_tile_options *o, double *mean,
             .seconds = t->seconds};
         tsr_bench_row row;
         status = tsr_bench_run(problem, engine, &options, &row, err);
-        if (!status)
+        if (status == TSR_OK)
             sum += log(row.wall_us_per_profile);
     }
     tsr_engine_free(engine);
@@ -76,7 +75,7 @@ static tsr_status score(tuner *t, const tsr_page_tile_options *o, double *mean,
         tsr_info(t->log, "left out: %s", err->message);
         return TSR_OK;
     }
-    if (!status)
+    if (status == TSR_OK)
         *mean = sum / N_WORK;
     return status;
 }
@@ -110,15 +109,14 @@ static tsr_status try_each(tuner *t, const int *value,
                            tsr_err *err)
 {
     const tsr_page_tile_options from = *best;
-    tsr_status status = TSR_OK;
-    for (int i = 0; value[i] != 0 && !status; i++) {
+    for (int i = 0; value[i] != 0; i++) {
         tsr_page_tile_options o = from;
         if (*setting(&o) == value[i])
             continue; /* was tried */
         *setting(&o) = value[i];
-        status = try_settings(t, o, best, best_mean, err);
+        TSR_TRY(try_settings(t, o, best, best_mean, err));
     }
-    return status;
+    return TSR_OK;
 }
 
 static int *tile_of(tsr_page_tile_options *o)
@@ -159,22 +157,20 @@ tsr_status tsr_bench_tune(const tsr_device *device, int is_quick, FILE *out,
     tsr_status status = settings_now(&t, &best, err);
     fprintf(out, "%s\n%5s %5s %5s %10s %8s\n", info->name, "tile", "parts",
             "split", "difference", "time");
-    if (!status)
-        status = try_settings(&t, best, &best, &mean, err);
-    if (!status)
-        status = try_each(&t, is_quick ? few_tiles : tiles, tile_of, &best,
-                          &mean, err);
-    if (!status && !is_simd)
+    TSR_THEN(status, try_settings(&t, best, &best, &mean, err));
+    TSR_THEN(status, try_each(&t, is_quick ? few_tiles : tiles, tile_of, &best,
+                              &mean, err));
+    if (status == TSR_OK && !is_simd)
         status = try_each(&t, parts, parts_of, &best, &mean, err);
-    if (!status && !is_simd)
+    if (status == TSR_OK && !is_simd)
         status = try_each(&t, splits, split_of, &best, &mean, err);
-    if (!status) {
+    if (status == TSR_OK) {
         const int differences[] = {
             -1, best.tile / 8, best.tile / 4, 3 * best.tile / 8, best.tile / 2,
             0};
         status = try_each(&t, differences, difference_of, &best, &mean, err);
     }
-    if (status)
+    if (status != TSR_OK)
         return status;
     if (!isfinite(mean))
         return tsr_fail(err, TSR_E_DEVICE, "%s: no setting works", info->name);

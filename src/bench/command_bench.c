@@ -132,10 +132,9 @@ static tsr_status bench_pass(bench *b, int n_body, int n_batch,
     tsr_engine *engine = NULL;
     tsr_status status =
         tsr_bench_problem_new(n_body, N_Q, n_batch, slack, &problem, err);
-    if (!status)
-        status = tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
-                                          b->device, &with, &engine, err);
-    for (int c = 0; c < TSR_BENCH_N_CASE && !status; c++) {
+    TSR_THEN(status, tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
+                                              b->device, &with, &engine, err));
+    for (int c = 0; c < TSR_BENCH_N_CASE && status == TSR_OK; c++) {
         tsr_bench_options o = {
             .which = (tsr_bench_case)c,
             .n_batch = n_batch,
@@ -148,7 +147,7 @@ static tsr_status bench_pass(bench *b, int n_body, int n_batch,
                 : !is_patient(b, n_body, n_batch, o.which, wall_us[c]))
             continue;
         status = tsr_bench_run(problem, engine, &o, &one, err);
-        if (status)
+        if (status != TSR_OK)
             break;
         if (device_us != NULL)
             row[c].device_us_per_profile = one.device_us_per_profile;
@@ -173,15 +172,14 @@ static tsr_status bench_batch(bench *b, int n_body, int n_batch,
         return TSR_OK;
     }
     tsr_status status = bench_pass(b, n_body, n_batch, row, wall_us, NULL, err);
-    if (!status)
-        status = bench_pass(b, n_body, n_batch, row, wall_us,
-                            tsr_page_tile_device_us, err);
+    TSR_THEN(status, bench_pass(b, n_body, n_batch, row, wall_us,
+                                tsr_page_tile_device_us, err));
     if (status == TSR_E_DEVICE && n_batch > 1) { /* does not fit */
         tsr_info(b->log, "%d bodies, batch of %d: left out: %s", n_body,
                  n_batch, err->message);
         return TSR_OK;
     }
-    for (int c = 0; c < TSR_BENCH_N_CASE && !status; c++)
+    for (int c = 0; c < TSR_BENCH_N_CASE && status == TSR_OK; c++)
         if (row[c].n_run > 0) {
             wall_us[c] = row[c].wall_us_per_profile;
             print_row(b, n_body, &row[c]);
@@ -221,17 +219,16 @@ static tsr_status bench_threads(bench *b, int n_body, tsr_bench_case which,
                 tsr_bench_case_name(which));
     tsr_status status =
         tsr_bench_problem_new(n_body, N_Q, most, slack, &problem, err);
-    if (!status)
-        status = tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
-                                          b->device, NULL, &engine, err);
-    for (int i = 0; batches[i] > 0 && !status; i++)
-        for (int n = 1; n <= MAX_THREADS && !status; n *= 2) {
+    TSR_THEN(status, tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
+                                              b->device, NULL, &engine, err));
+    for (int i = 0; batches[i] > 0 && status == TSR_OK; i++)
+        for (int n = 1; n <= MAX_THREADS && status == TSR_OK; n *= 2) {
             double rate = 0.0;
             if (2 * n * batches[i] > most)
                 continue;
             status = tsr_bench_threads(problem, engine, which, n, batches[i],
                                        2.0 * b->seconds, &rate, err);
-            if (!status)
+            if (status == TSR_OK)
                 print_threads(b, n_body, which, batches[i], n, rate);
         }
     tsr_engine_free(engine);
@@ -253,11 +250,10 @@ static tsr_status bench_all_threads(bench *b, tsr_err *err)
         return bench_threads(b, b->quick ? 256 : THREAD_BODIES,
                              TSR_BENCH_CONTIGUOUS10, few,
                              2 * MAX_THREADS * few[0], err);
-    tsr_status status = bench_threads(b, THREAD_BODIES, TSR_BENCH_CONTIGUOUS10,
-                                      all, 2 * MAX_THREADS * 256, err);
-    if (!status) /* 14 MiB a system */
-        status = bench_threads(b, 8192, TSR_BENCH_ONE, middle, 2 * 4 * 64, err);
-    return status;
+    TSR_TRY(bench_threads(b, THREAD_BODIES, TSR_BENCH_CONTIGUOUS10, all,
+                          2 * MAX_THREADS * 256, err));
+    /* 14 MiB a system */
+    return bench_threads(b, 8192, TSR_BENCH_ONE, middle, 2 * 4 * 64, err);
 }
 
 void tsr_bench_begin_json(tsr_json *json, const tsr_device_info *info)
@@ -300,9 +296,8 @@ static tsr_status sampling(const tsr_args *args, FILE *out, tsr_log *log,
                                     .json = tsr_args_count(args, "json") > 0};
     o.n_config = tsr_args_arguments(args, &o.config);
     o.n_set = tsr_args_values(args, "set", &o.set);
-    tsr_status status =
-        tsr_args_long(args, "time", 1, 1000000, &o.seconds, err);
-    return status == TSR_OK ? tsr_bench_sampling(&o, out, log, err) : status;
+    TSR_TRY(tsr_args_long(args, "time", 1, 1000000, &o.seconds, err));
+    return tsr_bench_sampling(&o, out, log, err);
 }
 
 static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
@@ -327,7 +322,7 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
         return tsr_bench_moves(b.json, quick, out, log, err);
     tsr_status status =
         tsr_device_open(tsr_args_value(args, "device"), &device, err);
-    if (status)
+    if (status != TSR_OK)
         return status;
     b.device = device;
     b.bound = tsr_device_multiply_adds(tsr_device_get_info(device));
@@ -342,15 +337,14 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
         return status;
     }
     print_head(&b);
-    for (int m = 0; sizes[m] > 0 && !status; m++) {
+    for (int m = 0; sizes[m] > 0 && status == TSR_OK; m++) {
         double wall_us[TSR_BENCH_N_CASE] = {0.0};
-        for (int n = 0; batches[n] > 0 && !status; n++)
+        for (int n = 0; batches[n] > 0 && status == TSR_OK; n++)
             if (!quick || (sizes[m] <= 256 && batches[n] <= 8))
                 status = bench_batch(&b, sizes[m], batches[n], wall_us, err);
     }
-    if (!status)
-        status = bench_all_threads(&b, err);
-    while (b.json != NULL && json.depth > 0 && !status)
+    TSR_THEN(status, bench_all_threads(&b, err));
+    while (b.json != NULL && json.depth > 0 && status == TSR_OK)
         tsr_json_close(&json);
     tsr_device_free(device);
     return status;

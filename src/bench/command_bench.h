@@ -1,6 +1,6 @@
 /* The parts of `tessera bench` beside the engine's speed. */
-#ifndef TSR_CLI_BENCH_H
-#define TSR_CLI_BENCH_H
+#ifndef TSR_BENCH_COMMAND_BENCH_H
+#define TSR_BENCH_COMMAND_BENCH_H
 
 #include "core/json.h"
 #include "core/log.h"

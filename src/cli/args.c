@@ -1,3 +1,5 @@
+/* Reads the command line against the table of a command's options, and prints
+ * that table as help, so that an option is written down once. */
 #include "cli/args.h"
 
 #include "core/text.h"
@@ -191,7 +193,7 @@ tsr_status tsr_args_parse(const tsr_usage *usage, int argc,
     }
     if (args == NULL || args->given == NULL || args->value == NULL ||
         args->argument == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for arguments");
+        status = tsr_no_memory(err);
 
     int options = 1;
     for (int i = 0; i < argc && status == TSR_OK; i++) {
@@ -209,8 +211,7 @@ tsr_status tsr_args_parse(const tsr_usage *usage, int argc,
             return TSR_OK;
         }
     }
-    if (status == TSR_OK)
-        status = check(args, usage, err);
+    TSR_THEN(status, check(args, usage, err));
     if (status != TSR_OK) {
         tsr_args_free(args);
         return status;

@@ -22,12 +22,9 @@ static tsr_status check(const tsr_args *args, FILE *out, tsr_log *log,
     int n_set = tsr_args_values(args, "set", &set);
     tsr_status status =
         tsr_config_read(tsr_args_argument(args), n_set, set, &config, err);
-    if (status == TSR_OK)
-        status = tsr_setup_read(&config, 1, log, &setup, err);
-    if (status == TSR_OK)
-        status = tsr_setup_doubt(&config, &setup, log, err);
-    if (status == TSR_OK)
-        status = tsr_config_text(&config, &text, err);
+    TSR_THEN(status, tsr_setup_read(&config, 1, log, &setup, err));
+    TSR_THEN(status, tsr_setup_doubt(&config, &setup, log, err));
+    TSR_THEN(status, tsr_config_text(&config, &text, err));
     if (status == TSR_OK) {
         const tsr_topology *t = setup.topology;
         fputs(text, out);

@@ -171,8 +171,7 @@ static tsr_status draw(const tsr_comparison *c, const char *path, tsr_err *err)
     f.x0 = 0.0;
     f.x1 = c->n;
     tsr_status status = tsr_figure_finish(&f, err);
-    if (status == TSR_OK)
-        status = tsr_figure_write_svg(&f, path, err);
+    TSR_THEN(status, tsr_figure_write_svg(&f, path, err));
     tsr_figure_clear(&f);
     return status;
 }
@@ -199,12 +198,10 @@ static tsr_status compare(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_comparison c = {.n = 0};
     tsr_json j = {.out = out};
     tsr_status status = check_picture(args, picture, err);
-    if (status == TSR_OK)
-        status = tsr_comparison_make(n, directory, &c, log, err);
-    if (status == TSR_OK)
-        status = tsr_args_count(args, "json") > 0
-                     ? tsr_comparison_put(&c, &j, err)
-                     : print(&c, out, err);
+    TSR_THEN(status, tsr_comparison_make(n, directory, &c, log, err));
+    TSR_THEN(status, tsr_args_count(args, "json") > 0
+                         ? tsr_comparison_put(&c, &j, err)
+                         : print(&c, out, err));
     if (status == TSR_OK && picture != NULL)
         status = draw(&c, picture, err);
     tsr_comparison_clear(&c);

@@ -114,13 +114,11 @@ static tsr_status devices(const tsr_args *args, FILE *out, tsr_log *log,
     (void)log;
     tsr_device_info *list = NULL;
     int n = 0, n_failed = 0;
-    tsr_status status = tsr_device_list(&list, &n, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_device_list(&list, &n, err));
     outcome *outcomes = calloc((size_t)n + 1, sizeof *outcomes);
     if (outcomes == NULL) {
         free(list);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     }
     for (int i = 0; i < n && tsr_args_count(args, "no-test") == 0; i++) {
         test(&list[i], &outcomes[i]);

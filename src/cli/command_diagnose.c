@@ -27,8 +27,7 @@ static tsr_status find_advice(const tsr_past_run *run, char **text,
     tsr_summary *summary = NULL;
     tsr_advice advice = {.command = NULL};
     tsr_status status = tsr_summary_make(run->trace, &summary, err);
-    if (status == TSR_OK)
-        status = tsr_advice_make(run, summary, &advice, err);
+    TSR_THEN(status, tsr_advice_make(run, summary, &advice, err));
     if (status == TSR_OK)
         *text = tsr_advice_text(&advice);
     tsr_advice_clear(&advice);
@@ -46,24 +45,20 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_shape *shape = NULL;
     char why[TSR_ERR_SIZE], *advice = NULL;
     tsr_status status = tsr_args_double(args, "rhat", 1.0, 10.0, &o.rhat, err);
-    if (status == TSR_OK)
-        status = tsr_args_double(args, "ess", 1.0, 1e12, &o.ess, err);
-    if (status == TSR_OK)
-        status = tsr_past_run_open(tsr_args_argument(args), &run, log, err);
+    TSR_THEN(status, tsr_args_double(args, "ess", 1.0, 1e12, &o.ess, err));
+    TSR_THEN(status,
+             tsr_past_run_open(tsr_args_argument(args), &run, log, err));
     if (status == TSR_OK && run.has_config) {
         o.n_temp = tsr_sampler_n_temp(&run.config.sampler, run.has_data);
         o.warmup = run.config.sampler.warmup;
         o.draws = tsr_sampler_draws(&run.config.sampler);
         o.is_still = run.config.structure.still;
     }
-    if (status == TSR_OK)
-        status = tsr_past_run_shape(&run, log, &frames, &shape, why, err);
+    TSR_THEN(status, tsr_past_run_shape(&run, log, &frames, &shape, why, err));
     o.shape = shape;
-    if (status == TSR_OK)
-        status = find_advice(&run, &advice, err);
+    TSR_THEN(status, find_advice(&run, &advice, err));
     o.advice = advice;
-    if (status == TSR_OK)
-        status = tsr_diagnose(run.trace, &o, &made, err);
+    TSR_THEN(status, tsr_diagnose(run.trace, &o, &made, err));
     if (status == TSR_OK && tsr_args_count(args, "json") > 0)
         tsr_diagnosis_print_json(made, out);
     else if (status == TSR_OK)

@@ -163,8 +163,7 @@ static tsr_status get_all_atoms(const tsr_args *args, const tsr_past_run *run,
         path == NULL
             ? tsr_fail(&local, TSR_E_NOINPUT, "the run has no input structure")
             : tsr_structure_read(path, &input, &local);
-    if (status == TSR_OK)
-        status = tsr_all_atoms_new(model, input, all, &local);
+    TSR_THEN(status, tsr_all_atoms_new(model, input, all, &local));
     tsr_structure_free(input);
     if (status == TSR_OK)
         return TSR_OK;
@@ -185,8 +184,7 @@ static tsr_status pick_groups(tsr_frames *frames, int *pick,
     tsr_shape *shape = NULL;
     double *weight;
     tsr_status status = tsr_frames_weights(frames, o->trace, &weight, err);
-    if (status == TSR_OK)
-        status = tsr_shape_make(frames, weight, MOST_FRAMES, &shape, err);
+    TSR_THEN(status, tsr_shape_make(frames, weight, MOST_FRAMES, &shape, err));
     free(weight);
     if (status != TSR_OK)
         return status;
@@ -285,8 +283,7 @@ static tsr_status mark_range(const tsr_model_atoms *model, const char *text,
                              int *mark, tsr_err *err)
 {
     tsr_residue *r = calloc((size_t)model->n_residue + 1, sizeof *r);
-    if (r == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(r, err));
     for (int i = 0; i < model->n_residue; i++) {
         const tsr_model_atom *ca = &model->atom[model->ca[i]];
         if (ca->chain_id[0] != '\0')
@@ -315,8 +312,7 @@ static tsr_status read_align(const tsr_args *args, tsr_frames *frames,
     if (tsr_args_count(args, "raw") > 0)
         return tsr_fail(err, TSR_E_USAGE, "--align and --raw: give one");
     int *mark = calloc((size_t)n_residue + 1, sizeof *mark);
-    if (mark == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(mark, err));
     tsr_status status =
         strncmp(text, domain, strlen(domain)) == 0
             ? mark_domain(frames, text + strlen(domain), mark, err)
@@ -351,24 +347,21 @@ static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
                         "conformations are in a run's folder; name that, not "
                         "its trace");
     tsr_status status = tsr_args_long(args, "state", 1, 1e6, &state, err);
-    if (status == TSR_OK)
-        status = tsr_frames_open(run->directory, &frames, &n_bad, &bad, err);
+    TSR_THEN(status,
+             tsr_frames_open(run->directory, &frames, &n_bad, &bad, err));
     if (status == TSR_OK && n_bad > 0)
         tsr_warn(log, "%d trajector%s left out: %s", n_bad,
                  n_bad == 1 ? "y is" : "ies are", bad.message);
-    if (status == TSR_OK)
-        status = get_all_atoms(args, run, tsr_frames_atoms(frames), log, &o.all,
-                               err);
+    TSR_THEN(status, get_all_atoms(args, run, tsr_frames_atoms(frames), log,
+                                   &o.all, err));
     o.state = (int)state;
-    if (status == TSR_OK)
-        status = read_align(args, frames, &align, &o.n_align, err);
+    TSR_THEN(status, read_align(args, frames, &align, &o.n_align, err));
     if (status == TSR_OK && is_arrangements(args))
         status = pick_arrangements(args, frames, pick, &align, &o, log, err);
     else if (status == TSR_OK && is_groups(args))
         status = pick_groups(frames, pick, &o, log, err);
     o.align = align;
-    if (status == TSR_OK)
-        status = tsr_export_models(frames, choice, &o, out, &n_model, err);
+    TSR_THEN(status, tsr_export_models(frames, choice, &o, out, &n_model, err));
     if (status == TSR_OK)
         tsr_info(log, "%d models of %d atoms", n_model,
                  o.all != NULL ? tsr_all_atoms_list(o.all)->n_atom
@@ -419,8 +412,7 @@ static tsr_status check_targets(const tsr_args *args, const tsr_past_run *run,
     const char *const input[] = {run->trace_path,
                                  tsr_args_value(args, "weights")};
     const int n = format <= TSR_MODEL_CIF ? 3 : 1;
-    tsr_status status = TSR_OK;
-    for (int k = 0; k < n && status == TSR_OK; k++) {
+    for (int k = 0; k < n; k++) {
         tsr_file_target target = kinds[k == 0 ? format : N_FORMAT];
         char name[4096];
         snprintf(name, sizeof name, "%s%s", path, script[k]);
@@ -430,9 +422,9 @@ static tsr_status check_targets(const tsr_args *args, const tsr_past_run *run,
         target.input = input;
         target.n_input = 2;
         target.is_forced = tsr_args_count(args, "force") > 0;
-        status = tsr_file_check_target(&target, name, err);
+        TSR_TRY(tsr_file_check_target(&target, name, err));
     }
-    return status;
+    return TSR_OK;
 }
 
 static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
@@ -456,10 +448,9 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK && !is_groups(args))
         status =
             tsr_draw_choice_parse(tsr_args_value(args, "draws"), &choice, err);
-    if (status == TSR_OK)
-        status = read_weights(args, &choice, format, &weights, err);
-    if (status == TSR_OK)
-        status = tsr_past_run_open(tsr_args_argument(args), &run, log, err);
+    TSR_THEN(status, read_weights(args, &choice, format, &weights, err));
+    TSR_THEN(status,
+             tsr_past_run_open(tsr_args_argument(args), &run, log, err));
     if (status != TSR_OK && format != CSV)
         status = without_trace(&run, status, log, err);
     if (status == TSR_OK && path != NULL)
@@ -469,9 +460,9 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     FILE *into = to.out != NULL ? to.out : out;
     if (status == TSR_OK && format == CSV)
         status = tsr_export_csv(run.trace, &choice, into, &n_row, err);
-    else if (status == TSR_OK)
-        status = export_models(args, &run, &choice, &weights, format, into, log,
-                               err);
+    else
+        TSR_THEN(status, export_models(args, &run, &choice, &weights, format,
+                                       into, log, err));
     const int has_scripts = to.beside != NULL && format <= TSR_MODEL_CIF;
     status = tsr_file_end(&to, status, err);
     if (status == TSR_OK && has_scripts)

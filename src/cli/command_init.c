@@ -62,8 +62,7 @@ static tsr_status name_picture(work *w, tsr_err *err)
                                             : (size_t)(dot - w->output)),
                                   w->output);
     }
-    return w->picture == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                              : TSR_OK;
+    return tsr_allocated(w->picture, err);
 }
 
 /* Neither file may take the place of what was read, or of another's work. */
@@ -75,26 +74,24 @@ static tsr_status check_targets(const work *w, int n, const char *const *input,
                                     n,      input,         is_forced};
     const tsr_file_target picture = {"init", "<svg", TSR_SVG_MARK,
                                      n,      input,  is_forced};
-    tsr_status status = TSR_OK;
     if (w->output != NULL && w->output[0] == '\0')
         return tsr_fail(err, TSR_E_USAGE, "--output is empty: name a file");
     if (w->output != NULL)
-        status = tsr_file_check_target(&config, w->output, err);
-    if (status == TSR_OK && w->picture != NULL)
-        status = tsr_file_check_target(&picture, w->picture, err);
-    return status;
+        TSR_TRY(tsr_file_check_target(&config, w->output, err));
+    if (w->picture != NULL)
+        TSR_TRY(tsr_file_check_target(&picture, w->picture, err));
+    return TSR_OK;
 }
 
 static tsr_status read_curves(work *w, tsr_log *log, tsr_err *err)
 {
     tsr_init *i = &w->init;
     i->saxs = calloc((size_t)i->n_curve + 1, sizeof(tsr_saxs *));
-    tsr_status status =
-        i->saxs == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
-    for (int k = 0; k < i->n_curve && status == TSR_OK; k++)
-        status =
-            tsr_saxs_read(i->curve[k], TSR_Q_AUTO, NULL, log, &i->saxs[k], err);
-    return status;
+    TSR_TRY(tsr_allocated(i->saxs, err));
+    for (int k = 0; k < i->n_curve; k++)
+        TSR_TRY(tsr_saxs_read(i->curve[k], TSR_Q_AUTO, NULL, log, &i->saxs[k],
+                              err));
+    return TSR_OK;
 }
 
 static tsr_status write_output(work *w, FILE *out, tsr_err *err)
@@ -102,13 +99,11 @@ static tsr_status write_output(work *w, FILE *out, tsr_err *err)
     tsr_file_writer writer;
     if (w->output == NULL)
         return tsr_init_write(&w->init, out, err);
-    tsr_status status = tsr_file_begin(&writer, w->output, err);
-    if (status == TSR_OK)
-        status = tsr_file_end(&writer,
-                              tsr_init_write(&w->init, writer.out, err), err);
-    if (status == TSR_OK)
-        tsr_init_draw(&w->init, "", out);
-    return status;
+    TSR_TRY(tsr_file_begin(&writer, w->output, err));
+    TSR_TRY(
+        tsr_file_end(&writer, tsr_init_write(&w->init, writer.out, err), err));
+    tsr_init_draw(&w->init, "", out);
+    return TSR_OK;
 }
 
 static void tell(const work *w, tsr_log *log)
@@ -131,14 +126,11 @@ static tsr_status init(const tsr_args *args, FILE *out, tsr_log *log,
     int n = tsr_args_arguments(args, &argument);
     work w = {.args = args, .output = tsr_args_value(args, "output")};
     tsr_status status = name_picture(&w, err);
-    if (status == TSR_OK)
-        status = check_targets(&w, n, argument, err);
-    if (status == TSR_OK)
-        status = tsr_structure_read(argument[0], &w.structure, err);
-    if (status == TSR_OK)
-        status = tsr_parts_with(w.structure, tsr_args_value(args, "pae"),
-                                (tsr_parts_wish){.rigid = NULL}, log, &w.parts,
-                                &w.pae, err);
+    TSR_THEN(status, check_targets(&w, n, argument, err));
+    TSR_THEN(status, tsr_structure_read(argument[0], &w.structure, err));
+    TSR_THEN(status, tsr_parts_with(w.structure, tsr_args_value(args, "pae"),
+                                    (tsr_parts_wish){.rigid = NULL}, log,
+                                    &w.parts, &w.pae, err));
     w.init = (tsr_init){.model = argument[0],
                         .pae = w.pae,
                         .structure = w.structure,
@@ -146,10 +138,8 @@ static tsr_status init(const tsr_args *args, FILE *out, tsr_log *log,
                         .n_curve = n - 1,
                         .curve = argument + 1,
                         .output = w.output};
-    if (status == TSR_OK)
-        status = read_curves(&w, log, err);
-    if (status == TSR_OK)
-        status = write_output(&w, out, err);
+    TSR_THEN(status, read_curves(&w, log, err));
+    TSR_THEN(status, write_output(&w, out, err));
     if (status == TSR_OK && w.picture != NULL)
         status = tsr_init_picture(&w.init, w.picture, err);
     if (status == TSR_OK)

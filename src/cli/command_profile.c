@@ -321,35 +321,20 @@ static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
     *s = (settings){.q_range = {0.0, has_data ? 1e3 : 0.5},
                     .c1 = 1.0,
                     .fit = tsr_profile_fit_defaults};
-    tsr_status status = word(args, "bodies", bodies_words, &s->bodies, err);
-    if (status == TSR_OK)
-        status = word(args, "solvent-model", solvent_words, &s->solvent, err);
-    if (status == TSR_OK)
-        status = word(args, "method", method_words, &s->method, err);
-    if (status == TSR_OK)
-        status = tsr_args_double(args, "solvent-density", 0.1, 1.0, &s->density,
-                                 err);
-    if (status == TSR_OK)
-        status = word(args, "weights", weight_words, &s->weights, err);
-    if (status == TSR_OK)
-        status = tsr_args_double(args, "theta", 0.0, 1e9, &s->theta, err);
-    if (status == TSR_OK)
-        status = word(args, "q-unit", unit_words, &unit, err);
-    if (status == TSR_OK)
-        status = range(args, "c1", 0.5, 2.0, s->fit.c1, err);
-    if (status == TSR_OK)
-        status = range(args, "c2", -100.0, 100.0, s->fit.c2, err);
-    if (status == TSR_OK)
-        status = background(args, &s->fit, err);
-    if (status == TSR_OK)
-        status = tsr_args_double(args, "q-min", 0.0, 10.0, &s->q_range[0], err);
-    if (status == TSR_OK)
-        status =
-            tsr_args_double(args, "q-max", 0.01, 10.0, &s->q_range[1], err);
-    if (status == TSR_OK)
-        status = tsr_args_long(args, "n-q", 2.0, 1e5, &s->n_q, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(word(args, "bodies", bodies_words, &s->bodies, err));
+    TSR_TRY(word(args, "solvent-model", solvent_words, &s->solvent, err));
+    TSR_TRY(word(args, "method", method_words, &s->method, err));
+    TSR_TRY(
+        tsr_args_double(args, "solvent-density", 0.1, 1.0, &s->density, err));
+    TSR_TRY(word(args, "weights", weight_words, &s->weights, err));
+    TSR_TRY(tsr_args_double(args, "theta", 0.0, 1e9, &s->theta, err));
+    TSR_TRY(word(args, "q-unit", unit_words, &unit, err));
+    TSR_TRY(range(args, "c1", 0.5, 2.0, s->fit.c1, err));
+    TSR_TRY(range(args, "c2", -100.0, 100.0, s->fit.c2, err));
+    TSR_TRY(background(args, &s->fit, err));
+    TSR_TRY(tsr_args_double(args, "q-min", 0.0, 10.0, &s->q_range[0], err));
+    TSR_TRY(tsr_args_double(args, "q-max", 0.01, 10.0, &s->q_range[1], err));
+    TSR_TRY(tsr_args_long(args, "n-q", 2.0, 1e5, &s->n_q, err));
     TSR_TRY(read_radiation(args, s, err));
     TSR_TRY(read_resolution(args, s->radiation, &s->resolution, err));
     s->unit = (tsr_q_unit)unit;
@@ -395,10 +380,9 @@ static tsr_status finish_one(const settings *s, const tsr_saxs *saxs,
     }
     if (saxs != NULL && r->curve == NULL)
         status = tsr_profile_fit_data(&s->fit, saxs, r, err);
-    if (status == TSR_OK)
-        status =
-            tsr_contrast_guinier(p, r->fit.c1, r->fit.c2, r->structure.rg_ang,
-                                 &r->rg_guinier, &r->i0, err);
+    TSR_THEN(status,
+             tsr_contrast_guinier(p, r->fit.c1, r->fit.c2, r->structure.rg_ang,
+                                  &r->rg_guinier, &r->i0, err));
     r->i0 *= r->fit.scale;
     return status == TSR_OK ? status
                             : tsr_wrap(err, status, "'%s'", r->structure.path);
@@ -463,15 +447,13 @@ static tsr_status each_alone(work *w, int n, const char *const *path,
                              tsr_err *err)
 {
     tsr_profile_result *result = calloc((size_t)n, sizeof *result);
-    tsr_status status =
-        result != NULL ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_status status = tsr_allocated(result, err);
     for (int i = 0; i < n && status == TSR_OK; i++)
         status = profile_one(w->s, w->maker, path[i], w->saxs, &result[i],
                              w->log, err);
     if (status == TSR_OK && w->saxs != NULL)
         qsort(result, (size_t)n, sizeof *result, by_chi2);
-    if (status == TSR_OK)
-        status = write_curves(w, n, result, err);
+    TSR_THEN(status, write_curves(w, n, result, err));
     if (status == TSR_OK && tsr_args_count(w->args, "json") > 0)
         tsr_profile_print_json(w->out, n, result, w->saxs,
                                bodies_words[w->s->bodies],
@@ -495,13 +477,11 @@ static tsr_status together(work *w, int n, const char *const *path,
         tsr_profile_ensemble_read(w->maker, bodies, n, path, &e, err);
     for (int i = 0; i < e.n && status == TSR_OK; i++)
         status = finish_one(w->s, w->saxs, &e.model[i], err);
-    if (status == TSR_OK)
-        status = tsr_profile_ensemble_weigh(&e, w->saxs, &w->s->fit,
-                                            w->s->theta, err);
+    TSR_THEN(status, tsr_profile_ensemble_weigh(&e, w->saxs, &w->s->fit,
+                                                w->s->theta, err));
     for (int k = 0; k < e.n_way && status == TSR_OK; k++)
         status = finish_one(w->s, w->saxs, &e.mean[k], err);
-    if (status == TSR_OK)
-        status = write_curves(w, 1, &e.mean[w->s->weights], err);
+    TSR_THEN(status, write_curves(w, 1, &e.mean[w->s->weights], err));
     if (status == TSR_OK && tsr_args_count(w->args, "json") > 0)
         tsr_profile_print_json(w->out, e.n, e.model, w->saxs,
                                bodies_words[w->s->bodies],
@@ -533,10 +513,9 @@ static tsr_status compute(const tsr_args *args, const settings *s,
                                    .form_factors =
                                        tsr_args_value(args, "form-factors")};
     tsr_status status = tsr_profile_maker_new(&spec, log, &w.maker, err);
-    if (status == TSR_OK)
-        status = tsr_args_count(args, "ensemble") > 0
-                     ? together(&w, n, path, err)
-                     : each_alone(&w, n, path, err);
+    TSR_THEN(status, tsr_args_count(args, "ensemble") > 0
+                         ? together(&w, n, path, err)
+                         : each_alone(&w, n, path, err));
     if (status == TSR_OK)
         tsr_debug(log, "engine: %s", tsr_profile_maker_describe(w.maker));
     tsr_profile_maker_free(w.maker);
@@ -552,16 +531,15 @@ static tsr_status profile(const tsr_args *args, FILE *out, tsr_log *log,
     int n = tsr_args_arguments(args, &path);
     const char *data = tsr_args_value(args, "data");
     tsr_status status = read_settings(args, &s, err);
-    if (status == TSR_OK)
-        status = tsr_profile_check_output(
-            tsr_args_value(args, "output"), tsr_args_count(args, "force") > 0,
-            n, path, data, tsr_args_value(args, "form-factors"), err);
+    TSR_THEN(status, tsr_profile_check_output(
+                         tsr_args_value(args, "output"),
+                         tsr_args_count(args, "force") > 0, n, path, data,
+                         tsr_args_value(args, "form-factors"), err));
     if (status == TSR_OK && data != NULL)
         status = tsr_saxs_read(data, s.unit, s.q_range, log, &saxs, err);
     if (status == TSR_OK && data != NULL)
         status = tsr_saxs_resolve(saxs, &s.resolution, log, err);
-    if (status == TSR_OK)
-        status = compute(args, &s, saxs, n, path, out, log, err);
+    TSR_THEN(status, compute(args, &s, saxs, n, path, out, log, err));
     tsr_saxs_free(saxs);
     tsr_fields_clear(tsr_resolution_fields, &s.resolution);
     return status;

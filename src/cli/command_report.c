@@ -209,11 +209,11 @@ static void look_at_maps(const tsr_past_run *run, tsr_log *log,
             models->n,       (const double(*)[3])models->xyz,
             models->of_draw, models->weight};
         map[*n] = (tsr_report_map){.ordinal = ordinal, .atoms = models->atoms};
-        if (status == TSR_OK)
-            status = tsr_map_view_make(
-                &data[i], &shown,
-                sigma_of_draws(run, ordinal, (const void *)&data[i]),
-                &map[*n].view, &err);
+        TSR_THEN(status,
+                 tsr_map_view_make(
+                     &data[i], &shown,
+                     sigma_of_draws(run, ordinal, (const void *)&data[i]),
+                     &map[*n].view, &err));
         if (status != TSR_OK) {
             tsr_warn(log, "the map itself is not shown: %s", err.message);
             return;
@@ -325,8 +325,8 @@ static tsr_status check_file(const char *folder, const char *name,
     if (target.begins == NULL)
         return TSR_OK;
     char *path = tsr_run_directory_file(folder, name);
-    status = path == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                          : tsr_file_check_target(&target, path, err);
+    status = tsr_allocated(path, err);
+    TSR_THEN(status, tsr_file_check_target(&target, path, err));
     free(path);
     return status;
 }
@@ -362,9 +362,8 @@ static tsr_status places(const tsr_past_run *run, const char *output,
     *page = tsr_run_directory_file(base, "report.html");
     *folder = tsr_run_directory_file(base, "report");
     if (*page == NULL || *folder == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (status == TSR_OK)
-        status = check_targets(*page, *folder, is_forced, err);
+        return tsr_no_memory(err);
+    TSR_THEN(status, check_targets(*page, *folder, is_forced, err));
     return status == TSR_OK ? make_folder(*folder, err) : status;
 }
 
@@ -376,13 +375,11 @@ static tsr_status find_answer(const tsr_past_run *run, int *n_said,
     tsr_summary *summary = NULL;
     tsr_verdict *verdict = NULL;
     tsr_status status = tsr_summary_make(run->trace, &summary, err);
-    if (status == TSR_OK)
-        status = tsr_summary_add_evidence(summary, run->trace, err);
-    if (status == TSR_OK)
-        status = tsr_verdict_make(run, summary, -1, tsr_arrangements_threshold,
-                                  &verdict, err);
-    if (status == TSR_OK)
-        status = tsr_verdict_sentences(verdict, n_said, said, err);
+    TSR_THEN(status, tsr_summary_add_evidence(summary, run->trace, err));
+    TSR_THEN(status,
+             tsr_verdict_make(run, summary, -1, tsr_arrangements_threshold,
+                              &verdict, err));
+    TSR_THEN(status, tsr_verdict_sentences(verdict, n_said, said, err));
     if (status == TSR_OK) {
         *advice = tsr_advice_text(&verdict->advice);
         *start = read_starts(run, verdict, n_start);
@@ -429,16 +426,15 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         tsr_past_run_open(tsr_args_argument(args), &run, log, err);
     if (status == TSR_OK && prior_path != NULL)
         status = tsr_past_run_open_prior(prior_path, &prior, log, err);
-    if (status == TSR_OK)
-        status = places(&run, tsr_args_value(args, "output"),
-                        tsr_args_count(args, "force") > 0, &page, &folder, err);
+    TSR_THEN(status,
+             places(&run, tsr_args_value(args, "output"),
+                    tsr_args_count(args, "force") > 0, &page, &folder, err));
     if (status == TSR_OK) {
         tsr_log_progress(log, "report: conformations");
         status = tsr_past_run_shape(&run, log, &frames, &shape, why, err);
     }
-    if (status == TSR_OK)
-        status =
-            find_answer(&run, &n_said, &said, &advice, &o.n_start, &start, err);
+    TSR_THEN(status, find_answer(&run, &n_said, &said, &advice, &o.n_start,
+                                 &start, err));
     if (status == TSR_OK) {
         methods = methods_text(&run);
         o.n_said = n_said;

@@ -37,23 +37,18 @@ static tsr_status read_config(const tsr_args *args, const char *directory,
 {
     char *path = tsr_run_directory_file(directory, "config.yaml");
     long draws = 0;
-    if (path == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(path, err));
     tsr_status status = tsr_config_read(path, 0, NULL, config, err);
     free(path);
     if (status == TSR_OK) {
         free(config->output.directory);
         config->output.directory = strdup(directory);
-        if (config->output.directory == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        TSR_THEN(status, tsr_allocated(config->output.directory, err));
     }
-    if (status == TSR_OK)
-        status = tsr_run_options(args, config, err);
-    if (status == TSR_OK)
-        status = tsr_args_long(args, "draws", 1, 1e9, &draws, err);
-    if (status == TSR_OK)
-        status = tsr_args_double(args, "checkpoint-every", 0.0, 86400.0,
-                                 &config->output.checkpoint_every, err);
+    TSR_THEN(status, tsr_run_options(args, config, err));
+    TSR_THEN(status, tsr_args_long(args, "draws", 1, 1e9, &draws, err));
+    TSR_THEN(status, tsr_args_double(args, "checkpoint-every", 0.0, 86400.0,
+                                     &config->output.checkpoint_every, err));
     if (draws > 0)
         config->sampler.draws = (tsr_number_or_word){-1, (double)draws};
     return status;
@@ -130,7 +125,7 @@ static tsr_status put_aside(const tsr_run_checkpoint *at, const char *directory,
     char *from = tsr_run_directory_file(directory, "checkpoint.h5");
     char *to = tsr_run_directory_file(directory, "checkpoint.h5.damaged");
     if (from == NULL || to == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
     else if (rename(from, to) != 0 && errno != ENOENT)
         status = tsr_fail(err, TSR_E_IO, "cannot rename '%s': %s", from,
                           strerror(errno));
@@ -188,8 +183,7 @@ static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
              at->written_at, s->place.warmup, s->place.draws,
              tsr_sampler_n_thread(s->sampler));
     const char *engine = s->setup->engine_text;
-    if (strcmp(at->engine, engine == NULL ? "none: the prior alone" : engine) !=
-        0)
+    if (strcmp(at->engine, engine == NULL ? "" : engine) != 0)
         tsr_warn(s->log,
                  "the device, its driver or the kernels are not those of the "
                  "session before: from here on the draws are as good, but not "
@@ -206,17 +200,14 @@ static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, int is_new,
         return status;
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", s->config->output.directory);
-    status = is_new ? tsr_session_begin_again(s, err) : take_up(s, at, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(is_new ? tsr_session_begin_again(s, err) : take_up(s, at, err));
     if (is_new)
         tsr_info(s->log,
                  "begun anew: the run was stopped before its first "
                  "checkpoint; %d threads",
                  tsr_sampler_n_thread(s->sampler));
     status = tsr_session_sample(s, err);
-    if (status == TSR_OK)
-        status = tsr_session_report(s, is_json, out, err);
+    TSR_THEN(status, tsr_session_report(s, is_json, out, err));
     if (status != TSR_OK && status != TSR_E_NO)
         tsr_log_keep(s->log, TSR_LOG_ERROR, err->message);
     return status;
@@ -234,16 +225,14 @@ static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
     int ignore_hang_up = tsr_hang_up_is_ignored();
     tsr_log_hold(log);
     tsr_status status = tsr_run_directory_expect(directory, err);
+    TSR_THEN(status, tsr_lock_take(directory, &session.lock, err));
     if (status == TSR_OK)
-        status = tsr_lock_take(directory, &session.lock, err);
-    if (status == TSR_OK) /* a stop leaves all as it is */
+        /* a stop leaves all as it is */
         tsr_interrupt_catch(ignore_hang_up);
-    if (status == TSR_OK)
-        status = read_checkpoint(directory, &at, &is_new, err);
+    TSR_THEN(status, read_checkpoint(directory, &at, &is_new, err));
     if (status == TSR_OK && at.remark != NULL)
         tsr_warn(log, "%s", at.remark);
-    if (status == TSR_OK)
-        status = read_config(args, directory, &config, err);
+    TSR_THEN(status, read_config(args, directory, &config, err));
     if (status == TSR_OK && !is_new)
         status = check_draws(&at, &config,
                              tsr_args_count(args, "draws") > 0 ||
@@ -253,25 +242,22 @@ static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
         drop_until(&at, args, &config, log);
         lift_end(&at, args, &config);
     }
-    if (status == TSR_OK)
-        status = tsr_config_blame(
-            &config, tsr_until_parse(config.sampler.until, &session.until, err),
-            err);
-    if (status == TSR_OK)
-        status = check_stop(tsr_setup_read(&config, 1, log, &setup, err),
-                            directory, err);
+    TSR_THEN(status, tsr_config_blame(&config,
+                                      tsr_until_parse(config.sampler.until,
+                                                      &session.until, err),
+                                      err));
+    TSR_THEN(status, check_stop(tsr_setup_read(&config, 1, log, &setup, err),
+                                directory, err));
     tsr_interrupt_hold(1);
-    if (status == TSR_OK)
-        status = tsr_setup_engine(&config, (int)at.identity.n_chain, log,
-                                  &setup, err);
+    TSR_THEN(status, tsr_setup_engine(&config, (int)at.identity.n_chain, log,
+                                      &setup, err));
     if (session.lock != NULL)
         tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
     tsr_interrupt_hold(0);
     status = check_stop(status, directory, err);
     session.is_resumed = !is_new;
-    if (status == TSR_OK)
-        status = go_on(&session, &at, is_new, tsr_args_count(args, "json") > 0,
-                       out, err);
+    TSR_THEN(status, go_on(&session, &at, is_new,
+                           tsr_args_count(args, "json") > 0, out, err));
     tsr_session_clear(&session);
     tsr_run_checkpoint_clear(&at);
     tsr_setup_clear(&setup);

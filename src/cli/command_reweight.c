@@ -82,16 +82,12 @@ static tsr_status parse(const tsr_args *args, const tsr_past_run *run,
     const char *noise = tsr_args_value(args, "noise");
     const int is_maxent = tsr_args_count(args, "maxent") > 0;
     r->file = tsr_args_value(args, "data");
-    tsr_status status =
-        tsr_args_long(args, "set-number", 1.0, 1000.0, &r->number, err);
-    if (status == TSR_OK)
-        status = tsr_args_double(args, "theta", 1e-6, 1e9, &r->theta, err);
-    if (status == TSR_OK && range != NULL) {
+    TSR_TRY(tsr_args_long(args, "set-number", 1.0, 1000.0, &r->number, err));
+    TSR_TRY(tsr_args_double(args, "theta", 1e-6, 1e9, &r->theta, err));
+    if (range != NULL) {
         r->has_range = 1;
-        status = parse_range(range, r->range, err);
+        TSR_TRY(parse_range(range, r->range, err));
     }
-    if (status != TSR_OK)
-        return status;
     if (r->theta > 0.0 && !is_maxent)
         return tsr_fail(err, TSR_E_USAGE, "--theta belongs to --maxent");
     if (noise != NULL && is_maxent)
@@ -142,7 +138,7 @@ static tsr_status cut(const tsr_saxs *run, request *r, tsr_err *err)
                          .sigma = malloc(n * sizeof(double))};
     tsr_saxs *p = &r->part;
     if (p->q == NULL || p->intensity == NULL || p->sigma == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     for (int k = 0; k < run->n; k++) {
         if (r->has_range &&
             (run->q[k] < r->range[0] || run->q[k] > r->range[1]))
@@ -255,18 +251,15 @@ static tsr_status by_importance(const request *r,
     tsr_reweight *made = report->importance;
     report->log_weight = made->log_weight;
     report->interpolation = made->interpolation;
-    tsr_status status =
-        tsr_psis_smooth(made->n, made->log_weight, &report->psis, err);
-    if (status == TSR_OK)
-        status = tsr_psis_worth(stored->n_chain, stored->n_draw,
-                                made->log_weight, &report->worth, err);
-    if (status == TSR_OK)
-        status = refuse(report, made->n, r, err);
-    if (status == TSR_OK && !isnan(made->recovered))
+    TSR_TRY(tsr_psis_smooth(made->n, made->log_weight, &report->psis, err));
+    TSR_TRY(tsr_psis_worth(stored->n_chain, stored->n_draw, made->log_weight,
+                           &report->worth, err));
+    TSR_TRY(refuse(report, made->n, r, err));
+    if (!isnan(made->recovered))
         tsr_debug(log,
                   "the stored curves give back the log likelihood to %.2g nat",
                   made->recovered);
-    return status;
+    return TSR_OK;
 }
 
 static tsr_status by_entropy(const request *r, const tsr_stored_curve *stored,
@@ -306,8 +299,7 @@ static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_reweight_report report = {.stored = &stored};
     tsr_status status =
         tsr_past_run_open(tsr_args_argument(args), &run, log, err);
-    if (status == TSR_OK)
-        status = parse(args, &run, &r, err);
+    TSR_THEN(status, parse(args, &run, &r, err));
     if (status == TSR_OK && path != NULL)
         status = check_target(args, run.trace_path, path, err);
     if (status == TSR_OK) {
@@ -323,16 +315,13 @@ static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
             &stored, err);
     }
     stored.log = log;
-    if (status == TSR_OK)
-        status = find_points(&stored, &r, log, err);
+    TSR_THEN(status, find_points(&stored, &r, log, err));
     report.saxs = r.after.saxs;
     report.noise = tsr_noise_registry[r.after.noise.model]->name;
-    if (status == TSR_OK)
-        status = tsr_args_count(args, "maxent") > 0
-                     ? by_entropy(&r, &stored, &report, err)
-                     : by_importance(&r, &stored, &run, &report, log, err);
-    if (status == TSR_OK)
-        status = tsr_reweight_report_make(&report, err);
+    TSR_THEN(status, tsr_args_count(args, "maxent") > 0
+                         ? by_entropy(&r, &stored, &report, err)
+                         : by_importance(&r, &stored, &run, &report, log, err));
+    TSR_THEN(status, tsr_reweight_report_make(&report, err));
     if (status == TSR_OK && report.importance != NULL)
         status = refuse_wider(&report, &r, err);
     if (status == TSR_OK && path != NULL)

@@ -44,8 +44,7 @@ static tsr_status put_option(const tsr_args *args, const char *option,
     if (tsr_args_count(args, option) == 0)
         return TSR_OK;
     char *copy = strdup(tsr_args_value(args, option));
-    if (copy == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(copy, err));
     free(*text);
     *text = copy;
     snprintf(place, sizeof place, "--%s", option);
@@ -56,19 +55,16 @@ tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
                            tsr_err *err)
 {
     long threads = 0;
-    tsr_status status = put_option(args, "output", "output.directory",
-                                   &config->output.directory, config, err);
-    if (status == TSR_OK)
-        status = put_option(args, "device", "device.use", &config->device.use,
-                            config, err);
-    if (status == TSR_OK)
-        status = put_option(args, "until", "sampler.until",
-                            &config->sampler.until, config, err);
-    if (status == TSR_OK)
-        status = tsr_args_long(args, "threads", 1, 4096, &threads, err);
-    if (status == TSR_OK && threads > 0)
+    TSR_TRY(put_option(args, "output", "output.directory",
+                       &config->output.directory, config, err));
+    TSR_TRY(put_option(args, "device", "device.use", &config->device.use,
+                       config, err));
+    TSR_TRY(put_option(args, "until", "sampler.until", &config->sampler.until,
+                       config, err));
+    TSR_TRY(tsr_args_long(args, "threads", 1, 4096, &threads, err));
+    if (threads > 0)
         config->device.threads = (tsr_number_or_word){-1, (double)threads};
-    return status;
+    return TSR_OK;
 }
 
 static tsr_status apply_options(const tsr_args *args, tsr_config *config,
@@ -122,20 +118,17 @@ static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
         tsr_interrupt_catch(ignore_hang_up);
     tsr_status status =
         tsr_config_read(tsr_args_argument(args), n_set, set, &config, err);
-    if (status == TSR_OK)
-        status = apply_options(args, &config, err);
-    if (status == TSR_OK)
-        status = tsr_session_read(&session, err);
+    TSR_THEN(status, apply_options(args, &config, err));
+    TSR_THEN(status, tsr_session_read(&session, err));
     tsr_interrupt_hold(!dry);
-    if (status == TSR_OK)
-        status = tsr_setup_engine(&config, 0, log, &setup, err);
+    TSR_THEN(status, tsr_setup_engine(&config, 0, log, &setup, err));
     if (!dry)
         tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
     tsr_interrupt_hold(0);
     if (status == TSR_OK && dry)
         status = plan(&session, out, err);
-    else if (status == TSR_OK)
-        status = tsr_session_run(&session, err);
+    else
+        TSR_THEN(status, tsr_session_run(&session, err));
     if (status == TSR_OK && !dry)
         status = tsr_session_report(&session, tsr_args_count(args, "json") > 0,
                                     out, err);

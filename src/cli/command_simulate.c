@@ -112,7 +112,7 @@ static tsr_status of_neutrons(const tsr_config *config, tsr_atom_curves *curves,
     double *partial = calloc(TSR_N_COMP_PAIR * n_q, sizeof *partial);
     tsr_status status = TSR_OK;
     if (partial == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
     else if (is_atoms)
         status = tsr_atom_curves_neutron(curves, truth, &neutron, basis.origin,
                                          partial, err);
@@ -142,10 +142,9 @@ static tsr_status of_atoms(tsr_atom_curves *curves, const tsr_q_grid *grid,
     const size_t n_q = (size_t)grid->n_q;
     double radius;
     double *partial = calloc(TSR_N_COMP_PAIR * n_q, sizeof *partial);
-    tsr_status status =
-        partial == NULL
-            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-            : tsr_atom_curves_partial(curves, truth, partial, &radius, err);
+    tsr_status status = tsr_allocated(partial, err);
+    TSR_THEN(status,
+             tsr_atom_curves_partial(curves, truth, partial, &radius, err));
     for (int j = 0; j < grid->n_q && status == TSR_OK; j++)
         intensity[j] = tsr_component_intensity(
             partial + j, n_q,
@@ -244,22 +243,20 @@ static tsr_status find_curve(const tsr_config *config, const tsr_setup *setup,
         fmax(0.2, tsr_resolution_q_max(&out->resolution, n, q)));
     tsr_atom_curves *curves = NULL;
     double *on_grid = calloc((size_t)grid.n_q, sizeof *on_grid);
-    if (on_grid == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(on_grid, err));
     tsr_status status = open_atoms(config, setup, &grid, log, &curves, err);
     const int is_neutron = config->simulate.radiation;
     out->is_atoms = curves != NULL && tsr_setup_no_atoms(config) == NULL;
     const int is_direct = !is_neutron && !out->is_atoms &&
                           tsr_resolution_is_ideal(&out->resolution);
-    if (status == TSR_OK)
-        status =
-            is_neutron ? of_neutrons(config, curves, &grid, setup, truth,
-                                     out->is_atoms, on_grid, err)
-            : out->is_atoms
-                ? of_atoms(curves, &grid, setup, truth, on_grid, err)
-            : is_direct
-                ? of_bodies(&grid, setup, truth, n + 3, q, intensity, err)
-                : of_bodies(&grid, setup, truth, grid.n_q, NULL, on_grid, err);
+    TSR_THEN(
+        status,
+        is_neutron      ? of_neutrons(config, curves, &grid, setup, truth,
+                                      out->is_atoms, on_grid, err)
+        : out->is_atoms ? of_atoms(curves, &grid, setup, truth, on_grid, err)
+        : is_direct
+            ? of_bodies(&grid, setup, truth, n + 3, q, intensity, err)
+            : of_bodies(&grid, setup, truth, grid.n_q, NULL, on_grid, err));
     if (status == TSR_OK && !is_direct)
         status = carry(&grid, &out->resolution, n, q, on_grid, intensity, err);
     if (status == TSR_OK && !is_direct)
@@ -278,8 +275,7 @@ static tsr_status compute(const tsr_config *config, const tsr_setup *setup,
     const int n = (int)s->points;
     double *column = out->column;
     double *q = calloc(2 * ((size_t)n + 3), sizeof *q);
-    if (q == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(q, err));
     double *intensity = q + n + 3;
     for (int i = 0; i < n; i++)
         q[i] = s->q_range[0] + (s->q_range[1] - s->q_range[0]) * i / (n - 1);
@@ -296,8 +292,8 @@ static tsr_status compute(const tsr_config *config, const tsr_setup *setup,
         status = tsr_wrap(err, status, "simulate.q_range");
     else if (status != TSR_OK)
         status = tsr_wrap(err, status, "simulate");
-    else if (rng == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    else
+        TSR_THEN(status, tsr_allocated(rng, err));
     if (status == TSR_OK) {
         const double scale = s->i0 / intensity[n];
         for (int i = 0; i < n; i++) {
@@ -377,15 +373,13 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
     size_t n = (size_t)s->points;
     char *waiting = tsr_words_of("%s.%ld.new", pdb, (long)getpid());
     tsr_structure *structure = tsr_topology_structure(setup->topology, truth);
-    tsr_status status = waiting == NULL || structure == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : TSR_OK;
-    if (status == TSR_OK)
-        status = tsr_structure_letter_chains(structure, NULL, err);
-    if (status == TSR_OK)
-        status = tsr_structure_write_pdb(
-            structure, waiting,
-            "tessera simulate: SC is the centre of a side chain", err);
+    tsr_status status =
+        waiting == NULL || structure == NULL ? tsr_no_memory(err) : TSR_OK;
+    TSR_THEN(status, tsr_structure_letter_chains(structure, NULL, err));
+    TSR_THEN(status,
+             tsr_structure_write_pdb(
+                 structure, waiting,
+                 "tessera simulate: SC is the centre of a side chain", err));
     if (status == TSR_OK) {
         status =
             tsr_saxs_write(path, (int)n, column, column + n, column + 2 * n,
@@ -425,29 +419,24 @@ static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
     pdb = path != NULL ? pdb_beside(path) : NULL;
     made.column = calloc(3 * n, sizeof *made.column);
     status = pdb == NULL || made.column == NULL
-                 ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                 ? tsr_no_memory(err)
                  : check_targets(args, &config, path, pdb, err);
-    if (status == TSR_OK)
-        status = check_neutrons(&config, err);
-    if (status == TSR_OK)
-        status = set_contrast(&config, err);
-    if (status == TSR_OK)
-        status = tsr_setup_read(&config, 0, log, &setup, err);
+    TSR_THEN(status, check_neutrons(&config, err));
+    TSR_THEN(status, set_contrast(&config, err));
+    TSR_THEN(status, tsr_setup_read(&config, 0, log, &setup, err));
     if (status != TSR_OK)
         goto done;
     truth = tsr_conformation_new(setup.topology);
     if (truth == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
         goto done;
     }
     status = walk(&setup, config.simulate.steps, truth, err);
     if (status == TSR_OK && setup.components != NULL)
         status = tsr_setup_expose(&setup, truth, setup.exposure, err);
-    if (status == TSR_OK)
-        status = compute(&config, &setup, truth, log, &made, err);
-    if (status == TSR_OK)
-        status =
-            write_files(&config, &setup, truth, path, pdb, &made, out, err);
+    TSR_THEN(status, compute(&config, &setup, truth, log, &made, err));
+    TSR_THEN(status,
+             write_files(&config, &setup, truth, path, pdb, &made, out, err));
 done:
     free(own);
     free(pdb);

@@ -6,6 +6,7 @@
 #include "cli/solve_report.h"
 
 #include "core/text.h"
+#include "io/file.h"
 #include "io/lock.h"
 #include "likelihood/term_saxs.h"
 #include "run/interrupt.h"
@@ -89,11 +90,6 @@ static void clear(work *w)
         fclose(w->none);
 }
 
-static tsr_status no_memory(tsr_err *err)
-{
-    return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-}
-
 static int exists(const char *path)
 {
     struct stat info;
@@ -127,7 +123,7 @@ static tsr_status write_config(work *w, tsr_err *err)
     int n_folder = 0;
     TSR_TRY(tsr_run_directory_make(w->directory, &n_folder, &w->lock, err));
     const char **word = calloc((size_t)w->n_input + 3, sizeof *word);
-    tsr_status status = word == NULL ? no_memory(err) : TSR_OK;
+    tsr_status status = tsr_allocated(word, err);
     if (status == TSR_OK) {
         word[0] = "--output";
         word[1] = w->file;
@@ -146,13 +142,6 @@ static tsr_status write_config(work *w, tsr_err *err)
     return status;
 }
 
-static int is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return a != NULL && b != NULL && stat(a, &x) == 0 && stat(b, &y) == 0 &&
-           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* The entry of `data:` with that curve; NULL: there is none. */
 static const tsr_saxs_options *find_curve(const tsr_config *config,
                                           const char *path)
@@ -160,7 +149,7 @@ static const tsr_saxs_options *find_curve(const tsr_config *config,
     const tsr_field *list = tsr_field_find(tsr_config_fields(), "data");
     for (int k = 0; k < config->data.n; k++) {
         char **file = tsr_config_data_file(config, k);
-        if (file != NULL && is_same_file(*file, path))
+        if (file != NULL && tsr_file_is_same(*file, path))
             return (const void *)((const char *)config->data.item +
                                   (size_t)k * list->element_size);
     }
@@ -174,7 +163,7 @@ static tsr_status check_inputs(const work *w, tsr_err *err)
         if (!exists(w->input[k]))
             return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s'",
                             w->input[k]);
-        if (k == 0 ? is_same_file(w->config.structure.file, w->input[0])
+        if (k == 0 ? tsr_file_is_same(w->config.structure.file, w->input[0])
                    : find_curve(&w->config, w->input[k]) != NULL)
             continue;
         return tsr_fail(err, TSR_E_USAGE,
@@ -197,8 +186,7 @@ static tsr_status make_config(work *w, tsr_err *err)
     w->file = w->directory == NULL
                   ? NULL
                   : tsr_run_directory_file(w->directory, "solve.yaml");
-    if (w->file == NULL)
-        return no_memory(err);
+    TSR_TRY(tsr_allocated(w->file, err));
     if (!exists(w->file)) {
         TSR_TRY(write_config(w, err));
     } else {
@@ -234,8 +222,7 @@ static tsr_status compute(work *w, tsr_profile_bodies bodies, double q_max,
                                    .device = one_device(w),
                                    .q_max_inv_ang = q_max};
     tsr_status status = tsr_profile_maker_new(&spec, w->log, &maker, err);
-    if (status == TSR_OK)
-        status = tsr_profile_compute(maker, w->input[0], to, err);
+    TSR_THEN(status, tsr_profile_compute(maker, w->input[0], to, err));
     tsr_profile_maker_free(maker);
     return status;
 }
@@ -276,16 +263,14 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     TSR_TRY(compute_model(w, tsr_saxs_q_max(s), &r->structure, err));
     r->n_comp = p->n_comp;
     r->curve = calloc((size_t)s->n, sizeof *r->curve);
-    if (r->curve == NULL)
-        return no_memory(err);
+    TSR_TRY(tsr_allocated(r->curve, err));
     TSR_TRY(tsr_partial_curves_of(p, s, &curves, err));
     tsr_status status = tsr_profile_fit_make(&curves, s->intensity, s->sigma,
                                              &how, &r->fit, r->curve, err);
     tsr_partial_curves_clear(&curves);
-    if (status == TSR_OK)
-        status =
-            tsr_contrast_guinier(p, r->fit.c1, r->fit.c2, r->structure.rg_ang,
-                                 &r->rg_guinier, &r->i0, err);
+    TSR_THEN(status,
+             tsr_contrast_guinier(p, r->fit.c1, r->fit.c2, r->structure.rg_ang,
+                                  &r->rg_guinier, &r->i0, err));
     r->i0 *= r->fit.scale;
     return status;
 }
@@ -298,12 +283,10 @@ static tsr_status write_fit(work *w, int k, tsr_err *err)
         snprintf(name, sizeof name, "rigid-%d.fit", k + 1);
     char *path = tsr_run_directory_file(w->directory, name);
     const tsr_profile_output to = {.path = path, .saxs = w->saxs[k]};
-    tsr_status status =
-        path == NULL ? no_memory(err)
-                     : tsr_profile_check_output(path, 0, 1, w->input,
-                                                w->input[k + 1], NULL, err);
-    if (status == TSR_OK)
-        status = tsr_profile_write(&to, 1, &w->rigid[k], w->log, err);
+    tsr_status status = tsr_allocated(path, err);
+    TSR_THEN(status, tsr_profile_check_output(path, 0, 1, w->input,
+                                              w->input[k + 1], NULL, err));
+    TSR_THEN(status, tsr_profile_write(&to, 1, &w->rigid[k], w->log, err));
     free(path);
     return status;
 }
@@ -315,11 +298,10 @@ static tsr_status fit_rigid(work *w, tsr_err *err)
     w->rigid = calloc(n, sizeof *w->rigid);
     w->saxs = calloc(n, sizeof *w->saxs);
     if (w->rigid == NULL || w->saxs == NULL)
-        return no_memory(err);
+        return tsr_no_memory(err);
     for (int k = 0; k < (int)n && status == TSR_OK; k++) {
         status = fit_curve(w, k, err);
-        if (status == TSR_OK)
-            status = write_fit(w, k, err);
+        TSR_THEN(status, write_fit(w, k, err));
     }
     w->solve.n_curve = (int)n;
     w->solve.rigid = w->rigid;
@@ -364,8 +346,7 @@ static tsr_status begin_run(work *w, const tsr_solve_run *r, tsr_err *err)
     char states[64], limit[64], name[128];
     const char **word = calloc(2 * (size_t)n_set + 18, sizeof *word);
     int n = 0;
-    if (word == NULL)
-        return no_memory(err);
+    TSR_TRY(tsr_allocated(word, err));
     snprintf(states, sizeof states, "structure.states=%ld", r->states);
     snprintf(limit, sizeof limit, "sampler.time_limit=%s",
              tsr_args_value(w->args, "time-limit"));
@@ -449,13 +430,11 @@ static tsr_status read_run(work *w, tsr_solve_run *r, tsr_err *err)
 {
     tsr_past_run past = {.trace = NULL};
     tsr_status status = tsr_past_run_open(r->directory, &past, w->log, err);
-    if (status == TSR_OK)
-        status = tsr_summary_make(past.trace, &r->summary, err);
-    if (status == TSR_OK)
-        status = tsr_summary_add_evidence(r->summary, past.trace, err);
-    if (status == TSR_OK)
-        status = tsr_verdict_make(&past, r->summary, -1,
-                                  tsr_arrangements_threshold, &r->verdict, err);
+    TSR_THEN(status, tsr_summary_make(past.trace, &r->summary, err));
+    TSR_THEN(status, tsr_summary_add_evidence(r->summary, past.trace, err));
+    TSR_THEN(status,
+             tsr_verdict_make(&past, r->summary, -1, tsr_arrangements_threshold,
+                              &r->verdict, err));
     if (status == TSR_OK) {
         take_interval(r->summary, "chi2", &r->chi2);
         take_interval(r->summary, "rg", &r->rg);
@@ -480,16 +459,14 @@ static tsr_status run_states(work *w, long most, tsr_err *err)
         double gain, error;
         r->states = k + 1;
         r->directory = tsr_words_of("%s/%d", w->directory, k + 1);
-        if (r->directory == NULL)
-            return no_memory(err);
+        TSR_TRY(tsr_allocated(r->directory, err));
         tsr_status status = bring_to_end(w, r, err);
         if (status == TSR_E_INTERRUPTED)
             return tsr_fail(err, status,
                             "interrupted in the run of %ld state%s; the same "
                             "command goes on",
                             r->states, r->states == 1 ? "" : "s");
-        if (status == TSR_OK)
-            status = read_run(w, r, err);
+        TSR_THEN(status, read_run(w, r, err));
         if (status != TSR_OK)
             return tsr_wrap(err, status, "'%s'", r->directory);
         s->n_run = k + 1;
@@ -509,7 +486,7 @@ static tsr_status write_report(work *w, tsr_err *err)
     TSR_TRY(call(w, &tsr_command_report, 2, word, w->none, err));
     w->page = tsr_run_directory_file(directory, "report.html");
     w->solve.report = w->page;
-    return w->page == NULL ? no_memory(err) : TSR_OK;
+    return tsr_allocated(w->page, err);
 }
 
 static tsr_status solve_all(work *w, long most, tsr_err *err)
@@ -536,13 +513,12 @@ static tsr_status solve(const tsr_args *args, FILE *out, tsr_log *log,
     w.n_input = tsr_args_arguments(args, &w.input);
     tsr_status status =
         tsr_args_long(args, "states", 1, MOST_STATES, &most, err);
-    if (status == TSR_OK)
-        status = tsr_args_double(args, "time-limit", 0.0, 1e9, &limit, err);
+    TSR_THEN(status,
+             tsr_args_double(args, "time-limit", 0.0, 1e9, &limit, err));
     w.none = fopen("/dev/null", "w");
     if (status == TSR_OK && w.none == NULL)
         status = tsr_fail(err, TSR_E_IO, "cannot open '/dev/null'");
-    if (status == TSR_OK)
-        status = solve_all(&w, most, err);
+    TSR_THEN(status, solve_all(&w, most, err));
     clear(&w);
     return status;
 }

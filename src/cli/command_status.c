@@ -50,9 +50,8 @@ static tsr_status look_at_trace(const char *directory, run_status *s,
 {
     tsr_trace_reader *reader = NULL;
     char *path = tsr_run_directory_file(directory, "trace.h5");
-    tsr_status status = path == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : tsr_trace_open(path, &reader, err);
+    tsr_status status = tsr_allocated(path, err);
+    TSR_THEN(status, tsr_trace_open(path, &reader, err));
     if (status == TSR_OK) {
         s->warmup = tsr_trace_n_draw(reader, TSR_TRACE_WARMUP_POSTERIOR);
         s->draws = tsr_trace_n_draw(reader, TSR_TRACE_POSTERIOR);
@@ -91,15 +90,12 @@ static tsr_status look(const char *directory, run_status *s, tsr_log *log,
     tsr_err why = {0};
     s->accepted = s->chi2 = (double)NAN;
     char *path = tsr_run_directory_file(directory, "config.yaml");
-    tsr_status status = path == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : tsr_run_directory_expect(directory, err);
-    if (status == TSR_OK)
-        status = tsr_lock_query(directory, &s->holder, err);
+    tsr_status status = tsr_allocated(path, err);
+    TSR_THEN(status, tsr_run_directory_expect(directory, err));
+    TSR_THEN(status, tsr_lock_query(directory, &s->holder, err));
     if (status == TSR_OK && !s->holder.is_held)
         finish_commits(directory, log);
-    if (status == TSR_OK)
-        status = tsr_config_read(path, 0, NULL, &s->config, err);
+    TSR_THEN(status, tsr_config_read(path, 0, NULL, &s->config, err));
     if (status == TSR_OK) {
         s->has_checkpoint =
             tsr_run_checkpoint_read(directory, 0, &s->at, &why) == TSR_OK;

@@ -85,20 +85,16 @@ static tsr_status summary(const tsr_args *args, FILE *out, tsr_log *log,
         tsr_past_run_open(tsr_args_argument(args), &run, log, err);
     if (status == TSR_OK && prior_path != NULL)
         status = tsr_past_run_open_prior(prior_path, &prior, log, err);
-    if (status == TSR_OK)
-        status = tsr_summary_make(run.trace, &made, err);
+    TSR_THEN(status, tsr_summary_make(run.trace, &made, err));
     if (status == TSR_OK && prior_path != NULL)
         status = tsr_summary_add_prior(made, prior.trace, err);
-    if (status == TSR_OK)
-        status = tsr_summary_add_evidence(made, run.trace, err);
-    if (status == TSR_OK)
-        status = find_verdict(args, &run, made, &verdict, err);
+    TSR_THEN(status, tsr_summary_add_evidence(made, run.trace, err));
+    TSR_THEN(status, find_verdict(args, &run, made, &verdict, err));
     if (status == TSR_OK && tsr_args_count(args, "verbose") == 0)
         n_hidden = tsr_summary_hide_poses(made);
-    if (status == TSR_OK)
-        status = tsr_args_count(args, "json") > 0
-                     ? print_json(made, verdict, out, err)
-                     : print(made, verdict, out, err);
+    TSR_THEN(status, tsr_args_count(args, "json") > 0
+                         ? print_json(made, verdict, out, err)
+                         : print(made, verdict, out, err));
     if (status == TSR_OK && n_hidden > 0 && tsr_args_count(args, "json") == 0)
         tsr_info(log,
                  "%d more of poses and tails, with more effective draws: "

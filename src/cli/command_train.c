@@ -227,8 +227,7 @@ static tsr_status read_tables(evaluation *e, const tsr_args *args, tsr_err *err)
     for (int i = 0; i < N_SHIPPED && s == TSR_OK; i++) {
         char *path = NULL;
         s = tsr_data_file(shipped[i], &path, err);
-        if (s == TSR_OK)
-            s = add_table(e, path, bodies, err);
+        TSR_THEN(s, add_table(e, path, bodies, err));
         free(path);
     }
     for (int i = 0; i < n_own && s == TSR_OK; i++)
@@ -310,15 +309,13 @@ static tsr_status evaluate_tables(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_status s = tsr_args_long(args, "threads", 0.0, 64.0, &n_thread, err);
     if (s == TSR_OK && tsr_args_count(args, "output") > 0)
         s = tsr_file_check_target(&target, tsr_args_value(args, "output"), err);
-    if (s == TSR_OK)
-        s = read_tables(&e, args, err);
+    TSR_THEN(s, read_tables(&e, args, err));
     if (s == TSR_OK) {
         make_rows(&e);
         s = choose_structures(&e, args, err);
     }
-    if (s == TSR_OK)
-        s = tsr_form_factor_evaluate(e.n_test, e.test, e.n_row, e.row,
-                                     (int)n_thread, log, e.summary, err);
+    TSR_THEN(s, tsr_form_factor_evaluate(e.n_test, e.test, e.n_row, e.row,
+                                         (int)n_thread, log, e.summary, err));
     if (s == TSR_OK && tsr_args_count(args, "output") > 0)
         s = write_csv(&e, tsr_args_value(args, "output"), err);
     if (s == TSR_OK && tsr_args_count(args, "json") > 0)
@@ -447,8 +444,7 @@ static tsr_status train_one(const tsr_args *args, tsr_body_model model,
         bodies = "";
     long n_thread = 0, hold_out = 0;
     tsr_status s = tsr_args_long(args, "threads", 0.0, 64.0, &n_thread, err);
-    if (s == TSR_OK)
-        s = tsr_args_long(args, "hold-out", 0.0, 1e6, &hold_out, err);
+    TSR_THEN(s, tsr_args_long(args, "hold-out", 0.0, 1e6, &hold_out, err));
     if (s == TSR_OK && hold_out == 1)
         s = tsr_fail(err, TSR_E_USAGE, "--hold-out 1 leaves none to train on");
     if (s != TSR_OK)

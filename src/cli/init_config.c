@@ -42,8 +42,9 @@ tsr_init_stretch tsr_init_stretch_at(const tsr_init *init, int first)
     return s;
 }
 
-int tsr_init_stretch_name(const tsr_init *init, tsr_init_stretch stretch,
-                          size_t size, char *text)
+/* For people: "A:97-103". */
+static int name_stretch(const tsr_init *init, tsr_init_stretch stretch,
+                        size_t size, char *text)
 {
     const tsr_residue_record *r = init->structure->residue;
     int a = r[stretch.first].number, b = r[stretch.last].number;
@@ -52,8 +53,9 @@ int tsr_init_stretch_name(const tsr_init *init, tsr_init_stretch stretch,
                : snprintf(text, size, "%s:%d-%d", r[stretch.first].chain, a, b);
 }
 
-int tsr_init_stretch_what(const tsr_init *init, tsr_init_stretch stretch,
-                          size_t size, char *text)
+/* "linker, 7 residues" */
+static int describe_stretch(const tsr_init *init, tsr_init_stretch stretch,
+                            size_t size, char *text)
 {
     static const char *const role[] = {"tail", "linker", "loop",
                                        "no fold: all of it flexible"};
@@ -110,8 +112,8 @@ void tsr_init_draw(const tsr_init *init, const char *prefix, FILE *out)
     for (int i = 0; i < n;) {
         char name[64], what[96];
         tsr_init_stretch s = tsr_init_stretch_at(init, i);
-        tsr_init_stretch_name(init, s, sizeof name, name);
-        tsr_init_stretch_what(init, s, sizeof what, what);
+        name_stretch(init, s, sizeof name, name);
+        describe_stretch(init, s, sizeof what, what);
         fprintf(out, "%s  %-14s %s\n", prefix, name, what);
         i = s.last + 1;
     }
@@ -146,11 +148,9 @@ static tsr_status print_path(const tsr_init *init, const char *path, FILE *out,
     char *folder = NULL, *whole = NULL;
     char *given =
         tsr_words_of("%.*s", (int)(name - init->output), init->output);
-    tsr_status status = given == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : tsr_file_absolute(given, &folder, err);
-    if (status == TSR_OK)
-        status = tsr_file_absolute(path, &whole, err);
+    tsr_status status = tsr_allocated(given, err);
+    TSR_THEN(status, tsr_file_absolute(given, &folder, err));
+    TSR_THEN(status, tsr_file_absolute(path, &whole, err));
     if (status == TSR_OK) {
         size_t n = strlen(folder);
         quote(out, strncmp(whole, folder, n) == 0 ? whole + n : whole);
@@ -195,8 +195,8 @@ static void print_flexible(const tsr_init *init, FILE *out)
         for (int r = 0; r < p->n_range; r++) {
             char name[64], what[96];
             tsr_init_stretch s = tsr_init_stretch_at(init, p->range[r].first);
-            tsr_init_stretch_name(init, s, sizeof name, name);
-            tsr_init_stretch_what(init, s, sizeof what, what);
+            name_stretch(init, s, sizeof name, name);
+            describe_stretch(init, s, sizeof what, what);
             if (strcmp(name, p->flexible.item[k]) == 0)
                 fprintf(out, " # %s", what);
         }

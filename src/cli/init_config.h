@@ -32,8 +32,7 @@ void tsr_init_draw(const tsr_init *init, const char *prefix, FILE *out);
 tsr_status tsr_init_picture(const tsr_init *init, const char *path,
                             tsr_err *err);
 
-/* A run of residues for people: "A:97-103"; and what it is: "linker, 7
- * residues". Stretches of a chain, in order, are those of equal part. */
+/* Stretches of a chain, in order, are those of equal part. */
 typedef struct {
     int first, last;
     int part;                        /* -1: flexible */
@@ -42,10 +41,6 @@ typedef struct {
 
 /* The stretch that begins at residue `first`. */
 tsr_init_stretch tsr_init_stretch_at(const tsr_init *init, int first);
-int tsr_init_stretch_name(const tsr_init *init, tsr_init_stretch stretch,
-                          size_t size, char *text);
-int tsr_init_stretch_what(const tsr_init *init, tsr_init_stretch stretch,
-                          size_t size, char *text);
 
 /* The last residue of the chain of residue `first`. */
 int tsr_init_chain_last(const tsr_init *init, int first);

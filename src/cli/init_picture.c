@@ -170,8 +170,7 @@ tsr_status tsr_init_picture(const tsr_init *init, const char *path,
     row r = {.init = init,
              .svg = tsr_svg_new(WIDTH, TOP + n_chain * high + KEY),
              .scale = (double)(WIDTH - LEFT - RIGHT) / longest};
-    if (r.svg == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(r.svg, err));
     snprintf(title, sizeof title, "%.120s: parts by %s",
              tsr_text_file_name(init->model),
              tsr_evidence_text(init->parts->evidence));

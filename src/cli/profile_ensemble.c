@@ -73,9 +73,8 @@ tsr_status tsr_profile_ensemble_read(tsr_profile_maker *maker,
             continue;
         }
         status = grow(e, 1, err);
-        if (status == TSR_OK)
-            status = tsr_profile_compute(maker, path[i],
-                                         &e->model[e->n++].structure, err);
+        TSR_THEN(status, tsr_profile_compute(maker, path[i],
+                                             &e->model[e->n++].structure, err));
     }
     for (int i = 0; i < e->n && status == TSR_OK; i++)
         e->model[i].n_comp = e->model[i].structure.partials.n_comp;
@@ -207,14 +206,11 @@ static tsr_status weigh_by_squares(tsr_profile_ensemble *e,
     tsr_status status = TSR_OK;
     for (int turn = 0; turn < MOST_TURNS && status == TSR_OK; turn++) {
         status = curves_at(e, saxs, c1, c2, curve, err);
-        if (status == TSR_OK)
-            status =
-                tsr_ensemble_least_squares(e->n, curve, saxs, &linear,
-                                           e->weight[WAY], &e->point[WAY], err);
-        if (status == TSR_OK)
-            status = make_mean(e, names[WAY], e->weight[WAY], r, err);
-        if (status == TSR_OK)
-            status = tsr_profile_fit_data(options, saxs, r, err);
+        TSR_THEN(status, tsr_ensemble_least_squares(e->n, curve, saxs, &linear,
+                                                    e->weight[WAY],
+                                                    &e->point[WAY], err));
+        TSR_THEN(status, make_mean(e, names[WAY], e->weight[WAY], r, err));
+        TSR_THEN(status, tsr_profile_fit_data(options, saxs, r, err));
         if (status != TSR_OK || r->fit.chi2 > (1.0 - enough) * before)
             break;
         before = r->fit.chi2;
@@ -265,10 +261,8 @@ tsr_status tsr_profile_ensemble_weigh(tsr_profile_ensemble *e,
                  ? tsr_profile_fit_data(options, saxs, &e->mean[0], err)
                  : no_memory(err);
     e->point[0] = (tsr_maxent_point){.effective = 1.0};
-    if (status == TSR_OK)
-        status = weigh_by_squares(e, saxs, options, curve, err);
-    if (status == TSR_OK)
-        status = weigh_by_entropy(e, saxs, options, theta, curve, err);
+    TSR_THEN(status, weigh_by_squares(e, saxs, options, curve, err));
+    TSR_THEN(status, weigh_by_entropy(e, saxs, options, theta, curve, err));
     e->n_way = TSR_N_WEIGHTS;
     free(curve);
     return status;

@@ -88,13 +88,11 @@ static tsr_status check_targets(const char *output, int each,
 {
     char *name, *picture;
     names(output, each, structure, is_fit, &name, &picture);
-    tsr_status status = name == NULL || picture == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : TSR_OK;
+    tsr_status status =
+        name == NULL || picture == NULL ? tsr_no_memory(err) : TSR_OK;
     target.begins = is_fit ? "# SAXS profile:" : "# tessera ";
     target.holds = is_fit ? FIT_FILE_MARK : " profile:";
-    if (status == TSR_OK)
-        status = tsr_file_check_target(&target, name, err);
+    TSR_THEN(status, tsr_file_check_target(&target, name, err));
     target.begins = "<svg";
     target.holds = TSR_SVG_MARK;
     if (status == TSR_OK && is_fit)
@@ -113,8 +111,7 @@ tsr_status tsr_profile_check_output(const char *output, int is_forced, int n,
         return TSR_OK;
     int each = is_folder(output);
     const char **input = malloc(((size_t)n + 2) * sizeof *input);
-    if (input == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(input, err));
     input[0] = data;
     input[1] = table;
     for (int i = 0; i < n; i++)
@@ -168,8 +165,7 @@ static tsr_status write_curve(const tsr_profile_output *o, const char *path,
     size_t n = (size_t)o->n_q;
     tsr_partial_curves curves = {0};
     double *q = calloc(5 * n, sizeof *q);
-    if (q == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(q, err));
     for (int k = 0; k < o->n_q; k++)
         q[k] = o->q_min + (o->q_max - o->q_min) * k / (o->n_q - 1);
     tsr_status status = tsr_partial_curves_make(&r->structure.partials, o->n_q,
@@ -314,8 +310,7 @@ static tsr_status write_picture(const tsr_profile_output *o, const char *path,
     f.x0 = saxs->q[0] < 0.15 * last ? 0.0 : saxs->q[0];
     f.x1 = last + 0.02 * (last - f.x0);
     tsr_status status = tsr_figure_finish(&f, err);
-    if (status == TSR_OK)
-        status = tsr_figure_write_svg(&f, path, err);
+    TSR_THEN(status, tsr_figure_write_svg(&f, path, err));
     tsr_figure_clear(&f);
     return status;
 }
@@ -328,7 +323,7 @@ static tsr_status write_one(const tsr_profile_output *o, int each,
     tsr_status status = TSR_OK;
     names(o->path, each, r->structure.path, o->saxs != NULL, &name, &picture);
     if (name == NULL || picture == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
     else if (o->saxs == NULL)
         status = write_curve(o, name, r, err);
     else

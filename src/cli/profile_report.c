@@ -25,11 +25,9 @@ tsr_status tsr_profile_fit_data(const tsr_profile_fit_options *options,
     TSR_TRY(tsr_partial_curves_of(&r->structure.partials, saxs, &curves, err));
     if (r->curve == NULL)
         r->curve = calloc((size_t)saxs->n, sizeof *r->curve);
-    tsr_status status =
-        r->curve == NULL
-            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-            : tsr_profile_fit_make(&curves, saxs->intensity, saxs->sigma,
-                                   options, &r->fit, r->curve, err);
+    tsr_status status = tsr_allocated(r->curve, err);
+    TSR_THEN(status, tsr_profile_fit_make(&curves, saxs->intensity, saxs->sigma,
+                                          options, &r->fit, r->curve, err));
     tsr_partial_curves_clear(&curves);
     return status;
 }

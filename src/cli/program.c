@@ -1,3 +1,6 @@
+/* Finds the command by its name, runs it with its arguments, and turns what
+ * comes of it into a message and an exit status. That standard output could be
+ * written is checked here, once for all commands. */
 #include "cli/command.h"
 
 #include "core/text.h"
@@ -91,8 +94,8 @@ static int run(const tsr_command *command, int argc, const char *const *argv,
                       tsr_args_count(args, "verbose") > 0 ? TSR_LOG_DEBUG
                       : tsr_args_count(args, "quiet") > 0 ? TSR_LOG_WARNING
                                                           : TSR_LOG_INFO);
-    status = log == NULL ? tsr_fail(&err, TSR_E_NOMEM, "out of memory")
-                         : command->run(args, out, log, &err);
+    status = tsr_allocated(log, &err);
+    TSR_THEN(status, command->run(args, out, log, &err));
 done:
     tsr_log_free(log);
     tsr_args_free(args);

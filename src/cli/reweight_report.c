@@ -59,18 +59,15 @@ static tsr_status add_row(tsr_reweight_report *r, const char *name,
         r->row = more;
     if (more == NULL || copy == NULL) {
         free(copy);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     }
     tsr_reweight_row *row = &r->row[r->n++];
     *row = (tsr_reweight_row){.name = copy,
                               .has_before = before != NULL,
                               .is_drawn_anew = before != after};
-    tsr_status status = TSR_OK;
     if (before != NULL)
-        status = tsr_weighted_make(n, before, NULL, &row->before, err);
-    if (status == TSR_OK)
-        status = tsr_weighted_make(n, after, r->log_weight, &row->after, err);
-    return status;
+        TSR_TRY(tsr_weighted_make(n, before, NULL, &row->before, err));
+    return tsr_weighted_make(n, after, r->log_weight, &row->after, err);
 }
 
 static tsr_status add_data_row(tsr_reweight_report *r, const char *name,
@@ -83,8 +80,7 @@ static tsr_status add_data_row(tsr_reweight_report *r, const char *name,
     tsr_stored_curve_name(name, r->stored->data, sizeof full, full);
     tsr_status status = tsr_stored_curve_scalar(r->stored, TSR_TRACE_POSTERIOR,
                                                 full, &before, err);
-    if (status == TSR_OK)
-        status = add_row(r, full, before, after, err);
+    TSR_THEN(status, add_row(r, full, before, after, err));
     free(before);
     return status;
 }
@@ -105,19 +101,15 @@ tsr_status tsr_reweight_report_make(tsr_reweight_report *r, tsr_err *err)
             continue;
         status = tsr_stored_curve_scalar(r->stored, TSR_TRACE_POSTERIOR,
                                          name[i], &value, err);
-        if (status == TSR_OK)
-            status = add_row(r, name[i], value, value, err);
+        TSR_THEN(status, add_row(r, name[i], value, value, err));
         free(value);
     }
     const tsr_reweight *made = r->importance;
     if (made == NULL)
         return status;
-    if (status == TSR_OK)
-        status = add_data_row(r, "scale", made->scale, err);
-    if (status == TSR_OK)
-        status = add_data_row(r, "background", made->background, err);
-    if (status == TSR_OK)
-        status = add_data_row(r, "chi2", made->chi2, err);
+    TSR_THEN(status, add_data_row(r, "scale", made->scale, err));
+    TSR_THEN(status, add_data_row(r, "background", made->background, err));
+    TSR_THEN(status, add_data_row(r, "chi2", made->chi2, err));
     for (int i = 0; i < TSR_NOISE_PARAMETERS && status == TSR_OK; i++)
         status = add_data_row(r, made->noise_name[i], made->noise[i], err);
     return status;

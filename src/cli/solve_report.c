@@ -216,7 +216,7 @@ static char *said(const tsr_solve *s,
     one(s, &w);
     char *text = tsr_words_end(&w);
     if (text == NULL)
-        (void)tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        (void)tsr_no_memory(err);
     return text;
 }
 
@@ -306,8 +306,7 @@ tsr_status tsr_solve_print(const tsr_solve *solve, FILE *out, tsr_err *err)
     print_table(solve, out);
     TSR_TRY(print_chosen(solve, out, err));
     char *more = tsr_advice_text(&needy(solve)->verdict->advice);
-    if (more == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(more, err));
     fprintf(out, "\n%s\n    %s\nThe same solve command then judges anew.\n",
             is_converged(needy(solve)) ? "For more draws:" : "To go on:", more);
     if (solve->report != NULL)
@@ -340,16 +339,6 @@ static void put_rigid(const tsr_solve *s, tsr_json *j)
     tsr_json_close(j);
 }
 
-static void put_interval(tsr_json *j, const char *name,
-                         const tsr_convergence *v)
-{
-    tsr_json_object(j, name);
-    tsr_json_number(j, "mean", v->mean);
-    tsr_json_number(j, "q5", v->q5);
-    tsr_json_number(j, "q95", v->q95);
-    tsr_json_close(j);
-}
-
 static void put_run(const tsr_solve *s, int k, tsr_json *j)
 {
     const tsr_solve_run *r = &s->run[k];
@@ -372,8 +361,8 @@ static void put_run(const tsr_solve *s, int k, tsr_json *j)
         tsr_json_number(j, "loo_gain", gain);
         tsr_json_number(j, "loo_gain_error", error);
     }
-    put_interval(j, "chi2", &r->chi2);
-    put_interval(j, "rg", &r->rg);
+    tsr_verdict_put_interval(j, "chi2", &r->chi2);
+    tsr_verdict_put_interval(j, "rg", &r->rg);
     tsr_json_truth(j, "converged", is_converged(r));
     tsr_json_text(j, "worst", r->verdict->advice.worst);
     tsr_json_integer(j, "n_draw", r->n_draw);
@@ -415,9 +404,8 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
     if (s->n_run > 0) {
         const tsr_advice *more = &needy(s)->verdict->advice;
         tsr_json_integer(&j, "states", s->run[s->chosen].states);
-        if (status == TSR_OK)
-            status =
-                tsr_verdict_put(s->run[s->chosen].verdict, "answer", &j, err);
+        TSR_THEN(status,
+                 tsr_verdict_put(s->run[s->chosen].verdict, "answer", &j, err));
         tsr_json_text(&j, "more", more->command);
         tsr_json_number(&j, "more_seconds", more->seconds);
     }

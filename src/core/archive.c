@@ -1,3 +1,6 @@
+/* One pair of arrays, of doubles and of integers, that grows while state is
+ * saved and is read from its beginning while it is restored. What goes wrong on
+ * the way is remembered and told at the end, so that modules need no checks. */
 #include "core/archive.h"
 
 #include <stdlib.h>
@@ -111,34 +114,11 @@ void tsr_archive_rng(tsr_archive *archive, gsl_rng *rng)
         tsr_rng_restore(rng, word);
 }
 
-tsr_status tsr_archive_load(tsr_archive *archive, size_t n_real,
-                            const double *real, size_t n_integer,
-                            const int64_t *integer, tsr_err *err)
-{
-    double *reals = malloc((n_real + 1) * sizeof *reals);
-    int64_t *integers = malloc((n_integer + 1) * sizeof *integers);
-    if (reals == NULL || integers == NULL) {
-        free(reals);
-        free(integers);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    }
-    memcpy(reals, real, n_real * sizeof *reals);
-    memcpy(integers, integer, n_integer * sizeof *integers);
-    tsr_archive_clear(archive);
-    *archive = (tsr_archive){.real = reals,
-                             .integer = integers,
-                             .n_real = n_real,
-                             .n_integer = n_integer,
-                             .room_real = n_real,
-                             .room_integer = n_integer};
-    return TSR_OK;
-}
-
 tsr_status tsr_archive_end(const tsr_archive *archive, tsr_err *err)
 {
     const tsr_archive *a = archive;
     if (a->failed && !a->is_restoring)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     if (a->failed)
         return tsr_fail(err, TSR_E_DATA, "the saved state is too short");
     if (a->is_restoring &&

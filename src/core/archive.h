@@ -4,7 +4,7 @@
  *     void tsr_thing_archive(tsr_thing *t, tsr_archive *a)
  *     {
  *         tsr_archive_real(a, &t->width, 1);
- *         tsr_archive_integer(a, &t->n, 1);
+ *         tsr_archive_int(a, &t->n, 1);
  *     }
  *
  * Saving copies the numbers behind each other, restoring copies them back in
@@ -34,13 +34,8 @@ typedef struct {
 void tsr_archive_begin(tsr_archive *archive);
 void tsr_archive_clear(tsr_archive *archive);
 
-/* Restores from the beginning. */
+/* Restores from the beginning; `real` and `integer` may come from elsewhere. */
 void tsr_archive_rewind(tsr_archive *archive);
-
-/* Fills it with copies of what was saved elsewhere. Errors: TSR_E_NOMEM. */
-tsr_status tsr_archive_load(tsr_archive *archive, size_t n_real,
-                            const double *real, size_t n_integer,
-                            const int64_t *integer, tsr_err *err);
 
 void tsr_archive_real(tsr_archive *archive, double *value, size_t n);
 void tsr_archive_int(tsr_archive *archive, int *value, size_t n);

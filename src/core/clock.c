@@ -1,3 +1,4 @@
+/* The system's monotonic clock, which no change of date moves. */
 #include "core/clock.h"
 
 #include <time.h>

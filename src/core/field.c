@@ -125,10 +125,7 @@ tsr_status tsr_field_append(const tsr_field *field, void *object,
     list->item = item;
     char *fresh = (char *)item + (n - 1) * field->element_size;
     memset(fresh, 0, field->element_size);
-    tsr_status status =
-        tsr_fields_init(tsr_field_members(field, fresh), fresh, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_fields_init(tsr_field_members(field, fresh), fresh, err));
     list->n++;
     *element = fresh;
     return TSR_OK;
@@ -153,9 +150,8 @@ static tsr_status init_strings(const tsr_field *f, tsr_strings *strings,
             return tsr_fail(err, TSR_E_INTERNAL, "an empty item");
         if (n > 0) {
             char *item = strndup(s, n);
-            tsr_status status =
-                item == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                             : tsr_strings_append(strings, item, err);
+            tsr_status status = tsr_allocated(item, err);
+            TSR_THEN(status, tsr_strings_append(strings, item, err));
             free(item);
             if (status != TSR_OK)
                 return status;
@@ -242,8 +238,7 @@ tsr_status tsr_field_choose(const tsr_field *field, void *object,
         return TSR_OK;
     }
     void *fresh = calloc(1, size);
-    if (fresh == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(fresh, err));
     tsr_status status = tsr_fields_init(to, fresh, err);
     if (status == TSR_OK) {
         hand_over(from, object, to, fresh);

@@ -300,7 +300,7 @@ static tsr_status set_string(char **at, const char *text, tsr_err *err)
 {
     char *copy = text != NULL ? strdup(text) : NULL;
     if (text != NULL && copy == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a text");
+        return tsr_no_memory(err);
     free(*at);
     *at = copy;
     return TSR_OK;

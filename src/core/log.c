@@ -1,3 +1,7 @@
+/* A line goes to the terminal and, once a run has a folder, to its log; what
+ * was said before that is held and written first. A mutex keeps lines of
+ * several threads whole, and a progress line is wiped before a message and
+ * drawn again. */
 #include "core/log.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Threads take the next part that nobody has taken yet, until none is left:
+ * parts may differ in cost. */
 #include "core/parallel.h"
 
 #include <pthread.h>

@@ -8,8 +8,8 @@
  *
  * Chains hold the coordinate theta: the value itself, or, where is_log is set,
  * log(value - low), which has no bounds. */
-#ifndef TSR_LIKELIHOOD_PARAMETER_H
-#define TSR_LIKELIHOOD_PARAMETER_H
+#ifndef TSR_CORE_PARAMETER_H
+#define TSR_CORE_PARAMETER_H
 
 #include "core/field.h"
 #include "core/random.h"

@@ -1,3 +1,6 @@
+/* Philox as GSL's generator type, so that GSL's distributions use it. A block
+ * of the counter gives four words; the state is small enough to stand in a
+ * checkpoint. */
 #include "core/random.h"
 
 #include <Random123/philox.h>

@@ -1,3 +1,4 @@
+/* Messages are cut to the room that a tsr_err has, never beyond it. */
 #define TSR_STATUS_ITSELF
 #include "core/status.h"
 

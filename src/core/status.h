@@ -7,6 +7,8 @@
 #ifndef TSR_CORE_STATUS_H
 #define TSR_CORE_STATUS_H
 
+#include <stddef.h>
+
 /* X(name, exit status of the program, what it means) */
 #define TSR_STATUS_LIST(X)                                         \
     X(OK, 0, "done")                                               \
@@ -61,12 +63,37 @@ tsr_status tsr_wrap(tsr_err *err, tsr_status status, const char *format, ...)
             return tried;                \
     } while (0)
 
-/* What a static analyzer cannot see from here: both return their status. */
+/* The next of several calls, made where those before it went well: for a
+ * function that frees something at its end, whatever came of them.
+ *
+ *     tsr_status status = tsr_allocated(path, err);
+ *     TSR_THEN(status, write_head(path, err));
+ *     TSR_THEN(status, write_rest(path, err));
+ *     free(path);
+ *     return status; */
+#define TSR_THEN(status, call)  \
+    do {                        \
+        if ((status) == TSR_OK) \
+            (status) = (call);  \
+    } while (0)
+
+/* What malloc and its like leave to be said: TSR_E_NOMEM. */
+static inline tsr_status tsr_no_memory(tsr_err *err)
+{
+    return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+}
+
+/* TSR_OK where `memory` could be had, which is not NULL then. */
+#define tsr_allocated(memory, err) \
+    ((memory) != NULL ? TSR_OK : tsr_no_memory(err))
+
+/* What a static analyzer cannot see from here: these return their status. */
 #if defined(__clang_analyzer__) && !defined(TSR_STATUS_ITSELF)
 #define tsr_fail(err, status, ...) \
     ((void)(tsr_fail)((err), (status), __VA_ARGS__), (status))
 #define tsr_wrap(err, status, ...) \
     ((void)(tsr_wrap)((err), (status), __VA_ARGS__), (status))
+#define tsr_no_memory(err) tsr_fail((err), TSR_E_NOMEM, "")
 #endif
 
 /* Exit status of the program for a status (DESIGN 7). */

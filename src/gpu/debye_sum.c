@@ -1,3 +1,6 @@
+/* Host side of one-off sums: the list of units of work, their launches, and the
+ * sum over types with form factors. The kernels are kernels/debye_sum_simt.cl
+ * and debye_sum_simd.cl. */
 #include "gpu/debye_sum.h"
 
 #include "engine/engine.h"
@@ -101,7 +104,7 @@ static tsr_status make_buffers(tsr_debye_sum *s, tsr_err *err)
     s->place = calloc(n, sizeof *s->place);
     s->host_result = malloc(bytes);
     if (s->host_unit == NULL || s->place == NULL || s->host_result == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a Debye sum");
+        return tsr_no_memory(err);
     s->queue =
         clCreateCommandQueue(s->device->context, s->device->id, 0, &code);
     if (s->queue == NULL)
@@ -128,8 +131,7 @@ tsr_status tsr_debye_sum_new(const tsr_device *device, int n_q,
     const tsr_device_info *info = &device->info;
     *out = NULL;
     tsr_debye_sum *s = calloc(1, sizeof *s);
-    if (s == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a Debye sum");
+    TSR_TRY(tsr_allocated(s, err));
     s->device = device;
     s->n_q = n_q;
     s->dq = dq_inv_ang;
@@ -147,13 +149,12 @@ tsr_status tsr_debye_sum_new(const tsr_device *device, int n_q,
         status =
             tsr_fail(err, TSR_E_DEVICE,
                      "%s has no double precision (cl_khr_fp64)", info->name);
-    if (!status) {
+    if (status == TSR_OK) {
         shape(s);
         status = build(s, err);
     }
-    if (!status)
-        status = make_buffers(s, err);
-    if (status) {
+    TSR_THEN(status, make_buffers(s, err));
+    if (status != TSR_OK) {
         tsr_debye_sum_free(s);
         return status;
     }
@@ -269,8 +270,7 @@ static tsr_status layout_make(const tsr_debye_sum *s,
     cl_int code = CL_SUCCESS;
     tsr_status status = TSR_OK;
     int *first = calloc(n_type + 1, sizeof *first); /* tile of a type */
-    if (first == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a Debye sum");
+    TSR_TRY(tsr_allocated(first, err));
     for (int i = 0; i < spec->n; i++)
         first[spec->type[i] + 1]++;
     for (size_t t = 0; t < n_type; t++)
@@ -284,7 +284,7 @@ static tsr_status layout_make(const tsr_debye_sum *s,
     packed = calloc(n_slot, 4 * s->real_size);
     if (l->type == NULL || l->count == NULL || l->sum == NULL ||
         packed == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a Debye sum");
+        status = tsr_no_memory(err);
         goto done;
     }
     fill(s, spec, first, l, packed);
@@ -463,8 +463,7 @@ static tsr_status finish(const tsr_debye_sum *s, const tsr_debye_spec *spec,
     int n_type = spec->n_type;
     size_t row = (size_t)s->n_sum * (size_t)s->stride;
     totals *t = calloc((size_t)n_type, sizeof *t);
-    if (t == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a Debye sum");
+    TSR_TRY(tsr_allocated(t, err));
     for (int i = 0; i < spec->n; i++) {
         double w = spec->weight != NULL ? spec->weight[i] : 1.0;
         totals *to = &t[spec->type[i]];
@@ -494,9 +493,7 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
     tsr_debye_sum *s = sum;
     layout l = {0};
     cursor at = {0};
-    tsr_status status = tsr_debye_check(spec, err);
-    if (status)
-        return status;
+    TSR_TRY(tsr_debye_check(spec, err));
     if (spec->n_q != s->n_q || spec->dq_inv_ang != s->dq ||
         (spec->weight != NULL) != s->has_weight)
         return tsr_fail(err, TSR_E_INTERNAL,
@@ -509,23 +506,22 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
                         "Debye sum: the particles are more than %.6g Angstrom "
                         "apart, which the q grid allows for",
                         s->d_bound);
-    status = layout_make(s, spec, &l, err);
-    if (!status) {
+    tsr_status status = layout_make(s, spec, &l, err);
+    if (status == TSR_OK) {
         cl_int code = set_arguments(s, &l);
         if (code != CL_SUCCESS)
             status = tsr_cl_fail(err, s->device, "clSetKernelArg", code);
     }
-    while (!status && at.row < l.n_tile) {
+    while (status == TSR_OK && at.row < l.n_tile) {
         int n = next_units(s, &l, spec->n_type, &at);
         status = launch(s, n, err);
-        if (!status)
+        if (status == TSR_OK)
             collect(s, n, &l);
-        if (!status && progress != NULL && progress->tell != NULL)
+        if (status == TSR_OK && progress != NULL && progress->tell != NULL)
             status =
                 progress->tell(progress->context, at.n_done / l.n_pair, err);
     }
-    if (!status)
-        status = finish(s, spec, &l, profile, err);
+    TSR_THEN(status, finish(s, spec, &l, profile, err));
     layout_clear(&l);
     return status;
 }

@@ -53,7 +53,7 @@ tsr_status tsr_debye_sum_test(tsr_debye_sum *sum, double *max_rel_error,
         s->profile = calloc(2 * N_PAIR * n_q, sizeof *s->profile);
     }
     if (s == NULL || s->factor == NULL || s->profile == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a self-test");
+        status = tsr_no_memory(err);
         goto done;
     }
     fill(s, shape.n_q, shape.d_bound_ang > 0.0 ? shape.d_bound_ang : 50.0);
@@ -69,8 +69,7 @@ tsr_status tsr_debye_sum_test(tsr_debye_sum *sum, double *max_rel_error,
                            .form_factor = s->factor};
     double *exact = s->profile + N_PAIR * n_q;
     status = tsr_debye_sum_run(sum, &spec, NULL, s->profile, err);
-    if (status == TSR_OK)
-        status = tsr_debye_reference(&spec, NULL, exact, err);
+    TSR_THEN(status, tsr_debye_reference(&spec, NULL, exact, err));
     for (size_t k = 0; k < N_PAIR * n_q && status == TSR_OK; k++) {
         double error = fabs(s->profile[k] / exact[k] - 1.0);
         if (!(error <= worst)) /* not fmax, which drops a NaN */

@@ -1,3 +1,6 @@
+/* Lists the devices of all platforms and chooses by words: an index, a part of
+ * a name, gpu, cpu, auto. PoCL compiles into a folder and says little where
+ * that has no room, so the folder is tried before. */
 #include "gpu/device.h"
 
 #include "gpu/opencl.h"
@@ -245,15 +248,32 @@ tsr_status tsr_device_list(tsr_device_info **list, int *n, tsr_err *err)
 {
     device_place place[MAX_DEVICES];
     *list = NULL;
-    tsr_status status = find_all(place, n, err);
-    if (status)
-        return status;
+    TSR_TRY(find_all(place, n, err));
     *list = calloc((size_t)*n + 1, sizeof **list);
     if (*list == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d devices", *n);
     for (int i = 0; i < *n; i++)
         get_info(&place[i], i, &(*list)[i]);
     return TSR_OK;
+}
+
+/* Nothing in the list answers to this. */
+static tsr_status fail_unknown(const char *choice, int n,
+                               const tsr_device_info *list, tsr_err *err)
+{
+    char known[1024] = "";
+    size_t used = 0;
+    for (int i = 0; i < n && used < sizeof known - 1; i++) {
+        int more = snprintf(known + used, sizeof known - used, "%s%d: %s (%s)",
+                            i > 0 ? "; " : "", i, list[i].name,
+                            tsr_device_type_name(list[i].type));
+        used += more > 0 ? (size_t)more : 0;
+    }
+    return tsr_fail(err, TSR_E_DEVICE,
+                    "no OpenCL device answers to '%s'; there are: %s. auto, "
+                    "cpu, gpu, all-gpu, all, an index, part of a name or a "
+                    "list like 0,1 will do",
+                    choice, known);
 }
 
 tsr_status tsr_device_open(const char *choice, tsr_device **out, tsr_err *err)
@@ -264,21 +284,20 @@ tsr_status tsr_device_open(const char *choice, tsr_device **out, tsr_err *err)
     cl_int code;
     *out = NULL;
     tsr_status status = tsr_device_list(&list, &n, err);
-    if (status)
+    if (status != TSR_OK)
         return status;
     at = tsr_device_choose(choice, n, list);
     if (at < 0) {
-        status = tsr_device_unknown(choice, n, list, err);
+        status = fail_unknown(choice, n, list, err);
         free(list);
         return status;
     }
     status = find_all(place, &n, err);
-    if (!status && at >= n)
+    if (status == TSR_OK && at >= n)
         status = tsr_fail(err, TSR_E_DEVICE, "device %d has gone", at);
     tsr_device *device = status ? NULL : calloc(1, sizeof *device);
-    if (!status && device == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a device");
-    if (!status) {
+    TSR_THEN(status, tsr_allocated(device, err));
+    if (status == TSR_OK) {
         device->info = list[at];
         device->platform = place[at].platform;
         device->id = place[at].id;
@@ -384,24 +403,6 @@ int tsr_device_choose(const char *choice, int n, const tsr_device_info *list)
     return -1;
 }
 
-tsr_status tsr_device_unknown(const char *choice, int n,
-                              const tsr_device_info *list, tsr_err *err)
-{
-    char known[1024] = "";
-    size_t used = 0;
-    for (int i = 0; i < n && used < sizeof known - 1; i++) {
-        int more = snprintf(known + used, sizeof known - used, "%s%d: %s (%s)",
-                            i > 0 ? "; " : "", i, list[i].name,
-                            tsr_device_type_name(list[i].type));
-        used += more > 0 ? (size_t)more : 0;
-    }
-    return tsr_fail(err, TSR_E_DEVICE,
-                    "no OpenCL device answers to '%s'; there are: %s. auto, "
-                    "cpu, gpu, all-gpu, all, an index, part of a name or a "
-                    "list like 0,1 will do",
-                    choice, known);
-}
-
 static tsr_status add(const char *choice, int at, const tsr_device_info *list,
                       int *chosen, int *n_chosen, tsr_err *err)
 {
@@ -421,7 +422,6 @@ static tsr_status add_item(const char *choice, const char *item, int n,
                            int *n_chosen, tsr_err *err)
 {
     int gpus = strcmp(item, "all-gpu") == 0, before = *n_chosen;
-    tsr_status status = TSR_OK;
     if (strcmp(item, "reference") == 0)
         return tsr_fail(err, TSR_E_CONFIG,
                         "device.use: '%s': reference is no device; it "
@@ -429,15 +429,15 @@ static tsr_status add_item(const char *choice, const char *item, int n,
                         choice);
     if (!gpus && strcmp(item, "all") != 0) {
         int at = tsr_device_choose(item, n, list);
-        return at < 0 ? tsr_device_unknown(item, n, list, err)
+        return at < 0 ? fail_unknown(item, n, list, err)
                       : add(choice, at, list, chosen, n_chosen, err);
     }
-    for (int i = 0; i < n && status == TSR_OK; i++)
+    for (int i = 0; i < n; i++)
         if (!gpus || list[i].type == TSR_DEVICE_GPU)
-            status = add(choice, i, list, chosen, n_chosen, err);
-    if (status == TSR_OK && *n_chosen == before)
-        status = tsr_device_unknown(item, n, list, err);
-    return status;
+            TSR_TRY(add(choice, i, list, chosen, n_chosen, err));
+    if (*n_chosen == before)
+        TSR_TRY(fail_unknown(item, n, list, err));
+    return TSR_OK;
 }
 
 tsr_status tsr_device_choose_many(const char *choice, int n,

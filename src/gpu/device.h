@@ -50,10 +50,6 @@ tsr_status tsr_device_choose_many(const char *choice, int n,
                                   const tsr_device_info *list, int *chosen,
                                   int *n_chosen, tsr_err *err);
 
-/* Fails with TSR_E_DEVICE: nothing in the list answers to this. */
-tsr_status tsr_device_unknown(const char *choice, int n,
-                              const tsr_device_info *list, tsr_err *err);
-
 /* Whether two devices compute the same bits in the same time: of one model,
  * under one driver. */
 int tsr_device_is_alike(const tsr_device_info *a, const tsr_device_info *b);

@@ -1,3 +1,6 @@
+/* Makes the engine of a device: shape of the tiles, program with its constants,
+ * buffers, and how results travel. What it does with proposals is in
+ * page_tile_system.c, page_tile_batch.c and page_tile_launch.c. */
 #include "gpu/engine_page_tile.h"
 
 #include "gpu/page_tile.h"
@@ -34,7 +37,7 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info,
     /* The table is for the variant that a kind of device gets by itself. */
     if (o.variant == natural) {
         tsr_status status = tsr_tuning_find(info, &o, err);
-        if (status)
+        if (status != TSR_OK)
             return status;
     }
     if (o.tile == 0)
@@ -176,11 +179,8 @@ tsr_status tsr_page_tile_memory_needed(const tsr_engine_spec *spec,
                                        tsr_page_tile_memory *out, tsr_err *err)
 {
     tsr_page_tile_engine e = {0};
-    tsr_status status = tsr_engine_spec_check(spec, err);
-    if (!status)
-        status = tsr_page_tile_resolve(&device->info, options, &e.options, err);
-    if (status)
-        return status;
+    TSR_TRY(tsr_engine_spec_check(spec, err));
+    TSR_TRY(tsr_page_tile_resolve(&device->info, options, &e.options, err));
     describe_shape(&e, spec, device);
     *out = memory_of(&e, max_proposal);
     out->most_systems = most_systems(&e);
@@ -323,8 +323,7 @@ static tsr_status make_buffers(tsr_page_tile_engine *e,
     size_t position = n * 6 * padded_bodies(e) * e->real_size;
     cl_int code;
     void *packed = calloc(m.shared, 1);
-    if (packed == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for form factors");
+    TSR_TRY(tsr_allocated(packed, err));
     pack_form_factors(e, spec, packed);
     e->form_factor = clCreateBuffer(e->device->context,
                                     CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
@@ -386,7 +385,7 @@ static tsr_status choose_transfer(tsr_page_tile_engine *e, tsr_err *err)
         e->options.transfer = TSR_TRANSFER_COPY;
         status = tsr_page_tile_batch_new(&e->base, 1, &batch, err);
     }
-    if (!status)
+    if (status == TSR_OK)
         tsr_page_tile_batch_free(batch);
     e->is_pipelined = e->is_atomic && e->options.transfer == TSR_TRANSFER_COPY;
     return status;
@@ -404,7 +403,7 @@ static tsr_status open_widest(tsr_page_tile_engine *e, tsr_err *err)
         return TSR_OK;
     tsr_status status =
         tsr_page_tile_batch_new(&e->base, e->base.n_system, &batch, NULL);
-    if (status)
+    if (status != TSR_OK)
         return TSR_OK;
     status = tsr_launch_widest((tsr_page_tile_batch *)batch, err);
     tsr_page_tile_batch_free(batch);
@@ -487,12 +486,9 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
                                     tsr_engine **out, tsr_err *err)
 {
     *out = NULL;
-    tsr_status status = tsr_engine_spec_check(spec, err);
-    if (status)
-        return status;
+    TSR_TRY(tsr_engine_spec_check(spec, err));
     tsr_page_tile_engine *e = calloc(1, sizeof *e);
-    if (e == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for an engine");
+    TSR_TRY(tsr_allocated(e, err));
     int n_comp = tsr_engine_n_comp(spec);
     e->base = (tsr_engine){.type = &simt_type,
                            .n_body = spec->n_body,
@@ -502,8 +498,9 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
                            .n_system = spec->n_system,
                            .dq_inv_ang = spec->dq_inv_ang};
     e->d_bound_ang = spec->d_bound_ang;
-    status = tsr_page_tile_resolve(&device->info, options, &e->options, err);
-    if (!status) {
+    tsr_status status =
+        tsr_page_tile_resolve(&device->info, options, &e->options, err);
+    if (status == TSR_OK) {
         if (e->options.variant == TSR_PAGE_TILE_SIMD)
             e->base.type = &simd_type;
         describe_shape(e, spec, device);
@@ -512,29 +509,25 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
         e->base.most_systems = (double)most_systems(e);
         status = fits(e, err);
     }
-    if (!status)
-        status = constants(e, spec, err);
-    if (!status) /* a tile has two blocks with max_age differences each */
+    TSR_THEN(status, constants(e, spec, err));
+    /* a tile has two blocks with max_age differences each */
+    if (status == TSR_OK)
         status = tsr_engine_rounding(
             spec, e->options.use_double ? 0x1p-40 : 0x1p-24, e->shape.tile,
             1 + 2 * e->options.max_age, &e->base.rounding, err);
-    if (!status)
-        status = build(e, err);
-    if (!status)
-        status = make_buffers(e, spec, err);
-    if (!status) {
+    TSR_THEN(status, build(e, err));
+    TSR_THEN(status, make_buffers(e, spec, err));
+    if (status == TSR_OK) {
         e->system = calloc((size_t)spec->n_system, sizeof *e->system);
         if (e->system == NULL)
             status = tsr_fail(err, TSR_E_NOMEM, "out of memory for %d systems",
                               spec->n_system);
     }
-    for (int i = 0; i < spec->n_system && !status; i++)
+    for (int i = 0; i < spec->n_system && status == TSR_OK; i++)
         status = tsr_tile_system_init(e, &e->system[i], err);
-    if (!status)
-        status = choose_transfer(e, err);
-    if (!status)
-        status = open_widest(e, err);
-    if (status) {
+    TSR_THEN(status, choose_transfer(e, err));
+    TSR_THEN(status, open_widest(e, err));
+    if (status != TSR_OK) {
         page_tile_free(&e->base);
         return status;
     }

@@ -1,3 +1,6 @@
+/* What every use of OpenCL here shares: names of error codes, the texts of
+ * kernels (embedded, or from TSR_KERNEL_DIR), and building a program, with the
+ * compiler's whole log where it fails. */
 #include "gpu/opencl.h"
 #include "gpu/kernel_source.h"
 
@@ -203,19 +206,19 @@ tsr_status tsr_program_build(const tsr_device *device, int n,
     *out = (tsr_program){.source_hash = UINT64_C(14695981039346656037)};
     if (n > MAX_SOURCES)
         return tsr_fail(err, TSR_E_INTERNAL, "%d kernel sources", n);
-    for (int i = 0; i < n && !status; i++) {
+    for (int i = 0; i < n && status == TSR_OK; i++) {
         status = find_text(name[i], &text[i], &size[i], &owned[i], err);
-        if (!status)
+        if (status == TSR_OK)
             out->source_hash = fnv1a(out->source_hash, text[i], size[i]);
     }
-    if (!status) {
+    if (status == TSR_OK) {
         out->program = clCreateProgramWithSource(device->context, (cl_uint)n,
                                                  text, size, &code);
         if (out->program == NULL)
             status =
                 tsr_cl_fail(err, device, "clCreateProgramWithSource", code);
     }
-    if (!status) {
+    if (status == TSR_OK) {
         code =
             clBuildProgram(out->program, 1, &device->id, options, NULL, NULL);
         if (code != CL_SUCCESS) {

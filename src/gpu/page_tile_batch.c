@@ -237,23 +237,18 @@ tsr_status tsr_page_tile_set(tsr_batch *base, int system,
 {
     const tsr_page_tile_engine *e = (const tsr_page_tile_engine *)base->engine;
     tsr_page_tile_batch *b = (tsr_page_tile_batch *)base;
-    tsr_status status = idle_check(b, err);
-    if (status)
-        return status;
+    TSR_TRY(idle_check(b, err));
     if (system < 0 || system >= e->base.n_system)
         return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d of %d", system,
                         e->base.n_system);
     tsr_tile_system *s = &e->system[system];
     tsr_tile_system_reject(e, system);
-    status = tsr_tile_system_propose(e, system, 0, NULL, xyz, err);
-    if (status)
-        return status;
+    TSR_TRY(tsr_tile_system_propose(e, system, 0, NULL, xyz, err));
     tsr_launch_begin(e, b, 1);
     tsr_launch_add(e, b, system);
-    status = tsr_launch(b, 1, 1, err);
-    if (!status)
-        status = tsr_launch_finish(b, err);
-    if (status) {
+    tsr_status status = tsr_launch(b, 1, 1, err);
+    TSR_THEN(status, tsr_launch_finish(b, err));
+    if (status != TSR_OK) {
         reject_all(b);
         return status;
     }
@@ -274,20 +269,17 @@ static tsr_status propose(tsr_page_tile_batch *b,
     const tsr_page_tile_engine *e =
         (const tsr_page_tile_engine *)b->base.engine;
     int system = proposal->system;
-    tsr_status status = tsr_engine_ranges_check(&e->base, proposal, err);
-    if (status)
-        return status;
+    TSR_TRY(tsr_engine_ranges_check(&e->base, proposal, err));
     const tsr_tile_system *s = &e->system[system];
     if (!s->is_set || s->is_pending)
         return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d %s", system,
                         s->is_set ? "has a proposal that was neither "
                                     "accepted nor rejected"
                                   : "was never set");
-    status = tsr_tile_system_propose(e, system, proposal->n_range,
-                                     proposal->range, NULL, err);
-    if (!status)
-        tsr_launch_add(e, b, system);
-    return status;
+    TSR_TRY(tsr_tile_system_propose(e, system, proposal->n_range,
+                                    proposal->range, NULL, err));
+    tsr_launch_add(e, b, system);
+    return TSR_OK;
 }
 
 tsr_status tsr_page_tile_submit(tsr_batch *base, int n,
@@ -299,16 +291,16 @@ tsr_status tsr_page_tile_submit(tsr_batch *base, int n,
     /* The first launches are small, so that the device starts soon. */
     size_t tiles = 0, enough = (most + FIRST_LAUNCH - 1) / FIRST_LAUNCH;
     tsr_status status = idle_check(b, err);
-    if (status)
+    if (status != TSR_OK)
         return status;
     if (n < 0 || n > b->max_proposal)
         return tsr_fail(err, TSR_E_INTERNAL,
                         "engine: %d proposals in a batch of %d", n,
                         b->max_proposal);
     tsr_launch_begin(e, b, n);
-    for (int p = 0; p < n && !status; p++) {
+    for (int p = 0; p < n && status == TSR_OK; p++) {
         status = propose(b, &proposal[p], err);
-        if (status)
+        if (status != TSR_OK)
             break;
         tiles += b->tiles[p] + b->changes[p] / 4;
         if (e->is_pipelined && tiles >= enough && p + 1 < n) {
@@ -317,9 +309,9 @@ tsr_status tsr_page_tile_submit(tsr_batch *base, int n,
             enough = 2 * enough < most ? 2 * enough : most;
         }
     }
-    if (!status && n > 0)
+    if (status == TSR_OK && n > 0)
         status = tsr_launch(b, 0, 1, err);
-    if (status) {
+    if (status != TSR_OK) {
         tsr_launch_cancel(b);
         reject_all(b);
     }
@@ -331,7 +323,7 @@ tsr_status tsr_page_tile_wait(tsr_batch *base, double *profile, tsr_err *err)
     const tsr_page_tile_engine *e = (const tsr_page_tile_engine *)base->engine;
     tsr_page_tile_batch *b = (tsr_page_tile_batch *)base;
     tsr_status status = tsr_launch_finish(b, err);
-    if (status) {
+    if (status != TSR_OK) {
         reject_all(b);
         return status;
     }
@@ -373,8 +365,7 @@ tsr_status tsr_page_tile_batch_new(tsr_engine *engine, int max_proposal,
     tsr_status status = TSR_OK;
     cl_int code;
     tsr_page_tile_batch *b = calloc(1, sizeof *b);
-    if (b == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a batch");
+    TSR_TRY(tsr_allocated(b, err));
     b->base.engine = engine;
     b->transfer = e->options.transfer;
     b->max_proposal = max_proposal;
@@ -391,34 +382,33 @@ tsr_status tsr_page_tile_batch_new(tsr_engine *engine, int max_proposal,
         b->out_count == NULL)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a batch of %d",
                           max_proposal);
-    if (!status && b->size * TSR_EXCHANGE_UNIT > info->max_alloc_bytes)
+    if (status == TSR_OK && b->size * TSR_EXCHANGE_UNIT > info->max_alloc_bytes)
         status = tsr_fail(err, TSR_E_DEVICE,
                           "%s: a batch of %d proposals takes %.0f MiB, a "
                           "buffer may have %.0f MiB; use smaller batches",
                           info->name, max_proposal,
                           (double)b->size * TSR_EXCHANGE_UNIT * mib,
                           (double)info->max_alloc_bytes * mib);
-    if (!status) {
+    if (status == TSR_OK) {
         b->queue = clCreateCommandQueue(
             e->device->context, e->device->id,
             e->options.profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
         if (b->queue == NULL)
             status = tsr_cl_fail(err, e->device, "clCreateCommandQueue", code);
     }
-    if (!status && e->is_pipelined) {
+    if (status == TSR_OK && e->is_pipelined) {
         b->loader =
             clCreateCommandQueue(e->device->context, e->device->id, 0, &code);
         if (b->loader == NULL)
             status = tsr_cl_fail(err, e->device, "clCreateCommandQueue", code);
     }
-    if (!status) {
+    if (status == TSR_OK) {
         b->kernel = clCreateKernel(e->program.program, "page_tile", &code);
         if (b->kernel == NULL)
             status = tsr_cl_fail(err, e->device, "clCreateKernel", code);
     }
-    if (!status)
-        status = tsr_exchange_make(b, err);
-    if (status) {
+    TSR_THEN(status, tsr_exchange_make(b, err));
+    if (status != TSR_OK) {
         tsr_page_tile_batch_free(&b->base);
         return status;
     }

@@ -129,8 +129,8 @@ static int put_range(const tsr_page_tile_engine *e, tsr_tile_system *s,
 static tsr_status near_check(const tsr_tile_system *s, int system, int first,
                              int n, const double (*xyz)[3], tsr_err *err)
 {
-    tsr_status status = tsr_engine_xyz_check(n, first, system, xyz, err);
-    for (int i = 0; i < n && !status; i++)
+    TSR_TRY(tsr_engine_xyz_check(n, first, system, xyz, err));
+    for (int i = 0; i < n; i++)
         for (int c = 0; c < 3; c++)
             if (fabs(xyz[i][c] - s->proposed_origin[c]) > max_coordinate_ang)
                 return tsr_fail(err, TSR_E_RANGE,
@@ -139,7 +139,7 @@ static tsr_status near_check(const tsr_tile_system *s, int system, int first,
                                 "was set",
                                 first + i, system, xyz[i][c],
                                 max_coordinate_ang);
-    return status;
+    return TSR_OK;
 }
 
 static tsr_status stage_all(const tsr_page_tile_engine *e, int system,
@@ -148,9 +148,7 @@ static tsr_status stage_all(const tsr_page_tile_engine *e, int system,
     tsr_tile_system *s = &e->system[system];
     tsr_tile_extent *x = &s->proposed_extent;
     int n = e->shape.n_body;
-    tsr_status status = tsr_engine_xyz_check(n, 0, system, all, err);
-    if (status)
-        return status;
+    TSR_TRY(tsr_engine_xyz_check(n, 0, system, all, err));
     for (int c = 0; c < 3; c++) {
         double lo = all[0][c], hi = lo, sum = 0.0;
         for (int i = 0; i < n; i++) {
@@ -161,9 +159,7 @@ static tsr_status stage_all(const tsr_page_tile_engine *e, int system,
         s->proposed_origin[c] = sum;
         x->centre[c] = 0.5 * (lo + hi) - sum;
     }
-    status = near_check(s, system, 0, n, all, err);
-    if (status)
-        return status;
+    TSR_TRY(near_check(s, system, 0, n, all, err));
     double sum = 0.0;
     tsr_tile_dirt_mark(&s->dirt, &e->shape, -1, NULL);
     s->is_centred = 1;
@@ -202,12 +198,11 @@ static tsr_status stage_ranges(const tsr_page_tile_engine *e, int system,
     }
     /* One sum tells for all that nothing is wrong. */
     double room = max_coordinate_ang - tsr_vec3_norm(x->centre);
-    tsr_status status = TSR_OK;
     if (!(room > 0.0 && sum < room * room))
-        for (int r = 0; r < n_range && !status; r++)
-            status = near_check(s, system, range[r].first, range[r].count,
-                                range[r].xyz, err);
-    return status;
+        for (int r = 0; r < n_range; r++)
+            TSR_TRY(near_check(s, system, range[r].first, range[r].count,
+                               range[r].xyz, err));
+    return TSR_OK;
 }
 
 /* Whether the tiles of a touched block with untouched ones take differences. */
@@ -240,9 +235,9 @@ tsr_status tsr_tile_system_propose(const tsr_page_tile_engine *e, int system,
     tsr_status status = all != NULL
                             ? stage_all(e, system, all, err)
                             : stage_ranges(e, system, n_range, range, err);
-    if (!status && e->d_bound_ang > 0.0)
+    if (status == TSR_OK && e->d_bound_ang > 0.0)
         status = tsr_tile_extent_check(e, system, err);
-    if (!status)
+    if (status == TSR_OK)
         put_in_order(e, s);
     s->is_pending = status == TSR_OK;
     return status;

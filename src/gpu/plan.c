@@ -1,3 +1,6 @@
+/* Bodies stand in blocks, pairs of blocks are tiles. A move makes all tiles of
+ * its blocks dirty, except those between blocks that one rigid group carries
+ * along whole: their distances do not change. */
 #include "gpu/plan.h"
 
 #include <stdlib.h>

@@ -134,13 +134,11 @@ static void compare(known *t, const double *profile, const double *exact,
 static tsr_status compare_accepted(known *t, tsr_batch *batch, const char *name,
                                    tsr_err *err)
 {
-    tsr_status status = TSR_OK;
-    for (int s = 0; s < N_SYSTEM && !status; s++) {
-        status = tsr_batch_profile(batch, s, t->profile, err);
-        if (!status)
-            compare(t, t->profile, t->exact, name);
+    for (int s = 0; s < N_SYSTEM; s++) {
+        TSR_TRY(tsr_batch_profile(batch, s, t->profile, err));
+        compare(t, t->profile, t->exact, name);
     }
-    return status;
+    return TSR_OK;
 }
 
 /* A rigid motion, or new places at random. */
@@ -176,13 +174,9 @@ static tsr_status play_step(known *t, tsr_batch *batch, int step, tsr_err *err)
         range[r] = move_range(t, &steps[step].range[r]);
     for (int s = 0; s < N_SYSTEM; s++)
         proposal[s] = (tsr_body_proposal){s, n_range, range};
-    tsr_status status = tsr_batch_submit(batch, N_SYSTEM, proposal, err);
-    if (!status)
-        status = exact_of(t, (const double(*)[3])t->moved, t->exact_moved, err);
-    if (!status)
-        status = tsr_batch_wait(batch, t->profile, err);
-    if (status)
-        return status;
+    TSR_TRY(tsr_batch_submit(batch, N_SYSTEM, proposal, err));
+    TSR_TRY(exact_of(t, (const double(*)[3])t->moved, t->exact_moved, err));
+    TSR_TRY(tsr_batch_wait(batch, t->profile, err));
     for (int s = 0; s < N_SYSTEM; s++) {
         compare(t, t->profile + (size_t)s * n_profile, t->exact_moved,
                 steps[step].name);
@@ -201,14 +195,13 @@ static tsr_status play_step(known *t, tsr_batch *batch, int step, tsr_err *err)
 
 static tsr_status play(known *t, tsr_batch *batch, tsr_err *err)
 {
-    tsr_status status = exact_of(t, (const double(*)[3])t->xyz, t->exact, err);
-    for (int s = 0; s < N_SYSTEM && !status; s++)
-        status = tsr_batch_set(batch, s, (const double(*)[3])t->xyz, NULL, err);
-    if (!status)
-        status = compare_accepted(t, batch, "a first full sum", err);
-    for (int step = 0; step < N_STEP && !status; step++)
-        status = play_step(t, batch, step, err);
-    return status;
+    TSR_TRY(exact_of(t, (const double(*)[3])t->xyz, t->exact, err));
+    for (int s = 0; s < N_SYSTEM; s++)
+        TSR_TRY(tsr_batch_set(batch, s, (const double(*)[3])t->xyz, NULL, err));
+    TSR_TRY(compare_accepted(t, batch, "a first full sum", err));
+    for (int step = 0; step < N_STEP; step++)
+        TSR_TRY(play_step(t, batch, step, err));
+    return TSR_OK;
 }
 
 static tsr_status test(known *t, const tsr_device *device,
@@ -220,10 +213,8 @@ static tsr_status test(known *t, const tsr_device *device,
     make_system(t, n_comp);
     tsr_status status =
         tsr_engine_page_tile_new(&t->spec, device, options, &engine, err);
-    if (!status)
-        status = tsr_batch_new(engine, N_SYSTEM, &batch, err);
-    if (!status)
-        status = play(t, batch, err);
+    TSR_THEN(status, tsr_batch_new(engine, N_SYSTEM, &batch, err));
+    TSR_THEN(status, play(t, batch, err));
     tsr_batch_free(batch);
     tsr_engine_free(engine);
     return status;
@@ -237,14 +228,13 @@ tsr_status tsr_engine_self_test(const tsr_device *device,
     int first = n_comp > 0 ? n_comp : 1, last = n_comp > 0 ? n_comp : MAX_COMP;
     tsr_page_tile_options o;
     known *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a self-test");
+    TSR_TRY(tsr_allocated(t, err));
     tsr_status status = tsr_page_tile_resolve(info, options, &o, err);
     t->tile = o.tile;
     t->result.limit = !status && o.use_double ? limit_double : limit_single;
-    for (int k = first; k <= last && !status; k++)
+    for (int k = first; k <= last && status == TSR_OK; k++)
         status = test(t, device, options, k, err);
-    if (!status && t->wrong != NULL)
+    if (status == TSR_OK && t->wrong != NULL)
         status = tsr_fail(
             err, TSR_E_DEVICE,
             "%s fails the self-test: with %d component%s it is "

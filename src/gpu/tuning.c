@@ -1,3 +1,5 @@
+/* A line of the table is a kind of device, part of its name, and the settings;
+ * the first line that fits a device counts. */
 #include "gpu/tuning.h"
 
 #include "gpu/opencl.h"
@@ -139,9 +141,8 @@ static tsr_status find_in_source(const char *source, const char *path,
 {
     char *text = NULL;
     tsr_status status = tsr_program_text(source, path, &text, err);
-    if (!status)
-        status = tsr_tuning_find_in(text, path != NULL ? path : source, info,
-                                    options, found, err);
+    TSR_THEN(status, tsr_tuning_find_in(text, path != NULL ? path : source,
+                                        info, options, found, err));
     free(text);
     return status;
 }
@@ -150,14 +151,13 @@ tsr_status tsr_tuning_find(const tsr_device_info *info,
                            tsr_page_tile_options *options, tsr_err *err)
 {
     const char *path = getenv("TESSERA_TUNING");
-    tsr_status status = TSR_OK;
     int found = 0;
     if (path != NULL && *path != '\0')
-        status = find_in_source(NULL, path, info, options, &found, err);
-    if (!status && !found)
-        status = find_in_source("engine_tuning.dat", NULL, info, options,
-                                &found, err);
-    return status;
+        TSR_TRY(find_in_source(NULL, path, info, options, &found, err));
+    if (!found)
+        TSR_TRY(find_in_source("engine_tuning.dat", NULL, info, options, &found,
+                               err));
+    return TSR_OK;
 }
 
 int tsr_tuning_line(const tsr_device_info *info,

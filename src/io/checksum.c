@@ -1,3 +1,6 @@
+/* Eight bytes at a time are mixed into the state by a multiplication and a
+ * shift. A sum can be continued, so that data in pieces give that of the whole.
+ */
 #include "io/checksum.h"
 
 /* The bytes as a little-endian number, whatever the machine. */

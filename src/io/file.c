@@ -1,3 +1,6 @@
+/* Reading goes through zlib, which also passes what is not compressed. Writing
+ * goes to another name beside, is synced and renamed, so that at every moment
+ * there is the old file or the new one. */
 #include "io/file.h"
 
 #include "core/text.h"
@@ -304,8 +307,7 @@ tsr_status tsr_file_create(const char *path, const char *data, size_t size,
     return TSR_OK;
 }
 
-/* Do both names lead to one file that is there? NULL leads nowhere. */
-static int file_is_same(const char *a, const char *b)
+int tsr_file_is_same(const char *a, const char *b)
 {
     struct stat x, y;
     return a != NULL && b != NULL && stat(a, &x) == 0 && stat(b, &y) == 0 &&
@@ -340,7 +342,7 @@ tsr_status tsr_file_check_target(const tsr_file_target *target,
 {
     const tsr_file_target *t = target;
     for (int i = 0; i < t->n_input; i++)
-        if (file_is_same(path, t->input[i]))
+        if (tsr_file_is_same(path, t->input[i]))
             return tsr_fail(err, TSR_E_USAGE,
                             "'%s' would take the place of the input '%s'; "
                             "choose another name with --output",
@@ -360,8 +362,7 @@ tsr_status tsr_file_absolute(const char *path, char **out, tsr_err *err)
     *out = NULL;
     for (size_t size = 256;; size *= 2) {
         char *whole = malloc(size + room);
-        if (whole == NULL)
-            return tsr_fail(err, TSR_E_NOMEM, "out of memory for a path");
+        TSR_TRY(tsr_allocated(whole, err));
         *whole = '\0';
         if (*path == '/' || getcwd(whole, size) != NULL) {
             const char *slash = *path == '/' || *path == '\0' ? "" : "/";

@@ -85,4 +85,7 @@ int tsr_file_write_at(int fd, const void *from, size_t n, size_t at);
  * cannot sync a directory counts as done. */
 int tsr_file_sync_directory(const char *path);
 
+/* Do both names lead to one file that is there? NULL leads nowhere. */
+int tsr_file_is_same(const char *a, const char *b);
+
 #endif

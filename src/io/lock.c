@@ -1,3 +1,6 @@
+/* The lock is one of the open file (F_OFD_SETLK), or of the process where the
+ * system has no others. Who holds it writes into the file who it is, for the
+ * message of whoever comes next. */
 #define _GNU_SOURCE /* F_OFD_SETLK */
 #include "io/lock.h"
 

@@ -1,3 +1,5 @@
+/* Reads model.pdb by its columns; a number that is none is refused with its
+ * line. */
 #include "io/model_atoms.h"
 
 #include "io/file.h"

@@ -1,3 +1,6 @@
+/* Models as PDB or mmCIF, atom by atom from the same list. PDB has no room for
+ * many chains, atoms or large coordinates: that is checked before it is
+ * written. */
 #include "io/model_atoms.h"
 
 #include <math.h>

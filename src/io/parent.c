@@ -1,3 +1,5 @@
+/* One table: three letters, one letter, and the names of the atoms beyond the
+ * backbone. */
 #include "io/parent.h"
 
 #include <stddef.h>

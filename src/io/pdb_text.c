@@ -1,3 +1,5 @@
+/* Copies the records that count, line by line, and refuses a wrong one with its
+ * line number before gemmi sees it. */
 #include "io/pdb_text.h"
 
 #include <ctype.h>

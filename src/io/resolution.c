@@ -107,7 +107,7 @@ static tsr_status read_beam(const char *path, tsr_resolution *r, tsr_err *err)
     r->beam_u = malloc((size_t)table.n * sizeof *r->beam_u);
     r->beam = malloc((size_t)table.n * sizeof *r->beam);
     if (r->beam_u == NULL || r->beam == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
     for (int i = 0; i < table.n && status == TSR_OK; i++) {
         r->beam_u[i] = table.row[i].value[0];
         r->beam[i] = table.row[i].value[1];
@@ -151,8 +151,7 @@ static tsr_status find_sigma(const tsr_resolution_options *o, int n,
     if (!(wants && dq != NULL) && number == 0.0 && o->wavelength_spread == 0.0)
         return TSR_OK;
     r->sigma = malloc((size_t)n * sizeof *r->sigma);
-    if (r->sigma == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(r->sigma, err));
     for (int k = 0; k < n; k++) {
         double own = wants && dq != NULL ? dq[k] : number;
         r->sigma[k] = hypot(own, q[k] * o->wavelength_spread / sqrt(6.0));
@@ -174,8 +173,7 @@ tsr_status tsr_resolution_make(const tsr_resolution_options *options, int n,
                         "slit_length out");
     if (o->beam_profile != NULL)
         status = read_beam(o->beam_profile, out, err);
-    if (status == TSR_OK)
-        status = find_sigma(o, n, q_inv_ang, dq, out, err);
+    TSR_THEN(status, find_sigma(o, n, q_inv_ang, dq, out, err));
     if (status != TSR_OK)
         tsr_resolution_clear(out);
     return status;

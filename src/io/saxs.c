@@ -1,3 +1,6 @@
+/* From a table of numbers (saxs_table.c) to a curve: checks of q, I and sigma,
+ * which unit q has, a model of sigma where there is none, and Guinier's Rg for
+ * a first look. */
 #include "io/saxs.h"
 
 #include "io/file.h"
@@ -272,15 +275,12 @@ static tsr_status fill(tsr_saxs *saxs, tsr_saxs_table *table, tsr_q_unit unit,
                        const double *q_range, tsr_log *log, tsr_err *err)
 {
     const char *path = saxs->path;
-    tsr_status status = check_rows(path, table, err);
-    if (status == TSR_OK && !table->has_sigma) {
+    TSR_TRY(check_rows(path, table, err));
+    if (!table->has_sigma) {
         saxs->sigma_is_modelled = 1;
-        status = model_sigma(table, path, log, err);
+        TSR_TRY(model_sigma(table, path, log, err));
     }
-    if (status == TSR_OK)
-        status = check_size(path, table, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(check_size(path, table, err));
     double factor = decide_unit(saxs, table, unit, log);
     keep_rows(saxs, table, factor, q_range);
     if (saxs->n_dropped_sigma == table->n)

@@ -1,3 +1,6 @@
+/* Finds the table of numbers in a text that may have headers, comments and
+ * footers anywhere: the longest run of rows of one width. Also reads the unit
+ * of q out of what the headers say. */
 #include "io/saxs.h"
 
 #include <ctype.h>

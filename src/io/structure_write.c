@@ -172,11 +172,8 @@ tsr_status tsr_structure_write_pdb(const tsr_structure *structure,
                                    tsr_err *err)
 {
     tsr_file_writer to;
-    tsr_status status = tsr_structure_check_pdb(structure, path, err);
-    if (status == TSR_OK)
-        status = tsr_file_begin(&to, path, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_structure_check_pdb(structure, path, err));
+    TSR_TRY(tsr_file_begin(&to, path, err));
     FILE *stream = to.out;
     write_remark(stream, remark);
     int serial = 0;

@@ -292,8 +292,7 @@ static tsr_status apply_set(tsr_yaml_reader *r, void *object)
                         "--set sampler.chains=4",
                         tsr_text_excerpt(r->source, shown));
     char *names = strndup(r->source, (size_t)(equals - r->source));
-    if (names == NULL)
-        return tsr_fail(r->err, TSR_E_NOMEM, "out of memory for --set");
+    TSR_TRY(tsr_allocated(names, r->err));
     tsr_status status = load(r, equals + 1, strlen(equals + 1));
     if (status == TSR_OK) {
         status = set_path(r, yaml_document_get_root_node(&r->document), names,
@@ -313,12 +312,9 @@ tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
     tsr_yaml_reader r = {
         .source = path, .top = fields, .marks = marks, .err = err};
     tsr_status status = read_file(path, &text, &n, err);
-    if (status == TSR_OK)
-        status = absolute_folder(path, &folder, err);
-    if (status == TSR_OK)
-        status = absolute_folder("", &here, err);
-    if (status == TSR_OK)
-        status = load(&r, text, n);
+    TSR_THEN(status, absolute_folder(path, &folder, err));
+    TSR_THEN(status, absolute_folder("", &here, err));
+    TSR_THEN(status, load(&r, text, n));
     if (status == TSR_OK) {
         r.folder = folder;
         status =

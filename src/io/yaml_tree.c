@@ -1,3 +1,7 @@
+/* Walks libyaml's tree and a field table side by side. Every refusal names
+ * file, line, column and key, and for an unknown key the nearest known one;
+ * where a key was given is kept as a mark, so that later checks can name the
+ * place, too. */
 #include "io/yaml_tree.h"
 
 #include "core/text.h"
@@ -28,8 +32,7 @@ static tsr_status marks_add(tsr_yaml_marks *marks, const char *key,
         int room = 2 * marks->room + 32;
         tsr_yaml_mark *more =
             realloc(marks->item, (size_t)room * sizeof *marks->item);
-        if (more == NULL)
-            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        TSR_TRY(tsr_allocated(more, err));
         marks->item = more;
         marks->room = room;
     }
@@ -37,7 +40,7 @@ static tsr_status marks_add(tsr_yaml_marks *marks, const char *key,
     if (mark.key == NULL || mark.place == NULL) {
         free(mark.key);
         free(mark.place);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     }
     marks->item[marks->n++] = mark;
     return TSR_OK;
@@ -327,8 +330,7 @@ tsr_status tsr_yaml_choose(tsr_yaml_reader *r, yaml_node_t *node,
                            const char *key)
 {
     tsr_status status = check_node(r, node, key);
-    if (status == TSR_OK)
-        status = mark(r, node, key);
+    TSR_THEN(status, mark(r, node, key));
     if (status != TSR_OK)
         return status;
     if (is_null(node) || node->type != YAML_SCALAR_NODE)
@@ -364,12 +366,11 @@ static tsr_status read_mapping(tsr_yaml_reader *r, yaml_node_t *node,
 {
     int n =
         (int)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
-    tsr_status status = TSR_OK;
     if (group != NULL && group->selector != NULL)
-        status = read_kind(r, node, group, object, key);
-    for (int i = 0; i < n && status == TSR_OK; i++)
-        status = read_key(r, node, i, group, object, key);
-    return status;
+        TSR_TRY(read_kind(r, node, group, object, key));
+    for (int i = 0; i < n; i++)
+        TSR_TRY(read_key(r, node, i, group, object, key));
+    return TSR_OK;
 }
 
 /* The struct of a GROUP or of one element of a LIST. */
@@ -507,7 +508,7 @@ static tsr_status read_string(tsr_yaml_reader *r, yaml_node_t *node,
     char *copy = tsr_words_of("%s%s%s", joined ? r->folder : "",
                               joined ? "/" : "", text);
     if (copy == NULL) {
-        tsr_fail(r->err, TSR_E_NOMEM, "out of memory");
+        tsr_no_memory(r->err);
         return tsr_yaml_place(r, node, key, TSR_E_NOMEM);
     }
     if (joined)
@@ -536,8 +537,7 @@ static tsr_status read_scalar(tsr_yaml_reader *r, yaml_node_t *node,
         const yaml_node_item_t *item = node->data.sequence.items.start;
         yaml_node_t *low = node_at(r, item[0]), *high = node_at(r, item[1]);
         tsr_status status = check_node(r, low, key);
-        if (status == TSR_OK)
-            status = check_node(r, high, key);
+        TSR_THEN(status, check_node(r, high, key));
         if (status != TSR_OK)
             return status;
         if (low->type != YAML_SCALAR_NODE || high->type != YAML_SCALAR_NODE)
@@ -559,11 +559,8 @@ static tsr_status read_scalar(tsr_yaml_reader *r, yaml_node_t *node,
 tsr_status tsr_yaml_value(tsr_yaml_reader *r, yaml_node_t *node,
                           const tsr_field *field, void *object, const char *key)
 {
-    tsr_status status = check_node(r, node, key);
-    if (status == TSR_OK)
-        status = mark(r, node, key);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(check_node(r, node, key));
+    TSR_TRY(mark(r, node, key));
     switch (field->type) {
     case TSR_FIELD_GROUP:
         return tsr_yaml_struct(r, node, field, (char *)object + field->offset,
@@ -579,9 +576,9 @@ tsr_status tsr_yaml_value(tsr_yaml_reader *r, yaml_node_t *node,
 
 tsr_status tsr_yaml_root(tsr_yaml_reader *r, yaml_node_t *node, void *object)
 {
-    tsr_status status = check_node(r, node, "");
-    if (status != TSR_OK || is_null(node))
-        return status;
+    TSR_TRY(check_node(r, node, ""));
+    if (is_null(node))
+        return TSR_OK;
     if (node->type == YAML_MAPPING_NODE)
         return read_mapping(r, node, NULL, object, "");
     tsr_fail(r->err, TSR_E_CONFIG,

@@ -88,8 +88,7 @@ static tsr_status write_path(FILE *out, const char *name, const char *path,
         return write_text(out, name, path, err);
     char *whole;
     tsr_status status = tsr_file_absolute(path, &whole, err);
-    if (status == TSR_OK)
-        status = write_text(out, name, whole, err);
+    TSR_THEN(status, write_text(out, name, whole, err));
     free(whole);
     return status;
 }

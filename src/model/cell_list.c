@@ -1,3 +1,6 @@
+/* Counting sort of points into cubic cells of at least the search radius, so
+ * that what is near a place lies in the cells around it. Where points are few
+ * and far between, cells are larger, to keep their number in proportion. */
 #include "model/cell_list.h"
 
 #include "core/vec3.h"

@@ -1,3 +1,6 @@
+/* A turn about a torsion moves all that lies behind it as one rigid body.
+ * Several turns at once are composed from the one end, so that each residue is
+ * moved once, whatever the number of torsions. */
 #include "model/topology.h"
 
 #include "core/vec3.h"

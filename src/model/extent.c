@@ -1,3 +1,5 @@
+/* Largest distances by exact bounds from a centre, which leave few pairs to be
+ * looked at. */
 #include "model/extent.h"
 
 #include "core/vec3.h"

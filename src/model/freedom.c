@@ -1,3 +1,6 @@
+/* From the ranges that a configuration names to what may turn: torsions, side
+ * chains, rigid units, and which part of a complex stays in place. A range that
+ * cannot mean what it says is refused here. */
 #include "model/freedom.h"
 
 #include "core/vec3.h"
@@ -99,10 +102,8 @@ static tsr_status mark_flexible(tsr_topology *t, const tsr_flexibility *f,
         memset(mark, 0, size);
         tsr_status status = tsr_range_mark(f->flexible->item[k], t->n_residue,
                                            t->residue, 1, mark, err);
-        if (status == TSR_OK)
-            status = check_range(t, f, f->flexible->item[k], mark, err);
-        if (status == TSR_OK)
-            status = check_chirality(t, f, mark, err);
+        TSR_THEN(status, check_range(t, f, f->flexible->item[k], mark, err));
+        TSR_THEN(status, check_chirality(t, f, mark, err));
         if (status != TSR_OK)
             return tsr_wrap(err, status, "structure.flexible.%d", k);
         for (int i = 0; i < t->n_residue; i++)
@@ -191,8 +192,7 @@ static tsr_status mark_fixed(tsr_topology *t, const tsr_flexibility *f,
         memset(mark, 0, (size_t)t->n_residue * sizeof *mark);
         tsr_status status =
             tsr_range_mark(range, t->n_residue, t->residue, 1, mark, err);
-        if (status == TSR_OK)
-            status = check_fixed(t, f, range, mark, err);
+        TSR_THEN(status, check_fixed(t, f, range, mark, err));
         if (status != TSR_OK)
             return tsr_wrap(err, status, "structure.fixed.%d", k);
         for (int i = 0; i < t->n_residue; i++)
@@ -354,8 +354,7 @@ tsr_status tsr_freedom_set(tsr_topology *topology,
                         "structure: give flexible ranges or rigid ranges, "
                         "not both");
     int *mark = calloc((size_t)t->n_residue, sizeof *mark);
-    if (mark == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(mark, err));
     describe_torsions(t, conformation);
     if (f->is_still) {
         number_units(t);
@@ -363,10 +362,8 @@ tsr_status tsr_freedom_set(tsr_topology *topology,
         return TSR_OK;
     }
     tsr_status status = mark_flexible(t, f, mark, err);
-    if (status == TSR_OK)
-        status = mark_mobile(t, f, err);
-    if (status == TSR_OK)
-        status = mark_fixed(t, f, mark, err);
+    TSR_THEN(status, mark_mobile(t, f, err));
+    TSR_THEN(status, mark_fixed(t, f, mark, err));
     int n_flexible = 0;
     for (int i = 0; i < t->n_residue; i++) {
         mark[i] = t->residue[i].flexible;

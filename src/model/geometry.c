@@ -1,3 +1,5 @@
+/* An atom is placed from three others by bond length, angle and torsion; a
+ * chain is built by that from its first residue on. */
 #include "model/geometry.h"
 
 #include "core/vec3.h"

@@ -1,3 +1,5 @@
+/* Which of the trained densities applies to a residue, and the end of a table.
+ * Its file is read in prior_table_file.c. */
 #include "model/prior_table.h"
 
 #include <gsl/gsl_math.h>

@@ -170,8 +170,7 @@ static tsr_status read_torsion(tsr_table_reader *r, tsr_prior_table *table,
         else if (v[5] * v[5] > v[3] * v[4])
             s = tsr_table_bad(r, err, "%s: lambda^2 > k_phi k_psi", name);
     }
-    if (s == TSR_OK)
-        s = check_weights(r, name, sum, err);
+    TSR_THEN(s, check_weights(r, name, sum, err));
     for (int i = 0; i < n && s == TSR_OK; i++)
         m->part[i].weight /= sum;
     m->n = s == TSR_OK ? n : 0;

@@ -1,3 +1,6 @@
+/* Reads a range and marks its residues. A range that names none, or reaches
+ * beyond the chain, is a mistake of the user's and is refused with what there
+ * is. */
 #include "model/range.h"
 
 #include <ctype.h>

@@ -1,3 +1,5 @@
+/* Which atoms of a residue belong to which body, by the names in the table of
+ * amino acids, and the mass-weighted centres. */
 #include "model/residue_atoms.h"
 
 #include <string.h>

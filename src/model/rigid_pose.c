@@ -1,3 +1,5 @@
+/* Walks along the chains from one rigid part to the next, and measures how they
+ * lie from the drawn backbone alone. */
 #include "model/rigid_pose.h"
 
 #include "core/vec3.h"

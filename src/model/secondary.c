@@ -186,5 +186,5 @@ tsr_status tsr_secondary_find(int n, const tsr_backbone *residue, char *kind,
     const int is_done = follows != NULL && s.bond != NULL;
     free(follows);
     free(s.bond);
-    return is_done ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    return is_done ? TSR_OK : tsr_no_memory(err);
 }

@@ -1,3 +1,5 @@
+/* Each Gaussian is kept as the Cholesky factor of its covariance and that
+ * factor's inverse: one gives draws, the other densities. */
 #include "model/side_density.h"
 
 #include <gsl/gsl_math.h>

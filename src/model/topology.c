@@ -1,3 +1,6 @@
+/* The molecule from a file or from a sequence: residues, what links them,
+ * bodies, frames. A sequence has no file, so it is built extended, and moved to
+ * where a PDB file has room for its coordinates. */
 #include "model/topology.h"
 
 #include "core/vec3.h"
@@ -237,7 +240,7 @@ tsr_status tsr_topology_from_structure(const tsr_structure *structure,
     tsr_topology *t = topology_new(s->n_residue, body_model);
     int *has_o = calloc((size_t)s->n_residue, sizeof *has_o);
     if (t == NULL || has_o == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
         goto done;
     }
     for (int i = 0; i < t->n_residue; i++) {
@@ -258,14 +261,13 @@ tsr_status tsr_topology_from_structure(const tsr_structure *structure,
     make_bodies(t);
     c = tsr_conformation_new(t);
     if (c == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
         goto done;
     }
     for (int i = 0; i < t->n_residue && status == TSR_OK; i++) {
         const tsr_residue_record *record = &s->residue[i];
         status = read_backbone(s, record, c->backbone[i], &has_o[i], err);
-        if (status == TSR_OK)
-            status = check_frame(s, record, c->backbone[i], err);
+        TSR_THEN(status, check_frame(s, record, c->backbone[i], err));
         if (status == TSR_OK)
             read_side(s, record, prior, &t->residue[i], c->backbone[i],
                       c->side[i], &made);
@@ -348,8 +350,7 @@ tsr_status tsr_topology_from_sequence(const char *sequence,
                         "100000",
                         n);
     tsr_topology *t = topology_new((int)n, body_model);
-    if (t == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(t, err));
     for (size_t i = 0; i < n; i++) {
         int amino = tsr_amino_by_one(sequence[i]);
         if (amino < 0) {
@@ -370,7 +371,7 @@ tsr_status tsr_topology_from_sequence(const char *sequence,
     c = tsr_conformation_new(t);
     internal = calloc(n, sizeof *internal);
     if (c == NULL || internal == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
         goto done;
     }
     build_extended(t, prior, internal, c);

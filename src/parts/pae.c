@@ -175,8 +175,7 @@ static tsr_status copy_matrix(const content *c, tsr_pae *p, tsr_err *err)
     size_t n = (size_t)p->n;
     int has_pairs = c->first.n == e->n && c->second.n == e->n && e->n > 0;
     p->error = calloc(n * n, sizeof *p->error);
-    if (p->error == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(p->error, err));
     for (size_t k = 0; k < e->n; k++) {
         size_t row = k / n, column = k % n;
         double i = has_pairs ? c->first.value[k] - 1.0 : (double)row;
@@ -203,8 +202,7 @@ static tsr_status copy_tokens(content *c, tsr_pae *p, tsr_err *err)
     if (c->n_chain != n || c->number.n != n)
         return TSR_OK;
     p->number = calloc(n, sizeof *p->number);
-    if (p->number == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(p->number, err));
     for (size_t i = 0; i < n; i++)
         p->number[i] =
             fabs(c->number.value[i]) < 1e9 ? (int)c->number.value[i] : 0;
@@ -235,16 +233,13 @@ static tsr_status check_square(const content *c, const char *path, tsr_err *err)
 
 static tsr_status fill(content *c, const char *path, tsr_pae *p, tsr_err *err)
 {
-    tsr_status status = read_content(path, c, err);
-    if (status == TSR_OK)
-        status = check_square(c, path, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(read_content(path, c, err));
+    TSR_TRY(check_square(c, path, err));
     p->n = (int)sqrt((double)c->error.n);
     p->path = strdup(path);
-    status = p->path == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                             : copy_matrix(c, p, err);
-    return status == TSR_OK ? copy_tokens(c, p, err) : status;
+    TSR_TRY(tsr_allocated(p->path, err));
+    TSR_TRY(copy_matrix(c, p, err));
+    return copy_tokens(c, p, err);
 }
 
 tsr_status tsr_pae_read(const char *path, tsr_pae **out, tsr_err *err)
@@ -252,8 +247,7 @@ tsr_status tsr_pae_read(const char *path, tsr_pae **out, tsr_err *err)
     content c = {0};
     tsr_pae *p = calloc(1, sizeof *p);
     *out = NULL;
-    if (p == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(p, err));
     tsr_status status = fill(&c, path, p, err);
     content_clear(&c);
     if (status == TSR_OK)

@@ -1,11 +1,10 @@
-/* From what holds together (parts_pieces.h) to parts, ranges and their texts. A
+/* From what holds together (parts_pieces.c) to parts, ranges and their texts. A
  * configuration names residues by number, so every range is checked to mean the
  * residues that it should, and no others. */
 #include "parts/parts.h"
 
 #include "core/vec3.h"
-#include "parts/parts_notes.h"
-#include "parts/parts_pieces.h"
+#include "parts/parts_steps.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -168,18 +167,17 @@ static tsr_status add_text(const tsr_parts_graph *g, int first, int last,
 {
     const tsr_residue_record *r = g->structure->residue;
     char text[64];
-    tsr_status status = TSR_OK;
     if (last > first && is_exact(g, first, last)) {
         snprintf(text, sizeof text, "%s:%d-%d", r[first].chain, r[first].number,
                  r[last].number);
         return tsr_strings_append(list, text, err);
     }
-    for (int i = first; i <= last && status == TSR_OK; i++) {
+    for (int i = first; i <= last; i++) {
         snprintf(text, sizeof text, "%s:%d", r[i].chain, r[i].number);
         if (i == first || r[i].number != r[i - 1].number)
-            status = tsr_strings_append(list, text, err);
+            TSR_TRY(tsr_strings_append(list, text, err));
     }
-    return status;
+    return TSR_OK;
 }
 
 /* Rigid runs of a chain that would move against each other. */
@@ -212,11 +210,10 @@ static tsr_status write_fixed(const tsr_parts_graph *g, tsr_parts *parts,
 static tsr_status write_ranges(const tsr_parts_graph *g, tsr_parts *parts,
                                tsr_err *err)
 {
-    tsr_status status = TSR_OK;
-    for (int k = 0; k < parts->n_range && status == TSR_OK; k++)
-        status = add_text(g, parts->range[k].first, parts->range[k].last,
-                          &parts->flexible, err);
-    return status == TSR_OK ? write_fixed(g, parts, err) : status;
+    for (int k = 0; k < parts->n_range; k++)
+        TSR_TRY(add_text(g, parts->range[k].first, parts->range[k].last,
+                         &parts->flexible, err));
+    return write_fixed(g, parts, err);
 }
 
 /* ---- all of it ---- */
@@ -252,9 +249,8 @@ static tsr_status fill(const tsr_parts_graph *g, const tsr_cut *cut,
 {
     mark_parts(g, pieces, wished, parts);
     list_ranges(g, parts);
-    tsr_status status = write_ranges(g, parts, err);
-    return status == TSR_OK ? tsr_parts_take_notes(g, cut, pieces, parts, err)
-                            : status;
+    TSR_TRY(write_ranges(g, parts, err));
+    return tsr_parts_take_notes(g, cut, pieces, parts, err);
 }
 
 tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
@@ -268,13 +264,10 @@ tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
     tsr_status status = tsr_parts_graph_make(structure, pae, &graph, err);
     if (status == TSR_OK &&
         (cut == NULL || (parts = parts_new(&graph)) == NULL))
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (status == TSR_OK)
-        status = tsr_parts_cut(&graph, cut, err);
-    if (status == TSR_OK)
-        status = tsr_pieces_make(&graph, cut, wish.no_loops, &pieces, err);
-    if (status == TSR_OK)
-        status = fill(&graph, cut, &pieces, wish.rigid, parts, err);
+        status = tsr_no_memory(err);
+    TSR_THEN(status, tsr_parts_cut(&graph, cut, err));
+    TSR_THEN(status, tsr_pieces_make(&graph, cut, wish.no_loops, &pieces, err));
+    TSR_THEN(status, fill(&graph, cut, &pieces, wish.rigid, parts, err));
     tsr_pieces_clear(&pieces);
     tsr_parts_graph_clear(&graph);
     free(cut);
@@ -290,8 +283,7 @@ static tsr_status find_in(const tsr_structure *structure, const char *path,
 {
     tsr_pae *pae = NULL;
     tsr_status status = tsr_pae_read(path, &pae, err);
-    if (status == TSR_OK)
-        status = tsr_parts_find(structure, pae, wish, out, err);
+    TSR_THEN(status, tsr_parts_find(structure, pae, wish, out, err));
     tsr_pae_free(pae);
     return status;
 }

@@ -1,9 +1,9 @@
 /* Which parts of a structure hold together, and what between and around them
  * may move: from a file to the flexible ranges of a configuration.
  *
- * Residues in contact are a graph (parts_graph.h). A chain is cut where the
+ * Residues in contact are a graph (parts_graph.c). A chain is cut where the
  * least of it crosses, again and again, as long as what crosses is little for
- * the size of the smaller side (parts_cut.h): a normalised cut (Shi & Malik
+ * the size of the smaller side (parts_cut.c): a normalised cut (Shi & Malik
  * 2000) among those that torsions of the chain can open. A domain of several
  * stretches is therefore never taken apart, and what is inserted into it stays
  * in it. docs/domains.md tells how well this meets what others published. */

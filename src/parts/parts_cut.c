@@ -2,7 +2,7 @@
  * edges: an edge adds its weight from its first residue on and takes it away at
  * its second. Cost of a piece: O(contacts + residues), with predicted errors
  * O(residues^2). */
-#include "parts/parts_cut.h"
+#include "parts/parts_steps.h"
 
 #include "model/secondary.h"
 
@@ -151,5 +151,5 @@ tsr_status tsr_parts_cut(const tsr_parts_graph *graph, tsr_cut *cut,
         cut[i] = TSR_CUT_NONE;
     for (int i = 0; i < graph->n; i = graph->chain_last[i] + 1)
         is_good &= cut_piece(graph, i, graph->chain_last[i], cut);
-    return is_good ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    return is_good ? TSR_OK : tsr_no_memory(err);
 }

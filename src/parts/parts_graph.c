@@ -1,7 +1,7 @@
 /* Contacts by the distance of CB, since side chains are often incomplete and a
  * prediction of them is the least sure part. Where the B column may hold pLDDT
  * the structure itself tells: see plddt_scale. */
-#include "parts/parts_graph.h"
+#include "parts/parts_steps.h"
 
 #include "core/vec3.h"
 #include "model/cell_list.h"
@@ -112,8 +112,7 @@ static tsr_status find_secondary(const tsr_structure *s, char *kind,
                                  tsr_err *err)
 {
     tsr_backbone *backbone = calloc((size_t)s->n_residue, sizeof *backbone);
-    if (backbone == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(backbone, err));
     for (int i = 0; i < s->n_residue; i++) {
         tsr_backbone *b = &backbone[i];
         b->is_proline = strcmp(s->residue[i].name, "PRO") == 0;
@@ -212,7 +211,7 @@ static tsr_status read_confidence(tsr_parts_graph *g,
     if (depth == NULL || b == NULL) {
         free(depth);
         free(b);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     }
     for (int i = 0; i < g->n; i++)
         g->confidence[i] = 1.0;
@@ -331,24 +330,31 @@ tsr_status tsr_parts_graph_make(const tsr_structure *structure,
                                 g->chain_last == NULL || g->kind == NULL ||
                                 g->confidence == NULL || g->held == NULL ||
                                 g->is_bridged == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            ? tsr_no_memory(err)
                             : place_centres(structure, cb, err);
     if (status == TSR_OK)
         set_chains(g);
     if (status == TSR_OK && pae != NULL)
         status = tsr_pae_rows(pae, structure, g->row, err);
-    if (status == TSR_OK)
-        status = find_secondary(structure, g->kind, err);
+    TSR_THEN(status, find_secondary(structure, g->kind, err));
     if (status == TSR_OK) {
         cells = tsr_cell_list_new(g->n, (const double(*)[3])cb, apart);
-        status = cells == NULL
-                     ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                     : read_confidence(g, cells, (const double(*)[3])cb, err);
+        status = tsr_allocated(cells, err);
+        TSR_THEN(status,
+                 read_confidence(g, cells, (const double(*)[3])cb, err));
     }
     if (status == TSR_OK &&
         (!find_contacts(g, cells, (const double(*)[3])cb) || !find_held(g)))
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
     tsr_cell_list_free(cells);
     free(cb);
     return status;
+}
+
+int tsr_parts_n_held(const tsr_parts_graph *g, int first, int last)
+{
+    int n = 0;
+    for (int i = first; i <= last; i++)
+        n += g->held[i];
+    return n;
 }

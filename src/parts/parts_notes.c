@@ -1,6 +1,6 @@
 /* Sentences for people. Each names residues as a configuration does, and says
  * what to do. */
-#include "parts/parts_notes.h"
+#include "parts/parts_steps.h"
 
 #include "core/text.h"
 #include "model/residue.h"
@@ -190,14 +190,6 @@ static int tell_missing(const tsr_parts_graph *g, tsr_parts *parts)
 
 /* ---- what could be decided otherwise ---- */
 
-static int held_between(const tsr_parts_graph *g, int first, int last)
-{
-    int n = 0;
-    for (int i = first; i <= last; i++)
-        n += g->held[i];
-    return n;
-}
-
 /* Helices alone between two domains, once each; not the helix at an end that
  * has nothing beyond it. */
 static int tell_helices(const tsr_parts_graph *g, const tsr_cut *cut,
@@ -208,8 +200,8 @@ static int tell_helices(const tsr_parts_graph *g, const tsr_cut *cut,
     char one[32];
     for (int i = 2, told = -1; i + 2 < g->n; i++) {
         int is_domain =
-            held_between(g, g->chain_first[i], i) >= LEAST_DOMAIN &&
-            held_between(g, i + 1, g->chain_last[i]) >= LEAST_DOMAIN;
+            tsr_parts_n_held(g, g->chain_first[i], i) >= LEAST_DOMAIN &&
+            tsr_parts_n_held(g, i + 1, g->chain_last[i]) >= LEAST_DOMAIN;
         told = g->kind[i] == TSR_HELIX ? told : -1;
         if (cut[i] != TSR_CUT_HELIX || !is_domain || told >= 0)
             continue;
@@ -379,5 +371,5 @@ tsr_status tsr_parts_take_notes(const tsr_parts_graph *graph,
               tell_helices(graph, cut, parts) &&
               tell_loops(graph, pieces, parts) &&
               tell_chains(graph, pieces, parts);
-    return is_good ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    return is_good ? TSR_OK : tsr_no_memory(err);
 }

@@ -1,7 +1,7 @@
 /* A cut is a place between two residues; a linker is a stretch around it. So
  * are tails. Both are found by walking from the cut, or the end, to where the
  * chain is held. */
-#include "parts/parts_pieces.h"
+#include "parts/parts_steps.h"
 
 #include "model/secondary.h"
 
@@ -96,18 +96,10 @@ static int find_end(const tsr_parts_graph *g, const tsr_pieces *p, int from,
     return i;
 }
 
-static int count_held(const tsr_parts_graph *g, int first, int last)
-{
-    int n = 0;
-    for (int i = first; i <= last; i++)
-        n += g->held[i];
-    return n;
-}
-
 /* Is that enough to be rigid? A few contacts come about by chance in a coil. */
 static int is_part(const tsr_parts_graph *g, const tsr_piece *piece)
 {
-    int n_held = count_held(g, piece->low, piece->high), n_fold = 0;
+    int n_held = tsr_parts_n_held(g, piece->low, piece->high), n_fold = 0;
     for (int i = piece->low; i <= piece->high; i++)
         n_fold += is_structure(g, i);
     if (piece->other >= interface)
@@ -318,7 +310,7 @@ tsr_status tsr_pieces_make(const tsr_parts_graph *graph, const tsr_cut *cut,
                            .own = calloc(n, sizeof *pieces->own),
                            .is_loop = calloc(n, 1)};
     if (pieces->piece == NULL || pieces->own == NULL || pieces->is_loop == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     list_pieces(graph, cut, pieces);
     sum_own(graph, pieces);
     loosen_cuts(graph, pieces);

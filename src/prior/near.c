@@ -1,3 +1,5 @@
+/* The same search is compiled for several instruction sets, and the best that
+ * the processor knows is taken. */
 #include "prior/near.h"
 
 #include <math.h>

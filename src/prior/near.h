@@ -5,8 +5,8 @@
  * body, and what is far falls out early. Coordinates stand lane by lane, so
  * that one instruction looks at two to eight bodies. The distances are those of
  * tsr_vec3_distance2, to the bit, on every processor. */
-#ifndef TSR_MODEL_NEAR_H
-#define TSR_MODEL_NEAR_H
+#ifndef TSR_PRIOR_NEAR_H
+#define TSR_PRIOR_NEAR_H
 
 #include <stdint.h>
 

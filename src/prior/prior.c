@@ -88,16 +88,14 @@ static tsr_status set_densities(tsr_prior *p, const tsr_prior_table *table,
 {
     for (int r = 0; r < TSR_N_RAMA; r++) {
         p->torsion[r] = tsr_torsion_density_new(&table->torsion[r]);
-        if (p->torsion[r] == NULL)
-            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        TSR_TRY(tsr_allocated(p->torsion[r], err));
     }
     for (int a = 0; a < TSR_N_AMINO; a++) {
         p->angle[a] = table->angle[a];
         if (!tsr_amino_has_side_chain((tsr_amino)a))
             continue;
         p->side[a] = tsr_side_density_new(&table->side[a]);
-        if (p->side[a] == NULL)
-            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        TSR_TRY(tsr_allocated(p->side[a], err));
     }
     return TSR_OK;
 }
@@ -114,7 +112,7 @@ tsr_status tsr_prior_new(const tsr_topology *topology,
         p->restraint = calloc((size_t)n + 1, sizeof *p->restraint);
     if (p == NULL || p->restraint == NULL) {
         tsr_prior_free(p);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     }
     p->topology = topology;
     p->d_limit_ang = d_limit_ang;

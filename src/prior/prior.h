@@ -24,8 +24,8 @@
  *
  * The sum is kept in units of 2^-32 nat as an integer: sums are then exact,
  * whatever their order. A term is held within 2^20 nat. */
-#ifndef TSR_MODEL_PRIOR_H
-#define TSR_MODEL_PRIOR_H
+#ifndef TSR_PRIOR_PRIOR_H
+#define TSR_PRIOR_PRIOR_H
 
 #include "core/field.h"
 #include "core/status.h"

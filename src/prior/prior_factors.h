@@ -1,6 +1,6 @@
 /* What prior.c and prior_state.c share. */
-#ifndef TSR_MODEL_PRIOR_FACTORS_H
-#define TSR_MODEL_PRIOR_FACTORS_H
+#ifndef TSR_PRIOR_PRIOR_FACTORS_H
+#define TSR_PRIOR_PRIOR_FACTORS_H
 
 #include "core/vec3.h"
 #include "model/fixed.h"

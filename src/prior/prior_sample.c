@@ -1,3 +1,6 @@
+/* Goes through a structure residue by residue and keeps what the rules of the
+ * header let pass; all structures together are then the sample that densities
+ * are fitted to. */
 #include "prior/prior_sample.h"
 #include "model/residue_atoms.h"
 
@@ -175,8 +178,7 @@ tsr_status tsr_prior_sample_visit(tsr_prior_sample *sample,
         after = place_of(structure, r + 1);
         if (at.is_there)
             s = put_side_chain(&at.atoms, sample, err);
-        if (s == TSR_OK)
-            s = put_torsions(&before, &at, &after, sample, err);
+        TSR_THEN(s, put_torsions(&before, &at, &after, sample, err));
         before = at;
         at = after;
     }
@@ -206,8 +208,7 @@ tsr_status tsr_prior_sample_add(tsr_prior_sample *to,
         s = append(&to->torsion[c], &from->torsion[c], to->n_file, err);
     for (int a = 0; a < TSR_N_AMINO && s == TSR_OK; a++) {
         s = append(&to->side[a], &from->side[a], to->n_file, err);
-        if (s == TSR_OK)
-            s = append(&to->angle[a], &from->angle[a], to->n_file, err);
+        TSR_THEN(s, append(&to->angle[a], &from->angle[a], to->n_file, err));
     }
     to->n_file += from->n_file;
     to->n_mirrored += from->n_mirrored;

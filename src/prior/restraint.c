@@ -1,3 +1,5 @@
+/* Finds the two residues that a restraint names, refuses pairs that cannot move
+ * against each other, and evaluates it. */
 #include "prior/restraint.h"
 
 #include "core/vec3.h"
@@ -46,17 +48,16 @@ static tsr_status find_one(const tsr_topology *t, const char *text, int *mark,
     int n = 0;
     for (int i = 0; i < t->n_residue; i++)
         mark[i] = 0;
-    tsr_status status =
-        tsr_range_mark(text, t->n_residue, t->residue, 1, mark, err);
-    for (int i = 0; i < t->n_residue && status == TSR_OK; i++)
+    TSR_TRY(tsr_range_mark(text, t->n_residue, t->residue, 1, mark, err));
+    for (int i = 0; i < t->n_residue; i++)
         if (mark[i]) {
             *residue = i;
             n++;
         }
-    if (status == TSR_OK && n != 1)
-        status = tsr_fail(err, TSR_E_CONFIG,
-                          "'%s' names %d residues; expected one", text, n);
-    return status;
+    if (n != 1)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "'%s' names %d residues; expected one", text, n);
+    return TSR_OK;
 }
 
 tsr_status tsr_restraint_make(const tsr_topology *topology,
@@ -70,8 +71,7 @@ tsr_status tsr_restraint_make(const tsr_topology *topology,
                         "[\"A:17\", \"A:203\"]",
                         options->between.n, options->between.n == 1 ? "" : "s");
     int *mark = calloc((size_t)t->n_residue, sizeof *mark);
-    if (mark == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(mark, err));
     *restraint = (tsr_restraint){{0, 0},
                                  options->at,
                                  options->distance[0],

@@ -4,8 +4,8 @@
  *     R(d) = ((d - upper) / w)^2 / 2  above,  ((lower - d) / w)^2 / 2  below
  *
  * in nat; it is part of the prior. */
-#ifndef TSR_MODEL_RESTRAINT_H
-#define TSR_MODEL_RESTRAINT_H
+#ifndef TSR_PRIOR_RESTRAINT_H
+#define TSR_PRIOR_RESTRAINT_H
 
 #include "core/field.h"
 #include "core/status.h"

@@ -202,9 +202,8 @@ tsr_status tsr_figure_finish(tsr_figure *figure, tsr_err *err)
     settle(&x, 0);
     if (figure->x0 == figure->x1)
         figure->x0 = x.low, figure->x1 = x.high;
-    return figure->is_short || figure->n_panel == 0
-               ? tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure")
-               : TSR_OK;
+    return figure->is_short || figure->n_panel == 0 ? tsr_no_memory(err)
+                                                    : TSR_OK;
 }
 
 int tsr_figure_ticks(double low, double high, int n, double *first,

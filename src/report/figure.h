@@ -4,8 +4,8 @@
  *
  * Building never fails: out of memory is remembered, tsr_figure_finish says it,
  * and what found no room is put where it does no harm. */
-#ifndef TSR_ANALYSIS_FIGURE_H
-#define TSR_ANALYSIS_FIGURE_H
+#ifndef TSR_REPORT_FIGURE_H
+#define TSR_REPORT_FIGURE_H
 
 #include "core/status.h"
 

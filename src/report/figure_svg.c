@@ -338,8 +338,7 @@ tsr_status tsr_figure_write_svg(const tsr_figure *figure, const char *path,
 {
     tsr_svg *svg = NULL;
     tsr_status status = make(figure, &svg, err);
-    if (status == TSR_OK)
-        status = tsr_svg_write(svg, path, err);
+    TSR_THEN(status, tsr_svg_write(svg, path, err));
     tsr_svg_free(svg);
     return status;
 }
@@ -350,8 +349,7 @@ tsr_status tsr_figure_svg_text(const tsr_figure *figure, char **text,
     tsr_svg *svg = NULL;
     *text = NULL;
     tsr_status status = make(figure, &svg, err);
-    if (status == TSR_OK)
-        status = tsr_svg_finish(svg, text, err);
+    TSR_THEN(status, tsr_svg_finish(svg, text, err));
     tsr_svg_free(svg);
     return status;
 }

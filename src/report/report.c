@@ -129,9 +129,7 @@ static tsr_status open_page(tsr_report *r, const char *folder, char **vega,
     if (status != TSR_OK)
         tsr_warn(log, "%s", local.message);
     r->page = tsr_page_new(r->options->name, *vega, folder);
-    return r->page != NULL
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_NOMEM, "out of memory for the report");
+    return tsr_allocated(r->page, err);
 }
 
 tsr_status tsr_report_write(tsr_trace_reader *trace,
@@ -157,10 +155,8 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
     if (status == TSR_OK && options->prior != NULL)
         status =
             tsr_summary_add_prior(r.diagnosis->summary, options->prior, err);
-    if (status == TSR_OK)
-        status = find_domains(&r, err);
-    if (status == TSR_OK)
-        status = open_page(&r, folder, &vega, log, err);
+    TSR_THEN(status, find_domains(&r, err));
+    TSR_THEN(status, open_page(&r, folder, &vega, log, err));
     for (int i = 0; i < options->n_said && status == TSR_OK; i++)
         tsr_page_paragraph(r.page, "answer", "", options->said[i]);
     if (status == TSR_OK)

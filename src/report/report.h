@@ -1,7 +1,7 @@
 /* The report of a run: report.html, one file that works offline, and its
  * figures as SVG. */
-#ifndef TSR_ANALYSIS_REPORT_H
-#define TSR_ANALYSIS_REPORT_H
+#ifndef TSR_REPORT_REPORT_H
+#define TSR_REPORT_REPORT_H
 
 #include "analysis/diagnose.h"
 #include "analysis/frames.h"

@@ -129,7 +129,7 @@ static tsr_status rank_figure(tsr_report *r, const tsr_summary_item *item,
     tsr_figure f =
         tsr_figure_new(name, item->name, "rank among all draws", 340);
     if (count == NULL || !count_ranks(n_chain, n_draw, value, count)) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
+        status = tsr_no_memory(err);
         tsr_figure_clear(&f);
         goto done;
     }
@@ -272,7 +272,7 @@ static tsr_status rhat_by_q(tsr_report *r, const tsr_curve_summary *c,
     double *y = calloc((size_t)c->n, sizeof *y);
     if (y == NULL) {
         tsr_figure_clear(&f);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
+        return tsr_no_memory(err);
     }
     for (int k = 0; k < c->n; k++) {
         y[k] = c->point[k].rhat;
@@ -369,12 +369,9 @@ tsr_status tsr_report_chains(tsr_report *report, tsr_err *err)
           "q</summary>\n",
           tsr_page_html(report->page));
     tsr_status status = traces(report, err);
-    if (status == TSR_OK)
-        status = ranks(report, err);
-    if (status == TSR_OK)
-        status = acceptance(report, err);
-    if (status == TSR_OK)
-        status = tsr_report_moves(report, err);
+    TSR_THEN(status, ranks(report, err));
+    TSR_THEN(status, acceptance(report, err));
+    TSR_THEN(status, tsr_report_moves(report, err));
     int n_known = 0;
     for (int i = 0; i < report->diagnosis->n_curve; i++)
         n_known += is_known(report->diagnosis->curve[i]);

@@ -82,8 +82,7 @@ static tsr_status pair(tsr_report *r, const tsr_domains *d,
 {
     char name[64], title[64];
     double *scratch = malloc((size_t)d->n * sizeof *scratch);
-    if (scratch == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(scratch, err));
     tsr_page_columns(r->page);
     snprintf(name, sizeof name, "domains-%d-%d-distance", p->a + 1, p->b + 1);
     snprintf(title, sizeof title, "Domains %d and %d: distance", p->a + 1,
@@ -96,12 +95,12 @@ static tsr_status pair(tsr_report *r, const tsr_domains *d,
     snprintf(name, sizeof name, "domains-%d-%d-turn", p->a + 1, p->b + 1);
     snprintf(title, sizeof title, "Domains %d and %d: turn", p->a + 1,
              p->b + 1);
-    if (status == TSR_OK)
-        status = tsr_page_figure(r->page,
-                                 histogram(r, name, title,
-                                           "turned since the start (degrees)",
-                                           d->n, p->turn, degree, 0.0, scratch),
-                                 err);
+    TSR_THEN(status,
+             tsr_page_figure(r->page,
+                             histogram(r, name, title,
+                                       "turned since the start (degrees)", d->n,
+                                       p->turn, degree, 0.0, scratch),
+                             err));
     tsr_page_columns_end(r->page);
     free(scratch);
     return status;
@@ -128,8 +127,7 @@ static tsr_status table(tsr_report *r, const tsr_domains *d, tsr_err *err)
 {
     FILE *out = tsr_page_html(r->page);
     double *value = malloc((size_t)d->n * sizeof *value);
-    if (value == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(value, err));
     fprintf(out,
             "<table><tr><th>domains</th>%s<th></th><th>start</th><th>mean</th>"
             "<th>5&nbsp;%%</th><th>95&nbsp;%%</th></tr>\n",
@@ -155,7 +153,6 @@ tsr_status tsr_report_domains(tsr_report *report, const tsr_domains *d,
 {
     const tsr_model_atoms *model = tsr_frames_atoms(report->options->frames);
     tsr_page *page = report->page;
-    tsr_status status = TSR_OK;
     if (d->n_pair > 0) {
         tsr_page_words(page,
                        "Domains: parts of %d residues or more that keep their "
@@ -171,11 +168,11 @@ tsr_status tsr_report_domains(tsr_report *report, const tsr_domains *d,
             name_ranges(page, model, &d->domain[k]);
         }
         fputs("</p>\n", tsr_page_html(page));
-        status = table(report, d, err);
+        TSR_TRY(table(report, d, err));
     }
-    for (int k = 0; k < d->n_pair && status == TSR_OK; k++)
-        status = pair(report, d, &d->pair[k], err);
-    return status;
+    for (int k = 0; k < d->n_pair; k++)
+        TSR_TRY(pair(report, d, &d->pair[k], err));
+    return TSR_OK;
 }
 
 /* ---- the conformations, a line each ---- */

@@ -328,8 +328,7 @@ static tsr_status guinier(tsr_report *r, data_set *d, tsr_err *err)
     }
     tsr_page_columns(r->page);
     tsr_status status = tsr_page_figure(r->page, guinier_figure(d), err);
-    if (status == TSR_OK)
-        status = tsr_page_figure(r->page, kratky_figure(d), err);
+    TSR_THEN(status, tsr_page_figure(r->page, kratky_figure(d), err));
     tsr_page_columns_end(r->page);
     const tsr_summary_item *rg = tsr_summary_find(r->diagnosis->summary, "rg");
     tsr_page_words(r->page,
@@ -385,8 +384,8 @@ tsr_status tsr_report_fit(tsr_report *report, tsr_err *err)
             if (report->diagnosis->n_curve > 1)
                 heading(report, i);
             status = get_replicates(report, &d, err);
-            if (status == TSR_OK)
-                status = tsr_page_figure(report->page, fit_figure(&d), err);
+            TSR_THEN(status,
+                     tsr_page_figure(report->page, fit_figure(&d), err));
             if (status == TSR_OK) {
                 fit_words(report, &d, report->diagnosis->curve[i]->n_point);
                 status = guinier(report, &d, err);

@@ -47,9 +47,8 @@ static tsr_status named_axis(tsr_report *r, const char *name, tsr_err *err)
     double *mean = calloc((size_t)n, sizeof *mean);
     char *what = tsr_trace_variable_text(r->trace, TSR_TRACE_SAMPLE_STATS, name,
                                          "long_name");
-    tsr_status status = mean != NULL
-                            ? entry_means(r, name, n, mean, err)
-                            : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_status status = tsr_allocated(mean, err);
+    TSR_THEN(status, entry_means(r, name, n, mean, err));
     if (status == TSR_OK) {
         fputs("<table><tr><th>", out);
         tsr_page_text(r->page, name);
@@ -75,12 +74,11 @@ static tsr_status named_axis(tsr_report *r, const char *name, tsr_err *err)
 static tsr_status named_axes(tsr_report *r, tsr_err *err)
 {
     const char *const *name;
-    tsr_status status = TSR_OK;
     int n = tsr_trace_variables(r->trace, TSR_TRACE_SAMPLE_STATS, &name);
-    for (int i = 0; i < n && status == TSR_OK; i++)
+    for (int i = 0; i < n; i++)
         if (strstr(name[i], "_by_move") == NULL)
-            status = named_axis(r, name[i], err);
-    return status;
+            TSR_TRY(named_axis(r, name[i], err));
+    return TSR_OK;
 }
 
 /* ---- by move ---- */
@@ -162,7 +160,7 @@ static tsr_status by_move(tsr_report *r, tsr_err *err)
     mean = calloc(N_COUNTED * (size_t)n, sizeof *mean);
     f = tsr_figure_new("moves", "Moves", "move", 700);
     if (mean == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
+        status = tsr_no_memory(err);
         goto done;
     }
     tsr_figure_names(&f, n, (const char *const *)label);
@@ -201,6 +199,6 @@ done:
 
 tsr_status tsr_report_moves(tsr_report *report, tsr_err *err)
 {
-    tsr_status status = by_move(report, err);
-    return status == TSR_OK ? named_axes(report, err) : status;
+    TSR_TRY(by_move(report, err));
+    return named_axes(report, err);
 }

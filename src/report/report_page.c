@@ -136,8 +136,7 @@ static tsr_status put_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
     snprintf(path, sizeof path, "%s/%s.svg", page->folder, figure->name);
     tsr_status status = tsr_figure_write_svg(figure, path, err);
     snprintf(path, sizeof path, "%s/%s.csv", page->folder, figure->name);
-    if (status == TSR_OK)
-        status = tsr_figure_write_csv(figure, path, err);
+    TSR_THEN(status, tsr_figure_write_csv(figure, path, err));
     if (status == TSR_OK && page->vega != NULL) {
         fprintf(tsr_page_script(page), "tesseraFigures['%s']=", figure->name);
         tsr_figure_print_json(figure, page->script.out);

@@ -99,8 +99,8 @@ static tsr_status tell_evidence(tsr_report *r, tsr_err *err)
 {
     tsr_evidence evidence;
     char text[TSR_EVIDENCE_TEXT];
-    tsr_status status = tsr_evidence_make(r->trace, &evidence, err);
-    if (status == TSR_OK && (evidence.n_temp > 1 || isfinite(evidence.log)))
+    TSR_TRY(tsr_evidence_make(r->trace, &evidence, err));
+    if (evidence.n_temp > 1 || isfinite(evidence.log))
         tsr_page_words(r->page, "Log evidence: %s.%s",
                        tsr_evidence_tell(&evidence, text),
                        isfinite(evidence.log)
@@ -109,7 +109,7 @@ static tsr_status tell_evidence(tsr_report *r, tsr_err *err)
                              "one with the larger is exp(difference) times as "
                              "probable."
                            : "");
-    return status;
+    return TSR_OK;
 }
 
 tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
@@ -298,10 +298,9 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
     tsr_figure_panel(&f, asks ? "density / highest" : "density", 0,
                      is_big ? 200 : 100);
     tsr_status status = add_prior(r, item, &f, &has_prior, err);
-    if (status == TSR_OK)
-        status = add_outline(&f, r->trace, item->name,
-                             r->options->is_prior ? "prior" : "posterior",
-                             TSR_COLOUR_MODEL, 0, &is_there, err);
+    TSR_THEN(status, add_outline(&f, r->trace, item->name,
+                                 r->options->is_prior ? "prior" : "posterior",
+                                 TSR_COLOUR_MODEL, 0, &is_there, err));
     if (status == TSR_OK && is_there) {
         (*n_shown)++;
         tsr_report_add_margin(&f);
@@ -364,8 +363,7 @@ tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err)
               "shown."
             : "");
     tsr_status status = histograms(report, 1, &n_shown, err);
-    if (status == TSR_OK)
-        status = nuisance(report, &n_shown, err);
+    TSR_THEN(status, nuisance(report, &n_shown, err));
     if (n_shown == 0)
         tsr_page_words(report->page, "Too few draws for a distribution.");
     if (n_shown == MOST_FIGURES)

@@ -1,7 +1,7 @@
 /* The sections of a report, one function each. For src/analysis/report*.c
  * alone. */
-#ifndef TSR_ANALYSIS_REPORT_SECTIONS_H
-#define TSR_ANALYSIS_REPORT_SECTIONS_H
+#ifndef TSR_REPORT_REPORT_SECTIONS_H
+#define TSR_REPORT_REPORT_SECTIONS_H
 
 #include "analysis/domains.h"
 #include "core/status.h"

@@ -45,10 +45,8 @@ static tsr_status mobility_of(tsr_report *r, int state, double *rmsf,
     for (int i = 0; i < s->n && status == TSR_OK; i++)
         if (tsr_report_state(r, i) == state)
             at[n++] = s->at[i];
-    if (status == TSR_OK)
-        status = tsr_frames_gather_ca(r->options->frames, n, at, &ca, err);
-    if (status == TSR_OK)
-        status = tsr_mean_shape_make(n, s->n_residue, ca, mean, rmsf, err);
+    TSR_THEN(status, tsr_frames_gather_ca(r->options->frames, n, at, &ca, err));
+    TSR_THEN(status, tsr_mean_shape_make(n, s->n_residue, ca, mean, rmsf, err));
     for (size_t i = 0; i < n_residue && status == TSR_OK; i++)
         rmsf[i] = sqrt(rmsf[i]);
     free(ca);
@@ -162,9 +160,8 @@ static tsr_status write_middle(tsr_report *r, int c, char *name, size_t size,
     snprintf(path, sizeof path, "%s/%s", r->folder, name);
     tsr_file_writer to;
     tsr_status status = tsr_file_begin(&to, path, err);
-    if (status == TSR_OK)
-        status = tsr_export_models(r->options->frames, &choice, &options,
-                                   to.out, &n_model, err);
+    TSR_THEN(status, tsr_export_models(r->options->frames, &choice, &options,
+                                       to.out, &n_model, err));
     return tsr_file_end(&to, status, err);
 }
 
@@ -294,8 +291,7 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
         tsr_page_words(page, "One conformation is too few for mobility, the "
                              "deviation of distances, and domains.");
     tsr_status status = groups(report, err);
-    if (status == TSR_OK)
-        status = tsr_page_figure(page, pair_figure(s), err);
+    TSR_THEN(status, tsr_page_figure(page, pair_figure(s), err));
     tsr_page_words(page,
                    "Distances between all pairs of C&alpha; atoms: what the "
                    "data allow, without the smoothing of an indirect "
@@ -309,14 +305,14 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
                   "against each other, all of them seem mobile: the maps tell "
                   "which distances change.");
     tsr_page_columns(page);
-    if (status == TSR_OK)
-        status = tsr_page_figure(page,
-                                 map_figure(report, "distance-mean",
-                                            report->n_state > 1
-                                                ? "Distances, mean, all states"
-                                                : "Distances, mean",
-                                            "mean (\xc3\x85)", s->distance),
-                                 err);
+    TSR_THEN(status,
+             tsr_page_figure(page,
+                             map_figure(report, "distance-mean",
+                                        report->n_state > 1
+                                            ? "Distances, mean, all states"
+                                            : "Distances, mean",
+                                        "mean (\xc3\x85)", s->distance),
+                             err));
     if (status == TSR_OK && s->n > 1)
         status = tsr_page_figure(page,
                                  map_figure(report, "distance-sd",
@@ -333,11 +329,8 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
             page, "Dark blocks of the second map are parts that keep their "
                   "shape; bright ones between them are pairs of parts that "
                   "move against each other.");
-    if (status == TSR_OK)
-        status = tsr_report_domains(report, report->domains, err);
-    if (status == TSR_OK)
-        status = tsr_report_conformations(report, report->domains, err);
-    if (status == TSR_OK)
-        status = tsr_report_timeline(report, report->domains, err);
+    TSR_THEN(status, tsr_report_domains(report, report->domains, err));
+    TSR_THEN(status, tsr_report_conformations(report, report->domains, err));
+    TSR_THEN(status, tsr_report_timeline(report, report->domains, err));
     return status;
 }

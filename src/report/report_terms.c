@@ -63,9 +63,8 @@ static tsr_status get_data(const tsr_report *r, measurement *m, tsr_err *err)
         tsr_trace_get(r->trace, TSR_TRACE_OBSERVED_DATA, name, &one, &one,
                       &m->n_point, &m->observed, err);
     name_of(m, "sigma", name);
-    if (status == TSR_OK)
-        status = tsr_trace_get(r->trace, TSR_TRACE_CONSTANT_DATA, name, &one,
-                               &one, &n_sigma, &m->sigma, err);
+    TSR_THEN(status, tsr_trace_get(r->trace, TSR_TRACE_CONSTANT_DATA, name,
+                                   &one, &one, &n_sigma, &m->sigma, err));
     if (status == TSR_OK && n_sigma != m->n_point)
         status = tsr_fail(err, TSR_E_DATA, "%s: %d numbers of %d", name,
                           n_sigma, m->n_point);
@@ -88,13 +87,10 @@ static tsr_status take(const tsr_report *r, measurement *m, int *is_there,
                 tsr_trace_n_draw(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE) > 0;
     if (!*is_there)
         return TSR_OK;
-    tsr_status status = get_data(r, m, err);
-    if (status == TSR_OK)
-        status =
-            tsr_curve_summary_make(r->trace, m->mean_name, most, &m->mean, err);
-    if (status == TSR_OK)
-        status = tsr_curve_summary_make(r->trace, name, most, &m->seen, err);
-    return status;
+    TSR_TRY(get_data(r, m, err));
+    TSR_TRY(
+        tsr_curve_summary_make(r->trace, m->mean_name, most, &m->mean, err));
+    return tsr_curve_summary_make(r->trace, name, most, &m->seen, err);
 }
 
 /* ---- one number: a row of the table, and a density ---- */
@@ -176,11 +172,8 @@ static tsr_status density_figure(tsr_report *r, const measurement *m,
     double x[TSR_OUTLINE], y[TSR_OUTLINE], *value = NULL, top = 0.0;
     int n_chain, n_draw, n;
     char title[NAME];
-    tsr_status status =
-        tsr_trace_get(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, m->mean_name,
-                      &n_chain, &n_draw, &n, &value, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_trace_get(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE,
+                          m->mean_name, &n_chain, &n_draw, &n, &value, err));
     n = tsr_report_outline((size_t)n_chain * (size_t)n_draw, value, x, y);
     free(value);
     for (int i = 0; i < n; i++)
@@ -216,8 +209,7 @@ static tsr_status axis_figure(tsr_report *r, const measurement *m, tsr_err *err)
     double *block = calloc(6 * n + 1, sizeof *block);
     double *low = block, *high = low + n, *from = high + n, *to = from + n;
     double *data = to + n, *mean = data + n;
-    if (block == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
+    TSR_TRY(tsr_allocated(block, err));
     for (size_t k = 0; k < n; k++) {
         const int at = c->at[k];
         data[k] = m->observed[at];

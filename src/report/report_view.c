@@ -85,7 +85,7 @@ static tsr_status put_motion(tsr_json *j, const tsr_model_atoms *model, int n,
     }
     free(fixed);
     free(moving);
-    return is_there ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    return is_there ? TSR_OK : tsr_no_memory(err);
 }
 
 /* What is drawn: the CA of the residues, then of what is no amino acid the
@@ -190,9 +190,8 @@ static tsr_status put_draw(tsr_json *j, const tsr_report *r,
         for (int a = 0; a < n && status == TSR_OK; a++)
             for (int k = 0; k < 3; k++)
                 ca[a][k] = (double)xyz[3 * point[a] + k];
-        if (status == TSR_OK)
-            status = put_conformation(j, r, frame[i].state, n,
-                                      (const double(*)[3])ca, err);
+        TSR_THEN(status, put_conformation(j, r, frame[i].state, n,
+                                          (const double(*)[3])ca, err));
     }
     tsr_json_close(j);
     tsr_json_close(j);

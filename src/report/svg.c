@@ -157,17 +157,14 @@ tsr_status tsr_svg_finish(tsr_svg *svg, char **text, tsr_err *err)
 {
     fputs("</svg>\n", svg->words.out);
     *text = tsr_words_end(&svg->words);
-    return *text != NULL
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_NOMEM, "out of memory for a picture");
+    return tsr_allocated(*text, err);
 }
 
 tsr_status tsr_svg_write(tsr_svg *svg, const char *path, tsr_err *err)
 {
     char *text;
     tsr_status status = tsr_svg_finish(svg, &text, err);
-    if (status == TSR_OK)
-        status = tsr_file_replace(path, text, strlen(text), err);
+    TSR_THEN(status, tsr_file_replace(path, text, strlen(text), err));
     free(text);
     return status;
 }

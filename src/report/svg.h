@@ -2,8 +2,8 @@
  *
  * Coordinates are pixels from the top left. Text is escaped. Everything goes
  * into memory; tsr_svg_write puts it into the file. */
-#ifndef TSR_ANALYSIS_SVG_H
-#define TSR_ANALYSIS_SVG_H
+#ifndef TSR_REPORT_SVG_H
+#define TSR_REPORT_SVG_H
 
 #include "core/status.h"
 

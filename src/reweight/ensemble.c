@@ -210,8 +210,7 @@ static tsr_status judge(int n, const double *curve, const tsr_saxs *saxs,
     const size_t n_point = (size_t)saxs->n;
     double *model = calloc(2 * n_point, sizeof *model), *by = model + n_point;
     tsr_fit fit = {.scale = 0.0};
-    if (model == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(model, err));
     for (size_t k = 0; k < n_point; k++)
         by[k] = 1.0 / (saxs->sigma[k] * saxs->sigma[k]);
     *point = (tsr_maxent_point){.kl = 0.0};
@@ -238,8 +237,7 @@ tsr_status tsr_ensemble_least_squares(int n, const double *curve,
     problem p = {.n = n, .n_point = saxs->n};
     double sum = 0.0;
     tsr_status status = set_up(&p, curve, saxs, linear, err);
-    if (status == TSR_OK)
-        status = iterate(&p, err);
+    TSR_THEN(status, iterate(&p, err));
     for (int i = 0; i < n && status == TSR_OK; i++) {
         weight[i] = p.weight[i] / p.size[i];
         sum += weight[i];

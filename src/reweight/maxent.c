@@ -95,7 +95,7 @@ static tsr_status find_axes(curves *e, tsr_err *err)
     gsl_matrix *vector = gsl_matrix_alloc(n, n);
     gsl_eigen_symmv_workspace *w = gsl_eigen_symmv_alloc(n);
     if (value == NULL || vector == NULL || w == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
         goto done;
     }
     gsl_eigen_symmv(e->covariance, value, vector, w);
@@ -133,21 +133,15 @@ static tsr_status make_curves(const tsr_stored_curve *stored,
 {
     const size_t n = (size_t)saxs->n;
     *e = (curves){.stored = stored, .saxs = saxs, .n = saxs->n};
-    tsr_status status =
-        tsr_curve_operator(&stored->saxs, saxs, &e->matrix, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_curve_operator(&stored->saxs, saxs, &e->matrix, err));
     e->curve = calloc(n, sizeof *e->curve);
     e->mean = calloc(n, sizeof *e->mean);
     e->covariance = gsl_matrix_calloc(n, n);
     if (e->curve == NULL || e->mean == NULL || e->covariance == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    status = tsr_stored_curve_each(stored, visit_moments, e, err);
-    if (status == TSR_OK)
-        status = find_axes(e, err);
-    return status == TSR_OK
-               ? tsr_stored_curve_each(stored, visit_scores, e, err)
-               : status;
+        return tsr_no_memory(err);
+    TSR_TRY(tsr_stored_curve_each(stored, visit_moments, e, err));
+    TSR_TRY(find_axes(e, err));
+    return tsr_stored_curve_each(stored, visit_scores, e, err);
 }
 
 /* ---- scale and background ---- */
@@ -195,10 +189,7 @@ static tsr_status weigh_there(const curves *e, tsr_maxent_dual *dual,
     for (int d = 0; d < e->n_dim; d++)
         for (size_t k = 0; k < n; k++)
             target[d] += e->axis[(size_t)d * n + k] * p->rest[k];
-    tsr_status status =
-        tsr_maxent_dual_solve(dual, p->at[0], target, theta, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_maxent_dual_solve(dual, p->at[0], target, theta, err));
     p->chi2 = 0.0;
     for (size_t k = 0; k < n; k++) {
         double off = 0.0;
@@ -386,16 +377,12 @@ static tsr_status scan(const curves *e, const tsr_linear *linear, double theta,
     double *scratch = malloc(2 * (size_t)e->n * sizeof *scratch);
     tsr_status status =
         tsr_maxent_dual_new(m->n, e->n_dim, e->score, &dual, err);
-    if (status == TSR_OK && scratch == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (status == TSR_OK)
-        status = fit_equal(e, linear, scratch, &m->start, err);
-    if (status == TSR_OK)
-        status =
-            tsr_curve_operator_check(&e->stored->saxs, e->saxs, m->mean_curve,
-                                     m->start.scale, &m->interpolation, err);
-    if (status == TSR_OK)
-        status = descend(e, linear, dual, theta, scratch, m, err);
+    TSR_THEN(status, tsr_allocated(scratch, err));
+    TSR_THEN(status, fit_equal(e, linear, scratch, &m->start, err));
+    TSR_THEN(status,
+             tsr_curve_operator_check(&e->stored->saxs, e->saxs, m->mean_curve,
+                                      m->start.scale, &m->interpolation, err));
+    TSR_THEN(status, descend(e, linear, dual, theta, scratch, m, err));
     if (status == TSR_OK)
         memcpy(m->log_weight, dual->log_weight,
                (size_t)m->n * sizeof *m->log_weight);
@@ -430,20 +417,17 @@ tsr_status tsr_maxent_make(const tsr_stored_curve *stored, const tsr_saxs *saxs,
     curves e = {.n = 0};
     tsr_maxent *m = calloc(1, sizeof *m);
     *out = NULL;
-    if (m == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(m, err));
     m->n = (long)stored->n_chain * stored->n_draw;
     m->n_curve = stored->n;
     m->log_weight = malloc((size_t)m->n * sizeof *m->log_weight);
     m->mean_curve = calloc((size_t)stored->n, sizeof *m->mean_curve);
     tsr_status status = m->log_weight != NULL && m->mean_curve != NULL
                             ? tsr_stored_curve_each(stored, visit_mean, m, err)
-                            : tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (status == TSR_OK)
-        status = make_curves(stored, saxs, &e, err);
+                            : tsr_no_memory(err);
+    TSR_THEN(status, make_curves(stored, saxs, &e, err));
     m->n_dim = e.n_dim;
-    if (status == TSR_OK)
-        status = scan(&e, linear, theta, m, err);
+    TSR_THEN(status, scan(&e, linear, theta, m, err));
     clear_curves(&e);
     if (status != TSR_OK) {
         tsr_maxent_free(m);

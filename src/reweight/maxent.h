@@ -12,8 +12,8 @@
  * Scale c and background b are fitted to the mean curve together with the
  * weights: what is minimised at the best weights for each is a function of the
  * two, whose minimum is Newton's, too. */
-#ifndef TSR_ANALYSIS_MAXENT_H
-#define TSR_ANALYSIS_MAXENT_H
+#ifndef TSR_REWEIGHT_MAXENT_H
+#define TSR_REWEIGHT_MAXENT_H
 
 #include "core/status.h"
 #include "reweight/reweight.h"

@@ -1,3 +1,6 @@
+/* Newton's method with halved steps on a smooth convex function: log sum exp of
+ * the scores. The largest exponent is taken out of the sum, so that nothing
+ * overflows. */
 #include "reweight/maxent.h"
 
 #include <gsl/gsl_errno.h>
@@ -57,8 +60,7 @@ tsr_status tsr_maxent_dual_new(long n, int n_dim, const double *score,
                                tsr_maxent_dual **out, tsr_err *err)
 {
     *out = calloc(1, sizeof **out);
-    if (*out == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(*out, err));
     (*out)->n = n;
     (*out)->n_dim = n_dim;
     (*out)->score = score;

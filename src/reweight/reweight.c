@@ -145,16 +145,13 @@ static tsr_status make_term(const tsr_stored_curve *run,
     tsr_term *term = NULL;
     tsr_status status = tsr_saxs_term_new(set, number, &term, err);
     *out = (tsr_saxs_term *)term;
-    if (status == TSR_OK)
-        status = tsr_curve_operator(&run->saxs, set->saxs, &matrix, err);
-    if (status == TSR_OK)
-        status = tsr_saxs_term_prepare(*out, run->n, matrix, err);
-    if (status == TSR_OK)
-        status = tsr_saxs_term_doubt(*out, &run->error, err);
+    TSR_THEN(status, tsr_curve_operator(&run->saxs, set->saxs, &matrix, err));
+    TSR_THEN(status, tsr_saxs_term_prepare(*out, run->n, matrix, err));
+    TSR_THEN(status, tsr_saxs_term_doubt(*out, &run->error, err));
     if (status != TSR_OK)
         return status;
     *fit = tsr_saxs_fit_new(*out);
-    return *fit != NULL ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    return tsr_allocated(*fit, err);
 }
 
 static tsr_status check_temperature(const tsr_stored_curve *s, tsr_err *err)
@@ -182,9 +179,8 @@ static tsr_status read_stored(work *w, tsr_err *err)
         w->out->recovered = (double)NAN;
         return status;
     }
-    if (status == TSR_OK)
-        status = tsr_stored_curve_scalar(s, TSR_TRACE_SAMPLE_STATS, "log_lik",
-                                         &w->log_lik, err);
+    TSR_THEN(status, tsr_stored_curve_scalar(s, TSR_TRACE_SAMPLE_STATS,
+                                             "log_lik", &w->log_lik, err));
     for (int i = 0; i < w->before->n_noise && status == TSR_OK; i++) {
         char name[64];
         tsr_stored_curve_name(w->before->term.parameter[i].name, s->data,
@@ -224,18 +220,15 @@ tsr_status tsr_reweight_make(const tsr_reweight_options *options,
     before.saxs = &s->saxs;
     tsr_status status =
         make_term(s, &before, s->data, &w.before, &w.fit_before, err);
-    if (status == TSR_OK)
-        status =
-            make_term(s, &options->after, s->data, &w.after, &w.fit_after, err);
+    TSR_THEN(status, make_term(s, &options->after, s->data, &w.after,
+                               &w.fit_after, err));
     if (status == TSR_OK) {
         w.out = reweight_new((long)s->n_chain * s->n_draw, w.after);
         if (w.out == NULL || w.rng == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+            status = tsr_no_memory(err);
     }
-    if (status == TSR_OK)
-        status = read_stored(&w, err);
-    if (status == TSR_OK)
-        status = tsr_stored_curve_each(s, visit, &w, err);
+    TSR_THEN(status, read_stored(&w, err));
+    TSR_THEN(status, tsr_stored_curve_each(s, visit, &w, err));
     if (status != TSR_OK) {
         tsr_reweight_free(w.out);
         w.out = NULL;

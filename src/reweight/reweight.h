@@ -5,8 +5,8 @@
  * P(D' | X) / P(D | X), all nuisances integrated out of both
  * (likelihood/marginal.h). Scale, background and noise parameters are then
  * drawn anew given X and D'. Other data sets of the run stay and cancel. */
-#ifndef TSR_ANALYSIS_REWEIGHT_H
-#define TSR_ANALYSIS_REWEIGHT_H
+#ifndef TSR_REWEIGHT_REWEIGHT_H
+#define TSR_REWEIGHT_REWEIGHT_H
 
 #include "core/log.h"
 #include "io/saxs.h"

@@ -1,3 +1,5 @@
+/* Draws' curves as a run has stored them: read in blocks, or once into memory,
+ * and taken to the q of other data. */
 #include "reweight/reweight.h"
 
 #include "core/clock.h"
@@ -78,18 +80,15 @@ static tsr_status read_points(tsr_stored_curve *s, const char *path,
     int one, n, n_sigma = 0;
     tsr_stored_curve_name("intensity", s->data, sizeof name, name);
     s->saxs.path = strdup(path);
-    if (s->saxs.path == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(s->saxs.path, err));
     tsr_status status = tsr_trace_get(s->trace, TSR_TRACE_OBSERVED_DATA, name,
                                       &one, &one, &n, &s->saxs.intensity, err);
     s->saxs.n = n;
-    if (status == TSR_OK)
-        status = tsr_trace_coordinates(s->trace, TSR_TRACE_OBSERVED_DATA, name,
-                                       &n, &s->saxs.q, err);
+    TSR_THEN(status, tsr_trace_coordinates(s->trace, TSR_TRACE_OBSERVED_DATA,
+                                           name, &n, &s->saxs.q, err));
     tsr_stored_curve_name("sigma", s->data, sizeof name, name);
-    if (status == TSR_OK)
-        status = tsr_trace_get(s->trace, TSR_TRACE_CONSTANT_DATA, name, &one,
-                               &one, &n_sigma, &s->saxs.sigma, err);
+    TSR_THEN(status, tsr_trace_get(s->trace, TSR_TRACE_CONSTANT_DATA, name,
+                                   &one, &one, &n_sigma, &s->saxs.sigma, err));
     if (status == TSR_OK &&
         (s->saxs.q == NULL || s->saxs.n != s->n || n_sigma != s->n))
         status = tsr_fail(err, TSR_E_DATA,
@@ -127,8 +126,7 @@ static tsr_status read_errors(tsr_stored_curve *s, tsr_err *err)
         return status;
     s->error_curve =
         malloc((TSR_MODEL_ERRORS + 1) * n * sizeof *s->error_curve);
-    if (s->error_curve == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_THEN(status, tsr_allocated(s->error_curve, err));
     for (int k = 0; row != NULL && status == TSR_OK; k++) {
         memcpy(s->error_curve + (size_t)k * n, row, n * sizeof *row);
         s->error.n = k;
@@ -158,14 +156,11 @@ tsr_status tsr_stored_curve_open(tsr_trace_reader *trace, int data,
     if (s->n_chain == 0 || s->n_draw == 0)
         return tsr_fail(err, TSR_E_DATA, "the trace has no draws");
     status = read_points(s, path, err);
-    if (status == TSR_OK)
-        status = read_errors(s, err);
-    if (status == TSR_OK)
-        status = scalar_or(s, "scale", linear->infer_scale, linear->scale,
-                           &s->scale, err);
-    if (status == TSR_OK)
-        status = scalar_or(s, "background", linear->infer_background,
-                           linear->background, &s->background, err);
+    TSR_THEN(status, read_errors(s, err));
+    TSR_THEN(status, scalar_or(s, "scale", linear->infer_scale, linear->scale,
+                               &s->scale, err));
+    TSR_THEN(status, scalar_or(s, "background", linear->infer_background,
+                               linear->background, &s->background, err));
     return status;
 }
 
@@ -205,8 +200,7 @@ tsr_status tsr_stored_curve_each(const tsr_stored_curve *s,
     tsr_stored_curve_name("intensity_mean", s->data, sizeof name, name);
     double *block =
         malloc((size_t)most * (size_t)s->n_chain * n * sizeof *block);
-    tsr_status status =
-        block != NULL ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_status status = tsr_allocated(block, err);
     double told = tsr_clock_s();
     long done = 0;
     for (int from = 0; from < s->n_draw && status == TSR_OK; from += most) {
@@ -287,7 +281,7 @@ tsr_status tsr_curve_operator(const tsr_saxs *from, const tsr_saxs *to,
     double *unit = calloc(n, sizeof *unit);
     gsl_interp *spline = gsl_interp_alloc(gsl_interp_cspline, n);
     if (out == NULL || unit == NULL || spline == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
     for (size_t j = 0; j < n && status == TSR_OK; j++) {
         unit[j] = 1.0;
         gsl_interp_init(spline, from->q, unit, n);

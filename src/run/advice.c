@@ -1,3 +1,5 @@
+/* How many draws it takes follows from what is farthest from its aim, and the
+ * time from the draws so far. The command is quoted for a shell. */
 #include "run/advice.h"
 
 #include "core/text.h"
@@ -43,11 +45,13 @@ static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
                                               name, draws)
                                : tsr_words_of("tessera resume %s", name);
     free(name);
-    return a->command != NULL ? TSR_OK
-                              : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    return tsr_allocated(a->command, err);
 }
 
-tsr_status tsr_advice_of(const char *directory, long done, long warm,
+/* The same of what is known already: `done` draws a chain of the run in the
+ * folder, after `seconds` for these and the warm-up's `warm`, where it takes
+ * `far` times as many. */
+static tsr_status advise(const char *directory, long done, long warm,
                          double seconds, double far, tsr_advice *advice,
                          tsr_err *err)
 {
@@ -93,11 +97,9 @@ tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
     if (run->directory == NULL ||
         tsr_run_checkpoint_read(run->directory, 0, &at, NULL) != TSR_OK)
         return TSR_OK;
-    tsr_status status =
-        tsr_advice_of(run->directory, run->n_draw, at.place.warmup,
-                      at.place.seconds, far, advice, err);
-    if (status == TSR_OK)
-        status = finish_first(run, &at.place, advice, err);
+    tsr_status status = advise(run->directory, run->n_draw, at.place.warmup,
+                               at.place.seconds, far, advice, err);
+    TSR_THEN(status, finish_first(run, &at.place, advice, err));
     tsr_run_checkpoint_clear(&at);
     return status;
 }

@@ -25,13 +25,6 @@ tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
                            tsr_advice *advice, tsr_err *err);
 void tsr_advice_clear(tsr_advice *advice);
 
-/* The same of what is known already: `done` draws a chain of the run in the
- * folder, after `seconds` for these and the warm-up's `warm`, where it takes
- * `far` times as many. */
-tsr_status tsr_advice_of(const char *directory, long done, long warm,
-                         double seconds, double far, tsr_advice *advice,
-                         tsr_err *err);
-
 /* The command and the time, "tessera resume runs/x --draws 8000   (about 12
  * minutes)". Caller frees; NULL: none, or out of memory. */
 char *tsr_advice_text(const tsr_advice *advice);

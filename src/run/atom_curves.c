@@ -1,3 +1,6 @@
+/* Places all atoms for a conformation of the run, builds the scatterers with
+ * their layer of water, and sums their profile, on the device where there is
+ * one. */
 #include "run/atom_curves.h"
 
 #include "analysis/export.h"
@@ -152,10 +155,9 @@ static tsr_status open_sum(tsr_atom_curves *c, tsr_err *err)
     if (c->spec.device == NULL)
         return TSR_OK;
     /* atoms and layer may reach beyond the band of the bodies: any distance */
-    tsr_status status =
-        tsr_debye_sum_new(c->spec.device, grid->n_q, grid->dq_inv_ang, 1, 0.0,
-                          NULL, &c->sum, err);
-    return status == TSR_OK ? tsr_debye_sum_test(c->sum, NULL, err) : status;
+    TSR_TRY(tsr_debye_sum_new(c->spec.device, grid->n_q, grid->dq_inv_ang, 1,
+                              0.0, NULL, &c->sum, err));
+    return tsr_debye_sum_test(c->sum, NULL, err);
 }
 
 tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
@@ -165,8 +167,8 @@ tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
     tsr_model_atoms *model = NULL;
     tsr_atom_curves *c = calloc(1, sizeof *c);
     *out = NULL;
-    tsr_status status = c == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                                  : tsr_structure_read(spec->file, &input, err);
+    tsr_status status = tsr_allocated(c, err);
+    TSR_THEN(status, tsr_structure_read(spec->file, &input, err));
     if (status == TSR_OK) {
         const size_t n = (size_t)tsr_topology_n_atom(spec->topology);
         c->spec = *spec;
@@ -175,18 +177,16 @@ tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
         c->xyz = calloc((size_t)input->n_atom + n + 1, sizeof *c->xyz);
         if (model == NULL || c->model == NULL || c->xyz == NULL ||
             !take_atoms(input, spec->topology->guests, &c->atoms))
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+            status = tsr_no_memory(err);
     }
     if (status == TSR_OK) {
         c->body = calloc((size_t)c->atoms.n_atom + 1, sizeof *c->body);
         c->atoms.path = c->path = strdup(spec->file);
         if (c->body == NULL || c->path == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+            status = tsr_no_memory(err);
     }
-    if (status == TSR_OK)
-        status = check_whole(input, n_cut, err);
-    if (status == TSR_OK)
-        status = tsr_all_atoms_new(model, input, &c->all, err);
+    TSR_THEN(status, check_whole(input, n_cut, err));
+    TSR_THEN(status, tsr_all_atoms_new(model, input, &c->all, err));
     if (status == TSR_OK) {
         find_bodies(spec->topology, &c->atoms, c->body);
         status = open_sum(c, err);
@@ -208,8 +208,7 @@ static tsr_status sum_up(tsr_atom_curves *c, const tsr_atom_model *model,
     double *factor = malloc(TSR_ATOM_COMP * (size_t)model->n_type *
                             (size_t)grid->n_q * sizeof *factor);
     tsr_status status = TSR_OK;
-    if (factor == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(factor, err));
     if (model->is_neutron)
         status = tsr_neutron_factors(model, origin, grid->n_q, grid->dq_inv_ang,
                                      factor, err);
@@ -225,10 +224,9 @@ static tsr_status sum_up(tsr_atom_curves *c, const tsr_atom_model *model,
                                  .weight = model->surface,
                                  .weighted = TSR_ATOM_HYDRATION,
                                  .form_factor = factor};
-    if (status == TSR_OK)
-        status = c->sum != NULL
-                     ? tsr_debye_sum_run(c->sum, &spec, NULL, partial, err)
-                     : tsr_debye_reference(&spec, NULL, partial, err);
+    TSR_THEN(status, c->sum != NULL
+                         ? tsr_debye_sum_run(c->sum, &spec, NULL, partial, err)
+                         : tsr_debye_reference(&spec, NULL, partial, err));
     free(factor);
     return status;
 }
@@ -269,11 +267,9 @@ tsr_status tsr_atom_curves_neutron(tsr_atom_curves *curves,
     tsr_atom_model *model = NULL;
     double match;
     tsr_status status = place(curves, conformation, &model, err);
-    if (status == TSR_OK)
-        status = tsr_neutron_apply(neutron, &curves->atoms, model, NULL, &match,
-                                   err);
-    if (status == TSR_OK)
-        status = sum_up(curves, model, origin, partial, err);
+    TSR_THEN(status, tsr_neutron_apply(neutron, &curves->atoms, model, NULL,
+                                       &match, err));
+    TSR_THEN(status, sum_up(curves, model, origin, partial, err));
     tsr_atom_model_free(model);
     return status;
 }
@@ -289,11 +285,10 @@ tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
     tsr_atom_model *model = NULL;
     *out = NULL;
     int *body = calloc((size_t)c->atoms.n_atom + 1, sizeof *body);
-    tsr_status status = body == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : place(c, conformation, &model, err);
-    if (status == TSR_OK)
-        status = tsr_neutron_apply(neutron, &c->atoms, model, NULL, match, err);
+    tsr_status status = tsr_allocated(body, err);
+    TSR_THEN(status, place(c, conformation, &model, err));
+    TSR_THEN(status,
+             tsr_neutron_apply(neutron, &c->atoms, model, NULL, match, err));
     for (int i = 1; i < n; i++)
         basis.is_series |= d2o[i] != d2o[0];
     if (basis.is_series)

@@ -1,3 +1,6 @@
+/* What can be compared depends on the data: log evidence and LOO only between
+ * runs of the same data, overlaps of parameters between all. Each sentence
+ * rests on the numbers beside it. */
 #include "run/comparison.h"
 
 #include "core/text.h"
@@ -85,14 +88,12 @@ static tsr_status add_overlap(tsr_comparison *c, int a, int b, const char *name,
     double *x = NULL, *y = NULL;
     tsr_overlap *more =
         realloc(c->overlap, (size_t)(c->n_overlap + 1) * sizeof *more);
-    if (more == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(more, err));
     c->overlap = more;
     tsr_status status = tsr_summary_draws(c->run[a].past.trace, name, &n_chain,
                                           &n_draw, &x, err);
-    if (status == TSR_OK)
-        status = tsr_summary_draws(c->run[b].past.trace, name, &m_chain,
-                                   &m_draw, &y, err);
+    TSR_THEN(status, tsr_summary_draws(c->run[b].past.trace, name, &m_chain,
+                                       &m_draw, &y, err));
     if (status == TSR_OK && x != NULL && y != NULL)
         more[c->n_overlap++] =
             (tsr_overlap){a, b, name,
@@ -305,7 +306,7 @@ char *tsr_comparison_say(const tsr_comparison *comparison, int k, tsr_err *err)
         say_convergence(c, &w);
     char *text = tsr_words_end(&w);
     if (text == NULL)
-        (void)tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        (void)tsr_no_memory(err);
     return text;
 }
 

@@ -1,3 +1,6 @@
+/* The field table of the whole configuration, put together from those of its
+ * owners (moves, terms, contrast, sampler), and the checks that need more than
+ * one key. */
 #include "run/config.h"
 
 #include "core/text.h"
@@ -543,24 +546,17 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
 {
     const tsr_field *fields = tsr_config_fields();
     memset(config, 0, sizeof *config);
-    tsr_status status = tsr_fields_init(fields, config, err);
-    if (status == TSR_OK)
-        status = tsr_yaml_read_marked(path, fields, config, n_set, set,
-                                      &config->marks, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_fields_init(fields, config, err));
+    TSR_TRY(tsr_yaml_read_marked(path, fields, config, n_set, set,
+                                 &config->marks, err));
     settle_hydration(config);
     config->path = strdup(path);
     if (config->name == NULL)
         config->name = stem(path);
-    if (config->output.directory == NULL && config->name != NULL) {
-        size_t n = strlen(config->name) + 8;
-        config->output.directory = calloc(n, 1);
-        if (config->output.directory != NULL)
-            snprintf(config->output.directory, n, "runs/%s", config->name);
-    }
+    if (config->output.directory == NULL && config->name != NULL)
+        config->output.directory = tsr_words_of("runs/%s", config->name);
     if (config->path == NULL || config->name == NULL ||
         config->output.directory == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     return tsr_config_blame(config, check(config, err), err);
 }

@@ -1,6 +1,6 @@
 /* The configuration of a run: one struct, one field table. */
-#ifndef TSR_CLI_CONFIG_H
-#define TSR_CLI_CONFIG_H
+#ifndef TSR_RUN_CONFIG_H
+#define TSR_RUN_CONFIG_H
 
 #include "core/field.h"
 #include "core/status.h"

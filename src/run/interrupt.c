@@ -1,3 +1,6 @@
+/* Handlers only set a flag, which the drawing loop looks at between steps. A
+ * second signal more than a second later ends the process as if there were no
+ * handler. */
 #include "run/interrupt.h"
 
 #include <signal.h>

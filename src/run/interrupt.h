@@ -1,8 +1,8 @@
 /* Signals end a run in good order: SIGINT, SIGTERM, a terminal that goes away
  * (SIGHUP), SIGQUIT, and the limit on processor time (SIGXCPU). SIGUSR1 asks
  * for a checkpoint. */
-#ifndef TSR_CLI_INTERRUPT_H
-#define TSR_CLI_INTERRUPT_H
+#ifndef TSR_RUN_INTERRUPT_H
+#define TSR_RUN_INTERRUPT_H
 
 #include <stdatomic.h>
 

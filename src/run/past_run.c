@@ -1,3 +1,5 @@
+/* Opens what a folder has of a run and says what it lacks: a folder that is no
+ * run, one without draws, one that is being written. */
 #include "run/past_run.h"
 
 #include "analysis/frames.h"
@@ -235,15 +237,13 @@ tsr_status tsr_past_run_open(const char *path, tsr_past_run *run, tsr_log *log,
             return no_trace(path, err);
         run->directory = strdup(path);
         run->trace_path = tsr_run_directory_file(path, "trace.h5");
-        if (run->directory == NULL)
-            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        TSR_TRY(tsr_allocated(run->directory, err));
     } else {
         run->trace_path = strdup(path);
     }
-    if (run->trace_path == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    tsr_status status = open_trace(run, err);
-    return status == TSR_OK ? look(run, path, log, err) : status;
+    TSR_TRY(tsr_allocated(run->trace_path, err));
+    TSR_TRY(open_trace(run, err));
+    return look(run, path, log, err);
 }
 
 void tsr_past_run_clear(tsr_past_run *run)
@@ -287,10 +287,9 @@ tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
     if (status == TSR_OK && n_bad > 0)
         tsr_warn(log, "%d of the trajectories cannot be read: %s", n_bad,
                  bad.message);
-    if (status == TSR_OK)
-        status = tsr_frames_weights(*frames, run->trace, &weight, &local);
-    if (status == TSR_OK)
-        status = tsr_shape_make(*frames, weight, MOST_FRAMES, shape, &local);
+    TSR_THEN(status, tsr_frames_weights(*frames, run->trace, &weight, &local));
+    TSR_THEN(status,
+             tsr_shape_make(*frames, weight, MOST_FRAMES, shape, &local));
     free(weight);
     if (status == TSR_E_NOMEM)
         return tsr_fail(err, status, "%s", local.message);

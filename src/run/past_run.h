@@ -1,7 +1,7 @@
 /* A run as it is found on the disk: finished, running, stopped, or nothing of
  * the kind; what the commands that only read begin with. */
-#ifndef TSR_CLI_PAST_RUN_H
-#define TSR_CLI_PAST_RUN_H
+#ifndef TSR_RUN_PAST_RUN_H
+#define TSR_RUN_PAST_RUN_H
 
 #include "analysis/shape.h"
 #include "core/log.h"

@@ -58,8 +58,7 @@ static tsr_status read_table(const char *shipped, const char *own,
     tsr_status s = TSR_OK;
     if (own == NULL)
         s = tsr_data_file(shipped, &path, err);
-    if (s == TSR_OK)
-        s = tsr_form_factor_read(own != NULL ? own : path, table, err);
+    TSR_THEN(s, tsr_form_factor_read(own != NULL ? own : path, table, err));
     free(path);
     return s;
 }
@@ -71,13 +70,11 @@ static tsr_status read_tables(tsr_profile_maker *m, const char *own,
     int is_two = m->bodies == TSR_PROFILE_TWO;
     char *prior = NULL;
     tsr_status s = tsr_data_file("prior.dat", &prior, err);
-    if (s == TSR_OK)
-        s = tsr_prior_table_read(prior, &m->prior, err);
+    TSR_THEN(s, tsr_prior_table_read(prior, &m->prior, err));
     free(prior);
-    if (s == TSR_OK)
-        s = read_table(is_two ? "components_two_body.dat"
-                              : "components_one_body.dat",
-                       own, &m->table, err);
+    TSR_THEN(s, read_table(is_two ? "components_two_body.dat"
+                                  : "components_one_body.dat",
+                           own, &m->table, err));
     if (s == TSR_OK && m->table->n_comp > 1)
         s = read_table(is_two ? "form_factors_two_body.dat"
                               : "form_factors_one_body.dat",
@@ -109,8 +106,7 @@ tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
     tsr_status status = TSR_OK;
     *out = NULL;
     tsr_profile_maker *m = calloc(1, sizeof *m);
-    if (m == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(m, err));
     m->bodies = spec->bodies;
     m->solvent = spec->solvent;
     m->density = spec->density;
@@ -123,10 +119,8 @@ tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
         status = read_tables(m, spec->form_factors, err);
     m->method = spec->method;
     m->device_name = strdup(spec->device);
-    if (m->device_name == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (status == TSR_OK)
-        status = tsr_method_speed_measure(&m->speed, err);
+    TSR_THEN(status, tsr_allocated(m->device_name, err));
+    TSR_THEN(status, tsr_method_speed_measure(&m->speed, err));
     if (status == TSR_OK && strcmp(spec->device, "auto") != 0)
         status = open_device(m, err);
     if (status != TSR_OK) {
@@ -383,8 +377,7 @@ static tsr_status of_atoms(tsr_profile_maker *m, const char *path,
 {
     tsr_atoms *atoms = NULL;
     tsr_status status = tsr_atoms_read(path, &atoms, err);
-    if (status == TSR_OK)
-        status = sum_atoms(m, atoms, 1, out, err);
+    TSR_THEN(status, sum_atoms(m, atoms, 1, out, err));
     tsr_atoms_free(atoms);
     return status;
 }
@@ -394,8 +387,8 @@ tsr_status tsr_profile_compute_atoms(tsr_profile_maker *maker, const char *path,
                                      tsr_profile_structure *out, tsr_err *err)
 {
     *out = (tsr_profile_structure){.path = strdup(path)};
-    return out->path != NULL ? sum_atoms(maker, atoms, tell, out, err)
-                             : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(out->path, err));
+    return sum_atoms(maker, atoms, tell, out, err);
 }
 
 /* ---- bodies ---- */
@@ -455,11 +448,10 @@ static tsr_status sum_bodies(tsr_profile_maker *m,
                           sizeof *b.excess);
     if (s == TSR_OK &&
         (b.type == NULL || b.exposure == NULL || b.excess == NULL))
-        s = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        s = tsr_no_memory(err);
     for (int i = 0; i < t->n_body && s == TSR_OK; i++)
         b.type[i] = t->body[i].type;
-    if (s == TSR_OK)
-        s = tsr_form_factor_at(table, n_q, dq, b.factor, b.excess, err);
+    TSR_THEN(s, tsr_form_factor_at(table, n_q, dq, b.factor, b.excess, err));
     if (s == TSR_OK && n_comp > 1) {
         tsr_form_factor_expose(table, t->n_body, b.type, xyz, b.exposure);
         p->radius_ang = tsr_component_radius(table, t->n_body, b.type);
@@ -479,8 +471,7 @@ static tsr_status sum_bodies(tsr_profile_maker *m,
                            .weight = n_comp > 1 ? b.exposure : NULL,
                            .weighted = n_comp > 1 ? TSR_HYDRATION : 0,
                            .form_factor = b.factor};
-    if (s == TSR_OK)
-        s = sum_up(m, &spec, out->d_max_ang, d_bound, out, err);
+    TSR_THEN(s, sum_up(m, &spec, out->d_max_ang, d_bound, out, err));
     if (s == TSR_OK)
         add_self(table, t->n_body, &b, p);
     body_sum_clear(&b);
@@ -508,15 +499,14 @@ static tsr_status of_bodies(tsr_profile_maker *m, const char *path,
     tsr_conformation *first = NULL;
     tsr_form_factor_table *table[] = {m->table, m->shipped};
     tsr_status status = tsr_structure_read(path, &structure, err);
-    if (status == TSR_OK)
-        status = tsr_topology_from_structure(
-            structure,
-            m->bodies == TSR_PROFILE_TWO ? TSR_BODIES_TWO : TSR_BODIES_ONE,
-            (tsr_flexibility){.is_still = 1}, m->prior, m->log, &topology,
-            &first, err);
-    if (status == TSR_OK)
-        status = tsr_setup_guests(structure, NULL, m->density, m->log, topology,
-                                  first, 2, table, err);
+    TSR_THEN(status,
+             tsr_topology_from_structure(
+                 structure,
+                 m->bodies == TSR_PROFILE_TWO ? TSR_BODIES_TWO : TSR_BODIES_ONE,
+                 (tsr_flexibility){.is_still = 1}, m->prior, m->log, &topology,
+                 &first, err));
+    TSR_THEN(status, tsr_setup_guests(structure, NULL, m->density, m->log,
+                                      topology, first, 2, table, err));
     if (status == TSR_OK) {
         const tsr_form_factor_table *own =
             table[1] != NULL ? table[1] : table[0];
@@ -538,8 +528,7 @@ tsr_status tsr_profile_compute(tsr_profile_maker *maker, const char *path,
 {
     *out = (tsr_profile_structure){0};
     out->path = strdup(path);
-    if (out->path == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(out->path, err));
     return maker->bodies == TSR_PROFILE_ATOMS
                ? of_atoms(maker, path, out, err)
                : of_bodies(maker, path, out, err);

@@ -1,8 +1,8 @@
 /* Partial profiles of a structure file, whatever stands for the molecule: the
  * place where a kind of bodies becomes numbers that a fit can use; a new kind
  * is a case here and nowhere else. */
-#ifndef TSR_CLI_PROFILE_PARTIALS_H
-#define TSR_CLI_PROFILE_PARTIALS_H
+#ifndef TSR_RUN_PROFILE_PARTIALS_H
+#define TSR_RUN_PROFILE_PARTIALS_H
 
 #include "core/log.h"
 #include "core/status.h"

@@ -3,6 +3,7 @@
  * before it, make the folder enough to resume on another machine. */
 #include "run/run_directory.h"
 
+#include "core/text.h"
 #include "io/file.h"
 #include "io/yaml.h"
 
@@ -17,11 +18,7 @@
 
 char *tsr_run_directory_file(const char *directory, const char *name)
 {
-    size_t n = strlen(directory) + strlen(name) + 2;
-    char *path = calloc(n, 1);
-    if (path != NULL)
-        snprintf(path, n, "%s/%s", directory, name);
-    return path;
+    return tsr_words_of("%s/%s", directory, name);
 }
 
 /* Whatever a run may write, now or later, by patterns (fnmatch): how many
@@ -85,11 +82,11 @@ static tsr_status check_unused(const char *directory, int has_lock,
 {
     int k;
     char name[256];
-    tsr_status status = find_written(directory, has_lock, &k, name, err);
-    if (status == TSR_OK && k == LOCK && is_left_behind(directory))
-        status = find_written(directory, 1, &k, name, err);
-    if (status != TSR_OK || k == N_WRITTEN)
-        return status;
+    TSR_TRY(find_written(directory, has_lock, &k, name, err));
+    if (k == LOCK && is_left_behind(directory))
+        TSR_TRY(find_written(directory, 1, &k, name, err));
+    if (k == N_WRITTEN)
+        return TSR_OK;
     if (k == CONFIG)
         return tsr_fail(err, TSR_E_CONFIG,
                         "output.directory: '%s' holds a run already (%s); "
@@ -136,8 +133,7 @@ tsr_status tsr_run_directory_expect(const char *directory, tsr_err *err)
         return tsr_fail(err, TSR_E_NOINPUT, "there is no folder '%s'",
                         directory);
     char *path = tsr_run_directory_file(directory, "config.yaml");
-    if (path == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(path, err));
     int is_run = S_ISDIR(info.st_mode) && stat(path, &info) == 0;
     free(path);
     path = tsr_run_directory_file(directory, "solve.yaml");
@@ -160,12 +156,9 @@ tsr_status tsr_run_directory_expect(const char *directory, tsr_err *err)
 tsr_status tsr_run_directory_check(const char *directory, tsr_err *err)
 {
     struct stat info;
-    tsr_status status = check_unused(directory, 0, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(check_unused(directory, 0, err));
     char *path = strdup(directory);
-    if (path == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(path, err));
     char *slash = NULL;
     while (stat(path, &info) != 0 && errno == ENOENT &&
            (slash = strrchr(path, '/')) != NULL && slash != path)
@@ -173,7 +166,7 @@ tsr_status tsr_run_directory_check(const char *directory, tsr_err *err)
     const char *nearest = slash == path ? "/" : path;
     if (slash == NULL && stat(path, &info) != 0 && errno == ENOENT)
         nearest = "."; /* a name in the current folder */
-    status = check_writable(nearest, err);
+    tsr_status status = check_writable(nearest, err);
     free(path);
     return status;
 }
@@ -198,8 +191,7 @@ static tsr_status make_folders(const char *directory, int *n_folder,
                                tsr_err *err)
 {
     char *path = strdup(directory);
-    tsr_status status =
-        path == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
+    tsr_status status = tsr_allocated(path, err);
     for (size_t i = 1; status == TSR_OK && i <= strlen(directory); i++) {
         if (directory[i] != '/' && directory[i] != '\0')
             continue;
@@ -285,8 +277,7 @@ tsr_status tsr_run_directory_settle(const char *directory, tsr_err *err)
     struct stat info;
     tsr_status status = TSR_OK;
     char *input = tsr_run_directory_file(directory, "input");
-    if (input == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(input, err));
     if (lstat(input, &info) != 0) {
         char *waiting = find_waiting(directory);
         if (waiting != NULL)
@@ -330,10 +321,8 @@ tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
     *n_folder = 0;
     *lock = NULL;
     tsr_status status = check_unused(directory, 0, err);
-    if (status == TSR_OK)
-        status = make_folders(directory, n_folder, err);
-    if (status == TSR_OK)
-        status = check_writable(directory, err);
+    TSR_THEN(status, make_folders(directory, n_folder, err));
+    TSR_THEN(status, check_writable(directory, err));
     const int has_leftovers = is_left_behind(directory);
     if (status == TSR_OK) {
         status = tsr_lock_take(directory, lock, err);
@@ -342,8 +331,7 @@ tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
         else if (status != TSR_OK && !has_leftovers)
             remove_lock(directory);
     }
-    if (status == TSR_OK)
-        status = check_unused(directory, 1, err);
+    TSR_THEN(status, check_unused(directory, 1, err));
     if (status == TSR_OK && has_leftovers)
         sweep(directory);
     if (status != TSR_OK) {
@@ -359,10 +347,9 @@ tsr_status tsr_run_directory_claim(const char *directory, const char *text,
 {
     int is_taken = 0;
     char *config = tsr_run_directory_file(directory, "config.yaml");
-    tsr_status status =
-        config == NULL
-            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-            : tsr_file_create(config, text, strlen(text), &is_taken, err);
+    tsr_status status = tsr_allocated(config, err);
+    TSR_THEN(status,
+             tsr_file_create(config, text, strlen(text), &is_taken, err));
     free(config);
     return status;
 }
@@ -378,12 +365,11 @@ tsr_status tsr_config_text(const tsr_config *config, char **text, tsr_err *err)
     size_t size = 0;
     *text = NULL;
     FILE *out = open_memstream(text, &size);
-    if (out == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(out, err));
     fprintf(out, "# tessera %s: the configuration as resolved\n", TSR_VERSION);
     tsr_status status = tsr_yaml_write(out, tsr_config_fields(), config, err);
     if (fclose(out) != 0 && status == TSR_OK)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
     if (status != TSR_OK) {
         free(*text);
         *text = NULL;
@@ -395,12 +381,11 @@ tsr_status tsr_run_directory_fill(const char *directory, const tsr_setup *setup,
                                   tsr_err *err)
 {
     char *model = tsr_run_directory_file(directory, "model.pdb");
-    tsr_status status =
-        model == NULL
-            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-            : tsr_structure_write_pdb(
-                  setup->model, model,
-                  "tessera: the start; SC is the centre of a side chain", err);
+    tsr_status status = tsr_allocated(model, err);
+    TSR_THEN(status,
+             tsr_structure_write_pdb(
+                 setup->model, model,
+                 "tessera: the start; SC is the centre of a side chain", err));
     free(model);
     return status;
 }
@@ -484,7 +469,7 @@ static tsr_status list_inputs(tsr_config *config, inputs *in, tsr_err *err)
     if (ok)
         return TSR_OK;
     inputs_clear(in);
-    return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    return tsr_no_memory(err);
 }
 
 enum { FOLDER_NAME = sizeof "./input/" - 1 }; /* before a copy's own name */
@@ -504,11 +489,9 @@ static tsr_status copy_file(const char *from, const char *folder,
     char *path = tsr_run_directory_file(folder, name + FOLDER_NAME);
     size_t size = 0;
     int is_taken;
-    tsr_status status = path == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : tsr_file_read(from, &data, &size, err);
-    if (status == TSR_OK)
-        status = tsr_file_create(path, data, size, &is_taken, err);
+    tsr_status status = tsr_allocated(path, err);
+    TSR_THEN(status, tsr_file_read(from, &data, &size, err));
+    TSR_THEN(status, tsr_file_create(path, data, size, &is_taken, err));
     free(data);
     free(path);
     return status;
@@ -537,8 +520,8 @@ tsr_status tsr_run_inputs_copy(tsr_config *config, const char *directory,
         return status;
     if (in.n > 0) {
         *waiting = waiting_name(directory);
-        status = *waiting == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                                  : copy_all(&in, *waiting, err);
+        status = tsr_allocated(*waiting, err);
+        TSR_THEN(status, copy_all(&in, *waiting, err));
     }
     if (status != TSR_OK) {
         free(*waiting);
@@ -553,8 +536,7 @@ tsr_status tsr_run_inputs_place(const char *directory, const char *waiting,
 {
     char *path = tsr_run_directory_file(directory, "input");
     tsr_status status = TSR_OK;
-    if (path == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(path, err));
     if (rename(waiting, path) != 0)
         status = tsr_fail(err, TSR_E_IO, "cannot make the folder '%s': %s",
                           path, strerror(errno));
@@ -577,11 +559,9 @@ tsr_status tsr_run_inputs_text(tsr_config *config, char **text, tsr_err *err)
 {
     inputs in;
     *text = NULL;
-    tsr_status status = list_inputs(config, &in, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(list_inputs(config, &in, err));
     exchange(&in);
-    status = tsr_config_text(config, text, err);
+    tsr_status status = tsr_config_text(config, text, err);
     exchange(&in);
     inputs_clear(&in);
     return status;

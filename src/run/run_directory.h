@@ -1,6 +1,6 @@
 /* A run's directory: made, filled with what is known before the first step. */
-#ifndef TSR_CLI_RUN_DIRECTORY_H
-#define TSR_CLI_RUN_DIRECTORY_H
+#ifndef TSR_RUN_RUN_DIRECTORY_H
+#define TSR_RUN_RUN_DIRECTORY_H
 
 #include "io/lock.h"
 #include "run/config.h"

@@ -1,9 +1,14 @@
+/* What a run's checkpoint holds is one table, which both writes and reads it.
+ * A checkpoint belongs to a run where the configuration (but for what a session
+ * may change) and what was read are those of the run. */
 #include "run/run_place.h"
 
+#include "core/text.h"
 #include "io/checksum.h"
 #include "store/checkpoint.h"
 #include "store/trace.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,86 +70,65 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
 
 /* ---- writing ---- */
 
-static const char *const place_names[] = {"place/integer", "place/real"};
-enum { N_PLACE = 7, N_PLACE_REAL = 3, N_IDENTITY = 6 };
+#define FIELD(file_name, kind, member)                             \
+    {                                                              \
+        .name = (file_name), .type = TSR_CHECKPOINT_##kind,        \
+        .offset = offsetof(tsr_run_checkpoint, member), .count = 1 \
+    }
 
-static void pack(const tsr_run_place *p, int64_t integer[N_PLACE],
-                 double real[N_PLACE_REAL])
-{
-    integer[0] = p->warmup, integer[1] = p->draws, integer[2] = p->next_look;
-    integer[3] = p->is_finished, integer[4] = p->steps;
-    integer[5] = p->is_converged, integer[6] = p->expected;
-    real[0] = p->seconds, real[1] = p->start_chi2, real[2] = p->start_rg;
-}
+/* What every reader of a checkpoint wants. */
+static const tsr_checkpoint_field fields[] = {
+    FIELD("place/warmup", LONG, place.warmup),
+    FIELD("place/draws", LONG, place.draws),
+    FIELD("place/next_look", LONG, place.next_look),
+    FIELD("place/is_finished", INT, place.is_finished),
+    FIELD("place/is_converged", INT, place.is_converged),
+    FIELD("place/expected", LONG, place.expected),
+    FIELD("place/steps", LONG, place.steps),
+    FIELD("place/seconds", DOUBLE, place.seconds),
+    FIELD("place/start_chi2", DOUBLE, place.start_chi2),
+    FIELD("place/start_rg", DOUBLE, place.start_rg),
+    FIELD("identity/structure", INT64, identity.structure),
+    FIELD("identity/data", INT64, identity.data),
+    FIELD("identity/tables", INT64, identity.tables),
+    FIELD("identity/n_chain", INT64, identity.n_chain),
+    FIELD("identity/n_temp", INT64, identity.n_temp),
+    FIELD("identity/n_state", INT64, identity.n_state),
+    {.name = "config",
+     .type = TSR_CHECKPOINT_TEXT,
+     .offset = offsetof(tsr_run_checkpoint, text)},
+    {.name = "engine",
+     .type = TSR_CHECKPOINT_TEXT,
+     .offset = offsetof(tsr_run_checkpoint, engine)},
+    {0}};
 
-static tsr_run_place unpack(const int64_t integer[N_PLACE],
-                            const double real[N_PLACE_REAL])
-{
-    return (tsr_run_place){.warmup = (long)integer[0],
-                           .draws = (long)integer[1],
-                           .next_look = (long)integer[2],
-                           .is_finished = (int)integer[3],
-                           .is_converged = (int)integer[5],
-                           .expected = (long)integer[6],
-                           .steps = (long)integer[4],
-                           .seconds = real[0],
-                           .start_chi2 = real[1],
-                           .start_rg = real[2]};
-}
-
-static tsr_status put_all(tsr_checkpoint_writer *w, const tsr_run_place *place,
-                          const tsr_run_identity *identity, const char *text,
-                          const char *engine, const tsr_archive *saved,
-                          tsr_err *err)
-{
-    int64_t integer[N_PLACE];
-    double real[N_PLACE_REAL];
-    const int64_t same[N_IDENTITY] = {identity->structure, identity->data,
-                                      identity->tables,    identity->n_chain,
-                                      identity->n_temp,    identity->n_state};
-    pack(place, integer, real);
-    tsr_status status = tsr_checkpoint_put(
-        w, place_names[0], TSR_CHECKPOINT_INT64, N_PLACE, integer, err);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_put(w, place_names[1], TSR_CHECKPOINT_DOUBLE,
-                                    N_PLACE_REAL, real, err);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_put(w, "identity", TSR_CHECKPOINT_INT64,
-                                    N_IDENTITY, same, err);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_put_text(w, "config", text, err);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_put_text(w, "engine", engine, err);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_put(w, "sampler/real", TSR_CHECKPOINT_DOUBLE,
-                                    saved->n_real, saved->real, err);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_put(w, "sampler/integer", TSR_CHECKPOINT_INT64,
-                                    saved->n_integer, saved->integer, err);
-    return status;
-}
+/* The state itself, which is large. */
+static const tsr_checkpoint_field state_fields[] = {
+    {.name = "sampler/real",
+     .type = TSR_CHECKPOINT_DOUBLE,
+     .offset = offsetof(tsr_run_checkpoint, saved.real),
+     .length = offsetof(tsr_run_checkpoint, saved.n_real)},
+    {.name = "sampler/integer",
+     .type = TSR_CHECKPOINT_INT64,
+     .offset = offsetof(tsr_run_checkpoint, saved.integer),
+     .length = offsetof(tsr_run_checkpoint, saved.n_integer)},
+    {0}};
 
 tsr_status tsr_run_checkpoint_write(const char *directory,
-                                    const tsr_run_place *place,
-                                    const tsr_run_identity *identity,
-                                    const char *text, const char *engine,
-                                    const tsr_archive *saved, tsr_err *err)
+                                    const tsr_run_checkpoint *checkpoint,
+                                    tsr_err *err)
 {
+    const char *text = checkpoint->text;
     tsr_checkpoint_writer *w = NULL;
     char hash[32];
-    size_t room = strlen(directory) + sizeof TSR_CHECKPOINT_NAME + 2;
-    char *path = calloc(room, 1);
+    char *path = tsr_words_of("%s/%s", directory, TSR_CHECKPOINT_NAME);
     snprintf(hash, sizeof hash, "%016llx",
              (unsigned long long)tsr_checksum(0, text, strlen(text)));
-    tsr_status status = path == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : tsr_checkpoint_new(hash, &w, err);
-    if (status == TSR_OK)
-        status = put_all(w, place, identity, text, engine, saved, err);
-    if (status == TSR_OK) {
-        snprintf(path, room, "%s/%s", directory, TSR_CHECKPOINT_NAME);
-        status = tsr_checkpoint_commit(w, path, err);
-    }
+    tsr_status status = tsr_allocated(path, err);
+    TSR_THEN(status, tsr_checkpoint_new(hash, &w, err));
+    TSR_THEN(status, tsr_checkpoint_put(w, fields, checkpoint, err));
+    TSR_THEN(status, tsr_checkpoint_put(w, state_fields, checkpoint, err));
+    TSR_THEN(status, tsr_checkpoint_commit(w, path, err));
     tsr_checkpoint_writer_free(w);
     free(path);
     return status;
@@ -162,60 +146,6 @@ void tsr_run_checkpoint_clear(tsr_run_checkpoint *checkpoint)
     memset(checkpoint, 0, sizeof *checkpoint);
 }
 
-static tsr_status get_text(tsr_checkpoint *file, const char *name, char **out,
-                           tsr_err *err)
-{
-    const void *text;
-    tsr_status status =
-        tsr_checkpoint_get(file, name, TSR_CHECKPOINT_TEXT, NULL, &text, err);
-    if (status == TSR_OK && (*out = strdup(text)) == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    return status;
-}
-
-static tsr_status get_state(tsr_checkpoint *file, tsr_archive *saved,
-                            tsr_err *err)
-{
-    size_t n_real = 0, n_integer = 0;
-    const void *real = NULL, *integer = NULL;
-    tsr_status status = tsr_checkpoint_get(
-        file, "sampler/real", TSR_CHECKPOINT_DOUBLE, &n_real, &real, err);
-    if (status == TSR_OK)
-        status =
-            tsr_checkpoint_get(file, "sampler/integer", TSR_CHECKPOINT_INT64,
-                               &n_integer, &integer, err);
-    return status == TSR_OK
-               ? tsr_archive_load(saved, n_real, real, n_integer, integer, err)
-               : status;
-}
-
-static tsr_status get_all(tsr_checkpoint *file, int with_state,
-                          tsr_run_checkpoint *out, tsr_err *err)
-{
-    int64_t integer[N_PLACE], same[N_IDENTITY];
-    double real[N_PLACE_REAL];
-    tsr_status status = tsr_checkpoint_copy(
-        file, place_names[0], TSR_CHECKPOINT_INT64, N_PLACE, integer, err);
-    if (status == TSR_OK)
-        status =
-            tsr_checkpoint_copy(file, place_names[1], TSR_CHECKPOINT_DOUBLE,
-                                N_PLACE_REAL, real, err);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_copy(file, "identity", TSR_CHECKPOINT_INT64,
-                                     N_IDENTITY, same, err);
-    if (status == TSR_OK) {
-        out->place = unpack(integer, real);
-        out->identity = (tsr_run_identity){same[0], same[1], same[2],
-                                           same[3], same[4], same[5]};
-        status = get_text(file, "config", &out->text, err);
-    }
-    if (status == TSR_OK)
-        status = get_text(file, "engine", &out->engine, err);
-    if (status == TSR_OK && with_state)
-        status = get_state(file, &out->saved, err);
-    return status;
-}
-
 tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
                                    tsr_run_checkpoint *out, tsr_err *err)
 {
@@ -224,14 +154,15 @@ tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
     memset(out, 0, sizeof *out);
     tsr_status status =
         tsr_checkpoint_open_newest(directory, &file, remark, err);
-    if (status == TSR_OK)
-        status = get_all(file, with_state, out, err);
+    TSR_THEN(status, tsr_checkpoint_get(file, fields, out, err));
+    if (status == TSR_OK && with_state)
+        status = tsr_checkpoint_get(file, state_fields, out, err);
     if (status == TSR_OK) {
         out->written_at = strdup(tsr_checkpoint_created_at(file));
         out->remark = remark[0] != '\0' ? strdup(remark) : NULL;
         if (out->written_at == NULL ||
             (remark[0] != '\0' && out->remark == NULL))
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+            status = tsr_no_memory(err);
     }
     tsr_checkpoint_free(file);
     return status;
@@ -312,12 +243,11 @@ static tsr_status match_text(const char *what, const char *then,
 tsr_status tsr_run_trace_match(const char *path, const char *text, tsr_err *err)
 {
     tsr_trace_reader *trace = NULL;
-    tsr_status status = tsr_trace_open(path, &trace, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_trace_open(path, &trace, err));
     char *then = tsr_trace_attribute_text(trace, "config");
-    status = then == NULL ? tsr_fail(err, TSR_E_DATA, "has no config")
-                          : match_text("trace", then, text, err);
+    tsr_status status = then == NULL
+                            ? tsr_fail(err, TSR_E_DATA, "has no config")
+                            : match_text("trace", then, text, err);
     if (status != TSR_OK)
         tsr_wrap(err, status, "'%s'", path);
     free(then);

@@ -1,6 +1,6 @@
 /* Checkpoints of a run: where it is, and whether one belongs to it. */
-#ifndef TSR_CLI_RUN_PLACE_H
-#define TSR_CLI_RUN_PLACE_H
+#ifndef TSR_RUN_RUN_PLACE_H
+#define TSR_RUN_RUN_PLACE_H
 
 #include "core/archive.h"
 #include "run/config.h"
@@ -26,26 +26,24 @@ typedef struct {
 
 tsr_run_identity tsr_run_identity_of(const tsr_setup *setup);
 
-/* The state in `saved`, at `place`, becomes DIRECTORY/checkpoint.h5; the one
- * before it stays as checkpoint.h5.previous. text: the config; engine: what
- * computed the profiles. Errors: TSR_E_IO. */
-tsr_status tsr_run_checkpoint_write(const char *directory,
-                                    const tsr_run_place *place,
-                                    const tsr_run_identity *identity,
-                                    const char *text, const char *engine,
-                                    const tsr_archive *saved, tsr_err *err);
-
 typedef struct {
     tsr_run_place place;
     tsr_run_identity identity;
-    char *text, *engine;
+    char *text;        /* config.yaml */
+    char *engine;      /* what computed the profiles; "": the prior alone */
     char *written_at;  /* UTC, ISO 8601 */
     char *remark;      /* why it is not the newest; NULL: it is */
     tsr_archive saved; /* empty where it was not asked for */
 } tsr_run_checkpoint;
 
+/* Becomes DIRECTORY/checkpoint.h5; the one before it stays as
+ * checkpoint.h5.previous. Errors: TSR_E_IO. */
+tsr_status tsr_run_checkpoint_write(const char *directory,
+                                    const tsr_run_checkpoint *checkpoint,
+                                    tsr_err *err);
+
 /* The newest of a directory that is sound. Errors: TSR_E_NOINPUT (there is
- * none), TSR_E_DATA (damaged, or of a later version). The caller clears it,
+ * none), TSR_E_DATA (damaged, or of another version). The caller clears it,
  * also after an error. */
 tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
                                    tsr_run_checkpoint *out, tsr_err *err);

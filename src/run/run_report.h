@@ -1,11 +1,13 @@
-/* What `tessera run` says to standard output: its plan, and its result. */
-#ifndef TSR_CLI_RUN_REPORT_H
-#define TSR_CLI_RUN_REPORT_H
+/* What `tessera run` says: its plan and its result to standard output, and to
+ * the log how its sampler fares. */
+#ifndef TSR_RUN_RUN_REPORT_H
+#define TSR_RUN_RUN_REPORT_H
 
 #include "analysis/summary.h"
 #include "core/log.h"
 #include "run/config.h"
 #include "run/setup.h"
+#include "sampler/sampler.h"
 
 typedef struct {
     double start_chi2, start_rg; /* chi2: NaN without data */
@@ -37,5 +39,25 @@ tsr_status tsr_run_report(const tsr_config *config,
                           const tsr_likelihood *likelihood,
                           const tsr_run_outcome *outcome, tsr_log *log,
                           FILE *out, tsr_err *err);
+
+/* ---- of its sampler, while it goes on and at its end, to the log ---- */
+
+/* Moves with a weight above 0 that have nothing to move here. */
+void tsr_tell_idle_moves(const tsr_setup *setup, tsr_log *log);
+
+/* Proposals and acceptance by move, at temperature 1. */
+void tsr_tell_moves(const tsr_setup *setup, tsr_sampler *sampler, tsr_log *log);
+
+/* Temperatures of the first chain, how often neighbours were exchanged, round
+ * trips; nothing with one temperature. */
+void tsr_tell_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
+                     tsr_log *log);
+
+/* Where the host's time went. */
+void tsr_tell_times(const tsr_sampler *sampler, tsr_log *log);
+
+/* After warm-up: chains that it left far behind the others, or where they
+ * started. */
+void tsr_tell_stuck(const tsr_setup *setup, tsr_sampler *sampler, tsr_log *log);
 
 #endif

@@ -2,14 +2,16 @@
 #include "analysis/evidence.h"
 #include "core/clock.h"
 #include "run/interrupt.h"
+#include "run/run_report.h"
 #include "run/run_session.h"
-#include "run/run_tell.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-long tsr_session_epoch(const tsr_config *config, const tsr_setup *setup)
+/* Draws between two refreshes: as many steps as there are bodies (200 to 2000),
+ * so that computing afresh costs some 2 % of the time and little is lost. */
+static long epoch_length(const tsr_config *config, const tsr_setup *setup)
 {
     long n_body = setup->topology->n_body;
     long steps = n_body < 200 ? 200 : n_body > 2000 ? 2000 : n_body;
@@ -101,8 +103,8 @@ static tsr_status ask_until(tsr_session *s, progress *p, tsr_err *err)
         return TSR_OK;
     s->place.next_look = look_after(done);
     tsr_status status = tsr_session_flush(s, err);
-    if (status == TSR_OK)
-        status = tsr_until_check(&s->until, s->trace_path, &far, worst, err);
+    TSR_THEN(status,
+             tsr_until_check(&s->until, s->trace_path, &far, worst, err));
     s->place.is_converged = status == TSR_OK && far <= 1.0;
     if (s->place.is_converged) {
         tsr_log_progress(s->log, "");
@@ -168,10 +170,8 @@ static tsr_status refresh(tsr_session *s, tsr_err *err)
 static tsr_status begin_epoch(tsr_session *s, int warm, tsr_err *err)
 {
     tsr_status status = warm ? tsr_sampler_share(s->sampler, err) : TSR_OK;
-    if (status == TSR_OK)
-        status = refresh(s, err);
-    if (status == TSR_OK)
-        status = tsr_session_save(s, err);
+    TSR_THEN(status, refresh(s, err));
+    TSR_THEN(status, tsr_session_save(s, err));
     if (status == TSR_OK && tsr_clock_s() >= s->next_checkpoint) {
         status = tsr_session_checkpoint(s, err);
         s->is_broken |= status != TSR_OK;
@@ -209,7 +209,7 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
     const long *done = warm ? &s->place.warmup : &s->place.draws;
     long total =
         warm ? warmup_draws(s) : tsr_sampler_draws(&s->config->sampler);
-    long epoch = tsr_session_epoch(s->config, s->setup), block = 1;
+    long epoch = epoch_length(s->config, s->setup), block = 1;
     long steps = s->setup->n_chain * s->config->sampler.thin *
                  tsr_target_n_temp(&s->setup->target);
     tsr_status status = TSR_OK;
@@ -236,13 +236,11 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
             n > s->place.next_look - *done)
             n = s->place.next_look - *done; /* so that time decides nothing */
         double before = tsr_clock_s();
-        if (status == TSR_OK)
-            status = advance(s, warm, (int)n, &p, err);
+        TSR_THEN(status, advance(s, warm, (int)n, &p, err));
         double took = tsr_clock_s() - before;
         if (!warm && status == TSR_OK)
             status = ask_until(s, &p, err);
-        if (status == TSR_OK)
-            status = answer_request(s, err);
+        TSR_THEN(status, answer_request(s, err));
         if (took < 1.0 && 2 * block <= tsr_record_capacity(s->record))
             block *= 2;
         else if (took > 4.0 && block > 1)
@@ -322,11 +320,10 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
 {
     const tsr_sampler_options *o = &s->config->sampler;
     double began = tsr_clock_s();
-    tsr_status status = TSR_OK;
     if (s->place.warmup == 0 && s->place.draws == 0)
-        status = populate(s, err);
-    if (status != TSR_OK || tsr_stop_asked)
-        return status;
+        TSR_TRY(populate(s, err));
+    if (tsr_stop_asked)
+        return TSR_OK;
     const int is_there = tsr_sampler_population(s->sampler).n_level > 0;
     const long warmup = warmup_draws(s);
     const int had_warmup = s->place.warmup < warmup;
@@ -337,26 +334,24 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
                          "start's chi2 asks for: under student's errors less "
                          "would leave scale and background open");
     if (had_warmup)
-        status = draw_phase(s, 1, err);
-    if (status != TSR_OK || tsr_stop_asked)
-        return status;
+        TSR_TRY(draw_phase(s, 1, err));
+    if (tsr_stop_asked)
+        return TSR_OK;
     if (had_warmup)
-        status = tsr_sampler_share(s->sampler, err);
-    if (status != TSR_OK)
-        return status;
+        TSR_TRY(tsr_sampler_share(s->sampler, err));
     if (had_warmup)
         tsr_tell_stuck(s->setup, s->sampler, s->log);
     if (s->place.draws == 0)
         tsr_sampler_counts_reset(s->sampler);
-    status = draw_phase(s, 0, err);
-    if (status == TSR_OK && !tsr_stop_asked) {
+    TSR_TRY(draw_phase(s, 0, err));
+    if (!tsr_stop_asked) {
         tsr_tell_moves(s->setup, s->sampler, s->log);
         tsr_tell_ladder(s->setup, s->sampler, s->log);
         tsr_tell_times(s->sampler, s->log);
         tsr_info(s->log, "files: writing them took %.1f s, %.1f %% of the time",
                  s->storing, 100.0 * s->storing / (tsr_clock_s() - began));
     }
-    return status;
+    return TSR_OK;
 }
 
 /* ---- how long it would take ---- */
@@ -431,17 +426,14 @@ tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
         closed = tsr_session_checkpoint(s, status == TSR_OK ? err : NULL);
         s->is_broken |= closed != TSR_OK;
     }
-    if (status == TSR_OK)
-        status = closed;
+    TSR_THEN(status, closed);
     closed = tsr_trace_close(s->trace, status == TSR_OK ? err : NULL);
     s->trace = NULL;
-    if (status == TSR_OK)
-        status = closed;
+    TSR_THEN(status, closed);
     tsr_sampler_set_track(s->sampler, NULL);
     closed = tsr_track_close(s->track, status == TSR_OK ? err : NULL);
     s->track = NULL;
-    if (status == TSR_OK)
-        status = closed;
+    TSR_THEN(status, closed);
     if (status == TSR_OK && tsr_stop_asked && !s->place.is_finished) {
         char draws[80];
         tsr_sampler_draws_text(&s->config->sampler, s->place.draws, draws);

@@ -6,7 +6,6 @@
 #include "run/interrupt.h"
 #include "run/run_directory.h"
 #include "run/run_report.h"
-#include "run/run_tell.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,23 +82,20 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
         tsr_run_directory_file(s->config->output.directory, "trace.h5");
     tsr_status status =
         s->directory == NULL || s->trace_path == NULL
-            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+            ? tsr_no_memory(err)
             : tsr_until_parse(s->config->sampler.until, &s->until, err);
     if (status == TSR_OK && s->config->sampler.start == TSR_START_PRIOR)
         status = tsr_setup_draw_starts(s->is_resumed, s->log, s->setup, err);
-    if (status == TSR_OK)
-        status = tsr_record_new(&setup->target, setup->n_chain, capacity,
-                                &s->record, err);
+    TSR_THEN(status, tsr_record_new(&setup->target, setup->n_chain, capacity,
+                                    &s->record, err));
     if (status == TSR_OK && has_track(s->config))
         status =
             tsr_track_new(&setup->target, setup->n_chain, capacity,
                           tsr_session_track_options(s->config), &s->track, err);
-    if (status == TSR_OK)
-        status =
-            tsr_sampler_new(&setup->target, setup->n_chain, setup->n_thread,
-                            &tsr_stop_asked, &s->sampler, err);
-    if (status == TSR_OK)
-        status = tsr_run_inputs_text(s->config, &s->config_text, err);
+    TSR_THEN(status,
+             tsr_sampler_new(&setup->target, setup->n_chain, setup->n_thread,
+                             &tsr_stop_asked, &s->sampler, err));
+    TSR_THEN(status, tsr_run_inputs_text(s->config, &s->config_text, err));
     if (status != TSR_OK)
         return tsr_config_blame(s->config, status, err);
     tsr_sampler_set_track(s->sampler, s->track);
@@ -189,9 +185,8 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
 static tsr_status open_log(const tsr_session *s, tsr_err *err)
 {
     char *path = tsr_run_directory_file(s->directory, "run.log");
-    tsr_status status = path == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : tsr_log_open(s->log, path, err);
+    tsr_status status = tsr_allocated(path, err);
+    TSR_THEN(status, tsr_log_open(s->log, path, err));
     free(path);
     return status;
 }
@@ -211,8 +206,7 @@ static tsr_status make_files(tsr_session *s, unsigned *made, tsr_err *err)
         *made |= MADE_CHECKPOINT;
         status = tsr_session_checkpoint(s, err);
     }
-    if (status == TSR_OK)
-        status = make_trace(s, err);
+    TSR_THEN(status, make_trace(s, err));
     if (status == TSR_OK && s->track != NULL)
         status = tsr_track_create(s->track, s->directory, err);
     return status;
@@ -259,13 +253,11 @@ tsr_status tsr_session_begin(tsr_session *session, tsr_err *err)
     int n_folder = 0;
     unsigned made = 0;
     char *waiting = NULL;
+    TSR_TRY(tsr_run_directory_make(s->directory, &n_folder, &s->lock, err));
     tsr_status status =
-        tsr_run_directory_make(s->directory, &n_folder, &s->lock, err);
-    if (status != TSR_OK)
-        return status;
-    status = tsr_run_inputs_copy(s->config, s->directory, &waiting, err);
-    if (status == TSR_OK)
-        status = tsr_run_directory_claim(s->directory, s->config_text, err);
+        tsr_run_inputs_copy(s->config, s->directory, &waiting, err);
+    TSR_THEN(status,
+             tsr_run_directory_claim(s->directory, s->config_text, err));
     if (status == TSR_OK) {
         made |= MADE_CONFIG;
         if (waiting != NULL)
@@ -293,20 +285,17 @@ static tsr_status reopen_trace(tsr_session *s, tsr_err *err)
                                 g == TSR_TRACE_WARMUP_SAMPLE_STATS
                             ? s->place.warmup
                             : s->place.draws);
-    tsr_status status = tsr_run_trace_match(s->trace_path, s->config_text, err);
-    return status == TSR_OK
-               ? tsr_trace_reopen(s->trace_path, s->setup->n_chain, n, variable,
-                                  keep, &s->trace, err)
-               : status;
+    TSR_TRY(tsr_run_trace_match(s->trace_path, s->config_text, err));
+    return tsr_trace_reopen(s->trace_path, s->setup->n_chain, n, variable, keep,
+                            &s->trace, err);
 }
 
 static tsr_status rewrite_config(const tsr_session *s, tsr_err *err)
 {
     char *path = tsr_run_directory_file(s->directory, "config.yaml");
-    tsr_status status = path == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : tsr_file_replace(path, s->config_text,
-                                               strlen(s->config_text), err);
+    tsr_status status = tsr_allocated(path, err);
+    TSR_THEN(status, tsr_file_replace(path, s->config_text,
+                                      strlen(s->config_text), err));
     free(path);
     return status;
 }
@@ -314,30 +303,30 @@ static tsr_status rewrite_config(const tsr_session *s, tsr_err *err)
 tsr_status tsr_session_begin_again(tsr_session *session, tsr_err *err)
 {
     unsigned made = 0;
-    tsr_status status = rewrite_config(session, err);
-    return status == TSR_OK ? make_files(session, &made, err) : status;
+    TSR_TRY(rewrite_config(session, err));
+    return make_files(session, &made, err);
 }
 
 /* Nothing is stored yet: what there is of the files may be half made. */
 static tsr_status remake_files(tsr_session *s, tsr_err *err)
 {
     unlink(s->trace_path);
-    tsr_status status = make_trace(s, err);
-    if (status == TSR_OK && s->track != NULL) {
+    TSR_TRY(make_trace(s, err));
+    if (s->track != NULL) {
         tsr_track_remove(s->track, s->directory, 0);
-        status = tsr_track_create(s->track, s->directory, err);
+        TSR_TRY(tsr_track_create(s->track, s->directory, err));
     }
-    return status;
+    return TSR_OK;
 }
 
 static tsr_status reopen_files(tsr_session *s, tsr_err *err)
 {
     if (s->place.warmup == 0 && s->place.draws == 0)
         return remake_files(s, err);
-    tsr_status status = reopen_trace(s, err);
-    if (status == TSR_OK && s->track != NULL)
-        status = tsr_track_reopen(s->track, s->directory, s->place.draws, err);
-    return status;
+    TSR_TRY(reopen_trace(s, err));
+    if (s->track != NULL)
+        TSR_TRY(tsr_track_reopen(s->track, s->directory, s->place.draws, err));
+    return TSR_OK;
 }
 
 tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
@@ -353,10 +342,8 @@ tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
                         "the checkpoint does not fit this run (another version "
                         "of tessera?)");
     status = open_log(s, err);
-    if (status == TSR_OK)
-        status = reopen_files(s, err);
-    if (status == TSR_OK)
-        status = rewrite_config(s, err);
+    TSR_THEN(status, reopen_files(s, err));
+    TSR_THEN(status, rewrite_config(s, err));
     return status;
 }
 
@@ -394,7 +381,6 @@ tsr_status tsr_session_save(tsr_session *session, tsr_err *err)
 tsr_status tsr_session_checkpoint(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
-    const char *engine = s->setup->engine_text;
     double before = tsr_clock_s();
     tsr_status status = TSR_OK;
     if (s->saved.n_real == 0)
@@ -407,10 +393,12 @@ tsr_status tsr_session_checkpoint(tsr_session *session, tsr_err *err)
     s->saved_place.is_finished = s->place.is_finished;
     s->saved_place.is_converged = s->place.is_converged;
     s->saved_place.expected = s->place.expected;
-    if (status == TSR_OK)
-        status = tsr_run_checkpoint_write(
-            s->directory, &s->saved_place, &s->identity, s->config_text,
-            engine == NULL ? "none: the prior alone" : engine, &s->saved, err);
+    const tsr_run_checkpoint checkpoint = {.place = s->saved_place,
+                                           .identity = s->identity,
+                                           .text = s->config_text,
+                                           .engine = s->setup->engine_text,
+                                           .saved = s->saved};
+    TSR_THEN(status, tsr_run_checkpoint_write(s->directory, &checkpoint, err));
     double now = tsr_clock_s();
     s->next_checkpoint =
         next_time(now, now - before, s->config->output.checkpoint_every);
@@ -436,22 +424,18 @@ tsr_status tsr_session_read(tsr_session *session, tsr_err *err)
     tsr_session *s = session;
     tsr_config *c = s->config;
     /* Refused before the work, and again when the folder is made. */
-    tsr_status status = tsr_config_blame(
-        c, tsr_run_directory_check(c->output.directory, err), err);
-    if (status == TSR_OK)
-        status = tsr_config_blame(
-            c, tsr_until_parse(c->sampler.until, &s->until, err), err);
-    return status == TSR_OK
-               ? check_stop(tsr_setup_read(c, 1, s->log, s->setup, err), err)
-               : status;
+    TSR_TRY(tsr_config_blame(
+        c, tsr_run_directory_check(c->output.directory, err), err));
+    TSR_TRY(tsr_config_blame(
+        c, tsr_until_parse(c->sampler.until, &s->until, err), err));
+    return check_stop(tsr_setup_read(c, 1, s->log, s->setup, err), err);
 }
 
 tsr_status tsr_session_run(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     tsr_status status = check_stop(tsr_session_prepare(s, err), err);
-    if (status == TSR_OK)
-        status = tsr_session_begin(s, err);
+    TSR_THEN(status, tsr_session_begin(s, err));
     if (status != TSR_OK)
         return status;
     tsr_info(s->log,

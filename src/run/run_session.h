@@ -2,10 +2,10 @@
  * up again.
  *
  * The run is a line of draws: those of warm-up, then those that are kept. After
- * every few draws (tsr_session_epoch: a number that the configuration alone
- * decides) all chains are computed afresh, and their state is saved in memory;
- * a checkpoint on disk is the newest of these. A run that is resumed therefore
- * repeats the few draws after it, and goes on to the same bits.
+ * every few draws (an epoch: a number that the configuration alone decides) all
+ * chains are computed afresh, and their state is saved in memory; a checkpoint
+ * on disk is the newest of these. A run that is resumed therefore repeats the
+ * few draws after it, and goes on to the same bits.
  *
  * From C a run is these calls, none of which prints; what it says goes to the
  * log:
@@ -17,8 +17,8 @@
  *     tsr_session_run(&session, &err);
  *     tsr_session_clear(&session);  tsr_setup_clear(...); tsr_config_clear(...)
  */
-#ifndef TSR_CLI_RUN_SESSION_H
-#define TSR_CLI_RUN_SESSION_H
+#ifndef TSR_RUN_RUN_SESSION_H
+#define TSR_RUN_RUN_SESSION_H
 
 #include "core/archive.h"
 #include "core/log.h"
@@ -56,10 +56,6 @@ typedef struct {
     int is_broken;  /* files cannot be written any more */
     int is_resumed; /* its chains will be restored */
 } tsr_session;
-
-/* Draws between two refreshes: as many steps as there are bodies (200 to 2000),
- * so that computing afresh costs some 2 % of the time and little is lost. */
-long tsr_session_epoch(const tsr_config *config, const tsr_setup *setup);
 
 /* Draws of warm-up that the config asks for. */
 long tsr_session_warmup(const tsr_config *config);

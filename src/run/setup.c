@@ -134,10 +134,9 @@ static tsr_status read_molecule(tsr_config *config, tsr_log *log, tsr_setup *s,
         return tsr_topology_from_sequence(c->sequence, model, flexibility,
                                           s->prior_table, &s->topology,
                                           &s->first, err);
-    if (status == TSR_OK)
-        status = tsr_topology_from_structure(structure, model, flexibility,
-                                             s->prior_table, log, &s->topology,
-                                             &s->first, err);
+    TSR_THEN(status, tsr_topology_from_structure(structure, model, flexibility,
+                                                 s->prior_table, log,
+                                                 &s->topology, &s->first, err));
     if (status == TSR_OK && c->ligands == 0)
         status = add_guests(config, structure, log, s, err);
     if (status == TSR_OK)
@@ -150,12 +149,9 @@ static tsr_status read_molecule(tsr_config *config, tsr_log *log, tsr_setup *s,
 static tsr_status make_model(tsr_setup *s, tsr_log *log, tsr_err *err)
 {
     s->model = tsr_topology_structure(s->topology, s->first);
-    tsr_status status = s->model == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : tsr_structure_letter_chains(s->model, log, err);
-    return status == TSR_OK
-               ? tsr_structure_check_pdb(s->model, "model.pdb", err)
-               : status;
+    TSR_TRY(tsr_allocated(s->model, err));
+    TSR_TRY(tsr_structure_letter_chains(s->model, log, err));
+    return tsr_structure_check_pdb(s->model, "model.pdb", err);
 }
 
 static void warn_same_file(const tsr_config *config, int d, tsr_log *log)
@@ -271,7 +267,7 @@ static tsr_status choose_bound(const tsr_config *config, tsr_log *log,
                                            (const double(*)[3])c->body);
         double reach = tsr_topology_reach(s->topology, c);
         if (isnan(reach))
-            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+            return tsr_no_memory(err);
         s->d_max_first_ang = fmax(s->d_max_first_ang, wide);
         s->reach_ang = fmax(s->reach_ang, reach);
     }
@@ -323,16 +319,16 @@ static tsr_status settle_starts(const tsr_config *config, tsr_log *log,
     const tsr_start_config *own = c->starts.item;
     const char *file = c->file == NULL ? "structure.sequence" : c->file;
     int n_moved = 0;
-    tsr_status status = settle(config, file, s->first, log, s, &n_moved, err);
-    if (status == TSR_OK && n_moved > 0) {
+    TSR_TRY(settle(config, file, s->first, log, s, &n_moved, err));
+    if (n_moved > 0) {
         tsr_structure_free(s->model); /* model.pdb is where the run starts */
         s->model = NULL;
-        status = make_model(s, NULL, err);
+        TSR_TRY(make_model(s, NULL, err));
     }
-    for (int k = 0; k < s->n_start && status == TSR_OK; k++)
-        status =
-            settle(config, own[k].file, s->start[k], log, s, &n_moved, err);
-    return status;
+    for (int k = 0; k < s->n_start; k++)
+        TSR_TRY(
+            settle(config, own[k].file, s->start[k], log, s, &n_moved, err));
+    return TSR_OK;
 }
 
 /* Where scale and background are sampled under errors with long tails, a
@@ -383,45 +379,34 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
     memset(s, 0, sizeof *s);
     int n = 0;
     tsr_term **term = calloc((size_t)config->data.n + 1, sizeof(*term));
-    tsr_status status = term == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : tsr_setup_tables(config, s, err);
-    if (status == TSR_OK)
-        status = read_molecule(config, log, s, err);
-    if (status == TSR_OK)
-        status = tsr_setup_starts(config, log, s, err);
+    tsr_status status = tsr_allocated(term, err);
+    TSR_THEN(status, tsr_setup_tables(config, s, err));
+    TSR_THEN(status, read_molecule(config, log, s, err));
+    TSR_THEN(status, tsr_setup_starts(config, log, s, err));
     if (status == TSR_OK && with_data)
         status = read_terms(config, log, s, &n, term, err);
-    if (status == TSR_OK)
-        status = place_starts(s, n, term, log, err);
-    if (status == TSR_OK)
-        status = make_model(s, log, err);
+    TSR_THEN(status, place_starts(s, n, term, log, err));
+    TSR_THEN(status, make_model(s, log, err));
     if (status == TSR_OK && with_data && n == 0)
         tsr_info(log, "no data: this samples the prior alone");
-    if (status == TSR_OK)
-        status = choose_bound(config, log, s, err);
-    if (status == TSR_OK)
-        status = tsr_prior_new(s->topology, s->prior_table, &config->prior,
-                               s->d_bound_ang, &s->prior, err);
-    if (status == TSR_OK)
-        status = settle_starts(config, log, s, err);
-    if (status == TSR_OK)
-        status = tsr_setup_scattering(config, n, term, log, s, err);
+    TSR_THEN(status, choose_bound(config, log, s, err));
+    TSR_THEN(status, tsr_prior_new(s->topology, s->prior_table, &config->prior,
+                                   s->d_bound_ang, &s->prior, err));
+    TSR_THEN(status, settle_starts(config, log, s, err));
+    TSR_THEN(status, tsr_setup_scattering(config, n, term, log, s, err));
     if (status == TSR_OK && n > 0) {
         status =
             tsr_likelihood_new(s->topology, s->n_probe, s->scattering,
                                s->d_bound_ang, n, term, &s->likelihood, err);
         n = 0; /* they are the likelihood's now */
-        if (status == TSR_OK)
-            status = expect_of_first(s, err);
+        TSR_THEN(status, expect_of_first(s, err));
     }
     if (status == TSR_E_RANGE) /* the data go beyond the form factors */
         status = tsr_wrap(err, TSR_E_DATA, "data");
     for (int d = 0; d < n; d++)
         tsr_term_free(term[d]);
     free(term);
-    if (status == TSR_OK)
-        status = check_temperatures(config, s, err);
+    TSR_THEN(status, check_temperatures(config, s, err));
     if (status != TSR_OK)
         return tsr_config_blame(config, status, err);
     s->n_thread = config->device.threads.word < 0

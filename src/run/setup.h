@@ -1,7 +1,7 @@
 /* From a configuration to something that can be sampled: molecule, data, prior,
  * likelihood, engine. Shared by run, check and simulate. */
-#ifndef TSR_CLI_SETUP_H
-#define TSR_CLI_SETUP_H
+#ifndef TSR_RUN_SETUP_H
+#define TSR_RUN_SETUP_H
 
 #include "core/log.h"
 #include "gpu/device.h"

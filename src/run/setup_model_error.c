@@ -121,17 +121,16 @@ static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
 
 static tsr_status walk(tsr_chain *chain, long n_step, int is_warm, tsr_err *err)
 {
-    tsr_status status = TSR_OK;
-    for (long i = 0; i < n_step && status == TSR_OK; i++) {
+    for (long i = 0; i < n_step; i++) {
         tsr_body_proposal ask;
         int accepted;
         if (tsr_stop_asked)
             return tsr_fail(err, TSR_E_INTERRUPTED,
                             "interrupted while the model's error was learnt");
         tsr_chain_propose(chain, &ask);
-        status = tsr_chain_decide(chain, NULL, is_warm, &accepted, err);
+        TSR_TRY(tsr_chain_decide(chain, NULL, is_warm, &accepted, err));
     }
-    return status;
+    return TSR_OK;
 }
 
 /* Draws of the prior, one chain's, far enough apart. */
@@ -147,8 +146,7 @@ static tsr_status learn_draws(lesson *x, tsr_batch *batch,
     prior.n_share = prior.n_group = 0;
     prior.n_temp = prior.n_state = 1;
     tsr_status status = tsr_chain_new(&prior, LEARN_STREAM, &chain, err);
-    if (status == TSR_OK)
-        status = walk(chain, apart, 1, err);
+    TSR_THEN(status, walk(chain, apart, 1, err));
     for (int i = 0; i < x->n && status == TSR_OK; i++) {
         tsr_chain_view view;
         status = walk(chain, apart, 0, err);
@@ -167,11 +165,10 @@ static tsr_status learn_starts(lesson *x, tsr_batch *batch,
                                tsr_err *err)
 {
     const tsr_setup *s = x->s;
-    tsr_status status = TSR_OK;
-    for (int i = 0; i < x->n && status == TSR_OK; i++)
-        status = learn_one(x, i, s->n_start > 0 ? s->start[i] : s->first, batch,
-                           curves, six, err);
-    return status;
+    for (int i = 0; i < x->n; i++)
+        TSR_TRY(learn_one(x, i, s->n_start > 0 ? s->start[i] : s->first, batch,
+                          curves, six, err));
+    return TSR_OK;
 }
 
 static tsr_status learn_curves(lesson *x, int from_starts,
@@ -184,11 +181,10 @@ static tsr_status learn_curves(lesson *x, int from_starts,
     x->bodies = calloc(n, sizeof *x->bodies);
     tsr_status status =
         six == NULL || x->atoms == NULL || x->bodies == NULL
-            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+            ? tsr_no_memory(err)
             : tsr_batch_new(x->s->share[0].engine, 1, &batch, err);
-    if (status == TSR_OK)
-        status = from_starts ? learn_starts(x, batch, curves, six, err)
-                             : learn_draws(x, batch, curves, six, err);
+    TSR_THEN(status, from_starts ? learn_starts(x, batch, curves, six, err)
+                                 : learn_draws(x, batch, curves, six, err));
     tsr_batch_free(batch);
     free(six);
     return status;
@@ -411,8 +407,7 @@ static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
     const size_t n_q = (size_t)x->l->grid.n_q;
     double *square =
         calloc((3 + n_q + TSR_MODEL_ERRORS + 1) * n_q, sizeof *square);
-    if (square == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(square, err));
     double *before = square + n_q, *left = before + n_q;
     double *covariance = left + n_q, *curve = covariance + n_q * n_q;
     double *reference = curve + TSR_MODEL_ERRORS * n_q;
@@ -527,8 +522,7 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
     for (; x.view < l->n_view && status == TSR_OK; x.view++)
         status = learn_view(config, &x, log, &words, err);
     s->model_error_text = tsr_words_end(&words);
-    if (status == TSR_OK && s->model_error_text == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_THEN(status, tsr_allocated(s->model_error_text, err));
     if (status == TSR_OK) {
         tsr_info(log, "model error: %s (learnt in %.1f s)", s->model_error_text,
                  tsr_clock_s() - begin);

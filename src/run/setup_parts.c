@@ -29,8 +29,7 @@ static tsr_status mark_fixed(const tsr_structure_config *c,
                              const tsr_structure *s, int *rigid, tsr_err *err)
 {
     tsr_residue *residue = residues_of(s);
-    tsr_status status =
-        residue == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
+    tsr_status status = tsr_allocated(residue, err);
     for (int k = 0; k < c->fixed.n && status == TSR_OK; k++) {
         status = tsr_range_mark(c->fixed.item[k], s->n_residue, residue, 1,
                                 rigid, err);
@@ -54,25 +53,21 @@ static void list_text(const tsr_strings *list, size_t size, char *text)
 static tsr_status fix_all(const tsr_structure *s, tsr_structure_config *c,
                           tsr_err *err)
 {
-    tsr_status status = TSR_OK;
-    for (int i = 0; i < s->n_residue && status == TSR_OK; i++)
+    for (int i = 0; i < s->n_residue; i++)
         if (i == 0 || strcmp(s->residue[i].chain, s->residue[i - 1].chain) != 0)
-            status = tsr_strings_append(&c->rigid, s->residue[i].chain, err);
-    return status;
+            TSR_TRY(tsr_strings_append(&c->rigid, s->residue[i].chain, err));
+    return TSR_OK;
 }
 
 static tsr_status take(tsr_structure_config *c, const tsr_structure *s,
                        const tsr_parts *parts, tsr_log *log, tsr_err *err)
 {
     char text[512];
-    tsr_status status = TSR_OK;
-    for (int k = 0; k < parts->flexible.n && status == TSR_OK; k++)
-        status = tsr_strings_append(&c->flexible, parts->flexible.item[k], err);
+    for (int k = 0; k < parts->flexible.n; k++)
+        TSR_TRY(tsr_strings_append(&c->flexible, parts->flexible.item[k], err));
     int is_free = c->fixed.n + c->mobile.n == 0; /* the user chose none */
-    for (int k = 0; k < parts->fixed.n && is_free && status == TSR_OK; k++)
-        status = tsr_strings_append(&c->fixed, parts->fixed.item[k], err);
-    if (status != TSR_OK)
-        return status;
+    for (int k = 0; k < parts->fixed.n && is_free; k++)
+        TSR_TRY(tsr_strings_append(&c->fixed, parts->fixed.item[k], err));
     list_text(&c->flexible, sizeof text, text);
     if (c->flexible.n > 0)
         tsr_info(log,
@@ -97,13 +92,10 @@ static tsr_status find(tsr_structure_config *c, const tsr_structure *s,
     tsr_parts *parts = NULL;
     int *rigid = calloc((size_t)s->n_residue + 1, sizeof *rigid);
     const tsr_parts_wish wish = {rigid, c->mobile.n > 0};
-    tsr_status status = rigid == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : mark_fixed(c, s, rigid, err);
-    if (status == TSR_OK)
-        status = tsr_parts_with(s, NULL, wish, log, &parts, NULL, err);
-    if (status == TSR_OK)
-        status = take(c, s, parts, log, err);
+    tsr_status status = tsr_allocated(rigid, err);
+    TSR_THEN(status, mark_fixed(c, s, rigid, err));
+    TSR_THEN(status, tsr_parts_with(s, NULL, wish, log, &parts, NULL, err));
+    TSR_THEN(status, take(c, s, parts, log, err));
     free(rigid);
     tsr_parts_free(parts);
     return status;
@@ -173,10 +165,9 @@ tsr_status tsr_setup_doubt(const tsr_config *config, const tsr_setup *setup,
         return TSR_OK;
     tsr_status status =
         tsr_structure_read(config->structure.file, &structure, err);
-    if (status == TSR_OK)
-        status =
-            tsr_parts_with(structure, NULL, (tsr_parts_wish){.rigid = NULL},
-                           NULL, &parts, NULL, err);
+    TSR_THEN(status,
+             tsr_parts_with(structure, NULL, (tsr_parts_wish){.rigid = NULL},
+                            NULL, &parts, NULL, err));
     for (int k = 0; status == TSR_OK && k < parts->n_grave; k++)
         tsr_warn(log, "%s: %s", config->structure.file, parts->note[k]);
     if (status == TSR_OK)

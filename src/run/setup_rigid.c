@@ -90,7 +90,7 @@ tsr_status tsr_setup_fit_start(tsr_setup *setup, const double *partial,
                                     predict, &j, NULL);
     free(j.profile);
     free(data);
-    return n < 0 ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
+    return n < 0 ? tsr_no_memory(err) : TSR_OK;
 }
 
 char *tsr_setup_rigid_text(const tsr_setup *setup)

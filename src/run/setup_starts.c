@@ -44,16 +44,14 @@ static tsr_status read_start(const char *path, tsr_log *log, tsr_setup *s,
     tsr_topology *topology = NULL;
     tsr_conformation *read = NULL, *c = NULL;
     tsr_status status = tsr_structure_read(path, &structure, err);
-    if (status == TSR_OK)
-        status = tsr_topology_from_structure(
-            structure, own->body_model, (tsr_flexibility){.is_still = 1},
-            s->prior_table, log, &topology, &read, err);
-    if (status == TSR_OK)
-        status = check_alike(own, topology, path, err);
+    TSR_THEN(status,
+             tsr_topology_from_structure(
+                 structure, own->body_model, (tsr_flexibility){.is_still = 1},
+                 s->prior_table, log, &topology, &read, err));
+    TSR_THEN(status, check_alike(own, topology, path, err));
     if (status == TSR_OK) {
         c = tsr_conformation_new(own);
-        if (c == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        TSR_THEN(status, tsr_allocated(c, err));
     }
     if (status == TSR_OK) {
         /* its bodies are not those of the run, which may have ligands */
@@ -111,7 +109,7 @@ static tsr_status draw_group(const tsr_target *run, int group,
     for (int k = 0; k < tsr_target_n_state(run) && status == TSR_OK; k++) {
         state[k] = tsr_conformation_new(run->topology);
         if (state[k] == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+            status = tsr_no_memory(err);
         else
             tsr_conformation_copy(run->topology, state[k], view.state[k], 0,
                                   run->topology->n_residue);
@@ -140,8 +138,7 @@ static tsr_status measure_first(tsr_setup *s, tsr_err *err)
     if (status == TSR_OK && s->n_engine > 0)
         status = tsr_batch_new(s->share[0].engine, tsr_target_n_state(&alone),
                                &batch, err);
-    if (status == TSR_OK)
-        status = tsr_chain_start(chain, batch, err);
+    TSR_THEN(status, tsr_chain_start(chain, batch, err));
     if (status == TSR_OK)
         s->first_chi2 = tsr_chain_chi2(chain);
     tsr_batch_free(batch);
@@ -168,7 +165,7 @@ tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
     for (int g = 0; g < n_group && s->group_log_z != NULL; g++)
         s->group_log_z[g] = (double)NAN;
     if (status == TSR_OK && (s->group_start == NULL || s->group_log_z == NULL))
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
     for (int g = 0; g < drawn && status == TSR_OK; g++)
         status = draw_group(t, g, s->group_start + (size_t)(g * n_state), err);
     if (status != TSR_OK)
@@ -195,8 +192,7 @@ tsr_status tsr_setup_starts(const tsr_config *config, tsr_log *log,
     if (starts->n == 0)
         return TSR_OK;
     s->start = calloc((size_t)starts->n, sizeof(*s->start));
-    if (s->start == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(s->start, err));
     for (int k = 0; k < starts->n && status == TSR_OK; k++) {
         status = read_start(start[k].file, log, s, &s->start[k], err);
         s->n_start += status == TSR_OK;

@@ -5,6 +5,7 @@
  * where it need not. */
 #include "run/setup.h"
 
+#include "core/text.h"
 #include "io/atoms.h"
 #include "run/atom_curves.h"
 #include "scattering/atom_model.h"
@@ -23,11 +24,8 @@ tsr_status tsr_data_file(const char *name, char **path, tsr_err *err)
     for (int k = 0; k < 3; k++) {
         if (folder[k] == NULL)
             continue;
-        size_t n = strlen(folder[k]) + strlen(name) + 2;
-        *path = calloc(n, 1);
-        if (*path == NULL)
-            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-        snprintf(*path, n, "%s/%s", folder[k], name);
+        *path = tsr_words_of("%s/%s", folder[k], name);
+        TSR_TRY(tsr_allocated(*path, err));
         if (access(*path, R_OK) == 0)
             return TSR_OK;
         free(*path);
@@ -52,8 +50,7 @@ static tsr_status complete_rg2(const char *shipped, tsr_form_factor_table *own,
     char *path = NULL;
     tsr_form_factor_table *table = NULL;
     tsr_status status = tsr_data_file(shipped, &path, err);
-    if (status == TSR_OK)
-        status = tsr_form_factor_read(path, &table, err);
+    TSR_THEN(status, tsr_form_factor_read(path, &table, err));
     if (status == TSR_OK && table->model == own->model)
         memcpy(own->rg2, table->rg2, (size_t)own->n_type * sizeof *own->rg2);
     tsr_form_factor_free(table);
@@ -86,17 +83,14 @@ static tsr_status read_form_factors(const char *path, int needs_components,
                                     double density, tsr_setup *s, tsr_err *err)
 {
     tsr_form_factor_table *table;
-    tsr_status status = tsr_form_factor_read(path, &table, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_form_factor_read(path, &table, err));
     if (table->n_comp == 1) {
         s->form_factors = table;
         return needs_components ? refuse_contrast(s, path, density, err)
                                 : TSR_OK;
     }
-    status = tsr_form_factor_set_density(table, density, err);
-    if (status == TSR_OK)
-        status = tsr_form_factor_fold(table, &s->form_factors, err);
+    tsr_status status = tsr_form_factor_set_density(table, density, err);
+    TSR_THEN(status, tsr_form_factor_fold(table, &s->form_factors, err));
     if (needs_components)
         s->components = table;
     else
@@ -117,9 +111,8 @@ static tsr_status read_tables(const char *own, int two, double density,
     tsr_status status = TSR_OK;
     if (own == NULL)
         status = tsr_data_file(shipped[needs_components][two], &path, err);
-    if (status == TSR_OK)
-        status = read_form_factors(own != NULL ? own : path, needs_components,
-                                   density, s, err);
+    TSR_THEN(status, read_form_factors(own != NULL ? own : path,
+                                       needs_components, density, s, err));
     free(path);
     if (status == TSR_OK && (s->form_factors->model == TSR_BODIES_TWO) != two)
         status = tsr_fail(err, TSR_E_CONFIG,
@@ -136,11 +129,10 @@ tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
 {
     char *path = NULL;
     tsr_status status = tsr_data_file("prior.dat", &path, err);
-    if (status == TSR_OK)
-        status = tsr_prior_table_read(path, &setup->prior_table, err);
+    TSR_THEN(status, tsr_prior_table_read(path, &setup->prior_table, err));
     free(path);
-    if (status == TSR_OK)
-        status = tsr_contrast_priors(&config->contrast, setup->contrast, err);
+    TSR_THEN(status,
+             tsr_contrast_priors(&config->contrast, setup->contrast, err));
     return status == TSR_OK ? read_tables(config->structure.form_factors,
                                           config->structure.bodies == 0,
                                           config->solvent.density, setup, err)
@@ -152,8 +144,8 @@ static tsr_status weigh_hydrogens(const tsr_atoms *atoms, tsr_guests *g,
 {
     tsr_hydrogen_count count;
     int *n = calloc((size_t)atoms->n_atom + 1, sizeof *n);
-    tsr_status status = n == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                                  : tsr_hydrogens_assign(atoms, n, &count, err);
+    tsr_status status = tsr_allocated(n, err);
+    TSR_THEN(status, tsr_hydrogens_assign(atoms, n, &count, err));
     for (int i = 0; i < g->atoms->n_atom && status == TSR_OK; i++)
         g->hydrogen_mass += n[g->file_atom[i]] * tsr_atom_mass(1);
     free(n);
@@ -197,8 +189,7 @@ tsr_status tsr_setup_expose(const tsr_setup *setup,
 {
     const tsr_topology *t = setup->topology;
     int *type = malloc((size_t)t->n_body * sizeof *type);
-    if (type == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(type, err));
     for (int b = 0; b < t->n_body; b++)
         type[b] = t->body[b].type;
     tsr_form_factor_expose(setup->components, t->n_body, type,
@@ -214,8 +205,7 @@ static tsr_status expose_starts(tsr_setup *s, tsr_err *err)
     if (s->n_start == 0)
         return tsr_setup_expose(s, s->first, s->exposure, err);
     double *one = calloc((size_t)n_body, sizeof *one);
-    tsr_status status =
-        one == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
+    tsr_status status = tsr_allocated(one, err);
     for (int b = 0; b < n_body; b++)
         s->exposure[b] = 0.0;
     for (int k = 0; k < s->n_start && status == TSR_OK; k++) {
@@ -263,8 +253,7 @@ static tsr_status set_tables(tsr_log *log, tsr_setup *s, tsr_err *err)
     if (s->components == NULL)
         return TSR_OK;
     s->exposure = malloc((size_t)s->topology->n_body * sizeof *s->exposure);
-    if (s->exposure == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(s->exposure, err));
     s->scattering->exposure = s->exposure;
     TSR_TRY(expose_starts(s, err));
     tell_exposure(s, log);
@@ -308,8 +297,7 @@ static tsr_status set_neutrons(int p, tsr_atom_curves *curves, int n_term,
 {
     double *d2o = calloc((size_t)n_term, sizeof *d2o), match = 0.0;
     int n = 0, first = 0;
-    if (d2o == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(d2o, err));
     for (int d = n_term - 1; d >= 0; d--)
         if (term[d]->neutron != NULL && term[d]->probe == p) {
             d2o[n++] = term[d]->neutron->d2o;
@@ -367,7 +355,7 @@ tsr_status tsr_setup_scattering(const tsr_config *config, int n_term,
     s->sample = calloc(room, sizeof *s->sample);
     s->neutron = calloc(room, sizeof(*s->neutron));
     if (s->scattering == NULL || s->sample == NULL || s->neutron == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     if (n_term > 0 || s->components != NULL)
         tell_contrast(s, log);
     const int has_xray = find_probes(n_term, term, s);

@@ -1,3 +1,5 @@
+/* Reads what --until says, and judges a trace by it: how far the worst variable
+ * is from its aim, as the factor of draws that it still takes. */
 #include "run/until.h"
 
 #include "analysis/diagnose.h"
@@ -106,19 +108,17 @@ tsr_status tsr_until_judge(const tsr_until *until, tsr_trace_reader *reader,
 {
     judge j = {until, 0.0, worst};
     const char *const *name;
-    tsr_status status = TSR_OK;
     worst[0] = '\0';
     *far = (double)INFINITY;
     for (int i = 0; i < summary->n; i++)
         look(&j, summary->item[i].name, &summary->item[i].value);
     const int n =
         tsr_trace_variables(reader, TSR_TRACE_POSTERIOR_PREDICTIVE, &name);
-    for (int i = 0; i < n && status == TSR_OK; i++)
+    for (int i = 0; i < n; i++)
         if (strncmp(name[i], "intensity_mean", 14) == 0)
-            status = look_at_curve(&j, reader, name[i], err);
-    if (status == TSR_OK)
-        *far = j.far;
-    return status;
+            TSR_TRY(look_at_curve(&j, reader, name[i], err));
+    *far = j.far;
+    return TSR_OK;
 }
 
 tsr_status tsr_until_check(const tsr_until *until, const char *trace,
@@ -129,10 +129,8 @@ tsr_status tsr_until_check(const tsr_until *until, const char *trace,
     worst[0] = '\0';
     *far = (double)INFINITY;
     tsr_status status = tsr_trace_open(trace, &reader, err);
-    if (status == TSR_OK)
-        status = tsr_summary_make(reader, &summary, err);
-    if (status == TSR_OK)
-        status = tsr_until_judge(until, reader, summary, far, worst, err);
+    TSR_THEN(status, tsr_summary_make(reader, &summary, err));
+    TSR_THEN(status, tsr_until_judge(until, reader, summary, far, worst, err));
     tsr_summary_free(summary);
     tsr_trace_reader_free(reader);
     return status;

@@ -1,6 +1,6 @@
 /* run --until: stop when the chains have converged. */
-#ifndef TSR_CLI_UNTIL_H
-#define TSR_CLI_UNTIL_H
+#ifndef TSR_RUN_UNTIL_H
+#define TSR_RUN_UNTIL_H
 
 #include "analysis/summary.h"
 #include "core/status.h"

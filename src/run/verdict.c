@@ -3,7 +3,6 @@
  */
 #include "run/verdict.h"
 
-#include "analysis/thinned.h"
 #include "core/json_read.h"
 #include "core/text.h"
 
@@ -162,8 +161,7 @@ static tsr_status judge_guinier(const job *j, double rg_first,
     tsr_status status = read_draws(j, first, width, &curve, &background, err);
     double *rg =
         malloc(((size_t)curve.n_chain * (size_t)curve.n_kept + 1) * sizeof *rg);
-    if (status == TSR_OK && rg == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_THEN(status, tsr_allocated(rg, err));
     const int n = status == TSR_OK ? guinier_of_draws(j, &c->guinier, &curve,
                                                       &background, rg)
                                    : 0;
@@ -272,7 +270,7 @@ static tsr_status judge_curves(tsr_verdict *v, const tsr_past_run *run,
         tsr_verdict_curve *more =
             is_there ? realloc(v->curve, (size_t)(k + 1) * sizeof *more) : NULL;
         if (is_there && more == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+            status = tsr_no_memory(err);
         if (more != NULL) {
             v->curve = more;
             v->curve[k] = (tsr_verdict_curve){.n = 0};
@@ -356,9 +354,9 @@ static tsr_status find_arrangements(tsr_verdict *v, const tsr_past_run *run,
                    : TSR_OK;
     tsr_status status =
         tsr_summary_draws(run->trace, "chi2", &n_chain, &n_draw, &chi2, &local);
-    if (status == TSR_OK)
-        status = tsr_arrangements_make(frames, fixed, threshold_ang, n_chain,
-                                       n_draw, chi2, &v->arrangements, &local);
+    TSR_THEN(status,
+             tsr_arrangements_make(frames, fixed, threshold_ang, n_chain,
+                                   n_draw, chi2, &v->arrangements, &local));
     char *model = tsr_words_of("%s/model.pdb", run->directory);
     if (status == TSR_OK && v->arrangements != NULL && model != NULL)
         status = tsr_model_atoms_read(model, &v->atoms, &local);
@@ -482,17 +480,13 @@ tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
     v->evidence = summary->evidence;
     v->directory = run->directory != NULL ? strdup(run->directory) : NULL;
     tsr_status status = run->directory != NULL && v->directory == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
+                            ? tsr_no_memory(err)
                             : judge_curves(v, run, summary, err);
     find_motions(v, run, summary);
-    if (status == TSR_OK)
-        status = judge_loo(v, run, err);
-    if (status == TSR_OK)
-        status = find_arrangements(v, run, fixed, threshold_ang, err);
-    if (status == TSR_OK)
-        status = tsr_verdict_measure(v, run, err);
-    if (status == TSR_OK)
-        status = tsr_advice_make(run, summary, &v->advice, err);
+    TSR_THEN(status, judge_loo(v, run, err));
+    TSR_THEN(status, find_arrangements(v, run, fixed, threshold_ang, err));
+    TSR_THEN(status, tsr_verdict_measure(v, run, err));
+    TSR_THEN(status, tsr_advice_make(run, summary, &v->advice, err));
     if (status == TSR_OK)
         find_open(v, run, summary);
     if (status == TSR_OK)

@@ -161,10 +161,6 @@ const char *tsr_verdict_interval(const tsr_convergence *value, char text[64]);
 void tsr_verdict_put_interval(tsr_json *json, const char *name,
                               const tsr_convergence *value);
 
-/* Of a map: the share of what it has beside noise that a correlation leaves
- * unexplained; NaN where the noise is not known. */
-double tsr_verdict_unexplained(double cc, double limit);
-
 /* Whether a fit is as good as its errors let one expect: residuals change their
  * sign as by chance (p of CorMap at least 0.01) and are not much larger than
  * the errors (reduced chi2 at most 1.5). */

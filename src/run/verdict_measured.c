@@ -3,7 +3,6 @@
  * and what the start did can be said beside it. */
 #include "run/verdict.h"
 
-#include "analysis/thinned.h"
 #include "core/text.h"
 
 #include <math.h>
@@ -80,8 +79,7 @@ static tsr_status measure_kind(tsr_verdict *v, const tsr_past_run *run,
         name_measured(run, ordinal, &m);
         tsr_verdict_measured *more =
             realloc(v->measured, ((size_t)v->n_measured + 1) * sizeof *more);
-        if (more == NULL)
-            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        TSR_TRY(tsr_allocated(more, err));
         v->measured = more;
         more[v->n_measured++] = m;
     }
@@ -105,8 +103,7 @@ static tsr_status find_moved(tsr_verdict *v, tsr_err *err)
         return TSR_OK;
     const tsr_domains *d = a->domains;
     double *degrees = calloc((size_t)d->n + 1, sizeof *degrees);
-    tsr_status status =
-        degrees == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
+    tsr_status status = tsr_allocated(degrees, err);
     for (int k = 0; k < d->n_pair && status == TSR_OK; k++) {
         const tsr_domain_pair *p = &d->pair[k];
         if (p->a != a->fixed && p->b != a->fixed)
@@ -117,8 +114,7 @@ static tsr_status find_moved(tsr_verdict *v, tsr_err *err)
         for (int i = 0; i < d->n; i++)
             degrees[i] = p->turn[i] * 57.29577951308232;
         status = tsr_convergence_make(1, d->n, p->distance, &m->distance, err);
-        if (status == TSR_OK)
-            status = tsr_convergence_make(1, d->n, degrees, &m->turn, err);
+        TSR_THEN(status, tsr_convergence_make(1, d->n, degrees, &m->turn, err));
         v->n_moved += status == TSR_OK;
     }
     free(degrees);
@@ -133,7 +129,9 @@ tsr_status tsr_verdict_measure(tsr_verdict *verdict, const tsr_past_run *run,
     return find_moved(verdict, err);
 }
 
-double tsr_verdict_unexplained(double cc, double limit)
+/* Of a map: the share of what it has beside noise that a correlation leaves
+ * unexplained; NaN where the noise is not known. */
+static double unexplained(double cc, double limit)
 {
     const double explained = cc > 0.0 ? cc * cc / (limit * limit) : 0.0;
     return isnan(limit) || isnan(cc) ? (double)NAN
@@ -146,8 +144,8 @@ double tsr_verdict_unexplained(double cc, double limit)
 /* What start and draws leave of the map, where its noise is known. */
 static void say_unexplained(const tsr_verdict_measured *m, tsr_words *w)
 {
-    const double start = tsr_verdict_unexplained(m->start, m->limit);
-    const double draws = tsr_verdict_unexplained(m->draws.mean, m->limit);
+    const double start = unexplained(m->start, m->limit);
+    const double draws = unexplained(m->draws.mean, m->limit);
     tsr_words_say(w,
                   " Noise would leave %.3f of a structure that is right; of "
                   "what the map shows beside noise ",
@@ -267,9 +265,9 @@ static void put_one(const tsr_verdict_measured *m, tsr_json *j)
     if (m->type == &tsr_term_map) {
         tsr_json_number(j, "limit", m->limit);
         tsr_json_number(j, "start_unexplained",
-                        tsr_verdict_unexplained(m->start, m->limit));
+                        unexplained(m->start, m->limit));
         tsr_json_number(j, "draws_unexplained",
-                        tsr_verdict_unexplained(m->draws.mean, m->limit));
+                        unexplained(m->draws.mean, m->limit));
     } else {
         tsr_json_number(j, "off", (m->draws.mean - m->value) / m->sd);
     }

@@ -173,8 +173,7 @@ static tsr_status add_shape(const tsr_target *t, const char *kind, int index,
                             tsr_columns *columns, tsr_err *err)
 {
     const int n_state = tsr_target_n_state(t);
-    tsr_status status = TSR_OK;
-    for (int i = 0; i < n_variable * n_state && status == TSR_OK; i++) {
+    for (int i = 0; i < n_variable * n_state; i++) {
         const tsr_pose_variable *v = &variable[i % n_variable];
         tsr_column c = {.group = TSR_TRACE_POSTERIOR,
                         .unit = v->unit,
@@ -188,9 +187,9 @@ static tsr_status add_shape(const tsr_target *t, const char *kind, int index,
         if (n_state > 1)
             snprintf(c.name + n, sizeof c.name - (size_t)n, "_%d", c.state + 1);
         snprintf(c.own_doc, sizeof c.own_doc, "%s: %s", where, v->doc);
-        status = tsr_columns_add(columns, c, err);
+        TSR_TRY(tsr_columns_add(columns, c, err));
     }
-    return status;
+    return TSR_OK;
 }
 
 static tsr_status add_shapes(const tsr_target *target, tsr_columns *columns,
@@ -200,24 +199,23 @@ static tsr_status add_shapes(const tsr_target *target, tsr_columns *columns,
     char where[64];
     tsr_pose pose;
     tsr_tail tail;
-    tsr_status status = TSR_OK;
-    for (int k = 0; status == TSR_OK && tsr_pose_find(t, k, &pose); k++) {
+    for (int k = 0; tsr_pose_find(t, k, &pose); k++) {
         const tsr_residue *a = &t->residue[pose.first[0]];
         const tsr_residue *b = &t->residue[pose.first[1]];
         snprintf(where, sizeof where, "parts %s:%d-%d and %s:%d-%d", a->chain,
                  a->number, t->residue[pose.last[0]].number, b->chain,
                  b->number, t->residue[pose.last[1]].number);
-        status = add_shape(target, "pose", k, where, TSR_N_POSE_VALUE,
-                           tsr_pose_variables, get_pose, columns, err);
+        TSR_TRY(add_shape(target, "pose", k, where, TSR_N_POSE_VALUE,
+                          tsr_pose_variables, get_pose, columns, err));
     }
-    for (int k = 0; status == TSR_OK && tsr_tail_find(t, k, &tail); k++) {
+    for (int k = 0; tsr_tail_find(t, k, &tail); k++) {
         const tsr_residue *end = &t->residue[tail.end];
         snprintf(where, sizeof where, "tail from %s:%d to %d", end->chain,
                  t->residue[tail.joint].number, end->number);
-        status = add_shape(target, "tail", k, where, TSR_N_TAIL_VALUE,
-                           tsr_tail_variables, get_tail, columns, err);
+        TSR_TRY(add_shape(target, "tail", k, where, TSR_N_TAIL_VALUE,
+                          tsr_tail_variables, get_tail, columns, err));
     }
-    return status;
+    return TSR_OK;
 }
 
 static tsr_status add_moves(const tsr_target *t, tsr_columns *columns,
@@ -227,17 +225,17 @@ static tsr_status add_moves(const tsr_target *t, tsr_columns *columns,
     for (int m = 0; m < TSR_N_MOVE; m++)
         name[m] = tsr_move_registry[m]->name;
     const tsr_column_axis move = {"move", TSR_N_MOVE, NULL, NULL, name};
-    tsr_status status =
+    TSR_TRY(
         add_row(columns, TSR_TRACE_SAMPLE_STATS, "acceptance_by_move", NULL,
                 "share of each move's proposals accepted since the last draw; "
                 "NaN: none were made",
-                move, 0, get_moves, err);
-    if (status == TSR_OK && tsr_likelihood_n_profile(t->likelihood) > 0)
-        status = add_row(columns, TSR_TRACE_SAMPLE_STATS, "dirty_by_move", NULL,
-                         "dirty_fraction of each move's proposals; NaN: the "
-                         "engine was asked for none",
-                         move, 0, get_moves_changed, err);
-    return status;
+                move, 0, get_moves, err));
+    if (tsr_likelihood_n_profile(t->likelihood) > 0)
+        TSR_TRY(add_row(columns, TSR_TRACE_SAMPLE_STATS, "dirty_by_move", NULL,
+                        "dirty_fraction of each move's proposals; NaN: the "
+                        "engine was asked for none",
+                        move, 0, get_moves_changed, err));
+    return TSR_OK;
 }
 
 tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
@@ -272,25 +270,23 @@ tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
         [TSR_TERM_SIDE] = {"log_prior_side", "of the side-chain centres"},
         [TSR_TERM_CLASH] = {"log_prior_clash", "of excluded volume"},
         [TSR_TERM_RESTRAINT] = {"log_prior_restraint", "of restraints"}};
-    tsr_status status = TSR_OK;
-    for (size_t k = 0; k < sizeof own / sizeof *own && status == TSR_OK; k++)
-        status = add_scalar(columns, own[k].group, own[k].name, own[k].unit,
-                            own[k].doc, 0, own[k].get, err);
-    if (status == TSR_OK)
-        status = add_states(target, columns, err);
-    if (status == TSR_OK && !target->is_still)
-        status = add_shapes(target, columns, err);
-    for (int k = 0; k < TSR_N_TERM && status == TSR_OK; k++)
-        status = add_scalar(columns, TSR_TRACE_SAMPLE_STATS, terms[k].name,
-                            "nat", terms[k].doc, k, get_prior_term, err);
-    if (status == TSR_OK && tsr_likelihood_n_profile(target->likelihood) > 0)
-        status = add_scalar(
+    for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+        TSR_TRY(add_scalar(columns, own[k].group, own[k].name, own[k].unit,
+                           own[k].doc, 0, own[k].get, err));
+    TSR_TRY(add_states(target, columns, err));
+    if (!target->is_still)
+        TSR_TRY(add_shapes(target, columns, err));
+    for (int k = 0; k < TSR_N_TERM; k++)
+        TSR_TRY(add_scalar(columns, TSR_TRACE_SAMPLE_STATS, terms[k].name,
+                           "nat", terms[k].doc, k, get_prior_term, err));
+    if (tsr_likelihood_n_profile(target->likelihood) > 0)
+        TSR_TRY(add_scalar(
             columns, TSR_TRACE_SAMPLE_STATS, "dirty_fraction", NULL,
             "mean share of the distances between bodies that a proposal "
             "changed, of those that the engine was asked for since the last "
             "draw",
-            0, get_changed, err);
-    return status == TSR_OK ? add_moves(target, columns, err) : status;
+            0, get_changed, err));
+    return add_moves(target, columns, err);
 }
 
 /* ---- the ladder ---- */
@@ -337,28 +333,26 @@ tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
     const tsr_column_axis rung = {"rung", n_temp, NULL, NULL, NULL};
     const tsr_column_axis pair = {"pair", n_temp - 1, NULL, NULL, NULL};
     const tsr_trace_group stats = TSR_TRACE_SAMPLE_STATS;
-    tsr_status status =
-        add_scalar(columns, stats, "temperature", NULL,
-                   "likelihood temperature", 0, get_temperature, err);
-    if (status == TSR_OK)
-        status = add_scalar(columns, stats, "round_trips", NULL,
-                            "of replicas between the lowest and the highest "
-                            "temperature, so far",
-                            0, get_round_trips, err);
-    if (status == TSR_OK && n_temp > 1)
-        status = add_row(columns, stats, "ladder_temperature", NULL,
-                         "likelihood temperatures of the chain's replicas",
-                         rung, 0, get_rungs, err);
-    if (status == TSR_OK && n_temp > 1)
-        status = add_row(columns, stats, "ladder_log_lik", "nat",
-                         "log likelihood of the replica at each temperature",
-                         rung, 0, get_rung_log_lik, err);
-    if (status == TSR_OK && n_temp > 1)
-        status = add_row(columns, stats, "exchange_rate", NULL,
-                         "mean probability of an exchange between a "
-                         "temperature and the next, so far",
-                         pair, 0, get_exchange, err);
-    if (status == TSR_OK && target->n_group > 0) {
+    TSR_TRY(add_scalar(columns, stats, "temperature", NULL,
+                       "likelihood temperature", 0, get_temperature, err));
+    TSR_TRY(add_scalar(columns, stats, "round_trips", NULL,
+                       "of replicas between the lowest and the highest "
+                       "temperature, so far",
+                       0, get_round_trips, err));
+    if (n_temp > 1)
+        TSR_TRY(add_row(columns, stats, "ladder_temperature", NULL,
+                        "likelihood temperatures of the chain's replicas", rung,
+                        0, get_rungs, err));
+    if (n_temp > 1)
+        TSR_TRY(add_row(columns, stats, "ladder_log_lik", "nat",
+                        "log likelihood of the replica at each temperature",
+                        rung, 0, get_rung_log_lik, err));
+    if (n_temp > 1)
+        TSR_TRY(add_row(columns, stats, "exchange_rate", NULL,
+                        "mean probability of an exchange between a "
+                        "temperature and the next, so far",
+                        pair, 0, get_exchange, err));
+    if (target->n_group > 0) {
         tsr_column c = {
             .group = TSR_TRACE_CONSTANT_DATA,
             .name = "population_log_evidence",
@@ -368,9 +362,9 @@ tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
                    "chains on its way from the prior",
             .axis = {"population", target->n_group, NULL, NULL, NULL},
             .constant = target->group_log_z};
-        status = tsr_columns_add(columns, c, err);
+        TSR_TRY(tsr_columns_add(columns, c, err));
     }
-    return status;
+    return TSR_OK;
 }
 
 /* ---- parameters ---- */
@@ -387,8 +381,7 @@ tsr_status tsr_parameter_columns(const tsr_target *target,
                                  tsr_columns *columns, tsr_err *err)
 {
     const tsr_likelihood *l = target->likelihood;
-    tsr_status status = TSR_OK;
-    for (int i = 0; i < parameters->weight && status == TSR_OK; i++) {
+    for (int i = 0; i < parameters->weight; i++) {
         const tsr_parameter *p = &parameters->table[i];
         char name[48];
         snprintf(name, sizeof name, "%s", p->name);
@@ -398,10 +391,10 @@ tsr_status tsr_parameter_columns(const tsr_target *target,
                 tsr_term_variable(l->term[d]->type, l->term[d]->ordinal,
                                   p->name, sizeof name, name);
         if (p->infer)
-            status = add_scalar(columns, TSR_TRACE_POSTERIOR, name, p->unit,
-                                p->doc, i, get_parameter, err);
+            TSR_TRY(add_scalar(columns, TSR_TRACE_POSTERIOR, name, p->unit,
+                               p->doc, i, get_parameter, err));
     }
-    return status;
+    return TSR_OK;
 }
 
 /* ---- likelihood terms ---- */
@@ -506,8 +499,7 @@ tsr_status tsr_term_columns(const tsr_target *target, tsr_columns *columns,
                             tsr_err *err)
 {
     const tsr_likelihood *l = target->likelihood;
-    tsr_status status = TSR_OK;
-    for (int d = 0; l != NULL && d < l->n_term && status == TSR_OK; d++)
-        status = add_term(l->term[d], d, columns, err);
-    return status;
+    for (int d = 0; l != NULL && d < l->n_term; d++)
+        TSR_TRY(add_term(l->term[d], d, columns, err));
+    return TSR_OK;
 }

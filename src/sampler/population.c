@@ -67,7 +67,7 @@ static tsr_status pass_init(pass *p, tsr_err *err)
     return p->log_lik != NULL && p->before != NULL && p->weight != NULL &&
                    p->parent != NULL && p->child != NULL
                ? TSR_OK
-               : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+               : tsr_no_memory(err);
 }
 
 static void look(const pass *p, double *log_lik)
@@ -98,8 +98,7 @@ static tsr_status go(pass *p, long n_step, tsr_err *err)
                             p->tick == NULL ? NULL : tick_all, p, &n_done, err);
     p->s->is_flat = 0;
     p->s->population.n_step += n_step;
-    if (status == TSR_OK)
-        status = tsr_chain_share(p->s->chain, p->n, err);
+    TSR_THEN(status, tsr_chain_share(p->s->chain, p->n, err));
     return status;
 }
 
@@ -227,8 +226,7 @@ static tsr_status keep_level(pass *p, double barrier, tsr_err *err)
     if (p->n_level == p->room) {
         const int room = 2 * p->room + 16;
         level *more = realloc(p->level, (size_t)room * sizeof *more);
-        if (more == NULL)
-            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        TSR_TRY(tsr_allocated(more, err));
         p->level = more, p->room = room;
     }
     if (p->s->n_temp == 1 && p->n_level > 0) /* only the last is asked for */
@@ -236,14 +234,13 @@ static tsr_status keep_level(pass *p, double barrier, tsr_err *err)
     level *l = &p->level[p->n_level];
     *l = (level){p->beta, barrier, NULL};
     l->replica = calloc((size_t)p->s->n_chain, sizeof(*l->replica));
-    if (l->replica == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(l->replica, err));
     const int k = p->n_level++ % p->s->n_temp;
     for (int c = 0; c < p->s->n_chain; c++) {
         tsr_archive_begin(&l->replica[c]);
         tsr_chain_archive(p->s->chain[c * p->s->n_temp + k], &l->replica[c]);
         if (l->replica[c].failed)
-            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+            return tsr_no_memory(err);
     }
     return TSR_OK;
 }
@@ -316,20 +313,17 @@ static tsr_status rise(pass *p, long most_each, tsr_err *err)
     tsr_status status = go(p, n_forgotten(p->s->target), err);
     look(p, p->log_lik);
     double rate = barrier_rate(p);
-    if (status == TSR_OK)
-        status = keep_level(p, barrier, err);
+    TSR_THEN(status, keep_level(p, barrier, err));
     while (p->beta < 1.0 && status == TSR_OK &&
            !tsr_sampler_should_stop(p->s)) {
         const double step = find_step(p), old_rate = rate;
         resample(p, step);
         p->beta = p->beta + step < 1.0 ? p->beta + step : 1.0;
         status = tsr_sampler_refresh(p->s, err);
-        if (status == TSR_OK)
-            status = mix(p, most_each, err);
+        TSR_THEN(status, mix(p, most_each, err));
         rate = barrier_rate(p);
         barrier += 0.5 * (old_rate + rate) * step;
-        if (status == TSR_OK)
-            status = keep_level(p, barrier, err);
+        TSR_THEN(status, keep_level(p, barrier, err));
     }
     p->s->population.barrier = barrier;
     return status;
@@ -352,10 +346,9 @@ tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record, long most_each,
     tsr_status status = pass_init(&p, err);
     for (int g = 0; g < t->n_group; g++)
         t->group_log_z[g] = 0.0;
-    if (status == TSR_OK)
-        status = tsr_sampler_refresh(s, err); /* they may have been restored */
-    if (status == TSR_OK)
-        status = rise(&p, most_each, err);
+    TSR_THEN(status,
+             tsr_sampler_refresh(s, err)); /* they may have been restored */
+    TSR_THEN(status, rise(&p, most_each, err));
     if (status == TSR_OK && !tsr_sampler_should_stop(s)) {
         found_ladders(&p);
         s->population.n_level = p.n_level;

@@ -78,8 +78,7 @@ static tsr_status append(tsr_columns *columns, const tsr_column *column,
     if (c->n == c->room) {
         int room = 2 * c->room + 32;
         tsr_column *more = realloc(c->item, (size_t)room * sizeof *more);
-        if (more == NULL)
-            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        TSR_TRY(tsr_allocated(more, err));
         c->item = more;
         c->room = room;
     }
@@ -93,30 +92,24 @@ tsr_status tsr_columns_add(tsr_columns *columns, tsr_column column,
     if (column.get == NULL && column.constant == NULL)
         return tsr_fail(err, TSR_E_INTERNAL,
                         "nobody gives the trace's column '%s'", column.name);
-    tsr_status status = append(columns, &column, err);
+    TSR_TRY(append(columns, &column, err));
     const int is_scalar = column.axis.name == NULL;
-    if (status == TSR_OK && is_scalar &&
-        (column.group == TSR_TRACE_POSTERIOR ||
-         column.group == TSR_TRACE_SAMPLE_STATS)) {
+    if (is_scalar && (column.group == TSR_TRACE_POSTERIOR ||
+                      column.group == TSR_TRACE_SAMPLE_STATS)) {
         column.group = column.group == TSR_TRACE_POSTERIOR
                            ? TSR_TRACE_WARMUP_POSTERIOR
                            : TSR_TRACE_WARMUP_SAMPLE_STATS;
-        status = append(columns, &column, err);
+        TSR_TRY(append(columns, &column, err));
     }
-    return status;
+    return TSR_OK;
 }
 
 static tsr_status list(tsr_record *r, tsr_err *err)
 {
-    tsr_status status = tsr_chain_columns(r->target, &r->columns, err);
-    if (status == TSR_OK)
-        status = tsr_ladder_columns(r->target, &r->columns, err);
-    if (status == TSR_OK)
-        status =
-            tsr_parameter_columns(r->target, r->parameters, &r->columns, err);
-    if (status == TSR_OK)
-        status = tsr_term_columns(r->target, &r->columns, err);
-    return status;
+    TSR_TRY(tsr_chain_columns(r->target, &r->columns, err));
+    TSR_TRY(tsr_ladder_columns(r->target, &r->columns, err));
+    TSR_TRY(tsr_parameter_columns(r->target, r->parameters, &r->columns, err));
+    return tsr_term_columns(r->target, &r->columns, err);
 }
 
 /* ---- memory ---- */
@@ -184,19 +177,17 @@ tsr_status tsr_record_new(const tsr_target *target, int n_chain, int capacity,
 {
     *out = NULL;
     tsr_record *r = calloc(1, sizeof *r);
-    if (r == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(r, err));
     r->target = target;
     r->n_chain = n_chain;
     r->capacity = capacity;
     r->parameters =
         tsr_parameters_new(target->likelihood, target->contrast,
                            tsr_target_n_state(target), target->infer_weights);
-    tsr_status status = r->parameters == NULL
-                            ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
-                            : list(r, err);
+    tsr_status status = tsr_allocated(r->parameters, err);
+    TSR_THEN(status, list(r, err));
     if (status == TSR_OK && !(open_columns(r) && open_scratch(r)))
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
     if (status == TSR_OK)
         *out = r;
     else

@@ -82,16 +82,13 @@ tsr_status tsr_relax(const tsr_topology *topology, const tsr_prior_table *table,
     tsr_prior_options soft = *options;
     soft.clash_limit = (double)INFINITY;
     tsr_prior *without = NULL;
-    tsr_status status =
-        tsr_prior_new(topology, table, &soft, d_limit_ang, &without, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_prior_new(topology, table, &soft, d_limit_ang, &without, err));
     const tsr_target target = {.topology = topology,
                                .first = first,
                                .prior = without,
                                .move_options = move_options,
                                .seed = seed};
-    status = run(&target, prior, first, log, err);
+    tsr_status status = run(&target, prior, first, log, err);
     tsr_prior_free(without);
     return status;
 }

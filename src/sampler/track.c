@@ -39,7 +39,8 @@ static int n_body_of(const tsr_target *t, const tsr_track_options *o)
     return o->bodies ? t->topology->n_body : 0;
 }
 
-long tsr_track_n_frame(const tsr_track_options *options, long n_draw)
+/* Frames that n_draw draws have. */
+static long n_frame_of(const tsr_track_options *options, long n_draw)
 {
     return (n_draw + options->every - 1) / options->every;
 }
@@ -70,8 +71,8 @@ double tsr_track_bytes(const tsr_target *target, int n_chain,
 {
     double expected, most;
     tsr_trajectory_spec spec = spec_of(target, options, 0, 0);
-    tsr_trajectory_bytes(&spec, (int)tsr_track_n_frame(options, n_draw),
-                         &expected, &most);
+    tsr_trajectory_bytes(&spec, (int)n_frame_of(options, n_draw), &expected,
+                         &most);
     return expected * n_chain * tsr_target_n_state(target);
 }
 
@@ -99,8 +100,7 @@ static tsr_status open_all(tsr_track *t, const char *directory, long n_draw,
 {
     size_t size;
     char *path = new_path(directory, &size);
-    tsr_status status =
-        path == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
+    tsr_status status = tsr_allocated(path, err);
     for (int c = 0; c < t->n_chain && status == TSR_OK; c++)
         for (int k = 0; k < t->n_state && status == TSR_OK; k++) {
             tsr_trajectory_spec spec =
@@ -111,8 +111,7 @@ static tsr_status open_all(tsr_track *t, const char *directory, long n_draw,
                          ? tsr_trajectory_create(path, &spec, file, err)
                          : tsr_trajectory_reopen(
                                path, &spec,
-                               (int)tsr_track_n_frame(&t->options, n_draw),
-                               file, err);
+                               (int)n_frame_of(&t->options, n_draw), file, err);
         }
     free(path);
     return status;
@@ -156,8 +155,7 @@ tsr_status tsr_track_new(const tsr_target *target, int n_chain, int capacity,
 {
     *out = NULL;
     tsr_track *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(t, err));
     t->target = target;
     t->options = options;
     t->n_chain = n_chain;
@@ -174,7 +172,7 @@ tsr_status tsr_track_new(const tsr_target *target, int n_chain, int capacity,
     if (t->file == NULL || t->atom == NULL || t->body == NULL ||
         t->observable == NULL) {
         tsr_track_free(t);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     }
     *out = t;
     return TSR_OK;
@@ -189,8 +187,7 @@ tsr_status tsr_track_close(tsr_track *track, tsr_err *err)
          i++) {
         tsr_status one =
             tsr_trajectory_close(track->file[i], status == TSR_OK ? err : NULL);
-        if (status == TSR_OK)
-            status = one;
+        TSR_THEN(status, one);
     }
     free(track->file);
     free(track->atom);

@@ -24,9 +24,6 @@ void tsr_track_free(tsr_track *track);
 /* Flushes and closes the files; frees, also when it fails. NULL is fine. */
 tsr_status tsr_track_close(tsr_track *track, tsr_err *err);
 
-/* Frames that n_draw draws have. */
-long tsr_track_n_frame(const tsr_track_options *options, long n_draw);
-
 /* Bytes in memory that a draw of all chains may need. */
 double tsr_track_draw_bytes(const tsr_target *target, int n_chain,
                             const tsr_track_options *options);

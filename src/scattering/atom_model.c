@@ -1,3 +1,6 @@
+/* Puts an atom's numbers together: form factor, displaced volume, hydrogens,
+ * and the bead of hydration over the part of its sphere that water reaches
+ * (surface.c). */
 #include "scattering/atom_model.h"
 
 #include "core/vec3.h"
@@ -178,13 +181,13 @@ static tsr_status hydrate(tsr_atom_model *m, tsr_err *err)
     double(*vector)[3] = calloc(n, sizeof *vector);
     tsr_status status = TSR_OK;
     if (radius == NULL || fraction == NULL || vector == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a surface");
+        status = tsr_no_memory(err);
     for (size_t i = 0; i < n && status == TSR_OK; i++)
         radius[i] = radius_of(m->kind[m->type[i]].volume);
-    if (status == TSR_OK)
-        status = tsr_surface_exposed(
-            m->n_atom, (const double(*)[3])m->xyz, radius,
-            is_layer ? layer_probe_ang : atom_probe_ang, fraction, vector, err);
+    TSR_THEN(status,
+             tsr_surface_exposed(m->n_atom, (const double(*)[3])m->xyz, radius,
+                                 is_layer ? layer_probe_ang : atom_probe_ang,
+                                 fraction, vector, err));
     if (status == TSR_OK && is_layer)
         add_beads(m, radius, fraction, (const double(*)[3])vector);
     for (size_t i = 0; i < n && status == TSR_OK && !is_layer; i++)
@@ -255,10 +258,8 @@ tsr_status tsr_atom_model_new(const tsr_atoms *atoms, tsr_solvent_model solvent,
         m->density = density;
         status = reserve(m, n, err);
     }
-    if (status == TSR_OK)
-        status = tsr_hydrogens_assign(atoms, work, &m->hydrogens, err);
-    if (status == TSR_OK)
-        status = fill(atoms, work, work + n, m, err);
+    TSR_THEN(status, tsr_hydrogens_assign(atoms, work, &m->hydrogens, err));
+    TSR_THEN(status, fill(atoms, work, work + n, m, err));
     if (status == TSR_OK) {
         *out = m;
         m = NULL;

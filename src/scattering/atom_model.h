@@ -13,8 +13,8 @@
  * has its middle: on the sphere, in the direction of the part's centroid. A
  * bead of area A holds c2 A times 3 Angstrom times 0.01 e/A^3, spread out as
  * exp(-0.9 q^2), which is a cap of that size, 3 Angstrom thick. */
-#ifndef TSR_MODEL_ATOM_MODEL_H
-#define TSR_MODEL_ATOM_MODEL_H
+#ifndef TSR_SCATTERING_ATOM_MODEL_H
+#define TSR_SCATTERING_ATOM_MODEL_H
 
 #include "core/log.h"
 #include "core/status.h"

@@ -98,8 +98,8 @@ tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,
     if (out->type == NULL || out->exposure == NULL || out->self == NULL ||
         body == NULL || amplitude == NULL || excess == NULL)
         s = tsr_fail(err, TSR_E_NOMEM, "no memory for %d bodies", n_body);
-    if (s == TSR_OK)
-        s = tsr_form_factor_at(table, n_q, dq_inv_ang, amplitude, excess, err);
+    TSR_THEN(
+        s, tsr_form_factor_at(table, n_q, dq_inv_ang, amplitude, excess, err));
     if (s == TSR_OK) {
         memcpy(out->exposure, exposure, n * sizeof *exposure);
         out->spec = (tsr_engine_spec){

@@ -5,8 +5,8 @@
  *
  * with S_ab in the partial profiles, so that c1 and c2 change without an
  * engine: tsr_component_scale for G and tsr_component_intensity for the sum. */
-#ifndef TSR_LIKELIHOOD_COARSE_PROFILE_H
-#define TSR_LIKELIHOOD_COARSE_PROFILE_H
+#ifndef TSR_SCATTERING_COARSE_PROFILE_H
+#define TSR_SCATTERING_COARSE_PROFILE_H
 
 #include "engine/engine.h"
 #include "scattering/form_factor.h"

@@ -52,10 +52,7 @@ tsr_status tsr_partial_curves_make(const tsr_partials *partials, int n,
     double *matrix = NULL;
     *out = (tsr_partial_curves){
         .n_comp = p->n_comp, .n = n, .radius_ang = p->radius_ang};
-    tsr_status status =
-        tsr_q_operator_new(&p->grid, n, q_inv_ang, &matrix, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_q_operator_new(&p->grid, n, q_inv_ang, &matrix, err));
     out->q = calloc(n_point, sizeof *out->q);
     out->pair = calloc(n_pair * n_point, sizeof *out->pair);
     out->self = calloc(n_point, sizeof *out->self);
@@ -94,9 +91,9 @@ tsr_status tsr_partial_curves_of(const tsr_partials *partials,
     if (out->q == NULL || out->pair == NULL || out->self == NULL ||
         out->grid == NULL)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory for %d q", saxs->n);
-    if (status == TSR_OK)
-        status = tsr_q_operator_smeared(&p->grid, &saxs->resolution, saxs->n,
-                                        saxs->q, &out->matrix, err);
+    TSR_THEN(status,
+             tsr_q_operator_smeared(&p->grid, &saxs->resolution, saxs->n,
+                                    saxs->q, &out->matrix, err));
     if (status != TSR_OK) {
         tsr_partial_curves_clear(out);
         return status;

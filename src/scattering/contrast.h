@@ -5,8 +5,8 @@
  *     K = 1: C = (1)     K = 3: C = (1, -G(q), c2)
  *
  * G: tsr_component_scale (scattering/form_factor.h), for atoms and bodies. */
-#ifndef TSR_LIKELIHOOD_CONTRAST_H
-#define TSR_LIKELIHOOD_CONTRAST_H
+#ifndef TSR_SCATTERING_CONTRAST_H
+#define TSR_SCATTERING_CONTRAST_H
 
 #include "core/status.h"
 #include "io/saxs.h"

@@ -113,11 +113,10 @@ tsr_status tsr_contrast_priors(const tsr_contrast_options *options,
         .name = "c1", .doc = "scale of the radius of the displaced solvent"};
     parameter[TSR_C2] = (tsr_parameter){
         .name = "c2", .doc = "hydration, waters' contrast per exposed atom"};
-    tsr_status status = make(o->c1, o->c1_mean, o->c1_width, o->c1_range,
-                             &parameter[TSR_C1], err);
-    return status == TSR_OK ? make(o->c2, o->c2_mean, o->c2_width, o->c2_range,
-                                   &parameter[TSR_C2], err)
-                            : status;
+    TSR_TRY(make(o->c1, o->c1_mean, o->c1_width, o->c1_range,
+                 &parameter[TSR_C1], err));
+    return make(o->c2, o->c2_mean, o->c2_width, o->c2_range, &parameter[TSR_C2],
+                err);
 }
 
 int tsr_contrast_is_plain(const tsr_parameter *parameter)

@@ -4,8 +4,8 @@
  * of a run share them. Each is fixed to a number or inferred; its prior is then
  * a normal density cut to a range and normalised there. c1 = 1, c2 = 0 is the
  * molecule in vacuum less the solvent it displaces. */
-#ifndef TSR_LIKELIHOOD_CONTRAST_PRIOR_H
-#define TSR_LIKELIHOOD_CONTRAST_PRIOR_H
+#ifndef TSR_SCATTERING_CONTRAST_PRIOR_H
+#define TSR_SCATTERING_CONTRAST_PRIOR_H
 
 #include "core/field.h"
 #include "core/parameter.h"

@@ -89,8 +89,7 @@ tsr_status tsr_debye_reference(const tsr_debye_spec *spec,
         return status;
     size_t n_q = (size_t)s->n_q, n_comp = (size_t)s->n_comp;
     double *row = calloc(n_q * (n_comp + 1), sizeof *row);
-    if (row == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a Debye sum");
+    TSR_TRY(tsr_allocated(row, err));
     double *field = row + n_q; /* [n_comp][n_q] what the others make at i */
     memset(profile, 0, (size_t)tsr_debye_n_pair(s) * n_q * sizeof *profile);
     for (int i = 0; i < s->n && status == TSR_OK; i++) {

@@ -6,8 +6,8 @@
  * on the uniform grid q_k = k dq. A particle's amplitude is that of its type;
  * in one component it is multiplied by a weight of the particle's own, e.g. how
  * much of an atom's surface the hydration layer covers. Source: Debye 1915. */
-#ifndef TSR_LIKELIHOOD_DEBYE_H
-#define TSR_LIKELIHOOD_DEBYE_H
+#ifndef TSR_SCATTERING_DEBYE_H
+#define TSR_SCATTERING_DEBYE_H
 
 #include "core/status.h"
 

@@ -1,3 +1,6 @@
+/* How much of a body water can reach, guessed from the number of its neighbours
+ * within a soft sphere: a logistic curve for each type, fitted to exposures
+ * from all atoms. */
 #include "scattering/form_factor.h"
 
 #include "core/vec3.h"

@@ -55,7 +55,7 @@ static int decompose(const tsr_debye_spec *s, int group, double error,
     gsl_vector *size = gsl_vector_alloc(n_type);
     int n = -1;
     if (a == NULL || v == NULL || size == NULL) {
-        tsr_fail(err, TSR_E_NOMEM, "out of memory for modes of form factors");
+        tsr_no_memory(err);
     } else {
         double left = 0.0;
         fill(s, group, n_sample, a);
@@ -100,8 +100,7 @@ tsr_status tsr_factor_modes_make(const tsr_debye_spec *spec, double error,
                               .n_q = spec->n_q,
                               .weighted =
                                   spec->weight != NULL ? spec->weighted : -1};
-    if (v == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for modes");
+    TSR_TRY(tsr_allocated(v, err));
     for (int g = 0; g < 2; g++) {
         out->n_group[g] =
             decompose(spec, g, error, v + (size_t)g * n_type * n_type, err);
@@ -118,7 +117,7 @@ tsr_status tsr_factor_modes_make(const tsr_debye_spec *spec, double error,
     if (out->value == NULL || out->curve == NULL) {
         free(v);
         tsr_factor_modes_clear(out);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for modes");
+        return tsr_no_memory(err);
     }
     for (size_t t = 0; t < n_type; t++)
         for (size_t m = 0; m < n; m++) {

@@ -22,8 +22,8 @@
  * its exposure e_i (below) times that of the type:
  * F_i^hydration = e_i F_t, E_i = e_i E_t with one index hydration, e_i^2 E_t
  * with both. */
-#ifndef TSR_MODEL_FORM_FACTOR_H
-#define TSR_MODEL_FORM_FACTOR_H
+#ifndef TSR_SCATTERING_FORM_FACTOR_H
+#define TSR_SCATTERING_FORM_FACTOR_H
 
 #include "core/log.h"
 #include "core/status.h"

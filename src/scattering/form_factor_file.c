@@ -164,8 +164,7 @@ static tsr_status read_type(tsr_table_reader *r, tsr_form_factor_table *table,
     double v[6];
     int one = table->n_comp == 1;
     tsr_status s = tsr_table_key(r, "type", &text, err);
-    if (s == TSR_OK)
-        s = tsr_table_numbers(r, &text, one ? 3 : 6, v, 0, "type", err);
+    TSR_THEN(s, tsr_table_numbers(r, &text, one ? 3 : 6, v, 0, "type", err));
     if (s != TSR_OK)
         return s;
     const char *name = tsr_body_type_name(table->model, t);
@@ -231,8 +230,7 @@ static tsr_status read_own(const char *path, int n_comp,
     for (int t = 0; s == TSR_OK && t < table->n_type; t++)
         for (int k = 0; s == TSR_OK && k < table->n_q; k++)
             s = read_row(&r, table, t, k, err);
-    if (s == TSR_OK)
-        s = tsr_table_next(&r, err);
+    TSR_THEN(s, tsr_table_next(&r, err));
     if (s == TSR_OK && r.type != TSR_LINE_END)
         s = tsr_table_bad(&r, err, "more rows than the grid has points");
     if (s == TSR_OK) {
@@ -310,8 +308,7 @@ static tsr_status read_matrix(const char *path, matrix *m, tsr_err *err)
     size_t size;
     *m = (matrix){0};
     tsr_status s = tsr_file_read(path, &text, &size, err);
-    if (s == TSR_OK)
-        s = parse(path, text, m, err);
+    TSR_THEN(s, parse(path, text, m, err));
     free(text);
     return s;
 }
@@ -381,10 +378,8 @@ static tsr_status read_published(const char *path, tsr_form_factor_table **out,
                      "'%s': %d form factors a q; expected 20 (residues) or 21 "
                      "(backbone and side chains)",
                      path, m.n_column);
-    if (s == TSR_OK)
-        s = read_step(path, m.n_row, &dq, err);
-    if (s == TSR_OK)
-        s = fill(path, &m, dq, out, err);
+    TSR_THEN(s, read_step(path, m.n_row, &dq, err));
+    TSR_THEN(s, fill(path, &m, dq, out, err));
     free(m.value);
     return s;
 }

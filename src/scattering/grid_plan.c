@@ -302,7 +302,7 @@ static tsr_status continued_make(int n_q, double dq, double k_cut, continued *c,
     if (c->x == NULL || c->y == NULL || c->u == NULL || c->v == NULL ||
         c->size == NULL || c->amount == NULL || c->at == NULL ||
         c->spline == NULL || c->near == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for form factors");
+        return tsr_no_memory(err);
     for (size_t k = 0; k < (size_t)n_q; k++)
         for (size_t i = 0; i < m; i++)
             gsl_matrix_set(c->u, k, i, gauss((int)i, (double)k * dq));
@@ -357,7 +357,7 @@ static tsr_status make_curves(const tsr_debye_spec *spec,
     double *root = malloc((size_t)n * sizeof *root);
     double *basis = malloc((size_t)n * N_GAUSS * sizeof *basis);
     if (status == TSR_OK && (root == NULL || basis == NULL))
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for form factors");
+        status = tsr_no_memory(err);
     for (int i = 0; i < n && status == TSR_OK; i++) {
         double k = p->k_cut * i / (n - 1);
         root[i] = sqrt(tsr_grid_window(p, k));
@@ -409,8 +409,7 @@ static tsr_status reserve(const tsr_factor_modes *modes, tsr_grid_plan *p,
         p->k[c] = calloc((size_t)p->n[c], sizeof *p->k[c]);
         is_there &= p->kernel_inv[c] != NULL && p->k[c] != NULL;
     }
-    return is_there ? TSR_OK
-                    : tsr_fail(err, TSR_E_NOMEM, "out of memory for a grid");
+    return is_there ? TSR_OK : tsr_no_memory(err);
 }
 
 tsr_status tsr_grid_plan_make(const tsr_debye_spec *spec,
@@ -424,12 +423,10 @@ tsr_status tsr_grid_plan_make(const tsr_debye_spec *spec,
         gsl_integration_glfixed_table_alloc(N_NODE);
     tsr_status status = reserve(modes, out, err);
     fill_kernel(out);
-    if (status == TSR_OK && rule == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a grid");
+    TSR_THEN(status, tsr_allocated(rule, err));
     if (status == TSR_OK)
         fill_axes(out, rule);
-    if (status == TSR_OK)
-        status = make_curves(spec, modes, out, err);
+    TSR_THEN(status, make_curves(spec, modes, out, err));
     if (rule != NULL)
         gsl_integration_glfixed_table_free(rule);
     if (status != TSR_OK)

@@ -216,7 +216,7 @@ static tsr_status sort_particles(work *w, tsr_err *err)
     if (z == NULL || next == NULL) {
         free(z);
         free(next);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a grid");
+        return tsr_no_memory(err);
     }
     for (int i = 0; i < s->n; i++) {
         z[i] = tsr_grid_first(&w->plan, 2, s->xyz[i]);
@@ -578,14 +578,12 @@ tsr_status tsr_grid_sum(const tsr_debye_spec *spec,
     if (status == TSR_OK && w.modes.n > MAX_MODE)
         status = tsr_fail(err, TSR_E_INTERNAL, "%d modes of form factors",
                           w.modes.n);
-    if (status == TSR_OK)
-        status = tsr_grid_plan_make(spec, &w.modes, options, &w.plan, err);
+    TSR_THEN(status, tsr_grid_plan_make(spec, &w.modes, options, &w.plan, err));
     if (status == TSR_OK) {
         set_sizes(&w);
         status = reserve(&w, err);
     }
-    if (status == TSR_OK)
-        status = run(&w, progress, profile, err);
+    TSR_THEN(status, run(&w, progress, profile, err));
     work_clear(&w);
     return status;
 }

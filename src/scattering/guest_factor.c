@@ -1,3 +1,5 @@
+/* Sums of sinc over the atoms of a guest's body, which are few; types of guests
+ * follow those of the trained table. */
 #include "scattering/guest_factor.h"
 
 #include "core/vec3.h"

@@ -1,3 +1,6 @@
+/* Hydrogens are seldom in a file, and scatter all the same. Bonds are found
+ * from distances, then each residue goes by its table or by the valence rule of
+ * the header. */
 #include "scattering/atom_model.h"
 
 #include "core/parallel.h"
@@ -298,7 +301,7 @@ tsr_status tsr_hydrogens_assign(const tsr_atoms *atoms, int *n_hydrogen,
             tsr_cell_list_new(atoms->n_atom, (const double(*)[3])xyz, reach);
     tsr_status status = TSR_OK;
     if (cells == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for bonds");
+        status = tsr_no_memory(err);
     } else {
         bond_search search = {atoms, cells, reach, all};
         tsr_parallel_run((atoms->n_atom + PART - 1) / PART,

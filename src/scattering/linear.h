@@ -9,8 +9,8 @@
  * they are parameters of the chain instead (`nuisance: sample`, or a noise
  * model without an integral), they are proposed from their conditional, or from
  * a density close to it. */
-#ifndef TSR_LIKELIHOOD_LINEAR_H
-#define TSR_LIKELIHOOD_LINEAR_H
+#ifndef TSR_SCATTERING_LINEAR_H
+#define TSR_SCATTERING_LINEAR_H
 
 #include "core/field.h"
 #include "core/random.h"

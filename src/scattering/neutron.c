@@ -222,8 +222,7 @@ tsr_status tsr_neutron_apply(const tsr_neutron *neutron, const tsr_atoms *atoms,
     for (int k = 0; k < atoms->n_atom; k++)
         TSR_TRY(check_element(atoms, &atoms->atom[k], err));
     tsr_atom_kind *kind = calloc((size_t)m->n_atom + 1, sizeof *kind);
-    if (kind == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(kind, err));
     const totals sum = assign(neutron, atoms, m, kind, &n_kind);
     for (int i = m->n_atom; i < m->n; i++) /* beads */
         m->type[i] = n_kind;
@@ -272,7 +271,7 @@ tsr_status tsr_neutron_factors(const tsr_atom_model *model, double origin,
     if (kind == NULL || light == NULL) {
         free(kind);
         free(light);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     }
     factors_at(model, 0.0, kind, n_q, dq_inv_ang, light);
     factors_at(model, 1.0, kind, n_q, dq_inv_ang, out); /* the layer stays */
@@ -403,7 +402,7 @@ tsr_status tsr_neutron_bodies_new(tsr_atom_model *model, int n_body,
     *out = b;
     if (b == NULL) {
         tsr_atom_model_free(model);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
     }
     b->model = model;
     b->basis = basis;

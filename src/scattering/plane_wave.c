@@ -43,7 +43,7 @@ static void rule_size(double q, double d, int *n_z, int *n_phi)
     *n_phi = p + 1;
 }
 
-int tsr_plane_wave_directions(double q_inv_ang, double d_ang)
+static int n_direction(double q_inv_ang, double d_ang)
 {
     int n_z, n_phi;
     rule_size(q_inv_ang, d_ang, &n_z, &n_phi);
@@ -65,8 +65,7 @@ double tsr_plane_wave_terms(int n_q, double dq_inv_ang, double d_ang)
     double sum = 0.0;
     for (int b = 0; b < n_band(n_q); b++) {
         int end = band_end(n_q, b);
-        sum += (double)BAND *
-               tsr_plane_wave_directions((end - 1) * dq_inv_ang, d_ang);
+        sum += (double)BAND * n_direction((end - 1) * dq_inv_ang, d_ang);
     }
     return sum;
 }
@@ -110,7 +109,7 @@ static tsr_status add_band(work *w, int band, double d, tsr_err *err)
     if (more == NULL || rule == NULL) {
         if (rule != NULL)
             gsl_integration_glfixed_table_free(rule);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for directions");
+        return tsr_no_memory(err);
     }
     unit *to = w->unit + w->n_unit;
     memset(to, 0, (size_t)n_new * sizeof *to);

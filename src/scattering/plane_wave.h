@@ -10,9 +10,8 @@
 
 #include "scattering/debye.h"
 
-/* Directions for q_k, the number that the others' cost follows from; and their
- * sum over the q of a grid. d_ang: no two particles are farther apart. */
-int tsr_plane_wave_directions(double q_inv_ang, double d_ang);
+/* Directions of all q of a grid, from which the cost follows. d_ang: no two
+ * particles are farther apart. */
 double tsr_plane_wave_terms(int n_q, double dq_inv_ang, double d_ang);
 
 /* profile [n_pair][n_q] out, as tsr_debye_reference's, which it meets to 1e-5

@@ -182,7 +182,7 @@ static tsr_status refine(problem *p, double best[2], double *lowest,
     if (work == NULL || u == NULL) {
         gsl_multifit_nlinear_free(work);
         gsl_vector_free(u);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a fit");
+        return tsr_no_memory(err);
     }
     for (int i = 0; i < 2; i++) {
         const double *b = p->bound[i];
@@ -276,10 +276,9 @@ tsr_status tsr_profile_fit_joint(int n_data, const tsr_profile_fit_curve *data,
         p.n += data[i].n;
     p.model = calloc((size_t)p.n + 1, sizeof *p.model);
     p.solved = calloc((size_t)n_data + 1, sizeof *p.solved);
-    tsr_status status =
-        p.model != NULL && p.solved != NULL
-            ? fit_all(&p, err)
-            : tsr_fail(err, TSR_E_NOMEM, "out of memory for a fit");
+    tsr_status status = p.model != NULL && p.solved != NULL
+                            ? fit_all(&p, err)
+                            : tsr_no_memory(err);
     free(p.model);
     free(p.solved);
     return status;

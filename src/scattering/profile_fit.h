@@ -5,8 +5,8 @@
  * background are linear and solved for (variable projection, Golub & Pereyra
  * 1973); c1 and c2 by Levenberg-Marquardt (GSL), each the sine of a free
  * variable between its bounds, from the best point of a grid. */
-#ifndef TSR_LIKELIHOOD_PROFILE_FIT_H
-#define TSR_LIKELIHOOD_PROFILE_FIT_H
+#ifndef TSR_SCATTERING_PROFILE_FIT_H
+#define TSR_SCATTERING_PROFILE_FIT_H
 
 #include "scattering/contrast.h"
 

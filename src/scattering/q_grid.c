@@ -189,7 +189,7 @@ tsr_status tsr_smearing_new(const tsr_resolution *resolution, int n,
         rule_clear(&all);
         tsr_smearing_free(s);
         *out = NULL;
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for the resolution");
+        return tsr_no_memory(err);
     }
     s->n = n;
     s->q = all.x;
@@ -273,7 +273,7 @@ static tsr_status solve(const tsr_q_grid *grid, const tsr_smearing *to,
     gsl_vector *b = gsl_vector_alloc(n_r), *x = gsl_vector_alloc(m);
     double *out = calloc(n_point * m, sizeof *out);
     if (a == NULL || normal == NULL || b == NULL || x == NULL || out == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        status = tsr_no_memory(err);
         goto done;
     }
     for (size_t i = 0; i < n_r; i++) {
@@ -332,8 +332,7 @@ tsr_status tsr_q_operator_smeared(const tsr_q_grid *grid,
     *matrix = NULL;
     tsr_status status =
         tsr_smearing_new(resolution, n, q_inv_ang, grid->band_ang, &to, err);
-    if (status == TSR_OK)
-        status = solve(grid, to, matrix, err);
+    TSR_THEN(status, solve(grid, to, matrix, err));
     tsr_smearing_free(to);
     return status;
 }

@@ -5,8 +5,8 @@
  * wavelength shorter than 2 pi / D, so samples every pi/D determine it. The
  * grid takes twice as many and two beyond q_max; the operator is the
  * regularised least-squares fit of sinc(q r) for all r in [0, D]. */
-#ifndef TSR_LIKELIHOOD_Q_GRID_H
-#define TSR_LIKELIHOOD_Q_GRID_H
+#ifndef TSR_SCATTERING_Q_GRID_H
+#define TSR_SCATTERING_Q_GRID_H
 
 #include "core/status.h"
 #include "io/resolution.h"

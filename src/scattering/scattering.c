@@ -135,8 +135,8 @@ static tsr_status plain_spec(const tsr_form_factor_table *table,
     *out = (tsr_coarse_spec){0};
     if (type == NULL || factor == NULL || self == NULL || excess == NULL)
         s = tsr_fail(err, TSR_E_NOMEM, "no memory for %zu bodies", n);
-    if (s == TSR_OK)
-        s = tsr_form_factor_at(table, n_q, dq_inv_ang, factor, excess, err);
+    TSR_THEN(s,
+             tsr_form_factor_at(table, n_q, dq_inv_ang, factor, excess, err));
     if (s != TSR_OK) {
         free(type);
         free(factor);
@@ -176,8 +176,7 @@ tsr_status tsr_scattering_spec(const tsr_scattering *scattering,
         return plain_spec(s->plain, topology, n_q, dq_inv_ang, out, err);
     *out = (tsr_coarse_spec){0};
     int *type = malloc(((size_t)topology->n_body + 1) * sizeof *type);
-    if (type == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(type, err));
     set_types(topology, type);
     tsr_status status =
         tsr_coarse_spec_of(s->component, topology->n_body, type, s->exposure,

@@ -1,7 +1,7 @@
 /* What the bodies of a run scatter: form factors of one component, or of three
  * with c1 and c2 (scattering/form_factor.h). */
-#ifndef TSR_LIKELIHOOD_SCATTERING_H
-#define TSR_LIKELIHOOD_SCATTERING_H
+#ifndef TSR_SCATTERING_SCATTERING_H
+#define TSR_SCATTERING_SCATTERING_H
 
 #include "model/topology.h"
 #include "scattering/coarse_profile.h"

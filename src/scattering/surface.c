@@ -383,6 +383,5 @@ tsr_status tsr_surface_exposed(int n, const double (*xyz)[3],
         scratch_clear(&f.scratch[t]);
     free(f.scratch);
     tsr_cell_list_free(f.cells);
-    return is_there ? TSR_OK
-                    : tsr_fail(err, TSR_E_NOMEM, "out of memory for a surface");
+    return is_there ? TSR_OK : tsr_no_memory(err);
 }

@@ -1,3 +1,5 @@
+/* The HDF5 file of a checkpoint: its attributes, and a data set for each member
+ * of a table of fields. Sealing and replacing it is checkpoint_file.c. */
 #include "store/checkpoint.h"
 
 #include "store/checkpoint_file.h"
@@ -13,22 +15,9 @@ struct tsr_checkpoint_writer {
 
 static const char format_name[] = "tessera checkpoint";
 
-/* On disk and in memory; a text has a type of its own length. */
-static hid_t type_of(tsr_checkpoint_type type, size_t n)
+/* A text has a type of its own length. */
+static hid_t text_type(size_t n)
 {
-    switch (type) {
-    case TSR_CHECKPOINT_DOUBLE:
-        return H5Tcopy(H5T_NATIVE_DOUBLE);
-    case TSR_CHECKPOINT_INT64:
-        return H5Tcopy(H5T_NATIVE_INT64);
-    case TSR_CHECKPOINT_UINT64:
-        return H5Tcopy(H5T_NATIVE_UINT64);
-    case TSR_CHECKPOINT_BYTES:
-        return H5Tcopy(H5T_NATIVE_UCHAR);
-    case TSR_CHECKPOINT_TEXT:
-    case TSR_CHECKPOINT_N_TYPE:
-        break;
-    }
     hid_t text = H5Tcopy(H5T_C_S1);
     if (text >= 0 && (H5Tset_size(text, n > 0 ? n : 1) < 0 ||
                       H5Tset_strpad(text, H5T_STR_NULLPAD) < 0 ||
@@ -39,11 +28,42 @@ static hid_t type_of(tsr_checkpoint_type type, size_t n)
     return text;
 }
 
-static const char *type_name(tsr_checkpoint_type type)
+/* In memory; HDF5 converts where the file has another. */
+static hid_t type_of(tsr_checkpoint_type type, size_t n)
 {
-    static const char *const name[TSR_CHECKPOINT_N_TYPE] = {
-        "float64", "int64", "uint64", "bytes", "text"};
-    return type < TSR_CHECKPOINT_N_TYPE ? name[type] : "of a known type";
+    switch (type) {
+    case TSR_CHECKPOINT_INT:
+        return H5Tcopy(H5T_NATIVE_INT);
+    case TSR_CHECKPOINT_LONG:
+        return H5Tcopy(H5T_NATIVE_LONG);
+    case TSR_CHECKPOINT_INT64:
+        return H5Tcopy(H5T_NATIVE_INT64);
+    case TSR_CHECKPOINT_DOUBLE:
+        return H5Tcopy(H5T_NATIVE_DOUBLE);
+    case TSR_CHECKPOINT_TEXT:
+    case TSR_CHECKPOINT_N_TYPE:
+        break;
+    }
+    return text_type(n);
+}
+
+static int is_whole(tsr_checkpoint_type type)
+{
+    return type <= TSR_CHECKPOINT_INT64;
+}
+
+static hid_t type_in_file(tsr_checkpoint_type type, size_t n)
+{
+    return type_of(is_whole(type) ? TSR_CHECKPOINT_INT64 : type, n);
+}
+
+static size_t size_of(tsr_checkpoint_type type)
+{
+    return type == TSR_CHECKPOINT_INT      ? sizeof(int)
+           : type == TSR_CHECKPOINT_LONG   ? sizeof(long)
+           : type == TSR_CHECKPOINT_INT64  ? sizeof(int64_t)
+           : type == TSR_CHECKPOINT_DOUBLE ? sizeof(double)
+                                           : 1;
 }
 
 /* ---- writing ---- */
@@ -77,10 +97,8 @@ tsr_status tsr_checkpoint_new(const char *config_hash,
     if (writer->link < 0 ||
         H5Pset_create_intermediate_group(writer->link, 1) < 0)
         status = tsr_hdf5_fail(err, TSR_E_NOMEM, "cannot make a checkpoint");
-    if (status == TSR_OK)
-        status = tsr_checkpoint_image_new(&writer->file, err);
-    if (status == TSR_OK)
-        status = describe(writer->file, config_hash, err);
+    TSR_THEN(status, tsr_checkpoint_image_new(&writer->file, err));
+    TSR_THEN(status, describe(writer->file, config_hash, err));
     if (status != TSR_OK) {
         tsr_checkpoint_writer_free(writer);
         return status;
@@ -103,44 +121,56 @@ static int name_is_good(const char *name)
     }
 }
 
-tsr_status tsr_checkpoint_put(tsr_checkpoint_writer *writer, const char *name,
-                              tsr_checkpoint_type type, size_t n,
-                              const void *data, tsr_err *err)
+static tsr_status put_array(const tsr_checkpoint_writer *writer,
+                            const char *name, tsr_checkpoint_type type,
+                            size_t n, const void *data, tsr_err *err)
 {
     const hsize_t size = n;
     tsr_status status = TSR_OK;
     hid_t set = -1;
 
-    if (!name_is_good(name) || type >= TSR_CHECKPOINT_N_TYPE)
+    if (!name_is_good(name))
         return tsr_fail(err, TSR_E_INTERNAL,
-                        "'%s' is no name for an array of a checkpoint", name);
-    tsr_hdf5_quiet();
-    hid_t element = type_of(type, n);
+                        "'%s' is no name for a member of a checkpoint", name);
+    hid_t element = type_in_file(type, n), memory = type_of(type, n);
     hid_t space = type == TSR_CHECKPOINT_TEXT
                       ? H5Screate(H5S_SCALAR)
                       : H5Screate_simple(1, &size, NULL);
     hid_t create = H5Pcreate(H5P_DATASET_CREATE);
-    if (element < 0 || space < 0 || create < 0 ||
+    if (element < 0 || memory < 0 || space < 0 || create < 0 ||
         H5Pset_obj_track_times(create, 0) < 0 ||
         (set = H5Dcreate2(writer->file, name, element, space, writer->link,
                           create, H5P_DEFAULT)) < 0 ||
         (n > 0 &&
-         H5Dwrite(set, element, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0))
+         H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0))
         status = tsr_hdf5_fail(err, TSR_E_INTERNAL,
                                "cannot put '%s' into the checkpoint", name);
     tsr_hdf5_close(set);
     tsr_hdf5_close(create);
     tsr_hdf5_close(space);
+    tsr_hdf5_close(memory);
     tsr_hdf5_close(element);
     return status;
 }
 
-tsr_status tsr_checkpoint_put_text(tsr_checkpoint_writer *writer,
-                                   const char *name, const char *text,
-                                   tsr_err *err)
+tsr_status tsr_checkpoint_put(tsr_checkpoint_writer *writer,
+                              const tsr_checkpoint_field *fields,
+                              const void *object, tsr_err *err)
 {
-    return tsr_checkpoint_put(writer, name, TSR_CHECKPOINT_TEXT, strlen(text),
-                              text, err);
+    tsr_hdf5_quiet();
+    for (const tsr_checkpoint_field *f = fields; f->name != NULL; f++) {
+        const char *member = (const char *)object + f->offset;
+        const void *data = member;
+        size_t n = f->count;
+        if (n == 0)
+            memcpy(&data, member, sizeof data);
+        if (n == 0 && f->type == TSR_CHECKPOINT_TEXT)
+            n = data != NULL ? strlen(data) : 0;
+        else if (n == 0)
+            memcpy(&n, (const char *)object + f->length, sizeof n);
+        TSR_TRY(put_array(writer, f->name, f->type, n, data, err));
+    }
+    return TSR_OK;
 }
 
 tsr_status tsr_checkpoint_commit(tsr_checkpoint_writer *writer,
@@ -152,8 +182,7 @@ tsr_status tsr_checkpoint_commit(tsr_checkpoint_writer *writer,
     tsr_hdf5_quiet();
     tsr_status status =
         tsr_checkpoint_image_take(writer->file, &content, &size, err);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_file_replace(path, content, size, err);
+    TSR_THEN(status, tsr_checkpoint_file_replace(path, content, size, err));
     free(content);
     return status;
 }
@@ -171,15 +200,9 @@ void tsr_checkpoint_writer_free(tsr_checkpoint_writer *writer)
 
 /* ---- reading ---- */
 
-typedef struct array {
-    struct array *next;
-    max_align_t data[];
-} array;
-
 struct tsr_checkpoint {
     hid_t file; /* in memory */
     char *path, *config_hash, *created_at, *version;
-    array *given; /* what get returned */
 };
 
 static tsr_status read_description(tsr_checkpoint *checkpoint, tsr_err *err)
@@ -195,11 +218,11 @@ static tsr_status read_description(tsr_checkpoint *checkpoint, tsr_err *err)
         return tsr_fail(err, TSR_E_DATA, "'%s' is no tessera checkpoint",
                         checkpoint->path);
     checkpoint->version = tsr_hdf5_attribute_text(file, "tessera_version");
-    if (version > TSR_CHECKPOINT_FORMAT)
+    if (version != TSR_CHECKPOINT_FORMAT)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s' has format %lld of tessera %s, and this is "
-                        "tessera %s, which reads up to %d; resume with the "
-                        "newer one",
+                        "tessera %s, which reads format %d; resume with the "
+                        "one that wrote it, or begin a new run",
                         checkpoint->path, version,
                         checkpoint->version != NULL ? checkpoint->version : "?",
                         TSR_VERSION, TSR_CHECKPOINT_FORMAT);
@@ -225,8 +248,7 @@ tsr_status tsr_checkpoint_open(const char *path, tsr_checkpoint **out,
     }
     tsr_hdf5_quiet();
     tsr_status status = tsr_checkpoint_image_open(path, &checkpoint->file, err);
-    if (status == TSR_OK)
-        status = read_description(checkpoint, err);
+    TSR_THEN(status, read_description(checkpoint, err));
     if (status != TSR_OK) {
         tsr_checkpoint_free(checkpoint);
         return status;
@@ -235,21 +257,22 @@ tsr_status tsr_checkpoint_open(const char *path, tsr_checkpoint **out,
     return TSR_OK;
 }
 
-/* The array, open, and its length. */
-static tsr_status find(const tsr_checkpoint *checkpoint, const char *name,
-                       tsr_checkpoint_type type, hid_t *set, size_t *n,
+/* The array of a field, open, and its length. */
+static tsr_status find(const tsr_checkpoint *checkpoint,
+                       const tsr_checkpoint_field *field, hid_t *set, size_t *n,
                        tsr_err *err)
 {
-    const char *path = checkpoint->path;
+    const char *path = checkpoint->path, *name = field->name;
+    const int is_text = field->type == TSR_CHECKPOINT_TEXT;
 
     *set = -1;
-    if (!tsr_checkpoint_has(checkpoint, name))
-        return tsr_fail(err, TSR_E_DATA, "'%s' has no array '%s'", path, name);
+    if (!name_is_good(name) || !tsr_hdf5_has(checkpoint->file, name))
+        return tsr_fail(err, TSR_E_DATA, "'%s' has no '%s'", path, name);
     *set = H5Dopen2(checkpoint->file, name, H5P_DEFAULT);
     hid_t stored = *set >= 0 ? H5Dget_type(*set) : -1;
     hid_t space = *set >= 0 ? H5Dget_space(*set) : -1;
-    hid_t wanted =
-        stored >= 0 ? type_of(type, H5Tget_size(stored)) : H5I_INVALID_HID;
+    hid_t wanted = stored >= 0 ? type_in_file(field->type, H5Tget_size(stored))
+                               : H5I_INVALID_HID;
     const hssize_t length =
         space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
     tsr_status status = TSR_OK;
@@ -258,86 +281,59 @@ static tsr_status find(const tsr_checkpoint *checkpoint, const char *name,
                                name);
     else if (H5Tequal(stored, wanted) <= 0)
         status = tsr_fail(err, TSR_E_DATA, "'%s': '%s' is not %s", path, name,
-                          type_name(type));
-    else
-        *n = type == TSR_CHECKPOINT_TEXT ? H5Tget_size(stored) : (size_t)length;
+                          is_text                 ? "text"
+                          : is_whole(field->type) ? "whole numbers"
+                                                  : "real numbers");
+    *n = status != TSR_OK ? 0 : is_text ? H5Tget_size(stored) : (size_t)length;
+    if (status == TSR_OK && field->count != 0 && *n != field->count)
+        status = tsr_fail(err, TSR_E_DATA, "'%s': '%s' has length %zu, not %zu",
+                          path, name, *n, field->count);
     tsr_hdf5_close(wanted);
     tsr_hdf5_close(space);
     tsr_hdf5_close(stored);
-    if (status != TSR_OK && *set >= 0) {
-        H5Dclose(*set);
-        *set = -1;
-    }
     return status;
 }
 
-static tsr_status read_array(const tsr_checkpoint *checkpoint, hid_t set,
-                             const char *name, tsr_checkpoint_type type,
-                             size_t n, void *data, tsr_err *err)
+static tsr_status get_array(const tsr_checkpoint *checkpoint, hid_t set,
+                            const tsr_checkpoint_field *field, size_t n,
+                            char *object, tsr_err *err)
 {
     tsr_status status = TSR_OK;
-    hid_t memory = type_of(type, n);
-
+    void *data = object + field->offset;
+    if (field->count == 0) { /* with room for the NUL of a text */
+        void *owned = calloc(n + 1, size_of(field->type));
+        if (owned == NULL)
+            return tsr_fail(err, TSR_E_NOMEM, "no memory for '%s'",
+                            field->name);
+        memcpy(data, &owned, sizeof owned);
+        data = owned;
+        if (field->type != TSR_CHECKPOINT_TEXT)
+            memcpy(object + field->length, &n, sizeof n);
+    }
+    hid_t memory = type_of(field->type, n);
     if (memory < 0 || (n > 0 && H5Dread(set, memory, H5S_ALL, H5S_ALL,
                                         H5P_DEFAULT, data) < 0))
         status = tsr_hdf5_fail(err, TSR_E_DATA, "'%s': cannot read '%s'",
-                               checkpoint->path, name);
+                               checkpoint->path, field->name);
     tsr_hdf5_close(memory);
     return status;
 }
 
-tsr_status tsr_checkpoint_get(tsr_checkpoint *checkpoint, const char *name,
-                              tsr_checkpoint_type type, size_t *n,
-                              const void **data, tsr_err *err)
+tsr_status tsr_checkpoint_get(const tsr_checkpoint *checkpoint,
+                              const tsr_checkpoint_field *fields, void *object,
+                              tsr_err *err)
 {
-    size_t count = 0;
-    hid_t set;
-
-    *data = NULL;
+    tsr_status status = TSR_OK;
     tsr_hdf5_quiet();
-    tsr_status status = find(checkpoint, name, type, &set, &count, err);
-    if (status != TSR_OK)
-        return status;
-    array *one = calloc(1, sizeof *one + 8 * count + 1);
-    if (one == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "no memory for '%s'", name);
-    } else {
-        status = read_array(checkpoint, set, name, type, count, one->data, err);
-        one->next = checkpoint->given;
-        checkpoint->given = one;
+    for (const tsr_checkpoint_field *f = fields;
+         status == TSR_OK && f->name != NULL; f++) {
+        hid_t set;
+        size_t n = 0;
+        status = find(checkpoint, f, &set, &n, err);
+        TSR_THEN(status, get_array(checkpoint, set, f, n, object, err));
+        tsr_hdf5_close(set);
     }
-    H5Dclose(set);
-    if (status != TSR_OK)
-        return status;
-    *data = one->data;
-    if (n != NULL)
-        *n = type == TSR_CHECKPOINT_TEXT ? strlen((const char *)one->data)
-                                         : count;
-    return TSR_OK;
-}
-
-tsr_status tsr_checkpoint_copy(const tsr_checkpoint *checkpoint,
-                               const char *name, tsr_checkpoint_type type,
-                               size_t n, void *data, tsr_err *err)
-{
-    size_t count = 0;
-    hid_t set;
-
-    tsr_hdf5_quiet();
-    TSR_TRY(find(checkpoint, name, type, &set, &count, err));
-    tsr_status status =
-        count != n
-            ? tsr_fail(err, TSR_E_DATA, "'%s': '%s' has length %zu, not %zu",
-                       checkpoint->path, name, count, n)
-            : read_array(checkpoint, set, name, type, n, data, err);
-    H5Dclose(set);
     return status;
-}
-
-int tsr_checkpoint_has(const tsr_checkpoint *checkpoint, const char *name)
-{
-    tsr_hdf5_quiet();
-    return name_is_good(name) && tsr_hdf5_has(checkpoint->file, name);
 }
 
 const char *tsr_checkpoint_created_at(const tsr_checkpoint *checkpoint)
@@ -352,11 +348,6 @@ void tsr_checkpoint_free(tsr_checkpoint *checkpoint)
     tsr_hdf5_quiet();
     if (checkpoint->file >= 0)
         H5Fclose(checkpoint->file);
-    while (checkpoint->given != NULL) {
-        array *next = checkpoint->given->next;
-        free(checkpoint->given);
-        checkpoint->given = next;
-    }
     free(checkpoint->path);
     free(checkpoint->config_hash);
     free(checkpoint->created_at);

@@ -1,9 +1,18 @@
-/* checkpoint.h5: named arrays that hold the state of a run.
+/* checkpoint.h5: members of a struct, by name, that hold the state of a run.
+ *
+ * One table says which members these are, and both writes and reads them:
+ *
+ *     static const tsr_checkpoint_field fields[] = {
+ *         {.name = "place/draws", .type = TSR_CHECKPOINT_LONG,
+ *          .offset = offsetof(place, draws), .count = 1},
+ *         {.name = "config", .type = TSR_CHECKPOINT_TEXT,
+ *          .offset = offsetof(place, config)},
+ *         {0}};
  *
  * An HDF5 file, written whole, beside, synced and renamed; the one before stays
- * as PATH.previous. A name is a path, "chain/rng": groups are made as needed.
- * Few large arrays (one over all chains) are cheaper than many small ones: some
- * 25 microseconds and a few hundred bytes each.
+ * as PATH.previous. A name is a path: groups are made as needed. Few large
+ * arrays (one over all chains) are cheaper than many small ones: some 25
+ * microseconds and a few hundred bytes each.
  *
  * Root attributes: format "tessera checkpoint", format_version (integer),
  * tessera_version, config_hash, created_at (UTC, ISO 8601). Behind the end of
@@ -18,26 +27,36 @@
  * PATH.previous), and perhaps a PATH.tmp, which the next commit replaces and
  * readers look at only where both others are damaged.
  * One thread at a time; one writer at a time (io/lock.h). */
-#ifndef TSR_IO_CHECKPOINT_H
-#define TSR_IO_CHECKPOINT_H
+#ifndef TSR_STORE_CHECKPOINT_H
+#define TSR_STORE_CHECKPOINT_H
 
 #include "core/status.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TSR_CHECKPOINT_FORMAT = 1 };
+enum { TSR_CHECKPOINT_FORMAT = 2 };
 
 #define TSR_CHECKPOINT_NAME "checkpoint.h5"
 
+/* What the members are in memory; in the file whole numbers are int64. */
 typedef enum {
-    TSR_CHECKPOINT_DOUBLE, /* double */
+    TSR_CHECKPOINT_INT,    /* int */
+    TSR_CHECKPOINT_LONG,   /* long */
     TSR_CHECKPOINT_INT64,  /* int64_t */
-    TSR_CHECKPOINT_UINT64, /* uint64_t */
-    TSR_CHECKPOINT_BYTES,  /* unsigned char */
-    TSR_CHECKPOINT_TEXT,   /* char, n without the final NUL */
+    TSR_CHECKPOINT_DOUBLE, /* double */
+    TSR_CHECKPOINT_TEXT,   /* char *, owned; NULL is written as "" */
     TSR_CHECKPOINT_N_TYPE
 } tsr_checkpoint_type;
+
+typedef struct {
+    const char *name; /* in the file; NULL ends a table */
+    tsr_checkpoint_type type;
+    size_t offset; /* in bytes, from the start of the struct */
+    size_t count;  /* so many in place; 0: an owned array, to which a pointer
+                      is there */
+    size_t length; /* of an owned array: offset of its length, a size_t */
+} tsr_checkpoint_field;
 
 /* ---- writing ---- */
 
@@ -48,17 +67,12 @@ typedef struct tsr_checkpoint_writer tsr_checkpoint_writer;
 tsr_status tsr_checkpoint_new(const char *config_hash,
                               tsr_checkpoint_writer **out, tsr_err *err);
 
-/* Adds an array of n (which may be 0); the data is copied. Doubles keep their
- * bits. Errors: TSR_E_INTERNAL (a name that is taken, or no good), TSR_E_NOMEM.
- */
-tsr_status tsr_checkpoint_put(tsr_checkpoint_writer *writer, const char *name,
-                              tsr_checkpoint_type type, size_t n,
-                              const void *data, tsr_err *err);
-
-/* The same for a text that ends in NUL. */
-tsr_status tsr_checkpoint_put_text(tsr_checkpoint_writer *writer,
-                                   const char *name, const char *text,
-                                   tsr_err *err);
+/* Adds the members of `object` that the table names; they are copied. Doubles
+ * keep their bits. Errors: TSR_E_INTERNAL (a name that is taken, or no good),
+ * TSR_E_NOMEM. */
+tsr_status tsr_checkpoint_put(tsr_checkpoint_writer *writer,
+                              const tsr_checkpoint_field *fields,
+                              const void *object, tsr_err *err);
 
 /* Puts the file in place, as above; whatever comes of it, only free may follow.
  * Errors: TSR_E_IO (then the checkpoints that were there still are). */
@@ -73,8 +87,8 @@ void tsr_checkpoint_writer_free(tsr_checkpoint_writer *writer);
 typedef struct tsr_checkpoint tsr_checkpoint;
 
 /* Reads and verifies the whole file. Errors: TSR_E_NOINPUT (missing), TSR_E_IO
- * (unreadable), TSR_E_DATA (no checkpoint, cut short, damaged, of a newer
- * format), TSR_E_NOMEM. */
+ * (unreadable), TSR_E_DATA (no checkpoint, cut short, damaged, of another
+ * format, older or newer), TSR_E_NOMEM. */
 tsr_status tsr_checkpoint_open(const char *path, tsr_checkpoint **out,
                                tsr_err *err);
 
@@ -86,20 +100,13 @@ tsr_status tsr_checkpoint_open_newest(const char *directory,
                                       tsr_checkpoint **out,
                                       char message[TSR_ERR_SIZE], tsr_err *err);
 
-/* The array, which belongs to the checkpoint; a text ends in NUL. *n may be
- * NULL. Errors: TSR_E_DATA (no such array, or of another type). */
-tsr_status tsr_checkpoint_get(tsr_checkpoint *checkpoint, const char *name,
-                              tsr_checkpoint_type type, size_t *n,
-                              const void **data, tsr_err *err);
-
-/* The same into memory of the caller, data [n]: TSR_E_DATA also where the file
- * has not just n. */
-tsr_status tsr_checkpoint_copy(const tsr_checkpoint *checkpoint,
-                               const char *name, tsr_checkpoint_type type,
-                               size_t n, void *data, tsr_err *err);
-
-/* 1 where there is an array of that name. */
-int tsr_checkpoint_has(const tsr_checkpoint *checkpoint, const char *name);
+/* Reads them back. Owned members, NULL so far, are allocated, and the caller
+ * frees them, after an error, too; a text ends in NUL. Errors, which name the
+ * member: TSR_E_DATA (it is not in the file, or of another type or length),
+ * TSR_E_NOMEM. */
+tsr_status tsr_checkpoint_get(const tsr_checkpoint *checkpoint,
+                              const tsr_checkpoint_field *fields, void *object,
+                              tsr_err *err);
 
 const char *tsr_checkpoint_created_at(const tsr_checkpoint *checkpoint);
 

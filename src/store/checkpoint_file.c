@@ -1,3 +1,6 @@
+/* A checkpoint never lies half written under its name: it is made in memory,
+ * sealed, written beside, synced, and renamed. Reading verifies the seal before
+ * HDF5 sees a byte. */
 #include "store/checkpoint_file.h"
 
 #include "core/text.h"

@@ -1,7 +1,7 @@
 /* A checkpoint as bytes: the HDF5 file in memory, its seal, its names on the
- * disk. For src/io/checkpoint*.c only. */
-#ifndef TSR_IO_CHECKPOINT_FILE_H
-#define TSR_IO_CHECKPOINT_FILE_H
+ * disk. For src/store/checkpoint*.c only. */
+#ifndef TSR_STORE_CHECKPOINT_FILE_H
+#define TSR_STORE_CHECKPOINT_FILE_H
 
 #include "core/status.h"
 

@@ -1,3 +1,6 @@
+/* Small pieces of HDF5's interface with its errors as ours. A file that
+ * somebody writes may be opened in the moment of a commit, so opening tries
+ * again for a while. */
 #include "store/hdf5_object.h"
 
 #include "store/journal.h"
@@ -299,8 +302,7 @@ static tsr_status take(const char *path, int has_journal, int *is_busy,
     if (*store == NULL)
         TSR_TRY(tsr_hdf5_store_open_reading(path, store, err));
     tsr_status status = has_journal ? tsr_hdf5_store_copy(*store, err) : TSR_OK;
-    if (status == TSR_OK)
-        status = tsr_hdf5_store_verify(*store, err);
+    TSR_THEN(status, tsr_hdf5_store_verify(*store, err));
     return status == TSR_OK ? TSR_OK : tsr_wrap(err, status, "'%s'", path);
 }
 
@@ -337,8 +339,7 @@ tsr_status tsr_hdf5_input_open(const char *path,
         int is_busy = 0;
         const moment before = look_at(path);
         status = take(path, before.has_journal, &is_busy, &input->store, err);
-        if (status == TSR_OK)
-            status = open_checked(path, check, context, input, err);
+        TSR_THEN(status, open_checked(path, check, context, input, err));
         if (status == TSR_OK)
             return TSR_OK;
         tsr_hdf5_input_close(input);

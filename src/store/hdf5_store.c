@@ -1,3 +1,5 @@
+/* The driver's functions and the pages that wait. Commit, recovery and seal are
+ * in hdf5_store_commit.c, hdf5_store_recover.c and hdf5_store_seal.c. */
 #include "store/hdf5_store_parts.h"
 
 #if H5_VERSION_GE(1, 13, 0)
@@ -314,15 +316,13 @@ tsr_status tsr_hdf5_store_open(const char *path, tsr_hdf5_store **out,
 {
     tsr_hdf5_store *none = NULL;
     int is_busy = 0;
-    tsr_status status = tsr_hdf5_store_repair(path, 1, &none, &is_busy, err);
 
     *out = NULL;
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_hdf5_store_repair(path, 1, &none, &is_busy, err));
     tsr_hdf5_store *store = store_new(path);
     if (store == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'", path);
-    status = open_disk(store, O_RDWR, err);
+    tsr_status status = open_disk(store, O_RDWR, err);
     if (status != TSR_OK) {
         tsr_hdf5_store_free(store);
         return status;

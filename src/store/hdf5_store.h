@@ -31,10 +31,10 @@
  * The journal is open, and locked, during a commit only: a store needs one file
  * descriptor.
  *
- * For src/io only. One thread at a time; one writer at a time, which the
+ * For src/store only. One thread at a time; one writer at a time, which the
  * directory's lock (io/lock.h) sees to. */
-#ifndef TSR_IO_HDF5_STORE_H
-#define TSR_IO_HDF5_STORE_H
+#ifndef TSR_STORE_HDF5_STORE_H
+#define TSR_STORE_HDF5_STORE_H
 
 #include "core/status.h"
 

@@ -258,8 +258,7 @@ tsr_status tsr_hdf5_store_commit_all(tsr_hdf5_store *const *store, int n,
     for (int i = 0; i < n; i += AT_ONCE) {
         const int some = n - i < AT_ONCE ? n - i : AT_ONCE;
         tsr_status one = commit(store + i, some, status == TSR_OK ? err : NULL);
-        if (status == TSR_OK)
-            status = one;
+        TSR_THEN(status, one);
     }
     return status;
 }

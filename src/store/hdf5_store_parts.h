@@ -1,6 +1,6 @@
-/* The inside of a store, for src/io/hdf5_store*.c only. */
-#ifndef TSR_IO_HDF5_STORE_PARTS_H
-#define TSR_IO_HDF5_STORE_PARTS_H
+/* The inside of a store, for src/store/hdf5_store*.c only. */
+#ifndef TSR_STORE_HDF5_STORE_PARTS_H
+#define TSR_STORE_HDF5_STORE_PARTS_H
 
 #include "store/hdf5_store.h"
 #include "store/journal.h"

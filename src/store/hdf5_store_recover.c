@@ -129,8 +129,7 @@ tsr_status tsr_hdf5_store_repair(const char *path, int must_write,
         } else if (failed != 0) {
             tsr_hdf5_store *store = NULL;
             status = tsr_hdf5_store_open_reading(path, &store, err);
-            if (status == TSR_OK)
-                status = lay_over(store, &journal, err);
+            TSR_THEN(status, lay_over(store, &journal, err));
             if (status == TSR_OK)
                 *overlay = store;
             else
@@ -159,8 +158,7 @@ static tsr_status open_unnamed(int *fd, tsr_err *err)
     if (folder == NULL || folder[0] == '\0')
         folder = "/tmp";
     char *name = tsr_words_of("%s/tessera-XXXXXX", folder);
-    if (name == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(name, err));
     *fd = mkostemp(name, O_CLOEXEC);
     const int failed = *fd < 0 ? errno : 0;
     if (*fd >= 0)

@@ -1,3 +1,6 @@
+/* Writes, checks and applies the pages of a commit. A journal counts only where
+ * its length and checksum are right, so one cut off is as if it were not there.
+ */
 #include "store/journal.h"
 
 #include "core/text.h"

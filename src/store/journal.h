@@ -20,9 +20,9 @@
  * to after it emptied it. Who gets the lock and finds a complete journal thus
  * knows that its writer is dead or has given up.
  *
- * For src/io only. */
-#ifndef TSR_IO_JOURNAL_H
-#define TSR_IO_JOURNAL_H
+ * For src/store only. */
+#ifndef TSR_STORE_JOURNAL_H
+#define TSR_STORE_JOURNAL_H
 
 #include <stddef.h>
 

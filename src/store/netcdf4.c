@@ -117,10 +117,7 @@ tsr_status tsr_nc4_dimension(hid_t group, const char *name, hid_t type,
                                .type = type,
                                .rank = 1,
                                .chunk = chunk > 0 ? &chunk : NULL};
-    tsr_status status = make_dataset(group, &spec, &n, &max, NULL, scale, err);
-
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(make_dataset(group, &spec, &n, &max, NULL, scale, err));
     if (H5DSset_scale(*scale, name) < 0)
         return tsr_hdf5_fail(err, TSR_E_IO, "cannot make '%s' a dimension",
                              name);
@@ -184,10 +181,7 @@ tsr_status tsr_nc4_variable(hid_t group, const tsr_nc4_spec *spec, hid_t *data,
             return tsr_fail(err, TSR_E_INTERNAL,
                             "variable '%s': axis %d has no dimension",
                             spec->name, i);
-    tsr_status status =
-        make_dataset(group, spec, size, max, &missing, data, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(make_dataset(group, spec, size, max, &missing, data, err));
     for (int i = 0; i < spec->rank; i++)
         if (H5DSattach_scale(*data, spec->scale[i], (unsigned)i) < 0)
             return tsr_hdf5_fail(err, TSR_E_IO, "cannot attach axis %d of '%s'",

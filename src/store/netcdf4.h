@@ -1,9 +1,9 @@
 /* The netCDF-4 layout on top of HDF5: what netCDF, h5netcdf and xarray expect
  * of groups, dimension scales, variables and attributes.
  *
- * For src/io only. Messages name the object; the caller adds the file. */
-#ifndef TSR_IO_NETCDF4_H
-#define TSR_IO_NETCDF4_H
+ * For src/store only. Messages name the object; the caller adds the file. */
+#ifndef TSR_STORE_NETCDF4_H
+#define TSR_STORE_NETCDF4_H
 
 #include "core/status.h"
 #include "store/hdf5_store.h"

@@ -1,3 +1,6 @@
+/* Draws are gathered in memory, variable by variable, and go to the file in
+ * blocks; after a failed write the trace is broken and is not touched any more.
+ */
 #include "store/trace.h"
 
 #include "store/hdf5_object.h"
@@ -226,10 +229,8 @@ tsr_status tsr_trace_reopen(const char *path, int n_chain, int n_variable,
         for (int v = 0; v < n_variable; v++)
             trace->variable[v].data = data[v];
     }
-    if (status == TSR_OK)
-        status = check_keep(trace, n_keep, err);
-    if (status == TSR_OK)
-        status = cut_back(trace, n_keep, err);
+    TSR_THEN(status, check_keep(trace, n_keep, err));
+    TSR_THEN(status, cut_back(trace, n_keep, err));
     if (status != TSR_OK)
         tsr_wrap(err, status, "'%s'", path);
     else
@@ -285,10 +286,7 @@ static tsr_status write_variable(tsr_trace *trace, variable *var, size_t n_draw,
 {
     const size_t n_chain = trace->n_chain, n = var->n;
     const hsize_t size[TSR_NC4_MAX_RANK] = {n_chain, n_draw, n};
-    tsr_status status = want_scratch(trace, n_chain * n_draw * n, err);
-
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(want_scratch(trace, n_chain * n_draw * n, err));
     for (size_t c = 0; c < n_chain; c++)
         for (size_t d = 0; d < n_draw; d++)
             memcpy(trace->scratch + (c * n_draw + d) * n,
@@ -338,8 +336,7 @@ static tsr_status write_group(tsr_trace *trace, tsr_trace_group g, tsr_err *err)
     for (int v = 0; v < trace->n_variable && status == TSR_OK; v++)
         if (trace->variable[v].group == g)
             status = write_variable(trace, &trace->variable[v], n_draw, err);
-    if (status == TSR_OK)
-        status = write_draw_numbers(trace, g, n_draw, err);
+    TSR_THEN(status, write_draw_numbers(trace, g, n_draw, err));
     if (status != TSR_OK) {
         trace->broken = 1;
         return tsr_wrap(err, status, "'%s', group %s", trace->path,
@@ -400,10 +397,10 @@ static tsr_status check_use(const tsr_trace *trace, int v, int draws,
 tsr_status tsr_trace_append(tsr_trace *trace, int v, int n_draw,
                             const double *value, tsr_err *err)
 {
-    tsr_status status = check_use(trace, v, 1, err);
+    TSR_TRY(check_use(trace, v, 1, err));
 
-    if (status != TSR_OK || n_draw <= 0)
-        return status;
+    if (n_draw <= 0)
+        return TSR_OK;
     variable *var = &trace->variable[v];
     const size_t count = (size_t)n_draw, n = var->n;
     TSR_TRY(want_room(trace, var, count, err));
@@ -417,17 +414,14 @@ tsr_status tsr_trace_append(tsr_trace *trace, int v, int n_draw,
         complete_draws(trace, var->group) == 0)
         return TSR_OK;
     tsr_hdf5_quiet();
-    status = write_group(trace, var->group, err);
-    return status == TSR_OK ? commit(trace, err) : status;
+    TSR_TRY(write_group(trace, var->group, err));
+    return commit(trace, err);
 }
 
 tsr_status tsr_trace_put(tsr_trace *trace, int v, const double *value,
                          tsr_err *err)
 {
-    tsr_status status = check_use(trace, v, 0, err);
-
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(check_use(trace, v, 0, err));
     tsr_hdf5_quiet();
     if (H5Dwrite(trace->variable[v].data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL,
                  H5P_DEFAULT, value) < 0) {
@@ -462,13 +456,11 @@ tsr_status tsr_trace_flush(tsr_trace *trace, tsr_err *err)
                         "'%s' is not written any more: an earlier write "
                         "failed",
                         trace->path);
-    tsr_status status = check_even(trace, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(check_even(trace, err));
     tsr_hdf5_quiet();
-    for (int g = 0; g < TSR_TRACE_N_GROUP && status == TSR_OK; g++)
-        status = write_group(trace, (tsr_trace_group)g, err);
-    return status == TSR_OK ? commit(trace, err) : status;
+    for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
+        TSR_TRY(write_group(trace, (tsr_trace_group)g, err));
+    return commit(trace, err);
 }
 
 tsr_status tsr_trace_close(tsr_trace *trace, tsr_err *err)
@@ -478,10 +470,8 @@ tsr_status tsr_trace_close(tsr_trace *trace, tsr_err *err)
     tsr_status status = tsr_trace_flush(trace, err);
     tsr_hdf5_quiet();
     tsr_status closed = close_hdf5(trace, status == TSR_OK ? err : NULL);
-    if (status == TSR_OK)
-        status = closed;
-    if (status == TSR_OK)
-        status = tsr_hdf5_store_commit(trace->store, err);
+    TSR_THEN(status, closed);
+    TSR_THEN(status, tsr_hdf5_store_commit(trace->store, err));
     trace_free(trace);
     return status;
 }

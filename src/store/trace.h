@@ -14,8 +14,8 @@
  * leaves the file as the last commit did. The file is not locked: a reader may
  * open it while the run goes on, and sees the last commit. One thread at a time
  * may use a trace. */
-#ifndef TSR_IO_TRACE_H
-#define TSR_IO_TRACE_H
+#ifndef TSR_STORE_TRACE_H
+#define TSR_STORE_TRACE_H
 
 #include "core/status.h"
 

@@ -1,3 +1,5 @@
+/* Checks what the owners of the columns declare, and makes the groups,
+ * dimension scales and data sets from it. */
 #include "store/trace_layout.h"
 
 #include "store/hdf5_object.h"
@@ -148,22 +150,20 @@ static tsr_status provenance(hid_t object, const char *created_at, tsr_err *err)
 static tsr_status attributes(hid_t object, int n,
                              const tsr_trace_attribute *attribute, tsr_err *err)
 {
-    tsr_status status = TSR_OK;
-    for (int i = 0; i < n && status == TSR_OK; i++)
-        status =
-            tsr_hdf5_text(object, attribute[i].name, attribute[i].text, err);
-    return status;
+    for (int i = 0; i < n; i++)
+        TSR_TRY(
+            tsr_hdf5_text(object, attribute[i].name, attribute[i].text, err));
+    return TSR_OK;
 }
 
 static tsr_status describe(hid_t object, const char *unit, const char *doc,
                            tsr_err *err)
 {
-    tsr_status status = TSR_OK;
     if (unit != NULL)
-        status = tsr_hdf5_text(object, "units", unit, err);
-    if (status == TSR_OK && doc != NULL)
-        status = tsr_hdf5_text(object, "long_name", doc, err);
-    return status;
+        TSR_TRY(tsr_hdf5_text(object, "units", unit, err));
+    if (doc != NULL)
+        TSR_TRY(tsr_hdf5_text(object, "long_name", doc, err));
+    return TSR_OK;
 }
 
 /* ---- dimensions ---- */
@@ -192,24 +192,20 @@ static tsr_status index_dimension(hid_t group, const char *name, int n, int id,
 static tsr_status own_dimension(hid_t group, const tsr_trace_variable *var,
                                 int id, hid_t *scale, tsr_err *err)
 {
-    tsr_status status;
-
     if (var->coord_label != NULL) {
-        status = tsr_nc4_label_dimension(group, var->dim, (hsize_t)var->n,
-                                         var->coord_label, id, scale, err);
+        TSR_TRY(tsr_nc4_label_dimension(group, var->dim, (hsize_t)var->n,
+                                        var->coord_label, id, scale, err));
     } else if (var->coord == NULL) {
-        status = index_dimension(group, var->dim, var->n, id, scale, err);
+        TSR_TRY(index_dimension(group, var->dim, var->n, id, scale, err));
     } else {
-        status = tsr_nc4_dimension(group, var->dim, H5T_NATIVE_DOUBLE,
-                                   (hsize_t)var->n, 0, id, scale, err);
-        if (status == TSR_OK && H5Dwrite(*scale, H5T_NATIVE_DOUBLE, H5S_ALL,
-                                         H5S_ALL, H5P_DEFAULT, var->coord) < 0)
-            status = tsr_hdf5_fail(err, TSR_E_IO, "cannot write dimension '%s'",
-                                   var->dim);
+        TSR_TRY(tsr_nc4_dimension(group, var->dim, H5T_NATIVE_DOUBLE,
+                                  (hsize_t)var->n, 0, id, scale, err));
+        if (H5Dwrite(*scale, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                     var->coord) < 0)
+            return tsr_hdf5_fail(err, TSR_E_IO, "cannot write dimension '%s'",
+                                 var->dim);
     }
-    if (status == TSR_OK)
-        status = describe(*scale, var->coord_unit, NULL, err);
-    return status;
+    return describe(*scale, var->coord_unit, NULL, err);
 }
 
 /* ---- groups and variables ---- */
@@ -267,10 +263,9 @@ static tsr_status fill_group(layout *lay, hid_t id, tsr_trace_group g,
         rank = 2;
         status = index_dimension(id, "chain", lay->n_chain, lay->next_dim_id++,
                                  &scale[0], err);
-        if (status == TSR_OK)
-            status = tsr_nc4_dimension(id, "draw", H5T_NATIVE_INT64, 0,
-                                       most_chunk_draws, lay->next_dim_id++,
-                                       draw, err);
+        TSR_THEN(status, tsr_nc4_dimension(id, "draw", H5T_NATIVE_INT64, 0,
+                                           most_chunk_draws, lay->next_dim_id++,
+                                           draw, err));
         scale[1] = *draw;
     }
     for (int v = 0; v < lay->n_variable && status == TSR_OK; v++)
@@ -323,20 +318,17 @@ tsr_status tsr_trace_layout_make(hid_t file, int n_chain, int n_variable,
         lay.own_scale[v] = -1;
 
     tsr_status status = provenance(file, created_at, err);
-    if (status == TSR_OK)
-        status = attributes(file, n_attribute, attribute, err);
+    TSR_THEN(status, attributes(file, n_attribute, attribute, err));
     for (int i = 0; i < TSR_TRACE_N_GROUP && status == TSR_OK; i++) {
         tsr_trace_group g = (tsr_trace_group)i;
         hid_t id = -1;
         if (!group_is_used(&lay, g))
             continue;
         status = tsr_nc4_group(file, groups[g].name, &id, err);
-        if (status == TSR_OK)
-            status = provenance(id, created_at, err);
+        TSR_THEN(status, provenance(id, created_at, err));
         if (status == TSR_OK && g == TSR_TRACE_POSTERIOR)
             status = attributes(id, n_attribute, attribute, err);
-        if (status == TSR_OK)
-            status = fill_group(&lay, id, g, &draw[g], data, err);
+        TSR_THEN(status, fill_group(&lay, id, g, &draw[g], data, err));
         if (status != TSR_OK)
             tsr_wrap(err, status, "group %s", groups[g].name);
         tsr_hdf5_close(id);

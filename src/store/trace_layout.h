@@ -1,7 +1,7 @@
 /* The groups, dimensions and variables of trace.h5, made once when the file is
- * created. For src/io/trace*.c only. */
-#ifndef TSR_IO_TRACE_LAYOUT_H
-#define TSR_IO_TRACE_LAYOUT_H
+ * created. For src/store/trace*.c only. */
+#ifndef TSR_STORE_TRACE_LAYOUT_H
+#define TSR_STORE_TRACE_LAYOUT_H
 
 #include "store/trace.h"
 

@@ -1,3 +1,6 @@
+/* Reads variables by group and name, whole or in part, and their coordinates
+ * and labels. A part is selected in the file, so that large variables need not
+ * fit into memory. */
 #include "store/hdf5_object.h"
 #include "store/trace.h"
 #include "store/trace_layout.h"
@@ -273,11 +276,9 @@ tsr_status tsr_trace_shape(tsr_trace_reader *reader, tsr_trace_group group,
                            tsr_err *err)
 {
     hid_t data;
-    tsr_status status =
-        open_shaped(reader, group, name, &data, n_chain, n_draw, n, err);
-    if (status == TSR_OK)
-        H5Dclose(data);
-    return status;
+    TSR_TRY(open_shaped(reader, group, name, &data, n_chain, n_draw, n, err));
+    H5Dclose(data);
+    return TSR_OK;
 }
 
 /* Selects in `file` what `part` says of an array of this shape; the axes after

@@ -196,21 +196,18 @@ static tsr_status find_strangers(const declaration *as, tsr_trace_group g,
 static tsr_status open_variables(const declaration *as, tsr_trace_group g,
                                  hid_t group, hid_t *data, tsr_err *err)
 {
-    tsr_status status = TSR_OK;
-
-    for (int v = 0; v < as->n_variable && status == TSR_OK; v++) {
+    for (int v = 0; v < as->n_variable; v++) {
         const tsr_trace_variable *var = &as->variable[v];
         if (var->group != g)
             continue;
         data[v] = open_dataset(group, var->name);
         if (data[v] < 0)
             return tsr_fail(err, TSR_E_DATA, "lacks '%s'", var->name);
-        status = compare_variable(as, v, data[v], err);
-        if (status == TSR_OK && var->dim != NULL &&
-            tsr_trace_first_of_dim(as->variable, v) == v)
-            status = compare_coordinates(group, var, err);
+        TSR_TRY(compare_variable(as, v, data[v], err));
+        if (var->dim != NULL && tsr_trace_first_of_dim(as->variable, v) == v)
+            TSR_TRY(compare_coordinates(group, var, err));
     }
-    return status;
+    return TSR_OK;
 }
 
 static tsr_status count_draws(const declaration *as, tsr_trace_group g,
@@ -245,8 +242,7 @@ static tsr_status open_group(const declaration *as, tsr_trace_group g,
     if (group < 0)
         return tsr_hdf5_fail(err, TSR_E_DATA, "cannot open it");
     tsr_status status = open_variables(as, g, group, data, err);
-    if (status == TSR_OK)
-        status = find_strangers(as, g, group, err);
+    TSR_THEN(status, find_strangers(as, g, group, err));
     if (status == TSR_OK && tsr_trace_group_has_draws(g)) {
         *draw = open_dataset(group, "draw");
         status = *draw < 0 || rank_of(*draw) != 1

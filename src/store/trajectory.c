@@ -1,3 +1,6 @@
+/* Appends frames to the data sets and commits when asked or when much is
+ * waiting. Frames beyond the number that a run resumes from are cut off when it
+ * is opened again. */
 #include "store/trajectory.h"
 
 #include "store/hdf5_object.h"
@@ -110,20 +113,17 @@ tsr_status tsr_trajectory_create(const char *path,
                                  tsr_trajectory **out, tsr_err *err)
 {
     tsr_trajectory *t;
-    tsr_status status = trajectory_new(path, spec, &t, err);
 
     *out = NULL;
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(trajectory_new(path, spec, &t, err));
     tsr_hdf5_quiet();
-    status = tsr_hdf5_store_create(path, &t->store, err);
+    tsr_status status = tsr_hdf5_store_create(path, &t->store, err);
     if (status != TSR_OK) {
         trajectory_free(t);
         return status;
     }
     status = tsr_nc4_create(path, t->store, &t->file, err);
-    if (status == TSR_OK)
-        status = tsr_trajectory_layout_make(t->file, spec, &t->sets, err);
+    TSR_THEN(status, tsr_trajectory_layout_make(t->file, spec, &t->sets, err));
     if (status != TSR_OK)
         tsr_wrap(err, status, "cannot write '%s'", path);
     else
@@ -158,15 +158,14 @@ static tsr_status set_frames(hid_t data, int n_frame, tsr_err *err)
 static tsr_status set_all_frames(tsr_trajectory *t, int n_frame, tsr_err *err)
 {
     tsr_trajectory_sets *sets = &t->sets;
-    tsr_status status = set_frames(sets->step, n_frame, err);
+    TSR_TRY(set_frames(sets->step, n_frame, err));
 
-    if (status == TSR_OK)
-        status = set_frames(sets->time, n_frame, err);
-    for (int kind = 0; kind < TSR_TRAJECTORY_N_KIND && status == TSR_OK; kind++)
-        status = set_frames(sets->position[kind], n_frame, err);
-    for (int i = 0; i < sets->n_observable && status == TSR_OK; i++)
-        status = set_frames(sets->observable[i], n_frame, err);
-    return status;
+    TSR_TRY(set_frames(sets->time, n_frame, err));
+    for (int kind = 0; kind < TSR_TRAJECTORY_N_KIND; kind++)
+        TSR_TRY(set_frames(sets->position[kind], n_frame, err));
+    for (int i = 0; i < sets->n_observable; i++)
+        TSR_TRY(set_frames(sets->observable[i], n_frame, err));
+    return TSR_OK;
 }
 
 tsr_status tsr_trajectory_reopen(const char *path,
@@ -174,21 +173,18 @@ tsr_status tsr_trajectory_reopen(const char *path,
                                  tsr_trajectory **out, tsr_err *err)
 {
     tsr_trajectory *t;
-    tsr_status status = trajectory_new(path, spec, &t, err);
 
     *out = NULL;
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(trajectory_new(path, spec, &t, err));
     tsr_hdf5_quiet();
-    status = tsr_hdf5_store_open(path, &t->store, err);
+    tsr_status status = tsr_hdf5_store_open(path, &t->store, err);
     if (status != TSR_OK) {
         trajectory_free(t);
         return status;
     }
     status = tsr_nc4_open(path, t->store, &t->file, err);
-    if (status == TSR_OK)
-        status = tsr_trajectory_layout_open(t->file, spec, &t->sets,
-                                            &t->n_frame, err);
+    TSR_THEN(status, tsr_trajectory_layout_open(t->file, spec, &t->sets,
+                                                &t->n_frame, err));
     if (status == TSR_OK && (n_keep < 0 || n_keep > t->n_frame))
         status = tsr_fail(err, TSR_E_DATA,
                           "has %d frames, and the checkpoint counts %d",
@@ -240,20 +236,16 @@ static tsr_status write_frame(tsr_trajectory *t, int64_t step,
                               const double *observable, tsr_err *err)
 {
     const double time = (double)step;
-    tsr_status status = set_all_frames(t, t->n_frame + 1, err);
+    TSR_TRY(set_all_frames(t, t->n_frame + 1, err));
 
-    if (status == TSR_OK)
-        status = write_last(t, t->sets.step, H5T_NATIVE_INT64, &step, err);
-    if (status == TSR_OK)
-        status = write_last(t, t->sets.time, H5T_NATIVE_DOUBLE, &time, err);
-    if (status == TSR_OK)
-        status = write_position(t, TSR_TRAJECTORY_ATOMS, atom, err);
-    if (status == TSR_OK)
-        status = write_position(t, TSR_TRAJECTORY_BODIES, body, err);
-    for (int i = 0; i < t->sets.n_observable && status == TSR_OK; i++)
-        status = write_last(t, t->sets.observable[i], H5T_NATIVE_DOUBLE,
-                            &observable[i], err);
-    return status;
+    TSR_TRY(write_last(t, t->sets.step, H5T_NATIVE_INT64, &step, err));
+    TSR_TRY(write_last(t, t->sets.time, H5T_NATIVE_DOUBLE, &time, err));
+    TSR_TRY(write_position(t, TSR_TRAJECTORY_ATOMS, atom, err));
+    TSR_TRY(write_position(t, TSR_TRAJECTORY_BODIES, body, err));
+    for (int i = 0; i < t->sets.n_observable; i++)
+        TSR_TRY(write_last(t, t->sets.observable[i], H5T_NATIVE_DOUBLE,
+                           &observable[i], err));
+    return TSR_OK;
 }
 
 static tsr_status refuse_broken(const tsr_trajectory *t, tsr_err *err)
@@ -324,8 +316,7 @@ tsr_status tsr_trajectory_flush_all(tsr_trajectory *const *trajectory, int n,
                 store[n_store++] = trajectory[i]->store;
         tsr_status one = tsr_hdf5_store_commit_all(
             store, n_store, status == TSR_OK ? err : NULL);
-        if (status == TSR_OK)
-            status = one;
+        TSR_THEN(status, one);
         for (int i = first; i < end; i++) {
             if (tsr_hdf5_store_has_failed(trajectory[i]->store))
                 trajectory[i]->broken = 1;
@@ -343,10 +334,8 @@ tsr_status tsr_trajectory_close(tsr_trajectory *t, tsr_err *err)
     tsr_status status = tsr_trajectory_flush(t, err);
     tsr_hdf5_quiet();
     tsr_status closed = close_hdf5(t, status == TSR_OK ? err : NULL);
-    if (status == TSR_OK)
-        status = closed;
-    if (status == TSR_OK)
-        status = tsr_hdf5_store_commit(t->store, err);
+    TSR_THEN(status, closed);
+    TSR_THEN(status, tsr_hdf5_store_commit(t->store, err));
     trajectory_free(t);
     return status;
 }

@@ -20,8 +20,8 @@
  * all (store/hdf5_store.h). One thread at a time may use a trajectory, and any
  * two, since HDF5 is behind both. A trajectory that waits costs one file
  * descriptor. */
-#ifndef TSR_IO_TRAJECTORY_H
-#define TSR_IO_TRAJECTORY_H
+#ifndef TSR_STORE_TRAJECTORY_H
+#define TSR_STORE_TRAJECTORY_H
 
 #include "core/status.h"
 

@@ -1,3 +1,5 @@
+/* Makes the groups of H5MD, or finds them in a file and checks that they are
+ * those of this run. */
 #include "store/trajectory_layout.h"
 
 #include "store/hdf5_object.h"
@@ -103,9 +105,8 @@ static tsr_status link_steps(hid_t element, tsr_trajectory_sets *sets,
     if (sets->step < 0) {
         tsr_status status = make_set(element, "step", H5T_NATIVE_INT64, 0, NULL,
                                      &sets->step, err);
-        if (status == TSR_OK)
-            status = make_set(element, "time", H5T_NATIVE_DOUBLE, 0, "ps",
-                              &sets->time, err);
+        TSR_THEN(status, make_set(element, "time", H5T_NATIVE_DOUBLE, 0, "ps",
+                                  &sets->time, err));
         return status;
     }
     if (H5Olink(sets->step, element, "step", H5P_DEFAULT, H5P_DEFAULT) < 0 ||
@@ -129,14 +130,10 @@ static tsr_status make_box(hid_t group, tsr_err *err)
 {
     const int dimension = 3;
     hid_t box;
-    tsr_status status = make_group(group, "box", &box, err);
-
-    if (status != TSR_OK)
-        return status;
-    status =
+    TSR_TRY(make_group(group, "box", &box, err));
+    tsr_status status =
         tsr_hdf5_attribute(box, "dimension", H5T_NATIVE_INT, &dimension, err);
-    if (status == TSR_OK)
-        status = write_boundary(box, err);
+    TSR_THEN(status, write_boundary(box, err));
     H5Gclose(box);
     return status;
 }
@@ -145,18 +142,12 @@ static tsr_status make_particles(hid_t particles, int kind, int n,
                                  tsr_trajectory_sets *sets, tsr_err *err)
 {
     hid_t group, position = -1;
-    tsr_status status = make_group(particles, kind_name[kind], &group, err);
-
-    if (status != TSR_OK)
-        return status;
-    status = make_box(group, err);
-    if (status == TSR_OK)
-        status = make_group(group, "position", &position, err);
-    if (status == TSR_OK)
-        status = make_set(position, "value", H5T_NATIVE_FLOAT, n, "Angstrom",
-                          &sets->position[kind], err);
-    if (status == TSR_OK)
-        status = link_steps(position, sets, err);
+    TSR_TRY(make_group(particles, kind_name[kind], &group, err));
+    tsr_status status = make_box(group, err);
+    TSR_THEN(status, make_group(group, "position", &position, err));
+    TSR_THEN(status, make_set(position, "value", H5T_NATIVE_FLOAT, n,
+                              "Angstrom", &sets->position[kind], err));
+    TSR_THEN(status, link_steps(position, sets, err));
     tsr_hdf5_close(position);
     H5Gclose(group);
     return status;
@@ -177,8 +168,7 @@ static tsr_status make_observables(hid_t file, const tsr_trajectory_spec *spec,
             break;
         status = make_set(element, "value", H5T_NATIVE_DOUBLE, 0,
                           spec->observable[i].unit, &sets->observable[i], err);
-        if (status == TSR_OK)
-            status = link_steps(element, sets, err);
+        TSR_THEN(status, link_steps(element, sets, err));
         H5Gclose(element);
     }
     H5Gclose(group);
@@ -189,11 +179,8 @@ static tsr_status make_named(hid_t h5md, const char *group, const char *name,
                              const char *version, tsr_err *err)
 {
     hid_t id;
-    tsr_status status = make_group(h5md, group, &id, err);
-
-    if (status != TSR_OK)
-        return status;
-    status = tsr_hdf5_text(id, "name", name, err);
+    TSR_TRY(make_group(h5md, group, &id, err));
+    tsr_status status = tsr_hdf5_text(id, "name", name, err);
     if (status == TSR_OK && version != NULL)
         status = tsr_hdf5_text(id, "version", version, err);
     H5Gclose(id);
@@ -206,16 +193,11 @@ static tsr_status make_h5md(hid_t file, const tsr_trajectory_spec *spec,
     const char *author = spec->author != NULL ? spec->author : "not given";
     const int version[2] = {1, 1};
     hid_t h5md;
-    tsr_status status = make_group(file, "h5md", &h5md, err);
-
-    if (status != TSR_OK)
-        return status;
-    status = tsr_hdf5_attribute_list(h5md, "version", H5T_NATIVE_INT, 2,
-                                     version, err);
-    if (status == TSR_OK)
-        status = make_named(h5md, "author", author, NULL, err);
-    if (status == TSR_OK)
-        status = make_named(h5md, "creator", "tessera", TSR_VERSION, err);
+    TSR_TRY(make_group(file, "h5md", &h5md, err));
+    tsr_status status = tsr_hdf5_attribute_list(h5md, "version", H5T_NATIVE_INT,
+                                                2, version, err);
+    TSR_THEN(status, make_named(h5md, "author", author, NULL, err));
+    TSR_THEN(status, make_named(h5md, "creator", "tessera", TSR_VERSION, err));
     H5Gclose(h5md);
     return status;
 }
@@ -224,18 +206,13 @@ static tsr_status make_parameters(hid_t file, const tsr_trajectory_spec *spec,
                                   tsr_err *err)
 {
     hid_t group;
-    tsr_status status = make_group(file, "parameters", &group, err);
-
-    if (status != TSR_OK)
-        return status;
-    status =
+    TSR_TRY(make_group(file, "parameters", &group, err));
+    tsr_status status =
         tsr_hdf5_attribute(group, "chain", H5T_NATIVE_INT, &spec->chain, err);
-    if (status == TSR_OK)
-        status = tsr_hdf5_attribute(group, "state", H5T_NATIVE_INT,
-                                    &spec->state, err);
-    if (status == TSR_OK)
-        status = tsr_hdf5_attribute(group, "stride", H5T_NATIVE_INT,
-                                    &spec->stride, err);
+    TSR_THEN(status, tsr_hdf5_attribute(group, "state", H5T_NATIVE_INT,
+                                        &spec->state, err));
+    TSR_THEN(status, tsr_hdf5_attribute(group, "stride", H5T_NATIVE_INT,
+                                        &spec->stride, err));
     H5Gclose(group);
     return status;
 }
@@ -247,12 +224,9 @@ tsr_status tsr_trajectory_layout_make(hid_t file,
     hid_t particles = -1;
     tsr_status status = sets_init(sets, spec->n_observable, err);
 
-    if (status == TSR_OK)
-        status = make_h5md(file, spec, err);
-    if (status == TSR_OK)
-        status = make_parameters(file, spec, err);
-    if (status == TSR_OK)
-        status = make_group(file, "particles", &particles, err);
+    TSR_THEN(status, make_h5md(file, spec, err));
+    TSR_THEN(status, make_parameters(file, spec, err));
+    TSR_THEN(status, make_group(file, "particles", &particles, err));
     for (int kind = 0; kind < TSR_TRAJECTORY_N_KIND && status == TSR_OK; kind++)
         if (n_particle(spec, kind) > 0)
             status = make_particles(particles, kind, n_particle(spec, kind),
@@ -400,21 +374,15 @@ tsr_status tsr_trajectory_layout_open(hid_t file,
                                       tsr_trajectory_sets *sets, int *n_frame,
                                       tsr_err *err)
 {
-    tsr_status status = sets_init(sets, spec->n_observable, err);
+    TSR_TRY(sets_init(sets, spec->n_observable, err));
 
-    if (status == TSR_OK)
-        status = check_parameter(file, "chain", spec->chain, err);
-    if (status == TSR_OK)
-        status = check_parameter(file, "state", spec->state, err);
-    if (status == TSR_OK)
-        status = check_parameter(file, "stride", spec->stride, err);
-    for (int kind = 0; kind < TSR_TRAJECTORY_N_KIND && status == TSR_OK; kind++)
-        status = open_positions(file, spec, kind, sets, err);
-    if (status == TSR_OK)
-        status = open_observables(file, spec, sets, err);
-    if (status == TSR_OK)
-        status = count_frames(sets, n_frame, err);
-    return status;
+    TSR_TRY(check_parameter(file, "chain", spec->chain, err));
+    TSR_TRY(check_parameter(file, "state", spec->state, err));
+    TSR_TRY(check_parameter(file, "stride", spec->stride, err));
+    for (int kind = 0; kind < TSR_TRAJECTORY_N_KIND; kind++)
+        TSR_TRY(open_positions(file, spec, kind, sets, err));
+    TSR_TRY(open_observables(file, spec, sets, err));
+    return count_frames(sets, n_frame, err);
 }
 
 void tsr_trajectory_bytes(const tsr_trajectory_spec *spec, int n_frame,

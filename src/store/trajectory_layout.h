@@ -1,6 +1,7 @@
-/* The groups and data sets of a trajectory. For src/io/trajectory*.c only. */
-#ifndef TSR_IO_TRAJECTORY_LAYOUT_H
-#define TSR_IO_TRAJECTORY_LAYOUT_H
+/* The groups and data sets of a trajectory. For src/store/trajectory*.c only.
+ */
+#ifndef TSR_STORE_TRAJECTORY_LAYOUT_H
+#define TSR_STORE_TRAJECTORY_LAYOUT_H
 
 #include "store/trajectory.h"
 

@@ -1,3 +1,5 @@
+/* Reads frames of one trajectory. Which groups it has, and of how many points,
+ * is looked at once, when it is opened. */
 #include "store/hdf5_object.h"
 #include "store/trajectory.h"
 #include "store/trajectory_layout.h"
@@ -135,21 +137,20 @@ tsr_status tsr_trajectory_read(const tsr_trajectory_reader *reader, int first,
     const int kind = reader->n[TSR_TRAJECTORY_ATOMS] > 0
                          ? TSR_TRAJECTORY_ATOMS
                          : TSR_TRAJECTORY_BODIES;
-    tsr_status status = TSR_OK;
 
     tsr_hdf5_quiet();
     if (step != NULL) {
         hid_t data = tsr_trajectory_position(reader->input.file, kind, "step");
-        status = read_frames(reader, data, H5T_NATIVE_INT64, first, n, 0,
-                             "step", step, err);
+        TSR_TRY(read_frames(reader, data, H5T_NATIVE_INT64, first, n, 0, "step",
+                            step, err));
     }
-    if (status == TSR_OK && atom != NULL)
-        status =
-            read_position(reader, TSR_TRAJECTORY_ATOMS, first, n, atom, err);
-    if (status == TSR_OK && body != NULL)
-        status =
-            read_position(reader, TSR_TRAJECTORY_BODIES, first, n, body, err);
-    return status;
+    if (atom != NULL)
+        TSR_TRY(
+            read_position(reader, TSR_TRAJECTORY_ATOMS, first, n, atom, err));
+    if (body != NULL)
+        TSR_TRY(
+            read_position(reader, TSR_TRAJECTORY_BODIES, first, n, body, err));
+    return TSR_OK;
 }
 
 tsr_status tsr_trajectory_read_observable(const tsr_trajectory_reader *reader,

@@ -116,19 +116,22 @@ static tsr_status write_trace(const char *path, tsr_err *err)
 
 static tsr_status write_checkpoint(const char *path, tsr_err *err)
 {
-    const double value[] = {0.5, -1.25};
-    const uint64_t counter[] = {UINT64_MAX, 1, 2};
+    const struct {
+        double value[2];
+        int64_t counter[3];
+        const char *config;
+    } chain = {{0.5, -1.25}, {INT64_MIN, 1, 2}, "seed: 1\n"};
+    const tsr_checkpoint_field fields[] = {
+        {"chain/xyz", TSR_CHECKPOINT_DOUBLE, 0, 2, 0},
+        {"chain/rng", TSR_CHECKPOINT_INT64, sizeof chain.value, 3, 0},
+        {"config", TSR_CHECKPOINT_TEXT,
+         sizeof chain.value + sizeof chain.counter, 0, 0},
+        {0}};
     tsr_checkpoint_writer *writer;
     tsr_status status = tsr_checkpoint_new("00ff", &writer, err);
 
     if (status == TSR_OK)
-        status = tsr_checkpoint_put(writer, "chain/xyz", TSR_CHECKPOINT_DOUBLE,
-                                    2, value, err);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_put(writer, "chain/rng", TSR_CHECKPOINT_UINT64,
-                                    3, counter, err);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_put_text(writer, "config", "seed: 1\n", err);
+        status = tsr_checkpoint_put(writer, fields, &chain, err);
     if (status == TSR_OK)
         status = tsr_checkpoint_commit(writer, path, err);
     tsr_checkpoint_writer_free(writer);

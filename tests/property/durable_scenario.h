@@ -279,21 +279,28 @@ static void durable_finish_frames(const char *path, int size)
 
 enum { NUMBERS = 3000 };
 
+typedef struct {
+    int number;
+    double value[NUMBERS];
+} durable_state;
+
+static const tsr_checkpoint_field durable_fields[] = {
+    {"a/number", TSR_CHECKPOINT_INT, offsetof(durable_state, number), 1, 0},
+    {"a/value", TSR_CHECKPOINT_DOUBLE, offsetof(durable_state, value), NUMBERS,
+     0},
+    {0}};
+
 static tsr_status durable_write_checkpoint(const char *path, int number)
 {
-    static double value[NUMBERS];
-    const int64_t whole = number;
+    static durable_state state;
     tsr_checkpoint_writer *writer;
 
+    state.number = number;
     for (int i = 0; i < NUMBERS; i++)
-        value[i] = durable_value(7, 0, number, i);
+        state.value[i] = durable_value(7, 0, number, i);
     tsr_status status = tsr_checkpoint_new("hash", &writer, NULL);
     if (status == TSR_OK)
-        status = tsr_checkpoint_put(writer, "a/number", TSR_CHECKPOINT_INT64, 1,
-                                    &whole, NULL);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_put(writer, "a/value", TSR_CHECKPOINT_DOUBLE,
-                                    NUMBERS, value, NULL);
+        status = tsr_checkpoint_put(writer, durable_fields, &state, NULL);
     if (status == TSR_OK)
         status = tsr_checkpoint_commit(writer, path, NULL);
     tsr_checkpoint_writer_free(writer);
@@ -312,10 +319,9 @@ static int durable_write_checkpoints(const char *path, void (*report)(void))
 
 static int durable_judge_checkpoint(const char *path)
 {
-    static double value[NUMBERS];
+    static durable_state state;
     char directory[256], message[TSR_ERR_SIZE];
     tsr_checkpoint *checkpoint;
-    int64_t number = NOTHING;
     tsr_err err;
 
     snprintf(directory, sizeof directory, "%.*s",
@@ -325,17 +331,14 @@ static int durable_judge_checkpoint(const char *path)
     if (status == TSR_E_NOINPUT)
         return NOTHING;
     DURABLE_OK(status);
-    DURABLE_OK(tsr_checkpoint_copy(checkpoint, "a/number", TSR_CHECKPOINT_INT64,
-                                   1, &number, &err));
-    DURABLE_OK(tsr_checkpoint_copy(checkpoint, "a/value", TSR_CHECKPOINT_DOUBLE,
-                                   NUMBERS, value, &err));
+    DURABLE_OK(tsr_checkpoint_get(checkpoint, durable_fields, &state, &err));
     for (int i = 0; i < NUMBERS; i++)
-        assert_true(value[i] == durable_value(7, 0, (int)number, i));
+        assert_true(state.value[i] == durable_value(7, 0, state.number, i));
     tsr_checkpoint_free(checkpoint);
     /* one that was complete is never out of its place */
-    if (message[0] != '\0' && number > 1)
+    if (message[0] != '\0' && state.number > 1)
         fail_msg("%s", message);
-    return (int)number;
+    return state.number;
 }
 
 static void durable_finish_checkpoint(const char *path, int size)

@@ -40,121 +40,160 @@ static int leave(void **state)
     return folder_remove(folder);
 }
 
+static const tsr_checkpoint_field number_fields[] = {
+    {.name = "run/number", .type = TSR_CHECKPOINT_INT64, .count = 1}, {0}};
+
 static void write_number(const char *file, int64_t number)
 {
     tsr_checkpoint_writer *writer;
     tsr_err err;
     OK(tsr_checkpoint_new("cafe", &writer, &err));
-    OK(tsr_checkpoint_put(writer, "run/number", TSR_CHECKPOINT_INT64, 1,
-                          &number, &err));
+    OK(tsr_checkpoint_put(writer, number_fields, &number, &err));
     OK(tsr_checkpoint_commit(writer, file, &err));
     tsr_checkpoint_writer_free(writer);
 }
 
-static int64_t number_in(tsr_checkpoint *checkpoint)
+static int64_t number_in(const tsr_checkpoint *checkpoint)
 {
     int64_t number;
     tsr_err err;
-    OK(tsr_checkpoint_copy(checkpoint, "run/number", TSR_CHECKPOINT_INT64, 1,
-                           &number, &err));
+    OK(tsr_checkpoint_get(checkpoint, number_fields, &number, &err));
     return number;
+}
+
+/* A member of each type, in place and owned. */
+typedef struct {
+    int small[2];
+    long steps;
+    int64_t whole[3];
+    double real[6];
+    char *config, *empty, *unset;
+    double *many;
+    size_t n_many;
+    int64_t *none;
+    size_t n_none;
+} thing;
+
+static const tsr_checkpoint_field thing_fields[] = {
+    {"small", TSR_CHECKPOINT_INT, offsetof(thing, small), 2, 0},
+    {"place/steps", TSR_CHECKPOINT_LONG, offsetof(thing, steps), 1, 0},
+    {"chain/000012/whole", TSR_CHECKPOINT_INT64, offsetof(thing, whole), 3, 0},
+    {"chain/real", TSR_CHECKPOINT_DOUBLE, offsetof(thing, real), 6, 0},
+    {"config", TSR_CHECKPOINT_TEXT, offsetof(thing, config), 0, 0},
+    {"empty", TSR_CHECKPOINT_TEXT, offsetof(thing, empty), 0, 0},
+    {"unset", TSR_CHECKPOINT_TEXT, offsetof(thing, unset), 0, 0},
+    {"many", TSR_CHECKPOINT_DOUBLE, offsetof(thing, many), 0,
+     offsetof(thing, n_many)},
+    {"none", TSR_CHECKPOINT_INT64, offsetof(thing, none), 0,
+     offsetof(thing, n_none)},
+    {0}};
+
+/* Writes one, and names that are no good; returns it with its own arrays. */
+static thing write_thing(void)
+{
+    static double many[] = {(double)NAN, 0x1p-1074};
+    static char config[] = "a: \xc3\xa9\n", empty[] = "";
+    const thing one = {
+        .small = {-2147483647 - 1, 2147483647},
+        .steps = -1234567890123L,
+        .whole = {INT64_MIN, -1, INT64_MAX},
+        .real = {0.1, -0.0, (double)INFINITY, (double)NAN, 0x1p-1074, -1e308},
+        .config = config,
+        .empty = empty,
+        .many = many,
+        .n_many = 2};
+    const char *const bad[] = {"",   "/a",    "a/",    "a//b",   ".",
+                               "..", "a/./b", "small", "small/x"};
+    tsr_checkpoint_writer *writer;
+    tsr_err err;
+
+    OK(tsr_checkpoint_new("0123abcd", &writer, &err));
+    OK(tsr_checkpoint_put(writer, thing_fields, &one, &err));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        const tsr_checkpoint_field field[] = {
+            {bad[i], TSR_CHECKPOINT_DOUBLE, offsetof(thing, real), 1, 0}, {0}};
+        assert_int_equal(tsr_checkpoint_put(writer, field, &one, &err),
+                         TSR_E_INTERNAL);
+    }
+    OK(tsr_checkpoint_commit(writer, path, &err));
+    tsr_checkpoint_writer_free(writer);
+    return one;
 }
 
 static void test_read_back(void **state)
 {
     (void)state;
+    const thing one = write_thing();
+    thing other = {0};
+    tsr_checkpoint *checkpoint;
     tsr_err err;
-    const double real[] = {0.1,         -0.0,      (double)INFINITY,
-                           (double)NAN, 0x1p-1074, -1e308};
-    const int64_t whole[] = {INT64_MIN, -1, INT64_MAX};
-    const uint64_t count[] = {UINT64_MAX, 0};
-    unsigned char byte[256];
-    for (int i = 0; i < 256; i++)
-        byte[i] = (unsigned char)i;
 
-    tsr_checkpoint_writer *writer;
-    OK(tsr_checkpoint_new("0123abcd", &writer, &err));
-    OK(tsr_checkpoint_put(writer, "chain/real", TSR_CHECKPOINT_DOUBLE, 6, real,
-                          &err));
-    OK(tsr_checkpoint_put(writer, "chain/000012/whole", TSR_CHECKPOINT_INT64, 3,
-                          whole, &err));
-    OK(tsr_checkpoint_put(writer, "count", TSR_CHECKPOINT_UINT64, 2, count,
-                          &err));
-    OK(tsr_checkpoint_put(writer, "chain/000012/byte", TSR_CHECKPOINT_BYTES,
-                          256, byte, &err));
-    OK(tsr_checkpoint_put(writer, "none", TSR_CHECKPOINT_DOUBLE, 0, NULL,
-                          &err));
-    OK(tsr_checkpoint_put_text(writer, "config", "a: \xc3\xa9\n", &err));
-    OK(tsr_checkpoint_put_text(writer, "empty", "", &err));
-    const char *const bad[] = {"",   "/a",    "a/",    "a//b",   ".",
-                               "..", "a/./b", "count", "count/x"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(tsr_checkpoint_put(writer, bad[i],
-                                            TSR_CHECKPOINT_DOUBLE, 1, real,
-                                            &err),
-                         TSR_E_INTERNAL);
-    OK(tsr_checkpoint_commit(writer, path, &err));
-    tsr_checkpoint_writer_free(writer);
     assert_int_not_equal(access(beside, F_OK), 0);
     assert_int_not_equal(access(previous, F_OK), 0);
-
-    tsr_checkpoint *checkpoint;
     OK(tsr_checkpoint_open(path, &checkpoint, &err));
-    const void *data;
-    size_t n;
-    OK(tsr_checkpoint_get(checkpoint, "chain/real", TSR_CHECKPOINT_DOUBLE, &n,
-                          &data, &err));
-    assert_int_equal(n, 6);
-    assert_memory_equal(data, real, sizeof real);
-    OK(tsr_checkpoint_get(checkpoint, "chain/000012/whole",
-                          TSR_CHECKPOINT_INT64, &n, &data, &err));
-    assert_int_equal(n, 3);
-    assert_memory_equal(data, whole, sizeof whole);
-    OK(tsr_checkpoint_get(checkpoint, "count", TSR_CHECKPOINT_UINT64, NULL,
-                          &data, &err));
-    assert_memory_equal(data, count, sizeof count);
-    OK(tsr_checkpoint_get(checkpoint, "chain/000012/byte", TSR_CHECKPOINT_BYTES,
-                          &n, &data, &err));
-    assert_int_equal(n, 256);
-    assert_memory_equal(data, byte, sizeof byte);
-    OK(tsr_checkpoint_get(checkpoint, "none", TSR_CHECKPOINT_DOUBLE, &n, &data,
-                          &err));
-    assert_int_equal(n, 0);
-    OK(tsr_checkpoint_get(checkpoint, "config", TSR_CHECKPOINT_TEXT, &n, &data,
-                          &err));
-    assert_int_equal(n, 6);
-    assert_string_equal((const char *)data, "a: \xc3\xa9\n");
-    OK(tsr_checkpoint_get(checkpoint, "empty", TSR_CHECKPOINT_TEXT, &n, &data,
-                          &err));
-    assert_int_equal(n, 0);
-    assert_string_equal((const char *)data, "");
-
-    double copy[6];
-    OK(tsr_checkpoint_copy(checkpoint, "chain/real", TSR_CHECKPOINT_DOUBLE, 6,
-                           copy, &err));
-    assert_memory_equal(copy, real, sizeof real);
-    assert_int_equal(tsr_checkpoint_copy(checkpoint, "chain/real",
-                                         TSR_CHECKPOINT_DOUBLE, 5, copy, &err),
-                     TSR_E_DATA);
-    assert_non_null(strstr(err.message, "length 6, not 5"));
-    assert_int_equal(tsr_checkpoint_get(checkpoint, "chain/real",
-                                        TSR_CHECKPOINT_INT64, &n, &data, &err),
-                     TSR_E_DATA);
-    assert_non_null(strstr(err.message, "not int64"));
-    const char *const absent[] = {"chain/x", "chain", "x/y/z", "count/x", ""};
-    for (size_t i = 0; i < sizeof absent / sizeof absent[0]; i++) {
-        assert_int_equal(tsr_checkpoint_get(checkpoint, absent[i],
-                                            TSR_CHECKPOINT_TEXT, &n, &data,
-                                            &err),
-                         TSR_E_DATA);
-        assert_null(data);
-    }
-    assert_true(tsr_checkpoint_has(checkpoint, "chain/000012/byte"));
-    assert_false(tsr_checkpoint_has(checkpoint, "chain/000013/byte"));
+    OK(tsr_checkpoint_get(checkpoint, thing_fields, &other, &err));
+    assert_memory_equal(other.small, one.small, sizeof one.small);
+    assert_int_equal(other.steps, one.steps);
+    assert_memory_equal(other.whole, one.whole, sizeof one.whole);
+    assert_memory_equal(other.real, one.real, sizeof one.real);
+    assert_string_equal(other.config, one.config);
+    assert_string_equal(other.empty, "");
+    assert_string_equal(other.unset, "");
+    assert_int_equal(other.n_many, 2);
+    assert_memory_equal(other.many, one.many, 2 * sizeof *one.many);
+    assert_int_equal(other.n_none, 0);
     assert_int_equal(strlen(tsr_checkpoint_created_at(checkpoint)), 25);
+    free(other.config);
+    free(other.empty);
+    free(other.unset);
+    free(other.many);
+    free(other.none);
     tsr_checkpoint_free(checkpoint);
     tsr_checkpoint_free(NULL);
     tsr_checkpoint_writer_free(NULL);
+}
+
+/* What the file lacks, or has in another shape, is named. */
+static void test_other_shape(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *says;
+        tsr_checkpoint_type type;
+        size_t count;
+    } wrong[] = {
+        {"chain/real", "'chain/real' has length 6, not 5",
+         TSR_CHECKPOINT_DOUBLE, 5},
+        {"chain/real", "'chain/real' is not whole numbers",
+         TSR_CHECKPOINT_INT64, 6},
+        {"place/steps", "'place/steps' is not real numbers",
+         TSR_CHECKPOINT_DOUBLE, 1},
+        {"small", "'small' is not text", TSR_CHECKPOINT_TEXT, 0},
+        {"config", "'config' is not real numbers", TSR_CHECKPOINT_DOUBLE, 0},
+        {"chain/x", "has no 'chain/x'", TSR_CHECKPOINT_LONG, 1},
+        {"chain", "'chain'", TSR_CHECKPOINT_TEXT, 0},
+        {"x/y/z", "has no 'x/y/z'", TSR_CHECKPOINT_TEXT, 0},
+        {"small/x", "has no 'small/x'", TSR_CHECKPOINT_TEXT, 0},
+        {"", "has no ''", TSR_CHECKPOINT_TEXT, 0}};
+    tsr_checkpoint *checkpoint;
+    tsr_err err;
+
+    (void)write_thing();
+    OK(tsr_checkpoint_open(path, &checkpoint, &err));
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        thing other = {0};
+        const tsr_checkpoint_field field[] = {{wrong[i].name, wrong[i].type, 0,
+                                               wrong[i].count,
+                                               offsetof(thing, n_many)},
+                                              {0}};
+        assert_int_equal(tsr_checkpoint_get(checkpoint, field, &other, &err),
+                         TSR_E_DATA);
+        assert_non_null(strstr(err.message, path));
+        if (strstr(err.message, wrong[i].says) == NULL)
+            fail_msg("'%s' does not say '%s'", err.message, wrong[i].says);
+        assert_null(other.config);
+    }
+    tsr_checkpoint_free(checkpoint);
 }
 
 static char *slurp(const char *file, size_t *size)
@@ -252,8 +291,12 @@ static void test_foreign(void **state)
 
     seal_file("tessera checkpoint", TSR_CHECKPOINT_FORMAT + 1);
     assert_int_equal(tsr_checkpoint_open(path, &checkpoint, &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "format 2 of tessera 99.1.0"));
-    assert_non_null(strstr(err.message, "resume with the newer"));
+    assert_non_null(strstr(err.message, "format 3 of tessera 99.1.0"));
+    assert_non_null(strstr(err.message, "resume with the one that"));
+    seal_file("tessera checkpoint", TSR_CHECKPOINT_FORMAT - 1);
+    assert_int_equal(tsr_checkpoint_open(path, &checkpoint, &err), TSR_E_DATA);
+    assert_non_null(strstr(err.message, "format 1 of tessera 99.1.0"));
+    assert_non_null(strstr(err.message, "resume with the one that"));
     seal_file("another", TSR_CHECKPOINT_FORMAT);
     assert_int_equal(tsr_checkpoint_open(path, &checkpoint, &err), TSR_E_DATA);
     assert_non_null(strstr(err.message, "no tessera checkpoint"));
@@ -353,23 +396,24 @@ static void test_speed(void **state)
     struct timespec begin, end;
     tsr_checkpoint_writer *writer;
     tsr_err err;
-    double small[30] = {0}, *large = calloc(N_LARGE, sizeof *large);
+    thing large = {.many = calloc(N_LARGE, sizeof(double)), .n_many = N_LARGE};
 
-    assert_non_null(large);
+    assert_non_null(large.many);
     clock_gettime(CLOCK_MONOTONIC, &begin);
     OK(tsr_checkpoint_new("", &writer, &err));
     for (int c = 0; c < N_CHAIN; c++)
         for (int i = 0; i < 8; i++) {
             char name[64];
             snprintf(name, sizeof name, "chain/%06d/array%d", c, i);
-            OK(tsr_checkpoint_put(writer, name, TSR_CHECKPOINT_DOUBLE, 30,
-                                  small, &err));
+            const tsr_checkpoint_field field[] = {
+                {name, TSR_CHECKPOINT_DOUBLE, offsetof(thing, real), 6, 0},
+                {0}};
+            OK(tsr_checkpoint_put(writer, field, &large, &err));
         }
-    OK(tsr_checkpoint_put(writer, "xyz", TSR_CHECKPOINT_DOUBLE, N_LARGE, large,
-                          &err));
+    OK(tsr_checkpoint_put(writer, thing_fields, &large, &err));
     OK(tsr_checkpoint_commit(writer, path, &err));
     tsr_checkpoint_writer_free(writer);
-    free(large);
+    free(large.many);
     clock_gettime(CLOCK_MONOTONIC, &end);
     const double seconds = (double)(end.tv_sec - begin.tv_sec) +
                            1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
@@ -384,6 +428,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_read_back, enter, leave),
+        cmocka_unit_test_setup_teardown(test_other_shape, enter, leave),
         cmocka_unit_test_setup_teardown(test_damage, enter, leave),
         cmocka_unit_test_setup_teardown(test_foreign, enter, leave),
         cmocka_unit_test_setup_teardown(test_newest, enter, leave),
