@@ -36,7 +36,8 @@ typedef struct {
     /* How many things it could move here; 0 leaves it out of the run. */
     int (*n_target)(const void *options, const tsr_topology *topology);
 
-    /* Draws a proposal into `proposed`, which equals `current` on entry; fills
+    /* NULL: it is the chain that makes the proposals, by the surrogate.
+     * Draws a proposal into `proposed`, which equals `current` on entry; fills
      * all of it. Where nothing could be proposed, n_span is 0 and `proposed`
      * as it was. */
     void (*propose)(void *state, const tsr_conformation *current,
@@ -77,7 +78,8 @@ typedef struct {
     X(rigid_body)    \
     X(regrow)        \
     X(pose)          \
-    X(collective)
+    X(collective)    \
+    X(surrogate)
 
 #define X(name) extern const tsr_move_type tsr_move_##name;
 TSR_MOVES(X)

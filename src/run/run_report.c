@@ -355,7 +355,7 @@ void tsr_tell_idle_moves(const tsr_setup *setup, tsr_log *log)
         const void *options = setup->move_options[m];
         double weight;
         memcpy(&weight, options, sizeof weight);
-        if (weight > 0.0 &&
+        if (weight > 0.0 && tsr_move_registry[m]->propose != NULL &&
             tsr_move_registry[m]->n_target(options, setup->topology) == 0)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
                                      used > 0 ? ", " : "",
@@ -426,19 +426,19 @@ void tsr_tell_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
 void tsr_tell_times(const tsr_sampler *sampler, tsr_log *log)
 {
     tsr_sampler_times t = tsr_sampler_times_get(sampler);
-    double all = t.propose + t.submit + t.wait + t.decide + t.store +
+    double all = t.propose + t.walk + t.submit + t.wait + t.decide + t.store +
                  t.refresh + t.audit;
     if (all > 0.0)
         tsr_info(
             log,
             "host time: propose, with densities %.0f %%, excluded volume "
-            "%.0f %%, hand to the "
+            "%.0f %%, walks %.0f %%, hand to the "
             "device %.0f %%, wait for it %.0f %%, likelihood and "
             "acceptance %.0f %%, store "
             "%.1f %%, afresh for checkpoints %.1f %%, checked against double "
             "precision %.2f %%",
             100.0 * (t.propose - t.clash) / all, 100.0 * t.clash / all,
-            100.0 * t.submit / all, 100.0 * t.wait / all,
+            100.0 * t.walk / all, 100.0 * t.submit / all, 100.0 * t.wait / all,
             100.0 * t.decide / all, 100.0 * t.store / all,
             100.0 * t.refresh / all, 100.0 * t.audit / all);
 }

@@ -51,11 +51,17 @@ static void tick(void *context, const tsr_progress *now)
     if (!isnan(now->chi2))
         snprintf(chi2, sizeof chi2, " | chi2 %.3g", now->chi2);
     long seconds = (long)(left + 0.5);
-    snprintf(line, sizeof line,
-             "%-8s %3.0f %% | %.0f steps/s | accepted %.0f %%%s%s | %ld:%02ld:"
-             "%02ld left",
-             p->phase, 100.0 * (double)step / (double)p->total, rate, accepted,
-             chi2, p->reached, seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if (p->total == 0) /* nobody knows how many */
+        snprintf(line, sizeof line,
+                 "%-8s %.0f s | %.0f steps/s | accepted %.0f %%%s", p->phase,
+                 elapsed, rate, accepted, chi2);
+    else
+        snprintf(line, sizeof line,
+                 "%-8s %3.0f %% | %.0f steps/s | accepted %.0f %%%s%s | "
+                 "%ld:%02ld:%02ld left",
+                 p->phase, 100.0 * (double)step / (double)p->total, rate,
+                 accepted, chi2, p->reached, seconds / 3600, seconds / 60 % 60,
+                 seconds % 60);
     tsr_log_progress(p->log, line);
 }
 
@@ -196,11 +202,15 @@ static tsr_status answer_request(tsr_session *s, tsr_err *err)
 }
 
 /* Draws of warm-up in all. On their way from the prior populations have learnt
- * most of what warm-up is for, so half of it is left behind them. */
+ * most of what warm-up is for, so half of it is left behind them, an
+ * eighth where chains walk. */
 static long warmup_draws(const tsr_session *s)
 {
     const long n = tsr_session_warmup(s->config);
-    return tsr_sampler_population(s->sampler).n_level > 0 ? (n + 1) / 2 : n;
+    const long part = s->setup->surrogate != NULL ? 8 : 2;
+    return tsr_sampler_population(s->sampler).n_level > 0
+               ? (n + part - 1) / part
+               : n;
 }
 
 /* Blocks of about two seconds; their size changes nothing. */
@@ -296,18 +306,16 @@ static void tell_population(const tsr_session *s, double seconds)
 /* Groups of chains become populations of the posterior, before warm-up. */
 static tsr_status populate(tsr_session *s, tsr_err *err)
 {
-    enum { LEVELS = 8 }; /* that may take as long as warm-up */
+    /* that may take as long as warm-up */
+    const int walks = s->setup->surrogate != NULL, levels = walks ? 24 : 8;
     const long warmup = s->config->sampler.warmup;
-    const double before = tsr_clock_s();
-    progress p = {.log = s->log,
-                  .phase = "starts",
-                  .began = before,
-                  .shown = before,
-                  .total = 2 * warmup * s->setup->n_chain *
-                           tsr_target_n_temp(&s->setup->target)};
+    const double before = tsr_clock_s(), share = 0.4; /* of a time limit */
+    progress p = {
+        .log = s->log, .phase = "starts", .began = before, .shown = before};
     s->accepted_before_session = tsr_sampler_accepted(s->sampler);
     tsr_status status = tsr_sampler_populate(
-        s->sampler, s->record, warmup / LEVELS + 1, tick, &p, err);
+        s->sampler, s->record, warmup / levels + 1,
+        share * s->config->sampler.time_limit, tick, &p, err);
     s->place.seconds += tsr_clock_s() - before;
     tsr_log_progress(s->log, "");
     if (status != TSR_OK || tsr_stop_asked)

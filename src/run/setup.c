@@ -15,6 +15,7 @@ void tsr_setup_clear(tsr_setup *setup)
 {
     for (int e = 0; e < setup->n_engine; e++) {
         tsr_engine_free(setup->share[e].engine);
+        tsr_surrogate_engine_free(setup->share[e].walks);
         tsr_device_free(setup->device[e]);
     }
     free(setup->share);
@@ -22,6 +23,7 @@ void tsr_setup_clear(tsr_setup *setup)
     free(setup->speed);
     free(setup->engine_text);
     free(setup->model_error_text);
+    tsr_surrogate_free(setup->surrogate);
     tsr_likelihood_free(setup->likelihood);
     tsr_prior_free(setup->prior);
     tsr_prior_table_free(setup->prior_table);

@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "gpu/device.h"
 #include "likelihood/likelihood.h"
+#include "likelihood/surrogate.h"
 #include "run/config.h"
 #include "sampler/sampler.h"
 #include "scattering/profile_fit.h"
@@ -27,6 +28,7 @@ typedef struct {
     tsr_neutron *sample;          /* [n_probe] of neutrons, in any solvent */
     tsr_neutron_bodies **neutron; /* [n_probe] NULL: X-rays */
     tsr_likelihood *likelihood;   /* NULL without data */
+    tsr_surrogate *surrogate;     /* NULL: chains do not walk */
     int n_engine;                 /* 0 until tsr_setup_engine; one a device */
     tsr_device **device;          /* [n_engine] NULL: the reference engine */
     tsr_engine_share *share;      /* [n_engine] each engine with its chains */

@@ -3,6 +3,8 @@
 
 #include "core/clock.h"
 #include "gpu/engine_page_tile.h"
+#include "gpu/surrogate_walk.h"
+#include "moves/surrogate_move.h"
 #include "sampler/share.h"
 
 #include <gsl/gsl_sort.h>
@@ -56,6 +58,7 @@ static tsr_status reserve(tsr_setup *s, int n, tsr_err *err)
 static void drop(tsr_setup *s, int e)
 {
     tsr_engine_free(s->share[e].engine);
+    tsr_surrogate_engine_free(s->share[e].walks);
     tsr_device_free(s->device[e]);
     for (s->n_engine--; e < s->n_engine; e++) {
         s->share[e] = s->share[e + 1];
@@ -374,6 +377,59 @@ static tsr_status check_engines(tsr_log *log, tsr_setup *s, tsr_err *err)
     return TSR_OK;
 }
 
+/* ---- walks ---- */
+
+static int may_walk(const tsr_setup *s, int e)
+{
+    const tsr_surrogate_options *o = s->move_options[TSR_MOVE_surrogate];
+    if (s->device[e] == NULL || o == NULL || !(o->weight > 0.0))
+        return 0;
+    return o->on == TSR_SURROGATE_ON_ALL ||
+           tsr_device_get_info(s->device[e])->type == TSR_DEVICE_GPU;
+}
+
+/* All devices walk, or none, since chains on them have the same moves. */
+static int will_walk(const tsr_setup *s)
+{
+    int may = s->n_engine > 0 && !s->target.is_still &&
+              tsr_surrogate_applies(s->topology, s->likelihood);
+    for (int e = 0; e < s->n_engine; e++)
+        may &= may_walk(s, e);
+    return may;
+}
+
+/* A surrogate, and for every device a kernel that walks by it. */
+static tsr_status make_walks(tsr_log *log, tsr_setup *s, tsr_err *err)
+{
+    tsr_err why = {0};
+    if (!will_walk(s))
+        return TSR_OK;
+    TSR_TRY(tsr_surrogate_new(s->topology, s->prior, s->prior_table,
+                              s->likelihood, s->first, &s->surrogate, err));
+    for (int e = 0; e < s->n_engine && s->surrogate != NULL; e++) {
+        const tsr_status status = tsr_surrogate_device_new(
+            s->device[e], tsr_surrogate_spec_of(s->surrogate),
+            &s->share[e].walks, &why);
+        if (status == TSR_E_DEVICE) {
+            tsr_warn(log, "no walks by a surrogate: %s", why.message);
+            tsr_surrogate_free(s->surrogate);
+            s->surrogate = NULL;
+        } else if (status != TSR_OK) {
+            return tsr_fail(err, status, "%s", why.message);
+        }
+    }
+    s->target.surrogate = s->surrogate;
+    if (s->surrogate != NULL) {
+        const tsr_surrogate_spec *p = tsr_surrogate_spec_of(s->surrogate);
+        tsr_info(log,
+                 "walks by a surrogate: %d torsions, %d beads, %d pairs of "
+                 "them%s",
+                 p->n_torsion, p->n_bead, p->n_pair,
+                 p->has_c2 ? ", and c2" : "");
+    }
+    return TSR_OK;
+}
+
 /* ---- how many chains and temperatures ---- */
 
 static int has_gpu(const tsr_setup *s)
@@ -412,6 +468,7 @@ static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
     const tsr_sampler_place place = {
         .has_data = has_data,
         .is_gpu = has_gpu(s),
+        .walks = will_walk(s),
         .n_thread = s->n_thread,
         .n_state = tsr_target_n_state(&s->target),
         .room = has_data && has_gpu(s) ? room_for(s) : 0.0,
@@ -450,6 +507,8 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
         status = check_engines(log, s, err);
     if (status == TSR_OK)
         status = tsr_setup_model_error(config, log, s, err);
+    if (status == TSR_OK)
+        status = make_walks(log, s, err);
     if (status == TSR_OK)
         status = fit_first(s, err);
     if (status == TSR_OK && s->n_thread < s->n_engine) {

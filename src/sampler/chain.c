@@ -25,6 +25,7 @@ void tsr_chain_free(tsr_chain *chain)
         free(chain->state[k].profile);
     }
     free(chain->state);
+    free(chain->others);
     if (chain->parameters != NULL) {
         tsr_point_clear(chain->target->likelihood, &chain->now);
         tsr_point_clear(chain->target->likelihood, &chain->trial);
@@ -37,7 +38,7 @@ void tsr_chain_free(tsr_chain *chain)
 static tsr_status set_moves(tsr_chain *c, tsr_err *err)
 {
     const tsr_target *t = c->target;
-    double total = 0.0, share[TSR_N_MOVE] = {0.0};
+    double total = 0.0, share[TSR_N_MOVE] = {0.0}, walk_weight = 0.0;
     for (int m = 0; m < TSR_N_MOVE; m++) {
         const tsr_move_type *type = tsr_move_registry[m];
         const void *options = t->move_options[m];
@@ -47,10 +48,17 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
             continue;
         double weight;
         memcpy(&weight, options, sizeof weight);
-        if (weight > 0.0 && type->n_target(options, t->topology) > 0) {
+        const int walks = type->propose == NULL;
+        if (weight > 0.0 &&
+            (walks ? t->surrogate != NULL && t->likelihood != NULL
+                   : type->n_target(options, t->topology) > 0)) {
             c->move[m] = type->state_new(options, t->topology, t->prior);
             if (c->move[m] == NULL)
                 return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+            if (walks) {
+                walk_weight = weight;
+                continue;
+            }
             total += weight;
             share[m] = weight;
         }
@@ -61,7 +69,15 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
                         "move");
     if (total > 0.0)
         tsr_mix_set(&c->mix, share);
-    return TSR_OK;
+    if (walk_weight == 0.0)
+        return TSR_OK;
+    c->walk_period = lround(1.0 + total / walk_weight);
+    return tsr_chain_open_surrogate(c, err);
+}
+
+long tsr_chain_walk_period(const tsr_chain *chain)
+{
+    return chain->walk_period;
 }
 
 void tsr_target_place(const tsr_target *target, int chain, int *share,

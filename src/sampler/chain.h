@@ -7,6 +7,7 @@
 #include "core/random.h"
 #include "engine/engine.h"
 #include "likelihood/likelihood.h"
+#include "likelihood/surrogate.h"
 #include "moves/move.h"
 #include "prior/prior.h"
 #include "sampler/mix.h"
@@ -17,7 +18,8 @@
 
 /* An engine and how many of a run's chains it computes. */
 typedef struct {
-    tsr_engine *engine; /* NULL: the prior alone */
+    tsr_engine *engine;          /* NULL: the prior alone */
+    tsr_surrogate_engine *walks; /* NULL: its chains do not walk */
     int n_chain;
 } tsr_engine_share;
 
@@ -45,7 +47,8 @@ typedef struct {
     int chains_each;
     tsr_conformation *const *group_start;
     double *group_log_z; /* [n_group] sampler/population.h; NaN: not known */
-    int is_still;        /* 1: no moves, structures stay where they start */
+    const tsr_surrogate *surrogate; /* NULL: no chain walks */
+    int is_still; /* 1: no moves, structures stay where they start */
     const tsr_parameter *contrast; /* c1 and c2; NULL: there are none */
 } tsr_target;
 
@@ -93,6 +96,22 @@ int tsr_chain_system(const tsr_chain *chain);
 /* Draws a proposal. Returns 1 where the engine has to be asked; `ask` is then
  * filled and stays valid until tsr_chain_decide. */
 int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask);
+
+/* Walks by a surrogate, instead of tsr_chain_propose: how many steps; a job for
+ * the device, of one of the chain's states (TSR_E_NOMEM); and its end as a
+ * proposal, `needed` as tsr_chain_propose returns it. result and count stay the
+ * walker's until tsr_chain_decide. */
+long tsr_chain_surrogate_steps(const tsr_chain *chain);
+tsr_status tsr_chain_set_out(tsr_chain *chain,
+                             const tsr_surrogate_layout *layout, float *job,
+                             float (*point)[4], uint32_t key[2], tsr_err *err);
+tsr_status tsr_chain_come_back(tsr_chain *chain, const float *result,
+                               const int32_t (*count)[2],
+                               tsr_body_proposal *ask, int *needed,
+                               tsr_err *err);
+
+/* Steps from one walk to the next; 0: the chain does not walk. */
+long tsr_chain_walk_period(const tsr_chain *chain);
 
 /* Accepts or rejects, then takes a step on each block of parameters. partial
  * [n_pair][n_q] is the engine's answer; NULL where it was not asked. *accepted

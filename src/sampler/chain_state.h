@@ -20,6 +20,7 @@ struct tsr_chain {
     tsr_conformer *state; /* [n_state] */
     void *move[TSR_N_MOVE];
     tsr_mix mix;
+    long walk_period; /* 0: it does not walk */
 
     double beta; /* 1 / T */
     tsr_parameters *parameters;
@@ -28,6 +29,9 @@ struct tsr_chain {
     /* the proposal in flight */
     int kind, which; /* move, state */
     double log_prior_change;
+    const float *walked; /* of a walk: its result and counts, the walker's */
+    const int32_t (*walk_count)[2];
+    double *others; /* [n_pair][n_q] scratch; NULL where nothing walks */
     tsr_proposal proposal;
     tsr_body_range range[TSR_MAX_SPAN];
 
@@ -52,6 +56,17 @@ tsr_status tsr_chain_evaluate(tsr_chain *chain, int which,
 
 /* The same with nothing drawn, of the present state. */
 tsr_status tsr_chain_reevaluate(tsr_chain *chain, tsr_err *err);
+
+/* Asks the prior about the proposal in flight, which is counted. Returns 1
+ * where the engine has to be asked, as `ask` then says. */
+int tsr_chain_ask(tsr_chain *chain, tsr_body_proposal *ask);
+
+/* Room for walks, where the chain has that move. Errors: TSR_E_NOMEM. */
+tsr_status tsr_chain_open_surrogate(tsr_chain *chain, tsr_err *err);
+
+/* Warm-up, once a walk's end is settled: from what the device counted, and from
+ * what its curve of where the chain is now lacks of the engine's. */
+void tsr_chain_learn_surrogate(tsr_chain *chain, int accepted);
 
 /* One step on each block of parameters. */
 tsr_status tsr_chain_step_parameters(tsr_chain *chain, int warm, tsr_err *err);

@@ -27,12 +27,19 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
     c->kind = tsr_mix_choose(&c->mix, u);
     if (c->n_state > 1)
         c->which = (int)gsl_rng_uniform_int(c->rng, (unsigned long)c->n_state);
-    const tsr_move_type *type = tsr_move_registry[c->kind];
+    tsr_conformer *state = &c->state[c->which];
+    tsr_move_registry[c->kind]->propose(c->move[c->kind], state->current,
+                                        state->proposed, c->rng, &c->proposal);
+    return tsr_chain_ask(c, ask);
+}
+
+int tsr_chain_ask(tsr_chain *chain, tsr_body_proposal *ask)
+{
+    tsr_chain *c = chain;
+    const tsr_target *t = c->target;
     tsr_conformer *state = &c->state[c->which];
     c->counts.proposed[c->kind]++;
     c->since_draw.proposed[c->kind]++;
-    type->propose(c->move[c->kind], state->current, state->proposed, c->rng,
-                  &c->proposal);
     c->log_prior_change =
         c->proposal.n_span == 0
             ? -(double)INFINITY
@@ -74,6 +81,27 @@ static void settle(tsr_chain *c, int accept)
     c->since_draw.accepted[c->kind] += accept;
 }
 
+static int is_walk(const tsr_chain *c)
+{
+    return c->kind == TSR_MOVE_surrogate;
+}
+
+/* Walks move c2, too. */
+static int takes_c2(const tsr_chain *c)
+{
+    return is_walk(c) && tsr_surrogate_spec_of(c->target->surrogate)->has_c2;
+}
+
+/* Change of the log prior of c2 where the proposal takes it along. */
+static double prior_of_c2(const tsr_chain *c)
+{
+    const int at = c->parameters->contrast + TSR_C2;
+    const tsr_parameter *p = &c->parameters->table[at];
+    return takes_c2(c) ? tsr_parameter_log_prior(p, c->trial.theta[at]) -
+                             tsr_parameter_log_prior(p, c->now.theta[at])
+                       : 0.0;
+}
+
 /* The proposal's point: partial is the engine's answer for its one state. */
 static tsr_status evaluate(tsr_chain *c, const double *partial, tsr_err *err)
 {
@@ -81,6 +109,8 @@ static tsr_status evaluate(tsr_chain *c, const double *partial, tsr_err *err)
                    sizeof(double);
     memcpy(c->trial.theta, c->now.theta,
            (size_t)c->parameters->n * sizeof(double));
+    if (takes_c2(c))
+        c->trial.theta[c->parameters->contrast + TSR_C2] = (double)c->walked[2];
     if (c->n_state > 1)
         tsr_chain_mean(c, c->which, partial, &c->trial);
     else if (bytes > 0)
@@ -135,7 +165,7 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
     double log_alpha = c->log_prior_change;
     if (log_alpha > -(double)INFINITY)
         log_alpha +=
-            c->proposal.log_ratio +
+            c->proposal.log_ratio + (is_possible ? prior_of_c2(c) : 0.0) +
             (is_possible ? c->beta * (c->trial.log_lik - c->now.log_lik) : 0.0);
     if (is_possible)
         log_alpha += tsr_likelihood_log_ratio(l, &c->now, &c->trial, c->beta);
@@ -152,7 +182,9 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
     settle(c, accept);
     if (accept && is_possible)
         take(c, partial);
-    if (warm && !c->target->is_still)
+    if (warm && is_walk(c))
+        tsr_chain_learn_surrogate(c, accept);
+    else if (warm && !c->target->is_still)
         learn(c, alpha);
     *accepted = accept;
     return tsr_chain_step_parameters(c, warm, err);

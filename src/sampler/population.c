@@ -1,6 +1,7 @@
 /* The pass from the prior to the posterior: levels, weights, copies, steps. */
 #include "sampler/population.h"
 
+#include "core/clock.h"
 #include "sampler/sampler_state.h"
 
 #include <gsl/gsl_sort.h>
@@ -10,8 +11,12 @@
 
 /* Effective share of a level's draws at the next one; the correlation of log
  * likelihoods over a level's steps below which it is left; in how many parts
- * these are taken; replicas of all groups that make a population. */
+ * these are taken (four times as many where chains walk); replicas of all
+ * groups that make a population. */
 static const double wanted_share = 0.6, forgotten = 0.3;
+
+/* The share where the time is short. */
+static const double late_share = 0.2;
 enum { PARTS = 4, FEWEST = 16 };
 
 /* What a level leaves for the temperatures: its beta, the barrier up to it, and
@@ -30,6 +35,8 @@ typedef struct {
     void *context;
     int n, each; /* replicas; of a group */
     double beta;
+    double until;  /* by the clock: from then on it hurries; HUGE_VAL: never */
+    long accepted; /* steps of earlier calls */
     double *log_lik, *before, *weight; /* [n] */
     int *parent, *child;               /* [n] */
     int n_level, room;
@@ -81,9 +88,10 @@ static void look(const pass *p, double *log_lik)
 /* Steps of earlier calls count too. */
 static void tick_all(void *context, const tsr_progress *progress)
 {
-    const pass *p = context;
+    pass *p = context;
     tsr_progress all = *progress;
     all.step += p->s->population.n_step * p->n;
+    all.accepted += p->accepted;
     p->tick(p->context, &all);
 }
 
@@ -98,6 +106,8 @@ static tsr_status go(pass *p, long n_step, tsr_err *err)
                             p->tick == NULL ? NULL : tick_all, p, &n_done, err);
     p->s->is_flat = 0;
     p->s->population.n_step += n_step;
+    for (int w = 0; w < p->s->n_worker; w++)
+        p->accepted += atomic_load(&p->s->worker[w].accepted);
     TSR_THEN(status, tsr_chain_share(p->s->chain, p->n, err));
     return status;
 }
@@ -116,15 +126,21 @@ static double weigh(pass *p, double step)
     return sum * sum / (p->n * squares);
 }
 
+static int is_late(const pass *p)
+{
+    return tsr_clock_s() > p->until;
+}
+
 /* The greatest step of beta that leaves enough effective draws. */
 static double find_step(pass *p)
 {
+    const double wanted = is_late(p) ? late_share : wanted_share;
     double low = 0.0, high = 1.0 - p->beta;
-    if (weigh(p, high) >= wanted_share)
+    if (weigh(p, high) >= wanted)
         return high;
     for (int k = 0; k < 60; k++) {
         const double middle = 0.5 * (low + high);
-        *(weigh(p, middle) >= wanted_share ? &low : &high) = middle;
+        *(weigh(p, middle) >= wanted ? &low : &high) = middle;
     }
     return low > 0.0 ? low : high;
 }
@@ -206,13 +222,14 @@ static double correlation(int n, const double *x, const double *y)
 /* Until the log likelihoods are other ones, or most_each steps. */
 static tsr_status mix(pass *p, long most_each, tsr_err *err)
 {
-    const long part = most_each / PARTS > 0 ? most_each / PARTS : 1;
+    const long n_part = p->s->target->surrogate != NULL ? 4 * PARTS : PARTS;
+    const long part = most_each / n_part > 0 ? most_each / n_part : 1;
     tsr_status status = TSR_OK;
     look(p, p->before);
     for (long n = 0; n < most_each && status == TSR_OK; n += part) {
         status = go(p, part, err);
         look(p, p->log_lik);
-        if (tsr_sampler_should_stop(p->s) ||
+        if (tsr_sampler_should_stop(p->s) || is_late(p) ||
             correlation(p->n, p->before, p->log_lik) < forgotten)
             break;
     }
@@ -301,10 +318,12 @@ static void found_ladders(pass *p)
 
 /* ---- the pass ---- */
 
-/* Steps without data in which a chain forgets where its group started. */
+/* Steps without data in which a chain forgets where its group started; walks
+ * make it quicker. */
 static long n_forgotten(const tsr_target *t)
 {
-    return 500 + 5L * (t->topology->n_torsion + t->topology->n_side);
+    const long n = 500 + 5L * (t->topology->n_torsion + t->topology->n_side);
+    return t->surrogate != NULL ? n / 3 : n;
 }
 
 static tsr_status rise(pass *p, long most_each, tsr_err *err)
@@ -329,14 +348,16 @@ static tsr_status rise(pass *p, long most_each, tsr_err *err)
     return status;
 }
 
-tsr_status
-tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record, long most_each,
-                     void (*tick)(void *context, const tsr_progress *progress),
-                     void *context, tsr_err *err)
+tsr_status tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record,
+                                long most_each, double seconds,
+                                void (*tick)(void *context,
+                                             const tsr_progress *progress),
+                                void *context, tsr_err *err)
 {
     tsr_sampler *s = sampler;
     const tsr_target *t = s->target;
     pass p = {.s = s, .record = record, .tick = tick, .context = context};
+    p.until = seconds > 0.0 ? tsr_clock_s() + seconds : HUGE_VAL;
     p.n = s->n_chain * s->n_temp;
     if (t->likelihood == NULL || t->n_group == 0 || p.n < FEWEST ||
         s->population.n_level > 0 ||

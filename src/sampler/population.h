@@ -27,15 +27,18 @@ typedef struct {
 
 /* Before warm-up, where 16 replicas or more of the target's chains start in
  * groups from draws of the prior, and once: a second call, or one after a
- * restore, does nothing. Levels have at most most_each steps. The estimates of
- * the log marginal likelihood go to the target's group_log_z. record: scratch
+ * restore, does nothing. Levels have at most most_each steps; after so many
+ * seconds (0: never) they are fewer and short, so that somebody who waits gets
+ * draws, of which the bits then depend on the clock. The estimates of the log
+ * marginal likelihood go to the target's group_log_z. record: scratch
  * for one draw. `tick` (may be NULL) is called as by tsr_sampler_advance. Ends
  * early when it is to stop; the chains are then of no use. Errors: those of
  * tsr_sampler_advance and tsr_sampler_refresh, TSR_E_NOMEM. */
-tsr_status
-tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record, long most_each,
-                     void (*tick)(void *context, const tsr_progress *progress),
-                     void *context, tsr_err *err);
+tsr_status tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record,
+                                long most_each, double seconds,
+                                void (*tick)(void *context,
+                                             const tsr_progress *progress),
+                                void *context, tsr_err *err);
 
 tsr_population tsr_sampler_population(const tsr_sampler *sampler);
 

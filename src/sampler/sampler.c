@@ -264,7 +264,7 @@ tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler)
     for (int w = 0; w < sampler->n_worker; w++) {
         const tsr_sampler_times *t = &sampler->worker[w].times;
         sum.propose += t->propose, sum.submit += t->submit;
-        sum.wait += t->wait;
+        sum.wait += t->wait, sum.walk += t->walk;
         sum.decide += t->decide, sum.store += t->store;
         sum.refresh += t->refresh, sum.audit += t->audit;
     }

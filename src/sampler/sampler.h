@@ -58,6 +58,7 @@ extern const char tsr_sampler_until[];
 /* Where a run is to be. */
 typedef struct {
     int has_data, is_gpu, n_thread, n_state;
+    int walks;         /* 1: chains walk by a surrogate on the device */
     double room;       /* systems that the devices have room for */
     double least_beta; /* of the likelihood; 1 / t_max has to be more */
 } tsr_sampler_place;
@@ -65,7 +66,9 @@ typedef struct {
 /* What is auto becomes a number. A CPU takes its time for every system: few
  * chains, and a ladder that only reaches to T = 20. On a GPU systems are cheap
  * where a launch has many: a ladder to the prior, and so many chains that each
- * half of a thread's hands over 64 systems at a time, where they fit. Draws
+ * half of a thread's hands over 64 systems at a time, where they fit. Where
+ * chains walk, launches have the walks of all threads, and 512 replicas are
+ * enough. Draws
  * that are auto go on until the chains have converged, with an end where files
  * get too large for anybody. Errors: TSR_E_NOMEM. */
 tsr_status tsr_sampler_settle(tsr_sampler_options *options,
@@ -142,10 +145,11 @@ const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain);
 
 /* Where the workers' time went since the sampler was made, s, summed over them:
  * proposals with the prior (clash: the part of it in excluded volume, from a
- * sample), handing them to the device, waiting for it, likelihood and
- * acceptance, storing draws, computing afresh, checking the engine. */
+ * sample), waiting for walks by a surrogate, handing proposals to the device,
+ * waiting for it, likelihood and acceptance, storing draws, computing afresh,
+ * checking the engine. */
 typedef struct {
-    double propose, clash, submit, wait, decide, store, refresh, audit;
+    double propose, clash, walk, submit, wait, decide, store, refresh, audit;
 } tsr_sampler_times;
 
 tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler);

@@ -9,6 +9,7 @@
 static void half_clear(tsr_half *h)
 {
     tsr_batch_free(h->batch);
+    tsr_surrogate_walker_free(h->walker);
     free(h->chain);
     free(h->ladder);
     free(h->number);
@@ -52,7 +53,7 @@ void tsr_sampler_free(tsr_sampler *sampler)
 }
 
 static tsr_status half_make(const tsr_sampler *s, tsr_half *h, int n_chain,
-                            tsr_engine *engine, tsr_err *err)
+                            const tsr_engine_share *share, tsr_err *err)
 {
     size_t n = (size_t)n_chain * (size_t)s->n_temp + 1;
     h->audited = -1;
@@ -67,9 +68,12 @@ static tsr_status half_make(const tsr_sampler *s, tsr_half *h, int n_chain,
         h->accepted == NULL || h->ask == NULL || h->asked == NULL ||
         h->profile == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (engine == NULL || n_chain == 0)
+    if (share->engine == NULL || n_chain == 0)
         return TSR_OK;
-    return tsr_batch_new(engine, n_chain * s->n_temp, &h->batch, err);
+    if (share->walks != NULL && s->target->surrogate != NULL)
+        TSR_TRY(share->walks->walker_new(share->walks, n_chain * s->n_temp,
+                                         &h->walker, err));
+    return tsr_batch_new(share->engine, n_chain * s->n_temp, &h->batch, err);
 }
 
 /* Deals an engine's chains, from `first` on, out over its n_worker workers:
@@ -84,8 +88,8 @@ static tsr_status deal_share(tsr_sampler *s, const tsr_engine_share *share,
         int n = share->n_chain / n_worker + (w < share->n_chain % n_worker);
         own[w].sampler = s;
         for (int k = 0; k < 2; k++) {
-            tsr_status status = half_make(s, &own[w].half[k], (n + 1 - k) / 2,
-                                          share->engine, err);
+            tsr_status status =
+                half_make(s, &own[w].half[k], (n + 1 - k) / 2, share, err);
             if (status != TSR_OK)
                 return status;
         }
@@ -180,7 +184,7 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
                            const atomic_int *stop, tsr_sampler **out,
                            tsr_err *err)
 {
-    const tsr_engine_share none = {NULL, n_chain};
+    const tsr_engine_share none = {.n_chain = n_chain};
     int n_share = target->n_share > 0 ? target->n_share : 1;
     *out = NULL;
     tsr_status status = check_shares(target, n_chain, err);

@@ -11,7 +11,13 @@ const char tsr_sampler_until[] = "rhat<1.01,ess>400";
 /* Chains in groups of as many: run/setup_starts.c. */
 enum { MOST_GROUPS = 8, WHOLE_GROUPS = 32 };
 
-enum { FEW_CHAINS = 4, FEW_RUNGS = 6, MANY_RUNGS = 16, A_LAUNCH = 64 };
+enum {
+    FEW_CHAINS = 4,
+    FEW_RUNGS = 6,
+    MANY_RUNGS = 16,
+    A_LAUNCH = 64,
+    WALKING = 512
+};
 static const double t_max_few = 20.0, t_max_many = 1e6;
 
 static const char *const start_words[] = {"auto", "file", "prior", NULL};
@@ -181,7 +187,10 @@ tsr_status tsr_sampler_settle(tsr_sampler_options *options,
     double n = FEW_CHAINS;
     if (p->is_gpu && p->has_data) {
         int half = (A_LAUNCH + n_system - 1) / n_system;
-        n = fmin(2.0 * half * p->n_thread, floor(p->room / n_system));
+        n = 2.0 * half * p->n_thread;
+        if (p->walks)
+            n = fmin(n, fmax(WALKING * p->n_state / n_system, p->n_thread));
+        n = fmin(n, floor(p->room / n_system));
     }
     if (n >= WHOLE_GROUPS)
         n -= fmod(n, MOST_GROUPS);

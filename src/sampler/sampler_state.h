@@ -16,6 +16,7 @@ typedef struct {
     int *number;         /* [n_chain] */
     long *accepted;      /* [n_chain] at temperature 1 since the last draw */
     tsr_batch *batch;    /* NULL without data */
+    tsr_surrogate_walker *walker; /* NULL: its chains do not walk */
     int n_ask;
     tsr_body_proposal *ask; /* [n_replica] */
     int *asked;             /* [n_replica] place in ask, or -1 */

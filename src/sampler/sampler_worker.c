@@ -15,14 +15,55 @@ static void mark(tsr_worker *w, double *part)
 
 /* ---- a half's step ---- */
 
-static tsr_status half_propose(tsr_worker *w, tsr_half *h, tsr_err *err)
+/* All replicas walk at the same steps of the run, so that a launch has them
+ * all; whose turn it is depends on the step alone. */
+static int is_walk(const tsr_half *h, long step)
+{
+    const long period =
+        h->walker != NULL ? tsr_chain_walk_period(h->chain[0]) : 0;
+    return period > 0 && step % period == 0;
+}
+
+static tsr_status half_walk(tsr_worker *w, tsr_half *h, tsr_err *err)
+{
+    const tsr_surrogate_spec *spec = h->walker->engine->spec;
+    const size_t job = (size_t)h->walker->layout.size;
+    const size_t result = (size_t)tsr_surrogate_result_size(spec);
+    tsr_surrogate_call *c = &h->walker->call;
+    c->n_job = h->n_replica;
+    c->n_step = (int)tsr_chain_surrogate_steps(h->chain[0]);
+    for (int i = 0; i < h->n_replica; i++)
+        TSR_TRY(tsr_chain_set_out(
+            h->chain[i], &h->walker->layout, c->job + (size_t)i * job,
+            c->point + (ptrdiff_t)i * spec->n_point, c->key[i], err));
+    mark(w, &w->times.propose);
+    tsr_status status = h->walker->engine->walk(h->walker, err);
+    mark(w, &w->times.walk);
+    for (int i = 0; i < h->n_replica && status == TSR_OK; i++) {
+        const int32_t(*count)[2] = (const int32_t(*)[2])(
+            c->count + (ptrdiff_t)i * (spec->n_torsion + 1));
+        int needed = 0;
+        status =
+            tsr_chain_come_back(h->chain[i], c->result + (size_t)i * result,
+                                count, &h->ask[h->n_ask], &needed, err);
+        h->asked[i] = needed ? h->n_ask++ : -1;
+    }
+    return status;
+}
+
+/* step: of the whole run. */
+static tsr_status half_propose(tsr_worker *w, tsr_half *h, long step,
+                               tsr_err *err)
 {
     tsr_status status = TSR_OK;
     h->n_ask = 0;
-    for (int i = 0; i < h->n_replica; i++) {
-        int needed = tsr_chain_propose(h->chain[i], &h->ask[h->n_ask]);
-        h->asked[i] = needed ? h->n_ask++ : -1;
-    }
+    if (is_walk(h, step))
+        TSR_TRY(half_walk(w, h, err));
+    else
+        for (int i = 0; i < h->n_replica; i++) {
+            int needed = tsr_chain_propose(h->chain[i], &h->ask[h->n_ask]);
+            h->asked[i] = needed ? h->n_ask++ : -1;
+        }
     mark(w, &w->times.propose);
     if (h->n_ask > 0)
         status = tsr_batch_submit(h->batch, h->n_ask, h->ask, err);
@@ -193,7 +234,7 @@ static tsr_status worker_run(tsr_worker *w)
         return status;
     for (int k = 0; k < 2 && status == TSR_OK; k++) {
         set_heat(s, &w->half[k], heat_at(s, s->n_step));
-        status = half_propose(w, &w->half[k], &w->err);
+        status = half_propose(w, &w->half[k], s->n_step, &w->err);
     }
     for (long step = 1; step <= total && status == TSR_OK; step++) {
         int last = step == total || tsr_sampler_should_stop(s);
@@ -206,7 +247,7 @@ static tsr_status worker_run(tsr_worker *w)
             if (status == TSR_OK && is_draw)
                 half_store(w, h, (int)(step / s->thin) - 1);
             if (status == TSR_OK && !last)
-                status = half_propose(w, h, &w->err);
+                status = half_propose(w, h, s->n_step + step, &w->err);
         }
         w->n_step = step;
         if (status == TSR_OK && is_draw)

@@ -14,6 +14,9 @@
 
 #include <gsl/gsl_sort.h>
 
+/* Moves that a chain makes itself: the last, by a surrogate, is a device's. */
+enum { OWN_MOVES = TSR_MOVE_surrogate };
+
 typedef struct {
     const char *name;
     const char *sequence;   /* chains separated by '/' */

@@ -290,7 +290,7 @@ static void open_groups(posterior_sample *s, tsr_conformation **start,
 static void populate(posterior_run run, long most_each)
 {
     tsr_err err = {0};
-    posterior_must(tsr_sampler_populate(run.sampler, run.record, most_each,
+    posterior_must(tsr_sampler_populate(run.sampler, run.record, most_each, 0.0,
                                         NULL, NULL, &err),
                    &err);
 }

@@ -94,7 +94,7 @@ static void log_ratios_cancel(void **state)
         gsl_rng_free(rng);
         close_fixture(&f);
     }
-    for (int m = 0; m < TSR_N_MOVE; m++)
+    for (int m = 0; m < OWN_MOVES; m++)
         if (made[m] < 200 ||
             (tsr_move_registry[m]->log_ratio != NULL && largest[m] < 1e-3))
             fail_msg("%s: %ld proposals, largest log ratio %g",
@@ -549,14 +549,14 @@ static void moves_keep_the_prior(void **state)
     enum { N = 125 * LENGTH };
     (void)state;
     gsl_rng *rng = tsr_rng_new(31, 0);
-    const unsigned n_set = 1u << TSR_N_MOVE;
+    const unsigned n_set = 1u << OWN_MOVES;
     for (int k = 0; k < N_CASE; k++) {
         fixture f;
         open_case(&f, &cases[k]);
         oracle o = oracle_new(&f, 8 * N);
         /* a Jacobian that is forgotten shows later than a wrong torsion */
         int steps = cases[k].is_loose ? 200 : 100;
-        for (int m = 0; m < TSR_N_MOVE; m++)
+        for (int m = 0; m < OWN_MOVES; m++)
             check_subset(&f, cases[k].name, &o, 1u << m, N, steps);
         check_subset(&f, cases[k].name, &o,
                      1u + (unsigned)gsl_rng_uniform_int(rng, n_set - 1), N,

@@ -1,0 +1,472 @@
+/* Beads, their shapes, and what stays of their curve.
+ *
+ * The form factors of beads, and of their water, are met by two shapes of q,
+ * the same for all: the protein's sum, and what explains most of the rest,
+ * weighted towards small q. Pairs inside a rigid unit keep their distances, so
+ * that their curve is known once and exactly, body by body; so is every bead's
+ * own. */
+#include "likelihood/surrogate_beads.h"
+
+#include "core/vec3.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where form factors are to be met best, 1/A. */
+static const double shape_width = 0.1;
+
+/* A rigid protein gets some so many beads, each of a few residues. */
+enum {
+    RIGID_BEADS = 60,
+    SHAPES = TSR_SURROGATE_SHAPES,
+    PRODUCTS = TSR_SURROGATE_PRODUCTS,
+    POWERS = TSR_SURROGATE_POWERS
+};
+
+struct tsr_surrogate_beads {
+    const tsr_likelihood *likelihood;
+    int n_bead, has_water;
+    tsr_bead *bead;   /* [n_bead] */
+    double *factor;   /* [n_bead][n_comp][n_q] */
+    double *constant; /* [n_pair][n_q] of pairs whose distance stays */
+    double *amount;   /* [SHAPES][n_row] where c1 is fixed; NULL: it is not */
+    double *shape;    /* [SHAPES][n_q] likewise */
+};
+
+/* What one job is made with. */
+typedef struct {
+    const tsr_surrogate_beads *beads;
+    double contrast[TSR_N_CONTRAST];
+    int n_row;      /* beads, and once more for their water */
+    double *all;    /* [n_row][n_q] what of form factors is left to meet */
+    double *amount; /* [SHAPES][n_row] */
+    double *shape;  /* [SHAPES][n_q] */
+    double *fixed;  /* [n_pair][n_q] partial profiles of what stays */
+    double *work;   /* [n_q] */
+} making;
+
+static double dot(size_t n, const double *a, const double *b)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static double sinc(double x)
+{
+    return fabs(x) < 1e-6 ? 1.0 : sin(x) / x;
+}
+
+/* ---- beads ---- */
+
+static int can_join(const tsr_topology *t, int a, int b)
+{
+    const tsr_residue *i = &t->residue[a], *j = &t->residue[b];
+    return i->unit >= 0 && i->unit == j->unit &&
+           i->chain_first == j->chain_first;
+}
+
+/* Returns how many; out may be NULL. */
+static int list_beads(const tsr_topology *t, tsr_bead *out)
+{
+    int n = 0, n_rigid = 0;
+    for (int i = 0; i < t->n_residue; i++)
+        n_rigid += t->residue[i].unit >= 0;
+    const int most = 1 + n_rigid / RIGID_BEADS;
+    for (int i = 0; i < t->n_residue;) {
+        const tsr_residue *r = &t->residue[i];
+        int count = 1;
+        while (count < most && i + count < t->n_residue &&
+               can_join(t, i, i + count))
+            count++;
+        const tsr_residue *z = &t->residue[i + count - 1];
+        const int end = z->first_body + z->n_body;
+        const int each = r->unit >= 0 ? end - r->first_body : 1;
+        for (int b = r->first_body; b < end; b += each, n++)
+            if (out != NULL)
+                out[n] = (tsr_bead){b, each, r->unit};
+        i += count;
+    }
+    return n;
+}
+
+void tsr_bead_centre(const tsr_bead *bead, const double (*body)[3], double x[3])
+{
+    x[0] = x[1] = x[2] = 0.0;
+    for (int i = 0; i < bead->count; i++)
+        for (int d = 0; d < 3; d++)
+            x[d] += body[bead->first + i][d] / bead->count;
+}
+
+int tsr_surrogate_n_bead(const tsr_surrogate_beads *beads)
+{
+    return beads->n_bead;
+}
+
+const tsr_bead *tsr_surrogate_bead(const tsr_surrogate_beads *beads, int bead)
+{
+    return &beads->bead[bead];
+}
+
+int tsr_surrogate_has_water(const tsr_surrogate_beads *beads)
+{
+    return beads->has_water;
+}
+
+/* ---- what does not change ---- */
+
+static const double *factor_of(const tsr_likelihood *l, int k, int body)
+{
+    const tsr_probe *p = l->probe;
+    return p->amplitude +
+           ((size_t)k * (size_t)p->n_type + (size_t)p->type[body]) *
+               (size_t)l->grid.n_q;
+}
+
+/* A bead's form factors: of its bodies about their centre. */
+static void make_factors(tsr_surrogate_beads *g, const double (*body)[3])
+{
+    const tsr_likelihood *l = g->likelihood;
+    const int n_q = l->grid.n_q;
+    double *out = g->factor;
+    for (int b = 0; b < g->n_bead; b++)
+        for (int k = 0; k < l->probe->n_comp; k++, out += n_q) {
+            double x[3];
+            tsr_bead_centre(&g->bead[b], body, x);
+            for (int i = 0; i < g->bead[b].count; i++) {
+                const int at = g->bead[b].first + i;
+                const double r = tsr_vec3_distance(x, body[at]);
+                const double *f = factor_of(l, k, at);
+                for (int j = 0; j < n_q; j++)
+                    out[j] += f[j] * sinc(j * l->grid.dq_inv_ang * r);
+            }
+        }
+}
+
+/* A pair of bodies (or one) in the constant part. */
+static void add_constant(tsr_surrogate_beads *g, int u, int v, const double *s)
+{
+    const tsr_likelihood *l = g->likelihood;
+    const size_t n_q = (size_t)l->grid.n_q;
+    double *out = g->constant;
+    for (int c = 0; c < l->probe->n_comp; c++)
+        for (int d = c; d < l->probe->n_comp; d++)
+            for (size_t q = 0; q < n_q; q++)
+                *out++ += (u == v ? 0.5 : 1.0) * s[q] *
+                          (factor_of(l, c, u)[q] * factor_of(l, d, v)[q] +
+                           factor_of(l, c, v)[q] * factor_of(l, d, u)[q]);
+}
+
+static int stays(const tsr_surrogate_beads *g, int a, int b)
+{
+    return a == b ||
+           (g->bead[a].unit >= 0 && g->bead[a].unit == g->bead[b].unit);
+}
+
+static void make_constant(tsr_surrogate_beads *g, const double (*body)[3],
+                          double *s)
+{
+    const tsr_q_grid *grid = &g->likelihood->grid;
+    for (int a = 0; a < g->n_bead; a++)
+        for (int b = a; b < g->n_bead; b++) {
+            const tsr_bead *p = &g->bead[a], *w = &g->bead[b];
+            if (!stays(g, a, b))
+                continue;
+            for (int u = p->first; u < p->first + p->count; u++)
+                for (int v = a == b ? u : w->first; v < w->first + w->count;
+                     v++) {
+                    const double r = tsr_vec3_distance(body[u], body[v]);
+                    for (int q = 0; q < grid->n_q; q++)
+                        s[q] = sinc(q * grid->dq_inv_ang * r);
+                    add_constant(g, u, v, s);
+                }
+        }
+}
+
+static int knows_water(const tsr_likelihood *l)
+{
+    const tsr_parameter *p = &l->contrast[TSR_C2];
+    return l->probe->n_comp > 1 && p->infer && !p->is_log &&
+           p->shape == TSR_PRIOR_CUT_NORMAL;
+}
+
+/* ---- shapes ---- */
+
+/* Rows of `all`: the protein's form factors at c1, then the water's. Without c2
+ * inferred the water is part of the protein. The first shape is the protein's
+ * sum. */
+static void set_factors(making *s)
+{
+    const tsr_surrogate_beads *g = s->beads;
+    const tsr_likelihood *l = g->likelihood;
+    const size_t n_q = (size_t)l->grid.n_q, n_comp = (size_t)l->probe->n_comp;
+    const size_t n = (size_t)g->n_bead, end = n_comp - (size_t)g->has_water;
+    double c[TSR_N_COMP] = {1.0, 0.0, 0.0};
+    for (size_t q = 0; q < n_q; q++) {
+        tsr_likelihood_coefficients(l, 0, s->contrast, l->probe->power[q], c);
+        for (size_t b = 0; b < n; b++) {
+            double sum = 0.0;
+            for (size_t k = 0; k < end; k++)
+                sum += c[k] * g->factor[(b * n_comp + k) * n_q + q];
+            s->all[b * n_q + q] = sum;
+            s->shape[q] += sum;
+            if (g->has_water)
+                s->all[(n + b) * n_q + q] =
+                    g->factor[(b * n_comp + end) * n_q + q];
+        }
+    }
+}
+
+/* Every row's amount of a shape, by least squares. */
+static void take_amounts(making *s, int m)
+{
+    const size_t n_q = (size_t)s->beads->likelihood->grid.n_q;
+    const double dq = s->beads->likelihood->grid.dq_inv_ang;
+    const double *shape = s->shape + (size_t)m * n_q;
+    double norm = 0.0;
+    for (size_t q = 0; q < n_q; q++) {
+        const double x = (double)q * dq / shape_width;
+        s->work[q] = shape[q] * exp(-x * x);
+        norm += s->work[q] * shape[q];
+    }
+    for (int b = 0; b < s->n_row; b++)
+        s->amount[m * s->n_row + b] =
+            norm > 0.0 ? dot(n_q, s->work, s->all + (size_t)b * n_q) / norm
+                       : 0.0;
+}
+
+static void take_off(making *s, int m)
+{
+    const size_t n_q = (size_t)s->beads->likelihood->grid.n_q;
+    for (int b = 0; b < s->n_row; b++)
+        for (size_t q = 0; q < n_q; q++)
+            s->all[(size_t)b * n_q + q] -=
+                s->amount[m * s->n_row + b] * s->shape[(size_t)m * n_q + q];
+}
+
+/* The shape that leaves the least to be explained: power iterations, from one
+ * that grows with q. */
+static void find_shape(making *s, int m)
+{
+    enum { ITERATIONS = 6 };
+    const size_t n_q = (size_t)s->beads->likelihood->grid.n_q;
+    double *shape = s->shape + (size_t)m * n_q;
+    for (size_t q = 0; q < n_q; q++)
+        shape[q] = (double)(q + 1);
+    for (int k = 0; k < ITERATIONS; k++) {
+        take_amounts(s, m);
+        const double *amount = s->amount + m * s->n_row;
+        const double norm = dot((size_t)s->n_row, amount, amount);
+        if (!(norm > 0.0))
+            break;
+        memset(shape, 0, n_q * sizeof *shape);
+        for (int b = 0; b < s->n_row; b++)
+            for (size_t q = 0; q < n_q; q++)
+                shape[q] += amount[b] / norm * s->all[(size_t)b * n_q + q];
+    }
+}
+
+static void set_shapes(making *s)
+{
+    set_factors(s);
+    for (int m = 0; m < SHAPES; m++) {
+        if (m > 0)
+            find_shape(s, m);
+        take_amounts(s, m);
+        take_off(s, m);
+    }
+}
+
+/* 0: out of memory; clear it then too. */
+static int making_init(making *s, const tsr_surrogate_beads *g,
+                       const double *contrast)
+{
+    const tsr_likelihood *l = g->likelihood;
+    const size_t n_q = (size_t)l->grid.n_q;
+    *s = (making){.beads = g, .n_row = g->n_bead * (1 + g->has_water)};
+    const size_t n = (size_t)s->n_row;
+    s->all = calloc((n + SHAPES + (size_t)l->n_pair + 1) * n_q + SHAPES * n,
+                    sizeof *s->all);
+    if (s->all == NULL)
+        return 0;
+    s->shape = s->all + n * n_q;
+    s->fixed = s->shape + SHAPES * n_q;
+    s->work = s->fixed + (size_t)l->n_pair * n_q;
+    s->amount = s->work + n_q;
+    for (int i = 0; i < TSR_N_CONTRAST; i++)
+        s->contrast[i] = contrast != NULL ? contrast[i] : l->contrast[i].start;
+    return 1;
+}
+
+/* Shapes depend on c1 alone. */
+static int keep_shapes(tsr_surrogate_beads *g)
+{
+    const size_t n_q = (size_t)g->likelihood->grid.n_q;
+    making s;
+    if (g->likelihood->contrast[TSR_C1].infer)
+        return 1;
+    const int ok = making_init(&s, g, NULL);
+    const size_t n = (size_t)s.n_row;
+    if (ok) {
+        set_shapes(&s);
+        g->amount = malloc(SHAPES * n * sizeof *g->amount);
+        g->shape = malloc(SHAPES * n_q * sizeof *g->shape);
+    }
+    if (ok && g->amount != NULL && g->shape != NULL) {
+        memcpy(g->amount, s.amount, SHAPES * n * sizeof *g->amount);
+        memcpy(g->shape, s.shape, SHAPES * n_q * sizeof *g->shape);
+    }
+    free(s.all);
+    return ok && g->amount != NULL && g->shape != NULL;
+}
+
+void tsr_surrogate_beads_free(tsr_surrogate_beads *beads)
+{
+    if (beads == NULL)
+        return;
+    free(beads->bead);
+    free(beads->factor);
+    free(beads->constant);
+    free(beads->amount);
+    free(beads->shape);
+    free(beads);
+}
+
+tsr_surrogate_beads *tsr_surrogate_beads_new(const tsr_topology *topology,
+                                             const tsr_likelihood *likelihood,
+                                             const tsr_conformation *first)
+{
+    const double(*body)[3] = (const double(*)[3])first->body;
+    const tsr_likelihood *l = likelihood;
+    const size_t n_q = (size_t)l->grid.n_q;
+    tsr_surrogate_beads *g = calloc(1, sizeof *g);
+    double *work = calloc(n_q, sizeof *work);
+    if (g != NULL) {
+        g->likelihood = l;
+        g->has_water = knows_water(l);
+        g->n_bead = list_beads(topology, NULL);
+        g->bead = calloc((size_t)g->n_bead, sizeof *g->bead);
+        g->constant = calloc((size_t)l->n_pair * n_q, sizeof *g->constant);
+        g->factor = calloc((size_t)(g->n_bead * l->probe->n_comp) * n_q,
+                           sizeof *g->factor);
+    }
+    if (g == NULL || work == NULL || g->bead == NULL || g->constant == NULL ||
+        g->factor == NULL) {
+        tsr_surrogate_beads_free(g);
+        free(work);
+        return NULL;
+    }
+    list_beads(topology, g->bead);
+    make_factors(g, body);
+    make_constant(g, body, work);
+    free(work);
+    if (!keep_shapes(g)) {
+        tsr_surrogate_beads_free(g);
+        return NULL;
+    }
+    return g;
+}
+
+/* ---- a job ---- */
+
+/* A curve of partial profiles by the powers of c2, where that is inferred. */
+static void put_powers(making *s, const double *partial, const double *power,
+                       const double *more, float *out)
+{
+    const tsr_likelihood *l = s->beads->likelihood;
+    const int n_q = l->grid.n_q;
+    double at[TSR_N_CONTRAST], f[POWERS];
+    memcpy(at, s->contrast, sizeof at);
+    for (int q = 0; q < n_q; q++) {
+        const double by = more != NULL ? 1.0 + more[q] : 1.0;
+        for (int k = 0; k < POWERS; k++) {
+            if (s->beads->has_water)
+                at[TSR_C2] = k - 1.0;
+            f[k] =
+                tsr_likelihood_combine(l, 0, partial, at, power[q], (size_t)q) *
+                by;
+        }
+        out[q] = (float)f[1];
+        out[n_q + q] = (float)(0.5 * (f[2] - f[0]));
+        out[2 * n_q + q] = (float)(0.5 * (f[2] + f[0]) - f[1]);
+    }
+}
+
+static void put_rest(making *s, const tsr_surrogate_mix *mix,
+                     const tsr_surrogate_layout *at, float *job)
+{
+    const tsr_likelihood *l = s->beads->likelihood;
+    const tsr_view *v = l->view;
+    const int n_q = l->grid.n_q;
+    const size_t n = (size_t)tsr_likelihood_n_profile(l);
+    for (size_t k = 0; k < n; k++)
+        s->fixed[k] = mix->weight * s->beads->constant[k] + l->self[k] +
+                      (mix->others != NULL ? mix->others[k] : 0.0);
+    put_powers(s, s->fixed, l->probe->power, NULL, job + at->rest);
+    if (v->atoms != NULL) {
+        put_powers(s, v->atoms, v->atom_power, mix->learnt, job + at->top);
+        put_powers(s, v->bodies, l->probe->power, NULL, job + at->bottom);
+        return;
+    }
+    memset(job + at->top, 0, (size_t)(2 * POWERS * n_q) * sizeof *job);
+    for (int q = 0; q < n_q; q++) {
+        job[at->top + q] = (float)(1.0 + mix->learnt[q]);
+        job[at->bottom + q] = 1.0F;
+    }
+}
+
+/* Counts are integers: of product 00 all of them together stay below 2^30; the
+ * others have 16 bits for what falls on one knot, a small part of all. Where
+ * that is too little the surrogate is worse, nothing else. */
+static void put_products(making *s, double weight,
+                         const tsr_surrogate_layout *at, float *job)
+{
+    static const int pair[PRODUCTS][2] = {{0, 0}, {0, 1}, {1, 1}};
+    static const double room[PRODUCTS] = {0x1p30, 0x1p17, 0x1p17};
+    const int n = s->beads->n_bead, n_q = s->beads->likelihood->grid.n_q;
+    const int has_water = s->beads->has_water;
+    const double c2 = has_water ? fmax(2.0 * s->contrast[TSR_C2], 4.0) : 0.0;
+    double size[SHAPES] = {0.0};
+    for (int m = 0; m < SHAPES; m++)
+        for (int b = 0; b < n; b++) {
+            const double *own = s->amount + m * s->n_row + b;
+            const double water = has_water ? own[n] : 0.0;
+            size[m] += fabs(own[0]) + c2 * fabs(water);
+            job[at->amount + 4 * b + m] = (float)own[0];
+            job[at->amount + 4 * b + 2 + m] = (float)water;
+        }
+    for (int k = 0; k < PRODUCTS; k++) {
+        const double *a = s->shape + (ptrdiff_t)pair[k][0] * n_q,
+                     *b = s->shape + (ptrdiff_t)pair[k][1] * n_q;
+        const double most = size[pair[k][0]] * size[pair[k][1]];
+        const double unit = most > 0.0 ? room[k] / most : 0.0;
+        job[at->unit + k] = (float)unit;
+        for (int q = 0; q < n_q; q++)
+            job[at->product + k * n_q + q] =
+                unit > 0.0 ? (float)(2.0 * weight * a[q] * b[q] / unit) : 0.0F;
+    }
+}
+
+tsr_status tsr_surrogate_beads_fill(const tsr_surrogate_beads *beads,
+                                    const tsr_surrogate_mix *mix,
+                                    const tsr_surrogate_layout *layout,
+                                    float *job, tsr_err *err)
+{
+    const size_t n_q = (size_t)beads->likelihood->grid.n_q;
+    making s;
+    if (!making_init(&s, beads, mix->contrast))
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    if (beads->amount == NULL) {
+        set_shapes(&s);
+    } else {
+        memcpy(s.amount, beads->amount,
+               SHAPES * (size_t)s.n_row * sizeof *s.amount);
+        memcpy(s.shape, beads->shape, SHAPES * n_q * sizeof *s.shape);
+    }
+    put_rest(&s, mix, layout, job);
+    put_products(&s, mix->weight, layout, job);
+    free(s.all);
+    return TSR_OK;
+}

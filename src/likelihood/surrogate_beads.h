@@ -1,0 +1,44 @@
+/* The beads of a surrogate: which there are, their shapes, and the curve of
+ * what does not move. */
+#ifndef TSR_LIKELIHOOD_SURROGATE_BEADS_H
+#define TSR_LIKELIHOOD_SURROGATE_BEADS_H
+
+#include "engine/surrogate.h"
+#include "likelihood/likelihood.h"
+
+/* Bodies first..first+count-1, which move as one; of a flexible residue one
+ * body, unit -1. */
+typedef struct {
+    int first, count, unit;
+} tsr_bead;
+
+typedef struct tsr_surrogate_beads tsr_surrogate_beads;
+
+/* Borrows topology and likelihood. NULL: out of memory. */
+tsr_surrogate_beads *tsr_surrogate_beads_new(const tsr_topology *topology,
+                                             const tsr_likelihood *likelihood,
+                                             const tsr_conformation *first);
+void tsr_surrogate_beads_free(tsr_surrogate_beads *beads);
+
+int tsr_surrogate_n_bead(const tsr_surrogate_beads *beads);
+const tsr_bead *tsr_surrogate_bead(const tsr_surrogate_beads *beads, int bead);
+void tsr_bead_centre(const tsr_bead *bead, const double (*body)[3],
+                     double x[3]);
+
+/* Is c2 inferred, with a prior that a walk knows? */
+int tsr_surrogate_has_water(const tsr_surrogate_beads *beads);
+
+/* What a chain's curve is made of (likelihood/surrogate.h). */
+typedef struct {
+    const double *contrast, *others;
+    double weight;
+    const double *learnt;
+} tsr_surrogate_mix;
+
+/* The parts of a job from unit and amount to bottom. Errors: TSR_E_NOMEM. */
+tsr_status tsr_surrogate_beads_fill(const tsr_surrogate_beads *beads,
+                                    const tsr_surrogate_mix *mix,
+                                    const tsr_surrogate_layout *layout,
+                                    float *job, tsr_err *err);
+
+#endif

@@ -1,0 +1,301 @@
+/* What curves say of a profile: a normal log likelihood that is quadratic in
+ * I(q).
+ *
+ * With the grid's operator M, weights W = 1 / sigma^2 and the model's own error
+ * E (as columns), that of a curve d is
+ *
+ *     -1/2 (d - c M I - b)' (s^2 W^-1 + E E')^-1 (d - c M I - b).
+ *
+ * Multiplied out, N = M' (...)^-1 M and what goes with d and with 1; N = L L'
+ * by Cholesky makes rows L' and the data's side L^-1 M' (...)^-1 d, so that
+ * single precision is enough for differences of the two. A free background is
+ * projected out. */
+#include "likelihood/surrogate.h"
+
+#include "likelihood/term_saxs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A curve: products of the grid's operator M with the data, all weighted by
+ * 1 / sigma^2. */
+typedef struct {
+    int term, n_error;
+    const tsr_linear *linear;
+    int has_spread; /* s is a parameter, the term's first */
+    double *normal; /* [n_q][n_q] M' W M */
+    double *vector; /* [2 + n_error][n_q] M' W of data, of 1, of errors */
+    double *gram;   /* [2 + n_error][2 + n_error] of those with another */
+} curve;
+
+struct tsr_surrogate_data {
+    const tsr_likelihood *likelihood;
+    int n_curve;
+    curve *curve; /* [n_curve] */
+};
+
+/* A curve's forms in the room that is filled: normal [n_q][n_q], then what goes
+ * with the data and with 1 [2][n_q], then the three products of these. */
+static size_t form_size(const tsr_surrogate_data *g)
+{
+    const size_t n_q = (size_t)g->likelihood->grid.n_q;
+    return n_q * n_q + 2 * n_q + 3;
+}
+
+/* Row k of the data's side: 0 the data, 1 ones, then the model's errors. */
+static double side_of(const tsr_saxs_term *t, double scale, int row, int k)
+{
+    return row == 0   ? t->saxs->intensity[k]
+           : row == 1 ? 1.0
+                      : scale * t->error[(size_t)((row - 1) * t->saxs->n + k)];
+}
+
+/* The best scale of the reference, in which its errors are known. */
+static double reference_scale(const tsr_saxs_term *t)
+{
+    double up = 0.0, down = 0.0;
+    for (int k = 0; k < t->saxs->n && t->n_error > 0; k++) {
+        const double w = 1.0 / (t->saxs->sigma[k] * t->saxs->sigma[k]);
+        up += w * t->error[k] * t->saxs->intensity[k];
+        down += w * t->error[k] * t->error[k];
+    }
+    return down > 0.0 ? up / down : 0.0;
+}
+
+/* 0: out of memory. */
+static int make_curve(tsr_surrogate_data *g, int d)
+{
+    const tsr_saxs_term *t = (const void *)g->likelihood->term[d];
+    const size_t n_q = (size_t)g->likelihood->grid.n_q;
+    curve *c = &g->curve[g->n_curve];
+    const int n_row = 2 + t->n_error;
+    const double scale = reference_scale(t);
+    *c = (curve){.term = d, .n_error = t->n_error, .linear = &t->linear};
+    c->has_spread = t->n_noise > 0 && t->noise != &tsr_noise_relative;
+    c->normal = calloc(n_q * n_q, sizeof *c->normal);
+    c->vector = calloc((size_t)n_row * n_q, sizeof *c->vector);
+    c->gram = calloc((size_t)(n_row * n_row), sizeof *c->gram);
+    g->n_curve++;
+    if (c->normal == NULL || c->vector == NULL || c->gram == NULL)
+        return 0;
+    for (int k = 0; k < t->saxs->n; k++) {
+        const double w = 1.0 / (t->saxs->sigma[k] * t->saxs->sigma[k]);
+        const double *m = t->matrix + (size_t)k * n_q;
+        for (size_t i = 0; i < n_q; i++)
+            for (size_t j = 0; j < n_q; j++)
+                c->normal[i * n_q + j] += w * m[i] * m[j];
+        for (int a = 0; a < n_row; a++) {
+            const double v = w * side_of(t, scale, a, k);
+            for (size_t i = 0; i < n_q; i++)
+                c->vector[(size_t)a * n_q + i] += v * m[i];
+            for (int b = 0; b < n_row; b++)
+                c->gram[a * n_row + b] += v * side_of(t, scale, b, k);
+        }
+    }
+    return 1;
+}
+
+tsr_surrogate_data *tsr_surrogate_data_new(const tsr_likelihood *likelihood)
+{
+    tsr_surrogate_data *g = calloc(1, sizeof *g);
+    if (g == NULL)
+        return NULL;
+    g->likelihood = likelihood;
+    g->curve = calloc((size_t)likelihood->n_term + 1, sizeof *g->curve);
+    int ok = g->curve != NULL;
+    for (int d = 0; d < likelihood->n_term && ok; d++)
+        if (likelihood->term[d]->type == &tsr_term_saxs)
+            ok = make_curve(g, d);
+    if (!ok) {
+        tsr_surrogate_data_free(g);
+        return NULL;
+    }
+    return g;
+}
+
+void tsr_surrogate_data_free(tsr_surrogate_data *data)
+{
+    if (data == NULL)
+        return;
+    for (int d = 0; d < data->n_curve; d++) {
+        free(data->curve[d].normal);
+        free(data->curve[d].vector);
+        free(data->curve[d].gram);
+    }
+    free(data->curve);
+    free(data);
+}
+
+/* Cholesky factor of s^2 + gram of the errors, in place. */
+static void factor(int n, double *a)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) {
+            double sum = a[i * n + j];
+            for (int k = 0; k < j; k++)
+                sum -= a[i * n + k] * a[j * n + k];
+            a[i * n + j] = i == j ? sqrt(sum) : sum / a[j * n + j];
+        }
+}
+
+/* A curve's forms at s, the model's own error E integrated out (Woodbury):
+ *     (s^2 W^-1 + E E')^-1 = (W - W E (s^2 + E' W E)^-1 E' W) / s^2.
+ * low [n][n_q] is scratch, for L^-1 E' W M. */
+static void set_curve(const curve *c, size_t n_q, double spread, double *normal,
+                      double *low)
+{
+    const int n = c->n_error, n_row = 2 + n;
+    const double s2 = spread * spread;
+    double *vector = normal + n_q * n_q, *gram = vector + 2 * n_q;
+    double a[TSR_MODEL_ERRORS * TSR_MODEL_ERRORS];
+    double side[TSR_MODEL_ERRORS][2]; /* solved with data and 1 */
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            a[i * n + j] =
+                c->gram[(2 + i) * n_row + 2 + j] + (i == j ? s2 : 0.0);
+    factor(n, a);
+    memcpy(normal, c->normal, n_q * n_q * sizeof *normal);
+    memcpy(vector, c->vector, 2 * n_q * sizeof *vector);
+    gram[0] = c->gram[0], gram[1] = c->gram[1], gram[2] = c->gram[n_row + 1];
+    for (int i = 0; i < n; i++) {
+        double *row = low + (size_t)i * n_q;
+        memcpy(row, c->vector + (size_t)(2 + i) * n_q, n_q * sizeof *row);
+        side[i][0] = c->gram[2 + i], side[i][1] = c->gram[n_row + 2 + i];
+        for (int k = 0; k < i; k++) {
+            for (size_t q = 0; q < n_q; q++)
+                row[q] -= a[i * n + k] * low[(size_t)k * n_q + q];
+            side[i][0] -= a[i * n + k] * side[k][0];
+            side[i][1] -= a[i * n + k] * side[k][1];
+        }
+        for (size_t q = 0; q < n_q; q++)
+            row[q] /= a[i * n + i];
+        side[i][0] /= a[i * n + i], side[i][1] /= a[i * n + i];
+        for (size_t p = 0; p < n_q; p++) {
+            for (size_t q = 0; q < n_q; q++)
+                normal[p * n_q + q] -= row[p] * row[q];
+            vector[p] -= row[p] * side[i][0];
+            vector[n_q + p] -= row[p] * side[i][1];
+        }
+        gram[0] -= side[i][0] * side[i][0];
+        gram[1] -= side[i][0] * side[i][1];
+        gram[2] -= side[i][1] * side[i][1];
+    }
+    for (size_t k = 0; k < n_q * n_q; k++)
+        normal[k] /= s2;
+    for (size_t k = 0; k < 2 * n_q + 3; k++)
+        vector[k] /= s2;
+}
+
+/* Cholesky factor of the normal matrix, in place below the diagonal, with what
+ * it lacks of rank made up by a little more on the diagonal. */
+static void factor_normal(int n, double *a)
+{
+    double trace = 0.0;
+    for (int i = 0; i < n; i++)
+        trace += a[i * n + i];
+    for (int i = 0; i < n; i++)
+        a[i * n + i] += 1e-10 * trace / n + 1e-300;
+    factor(n, a);
+}
+
+/* x = L^-1 v. */
+static void solve_lower(int n, const double *low, const double *v, double *x)
+{
+    for (int i = 0; i < n; i++) {
+        double sum = v[i];
+        for (int k = 0; k < i; k++)
+            sum -= low[i * n + k] * x[k];
+        x[i] = sum / low[i * n + i];
+    }
+}
+
+static double dot(int n, const double *a, const double *b)
+{
+    double sum = 0.0;
+    for (int i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* v less its share along the unit vector `along`. */
+static void project(int n, const double *along, double *v)
+{
+    const double share = dot(n, along, v);
+    for (int i = 0; i < n; i++)
+        v[i] -= share * along[i];
+}
+
+/* What the data's side has beyond the rows' span stands behind them, so that
+ * products with 1 are whole. target, one [n_q + 1]. */
+static void make_sides(int n_q, const double *low, const double *form,
+                       double *target, double *one)
+{
+    const double *gram = form + 2 * n_q;
+    solve_lower(n_q, low, form, target);
+    solve_lower(n_q, low, form + n_q, one);
+    one[n_q] = sqrt(fmax(gram[2] - dot(n_q, one, one), 0.0));
+    target[n_q] =
+        one[n_q] > 0.0 ? (gram[1] - dot(n_q, target, one)) / one[n_q] : 0.0;
+}
+
+/* form: normal [n_q][n_q] and what follows it; work [3][n_q + 1]. */
+static void put_curve(const tsr_linear *l, int n_q, double *form, double *work,
+                      float *out)
+{
+    const int n_row = n_q + 1;
+    double *target = work, *one = work + n_row, *row = work + 2 * (size_t)n_row;
+    factor_normal(n_q, form);
+    make_sides(n_q, form, form + (size_t)n_q * (size_t)n_q, target, one);
+    const double norm = sqrt(dot(n_row, one, one));
+    const int is_free = l->infer_background && norm > 0.0;
+    for (int i = 0; i < n_row; i++) {
+        if (is_free)
+            one[i] /= norm;
+        else
+            target[i] -= l->infer_background ? 0.0 : l->background * one[i];
+    }
+    if (is_free)
+        project(n_row, one, target);
+    for (int q = 0; q < n_q; q++) {
+        for (int i = 0; i < n_row; i++)
+            row[i] = i <= q ? form[q * n_q + i] : 0.0;
+        if (is_free)
+            project(n_row, one, row);
+        for (int i = 0; i < n_row; i++)
+            out[q * n_row + i] = (float)row[i];
+    }
+    out += (ptrdiff_t)n_q * n_row;
+    for (int i = 0; i < n_row; i++)
+        out[i] = (float)target[i];
+    out[n_row] = l->infer_scale ? 0.0F : (float)l->scale;
+}
+
+int tsr_surrogate_data_n_curve(const tsr_surrogate_data *data)
+{
+    return data->n_curve;
+}
+
+tsr_status tsr_surrogate_data_fill(const tsr_surrogate_data *data,
+                                   const double *theta, float *out,
+                                   tsr_err *err)
+{
+    const size_t n_q = (size_t)data->likelihood->grid.n_q, n_row = n_q + 1;
+    double *form =
+        calloc(form_size(data) + (TSR_MODEL_ERRORS + 1) * n_q + 3 * n_row,
+               sizeof *form);
+    if (form == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    double *low = form + form_size(data);
+    for (int d = 0; d < data->n_curve; d++) {
+        const curve *c = &data->curve[d];
+        const tsr_term *t = data->likelihood->term[c->term];
+        set_curve(c, n_q, c->has_spread ? exp(theta[t->first]) : 1.0, form,
+                  low);
+        put_curve(c->linear, (int)n_q, form, low + (TSR_MODEL_ERRORS + 1) * n_q,
+                  out);
+        out += n_q * n_row + n_row + 1;
+    }
+    free(form);
+    return TSR_OK;
+}
