@@ -22,6 +22,7 @@ static const tsr_option options[] = {
     {.name = "picture",
      .argument = "SVG",
      .doc = "where the picture goes, also without --output"},
+    TSR_INIT_SANS_OPTIONS,
     TSR_OPTION_FORCE,
     {0}};
 
@@ -37,9 +38,10 @@ typedef struct {
 
 static void clear(work *w)
 {
-    for (int k = 0; w->init.saxs != NULL && k < w->init.n_curve; k++)
+    for (int k = 0; w->init.saxs != NULL && k < w->init.curves.n; k++)
         tsr_saxs_free(w->init.saxs[k]);
     free(w->init.saxs);
+    tsr_init_curves_clear(&w->init.curves);
     free(w->picture);
     free(w->pae);
     tsr_parts_free(w->parts);
@@ -67,9 +69,16 @@ static tsr_status name_picture(work *w, tsr_err *err)
 }
 
 /* Neither file may take the place of what was read, or of another's work. */
-static tsr_status check_targets(const work *w, int n, const char *const *input,
-                                tsr_err *err)
+static tsr_status check_targets(const work *w, tsr_err *err)
 {
+    const tsr_init_curves *c = &w->init.curves;
+    const char **input = calloc((size_t)c->n + 1, sizeof *input);
+    if (input == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    const int n = c->n + 1;
+    input[0] = w->init.model;
+    for (int k = 0; k < c->n; k++)
+        input[k + 1] = c->path[k];
     const int is_forced = tsr_args_count(w->args, "force") > 0;
     const tsr_file_target config = {"init", TSR_INIT_MARK, TSR_INIT_MARK,
                                     n,      input,         is_forced};
@@ -77,23 +86,24 @@ static tsr_status check_targets(const work *w, int n, const char *const *input,
                                      n,      input,  is_forced};
     tsr_status status = TSR_OK;
     if (w->output != NULL && w->output[0] == '\0')
-        return tsr_fail(err, TSR_E_USAGE, "--output is empty: name a file");
-    if (w->output != NULL)
+        status = tsr_fail(err, TSR_E_USAGE, "--output is empty: name a file");
+    if (w->output != NULL && status == TSR_OK)
         status = tsr_file_check_target(&config, w->output, err);
     if (status == TSR_OK && w->picture != NULL)
         status = tsr_file_check_target(&picture, w->picture, err);
+    free(input);
     return status;
 }
 
 static tsr_status read_curves(work *w, tsr_log *log, tsr_err *err)
 {
     tsr_init *i = &w->init;
-    i->saxs = calloc((size_t)i->n_curve + 1, sizeof(tsr_saxs *));
+    i->saxs = calloc((size_t)i->curves.n + 1, sizeof(tsr_saxs *));
     tsr_status status =
         i->saxs == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
-    for (int k = 0; k < i->n_curve && status == TSR_OK; k++)
-        status =
-            tsr_saxs_read(i->curve[k], TSR_Q_AUTO, NULL, log, &i->saxs[k], err);
+    for (int k = 0; k < i->curves.n && status == TSR_OK; k++)
+        status = tsr_saxs_read(i->curves.path[k], TSR_Q_AUTO, NULL, log,
+                               &i->saxs[k], err);
     return status;
 }
 
@@ -130,22 +140,22 @@ static tsr_status init(const tsr_args *args, FILE *out, tsr_log *log,
     const char *const *argument;
     int n = tsr_args_arguments(args, &argument);
     work w = {.args = args, .output = tsr_args_value(args, "output")};
-    tsr_status status = name_picture(&w, err);
+    w.init = (tsr_init){.model = argument[0], .output = w.output};
+    tsr_status status =
+        tsr_init_curves_read(args, n - 1, argument + 1, &w.init.curves, err);
     if (status == TSR_OK)
-        status = check_targets(&w, n, argument, err);
+        status = name_picture(&w, err);
+    if (status == TSR_OK)
+        status = check_targets(&w, err);
     if (status == TSR_OK)
         status = tsr_structure_read(argument[0], &w.structure, err);
     if (status == TSR_OK)
         status = tsr_parts_with(w.structure, tsr_args_value(args, "pae"),
                                 (tsr_parts_wish){.rigid = NULL}, log, &w.parts,
                                 &w.pae, err);
-    w.init = (tsr_init){.model = argument[0],
-                        .pae = w.pae,
-                        .structure = w.structure,
-                        .parts = w.parts,
-                        .n_curve = n - 1,
-                        .curve = argument + 1,
-                        .output = w.output};
+    w.init.pae = w.pae;
+    w.init.structure = w.structure;
+    w.init.parts = w.parts;
     if (status == TSR_OK)
         status = read_curves(&w, log, err);
     if (status == TSR_OK)
@@ -169,5 +179,6 @@ const tsr_command tsr_command_init = {
                        "by predicted aligned errors where there are any, by "
                        "pLDDT in the B column, else by contacts and secondary "
                        "structure. Draws it along the chains, and says what "
-                       "the file lacks. docs/domains.md tells how."},
+                       "the file lacks. docs/domains.md tells how. CURVEs are "
+                       "of X-rays; those of neutrons come by --sans."},
     .run = init};
