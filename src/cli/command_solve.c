@@ -3,7 +3,6 @@
  * each of them leaves in its folder is all that is remembered, so that the same
  * command goes on where it was stopped. */
 #include "cli/command.h"
-#include "cli/init_curves.h"
 #include "cli/solve_report.h"
 
 #include "core/text.h"
@@ -127,22 +126,12 @@ static char *default_directory(const char *model)
     return tsr_words_of("runs/%.*s", (int)length, name);
 }
 
-/* The words of init: its options, as they were given, and the arguments. */
+/* The words of init. */
 static int init_words(const work *w, const char **word)
 {
-    static const char *const names[] = {"sans", "exchange", "deuterated"};
-    static const char *const typed[] = {"--sans", "--exchange", "--deuterated"};
-    const char *const *value;
-    int n = 0;
-    word[n++] = "--output";
-    word[n++] = w->file;
-    for (int i = 0; i < 3; i++) {
-        const int n_value = tsr_args_values(w->args, names[i], &value);
-        for (int k = 0; k < n_value; k++) {
-            word[n++] = typed[i];
-            word[n++] = value[k];
-        }
-    }
+    int n = 2 + tsr_init_curves_words(w->args, word + 2);
+    word[0] = "--output";
+    word[1] = w->file;
     word[n++] = "--";
     for (int k = 0; k <= w->curves.n_xray; k++)
         word[n++] = w->input[k];
@@ -177,32 +166,16 @@ static int is_same_file(const char *a, const char *b)
 }
 
 /* The entry of `data:` with that curve; NULL: there is none. */
-static const tsr_saxs_options *find_curve(const tsr_config *config,
+static const tsr_term_options *find_curve(const tsr_config *config,
                                           const char *path)
 {
-    const tsr_field *list = tsr_field_find(tsr_config_fields(), "data");
+    const tsr_term_options *data = config->data.item;
     for (int k = 0; k < config->data.n; k++) {
         char **file = tsr_config_data_file(config, k);
         if (file != NULL && is_same_file(*file, path))
-            return (const void *)((const char *)config->data.item +
-                                  (size_t)k * list->element_size);
+            return &data[k];
     }
     return NULL;
-}
-
-/* Whether an entry of `data:` has the solvent and the chains of curve k. */
-static int is_alike(const tsr_neutron_options *o, const tsr_init_curves *c,
-                    int k)
-{
-    const double here = o == NULL || o->d2o.word >= 0 ? 0.0 : o->d2o.number;
-    if (o == NULL || k < c->n_xray)
-        return o == NULL && k < c->n_xray;
-    int alike = fabs(here - c->d2o[k]) < 1e-6 &&
-                fabs(o->exchange - c->exchange) < 1e-6 &&
-                o->deuterated.n == c->n_deuterated;
-    for (int i = 0; i < c->n_deuterated && alike; i++)
-        alike = strcmp(o->deuterated.item[i], c->deuterated[i]) == 0;
-    return alike;
 }
 
 /* A folder answers for one model and its curves. */
@@ -221,10 +194,9 @@ static tsr_status check_inputs(const work *w, tsr_err *err)
                         w->file, k == 0 ? "model" : "curve", w->input[k]);
     }
     for (int k = 0; k < w->curves.n; k++)
-        if (!is_alike(tsr_saxs_neutron(
-                          (const tsr_term_options *)(const void *)find_curve(
-                              &w->config, w->curves.path[k])),
-                      &w->curves, k))
+        if (!tsr_init_curves_suit(
+                &w->curves, k,
+                tsr_saxs_neutron(find_curve(&w->config, w->curves.path[k]))))
             return tsr_fail(err, TSR_E_USAGE,
                             "'%s' has '%s' in another solvent, of another kind "
                             "or sample; change it there, or choose another "
@@ -316,12 +288,13 @@ static tsr_status compute_model(work *w, const tsr_neutron *neutron,
 /* The model against a curve, over the points that the runs see. */
 static tsr_status fit_curve(work *w, int k, tsr_err *err)
 {
-    const tsr_saxs_options *o = find_curve(&w->config, w->input[k + 1]);
+    const tsr_term_options *entry = find_curve(&w->config, w->input[k + 1]);
+    const tsr_saxs_options *o = (const void *)entry;
     tsr_profile_result *r = &w->rigid[k];
     const tsr_partials *p = &r->structure.partials;
     tsr_partial_curves curves = {0};
     tsr_profile_fit_options how = tsr_profile_fit_defaults;
-    const tsr_neutron_options *of = tsr_saxs_neutron((const void *)o);
+    const tsr_neutron_options *of = tsr_saxs_neutron(entry);
     tsr_neutron neutron;
     if (of != NULL) {
         TSR_TRY(tsr_neutron_make(of, &neutron, err));
@@ -404,20 +377,6 @@ static int common_words(const tsr_args *args, const char **word)
     return n;
 }
 
-/* The title of its report: the model's name, where that cannot be mistaken for
- * something else in YAML, and how many states. */
-static void name_run(const work *w, const tsr_solve_run *r, char *text,
-                     size_t size)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
-                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    const char *file = tsr_text_file_name(w->input[0]);
-    if (file[strspn(file, plain)] != '\0')
-        file = "the model";
-    snprintf(text, size, "name=%.80s with %ld state%s", file, r->states,
-             r->states == 1 ? "" : "s");
-}
-
 static tsr_status begin_run(work *w, const tsr_solve_run *r, tsr_err *err)
 {
     const char *const *set;
@@ -430,7 +389,7 @@ static tsr_status begin_run(work *w, const tsr_solve_run *r, tsr_err *err)
     snprintf(states, sizeof states, "structure.states=%ld", r->states);
     snprintf(limit, sizeof limit, "sampler.time_limit=%s",
              tsr_args_value(w->args, "time-limit"));
-    name_run(w, r, name, sizeof name);
+    tsr_solve_name_run(w->input[0], r, name, sizeof name);
     word[n++] = "--output";
     word[n++] = r->directory;
     word[n++] = "--set";
@@ -496,16 +455,6 @@ static tsr_status bring_to_end(work *w, const tsr_solve_run *r, tsr_err *err)
     return TSR_OK;
 }
 
-static void take_interval(const tsr_summary *summary, const char *name,
-                          tsr_convergence *to)
-{
-    const double none = (double)NAN;
-    const tsr_summary_item *item = tsr_summary_find(summary, name);
-    *to = item != NULL
-              ? item->value
-              : (tsr_convergence){.mean = none, .q5 = none, .q95 = none};
-}
-
 static tsr_status read_run(work *w, tsr_solve_run *r, tsr_err *err)
 {
     tsr_past_run past = {.trace = NULL};
@@ -518,8 +467,8 @@ static tsr_status read_run(work *w, tsr_solve_run *r, tsr_err *err)
         status = tsr_verdict_make(&past, r->summary, -1,
                                   tsr_arrangements_threshold, &r->verdict, err);
     if (status == TSR_OK) {
-        take_interval(r->summary, "chi2", &r->chi2);
-        take_interval(r->summary, "rg", &r->rg);
+        tsr_solve_interval(r->summary, "chi2", &r->chi2);
+        tsr_solve_interval(r->summary, "rg", &r->rg);
         r->n_draw = past.n_draw;
     }
     if (status != TSR_OK || r->states > 1) {

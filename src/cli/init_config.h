@@ -2,7 +2,7 @@
 #ifndef TSR_CLI_INIT_CONFIG_H
 #define TSR_CLI_INIT_CONFIG_H
 
-#include "cli/init_curves.h"
+#include "cli/command.h"
 #include "io/saxs.h"
 #include "parts/parts.h"
 
