@@ -1,4 +1,4 @@
-/* Walks of molecules by a surrogate (src/engine/surrogate.h): a work-group
+/* Walks of molecules by a surrogate (src/engine/walker.h): a work-group
  * makes all steps of one job, one after another.
  *
  * A step turns one torsion, or two neighbours against each other, or moves c2.
@@ -356,7 +356,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         for (int k = lid / 8; k < n_listed; k += LANES / 8) {
             const ushort2 ab = pair[near[k]];
             const int is_swapped = bead[ab.x].w > bead[ab.y].w;
-            const int a = is_swapped ? ab.y : ab.x, b = is_swapped ? ab.x : ab.y;
+            const int a = is_swapped ? ab.y : ab.x;
+            const int b = is_swapped ? ab.x : ab.y;
             const int4 p = bead[a], q = bead[b];
             for (int v = lid % 8; v < q.w; v += 8) {
                 const float4 y = next[part[q.x + v]];

@@ -13,22 +13,28 @@ typedef tsr_status engine_make(void *context, const tsr_engine_spec *spec,
 
 /* Makes it for n_body bodies of types `type` (model/residue.h, those of the
  * table's body model) at xyz [n_body][3], Angstrom, on q_k = k dq, k < n_q.
+ * exposure [n_body]: carried outside; NULL: estimated here.
  * Errors: TSR_E_RANGE (the table ends before), TSR_E_NOMEM. After an error
  * there is nothing to clear. */
 static inline tsr_status coarse_spec_make(const tsr_form_factor_table *table,
                                           int n_body, const int *type,
-                                          const double (*xyz)[3], int n_q,
+                                          const double (*xyz)[3],
+                                          const double *exposure, int n_q,
                                           double dq_inv_ang,
                                           tsr_coarse_spec *out, tsr_err *err)
 {
-    double *exposure = malloc((size_t)n_body * sizeof *exposure);
+    double *own = malloc((size_t)n_body * sizeof *own);
     *out = (tsr_coarse_spec){0};
-    if (exposure == NULL)
+    if (own == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory for %d bodies", n_body);
-    tsr_exposure_estimate(&table->exposure, n_body, type, xyz, exposure);
-    tsr_status s = tsr_coarse_spec_of(table, n_body, type, exposure, n_q,
-                                      dq_inv_ang, out, err);
-    free(exposure);
+    tsr_form_factor_expose(table, n_body, type, xyz, own);
+    tsr_status s =
+        tsr_exposure_carry(&table->exposure, n_body, xyz, NULL, own, err);
+    if (s == TSR_OK)
+        s = tsr_coarse_spec_of(table, n_body, type,
+                               exposure != NULL ? exposure : own, n_q,
+                               dq_inv_ang, out, err);
+    free(own);
     return s;
 }
 
@@ -37,18 +43,17 @@ static inline tsr_status coarse_spec_make(const tsr_form_factor_table *table,
  * partial    [TSR_N_COMP_PAIR][n_q]  out  electrons squared
  * radius_ang                         out  r_m, Angstrom
  * Errors: those of the spec and of the engine. Cost: n_body^2 n_q. */
-static inline tsr_status coarse_partials(const tsr_form_factor_table *table,
-                                         int n_body, const int *type,
-                                         const double (*xyz)[3], int n_q,
-                                         double dq_inv_ang, engine_make *make,
-                                         void *context, double *partial,
-                                         double *radius_ang, tsr_err *err)
+static inline tsr_status
+coarse_partials(const tsr_form_factor_table *table, int n_body, const int *type,
+                const double (*xyz)[3], const double *exposure, int n_q,
+                double dq_inv_ang, engine_make *make, void *context,
+                double *partial, double *radius_ang, tsr_err *err)
 {
     tsr_coarse_spec coarse;
     tsr_engine *engine = NULL;
     tsr_batch *batch = NULL;
-    tsr_status s = coarse_spec_make(table, n_body, type, xyz, n_q, dq_inv_ang,
-                                    &coarse, err);
+    tsr_status s = coarse_spec_make(table, n_body, type, xyz, exposure, n_q,
+                                    dq_inv_ang, &coarse, err);
     if (s != TSR_OK)
         return s;
     s = make == NULL ? tsr_engine_reference_new(&coarse.spec, &engine, err)

@@ -13,6 +13,7 @@
 #include "core/log.h"
 #include "core/status.h"
 #include "run/config.h"
+#include "scattering/neutron.h"
 
 typedef struct {
     const char *name;
@@ -30,6 +31,50 @@ typedef struct {
  * file: of run and resume. */
 tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
                            tsr_err *err);
+
+/* What says of a command which of its curves are of neutrons. */
+#define TSR_INIT_SANS_OPTIONS                                                 \
+    {.name = "sans",                                                          \
+     .argument = "FILE=X",                                                    \
+     .repeats = 1,                                                            \
+     .doc = "a curve of neutrons, in a solvent of which D2O is the share X, " \
+            "0 to 1"},                                                        \
+        {.name = "exchange",                                                  \
+         .argument = "X",                                                     \
+         .doc = "of neutrons: the share of the backbone's amide hydrogens "   \
+                "that exchange; default 0.9"},                                \
+    {                                                                         \
+        .name = "deuterated", .argument = "CHAIN=X", .repeats = 1,            \
+        .doc = "of neutrons: a chain that was grown with deuterium; "         \
+               "without X all of it"                                          \
+    }
+
+/* The curves of a command: its arguments, of X-rays, then those of --sans. */
+typedef struct {
+    int n, n_xray;
+    char **path;     /* [n] */
+    double *d2o;     /* [n] from n_xray on */
+    double exchange; /* of all that are of neutrons */
+    int n_deuterated;
+    const char *const *deuterated; /* [n_deuterated] as given */
+} tsr_init_curves;
+
+/* argument [n]: the curves among the arguments. Clear it also after an error.
+ * Errors: TSR_E_USAGE (no share, or none from 0 to 1; options of neutrons
+ * without a curve of theirs), TSR_E_NOMEM. */
+tsr_status tsr_init_curves_read(const tsr_args *args, int n,
+                                const char *const *argument,
+                                tsr_init_curves *curves, tsr_err *err);
+void tsr_init_curves_clear(tsr_init_curves *curves);
+
+/* What says the same to init: word out, with room for twice as many words as
+ * there are options. Returns how many. */
+int tsr_init_curves_words(const tsr_args *args, const char **word);
+
+/* Whether what a configuration says of neutrons (NULL: of X-rays) suits curve
+ * k. */
+int tsr_init_curves_suit(const tsr_init_curves *curves, int k,
+                         const tsr_neutron_options *entry);
 
 /* All commands, by the names of their structs, in the order in which --help
  * lists them. */

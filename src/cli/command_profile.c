@@ -266,7 +266,7 @@ static tsr_status read_radiation(const tsr_args *args, settings *s,
     static const char *const own[] = {"d2o", "exchange", "deuterated"};
     static const char *const other[] = {"solvent-model", "solvent-density"};
     TSR_TRY(word(args, "radiation", radiation_words, &s->radiation, err));
-    s->neutron = (tsr_neutron){.exchange = 0.9};
+    s->neutron = (tsr_neutron){.exchange = TSR_NEUTRON_EXCHANGE};
     for (size_t k = 0; k < 3 && !s->radiation; k++)
         if (tsr_args_count(args, own[k]) > 0)
             return tsr_fail(err, TSR_E_USAGE,

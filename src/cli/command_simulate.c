@@ -79,12 +79,13 @@ static tsr_status check_neutrons(const tsr_config *config, tsr_err *err)
     const tsr_simulate_config *s = &config->simulate;
     tsr_neutron neutron;
     tsr_status status = TSR_OK;
-    if (!s->radiation && (s->neutron.d2o > 0.0 || s->neutron.deuterated.n > 0))
+    const int has_d2o = s->neutron.d2o.word < 0 && s->neutron.d2o.number > 0.0;
+    if (!s->radiation && (has_d2o || s->neutron.deuterated.n > 0))
         status =
             tsr_fail(err, TSR_E_CONFIG,
                      "simulate.%s: it has no effect with simulate.radiation"
                      ": xray; it belongs to neutron",
-                     s->neutron.d2o > 0.0 ? "d2o" : "deuterated");
+                     has_d2o ? "d2o" : "deuterated");
     else if (s->radiation && config->structure.file == NULL)
         status = tsr_fail(err, TSR_E_CONFIG,
                           "simulate.radiation: neutrons need the atoms of a "
@@ -356,7 +357,7 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
     char comment[768], resolution[200], neutrons[80] = "";
     if (s->radiation)
         snprintf(neutrons, sizeof neutrons, "; neutrons, %.4g %% D2O%s",
-                 100.0 * s->neutron.d2o,
+                 s->neutron.d2o.word < 0 ? 100.0 * s->neutron.d2o.number : 0.0,
                  s->neutron.deuterated.n > 0 ? ", deuterated in part" : "");
     tsr_resolution_text(&made->resolution, (int)s->points, resolution,
                         sizeof resolution);

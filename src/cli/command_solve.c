@@ -41,6 +41,7 @@ static const tsr_option options[] = {
      .argument = "DEVICE",
      .doc = "instead of device.use, as of run"},
     {.name = "threads", .argument = "N", .doc = "instead of device.threads"},
+    TSR_INIT_SANS_OPTIONS,
     {.name = "json", .doc = "the verdict as one JSON object"},
     {0}};
 
@@ -50,9 +51,10 @@ typedef struct {
     const tsr_args *args;
     FILE *out, *none; /* none: for what commands print that is told here */
     tsr_log *log;
+    tsr_init_curves curves;
     int n_input;
-    const char *const *input; /* [n_input] model, curves */
-    char *directory, *file;   /* file: the configuration */
+    const char **input;     /* [n_input] model, curves */
+    char *directory, *file; /* file: the configuration */
     char *page;
     tsr_lock *lock;
     tsr_config config;
@@ -85,6 +87,8 @@ static void clear(work *w)
     free(w->directory);
     tsr_past_run_clear(&w->first);
     tsr_config_clear(&w->config);
+    tsr_init_curves_clear(&w->curves);
+    free(w->input);
     tsr_lock_free(w->lock);
     if (w->none != NULL)
         fclose(w->none);
@@ -118,21 +122,29 @@ static char *default_directory(const char *model)
     return tsr_words_of("runs/%.*s", (int)length, name);
 }
 
+/* The words of init. */
+static int init_words(const work *w, const char **word)
+{
+    int n = 2 + tsr_init_curves_words(w->args, word + 2);
+    word[0] = "--output";
+    word[1] = w->file;
+    word[n++] = "--";
+    for (int k = 0; k <= w->curves.n_xray; k++)
+        word[n++] = w->input[k];
+    return n;
+}
+
 static tsr_status write_config(work *w, tsr_err *err)
 {
     int n_folder = 0;
+    const size_t most = (size_t)(w->n_input + w->curves.n_deuterated);
     TSR_TRY(tsr_run_directory_make(w->directory, &n_folder, &w->lock, err));
-    const char **word = calloc((size_t)w->n_input + 3, sizeof *word);
-    tsr_status status = tsr_allocated(word, err);
-    if (status == TSR_OK) {
-        word[0] = "--output";
-        word[1] = w->file;
-        word[2] = "--";
-        memcpy(word + 3, w->input, (size_t)w->n_input * sizeof *word);
+    const char **word = calloc(2 * most + 8, sizeof *word);
+    tsr_status status = word == NULL ? tsr_no_memory(err) : TSR_OK;
+    if (status == TSR_OK)
         status =
-            call(w, &tsr_command_init, w->n_input + 3, word,
+            call(w, &tsr_command_init, init_words(w, word), word,
                  tsr_args_count(w->args, "json") > 0 ? w->none : w->out, err);
-    }
     if (status != TSR_OK) {
         tsr_run_directory_undo(w->directory, n_folder);
         tsr_lock_free(w->lock);
@@ -143,15 +155,14 @@ static tsr_status write_config(work *w, tsr_err *err)
 }
 
 /* The entry of `data:` with that curve; NULL: there is none. */
-static const tsr_saxs_options *find_curve(const tsr_config *config,
+static const tsr_term_options *find_curve(const tsr_config *config,
                                           const char *path)
 {
-    const tsr_field *list = tsr_field_find(tsr_config_fields(), "data");
+    const tsr_term_options *data = config->data.item;
     for (int k = 0; k < config->data.n; k++) {
         char **file = tsr_config_data_file(config, k);
         if (file != NULL && tsr_file_is_same(*file, path))
-            return (const void *)((const char *)config->data.item +
-                                  (size_t)k * list->element_size);
+            return &data[k];
     }
     return NULL;
 }
@@ -171,6 +182,15 @@ static tsr_status check_inputs(const work *w, tsr_err *err)
                         "folder with --output DIR",
                         w->file, k == 0 ? "model" : "curve", w->input[k]);
     }
+    for (int k = 0; k < w->curves.n; k++)
+        if (!tsr_init_curves_suit(
+                &w->curves, k,
+                tsr_saxs_neutron(find_curve(&w->config, w->curves.path[k]))))
+            return tsr_fail(err, TSR_E_USAGE,
+                            "'%s' has '%s' in another solvent, of another kind "
+                            "or sample; change it there, or choose another "
+                            "folder with --output DIR",
+                            w->file, w->curves.path[k]);
     return TSR_OK;
 }
 
@@ -211,7 +231,9 @@ static const char *one_device(const work *w)
                : device;
 }
 
-static tsr_status compute(work *w, tsr_profile_bodies bodies, double q_max,
+/* neutron: NULL of X-rays. */
+static tsr_status compute(work *w, tsr_profile_bodies bodies,
+                          const tsr_neutron *neutron, double q_max,
                           tsr_profile_structure *to, tsr_err *err)
 {
     tsr_profile_maker *maker = NULL;
@@ -219,6 +241,7 @@ static tsr_status compute(work *w, tsr_profile_bodies bodies, double q_max,
                                    .method = TSR_METHOD_AUTO,
                                    .solvent = TSR_SOLVENT_LAYER,
                                    .density = w->config.solvent.density,
+                                   .neutron = neutron,
                                    .device = one_device(w),
                                    .q_max_inv_ang = q_max};
     tsr_status status = tsr_profile_maker_new(&spec, w->log, &maker, err);
@@ -227,20 +250,23 @@ static tsr_status compute(work *w, tsr_profile_bodies bodies, double q_max,
     return status;
 }
 
-/* All atoms, or of a model that lacks some, as a run writes it, bodies. */
-static tsr_status compute_model(work *w, double q_max,
-                                tsr_profile_structure *to, tsr_err *err)
+/* All atoms, or of a model that lacks some, as a run writes it, bodies; these
+ * have no tables for neutrons. */
+static tsr_status compute_model(work *w, const tsr_neutron *neutron,
+                                double q_max, tsr_profile_structure *to,
+                                tsr_err *err)
 {
     tsr_err local = {.status = TSR_OK};
-    tsr_status status = compute(w, TSR_PROFILE_ATOMS, q_max, to, &local);
+    tsr_status status =
+        compute(w, TSR_PROFILE_ATOMS, neutron, q_max, to, &local);
     w->solve.bodies = "atoms";
-    if (status == TSR_E_DATA) {
+    if (status == TSR_E_DATA && neutron == NULL) {
         tsr_info(w->log, "the rigid fit is of two bodies a residue: the model "
                          "does not have all atoms");
         tsr_debug(w->log, "%s", local.message);
         tsr_profile_structure_clear(to);
         w->solve.bodies = "two";
-        return compute(w, TSR_PROFILE_TWO, q_max, to, err);
+        return compute(w, TSR_PROFILE_TWO, NULL, q_max, to, err);
     }
     return status == TSR_OK ? status
                             : tsr_fail(err, status, "%s", local.message);
@@ -249,18 +275,26 @@ static tsr_status compute_model(work *w, double q_max,
 /* The model against a curve, over the points that the runs see. */
 static tsr_status fit_curve(work *w, int k, tsr_err *err)
 {
-    const tsr_saxs_options *o = find_curve(&w->config, w->input[k + 1]);
+    const tsr_term_options *entry = find_curve(&w->config, w->input[k + 1]);
+    const tsr_saxs_options *o = (const void *)entry;
     tsr_profile_result *r = &w->rigid[k];
     const tsr_partials *p = &r->structure.partials;
     tsr_partial_curves curves = {0};
     tsr_profile_fit_options how = tsr_profile_fit_defaults;
+    const tsr_neutron_options *of = tsr_saxs_neutron(entry);
+    tsr_neutron neutron;
+    if (of != NULL) {
+        TSR_TRY(tsr_neutron_make(of, &neutron, err));
+        how.c1[0] = how.c1[1] = 1.0; /* as of a run */
+    }
     how.fit_background = o->background.word == 0; /* infer */
     how.background = o->background.word < 0 ? o->background.number : 0.0;
     TSR_TRY(tsr_saxs_read(o->file, (tsr_q_unit)o->q_unit, o->q_range, NULL,
                           &w->saxs[k], err));
     const tsr_saxs *s = w->saxs[k];
     TSR_TRY(tsr_saxs_resolve(w->saxs[k], &o->resolution, NULL, err));
-    TSR_TRY(compute_model(w, tsr_saxs_q_max(s), &r->structure, err));
+    TSR_TRY(compute_model(w, of != NULL ? &neutron : NULL, tsr_saxs_q_max(s),
+                          &r->structure, err));
     r->n_comp = p->n_comp;
     r->curve = calloc((size_t)s->n, sizeof *r->curve);
     TSR_TRY(tsr_allocated(r->curve, err));
@@ -325,20 +359,6 @@ static int common_words(const tsr_args *args, const char **word)
     return n;
 }
 
-/* The title of its report: the model's name, where that cannot be mistaken for
- * something else in YAML, and how many states. */
-static void name_run(const work *w, const tsr_solve_run *r, char *text,
-                     size_t size)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
-                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    const char *file = tsr_text_file_name(w->input[0]);
-    if (file[strspn(file, plain)] != '\0')
-        file = "the model";
-    snprintf(text, size, "name=%.80s with %ld state%s", file, r->states,
-             r->states == 1 ? "" : "s");
-}
-
 static tsr_status begin_run(work *w, const tsr_solve_run *r, tsr_err *err)
 {
     const char *const *set;
@@ -350,7 +370,7 @@ static tsr_status begin_run(work *w, const tsr_solve_run *r, tsr_err *err)
     snprintf(states, sizeof states, "structure.states=%ld", r->states);
     snprintf(limit, sizeof limit, "sampler.time_limit=%s",
              tsr_args_value(w->args, "time-limit"));
-    name_run(w, r, name, sizeof name);
+    tsr_solve_name_run(w->input[0], r, name, sizeof name);
     word[n++] = "--output";
     word[n++] = r->directory;
     word[n++] = "--set";
@@ -416,16 +436,6 @@ static tsr_status bring_to_end(work *w, const tsr_solve_run *r, tsr_err *err)
     return TSR_OK;
 }
 
-static void take_interval(const tsr_summary *summary, const char *name,
-                          tsr_convergence *to)
-{
-    const double none = (double)NAN;
-    const tsr_summary_item *item = tsr_summary_find(summary, name);
-    *to = item != NULL
-              ? item->value
-              : (tsr_convergence){.mean = none, .q5 = none, .q95 = none};
-}
-
 static tsr_status read_run(work *w, tsr_solve_run *r, tsr_err *err)
 {
     tsr_past_run past = {.trace = NULL};
@@ -436,8 +446,8 @@ static tsr_status read_run(work *w, tsr_solve_run *r, tsr_err *err)
              tsr_verdict_make(&past, r->summary, -1, tsr_arrangements_threshold,
                               &r->verdict, err));
     if (status == TSR_OK) {
-        take_interval(r->summary, "chi2", &r->chi2);
-        take_interval(r->summary, "rg", &r->rg);
+        tsr_solve_interval(r->summary, "chi2", &r->chi2);
+        tsr_solve_interval(r->summary, "rg", &r->rg);
         r->n_draw = past.n_draw;
     }
     if (status != TSR_OK || r->states > 1) {
@@ -504,17 +514,37 @@ static tsr_status solve_all(work *w, long most, tsr_err *err)
                : tsr_solve_print(&w->solve, w->out, err);
 }
 
+/* The model and all curves. */
+static tsr_status take_inputs(work *w, tsr_err *err)
+{
+    const char *const *argument;
+    const int n = tsr_args_arguments(w->args, &argument);
+    TSR_TRY(
+        tsr_init_curves_read(w->args, n - 1, argument + 1, &w->curves, err));
+    if (w->curves.n == 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "expected MODEL CURVE..., or MODEL --sans FILE=X");
+    w->n_input = w->curves.n + 1;
+    w->input = calloc((size_t)w->n_input, sizeof *w->input);
+    if (w->input == NULL)
+        return tsr_no_memory(err);
+    w->input[0] = argument[0];
+    for (int k = 0; k < w->curves.n; k++)
+        w->input[k + 1] = w->curves.path[k];
+    return TSR_OK;
+}
+
 static tsr_status solve(const tsr_args *args, FILE *out, tsr_log *log,
                         tsr_err *err)
 {
     work w = {.args = args, .out = out, .log = log};
     long most = 0;
     double limit = 0.0; /* checked here, passed on as it was typed */
-    w.n_input = tsr_args_arguments(args, &w.input);
-    tsr_status status =
-        tsr_args_long(args, "states", 1, MOST_STATES, &most, err);
-    TSR_THEN(status,
-             tsr_args_double(args, "time-limit", 0.0, 1e9, &limit, err));
+    tsr_status status = take_inputs(&w, err);
+    if (status == TSR_OK)
+        status = tsr_args_long(args, "states", 1, MOST_STATES, &most, err);
+    if (status == TSR_OK)
+        status = tsr_args_double(args, "time-limit", 0.0, 1e9, &limit, err);
     w.none = fopen("/dev/null", "w");
     if (status == TSR_OK && w.none == NULL)
         status = tsr_fail(err, TSR_E_IO, "cannot open '/dev/null'");
@@ -526,11 +556,12 @@ static tsr_status solve(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_solve = {
     .name = "solve",
     .doc = "from a model and curves to an answer: all steps in one",
-    .usage = {.arguments = "MODEL CURVE...",
-              .min_arguments = 2,
+    .usage = {.arguments = "MODEL [CURVE]...",
+              .min_arguments = 1,
               .max_arguments = -1,
               .options = options,
               .about =
+                  "CURVEs are of X-rays; those of neutrons come by --sans. "
                   "Writes DIR/solve.yaml as init does, or takes the one that "
                   "is there; fits the model as it is to the curves, all "
                   "atoms; then samples with 1, 2, ... states in DIR/1, DIR/2, "

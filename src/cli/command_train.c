@@ -77,11 +77,12 @@ static int is_plain(const evaluation *e, int row)
 static void print_head(int width, const char *what, FILE *out)
 {
     fprintf(out, "%-*s  bodies  %-9s", width, "table", what);
-    for (int b = 0; b < TSR_ERROR_N_BAND; b++) {
+    for (int k = 0; k < 2 * TSR_ERROR_N_BAND; k++) {
+        const int b = k % TSR_ERROR_N_BAND;
         char range[32];
         snprintf(range, sizeof range, "%g-%g", tsr_error_band[b],
                  tsr_error_band[b + 1]);
-        fprintf(out, " %8s", range);
+        fprintf(out, "%s %8s", k == TSR_ERROR_N_BAND ? "  95 %:" : "", range);
     }
     fprintf(out, "\n");
 }
@@ -98,6 +99,9 @@ static void print_row(const evaluation *e, int r, int width, FILE *out)
             what);
     for (int b = 0; b < TSR_ERROR_N_BAND; b++)
         fprintf(out, " %8.2f", 100.0 * e->summary[r].band[b]);
+    fprintf(out, "       ");
+    for (int b = 0; b < TSR_ERROR_N_BAND; b++)
+        fprintf(out, " %8.2f", 100.0 * e->summary[r].high[b]);
     fprintf(out, "\n");
 }
 
@@ -111,7 +115,8 @@ static void print_table(const evaluation *e, FILE *out)
     fprintf(out,
             "%d structures of %d: those that no table was trained on.\n"
             "I(q) against all atoms: median over the structures of the rms "
-            "relative\nerror, in %%, by q in 1/A; scale matched below 0.1.\n",
+            "relative\nerror, in %%, by q in 1/A, and what 95 %% of them are "
+            "below; scale matched below 0.1.\n",
             e->n_test, e->list.n);
     for (int r = 0; r < e->n_row; r++) {
         if (r == 0 || is_plain(e, r) != is_plain(e, r - 1)) {
@@ -137,6 +142,8 @@ static void put_row(tsr_json *j, const evaluation *e, int r)
     }
     tsr_json_numbers(j, "median_rms_relative_error", TSR_ERROR_N_BAND,
                      e->summary[r].band);
+    tsr_json_numbers(j, "high95_rms_relative_error", TSR_ERROR_N_BAND,
+                     e->summary[r].high);
     tsr_json_numbers(j, "median_relative_error_by_q", TSR_ERROR_N_Q,
                      e->summary[r].curve);
     tsr_json_close(j);

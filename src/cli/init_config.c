@@ -165,8 +165,11 @@ static void print_head(const tsr_init *init, FILE *out)
 {
     const tsr_parts *p = init->parts;
     fprintf(out, TSR_INIT_MARK "%s", init->model);
-    for (int k = 0; k < init->n_curve; k++)
-        fprintf(out, " %s", init->curve[k]);
+    const tsr_init_curves *c = &init->curves;
+    for (int k = 0; k < c->n_xray; k++)
+        fprintf(out, " %s", c->path[k]);
+    for (int k = c->n_xray; k < c->n; k++)
+        fprintf(out, " --sans %s=%g", c->path[k], c->d2o[k]);
     fprintf(out, "\n#\n# What holds together was found from\n#   %s%s%s\n#\n",
             tsr_evidence_text(p->evidence),
             init->pae != NULL ? "\n#   in " : "",
@@ -229,22 +232,39 @@ static void print_structure(const tsr_init *init, FILE *out)
               out);
 }
 
+/* Of neutrons: the solvent, and what is not as it usually is. */
+static void print_solvent(const tsr_init_curves *c, int k, FILE *out)
+{
+    fprintf(out, "    kind: sans\n    d2o: %g\n", c->d2o[k]);
+    if (c->exchange != TSR_NEUTRON_EXCHANGE)
+        fprintf(out, "    exchange: %g\n", c->exchange);
+    for (int i = 0; i < c->n_deuterated; i++) {
+        fputs(i == 0 ? "    deuterated: [" : ", ", out);
+        quote(out, c->deuterated[i]);
+    }
+    if (c->n_deuterated > 0)
+        fputs("]\n", out);
+}
+
 static tsr_status print_data(const tsr_init *init, FILE *out, tsr_err *err)
 {
+    const tsr_init_curves *c = &init->curves;
     tsr_status status = TSR_OK;
-    if (init->n_curve == 0)
+    if (c->n == 0)
         fputs("# data: # a curve: q, I, sigma\n#   - file: exp.dat\n", out);
     else
         fputs("data:\n", out);
-    for (int k = 0; k < init->n_curve && status == TSR_OK; k++) {
+    for (int k = 0; k < c->n && status == TSR_OK; k++) {
         const tsr_saxs *s = init->saxs[k];
         fputs("  - file: ", out);
-        status = print_path(init, init->curve[k], out, err);
+        status = print_path(init, c->path[k], out, err);
         fprintf(out, "\n    # %d points, q %.4g to %.4g 1/Angstrom", s->n,
                 s->q[0], s->q[s->n - 1]);
         if (isfinite(s->rg_guinier))
             fprintf(out, ", Rg %.1f Angstrom (Guinier)", s->rg_guinier);
         fputc('\n', out);
+        if (k >= c->n_xray)
+            print_solvent(c, k, out);
         if (s->q[s->n - 1] > coarse_end)
             fprintf(out,
                     "    q_range: [0, %g] # beyond it bodies are too coarse\n",

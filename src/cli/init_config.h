@@ -2,6 +2,7 @@
 #ifndef TSR_CLI_INIT_CONFIG_H
 #define TSR_CLI_INIT_CONFIG_H
 
+#include "cli/command.h"
 #include "io/saxs.h"
 #include "parts/parts.h"
 
@@ -15,10 +16,9 @@ typedef struct {
     const char *pae;   /* errors that were used; NULL: none */
     const tsr_structure *structure;
     const tsr_parts *parts;
-    int n_curve;
-    const char *const *curve; /* [n_curve] as given */
-    tsr_saxs **saxs;          /* [n_curve] */
-    const char *output;       /* where the configuration goes; NULL: stdout */
+    tsr_init_curves curves;
+    tsr_saxs **saxs;    /* [curves.n] */
+    const char *output; /* where the configuration goes; NULL: stdout */
 } tsr_init;
 
 /* The configuration, with comments. Errors: TSR_E_IO, TSR_E_NOMEM. */

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 int tsr_solve_gain(const tsr_solve_run *less, const tsr_solve_run *more,
                    double *gain, double *error)
@@ -412,4 +413,28 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
     tsr_json_text(&j, "report", s->report);
     tsr_json_close(&j);
     return status;
+}
+
+/* ---- of a run ---- */
+
+void tsr_solve_interval(const tsr_summary *summary, const char *name,
+                        tsr_convergence *to)
+{
+    const double none = (double)NAN;
+    const tsr_summary_item *item = tsr_summary_find(summary, name);
+    *to = item != NULL
+              ? item->value
+              : (tsr_convergence){.mean = none, .q5 = none, .q95 = none};
+}
+
+void tsr_solve_name_run(const char *model, const tsr_solve_run *run, char *text,
+                        size_t size)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const char *file = tsr_text_file_name(model);
+    if (file[strspn(file, plain)] != '\0')
+        file = "the model";
+    snprintf(text, size, "name=%.80s with %ld state%s", file, run->states,
+             run->states == 1 ? "" : "s");
 }

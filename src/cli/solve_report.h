@@ -42,4 +42,13 @@ tsr_status tsr_solve_print(const tsr_solve *solve, FILE *out, tsr_err *err);
 tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out,
                                 tsr_err *err);
 
+/* Mean and interval of what a summary has under that name; NaN: it has not. */
+void tsr_solve_interval(const tsr_summary *summary, const char *name,
+                        tsr_convergence *to);
+
+/* `name=`, the title of a run's report: the model's name, where that cannot be
+ * mistaken for something else in YAML, and how many states. text [size] out. */
+void tsr_solve_name_run(const char *model, const tsr_solve_run *run, char *text,
+                        size_t size);
+
 #endif

@@ -2,7 +2,7 @@
 #ifndef TSR_GPU_SURROGATE_WALK_H
 #define TSR_GPU_SURROGATE_WALK_H
 
-#include "engine/surrogate.h"
+#include "engine/walker.h"
 #include "gpu/device.h"
 
 /* Builds the kernel for the molecule. Device and spec are borrowed. Errors:

@@ -374,15 +374,24 @@ double tsr_likelihood_combine(const tsr_likelihood *likelihood, int view,
     return tsr_coarse_sum(n, c, partial + k, (size_t)l->grid.n_q);
 }
 
-double tsr_likelihood_ratio(const tsr_likelihood *likelihood, int view,
-                            const double *contrast, size_t k)
+static double free_ratio(const tsr_likelihood *l, int view,
+                         const double *contrast, size_t k)
 {
-    const tsr_likelihood *l = likelihood;
     const tsr_view *v = &l->view[view];
     return tsr_likelihood_combine(l, view, v->atoms, contrast, v->atom_power[k],
                                   k) /
            tsr_likelihood_combine(l, view, v->bodies, contrast,
                                   l->probe[v->probe].power[k], k);
+}
+
+double tsr_likelihood_ratio(const tsr_likelihood *likelihood, int view,
+                            const double *contrast, size_t k)
+{
+    const tsr_likelihood *l = likelihood;
+    const double ratio = free_ratio(l, view, contrast, k);
+    return l->probe[l->view[view].probe].is_neutron
+               ? fmax(1.0 / TSR_RATIO_BOUND, fmin(ratio, TSR_RATIO_BOUND))
+               : ratio;
 }
 
 void tsr_likelihood_profile(const tsr_likelihood *likelihood, int view,
@@ -467,7 +476,7 @@ static tsr_status check_correction(const tsr_likelihood *l, int view,
     int n = tsr_likelihood_corners(l, view, value);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < l->grid.n_q; k++) {
-            double ratio = tsr_likelihood_ratio(l, view, value[i], (size_t)k);
+            double ratio = free_ratio(l, view, value[i], (size_t)k);
             if (!(ratio > 0.0) || !isfinite(ratio))
                 return tsr_fail(
                     err, TSR_E_NUMERIC,

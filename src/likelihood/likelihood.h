@@ -58,12 +58,17 @@ typedef struct {
  *     R(q; c1, c2) = sum_ab C_a C_b atoms_ab / sum_ab C_a C_b bodies_ab,
  * each known at every c1 and c2 by its partial profiles: of all atoms and of
  * their bodies, over the same conformations, so that bodies scatter like atoms.
+ * Where neutrons see next to no contrast both are differences of large numbers,
+ * and their ratio swings with c2; for neutrons R is held within 1 /
+ * TSR_RATIO_BOUND and TSR_RATIO_BOUND, and what it then lacks is for the
+ * model's error to hold (tsr_likelihood_doubt).
  * atoms, bodies [n_pair][n_q], S_ab included: copied. radius_ang: r_m of the
  * atoms' G. Once, before chains start. Errors: TSR_E_NUMERIC (a ratio that is
  * not positive at the corners of c1 and c2), TSR_E_NOMEM. */
 tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood, int view,
                                   const double *atoms, const double *bodies,
                                   double radius_ang, tsr_err *err);
+#define TSR_RATIO_BOUND 2.0
 
 /* R of a view at grid point k, and sum_ab C_a C_b I_ab there, of partial
  * profiles [n_pair] [n_q] of its probe with S_ab, for the `power` of their G.

@@ -1,5 +1,5 @@
 /* The surrogate of a run's posterior: what walks on a device go by
- * (engine/surrogate.h says what it is good for).
+ * (engine/walker.h says what it is good for).
  *
  * It stands for torsions, excluded volume and the curves of X-rays, whose
  * errors are taken to be normal with the measured sigma, s and the model's own
@@ -11,7 +11,7 @@
 #ifndef TSR_LIKELIHOOD_SURROGATE_H
 #define TSR_LIKELIHOOD_SURROGATE_H
 
-#include "engine/surrogate.h"
+#include "engine/walker.h"
 #include "likelihood/likelihood.h"
 #include "prior/prior.h"
 
@@ -49,7 +49,7 @@ typedef struct {
     const tsr_conformation *conformation;
 } tsr_surrogate_place;
 
-/* A job (engine/surrogate.h): job [layout.size], point [n_point] out. Errors:
+/* A job (engine/walker.h): job [layout.size], point [n_point] out. Errors:
  * TSR_E_NOMEM. */
 tsr_status tsr_surrogate_fill(const tsr_surrogate *surrogate,
                               const tsr_surrogate_layout *layout,

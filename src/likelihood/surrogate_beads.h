@@ -3,7 +3,7 @@
 #ifndef TSR_LIKELIHOOD_SURROGATE_BEADS_H
 #define TSR_LIKELIHOOD_SURROGATE_BEADS_H
 
-#include "engine/surrogate.h"
+#include "engine/walker.h"
 #include "likelihood/likelihood.h"
 
 /* Bodies first..first+count-1, which move as one; of a flexible residue one

@@ -204,20 +204,36 @@ tsr_status tsr_saxs_term_new(const tsr_data_set *set, int number,
 
 /* ---- data ---- */
 
+const tsr_neutron_options *tsr_saxs_neutron(const tsr_term_options *entry)
+{
+    const sans_options *o = (const void *)entry;
+    return tsr_term_registry[entry->kind] == &tsr_term_sans ? &o->neutron
+                                                            : NULL;
+}
+
 /* Wrong units show as an Rg that no protein of this length has: less than half
  * of a globule (2.2 N^0.38, Skolnick et al. 1997) or more than twice an
- * unfolded chain (1.927 N^0.598, Kohn et al. 2004). */
-static void check_rg(int n_residue, const tsr_saxs *saxs, tsr_log *log)
+ * unfolded chain (1.927 N^0.598, Kohn et al. 2004). Neutrons may see one chain
+ * alone, the shortest, and where contrast nearly vanishes anything. */
+static void check_rg(const tsr_topology *t, const tsr_saxs_term *term,
+                     tsr_log *log)
 {
-    double n = n_residue, rg = saxs->rg_guinier;
-    double low = 0.5 * 2.2 * pow(n, 0.38), high = 2.0 * 1.927 * pow(n, 0.598);
+    const int is_neutron = term->term.neutron != NULL;
+    double n = t->n_residue, least = n, rg = term->saxs->rg_guinier;
+    for (int r = 0; r < t->n_residue && is_neutron; r++)
+        least = fmin(least,
+                     t->residue[r].chain_last - t->residue[r].chain_first + 1);
+    double low = 0.5 * 2.2 * pow(least, 0.38);
+    double high = 2.0 * 1.927 * pow(n, 0.598);
     if (isnan(rg) || (rg >= low && rg <= high))
         return;
     tsr_warn(log,
              "'%s': its Guinier Rg of %.1f A does not suit %d residues (%.0f "
              "to %.0f A): check q_unit, whether it is this molecule and not "
-             "an oligomer, and whether it is more flexible than the model",
-             saxs->path, rg, n_residue, low, high);
+             "an oligomer, and whether it is more flexible than the model%s",
+             term->saxs->path, rg, t->n_residue, low, high,
+             is_neutron ? "; near the match point of neutrons it means little"
+                        : "");
 }
 
 static void tell_curve(const tsr_saxs_options *o, const char *of, FILE *out)
@@ -241,7 +257,7 @@ static void sans_tell(const tsr_term_options *options, FILE *out)
     const sans_options *o = (const void *)options;
     char of[96];
     snprintf(of, sizeof of, "of neutrons in %g %% D2O%s, ",
-             100.0 * o->neutron.d2o,
+             o->neutron.d2o.word < 0 ? 100.0 * o->neutron.d2o.number : 0.0,
              o->neutron.deuterated.n > 0 ? ", deuterated in part" : "");
     tell_curve(&o->curve, of, out);
 }
@@ -279,8 +295,7 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
                             tsr_err *err)
 {
     TSR_TRY(read_curve(source, out, err));
-    check_rg(source->topology->n_residue, ((tsr_saxs_term *)*out)->saxs,
-             source->log);
+    check_rg(source->topology, (tsr_saxs_term *)*out, source->log);
     return TSR_OK;
 }
 
@@ -297,6 +312,12 @@ static tsr_status sans_read(const tsr_term_source *source, tsr_term **out,
     t->neutron = neutron;
     t->term.type = &tsr_term_sans;
     t->term.neutron = &t->neutron;
+    check_rg(source->topology, t, source->log);
+    if (o->neutron.d2o.word >= 0)
+        tsr_warn(source->log,
+                 "data.%d.d2o: not given: the solvent is taken for H2O; say "
+                 "so by d2o: 0, or give the share of D2O",
+                 source->number);
     return TSR_OK;
 }
 

@@ -27,6 +27,9 @@ typedef struct {
     tsr_resolution_options resolution;
 } tsr_saxs_options;
 
+/* What is said of neutrons in an entry of kind sans; NULL of another kind. */
+const tsr_neutron_options *tsr_saxs_neutron(const tsr_term_options *entry);
+
 /* One data set and how it is treated, without a file. */
 typedef struct {
     const tsr_saxs *saxs;

@@ -1,7 +1,7 @@
 /* Surrogate: a walk of many steps by a cheap stand-in for the posterior, made
  * by the device, and one decision by the posterior itself.
  *
- * engine/surrogate.h has the ratio and why it is exact. On a GPU a step of a
+ * engine/walker.h has the ratio and why it is exact. On a GPU a step of a
  * walk costs a hundredth of one that the engine decides, and the stand-in is
  * within a nat or so of the posterior, so that half of the walks are accepted
  * however long they are. The steps turn torsions (the widths of which warm-up

@@ -24,6 +24,7 @@ struct tsr_atom_curves {
     double (*model)[3]; /* of a conformation, as model.pdb has it */
     double (*xyz)[3];   /* [atoms.n_atom] */
     int *body;          /* [atoms.n_atom] of the topology */
+    int *is_cut;        /* [residues of the topology] 1: it lacks atoms */
     tsr_debye_sum *sum; /* NULL: the reference */
 };
 
@@ -38,6 +39,7 @@ void tsr_atom_curves_free(tsr_atom_curves *curves)
     free(curves->model);
     free(curves->xyz);
     free(curves->body);
+    free(curves->is_cut);
     free(curves->path);
     free(curves);
 }
@@ -96,8 +98,10 @@ static int take_atoms(const tsr_structure *s, const tsr_guests *guests,
     return 1;
 }
 
-/* n_cut (may be NULL) out: residues without some of their atoms. */
-static tsr_status check_whole(const tsr_structure *s, int *n_cut, tsr_err *err)
+/* n_cut (may be NULL) out: residues without some of their atoms, and is_cut
+ * [n_residue] which. */
+static tsr_status check_whole(const tsr_structure *s, int *is_cut, int *n_cut,
+                              tsr_err *err)
 {
     int n = 0;
     for (int r = 0; r < s->n_residue; r++) {
@@ -108,6 +112,7 @@ static tsr_status check_whole(const tsr_structure *s, int *n_cut, tsr_err *err)
         for (int k = 0; k < info->n_atom; k++)
             is_whole &=
                 tsr_residue_atom(s, residue, info->atom[k].name) != NULL;
+        is_cut[r] = !is_whole;
         n += !is_whole;
     }
     if (n_cut != NULL)
@@ -181,12 +186,15 @@ tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
     }
     if (status == TSR_OK) {
         c->body = calloc((size_t)c->atoms.n_atom + 1, sizeof *c->body);
+        c->is_cut = calloc((size_t)input->n_residue + 1, sizeof *c->is_cut);
         c->atoms.path = c->path = strdup(spec->file);
-        if (c->body == NULL || c->path == NULL)
+        if (c->body == NULL || c->is_cut == NULL || c->path == NULL)
             status = tsr_no_memory(err);
     }
-    TSR_THEN(status, check_whole(input, n_cut, err));
-    TSR_THEN(status, tsr_all_atoms_new(model, input, &c->all, err));
+    if (status == TSR_OK)
+        status = check_whole(input, c->is_cut, n_cut, err);
+    if (status == TSR_OK)
+        status = tsr_all_atoms_new(model, input, &c->all, err);
     if (status == TSR_OK) {
         find_bodies(spec->topology, &c->atoms, c->body);
         status = open_sum(c, err);
@@ -231,17 +239,17 @@ static tsr_status sum_up(tsr_atom_curves *c, const tsr_atom_model *model,
     return status;
 }
 
-/* All atoms in a conformation, with the layer. */
+/* All atoms in a conformation. */
 static tsr_status place(tsr_atom_curves *c,
                         const tsr_conformation *conformation,
-                        tsr_atom_model **model, tsr_err *err)
+                        tsr_solvent_model solvent, tsr_atom_model **model,
+                        tsr_err *err)
 {
     tsr_conformation_atoms(c->spec.topology, conformation, c->model);
     tsr_all_atoms_place(c->all, (const double(*)[3])c->model, c->xyz);
     for (int i = 0; i < c->atoms.n_atom; i++)
         memcpy(c->atoms.atom[i].xyz, c->xyz[i], sizeof c->xyz[i]);
-    return tsr_atom_model_new(&c->atoms, TSR_SOLVENT_LAYER, c->spec.density,
-                              model, err);
+    return tsr_atom_model_new(&c->atoms, solvent, c->spec.density, model, err);
 }
 
 tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
@@ -250,7 +258,8 @@ tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
                                    tsr_err *err)
 {
     tsr_atom_model *model = NULL;
-    tsr_status status = place(curves, conformation, &model, err);
+    tsr_status status =
+        place(curves, conformation, TSR_SOLVENT_LAYER, &model, err);
     if (status == TSR_OK) {
         *radius_ang = model->power_radius_ang;
         status = sum_up(curves, model, 0.0, partial, err);
@@ -266,10 +275,13 @@ tsr_status tsr_atom_curves_neutron(tsr_atom_curves *curves,
 {
     tsr_atom_model *model = NULL;
     double match;
-    tsr_status status = place(curves, conformation, &model, err);
-    TSR_THEN(status, tsr_neutron_apply(neutron, &curves->atoms, model, NULL,
-                                       &match, err));
-    TSR_THEN(status, sum_up(curves, model, origin, partial, err));
+    tsr_status status =
+        place(curves, conformation, TSR_SOLVENT_LAYER, &model, err);
+    if (status == TSR_OK)
+        status = tsr_neutron_apply(neutron, &curves->atoms, model, NULL, &match,
+                                   err);
+    if (status == TSR_OK)
+        status = sum_up(curves, model, origin, partial, err);
     tsr_atom_model_free(model);
     return status;
 }
@@ -285,10 +297,11 @@ tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
     tsr_atom_model *model = NULL;
     *out = NULL;
     int *body = calloc((size_t)c->atoms.n_atom + 1, sizeof *body);
-    tsr_status status = tsr_allocated(body, err);
-    TSR_THEN(status, place(c, conformation, &model, err));
-    TSR_THEN(status,
-             tsr_neutron_apply(neutron, &c->atoms, model, NULL, match, err));
+    tsr_status status =
+        body == NULL ? tsr_no_memory(err)
+                     : place(c, conformation, TSR_SOLVENT_LAYER, &model, err);
+    if (status == TSR_OK)
+        status = tsr_neutron_apply(neutron, &c->atoms, model, NULL, match, err);
     for (int i = 1; i < n; i++)
         basis.is_series |= d2o[i] != d2o[0];
     if (basis.is_series)
@@ -303,5 +316,59 @@ tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
     else
         tsr_atom_model_free(model);
     free(body);
+    return status;
+}
+
+/* ---- exposures ---- */
+
+/* Bodies of whole residues: the sums over their atoms, in place of what is in
+ * `exposure`. */
+static tsr_status expose_atoms(tsr_atom_curves *c,
+                               const tsr_conformation *conformation,
+                               double *exposure, tsr_err *err)
+{
+    const tsr_topology *t = c->spec.topology;
+    tsr_atom_model *model = NULL;
+    TSR_TRY(place(c, conformation, TSR_SOLVENT_ATOMS, &model, err));
+    for (int b = 0; b < t->n_body; b++)
+        if (t->body[b].type < tsr_body_n_type(t->body_model) &&
+            !c->is_cut[t->body[b].residue])
+            exposure[b] = 0.0;
+    for (int i = 0, k = 0; i < c->atoms.n_atom; i++) {
+        const int r = c->atoms.atom[i].residue;
+        if (c->atoms.atom[i].z == 1) /* not in the model */
+            continue;
+        if (r < t->n_residue && !c->is_cut[r])
+            exposure[c->body[i]] += model->surface[k];
+        k++;
+    }
+    tsr_atom_model_free(model);
+    return TSR_OK;
+}
+
+tsr_status tsr_atom_curves_expose(tsr_atom_curves *curves,
+                                  const tsr_form_factor_table *table,
+                                  const tsr_topology *topology,
+                                  const tsr_conformation *conformation,
+                                  double *exposure, tsr_err *err)
+{
+    const tsr_topology *t = topology;
+    const double(*xyz)[3] = (const double(*)[3])conformation->body;
+    int *type = calloc(2 * (size_t)t->n_body + 1, sizeof *type);
+    if (type == NULL)
+        return tsr_no_memory(err);
+    int *dry = type + t->n_body;
+    for (int b = 0; b < t->n_body; b++) {
+        type[b] = t->body[b].type;
+        dry[b] = type[b] >= table->n_trained && table->exposed[type[b]] == 0.0;
+    }
+    tsr_form_factor_expose(table, t->n_body, type, xyz, exposure);
+    tsr_status status = curves == NULL
+                            ? TSR_OK
+                            : expose_atoms(curves, conformation, exposure, err);
+    if (status == TSR_OK)
+        status = tsr_exposure_carry(&table->exposure, t->n_body, xyz, dry,
+                                    exposure, err);
+    free(type);
     return status;
 }

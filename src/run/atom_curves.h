@@ -9,6 +9,7 @@
 
 #include "gpu/device.h"
 #include "model/topology.h"
+#include "scattering/form_factor.h"
 #include "scattering/neutron.h"
 #include "scattering/q_grid.h"
 
@@ -54,5 +55,16 @@ tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
                                   const tsr_neutron *neutron, int n,
                                   const double *d2o, double *match,
                                   tsr_neutron_bodies **out, tsr_err *err);
+
+/* How much hydration each body carries in a conformation (exposure [n_body]
+ * out), with a table of three components: by its atoms, of which those of all
+ * others are around; by its neighbours where the residue lacks atoms in the
+ * file, or where curves is NULL; carried outside (scattering/form_factor.h).
+ * Errors: TSR_E_NOMEM. */
+tsr_status tsr_atom_curves_expose(tsr_atom_curves *curves,
+                                  const tsr_form_factor_table *table,
+                                  const tsr_topology *topology,
+                                  const tsr_conformation *conformation,
+                                  double *exposure, tsr_err *err);
 
 #endif

@@ -14,6 +14,7 @@
 #include "io/structure.h"
 #include "model/guest.h"
 #include "model/topology.h"
+#include "run/atom_curves.h"
 #include "run/setup.h"
 #include "scattering/atom_model.h"
 #include "scattering/coarse_profile.h"
@@ -424,10 +425,11 @@ static void add_self(const tsr_form_factor_table *table, int n_body,
             p->self[k] += b->excess[b->type[i] * n_q + k];
 }
 
-/* rg2: of the table's types. */
+/* rg2: of the table's types; atoms: NULL where the file has none. */
 static tsr_status sum_bodies(tsr_profile_maker *m,
                              const tsr_form_factor_table *table,
-                             const double *rg2, const tsr_topology *t,
+                             const double *rg2, tsr_atom_curves *atoms,
+                             const tsr_topology *t,
                              const tsr_conformation *first,
                              tsr_profile_structure *out, tsr_err *err)
 {
@@ -451,9 +453,11 @@ static tsr_status sum_bodies(tsr_profile_maker *m,
         s = tsr_no_memory(err);
     for (int i = 0; i < t->n_body && s == TSR_OK; i++)
         b.type[i] = t->body[i].type;
-    TSR_THEN(s, tsr_form_factor_at(table, n_q, dq, b.factor, b.excess, err));
+    if (s == TSR_OK)
+        s = tsr_form_factor_at(table, n_q, dq, b.factor, b.excess, err);
+    if (s == TSR_OK && n_comp > 1)
+        s = tsr_atom_curves_expose(atoms, table, t, first, b.exposure, err);
     if (s == TSR_OK && n_comp > 1) {
-        tsr_form_factor_expose(table, t->n_body, b.type, xyz, b.exposure);
         p->radius_ang = tsr_component_radius(table, t->n_body, b.type);
         for (int i = 0; i < t->n_body; i++)
             out->volume += b.factor[(n_type + b.type[i]) * n_q] / m->density;
@@ -478,6 +482,31 @@ static tsr_status sum_bodies(tsr_profile_maker *m,
     return s;
 }
 
+/* The atoms of the bodies, for exposures; *out NULL where the file lacks too
+ * many. */
+static tsr_status read_atoms(const tsr_profile_maker *m, const char *path,
+                             const tsr_topology *topology,
+                             const tsr_conformation *first,
+                             tsr_atom_curves **out, tsr_err *err)
+{
+    tsr_structure *model = tsr_topology_structure(topology, first);
+    const tsr_atom_curves_spec spec = {.topology = topology,
+                                       .model = model,
+                                       .file = path,
+                                       .density = m->density};
+    tsr_err why = {.status = TSR_OK};
+    tsr_status status = model == NULL ? tsr_no_memory(err) : TSR_OK;
+    if (status == TSR_OK &&
+        tsr_atom_curves_new(&spec, NULL, out, &why) != TSR_OK) {
+        tsr_info(m->log, "hydration: estimated from bodies alone: %s",
+                 why.message);
+        if (why.status == TSR_E_NOMEM)
+            status = tsr_fail(err, why.status, "%s", why.message);
+    }
+    tsr_structure_free(model);
+    return status;
+}
+
 /* With the hydrogens, which bodies' own masses leave out. */
 static double mass_of(const tsr_topology *t)
 {
@@ -498,25 +527,31 @@ static tsr_status of_bodies(tsr_profile_maker *m, const char *path,
     tsr_topology *topology = NULL;
     tsr_conformation *first = NULL;
     tsr_form_factor_table *table[] = {m->table, m->shipped};
+    tsr_atom_curves *atoms = NULL;
     tsr_status status = tsr_structure_read(path, &structure, err);
-    TSR_THEN(status,
-             tsr_topology_from_structure(
-                 structure,
-                 m->bodies == TSR_PROFILE_TWO ? TSR_BODIES_TWO : TSR_BODIES_ONE,
-                 (tsr_flexibility){.is_still = 1}, m->prior, m->log, &topology,
-                 &first, err));
-    TSR_THEN(status, tsr_setup_guests(structure, NULL, m->density, m->log,
-                                      topology, first, 2, table, err));
+    if (status == TSR_OK)
+        status = tsr_topology_from_structure(
+            structure,
+            m->bodies == TSR_PROFILE_TWO ? TSR_BODIES_TWO : TSR_BODIES_ONE,
+            (tsr_flexibility){.is_still = 1}, m->prior, m->log, &topology,
+            &first, err);
+    if (status == TSR_OK)
+        status = tsr_setup_guests(structure, NULL, m->density, m->log, topology,
+                                  first, 2, table, err);
+    if (status == TSR_OK && table[0]->n_comp > 1)
+        status = read_atoms(m, path, topology, first, &atoms, err);
     if (status == TSR_OK) {
         const tsr_form_factor_table *own =
             table[1] != NULL ? table[1] : table[0];
         out->mass = mass_of(topology);
-        status = sum_bodies(m, table[0], own->rg2, topology, first, out, err);
+        status =
+            sum_bodies(m, table[0], own->rg2, atoms, topology, first, out, err);
     }
     if (table[0] != m->table)
         tsr_form_factor_free(table[0]);
     if (table[1] != m->shipped)
         tsr_form_factor_free(table[1]);
+    tsr_atom_curves_free(atoms);
     tsr_conformation_free(first);
     tsr_topology_free(topology);
     tsr_structure_free(structure);

@@ -25,6 +25,7 @@ void tsr_setup_clear(tsr_setup *setup)
     free(setup->model_error_text);
     tsr_surrogate_free(setup->surrogate);
     tsr_likelihood_free(setup->likelihood);
+    tsr_atom_curves_free(setup->atoms);
     tsr_prior_free(setup->prior);
     tsr_prior_table_free(setup->prior_table);
     tsr_form_factor_free(setup->form_factors);

@@ -7,6 +7,7 @@
 #include "gpu/device.h"
 #include "likelihood/likelihood.h"
 #include "likelihood/surrogate.h"
+#include "run/atom_curves.h"
 #include "run/config.h"
 #include "sampler/sampler.h"
 #include "scattering/profile_fit.h"
@@ -23,6 +24,7 @@ typedef struct {
     tsr_form_factor_table *components;      /* NULL: one component */
     tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 */
     double *exposure;                       /* [n_body] with components */
+    tsr_atom_curves *atoms;                 /* that these are of; NULL: none */
     int n_probe;                            /* what sees the molecule */
     tsr_scattering *scattering;             /* [n_probe] */
     tsr_neutron *sample;          /* [n_probe] of neutrons, in any solvent */
@@ -127,7 +129,8 @@ tsr_status tsr_setup_guests(const tsr_structure *structure,
  * where its file has them. */
 const char *tsr_setup_no_atoms(const tsr_config *config);
 
-/* exposure [n_body] out, of a conformation. With components only. */
+/* exposure [n_body] out, of a conformation (tsr_atom_curves_expose). With
+ * components only. */
 tsr_status tsr_setup_expose(const tsr_setup *setup,
                             const tsr_conformation *conformation,
                             double *exposure, tsr_err *err);

@@ -438,6 +438,41 @@ static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
     return status;
 }
 
+/* Where the ratio of a curve of neutrons would be outside of its bounds
+ * somewhere in the range of c2, says so: what is then left tells how little the
+ * curve does. */
+static void tell_swing(const lesson *x, tsr_log *log)
+{
+    enum { N = 17 };
+    const tsr_likelihood *l = x->l;
+    const tsr_view *view = &l->view[x->view];
+    const tsr_parameter *p = &x->s->contrast[TSR_C2];
+    double least = HUGE_VAL, most = 0.0;
+    for (int i = 0; i < (p->infer ? N : 1); i++)
+        for (size_t k = 0; k < (size_t)l->grid.n_q; k++) {
+            const double at[TSR_N_CONTRAST] = {
+                x->s->contrast[TSR_C1].start,
+                p->infer ? p->low + (p->high - p->low) * i / (N - 1)
+                         : p->start};
+            const double ratio =
+                tsr_likelihood_combine(l, x->view, view->atoms, at,
+                                       view->atom_power[k], k) /
+                tsr_likelihood_combine(l, x->view, view->bodies, at,
+                                       probe_of(x)->power[k], k);
+            least = fmin(least, ratio);
+            most = fmax(most, ratio);
+        }
+    if (least < 1.0 / TSR_RATIO_BOUND || most > TSR_RATIO_BOUND)
+        tsr_warn(log,
+                 "model error: of neutrons in %.4g %% D2O there is little "
+                 "contrast: atoms scatter %.2g to %.2g times as much as bodies "
+                 "over c2 and q; the correction is held within %g and %g, what "
+                 "it lacks counts as error of the model, and the curve tells "
+                 "little of the structure",
+                 100.0 * view->d2o, least, most, 1.0 / TSR_RATIO_BOUND,
+                 TSR_RATIO_BOUND);
+}
+
 /* Where neutrons see next to no contrast, bodies and atoms may scatter too
  * little to be compared: their curve stays that of the bodies. */
 static tsr_status learn_view(const tsr_config *config, lesson *x, tsr_log *log,
@@ -448,6 +483,8 @@ static tsr_status learn_view(const tsr_config *config, lesson *x, tsr_log *log,
     tsr_status status =
         tsr_likelihood_correct(x->s->likelihood, x->view, x->atoms + mean,
                                x->bodies + mean, x->radius_ang, &why);
+    if (status == TSR_OK && probe_of(x)->is_neutron)
+        tell_swing(x, log);
     if (status == TSR_OK)
         return doubt(config, x, words, err);
     if (status != TSR_E_NUMERIC || !probe_of(x)->is_neutron)

@@ -187,15 +187,8 @@ tsr_status tsr_setup_expose(const tsr_setup *setup,
                             const tsr_conformation *conformation,
                             double *exposure, tsr_err *err)
 {
-    const tsr_topology *t = setup->topology;
-    int *type = malloc((size_t)t->n_body * sizeof *type);
-    TSR_TRY(tsr_allocated(type, err));
-    for (int b = 0; b < t->n_body; b++)
-        type[b] = t->body[b].type;
-    tsr_form_factor_expose(setup->components, t->n_body, type,
-                           (const double(*)[3])conformation->body, exposure);
-    free(type);
-    return TSR_OK;
+    return tsr_atom_curves_expose(setup->atoms, setup->components,
+                                  setup->topology, conformation, exposure, err);
 }
 
 /* Of the states' starts the mean. */
@@ -244,8 +237,27 @@ static void tell_exposure(const tsr_setup *s, tsr_log *log)
              atoms);
 }
 
+/* Without atoms, as of a sequence, exposures are estimated. */
+static tsr_status read_atoms(const tsr_config *config, tsr_log *log,
+                             tsr_setup *s, tsr_err *err)
+{
+    const tsr_atom_curves_spec spec = {.topology = s->topology,
+                                       .model = s->model,
+                                       .file = config->structure.file,
+                                       .density = config->solvent.density};
+    tsr_err why = {.status = TSR_OK};
+    if (spec.file == NULL ||
+        tsr_atom_curves_new(&spec, NULL, &s->atoms, &why) == TSR_OK)
+        return TSR_OK;
+    if (why.status == TSR_E_NOMEM)
+        return tsr_fail(err, why.status, "%s", why.message);
+    tsr_info(log, "hydration: estimated from bodies alone: %s", why.message);
+    return TSR_OK;
+}
+
 /* X-rays see the bodies by the tables. */
-static tsr_status set_tables(tsr_log *log, tsr_setup *s, tsr_err *err)
+static tsr_status set_tables(const tsr_config *config, tsr_log *log,
+                             tsr_setup *s, tsr_err *err)
 {
     *s->scattering = (tsr_scattering){.plain = s->form_factors,
                                       .component = s->components,
@@ -255,6 +267,7 @@ static tsr_status set_tables(tsr_log *log, tsr_setup *s, tsr_err *err)
     s->exposure = malloc((size_t)s->topology->n_body * sizeof *s->exposure);
     TSR_TRY(tsr_allocated(s->exposure, err));
     s->scattering->exposure = s->exposure;
+    TSR_TRY(read_atoms(config, log, s, err));
     TSR_TRY(expose_starts(s, err));
     tell_exposure(s, log);
     return TSR_OK;
@@ -360,7 +373,7 @@ tsr_status tsr_setup_scattering(const tsr_config *config, int n_term,
         tell_contrast(s, log);
     const int has_xray = find_probes(n_term, term, s);
     if (has_xray)
-        TSR_TRY(set_tables(log, s, err));
+        TSR_TRY(set_tables(config, log, s, err));
     return s->n_probe > has_xray
                ? read_neutrons(config, n_term, term, log, s, err)
                : TSR_OK;

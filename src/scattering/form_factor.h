@@ -32,18 +32,29 @@
 /* Electrons in a cubic Angstrom of water at 20 C. */
 #define TSR_WATER_DENSITY 0.334
 
-/* How much hydration a body carries, from how many bodies surround it.
+/* How much hydration a body carries.
  *
  * The exposure of a body is the sum over its atoms of the share of each atom's
- * sphere that a probe of 1.8 Angstrom can touch (scattering/atom_model.h). From
- * bodies alone it is estimated by
+ * sphere that a probe of 1.8 Angstrom can touch (scattering/atom_model.h).
+ * Where there are no atoms it is estimated from how many bodies are around, by
  *
  *     e = A / (1 + exp((n - n0) / w)),   n_i = sum_{j != i} u(r_ij),
  *     u(r) = 1 below `near`, 0 above `far`, (1 + cos(pi x)) / 2 between, with
  *            x = (r - near) / (far - near)
  *
  * with A, n0 and w of the body's type. The count and its switch: Durham et al.
- * 2009, J. Mol. Model. 15, 1093. */
+ * 2009, J. Mol. Model. 15, 1093.
+ *
+ * Water is outside of the body that it touches: with m_i the middle of the
+ * bodies around i, weighted by u, at r_i + L (r_i - m_i). There is no body, but
+ * a plane wave, or any other function that is smooth over that distance, has
+ * there about (1 + L) of its value at r_i less L of its mean over the bodies
+ * around. So a body gives up L e_i to those around it, and keeps (1 + L) e_i:
+ *
+ *     e'_i = e_i + L [e_i - sum_j u(r_ij) e_j / n_j]
+ *
+ * (without the bracket where none is around). The sum stays what it was; e' may
+ * be negative, inside. */
 
 typedef struct {
     double largest; /* A, exposed atoms; 0: never exposed */
@@ -53,12 +64,14 @@ typedef struct {
 
 typedef struct {
     double near_ang, far_ang;
+    double carry; /* L; 0: hydration at the bodies */
     tsr_exposure_type type[TSR_MAX_TYPE];
 } tsr_exposure_model;
 
 /* The switch's distances for a body model: over the training structures they
  * explain within 1 % of the most variance of exposures that distances of 2 to 5
- * and 9 to 13 Angstrom do. */
+ * and 9 to 13 Angstrom do. And L, of 0.25 to 0.6, which leaves the least error
+ * at c1 = 1, c2 = 1; it is flat within 0.05. */
 tsr_exposure_model tsr_exposure_model_of(tsr_body_model model);
 
 /* count [n] out: n_i. O(n^2). */
@@ -67,10 +80,11 @@ void tsr_exposure_count(const tsr_exposure_model *model, int n,
 
 double tsr_exposure_at(const tsr_exposure_type *type, double count);
 
-/* exposure [n] out, of n bodies. */
-void tsr_exposure_estimate(const tsr_exposure_model *model, int n,
-                           const int *type, const double (*xyz)[3],
-                           double *exposure);
+/* e' in place of e: exposure [n]. Bodies that are dry [n] (NULL: none) neither
+ * give nor take. O(n^2). Errors: TSR_E_NOMEM. */
+tsr_status tsr_exposure_carry(const tsr_exposure_model *model, int n,
+                              const double (*xyz)[3], const int *dry,
+                              double *exposure, tsr_err *err);
 
 /* Counts and exposures of one type by count, in bins of 0.1: what its curve is
  * fitted to. */
@@ -82,10 +96,6 @@ double *tsr_exposure_bin(double *bins, double count); /* bins [N_BIN][2] */
  * TSR_E_NUMERIC (no minimum). */
 tsr_status tsr_exposure_fit(const double *bins, tsr_exposure_type *type,
                             tsr_err *err);
-
-/* Sums of e and e^2 of the curve over the bins: sum [2] out. */
-void tsr_exposure_bin_sums(const double *bins, const tsr_exposure_type *type,
-                           double sum[2]);
 
 enum {
     TSR_SOLUTE,
@@ -161,7 +171,7 @@ tsr_status tsr_form_factor_at(const tsr_form_factor_table *table, int n_q,
                               double *excess, tsr_err *err);
 
 /* exposure [n_body] out: estimated for the trained types, and for others what
- * the table has. O(n_body^2). */
+ * the table has; not carried outside. O(n_body^2). */
 void tsr_form_factor_expose(const tsr_form_factor_table *table, int n_body,
                             const int *type, const double (*xyz)[3],
                             double *exposure);

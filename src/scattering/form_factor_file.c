@@ -18,7 +18,7 @@
 enum { MAX_VALUE = TSR_N_COMP + TSR_N_COMP_PAIR };
 
 static const char one_format[] = "tessera form factors 1";
-static const char three_format[] = "tessera components 1";
+static const char three_format[] = "tessera components 2";
 
 /* ---- our own ---- */
 
@@ -58,9 +58,13 @@ static void write_types(const tsr_form_factor_table *table, FILE *file)
         fprintf(file,
                 "# a neighbour counts 1 below, 0 above, Angstrom\n"
                 "#: neighbours %.9g %.9g\n"
+                "# a body's hydration lies outside, by this times the way from "
+                "its neighbours' middle\n"
+                "#: carry %.9g\n"
                 "# type, atoms and their mean radius (Angstrom), exposure: A, "
                 "n0, w of\n# A / (1 + exp((neighbours - n0) / w)), name\n",
-                table->exposure.near_ang, table->exposure.far_ang);
+                table->exposure.near_ang, table->exposure.far_ang,
+                table->exposure.carry);
     for (int t = 0; t < table->n_type; t++) {
         const tsr_exposure_type *e = &table->exposure.type[t];
         fprintf(file, "#: type %2d ", t);
@@ -154,7 +158,7 @@ static tsr_status read_head(tsr_table_reader *r, int n_comp,
                              "neighbours: expected two distances, ascending");
     (*out)->exposure.near_ang = reach[0];
     (*out)->exposure.far_ang = reach[1];
-    return TSR_OK;
+    return read_numbers(r, "carry", 1, &(*out)->exposure.carry, err);
 }
 
 static tsr_status read_type(tsr_table_reader *r, tsr_form_factor_table *table,

@@ -25,6 +25,8 @@ double tsr_neutron_solvent(double d2o)
 
 /* ---- options ---- */
 
+const char *const tsr_neutron_d2o_words[] = {"none", NULL};
+
 int tsr_neutron_deuterate(tsr_neutron *neutron, const char *text)
 {
     const char *equals = strchr(text, '=');
@@ -54,7 +56,9 @@ tsr_status tsr_neutron_make(const tsr_neutron_options *options,
                             tsr_neutron *out, tsr_err *err)
 {
     const tsr_strings *chain = &options->deuterated;
-    *out = (tsr_neutron){.d2o = options->d2o, .exchange = options->exchange};
+    *out = (tsr_neutron){.exchange = options->exchange};
+    if (options->d2o.word < 0)
+        out->d2o = options->d2o.number;
     for (int k = 0; k < chain->n; k++)
         if (!tsr_neutron_deuterate(out, chain->item[k]))
             return tsr_fail(err, TSR_E_CONFIG,

@@ -19,6 +19,9 @@
 
 enum { TSR_NEUTRON_CHAINS = 16 };
 
+/* Of the backbone's amides, where nothing else is said. */
+#define TSR_NEUTRON_EXCHANGE 0.9
+
 typedef struct {
     char chain[8];
     double fraction; /* of its hydrogens that do not exchange */
@@ -34,19 +37,24 @@ typedef struct {
 
 /* The same as a configuration has it; a chain as "A" or "A=0.75". */
 typedef struct {
-    double d2o, exchange;
+    tsr_number_or_word d2o; /* none: not given, H2O */
+    double exchange;
     tsr_strings deuterated;
 } tsr_neutron_options;
+
+extern const char *const tsr_neutron_d2o_words[];
 
 /* Its fields, in a struct that has it at OFFSET. */
 #define TSR_NEUTRON_FIELDS(OFFSET)                                             \
     {.name = "d2o",                                                            \
-     .type = TSR_FIELD_DOUBLE,                                                 \
+     .type = TSR_FIELD_NUMBER_OR_WORD,                                         \
      .offset = (OFFSET) + offsetof(tsr_neutron_options, d2o),                  \
-     .initial = "0",                                                           \
+     .initial = "none",                                                        \
      .min = 0.0,                                                               \
      .max = 1.0,                                                               \
-     .doc = "of neutrons: the share of D2O in the solvent"},                   \
+     .words = tsr_neutron_d2o_words,                                           \
+     .doc = "of neutrons: the share of D2O in the solvent; none: not "         \
+            "said, taken for H2O"},                                            \
         {.name = "exchange",                                                   \
          .type = TSR_FIELD_DOUBLE,                                             \
          .offset = (OFFSET) + offsetof(tsr_neutron_options, exchange),         \

@@ -6,6 +6,7 @@
 #include "train/form_factor_target.h"
 #include "train/train.h"
 
+#include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
@@ -58,7 +59,11 @@ tsr_status tsr_error_summarise(int n_structure, const double *error,
     for (int b = 0; b < TSR_ERROR_N_BAND; b++) {
         for (int m = 0; m < n_structure; m++)
             value[m] = band_rms(error + (size_t)m * stride, b);
-        summary->band[b] = gsl_stats_median(value, 1, (size_t)n_structure);
+        size_t n = (size_t)n_structure;
+        gsl_sort(value, 1, n);
+        summary->band[b] = gsl_stats_median_from_sorted_data(value, 1, n);
+        summary->high[b] =
+            gsl_stats_quantile_from_sorted_data(value, 1, n, 0.95);
     }
     for (int k = 0; k < N_Q; k++) {
         for (int m = 0; m < n_structure; m++)

@@ -16,9 +16,10 @@ enum { TSR_ERROR_N_Q = 51, TSR_ERROR_N_BAND = 4 };
  * 0.5 to the last. */
 extern const double tsr_error_band[TSR_ERROR_N_BAND + 1];
 
-/* Medians over structures. */
+/* Over structures: medians, and what 95 % of them are below. */
 typedef struct {
     double band[TSR_ERROR_N_BAND]; /* of the rms relative error in a band */
+    double high[TSR_ERROR_N_BAND]; /* 95 % of the same */
     double curve[TSR_ERROR_N_Q];   /* of the absolute relative error at q_k */
 } tsr_error_summary;
 

@@ -252,8 +252,9 @@ static void place_atoms(const tsr_structure *structure, atom_points *all)
     }
 }
 
+/* share: of the atoms, in their order; NULL: no exposures. */
 static void place_bodies(const tsr_structure *structure, tsr_body_model model,
-                         pair_points *body)
+                         const double *share, pair_points *body)
 {
     for (int r = 0; r < structure->n_residue; r++) {
         tsr_residue_atoms a;
@@ -262,9 +263,15 @@ static void place_bodies(const tsr_structure *structure, tsr_body_model model,
         int type[2];
         int n = tsr_body_types(model, a.amino, type);
         for (int b = 0; b < n; b++) {
+            int index[TSR_MAX_RESIDUE_ATOM];
+            int n_atom = tsr_body_atoms(model, a.amino, b, index);
             tsr_body_centre(model, &a, b, body->xyz[body->n]);
+            for (int i = 0; i < n_atom && share != NULL; i++)
+                body->weight[body->n] += share[index[i]];
             body->kind[body->n++] = type[b];
         }
+        if (share != NULL)
+            share += tsr_amino_table[a.amino].n_atom;
     }
 }
 
@@ -411,17 +418,19 @@ static tsr_status fill_atoms(const tsr_target_grid *grid,
 
 /* The bodies, their exposures, and the sums over their pairs. */
 static tsr_status fill_bodies(const tsr_target_grid *grid,
-                              const tsr_structure *structure, pair_points *body,
+                              const tsr_structure *structure,
+                              const double *share, pair_points *body,
                               double *target, tsr_err *err)
 {
     const tsr_target_layout l = tsr_target_layout_of(grid);
     pair_sums out = {.plain = target + l.pairs};
-    place_bodies(structure, grid->model, body);
+    place_bodies(structure, grid->model, grid->n_comp > 1 ? share : NULL, body);
     if (grid->n_comp > 1) {
         out.one = target + l.wet;
         out.both = target + l.wet2;
-        tsr_exposure_estimate(grid->exposure, body->n, body->kind,
-                              (const double(*)[3])body->xyz, body->weight);
+        TSR_TRY(tsr_exposure_carry(grid->exposure, body->n,
+                                   (const double(*)[3])body->xyz, NULL,
+                                   body->weight, err));
     }
     add_up(body, target + l.count, target + l.exposed, target + l.exposed2);
     return add_pairs(body, grid->n_q, grid->dq_inv_ang, &out, err);
@@ -465,7 +474,7 @@ tsr_status tsr_target_fill(const tsr_target_grid *grid,
     if (s == TSR_OK)
         s = fill_atoms(grid, &all, target + l.atoms, err);
     if (s == TSR_OK)
-        s = fill_bodies(grid, structure, &body, target, err);
+        s = fill_bodies(grid, structure, all.points.weight, &body, target, err);
     if (s == TSR_OK)
         s = check_intensity(grid, structure->path, target + l.atoms, err);
     points_clear(&all.points);

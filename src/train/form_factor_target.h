@@ -1,6 +1,7 @@
 /* What training and evaluation of form factors need of one structure: its
  * profiles over all atoms, and the pair sums of which any table with the same
- * exposures makes profiles of bodies (scattering/form_factor.h).
+ * neighbours makes profiles of bodies (scattering/form_factor.h), whose
+ * exposures are those of their atoms, carried outside.
  *
  * All atoms: solute and displaced solvent as tsr_atom_contrast_amplitude has
  * them, hydration the contrast of one water (f_O + 2 f_H less what it
@@ -33,7 +34,7 @@ typedef struct {
     size_t atoms;    /* [pairs of components][n_q] electrons squared */
     size_t radius;   /* [1] mean radius of the atoms, Angstrom */
     size_t count;    /* [n_type] bodies */
-    size_t exposed;  /* [n_type] sum of e */
+    size_t exposed;  /* [n_type] sum of e, as it is carried */
     size_t exposed2; /* [n_type] sum of e^2 */
     size_t pairs;    /* [n_type (n_type + 1) / 2][n_q] sum of sinc(q r) */
     size_t wet;      /* [n_type][n_type][n_q] of t, s: sum of e_s sinc(q r),

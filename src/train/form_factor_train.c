@@ -22,9 +22,10 @@ typedef struct {
 
 /* Sums, as one array of doubles (counts stay exact below 2^53): residues used
  * and left out, then for each type bodies, their square radii, atoms, radii of
- * atoms; number and exposure by neighbours; amplitudes; products. */
+ * atoms, exposures and their squares; number and exposure by neighbours;
+ * amplitudes; products. */
 enum { USED, SKIPPED, N_HEAD };
-enum { COUNT, RG2, ATOMS, RADIUS, N_TYPE_HEAD };
+enum { COUNT, RG2, ATOMS, RADIUS, EXPOSED, EXPOSED2, N_TYPE_HEAD };
 
 static size_t type_length(const tsr_form_factor_table *table)
 {
@@ -136,6 +137,8 @@ static void visit_body(const training *tr, const tsr_residue_atoms *atoms,
     sum[COUNT] += 1.0;
     sum[RG2] += moment / mass;
     sum[ATOMS] += n;
+    sum[EXPOSED] += exposed;
+    sum[EXPOSED2] += exposed * exposed;
     double *bin = tsr_exposure_bin(bins_of(sum), neighbours);
     bin[0] += 1.0;
     bin[1] += exposed;
@@ -239,16 +242,14 @@ static tsr_status training_new(training *tr, tsr_err *err)
     return TSR_OK;
 }
 
-/* Amplitudes and excesses of one type from sums. Hydration goes by the
- * estimated exposures, so that their sum carries as much as the atoms' do. */
+/* Amplitudes and excesses of one type from sums; hydration is that of one
+ * exposed atom. */
 static void take_means(tsr_form_factor_table *table, int t, double *sum)
 {
-    double exposed[2] = {0.0, 0.0}, by[3] = {1.0 / sum[COUNT], 0.0, 0.0};
+    double by[3] = {1.0 / sum[COUNT], 0.0, 0.0};
     int n_q = table->n_q, n = table->n_type * n_q;
-    if (table->n_comp > 1)
-        tsr_exposure_bin_sums(bins_of(sum), &table->exposure.type[t], exposed);
     for (int i = 0; i < 2; i++)
-        by[i + 1] = exposed[i] > 0.0 ? 1.0 / exposed[i] : 0.0;
+        by[i + 1] = sum[EXPOSED + i] > 0.0 ? 1.0 / sum[EXPOSED + i] : 0.0;
     for (int k = 0; k < n_q; k++) {
         double mean[TSR_N_COMP];
         double *f = table->amplitude + t * n_q + k;

@@ -96,7 +96,7 @@ def find(name, tree):
             if f: return f
 tree = json.load(open("summary.json"))
 c1, c2 = find("c1", tree), find("c2", tree)
-assert abs(c1["mean"] - 1.02) < 4 * c1["sd"] and c1["sd"] < 0.015, c1
+assert abs(c1["mean"] - 1.02) < 4 * c1["sd"] and c1["sd"] < 0.019, c1
 assert abs(c2["mean"] - 2.0) < 4 * c2["sd"] and c2["sd"] < 0.7, c2
 END
 expect "prior only" 0 "" "$program" run good.yaml --prior-only --output prior
@@ -124,7 +124,7 @@ check "says nothing" sh -c '! grep -q "piles up" err.txt'
 
 # ---- where the parts of the curve all but cancel ----
 cat >peptide.yaml <<END
-structure: {sequence: AGVAGPSGAVAG, flexible: ["A:5-8"]}
+structure: {sequence: EKEKDEKEDKEK, flexible: ["A:5-6"]}
 contrast: {c1: infer, c2: infer, c2_range: [-10, 20], c2_width: 10}
 data: [{file: peptide.dat, intensity_scale: 1000}]
 sampler: {chains: 2, warmup: 20, draws: 5}

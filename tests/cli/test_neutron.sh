@@ -108,6 +108,61 @@ expect "nor in another solvent" 65 "data.2: .*no chain Z" \
     "$program" check run.yaml --set "data.2.deuterated=[A, Z=0]"
 expect "half a chain" 78 "data.1: deuterated.*CHAIN=X" \
     "$program" check run.yaml --set "data.1.deuterated=[A=x]"
+
+# ---- what is doubtful is said ----
+expect "no D2O is said" 0 "data.1.d2o: not given: the solvent is taken for H2O" \
+    "$program" check run.yaml --set "data.1.d2o=none"
+expect "q in the wrong unit" 0 "sans.dat.*Rg of .* does not suit .*check q_unit" \
+    "$program" check run.yaml --set "data.1.q_unit=1/nm"
+expect "next to no contrast" 0 \
+    "42 % D2O there is little contrast.*held within 0.5 and 2" \
+    "$program" run run.yaml --dry-run --set "data.1.deuterated=[]"
+check "where there is some nothing is held" \
+    sh -c '! grep -q "20 % D2O there is little contrast" err.txt'
+check "nor are units doubted" sh -c '! grep -q "check q_unit" err.txt'
+
+# ---- from a model and curves ----
+expect "a configuration" 0 "" "$program" init $complex xray.dat \
+    --sans sans.dat=0.42 --sans ./sans.dat=0.2 --deuterated A=0.9 \
+    --exchange 0.8 -o first.yaml
+"$python" - <<'PY'
+lines = [l.strip() for l in open("first.yaml")]
+at = lines.index("data:")
+said = [l for l in lines[at:] if l[:1] != "#"]
+sample = ["exchange: 0.8", 'deuterated: ["A=0.9"]']
+want = (['data:', '- file: "xray.dat"', '- file: "sans.dat"', "kind: sans",
+         "d2o: 0.42"] + sample + ['- file: "./sans.dat"', "kind: sans",
+                                 "d2o: 0.2"] + sample)
+open("said.txt", "w").write(str(said))
+assert said[:len(want)] == want, said
+PY
+check "has a solvent for each curve of neutrons" test $? -eq 0
+expect "it runs" 0 "of its sample: neutrons" "$program" check first.yaml
+expect "no share of D2O" 64 "sans 'sans.dat': expected FILE=X" \
+    "$program" init $complex --sans sans.dat
+expect "more than all" 64 "expected FILE=X" \
+    "$program" init $complex --sans sans.dat=1.2
+expect "exchange of X-rays" 64 "exchange goes with --sans" \
+    "$program" init $complex xray.dat --exchange 0.8
+few="--set sampler.warmup=20 --set sampler.chains=1 --set sampler.thin=1"
+few="$few --set sampler.temperatures=4 --set sampler.draws=20"
+few="$few --set model_error.conformations=6 --set device.use=reference"
+solve() { # OPTION...
+    "$program" solve $complex --sans "$@" --states 1 -o solved $few
+}
+expect "solve" 0 "" solve sans.dat=0.42 --deuterated A
+check "fits neutrons by neutrons" \
+    sh -c 'tr "\n" " " <out.txt | grep -q "rigid, fits sans.dat.* c1 1.000"'
+check "and the run is of them" grep -q "42 % D2O" solved/1/run.log
+expect "the same goes on" 0 "solved/1 is finished" \
+    solve sans.dat=0.42 --deuterated A
+expect "not in another solvent" 64 "'sans.dat' in another solvent" \
+    solve sans.dat=0.2 --deuterated A
+expect "nor of another sample" 64 "in another solvent, of another kind or" \
+    solve sans.dat=0.42
+expect "nor of X-rays" 64 "of another kind" \
+    "$program" solve $complex sans.dat -o solved --states 1
+
 expect "a run" 0 "of neutrons in 42 % D2O over 6" \
     "$program" run run.yaml -o whole --json
 "$python" - <<'PY'

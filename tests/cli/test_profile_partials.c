@@ -6,6 +6,7 @@
 
 #include "gpu/device.h"
 #include "model/topology.h"
+#include "run/atom_curves.h"
 #include "run/setup.h"
 #include "scattering/coarse_profile.h"
 #include "tests/coarse_partials.h"
@@ -32,6 +33,28 @@ static void must(tsr_status status, const tsr_err *err)
         fail_msg("%s", err->message);
 }
 
+/* Exposures by the file's atoms; NULL: it has none. Caller frees. */
+static double *expose(const char *path, const tsr_form_factor_table *table,
+                      const tsr_topology *t, const tsr_conformation *first)
+{
+    tsr_err err;
+    tsr_structure *model = tsr_topology_structure(t, first);
+    const tsr_atom_curves_spec spec = {.topology = t,
+                                       .model = model,
+                                       .file = path,
+                                       .density = TSR_WATER_DENSITY};
+    tsr_atom_curves *atoms = NULL;
+    double *exposure = NULL;
+    if (tsr_atom_curves_new(&spec, NULL, &atoms, &err) == TSR_OK) {
+        exposure = calloc((size_t)t->n_body, sizeof *exposure);
+        must(tsr_atom_curves_expose(atoms, table, t, first, exposure, &err),
+             &err);
+    }
+    tsr_atom_curves_free(atoms);
+    tsr_structure_free(model);
+    return exposure;
+}
+
 /* What coarse_partials makes of the file on the grid of p. */
 static double *expected(const char *path, const tsr_form_factor_table *table,
                         const tsr_partials *p, double *radius_ang)
@@ -54,12 +77,15 @@ static double *expected(const char *path, const tsr_form_factor_table *table,
         calloc(TSR_N_COMP_PAIR * (size_t)p->grid.n_q, sizeof *partial);
     for (int b = 0; b < t->n_body; b++)
         type[b] = t->body[b].type;
+    double *exposure = expose(path, table, t, first);
+    assert_true((exposure != NULL) == (strcmp(path, crystal) == 0));
     must(coarse_partials(table, t->n_body, type,
-                         (const double(*)[3])first->body, p->grid.n_q,
+                         (const double(*)[3])first->body, exposure, p->grid.n_q,
                          p->grid.dq_inv_ang, NULL, NULL, partial, radius_ang,
                          &err),
          &err);
     free(type);
+    free(exposure);
     free(prior_path);
     tsr_conformation_free(first);
     tsr_topology_free(t);

@@ -55,7 +55,7 @@ assert len({line.count(',') for line in lines}) == 1
 assert lines[0].startswith('q_inv_ang,form_factors_one_body.dat S,')
 "
 "$program" train form-factors --evaluate pdb >out.txt 2>err.txt
-check "as text" grep -qE "^form_factors_two_body.dat +two +yes( +[0-9.]+){4}$" \
+check "as text" grep -qE "^form_factors_two_body.dat +two +yes( +[0-9.]+){8}$" \
     out.txt
 refused "only structures that were trained on" 65 "trained on; give others" \
     "$program" train form-factors --evaluate pdb/1ubq.pdb.gz

@@ -18,8 +18,8 @@
  * body where the chain is flexible, and several residues of a rigid unit
  * elsewhere; its form factor is a sum of two shapes of q, the same for all,
  * each in an amount of its own that grows with c2. */
-#ifndef TSR_ENGINE_SURROGATE_H
-#define TSR_ENGINE_SURROGATE_H
+#ifndef TSR_ENGINE_WALKER_H
+#define TSR_ENGINE_WALKER_H
 
 #include "core/status.h"
 

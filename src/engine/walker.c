@@ -1,5 +1,5 @@
 /* Where the numbers of a surrogate's job stand. */
-#include "engine/surrogate.h"
+#include "engine/walker.h"
 
 #include <stddef.h>
 
