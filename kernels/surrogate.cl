@@ -171,7 +171,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                __global const ushort2 *pair, __global const int4 *torsion,
                __global const int4 *turn, __global const int *density,
                __global const float *term, __global const int *n_term,
-               float knots_per_ang, __global const float *sinc, int n_step,
+               float knots_per_ang, __global const float *sinc,
                __global const float *jobs, __global const uint2 *keys,
                __global float4 *points, __global float4 *next_points,
                __global float *results, __global int2 *counts)
@@ -192,9 +192,10 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
     __global float *result = results + (size_t)group * RESULT_SIZE;
     __global int2 *steps = counts + (size_t)group * (N_TORSION + 1);
     const uint2 key = keys[group];
+    const int n_step = (int)job[6];
     const float beta = job[0], unit_0 = job[AT_UNIT];
     const float unit_1 = job[AT_UNIT + 1], unit_2 = job[AT_UNIT + 2];
-    float c2 = job[1], log_lik = 0.0f, log_start = 0.0f;
+    float c2 = job[1], log_lik = 0.0f;
     int at = 0, energy_now = 0, is_still = 0; /* g is 0 at the start */
 
     for (int p = lid; p < N_POINT; p += LANES)
@@ -221,7 +222,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
     for (int i = 0; i <= n_step; i++) {
         const uint4 r = draw(key, (uint)i, 0), s = draw(key, (uint)i, 1);
         const int is_c2 = HAS_C2 && i > 0 && unit(r.x) < 0.1f;
-        const int is_turn = i > 0 && !is_c2;
+        const int is_turn = is_c2 ? 0 : i > 0;
         const float2 z = normals(r.z, r.w);
         const float wide = exp2(4.0f * unit(s.x) - 2.0f);
         float c2_next = c2, change = 0.0f, log_lik_next = 0.0f;
@@ -327,7 +328,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                         own_forbidden = 1;
                 }
             }
-            const float knots = fmin(native_sqrt(r2) * knots_per_ang, N_KNOT - 2.0f);
+            const float knots =
+                fmin(native_sqrt(r2) * knots_per_ang, N_KNOT - 2.0f);
             const int knot = (int)knots;
             const float high = knots - (float)knot, low = 1.0f - high;
             const float4 u = amount[ab.x], v = amount[ab.y];
@@ -382,9 +384,10 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         barrier(CLK_LOCAL_MEM_FENCE);
 
         is_still |= i == 0 && forbidden;
-        const int is_possible =
-            i == 0 || !(forbidden || is_still ||
-                        (is_c2 && (c2_next < job[4] || c2_next > job[5])));
+        int is_possible = !(forbidden || is_still);
+        if (is_c2)
+            is_possible &= c2_next >= job[4] && c2_next <= job[5];
+        is_possible |= i == 0;
         const int to = 1 - at, energy_next = energy, upto = last_knot;
         change += (float)(energy_now - energy_next) / UNIT_PER_NAT;
         if (slot[0] >= 0)
@@ -470,10 +473,16 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         if (lid == 0 && (i == 0 || i == n_step)) {
             const float z_c2 = HAS_C2 ? (c2 - job[2]) / job[3] : 0.0f;
+            /* What the steps decided by are differences, so the sum of many
+             * must not lose more than they did (Kahan 1965). */
             float sum = beta * log_lik - 0.5f * z_c2 * z_c2 -
                         (float)energy_now / UNIT_PER_NAT;
-            for (int k = 0; k < N_SLOT; k++)
-                sum += slot_log[k];
+            float lost = 0.0f;
+            for (int k = 0; k < N_SLOT; k++) {
+                const float own = slot_log[k] - lost, more = sum + own;
+                lost = (more - sum) - own;
+                sum = more;
+            }
             result[i == 0 ? 0 : 1] = sum;
         }
         if (i == 0 || i == n_step)

@@ -64,7 +64,8 @@ typedef struct {
 
 /* Where the numbers of a job stand. */
 typedef struct {
-    int head;    /* [8] beta, c2, its prior's mean, width, low and high */
+    int head;    /* [8] beta, c2, its prior's mean, width, low and high; how
+                    many steps */
     int unit;    /* [PRODUCTS] of counts, which are integers: so many to 1 */
     int angle;   /* [n_slot][2] phi, psi, rad */
     int width;   /* [n_torsion + 1] of turns, rad; of steps of c2 */
@@ -93,7 +94,7 @@ static inline int tsr_surrogate_result_size(const tsr_surrogate_spec *spec)
 
 /* What chains ask for at once. */
 typedef struct {
-    int n_job, n_step;
+    int n_job;
     float *job;          /* [n_job][layout.size] */
     float (*point)[4];   /* [n_job][n_point] Angstrom */
     uint32_t (*key)[2];  /* [n_job] of their random numbers */

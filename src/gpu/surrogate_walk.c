@@ -81,11 +81,10 @@ static tsr_status make_room(walk_engine *e, int n, tsr_err *err)
     return TSR_OK;
 }
 
-static tsr_status set_arguments(walk_engine *e, int n_step, tsr_err *err)
+static tsr_status set_arguments(walk_engine *e, tsr_err *err)
 {
     const tsr_surrogate_spec *s = e->base.spec;
     const cl_mem *f = e->fixed, *b = e->buffer;
-    const cl_int steps = n_step;
     const struct {
         size_t size;
         const void *value;
@@ -107,7 +106,6 @@ static tsr_status set_arguments(walk_engine *e, int n_step, tsr_err *err)
                     {sizeof(cl_mem), &f[N_TERM]},
                     {sizeof(cl_float), &s->knots_per_ang},
                     {sizeof(cl_mem), &f[SINC]},
-                    {sizeof(cl_int), &steps},
                     {sizeof(cl_mem), &b[JOB]},
                     {sizeof(cl_mem), &b[KEY]},
                     {sizeof(cl_mem), &b[POINT]},
@@ -164,51 +162,42 @@ static tsr_status carry_all(walk_engine *e, const walker *first, int is_back,
                                             code);
 }
 
-/* All walkers of a line, which have the same number of steps. */
-static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
+static tsr_status enqueue(walk_engine *e, const walker *first, int n,
+                          tsr_err *err)
 {
-    int n = 0;
-    for (const walker *w = first; w != NULL; w = w->next)
-        n += w->base.call.n_job;
     const size_t global = (size_t)n * e->lanes;
-    if (n == 0)
-        return TSR_OK;
-    TSR_TRY(make_room(e, n, err));
-    TSR_TRY(set_arguments(e, first->base.call.n_step, err));
     TSR_TRY(carry_all(e, first, 0, err));
     cl_int code = clEnqueueNDRangeKernel(e->queue, e->kernel, 1, NULL, &global,
                                          &e->lanes, 0, NULL, NULL);
     if (code != CL_SUCCESS)
         return tsr_cl_fail(err, e->device, "clEnqueueNDRangeKernel", code);
-    TSR_TRY(carry_all(e, first, 1, err));
-    code = clFinish(e->queue);
-    return code == CL_SUCCESS ? TSR_OK
-                              : tsr_cl_fail(err, e->device, "clFinish", code);
+    return carry_all(e, first, 1, err);
 }
 
-/* Takes from those that wait all with as many steps as the first. */
-static walker *take_line(walk_engine *e)
+/* All walkers of a line. When it returns
+ * the device no longer touches what is theirs, an error or not. */
+static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
 {
-    walker *line = NULL, **at = &e->waiting;
-    const int n_step = e->waiting->base.call.n_step;
-    while (*at != NULL) {
-        walker *w = *at;
-        if (w->base.call.n_step != n_step) {
-            at = &w->next;
-            continue;
-        }
-        *at = w->next;
-        w->next = line;
-        line = w;
-    }
-    return line;
+    int n = 0;
+    for (const walker *w = first; w != NULL; w = w->next)
+        n += w->base.call.n_job;
+    if (n == 0)
+        return TSR_OK;
+    TSR_TRY(make_room(e, n, err));
+    TSR_TRY(set_arguments(e, err));
+    const tsr_status status = enqueue(e, first, n, err);
+    const cl_int code = clFinish(e->queue);
+    return status != TSR_OK || code == CL_SUCCESS
+               ? status
+               : tsr_cl_fail(err, e->device, "clFinish", code);
 }
 
 /* Called with the lock, which is given up meanwhile. */
 static void serve(walk_engine *e)
 {
     tsr_err err = {0};
-    walker *line = take_line(e);
+    walker *line = e->waiting;
+    e->waiting = NULL;
     e->is_busy = 1;
     pthread_mutex_unlock(&e->lock);
     const tsr_status status = launch(e, line, &err);

@@ -418,36 +418,42 @@ const tsr_surrogate_spec *tsr_surrogate_spec_of(const tsr_surrogate *surrogate)
 
 /* ---- a job ---- */
 
-static void put(const double x[3], float *to)
+static void put(const double x[3], const double centre[3], float *to)
 {
     for (int d = 0; d < 3; d++)
-        to[d] = (float)x[d];
+        to[d] = (float)(x[d] - centre[d]);
     to[3] = 0.0F;
 }
 
+/* About the molecule's middle, wherever in space that is: single precision
+ * has the more digits the nearer a point is to the origin. */
 static void put_points(const tsr_surrogate *s, const tsr_conformation *c,
                        float (*point)[4])
 {
     const tsr_topology *t = s->topology;
+    double centre[3] = {0.0, 0.0, 0.0};
+    for (int b = 0; b < t->n_body; b++)
+        for (int d = 0; d < 3; d++)
+            centre[d] += c->body[b][d] / t->n_body;
     for (int i = 0; i < t->n_residue; i++) {
         const tsr_residue *r = &t->residue[i];
         float(*to)[4] = point + s->first_point[i];
         double(*x)[3] = c->backbone[i];
         double frame[3][3], side[3], cb[3];
         for (int b = 0; r->unit >= 0 && b < r->n_body; b++)
-            put(c->body[r->first_body + b], to[b]);
+            put(c->body[r->first_body + b], centre, to[b]);
         if (r->unit >= 0)
             continue;
         tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
         tsr_frame_to_global(side, frame, x[TSR_CA], c->side[i]);
         tsr_frame_to_global(cb, frame, x[TSR_CA], r->cb);
-        put(x[TSR_N], to[POINT_N]);
-        put(r->amino == TSR_GLY ? x[TSR_CA] : cb, to[POINT_CB]);
-        put(tsr_amino_has_side_chain(r->amino) ? side : x[TSR_CA],
+        put(x[TSR_N], centre, to[POINT_N]);
+        put(r->amino == TSR_GLY ? x[TSR_CA] : cb, centre, to[POINT_CB]);
+        put(tsr_amino_has_side_chain(r->amino) ? side : x[TSR_CA], centre,
             to[POINT_SC]);
-        put(x[TSR_CA], to[POINT_CA]);
-        put(x[TSR_C], to[POINT_C]);
-        put(x[TSR_O], to[POINT_O]);
+        put(x[TSR_CA], centre, to[POINT_CA]);
+        put(x[TSR_C], centre, to[POINT_C]);
+        put(x[TSR_O], centre, to[POINT_O]);
     }
 }
 
@@ -456,6 +462,7 @@ static void put_head(const tsr_surrogate *s, const tsr_surrogate_place *at,
 {
     const tsr_parameter *p = &s->likelihood->contrast[TSR_C2];
     head[0] = (float)at->beta;
+    head[6] = (float)at->steps;
     if (!s->spec.has_c2)
         return;
     head[1] = (float)at->contrast[TSR_C2];
@@ -506,7 +513,7 @@ tsr_status tsr_surrogate_turn(const tsr_surrogate *surrogate,
         for (int k = s->run[r].first; k < s->run[r].end; k++) {
             const tsr_torsion *own = &t->torsion[s->torsion[k]];
             change[own->residue - a->residue][own->kind == TSR_PSI] =
-                change_rad[k];
+                (double)change_rad[k];
         }
         tsr_conformation_turn_many(t, to, a->residue, z->residue, a->c_side,
                                    (const double(*)[2])change);
@@ -528,7 +535,8 @@ void tsr_surrogate_learn(const tsr_surrogate *surrogate, const double *profile,
         const double ratio = l->view->atoms != NULL
                                  ? tsr_likelihood_ratio(l, 0, start, (size_t)q)
                                  : 1.0;
-        const double own = (double)walked[q] * ratio;
-        learnt[q] += gain * (profile[q] / own - 1.0 - learnt[q]);
+        const double seen = profile[q] / ((double)walked[q] * ratio);
+        if (seen > 0.0 && isfinite(seen)) /* else beads are of no use there */
+            learnt[q] += gain * (seen - 1.0 - learnt[q]);
     }
 }

@@ -39,12 +39,13 @@ const tsr_surrogate_spec *tsr_surrogate_spec_of(const tsr_surrogate *surrogate);
 /* The place of a chain. */
 typedef struct {
     double beta;
-    const double *theta;     /* of the chain's table */
-    const double *contrast;  /* [TSR_N_CONTRAST], or NULL: where they start */
-    const double *others;    /* [n_pair][n_q] weighted sum of the other states'
-                                partial profiles; NULL: there are none */
-    double weight;           /* of the state that moves */
-    const double *learnt;    /* [n_q] the engine's curve over the beads', - 1 */
+    const double *theta;    /* of the chain's table */
+    const double *contrast; /* [TSR_N_CONTRAST], or NULL: where they start */
+    const double *others;   /* [n_pair][n_q] weighted sum of the other states'
+                               partial profiles; NULL: there are none */
+    double weight;          /* of the state that moves */
+    const double *learnt;   /* [n_q] the engine's curve over the beads', - 1 */
+    long steps;
     const double *log_width; /* [n_torsion + 1] of turns, rad; of c2 */
     const tsr_conformation *conformation;
 } tsr_surrogate_place;

@@ -19,6 +19,7 @@ static const double shape_width = 0.1;
 /* A rigid protein gets some so many beads, each of a few residues. */
 enum {
     RIGID_BEADS = 60,
+    MOST_RESIDUES = 4,
     SHAPES = TSR_SURROGATE_SHAPES,
     PRODUCTS = TSR_SURROGATE_PRODUCTS,
     POWERS = TSR_SURROGATE_POWERS
@@ -74,7 +75,9 @@ static int list_beads(const tsr_topology *t, tsr_bead *out)
     int n = 0, n_rigid = 0;
     for (int i = 0; i < t->n_residue; i++)
         n_rigid += t->residue[i].unit >= 0;
-    const int most = 1 + n_rigid / RIGID_BEADS;
+    const int most = n_rigid / RIGID_BEADS < MOST_RESIDUES
+                         ? 1 + n_rigid / RIGID_BEADS
+                         : MOST_RESIDUES;
     for (int i = 0; i < t->n_residue;) {
         const tsr_residue *r = &t->residue[i];
         int count = 1;
@@ -410,16 +413,17 @@ static void put_rest(making *s, const tsr_surrogate_mix *mix,
         put_powers(s, v->bodies, l->probe->power, NULL, job + at->bottom);
         return;
     }
-    memset(job + at->top, 0, (size_t)(2 * POWERS * n_q) * sizeof *job);
-    for (int q = 0; q < n_q; q++) {
-        job[at->top + q] = (float)(1.0 + mix->learnt[q]);
-        job[at->bottom + q] = 1.0F;
+    for (int k = 0; k < POWERS * n_q; k++) {
+        job[at->top + k] = k < n_q ? (float)(1.0 + mix->learnt[k]) : 0.0F;
+        job[at->bottom + k] = k < n_q ? 1.0F : 0.0F;
     }
 }
 
-/* Counts are integers: of product 00 all of them together stay below 2^30; the
- * others have 16 bits for what falls on one knot, a small part of all. Where
- * that is too little the surrogate is worse, nothing else. */
+/* Counts are integers: of product 00 all of them together stay below 2^30, and
+ * one pair's below 2^22; the others have 16 bits for what falls on one knot, a
+ * small part of all. Where that is too little the surrogate is worse, nothing
+ * else. The units are the same wherever c2 is: a walk back from the end has to
+ * round as the walk there did. */
 static void put_products(making *s, double weight,
                          const tsr_surrogate_layout *at, float *job)
 {
@@ -427,13 +431,17 @@ static void put_products(making *s, double weight,
     static const double room[PRODUCTS] = {0x1p30, 0x1p17, 0x1p17};
     const int n = s->beads->n_bead, n_q = s->beads->likelihood->grid.n_q;
     const int has_water = s->beads->has_water;
-    const double c2 = has_water ? fmax(2.0 * s->contrast[TSR_C2], 4.0) : 0.0;
-    double size[SHAPES] = {0.0};
+    const tsr_parameter *water_prior = &s->beads->likelihood->contrast[TSR_C2];
+    const double c2 = fmax(fabs(water_prior->low), fabs(water_prior->high));
+    double size[SHAPES] = {0.0}, largest = 0.0;
     for (int m = 0; m < SHAPES; m++)
         for (int b = 0; b < n; b++) {
             const double *own = s->amount + m * s->n_row + b;
             const double water = has_water ? own[n] : 0.0;
-            size[m] += fabs(own[0]) + c2 * fabs(water);
+            const double most =
+                fabs(own[0]) + (has_water ? c2 * fabs(water) : 0.0);
+            size[m] += most;
+            largest = m == 0 ? fmax(largest, most) : largest;
             job[at->amount + 4 * b + m] = (float)own[0];
             job[at->amount + 4 * b + 2 + m] = (float)water;
         }
@@ -441,7 +449,9 @@ static void put_products(making *s, double weight,
         const double *a = s->shape + (ptrdiff_t)pair[k][0] * n_q,
                      *b = s->shape + (ptrdiff_t)pair[k][1] * n_q;
         const double most = size[pair[k][0]] * size[pair[k][1]];
-        const double unit = most > 0.0 ? room[k] / most : 0.0;
+        double unit = most > 0.0 ? room[k] / most : 0.0;
+        if (k == 0 && largest > 0.0)
+            unit = fmin(unit, 0x1p22 / (largest * largest));
         job[at->unit + k] = (float)unit;
         for (int q = 0; q < n_q; q++)
             job[at->product + k * n_q + q] =
@@ -457,7 +467,8 @@ tsr_status tsr_surrogate_beads_fill(const tsr_surrogate_beads *beads,
     const size_t n_q = (size_t)beads->likelihood->grid.n_q;
     making s;
     if (!making_init(&s, beads, mix->contrast))
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        return tsr_no_memory(err);
+    double *const room = s.all;
     if (beads->amount == NULL) {
         set_shapes(&s);
     } else {
@@ -467,6 +478,6 @@ tsr_status tsr_surrogate_beads_fill(const tsr_surrogate_beads *beads,
     }
     put_rest(&s, mix, layout, job);
     put_products(&s, mix->weight, layout, job);
-    free(s.all);
+    free(room);
     return TSR_OK;
 }

@@ -239,6 +239,18 @@ static void make_sides(int n_q, const double *low, const double *form,
         one[n_q] > 0.0 ? (gram[1] - dot(n_q, target, one)) / one[n_q] : 0.0;
 }
 
+/* What rows are multiplied by so that squares of them keep within single
+ * precision, whatever the unit of the data; any will do where the scale is
+ * free. */
+static double row_unit(const tsr_linear *l, int n_q, const double *low)
+{
+    double largest = 0.0;
+    for (int q = 0; q < n_q; q++)
+        for (int i = 0; i <= q; i++)
+            largest = fmax(largest, fabs(low[q * n_q + i]));
+    return l->infer_scale && largest > 0.0 ? 1.0 / largest : 1.0;
+}
+
 /* form: normal [n_q][n_q] and what follows it; work [3][n_q + 1]. */
 static void put_curve(const tsr_linear *l, int n_q, double *form, double *work,
                       float *out)
@@ -248,6 +260,7 @@ static void put_curve(const tsr_linear *l, int n_q, double *form, double *work,
     factor_normal(n_q, form);
     make_sides(n_q, form, form + (size_t)n_q * (size_t)n_q, target, one);
     const double norm = sqrt(dot(n_row, one, one));
+    const double unit = row_unit(l, n_q, form);
     const int is_free = l->infer_background && norm > 0.0;
     for (int i = 0; i < n_row; i++) {
         if (is_free)
@@ -263,7 +276,7 @@ static void put_curve(const tsr_linear *l, int n_q, double *form, double *work,
         if (is_free)
             project(n_row, one, row);
         for (int i = 0; i < n_row; i++)
-            out[q * n_row + i] = (float)row[i];
+            out[q * n_row + i] = (float)(unit * row[i]);
     }
     out += (ptrdiff_t)n_q * n_row;
     for (int i = 0; i < n_row; i++)

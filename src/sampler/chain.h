@@ -97,11 +97,10 @@ int tsr_chain_system(const tsr_chain *chain);
  * filled and stays valid until tsr_chain_decide. */
 int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask);
 
-/* Walks by a surrogate, instead of tsr_chain_propose: how many steps; a job for
- * the device, of one of the chain's states (TSR_E_NOMEM); and its end as a
+/* Walks by a surrogate, instead of tsr_chain_propose: a job for the device, of
+ * one of the chain's states (TSR_E_NOMEM); and its end as a
  * proposal, `needed` as tsr_chain_propose returns it. result and count stay the
  * walker's until tsr_chain_decide. */
-long tsr_chain_surrogate_steps(const tsr_chain *chain);
 tsr_status tsr_chain_set_out(tsr_chain *chain,
                              const tsr_surrogate_layout *layout, float *job,
                              float (*point)[4], uint32_t key[2], tsr_err *err);

@@ -4,6 +4,7 @@
  * have learnt, the random stream. The rest is computed afresh, at the same
  * steps in an interrupted run and in one that was not, so that both go on with
  * the same bits. */
+#include "moves/surrogate_move.h"
 #include "sampler/chain_state.h"
 
 #include <stdlib.h>
@@ -26,6 +27,8 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
     for (int m = 0; m < TSR_N_MOVE; m++)
         if (c->move[m] != NULL)
             tsr_move_registry[m]->archive(c->move[m], archive);
+        else if (m == TSR_MOVE_surrogate)
+            tsr_surrogate_archive_none(archive);
     tsr_parameters_archive(c->parameters, archive);
     tsr_archive_long(archive, c->counts.proposed, TSR_N_MOVE);
     tsr_archive_long(archive, c->counts.accepted, TSR_N_MOVE);

@@ -102,6 +102,13 @@ static double prior_of_c2(const tsr_chain *c)
                        : 0.0;
 }
 
+/* c2 moves by what it walked, so that a walk of none leaves every digit of it.
+ */
+static double walked_c2(const tsr_chain *c, double from)
+{
+    return from + ((double)c->walked[2] - (double)(float)from);
+}
+
 /* The proposal's point: partial is the engine's answer for its one state. */
 static tsr_status evaluate(tsr_chain *c, const double *partial, tsr_err *err)
 {
@@ -109,8 +116,9 @@ static tsr_status evaluate(tsr_chain *c, const double *partial, tsr_err *err)
                    sizeof(double);
     memcpy(c->trial.theta, c->now.theta,
            (size_t)c->parameters->n * sizeof(double));
+    const int c2 = c->parameters->contrast + TSR_C2;
     if (takes_c2(c))
-        c->trial.theta[c->parameters->contrast + TSR_C2] = (double)c->walked[2];
+        c->trial.theta[c2] = walked_c2(c, c->now.theta[c2]);
     if (c->n_state > 1)
         tsr_chain_mean(c, c->which, partial, &c->trial);
     else if (bytes > 0)

@@ -28,11 +28,6 @@ tsr_status tsr_chain_open_surrogate(tsr_chain *chain, tsr_err *err)
                : tsr_fail(err, TSR_E_NOMEM, "out of memory");
 }
 
-long tsr_chain_surrogate_steps(const tsr_chain *chain)
-{
-    return learnt_by(chain)->options.steps;
-}
-
 tsr_status tsr_chain_set_out(tsr_chain *chain,
                              const tsr_surrogate_layout *layout, float *job,
                              float (*point)[4], uint32_t key[2], tsr_err *err)
@@ -59,6 +54,7 @@ tsr_status tsr_chain_set_out(tsr_chain *chain,
             .others = c->n_state > 1 ? c->others : NULL,
             .weight = c->n_state > 1 ? weight[c->which] : 1.0,
             .learnt = learnt->ratio,
+            .steps = lround(exp(learnt->log_steps)),
             .log_width = learnt->log_width,
             .conformation = c->state[c->which].current},
         job, point, err);
@@ -68,7 +64,10 @@ tsr_status tsr_chain_set_out(tsr_chain *chain,
 
 static int differs(const tsr_conformation *a, const tsr_conformation *b, int i)
 {
-    return memcmp(a->backbone[i], b->backbone[i], sizeof a->backbone[i]) != 0;
+    for (int k = 0; k < 12; k++)
+        if (a->backbone[i][k / 3][k % 3] != b->backbone[i][k / 3][k % 3])
+            return 1;
+    return 0;
 }
 
 /* The number of a rigid unit among those seen, from 1 on. */
@@ -94,7 +93,7 @@ static void find_spans(const tsr_topology *t, const tsr_conformation *a,
         if (!differs(a, b, i))
             continue;
         const int group = group_of(t->residue[i].unit, seen, &n_seen);
-        tsr_span *last = &p->span[p->n_span - 1];
+        tsr_span *last = &p->span[p->n_span > 0 ? p->n_span - 1 : 0];
         if (p->n_span > 0 && last->group == group &&
             last->first + last->count == i)
             last->count++;
@@ -105,6 +104,8 @@ static void find_spans(const tsr_topology *t, const tsr_conformation *a,
     }
 }
 
+/* Where g is 0 or not a number no step leads, so that what starts there stays,
+ * as a proposal of nothing. */
 tsr_status tsr_chain_come_back(tsr_chain *chain, const float *result,
                                const int32_t (*count)[2],
                                tsr_body_proposal *ask, int *needed,
@@ -119,9 +120,13 @@ tsr_status tsr_chain_come_back(tsr_chain *chain, const float *result,
     c->walked = result;
     c->walk_count = count;
     c->proposal.target = 0;
-    TSR_TRY(tsr_surrogate_turn(t->surrogate, change, state->proposed, err));
-    find_spans(t->topology, state->current, state->proposed, &c->proposal);
-    c->proposal.log_ratio = (double)result[0] - (double)result[1];
+    c->proposal.n_span = 0;
+    c->proposal.log_ratio = 0.0;
+    if (isfinite(result[0]) && isfinite(result[1])) {
+        TSR_TRY(tsr_surrogate_turn(t->surrogate, change, state->proposed, err));
+        find_spans(t->topology, state->current, state->proposed, &c->proposal);
+        c->proposal.log_ratio = (double)result[0] - (double)result[1];
+    }
     *needed = tsr_chain_ask(c, ask);
     return TSR_OK;
 }
@@ -131,9 +136,10 @@ void tsr_chain_learn_surrogate(tsr_chain *chain, int accepted)
     tsr_chain *c = chain;
     tsr_surrogate_state *learnt = learnt_by(c);
     const int n_q = tsr_surrogate_spec_of(c->target->surrogate)->n_q;
-    tsr_surrogate_state_learn(learnt, c->walk_count);
+    const long n = learnt->n_learnt;
+    tsr_surrogate_state_learn(learnt, c->walk_count, accepted);
     tsr_surrogate_learn(c->target->surrogate, c->now.profile,
                         c->walked + TSR_SURROGATE_HEAD + (accepted ? n_q : 0),
-                        tsr_parameters_contrast(c->parameters, c->now.theta),
-                        learnt->n_learnt++, learnt->ratio);
+                        tsr_parameters_contrast(c->parameters, c->now.theta), n,
+                        learnt->ratio);
 }

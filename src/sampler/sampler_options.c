@@ -189,7 +189,8 @@ tsr_status tsr_sampler_settle(tsr_sampler_options *options,
         int half = (A_LAUNCH + n_system - 1) / n_system;
         n = 2.0 * half * p->n_thread;
         if (p->walks)
-            n = fmin(n, fmax(WALKING * p->n_state / n_system, p->n_thread));
+            n = fmin(n, fmax(floor((double)WALKING * p->n_state / n_system),
+                             p->n_thread));
         n = fmin(n, floor(p->room / n_system));
     }
     if (n >= WHOLE_GROUPS)

@@ -31,7 +31,6 @@ static tsr_status half_walk(tsr_worker *w, tsr_half *h, tsr_err *err)
     const size_t result = (size_t)tsr_surrogate_result_size(spec);
     tsr_surrogate_call *c = &h->walker->call;
     c->n_job = h->n_replica;
-    c->n_step = (int)tsr_chain_surrogate_steps(h->chain[0]);
     for (int i = 0; i < h->n_replica; i++)
         TSR_TRY(tsr_chain_set_out(
             h->chain[i], &h->walker->layout, c->job + (size_t)i * job,

@@ -113,7 +113,6 @@ static void set_out(const walking_chain *c)
                                      call->point, call->key[0], &err),
                    &err);
     call->n_job = 1;
-    call->n_step = (int)tsr_chain_surrogate_steps(c->chain);
 }
 
 /* As a worker does it. */
@@ -319,7 +318,6 @@ static void launches_do_not_matter(void **state)
     set_out(&c);
     const size_t job = (size_t)c.walker->layout.size;
     many->call.n_job = N;
-    many->call.n_step = c.walker->call.n_step;
     for (size_t i = 0; i < N; i++) {
         memcpy(many->call.job + i * job, c.walker->call.job,
                job * sizeof(float));
