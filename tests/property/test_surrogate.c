@@ -300,6 +300,61 @@ static void device_agrees_with_double_precision(void **state)
     device_agrees(0, 2);
 }
 
+/* The density of a walk's end must be the one that a walk from there would
+ * begin with, also where c2 has moved, and far from the origin. */
+static void way_back_has_the_same_density(void **state)
+{
+    enum { TIMES = 12 };
+    (void)state;
+    const tsr_motion away = {.rotation = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+                             .shift = {1000.0, -600.0, 800.0}};
+    tsr_err err = {0};
+    walking w;
+    open_walking(&w, two_parts, &loose, 1, 0.02, 1);
+    const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
+    walking_chain c = start_chain(&w, 1.0);
+    tsr_conformation *to = tsr_conformation_new(w.s.t);
+    tsr_conformation *from = c.chain->state[0].current;
+    const tsr_surrogate_state *learnt = c.chain->move[TSR_MOVE_surrogate];
+    double *theta = c.chain->now.theta, farthest = 0.0;
+    tsr_conformation_move(w.s.t, from, 0, w.s.t->n_residue - 1, &away);
+    for (int i = 0; i < TIMES; i++) {
+        const float *result = c.walker->call.result;
+        theta[c.chain->parameters->contrast + TSR_C2] = 3.0 + 0.1 * i;
+        set_out(&c);
+        posterior_must(c.walker->engine->walk(c.walker, &err), &err);
+        const double there = (double)result[1], c2 = (double)result[2];
+        tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
+        posterior_must(tsr_surrogate_turn(
+                           w.surrogate,
+                           result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err),
+                       &err);
+        const double contrast[TSR_N_CONTRAST] = {1.0, c2};
+        posterior_must(
+            tsr_surrogate_fill(
+                w.surrogate, &c.walker->layout,
+                &(tsr_surrogate_place){.beta = 1.0,
+                                       .theta = theta,
+                                       .contrast = contrast,
+                                       .weight = 1.0,
+                                       .learnt = learnt->ratio,
+                                       .steps = 1,
+                                       .log_width = learnt->log_width,
+                                       .conformation = to},
+                c.walker->call.job, c.walker->call.point, &err),
+            &err);
+        posterior_must(c.walker->engine->walk(c.walker, &err), &err);
+        if (!(fabs((double)result[0] - there) < 2e-3))
+            fail_msg("log g %.5f at the end of a walk, %.5f where one begins",
+                     there, (double)result[0]);
+        farthest = fmax(farthest, fabs(c2 - 3.0 - 0.1 * i));
+    }
+    assert_true(farthest > 0.01);
+    tsr_conformation_free(to);
+    stop_chain(c);
+    close_walking(&w);
+}
+
 /* ---- launches ---- */
 
 static void launches_do_not_matter(void **state)
@@ -473,6 +528,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_agrees_with_double_precision),
+        cmocka_unit_test(way_back_has_the_same_density),
         cmocka_unit_test(launches_do_not_matter),
         cmocka_unit_test(posterior_is_exact)};
     return cmocka_run_group_tests(tests, NULL, NULL);
