@@ -344,7 +344,7 @@ static void way_back_has_the_same_density(void **state)
                 c.walker->call.job, c.walker->call.point, &err),
             &err);
         posterior_must(c.walker->engine->walk(c.walker, &err), &err);
-        if (!(fabs((double)result[0] - there) < 2e-3))
+        if (!(fabs((double)result[0] - there) < 2e-4))
             fail_msg("log g %.5f at the end of a walk, %.5f where one begins",
                      there, (double)result[0]);
         farthest = fmax(farthest, fabs(c2 - 3.0 - 0.1 * i));
