@@ -1,3 +1,5 @@
+/* The models of `tessera map`: from a structure file (one model, or many as
+ * frames), from the draws of a run, or from a trajectory beside a structure. */
 #include "cli/map_models.h"
 
 #include "analysis/export.h"

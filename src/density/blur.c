@@ -1,3 +1,5 @@
+/* Radii and widths of atoms at a resolution, element by element; the kinds of
+ * blur and their usual widths are a table at the top. */
 #include "density/blur.h"
 
 #include "io/structure.h"

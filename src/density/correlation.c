@@ -1,3 +1,5 @@
+/* Correlations from the six sums of two densities. A density without any
+ * spread has no correlation: NaN, and no message. */
 #include "density/correlation.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* The rigid search: orientations at a coarse resolution, all shifts of each at
+ * once, then the best of them refined one by one. */
 #include "density/dock.h"
 
 #include "core/vec3.h"

@@ -1,3 +1,5 @@
+/* Transforms by FFTW, and the comparison of two of them shell by shell: half of
+ * the frequencies stand for all, as the others are their conjugates. */
 #include "density/fourier.h"
 
 #include <fftw3.h>

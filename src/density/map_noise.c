@@ -1,3 +1,5 @@
+/* Power spectra of noise, from half-maps or from the solvent, and the filter
+ * that whitens them as far as the resolution lets frequencies count. */
 #include "density/map_noise.h"
 
 #include <gsl/gsl_linalg.h>

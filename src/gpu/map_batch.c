@@ -1,3 +1,6 @@
+/* What the kernels of map sums are given: coordinates in integer units, the
+ * tiles that each system reaches, and scales that keep 64-bit sums from
+ * running over. */
 #include "gpu/map_batch.h"
 
 #include <math.h>

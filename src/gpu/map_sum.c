@@ -1,3 +1,5 @@
+/* The calls of map sums: buffers, launches, and sums turned back into units of
+ * the map. */
 #include "gpu/map_sum.h"
 
 #include "gpu/map_batch.h"

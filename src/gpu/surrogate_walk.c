@@ -1,3 +1,5 @@
+/* Walks on a device: programs, buffers, and how the walks of several threads
+ * become one launch. */
 #include "gpu/surrogate_walk.h"
 
 #include "gpu/opencl.h"

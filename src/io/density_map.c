@@ -1,3 +1,5 @@
+/* Voxels of MRC files: modes, byte order, axes in any order, where the map
+ * lies; headers are read in map_header.cc, OpenDX in map_dx.c. */
 #include "io/density_map.h"
 
 #include "io/file.h"

@@ -1,3 +1,5 @@
+/* The three sums of a prediction beside a map: only bodies that moved are read
+ * anew, and only pairs with one of them are added up again. */
 #include "likelihood/map_fit.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* From the options of an entry to a map that is ready: file, mask, half-maps,
+ * filter, margins cut off, and how many of its voxels are worth one. */
 #include "likelihood/map_source.h"
 
 #include "core/text.h"

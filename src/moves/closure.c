@@ -1,3 +1,5 @@
+/* The equations of a ring closure, arc by arc: the roots of a polynomial in one
+ * angle give all closures, and Newton's steps polish them. */
 #include "moves/closure.h"
 
 #include "moves/closure_arcs.h"

@@ -1,3 +1,5 @@
+/* Arcs of an angle within which both of two inequalities hold, from the ends of
+ * each put in order around the circle. */
 #include "moves/closure_arcs.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Closures of three pivots weighed by the prior and by how near they are, and
+ * one of them chosen; the way back finds the same list. */
 #include "moves/closure_choice.h"
 
 #include "core/vec3.h"

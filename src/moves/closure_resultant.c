@@ -1,3 +1,5 @@
+/* The resultant of two biquadratic equations, worked out in Bernstein form, in
+ * which products are sums of products with binomial weights. */
 #include "moves/closure_resultant.h"
 
 #include "core/vec3.h"

@@ -1,3 +1,5 @@
+/* Roots by subdivision: an interval is halved (de Casteljau) until Descartes'
+ * rule says that it has one root or none. */
 #include "moves/closure_roots.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Turns of a pre-rotation, drawn from a normal distribution that holds the end
+ * of the stretch: by the Cholesky factor of its inverse covariance. */
 #include "moves/concerted_turns.h"
 
 #include "core/vec3.h"

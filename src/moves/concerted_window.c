@@ -1,3 +1,5 @@
+/* All stretches of a chain that have the pivots and the free torsions which a
+ * concerted rotation needs. */
 #include "moves/concerted_window.h"
 
 enum { LONGEST_GAP = 2 };

@@ -1,3 +1,5 @@
+/* Widths of steps: learnt by Robbins-Monro steps of their logarithms, a common
+ * one and each target's own. */
 #include "moves/step.h"
 
 #include "moves/move.h"
