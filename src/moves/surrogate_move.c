@@ -128,9 +128,11 @@ void tsr_surrogate_archive_none(tsr_archive *archive)
     long integer;
     double real;
     tsr_archive_int(archive, size, 2);
-    for (int i = 0; size[0] > 0 && i < 1 + size[0] && !archive->failed; i++)
+    if (size[0] == 0)
+        return;
+    for (int i = 0; i < 1 + size[0] && !archive->failed; i++)
         tsr_archive_long(archive, &integer, 1);
-    for (int i = 0; i < size[0] + size[1] && !archive->failed; i++)
+    for (int i = 0; i < 1 + size[0] + size[1] && !archive->failed; i++)
         tsr_archive_real(archive, &real, 1);
 }
 

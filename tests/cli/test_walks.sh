@@ -1,0 +1,40 @@
+#!/bin/sh
+# Runs whose chains walk by a surrogate on the device: the same draws whatever
+# the threads, stopped and gone on with, and a run that goes on where nothing
+# walks and comes back. Prints one line a test (tests/run.sh).
+. tests/cli/expect.sh
+
+short_model model.pdb
+cat >good.yaml <<END
+structure: {file: model.pdb, flexible: ["A:51-64"]}
+data: [{file: truth.dat}]
+sampler: {chains: 4, temperatures: 2, warmup: 24, draws: 8, thin: 4, start: file}
+moves: {surrogate: {on: all, steps: 12}}
+output: {directory: run}
+device: {use: cpu}
+END
+expect "data" 0 "" "$program" simulate good.yaml --output truth.dat
+expect "a run with walks" 0 "walks by a surrogate: [0-9]* torsions, [0-9]* beads" \
+    "$program" run good.yaml --output whole -v --threads 2
+check "some are accepted" grep -Eq "surrogate +[0-9]+ proposed, [1-9]" err.txt
+needs_venv "draws of runs with walks"
+expect "one thread" 0 "" "$program" run good.yaml --output one --threads 1
+same "threads do not matter" one whole
+expect "a part" 0 "" "$program" run good.yaml --output part \
+    --set sampler.draws=3 --threads 2
+cp -r part other
+expect "the rest" 0 "resumed" "$program" resume part --draws 8 --threads 1
+same "stopped and gone on with" part whole
+expect "on where nothing walks" 0 "resumed" "$program" resume other --draws 5 \
+    --device reference
+check "walks are over" sh -c '! grep -q "walks by" err.txt'
+expect "and back" 0 "walks by a surrogate" "$program" resume other --draws 8 \
+    --device cpu
+expect "off" 0 "" "$program" run good.yaml --output off -v \
+    --set moves.surrogate=0
+check "nothing walks" sh -c '! grep -q "walks by\|^surrogate" err.txt'
+expect "by default not on processors" 0 "" "$program" run good.yaml \
+    --output default -v --set moves.surrogate.on=gpu
+check "nothing walks there" sh -c '! grep -q "walks by\|^surrogate" err.txt'
+compared
+exit $bad
