@@ -47,7 +47,9 @@ static void open_walking(walking *w, const char *sequence,
     if (with_water) {
         tsr_contrast_options o = posterior_infer_contrast();
         o.c1 = (tsr_number_or_word){-1, 1.0};
+        o.c2_mean = 0.8, o.c2_width = 0.3; /* the prior shows */
         posterior_contrast(s, &o);
+        s->contrast[TSR_C2].seldom = 1.0; /* walks alone move it */
     }
     s->target.n_state = n_state;
     posterior_data_at(s, n_state, data, n_state > 1 ? weight : &one,
@@ -512,6 +514,7 @@ static void posterior_is_exact(void **state)
         open_walking(&w, "GASFPLGK", NULL, 1, 0.04, 1);
         by_weights(&w.s, beta, 20000, weighted, its_error);
         by_chain(&w, beta, 800, mean, error);
+        assert_true(error[BY_C2] < 0.05); /* its prior holds it */
         for (int k = 0; k < N_BY; k++) {
             const double total = hypot(error[k], its_error[k]);
             print_message("  beta %g, %s %.4f +- %.4f, weighted %.4f +- %.4f\n",
