@@ -14,9 +14,9 @@
 #define PARTS 24
 #define PRODUCTS 3
 #define N_ROW (N_Q + 1)
-/* A result: log g at the start and at the end, c2, beta L; bare profiles of the
- * start and of the end; turns. */
-#define AT_CURVES 4
+/* A result: log g at the start and at the end, c2; bare profiles of the start
+ * and of the end; turns. */
+#define AT_CURVES 3
 #define AT_TURNS (AT_CURVES + 2 * N_Q)
 #define RESULT_SIZE (AT_TURNS + N_TORSION)
 #define SLICES (LANES / N_Q > 0 ? LANES / N_Q : 1)
@@ -491,5 +491,5 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                     bare_at(job, sums[at], q, c2);
     }
     if (lid == 0)
-        result[2] = c2, result[3] = beta * log_lik;
+        result[2] = c2;
 }

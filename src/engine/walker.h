@@ -82,10 +82,10 @@ typedef struct {
 
 tsr_surrogate_layout tsr_surrogate_layout_of(const tsr_surrogate_spec *spec);
 
-/* A result: log g at the start and at the end, c2 there, beta L there; the
- * profiles of start and end without `top` and `bottom` [2][n_q]; what every
- * torsion was turned by [n_torsion], rad. */
-enum { TSR_SURROGATE_HEAD = 4 };
+/* A result: log g at the start and at the end, c2 there; the profiles of start
+ * and end without `top` and `bottom` [2][n_q]; what every torsion was turned by
+ * [n_torsion], rad. */
+enum { TSR_SURROGATE_HEAD = 3 };
 
 static inline int tsr_surrogate_result_size(const tsr_surrogate_spec *spec)
 {
