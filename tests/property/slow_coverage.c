@@ -2,17 +2,26 @@
  * atoms?
  *
  * Truths are conformations drawn from the prior; their curves are those of all
- * atoms, with the conformation's own surface. Each has chains of its own, one
- * for each error of the data, which share an engine: as a run has them, with
- * c2 and the scale of the noise inferred, at one temperature, after annealing.
- * docs/statistics.md has the table.
+ * atoms, with the conformation's own surface. The posterior is that of a run,
+ * with c2 and the scale of the noise inferred. Chains would need hours for
+ * hundreds of them, since each has to find its conformations anew. So many
+ * draws of the prior get their curves once, for all truths. For each truth a
+ * crowd of particles is drawn from these, at the temperature where enough of
+ * them have weight, and goes on to temperature 1 as a sequential Monte Carlo
+ * sampler does (Del Moral, Doucet & Jasra 2006): weighted and drawn anew where
+ * half of the weight is left, then moved by steps of the run's chains. The
+ * crowd of a small error begins with that of the next larger one. No particle
+ * knows of the truth. docs/statistics.md has the table.
  *
- *     slow_coverage CONFIG LEARN TRUTHS WARMUP STEPS C2 [DEVICE]
+ *     slow_coverage CONFIG LEARN TRUTHS PARTICLES STEPS C2 [DEVICE [SECONDS]]
  *
- * LEARN: all, ratio, none; C2: a number, or prior. Without arguments: a few,
- * with bounds. */
+ * CONFIG: a file, or three: domains 1 to 3 of a longer construct of LAR.
+ * LEARN: all, ratio, none. STEPS: of each particle at temperature 1, and a
+ * fifth of them between two temperatures. C2: a number, or prior. After SECONDS
+ * no truth is begun. Without arguments: a few, with bounds. */
 #include "run/setup.h"
 
+#include "core/clock.h"
 #include "core/random.h"
 #include "run/atom_curves.h"
 #include "sampler/chain.h"
@@ -25,7 +34,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { N_OBSERVABLE = 3, N_ERROR = 3, MOST_THREAD = 64, EVERY = 50 };
+enum {
+    N_OBSERVABLE = 3,
+    N_ERROR = 3,
+    MOST_THREAD = 64,
+    BATCH = 32,
+    EVERY = 50
+};
 
 static const char *const observable_name[N_OBSERVABLE] = {"Rg", "D_max",
                                                           "domains"};
@@ -34,16 +49,23 @@ static const double error_at[N_ERROR] = {0.02, 0.01, 0.005};
 typedef struct {
     tsr_config config;
     tsr_setup s;
-    tsr_saxs saxs; /* the q of the configuration's data */
+    tsr_target prior; /* without data */
+    tsr_saxs saxs;    /* the q of the configuration's data */
     double *matrix;
-    int n_truth, n_thread, next;
-    long n_warm, n_step;
-    double c2;                     /* NaN: from its prior */
+    int n_truth, n_thread, next, next_truth, n_profile;
+    double begin_s, limit_s;
+    int n_particle;
+    long n_stage, n_step;
+    long n_draw, thin; /* draws of the prior, steps from one to the next */
+    double c2;         /* NaN: from its prior */
     tsr_conformation **truth;      /* [n_truth] */
     double *atoms;                 /* [n_truth][n_q] their curves on the grid */
     double *below, *mean, *square; /* [N_ERROR][n_truth][N_OBSERVABLE] over the
                                       draws: less than the truth; of the value
                                       less the truth */
+    int *lines; /* [N_ERROR][n_truth] draws of the prior that are left */
+    tsr_conformation **drawn; /* [n_draw] */
+    float *partial;           /* [n_draw][n_profile] */
     pthread_mutex_t lock;
 } study;
 
@@ -60,36 +82,46 @@ static void must(tsr_status status, const tsr_err *err)
 typedef struct {
     study *x;
     int first, n;
-    long thin;
     int stream;
 } walker;
+
+/* n steps of the prior; where it is then. */
+static const tsr_conformation *walk_prior(tsr_chain *chain, long n, int is_warm)
+{
+    tsr_chain_view view;
+    tsr_err err = {0};
+    for (long k = 0; k < n; k++) {
+        tsr_body_proposal ask;
+        int accepted;
+        tsr_chain_propose(chain, &ask);
+        must(tsr_chain_decide(chain, NULL, is_warm, &accepted, &err), &err);
+    }
+    tsr_chain_look(chain, &view);
+    return view.conformation;
+}
+
+/* A chain of the prior, warmed up. */
+static tsr_chain *prior_chain(study *x, int stream)
+{
+    const tsr_topology *t = x->s.topology;
+    const long burn = 1000 + 30 * (t->n_torsion + t->n_side);
+    tsr_chain *chain;
+    tsr_err err = {0};
+    must(tsr_chain_new(&x->prior, stream, &chain, &err), &err);
+    walk_prior(chain, burn / 2, 1);
+    walk_prior(chain, burn / 2, 0);
+    return chain;
+}
 
 static void *walk(void *context)
 {
     const walker *w = context;
     const tsr_topology *t = w->x->s.topology;
-    tsr_target prior = w->x->s.target;
-    tsr_chain *chain;
-    tsr_err err = {0};
-    const long burn = 1000 + 30 * (t->n_torsion + t->n_side);
-    prior.likelihood = NULL;
-    prior.n_share = prior.n_group = 0;
-    prior.n_temp = prior.n_state = 1;
-    must(tsr_chain_new(&prior, w->stream, &chain, &err), &err);
-    for (int i = 0; i < w->n; i++) {
-        tsr_chain_view view;
-        for (long k = 0; k < (i == 0 ? burn : w->thin); k++) {
-            tsr_body_proposal ask;
-            int accepted;
-            tsr_chain_propose(chain, &ask);
-            must(tsr_chain_decide(chain, NULL, i == 0 && k < burn / 2,
-                                  &accepted, &err),
-                 &err);
-        }
-        tsr_chain_look(chain, &view);
-        w->x->truth[w->first + i] = tsr_conformation_new(t);
-        tsr_conformation_copy(t, w->x->truth[w->first + i], view.conformation,
-                              0, t->n_residue);
+    tsr_chain *chain = prior_chain(w->x, w->stream);
+    for (int i = w->first; i < w->first + w->n; i++) {
+        w->x->truth[i] = tsr_conformation_new(t);
+        tsr_conformation_copy(t, w->x->truth[i], walk_prior(chain, 2000, 0), 0,
+                              t->n_residue);
     }
     tsr_chain_free(chain);
     return NULL;
@@ -102,7 +134,7 @@ static void draw_truths(study *x)
     for (int i = 0; i < x->n_thread; i++) {
         const int from = x->n_truth * i / x->n_thread;
         const int to = x->n_truth * (i + 1) / x->n_thread;
-        w[i] = (walker){x, from, to - from, 2000, 0x7d000000 + i};
+        w[i] = (walker){x, from, to - from, 0x7d000000 + i};
         pthread_create(&thread[i], NULL, walk, &w[i]);
     }
     for (int i = 0; i < x->n_thread; i++)
@@ -251,119 +283,460 @@ static tsr_likelihood likelihood_of(const study *x, const tsr_saxs *saxs,
     return l;
 }
 
-/* One chain, and what it is about. */
+/* ---- the draws of the prior that all posteriors are made of ---- */
+
+/* A chain of the prior; every `thin` steps its bodies wait in `place` until
+ * there are BATCH of them, whose curves the engine is then asked for. */
 typedef struct {
-    int at, truth; /* [N_ERROR][n_truth] */
+    study *x;
+    tsr_chain *chain;
+    tsr_batch *batch;
+    int first_system;
+    long at;
+    double (*place)[3]; /* [BATCH][n_body] */
+    double *profile;    /* [BATCH][n_profile] */
+} supplier;
+
+static void supplier_open(study *x, int i, supplier *u)
+{
+    const tsr_topology *t = x->s.topology;
+    const size_t n_body = (size_t)t->n_body;
+    tsr_err err = {0};
+    *u = (supplier){.x = x, .first_system = i * BATCH};
+    u->place = calloc(BATCH * n_body, sizeof *u->place);
+    u->profile = calloc(BATCH * (size_t)x->n_profile, sizeof *u->profile);
+    u->chain = prior_chain(x, 0x7c000000 + i);
+    must(tsr_batch_new(x->s.share[0].engine, BATCH, &u->batch, &err), &err);
+    for (int k = 0; k < BATCH; k++)
+        must(tsr_batch_set(u->batch, u->first_system + k,
+                           (const double(*)[3])x->s.first->body, NULL, &err),
+             &err);
+}
+
+static void supplier_close(supplier *u)
+{
+    tsr_chain_free(u->chain);
+    tsr_batch_free(u->batch);
+    free(u->place);
+    free(u->profile);
+}
+
+/* Curves and observables of the next n draws, n at most BATCH. */
+static void supply(supplier *u, int n)
+{
+    study *x = u->x;
+    const int n_body = x->s.topology->n_body;
+    tsr_body_range range[BATCH];
+    tsr_body_proposal ask[BATCH];
+    tsr_err err = {0};
+    for (int k = 0; k < n; k++) {
+        double(*place)[3] = u->place + (size_t)k * (size_t)n_body;
+        const tsr_conformation *c = walk_prior(u->chain, x->thin, 0);
+        memcpy(place, c->body, (size_t)n_body * sizeof *place);
+        x->drawn[u->at + k] = tsr_conformation_new(x->s.topology);
+        tsr_conformation_copy(x->s.topology, x->drawn[u->at + k], c, 0,
+                              x->s.topology->n_residue);
+        range[k] = (tsr_body_range){0, n_body, 0, (const double(*)[3])place};
+        ask[k] = (tsr_body_proposal){u->first_system + k, 1, &range[k]};
+    }
+    must(tsr_batch_submit(u->batch, n, ask, &err), &err);
+    must(tsr_batch_wait(u->batch, u->profile, &err), &err);
+    for (int k = 0; k < n; k++)
+        tsr_batch_reject(u->batch, u->first_system + k);
+    for (size_t k = 0; k < (size_t)n * (size_t)x->n_profile; k++)
+        x->partial[(size_t)u->at * (size_t)x->n_profile + k] =
+            (float)u->profile[k];
+    u->at += n;
+}
+
+static void *draw_prior(void *context)
+{
+    study *x = context;
+    const int i = take_next(x, x->n_thread);
+    const long to = x->n_draw * (i + 1) / x->n_thread;
+    supplier u;
+    supplier_open(x, i, &u);
+    u.at = x->n_draw * i / x->n_thread;
+    while (u.at < to)
+        supply(&u, (int)(to - u.at < BATCH ? to - u.at : BATCH));
+    supplier_close(&u);
+    return NULL;
+}
+
+/* ---- which draws a posterior may begin with ---- */
+
+/* log of P(D | X, c2)^beta, about its best c2, where s = 1. */
+typedef struct {
+    double top, bend; /* value, minus the second derivative */
+} parabola;
+
+static double at_c2(const study *x, const tsr_likelihood *l, double c2,
+                    const double *partial, tsr_point *point)
+{
+    const double contrast[TSR_N_CONTRAST] = {x->s.contrast[TSR_C1].start, c2};
+    const tsr_prediction none = {.n_state = 0};
+    tsr_err err = {0};
+    must(tsr_likelihood_evaluate(l, partial, contrast, none, 1.0, NULL, NULL,
+                                 point, &err),
+         &err);
+    return point->log_lik;
+}
+
+/* Where it bends the wrong way, which it does far from the data alone, the top
+ * is -infinity. */
+static parabola find_top(const study *x, const tsr_likelihood *l, long draw,
+                         double *partial, tsr_point *point)
+{
+    const tsr_parameter *p = &x->s.contrast[TSR_C2];
+    const size_t n = (size_t)x->n_profile;
+    const double h = 0.5 * p->width;
+    double f[3];
+    for (size_t k = 0; k < n; k++)
+        partial[k] = (double)x->partial[(size_t)draw * n + k];
+    for (int i = 0; i < 3; i++)
+        f[i] = at_c2(x, l, p->mean + h * (i - 1), partial, point);
+    const double slope = (f[2] - f[0]) / (2.0 * h);
+    const double bend = (2.0 * f[1] - f[0] - f[2]) / (h * h);
+    return bend > 0.0 ? (parabola){f[1] + 0.5 * slope * slope / bend, bend}
+                      : (parabola){-(double)INFINITY, 1.0};
+}
+
+/* ---- weights ---- */
+
+static double effective(int n, const double *log_weight)
+{
+    double most = -(double)INFINITY, sum = 0.0, square = 0.0;
+    for (int i = 0; i < n; i++)
+        most = fmax(most, log_weight[i]);
+    for (int i = 0; i < n; i++) {
+        const double w = exp(log_weight[i] - most);
+        sum += w;
+        square += w * w;
+    }
+    return sum * sum / square;
+}
+
+/* Systematic resampling: who takes the place of the k-th of m. */
+static void resample(gsl_rng *rng, int n, const double *log_weight, int m,
+                     int *from)
+{
+    double most = -(double)INFINITY, sum = 0.0, passed = 0.0;
+    const double u = gsl_rng_uniform(rng);
+    for (int i = 0; i < n; i++)
+        most = fmax(most, log_weight[i]);
+    for (int i = 0; i < n; i++)
+        sum += exp(log_weight[i] - most);
+    for (int i = 0, k = 0; i < n; i++) {
+        passed += exp(log_weight[i] - most) / sum;
+        while (k < m && (k + u) / m < passed)
+            from[k++] = i;
+        for (int j = k; i == n - 1 && j < m; j++)
+            from[j] = i; /* rounding */
+    }
+}
+
+/* ---- posteriors ---- */
+
+/* The particles of one truth and one error: a chain each. */
+typedef struct {
+    study *x;
+    int truth, error, n, first_system;
+    tsr_batch *batch;
+    gsl_rng *rng;
     tsr_saxs saxs;
     tsr_term *term;
     tsr_likelihood likelihood;
-    tsr_target target;
-    tsr_chain *chain;
-    double value[N_OBSERVABLE]; /* of the truth */
-} inquiry;
+    tsr_target *target; /* [n] */
+    tsr_chain **chain;  /* [n] */
+    long *ancestor;     /* [n] draw of the prior that each comes from */
+    double beta;
+    tsr_body_proposal *ask;
+    double *profile;
+    int *place;
+} crowd;
 
-static void inquiry_open(study *x, int i, tsr_batch *batch, inquiry *q)
+static void crowd_open(study *x, int truth, int error, int first_system,
+                       tsr_batch *batch, crowd *c)
 {
-    const size_t n = (size_t)x->saxs.n;
+    const size_t n = (size_t)x->n_particle, n_point = (size_t)x->saxs.n;
+    *c = (crowd){.x = x, .truth = truth, .error = error, .n = x->n_particle};
+    c->first_system = first_system;
+    c->batch = batch;
+    c->rng = tsr_rng_new(78, (uint64_t)(error * x->n_truth + truth));
+    c->saxs = x->saxs;
+    c->saxs.intensity = malloc(n_point * sizeof *c->saxs.intensity);
+    c->saxs.sigma = malloc(n_point * sizeof *c->saxs.sigma);
+    make_data(x, truth, error_at[error], &c->saxs);
+    c->likelihood = likelihood_of(x, &c->saxs, &c->term);
+    c->target = calloc(n, sizeof *c->target);
+    c->chain = calloc(n, sizeof *c->chain);
+    c->ancestor = calloc(n, sizeof *c->ancestor);
+    c->ask = calloc(n, sizeof *c->ask);
+    c->profile = calloc(n * (size_t)x->n_profile, sizeof *c->profile);
+    c->place = calloc(n, sizeof *c->place);
+}
+
+static void crowd_close(crowd *c)
+{
+    for (int k = 0; k < c->n; k++)
+        tsr_chain_free(c->chain[k]);
+    tsr_term_free(c->term);
+    gsl_rng_free(c->rng);
+    free(c->saxs.intensity);
+    free(c->saxs.sigma);
+    free(c->target);
+    free(c->chain);
+    free(c->ancestor);
+    free(c->ask);
+    free(c->profile);
+    free(c->place);
+}
+
+static void begin_at(crowd *c, int k, const tsr_conformation *first)
+{
+    const int stream = c->error * c->x->n_truth + c->truth;
     tsr_err err = {0};
-    *q = (inquiry){.at = i, .truth = i % x->n_truth, .saxs = x->saxs};
-    q->saxs.intensity = malloc(n * sizeof *q->saxs.intensity);
-    q->saxs.sigma = malloc(n * sizeof *q->saxs.sigma);
-    make_data(x, q->truth, error_at[i / x->n_truth], &q->saxs);
-    q->likelihood = likelihood_of(x, &q->saxs, &q->term);
-    q->target = x->s.target;
-    q->target.likelihood = &q->likelihood;
-    q->target.first = x->truth[q->truth];
-    q->target.n_group = 0;
-    observe(x, q->target.first, q->value);
-    must(tsr_chain_new(&q->target, i, &q->chain, &err), &err);
-    must(tsr_chain_start(q->chain, batch, &err), &err);
+    c->target[k] = c->x->s.target;
+    c->target[k].likelihood = &c->likelihood;
+    c->target[k].first = first;
+    c->target[k].n_group = 0;
+    c->target[k].seed += 1000003u * (uint64_t)(stream + 1);
+    must(tsr_chain_new(&c->target[k], c->first_system + k, &c->chain[k], &err),
+         &err);
+    must(tsr_chain_start(c->chain[k], c->batch, &err), &err);
 }
 
-static void inquiry_close(inquiry *q)
+/* Each takes the place that it was drawn for; those that were drawn keep
+ * theirs. */
+static void take_places(crowd *c, const int *from)
 {
-    tsr_chain_free(q->chain);
-    tsr_term_free(q->term);
-    free(q->saxs.intensity);
-    free(q->saxs.sigma);
+    int *count = calloc((size_t)c->n, sizeof *count), next = 0;
+    tsr_err err = {0};
+    for (int k = 0; k < c->n; k++)
+        count[from[k]]++;
+    for (int k = 0; k < c->n; k++) {
+        if (count[k] > 0)
+            continue;
+        while (count[next] < 2)
+            next++;
+        count[next]--;
+        tsr_chain_copy(c->chain[k], c->chain[next]);
+        must(tsr_chain_refresh(c->chain[k], c->batch, &err), &err);
+        c->ancestor[k] = c->ancestor[next];
+    }
+    free(count);
 }
 
-/* Of each chain; the device is asked for all at once. */
-static void step_all(int n, inquiry *q, tsr_batch *batch, int is_warm,
-                     tsr_body_proposal *ask, double *profile, int *place)
+/* One step of each; the device is asked for all at once. */
+static void step_all(crowd *c, int is_warm)
 {
-    const size_t n_profile = (size_t)tsr_likelihood_n_profile(&q[0].likelihood);
     int n_ask = 0;
     tsr_err err = {0};
-    for (int i = 0; i < n; i++)
-        place[i] =
-            tsr_chain_propose(q[i].chain, &ask[n_ask]) != 0 ? n_ask++ : -1;
+    for (int i = 0; i < c->n; i++)
+        c->place[i] =
+            tsr_chain_propose(c->chain[i], &c->ask[n_ask]) != 0 ? n_ask++ : -1;
     if (n_ask > 0) {
-        must(tsr_batch_submit(batch, n_ask, ask, &err), &err);
-        must(tsr_batch_wait(batch, profile, &err), &err);
+        must(tsr_batch_submit(c->batch, n_ask, c->ask, &err), &err);
+        must(tsr_batch_wait(c->batch, c->profile, &err), &err);
     }
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < c->n; i++) {
+        const int at = c->place[i];
         int accepted;
         const double *answer =
-            place[i] < 0 ? NULL : profile + (size_t)place[i] * n_profile;
-        must(tsr_chain_decide(q[i].chain, answer, is_warm, &accepted, &err),
+            at < 0 ? NULL : c->profile + (size_t)(at * c->x->n_profile);
+        must(tsr_chain_decide(c->chain[i], answer, is_warm, &accepted, &err),
              &err);
-        if (place[i] >= 0 && accepted)
-            tsr_batch_accept(batch, tsr_chain_system(q[i].chain));
-        else if (place[i] >= 0)
-            tsr_batch_reject(batch, tsr_chain_system(q[i].chain));
+        if (at >= 0 && accepted)
+            tsr_batch_accept(c->batch, tsr_chain_system(c->chain[i]));
+        else if (at >= 0)
+            tsr_batch_reject(c->batch, tsr_chain_system(c->chain[i]));
     }
 }
 
-static void take_draw(study *x, const inquiry *q)
+static void heat(crowd *c, double beta)
 {
-    const double each = (double)EVERY / (double)x->n_step;
-    double value[N_OBSERVABLE];
-    tsr_chain_view view;
-    tsr_chain_look(q->chain, &view);
-    observe(x, view.conformation, value);
-    for (int o = 0; o < N_OBSERVABLE; o++) {
-        const size_t at = (size_t)(q->at * N_OBSERVABLE + o);
-        const double off = value[o] - q->value[o];
-        x->below[at] += off < 0.0 ? each : 0.0;
-        x->mean[at] += each * off;
-        x->square[at] += each * off * off;
+    c->beta = beta;
+    for (int k = 0; k < c->n; k++)
+        tsr_chain_heat(c->chain[k], beta);
+    for (long i = 0; i < c->x->n_stage; i++)
+        step_all(c, 1);
+}
+
+/* The largest power at which half of the weight is left, of log weights
+ * power log_lik[i] + other[i]; at most 1. */
+static double cooler(int n, const double *log_lik, const double *other,
+                     double from, double enough, double *log_weight)
+{
+    double low = from, high = 1.0;
+    for (int i = 0; i < 40; i++) {
+        const double power = i == 0 ? 1.0 : 0.5 * (low + high);
+        for (int k = 0; k < n; k++)
+            log_weight[k] = power * log_lik[k] + other[k];
+        const int is_enough = effective(n, log_weight) >= enough;
+        if (i == 0 && is_enough)
+            return 1.0;
+        *(is_enough ? &low : &high) = power;
+    }
+    for (int k = 0; k < n; k++)
+        log_weight[k] = low * log_lik[k] + other[k];
+    return low;
+}
+
+/* To temperature 1, by halves of the crowd. */
+static void cool(crowd *c)
+{
+    const size_t n = (size_t)c->n;
+    double *room = calloc(3 * n, sizeof *room);
+    double *log_lik = room, *other = room + n, *log_weight = other + n;
+    int *from = calloc(n, sizeof *from);
+    while (c->beta < 1.0) {
+        for (int k = 0; k < c->n; k++) {
+            log_lik[k] = tsr_chain_log_lik(c->chain[k]);
+            other[k] = -c->beta * log_lik[k];
+        }
+        const double beta =
+            cooler(c->n, log_lik, other, c->beta, 0.5 * c->n, log_weight);
+        resample(c->rng, c->n, log_weight, c->n, from);
+        take_places(c, from);
+        heat(c, beta);
+    }
+    free(room);
+    free(from);
+}
+
+/* From the draws of the prior, at the temperature where as many of them have
+ * weight as the crowd has particles. */
+static void gather(crowd *c)
+{
+    study *x = c->x;
+    const size_t n = (size_t)x->n_draw;
+    double *room = calloc(3 * n, sizeof *room);
+    double *top = room, *other = room + n, *log_weight = other + n;
+    double *partial = calloc((size_t)x->n_profile, sizeof *partial);
+    int *from = calloc((size_t)c->n, sizeof *from);
+    tsr_point point;
+    saxs_point(&c->likelihood, &point);
+    point.theta[c->term->first] = 0.0; /* s = 1 */
+    for (int i = 0; i < x->n_draw; i++) {
+        const parabola p = find_top(x, &c->likelihood, i, partial, &point);
+        top[i] = fmax(p.top, -1e9);
+        other[i] = -0.5 * log(p.bend);
+    }
+    const double beta =
+        cooler((int)x->n_draw, top, other, 1e-5, c->n, log_weight);
+    resample(c->rng, (int)x->n_draw, log_weight, c->n, from);
+    for (int k = 0; k < c->n; k++) {
+        begin_at(c, k, x->drawn[from[k]]);
+        c->ancestor[k] = from[k];
+    }
+    heat(c, beta);
+    tsr_point_clear(&c->likelihood, &point);
+    free(room);
+    free(partial);
+    free(from);
+}
+
+/* From the crowd of a larger error, at the temperature where most of it has
+ * weight. */
+static void follow(crowd *c, const crowd *before)
+{
+    const size_t n = (size_t)c->n;
+    double *room = calloc(3 * n, sizeof *room), best = 0.0, power = 1.0;
+    double *log_lik = room, *old = room + n, *log_weight = old + n;
+    int *from = calloc(n, sizeof *from);
+    tsr_err err = {0};
+    for (int k = 0; k < c->n; k++) {
+        old[k] = tsr_chain_log_lik(before->chain[k]);
+        begin_at(c, k, before->target[k].first);
+        tsr_chain_copy(c->chain[k], before->chain[k]);
+        must(tsr_chain_refresh(c->chain[k], c->batch, &err), &err);
+        log_lik[k] = tsr_chain_log_lik(c->chain[k]);
+        c->ancestor[k] = before->ancestor[k];
+    }
+    for (double beta = 0.02; beta < 1.01; beta *= pow(50.0, 1.0 / 16.0)) {
+        for (int k = 0; k < c->n; k++)
+            log_weight[k] = beta * log_lik[k] - old[k];
+        const double left = effective(c->n, log_weight);
+        if (left > best) {
+            best = left;
+            power = fmin(beta, 1.0);
+        }
+    }
+    for (int k = 0; k < c->n; k++)
+        log_weight[k] = power * log_lik[k] - old[k];
+    resample(c->rng, c->n, log_weight, c->n, from);
+    take_places(c, from);
+    heat(c, power);
+    free(room);
+    free(from);
+}
+
+/* Draws at temperature 1. */
+static void harvest(crowd *c)
+{
+    study *x = c->x;
+    const size_t at = (size_t)((c->error * x->n_truth + c->truth));
+    const double each =
+        (double)EVERY / ((double)x->n_step * (double)x->n_particle);
+    double truth[N_OBSERVABLE], value[N_OBSERVABLE];
+    observe(x, x->truth[c->truth], truth);
+    for (long i = 0; i < x->n_step; i++) {
+        step_all(c, 0);
+        for (int k = 0; k < c->n && i % EVERY == 0; k++) {
+            tsr_chain_view view;
+            tsr_chain_look(c->chain[k], &view);
+            observe(x, view.conformation, value);
+            for (size_t o = 0; o < N_OBSERVABLE; o++) {
+                const double off = value[o] - truth[o];
+                x->below[at * N_OBSERVABLE + o] += off < 0.0 ? each : 0.0;
+                x->mean[at * N_OBSERVABLE + o] += each * off;
+                x->square[at * N_OBSERVABLE + o] += each * off * off;
+            }
+        }
+    }
+    for (int k = 0; k < c->n; k++) {
+        int is_new = 1;
+        for (int j = 0; j < k; j++)
+            is_new &= c->ancestor[j] != c->ancestor[k];
+        x->lines[at] += is_new;
     }
 }
 
-/* Chains i, i + n_thread, ... */
-static void *run_chains(void *context)
+/* In the order of their numbers; -1: none is left, or the time is up. */
+static int next_truth(study *x)
+{
+    pthread_mutex_lock(&x->lock);
+    const int is_left =
+        x->next_truth < x->n_truth && tsr_clock_s() < x->begin_s + x->limit_s;
+    const int t = is_left ? x->next_truth++ : -1;
+    pthread_mutex_unlock(&x->lock);
+    return t;
+}
+
+static void *infer(void *context)
 {
     study *x = context;
-    const int first = take_next(x, x->n_thread), all = N_ERROR * x->n_truth;
-    const int n = first < all ? (all - first - 1) / x->n_thread + 1 : 0;
-    const size_t n_profile = (size_t)tsr_likelihood_n_profile(x->s.likelihood);
+    const int i = take_next(x, x->n_thread);
     tsr_batch *batch;
     tsr_err err = {0};
-    if (n == 0)
-        return NULL;
-    inquiry *q = calloc((size_t)n, sizeof *q);
-    tsr_body_proposal *ask = calloc((size_t)n, sizeof *ask);
-    double *profile = calloc((size_t)n * n_profile, sizeof *profile);
-    int *place = calloc((size_t)n, sizeof *place);
-    must(tsr_batch_new(x->s.share[0].engine, n, &batch, &err), &err);
-    for (int i = 0; i < n; i++)
-        inquiry_open(x, first + i * x->n_thread, batch, &q[i]);
-    for (long step = 0; step < x->n_warm + x->n_step; step++) {
-        const double done = 2.0 * (double)step / (double)x->n_warm;
-        for (int i = 0; i < n && step <= x->n_warm; i++)
-            tsr_chain_heat(q[i].chain, pow(0.01, fmax(0.0, 1.0 - done)));
-        step_all(n, q, batch, step < x->n_warm, ask, profile, place);
-        for (int i = 0; i < n && step >= x->n_warm && step % EVERY == 0; i++)
-            take_draw(x, &q[i]);
+    must(tsr_batch_new(x->s.share[0].engine, x->n_particle, &batch, &err),
+         &err);
+    for (int t; (t = next_truth(x)) >= 0;) {
+        crowd c[N_ERROR];
+        for (int e = 0; e < N_ERROR; e++) {
+            crowd_open(x, t, e, i * x->n_particle, batch, &c[e]);
+            if (e == 0)
+                gather(&c[e]);
+            else
+                follow(&c[e], &c[e - 1]);
+            if (e > 0)
+                crowd_close(&c[e - 1]);
+            cool(&c[e]);
+            harvest(&c[e]);
+        }
+        crowd_close(&c[N_ERROR - 1]);
     }
-    for (int i = 0; i < n; i++)
-        inquiry_close(&q[i]);
     tsr_batch_free(batch);
-    free(place);
-    free(profile);
-    free(ask);
-    free(q);
     return NULL;
 }
 
@@ -373,48 +746,93 @@ static void *run_chains(void *context)
 static void report(const study *x, const char *label,
                    double (*coverage)[N_OBSERVABLE])
 {
+    const int n = x->next_truth;
     for (int e = 0; e < N_ERROR; e++) {
         printf("%s, %.1f %%:", label, 100.0 * error_at[e]);
         for (int o = 0; o < N_OBSERVABLE; o++) {
             double held = 0.0, shift = 0.0, square = 0.0, sd = 0.0;
-            for (int t = 0; t < x->n_truth; t++) {
+            for (int t = 0; t < n; t++) {
                 const size_t at =
                     (size_t)((e * x->n_truth + t) * N_OBSERVABLE + o);
                 const double own =
                     sqrt(x->square[at] - x->mean[at] * x->mean[at]);
                 held += x->below[at] > 0.05 && x->below[at] < 0.95;
-                shift += x->mean[at] / own / x->n_truth;
-                square += pow(x->mean[at] / own, 2.0) / x->n_truth;
-                sd += own / x->n_truth;
+                shift += x->mean[at] / own / n;
+                square += pow(x->mean[at] / own, 2.0) / n;
+                sd += own / n;
             }
-            coverage[e][o] = held / x->n_truth;
+            coverage[e][o] = held / n;
             printf("%s %s %.2f (z %+.2f, rms %.2f, sd %.2f A)",
                    o > 0 ? "," : "", observable_name[o], coverage[e][o], shift,
                    sqrt(square), sd);
         }
-        printf("\n");
+        double lines = 0.0;
+        for (int t = 0; t < n; t++)
+            lines += (double)x->lines[e * x->n_truth + t] / n;
+        printf("; %d truths, from %.1f draws of the prior\n", n, lines);
     }
     fflush(stdout);
+}
+
+/* Residues 8 to 293 of the longer construct, into a file of the name `part`. */
+static void cut_three(char *part)
+{
+    const char *whole = "../shared/data/saxs/lar_fn3_1_2/model_LAR1-4.pdb";
+    FILE *from = fopen(whole, "r");
+    const int made = mkstemp(part);
+    FILE *to = made < 0 ? NULL : fdopen(made, "w");
+    char line[256];
+    if (from == NULL || to == NULL) {
+        fprintf(stderr, "cannot copy '%s' to '%s'\n", whole, part);
+        exit(1);
+    }
+    while (fgets(line, sizeof line, from) != NULL)
+        if (strncmp(line, "ATOM", 4) == 0 && atoi(line + 22) >= 8 &&
+            atoi(line + 22) <= 293)
+            fputs(line, to);
+    fclose(from);
+    fclose(to);
 }
 
 static void open_study(study *x, const char *name, const char *learn,
                        const char *device)
 {
     char word[48], use[48];
-    const char *const set[] = {"contrast.c2=infer", "structure.states=1",
-                               "sampler.temperatures=1", word, use};
+    char part[] = "/tmp/tessera_coverage_XXXXXX", file[64];
+    const int is_three = strcmp(name, "three") == 0;
+    const char *const set[] = {
+        "contrast.c2=infer",
+        "structure.states=1",
+        "sampler.temperatures=1",
+        word,
+        use,
+        file,
+        "structure.flexible=[\"A:97-103\", \"A:193-203\"]"};
     tsr_err err = {0};
     snprintf(word, sizeof word, "model_error=%s", learn);
     snprintf(use, sizeof use, "device.use=%s", device);
-    must(tsr_config_read(name, 5, set, &x->config, &err), &err);
+    if (is_three)
+        cut_three(part);
+    snprintf(file, sizeof file, "structure.file=%s", part);
+    must(tsr_config_read(is_three ? "configs/lar.yaml" : name, is_three ? 7 : 5,
+                         set, &x->config, &err),
+         &err);
     tsr_log *log = tsr_log_new(stdout, TSR_LOG_INFO);
     must(tsr_setup_read(&x->config, 1, NULL, &x->s, &err), &err);
-    must(tsr_setup_engine(&x->config, N_ERROR * x->n_truth, log, &x->s, &err),
+    must(tsr_setup_engine(&x->config,
+                          (x->n_particle > BATCH ? x->n_particle : BATCH) *
+                              x->s.n_thread,
+                          log, &x->s, &err),
          &err);
     tsr_log_free(log);
     const tsr_saxs_term *term = saxs_term(x->s.likelihood, 0);
     x->saxs = *term->saxs;
     x->matrix = term->matrix;
+    x->prior = x->s.target;
+    x->prior.likelihood = NULL;
+    x->prior.n_share = x->prior.n_group = 0;
+    x->prior.n_temp = x->prior.n_state = 1;
+    x->n_profile = tsr_likelihood_n_profile(x->s.likelihood);
     x->n_thread = x->s.n_thread < MOST_THREAD ? x->s.n_thread : MOST_THREAD;
 }
 
@@ -423,6 +841,10 @@ static void run_study(study *x, const char *name, const char *learn,
 {
     char label[160];
     pthread_mutex_init(&x->lock, NULL);
+    x->begin_s = tsr_clock_s();
+    x->n_draw = 200L * x->n_particle;
+    x->thin = 20;
+    x->n_stage = x->n_step / 5;
     open_study(x, name, learn, device);
     const size_t n = (size_t)x->n_truth;
     const size_t n_q = (size_t)x->s.likelihood->grid.n_q;
@@ -432,9 +854,13 @@ static void run_study(study *x, const char *name, const char *learn,
     x->below = calloc(n_value, sizeof *x->below);
     x->mean = calloc(n_value, sizeof *x->mean);
     x->square = calloc(n_value, sizeof *x->square);
+    x->lines = calloc(N_ERROR * n, sizeof *x->lines);
+    x->drawn = calloc((size_t)x->n_draw, sizeof(*x->drawn));
+    x->partial = calloc((size_t)(x->n_draw * x->n_profile), sizeof *x->partial);
     draw_truths(x);
     in_threads(x, compute_truths);
-    in_threads(x, run_chains);
+    in_threads(x, draw_prior);
+    in_threads(x, infer);
     snprintf(label, sizeof label, "%s, %s, c2 %s", name, learn,
              isnan(x->c2) ? "of the prior" : "fixed");
     report(x, label, coverage);
@@ -445,6 +871,13 @@ static void run_study(study *x, const char *name, const char *learn,
     free(x->below);
     free(x->mean);
     free(x->square);
+    for (long i = 0; i < x->n_draw; i++)
+        tsr_conformation_free(x->drawn[i]);
+    free(x->drawn);
+    free(x->lines);
+    free(x->partial);
+    if (strcmp(name, "three") == 0)
+        remove(x->config.structure.file);
     tsr_setup_clear(&x->s);
     tsr_config_clear(&x->config);
 }
@@ -452,7 +885,11 @@ static void run_study(study *x, const char *name, const char *learn,
 static void intervals_hold_the_truth(void **state)
 {
     double coverage[N_ERROR][N_OBSERVABLE], held = 0.0;
-    study x = {.n_truth = 10, .n_warm = 4000, .n_step = 16000, .c2 = 1.0};
+    study x = {.n_truth = 10,
+               .n_particle = 32,
+               .n_step = 500,
+               .c2 = 1.0,
+               .limit_s = HUGE_VAL};
     (void)state;
     if (access("../shared/data/saxs/lar_fn3_1_2", R_OK) != 0) {
         print_message("../shared/data/saxs is absent\n");
@@ -474,10 +911,11 @@ int main(int argc, char **argv)
     if (argc < 7)
         return cmocka_run_group_tests_name("coverage", tests, NULL, NULL);
     study x = {.n_truth = atoi(argv[3]),
-               .n_warm = atol(argv[4]),
+               .n_particle = atoi(argv[4]),
                .n_step = atol(argv[5]),
                .c2 =
-                   strcmp(argv[6], "prior") == 0 ? (double)NAN : atof(argv[6])};
+                   strcmp(argv[6], "prior") == 0 ? (double)NAN : atof(argv[6]),
+               .limit_s = argc > 8 ? atof(argv[8]) : HUGE_VAL};
     run_study(&x, argv[1], argv[2], argc > 7 ? argv[7] : "auto", coverage);
     return 0;
 }
