@@ -16,7 +16,9 @@
  *     slow_coverage CONFIG LEARN TRUTHS PARTICLES STEPS C2 [DEVICE [SECONDS]]
  *
  * CONFIG: a file, or three: domains 1 to 3 of a longer construct of LAR.
- * LEARN: all, ratio, none. STEPS: of each particle at temperature 1, and a
+ * LEARN: all, ratio, none; own: all, but data are of the bodies with an error
+ * of the kind that the likelihood takes them to have, where nine in ten is what
+ * has to come out. STEPS: of each particle at temperature 1, and a
  * fifth of them between two temperatures. C2: a number, or prior. After SECONDS
  * no truth is begun. Without arguments: a few, with bounds. */
 #include "run/setup.h"
@@ -57,6 +59,7 @@ typedef struct {
     int n_particle;
     long n_stage, n_step;
     long n_draw, thin; /* draws of the prior, steps from one to the next */
+    int is_own;        /* 1: data are of the model itself */
     double c2;         /* NaN: from its prior */
     tsr_conformation **truth;      /* [n_truth] */
     double *atoms;                 /* [n_truth][n_q] their curves on the grid */
@@ -191,6 +194,34 @@ static int take_next(study *x, int n)
     return i;
 }
 
+/* What the likelihood takes to be the truth: the corrected curve of the bodies,
+ * times an error that it knows of. */
+static void own_curve(const study *x, const tsr_conformation *c, int truth,
+                      double c2, double *partial, double *curve)
+{
+    const tsr_likelihood *l = x->s.likelihood;
+    const tsr_profile_error *error = &l->view->error;
+    const double contrast[TSR_N_CONTRAST] = {x->s.contrast[TSR_C1].start, c2};
+    const size_t n_q = (size_t)l->grid.n_q;
+    gsl_rng *rng = tsr_rng_new(79, (uint64_t)truth);
+    tsr_err err = {0};
+    must(tsr_likelihood_direct(l, x->s.topology->n_body,
+                               (const double(*)[3])c->body, NULL, partial,
+                               &err),
+         &err);
+    tsr_likelihood_profile(l, 0, partial, contrast, curve);
+    for (int e = 0; e < error->n; e++) {
+        const double a = gsl_ran_gaussian(rng, 1.0);
+        for (size_t k = 0; k < n_q; k++)
+            partial[k] =
+                (e > 0 ? partial[k] : 0.0) +
+                a * error->curve[(size_t)e * n_q + k] / error->reference[k];
+    }
+    for (size_t k = 0; k < n_q && error->n > 0; k++)
+        curve[k] *= 1.0 + partial[k];
+    gsl_rng_free(rng);
+}
+
 static void *compute_truths(void *context)
 {
     study *x = context;
@@ -209,6 +240,10 @@ static void *compute_truths(void *context)
         const tsr_conformation *c = x->truth[t];
         const double c2 =
             isnan(x->c2) ? c2_quantile(x, (t + 0.5) / x->n_truth) : x->c2;
+        if (x->is_own) {
+            own_curve(x, c, t, c2, six, x->atoms + (size_t)t * n_q);
+            continue;
+        }
         must(tsr_atom_curves_partial(curves, c, six, &radius, &err), &err);
         for (size_t k = 0; k < n_q; k++)
             x->atoms[(size_t)t * n_q + k] =
@@ -809,7 +844,8 @@ static void open_study(study *x, const char *name, const char *learn,
         file,
         "structure.flexible=[\"A:97-103\", \"A:193-203\"]"};
     tsr_err err = {0};
-    snprintf(word, sizeof word, "model_error=%s", learn);
+    x->is_own = strcmp(learn, "own") == 0;
+    snprintf(word, sizeof word, "model_error=%s", x->is_own ? "all" : learn);
     snprintf(use, sizeof use, "device.use=%s", device);
     if (is_three)
         cut_three(part);
