@@ -13,7 +13,8 @@
  * crowd of a small error begins with that of the next larger one. No particle
  * knows of the truth. docs/statistics.md has the table.
  *
- *     slow_coverage CONFIG LEARN TRUTHS PARTICLES STEPS C2 [DEVICE [SECONDS]]
+ *     slow_coverage CONFIG LEARN TRUTHS DRAWS PARTICLES STEPS C2 [DEVICE
+ *         [SECONDS]]
  *
  * CONFIG: a file, or three: domains 1 to 3 of a longer construct of LAR.
  * LEARN: all, ratio, none; own: all, but data are of the bodies with an error
@@ -41,7 +42,8 @@ enum {
     N_ERROR = 3,
     MOST_THREAD = 64,
     BATCH = 32,
-    EVERY = 50
+    EVERY = 50,
+    SOME = 20
 };
 
 static const char *const observable_name[N_OBSERVABLE] = {"Rg", "D_max",
@@ -68,6 +70,7 @@ typedef struct {
                                       less the truth */
     int *lines; /* [N_ERROR][n_truth] draws of the prior that are left */
     tsr_conformation **drawn; /* [n_draw] */
+    double *rg;               /* [n_draw] */
     float *partial;           /* [n_draw][n_profile] */
     pthread_mutex_t lock;
 } study;
@@ -371,6 +374,8 @@ static void supply(supplier *u, int n)
         x->drawn[u->at + k] = tsr_conformation_new(x->s.topology);
         tsr_conformation_copy(x->s.topology, x->drawn[u->at + k], c, 0,
                               x->s.topology->n_residue);
+        x->rg[u->at + k] =
+            tsr_conformation_rg(x->s.topology, c, x->s.form_factors->rg2);
         range[k] = (tsr_body_range){0, n_body, 0, (const double(*)[3])place};
         ask[k] = (tsr_body_proposal){u->first_system + k, 1, &range[k]};
     }
@@ -639,6 +644,23 @@ static void cool(crowd *c)
     free(from);
 }
 
+/* The range of Rg beyond which draws have no weight, from one in SOME: of those
+ * within 50 nat of the best one, and half as far again. */
+static void possible(const study *x, const double *top, double *low,
+                     double *high)
+{
+    double best = -(double)INFINITY, least = HUGE_VAL, most = 0.0;
+    for (int i = 0; i < x->n_draw; i += SOME)
+        best = fmax(best, top[i]);
+    for (int i = 0; i < x->n_draw; i += SOME)
+        if (top[i] > best - 50.0) {
+            least = fmin(least, x->rg[i]);
+            most = fmax(most, x->rg[i]);
+        }
+    *low = least - 0.25 * (most - least);
+    *high = most + 0.25 * (most - least);
+}
+
 /* From the draws of the prior, at the temperature where as many of them have
  * weight as the crowd has particles. */
 static void gather(crowd *c)
@@ -652,10 +674,20 @@ static void gather(crowd *c)
     tsr_point point;
     saxs_point(&c->likelihood, &point);
     point.theta[c->term->first] = 0.0; /* s = 1 */
-    for (int i = 0; i < x->n_draw; i++) {
-        const parabola p = find_top(x, &c->likelihood, i, partial, &point);
-        top[i] = fmax(p.top, -1e9);
-        other[i] = -0.5 * log(p.bend);
+    double low = 0.0, high = HUGE_VAL;
+    for (int i = 0; i < x->n_draw; i++)
+        top[i] = -1e9;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < x->n_draw; i++) {
+            if ((i % SOME == 0) != (pass == 0) || x->rg[i] < low ||
+                x->rg[i] > high)
+                continue;
+            const parabola p = find_top(x, &c->likelihood, i, partial, &point);
+            top[i] = fmax(p.top, -1e9);
+            other[i] = -0.5 * log(p.bend);
+        }
+        if (pass == 0)
+            possible(x, top, &low, &high);
     }
     const double beta =
         cooler((int)x->n_draw, top, other, 1e-5, c->n, log_weight);
@@ -878,8 +910,7 @@ static void run_study(study *x, const char *name, const char *learn,
     char label[160];
     pthread_mutex_init(&x->lock, NULL);
     x->begin_s = tsr_clock_s();
-    x->n_draw = 200L * x->n_particle;
-    x->thin = 20;
+    x->thin = 10;
     x->n_stage = x->n_step / 5;
     open_study(x, name, learn, device);
     const size_t n = (size_t)x->n_truth;
@@ -892,6 +923,7 @@ static void run_study(study *x, const char *name, const char *learn,
     x->square = calloc(n_value, sizeof *x->square);
     x->lines = calloc(N_ERROR * n, sizeof *x->lines);
     x->drawn = calloc((size_t)x->n_draw, sizeof(*x->drawn));
+    x->rg = calloc((size_t)x->n_draw, sizeof *x->rg);
     x->partial = calloc((size_t)(x->n_draw * x->n_profile), sizeof *x->partial);
     draw_truths(x);
     in_threads(x, compute_truths);
@@ -911,6 +943,7 @@ static void run_study(study *x, const char *name, const char *learn,
         tsr_conformation_free(x->drawn[i]);
     free(x->drawn);
     free(x->lines);
+    free(x->rg);
     free(x->partial);
     if (strcmp(name, "three") == 0)
         remove(x->config.structure.file);
@@ -922,7 +955,8 @@ static void intervals_hold_the_truth(void **state)
 {
     double coverage[N_ERROR][N_OBSERVABLE], held = 0.0;
     study x = {.n_truth = 10,
-               .n_particle = 32,
+               .n_draw = 20000,
+               .n_particle = 64,
                .n_step = 500,
                .c2 = 1.0,
                .limit_s = HUGE_VAL};
@@ -944,14 +978,15 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(intervals_hold_the_truth)};
     double coverage[N_ERROR][N_OBSERVABLE];
-    if (argc < 7)
+    if (argc < 8)
         return cmocka_run_group_tests_name("coverage", tests, NULL, NULL);
     study x = {.n_truth = atoi(argv[3]),
-               .n_particle = atoi(argv[4]),
-               .n_step = atol(argv[5]),
+               .n_draw = atol(argv[4]),
+               .n_particle = atoi(argv[5]),
+               .n_step = atol(argv[6]),
                .c2 =
-                   strcmp(argv[6], "prior") == 0 ? (double)NAN : atof(argv[6]),
-               .limit_s = argc > 8 ? atof(argv[8]) : HUGE_VAL};
-    run_study(&x, argv[1], argv[2], argc > 7 ? argv[7] : "auto", coverage);
+                   strcmp(argv[7], "prior") == 0 ? (double)NAN : atof(argv[7]),
+               .limit_s = argc > 9 ? atof(argv[9]) : HUGE_VAL};
+    run_study(&x, argv[1], argv[2], argc > 8 ? argv[8] : "auto", coverage);
     return 0;
 }
