@@ -814,6 +814,10 @@ static void report(const study *x, const char *label,
                    double (*coverage)[N_OBSERVABLE])
 {
     const int n = x->next_truth;
+    if (n == 0) {
+        fprintf(stderr, "%s: the time was up before any truth\n", label);
+        exit(1);
+    }
     for (int e = 0; e < N_ERROR; e++) {
         printf("%s, %.1f %%:", label, 100.0 * error_at[e]);
         for (int o = 0; o < N_OBSERVABLE; o++) {
