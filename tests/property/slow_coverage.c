@@ -720,13 +720,14 @@ static void follow(crowd *c, const crowd *before)
         log_lik[k] = tsr_chain_log_lik(c->chain[k]);
         c->ancestor[k] = before->ancestor[k];
     }
-    for (double beta = 0.02; beta < 1.01; beta *= pow(50.0, 1.0 / 16.0)) {
+    for (int i = 0; i <= 16; i++) {
+        const double beta = pow(0.02, i / 16.0);
         for (int k = 0; k < c->n; k++)
             log_weight[k] = beta * log_lik[k] - old[k];
         const double left = effective(c->n, log_weight);
         if (left > best) {
             best = left;
-            power = fmin(beta, 1.0);
+            power = beta;
         }
     }
     for (int k = 0; k < c->n; k++)
