@@ -67,6 +67,15 @@ only 'yaml' io
 only 'gemmi/' io
 only 'fftw3' '(density|scattering)'
 
+# Who wants to know something of a term asks its type.
+terms=$(sed -n 's/^    X(\([a-z_]*\)).*/\1/p' src/likelihood/term.h |
+    paste -sd '|')
+[ -n "$terms" ] || complain "no terms in src/likelihood/term.h"
+for line in $(grep -noE "\<tsr_term_($terms)\>" src/*/*.[ch] |
+    grep -v '^src/likelihood/'); do
+    complain "$line: knows a term by name"
+done
+
 for file in src/*/*.[ch] src/*/*.cc kernels/* tests/*.h tests/*/*.[ch]; do
     n=$(wc -l <"$file")
     [ "$n" -le 600 ] || complain "$file has $n lines: two concerns?"

@@ -51,18 +51,27 @@ static void print_flexible(FILE *out, const tsr_structure_config *s)
     fputs(s->flexible.n > 0 ? "; the rest moved as rigid parts. " : ". ", out);
 }
 
+/* Of an entry of `data:`, as the trace numbers it: among those alike. */
+static int ordinal_of(const tsr_term_options *data, int number)
+{
+    const tsr_term_type *type = tsr_term_registry[data[number].kind];
+    int ordinal = 0;
+    for (int i = 0; i < number; i++)
+        ordinal += tsr_term_is_alike(tsr_term_registry[data[i].kind], type);
+    return ordinal;
+}
+
 /* The points of an entry of `data:` that the run used, not those it was allowed
  * to. */
 static void print_points(FILE *out, const tsr_past_run *run, int number)
 {
     const tsr_term_options *data = run->config.data.item;
     const tsr_term_type *type = tsr_term_registry[data[number].kind];
-    int ordinal = 0, n = 0;
+    int n = 0;
     char name[64];
     double *coord = NULL;
-    for (int i = 0; i < number; i++)
-        ordinal += tsr_term_is_alike(tsr_term_registry[data[i].kind], type);
-    tsr_term_variable(type, ordinal, type->observable, sizeof name, name);
+    tsr_term_variable(type, ordinal_of(data, number), type->observable,
+                      sizeof name, name);
     if (tsr_trace_coordinates(run->trace, TSR_TRACE_OBSERVED_DATA, name, &n,
                               &coord, NULL) == TSR_OK &&
         coord != NULL && n > 1)
@@ -156,7 +165,7 @@ static tsr_report_start *read_starts(const tsr_past_run *run,
         char name[64];
         int n_chain, n_draw;
         start[k].fit = verdict->curve[k].rigid;
-        tsr_term_variable(&tsr_term_saxs, k, "rigid", sizeof name, name);
+        tsr_term_variable(tsr_term_registry[0], k, "rigid", sizeof name, name);
         if (start[k].fit.n_point > 0 &&
             tsr_trace_get(run->trace, TSR_TRACE_CONSTANT_DATA, name, &n_chain,
                           &n_draw, &start[k].n, &start[k].curve,
@@ -169,14 +178,13 @@ static tsr_report_start *read_starts(const tsr_past_run *run,
 /* ---- density maps ---- */
 
 /* The width of the blur that the draws have: their mean, or as it was fixed. */
-static double sigma_of_draws(const tsr_past_run *run, int ordinal,
+static double sigma_of_draws(const tsr_past_run *run, const tsr_report_map *m,
                              const tsr_map_options *o)
 {
     char name[64];
     int n_chain = 0, n_draw = 0;
     double *value = NULL, sum = 0.0;
-    tsr_term_variable(&tsr_term_map, ordinal, "sigma_over_r", sizeof name,
-                      name);
+    tsr_term_variable(m->type, m->ordinal, "sigma_over_r", sizeof name, name);
     if (o->sigma_over_r.word < 0 ||
         tsr_summary_draws(run->trace, name, &n_chain, &n_draw, &value, NULL) !=
             TSR_OK ||
@@ -198,8 +206,9 @@ static void look_at_maps(const tsr_past_run *run, tsr_log *log,
     const tsr_term_options *data = run->config.data.item;
     tsr_err err = {.status = TSR_OK};
     tsr_status status = TSR_OK;
-    for (int i = 0, ordinal = 0; i < run->config.data.n; i++) {
-        if (tsr_term_registry[data[i].kind] != &tsr_term_map)
+    for (int i = 0; i < run->config.data.n; i++) {
+        const tsr_term_type *type = tsr_term_registry[data[i].kind];
+        if (type->map == NULL)
             continue;
         if (models->atoms == NULL)
             status = tsr_map_models_read(run->directory, NULL, MOST, NULL,
@@ -208,18 +217,18 @@ static void look_at_maps(const tsr_past_run *run, tsr_log *log,
             models->atoms,   (const double(*)[3])models->start,
             models->n,       (const double(*)[3])models->xyz,
             models->of_draw, models->weight};
-        map[*n] = (tsr_report_map){.ordinal = ordinal, .atoms = models->atoms};
-        TSR_THEN(status,
-                 tsr_map_view_make(
-                     &data[i], &shown,
-                     sigma_of_draws(run, ordinal, (const void *)&data[i]),
-                     &map[*n].view, &err));
+        map[*n] = (tsr_report_map){.type = type,
+                                   .ordinal = ordinal_of(data, i),
+                                   .atoms = models->atoms};
+        TSR_THEN(status, tsr_map_view_make(
+                             &data[i], &shown,
+                             sigma_of_draws(run, &map[*n], type->map(&data[i])),
+                             &map[*n].view, &err));
         if (status != TSR_OK) {
             tsr_warn(log, "the map itself is not shown: %s", err.message);
             return;
         }
         ++*n;
-        ordinal++;
     }
 }
 

@@ -27,10 +27,13 @@ static void put_string(const tsr_json *j, const char *text)
     fputc('"', out);
 }
 
-/* The comma, the line and the key before a value. */
-static void start(tsr_json *j, const char *key, int is_container)
+/* The comma, the line and the key before a value; 0: nothing is written here,
+ * since it is nested too deep. */
+static int start(tsr_json *j, const char *key, int is_container)
 {
     const int inside = j->depth - 1;
+    if (j->too_deep > 0)
+        return 0;
     if (inside >= 0) {
         const int own_line =
             is_container && (key == NULL || j->depth == 1) && !j->is_script;
@@ -44,14 +47,19 @@ static void start(tsr_json *j, const char *key, int is_container)
         put_string(j, key);
         fputs(j->is_script ? ":" : ": ", j->out);
     }
+    return 1;
 }
 
 static void open_with(tsr_json *j, const char *key, const char *bracket)
 {
-    start(j, key, 1);
-    fputc(bracket[0], j->out);
-    if (j->depth == TSR_JSON_DEPTH)
-        abort(); /* a mistake of the program, not of its input */
+    const int is_deep = j->depth == TSR_JSON_DEPTH;
+    if (start(j, key, !is_deep))
+        fputs(is_deep ? "null" : (char[2]){bracket[0]}, j->out);
+    if (is_deep) {
+        j->is_bad = 1;
+        j->too_deep++;
+        return;
+    }
     j->close[j->depth] = bracket[1];
     j->has_entry[j->depth++] = 0;
 }
@@ -68,6 +76,10 @@ void tsr_json_array(tsr_json *json, const char *key)
 
 void tsr_json_close(tsr_json *json)
 {
+    if (json->too_deep > 0) {
+        json->too_deep--;
+        return;
+    }
     fputc(json->close[--json->depth], json->out);
     if (json->depth == 0 && !json->is_script)
         fputc('\n', json->out);
@@ -77,7 +89,8 @@ void tsr_json_number(tsr_json *json, const char *key, double value)
 {
     char text[32];
     int digits = json->digits > 0 ? json->digits : 15;
-    start(json, key, 0);
+    if (!start(json, key, 0))
+        return;
     if (!isfinite(value)) {
         fputs("null", json->out);
         return;
@@ -99,19 +112,20 @@ void tsr_json_numbers(tsr_json *json, const char *key, int n,
 
 void tsr_json_integer(tsr_json *json, const char *key, long long value)
 {
-    start(json, key, 0);
-    fprintf(json->out, "%lld", value);
+    if (start(json, key, 0))
+        fprintf(json->out, "%lld", value);
 }
 
 void tsr_json_truth(tsr_json *json, const char *key, int value)
 {
-    start(json, key, 0);
-    fputs(value ? "true" : "false", json->out);
+    if (start(json, key, 0))
+        fputs(value ? "true" : "false", json->out);
 }
 
 void tsr_json_text(tsr_json *json, const char *key, const char *text)
 {
-    start(json, key, 0);
+    if (!start(json, key, 0))
+        return;
     if (text != NULL)
         put_string(json, text);
     else

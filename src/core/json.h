@@ -12,13 +12,15 @@
  * A member of an object has a key, an entry of an array has NULL. An object or
  * array within an array begins a line of its own, and so do the members of the
  * outermost object that are objects or arrays. After the last close the line is
- * ended. Errors of writing stay in the stream (ferror). */
+ * ended. Errors of writing stay in the stream (ferror). An object or array that
+ * is nested too deep is null, without what was to be in it, and is_bad is set;
+ * the rest is whole. */
 #ifndef TSR_CORE_JSON_H
 #define TSR_CORE_JSON_H
 
 #include <stdio.h>
 
-enum { TSR_JSON_DEPTH = 32 };
+enum { TSR_JSON_DEPTH = 32 }; /* brackets within each other, at most */
 
 typedef struct {
     FILE *out;
@@ -26,7 +28,9 @@ typedef struct {
                       reading gives back the same double */
     int is_script; /* to stand in a script of a page: no blanks or lines, and
                       no '<', which with "/script" would end it */
+    int is_bad;    /* out: something was nested deeper than can be written */
     int depth;     /* what follows is the writer's own */
+    int too_deep;  /* open brackets that are not written */
     char close[TSR_JSON_DEPTH], has_entry[TSR_JSON_DEPTH];
 } tsr_json;
 

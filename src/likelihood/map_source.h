@@ -6,7 +6,7 @@
 #include "density/blurred.h"
 
 /* An entry of `data:` of the kind map. */
-typedef struct {
+typedef struct tsr_map_options {
     int kind;
     char *file;
     int origin; /* tsr_map_origin */

@@ -47,9 +47,9 @@ typedef struct {
     tsr_fsc_halves halves;     /* of half-maps; plain.n 0: there are none */
 } tsr_map_view;
 
-/* Of an entry of the kind map, at a width of the blur over the resolution. Map,
- * mask and half-maps are read again. Errors: those of reading them;
- * TSR_E_NOMEM; TSR_E_DATA (no atoms of known elements). */
+/* Of an entry of a kind that has maps, at a width of the blur over the
+ * resolution. Map, mask and half-maps are read again. Errors: those of reading
+ * them; TSR_E_NOMEM; TSR_E_DATA (no atoms of known elements). */
 tsr_status tsr_map_view_make(const tsr_term_options *options,
                              const tsr_map_view_models *models,
                              double sigma_over_r, tsr_map_view *out,

@@ -87,8 +87,18 @@ typedef struct {
     const char *observable, *observable_unit; /* "intensity" */
     const char *axis, *axis_unit;             /* "q" */
     const char *title;                        /* of the report's section */
-    int is_log;   /* figures have a logarithmic axis of values */
-    int is_curve; /* of scattering: named and counted with all others */
+    int is_log;         /* figures have a logarithmic axis of values */
+    int is_curve;       /* of scattering: named and counted with all others, and
+                           read from tsr_saxs_options */
+    int is_neutron;     /* a curve of neutrons: what they see depends on the
+                           solvent, so its Rg may be another */
+    int is_correlation; /* what was measured is how well the data correlate with
+                           the structures; `constant` may have a "limit", what
+                           noise would leave of a structure that is right */
+
+    /* The density map that an entry is, to be looked at beside the draws. NULL:
+     * entries of this kind are no maps. */
+    const struct tsr_map_options *(*map)(const tsr_term_options *options);
 
     /* Reads and checks the data. Errors: TSR_E_NOINPUT, TSR_E_DATA,
      * TSR_E_CONFIG (beginning with the key). */

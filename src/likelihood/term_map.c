@@ -462,6 +462,11 @@ static double term_draw_point(const tsr_term *term, const double *theta, int k,
     return value;
 }
 
+static const tsr_map_options *term_options_map(const tsr_term_options *options)
+{
+    return (const void *)options;
+}
+
 const tsr_term_type tsr_term_map = {
     .name = "map",
     .doc = "a density map, as of electron microscopy",
@@ -471,6 +476,8 @@ const tsr_term_type tsr_term_map = {
     .observable = "map_correlation",
     .axis = "map_point",
     .title = "Density map",
+    .is_correlation = 1,
+    .map = term_options_map,
     .read = term_read,
     .constant = term_constant,
     .place = term_place,

@@ -560,6 +560,7 @@ const tsr_term_type tsr_term_sans = {
     .doc = "a small-angle neutron scattering curve",
     .source = "Jacrot 1976",
     .fields = sans_fields,
+    .is_neutron = 1,
     .read = sans_read,
     .tell = sans_tell,
     CURVE_TERM};

@@ -32,7 +32,8 @@ typedef struct {
 
 /* What a density map and the draws look like beside each other. */
 typedef struct {
-    int ordinal; /* among the maps of `data:`, from 0 */
+    const tsr_term_type *type;
+    int ordinal; /* among the entries of its kind, from 0 */
     const tsr_atoms *atoms;
     tsr_map_view view;
 } tsr_report_map;

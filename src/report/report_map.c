@@ -254,7 +254,7 @@ static double constant(tsr_report *r, const tsr_report_map *m, const char *what)
     char name[64];
     int n_chain, n_draw, n = 0;
     double *value = NULL, first = (double)NAN;
-    tsr_term_variable(&tsr_term_map, m->ordinal, what, sizeof name, name);
+    tsr_term_variable(m->type, m->ordinal, what, sizeof name, name);
     if (tsr_trace_get(r->trace, TSR_TRACE_CONSTANT_DATA, name, &n_chain,
                       &n_draw, &n, &value, NULL) == TSR_OK &&
         n > 0)
@@ -269,8 +269,8 @@ static tsr_status sampled(tsr_report *r, const tsr_report_map *m,
 {
     char name[64];
     tsr_curve_summary *c = NULL;
-    tsr_term_variable(&tsr_term_map, m->ordinal, "map_correlation_mean",
-                      sizeof name, name);
+    tsr_term_variable(m->type, m->ordinal, "map_correlation_mean", sizeof name,
+                      name);
     tsr_status status = tsr_curve_summary_make(r->trace, name, 2e7, &c, err);
     if (status != TSR_OK)
         return status;
@@ -313,7 +313,7 @@ static tsr_status tables(tsr_report *r, const tsr_report_map *m, tsr_err *err)
 
 static void heading(tsr_report *r, const tsr_report_map *m)
 {
-    const char *name = tsr_report_data_name(r, &tsr_term_map, m->ordinal);
+    const char *name = tsr_report_data_name(r, m->type, m->ordinal);
     fprintf(tsr_page_html(r->page), "<h3>Map %d: ", m->ordinal + 1);
     tsr_page_text(r->page, name != NULL ? name : "");
     fputs("</h3>\n", tsr_page_html(r->page));
@@ -362,9 +362,12 @@ static tsr_status show(tsr_report *r, const tsr_report_map *m, tsr_err *err)
     return status;
 }
 
-tsr_status tsr_report_maps(tsr_report *report, tsr_err *err)
+tsr_status tsr_report_maps(tsr_report *report, const tsr_term_type *type,
+                           tsr_err *err)
 {
+    const tsr_report_map *map = report->options->map;
     for (int k = 0; k < report->options->n_map; k++)
-        TSR_TRY(show(report, &report->options->map[k], err));
+        if (map[k].type == type)
+            TSR_TRY(show(report, &map[k], err));
     return TSR_OK;
 }

@@ -123,7 +123,8 @@ tsr_status tsr_report_fit(tsr_report *report, tsr_err *err);
 /* What was measured beside curves: a section for each kind of term. */
 tsr_status tsr_report_terms(tsr_report *report, tsr_err *err);
 /* Maps beside the draws, in the section of their kind. */
-tsr_status tsr_report_maps(tsr_report *report, tsr_err *err);
+tsr_status tsr_report_maps(tsr_report *report, const tsr_term_type *type,
+                           tsr_err *err);
 /* Distributions of the scalars, the prior beside them. */
 tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err);
 /* Distances, mobility, groups, timeline of the conformations. */

@@ -6,9 +6,9 @@
  * data. So a new kind of term is shown without a line here. Where a measurement
  * is a single number, the draws' values are drawn as a density beside it, which
  * tells at a glance whether the structures meet it; where it has several points
- * they are drawn over its axis. The scattering curve, which is the first kind
- * of all, has its own section (report_fit.c); what else there is of a density
- * map comes from its own file, too (report_map.c). */
+ * they are drawn over its axis. Scattering curves have their own section
+ * (report_fit.c); kinds that say that they are density maps are shown by
+ * report_map.c. */
 #include "report/report_sections.h"
 
 #include "likelihood/term.h"
@@ -283,8 +283,8 @@ static tsr_status section(tsr_report *r, const tsr_term_type *type,
     if (status != TSR_OK || !is_there)
         return status;
     tsr_page_section(r->page, type->name, type->title);
-    if (type == &tsr_term_map && r->options->n_map > 0)
-        return tsr_report_maps(r, err);
+    if (type->map != NULL && r->options->n_map > 0)
+        return tsr_report_maps(r, type, err);
     if (is_number) {
         table_begin(r);
         status = each(r, type, see_row, &n, err);
@@ -302,7 +302,8 @@ static tsr_status section(tsr_report *r, const tsr_term_type *type,
 
 tsr_status tsr_report_terms(tsr_report *report, tsr_err *err)
 {
-    for (int k = 1; tsr_term_registry[k] != NULL; k++)
-        TSR_TRY(section(report, tsr_term_registry[k], err));
+    for (int k = 0; tsr_term_registry[k] != NULL; k++)
+        if (!tsr_term_registry[k]->is_curve)
+            TSR_TRY(section(report, tsr_term_registry[k], err));
     return TSR_OK;
 }

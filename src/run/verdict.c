@@ -242,8 +242,7 @@ static void name_curve(const tsr_past_run *run, int k, tsr_verdict_curve *curve)
     snprintf(curve->name, sizeof curve->name, "data set %d", k + 1);
     for (int i = 0, seen = 0; run->has_config && i < run->config.data.n; i++)
         if (tsr_term_registry[data[i].kind]->is_curve && seen++ == k) {
-            curve->is_neutron =
-                tsr_term_registry[data[i].kind] == &tsr_term_sans;
+            curve->is_neutron = tsr_term_registry[data[i].kind]->is_neutron;
             tsr_config_data_name(&run->config, i, sizeof curve->name,
                                  curve->name);
         }

@@ -124,8 +124,9 @@ static tsr_status find_moved(tsr_verdict *v, tsr_err *err)
 tsr_status tsr_verdict_measure(tsr_verdict *verdict, const tsr_past_run *run,
                                tsr_err *err)
 {
-    for (int k = 1; tsr_term_registry[k] != NULL; k++)
-        TSR_TRY(measure_kind(verdict, run, tsr_term_registry[k], err));
+    for (int k = 0; tsr_term_registry[k] != NULL; k++)
+        if (!tsr_term_registry[k]->is_curve)
+            TSR_TRY(measure_kind(verdict, run, tsr_term_registry[k], err));
     return find_moved(verdict, err);
 }
 
@@ -216,7 +217,7 @@ void tsr_verdict_say_measured(const tsr_verdict *verdict, tsr_words *words)
         const tsr_verdict_measured *m = &v->measured[k];
         if (k > 0)
             tsr_words_say(words, " ");
-        if (m->type == &tsr_term_map)
+        if (m->type->is_correlation)
             say_map(m, words);
         else
             say_number(m, words);
@@ -262,7 +263,7 @@ static void put_one(const tsr_verdict_measured *m, tsr_json *j)
     tsr_verdict_put_interval(j, "draws", &m->draws);
     tsr_json_number(j, "draws_sd", m->draws.sd);
     tsr_json_number(j, "draws_rhat", m->draws.rhat);
-    if (m->type == &tsr_term_map) {
+    if (m->type->is_correlation) {
         tsr_json_number(j, "limit", m->limit);
         tsr_json_number(j, "start_unexplained",
                         unexplained(m->start, m->limit));

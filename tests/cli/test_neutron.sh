@@ -116,7 +116,8 @@ expect "q in the wrong unit" 0 "sans.dat.*Rg of .* does not suit .*check q_unit"
     "$program" check run.yaml --set "data.1.q_unit=1/nm"
 expect "next to no contrast" 0 \
     "42 % D2O there is little contrast.*held within 0.5 and 2" \
-    "$program" run run.yaml --dry-run --set "data.1.deuterated=[]"
+    "$program" run run.yaml --dry-run --set "data.1.deuterated=[]" \
+    --set model_error.conformations=3
 check "where there is some nothing is held" \
     sh -c '! grep -q "20 % D2O there is little contrast" err.txt'
 check "nor are units doubted" sh -c '! grep -q "check q_unit" err.txt'
@@ -146,7 +147,7 @@ expect "exchange of X-rays" 64 "exchange goes with --sans" \
     "$program" init $complex xray.dat --exchange 0.8
 few="--set sampler.warmup=20 --set sampler.chains=1 --set sampler.thin=1"
 few="$few --set sampler.temperatures=4 --set sampler.draws=20"
-few="$few --set model_error.conformations=6 --set device.use=reference"
+few="$few --set model_error.conformations=3 --set device.use=reference"
 solve() { # OPTION...
     "$program" solve $complex --sans "$@" --states 1 -o solved $few
 }

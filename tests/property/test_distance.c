@@ -142,7 +142,7 @@ static double by_weights(const posterior_sample *s, int n_draw,
 static void by_sampler(const posterior_sample *s, double mean[N_SEEN],
                        double error[N_SEEN])
 {
-    enum { N_CHAIN = 4, N_BLOCK = 15, BLOCK = 100, THIN = 20 };
+    enum { N_CHAIN = 4, N_BLOCK = 8, BLOCK = 100, THIN = 20 };
     static double block[N_BLOCK * N_CHAIN][N_SEEN];
     const int n = N_BLOCK * N_CHAIN;
     posterior_run run = posterior_run_new(s, N_CHAIN, 2, 1);
@@ -185,7 +185,7 @@ static void compare_both(int n_state, int n_temp)
     s.target.n_state = n_state, s.target.infer_weights = 1;
     s.target.n_temp = n_temp, s.target.t_max = 4.0, s.target.swap_every = 4;
     start_distance(&s, "11", "1.5");
-    double worth = by_weights(&s, 30000, mean[0], error[0], plain, log_z);
+    double worth = by_weights(&s, 15000, mean[0], error[0], plain, log_z);
     if (n_state == 2)
         memcpy(ensemble_log_z, log_z, sizeof log_z);
     by_sampler(&s, mean[1], error[1]);

@@ -127,10 +127,42 @@ static void script(void **state)
     expect(&w, "{\"\\u003c\":[1,2]}");
 }
 
+/* What is nested too deep is null and said; what comes behind it is there. */
+static void too_deep(void **state)
+{
+    (void)state;
+    enum { DEEP = TSR_JSON_DEPTH + 2 };
+    written w;
+    char expected[4 * DEEP] = "";
+    begin(&w);
+    w.json.is_script = 1;
+    for (int i = 0; i < DEEP; i++) {
+        assert_int_equal(w.json.is_bad, i > TSR_JSON_DEPTH);
+        tsr_json_array(&w.json, NULL);
+    }
+    tsr_json_number(&w.json, NULL, 1.5);
+    tsr_json_integer(&w.json, NULL, 2);
+    tsr_json_truth(&w.json, NULL, 1);
+    tsr_json_text(&w.json, NULL, "lost");
+    for (int i = 0; i < DEEP - 1; i++)
+        tsr_json_close(&w.json);
+    tsr_json_integer(&w.json, NULL, 3);
+    tsr_json_close(&w.json);
+    for (int i = 0; i < TSR_JSON_DEPTH; i++)
+        expected[i] = '[';
+    strncat(expected, "null", 4);
+    for (int i = 1; i < TSR_JSON_DEPTH; i++)
+        strncat(expected, "]", 1);
+    strncat(expected, ",3]", 3);
+    assert_int_equal(w.json.is_bad, 1);
+    expect(&w, expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nesting), cmocka_unit_test(numbers),
-        cmocka_unit_test(strings), cmocka_unit_test(script)};
+        cmocka_unit_test(strings), cmocka_unit_test(script),
+        cmocka_unit_test(too_deep)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
