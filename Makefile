@@ -317,10 +317,10 @@ lint-layers:
 lint-format:
 	@clang-format --dry-run -Werror $(SOURCES)
 
-# Its warnings do not depend on the level of optimisation.
+# clang-tidy tells the warnings of clang for C (below); these are for C++.
 lint-clang:
 	@+$(SUBMAKE) CC=clang CXX=clang++ CFLAGS=-O0 CXXFLAGS=-O0 WERROR=1 \
-	    BUILD=build/clang build/clang/tessera
+	    BUILD=build/clang $(LIB_CC:%.cc=build/clang/%.o)
 
 # A file that was clean is looked at again when it, a header or the list of
 # checks has changed. The analyzer follows the paths of a function until it has
@@ -330,7 +330,7 @@ TIDY := $(LIB_C:%.c=$(BUILD)/tidy/%.ok) $(BUILD)/tidy/src/cli/main.ok
 lint-tidy: $(TIDY)
 $(BUILD)/tidy/%.ok: %.c .clang-tidy $(wildcard src/*/*.h)
 	@mkdir -p $(@D)
-	@clang-tidy --quiet $< -- $(TSR_CPPFLAGS) $(CPPFLAGS) -std=c11 \
+	@clang-tidy --quiet $< -- $(TSR_CPPFLAGS) $(CPPFLAGS) -std=c11 $(WARN) \
 	    -Xclang -analyzer-config -Xclang max-nodes=75000 2>$@.log || { cat $@.log >&2; exit 1; }
 	@touch $@
 
