@@ -12,6 +12,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
+# Whether the build has sanitizers, which take ten times as long.
+is_sanitized() {
+    case $build in
+    */san-*) ;;
+    *) false ;;
+    esac
+}
+
 # needs_venv WHAT: from here on $python is that of .venv, with its packages.
 needs_venv() {
     if [ ! -e "$source/.venv/done" ]; then

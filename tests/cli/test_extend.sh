@@ -4,12 +4,10 @@
 # anew is not optimised: that takes a few seconds. Prints one line a test
 # (tests/run.sh).
 . tests/cli/expect.sh
-case $build in
-*/san-*)
+if is_sanitized; then
     echo "skip extend: a sanitizer's build"
     exit 0
-    ;;
-esac
+fi
 page=$source/docs/extend.md
 
 # ---- the copy ----

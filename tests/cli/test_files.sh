@@ -102,12 +102,10 @@ expect "a report beside notes" 0 "" "$program" report whole
 check "which stay" test "$(cat whole/report/notes.txt)" = precious
 
 # ---- killed before the first checkpoint ----
-case $build in
-*/san-*)
+if is_sanitized; then
     echo "skip runs that are killed: a sanitizer bears no library before it"
     exit $bad
-    ;;
-esac
+fi
 needs_venv "runs that are killed"
 # at K: a run whose K-th file operation the process does not live to see.
 at() {

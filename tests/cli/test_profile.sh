@@ -322,7 +322,9 @@ expect "data that nothing fits" 70 "no positive scale" \
     profile atoms.pdb --data minus.dat
 
 # ---- a real one ----
-if [ -r "$shared/README.md" ]; then
+if is_sanitized; then
+    echo "skip nup133: a sanitizer has seen what it does on small ones"
+elif [ -r "$shared/README.md" ]; then
     case=$shared/saxs/nup133_3kfo
     expect "nup133" 0 "" profile "$case/model_crystal.pdb" "$case/model.pdb" \
         --data "$case/exp.dat" --json
