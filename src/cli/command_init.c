@@ -3,6 +3,7 @@
 #include "cli/init_config.h"
 
 #include "core/text.h"
+#include "io/density_map.h"
 #include "io/file.h"
 #include "report/svg.h"
 
@@ -20,6 +21,15 @@ static const tsr_option options[] = {
      .argument = "JSON",
      .doc = "predicted aligned errors of the model, AlphaFold 2 or 3; without "
             "it those that lie beside the model are used"},
+    {.name = "map",
+     .argument = "MAP",
+     .doc = "a density map that the model lies in and is to be fitted to; all "
+            "of the model may bend, or what links rigid parts if the "
+            "resolution is above 8 Angstrom"},
+    {.name = "resolution",
+     .letter = 'r',
+     .argument = "R",
+     .doc = "resolution of the map in Angstrom"},
     {.name = "picture",
      .argument = "SVG",
      .doc = "where the picture goes, also without --output"},
@@ -179,13 +189,15 @@ static tsr_status name_picture(work *w, tsr_err *err)
 static tsr_status check_targets(const work *w, tsr_err *err)
 {
     const tsr_init_curves *c = &w->init.curves;
-    const char **input = calloc((size_t)c->n + 1, sizeof *input);
+    const char **input = calloc((size_t)c->n + 2, sizeof *input);
     if (input == NULL)
         return tsr_no_memory(err);
-    const int n = c->n + 1;
+    int n = c->n + 1;
     input[0] = w->init.model;
     for (int k = 0; k < c->n; k++)
         input[k + 1] = c->path[k];
+    if (w->init.map != NULL)
+        input[n++] = w->init.map;
     const int is_forced = tsr_args_count(w->args, "force") > 0;
     const tsr_file_target config = {"init", TSR_INIT_MARK, TSR_INIT_MARK,
                                     n,      input,         is_forced};
@@ -210,6 +222,27 @@ static tsr_status read_curves(work *w, tsr_log *log, tsr_err *err)
     for (int k = 0; k < i->curves.n && status == TSR_OK; k++)
         status = tsr_saxs_read(i->curves.path[k], TSR_Q_AUTO, NULL, log,
                                &i->saxs[k], err);
+    return status;
+}
+
+/* The map is read, so that what cannot be is told now. */
+static tsr_status read_map(work *w, tsr_log *log, tsr_err *err)
+{
+    tsr_map *map = NULL;
+    const int has_resolution = tsr_args_count(w->args, "resolution") > 0;
+    if ((w->init.map != NULL) != has_resolution)
+        return tsr_fail(err, TSR_E_USAGE, "--%s",
+                        has_resolution
+                            ? "resolution goes with --map MAP"
+                            : "map needs the map's resolution: --resolution R, "
+                              "in Angstrom");
+    if (w->init.map == NULL)
+        return TSR_OK;
+    TSR_TRY(tsr_args_double(w->args, "resolution", 0.5, 100.0,
+                            &w->init.resolution_ang, err));
+    tsr_status status =
+        tsr_map_read(w->init.map, TSR_MAP_ORIGIN_AUTO, log, &map, err);
+    tsr_map_free(map);
     return status;
 }
 
@@ -244,7 +277,9 @@ static tsr_status init(const tsr_args *args, FILE *out, tsr_log *log,
     const char *const *argument;
     int n = tsr_args_arguments(args, &argument);
     work w = {.args = args, .output = tsr_args_value(args, "output")};
-    w.init = (tsr_init){.model = argument[0], .output = w.output};
+    w.init = (tsr_init){.model = argument[0],
+                        .output = w.output,
+                        .map = tsr_args_value(args, "map")};
     tsr_status status =
         tsr_init_curves_read(args, n - 1, argument + 1, &w.init.curves, err);
     if (status == TSR_OK)
@@ -262,6 +297,8 @@ static tsr_status init(const tsr_args *args, FILE *out, tsr_log *log,
     w.init.parts = w.parts;
     if (status == TSR_OK)
         status = read_curves(&w, log, err);
+    if (status == TSR_OK)
+        status = read_map(&w, log, err);
     if (status == TSR_OK)
         status = write_output(&w, out, err);
     if (status == TSR_OK && w.picture != NULL)
@@ -284,5 +321,6 @@ const tsr_command tsr_command_init = {
                        "pLDDT in the B column, else by contacts and secondary "
                        "structure. Draws it along the chains, and says what "
                        "the file lacks. docs/domains.md tells how. CURVEs are "
-                       "of X-rays; those of neutrons come by --sans."},
+                       "of X-rays; those of neutrons come by --sans, a density "
+                       "map by --map."},
     .run = init};

@@ -14,6 +14,9 @@
 enum { ROW = 64 /* letters at most for a chain */ };
 static const double coarse_end = 0.35; /* 1/Angstrom */
 
+/* Angstrom: maps up to it show more than where rigid parts lie. */
+static const double bending_map = 8.0;
+
 int tsr_init_chain_last(const tsr_init *init, int first)
 {
     const tsr_structure *s = init->structure;
@@ -170,6 +173,9 @@ static void print_head(const tsr_init *init, FILE *out)
         fprintf(out, " %s", c->path[k]);
     for (int k = c->n_xray; k < c->n; k++)
         fprintf(out, " --sans %s=%g", c->path[k], c->d2o[k]);
+    if (init->map != NULL)
+        fprintf(out, " --map %s --resolution %g", init->map,
+                init->resolution_ang);
     fprintf(out, "\n#\n# What holds together was found from\n#   %s%s%s\n#\n",
             tsr_evidence_text(p->evidence),
             init->pae != NULL ? "\n#   in " : "",
@@ -207,9 +213,23 @@ static void print_flexible(const tsr_init *init, FILE *out)
     }
 }
 
+/* All of the model bends into a map: where the map shows more than where parts
+ * lie, and where there are no parts that could move. */
+static int is_bent(const tsr_init *init)
+{
+    return init->map != NULL && (init->resolution_ang <= bending_map ||
+                                 init->parts->flexible.n == 0);
+}
+
 static void print_structure(const tsr_init *init, FILE *out)
 {
     const tsr_parts *p = init->parts;
+    if (is_bent(init)) {
+        fputs("  flexible: all # bends into the map, also what was found rigid "
+              "above\n",
+              out);
+        return;
+    }
     if (p->flexible.n == 0)
         fputs("  still: true # one compact part: nothing moves; what is "
               "inferred is\n              # hydration, scale, background and "
@@ -250,7 +270,11 @@ static tsr_status print_data(const tsr_init *init, FILE *out, tsr_err *err)
 {
     const tsr_init_curves *c = &init->curves;
     tsr_status status = TSR_OK;
-    if (c->n == 0)
+    if (init->map != NULL) {
+        fputs("data:\n  - kind: map\n    file: ", out);
+        TSR_TRY(print_path(init, init->map, out, err));
+        fprintf(out, "\n    resolution: %g # Angstrom\n", init->resolution_ang);
+    } else if (c->n == 0)
         fputs("# data: # a curve: q, I, sigma\n#   - file: exp.dat\n", out);
     else
         fputs("data:\n", out);
@@ -280,13 +304,22 @@ tsr_status tsr_init_write(const tsr_init *init, FILE *out, tsr_err *err)
     TSR_TRY(print_path(init, init->model, out, err));
     fputc('\n', out);
     print_structure(init, out);
-    fputs("contrast: {c1: 1, c2: infer} # excluded volume fixed, hydration "
-          "inferred\n",
-          out);
+    if (init->map == NULL || init->curves.n > 0)
+        fputs("contrast: {c1: 1, c2: infer} # excluded volume fixed, hydration "
+              "inferred\n",
+              out);
     TSR_TRY(print_data(init, out, err));
-    if (init->parts->flexible.n > 0)
+    if (init->parts->flexible.n > 0 || is_bent(init))
         fputs("prior: {relax: true} # what overlaps in the model is moved "
               "apart first\n",
               out);
+    if (is_bent(init))
+        fputs(
+            "# A fit: a long warm-up brings the model into the map, draws show "
+            "what came\n# of it. How sure it is takes many more draws "
+            "(docs/density.md).\n"
+            "sampler: {chains: 8, warmup: 300000, draws: 100, thin: 10, "
+            "temperatures: 1}\n",
+            out);
     return TSR_OK;
 }

@@ -17,7 +17,9 @@ typedef struct {
     const tsr_structure *structure;
     const tsr_parts *parts;
     tsr_init_curves curves;
-    tsr_saxs **saxs;    /* [curves.n] */
+    tsr_saxs **saxs; /* [curves.n] */
+    const char *map; /* a density map; NULL: none */
+    double resolution_ang;
     const char *output; /* where the configuration goes; NULL: stdout */
 } tsr_init;
 

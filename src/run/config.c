@@ -541,6 +541,35 @@ static void settle_hydration(tsr_config *c)
                              : (tsr_number_or_word){-1, 0.0};
 }
 
+/* Where all of a molecule bends to fit a map, most of what has to find its
+ * place are side chains, and a step of one costs little beside a pivot: they
+ * get most of the proposals. A configuration with moves of its own has its own.
+ */
+static void settle_moves(tsr_config *c)
+{
+    static const struct {
+        const char *name;
+        double weight;
+    } fit[] = {{"side_chain", 5.0}, {"concerted", 2.0}, {"regrow", 0.1}};
+    const tsr_term_options *data = c->data.item;
+    const tsr_strings *flexible = &c->structure.flexible;
+    int has_map = 0;
+    for (int d = 0; d < c->data.n; d++)
+        has_map |= strcmp(tsr_term_registry[data[d].kind]->name, "map") == 0;
+    if (!has_map || flexible->n != 1 || strcmp(flexible->item[0], "all") != 0)
+        return;
+    for (int m = 0; m < TSR_N_MOVE; m++)
+        for (size_t k = 0; k < sizeof fit / sizeof *fit; k++) {
+            char key[64];
+            const char *name = tsr_move_registry[m]->name;
+            snprintf(key, sizeof key, "moves.%s.weight", name);
+            if (strcmp(name, fit[k].name) == 0 &&
+                tsr_yaml_marks_find(&c->marks, key) == NULL)
+                memcpy(c->moves.option[m], &fit[k].weight,
+                       sizeof fit[k].weight);
+        }
+}
+
 tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
                            tsr_config *config, tsr_err *err)
 {
@@ -550,6 +579,7 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
     TSR_TRY(tsr_yaml_read_marked(path, fields, config, n_set, set,
                                  &config->marks, err));
     settle_hydration(config);
+    settle_moves(config);
     config->path = strdup(path);
     if (config->name == NULL)
         config->name = stem(path);

@@ -42,6 +42,46 @@ expect "one compact domain" 0 "" "$program" init one.pdb exp.dat -o one.yaml
 has "does not move" '^  still: true' one.yaml
 expect "and checks" 0 "" "$program" check one.yaml
 
+# ---- a map ----
+grep -v "^ATOM.* SC " model.pdb >atoms.pdb
+{
+    echo "object 1 class gridpositions counts 60 60 60"
+    awk '/^ATOM/ {n++; for (c = 0; c < 3; c++) x[c] += substr($0, 31 + 8 * c, 8)}
+        END {print "origin", x[0] / n - 88.5, x[1] / n - 88.5, x[2] / n - 88.5}' \
+        model.pdb
+    printf "delta 3 0 0\ndelta 0 3 0\ndelta 0 0 3\n"
+    echo "object 3 class array type double rank 0 items 216000 data follows"
+    awk 'BEGIN {for (i = 0; i < 216000; i++) print 0}'
+} >zero.dx
+expect "a map of the model" 0 "" "$program" map simulate atoms.pdb --like zero.dx \
+    -r 5 -o m.mrc
+expect "its resolution" 64 "map needs the map's resolution" \
+    "$program" init model.pdb --map m.mrc
+expect "a resolution of nothing" 64 "resolution goes with --map" \
+    "$program" init model.pdb -r 5
+expect "a map that is none" 65 "model.pdb" \
+    "$program" init model.pdb --map model.pdb -r 5
+expect "init with a map" 0 "" "$program" init model.pdb --map m.mrc -r 5 -o m.yaml
+has "all may bend" '^  flexible: all' m.yaml
+expect "runs as it is" 0 "" "$program" run m.yaml --dry-run
+expect "checks" 0 "" "$program" check m.yaml
+share() { # TEST WEIGHT
+    check "$1" awk -v want="$2" '/^  side_chain:/ {here = 1}
+        here && /weight:/ {good = $2 == want; exit} END {exit !good}' out.txt
+}
+share "most proposals are of side chains" 5
+expect "checks a choice" 0 "" "$program" check m.yaml --set moves.side_chain=2
+share "which stays" 2
+expect "checks a part" 0 "" "$program" check m.yaml \
+    --set 'structure.flexible=["A:51-64"]'
+share "and then they are as in other runs" 0.5
+expect "with a coarse one" 0 "" "$program" init model.pdb --map m.mrc -r 12
+has "linkers may" '^    - "A:51-64"' out.txt
+expect "and where there is none" 0 "" "$program" init one.pdb --map m.mrc -r 12
+has "all may" '^  flexible: all' out.txt
+expect "with a curve" 0 "" "$program" init model.pdb exp.dat --map m.mrc -r 5
+has "both are data" '^  - file: "exp.dat"' out.txt
+
 # ---- predictions ----
 errors() { # BETWEEN
     "$python" -c "print([{'predicted_aligned_error':
