@@ -1,7 +1,7 @@
 #!/bin/sh
 # Flexible fitting: closed adenylate kinase into the 5 Angstrom map of the open
 # form, by the commands of docs/density.md and nothing written by hand. All of 8 chains come to a correlation
-# of 0.98, of all atoms, and to 1 Angstrom of the open form (CA, in place). Six
+# of 0.98, of all atoms, and to 2 Angstrom of the open form (CA, in place). Nine
 # minutes of processor time.
 . tests/cli/expect.sh
 
@@ -20,8 +20,8 @@ expect "their correlations" 0 "" "$program" map cc last.pdb --map \
     "$maps/adk_4ake_5A.mrc.gz" -r 5 --sigma-over-r best
 check "8 of 8 chains at 0.98" awk '/^last.pdb, model/ {good += $4 >= 0.98}
     END {exit good != 8}' out.txt
-check "8 of 8 chains at 1 A" awk '
-    function end() {if (n) good += s / n <= 1; s = n = 0}
+check "8 of 8 chains at 2 A" awk '
+    function end() {if (n) good += s / n <= 4; s = n = 0}
     FNR == NR {if (/^ATOM.* CA /) for (c = 0; c < 3; c++)
         x[substr($0, 23, 4) + 0, c] = substr($0, 31 + 8 * c, 8); next}
     /^MODEL/ {end()}
