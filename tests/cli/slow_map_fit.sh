@@ -1,8 +1,8 @@
 #!/bin/sh
 # Flexible fitting: closed adenylate kinase into the 5 Angstrom map of the open
-# form, by the commands of docs/density.md and nothing written by hand. All of 8 chains come to a correlation
-# of 0.98, of all atoms, and to 2 Angstrom of the open form (CA, in place). Nine
-# minutes of processor time.
+# form, by the commands of docs/density.md and nothing written by hand. All of 8
+# chains come to a correlation of 0.98, of all atoms, and to 2 Angstrom of the
+# open form (CA, in place). Nine minutes of processor time.
 . tests/cli/expect.sh
 
 maps=$shared/maps
