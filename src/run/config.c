@@ -555,7 +555,7 @@ static void settle_moves(tsr_config *c)
     const tsr_strings *flexible = &c->structure.flexible;
     int has_map = 0;
     for (int d = 0; d < c->data.n; d++)
-        has_map |= strcmp(tsr_term_registry[data[d].kind]->name, "map") == 0;
+        has_map |= tsr_term_registry[data[d].kind]->map != NULL;
     if (!has_map || flexible->n != 1 || strcmp(flexible->item[0], "all") != 0)
         return;
     for (int m = 0; m < TSR_N_MOVE; m++)
