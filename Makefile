@@ -87,12 +87,12 @@ SLOW    := $(SLOW_C:%.c=$(BUILD)/%)
 # These begin first, so that all processors end at about the same time.
 LONGEST := $(patsubst %,tests/cli/test_%.sh,resume cli distance profile) \
            $(patsubst %,$(BUILD)/tests/property/test_%,engine_moves distance \
-             engine_faults engine_components) $(BUILD)/tests/oracle/test_resaxs \
+             moves contrast) $(BUILD)/tests/oracle/test_resaxs \
            tests/oracle/test_runs.sh \
-           $(patsubst %,tests/cli/test_%.sh,map states report contrast files \
+           $(patsubst %,tests/cli/test_%.sh,map neutron states report contrast files \
              extend solve) tests/oracle/test_formats.sh \
            $(patsubst %,$(BUILD)/tests/%,oracle/test_forward_model \
-             property/test_moves property/test_contrast property/test_restore \
+             property/test_restore \
              property/test_durable unit/test_debye_sum property/test_parameters)
 
 .PHONY: all
