@@ -54,7 +54,7 @@ grep -v "^ATOM.* SC " model.pdb >atoms.pdb
     awk 'BEGIN {for (i = 0; i < 216000; i++) print 0}'
 } >zero.dx
 expect "a map of the model" 0 "" "$program" map simulate atoms.pdb --like zero.dx \
-    -r 5 -o m.mrc
+    -r 5 -o m.mrc --device reference
 expect "its resolution" 64 "map needs the map's resolution" \
     "$program" init model.pdb --map m.mrc
 expect "a resolution of nothing" 64 "resolution goes with --map" \
@@ -63,7 +63,8 @@ expect "a map that is none" 65 "model.pdb" \
     "$program" init model.pdb --map model.pdb -r 5
 expect "init with a map" 0 "" "$program" init model.pdb --map m.mrc -r 5 -o m.yaml
 has "all may bend" '^  flexible: all' m.yaml
-expect "runs as it is" 0 "" "$program" run m.yaml --dry-run
+expect "runs as it is" 0 "" "$program" run m.yaml --dry-run \
+    --device reference
 expect "checks" 0 "" "$program" check m.yaml
 share() { # TEST WEIGHT
     check "$1" awk -v want="$2" '/^  side_chain:/ {here = 1}
