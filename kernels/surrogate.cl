@@ -1,13 +1,16 @@
 /* Walks of molecules by a surrogate (src/engine/walker.h): a work-group
  * makes all steps of one job, one after another.
  *
- * A step turns one torsion, or two neighbours against each other, or moves c2.
- * Points that turn are written beside the present ones; then all pairs of beads
- * are counted by distance, and curve and likelihood follow from the counts.
- * Sums over pairs are integers, so that the order of work-items does not
- * matter: the same job gives the same bits in any launch. Of the three products
- * of shapes the two smaller ones share an integer, 16 bits each. All work-items
- * draw the same random numbers, from a counter, and come to the same decision.
+ * A step turns one torsion, or two neighbours against each other, or a linker
+ * as a whole (surrogate_linker.cl), or moves c2. Points that turn are written
+ * beside the present ones; then pairs of beads are counted by distance, and
+ * curve and likelihood follow from the counts. Only pairs whose distance has
+ * changed are taken out and put in again, unless they are most. Sums over pairs
+ * are integers, so that neither the order of work-items nor which pairs were
+ * counted anew matters: the same job gives the same bits in any launch. Of the
+ * three products of shapes the two smaller ones share an integer, 16 bits each.
+ * All work-items draw the same random numbers, from a counter, and come to the
+ * same decision.
  *
  * Sizes and offsets are constants of the build: LANES, N_..., AT_... */
 
@@ -15,71 +18,17 @@
 #define PRODUCTS 3
 #define N_ROW (N_Q + 1)
 /* A result: log g at the start and at the end, c2; bare profiles of the start
- * and of the end; turns. */
+ * and of the end; turns; of every linker what its factor may learn from. */
 #define AT_CURVES 3
 #define AT_TURNS (AT_CURVES + 2 * N_Q)
-#define RESULT_SIZE (AT_TURNS + N_TORSION)
+#define AT_LEARN (AT_TURNS + N_TORSION)
+#define RESULT_SIZE (AT_LEARN + N_LINKER * N_FACTOR)
+#define N_COUNT (N_TORSION + 1 + 2 * N_LINKER)
+#define MOST_SLOT (MOST_TURN / 2 + 2) /* that a step moves */
 #define SLICES (LANES / N_Q > 0 ? LANES / N_Q : 1)
-#define MOST_NEAR 512
+#define MOST_NEAR 512 /* g is 0 beyond */
+#define NEAR_LANES (LANES < 8 ? LANES : 8)
 #define UNIT_PER_NAT 65536.0f
-#define PI 3.14159265358979f
-
-uint4 draw(uint2 key, uint step, uint which)
-{
-    /* Philox 4x32-10: Salmon et al. 2011. */
-    uint4 c = (uint4)(step, which, 0x5eed, 0);
-    for (int i = 0; i < 10; i++) {
-        const uint h0 = mul_hi(0xD2511F53u, c.x), l0 = 0xD2511F53u * c.x;
-        const uint h1 = mul_hi(0xCD9E8D57u, c.z), l1 = 0xCD9E8D57u * c.z;
-        c = (uint4)(h1 ^ c.y ^ key.x, l1, h0 ^ c.w ^ key.y, l0);
-        key += (uint2)(0x9E3779B9u, 0xBB67AE85u);
-    }
-    return c;
-}
-
-/* In (0, 1). */
-float unit(uint x)
-{
-    return ((float)(x >> 8) + 0.5f) * (1.0f / 16777216.0f);
-}
-
-float2 normals(uint a, uint b)
-{
-    const float r = sqrt(-2.0f * log(unit(a)));
-    const float angle = 2.0f * PI * unit(b);
-    return (float2)(r * cos(angle), r * sin(angle));
-}
-
-/* Rows of a rotation, each with its share of the shift. */
-typedef struct {
-    float4 x, y, z;
-} motion;
-
-float4 moved(const motion *m, float4 p)
-{
-    p.w = 1.0f;
-    return (float4)(dot(m->x, p), dot(m->y, p), dot(m->z, p), 0.0f);
-}
-
-motion about(float4 from, float4 to, float angle)
-{
-    float4 u = to - from;
-    u.w = 0.0f;
-    u *= rsqrt(dot(u, u));
-    const float c = cos(angle), s = sin(angle), v = 1.0f - c;
-    motion m;
-    m.x = (float4)(c + u.x * u.x * v, u.x * u.y * v - u.z * s,
-                   u.x * u.z * v + u.y * s, 0.0f);
-    m.y = (float4)(u.y * u.x * v + u.z * s, c + u.y * u.y * v,
-                   u.y * u.z * v - u.x * s, 0.0f);
-    m.z = (float4)(u.z * u.x * v - u.y * s, u.z * u.y * v + u.x * s,
-                   c + u.z * u.z * v, 0.0f);
-    from.w = 0.0f;
-    m.x.w = from.x - dot(m.x, from);
-    m.y.w = from.y - dot(m.y, from);
-    m.z.w = from.z - dot(m.z, from);
-    return m;
-}
 
 float wrapped(float angle)
 {
@@ -90,9 +39,9 @@ float wrapped(float angle)
 float part_at(__global const float *term, float phi, float psi)
 {
     const float a = cos(phi), b = sin(phi), c = cos(psi), d = sin(psi);
-    return exp(term[0] + term[1] * a + term[2] * b + term[3] * c +
-               term[4] * d + term[5] * a * c + term[6] * a * d +
-               term[7] * b * c + term[8] * b * d);
+    return exp(term[0] + term[1] * a + term[2] * b + term[3] * c + term[4] * d +
+               term[5] * a * c + term[6] * a * d + term[7] * b * c +
+               term[8] * b * d);
 }
 
 /* Energy of a pair of bodies in integer units; negative: impossible. */
@@ -101,8 +50,7 @@ int overlap(int4 a, int4 b, float r2, __global const float *contact,
 {
     const float d = contact[a.x * N_LIKE + b.x];
     const int apart = abs(a.y - b.y);
-    if (r2 >= d * d || (a.z == b.z && apart < 3) ||
-        (a.w >= 0 && a.w == b.w))
+    if (r2 >= d * d || (a.z == b.z && apart < 3) || (a.w >= 0 && a.w == b.w))
         return 0;
     const float z = (d - sqrt(r2)) * inverse_softness, nat = 0.5f * z * z;
     return nat > limit ? -1 : convert_int_rte(nat * UNIT_PER_NAT);
@@ -135,8 +83,7 @@ float log_lik_of(__global const float *curves, __local const float *row)
 {
     float sum = 0.0f;
     for (int c = 0; c < N_CURVE; c++, row += N_ROW) {
-        __global const float *target =
-            curves + c * CURVE_SIZE + N_Q * N_ROW;
+        __global const float *target = curves + c * CURVE_SIZE + N_Q * N_ROW;
         float scale = target[N_ROW], mm = 0.0f, tm = 0.0f;
         if (scale == 0.0f) {
             for (int k = 0; k < N_ROW; k++) {
@@ -162,6 +109,33 @@ float log_of_parts(__local const float *part)
     return log(sum);
 }
 
+/* What two beads add to the counts, or with sign -1 take away. Written so that
+ * no compiler's choice of fused operations makes both differ. */
+void count_pair(__local int *count, float r2, float4 u, float4 v, float c2,
+                float unit_0, float unit_1, float unit_2, float per_ang,
+                int sign, int *largest)
+{
+    const float knots = fmin(native_sqrt(r2) * per_ang, N_KNOT - 2.0f);
+    const int knot = (int)knots;
+    const float high = knots - (float)knot, low = 1.0f - high;
+    const float u0 = fma(c2, u.z, u.x), u1 = fma(c2, u.w, u.y);
+    const float v0 = fma(c2, v.z, v.x), v1 = fma(c2, v.w, v.y);
+    const float by_0 = u0 * v0 * unit_0, by_2 = u1 * v1 * unit_2;
+    const float by_1 = fma(u0, v1, u1 * v0) * unit_1;
+    *largest = max(*largest, knot + 1);
+    atomic_add(count + knot, sign * whole(low * by_0));
+    atomic_add(count + knot + 1, sign * whole(high * by_0));
+    atomic_add(count + N_KNOT + knot,
+               sign * ((whole(low * by_1) << 16) + whole(low * by_2)));
+    atomic_add(count + N_KNOT + knot + 1,
+               sign * ((whole(high * by_1) << 16) + whole(high * by_2)));
+}
+
+float square_of(float4 d)
+{
+    return fma(d.x, d.x, fma(d.y, d.y, d.z * d.z));
+}
+
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void
 surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                __global const float *radius, __global const int *part,
@@ -169,7 +143,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                __global const float *contact, float cutoff,
                float inverse_softness, float limit,
                __global const ushort2 *pair, __global const int4 *torsion,
-               __global const int4 *turn, __global const int *density,
+               __global const int4 *turn, __global const int2 *edge,
+               __global const int *linker, __global const int *density,
                __global const float *term, __global const int *n_term,
                float knots_per_ang, __global const float *sinc,
                __global const float *jobs, __global const uint2 *keys,
@@ -178,33 +153,46 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
 {
     /* Centres have their beads' radius as w. */
     __local float4 centre[N_BEAD], next_centre[N_BEAD], amount[N_BEAD];
-    __local int count[2 * N_KNOT];
+    __local int count[2 * N_KNOT], count_now[2 * N_KNOT];
     __local float sums[2][PRODUCTS * N_Q];
     __local float slice[SLICES * PRODUCTS * N_Q];
     __local float profile[N_Q], row[N_CURVE * N_ROW];
-    __local float angle[N_SLOT][2], slot_log[N_SLOT], part_of[2 * PARTS];
-    __local int near[MOST_NEAR], n_near, energy, forbidden, last_knot;
+    __local float angle[N_SLOT][2], slot_log[N_SLOT];
+    __local float next_angle[MOST_SLOT][2], next_log[MOST_SLOT];
+    __local float part_of[MOST_SLOT * PARTS];
+    __local uint near[2 * MOST_NEAR];
+    __local int n_near, all_near, energy, forbidden, last_knot;
+    __local short unit_of[N_BEAD];
+    /* Beads that stay from the front, those that move as one from the back;
+     * the rest. */
+    __local ushort order[N_BEAD], odd[N_BEAD];
+    __local uchar is_odd[N_BEAD];
+    __local int n_still, n_far, n_odd;
+    __local linker_room room;
 
     const int lid = (int)get_local_id(0), group = (int)get_group_id(0);
     __global const float *job = jobs + (size_t)group * JOB_SIZE;
     __global float4 *now = points + (size_t)group * N_POINT;
     __global float4 *next = next_points + (size_t)group * N_POINT;
     __global float *result = results + (size_t)group * RESULT_SIZE;
-    __global int2 *steps = counts + (size_t)group * (N_TORSION + 1);
+    __global int2 *steps = counts + (size_t)group * N_COUNT;
     const uint2 key = keys[group];
     const int n_step = (int)job[6];
     const float beta = job[0], unit_0 = job[AT_UNIT];
     const float unit_1 = job[AT_UNIT + 1], unit_2 = job[AT_UNIT + 2];
     float c2 = job[1], log_lik = 0.0f;
-    int at = 0, energy_now = 0, is_still = 0; /* g is 0 at the start */
+    int at = 0, energy_now = 0, near_now = 0;
+    int is_still = 0; /* g is 0 at the start */
 
     for (int p = lid; p < N_POINT; p += LANES)
         next[p] = now[p];
-    for (int b = lid; b < N_BEAD; b += LANES)
+    for (int b = lid; b < N_BEAD; b += LANES) {
         amount[b] = vload4(b, job + AT_AMOUNT);
-    for (int t = lid; t < N_TORSION; t += LANES)
+        unit_of[b] = (short)body[bead[b].z].w;
+    }
+    for (int t = lid; t < RESULT_SIZE - AT_TURNS; t += LANES)
         result[AT_TURNS + t] = 0.0f;
-    for (int t = lid; t <= N_TORSION; t += LANES)
+    for (int t = lid; t < N_COUNT; t += LANES)
         steps[t] = (int2)(0, 0);
     for (int s = lid; s < N_SLOT; s += LANES) {
         const float phi = job[AT_ANGLE + 2 * s];
@@ -216,20 +204,29 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         angle[s][0] = phi, angle[s][1] = psi;
         slot_log[s] = log(sum);
     }
+    if (lid == 0)
+        last_knot = 0;
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 
     /* Step 0 proposes nothing: it weighs the start. */
     for (int i = 0; i <= n_step; i++) {
         const uint4 r = draw(key, (uint)i, 0), s = draw(key, (uint)i, 1);
-        const int is_c2 = HAS_C2 && i > 0 && unit(r.x) < 0.1f;
-        const int is_turn = is_c2 ? 0 : i > 0;
+        const float kind = unit(r.x);
+        const int is_c2 = HAS_C2 && i > 0 && kind < 0.1f;
+        const int is_linker =
+            N_LINKER > 0 && i > 0 && kind >= 0.1f && kind < 0.3f;
+        const int is_turn = i > 0 && !is_c2 && !is_linker;
         const float2 z = normals(r.z, r.w);
         const float wide = exp2(4.0f * unit(s.x) - 2.0f);
         float c2_next = c2, change = 0.0f, log_lik_next = 0.0f;
-        float turned[2] = {0.0f, 0.0f}, phi[2], psi[2];
-        int which[2] = {-1, -1}, slot[2] = {-1, -1};
-        int first = 0, end = 0, inner_first = 0, inner_end = 0;
+        float turned[2] = {0.0f, 0.0f};
+        int which[2] = {-1, -1}, counted = -1, is_closed = 1, learns = 0;
+        /* Points that move; of these those that move as one. */
+        int first = 0, end = 0, far_first = 0, far_end = 0;
+        int slot_first = 0, n_slot = 0;
         motion one, both;
+        /* Of a linker. */
+        int l = 0, n_turn = 0;
 
         /* What is proposed. */
         if (is_c2) {
@@ -237,64 +234,162 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             const float new_z = (c2_next - job[2]) / job[3];
             const float old_z = (c2 - job[2]) / job[3];
             change = 0.5f * (old_z * old_z - new_z * new_z);
+            counted = N_TORSION;
         }
         if (is_turn) {
             const int t = min((int)(unit(r.y) * N_TORSION), N_TORSION - 1);
             const int4 how = turn[t], where = torsion[t];
             const int is_any = unit(s.y) < 0.02f;
-            first = where.z, end = where.w;
-            which[0] = t;
+            float phi[2], psi[2];
+            first = far_first = where.z, end = far_end = where.w;
+            which[0] = counted = t;
             turned[0] = is_any ? PI * (2.0f * unit(s.z) - 1.0f)
                                : wide * job[AT_WIDTH + t] * z.x;
             one = about(now[where.x], now[where.y], (float)how.w * turned[0]);
-            slot[0] = how.x;
-            phi[0] = angle[how.x][0], psi[0] = angle[how.x][1];
-            if (how.y == 0)
-                phi[0] = wrapped(phi[0] + turned[0]);
-            else
-                psi[0] = wrapped(psi[0] + turned[0]);
+            slot_first = how.x, n_slot = 1;
+            phi[0] = angle[how.x][0] + (how.y == 0 ? turned[0] : 0.0f);
+            psi[0] = angle[how.x][1] + (how.y == 0 ? 0.0f : turned[0]);
             if (how.z >= 0 && !is_any && unit(s.z) < 0.5f) {
                 const int4 inner = turn[how.z], axis = torsion[how.z];
-                which[1] = how.z;
-                turned[1] =
-                    -turned[0] + 0.3f * wide * job[AT_WIDTH + t] * z.y;
-                inner_first = axis.z, inner_end = axis.w;
-                both = about(moved(&one, now[axis.x]),
-                             moved(&one, now[axis.y]),
+                which[1] = how.z, counted = -1;
+                turned[1] = -turned[0] + 0.3f * wide * job[AT_WIDTH + t] * z.y;
+                far_first = axis.z, far_end = axis.w;
+                both = about(moved(&one, now[axis.x]), moved(&one, now[axis.y]),
                              (float)inner.w * turned[1]);
-                slot[1] = inner.x; /* another residue's */
-                phi[1] = angle[inner.x][0], psi[1] = angle[inner.x][1];
-                if (inner.y == 0)
-                    phi[1] = wrapped(phi[1] + turned[1]);
-                else
-                    psi[1] = wrapped(psi[1] + turned[1]);
+                n_slot = 2; /* another residue's, beside it */
+                slot_first = min(how.x, inner.x);
+                phi[1] = angle[inner.x][0] + (inner.y == 0 ? turned[1] : 0.0f);
+                psi[1] = angle[inner.x][1] + (inner.y == 0 ? 0.0f : turned[1]);
+                if (lid == 0) {
+                    next_angle[inner.x - slot_first][0] = wrapped(phi[1]);
+                    next_angle[inner.x - slot_first][1] = wrapped(psi[1]);
+                }
+            }
+            if (lid == 0) {
+                next_angle[how.x - slot_first][0] = wrapped(phi[0]);
+                next_angle[how.x - slot_first][1] = wrapped(psi[0]);
+            }
+            for (int p = first + lid; p < end; p += LANES) {
+                float4 x = moved(&one, now[p]);
+                if (which[1] >= 0 && p >= far_first && p < far_end)
+                    x = moved(&both, x);
+                next[p] = x;
             }
         }
-        for (int p = first + lid; p < end; p += LANES) {
-            float4 x = moved(&one, now[p]);
-            if (p >= inner_first && p < inner_end)
-                x = moved(&both, x);
-            next[p] = x;
+        if (is_linker) {
+            l = min((int)(unit(r.y) * N_LINKER), N_LINKER - 1);
+            __global const int *own = linker + 8 * l;
+            __global const float *factor = job + AT_FACTOR + l * N_FACTOR;
+            const int n_all = own[1];
+            const float by = exp2(2.0f * unit(s.x) - 1.0f);
+            const float width = by * job[AT_WIDTH + N_TORSION + 1 + l];
+            n_turn = min(n_all, MOST_TURN);
+            /* Outwards from the part that stays. */
+            const int skip =
+                min((int)(unit(s.y) * (n_all - n_turn + 1)), n_all - n_turn);
+            const int torsion_by = own[2];
+            const int torsion_first =
+                own[0] + (torsion_by > 0 ? skip : n_all - 1 - skip);
+            const int outer = torsion_first + (n_turn - 1) * torsion_by;
+            const int is_after = torsion_by > 0;
+            const int is_free = n_turn < LEAST_CLOSED;
+            learns = is_free || unit(s.z) < 0.6f;
+            counted = N_TORSION + 1 + 2 * l + learns;
+            first = is_after ? edge[torsion_first].y : own[3];
+            end = is_after ? own[3] : edge[torsion_first].x;
+            far_first = is_after ? edge[outer].y : own[3];
+            far_end = is_after ? own[3] : edge[outer].x;
+            if (!learns && is_after)
+                end = far_first;
+            if (!learns && !is_after)
+                first = far_end;
+            if (!learns)
+                far_first = far_end = 0;
+            slot_first = min(turn[torsion_first].x, turn[outer].x);
+            n_slot = abs(turn[torsion_first].x - turn[outer].x) + 1;
+            for (int k = lid; k < n_slot; k += LANES) {
+                next_angle[k][0] = angle[slot_first + k][0];
+                next_angle[k][1] = angle[slot_first + k][1];
+            }
+            for (int k = lid; k < 8; k += LANES) {
+                const uint4 own_draw = draw(key, (uint)i, 8 + (uint)k);
+                room.unit_step[k] =
+                    learns ? by * normals(own_draw.x, own_draw.y).x : 0.0f;
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int k = lid; k < n_turn; k += LANES) {
+                const int t = torsion_first + k * torsion_by;
+                const int4 where = torsion[t];
+                const uint4 own_draw = draw(key, (uint)i, 16 + (uint)k);
+                const float4 o = now[where.x];
+                float4 u = now[where.y] - o;
+                u.w = 0.0f;
+                room.axis[0][k][0] =
+                    u * ((is_after ? 1.0f : -1.0f) * rsqrt(dot(u, u)));
+                room.axis[0][k][1] = o;
+                room.torsion[k] = t;
+                room.edge[k] = is_after ? edge[t].y : edge[t].x;
+                room.loose[0][k] = width * normals(own_draw.x, own_draw.y).x;
+                if (is_free)
+                    room.angle[0][k] = of_units(factor, k, room.unit_step);
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            const float4 far = now[own[4]], near_one = now[own[5]];
+            const float4 beside = now[own[6]];
+            float4 omega = (float4)(0.0f), v = (float4)(0.0f);
+            if (!is_free) {
+                const motion axes = between(near_one, beside, far);
+                __local const float *u = room.unit_step;
+                omega = axes.x * of_units(factor, 0, u) +
+                        axes.y * of_units(factor, 1, u) +
+                        axes.z * of_units(factor, 2, u);
+                v = axes.x * of_units(factor, 3, u) +
+                    axes.y * of_units(factor, 4, u) +
+                    axes.z * of_units(factor, 5, u);
+                const motion there = between(near_one, beside, far + LEVER * v);
+                if (learns)
+                    change = 0.5f / (by * by) *
+                             (in_units(&axes, factor, omega, v) -
+                              in_units(&there, factor, -omega, -v));
+                start_columns(&room, n_turn, far, lid);
+            }
+            is_closed = turn_linker(&room, n_turn, is_free, is_after, width,
+                                    omega, far, far + LEVER * v, first, end,
+                                    now, next, &change, lid);
+            for (int k = lid; k < n_turn; k += LANES) {
+                const int4 how = turn[room.torsion[k]];
+                next_angle[how.x - slot_first][how.y] =
+                    wrapped(angle[how.x][how.y] + room.angle[0][k]);
+            }
         }
-        for (int k = lid; k < 2 * PARTS; k += LANES) {
-            const int side = k / PARTS, m = k % PARTS;
-            const int own = side == 0 ? slot[0] : slot[1];
-            const float a = side == 0 ? phi[0] : phi[1];
-            const float b = side == 0 ? psi[0] : psi[1];
-            float value = 0.0f;
-            if (own >= 0 && m < n_term[density[own]])
-                value = part_at(term + (density[own] * PARTS + m) * 12, a, b);
-            part_of[k] = value;
-        }
-        for (int k = lid; k < 2 * N_KNOT; k += LANES)
-            count[k] = 0;
+        for (int p = first + lid; !is_closed && p < end; p += LANES)
+            next[p] = now[p];
         if (lid == 0)
-            n_near = 0, energy = 0, forbidden = 0, last_knot = 0;
+            n_near = 0, all_near = 0, energy = 0, forbidden = 0, n_still = 0,
+            n_far = 0, n_odd = 0;
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 
+        for (int k = lid; k < n_slot * PARTS; k += LANES) {
+            const int own = k / PARTS, m = k % PARTS;
+            const int of = density[slot_first + own];
+            part_of[k] = m < n_term[of]
+                             ? part_at(term + (of * PARTS + m) * 12,
+                                       next_angle[own][0], next_angle[own][1])
+                             : 0.0f;
+        }
         for (int b = lid; b < N_BEAD; b += LANES) {
             const int2 span = reach[b];
-            if (i == 0 || (span.y > first && span.x < end)) {
+            const int is_far = span.x >= far_first && span.y <= far_end;
+            const int stays =
+                i > 0 && (span.y <= first || span.x >= end || first >= end);
+            is_odd[b] = (uchar)(!stays && !is_far);
+            if (stays)
+                order[atomic_inc(&n_still)] = (ushort)b;
+            else if (is_far)
+                order[N_BEAD - 1 - atomic_inc(&n_far)] = (ushort)b;
+            else
+                odd[atomic_inc(&n_odd)] = (ushort)b;
+            if (!stays) {
                 const int4 own = bead[b];
                 float4 x = (float4)(0.0f);
                 for (int k = own.x; k < own.x + own.y; k++)
@@ -304,75 +399,97 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);
+        for (int k = lid; k < n_slot; k += LANES)
+            next_log[k] = log_of_parts(part_of + k * PARTS);
 
-        /* All pairs of beads: counts, and which are near enough to touch. */
-        int largest = 0, own_energy = 0, own_forbidden = 0;
-        for (int k = lid; k < N_PAIR; k += LANES) {
-            const ushort2 ab = pair[k];
-            const float4 x = next_centre[ab.x], y = next_centre[ab.y];
-            const float4 d = x - y;
-            const float r2 = d.x * d.x + d.y * d.y + d.z * d.z;
-            const float close = cutoff + x.w + y.w;
-            if (r2 < close * close) {
-                if (x.w == 0.0f && y.w == 0.0f) {
-                    const int e =
-                        overlap(body[bead[ab.x].z], body[bead[ab.y].z], r2,
-                                contact, inverse_softness, limit);
-                    own_forbidden |= e < 0;
-                    own_energy += e < 0 ? 0 : e;
-                } else {
-                    const int place = atomic_inc(&n_near);
-                    if (place < MOST_NEAR)
-                        near[place] = k;
-                    else /* g is 0 there */
-                        own_forbidden = 1;
-                }
+        /* Pairs of beads: counts, and which are near enough to touch. First
+         * those of beads that move as one and beads that stay, then those of
+         * the others with all; or all pairs. */
+        const int n_two = n_far * n_still, n_one = n_odd * N_BEAD;
+        const int is_all = i == 0 || is_c2 || 2 * (n_two + n_one) > N_PAIR;
+        const int n_pair = is_all ? N_PAIR : n_two + n_one;
+        if (is_all) {
+            for (int k = lid; k < 2 * N_KNOT; k += LANES)
+                count[k] = 0;
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        int largest = 0, own_energy = 0, own_forbidden = 0, own_near = 0;
+        const float per_still = n_still > 0 ? 1.0f / (float)n_still : 0.0f;
+        for (int k = lid; is_closed && k < n_pair; k += LANES) {
+            int a, b;
+            if (is_all) {
+                a = pair[k].x, b = pair[k].y;
+            } else if (k < n_two) {
+                const int m = (int)(((float)k + 0.5f) * per_still);
+                a = order[N_BEAD - 1 - m], b = order[k - m * n_still];
+            } else {
+                const int m = (k - n_two) / N_BEAD;
+                a = odd[m], b = k - n_two - m * N_BEAD;
+                if ((is_odd[b] && b <= a) ||
+                    (unit_of[a] >= 0 && unit_of[a] == unit_of[b]))
+                    continue;
             }
-            const float knots =
-                fmin(native_sqrt(r2) * knots_per_ang, N_KNOT - 2.0f);
-            const int knot = (int)knots;
-            const float high = knots - (float)knot, low = 1.0f - high;
-            const float4 u = amount[ab.x], v = amount[ab.y];
-            const float u0 = u.x + c2_next * u.z, u1 = u.y + c2_next * u.w;
-            const float v0 = v.x + c2_next * v.z, v1 = v.y + c2_next * v.w;
-            const float by_0 = u0 * v0 * unit_0, by_2 = u1 * v1 * unit_2;
-            const float by_1 = (u0 * v1 + u1 * v0) * unit_1;
-            largest = max(largest, knot + 1);
-            atomic_add(count + knot, whole(low * by_0));
-            atomic_add(count + knot + 1, whole(high * by_0));
-            atomic_add(count + N_KNOT + knot,
-                       (whole(low * by_1) << 16) + whole(low * by_2));
-            atomic_add(count + N_KNOT + knot + 1,
-                       (whole(high * by_1) << 16) + whole(high * by_2));
+            if (a > b) { /* as pairs are listed */
+                const int c = a;
+                a = b, b = c;
+            }
+            for (int sign = is_all ? 1 : -1; sign < 2; sign += 2) {
+                const float4 x = sign > 0 ? next_centre[a] : centre[a];
+                const float4 y = sign > 0 ? next_centre[b] : centre[b];
+                const float r2 = square_of(x - y);
+                const float close = cutoff + x.w + y.w;
+                if (r2 < close * close) {
+                    if (x.w == 0.0f && y.w == 0.0f) {
+                        const int e =
+                            overlap(body[bead[a].z], body[bead[b].z], r2,
+                                    contact, inverse_softness, limit);
+                        own_forbidden |= e < 0;
+                        own_energy += e < 0 ? 0 : sign * e;
+                    } else {
+                        const int place = atomic_inc(&n_near);
+                        own_near += sign;
+                        if (place < 2 * MOST_NEAR)
+                            near[place] = (uint)a | (uint)b << 15 |
+                                          (sign < 0 ? 1u << 30 : 0u);
+                    }
+                }
+                count_pair(count, r2, amount[a], amount[b], c2_next, unit_0,
+                           unit_1, unit_2, knots_per_ang, sign, &largest);
+            }
         }
         atomic_max(&last_knot, largest);
+        if (own_near != 0)
+            atomic_add(&all_near, own_near);
         if (own_energy != 0)
             atomic_add(&energy, own_energy);
         if (own_forbidden)
             atomic_or(&forbidden, 1);
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        /* Beads of several bodies, 8 work-items a pair. */
-        own_energy = 0, own_forbidden = 0;
-        const int n_listed = min(n_near, MOST_NEAR);
-        for (int k = lid / 8; k < n_listed; k += LANES / 8) {
-            const ushort2 ab = pair[near[k]];
-            const int is_swapped = bead[ab.x].w > bead[ab.y].w;
-            const int a = is_swapped ? ab.y : ab.x;
-            const int b = is_swapped ? ab.x : ab.y;
+        /* Beads of several bodies, some work-items a pair. */
+        const int near_next = all_near + (is_all ? 0 : near_now);
+        own_energy = 0, own_forbidden = near_next > MOST_NEAR;
+        const int n_listed = own_forbidden ? 0 : n_near;
+        for (int k = lid / NEAR_LANES; k < n_listed; k += LANES / NEAR_LANES) {
+            const int c = (int)(near[k] & 0x7fff);
+            const int d = (int)(near[k] >> 15 & 0x7fff);
+            const int sign = near[k] >> 30 ? -1 : 1;
+            const int is_swapped = bead[c].w > bead[d].w;
+            const int a = is_swapped ? d : c, b = is_swapped ? c : d;
+            __global const float4 *at_points = sign > 0 ? next : now;
             const int4 p = bead[a], q = bead[b];
-            for (int v = lid % 8; v < q.w; v += 8) {
-                const float4 y = next[part[q.x + v]];
+            for (int v = lid % NEAR_LANES; v < q.w; v += NEAR_LANES) {
+                const float4 y = at_points[part[q.x + v]];
                 for (int u = 0; u < p.w; u++) {
-                    const float4 x =
-                        p.w == 1 ? next_centre[a] : next[part[p.x + u]];
-                    const float4 d = x - y;
-                    const float r2 = d.x * d.x + d.y * d.y + d.z * d.z;
+                    const float4 x = p.w > 1    ? at_points[part[p.x + u]]
+                                     : sign > 0 ? next_centre[a]
+                                                : centre[a];
+                    const float r2 = square_of(x - y);
                     if (r2 < cutoff * cutoff) {
                         const int e = overlap(body[p.z + u], body[q.z + v], r2,
                                               contact, inverse_softness, limit);
                         own_forbidden |= e < 0;
-                        own_energy += e < 0 ? 0 : e;
+                        own_energy += e < 0 ? 0 : sign * e;
                     }
                 }
             }
@@ -384,16 +501,15 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         barrier(CLK_LOCAL_MEM_FENCE);
 
         is_still |= i == 0 && forbidden;
-        int is_possible = !(forbidden || is_still);
+        int is_possible = is_closed && !(forbidden || is_still);
         if (is_c2)
             is_possible &= c2_next >= job[4] && c2_next <= job[5];
         is_possible |= i == 0;
-        const int to = 1 - at, energy_next = energy, upto = last_knot;
+        const int to = 1 - at, upto = last_knot;
+        const int energy_next = energy + (is_all ? 0 : energy_now);
         change += (float)(energy_now - energy_next) / UNIT_PER_NAT;
-        if (slot[0] >= 0)
-            change += log_of_parts(part_of) - slot_log[slot[0]];
-        if (slot[1] >= 0)
-            change += log_of_parts(part_of + PARTS) - slot_log[slot[1]];
+        for (int k = 0; k < n_slot; k++)
+            change += next_log[k] - slot_log[slot_first + k];
         if (is_possible) {
             for (int k = lid; k < SLICES * N_Q; k += LANES) {
                 const int q = k % N_Q, own = k / N_Q;
@@ -435,10 +551,9 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             log_lik_next = log_lik_of(job + AT_CURVE, row);
         }
 
+        const float log_accept = change + beta * (log_lik_next - log_lik);
         const int accept =
-            i == 0 || (is_possible && log(unit(s.w)) <
-                                          change + beta * (log_lik_next -
-                                                           log_lik));
+            i == 0 || (is_possible && log(unit(s.w)) < log_accept);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (int p = first + lid; p < end; p += LANES) {
             if (accept)
@@ -452,23 +567,34 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             else
                 next_centre[b] = centre[b];
         }
-        if (lid == 0 && i > 0) {
-            if (which[1] < 0)
-                steps[is_c2 ? N_TORSION : which[0]] += (int2)(1, accept);
-            if (accept && slot[0] >= 0) {
-                result[AT_TURNS + which[0]] += turned[0];
-                angle[slot[0]][0] = phi[0], angle[slot[0]][1] = psi[0];
-                slot_log[slot[0]] = log_of_parts(part_of);
-            }
-            if (accept && slot[1] >= 0) {
-                result[AT_TURNS + which[1]] += turned[1];
-                angle[slot[1]][0] = phi[1], angle[slot[1]][1] = psi[1];
-                slot_log[slot[1]] = log_of_parts(part_of + PARTS);
-            }
+        for (int k = lid; k < 2 * N_KNOT; k += LANES) {
+            if (accept)
+                count_now[k] = count[k];
+            else
+                count[k] = count_now[k];
+        }
+        for (int k = lid; accept && k < n_slot; k += LANES) {
+            angle[slot_first + k][0] = next_angle[k][0];
+            angle[slot_first + k][1] = next_angle[k][1];
+            slot_log[slot_first + k] = next_log[k];
+        }
+        for (int k = lid; accept && k < n_turn; k += LANES)
+            result[AT_TURNS + room.torsion[k]] += room.angle[0][k];
+        if (lid == 0) {
+            if (counted >= 0)
+                steps[counted] += (int2)(1, accept);
+            for (int k = 0; k < 2 && accept; k++)
+                if (which[k] >= 0)
+                    result[AT_TURNS + which[k]] += turned[k];
+        }
+        if (learns) {
+            const float p = is_possible ? exp(fmin(log_accept, 0.0f)) : 0.0f;
+            learn_factor(result + AT_LEARN + l * N_FACTOR, &room,
+                         n_turn < LEAST_CLOSED ? n_turn : 6, p, lid);
         }
         if (accept) {
             at = to, c2 = c2_next, log_lik = log_lik_next;
-            energy_now = energy_next;
+            energy_now = energy_next, near_now = near_next;
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         if (lid == 0 && (i == 0 || i == n_step)) {

@@ -11,7 +11,8 @@ tsr_surrogate_layout tsr_surrogate_layout_of(const tsr_surrogate_spec *spec)
     l.curve_size = q * l.n_row + l.n_row + 1;
     l.angle = l.unit + TSR_SURROGATE_PRODUCTS;
     l.width = l.angle + 2 * spec->n_slot;
-    l.amount = l.width + spec->n_torsion + 1;
+    l.factor = l.width + spec->n_torsion + 1 + spec->n_linker;
+    l.amount = l.factor + spec->n_linker * TSR_SURROGATE_FACTOR;
     l.product = l.amount + 4 * spec->n_bead;
     l.rest = l.product + TSR_SURROGATE_PRODUCTS * q;
     l.top = l.rest + TSR_SURROGATE_POWERS * q;

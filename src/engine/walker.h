@@ -30,7 +30,9 @@ enum {
     TSR_SURROGATE_SHAPES = 2,
     TSR_SURROGATE_PRODUCTS = 3,
     TSR_SURROGATE_POWERS = 3, /* of c2: 1, c2, c2^2 */
-    TSR_SURROGATE_PARTS = 24  /* of a torsion density at most */
+    TSR_SURROGATE_PARTS = 24, /* of a torsion density at most */
+    TSR_SURROGATE_FREE = 7,   /* torsions of a linker that cannot close */
+    TSR_SURROGATE_FACTOR = 36 /* numbers of a lower factor, 8 x 8 at most */
 };
 
 /* Points are what moves: bodies of rigid residues, and of flexible ones N, CB,
@@ -38,7 +40,7 @@ enum {
  * run of points. A point, a bead or a body is named by its number. */
 typedef struct {
     int n_point, n_bead, n_part, n_body, n_pair, n_torsion, n_slot, n_like;
-    int n_knot, n_q, n_curve, has_c2;
+    int n_knot, n_q, n_curve, has_c2, n_linker;
     int32_t (*bead)[4];  /* [n_bead] first part, parts, first body, bodies */
     int32_t (*reach)[2]; /* [n_bead] its points lie in first..end-1 */
     float *radius;       /* [n_bead] Angstrom, of its bodies' centres */
@@ -53,6 +55,13 @@ typedef struct {
     int32_t (*turn)[4];    /* [n_torsion] slot, 0 phi or 1 psi, the torsion
                               next to it inside what it turns (-1: none), sign
                               of the angle */
+    int32_t (*edge)[2];    /* [n_torsion] the points before it end, those after
+                              it begin here */
+    int32_t (*linker)[8];  /* [n_linker] first torsion, torsions; 1: what comes
+                              after moves, -1: what comes before; the end, or
+                              first, of the points of the chain; points: middle
+                              of the part that moves, middle of the part that
+                              stays, and another one of it */
     int32_t *density;      /* [n_slot] which of the densities */
     int n_density;
     float (*term)[TSR_SURROGATE_PARTS][12]; /* [n_density] log of each part by
@@ -68,7 +77,12 @@ typedef struct {
                     many steps */
     int unit;    /* [PRODUCTS] of counts, which are integers: so many to 1 */
     int angle;   /* [n_slot][2] phi, psi, rad */
-    int width;   /* [n_torsion + 1] of turns, rad; of steps of c2 */
+    int width;   /* [n_torsion + 1 + n_linker] of turns, rad; of steps of c2;
+                    of turns of linkers that close */
+    int factor;  /* [n_linker][FACTOR] lower factor of the covariance of the
+                    steps that the part beyond makes (a rotation vector, rad,
+                    and a shift in units of 10 Angstrom), or, where there are
+                    at most FREE torsions, of their turns */
     int amount;  /* [n_bead][4] of the two shapes, and times c2 */
     int product; /* [PRODUCTS][n_q] of two shapes, for one count */
     int rest;    /* [POWERS][n_q] what does not change */
@@ -84,22 +98,39 @@ tsr_surrogate_layout tsr_surrogate_layout_of(const tsr_surrogate_spec *spec);
 
 /* A result: log g at the start and at the end, c2 there; the profiles of start
  * and end without `top` and `bottom` [2][n_q]; what every torsion was turned by
- * [n_torsion], rad. */
+ * [n_torsion], rad; what factors learn from [n_linker][FACTOR]: sums of
+ * (a - 0.25) u u' / |u|^2 over steps F u accepted with probability a. */
 enum { TSR_SURROGATE_HEAD = 3 };
 
 static inline int tsr_surrogate_result_size(const tsr_surrogate_spec *spec)
 {
-    return TSR_SURROGATE_HEAD + 2 * spec->n_q + spec->n_torsion;
+    return TSR_SURROGATE_HEAD + 2 * spec->n_q + spec->n_torsion +
+           spec->n_linker * TSR_SURROGATE_FACTOR;
+}
+
+static inline int tsr_surrogate_linker_rows(const tsr_surrogate_spec *spec,
+                                            int linker)
+{
+    const int n = spec->linker[linker][1];
+    return n > TSR_SURROGATE_FREE ? 6 : n;
+}
+
+/* Kinds of steps that are counted: torsions, c2, and of every linker those that
+ * leave the part beyond and those that move it. */
+static inline int tsr_surrogate_n_count(const tsr_surrogate_spec *spec)
+{
+    return spec->n_torsion + 1 + 2 * spec->n_linker;
 }
 
 /* What chains ask for at once. */
 typedef struct {
     int n_job;
-    float *job;          /* [n_job][layout.size] */
-    float (*point)[4];   /* [n_job][n_point] Angstrom */
-    uint32_t (*key)[2];  /* [n_job] of their random numbers */
-    float *result;       /* [n_job][tsr_surrogate_result_size] out */
-    int32_t (*count)[2]; /* [n_job][n_torsion + 1] steps, accepted; out */
+    float *job;         /* [n_job][layout.size] */
+    float (*point)[4];  /* [n_job][n_point] Angstrom */
+    uint32_t (*key)[2]; /* [n_job] of their random numbers */
+    float *result;      /* [n_job][tsr_surrogate_result_size] out */
+    int32_t (
+        *count)[2]; /* [n_job][tsr_surrogate_n_count] steps, accepted; out */
 } tsr_surrogate_call;
 
 typedef struct tsr_surrogate_walker tsr_surrogate_walker;

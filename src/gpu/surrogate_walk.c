@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LANES = 256, LANES_CPU = 32 };
+enum { LANES = 256, LANES_CPU = 1 };
 
 /* What is the same for all walks. */
 enum {
@@ -22,6 +22,8 @@ enum {
     PAIR,
     TORSION,
     TURN,
+    EDGE,
+    LINKER,
     DENSITY,
     TERM,
     N_TERM,
@@ -103,6 +105,8 @@ static tsr_status set_arguments(walk_engine *e, tsr_err *err)
                     {sizeof(cl_mem), &f[PAIR]},
                     {sizeof(cl_mem), &f[TORSION]},
                     {sizeof(cl_mem), &f[TURN]},
+                    {sizeof(cl_mem), &f[EDGE]},
+                    {sizeof(cl_mem), &f[LINKER]},
                     {sizeof(cl_mem), &f[DENSITY]},
                     {sizeof(cl_mem), &f[TERM]},
                     {sizeof(cl_mem), &f[N_TERM]},
@@ -295,21 +299,22 @@ static tsr_status build(walk_engine *e, tsr_err *err)
 {
     const tsr_surrogate_spec *s = e->base.spec;
     const tsr_surrogate_layout *l = &e->layout;
-    const char *source = "surrogate.cl";
+    const char *const source[] = {"surrogate_turns.cl", "surrogate.cl"};
     char options[1024];
     snprintf(options, sizeof options,
              "-cl-std=CL1.2 -D LANES=%d -D N_POINT=%d -D N_BEAD=%d "
              "-D N_PAIR=%d -D N_TORSION=%d -D N_SLOT=%d -D N_LIKE=%d "
-             "-D N_KNOT=%d -D N_Q=%d -D N_CURVE=%d -D HAS_C2=%d "
+             "-D N_KNOT=%d -D N_Q=%d -D N_CURVE=%d -D HAS_C2=%d -D N_LINKER=%d "
              "-D JOB_SIZE=%d -D AT_UNIT=%d -D AT_ANGLE=%d -D AT_WIDTH=%d "
+             "-D AT_FACTOR=%d "
              "-D AT_AMOUNT=%d -D AT_PRODUCT=%d -D AT_REST=%d -D AT_TOP=%d "
              "-D AT_BOTTOM=%d -D AT_CURVE=%d -D CURVE_SIZE=%d",
              (int)e->lanes, s->n_point, s->n_bead, s->n_pair, s->n_torsion,
              s->n_slot, s->n_like, s->n_knot, s->n_q, s->n_curve, s->has_c2,
-             l->size, l->unit, l->angle, l->width, l->amount, l->product,
-             l->rest, l->top, l->bottom, l->curve, l->curve_size);
-    TSR_TRY(
-        tsr_program_build(e->device, 1, &source, options, &e->program, err));
+             s->n_linker, l->size, l->unit, l->angle, l->width, l->factor,
+             l->amount, l->product, l->rest, l->top, l->bottom, l->curve,
+             l->curve_size);
+    TSR_TRY(tsr_program_build(e->device, 2, source, options, &e->program, err));
     cl_int code;
     e->queue =
         clCreateCommandQueue(e->device->context, e->device->id, 0, &code);
@@ -339,6 +344,8 @@ static tsr_status make_fixed(walk_engine *e, tsr_err *err)
         [PAIR] = {(size_t)s->n_pair * sizeof *s->pair, s->pair},
         [TORSION] = {(size_t)s->n_torsion * sizeof *s->torsion, s->torsion},
         [TURN] = {(size_t)s->n_torsion * sizeof *s->turn, s->turn},
+        [EDGE] = {(size_t)s->n_torsion * sizeof *s->edge, s->edge},
+        [LINKER] = {(size_t)(s->n_linker + 1) * sizeof *s->linker, s->linker},
         [DENSITY] = {(size_t)s->n_slot * sizeof *s->density, s->density},
         [TERM] = {(size_t)s->n_density * sizeof *s->term, s->term},
         [N_TERM] = {(size_t)s->n_density * sizeof *s->n_term, s->n_term},
@@ -360,10 +367,10 @@ static size_t local_bytes(const tsr_surrogate_spec *s, size_t lanes)
 {
     const size_t q = (size_t)s->n_q, slices = lanes / q > 0 ? lanes / q : 1;
     const size_t products = TSR_SURROGATE_PRODUCTS;
-    return 48 * (size_t)s->n_bead + 8 * (size_t)s->n_knot +
+    return 55 * (size_t)s->n_bead + 16 * (size_t)s->n_knot +
            4 * q * products * (2 + slices) +
            4 * (q + (size_t)s->n_curve * (q + 1)) + 12 * (size_t)s->n_slot +
-           4 * (512 + 2 * TSR_SURROGATE_PARTS) + 64;
+           4 * (1024 + 12 * TSR_SURROGATE_PARTS) + 6000;
 }
 
 tsr_status tsr_surrogate_device_new(const tsr_device *device,
@@ -387,7 +394,7 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
         (size_t)spec->n_point * sizeof(cl_float4);
     e->each[RESULT] =
         (size_t)tsr_surrogate_result_size(spec) * sizeof(cl_float);
-    e->each[COUNT] = (size_t)(spec->n_torsion + 1) * sizeof(cl_int2);
+    e->each[COUNT] = (size_t)tsr_surrogate_n_count(spec) * sizeof(cl_int2);
     const size_t bytes = local_bytes(spec, e->lanes);
     tsr_status status = TSR_OK;
     if (bytes > device->info.local_bytes)

@@ -128,10 +128,10 @@ static void set_torsions(tsr_surrogate *s, const int *slot_of)
         int32_t *where = p->torsion[j], *turn = p->turn[j];
         where[0] = at + (is_phi ? POINT_N : POINT_CA);
         where[1] = at + (is_phi ? POINT_CA : POINT_C);
-        where[2] = own->c_side ? at + (is_phi ? POINT_N : POINT_O)
-                               : first[r->chain_first];
-        where[3] = own->c_side ? first[r->chain_last + 1]
-                               : at + (is_phi ? POINT_N : POINT_CA);
+        p->edge[j][0] = at + (is_phi ? POINT_N : POINT_CA);
+        p->edge[j][1] = at + (is_phi ? POINT_N : POINT_O);
+        where[2] = own->c_side ? p->edge[j][1] : first[r->chain_first];
+        where[3] = own->c_side ? first[r->chain_last + 1] : p->edge[j][0];
         turn[0] = slot_of[own->residue];
         turn[1] = is_phi ? 0 : 1;
         turn[2] = partner < 0 ? -1 : place[partner];
@@ -157,6 +157,80 @@ static void set_runs(tsr_surrogate *s)
             last->end = k + 1;
         else
             s->run[s->n_run++] = (run){k, k + 1};
+    }
+}
+
+/* Of a rigid unit: the body nearest to its middle, and the one farthest from
+ * it, as points. */
+static void middle_of(const tsr_surrogate *s, int unit, const double (*body)[3],
+                      int32_t *middle, int32_t *edge)
+{
+    const tsr_topology *t = s->topology;
+    double centre[3] = {0.0, 0.0, 0.0}, n = 0.0, least = INFINITY, most = -1.0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int b = 0; b < t->n_body; b++) {
+            const tsr_residue *r = &t->residue[t->body[b].residue];
+            if (r->unit != unit)
+                continue;
+            if (pass == 0) {
+                n += 1.0;
+                for (int d = 0; d < 3; d++)
+                    centre[d] += (body[b][d] - centre[d]) / n;
+                continue;
+            }
+            const double far = tsr_vec3_distance(body[b], centre);
+            const int point =
+                s->first_point[t->body[b].residue] + b - r->first_body;
+            if (far < least)
+                least = far, *middle = point;
+            if (far > most)
+                most = far, *edge = point;
+        }
+}
+
+/* Torsions j.. of residues that follow each other: how many. */
+static int stretch_at(const tsr_surrogate *s, int j)
+{
+    const tsr_topology *t = s->topology;
+    int n = 1;
+    for (; j + n < s->spec.n_torsion; n++) {
+        const int had = t->torsion[s->torsion[j + n - 1]].residue,
+                  next = t->torsion[s->torsion[j + n]].residue;
+        if (next - had > 1 ||
+            t->residue[next].chain_first != t->residue[had].chain_first)
+            break;
+    }
+    return n;
+}
+
+/* The rigid unit of residue i; -1: none, or of another chain than `of`. */
+static int unit_at(const tsr_topology *t, const tsr_residue *of, int i)
+{
+    return i < of->chain_first || i > of->chain_last ? -1 : t->residue[i].unit;
+}
+
+/* Stretches between two rigid units. */
+static void set_linkers(tsr_surrogate *s, const double (*body)[3])
+{
+    const tsr_topology *t = s->topology;
+    tsr_surrogate_spec *p = &s->spec;
+    for (int j = 0, n; j < p->n_torsion; j += n) {
+        n = stretch_at(s, j);
+        const int first = t->torsion[s->torsion[j]].residue;
+        const int last = t->torsion[s->torsion[j + n - 1]].residue;
+        const tsr_residue *r = &t->residue[first];
+        const int c_side = t->torsion[s->torsion[j + n / 2]].c_side;
+        const int before = unit_at(t, r, first - 1),
+                  after = unit_at(t, r, last + 1);
+        int32_t *linker = p->linker[p->n_linker], unused;
+        if (n < 2 || before < 0 || after < 0 || before == after)
+            continue;
+        linker[0] = j, linker[1] = n;
+        linker[2] = c_side ? 1 : -1;
+        linker[3] = s->first_point[c_side ? r->chain_last + 1 : r->chain_first];
+        middle_of(s, c_side ? after : before, body, &linker[4], &unused);
+        middle_of(s, c_side ? before : after, body, &linker[5], &linker[6]);
+        p->n_linker++;
     }
 }
 
@@ -331,6 +405,8 @@ static int make_room(tsr_surrogate *s)
         calloc((size_t)TSR_MAX_TYPE * TSR_MAX_TYPE, sizeof *p->contact);
     p->torsion = calloc(m, sizeof *p->torsion);
     p->turn = calloc(m, sizeof *p->turn);
+    p->edge = calloc(m, sizeof *p->edge);
+    p->linker = calloc(m, sizeof *p->linker);
     p->density = calloc(n, sizeof *p->density);
     p->term = calloc(TSR_N_RAMA, sizeof *p->term);
     p->n_term = calloc(TSR_N_RAMA, sizeof *p->n_term);
@@ -338,8 +414,8 @@ static int make_room(tsr_surrogate *s)
            s->run != NULL && p->bead != NULL && p->reach != NULL &&
            p->radius != NULL && p->part != NULL && p->share != NULL &&
            p->body != NULL && p->contact != NULL && p->torsion != NULL &&
-           p->turn != NULL && p->density != NULL && p->term != NULL &&
-           p->n_term != NULL;
+           p->turn != NULL && p->edge != NULL && p->linker != NULL &&
+           p->density != NULL && p->term != NULL && p->n_term != NULL;
 }
 
 static int describe(tsr_surrogate *s, const tsr_prior *prior,
@@ -353,6 +429,7 @@ static int describe(tsr_surrogate *s, const tsr_prior *prior,
     set_slots(s, slot_of);
     set_torsions(s, slot_of);
     set_runs(s);
+    set_linkers(s, body);
     free(slot_of);
     set_densities(&s->spec, table);
     set_clash(s, prior);
@@ -400,10 +477,11 @@ void tsr_surrogate_free(tsr_surrogate *surrogate)
     if (s == NULL)
         return;
     tsr_surrogate_spec *p = &s->spec;
-    void *const owned[] = {
-        s->first_point, s->torsion, s->slot,    s->run,  p->bead,    p->reach,
-        p->radius,      p->part,    p->share,   p->body, p->contact, p->pair,
-        p->torsion,     p->turn,    p->density, p->term, p->n_term,  p->sinc};
+    void *const owned[] = {s->first_point, s->torsion, s->slot,    s->run,
+                           p->bead,        p->reach,   p->radius,  p->part,
+                           p->share,       p->body,    p->contact, p->pair,
+                           p->torsion,     p->turn,    p->edge,    p->linker,
+                           p->density,     p->term,    p->n_term,  p->sinc};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     tsr_surrogate_beads_free(s->beads);
@@ -485,8 +563,10 @@ tsr_status tsr_surrogate_fill(const tsr_surrogate *surrogate,
             job[layout->angle + 2 * k + kind] = (float)tsr_conformation_torsion(
                 t, place->conformation, s->slot[k],
                 kind == 0 ? TSR_PHI : TSR_PSI);
-    for (int k = 0; k <= p->n_torsion; k++)
+    for (int k = 0; k < p->n_torsion + 1 + p->n_linker; k++)
         job[layout->width + k] = (float)exp(place->log_width[k]);
+    for (int k = 0; k < p->n_linker * TSR_SURROGATE_FACTOR; k++)
+        job[layout->factor + k] = (float)place->factor[0][k];
     TSR_TRY(tsr_surrogate_beads_fill(
         s->beads,
         &(tsr_surrogate_mix){place->contrast, place->others, place->weight,

@@ -46,7 +46,9 @@ typedef struct {
     double weight;          /* of the state that moves */
     const double *learnt;   /* [n_q] the engine's curve over the beads', - 1 */
     long steps;
-    const double *log_width; /* [n_torsion + 1] of turns, rad; of c2 */
+    const double *log_width; /* [n_torsion + 1 + n_linker] of turns, rad; of c2;
+                                of turns that close */
+    const double (*factor)[TSR_SURROGATE_FACTOR]; /* [n_linker] */
     const tsr_conformation *conformation;
 } tsr_surrogate_place;
 

@@ -8,7 +8,11 @@
 #include "sampler/chain_state.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+_Static_assert((int)TSR_LINKER_FACTOR == (int)TSR_SURROGATE_FACTOR,
+               "a factor is as long for whom walks as for whom learns");
 
 static tsr_surrogate_state *learnt_by(const tsr_chain *c)
 {
@@ -21,11 +25,16 @@ tsr_status tsr_chain_open_surrogate(tsr_chain *chain, tsr_err *err)
     const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(t->surrogate);
     const size_t n = (size_t)tsr_likelihood_n_profile(t->likelihood);
     chain->others = calloc(n + 1, sizeof *chain->others);
-    return chain->others != NULL &&
-                   tsr_surrogate_state_open(learnt_by(chain),
-                                            spec->n_torsion + 1, spec->n_q)
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    int *size = calloc((size_t)spec->n_linker + 1, sizeof *size);
+    for (int l = 0; size != NULL && l < spec->n_linker; l++)
+        size[l] = tsr_surrogate_linker_rows(spec, l);
+    const int is_open =
+        chain->others != NULL && size != NULL &&
+        tsr_surrogate_state_open(learnt_by(chain),
+                                 spec->n_torsion + 1 + spec->n_linker,
+                                 spec->n_linker, size, spec->n_q);
+    free(size);
+    return is_open ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
 }
 
 tsr_status tsr_chain_set_out(tsr_chain *chain,
@@ -56,6 +65,7 @@ tsr_status tsr_chain_set_out(tsr_chain *chain,
             .learnt = learnt->ratio,
             .steps = lround(exp(learnt->log_steps)),
             .log_width = learnt->log_width,
+            .factor = (const double(*)[TSR_LINKER_FACTOR])learnt->factor,
             .conformation = c->state[c->which].current},
         job, point, err);
 }
@@ -135,9 +145,13 @@ void tsr_chain_learn_surrogate(tsr_chain *chain, int accepted)
 {
     tsr_chain *c = chain;
     tsr_surrogate_state *learnt = learnt_by(c);
-    const int n_q = tsr_surrogate_spec_of(c->target->surrogate)->n_q;
+    const tsr_surrogate_spec *spec =
+        tsr_surrogate_spec_of(c->target->surrogate);
+    const int n_q = spec->n_q;
     const long n = learnt->n_learnt;
-    tsr_surrogate_state_learn(learnt, c->walk_count, accepted);
+    tsr_surrogate_state_learn(
+        learnt, c->walk_count,
+        c->walked + TSR_SURROGATE_HEAD + 2 * n_q + spec->n_torsion, accepted);
     tsr_surrogate_learn(c->target->surrogate, c->now.profile,
                         c->walked + TSR_SURROGATE_HEAD + (accepted ? n_q : 0),
                         tsr_parameters_contrast(c->parameters, c->now.theta), n,

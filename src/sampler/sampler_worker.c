@@ -40,7 +40,7 @@ static tsr_status half_walk(tsr_worker *w, tsr_half *h, tsr_err *err)
     mark(w, &w->times.walk);
     for (int i = 0; i < h->n_replica && status == TSR_OK; i++) {
         const int32_t(*count)[2] = (const int32_t(*)[2])(
-            c->count + (ptrdiff_t)i * (spec->n_torsion + 1));
+            c->count + (ptrdiff_t)i * tsr_surrogate_n_count(spec));
         int needed = 0;
         status =
             tsr_chain_come_back(h->chain[i], c->result + (size_t)i * result,

@@ -332,19 +332,20 @@ static void way_back_has_the_same_density(void **state)
                            result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err),
                        &err);
         const double contrast[TSR_N_CONTRAST] = {1.0, c2};
-        posterior_must(
-            tsr_surrogate_fill(
-                w.surrogate, &c.walker->layout,
-                &(tsr_surrogate_place){.beta = 1.0,
-                                       .theta = theta,
-                                       .contrast = contrast,
-                                       .weight = 1.0,
-                                       .learnt = learnt->ratio,
-                                       .steps = 1,
-                                       .log_width = learnt->log_width,
-                                       .conformation = to},
-                c.walker->call.job, c.walker->call.point, &err),
-            &err);
+        posterior_must(tsr_surrogate_fill(
+                           w.surrogate, &c.walker->layout,
+                           &(tsr_surrogate_place){
+                               .beta = 1.0,
+                               .theta = theta,
+                               .contrast = contrast,
+                               .weight = 1.0,
+                               .learnt = learnt->ratio,
+                               .steps = 1,
+                               .log_width = learnt->log_width,
+                               .factor = (const double(*)[36])learnt->factor,
+                               .conformation = to},
+                           c.walker->call.job, c.walker->call.point, &err),
+                       &err);
         posterior_must(c.walker->engine->walk(c.walker, &err), &err);
         if (!(fabs((double)result[0] - there) < 2e-4))
             fail_msg("log g %.5f at the end of a walk, %.5f where one begins",

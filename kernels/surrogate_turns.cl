@@ -1,0 +1,386 @@
+/* What a step of a walk (surrogate.cl, which follows this text in the program)
+ * turns: random numbers, motions, and linkers turned as a whole.
+ *
+ * The turns d of a linker's torsions are drawn so that the part beyond makes a
+ * given step xi: a rotation about a point c of it and a shift of c, in units of
+ * a radian and of LEVER Angstrom. Column k of the Jacobian J [6][n] is what a
+ * small turn of torsion k does. With w ~ N(0, s^2),
+ *
+ *     z = (1 - J'(J J')^-1 J) w,   d = z + J' l,
+ *
+ * where l is found by Newton's method such that the part makes the step exactly
+ * (a random walk on the manifold of closed linkers: Zappa, Holmes-Cerfon &
+ * Goodman 2018). The way back from there has the step -xi, and z* made of -d
+ * with J* in the same way; Newton's method has to lead from z* to -d, or the
+ * step is not made. In torsions the density of a proposal is that of z and xi
+ * over the volume that J spans, so that the ratio of both ways is
+ *
+ *     log q(back) - log q(there) = (|z|^2 - |z*|^2) / 2 s^2
+ *                                + log |J J'| / 2 - log |J* J*'| / 2
+ *
+ * and that of xi, whose axes go with the linker's two parts. xi = 0 moves the
+ * linker alone. A linker of too few torsions for that turns by d = F u, u ~
+ * N(0, 1), F learnt; there the ratio is 1. */
+
+#define PI 3.14159265358979f
+#define LEVER 10.0f
+#define MOST_TURN 20 /* torsions of a linker that turn at once */
+#define LEAST_CLOSED 8
+#define N_FACTOR 36 /* of a lower factor, at most 8 x 8 */
+
+uint4 draw(uint2 key, uint step, uint which)
+{
+    /* Philox 4x32-10: Salmon et al. 2011. */
+    uint4 c = (uint4)(step, which, 0x5eed, 0);
+    for (int i = 0; i < 10; i++) {
+        const uint h0 = mul_hi(0xD2511F53u, c.x), l0 = 0xD2511F53u * c.x;
+        const uint h1 = mul_hi(0xCD9E8D57u, c.z), l1 = 0xCD9E8D57u * c.z;
+        c = (uint4)(h1 ^ c.y ^ key.x, l1, h0 ^ c.w ^ key.y, l0);
+        key += (uint2)(0x9E3779B9u, 0xBB67AE85u);
+    }
+    return c;
+}
+
+/* In (0, 1). */
+float unit(uint x)
+{
+    return ((float)(x >> 8) + 0.5f) * (1.0f / 16777216.0f);
+}
+
+float2 normals(uint a, uint b)
+{
+    const float r = sqrt(-2.0f * log(unit(a)));
+    const float angle = 2.0f * PI * unit(b);
+    return (float2)(r * cos(angle), r * sin(angle));
+}
+
+/* Rows of a rotation, each with its share of the shift. */
+typedef struct {
+    float4 x, y, z;
+} motion;
+
+float4 moved(const motion *m, float4 p)
+{
+    p.w = 1.0f;
+    return (float4)(dot(m->x, p), dot(m->y, p), dot(m->z, p), 0.0f);
+}
+
+motion about(float4 from, float4 to, float angle)
+{
+    float4 u = to - from;
+    u.w = 0.0f;
+    u *= rsqrt(dot(u, u));
+    const float c = cos(angle), s = sin(angle), v = 1.0f - c;
+    motion m;
+    m.x = (float4)(c + u.x * u.x * v, u.x * u.y * v - u.z * s,
+                   u.x * u.z * v + u.y * s, 0.0f);
+    m.y = (float4)(u.y * u.x * v + u.z * s, c + u.y * u.y * v,
+                   u.y * u.z * v - u.x * s, 0.0f);
+    m.z = (float4)(u.z * u.x * v - u.y * s, u.z * u.y * v + u.x * s,
+                   c + u.z * u.z * v, 0.0f);
+    from.w = 0.0f;
+    m.x.w = from.x - dot(m.x, from);
+    m.y.w = from.y - dot(m.y, from);
+    m.z.w = from.z - dot(m.z, from);
+    return m;
+}
+
+/* Of a work-group. Index 0 is the start, 1 the end of a step, 2 what is
+ * passed on the way back. */
+typedef struct {
+    float4 axis[2][MOST_TURN][2]; /* direction, a point */
+    float4 turn[MOST_TURN][3];    /* each about its axis at the start */
+    float4 upto[MOST_TURN][3];    /* products of turns 0 to k */
+    float column[3][MOST_TURN][6];
+    float angle[2][MOST_TURN]; /* d there and back */
+    float loose[2][MOST_TURN]; /* z, z* */
+    float square[36], right[6], unit_step[8], log_det[2];
+    int torsion[MOST_TURN], edge[MOST_TURN]; /* edge of the points beyond */
+} linker_room;
+
+float4 rotated(__local const float4 *row, float4 p)
+{
+    return (float4)(row[0].x * p.x + row[0].y * p.y + row[0].z * p.z,
+                    row[1].x * p.x + row[1].y * p.y + row[1].z * p.z,
+                    row[2].x * p.x + row[2].y * p.y + row[2].z * p.z, 0.0f);
+}
+
+float4 carried(__local const float4 *row, float4 p)
+{
+    return rotated(row, p) + (float4)(row[0].w, row[1].w, row[2].w, 0.0f);
+}
+
+/* Turns by angle[side] about axis[side], their products, the columns where they
+ * lead, as column[side + 1], and, there, the axes. */
+void turn_all(__local linker_room *r, int side, int n, float4 centre, int lid)
+{
+    for (int k = lid; k < n; k += LANES) {
+        const float4 u = r->axis[side][k][0], o = r->axis[side][k][1];
+        const motion m = about(o, o + u, r->angle[side][k]);
+        r->turn[k][0] = m.x, r->turn[k][1] = m.y, r->turn[k][2] = m.z;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = lid; i < 3; i += LANES) {
+        float4 row = (float4)(i == 0, i == 1, i == 2, 0.0f);
+        for (int k = 0; k < n; k++) {
+            const float shift = row.w;
+            row = row.x * r->turn[k][0] + row.y * r->turn[k][1] +
+                  row.z * r->turn[k][2];
+            row.w += shift;
+            r->upto[k][i] = row;
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int k = lid; k < n; k += LANES) {
+        float4 u = r->axis[side][k][0], o = r->axis[side][k][1];
+        if (k > 0)
+            u = rotated(r->upto[k - 1], u), o = carried(r->upto[k - 1], o);
+        if (side == 0)
+            r->axis[1][k][0] = u, r->axis[1][k][1] = o;
+        const float4 v = cross(u, centre - o) / LEVER;
+        __local float *to = r->column[side + 1][k];
+        to[0] = u.x, to[1] = u.y, to[2] = u.z;
+        to[3] = v.x, to[4] = v.y, to[5] = v.z;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+void start_columns(__local linker_room *r, int n, float4 centre, int lid)
+{
+    for (int k = lid; k < n; k += LANES) {
+        const float4 u = r->axis[0][k][0];
+        const float4 v = cross(u, centre - r->axis[0][k][1]) / LEVER;
+        __local float *to = r->column[0][k];
+        to[0] = u.x, to[1] = u.y, to[2] = u.z;
+        to[3] = v.x, to[4] = v.y, to[5] = v.z;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+/* square = A B', A = column[a], B = column[b] */
+void multiply(__local linker_room *r, int a, int b, int n, int lid)
+{
+    for (int i = lid; i < 36; i += LANES) {
+        float sum = 0.0f;
+        for (int k = 0; k < n; k++)
+            sum += r->column[a][k][i / 6] * r->column[b][k][i % 6];
+        r->square[i] = sum;
+    }
+}
+
+/* right = square^-1 right, by elimination: near the diagonal all is well, and
+ * elsewhere the step is not made. Returns log |square|. */
+float solve_square(__local linker_room *r)
+{
+    float a[6][7], product = 1.0f;
+#pragma unroll
+    for (int i = 0; i < 6; i++) {
+#pragma unroll
+        for (int j = 0; j < 6; j++)
+            a[i][j] = r->square[6 * i + j];
+        a[i][6] = r->right[i];
+    }
+#pragma unroll
+    for (int p = 0; p < 6; p++) {
+        const float by = 1.0f / a[p][p];
+        product *= a[p][p];
+#pragma unroll
+        for (int i = p + 1; i < 6; i++)
+#pragma unroll
+            for (int j = p + 1; j < 7; j++)
+                a[i][j] -= a[i][p] * by * a[p][j];
+    }
+#pragma unroll
+    for (int i = 5; i >= 0; i--) {
+        float x = a[i][6];
+#pragma unroll
+        for (int j = i + 1; j < 6; j++)
+            x -= a[i][j] * r->right[j];
+        r->right[i] = x / a[i][i];
+    }
+    return log(product);
+}
+
+/* What of `loose` moves the part beyond is taken out: it becomes z, where
+ * Newton's method begins. */
+void loosen(__local linker_room *r, int side, int n, int is_free, int lid)
+{
+    multiply(r, side, side, n, lid);
+    for (int i = lid; i < 6; i += LANES) {
+        float sum = 0.0f;
+        for (int k = 0; k < n; k++)
+            sum += r->column[side][k][i] * r->loose[side][k];
+        r->right[i] = sum;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lid == 0)
+        r->log_det[side] = solve_square(r);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int k = lid; !is_free && k < n; k += LANES)
+        for (int i = 0; i < 6; i++) {
+            r->loose[side][k] -= r->column[side][k][i] * r->right[i];
+            r->angle[side][k] = r->loose[side][k];
+        }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+/* What the part beyond lacks of a turn by `step` and of its point `from` at
+ * `to`, as a step; the largest of its numbers. */
+float lack_of(__local const float4 *had, const motion *step, float4 from,
+              float4 to, float lack[6])
+{
+    float4 x = had[0], y = had[1], z = had[2], a = step->x, b = step->y;
+    float4 c = step->z;
+    const float4 shift = (to - carried(had, from)) / LEVER;
+    float most = 0.0f;
+    x.w = y.w = z.w = a.w = b.w = c.w = 0.0f;
+    lack[0] = 0.5f * (dot(c, y) - dot(b, z));
+    lack[1] = 0.5f * (dot(a, z) - dot(c, x));
+    lack[2] = 0.5f * (dot(b, x) - dot(a, y));
+    lack[3] = shift.x, lack[4] = shift.y, lack[5] = shift.z;
+    for (int i = 0; i < 6; i++)
+        most = fmax(most, fabs(lack[i]));
+    return most;
+}
+
+motion by_vector(float4 omega)
+{
+    const float angle = sqrt(dot(omega, omega));
+    motion m = {(float4)(1.0f, 0.0f, 0.0f, 0.0f),
+                (float4)(0.0f, 1.0f, 0.0f, 0.0f),
+                (float4)(0.0f, 0.0f, 1.0f, 0.0f)};
+    if (angle > 0.0f)
+        m = about((float4)(0.0f), omega, angle);
+    return m;
+}
+
+/* Of both ways, what z and the volumes that J spans say; s: width. */
+float loose_ratio(__local const linker_room *r, int n, float width)
+{
+    float there = 0.0f, back = 0.0f;
+    for (int k = 0; k < n; k++) {
+        there += r->loose[0][k] * r->loose[0][k];
+        back += r->loose[1][k] * r->loose[1][k];
+    }
+    return 0.5f *
+           ((there - back) / (width * width) + r->log_det[0] - r->log_det[1]);
+}
+
+/* Is the way back the way there? A turn of half a circle would have two. */
+int is_way_back(__local const linker_room *r, int n)
+{
+    float apart = 0.0f, most = 0.0f;
+    for (int k = 0; k < n; k++) {
+        apart = fmax(apart, fabs(r->angle[0][k] + r->angle[1][k]));
+        most = fmax(most, fabs(r->angle[0][k]));
+    }
+    return apart < 1e-3f && most < PI;
+}
+
+/* Turns a linker whose axes, loose[0] = w and edges are set, so that the part
+ * beyond turns by the rotation vector omega and its point `from` comes to `to`;
+ * if is_free, by angle[0] as it is. Writes the points first..end-1, adds what z
+ * and J say to *change. Both ways go through the same passes: the kernel has
+ * them once. 0: it does not get there, or not back. */
+int turn_linker(__local linker_room *r, int n, int is_free, int is_after,
+                float width, float4 omega, float4 from, float4 to, int first,
+                int end, __global const float4 *now, __global float4 *next,
+                float *change, int lid)
+{
+    const int most = 8;
+    const float enough = 1e-5f;
+    int is_closed = 1;
+    for (int side = 0; side < (is_free ? 1 : 2) && is_closed; side++) {
+        const motion step = by_vector(side > 0 ? -omega : omega);
+        const float4 start = side > 0 ? to : from, goal = side > 0 ? from : to;
+        float error = 1.0f;
+        loosen(r, side, n, is_free, lid);
+        for (int pass = 0; pass <= most && error >= enough; pass++) {
+            float lack[6];
+            turn_all(r, side, n, goal, lid);
+            error = is_free ? 0.0f
+                            : lack_of(r->upto[n - 1], &step, start, goal, lack);
+            multiply(r, side + 1, side, n, lid);
+            for (int i = lid; i < 6; i += LANES)
+                r->right[i] = lack[i];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (lid == 0)
+                solve_square(r);
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int k = lid; error >= enough && k < n; k += LANES)
+                for (int j = 0; j < 6; j++)
+                    r->angle[side][k] += r->column[side][k][j] * r->right[j];
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        is_closed = error < enough; /* not where it is no number */
+        for (int p = first + lid; side == 0 && is_closed && p < end;
+             p += LANES) {
+            int k = n - 1;
+            while (is_after ? p < r->edge[k] : p >= r->edge[k])
+                k--;
+            next[p] = carried(r->upto[k], now[p]);
+        }
+        for (int k = lid; side == 0 && k < n; k += LANES)
+            r->loose[1][k] = -r->angle[0][k];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (!is_free && is_closed) {
+        *change += loose_ratio(r, n, width);
+        is_closed = is_way_back(r, n);
+    }
+    return is_closed;
+}
+
+/* Axes that go with the two parts of a linker: x from `near` to `far`, z across
+ * it and the line from `near` to `beside`, which belongs to the near part. */
+motion between(float4 near, float4 beside, float4 far)
+{
+    motion m;
+    m.x = normalize(far - near);
+    m.z = normalize(cross(m.x, beside - near));
+    m.y = cross(m.z, m.x);
+    return m;
+}
+
+/* Row k of F u. */
+float of_units(__global const float *factor, int k, __local const float *u)
+{
+    float sum = 0.0f;
+    for (int j = 0; j <= k; j++)
+        sum += factor[k * (k + 1) / 2 + j] * u[j];
+    return sum;
+}
+
+/* |u|^2 of a step (rotation vector, shift / LEVER) in units of what is learnt:
+ * u = F^-1 B' xi, B the axes. */
+float in_units(const motion *axes, __global const float *factor, float4 turn,
+               float4 shift)
+{
+    const float xi[6] = {dot(axes->x, turn),  dot(axes->y, turn),
+                         dot(axes->z, turn),  dot(axes->x, shift),
+                         dot(axes->y, shift), dot(axes->z, shift)};
+    float u[6], sum = 0.0f;
+    for (int i = 0; i < 6; i++) {
+        float x = xi[i];
+        for (int j = 0; j < i; j++)
+            x -= factor[i * (i + 1) / 2 + j] * u[j];
+        u[i] = x / factor[i * (i + 1) / 2 + i];
+        sum += u[i] * u[i];
+    }
+    return sum;
+}
+
+/* What a step of n numbers u says of their factor: the lower half of
+ * (p - target) u u' / |u|^2, p the probability to accept it (Vihola 2012). */
+void learn_factor(__global float *to, __local const linker_room *r, int n,
+                  float p, int lid)
+{
+    const float target = 0.25f;
+    float sum = 0.0f;
+    for (int k = 0; k < n; k++)
+        sum += r->unit_step[k] * r->unit_step[k];
+    for (int i = lid; i < n; i += LANES)
+        for (int j = 0; j <= i; j++)
+            to[i * (i + 1) / 2 + j] +=
+                (p - target) * r->unit_step[i] * r->unit_step[j] / sum;
+}
