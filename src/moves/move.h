@@ -27,6 +27,7 @@ typedef struct {
     const char *source;  /* where it was published */
     size_t options_size; /* the options begin with `double weight` */
     const tsr_field *fields;
+    int only_turns; /* torsions, as the steps of walks do */
 
     /* A chain's own state, or NULL when out of memory. Borrows all. */
     void *(*state_new)(const void *options, const tsr_topology *topology,

@@ -219,6 +219,7 @@ const tsr_move_type tsr_move_pivot = {
     .source = "Lal 1969; Madras & Sokal 1988",
     .options_size = sizeof(pivot_options),
     .fields = fields,
+    .only_turns = 1,
     .state_new = pivot_new,
     .state_free = pivot_free,
     .n_target = pivot_targets,

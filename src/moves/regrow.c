@@ -188,6 +188,7 @@ const tsr_move_type tsr_move_regrow = {
     .source = "Rosenbluth & Rosenbluth 1955, without weights",
     .options_size = sizeof(regrow_options),
     .fields = fields,
+    .only_turns = 1,
     .state_new = regrow_new,
     .state_free = regrow_free,
     .n_target = regrow_targets,

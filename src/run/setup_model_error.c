@@ -71,10 +71,10 @@ static int is_still(const tsr_config *config, const tsr_topology *t)
 static int count_conformations(const tsr_config *config, const tsr_setup *s)
 {
     const tsr_number_or_word *wanted = &config->model_error.conformations;
-    const int n = 6 + 2400 / s->topology->n_body;
+    const int n = 8 + 6000 / s->topology->n_body, most = 32;
     if (is_still(config, s->topology))
         return s->n_start > 0 ? s->n_start : 1;
-    return wanted->word < 0 ? (int)wanted->number : n > 16 ? 16 : n;
+    return wanted->word < 0 ? (int)wanted->number : n > most ? most : n;
 }
 
 /* Partial profiles of all atoms as a probe has them, the first rows of six. */

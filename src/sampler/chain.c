@@ -67,6 +67,12 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
         return tsr_fail(err, TSR_E_CONFIG,
                         "moves: none with a weight above 0 has anything to "
                         "move");
+    /* Walks turn torsions a hundred times as often. What they leave to the
+     * other moves, side chains and angles, has most of their proposals then. */
+    const double beside_walks = 0.2;
+    for (int m = 0; m < TSR_N_MOVE && walk_weight > 0.0; m++)
+        if (tsr_move_registry[m]->only_turns)
+            share[m] *= beside_walks;
     if (total > 0.0)
         tsr_mix_set(&c->mix, share);
     if (walk_weight == 0.0)
