@@ -341,7 +341,7 @@ static tsr_status make(timeline *t, const char *csv, const char *svg,
     tsr_map_job *job = t->job;
     TSR_TRY(tsr_map_models_read(job->model[0], job->trajectory,
                                 job->most_frames, job->log, &t->models, err));
-    TSR_TRY(tsr_map_job_check(job, &t->models, err));
+    TSR_TRY(tsr_map_job_check(job, &t->models, 0.5, err));
     TSR_TRY(find_rows(t, err));
     TSR_TRY(tsr_map_job_blur(job, &t->models, job->sigma_over_r, err));
     TSR_TRY(correlate(t, err));
