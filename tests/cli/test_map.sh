@@ -185,7 +185,7 @@ END
 expect "voxels that are too large" 0 "fits best with voxels of 2 A.* of 2.12" \
     map cc model.pdb --map large.mrc -r 6
 awk '/^ATOM/ {printf "%s%8.3f%s\n", substr($0, 1, 30),
-    substr($0, 31, 8) + (substr($0, 23, 4) > 57 ? 9 : 0), substr($0, 39)}' \
+    substr($0, 31, 8) + (substr($0, 23, 4) + 0 > 57 ? 9 : 0), substr($0, 39)}' \
     model.pdb >apart.pdb
 expect "a model that does not fit" 0 "" map cc apart.pdb --map own.mrc -r 6
 check "is not said to be that" sh -c '! grep -q "fits best with" err.txt'
