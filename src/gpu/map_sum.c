@@ -446,6 +446,7 @@ static tsr_status run_device(map_sum *e, const tsr_density_options *o,
     cl_event first = NULL, last = NULL;
     memset(e->sum, 0, n_system * sizeof *e->sum);
     if (e->batch.n_cell == 0) {
+        clFinish(e->queue); /* it may still read the batch's */
         put_nothing(e, o);
         return TSR_OK;
     }
