@@ -528,6 +528,14 @@ expect "the report" 0 "" "$program" report both
 check "has slices" test -s both/report/map-1-x.svg -a -s both/report/map-1-z.csv
 check "residues" sh -c '[ "$(grep -c "draws, median" \
     both/report/map-1-residues.csv)" -ge 100 ]'
+check "draw by draw, the start first" "$python" - <<'END'
+import csv
+rows = list(csv.reader(open("both/report/map-1-timeline.csv")))
+cells = [r for r in rows[1:] if r]
+assert len({r[-3] for r in cells}) >= 2, rows[:3]
+assert max(abs(float(r[-1])) for r in cells if r[-1]) <= 1.0
+assert len({r[-2] for r in cells}) >= 100
+END
 check "and the start" grep -q "^<tr><td>near an atom</td><td>0\.[0-9]*</td>" \
     both/report.html
 expect "with half-maps" 0 "" "$program" report whitened
