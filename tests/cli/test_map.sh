@@ -530,11 +530,14 @@ check "residues" sh -c '[ "$(grep -c "draws, median" \
     both/report/map-1-residues.csv)" -ge 100 ]'
 check "draw by draw, the start first" "$python" - <<'END'
 import csv
-rows = list(csv.reader(open("both/report/map-1-timeline.csv")))
-cells = [r for r in rows[1:] if r]
-assert len({r[-3] for r in cells}) >= 2, rows[:3]
-assert max(abs(float(r[-1])) for r in cells if r[-1]) <= 1.0
-assert len({r[-2] for r in cells}) >= 100
+def rows(name):
+    return list(csv.DictReader(open("both/report/map-1-%s.csv" % name)))
+start = {float(r["x"]): r["y"] for r in rows("residues") if r["series"] == "start"}
+cells = rows("timeline")
+assert len({c["x"] for c in cells}) >= 2 and len(start) >= 100
+for c in cells:
+    if float(c["x"]) == -0.5:
+        assert c["y2"] == start[float(c["y"]) + 0.5], c
 END
 check "and the start" grep -q "^<tr><td>near an atom</td><td>0\.[0-9]*</td>" \
     both/report.html
