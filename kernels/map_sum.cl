@@ -21,7 +21,8 @@
  * frame. Its cells are the tiles of the map in a box around its atoms. One call
  * serves many systems. Three short launches list the atoms that reach each tile
  * (map_count, map_place, map_scatter: one item a particle, a cell, a particle);
- * tiles that no atom reaches are not listed, and cost nothing. Then one launch,
+ * small systems take one launch instead (map_list: a work-group a system).
+ * Tiles that no atom reaches are not listed, and cost nothing. Then one launch,
  * map_sum, makes the densities and all sums: any number of work-groups of 64,
  * which take tiles until none is left. */
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -32,6 +33,8 @@ enum {
     SIDE = 8,      /* voxels of a tile */
     FRACTION = 19, /* bits of a coordinate below the voxel */
     LANES = 64,    /* work-items: rows of a tile, atoms at once */
+    LISTERS = 256, /* work-items that list the atoms of a small system */
+    SMALL = 4096,  /* cells of one at most, as the host's */
     FACTORS = 24,  /* exponentials of a particle */
     SUMS = 18      /* three sets of voxels, six sums each */
 };
@@ -43,8 +46,20 @@ enum {
 
 /* ---- lists of atoms ----
  *
- * A particle is its coordinates and (type | system << 8); a system its first
- * tile along x, y, z, its tiles along them, and its first cell. */
+ * A particle is its coordinates and (type | system << 8). */
+
+typedef struct {
+    int box[8]; /* first tile along x, y, z; tiles along them; first cell, first
+                   particle */
+    int n_particle, n_cell;
+    double threshold; /* of S, in units */
+    double scale[4];  /* of E, E^2, S^2, E S in integers */
+} map_system;
+
+/* `call` is counters and then the systems, so that one copy from the host
+ * brings both: [0] tiles to make, [1] tiles taken, [2] atoms listed. */
+#define SYSTEMS(call) ((__global const map_system *)(call) + 1)
+#define BOX(system) vload8(0, (system)->box)
 
 /* Tiles of the system's box that a particle reaches: from first to last. */
 static inline void tiles_of(int4 p, int4 reach, int8 s, int3 *first, int3 *last)
@@ -64,47 +79,40 @@ static inline int4 reach_of(int4 p, __global const int4 *restrict reach,
     return r.w != 0 ? max(r, mask_reach) : r;
 }
 
-/* Counts particle i in each cell that it reaches; where there is a list, the
- * count before is the place in it. */
-static inline void visit_cells(__global const int4 *restrict particle, int i,
-                               __global const int8 *restrict system,
-                               __global const int4 *restrict reach,
-                               int4 mask_reach, __global uint *restrict count,
-                               __global uint *restrict list)
-{
-    int3 first, last;
-    const int4 p = particle[i];
-    const int8 s = system[p.w >> 8];
-    tiles_of(p, reach_of(p, reach, mask_reach), s, &first, &last);
-    for (int z = first.z; z <= last.z; z++)
-        for (int y = first.y; y <= last.y; y++)
-            for (int x = first.x; x <= last.x; x++) {
-                const uint at =
-                    atomic_inc(&count[s.s6 + (z * s.s4 + y) * s.s3 + x]);
-                if (list != 0)
-                    list[at] = (uint)i;
-            }
-}
+/* The cells that particle i reaches: `code` for each, with its number `cell`
+ * in its system. */
+#define FOR_EACH_CELL(i, box, code)                                         \
+    do {                                                                    \
+        int3 first_, last_;                                                 \
+        const int4 p_ = particle[i];                                        \
+        tiles_of(p_, reach_of(p_, reach, mask_reach), box, &first_, &last_); \
+        for (int z_ = first_.z; z_ <= last_.z; z_++)                        \
+            for (int y_ = first_.y; y_ <= last_.y; y_++)                    \
+                for (int x_ = first_.x; x_ <= last_.x; x_++) {              \
+                    const int cell = (z_ * box.s4 + y_) * box.s3 + x_;      \
+                    code;                                                   \
+                }                                                           \
+    } while (0)
 
 __kernel void map_count(__global const int4 *restrict particle, int n,
-                        __global const int8 *restrict system,
+                        __global const uint *restrict call,
                         __global const int4 *restrict reach, int4 mask_reach,
                         __global uint *restrict count)
 {
     const int i = get_global_id(0);
-    if (i < n)
-        visit_cells(particle, i, system, reach, mask_reach, count, 0);
+    if (i >= n)
+        return;
+    const int8 s = BOX(SYSTEMS(call) + (particle[i].w >> 8));
+    FOR_EACH_CELL(i, s, atomic_inc(&count[s.s6 + cell]));
 }
 
 /* A place for the list of each cell that has one.
  * cursor   [cell] where its next atom goes
- * active   [tiles to make] system and cell
- * counter  [0] tiles to make, [1] tiles taken, [2] atoms listed */
-__kernel void map_place(__global const int8 *restrict system, int n_system,
+ * active   [tiles to make] system and cell */
+__kernel void map_place(__global uint *restrict call, int n_system,
                         __global const uint *restrict count, int n_cell,
                         __global uint *restrict cursor,
-                        __global uint2 *restrict active,
-                        __global uint *restrict counter)
+                        __global uint2 *restrict active)
 {
     const int i = get_global_id(0);
     if (i >= n_cell || count[i] == 0)
@@ -112,24 +120,63 @@ __kernel void map_place(__global const int8 *restrict system, int n_system,
     int low = 0, high = n_system; /* the system is in [low, high) */
     while (high - low > 1) {
         const int middle = (low + high) / 2;
-        if (system[middle].s6 <= i)
+        if (SYSTEMS(call)[middle].box[6] <= i)
             low = middle;
         else
             high = middle;
     }
-    cursor[i] = atomic_add(&counter[2], count[i]);
-    active[atomic_inc(counter)] = (uint2)(low, i);
+    cursor[i] = atomic_add(&call[2], count[i]);
+    active[atomic_inc(&call[0])] = (uint2)(low, i);
 }
 
 __kernel void map_scatter(__global const int4 *restrict particle, int n,
-                          __global const int8 *restrict system,
+                          __global const uint *restrict call,
                           __global const int4 *restrict reach, int4 mask_reach,
                           __global uint *restrict cursor,
                           __global uint *restrict list)
 {
     const int i = get_global_id(0);
-    if (i < n)
-        visit_cells(particle, i, system, reach, mask_reach, cursor, list);
+    if (i >= n)
+        return;
+    const int8 s = BOX(SYSTEMS(call) + (particle[i].w >> 8));
+    FOR_EACH_CELL(i, s, list[atomic_inc(&cursor[s.s6 + cell])] = (uint)i);
+}
+
+/* All of that for a small system, and its sums set to 0; a work-group each.
+ * room  [SMALL] cursors of the cells */
+__kernel __attribute__((reqd_work_group_size(LISTERS, 1, 1)))
+void map_list(__global const int4 *restrict particle,
+              __global uint *restrict call,
+              __global const int4 *restrict reach, int4 mask_reach,
+              __global uint *restrict count, __global uint *restrict cursor,
+              __global uint *restrict list, __global uint2 *restrict active,
+              __global long *restrict out, __local uint *room)
+{
+    const int lane = get_local_id(0), at = get_group_id(0);
+    __global const map_system *system = SYSTEMS(call) + at;
+    const int8 s = BOX(system);
+    const int first = s.s7, end = first + system->n_particle;
+    const int n_cell = system->n_cell;
+    for (int c = lane; c < n_cell; c += LISTERS)
+        room[c] = 0;
+    if (lane < SUMS)
+        out[at * SUMS + lane] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = first + lane; n_cell > 0 && i < end; i += LISTERS)
+        FOR_EACH_CELL(i, s, atomic_inc(&room[cell]));
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int c = lane; c < n_cell; c += LISTERS) {
+        const uint n = room[c];
+        if (n == 0)
+            continue;
+        room[c] = atomic_add(&call[2], n);
+        count[s.s6 + c] = n;
+        cursor[s.s6 + c] = room[c] + n;
+        active[atomic_inc(&call[0])] = (uint2)(at, s.s6 + c);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = first + lane; n_cell > 0 && i < end; i += LISTERS)
+        FOR_EACH_CELL(i, s, list[atomic_inc(&room[cell])] = (uint)i);
 }
 
 /* ---- the density of a tile ---- */
@@ -230,14 +277,12 @@ static inline void add_voxel(double *sum, double e, double s)
  * wanted     bits: 1 the densities, 2 the tiles' sums, 4 the sums over other
  *            sets of voxels than the box
  * radius     a voxel's edges in Angstrom; .w the mask's radius^2, 0: no mask
- * threshold  [system] of S, in units
- * scale      [system] of E, E^2, S^2, E S in integers
  * unit       of S
  * room       [SUMS * LANES], for factors first and then for sums; an argument,
  *            since PoCL 3.1 shares between threads what is declared here and
  *            used at a constant place in it */
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
-void map_sum(__global const int8 *restrict system,
+void map_sum(__global uint *restrict call,
              __global const uint *restrict count,
              __global const uint *restrict cursor,
              __global const uint *restrict list,
@@ -245,26 +290,24 @@ void map_sum(__global const int8 *restrict system,
              __global const float4 *restrict blur,
              __global const int4 *restrict reach,
              __global const float *restrict map, int4 size, int wanted,
-             float4 radius, __global const double *restrict threshold,
-             __global const double4 *restrict scale, double unit,
-             __global const uint2 *restrict active,
-             __global uint *restrict counter, __global long *restrict out,
-             __global double *restrict tile_out,
+             float4 radius, double unit, __global const uint2 *restrict active,
+             __global long *restrict out, __global double *restrict tile_out,
              __global float *restrict density, __local int4 *group,
              __local double *room, __local uint *taken)
 {
     __local float *table = (__local float *)room;
     const int lane = get_local_id(0), y = lane % SIDE, z = lane / SIDE;
-    const uint n_active = counter[0];
+    const uint n_active = call[0];
     const int n_sum = (wanted & 4) != 0 ? SUMS : SUMS / 3;
 
     if (lane == 0)
-        *taken = atomic_inc(&counter[1]);
+        *taken = atomic_inc(&call[1]);
     barrier(CLK_LOCAL_MEM_FENCE);
     uint at = *taken;
     while (at < n_active) {
         const uint2 job = active[at];
-        const int8 s = system[job.x];
+        __global const map_system *system = SYSTEMS(call) + job.x;
+        const int8 s = BOX(system);
         const int cell = (int)job.y - s.s6;
         const int3 tile = (int3)(cell % s.s3 + s.s0, cell / s.s3 % s.s4 + s.s1,
                                  cell / (s.s3 * s.s4) + s.s2);
@@ -294,7 +337,7 @@ void map_sum(__global const int8 *restrict system,
         vstore8(total, 0, row);
         for (int k = 0; k < SUMS; k++)
             sum[k] = 0.0;
-        const double least = threshold[job.x];
+        const double least = system->threshold;
         const int vy = corner.y + y, vz = corner.z + z;
         const int is_inside = vy < size.y && vz < size.z;
         const size_t voxel = ((size_t)vz * size.y + vy) * size.x + corner.x;
@@ -327,19 +370,19 @@ void map_sum(__global const int8 *restrict system,
                     ((size_t)tile.z * n.y + tile.y) * n.x + tile.x;
                 tile_out[place * SUMS + lane] = whole;
             }
-            const double4 f = scale[job.x];
+            __global const double *f = system->scale;
             const int which = lane % 6;
-            const double by = which == 1   ? f.x
-                              : which == 2 ? f.y
-                              : which == 4 ? f.z
-                              : which == 5 ? f.w
+            const double by = which == 1   ? f[0]
+                              : which == 2 ? f[1]
+                              : which == 4 ? f[2]
+                              : which == 5 ? f[3]
                                            : 1.0;
             const long fixed = convert_long_rte(whole * by);
             if (fixed != 0)
                 atom_add(&out[job.x * SUMS + lane], fixed);
         }
         if (lane == 0)
-            *taken = atomic_inc(&counter[1]);
+            *taken = atomic_inc(&call[1]);
         barrier(CLK_LOCAL_MEM_FENCE);
         at = *taken;
         barrier(CLK_LOCAL_MEM_FENCE);

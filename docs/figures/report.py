@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Two stretches of a report beside each other, as report.png of the README: the
-run that docs/tutorial.md makes.
+"""Stretches of a report beside each other: report.png of the README, of the run
+that docs/tutorial.md makes, and report_map.png of docs/density.md, of the run
+that is there.
 
-    docs/figures/report.py lar/2/report.html
+    docs/figures/report.py report.png lar/2/report.html
+    docs/figures/report.py report_map.png runs/adk/report.html
 
 Needs chromium and Pillow.
 """
@@ -15,10 +17,12 @@ from PIL import Image
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WIDTH, HEIGHT = 1030, 10000
-STRETCHES = ((950, 1910), (2560, 3520))  # from, to; pixels down the page
+STRETCHES = {"report.png": ((950, 1910), (2560, 3520)),
+             "report_map.png": ((870, 1765),)}  # from, to; pixels down the page
 
 
-def main(page):
+def main(name, page):
+    stretches = STRETCHES[name]
     with tempfile.TemporaryDirectory() as folder:
         shot = os.path.join(folder, "page.png")
         root = ["--no-sandbox"] if os.geteuid() == 0 else []
@@ -29,12 +33,12 @@ def main(page):
              "file://" + os.path.abspath(page)],
             check=True, stderr=subprocess.DEVNULL)
         picture = Image.open(shot).convert("RGB")
-    height = max(low - high for high, low in STRETCHES)
-    both = Image.new("RGB", (len(STRETCHES) * WIDTH, height), "white")
-    for k, (high, low) in enumerate(STRETCHES):
+    height = max(low - high for high, low in stretches)
+    both = Image.new("RGB", (len(stretches) * WIDTH, height), "white")
+    for k, (high, low) in enumerate(stretches):
         both.paste(picture.crop((0, high, WIDTH, low)), (k * WIDTH, 0))
     small = both.resize((both.width * 3 // 5, both.height * 3 // 5), Image.LANCZOS)
-    small.quantize(256).save(os.path.join(HERE, "report.png"), optimize=True)
+    small.quantize(256).save(os.path.join(HERE, name), optimize=True)
 
 
 if __name__ == "__main__":

@@ -342,16 +342,20 @@ static void list(const tsr_option *options, const tsr_option *taken, int width,
     }
 }
 
+/* Lines end where the text has them, paragraphs at an empty one. */
 static void paragraphs(const char *text, FILE *out)
 {
+    if (text != NULL && *text != '\0')
+        fputc('\n', out);
     while (text != NULL && *text != '\0') {
         char part[2000];
-        const char *end = strstr(text, "\n\n");
-        size_t n = end != NULL ? (size_t)(end - text) : strlen(text);
+        const size_t n = strcspn(text, "\n");
         snprintf(part, sizeof part, "%.*s", (int)n, text);
-        fputc('\n', out);
-        tsr_text_wrap(out, 0, 0, "", part);
-        text = end != NULL ? end + 2 : NULL;
+        if (n > 0)
+            tsr_text_wrap(out, 0, 0, "", part);
+        else
+            fputc('\n', out);
+        text += n + (text[n] == '\n');
     }
 }
 

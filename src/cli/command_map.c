@@ -388,11 +388,12 @@ tsr_status tsr_map_job_blur(const tsr_map_job *job,
 /* ---- what is said of a model before it is compared ---- */
 
 tsr_status tsr_map_job_check(const tsr_map_job *job,
-                             const tsr_map_models *models, tsr_err *err)
+                             const tsr_map_models *models, double least,
+                             tsr_err *err)
 {
     return tsr_map_check_overlap(
         &job->map->grid, models->path, models->atoms->n_atom,
-        tsr_map_models_xyz(models, 0), 0.0, "dock it first, or try --origin",
+        tsr_map_models_xyz(models, 0), least, "dock it first, or try --origin",
         job->log, err);
 }
 

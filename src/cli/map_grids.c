@@ -31,7 +31,7 @@ tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err)
     tsr_status status =
         tsr_map_models_read(job->model[0], NULL, 1, job->log, &models, err);
     if (status == TSR_OK)
-        status = tsr_map_job_check(job, &models, err);
+        status = tsr_map_job_check(job, &models, 0.0, err);
     if (status == TSR_OK)
         status = tsr_map_job_blur(job, &models, job->sigma_over_r, err);
     if (status == TSR_OK)

@@ -39,10 +39,13 @@ tsr_status tsr_map_job_blur(const tsr_map_job *job,
                             const tsr_map_models *models, double sigma_over_r,
                             tsr_err *err);
 
-/* Refuses a model of which nothing is in the map, says where both are, and
- * warns of one that is in part outside. */
+/* Refuses a model of which less than the share `least` of its atoms, or
+ * nothing, is in the map, says where both are, and warns of one that is in part
+ * outside.
+ */
 tsr_status tsr_map_job_check(const tsr_map_job *job,
-                             const tsr_map_models *models, tsr_err *err);
+                             const tsr_map_models *models, double least,
+                             tsr_err *err);
 
 /* May the option's file be written? Errors: TSR_E_USAGE. */
 tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,

@@ -341,16 +341,19 @@ static tsr_status make(timeline *t, const char *csv, const char *svg,
     tsr_map_job *job = t->job;
     TSR_TRY(tsr_map_models_read(job->model[0], job->trajectory,
                                 job->most_frames, job->log, &t->models, err));
-    TSR_TRY(tsr_map_job_check(job, &t->models, err));
+    TSR_TRY(tsr_map_job_check(job, &t->models, 0.5, err));
     TSR_TRY(find_rows(t, err));
     TSR_TRY(tsr_map_job_blur(job, &t->models, job->sigma_over_r, err));
     TSR_TRY(correlate(t, err));
     TSR_TRY(write_csv(t, csv, err));
     TSR_TRY(write_svg(t, svg, err));
-    fprintf(job->out,
-            "%d rows, %d models: %s, %s; from the first to the last model %.0f "
-            "%% of the rows rose\n",
-            t->rows.n, t->models.n, csv, svg, share_risen(t));
+    fprintf(job->out, "%d rows, %d model%s: %s, %s", t->rows.n, t->models.n,
+            t->models.n == 1 ? "" : "s", csv, svg);
+    if (t->models.n > 1)
+        fprintf(job->out,
+                "; from the first to the last model %.0f %% of the rows rose",
+                share_risen(t));
+    fputs("\n", job->out);
     return TSR_OK;
 }
 

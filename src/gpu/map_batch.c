@@ -4,10 +4,8 @@
 #include "gpu/map_batch.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     FRACTION = 19,     /* bits of a coordinate below the voxel; the kernels' */
@@ -15,18 +13,27 @@ enum {
     MOST_CELLS = 1 << 24,
     MOST_LISTED = 1 << 27,
     MOST_PARTICLES = 1 << 24,
-    MOST_SYSTEMS = 1 << 20
+    MOST_SYSTEMS = 1 << 20,
+    /* of a system whose lists one work-group makes; the kernels' */
+    SMALL_CELLS = 4096,
+    SMALL_PARTICLES = 1 << 14
 };
 
 static const double ln_2 = 0.69314718055994531, root_2pi = 2.5066282746310002;
 
+void tsr_map_batch_make(tsr_map_batch *batch, const tsr_map_grid *grid,
+                        const tsr_map_sums *whole)
+{
+    batch->grid = *grid;
+    batch->whole = *whole;
+    pthread_mutex_init(&batch->shared, NULL);
+}
+
 void tsr_map_batch_clear(tsr_map_batch *batch)
 {
-    free(batch->particle);
     free(batch->system);
     free(batch->bound);
-    free(batch->threshold);
-    free(batch->scale);
+    pthread_mutex_destroy(&batch->shared);
 }
 
 tsr_status tsr_map_batch_blur(tsr_map_batch *batch, const tsr_blur_table *blur,
@@ -60,32 +67,18 @@ tsr_status tsr_map_batch_blur(tsr_map_batch *batch, const tsr_blur_table *blur,
     return TSR_OK;
 }
 
-/* Room for n entries of `size` bytes at *at. */
-static tsr_status grow(void **at, size_t n, size_t size, tsr_err *err)
+static tsr_status make_room(tsr_map_batch *b, int n_system, tsr_err *err)
 {
-    void *more = realloc(*at, (n + 1) * size);
-    if (more == NULL)
+    const size_t n = (size_t)n_system + 1;
+    if (n_system <= b->room)
+        return TSR_OK;
+    tsr_map_system *system = realloc(b->system, n * sizeof *system);
+    b->system = system != NULL ? system : b->system;
+    int32_t(*bound)[2][3] = realloc(b->bound, n * sizeof *bound);
+    b->bound = bound != NULL ? bound : b->bound;
+    if (system == NULL || bound == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory for densities");
-    *at = more;
-    return TSR_OK;
-}
-
-static tsr_status make_room(tsr_map_batch *b, size_t n_particle, int n_system,
-                            tsr_err *err)
-{
-    if (n_particle > b->room_particle) {
-        TSR_TRY(
-            grow((void **)&b->particle, n_particle, sizeof *b->particle, err));
-        b->room_particle = n_particle;
-    }
-    if (n_system > b->room_system) {
-        const size_t n = (size_t)n_system;
-        TSR_TRY(grow((void **)&b->system, n, sizeof *b->system, err));
-        TSR_TRY(grow((void **)&b->bound, n, sizeof *b->bound, err));
-        TSR_TRY(grow((void **)&b->threshold, n, sizeof *b->threshold, err));
-        TSR_TRY(grow((void **)&b->scale, n, sizeof *b->scale, err));
-        b->room_system = n_system;
-    }
+    b->room = n_system;
     return TSR_OK;
 }
 
@@ -132,126 +125,96 @@ static int32_t nearest(double x)
 /* A coordinate too far from the map to reach it, or for 32 bits. */
 static const int32_t too_far = 0x5fffffff;
 
-/* An atom's coordinates; by: steps of a coordinate in an Angstrom. */
-static void put_coordinates(const tsr_map_batch *b, const double by[3],
-                            const double x[3], int32_t out[3])
+/* An atom's coordinates; by: steps of a coordinate in an Angstrom. Whether they
+ * are finite. */
+static int put_coordinates(const tsr_map_batch *b, const double by[3],
+                           const double x[3], int32_t out[3])
 {
-    int is_near = 1;
-    for (int c = 0; c < 3; c++) {
+    int is_near = 1, is_good = 1;
+    for (int c = 0; c < 3; c++) { /* without a branch: this is hot */
         const double at = (x[c] - b->grid.origin[c]) * by[c];
+        is_good &= fabs(x[c]) <= 1e30;
         is_near &= fabs(at) < 0x1.8p30;
         out[c] = nearest(at);
     }
     for (int c = 0; c < 3 && !is_near; c++)
         out[c] = too_far;
+    return is_good;
 }
 
-/* Some atoms of a call, which one thread turns into particles. */
-typedef struct {
-    const tsr_map_batch *batch;
-    const tsr_density_batch *from;
-    int first_system; /* of the call */
-    int first, last;  /* atoms, from its first one on */
-    size_t each;      /* Gaussians of an atom */
-    pthread_mutex_t *bounds;
-} slice;
-
 /* An atom's Gaussians have one place; the place widens its system's bound. */
-static void put_atom(const slice *s, int i, int system, const double by[3],
-                     int32_t bound[2][3])
+static int put_atom(const tsr_map_batch *b, int atom, int system,
+                    const double by[3], int32_t bound[2][3], int32_t (*out)[4])
 {
-    const tsr_map_batch *b = s->batch;
-    const int atom = s->from->first[s->first_system] + i;
-    const int z = s->from->z[atom];
+    const int z = b->from->z[atom];
     int32_t x[3];
-    put_coordinates(b, by, s->from->xyz[atom], x);
-    for (size_t n = 0; n < s->each; n++) {
-        int32_t *p = b->particle[(size_t)i * s->each + n];
-        memcpy(p, x, sizeof x);
-        p[3] = (b->blur.first[z] + (int)n) | (int32_t)((uint32_t)system << 8);
+    const int is_good = put_coordinates(b, by, b->from->xyz[atom], x);
+    for (size_t n = 0; n < b->each; n++) {
+        memcpy(out[n], x, sizeof x);
+        out[n][3] =
+            (b->blur.first[z] + (int)n) | (int32_t)((uint32_t)system << 8);
     }
     for (int c = 0; c < 3 && x[0] != too_far; c++) {
         bound[0][c] = smaller(bound[0][c], x[c]);
         bound[1][c] = larger(bound[1][c], x[c]);
     }
+    return is_good;
 }
 
 static const int32_t no_bound[2][3] = {{INT32_MAX, INT32_MAX, INT32_MAX},
                                        {INT32_MIN, INT32_MIN, INT32_MIN}};
 
-/* System by system, of which the first and the last may be shared with other
- * threads. */
-static void *put_slice(void *context)
+/* The call's system that an atom is of: first[k] <= atom < first[k + 1]. */
+static int system_of(const tsr_map_batch *b, int atom)
 {
-    const slice *s = context;
-    const tsr_map_batch *b = s->batch;
-    const int *first = s->from->first + s->first_system;
-    int system = 0;
+    const int *first = b->from->first + b->first_system;
+    int low = 0, high = b->n_system;
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if (first[middle] <= atom)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* System by system, of which the first and the last may be shared with other
+ * threads. Lowest and highest do not depend on who comes first. */
+void tsr_map_batch_put(void *batch, size_t first, size_t n, void *out)
+{
+    tsr_map_batch *b = batch;
+    const int *first_of = b->from->first + b->first_system;
+    const int begin = first_of[0] + (int)first, end = begin + (int)n;
+    int32_t(*particle)[4] = out;
+    int system = system_of(b, begin);
     double by[3];
     for (int c = 0; c < 3; c++)
         by[c] = ldexp(1.0 / b->grid.step[c], FRACTION);
-    for (int i = s->first; i < s->last;) {
+    for (int i = begin; i < end; system++) {
         int32_t bound[2][3];
+        int is_good = 1;
         memcpy(bound, no_bound, sizeof bound);
-        while (first[system + 1] - first[0] <= i)
-            system++;
-        const int end = smaller(s->last, first[system + 1] - first[0]);
-        for (; i < end; i++)
-            put_atom(s, i, system, by, bound);
-        pthread_mutex_lock(s->bounds);
+        for (; i < smaller(end, first_of[system + 1]); i++)
+            is_good &= put_atom(b, i, system, by, bound,
+                                particle + (size_t)(i - begin) * b->each);
+        int32_t(*to)[3] = b->bound[system];
+        pthread_mutex_lock(&b->shared);
+        b->is_bad |= !is_good;
         for (int c = 0; c < 3; c++) {
-            int32_t(*to)[3] = b->bound[system];
             to[0][c] = smaller(to[0][c], bound[0][c]);
             to[1][c] = larger(to[1][c], bound[1][c]);
         }
-        pthread_mutex_unlock(s->bounds);
+        pthread_mutex_unlock(&b->shared);
     }
-    return NULL;
-}
-
-/* The particles of n systems. A large molecule takes longer here than on a
- * fast device, so threads share it. */
-static void put_particles(const tsr_map_batch *b, const tsr_density_batch *from,
-                          int first, int n, size_t each)
-{
-    enum { MOST_THREADS = 8, ATOMS_A_THREAD = 1 << 15 };
-    const int n_atom = from->first[first + n] - from->first[first];
-    for (int k = 0; k < n; k++)
-        memcpy(b->bound[k], no_bound, sizeof no_bound);
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    int n_thread = n_atom / ATOMS_A_THREAD + 1;
-    n_thread = smaller(n_thread, MOST_THREADS);
-    n_thread = smaller(n_thread, processors > 0 ? (int)processors : 1);
-    slice part[MOST_THREADS];
-    pthread_mutex_t bounds = PTHREAD_MUTEX_INITIALIZER;
-    pthread_t thread[MOST_THREADS];
-    int is_started[MOST_THREADS] = {0};
-    for (int k = 0; k < n_thread; k++) {
-        const long long all = n_atom;
-        part[k] = (slice){.batch = b,
-                          .from = from,
-                          .first_system = first,
-                          .first = (int)(all * k / n_thread),
-                          .last = (int)(all * (k + 1) / n_thread),
-                          .each = each,
-                          .bounds = &bounds};
-        is_started[k] =
-            k + 1 < n_thread &&
-            pthread_create(&thread[k], NULL, put_slice, &part[k]) == 0;
-        if (!is_started[k])
-            put_slice(&part[k]);
-    }
-    for (int k = 0; k < n_thread; k++)
-        if (is_started[k])
-            pthread_join(thread[k], NULL);
-    pthread_mutex_destroy(&bounds);
 }
 
 /* The box of the map's tiles that the n particles of a system, which come next,
  * may reach, and how many at most one of them reaches. */
 static void put_system(tsr_map_batch *b, int at, size_t n)
 {
-    int32_t *s = b->system[at];
+    tsr_map_system *system = &b->system[at + 1];
+    int32_t *s = system->box;
     const int32_t *low = b->bound[at][0], *high = b->bound[at][1];
     const size_t n_particle = low[0] <= high[0] ? n : 0;
     size_t n_cell = 1, n_each = 1;
@@ -270,7 +233,10 @@ static void put_system(tsr_map_batch *b, int at, size_t n)
             (size_t)smaller(s[3 + c], ((2 * reach) >> (FRACTION + 3)) + 2);
     }
     s[6] = (int32_t)b->n_cell;
-    s[7] = 0;
+    s[7] = (int32_t)b->n_particle;
+    system->n_particle = (int32_t)n;
+    system->n_cell = (int32_t)n_cell;
+    b->is_small &= n_cell <= SMALL_CELLS && n <= SMALL_PARTICLES;
     b->n_cell += n_cell;
     b->n_listed += n_each * n_particle;
     b->n_particle += n;
@@ -289,16 +255,17 @@ static tsr_status put_scales(tsr_map_batch *b, int at, size_t n_particle,
 {
     const double n = (double)n_particle, peak = 0x1p22 * n;
     const double s = peak * b->most, ss = peak * s;
+    tsr_map_system *system = &b->system[at + 1];
     if (!(s < 0x1p61))
         return tsr_fail(err, TSR_E_RANGE,
                         "%zu atoms, each over %.0f voxels, are too much for "
                         "64-bit sums; bin the map",
                         n_particle, b->most);
-    b->scale[at][0] = room_in_long(sqrt(b->whole.n * b->whole.ee));
-    b->scale[at][1] = room_in_long(b->whole.ee);
-    b->scale[at][2] = room_in_long(ss);
-    b->scale[at][3] = room_in_long(sqrt(b->whole.ee * ss));
-    b->threshold[at] = threshold / b->unit;
+    system->scale[0] = room_in_long(sqrt(b->whole.n * b->whole.ee));
+    system->scale[1] = room_in_long(b->whole.ee);
+    system->scale[2] = room_in_long(ss);
+    system->scale[3] = room_in_long(sqrt(b->whole.ee * ss));
+    system->threshold = threshold / b->unit;
     return TSR_OK;
 }
 
@@ -316,10 +283,9 @@ static size_t per_atom(const tsr_map_batch *b)
 /* How many systems from k on may go into a call, by their atoms. */
 static int portion(const tsr_map_batch *b, const tsr_density_batch *from, int k)
 {
-    const size_t each = per_atom(b);
     int end = k;
     while (end < from->n_system && end - k < MOST_SYSTEMS) {
-        size_t n = (size_t)(from->first[end + 1] - from->first[k]) * each;
+        size_t n = (size_t)(from->first[end + 1] - from->first[k]) * b->each;
         if (n > MOST_PARTICLES && end > k)
             break;
         end++;
@@ -327,22 +293,39 @@ static int portion(const tsr_map_batch *b, const tsr_density_batch *from, int k)
     return end - k;
 }
 
-tsr_status tsr_map_batch_fill(tsr_map_batch *batch,
-                              const tsr_density_batch *from, int first,
-                              const tsr_density_options *options, tsr_err *err)
+tsr_status tsr_map_batch_begin(tsr_map_batch *batch,
+                               const tsr_density_batch *from, int first,
+                               const tsr_density_options *options,
+                               size_t *n_atom, tsr_err *err)
 {
     tsr_map_batch *b = batch;
-    const size_t each = per_atom(b);
-    const int most = portion(b, from, first);
-    const size_t n_atom =
-        (size_t)(from->first[first + most] - from->first[first]);
+    b->from = from;
+    b->first_system = first;
+    b->each = per_atom(b);
+    b->is_bad = 0;
+    b->n_system = portion(b, from, first);
+    *n_atom = (size_t)(from->first[first + b->n_system] - from->first[first]);
     TSR_TRY(set_mask(b, options->mask_ang, err));
-    TSR_TRY(make_room(b, n_atom * each, most, err));
-    put_particles(b, from, first, most, each);
+    TSR_TRY(make_room(b, b->n_system, err));
+    b->system[0] = (tsr_map_system){0};
+    for (int k = 0; k < b->n_system; k++)
+        memcpy(b->bound[k], no_bound, sizeof no_bound);
+    return TSR_OK;
+}
+
+tsr_status tsr_map_batch_end(tsr_map_batch *batch,
+                             const tsr_density_options *options, tsr_err *err)
+{
+    tsr_map_batch *b = batch;
+    const int most = b->n_system;
+    if (b->is_bad)
+        return tsr_density_not_finite(err);
     b->n_particle = b->n_cell = b->n_listed = 0;
+    b->is_small = 1;
     for (b->n_system = 0; b->n_system < most; b->n_system++) {
-        const int at = b->n_system, k = first + at;
-        const size_t n = (size_t)(from->first[k + 1] - from->first[k]) * each;
+        const int at = b->n_system, k = b->first_system + at;
+        const int *first = b->from->first + k;
+        const size_t n = (size_t)(first[1] - first[0]) * b->each;
         if (at > 0 && (b->n_cell > MOST_CELLS || b->n_listed > MOST_LISTED))
             break;
         put_system(b, at, n);

@@ -2,8 +2,10 @@
  * the map. */
 #include "gpu/map_sum.h"
 
+#include "core/clock.h"
 #include "gpu/map_batch.h"
 #include "gpu/opencl.h"
+#include "gpu/staging.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,23 +15,23 @@
 enum {
     SUMS = 18, /* as in the kernel */
     LANES = 64,
+    LISTERS = 256,
+    SMALL = 4096,      /* cells */
     MOST_VOXELS = 2000 /* along an axis: coordinates have 32 bits */
 };
 
-enum { COUNT, PLACE, SCATTER, SUM, N_KERNEL };
-static const char *const kernel_name[N_KERNEL] = {"map_count", "map_place",
-                                                  "map_scatter", "map_sum"};
+enum { COUNT, PLACE, SCATTER, LIST, SUM, N_KERNEL };
+static const char *const kernel_name[N_KERNEL] = {
+    "map_count", "map_place", "map_scatter", "map_list", "map_sum"};
 
 /* Buffers that grow with what is asked for. */
 enum {
     PARTICLE,
-    SYSTEM,
+    CALL, /* counters and systems */
     CELL_COUNT,
     CURSOR,
     NEAR,
     ACTIVE,
-    THRESHOLD,
-    SCALE,
     OUT,
     TILE,
     DENSITY,
@@ -42,10 +44,11 @@ typedef struct {
     tsr_program program;
     cl_command_queue queue;
     cl_kernel kernel[N_KERNEL];
-    cl_mem map, blur, reach, counter;
+    cl_mem map, blur, reach;
     cl_mem buffer[N_BUFFER];
     size_t bytes[N_BUFFER];
-    double seconds;
+    tsr_staging staging;
+    tsr_map_sum_times times;
     tsr_map_batch batch;
     cl_long (*sum)[SUMS]; /* [systems] */
     int room;             /* systems that it has room for */
@@ -56,7 +59,10 @@ typedef struct {
 static void sum_free(tsr_density_engine *engine)
 {
     map_sum *e = (map_sum *)engine;
-    cl_mem fixed[] = {e->map, e->blur, e->reach, e->counter};
+    cl_mem fixed[] = {e->map, e->blur, e->reach};
+    if (e->queue != NULL)
+        clFinish(e->queue);
+    tsr_staging_clear(&e->staging);
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
         if (fixed[i] != NULL)
             clReleaseMemObject(fixed[i]);
@@ -126,17 +132,11 @@ static tsr_status build(map_sum *e, tsr_err *err)
     return TSR_OK;
 }
 
-static tsr_status make(map_sum *e, cl_mem_flags flags, size_t bytes,
-                       const void *from, cl_mem *out, tsr_err *err)
+static tsr_status make(map_sum *e, size_t bytes, cl_mem *out, tsr_err *err)
 {
     cl_int code;
-    union {
-        const void *from;
-        void *to;
-    } host = {from}; /* read only, whatever the prototype says */
-    *out = clCreateBuffer(e->device->context,
-                          flags | (from != NULL ? CL_MEM_COPY_HOST_PTR : 0),
-                          bytes, host.to, &code);
+    *out = clCreateBuffer(e->device->context, CL_MEM_READ_WRITE, bytes, NULL,
+                          &code);
     if (*out == NULL)
         return tsr_cl_fail(err, e->device, "clCreateBuffer", code);
     return TSR_OK;
@@ -171,7 +171,7 @@ static tsr_status need(map_sum *e, int which, size_t bytes, tsr_err *err)
         clReleaseMemObject(e->buffer[which]);
     e->buffer[which] = NULL;
     e->bytes[which] = 0;
-    TSR_TRY(make(e, CL_MEM_READ_WRITE, bytes, NULL, &e->buffer[which], err));
+    TSR_TRY(make(e, bytes, &e->buffer[which], err));
     e->bytes[which] = bytes;
     return TSR_OK;
 }
@@ -197,32 +197,44 @@ static tsr_status zero(map_sum *e, cl_mem buffer, size_t bytes, tsr_err *err)
                : tsr_cl_fail(err, e->device, "clEnqueueFillBuffer", code);
 }
 
-static tsr_status send(map_sum *e, const tsr_density_options *o, tsr_err *err)
+/* The systems' particles, and then the systems, whose boxes are known by then.
+ */
+static tsr_status send(map_sum *e, const tsr_density_batch *batch, int first,
+                       const tsr_density_options *o, tsr_err *err)
 {
-    const size_t n = (size_t)e->batch.n_system,
-                 n_cell = e->batch.n_cell > 0 ? e->batch.n_cell : 1;
-    const size_t n_particle = e->batch.n_particle;
+    tsr_map_batch *b = &e->batch;
+    const double start = tsr_clock_s();
+    size_t n_atom;
+    TSR_TRY(tsr_map_batch_begin(b, batch, first, o, &n_atom, err));
+    const size_t size = b->each * 4 * sizeof(cl_int);
+    TSR_TRY(need(e, PARTICLE, (n_atom + 1) * size, err));
+    TSR_TRY(tsr_staging_send(&e->staging, e->buffer[PARTICLE], n_atom, size,
+                             tsr_map_batch_put, b, err));
+    e->times.place_s += tsr_clock_s() - start;
+    TSR_TRY(tsr_map_batch_end(b, o, err));
+    return write_to(e, CALL, ((size_t)b->n_system + 1) * sizeof *b->system,
+                    b->system, err);
+}
+
+/* Room for what the kernels make, at 0 where they add to it. */
+static tsr_status make_place(map_sum *e, const tsr_density_options *o,
+                             tsr_err *err)
+{
+    const size_t n = (size_t)e->batch.n_system, n_cell = e->batch.n_cell;
     const tsr_map_grid *g = &e->base.map->grid;
-    TSR_TRY(write_to(e, PARTICLE, n_particle * sizeof *e->batch.particle,
-                     e->batch.particle, err));
-    TSR_TRY(
-        write_to(e, SYSTEM, n * sizeof *e->batch.system, e->batch.system, err));
-    TSR_TRY(write_to(e, THRESHOLD, n * sizeof *e->batch.threshold,
-                     e->batch.threshold, err));
-    TSR_TRY(
-        write_to(e, SCALE, n * sizeof *e->batch.scale, e->batch.scale, err));
+    const size_t tiles = o->tile != NULL ? tsr_map_n_tile(g) : 1;
+    const size_t voxels = o->density != NULL ? tsr_map_n_voxel(g) : 1;
     TSR_TRY(need(e, CELL_COUNT, n_cell * sizeof(cl_uint), err));
     TSR_TRY(need(e, CURSOR, n_cell * sizeof(cl_uint), err));
     TSR_TRY(need(e, NEAR, e->batch.n_listed * sizeof(cl_uint), err));
     TSR_TRY(need(e, ACTIVE, n_cell * 2 * sizeof(cl_uint), err));
     TSR_TRY(need(e, OUT, n * sizeof *e->sum, err));
-    const size_t tiles = o->tile != NULL ? tsr_map_n_tile(g) : 1;
-    const size_t voxels = o->density != NULL ? tsr_map_n_voxel(g) : 1;
     TSR_TRY(need(e, TILE, tiles * SUMS * sizeof(double), err));
     TSR_TRY(need(e, DENSITY, voxels * sizeof(float), err));
-    TSR_TRY(zero(e, e->buffer[CELL_COUNT], n_cell * sizeof(cl_uint), err));
-    TSR_TRY(zero(e, e->counter, 4 * sizeof(cl_uint), err));
-    TSR_TRY(zero(e, e->buffer[OUT], n * sizeof *e->sum, err));
+    if (!e->batch.is_small) {
+        TSR_TRY(zero(e, e->buffer[CELL_COUNT], n_cell * sizeof(cl_uint), err));
+        TSR_TRY(zero(e, e->buffer[OUT], n * sizeof *e->sum, err));
+    }
     if (o->tile != NULL)
         TSR_TRY(zero(e, e->buffer[TILE], tiles * SUMS * sizeof(double), err));
     if (o->density != NULL)
@@ -268,21 +280,31 @@ static tsr_status make_lists(map_sum *e, cl_event *first, tsr_err *err)
                  n_cell = (cl_int)e->batch.n_cell;
     const cl_int systems = e->batch.n_system;
     cl_mem *b = e->buffer;
-    const argument count[] = {
-        ARGUMENT(b[PARTICLE]),         ARGUMENT(n),
-        ARGUMENT(b[SYSTEM]),           ARGUMENT(e->reach),
-        ARGUMENT(e->batch.mask_reach), ARGUMENT(b[CELL_COUNT])};
-    const argument place[] = {ARGUMENT(b[SYSTEM]),     ARGUMENT(systems),
+    const argument count[] = {ARGUMENT(b[PARTICLE]),
+                              ARGUMENT(n),
+                              ARGUMENT(b[CALL]),
+                              ARGUMENT(e->reach),
+                              ARGUMENT(e->batch.mask_reach),
+                              ARGUMENT(b[CELL_COUNT])};
+    const argument place[] = {ARGUMENT(b[CALL]),       ARGUMENT(systems),
                               ARGUMENT(b[CELL_COUNT]), ARGUMENT(n_cell),
-                              ARGUMENT(b[CURSOR]),     ARGUMENT(b[ACTIVE]),
-                              ARGUMENT(e->counter)};
+                              ARGUMENT(b[CURSOR]),     ARGUMENT(b[ACTIVE])};
     const argument scatter[] = {ARGUMENT(b[PARTICLE]),
                                 ARGUMENT(n),
-                                ARGUMENT(b[SYSTEM]),
+                                ARGUMENT(b[CALL]),
                                 ARGUMENT(e->reach),
                                 ARGUMENT(e->batch.mask_reach),
                                 ARGUMENT(b[CURSOR]),
                                 ARGUMENT(b[NEAR])};
+    const argument list[] = {
+        ARGUMENT(b[PARTICLE]),   ARGUMENT(b[CALL]),
+        ARGUMENT(e->reach),      ARGUMENT(e->batch.mask_reach),
+        ARGUMENT(b[CELL_COUNT]), ARGUMENT(b[CURSOR]),
+        ARGUMENT(b[NEAR]),       ARGUMENT(b[ACTIVE]),
+        ARGUMENT(b[OUT]),        {SMALL * sizeof(cl_uint), NULL}};
+    if (e->batch.is_small)
+        return launch(e, LIST, (size_t)systems * LISTERS, LISTERS,
+                      COUNT_OF(list), list, first, err);
     TSR_TRY(launch(e, COUNT, e->batch.n_particle, LANES, COUNT_OF(count), count,
                    first, err));
     TSR_TRY(launch(e, PLACE, e->batch.n_cell, LANES, COUNT_OF(place), place,
@@ -305,7 +327,7 @@ static tsr_status sum_up(map_sum *e, const tsr_density_options *o,
                                 (cl_float)(o->mask_ang * o->mask_ang)};
     const double unit = e->batch.unit;
     cl_mem *b = e->buffer;
-    const argument sum[] = {ARGUMENT(b[SYSTEM]),
+    const argument sum[] = {ARGUMENT(b[CALL]),
                             ARGUMENT(b[CELL_COUNT]),
                             ARGUMENT(b[CURSOR]),
                             ARGUMENT(b[NEAR]),
@@ -316,11 +338,8 @@ static tsr_status sum_up(map_sum *e, const tsr_density_options *o,
                             ARGUMENT(size),
                             ARGUMENT(wanted),
                             ARGUMENT(radius),
-                            ARGUMENT(b[THRESHOLD]),
-                            ARGUMENT(b[SCALE]),
                             ARGUMENT(unit),
                             ARGUMENT(b[ACTIVE]),
-                            ARGUMENT(e->counter),
                             ARGUMENT(b[OUT]),
                             ARGUMENT(b[TILE]),
                             ARGUMENT(b[DENSITY]),
@@ -333,16 +352,6 @@ static tsr_status sum_up(map_sum *e, const tsr_density_options *o,
     return launch(e, SUM, groups * LANES, LANES, COUNT_OF(sum), sum, last, err);
 }
 
-static tsr_status read_back(map_sum *e, int which, size_t bytes, void *to,
-                            tsr_err *err)
-{
-    cl_int code = clEnqueueReadBuffer(e->queue, e->buffer[which], CL_TRUE, 0,
-                                      bytes, to, 0, NULL, NULL);
-    return code == CL_SUCCESS
-               ? TSR_OK
-               : tsr_cl_fail(err, e->device, "clEnqueueReadBuffer", code);
-}
-
 /* From the start of one event to the end of another, in seconds. */
 static double between(cl_event first, cl_event last)
 {
@@ -352,6 +361,19 @@ static double between(cl_event first, cl_event last)
     clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof to, &to,
                             NULL);
     return to > from ? 1e-9 * (double)(to - from) : 0.0;
+}
+
+static tsr_status read_back(map_sum *e, int which, size_t bytes, void *to,
+                            tsr_err *err)
+{
+    cl_event event = NULL;
+    cl_int code = clEnqueueReadBuffer(e->queue, e->buffer[which], CL_TRUE, 0,
+                                      bytes, to, 0, NULL, &event);
+    if (code != CL_SUCCESS)
+        return tsr_cl_fail(err, e->device, "clEnqueueReadBuffer", code);
+    e->times.read_s += between(event, event);
+    clReleaseEvent(event);
+    return TSR_OK;
 }
 
 static tsr_status read_tiles(map_sum *e, const tsr_density_options *o,
@@ -378,7 +400,7 @@ static tsr_status read_tiles(map_sum *e, const tsr_density_options *o,
 static tsr_map_sums unpack(const map_sum *e, int at, int set)
 {
     const cl_long *v = e->sum[at] + 6 * set;
-    const double *f = e->batch.scale[at], u = e->batch.unit;
+    const double *f = e->batch.system[at + 1].scale, u = e->batch.unit;
     return (tsr_map_sums){.n = (double)v[0],
                           .e = (double)v[1] / f[0],
                           .ee = (double)v[2] / f[1],
@@ -399,37 +421,45 @@ static void finish(const map_sum *e, int at, tsr_density_sums *out)
     out->box.n = whole->n, out->box.e = whole->e, out->box.ee = whole->ee;
     out->mask = unpack(e, at, 1);
     out->above = unpack(e, at, 2);
-    if (e->batch.threshold[at] <= 0.0) {
+    if (e->batch.system[at + 1].threshold <= 0.0) {
         out->above.n += n_rest;
         out->above.e += e_rest;
         out->above.ee += ee_rest;
     }
 }
 
+/* What no atom reaches. */
+static void put_nothing(const map_sum *e, const tsr_density_options *o)
+{
+    const tsr_map_grid *g = &e->base.map->grid;
+    if (o->density != NULL)
+        memset(o->density, 0, tsr_map_n_voxel(g) * sizeof *o->density);
+    if (o->tile != NULL)
+        memset(o->tile, 0, tsr_map_n_tile(g) * sizeof *o->tile);
+}
+
 static tsr_status run_device(map_sum *e, const tsr_density_options *o,
                              tsr_err *err)
 {
     const size_t n_system = (size_t)e->batch.n_system;
+    const double start = tsr_clock_s();
     cl_event first = NULL, last = NULL;
     memset(e->sum, 0, n_system * sizeof *e->sum);
-    if (e->batch.n_cell == 0) { /* no atom reaches the map */
-        if (o->density != NULL)
-            memset(o->density, 0,
-                   tsr_map_n_voxel(&e->base.map->grid) * sizeof *o->density);
-        if (o->tile != NULL)
-            memset(o->tile, 0,
-                   tsr_map_n_tile(&e->base.map->grid) * sizeof *o->tile);
+    if (e->batch.n_cell == 0) {
+        clFinish(e->queue); /* it may still read the batch's */
+        put_nothing(e, o);
         return TSR_OK;
     }
-    tsr_status status = send(e, o, err);
+    tsr_status status = make_place(e, o, err);
     if (status == TSR_OK)
         status = make_lists(e, &first, err);
     if (status == TSR_OK)
         status = sum_up(e, o, &last, err);
+    e->times.queue_s += tsr_clock_s() - start;
     if (status == TSR_OK)
         status = read_back(e, OUT, n_system * sizeof *e->sum, e->sum, err);
     if (status == TSR_OK)
-        e->seconds += between(first, last);
+        e->times.kernel_s += between(first, last);
     if (status == TSR_OK && o->tile != NULL)
         status = read_tiles(e, o, err);
     if (status == TSR_OK && o->density != NULL)
@@ -437,13 +467,27 @@ static tsr_status run_device(map_sum *e, const tsr_density_options *o,
             read_back(e, DENSITY,
                       tsr_map_n_voxel(&e->base.map->grid) * sizeof *o->density,
                       o->density, err);
-    if (status != TSR_OK)
-        clFinish(e->queue); /* what it still reads is the engine's own */
     if (first != NULL)
         clReleaseEvent(first);
     if (last != NULL)
         clReleaseEvent(last);
     return status;
+}
+
+/* As many systems from number k on as go into one call. */
+static tsr_status run_some(map_sum *e, const tsr_density_batch *batch, int k,
+                           const tsr_density_options *o, tsr_err *err)
+{
+    TSR_TRY(send(e, batch, k, o, err));
+    if (e->batch.n_system > e->room) {
+        free(e->sum);
+        e->room = 0;
+        e->sum = calloc((size_t)e->batch.n_system, sizeof *e->sum);
+        if (e->sum == NULL)
+            return tsr_fail(err, TSR_E_NOMEM, "out of memory for sums");
+        e->room = e->batch.n_system;
+    }
+    return run_device(e, o, err);
 }
 
 static tsr_status sum_run(tsr_density_engine *engine,
@@ -452,27 +496,49 @@ static tsr_status sum_run(tsr_density_engine *engine,
                           tsr_err *err)
 {
     map_sum *e = (map_sum *)engine;
-    e->seconds = 0.0;
+    e->times = (tsr_map_sum_times){.build_s = e->times.build_s,
+                                   .map_s = e->times.map_s};
     for (int k = 0; k < batch->n_system; k += e->batch.n_system) {
-        TSR_TRY(tsr_map_batch_fill(&e->batch, batch, k, o, err));
-        if (e->batch.n_system > e->room) {
-            free(e->sum);
-            e->room = 0;
-            e->sum = calloc((size_t)e->batch.n_system, sizeof *e->sum);
-            if (e->sum == NULL)
-                return tsr_fail(err, TSR_E_NOMEM, "out of memory for sums");
-            e->room = e->batch.n_system;
-        }
-        TSR_TRY(run_device(e, o, err));
+        const tsr_status status = run_some(e, batch, k, o, err);
+        if (status != TSR_OK)
+            clFinish(e->queue); /* what it still reads is the engine's own */
+        e->times.send_s += tsr_staging_wait(&e->staging);
+        TSR_TRY(status);
         for (int i = 0; i < e->batch.n_system; i++)
             finish(e, i, &out[k + i]);
     }
     return TSR_OK;
 }
 
-double tsr_map_sum_device_s(const tsr_density_engine *engine)
+tsr_map_sum_times tsr_map_sum_last(const tsr_density_engine *engine)
 {
-    return ((const map_sum *)engine)->seconds;
+    return ((const map_sum *)engine)->times;
+}
+
+static void put_voxels(void *context, size_t first, size_t n, void *out)
+{
+    const tsr_map *map = context;
+    memcpy(out, map->value + first, n * sizeof *map->value);
+}
+
+/* What stays on the device: the map, and room for the blur. */
+static tsr_status bring(map_sum *e, const tsr_map *map, tsr_err *err)
+{
+    const double start = tsr_clock_s();
+    const size_t n = tsr_map_n_voxel(&map->grid), m = TSR_MOST_GAUSSIANS;
+    union {
+        const tsr_map *from;
+        void *context;
+    } host = {map}; /* read only */
+    TSR_TRY(tsr_staging_make(&e->staging, e->device, e->queue, err));
+    TSR_TRY(make(e, n * sizeof(float), &e->map, err));
+    TSR_TRY(tsr_staging_send(&e->staging, e->map, n, sizeof(float), put_voxels,
+                             host.context, err));
+    TSR_TRY(make(e, m * 4 * sizeof(cl_float), &e->blur, err));
+    TSR_TRY(make(e, m * 4 * sizeof(cl_int), &e->reach, err));
+    tsr_staging_wait(&e->staging);
+    e->times.map_s += tsr_clock_s() - start;
+    return TSR_OK;
 }
 
 tsr_status tsr_map_sum_new(const tsr_device *device, const tsr_map *map,
@@ -483,29 +549,21 @@ tsr_status tsr_map_sum_new(const tsr_device *device, const tsr_map *map,
     map_sum *e = calloc(1, sizeof *e);
     if (e == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory for densities");
+    double start = tsr_clock_s();
+    const tsr_map_sums whole = tsr_map_whole(map);
+    e->times.map_s = tsr_clock_s() - start;
     e->device = device;
-    e->batch.grid = map->grid;
-    e->batch.whole = tsr_map_whole(map);
+    tsr_map_batch_make(&e->batch, &map->grid, &whole);
     e->base = (tsr_density_engine){.free = sum_free,
                                    .set_blur = sum_blur,
                                    .run = sum_run,
                                    .map = map,
-                                   .whole = e->batch.whole};
-    const size_t n = TSR_MOST_GAUSSIANS;
+                                   .whole = whole};
+    start = tsr_clock_s();
     tsr_status status = build(e, err);
+    e->times.build_s = tsr_clock_s() - start;
     if (status == TSR_OK)
-        status = make(e, CL_MEM_READ_ONLY,
-                      tsr_map_n_voxel(&map->grid) * sizeof(float), map->value,
-                      &e->map, err);
-    if (status == TSR_OK)
-        status = make(e, CL_MEM_READ_ONLY, n * 4 * sizeof(cl_float), NULL,
-                      &e->blur, err);
-    if (status == TSR_OK)
-        status = make(e, CL_MEM_READ_ONLY, n * 4 * sizeof(cl_int), NULL,
-                      &e->reach, err);
-    if (status == TSR_OK)
-        status = make(e, CL_MEM_READ_WRITE, 4 * sizeof(cl_uint), NULL,
-                      &e->counter, err);
+        status = bring(e, map, err);
     if (status != TSR_OK) {
         sum_free(&e->base);
         return status;

@@ -24,7 +24,17 @@ tsr_status tsr_map_sum_new(const tsr_device *device, const tsr_map *map,
 tsr_status tsr_map_sum_test(const tsr_device *device, double *max_rel_error,
                             tsr_err *err);
 
-/* Seconds that the last call's kernels took, by the device's clock. */
-double tsr_map_sum_device_s(const tsr_density_engine *engine);
+/* What the time of the last call consisted of, in seconds. */
+typedef struct {
+    double build_s;  /* making the engine: the program and the queue */
+    double map_s;    /* bringing it the map, and sums over that */
+    double place_s;  /* the host: atoms to the grid, into pinned memory; while
+                        more are made the first are sent */
+    double send_s;   /* the bus: the atoms */
+    double queue_s;  /* the host: room on the device, and asking for launches */
+    double kernel_s; /* the device: from the first kernel to the last */
+    double read_s;   /* the bus: the sums */
+} tsr_map_sum_times;
+tsr_map_sum_times tsr_map_sum_last(const tsr_density_engine *engine);
 
 #endif

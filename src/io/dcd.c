@@ -106,9 +106,14 @@ static tsr_status read_head(tsr_dcd *d, tsr_err *err)
     size_t n = 0, at = 0;
     TSR_TRY(read_at(d, &length, 4, 0, err));
     d->is_swapped = length != 84;
+    turn_bytes(d, &length, 1);
+    if (length != 84)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' is not a DCD trajectory; MDTraj's mdconvert -o "
+                        "x.dcd x.xtc makes one of XTC and others, and a run's "
+                        "own are read by naming its folder",
+                        d->path);
     TSR_TRY(record_at(d, at, &n, err));
-    if (n != 84)
-        return damaged(d, at, err);
     TSR_TRY(read_at(d, word, 4, at + 4, err));
     TSR_TRY(read_at(d, head, sizeof head, at + 8, err));
     turn_bytes(d, head, N_HEAD);

@@ -388,16 +388,19 @@ tsr_status tsr_map_check_overlap(const tsr_map_grid *grid, const char *model,
         }
         n_inside += is_inside;
     }
+    char share[80] = "";
+    if (n_inside > 0)
+        snprintf(share, sizeof share, " enough, %d of %d atoms are outside",
+                 n - n_inside, n);
     if (n_inside == 0 || n_inside < least * n)
         return tsr_fail(err, TSR_E_DATA,
                         "%s does not overlap with the map%s: its atoms are "
                         "from (%.1f, %.1f, %.1f) to (%.1f, %.1f, %.1f), the "
                         "voxels from (%.1f, %.1f, %.1f) to (%.1f, %.1f, %.1f) "
                         "Angstrom; %s",
-                        model, n_inside > 0 ? " enough" : "", low[0], low[1],
-                        low[2], high[0], high[1], high[2], g->origin[0],
-                        g->origin[1], g->origin[2], far[0], far[1], far[2],
-                        remedy);
+                        model, share, low[0], low[1], low[2], high[0], high[1],
+                        high[2], g->origin[0], g->origin[1], g->origin[2],
+                        far[0], far[1], far[2], remedy);
     if (n_inside < n)
         tsr_warn(log, "%s: %d of %d atoms are outside of the map", model,
                  n - n_inside, n);

@@ -14,6 +14,7 @@
 /* What is known of a map beside its voxels. */
 typedef struct {
     tsr_map *map;
+    double middle[3];         /* of the file's box */
     unsigned char *is_inside; /* [n_voxel] of the mask; NULL: all are */
     double share;             /* of the voxels inside */
     double mean;              /* of the map; with a mask, of what is outside */
@@ -268,6 +269,9 @@ static tsr_status read_source(const tsr_map_options *o, tsr_map_start start,
     double sd;
     TSR_TRY(
         tsr_map_read(o->file, (tsr_map_origin)o->origin, log, &m->map, err));
+    const tsr_map_grid *g = &m->map->grid;
+    for (int c = 0; c < 3; c++)
+        m->middle[c] = g->origin[c] + 0.5 * (g->n[c] - 1) * g->step[c];
     const tsr_map_sums whole = tsr_map_whole(m->map);
     tsr_map_spread_e(&whole, &m->mean, &sd);
     if (!(sd > 1e-6 * fabs(m->mean)))
@@ -302,6 +306,7 @@ tsr_status tsr_map_source_read(const tsr_map_options *options,
         return status;
     }
     out->map = m.map;
+    memcpy(out->middle, m.middle, sizeof m.middle);
     out->filter = m.filter;
     out->noise = m.noise / (double)tsr_map_n_voxel(&m.map->grid);
     return TSR_OK;

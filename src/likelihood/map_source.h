@@ -25,7 +25,8 @@ typedef struct {
 } tsr_map_start;
 
 typedef struct {
-    tsr_map *map; /* outside of a mask its mean; of the mask's box alone */
+    tsr_map *map;     /* outside of a mask its mean; of the mask's box alone */
+    double middle[3]; /* of the box that the file has, Angstrom */
     tsr_map_filter filter;
     double n_free; /* voxels, or frequencies, that count as independent */
     double noise;  /* sum of N W N over the voxels, divided by their number, of

@@ -421,7 +421,7 @@ tsr_status tsr_map_view_make(const tsr_term_options *options,
     free(j.density);
     free(j.mean);
     free(j.own);
-    free(j.value);
+    out->timeline = j.value;
     if (status != TSR_OK)
         tsr_map_view_clear(out);
     return status;
@@ -435,6 +435,7 @@ void tsr_map_view_clear(tsr_map_view *view)
         free(view->slice[k].start);
     }
     free(view->residue);
+    free(view->timeline);
     tsr_fsc_clear(&view->mean);
     tsr_fsc_clear(&view->start);
     tsr_fsc_halves_clear(&view->halves);

@@ -41,6 +41,9 @@ typedef struct {
     tsr_map_spread box, mask; /* all voxels; those near an atom */
     int n_residue;            /* those that have atoms, as in the file */
     tsr_map_spread *residue;  /* [n_residue] voxels near it, all density */
+    /* What these are of, [1 + n_draw][2 + n_residue]: the start's and then the
+     * draws'; box, mask, residues. */
+    double *timeline;
     tsr_map_slice slice[3];
     double level, start_level; /* contours that enclose the model's volume */
     tsr_fsc mean, start;       /* map and model: mean of the draws; the start */

@@ -47,6 +47,7 @@ typedef struct {
     tsr_map_bodies bodies;
     tsr_blurred *map;
     tsr_map *to_dock; /* until the molecule is placed; NULL: it is */
+    tsr_log *log;     /* until then */
     double coord, observed, sigma;
     double limit; /* the correlation that noise leaves of the molecule itself;
                      NaN: the noise is not known */
@@ -179,6 +180,41 @@ static tsr_status blur(map_term *t, const tsr_map_source *m,
                             err);
 }
 
+/* The start mirrored in the middle of the box: a map of the wrong hand agrees
+ * with one of its images better than with itself, as in tessera map cc. */
+static tsr_status check_hand(const map_term *t, const tsr_term_source *source,
+                             const double middle[3], tsr_err *err)
+{
+    const size_t n = (size_t)source->topology->n_body;
+    const double weight = 1.0;
+    double cc[4] = {0.0};
+    tsr_conformation image = *source->start;
+    const tsr_conformation *state = &image;
+    const tsr_prediction prediction = {
+        .n_state = 1, .state = &state, .weight = &weight};
+    double(*xyz)[3] = calloc(n, sizeof *xyz);
+    tsr_map_fit *fit = tsr_map_fit_new(&t->bodies);
+    for (int c = 3; c >= 0 && xyz != NULL && fit != NULL; c--) {
+        memcpy(xyz, source->start->body, n * sizeof *xyz);
+        for (size_t i = 0; i < n && c < 3; i++)
+            xyz[i][c] = 2.0 * middle[c] - xyz[i][c];
+        image.body = xyz;
+        tsr_map_fit_make(&t->bodies, sigma_middle * t->resolution, &prediction,
+                         fit);
+        cc[c] = fit->cc;
+        if (c < 3 && cc[c] > cc[3] + 0.1)
+            tsr_warn(source->log,
+                     "%s: mirrored along %c in the middle of the box the start "
+                     "has a correlation of %.3f, not %.3f: the map has the "
+                     "wrong hand, or its sections were read in the wrong order",
+                     t->label, "xyz"[c], cc[c], cc[3]);
+    }
+    const int ok = xyz != NULL && fit != NULL;
+    free(xyz);
+    free(fit);
+    return ok ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+}
+
 /* The map is the term's only until the molecule is placed. */
 static tsr_status take_map(map_term *t, const tsr_term_source *source,
                            tsr_err *err)
@@ -203,12 +239,14 @@ static tsr_status take_map(map_term *t, const tsr_term_source *source,
     if (status == TSR_OK)
         status = blur(t, &m, o, err);
     t->bodies.map = t->map;
+    if (status == TSR_OK && start.n > 0)
+        status = check_hand(t, source, m.middle, err);
     if (status == TSR_OK)
         t->limit = sqrt(fmax(0.0, 1.0 - m.noise / t->map->square));
     if (isnan(m.noise))
         t->limit = (double)NAN;
     if (o->dock)
-        t->to_dock = m.map;
+        t->to_dock = m.map, t->log = source->log;
     else
         tsr_map_free(m.map);
     return status;
@@ -275,6 +313,33 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
     return TSR_OK;
 }
 
+/* Scores of a model and of its mirror image are in the ratio of correlations.
+ */
+static tsr_status check_docked_hand(const map_term *t, int n,
+                                    const double (*xyz)[3],
+                                    const double *weight,
+                                    const tsr_dock_options *options,
+                                    double score, tsr_err *err)
+{
+    tsr_map_pose pose;
+    int is_placed = 0;
+    double(*image)[3] = calloc((size_t)n, sizeof *image);
+    if (image == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a mirror image");
+    memcpy(image, xyz, (size_t)n * sizeof *image);
+    for (int i = 0; i < n; i++)
+        image[i][0] = -image[i][0];
+    tsr_status status = tsr_dock(t->to_dock, n, (const double(*)[3])image,
+                                 weight, options, 1, &pose, &is_placed, err);
+    if (status == TSR_OK && is_placed && pose.score > 1.04 * score)
+        tsr_warn(t->log,
+                 "%s: the mirror image of the start fits better, %.2f times as "
+                 "high a correlation: the map has the wrong hand; mirror it",
+                 t->label, pose.score / score);
+    free(image);
+    return status;
+}
+
 static tsr_status term_place(const tsr_term *term,
                              const tsr_conformation *conformation,
                              tsr_motion *motion, int *is_placed, tsr_err *err)
@@ -296,6 +361,9 @@ static tsr_status term_place(const tsr_term *term,
     tsr_status status =
         tsr_dock(t->to_dock, n, (const double(*)[3])conformation->body, weight,
                  &options, 1, &pose, is_placed, err);
+    if (status == TSR_OK && *is_placed)
+        status = check_docked_hand(t, n, (const double(*)[3])conformation->body,
+                                   weight, &options, pose.score, err);
     free(weight);
     memcpy(motion->rotation, pose.turn, sizeof pose.turn);
     for (int c = 0; c < 3 && *is_placed; c++)

@@ -184,6 +184,43 @@ static tsr_status residue_figure(tsr_report *r, const tsr_report_map *m,
     return tsr_page_figure(r->page, f, err);
 }
 
+/* The same draw by draw, in the order of the chains, with the start before the
+ * first: residues go up, as in the timelines of what moved. */
+static tsr_status timeline_figure(tsr_report *r, const tsr_report_map *m,
+                                  tsr_err *err)
+{
+    enum { MOST_CELLS = 12000 };
+    const tsr_map_view *v = &m->view;
+    const size_t n_row = (size_t)v->n_residue;
+    const size_t every = n_row * ((size_t)v->n_draw + 1) / MOST_CELLS + 1;
+    const size_t n_column = (size_t)v->n_draw / every + 1;
+    const size_t n = n_row * n_column;
+    double *block = calloc(3 * n, sizeof *block);
+    if (block == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
+    double *x = block, *y = x + n, *z = y + n;
+    for (size_t k = 0; k < n; k++) {
+        const size_t row = k % n_row, column = k / n_row;
+        x[k] = (double)(column * every) - 0.5;
+        y[k] = residue_number(m, (int)row) - 0.5;
+        z[k] = v->timeline[column * every * (n_row + 2) + 2 + row];
+    }
+    tsr_figure f = new_figure(m, "timeline", "Correlation by residue and draw",
+                              "draw (0: the start)", 620);
+    f.x0 = -0.5;
+    f.x1 = (double)(n_column * every) - 0.5;
+    tsr_panel *panel = tsr_figure_panel(&f, "residue", 0, 300);
+    panel->z_title = "correlation";
+    panel->y0 = y[0];
+    panel->y1 = y[n_row - 1] + 1.0;
+    tsr_layer *cells =
+        tsr_figure_layer(&f, TSR_LAYER_CELLS, NULL, "#444444", (int)n, x, y, z);
+    cells->dx = (double)every;
+    cells->dy = 1.0;
+    free(block);
+    return tsr_page_figure(r->page, f, err);
+}
+
 /* ---- by frequency ---- */
 
 static void add_curve(tsr_figure *f, tsr_layer_kind kind, const char *label,
@@ -348,6 +385,8 @@ static tsr_status show(tsr_report *r, const tsr_report_map *m, tsr_err *err)
         "low where its neighbours are high is in the wrong place, or "
         "the map does not show it.",
         v->mask_ang);
+    if (status == TSR_OK && v->n_residue > 1)
+        status = timeline_figure(r, m, err);
     if (status == TSR_OK && v->mean.n > 0)
         status = fsc_figure(r, m, err);
     tsr_page_words(

@@ -197,6 +197,18 @@ assert d['device'] and len(d['rows']) == 20
 for r in d['rows']:
     assert r['wall_us_per_profile'] > 0 and r['max_rel_error'] < 1e-5, r
 "
+on_device expect "bench --map" 0 "" "$program" bench --map --quick --json
+on_device check "parts of its time" "$python" -c "
+import json
+rows = {r['case']: r for r in json.load(open('out.txt'))['rows']}
+assert rows['cold']['build_ms'] > 0 and rows['resident']['build_ms'] == 0
+assert rows['resident']['error_of_cc'] < 1e-6
+for r in rows.values(): # what follows each other is no longer than the whole
+    parts = [r[k + '_ms'] for k in ('place', 'queue', 'kernels', 'read')]
+    assert r['place_ms'] > 0 and r['kernels_ms'] > 0, r
+    assert r['place_ms'] + r['queue_ms'] <= r['wall_ms'], r
+    assert max(parts) <= r['wall_ms'], r
+"
 
 # ---- files ----
 expect "missing config" 66 "nowhere.yaml" "$program" run nowhere.yaml

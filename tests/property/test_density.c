@@ -359,6 +359,41 @@ static void order_and_batch_change_no_bit(void **state)
         same_bits(&out[k], &alone);
 }
 
+/* More atoms than one piece on their way to the device: as systems of one call,
+ * pieces begin within a system, and each has the bits that it has alone. As one
+ * system, whose lists are made by other kernels, their sums add up: those of S,
+ * which are integers, exactly. */
+static void pieces_change_no_bit(void **state)
+{
+    enum { N_COPY = 100, N = N_COPY * N_ATOM };
+    sample *s = *state;
+    if (no_device(s))
+        skip();
+    double(*xyz)[3] = calloc(N, sizeof *xyz);
+    unsigned char *z = calloc(N, 1);
+    tsr_density_sums out[N_COPY];
+    int first[N_COPY + 1] = {0};
+    blur(s, TSR_BLUR_GAUSSIAN, 4.0);
+    for (int k = 0; k < N_COPY; k++) {
+        memcpy(xyz + first[k], s->xyz, sizeof s->xyz);
+        memcpy(z + first[k], s->z, sizeof s->z);
+        first[k + 1] = first[k] + N_ATOM;
+    }
+    const tsr_density_batch batch = {.n_system = N_COPY,
+                                     .first = first,
+                                     .xyz = (const double(*)[3])xyz,
+                                     .z = z};
+    const tsr_density_options o = {0};
+    const tsr_density_sums alone = run(s->fast, s->xyz, s->z, N_ATOM, &o);
+    assert_int_equal(tsr_density_run(s->fast, &batch, &o, out, NULL), TSR_OK);
+    for (int k = 0; k < N_COPY; k++)
+        same_bits(&out[k], &alone);
+    const tsr_map_sums whole = run(s->fast, xyz, z, N, &o).box;
+    assert_true(whole.s == N_COPY * alone.box.s);
+    assert_true(fabs(whole.es / (N_COPY * alone.box.es) - 1.0) < 1e-9);
+    free(xyz), free(z);
+}
+
 /* All atoms and the map shifted by whole voxels, across the tiles' edges. */
 static void whole_voxels_change_no_bit(void **state)
 {
@@ -440,6 +475,9 @@ static void coordinates_are_finite(void **state)
     tsr_density_sums out;
     assert_int_equal(tsr_density_run(s->reference, &batch, &o, &out, NULL),
                      TSR_E_NUMERIC);
+    if (s->fast != NULL)
+        assert_int_equal(tsr_density_run(s->fast, &batch, &o, &out, NULL),
+                         TSR_E_NUMERIC);
 }
 
 int main(void)
@@ -452,6 +490,7 @@ int main(void)
         cmocka_unit_test(device_meets_the_reference),
         cmocka_unit_test(self_test),
         cmocka_unit_test(order_and_batch_change_no_bit),
+        cmocka_unit_test(pieces_change_no_bit),
         cmocka_unit_test(whole_voxels_change_no_bit),
         cmocka_unit_test(batches_hold_anything),
         cmocka_unit_test(coordinates_are_finite),

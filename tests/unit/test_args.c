@@ -203,7 +203,7 @@ static const tsr_command show = {.name = "show",
                                            .min_arguments = 1,
                                            .max_arguments = 2,
                                            .options = options,
-                                           .about = "First paragraph.\n\n"
+                                           .about = "First line.\nNext.\n\n"
                                                     "Second one.",
                                            .fields_title = "Keys of CONFIG",
                                            .fields = get_keys},
@@ -293,7 +293,8 @@ static const char command_help[] =
     "\n"
     "print the arguments\n"
     "\n"
-    "First paragraph.\n"
+    "First line.\n"
+    "Next.\n"
     "\n"
     "Second one.\n"
     "\n"
