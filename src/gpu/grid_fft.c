@@ -488,6 +488,33 @@ static tsr_status run(tsr_grid_fft *g, const job *j, double from,
     return lap(g, &from, &s->profile, err);
 }
 
+/* I_aa(0) = (sum of F_a(0))^2 says at no cost whether transforms of this very
+ * size add up. */
+static tsr_status check_zero(const tsr_grid_fft *g,
+                                const tsr_debye_spec *spec,
+                                const double *profile, tsr_err *err)
+{
+    const double limit = 1e-5;
+    for (int a = 0; a < spec->n_comp; a++) {
+        double sum = 0.0, size = 0.0, got = *profile;
+        for (int i = 0; i < spec->n; i++) {
+            double f = tsr_debye_factor(spec, a, spec->type[i])[0];
+            if (spec->weight != NULL && a == spec->weighted)
+                f *= spec->weight[i];
+            sum += f;
+            size += fabs(f);
+        }
+        if (!(fabs(got - sum * sum) <= limit * size * size))
+            return tsr_fail(err, TSR_E_DEVICE,
+                            "%s: the grid's I(0) is %.9g and should be %.9g. "
+                            "Do not use this device or driver, or give "
+                            "--method fft, which is the host's",
+                            g->device->info.name, got, sum * sum);
+        profile += (spec->n_comp - a) * spec->n_q;
+    }
+    return TSR_OK;
+}
+
 tsr_status tsr_grid_fft_run(tsr_grid_fft *grid, const tsr_debye_spec *spec,
                             double *profile, tsr_err *err)
 {
@@ -496,6 +523,7 @@ tsr_status tsr_grid_fft_run(tsr_grid_fft *grid, const tsr_debye_spec *spec,
     grid->seconds = (tsr_grid_fft_seconds){0};
     tsr_status status = job_make(spec, &j, err);
     TSR_THEN(status, run(grid, &j, from, profile, err));
+    TSR_THEN(status, check_zero(grid, spec, profile, err));
     job_clear(&j);
     return status;
 }
