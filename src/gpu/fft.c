@@ -1,69 +1,42 @@
-/* VkFFT (Tolmachev 2023, IEEE Access 11, 12039) writes kernels for a shape and
- * a device; a header alone, which this file compiles. */
+/* One launch of kernels/fft.cl an axis. Forward along x, y, z, so that lines
+ * beyond the data are left out before, and back along z, y, x, so that planes
+ * that nobody wants are left out after: half of the work either way. */
 #include "gpu/fft.h"
 
-#define VKFFT_BACKEND 3 /* OpenCL */
-#include <vkFFT.h>
-
+#include <math.h>
 #include <stdlib.h>
 
-struct tsr_fft {
-    VkFFTApplication app;
-    const tsr_device *device;
-    /* The application points to them. */
-    cl_platform_id platform;
-    cl_device_id id;
-    cl_context context;
-    uint64_t bytes;
-    int is_inverse;
+enum {
+    LANES = 128, /* as in the kernel */
+    MOST_SHIFT = 3,
+    MOST_STAGE = 8,
+    MOST_LOCAL = 48 << 10 /* bytes of a work-group: several share a unit */
 };
 
-static tsr_status fail(const tsr_device *device, VkFFTResult result,
-                       tsr_err *err)
-{
-    return tsr_fail(err, TSR_E_DEVICE,
-                    "%s: VkFFT, which transforms the grid, gives up with %d; "
-                    "give --method fft, which is the host's",
-                    device->info.name, (int)result);
-}
+/* As in the kernel. */
+enum { COMPLEX, FROM_REAL, TO_REAL };
 
-tsr_status tsr_fft_new(const tsr_device *device, const tsr_fft_shape *shape,
+static const double pi = 3.14159265358979323846;
+
+struct tsr_fft {
+    const tsr_device *device;
+    cl_kernel kernel;
+    int n[3]; /* sides that roots are there for */
+    cl_mem root[3];
+};
+
+tsr_status tsr_fft_new(const tsr_device *device, cl_program program,
                        tsr_fft **out, tsr_err *err)
 {
+    cl_int code;
     *out = NULL;
     tsr_fft *f = calloc(1, sizeof *f);
     TSR_TRY(tsr_allocated(f, err));
     f->device = device;
-    f->platform = device->platform;
-    f->id = device->id;
-    f->context = device->context;
-    f->is_inverse = shape->is_inverse;
-    uint64_t numbers = (uint64_t)(2 * (shape->n[0] / 2 + 1));
-    VkFFTConfiguration c = {.FFTdim = 3,
-                            .platform = &f->platform,
-                            .device = &f->id,
-                            .context = &f->context,
-                            .performR2C = 1,
-                            .doublePrecision = 1,
-                            .numberBatches = (uint64_t)shape->n_batch,
-                            .makeForwardPlanOnly = !shape->is_inverse,
-                            .makeInversePlanOnly = shape->is_inverse != 0};
-    for (int i = 0; i < 3; i++) {
-        c.size[i] = (uint64_t)shape->n[i];
-        if (i > 0)
-            numbers *= c.size[i];
-        c.performZeropadding[i] = shape->n_used[i] < shape->n[i];
-        c.fft_zeropad_left[i] = (uint64_t)shape->n_used[i];
-        c.fft_zeropad_right[i] = (uint64_t)shape->n[i];
-    }
-    numbers *= (uint64_t)shape->n_batch;
-    f->bytes = numbers * sizeof(double);
-    c.bufferSize = &f->bytes;
-    c.useUint64 = numbers >> 31 != 0;
-    VkFFTResult result = initializeVkFFT(&f->app, c);
-    if (result != VKFFT_SUCCESS) { /* it has cleared what it made */
-        free(f);
-        return fail(device, result, err);
+    f->kernel = clCreateKernel(program, "fft_lines", &code);
+    if (f->kernel == NULL) {
+        tsr_fft_free(f);
+        return tsr_cl_fail(err, device, "clCreateKernel", code);
     }
     *out = f;
     return TSR_OK;
@@ -73,15 +46,154 @@ void tsr_fft_free(tsr_fft *fft)
 {
     if (fft == NULL)
         return;
-    deleteVkFFT(&fft->app);
+    for (int c = 0; c < 3; c++)
+        if (fft->root[c] != NULL)
+            clReleaseMemObject(fft->root[c]);
+    if (fft->kernel != NULL)
+        clReleaseKernel(fft->kernel);
     free(fft);
 }
 
-tsr_status tsr_fft_enqueue(tsr_fft *fft, cl_command_queue queue, cl_mem data,
-                           tsr_err *err)
+static size_t local_bytes(int n, int shift)
 {
-    VkFFTLaunchParams launch = {.commandQueue = &queue, .buffer = &data};
-    VkFFTResult result =
-        VkFFTAppend(&fft->app, fft->is_inverse ? 1 : -1, &launch);
-    return result == VKFFT_SUCCESS ? TSR_OK : fail(fft->device, result, err);
+    return ((size_t)n << shift) * 2 * sizeof(cl_double2);
+}
+
+static size_t most_local(const tsr_device_info *info)
+{
+    return info->local_bytes < MOST_LOCAL ? (size_t)info->local_bytes
+                                          : MOST_LOCAL;
+}
+
+int tsr_fft_longest(const tsr_device_info *info)
+{
+    return (int)(most_local(info) / local_bytes(1, 0));
+}
+
+/* Radices, 4 before 2; 0 where they do not do. */
+static int factor(int n, cl_int stage[MOST_STAGE])
+{
+    static const int radix[] = {7, 5, 4, 3, 2};
+    int n_stage = 0;
+    for (int r = 0; r < 5; r++)
+        while (n % radix[r] == 0 && n_stage < MOST_STAGE) {
+            stage[n_stage++] = radix[r];
+            n /= radix[r];
+        }
+    return n == 1;
+}
+
+static tsr_status set_roots(tsr_fft *f, int axis, int n, tsr_err *err)
+{
+    cl_int code;
+    if (f->n[axis] == n)
+        return TSR_OK;
+    if (f->root[axis] != NULL)
+        clReleaseMemObject(f->root[axis]);
+    f->root[axis] = NULL;
+    f->n[axis] = 0;
+    double(*root)[2] = malloc((size_t)n * sizeof *root);
+    TSR_TRY(tsr_allocated(root, err));
+    for (int k = 0; k < n; k++) {
+        root[k][0] = cos(2.0 * pi * k / n);
+        root[k][1] = -sin(2.0 * pi * k / n);
+    }
+    f->root[axis] = clCreateBuffer(f->device->context,
+                                   CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
+                                   (size_t)n * sizeof *root, root, &code);
+    free(root);
+    if (f->root[axis] == NULL)
+        return tsr_cl_fail(err, f->device, "clCreateBuffer", code);
+    f->n[axis] = n;
+    return TSR_OK;
+}
+
+/* The lines of one axis: as the kernel takes them. */
+typedef struct {
+    cl_int count, n_in, n_out, kind;
+    cl_ulong step[4];
+    size_t rows;
+} lines;
+
+static lines lines_of(const tsr_fft_shape *s, int axis, int is_inverse)
+{
+    const cl_ulong row = (cl_ulong)s->n[0] / 2 + 1,
+                   plane = row * (cl_ulong)s->n[1],
+                   volume = plane * (cl_ulong)s->n[2];
+    const int n_z = is_inverse ? s->n_wanted : s->n_used[2];
+    lines l = {.count = (cl_int)row,
+               .n_in = is_inverse ? s->n[axis] : s->n_used[axis],
+               .n_out = s->n[axis],
+               .kind = COMPLEX,
+               .rows = (size_t)n_z};
+    if (axis == 0) {
+        l.kind = is_inverse ? TO_REAL : FROM_REAL;
+        l.count = is_inverse ? s->n[1] : s->n_used[1];
+        l.n_out = is_inverse ? s->n[0] : (cl_int)row;
+        l.step[0] = row, l.step[1] = plane, l.step[3] = 1;
+    } else if (axis == 1) {
+        l.step[0] = 1, l.step[1] = plane, l.step[3] = row;
+    } else {
+        l.n_out = is_inverse ? s->n_wanted : s->n[2];
+        l.step[0] = 1, l.step[1] = row, l.step[3] = plane;
+        l.rows = (size_t)s->n[1];
+    }
+    l.step[2] = volume;
+    return l;
+}
+
+static tsr_status transform(tsr_fft *f, cl_command_queue queue,
+                            const tsr_fft_shape *shape, int axis,
+                            int is_inverse, cl_mem data, tsr_err *err)
+{
+    const lines l = lines_of(shape, axis, is_inverse);
+    const cl_int n = shape->n[axis];
+    const double sign = is_inverse ? -1.0 : 1.0;
+    cl_int stage[MOST_STAGE] = {0}, shift = MOST_SHIFT;
+    while (shift > 0 && local_bytes(n, shift) > most_local(&f->device->info))
+        shift--;
+    if (!factor(n, stage) || n > tsr_fft_longest(&f->device->info))
+        return tsr_fail(err, TSR_E_DEVICE,
+                        "%s: no transform of length %d there",
+                        f->device->info.name, (int)n);
+    TSR_TRY(set_roots(f, axis, n, err));
+    const struct {
+        size_t size;
+        const void *value;
+    } argument[] = {{sizeof data, &data},
+                    {sizeof f->root[axis], &f->root[axis]},
+                    {sizeof n, &n},
+                    {sizeof stage, stage},
+                    {sizeof shift, &shift},
+                    {sizeof l.count, &l.count},
+                    {sizeof l.step, l.step},
+                    {sizeof l.n_in, &l.n_in},
+                    {sizeof l.n_out, &l.n_out},
+                    {sizeof l.kind, &l.kind},
+                    {sizeof sign, &sign},
+                    {local_bytes(n, shift), NULL}};
+    const size_t per = (size_t)1 << shift;
+    const size_t global[3] = {((size_t)l.count + per - 1) / per * LANES, l.rows,
+                              (size_t)shape->n_batch},
+                 local[3] = {LANES, 1, 1};
+    cl_int code = CL_SUCCESS;
+    for (cl_uint i = 0;
+         i < sizeof argument / sizeof argument[0] && code == CL_SUCCESS; i++)
+        code = clSetKernelArg(f->kernel, i, argument[i].size,
+                              argument[i].value);
+    if (code == CL_SUCCESS)
+        code = clEnqueueNDRangeKernel(queue, f->kernel, 3, NULL, global, local,
+                                      0, NULL, NULL);
+    return code == CL_SUCCESS ? TSR_OK
+                              : tsr_cl_fail(err, f->device, "fft_lines", code);
+}
+
+tsr_status tsr_fft_enqueue(tsr_fft *fft, cl_command_queue queue,
+                           const tsr_fft_shape *shape, int is_inverse,
+                           cl_mem data, tsr_err *err)
+{
+    for (int i = 0; i < 3; i++)
+        TSR_TRY(transform(fft, queue, shape, is_inverse ? 2 - i : i, is_inverse,
+                          data, err));
+    return TSR_OK;
 }

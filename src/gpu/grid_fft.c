@@ -1,6 +1,6 @@
 /* Host side of the grid on a device: lists of particles by tile, buffers,
- * launches. The kernels are kernels/grid_fft.cl, the transforms VkFFT's; box,
- * spreading kernel, curves and window are scattering/grid_plan.h's. */
+ * launches. The kernels are kernels/grid_fft.cl, the transforms gpu/fft.h's;
+ * box, spreading kernel, curves and window are scattering/grid_plan.h's. */
 #include "gpu/grid_fft.h"
 
 #include "core/clock.h"
@@ -17,15 +17,14 @@ enum {
     MODES = 4,             /* of a work-group of spreading */
     LANES = 64,
     BLOCKS = 128, /* of distances */
-    MOST_POINTS = 1600 /* along an axis: distances of up to 2^31, and 2^19 points
-                          of each, have room */
+    MOST_POINTS = 2000 /* along an axis: 2^19 points of a distance have room */
 };
 
 enum { SPREAD, AMPLITUDE, SHELLS, PROFILE, N_KERNEL };
 static const char *const kernel_name[N_KERNEL] = {
     "grid_spread", "grid_amplitude", "grid_shells", "grid_profile"};
 
-/* Buffers that a shape asks for, and those of one molecule. */
+/* Buffers, which grow with what is asked for. */
 enum {
     GRID,
     SHELL,
@@ -48,8 +47,7 @@ struct tsr_grid_fft {
     cl_kernel kernel[N_KERNEL];
     cl_mem buffer[N_BUFFER];
     size_t bytes[N_BUFFER];
-    tsr_fft_shape shape[2]; /* forward, inverse */
-    tsr_fft *fft[2];        /* NULL: none made yet */
+    tsr_fft *fft;
     tsr_grid_fft_seconds seconds;
     char description[512];
 };
@@ -79,13 +77,14 @@ int tsr_grid_fft_fits(const tsr_device_info *info, double bytes)
 
 static tsr_status build(tsr_grid_fft *g, tsr_err *err)
 {
-    const char *source = "grid_fft.cl";
+    const char *source[] = {"grid_fft.cl", "fft.cl"};
     const tsr_device_info *info = &g->device->info;
     char options[64];
     cl_int code;
     snprintf(options, sizeof options, "-cl-std=CL1.2 -DMODES=%d", MODES);
-    TSR_TRY(tsr_program_build(g->device, 1, &source, options, &g->program,
-                              err));
+    TSR_TRY(
+        tsr_program_build(g->device, 2, source, options, &g->program, err));
+    TSR_TRY(tsr_fft_new(g->device, g->program.program, &g->fft, err));
     snprintf(g->description, sizeof g->description,
              "grid FFT, double precision; %.120s, driver %.60s; source %016llx",
              info->name, info->driver,
@@ -131,8 +130,7 @@ void tsr_grid_fft_free(tsr_grid_fft *grid)
 {
     if (grid == NULL)
         return;
-    for (int i = 0; i < 2; i++)
-        tsr_fft_free(grid->fft[i]);
+    tsr_fft_free(grid->fft);
     for (int i = 0; i < N_BUFFER; i++)
         if (grid->buffer[i] != NULL)
             clReleaseMemObject(grid->buffer[i]);
@@ -259,21 +257,18 @@ static tsr_status job_make(const tsr_debye_spec *spec, job *j, tsr_err *err)
     return sort_particles(j, err);
 }
 
-/* ---- what depends on the shape ---- */
-
-static int is_same(const tsr_fft_shape *a, const tsr_fft_shape *b)
-{
-    return memcmp(a, b, sizeof *a) == 0;
-}
+/* ---- what the device holds ---- */
 
 static tsr_status reserve(tsr_grid_fft *g, const job *j, tsr_err *err)
 {
     size_t n_pair = (size_t)j->n_pair, n_q = (size_t)j->spec->n_q;
     size_t n_grid = (size_t)(j->modes.n > j->n_pair ? j->modes.n : j->n_pair);
     double bytes = (double)n_grid * (double)j->volume * 16.0;
-    if (!tsr_grid_fft_fits(&g->device->info, bytes) ||
-        j->n[2] > MOST_POINTS || j->n[1] > MOST_POINTS ||
-        j->n[0] > MOST_POINTS)
+    int longest = tsr_fft_longest(&g->device->info), most = 0;
+    for (int c = 0; c < 3; c++)
+        most = j->n[c] > most ? j->n[c] : most;
+    if (!tsr_grid_fft_fits(&g->device->info, bytes) || most > longest ||
+        most > MOST_POINTS)
         return tsr_fail(err, TSR_E_DEVICE,
                         "a grid of %d x %d x %d points, %.1f GiB, is too large "
                         "for %s; --method fft is the host's",
@@ -282,25 +277,7 @@ static tsr_status reserve(tsr_grid_fft *g, const job *j, tsr_err *err)
     TSR_TRY(need(g, GRID, n_grid * j->volume * 16, err));
     TSR_TRY(need(g, SHELL, n_pair * (size_t)j->n_shell * sizeof(cl_long), err));
     TSR_TRY(need(g, UNIT, n_pair * sizeof(cl_double), err));
-    TSR_TRY(need(g, PARTIAL, BLOCKS * n_pair * n_q * sizeof(cl_double), err));
-    for (int i = 0; i < 2; i++) {
-        tsr_fft_shape shape = {.n_batch = i == 0 ? j->modes.n : j->n_pair,
-                               .is_inverse = i};
-        for (int c = 0; c < 3; c++) {
-            int used = SIDE * j->tiles[c]; /* tiles are written as a whole */
-            shape.n[c] = j->n[c];
-            shape.n_used[c] = i == 1 || used > j->n[c] ? j->n[c] : used;
-        }
-        if (i == 1) /* what comes back is even */
-            shape.n_used[2] = j->n[2] / 2 + 1;
-        if (g->fft[i] != NULL && is_same(&shape, &g->shape[i]))
-            continue;
-        tsr_fft_free(g->fft[i]);
-        g->fft[i] = NULL;
-        TSR_TRY(tsr_fft_new(g->device, &shape, &g->fft[i], err));
-        g->shape[i] = shape;
-    }
-    return TSR_OK;
+    return need(g, PARTIAL, BLOCKS * n_pair * n_q * sizeof(cl_double), err);
 }
 
 static tsr_status upload(tsr_grid_fft *g, const job *j, tsr_err *err)
@@ -378,6 +355,21 @@ static tsr_status spread(tsr_grid_fft *g, const job *j, tsr_err *err)
         ARGUMENT(g->buffer[GRID])};
     return LAUNCH(g, SPREAD, list, (size_t)j->n_cell,
                   (size_t)(n_mode + MODES - 1) / MODES, err);
+}
+
+/* Tiles are written as a whole; what comes back is even. */
+static tsr_status transform(tsr_grid_fft *g, const job *j, int is_inverse,
+                            tsr_err *err)
+{
+    tsr_fft_shape shape = {.n_batch = is_inverse ? j->n_pair : j->modes.n,
+                           .n_wanted = j->n[2] / 2 + 1};
+    for (int c = 0; c < 3; c++) {
+        int used = SIDE * j->tiles[c];
+        shape.n[c] = j->n[c];
+        shape.n_used[c] = used < j->n[c] ? used : j->n[c];
+    }
+    return tsr_fft_enqueue(g->fft, g->queue, &shape, is_inverse,
+                           g->buffer[GRID], err);
 }
 
 static tsr_status amplitude(tsr_grid_fft *g, const job *j, tsr_err *err)
@@ -476,11 +468,11 @@ static tsr_status run(tsr_grid_fft *g, const job *j, double from,
     TSR_TRY(lap(g, &from, &s->upload, err));
     TSR_TRY(spread(g, j, err));
     TSR_TRY(lap(g, &from, &s->spread, err));
-    TSR_TRY(tsr_fft_enqueue(g->fft[0], g->queue, g->buffer[GRID], err));
+    TSR_TRY(transform(g, j, 0, err));
     TSR_TRY(lap(g, &from, &s->forward, err));
     TSR_TRY(amplitude(g, j, err));
     TSR_TRY(lap(g, &from, &s->amplitude, err));
-    TSR_TRY(tsr_fft_enqueue(g->fft[1], g->queue, g->buffer[GRID], err));
+    TSR_TRY(transform(g, j, 1, err));
     TSR_TRY(lap(g, &from, &s->inverse, err));
     TSR_TRY(shells(g, j, err));
     TSR_TRY(lap(g, &from, &s->shells, err));

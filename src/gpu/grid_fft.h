@@ -3,8 +3,7 @@
  *
  * The host chooses the box and sorts the particles; all else is the device's,
  * and everything is added up in an order of its own or as integers: the same
- * bits each time. Kernels of the transforms are made for a box; what was made
- * serves the next molecule whose box has as many points. */
+ * bits each time. */
 #ifndef TSR_GPU_GRID_FFT_H
 #define TSR_GPU_GRID_FFT_H
 
@@ -38,15 +37,14 @@ tsr_status tsr_grid_fft_test(tsr_grid_fft *grid, double *max_error,
 
 /* Where the time of the last run went, seconds by the clock. */
 #define TSR_GRID_FFT_PARTS(X)                                               \
-    X(host)      /* the box, modes of form factors, sorting */              \
-    X(make)      /* buffers, and the transforms' kernels; 0 where they were \
-                    there */                                                \
-    X(upload)                                                               \
-    X(spread)                                                               \
-    X(forward)                                                              \
-    X(amplitude)                                                            \
-    X(inverse)                                                              \
-    X(shells)                                                               \
+    X(host) /* the box, modes of form factors, sorting */ \
+    X(make) /* buffers, where there was none so large */  \
+    X(upload)                                             \
+    X(spread)                                             \
+    X(forward)                                            \
+    X(amplitude)                                          \
+    X(inverse)                                            \
+    X(shells)                                             \
     X(profile)
 typedef struct {
 #define TSR_GRID_FFT_PART(name) double name;

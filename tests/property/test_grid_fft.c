@@ -1,6 +1,5 @@
-/* The grid FFT of a device gives the profile of Debye's formula, the same bits
- * each time. Each shape of box is some seconds of PoCL's compiler: few of them
- * here, more in slow_profile_methods.c. */
+/* The grid FFT of a device gives the profile of Debye's formula for any shape
+ * and size, the same bits each time, and the host's but for rounding. */
 #include "profile_methods.h"
 
 #include "gpu/grid_fft.h"
