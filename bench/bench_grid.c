@@ -1,6 +1,6 @@
-/* Time of the grid FFT on a device, part by part, beside the host's, and how far
- * the two are from each other: balls of protein's atoms and beads of water, as
- * loose as large complexes are and as dense as a globule. Usage:
+/* Time of the grid FFT on a device, part by part, beside the host's, and how
+ * far the two are from each other: balls of protein's atoms and beads of water,
+ * as loose as large complexes are and as dense as a globule. Usage:
  *
  *     bench_grid [DEVICE [MOST]]
  *
@@ -38,11 +38,11 @@ static void fill_factors(cloud *c, int n_q, double dq)
     for (int t = 0; t < N_TYPE; t++)
         for (int k = 0; k < n_q; k++) {
             double q2 = k * dq * k * dq, v = 9.0 + 3.0 * t;
-            double f[N_COMP] = {
-                (5.0 + t) * exp(-(1.0 + 0.15 * t) * 0.6 * q2) +
-                    0.5 * t * exp(-4.0 * q2) + exp(-20.0 / (1.0 + t) * q2),
-                0.334 * v * exp(-q2 * cbrt(v * v) / (4.0 * pi)),
-                0.9 * exp(-0.9 * q2)};
+            double f[N_COMP] = {(5.0 + t) * exp(-(1.0 + 0.15 * t) * 0.6 * q2) +
+                                    0.5 * t * exp(-4.0 * q2) +
+                                    exp(-20.0 / (1.0 + t) * q2),
+                                0.334 * v * exp(-q2 * cbrt(v * v) / (4.0 * pi)),
+                                0.9 * exp(-0.9 * q2)};
             for (int a = 0; a < N_COMP; a++)
                 c->factor[(a * N_TYPE + t) * n_q + k] =
                     (t == BEAD) == (a == 2) ? f[a] : 0.0;
@@ -100,9 +100,9 @@ static double difference(int n_q, const double *got, const double *right)
     for (int a = 0, p = 0; a < N_COMP; a++)
         for (int b = a; b < N_COMP; b++, p++)
             for (int k = 0; k < n_q; k++) {
-                double e = fabs(got[p * n_q + k] - right[p * n_q + k]) /
-                           sqrt(right[own[a] * n_q + k] *
-                                right[own[b] * n_q + k]);
+                double e =
+                    fabs(got[p * n_q + k] - right[p * n_q + k]) /
+                    sqrt(right[own[a] * n_q + k] * right[own[b] * n_q + k]);
                 if (!(e <= worst))
                     worst = e;
             }

@@ -1,6 +1,7 @@
 /* Fast Fourier transforms of many lines of one length, in place, in double
- * precision (src/gpu/fft.c): Stockham's, which sorts on its way, with radices 2,
- * 3, 4, 5 and 7 (Van Loan 1992, Computational Frameworks for the FFT, 1.7).
+ * precision (src/gpu/fft.c): Stockham's, which sorts on its way, with the
+ * radices 2, 3, 4, 5 and 7 (Van Loan 1992, Computational Frameworks for the
+ * Fast Fourier Transform, 1.7).
  *
  * A work-group of LANES takes 2^shift lines from global into local memory, all
  * stages there, and back. Lines begin at i step.x + j step.y + k step.z, i <

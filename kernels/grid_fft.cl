@@ -137,11 +137,11 @@ __kernel void grid_amplitude(int4 n, ulong volume, int n_comp, int n_mode,
                              __global const double *restrict curve,
                              __global double2 *restrict grid)
 {
-    const ulong i = get_global_id(0);
+    const uint i = (uint)get_global_id(0), row = (uint)n.w, side = (uint)n.y;
     if (i >= volume)
         return;
-    const int x = (int)(i % n.w), y = (int)(i / n.w % n.y),
-              z = (int)(i / n.w / n.y);
+    const int x = (int)(i % row), y = (int)(i / row % side),
+              z = (int)(i / row / side);
     const double2 ax = axis[x], ay = axis[n.x + y], az = axis[n.x + n.y + z];
     const double k2 = ax.x * ax.x + ay.x * ay.x + az.x * az.x;
     const double by = ax.y * ay.y * az.y;
@@ -167,12 +167,14 @@ __kernel void grid_amplitude(int4 n, ulong volume, int n_comp, int n_mode,
                 (double2)(weight * dot(amplitude[a], amplitude[b]), 0.0);
 }
 
-/* The largest value of a pair is that of both components at no distance, or
- * less: its scale, 2^44, leaves room for 2^19 points of one distance. */
+/* No value of a pair is larger than the root of the product of both components'
+ * own at no distance, which becomes 2^44: there is room for 2^19 points of one
+ * distance, of which grids of up to 2000 points a side have 25,008. */
 static inline double size_of(__global const double *grid, ulong volume,
                              int n_comp, int a, int b)
 {
-    const int aa = a * n_comp - a * (a - 1) / 2, bb = b * n_comp - b * (b - 1) / 2;
+    const int aa = a * n_comp - a * (a - 1) / 2,
+              bb = b * n_comp - b * (b - 1) / 2;
     return sqrt(fabs(grid[2 * aa * volume])) *
            sqrt(fabs(grid[2 * bb * volume])) * 0x1p-44;
 }
@@ -183,10 +185,9 @@ __kernel void grid_shells(int4 n, ulong volume, int n_comp,
                           __global long *restrict shell,
                           __global double *restrict unit)
 {
-    const ulong i = get_global_id(0);
+    const int i = (int)get_global_id(0);
     const int half_x = n.x / 2 + 1, half_y = n.y / 2 + 1;
-    const int x = (int)(i % half_x), y = (int)(i / half_x % half_y),
-              z = (int)(i / half_x / half_y);
+    const int x = i % half_x, y = i / half_x % half_y, z = i / half_x / half_y;
     if (z > n.z / 2)
         return;
     const int other_x = x > 0 && 2 * x < n.x ? n.x - x : -1;

@@ -145,8 +145,8 @@ static const char *const bodies_words[] = {"atoms", "two", "one", NULL};
 static const char *const solvent_words[] = {"layer", "atoms", "foxs", NULL};
 static const char *const radiation_words[] = {"xray", "neutron", NULL};
 static const char *const weight_words[] = {"equal", "squares", "entropy", NULL};
-static const char *const method_words[] = {"direct", "device-fft", "fft",
-                                           "quadrature", "auto", NULL};
+static const char *const method_words[] = {"direct",     "device-fft", "fft",
+                                           "quadrature", "auto",       NULL};
 static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
 
 typedef struct {
@@ -363,8 +363,7 @@ static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
         return tsr_fail(err, TSR_E_USAGE,
                         "--method %s is of atoms: tables of bodies are not "
                         "smooth enough in q for a grid",
-                        tsr_profile_method_name(
-                            (tsr_profile_method)s->method));
+                        tsr_profile_method_name((tsr_profile_method)s->method));
     return check_unused(args, has_data, err);
 }
 

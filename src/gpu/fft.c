@@ -9,6 +9,7 @@
 enum {
     LANES = 128, /* as in the kernel */
     MOST_SHIFT = 3,
+    ENOUGH = 512, /* elements of a work-group, where lines are contiguous */
     MOST_STAGE = 8,
     MOST_LOCAL = 48 << 10 /* bytes of a work-group: several share a unit */
 };
@@ -24,6 +25,28 @@ struct tsr_fft {
     int n[3]; /* sides that roots are there for */
     cl_mem root[3];
 };
+
+static size_t local_bytes(int n, int shift)
+{
+    return ((size_t)n << shift) * 2 * sizeof(cl_double2);
+}
+
+static size_t most_local(const tsr_device_info *info)
+{
+    return info->local_bytes < MOST_LOCAL ? (size_t)info->local_bytes
+                                          : MOST_LOCAL;
+}
+
+/* Lines of a work-group, as a power of 2: elements that are neighbours in
+ * memory are to be read together. */
+static int shift_of(const tsr_device_info *info, int n, int axis)
+{
+    int shift = 0;
+    while (shift < MOST_SHIFT && (axis != 0 || n << shift < ENOUGH) &&
+           local_bytes(n, shift + 1) <= most_local(info))
+        shift++;
+    return shift;
+}
 
 tsr_status tsr_fft_new(const tsr_device *device, cl_program program,
                        tsr_fft **out, tsr_err *err)
@@ -54,26 +77,16 @@ void tsr_fft_free(tsr_fft *fft)
     free(fft);
 }
 
-static size_t local_bytes(int n, int shift)
-{
-    return ((size_t)n << shift) * 2 * sizeof(cl_double2);
-}
-
-static size_t most_local(const tsr_device_info *info)
-{
-    return info->local_bytes < MOST_LOCAL ? (size_t)info->local_bytes
-                                          : MOST_LOCAL;
-}
-
 int tsr_fft_longest(const tsr_device_info *info)
 {
     return (int)(most_local(info) / local_bytes(1, 0));
 }
 
-/* Radices, 4 before 2; 0 where they do not do. */
+/* Radices, odd ones first, whose stores meet fewer banks of local memory that
+ * are busy; 0 where they do not do. */
 static int factor(int n, cl_int stage[MOST_STAGE])
 {
-    static const int radix[] = {7, 5, 4, 3, 2};
+    static const int radix[] = {7, 5, 3, 4, 2};
     int n_stage = 0;
     for (int r = 0; r < 5; r++)
         while (n % radix[r] == 0 && n_stage < MOST_STAGE) {
@@ -149,9 +162,8 @@ static tsr_status transform(tsr_fft *f, cl_command_queue queue,
     const lines l = lines_of(shape, axis, is_inverse);
     const cl_int n = shape->n[axis];
     const double sign = is_inverse ? -1.0 : 1.0;
-    cl_int stage[MOST_STAGE] = {0}, shift = MOST_SHIFT;
-    while (shift > 0 && local_bytes(n, shift) > most_local(&f->device->info))
-        shift--;
+    const cl_int shift = shift_of(&f->device->info, n, axis);
+    cl_int stage[MOST_STAGE] = {0};
     if (!factor(n, stage) || n > tsr_fft_longest(&f->device->info))
         return tsr_fail(err, TSR_E_DEVICE,
                         "%s: no transform of length %d there",
@@ -179,8 +191,8 @@ static tsr_status transform(tsr_fft *f, cl_command_queue queue,
     cl_int code = CL_SUCCESS;
     for (cl_uint i = 0;
          i < sizeof argument / sizeof argument[0] && code == CL_SUCCESS; i++)
-        code = clSetKernelArg(f->kernel, i, argument[i].size,
-                              argument[i].value);
+        code =
+            clSetKernelArg(f->kernel, i, argument[i].size, argument[i].value);
     if (code == CL_SUCCESS)
         code = clEnqueueNDRangeKernel(queue, f->kernel, 3, NULL, global, local,
                                       0, NULL, NULL);

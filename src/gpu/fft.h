@@ -1,5 +1,5 @@
-/* Fast Fourier transforms of real three-dimensional data on an OpenCL device, in
- * double precision, in place. One program does for all sizes, which are
+/* Fast Fourier transforms of real three-dimensional data on an OpenCL device,
+ * in double precision, in place. One program does for all sizes, which are
  * arguments of its kernel: the next molecule's box has another, and building a
  * program takes longer than transforming. */
 #ifndef TSR_GPU_FFT_H

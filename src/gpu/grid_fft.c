@@ -16,8 +16,7 @@ enum {
     SIDE = TSR_GRID_WIDTH, /* of a tile, as in the kernel */
     MODES = 4,             /* of a work-group of spreading */
     LANES = 64,
-    BLOCKS = 128, /* of distances */
-    MOST_POINTS = 2000 /* along an axis: 2^19 points of a distance have room */
+    BLOCKS = 128 /* of distances */
 };
 
 enum { SPREAD, AMPLITUDE, SHELLS, PROFILE, N_KERNEL };
@@ -82,8 +81,7 @@ static tsr_status build(tsr_grid_fft *g, tsr_err *err)
     char options[64];
     cl_int code;
     snprintf(options, sizeof options, "-cl-std=CL1.2 -DMODES=%d", MODES);
-    TSR_TRY(
-        tsr_program_build(g->device, 2, source, options, &g->program, err));
+    TSR_TRY(tsr_program_build(g->device, 2, source, options, &g->program, err));
     TSR_TRY(tsr_fft_new(g->device, g->program.program, &g->fft, err));
     snprintf(g->description, sizeof g->description,
              "grid FFT, double precision; %.120s, driver %.60s; source %016llx",
@@ -264,11 +262,11 @@ static tsr_status reserve(tsr_grid_fft *g, const job *j, tsr_err *err)
     size_t n_pair = (size_t)j->n_pair, n_q = (size_t)j->spec->n_q;
     size_t n_grid = (size_t)(j->modes.n > j->n_pair ? j->modes.n : j->n_pair);
     double bytes = (double)n_grid * (double)j->volume * 16.0;
-    int longest = tsr_fft_longest(&g->device->info), most = 0;
+    int most = 0;
     for (int c = 0; c < 3; c++)
         most = j->n[c] > most ? j->n[c] : most;
-    if (!tsr_grid_fft_fits(&g->device->info, bytes) || most > longest ||
-        most > MOST_POINTS)
+    if (!tsr_grid_fft_fits(&g->device->info, bytes) ||
+        most > tsr_fft_longest(&g->device->info))
         return tsr_fail(err, TSR_E_DEVICE,
                         "a grid of %d x %d x %d points, %.1f GiB, is too large "
                         "for %s; --method fft is the host's",
@@ -297,16 +295,14 @@ static tsr_status upload(tsr_grid_fft *g, const job *j, tsr_err *err)
     TSR_THEN(status,
              put(g, PARTICLE, n * sizeof *j->particle, j->particle, err));
     TSR_THEN(status, put(g, TYPE, n * sizeof *j->type, j->type, err));
-    TSR_THEN(status,
-             put(g, FIRST, ((size_t)j->n_cell + 1) * sizeof *j->first,
-                 j->first, err));
+    TSR_THEN(status, put(g, FIRST, ((size_t)j->n_cell + 1) * sizeof *j->first,
+                         j->first, err));
     TSR_THEN(status, put(g, VALUE,
                          (size_t)(j->modes.n_type * j->modes.n) *
                              sizeof *j->modes.value,
                          j->modes.value, err));
     TSR_THEN(status, put(g, PIECE, sizeof p->kernel, p->kernel, err));
-    TSR_THEN(status,
-             put(g, CURVE, n_curve * sizeof *p->curve, p->curve, err));
+    TSR_THEN(status, put(g, CURVE, n_curve * sizeof *p->curve, p->curve, err));
     return status;
 }
 
@@ -335,24 +331,28 @@ static tsr_status launch(tsr_grid_fft *g, int which, int n,
                : tsr_cl_fail(err, g->device, kernel_name[which], code);
 }
 
-#define ARGUMENT(x) \
-    {               \
+#define ARGUMENT(x)     \
+    {                   \
         sizeof(x), &(x) \
     }
-#define LAUNCH(g, which, list, groups, rows, err)                     \
+#define LAUNCH(g, which, list, groups, rows, err)                         \
     launch(g, which, (int)(sizeof(list) / sizeof(list)[0]), list, groups, \
            rows, err)
 
 static tsr_status spread(tsr_grid_fft *g, const job *j, tsr_err *err)
 {
     const cl_int n_mode = j->modes.n, n_plain = j->modes.n_group[0];
-    const argument list[] = {
-        ARGUMENT(g->buffer[PARTICLE]), ARGUMENT(g->buffer[TYPE]),
-        ARGUMENT(g->buffer[FIRST]),    ARGUMENT(g->buffer[VALUE]),
-        ARGUMENT(n_mode),              ARGUMENT(n_plain),
-        ARGUMENT(g->buffer[PIECE]),    ARGUMENT(j->tiles),
-        ARGUMENT(j->n),                ARGUMENT(j->volume),
-        ARGUMENT(g->buffer[GRID])};
+    const argument list[] = {ARGUMENT(g->buffer[PARTICLE]),
+                             ARGUMENT(g->buffer[TYPE]),
+                             ARGUMENT(g->buffer[FIRST]),
+                             ARGUMENT(g->buffer[VALUE]),
+                             ARGUMENT(n_mode),
+                             ARGUMENT(n_plain),
+                             ARGUMENT(g->buffer[PIECE]),
+                             ARGUMENT(j->tiles),
+                             ARGUMENT(j->n),
+                             ARGUMENT(j->volume),
+                             ARGUMENT(g->buffer[GRID])};
     return LAUNCH(g, SPREAD, list, (size_t)j->n_cell,
                   (size_t)(n_mode + MODES - 1) / MODES, err);
 }
@@ -381,12 +381,16 @@ static tsr_status amplitude(tsr_grid_fft *g, const job *j, tsr_err *err)
         range[c] = tsr_modes_first(&j->modes, c);
         range[4 + c] = tsr_modes_end(&j->modes, c);
     }
-    const argument list[] = {
-        ARGUMENT(j->n),            ARGUMENT(j->volume),
-        ARGUMENT(n_comp),          ARGUMENT(n_mode),
-        ARGUMENT(range),           ARGUMENT(g->buffer[AXIS]),
-        ARGUMENT(j->plan.k_cut),   ARGUMENT(n_fine),
-        ARGUMENT(g->buffer[CURVE]), ARGUMENT(g->buffer[GRID])};
+    const argument list[] = {ARGUMENT(j->n),
+                             ARGUMENT(j->volume),
+                             ARGUMENT(n_comp),
+                             ARGUMENT(n_mode),
+                             ARGUMENT(range),
+                             ARGUMENT(g->buffer[AXIS]),
+                             ARGUMENT(j->plan.k_cut),
+                             ARGUMENT(n_fine),
+                             ARGUMENT(g->buffer[CURVE]),
+                             ARGUMENT(g->buffer[GRID])};
     return LAUNCH(g, AMPLITUDE, list, (j->volume + LANES - 1) / LANES, 1, err);
 }
 
@@ -415,15 +419,17 @@ static tsr_status sum_distances(tsr_grid_fft *g, const job *j, double *profile,
 {
     const cl_int n_pair = j->n_pair, n_shell = j->n_shell, n_q = j->spec->n_q;
     size_t n = (size_t)n_pair * (size_t)n_q;
-    double points =
-        (double)j->n[0] * (double)j->n[1] * (double)j->n[2];
+    double points = (double)j->n[0] * (double)j->n[1] * (double)j->n[2];
     double *partial = malloc(BLOCKS * n * sizeof *partial);
     TSR_TRY(tsr_allocated(partial, err));
-    const argument list[] = {
-        ARGUMENT(n_pair),          ARGUMENT(n_shell),
-        ARGUMENT(g->buffer[SHELL]), ARGUMENT(g->buffer[UNIT]),
-        ARGUMENT(j->plan.h_ang),   ARGUMENT(j->spec->dq_inv_ang),
-        ARGUMENT(n_q),             ARGUMENT(g->buffer[PARTIAL])};
+    const argument list[] = {ARGUMENT(n_pair),
+                             ARGUMENT(n_shell),
+                             ARGUMENT(g->buffer[SHELL]),
+                             ARGUMENT(g->buffer[UNIT]),
+                             ARGUMENT(j->plan.h_ang),
+                             ARGUMENT(j->spec->dq_inv_ang),
+                             ARGUMENT(n_q),
+                             ARGUMENT(g->buffer[PARTIAL])};
     tsr_status status = LAUNCH(g, PROFILE, list,
                                ((size_t)n_q + LANES - 1) / LANES, BLOCKS, err);
     cl_int code = CL_SUCCESS;
@@ -482,9 +488,8 @@ static tsr_status run(tsr_grid_fft *g, const job *j, double from,
 
 /* I_aa(0) = (sum of F_a(0))^2 says at no cost whether transforms of this very
  * size add up. */
-static tsr_status check_zero(const tsr_grid_fft *g,
-                                const tsr_debye_spec *spec,
-                                const double *profile, tsr_err *err)
+static tsr_status check_zero(const tsr_grid_fft *g, const tsr_debye_spec *spec,
+                             const double *profile, tsr_err *err)
 {
     const double limit = 1e-5;
     for (int a = 0; a < spec->n_comp; a++) {

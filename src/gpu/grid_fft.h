@@ -36,7 +36,7 @@ tsr_status tsr_grid_fft_test(tsr_grid_fft *grid, double *max_error,
                              tsr_err *err);
 
 /* Where the time of the last run went, seconds by the clock. */
-#define TSR_GRID_FFT_PARTS(X)                                               \
+#define TSR_GRID_FFT_PARTS(X)                             \
     X(host) /* the box, modes of form factors, sorting */ \
     X(make) /* buffers, where there was none so large */  \
     X(upload)                                             \

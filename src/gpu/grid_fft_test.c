@@ -32,7 +32,8 @@ tsr_status tsr_grid_fft_test(tsr_grid_fft *grid, double *max_error,
     for (int a = 0; a < N_COMP; a++)
         for (int t = 0; t < N_TYPE; t++)
             for (int k = 0; k < N_Q; k++)
-                factor[a][t][k] = (5.0 + a + t) * exp(-(1.0 + t) * k * k * dq * dq);
+                factor[a][t][k] =
+                    (5.0 + a + t) * exp(-(1.0 + t) * k * k * dq * dq);
     tsr_debye_spec spec = {.n = N_PARTICLE,
                            .n_type = N_TYPE,
                            .n_comp = N_COMP,

@@ -83,16 +83,15 @@ const char *tsr_profile_sum_describe(const tsr_profile_sum *sum)
 
 /* ---- the choice ---- */
 
-static const double open_s = 0.2; /* a device */
-
 /* What a direct sum takes, for each pair and q: on one core in double
  * precision; on cores with PoCL; on an H200, and other GPUs by their number of
- * compute units. The start: building the program and its trial. */
+ * compute units. The start: opening the device, building the program and its
+ * trial. */
 static void direct_speed(const tsr_profile_sum *s, double d_bound, int n_q,
                          tsr_method_speed *speed)
 {
     static const double core_s = 3e-9, lanes_s = 1.2e-10, gpu_s = 2.5e-13;
-    static const double build_s = 0.15, gpu_units = 132.0;
+    static const double open_s = 0.2, build_s = 0.15, gpu_units = 132.0;
     speed->pair_s = speed->host * core_s;
     speed->start_s = 0.0;
     if (is_reference(s))
@@ -109,14 +108,13 @@ static void direct_speed(const tsr_profile_sum *s, double d_bound, int n_q,
 }
 
 /* The same of its grid, on PoCL and on an H200. Until the device is open there
- * is none. The start: the program and its trial, and the transforms' kernels,
- * which each new box has of its own. */
+ * is none. */
 static void grid_speed(const tsr_profile_sum *s, tsr_method_speed *speed)
 {
-    static const double lanes_spread_s = 1.1e-6, lanes_point_s = 1.7e-8,
+    static const double lanes_spread_s = 1.2e-6, lanes_point_s = 4e-8,
                         gpu_spread_s = 1e-9, gpu_point_s = 3e-11,
                         gpu_units = 132.0;
-    static const double trial_s = 2.0, shape_s = 1.0;
+    static const double build_s = 0.3;
     const tsr_device_info *info =
         s->device != NULL ? tsr_device_get_info(s->device) : NULL;
     speed->device_point_s = 0.0;
@@ -130,7 +128,7 @@ static void grid_speed(const tsr_profile_sum *s, tsr_method_speed *speed)
         speed->device_spread_s = times * gpu_spread_s;
         speed->device_point_s = times * gpu_point_s;
     }
-    speed->device_start_s = (s->grid == NULL ? trial_s : 0.0) + shape_s;
+    speed->device_start_s = s->grid == NULL ? build_s : 0.0;
     speed->device_bytes =
         fmin((double)info->max_alloc_bytes, (double)info->global_bytes / 1.2);
 }
@@ -156,11 +154,10 @@ static tsr_status choose(tsr_profile_sum *s, const tsr_debye_spec *spec,
 {
     tsr_method_speed speed = s->speed;
     double seconds[TSR_N_METHOD];
-    int is_device = s->method == TSR_METHOD_DIRECT ||
-                    s->method == TSR_METHOD_DEVICE_FFT;
+    int is_device =
+        s->method == TSR_METHOD_DIRECT || s->method == TSR_METHOD_DEVICE_FFT;
     predict(s, spec, d, d_bound, &speed, seconds);
-    double host =
-        fmin(seconds[TSR_METHOD_FFT], seconds[TSR_METHOD_QUADRATURE]);
+    double host = fmin(seconds[TSR_METHOD_FFT], seconds[TSR_METHOD_QUADRATURE]);
     if (is_device || (s->method == TSR_METHOD_AUTO && host > speed.start_s)) {
         TSR_TRY(open_device(s, err));
         predict(s, spec, d, d_bound, &speed, seconds);

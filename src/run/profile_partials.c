@@ -99,9 +99,9 @@ tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
     m->log = log;
     if (m->bodies != TSR_PROFILE_ATOMS)
         status = read_tables(m, spec->form_factors, err);
-    TSR_THEN(status, tsr_profile_sum_new(spec->device, spec->method,
-                                         m->bodies != TSR_PROFILE_ATOMS,
-                                         &m->sum, err));
+    TSR_THEN(status,
+             tsr_profile_sum_new(spec->device, spec->method,
+                                 m->bodies != TSR_PROFILE_ATOMS, &m->sum, err));
     if (status != TSR_OK) {
         tsr_profile_maker_free(m);
         return status;

@@ -8,10 +8,10 @@
 /* Every radix, alone and with others; sides of 1 stage and of many; lines that
  * do not fill a work-group; used parts of all kinds. */
 static const tsr_fft_shape shapes[] = {
-    {{2, 1, 1}, 1, {2, 1, 1}, 1},         {{4, 3, 5}, 2, {4, 3, 5}, 5},
-    {{14, 7, 49}, 1, {14, 7, 49}, 49},    {{60, 48, 90}, 3, {24, 20, 41}, 46},
-    {{126, 100, 16}, 2, {56, 48, 9}, 9},  {{18, 25, 1024}, 1, {9, 1, 500}, 513},
-    {{1458, 2, 6}, 1, {700, 2, 3}, 4},    {{8, 1250, 10}, 1, {3, 620, 10}, 6}};
+    {{2, 1, 1}, 1, {2, 1, 1}, 1},        {{4, 3, 5}, 2, {4, 3, 5}, 5},
+    {{14, 7, 49}, 1, {14, 7, 49}, 49},   {{60, 48, 90}, 3, {24, 20, 41}, 46},
+    {{126, 100, 16}, 2, {56, 48, 9}, 9}, {{18, 25, 1024}, 1, {9, 1, 500}, 513},
+    {{1458, 2, 6}, 1, {700, 2, 3}, 4},   {{8, 1250, 10}, 1, {3, 620, 10}, 6}};
 
 typedef struct {
     tsr_fft_shape shape;
@@ -45,10 +45,9 @@ static void compare(const sample *s, int is_inverse, const double *got)
     size_t plane = 2 * s->row * (size_t)n[1];
     double worst = 0.0, size = 0.0;
     for (size_t i = 0; i < 2 * s->n; i++) {
-        int is_wanted =
-            !is_inverse || (i % (2 * s->row) < (size_t)n[0] &&
-                            i / plane % (size_t)n[2] <
-                                (size_t)s->shape.n_wanted);
+        int is_wanted = !is_inverse ||
+                        (i % (2 * s->row) < (size_t)n[0] &&
+                         i / plane % (size_t)n[2] < (size_t)s->shape.n_wanted);
         double error = is_wanted ? fabs(got[i] - s->exact[i]) : 0.0;
         if (!(error <= worst))
             worst = error;
@@ -107,10 +106,9 @@ static void is_fftw(void **state)
         sample s;
         make(&s, &shapes[i]);
         size_t bytes = 2 * s.n * sizeof *s.data;
-        cl_mem data =
-            clCreateBuffer(device->context,
-                           CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, bytes,
-                           s.data, &code);
+        cl_mem data = clCreateBuffer(device->context,
+                                     CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+                                     bytes, s.data, &code);
         must(tsr_fft_enqueue(fft, queue, &s.shape, 0, data, &err), &err);
         clEnqueueReadBuffer(queue, data, CL_TRUE, 0, bytes, s.data, 0, NULL,
                             NULL);
