@@ -6,9 +6,9 @@
  * A work-group of LANES takes 2^shift lines from global into local memory, all
  * stages there, and back. Lines begin at i step.x + j step.y + k step.z, i <
  * count: groups go through i in global dimension 0, j and k are those of
- * dimensions 1 and 2; step.w is from one element to the next. The length is a
- * product of the radices in `stage`, which end with 0. Elements from n_in on are
- * taken for zero and not read, those from n_out on not written.
+ * dimensions 1 and 2; step.w is from one element to the next. The length is
+ * the product of the radices in `stage`, which end with 0. Elements from n_in on
+ * are taken for zero and not read, those from n_out on not written.
  *
  * kind: COMPLEX to COMPLEX; FROM_REAL: lines of n real numbers become the half
  * spectrum, n / 2 + 1 complex ones, at the same place; TO_REAL: back. root [n]:
@@ -118,8 +118,8 @@ static inline void stage_of(const int radix, int n, int done, int shift,
     }
 }
 
-static inline double2 load(__global const double2 *data, ulong begin, ulong step,
-                           int n, int i, int n_in, int kind)
+static inline double2 load(__global const double2 *data, ulong begin,
+                           ulong step, int n, int i, int n_in, int kind)
 {
     if (kind == TO_REAL && 2 * i > n) {
         const double2 mirror = data[begin + (ulong)(n - i) * step];
