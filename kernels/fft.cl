@@ -7,8 +7,8 @@
  * stages there, and back. Lines begin at i step.x + j step.y + k step.z, i <
  * count: groups go through i in global dimension 0, j and k are those of
  * dimensions 1 and 2; step.w is from one element to the next. The length is
- * the product of the radices in `stage`, which end with 0. Elements from n_in on
- * are taken for zero and not read, those from n_out on not written.
+ * the product of the radices in `stage`, which end with 0. Elements from n_in
+ * on are taken for zero and not read, those from n_out on not written.
  *
  * kind: COMPLEX to COMPLEX; FROM_REAL: lines of n real numbers become the half
  * spectrum, n / 2 + 1 complex ones, at the same place; TO_REAL: back. root [n]:
@@ -37,20 +37,19 @@ static inline void pair(double2 *a, double2 *b)
     *a = sum;
 }
 
-/* exp(2 pi i k / radix) of the odd radices. */
-__constant double2 circle[3][7] = {
-    {(double2)(1.0, 0.0), (double2)(-0.5, 0.8660254037844386),
-     (double2)(-0.5, -0.8660254037844386)},
-    {(double2)(1.0, 0.0), (double2)(0.30901699437494745, 0.9510565162951535),
-     (double2)(-0.8090169943749475, 0.5877852522924731),
-     (double2)(-0.8090169943749475, -0.5877852522924731),
-     (double2)(0.30901699437494745, -0.9510565162951535)},
-    {(double2)(1.0, 0.0), (double2)(0.6234898018587336, 0.7818314824680298),
-     (double2)(-0.2225209339563144, 0.9749279121818236),
-     (double2)(-0.9009688679024191, 0.4338837391175581),
-     (double2)(-0.9009688679024191, -0.4338837391175581),
-     (double2)(-0.2225209339563144, -0.9749279121818236),
-     (double2)(0.6234898018587336, -0.7818314824680298)}};
+/* Of 2 pi k / radix, for the odd radices. */
+__constant double cosine[3][7] = {
+    {1.0, -0.5, -0.5},
+    {1.0, 0.30901699437494742, -0.80901699437494742, -0.80901699437494742,
+     0.30901699437494742},
+    {1.0, 0.62348980185873353, -0.22252093395631440, -0.90096886790241913,
+     -0.90096886790241913, -0.22252093395631440, 0.62348980185873353}};
+__constant double sine[3][7] = {
+    {0.0, 0.86602540378443865, -0.86602540378443865},
+    {0.0, 0.95105651629515357, 0.58778525229247313, -0.58778525229247313,
+     -0.95105651629515357},
+    {0.0, 0.78183148246802981, 0.97492791218182361, 0.43388373911755812,
+     -0.43388373911755812, -0.97492791218182361, -0.78183148246802981}};
 
 /* An odd radix, by cosines of the sums and sines of the differences of u_s and
  * u_(radix - s). */
@@ -65,9 +64,9 @@ static inline void odd(double2 *u, const int radix, double sign)
     for (int r = 1; 2 * r < radix; r++) {
         double2 even = u[0], rest = 0.0;
         for (int s = 1; 2 * s < radix; s++) {
-            const double2 w = circle[(radix - 3) / 2][r * s % radix];
-            even += w.x * u[s];
-            rest += w.y * u[radix - s];
+            const int row = (radix - 3) / 2, k = r * s % radix;
+            even += cosine[row][k] * u[s];
+            rest += sine[row][k] * u[radix - s];
         }
         rest = turned(rest, sign);
         out[r] = even + rest;

@@ -21,7 +21,6 @@
  * mode. */
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
-#pragma OPENCL FP_CONTRACT OFF
 
 #ifndef MODES
 #define MODES 4 /* of a work-group's particles, at once */
