@@ -60,6 +60,13 @@ for method in auto direct device-fft fft quadrature; do
         (\$2 / \$4 - 1 > 1e-5 || \$2 / \$4 - 1 < -1e-5) {exit 1}
         END {if (n != 31) exit 1}'"
 done
+if [ -z "$without" ]; then
+    expect "json of a device's grid" 0 "" on_device atoms.pdb --json \
+        --method device-fft
+    json "says what was predicted" "s[0]['method'] == 'device-fft' \
+        and d['engine'].startswith('grid FFT, double precision') \
+        and s[0]['predicted_seconds'] > 0 and s[0]['engine_seconds'] > 0"
+fi
 expect "no such method" 64 "expected direct, device-fft, fft, quadrature or auto" \
     profile atoms.pdb --method fmm
 expect "the reference sums pairs" 0 "" profile atoms.pdb --json
