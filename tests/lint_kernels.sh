@@ -43,9 +43,11 @@ for part in kernels/*_*_*.cl; do
         done
     done
 done
-part=kernels/map_sum.cl base=$part extra=
-cp "$part" "$text"
-lint
+for part in kernels/map_sum.cl kernels/grid_fft.cl kernels/fft.cl; do
+    base=$part extra=
+    cp "$part" "$text"
+    lint
+done
 part=kernels/surrogate.cl base=$part
 cp "$part" "$text"
 for c2 in 0 1; do

@@ -1,15 +1,13 @@
 /* Partial profiles of structures, by atoms or by bodies. They hold all that is
  * to be summed: a fit then tries c1 and c2 on them without another sum. The
  * maker keeps device, tables and buffers from one structure to the next,
- * because opening them costs more than a small profile; a device that need not
- * be opened for any is not. */
+ * because opening them costs more than a small profile. */
 #include "run/profile_partials.h"
 
 #include "core/clock.h"
 #include "core/text.h"
 #include "engine/engine.h"
-#include "gpu/debye_sum.h"
-#include "gpu/device.h"
+#include "gpu/profile_sum.h"
 #include "io/atoms.h"
 #include "io/structure.h"
 #include "model/guest.h"
@@ -37,12 +35,7 @@ struct tsr_profile_maker {
     int is_neutron;
     double q_max;
     tsr_log *log;
-    char *device_name;
-    tsr_device *device;              /* NULL: not opened, or the reference */
-    tsr_profile_method method, used; /* asked for; that of the last sum */
-    tsr_method_speed speed;
-    tsr_debye_sum *sum; /* for the grid below; NULL until one is needed */
-    double d_bound;
+    tsr_profile_sum *sum;
     /* Bodies one and two: */
     tsr_prior_table *prior;
     tsr_form_factor_table *table;
@@ -89,18 +82,6 @@ static tsr_status read_tables(tsr_profile_maker *m, const char *own,
                        : s;
 }
 
-static int is_reference(const tsr_profile_maker *m)
-{
-    return strcmp(m->device_name, "reference") == 0;
-}
-
-static tsr_status open_device(tsr_profile_maker *m, tsr_err *err)
-{
-    return m->device != NULL || is_reference(m)
-               ? TSR_OK
-               : tsr_device_open(m->device_name, &m->device, err);
-}
-
 tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
                                  tsr_profile_maker **out, tsr_err *err)
 {
@@ -118,12 +99,9 @@ tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
     m->log = log;
     if (m->bodies != TSR_PROFILE_ATOMS)
         status = read_tables(m, spec->form_factors, err);
-    m->method = spec->method;
-    m->device_name = strdup(spec->device);
-    TSR_THEN(status, tsr_allocated(m->device_name, err));
-    TSR_THEN(status, tsr_method_speed_measure(&m->speed, err));
-    if (status == TSR_OK && strcmp(spec->device, "auto") != 0)
-        status = open_device(m, err);
+    TSR_THEN(status,
+             tsr_profile_sum_new(spec->device, spec->method,
+                                 m->bodies != TSR_PROFILE_ATOMS, &m->sum, err));
     if (status != TSR_OK) {
         tsr_profile_maker_free(m);
         return status;
@@ -136,9 +114,7 @@ void tsr_profile_maker_free(tsr_profile_maker *maker)
 {
     if (maker == NULL)
         return;
-    tsr_debye_sum_free(maker->sum);
-    tsr_device_free(maker->device);
-    free(maker->device_name);
+    tsr_profile_sum_free(maker->sum);
     tsr_prior_table_free(maker->prior);
     tsr_form_factor_free(maker->table);
     tsr_form_factor_free(maker->shipped);
@@ -147,12 +123,7 @@ void tsr_profile_maker_free(tsr_profile_maker *maker)
 
 const char *tsr_profile_maker_describe(const tsr_profile_maker *maker)
 {
-    if (maker->used == TSR_METHOD_FFT)
-        return "grid FFT on the host, double precision";
-    if (maker->used == TSR_METHOD_QUADRATURE)
-        return "plane waves on the host, double precision";
-    return maker->sum != NULL ? tsr_debye_sum_describe(maker->sum)
-                              : "reference, double precision";
+    return tsr_profile_sum_describe(maker->sum);
 }
 
 /* ---- the sum ---- */
@@ -191,78 +162,6 @@ static double bound_of(double d_max)
     return 20.0 * pow(1.1, ceil(log(fmax(d_max, 20.0) / 20.0) / log(1.1)));
 }
 
-/* ---- the method ---- */
-
-/* What a direct sum takes, for each pair and q: on one core in double
- * precision; on cores with PoCL; on an H200, and other GPUs by their number of
- * compute units. The start: opening the device, building the program and its
- * trial. */
-static void direct_speed(const tsr_profile_maker *m, double d_bound,
-                         tsr_method_speed *speed)
-{
-    static const double core_s = 3e-9, lanes_s = 1.2e-10, gpu_s = 2.5e-13;
-    static const double open_s = 0.2, build_s = 0.15, gpu_units = 132.0;
-    speed->pair_s = speed->host * core_s;
-    speed->start_s = 0.0;
-    if (is_reference(m))
-        return;
-    const tsr_device_info *info =
-        m->device != NULL ? tsr_device_get_info(m->device) : NULL;
-    speed->pair_s = speed->host * lanes_s / speed->n_thread;
-    if (info != NULL && info->type != TSR_DEVICE_CPU)
-        speed->pair_s = gpu_s * gpu_units / fmax(1.0, info->compute_units);
-    speed->start_s = (m->device == NULL ? open_s : 0.0) +
-                     (m->sum == NULL || m->d_bound != d_bound ? build_s : 0.0);
-}
-
-/* The fastest, or the one that was asked for. A device is opened to be asked
- * how fast it is only where the host takes longer than that. */
-static tsr_status choose(tsr_profile_maker *m, const tsr_debye_spec *spec,
-                         double d, double d_bound, tsr_profile_structure *out,
-                         tsr_err *err)
-{
-    tsr_method_speed speed = m->speed;
-    double seconds[TSR_N_METHOD];
-    int fastest = TSR_METHOD_FFT;
-    direct_speed(m, d_bound, &speed);
-    for (int k = 0; k < TSR_N_METHOD; k++)
-        seconds[k] = tsr_method_seconds((tsr_profile_method)k, spec, d, &speed);
-    if (m->bodies != TSR_PROFILE_ATOMS) /* tables are not smooth enough */
-        seconds[TSR_METHOD_FFT] = (double)INFINITY;
-    if (seconds[TSR_METHOD_QUADRATURE] < seconds[fastest])
-        fastest = TSR_METHOD_QUADRATURE;
-    if (m->method == TSR_METHOD_DIRECT ||
-        (m->method == TSR_METHOD_AUTO && seconds[fastest] > speed.start_s)) {
-        TSR_TRY(open_device(m, err));
-        direct_speed(m, d_bound, &speed);
-        seconds[TSR_METHOD_DIRECT] =
-            tsr_method_seconds(TSR_METHOD_DIRECT, spec, d, &speed);
-    }
-    if (seconds[TSR_METHOD_DIRECT] < seconds[fastest] || is_reference(m))
-        fastest = TSR_METHOD_DIRECT;
-    out->method =
-        m->method != TSR_METHOD_AUTO ? m->method : (tsr_profile_method)fastest;
-    out->predicted_s = seconds[out->method];
-    for (int k = 0; k < TSR_N_METHOD; k++)
-        tsr_debug(m->log, "%s: some %.3g s",
-                  tsr_profile_method_name((tsr_profile_method)k), seconds[k]);
-    return TSR_OK;
-}
-
-static tsr_status make_sum(tsr_profile_maker *m, const tsr_debye_spec *spec,
-                           double d_bound, tsr_err *err)
-{
-    if (m->device == NULL || (m->sum != NULL && m->d_bound == d_bound))
-        return TSR_OK;
-    tsr_debye_sum_free(m->sum);
-    m->sum = NULL;
-    TSR_TRY(tsr_debye_sum_new(m->device, spec->n_q, spec->dq_inv_ang,
-                              spec->weight != NULL, d_bound, NULL, &m->sum,
-                              err));
-    m->d_bound = d_bound;
-    return tsr_debye_sum_test(m->sum, NULL, err);
-}
-
 static tsr_status sum_up(tsr_profile_maker *m, const tsr_debye_spec *spec,
                          double d, double d_bound, tsr_profile_structure *out,
                          tsr_err *err)
@@ -271,22 +170,13 @@ static tsr_status sum_up(tsr_profile_maker *m, const tsr_debye_spec *spec,
              .name = tsr_text_file_name(out->path),
              .started = tsr_clock_s()};
     tsr_debye_progress progress = {tell, &b};
-    double *pair = out->partials.pair;
-    TSR_TRY(choose(m, spec, d, d_bound, out, err));
-    if (out->method == TSR_METHOD_DIRECT)
-        TSR_TRY(open_device(m, err));
-    if (out->method == TSR_METHOD_DIRECT)
-        TSR_TRY(make_sum(m, spec, d_bound, err));
-    m->used = out->method;
-    double started = tsr_clock_s();
+    tsr_profile_sum_result result = {.method = TSR_METHOD_DIRECT};
     tsr_status status =
-        out->method != TSR_METHOD_DIRECT
-            ? tsr_method_run(out->method, spec, d, m->speed.n_thread, &progress,
-                             pair, err)
-        : m->device != NULL
-            ? tsr_debye_sum_run(m->sum, spec, &progress, pair, err)
-            : tsr_debye_reference(spec, &progress, pair, err);
-    out->seconds = tsr_clock_s() - started;
+        tsr_profile_sum_run(m->sum, spec, d, d_bound, m->log, &progress,
+                            out->partials.pair, &result, err);
+    out->method = result.method;
+    out->seconds = result.seconds;
+    out->predicted_s = result.predicted_s;
     if (b.shown > 0.0)
         tsr_log_progress(m->log, "");
     return status;

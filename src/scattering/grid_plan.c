@@ -161,15 +161,16 @@ static double kernel(const tsr_grid_plan *p, double x)
     return inside > 0.0 ? exp(p->beta * (sqrt(inside) - 1.0)) : 0.0;
 }
 
-static double place(const tsr_grid_plan *p, int axis, const double xyz[3])
+double tsr_grid_at(const tsr_grid_plan *plan, int axis, const double xyz[3])
 {
-    return (tsr_vec3_dot(p->axis[axis], xyz) - p->low[axis]) / p->h_ang +
+    return (tsr_vec3_dot(plan->axis[axis], xyz) - plan->low[axis]) /
+               plan->h_ang +
            0.5 * WIDTH;
 }
 
 int tsr_grid_first(const tsr_grid_plan *plan, int axis, const double xyz[3])
 {
-    return (int)ceil(place(plan, axis, xyz) - 0.5 * WIDTH);
+    return (int)ceil(tsr_grid_at(plan, axis, xyz) - 0.5 * WIDTH);
 }
 
 /* One piece of the kernel from a point of the grid to the next, over all of
@@ -207,7 +208,7 @@ void tsr_grid_place(const tsr_grid_plan *plan, const double xyz[3],
                     int first[3], double weight[3][TSR_GRID_WIDTH])
 {
     for (int c = 0; c < 3; c++) {
-        double at = place(plan, c, xyz), base = ceil(at - 0.5 * WIDTH);
+        double at = tsr_grid_at(plan, c, xyz), base = ceil(at - 0.5 * WIDTH);
         first[c] = (int)base;
         weights_of(plan, base - at + 0.5 * WIDTH, weight[c]);
     }

@@ -48,8 +48,10 @@ void tsr_grid_plan_box(const tsr_debye_spec *spec,
 /* The share of the spectrum's power that the window leaves at q. */
 double tsr_grid_window(const tsr_grid_plan *plan, double q_inv_ang);
 
-/* Where a particle lies: the first point along an axis; first points and
- * weights along each axis. */
+/* Where a particle lies: its place along an axis, in points; the first point
+ * that it is spread on, which is the next from WIDTH / 2 before; first points
+ * and weights along each axis. */
+double tsr_grid_at(const tsr_grid_plan *plan, int axis, const double xyz[3]);
 int tsr_grid_first(const tsr_grid_plan *plan, int axis, const double xyz[3]);
 void tsr_grid_place(const tsr_grid_plan *plan, const double xyz[3],
                     int first[3], double weight[3][TSR_GRID_WIDTH]);

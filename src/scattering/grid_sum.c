@@ -557,12 +557,8 @@ static tsr_status run(work *w, const tsr_debye_progress *progress,
     return tell(progress, 1.0, err);
 }
 
-tsr_status tsr_grid_sum(const tsr_debye_spec *spec,
-                        const tsr_grid_options *options, int n_thread,
-                        const tsr_debye_progress *progress, double *profile,
-                        tsr_err *err)
+tsr_status tsr_grid_check(const tsr_debye_spec *spec, tsr_err *err)
 {
-    work w = {.spec = spec, .n_thread = n_thread};
     double q_top = (spec->n_q - 1) * spec->dq_inv_ang;
     TSR_TRY(tsr_debye_check(spec, err));
     if (q_top > tsr_grid_q_most)
@@ -571,6 +567,16 @@ tsr_status tsr_grid_sum(const tsr_debye_spec *spec,
             "a grid is exact up to q = %g 1/A, and the profile goes "
             "to %g: --method direct or quadrature",
             tsr_grid_q_most, q_top);
+    return TSR_OK;
+}
+
+tsr_status tsr_grid_sum(const tsr_debye_spec *spec,
+                        const tsr_grid_options *options, int n_thread,
+                        const tsr_debye_progress *progress, double *profile,
+                        tsr_err *err)
+{
+    work w = {.spec = spec, .n_thread = n_thread};
+    TSR_TRY(tsr_grid_check(spec, err));
     double error = options != NULL && options->mode_error > 0.0
                        ? options->mode_error
                        : 1e-6;

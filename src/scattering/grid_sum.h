@@ -30,6 +30,9 @@ void tsr_grid_size_of(const tsr_debye_spec *spec, tsr_grid_size *out);
  * modes' curves are exact to. */
 extern const double tsr_grid_q_most;
 
+/* Refuses what no grid can do: TSR_E_RANGE (q), those of tsr_debye_check. */
+tsr_status tsr_grid_check(const tsr_debye_spec *spec, tsr_err *err);
+
 /* profile [n_pair][n_q] out, as tsr_debye_reference's, which it meets to 1e-5
  * of sqrt(I_aa I_bb). options: NULL for the defaults. The number of threads
  * does not change the result. Errors: TSR_E_RANGE (q), TSR_E_NOMEM, those of

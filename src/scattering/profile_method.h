@@ -7,13 +7,14 @@
 
 typedef enum {
     TSR_METHOD_DIRECT,     /* pairs: gpu/debye_sum.h, or the reference */
+    TSR_METHOD_DEVICE_FFT, /* gpu/grid_fft.h */
     TSR_METHOD_FFT,        /* scattering/grid_sum.h */
     TSR_METHOD_QUADRATURE, /* scattering/plane_wave.h */
     TSR_N_METHOD,
     TSR_METHOD_AUTO = TSR_N_METHOD
 } tsr_profile_method;
 
-/* "direct", "fft", "quadrature", "auto". */
+/* "direct", "device-fft", "fft", "quadrature", "auto". */
 const char *tsr_profile_method_name(tsr_profile_method method);
 
 typedef struct {
@@ -23,10 +24,13 @@ typedef struct {
     double pair_s;       /* of a direct sum, for each pair and q */
     double start_s;      /* before its first sum */
     double memory_bytes; /* that a method may take; 0: not known */
+    /* A device's grid: for each particle and mode; for each point and
+     * transform, 0: there is none; before its first sum; most bytes. */
+    double device_spread_s, device_point_s, device_start_s, device_bytes;
 } tsr_method_speed;
 
-/* Threads, memory, and what a trial of less than a millisecond takes. pair_s
- * and start_s stay 0. Errors: those of the trial. */
+/* Threads, memory, and what a trial of less than a millisecond takes. What is
+ * of a device stays 0. Errors: those of the trial. */
 tsr_status tsr_method_speed_measure(tsr_method_speed *out, tsr_err *err);
 
 /* Seconds, by constants measured once (docs/forward-model.md); infinite where

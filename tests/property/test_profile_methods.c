@@ -109,17 +109,21 @@ static void threads_change_nothing(void **state)
 static void costs_order_the_methods(void **state)
 {
     (void)state;
-    const tsr_method_speed speed = {
+    tsr_method_speed speed = {
         .n_thread = 2, .host = 1.0, .pair_s = 6e-11, .start_s = 0.35};
     static const struct {
         shape kind;
         int n;
-        double d;
+        double d, device_point_s, device_bytes;
         tsr_profile_method best;
-    } want[] = {{BALL, 300, 25.0, TSR_METHOD_QUADRATURE},
-                {BALL, 30000, 100.0, TSR_METHOD_FFT},
-                {BALL, 300, 1500.0, TSR_METHOD_DIRECT}};
-    for (int i = 0; i < 3; i++) {
+    } want[] = {{BALL, 300, 25.0, 0.0, 0.0, TSR_METHOD_QUADRATURE},
+                {BALL, 30000, 100.0, 0.0, 0.0, TSR_METHOD_FFT},
+                {BALL, 300, 1500.0, 0.0, 0.0, TSR_METHOD_DIRECT},
+                {BALL, 30000, 100.0, 1e-11, 1e9, TSR_METHOD_DEVICE_FFT},
+                {BALL, 30000, 100.0, 1e-11, 1e6, TSR_METHOD_FFT}};
+    for (int i = 0; i < 5; i++) {
+        speed.device_point_s = want[i].device_point_s;
+        speed.device_bytes = want[i].device_bytes;
         molecule m;
         molecule_make(&m, want[i].kind, want[i].n, want[i].d, 0.5, 2);
         int best = 0;
