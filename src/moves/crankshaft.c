@@ -223,7 +223,6 @@ const tsr_move_type tsr_move_crankshaft = {
     .source = "Betancourt 2005; Smith & Kortemme 2008",
     .options_size = sizeof(crankshaft_options),
     .fields = fields,
-    .only_turns = 1,
     .state_new = crankshaft_new,
     .state_free = crankshaft_free,
     .n_target = crankshaft_targets,

@@ -16,7 +16,7 @@ enum {
     FEW_RUNGS = 6,
     MANY_RUNGS = 16,
     A_LAUNCH = 64,
-    WALKING = 512
+    WALKING = 256
 };
 static const double t_max_few = 20.0, t_max_many = 1e6;
 

@@ -2,7 +2,7 @@
  * summed one by one in double precision say, a walk ends where its turns lead,
  * the same job gives the same bits in any launch, the surrogate is close to the
  * likelihood once it has learnt, and the posterior of chains that walk,
- * hydration and all, is that of weighted draws of the prior. */
+ * hydration, linkers and all, is that of weighted draws of the prior. */
 #include "gpu/surrogate_walk.h"
 #include "likelihood/surrogate_beads.h"
 #include "moves/surrogate_move.h"
@@ -505,25 +505,46 @@ static void by_chain(const walking *w, double beta, int block,
     stop_chain(c);
 }
 
+static void compare(const walking *w, double beta, int n_weighted, int block)
+{
+    double weighted[N_BY], its_error[N_BY], mean[N_BY], error[N_BY];
+    by_weights(&w->s, beta, n_weighted, weighted, its_error);
+    by_chain(w, beta, block, mean, error);
+    assert_true(error[BY_C2] < 0.05); /* its prior holds it */
+    for (int k = 0; k < N_BY; k++) {
+        const double total = hypot(error[k], its_error[k]);
+        print_message("  beta %g, %s %.4f +- %.4f, weighted %.4f +- %.4f\n",
+                      beta, by_name[k], mean[k], error[k], weighted[k],
+                      its_error[k]);
+        if (!(fabs(mean[k] - weighted[k]) <= 4.0 * total))
+            fail_msg("mean %s", by_name[k]);
+    }
+}
+
 static void posterior_is_exact(void **state)
 {
     (void)state;
-    double weighted[N_BY], its_error[N_BY], mean[N_BY], error[N_BY];
     for (int cold = 0; cold < 2; cold++) {
-        const double beta = cold ? 1.0 : 0.3;
         walking w;
         open_walking(&w, "GASFPLGK", NULL, 1, 0.04, 1);
-        by_weights(&w.s, beta, 20000, weighted, its_error);
-        by_chain(&w, beta, 800, mean, error);
-        assert_true(error[BY_C2] < 0.05); /* its prior holds it */
-        for (int k = 0; k < N_BY; k++) {
-            const double total = hypot(error[k], its_error[k]);
-            print_message("  beta %g, %s %.4f +- %.4f, weighted %.4f +- %.4f\n",
-                          beta, by_name[k], mean[k], error[k], weighted[k],
-                          its_error[k]);
-            if (!(fabs(mean[k] - weighted[k]) <= 4.0 * total))
-                fail_msg("mean %s", by_name[k]);
-        }
+        compare(&w, cold ? 1.0 : 0.3, 20000, 800);
+        close_walking(&w);
+    }
+}
+
+/* Linkers that close, and (three residues) that are too short for it. */
+static void linkers_keep_the_posterior(void **state)
+{
+    (void)state;
+    for (int is_short = 0; is_short < 2; is_short++) {
+        const tsr_strings middle = {
+            1, (char *[]){is_short ? "A:12-14" : "A:11-15"}};
+        walking w;
+        open_walking(&w, two_parts, &middle, 1, 0.04, 1);
+        const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
+        assert_int_equal(p->n_linker, 1);
+        assert_int_equal(p->linker[0][1], is_short ? 6 : 10);
+        compare(&w, 0.5, 4000, 300);
         close_walking(&w);
     }
 }
@@ -534,6 +555,7 @@ int main(void)
         cmocka_unit_test(device_agrees_with_double_precision),
         cmocka_unit_test(way_back_has_the_same_density),
         cmocka_unit_test(launches_do_not_matter),
-        cmocka_unit_test(posterior_is_exact)};
+        cmocka_unit_test(posterior_is_exact),
+        cmocka_unit_test(linkers_keep_the_posterior)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
