@@ -14,7 +14,6 @@
  *
  * Sizes and offsets are constants of the build: LANES, N_..., AT_... */
 
-#define PARTS 24
 #define PRODUCTS 3
 #define N_ROW (N_Q + 1)
 /* A result: log g at the start and at the end, c2; bare profiles of the start
@@ -29,20 +28,6 @@
 #define MOST_NEAR 512 /* g is 0 beyond */
 #define NEAR_LANES (LANES < 8 ? LANES : 8)
 #define UNIT_PER_NAT 65536.0f
-
-float wrapped(float angle)
-{
-    return angle - 2.0f * PI * rint(angle / (2.0f * PI));
-}
-
-/* One part of a torsion density, exponentiated. */
-float part_at(__global const float *term, float phi, float psi)
-{
-    const float a = cos(phi), b = sin(phi), c = cos(psi), d = sin(psi);
-    return exp(term[0] + term[1] * a + term[2] * b + term[3] * c + term[4] * d +
-               term[5] * a * c + term[6] * a * d + term[7] * b * c +
-               term[8] * b * d);
-}
 
 /* Energy of a pair of bodies in integer units; negative: impossible. */
 int overlap(int4 a, int4 b, float r2, __global const float *contact,
@@ -98,15 +83,6 @@ float log_lik_of(__global const float *curves, __local const float *row)
         }
     }
     return sum;
-}
-
-/* log of a density whose parts were exponentiated side by side. */
-float log_of_parts(__local const float *part)
-{
-    float sum = 0.0f;
-    for (int k = 0; k < PARTS; k++)
-        sum += part[k];
-    return log(sum);
 }
 
 /* What two beads add to the counts, or with sign -1 take away. Written so that
@@ -406,7 +382,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
          * those of beads that move as one and beads that stay, then those of
          * the others with all; or all pairs. */
         const int n_two = n_far * n_still, n_one = n_odd * N_BEAD;
-        const int is_all = i == 0 || is_c2 || 2 * (n_two + n_one) > N_PAIR;
+        const int is_all =
+            i == 0 || c2_next != c2 || 2 * (n_two + n_one) > N_PAIR;
         const int n_pair = is_all ? N_PAIR : n_two + n_one;
         if (is_all) {
             for (int k = lid; k < 2 * N_KNOT; k += LANES)

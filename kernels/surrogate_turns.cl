@@ -1,5 +1,6 @@
 /* What a step of a walk (surrogate.cl, which follows this text in the program)
- * turns: random numbers, motions, and linkers turned as a whole.
+ * turns: random numbers, motions, densities of torsions, and linkers turned as
+ * a whole.
  *
  * The turns d of a linker's torsions are drawn so that the part beyond makes a
  * given step xi: a rotation about a point c of it and a shift of c, in units of
@@ -26,6 +27,7 @@
 #define LEVER 10.0f
 #define MOST_TURN 20 /* torsions of a linker that turn at once */
 #define LEAST_CLOSED 8
+#define PARTS 24
 #define N_FACTOR 36 /* of a lower factor, at most 8 x 8 */
 
 uint4 draw(uint2 key, uint step, uint which)
@@ -83,6 +85,29 @@ motion about(float4 from, float4 to, float angle)
     m.y.w = from.y - dot(m.y, from);
     m.z.w = from.z - dot(m.z, from);
     return m;
+}
+
+float wrapped(float angle)
+{
+    return angle - 2.0f * PI * rint(angle / (2.0f * PI));
+}
+
+/* One part of a torsion density, exponentiated. */
+float part_at(__global const float *term, float phi, float psi)
+{
+    const float a = cos(phi), b = sin(phi), c = cos(psi), d = sin(psi);
+    return exp(term[0] + term[1] * a + term[2] * b + term[3] * c + term[4] * d +
+               term[5] * a * c + term[6] * a * d + term[7] * b * c +
+               term[8] * b * d);
+}
+
+/* log of a density whose parts were exponentiated side by side. */
+float log_of_parts(__local const float *part)
+{
+    float sum = 0.0f;
+    for (int k = 0; k < PARTS; k++)
+        sum += part[k];
+    return log(sum);
 }
 
 /* Of a work-group. Index 0 is the start, 1 the end of a step, 2 what is

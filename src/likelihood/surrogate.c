@@ -357,33 +357,6 @@ static int make_pairs(tsr_surrogate *s)
     return 1;
 }
 
-static double sinc(double x)
-{
-    return fabs(x) < 1e-6 ? 1.0 : sin(x) / x;
-}
-
-/* Sharing a distance between two knots widens it by a triangle, whose
- * transform, sinc(q h / 2)^2, is taken out. */
-static int make_knots(tsr_surrogate *s)
-{
-    const double longest_ang = 0.5, part = 0.2; /* of 1 / q_max */
-    const tsr_q_grid *grid = &s->likelihood->grid;
-    tsr_surrogate_spec *p = &s->spec;
-    const double apart =
-        fmin(longest_ang, part / (grid->dq_inv_ang * (grid->n_q - 1)));
-    p->n_q = grid->n_q;
-    p->n_knot = (int)(grid->band_ang / apart) + 3;
-    p->knots_per_ang = (float)(1.0 / apart);
-    p->sinc = calloc((size_t)p->n_knot * (size_t)p->n_q, sizeof *p->sinc);
-    for (int b = 0; b < p->n_knot && p->sinc != NULL; b++)
-        for (int q = 0; q < p->n_q; q++) {
-            const double k = q * grid->dq_inv_ang * apart;
-            p->sinc[b * p->n_q + q] =
-                (float)(sinc(k * b) / pow(sinc(0.5 * k), 2.0));
-        }
-    return p->sinc != NULL;
-}
-
 static int make_room(tsr_surrogate *s)
 {
     const tsr_topology *t = s->topology;
@@ -438,7 +411,7 @@ static int describe(tsr_surrogate *s, const tsr_prior *prior,
         set_bead(s, b, body);
     s->spec.has_c2 = tsr_surrogate_has_water(s->beads);
     s->spec.n_curve = tsr_surrogate_data_n_curve(s->data);
-    return make_pairs(s) && make_knots(s);
+    return make_pairs(s) && tsr_surrogate_knots(s->likelihood, &s->spec);
 }
 
 tsr_status tsr_surrogate_new(const tsr_topology *topology,

@@ -88,4 +88,9 @@ tsr_status tsr_surrogate_data_fill(const tsr_surrogate_data *data,
                                    const double *theta, float *out,
                                    tsr_err *err);
 
+/* The knots that distances are shared by, and their curves, into the spec. 0:
+ * out of memory. */
+int tsr_surrogate_knots(const tsr_likelihood *likelihood,
+                        tsr_surrogate_spec *spec);
+
 #endif

@@ -544,7 +544,7 @@ static void linkers_keep_the_posterior(void **state)
         const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
         assert_int_equal(p->n_linker, 1);
         assert_int_equal(p->linker[0][1], is_short ? 6 : 10);
-        compare(&w, 0.5, 4000, 300);
+        compare(&w, 0.5, 4000, 200);
         close_walking(&w);
     }
 }
