@@ -165,7 +165,7 @@ static tsr_report_start *read_starts(const tsr_past_run *run,
         char name[64];
         int n_chain, n_draw;
         start[k].fit = verdict->curve[k].rigid;
-        tsr_term_variable(tsr_term_registry[0], k, "rigid", sizeof name, name);
+        tsr_term_variable(tsr_term_of_curves(), k, "rigid", sizeof name, name);
         if (start[k].fit.n_point > 0 &&
             tsr_trace_get(run->trace, TSR_TRACE_CONSTANT_DATA, name, &n_chain,
                           &n_draw, &start[k].n, &start[k].curve,

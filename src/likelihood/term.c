@@ -31,6 +31,14 @@ int tsr_term_is_alike(const tsr_term_type *a, const tsr_term_type *b)
     return a == b || (a->is_curve && b->is_curve);
 }
 
+const tsr_term_type *tsr_term_of_curves(void)
+{
+    const tsr_term_type *const *type = tsr_term_registry;
+    while (!(*type)->is_curve)
+        type++;
+    return *type;
+}
+
 tsr_status tsr_term_read(const tsr_term_source *source, tsr_term **out,
                          tsr_err *err)
 {

@@ -263,6 +263,10 @@ void tsr_term_tell_free(FILE *out, const char *name, tsr_number_or_word value);
 /* Whether terms of these kinds are counted together. */
 int tsr_term_is_alike(const tsr_term_type *a, const tsr_term_type *b);
 
+/* One of the kinds of curves, which stands for all of them where a curve is
+ * asked for by its number: they are counted and named together. */
+const tsr_term_type *tsr_term_of_curves(void);
+
 tsr_status tsr_term_read(const tsr_term_source *source, tsr_term **out,
                          tsr_err *err);
 void tsr_term_free(tsr_term *term); /* NULL is fine */

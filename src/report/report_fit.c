@@ -363,7 +363,7 @@ static void model_error_words(tsr_report *r)
 static void heading(tsr_report *r, int i)
 {
     fprintf(tsr_page_html(r->page), "<h3>Data set %d", i + 1);
-    const char *name = tsr_report_data_name(r, tsr_term_registry[0], i);
+    const char *name = tsr_report_data_name(r, tsr_term_of_curves(), i);
     if (name != NULL) {
         fputs(": ", tsr_page_html(r->page));
         tsr_page_text(r->page, name);

@@ -86,8 +86,11 @@ long tsr_chain_walk_period(const tsr_chain *chain)
     return chain->walk_period;
 }
 
-void tsr_target_place(const tsr_target *target, int chain, int *share,
-                      int *system)
+/* The share that a chain belongs to (the last where it is beyond all), and
+ * which of its engine's systems it is. Without shares 0 and the chain's own
+ * number. */
+static void find_place(const tsr_target *target, int chain, int *share,
+                       int *system)
 {
     *share = 0;
     *system = chain;
@@ -135,7 +138,7 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
     int n_temp = tsr_target_n_temp(target);
     c->n_state = tsr_target_n_state(target);
     if (target->n_share > 0) { /* without an engine any number will do */
-        tsr_target_place(target, number / n_temp, &share, &c->system);
+        find_place(target, number / n_temp, &share, &c->system);
         c->system = (c->system * n_temp + number % n_temp) * c->n_state;
     }
     c->rng = tsr_rng_new(target->seed, (uint64_t)number);

@@ -73,12 +73,6 @@ typedef struct {
     double changed[TSR_N_MOVE];
 } tsr_chain_counts;
 
-/* The share that a chain belongs to (the last where it is beyond all), and
- * which of its engine's systems it is. Without shares 0 and the chain's own
- * number. */
-void tsr_target_place(const tsr_target *target, int chain, int *share,
-                      int *system);
-
 /* One replica of a chain: number n_temp * chain + replica, which names its
  * random stream as well and counts over all engines. It is at temperature 1
  * until tsr_chain_heat says otherwise. */
@@ -157,9 +151,6 @@ tsr_status tsr_chain_audit(tsr_chain *chain, const tsr_engine *engine,
                            const tsr_debye_progress *progress, tsr_err *err);
 
 double tsr_chain_log_lik(const tsr_chain *chain);
-
-/* Restored and not yet afresh: its likelihood is not that of its structure. */
-int tsr_chain_is_restored(const tsr_chain *chain);
 
 /* What a stored draw is made of. */
 typedef struct {

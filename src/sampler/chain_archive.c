@@ -43,11 +43,6 @@ void tsr_chain_become(tsr_chain *chain, tsr_archive *saved)
     gsl_rng_free(own);
 }
 
-int tsr_chain_is_restored(const tsr_chain *chain)
-{
-    return chain->state[0].is_restored;
-}
-
 /* ---- what chains learn together ---- */
 
 /* Saves what a move has learnt. */
