@@ -191,7 +191,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         const int is_c2 = HAS_C2 && i > 0 && kind < 0.1f;
         const int is_linker =
             N_LINKER > 0 && i > 0 && kind >= 0.1f && kind < 0.3f;
-        const int is_turn = i > 0 && !is_c2 && !is_linker;
+        const int is_turn = i > 0 && is_c2 + is_linker == 0;
         const float2 z = normals(r.z, r.w);
         const float wide = exp2(4.0f * unit(s.x) - 2.0f);
         float c2_next = c2, change = 0.0f, log_lik_next = 0.0f;
