@@ -25,7 +25,7 @@ static void label(const tsr_residue *r, char text[32])
 {
     char insertion[2] = {r->insertion == ' ' ? '\0' : r->insertion, '\0'};
     snprintf(text, 32, "%s:%d%s %s", r->chain, r->number, insertion,
-             tsr_amino_table[r->amino].three);
+             tsr_residue_name(r));
 }
 
 /* Residues i and i + 1 of one chain without a bond between them. */
@@ -63,7 +63,7 @@ static tsr_status check_range(const tsr_topology *t, const tsr_flexibility *f,
             label(&t->residue[i + 1], other);
             return tsr_fail(err, TSR_E_CONFIG,
                             "residue range '%s': chain %s%s is broken between "
-                            "%s and %s (no peptide bond); model the missing "
+                            "%s and %s (no bond); model the missing "
                             "residues (MODELLER), or name the parts before and "
                             "after as two ranges",
                             text, r->chain, of_file(f, of), one, other);
@@ -321,7 +321,8 @@ static void list_free(tsr_topology *t)
             t->torsion[t->n_torsion++] = (tsr_torsion){i, TSR_PHI, side};
         if (r->has_psi && side >= 0)
             t->torsion[t->n_torsion++] = (tsr_torsion){i, TSR_PSI, side};
-        if (tsr_amino_has_side_chain(r->amino))
+        if (tsr_amino_has_side_chain(r->amino) ||
+            (r->link == TSR_LINK_SUGAR && t->base[i].is_there))
             t->side[t->n_side++] = i;
     }
 }
@@ -332,12 +333,16 @@ static void describe_torsions(tsr_topology *t, const tsr_conformation *c)
         tsr_residue *r = &t->residue[i];
         r->has_phi = i > r->chain_first && r->linked;
         r->has_psi = i < r->chain_last && t->residue[i + 1].linked;
+        if (r->link != TSR_LINK_NONE) {
+            r->has_phi &= r->link != TSR_LINK_SUGAR; /* delta is held */
+            continue;
+        }
         double omega = (double)NAN;
         if (r->has_phi)
             omega = tsr_vec3_torsion(
                 c->backbone[i - 1][TSR_CA], c->backbone[i - 1][TSR_C],
                 c->backbone[i][TSR_N], c->backbone[i][TSR_CA]);
-        r->rama = tsr_rama_class_of(
+        r->rama = (int)tsr_rama_class_of(
             r->amino, r->has_psi && t->residue[i + 1].amino == TSR_PRO, omega);
     }
 }

@@ -105,7 +105,8 @@ tsr_status tsr_setup_parts(tsr_config *config, const tsr_structure *structure,
                            tsr_log *log, tsr_err *err)
 {
     tsr_structure_config *c = &config->structure;
-    return c->still || c->flexible.n + c->rigid.n > 0
+    return c->still || c->flexible.n + c->rigid.n > 0 ||
+                   structure->n_residue == 0
                ? TSR_OK
                : find(c, structure, log, err);
 }
@@ -136,7 +137,7 @@ static int is_closed(const tsr_topology *t, int first, int last)
 static void doubt_ranges(const tsr_topology *t, const tsr_parts *parts,
                          tsr_log *log)
 {
-    for (int i = 0, last; i < t->n_residue; i = last + 1) {
+    for (int i = 0, last; i < t->n_residue - t->n_link; i = last + 1) {
         const tsr_residue *r = &t->residue[i];
         for (last = i; r->flexible && last < r->chain_last &&
                        t->residue[last + 1].flexible;)
@@ -164,7 +165,11 @@ tsr_status tsr_setup_doubt(const tsr_config *config, const tsr_setup *setup,
     if (config->structure.file == NULL)
         return TSR_OK;
     tsr_status status =
-        tsr_structure_read(config->structure.file, &structure, err);
+        tsr_structure_read_any(config->structure.file, &structure, err);
+    if (status == TSR_OK && structure->n_residue == 0) {
+        tsr_structure_free(structure);
+        return TSR_OK;
+    }
     TSR_THEN(status,
              tsr_parts_with(structure, NULL, (tsr_parts_wish){.rigid = NULL},
                             NULL, &parts, NULL, err));
