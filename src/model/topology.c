@@ -27,6 +27,7 @@ void tsr_topology_free(tsr_topology *topology)
     free(topology->side);
     free(topology->mobile);
     free(topology->base);
+    free(topology->ride);
     tsr_guests_free(topology->guests);
     free(topology);
 }

@@ -41,7 +41,8 @@ typedef struct {
     int flexible; /* 1: its torsions and side chain are free */
     int has_phi;  /* 1: phi exists (a bond before it) and can turn, and */
     int has_psi;  /*    psi (one after it), flexible or not */
-    int is_fixed; /* 1: stays where it is in space */
+    int is_fixed; /* 1: stays where it is in space, or of a chain that rides
+                     on another in its place beside that */
     int unit;     /* rigid unit; -1: flexible, none */
     int rama;     /* tsr_rama_class; of a link TSR_N_RAMA + tsr_nucleic_class */
     int place;    /* along its chain, as excluded volume counts */
@@ -84,6 +85,17 @@ typedef struct {
     int c_side; /* 1: the C-terminal side turns, 0: the N-terminal */
 } tsr_torsion;
 
+/* A chain that goes along with a residue of another, on which it rides: where
+ * that is moved as one, so is the whole chain, and its own fixed residues stay
+ * in their place beside it. */
+typedef struct {
+    int chain, first, last; /* residues of the chain */
+    int host;
+} tsr_ride;
+
+/* So that a proposal has spans for its own and for all that ride. */
+enum { TSR_MAX_RIDE = 4 };
+
 typedef struct {
     int n_residue, n_chain, n_body, n_torsion, n_side;
     tsr_body_model body_model;
@@ -92,10 +104,12 @@ typedef struct {
     tsr_torsion *torsion; /* [n_torsion] the free ones */
     int *side;            /* [n_side] residues with a free side chain */
     int *mobile;          /* [n_chain] 1: the chain moves as a whole too */
-    double total_mass;    /* Da, of all bodies */
-    int n_link;           /* of n_residue the last: links of nucleotides */
-    tsr_base *base;       /* [n_residue]; NULL where n_link is 0 */
-    tsr_guests *guests;   /* NULL: none */
+    int n_ride;
+    tsr_ride *ride;     /* [n_ride] hosts before those that ride on them */
+    double total_mass;  /* Da, of all bodies */
+    int n_link;         /* of n_residue the last: links of nucleotides */
+    tsr_base *base;     /* [n_residue]; NULL where n_link is 0 */
+    tsr_guests *guests; /* NULL: none */
 } tsr_topology;
 
 /* Coordinates of one conformation. */
@@ -152,6 +166,9 @@ void tsr_topology_free(tsr_topology *topology);
 
 tsr_conformation *tsr_conformation_new(const tsr_topology *topology);
 void tsr_conformation_free(tsr_conformation *conformation);
+
+/* The residue that a chain rides on; -1: none. */
+int tsr_topology_host(const tsr_topology *topology, int chain);
 
 /* Copies residues first..first+count-1, bodies too. */
 void tsr_conformation_copy(const tsr_topology *topology, tsr_conformation *to,

@@ -28,7 +28,7 @@ static tsr_status check_alike(const tsr_topology *own,
                             tsr_residue_name(a), a->chain, a->number);
         if (a->linked != b->linked)
             return tsr_fail(err, TSR_E_DATA,
-                            "'%s': %s bond before %s:%d, unlike in "
+                            "'%s': %s peptide bond before %s:%d, unlike in "
                             "structure.file; complete the chain in both",
                             path, b->linked ? "a" : "no", b->chain, b->number);
     }
