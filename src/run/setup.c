@@ -242,14 +242,17 @@ static tsr_status place_starts(tsr_setup *s, int n, tsr_term **term,
  * own. Only where the whole reach would make the grid long. */
 static double coil_bound(const tsr_setup *s)
 {
+    const double of_link = 2.6, of_amino = 3.8; /* from CA to CA */
     int most = 0;
+    double contour = 0.0;
     for (int i = 0; i < s->topology->n_residue;) {
+        const int is_strand = s->topology->residue[i].link != TSR_LINK_NONE;
         int n = 0, last = s->topology->residue[i].chain_last;
         for (; i <= last; i++)
             n += s->topology->residue[i].flexible;
         most = n > most ? n : most;
+        contour = fmax(contour, n * (is_strand ? of_link : of_amino));
     }
-    double contour = 3.8 * most; /* links of nucleotides are shorter */
     double coil = 6.5 * 1.927 * pow(most + 1.0, 0.598);
     return fmax(s->reach_ang - contour + coil, 1.25 * s->d_max_first_ang);
 }
