@@ -7,6 +7,7 @@
 #include "moves/move.h"
 #include "prior/nucleotide.h"
 #include "sampler/chain.h"
+#include "scattering/guest_factor.h"
 #include "tests/unit/chain_pdb.h"
 #include "tests/unit/folder.h"
 
@@ -345,6 +346,74 @@ static void geometry_keeps(void **state)
     close_strand(&f);
 }
 
+/* ---- curves ---- */
+
+/* I(q) of the bodies of a conformation, form factors from their atoms. */
+static void curve_of(const fixture *f, const tsr_conformation *c, int n_q,
+                     double *intensity)
+{
+    const double dq = 0.02;
+    tsr_form_factor_table *empty =
+        tsr_form_factor_new(TSR_BODIES_TWO, 1, n_q, dq);
+    tsr_form_factor_table *table = NULL;
+    assert_non_null(empty);
+    OK(tsr_form_factor_of_guests(empty, f->t->guests, f->atoms,
+                                 TSR_WATER_DENSITY, &table, &err));
+    for (int k = 0; k < n_q; k++) {
+        intensity[k] = 0.0;
+        for (int a = 0; a < f->t->n_body; a++)
+            for (int b = 0; b < f->t->n_body; b++) {
+                const double x =
+                    k * dq * tsr_vec3_distance(c->body[a], c->body[b]);
+                const int i = f->t->body[a].type, j = f->t->body[b].type;
+                intensity[k] += table->amplitude[i * n_q + k] *
+                                table->amplitude[j * n_q + k] *
+                                (x > 1e-9 ? sin(x) / x : 1.0);
+                intensity[k] += a == b ? table->excess[i * n_q + k] : 0.0;
+            }
+    }
+    tsr_form_factor_free(table);
+    tsr_form_factor_free(empty);
+}
+
+/* A strand that moved, written with its atoms and read as a file of its own,
+ * scatters as it did. */
+static void read_again(void **state)
+{
+    (void)state;
+    enum { N_Q = 21 };
+    fixture f, g = {.range = {NULL}};
+    double moved[N_Q], first[N_Q], again[N_Q], most = 0.0;
+    open_strand(&f, 8, 0, NULL, TSR_CLASH_NONE);
+    gsl_rng *rng = tsr_rng_new(4, 0);
+    tsr_conformation *c = tsr_conformation_new(f.t);
+    draw(&f, rng, c);
+    tsr_structure *model = tsr_topology_structure(f.t, c);
+    assert_non_null(model);
+    snprintf(g.path, sizeof g.path, "%s/moved.pdb", folder);
+    OK(tsr_structure_write_pdb(model, g.path, NULL, &err));
+    const tsr_strings all = {.n = 0};
+    read_file(&g, &all, TSR_CLASH_NONE);
+    assert_int_equal(g.t->n_body, f.t->n_body);
+    curve_of(&f, f.c, N_Q, first);
+    curve_of(&f, c, N_Q, moved);
+    curve_of(&g, g.c, N_Q, again);
+    for (int k = 0; k < N_Q; k++) {
+        assert_true(fabs(again[k] / moved[k] - 1.0) < 2e-3);
+        most = fmax(most, fabs(first[k] / moved[k] - 1.0));
+    }
+    assert_true(most > 0.05);
+    for (int i = 0; i < f.t->n_residue; i++)
+        if (f.t->base[i].is_there)
+            assert_true(fabs(tsr_von_mises_wrap(c->side[i][0] -
+                                                g.c->side[i][0])) < 5e-3);
+    tsr_structure_free(model);
+    tsr_conformation_free(c);
+    gsl_rng_free(rng);
+    close_strand(&f);
+    close_strand(&g);
+}
+
 /* ---- what links are made of ---- */
 
 static void links_of_a_strand(void **state)
@@ -634,6 +703,7 @@ int main(void)
         cmocka_unit_test(geometry_keeps),
         cmocka_unit_test(proposals_tell_the_truth),
         cmocka_unit_test(chains_ride),
+        cmocka_unit_test(read_again),
         cmocka_unit_test(prior_in_is_prior_out),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
