@@ -43,7 +43,7 @@ void tsr_guests_place(const tsr_topology *topology,
                       const tsr_conformation *conformation, double (*xyz)[3])
 {
     const tsr_guests *g = topology->guests;
-    double frame[3][3];
+    double frame[3][3] = {{0.0}};
     for (int i = 0, last = -1; i < tsr_guests_n_atom(g); i++) {
         const int host = g->host[i];
         const double(*x)[3] = (const double(*)[3])conformation->backbone[host];
