@@ -55,6 +55,9 @@ if [ -e "$source/.venv/done" ]; then
 fi
 expect "a report" 0 "" "$program" report whole
 
+expect "what moves is found" 0 "single-stranded, by bases that pair: S:1-8 " \
+    "$program" check strand.yaml --set 'structure.flexible=[]'
+
 # ---- what cannot be ----
 grep -v " C5'   A S   5" strand.pdb >cut.pdb
 expect "a hole" 65 "nucleotide S:5 \(A\) has no atom C5'" "$program" check \
