@@ -453,6 +453,14 @@ done:
     return status;
 }
 
+int tsr_topology_n_monomer(const tsr_topology *topology)
+{
+    int n = topology->n_residue - topology->n_link;
+    for (int i = n; i < topology->n_residue; i++)
+        n += topology->residue[i].link == TSR_LINK_SUGAR;
+    return n;
+}
+
 const char *tsr_residue_name(const tsr_residue *residue)
 {
     return residue->link == TSR_LINK_NONE

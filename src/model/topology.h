@@ -240,6 +240,9 @@ double tsr_conformation_rg(const tsr_topology *topology,
 double tsr_topology_reach(const tsr_topology *topology,
                           const tsr_conformation *first);
 
+/* Amino acids and nucleotides. */
+int tsr_topology_n_monomer(const tsr_topology *topology);
+
 /* One letter per residue, chains separated by '/'; of nucleotides the last of
  * their names, small. Caller frees. */
 char *tsr_topology_sequence(const tsr_topology *topology);

@@ -16,7 +16,8 @@ const tsr_field tsr_restraint_fields[] = {
      .type = TSR_FIELD_STRINGS,
      .offset = offsetof(tsr_restraint_options, between),
      .initial = "[]",
-     .doc = "two residues, as [\"A:17\", \"A:203\"]"},
+     .doc = "two residues, as [\"A:17\", \"A:203\"]; of a nucleotide that "
+            "moves its P"},
     {.name = "at",
      .type = TSR_FIELD_CHOICE,
      .offset = offsetof(tsr_restraint_options, at),
