@@ -3,10 +3,7 @@
 #include "tests/strand_fixture.h"
 
 #include "prior/nucleotide.h"
-#include "sampler/chain.h"
 #include "scattering/guest_factor.h"
-
-#include <gsl/gsl_sort.h>
 
 /* ---- torsions by the names of atoms, apart from links ---- */
 
@@ -47,34 +44,6 @@ static double torsion_of(const tsr_guests *g, const double (*xyz)[3], int r,
 
 /* ---- replicates ---- */
 
-static void step(tsr_chain *chain)
-{
-    tsr_body_proposal ask;
-    int accepted;
-    assert_int_equal(tsr_chain_propose(chain, &ask), 0);
-    OK(tsr_chain_decide(chain, NULL, 0, &accepted, &err));
-}
-
-/* Two samples; both are put in order. */
-static double ks_p(int n, double *u, double *v)
-{
-    gsl_sort(u, 1, (size_t)n);
-    gsl_sort(v, 1, (size_t)n);
-    double d = 0.0, sum = 0.0;
-    for (int i = 0, j = 0; i < n && j < n;) {
-        const double x = u[i] < v[j] ? u[i] : v[j];
-        while (i < n && u[i] <= x)
-            i++;
-        while (j < n && v[j] <= x)
-            j++;
-        d = fmax(d, fabs((i - j) / (double)n));
-    }
-    const double root = sqrt(0.5 * n), x = d * (root + 0.12 + 0.11 / root);
-    for (int j = 1; j < 100; j++)
-        sum += (j % 2 ? 2.0 : -2.0) * exp(-2.0 * j * j * x * x);
-    return x < 0.3 ? 1.0 : sum;
-}
-
 /* draws: the share of proposals of a move that are draws of the prior. What
  * replicates have after some steps of the moves is what fresh draws have:
  * the torsions of one nucleotide, by its atoms, and the length of the strand.
@@ -82,22 +51,11 @@ static double ks_p(int n, double *u, double *v)
 static void keep_prior(int is_dna, const double weight[3], double draws)
 {
     enum { N = 2500, STEPS = 40, N_VALUE = N_TORSION + 1 };
-    static const int moves[3] = {TSR_MOVE_pivot, TSR_MOVE_side_chain,
-                                 TSR_MOVE_regrow};
     static double value[2][N_VALUE][N];
     fixture f;
     open_strand(&f, 3, is_dna, NULL, TSR_CLASH_NONE);
     const tsr_guests *g = f.t->guests;
-    const double none = 0.0;
-    for (int m = 0; m < TSR_N_MOVE; m++)
-        memcpy(f.option[m], &none, sizeof none);
-    for (int m = 0; m < 3; m++) {
-        memcpy(f.option[moves[m]], &weight[m], sizeof weight[m]);
-        for (const tsr_field *o = tsr_move_registry[moves[m]]->fields;
-             o->name != NULL; o++)
-            if (strcmp(o->name, "draw") == 0)
-                memcpy(f.option[moves[m]] + o->offset, &draws, sizeof draws);
-    }
+    set_moves(&f, weight, draws);
     gsl_rng *rng = tsr_rng_new(11, 0);
     tsr_conformation *c = tsr_conformation_new(f.t);
     double(*xyz)[3] = calloc((size_t)tsr_topology_n_atom(f.t), sizeof *xyz);
@@ -106,22 +64,7 @@ static void keep_prior(int is_dna, const double weight[3], double draws)
         for (int after = 0; after < 2; after++) {
             draw(&f, rng, c);
             if (after) {
-                const tsr_target target = {.topology = f.t,
-                                           .first = c,
-                                           .prior = f.prior,
-                                           .move_options = f.options,
-                                           .seed = 3};
-                tsr_chain *chain;
-                tsr_chain_view view;
-                OK(tsr_chain_new(&target, i, &chain, &err));
-                for (int k = 0; k < STEPS; k++)
-                    step(chain);
-                tsr_chain_look(chain, &view);
-                tsr_conformation_copy(f.t, c, view.conformation, 0,
-                                      f.t->n_residue);
-                for (int m = 0; m < TSR_N_MOVE; m++)
-                    n_accepted += tsr_chain_counts_get(chain)->accepted[m];
-                tsr_chain_free(chain);
+                n_accepted += walk(&f, i, STEPS, c);
             }
             tsr_conformation_atoms(f.t, c, xyz);
             for (int k = 0; k < N_TORSION; k++)

@@ -2,7 +2,6 @@
  * they say moved, how rigidly, and by how much the prior changed. */
 #include "tests/strand_fixture.h"
 
-#include "model/proposal.h"
 #include "tests/unit/chain_pdb.h"
 
 /* ---- excluded volume, dirty bodies ---- */
@@ -209,6 +208,51 @@ static void chains_ride(void **state)
     close_strand(&f);
 }
 
+/* Replicates of exact draws of the complex keep torsions, and how the ends lie,
+ * whichever of its chains a step turns. */
+static void complex_keeps_prior(void **state)
+{
+    (void)state;
+    enum { N = 1500, STEPS = 30, MOST = 40 };
+    static double value[2][MOST][N];
+    fixture f = {.range = {"A:11-14", "S:4-5"}};
+    const tsr_strings flexible = {.n = 2, .item = f.range};
+    snprintf(f.path, sizeof f.path, "%s/complex.pdb", folder);
+    write_complex(f.path);
+    read_file(&f, &flexible, TSR_CLASH_NONE);
+    set_moves(&f, (const double[3]){1.0, 0.0, 0.3}, 0.2);
+    gsl_rng *rng = tsr_rng_new(21, 0);
+    tsr_conformation *c = tsr_conformation_new(f.t);
+    long n_accepted = 0;
+    int n_value = 0;
+    for (int i = 0; i < N; i++)
+        for (int after = 0; after < 2; after++) {
+            draw(&f, rng, c);
+            if (after)
+                n_accepted += walk(&f, i, STEPS, c);
+            n_value = 0;
+            for (int k = 0; k < f.t->n_torsion; k++) {
+                const tsr_torsion *t = &f.t->torsion[k];
+                value[after][n_value++][i] =
+                    tsr_conformation_torsion(f.t, c, t->residue, t->kind);
+            }
+            value[after][n_value++][i] = apart(c, 0, 30);
+            value[after][n_value++][i] = apart(c, 0, 29);
+            value[after][n_value++][i] = apart(c, 20, 53);
+            value[after][n_value++][i] = tsr_conformation_rg(f.t, c, NULL);
+            assert_true(n_value <= MOST);
+        }
+    assert_true(n_accepted > N * STEPS / 4);
+    for (int k = 0; k < n_value; k++) {
+        const double p = ks_p(N, value[0][k], value[1][k]);
+        if (p < 1e-4)
+            fail_msg("value %d of %d: p %.1e", k, n_value, p);
+    }
+    gsl_rng_free(rng);
+    tsr_conformation_free(c);
+    close_strand(&f);
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -226,6 +270,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(proposals_tell_the_truth),
         cmocka_unit_test(chains_ride),
+        cmocka_unit_test(complex_keeps_prior),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
