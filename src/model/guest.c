@@ -323,17 +323,18 @@ static void tell(const tsr_atoms *atoms, const int *host, const int *group,
     for (int i = 0; i < t->n_residue; i++)
         n_own += t->residue[i].link == TSR_LINK_SUGAR;
     tsr_info(log,
-             "beside the protein %d nucleotides, %d sugars, %d ions, %d buffer "
+             "no amino acids: %d nucleotides, %d sugars, %d ions, %d buffer "
              "molecules and %d other residues: %d bodies with form factors of "
-             "their own atoms; %s",
+             "their own atoms%s",
              n[TSR_MOLECULE_NUCLEOTIDE], n[TSR_MOLECULE_SUGAR],
              n[TSR_MOLECULE_ION], n[TSR_MOLECULE_BUFFER],
              n[TSR_MOLECULE_OTHER] + n[TSR_MOLECULE_PROTEIN], t->guests->n_body,
-             n_own > 0 ? "of strands that structure.flexible names the "
-                         "torsions are those of residues"
-                       : "their own torsions do not move");
+             n_own > 0 ? "" : "; their own torsions do not move");
     if (n_own > 0)
-        tsr_info(log, "%d nucleotides are links of their strands", n_own);
+        tsr_info(log,
+                 "%d nucleotides are links of their strands, which turn where "
+                 "structure.flexible says",
+                 n_own);
     if (n[TSR_MOLECULE_BUFFER] > 0)
         tsr_warn(log,
                  "%d molecules that crystals are grown from (glycerol, "

@@ -158,7 +158,8 @@ tsr_status tsr_setup_nucleic(const tsr_structure *structure,
 {
     tsr_atoms *atoms = NULL;
     *out = NULL;
-    if (structure->n_nucleotide == 0 || config->ligands != 0 || config->still)
+    const int is_still = config->still && structure->n_residue > 0;
+    if (structure->n_nucleotide == 0 || config->ligands != 0 || is_still)
         return TSR_OK;
     /* where atoms cannot be read tsr_setup_guests says so */
     if (tsr_atoms_read(structure->path, &atoms, NULL) != TSR_OK)

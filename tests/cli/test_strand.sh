@@ -58,6 +58,12 @@ expect "a report" 0 "" "$program" report whole
 expect "what moves is found" 0 "single-stranded, by bases that pair: S:1-8 " \
     "$program" check strand.yaml --set 'structure.flexible=[]'
 
+expect "init" 0 "wrote found.yaml" "$program" init strand.pdb curve.dat \
+    --output found.yaml
+check "says what is single-stranded" grep -q '"S:1-8" # single-stranded' found.yaml
+expect "nothing moves" 0 "the structures stay as they are" "$program" run strand.yaml --output still \
+    --set 'structure.flexible=[]' --set structure.still=true
+
 # ---- what cannot be ----
 grep -v " C5'   A S   5" strand.pdb >cut.pdb
 expect "a hole" 65 "nucleotide S:5 \(A\) has no atom C5'" "$program" check \
