@@ -95,6 +95,26 @@ static int is_fixed(const search *s, int chain)
     return 0;
 }
 
+/* A chain is held at one of its parts; what else of it touches another chain
+ * lets go of that. */
+static void warn_of_others(const search *s, int x, int held, tsr_log *log)
+{
+    const tsr_residue *r = s->t->residue;
+    for (int i = s->first[x]; i <= last_of(s, x); i++)
+        for (int y = 0; y < s->t->n_chain && r[i].unit >= 0; y++)
+            for (int j = s->first[y]; j <= last_of(s, y); j++) {
+                if (y == x || !s->placed[y] || r[j].unit < 0 ||
+                    r[i].unit == r[held].unit || !touches(s, i, j))
+                    continue;
+                tsr_warn(log,
+                         "chain %s is held by its part at %s:%d; that at "
+                         "%s:%d touches %s:%d, and lets go of it when it moves",
+                         r[i].chain, r[held].chain, r[held].number, r[i].chain,
+                         r[i].number, r[j].chain, r[j].number);
+                return;
+            }
+}
+
 static void place(search *s, const contact *at, tsr_log *log)
 {
     tsr_topology *t = s->t;
@@ -106,6 +126,7 @@ static void place(search *s, const contact *at, tsr_log *log)
         return;
     }
     fix_unit(t, at->rider);
+    warn_of_others(s, x, at->rider, log);
     const int host_rides = y != x && tsr_topology_host(t, y) >= 0;
     if (h->is_fixed && !host_rides)
         return;

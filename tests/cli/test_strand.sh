@@ -64,6 +64,17 @@ check "says what is single-stranded" grep -q '"S:1-8" # single-stranded' found.y
 expect "nothing moves" 0 "the structures stay as they are" "$program" run strand.yaml --output still \
     --set 'structure.flexible=[]' --set structure.still=true
 
+# beside it its copy
+{ cat strand.pdb
+  awk '/^ATOM/ {printf "%sT%s%8.3f%s\n", substr($0, 1, 21), substr($0, 23, 24),
+      substr($0, 47, 8) + 4, substr($0, 55)}' strand.pdb; } >two.pdb
+expect "what pairs rides" 0 "A T:1 and 7 more residues: rigid with S:" \
+    "$program" check strand.yaml --set structure.file=two.pdb \
+    --set prior.relax=true
+expect "held at one part alone" 0 "chain T is held by its part at T:.*lets go" \
+    "$program" check strand.yaml --set structure.file=two.pdb \
+    --set 'structure.flexible=["S:4-5", "T:4-5"]' --set prior.clash=none
+
 # ---- what cannot be ----
 grep -v " C5'   A S   5" strand.pdb >cut.pdb
 expect "a hole" 65 "nucleotide S:5 \(A\) has no atom C5'" "$program" check \
