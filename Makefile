@@ -251,7 +251,8 @@ check-san-run: $(PROGRAM) $(SAN_TESTS)
 	    done; exit $$status
 
 check-build: $(PROGRAM) $(TESTS) $(PRELOAD) $(BUILD)/tests/oracle/write_trace \
-    $(BUILD)/tests/oracle/write_run $(BUILD)/tests/oracle/write_trajectory
+    $(BUILD)/tests/oracle/write_run $(BUILD)/tests/oracle/write_strand \
+    $(BUILD)/tests/oracle/write_trajectory
 check-slow-build: $(PROGRAM) $(SLOW) $(PRELOAD) \
     $(BUILD)/tests/oracle/write_trajectory
 
@@ -350,6 +351,7 @@ help: ## this list
 
 -include $(LIB_O:.o=.d) $(MAIN_O:.o=.d) $(TESTS:=.d) $(SLOW:=.d) \
     $(BUILD)/tests/oracle/write_trace.d $(BUILD)/tests/oracle/write_run.d \
+    $(BUILD)/tests/oracle/write_strand.d \
     $(BUILD)/tests/oracle/write_trajectory.d $(BUILD)/bench/bench_engine.d $(BUILD)/bench/bench_grid.d
 
 .SECONDARY:

@@ -200,6 +200,8 @@ static void add_guests(tsr_all_atoms *all, const tsr_model_atoms *model)
         all->list.atom[at] = model->atom[i];
         tsr_vec3_copy(&all->list.xyz[3 * at], &model->xyz[3 * i]);
         all->recipe[at] = (recipe){.from = FROM_MODEL, .model = i};
+        if (model->is_nucleic && i == model->ca[model->atom[i].at])
+            all->list.ca[model->atom[i].at] = at;
     }
 }
 
@@ -209,11 +211,11 @@ tsr_status tsr_all_atoms_new(const tsr_model_atoms *model,
 {
     const size_t n = (size_t)input->n_atom + (size_t)model->n_atom;
     const size_t n_residue = (size_t)model->n_residue;
+    const int n_amino = model->is_nucleic ? 0 : model->n_residue;
     *out = NULL;
-    if (input->n_residue != model->n_residue) {
-        const int r = input->n_residue < model->n_residue
-                          ? input->n_residue
-                          : model->n_residue - 1;
+    if (input->n_residue != n_amino) {
+        const int r = input->n_residue < n_amino ? input->n_residue
+                                                 : model->n_residue - 1;
         return differs(model, r,
                        r < input->n_residue ? &input->residue[r] : NULL, err);
     }
@@ -223,6 +225,7 @@ tsr_status tsr_all_atoms_new(const tsr_model_atoms *model,
         all->list.xyz = calloc(3 * n + 3, sizeof *all->list.xyz);
         all->list.ca = calloc(n_residue + 1, sizeof *all->list.ca);
         all->list.n_residue = model->n_residue;
+        all->list.is_nucleic = model->is_nucleic;
         all->recipe = calloc(n + 1, sizeof *all->recipe);
         all->residue = calloc(n_residue + 1, sizeof *all->residue);
     }
@@ -230,7 +233,7 @@ tsr_status tsr_all_atoms_new(const tsr_model_atoms *model,
     if (all == NULL || all->list.atom == NULL || all->list.xyz == NULL ||
         all->list.ca == NULL || all->recipe == NULL || all->residue == NULL)
         status = tsr_fail(err, TSR_E_NOMEM, "no memory for all atoms");
-    for (int r = 0; r < model->n_residue && status == TSR_OK; r++)
+    for (int r = 0; r < n_amino && status == TSR_OK; r++)
         status = add_residue(all, model, r, input, err);
     if (status == TSR_OK)
         add_guests(all, model);
@@ -272,7 +275,7 @@ void tsr_all_atoms_place(const tsr_all_atoms *all, const double (*model_xyz)[3],
     for (int i = 0; i < all->list.n_atom; i++) {
         const int r = all->list.atom[i].at;
         const recipe *how = &all->recipe[i];
-        if (r < 0) {
+        if (r < 0 || all->list.atom[i].is_guest) {
             tsr_vec3_copy(xyz[i], model_xyz[how->model]);
             continue;
         }

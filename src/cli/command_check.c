@@ -31,8 +31,8 @@ static tsr_status check(const tsr_args *args, FILE *out, tsr_log *log,
         tsr_info(log,
                  "%d residues, %d chains, %d bodies, %d free torsions, %d "
                  "free side chains; d_max %.1f A now, %.0f A at most",
-                 t->n_residue, t->n_chain, t->n_body, t->n_torsion, t->n_side,
-                 setup.d_max_first_ang, setup.d_bound_ang);
+                 tsr_topology_n_monomer(t), t->n_chain, t->n_body, t->n_torsion,
+                 t->n_side, setup.d_max_first_ang, setup.d_bound_ang);
         if (setup.likelihood != NULL)
             tsr_info(log, "grid: %d q values, step %.5f 1/A",
                      setup.likelihood->grid.n_q,

@@ -287,7 +287,7 @@ static tsr_status init(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK)
         status = check_targets(&w, err);
     if (status == TSR_OK)
-        status = tsr_structure_read(argument[0], &w.structure, err);
+        status = tsr_structure_read_any(argument[0], &w.structure, err);
     if (status == TSR_OK)
         status = tsr_parts_with(w.structure, tsr_args_value(args, "pae"),
                                 (tsr_parts_wish){.rigid = NULL}, log, &w.parts,

@@ -209,6 +209,8 @@ static void print_flexible(const tsr_init *init, FILE *out)
             if (strcmp(name, p->flexible.item[k]) == 0)
                 fprintf(out, " # %s", what);
         }
+        if (k >= p->flexible.n - p->n_strand)
+            fputs(" # single-stranded", out);
         fputc('\n', out);
     }
 }

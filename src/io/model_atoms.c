@@ -101,6 +101,27 @@ static void add_to_residue(tsr_model_atoms *m, tsr_model_atom *atom)
         m->ca[atom->at] = m->n_atom;
 }
 
+/* A model without amino acids. */
+static void count_nucleotides(tsr_model_atoms *m)
+{
+    int first = 0;
+    if (m->n_residue > 0)
+        return;
+    for (int i = 0; i < m->n_atom; i++) {
+        if (!is_same_residue(&m->atom[i], &m->atom[first]))
+            first = i;
+        if (m->atom[i].is_guest != TSR_GUEST_NUCLEOTIDE ||
+            strcmp(m->atom[i].name, "C3'") != 0)
+            continue;
+        m->ca[m->n_residue] = i;
+        for (int k = first;
+             k < m->n_atom && is_same_residue(&m->atom[k], &m->atom[i]); k++)
+            m->atom[k].at = m->n_residue;
+        m->n_residue++;
+    }
+    m->is_nucleic = m->n_residue > 0;
+}
+
 static tsr_status read_records(const char *path, const char *text,
                                tsr_model_atoms *m, tsr_err *err)
 {
@@ -169,6 +190,7 @@ tsr_model_atoms *tsr_model_atoms_of(const tsr_structure *structure)
             if (!of->is_guest && strcmp(to->name, "CA") == 0)
                 m->ca[r] = i;
         }
+    count_nucleotides(m);
     return m;
 }
 
@@ -189,6 +211,8 @@ tsr_status tsr_model_atoms_read(const char *path, tsr_model_atoms **out,
         status = tsr_fail(err, TSR_E_DATA, "'%s' has no ATOM record", path);
     else
         status = read_records(path, text, m, err);
+    if (status == TSR_OK)
+        count_nucleotides(m);
     for (int r = 0; status == TSR_OK && r < m->n_residue; r++)
         if (m->ca[r] < 0)
             status = tsr_fail(err, TSR_E_DATA,

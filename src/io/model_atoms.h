@@ -1,7 +1,8 @@
 /* The atoms of a run's model.pdb, in its order: what the frames of its
  * trajectories are coordinates of. All records are kept, also SC, the centre of
  * a side chain, which is no atom of a residue. What is no amino acid, a guest,
- * comes last and does not count as a residue. */
+ * comes last and does not count as a residue; but where there is no amino acid
+ * nucleotides do, and C3' stands for CA. */
 #ifndef TSR_IO_MODEL_ATOMS_H
 #define TSR_IO_MODEL_ATOMS_H
 
@@ -18,12 +19,13 @@ typedef struct {
     char chain_id[8]; /* for mmCIF, where it is longer; "": chain */
     int number;       /* of the residue */
     char insertion;   /* ' ': none */
-    int at;           /* residue, counted from 0 over the file; -1: a guest */
+    int at;           /* residue, counted from 0 over the file; -1: none */
     tsr_guest_kind is_guest;
 } tsr_model_atom;
 
 typedef struct {
     int n_atom, n_residue;
+    int is_nucleic;       /* 1: the residues are nucleotides */
     tsr_model_atom *atom; /* [n_atom] */
     double *xyz;          /* [n_atom][3] of the start, Angstrom */
     int *ca;              /* [n_residue] atom number of its CA */

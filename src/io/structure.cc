@@ -91,7 +91,7 @@ struct Reader {
 
     void add_chain(const std::string &name, const Chain &chain);
     void add_residue(const std::string &chain, const gemmi::Residue &residue);
-    tsr_structure *finish(int n_model);
+    tsr_structure *finish(int n_model, bool may_be_nucleic);
     void copy_declared(tsr_structure *out) const;
 };
 
@@ -251,9 +251,9 @@ void Reader::copy_declared(tsr_structure *out) const
     }
 }
 
-tsr_structure *Reader::finish(int n_model)
+tsr_structure *Reader::finish(int n_model, bool may_be_nucleic)
 {
-    if (residues.empty())
+    if (residues.empty() && !(may_be_nucleic && count.n_nucleotide > 0))
         refuse("'%s' holds no protein (%d nucleotides, %d ligands, %d waters); "
                "give a structure with amino acids",
                path, count.n_nucleotide, count.n_ligand, count.n_water);
@@ -350,7 +350,8 @@ std::string free_chain_id(const gemmi::Model &model)
     return "blank";
 }
 
-tsr_structure *read(const char *path, const std::string &text)
+tsr_structure *read(const char *path, const std::string &text,
+                    bool may_be_nucleic)
 {
     int n_model = 0;
     gemmi::Structure structure = parse(path, text, n_model);
@@ -375,7 +376,7 @@ tsr_structure *read(const char *path, const std::string &text)
     for (const std::string &name : names)
         reader.add_chain(name.empty() ? free_chain_id(model) : name,
                          parts[name]);
-    return reader.finish(n_model);
+    return reader.finish(n_model, may_be_nucleic);
 }
 
 } // namespace
@@ -385,7 +386,17 @@ extern "C" tsr_status tsr_structure_read(const char *path, tsr_structure **out,
 {
     *out = nullptr;
     return read_file(
-        path, [&](const std::string &text) { *out = read(path, text); }, err);
+        path, [&](const std::string &text) { *out = read(path, text, false); },
+        err);
+}
+
+extern "C" tsr_status tsr_structure_read_any(const char *path,
+                                             tsr_structure **out, tsr_err *err)
+{
+    *out = nullptr;
+    return read_file(
+        path, [&](const std::string &text) { *out = read(path, text, true); },
+        err);
 }
 
 extern "C" double tsr_atom_form_factor(int z, double q_inv_ang)

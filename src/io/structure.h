@@ -77,6 +77,9 @@ typedef struct {
  * they are. */
 tsr_status tsr_structure_read(const char *path, tsr_structure **out,
                               tsr_err *err);
+/* The same of a file that may hold nucleotides alone: n_residue is then 0. */
+tsr_status tsr_structure_read_any(const char *path, tsr_structure **out,
+                                  tsr_err *err);
 void tsr_structure_free(tsr_structure *structure);
 
 /* "A:262" or "A:262B", for messages. Returns the length, as snprintf. */

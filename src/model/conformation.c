@@ -21,7 +21,7 @@ tsr_conformation *tsr_conformation_new(const tsr_topology *topology)
         return NULL;
     c->backbone = calloc(n, sizeof *c->backbone);
     c->side = calloc(n, sizeof *c->side);
-    c->body = calloc((size_t)topology->n_body, sizeof *c->body);
+    c->body = calloc((size_t)topology->n_body + 1, sizeof *c->body);
     if (c->backbone == NULL || c->side == NULL || c->body == NULL) {
         tsr_conformation_free(c);
         return NULL;
@@ -64,12 +64,46 @@ void tsr_conformation_cb(const tsr_topology *topology,
     tsr_frame_to_global(cb, frame, x[TSR_CA], topology->residue[residue].cb);
 }
 
+void tsr_conformation_base(const tsr_topology *topology,
+                           const tsr_conformation *conformation, int residue,
+                           tsr_motion *motion)
+{
+    const tsr_base *base = &topology->base[residue];
+    tsr_motion_about(motion, base->from, base->to,
+                     conformation->side[residue][0] - base->chi);
+}
+
+/* All bodies of a link are guests'. */
+static void place_link(const tsr_topology *topology,
+                       tsr_conformation *conformation, int i)
+{
+    const tsr_residue *r = &topology->residue[i];
+    double(*x)[3] = conformation->backbone[i];
+    double frame[3][3];
+    tsr_motion turn = {.shift = {0.0}};
+    tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
+    if (topology->base[i].is_there)
+        tsr_conformation_base(topology, conformation, i, &turn);
+    for (int b = r->first_body; b < r->first_body + r->n_body; b++) {
+        const tsr_guest_body *body = tsr_guests_body(topology, b);
+        double local[3];
+        tsr_vec3_copy(local, body->local);
+        if (body->turns)
+            tsr_motion_apply(&turn, local);
+        tsr_frame_to_global(conformation->body[b], frame, x[TSR_CA], local);
+    }
+}
+
 static void place_residue(const tsr_topology *topology,
                           tsr_conformation *conformation, int i)
 {
     const tsr_residue *r = &topology->residue[i];
     double(*x)[3] = conformation->backbone[i];
     double frame[3][3], main[3], cb[3] = {0};
+    if (r->link != TSR_LINK_NONE) {
+        place_link(topology, conformation, i);
+        return;
+    }
     double mass = mass_n + 2.0 * mass_c + mass_o;
     tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
     for (int d = 0; d < 3; d++)
@@ -124,12 +158,15 @@ double tsr_conformation_torsion(const tsr_topology *topology,
         return residue == r->chain_first
                    ? (double)NAN
                    : tsr_vec3_torsion(
-                         conformation->backbone[residue - 1][TSR_C], x[TSR_N],
-                         x[TSR_CA], x[TSR_C]);
+                         conformation->backbone[residue - 1]
+                                               [tsr_residue_atom_before(r)],
+                         x[TSR_N], x[TSR_CA], x[TSR_C]);
     return residue == r->chain_last
                ? (double)NAN
-               : tsr_vec3_torsion(x[TSR_N], x[TSR_CA], x[TSR_C],
-                                  conformation->backbone[residue + 1][TSR_N]);
+               : tsr_vec3_torsion(
+                     x[TSR_N], x[TSR_CA], x[TSR_C],
+                     conformation
+                         ->backbone[residue + 1][tsr_residue_atom_after(r)]);
 }
 
 /* Lanes x, y, z and one to spare. */
@@ -287,10 +324,13 @@ double tsr_conformation_rg(const tsr_topology *topology,
     return sqrt(sum / topology->total_mass);
 }
 
-/* GLY has no CB, ALA no centre of its own. */
+/* GLY has no CB, ALA no centre of its own. The atoms of links are guests'. */
 static int atoms_of(const tsr_residue *r)
 {
-    return r->amino == TSR_GLY ? 4 : tsr_amino_has_side_chain(r->amino) ? 6 : 5;
+    return r->link != TSR_LINK_NONE             ? 0
+           : r->amino == TSR_GLY                ? 4
+           : tsr_amino_has_side_chain(r->amino) ? 6
+                                                : 5;
 }
 
 int tsr_topology_n_atom(const tsr_topology *topology)
@@ -308,6 +348,8 @@ void tsr_conformation_atoms(const tsr_topology *topology,
     for (int i = 0; i < topology->n_residue; i++) {
         double(*x)[3] = conformation->backbone[i];
         int n = atoms_of(&topology->residue[i]);
+        if (n == 0)
+            continue;
         memcpy(xyz, x, 4 * sizeof *xyz);
         if (n > 4)
             tsr_conformation_cb(topology, conformation, i, xyz[4]);
@@ -332,8 +374,9 @@ tsr_structure *tsr_topology_structure(const tsr_topology *topology,
         return NULL;
     s->path = calloc(1, 1);
     s->n_guest = tsr_guests_n_residue(topology->guests);
-    s->n_residue = topology->n_residue + s->n_guest;
-    s->residue = calloc((size_t)s->n_residue, sizeof *s->residue);
+    const int n_amino = topology->n_residue - topology->n_link;
+    s->n_residue = n_amino + s->n_guest;
+    s->residue = calloc((size_t)s->n_residue + 1, sizeof *s->residue);
     size_t n_atom = (size_t)tsr_topology_n_atom(topology);
     double(*xyz)[3] = calloc(n_atom + 1, sizeof *xyz);
     s->atom = calloc(n_atom + 1, sizeof *s->atom);
@@ -345,7 +388,7 @@ tsr_structure *tsr_topology_structure(const tsr_topology *topology,
     }
     s->n_chain = topology->n_chain;
     tsr_conformation_atoms(topology, conformation, xyz);
-    for (int i = 0; i < topology->n_residue; i++) {
+    for (int i = 0; i < n_amino; i++) {
         const tsr_residue *r = &topology->residue[i];
         tsr_residue_record *record = &s->residue[i];
         const char *three = tsr_amino_table[r->amino].three;

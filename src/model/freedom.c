@@ -25,7 +25,7 @@ static void label(const tsr_residue *r, char text[32])
 {
     char insertion[2] = {r->insertion == ' ' ? '\0' : r->insertion, '\0'};
     snprintf(text, 32, "%s:%d%s %s", r->chain, r->number, insertion,
-             tsr_amino_table[r->amino].three);
+             tsr_residue_name(r));
 }
 
 /* Residues i and i + 1 of one chain without a bond between them. */
@@ -63,10 +63,12 @@ static tsr_status check_range(const tsr_topology *t, const tsr_flexibility *f,
             label(&t->residue[i + 1], other);
             return tsr_fail(err, TSR_E_CONFIG,
                             "residue range '%s': chain %s%s is broken between "
-                            "%s and %s (no peptide bond); model the missing "
+                            "%s and %s (no %s); model the missing "
                             "residues (MODELLER), or name the parts before and "
                             "after as two ranges",
-                            text, r->chain, of_file(f, of), one, other);
+                            text, r->chain, of_file(f, of), one, other,
+                            r->link == TSR_LINK_NONE ? "peptide bond"
+                                                     : "bond O3'-P");
         }
     }
     return TSR_OK;
@@ -218,41 +220,44 @@ static void number_units(tsr_topology *t)
 
 /* In a complex whose chains keep their relation something of each has to stay:
  * the user's choice, else the largest rigid unit. */
+void tsr_freedom_anchor(tsr_topology *topology, int chain, int first,
+                        tsr_log *log)
+{
+    tsr_topology *t = topology;
+    int last = t->residue[first].chain_last, is_fixed = 0;
+    int best = -1, best_size = 0;
+    for (int i = first, size = 0; i <= last; i++) {
+        const tsr_residue *r = &t->residue[i];
+        int same = i > first && r->unit == t->residue[i - 1].unit;
+        size = r->unit < 0 ? 0 : same ? size + 1 : 1;
+        is_fixed |= r->is_fixed;
+        if (size > best_size) {
+            best_size = size;
+            best = r->unit;
+        }
+    }
+    if (t->n_chain == 1 || t->mobile[chain] || is_fixed || best < 0)
+        return;
+    int from = -1;
+    for (int i = first; i <= last; i++)
+        if (t->residue[i].unit == best) {
+            t->residue[i].is_fixed = 1;
+            from = from < 0 ? i : from;
+        }
+    tsr_info(log,
+             "chain %s: its residues %d to %d keep their relation to the "
+             "other chains (structure.fixed and structure.mobile say "
+             "otherwise)",
+             t->residue[first].chain, t->residue[from].number,
+             t->residue[from + best_size - 1].number);
+}
+
 static void choose_anchors(tsr_topology *t, tsr_log *log)
 {
-    int chain = -1;
+    int chain = 0;
     for (int first = 0; first < t->n_residue;
-         first = t->residue[first].chain_last + 1) {
-        int last = t->residue[first].chain_last, is_fixed = 0;
-        int best = -1, best_size = 0;
-        chain++;
-        for (int i = first, size = 0; i <= last; i++) {
-            const tsr_residue *r = &t->residue[i];
-            int same = i > first && r->unit == t->residue[i - 1].unit;
-            size = r->unit < 0 ? 0 : same ? size + 1 : 1;
-            is_fixed |= r->is_fixed;
-            if (size > best_size) {
-                best_size = size;
-                best = r->unit;
-            }
-        }
-        if (t->n_chain == 1 || t->mobile[chain] || is_fixed)
-            continue;
-        if (best < 0)
-            continue;
-        int from = -1;
-        for (int i = first; i <= last; i++)
-            if (t->residue[i].unit == best) {
-                t->residue[i].is_fixed = 1;
-                from = from < 0 ? i : from;
-            }
-        tsr_info(log,
-                 "chain %s: its residues %d to %d keep their relation to the "
-                 "other chains (structure.fixed and structure.mobile say "
-                 "otherwise)",
-                 t->residue[first].chain, t->residue[from].number,
-                 t->residue[from + best_size - 1].number);
-    }
+         first = t->residue[first].chain_last + 1)
+        tsr_freedom_anchor(t, chain++, first, log);
 }
 
 /* A unit with a fixed residue is fixed, and all of these are one unit, 0. */
@@ -267,6 +272,15 @@ static void join_fixed(tsr_topology *t)
             if (t->residue[j].unit == unit)
                 t->residue[j].unit = 0, t->residue[j].is_fixed = 1;
     }
+}
+
+/* What of a chain that rides is fixed is one unit with what it rides on. */
+static void join_rides(tsr_topology *t)
+{
+    for (int k = 0; k < t->n_ride; k++)
+        for (int i = t->ride[k].first; i <= t->ride[k].last; i++)
+            if (t->residue[i].is_fixed)
+                t->residue[i].unit = t->residue[t->ride[k].host].unit;
 }
 
 /* A chain without a rigid unit cannot keep its relation to the others: it moves
@@ -321,7 +335,8 @@ static void list_free(tsr_topology *t)
             t->torsion[t->n_torsion++] = (tsr_torsion){i, TSR_PHI, side};
         if (r->has_psi && side >= 0)
             t->torsion[t->n_torsion++] = (tsr_torsion){i, TSR_PSI, side};
-        if (tsr_amino_has_side_chain(r->amino))
+        if (tsr_amino_has_side_chain(r->amino) ||
+            (r->link == TSR_LINK_SUGAR && t->base[i].is_there))
             t->side[t->n_side++] = i;
     }
 }
@@ -332,12 +347,16 @@ static void describe_torsions(tsr_topology *t, const tsr_conformation *c)
         tsr_residue *r = &t->residue[i];
         r->has_phi = i > r->chain_first && r->linked;
         r->has_psi = i < r->chain_last && t->residue[i + 1].linked;
+        if (r->link != TSR_LINK_NONE) {
+            r->has_phi &= r->link != TSR_LINK_SUGAR; /* delta is held */
+            continue;
+        }
         double omega = (double)NAN;
         if (r->has_phi)
             omega = tsr_vec3_torsion(
                 c->backbone[i - 1][TSR_CA], c->backbone[i - 1][TSR_C],
                 c->backbone[i][TSR_N], c->backbone[i][TSR_CA]);
-        r->rama = tsr_rama_class_of(
+        r->rama = (int)tsr_rama_class_of(
             r->amino, r->has_psi && t->residue[i + 1].amino == TSR_PRO, omega);
     }
 }
@@ -384,8 +403,11 @@ tsr_status tsr_freedom_set(tsr_topology *topology,
                         "structure.fixed) and no chain moves as a whole "
                         "(structure.mobile)");
     number_units(t);
+    if (t->n_link > 0 && t->n_chain > 1)
+        TSR_TRY(tsr_freedom_ride(t, conformation, log, err));
     choose_anchors(t, log);
     join_fixed(t);
+    join_rides(t);
     set_adrift(t, log);
     list_free(t);
     return TSR_OK;

@@ -14,4 +14,15 @@ tsr_status tsr_freedom_set(tsr_topology *topology,
                            const tsr_flexibility *flexibility, tsr_log *log,
                            tsr_err *err);
 
+/* Fixes the largest rigid unit of a chain that begins with residue `first`. */
+void tsr_freedom_anchor(tsr_topology *topology, int chain, int first,
+                        tsr_log *log);
+
+/* Where there are links of nucleotides: says which chains ride on which
+ * (ride.c) and fixes a rigid unit of each that is not mobile and has one. Units
+ * are numbered. Errors: TSR_E_CONFIG (too many), TSR_E_NOMEM. */
+tsr_status tsr_freedom_ride(tsr_topology *topology,
+                            const tsr_conformation *conformation, tsr_log *log,
+                            tsr_err *err);
+
 #endif

@@ -2,6 +2,7 @@
 #include "model/guest.h"
 
 #include "core/vec3.h"
+#include "model/nucleic.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@ void tsr_guests_free(tsr_guests *guests)
     free(guests->file_atom);
     free(guests->body);
     free(guests->host);
+    free(guests->turns);
+    free(guests->has_links);
     free(guests->local);
     free(guests->part);
     free(guests);
@@ -40,16 +43,21 @@ void tsr_guests_place(const tsr_topology *topology,
                       const tsr_conformation *conformation, double (*xyz)[3])
 {
     const tsr_guests *g = topology->guests;
-    double frame[3][3];
-    for (int r = 0; r < tsr_guests_n_residue(g); r++) {
-        const tsr_file_residue *residue = &g->atoms->residue[r];
-        const double(*x)[3] =
-            (const double(*)[3])conformation->backbone[g->host[r]];
-        tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
-        for (int k = 0; k < residue->n_atom; k++) {
-            int i = residue->first_atom + k;
-            tsr_frame_to_global(xyz[i], frame, x[TSR_CA], g->local[i]);
+    double frame[3][3] = {{0.0}};
+    for (int i = 0, last = -1; i < tsr_guests_n_atom(g); i++) {
+        const int host = g->host[i];
+        const double(*x)[3] = (const double(*)[3])conformation->backbone[host];
+        double local[3];
+        if (host != last)
+            tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
+        last = host;
+        tsr_vec3_copy(local, g->local[i]);
+        if (g->turns[i]) {
+            tsr_motion turn;
+            tsr_conformation_base(topology, conformation, host, &turn);
+            tsr_motion_apply(&turn, local);
         }
+        tsr_frame_to_global(xyz[i], frame, x[TSR_CA], local);
     }
 }
 
@@ -85,9 +93,30 @@ void tsr_guests_write(const tsr_guests *guests, const double (*xyz)[3],
 
 /* ---- the guests ---- */
 
+int tsr_guest_has_links(const tsr_topology *topology, int host, int r)
+{
+    return topology->residue[host].link != TSR_LINK_NONE &&
+           topology->residue[host].nucleotide == r;
+}
+
+/* The link of the nucleotide of sugar link `sugar` that an atom is rigid with;
+ * the first there is, where it has no phosphate. */
+static int link_of(const tsr_topology *t, int sugar, const char *atom,
+                   int *turns)
+{
+    const tsr_link link = tsr_nucleic_link_of(atom, turns);
+    const int i = sugar - (TSR_LINK_SUGAR - (int)link);
+    *turns &= t->base[sugar].is_there;
+    return i >= 0 && t->residue[i].nucleotide == t->residue[sugar].nucleotide &&
+                   t->residue[i].link == link
+               ? i
+               : sugar - 1;
+}
+
 /* host [from->n_residue], -1: no guest. */
-static int copy_atoms(const tsr_atoms *from, const int *host,
-                      const char *is_guest, int n_guest, tsr_guests *g)
+static int copy_atoms(const tsr_topology *t, const tsr_atoms *from,
+                      const int *host, const char *is_guest, int n_guest,
+                      tsr_guests *g)
 {
     size_t n = 1;
     for (int i = 0; i < from->n_atom; i++)
@@ -99,18 +128,21 @@ static int copy_atoms(const tsr_atoms *from, const int *host,
     to->residue = calloc((size_t)n_guest, sizeof *to->residue);
     g->file_atom = calloc(n, sizeof *g->file_atom);
     g->body = calloc(n, sizeof *g->body);
-    g->host = calloc((size_t)n_guest, sizeof *g->host);
+    g->host = calloc(n, sizeof *g->host);
+    g->turns = calloc(n, sizeof *g->turns);
+    g->has_links = calloc((size_t)n_guest, sizeof *g->has_links);
     g->local = calloc(n, sizeof *g->local);
     g->part = calloc(n, sizeof *g->part);
     if (to->atom == NULL || to->residue == NULL || g->file_atom == NULL ||
-        g->body == NULL || g->host == NULL || g->local == NULL ||
-        g->part == NULL)
+        g->body == NULL || g->host == NULL || g->turns == NULL ||
+        g->has_links == NULL || g->local == NULL || g->part == NULL)
         return 0;
     for (int r = 0; r < from->n_residue; r++) {
         const tsr_file_residue *residue = &from->residue[r];
         if (host[r] < 0)
             continue;
-        g->host[to->n_residue] = host[r];
+        const int has_links = tsr_guest_has_links(t, host[r], r);
+        g->has_links[to->n_residue] = has_links;
         to->residue[to->n_residue] = *residue;
         to->residue[to->n_residue].first_atom = to->n_atom;
         to->n_kind[residue->kind]++;
@@ -121,6 +153,10 @@ static int copy_atoms(const tsr_atoms *from, const int *host,
             if (!is_guest[i])
                 continue;
             g->file_atom[to->n_atom] = i;
+            g->host[to->n_atom] = has_links
+                                      ? link_of(t, host[r], from->atom[i].name,
+                                                &g->turns[to->n_atom])
+                                      : host[r];
             to->atom[to->n_atom] = from->atom[i];
             to->atom[to->n_atom++].residue = to->n_residue;
             own->n_atom++;
@@ -132,22 +168,30 @@ static int copy_atoms(const tsr_atoms *from, const int *host,
 
 /* Places of atoms in the frames of their hosts, and the bodies of one residue.
  */
+static void to_local(const tsr_conformation *c, int host, const double xyz[3],
+                     double local[3])
+{
+    const double(*x)[3] = (const double(*)[3])c->backbone[host];
+    double frame[3][3];
+    tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
+    tsr_frame_to_local(local, frame, x[TSR_CA], xyz);
+}
+
 static void cut_residue(const tsr_conformation *c, int r, tsr_guests *g)
 {
     const tsr_file_residue *residue = &g->atoms->residue[r];
-    const double(*x)[3] = (const double(*)[3])c->backbone[g->host[r]];
     int *part = g->body + residue->first_atom;
-    double frame[3][3];
-    tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
-    int n = tsr_guest_cut(g->atoms, r, part);
+    int n = tsr_guest_cut(g->atoms, r, g->has_links[r], part);
     for (int k = 0; k < residue->n_atom; k++) {
         int i = residue->first_atom + k;
         const tsr_file_atom *a = &g->atoms->atom[i];
-        tsr_frame_to_local(g->local[i], frame, x[TSR_CA], a->xyz);
+        to_local(c, g->host[i], a->xyz, g->local[i]);
         if (part[k] < 0)
             continue;
         part[k] += g->n_body;
         tsr_guest_body *body = &g->part[part[k]];
+        body->host = g->host[i];
+        body->turns = g->turns[i];
         double mass = tsr_atom_mass(a->z);
         body->n_atom++;
         for (int d = 0; d < 3; d++)
@@ -157,9 +201,8 @@ static void cut_residue(const tsr_conformation *c, int r, tsr_guests *g)
     }
     for (int k = g->n_body; k < g->n_body + n; k++) {
         tsr_guest_body *body = &g->part[k];
-        body->host = g->host[r];
         body->residue = r;
-        tsr_frame_to_local(body->local, frame, x[TSR_CA], body->xyz);
+        to_local(c, body->host, body->xyz, body->local);
     }
     g->n_body += n;
 }
@@ -276,15 +319,22 @@ static void tell(const tsr_atoms *atoms, const int *host, const int *group,
 {
     enum { MOST = 12 };
     const int *n = t->guests->atoms->n_kind;
-    int n_group = 0;
+    int n_group = 0, n_own = 0;
+    for (int i = 0; i < t->n_residue; i++)
+        n_own += t->residue[i].link == TSR_LINK_SUGAR;
     tsr_info(log,
-             "beside the protein %d nucleotides, %d sugars, %d ions, %d buffer "
+             "no amino acids: %d nucleotides, %d sugars, %d ions, %d buffer "
              "molecules and %d other residues: %d bodies with form factors of "
-             "their own atoms; their own torsions do not move",
+             "their own atoms%s",
              n[TSR_MOLECULE_NUCLEOTIDE], n[TSR_MOLECULE_SUGAR],
              n[TSR_MOLECULE_ION], n[TSR_MOLECULE_BUFFER],
-             n[TSR_MOLECULE_OTHER] + n[TSR_MOLECULE_PROTEIN],
-             t->guests->n_body);
+             n[TSR_MOLECULE_OTHER] + n[TSR_MOLECULE_PROTEIN], t->guests->n_body,
+             n_own > 0 ? "" : "; their own torsions do not move");
+    if (n_own > 0)
+        tsr_info(log,
+                 "%d nucleotides are links of their strands, which turn where "
+                 "structure.flexible says",
+                 n_own);
     if (n[TSR_MOLECULE_BUFFER] > 0)
         tsr_warn(log,
                  "%d molecules that crystals are grown from (glycerol, "
@@ -292,7 +342,8 @@ static void tell(const tsr_atoms *atoms, const int *host, const int *group,
                  "are not in the sample",
                  n[TSR_MOLECULE_BUFFER]);
     for (int r = 0; r < atoms->n_residue; r++)
-        if (host[r] >= 0 && group[r] == r && n_group++ < MOST)
+        if (host[r] >= 0 && group[r] == r &&
+            !tsr_guest_has_links(t, host[r], r) && n_group++ < MOST)
             tell_group(atoms, &t->residue[host[r]], group, r, log);
     if (n_group > MOST)
         tsr_info(log, "and %d more, each rigid with what it touches",
@@ -307,7 +358,7 @@ static tsr_status make_guests(const tsr_atoms *atoms, const int *host,
                               tsr_err *err)
 {
     tsr_guests *g = calloc(1, sizeof *g);
-    int is_good = g != NULL && copy_atoms(atoms, host, is_guest, n_guest, g);
+    int is_good = g != NULL && copy_atoms(t, atoms, host, is_guest, n_guest, g);
     for (int r = 0; is_good && r < n_guest; r++)
         cut_residue(c, r, g);
     is_good = is_good && sort_bodies(g);

@@ -12,7 +12,10 @@
  * What is bonded together, and nucleotides that touch (4.5 Angstrom), ride
  * together, so that a double helix is one rigid body. Its host is in the rigid
  * unit (topology.h) with which it has most contacts below 4.5 Angstrom, and
- * there the residue with most; where nothing is so near the nearest residue. */
+ * there the residue with most; where nothing is so near the nearest residue.
+ *
+ * Nucleotides that have torsions of their own (nucleic.h) are guests of their
+ * own links: phosphate, O5' and C5', sugar and base are bodies of these. */
 #ifndef TSR_MODEL_GUEST_H
 #define TSR_MODEL_GUEST_H
 
@@ -24,6 +27,7 @@ typedef struct {
     double local[3]; /* its centre in the frame of the host's N-CA-C */
     double xyz[3];   /* the same in the file, Angstrom */
     int residue;     /* of atoms->residue */
+    int turns;       /* 1: with the base of its host, a link (nucleic.h) */
     int n_atom;      /* non-hydrogen atoms */
     double mass;     /* Da, theirs */
 } tsr_guest_body;
@@ -32,7 +36,9 @@ struct tsr_guests {
     tsr_atoms *atoms; /* of the guests alone, hydrogens included; by residue */
     int *file_atom;   /* [atoms->n_atom] their numbers in the file's list */
     int *body;        /* [atoms->n_atom] -1: a hydrogen */
-    int *host;        /* [atoms->n_residue] residue of the protein */
+    int *host;        /* [atoms->n_atom] residue that carries it */
+    int *turns;       /* [atoms->n_atom] 1: with that residue's base */
+    int *has_links; /* [atoms->n_residue] 1: a nucleotide with its own links */
     double (*local)[3]; /* [atoms->n_atom] in the frame of the host's N-CA-C */
     double hydrogen_mass; /* Da, of hydrogens that their atoms carry; 0 until it
                              is set */
@@ -72,7 +78,8 @@ void tsr_guests_write(const tsr_guests *guests, const double (*xyz)[3],
  * ---- */
 
 /* host [atoms->n_residue] out: the residue of the topology that carries it, -1
- * for residues of the protein; of a modified residue of the protein itself.
+ * for residues of the protein; of a modified residue of the protein itself, of
+ * a nucleotide with links its sugar link.
  * group [atoms->n_residue] out: the first of those that ride together. is_guest
  * [atoms->n_atom] out: of guests 1, of a modified residue for those atoms that
  * its parent lacks. *n_guest: how many have a host. Errors: as above. */
@@ -81,8 +88,13 @@ tsr_status tsr_guest_hosts(const tsr_structure *structure,
                            tsr_topology *topology, int *host, int *group,
                            char *is_guest, int *n_guest, tsr_err *err);
 
-/* Bodies of residue r: part [n_atom of the residue] out, from 0, -1 for
- * hydrogens. Returns how many. */
-int tsr_guest_cut(const tsr_atoms *atoms, int r, int *part);
+/* Is residue r of the file's atoms a nucleotide whose links are residues of the
+ * topology? host: its own. */
+int tsr_guest_has_links(const tsr_topology *topology, int host, int r);
+
+/* Bodies of residue r, all atoms of which have one host, or, is_link, are rigid
+ * with the links of a nucleotide: part [n_atom of the residue] out, from 0, -1
+ * for hydrogens. Returns how many. */
+int tsr_guest_cut(const tsr_atoms *atoms, int r, int is_link, int *part);
 
 #endif

@@ -2,13 +2,14 @@
 #include "model/guest.h"
 
 #include "core/vec3.h"
+#include "model/nucleic.h"
 
 #include <string.h>
 
 /* No atom is farther from its body's centre, Angstrom. */
 static const double farthest = 4.0;
 
-enum { PHOSPHATE, SUGAR, BASE, N_PART };
+enum { PHOSPHATE, METHYLENE, SUGAR, BASE, N_PART };
 
 /* By the atom's name: P and what is bound to it alone; primes mean the sugar.
  */
@@ -74,7 +75,7 @@ static void halve(const tsr_file_atom *atom, int n, int *part, int k, int next)
 /* Numbers the parts that have atoms from 0 without gaps. */
 static int number_parts(int n, int *part)
 {
-    int number[N_PART] = {-1, -1, -1}, n_part = 0;
+    int number[N_PART] = {-1, -1, -1, -1}, n_part = 0;
     for (int i = 0; i < n; i++)
         if (part[i] >= 0) {
             if (number[part[i]] < 0)
@@ -84,13 +85,25 @@ static int number_parts(int n, int *part)
     return n_part;
 }
 
-int tsr_guest_cut(const tsr_atoms *atoms, int r, int *part)
+/* What is rigid with one link, the base apart from the sugar. */
+static int part_of_link(const char *name)
+{
+    int turns;
+    const tsr_link link = tsr_nucleic_link_of(name, &turns);
+    return turns                        ? BASE
+           : link == TSR_LINK_SUGAR     ? SUGAR
+           : link == TSR_LINK_METHYLENE ? METHYLENE
+                                        : PHOSPHATE;
+}
+
+int tsr_guest_cut(const tsr_atoms *atoms, int r, int is_link, int *part)
 {
     const tsr_file_residue *residue = &atoms->residue[r];
     const tsr_file_atom *atom = atoms->atom + residue->first_atom;
     const int n = residue->n_atom;
     for (int i = 0; i < n; i++)
         part[i] = atom[i].z == 1 ? -1
+                  : is_link      ? part_of_link(atom[i].name)
                   : residue->kind == TSR_MOLECULE_NUCLEOTIDE
                       ? part_of_nucleotide(atom[i].name)
                       : 0;

@@ -52,8 +52,13 @@ static int is_same(const tsr_atoms *atoms, const tsr_file_residue *a,
 static int count_guests(search *s)
 {
     int n_guest = 0, n = s->structure->n_residue, last = n - 1;
-    for (int r = 0; r < s->atoms->n_residue; r++) {
+    const int n_amino = s->t->n_residue - s->t->n_link;
+    for (int r = 0; r < s->atoms->n_residue; r++)
         s->of[r] = -1;
+    for (int i = n_amino; i < s->t->n_residue; i++)
+        if (s->t->residue[i].link == TSR_LINK_SUGAR)
+            s->of[s->t->residue[i].nucleotide] = i;
+    for (int r = 0; r < s->atoms->n_residue; r++) {
         for (int k = 1; k <= n && s->of[r] < 0; k++) {
             int i = (last + k) % n;
             if (is_same(s->atoms, &s->atoms->residue[r],
@@ -335,9 +340,10 @@ static int take_atoms(const search *s, char *is_guest)
     int n_guest = 0;
     for (int r = 0; r < s->atoms->n_residue; r++) {
         const tsr_file_residue *residue = &s->atoms->residue[r];
-        if (s->of[r] < 0)
+        const int is_link = s->of[r] >= s->t->n_residue - s->t->n_link;
+        if (s->of[r] < 0 || is_link)
             memset(is_guest + residue->first_atom, 1, (size_t)residue->n_atom);
-        else if (take_extra(s, r, is_guest) > 0)
+        if (is_link || (s->of[r] >= 0 && take_extra(s, r, is_guest) > 0))
             s->host[r] = s->of[r];
         n_guest += s->host[r] >= 0;
     }

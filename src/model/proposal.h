@@ -3,6 +3,8 @@
 #ifndef TSR_MODEL_PROPOSAL_H
 #define TSR_MODEL_PROPOSAL_H
 
+#include "model/topology.h"
+
 enum { TSR_MAX_SPAN = 8 };
 
 /* Residues first..first+count-1 moved. group > 0: as one rigid body with the
@@ -21,5 +23,12 @@ typedef struct {
     double log_ratio; /* log q(old | new) - log q(new | old), nat, densities in
                          the coordinates of the prior (prior/prior.h) */
 } tsr_proposal;
+
+/* Takes chains along that ride on what was moved (topology.h): places them in
+ * `proposed`, and adds their spans. The way back does the opposite, and the
+ * torsions of these chains stay, so that the correction does. */
+void tsr_proposal_carry(const tsr_topology *topology,
+                        const tsr_conformation *current,
+                        tsr_conformation *proposed, tsr_proposal *proposal);
 
 #endif

@@ -166,6 +166,8 @@ double tsr_topology_reach(const tsr_topology *topology,
         i = v.last + 1;
     }
     worst += 2.0 * side_margin;
+    if (topology->n_ride > 0)
+        worst = HUGE_VAL;
     for (int c = 0; c < topology->n_chain; c++)
         worst = topology->mobile[c] && topology->n_chain > 1 ? HUGE_VAL : worst;
 done:

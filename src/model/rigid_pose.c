@@ -50,7 +50,7 @@ int tsr_pose_find(const tsr_topology *topology, int k, tsr_pose *pose)
         if (begin >= t->n_residue)
             return 0;
         const tsr_residue *a = &t->residue[first], *b = &t->residue[begin];
-        int varies = a->unit != b->unit && !(a->is_fixed && b->is_fixed);
+        int varies = a->unit != b->unit;
         if (varies && k-- == 0) {
             *pose = (tsr_pose){{first, begin}, {last, end}};
             return 1;

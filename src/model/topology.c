@@ -7,7 +7,9 @@
 #include "model/freedom.h"
 #include "model/geometry.h"
 #include "model/guest.h"
+#include "model/nucleic.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,25 +26,32 @@ void tsr_topology_free(tsr_topology *topology)
     free(topology->torsion);
     free(topology->side);
     free(topology->mobile);
+    free(topology->base);
+    free(topology->ride);
     tsr_guests_free(topology->guests);
     free(topology);
 }
 
-static tsr_topology *topology_new(int n_residue, tsr_body_model body_model)
+static tsr_topology *topology_new(int n_residue, int n_link,
+                                  tsr_body_model body_model)
 {
     tsr_topology *t = calloc(1, sizeof *t);
     if (t == NULL)
         return NULL;
     size_t n = (size_t)n_residue;
     t->n_residue = n_residue;
+    t->n_link = n_link;
     t->body_model = body_model;
     t->residue = calloc(n, sizeof *t->residue);
     t->body = calloc(2 * n, sizeof *t->body);
     t->torsion = calloc(2 * n, sizeof *t->torsion);
     t->side = calloc(n, sizeof *t->side);
     t->mobile = calloc(n, sizeof *t->mobile);
+    if (n_link > 0)
+        t->base = calloc(n, sizeof *t->base);
     if (t->residue == NULL || t->body == NULL || t->torsion == NULL ||
-        t->side == NULL || t->mobile == NULL) {
+        t->side == NULL || t->mobile == NULL ||
+        (n_link > 0 && t->base == NULL)) {
         tsr_topology_free(t);
         return NULL;
     }
@@ -55,6 +64,8 @@ static void make_bodies(tsr_topology *t)
         tsr_residue *r = &t->residue[i];
         int type[2];
         r->first_body = t->n_body;
+        if (r->link != TSR_LINK_NONE)
+            continue; /* its bodies are those of guests */
         r->n_body = tsr_body_types(t->body_model, r->amino, type);
         for (int b = 0; b < r->n_body; b++) {
             double mass = tsr_body_mass(t->body_model, type[b]);
@@ -78,6 +89,21 @@ static void set_chains(tsr_topology *t)
                     t->residue[i + 1].chain_first == t->residue[i].chain_first
                 ? t->residue[i + 1].chain_last
                 : i;
+}
+
+/* Bodies of residues less than three places apart are not in each other's way:
+ * of nucleotides the next ones, whose bases may stack. */
+static void set_places(tsr_topology *t)
+{
+    for (int i = 0; i < t->n_residue; i++) {
+        tsr_residue *r = &t->residue[i];
+        const tsr_residue *before = i > r->chain_first ? r - 1 : NULL;
+        const int is_same = before != NULL && r->link != TSR_LINK_NONE &&
+                            before->nucleotide == r->nucleotide;
+        r->place = r->link == TSR_LINK_NONE ? i
+                   : before == NULL         ? 0
+                                            : before->place + 2 * !is_same;
+    }
 }
 
 /* ---- from a structure ---- */
@@ -183,7 +209,7 @@ static void read_side(const tsr_structure *s, const tsr_residue_record *record,
 static void link_residues(const tsr_structure *s, tsr_topology *t,
                           tsr_conformation *c, const int *has_o, repairs *made)
 {
-    for (int i = 0; i < t->n_residue; i++) {
+    for (int i = 0; i < s->n_residue; i++) {
         tsr_residue *r = &t->residue[i];
         double(*x)[3] = c->backbone[i];
         if (i > r->chain_first)
@@ -193,7 +219,7 @@ static void link_residues(const tsr_structure *s, tsr_topology *t,
             tsr_residue_label(&s->residue[i], made->first_break,
                               sizeof made->first_break);
     }
-    for (int i = 0; i < t->n_residue; i++) {
+    for (int i = 0; i < s->n_residue; i++) {
         double(*x)[3] = c->backbone[i];
         if (has_o[i])
             continue;
@@ -205,6 +231,37 @@ static void link_residues(const tsr_structure *s, tsr_topology *t,
                        ideal.ca_c_o, ideal.o_torsion);
         made->n_o++;
     }
+}
+
+/* Residue i becomes a link. */
+static void take_link(const tsr_nucleic_link *link, int i, tsr_topology *t)
+{
+    tsr_residue *r = &t->residue[i];
+    r->amino = TSR_GLY;
+    r->link = link->link;
+    memcpy(r->chain, link->chain, sizeof r->chain);
+    memcpy(r->name, link->name, sizeof r->name);
+    r->number = link->number;
+    r->insertion = link->insertion;
+    r->linked = link->linked;
+    r->nucleotide = link->residue;
+    r->rama = TSR_N_RAMA + link->class;
+}
+
+static void place_link(const tsr_nucleic_link *link, int i, tsr_topology *t,
+                       tsr_conformation *c)
+{
+    double(*x)[3] = c->backbone[i], frame[3][3];
+    tsr_base *base = &t->base[i];
+    for (int a = 0; a < 4; a++)
+        tsr_vec3_copy(x[a], link->xyz[a < 3 ? a : TSR_C]);
+    base->is_there = link->has_base;
+    if (!link->has_base)
+        return;
+    tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
+    tsr_frame_to_local(base->from, frame, x[TSR_CA], link->c1);
+    tsr_frame_to_local(base->to, frame, x[TSR_CA], link->base);
+    base->chi = c->side[i][0] = link->chi;
 }
 
 static void report(const tsr_structure *s, const repairs *made, tsr_log *log)
@@ -237,13 +294,15 @@ tsr_status tsr_topology_from_structure(const tsr_structure *structure,
     tsr_conformation *c = NULL;
     repairs made = {0};
     *out = NULL, *first = NULL;
-    tsr_topology *t = topology_new(s->n_residue, body_model);
-    int *has_o = calloc((size_t)s->n_residue, sizeof *has_o);
+    const tsr_nucleic *nucleic = flexibility.nucleic;
+    const int n_link = nucleic != NULL ? nucleic->n : 0;
+    tsr_topology *t = topology_new(s->n_residue + n_link, n_link, body_model);
+    int *has_o = calloc((size_t)s->n_residue + 1, sizeof *has_o);
     if (t == NULL || has_o == NULL) {
         status = tsr_no_memory(err);
         goto done;
     }
-    for (int i = 0; i < t->n_residue; i++) {
+    for (int i = 0; i < s->n_residue; i++) {
         const tsr_residue_record *record = &s->residue[i];
         tsr_residue *r = &t->residue[i];
         int amino = tsr_amino_by_three(record->name);
@@ -257,14 +316,19 @@ tsr_status tsr_topology_from_structure(const tsr_structure *structure,
         r->number = record->number;
         r->insertion = record->insertion;
     }
+    for (int k = 0; k < n_link; k++)
+        take_link(&nucleic->link[k], s->n_residue + k, t);
     set_chains(t);
+    set_places(t);
     make_bodies(t);
     c = tsr_conformation_new(t);
     if (c == NULL) {
         status = tsr_no_memory(err);
         goto done;
     }
-    for (int i = 0; i < t->n_residue && status == TSR_OK; i++) {
+    for (int k = 0; k < n_link; k++)
+        place_link(&nucleic->link[k], s->n_residue + k, t, c);
+    for (int i = 0; i < s->n_residue && status == TSR_OK; i++) {
         const tsr_residue_record *record = &s->residue[i];
         status = read_backbone(s, record, c->backbone[i], &has_o[i], err);
         TSR_THEN(status, check_frame(s, record, c->backbone[i], err));
@@ -349,7 +413,7 @@ tsr_status tsr_topology_from_sequence(const char *sequence,
                         "structure.sequence: %zu residues; expected 3 to "
                         "100000",
                         n);
-    tsr_topology *t = topology_new((int)n, body_model);
+    tsr_topology *t = topology_new((int)n, 0, body_model);
     TSR_TRY(tsr_allocated(t, err));
     for (size_t i = 0; i < n; i++) {
         int amino = tsr_amino_by_one(sequence[i]);
@@ -367,6 +431,7 @@ tsr_status tsr_topology_from_sequence(const char *sequence,
         t->residue[i].linked = i > 0;
     }
     set_chains(t);
+    set_places(t);
     make_bodies(t);
     c = tsr_conformation_new(t);
     internal = calloc(n, sizeof *internal);
@@ -388,6 +453,21 @@ done:
     return status;
 }
 
+int tsr_topology_n_monomer(const tsr_topology *topology)
+{
+    int n = topology->n_residue - topology->n_link;
+    for (int i = n; i < topology->n_residue; i++)
+        n += topology->residue[i].link == TSR_LINK_SUGAR;
+    return n;
+}
+
+const char *tsr_residue_name(const tsr_residue *residue)
+{
+    return residue->link == TSR_LINK_NONE
+               ? tsr_amino_table[residue->amino].three
+               : residue->name;
+}
+
 char *tsr_topology_sequence(const tsr_topology *topology)
 {
     size_t n = (size_t)topology->n_residue + (size_t)topology->n_chain;
@@ -397,7 +477,12 @@ char *tsr_topology_sequence(const tsr_topology *topology)
     for (int i = 0; i < topology->n_residue; i++) {
         if (i > 0 && topology->residue[i].chain_first == i)
             *at++ = '/';
-        *at++ = tsr_amino_table[topology->residue[i].amino].one;
+        const tsr_residue *r = &topology->residue[i];
+        const size_t n_name = strlen(r->name);
+        if (r->link == TSR_LINK_NONE)
+            *at++ = tsr_amino_table[r->amino].one;
+        else if (r->link == TSR_LINK_SUGAR && n_name > 0)
+            *at++ = (char)tolower((unsigned char)r->name[n_name - 1]);
     }
     return text;
 }

@@ -16,24 +16,49 @@
 #include "model/prior_table.h"
 #include "model/residue.h"
 
+/* What a residue of the chain is: an amino acid, or one of the three links of a
+ * nucleotide, whose atoms N, CA, C are then (model/nucleic.h)
+ * phosphate O3' of the nucleotide before, P, O5': phi is zeta, psi alpha
+ * methylene O5', C5', C4': phi is beta, psi gamma
+ * sugar     C4', C3', O3': phi is delta, which is held, psi epsilon
+ * and O is C once more. C of a link is N of the next. */
+typedef enum {
+    TSR_LINK_NONE,
+    TSR_LINK_PHOSPHATE,
+    TSR_LINK_METHYLENE,
+    TSR_LINK_SUGAR
+} tsr_link;
+
 typedef struct {
-    tsr_amino amino;
+    tsr_amino amino; /* of a link GLY */
+    tsr_link link;
     char chain[8];
     int number;
     char insertion;  /* ' ' where there is none */
     int chain_first; /* first and last residue of its chain */
     int chain_last;
-    int linked;   /* 1: a peptide bond joins it to the residue before */
+    int linked;   /* 1: a bond joins it to the residue before */
     int flexible; /* 1: its torsions and side chain are free */
-    int has_phi;  /* 1: phi exists (a peptide bond before it), and */
+    int has_phi;  /* 1: phi exists (a bond before it) and can turn, and */
     int has_psi;  /*    psi (one after it), flexible or not */
-    int is_fixed; /* 1: stays where it is in space */
+    int is_fixed; /* 1: stays where it is in space, or of a chain that rides
+                     on another in its place beside that */
     int unit;     /* rigid unit; -1: flexible, none */
-    tsr_rama_class rama;
+    int rama;     /* tsr_rama_class; of a link TSR_N_RAMA + tsr_nucleic_class */
+    int place;    /* along its chain, as excluded volume counts */
     int first_body, n_body; /* its own, then those of guests */
     int n_guest;            /* of guests alone */
     double cb[3];           /* CB in the frame of N-CA-C, Angstrom; not GLY */
+    int nucleotide;         /* of a link: its residue among the file's atoms */
+    char name[8];           /* of a link: of the nucleotide, "DT"; or "" */
 } tsr_residue;
+
+/* The base of a sugar link turns about the bond to it. */
+typedef struct {
+    int is_there;
+    double chi;            /* in the file, rad */
+    double from[3], to[3]; /* C1' and N of the bond in the frame of N-CA-C */
+} tsr_base;
 
 typedef struct {
     int type; /* form factor: model/residue.h, of guests the types behind */
@@ -60,6 +85,17 @@ typedef struct {
     int c_side; /* 1: the C-terminal side turns, 0: the N-terminal */
 } tsr_torsion;
 
+/* A chain that goes along with a residue of another, on which it rides: where
+ * that is moved as one, so is the whole chain, and its own fixed residues stay
+ * in their place beside it. */
+typedef struct {
+    int chain, first, last; /* residues of the chain */
+    int host;
+} tsr_ride;
+
+/* So that a proposal has spans for its own and for all that ride. */
+enum { TSR_MAX_RIDE = 4 };
+
 typedef struct {
     int n_residue, n_chain, n_body, n_torsion, n_side;
     tsr_body_model body_model;
@@ -68,15 +104,20 @@ typedef struct {
     tsr_torsion *torsion; /* [n_torsion] the free ones */
     int *side;            /* [n_side] residues with a free side chain */
     int *mobile;          /* [n_chain] 1: the chain moves as a whole too */
-    double total_mass;    /* Da, of all bodies */
-    tsr_guests *guests;   /* NULL: none */
+    int n_ride;
+    tsr_ride *ride;     /* [n_ride] hosts before those that ride on them */
+    double total_mass;  /* Da, of all bodies */
+    int n_link;         /* of n_residue the last: links of nucleotides */
+    tsr_base *base;     /* [n_residue]; NULL where n_link is 0 */
+    tsr_guests *guests; /* NULL: none */
 } tsr_topology;
 
 /* Coordinates of one conformation. */
 typedef struct {
     double (*backbone)[4][3]; /* [n_residue] N, CA, C, O; Angstrom */
     double (*side)[3];        /* [n_residue] side-chain centre in the frame of
-                                 N-CA-C, Angstrom; unused for ALA, GLY */
+                                 N-CA-C, Angstrom; unused for ALA, GLY. Of a
+                                 sugar link [0] is chi, rad in [-pi, pi) */
     double (*body)[3];        /* [n_body] Angstrom */
 } tsr_conformation;
 
@@ -92,9 +133,11 @@ typedef struct {
     const tsr_strings *flexible, *rigid, *fixed, *mobile;
     const char *file; /* for messages; may be NULL */
     int is_still;     /* 1: nothing is to move, the rest is not looked at */
-    int is_placed;    /* 1: where the molecule is matters, so that all of its
-                         chains may move as a whole; one chain alone does,
-                         unless parts of it are fixed */
+    const struct tsr_nucleic *nucleic; /* nucleotides with torsions of their
+                                          own, behind the protein; or NULL */
+    int is_placed; /* 1: where the molecule is matters, so that all of its
+                      chains may move as a whole; one chain alone does,
+                      unless parts of it are fixed */
 } tsr_flexibility;
 
 /* From a structure. Residues that lack N, CA or C are refused (TSR_E_DATA,
@@ -124,6 +167,9 @@ void tsr_topology_free(tsr_topology *topology);
 tsr_conformation *tsr_conformation_new(const tsr_topology *topology);
 void tsr_conformation_free(tsr_conformation *conformation);
 
+/* The residue that a chain rides on; -1: none. */
+int tsr_topology_host(const tsr_topology *topology, int chain);
+
 /* Copies residues first..first+count-1, bodies too. */
 void tsr_conformation_copy(const tsr_topology *topology, tsr_conformation *to,
                            const tsr_conformation *from, int first, int count);
@@ -137,6 +183,27 @@ void tsr_conformation_place_bodies(const tsr_topology *topology,
 void tsr_conformation_cb(const tsr_topology *topology,
                          const tsr_conformation *conformation, int residue,
                          double cb[3]);
+
+/* Of phi the atom of the residue before that it begins with, of psi that of the
+ * residue after that it ends with. */
+static inline int tsr_residue_atom_before(const tsr_residue *residue)
+{
+    return residue->link == TSR_LINK_NONE ? TSR_C : TSR_CA;
+}
+
+static inline int tsr_residue_atom_after(const tsr_residue *residue)
+{
+    return residue->link == TSR_LINK_NONE ? TSR_N : TSR_CA;
+}
+
+/* "LEU", "DT". */
+const char *tsr_residue_name(const tsr_residue *residue);
+
+/* Turns the base of sugar link `residue` from where it is in the file to its
+ * chi, as a motion in the frame of N-CA-C. */
+void tsr_conformation_base(const tsr_topology *topology,
+                           const tsr_conformation *conformation, int residue,
+                           tsr_motion *motion);
 
 /* Torsion of a residue, rad; NaN where a neighbour is missing. */
 double tsr_conformation_torsion(const tsr_topology *topology,
@@ -173,7 +240,11 @@ double tsr_conformation_rg(const tsr_topology *topology,
 double tsr_topology_reach(const tsr_topology *topology,
                           const tsr_conformation *first);
 
-/* One letter per residue, chains separated by '/'; caller frees. */
+/* Amino acids and nucleotides. */
+int tsr_topology_n_monomer(const tsr_topology *topology);
+
+/* One letter per residue, chains separated by '/'; of nucleotides the last of
+ * their names, small. Caller frees. */
 char *tsr_topology_sequence(const tsr_topology *topology);
 
 /* The atoms that a conformation is written with, residue by residue: N, CA, C,

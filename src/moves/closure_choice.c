@@ -15,7 +15,7 @@ static const double rounding_ang = 1e-6;
 int tsr_can_pivot(const tsr_residue *residue)
 {
     return residue->flexible && residue->amino != TSR_PRO && residue->has_phi &&
-           residue->has_psi;
+           residue->has_psi && residue->link == TSR_LINK_NONE;
 }
 
 static tsr_circle torsion_circle(const double a[3], const double b[3],

@@ -151,7 +151,9 @@ static int collective_targets(const void *options, const tsr_topology *topology)
     int n_span;
     (void)options;
     const int n = list_chains(topology, NULL, &n_span);
-    return n <= MOST_COORDINATES && n_span <= TSR_MAX_SPAN ? n : 0;
+    return n <= MOST_COORDINATES && n_span + topology->n_ride <= TSR_MAX_SPAN
+               ? n
+               : 0;
 }
 
 static void collective_free(void *state)

@@ -86,7 +86,8 @@ static int list_windows(const tsr_topology *t, long longest, window *out)
     int n = 0;
     for (int i = 0; i < t->n_residue; i++) {
         const tsr_residue *r = &t->residue[i];
-        if (!r->flexible || !r->has_psi || is_at_break(t, i))
+        if (!r->flexible || !r->has_psi || is_at_break(t, i) ||
+            r->link != TSR_LINK_NONE)
             continue;
         long apart = 0;
         for (int j = i + 1; j <= r->chain_last; j++) {

@@ -40,7 +40,8 @@ typedef struct {
     /* NULL: it is the chain that makes the proposals, by the surrogate.
      * Draws a proposal into `proposed`, which equals `current` on entry; fills
      * all of it. Where nothing could be proposed, n_span is 0 and `proposed`
-     * as it was. */
+     * as it was. Chains that ride on what moved (model/proposal.h) are taken
+     * along by the caller. */
     void (*propose)(void *state, const tsr_conformation *current,
                     tsr_conformation *proposed, gsl_rng *rng,
                     tsr_proposal *proposal);

@@ -2,7 +2,8 @@
  *
  * Draw: from its density g in the prior, so that q(old | new) / q(new | old) =
  * g(old) / g(new). Step: a Gaussian of a width learnt for each residue type,
- * which is symmetric. */
+ * which is symmetric. Of a nucleotide it is chi that is drawn
+ * or turned. */
 #include "moves/move.h"
 
 #include <gsl/gsl_randist.h>
@@ -43,8 +44,8 @@ typedef struct {
     const tsr_topology *topology;
     const tsr_prior *prior;
     side_options options;
-    long n[TSR_N_AMINO];
-    double log_step[TSR_N_AMINO];
+    long n[TSR_N_AMINO + 1]; /* the last is of bases */
+    double log_step[TSR_N_AMINO + 1];
 } side_state;
 
 static void *side_new(const void *options, const tsr_topology *topology,
@@ -56,7 +57,7 @@ static void *side_new(const void *options, const tsr_topology *topology,
     s->topology = topology;
     s->prior = prior;
     s->options = *(const side_options *)options;
-    for (int a = 0; a < TSR_N_AMINO; a++)
+    for (int a = 0; a <= TSR_N_AMINO; a++)
         s->log_step[a] = log(s->options.step);
     return s;
 }
@@ -72,13 +73,19 @@ static int side_targets(const void *options, const tsr_topology *topology)
     return topology->n_side;
 }
 
+/* Whose width of steps a residue has. */
+static int kind_of(const tsr_topology *t, int i)
+{
+    const tsr_residue *r = &t->residue[i];
+    return r->link == TSR_LINK_NONE ? (int)r->amino : TSR_N_AMINO;
+}
+
 static double draw_log_ratio(const side_state *s, int i,
                              const tsr_conformation *current,
                              const tsr_conformation *proposed)
 {
-    tsr_amino amino = s->topology->residue[i].amino;
-    return tsr_prior_side_log(s->prior, amino, current->side[i]) -
-           tsr_prior_side_log(s->prior, amino, proposed->side[i]);
+    return tsr_prior_side_log(s->prior, i, current->side[i]) -
+           tsr_prior_side_log(s->prior, i, proposed->side[i]);
 }
 
 /* target: the residue i where it made a step, -1 - i where it was drawn. */
@@ -89,17 +96,20 @@ static void side_propose(void *state, const tsr_conformation *current,
     side_state *s = state;
     const tsr_topology *t = s->topology;
     int i = t->side[gsl_rng_uniform_int(rng, (unsigned long)t->n_side)];
-    tsr_amino amino = t->residue[i].amino;
+    const int kind = kind_of(t, i);
+    double *side = proposed->side[i];
     proposal->log_ratio = 0.0;
     proposal->target = i;
     if (gsl_rng_uniform(rng) < s->options.draw) {
-        tsr_prior_side_draw(s->prior, amino, rng, proposed->side[i]);
+        tsr_prior_side_draw(s->prior, i, rng, side);
         proposal->log_ratio = draw_log_ratio(s, i, current, proposed);
         proposal->target = -1 - i;
     } else {
-        double step = exp(s->log_step[amino]);
-        for (int d = 0; d < 3; d++)
-            proposed->side[i][d] += gsl_ran_gaussian_ziggurat(rng, step);
+        double step = exp(s->log_step[kind]);
+        for (int d = 0; d < (kind < TSR_N_AMINO ? 3 : 1); d++)
+            side[d] += gsl_ran_gaussian_ziggurat(rng, step);
+        if (kind == TSR_N_AMINO)
+            side[0] = tsr_von_mises_wrap(side[0]);
     }
     tsr_conformation_place_bodies(t, proposed, i, 1);
     proposal->n_span = 1;
@@ -121,22 +131,24 @@ static void side_adapt(void *state, const tsr_proposal *proposal,
     side_state *s = state;
     if (proposal->target < 0)
         return;
-    tsr_amino amino = s->topology->residue[proposal->target].amino;
-    s->log_step[amino] +=
-        tsr_move_learn(s->n[amino]++, accept_probability, s->options.target);
-    s->log_step[amino] = fmin(s->log_step[amino], log(10.0));
+    const int kind = kind_of(s->topology, proposal->target);
+    s->log_step[kind] +=
+        tsr_move_learn(s->n[kind]++, accept_probability, s->options.target);
+    s->log_step[kind] = fmin(s->log_step[kind], log(10.0));
 }
 
 static void side_archive(void *state, tsr_archive *archive)
 {
     side_state *s = state;
-    tsr_archive_long(archive, s->n, TSR_N_AMINO);
-    tsr_archive_real(archive, s->log_step, TSR_N_AMINO);
+    const size_t n = TSR_N_AMINO + (s->topology->n_link > 0);
+    tsr_archive_long(archive, s->n, n);
+    tsr_archive_real(archive, s->log_step, n);
 }
 
 const tsr_move_type tsr_move_side_chain = {
     .name = "side_chain",
-    .doc = "moves one side-chain centre in the frame of its residue",
+    .doc = "moves one side-chain centre in the frame of its residue, or turns "
+           "one base",
     .source = "Dunbrack & Cohen 1997 (draws from a library of rotamers)",
     .options_size = sizeof(side_options),
     .fields = fields,

@@ -304,6 +304,14 @@ tsr_status tsr_parts_with(const tsr_structure *structure, const char *pae,
     } else if (path != NULL && status != TSR_OK) {
         (void)tsr_fail(err, status, "%s", why.message);
     }
+    if (status == TSR_OK && !wish.no_strands) {
+        status = tsr_parts_strands(structure, *out, err);
+        if (status != TSR_OK) {
+            tsr_parts_free(*out);
+            *out = NULL;
+            is_used = 0;
+        }
+    }
     if (used_pae != NULL)
         *used_pae = is_used ? path : NULL;
     if (!is_used || used_pae == NULL)

@@ -51,6 +51,7 @@ typedef struct {
     tsr_rigid_part *rigid;       /* [n_part] in order */
     tsr_flexible_range *range;   /* [n_range] in order */
     tsr_strings flexible, fixed; /* as a configuration has them */
+    int n_strand; /* of the flexible the last: of strands of nucleotides */
     int n_note, n_grave;
     char **note; /* [n_note] sentences: what to look at; the first n_grave say
                     that the file is not what it seems */
@@ -59,7 +60,8 @@ typedef struct {
 /* What was decided before. Zeroed: nothing. */
 typedef struct {
     const int *rigid; /* [n_residue] 1: is not to be flexible; NULL: none */
-    int no_loops; /* 1: no part keeps its place, so loops stay as they are */
+    int no_loops;   /* 1: no part keeps its place, so loops stay as they are */
+    int no_strands; /* 1: nucleotides are left out */
 } tsr_parts_wish;
 
 /* pae: NULL without. Errors: TSR_E_DATA (pae does not belong to the structure,
@@ -68,13 +70,21 @@ tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
                           tsr_parts_wish wish, tsr_parts **out, tsr_err *err);
 void tsr_parts_free(tsr_parts *parts);
 
+/* Appends to parts->flexible the stretches of two nucleotides or more that are
+ * single-stranded, by the atoms of the structure's file: no base pairs, and
+ * nothing else touches them. Not those that a run could not move, nor strands
+ * that nothing holds beside a protein. Errors: TSR_E_NOMEM. */
+tsr_status tsr_parts_strands(const tsr_structure *structure, tsr_parts *parts,
+                             tsr_err *err);
+
 /* "predicted aligned errors", "pLDDT", "contacts and secondary structure". */
 const char *tsr_evidence_text(tsr_evidence evidence);
 
 /* The same with the errors that `pae` names (NULL: a file beside the
  * structure's own, where there is one; if it does not fit it is told of and
- * left). used_pae (may be NULL): the file that was used, or NULL; caller frees.
- * Errors: those of reading, and of tsr_parts_find. */
+ * left), and the strands of nucleotides. used_pae (may be NULL): the file that
+ * was used, or NULL; caller frees. Errors: those of reading, and of
+ * tsr_parts_find. */
 tsr_status tsr_parts_with(const tsr_structure *structure, const char *pae,
                           tsr_parts_wish wish, tsr_log *log, tsr_parts **out,
                           char **used_pae, tsr_err *err);

@@ -6,6 +6,7 @@
 #include "core/vec3.h"
 #include "model/extent.h"
 #include "model/guest.h"
+#include "prior/nucleotide.h"
 #include "prior/prior_factors.h"
 
 #include <math.h>
@@ -58,7 +59,7 @@ void tsr_prior_free(tsr_prior *prior)
 {
     if (prior == NULL)
         return;
-    for (int r = 0; r < TSR_N_RAMA; r++)
+    for (int r = 0; r < TSR_N_RAMA + TSR_N_NUCLEIC_CLASS; r++)
         tsr_torsion_density_free(prior->torsion[r]);
     for (int a = 0; a < TSR_N_AMINO; a++)
         tsr_side_density_free(prior->side[a]);
@@ -89,6 +90,12 @@ static tsr_status set_densities(tsr_prior *p, const tsr_prior_table *table,
     for (int r = 0; r < TSR_N_RAMA; r++) {
         p->torsion[r] = tsr_torsion_density_new(&table->torsion[r]);
         TSR_TRY(tsr_allocated(p->torsion[r], err));
+    }
+    for (int k = 0; k < TSR_N_NUCLEIC_CLASS && p->topology->n_link > 0; k++) {
+        tsr_torsion_mixture mixture;
+        tsr_nucleotide_mixture((tsr_nucleic_class)k, &mixture);
+        p->torsion[TSR_N_RAMA + k] = tsr_torsion_density_new(&mixture);
+        TSR_TRY(tsr_allocated(p->torsion[TSR_N_RAMA + k], err));
     }
     for (int a = 0; a < TSR_N_AMINO; a++) {
         p->angle[a] = table->angle[a];
@@ -154,7 +161,7 @@ double tsr_prior_torsion_log(const tsr_prior *prior, int residue,
 void tsr_prior_torsion_draw(const tsr_prior *prior, int residue, gsl_rng *rng,
                             double *phi_rad, double *psi_rad)
 {
-    tsr_rama_class rama = prior->topology->residue[residue].rama;
+    const int rama = prior->topology->residue[residue].rama;
     tsr_torsion_density_draw(prior->torsion[rama], rng, phi_rad, psi_rad);
 }
 
@@ -166,15 +173,35 @@ double tsr_prior_angle_log(const tsr_prior *prior, int residue, double tau_rad)
     return -0.5 * (z * z + log_2pi) - log(g->sd);
 }
 
-double tsr_prior_side_log(const tsr_prior *prior, tsr_amino amino,
+/* Of chi, whose density is that of phi. */
+static const tsr_torsion_density *chi_density(const tsr_prior *prior,
+                                              const tsr_residue *r)
+{
+    const int is_dna = r->rama - TSR_N_RAMA >= TSR_N_NUCLEIC;
+    return prior
+        ->torsion[TSR_N_RAMA + TSR_NUCLEIC_CHI + (is_dna ? TSR_N_NUCLEIC : 0)];
+}
+
+double tsr_prior_side_log(const tsr_prior *prior, int residue,
                           const double side[3])
 {
+    const tsr_residue *r = &prior->topology->residue[residue];
+    const tsr_amino amino = r->amino;
+    if (r->link != TSR_LINK_NONE)
+        return tsr_torsion_density_log_phi(chi_density(prior, r), side[0]);
     return tsr_side_density_log(prior->side[amino], side);
 }
 
-void tsr_prior_side_draw(const tsr_prior *prior, tsr_amino amino, gsl_rng *rng,
+void tsr_prior_side_draw(const tsr_prior *prior, int residue, gsl_rng *rng,
                          double side[3])
 {
+    const tsr_residue *r = &prior->topology->residue[residue];
+    const tsr_amino amino = r->amino;
+    if (r->link != TSR_LINK_NONE) {
+        double other;
+        tsr_torsion_density_draw(chi_density(prior, r), rng, &side[0], &other);
+        return;
+    }
     tsr_side_density_draw(prior->side[amino], rng, side);
 }
 
@@ -199,11 +226,14 @@ double tsr_prior_torsion_log_of(const tsr_prior *prior,
     double(*x)[3] = conformation->backbone[residue];
     double phi[2] = {1.0, 0.0}, psi[2] = {1.0, 0.0};
     if (r->has_phi)
-        torsion_cos_sin(conformation->backbone[residue - 1][TSR_C], x[TSR_N],
-                        x[TSR_CA], x[TSR_C], phi);
+        torsion_cos_sin(
+            conformation->backbone[residue - 1][tsr_residue_atom_before(r)],
+            x[TSR_N], x[TSR_CA], x[TSR_C], phi);
     if (r->has_psi)
-        torsion_cos_sin(x[TSR_N], x[TSR_CA], x[TSR_C],
-                        conformation->backbone[residue + 1][TSR_N], psi);
+        torsion_cos_sin(
+            x[TSR_N], x[TSR_CA], x[TSR_C],
+            conformation->backbone[residue + 1][tsr_residue_atom_after(r)],
+            psi);
     return tsr_prior_torsion_log(prior, residue, phi, psi);
 }
 
@@ -218,6 +248,8 @@ int64_t tsr_prior_angle_term(const tsr_prior *prior,
                              const tsr_conformation *conformation, int residue)
 {
     double(*x)[3] = conformation->backbone[residue];
+    if (prior->topology->residue[residue].link != TSR_LINK_NONE)
+        return 0; /* held */
     double tau = tsr_vec3_angle(x[TSR_N], x[TSR_CA], x[TSR_C]);
     return tsr_fix(tsr_prior_angle_log(prior, residue, tau));
 }
@@ -225,11 +257,12 @@ int64_t tsr_prior_angle_term(const tsr_prior *prior,
 int64_t tsr_prior_side_term(const tsr_prior *prior,
                             const tsr_conformation *conformation, int residue)
 {
-    tsr_amino amino = prior->topology->residue[residue].amino;
-    if (!tsr_amino_has_side_chain(amino))
+    const tsr_residue *r = &prior->topology->residue[residue];
+    if (r->link == TSR_LINK_NONE ? !tsr_amino_has_side_chain(r->amino)
+                                 : !prior->topology->base[residue].is_there)
         return 0;
     return tsr_fix(
-        tsr_prior_side_log(prior, amino, conformation->side[residue]));
+        tsr_prior_side_log(prior, residue, conformation->side[residue]));
 }
 
 int64_t tsr_prior_restraint_term(const tsr_prior *prior,

@@ -76,10 +76,11 @@ void tsr_prior_torsion_draw(const tsr_prior *prior, int residue, gsl_rng *rng,
 /* Of a bond angle N-CA-C, nat per rad. */
 double tsr_prior_angle_log(const tsr_prior *prior, int residue, double tau_rad);
 
-/* Of one side-chain centre, nat per Angstrom^3. */
-double tsr_prior_side_log(const tsr_prior *prior, tsr_amino amino,
+/* Of the side-chain centre of a residue, nat per Angstrom^3; of chi of a sugar
+ * link, side[0], nat per rad. Only where there is one. */
+double tsr_prior_side_log(const tsr_prior *prior, int residue,
                           const double side[3]);
-void tsr_prior_side_draw(const tsr_prior *prior, tsr_amino amino, gsl_rng *rng,
+void tsr_prior_side_draw(const tsr_prior *prior, int residue, gsl_rng *rng,
                          double side[3]);
 
 /* ---- the whole ---- */

@@ -4,6 +4,7 @@
 
 #include "core/vec3.h"
 #include "model/fixed.h"
+#include "model/nucleic.h"
 #include "model/topology.h"
 #include "prior/prior.h"
 #include "prior/restraint.h"
@@ -43,7 +44,7 @@ static inline int64_t tsr_clash_pair(const tsr_clash *clash, int a,
         return 0;
     const tsr_residue *i = &clash->topology->residue[p->residue];
     const tsr_residue *j = &clash->topology->residue[q->residue];
-    int apart = p->residue - q->residue;
+    int apart = i->place - j->place;
     if ((i->chain_first == j->chain_first && apart < 3 && apart > -3) ||
         (i->unit >= 0 && i->unit == j->unit))
         return 0;
@@ -75,7 +76,7 @@ void tsr_clash_accept(tsr_clash_state *state, const double (*proposed)[3],
 
 struct tsr_prior {
     const tsr_topology *topology;
-    tsr_torsion_density *torsion[TSR_N_RAMA];
+    tsr_torsion_density *torsion[TSR_N_RAMA + TSR_N_NUCLEIC_CLASS];
     tsr_side_density *side[TSR_N_AMINO]; /* NULL where there is none */
     tsr_angle_gaussian angle[TSR_N_AMINO];
     tsr_clash clash;

@@ -16,7 +16,8 @@ const tsr_field tsr_restraint_fields[] = {
      .type = TSR_FIELD_STRINGS,
      .offset = offsetof(tsr_restraint_options, between),
      .initial = "[]",
-     .doc = "two residues, as [\"A:17\", \"A:203\"]"},
+     .doc = "two residues, as [\"A:17\", \"A:203\"]; of a nucleotide that "
+            "moves its P"},
     {.name = "at",
      .type = TSR_FIELD_CHOICE,
      .offset = offsetof(tsr_restraint_options, at),
@@ -41,7 +42,16 @@ const tsr_field tsr_restraint_fields[] = {
      .doc = "how far outside costs half a nat"},
     {0}};
 
-/* The one residue that the text names. */
+/* Is the residue before it of the same nucleotide? */
+static int is_same_nucleotide(const tsr_topology *t, int i)
+{
+    return i > t->residue[i].chain_first &&
+           t->residue[i].link > TSR_LINK_PHOSPHATE &&
+           t->residue[i - 1].nucleotide == t->residue[i].nucleotide;
+}
+
+/* The one residue that the text names; of a nucleotide its first link, whose CA
+ * is P. */
 static tsr_status find_one(const tsr_topology *t, const char *text, int *mark,
                            int *residue, tsr_err *err)
 {
@@ -50,7 +60,7 @@ static tsr_status find_one(const tsr_topology *t, const char *text, int *mark,
         mark[i] = 0;
     TSR_TRY(tsr_range_mark(text, t->n_residue, t->residue, 1, mark, err));
     for (int i = 0; i < t->n_residue; i++)
-        if (mark[i]) {
+        if (mark[i] && !is_same_nucleotide(t, i)) {
             *residue = i;
             n++;
         }

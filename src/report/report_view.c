@@ -99,7 +99,8 @@ static int list_points(const tsr_model_atoms *model, int *point)
         const tsr_model_atom *a = &model->atom[i];
         if (a->is_guest == TSR_GUEST_LIGAND
                 ? strcmp(a->element, "H") != 0
-                : a->is_guest != TSR_GUEST_NONE && strcmp(a->name, "P") == 0)
+                : a->is_guest != TSR_GUEST_NONE && !model->is_nucleic &&
+                      strcmp(a->name, "P") == 0)
             point[n++] = i;
     }
     return n;

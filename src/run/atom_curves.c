@@ -144,7 +144,7 @@ static void find_bodies(const tsr_topology *t, const tsr_atoms *atoms,
     for (int i = 0; i < atoms->n_atom; i++) {
         const int r = atoms->atom[i].residue,
                   k = i - atoms->n_atom + tsr_guests_n_atom(g);
-        if (r < t->n_residue) {
+        if (r < t->n_residue - t->n_link) {
             const int own = tsr_body_of_atom(t->body_model, t->residue[r].amino,
                                              atoms->atom[i].name);
             body[i] = t->residue[r].first_body + (own > 0 ? own : 0);
@@ -173,7 +173,7 @@ tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
     tsr_atom_curves *c = calloc(1, sizeof *c);
     *out = NULL;
     tsr_status status = tsr_allocated(c, err);
-    TSR_THEN(status, tsr_structure_read(spec->file, &input, err));
+    TSR_THEN(status, tsr_structure_read_any(spec->file, &input, err));
     if (status == TSR_OK) {
         const size_t n = (size_t)tsr_topology_n_atom(spec->topology);
         c->spec = *spec;
@@ -338,7 +338,7 @@ static tsr_status expose_atoms(tsr_atom_curves *c,
         const int r = c->atoms.atom[i].residue;
         if (c->atoms.atom[i].z == 1) /* not in the model */
             continue;
-        if (r < t->n_residue && !c->is_cut[r])
+        if (r < t->n_residue - t->n_link && !c->is_cut[r])
             exposure[c->body[i]] += model->surface[k];
         k++;
     }

@@ -47,8 +47,9 @@ static const tsr_field structure_fields[] = {
      .type = TSR_FIELD_STRINGS,
      .offset = offsetof(tsr_structure_config, flexible),
      .initial = "[]",
-     .doc = "residue ranges that move, as \"A:262-269\", the rest is rigid; "
-            "or all; neither these nor rigid: what tessera init finds"},
+     .doc = "residue ranges that move, of strands of DNA and RNA, too, as "
+            "\"A:262-269\", the rest is rigid; or all; neither these nor "
+            "rigid: what tessera init finds"},
     {.name = "rigid",
      .type = TSR_FIELD_STRINGS,
      .offset = offsetof(tsr_structure_config, rigid),
@@ -71,8 +72,9 @@ static const tsr_field structure_fields[] = {
      .initial = "all",
      .words = ligand_words,
      .doc =
-         "nucleotides, sugars, ligands and ions of the file are rigid bodies "
-         "on the residues that they touch; none: left out"},
+         "nucleotides (but strands that flexible names), sugars, ligands and "
+         "ions of the file are rigid bodies on the residues that they touch; "
+         "none: left out"},
     {.name = "bound",
      .type = TSR_FIELD_STRINGS,
      .offset = offsetof(tsr_structure_config, bound),

@@ -79,8 +79,8 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
     fprintf(out,
             "molecule: %d residues, %d chain%s, %d bodies, %d free torsions, "
             "%d free side chains\n",
-            t->n_residue, t->n_chain, t->n_chain == 1 ? "" : "s", t->n_body,
-            t->n_torsion, t->n_side);
+            tsr_topology_n_monomer(t), t->n_chain, t->n_chain == 1 ? "" : "s",
+            t->n_body, t->n_torsion, t->n_side);
     const tsr_likelihood *l = setup->likelihood;
     for (int d = 0; l != NULL && d < l->n_term; d++) {
         const tsr_term *term = l->term[d];

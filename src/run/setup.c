@@ -123,15 +123,25 @@ static tsr_status read_molecule(tsr_config *config, tsr_log *log, tsr_setup *s,
     tsr_structure *structure = NULL;
     tsr_status status = TSR_OK;
     if (c->file != NULL)
-        status = tsr_structure_read(c->file, &structure, err);
+        status = tsr_structure_read_any(c->file, &structure, err);
     if (status == TSR_OK && c->file != NULL)
         status = tsr_setup_parts(config, structure, log, err);
+    tsr_nucleic *nucleic = NULL;
+    if (status == TSR_OK && c->file != NULL)
+        status = tsr_setup_nucleic(structure, c, &nucleic, err);
+    if (status == TSR_OK && c->file != NULL && structure->n_residue == 0 &&
+        nucleic == NULL)
+        status = tsr_fail(err, TSR_E_DATA,
+                          "'%s' holds no protein, and no nucleotides that may "
+                          "move; name their chains in structure.flexible",
+                          c->file);
     tsr_flexibility flexibility = {.flexible = &c->flexible,
                                    .rigid = &c->rigid,
                                    .fixed = &c->fixed,
                                    .mobile = &c->mobile,
                                    .file = c->file,
                                    .is_still = c->still,
+                                   .nucleic = nucleic,
                                    .is_placed = is_placed(config)};
     if (status == TSR_OK && c->file == NULL)
         return tsr_topology_from_sequence(c->sequence, model, flexibility,
@@ -144,6 +154,7 @@ static tsr_status read_molecule(tsr_config *config, tsr_log *log, tsr_setup *s,
         status = add_guests(config, structure, log, s, err);
     if (status == TSR_OK)
         say_left_out(structure, s->topology->guests != NULL, log);
+    tsr_nucleic_free(nucleic);
     tsr_structure_free(structure);
     return status;
 }
@@ -231,14 +242,17 @@ static tsr_status place_starts(tsr_setup *s, int n, tsr_term **term,
  * own. Only where the whole reach would make the grid long. */
 static double coil_bound(const tsr_setup *s)
 {
+    const double of_link = 2.6, of_amino = 3.8; /* from CA to CA */
     int most = 0;
+    double contour = 0.0;
     for (int i = 0; i < s->topology->n_residue;) {
+        const int is_strand = s->topology->residue[i].link != TSR_LINK_NONE;
         int n = 0, last = s->topology->residue[i].chain_last;
         for (; i <= last; i++)
             n += s->topology->residue[i].flexible;
         most = n > most ? n : most;
+        contour = fmax(contour, n * (is_strand ? of_link : of_amino));
     }
-    double contour = 3.8 * most;
     double coil = 6.5 * 1.927 * pow(most + 1.0, 0.598);
     return fmax(s->reach_ang - contour + coil, 1.25 * s->d_max_first_ang);
 }

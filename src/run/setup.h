@@ -7,6 +7,7 @@
 #include "gpu/device.h"
 #include "likelihood/likelihood.h"
 #include "likelihood/surrogate.h"
+#include "model/nucleic.h"
 #include "run/atom_curves.h"
 #include "run/config.h"
 #include "sampler/sampler.h"
@@ -124,6 +125,12 @@ tsr_status tsr_setup_guests(const tsr_structure *structure,
                             tsr_log *log, tsr_topology *topology,
                             tsr_conformation *conformation, int n_table,
                             tsr_form_factor_table **table, tsr_err *err);
+
+/* The strands of the file that structure.flexible names (model/nucleic.h);
+ * *out NULL: none, or ligands are left out. The caller frees it. */
+tsr_status tsr_setup_nucleic(const tsr_structure *structure,
+                             const tsr_structure_config *config,
+                             tsr_nucleic **out, tsr_err *err);
 
 /* Why a run does not know the curves of its molecule's atoms; NULL: it does,
  * where its file has them. */

@@ -91,7 +91,9 @@ static tsr_status find(tsr_structure_config *c, const tsr_structure *s,
 {
     tsr_parts *parts = NULL;
     int *rigid = calloc((size_t)s->n_residue + 1, sizeof *rigid);
-    const tsr_parts_wish wish = {rigid, c->mobile.n > 0};
+    const tsr_parts_wish wish = {.rigid = rigid,
+                                 .no_loops = c->mobile.n > 0,
+                                 .no_strands = c->ligands != 0};
     tsr_status status = tsr_allocated(rigid, err);
     TSR_THEN(status, mark_fixed(c, s, rigid, err));
     TSR_THEN(status, tsr_parts_with(s, NULL, wish, log, &parts, NULL, err));
@@ -101,13 +103,37 @@ static tsr_status find(tsr_structure_config *c, const tsr_structure *s,
     return status;
 }
 
+/* Where there is no protein, and strands alone may move. */
+static tsr_status find_strands(tsr_structure_config *c, const tsr_structure *s,
+                               tsr_log *log, tsr_err *err)
+{
+    tsr_parts parts = {.n_strand = 0};
+    char text[512];
+    tsr_status status =
+        c->ligands == 0 ? tsr_parts_strands(s, &parts, err) : TSR_OK;
+    list_text(&parts.flexible, sizeof text, text);
+    if (parts.flexible.n > 0)
+        tsr_info(log,
+                 "structure.flexible is not given; single-stranded, by bases "
+                 "that pair:%s (flexible: all frees every nucleotide)",
+                 text);
+    for (int k = 0; k < parts.flexible.n; k++) {
+        TSR_THEN(status,
+                 tsr_strings_append(&c->flexible, parts.flexible.item[k], err));
+        free(parts.flexible.item[k]);
+    }
+    free(parts.flexible.item);
+    return status;
+}
+
 tsr_status tsr_setup_parts(tsr_config *config, const tsr_structure *structure,
                            tsr_log *log, tsr_err *err)
 {
     tsr_structure_config *c = &config->structure;
-    return c->still || c->flexible.n + c->rigid.n > 0
-               ? TSR_OK
-               : find(c, structure, log, err);
+    if (c->still || c->flexible.n + c->rigid.n > 0)
+        return TSR_OK;
+    return structure->n_residue > 0 ? find(c, structure, log, err)
+                                    : find_strands(c, structure, log, err);
 }
 
 /* ---- what the configuration says, beside what would be found ---- */
@@ -136,7 +162,7 @@ static int is_closed(const tsr_topology *t, int first, int last)
 static void doubt_ranges(const tsr_topology *t, const tsr_parts *parts,
                          tsr_log *log)
 {
-    for (int i = 0, last; i < t->n_residue; i = last + 1) {
+    for (int i = 0, last; i < t->n_residue - t->n_link; i = last + 1) {
         const tsr_residue *r = &t->residue[i];
         for (last = i; r->flexible && last < r->chain_last &&
                        t->residue[last + 1].flexible;)
@@ -164,9 +190,13 @@ tsr_status tsr_setup_doubt(const tsr_config *config, const tsr_setup *setup,
     if (config->structure.file == NULL)
         return TSR_OK;
     tsr_status status =
-        tsr_structure_read(config->structure.file, &structure, err);
+        tsr_structure_read_any(config->structure.file, &structure, err);
+    if (status == TSR_OK && structure->n_residue == 0) {
+        tsr_structure_free(structure);
+        return TSR_OK;
+    }
     TSR_THEN(status,
-             tsr_parts_with(structure, NULL, (tsr_parts_wish){.rigid = NULL},
+             tsr_parts_with(structure, NULL, (tsr_parts_wish){.no_strands = 1},
                             NULL, &parts, NULL, err));
     for (int k = 0; status == TSR_OK && k < parts->n_grave; k++)
         tsr_warn(log, "%s: %s", config->structure.file, parts->note[k]);

@@ -20,13 +20,12 @@ static tsr_status check_alike(const tsr_topology *own,
                         path, other->n_residue, own->n_residue);
     for (int i = 0; i < own->n_residue; i++) {
         const tsr_residue *a = &own->residue[i], *b = &other->residue[i];
-        if (a->amino != b->amino)
-            return tsr_fail(
-                err, TSR_E_DATA,
-                "'%s': residue %s:%d is %s where structure.file "
-                "has %s (%s:%d); a state has the same molecule",
-                path, b->chain, b->number, tsr_amino_table[b->amino].three,
-                tsr_amino_table[a->amino].three, a->chain, a->number);
+        if (strcmp(tsr_residue_name(a), tsr_residue_name(b)) != 0)
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s': residue %s:%d is %s where structure.file "
+                            "has %s (%s:%d); a state has the same molecule",
+                            path, b->chain, b->number, tsr_residue_name(b),
+                            tsr_residue_name(a), a->chain, a->number);
         if (a->linked != b->linked)
             return tsr_fail(err, TSR_E_DATA,
                             "'%s': %s peptide bond before %s:%d, unlike in "
@@ -36,18 +35,21 @@ static tsr_status check_alike(const tsr_topology *own,
     return TSR_OK;
 }
 
-static tsr_status read_start(const char *path, tsr_log *log, tsr_setup *s,
+static tsr_status read_start(const tsr_structure_config *config,
+                             const char *path, tsr_log *log, tsr_setup *s,
                              tsr_conformation **out, tsr_err *err)
 {
     const tsr_topology *own = s->topology;
     tsr_structure *structure = NULL;
     tsr_topology *topology = NULL;
     tsr_conformation *read = NULL, *c = NULL;
-    tsr_status status = tsr_structure_read(path, &structure, err);
-    TSR_THEN(status,
-             tsr_topology_from_structure(
-                 structure, own->body_model, (tsr_flexibility){.is_still = 1},
-                 s->prior_table, log, &topology, &read, err));
+    tsr_nucleic *nucleic = NULL;
+    tsr_status status = tsr_structure_read_any(path, &structure, err);
+    TSR_THEN(status, tsr_setup_nucleic(structure, config, &nucleic, err));
+    const tsr_flexibility still = {.nucleic = nucleic, .is_still = 1};
+    TSR_THEN(status, tsr_topology_from_structure(structure, own->body_model,
+                                                 still, s->prior_table, log,
+                                                 &topology, &read, err));
     TSR_THEN(status, check_alike(own, topology, path, err));
     if (status == TSR_OK) {
         c = tsr_conformation_new(own);
@@ -63,6 +65,7 @@ static tsr_status read_start(const char *path, tsr_log *log, tsr_setup *s,
     }
     tsr_conformation_free(read);
     tsr_topology_free(topology);
+    tsr_nucleic_free(nucleic);
     tsr_structure_free(structure);
     return status;
 }
@@ -194,7 +197,8 @@ tsr_status tsr_setup_starts(const tsr_config *config, tsr_log *log,
     s->start = calloc((size_t)starts->n, sizeof(*s->start));
     TSR_TRY(tsr_allocated(s->start, err));
     for (int k = 0; k < starts->n && status == TSR_OK; k++) {
-        status = read_start(start[k].file, log, s, &s->start[k], err);
+        status = read_start(&config->structure, start[k].file, log, s,
+                            &s->start[k], err);
         s->n_start += status == TSR_OK;
     }
     return status;

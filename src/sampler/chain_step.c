@@ -30,6 +30,8 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
     tsr_conformer *state = &c->state[c->which];
     tsr_move_registry[c->kind]->propose(c->move[c->kind], state->current,
                                         state->proposed, c->rng, &c->proposal);
+    tsr_proposal_carry(c->target->topology, state->current, state->proposed,
+                       &c->proposal);
     return tsr_chain_ask(c, ask);
 }
 

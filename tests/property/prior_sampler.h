@@ -37,7 +37,7 @@ static inline double sample_product_log(const prior_sampler *s,
         sum += tsr_prior_angle_log(
             s->prior, i, tsr_vec3_angle(x[TSR_N], x[TSR_CA], x[TSR_C]));
         if (tsr_amino_has_side_chain(r->amino))
-            sum += tsr_prior_side_log(s->prior, r->amino, c->side[i]);
+            sum += tsr_prior_side_log(s->prior, i, c->side[i]);
     }
     return sum;
 }
@@ -124,7 +124,7 @@ static inline void sample_once(const prior_sampler *s, gsl_rng *rng,
             sample_first_angle(c->backbone[i], tau - g[i].n_ca_c);
         g[i].n_ca_c = tau;
         if (tsr_amino_has_side_chain(r->amino))
-            tsr_prior_side_draw(s->prior, r->amino, rng, c->side[i]);
+            tsr_prior_side_draw(s->prior, i, rng, c->side[i]);
     }
     tsr_geometry_build(t, g, c);
     free(g);

@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum { N_RESIDUE = 24, N_Q = 61 };
+#define HOST(g, r) ((g)->host[(g)->atoms->residue[r].first_atom])
 static const double dq = 0.01;
-
 static char folder[64];
 static tsr_err err;
 
@@ -383,9 +383,9 @@ static void ride_where_they_touch(void **state)
     const tsr_guests *g = f.t->guests;
     const int first = f.t->residue[4].unit, last = f.t->residue[19].unit;
     assert_true(first >= 0 && last >= 0 && first != last);
-    assert_int_equal(f.t->residue[g->host[0]].unit, first);
-    assert_int_equal(f.t->residue[g->host[2]].unit, last);
-    assert_int_equal(g->host[2], g->host[3]); /* nucleotides that touch */
+    assert_int_equal(f.t->residue[HOST(g, 0)].unit, first);
+    assert_int_equal(f.t->residue[HOST(g, 2)].unit, last);
+    assert_int_equal(HOST(g, 2), HOST(g, 3)); /* nucleotides that touch */
     for (int k = 1; k < g->n_body; k++)
         assert_true(g->part[k].host >= g->part[k - 1].host);
     close_fixture(&f);
@@ -399,8 +399,8 @@ static void ride_where_told(void **state)
     tsr_strings bound = {.n = 1, .item = item};
     open_fixture(&f, 0, 1, &bound);
     assert_non_null(f.t->guests);
-    assert_int_equal(f.t->guests->host[2], 2);
-    assert_int_equal(f.t->guests->host[3], 2);
+    assert_int_equal(HOST(f.t->guests, 2), 2);
+    assert_int_equal(HOST(f.t->guests, 3), 2);
     close_fixture(&f);
     const struct {
         char *text;
@@ -485,7 +485,7 @@ static void move_with_the_host(void **state)
     double most = 0.0;
     for (int i = 0; i < n; i++) {
         const tsr_file_atom *a = &g->atoms->atom[i];
-        const int is_late = g->host[a->residue] > 14;
+        const int is_late = g->host[i] > 14;
         for (int r = 0; r < N_RESIDUE; r++) {
             const double before = tsr_vec3_distance(
                 a->xyz,

@@ -15,7 +15,7 @@
 
 static const char demo[] = "configs/demo/two_domain.pdb"; /* linker 51 to 64 */
 enum { DEMO = 114 };
-static const tsr_parts_wish no_wish = {NULL, 0};
+static const tsr_parts_wish no_wish = {.rigid = NULL};
 static tsr_err err;
 
 static tsr_structure *read_demo(void)
@@ -206,7 +206,7 @@ static void wished(void **state)
     int rigid[DEMO] = {0};
     for (int i = 54; i < 57; i++)
         rigid[i] = 1;
-    const tsr_parts_wish wish = {rigid, 0};
+    const tsr_parts_wish wish = {.rigid = rigid};
     OK(tsr_parts_find(s, NULL, wish, &p, &err));
     assert_int_equal(p->flexible.n, 2);
     assert_string_equal(p->flexible.item[0], "A:51-54");

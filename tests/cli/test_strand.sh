@@ -1,0 +1,103 @@
+#!/bin/sh
+# Strands of nucleotides that move: alone and beside a protein, through a run,
+# its files, exports and the report. Prints one line a test (tests/run.sh).
+. tests/cli/expect.sh
+
+"$build/tests/oracle/write_strand" 8 rna >strand.pdb
+cat >strand.yaml <<END
+seed: 2
+structure: {file: strand.pdb, flexible: ["S:4-8"]}
+data: [{file: curve.dat}]
+sampler: {chains: 2, warmup: 200, draws: 24, thin: 10, temperatures: 1}
+device: {use: reference}
+output: {directory: whole, trajectory_every: 2}
+simulate: {points: 40, q_range: [0.01, 0.3], steps: 300, error: 0.03}
+END
+expect "simulate" 0 "" "$program" simulate strand.yaml --output curve.dat
+expect "a strand alone" 0 "8 nucleotides are links of their strands" \
+    "$program" run strand.yaml
+expect "all its atoms" 0 "24 models of 160 atoms" "$program" export whole \
+    --draws all --raw --atoms all --output all.pdb
+# largest - least distance between two atoms over the models
+spread() { # RESIDUE NAME RESIDUE NAME
+    awk -v a="$1" -v m="$2" -v b="$3" -v n="$4" '
+        function is(at, name) {
+            return substr($0, 23, 4) + 0 == at && $3 == name
+        }
+        function put(to) {
+            to[1] = substr($0, 31, 8); to[2] = substr($0, 39, 8)
+            to[3] = substr($0, 47, 8)
+        }
+        /^ATOM/ {if (is(a, m)) put(p); if (is(b, n)) put(q)}
+        /^ENDMDL/ {d = sqrt((p[1] - q[1])^2 + (p[2] - q[2])^2 + (p[3] - q[3])^2)
+            if (!k++) low = high = d
+            if (d < low) low = d; if (d > high) high = d}
+        END {print high - low}' all.pdb
+}
+holds() { # NAME MORE|LESS LIMIT RESIDUE NAME RESIDUE NAME
+    check "$1" test "$(spread "$4" "$5" "$6" "$7" |
+        awk -v limit="$3" -v want="$2" '{
+            print (want == "less" ? $1 < limit : $1 > limit)}')" -eq 1
+}
+holds "bonds stay" less 0.004 5 "O3'" 6 P
+holds "angles stay" less 0.006 5 "C3'" 6 P
+holds "sugars stay" less 0.006 6 "O4'" 6 "O3'"
+holds "what is rigid stays" less 0.006 1 P 3 N6
+holds "backbones turn" more 1 1 P 8 P
+holds "bases turn" more 0.1 6 "O4'" 6 C8
+
+sed 's/draws: 24/draws: 12/; s/whole/half/' strand.yaml >half.yaml
+expect "half of the draws" 0 "" "$program" run half.yaml
+expect "and the others" 0 "" "$program" resume half --draws 24
+if [ -e "$source/.venv/done" ]; then
+    echo "a resumed run is the same|whole half" |
+        "$source/.venv/bin/python" "$source/tests/cli/compare_runs.py" || bad=1
+fi
+expect "a report" 0 "" "$program" report whole
+
+expect "what moves is found" 0 "single-stranded, by bases that pair: S:1-8 " \
+    "$program" check strand.yaml --set 'structure.flexible=[]'
+
+expect "init" 0 "wrote found.yaml" "$program" init strand.pdb curve.dat \
+    --output found.yaml
+check "says what is single-stranded" grep -q '"S:1-8" # single-stranded' found.yaml
+expect "nothing moves" 0 "the structures stay as they are" "$program" run strand.yaml --output still \
+    --set 'structure.flexible=[]' --set structure.still=true
+
+# beside it its copy
+{ cat strand.pdb
+  awk '/^ATOM/ {printf "%sT%s%8.3f%s\n", substr($0, 1, 21), substr($0, 23, 24),
+      substr($0, 47, 8) + 4, substr($0, 55)}' strand.pdb; } >two.pdb
+expect "what pairs rides" 0 "A T:1 and 7 more residues: rigid with S:" \
+    "$program" check strand.yaml --set structure.file=two.pdb \
+    --set prior.relax=true
+expect "held at one part alone" 0 "chain T is held by its part at T:.*lets go" \
+    "$program" check strand.yaml --set structure.file=two.pdb \
+    --set 'structure.flexible=["S:4-5", "T:4-5"]' --set prior.clash=none
+
+# ---- what cannot be ----
+grep -v " C5'   A S   5" strand.pdb >cut.pdb
+expect "a hole" 65 "nucleotide S:5 \(A\) has no atom C5'" "$program" check \
+    strand.yaml --set structure.file=cut.pdb
+expect "no such nucleotide" 78 "the chain goes from 1 to 8" "$program" check \
+    strand.yaml --set 'structure.flexible=["S:4-9"]'
+expect "left out" 65 "holds no protein, and no nucleotides that may move" \
+    "$program" check strand.yaml --set structure.ligands=none
+
+# ---- a protein with DNA ----
+model=$shared/saxs/rpa_multifoxs_synthetic/model_1jmc.pdb
+if [ ! -e "$model" ]; then
+    echo "skip DNA on a protein: no $model"
+    exit $bad
+fi
+cat >dna.yaml <<END
+structure: {file: $model, flexible: ["A:298-303", "B:15-18"]}
+sampler: {chains: 1, warmup: 100, draws: 10, thin: 20, temperatures: 1}
+device: {use: reference}
+output: {directory: dna, trajectory_every: 1}
+END
+expect "it rides on its domain" 0 "chain B rides with the rigid part of A:2" \
+    "$program" run dna.yaml
+expect "its atoms" 0 "10 models of 2047 atoms" "$program" export dna \
+    --draws all --raw --atoms all --output all.pdb
+exit $bad

@@ -1,0 +1,276 @@
+/* Proposals of strands, and of chains that ride on others, tell the truth: what
+ * they say moved, how rigidly, and by how much the prior changed. */
+#include "tests/strand_fixture.h"
+
+#include "tests/unit/chain_pdb.h"
+
+/* ---- excluded volume, dirty bodies ---- */
+
+/* What a proposal says of itself: what it does not name stays to the bit, and
+ * what it calls rigid is. */
+static void check_spans(const tsr_topology *t, const tsr_conformation *now,
+                        const tsr_conformation *to, const tsr_proposal *p)
+{
+    int group[256];
+    assert_true(t->n_body <= 256 && p->n_span <= TSR_MAX_SPAN);
+    for (int a = 0; a < t->n_body; a++) {
+        group[a] = -1;
+        for (int q = 0; q < p->n_span; q++)
+            if (t->body[a].residue >= p->span[q].first &&
+                t->body[a].residue < p->span[q].first + p->span[q].count)
+                group[a] = p->span[q].group;
+        if (group[a] < 0)
+            assert_memory_equal(now->body[a], to->body[a], sizeof to->body[a]);
+        for (int b = 0; b < a && group[a] > 0; b++)
+            if (group[a] == group[b])
+                assert_true(fabs(tsr_vec3_distance(now->body[a], now->body[b]) -
+                                 tsr_vec3_distance(to->body[a], to->body[b])) <
+                            1e-9);
+    }
+    for (int q = 1; q < p->n_span; q++)
+        assert_true(p->span[q].first >=
+                    p->span[q - 1].first + p->span[q - 1].count);
+}
+
+/* Proposals of pivots, bases and whole chains, accepted by the prior, whose
+ * changes are those of the sum over all pairs. */
+static void propose_many(fixture *f, tsr_conformation *now, int n)
+{
+    static const int moves[] = {TSR_MOVE_pivot, TSR_MOVE_side_chain,
+                                TSR_MOVE_crankshaft, TSR_MOVE_regrow};
+    enum { N_KIND = sizeof moves / sizeof *moves };
+    gsl_rng *rng = tsr_rng_new(2, 0);
+    tsr_conformation *to = tsr_conformation_new(f->t);
+    tsr_prior_state *s = tsr_prior_state_new(f->prior, now);
+    void *move[N_KIND];
+    int n_soft = 0;
+    assert_non_null(s);
+    for (int m = 0; m < N_KIND; m++) {
+        const tsr_move_type *type = tsr_move_registry[moves[m]];
+        move[m] = type->n_target(f->options[moves[m]], f->t) > 0
+                      ? type->state_new(f->options[moves[m]], f->t, f->prior)
+                      : NULL;
+    }
+    tsr_conformation_copy(f->t, to, now, 0, f->t->n_residue);
+    for (int k = 0; k < n; k++) {
+        tsr_proposal p;
+        const int m = k % N_KIND;
+        if (move[m] == NULL)
+            continue;
+        tsr_move_registry[moves[m]]->propose(move[m], now, to, rng, &p);
+        tsr_proposal_carry(f->t, now, to, &p);
+        check_spans(f->t, now, to, &p);
+        const double change = p.n_span == 0 ? -(double)INFINITY
+                                            : tsr_prior_propose(s, now, to, &p);
+        const double whole = tsr_prior_log_reference(f->prior, to) -
+                             tsr_prior_log_reference(f->prior, now);
+        if (p.n_span > 0 && isinf(change))
+            assert_true(isinf(whole));
+        else if (p.n_span > 0)
+            assert_true(fabs(change - whole) < 1e-6);
+        n_soft += !isinf(change);
+        if (!isinf(change) && gsl_rng_uniform(rng) < exp(change)) {
+            tsr_prior_accept(s, to, &p);
+            tsr_conformation_copy(f->t, now, to, 0, f->t->n_residue);
+        } else {
+            tsr_conformation_copy(f->t, to, now, 0, f->t->n_residue);
+        }
+    }
+    assert_true(n_soft > n / 5);
+    assert_true(fabs(tsr_prior_state_log(s) -
+                     tsr_prior_log_reference(f->prior, now)) < 1e-6);
+    for (int m = 0; m < N_KIND; m++)
+        if (move[m] != NULL)
+            tsr_move_registry[moves[m]]->state_free(move[m]);
+    tsr_prior_state_free(s);
+    tsr_conformation_free(to);
+    gsl_rng_free(rng);
+}
+
+static void proposals_tell_the_truth(void **state)
+{
+    (void)state;
+    fixture f;
+    open_strand(&f, 9, 0, NULL, TSR_CLASH_SOFT);
+    gsl_rng *rng = tsr_rng_new(2, 0);
+    tsr_conformation *now = tsr_conformation_new(f.t);
+    tsr_conformation *good = tsr_conformation_new(f.t);
+    int n_forbidden = 0;
+    for (int k = 0; k < 300; k++) {
+        char worst[160];
+        draw(&f, rng, now);
+        const int n = tsr_prior_clashes(f.prior, now, worst);
+        n_forbidden += n > 0;
+        assert_true((n > 0) ==
+                    (isinf(tsr_prior_log_reference(f.prior, now)) != 0));
+        if (n == 0)
+            tsr_conformation_copy(f.t, good, now, 0, f.t->n_residue);
+    }
+    assert_true(n_forbidden > 10 && n_forbidden < 300);
+    propose_many(&f, good, 4000);
+    tsr_conformation_free(now);
+    tsr_conformation_free(good);
+    gsl_rng_free(rng);
+    close_strand(&f);
+}
+
+/* ---- a complex ---- */
+
+/* Protein A of two domains with a hinge at 11 to 14; a strand S of 8 on the
+ * second; protein B on the strand's end. */
+static void write_complex(const char *path)
+{
+    chain_residue residue[24];
+    char plain[128];
+    tsr_structure *s = NULL;
+    tsr_atoms *atoms = NULL;
+    for (int i = 0; i < 24; i++)
+        residue[i] = (chain_residue){.amino = i % 2 ? TSR_ALA : TSR_GLY,
+                                     .phi = -2.3,
+                                     .psi = 2.4,
+                                     .angle = 1.94,
+                                     .omega = 3.1};
+    snprintf(plain, sizeof plain, "%s/plain.pdb", folder);
+    FILE *file = fopen(plain, "w");
+    assert_non_null(file);
+    write_chain(file, 24, residue);
+    fclose(file);
+    OK(tsr_structure_read(plain, &s, &err));
+    const double *ca = tsr_residue_atom(s, &s->residue[19], "CA")->xyz;
+    const double beside[3] = {ca[0], ca[1], ca[2] + 7.0};
+    file = fopen(plain, "w");
+    strand_write(file, 'S', 8, 0, beside);
+    fclose(file);
+    OK(tsr_atoms_read(plain, &atoms, &err));
+    double shift[3];
+    const double *first = tsr_residue_atom(s, &s->residue[0], "CA")->xyz;
+    const double *end = atoms->atom[atoms->n_atom - 1].xyz;
+    for (int d = 0; d < 3; d++)
+        shift[d] = end[d] - first[d] + (d == 0 ? 5.0 : 0.0);
+    file = fopen(path, "w");
+    for (int chain = 0; chain < 2; chain++) {
+        for (int i = 0; i < (chain == 0 ? 24 : 6); i++)
+            for (int k = 0; k < s->residue[i].n_atom; k++) {
+                const tsr_atom *a = &s->atom[s->residue[i].first_atom + k];
+                const char element[2] = {a->name[0], '\0'};
+                double x[3];
+                for (int d = 0; d < 3; d++)
+                    x[d] = a->xyz[d] + chain * shift[d];
+                strand_put(file, a->name, element, s->residue[i].name,
+                           (char)('A' + chain), s->residue[i].number, x);
+            }
+        fprintf(file, "TER\n");
+    }
+    strand_write(file, 'S', 8, 0, beside);
+    fclose(file);
+    tsr_atoms_free(atoms);
+    tsr_structure_free(s);
+}
+
+/* Distance of the CA of two residues of the topology. */
+static double apart(const tsr_conformation *c, int i, int j)
+{
+    return tsr_vec3_distance(c->backbone[i][TSR_CA], c->backbone[j][TSR_CA]);
+}
+
+static void chains_ride(void **state)
+{
+    (void)state;
+    fixture f = {.range = {"A:11-14", "S:4-5"}};
+    const tsr_strings flexible = {.n = 2, .item = f.range};
+    snprintf(f.path, sizeof f.path, "%s/complex.pdb", folder);
+    write_complex(f.path);
+    read_file(&f, &flexible, TSR_CLASH_SOFT);
+    const tsr_topology *t = f.t;
+    /* A 0 to 23, B 24 to 29, S from 30, three links a nucleotide */
+    assert_int_equal(t->n_residue, 30 + 24);
+    assert_int_equal(t->n_ride, 2);
+    assert_int_equal(t->ride[0].chain, 2);
+    assert_true(t->ride[0].host >= 14 && t->ride[0].host < 24);
+    assert_int_equal(t->ride[1].chain, 1);
+    assert_true(t->ride[1].host >= 30 + 15);
+    assert_true(t->residue[0].is_fixed && !t->residue[20].is_fixed);
+    assert_int_equal(t->residue[30].unit, t->residue[t->ride[0].host].unit);
+    assert_int_equal(t->residue[24].unit, t->residue[t->ride[1].host].unit);
+    assert_true(t->residue[30].unit != t->residue[0].unit &&
+                t->residue[24].unit != t->residue[30].unit);
+    tsr_conformation *now = tsr_conformation_new(t);
+    tsr_conformation_copy(t, now, f.c, 0, t->n_residue);
+    propose_many(&f, now, 4000);
+    assert_memory_equal(now->backbone[0], f.c->backbone[0],
+                        sizeof now->backbone[0]);
+    assert_true(fabs(apart(now, 20, 30) - apart(f.c, 20, 30)) < 1e-6);
+    assert_true(fabs(apart(now, 24, 50) - apart(f.c, 24, 50)) < 1e-6);
+    assert_true(fabs(apart(now, 24, 29) - apart(f.c, 24, 29)) < 1e-6);
+    assert_true(fabs(apart(now, 0, 30) - apart(f.c, 0, 30)) > 0.1);
+    assert_true(fabs(apart(now, 30, 24) - apart(f.c, 30, 24)) > 0.1);
+    tsr_conformation_free(now);
+    close_strand(&f);
+}
+
+/* Replicates of exact draws of the complex keep torsions, and how the ends lie,
+ * whichever of its chains a step turns. */
+static void complex_keeps_prior(void **state)
+{
+    (void)state;
+    enum { N = 1500, STEPS = 30, MOST = 40 };
+    static double value[2][MOST][N];
+    fixture f = {.range = {"A:11-14", "S:4-5"}};
+    const tsr_strings flexible = {.n = 2, .item = f.range};
+    snprintf(f.path, sizeof f.path, "%s/complex.pdb", folder);
+    write_complex(f.path);
+    read_file(&f, &flexible, TSR_CLASH_NONE);
+    set_moves(&f, (const double[3]){1.0, 0.0, 0.3}, 0.2);
+    gsl_rng *rng = tsr_rng_new(21, 0);
+    tsr_conformation *c = tsr_conformation_new(f.t);
+    long n_accepted = 0;
+    int n_value = 0;
+    for (int i = 0; i < N; i++)
+        for (int after = 0; after < 2; after++) {
+            draw(&f, rng, c);
+            if (after)
+                n_accepted += walk(&f, i, STEPS, c);
+            n_value = 0;
+            for (int k = 0; k < f.t->n_torsion; k++) {
+                const tsr_torsion *t = &f.t->torsion[k];
+                value[after][n_value++][i] =
+                    tsr_conformation_torsion(f.t, c, t->residue, t->kind);
+            }
+            value[after][n_value++][i] = apart(c, 0, 30);
+            value[after][n_value++][i] = apart(c, 0, 29);
+            value[after][n_value++][i] = apart(c, 20, 53);
+            value[after][n_value++][i] = tsr_conformation_rg(f.t, c, NULL);
+            assert_true(n_value <= MOST);
+        }
+    assert_true(n_accepted > N * STEPS / 4);
+    for (int k = 0; k < n_value; k++) {
+        const double p = ks_p(N, value[0][k], value[1][k]);
+        if (p < 1e-4)
+            fail_msg("value %d of %d: p %.1e", k, n_value, p);
+    }
+    gsl_rng_free(rng);
+    tsr_conformation_free(c);
+    close_strand(&f);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return folder_make(folder, "ride");
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return folder_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(proposals_tell_the_truth),
+        cmocka_unit_test(chains_ride),
+        cmocka_unit_test(complex_keeps_prior),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

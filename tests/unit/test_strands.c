@@ -1,0 +1,110 @@
+/* Which nucleotides are found to be single-stranded. */
+#include "tests/strand_sample.h"
+
+#include "parts/parts.h"
+#include "tests/unit/folder.h"
+
+static char folder[64];
+static tsr_err err;
+
+/* A protein of one alanine where `protein` is not NULL, strand S of 8, and,
+ * `apart` Angstrom along z, its copy T, unless that is 0. */
+static void find(const double *protein, double apart, tsr_parts *parts)
+{
+    static const char *const name[] = {"N", "CA", "C", "O", "CB"};
+    static const double at[][3] = {{0.0, 0.0, 0.0},
+                                   {1.46, 0.0, 0.0},
+                                   {2.0, 1.42, 0.0},
+                                   {1.2, 2.3, 0.0},
+                                   {2.0, -0.8, 1.2}};
+    const double origin[3] = {0.0, 0.0, 0.0}, other[3] = {0.0, 0.0, apart};
+    char path[128];
+    tsr_structure *s = NULL;
+    snprintf(path, sizeof path, "%s/file.pdb", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (int k = 0; k < 5 && protein != NULL; k++) {
+        double x[3];
+        const char element[2] = {name[k][0], '\0'};
+        for (int d = 0; d < 3; d++)
+            x[d] = protein[d] + at[k][d];
+        strand_put(file, name[k], element, "ALA", 'A', 1, x);
+    }
+    if (protein != NULL)
+        fprintf(file, "TER\n");
+    strand_write(file, 'S', 8, 0, origin);
+    if (apart != 0.0)
+        strand_write(file, 'T', 8, 0, other);
+    fclose(file);
+    OK(tsr_structure_read_any(path, &s, &err));
+    *parts = (tsr_parts){.n_strand = 0};
+    OK(tsr_parts_strands(s, parts, &err));
+    assert_int_equal(parts->n_strand, parts->flexible.n);
+    tsr_structure_free(s);
+}
+
+static void clear(tsr_parts *parts)
+{
+    for (int k = 0; k < parts->flexible.n; k++)
+        free(parts->flexible.item[k]);
+    free(parts->flexible.item);
+}
+
+static void alone(void **state)
+{
+    (void)state;
+    tsr_parts p;
+    find(NULL, 0.0, &p);
+    assert_int_equal(p.n_strand, 1);
+    assert_string_equal(p.flexible.item[0], "S:1-8");
+    clear(&p);
+    find(NULL, 80.0, &p);
+    assert_int_equal(p.n_strand, 2);
+    assert_string_equal(p.flexible.item[1], "T:1-8");
+    clear(&p);
+}
+
+/* N and O of all bases 3 Angstrom from those of the copy. */
+static void paired(void **state)
+{
+    (void)state;
+    tsr_parts p;
+    find(NULL, 3.0, &p);
+    assert_int_equal(p.n_strand, 0);
+    clear(&p);
+}
+
+static void beside_a_protein(void **state)
+{
+    (void)state;
+    tsr_parts p;
+    const double far[3] = {200.0, 0.0, 0.0}, near[3] = {-3.0, -3.0, 0.0};
+    find(far, 0.0, &p); /* it would drift */
+    assert_int_equal(p.n_strand, 0);
+    clear(&p);
+    find(near, 0.0, &p); /* beside the first nucleotides */
+    assert_int_equal(p.n_strand, 1);
+    assert_non_null(strstr(p.flexible.item[0], "-8"));
+    assert_null(strstr(p.flexible.item[0], "S:1-"));
+    clear(&p);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return folder_make(folder, "strands");
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return folder_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(alone),
+                                       cmocka_unit_test(paired),
+                                       cmocka_unit_test(beside_a_protein)};
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
