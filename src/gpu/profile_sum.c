@@ -112,7 +112,7 @@ static void direct_speed(const tsr_profile_sum *s, double d_bound, int n_q,
 static void grid_speed(const tsr_profile_sum *s, tsr_method_speed *speed)
 {
     static const double lanes_spread_s = 1.2e-6, lanes_point_s = 4e-8,
-                        gpu_spread_s = 1e-9, gpu_point_s = 3e-11,
+                        gpu_spread_s = 1.6e-9, gpu_point_s = 2.5e-11,
                         gpu_units = 132.0;
     static const double build_s = 0.3;
     const tsr_device_info *info =
