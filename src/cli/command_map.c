@@ -65,9 +65,9 @@ static const tsr_option options[] = {
             "NXSTART to NZSTART (nstart), or auto"},
     {.name = "trajectory",
      .letter = 't',
-     .argument = "DCD",
-     .doc = "cc, timeline: the frames of this trajectory, of which the model "
-            "says the atoms, in the same order"},
+     .argument = "FILE",
+     .doc = "cc, timeline: the frames of this trajectory (DCD, H5MD), of which "
+            "the model says the atoms, in the same order"},
     {.name = "frames",
      .argument = "N",
      .initial = "200",

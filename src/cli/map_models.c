@@ -8,6 +8,7 @@
 #include "io/parent.h"
 #include "io/structure.h"
 #include "run/past_run.h"
+#include "store/h5md.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -276,11 +277,35 @@ static tsr_status check_order(const tsr_map_models *m, const char *trajectory,
                     trajectory, n, m->path, n_other);
 }
 
-static tsr_status read_frames(tsr_dcd *dcd, int n_all, tsr_map_models *out,
+/* One of the two. */
+typedef struct {
+    tsr_dcd *dcd;
+    tsr_h5md *h5md;
+    int n_atom, n_frame, is_cut;
+} frames_file;
+
+static tsr_status open_frames(const char *path, frames_file *out, tsr_err *err)
+{
+    *out = (frames_file){.n_atom = 0};
+    if (tsr_h5md_is(path)) {
+        TSR_TRY(tsr_h5md_open(path, &out->h5md, err));
+        out->n_atom = tsr_h5md_n_atom(out->h5md);
+        out->n_frame = tsr_h5md_n_frame(out->h5md);
+        return TSR_OK;
+    }
+    TSR_TRY(tsr_dcd_open(path, &out->dcd, err));
+    const tsr_dcd_info info = tsr_dcd_look(out->dcd);
+    out->n_atom = info.n_atom, out->n_frame = info.n_frame;
+    out->is_cut = info.is_cut;
+    return TSR_OK;
+}
+
+static tsr_status read_frames(const frames_file *from, tsr_map_models *out,
                               tsr_err *err)
 {
     const tsr_atoms *a = out->atoms;
-    const size_t n_atom = (size_t)a->n_atom, n = (size_t)out->n;
+    const size_t n_atom = (size_t)a->n_atom, n = (size_t)out->n,
+                 n_all = (size_t)from->n_frame;
     double(*all)[3] = calloc((size_t)a->n_in_file, sizeof *all);
     tsr_status status = TSR_OK;
     free(out->xyz);
@@ -289,8 +314,9 @@ static tsr_status read_frames(tsr_dcd *dcd, int n_all, tsr_map_models *out,
     if (all == NULL || out->xyz == NULL || out->draw == NULL)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu frames", n);
     for (size_t k = 0; k < n && status == TSR_OK; k++) {
-        const int frame = n > 1 ? (int)(k * (size_t)(n_all - 1) / (n - 1)) : 0;
-        status = tsr_dcd_read(dcd, frame, all, err);
+        const int frame = n > 1 ? (int)(k * (n_all - 1) / (n - 1)) : 0;
+        status = from->h5md != NULL ? tsr_h5md_read(from->h5md, frame, all, err)
+                                    : tsr_dcd_read(from->dcd, frame, all, err);
         out->draw[k] = frame + 1;
         for (size_t i = 0; i < n_atom; i++)
             tsr_vec3_copy(out->xyz[k * n_atom + i], all[a->atom[i].in_file]);
@@ -299,29 +325,26 @@ static tsr_status read_frames(tsr_dcd *dcd, int n_all, tsr_map_models *out,
     return status;
 }
 
-static tsr_status read_trajectory(const char *trajectory, int most,
-                                  tsr_log *log, tsr_map_models *out,
-                                  tsr_err *err)
+static tsr_status read_trajectory(const char *path, int most, tsr_log *log,
+                                  tsr_map_models *out, tsr_err *err)
 {
-    tsr_dcd *dcd;
-    TSR_TRY(tsr_dcd_open(trajectory, &dcd, err));
-    const tsr_dcd_info info = tsr_dcd_look(dcd);
+    frames_file from;
+    TSR_TRY(open_frames(path, &from, err));
     tsr_status status = TSR_OK;
-    out->n = info.n_frame < most ? info.n_frame : most;
-    if (info.n_atom != out->atoms->n_in_file)
-        status =
-            tsr_fail(err, TSR_E_DATA,
-                     "'%s' has %d atoms, and '%s' %d: they must be the "
-                     "same, in the same order, waters and hydrogens "
-                     "included",
-                     trajectory, info.n_atom, out->path, out->atoms->n_in_file);
-    if (info.is_cut)
-        tsr_warn(log, "'%s' ends within a frame, which is left out",
-                 trajectory);
+    out->n = from.n_frame < most ? from.n_frame : most;
+    if (from.n_atom != out->atoms->n_in_file)
+        status = tsr_fail(err, TSR_E_DATA,
+                          "'%s' has %d atoms, and '%s' %d: they must be the "
+                          "same, in the same order, waters and hydrogens "
+                          "included",
+                          path, from.n_atom, out->path, out->atoms->n_in_file);
+    if (from.is_cut)
+        tsr_warn(log, "'%s' ends within a frame, which is left out", path);
     if (status == TSR_OK)
-        status = read_frames(dcd, info.n_frame, out, err);
-    tsr_dcd_free(dcd);
-    return status == TSR_OK ? check_order(out, trajectory, err) : status;
+        status = read_frames(&from, out, err);
+    tsr_dcd_free(from.dcd);
+    tsr_h5md_free(from.h5md);
+    return status == TSR_OK ? check_order(out, path, err) : status;
 }
 
 tsr_status tsr_map_models_read(const char *path, const char *trajectory,

@@ -348,6 +348,36 @@ refused fewer "they must be the same"
 refused order "or they are in another order"
 refused nan "frame 1, atom 4: a coordinate is not a finite number"
 refused damaged "is damaged"
+# The same as H5MD, in nm as other programs write it.
+with_h5py=$source/.venv/bin/python
+if "$with_h5py" -c "import h5py" 2>/dev/null; then
+    cat >h5md.py <<'END'
+"""h5md.py KIND FILE: the four frames of wet.pdb as H5MD."""
+import sys
+import h5py, numpy
+kind, path = sys.argv[1:]
+xyz = numpy.array([[float(l[30 + 8 * c:38 + 8 * c]) for c in range(3)]
+                   for l in open("wet.pdb") if l[:4] in ("ATOM", "HETA")])
+frames = numpy.array([xyz + [k, 0, 0] for k in range(4)])
+with h5py.File(path, "w") as f:
+    f.attrs["about"] = "a test"
+    if kind != "none":
+        f["particles/all/box/edges"] = [1.0, 1.0, 1.0]
+        p = f.create_group("particles/all/position")
+        p["value"] = frames[:, :, :2] if kind == "flat" else frames / 10
+        p["value"].attrs["unit"] = "mile" if kind == "mile" else "nm"
+END
+    "$with_h5py" h5md.py nm nm.h5md
+    expect "a trajectory: H5MD" 0 "" map cc wet.pdb -t nm.h5md --map own.mrc -r 6
+    grep "^wet" out.txt >h5md.txt
+    check "has the same frames" cmp -s h5md.txt little.txt
+    for kind in none flat mile; do
+        "$with_h5py" h5md.py $kind $kind.h5md
+    done
+    expect "HDF5, but no H5MD" 65 "is it H5MD" map cc wet.pdb -t none.h5md --map own.mrc -r 6
+    expect "flat positions" 65 "is it H5MD" map cc wet.pdb -t flat.h5md --map own.mrc -r 6
+    expect "H5MD in miles" 65 "are in 'mile'" map cc wet.pdb -t mile.h5md --map own.mrc -r 6
+fi
 "$python" dcd.py cut cut.dcd
 expect "a trajectory: cut" 0 "ends within a frame" map cc wet.pdb -t cut.dcd \
     --map own.mrc -r 6
