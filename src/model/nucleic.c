@@ -24,9 +24,9 @@ tsr_link tsr_nucleic_link_of(const char *atom, int *turns)
 {
     const int is_prime = strchr(atom, '\'') != NULL;
     *turns = 0;
+    /* O1P; S2P of a phosphorothioate */
     if (atom[0] == 'P' || strncmp(atom, "OP", 2) == 0 ||
-        strncmp(atom, "HOP", 3) == 0 ||
-        (strlen(atom) == 3 && atom[0] == 'O' && atom[2] == 'P'))
+        strncmp(atom, "HOP", 3) == 0 || atom[strlen(atom) - 1] == 'P')
         return TSR_LINK_PHOSPHATE;
     if (is_prime && strchr(atom, '5') != NULL)
         return TSR_LINK_METHYLENE;
@@ -73,7 +73,7 @@ static tsr_status fourth_corner(const tsr_atoms *atoms, int r,
             tsr_vec3_copy(oxygen, o5);
         else
             TSR_TRY(need(atoms, r,
-                         names[k][find(atoms, r, names[k][0]) == NULL], oxygen,
+                         names[k][find(atoms, r, names[k][1]) != NULL], oxygen,
                          err));
         tsr_vec3_sub(u, p, oxygen);
         tsr_vec3_normalize(u);
