@@ -256,18 +256,24 @@ static tsr_status fill(const tsr_parts_graph *g, const tsr_cut *cut,
 tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
                           tsr_parts_wish wish, tsr_parts **out, tsr_err *err)
 {
-    tsr_parts_graph graph;
+    const int is_protein = structure->n_residue > 0;
+    tsr_parts_graph graph = {.n = 0};
     tsr_pieces pieces = {0};
     tsr_parts *parts = NULL;
     tsr_cut *cut = calloc((size_t)structure->n_residue + 1, sizeof *cut);
     *out = NULL;
-    tsr_status status = tsr_parts_graph_make(structure, pae, &graph, err);
+    tsr_status status = TSR_OK;
+    if (is_protein) /* strands alone have no parts */
+        status = tsr_parts_graph_make(structure, pae, &graph, err);
     if (status == TSR_OK &&
         (cut == NULL || (parts = parts_new(&graph)) == NULL))
         status = tsr_no_memory(err);
-    TSR_THEN(status, tsr_parts_cut(&graph, cut, err));
-    TSR_THEN(status, tsr_pieces_make(&graph, cut, wish.no_loops, &pieces, err));
-    TSR_THEN(status, fill(&graph, cut, &pieces, wish.rigid, parts, err));
+    if (is_protein) {
+        TSR_THEN(status, tsr_parts_cut(&graph, cut, err));
+        TSR_THEN(status,
+                 tsr_pieces_make(&graph, cut, wish.no_loops, &pieces, err));
+        TSR_THEN(status, fill(&graph, cut, &pieces, wish.rigid, parts, err));
+    }
     tsr_pieces_clear(&pieces);
     tsr_parts_graph_clear(&graph);
     free(cut);

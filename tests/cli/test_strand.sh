@@ -3,7 +3,9 @@
 # its files, exports and the report. Prints one line a test (tests/run.sh).
 . tests/cli/expect.sh
 
-"$build/tests/oracle/write_strand" 8 rna >strand.pdb
+# one of its phosphates has a sulphur
+"$build/tests/oracle/write_strand" 8 rna |
+    sed "s/OP1\(   A S   6.*\)O/S2P\1S/" >strand.pdb
 cat >strand.yaml <<END
 seed: 2
 structure: {file: strand.pdb, flexible: ["S:4-8"]}
@@ -42,6 +44,7 @@ holds() { # NAME MORE|LESS LIMIT RESIDUE NAME RESIDUE NAME
 holds "bonds stay" less 0.004 5 "O3'" 6 P
 holds "angles stay" less 0.006 5 "C3'" 6 P
 holds "sugars stay" less 0.006 6 "O4'" 6 "O3'"
+holds "sulphur stays" less 0.006 6 P 6 S2P
 holds "what is rigid stays" less 0.006 1 P 3 N6
 holds "backbones turn" more 1 1 P 8 P
 holds "bases turn" more 0.1 6 "O4'" 6 C8
@@ -63,6 +66,15 @@ expect "init" 0 "wrote found.yaml" "$program" init strand.pdb curve.dat \
 check "says what is single-stranded" grep -q '"S:1-8" # single-stranded' found.yaml
 expect "nothing moves" 0 "the structures stay as they are" "$program" run strand.yaml --output still \
     --set 'structure.flexible=[]' --set structure.still=true
+
+# beside it an ion
+{ cat strand.pdb
+  echo "HETATM  161 MG    MG M   1      10.000  20.000   5.000  1.00 10.00          MG"
+} >ion.pdb
+expect "beside an ion" 0 "" "$program" run strand.yaml --output ion \
+    --set structure.file=ion.pdb --set sampler.draws=2
+expect "the ion's atom" 0 "2 models of 161 atoms" "$program" export ion \
+    --draws all --raw --atoms all --output ion_all.pdb
 
 # beside it its copy
 { cat strand.pdb
