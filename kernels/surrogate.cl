@@ -445,7 +445,9 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
 
         /* Beads of several bodies, some work-items a pair. */
         const int near_next = all_near + (is_all ? 0 : near_now);
-        own_energy = 0, own_forbidden = near_next > MOST_NEAR;
+        own_energy = 0;
+        /* from a start of too many so many may leave that the list is full */
+        own_forbidden = near_next > MOST_NEAR || n_near > 2 * MOST_NEAR;
         const int n_listed = own_forbidden ? 0 : n_near;
         for (int k = lid / NEAR_LANES; k < n_listed; k += LANES / NEAR_LANES) {
             const int c = (int)(near[k] & 0x7fff);
@@ -565,7 +567,9 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                     result[AT_TURNS + which[k]] += turned[k];
         }
         if (learns) {
-            const float p = is_possible ? exp(fmin(log_accept, 0.0f)) : 0.0f;
+            const float p = is_possible && log_accept == log_accept
+                                ? exp(fmin(log_accept, 0.0f))
+                                : 0.0f;
             learn_factor(result + AT_LEARN + l * N_FACTOR, &room,
                          n_turn < LEAST_CLOSED ? n_turn : 6, p, lid);
         }
