@@ -23,10 +23,11 @@ void tsr_nucleic_free(tsr_nucleic *nucleic)
 tsr_link tsr_nucleic_link_of(const char *atom, int *turns)
 {
     const int is_prime = strchr(atom, '\'') != NULL;
+    const size_t n = strlen(atom);
     *turns = 0;
     /* O1P; S2P of a phosphorothioate */
     if (atom[0] == 'P' || strncmp(atom, "OP", 2) == 0 ||
-        strncmp(atom, "HOP", 3) == 0 || atom[strlen(atom) - 1] == 'P')
+        strncmp(atom, "HOP", 3) == 0 || (n > 0 && atom[n - 1] == 'P'))
         return TSR_LINK_PHOSPHATE;
     if (is_prime && strchr(atom, '5') != NULL)
         return TSR_LINK_METHYLENE;
