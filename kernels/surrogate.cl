@@ -443,10 +443,9 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             atomic_or(&forbidden, 1);
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        /* Beads of several bodies, some work-items a pair. */
+        /* Beads of several bodies; a start may have more than the list. */
         const int near_next = all_near + (is_all ? 0 : near_now);
         own_energy = 0;
-        /* from a start of too many so many may leave that the list is full */
         own_forbidden = near_next > MOST_NEAR || n_near > 2 * MOST_NEAR;
         const int n_listed = own_forbidden ? 0 : n_near;
         for (int k = lid / NEAR_LANES; k < n_listed; k += LANES / NEAR_LANES) {
@@ -567,9 +566,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                     result[AT_TURNS + which[k]] += turned[k];
         }
         if (learns) {
-            const float p = is_possible && log_accept == log_accept
-                                ? exp(fmin(log_accept, 0.0f))
-                                : 0.0f;
+            const int is_learnt = is_possible && log_accept == log_accept;
+            const float p = is_learnt ? exp(fmin(log_accept, 0.0f)) : 0.0f;
             learn_factor(result + AT_LEARN + l * N_FACTOR, &room,
                          n_turn < LEAST_CLOSED ? n_turn : 6, p, lid);
         }

@@ -200,9 +200,9 @@ static void add_guests(tsr_all_atoms *all, const tsr_model_atoms *model)
         all->list.atom[at] = model->atom[i];
         tsr_vec3_copy(&all->list.xyz[3 * at], &model->xyz[3 * i]);
         all->recipe[at] = (recipe){.from = FROM_MODEL, .model = i};
-        const int residue = model->atom[i].at; /* -1: no nucleotide */
-        if (model->is_nucleic && residue >= 0 && i == model->ca[residue])
-            all->list.ca[residue] = at;
+        const int of = model->atom[i].at; /* -1: no nucleotide */
+        if (model->is_nucleic && of >= 0 && i == model->ca[of])
+            all->list.ca[of] = at;
     }
 }
 

@@ -235,8 +235,11 @@ static tsr_parts *parts_new(const tsr_parts_graph *g)
         tsr_parts_free(p);
         return NULL;
     }
-    memcpy(p->kind, g->kind, (size_t)g->n);
-    memcpy(p->confidence, g->confidence, (size_t)g->n * sizeof *p->confidence);
+    if (g->n > 0) {
+        const size_t size = (size_t)g->n * sizeof *p->confidence;
+        memcpy(p->kind, g->kind, (size_t)g->n);
+        memcpy(p->confidence, g->confidence, size);
+    }
     p->evidence = g->pae != NULL ? TSR_EVIDENCE_PAE
                   : g->has_plddt ? TSR_EVIDENCE_PLDDT
                                  : TSR_EVIDENCE_CONTACTS;
