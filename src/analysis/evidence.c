@@ -182,29 +182,41 @@ static int n_group_of(int n_chain)
 }
 
 /* Every so many draws, chains in turn, so that a group is of chains that follow
- * one another, and its draws of the whole run (or of one part of it). */
-static tsr_status thin(int n_chain, int n_draw, int n_temp, const double *beta,
-                       const double *all, tsr_evidence *e, tsr_err *err)
+ * one another, and its draws of the whole run (or of one part of it): *some
+ * [n_group][*each][width] of all [n_chain][n_draw][width]; the caller frees it.
+ * NULL: there are too few. */
+static tsr_status thin(int n_chain, int n_draw, int width, const double *all,
+                       int *each, double **some, tsr_err *err)
 {
     const int n_group = n_group_of(n_chain);
     const long total = (long)n_chain * n_draw;
-    const long each = total / n_group < MOST_DRAWS / n_group
-                          ? total / n_group
-                          : MOST_DRAWS / n_group;
-    const size_t row = (size_t)n_temp;
-    if (each < 10) {
+    const size_t row = (size_t)width;
+    *each = (int)(total < MOST_DRAWS ? total / n_group : MOST_DRAWS / n_group);
+    *some = NULL;
+    if (*each < 10)
+        return TSR_OK;
+    const long n = (long)n_group * *each;
+    *some = malloc((size_t)n * row * sizeof **some);
+    TSR_TRY(tsr_allocated(*some, err));
+    for (long i = 0; i < n; i++) {
+        const size_t from = (size_t)((double)i / (double)n * (double)total);
+        memcpy(*some + (size_t)i * row, all + from * row, row * sizeof **some);
+    }
+    return TSR_OK;
+}
+
+static tsr_status climb(int n_chain, int n_draw, int n_temp, const double *beta,
+                        const double *log_lik, tsr_evidence *e, tsr_err *err)
+{
+    int each;
+    double *some;
+    TSR_TRY(thin(n_chain, n_draw, n_temp, log_lik, &each, &some, err));
+    if (some == NULL) {
         set_why(e, "too few draws");
         return TSR_OK;
     }
-    double *some = malloc((size_t)(n_group * each) * row * sizeof *some);
-    TSR_TRY(tsr_allocated(some, err));
-    for (long i = 0; i < n_group * each; i++) {
-        const size_t from =
-            (size_t)((double)i / (double)(n_group * each) * (double)total);
-        memcpy(some + (size_t)i * row, all + from * row, row * sizeof *some);
-    }
-    tsr_status status =
-        tsr_evidence_of(n_group, (int)each, n_temp, beta, some, e, err);
+    const tsr_status status =
+        tsr_evidence_of(n_group_of(n_chain), each, n_temp, beta, some, e, err);
     free(some);
     return status;
 }
@@ -274,6 +286,40 @@ static tsr_status read_populations(tsr_trace_reader *reader, tsr_evidence *e,
     return TSR_OK;
 }
 
+/* The last step of the path where draws are of all atoms: from the posterior of
+ * the bodies to theirs (sampler/fine.h), by Bennett's ratio of draws at both
+ * ends. Populations are of the bodies, as they were before warm-up. */
+static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
+                            tsr_err *err)
+{
+    const double beta[] = {1.0, 0.0};
+    int n_chain, n_draw, n, each;
+    double *gain, *some;
+    if (!has_variable(reader, TSR_TRACE_SAMPLE_STATS, "atoms_gain"))
+        return TSR_OK;
+    e->population = e->population_error = (double)NAN;
+    TSR_TRY(tsr_trace_get(reader, TSR_TRACE_SAMPLE_STATS, "atoms_gain",
+                          &n_chain, &n_draw, &n, &gain, err));
+    const int n_group = n_group_of(n_chain);
+    tsr_status status = thin(n_chain, n_draw, n, gain, &each, &some, err);
+    free(gain);
+    if (status != TSR_OK || some == NULL)
+        return status;
+    path p = {n_group, each, n, -1, beta, some};
+    double mean = 0.0, squares = 0.0, all = log_ratio(&p, 0);
+    for (p.left_out = 0; p.left_out < n_group; p.left_out++) {
+        const double without = log_ratio(&p, 0);
+        mean += without / n_group;
+        squares += without * without;
+    }
+    squares -= n_group * mean * mean;
+    e->log += all;
+    e->error =
+        hypot(e->error, sqrt(fmax(squares, 0.0) * (n_group - 1) / n_group));
+    free(some);
+    return TSR_OK;
+}
+
 tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                              tsr_err *err)
 {
@@ -290,7 +336,8 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                         .t_max = 1.0};
     TSR_TRY(read_populations(reader, e, err));
     if (!has_variable(reader, stats, "ladder_log_lik")) {
-        if (isfinite(e->population))
+        if (isfinite(e->population) &&
+            !has_variable(reader, stats, "atoms_gain"))
             e->log = e->population, e->error = e->population_error;
         else
             set_why(e, "the run had one temperature: sampler.evidence: true, "
@@ -317,7 +364,8 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
         else if (other != NULL)
             set_why(e, other);
         else
-            status = thin(n_chain, n_draw, n_temp, beta, log_lik, e, err);
+            status = climb(n_chain, n_draw, n_temp, beta, log_lik, e, err);
+        TSR_THEN(status, add_atoms(reader, e, err));
         compare_estimates(e);
         free(flat);
     }

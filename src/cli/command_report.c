@@ -133,7 +133,7 @@ static char *methods_text(const tsr_past_run *run)
             "one draw to the next. Convergence was judged by rank-normalised "
             "split R-hat and effective sample size (Vehtari et al. 2021).",
             c->sampler.warmup, (long)run->n_draw, run->n_draw == 1 ? "" : "s",
-            c->sampler.thin);
+            tsr_sampler_thin(&c->sampler));
     free(version);
     return fclose(out) == 0 ? text : NULL;
 }

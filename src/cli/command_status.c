@@ -136,7 +136,7 @@ static double seconds_left(const run_status *s)
     if (s->has_checkpoint && s->at.place.expected > s->draws)
         draws = s->at.place.expected; /* until converged */
     long left = warmup_draws(s) - s->warmup + draws - s->draws;
-    double steps = (double)left * (double)s->config.sampler.thin *
+    double steps = (double)left * (double)tsr_sampler_thin(&s->config.sampler) *
                    (double)i->n_chain * (double)i->n_temp;
     double seconds = steps / steps_a_second(s);
     const double limit = s->config.sampler.time_limit;

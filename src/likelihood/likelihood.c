@@ -374,8 +374,8 @@ double tsr_likelihood_combine(const tsr_likelihood *likelihood, int view,
     return tsr_coarse_sum(n, c, partial + k, (size_t)l->grid.n_q);
 }
 
-static double free_ratio(const tsr_likelihood *l, int view,
-                         const double *contrast, size_t k)
+double tsr_likelihood_free_ratio(const tsr_likelihood *l, int view,
+                                 const double *contrast, size_t k)
 {
     const tsr_view *v = &l->view[view];
     return tsr_likelihood_combine(l, view, v->atoms, contrast, v->atom_power[k],
@@ -388,7 +388,7 @@ double tsr_likelihood_ratio(const tsr_likelihood *likelihood, int view,
                             const double *contrast, size_t k)
 {
     const tsr_likelihood *l = likelihood;
-    const double ratio = free_ratio(l, view, contrast, k);
+    const double ratio = tsr_likelihood_free_ratio(l, view, contrast, k);
     return l->probe[l->view[view].probe].is_neutron
                ? fmax(1.0 / TSR_RATIO_BOUND, fmin(ratio, TSR_RATIO_BOUND))
                : ratio;
@@ -442,96 +442,6 @@ double tsr_likelihood_least_beta(const tsr_likelihood *likelihood)
             least = fmax(least, term->type->least_beta(term));
     }
     return least;
-}
-
-/* ---- what bodies lack of atoms ---- */
-
-int tsr_likelihood_corners(const tsr_likelihood *likelihood, int view,
-                           double (*value)[TSR_N_CONTRAST])
-{
-    const tsr_likelihood *l = likelihood;
-    int n = l->probe[l->view[view].probe].n_comp == 1 ? 1 : 5;
-    for (int i = 0; i < n; i++)
-        for (int v = 0; v < TSR_N_CONTRAST; v++) {
-            const tsr_parameter *p = &l->contrast[v];
-            value[i][v] = i == 0 || !p->infer ? p->start
-                          : (i - 1) >> v & 1  ? p->high
-                                              : p->low;
-        }
-    return n;
-}
-
-static double *copied(size_t n, const double *from)
-{
-    double *to = malloc(n * sizeof *to);
-    if (to != NULL)
-        memcpy(to, from, n * sizeof *to);
-    return to;
-}
-
-static tsr_status check_correction(const tsr_likelihood *l, int view,
-                                   tsr_err *err)
-{
-    double value[5][TSR_N_CONTRAST];
-    int n = tsr_likelihood_corners(l, view, value);
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < l->grid.n_q; k++) {
-            double ratio = free_ratio(l, view, value[i], (size_t)k);
-            if (!(ratio > 0.0) || !isfinite(ratio))
-                return tsr_fail(
-                    err, TSR_E_NUMERIC,
-                    "at c1 = %.4g, c2 = %.4g and q = %.4f 1/A atoms scatter %g "
-                    "times as much as bodies; narrow contrast.c1_range and "
-                    "contrast.c2_range, or set model_error: none",
-                    value[i][TSR_C1], value[i][TSR_C2], k * l->grid.dq_inv_ang,
-                    ratio);
-        }
-    return TSR_OK;
-}
-
-tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood, int view,
-                                  const double *atoms, const double *bodies,
-                                  double radius_ang, tsr_err *err)
-{
-    tsr_likelihood *l = likelihood;
-    tsr_view *v = &l->view[view];
-    const size_t n_q = (size_t)l->grid.n_q;
-    const size_t n = (size_t)l->probe[v->probe].n_pair * n_q;
-    v->atoms = copied(n, atoms);
-    v->bodies = copied(n, bodies);
-    v->atom_power = malloc(n_q * sizeof *v->atom_power);
-    if (v->atoms == NULL || v->bodies == NULL || v->atom_power == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    for (size_t k = 0; k < n_q; k++)
-        v->atom_power[k] =
-            tsr_component_power(radius_ang, (double)k * l->grid.dq_inv_ang);
-    const tsr_status status = check_correction(l, view, err);
-    if (status != TSR_OK) { /* they stay as they are */
-        free(v->atoms);
-        v->atoms = NULL;
-    }
-    return status;
-}
-
-tsr_status tsr_likelihood_doubt(tsr_likelihood *likelihood, int view,
-                                const tsr_profile_error *error, tsr_err *err)
-{
-    tsr_likelihood *l = likelihood;
-    tsr_view *v = &l->view[view];
-    const size_t n_q = (size_t)l->grid.n_q, n = (size_t)error->n * n_q;
-    tsr_status status = TSR_OK;
-    v->error_curve = malloc((n + n_q) * sizeof *v->error_curve);
-    if (v->error_curve == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    memcpy(v->error_curve, error->curve, n * sizeof *error->curve);
-    memcpy(v->error_curve + n, error->reference,
-           n_q * sizeof *error->reference);
-    v->error =
-        (tsr_profile_error){error->n, v->error_curve, v->error_curve + n};
-    for (int d = 0; d < l->n_term && status == TSR_OK; d++)
-        if (l->term[d]->type->doubt != NULL && l->term[d]->view == view)
-            status = l->term[d]->type->doubt(l->term[d], &v->error, err);
-    return status;
 }
 
 int tsr_likelihood_is_stiff(const tsr_likelihood *likelihood)

@@ -8,6 +8,7 @@
 #ifndef TSR_LIKELIHOOD_LIKELIHOOD_H
 #define TSR_LIKELIHOOD_LIKELIHOOD_H
 
+#include "core/archive.h"
 #include "core/log.h"
 #include "engine/engine.h"
 #include "likelihood/term.h"
@@ -34,7 +35,8 @@ typedef struct {
     double *atoms, *bodies;  /* [n_pair of the probe][n_q] what the profile is
                                 corrected by (tsr_likelihood_correct); NULL: it
                                 is not */
-    double *atom_power;      /* [n_q] tsr_component_power of the atoms */
+    double *atom_power;      /* [n_q] tsr_component_power of the atoms, */
+    double radius_ang;       /* for this r_m of theirs */
     tsr_profile_error error; /* what the terms were told of it; owned */
     double *error_curve;     /* what that points to; NULL: nothing */
 } tsr_view;
@@ -63,8 +65,9 @@ typedef struct {
  * TSR_RATIO_BOUND and TSR_RATIO_BOUND, and what it then lacks is for the
  * model's error to hold (tsr_likelihood_doubt).
  * atoms, bodies [n_pair][n_q], S_ab included: copied. radius_ang: r_m of the
- * atoms' G. Once, before chains start. Errors: TSR_E_NUMERIC (a ratio that is
- * not positive at the corners of c1 and c2), TSR_E_NOMEM. */
+ * atoms' G. Replaces an earlier correction. Before chains start, or between two
+ * steps of them, if all are then computed afresh. Errors: TSR_E_NUMERIC (a
+ * ratio that is not positive at the corners of c1 and c2), TSR_E_NOMEM. */
 tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood, int view,
                                   const double *atoms, const double *bodies,
                                   double radius_ang, tsr_err *err);
@@ -75,6 +78,9 @@ tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood, int view,
  * contrast [TSR_N_CONTRAST]. */
 double tsr_likelihood_ratio(const tsr_likelihood *likelihood, int view,
                             const double *contrast, size_t k);
+/* The same before neutrons' bounds. */
+double tsr_likelihood_free_ratio(const tsr_likelihood *likelihood, int view,
+                                 const double *contrast, size_t k);
 double tsr_likelihood_combine(const tsr_likelihood *likelihood, int view,
                               const double *partial, const double *contrast,
                               double power, size_t k);
@@ -89,9 +95,20 @@ int tsr_likelihood_coefficients(const tsr_likelihood *likelihood, int view,
 int tsr_likelihood_corners(const tsr_likelihood *likelihood, int view,
                            double (*value)[TSR_N_CONTRAST]);
 
-/* Every term that has use for it learns of the error of its view (term.h). */
+/* From now on partial profiles are those of all atoms, S_ab included, folded as
+ * run/setup.h says: what the bodies would add is left out. radius_ang: r_m of
+ * the atoms' G. Before chains start. */
+void tsr_likelihood_take_atoms(tsr_likelihood *likelihood, double radius_ang);
+
+/* Every term that has use for it learns of the error of its view (term.h), in
+ * place of an earlier one. */
 tsr_status tsr_likelihood_doubt(tsr_likelihood *likelihood, int view,
                                 const tsr_profile_error *error, tsr_err *err);
+
+/* Saves or restores corrections and errors of all views, of which there has to
+ * be one each. Errors, of restoring: those of the two above. */
+tsr_status tsr_likelihood_archive(tsr_likelihood *likelihood,
+                                  tsr_archive *archive, tsr_err *err);
 
 /* Grid for d_bound_ang and the largest q of the terms, operators, S(q).
  * scattering [n_probe], which the terms' `probe` numbers. Takes the terms, also

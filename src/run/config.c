@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const body_words[] = {"two", "one", NULL};
+static const char *const body_words[] = {"two", "one", "atoms", NULL};
 static const char *const trajectory_words[] = {"all", "atoms", "bodies", "none",
                                                NULL};
 static const char *const weight_words[] = {"infer", "equal", NULL};
@@ -42,7 +42,9 @@ static const tsr_field structure_fields[] = {
      .offset = offsetof(tsr_structure_config, bodies),
      .initial = "two",
      .words = body_words,
-     .doc = "scatterers a residue: backbone and side chain, or one"},
+     .doc =
+         "scatterers a residue: backbone and side chain, or one; atoms: "
+         "chains move with two, and draws are of the posterior of all atoms"},
     {.name = "flexible",
      .type = TSR_FIELD_STRINGS,
      .offset = offsetof(tsr_structure_config, flexible),

@@ -14,6 +14,8 @@
 
 #include <stdalign.h>
 
+enum { TSR_CONFIG_TWO, TSR_CONFIG_ONE, TSR_CONFIG_ATOMS };
+
 typedef struct {
     char *file;
 } tsr_start_config;
@@ -21,7 +23,7 @@ typedef struct {
 typedef struct {
     char *file;
     char *sequence;
-    int bodies; /* index: two, one */
+    int bodies; /* TSR_CONFIG_TWO, ... */
     tsr_strings flexible, rigid, fixed, mobile, bound;
     int ligands; /* index: all, none */
     int still;

@@ -111,8 +111,8 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
             "draws x %ld steps), "
             "%d threads\n",
             setup->n_chain, tsr_target_n_temp(&setup->target), o->warmup,
-            o->until != NULL ? "at most " : "", tsr_sampler_draws(o), o->thin,
-            setup->n_thread);
+            o->until != NULL ? "at most " : "", tsr_sampler_draws(o),
+            tsr_sampler_thin(o), setup->n_thread);
     int n_temp = tsr_target_n_temp(&setup->target);
     int n_state = tsr_target_n_state(&setup->target);
     if (setup->n_engine > 0)
@@ -427,7 +427,7 @@ void tsr_tell_times(const tsr_sampler *sampler, tsr_log *log)
 {
     tsr_sampler_times t = tsr_sampler_times_get(sampler);
     double all = t.propose + t.walk + t.submit + t.wait + t.decide + t.store +
-                 t.refresh + t.audit;
+                 t.refresh + t.audit + t.fine;
     if (all > 0.0)
         tsr_info(
             log,
@@ -436,11 +436,12 @@ void tsr_tell_times(const tsr_sampler *sampler, tsr_log *log)
             "device %.0f %%, wait for it %.0f %%, likelihood and "
             "acceptance %.0f %%, store "
             "%.1f %%, afresh for checkpoints %.1f %%, checked against double "
-            "precision %.2f %%",
+            "precision %.2f %%, curves of all atoms %.0f %%",
             100.0 * (t.propose - t.clash) / all, 100.0 * t.clash / all,
             100.0 * t.walk / all, 100.0 * t.submit / all, 100.0 * t.wait / all,
             100.0 * t.decide / all, 100.0 * t.store / all,
-            100.0 * t.refresh / all, 100.0 * t.audit / all);
+            100.0 * t.refresh / all, 100.0 * t.audit / all,
+            100.0 * t.fine / all);
 }
 
 /* Log likelihoods of the chains, ascending; NULL: out of memory. */

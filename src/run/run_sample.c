@@ -15,7 +15,8 @@ static long epoch_length(const tsr_config *config, const tsr_setup *setup)
 {
     long n_body = setup->topology->n_body;
     long steps = n_body < 200 ? 200 : n_body > 2000 ? 2000 : n_body;
-    return (steps + config->sampler.thin - 1) / config->sampler.thin;
+    return (steps + tsr_sampler_thin(&config->sampler) - 1) /
+           tsr_sampler_thin(&config->sampler);
 }
 
 /* ---- progress ---- */
@@ -80,7 +81,8 @@ static void expect(progress *p, tsr_session *s, double far)
 {
     const double most = (double)tsr_sampler_draws(&s->config->sampler);
     const double needed = far * (double)s->place.draws;
-    const long steps = s->setup->n_chain * s->config->sampler.thin *
+    const long steps = s->setup->n_chain *
+                       tsr_sampler_thin(&s->config->sampler) *
                        tsr_target_n_temp(&s->setup->target);
     s->place.expected =
         (long)fmin(most, fmax(needed, (double)s->place.next_look));
@@ -142,7 +144,7 @@ static tsr_status store(tsr_session *s, int warm, int n, tsr_err *err)
 static tsr_status advance(tsr_session *s, int warm, int n, progress *p,
                           tsr_err *err)
 {
-    long thin = s->config->sampler.thin;
+    long thin = tsr_sampler_thin(&s->config->sampler);
     long steps =
         s->setup->n_chain * thin * tsr_target_n_temp(&s->setup->target);
     double before = tsr_clock_s();
@@ -213,6 +215,23 @@ static long warmup_draws(const tsr_session *s)
                : n;
 }
 
+/* Where draws are of all atoms, bodies learn what they lack of them at a half
+ * and at three quarters of warm-up. */
+static int is_lesson(const tsr_session *s, long done, long total)
+{
+    return s->setup->atom_target != NULL && done > 0 &&
+           (done == total / 2 || done == 3 * total / 4);
+}
+
+/* n draws, or fewer, so that a block ends where there is a lesson. */
+static long until_lesson(const tsr_session *s, long done, long total, long n)
+{
+    for (long k = 1; k < n; k++)
+        if (is_lesson(s, done + k, total))
+            return k;
+    return n;
+}
+
 /* Blocks of about two seconds; their size changes nothing. */
 static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
 {
@@ -220,7 +239,7 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
     long total =
         warm ? warmup_draws(s) : tsr_sampler_draws(&s->config->sampler);
     long epoch = epoch_length(s->config, s->setup), block = 1;
-    long steps = s->setup->n_chain * s->config->sampler.thin *
+    long steps = s->setup->n_chain * tsr_sampler_thin(&s->config->sampler) *
                  tsr_target_n_temp(&s->setup->target);
     tsr_status status = TSR_OK;
     progress p = {.log = s->log,
@@ -238,8 +257,13 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         long n = total - *done < block ? total - *done : block;
         if (*done % epoch == 0)
             status = begin_epoch(s, warm, err);
+        if (warm && status == TSR_OK && is_lesson(s, *done, total))
+            status = tsr_setup_follow_chains(s->config, s->log, s->sampler,
+                                             s->setup, err);
         if (status == TSR_E_INTERRUPTED)
             break; /* some chains are not afresh: no draws of them */
+        if (warm)
+            n = until_lesson(s, *done, total, n);
         if (n > epoch - *done % epoch)
             n = epoch - *done % epoch;
         if (!warm && tsr_until_is_set(&s->until) &&
@@ -336,7 +360,7 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     const long warmup = warmup_draws(s);
     const int had_warmup = s->place.warmup < warmup;
     if (s->place.warmup == 0 &&
-        tsr_sampler_plan_warmup(s->sampler, warmup * o->thin,
+        tsr_sampler_plan_warmup(s->sampler, warmup * tsr_sampler_thin(o),
                                 is_there ? 0.0 : o->anneal))
         tsr_info(s->log, "warm-up begins with more of the likelihood than the "
                          "start's chi2 asks for: under student's errors less "
@@ -381,18 +405,20 @@ tsr_status tsr_session_try(tsr_session *session, double seconds, double *start,
     double before = tsr_clock_s();
     TSR_TRY(tsr_session_prepare(s, err));
     (void)tsr_sampler_plan_warmup(
-        s->sampler, tsr_session_warmup(s->config) * o->thin, o->anneal);
+        s->sampler, tsr_session_warmup(s->config) * tsr_sampler_thin(o),
+        o->anneal);
     TSR_TRY(tsr_sampler_refresh(s->sampler, err));
     *start = tsr_clock_s() - before;
     const int most = tsr_record_capacity(s->record);
     /* a device's first answers take longer, and do not count */
-    TSR_TRY(tsr_sampler_advance(s->sampler, s->record, 1, o->thin, 1, ignore,
-                                NULL, &n_done, err));
+    TSR_TRY(tsr_sampler_advance(s->sampler, s->record, 1, tsr_sampler_thin(o),
+                                1, ignore, NULL, &n_done, err));
     for (int n = 1; took < seconds && n_done > 0;
          n = 2 * n < most ? 2 * n : n) {
         before = tsr_clock_s();
-        TSR_TRY(tsr_sampler_advance(s->sampler, s->record, n, o->thin, 1,
-                                    ignore, NULL, &n_done, err));
+        TSR_TRY(tsr_sampler_advance(s->sampler, s->record, n,
+                                    tsr_sampler_thin(o), 1, ignore, NULL,
+                                    &n_done, err));
         took += tsr_clock_s() - before;
         n_draw += n_done;
     }

@@ -28,7 +28,7 @@ static const double FLUSH_EVERY = 2.0;
 long tsr_session_warmup(const tsr_config *config)
 {
     const tsr_sampler_options *o = &config->sampler;
-    return (o->warmup + o->thin - 1) / o->thin;
+    return (o->warmup + tsr_sampler_thin(o) - 1) / tsr_sampler_thin(o);
 }
 
 tsr_track_options tsr_session_track_options(const tsr_config *config)
@@ -329,13 +329,22 @@ static tsr_status reopen_files(tsr_session *s, tsr_err *err)
     return TSR_OK;
 }
 
+/* With draws of all atoms chains learn their likelihood, too. */
+static tsr_status archive(tsr_session *s, tsr_err *err)
+{
+    tsr_sampler_archive(s->sampler, &s->saved);
+    return s->setup->atom_target != NULL
+               ? tsr_likelihood_archive(s->setup->likelihood, &s->saved, err)
+               : TSR_OK;
+}
+
 tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     s->place = s->saved_place;
     s->place.is_finished = s->place.is_converged = 0; /* it is extended */
     tsr_archive_rewind(&s->saved);
-    tsr_sampler_archive(s->sampler, &s->saved);
+    TSR_TRY(archive(s, err));
     tsr_status status = tsr_archive_end(&s->saved, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status,
@@ -373,7 +382,7 @@ tsr_status tsr_session_save(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     tsr_archive_begin(&s->saved);
-    tsr_sampler_archive(s->sampler, &s->saved);
+    TSR_TRY(archive(s, err));
     s->saved_place = s->place;
     return tsr_archive_end(&s->saved, err);
 }

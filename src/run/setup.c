@@ -18,6 +18,7 @@ void tsr_setup_clear(tsr_setup *setup)
         tsr_surrogate_engine_free(setup->share[e].walks);
         tsr_device_free(setup->device[e]);
     }
+    tsr_setup_atom_target_free(setup->atom_target);
     free(setup->share);
     free(setup->device);
     free(setup->speed);
@@ -119,7 +120,8 @@ static tsr_status read_molecule(tsr_config *config, tsr_log *log, tsr_setup *s,
                                 tsr_err *err)
 {
     tsr_structure_config *c = &config->structure;
-    tsr_body_model model = c->bodies == 0 ? TSR_BODIES_TWO : TSR_BODIES_ONE;
+    tsr_body_model model =
+        c->bodies == TSR_CONFIG_ONE ? TSR_BODIES_ONE : TSR_BODIES_TWO;
     tsr_structure *structure = NULL;
     tsr_status status = TSR_OK;
     if (c->file != NULL)
@@ -181,11 +183,11 @@ static void warn_same_file(const tsr_config *config, int d, tsr_log *log)
     }
 }
 
-/* term [config->data.n] out; *n of them were read, also after an error. */
-static tsr_status read_terms(const tsr_config *config, tsr_log *log,
-                             const tsr_setup *s, int *n, tsr_term **term,
-                             tsr_err *err)
+tsr_status tsr_setup_terms(const tsr_config *config, tsr_log *log,
+                           const tsr_setup *setup, int *n, tsr_term **term,
+                           tsr_err *err)
 {
+    const tsr_setup *s = setup;
     const tsr_term_options *entry = config->data.item;
     tsr_status status = TSR_OK;
     for (*n = 0; *n < config->data.n && status == TSR_OK; (*n)++) {
@@ -367,16 +369,15 @@ static tsr_status check_temperatures(const tsr_config *config,
                     tsr_sampler_t_max(o), 1.0 / least);
 }
 
-/* What the structure that the run begins with says of data beside curves; of a
- * curve run/setup_rigid.c finds it out. */
-static tsr_status expect_of_first(tsr_setup *s, tsr_err *err)
+tsr_status tsr_setup_expect(const tsr_setup *setup, tsr_likelihood *likelihood,
+                            tsr_err *err)
 {
     const double one = 1.0;
-    const tsr_conformation *first = s->first;
+    const tsr_conformation *first = setup->first;
     const tsr_prediction prediction = {
         .n_state = 1, .state = &first, .weight = &one};
-    for (int d = 0; d < s->likelihood->n_term; d++) {
-        tsr_term *term = s->likelihood->term[d];
+    for (int d = 0; d < likelihood->n_term; d++) {
+        tsr_term *term = likelihood->term[d];
         if ((term->type->needs & TSR_NEEDS_PROFILE) == 0)
             TSR_TRY(tsr_term_expect(term, &prediction, err));
     }
@@ -401,7 +402,7 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
     TSR_THEN(status, read_molecule(config, log, s, err));
     TSR_THEN(status, tsr_setup_starts(config, log, s, err));
     if (status == TSR_OK && with_data)
-        status = read_terms(config, log, s, &n, term, err);
+        status = tsr_setup_terms(config, log, s, &n, term, err);
     TSR_THEN(status, place_starts(s, n, term, log, err));
     TSR_THEN(status, make_model(s, log, err));
     if (status == TSR_OK && with_data && n == 0)
@@ -416,7 +417,7 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
             tsr_likelihood_new(s->topology, s->n_probe, s->scattering,
                                s->d_bound_ang, n, term, &s->likelihood, err);
         n = 0; /* they are the likelihood's now */
-        TSR_THEN(status, expect_of_first(s, err));
+        TSR_THEN(status, tsr_setup_expect(s, s->likelihood, err));
     }
     if (status == TSR_E_RANGE) /* the data go beyond the form factors */
         status = tsr_wrap(err, TSR_E_DATA, "data");

@@ -13,6 +13,9 @@
 #include "sampler/sampler.h"
 #include "scattering/profile_fit.h"
 
+/* What draws of all atoms are of (structure.bodies: atoms). */
+typedef struct tsr_atom_target tsr_atom_target;
+
 typedef struct {
     tsr_topology *topology;
     tsr_conformation *first;
@@ -32,6 +35,7 @@ typedef struct {
     tsr_neutron_bodies **neutron; /* [n_probe] NULL: X-rays */
     tsr_likelihood *likelihood;   /* NULL without data */
     tsr_surrogate *surrogate;     /* NULL: chains do not walk */
+    tsr_atom_target *atom_target; /* NULL: draws are of the bodies */
     int n_engine;                 /* 0 until tsr_setup_engine; one a device */
     tsr_device **device;          /* [n_engine] NULL: the reference engine */
     tsr_engine_share *share;      /* [n_engine] each engine with its chains */
@@ -72,9 +76,54 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
 void tsr_setup_clear(tsr_setup *setup);
 
 /* Fits the first conformation to the curves, rigid: setup->rigid, and the
- * terms' `start`. partial [n_pair][n_q]: its profiles, of an engine. Errors:
- * TSR_E_NOMEM. */
-tsr_status tsr_setup_fit_start(tsr_setup *setup, const double *partial,
+ * `start` of a likelihood's terms. partial [n_pair][n_q]: its profiles, as that
+ * likelihood takes them. Errors: TSR_E_NOMEM. */
+tsr_status tsr_setup_fit_start(tsr_setup *setup,
+                               const tsr_likelihood *likelihood,
+                               const double *partial, tsr_err *err);
+
+/* What the structure that the run begins with says of data beside curves, into
+ * a likelihood's terms. */
+tsr_status tsr_setup_expect(const tsr_setup *setup, tsr_likelihood *likelihood,
+                            tsr_err *err);
+
+/* The terms of the configuration: term [config->data.n] out; *n of them were
+ * read, also after an error. */
+tsr_status tsr_setup_terms(const tsr_config *config, tsr_log *log,
+                           const tsr_setup *setup, int *n, tsr_term **term,
+                           tsr_err *err);
+
+/* With structure.bodies: atoms: a likelihood of all atoms' curves with terms of
+ * its own, and setup->target.fine, which draws are then of. After the engines
+ * are open and the model's error is known. Errors: TSR_E_CONFIG (the atoms are
+ * not known), those of tsr_atom_curves_new and of reading the terms. */
+tsr_status tsr_setup_take_atoms(const tsr_config *config, tsr_log *log,
+                                tsr_setup *setup, tsr_err *err);
+void tsr_setup_atom_target_free(tsr_atom_target *target); /* NULL is fine */
+
+/* In warm-up, between two steps: the bodies' error learnt again from where the
+ * coldest replicas are; computes all chains afresh. Errors: those of
+ * tsr_setup_learn_again and tsr_sampler_refresh. */
+tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
+                                   tsr_sampler *sampler, tsr_setup *setup,
+                                   tsr_err *err);
+
+/* Its likelihood, and the partial profiles of the first conformation [n_pair]
+ * [n_q] out. */
+tsr_likelihood *tsr_setup_atom_likelihood(tsr_atom_target *target);
+tsr_status tsr_setup_atom_partial(tsr_atom_target *target,
+                                  const tsr_conformation *conformation,
+                                  double *partial, tsr_err *err);
+
+/* partial [n_pair][n_q] out, of all probes, from all atoms, S_ab included;
+ * components that c1 and c2 do not need are folded into the others. six
+ * [TSR_N_COMP_PAIR][n_q]: room. *radius_ang: r_m of the atoms' G. Errors: those
+ * of tsr_atom_curves_partial. */
+tsr_status tsr_setup_sum_atoms(const tsr_setup *setup,
+                               const tsr_likelihood *likelihood,
+                               tsr_atom_curves *curves,
+                               const tsr_conformation *conformation,
+                               double *six, double *partial, double *radius_ang,
                                tsr_err *err);
 
 /* That fit as JSON, for the trace: an array with an object for each curve.
@@ -113,6 +162,17 @@ tsr_status tsr_setup_scattering(const tsr_config *config, int n_term,
  * from the log says so. The end of tsr_setup_engine. Errors: TSR_E_NOMEM, those
  * of the engine, of tsr_chain_new and of tsr_likelihood_correct. */
 tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
+                                 tsr_setup *setup, tsr_err *err);
+
+/* The same, anew, from n conformations that chains came to, at n_node values of
+ * c1 and c2; `curves` of the atoms. For the bodies that propose draws of all
+ * atoms: nearer to where they are used, bodies are nearer to atoms. To be
+ * followed by tsr_sampler_refresh. */
+tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
+                                 const tsr_conformation *const *conformation,
+                                 int n_node,
+                                 const double (*node)[TSR_N_CONTRAST],
+                                 tsr_atom_curves *curves, tsr_log *log,
                                  tsr_setup *setup, tsr_err *err);
 
 /* What of the file is no amino acid (model/guest.h): its bodies are added to

@@ -345,13 +345,18 @@ static tsr_status check_engine(tsr_setup *s, tsr_engine *engine, double *worst,
     return status;
 }
 
-/* The rigid fit, with the model that chains will have. */
+/* The rigid fit, with the model that draws will have. */
 static tsr_status fit_first(tsr_setup *s, tsr_err *err)
 {
+    const tsr_likelihood *l = s->likelihood;
     double *partial;
     tsr_status status = profile_first(s, s->share[0].engine, &partial, err);
-    if (status == TSR_OK)
-        status = tsr_setup_fit_start(s, partial, err);
+    if (s->atom_target != NULL) {
+        l = tsr_setup_atom_likelihood(s->atom_target);
+        TSR_THEN(status, tsr_setup_atom_partial(s->atom_target, s->first,
+                                                partial, err));
+    }
+    TSR_THEN(status, tsr_setup_fit_start(s, l, partial, err));
     free(partial);
     return status;
 }
@@ -469,6 +474,8 @@ static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
         .has_data = has_data,
         .is_gpu = has_gpu(s),
         .walks = will_walk(s),
+        .has_fine = config->structure.bodies == TSR_CONFIG_ATOMS &&
+                    tsr_likelihood_n_profile(s->likelihood) > 0,
         .n_thread = s->n_thread,
         .n_state = tsr_target_n_state(&s->target),
         .room = has_data && has_gpu(s) ? room_for(s) : 0.0,
@@ -507,6 +514,7 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
         status = check_engines(log, s, err);
     if (status == TSR_OK)
         status = tsr_setup_model_error(config, log, s, err);
+    TSR_THEN(status, tsr_setup_take_atoms(config, log, s, err));
     if (status == TSR_OK)
         status = make_walks(log, s, err);
     if (status == TSR_OK)

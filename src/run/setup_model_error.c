@@ -26,6 +26,8 @@ enum { LEARN_STREAM = 0x7e000000 };
 /* Fewer conformations say nothing of a covariance. */
 enum { LEAST = 6 };
 
+enum { MOST_NODES = 16 };
+
 static const double same_scale_to = 0.1; /* 1/Angstrom */
 
 typedef struct {
@@ -35,9 +37,10 @@ typedef struct {
     double *atoms;  /* [n + 1][n_pair][n_q] partial profiles, the mean last */
     double *bodies; /* [n + 1][n_pair][n_q] */
     double radius_ang;
-    int view;   /* that is learnt */
-    int n_node; /* values of c1 and c2 that stand for their prior */
-    double node[16][TSR_N_CONTRAST];
+    int has_chains; /* there are some, which the error is learnt for anew */
+    int view;       /* that is learnt */
+    int n_node;     /* values of c1 and c2 that stand for their prior */
+    double node[MOST_NODES][TSR_N_CONTRAST];
 } lesson;
 
 /* ---- conformations and their curves ---- */
@@ -77,24 +80,6 @@ static int count_conformations(const tsr_config *config, const tsr_setup *s)
     return wanted->word < 0 ? (int)wanted->number : n > most ? most : n;
 }
 
-/* Partial profiles of all atoms as a probe has them, the first rows of six. */
-static tsr_status sum_atoms(lesson *x, int probe, const tsr_conformation *c,
-                            tsr_atom_curves *curves, double *six, tsr_err *err)
-{
-    const tsr_q_grid *grid = &x->l->grid;
-    const tsr_probe *p = &x->l->probe[probe];
-    if (p->is_neutron) {
-        TSR_TRY(tsr_atom_curves_neutron(curves, c, &x->s->sample[probe],
-                                        p->basis.origin, six, err));
-        tsr_neutron_fold(&p->basis, x->s->contrast, grid->n_q, six);
-        return TSR_OK;
-    }
-    TSR_TRY(tsr_atom_curves_partial(curves, c, six, &x->radius_ang, err));
-    tsr_partials_fold(x->s->contrast, x->radius_ang, grid->n_q,
-                      grid->dq_inv_ang, six);
-    return TSR_OK;
-}
-
 static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
                             tsr_batch *batch, tsr_atom_curves *curves,
                             double *six, tsr_err *err)
@@ -105,12 +90,8 @@ static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
     double *mean_atoms = x->atoms + profiles(x, x->n);
     double *mean_bodies = x->bodies + profiles(x, x->n);
     TSR_TRY(tsr_batch_set(batch, 0, (const double(*)[3])c->body, bodies, err));
-    for (int p = 0; p < l->n_probe; p++) {
-        const size_t n_q = (size_t)l->grid.n_q;
-        TSR_TRY(sum_atoms(x, p, c, curves, six, err));
-        memcpy(atoms + (size_t)l->probe[p].first * n_q, six,
-               (size_t)l->probe[p].n_pair * n_q * sizeof *six);
-    }
+    TSR_TRY(tsr_setup_sum_atoms(x->s, l, curves, c, six, atoms, &x->radius_ang,
+                                err));
     for (size_t k = 0; k < profiles(x, 1); k++) {
         bodies[k] += l->self[k];
         mean_atoms[k] += atoms[k] / x->n;
@@ -160,18 +141,17 @@ static tsr_status learn_draws(lesson *x, tsr_batch *batch,
     return status;
 }
 
-static tsr_status learn_starts(lesson *x, tsr_batch *batch,
-                               tsr_atom_curves *curves, double *six,
-                               tsr_err *err)
+static tsr_status learn_given(lesson *x, const tsr_conformation *const *given,
+                              tsr_batch *batch, tsr_atom_curves *curves,
+                              double *six, tsr_err *err)
 {
-    const tsr_setup *s = x->s;
     for (int i = 0; i < x->n; i++)
-        TSR_TRY(learn_one(x, i, s->n_start > 0 ? s->start[i] : s->first, batch,
-                          curves, six, err));
+        TSR_TRY(learn_one(x, i, given[i], batch, curves, six, err));
     return TSR_OK;
 }
 
-static tsr_status learn_curves(lesson *x, int from_starts,
+/* given [n]: of which conformations; NULL: of draws of the prior. */
+static tsr_status learn_curves(lesson *x, const tsr_conformation *const *given,
                                tsr_atom_curves *curves, tsr_err *err)
 {
     const size_t n = profiles(x, x->n + 1), n_q = (size_t)x->l->grid.n_q;
@@ -183,8 +163,9 @@ static tsr_status learn_curves(lesson *x, int from_starts,
         six == NULL || x->atoms == NULL || x->bodies == NULL
             ? tsr_no_memory(err)
             : tsr_batch_new(x->s->share[0].engine, 1, &batch, err);
-    TSR_THEN(status, from_starts ? learn_starts(x, batch, curves, six, err)
-                                 : learn_draws(x, batch, curves, six, err));
+    TSR_THEN(status, given != NULL
+                         ? learn_given(x, given, batch, curves, six, err)
+                         : learn_draws(x, batch, curves, six, err));
     tsr_batch_free(batch);
     free(six);
     return status;
@@ -401,6 +382,13 @@ const char *tsr_setup_no_atoms(const tsr_config *config)
     return NULL;
 }
 
+/* Chains that there are already know which of their parameters change fits: a
+ * first error would come too late for them. */
+static int may_doubt(const lesson *x)
+{
+    return !x->has_chains || x->l->view[x->view].error.n > 0;
+}
+
 static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
                         tsr_err *err)
 {
@@ -427,7 +415,7 @@ static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
             curve[e * n_q + k] *= reference[k];
     }
     const tsr_profile_error error = {n, curve, reference};
-    if (n > 0)
+    if (n > 0 && may_doubt(x))
         status = tsr_likelihood_doubt(x->s->likelihood, x->view, &error, err);
     if (status == TSR_OK) {
         for (size_t k = 0; k < n_q && x->n > 3; k++)
@@ -523,6 +511,7 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
     const double begin = tsr_clock_s();
     const char *why = tsr_setup_no_atoms(config);
     tsr_atom_curves *curves = NULL;
+    const tsr_conformation *first = s->first;
     int n_cut = 0;
     if (why != NULL) {
         tsr_info(log,
@@ -554,8 +543,12 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
     tsr_words words;
     set_nodes(&x);
     tsr_words_begin(&words);
-    tsr_status status =
-        learn_curves(&x, is_still(config, s->topology), curves, err);
+    tsr_status status = learn_curves(
+        &x,
+        !is_still(config, s->topology) ? NULL
+        : s->n_start > 0 ? (const tsr_conformation *const *)s->start
+                         : &first,
+        curves, err);
     for (; x.view < l->n_view && status == TSR_OK; x.view++)
         status = learn_view(config, &x, log, &words, err);
     s->model_error_text = tsr_words_end(&words);
@@ -568,5 +561,32 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
     free(x.atoms);
     free(x.bodies);
     tsr_atom_curves_free(curves);
+    return status;
+}
+
+tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
+                                 const tsr_conformation *const *conformation,
+                                 int n_node,
+                                 const double (*node)[TSR_N_CONTRAST],
+                                 tsr_atom_curves *curves, tsr_log *log,
+                                 tsr_setup *setup, tsr_err *err)
+{
+    tsr_likelihood *l = setup->likelihood;
+    lesson x = {.s = setup, .l = l, .n = n, .has_chains = 1};
+    tsr_words words;
+    for (; x.n_node < n_node && x.n_node < MOST_NODES; x.n_node++)
+        memcpy(x.node[x.n_node], node[x.n_node], sizeof x.node[0]);
+    tsr_words_begin(&words);
+    tsr_status status = learn_curves(&x, conformation, curves, err);
+    for (; x.view < l->n_view && status == TSR_OK; x.view++)
+        if (l->view[x.view].atoms != NULL)
+            status = learn_view(config, &x, NULL, &words, err);
+    char *text = tsr_words_end(&words);
+    if (status == TSR_OK && text != NULL)
+        tsr_info(log, "model error of the bodies, near the posterior: %s",
+                 text);
+    free(text);
+    free(x.atoms);
+    free(x.bodies);
     return status;
 }

@@ -42,9 +42,9 @@ static void predict(void *context, double c1, double c2, double *model)
 }
 
 /* What the curves are fitted to; returns how many, or -1: out of memory. */
-static int list_data(const tsr_setup *setup, tsr_profile_fit_curve *data)
+static int list_data(const tsr_setup *setup, const tsr_likelihood *l,
+                     tsr_profile_fit_curve *data)
 {
-    const tsr_likelihood *l = setup->likelihood;
     int n = 0;
     for (int d = 0; d < l->n_term; d++) {
         tsr_term *term = l->term[d];
@@ -66,10 +66,11 @@ static int list_data(const tsr_setup *setup, tsr_profile_fit_curve *data)
     return n;
 }
 
-tsr_status tsr_setup_fit_start(tsr_setup *setup, const double *partial,
-                               tsr_err *err)
+tsr_status tsr_setup_fit_start(tsr_setup *setup,
+                               const tsr_likelihood *likelihood,
+                               const double *partial, tsr_err *err)
 {
-    const tsr_likelihood *l = setup->likelihood;
+    const tsr_likelihood *l = likelihood;
     const size_t room = (size_t)l->n_term + 1;
     job j = {l, partial,
              calloc((size_t)(l->n_view * l->grid.n_q), sizeof(double))};
@@ -77,7 +78,7 @@ tsr_status tsr_setup_fit_start(tsr_setup *setup, const double *partial,
     double bound[TSR_N_CONTRAST][2];
     setup->rigid = calloc(room, sizeof *setup->rigid);
     const int n = j.profile != NULL && data != NULL && setup->rigid != NULL
-                      ? list_data(setup, data)
+                      ? list_data(setup, l, data)
                       : -1;
     for (int k = 0; k < TSR_N_CONTRAST; k++) {
         const tsr_parameter *p = &l->contrast[k];

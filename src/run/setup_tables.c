@@ -133,10 +133,11 @@ tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
     free(path);
     TSR_THEN(status,
              tsr_contrast_priors(&config->contrast, setup->contrast, err));
-    return status == TSR_OK ? read_tables(config->structure.form_factors,
-                                          config->structure.bodies == 0,
-                                          config->solvent.density, setup, err)
-                            : status;
+    return status == TSR_OK
+               ? read_tables(config->structure.form_factors,
+                             config->structure.bodies != TSR_CONFIG_ONE,
+                             config->solvent.density, setup, err)
+               : status;
 }
 
 static tsr_status weigh_hydrogens(const tsr_atoms *atoms, tsr_guests *g,

@@ -23,6 +23,8 @@ typedef struct {
     int n_chain;
 } tsr_engine_share;
 
+typedef struct tsr_fine_model tsr_fine_model;
+
 /* What all chains share; everything is borrowed. */
 typedef struct {
     const tsr_topology *topology;
@@ -50,6 +52,8 @@ typedef struct {
     const tsr_surrogate *surrogate; /* NULL: no chain walks */
     int is_still; /* 1: no moves, structures stay where they start */
     const tsr_parameter *contrast; /* c1 and c2; NULL: there are none */
+    const tsr_fine_model *fine;    /* whose draws are stored (fine.h); NULL: it
+                                      is those at temperature 1 that are */
 } tsr_target;
 
 static inline int tsr_target_n_state(const tsr_target *target)

@@ -7,16 +7,18 @@
 #ifndef TSR_SAMPLER_COLUMN_H
 #define TSR_SAMPLER_COLUMN_H
 
-#include "sampler/chain.h"
+#include "sampler/fine.h"
 #include "sampler/ladder.h"
 #include "store/trace.h"
 
 /* A draw as the getters see it. */
 typedef struct {
     const tsr_target *target;
-    const tsr_chain_view *view; /* of the replica at temperature 1 */
+    const tsr_chain_view *view; /* of the replica at temperature 1, or of the
+                                   place above it */
     const tsr_ladder *ladder;   /* of its chain, and all its */
     tsr_chain *const *replica;  /* [n_temp] replicas */
+    const tsr_fine *fine;       /* above the ladder; NULL: none */
     double acceptance_rate;     /* since the last draw */
     const double *theta;        /* [n_parameter] of the chain's table, with
                                    what is integrated out drawn */

@@ -326,9 +326,39 @@ static void get_exchange(const tsr_column *c, const tsr_draw *d, double *value)
         value[k] = tsr_ladder_rate(d->ladder, k);
 }
 
+/* ---- above the ladder ---- */
+
+static void get_gain(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    (void)c;
+    tsr_fine_gain(d->fine, value);
+}
+
+static void get_taken(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    (void)c;
+    *value = tsr_fine_is_taken(d->fine);
+}
+
+static tsr_status add_fine(tsr_columns *columns, tsr_err *err)
+{
+    static const char *const label[] = {"atoms", "bodies"};
+    const tsr_column_axis axis = {"model", 2, NULL, NULL, label};
+    TSR_TRY(add_row(columns, TSR_TRACE_SAMPLE_STATS, "atoms_gain", "nat",
+                    "log likelihood by all atoms less that by bodies: of the "
+                    "draw, and of the bodies' chain that was offered for it",
+                    axis, 0, get_gain, err));
+    return add_scalar(columns, TSR_TRACE_SAMPLE_STATS, "atoms_exchanged", NULL,
+                      "1: the bodies' chain gave a new draw, 0: the one "
+                      "before stays",
+                      0, get_taken, err);
+}
+
 tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
                               tsr_err *err)
 {
+    if (target->fine != NULL)
+        TSR_TRY(add_fine(columns, err));
     const int n_temp = tsr_target_n_temp(target);
     const tsr_column_axis rung = {"rung", n_temp, NULL, NULL, NULL};
     const tsr_column_axis pair = {"pair", n_temp - 1, NULL, NULL, NULL};

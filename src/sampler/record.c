@@ -178,6 +178,7 @@ tsr_status tsr_record_new(const tsr_target *target, int n_chain, int capacity,
     *out = NULL;
     tsr_record *r = calloc(1, sizeof *r);
     TSR_TRY(tsr_allocated(r, err));
+    target = tsr_fine_target(target);
     r->target = target;
     r->n_chain = n_chain;
     r->capacity = capacity;
@@ -242,14 +243,19 @@ void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
     scratch *s = &r->own[chain_number];
     const int n = n_term(r->target);
     tsr_chain_view view;
-    tsr_chain_look(ladder->replica[tsr_ladder_replica(ladder->ladder, 0)],
-                   &view);
+    const tsr_chain *coldest =
+        ladder->replica[tsr_ladder_replica(ladder->ladder, 0)];
+    if (ladder->fine != NULL)
+        tsr_fine_look(ladder->fine, coldest, &view);
+    else
+        tsr_chain_look(coldest, &view);
     complete(r->target, &view, s, warm);
     const double *const *row = (const double *const *)s->row;
     const tsr_draw now = {.target = r->target,
                           .view = &view,
                           .ladder = ladder->ladder,
                           .replica = ladder->replica,
+                          .fine = ladder->fine,
                           .acceptance_rate = acceptance_rate,
                           .theta = s->theta,
                           .mean = row,

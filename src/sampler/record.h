@@ -2,7 +2,7 @@
 #ifndef TSR_SAMPLER_RECORD_H
 #define TSR_SAMPLER_RECORD_H
 
-#include "sampler/chain.h"
+#include "sampler/fine.h"
 #include "sampler/ladder.h"
 #include "store/trace.h"
 
@@ -19,10 +19,12 @@ int tsr_record_capacity(const tsr_record *record);
 int tsr_record_variables(const tsr_record *record,
                          const tsr_trace_variable **variable);
 
-/* A chain with all its replicas: the draw is of the one at temperature 1. */
+/* A chain with all its replicas: the draw is of the one at temperature 1, or of
+ * the place above it. */
 typedef struct {
     const tsr_ladder *ladder;
     tsr_chain *const *replica; /* [n_temp] */
+    const tsr_fine *fine;      /* NULL: there is none */
 } tsr_record_ladder;
 
 /* Stores a chain's present state as draw number `draw` of the block. Chains may

@@ -188,6 +188,8 @@ void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive)
         tsr_ladder_archive(s->ladder[c], archive);
     for (int c = 0; c < s->n_chain * s->n_temp; c++)
         tsr_chain_archive(s->chain[c], archive);
+    for (int c = 0; s->fine != NULL && c < s->n_chain; c++)
+        tsr_fine_archive(s->fine[c], archive);
 }
 
 /* ---- what chains share ---- */
@@ -253,9 +255,22 @@ tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain)
     return replica_at(sampler, chain, 0);
 }
 
+tsr_chain *tsr_sampler_replica(tsr_sampler *sampler, int chain, int k)
+{
+    return replica_at(sampler, chain, k);
+}
+
 const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain)
 {
     return sampler->ladder[chain];
+}
+
+double tsr_sampler_fine_rate(const tsr_sampler *sampler)
+{
+    double sum = 0.0;
+    for (int c = 0; sampler->fine != NULL && c < sampler->n_chain; c++)
+        sum += tsr_fine_rate(sampler->fine[c]) / sampler->n_chain;
+    return sampler->fine != NULL ? sum : (double)NAN;
 }
 
 tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler)
@@ -267,6 +282,7 @@ tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler)
         sum.wait += t->wait, sum.walk += t->walk;
         sum.decide += t->decide, sum.store += t->store;
         sum.refresh += t->refresh, sum.audit += t->audit;
+        sum.fine += t->fine;
     }
     for (int c = 0; c < sampler->n_chain * sampler->n_temp; c++)
         sum.clash += tsr_chain_clash_seconds(sampler->chain[c]);
@@ -290,6 +306,9 @@ void tsr_sampler_counts_reset(tsr_sampler *sampler)
 {
     for (int c = 0; c < sampler->n_chain * sampler->n_temp; c++)
         tsr_chain_counts_reset(sampler->chain[c]);
-    for (int c = 0; c < sampler->n_chain; c++)
+    for (int c = 0; c < sampler->n_chain; c++) {
         tsr_ladder_reset(sampler->ladder[c]);
+        if (sampler->fine != NULL)
+            tsr_fine_reset(sampler->fine[c]);
+    }
 }

@@ -22,7 +22,8 @@
 
 typedef struct {
     tsr_number_or_word chains; /* auto, or how many */
-    long warmup, thin;
+    long warmup;
+    tsr_number_or_word thin;         /* auto, or how many steps */
     tsr_number_or_word draws;        /* auto, or how many, at most */
     tsr_number_or_word temperatures; /* auto, or how many */
     tsr_number_or_word t_max;
@@ -44,6 +45,9 @@ enum { TSR_START_AUTO, TSR_START_FILE, TSR_START_PRIOR };
 int tsr_sampler_n_temp(const tsr_sampler_options *options, int has_data);
 double tsr_sampler_t_max(const tsr_sampler_options *options);
 
+/* Steps from one draw of a chain to the next. */
+long tsr_sampler_thin(const tsr_sampler_options *options);
+
 /* Draws of a chain, at most. */
 long tsr_sampler_draws(const tsr_sampler_options *options);
 
@@ -59,6 +63,7 @@ extern const char tsr_sampler_until[];
 typedef struct {
     int has_data, is_gpu, n_thread, n_state;
     int walks;         /* 1: chains walk by a surrogate on the device */
+    int has_fine;      /* 1: draws are of a finer model (fine.h) */
     double room;       /* systems that the devices have room for */
     double least_beta; /* of the likelihood; 1 / t_max has to be more */
 } tsr_sampler_place;
@@ -139,17 +144,23 @@ tsr_status tsr_sampler_share(tsr_sampler *sampler, tsr_err *err);
 
 int tsr_sampler_n_thread(const tsr_sampler *sampler);
 
-/* The replica of a chain that is at temperature 1 now. */
+/* The replica of a chain that is at temperature 1 now, and at temperature k. */
 tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain);
+tsr_chain *tsr_sampler_replica(tsr_sampler *sampler, int chain, int k);
 const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain);
+
+/* Mean share of offers that the places above the ladders took since the
+ * counters began; NaN: there are none (fine.h). */
+double tsr_sampler_fine_rate(const tsr_sampler *sampler);
 
 /* Where the workers' time went since the sampler was made, s, summed over them:
  * proposals with the prior (clash: the part of it in excluded volume, from a
  * sample), waiting for walks by a surrogate, handing proposals to the device,
  * waiting for it, likelihood and acceptance, storing draws, computing afresh,
- * checking the engine. */
+ * checking the engine, curves of all atoms (fine.h). */
 typedef struct {
-    double propose, clash, walk, submit, wait, decide, store, refresh, audit;
+    double propose, clash, walk, submit, wait, decide, store, refresh, audit,
+        fine;
 } tsr_sampler_times;
 
 tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler);

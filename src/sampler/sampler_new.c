@@ -12,6 +12,7 @@ static void half_clear(tsr_half *h)
     tsr_surrogate_walker_free(h->walker);
     free(h->chain);
     free(h->ladder);
+    free(h->fine);
     free(h->number);
     free(h->accepted);
     free(h->ask);
@@ -40,7 +41,10 @@ void tsr_sampler_free(tsr_sampler *sampler)
         tsr_chain_free(s->chain[c]);
     for (int c = 0; s->ladder != NULL && c < s->n_chain; c++)
         tsr_ladder_free(s->ladder[c]);
+    for (int c = 0; s->fine != NULL && c < s->n_chain; c++)
+        tsr_fine_free(s->fine[c]);
     free(s->ladder);
+    free(s->fine);
     if (s->lock_made) {
         pthread_mutex_destroy(&s->lock);
         pthread_cond_destroy(&s->go);
@@ -68,6 +72,8 @@ static tsr_status half_make(const tsr_sampler *s, tsr_half *h, int n_chain,
         h->accepted == NULL || h->ask == NULL || h->asked == NULL ||
         h->profile == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    if (s->fine != NULL && (h->fine = calloc(n, sizeof(*h->fine))) == NULL)
+        return tsr_no_memory(err);
     if (share->engine == NULL || n_chain == 0)
         return TSR_OK;
     if (share->walks != NULL && s->target->surrogate != NULL)
@@ -97,6 +103,8 @@ static tsr_status deal_share(tsr_sampler *s, const tsr_engine_share *share,
     for (int i = 0; i < share->n_chain; i++) {
         tsr_half *h = &own[i % n_worker].half[i / n_worker % 2];
         h->ladder[h->n_chain] = s->ladder[first + i];
+        if (s->fine != NULL)
+            h->fine[h->n_chain] = s->fine[first + i];
         h->number[h->n_chain++] = first + i;
         for (int r = 0; r < s->n_temp; r++) {
             tsr_chain *chain = s->chain[(first + i) * s->n_temp + r];
@@ -218,6 +226,12 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
     }
     for (int c = 0; c < n_replica && status == TSR_OK; c++)
         status = tsr_chain_new(target, c, &s->chain[c], err);
+    if (status == TSR_OK && target->fine != NULL) {
+        s->fine = calloc((size_t)n_chain, sizeof(*s->fine));
+        status = s->fine == NULL ? tsr_no_memory(err) : TSR_OK;
+    }
+    for (int c = 0; s->fine != NULL && c < n_chain && status == TSR_OK; c++)
+        status = tsr_fine_new(target->fine, c, &s->fine[c], err);
     if (status == TSR_OK)
         status =
             deal(s, n_share, target->n_share > 0 ? target->share : &none, err);

@@ -18,6 +18,7 @@ enum {
     A_LAUNCH = 64,
     WALKING = 256
 };
+static const double usual_thin = 10.0, fine_thin = 50.0;
 static const double t_max_few = 20.0, t_max_many = 1e6;
 
 static const char *const start_words[] = {"auto", "file", "prior", NULL};
@@ -55,13 +56,16 @@ const tsr_field tsr_sampler_fields[] = {
          "rhat<1.01,ess>400), at most 200000 of all chains together, or 2000 "
          "of each where that is more"},
     {.name = "thin",
-     .type = TSR_FIELD_INT,
+     .type = TSR_FIELD_NUMBER_OR_WORD,
      .offset = offsetof(tsr_sampler_options, thin),
      .unit = "steps",
-     .initial = "10",
+     .initial = "auto",
      .min = 1,
      .max = 1e9,
-     .doc = "from one stored draw to the next"},
+     .words = auto_words,
+     .doc = "from one stored draw to the next; auto: 10, with bodies: atoms "
+            "50, so that the curve of all atoms for each draw does not take "
+            "most of the time"},
     {.name = "temperatures",
      .type = TSR_FIELD_NUMBER_OR_WORD,
      .offset = offsetof(tsr_sampler_options, temperatures),
@@ -138,6 +142,11 @@ double tsr_sampler_t_max(const tsr_sampler_options *options)
     return options->t_max.word < 0 ? options->t_max.number : t_max_few;
 }
 
+long tsr_sampler_thin(const tsr_sampler_options *options)
+{
+    return (long)(options->thin.word < 0 ? options->thin.number : usual_thin);
+}
+
 long tsr_sampler_draws(const tsr_sampler_options *options)
 {
     return options->draws.word < 0 ? (long)options->draws.number : LEAST_DRAWS;
@@ -175,6 +184,7 @@ tsr_status tsr_sampler_settle(tsr_sampler_options *options,
                               const tsr_sampler_place *place, tsr_err *err)
 {
     const tsr_sampler_place *p = place;
+    set(&options->thin, p->has_fine ? fine_thin : usual_thin);
     const int is_wide = p->is_gpu && p->has_data &&
                         p->room >= (double)FEW_CHAINS * MANY_RUNGS * p->n_state;
     const int is_tall = is_wide || (options->evidence && p->has_data);

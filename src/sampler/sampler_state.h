@@ -2,6 +2,7 @@
 #ifndef TSR_SAMPLER_SAMPLER_STATE_H
 #define TSR_SAMPLER_SAMPLER_STATE_H
 
+#include "sampler/fine.h"
 #include "sampler/population.h"
 
 #include <pthread.h>
@@ -13,6 +14,7 @@ typedef struct {
     int n_chain, n_replica;
     tsr_chain **chain;   /* [n_replica] */
     tsr_ladder **ladder; /* [n_chain] */
+    tsr_fine **fine;     /* [n_chain] NULL: no place above the ladders */
     int *number;         /* [n_chain] */
     long *accepted;      /* [n_chain] at temperature 1 since the last draw */
     tsr_batch *batch;    /* NULL without data */
@@ -47,6 +49,7 @@ struct tsr_sampler {
     int n_profile;       /* numbers an answer of the engine has */
     tsr_chain **chain;   /* [n_chain * n_temp] */
     tsr_ladder **ladder; /* [n_chain] */
+    tsr_fine **fine;     /* [n_chain] NULL: no place above the ladders */
     long n_step;         /* of each chain, before the call under way */
     long n_anneal;       /* steps in which the likelihood is turned on */
     double first_heat;

@@ -180,18 +180,39 @@ static void half_temper(const tsr_sampler *s, tsr_half *h, long step)
         set_heat(s, h, heat);
 }
 
+/* Before a draw: the coldest replicas are offered to the places above. */
+static tsr_status half_offer(tsr_worker *w, tsr_half *h, tsr_err *err)
+{
+    const int n_temp = w->sampler->n_temp;
+    tsr_status status = TSR_OK;
+    for (int i = 0; h->fine != NULL && i < h->n_chain && status == TSR_OK;
+         i++) {
+        tsr_chain *coldest =
+            h->chain[i * n_temp + tsr_ladder_replica(h->ladder[i], 0)];
+        status = tsr_fine_offer(h->fine[i], coldest, h->batch, err);
+        if (status != TSR_OK)
+            status = tsr_wrap(err, status, "chain %d", h->number[i]);
+    }
+    mark(w, &w->times.fine);
+    return status;
+}
+
 static void half_store(tsr_worker *w, tsr_half *h, int draw)
 {
     tsr_sampler *s = w->sampler;
     for (int i = 0; i < h->n_chain; i++) {
         const tsr_record_ladder ladder = {
-            h->ladder[i], h->chain + (size_t)i * (size_t)s->n_temp};
+            h->ladder[i], h->chain + (size_t)i * (size_t)s->n_temp,
+            h->fine != NULL ? h->fine[i] : NULL};
         tsr_record_store(s->record, &ladder, h->number[i], draw, s->warm,
                          (double)h->accepted[i] / (double)s->thin);
         if (s->track != NULL && !s->warm)
-            tsr_track_store(s->track,
-                            ladder.replica[tsr_ladder_replica(h->ladder[i], 0)],
-                            h->number[i], draw);
+            tsr_track_store(
+                s->track,
+                ladder.fine != NULL
+                    ? tsr_fine_chain(ladder.fine)
+                    : ladder.replica[tsr_ladder_replica(h->ladder[i], 0)],
+                h->number[i], draw);
         for (int k = 0; k < s->n_temp; k++)
             tsr_chain_draw_done(ladder.replica[k]);
         h->accepted[i] = 0;
@@ -213,6 +234,8 @@ static tsr_status half_refresh(tsr_worker *w, tsr_half *h, tsr_err *err)
                     !tsr_sampler_should_stop(w->sampler);
          i++)
         status = tsr_chain_refresh(h->chain[i], h->batch, err);
+    for (int i = 0; h->fine != NULL && i < h->n_chain && status == TSR_OK; i++)
+        status = tsr_fine_refresh(h->fine[i], err);
     mark(w, &w->times.refresh);
     return status;
 }
@@ -243,6 +266,8 @@ static tsr_status worker_run(tsr_worker *w)
             status = half_decide(w, h, &w->err);
             if (status == TSR_OK)
                 half_temper(s, h, s->n_step + step);
+            if (status == TSR_OK && is_draw)
+                status = half_offer(w, h, &w->err);
             if (status == TSR_OK && is_draw)
                 half_store(w, h, (int)(step / s->thin) - 1);
             if (status == TSR_OK && !last)

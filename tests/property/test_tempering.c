@@ -1,5 +1,6 @@
 /* Replica exchange and annealing: the draws at temperature 1 are those of the
  * posterior, and depend on neither threads, blocks nor other chains. */
+#include "sampler/sampler_state.h"
 #include "tests/property/importance.h"
 #include "tests/trace_compare.h"
 
@@ -21,6 +22,93 @@ static void posterior_is_right(void **state)
     s.target.n_temp = 4, s.target.t_max = 12.0, s.target.swap_every = 3;
     compare_with_importance(&s, 1.0, 41, 0.01, 8000 * LENGTH, 10, 50 * LENGTH);
     posterior_close(&s);
+}
+
+/* ---- draws of a finer model ---- */
+
+/* The finer model of this test: another posterior of the same structures. */
+static tsr_status finer(void *context, const tsr_conformation *c,
+                        double *partial, tsr_err *err)
+{
+    return tsr_batch_set(context, 0, (const double(*)[3])c->body, partial, err);
+}
+
+/* Form factors that fall otherwise than those of the coarse model. */
+static void sharpen(tsr_form_factor_table *f)
+{
+    for (int t = 0; t < f->n_type; t++)
+        for (int k = 0; k < f->n_q; k++) {
+            const double q = f->dq_inv_ang * k;
+            f->amplitude[t * f->n_q + k] *= exp((t % 2 == 0 ? 0.3 : -0.15) * q);
+        }
+}
+
+/* Data of the finer model; places above the ladders hold its posterior, and
+ * temperature 1 that of the coarse one as if nothing were above it. */
+static void both_posteriors_are_right(void **state)
+{
+    (void)state;
+    enum { N = 4, BLOCK = 60 * LENGTH, N_BLOCK = 10, STEPS = 10 };
+    posterior_sample coarse, fine;
+    tsr_err err = {0};
+    tsr_batch *batch;
+    double(*sum)[N_BY] = calloc(2 * N * N_BLOCK, sizeof *sum);
+    double rate = 0.0;
+    gsl_rng *rng = tsr_rng_new(41, 1);
+    posterior_open(&coarse, "GAFGSLG", NULL, no_clash);
+    posterior_open(&fine, "GAFGSLG", NULL, no_clash);
+    sharpen(fine.factors);
+    tsr_conformation *truth = tsr_conformation_new(fine.t);
+    prior_sampler prior = prior_of(&fine);
+    sample_prior(&prior, rng, truth);
+    const tsr_conformation *const one[] = {truth};
+    posterior_data(&fine, 1, one, (const double[]){1.0}, 0.035, 1.3, 0.05, 0.0,
+                   rng);
+    memcpy(coarse.intensity, fine.intensity, sizeof fine.intensity);
+    memcpy(coarse.sigma, fine.sigma, sizeof fine.sigma);
+    coarse.target.n_temp = 3, coarse.target.t_max = 8.0;
+    coarse.target.swap_every = 3;
+    posterior_start(&coarse, 0.0, N, 0);
+    posterior_start(&fine, 0.0, 1, 0);
+    posterior_must(tsr_batch_new(fine.share.engine, 1, &batch, &err), &err);
+    tsr_fine_model model = {
+        .target = coarse.target, .context = batch, .profile = finer};
+    model.target.likelihood = fine.likelihood;
+    model.target.n_share = 0;
+    model.target.fine = &model;
+    coarse.target.fine = &model;
+    posterior_run run = posterior_run_new(&coarse, N, 1, 1);
+    posterior_warm_up(run, 3000);
+    for (int b = 0; b < N_BLOCK; b++)
+        for (int i = 0; i < BLOCK; i++) {
+            posterior_advance(run, 1, STEPS, 0);
+            for (int c = 0; c < N; c++) {
+                add_look(tsr_fine_chain(run.sampler->fine[c]), 1.0 / BLOCK,
+                         sum[b * N + c]);
+                add_look(tsr_sampler_chain(run.sampler, c), 1.0 / BLOCK,
+                         sum[(N_BLOCK + b) * N + c]);
+            }
+        }
+    for (int c = 0; c < N; c++)
+        rate += tsr_fine_rate(run.sampler->fine[c]) / N;
+    print_message("  exchanged %.2f\n", rate);
+    assert_true(rate > 0.1 && rate < 0.9);
+    const expectation upper = of_blocks(N_BLOCK * N, sum);
+    const expectation lower = of_blocks(N_BLOCK * N, sum + N_BLOCK * N);
+    const expectation upper_weighted = importance(&fine, 1.0, 8000, 31);
+    const expectation lower_weighted = importance(&coarse, 1.0, 8000, 32);
+    compare(&fine, &upper_weighted, &upper);
+    compare(&coarse, &lower_weighted, &lower);
+    assert_true(
+        fabs(upper_weighted.mean[BY_RG] - lower_weighted.mean[BY_RG]) >
+        8.0 * hypot(upper_weighted.error[BY_RG], lower_weighted.error[BY_RG]));
+    posterior_run_free(run);
+    tsr_batch_free(batch);
+    tsr_conformation_free(truth);
+    gsl_rng_free(rng);
+    free(sum);
+    posterior_close(&fine);
+    posterior_close(&coarse);
 }
 
 /* ---- the same bits ---- */
@@ -203,6 +291,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(posterior_is_right),
+        cmocka_unit_test(both_posteriors_are_right),
         cmocka_unit_test(division_changes_nothing),
         cmocka_unit_test(chains_are_independent),
         cmocka_unit_test(temperatures_are_held_after_warm_up)};

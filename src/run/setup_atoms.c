@@ -1,0 +1,265 @@
+/* Draws of all atoms: what structure.bodies: atoms adds to a run.
+ *
+ * Chains move with bodies, whose curves, corrected, are near those of all atoms
+ * (setup_model_error.c). The place above each ladder (sampler/fine.h) is of the
+ * posterior whose curve is that of all atoms, each with the solvent's layer
+ * about the conformation's own surface; nothing is left of the model's error
+ * there. Terms keep what they learn of a profile's error, so that this
+ * posterior has terms of its own, from the same entries of the configuration.
+ */
+#include "run/setup.h"
+
+#include "run/atom_curves.h"
+#include "sampler/fine.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tsr_atom_target {
+    const tsr_setup *setup;
+    tsr_atom_curves_spec spec;
+    tsr_likelihood *likelihood;
+    tsr_fine_model model;
+    pthread_mutex_t lock;
+    int n_free, n_room; /* curves that no thread uses now */
+    tsr_atom_curves **free_one;
+};
+
+/* Partial profiles of all atoms as a probe has them, the first rows of six. */
+static tsr_status sum_probe(const tsr_setup *s, const tsr_likelihood *l,
+                            int probe, const tsr_conformation *c,
+                            tsr_atom_curves *curves, double *six,
+                            double *radius_ang, tsr_err *err)
+{
+    const tsr_q_grid *grid = &l->grid;
+    const tsr_probe *p = &l->probe[probe];
+    if (p->is_neutron) {
+        TSR_TRY(tsr_atom_curves_neutron(curves, c, &s->sample[probe],
+                                        p->basis.origin, six, err));
+        tsr_neutron_fold(&p->basis, s->contrast, grid->n_q, six);
+        return TSR_OK;
+    }
+    TSR_TRY(tsr_atom_curves_partial(curves, c, six, radius_ang, err));
+    tsr_partials_fold(s->contrast, *radius_ang, grid->n_q, grid->dq_inv_ang,
+                      six);
+    return TSR_OK;
+}
+
+tsr_status tsr_setup_sum_atoms(const tsr_setup *setup,
+                               const tsr_likelihood *likelihood,
+                               tsr_atom_curves *curves,
+                               const tsr_conformation *conformation,
+                               double *six, double *partial, double *radius_ang,
+                               tsr_err *err)
+{
+    const tsr_likelihood *l = likelihood;
+    const size_t n_q = (size_t)l->grid.n_q;
+    for (int p = 0; p < l->n_probe; p++) {
+        TSR_TRY(
+            sum_probe(setup, l, p, conformation, curves, six, radius_ang, err));
+        memcpy(partial + (size_t)l->probe[p].first * n_q, six,
+               (size_t)l->probe[p].n_pair * n_q * sizeof *six);
+    }
+    return TSR_OK;
+}
+
+/* ---- curves for many threads ---- */
+
+/* One that no other thread has; made where there is none. */
+static tsr_status borrow(tsr_atom_target *t, tsr_atom_curves **curves,
+                         tsr_err *err)
+{
+    *curves = NULL;
+    pthread_mutex_lock(&t->lock);
+    if (t->n_free > 0)
+        *curves = t->free_one[--t->n_free];
+    pthread_mutex_unlock(&t->lock);
+    return *curves != NULL ? TSR_OK
+                           : tsr_atom_curves_new(&t->spec, NULL, curves, err);
+}
+
+static void give_back(tsr_atom_target *t, tsr_atom_curves *curves)
+{
+    pthread_mutex_lock(&t->lock);
+    if (t->n_free == t->n_room) {
+        const int n_room = 2 * t->n_room + 16;
+        tsr_atom_curves **more =
+            realloc(t->free_one, (size_t)n_room * sizeof(*more));
+        if (more != NULL) {
+            t->free_one = more;
+            t->n_room = n_room;
+        }
+    }
+    if (t->n_free < t->n_room) {
+        t->free_one[t->n_free++] = curves;
+        curves = NULL;
+    }
+    pthread_mutex_unlock(&t->lock);
+    tsr_atom_curves_free(curves); /* out of memory for the list */
+}
+
+static tsr_status profile(void *context, const tsr_conformation *conformation,
+                          double *partial, tsr_err *err)
+{
+    tsr_atom_target *t = context;
+    const size_t n_q = (size_t)t->likelihood->grid.n_q;
+    tsr_atom_curves *curves;
+    double radius_ang;
+    double *six = calloc(TSR_N_COMP_PAIR * n_q, sizeof *six);
+    TSR_TRY(tsr_allocated(six, err));
+    tsr_status status = borrow(t, &curves, err);
+    if (status == TSR_OK) {
+        status =
+            tsr_setup_sum_atoms(t->setup, t->likelihood, curves, conformation,
+                                six, partial, &radius_ang, err);
+        give_back(t, curves);
+    }
+    free(six);
+    return status;
+}
+
+tsr_status tsr_setup_atom_partial(tsr_atom_target *target,
+                                  const tsr_conformation *conformation,
+                                  double *partial, tsr_err *err)
+{
+    return profile(target, conformation, partial, err);
+}
+
+tsr_likelihood *tsr_setup_atom_likelihood(tsr_atom_target *target)
+{
+    return target->likelihood;
+}
+
+/* ---- the target ---- */
+
+void tsr_setup_atom_target_free(tsr_atom_target *target)
+{
+    tsr_atom_target *t = target;
+    if (t == NULL)
+        return;
+    for (int k = 0; k < t->n_free; k++)
+        tsr_atom_curves_free(t->free_one[k]);
+    free(t->free_one);
+    tsr_likelihood_free(t->likelihood);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+/* The likelihood whose profiles are those of atoms. */
+static tsr_status make_likelihood(const tsr_config *config, tsr_atom_target *t,
+                                  tsr_err *err)
+{
+    const tsr_setup *s = t->setup;
+    const tsr_likelihood *l = s->likelihood;
+    int n = 0;
+    double radius_ang = 0.0, *six, *partial;
+    tsr_atom_curves *curves = NULL;
+    tsr_term **term = calloc((size_t)config->data.n + 1, sizeof(*term));
+    TSR_TRY(tsr_allocated(term, err));
+    tsr_status status = tsr_setup_terms(config, NULL, s, &n, term, err);
+    if (status == TSR_OK)
+        status =
+            tsr_likelihood_new(s->topology, s->n_probe, s->scattering,
+                               s->d_bound_ang, n, term, &t->likelihood, err);
+    else
+        while (n > 0)
+            tsr_term_free(term[--n]);
+    free(term);
+    TSR_THEN(status, tsr_setup_expect(s, t->likelihood, err));
+    if (status != TSR_OK)
+        return status;
+    /* r_m of G, which no conformation changes */
+    six = calloc(TSR_N_COMP_PAIR * (size_t)l->grid.n_q, sizeof *six);
+    partial = calloc((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
+    status = six == NULL || partial == NULL ? tsr_no_memory(err)
+                                            : borrow(t, &curves, err);
+    TSR_THEN(status, tsr_setup_sum_atoms(s, t->likelihood, curves, s->first,
+                                         six, partial, &radius_ang, err));
+    if (status == TSR_OK)
+        tsr_likelihood_take_atoms(t->likelihood, radius_ang);
+    if (curves != NULL)
+        give_back(t, curves);
+    free(six);
+    free(partial);
+    return status;
+}
+
+tsr_status tsr_setup_take_atoms(const tsr_config *config, tsr_log *log,
+                                tsr_setup *setup, tsr_err *err)
+{
+    tsr_setup *s = setup;
+    if (config->structure.bodies != TSR_CONFIG_ATOMS)
+        return TSR_OK;
+    if (config->structure.file == NULL)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.bodies: atoms needs structure.file: a "
+                        "sequence has no atoms of its own");
+    tsr_atom_target *t = calloc(1, sizeof *t);
+    TSR_TRY(tsr_allocated(t, err));
+    pthread_mutex_init(&t->lock, NULL);
+    s->atom_target = t;
+    t->setup = s;
+    t->spec = (tsr_atom_curves_spec){.topology = s->topology,
+                                     .model = s->model,
+                                     .file = config->structure.file,
+                                     .density = config->solvent.density,
+                                     .grid = s->likelihood->grid,
+                                     .device = s->device[0]};
+    TSR_TRY(make_likelihood(config, t, err));
+    t->model =
+        (tsr_fine_model){.target = s->target, .context = t, .profile = profile};
+    t->model.target.likelihood = t->likelihood;
+    t->model.target.n_share = 0;
+    t->model.target.share = NULL;
+    t->model.target.n_group = 0;
+    t->model.target.group_start = NULL;
+    t->model.target.fine = &t->model;
+    s->target.fine = &t->model;
+    tsr_info(log, "draws are of all atoms: bodies propose them, and one curve "
+                  "of all atoms a draw decides");
+    return TSR_OK;
+}
+
+/* ---- what the chains find ---- */
+
+tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
+                                   tsr_sampler *sampler, tsr_setup *setup,
+                                   tsr_err *err)
+{
+    enum { ENOUGH = 24, MOST = 16 };
+    tsr_setup *s = setup;
+    const int n_state = tsr_target_n_state(&s->target);
+    const int each = s->n_chain * n_state;
+    const int most = (tsr_target_n_temp(&s->target) + 1) / 2;
+    int n_rung = (ENOUGH + each - 1) / each, n = 0, n_node = 0;
+    double node[MOST][TSR_N_CONTRAST];
+    tsr_atom_curves *curves;
+    n_rung = n_rung < most ? n_rung : most;
+    const tsr_conformation **list =
+        calloc((size_t)(each * n_rung), sizeof(*list));
+    TSR_TRY(tsr_allocated(list, err));
+    for (int k = 0; k < n_rung; k++)
+        for (int c = 0; c < s->n_chain && n < 2 * ENOUGH; c++) {
+            tsr_chain_view view;
+            tsr_chain_look(tsr_sampler_replica(sampler, c, k), &view);
+            for (int i = 0; i < n_state; i++)
+                list[n++] = view.state[i];
+            const double *contrast =
+                tsr_parameters_contrast(view.parameters, view.point->theta);
+            if (contrast != NULL && n_node < MOST)
+                memcpy(node[n_node++], contrast, sizeof node[0]);
+        }
+    for (; n_node == 0; n_node++)
+        for (int i = 0; i < TSR_N_CONTRAST; i++)
+            node[0][i] = s->contrast[i].start;
+    tsr_status status = borrow(s->atom_target, &curves, err);
+    if (status == TSR_OK) {
+        status = tsr_setup_learn_again(config, n, list, n_node,
+                                       (const double(*)[TSR_N_CONTRAST])node,
+                                       curves, log, s, err);
+        give_back(s->atom_target, curves);
+    }
+    free(list);
+    return status == TSR_OK ? tsr_sampler_refresh(sampler, err) : status;
+}

@@ -1,0 +1,166 @@
+/* The exchange with a finer model. Two chains that make no steps hold the state
+ * of the place and the one that is offered; they change roles when it is taken.
+ */
+#include "sampler/fine.h"
+
+#include "sampler/chain_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Streams that no chain and no ladder has. */
+#define FINE_STREAM 0x200000000u
+
+struct tsr_fine {
+    const tsr_fine_model *model;
+    tsr_chain *held, *offered;
+    double coarse;   /* log L_c of what is held */
+    double gain;     /* log L_f - log L_c of what was last offered */
+    int n_held;      /* 0 until the first offer */
+    int is_taken;    /* the last offer */
+    int is_restored; /* what is held has no profile yet */
+    long n_offer, n_taken;
+    gsl_rng *rng;
+};
+
+const tsr_target *tsr_fine_target(const tsr_target *target)
+{
+    return target->fine != NULL ? &target->fine->target : target;
+}
+
+void tsr_fine_free(tsr_fine *fine)
+{
+    if (fine == NULL)
+        return;
+    tsr_chain_free(fine->held);
+    tsr_chain_free(fine->offered);
+    if (fine->rng != NULL)
+        gsl_rng_free(fine->rng);
+    free(fine);
+}
+
+tsr_status tsr_fine_new(const tsr_fine_model *model, int chain, tsr_fine **out,
+                        tsr_err *err)
+{
+    const tsr_target *t = &model->target;
+    const int number = chain * tsr_target_n_temp(t);
+    tsr_fine *f = calloc(1, sizeof *f);
+    *out = NULL;
+    TSR_TRY(tsr_allocated(f, err));
+    f->model = model;
+    f->rng = tsr_rng_new(t->seed, FINE_STREAM + (uint64_t)chain);
+    tsr_status status = f->rng == NULL ? tsr_no_memory(err) : TSR_OK;
+    TSR_THEN(status, tsr_chain_new(t, number, &f->held, err));
+    TSR_THEN(status, tsr_chain_new(t, number, &f->offered, err));
+    if (status == TSR_OK)
+        *out = f;
+    else
+        tsr_fine_free(f);
+    return status;
+}
+
+/* All that follows from the structures and parameters of one of the two. */
+static tsr_status complete(const tsr_fine *f, tsr_chain *c, tsr_err *err)
+{
+    for (int k = 0; k < c->n_state; k++)
+        TSR_TRY(f->model->profile(f->model->context, c->state[k].current,
+                                  c->state[k].profile, err));
+    TSR_TRY(tsr_chain_refresh(c, NULL, err));
+    return isfinite(c->now.log_lik)
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_NUMERIC,
+                          "the log likelihood of all atoms is %g",
+                          c->now.log_lik);
+}
+
+static void take(tsr_fine *f, double coarse)
+{
+    tsr_chain *held = f->held;
+    f->held = f->offered;
+    f->offered = held;
+    f->coarse = coarse;
+    f->is_taken = 1;
+}
+
+tsr_status tsr_fine_offer(tsr_fine *fine, tsr_chain *coarse, tsr_batch *batch,
+                          tsr_err *err)
+{
+    tsr_fine *f = fine;
+    const double log_c = coarse->now.log_lik, beta = coarse->beta;
+    f->is_taken = 0;
+    tsr_chain_copy(f->offered, coarse);
+    TSR_TRY(complete(f, f->offered, err));
+    f->gain = f->offered->now.log_lik - log_c;
+    f->n_offer++;
+    if (f->n_held == 0) {
+        take(f, log_c);
+        f->n_held = 1;
+        return TSR_OK;
+    }
+    const double log_alpha = f->offered->now.log_lik - beta * log_c -
+                             (f->held->now.log_lik - beta * f->coarse);
+    if (!(log(gsl_rng_uniform_pos(f->rng)) < log_alpha))
+        return TSR_OK;
+    tsr_chain_copy(coarse, f->held);
+    TSR_TRY(tsr_chain_refresh(coarse, batch, err));
+    take(f, log_c);
+    f->n_taken++;
+    return TSR_OK;
+}
+
+void tsr_fine_look(const tsr_fine *fine, const tsr_chain *coarse,
+                   tsr_chain_view *view)
+{
+    tsr_chain_view steps;
+    tsr_chain_look(fine->held, view);
+    tsr_chain_look(coarse, &steps);
+    view->since_draw = steps.since_draw;
+    view->changed = steps.changed;
+    view->rng = fine->rng;
+}
+
+const tsr_chain *tsr_fine_chain(const tsr_fine *fine)
+{
+    return fine->held;
+}
+
+void tsr_fine_gain(const tsr_fine *fine, double *gain)
+{
+    gain[0] = fine->held->now.log_lik - fine->coarse;
+    gain[1] = fine->gain;
+}
+
+int tsr_fine_is_taken(const tsr_fine *fine)
+{
+    return fine->is_taken;
+}
+
+double tsr_fine_rate(const tsr_fine *fine)
+{
+    return fine->n_offer > 0 ? (double)fine->n_taken / (double)fine->n_offer
+                             : (double)NAN;
+}
+
+void tsr_fine_reset(tsr_fine *fine)
+{
+    fine->n_offer = fine->n_taken = 0;
+}
+
+void tsr_fine_archive(tsr_fine *fine, tsr_archive *archive)
+{
+    tsr_fine *f = fine;
+    tsr_archive_rng(archive, f->rng);
+    tsr_archive_int(archive, &f->n_held, 1);
+    tsr_archive_real(archive, &f->coarse, 1);
+    tsr_archive_long(archive, &f->n_offer, 1);
+    tsr_archive_long(archive, &f->n_taken, 1);
+    tsr_chain_archive(f->held, archive);
+    f->is_restored = archive->is_restoring;
+}
+
+tsr_status tsr_fine_refresh(tsr_fine *fine, tsr_err *err)
+{
+    const int is_needed = fine->is_restored && fine->n_held > 0;
+    fine->is_restored = 0;
+    return is_needed ? complete(fine, fine->held, err) : TSR_OK;
+}

@@ -1,0 +1,73 @@
+/* A finer model above the ladder: its draws for the price of a few evaluations.
+ *
+ * Chains make their steps by a coarse model, bodies, whose curve is cheap. What
+ * is wanted are draws by a fine one, all atoms, whose curve is not. So each
+ * ladder has one more place, above temperature 1. It holds a state (X0), makes
+ * no steps, and before each draw it is offered an exchange with the coarse
+ * chain at temperature 1 (X1), as neighbours of the ladder are:
+ *
+ *     min(1, L_f(X1) L_c(X0)^beta / (L_f(X0) L_c(X1)^beta)).
+ *
+ * Prior, structures and parameters are the same for both, so that nothing else
+ * is in the ratio. The exchange leaves P(X0) L_f(X0) P(X1) L_c(X1)^beta as it
+ * is, whatever the fine model thinks of the coarse one; how often it happens is
+ * a matter of how alike they are. One curve of the fine model is needed a draw.
+ * (Replica exchange between models: Liu & Voth 2007, J. Chem. Phys. 126,
+ * 045106, "resolution exchange"; k coarse steps before one exact test:
+ * Christen & Fox 2005, J. Comput. Graph. Stat. 14, 795.) */
+#ifndef TSR_SAMPLER_FINE_H
+#define TSR_SAMPLER_FINE_H
+
+#include "sampler/chain.h"
+
+struct tsr_fine_model {
+    tsr_target target; /* as the ladder's, with the likelihood of the fine
+                          model, and no engine; its `fine` is this model */
+    void *context;
+    /* partial [n_pair][n_q] out, of one structure, as the target's likelihood
+     * takes them. Called from many threads at once; the same structure gives
+     * the same bits. */
+    tsr_status (*profile)(void *context, const tsr_conformation *conformation,
+                          double *partial, tsr_err *err);
+};
+
+/* What draws are of: the fine model's target, or, where there is none, the
+ * ladder's own. */
+const tsr_target *tsr_fine_target(const tsr_target *target);
+
+/* The place above one chain's ladder. */
+typedef struct tsr_fine tsr_fine;
+
+/* Errors: those of tsr_chain_new. */
+tsr_status tsr_fine_new(const tsr_fine_model *model, int chain, tsr_fine **out,
+                        tsr_err *err);
+void tsr_fine_free(tsr_fine *fine);
+
+/* Offers the exchange; between two steps of `coarse`, whose batch that is. The
+ * first time the coarse state is taken as it is. Errors: those of the profile
+ * and of tsr_chain_refresh; TSR_E_NUMERIC. */
+tsr_status tsr_fine_offer(tsr_fine *fine, tsr_chain *coarse, tsr_batch *batch,
+                          tsr_err *err);
+
+/* The state that is held, for a draw; the coarse chain gives what is counted of
+ * steps, the place itself the random stream. */
+void tsr_fine_look(const tsr_fine *fine, const tsr_chain *coarse,
+                   tsr_chain_view *view);
+const tsr_chain *tsr_fine_chain(const tsr_fine *fine);
+
+/* log L_f - log L_c of the state that is held, and of the one that was last
+ * offered, the coarse chain's then: gain [2] out. */
+void tsr_fine_gain(const tsr_fine *fine, double *gain);
+
+/* Whether the last offer was taken, and since tsr_fine_reset how many of all.
+ */
+int tsr_fine_is_taken(const tsr_fine *fine);
+double tsr_fine_rate(const tsr_fine *fine);
+void tsr_fine_reset(tsr_fine *fine);
+
+/* Saves or restores. What was restored is complete after tsr_fine_refresh,
+ * which does nothing else. */
+void tsr_fine_archive(tsr_fine *fine, tsr_archive *archive);
+tsr_status tsr_fine_refresh(tsr_fine *fine, tsr_err *err);
+
+#endif
