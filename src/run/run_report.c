@@ -423,6 +423,23 @@ void tsr_tell_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
              temperature, rate, trips);
 }
 
+void tsr_tell_atoms(const tsr_sampler *sampler, tsr_log *log)
+{
+    const double rare = 0.01, rate = tsr_sampler_fine_rate(sampler);
+    if (isnan(rate))
+        return;
+    tsr_info(log,
+             "draws of all atoms: the bodies' chains gave a new one %.1f times "
+             "in 100 that were offered",
+             100.0 * rate);
+    if (rate < rare)
+        tsr_warn(log,
+                 "bodies hardly ever give a draw of all atoms: they are too "
+                 "unlike for data as precise as these, or chains had not "
+                 "found the posterior when they learnt from it; give them more "
+                 "sampler.warmup, or take structure.bodies: two");
+}
+
 void tsr_tell_times(const tsr_sampler *sampler, tsr_log *log)
 {
     tsr_sampler_times t = tsr_sampler_times_get(sampler);

@@ -53,6 +53,9 @@ void tsr_tell_moves(const tsr_setup *setup, tsr_sampler *sampler, tsr_log *log);
 void tsr_tell_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
                      tsr_log *log);
 
+/* How often bodies gave a draw of all atoms, where draws are of them. */
+void tsr_tell_atoms(const tsr_sampler *sampler, tsr_log *log);
+
 /* Where the host's time went. */
 void tsr_tell_times(const tsr_sampler *sampler, tsr_log *log);
 

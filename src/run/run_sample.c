@@ -379,6 +379,7 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     if (!tsr_stop_asked) {
         tsr_tell_moves(s->setup, s->sampler, s->log);
         tsr_tell_ladder(s->setup, s->sampler, s->log);
+        tsr_tell_atoms(s->sampler, s->log);
         tsr_tell_times(s->sampler, s->log);
         tsr_info(s->log, "files: writing them took %.1f s, %.1f %% of the time",
                  s->storing, 100.0 * s->storing / (tsr_clock_s() - began));

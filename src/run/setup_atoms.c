@@ -206,7 +206,9 @@ tsr_status tsr_setup_take_atoms(const tsr_config *config, tsr_log *log,
                                      .density = config->solvent.density,
                                      .grid = s->likelihood->grid,
                                      .device = s->device[0]};
-    TSR_TRY(make_likelihood(config, t, err));
+    const tsr_status status = make_likelihood(config, t, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "structure.bodies: atoms");
     t->model =
         (tsr_fine_model){.target = s->target, .context = t, .profile = profile};
     t->model.target.likelihood = t->likelihood;
@@ -227,7 +229,7 @@ tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
                                    tsr_sampler *sampler, tsr_setup *setup,
                                    tsr_err *err)
 {
-    enum { ENOUGH = 24, MOST = 16 };
+    enum { LEAST = 8, ENOUGH = 24, MOST = 16 };
     tsr_setup *s = setup;
     const int n_state = tsr_target_n_state(&s->target);
     const int each = s->n_chain * n_state;
@@ -236,6 +238,8 @@ tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
     double node[MOST][TSR_N_CONTRAST];
     tsr_atom_curves *curves;
     n_rung = n_rung < most ? n_rung : most;
+    if (n_rung * each < LEAST) /* they would say too little */
+        return TSR_OK;
     const tsr_conformation **list =
         calloc((size_t)(each * n_rung), sizeof(*list));
     TSR_TRY(tsr_allocated(list, err));

@@ -351,7 +351,10 @@ static void describe(const lesson *x, int n_error, const double *before,
     tsr_words_say(words,
                   "over %d conformation%s bodies are off from all "
                   "atoms by",
-                  x->n, x->n > 1 ? "s of the prior" : "");
+                  x->n,
+                  x->has_chains ? "s of chains"
+                  : x->n > 1    ? "s of the prior"
+                                : "");
     for (int k = 0; k < 4; k++) {
         const double b = rms_percent(x, before, edge[k], edge[k + 1]);
         const double a = rms_percent(x, after, edge[k], edge[k + 1]);

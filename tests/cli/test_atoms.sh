@@ -1,0 +1,84 @@
+#!/bin/sh
+# Draws of all atoms (structure.bodies: atoms): what is stored is of the curve of
+# all atoms, goes on to the bit, and is refused where there are none.
+. tests/cli/expect.sh
+needs_venv "draws of all atoms"
+lar=$shared/saxs/lar_fn3_1_2/model.pdb
+if [ ! -e "$lar" ]; then
+    echo "skip draws of all atoms: no $lar"
+    exit 0
+fi
+# the linker of two domains with some of both
+awk '/^ATOM/ && substr($0, 23, 4) + 0 >= 82 && substr($0, 23, 4) + 0 <= 122' \
+    "$lar" >model.pdb
+device=cpu
+if is_sanitized; then device=reference; fi
+cat >run.yaml <<END
+structure: {file: model.pdb, flexible: ["A:97-103"], bodies: atoms}
+contrast: {c2: 1}
+data: [{file: curve.dat, noise: {model: measured, scale: 1}, background: 0}]
+sampler: {chains: 4, warmup: 400, draws: 20, thin: 10, temperatures: 4, evidence: true, start: file}
+device: {use: $device, threads: 2}
+output: {directory: out, trajectory_every: 1}
+simulate: {points: 60, q_range: [0.01, 0.25], error: 0.03, c2: 1}
+END
+expect "simulate" 0 "" "$program" simulate run.yaml --output curve.dat
+expect "run" 0 "draws are of all atoms" "$program" run run.yaml
+check "the bodies learn from the chains" \
+    test "$(grep -c 'near the posterior' out/run.log)" -eq 2
+check "how often they gave a draw is told" grep -q 'the bodies. chains gave' \
+    out/run.log
+
+# ---- what is stored ----
+expect "a draw with its atoms" 0 "" "$program" export out --draws 2/17 \
+    --atoms all --raw -o draw.pdb
+expect "their curve" 0 "" "$program" profile draw.pdb --data curve.dat --c1 1 \
+    --c2 1 --background 0 --json
+cat >look.py <<'END'
+import json, sys
+import h5py
+import numpy as np
+what, *path = sys.argv[1:]
+trace = [h5py.File(p, "r") for p in path]
+stats = [f["sample_stats"] for f in trace]
+if what == "chi2":  # of a draw, and of its atoms in a file of 0.001 A
+    answer = json.load(open("out.txt"))
+    text = json.dumps(answer)
+    chi2 = json.loads(text)["structures"][0]["chi2"]
+    assert abs(trace[0]["posterior/chi2"][2, 17] / chi2 - 1) < 2e-3
+elif what == "places":
+    gain, taken = stats[0]["atoms_gain"][:], stats[0]["atoms_exchanged"][:]
+    assert taken.mean() > 0.02
+    for c in range(taken.shape[0]):
+        for i in range(1, taken.shape[1]):
+            # a draw is the state that was offered, or the one before
+            same = gain[c, i, 0] == gain[c, i - 1, 0]
+            offered = gain[c, i, 0] == gain[c, i, 1]
+            assert offered if taken[c, i] else same
+elif what == "same":
+    for group in ("posterior", "sample_stats", "warmup_posterior"):
+        for name in trace[0][group]:
+            a, b = (f[group][name][:] for f in trace)
+            if a.dtype.kind == "f":
+                assert a.tobytes() == b.tobytes(), name
+END
+check "chi2 is that of the draw's atoms" "$python" look.py chi2 out/trace.h5
+check "draws are what was offered, or stay" "$python" look.py places out/trace.h5
+expect "evidence reaches the atoms" 0 "" "$program" summary out --json
+check "as a number" grep -q '"evidence": *{"log": *-*[0-9]' out.txt
+
+# ---- to the bit ----
+expect "the same in parts" 0 "" "$program" run run.yaml --output part \
+    --set sampler.draws=7 --threads 1
+expect "the rest" 0 "resumed" "$program" resume part --draws 20 --threads 1
+check "the same draws" "$python" look.py same out/trace.h5 part/trace.h5
+
+# ---- where there are none ----
+sed 's/^structure:.*/structure: {sequence: GASFGKLE, bodies: atoms}/' run.yaml \
+    >sequence.yaml
+expect "a sequence" 78 "bodies: atoms needs structure.file" "$program" run \
+    sequence.yaml --output none
+sed '/ CB \| CG /d' model.pdb >cut.pdb
+expect "incomplete residues" 65 "bodies: atoms.*residues lack atoms" "$program" \
+    run run.yaml --output none --set structure.file=cut.pdb
+exit $bad
