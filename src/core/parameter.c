@@ -119,3 +119,18 @@ tsr_parameter tsr_parameter_log_normal(const char *name, const char *unit,
                            .step = infer ? TSR_STEP_WALK : TSR_STEP_NONE,
                            .scope = scope};
 }
+
+int tsr_parameter_quantiles(const tsr_parameter *parameter, int n,
+                            double *value)
+{
+    const tsr_parameter *p = parameter;
+    const double low = gsl_cdf_ugaussian_P((p->low - p->mean) / p->width);
+    const double high = gsl_cdf_ugaussian_P((p->high - p->mean) / p->width);
+    value[0] = p->start;
+    if (!p->infer)
+        return 1;
+    for (int i = 0; i < n; i++)
+        value[i] = p->mean + p->width * gsl_cdf_ugaussian_Pinv(
+                                            low + (high - low) * (i + 0.5) / n);
+    return n;
+}

@@ -72,6 +72,11 @@ double tsr_parameter_log_prior(const tsr_parameter *parameter, double theta);
 int tsr_parameter_density(const tsr_parameter *parameter, int n_share, int n,
                           double *x, double *y);
 
+/* Quantiles of a CUT_NORMAL's prior, at the middles of n equal parts: value [n]
+ * out. Returns how many: one where it is fixed. */
+int tsr_parameter_quantiles(const tsr_parameter *parameter, int n,
+                            double *value);
+
 /* A positive parameter: log-normal about `middle` with standard deviation
  * `width` of the logarithm where `value` is the word infer, else fixed. It is
  * proposed by a walk. */

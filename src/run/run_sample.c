@@ -216,11 +216,23 @@ static long warmup_draws(const tsr_session *s)
 }
 
 /* Where draws are of all atoms, bodies learn what they lack of them at a half
- * and at three quarters of warm-up. */
+ * and at three quarters of warm-up; from a quarter on chains keep examples. */
 static int is_lesson(const tsr_session *s, long done, long total)
 {
     return s->setup->atom_target != NULL && done > 0 &&
-           (done == total / 2 || done == 3 * total / 4);
+           (done == total / 4 || done == total / 2 || done == 3 * total / 4);
+}
+
+static tsr_status give_lesson(tsr_session *s, long done, long total,
+                              tsr_err *err)
+{
+    const int is_first = done == total / 4, is_last = done == 3 * total / 4;
+    if (!is_first || is_last)
+        return tsr_setup_follow_chains(s->config, s->log, s->sampler, is_last,
+                                       s->setup, err);
+    for (int c = 0; c < s->setup->n_chain; c++)
+        tsr_fine_learn(tsr_sampler_fine(s->sampler, c), 1);
+    return TSR_OK;
 }
 
 /* n draws, or fewer, so that a block ends where there is a lesson. */
@@ -258,8 +270,7 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         if (*done % epoch == 0)
             status = begin_epoch(s, warm, err);
         if (warm && status == TSR_OK && is_lesson(s, *done, total))
-            status = tsr_setup_follow_chains(s->config, s->log, s->sampler,
-                                             s->setup, err);
+            status = give_lesson(s, *done, total, err);
         if (status == TSR_E_INTERRUPTED)
             break; /* some chains are not afresh: no draws of them */
         if (warm)

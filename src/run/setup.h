@@ -102,14 +102,16 @@ tsr_status tsr_setup_take_atoms(const tsr_config *config, tsr_log *log,
 void tsr_setup_atom_target_free(tsr_atom_target *target); /* NULL is fine */
 
 /* In warm-up, between two steps: the bodies' error learnt again from where the
- * coldest replicas are; computes all chains afresh. Errors: those of
- * tsr_setup_learn_again and tsr_sampler_refresh. */
+ * coldest replicas were since the last time; computes all chains afresh. last:
+ * there will be no other. Errors: those of tsr_setup_learn_again and
+ * tsr_sampler_refresh. */
 tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
-                                   tsr_sampler *sampler, tsr_setup *setup,
-                                   tsr_err *err);
+                                   tsr_sampler *sampler, int last,
+                                   tsr_setup *setup, tsr_err *err);
 
-/* Its likelihood, and the partial profiles of the first conformation [n_pair]
- * [n_q] out. */
+/* r_m of its atoms' G, its likelihood, and the partial profiles of the first
+ * conformation [n_pair] [n_q] out. */
+double tsr_setup_atom_radius(const tsr_atom_target *target);
 tsr_likelihood *tsr_setup_atom_likelihood(tsr_atom_target *target);
 tsr_status tsr_setup_atom_partial(tsr_atom_target *target,
                                   const tsr_conformation *conformation,
@@ -164,15 +166,11 @@ tsr_status tsr_setup_scattering(const tsr_config *config, int n_term,
 tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
                                  tsr_setup *setup, tsr_err *err);
 
-/* The same, anew, from n conformations that chains came to, at n_node values of
- * c1 and c2; `curves` of the atoms. For the bodies that propose draws of all
- * atoms: nearer to where they are used, bodies are nearer to atoms. To be
- * followed by tsr_sampler_refresh. */
+/* The same, anew, from n examples of what chains came to (sampler/fine.h): for
+ * the bodies that propose draws of all atoms, which are nearer to atoms where
+ * they are used. To be followed by tsr_sampler_refresh. */
 tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
-                                 const tsr_conformation *const *conformation,
-                                 int n_node,
-                                 const double (*node)[TSR_N_CONTRAST],
-                                 tsr_atom_curves *curves, tsr_log *log,
+                                 const tsr_fine_example *example, tsr_log *log,
                                  tsr_setup *setup, tsr_err *err);
 
 /* What of the file is no amino acid (model/guest.h): its bodies are added to

@@ -20,6 +20,7 @@ struct tsr_atom_target {
     const tsr_setup *setup;
     tsr_atom_curves_spec spec;
     tsr_likelihood *likelihood;
+    double radius_ang; /* r_m of G, which no conformation changes */
     tsr_fine_model model;
     pthread_mutex_t lock;
     int n_free, n_room; /* curves that no thread uses now */
@@ -126,6 +127,11 @@ tsr_status tsr_setup_atom_partial(tsr_atom_target *target,
     return profile(target, conformation, partial, err);
 }
 
+double tsr_setup_atom_radius(const tsr_atom_target *target)
+{
+    return target->radius_ang;
+}
+
 tsr_likelihood *tsr_setup_atom_likelihood(tsr_atom_target *target)
 {
     return target->likelihood;
@@ -153,7 +159,7 @@ static tsr_status make_likelihood(const tsr_config *config, tsr_atom_target *t,
     const tsr_setup *s = t->setup;
     const tsr_likelihood *l = s->likelihood;
     int n = 0;
-    double radius_ang = 0.0, *six, *partial;
+    double *six, *partial;
     tsr_atom_curves *curves = NULL;
     tsr_term **term = calloc((size_t)config->data.n + 1, sizeof(*term));
     TSR_TRY(tsr_allocated(term, err));
@@ -169,15 +175,14 @@ static tsr_status make_likelihood(const tsr_config *config, tsr_atom_target *t,
     TSR_THEN(status, tsr_setup_expect(s, t->likelihood, err));
     if (status != TSR_OK)
         return status;
-    /* r_m of G, which no conformation changes */
     six = calloc(TSR_N_COMP_PAIR * (size_t)l->grid.n_q, sizeof *six);
     partial = calloc((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
     status = six == NULL || partial == NULL ? tsr_no_memory(err)
                                             : borrow(t, &curves, err);
     TSR_THEN(status, tsr_setup_sum_atoms(s, t->likelihood, curves, s->first,
-                                         six, partial, &radius_ang, err));
+                                         six, partial, &t->radius_ang, err));
     if (status == TSR_OK)
-        tsr_likelihood_take_atoms(t->likelihood, radius_ang);
+        tsr_likelihood_take_atoms(t->likelihood, t->radius_ang);
     if (curves != NULL)
         give_back(t, curves);
     free(six);
@@ -226,44 +231,24 @@ tsr_status tsr_setup_take_atoms(const tsr_config *config, tsr_log *log,
 /* ---- what the chains find ---- */
 
 tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
-                                   tsr_sampler *sampler, tsr_setup *setup,
-                                   tsr_err *err)
+                                   tsr_sampler *sampler, int last,
+                                   tsr_setup *setup, tsr_err *err)
 {
-    enum { LEAST = 8, ENOUGH = 24, MOST = 16 };
-    tsr_setup *s = setup;
-    const int n_state = tsr_target_n_state(&s->target);
-    const int each = s->n_chain * n_state;
-    const int most = (tsr_target_n_temp(&s->target) + 1) / 2;
-    int n_rung = (ENOUGH + each - 1) / each, n = 0, n_node = 0;
-    double node[MOST][TSR_N_CONTRAST];
-    tsr_atom_curves *curves;
-    n_rung = n_rung < most ? n_rung : most;
-    if (n_rung * each < LEAST) /* they would say too little */
-        return TSR_OK;
-    const tsr_conformation **list =
-        calloc((size_t)(each * n_rung), sizeof(*list));
+    enum { LEAST = 8 }; /* fewer would say too little */
+    int n = 0;
+    tsr_fine_example *list =
+        calloc((size_t)(setup->n_chain * TSR_FINE_EXAMPLES), sizeof *list);
     TSR_TRY(tsr_allocated(list, err));
-    for (int k = 0; k < n_rung; k++)
-        for (int c = 0; c < s->n_chain && n < 2 * ENOUGH; c++) {
-            tsr_chain_view view;
-            tsr_chain_look(tsr_sampler_replica(sampler, c, k), &view);
-            for (int i = 0; i < n_state; i++)
-                list[n++] = view.state[i];
-            const double *contrast =
-                tsr_parameters_contrast(view.parameters, view.point->theta);
-            if (contrast != NULL && n_node < MOST)
-                memcpy(node[n_node++], contrast, sizeof node[0]);
-        }
-    for (; n_node == 0; n_node++)
-        for (int i = 0; i < TSR_N_CONTRAST; i++)
-            node[0][i] = s->contrast[i].start;
-    tsr_status status = borrow(s->atom_target, &curves, err);
-    if (status == TSR_OK) {
-        status = tsr_setup_learn_again(config, n, list, n_node,
-                                       (const double(*)[TSR_N_CONTRAST])node,
-                                       curves, log, s, err);
-        give_back(s->atom_target, curves);
+    for (int c = 0; c < setup->n_chain; c++) {
+        const tsr_fine *fine = tsr_sampler_fine(sampler, c);
+        for (int k = 0; k < tsr_fine_n_example(fine); k++)
+            list[n++] = tsr_fine_example_get(fine, k);
     }
+    tsr_status status =
+        n < LEAST ? TSR_OK
+                  : tsr_setup_learn_again(config, n, list, log, setup, err);
+    for (int c = 0; c < setup->n_chain; c++)
+        tsr_fine_learn(tsr_sampler_fine(sampler, c), !last);
     free(list);
     return status == TSR_OK ? tsr_sampler_refresh(sampler, err) : status;
 }

@@ -14,7 +14,6 @@
 #include "sampler/chain.h"
 #include "scattering/linear.h"
 
-#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_eigen.h>
 #include <math.h>
 #include <stdlib.h>
@@ -80,6 +79,28 @@ static int count_conformations(const tsr_config *config, const tsr_setup *s)
     return wanted->word < 0 ? (int)wanted->number : n > most ? most : n;
 }
 
+/* S_ab, which engines leave out, and the means. */
+static void add_to_mean(lesson *x, int i)
+{
+    const double *atoms = x->atoms + profiles(x, i);
+    double *bodies = x->bodies + profiles(x, i);
+    double *mean_atoms = x->atoms + profiles(x, x->n);
+    double *mean_bodies = x->bodies + profiles(x, x->n);
+    for (size_t k = 0; k < profiles(x, 1); k++) {
+        bodies[k] += x->l->self[k];
+        mean_atoms[k] += atoms[k] / x->n;
+        mean_bodies[k] += bodies[k] / x->n;
+    }
+}
+
+static tsr_status make_room(lesson *x, tsr_err *err)
+{
+    const size_t n = profiles(x, x->n + 1);
+    x->atoms = calloc(n, sizeof *x->atoms);
+    x->bodies = calloc(n, sizeof *x->bodies);
+    return x->atoms == NULL || x->bodies == NULL ? tsr_no_memory(err) : TSR_OK;
+}
+
 static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
                             tsr_batch *batch, tsr_atom_curves *curves,
                             double *six, tsr_err *err)
@@ -87,16 +108,10 @@ static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
     const tsr_likelihood *l = x->l;
     double *atoms = x->atoms + profiles(x, i);
     double *bodies = x->bodies + profiles(x, i);
-    double *mean_atoms = x->atoms + profiles(x, x->n);
-    double *mean_bodies = x->bodies + profiles(x, x->n);
     TSR_TRY(tsr_batch_set(batch, 0, (const double(*)[3])c->body, bodies, err));
     TSR_TRY(tsr_setup_sum_atoms(x->s, l, curves, c, six, atoms, &x->radius_ang,
                                 err));
-    for (size_t k = 0; k < profiles(x, 1); k++) {
-        bodies[k] += l->self[k];
-        mean_atoms[k] += atoms[k] / x->n;
-        mean_bodies[k] += bodies[k] / x->n;
-    }
+    add_to_mean(x, i);
     return TSR_OK;
 }
 
@@ -154,15 +169,11 @@ static tsr_status learn_given(lesson *x, const tsr_conformation *const *given,
 static tsr_status learn_curves(lesson *x, const tsr_conformation *const *given,
                                tsr_atom_curves *curves, tsr_err *err)
 {
-    const size_t n = profiles(x, x->n + 1), n_q = (size_t)x->l->grid.n_q;
     tsr_batch *batch = NULL;
-    double *six = calloc(TSR_N_COMP_PAIR * n_q, sizeof *six);
-    x->atoms = calloc(n, sizeof *x->atoms);
-    x->bodies = calloc(n, sizeof *x->bodies);
-    tsr_status status =
-        six == NULL || x->atoms == NULL || x->bodies == NULL
-            ? tsr_no_memory(err)
-            : tsr_batch_new(x->s->share[0].engine, 1, &batch, err);
+    double *six = calloc(TSR_N_COMP_PAIR * (size_t)x->l->grid.n_q, sizeof *six);
+    tsr_status status = tsr_allocated(six, err);
+    TSR_THEN(status, make_room(x, err));
+    TSR_THEN(status, tsr_batch_new(x->s->share[0].engine, 1, &batch, err));
     TSR_THEN(status, given != NULL
                          ? learn_given(x, given, batch, curves, six, err)
                          : learn_draws(x, batch, curves, six, err));
@@ -173,26 +184,11 @@ static tsr_status learn_curves(lesson *x, const tsr_conformation *const *given,
 
 /* ---- what is left ---- */
 
-/* Quantiles of a parameter's prior, at the middles of n equal parts. Returns
- * how many: one where it is fixed. */
-static int quantiles(const tsr_parameter *p, int n, double *value)
-{
-    const double low = gsl_cdf_ugaussian_P((p->low - p->mean) / p->width);
-    const double high = gsl_cdf_ugaussian_P((p->high - p->mean) / p->width);
-    value[0] = p->start;
-    if (!p->infer)
-        return 1;
-    for (int i = 0; i < n; i++)
-        value[i] = p->mean + p->width * gsl_cdf_ugaussian_Pinv(
-                                            low + (high - low) * (i + 0.5) / n);
-    return n;
-}
-
 static void set_nodes(lesson *x)
 {
     double c1[4], c2[4];
-    const int n1 = quantiles(&x->s->contrast[TSR_C1], 3, c1);
-    const int n2 = quantiles(&x->s->contrast[TSR_C2], 4, c2);
+    const int n1 = tsr_parameter_quantiles(&x->s->contrast[TSR_C1], 3, c1);
+    const int n2 = tsr_parameter_quantiles(&x->s->contrast[TSR_C2], 4, c2);
     for (int i = 0; i < n1; i++)
         for (int j = 0; j < n2; j++) {
             x->node[x->n_node][TSR_C1] = c1[i];
@@ -568,19 +564,27 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
 }
 
 tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
-                                 const tsr_conformation *const *conformation,
-                                 int n_node,
-                                 const double (*node)[TSR_N_CONTRAST],
-                                 tsr_atom_curves *curves, tsr_log *log,
+                                 const tsr_fine_example *example, tsr_log *log,
                                  tsr_setup *setup, tsr_err *err)
 {
     tsr_likelihood *l = setup->likelihood;
     lesson x = {.s = setup, .l = l, .n = n, .has_chains = 1};
     tsr_words words;
-    for (; x.n_node < n_node && x.n_node < MOST_NODES; x.n_node++)
-        memcpy(x.node[x.n_node], node[x.n_node], sizeof x.node[0]);
+    for (; x.n_node < n && x.n_node < MOST_NODES; x.n_node++)
+        memcpy(x.node[x.n_node],
+               example[x.n_node * n / MOST_NODES % n].contrast,
+               sizeof x.node[0]);
+    TSR_TRY(make_room(&x, err));
+    for (int i = 0; i < n; i++) {
+        memcpy(x.atoms + profiles(&x, i), example[i].fine,
+               profiles(&x, 1) * sizeof *x.atoms);
+        memcpy(x.bodies + profiles(&x, i), example[i].coarse,
+               profiles(&x, 1) * sizeof *x.bodies);
+        add_to_mean(&x, i);
+    }
+    x.radius_ang = tsr_setup_atom_radius(setup->atom_target);
     tsr_words_begin(&words);
-    tsr_status status = learn_curves(&x, conformation, curves, err);
+    tsr_status status = TSR_OK;
     for (; x.view < l->n_view && status == TSR_OK; x.view++)
         if (l->view[x.view].atoms != NULL)
             status = learn_view(config, &x, NULL, &words, err);

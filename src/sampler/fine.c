@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Streams that no chain and no ladder has. */
 #define FINE_STREAM 0x200000000u
@@ -21,7 +22,23 @@ struct tsr_fine {
     int is_restored; /* what is held has no profile yet */
     long n_offer, n_taken;
     gsl_rng *rng;
+
+    /* examples; each is [2][n_profile] and c1, c2 */
+    int learns, n_example;
+    long every, n_seen; /* one of so many is kept; how many there were */
+    double *example;    /* [TSR_FINE_EXAMPLES][n_number] */
 };
+
+static size_t n_profile(const tsr_fine *f)
+{
+    return (size_t)tsr_likelihood_n_profile(f->model->target.likelihood);
+}
+
+/* Numbers of an example. */
+static size_t n_number(const tsr_fine *f)
+{
+    return 2 * n_profile(f) + TSR_N_CONTRAST;
+}
 
 const tsr_target *tsr_fine_target(const tsr_target *target)
 {
@@ -36,6 +53,7 @@ void tsr_fine_free(tsr_fine *fine)
     tsr_chain_free(fine->offered);
     if (fine->rng != NULL)
         gsl_rng_free(fine->rng);
+    free(fine->example);
     free(fine);
 }
 
@@ -49,7 +67,10 @@ tsr_status tsr_fine_new(const tsr_fine_model *model, int chain, tsr_fine **out,
     TSR_TRY(tsr_allocated(f, err));
     f->model = model;
     f->rng = tsr_rng_new(t->seed, FINE_STREAM + (uint64_t)chain);
-    tsr_status status = f->rng == NULL ? tsr_no_memory(err) : TSR_OK;
+    f->every = 1;
+    f->example = calloc(TSR_FINE_EXAMPLES * n_number(f), sizeof *f->example);
+    tsr_status status =
+        f->rng == NULL || f->example == NULL ? tsr_no_memory(err) : TSR_OK;
     TSR_THEN(status, tsr_chain_new(t, number, &f->held, err));
     TSR_THEN(status, tsr_chain_new(t, number, &f->offered, err));
     if (status == TSR_OK)
@@ -73,6 +94,59 @@ static tsr_status complete(const tsr_fine *f, tsr_chain *c, tsr_err *err)
                           c->now.log_lik);
 }
 
+/* ---- examples ---- */
+
+void tsr_fine_learn(tsr_fine *fine, int learns)
+{
+    fine->learns = learns;
+    fine->n_example = 0;
+    fine->n_seen = 0;
+    fine->every = 1;
+}
+
+int tsr_fine_n_example(const tsr_fine *fine)
+{
+    return fine->n_example;
+}
+
+tsr_fine_example tsr_fine_example_get(const tsr_fine *fine, int k)
+{
+    const double *at = fine->example + (size_t)k * n_number(fine);
+    const size_t n = n_profile(fine);
+    return (tsr_fine_example){at, at + n, at + 2 * n};
+}
+
+/* One of every so many structures; where there is no more room, every other one
+ * goes, and half as many are kept from then on. */
+static void keep_examples(tsr_fine *f, const tsr_chain *coarse)
+{
+    const tsr_chain *c = f->offered;
+    const size_t size = n_number(f), n = n_profile(f);
+    const double *contrast =
+        tsr_parameters_contrast(c->parameters, c->now.theta);
+    for (int k = 0; k < c->n_state && f->learns; k++) {
+        if (f->n_seen++ % f->every != 0)
+            continue;
+        if (f->n_example == TSR_FINE_EXAMPLES) {
+            for (size_t i = 1; i < TSR_FINE_EXAMPLES / 2; i++)
+                memcpy(f->example + i * size, f->example + 2 * i * size,
+                       size * sizeof *f->example);
+            f->n_example /= 2;
+            f->every *= 2;
+        }
+        double *at = f->example + (size_t)f->n_example++ * size;
+        memcpy(at, c->state[k].profile, n * sizeof *at);
+        memcpy(at + n, coarse->state[k].profile, n * sizeof *at);
+        for (int i = 0; i < TSR_N_CONTRAST; i++)
+            at[2 * n + (size_t)i] = contrast != NULL ? contrast[i]
+                                    : c->target->contrast != NULL
+                                        ? c->target->contrast[i].start
+                                        : 0.0;
+    }
+}
+
+/* ---- the exchange ---- */
+
 static void take(tsr_fine *f, double coarse)
 {
     tsr_chain *held = f->held;
@@ -90,6 +164,7 @@ tsr_status tsr_fine_offer(tsr_fine *fine, tsr_chain *coarse, tsr_batch *batch,
     f->is_taken = 0;
     tsr_chain_copy(f->offered, coarse);
     TSR_TRY(complete(f, f->offered, err));
+    keep_examples(f, coarse);
     f->gain = f->offered->now.log_lik - log_c;
     f->n_offer++;
     if (f->n_held == 0) {
@@ -154,6 +229,15 @@ void tsr_fine_archive(tsr_fine *fine, tsr_archive *archive)
     tsr_archive_real(archive, &f->coarse, 1);
     tsr_archive_long(archive, &f->n_offer, 1);
     tsr_archive_long(archive, &f->n_taken, 1);
+    tsr_archive_int(archive, &f->learns, 1);
+    tsr_archive_int(archive, &f->n_example, 1);
+    tsr_archive_long(archive, &f->every, 1);
+    tsr_archive_long(archive, &f->n_seen, 1);
+    if (f->n_example > TSR_FINE_EXAMPLES || f->n_example < 0)
+        archive->failed = 1;
+    else
+        tsr_archive_real(archive, f->example,
+                         (size_t)f->n_example * n_number(f));
     tsr_chain_archive(f->held, archive);
     f->is_restored = archive->is_restoring;
 }

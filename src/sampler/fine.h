@@ -59,6 +59,19 @@ const tsr_chain *tsr_fine_chain(const tsr_fine *fine);
  * offered, the coarse chain's then: gain [2] out. */
 void tsr_fine_gain(const tsr_fine *fine, double *gain);
 
+/* Examples of what the coarse model lacks, spread over the offers since they
+ * were last forgotten: of each structure that was offered, at most
+ * TSR_FINE_EXAMPLES of them, the partial profiles of both models [n_pair][n_q]
+ * (the coarse one's without S_ab), and c1 and c2 then. Kept while `learns` is
+ * set, and forgotten by setting it. */
+enum { TSR_FINE_EXAMPLES = 16 };
+typedef struct {
+    const double *fine, *coarse, *contrast; /* contrast [TSR_N_CONTRAST] */
+} tsr_fine_example;
+void tsr_fine_learn(tsr_fine *fine, int learns);
+int tsr_fine_n_example(const tsr_fine *fine);
+tsr_fine_example tsr_fine_example_get(const tsr_fine *fine, int k);
+
 /* Whether the last offer was taken, and since tsr_fine_reset how many of all.
  */
 int tsr_fine_is_taken(const tsr_fine *fine);

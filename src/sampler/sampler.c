@@ -255,9 +255,9 @@ tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain)
     return replica_at(sampler, chain, 0);
 }
 
-tsr_chain *tsr_sampler_replica(tsr_sampler *sampler, int chain, int k)
+tsr_fine *tsr_sampler_fine(tsr_sampler *sampler, int chain)
 {
-    return replica_at(sampler, chain, k);
+    return sampler->fine != NULL ? sampler->fine[chain] : NULL;
 }
 
 const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain)

@@ -13,7 +13,7 @@
 #ifndef TSR_SAMPLER_SAMPLER_H
 #define TSR_SAMPLER_SAMPLER_H
 
-#include "sampler/chain.h"
+#include "sampler/fine.h"
 #include "sampler/ladder.h"
 #include "sampler/record.h"
 #include "sampler/track.h"
@@ -144,9 +144,11 @@ tsr_status tsr_sampler_share(tsr_sampler *sampler, tsr_err *err);
 
 int tsr_sampler_n_thread(const tsr_sampler *sampler);
 
-/* The replica of a chain that is at temperature 1 now, and at temperature k. */
+/* The replica of a chain that is at temperature 1 now. */
 tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain);
-tsr_chain *tsr_sampler_replica(tsr_sampler *sampler, int chain, int k);
+
+/* The place above its ladder; NULL: there is none. */
+tsr_fine *tsr_sampler_fine(tsr_sampler *sampler, int chain);
 const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain);
 
 /* Mean share of offers that the places above the ladders took since the

@@ -255,6 +255,45 @@ static inline const double *posterior_contrast_of(const tsr_chain_view *view)
     return value != NULL ? value : none;
 }
 
+/* ---- a finer model above it (sampler/fine.h) ---- */
+
+/* Form factors that fall otherwise: a model beside the other. */
+static inline void posterior_sharpen(tsr_form_factor_table *f)
+{
+    for (int t = 0; t < f->n_type; t++)
+        for (int k = 0; k < f->n_q; k++)
+            f->amplitude[t * f->n_q + k] *=
+                exp((t % 2 == 0 ? -0.3 : 0.15) * f->dq_inv_ang * k);
+}
+
+static inline tsr_status posterior_finer(void *batch, const tsr_conformation *c,
+                                         double *partial, tsr_err *err)
+{
+    return tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, err);
+}
+
+/* Draws of `coarse` become those of `fine`, another posterior of the same
+ * structures, whose data it gets before both are started; batch: of fine's
+ * engine, for one thread. */
+static inline void posterior_share_data(posterior_sample *coarse,
+                                        const posterior_sample *fine)
+{
+    memcpy(coarse->intensity, fine->intensity, sizeof fine->intensity);
+    memcpy(coarse->sigma, fine->sigma, sizeof fine->sigma);
+}
+
+static inline void posterior_put_above(posterior_sample *coarse,
+                                       const posterior_sample *fine,
+                                       tsr_batch *batch, tsr_fine_model *model)
+{
+    *model = (tsr_fine_model){
+        .target = coarse->target, .context = batch, .profile = posterior_finer};
+    model->target.likelihood = fine->likelihood;
+    model->target.n_share = 0;
+    model->target.fine = model;
+    coarse->target.fine = model;
+}
+
 /* A sampler with its record, in one call each. */
 typedef struct {
     tsr_sampler *sampler;

@@ -77,10 +77,15 @@ static int draw_scale(const posterior_sample *s, const tsr_chain_view *view,
            fabs(theta[n - 1]) < background_most * i0;
 }
 
-/* The place of the truth among the draws of the posterior, of N_DRAW + 1. */
-static void repetition(posterior_sample *s, uint64_t number, long thin,
-                       int rank[N_QUANTITY])
+/* The place of the truth among the draws of the posterior, of N_DRAW + 1.
+ * coarse: makes the steps, and s is the finer model above it; NULL: s does. */
+static void repetition(posterior_sample *s, posterior_sample *coarse,
+                       uint64_t number, long thin, int rank[N_QUANTITY])
 {
+    tsr_err err = {0};
+    tsr_batch *batch = NULL;
+    tsr_fine_model model;
+    posterior_sample *own = coarse != NULL ? coarse : s;
     int n = tsr_target_n_state(&s->target);
     double truth_value[N_QUANTITY], value[N_QUANTITY], i0, scale;
     int below[N_QUANTITY] = {0}, n_inside = 0;
@@ -88,14 +93,24 @@ static void repetition(posterior_sample *s, uint64_t number, long thin,
     tsr_conformation *truth[2] = {tsr_conformation_new(s->t),
                                   tsr_conformation_new(s->t)};
     draw_truth(s, n, rng, truth, truth_value, &i0);
-    s->target.seed = 7000 + number;
+    own->target.seed = 7000 + number;
     posterior_start(s, noise_width, 1, 0);
-    posterior_run run = posterior_run_new(s, 1, 1, 1);
+    if (coarse != NULL) {
+        posterior_share_data(coarse, s);
+        posterior_start(coarse, noise_width, 1, 0);
+        posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
+        posterior_put_above(coarse, s, batch, &model);
+    }
+    posterior_run run = posterior_run_new(own, 1, 1, 1);
     posterior_warm_up(run, WARMUP);
     for (int i = 0; i < N_DRAW; i++) {
         tsr_chain_view view;
         posterior_advance(run, 1, thin, 0);
-        tsr_chain_look(tsr_sampler_chain(run.sampler, 0), &view);
+        tsr_chain *chain = tsr_sampler_chain(run.sampler, 0);
+        if (coarse != NULL)
+            tsr_fine_look(tsr_sampler_fine(run.sampler, 0), chain, &view);
+        else
+            tsr_chain_look(chain, &view);
         if (!draw_scale(s, &view, i0, &scale))
             continue;
         n_inside++;
@@ -109,6 +124,11 @@ static void repetition(posterior_sample *s, uint64_t number, long thin,
         rank[k] = (int)((below[k] + gsl_rng_uniform(rng)) * (N_DRAW + 1) /
                         (n_inside + 1));
     posterior_run_free(run);
+    tsr_batch_free(batch);
+    if (coarse != NULL) {
+        posterior_stop(coarse);
+        coarse->target.fine = NULL;
+    }
     posterior_stop(s);
     tsr_conformation_free(truth[0]);
     tsr_conformation_free(truth[1]);
@@ -151,14 +171,15 @@ static int covers(const int *rank)
 /* first: of the random streams, one a repetition. Those from 0 on gave the
  * scale of an ensemble p = 0.0003; 4993 others p = 0.39 (docs/statistics.md).
  */
-static void calibrate(int n_state, int contrast, long thin, int first)
+static void calibrate(int n_state, int contrast, int is_fine, long thin,
+                      int first)
 {
     static int rank[N_QUANTITY][N_REPEAT];
     const tsr_prior_options soft = {
         .clash = TSR_CLASH_SOFT, .softness = 0.8, .clash_limit = 10.0};
     char linker[] = "A:5-8", *range[] = {linker};
     const tsr_strings flexible = {1, range};
-    posterior_sample s;
+    posterior_sample s, coarse;
     int failed = 0;
     posterior_open(&s, "AGVAGPSGAVAG", &flexible, soft);
     if (contrast) {
@@ -167,9 +188,17 @@ static void calibrate(int n_state, int contrast, long thin, int first)
     }
     s.target.n_state = n_state, s.target.infer_weights = 1;
     s.target.n_temp = 3, s.target.t_max = 8.0, s.target.swap_every = 5;
+    if (is_fine) {
+        posterior_open(&coarse, "AGVAGPSGAVAG", &flexible, soft);
+        posterior_sharpen(coarse.factors);
+        coarse.target.n_state = n_state, coarse.target.infer_weights = 1;
+        coarse.target.n_temp = 3, coarse.target.t_max = 8.0;
+        coarse.target.swap_every = 5;
+    }
     for (int r = 0; r < N_REPEAT; r++) {
         int one[N_QUANTITY] = {0};
-        repetition(&s, (uint64_t)(first + r), thin, one);
+        repetition(&s, is_fine ? &coarse : NULL, (uint64_t)(first + r), thin,
+                   one);
         for (int k = 0; k < N_QUANTITY; k++)
             rank[k][r] = one[k];
     }
@@ -177,6 +206,8 @@ static void calibrate(int n_state, int contrast, long thin, int first)
         if (contrast || (k != C1 && k != C2))
             failed += !is_even(k, rank[k]);
     failed += !covers(rank[RG]);
+    if (is_fine)
+        posterior_close(&coarse);
     posterior_close(&s);
     if (failed)
         fail_msg("%d quantities are not calibrated", failed);
@@ -185,20 +216,27 @@ static void calibrate(int n_state, int contrast, long thin, int first)
 static void one_structure_is_calibrated(void **state)
 {
     (void)state;
-    calibrate(1, 0, 40, 0);
+    calibrate(1, 0, 0, 40, 0);
 }
 
 static void an_ensemble_is_calibrated(void **state)
 {
     (void)state;
-    calibrate(2, 0, 80, 2000);
+    calibrate(2, 0, 0, 80, 2000);
 }
 
 static void contrast_is_calibrated(void **state)
 {
     (void)state;
-    calibrate(1, 1, 40, 0);
-    calibrate(2, 1, 80, 0);
+    calibrate(1, 1, 0, 40, 0);
+    calibrate(2, 1, 0, 80, 0);
+}
+
+static void a_finer_model_is_calibrated(void **state)
+{
+    (void)state;
+    calibrate(1, 0, 1, 80, 0);
+    calibrate(2, 0, 1, 160, 2000);
 }
 
 int main(void)
@@ -206,7 +244,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_structure_is_calibrated),
         cmocka_unit_test(an_ensemble_is_calibrated),
-        cmocka_unit_test(contrast_is_calibrated)};
+        cmocka_unit_test(contrast_is_calibrated),
+        cmocka_unit_test(a_finer_model_is_calibrated)};
     return cmocka_run_group_tests_name("tempering, calibrated", tests, NULL,
                                        NULL);
 }

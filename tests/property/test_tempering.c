@@ -26,23 +26,6 @@ static void posterior_is_right(void **state)
 
 /* ---- draws of a finer model ---- */
 
-/* The finer model of this test: another posterior of the same structures. */
-static tsr_status finer(void *context, const tsr_conformation *c,
-                        double *partial, tsr_err *err)
-{
-    return tsr_batch_set(context, 0, (const double(*)[3])c->body, partial, err);
-}
-
-/* Form factors that fall otherwise than those of the coarse model. */
-static void sharpen(tsr_form_factor_table *f)
-{
-    for (int t = 0; t < f->n_type; t++)
-        for (int k = 0; k < f->n_q; k++) {
-            const double q = f->dq_inv_ang * k;
-            f->amplitude[t * f->n_q + k] *= exp((t % 2 == 0 ? 0.3 : -0.15) * q);
-        }
-}
-
 /* Data of the finer model; places above the ladders hold its posterior, and
  * temperature 1 that of the coarse one as if nothing were above it. */
 static void both_posteriors_are_right(void **state)
@@ -57,26 +40,21 @@ static void both_posteriors_are_right(void **state)
     gsl_rng *rng = tsr_rng_new(41, 1);
     posterior_open(&coarse, "GAFGSLG", NULL, no_clash);
     posterior_open(&fine, "GAFGSLG", NULL, no_clash);
-    sharpen(fine.factors);
+    posterior_sharpen(coarse.factors);
     tsr_conformation *truth = tsr_conformation_new(fine.t);
     prior_sampler prior = prior_of(&fine);
     sample_prior(&prior, rng, truth);
     const tsr_conformation *const one[] = {truth};
     posterior_data(&fine, 1, one, (const double[]){1.0}, 0.035, 1.3, 0.05, 0.0,
                    rng);
-    memcpy(coarse.intensity, fine.intensity, sizeof fine.intensity);
-    memcpy(coarse.sigma, fine.sigma, sizeof fine.sigma);
+    posterior_share_data(&coarse, &fine);
     coarse.target.n_temp = 3, coarse.target.t_max = 8.0;
     coarse.target.swap_every = 3;
     posterior_start(&coarse, 0.0, N, 0);
     posterior_start(&fine, 0.0, 1, 0);
     posterior_must(tsr_batch_new(fine.share.engine, 1, &batch, &err), &err);
-    tsr_fine_model model = {
-        .target = coarse.target, .context = batch, .profile = finer};
-    model.target.likelihood = fine.likelihood;
-    model.target.n_share = 0;
-    model.target.fine = &model;
-    coarse.target.fine = &model;
+    tsr_fine_model model;
+    posterior_put_above(&coarse, &fine, batch, &model);
     posterior_run run = posterior_run_new(&coarse, N, 1, 1);
     posterior_warm_up(run, 3000);
     for (int b = 0; b < N_BLOCK; b++)
