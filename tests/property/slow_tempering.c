@@ -39,7 +39,8 @@ static void measure(const posterior_sample *s, int n,
     value[WEIGHT] = weight[0], value[RG_2] = rg;
 }
 
-static void draw_truth(posterior_sample *s, int n, gsl_rng *rng,
+/* error: of the data, relative. */
+static void draw_truth(posterior_sample *s, int n, double error, gsl_rng *rng,
                        tsr_conformation **truth, double value[N_QUANTITY],
                        double *i0)
 {
@@ -59,7 +60,7 @@ static void draw_truth(posterior_sample *s, int n, gsl_rng *rng,
     const tsr_conformation *state[2] = {truth[0], truth[1]};
     parameters_draw(TSR_N_CONTRAST, s->contrast, rng, contrast);
     *i0 = posterior_data_at(
-        s, n, state, weight, contrast, 0.01, scale,
+        s, n, state, weight, contrast, error, scale,
         gsl_ran_flat(rng, -background_most, background_most), log_s, rng);
     measure(s, n, state, weight, contrast, scale, log_s, value);
 }
@@ -92,7 +93,9 @@ static void repetition(posterior_sample *s, posterior_sample *coarse,
     gsl_rng *rng = tsr_rng_new(2025 + (uint64_t)n, number);
     tsr_conformation *truth[2] = {tsr_conformation_new(s->t),
                                   tsr_conformation_new(s->t)};
-    draw_truth(s, n, rng, truth, truth_value, &i0);
+    /* a coarse model is of use only where it is off by little */
+    draw_truth(s, n, coarse != NULL ? 0.05 : 0.01, rng, truth, truth_value,
+               &i0);
     own->target.seed = 7000 + number;
     posterior_start(s, noise_width, 1, 0);
     if (coarse != NULL) {
