@@ -574,8 +574,8 @@ tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
         memcpy(x.node[x.n_node],
                example[x.n_node * n / MOST_NODES % n].contrast,
                sizeof x.node[0]);
-    TSR_TRY(make_room(&x, err));
-    for (int i = 0; i < n; i++) {
+    tsr_status status = make_room(&x, err);
+    for (int i = 0; i < n && status == TSR_OK; i++) {
         memcpy(x.atoms + profiles(&x, i), example[i].fine,
                profiles(&x, 1) * sizeof *x.atoms);
         memcpy(x.bodies + profiles(&x, i), example[i].coarse,
@@ -584,7 +584,6 @@ tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
     }
     x.radius_ang = tsr_setup_atom_radius(setup->atom_target);
     tsr_words_begin(&words);
-    tsr_status status = TSR_OK;
     for (; x.view < l->n_view && status == TSR_OK; x.view++)
         if (l->view[x.view].atoms != NULL)
             status = learn_view(config, &x, NULL, &words, err);
