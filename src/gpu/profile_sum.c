@@ -3,6 +3,7 @@
 
 #include "core/clock.h"
 #include "gpu/debye_sum.h"
+#include "gpu/fft.h"
 #include "gpu/grid_fft.h"
 
 #include <math.h>
@@ -129,6 +130,7 @@ static void grid_speed(const tsr_profile_sum *s, tsr_method_speed *speed)
         speed->device_point_s = times * gpu_point_s;
     }
     speed->device_start_s = s->grid == NULL ? build_s : 0.0;
+    speed->device_side = tsr_fft_longest(info);
     speed->device_bytes =
         fmin((double)info->max_alloc_bytes, (double)info->global_bytes / 1.2);
 }

@@ -197,8 +197,12 @@ void tsr_grid_size_of(const tsr_debye_spec *spec, tsr_grid_size *out)
     *out = (tsr_grid_size){.n_mode = w.modes.n,
                            .n_pair = w.n_pair,
                            .n_point = (double)plan.n[0] * plan.n[1] * plan.n[2],
+                           .longest = plan.n[0],
                            .bytes = (double)n_plane(&w) * (double)w.plane *
                                     sizeof *w.grid};
+    for (int i = 1; i < 3; i++)
+        if (plan.n[i] > out->longest)
+            out->longest = plan.n[i];
     for (int i = 0; i < spec->n; i++)
         out->n_spread +=
             spec->weight != NULL && spec->weight[i] > 0.0 ? 1.0 : w.modes.n;

@@ -21,6 +21,7 @@ typedef struct {
     int n_mode, n_pair;
     double n_spread; /* particles times their modes */
     double n_point;  /* of the grid */
+    int longest;     /* of its sides, points */
     double bytes;
 } tsr_grid_size;
 

@@ -97,7 +97,7 @@ static double device_grid_seconds(const tsr_debye_spec *spec,
     tsr_grid_size size;
     tsr_grid_size_of(spec, &size);
     double most = fmax(size.n_mode, size.n_pair);
-    if (!(speed->device_point_s > 0.0) ||
+    if (!(speed->device_point_s > 0.0) || size.longest > speed->device_side ||
         most * size.n_point * sizeof(double) > speed->device_bytes)
         return (double)INFINITY;
     return speed->host * (grid_start_s + grid_sort_s * spec->n) +

@@ -25,8 +25,10 @@ typedef struct {
     double start_s;      /* before its first sum */
     double memory_bytes; /* that a method may take; 0: not known */
     /* A device's grid: for each particle and mode; for each point and
-     * transform, 0: there is none; before its first sum; most bytes. */
+     * transform, 0: there is none; before its first sum; most bytes, and most
+     * points of a side. */
     double device_spread_s, device_point_s, device_start_s, device_bytes;
+    int device_side;
 } tsr_method_speed;
 
 /* Threads, memory, and what a trial of less than a millisecond takes. What is

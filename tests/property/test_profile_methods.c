@@ -62,6 +62,29 @@ static void a_grid_knows_its_end(void **state)
     molecule_clear(&m);
 }
 
+/* A device's transforms have a longest side, which the choice knows. */
+static void a_device_has_a_longest_side(void **state)
+{
+    (void)state;
+    molecule m;
+    tsr_grid_size size;
+    tsr_method_speed speed = {.n_thread = 2,
+                              .host = 1.0,
+                              .device_spread_s = 1e-9,
+                              .device_point_s = 1e-11,
+                              .device_bytes = 1e12};
+    molecule_make(&m, ROD, 400, 900.0, 0.3, 3);
+    tsr_grid_size_of(&m.spec, &size);
+    assert_true(size.longest > 100 && size.longest < size.n_point);
+    speed.device_side = size.longest;
+    assert_true(isfinite(
+        tsr_method_seconds(TSR_METHOD_DEVICE_FFT, &m.spec, m.d, &speed)));
+    speed.device_side--;
+    assert_true(
+        isinf(tsr_method_seconds(TSR_METHOD_DEVICE_FFT, &m.spec, m.d, &speed)));
+    molecule_clear(&m);
+}
+
 /* Without weights all components share modes; one component has one row. */
 static void fewer_components(void **state)
 {
@@ -124,6 +147,7 @@ static void costs_order_the_methods(void **state)
     for (int i = 0; i < 5; i++) {
         speed.device_point_s = want[i].device_point_s;
         speed.device_bytes = want[i].device_bytes;
+        speed.device_side = 1536;
         molecule m;
         molecule_make(&m, want[i].kind, want[i].n, want[i].d, 0.5, 2);
         int best = 0;
@@ -144,6 +168,7 @@ int main(void)
         cmocka_unit_test(methods_are_debye),
         cmocka_unit_test(other_ends_of_q),
         cmocka_unit_test(a_grid_knows_its_end),
+        cmocka_unit_test(a_device_has_a_longest_side),
         cmocka_unit_test(fewer_components),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(costs_order_the_methods),
