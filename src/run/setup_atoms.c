@@ -214,6 +214,9 @@ tsr_status tsr_setup_take_atoms(const tsr_config *config, tsr_log *log,
     const tsr_status status = make_likelihood(config, t, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "structure.bodies: atoms");
+    free(s->model_error_text); /* that is the bodies' */
+    s->model_error_text = strdup("none, since draws are of all atoms");
+    TSR_TRY(tsr_allocated(s->model_error_text, err));
     t->model =
         (tsr_fine_model){.target = s->target, .context = t, .profile = profile};
     t->model.target.likelihood = t->likelihood;
