@@ -388,13 +388,24 @@ static void follow(crowd *c, const crowd *before)
     free(from);
 }
 
+/* 1 over the chance that two particles, chosen with replacement, descend from
+ * one draw of the prior. */
+static double effective_ancestors(int n, const long *ancestor)
+{
+    long alike = 0;
+    for (int k = 0; k < n; k++)
+        for (int j = 0; j < n; j++)
+            alike += ancestor[j] == ancestor[k];
+    return (double)n * n / (double)alike;
+}
+
 /* Draws at temperature 1. */
 static void harvest(crowd *c)
 {
     study *x = c->x;
     const size_t at = (size_t)((c->error * x->n_truth + c->truth));
-    const double each =
-        (double)EVERY / ((double)x->n_step * (double)x->n_particle);
+    const double each = 1.0 / ((double)((x->n_step + EVERY - 1) / EVERY) *
+                               (double)x->n_particle);
     double truth[N_OBSERVABLE], value[N_OBSERVABLE];
     observe(x, x->truth[c->truth], truth);
     for (long i = 0; i < x->n_step; i++) {
@@ -411,12 +422,7 @@ static void harvest(crowd *c)
             }
         }
     }
-    for (int k = 0; k < c->n; k++) {
-        int is_new = 1;
-        for (int j = 0; j < k; j++)
-            is_new &= c->ancestor[j] != c->ancestor[k];
-        x->lines[at] += is_new;
-    }
+    x->effective[at] = effective_ancestors(c->n, c->ancestor);
 }
 
 /* From weighted draws of the prior alone. */

@@ -49,8 +49,8 @@ typedef struct {
     double *below, *mean, *square; /* [N_ERROR][n_truth][N_OBSERVABLE] over the
                                       draws: less than the truth; of the value
                                       less the truth */
-    double *effective; /* [N_ERROR][n_truth] draws, where none is moved */
-    int *lines;        /* [N_ERROR][n_truth] draws of the prior that are left */
+    double *effective;        /* [N_ERROR][n_truth] draws of the prior: by their
+                                 weights, or that particles descend from */
     tsr_conformation **drawn; /* [n_draw] */
     float *value;             /* [n_draw][N_OBSERVABLE] */
     double *rg;               /* [n_draw] */
