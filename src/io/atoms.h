@@ -62,6 +62,9 @@ typedef struct {
 tsr_status tsr_atoms_read(const char *path, tsr_atoms **out, tsr_err *err);
 void tsr_atoms_free(tsr_atoms *atoms);
 
+/* Are atoms i and k bonded, by their distance? Those of metals never are. */
+int tsr_atoms_are_bonded(const tsr_atoms *atoms, int i, int k);
+
 /* All models of a file, which must be of the same atoms: those of the first,
  * and the coordinates of all, xyz [*n_model][n_atom][3], which the caller
  * frees. Errors: as above, naming the model; TSR_E_DATA (a model of other

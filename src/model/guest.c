@@ -99,16 +99,13 @@ int tsr_guest_has_links(const tsr_topology *topology, int host, int r)
            topology->residue[host].nucleotide == r;
 }
 
-/* The link of the nucleotide of sugar link `sugar` that an atom is rigid with;
- * the first there is, where it has no phosphate. */
-static int link_of(const tsr_topology *t, int sugar, const char *atom,
-                   int *turns)
+/* The link of the nucleotide of sugar link `sugar` that a part of it is rigid
+ * with; the first there is, where it has no phosphate. */
+static int link_of(const tsr_topology *t, int sugar, int part)
 {
-    const tsr_link link = tsr_nucleic_link_of(atom, turns);
-    const int i = sugar - (TSR_LINK_SUGAR - (int)link);
-    *turns &= t->base[sugar].is_there;
-    return i >= 0 && t->residue[i].nucleotide == t->residue[sugar].nucleotide &&
-                   t->residue[i].link == link
+    const int before = part < TSR_PART_SUGAR ? TSR_PART_SUGAR - part : 0;
+    const int i = sugar - before;
+    return i >= 0 && t->residue[i].nucleotide == t->residue[sugar].nucleotide
                ? i
                : sugar - 1;
 }
@@ -148,15 +145,18 @@ static int copy_atoms(const tsr_topology *t, const tsr_atoms *from,
         to->n_kind[residue->kind]++;
         tsr_file_residue *own = &to->residue[to->n_residue];
         own->n_atom = 0;
+        int *part = g->turns + to->n_atom; /* then whether it turns */
+        if (has_links)
+            tsr_nucleic_parts(from, r, part);
         for (int k = 0; k < residue->n_atom; k++) {
             int i = residue->first_atom + k;
             if (!is_guest[i])
                 continue;
             g->file_atom[to->n_atom] = i;
-            g->host[to->n_atom] = has_links
-                                      ? link_of(t, host[r], from->atom[i].name,
-                                                &g->turns[to->n_atom])
-                                      : host[r];
+            g->host[to->n_atom] =
+                has_links ? link_of(t, host[r], part[k]) : host[r];
+            if (has_links) /* of which all atoms are guests */
+                part[k] = part[k] == TSR_PART_BASE && t->base[host[r]].is_there;
             to->atom[to->n_atom] = from->atom[i];
             to->atom[to->n_atom++].residue = to->n_residue;
             own->n_atom++;

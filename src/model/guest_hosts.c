@@ -12,7 +12,6 @@
 #include <string.h>
 
 static const double contact_ang = 4.5;
-static const double bond_slack = 0.4; /* over the covalent radii, Angstrom */
 
 /* ---- who is a guest ---- */
 
@@ -79,19 +78,12 @@ static int group_of(const search *s, int r)
     return r;
 }
 
-static int is_bonded(const tsr_file_atom *a, const tsr_file_atom *b, double d)
-{
-    return !tsr_atom_is_metal(a->z) && !tsr_atom_is_metal(b->z) &&
-           d < tsr_atom_covalent_radius(a->z) + tsr_atom_covalent_radius(b->z) +
-                   bond_slack;
-}
-
 static int are_joined(const search *s, int i, int k)
 {
     const tsr_file_atom *a = &s->atoms->atom[i], *b = &s->atoms->atom[k];
     return (s->atoms->residue[a->residue].kind == TSR_MOLECULE_NUCLEOTIDE &&
             s->atoms->residue[b->residue].kind == TSR_MOLECULE_NUCLEOTIDE) ||
-           is_bonded(a, b, tsr_vec3_distance(a->xyz, b->xyz));
+           tsr_atoms_are_bonded(s->atoms, i, k);
 }
 
 static void join_groups(search *s)

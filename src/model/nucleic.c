@@ -20,19 +20,50 @@ void tsr_nucleic_free(tsr_nucleic *nucleic)
 
 /* ---- atoms ---- */
 
-tsr_link tsr_nucleic_link_of(const char *atom, int *turns)
+enum { UNKNOWN = -1 };
+
+/* Primes mean the sugar; O1P, OP1 and S2P of a phosphorothioate are bound to P.
+ */
+static int part_by_name(const char *atom)
 {
-    const int is_prime = strchr(atom, '\'') != NULL;
     const size_t n = strlen(atom);
-    *turns = 0;
-    /* O1P; S2P of a phosphorothioate */
-    if (atom[0] == 'P' || strncmp(atom, "OP", 2) == 0 ||
-        strncmp(atom, "HOP", 3) == 0 || (n > 0 && atom[n - 1] == 'P'))
-        return TSR_LINK_PHOSPHATE;
-    if (is_prime && strchr(atom, '5') != NULL)
-        return TSR_LINK_METHYLENE;
-    *turns = !is_prime;
-    return TSR_LINK_SUGAR;
+    if (strcmp(atom, "P") == 0 || strncmp(atom, "OP", 2) == 0 ||
+        strncmp(atom, "HOP", 3) == 0 || (n > 1 && atom[n - 1] == 'P'))
+        return TSR_PART_PHOSPHATE;
+    if (strchr(atom, '\'') == NULL)
+        return UNKNOWN;
+    return strchr(atom, '5') != NULL ? TSR_PART_METHYLENE : TSR_PART_SUGAR;
+}
+
+/* Gives `to` to what is bonded to atom i and not known yet, and to what hangs
+ * on that. */
+static void spread(const tsr_atoms *atoms, int r, int i, int to, int *part)
+{
+    const int first = atoms->residue[r].first_atom;
+    for (int k = 0; k < atoms->residue[r].n_atom; k++)
+        if (part[k] == UNKNOWN &&
+            tsr_atoms_are_bonded(atoms, first + i, first + k)) {
+            part[k] = to;
+            spread(atoms, r, k, to, part);
+        }
+}
+
+/* The base comes first, so that it keeps what a poor model has too near the
+ * sugar. */
+void tsr_nucleic_parts(const tsr_atoms *atoms, int r, int *part)
+{
+    const tsr_file_residue *residue = &atoms->residue[r];
+    const tsr_file_atom *atom = atoms->atom + residue->first_atom;
+    for (int i = 0; i < residue->n_atom; i++)
+        part[i] = part_by_name(atom[i].name);
+    for (int i = 0; i < residue->n_atom; i++)
+        if (strcmp(atom[i].name, "C1'") == 0)
+            spread(atoms, r, i, TSR_PART_BASE, part);
+    for (int i = 0; i < residue->n_atom; i++)
+        if (part[i] != UNKNOWN && part[i] != TSR_PART_BASE)
+            spread(atoms, r, i, part[i], part);
+    for (int i = 0; i < residue->n_atom; i++)
+        part[i] = part[i] == UNKNOWN ? TSR_PART_BASE : part[i];
 }
 
 static const double *find(const tsr_atoms *atoms, int r, const char *name)

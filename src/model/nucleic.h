@@ -62,7 +62,17 @@ tsr_status tsr_nucleic_find(const tsr_structure *structure,
                             tsr_nucleic **out, tsr_err *err);
 void tsr_nucleic_free(tsr_nucleic *nucleic);
 
-/* The link that an atom is rigid with; *turns: it turns with the base. */
-tsr_link tsr_nucleic_link_of(const char *atom, int *turns);
+/* What of a nucleotide is rigid: with one of its links, or the base. */
+typedef enum {
+    TSR_PART_PHOSPHATE,
+    TSR_PART_METHYLENE,
+    TSR_PART_SUGAR,
+    TSR_PART_BASE
+} tsr_nucleic_part;
+
+/* part [n_atom of residue r] out: tsr_nucleic_part of each atom. Primes in
+ * names say what the sugar's are; an atom without goes with what it is bonded
+ * to, as the methyl group of a 2'-O-methylated sugar does. */
+void tsr_nucleic_parts(const tsr_atoms *atoms, int r, int *part);
 
 #endif

@@ -21,6 +21,7 @@ typedef struct {
     double (*xyz)[3];
     tsr_cell_list *cells;
     int *near; /* [n_atom] scratch */
+    int *part; /* [n_atom] tsr_nucleic_part, of nucleotides */
 } search;
 
 static int is_nucleotide(const tsr_file_residue *r)
@@ -29,11 +30,10 @@ static int is_nucleotide(const tsr_file_residue *r)
 }
 
 /* N and O of a base. */
-static int is_polar(const tsr_file_atom *a)
+static int is_polar(const search *s, int i)
 {
-    int turns;
-    return (a->z == 7 || a->z == 8) &&
-           tsr_nucleic_link_of(a->name, &turns) == TSR_LINK_SUGAR && turns;
+    const int z = s->atoms->atom[i].z;
+    return (z == 7 || z == 8) && s->part[i] == TSR_PART_BASE;
 }
 
 static int is_neighbour(const search *s, int r, int other)
@@ -55,9 +55,9 @@ static int is_held_at(search *s, int i)
         if (b->residue == a->residue || b->z == 1 ||
             r->kind == TSR_MOLECULE_ION || r->kind == TSR_MOLECULE_BUFFER)
             continue;
-        if (!is_nucleotide(r) ||
-            (!is_neighbour(s, a->residue, b->residue) && is_polar(a) &&
-             is_polar(b) && tsr_vec3_distance(a->xyz, b->xyz) < bond_ang))
+        if (!is_nucleotide(r) || (!is_neighbour(s, a->residue, b->residue) &&
+                                  is_polar(s, i) && is_polar(s, s->near[k]) &&
+                                  tsr_vec3_distance(a->xyz, b->xyz) < bond_ang))
             return 1;
     }
     return 0;
@@ -135,13 +135,18 @@ tsr_status tsr_parts_strands(const tsr_structure *structure, tsr_parts *parts,
     char *held = calloc((size_t)atoms->n_residue + 1, 1);
     s.xyz = calloc(n, sizeof *s.xyz);
     s.near = calloc(n, sizeof *s.near);
+    s.part = calloc(n, sizeof *s.part);
     for (int i = 0; i < atoms->n_atom && s.xyz != NULL; i++)
         tsr_vec3_copy(s.xyz[i], atoms->atom[i].xyz);
     if (s.xyz != NULL)
         s.cells = tsr_cell_list_new(atoms->n_atom, (const double(*)[3])s.xyz,
                                     touch_ang);
-    const int is_good = held != NULL && s.near != NULL && s.cells != NULL;
+    const int is_good =
+        held != NULL && s.near != NULL && s.part != NULL && s.cells != NULL;
     tsr_status status = is_good ? TSR_OK : tsr_no_memory(err);
+    for (int r = 0; r < atoms->n_residue && is_good; r++)
+        if (is_nucleotide(&atoms->residue[r]))
+            tsr_nucleic_parts(atoms, r, s.part + atoms->residue[r].first_atom);
     for (int r = 0; r < atoms->n_residue && is_good; r++)
         held[r] = (char)(is_nucleotide(&atoms->residue[r]) && is_held(&s, r));
     TSR_THEN(status, list(&s, structure, held, parts, err));
@@ -149,6 +154,7 @@ tsr_status tsr_parts_strands(const tsr_structure *structure, tsr_parts *parts,
     tsr_atoms_free(atoms);
     free(s.xyz);
     free(s.near);
+    free(s.part);
     free(held);
     return status;
 }

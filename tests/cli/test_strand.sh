@@ -3,9 +3,20 @@
 # its files, exports and the report. Prints one line a test (tests/run.sh).
 . tests/cli/expect.sh
 
-# one of its phosphates has a sulphur
+# one of its phosphates has a sulphur, the O2' of another nucleotide a methyl
 "$build/tests/oracle/write_strand" 8 rna |
-    sed "s/OP1\(   A S   6.*\)O/S2P\1S/" >strand.pdb
+    sed "s/OP1\(   A S   6.*\)O/S2P\1S/; s/  A S   7/OMG S   7/" |
+    awk 'function put(to) {
+            for (k = 1; k < 4; k++) to[k] = substr($0, 23 + 8 * k, 8)
+        }
+        {print}
+        /OMG/ && $3 == "C2\047" {put(c)}
+        /OMG/ && $3 == "O2\047" {put(o); line = $0}
+        line && /OMG/ && $3 == "N6" {
+            printf "%sCM2%s%8.3f%8.3f%8.3f%s C\n", substr(line, 1, 13),
+                substr(line, 17, 14), 2 * o[1] - c[1], 2 * o[2] - c[2],
+                2 * o[3] - c[3], substr(line, 55, 22)
+        }' >strand.pdb
 cat >strand.yaml <<END
 seed: 2
 structure: {file: strand.pdb, flexible: ["S:4-8"]}
@@ -18,7 +29,7 @@ END
 expect "simulate" 0 "" "$program" simulate strand.yaml --output curve.dat
 expect "a strand alone" 0 "8 nucleotides are links of their strands" \
     "$program" run strand.yaml
-expect "all its atoms" 0 "24 models of 160 atoms" "$program" export whole \
+expect "all its atoms" 0 "24 models of 161 atoms" "$program" export whole \
     --draws all --raw --atoms all --output all.pdb
 # largest - least distance between two atoms over the models
 spread() { # RESIDUE NAME RESIDUE NAME
@@ -45,6 +56,7 @@ holds "bonds stay" less 0.004 5 "O3'" 6 P
 holds "angles stay" less 0.006 5 "C3'" 6 P
 holds "sugars stay" less 0.006 6 "O4'" 6 "O3'"
 holds "sulphur stays" less 0.006 6 P 6 S2P
+holds "the methyl of a sugar stays" less 0.006 7 "C2'" 7 CM2
 holds "what is rigid stays" less 0.006 1 P 3 N6
 holds "backbones turn" more 1 1 P 8 P
 holds "bases turn" more 0.1 6 "O4'" 6 C8
@@ -73,7 +85,7 @@ expect "nothing moves" 0 "the structures stay as they are" "$program" run strand
 } >ion.pdb
 expect "beside an ion" 0 "" "$program" run strand.yaml --output ion \
     --set structure.file=ion.pdb --set sampler.draws=2
-expect "the ion's atom" 0 "2 models of 161 atoms" "$program" export ion \
+expect "the ion's atom" 0 "2 models of 162 atoms" "$program" export ion \
     --draws all --raw --atoms all --output ion_all.pdb
 
 # beside it its copy
