@@ -99,13 +99,14 @@ int tsr_guest_has_links(const tsr_topology *topology, int host, int r)
            topology->residue[host].nucleotide == r;
 }
 
-/* The link of the nucleotide of sugar link `sugar` that a part of it is rigid
- * with; the first there is, where it has no phosphate. */
-static int link_of(const tsr_topology *t, int sugar, int part)
+int tsr_guest_link_of(const tsr_topology *topology, int sugar, int part,
+                      int *turns)
 {
+    const tsr_residue *residue = topology->residue;
     const int before = part < TSR_PART_SUGAR ? TSR_PART_SUGAR - part : 0;
     const int i = sugar - before;
-    return i >= 0 && t->residue[i].nucleotide == t->residue[sugar].nucleotide
+    *turns = part == TSR_PART_BASE && topology->base[sugar].is_there;
+    return i >= 0 && residue[i].nucleotide == residue[sugar].nucleotide
                ? i
                : sugar - 1;
 }
@@ -145,7 +146,7 @@ static int copy_atoms(const tsr_topology *t, const tsr_atoms *from,
         to->n_kind[residue->kind]++;
         tsr_file_residue *own = &to->residue[to->n_residue];
         own->n_atom = 0;
-        int *part = g->turns + to->n_atom; /* then whether it turns */
+        int *part = g->turns + to->n_atom; /* at first; all are guests then */
         if (has_links)
             tsr_nucleic_parts(from, r, part);
         for (int k = 0; k < residue->n_atom; k++) {
@@ -153,10 +154,12 @@ static int copy_atoms(const tsr_topology *t, const tsr_atoms *from,
             if (!is_guest[i])
                 continue;
             g->file_atom[to->n_atom] = i;
-            g->host[to->n_atom] =
-                has_links ? link_of(t, host[r], part[k]) : host[r];
-            if (has_links) /* of which all atoms are guests */
-                part[k] = part[k] == TSR_PART_BASE && t->base[host[r]].is_there;
+            g->host[to->n_atom] = host[r];
+            if (has_links)
+                g->host[to->n_atom] =
+                    tsr_guest_link_of(t, host[r], part[k], &part[k]);
+            else
+                g->turns[to->n_atom] = is_guest[i] == 2;
             to->atom[to->n_atom] = from->atom[i];
             to->atom[to->n_atom++].residue = to->n_residue;
             own->n_atom++;

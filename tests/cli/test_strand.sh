@@ -41,7 +41,7 @@ spread() { # RESIDUE NAME RESIDUE NAME
             to[1] = substr($0, 31, 8); to[2] = substr($0, 39, 8)
             to[3] = substr($0, 47, 8)
         }
-        /^ATOM/ {if (is(a, m)) put(p); if (is(b, n)) put(q)}
+        /^(ATOM|HETATM)/ {if (is(a, m)) put(p); if (is(b, n)) put(q)}
         /^ENDMDL/ {d = sqrt((p[1] - q[1])^2 + (p[2] - q[2])^2 + (p[3] - q[3])^2)
             if (!k++) low = high = d
             if (d < low) low = d; if (d > high) high = d}
@@ -87,6 +87,24 @@ expect "beside an ion" 0 "" "$program" run strand.yaml --output ion \
     --set structure.file=ion.pdb --set sampler.draws=2
 expect "the ion's atom" 0 "2 models of 162 atoms" "$program" export ion \
     --draws all --raw --atoms all --output ion_all.pdb
+
+# its head read as a ligand; on a base another
+sed "s/  A S   1/GTP S   1/" strand.pdb >head.pdb
+awk '$3 == "N6" && / S   4/ {
+    for (k = 1; k < 4; k++) x[k] = substr($0, 23 + 8 * k, 8)
+    printf "HETATM  161  C1  LIG L   1    %8.3f%8.3f%8.3f%s C\n", x[1] + 0.8,
+        x[2] + 0.8, x[3] + 0.8, substr($0, 55, 22)
+    printf "HETATM  162  C2  LIG L   1    %8.3f%8.3f%8.3f%s C\n", x[1] + 1.6,
+        x[2] + 1.6, x[3] + 1.6, substr($0, 55, 22)
+}' strand.pdb >>head.pdb
+expect "ligands on a strand" 0 "LIG L:1: rigid with S:4" "$program" run     strand.yaml --output head --set structure.file=head.pdb     --set 'structure.flexible=["S:2-8"]' --set prior.relax=true
+expect "their atoms" 0 "24 models of 163 atoms" "$program" export head \
+    --draws all --raw --atoms all --output all.pdb
+holds "the strand keeps its head" less 0.004 1 "O3'" 2 P
+holds "its angle, too" less 0.006 1 "O3'" 2 "O5'"
+sed -i 's/LIG L   1/LIG L   4/' all.pdb
+holds "a base keeps its ligand" less 0.004 4 N6 4 C2
+holds "which turns with it" more 0.1 4 "O4'" 4 C1
 
 # beside it its copy
 { cat strand.pdb
