@@ -222,6 +222,20 @@ gemmi::Structure parse_any(const char *path, const std::string &text,
     return structure;
 }
 
+/* A blank chain id cannot be named in a configuration: the first free letter.
+ */
+std::string free_chain_id(const gemmi::Model &model)
+{
+    for (char c = 'A'; c <= 'Z'; c++) {
+        bool is_free = true;
+        for (const gemmi::Chain &chain : model.chains)
+            is_free = is_free && chain.name != std::string(1, c);
+        if (is_free)
+            return std::string(1, c);
+    }
+    return "blank";
+}
+
 /* Names and numbers are ASCII; what else a file holds is in comments and
  * titles, and gemmi shifts characters as if none were negative. */
 std::string ascii(const char *data, size_t size)
@@ -253,6 +267,11 @@ gemmi::Structure parse(const char *path, const std::string &text, int &n_model)
         refuse("'%s' is not a structure: it has no atoms; give a PDB or mmCIF "
                "file with coordinates",
                path);
+    const std::string letter = free_chain_id(structure.models[0]);
+    for (gemmi::Model &model : structure.models)
+        for (gemmi::Chain &chain : model.chains)
+            if (chain.name.empty())
+                chain.name = letter;
     return structure;
 }
 

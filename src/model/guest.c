@@ -71,8 +71,7 @@ void tsr_guests_write(const tsr_guests *guests, const double (*xyz)[3],
         tsr_residue_record *to = &s->residue[first + r];
         memcpy(to->name, from->name, sizeof to->name);
         memcpy(to->file_name, from->name, sizeof to->file_name);
-        snprintf(to->chain, sizeof to->chain, "%s",
-                 from->chain[0] != '\0' ? from->chain : "_");
+        memcpy(to->chain, from->chain, sizeof to->chain);
         to->number = from->number;
         to->insertion = from->insertion;
         to->is_guest = from->kind == TSR_MOLECULE_NUCLEOTIDE

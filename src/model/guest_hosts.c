@@ -31,22 +31,11 @@ typedef struct {
     int *count, *by_unit; /* [t->n_residue + 1] contacts, of one group */
 } search;
 
-static int has_chain(const tsr_atoms *atoms, const char *chain)
-{
-    for (int r = 0; r < atoms->n_residue; r++)
-        if (strcmp(atoms->residue[r].chain, chain) == 0)
-            return 1;
-    return 0;
-}
-
-/* A blank id was given a letter that no other chain has. */
-static int is_same(const tsr_atoms *atoms, const tsr_file_residue *a,
-                   const tsr_residue_record *b)
+static int is_same(const tsr_file_residue *a, const tsr_residue_record *b)
 {
     return a->number == b->number && a->insertion == b->insertion &&
            strcmp(a->name, b->file_name) == 0 &&
-           (strcmp(a->chain, b->chain) == 0 ||
-            (a->chain[0] == '\0' && !has_chain(atoms, b->chain)));
+           strcmp(a->chain, b->chain) == 0;
 }
 
 /* Both lists are largely in one order, so the search goes on from the last. */
@@ -62,8 +51,7 @@ static int count_guests(search *s)
     for (int r = 0; r < s->atoms->n_residue; r++) {
         for (int k = 1; k <= n && s->of[r] < 0; k++) {
             int i = (last + k) % n;
-            if (is_same(s->atoms, &s->atoms->residue[r],
-                        &s->structure->residue[i]))
+            if (is_same(&s->atoms->residue[r], &s->structure->residue[i]))
                 s->of[r] = last = i;
         }
         n_guest += s->of[r] < 0;

@@ -227,7 +227,7 @@ static int is_wanted(const tsr_structure *s, const char *chain, int is_only,
 {
     const int n = flexible != NULL ? flexible->n : 0;
     const int is_alone = s->n_residue == 0;
-    if (chain[0] == '\0' || has_protein(s, chain))
+    if (has_protein(s, chain))
         return 0;
     if (is_alone &&
         (n == 0 || (n == 1 && strcmp(flexible->item[0], "all") == 0)))

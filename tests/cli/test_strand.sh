@@ -117,6 +117,15 @@ expect "held at one part alone" 0 "chain T is held by its part at T:.*lets go" \
     "$program" check strand.yaml --set structure.file=two.pdb \
     --set 'structure.flexible=["S:4-5", "T:4-5"]' --set prior.clash=none
 
+# a blank chain id becomes a letter, here and in what is written
+sed 's/^\(.\{21\}\)S/\1 /' strand.pdb >blank.pdb
+expect "a blank chain" 0 "" "$program" run strand.yaml --output blank \
+    --set structure.file=blank.pdb --set 'structure.flexible=["A:4-8"]' \
+    --set sampler.draws=2
+expect "its atoms" 0 "2 models of 161 atoms" "$program" export blank \
+    --draws all --raw --atoms all --output blank_all.pdb
+check "its letter" grep -q "^ATOM.* P  *A A   8" blank_all.pdb
+
 # ---- what cannot be ----
 grep -v " C5'   A S   5" strand.pdb >cut.pdb
 expect "a hole" 65 "nucleotide S:5 \(A\) has no atom C5'" "$program" check \
