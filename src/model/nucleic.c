@@ -211,7 +211,7 @@ static int names(const char *range, const char *chain, int is_only)
     const size_t n = colon != NULL ? (size_t)(colon - range) : strlen(range);
     if (strlen(chain) == n && strncmp(range, chain, n) == 0)
         return 1;
-    return is_only && colon == NULL && strcspn(range, "0123456789") == 0;
+    return is_only && colon == NULL && strcspn(range, "-0123456789") == 0;
 }
 
 static int has_protein(const tsr_structure *s, const char *chain)
@@ -223,17 +223,16 @@ static int has_protein(const tsr_structure *s, const char *chain)
 }
 
 static int is_wanted(const tsr_structure *s, const char *chain, int is_only,
-                     const tsr_strings *flexible)
+                     const tsr_strings *named)
 {
-    const int n = flexible != NULL ? flexible->n : 0;
+    const int n = named != NULL ? named->n : 0;
     const int is_alone = s->n_residue == 0;
     if (has_protein(s, chain))
         return 0;
-    if (is_alone &&
-        (n == 0 || (n == 1 && strcmp(flexible->item[0], "all") == 0)))
+    if (is_alone && (n == 0 || (n == 1 && strcmp(named->item[0], "all") == 0)))
         return 1;
     for (int k = 0; k < n; k++)
-        if (names(flexible->item[k], chain, is_alone && is_only))
+        if (names(named->item[k], chain, is_alone && is_only))
             return 1;
     return 0;
 }
@@ -254,7 +253,7 @@ static int is_first(const tsr_atoms *atoms, int r)
 }
 
 tsr_status tsr_nucleic_find(const tsr_structure *structure,
-                            const tsr_atoms *atoms, const tsr_strings *flexible,
+                            const tsr_atoms *atoms, const tsr_strings *named,
                             tsr_nucleic **out, tsr_err *err)
 {
     int n_chain = 0;
@@ -272,7 +271,7 @@ tsr_status tsr_nucleic_find(const tsr_structure *structure,
     for (int r = 0; r < atoms->n_residue; r++) {
         const char *chain = atoms->residue[r].chain;
         if (!is_first(atoms, r) ||
-            !is_wanted(structure, chain, n_chain == 1, flexible))
+            !is_wanted(structure, chain, n_chain == 1, named))
             continue;
         for (int k = r, before = -1; k < atoms->n_residue; k++) {
             if (!is_nucleotide(&atoms->residue[k]) ||

@@ -52,13 +52,13 @@ typedef struct tsr_nucleic {
     tsr_nucleic_link *link; /* [n] chain by chain, from 5' to 3' */
 } tsr_nucleic;
 
-/* Chains of nucleotides that `flexible` names, or all where there is no
- * protein (structure->n_residue is 0) and flexible does not name any; *out NULL
- * where there are none. A chain that has amino acids, too, is left out.
+/* Chains of nucleotides that the ranges `named` name, or all where there is no
+ * protein (structure->n_residue is 0) and there are no ranges; *out NULL where
+ * there are none. A chain that has amino acids, too, is left out.
  * Errors: TSR_E_DATA, naming file, residue, atom and remedy, where a backbone
  * is not whole; TSR_E_NOMEM. */
 tsr_status tsr_nucleic_find(const tsr_structure *structure,
-                            const tsr_atoms *atoms, const tsr_strings *flexible,
+                            const tsr_atoms *atoms, const tsr_strings *named,
                             tsr_nucleic **out, tsr_err *err);
 void tsr_nucleic_free(tsr_nucleic *nucleic);
 

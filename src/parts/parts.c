@@ -314,7 +314,7 @@ tsr_status tsr_parts_with(const tsr_structure *structure, const char *pae,
         (void)tsr_fail(err, status, "%s", why.message);
     }
     if (status == TSR_OK && !wish.no_strands) {
-        status = tsr_parts_strands(structure, *out, err);
+        status = tsr_parts_strands(structure, wish.fixed, *out, err);
         if (status != TSR_OK) {
             tsr_parts_free(*out);
             *out = NULL;

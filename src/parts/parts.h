@@ -60,6 +60,7 @@ typedef struct {
 /* What was decided before. Zeroed: nothing. */
 typedef struct {
     const int *rigid; /* [n_residue] 1: is not to be flexible; NULL: none */
+    const tsr_strings *fixed; /* ranges of strands, too; NULL: none */
     int no_loops;   /* 1: no part keeps its place, so loops stay as they are */
     int no_strands; /* 1: nucleotides are left out */
 } tsr_parts_wish;
@@ -72,9 +73,11 @@ void tsr_parts_free(tsr_parts *parts);
 
 /* Appends to parts->flexible the stretches of two nucleotides or more that are
  * single-stranded, by the atoms of the structure's file: no base pairs, and
- * nothing else touches them. Not those that a run could not move, nor strands
- * that nothing holds beside a protein. Errors: TSR_E_NOMEM. */
-tsr_status tsr_parts_strands(const tsr_structure *structure, tsr_parts *parts,
+ * nothing else touches them. Not those that a run could not move, nor what
+ * `fixed` (ranges; may be NULL) names, nor strands that nothing holds beside a
+ * protein. Errors: TSR_E_NOMEM. */
+tsr_status tsr_parts_strands(const tsr_structure *structure,
+                             const tsr_strings *fixed, tsr_parts *parts,
                              tsr_err *err);
 
 /* "predicted aligned errors", "pLDDT", "contacts and secondary structure". */

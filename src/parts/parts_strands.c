@@ -7,6 +7,7 @@
 #include "io/atoms.h"
 #include "model/cell_list.h"
 #include "model/nucleic.h"
+#include "model/range.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,7 +124,32 @@ static tsr_status list(search *s, const tsr_structure *structure,
     return TSR_OK;
 }
 
-tsr_status tsr_parts_strands(const tsr_structure *structure, tsr_parts *parts,
+/* Nucleotides of a range; one that cannot be read is told of later. */
+static tsr_status hold(const tsr_atoms *atoms, const char *range, char *held,
+                       tsr_err *err)
+{
+    const size_t n = (size_t)atoms->n_residue + 1;
+    tsr_residue *residue = calloc(n, sizeof *residue);
+    int *mark = calloc(n, sizeof *mark);
+    const int is_good = residue != NULL && mark != NULL;
+    for (int r = 0; is_good && r < atoms->n_residue; r++) {
+        memcpy(residue[r].chain, atoms->residue[r].chain,
+               sizeof residue[r].chain);
+        residue[r].number = atoms->residue[r].number;
+        residue[r].chain_first =
+            strcmp(residue[r].chain, residue[0].chain) == 0 ? 0 : r;
+    }
+    if (is_good && tsr_range_mark(range, atoms->n_residue, residue, 1, mark,
+                                  NULL) == TSR_OK)
+        for (int r = 0; r < atoms->n_residue; r++)
+            held[r] = (char)(held[r] || mark[r]);
+    free(residue);
+    free(mark);
+    return is_good ? TSR_OK : tsr_no_memory(err);
+}
+
+tsr_status tsr_parts_strands(const tsr_structure *structure,
+                             const tsr_strings *fixed, tsr_parts *parts,
                              tsr_err *err)
 {
     tsr_atoms *atoms = NULL;
@@ -149,6 +175,8 @@ tsr_status tsr_parts_strands(const tsr_structure *structure, tsr_parts *parts,
             tsr_nucleic_parts(atoms, r, s.part + atoms->residue[r].first_atom);
     for (int r = 0; r < atoms->n_residue && is_good; r++)
         held[r] = (char)(is_nucleotide(&atoms->residue[r]) && is_held(&s, r));
+    for (int k = 0; fixed != NULL && k < fixed->n; k++)
+        TSR_THEN(status, hold(atoms, fixed->item[k], held, err));
     TSR_THEN(status, list(&s, structure, held, parts, err));
     tsr_cell_list_free(s.cells);
     tsr_atoms_free(atoms);

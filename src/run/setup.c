@@ -130,13 +130,7 @@ static tsr_status read_molecule(tsr_config *config, tsr_log *log, tsr_setup *s,
         status = tsr_setup_parts(config, structure, log, err);
     tsr_nucleic *nucleic = NULL;
     if (status == TSR_OK && c->file != NULL)
-        status = tsr_setup_nucleic(structure, c, &nucleic, err);
-    if (status == TSR_OK && c->file != NULL && structure->n_residue == 0 &&
-        nucleic == NULL)
-        status = tsr_fail(err, TSR_E_DATA,
-                          "'%s' holds no protein, and no nucleotides that may "
-                          "move; name their chains in structure.flexible",
-                          c->file);
+        status = tsr_setup_nucleic(structure, c, log, &nucleic, err);
     tsr_flexibility flexibility = {.flexible = &c->flexible,
                                    .rigid = &c->rigid,
                                    .fixed = &c->fixed,

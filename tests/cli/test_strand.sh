@@ -70,6 +70,8 @@ if [ -e "$source/.venv/done" ]; then
 fi
 expect "a report" 0 "" "$program" report whole
 
+expect "what is fixed is not" 0 "single-stranded.*: S:4-8 " "$program" check \
+    strand.yaml --set 'structure.flexible=[]' --set 'structure.fixed=["S:1-3"]'
 expect "what moves is found" 0 "single-stranded, by bases that pair: S:1-8 " \
     "$program" check strand.yaml --set 'structure.flexible=[]'
 
@@ -132,8 +134,17 @@ expect "a hole" 65 "nucleotide S:5 \(A\) has no atom C5'" "$program" check \
     strand.yaml --set structure.file=cut.pdb
 expect "no such nucleotide" 78 "the chain goes from 1 to 8" "$program" check \
     strand.yaml --set 'structure.flexible=["S:4-9"]'
-expect "left out" 65 "holds no protein, and no nucleotides that may move" \
+expect "left out" 78 "structure.ligands: none leaves nothing of '.*strand.pdb'" \
     "$program" check strand.yaml --set structure.ligands=none
+expect "no such chain" 78 "flexible.0: 'Q:1-3' names no chain.*; chains: S, T" \
+    "$program" check strand.yaml --set structure.file=two.pdb \
+    --set 'structure.flexible=["Q:1-3"]'
+expect "no chain, of two" 78 "'4-6' names no chain of '.*two.pdb'; chains: S, T" \
+    "$program" check strand.yaml --set structure.file=two.pdb \
+    --set 'structure.flexible=["4-6"]'
+sed '70s/^\(.\{30\}\).\{8\}/\1     nan/' strand.pdb >nan.pdb
+expect "a coordinate that is none" 65 "atom .* S:4 has a coordinate that is not" \
+    "$program" check strand.yaml --set structure.file=nan.pdb
 
 # ---- a protein with DNA ----
 model=$shared/saxs/rpa_multifoxs_synthetic/model_1jmc.pdb
@@ -151,4 +162,18 @@ expect "it rides on its domain" 0 "chain B rides with the rigid part of A:2" \
     "$program" run dna.yaml
 expect "its atoms" 0 "10 models of 2047 atoms" "$program" export dna \
     --draws all --raw --atoms all --output all.pdb
+expect "all of the protein" 0 "chain B: its nucleotides do not turn; flexible" \
+    "$program" check dna.yaml --set structure.flexible=all
+expect "a rigid range of the strand" 0 "8 nucleotides are links" "$program" \
+    check dna.yaml --set structure.flexible=[] \
+    --set 'structure.rigid=["A:183-297", "A:304-420", "B:11-14"]'
+expect "but not of it" 0 "B: its nucleotides do not turn; structure.rigid" \
+    "$program" check dna.yaml --set structure.flexible=[] \
+    --set 'structure.rigid=["A:183-297", "A:304-420"]'
+expect "fixed, but rigid" 78 "fixed.0: 'B:15-18': the nucleotides of chain B" \
+    "$program" check dna.yaml --set 'structure.flexible=["A:298-303"]' \
+    --set 'structure.fixed=["B:15-18"]'
+sed '/ B  16/s/^\(.\{30\}\).\{8\}/\1     nan/' "$model" >nan.pdb
+expect "a strand that cannot be read" 65 "DC B:16 has a coordinate" \
+    "$program" check dna.yaml --set structure.file=nan.pdb
 exit $bad
