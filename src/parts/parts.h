@@ -19,7 +19,8 @@
 typedef enum {
     TSR_EVIDENCE_CONTACTS, /* and secondary structure: a measured structure */
     TSR_EVIDENCE_PLDDT,    /* these, and pLDDT in the B column */
-    TSR_EVIDENCE_PAE       /* these, and predicted aligned errors */
+    TSR_EVIDENCE_PAE,      /* these, and predicted aligned errors */
+    TSR_EVIDENCE_PAIRS     /* of bases: there is no protein */
 } tsr_evidence;
 
 /* A run of residues that moves as one. */
@@ -80,7 +81,8 @@ tsr_status tsr_parts_strands(const tsr_structure *structure,
                              const tsr_strings *fixed, tsr_parts *parts,
                              tsr_err *err);
 
-/* "predicted aligned errors", "pLDDT", "contacts and secondary structure". */
+/* "predicted aligned errors", "pLDDT", "contacts and secondary structure",
+ * "bases that pair". */
 const char *tsr_evidence_text(tsr_evidence evidence);
 
 /* The same with the errors that `pae` names (NULL: a file beside the

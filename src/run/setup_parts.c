@@ -96,17 +96,29 @@ static void list_text(const tsr_strings *list, size_t size, char *text)
                                  used + 48 < size ? list->item[k] : "...");
 }
 
-static tsr_status fix_all(const tsr_structure *s, tsr_structure_config *c,
-                          tsr_err *err)
+/* Nothing is flexible: then nothing moves, or what the user has chosen, as a
+ * whole. */
+static tsr_status hold(tsr_structure_config *c, const tsr_structure *s,
+                       tsr_err *err)
 {
-    for (int i = 0; i < s->n_residue; i++)
-        if (i == 0 || strcmp(s->residue[i].chain, s->residue[i - 1].chain) != 0)
-            TSR_TRY(tsr_strings_append(&c->rigid, s->residue[i].chain, err));
-    return TSR_OK;
+    tsr_atoms *atoms = NULL; /* of strands alone */
+    int n;
+    c->still = c->fixed.n + c->mobile.n == 0;
+    if (c->still ||
+        (s->n_residue == 0 && tsr_atoms_read(s->path, &atoms, NULL) != TSR_OK))
+        return TSR_OK; /* whoever reads them next tells why they cannot be */
+    tsr_residue *r = residues_of(s, atoms, &n);
+    tsr_status status = tsr_allocated(r, err);
+    for (int i = 0; r != NULL && i < n; i++)
+        if (r[i].chain_first == i)
+            TSR_THEN(status, tsr_strings_append(&c->rigid, r[i].chain, err));
+    free(r);
+    tsr_atoms_free(atoms);
+    return status;
 }
 
-static tsr_status take(tsr_structure_config *c, const tsr_structure *s,
-                       const tsr_parts *parts, tsr_log *log, tsr_err *err)
+static tsr_status take(tsr_structure_config *c, const tsr_parts *parts,
+                       tsr_log *log, tsr_err *err)
 {
     char text[512];
     for (int k = 0; k < parts->flexible.n; k++)
@@ -125,10 +137,7 @@ static tsr_status take(tsr_structure_config *c, const tsr_structure *s,
                  "structure.flexible is not given, and by %s nothing is "
                  "flexible (flexible: all frees every residue)",
                  tsr_evidence_text(parts->evidence));
-    if (c->flexible.n > 0)
-        return TSR_OK;
-    c->still = c->fixed.n + c->mobile.n == 0;
-    return c->still ? TSR_OK : fix_all(s, c, err);
+    return TSR_OK;
 }
 
 /* A chain that moves as a whole has no parts that keep their places. */
@@ -144,32 +153,11 @@ static tsr_status find(tsr_structure_config *c, const tsr_structure *s,
     tsr_status status = tsr_allocated(rigid, err);
     TSR_THEN(status, mark_fixed(c, s, rigid, err));
     TSR_THEN(status, tsr_parts_with(s, NULL, wish, log, &parts, NULL, err));
-    TSR_THEN(status, take(c, s, parts, log, err));
+    TSR_THEN(status, take(c, parts, log, err));
+    if (c->flexible.n == 0)
+        TSR_THEN(status, hold(c, s, err));
     free(rigid);
     tsr_parts_free(parts);
-    return status;
-}
-
-/* Where there is no protein, and strands alone may move. */
-static tsr_status find_strands(tsr_structure_config *c, const tsr_structure *s,
-                               tsr_log *log, tsr_err *err)
-{
-    tsr_parts parts = {.n_strand = 0};
-    char text[512];
-    tsr_status status =
-        c->ligands == 0 ? tsr_parts_strands(s, &c->fixed, &parts, err) : TSR_OK;
-    list_text(&parts.flexible, sizeof text, text);
-    if (parts.flexible.n > 0)
-        tsr_info(log,
-                 "structure.flexible is not given; single-stranded, by bases "
-                 "that pair:%s (flexible: all frees every nucleotide)",
-                 text);
-    for (int k = 0; k < parts.flexible.n; k++) {
-        TSR_THEN(status,
-                 tsr_strings_append(&c->flexible, parts.flexible.item[k], err));
-        free(parts.flexible.item[k]);
-    }
-    free(parts.flexible.item);
     return status;
 }
 
@@ -179,8 +167,7 @@ tsr_status tsr_setup_parts(tsr_config *config, const tsr_structure *structure,
     tsr_structure_config *c = &config->structure;
     if (c->still || c->flexible.n + c->rigid.n > 0)
         return TSR_OK;
-    return structure->n_residue > 0 ? find(c, structure, log, err)
-                                    : find_strands(c, structure, log, err);
+    return find(c, structure, log, err);
 }
 
 /* ---- strands ---- */

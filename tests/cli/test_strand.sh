@@ -70,14 +70,15 @@ if [ -e "$source/.venv/done" ]; then
 fi
 expect "a report" 0 "" "$program" report whole
 
-expect "what is fixed is not" 0 "single-stranded.*: S:4-8 " "$program" check \
+expect "what is fixed is not" 0 "by bases that pair: S:4-8 " "$program" check \
     strand.yaml --set 'structure.flexible=[]' --set 'structure.fixed=["S:1-3"]'
-expect "what moves is found" 0 "single-stranded, by bases that pair: S:1-8 " \
+expect "what moves is found" 0 "by bases that pair: S:1-8 " \
     "$program" check strand.yaml --set 'structure.flexible=[]'
 
-expect "init" 0 "wrote found.yaml" "$program" init strand.pdb curve.dat \
+expect "init" 0 "wrote found.yaml; next" "$program" init strand.pdb curve.dat \
     --output found.yaml
 check "says what is single-stranded" grep -q '"S:1-8" # single-stranded' found.yaml
+check "and by what" grep -q '^#   bases that pair' found.yaml
 expect "nothing moves" 0 "the structures stay as they are" "$program" run strand.yaml --output still \
     --set 'structure.flexible=[]' --set structure.still=true
 
@@ -109,12 +110,23 @@ holds "a base keeps its ligand" less 0.004 4 N6 4 C2
 holds "which turns with it" more 0.1 4 "O4'" 4 C1
 
 # beside it its copy
-{ cat strand.pdb
-  awk '/^ATOM/ {printf "%sT%s%8.3f%s\n", substr($0, 1, 21), substr($0, 23, 24),
-      substr($0, 47, 8) + 4, substr($0, 55)}' strand.pdb; } >two.pdb
+pair() { # APART
+    cat strand.pdb
+    awk -v d="$1" '/^ATOM/ {printf "%sT%s%8.3f%s\n", substr($0, 1, 21),
+        substr($0, 23, 24), substr($0, 47, 8) + d, substr($0, 55)}' strand.pdb
+}
+pair 4 >two.pdb
 expect "what pairs rides" 0 "A T:1 and 7 more residues: rigid with S:" \
     "$program" check strand.yaml --set structure.file=two.pdb \
     --set prior.relax=true
+pair 3 >paired.pdb
+expect "all pair" 0 "by bases that pair nothing is flexible" "$program" check \
+    strand.yaml --set structure.file=paired.pdb --set structure.flexible=[]
+check "nothing turns" grep -q " 0 free torsions" err.txt
+expect "but as a whole" 0 "16 nucleotides are links.* strands" "$program" check \
+    strand.yaml --set structure.file=paired.pdb --set structure.flexible=[] \
+    --set 'structure.mobile=["T"]' --set prior.clash=none
+check "all of it" grep -q " 0 free torsions" err.txt
 expect "held at one part alone" 0 "chain T is held by its part at T:.*lets go" \
     "$program" check strand.yaml --set structure.file=two.pdb \
     --set 'structure.flexible=["S:4-5", "T:4-5"]' --set prior.clash=none
