@@ -114,7 +114,7 @@ tsr_file_residue describe(const std::string &chain,
     if (parent != nullptr) {
         record.kind = TSR_MOLECULE_PROTEIN;
         std::snprintf(record.parent, sizeof record.parent, "%s", parent->name);
-    } else if (info.is_nucleic_acid()) {
+    } else if (is_nucleotide(residue)) {
         record.kind = TSR_MOLECULE_NUCLEOTIDE;
         if (info.is_standard())
             record.parent[0] = info.one_letter_code;

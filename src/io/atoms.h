@@ -14,7 +14,7 @@
 
 typedef enum {
     TSR_MOLECULE_PROTEIN,    /* the 20 and residues derived from them */
-    TSR_MOLECULE_NUCLEOTIDE, /* RNA, DNA and what gemmi knows as such */
+    TSR_MOLECULE_NUCLEOTIDE, /* RNA, DNA, and what is bonded as these */
     TSR_MOLECULE_SUGAR,      /* pyranoses and furanoses of its table */
     TSR_MOLECULE_ION,        /* one atom alone */
     TSR_MOLECULE_BUFFER, /* what crystals are grown from: glycerol, sulphate */

@@ -37,6 +37,10 @@ char main_altloc(const gemmi::Residue &residue);
  * of; nullptr: none. */
 const tsr_parent *find_parent(const gemmi::Residue &residue);
 
+/* RNA, DNA, and what is bonded to these as one of them, which parse flags. */
+const char nucleotide_flag = 'n';
+bool is_nucleotide(const gemmi::Residue &residue);
+
 /* PDB or mmCIF, as the text says; the first model is [0]. A blank chain id is
  * now the first letter that is free. n_model: of the file. Refuses a text
  * without atoms. */

@@ -186,7 +186,7 @@ void Reader::add_chain(const std::string &name, const Chain &chain)
             count.n_water++;
             continue;
         }
-        if (info.is_nucleic_acid()) {
+        if (is_nucleotide(residue)) {
             count.n_nucleotide++;
             continue;
         }

@@ -206,7 +206,7 @@ static int bonded_atom(search *s, int group)
 }
 
 /* What is bonded to a strand goes with the link there, or its base, whatever
- * else it touches: a GTP at the strand's head, a dye. */
+ * else it touches: a dye, a methyl group on a phosphate. */
 static void find_bonded(search *s)
 {
     for (int r = 0; r < s->atoms->n_residue; r++) {

@@ -98,15 +98,17 @@ static tsr_status fourth_corner(const tsr_atoms *atoms, int r,
                                 const double p[3], const double o5[3],
                                 double corner[3], tsr_err *err)
 {
-    static const char *const names[2][2] = {{"OP1", "O1P"}, {"OP2", "O2P"}};
+    static const char *const names[2][3] = {{"OP1", "O1P", "S1P"},
+                                            {"OP2", "O2P", "S2P"}};
     double away[3] = {0.0, 0.0, 0.0}, u[3], oxygen[3];
     for (int k = 0; k < 3; k++) {
+        int which = 2;
+        while (k < 2 && which > 0 && find(atoms, r, names[k][which]) == NULL)
+            which--;
         if (k == 2)
             tsr_vec3_copy(oxygen, o5);
         else
-            TSR_TRY(need(atoms, r,
-                         names[k][find(atoms, r, names[k][1]) != NULL], oxygen,
-                         err));
+            TSR_TRY(need(atoms, r, names[k][which], oxygen, err));
         tsr_vec3_sub(u, p, oxygen);
         tsr_vec3_normalize(u);
         for (int d = 0; d < 3; d++)
@@ -162,6 +164,12 @@ static tsr_status check_link(const tsr_atoms *atoms, int r,
                     residue->name);
 }
 
+int tsr_nucleic_are_joined(const tsr_atoms *atoms, int before, int r)
+{
+    const double *o3 = find(atoms, before, "O3'"), *p = find(atoms, r, "P");
+    return o3 != NULL && p != NULL && tsr_vec3_distance(o3, p) < longest_bond;
+}
+
 /* before: the nucleotide before it in the chain; -1: none. */
 static tsr_status add_nucleotide(const tsr_atoms *atoms, int before, int r,
                                  tsr_nucleic *n, tsr_err *err)
@@ -170,7 +178,7 @@ static tsr_status add_nucleotide(const tsr_atoms *atoms, int before, int r,
     const double *p = find(atoms, r, "P");
     const double *o3 = before >= 0 ? find(atoms, before, "O3'") : NULL;
     const int is_bonded =
-        p != NULL && o3 != NULL && tsr_vec3_distance(o3, p) < longest_bond;
+        before >= 0 && tsr_nucleic_are_joined(atoms, before, r);
     const int sugar = find(atoms, r, "O2'") != NULL ? 0 : TSR_N_NUCLEIC;
     double o5[3], c5[3], c4[3], c3[3], own_o3[3], corner[3];
     TSR_TRY(need(atoms, r, "O5'", o5, err));

@@ -75,4 +75,7 @@ typedef enum {
  * to, as the methyl group of a 2'-O-methylated sugar does. */
 void tsr_nucleic_parts(const tsr_atoms *atoms, int r, int *part);
 
+/* Does the bond O3'-P join residue `before` to r? */
+int tsr_nucleic_are_joined(const tsr_atoms *atoms, int before, int r);
+
 #endif

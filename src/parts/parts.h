@@ -72,11 +72,11 @@ tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
                           tsr_parts_wish wish, tsr_parts **out, tsr_err *err);
 void tsr_parts_free(tsr_parts *parts);
 
-/* Appends to parts->flexible the stretches of two nucleotides or more that are
- * single-stranded, by the atoms of the structure's file: no base pairs, and
- * nothing else touches them. Not those that a run could not move, nor what
- * `fixed` (ranges; may be NULL) names, nor strands that nothing holds beside a
- * protein. Errors: TSR_E_NOMEM. */
+/* Appends to parts->flexible the stretches of two nucleotides or more, joined
+ * by bonds, that are single-stranded, by the atoms of the structure's file: no
+ * base pairs, and nothing else touches them. Not those that a run could not
+ * move, nor what `fixed` (ranges; may be NULL) names, nor strands that nothing
+ * holds beside a protein. Errors: TSR_E_NOMEM. */
 tsr_status tsr_parts_strands(const tsr_structure *structure,
                              const tsr_strings *fixed, tsr_parts *parts,
                              tsr_err *err);

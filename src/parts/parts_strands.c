@@ -115,7 +115,8 @@ static tsr_status list(search *s, const tsr_structure *structure,
             continue;
         while (last + 1 < s->atoms->n_residue && !held[last + 1] &&
                is_nucleotide(&s->atoms->residue[last + 1]) &&
-               is_neighbour(s, last, last + 1))
+               is_neighbour(s, last, last + 1) &&
+               tsr_nucleic_are_joined(s->atoms, last, last + 1))
             last++;
         if (last - r + 1 >= LEAST_STRETCH &&
             (structure->n_residue == 0 || !is_alone(s, held, r)))

@@ -91,23 +91,32 @@ expect "beside an ion" 0 "" "$program" run strand.yaml --output ion \
 expect "the ion's atom" 0 "2 models of 162 atoms" "$program" export ion \
     --draws all --raw --atoms all --output ion_all.pdb
 
-# its head read as a ligand; on a base another
-sed "s/  A S   1/GTP S   1/" strand.pdb >head.pdb
-awk '$3 == "N6" && / S   4/ {
+# nucleotides that no table knows; a ligand on a base, another on a phosphate
+sed "s/  A S   1/GTP S   1/; s/  A S   3/A2M S   3/" strand.pdb >head.pdb
+awk '($3 == "N6" && / S   4/) || ($3 == "OP1" && / S   8/) {
     for (k = 1; k < 4; k++) x[k] = substr($0, 23 + 8 * k, 8)
-    printf "HETATM  161  C1  LIG L   1    %8.3f%8.3f%8.3f%s C\n", x[1] + 0.8,
-        x[2] + 0.8, x[3] + 0.8, substr($0, 55, 22)
-    printf "HETATM  162  C2  LIG L   1    %8.3f%8.3f%8.3f%s C\n", x[1] + 1.6,
-        x[2] + 1.6, x[3] + 1.6, substr($0, 55, 22)
+    for (i = 1; i < 3; i++)
+        printf "HETATM  161  C1%d LIG L%4d    %8.3f%8.3f%8.3f%s C\n", i,
+            substr($0, 23, 4), x[1] + 0.8 * i, x[2] + 0.8 * i, x[3] + 0.8 * i,
+            substr($0, 55, 22)
 }' strand.pdb >>head.pdb
-expect "ligands on a strand" 0 "LIG L:1: rigid with S:4" "$program" run     strand.yaml --output head --set structure.file=head.pdb     --set 'structure.flexible=["S:2-8"]' --set prior.relax=true
-expect "their atoms" 0 "24 models of 163 atoms" "$program" export head \
+expect "ligands on a strand" 0 "LIG L:4: rigid with S:4" "$program" run \
+    strand.yaml --output head --set structure.file=head.pdb \
+    --set 'structure.flexible=["S:1-8"]' --set prior.relax=true
+check "all are nucleotides" grep -q "8 nucleotides are links" err.txt
+expect "their atoms" 0 "24 models of 165 atoms" "$program" export head \
     --draws all --raw --atoms all --output all.pdb
 holds "the strand keeps its head" less 0.004 1 "O3'" 2 P
 holds "its angle, too" less 0.006 1 "O3'" 2 "O5'"
-sed -i 's/LIG L   1/LIG L   4/' all.pdb
-holds "a base keeps its ligand" less 0.004 4 N6 4 C2
-holds "which turns with it" more 0.1 4 "O4'" 4 C1
+holds "a base keeps its ligand" less 0.004 4 N6 4 C12
+holds "which turns with it" more 0.1 4 "O4'" 4 C11
+holds "a phosphate keeps its own" less 0.006 8 P 8 C12
+holds "and beside O5'" less 0.006 8 "O5'" 8 C11
+
+# a strand with a gap
+grep -v " A S   4" strand.pdb >gap.pdb
+expect "a gap" 0 "by bases that pair: S:1-3 S:5-8 " "$program" check \
+    strand.yaml --set structure.file=gap.pdb --set structure.flexible=[]
 
 # beside it its copy
 pair() { # APART
