@@ -68,6 +68,10 @@ if [ -e "$source/.venv/done" ]; then
     echo "a resumed run is the same|whole half" |
         "$source/.venv/bin/python" "$source/tests/cli/compare_runs.py" || bad=1
 fi
+expect "superposed" 0 "" "$program" export whole --output mean.pdb
+check "by atoms of the sugar" grep -q "posterior, superposed by C3'" mean.pdb
+expect "a curve of bodies" 0 "8 nucleotides are links" "$program" profile \
+    strand.pdb --bodies two
 expect "a report" 0 "" "$program" report whole
 
 expect "what is fixed is not" 0 "by bases that pair: S:4-8 " "$program" check \
@@ -197,4 +201,14 @@ expect "fixed, but rigid" 78 "fixed.0: 'B:15-18': the nucleotides of chain B" \
 sed '/ B  16/s/^\(.\{30\}\).\{8\}/\1     nan/' "$model" >nan.pdb
 expect "a strand that cannot be read" 65 "DC B:16 has a coordinate" \
     "$program" check dna.yaml --set structure.file=nan.pdb
+
+# ---- in a map ----
+expect "a map of it" 0 "" "$program" map simulate strand.pdb --output map.mrc \
+    --like "$shared/maps/adk_4ake_5A.mrc.gz" --resolution 8
+expect "its correlation" 0 "" "$program" map cc whole --map map.mrc \
+    --resolution 8
+check "of every draw" test "$(grep -c "^whole, chain" out.txt)" -eq 24
+expect "its timeline" 0 "" "$program" map timeline whole --map map.mrc \
+    --resolution 8 --output line.csv
+check "of every nucleotide" grep -q '^"S:8 A"' line.csv
 exit $bad
