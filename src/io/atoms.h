@@ -32,7 +32,7 @@ typedef struct {
 typedef struct {
     char name[8];   /* as in the file: "MSE" */
     char parent[4]; /* "MET"; of a nucleotide its letter "A"; "" where none */
-    char chain[8]; /* author chain id; a free letter where it is blank */
+    char chain[8];  /* author chain id; a free letter where it is blank */
     int number;
     char insertion;
     tsr_molecule_kind kind;

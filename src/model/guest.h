@@ -13,7 +13,7 @@
  * together, so that a double helix is one rigid body. Its host is in the rigid
  * unit (topology.h) with which it has most contacts below 4.5 Angstrom, and
  * there the residue with most; where nothing is so near the nearest residue.
- * What is bonded to a strand that moves (below) rides on the link or base there.
+ * What is bonded to a strand that moves (below) rides on its link or base.
  *
  * Nucleotides that have torsions of their own (nucleic.h) are guests of their
  * own links: phosphate, O5' and C5', sugar and base are bodies of these. */
