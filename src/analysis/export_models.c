@@ -10,6 +10,7 @@
 #include <gsl/gsl_math.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* What passes over the frames share. */
@@ -332,16 +333,19 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
     weights w = {.value = NULL};
     const tsr_model_spec spec = {j->options->format, j->options->name, j->shown,
                                  j->b};
-    const char *remark =
-        j->options->is_raw
-            ? "tessera: draws of the posterior\n"
-              "B: 8 pi^2 / 3 times the mean square deviation of CA\n"
-        : j->options->align != NULL
-            ? "tessera: draws of the posterior, superposed on a part of the "
-              "start (CA)\n"
-              "B: 8 pi^2 / 3 times the mean square deviation of CA\n"
-            : "tessera: draws of the posterior, superposed on their mean (CA)\n"
-              "B: 8 pi^2 / 3 times the mean square deviation of CA\n";
+    const int first_ca = j->shown->n_residue > 0 ? j->shown->ca[0] : -1;
+    /* C3' of a model without amino acids */
+    const char *ca = first_ca >= 0 ? j->shown->atom[first_ca].name : "CA";
+    char remark[256];
+    snprintf(remark, sizeof remark,
+             "tessera: draws of the posterior%s%s%s\n"
+             "B: 8 pi^2 / 3 times the mean square deviation of %s\n",
+             j->options->is_raw ? "" : ", superposed by ",
+             j->options->is_raw ? "" : ca,
+             j->options->is_raw          ? ""
+             : j->options->align != NULL ? " on the start"
+                                         : " on their mean",
+             ca);
     tsr_frames_list(j->frames, &frame);
     for (int i = 0; i < j->shown->n_atom; i++)
         if (j->shown->atom[i].at >= 0)

@@ -267,8 +267,9 @@ static void tell(const work *w, tsr_log *log)
     for (int k = 0; k < p->n_note; k++)
         tsr_warn(log, "%s", p->note[k]);
     if (w->output != NULL)
-        tsr_info(log, "wrote %s and %s; next: tessera check %s", w->output,
-                 w->picture, w->output);
+        tsr_info(log, "wrote %s%s%s; next: tessera check %s", w->output,
+                 w->picture != NULL ? " and " : "",
+                 w->picture != NULL ? w->picture : "", w->output);
 }
 
 static tsr_status init(const tsr_args *args, FILE *out, tsr_log *log,
@@ -301,6 +302,10 @@ static tsr_status init(const tsr_args *args, FILE *out, tsr_log *log,
         status = read_map(&w, log, err);
     if (status == TSR_OK)
         status = write_output(&w, out, err);
+    if (status == TSR_OK && w.structure->n_residue == 0) {
+        free(w.picture); /* of a protein's parts alone */
+        w.picture = NULL;
+    }
     if (status == TSR_OK && w.picture != NULL)
         status = tsr_init_picture(&w.init, w.picture, err);
     if (status == TSR_OK)

@@ -105,11 +105,13 @@ static void draw_chain(const tsr_init *init, const char *prefix, int first,
 
 void tsr_init_draw(const tsr_init *init, const char *prefix, FILE *out)
 {
-    int n = init->structure->n_residue;
-    fprintf(out,
-            "%sNumbers: rigid parts; ~: flexible; below it H helix, E "
-            "strand.\n",
-            prefix);
+    const int n = init->structure->n_residue;
+    const tsr_parts *p = init->parts;
+    if (n > 0)
+        fprintf(out,
+                "%sNumbers: rigid parts; ~: flexible; below it H helix, E "
+                "strand.\n",
+                prefix);
     for (int i = 0; i < n; i = tsr_init_chain_last(init, i) + 1)
         draw_chain(init, prefix, i, tsr_init_chain_last(init, i), out);
     for (int i = 0; i < n;) {
@@ -120,6 +122,11 @@ void tsr_init_draw(const tsr_init *init, const char *prefix, FILE *out)
         fprintf(out, "%s  %-14s %s\n", prefix, name, what);
         i = s.last + 1;
     }
+    for (int k = p->flexible.n - p->n_strand; k < p->flexible.n; k++)
+        fprintf(out, "%s  %-14s single-stranded\n", prefix,
+                p->flexible.item[k]);
+    if (n == 0 && p->n_strand == 0)
+        fprintf(out, "%s  no single strand: all is one rigid part\n", prefix);
 }
 
 /* ---- YAML ---- */

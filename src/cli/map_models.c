@@ -132,7 +132,7 @@ static tsr_status open_run(drawn *d, const char *path, tsr_log *log,
                         "'%s': a map shows all atoms, and this run has no "
                         "input structure that side chains could come from",
                         path);
-    tsr_status status = tsr_structure_read(file, &d->input, err);
+    tsr_status status = tsr_structure_read_any(file, &d->input, err);
     if (status == TSR_OK)
         status = tsr_all_atoms_new(tsr_frames_atoms(d->frames), d->input,
                                    &d->all, err);

@@ -1,6 +1,7 @@
 /* Every atom of a structure, through gemmi (Wojdyr 2022, JOSS 7:4200). */
 extern "C" {
 #include "io/atoms.h"
+#include "io/structure.h"
 }
 
 #include "io/gemmi_read.hh"
@@ -113,7 +114,7 @@ tsr_file_residue describe(const std::string &chain,
     if (parent != nullptr) {
         record.kind = TSR_MOLECULE_PROTEIN;
         std::snprintf(record.parent, sizeof record.parent, "%s", parent->name);
-    } else if (info.is_nucleic_acid()) {
+    } else if (is_nucleotide(residue)) {
         record.kind = TSR_MOLECULE_NUCLEOTIDE;
         if (info.is_standard())
             record.parent[0] = info.one_letter_code;
@@ -385,6 +386,17 @@ extern "C" tsr_status tsr_atoms_read_models(const char *path, tsr_atoms **out,
             *out = all.first.release();
         },
         err);
+}
+
+extern "C" int tsr_atoms_are_bonded(const tsr_atoms *atoms, int i, int k)
+{
+    const double slack = 0.4; /* over the covalent radii, Angstrom */
+    const tsr_file_atom &a = atoms->atom[i], &b = atoms->atom[k];
+    const double d = std::hypot(a.xyz[0] - b.xyz[0], a.xyz[1] - b.xyz[1],
+                                a.xyz[2] - b.xyz[2]);
+    return !tsr_atom_is_metal(a.z) && !tsr_atom_is_metal(b.z) &&
+           d < tsr_atom_covalent_radius(a.z) + tsr_atom_covalent_radius(b.z) +
+                   slack;
 }
 
 extern "C" void tsr_atoms_free(tsr_atoms *atoms)

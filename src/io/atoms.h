@@ -14,7 +14,7 @@
 
 typedef enum {
     TSR_MOLECULE_PROTEIN,    /* the 20 and residues derived from them */
-    TSR_MOLECULE_NUCLEOTIDE, /* RNA, DNA and what gemmi knows as such */
+    TSR_MOLECULE_NUCLEOTIDE, /* RNA, DNA, and what is bonded as these */
     TSR_MOLECULE_SUGAR,      /* pyranoses and furanoses of its table */
     TSR_MOLECULE_ION,        /* one atom alone */
     TSR_MOLECULE_BUFFER, /* what crystals are grown from: glycerol, sulphate */
@@ -32,7 +32,7 @@ typedef struct {
 typedef struct {
     char name[8];   /* as in the file: "MSE" */
     char parent[4]; /* "MET"; of a nucleotide its letter "A"; "" where none */
-    char chain[8];
+    char chain[8];  /* author chain id; a free letter where it is blank */
     int number;
     char insertion;
     tsr_molecule_kind kind;
@@ -61,6 +61,9 @@ typedef struct {
  * that tessera itself wrote). */
 tsr_status tsr_atoms_read(const char *path, tsr_atoms **out, tsr_err *err);
 void tsr_atoms_free(tsr_atoms *atoms);
+
+/* Are atoms i and k bonded, by their distance? Those of metals never are. */
+int tsr_atoms_are_bonded(const tsr_atoms *atoms, int i, int k);
 
 /* All models of a file, which must be of the same atoms: those of the first,
  * and the coordinates of all, xyz [*n_model][n_atom][3], which the caller

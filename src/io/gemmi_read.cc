@@ -95,8 +95,58 @@ const tsr_parent *find_parent(const gemmi::Residue &residue)
                                                                : nullptr;
 }
 
+bool is_nucleotide(const gemmi::Residue &residue)
+{
+    return residue.flag == nucleotide_flag ||
+           gemmi::find_tabulated_residue(upper(residue.name)).is_nucleic_acid();
+}
+
 namespace
 {
+
+/* ---- nucleotides ---- */
+
+const gemmi::Atom *find_sugar_atom(const gemmi::Residue &residue,
+                                   std::string name)
+{
+    for (char prime : {'\'', '*'}) {
+        name.back() = prime;
+        for (const gemmi::Atom &atom : residue.atoms)
+            if (atom.name == name)
+                return &atom;
+    }
+    return nullptr;
+}
+
+/* The bond O3'-P between one and the next. */
+bool is_bonded(const gemmi::Residue &one, const gemmi::Residue &next)
+{
+    const double longest = 2.0; /* Angstrom */
+    const gemmi::Atom *o3 = find_sugar_atom(one, "O3'");
+    for (const gemmi::Atom &p : next.atoms)
+        if (o3 != nullptr && p.name == "P" &&
+            p.pos.dist_sq(o3->pos) < longest * longest)
+            return true;
+    return false;
+}
+
+/* Modified nucleotides that gemmi's table lacks, and those of programs that
+ * name the ends of strands apart (RA5), are known by their sugar and by a bond
+ * to another nucleotide, which a ligand of that kind does not have. */
+void flag_nucleotides(gemmi::Chain &chain)
+{
+    for (size_t i = 0; i < chain.residues.size(); i++) {
+        gemmi::Residue &residue = chain.residues[i];
+        bool has_sugar = !is_nucleotide(residue) && !find_parent(residue);
+        for (const char *name : {"C1'", "C3'", "C4'", "C5'", "O3'", "O5'"})
+            has_sugar = has_sugar && find_sugar_atom(residue, name) != nullptr;
+        if (has_sugar &&
+            ((i > 0 && is_bonded(chain.residues[i - 1], residue)) ||
+             (i + 1 < chain.residues.size() &&
+              is_bonded(residue, chain.residues[i + 1]))))
+            residue.flag = nucleotide_flag;
+    }
+}
 
 /* ---- mmCIF ---- */
 
@@ -222,6 +272,20 @@ gemmi::Structure parse_any(const char *path, const std::string &text,
     return structure;
 }
 
+/* A blank chain id cannot be named in a configuration: the first free letter.
+ */
+std::string free_chain_id(const gemmi::Model &model)
+{
+    for (char c = 'A'; c <= 'Z'; c++) {
+        bool is_free = true;
+        for (const gemmi::Chain &chain : model.chains)
+            is_free = is_free && chain.name != std::string(1, c);
+        if (is_free)
+            return std::string(1, c);
+    }
+    return "blank";
+}
+
 /* Names and numbers are ASCII; what else a file holds is in comments and
  * titles, and gemmi shifts characters as if none were negative. */
 std::string ascii(const char *data, size_t size)
@@ -253,6 +317,13 @@ gemmi::Structure parse(const char *path, const std::string &text, int &n_model)
         refuse("'%s' is not a structure: it has no atoms; give a PDB or mmCIF "
                "file with coordinates",
                path);
+    const std::string letter = free_chain_id(structure.models[0]);
+    for (gemmi::Model &model : structure.models)
+        for (gemmi::Chain &chain : model.chains) {
+            if (chain.name.empty())
+                chain.name = letter;
+            flag_nucleotides(chain);
+        }
     return structure;
 }
 

@@ -37,8 +37,13 @@ char main_altloc(const gemmi::Residue &residue);
  * of; nullptr: none. */
 const tsr_parent *find_parent(const gemmi::Residue &residue);
 
-/* PDB or mmCIF, as the text says; the first model is [0]. n_model: of the
- * file. Refuses a text without atoms. */
+/* RNA, DNA, and what is bonded to these as one of them, which parse flags. */
+const char nucleotide_flag = 'n';
+bool is_nucleotide(const gemmi::Residue &residue);
+
+/* PDB or mmCIF, as the text says; the first model is [0]. A blank chain id is
+ * now the first letter that is free. n_model: of the file. Refuses a text
+ * without atoms. */
 gemmi::Structure parse(const char *path, const std::string &text, int &n_model);
 
 /* Gives copies of a molecule under one chain id ids of their own, in text as

@@ -186,7 +186,7 @@ void Reader::add_chain(const std::string &name, const Chain &chain)
             count.n_water++;
             continue;
         }
-        if (info.is_nucleic_acid()) {
+        if (is_nucleotide(residue)) {
             count.n_nucleotide++;
             continue;
         }
@@ -336,20 +336,6 @@ bool says_prediction(const std::string &text)
                              text.find("ESMFOLD") != std::string::npos));
 }
 
-/* A blank chain id cannot be named in a configuration: the first free letter.
- */
-std::string free_chain_id(const gemmi::Model &model)
-{
-    for (char c = 'A'; c <= 'Z'; c++) {
-        bool is_free = true;
-        for (const gemmi::Chain &chain : model.chains)
-            is_free = is_free && chain.name != std::string(1, c);
-        if (is_free)
-            return std::string(1, c);
-    }
-    return "blank";
-}
-
 tsr_structure *read(const char *path, const std::string &text,
                     bool may_be_nucleic)
 {
@@ -374,8 +360,7 @@ tsr_structure *read(const char *path, const std::string &text,
     if (reader.declared.empty())
         read_entities(structure, reader);
     for (const std::string &name : names)
-        reader.add_chain(name.empty() ? free_chain_id(model) : name,
-                         parts[name]);
+        reader.add_chain(name, parts[name]);
     return reader.finish(n_model, may_be_nucleic);
 }
 

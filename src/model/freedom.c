@@ -131,6 +131,7 @@ static tsr_status mark_mobile(tsr_topology *t, const tsr_flexibility *f,
                               tsr_err *err)
 {
     const tsr_strings *mobile = f->mobile;
+    char text[TSR_CHAINS_SIZE];
     int n_mobile = 0;
     for (int k = 0; k < count_of(mobile); k++) {
         int chain = -1, found = 0;
@@ -145,9 +146,10 @@ static tsr_status mark_mobile(tsr_topology *t, const tsr_flexibility *f,
         }
         if (!found)
             return tsr_fail(err, TSR_E_CONFIG,
-                            "structure.mobile.%d: there is no chain '%s'; the "
-                            "first one is '%s'",
-                            k, mobile->item[k], t->residue[0].chain);
+                            "structure.mobile.%d: there is no chain '%s'; "
+                            "chains: %s",
+                            k, mobile->item[k],
+                            tsr_range_chains(t->n_residue, t->residue, text));
     }
     if (f->is_placed && t->n_chain == 1 && count_of(f->fixed) == 0)
         t->mobile[0] = 1;

@@ -71,8 +71,7 @@ void tsr_guests_write(const tsr_guests *guests, const double (*xyz)[3],
         tsr_residue_record *to = &s->residue[first + r];
         memcpy(to->name, from->name, sizeof to->name);
         memcpy(to->file_name, from->name, sizeof to->file_name);
-        snprintf(to->chain, sizeof to->chain, "%s",
-                 from->chain[0] != '\0' ? from->chain : "_");
+        memcpy(to->chain, from->chain, sizeof to->chain);
         to->number = from->number;
         to->insertion = from->insertion;
         to->is_guest = from->kind == TSR_MOLECULE_NUCLEOTIDE
@@ -99,16 +98,14 @@ int tsr_guest_has_links(const tsr_topology *topology, int host, int r)
            topology->residue[host].nucleotide == r;
 }
 
-/* The link of the nucleotide of sugar link `sugar` that an atom is rigid with;
- * the first there is, where it has no phosphate. */
-static int link_of(const tsr_topology *t, int sugar, const char *atom,
-                   int *turns)
+int tsr_guest_link_of(const tsr_topology *topology, int sugar, int part,
+                      int *turns)
 {
-    const tsr_link link = tsr_nucleic_link_of(atom, turns);
-    const int i = sugar - (TSR_LINK_SUGAR - (int)link);
-    *turns &= t->base[sugar].is_there;
-    return i >= 0 && t->residue[i].nucleotide == t->residue[sugar].nucleotide &&
-                   t->residue[i].link == link
+    const tsr_residue *residue = topology->residue;
+    const int before = part < TSR_PART_SUGAR ? TSR_PART_SUGAR - part : 0;
+    const int i = sugar - before;
+    *turns = part == TSR_PART_BASE && topology->base[sugar].is_there;
+    return i >= 0 && residue[i].nucleotide == residue[sugar].nucleotide
                ? i
                : sugar - 1;
 }
@@ -148,15 +145,20 @@ static int copy_atoms(const tsr_topology *t, const tsr_atoms *from,
         to->n_kind[residue->kind]++;
         tsr_file_residue *own = &to->residue[to->n_residue];
         own->n_atom = 0;
+        int *part = g->turns + to->n_atom; /* at first; all are guests then */
+        if (has_links)
+            tsr_nucleic_parts(from, r, part);
         for (int k = 0; k < residue->n_atom; k++) {
             int i = residue->first_atom + k;
             if (!is_guest[i])
                 continue;
             g->file_atom[to->n_atom] = i;
-            g->host[to->n_atom] = has_links
-                                      ? link_of(t, host[r], from->atom[i].name,
-                                                &g->turns[to->n_atom])
-                                      : host[r];
+            g->host[to->n_atom] = host[r];
+            if (has_links)
+                g->host[to->n_atom] =
+                    tsr_guest_link_of(t, host[r], part[k], &part[k]);
+            else
+                g->turns[to->n_atom] = is_guest[i] == 2;
             to->atom[to->n_atom] = from->atom[i];
             to->atom[to->n_atom++].residue = to->n_residue;
             own->n_atom++;

@@ -13,6 +13,7 @@
  * together, so that a double helix is one rigid body. Its host is in the rigid
  * unit (topology.h) with which it has most contacts below 4.5 Angstrom, and
  * there the residue with most; where nothing is so near the nearest residue.
+ * What is bonded to a strand that moves (below) rides on its link or base.
  *
  * Nucleotides that have torsions of their own (nucleic.h) are guests of their
  * own links: phosphate, O5' and C5', sugar and base are bodies of these. */
@@ -81,8 +82,9 @@ void tsr_guests_write(const tsr_guests *guests, const double (*xyz)[3],
  * for residues of the protein; of a modified residue of the protein itself, of
  * a nucleotide with links its sugar link.
  * group [atoms->n_residue] out: the first of those that ride together. is_guest
- * [atoms->n_atom] out: of guests 1, of a modified residue for those atoms that
- * its parent lacks. *n_guest: how many have a host. Errors: as above. */
+ * [atoms->n_atom] out: of guests 1, or 2 where they turn with the base of their
+ * host; of a modified residue for those atoms that its parent lacks. *n_guest:
+ * how many have a host. Errors: as above. */
 tsr_status tsr_guest_hosts(const tsr_structure *structure,
                            const tsr_atoms *atoms, const tsr_strings *bound,
                            tsr_topology *topology, int *host, int *group,
@@ -91,6 +93,12 @@ tsr_status tsr_guest_hosts(const tsr_structure *structure,
 /* Is residue r of the file's atoms a nucleotide whose links are residues of the
  * topology? host: its own. */
 int tsr_guest_has_links(const tsr_topology *topology, int host, int r);
+
+/* The link of the nucleotide of sugar link `sugar` that a part of it
+ * (tsr_nucleic_part) is rigid with; the first there is, where it has no
+ * phosphate. *turns: with the base. */
+int tsr_guest_link_of(const tsr_topology *topology, int sugar, int part,
+                      int *turns);
 
 /* Bodies of residue r, all atoms of which have one host, or, is_link, are rigid
  * with the links of a nucleotide: part [n_atom of the residue] out, from 0, -1

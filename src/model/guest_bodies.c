@@ -9,20 +9,6 @@
 /* No atom is farther from its body's centre, Angstrom. */
 static const double farthest = 4.0;
 
-enum { PHOSPHATE, METHYLENE, SUGAR, BASE, N_PART };
-
-/* By the atom's name: P and what is bound to it alone; primes mean the sugar.
- */
-static int part_of_nucleotide(const char *name)
-{
-    static const char *const phosphate[] = {"P",   "OP1", "OP2", "OP3",
-                                            "O1P", "O2P", "O3P"};
-    for (size_t k = 0; k < sizeof phosphate / sizeof *phosphate; k++)
-        if (strcmp(name, phosphate[k]) == 0)
-            return PHOSPHATE;
-    return strchr(name, '\'') != NULL ? SUGAR : BASE;
-}
-
 /* Mass-weighted centre of the atoms of one part. */
 static void centre_of(const tsr_file_atom *atom, int n, const int *part, int k,
                       double centre[3])
@@ -75,7 +61,7 @@ static void halve(const tsr_file_atom *atom, int n, int *part, int k, int next)
 /* Numbers the parts that have atoms from 0 without gaps. */
 static int number_parts(int n, int *part)
 {
-    int number[N_PART] = {-1, -1, -1, -1}, n_part = 0;
+    int number[] = {-1, -1, -1, -1}, n_part = 0;
     for (int i = 0; i < n; i++)
         if (part[i] >= 0) {
             if (number[part[i]] < 0)
@@ -85,28 +71,18 @@ static int number_parts(int n, int *part)
     return n_part;
 }
 
-/* What is rigid with one link, the base apart from the sugar. */
-static int part_of_link(const char *name)
-{
-    int turns;
-    const tsr_link link = tsr_nucleic_link_of(name, &turns);
-    return turns                        ? BASE
-           : link == TSR_LINK_SUGAR     ? SUGAR
-           : link == TSR_LINK_METHYLENE ? METHYLENE
-                                        : PHOSPHATE;
-}
-
 int tsr_guest_cut(const tsr_atoms *atoms, int r, int is_link, int *part)
 {
     const tsr_file_residue *residue = &atoms->residue[r];
     const tsr_file_atom *atom = atoms->atom + residue->first_atom;
     const int n = residue->n_atom;
+    memset(part, 0, (size_t)n * sizeof *part);
+    if (residue->kind == TSR_MOLECULE_NUCLEOTIDE)
+        tsr_nucleic_parts(atoms, r, part);
     for (int i = 0; i < n; i++)
-        part[i] = atom[i].z == 1 ? -1
-                  : is_link      ? part_of_link(atom[i].name)
-                  : residue->kind == TSR_MOLECULE_NUCLEOTIDE
-                      ? part_of_nucleotide(atom[i].name)
-                      : 0;
+        part[i] = atom[i].z == 1                              ? -1
+                  : !is_link && part[i] == TSR_PART_METHYLENE ? TSR_PART_SUGAR
+                                                              : part[i];
     int n_part = number_parts(n, part);
     for (int k = 0; k < n_part; k++)
         while (!is_small(atom, n, part, k))

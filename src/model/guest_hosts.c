@@ -4,6 +4,7 @@
 #include "core/vec3.h"
 #include "io/parent.h"
 #include "model/cell_list.h"
+#include "model/nucleic.h"
 #include "model/range.h"
 
 #include <math.h>
@@ -12,7 +13,6 @@
 #include <string.h>
 
 static const double contact_ang = 4.5;
-static const double bond_slack = 0.4; /* over the covalent radii, Angstrom */
 
 /* ---- who is a guest ---- */
 
@@ -24,28 +24,18 @@ typedef struct {
     int *of;    /* [atoms->n_residue] residue of the structure; -1: a guest */
     int *group; /* [atoms->n_residue] of guests: the first of its group */
     int *host;  /* [atoms->n_residue] of guests; -1: not known yet */
+    int *turns; /* [atoms->n_residue] 1: with the base of the host */
     double (*xyz)[3]; /* [atoms->n_atom] */
     tsr_cell_list *cells;
-    int *near;            /* [atoms->n_atom] scratch */
+    int *near, *part;     /* [atoms->n_atom] scratch */
     int *count, *by_unit; /* [t->n_residue + 1] contacts, of one group */
 } search;
 
-static int has_chain(const tsr_atoms *atoms, const char *chain)
-{
-    for (int r = 0; r < atoms->n_residue; r++)
-        if (strcmp(atoms->residue[r].chain, chain) == 0)
-            return 1;
-    return 0;
-}
-
-/* A blank id was given a letter that no other chain has. */
-static int is_same(const tsr_atoms *atoms, const tsr_file_residue *a,
-                   const tsr_residue_record *b)
+static int is_same(const tsr_file_residue *a, const tsr_residue_record *b)
 {
     return a->number == b->number && a->insertion == b->insertion &&
            strcmp(a->name, b->file_name) == 0 &&
-           (strcmp(a->chain, b->chain) == 0 ||
-            (a->chain[0] == '\0' && !has_chain(atoms, b->chain)));
+           strcmp(a->chain, b->chain) == 0;
 }
 
 /* Both lists are largely in one order, so the search goes on from the last. */
@@ -61,8 +51,7 @@ static int count_guests(search *s)
     for (int r = 0; r < s->atoms->n_residue; r++) {
         for (int k = 1; k <= n && s->of[r] < 0; k++) {
             int i = (last + k) % n;
-            if (is_same(s->atoms, &s->atoms->residue[r],
-                        &s->structure->residue[i]))
+            if (is_same(&s->atoms->residue[r], &s->structure->residue[i]))
                 s->of[r] = last = i;
         }
         n_guest += s->of[r] < 0;
@@ -79,19 +68,12 @@ static int group_of(const search *s, int r)
     return r;
 }
 
-static int is_bonded(const tsr_file_atom *a, const tsr_file_atom *b, double d)
-{
-    return !tsr_atom_is_metal(a->z) && !tsr_atom_is_metal(b->z) &&
-           d < tsr_atom_covalent_radius(a->z) + tsr_atom_covalent_radius(b->z) +
-                   bond_slack;
-}
-
 static int are_joined(const search *s, int i, int k)
 {
     const tsr_file_atom *a = &s->atoms->atom[i], *b = &s->atoms->atom[k];
     return (s->atoms->residue[a->residue].kind == TSR_MOLECULE_NUCLEOTIDE &&
             s->atoms->residue[b->residue].kind == TSR_MOLECULE_NUCLEOTIDE) ||
-           is_bonded(a, b, tsr_vec3_distance(a->xyz, b->xyz));
+           tsr_atoms_are_bonded(s->atoms, i, k);
 }
 
 static void join_groups(search *s)
@@ -189,11 +171,58 @@ static int nearest_host(const search *s, int group)
     return best;
 }
 
-static void set_host(search *s, int group, int host)
+static void set_host(search *s, int group, int host, int turns)
 {
     for (int r = 0; r < s->atoms->n_residue; r++)
         if (s->of[r] < 0 && s->group[r] == group)
-            s->host[r] = host;
+            s->host[r] = host, s->turns[r] = turns;
+}
+
+/* The atom of a strand that a group is bonded to: of several the one whose bond
+ * is the tightest, measured by the covalent radii; -1: none. */
+static int bonded_atom(search *s, int group)
+{
+    const tsr_file_atom *atom = s->atoms->atom;
+    double least = HUGE_VAL;
+    int best = -1;
+    for (int i = 0; i < s->atoms->n_atom; i++) {
+        if (s->group[atom[i].residue] != group || atom[i].z == 1)
+            continue;
+        const int n = tsr_cell_list_near(s->cells, s->xyz[i], contact_ang,
+                                         s->atoms->n_atom, s->near);
+        for (int k = 0; k < n; k++) {
+            const int other = s->near[k], of = s->of[atom[other].residue];
+            if (of < 0 || s->t->residue[of].link == TSR_LINK_NONE ||
+                atom[other].z == 1 || !tsr_atoms_are_bonded(s->atoms, i, other))
+                continue;
+            const double d = tsr_vec3_distance(s->xyz[i], s->xyz[other]) -
+                             tsr_atom_covalent_radius(atom[i].z) -
+                             tsr_atom_covalent_radius(atom[other].z);
+            if (d < least)
+                least = d, best = other;
+        }
+    }
+    return best;
+}
+
+/* What is bonded to a strand goes with the link there, or its base, whatever
+ * else it touches: a dye, a methyl group on a phosphate. */
+static void find_bonded(search *s)
+{
+    for (int r = 0; r < s->atoms->n_residue; r++) {
+        if (s->of[r] >= 0 || s->group[r] != r || s->host[r] >= 0)
+            continue;
+        const int i = bonded_atom(s, r);
+        if (i < 0)
+            continue;
+        const int own = s->atoms->atom[i].residue;
+        int turns;
+        tsr_nucleic_parts(s->atoms, own, s->part);
+        const int host = tsr_guest_link_of(
+            s->t, s->of[own], s->part[i - s->atoms->residue[own].first_atom],
+            &turns);
+        set_host(s, r, host, turns);
+    }
 }
 
 /* The group that touches most of what has its place comes first: a magnesium
@@ -212,7 +241,7 @@ static void find_hosts(search *s)
         if (best < 0)
             return;
         count_contacts(s, best);
-        set_host(s, best, most > 0 ? best_host(s) : nearest_host(s, best));
+        set_host(s, best, most > 0 ? best_host(s) : nearest_host(s, best), 0);
     }
 }
 
@@ -248,7 +277,7 @@ static int bind(search *s, const char *guest, int host)
             residue->number < first || residue->number > last)
             continue;
         n_found++;
-        set_host(s, s->group[r], host);
+        set_host(s, s->group[r], host, 0);
     }
     return n_found;
 }
@@ -292,10 +321,13 @@ static int reserve(search *s)
     s->of = calloc(n, sizeof *s->of);
     s->xyz = calloc(n_atom, sizeof *s->xyz);
     s->near = calloc(n_atom, sizeof *s->near);
+    s->turns = calloc(n, sizeof *s->turns);
+    s->part = calloc(n_atom, sizeof *s->part);
     s->count = calloc(n_residue, sizeof *s->count);
     s->by_unit = calloc(n_residue, sizeof *s->by_unit);
     if (s->of == NULL || s->xyz == NULL || s->near == NULL ||
-        s->count == NULL || s->by_unit == NULL)
+        s->turns == NULL || s->part == NULL || s->count == NULL ||
+        s->by_unit == NULL)
         return 0;
     for (int i = 0; i < s->atoms->n_atom; i++)
         tsr_vec3_copy(s->xyz[i], s->atoms->atom[i].xyz);
@@ -310,6 +342,8 @@ static void clear(search *s)
     free(s->of);
     free(s->xyz);
     free(s->near);
+    free(s->turns);
+    free(s->part);
     free(s->count);
     free(s->by_unit);
 }
@@ -342,7 +376,8 @@ static int take_atoms(const search *s, char *is_guest)
         const tsr_file_residue *residue = &s->atoms->residue[r];
         const int is_link = s->of[r] >= s->t->n_residue - s->t->n_link;
         if (s->of[r] < 0 || is_link)
-            memset(is_guest + residue->first_atom, 1, (size_t)residue->n_atom);
+            memset(is_guest + residue->first_atom, 1 + s->turns[r],
+                   (size_t)residue->n_atom);
         if (is_link || (s->of[r] >= 0 && take_extra(s, r, is_guest) > 0))
             s->host[r] = s->of[r];
         n_guest += s->host[r] >= 0;
@@ -371,8 +406,11 @@ tsr_status tsr_guest_hosts(const tsr_structure *structure,
         join_groups(&s);
     for (int k = 0; k < n_bound && status == TSR_OK; k++)
         status = bind_one(&s, k, bound->item[k], s.by_unit, err);
-    if (status == TSR_OK && *n_guest > 0)
+    if (status == TSR_OK && *n_guest > 0) {
+        if (topology->n_link > 0)
+            find_bonded(&s);
         find_hosts(&s);
+    }
     if (status == TSR_OK)
         *n_guest = take_atoms(&s, is_guest);
     clear(&s);

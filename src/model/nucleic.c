@@ -20,19 +20,50 @@ void tsr_nucleic_free(tsr_nucleic *nucleic)
 
 /* ---- atoms ---- */
 
-tsr_link tsr_nucleic_link_of(const char *atom, int *turns)
+enum { UNKNOWN = -1 };
+
+/* Primes mean the sugar; O1P, OP1 and S2P of a phosphorothioate are bound to P.
+ */
+static int part_by_name(const char *atom)
 {
-    const int is_prime = strchr(atom, '\'') != NULL;
     const size_t n = strlen(atom);
-    *turns = 0;
-    /* O1P; S2P of a phosphorothioate */
-    if (atom[0] == 'P' || strncmp(atom, "OP", 2) == 0 ||
-        strncmp(atom, "HOP", 3) == 0 || (n > 0 && atom[n - 1] == 'P'))
-        return TSR_LINK_PHOSPHATE;
-    if (is_prime && strchr(atom, '5') != NULL)
-        return TSR_LINK_METHYLENE;
-    *turns = !is_prime;
-    return TSR_LINK_SUGAR;
+    if (strcmp(atom, "P") == 0 || strncmp(atom, "OP", 2) == 0 ||
+        strncmp(atom, "HOP", 3) == 0 || (n > 1 && atom[n - 1] == 'P'))
+        return TSR_PART_PHOSPHATE;
+    if (strchr(atom, '\'') == NULL)
+        return UNKNOWN;
+    return strchr(atom, '5') != NULL ? TSR_PART_METHYLENE : TSR_PART_SUGAR;
+}
+
+/* Gives `to` to what is bonded to atom i and not known yet, and to what hangs
+ * on that. */
+static void spread(const tsr_atoms *atoms, int r, int i, int to, int *part)
+{
+    const int first = atoms->residue[r].first_atom;
+    for (int k = 0; k < atoms->residue[r].n_atom; k++)
+        if (part[k] == UNKNOWN &&
+            tsr_atoms_are_bonded(atoms, first + i, first + k)) {
+            part[k] = to;
+            spread(atoms, r, k, to, part);
+        }
+}
+
+/* The base comes first, so that it keeps what a poor model has too near the
+ * sugar. */
+void tsr_nucleic_parts(const tsr_atoms *atoms, int r, int *part)
+{
+    const tsr_file_residue *residue = &atoms->residue[r];
+    const tsr_file_atom *atom = atoms->atom + residue->first_atom;
+    for (int i = 0; i < residue->n_atom; i++)
+        part[i] = part_by_name(atom[i].name);
+    for (int i = 0; i < residue->n_atom; i++)
+        if (strcmp(atom[i].name, "C1'") == 0)
+            spread(atoms, r, i, TSR_PART_BASE, part);
+    for (int i = 0; i < residue->n_atom; i++)
+        if (part[i] != UNKNOWN && part[i] != TSR_PART_BASE)
+            spread(atoms, r, i, part[i], part);
+    for (int i = 0; i < residue->n_atom; i++)
+        part[i] = part[i] == UNKNOWN ? TSR_PART_BASE : part[i];
 }
 
 static const double *find(const tsr_atoms *atoms, int r, const char *name)
@@ -67,15 +98,17 @@ static tsr_status fourth_corner(const tsr_atoms *atoms, int r,
                                 const double p[3], const double o5[3],
                                 double corner[3], tsr_err *err)
 {
-    static const char *const names[2][2] = {{"OP1", "O1P"}, {"OP2", "O2P"}};
+    static const char *const names[2][3] = {{"OP1", "O1P", "S1P"},
+                                            {"OP2", "O2P", "S2P"}};
     double away[3] = {0.0, 0.0, 0.0}, u[3], oxygen[3];
     for (int k = 0; k < 3; k++) {
+        int which = 2;
+        while (k < 2 && which > 0 && find(atoms, r, names[k][which]) == NULL)
+            which--;
         if (k == 2)
             tsr_vec3_copy(oxygen, o5);
         else
-            TSR_TRY(need(atoms, r,
-                         names[k][find(atoms, r, names[k][1]) != NULL], oxygen,
-                         err));
+            TSR_TRY(need(atoms, r, names[k][which], oxygen, err));
         tsr_vec3_sub(u, p, oxygen);
         tsr_vec3_normalize(u);
         for (int d = 0; d < 3; d++)
@@ -131,6 +164,12 @@ static tsr_status check_link(const tsr_atoms *atoms, int r,
                     residue->name);
 }
 
+int tsr_nucleic_are_joined(const tsr_atoms *atoms, int before, int r)
+{
+    const double *o3 = find(atoms, before, "O3'"), *p = find(atoms, r, "P");
+    return o3 != NULL && p != NULL && tsr_vec3_distance(o3, p) < longest_bond;
+}
+
 /* before: the nucleotide before it in the chain; -1: none. */
 static tsr_status add_nucleotide(const tsr_atoms *atoms, int before, int r,
                                  tsr_nucleic *n, tsr_err *err)
@@ -139,7 +178,7 @@ static tsr_status add_nucleotide(const tsr_atoms *atoms, int before, int r,
     const double *p = find(atoms, r, "P");
     const double *o3 = before >= 0 ? find(atoms, before, "O3'") : NULL;
     const int is_bonded =
-        p != NULL && o3 != NULL && tsr_vec3_distance(o3, p) < longest_bond;
+        before >= 0 && tsr_nucleic_are_joined(atoms, before, r);
     const int sugar = find(atoms, r, "O2'") != NULL ? 0 : TSR_N_NUCLEIC;
     double o5[3], c5[3], c4[3], c3[3], own_o3[3], corner[3];
     TSR_TRY(need(atoms, r, "O5'", o5, err));
@@ -180,7 +219,7 @@ static int names(const char *range, const char *chain, int is_only)
     const size_t n = colon != NULL ? (size_t)(colon - range) : strlen(range);
     if (strlen(chain) == n && strncmp(range, chain, n) == 0)
         return 1;
-    return is_only && colon == NULL && strcspn(range, "0123456789") == 0;
+    return is_only && colon == NULL && strcspn(range, "-0123456789") == 0;
 }
 
 static int has_protein(const tsr_structure *s, const char *chain)
@@ -192,17 +231,16 @@ static int has_protein(const tsr_structure *s, const char *chain)
 }
 
 static int is_wanted(const tsr_structure *s, const char *chain, int is_only,
-                     const tsr_strings *flexible)
+                     const tsr_strings *named)
 {
-    const int n = flexible != NULL ? flexible->n : 0;
+    const int n = named != NULL ? named->n : 0;
     const int is_alone = s->n_residue == 0;
-    if (chain[0] == '\0' || has_protein(s, chain))
+    if (has_protein(s, chain))
         return 0;
-    if (is_alone &&
-        (n == 0 || (n == 1 && strcmp(flexible->item[0], "all") == 0)))
+    if (is_alone && (n == 0 || (n == 1 && strcmp(named->item[0], "all") == 0)))
         return 1;
     for (int k = 0; k < n; k++)
-        if (names(flexible->item[k], chain, is_alone && is_only))
+        if (names(named->item[k], chain, is_alone && is_only))
             return 1;
     return 0;
 }
@@ -223,7 +261,7 @@ static int is_first(const tsr_atoms *atoms, int r)
 }
 
 tsr_status tsr_nucleic_find(const tsr_structure *structure,
-                            const tsr_atoms *atoms, const tsr_strings *flexible,
+                            const tsr_atoms *atoms, const tsr_strings *named,
                             tsr_nucleic **out, tsr_err *err)
 {
     int n_chain = 0;
@@ -241,7 +279,7 @@ tsr_status tsr_nucleic_find(const tsr_structure *structure,
     for (int r = 0; r < atoms->n_residue; r++) {
         const char *chain = atoms->residue[r].chain;
         if (!is_first(atoms, r) ||
-            !is_wanted(structure, chain, n_chain == 1, flexible))
+            !is_wanted(structure, chain, n_chain == 1, named))
             continue;
         for (int k = r, before = -1; k < atoms->n_residue; k++) {
             if (!is_nucleotide(&atoms->residue[k]) ||

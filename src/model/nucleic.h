@@ -52,17 +52,30 @@ typedef struct tsr_nucleic {
     tsr_nucleic_link *link; /* [n] chain by chain, from 5' to 3' */
 } tsr_nucleic;
 
-/* Chains of nucleotides that `flexible` names, or all where there is no
- * protein (structure->n_residue is 0) and flexible does not name any; *out NULL
- * where there are none. A chain that has amino acids, too, is left out.
+/* Chains of nucleotides that the ranges `named` name, or all where there is no
+ * protein (structure->n_residue is 0) and there are no ranges; *out NULL where
+ * there are none. A chain that has amino acids, too, is left out.
  * Errors: TSR_E_DATA, naming file, residue, atom and remedy, where a backbone
  * is not whole; TSR_E_NOMEM. */
 tsr_status tsr_nucleic_find(const tsr_structure *structure,
-                            const tsr_atoms *atoms, const tsr_strings *flexible,
+                            const tsr_atoms *atoms, const tsr_strings *named,
                             tsr_nucleic **out, tsr_err *err);
 void tsr_nucleic_free(tsr_nucleic *nucleic);
 
-/* The link that an atom is rigid with; *turns: it turns with the base. */
-tsr_link tsr_nucleic_link_of(const char *atom, int *turns);
+/* What of a nucleotide is rigid: with one of its links, or the base. */
+typedef enum {
+    TSR_PART_PHOSPHATE,
+    TSR_PART_METHYLENE,
+    TSR_PART_SUGAR,
+    TSR_PART_BASE
+} tsr_nucleic_part;
+
+/* part [n_atom of residue r] out: tsr_nucleic_part of each atom. Primes in
+ * names say what the sugar's are; an atom without goes with what it is bonded
+ * to, as the methyl group of a 2'-O-methylated sugar does. */
+void tsr_nucleic_parts(const tsr_atoms *atoms, int r, int *part);
+
+/* Does the bond O3'-P join residue `before` to r? */
+int tsr_nucleic_are_joined(const tsr_atoms *atoms, int before, int r);
 
 #endif

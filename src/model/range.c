@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,11 +29,24 @@ static int read_number(const char **at, long *number)
     return *number > INT_MIN && *number < INT_MAX;
 }
 
+const char *tsr_range_chains(int n_residue, const tsr_residue *residue,
+                             char text[TSR_CHAINS_SIZE])
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < n_residue && used + 16 < TSR_CHAINS_SIZE; i++)
+        if (residue[i].chain_first == i)
+            used += (size_t)snprintf(
+                text + used, TSR_CHAINS_SIZE - used, "%s%s", i > 0 ? ", " : "",
+                used + 32 < TSR_CHAINS_SIZE ? residue[i].chain : "...");
+    return text;
+}
+
 tsr_status tsr_range_mark(const char *text, int n_residue,
                           const tsr_residue *residue, int value, int *mark,
                           tsr_err *err)
 {
-    char chain[8] = "";
+    char chain[8] = "", chains[TSR_CHAINS_SIZE];
     long first = INT_MIN, last = INT_MAX;
     const char *at = text, *colon = strchr(text, ':');
     int has_number = 1;
@@ -84,9 +98,10 @@ tsr_status tsr_range_mark(const char *text, int n_residue,
     }
     if (n_chain == 0)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "residue range '%s': there is no chain '%s'; the "
-                        "first one is '%s'",
-                        text, chain, residue[0].chain);
+                        "residue range '%s': there is no chain '%s'; "
+                        "chains: %s",
+                        text, chain,
+                        tsr_range_chains(n_residue, residue, chains));
     if (n_found == 0)
         return tsr_fail(err, TSR_E_CONFIG,
                         "residue range '%s': names no residue; the chain goes "

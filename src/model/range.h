@@ -13,4 +13,9 @@ tsr_status tsr_range_mark(const char *text, int n_residue,
                           const tsr_residue *residue, int value, int *mark,
                           tsr_err *err);
 
+/* "A, B, C": the chains there are, into text, which it returns. */
+enum { TSR_CHAINS_SIZE = 256 };
+const char *tsr_range_chains(int n_residue, const tsr_residue *residue,
+                             char text[TSR_CHAINS_SIZE]);
+
 #endif

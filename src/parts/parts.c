@@ -35,7 +35,8 @@ const char *tsr_evidence_text(tsr_evidence evidence)
     static const char *const text[] = {
         "contacts and secondary structure of the coordinates",
         "pLDDT in the B column, contacts and secondary structure",
-        "predicted aligned errors, contacts and secondary structure"};
+        "predicted aligned errors, contacts and secondary structure",
+        "bases that pair"};
     return text[evidence];
 }
 
@@ -266,11 +267,13 @@ tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
     tsr_cut *cut = calloc((size_t)structure->n_residue + 1, sizeof *cut);
     *out = NULL;
     tsr_status status = TSR_OK;
-    if (is_protein) /* strands alone have no parts */
+    if (is_protein)
         status = tsr_parts_graph_make(structure, pae, &graph, err);
     if (status == TSR_OK &&
         (cut == NULL || (parts = parts_new(&graph)) == NULL))
         status = tsr_no_memory(err);
+    if (!is_protein && parts != NULL) /* strands alone have no parts */
+        parts->evidence = TSR_EVIDENCE_PAIRS;
     if (is_protein) {
         TSR_THEN(status, tsr_parts_cut(&graph, cut, err));
         TSR_THEN(status,
@@ -314,7 +317,7 @@ tsr_status tsr_parts_with(const tsr_structure *structure, const char *pae,
         (void)tsr_fail(err, status, "%s", why.message);
     }
     if (status == TSR_OK && !wish.no_strands) {
-        status = tsr_parts_strands(structure, *out, err);
+        status = tsr_parts_strands(structure, wish.fixed, *out, err);
         if (status != TSR_OK) {
             tsr_parts_free(*out);
             *out = NULL;

@@ -19,7 +19,8 @@
 typedef enum {
     TSR_EVIDENCE_CONTACTS, /* and secondary structure: a measured structure */
     TSR_EVIDENCE_PLDDT,    /* these, and pLDDT in the B column */
-    TSR_EVIDENCE_PAE       /* these, and predicted aligned errors */
+    TSR_EVIDENCE_PAE,      /* these, and predicted aligned errors */
+    TSR_EVIDENCE_PAIRS     /* of bases: there is no protein */
 } tsr_evidence;
 
 /* A run of residues that moves as one. */
@@ -60,6 +61,7 @@ typedef struct {
 /* What was decided before. Zeroed: nothing. */
 typedef struct {
     const int *rigid; /* [n_residue] 1: is not to be flexible; NULL: none */
+    const tsr_strings *fixed; /* ranges of strands, too; NULL: none */
     int no_loops;   /* 1: no part keeps its place, so loops stay as they are */
     int no_strands; /* 1: nucleotides are left out */
 } tsr_parts_wish;
@@ -70,14 +72,17 @@ tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
                           tsr_parts_wish wish, tsr_parts **out, tsr_err *err);
 void tsr_parts_free(tsr_parts *parts);
 
-/* Appends to parts->flexible the stretches of two nucleotides or more that are
- * single-stranded, by the atoms of the structure's file: no base pairs, and
- * nothing else touches them. Not those that a run could not move, nor strands
- * that nothing holds beside a protein. Errors: TSR_E_NOMEM. */
-tsr_status tsr_parts_strands(const tsr_structure *structure, tsr_parts *parts,
+/* Appends to parts->flexible the stretches of two nucleotides or more, joined
+ * by bonds, that are single-stranded, by the atoms of the structure's file: no
+ * base pairs, and nothing else touches them. Not those that a run could not
+ * move, nor what `fixed` (ranges; may be NULL) names, nor strands that nothing
+ * holds beside a protein. Errors: TSR_E_NOMEM. */
+tsr_status tsr_parts_strands(const tsr_structure *structure,
+                             const tsr_strings *fixed, tsr_parts *parts,
                              tsr_err *err);
 
-/* "predicted aligned errors", "pLDDT", "contacts and secondary structure". */
+/* "predicted aligned errors", "pLDDT", "contacts and secondary structure",
+ * "bases that pair". */
 const char *tsr_evidence_text(tsr_evidence evidence);
 
 /* The same with the errors that `pae` names (NULL: a file beside the

@@ -7,6 +7,7 @@
 #include "io/atoms.h"
 #include "model/cell_list.h"
 #include "model/nucleic.h"
+#include "model/range.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ typedef struct {
     double (*xyz)[3];
     tsr_cell_list *cells;
     int *near; /* [n_atom] scratch */
+    int *part; /* [n_atom] tsr_nucleic_part, of nucleotides */
 } search;
 
 static int is_nucleotide(const tsr_file_residue *r)
@@ -29,11 +31,10 @@ static int is_nucleotide(const tsr_file_residue *r)
 }
 
 /* N and O of a base. */
-static int is_polar(const tsr_file_atom *a)
+static int is_polar(const search *s, int i)
 {
-    int turns;
-    return (a->z == 7 || a->z == 8) &&
-           tsr_nucleic_link_of(a->name, &turns) == TSR_LINK_SUGAR && turns;
+    const int z = s->atoms->atom[i].z;
+    return (z == 7 || z == 8) && s->part[i] == TSR_PART_BASE;
 }
 
 static int is_neighbour(const search *s, int r, int other)
@@ -55,9 +56,9 @@ static int is_held_at(search *s, int i)
         if (b->residue == a->residue || b->z == 1 ||
             r->kind == TSR_MOLECULE_ION || r->kind == TSR_MOLECULE_BUFFER)
             continue;
-        if (!is_nucleotide(r) ||
-            (!is_neighbour(s, a->residue, b->residue) && is_polar(a) &&
-             is_polar(b) && tsr_vec3_distance(a->xyz, b->xyz) < bond_ang))
+        if (!is_nucleotide(r) || (!is_neighbour(s, a->residue, b->residue) &&
+                                  is_polar(s, i) && is_polar(s, s->near[k]) &&
+                                  tsr_vec3_distance(a->xyz, b->xyz) < bond_ang))
             return 1;
     }
     return 0;
@@ -114,7 +115,8 @@ static tsr_status list(search *s, const tsr_structure *structure,
             continue;
         while (last + 1 < s->atoms->n_residue && !held[last + 1] &&
                is_nucleotide(&s->atoms->residue[last + 1]) &&
-               is_neighbour(s, last, last + 1))
+               is_neighbour(s, last, last + 1) &&
+               tsr_nucleic_are_joined(s->atoms, last, last + 1))
             last++;
         if (last - r + 1 >= LEAST_STRETCH &&
             (structure->n_residue == 0 || !is_alone(s, held, r)))
@@ -123,7 +125,32 @@ static tsr_status list(search *s, const tsr_structure *structure,
     return TSR_OK;
 }
 
-tsr_status tsr_parts_strands(const tsr_structure *structure, tsr_parts *parts,
+/* Nucleotides of a range; one that cannot be read is told of later. */
+static tsr_status hold(const tsr_atoms *atoms, const char *range, char *held,
+                       tsr_err *err)
+{
+    const size_t n = (size_t)atoms->n_residue + 1;
+    tsr_residue *residue = calloc(n, sizeof *residue);
+    int *mark = calloc(n, sizeof *mark);
+    const int is_good = residue != NULL && mark != NULL;
+    for (int r = 0; is_good && r < atoms->n_residue; r++) {
+        memcpy(residue[r].chain, atoms->residue[r].chain,
+               sizeof residue[r].chain);
+        residue[r].number = atoms->residue[r].number;
+        residue[r].chain_first =
+            strcmp(residue[r].chain, residue[0].chain) == 0 ? 0 : r;
+    }
+    if (is_good && tsr_range_mark(range, atoms->n_residue, residue, 1, mark,
+                                  NULL) == TSR_OK)
+        for (int r = 0; r < atoms->n_residue; r++)
+            held[r] = (char)(held[r] || mark[r]);
+    free(residue);
+    free(mark);
+    return is_good ? TSR_OK : tsr_no_memory(err);
+}
+
+tsr_status tsr_parts_strands(const tsr_structure *structure,
+                             const tsr_strings *fixed, tsr_parts *parts,
                              tsr_err *err)
 {
     tsr_atoms *atoms = NULL;
@@ -135,20 +162,28 @@ tsr_status tsr_parts_strands(const tsr_structure *structure, tsr_parts *parts,
     char *held = calloc((size_t)atoms->n_residue + 1, 1);
     s.xyz = calloc(n, sizeof *s.xyz);
     s.near = calloc(n, sizeof *s.near);
+    s.part = calloc(n, sizeof *s.part);
     for (int i = 0; i < atoms->n_atom && s.xyz != NULL; i++)
         tsr_vec3_copy(s.xyz[i], atoms->atom[i].xyz);
     if (s.xyz != NULL)
         s.cells = tsr_cell_list_new(atoms->n_atom, (const double(*)[3])s.xyz,
                                     touch_ang);
-    const int is_good = held != NULL && s.near != NULL && s.cells != NULL;
+    const int is_good =
+        held != NULL && s.near != NULL && s.part != NULL && s.cells != NULL;
     tsr_status status = is_good ? TSR_OK : tsr_no_memory(err);
     for (int r = 0; r < atoms->n_residue && is_good; r++)
+        if (is_nucleotide(&atoms->residue[r]))
+            tsr_nucleic_parts(atoms, r, s.part + atoms->residue[r].first_atom);
+    for (int r = 0; r < atoms->n_residue && is_good; r++)
         held[r] = (char)(is_nucleotide(&atoms->residue[r]) && is_held(&s, r));
+    for (int k = 0; fixed != NULL && k < fixed->n; k++)
+        TSR_THEN(status, hold(atoms, fixed->item[k], held, err));
     TSR_THEN(status, list(&s, structure, held, parts, err));
     tsr_cell_list_free(s.cells);
     tsr_atoms_free(atoms);
     free(s.xyz);
     free(s.near);
+    free(s.part);
     free(held);
     return status;
 }

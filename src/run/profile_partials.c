@@ -418,13 +418,18 @@ static tsr_status of_bodies(tsr_profile_maker *m, const char *path,
     tsr_conformation *first = NULL;
     tsr_form_factor_table *table[] = {m->table, m->shipped};
     tsr_atom_curves *atoms = NULL;
-    tsr_status status = tsr_structure_read(path, &structure, err);
+    tsr_nucleic *nucleic = NULL; /* where there is no protein */
+    const tsr_structure_config still = {.still = 1};
+    tsr_status status = tsr_structure_read_any(path, &structure, err);
+    TSR_THEN(status,
+             tsr_setup_nucleic(structure, &still, m->log, &nucleic, err));
     if (status == TSR_OK)
         status = tsr_topology_from_structure(
             structure,
             m->bodies == TSR_PROFILE_TWO ? TSR_BODIES_TWO : TSR_BODIES_ONE,
-            (tsr_flexibility){.is_still = 1}, m->prior, m->log, &topology,
-            &first, err);
+            (tsr_flexibility){.is_still = 1, .nucleic = nucleic}, m->prior,
+            m->log, &topology, &first, err);
+    tsr_nucleic_free(nucleic);
     if (status == TSR_OK)
         status = tsr_setup_guests(structure, NULL, m->density, m->log, topology,
                                   first, 2, table, err);

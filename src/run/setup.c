@@ -130,13 +130,7 @@ static tsr_status read_molecule(tsr_config *config, tsr_log *log, tsr_setup *s,
         status = tsr_setup_parts(config, structure, log, err);
     tsr_nucleic *nucleic = NULL;
     if (status == TSR_OK && c->file != NULL)
-        status = tsr_setup_nucleic(structure, c, &nucleic, err);
-    if (status == TSR_OK && c->file != NULL && structure->n_residue == 0 &&
-        nucleic == NULL)
-        status = tsr_fail(err, TSR_E_DATA,
-                          "'%s' holds no protein, and no nucleotides that may "
-                          "move; name their chains in structure.flexible",
-                          c->file);
+        status = tsr_setup_nucleic(structure, c, log, &nucleic, err);
     tsr_flexibility flexibility = {.flexible = &c->flexible,
                                    .rigid = &c->rigid,
                                    .fixed = &c->fixed,
@@ -408,7 +402,10 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
     if (status == TSR_OK && with_data && n == 0)
         tsr_info(log, "no data: this samples the prior alone");
     TSR_THEN(status, choose_bound(config, log, s, err));
-    TSR_THEN(status, tsr_prior_new(s->topology, s->prior_table, &config->prior,
+    tsr_prior_options prior = config->prior;
+    if (config->structure.still) /* chains that touch do so for good */
+        prior.clash = TSR_CLASH_NONE;
+    TSR_THEN(status, tsr_prior_new(s->topology, s->prior_table, &prior,
                                    s->d_bound_ang, &s->prior, err));
     TSR_THEN(status, settle_starts(config, log, s, err));
     TSR_THEN(status, tsr_setup_scattering(config, n, term, log, s, err));

@@ -184,10 +184,14 @@ tsr_status tsr_setup_guests(const tsr_structure *structure,
                             tsr_conformation *conformation, int n_table,
                             tsr_form_factor_table **table, tsr_err *err);
 
-/* The strands of the file that structure.flexible names (model/nucleic.h);
- * *out NULL: none, or ligands are left out. The caller frees it. */
+/* The strands of the file that structure.flexible or structure.rigid names, or
+ * all where there is no protein (model/nucleic.h); *out NULL: none, or ligands
+ * are left out. The caller frees it. `log` hears which strands stay rigid where
+ * all else is free. Errors: TSR_E_CONFIG (ranges of chains that there are not,
+ * or that do not move), those of tsr_nucleic_find and, without a protein, of
+ * tsr_atoms_read. */
 tsr_status tsr_setup_nucleic(const tsr_structure *structure,
-                             const tsr_structure_config *config,
+                             const tsr_structure_config *config, tsr_log *log,
                              tsr_nucleic **out, tsr_err *err);
 
 /* Why a run does not know the curves of its molecule's atoms; NULL: it does,

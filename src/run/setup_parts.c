@@ -3,34 +3,80 @@
  * config.yaml has it and a run that goes on finds it there. */
 #include "run/setup.h"
 
+#include "io/atoms.h"
+#include "model/nucleic.h"
 #include "model/range.h"
 #include "parts/parts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Residues of a structure as ranges know them. */
-static tsr_residue *residues_of(const tsr_structure *s)
+static int is_all(const tsr_strings *flexible)
 {
-    tsr_residue *r = calloc((size_t)s->n_residue + 1, sizeof *r);
-    for (int i = 0; r != NULL && i < s->n_residue; i++) {
-        const tsr_residue_record *record = &s->residue[i];
-        memcpy(r[i].chain, record->chain, sizeof r[i].chain);
-        r[i].number = record->number;
-        r[i].chain_first = i > 0 && strcmp(r[i].chain, r[i - 1].chain) == 0
-                               ? r[i - 1].chain_first
-                               : i;
-    }
+    return flexible->n == 1 && strcmp(flexible->item[0], "all") == 0;
+}
+
+static int find_chain(const tsr_residue *r, int n, const char *chain)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(r[i].chain, chain) == 0)
+            return i;
+    return -1;
+}
+
+static void add_residue(const char chain[8], int number, tsr_residue *r, int *n)
+{
+    tsr_residue *to = &r[*n];
+    const int is_next = *n > 0 && strcmp(to[-1].chain, chain) == 0;
+    const int first = is_next ? to[-1].chain_first : find_chain(r, *n, chain);
+    memcpy(to->chain, chain, sizeof to->chain);
+    to->number = number;
+    to->chain_first = first >= 0 ? first : *n;
+    (*n)++;
+}
+
+/* Residues of a structure as ranges know them, and, where atoms are given, its
+ * nucleotides behind them; *n out. */
+static tsr_residue *residues_of(const tsr_structure *s, const tsr_atoms *atoms,
+                                int *n)
+{
+    const int n_more = atoms != NULL ? atoms->n_residue : 0;
+    tsr_residue *r = calloc((size_t)(s->n_residue + n_more) + 1, sizeof *r);
+    *n = 0;
+    for (int i = 0; r != NULL && i < s->n_residue; i++)
+        add_residue(s->residue[i].chain, s->residue[i].number, r, n);
+    for (int i = 0; r != NULL && i < n_more; i++)
+        if (atoms->residue[i].kind == TSR_MOLECULE_NUCLEOTIDE)
+            add_residue(atoms->residue[i].chain, atoms->residue[i].number, r,
+                        n);
     return r;
 }
 
-/* What the user has fixed is not flexible. rigid [n_residue] out. */
+/* "B" of "B:5-9", "B"; "" of "5-9". */
+static void chain_of(const char *range, size_t size, char *chain)
+{
+    const char *colon = strchr(range, ':');
+    const int n = (int)(colon != NULL ? colon - range : 0);
+    const int is_number = strspn(range, "0123456789-") == strlen(range);
+    snprintf(chain, size, "%.*s", n, range);
+    if (colon == NULL && !is_number)
+        snprintf(chain, size, "%s", range);
+}
+
+/* What the user has fixed is not flexible. rigid [n_residue] out. Ranges of
+ * other chains are looked at later. */
 static tsr_status mark_fixed(const tsr_structure_config *c,
                              const tsr_structure *s, int *rigid, tsr_err *err)
 {
-    tsr_residue *residue = residues_of(s);
+    int n;
+    char chain[64];
+    tsr_residue *residue = residues_of(s, NULL, &n);
     tsr_status status = tsr_allocated(residue, err);
     for (int k = 0; k < c->fixed.n && status == TSR_OK; k++) {
+        chain_of(c->fixed.item[k], sizeof chain, chain);
+        if (chain[0] != '\0' && find_chain(residue, n, chain) < 0)
+            continue;
         status = tsr_range_mark(c->fixed.item[k], s->n_residue, residue, 1,
                                 rigid, err);
         if (status != TSR_OK)
@@ -50,17 +96,29 @@ static void list_text(const tsr_strings *list, size_t size, char *text)
                                  used + 48 < size ? list->item[k] : "...");
 }
 
-static tsr_status fix_all(const tsr_structure *s, tsr_structure_config *c,
-                          tsr_err *err)
+/* Nothing is flexible: then nothing moves, or what the user has chosen, as a
+ * whole. */
+static tsr_status hold(tsr_structure_config *c, const tsr_structure *s,
+                       tsr_err *err)
 {
-    for (int i = 0; i < s->n_residue; i++)
-        if (i == 0 || strcmp(s->residue[i].chain, s->residue[i - 1].chain) != 0)
-            TSR_TRY(tsr_strings_append(&c->rigid, s->residue[i].chain, err));
-    return TSR_OK;
+    tsr_atoms *atoms = NULL; /* of strands alone */
+    int n;
+    c->still = c->fixed.n + c->mobile.n == 0;
+    if (c->still ||
+        (s->n_residue == 0 && tsr_atoms_read(s->path, &atoms, NULL) != TSR_OK))
+        return TSR_OK; /* whoever reads them next tells why they cannot be */
+    tsr_residue *r = residues_of(s, atoms, &n);
+    tsr_status status = tsr_allocated(r, err);
+    for (int i = 0; r != NULL && i < n; i++)
+        if (r[i].chain_first == i)
+            TSR_THEN(status, tsr_strings_append(&c->rigid, r[i].chain, err));
+    free(r);
+    tsr_atoms_free(atoms);
+    return status;
 }
 
-static tsr_status take(tsr_structure_config *c, const tsr_structure *s,
-                       const tsr_parts *parts, tsr_log *log, tsr_err *err)
+static tsr_status take(tsr_structure_config *c, const tsr_parts *parts,
+                       tsr_log *log, tsr_err *err)
 {
     char text[512];
     for (int k = 0; k < parts->flexible.n; k++)
@@ -79,10 +137,7 @@ static tsr_status take(tsr_structure_config *c, const tsr_structure *s,
                  "structure.flexible is not given, and by %s nothing is "
                  "flexible (flexible: all frees every residue)",
                  tsr_evidence_text(parts->evidence));
-    if (c->flexible.n > 0)
-        return TSR_OK;
-    c->still = c->fixed.n + c->mobile.n == 0;
-    return c->still ? TSR_OK : fix_all(s, c, err);
+    return TSR_OK;
 }
 
 /* A chain that moves as a whole has no parts that keep their places. */
@@ -92,37 +147,17 @@ static tsr_status find(tsr_structure_config *c, const tsr_structure *s,
     tsr_parts *parts = NULL;
     int *rigid = calloc((size_t)s->n_residue + 1, sizeof *rigid);
     const tsr_parts_wish wish = {.rigid = rigid,
+                                 .fixed = &c->fixed,
                                  .no_loops = c->mobile.n > 0,
                                  .no_strands = c->ligands != 0};
     tsr_status status = tsr_allocated(rigid, err);
     TSR_THEN(status, mark_fixed(c, s, rigid, err));
     TSR_THEN(status, tsr_parts_with(s, NULL, wish, log, &parts, NULL, err));
-    TSR_THEN(status, take(c, s, parts, log, err));
+    TSR_THEN(status, take(c, parts, log, err));
+    if (c->flexible.n == 0)
+        TSR_THEN(status, hold(c, s, err));
     free(rigid);
     tsr_parts_free(parts);
-    return status;
-}
-
-/* Where there is no protein, and strands alone may move. */
-static tsr_status find_strands(tsr_structure_config *c, const tsr_structure *s,
-                               tsr_log *log, tsr_err *err)
-{
-    tsr_parts parts = {.n_strand = 0};
-    char text[512];
-    tsr_status status =
-        c->ligands == 0 ? tsr_parts_strands(s, &parts, err) : TSR_OK;
-    list_text(&parts.flexible, sizeof text, text);
-    if (parts.flexible.n > 0)
-        tsr_info(log,
-                 "structure.flexible is not given; single-stranded, by bases "
-                 "that pair:%s (flexible: all frees every nucleotide)",
-                 text);
-    for (int k = 0; k < parts.flexible.n; k++) {
-        TSR_THEN(status,
-                 tsr_strings_append(&c->flexible, parts.flexible.item[k], err));
-        free(parts.flexible.item[k]);
-    }
-    free(parts.flexible.item);
     return status;
 }
 
@@ -132,8 +167,127 @@ tsr_status tsr_setup_parts(tsr_config *config, const tsr_structure *structure,
     tsr_structure_config *c = &config->structure;
     if (c->still || c->flexible.n + c->rigid.n > 0)
         return TSR_OK;
-    return structure->n_residue > 0 ? find(c, structure, log, err)
-                                    : find_strands(c, structure, log, err);
+    return find(c, structure, log, err);
+}
+
+/* ---- strands ---- */
+
+typedef struct {
+    const tsr_structure *structure;
+    const tsr_nucleic *nucleic; /* what moves; NULL: none */
+    tsr_residue *residue;       /* [n] of protein, then of nucleotides */
+    int n;
+} chains;
+
+static int is_moving(const chains *s, const char *chain)
+{
+    for (int i = 0; s->nucleic != NULL && i < s->nucleic->n; i++)
+        if (strcmp(s->nucleic->link[i].chain, chain) == 0)
+            return 1;
+    return find_chain(s->residue, s->structure->n_residue, chain) >= 0;
+}
+
+/* Chains that ranges name have to be among those that move. */
+static tsr_status check_names(const chains *s, const char *key,
+                              const tsr_strings *range, tsr_err *err)
+{
+    char chain[64], all[TSR_CHAINS_SIZE];
+    for (int k = 0; k < range->n; k++) {
+        const char *text = range->item[k];
+        chain_of(text, sizeof chain, chain);
+        if (is_moving(s, chain) ||
+            (chain[0] == '\0' && is_moving(s, s->residue[0].chain)))
+            continue;
+        tsr_range_chains(s->n, s->residue, all);
+        if (chain[0] == '\0' || find_chain(s->residue, s->n, chain) < 0)
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "structure.%s.%d: '%s' names no chain of '%s'; "
+                            "chains: %s",
+                            key, k, text, s->structure->path, all);
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.%s.%d: '%s': the nucleotides of chain %s "
+                        "are rigid, on what they touch (structure.bound), "
+                        "where structure.flexible names none of them; name "
+                        "there what may move, as %s:FIRST-LAST",
+                        key, k, text, chain, chain);
+    }
+    return TSR_OK;
+}
+
+/* Who frees the whole protein may not know that this leaves its DNA out. */
+static void tell_rigid(const chains *s, const tsr_structure_config *c,
+                       tsr_log *log)
+{
+    const tsr_residue *r = s->residue;
+    const int first = s->structure->n_residue;
+    for (int i = first; i < s->n && first > 0; i++) {
+        if (r[i].chain_first != i || is_moving(s, r[i].chain))
+            continue;
+        if (c->rigid.n > 0)
+            tsr_info(log,
+                     "chain %s: its nucleotides do not turn; structure.rigid "
+                     "frees a strand where it names some of it",
+                     r[i].chain);
+        else if (is_all(&c->flexible))
+            tsr_info(log,
+                     "chain %s: its nucleotides do not turn; flexible: all is "
+                     "of the protein alone: name all chains that are to, as "
+                     "structure.flexible: [\"%s\", \"%s\"]",
+                     r[i].chain, r[0].chain, r[i].chain);
+    }
+}
+
+static tsr_status check_strands(const chains *s, const tsr_structure_config *c,
+                                tsr_log *log, tsr_err *err)
+{
+    if (!is_all(&c->flexible))
+        TSR_TRY(check_names(s, "flexible", &c->flexible, err));
+    TSR_TRY(check_names(s, "rigid", &c->rigid, err));
+    TSR_TRY(check_names(s, "fixed", &c->fixed, err));
+    TSR_TRY(check_names(s, "mobile", &c->mobile, err));
+    tell_rigid(s, c, log);
+    return TSR_OK;
+}
+
+tsr_status tsr_setup_nucleic(const tsr_structure *structure,
+                             const tsr_structure_config *config, tsr_log *log,
+                             tsr_nucleic **out, tsr_err *err)
+{
+    tsr_atoms *atoms = NULL;
+    *out = NULL;
+    const int is_alone = structure->n_residue == 0;
+    if (is_alone && config->ligands != 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.ligands: none leaves nothing of '%s', which "
+                        "holds no protein",
+                        structure->path);
+    if (structure->n_nucleotide == 0 || config->ligands != 0 ||
+        (config->still && !is_alone))
+        return TSR_OK;
+    tsr_err why;
+    tsr_status status = tsr_atoms_read(structure->path, &atoms, &why);
+    const int is_read = status == TSR_OK;
+    const tsr_strings *named =
+        !is_alone && config->rigid.n > 0 ? &config->rigid : &config->flexible;
+    if (is_read)
+        status = tsr_nucleic_find(structure, atoms, named, out, err);
+    chains s = {.structure = structure, .nucleic = *out};
+    s.residue = residues_of(structure, atoms, &s.n);
+    if (s.residue == NULL)
+        status = tsr_no_memory(err);
+    else if (!is_read) /* tsr_setup_guests says it where the protein is all */
+        status = is_alone || check_strands(&s, config, NULL, NULL) != TSR_OK
+                     ? tsr_fail(err, status, "%s", why.message)
+                     : TSR_OK;
+    else if (!config->still)
+        TSR_THEN(status, check_strands(&s, config, log, err));
+    if (status != TSR_OK) {
+        tsr_nucleic_free(*out);
+        *out = NULL;
+    }
+    free(s.residue);
+    tsr_atoms_free(atoms);
+    return status;
 }
 
 /* ---- what the configuration says, beside what would be found ---- */

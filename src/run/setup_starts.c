@@ -45,7 +45,7 @@ static tsr_status read_start(const tsr_structure_config *config,
     tsr_conformation *read = NULL, *c = NULL;
     tsr_nucleic *nucleic = NULL;
     tsr_status status = tsr_structure_read_any(path, &structure, err);
-    TSR_THEN(status, tsr_setup_nucleic(structure, config, &nucleic, err));
+    TSR_THEN(status, tsr_setup_nucleic(structure, config, NULL, &nucleic, err));
     const tsr_flexibility still = {.nucleic = nucleic, .is_still = 1};
     TSR_THEN(status, tsr_topology_from_structure(structure, own->body_model,
                                                  still, s->prior_table, log,

@@ -153,24 +153,6 @@ static tsr_status weigh_hydrogens(const tsr_atoms *atoms, tsr_guests *g,
     return status;
 }
 
-tsr_status tsr_setup_nucleic(const tsr_structure *structure,
-                             const tsr_structure_config *config,
-                             tsr_nucleic **out, tsr_err *err)
-{
-    tsr_atoms *atoms = NULL;
-    *out = NULL;
-    const int is_still = config->still && structure->n_residue > 0;
-    if (structure->n_nucleotide == 0 || config->ligands != 0 || is_still)
-        return TSR_OK;
-    /* where atoms cannot be read tsr_setup_guests says so */
-    if (tsr_atoms_read(structure->path, &atoms, NULL) != TSR_OK)
-        return TSR_OK;
-    tsr_status status =
-        tsr_nucleic_find(structure, atoms, &config->flexible, out, err);
-    tsr_atoms_free(atoms);
-    return status;
-}
-
 tsr_status tsr_setup_guests(const tsr_structure *structure,
                             const tsr_strings *bound, double density,
                             tsr_log *log, tsr_topology *topology,

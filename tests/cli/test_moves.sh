@@ -35,7 +35,7 @@ expect "nothing may move" 78 "bad.yaml:1:12: structure: nothing may move: .*stru
     "$program" run bad.yaml
 with bad.yaml 's/\["A:51-64"\]/&, mobile: ["B"]/'
 expect "a mobile chain that is not there" 78 \
-    "bad.yaml:1:62: structure.mobile.0: there is no chain 'B'; the first one is 'A'" \
+    "bad.yaml:1:62: structure.mobile.0: there is no chain 'B'; chains: A" \
     "$program" run bad.yaml
 awk '/^ATOM/ {printf "%sB%s%8.3f%s\n", substr($0, 1, 21), substr($0, 23, 8),
     substr($0, 31, 8) + 90, substr($0, 39)}' model.pdb |

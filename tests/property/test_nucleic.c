@@ -332,6 +332,46 @@ static void links_of_a_strand(void **state)
     close_strand(&f);
 }
 
+/* What has no prime goes with what it hangs on: a methoxyethyl group on O2', a
+ * phosphate that closes a ring, H5T of older files. */
+static void parts_of_modified(void **state)
+{
+    (void)state;
+    const struct {
+        const char *name;
+        int z, part;
+        double xyz[3];
+    } is[] = {{"C2", 6, TSR_PART_BASE, {2.8, 0.0, 0.0}},
+              {"N1", 7, TSR_PART_BASE, {1.47, 0.0, 0.0}},
+              {"C1'", 6, TSR_PART_SUGAR, {0.0, 0.0, 0.0}},
+              {"CD", 6, TSR_PART_SUGAR, {0.0, 0.0, 7.2}},
+              {"OC", 8, TSR_PART_SUGAR, {0.0, 0.0, 5.8}},
+              {"CA", 6, TSR_PART_SUGAR, {0.0, 0.0, 4.4}},
+              {"O2'", 8, TSR_PART_SUGAR, {0.0, 0.0, 3.0}},
+              {"O1C", 8, TSR_PART_SUGAR, {0.0, 8.1, 0.0}},
+              {"PC", 15, TSR_PART_SUGAR, {0.0, 6.6, 0.0}},
+              {"O3'", 8, TSR_PART_SUGAR, {0.0, 5.0, 0.0}},
+              {"H5T", 1, TSR_PART_METHYLENE, {5.0, 5.0, 5.96}},
+              {"O5'", 8, TSR_PART_METHYLENE, {5.0, 5.0, 5.0}},
+              {"S2P", 16, TSR_PART_PHOSPHATE, {9.0, 9.0, 10.9}},
+              {"P", 15, TSR_PART_PHOSPHATE, {9.0, 9.0, 9.0}},
+              {"C7", 6, TSR_PART_BASE, {30.0, 0.0, 0.0}}};
+    enum { N = sizeof is / sizeof *is };
+    tsr_file_atom atom[N] = {0};
+    tsr_file_residue residue = {.n_atom = N};
+    const tsr_atoms atoms = {
+        .n_atom = N, .n_residue = 1, .atom = atom, .residue = &residue};
+    int part[N];
+    for (int i = 0; i < N; i++) {
+        snprintf(atom[i].name, sizeof atom[i].name, "%s", is[i].name);
+        atom[i].z = is[i].z;
+        tsr_vec3_copy(atom[i].xyz, is[i].xyz);
+    }
+    tsr_nucleic_parts(&atoms, 0, part);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(part[i], is[i].part);
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -347,9 +387,12 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(links_of_a_strand),     cmocka_unit_test(densities),
-        cmocka_unit_test(geometry_keeps),        cmocka_unit_test(read_again),
+        cmocka_unit_test(links_of_a_strand),
+        cmocka_unit_test(densities),
+        cmocka_unit_test(geometry_keeps),
+        cmocka_unit_test(read_again),
         cmocka_unit_test(prior_in_is_prior_out),
+        cmocka_unit_test(parts_of_modified),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -325,7 +325,7 @@ static void refused(void **state)
          "chain goes from 1 to 4"},
         {{.sequence = "AKGS", .ranges = {"C:1-2"}},
          "structure.flexible.0: residue range 'C:1-2': there is no chain 'C'; "
-         "the first one is 'A'"},
+         "chains: A"},
         {{.sequence = "AKGS/AK", .ranges = {"1-2"}},
          "structure.flexible.0: residue range '1-2': the structure has several "
          "chains; put the chain before it, as in A:1-2"},
@@ -340,7 +340,7 @@ static void refused(void **state)
         {{.sequence = "AKGSTVKL", .mirrored = 5, .ranges = {"A:1 A:4-6"}},
          "structure.flexible.1: residue A:5 THR of 'molecule.pdb' is a D"},
         {{.sequence = "AKGS/AK", .ranges = {"A:2", NULL, NULL, "B C"}},
-         "structure.mobile.1: there is no chain 'C'; the first one is 'A'"},
+         "structure.mobile.1: there is no chain 'C'; chains: A, B"},
         {{.sequence = "AKGS/AK", .ranges = {"A:2", NULL, NULL, "B A"}},
          "structure.mobile: every chain is named; one has to stay, for the "
          "others to move against"},

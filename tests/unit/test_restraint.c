@@ -115,8 +115,8 @@ static void refused(void **state)
         {"A:2 A:5 B:3", "between: names 3 residues; expected two"},
         {"A:2 A:99", "between: residue range 'A:99': names no residue; the "
                      "chain goes from 1 to 10"},
-        {"C:2 A:5", "between: residue range 'C:2': there is no chain 'C'; the "
-                    "first one is 'A'"},
+        {"C:2 A:5", "between: residue range 'C:2': there is no chain 'C'; "
+                    "chains: A"},
         {"2 A:5", "between: residue range '2': the structure has several"},
         {"A:2 A:5-6", "between: 'A:5-6' names 2 residues; expected one"},
         {"A:2 B", "between: 'B' names 8 residues; expected one"},

@@ -38,7 +38,7 @@ static void find(const double *protein, double apart, tsr_parts *parts)
     fclose(file);
     OK(tsr_structure_read_any(path, &s, &err));
     *parts = (tsr_parts){.n_strand = 0};
-    OK(tsr_parts_strands(s, parts, &err));
+    OK(tsr_parts_strands(s, NULL, parts, &err));
     assert_int_equal(parts->n_strand, parts->flexible.n);
     tsr_structure_free(s);
 }
