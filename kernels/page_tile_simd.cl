@@ -110,7 +110,9 @@ static inline void add_page(VREAL *restrict sum, const tile_rows *rows, int row,
 {
     fj += k * TILE;
     sum += k;
+#pragma unroll /* so that F_j s of a component is computed once */
     for (int c = 0; c < COMPS; c++)
+#pragma unroll
         for (int d = c; d < COMPS; d++, sum += PAGES) {
             *sum = one_page(*sum, &rows->f[c][k][row], fj + d * PAGES * TILE,
                             s0, s1, s2, s3);
