@@ -49,29 +49,37 @@ static void settles(void **state)
     const struct {
         tsr_sampler_place place;
         double chains, temperatures, t_max;
-    } expected[] = {{{1, 0, 16, 1, 0, 0.0, 0.0}, 4, 6, 20.0},
-                    {{1, 0, 2, 1, 0, 0.0, 0.1}, 4, 6, 5.0},
-                    {{1, 1, 16, 1, 0, 1e6, 0.0}, 128, 16, 1e6},
-                    {{1, 1, 16, 3, 0, 1e6, 0.0}, 64, 16, 1e6},
-                    {{1, 1, 16, 3, 0, 1e6, 0.1}, 64, 16, 5.0},
-                    {{1, 1, 16, 1, 0, 500.0, 0.0}, 31, 16, 1e6},
-                    {{1, 1, 16, 1, 0, 60.0, 0.0}, 10, 6, 20.0},
-                    {{1, 1, 16, 1, 1, 1e6, 0.0}, 16, 16, 1e6},
-                    {{1, 1, 16, 2, 1, 1e6, 0.0}, 16, 16, 1e6},
-                    {{1, 1, 16, 1, 1, 100.0, 0.0}, 6, 16, 1e6},
-                    {{0, 1, 16, 1, 0, 0.0, 0.0}, 4, 6, 20.0}};
+    } expected[] = {{{1, 0, 16, 1, 0, 0, 0.0, 0.0}, 4, 6, 20.0},
+                    {{1, 0, 2, 1, 0, 0, 0.0, 0.1}, 4, 6, 5.0},
+                    {{1, 1, 16, 1, 0, 0, 1e6, 0.0}, 128, 16, 1e6},
+                    {{1, 1, 16, 3, 0, 0, 1e6, 0.0}, 64, 16, 1e6},
+                    {{1, 1, 16, 3, 0, 0, 1e6, 0.1}, 64, 16, 5.0},
+                    {{1, 1, 16, 1, 0, 0, 500.0, 0.0}, 31, 16, 1e6},
+                    {{1, 1, 16, 1, 0, 0, 60.0, 0.0}, 10, 6, 20.0},
+                    {{1, 1, 16, 1, 1, 0, 1e6, 0.0}, 16, 16, 1e6},
+                    {{1, 1, 16, 2, 1, 0, 1e6, 0.0}, 16, 16, 1e6},
+                    {{1, 1, 16, 1, 1, 0, 100.0, 0.0}, 6, 16, 1e6},
+                    {{0, 1, 16, 1, 0, 0, 0.0, 0.0}, 4, 6, 20.0}};
     for (size_t k = 0; k < sizeof expected / sizeof *expected; k++) {
         tsr_sampler_options o = {.chains = word,
                                  .temperatures = word,
                                  .t_max = word,
+                                 .thin = word,
                                  .draws = {-1, 7.0}};
         assert_int_equal(tsr_sampler_settle(&o, &expected[k].place, NULL),
                          TSR_OK);
         assert_true(o.chains.word < 0 && o.temperatures.word < 0);
         assert_true(o.chains.number == expected[k].chains);
+        assert_true(tsr_sampler_thin(&o) == 10);
         assert_true(o.temperatures.number == expected[k].temperatures);
         assert_true(o.t_max.word < 0 && o.t_max.number == expected[k].t_max);
     }
+    /* a curve of all atoms a draw costs many steps */
+    tsr_sampler_place finer = expected[0].place;
+    tsr_sampler_options seldom = {.thin = word, .draws = {-1, 7.0}};
+    finer.has_fine = 1;
+    assert_int_equal(tsr_sampler_settle(&seldom, &finer, NULL), TSR_OK);
+    assert_true(tsr_sampler_thin(&seldom) == 50);
     /* what was asked for stays */
     tsr_sampler_options o = {.chains = {-1, 3.0},
                              .temperatures = {-1, 5.0},
