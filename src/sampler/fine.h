@@ -12,9 +12,9 @@
  * is in the ratio. The exchange leaves P(X0) L_f(X0) P(X1) L_c(X1)^beta as it
  * is, whatever the fine model thinks of the coarse one; how often it happens is
  * a matter of how alike they are. One curve of the fine model is needed a draw.
- * (Replica exchange between models: Liu & Voth 2007, J. Chem. Phys. 126,
- * 045106, "resolution exchange"; k coarse steps before one exact test:
- * Christen & Fox 2005, J. Comput. Graph. Stat. 14, 795.) */
+ * (Replica exchange between models: Lyman, Ytreberg & Zuckerman 2006, Phys.
+ * Rev. Lett. 96, 028105; k coarse steps before one exact test: Christen & Fox
+ * 2005, J. Comput. Graph. Stat. 14, 795.) */
 #ifndef TSR_SAMPLER_FINE_H
 #define TSR_SAMPLER_FINE_H
 
