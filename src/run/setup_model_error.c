@@ -570,9 +570,9 @@ tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
     tsr_likelihood *l = setup->likelihood;
     lesson x = {.s = setup, .l = l, .n = n, .has_chains = 1};
     tsr_words words;
-    for (; x.n_node < n && x.n_node < MOST_NODES; x.n_node++)
-        memcpy(x.node[x.n_node],
-               example[x.n_node * n / MOST_NODES % n].contrast,
+    const int n_node = n < MOST_NODES ? n : MOST_NODES;
+    for (; x.n_node < n_node; x.n_node++)
+        memcpy(x.node[x.n_node], example[x.n_node * n / n_node].contrast,
                sizeof x.node[0]);
     tsr_status status = make_room(&x, err);
     for (int i = 0; i < n && status == TSR_OK; i++) {
@@ -588,7 +588,7 @@ tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
         if (l->view[x.view].atoms != NULL)
             status = learn_view(config, &x, NULL, &words, err);
     char *text = tsr_words_end(&words);
-    if (status == TSR_OK && text != NULL)
+    if (status == TSR_OK && text != NULL && *text != '\0')
         tsr_info(log, "model error of the bodies, near the posterior: %s",
                  text);
     free(text);

@@ -99,6 +99,7 @@ static tsr_status complete(const tsr_fine *f, tsr_chain *c, tsr_err *err)
 void tsr_fine_learn(tsr_fine *fine, int learns)
 {
     fine->learns = learns;
+    fine->n_held = 0; /* what the coarse model made of it no longer holds */
     fine->n_example = 0;
     fine->n_seen = 0;
     fine->every = 1;

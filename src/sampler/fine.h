@@ -63,7 +63,8 @@ void tsr_fine_gain(const tsr_fine *fine, double *gain);
  * were last forgotten: of each structure that was offered, at most
  * TSR_FINE_EXAMPLES of them, the partial profiles of both models [n_pair][n_q]
  * (the coarse one's without S_ab), and c1 and c2 then. Kept while `learns` is
- * set, and forgotten by setting it. */
+ * set, and forgotten by setting it; so is the state that is held, since the
+ * coarse model may have become another one, and log L_c of X0 with it. */
 enum { TSR_FINE_EXAMPLES = 16 };
 typedef struct {
     const double *fine, *coarse, *contrast; /* contrast [TSR_N_CONTRAST] */

@@ -180,13 +180,16 @@ static void half_temper(const tsr_sampler *s, tsr_half *h, long step)
         set_heat(s, h, heat);
 }
 
-/* Before a draw: the coldest replicas are offered to the places above. */
+/* Before a draw: the coldest replicas are offered to the places above. On their
+ * way from the prior they are not: what a place holds then is of no law, and an
+ * exchange with it would change that of the populations. */
 static tsr_status half_offer(tsr_worker *w, tsr_half *h, tsr_err *err)
 {
     const int n_temp = w->sampler->n_temp;
     tsr_status status = TSR_OK;
-    for (int i = 0; h->fine != NULL && i < h->n_chain && status == TSR_OK;
-         i++) {
+    if (h->fine == NULL || w->sampler->is_flat)
+        return TSR_OK;
+    for (int i = 0; i < h->n_chain && status == TSR_OK; i++) {
         tsr_chain *coldest =
             h->chain[i * n_temp + tsr_ladder_replica(h->ladder[i], 0)];
         status = tsr_fine_offer(h->fine[i], coldest, h->batch, err);
@@ -204,8 +207,9 @@ static void half_store(tsr_worker *w, tsr_half *h, int draw)
         const tsr_record_ladder ladder = {
             h->ladder[i], h->chain + (size_t)i * (size_t)s->n_temp,
             h->fine != NULL ? h->fine[i] : NULL};
-        tsr_record_store(s->record, &ladder, h->number[i], draw, s->warm,
-                         (double)h->accepted[i] / (double)s->thin);
+        if (h->fine == NULL || !s->is_flat) /* else there is no draw yet */
+            tsr_record_store(s->record, &ladder, h->number[i], draw, s->warm,
+                             (double)h->accepted[i] / (double)s->thin);
         if (s->track != NULL && !s->warm)
             tsr_track_store(
                 s->track,

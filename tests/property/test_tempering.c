@@ -89,6 +89,112 @@ static void both_posteriors_are_right(void **state)
     posterior_close(&coarse);
 }
 
+/* A coarse and a finer model of the same data. */
+typedef struct {
+    posterior_sample coarse, fine;
+    tsr_fine_model model;
+    tsr_batch *batch; /* of the finer one's engine */
+} pair_of_models;
+
+static void open_pair(pair_of_models *m, int n_chain)
+{
+    tsr_err err = {0};
+    gsl_rng *rng = tsr_rng_new(43, 1);
+    posterior_open(&m->coarse, "GAFGSLG", NULL, no_clash);
+    posterior_open(&m->fine, "GAFGSLG", NULL, no_clash);
+    posterior_sharpen(m->coarse.factors);
+    const tsr_conformation *const one[] = {m->fine.extended};
+    posterior_data(&m->fine, 1, one, (const double[]){1.0}, 0.035, 1.3, 0.05,
+                   0.0, rng);
+    posterior_share_data(&m->coarse, &m->fine);
+    m->coarse.target.n_temp = 2, m->coarse.target.t_max = 8.0;
+    m->coarse.target.swap_every = 3;
+    posterior_start(&m->coarse, 0.0, n_chain, 0);
+    posterior_start(&m->fine, 0.0, 1, 0);
+    posterior_must(tsr_batch_new(m->fine.share.engine, 1, &m->batch, &err),
+                   &err);
+    posterior_put_above(&m->coarse, &m->fine, m->batch, &m->model);
+    gsl_rng_free(rng);
+}
+
+static void close_pair(pair_of_models *m)
+{
+    tsr_batch_free(m->batch);
+    posterior_close(&m->fine);
+    posterior_close(&m->coarse);
+}
+
+/* The coarse model becomes another one, as by a lesson in warm-up: from then on
+ * log L_c of what is held is by that one. So little another that some places
+ * would keep what they hold. */
+static void lesson_reaches_what_is_held(void **state)
+{
+    (void)state;
+    enum { N = 8 };
+    tsr_err err = {0};
+    pair_of_models m;
+    open_pair(&m, N);
+    posterior_run run = posterior_run_new(&m.coarse, N, 1, 1);
+    posterior_warm_up(run, 600);
+    const size_t n = (size_t)tsr_likelihood_n_profile(m.coarse.likelihood);
+    double *atoms = calloc(2 * n, sizeof *atoms), *bodies = atoms + n;
+    for (size_t k = 0; k < n; k++)
+        atoms[k] = exp(-0.002 * (double)k), bodies[k] = 1.0;
+    posterior_must(tsr_likelihood_correct(m.coarse.likelihood, 0, atoms, bodies,
+                                          1.0, &err),
+                   &err);
+    for (int c = 0; c < N; c++)
+        tsr_fine_learn(tsr_sampler_fine(run.sampler, c), 0);
+    posterior_must(tsr_sampler_refresh(run.sampler, &err), &err);
+    posterior_advance(run, 1, 10, 1);
+    tsr_chain *own;
+    tsr_batch *batch;
+    posterior_must(tsr_chain_new(&m.coarse.target, 0, &own, &err), &err);
+    posterior_must(tsr_batch_new(m.coarse.share.engine, 1, &batch, &err), &err);
+    for (int c = 0; c < N; c++) {
+        const tsr_fine *fine = tsr_sampler_fine(run.sampler, c);
+        double gain[2];
+        tsr_fine_gain(fine, gain);
+        tsr_chain_copy(own, tsr_fine_chain(fine));
+        posterior_must(tsr_chain_refresh(own, batch, &err), &err);
+        assert_true(fabs(gain[0] - tsr_chain_log_lik(tsr_fine_chain(fine)) +
+                         tsr_chain_log_lik(own)) < 1e-6);
+    }
+    tsr_batch_free(batch);
+    tsr_chain_free(own);
+    free(atoms);
+    posterior_run_free(run);
+    close_pair(&m);
+}
+
+/* Populations are of the coarse model alone: an exchange with a place that is
+ * not at its posterior would change their law. */
+static void populations_know_no_finer_model(void **state)
+{
+    (void)state;
+    enum { N = 16 };
+    tsr_err err = {0};
+    pair_of_models m;
+    open_pair(&m, N);
+    tsr_conformation *start[] = {m.coarse.extended};
+    double log_z[] = {(double)NAN};
+    m.coarse.target.n_group = 1, m.coarse.target.chains_each = N;
+    m.coarse.target.group_start = start;
+    m.coarse.target.group_log_z = log_z;
+    m.model.target.n_group = 0;
+    posterior_run run = posterior_run_new(&m.coarse, N, 1, 1);
+    posterior_must(tsr_sampler_populate(run.sampler, run.record, 40, 0.0, NULL,
+                                        NULL, &err),
+                   &err);
+    assert_true(tsr_sampler_population(run.sampler).n_level > 0);
+    assert_true(isfinite(log_z[0]));
+    assert_true(isnan(tsr_sampler_fine_rate(run.sampler)));
+    posterior_advance(run, 1, 10, 1);
+    assert_false(isnan(tsr_sampler_fine_rate(run.sampler)));
+    posterior_run_free(run);
+    close_pair(&m);
+}
+
 /* ---- the same bits ---- */
 
 enum { N_CHAIN = 5, N_WARM = 14, N_DRAW = 14, THIN = 4 };
@@ -270,6 +376,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(posterior_is_right),
         cmocka_unit_test(both_posteriors_are_right),
+        cmocka_unit_test(lesson_reaches_what_is_held),
+        cmocka_unit_test(populations_know_no_finer_model),
         cmocka_unit_test(division_changes_nothing),
         cmocka_unit_test(chains_are_independent),
         cmocka_unit_test(temperatures_are_held_after_warm_up)};
