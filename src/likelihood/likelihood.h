@@ -65,9 +65,10 @@ typedef struct {
  * TSR_RATIO_BOUND and TSR_RATIO_BOUND, and what it then lacks is for the
  * model's error to hold (tsr_likelihood_doubt).
  * atoms, bodies [n_pair][n_q], S_ab included: copied. radius_ang: r_m of the
- * atoms' G. Replaces an earlier correction. Before chains start, or between two
- * steps of them, if all are then computed afresh. Errors: TSR_E_NUMERIC (a
- * ratio that is not positive at the corners of c1 and c2), TSR_E_NOMEM. */
+ * atoms' G. Replaces an earlier correction; after an error that stays. Before
+ * chains start, or between two steps of them, if all are then computed afresh.
+ * Errors: TSR_E_NUMERIC (a ratio that is not positive at the corners of c1 and
+ * c2), TSR_E_NOMEM. */
 tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood, int view,
                                   const double *atoms, const double *bodies,
                                   double radius_ang, tsr_err *err);

@@ -53,30 +53,39 @@ static tsr_status check_correction(const tsr_likelihood *l, int view,
     return TSR_OK;
 }
 
+static void clear_correction(tsr_view *v)
+{
+    free(v->atoms);
+    free(v->bodies);
+    free(v->atom_power);
+}
+
 tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood, int view,
                                   const double *atoms, const double *bodies,
                                   double radius_ang, tsr_err *err)
 {
     tsr_likelihood *l = likelihood;
     tsr_view *v = &l->view[view];
+    tsr_view before = *v;
     const size_t n_q = (size_t)l->grid.n_q;
     const size_t n = (size_t)l->probe[v->probe].n_pair * n_q;
-    double *const held[] = {v->atoms, v->bodies, v->atom_power};
     v->radius_ang = radius_ang;
     v->atoms = copied(n, atoms);
     v->bodies = copied(n, bodies);
     v->atom_power = malloc(n_q * sizeof *v->atom_power);
-    for (size_t k = 0; k < sizeof held / sizeof *held; k++)
-        free(held[k]);
-    if (v->atoms == NULL || v->bodies == NULL || v->atom_power == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    for (size_t k = 0; k < n_q; k++)
+    tsr_status status =
+        v->atoms == NULL || v->bodies == NULL || v->atom_power == NULL
+            ? tsr_no_memory(err)
+            : TSR_OK;
+    for (size_t k = 0; k < n_q && status == TSR_OK; k++)
         v->atom_power[k] =
             tsr_component_power(radius_ang, (double)k * l->grid.dq_inv_ang);
-    const tsr_status status = check_correction(l, view, err);
-    if (status != TSR_OK) { /* they stay as they are */
-        free(v->atoms);
-        v->atoms = NULL;
+    TSR_THEN(status, check_correction(l, view, err));
+    if (status == TSR_OK) {
+        clear_correction(&before);
+    } else { /* they stay as they are */
+        clear_correction(v);
+        *v = before;
     }
     return status;
 }
