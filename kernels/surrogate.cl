@@ -2,20 +2,18 @@
  * makes all steps of one job, one after another.
  *
  * A step turns one torsion, or two neighbours against each other, or a linker
- * as a whole (surrogate_linker.cl), or moves c2. Points that turn are written
+ * as a whole (surrogate_turns.cl), or moves c2. Points that turn are written
  * beside the present ones; then pairs of beads are counted by distance, and
- * curve and likelihood follow from the counts. Only pairs whose distance has
- * changed are taken out and put in again, unless they are most. Sums over pairs
- * are integers, so that neither the order of work-items nor which pairs were
- * counted anew matters: the same job gives the same bits in any launch. Of the
- * three products of shapes the two smaller ones share an integer, 16 bits each.
- * All work-items draw the same random numbers, from a counter, and come to the
- * same decision.
+ * curve and likelihood follow from the counts (surrogate_curve.cl). Only pairs
+ * whose distance has changed are taken out and put in again, unless they are
+ * most. Sums over pairs are integers, so that neither the order of work-items
+ * nor which pairs were counted anew matters: the same job gives the same bits
+ * in any launch. Of the three products of shapes the two smaller ones share an
+ * integer, 16 bits each. All work-items draw the same random numbers, from a
+ * counter, and come to the same decision.
  *
  * Sizes and offsets are constants of the build: LANES, N_..., AT_... */
 
-#define PRODUCTS 3
-#define N_ROW (N_Q + 1)
 /* A result: log g at the start and at the end, c2; bare profiles of the start
  * and of the end; turns; of every linker what its factor may learn from. */
 #define AT_CURVES 3
@@ -27,90 +25,6 @@
 #define SLICES (LANES / N_Q > 0 ? LANES / N_Q : 1)
 #define MOST_NEAR 512 /* g is 0 beyond */
 #define NEAR_LANES (LANES < 8 ? LANES : 8)
-#define UNIT_PER_NAT 65536.0f
-
-/* Energy of a pair of bodies in integer units; negative: impossible. */
-int overlap(int4 a, int4 b, float r2, __global const float *contact,
-            float inverse_softness, float limit)
-{
-    const float d = contact[a.x * N_LIKE + b.x];
-    const int apart = abs(a.y - b.y);
-    if (r2 >= d * d || (a.z == b.z && apart < 3) || (a.w >= 0 && a.w == b.w))
-        return 0;
-    const float z = (d - sqrt(r2)) * inverse_softness, nat = 0.5f * z * z;
-    return nat > limit ? -1 : convert_int_rte(nat * UNIT_PER_NAT);
-}
-
-/* The nearest integer of what is below 2^22, in the bits of 1.5 2^23 + x: GPUs
- * convert a fourth as fast as they add. Beyond, the surrogate is worse. */
-int whole(float x)
-{
-    return as_int(x + 12582912.0f) - 0x4B400000;
-}
-
-float by_powers(__global const float *a, int q, float c)
-{
-    return a[q] + c * (a[N_Q + q] + c * a[2 * N_Q + q]);
-}
-
-/* The profile before `top` and `bottom`. */
-float bare_at(__global const float *job, __local const float *sums, int q,
-              float c2)
-{
-    float sum = by_powers(job + AT_REST, q, c2);
-    for (int m = 0; m < PRODUCTS; m++)
-        sum += job[AT_PRODUCT + m * N_Q + q] * sums[m * N_Q + q];
-    return sum;
-}
-
-/* Of all curves, from what rows make of the profile. */
-float log_lik_of(__global const float *curves, __local const float *row)
-{
-    float sum = 0.0f;
-    for (int c = 0; c < N_CURVE; c++, row += N_ROW) {
-        __global const float *target = curves + c * CURVE_SIZE + N_Q * N_ROW;
-        float scale = target[N_ROW], mm = 0.0f, tm = 0.0f;
-        if (scale == 0.0f) {
-            for (int k = 0; k < N_ROW; k++) {
-                mm += row[k] * row[k];
-                tm += row[k] * target[k];
-            }
-            scale = tm / mm;
-        }
-        for (int k = 0; k < N_ROW; k++) {
-            const float rest = target[k] - scale * row[k];
-            sum -= 0.5f * rest * rest;
-        }
-    }
-    return sum;
-}
-
-/* What two beads add to the counts, or with sign -1 take away. Written so that
- * no compiler's choice of fused operations makes both differ. */
-void count_pair(__local int *count, float r2, float4 u, float4 v, float c2,
-                float unit_0, float unit_1, float unit_2, float per_ang,
-                int sign, int *largest)
-{
-    const float knots = fmin(native_sqrt(r2) * per_ang, N_KNOT - 2.0f);
-    const int knot = (int)knots;
-    const float high = knots - (float)knot, low = 1.0f - high;
-    const float u0 = fma(c2, u.z, u.x), u1 = fma(c2, u.w, u.y);
-    const float v0 = fma(c2, v.z, v.x), v1 = fma(c2, v.w, v.y);
-    const float by_0 = u0 * v0 * unit_0, by_2 = u1 * v1 * unit_2;
-    const float by_1 = fma(u0, v1, u1 * v0) * unit_1;
-    *largest = max(*largest, knot + 1);
-    atomic_add(count + knot, sign * whole(low * by_0));
-    atomic_add(count + knot + 1, sign * whole(high * by_0));
-    atomic_add(count + N_KNOT + knot,
-               sign * ((whole(low * by_1) << 16) + whole(low * by_2)));
-    atomic_add(count + N_KNOT + knot + 1,
-               sign * ((whole(high * by_1) << 16) + whole(high * by_2)));
-}
-
-float square_of(float4 d)
-{
-    return fma(d.x, d.x, fma(d.y, d.y, d.z * d.z));
-}
 
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void
 surrogate_walk(__global const int4 *bead, __global const int2 *reach,
@@ -145,6 +59,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
     __local uchar is_odd[N_BEAD];
     __local int n_still, n_far, n_odd;
     __local linker_room room;
+    __local float log_lik_of_all;
 
     const int lid = (int)get_local_id(0), group = (int)get_group_id(0);
     __global const float *job = jobs + (size_t)group * JOB_SIZE;
@@ -410,6 +325,10 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                 const int c = a;
                 a = b, b = c;
             }
+            const float4 by = worth(amount[a], amount[b], c2_next, unit_0,
+                                    unit_1, unit_2);
+            int4 had = (int4)(0);
+            int had_knot = -1, knot;
             for (int sign = is_all ? 1 : -1; sign < 2; sign += 2) {
                 const float4 x = sign > 0 ? next_centre[a] : centre[a];
                 const float4 y = sign > 0 ? next_centre[b] : centre[b];
@@ -430,8 +349,16 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                                           (sign < 0 ? 1u << 30 : 0u);
                     }
                 }
-                count_pair(count, r2, amount[a], amount[b], c2_next, unit_0,
-                           unit_1, unit_2, knots_per_ang, sign, &largest);
+                const int4 gets = portions(r2, by, knots_per_ang, &knot);
+                largest = max(largest, knot + 1);
+                if (sign < 0) {
+                    had = gets, had_knot = knot;
+                    continue;
+                }
+                /* Distances change little where steps are small. */
+                if (had_knot >= 0 && had_knot != knot)
+                    add_portions(count, had_knot, -had);
+                add_portions(count, knot, had_knot == knot ? gets - had : gets);
             }
         }
         atomic_max(&last_knot, largest);
@@ -526,7 +453,10 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                 row[k] = sum;
             }
             barrier(CLK_LOCAL_MEM_FENCE);
-            log_lik_next = log_lik_of(job + AT_CURVE, row);
+            if (lid == 0)
+                log_lik_of_all = log_lik_of(job + AT_CURVE, row);
+            barrier(CLK_LOCAL_MEM_FENCE);
+            log_lik_next = log_lik_of_all;
         }
 
         const float log_accept = change + beta * (log_lik_next - log_lik);

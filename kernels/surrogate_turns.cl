@@ -325,6 +325,8 @@ int turn_linker(__local linker_room *r, int n, int is_free, int is_after,
             turn_all(r, side, n, goal, lid);
             error = is_free ? 0.0f
                             : lack_of(r->upto[n - 1], &step, start, goal, lack);
+            if (error < enough)
+                break;
             multiply(r, side + 1, side, n, lid);
             for (int i = lid; i < 6; i += LANES)
                 r->right[i] = lack[i];
@@ -332,7 +334,7 @@ int turn_linker(__local linker_room *r, int n, int is_free, int is_after,
             if (lid == 0)
                 solve_square(r);
             barrier(CLK_LOCAL_MEM_FENCE);
-            for (int k = lid; error >= enough && k < n; k += LANES)
+            for (int k = lid; k < n; k += LANES)
                 for (int j = 0; j < 6; j++)
                     r->angle[side][k] += r->column[side][k][j] * r->right[j];
             barrier(CLK_LOCAL_MEM_FENCE);

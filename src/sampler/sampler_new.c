@@ -9,7 +9,6 @@
 static void half_clear(tsr_half *h)
 {
     tsr_batch_free(h->batch);
-    tsr_surrogate_walker_free(h->walker);
     free(h->chain);
     free(h->ladder);
     free(h->fine);
@@ -36,6 +35,7 @@ void tsr_sampler_free(tsr_sampler *sampler)
             pthread_join(s->worker[w].thread, NULL);
         half_clear(&s->worker[w].half[0]);
         half_clear(&s->worker[w].half[1]);
+        tsr_surrogate_walker_free(s->worker[w].walker);
     }
     for (int c = 0; s->chain != NULL && c < s->n_chain * s->n_temp; c++)
         tsr_chain_free(s->chain[c]);
@@ -76,9 +76,6 @@ static tsr_status half_make(const tsr_sampler *s, tsr_half *h, int n_chain,
         return tsr_no_memory(err);
     if (share->engine == NULL || n_chain == 0)
         return TSR_OK;
-    if (share->walks != NULL && s->target->surrogate != NULL)
-        TSR_TRY(share->walks->walker_new(share->walks, n_chain * s->n_temp,
-                                         &h->walker, err));
     return tsr_batch_new(share->engine, n_chain * s->n_temp, &h->batch, err);
 }
 
@@ -99,6 +96,9 @@ static tsr_status deal_share(tsr_sampler *s, const tsr_engine_share *share,
             if (status != TSR_OK)
                 return status;
         }
+        if (share->walks != NULL && s->target->surrogate != NULL && n > 0)
+            TSR_TRY(share->walks->walker_new(share->walks, n * s->n_temp,
+                                             &own[w].walker, err));
     }
     for (int i = 0; i < share->n_chain; i++) {
         tsr_half *h = &own[i % n_worker].half[i / n_worker % 2];

@@ -18,7 +18,6 @@ typedef struct {
     int *number;         /* [n_chain] */
     long *accepted;      /* [n_chain] at temperature 1 since the last draw */
     tsr_batch *batch;    /* NULL without data */
-    tsr_surrogate_walker *walker; /* NULL: its chains do not walk */
     int n_ask;
     tsr_body_proposal *ask; /* [n_replica] */
     int *asked;             /* [n_replica] place in ask, or -1 */
@@ -32,6 +31,7 @@ typedef struct {
     pthread_t thread;
     int started;
     tsr_half half[2];
+    tsr_surrogate_walker *walker; /* of both; NULL: their chains do not walk */
     int n_done;  /* draws completed in this call */
     long n_step; /* steps */
     tsr_status status;

@@ -17,37 +17,50 @@ static void mark(tsr_worker *w, double *part)
 
 /* All replicas walk at the same steps of the run, so that a launch has them
  * all; whose turn it is depends on the step alone. */
-static int is_walk(const tsr_half *h, long step)
+static int is_walk(const tsr_worker *w, long step)
 {
     const long period =
-        h->walker != NULL ? tsr_chain_walk_period(h->chain[0]) : 0;
+        w->walker != NULL ? tsr_chain_walk_period(w->half[0].chain[0]) : 0;
     return period > 0 && step % period == 0;
 }
 
-static tsr_status half_walk(tsr_worker *w, tsr_half *h, tsr_err *err)
+/* Both halves at once: there is one launch for all that wait. */
+static tsr_status worker_walk(tsr_worker *w, tsr_err *err)
 {
-    const tsr_surrogate_spec *spec = h->walker->engine->spec;
-    const size_t job = (size_t)h->walker->layout.size;
-    const size_t result = (size_t)tsr_surrogate_result_size(spec);
-    tsr_surrogate_call *c = &h->walker->call;
-    c->n_job = h->n_replica;
-    for (int i = 0; i < h->n_replica; i++)
-        TSR_TRY(tsr_chain_set_out(
-            h->chain[i], &h->walker->layout, c->job + (size_t)i * job,
-            c->point + (ptrdiff_t)i * spec->n_point, c->key[i], err));
+    const tsr_surrogate_spec *spec = w->walker->engine->spec;
+    const tsr_surrogate_layout *layout = &w->walker->layout;
+    tsr_surrogate_call *c = &w->walker->call;
+    c->n_job = 0;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < w->half[k].n_replica; i++, c->n_job++)
+            TSR_TRY(tsr_chain_set_out(
+                w->half[k].chain[i], layout,
+                c->job + (ptrdiff_t)c->n_job * layout->size,
+                c->point + (ptrdiff_t)c->n_job * spec->n_point,
+                c->key[c->n_job], err));
     mark(w, &w->times.propose);
-    tsr_status status = h->walker->engine->walk(h->walker, err);
+    TSR_TRY(w->walker->engine->walk(w->walker, err));
     mark(w, &w->times.walk);
-    for (int i = 0; i < h->n_replica && status == TSR_OK; i++) {
+    return TSR_OK;
+}
+
+/* Where the replicas' walks have ended is what they propose. */
+static tsr_status half_come_back(tsr_worker *w, tsr_half *h, tsr_err *err)
+{
+    const tsr_surrogate_spec *spec = w->walker->engine->spec;
+    const tsr_surrogate_call *c = &w->walker->call;
+    const int first = h == &w->half[0] ? 0 : w->half[0].n_replica;
+    for (int i = 0; i < h->n_replica; i++) {
+        const ptrdiff_t job = first + i;
         const int32_t(*count)[2] = (const int32_t(*)[2])(
-            c->count + (ptrdiff_t)i * tsr_surrogate_n_count(spec));
+            c->count + job * tsr_surrogate_n_count(spec));
         int needed = 0;
-        status =
-            tsr_chain_come_back(h->chain[i], c->result + (size_t)i * result,
-                                count, &h->ask[h->n_ask], &needed, err);
+        TSR_TRY(tsr_chain_come_back(
+            h->chain[i], c->result + job * tsr_surrogate_result_size(spec),
+            count, &h->ask[h->n_ask], &needed, err));
         h->asked[i] = needed ? h->n_ask++ : -1;
     }
-    return status;
+    return TSR_OK;
 }
 
 /* step: of the whole run. */
@@ -56,8 +69,8 @@ static tsr_status half_propose(tsr_worker *w, tsr_half *h, long step,
 {
     tsr_status status = TSR_OK;
     h->n_ask = 0;
-    if (is_walk(h, step))
-        TSR_TRY(half_walk(w, h, err));
+    if (is_walk(w, step))
+        TSR_TRY(half_come_back(w, h, err));
     else
         for (int i = 0; i < h->n_replica; i++) {
             int needed = tsr_chain_propose(h->chain[i], &h->ask[h->n_ask]);
@@ -246,6 +259,15 @@ static tsr_status half_refresh(tsr_worker *w, tsr_half *h, tsr_err *err)
 
 /* ---- workers ---- */
 
+/* What both halves do next after a walk. */
+static tsr_status walk_and_propose(tsr_worker *w, long step, tsr_err *err)
+{
+    TSR_TRY(worker_walk(w, err));
+    for (int k = 0; k < 2; k++)
+        TSR_TRY(half_propose(w, &w->half[k], step, err));
+    return TSR_OK;
+}
+
 static tsr_status worker_run(tsr_worker *w)
 {
     tsr_sampler *s = w->sampler;
@@ -258,13 +280,18 @@ static tsr_status worker_run(tsr_worker *w)
         status = half_refresh(w, &w->half[k], &w->err);
     if (s->refresh)
         return status;
-    for (int k = 0; k < 2 && status == TSR_OK; k++) {
+    for (int k = 0; k < 2; k++)
         set_heat(s, &w->half[k], heat_at(s, s->n_step));
-        status = half_propose(w, &w->half[k], s->n_step, &w->err);
-    }
+    if (is_walk(w, s->n_step))
+        TSR_THEN(status, walk_and_propose(w, s->n_step, &w->err));
+    else
+        for (int k = 0; k < 2; k++)
+            TSR_THEN(status,
+                     half_propose(w, &w->half[k], s->n_step, &w->err));
     for (long step = 1; step <= total && status == TSR_OK; step++) {
         int last = step == total || tsr_sampler_should_stop(s);
-        int is_draw = step % s->thin == 0;
+        const int is_draw = step % s->thin == 0;
+        const int walks = is_walk(w, s->n_step + step);
         for (int k = 0; k < 2 && status == TSR_OK; k++) {
             tsr_half *h = &w->half[k];
             status = half_decide(w, h, &w->err);
@@ -274,9 +301,11 @@ static tsr_status worker_run(tsr_worker *w)
                 status = half_offer(w, h, &w->err);
             if (status == TSR_OK && is_draw)
                 half_store(w, h, (int)(step / s->thin) - 1);
-            if (status == TSR_OK && !last)
+            if (status == TSR_OK && !last && !walks)
                 status = half_propose(w, h, s->n_step + step, &w->err);
         }
+        if (status == TSR_OK && !last && walks)
+            status = walk_and_propose(w, s->n_step + step, &w->err);
         w->n_step = step;
         if (status == TSR_OK && is_draw)
             w->n_done = (int)(step / s->thin);
