@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Of a work-group. With 512 a launch of a hundred walks took 10 % less than with
- * 256 in lar, 21 % less in the ligase, on an H200. */
+/* Of a work-group. With 512 a launch of a hundred walks took 10 % less than
+ * with 256 in lar, 21 % less in the ligase, on an H200. */
 enum { LANES = 512, LANES_CPU = 1 };
 
 static size_t lanes_of(const tsr_device_info *device)

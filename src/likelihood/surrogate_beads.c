@@ -8,6 +8,7 @@
 #include "likelihood/surrogate_beads.h"
 
 #include "core/vec3.h"
+#include "likelihood/surrogate_units.h"
 #include "likelihood/term_saxs.h"
 
 #include <math.h>
@@ -17,15 +18,7 @@
 /* Where form factors are to be met best, 1/A. */
 static const double shape_width = 0.1;
 
-/* A rigid protein gets some so many beads, each of a few residues: of four
- * where errors are usual, of two where they are small enough to see the
- * difference (the ligase's, .35 %: 26 % of walks are accepted then instead of 5
- * %). */
-static const double small_error = 0.005, small_error_q = 0.15;
 enum {
-    RIGID_BEADS = 60,
-    MOST_RESIDUES = 4,
-    MOST_RESIDUES_PRECISE = 2,
     SHAPES = TSR_SURROGATE_SHAPES,
     PRODUCTS = TSR_SURROGATE_PRODUCTS,
     POWERS = TSR_SURROGATE_POWERS
@@ -39,6 +32,8 @@ struct tsr_surrogate_beads {
     double *constant; /* [n_pair][n_q] of pairs whose distance stays */
     double *amount;   /* [SHAPES][n_row] where c1 is fixed; NULL: it is not */
     double *shape;    /* [SHAPES][n_q] likewise */
+    double *more; /* [SHAPES][n_row] by which rigid units scatter as they do,
+                     where c1 starts */
 };
 
 /* What one job is made with. */
@@ -61,78 +56,7 @@ static double dot(size_t n, const double *a, const double *b)
     return sum;
 }
 
-static double sinc(double x)
-{
-    return fabs(x) < 1e-6 ? 1.0 : sin(x) / x;
-}
-
 /* ---- beads ---- */
-
-static int can_join(const tsr_topology *t, int a, int b)
-{
-    const tsr_residue *i = &t->residue[a], *j = &t->residue[b];
-    return i->unit >= 0 && i->unit == j->unit &&
-           i->chain_first == j->chain_first;
-}
-
-/* Do more than half of a curve's points at small q have a small error? */
-static int is_precise(const tsr_likelihood *l)
-{
-    for (int d = 0; d < l->n_term; d++) {
-        const tsr_saxs_term *curve = (const void *)l->term[d];
-        int n = 0, n_small = 0;
-        if (l->term[d]->type != &tsr_term_saxs)
-            continue;
-        for (int k = 0; k < curve->saxs->n; k++) {
-            if (curve->saxs->q[k] > small_error_q)
-                continue;
-            n++;
-            n_small +=
-                curve->saxs->sigma[k] < small_error * curve->saxs->intensity[k];
-        }
-        if (2 * n_small > n)
-            return 1;
-    }
-    return 0;
-}
-
-static int residues_of_bead(const tsr_topology *t, const tsr_likelihood *l)
-{
-    const int most = is_precise(l) ? MOST_RESIDUES_PRECISE : MOST_RESIDUES;
-    int n_rigid = 0;
-    for (int i = 0; i < t->n_residue; i++)
-        n_rigid += t->residue[i].unit >= 0;
-    return n_rigid / RIGID_BEADS < most ? 1 + n_rigid / RIGID_BEADS : most;
-}
-
-/* Beads of up to `most` residues. Returns how many; out may be NULL. */
-static int list_beads(const tsr_topology *t, int most, tsr_bead *out)
-{
-    int n = 0;
-    for (int i = 0; i < t->n_residue;) {
-        const tsr_residue *r = &t->residue[i];
-        int count = 1;
-        while (count < most && i + count < t->n_residue &&
-               can_join(t, i, i + count))
-            count++;
-        const tsr_residue *z = &t->residue[i + count - 1];
-        const int end = z->first_body + z->n_body;
-        const int each = r->unit >= 0 ? end - r->first_body : 1;
-        for (int b = r->first_body; b < end; b += each, n++)
-            if (out != NULL)
-                out[n] = (tsr_bead){b, each, r->unit};
-        i += count;
-    }
-    return n;
-}
-
-void tsr_bead_centre(const tsr_bead *bead, const double (*body)[3], double x[3])
-{
-    x[0] = x[1] = x[2] = 0.0;
-    for (int i = 0; i < bead->count; i++)
-        for (int d = 0; d < 3; d++)
-            x[d] += body[bead->first + i][d] / bead->count;
-}
 
 int tsr_surrogate_n_bead(const tsr_surrogate_beads *beads)
 {
@@ -160,7 +84,8 @@ static const double *factor_of(const tsr_likelihood *l, int k, int body)
 }
 
 /* A bead's form factors: of its bodies about their centre. */
-static void make_factors(tsr_surrogate_beads *g, const double (*body)[3])
+static void make_factors(tsr_surrogate_beads *g, const double (*body)[3],
+                         double *work)
 {
     const tsr_likelihood *l = g->likelihood;
     const int n_q = l->grid.n_q;
@@ -171,10 +96,12 @@ static void make_factors(tsr_surrogate_beads *g, const double (*body)[3])
             tsr_bead_centre(&g->bead[b], body, x);
             for (int i = 0; i < g->bead[b].count; i++) {
                 const int at = g->bead[b].first + i;
-                const double r = tsr_vec3_distance(x, body[at]);
                 const double *f = factor_of(l, k, at);
+                tsr_sinc_series(
+                    n_q, l->grid.dq_inv_ang * tsr_vec3_distance(x, body[at]),
+                    work);
                 for (int j = 0; j < n_q; j++)
-                    out[j] += f[j] * sinc(j * l->grid.dq_inv_ang * r);
+                    out[j] += f[j] * work[j];
             }
         }
 }
@@ -211,9 +138,10 @@ static void make_constant(tsr_surrogate_beads *g, const double (*body)[3],
             for (int u = p->first; u < p->first + p->count; u++)
                 for (int v = a == b ? u : w->first; v < w->first + w->count;
                      v++) {
-                    const double r = tsr_vec3_distance(body[u], body[v]);
-                    for (int q = 0; q < grid->n_q; q++)
-                        s[q] = sinc(q * grid->dq_inv_ang * r);
+                    tsr_sinc_series(grid->n_q,
+                                    grid->dq_inv_ang *
+                                        tsr_vec3_distance(body[u], body[v]),
+                                    s);
                     add_constant(g, u, v, s);
                 }
         }
@@ -334,26 +262,133 @@ static int making_init(making *s, const tsr_surrogate_beads *g,
     return 1;
 }
 
-/* Shapes depend on c1 alone. */
-static int keep_shapes(tsr_surrogate_beads *g)
+/* ---- rigid units ---- */
+
+/* The form factors of body i, as a row of `all` has them. */
+static void put_factor(const making *s, int i, int is_water, double *out)
+{
+    const tsr_surrogate_beads *g = s->beads;
+    const tsr_likelihood *l = g->likelihood;
+    const int end = l->probe->n_comp - g->has_water;
+    double c[TSR_N_COMP] = {1.0, 0.0, 0.0};
+    for (int q = 0; q < l->grid.n_q; q++) {
+        tsr_likelihood_coefficients(l, 0, s->contrast, l->probe->power[q], c);
+        out[q] = is_water ? factor_of(l, end, i)[q] : 0.0;
+        for (int k = 0; k < end && !is_water; k++)
+            out[q] += c[k] * factor_of(l, k, i)[q];
+    }
+}
+
+/* The beads of a unit: which they are, and where their bodies. */
+typedef struct {
+    int n_bead, n_body;
+    int *bead, *body;              /* [n_bead], [n_body] */
+    double (*centre)[3], (*at)[3]; /* [n_bead], [n_body] */
+    double *factor, *amount;       /* [n_body][n_q], [SHAPES][n_bead] */
+} unit_view;
+
+static void find_unit(const tsr_surrogate_beads *g, int unit,
+                      const double (*body)[3], unit_view *v)
+{
+    v->n_bead = v->n_body = 0;
+    for (int b = 0; b < g->n_bead; b++) {
+        if (g->bead[b].unit != unit)
+            continue;
+        tsr_bead_centre(&g->bead[b], body, v->centre[v->n_bead]);
+        v->bead[v->n_bead++] = b;
+        for (int k = 0; k < g->bead[b].count; k++, v->n_body++) {
+            v->body[v->n_body] = g->bead[b].first + k;
+            memcpy(v->at[v->n_body], body[g->bead[b].first + k], sizeof *v->at);
+        }
+    }
+}
+
+/* Of the protein's amounts, or of its water's. */
+static int fit_unit(making *s, const unit_view *v, int is_water)
+{
+    const tsr_surrogate_beads *g = s->beads;
+    const tsr_q_grid *grid = &g->likelihood->grid;
+    const int first = is_water ? g->n_bead : 0;
+    for (int i = 0; i < v->n_body; i++)
+        put_factor(s, v->body[i], is_water,
+                   v->factor + (ptrdiff_t)i * grid->n_q);
+    for (int m = 0; m < SHAPES; m++)
+        for (int b = 0; b < v->n_bead; b++)
+            v->amount[m * v->n_bead + b] =
+                s->amount[m * s->n_row + first + v->bead[b]];
+    if (!tsr_unit_fit(&(tsr_unit_beads){.n_bead = v->n_bead,
+                                        .n_body = v->n_body,
+                                        .n_q = grid->n_q,
+                                        .dq_inv_ang = grid->dq_inv_ang,
+                                        .width_inv_ang = shape_width,
+                                        .centre = (const double(*)[3])v->centre,
+                                        .body = (const double(*)[3])v->at,
+                                        .factor = v->factor,
+                                        .shape = s->shape,
+                                        .amount = v->amount}))
+        return 0;
+    for (int m = 0; m < SHAPES; m++)
+        for (int b = 0; b < v->n_bead; b++)
+            s->amount[m * s->n_row + first + v->bead[b]] =
+                v->amount[m * v->n_bead + b];
+    return 1;
+}
+
+/* After set_shapes. 0: out of memory. */
+static int fit_units(making *s, int n_body, const double (*body)[3])
+{
+    const tsr_surrogate_beads *g = s->beads;
+    const size_t n = (size_t)g->n_bead, m = (size_t)n_body,
+                 n_q = (size_t)g->likelihood->grid.n_q;
+    unit_view v = {.bead = calloc(n + m, sizeof *v.bead),
+                   .centre = calloc(n + m, sizeof *v.centre),
+                   .factor = calloc(m * n_q + SHAPES * n, sizeof *v.factor)};
+    int ok = v.bead != NULL && v.centre != NULL && v.factor != NULL, last = -1;
+    for (int b = 0; b < g->n_bead; b++)
+        last = g->bead[b].unit > last ? g->bead[b].unit : last;
+    for (int unit = 0; unit <= last && ok; unit++) {
+        v.body = v.bead + n, v.at = v.centre + n, v.amount = v.factor + m * n_q;
+        find_unit(g, unit, body, &v);
+        for (int water = 0; water <= g->has_water && v.n_bead > 1; water++)
+            ok &= fit_unit(s, &v, water);
+    }
+    free(v.bead);
+    free(v.centre);
+    free(v.factor);
+    return ok;
+}
+
+/* Shapes depend on c1 alone. Where it is inferred, what makes units exact at
+ * its start is nearly right elsewhere. */
+static int keep_shapes(tsr_surrogate_beads *g, int n_body,
+                       const double (*body)[3])
 {
     const size_t n_q = (size_t)g->likelihood->grid.n_q;
+    const int is_fixed = !g->likelihood->contrast[TSR_C1].infer;
     making s;
-    if (g->likelihood->contrast[TSR_C1].infer)
-        return 1;
-    const int ok = making_init(&s, g, NULL);
-    const size_t n = (size_t)s.n_row;
+    int ok = making_init(&s, g, NULL);
+    const size_t n = SHAPES * (size_t)s.n_row;
+    g->more = calloc(n, sizeof *g->more);
+    ok &= g->more != NULL;
     if (ok) {
         set_shapes(&s);
-        g->amount = malloc(SHAPES * n * sizeof *g->amount);
-        g->shape = malloc(SHAPES * n_q * sizeof *g->shape);
+        for (size_t k = 0; k < n; k++)
+            g->more[k] = -s.amount[k];
+        ok = fit_units(&s, n_body, body);
+        for (size_t k = 0; k < n; k++)
+            g->more[k] += s.amount[k];
     }
-    if (ok && g->amount != NULL && g->shape != NULL) {
-        memcpy(g->amount, s.amount, SHAPES * n * sizeof *g->amount);
+    if (ok && is_fixed) {
+        g->amount = malloc(n * sizeof *g->amount);
+        g->shape = malloc(SHAPES * n_q * sizeof *g->shape);
+        ok = g->amount != NULL && g->shape != NULL;
+    }
+    if (ok && is_fixed) {
+        memcpy(g->amount, s.amount, n * sizeof *g->amount);
         memcpy(g->shape, s.shape, SHAPES * n_q * sizeof *g->shape);
     }
     free(s.all);
-    return ok && g->amount != NULL && g->shape != NULL;
+    return ok;
 }
 
 void tsr_surrogate_beads_free(tsr_surrogate_beads *beads)
@@ -365,6 +400,7 @@ void tsr_surrogate_beads_free(tsr_surrogate_beads *beads)
     free(beads->constant);
     free(beads->amount);
     free(beads->shape);
+    free(beads->more);
     free(beads);
 }
 
@@ -375,13 +411,12 @@ tsr_surrogate_beads *tsr_surrogate_beads_new(const tsr_topology *topology,
     const double(*body)[3] = (const double(*)[3])first->body;
     const tsr_likelihood *l = likelihood;
     const size_t n_q = (size_t)l->grid.n_q;
-    const int most = residues_of_bead(topology, likelihood);
     tsr_surrogate_beads *g = calloc(1, sizeof *g);
     double *work = calloc(n_q, sizeof *work);
     if (g != NULL) {
         g->likelihood = l;
         g->has_water = knows_water(l);
-        g->n_bead = list_beads(topology, most, NULL);
+        g->n_bead = tsr_bead_list(topology, NULL);
         g->bead = calloc((size_t)g->n_bead, sizeof *g->bead);
         g->constant = calloc((size_t)l->n_pair * n_q, sizeof *g->constant);
         g->factor = calloc((size_t)(g->n_bead * l->probe->n_comp) * n_q,
@@ -393,11 +428,11 @@ tsr_surrogate_beads *tsr_surrogate_beads_new(const tsr_topology *topology,
         free(work);
         return NULL;
     }
-    list_beads(topology, most, g->bead);
-    make_factors(g, body);
+    tsr_bead_list(topology, g->bead);
+    make_factors(g, body, work);
     make_constant(g, body, work);
     free(work);
-    if (!keep_shapes(g)) {
+    if (!keep_shapes(g, topology->n_body, body)) {
         tsr_surrogate_beads_free(g);
         return NULL;
     }
@@ -503,6 +538,8 @@ tsr_status tsr_surrogate_beads_fill(const tsr_surrogate_beads *beads,
     double *const room = s.all;
     if (beads->amount == NULL) {
         set_shapes(&s);
+        for (int k = 0; k < SHAPES * s.n_row; k++)
+            s.amount[k] += beads->more[k];
     } else {
         memcpy(s.amount, beads->amount,
                SHAPES * (size_t)s.n_row * sizeof *s.amount);

@@ -5,12 +5,7 @@
 
 #include "engine/walker.h"
 #include "likelihood/likelihood.h"
-
-/* Bodies first..first+count-1, which move as one; of a flexible residue one
- * body, unit -1. */
-typedef struct {
-    int first, count, unit;
-} tsr_bead;
+#include "likelihood/surrogate_units.h"
 
 typedef struct tsr_surrogate_beads tsr_surrogate_beads;
 
@@ -22,8 +17,6 @@ void tsr_surrogate_beads_free(tsr_surrogate_beads *beads);
 
 int tsr_surrogate_n_bead(const tsr_surrogate_beads *beads);
 const tsr_bead *tsr_surrogate_bead(const tsr_surrogate_beads *beads, int bead);
-void tsr_bead_centre(const tsr_bead *bead, const double (*body)[3],
-                     double x[3]);
 
 /* Is c2 inferred, with a prior that a walk knows? */
 int tsr_surrogate_has_water(const tsr_surrogate_beads *beads);

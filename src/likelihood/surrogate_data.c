@@ -27,6 +27,8 @@ typedef struct {
     double *normal; /* [n_q][n_q] M' W M */
     double *vector; /* [2 + n_error][n_q] M' W of data, of 1, of errors */
     double *gram;   /* [2 + n_error][2 + n_error] of those with another */
+    float *ready;   /* [n_q + 1][n_q + 1] and the scale, where s is fixed: the
+                       curve as a job has it */
 } curve;
 
 struct tsr_surrogate_data {
@@ -96,24 +98,6 @@ static int make_curve(tsr_surrogate_data *g, int d)
     return 1;
 }
 
-tsr_surrogate_data *tsr_surrogate_data_new(const tsr_likelihood *likelihood)
-{
-    tsr_surrogate_data *g = calloc(1, sizeof *g);
-    if (g == NULL)
-        return NULL;
-    g->likelihood = likelihood;
-    g->curve = calloc((size_t)likelihood->n_term + 1, sizeof *g->curve);
-    int ok = g->curve != NULL;
-    for (int d = 0; d < likelihood->n_term && ok; d++)
-        if (likelihood->term[d]->type == &tsr_term_saxs)
-            ok = make_curve(g, d);
-    if (!ok) {
-        tsr_surrogate_data_free(g);
-        return NULL;
-    }
-    return g;
-}
-
 void tsr_surrogate_data_free(tsr_surrogate_data *data)
 {
     if (data == NULL)
@@ -122,6 +106,7 @@ void tsr_surrogate_data_free(tsr_surrogate_data *data)
         free(data->curve[d].normal);
         free(data->curve[d].vector);
         free(data->curve[d].gram);
+        free(data->curve[d].ready);
     }
     free(data->curve);
     free(data);
@@ -289,28 +274,74 @@ int tsr_surrogate_data_n_curve(const tsr_surrogate_data *data)
     return data->n_curve;
 }
 
+/* Rows, target and scale of a curve in a job. */
+static size_t curve_size(size_t n_q)
+{
+    return (n_q + 1) * (n_q + 1) + 1;
+}
+
+static tsr_status fill_curve(const tsr_surrogate_data *data, const curve *c,
+                             double spread, float *out, tsr_err *err)
+{
+    const size_t n_q = (size_t)data->likelihood->grid.n_q;
+    double *form =
+        calloc(form_size(data) + (TSR_MODEL_ERRORS + 1) * n_q + 3 * (n_q + 1),
+               sizeof *form);
+    TSR_TRY(tsr_allocated(form, err));
+    double *low = form + form_size(data);
+    set_curve(c, n_q, spread, form, low);
+    put_curve(c->linear, (int)n_q, form, low + (TSR_MODEL_ERRORS + 1) * n_q,
+              out);
+    free(form);
+    return TSR_OK;
+}
+
 tsr_status tsr_surrogate_data_fill(const tsr_surrogate_data *data,
                                    const double *theta, float *out,
                                    tsr_err *err)
 {
-    const size_t n_q = (size_t)data->likelihood->grid.n_q, n_row = n_q + 1;
-    double *form =
-        calloc(form_size(data) + (TSR_MODEL_ERRORS + 1) * n_q + 3 * n_row,
-               sizeof *form);
-    if (form == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    double *low = form + form_size(data);
-    for (int d = 0; d < data->n_curve; d++) {
+    const size_t size = curve_size((size_t)data->likelihood->grid.n_q);
+    for (int d = 0; d < data->n_curve; d++, out += size) {
         const curve *c = &data->curve[d];
         const tsr_term *t = data->likelihood->term[c->term];
-        set_curve(c, n_q, c->has_spread ? exp(theta[t->first]) : 1.0, form,
-                  low);
-        put_curve(c->linear, (int)n_q, form, low + (TSR_MODEL_ERRORS + 1) * n_q,
-                  out);
-        out += n_q * n_row + n_row + 1;
+        if (c->ready != NULL)
+            memcpy(out, c->ready, size * sizeof *out);
+        else
+            TSR_TRY(fill_curve(data, c, exp(theta[t->first]), out, err));
     }
-    free(form);
     return TSR_OK;
+}
+
+static int make_ready(tsr_surrogate_data *g)
+{
+    const size_t size = curve_size((size_t)g->likelihood->grid.n_q);
+    for (int d = 0; d < g->n_curve; d++) {
+        curve *c = &g->curve[d];
+        if (c->has_spread)
+            continue;
+        c->ready = calloc(size, sizeof *c->ready);
+        if (c->ready == NULL || fill_curve(g, c, 1.0, c->ready, NULL) != TSR_OK)
+            return 0;
+    }
+    return 1;
+}
+
+tsr_surrogate_data *tsr_surrogate_data_new(const tsr_likelihood *likelihood)
+{
+    tsr_surrogate_data *g = calloc(1, sizeof *g);
+    if (g == NULL)
+        return NULL;
+    g->likelihood = likelihood;
+    g->curve = calloc((size_t)likelihood->n_term + 1, sizeof *g->curve);
+    int ok = g->curve != NULL;
+    for (int d = 0; d < likelihood->n_term && ok; d++)
+        if (likelihood->term[d]->type == &tsr_term_saxs)
+            ok = make_curve(g, d);
+    if (!ok || !make_ready(g)) {
+        tsr_surrogate_data_free(g);
+        return NULL;
+    }
+    return g;
 }
 
 /* ---- distances ---- */

@@ -32,8 +32,8 @@ typedef struct {
     int started;
     tsr_half half[2];
     tsr_surrogate_walker *walker; /* of both; NULL: their chains do not walk */
-    int n_done;  /* draws completed in this call */
-    long n_step; /* steps */
+    int n_done;                   /* draws completed in this call */
+    long n_step;                  /* steps */
     tsr_status status;
     tsr_err err;
     atomic_long step, accepted;

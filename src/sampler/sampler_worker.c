@@ -52,8 +52,8 @@ static tsr_status half_come_back(tsr_worker *w, tsr_half *h, tsr_err *err)
     const int first = h == &w->half[0] ? 0 : w->half[0].n_replica;
     for (int i = 0; i < h->n_replica; i++) {
         const ptrdiff_t job = first + i;
-        const int32_t(*count)[2] = (const int32_t(*)[2])(
-            c->count + job * tsr_surrogate_n_count(spec));
+        const int32_t(*count)[2] =
+            (const int32_t(*)[2])(c->count + job * tsr_surrogate_n_count(spec));
         int needed = 0;
         TSR_TRY(tsr_chain_come_back(
             h->chain[i], c->result + job * tsr_surrogate_result_size(spec),
@@ -286,8 +286,7 @@ static tsr_status worker_run(tsr_worker *w)
         TSR_THEN(status, walk_and_propose(w, s->n_step, &w->err));
     else
         for (int k = 0; k < 2; k++)
-            TSR_THEN(status,
-                     half_propose(w, &w->half[k], s->n_step, &w->err));
+            TSR_THEN(status, half_propose(w, &w->half[k], s->n_step, &w->err));
     for (long step = 1; step <= total && status == TSR_OK; step++) {
         int last = step == total || tsr_sampler_should_stop(s);
         const int is_draw = step % s->thin == 0;

@@ -1,0 +1,51 @@
+/* The beads of a molecule, and amounts by which those of a rigid unit scatter
+ * as the unit does.
+ *
+ * A bead of a unit stands for a few residues, and its own form factor is round.
+ * What that loses, the beads of a unit can give back together: with amounts a
+ * of the shapes s(q) they have the amplitude
+ *
+ *     B(q) = sum over beads b and shapes m of a_mb s_m(q) exp(i q x_b),
+ *
+ * and a is chosen such that the mean of |B - A|^2 over all directions, A the
+ * amplitude of the unit's bodies, is least in a weighted sum over q. The mean
+ * of exp(i q (x - y)) is sinc(q |x - y|), so that all sums are known, and a
+ * solves linear equations. Beads are nearer to each other than the curve can
+ * tell, so a is held near what it was (ridge regression). What other units and
+ * flexible residues see of the unit, products of its amplitude with theirs, is
+ * as good as B. */
+#ifndef TSR_LIKELIHOOD_SURROGATE_UNITS_H
+#define TSR_LIKELIHOOD_SURROGATE_UNITS_H
+
+#include "engine/walker.h"
+#include "model/topology.h"
+
+/* Bodies first..first+count-1, which move as one; of a flexible residue one
+ * body, unit -1. */
+typedef struct {
+    int first, count, unit;
+} tsr_bead;
+
+/* Into out (NULL: they are only counted). Returns how many. */
+int tsr_bead_list(const tsr_topology *topology, tsr_bead *out);
+
+void tsr_bead_centre(const tsr_bead *bead, const double (*body)[3],
+                     double x[3]);
+
+typedef struct {
+    int n_bead, n_body, n_q;
+    double dq_inv_ang, width_inv_ang; /* of the weight, a normal in q */
+    const double (*centre)[3];        /* [n_bead] Angstrom */
+    const double (*body)[3];          /* [n_body] Angstrom */
+    const double *factor;             /* [n_body][n_q] form factors */
+    const double *shape;              /* [SHAPES][n_q] */
+    double *amount;                   /* [SHAPES][n_bead] in and out */
+} tsr_unit_beads;
+
+/* 0: out of memory. Amounts stay where the equations have no solution. */
+int tsr_unit_fit(const tsr_unit_beads *unit);
+
+/* sinc(j x), j = 0 to n_q - 1, by the recurrence of sin(j x). */
+void tsr_sinc_series(int n_q, double x, double *out);
+
+#endif
