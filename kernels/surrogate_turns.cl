@@ -119,7 +119,7 @@ typedef struct {
     float column[3][MOST_TURN][6];
     float angle[2][MOST_TURN]; /* d there and back */
     float loose[2][MOST_TURN]; /* z, z* */
-    float square[36], right[6], unit_step[8], log_det[2];
+    float square[36], right[6], unit_step[8], log_det[2], error;
     int torsion[MOST_TURN], edge[MOST_TURN]; /* edge of the points beyond */
 } linker_room;
 
@@ -147,12 +147,16 @@ void turn_all(__local linker_room *r, int side, int n, float4 centre, int lid)
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = lid; i < 3; i += LANES) {
         float4 row = (float4)(i == 0, i == 1, i == 2, 0.0f);
+        float4 a = r->turn[0][0], b = r->turn[0][1], c = r->turn[0][2];
         for (int k = 0; k < n; k++) {
+            const int next = min(k + 1, n - 1); /* read before it is needed */
+            const float4 d = r->turn[next][0], e = r->turn[next][1],
+                         f = r->turn[next][2];
             const float shift = row.w;
-            row = row.x * r->turn[k][0] + row.y * r->turn[k][1] +
-                  row.z * r->turn[k][2];
+            row = row.x * a + row.y * b + row.z * c;
             row.w += shift;
             r->upto[k][i] = row;
+            a = d, b = e, c = f;
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -197,7 +201,7 @@ void multiply(__local linker_room *r, int a, int b, int n, int lid)
  * elsewhere the step is not made. Returns log |square|. */
 float solve_square(__local linker_room *r)
 {
-    float a[6][7], product = 1.0f;
+    float a[6][7], inverse[6], product = 1.0f;
 #pragma unroll
     for (int i = 0; i < 6; i++) {
 #pragma unroll
@@ -207,21 +211,23 @@ float solve_square(__local linker_room *r)
     }
 #pragma unroll
     for (int p = 0; p < 6; p++) {
-        const float by = 1.0f / a[p][p];
+        inverse[p] = 1.0f / a[p][p];
         product *= a[p][p];
 #pragma unroll
-        for (int i = p + 1; i < 6; i++)
+        for (int i = p + 1; i < 6; i++) {
+            const float by = a[i][p] * inverse[p];
 #pragma unroll
             for (int j = p + 1; j < 7; j++)
-                a[i][j] -= a[i][p] * by * a[p][j];
+                a[i][j] -= by * a[p][j];
+        }
     }
 #pragma unroll
     for (int i = 5; i >= 0; i--) {
-        float x = a[i][6];
 #pragma unroll
         for (int j = i + 1; j < 6; j++)
-            x -= a[i][j] * r->right[j];
-        r->right[i] = x / a[i][i];
+            a[i][6] -= a[i][j] * a[j][6];
+        a[i][6] *= inverse[i];
+        r->right[i] = a[i][6];
     }
     return log(product);
 }
@@ -250,22 +256,30 @@ void loosen(__local linker_room *r, int side, int n, int is_free, int lid)
 }
 
 /* What the part beyond lacks of a turn by `step` and of its point `from` at
- * `to`, as a step; the largest of its numbers. */
-float lack_of(__local const float4 *had, const motion *step, float4 from,
-              float4 to, float lack[6])
+ * `to`, as a step: into right; the largest of its numbers into error. */
+void find_lack(__local linker_room *r, int n, const motion *step, float4 from,
+               float4 to)
 {
+    __local const float4 *had = r->upto[n - 1];
     float4 x = had[0], y = had[1], z = had[2], a = step->x, b = step->y;
     float4 c = step->z;
     const float4 shift = (to - carried(had, from)) / LEVER;
     float most = 0.0f;
     x.w = y.w = z.w = a.w = b.w = c.w = 0.0f;
-    lack[0] = 0.5f * (dot(c, y) - dot(b, z));
-    lack[1] = 0.5f * (dot(a, z) - dot(c, x));
-    lack[2] = 0.5f * (dot(b, x) - dot(a, y));
-    lack[3] = shift.x, lack[4] = shift.y, lack[5] = shift.z;
-    for (int i = 0; i < 6; i++)
+    const float lack[6] = {0.5f * (dot(c, y) - dot(b, z)),
+                           0.5f * (dot(a, z) - dot(c, x)),
+                           0.5f * (dot(b, x) - dot(a, y)),
+                           shift.x,
+                           shift.y,
+                           shift.z};
+    for (int i = 0; i < 6; i++) {
         most = fmax(most, fabs(lack[i]));
-    return most;
+        r->right[i] = lack[i];
+    }
+    /* fmax passes over what is no number */
+    r->error = shift.x + shift.y + shift.z == shift.x + shift.y + shift.z
+                   ? most
+                   : NAN;
 }
 
 motion by_vector(float4 omega)
@@ -321,16 +335,19 @@ int turn_linker(__local linker_room *r, int n, int is_free, int is_after,
         float error = 1.0f;
         loosen(r, side, n, is_free, lid);
         for (int pass = 0; pass <= most && error >= enough; pass++) {
-            float lack[6];
             turn_all(r, side, n, goal, lid);
-            error = is_free ? 0.0f
-                            : lack_of(r->upto[n - 1], &step, start, goal, lack);
+            if (is_free) {
+                error = 0.0f;
+                break;
+            }
+            /* By different work-items beside each other. */
+            multiply(r, side + 1, side, n, lid);
+            if (lid == LANES - 1)
+                find_lack(r, n, &step, start, goal);
+            barrier(CLK_LOCAL_MEM_FENCE);
+            error = r->error;
             if (error < enough)
                 break;
-            multiply(r, side + 1, side, n, lid);
-            for (int i = lid; i < 6; i += LANES)
-                r->right[i] = lack[i];
-            barrier(CLK_LOCAL_MEM_FENCE);
             if (lid == 0)
                 solve_square(r);
             barrier(CLK_LOCAL_MEM_FENCE);
