@@ -17,7 +17,6 @@
 #define DOWN (4 / ACROSS) /* rows at a time */
 
 #define VLOAD JOIN(vload, LANES)
-#define VSTORE JOIN(vstore, LANES)
 
 /* The rows of a tile. Tiles that follow one another often share them. */
 typedef struct {
@@ -103,10 +102,12 @@ static inline VREAL one_page(VREAL sum, const REAL *restrict fi,
 #endif
 }
 
-/* Page k of all pairs of components: sum [PAIRS][PAGES]. */
-static inline void add_page(VREAL *restrict sum, const tile_rows *rows, int row,
-                            __global const REAL *restrict fj, int k, VREAL s0,
-                            VREAL s1, VREAL s2, VREAL s3)
+/* Page k of all pairs of components: sum [PAIRS][PAGES]. Inlined always: a call
+ * would put the chains' twenty vectors into memory. */
+static inline __attribute__((always_inline)) void add_page(
+    VREAL *restrict sum, const tile_rows *rows, int row,
+    __global const REAL *restrict fj, int k, VREAL s0, VREAL s1, VREAL s2,
+    VREAL s3)
 {
     fj += k * TILE;
     sum += k;
@@ -176,6 +177,28 @@ static inline void four_vectors(VREAL *restrict sum, const tile_rows *rows,
     }
 }
 
+/* The sum over a vector's lanes, by halves: one after the other they would be a
+ * chain of additions that each wait for the one before. */
+static inline REAL across(VREAL v)
+{
+#if LANES == 16
+    const JOIN(REAL, 8) v8 = v.lo + v.hi;
+#elif LANES == 8
+    const JOIN(REAL, 8) v8 = v;
+#endif
+#if LANES >= 8
+    const JOIN(REAL, 4) v4 = v8.lo + v8.hi;
+#elif LANES == 4
+    const JOIN(REAL, 4) v4 = v;
+#endif
+#if LANES >= 4
+    const JOIN(REAL, 2) v2 = v4.lo + v4.hi;
+#else
+    const JOIN(REAL, 2) v2 = v;
+#endif
+    return v2.x + v2.y;
+}
+
 /* One pair's pages of a tile: into the cache; the change into the totals. */
 static inline void finish_pair(const VREAL *restrict sum,
                                __global REAL *restrict now,
@@ -184,11 +207,8 @@ static inline void finish_pair(const VREAL *restrict sum,
                                long *restrict total)
 {
     for (int k = 0; k < PAGES; k++) {
-        REAL lane[LANES], value = 0;
         const REAL before = is_fresh ? 0 : old[k];
-        VSTORE(sum[k], 0, lane);
-        for (int l = 0; l < LANES; l++)
-            value += lane[l];
+        REAL value = across(sum[k]);
         value *= weight;
         if (is_difference)
             value += before;
