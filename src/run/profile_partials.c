@@ -99,6 +99,10 @@ tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
     m->log = log;
     if (m->bodies != TSR_PROFILE_ATOMS)
         status = read_tables(m, spec->form_factors, err);
+    if (status == TSR_OK && m->table != NULL && m->table->n_comp > 1)
+        tsr_info(log, "curves of bodies as they are, hydration at the bodies: "
+                      "a run corrects them by those of all atoms with a layer "
+                      "outside, which --bodies atoms shows");
     TSR_THEN(status,
              tsr_profile_sum_new(spec->device, spec->method,
                                  m->bodies != TSR_PROFILE_ATOMS, &m->sum, err));
@@ -397,12 +401,13 @@ static tsr_status read_atoms(const tsr_profile_maker *m, const char *path,
     return status;
 }
 
-/* With the hydrogens, which bodies' own masses leave out. */
+/* With the hydrogens, which bodies' own masses leave out; those of links are
+ * with the guests' bodies. */
 static double mass_of(const tsr_topology *t)
 {
     double mass = t->total_mass;
     mass += t->guests != NULL ? t->guests->hydrogen_mass : 0.0;
-    for (int r = 0; r < t->n_residue; r++) {
+    for (int r = 0; r < t->n_residue - t->n_link; r++) {
         const tsr_amino_info *amino = &tsr_amino_table[t->residue[r].amino];
         for (int k = 0; k < amino->n_atom; k++)
             mass += amino->atom[k].n_hydrogen * tsr_atom_mass(1);

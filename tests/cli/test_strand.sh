@@ -29,6 +29,11 @@ END
 expect "simulate" 0 "" "$program" simulate strand.yaml --output curve.dat
 expect "a strand alone" 0 "8 nucleotides are links of their strands" \
     "$program" run strand.yaml
+for bodies in atoms two; do
+    "$program" profile strand.pdb --bodies $bodies --device reference --json
+done 2>/dev/null | grep -o '"mass": *[0-9.]*' >masses
+check "bodies weigh what atoms do" awk '{m[NR] = $2}
+    END {exit !(NR == 2 && m[1] > 2000 && (m[1] - m[2])^2 < 1)}' masses
 expect "all its atoms" 0 "24 models of 161 atoms" "$program" export whole \
     --draws all --raw --atoms all --output all.pdb
 # largest - least distance between two atoms over the models
