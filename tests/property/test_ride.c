@@ -208,6 +208,41 @@ static void chains_ride(void **state)
     close_strand(&f);
 }
 
+static double widest(const tsr_topology *t, const tsr_conformation *c)
+{
+    return tsr_largest_distance(t->n_body, (const double(*)[3])c->body);
+}
+
+/* No moves take two bodies beyond the reach, and those of which only what
+ * widens is kept come near it. */
+static void reach_of_complex(void **state)
+{
+    (void)state;
+    enum { ROUND = 3000, STEPS = 2 };
+    fixture f = {.range = {"A:11-14", "S:4-5"}};
+    const tsr_strings flexible = {.n = 2, .item = f.range};
+    snprintf(f.path, sizeof f.path, "%s/complex.pdb", folder);
+    write_complex(f.path);
+    read_file(&f, &flexible, TSR_CLASH_NONE);
+    set_moves(&f, (const double[3]){1.0, 0.0, 0.3}, 0.2);
+    const double bound = tsr_topology_reach(f.t, f.c);
+    double most = widest(f.t, f.c);
+    tsr_conformation *c = tsr_conformation_new(f.t);
+    for (int k = 0; k < ROUND; k++) {
+        tsr_conformation_copy(f.t, c, f.c, 0, f.t->n_residue);
+        walk(&f, k, STEPS, c);
+        const double now = widest(f.t, c);
+        if (now > most) {
+            most = now;
+            tsr_conformation_copy(f.t, f.c, c, 0, f.t->n_residue);
+        }
+    }
+    if (!(most <= bound && most > 0.75 * bound))
+        fail_msg("%.1f of %.1f A", most, bound);
+    tsr_conformation_free(c);
+    close_strand(&f);
+}
+
 /* Replicates of exact draws of the complex keep torsions, and how the ends lie,
  * whichever of its chains a step turns. */
 static void complex_keeps_prior(void **state)
@@ -270,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(proposals_tell_the_truth),
         cmocka_unit_test(chains_ride),
+        cmocka_unit_test(reach_of_complex),
         cmocka_unit_test(complex_keeps_prior),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
