@@ -184,7 +184,7 @@ static int chain_of(int n_chain, const chain_reach *chain, int residue)
 static void look_at_chains(const tsr_topology *t, const tsr_conformation *first,
                            int *hinge, chain_reach *chain)
 {
-    for (int k = 0, i = 0; i < t->n_residue; k++) {
+    for (int k = 0, i = 0; k < t->n_chain; k++) {
         chain_view v = {t, first, i, t->residue[i].chain_last, 0, hinge + i};
         for (int r = v.first; r <= v.last; r++)
             if (t->residue[r].flexible)
