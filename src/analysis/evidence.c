@@ -47,7 +47,9 @@ static double share(double log_lik, const double *how)
 }
 
 /* log Z at temperature k less that at the hotter k + 1. The draws at k have the
- * higher likelihood, so the ratio lies between the extremes of w. */
+ * higher likelihood, so the ratio lies between the extremes of w; where some
+ * of the hotter draws have none at k (log L = -inf), it may be less than all
+ * others by the log of their share. */
 static double log_ratio(const path *p, int k)
 {
     const double step = p->beta[k] - p->beta[k + 1];
@@ -56,9 +58,10 @@ static double log_ratio(const path *p, int k)
         for (int i = 0; i < p->n_draw && g != p->left_out; i++) {
             const double w[2] = {step * at(p, g, i, k),
                                  step * at(p, g, i, k + 1)};
-            low = fmin(low, fmin(w[0], w[1]));
+            low = fmin(low, isfinite(w[1]) ? fmin(w[0], w[1]) : w[0]);
             high = fmax(high, fmax(w[0], w[1]));
         }
+    low -= log(1.0 + (double)p->n_group * p->n_draw);
     /* beyond some 1e9 neighbouring doubles are further apart than that */
     const double enough = fmax(1e-6, 1e-14 * fmax(fabs(low), fabs(high)));
     while (high - low > enough) {

@@ -333,9 +333,10 @@ static void tell_population(const tsr_session *s, double seconds)
         tsr_evidence_of_groups(t->n_group, t->group_log_z, &error);
     tsr_info(s->log,
              "%d groups of chains came from the prior in %d levels of some %ld "
-             "steps, %.0f s: barrier %.1f, log evidence %.1f +- %.1f nat",
+             "steps, %.0f s: barrier %.1f, log evidence%s %.1f +- %.1f nat",
              t->n_group, found.n_level, found.n_step / found.n_level, seconds,
-             found.barrier, log_z, error);
+             found.barrier, t->fine != NULL ? " of the bodies" : "", log_z,
+             error);
 }
 
 /* Groups of chains become populations of the posterior, before warm-up. */

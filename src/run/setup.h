@@ -168,7 +168,9 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
 
 /* The same, anew, from n examples of what chains came to (sampler/fine.h): for
  * the bodies that propose draws of all atoms, which are nearer to atoms where
- * they are used. To be followed by tsr_sampler_refresh. */
+ * they are used. To be followed by tsr_sampler_refresh. A ratio that is not
+ * positive leaves correction and error of its curve as they are; the log says
+ * so. */
 tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
                                  const tsr_fine_example *example, tsr_log *log,
                                  tsr_setup *setup, tsr_err *err);

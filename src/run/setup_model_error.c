@@ -474,15 +474,23 @@ static tsr_status learn_view(const tsr_config *config, lesson *x, tsr_log *log,
         tell_swing(x, log);
     if (status == TSR_OK)
         return doubt(config, x, words, err);
-    if (status != TSR_E_NUMERIC || !probe_of(x)->is_neutron)
+    if (status != TSR_E_NUMERIC ||
+        (!probe_of(x)->is_neutron && !x->has_chains))
         return tsr_fail(err, status, "%s", why.message);
+    if (x->view > 0)
+        tsr_words_say(words, "; ");
+    name_view(x, words);
+    if (x->has_chains) {
+        tsr_words_say(words,
+                      "the correction and the error stay those before, "
+                      "since %s",
+                      why.message);
+        return TSR_OK;
+    }
     tsr_warn(log,
              "model error: of neutrons in %.4g %% D2O curves stay those of the "
              "bodies: %s",
              100.0 * x->l->view[x->view].d2o, why.message);
-    if (x->view > 0)
-        tsr_words_say(words, "; ");
-    name_view(x, words);
     tsr_words_say(words, "it is not known");
     return TSR_OK;
 }

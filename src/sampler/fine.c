@@ -87,7 +87,7 @@ static tsr_status complete(const tsr_fine *f, tsr_chain *c, tsr_err *err)
         TSR_TRY(f->model->profile(f->model->context, c->state[k].current,
                                   c->state[k].profile, err));
     TSR_TRY(tsr_chain_refresh(c, NULL, err));
-    return isfinite(c->now.log_lik)
+    return c->now.log_lik < HUGE_VAL /* and no NaN; 0 is a likelihood */
                ? TSR_OK
                : tsr_fail(err, TSR_E_NUMERIC,
                           "the log likelihood of all atoms is %g",
@@ -117,33 +117,32 @@ tsr_fine_example tsr_fine_example_get(const tsr_fine *fine, int k)
     return (tsr_fine_example){at, at + n, at + 2 * n};
 }
 
-/* One of every so many structures; where there is no more room, every other one
- * goes, and half as many are kept from then on. */
-static void keep_examples(tsr_fine *f, const tsr_chain *coarse)
+/* One of every so many offers; where there is no more room, every other one
+ * goes, and half as many are kept from then on. Of several states the mean is
+ * kept, which is what meets the data. */
+static void keep_example(tsr_fine *f, const tsr_chain *coarse)
 {
     const tsr_chain *c = f->offered;
     const size_t size = n_number(f), n = n_profile(f);
     const double *contrast =
         tsr_parameters_contrast(c->parameters, c->now.theta);
-    for (int k = 0; k < c->n_state && f->learns; k++) {
-        if (f->n_seen++ % f->every != 0)
-            continue;
-        if (f->n_example == TSR_FINE_EXAMPLES) {
-            for (size_t i = 1; i < TSR_FINE_EXAMPLES / 2; i++)
-                memcpy(f->example + i * size, f->example + 2 * i * size,
-                       size * sizeof *f->example);
-            f->n_example /= 2;
-            f->every *= 2;
-        }
-        double *at = f->example + (size_t)f->n_example++ * size;
-        memcpy(at, c->state[k].profile, n * sizeof *at);
-        memcpy(at + n, coarse->state[k].profile, n * sizeof *at);
-        for (int i = 0; i < TSR_N_CONTRAST; i++)
-            at[2 * n + (size_t)i] = contrast != NULL ? contrast[i]
-                                    : c->target->contrast != NULL
-                                        ? c->target->contrast[i].start
-                                        : 0.0;
+    if (!f->learns || f->n_seen++ % f->every != 0)
+        return;
+    if (f->n_example == TSR_FINE_EXAMPLES) {
+        for (size_t i = 1; i < TSR_FINE_EXAMPLES / 2; i++)
+            memcpy(f->example + i * size, f->example + 2 * i * size,
+                   size * sizeof *f->example);
+        f->n_example /= 2;
+        f->every *= 2;
     }
+    double *at = f->example + (size_t)f->n_example++ * size;
+    memcpy(at, c->now.partial, n * sizeof *at);
+    memcpy(at + n, coarse->now.partial, n * sizeof *at);
+    for (int i = 0; i < TSR_N_CONTRAST; i++)
+        at[2 * n + (size_t)i] = contrast != NULL ? contrast[i]
+                                : c->target->contrast != NULL
+                                    ? c->target->contrast[i].start
+                                    : 0.0;
 }
 
 /* ---- the exchange ---- */
@@ -165,7 +164,7 @@ tsr_status tsr_fine_offer(tsr_fine *fine, tsr_chain *coarse, tsr_batch *batch,
     f->is_taken = 0;
     tsr_chain_copy(f->offered, coarse);
     TSR_TRY(complete(f, f->offered, err));
-    keep_examples(f, coarse);
+    keep_example(f, coarse);
     f->gain = f->offered->now.log_lik - log_c;
     f->n_offer++;
     if (f->n_held == 0) {
@@ -175,6 +174,7 @@ tsr_status tsr_fine_offer(tsr_fine *fine, tsr_chain *coarse, tsr_batch *batch,
     }
     const double log_alpha = f->offered->now.log_lik - beta * log_c -
                              (f->held->now.log_lik - beta * f->coarse);
+    /* not a number where both have a likelihood of 0: what is held stays */
     if (!(log(gsl_rng_uniform_pos(f->rng)) < log_alpha))
         return TSR_OK;
     tsr_chain_copy(coarse, f->held);

@@ -44,8 +44,10 @@ tsr_status tsr_fine_new(const tsr_fine_model *model, int chain, tsr_fine **out,
 void tsr_fine_free(tsr_fine *fine);
 
 /* Offers the exchange; between two steps of `coarse`, whose batch that is. The
- * first time the coarse state is taken as it is. Errors: those of the profile
- * and of tsr_chain_refresh; TSR_E_NUMERIC. */
+ * first time the coarse state is taken as it is. A state that the fine model
+ * gives a likelihood of 0 is refused as any other. Errors: those of the profile
+ * and of tsr_chain_refresh; TSR_E_NUMERIC (a likelihood that is infinite or no
+ * number). */
 tsr_status tsr_fine_offer(tsr_fine *fine, tsr_chain *coarse, tsr_batch *batch,
                           tsr_err *err);
 
@@ -59,10 +61,10 @@ const tsr_chain *tsr_fine_chain(const tsr_fine *fine);
  * offered, the coarse chain's then: gain [2] out. */
 void tsr_fine_gain(const tsr_fine *fine, double *gain);
 
-/* Examples of what the coarse model lacks, spread over the offers since they
- * were last forgotten: of each structure that was offered, at most
- * TSR_FINE_EXAMPLES of them, the partial profiles of both models [n_pair][n_q]
- * (the coarse one's without S_ab), and c1 and c2 then. Kept while `learns` is
+/* Examples of what the coarse model lacks, of at most TSR_FINE_EXAMPLES offers
+ * spread over those since they were last forgotten: the partial profiles of
+ * both models [n_pair][n_q] (means over the states, the coarse one's without
+ * S_ab), and c1 and c2 then. Kept while `learns` is
  * set, and forgotten by setting it; so is the state that is held, since the
  * coarse model may have become another one, and log L_c of X0 with it. */
 enum { TSR_FINE_EXAMPLES = 16 };

@@ -248,11 +248,52 @@ static void learning_again_gives_the_same_bits(void **state)
     close_sample(&b);
 }
 
+/* Examples by which atoms would scatter less than nothing: a lesson of them
+ * changes nothing. */
+static void impossible_lesson_is_refused(void **state)
+{
+    enum { N = 8 };
+    sample x;
+    tsr_err err = {0};
+    tsr_fine_example list[N];
+    (void)state;
+    if (is_absent())
+        skip();
+    open_sample(&x, loose, "structure.bodies=atoms");
+    const tsr_likelihood *l = x.s.likelihood;
+    const size_t n = (size_t)tsr_likelihood_n_profile(l);
+    const size_t n_error = ((size_t)l->view->error.n + 1) * (size_t)l->grid.n_q;
+    double *bodies = malloc((3 * n + n_error) * sizeof *bodies);
+    double *atoms = bodies + n, *ratio = atoms + n, *error = ratio + n;
+    const double contrast[TSR_N_CONTRAST] = {1.0, 1.0};
+    assert_non_null(bodies);
+    memcpy(ratio, l->view->atoms, n * sizeof *ratio);
+    memcpy(error, l->view->error_curve, n_error * sizeof *error);
+    for (size_t k = 0; k < n; k++) {
+        bodies[k] = l->view->bodies[k] - l->self[k];
+        atoms[k] = l->view->atoms[k];
+    }
+    for (int i = 0; i < N; i++)
+        list[i] = (tsr_fine_example){atoms, bodies, contrast};
+    for (int is_possible = 0; is_possible < 2; is_possible++) {
+        for (size_t k = 0; k < n; k++)
+            atoms[k] = (is_possible ? 1.1 : -1.0) * ratio[k];
+        must(tsr_setup_learn_again(&x.config, N, list, NULL, &x.s, &err), &err);
+        assert_true((memcmp(l->view->atoms, ratio, n * sizeof *ratio) == 0) ==
+                    !is_possible);
+        assert_true((memcmp(l->view->error_curve, error,
+                            n_error * sizeof *error) == 0) == !is_possible);
+    }
+    free(bodies);
+    close_sample(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_stays_is_exact),
         cmocka_unit_test(others_are_nearer),
-        cmocka_unit_test(learning_again_gives_the_same_bits)};
+        cmocka_unit_test(learning_again_gives_the_same_bits),
+        cmocka_unit_test(impossible_lesson_is_refused)};
     return cmocka_run_group_tests_name("model_error", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Replica exchange and annealing: the draws at temperature 1 are those of the
  * posterior, and depend on neither threads, blocks nor other chains. */
+#include "sampler/chain_state.h"
 #include "sampler/sampler_state.h"
 #include "tests/property/importance.h"
 #include "tests/trace_compare.h"
@@ -96,7 +97,7 @@ typedef struct {
     tsr_batch *batch; /* of the finer one's engine */
 } pair_of_models;
 
-static void open_pair(pair_of_models *m, int n_chain)
+static void open_pair(pair_of_models *m, int n_chain, int n_state)
 {
     tsr_err err = {0};
     gsl_rng *rng = tsr_rng_new(43, 1);
@@ -107,6 +108,8 @@ static void open_pair(pair_of_models *m, int n_chain)
     posterior_data(&m->fine, 1, one, (const double[]){1.0}, 0.035, 1.3, 0.05,
                    0.0, rng);
     posterior_share_data(&m->coarse, &m->fine);
+    m->coarse.target.n_state = m->fine.target.n_state = n_state;
+    m->coarse.target.infer_weights = n_state > 1;
     m->coarse.target.n_temp = 2, m->coarse.target.t_max = 8.0;
     m->coarse.target.swap_every = 3;
     posterior_start(&m->coarse, 0.0, n_chain, 0);
@@ -133,7 +136,7 @@ static void lesson_reaches_what_is_held(void **state)
     enum { N = 8 };
     tsr_err err = {0};
     pair_of_models m;
-    open_pair(&m, N);
+    open_pair(&m, N, 1);
     posterior_run run = posterior_run_new(&m.coarse, N, 1, 1);
     posterior_warm_up(run, 600);
     const size_t n = (size_t)tsr_likelihood_n_profile(m.coarse.likelihood);
@@ -174,6 +177,92 @@ static void lesson_reaches_what_is_held(void **state)
     close_pair(&m);
 }
 
+/* What is kept of an ensemble is what met the data, the mean of its states. */
+static void example_is_of_all_states(void **state)
+{
+    (void)state;
+    pair_of_models m;
+    open_pair(&m, 1, 2);
+    posterior_run run = posterior_run_new(&m.coarse, 1, 1, 1);
+    posterior_warm_up(run, 100);
+    tsr_fine *fine = tsr_sampler_fine(run.sampler, 0);
+    tsr_fine_learn(fine, 1);
+    posterior_advance(run, 1, 10, 1); /* the first offer leaves the chain */
+    const tsr_chain *own = tsr_sampler_chain(run.sampler, 0);
+    const double *weight = own->now.theta + own->parameters->weight;
+    assert_int_equal(tsr_fine_n_example(fine), 1);
+    const tsr_fine_example e = tsr_fine_example_get(fine, 0);
+    const int n = tsr_likelihood_n_profile(m.coarse.likelihood);
+    for (int k = 0; k < n; k++) {
+        const double mean = weight[0] * own->state[0].profile[k] +
+                            weight[1] * own->state[1].profile[k];
+        assert_true(fabs(e.coarse[k] / mean - 1.0) < 1e-9);
+        assert_true(fabs(own->state[0].profile[k] / mean - 1.0) > 1e-9 ||
+                    k == 0);
+    }
+    for (int draw = 1; draw < 10 * TSR_FINE_EXAMPLES; draw++)
+        posterior_advance(run, 1, 1, 1);
+    assert_in_range(tsr_fine_n_example(fine), TSR_FINE_EXAMPLES / 2,
+                    TSR_FINE_EXAMPLES);
+    posterior_run_free(run);
+    close_pair(&m);
+}
+
+/* ---- a likelihood of 0 ---- */
+
+static const tsr_term_type *uncut;
+static double least_log_lik;
+
+static double cut_log_lik(const tsr_term *term, const void *fit,
+                          const double *theta)
+{
+    const double own = uncut->log_lik(term, fit, theta);
+    return own < least_log_lik ? -HUGE_VAL : own;
+}
+
+/* A finer model that rules states out: they are offered, also as the first, and
+ * not drawn. */
+static void likelihood_of_0_is_refused(void **state)
+{
+    (void)state;
+    enum { N = 4, N_LOOK = 200 };
+    int n_cut = 0;
+    pair_of_models m;
+    open_pair(&m, N, 1);
+    posterior_run run = posterior_run_new(&m.coarse, N, 1, 1);
+    posterior_warm_up(run, 600);
+    double gain[2], middle = 0.0;
+    for (int c = 0; c < N; c++)
+        middle += tsr_chain_log_lik(
+                      tsr_fine_chain(tsr_sampler_fine(run.sampler, c))) /
+                  N;
+    tsr_term *term = m.fine.likelihood->term[0];
+    tsr_term_type cut = *term->type;
+    uncut = term->type;
+    cut.log_lik = cut_log_lik;
+    least_log_lik = middle;
+    term->type = &cut;
+    for (int c = 0; c < N; c++)
+        tsr_fine_learn(tsr_sampler_fine(run.sampler, c), 0);
+    for (int i = 0; i < N_LOOK; i++) {
+        posterior_advance(run, 1, 5, 1);
+        for (int c = 0; c < N; c++) {
+            const tsr_fine *fine = tsr_sampler_fine(run.sampler, c);
+            tsr_fine_gain(fine, gain);
+            n_cut += isinf(gain[1]) != 0;
+            if (i >= N_LOOK / 2)
+                assert_true(tsr_chain_log_lik(tsr_fine_chain(fine)) >= middle);
+        }
+    }
+    print_message("  %d of %d offers ruled out, %.2f taken\n", n_cut,
+                  N * N_LOOK, tsr_sampler_fine_rate(run.sampler));
+    assert_in_range(n_cut, N * N_LOOK / 20, N * N_LOOK * 19 / 20);
+    assert_true(tsr_sampler_fine_rate(run.sampler) > 0.02);
+    term->type = uncut;
+    posterior_run_free(run);
+    close_pair(&m);
+}
+
 /* Populations are of the coarse model alone: an exchange with a place that is
  * not at its posterior would change their law. */
 static void populations_know_no_finer_model(void **state)
@@ -182,7 +271,7 @@ static void populations_know_no_finer_model(void **state)
     enum { N = 16 };
     tsr_err err = {0};
     pair_of_models m;
-    open_pair(&m, N);
+    open_pair(&m, N, 1);
     tsr_conformation *start[] = {m.coarse.extended};
     double log_z[] = {(double)NAN};
     m.coarse.target.n_group = 1, m.coarse.target.chains_each = N;
@@ -385,6 +474,8 @@ int main(void)
         cmocka_unit_test(posterior_is_right),
         cmocka_unit_test(both_posteriors_are_right),
         cmocka_unit_test(lesson_reaches_what_is_held),
+        cmocka_unit_test(example_is_of_all_states),
+        cmocka_unit_test(likelihood_of_0_is_refused),
         cmocka_unit_test(populations_know_no_finer_model),
         cmocka_unit_test(division_changes_nothing),
         cmocka_unit_test(chains_are_independent),
