@@ -164,6 +164,8 @@ static tsr_status make_likelihood(const tsr_config *config, tsr_atom_target *t,
     tsr_term **term = calloc((size_t)config->data.n + 1, sizeof(*term));
     TSR_TRY(tsr_allocated(term, err));
     tsr_status status = tsr_setup_terms(config, NULL, s, &n, term, err);
+    for (int d = 0; d < n; d++)
+        term[d]->probe = l->term[d]->probe; /* of the same entries */
     if (status == TSR_OK)
         status =
             tsr_likelihood_new(s->topology, s->n_probe, s->scattering,

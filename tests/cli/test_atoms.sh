@@ -41,11 +41,9 @@ import numpy as np
 what, *path = sys.argv[1:]
 trace = [h5py.File(p, "r") for p in path]
 stats = [f["sample_stats"] for f in trace]
-if what == "chi2":  # of a draw, and of its atoms in a file of 0.001 A
-    answer = json.load(open("out.txt"))
-    text = json.dumps(answer)
-    chi2 = json.loads(text)["structures"][0]["chi2"]
-    assert abs(trace[0]["posterior/chi2"][2, 17] / chi2 - 1) < 2e-3
+if what.startswith("chi2"):  # of a draw, and of its atoms in a file of 0.001 A
+    chi2 = json.load(open("out.txt"))["structures"][0]["chi2"]
+    assert abs(trace[0]["posterior/" + what][2, 17] / chi2 - 1) < 2e-3
 elif what == "places":
     gain, taken = stats[0]["atoms_gain"][:], stats[0]["atoms_exchanged"][:]
     assert taken.mean() > 0.02
@@ -72,6 +70,48 @@ expect "the same in parts" 0 "" "$program" run run.yaml --output part \
     --set sampler.draws=7 --threads 1
 expect "the rest" 0 "resumed" "$program" resume part --draws 20 --threads 1
 check "the same draws" "$python" look.py same out/trace.h5 part/trace.h5
+
+# ---- beside neutrons and a map, whose curve and correlation are its own ----
+awk 'BEGIN {
+    print "object 1 class gridpositions counts 26 26 48\norigin -32 -24 -48"
+    print "delta 2 0 0\ndelta 0 2 0\ndelta 0 0 2"
+    print "object 2 class gridconnections counts 26 26 48"
+    print "object 3 class array type double rank 0 items 32448 data follows"
+    for (i = 0; i < 10816; i++) print "0 0 0"
+}' >zero.dx
+expect "a map" 0 "" "$program" map simulate model.pdb --like zero.dx -r 8 \
+    --device reference -o own.mrc
+sed 's/^data:.*/data: [{file: curve.dat, noise: {model: measured, scale: 1}, background: 0},\
+  {kind: sans, file: sans.dat, d2o: 0.42, deuterated: [A=0.75]},\
+  {kind: map, file: own.mrc, resolution: 8}]/
+    s/warmup: 400/warmup: 100/
+    s/evidence: true, //' run.yaml >beside.yaml
+expect "neutrons" 0 "" "$program" simulate beside.yaml --output sans.dat --set \
+    simulate.radiation=neutron --set simulate.d2o=0.42 \
+    --set "simulate.deuterated=[A=0.75]"
+expect "a run of all three" 0 "draws are of all atoms" "$program" run beside.yaml \
+    --output beside
+expect "a draw of it" 0 "" "$program" export beside --draws 2/17 --atoms all \
+    --raw -o draw.pdb
+expect "its curve" 0 "" "$program" profile draw.pdb --data curve.dat --c1 1 \
+    --c2 1 --background 0 --json
+check "chi2 of X-rays" "$python" look.py chi2 beside/trace.h5
+expect "as neutrons see it" 0 "" "$program" profile draw.pdb --data sans.dat \
+    --radiation neutron --d2o 0.42 --deuterated A=0.75 --c1 1 --c2 1 \
+    --background fit --json
+check "chi2 of neutrons" "$python" look.py chi2_2 beside/trace.h5
+expect "in the map" 0 "" "$program" map cc draw.pdb --map own.mrc -r 8 \
+    --device reference --json
+check "is where it was" grep -qE '"cc_box": *0\.9[0-9]' out.txt
+
+# ---- asked by solve ----
+expect "solve" 0 "1 state: solved/1" "$program" solve model.pdb curve.dat \
+    --states 1 --output solved --set structure.bodies=atoms \
+    --set structure.still=false --set 'structure.flexible=["A:97-103"]' \
+    --set sampler.warmup=20 --set sampler.chains=2 --set sampler.thin=2 \
+    --set sampler.temperatures=4 --set sampler.draws=30 --set device.use=$device
+check "its draws are of atoms" grep -q 'the bodies. chains gave' \
+    solved/1/run.log
 
 # ---- where there are none ----
 sed 's/^structure:.*/structure: {sequence: GASFGKLE, bodies: atoms}/' run.yaml \
