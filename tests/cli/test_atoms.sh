@@ -71,6 +71,16 @@ expect "the same in parts" 0 "" "$program" run run.yaml --output part \
 expect "the rest" 0 "resumed" "$program" resume part --draws 20 --threads 1
 check "the same draws" "$python" look.py same out/trace.h5 part/trace.h5
 
+# ---- an offer that atoms rule out ----
+cat >rule_out.py <<'END'
+import h5py
+with h5py.File("part/trace.h5", "r+") as f:
+    f["sample_stats/atoms_gain"][1, 4, 1] = float("-inf")
+END
+"$python" rule_out.py
+expect "evidence without it" 0 "" "$program" summary part --json
+check "is a number" grep -q '"evidence": *{"log": *-*[0-9]' out.txt
+
 # ---- beside neutrons and a map, whose curve and correlation are its own ----
 awk 'BEGIN {
     print "object 1 class gridpositions counts 26 26 48\norigin -32 -24 -48"
