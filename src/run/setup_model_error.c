@@ -328,6 +328,8 @@ static double rms_percent(const lesson *x, const double *square, double from,
 /* "of neutrons in 42 % D2O " where not all curves are of X-rays. */
 static void name_view(const lesson *x, tsr_words *words)
 {
+    if (x->view > 0)
+        tsr_words_say(words, "; ");
     if (x->l->n_view == 1 && !probe_of(x)->is_neutron)
         return;
     if (probe_of(x)->is_neutron)
@@ -341,8 +343,6 @@ static void describe(const lesson *x, int n_error, const double *before,
                      const double *after, tsr_words *words)
 {
     static const double edge[] = {0.0, 0.1, 0.2, 0.3, 0.5};
-    if (x->view > 0)
-        tsr_words_say(words, "; ");
     name_view(x, words);
     tsr_words_say(words,
                   "over %d conformation%s bodies are off from all "
@@ -474,24 +474,18 @@ static tsr_status learn_view(const tsr_config *config, lesson *x, tsr_log *log,
         tell_swing(x, log);
     if (status == TSR_OK)
         return doubt(config, x, words, err);
-    if (status != TSR_E_NUMERIC ||
-        (!probe_of(x)->is_neutron && !x->has_chains))
+    const int is_neutron = probe_of(x)->is_neutron;
+    if (status != TSR_E_NUMERIC || !(is_neutron || x->has_chains))
         return tsr_fail(err, status, "%s", why.message);
-    if (x->view > 0)
-        tsr_words_say(words, "; ");
     name_view(x, words);
-    if (x->has_chains) {
-        tsr_words_say(words,
-                      "the correction and the error stay those before, "
-                      "since %s",
-                      why.message);
-        return TSR_OK;
-    }
+    if (x->has_chains)
+        tsr_words_say(words, "all stays as before: %s", why.message);
+    else
+        tsr_words_say(words, "it is not known");
     tsr_warn(log,
              "model error: of neutrons in %.4g %% D2O curves stay those of the "
              "bodies: %s",
              100.0 * x->l->view[x->view].d2o, why.message);
-    tsr_words_say(words, "it is not known");
     return TSR_OK;
 }
 
