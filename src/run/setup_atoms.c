@@ -239,15 +239,20 @@ tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
                                    tsr_sampler *sampler, int last,
                                    tsr_setup *setup, tsr_err *err)
 {
-    enum { LEAST = 8 }; /* fewer would say too little */
-    int n = 0;
+    /* fewer would say too little, and more hardly more */
+    enum { LEAST = 8, ENOUGH = 256 };
+    int n = 0, n_kept = 0, n_seen = 0;
     tsr_fine_example *list =
         calloc((size_t)(setup->n_chain * TSR_FINE_EXAMPLES), sizeof *list);
     TSR_TRY(tsr_allocated(list, err));
+    for (int c = 0; c < setup->n_chain; c++)
+        n_kept += tsr_fine_n_example(tsr_sampler_fine(sampler, c));
+    const int every = n_kept / ENOUGH + 1;
     for (int c = 0; c < setup->n_chain; c++) {
         const tsr_fine *fine = tsr_sampler_fine(sampler, c);
         for (int k = 0; k < tsr_fine_n_example(fine); k++)
-            list[n++] = tsr_fine_example_get(fine, k);
+            if (n_seen++ % every == 0)
+                list[n++] = tsr_fine_example_get(fine, k);
     }
     tsr_status status =
         n < LEAST ? TSR_OK

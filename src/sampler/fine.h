@@ -67,7 +67,7 @@ void tsr_fine_gain(const tsr_fine *fine, double *gain);
  * S_ab), and c1 and c2 then. Kept while `learns` is
  * set, and forgotten by setting it; so is the state that is held, since the
  * coarse model may have become another one, and log L_c of X0 with it. */
-enum { TSR_FINE_EXAMPLES = 16 };
+enum { TSR_FINE_EXAMPLES = 64 };
 typedef struct {
     const double *fine, *coarse, *contrast; /* contrast [TSR_N_CONTRAST] */
 } tsr_fine_example;
