@@ -275,11 +275,11 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                 i > 0 && (span.y <= first || span.x >= end || first >= end);
             is_odd[b] = (uchar)(!stays && !is_far);
             if (stays)
-                order[atomic_inc(&n_still)] = (ushort)b;
+                order[grow(&n_still, 1)] = (ushort)b;
             else if (is_far)
-                order[N_BEAD - 1 - atomic_inc(&n_far)] = (ushort)b;
+                order[N_BEAD - 1 - grow(&n_far, 1)] = (ushort)b;
             else
-                odd[atomic_inc(&n_odd)] = (ushort)b;
+                odd[grow(&n_odd, 1)] = (ushort)b;
             if (!stays) {
                 const int4 own = bead[b];
                 float4 x = (float4)(0.0f);
@@ -342,7 +342,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                         own_forbidden |= e < 0;
                         own_energy += e < 0 ? 0 : sign * e;
                     } else {
-                        const int place = atomic_inc(&n_near);
+                        const int place = grow(&n_near, 1);
                         own_near += sign;
                         if (place < 2 * MOST_NEAR)
                             near[place] = (uint)a | (uint)b << 15 |
@@ -416,6 +416,22 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         for (int k = 0; k < n_slot; k++)
             change += next_log[k] - slot_log[slot_first + k];
         if (is_possible) {
+#if LANES == 1 /* by vectors of q */
+            for (int q = 0; q < PRODUCTS * N_Q; q++)
+                slice[q] = 0.0f;
+            for (int b = 0; b <= upto; b++) {
+                const int two = count[N_KNOT + b];
+                const int low = (int)(short)(two & 0xffff);
+                const float of_0 = (float)count[b], of_2 = (float)low;
+                const float of_1 = (float)((two - low) >> 16);
+                for (int q = 0; q < N_Q; q++) {
+                    const float by = sinc[b * N_Q + q];
+                    slice[q] += by * of_0;
+                    slice[N_Q + q] += by * of_1;
+                    slice[2 * N_Q + q] += by * of_2;
+                }
+            }
+#else
             for (int k = lid; k < SLICES * N_Q; k += LANES) {
                 const int q = k % N_Q, own = k / N_Q;
                 float sum_0 = 0.0f, sum_1 = 0.0f, sum_2 = 0.0f;
@@ -431,6 +447,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                 slice[(own * PRODUCTS + 1) * N_Q + q] = sum_1;
                 slice[(own * PRODUCTS + 2) * N_Q + q] = sum_2;
             }
+#endif
             barrier(CLK_LOCAL_MEM_FENCE);
             for (int k = lid; k < PRODUCTS * N_Q; k += LANES) {
                 float sum = 0.0f;
