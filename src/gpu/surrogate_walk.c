@@ -48,36 +48,27 @@ enum { JOB, KEY, POINT, NEXT_POINT, RESULT, COUNT, N_BUFFER };
 
 typedef struct walker walker;
 
-/* What a launch goes through: a queue, a kernel with its arguments, buffers. */
-typedef struct {
-    cl_command_queue queue;
-    cl_kernel kernel;
-    cl_mem buffer[N_BUFFER];
-    int room; /* jobs that the buffers hold */
-    int is_busy;
-} walk_slot;
-
 /* Kernels of several queues do not run beside each other everywhere (not on
  * NVIDIA's H200), a launch of a hundred walks takes hardly longer than one of
- * ten, and some hundred fill a device. So a thread that comes to a free slot
+ * ten, and some hundred fill a device. So what threads ask for while one launch
+ * runs goes into the next, all together. Whoever comes to a device that rests
  * waits until half of all threads are there, then takes all that wait: while
- * they walk, the others do what chains do between walks. There are two slots,
- * so that the jobs of one launch travel while the other's kernel runs. Nobody
- * waits longer than the last launch took, for other threads may have ended. */
-enum { SLOTS = 2 };
-
+ * they walk, the others do what chains do between walks. Nobody waits longer
+ * than the last launch took, for other threads may have ended. */
 typedef struct {
     tsr_surrogate_engine base;
     const tsr_device *device;
     tsr_surrogate_layout layout;
     size_t lanes, each[N_BUFFER]; /* bytes a job */
     tsr_program program;
-    cl_mem fixed[N_FIXED];
-    walk_slot slot[SLOTS];
+    cl_command_queue queue;
+    cl_kernel kernel;
+    cl_mem fixed[N_FIXED], buffer[N_BUFFER];
+    int room; /* jobs that the buffers hold */
 
     pthread_mutex_t lock;
     pthread_cond_t done;
-    int n_walker, n_waiting;
+    int is_busy, n_walker, n_waiting;
     double last_s; /* that a launch took */
     walker *waiting;
 } walk_engine;
@@ -93,30 +84,28 @@ struct walker {
 
 /* ---- a launch ---- */
 
-static tsr_status make_room(const walk_engine *e, walk_slot *slot, int n,
-                            tsr_err *err)
+static tsr_status make_room(walk_engine *e, int n, tsr_err *err)
 {
-    if (n <= slot->room)
+    if (n <= e->room)
         return TSR_OK;
-    slot->room = 0;
+    e->room = 0;
     for (int i = 0; i < N_BUFFER; i++) {
         cl_int code;
-        if (slot->buffer[i] != NULL)
-            clReleaseMemObject(slot->buffer[i]);
-        slot->buffer[i] = clCreateBuffer(e->device->context, CL_MEM_READ_WRITE,
-                                         (size_t)n * e->each[i], NULL, &code);
-        if (slot->buffer[i] == NULL)
+        if (e->buffer[i] != NULL)
+            clReleaseMemObject(e->buffer[i]);
+        e->buffer[i] = clCreateBuffer(e->device->context, CL_MEM_READ_WRITE,
+                                      (size_t)n * e->each[i], NULL, &code);
+        if (e->buffer[i] == NULL)
             return tsr_cl_fail(err, e->device, "clCreateBuffer", code);
     }
-    slot->room = n;
+    e->room = n;
     return TSR_OK;
 }
 
-static tsr_status set_arguments(const walk_engine *e, const walk_slot *slot,
-                                tsr_err *err)
+static tsr_status set_arguments(walk_engine *e, tsr_err *err)
 {
     const tsr_surrogate_spec *s = e->base.spec;
-    const cl_mem *f = e->fixed, *b = slot->buffer;
+    const cl_mem *f = e->fixed, *b = e->buffer;
     const struct {
         size_t size;
         const void *value;
@@ -147,8 +136,8 @@ static tsr_status set_arguments(const walk_engine *e, const walk_slot *slot,
                     {sizeof(cl_mem), &b[RESULT]},
                     {sizeof(cl_mem), &b[COUNT]}};
     for (cl_uint i = 0; i < sizeof argument / sizeof argument[0]; i++) {
-        const cl_int code = clSetKernelArg(slot->kernel, i, argument[i].size,
-                                           argument[i].value);
+        const cl_int code =
+            clSetKernelArg(e->kernel, i, argument[i].size, argument[i].value);
         if (code != CL_SUCCESS)
             return tsr_cl_fail(err, e->device, "clSetKernelArg", code);
     }
@@ -156,8 +145,8 @@ static tsr_status set_arguments(const walk_engine *e, const walk_slot *slot,
 }
 
 /* The jobs of a walker, to or from their place in the buffers. */
-static cl_int carry(const walk_engine *e, const walk_slot *slot,
-                    const tsr_surrogate_call *c, int at, int is_back)
+static cl_int carry(walk_engine *e, const tsr_surrogate_call *c, int at,
+                    int is_back)
 {
     const int way[2][3] = {{JOB, KEY, POINT}, {RESULT, COUNT, -1}};
     void *const host[N_BUFFER] = {[JOB] = c->job,
@@ -170,24 +159,23 @@ static cl_int carry(const walk_engine *e, const walk_slot *slot,
         const int i = way[is_back][k];
         const size_t from = (size_t)at * e->each[i],
                      bytes = (size_t)c->n_job * e->each[i];
-        code =
-            is_back
-                ? clEnqueueReadBuffer(slot->queue, slot->buffer[i], CL_FALSE,
-                                      from, bytes, host[i], 0, NULL, NULL)
-                : clEnqueueWriteBuffer(slot->queue, slot->buffer[i], CL_FALSE,
-                                       from, bytes, host[i], 0, NULL, NULL);
+        code = is_back
+                   ? clEnqueueReadBuffer(e->queue, e->buffer[i], CL_FALSE, from,
+                                         bytes, host[i], 0, NULL, NULL)
+                   : clEnqueueWriteBuffer(e->queue, e->buffer[i], CL_FALSE,
+                                          from, bytes, host[i], 0, NULL, NULL);
     }
     return code;
 }
 
-static tsr_status carry_all(const walk_engine *e, const walk_slot *slot,
-                            const walker *first, int is_back, tsr_err *err)
+static tsr_status carry_all(walk_engine *e, const walker *first, int is_back,
+                            tsr_err *err)
 {
     cl_int code = CL_SUCCESS;
     int at = 0;
     for (const walker *w = first; w != NULL && code == CL_SUCCESS;
          w = w->next) {
-        code = carry(e, slot, &w->base.call, at, is_back);
+        code = carry(e, &w->base.call, at, is_back);
         at += w->base.call.n_job;
     }
     return code == CL_SUCCESS ? TSR_OK
@@ -197,50 +185,49 @@ static tsr_status carry_all(const walk_engine *e, const walk_slot *slot,
                                             code);
 }
 
-static tsr_status enqueue(const walk_engine *e, const walk_slot *slot,
-                          const walker *first, int n, tsr_err *err)
+static tsr_status enqueue(walk_engine *e, const walker *first, int n,
+                          tsr_err *err)
 {
     const size_t global = (size_t)n * e->lanes;
-    TSR_TRY(carry_all(e, slot, first, 0, err));
-    cl_int code = clEnqueueNDRangeKernel(slot->queue, slot->kernel, 1, NULL,
-                                         &global, &e->lanes, 0, NULL, NULL);
+    TSR_TRY(carry_all(e, first, 0, err));
+    cl_int code = clEnqueueNDRangeKernel(e->queue, e->kernel, 1, NULL, &global,
+                                         &e->lanes, 0, NULL, NULL);
     if (code != CL_SUCCESS)
         return tsr_cl_fail(err, e->device, "clEnqueueNDRangeKernel", code);
-    return carry_all(e, slot, first, 1, err);
+    return carry_all(e, first, 1, err);
 }
 
 /* All walkers of a line. When it returns
  * the device no longer touches what is theirs, an error or not. */
-static tsr_status launch(const walk_engine *e, walk_slot *slot,
-                         const walker *first, tsr_err *err)
+static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
 {
     int n = 0;
     for (const walker *w = first; w != NULL; w = w->next)
         n += w->base.call.n_job;
     if (n == 0)
         return TSR_OK;
-    TSR_TRY(make_room(e, slot, n, err));
-    TSR_TRY(set_arguments(e, slot, err));
-    const tsr_status status = enqueue(e, slot, first, n, err);
-    const cl_int code = clFinish(slot->queue);
+    TSR_TRY(make_room(e, n, err));
+    TSR_TRY(set_arguments(e, err));
+    const tsr_status status = enqueue(e, first, n, err);
+    const cl_int code = clFinish(e->queue);
     return status != TSR_OK || code == CL_SUCCESS
                ? status
                : tsr_cl_fail(err, e->device, "clFinish", code);
 }
 
 /* Called with the lock, which is given up meanwhile. */
-static void serve(walk_engine *e, walk_slot *slot)
+static void serve(walk_engine *e)
 {
     tsr_err err = {0};
     walker *line = e->waiting;
     e->waiting = NULL;
     e->n_waiting = 0;
-    slot->is_busy = 1;
+    e->is_busy = 1;
     pthread_mutex_unlock(&e->lock);
     const double began = tsr_clock_s();
-    const tsr_status status = launch(e, slot, line, &err);
+    const tsr_status status = launch(e, line, &err);
     pthread_mutex_lock(&e->lock);
-    slot->is_busy = 0;
+    e->is_busy = 0;
     e->last_s = tsr_clock_s() - began;
     for (walker *w = line; w != NULL; w = w->next) {
         w->is_done = 1;
@@ -261,23 +248,6 @@ static void wait_at_most(walk_engine *e, double seconds)
     pthread_cond_timedwait(&e->done, &e->lock, &until);
 }
 
-static walk_slot *free_slot(walk_engine *e)
-{
-    for (int k = 0; k < SLOTS; k++)
-        if (!e->slot[k].is_busy)
-            return &e->slot[k];
-    return NULL;
-}
-
-/* In line, not under way. */
-static int is_waiting(const walk_engine *e, const walker *own)
-{
-    const walker *w = e->waiting;
-    while (w != NULL && w != own)
-        w = w->next;
-    return w != NULL;
-}
-
 static tsr_status walk(tsr_surrogate_walker *base, tsr_err *err)
 {
     walker *w = (walker *)base;
@@ -290,13 +260,12 @@ static tsr_status walk(tsr_surrogate_walker *base, tsr_err *err)
     e->n_waiting++;
     while (!w->is_done) {
         const double left = came + e->last_s - tsr_clock_s();
-        walk_slot *slot = is_waiting(e, w) ? free_slot(e) : NULL;
-        if (slot == NULL)
+        if (e->is_busy)
             pthread_cond_wait(&e->done, &e->lock);
         else if (2 * e->n_waiting < e->n_walker && left > 0.0)
             wait_at_most(e, left);
         else
-            serve(e, slot);
+            serve(e);
     }
     pthread_mutex_unlock(&e->lock);
     if (w->status != TSR_OK && err != NULL)
@@ -351,42 +320,23 @@ static tsr_status walker_new(tsr_surrogate_engine *base, int most_jobs,
 
 /* ---- what walkers share ---- */
 
-static void slot_clear(walk_slot *slot)
-{
-    for (int i = 0; i < N_BUFFER; i++)
-        if (slot->buffer[i] != NULL)
-            clReleaseMemObject(slot->buffer[i]);
-    if (slot->kernel != NULL)
-        clReleaseKernel(slot->kernel);
-    if (slot->queue != NULL)
-        clReleaseCommandQueue(slot->queue);
-}
-
 static void engine_free(tsr_surrogate_engine *base)
 {
     walk_engine *e = (walk_engine *)base;
     for (int i = 0; i < N_FIXED; i++)
         if (e->fixed[i] != NULL)
             clReleaseMemObject(e->fixed[i]);
-    for (int k = 0; k < SLOTS; k++)
-        slot_clear(&e->slot[k]);
+    for (int i = 0; i < N_BUFFER; i++)
+        if (e->buffer[i] != NULL)
+            clReleaseMemObject(e->buffer[i]);
+    if (e->kernel != NULL)
+        clReleaseKernel(e->kernel);
+    if (e->queue != NULL)
+        clReleaseCommandQueue(e->queue);
     pthread_mutex_destroy(&e->lock);
     pthread_cond_destroy(&e->done);
     tsr_program_clear(&e->program);
     free(e);
-}
-
-static tsr_status slot_open(const walk_engine *e, walk_slot *slot, tsr_err *err)
-{
-    cl_int code;
-    slot->queue =
-        clCreateCommandQueue(e->device->context, e->device->id, 0, &code);
-    if (slot->queue == NULL)
-        return tsr_cl_fail(err, e->device, "clCreateCommandQueue", code);
-    slot->kernel = clCreateKernel(e->program.program, "surrogate_walk", &code);
-    return slot->kernel != NULL
-               ? TSR_OK
-               : tsr_cl_fail(err, e->device, "clCreateKernel", code);
 }
 
 static tsr_status build(walk_engine *e, tsr_err *err)
@@ -410,9 +360,15 @@ static tsr_status build(walk_engine *e, tsr_err *err)
              l->amount, l->product, l->rest, l->top, l->bottom, l->curve,
              l->curve_size);
     TSR_TRY(tsr_program_build(e->device, 3, source, options, &e->program, err));
-    for (int k = 0; k < SLOTS; k++)
-        TSR_TRY(slot_open(e, &e->slot[k], err));
-    return TSR_OK;
+    cl_int code;
+    e->queue =
+        clCreateCommandQueue(e->device->context, e->device->id, 0, &code);
+    if (e->queue == NULL)
+        return tsr_cl_fail(err, e->device, "clCreateCommandQueue", code);
+    e->kernel = clCreateKernel(e->program.program, "surrogate_walk", &code);
+    return e->kernel != NULL
+               ? TSR_OK
+               : tsr_cl_fail(err, e->device, "clCreateKernel", code);
 }
 
 static tsr_status make_fixed(walk_engine *e, tsr_err *err)
