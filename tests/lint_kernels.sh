@@ -49,10 +49,11 @@ for part in kernels/map_sum.cl kernels/grid_fft.cl kernels/fft.cl; do
     lint
 done
 part=kernels/surrogate.cl base=kernels/surrogate_turns.cl
-cat "$base" "$part" >"$text"
-for c2 in 0 1; do
-    lint -DLANES=32 -DN_POINT=40 -DN_BEAD=9 -DN_PAIR=30 -DN_TORSION=6 \
-        -DN_SLOT=3 -DN_LIKE=21 -DN_KNOT=100 -DN_Q=20 -DN_CURVE=2 "-DHAS_C2=$c2" \
+cat "$base" kernels/surrogate_curve.cl "$part" >"$text"
+for switches in "0 32" "1 32" "1 1"; do
+    set -- $switches
+    lint "-DHAS_C2=$1" "-DLANES=$2" -DN_POINT=40 -DN_BEAD=9 -DN_PAIR=30 -DN_TORSION=6 \
+        -DN_SLOT=3 -DN_LIKE=21 -DN_KNOT=100 -DN_Q=20 -DN_CURVE=2 \
         -DJOB_SIZE=1500 -DAT_UNIT=8 -DAT_ANGLE=11 -DAT_WIDTH=17 -DAT_AMOUNT=24 \
         -DAT_PRODUCT=60 -DAT_REST=120 -DAT_TOP=180 -DAT_BOTTOM=240 \
         -DAT_CURVE=300 -DCURVE_SIZE=442 -DN_LINKER=1 -DAT_FACTOR=1200

@@ -482,10 +482,10 @@ static tsr_status learn_view(const tsr_config *config, lesson *x, tsr_log *log,
         tsr_words_say(words, "all stays as before: %s", why.message);
     else
         tsr_words_say(words, "it is not known");
-    tsr_warn(log,
-             "model error: of neutrons in %.4g %% D2O curves stay those of the "
-             "bodies: %s",
-             100.0 * x->l->view[x->view].d2o, why.message);
+    tsr_warn(log, "model error: %s: %s",
+             x->has_chains ? "what was learnt before stays"
+                           : "curves of neutrons stay those of the bodies",
+             why.message);
     return TSR_OK;
 }
 
