@@ -237,11 +237,11 @@ static void serve(walk_engine *e)
     pthread_cond_broadcast(&e->done);
 }
 
-/* Until something happens, or `seconds` by the clock of conditions. */
+/* Until something happens, or `seconds`. */
 static void wait_at_most(walk_engine *e, double seconds)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     const long ns = until.tv_nsec + (long)(1e9 * fmin(seconds, 1.0));
     until.tv_sec += ns / 1000000000L;
     until.tv_nsec = ns % 1000000000L;
@@ -430,7 +430,11 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
                                      walker_free};
     e->device = device;
     pthread_mutex_init(&e->lock, NULL);
-    pthread_cond_init(&e->done, NULL);
+    pthread_condattr_t clock; /* one that nobody sets */
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&e->done, &clock);
+    pthread_condattr_destroy(&clock);
     e->layout = tsr_surrogate_layout_of(spec);
     e->lanes = lanes_of(&device->info);
     e->each[JOB] = (size_t)e->layout.size * sizeof(cl_float);

@@ -40,6 +40,7 @@ struct tsr_surrogate_beads {
 typedef struct {
     const tsr_surrogate_beads *beads;
     double contrast[TSR_N_CONTRAST];
+    double (*coefficient)[TSR_N_COMP]; /* [n_q] of the components there */
     int n_row;      /* beads, and once more for their water */
     double *all;    /* [n_row][n_q] what of form factors is left to meet */
     double *amount; /* [SHAPES][n_row] */
@@ -156,28 +157,38 @@ static int knows_water(const tsr_likelihood *l)
 
 /* ---- shapes ---- */
 
-/* Rows of `all`: the protein's form factors at c1, then the water's. Without c2
- * inferred the water is part of the protein. The first shape is the protein's
- * sum. */
+/* Form factors of the protein at c1, or of its water: of components that are
+ * `stride` numbers apart. Without c2 inferred the water is part of the protein.
+ */
+static void put_factors(const making *s, const double *component, size_t stride,
+                        int is_water, double *out)
+{
+    const tsr_likelihood *l = s->beads->likelihood;
+    const size_t n_q = (size_t)l->grid.n_q;
+    const size_t end = (size_t)l->probe->n_comp - (size_t)s->beads->has_water;
+    for (size_t q = 0; q < n_q; q++) {
+        out[q] = is_water ? component[end * stride + q] : 0.0;
+        for (size_t k = 0; k < end && !is_water; k++)
+            out[q] += s->coefficient[q][k] * component[k * stride + q];
+    }
+}
+
+/* Rows of `all`: the protein's, then the water's. The first shape is the
+ * protein's sum. */
 static void set_factors(making *s)
 {
     const tsr_surrogate_beads *g = s->beads;
-    const tsr_likelihood *l = g->likelihood;
-    const size_t n_q = (size_t)l->grid.n_q, n_comp = (size_t)l->probe->n_comp;
-    const size_t n = (size_t)g->n_bead, end = n_comp - (size_t)g->has_water;
-    double c[TSR_N_COMP] = {1.0, 0.0, 0.0};
-    for (size_t q = 0; q < n_q; q++) {
-        tsr_likelihood_coefficients(l, 0, s->contrast, l->probe->power[q], c);
-        for (size_t b = 0; b < n; b++) {
-            double sum = 0.0;
-            for (size_t k = 0; k < end; k++)
-                sum += c[k] * g->factor[(b * n_comp + k) * n_q + q];
-            s->all[b * n_q + q] = sum;
-            s->shape[q] += sum;
-            if (g->has_water)
-                s->all[(n + b) * n_q + q] =
-                    g->factor[(b * n_comp + end) * n_q + q];
-        }
+    const size_t n_q = (size_t)g->likelihood->grid.n_q;
+    const size_t each = (size_t)g->likelihood->probe->n_comp * n_q;
+    const size_t n = (size_t)g->n_bead;
+    for (size_t b = 0; b < n; b++) {
+        const double *own = g->factor + b * each;
+        double *row = s->all + b * n_q;
+        put_factors(s, own, n_q, 0, row);
+        for (size_t q = 0; q < n_q; q++)
+            s->shape[q] += row[q];
+        if (g->has_water)
+            put_factors(s, own, n_q, 1, s->all + (n + b) * n_q);
     }
 }
 
@@ -249,7 +260,8 @@ static int making_init(making *s, const tsr_surrogate_beads *g,
     const size_t n_q = (size_t)l->grid.n_q;
     *s = (making){.beads = g, .n_row = g->n_bead * (1 + g->has_water)};
     const size_t n = (size_t)s->n_row;
-    s->all = calloc((n + SHAPES + (size_t)l->n_pair + 1) * n_q + SHAPES * n,
+    s->all = calloc((n + SHAPES + (size_t)l->n_pair + 1 + TSR_N_COMP) * n_q +
+                        SHAPES * n,
                     sizeof *s->all);
     if (s->all == NULL)
         return 0;
@@ -257,27 +269,18 @@ static int making_init(making *s, const tsr_surrogate_beads *g,
     s->fixed = s->shape + SHAPES * n_q;
     s->work = s->fixed + (size_t)l->n_pair * n_q;
     s->amount = s->work + n_q;
+    s->coefficient = (double(*)[TSR_N_COMP])(s->amount + SHAPES * n);
     for (int i = 0; i < TSR_N_CONTRAST; i++)
         s->contrast[i] = contrast != NULL ? contrast[i] : l->contrast[i].start;
+    for (size_t q = 0; q < n_q; q++) {
+        s->coefficient[q][0] = 1.0;
+        tsr_likelihood_coefficients(l, 0, s->contrast, l->probe->power[q],
+                                    s->coefficient[q]);
+    }
     return 1;
 }
 
 /* ---- rigid units ---- */
-
-/* The form factors of body i, as a row of `all` has them. */
-static void put_factor(const making *s, int i, int is_water, double *out)
-{
-    const tsr_surrogate_beads *g = s->beads;
-    const tsr_likelihood *l = g->likelihood;
-    const int end = l->probe->n_comp - g->has_water;
-    double c[TSR_N_COMP] = {1.0, 0.0, 0.0};
-    for (int q = 0; q < l->grid.n_q; q++) {
-        tsr_likelihood_coefficients(l, 0, s->contrast, l->probe->power[q], c);
-        out[q] = is_water ? factor_of(l, end, i)[q] : 0.0;
-        for (int k = 0; k < end && !is_water; k++)
-            out[q] += c[k] * factor_of(l, k, i)[q];
-    }
-}
 
 /* The beads of a unit: which they are, and where their bodies. */
 typedef struct {
@@ -309,9 +312,11 @@ static int fit_unit(making *s, const unit_view *v, int is_water)
     const tsr_surrogate_beads *g = s->beads;
     const tsr_q_grid *grid = &g->likelihood->grid;
     const int first = is_water ? g->n_bead : 0;
+    const size_t n_q = (size_t)grid->n_q;
+    const size_t stride = (size_t)g->likelihood->probe->n_type * n_q;
     for (int i = 0; i < v->n_body; i++)
-        put_factor(s, v->body[i], is_water,
-                   v->factor + (ptrdiff_t)i * grid->n_q);
+        put_factors(s, factor_of(g->likelihood, 0, v->body[i]), stride,
+                    is_water, v->factor + (size_t)i * n_q);
     for (int m = 0; m < SHAPES; m++)
         for (int b = 0; b < v->n_bead; b++)
             v->amount[m * v->n_bead + b] =

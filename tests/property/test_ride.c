@@ -208,6 +208,16 @@ static void chains_ride(void **state)
     close_strand(&f);
 }
 
+static void open_complex(fixture *f)
+{
+    *f = (fixture){.range = {"A:11-14", "S:4-5"}};
+    const tsr_strings flexible = {.n = 2, .item = f->range};
+    snprintf(f->path, sizeof f->path, "%s/complex.pdb", folder);
+    write_complex(f->path);
+    read_file(f, &flexible, TSR_CLASH_NONE);
+    set_moves(f, (const double[3]){1.0, 0.0, 0.3}, 0.2);
+}
+
 static double widest(const tsr_topology *t, const tsr_conformation *c)
 {
     return tsr_largest_distance(t->n_body, (const double(*)[3])c->body);
@@ -219,12 +229,8 @@ static void reach_of_complex(void **state)
 {
     (void)state;
     enum { ROUND = 3000, STEPS = 2 };
-    fixture f = {.range = {"A:11-14", "S:4-5"}};
-    const tsr_strings flexible = {.n = 2, .item = f.range};
-    snprintf(f.path, sizeof f.path, "%s/complex.pdb", folder);
-    write_complex(f.path);
-    read_file(&f, &flexible, TSR_CLASH_NONE);
-    set_moves(&f, (const double[3]){1.0, 0.0, 0.3}, 0.2);
+    fixture f;
+    open_complex(&f);
     const double bound = tsr_topology_reach(f.t, f.c);
     double most = widest(f.t, f.c);
     tsr_conformation *c = tsr_conformation_new(f.t);
@@ -250,12 +256,8 @@ static void complex_keeps_prior(void **state)
     (void)state;
     enum { N = 1500, STEPS = 30, MOST = 40 };
     static double value[2][MOST][N];
-    fixture f = {.range = {"A:11-14", "S:4-5"}};
-    const tsr_strings flexible = {.n = 2, .item = f.range};
-    snprintf(f.path, sizeof f.path, "%s/complex.pdb", folder);
-    write_complex(f.path);
-    read_file(&f, &flexible, TSR_CLASH_NONE);
-    set_moves(&f, (const double[3]){1.0, 0.0, 0.3}, 0.2);
+    fixture f;
+    open_complex(&f);
     gsl_rng *rng = tsr_rng_new(21, 0);
     tsr_conformation *c = tsr_conformation_new(f.t);
     long n_accepted = 0;
