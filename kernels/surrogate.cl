@@ -1,8 +1,9 @@
 /* Walks of molecules by a surrogate (src/engine/walker.h): a work-group
  * makes all steps of one job, one after another.
  *
- * A step turns one torsion, or two neighbours against each other, or a linker
- * as a whole (surrogate_turns.cl), or moves c2. Points that turn are written
+ * A step turns one torsion, or two neighbours against each other, or both of a
+ * residue to where its density draws them, or a linker as a whole
+ * (surrogate_turns.cl), or moves c2. Points that turn are written
  * beside the present ones; then pairs of beads are counted by distance, and
  * curve and likelihood follow from the counts (surrogate_curve.cl). Only pairs
  * whose distance has changed are taken out and put in again, unless they are
@@ -36,7 +37,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                __global const int4 *turn, __global const int2 *edge,
                __global const int *linker, __global const int *density,
                __global const float *term, __global const int *n_term,
-               float knots_per_ang, __global const float *sinc,
+               __global const uint *cell, float knots_per_ang, __global const float *sinc,
                __global const float *jobs, __global const uint2 *keys,
                __global float4 *points, __global float4 *next_points,
                __global float *results, __global int2 *counts)
@@ -129,36 +130,54 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         }
         if (is_turn) {
             const int t = min((int)(unit(r.y) * N_TORSION), N_TORSION - 1);
-            const int4 how = turn[t], where = torsion[t];
-            const int is_any = unit(s.y) < 0.02f;
-            float phi[2], psi[2];
+            const int is_any = unit(s.y) < FEWEST_ANY + MORE_ANY * (1.0f - beta) *
+                                                            (1.0f - beta);
+            int outer = t, inner = is_any ? beside_it(turn, torsion, t)
+                                   : unit(s.z) < 0.5f ? turn[t].z
+                                                      : -1;
+            if (is_any && inner >= 0 && holds(torsion[inner], torsion[t]))
+                outer = inner, inner = t;
+            const int4 how = turn[outer], where = torsion[outer];
+            const float2 had = (float2)(angle[how.x][0], angle[how.x][1]);
+            const float width = wide * job[AT_WIDTH + t];
+            float2 gets = had;
             first = far_first = where.z, end = far_end = where.w;
-            which[0] = counted = t;
-            turned[0] = is_any ? PI * (2.0f * unit(s.z) - 1.0f)
-                               : wide * job[AT_WIDTH + t] * z.x;
-            one = about(now[where.x], now[where.y], (float)how.w * turned[0]);
+            which[0] = outer, which[1] = inner;
             slot_first = how.x, n_slot = 1;
-            phi[0] = angle[how.x][0] + (how.y == 0 ? turned[0] : 0.0f);
-            psi[0] = angle[how.x][1] + (how.y == 0 ? 0.0f : turned[0]);
-            if (how.z >= 0 && !is_any && unit(s.z) < 0.5f) {
-                const int4 inner = turn[how.z], axis = torsion[how.z];
-                which[1] = how.z, counted = -1;
-                turned[1] = -turned[0] + 0.3f * wide * job[AT_WIDTH + t] * z.y;
+            turned[0] = is_any ? PI * (2.0f * unit(s.z) - 1.0f) : width * z.x;
+            turned[1] = 0.3f * width * z.y - turned[0];
+            counted = is_any || inner >= 0 ? -1 : t;
+            if (is_any && inner >= 0) {
+                __global const uint *own = cell + density[how.x] * N_CELL;
+                gets = drawn(own, r.z, unit(r.w), unit(s.z));
+                change = log_chance(own, had) - log_chance(own, gets);
+                turned[0] = how.y == 0 ? gets.x - had.x : gets.y - had.y;
+                turned[1] = how.y == 0 ? gets.y - had.y : gets.x - had.x;
+            } else {
+                gets += (float2)(how.y == 0 ? turned[0] : 0.0f,
+                                 how.y == 0 ? 0.0f : turned[0]);
+            }
+            one = about(now[where.x], now[where.y], (float)how.w * turned[0]);
+            if (inner >= 0) {
+                const int4 then = turn[inner], axis = torsion[inner];
                 far_first = axis.z, far_end = axis.w;
                 both = about(moved(&one, now[axis.x]), moved(&one, now[axis.y]),
-                             (float)inner.w * turned[1]);
-                n_slot = 2; /* another residue's, beside it */
-                slot_first = min(how.x, inner.x);
-                phi[1] = angle[inner.x][0] + (inner.y == 0 ? turned[1] : 0.0f);
-                psi[1] = angle[inner.x][1] + (inner.y == 0 ? 0.0f : turned[1]);
-                if (lid == 0) {
-                    next_angle[inner.x - slot_first][0] = wrapped(phi[1]);
-                    next_angle[inner.x - slot_first][1] = wrapped(psi[1]);
+                             (float)then.w * turned[1]);
+                if (!is_any) { /* another residue's, beside it */
+                    n_slot = 2;
+                    slot_first = min(how.x, then.x);
+                    const int k = then.x - slot_first;
+                    if (lid == 0) {
+                        next_angle[k][0] = wrapped(
+                            angle[then.x][0] + (then.y == 0 ? turned[1] : 0.0f));
+                        next_angle[k][1] = wrapped(
+                            angle[then.x][1] + (then.y == 0 ? 0.0f : turned[1]));
+                    }
                 }
             }
             if (lid == 0) {
-                next_angle[how.x - slot_first][0] = wrapped(phi[0]);
-                next_angle[how.x - slot_first][1] = wrapped(psi[0]);
+                next_angle[how.x - slot_first][0] = wrapped(gets.x);
+                next_angle[how.x - slot_first][1] = wrapped(gets.y);
             }
             for (int p = first + lid; p < end; p += LANES) {
                 float4 x = moved(&one, now[p]);

@@ -1,6 +1,6 @@
 /* What a step of a walk (surrogate.cl, which follows this text in the program)
- * turns: random numbers, motions, densities of torsions, and linkers turned as
- * a whole.
+ * turns: random numbers, motions, densities of torsions, residues drawn from
+ * them, and linkers turned as a whole.
  *
  * The turns d of a linker's torsions are drawn so that the part beyond makes a
  * given step xi: a rotation about a point c of it and a shift of c, in units of
@@ -109,6 +109,65 @@ float log_of_parts(__local const float *part)
         sum += part[k];
     return log(sum);
 }
+
+/* ---- a residue's torsions, drawn ---- */
+
+/* Of turns, the share that draws: at least so much, and so much more the less
+ * data count. Where they hardly do, a linker turned a little at a time takes
+ * a hundred walks to become another one, drawn residue by residue a few. */
+#define FEWEST_ANY 0.05f
+#define MORE_ANY 0.35f
+
+/* Cells of phi times cells of psi. A density's table tells which of 2^32
+ * numbers lie below the end of each cell, in order. */
+#define CELLS 36
+#define N_CELL (CELLS * CELLS)
+
+/* Whether a moves all that b does. */
+int holds(int4 a, int4 b)
+{
+    return a.z <= b.z && a.w >= b.w;
+}
+
+/* The other torsion of the residue, if one of both moves all that the other
+ * does; else -1. */
+int beside_it(__global const int4 *turn, __global const int4 *torsion, int t)
+{
+    for (int k = t - 1; k < t + 2; k += 2)
+        if (k >= 0 && k < N_TORSION && turn[k].x == turn[t].x &&
+            (holds(torsion[k], torsion[t]) || holds(torsion[t], torsion[k])))
+            return k;
+    return -1;
+}
+
+/* phi and psi of a cell drawn by a number, anywhere in it. */
+float2 drawn(__global const uint *upto, uint number, float u, float v)
+{
+    int low = 0, high = N_CELL - 1;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (number < upto[middle])
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return ((float2)((float)(low / CELLS) + u, (float)(low % CELLS) + v) *
+                (2.0f / CELLS) -
+            1.0f) *
+           PI;
+}
+
+/* log of how often the cell of phi and psi is drawn, and a constant. */
+float log_chance(__global const uint *upto, float2 angle)
+{
+    const float2 at = (angle + PI) * (CELLS / (2.0f * PI));
+    const int phi = clamp((int)at.x, 0, CELLS - 1);
+    const int psi = clamp((int)at.y, 0, CELLS - 1);
+    const int k = phi * CELLS + psi;
+    return log((float)(upto[k] - (k > 0 ? upto[k - 1] : 0)));
+}
+
+/* ---- linkers ---- */
 
 /* Of a work-group. Index 0 is the start, 1 the end of a step, 2 what is
  * passed on the way back. */

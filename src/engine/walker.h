@@ -4,7 +4,7 @@
  * What a molecule is, is common to all walks (tsr_surrogate_spec); where one
  * starts and by what it goes is a job, two runs of numbers. A walk of n steps
  * keeps its target, written g here, exactly as any Metropolis chain does: each
- * step is one of a fixed mix of symmetric proposals. Whoever asked decides
+ * step is one of a fixed mix of proposals. Whoever asked decides
  * about its end by the posterior p itself, with the probability
  *
  *     min(1, p(Y) g(X) / (p(X) g(Y))),
@@ -31,6 +31,7 @@ enum {
     TSR_SURROGATE_PRODUCTS = 3,
     TSR_SURROGATE_POWERS = 3, /* of c2: 1, c2, c2^2 */
     TSR_SURROGATE_PARTS = 24, /* of a torsion density at most */
+    TSR_SURROGATE_CELLS = 36, /* of phi, and of psi, from -pi on */
     TSR_SURROGATE_FREE = 7,   /* torsions of a linker that cannot close */
     TSR_SURROGATE_FACTOR = 36 /* numbers of a lower factor, 8 x 8 at most */
 };
@@ -67,6 +68,8 @@ typedef struct {
     float (*term)[TSR_SURROGATE_PARTS][12]; /* [n_density] log of each part by
                                 the nine products of cos and sin; 0 beyond */
     int32_t *n_term;                        /* [n_density] parts */
+    uint32_t (*cell)[TSR_SURROGATE_CELLS * TSR_SURROGATE_CELLS];
+    /* [n_density] by which torsions are drawn (tsr_torsion_density_cells) */
     float knots_per_ang; /* distances are shared by two knots */
     float *sinc;         /* [n_knot][n_q] of a knot's distance */
 } tsr_surrogate_spec;

@@ -40,6 +40,7 @@ enum {
     DENSITY,
     TERM,
     N_TERM,
+    CELL,
     SINC,
     N_FIXED
 };
@@ -127,6 +128,7 @@ static tsr_status set_arguments(walk_engine *e, tsr_err *err)
                     {sizeof(cl_mem), &f[DENSITY]},
                     {sizeof(cl_mem), &f[TERM]},
                     {sizeof(cl_mem), &f[N_TERM]},
+                    {sizeof(cl_mem), &f[CELL]},
                     {sizeof(cl_float), &s->knots_per_ang},
                     {sizeof(cl_mem), &f[SINC]},
                     {sizeof(cl_mem), &b[JOB]},
@@ -394,6 +396,7 @@ static tsr_status make_fixed(walk_engine *e, tsr_err *err)
         [DENSITY] = {(size_t)s->n_slot * sizeof *s->density, s->density},
         [TERM] = {(size_t)s->n_density * sizeof *s->term, s->term},
         [N_TERM] = {(size_t)s->n_density * sizeof *s->n_term, s->n_term},
+        [CELL] = {(size_t)s->n_density * sizeof *s->cell, s->cell},
         [SINC] = {(size_t)s->n_knot * (size_t)s->n_q * sizeof *s->sinc,
                   s->sinc}};
     for (int i = 0; i < N_FIXED; i++) {

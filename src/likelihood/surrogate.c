@@ -234,7 +234,8 @@ static void set_linkers(tsr_surrogate *s, const double (*body)[3])
     }
 }
 
-static void set_densities(tsr_surrogate_spec *p, const tsr_prior_table *table)
+static void set_densities(tsr_surrogate_spec *p, const tsr_prior *prior,
+                          const tsr_prior_table *table)
 {
     p->n_density = TSR_N_RAMA;
     for (int d = 0; d < TSR_N_RAMA; d++) {
@@ -246,6 +247,8 @@ static void set_densities(tsr_surrogate_spec *p, const tsr_prior_table *table)
             for (int i = 0; i < TSR_VON_MISES_TERM; i++)
                 p->term[d][k][i] = (float)term[i];
         }
+        tsr_torsion_density_cells(prior->torsion[d], TSR_SURROGATE_CELLS,
+                                  p->cell[d]);
     }
 }
 
@@ -383,12 +386,14 @@ static int make_room(tsr_surrogate *s)
     p->density = calloc(n, sizeof *p->density);
     p->term = calloc(TSR_N_RAMA, sizeof *p->term);
     p->n_term = calloc(TSR_N_RAMA, sizeof *p->n_term);
+    p->cell = calloc(TSR_N_RAMA, sizeof *p->cell);
     return s->first_point != NULL && s->torsion != NULL && s->slot != NULL &&
            s->run != NULL && p->bead != NULL && p->reach != NULL &&
            p->radius != NULL && p->part != NULL && p->share != NULL &&
            p->body != NULL && p->contact != NULL && p->torsion != NULL &&
            p->turn != NULL && p->edge != NULL && p->linker != NULL &&
-           p->density != NULL && p->term != NULL && p->n_term != NULL;
+           p->density != NULL && p->term != NULL && p->n_term != NULL &&
+           p->cell != NULL;
 }
 
 static int describe(tsr_surrogate *s, const tsr_prior *prior,
@@ -404,7 +409,7 @@ static int describe(tsr_surrogate *s, const tsr_prior *prior,
     set_runs(s);
     set_linkers(s, body);
     free(slot_of);
-    set_densities(&s->spec, table);
+    set_densities(&s->spec, prior, table);
     set_clash(s, prior);
     s->spec.n_bead = tsr_surrogate_n_bead(s->beads);
     for (int b = 0; b < s->spec.n_bead; b++)
@@ -450,11 +455,11 @@ void tsr_surrogate_free(tsr_surrogate *surrogate)
     if (s == NULL)
         return;
     tsr_surrogate_spec *p = &s->spec;
-    void *const owned[] = {s->first_point, s->torsion, s->slot,    s->run,
-                           p->bead,        p->reach,   p->radius,  p->part,
-                           p->share,       p->body,    p->contact, p->pair,
-                           p->torsion,     p->turn,    p->edge,    p->linker,
-                           p->density,     p->term,    p->n_term,  p->sinc};
+    void *const owned[] = {
+        s->first_point, s->torsion, s->slot,  s->run,    p->bead,    p->reach,
+        p->radius,      p->part,    p->share, p->body,   p->contact, p->pair,
+        p->torsion,     p->turn,    p->edge,  p->linker, p->density, p->term,
+        p->n_term,      p->cell,    p->sinc};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     tsr_surrogate_beads_free(s->beads);

@@ -276,3 +276,23 @@ void tsr_torsion_density_draw(const tsr_torsion_density *density, gsl_rng *rng,
         i++;
     draw_part(&density->part[i], rng, phi_rad, psi_rad);
 }
+
+void tsr_torsion_density_cells(const tsr_torsion_density *density, int side,
+                               uint32_t *upto)
+{
+    const double anywhere = 0.05, width_rad = 2.0 * M_PI / side;
+    const int n = side * side;
+    double sum = 0.0, seen = 0.0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < n; k++) {
+            const double phi = (k / side + 0.5) * width_rad - M_PI;
+            const double psi = (k % side + 0.5) * width_rad - M_PI;
+            const double own = exp(tsr_torsion_density_log(density, phi, psi));
+            if (pass == 0) {
+                sum += own;
+                continue;
+            }
+            seen += (1.0 - anywhere) * own / fmax(sum, 1e-300) + anywhere / n;
+            upto[k] = k + 1 < n ? (uint32_t)(seen * 0x1p32) : UINT32_MAX;
+        }
+}

@@ -11,6 +11,7 @@
 #define TSR_MODEL_TORSION_DENSITY_H
 
 #include <gsl/gsl_rng.h>
+#include <stdint.h>
 
 typedef struct {
     double weight;       /* of the mixture, the sum is 1 */
@@ -55,6 +56,14 @@ double tsr_torsion_density_log_psi(const tsr_torsion_density *density,
 /* An exact draw, rad, each in [-pi, pi). */
 void tsr_torsion_density_draw(const tsr_torsion_density *density, gsl_rng *rng,
                               double *phi_rad, double *psi_rad);
+
+/* A table by which a device draws: the torus in side x side cells of equal
+ * size from (-pi, -pi) on, psi fastest. upto [side * side] out: a cell is drawn
+ * by those of 2^32 numbers that lie below its own and not below the one before;
+ * by as many as the density at its middle says, but for one in twenty, which
+ * may draw any. */
+void tsr_torsion_density_cells(const tsr_torsion_density *density, int side,
+                               uint32_t *upto);
 
 /* One bivariate von Mises distribution in the sine model (torsion_density.h):
  * its normalisation, its moments and exact draws. */

@@ -300,12 +300,46 @@ static void angles(void **state)
     assert_true(fabs(tsr_von_mises_wrap(7.0) - (7.0 - 2.0 * M_PI)) < 1e-15);
 }
 
+/* Blocks of cells are drawn as often as the integral over them says, and no
+ * cell never. */
+static void cells(void **state)
+{
+    enum { SIDE = 36, BLOCK = 6, FINE = 5, N = SIDE * SIDE };
+    const double width = 2.0 * M_PI / SIDE, unit = 0x1p32;
+    static uint32_t upto[N];
+    double share[BLOCK * BLOCK] = {0.0}, wanted[BLOCK * BLOCK] = {0.0};
+    tsr_torsion_density *d = density_of(&mixture);
+    (void)state;
+    tsr_torsion_density_cells(d, SIDE, upto);
+    assert_true(upto[N - 1] == UINT32_MAX);
+    for (int k = 0; k < N; k++) {
+        const int block = k / SIDE / BLOCK * BLOCK + k % SIDE / BLOCK;
+        const double own = (upto[k] - (k > 0 ? upto[k - 1] : 0)) / unit;
+        assert_true(own > 0.049 / N);
+        share[block] += own;
+        wanted[block] += 0.05 / N;
+        for (int m = 0; m < FINE * FINE; m++) {
+            const double phi = (k / SIDE + (m / FINE + 0.5) / FINE) * width;
+            const double psi = (k % SIDE + (m % FINE + 0.5) / FINE) * width;
+            wanted[block] +=
+                0.95 * pow(width / FINE, 2.0) *
+                exp(tsr_torsion_density_log(d, phi - M_PI, psi - M_PI));
+        }
+    }
+    for (int k = 0; k < BLOCK * BLOCK; k++)
+        if (fabs(share[k] - wanted[k]) > 0.01)
+            fail_msg("block %d is drawn with %.4f, not %.4f", k, share[k],
+                     wanted[k]);
+    tsr_torsion_density_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(norm),      cmocka_unit_test(moments),
         cmocka_unit_test(integrals), cmocka_unit_test(narrow),
         cmocka_unit_test(forms),     cmocka_unit_test(far_away),
-        cmocka_unit_test(draws),     cmocka_unit_test(angles)};
+        cmocka_unit_test(draws),     cmocka_unit_test(angles),
+        cmocka_unit_test(cells)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
