@@ -24,8 +24,9 @@ enum {
 /* How much of each bead's own weight pulls it back to what it was. */
 static const double pull = 1e-4;
 
-/* Of the unit's curve, what each q counts for at least: the mean square of the
- * beads' own, without interference, times this. */
+/* Of the unit's curve, what each q counts for at least: the squares of what its
+ * beads scatter, and of what its bodies do, without interference, times this
+ * (a bead's amplitude may vanish where its bodies' do not). */
 static const double least_curve = 0.01;
 
 /* ---- which there are ---- */
@@ -135,6 +136,10 @@ static void weigh(fit *f)
                 f->curve[q] +=
                     times * f->sinc[q] * bead_at(f, a, q) * bead_at(f, b, q);
         }
+    for (int i = 0; i < u->n_body; i++)
+        for (int q = 0; q < u->n_q; q++)
+            f->curve[q] +=
+                least_curve * pow(u->factor[(ptrdiff_t)i * u->n_q + q], 2.0);
     for (int q = 0; q < u->n_q; q++) {
         const double x = q * u->dq_inv_ang / u->width_inv_ang;
         f->weight[q] = f->curve[q] > 0.0 ? exp(-x * x) / f->curve[q] : 0.0;
