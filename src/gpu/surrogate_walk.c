@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* Of a work-group. With 512 a launch of a hundred walks took 10 % less than
@@ -78,6 +79,8 @@ struct walker {
     tsr_surrogate_walker base;
     walk_engine *engine;
     walker *next; /* in line */
+    cl_mem pinned;
+    char *room; /* mapped for good: jobs, keys, points, results, counts */
     int is_done;
     tsr_status status;
     tsr_err err;
@@ -279,23 +282,58 @@ static tsr_status walk(tsr_surrogate_walker *base, tsr_err *err)
 
 static void walker_free(tsr_surrogate_walker *base)
 {
-    walk_engine *e = ((walker *)base)->engine;
+    walker *w = (walker *)base;
+    walk_engine *e = w->engine;
     pthread_mutex_lock(&e->lock);
     e->n_walker--;
     pthread_mutex_unlock(&e->lock);
-    free(base->call.job);
-    free(base->call.point);
-    free(base->call.key);
-    free(base->call.result);
-    free(base->call.count);
-    free(base);
+    if (w->room != NULL) {
+        clEnqueueUnmapMemObject(e->queue, w->pinned, w->room, 0, NULL, NULL);
+        clFinish(e->queue);
+    }
+    if (w->pinned != NULL)
+        clReleaseMemObject(w->pinned);
+    free(w);
+}
+
+/* Pinned memory, which travels at the full speed of the bus (staging.h); no
+ * kernel sees it. */
+static tsr_status make_call(walker *w, size_t n_job, tsr_err *err)
+{
+    const walk_engine *e = w->engine;
+    const size_t line = 64;
+    size_t at[N_BUFFER], bytes = line;
+    cl_int code;
+    for (int i = 0; i < N_BUFFER; i++) {
+        at[i] = bytes;
+        if (i != NEXT_POINT)
+            bytes += (n_job * e->each[i] + line - 1) / line * line;
+    }
+    w->pinned = clCreateBuffer(e->device->context,
+                               CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes,
+                               NULL, &code);
+    if (w->pinned == NULL)
+        return tsr_cl_fail(err, e->device, "clCreateBuffer", code);
+    w->room = clEnqueueMapBuffer(e->queue, w->pinned, CL_TRUE,
+                                 CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL,
+                                 NULL, &code);
+    if (w->room == NULL)
+        return tsr_cl_fail(err, e->device, "clEnqueueMapBuffer", code);
+    memset(w->room, 0, bytes);
+    w->base.call = (tsr_surrogate_call){
+        .job = (void *)(w->room + at[JOB]),
+        .key = (void *)(w->room + at[KEY]),
+        .point = (void *)(w->room + at[POINT]),
+        .result = (void *)(w->room + at[RESULT]),
+        .count = (void *)(w->room + at[COUNT]),
+    };
+    return TSR_OK;
 }
 
 static tsr_status walker_new(tsr_surrogate_engine *base, int most_jobs,
                              tsr_surrogate_walker **out, tsr_err *err)
 {
     walk_engine *e = (walk_engine *)base;
-    const size_t n = (size_t)most_jobs;
     walker *w = calloc(1, sizeof *w);
     *out = NULL;
     if (w == NULL)
@@ -305,16 +343,10 @@ static tsr_status walker_new(tsr_surrogate_engine *base, int most_jobs,
     pthread_mutex_unlock(&e->lock);
     w->engine = e;
     w->base = (tsr_surrogate_walker){.engine = base, .layout = e->layout};
-    tsr_surrogate_call *c = &w->base.call;
-    c->job = calloc(n, e->each[JOB]);
-    c->key = calloc(n, e->each[KEY]);
-    c->point = calloc(n, e->each[POINT]);
-    c->result = calloc(n, e->each[RESULT]);
-    c->count = calloc(n, e->each[COUNT]);
-    if (c->job == NULL || c->key == NULL || c->point == NULL ||
-        c->result == NULL || c->count == NULL) {
+    const tsr_status status = make_call(w, (size_t)most_jobs, err);
+    if (status != TSR_OK) {
         walker_free(&w->base);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for walks");
+        return status;
     }
     *out = &w->base;
     return TSR_OK;

@@ -15,8 +15,15 @@
 #include "likelihood/term_saxs.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ln s is rounded to multiples of this (the surrogate is the worse by some
+ * hundredths of a nat, and the same both ways, since walks leave s), so that
+ * few factors are made; so many times from 0 up and down. */
+static const double spread_step = 0.01;
+enum { MOST_SPREADS = 400 };
 
 /* A curve: products of the grid's operator M with the data, all weighted by
  * 1 / sigma^2. */
@@ -27,8 +34,9 @@ typedef struct {
     double *normal; /* [n_q][n_q] M' W M */
     double *vector; /* [2 + n_error][n_q] M' W of data, of 1, of errors */
     double *gram;   /* [2 + n_error][2 + n_error] of those with another */
-    float *ready;   /* [n_q + 1][n_q + 1] and the scale, where s is fixed: the
-                       curve as a job has it */
+    _Atomic(float *) ready[2 * MOST_SPREADS + 1];
+    /* [n_q + 1][n_q + 1] and the scale, by the number of ln s: the curve as a
+     * job has it; NULL: not asked for yet */
 } curve;
 
 struct tsr_surrogate_data {
@@ -106,7 +114,8 @@ void tsr_surrogate_data_free(tsr_surrogate_data *data)
         free(data->curve[d].normal);
         free(data->curve[d].vector);
         free(data->curve[d].gram);
-        free(data->curve[d].ready);
+        for (int k = 0; k < 2 * MOST_SPREADS + 1; k++)
+            free(atomic_load(&data->curve[d].ready[k]));
     }
     free(data->curve);
     free(data);
@@ -296,34 +305,47 @@ static tsr_status fill_curve(const tsr_surrogate_data *data, const curve *c,
     return TSR_OK;
 }
 
+/* The curve at the number of ln s, made by whoever asks first: the same bits,
+ * should two threads make it at once. */
+static tsr_status find_curve(const tsr_surrogate_data *data, curve *c, int k,
+                             const float **out, tsr_err *err)
+{
+    const size_t size = curve_size((size_t)data->likelihood->grid.n_q);
+    _Atomic(float *) *ready = &c->ready[MOST_SPREADS + k];
+    float *before = atomic_load(ready);
+    *out = before;
+    if (before != NULL)
+        return TSR_OK;
+    float *made = calloc(size, sizeof *made);
+    TSR_TRY(tsr_allocated(made, err));
+    const tsr_status status =
+        fill_curve(data, c, exp(spread_step * k), made, err);
+    if (status != TSR_OK ||
+        !atomic_compare_exchange_strong(ready, &before, made)) {
+        free(made);
+        made = before;
+    }
+    *out = made;
+    return status;
+}
+
 tsr_status tsr_surrogate_data_fill(const tsr_surrogate_data *data,
                                    const double *theta, float *out,
                                    tsr_err *err)
 {
     const size_t size = curve_size((size_t)data->likelihood->grid.n_q);
     for (int d = 0; d < data->n_curve; d++, out += size) {
-        const curve *c = &data->curve[d];
+        curve *c = &data->curve[d];
         const tsr_term *t = data->likelihood->term[c->term];
-        if (c->ready != NULL)
-            memcpy(out, c->ready, size * sizeof *out);
-        else
-            TSR_TRY(fill_curve(data, c, exp(theta[t->first]), out, err));
+        const double log_s = c->has_spread ? theta[t->first] : 0.0;
+        const double most = MOST_SPREADS * spread_step;
+        const float *ready;
+        TSR_TRY(find_curve(
+            data, c, (int)lround(fmin(fmax(log_s, -most), most) / spread_step),
+            &ready, err));
+        memcpy(out, ready, size * sizeof *out);
     }
     return TSR_OK;
-}
-
-static int make_ready(tsr_surrogate_data *g)
-{
-    const size_t size = curve_size((size_t)g->likelihood->grid.n_q);
-    for (int d = 0; d < g->n_curve; d++) {
-        curve *c = &g->curve[d];
-        if (c->has_spread)
-            continue;
-        c->ready = calloc(size, sizeof *c->ready);
-        if (c->ready == NULL || fill_curve(g, c, 1.0, c->ready, NULL) != TSR_OK)
-            return 0;
-    }
-    return 1;
 }
 
 tsr_surrogate_data *tsr_surrogate_data_new(const tsr_likelihood *likelihood)
@@ -337,7 +359,7 @@ tsr_surrogate_data *tsr_surrogate_data_new(const tsr_likelihood *likelihood)
     for (int d = 0; d < likelihood->n_term && ok; d++)
         if (likelihood->term[d]->type == &tsr_term_saxs)
             ok = make_curve(g, d);
-    if (!ok || !make_ready(g)) {
+    if (!ok) {
         tsr_surrogate_data_free(g);
         return NULL;
     }

@@ -74,10 +74,7 @@ tsr_status tsr_chain_set_out(tsr_chain *chain,
 
 static int differs(const tsr_conformation *a, const tsr_conformation *b, int i)
 {
-    for (int k = 0; k < 12; k++)
-        if (a->backbone[i][k / 3][k % 3] != b->backbone[i][k / 3][k % 3])
-            return 1;
-    return 0;
+    return memcmp(a->backbone[i], b->backbone[i], sizeof a->backbone[i]) != 0;
 }
 
 /* The number of a rigid unit among those seen, from 1 on. */
