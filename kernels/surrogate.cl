@@ -134,8 +134,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         }
         if (is_turn) {
             const int t = min((int)(unit(r.y) * N_TORSION), N_TORSION - 1);
-            const int is_any = unit(s.y) < FEWEST_ANY + MORE_ANY * (1.0f - beta) *
-                                                            (1.0f - beta);
+            const float hot = 1.0f - beta;
+            const int is_any = unit(s.y) < FEWEST_ANY + MORE_ANY * hot * hot;
             int outer = t, inner = is_any ? beside_it(turn, torsion, t)
                                    : unit(s.z) < 0.5f ? turn[t].z
                                                       : -1;
@@ -172,10 +172,11 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                     slot_first = min(how.x, then.x);
                     const int k = then.x - slot_first;
                     if (lid == 0) {
-                        next_angle[k][0] = wrapped(
-                            angle[then.x][0] + (then.y == 0 ? turned[1] : 0.0f));
-                        next_angle[k][1] = wrapped(
-                            angle[then.x][1] + (then.y == 0 ? 0.0f : turned[1]));
+                        const float by = turned[1];
+                        next_angle[k][0] = wrapped(angle[then.x][0] +
+                                                   (then.y == 0 ? by : 0.0f));
+                        next_angle[k][1] = wrapped(angle[then.x][1] +
+                                                   (then.y == 0 ? 0.0f : by));
                     }
                 }
             }

@@ -285,8 +285,9 @@ void tsr_torsion_density_cells(const tsr_torsion_density *density, int side,
     double sum = 0.0, seen = 0.0;
     for (int pass = 0; pass < 2; pass++)
         for (int k = 0; k < n; k++) {
-            const double phi = (k / side + 0.5) * width_rad - M_PI;
-            const double psi = (k % side + 0.5) * width_rad - M_PI;
+            const int row = k / side, column = k % side;
+            const double phi = (row + 0.5) * width_rad - M_PI;
+            const double psi = (column + 0.5) * width_rad - M_PI;
             const double own = exp(tsr_torsion_density_log(density, phi, psi));
             if (pass == 0) {
                 sum += own;

@@ -74,7 +74,11 @@ tsr_status tsr_chain_set_out(tsr_chain *chain,
 
 static int differs(const tsr_conformation *a, const tsr_conformation *b, int i)
 {
-    return memcmp(a->backbone[i], b->backbone[i], sizeof a->backbone[i]) != 0;
+    const double *x = &a->backbone[i][0][0], *y = &b->backbone[i][0][0];
+    int is_other = 0;
+    for (int k = 0; k < 12; k++) /* without branches: by vectors */
+        is_other |= x[k] != y[k];
+    return is_other;
 }
 
 /* The number of a rigid unit among those seen, from 1 on. */
