@@ -19,9 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ln s is rounded to multiples of this (the surrogate is the worse by some
- * hundredths of a nat, and the same both ways, since walks leave s), so that
- * few factors are made; so many times from 0 up and down. */
+/* ln s is rounded to multiples of this, so that few factors are made; so many
+ * times from 0 up and down. Differences of log L are then off by one per cent
+ * of themselves at most, and the same both ways, since walks leave s. */
 static const double spread_step = 0.01;
 enum { MOST_SPREADS = 400 };
 
