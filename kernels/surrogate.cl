@@ -24,9 +24,6 @@
 #define MOST_SLOT (MOST_TURN / 2 + 2) /* that a step moves */
 #define SLICES (LANES / N_Q > 0 ? LANES / N_Q : 1)
 #define MOST_NEAR 512 /* g is 0 beyond */
-#define SLICE_ROOM                                                             \
-    (SLICES * PRODUCTS * N_Q > 2 * MOST_NEAR ? SLICES * PRODUCTS * N_Q         \
-                                             : 2 * MOST_NEAR)
 #define NEAR_LANES (LANES < 8 ? LANES : 8)
 
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void
@@ -50,12 +47,12 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
     __local float2 amount[N_BEAD]; /* at c2 */
     __local int count[PRODUCTS * N_KNOT], count_now[PRODUCTS * N_KNOT];
     __local float sums[2][PRODUCTS * N_Q];
+    __local float slice[SLICES * PRODUCTS * N_Q];
     __local float profile[N_Q], row[N_CURVE * N_ROW];
     __local float angle[N_SLOT][2], slot_log[N_SLOT];
     __local float next_angle[MOST_SLOT][2], next_log[MOST_SLOT];
     __local float part_of[MOST_SLOT * PARTS];
-    __local float slice[SLICE_ROOM];
-    __local uint *near = (__local uint *)slice; /* done with by then */
+    __local uint near[2 * MOST_NEAR];
     __local int n_near, all_near, energy, forbidden, last_knot;
     __local short unit_of[N_BEAD];
     /* Beads that stay from the front, those that move as one from the back;

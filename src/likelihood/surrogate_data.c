@@ -379,12 +379,10 @@ int tsr_surrogate_knots(const tsr_likelihood *likelihood,
                         tsr_surrogate_spec *spec)
 {
     const double longest_ang = 0.5, part = 0.2; /* of 1 / q_max */
-    const double most = 600.0; /* a work-group has little memory */
     const tsr_q_grid *grid = &likelihood->grid;
     tsr_surrogate_spec *p = spec;
     const double apart =
-        fmax(fmin(longest_ang, part / (grid->dq_inv_ang * (grid->n_q - 1))),
-             grid->band_ang / most);
+        fmin(longest_ang, part / (grid->dq_inv_ang * (grid->n_q - 1)));
     p->n_q = grid->n_q;
     p->n_knot = (int)(grid->band_ang / apart) + 2;
     p->knots_per_ang = (float)(1.0 / apart);
