@@ -9,7 +9,8 @@
  * whose distance has changed are taken out and put in again, unless they are
  * most. Sums over pairs are integers, so that neither the order of work-items
  * nor which pairs were counted anew matters: the same job gives the same bits
- * in any launch. All work-items draw the same random numbers, from a
+ * in any launch. Of the three products of shapes the two smaller ones share an
+ * integer, 16 bits each. All work-items draw the same random numbers, from a
  * counter, and come to the same decision.
  *
  * Sizes and offsets are constants of the build: LANES, N_..., AT_... */
@@ -45,7 +46,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
     /* Centres have their beads' radius as w. */
     __local float4 centre[N_BEAD], next_centre[N_BEAD];
     __local float2 amount[N_BEAD]; /* at c2 */
-    __local int count[PRODUCTS * N_KNOT], count_now[PRODUCTS * N_KNOT];
+    __local int count[2 * N_KNOT], count_now[2 * N_KNOT];
     __local float sums[2][PRODUCTS * N_Q];
     __local float slice[SLICES * PRODUCTS * N_Q];
     __local float profile[N_Q], row[N_CURVE * N_ROW];
@@ -324,7 +325,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             i == 0 || c2_next != c2 || 2 * (n_two + n_one) > N_PAIR;
         const int n_pair = is_all ? N_PAIR : n_two + n_one;
         if (is_all) {
-            for (int k = lid; k < PRODUCTS * N_KNOT; k += LANES)
+            for (int k = lid; k < 2 * N_KNOT; k += LANES)
                 count[k] = 0;
             barrier(CLK_LOCAL_MEM_FENCE);
         }
@@ -373,7 +374,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             }
             if (had == knot) /* distances change little where steps are small */
                 continue;
-            const int4 by =
+            const int2 by =
                 portion(amount[a], amount[b], unit_0, unit_1, unit_2);
             largest = max(largest, knot);
             add_portion(count, knot, by);
@@ -439,9 +440,10 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             for (int q = 0; q < PRODUCTS * N_Q; q++)
                 slice[q] = 0.0f;
             for (int b = 0; b <= upto; b++) {
-                const float of_0 = (float)count[b];
-                const float of_1 = (float)count[N_KNOT + b];
-                const float of_2 = (float)count[2 * N_KNOT + b];
+                const int two = count[N_KNOT + b];
+                const int low = (int)(short)(two & 0xffff);
+                const float of_0 = (float)count[b], of_2 = (float)low;
+                const float of_1 = (float)((two - low) >> 16);
                 for (int q = 0; q < N_Q; q++) {
                     const float by = sinc[b * N_Q + q];
                     slice[q] += by * of_0;
@@ -455,9 +457,11 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                 float sum_0 = 0.0f, sum_1 = 0.0f, sum_2 = 0.0f;
                 for (int b = own; b <= upto; b += SLICES) {
                     const float by = sinc[b * N_Q + q];
+                    const int two = count[N_KNOT + b];
+                    const int low = (int)(short)(two & 0xffff);
                     sum_0 += by * (float)count[b];
-                    sum_1 += by * (float)count[N_KNOT + b];
-                    sum_2 += by * (float)count[2 * N_KNOT + b];
+                    sum_1 += by * (float)((two - low) >> 16);
+                    sum_2 += by * (float)low;
                 }
                 slice[(own * PRODUCTS + 0) * N_Q + q] = sum_0;
                 slice[(own * PRODUCTS + 1) * N_Q + q] = sum_1;
@@ -510,7 +514,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             if (is_c2 && !accept)
                 amount[b] = amount_at(job, b, c2);
         }
-        for (int k = lid; k < PRODUCTS * N_KNOT; k += LANES) {
+        for (int k = lid; k < 2 * N_KNOT; k += LANES) {
             if (accept)
                 count_now[k] = count[k];
             else

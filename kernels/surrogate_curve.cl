@@ -83,13 +83,13 @@ float2 amount_at(__global const float *job, int bead, float c2)
 }
 
 /* What two beads are worth to the counts, of the products of shapes 0 0, 0 1
- * and 1 1, as integers. It takes no part in where they are: what is taken out
- * is what was put in. */
-int4 portion(float2 u, float2 v, float unit_0, float unit_1, float unit_2)
+ * and 1 1, as two integers. It takes no part in where they are: what is taken
+ * out is what was put in. */
+int2 portion(float2 u, float2 v, float unit_0, float unit_1, float unit_2)
 {
-    return (int4)(whole(u.x * v.x * unit_0),
-                  whole(fma(u.x, v.y, u.y * v.x) * unit_1),
-                  whole(u.y * v.y * unit_2), 0);
+    return (int2)(whole(u.x * v.x * unit_0),
+                  (whole(fma(u.x, v.y, u.y * v.x) * unit_1) << 16) +
+                      whole(u.y * v.y * unit_2));
 }
 
 /* The knot nearest to a distance. */
@@ -98,11 +98,10 @@ int knot_at(float r2, float per_ang)
     return (int)fmin(native_sqrt(r2) * per_ang + 0.5f, N_KNOT - 1.0f);
 }
 
-void add_portion(__local int *count, int knot, int4 by)
+void add_portion(__local int *count, int knot, int2 by)
 {
     grow(count + knot, by.x);
     grow(count + N_KNOT + knot, by.y);
-    grow(count + 2 * N_KNOT + knot, by.z);
 }
 
 float square_of(float4 d)

@@ -491,18 +491,21 @@ static void put_rest(making *s, const tsr_surrogate_mix *mix,
     }
 }
 
-/* Counts are integers: all of a product's together stay below 2^30, and one
- * pair's below 2^22. The units are the same wherever c2 is: a walk back from
- * the end has to round as the walk there did. */
+/* Counts are integers: of product 00 all of them together stay below 2^30, and
+ * one pair's below 2^22; the others have 16 bits for what falls on one knot, a
+ * small part of all. Where that is too little the surrogate is worse, nothing
+ * else. The units are the same wherever c2 is: a walk back from the end has to
+ * round as the walk there did. */
 static void put_products(making *s, double weight,
                          const tsr_surrogate_layout *at, float *job)
 {
     static const int pair[PRODUCTS][2] = {{0, 0}, {0, 1}, {1, 1}};
+    static const double room[PRODUCTS] = {0x1p30, 0x1p17, 0x1p17};
     const int n = s->beads->n_bead, n_q = s->beads->likelihood->grid.n_q;
     const int has_water = s->beads->has_water;
     const tsr_parameter *water_prior = &s->beads->likelihood->contrast[TSR_C2];
     const double c2 = fmax(fabs(water_prior->low), fabs(water_prior->high));
-    double size[SHAPES] = {0.0}, largest[SHAPES] = {0.0};
+    double size[SHAPES] = {0.0}, largest = 0.0;
     for (int m = 0; m < SHAPES; m++)
         for (int b = 0; b < n; b++) {
             const double *own = s->amount + m * s->n_row + b;
@@ -510,7 +513,7 @@ static void put_products(making *s, double weight,
             const double most =
                 fabs(own[0]) + (has_water ? c2 * fabs(water) : 0.0);
             size[m] += most;
-            largest[m] = fmax(largest[m], most);
+            largest = m == 0 ? fmax(largest, most) : largest;
             job[at->amount + 4 * b + m] = (float)own[0];
             job[at->amount + 4 * b + 2 + m] = (float)water;
         }
@@ -518,9 +521,9 @@ static void put_products(making *s, double weight,
         const double *a = s->shape + (ptrdiff_t)pair[k][0] * n_q,
                      *b = s->shape + (ptrdiff_t)pair[k][1] * n_q;
         const double most = size[pair[k][0]] * size[pair[k][1]];
-        const double one = 2.0 * largest[pair[k][0]] * largest[pair[k][1]];
-        const double unit =
-            most > 0.0 ? fmin(0x1p30 / most, 0x1p22 / one) : 0.0;
+        double unit = most > 0.0 ? room[k] / most : 0.0;
+        if (k == 0 && largest > 0.0)
+            unit = fmin(unit, 0x1p22 / (largest * largest));
         job[at->unit + k] = (float)unit;
         for (int q = 0; q < n_q; q++)
             job[at->product + k * n_q + q] =

@@ -283,7 +283,7 @@ static void device_agrees(int with_water, int n_state)
                                          beta)};
         for (int k = 0; k < 2; k++)
             if (!(fabs((double)result[k] - had[k]) <
-                  0.01 + 1e-4 * fabs(had[k])))
+                  0.02 + 1e-4 * fabs(had[k])))
                 fail_msg("log g %.4f at the %s of a walk, %.4f in double "
                          "precision",
                          (double)result[k], k == 0 ? "start" : "end", had[k]);
