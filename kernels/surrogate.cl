@@ -37,15 +37,13 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                __global const int4 *turn, __global const int2 *edge,
                __global const int *linker, __global const int *density,
                __global const float *term, __global const int *n_term,
-               __global const uint *cell, float knots_per_ang,
-               __global const float *sinc,
+               __global const uint *cell, float knots_per_ang, __global const float *sinc,
                __global const float *jobs, __global const uint2 *keys,
                __global float4 *points, __global float4 *next_points,
                __global float *results, __global int2 *counts)
 {
     /* Centres have their beads' radius as w. */
-    __local float4 centre[N_BEAD], next_centre[N_BEAD];
-    __local float2 amount[N_BEAD]; /* at c2 */
+    __local float4 centre[N_BEAD], next_centre[N_BEAD], amount[N_BEAD];
     __local int count[2 * N_KNOT], count_now[2 * N_KNOT];
     __local float sums[2][PRODUCTS * N_Q];
     __local float slice[SLICES * PRODUCTS * N_Q];
@@ -81,7 +79,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
     for (int p = lid; p < N_POINT; p += LANES)
         next[p] = now[p];
     for (int b = lid; b < N_BEAD; b += LANES) {
-        amount[b] = amount_at(job, b, c2);
+        amount[b] = vload4(b, job + AT_AMOUNT);
         unit_of[b] = (short)body[bead[b].z].w;
     }
     for (int t = lid; t < RESULT_SIZE - AT_TURNS; t += LANES)
@@ -277,8 +275,6 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         }
         for (int p = first + lid; !is_closed && p < end; p += LANES)
             next[p] = now[p];
-        for (int b = lid; is_c2 && b < N_BEAD; b += LANES)
-            amount[b] = amount_at(job, b, c2_next);
         if (lid == 0)
             n_near = 0, all_near = 0, energy = 0, forbidden = 0, n_still = 0,
             n_far = 0, n_odd = 0;
@@ -349,7 +345,10 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                 const int c = a;
                 a = b, b = c;
             }
-            int had = -1, knot = -1;
+            const float4 by = worth(amount[a], amount[b], c2_next, unit_0,
+                                    unit_1, unit_2);
+            int4 had = (int4)(0);
+            int had_knot = -1, knot;
             for (int sign = is_all ? 1 : -1; sign < 2; sign += 2) {
                 const float4 x = sign > 0 ? next_centre[a] : centre[a];
                 const float4 y = sign > 0 ? next_centre[b] : centre[b];
@@ -370,16 +369,17 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                                           (sign < 0 ? 1u << 30 : 0u);
                     }
                 }
-                had = knot, knot = knot_at(r2, knots_per_ang);
+                const int4 gets = portions(r2, by, knots_per_ang, &knot);
+                largest = max(largest, knot + 1);
+                if (sign < 0) {
+                    had = gets, had_knot = knot;
+                    continue;
+                }
+                /* Distances change little where steps are small. */
+                if (had_knot >= 0 && had_knot != knot)
+                    add_portions(count, had_knot, -had);
+                add_portions(count, knot, had_knot == knot ? gets - had : gets);
             }
-            if (had == knot) /* distances change little where steps are small */
-                continue;
-            const int2 by =
-                portion(amount[a], amount[b], unit_0, unit_1, unit_2);
-            largest = max(largest, knot);
-            add_portion(count, knot, by);
-            if (had >= 0)
-                add_portion(count, had, -by);
         }
         atomic_max(&last_knot, largest);
         if (own_near != 0)
@@ -511,8 +511,6 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                 centre[b] = next_centre[b];
             else
                 next_centre[b] = centre[b];
-            if (is_c2 && !accept)
-                amount[b] = amount_at(job, b, c2);
         }
         for (int k = lid; k < 2 * N_KNOT; k += LANES) {
             if (accept)

@@ -75,33 +75,37 @@ float log_lik_of(__global const float *curves, __local const float *row)
     return sum;
 }
 
-/* Of a bead, of both shapes. */
-float2 amount_at(__global const float *job, int bead, float c2)
+/* What two beads are worth to the counts: of the products of shapes 0 0, 0 1
+ * and 1 1. */
+float4 worth(float4 u, float4 v, float c2, float unit_0, float unit_1,
+             float unit_2)
 {
-    const float4 own = vload4(bead, job + AT_AMOUNT);
-    return (float2)(fma(c2, own.z, own.x), fma(c2, own.w, own.y));
+    const float u0 = fma(c2, u.z, u.x), u1 = fma(c2, u.w, u.y);
+    const float v0 = fma(c2, v.z, v.x), v1 = fma(c2, v.w, v.y);
+    return (float4)(u0 * v0 * unit_0, fma(u0, v1, u1 * v0) * unit_1,
+                    u1 * v1 * unit_2, 0.0f);
 }
 
-/* What two beads are worth to the counts, of the products of shapes 0 0, 0 1
- * and 1 1, as two integers. It takes no part in where they are: what is taken
- * out is what was put in. */
-int2 portion(float2 u, float2 v, float unit_0, float unit_1, float unit_2)
+/* What of it the two knots next to a distance get: two integers each. Written
+ * so that no compiler's choice of fused operations makes what is taken out
+ * differ from what was put in. */
+int4 portions(float r2, float4 by, float per_ang, int *knot)
 {
-    return (int2)(whole(u.x * v.x * unit_0),
-                  (whole(fma(u.x, v.y, u.y * v.x) * unit_1) << 16) +
-                      whole(u.y * v.y * unit_2));
+    const float knots = fmin(native_sqrt(r2) * per_ang, N_KNOT - 2.0f);
+    const int below = (int)knots;
+    const float high = knots - (float)below, low = 1.0f - high;
+    *knot = below;
+    return (int4)(whole(low * by.x), whole(high * by.x),
+                  (whole(low * by.y) << 16) + whole(low * by.z),
+                  (whole(high * by.y) << 16) + whole(high * by.z));
 }
 
-/* The knot nearest to a distance. */
-int knot_at(float r2, float per_ang)
-{
-    return (int)fmin(native_sqrt(r2) * per_ang + 0.5f, N_KNOT - 1.0f);
-}
-
-void add_portion(__local int *count, int knot, int2 by)
+void add_portions(__local int *count, int knot, int4 by)
 {
     grow(count + knot, by.x);
-    grow(count + N_KNOT + knot, by.y);
+    grow(count + knot + 1, by.y);
+    grow(count + N_KNOT + knot, by.z);
+    grow(count + N_KNOT + knot + 1, by.w);
 }
 
 float square_of(float4 d)

@@ -70,7 +70,7 @@ typedef struct {
     int32_t *n_term;                        /* [n_density] parts */
     uint32_t (*cell)[TSR_SURROGATE_CELLS * TSR_SURROGATE_CELLS];
     /* [n_density] by which torsions are drawn (tsr_torsion_density_cells) */
-    float knots_per_ang; /* a distance counts as that of the nearest knot */
+    float knots_per_ang; /* distances are shared by two knots */
     float *sinc;         /* [n_knot][n_q] of a knot's distance */
 } tsr_surrogate_spec;
 

@@ -447,7 +447,7 @@ static size_t local_bytes(const tsr_surrogate_spec *s, size_t lanes)
 {
     const size_t q = (size_t)s->n_q, slices = lanes / q > 0 ? lanes / q : 1;
     const size_t products = TSR_SURROGATE_PRODUCTS;
-    return 47 * (size_t)s->n_bead + 16 * (size_t)s->n_knot +
+    return 55 * (size_t)s->n_bead + 16 * (size_t)s->n_knot +
            4 * q * products * (2 + slices) +
            4 * (q + (size_t)s->n_curve * (q + 1)) + 12 * (size_t)s->n_slot +
            4 * (1024 + 12 * TSR_SURROGATE_PARTS) + 6000;

@@ -373,8 +373,8 @@ static double sinc(double x)
     return fabs(x) < 1e-6 ? 1.0 : sin(x) / x;
 }
 
-/* Rounding a distance to its knot widens it by a box, whose transform,
- * sinc(q h / 2), is taken out. */
+/* Sharing a distance between two knots widens it by a triangle, whose
+ * transform, sinc(q h / 2)^2, is taken out. */
 int tsr_surrogate_knots(const tsr_likelihood *likelihood,
                         tsr_surrogate_spec *spec)
 {
@@ -384,13 +384,14 @@ int tsr_surrogate_knots(const tsr_likelihood *likelihood,
     const double apart =
         fmin(longest_ang, part / (grid->dq_inv_ang * (grid->n_q - 1)));
     p->n_q = grid->n_q;
-    p->n_knot = (int)(grid->band_ang / apart) + 2;
+    p->n_knot = (int)(grid->band_ang / apart) + 3;
     p->knots_per_ang = (float)(1.0 / apart);
     p->sinc = calloc((size_t)p->n_knot * (size_t)p->n_q, sizeof *p->sinc);
     for (int b = 0; b < p->n_knot && p->sinc != NULL; b++)
         for (int q = 0; q < p->n_q; q++) {
             const double k = q * grid->dq_inv_ang * apart;
-            p->sinc[b * p->n_q + q] = (float)(sinc(k * b) / sinc(0.5 * k));
+            p->sinc[b * p->n_q + q] =
+                (float)(sinc(k * b) / pow(sinc(0.5 * k), 2.0));
         }
     return p->sinc != NULL;
 }
