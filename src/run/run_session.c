@@ -423,9 +423,10 @@ static tsr_status check_stop(tsr_status status, tsr_err *err)
 {
     if (!tsr_stop_asked || (status != TSR_OK && status != TSR_E_INTERRUPTED))
         return status;
-    return tsr_fail(err, TSR_E_INTERRUPTED,
-                    "interrupted before the first draw; nothing was written: "
-                    "start it again");
+    if (status == TSR_OK)
+        tsr_fail(err, TSR_E_INTERRUPTED, "interrupted before the first draw");
+    return tsr_wrap(err, TSR_E_INTERRUPTED,
+                    "nothing was written, start it again");
 }
 
 tsr_status tsr_session_read(tsr_session *session, tsr_err *err)

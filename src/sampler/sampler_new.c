@@ -112,7 +112,9 @@ static tsr_status deal_share(tsr_sampler *s, const tsr_engine_share *share,
             tsr_status status = tsr_chain_start(chain, h->batch, err);
             if (status == TSR_OK && tsr_sampler_should_stop(s))
                 return tsr_fail(err, TSR_E_INTERRUPTED,
-                                "interrupted while the chains were begun");
+                                "interrupted with %d of %d replicas begun",
+                                (first + i) * s->n_temp + r + 1,
+                                s->n_chain * s->n_temp);
             if (status != TSR_OK)
                 return tsr_wrap(err, status, "chain %d", first + i);
         }

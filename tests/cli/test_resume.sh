@@ -134,26 +134,18 @@ else
 fi
 
 # Before the first step every replica's curve is computed: ten seconds of a
-# processor. The time on the clock tells nothing where others work, too, and
-# what came before the signal nothing where a processor is slow.
-spent() { # FILE: processor seconds of children, of what `times` said
-    awk -F '[ ms]+' 'NR == 2 {print int(60 * ($1 + $3) + $2 + $4)}' "$1"
-}
-times >before.txt
+# processor. How many were is told; time depends on the machine.
 "$program" run good.yaml --output early --set sampler.chains=1024 \
     --set structure.file="$demo/two_domain.pdb" --set structure.starts=[] \
     --set sampler.temperatures=8 --set sampler.t_max=5 >out.txt 2>err.txt &
 pid=$!
 wait_until grep -q "^grid" err.txt
-had=$(awk -v hz="$(getconf CLK_TCK)" '{print int(($14 + $15) / hz)}' \
-    /proc/$pid/stat)
 kill -USR1 $pid
 kill -TERM $pid
 ended
 check "stopped before the first step: exit status 75" test $? -eq 75
-times >after.txt
-check "within seconds" \
-    test $(($(spent after.txt) - $(spent before.txt) - had)) -lt 4
+begun=$(sed -n 's/.*interrupted with \([0-9]*\) of 8192 replicas.*/\1/p' err.txt)
+check "with few replicas begun" test "${begun:-8192}" -lt 4096
 check "says that there is nothing to go on with" grep -q "start it again" err.txt
 check "and leaves nothing" test ! -e early
 
