@@ -7,11 +7,13 @@
  * beside the present ones; then pairs of beads are counted by distance, and
  * curve and likelihood follow from the counts (surrogate_curve.cl). Only pairs
  * whose distance has changed are taken out and put in again, unless they are
- * most. Sums over pairs are integers, so that neither the order of work-items
+ * most. Counts are integers, so that neither the order of work-items
  * nor which pairs were counted anew matters: the same job gives the same bits
  * in any launch. Of the three products of shapes the two smaller ones share an
- * integer, 16 bits each. All work-items draw the same random numbers, from a
- * counter, and come to the same decision.
+ * integer, 16 bits each. A processor's one work-item sums curves instead, in
+ * one order, and weighs the end from all pairs anew, without the rounding of
+ * changes. All work-items draw the same random numbers, from a counter, and
+ * come to the same decision.
  *
  * Sizes and offsets are constants of the build: LANES, N_..., AT_... */
 
@@ -24,7 +26,6 @@
 #define N_COUNT (N_TORSION + 1 + 2 * N_LINKER)
 #define MOST_SLOT (MOST_TURN / 2 + 2) /* that a step moves */
 #define SLICES (LANES / N_Q > 0 ? LANES / N_Q : 1)
-#define MOST_NEAR 512 /* g is 0 beyond */
 #define NEAR_LANES (LANES < 8 ? LANES : 8)
 
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void
@@ -37,7 +38,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                __global const int4 *turn, __global const int2 *edge,
                __global const int *linker, __global const int *density,
                __global const float *term, __global const int *n_term,
-               __global const uint *cell, float knots_per_ang,
+               __global const uint *cell, float dq, float knots_per_ang,
                __global const float *sinc,
                __global const float *jobs, __global const uint2 *keys,
                __global float4 *points, __global float4 *next_points,
@@ -45,20 +46,24 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
 {
     /* Centres have their beads' radius as w. */
     __local float4 centre[N_BEAD], next_centre[N_BEAD], amount[N_BEAD];
-    __local int count[2 * N_KNOT], count_now[2 * N_KNOT];
-    __local float sums[2][PRODUCTS * N_Q];
+#if LANES == 1
+    __local vector_room vectors;
+#else
+    __local int count[2 * N_KNOT], count_now[2 * N_KNOT], last_knot;
     __local float slice[SLICES * PRODUCTS * N_Q];
+#endif
+    __local SUM sums[2][N_SUM];
     __local float profile[N_Q], row[N_CURVE * N_ROW];
     __local float angle[N_SLOT][2], slot_log[N_SLOT];
     __local float next_angle[MOST_SLOT][2], next_log[MOST_SLOT];
     __local float part_of[MOST_SLOT * PARTS];
     __local uint near[2 * MOST_NEAR];
-    __local int n_near, all_near, energy, forbidden, last_knot;
+    __local int n_near, all_near, energy, forbidden;
     __local short unit_of[N_BEAD];
     /* Beads that stay from the front, those that move as one from the back;
      * the rest. */
     __local ushort order[N_BEAD], odd[N_BEAD];
-    __local uchar is_odd[N_BEAD];
+    __local uchar how[N_BEAD]; /* STAYS, AS_ONE or ODD */
     __local int n_still, n_far, n_odd;
     __local linker_room room;
     __local float log_lik_of_all;
@@ -71,8 +76,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
     __global int2 *steps = counts + (size_t)group * N_COUNT;
     const uint2 key = keys[group];
     const int n_step = (int)job[6];
-    const float beta = job[0], unit_0 = job[AT_UNIT];
-    const float unit_1 = job[AT_UNIT + 1], unit_2 = job[AT_UNIT + 2];
+    const int last = n_step + (LANES == 1);
+    const float beta = job[0];
     float c2 = job[1], log_lik = 0.0f;
     int at = 0, energy_now = 0, near_now = 0;
     int is_still = 0; /* g is 0 at the start */
@@ -93,22 +98,32 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         __global const float *own = term + density[s] * PARTS * 12;
         float sum = 0.0f;
         for (int k = 0; k < n_term[density[s]]; k++)
-            sum += part_at(own + 12 * k, phi, psi);
+            sum += part_at(own + 12 * k, wave(phi), wave(psi));
         angle[s][0] = phi, angle[s][1] = psi;
         slot_log[s] = log(sum);
     }
+#if LANES == 1
+    (void)pair, (void)knots_per_ang, (void)sinc;
+    open_vectors(&vectors, unit_of);
+#else
+    (void)dq;
+    const float unit_0 = job[AT_UNIT], unit_1 = job[AT_UNIT + 1];
+    const float unit_2 = job[AT_UNIT + 2];
     if (lid == 0)
         last_knot = 0;
+#endif
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 
-    /* Step 0 proposes nothing: it weighs the start. */
-    for (int i = 0; i <= n_step; i++) {
+    /* Step 0 proposes nothing: it weighs the start. So does one after the last
+     * of a processor. */
+    for (int i = 0; i <= last; i++) {
+        const int is_weighed = i == 0 || i > n_step;
         const uint4 r = draw(key, (uint)i, 0), s = draw(key, (uint)i, 1);
         const float kind = unit(r.x);
-        const int is_c2 = HAS_C2 && i > 0 && kind < 0.1f;
+        const int is_c2 = HAS_C2 && !is_weighed && kind < 0.1f;
         const int is_linker =
-            N_LINKER > 0 && i > 0 && kind >= 0.1f && kind < 0.3f;
-        const int is_turn = i > 0 && is_c2 + is_linker == 0;
+            N_LINKER > 0 && !is_weighed && kind >= 0.1f && kind < 0.3f;
+        const int is_turn = !is_weighed && is_c2 + is_linker == 0;
         const float2 z = normals(r.z, r.w);
         const float wide = exp2(4.0f * unit(s.x) - 2.0f);
         float c2_next = c2, change = 0.0f, log_lik_next = 0.0f;
@@ -281,20 +296,23 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             n_far = 0, n_odd = 0;
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 
+        float2 phi = (float2)(0.0f), psi = phi;
         for (int k = lid; k < n_slot * PARTS; k += LANES) {
             const int own = k / PARTS, m = k % PARTS;
             const int of = density[slot_first + own];
-            part_of[k] = m < n_term[of]
-                             ? part_at(term + (of * PARTS + m) * 12,
-                                       next_angle[own][0], next_angle[own][1])
-                             : 0.0f;
+            if (LANES > 1 || m == 0)
+                phi = wave(next_angle[own][0]), psi = wave(next_angle[own][1]);
+            part_of[k] = m < n_term[of] ? part_at(term + (of * PARTS + m) * 12,
+                                                  phi, psi)
+                                        : 0.0f;
         }
         for (int b = lid; b < N_BEAD; b += LANES) {
             const int2 span = reach[b];
             const int is_far = span.x >= far_first && span.y <= far_end;
             const int stays =
-                i > 0 && (span.y <= first || span.x >= end || first >= end);
-            is_odd[b] = (uchar)(!stays && !is_far);
+                !is_weighed &&
+                (span.y <= first || span.x >= end || first >= end);
+            how[b] = (uchar)(stays ? STAYS : is_far ? AS_ONE : ODD);
             if (stays)
                 order[grow(&n_still, 1)] = (ushort)b;
             else if (is_far)
@@ -314,19 +332,33 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         for (int k = lid; k < n_slot; k += LANES)
             next_log[k] = log_of_parts(part_of + k * PARTS);
 
-        /* Pairs of beads: counts, and which are near enough to touch. First
-         * those of beads that move as one and beads that stay, then those of
-         * the others with all; or all pairs. */
+        /* Pairs of beads: what they add, and which are near enough to touch.
+         * First those of beads that move as one and beads that stay, then those
+         * of the others with all; or all pairs. */
         const int n_two = n_far * n_still, n_one = n_odd * N_BEAD;
         const int is_all =
-            i == 0 || c2_next != c2 || 2 * (n_two + n_one) > N_PAIR;
+            is_weighed || c2_next != c2 || 2 * (n_two + n_one) > N_PAIR;
+        const int to = 1 - at;
+        contacts met = {bead, body,    contact, inverse_softness, limit,
+                        near, &n_near, 0,       0,                0};
+#if LANES == 1
+        if (is_weighed || c2_next != c2)
+            put_forms(&vectors, job + AT_SHAPE, amount, c2_next);
+        put_beads(&vectors, 0, centre);
+        put_beads(&vectors, 1, next_centre);
+        for (int b = 0; b < N_BEAD; b++)
+            INT_OF(vectors.how, b) = how[b];
+        if (is_closed)
+            sum_pairs(&vectors, is_c2 ? 0 : &met, is_all ? -1 : n_still, n_far,
+                      n_odd, order, odd, dq, cutoff, sums[at], sums[to]);
+#else
         const int n_pair = is_all ? N_PAIR : n_two + n_one;
         if (is_all) {
             for (int k = lid; k < 2 * N_KNOT; k += LANES)
                 count[k] = 0;
             barrier(CLK_LOCAL_MEM_FENCE);
         }
-        int largest = 0, own_energy = 0, own_forbidden = 0, own_near = 0;
+        int largest = 0;
         const float per_still = n_still > 0 ? 1.0f / (float)n_still : 0.0f;
         for (int k = lid; is_closed && k < n_pair; k += LANES) {
             int a, b;
@@ -338,7 +370,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             } else {
                 const int m = (k - n_two) / N_BEAD;
                 a = odd[m], b = k - n_two - m * N_BEAD;
-                if ((is_odd[b] && b <= a) ||
+                if ((how[b] == ODD && b <= a) ||
                     (unit_of[a] >= 0 && unit_of[a] == unit_of[b]))
                     continue;
             }
@@ -355,21 +387,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                 const float4 y = sign > 0 ? next_centre[b] : centre[b];
                 const float r2 = square_of(x - y);
                 const float close = cutoff + x.w + y.w;
-                if (r2 < close * close) {
-                    if (x.w == 0.0f && y.w == 0.0f) {
-                        const int e =
-                            overlap(body[bead[a].z], body[bead[b].z], r2,
-                                    contact, inverse_softness, limit);
-                        own_forbidden |= e < 0;
-                        own_energy += e < 0 ? 0 : sign * e;
-                    } else {
-                        const int place = grow(&n_near, 1);
-                        own_near += sign;
-                        if (place < 2 * MOST_NEAR)
-                            near[place] = (uint)a | (uint)b << 15 |
-                                          (sign < 0 ? 1u << 30 : 0u);
-                    }
-                }
+                if (!is_c2 && r2 < close * close)
+                    touch(&met, a, b, x.w == 0.0f && y.w == 0.0f, r2, sign);
                 const int4 gets = portions(r2, by, knots_per_ang, &knot);
                 largest = max(largest, knot + 1);
                 if (sign < 0) {
@@ -383,18 +402,21 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             }
         }
         atomic_max(&last_knot, largest);
-        if (own_near != 0)
-            atomic_add(&all_near, own_near);
-        if (own_energy != 0)
-            atomic_add(&energy, own_energy);
-        if (own_forbidden)
+#endif
+        if (met.count != 0)
+            grow(&all_near, met.count);
+        if (met.energy != 0)
+            grow(&energy, met.energy);
+        if (met.forbidden)
             atomic_or(&forbidden, 1);
         barrier(CLK_LOCAL_MEM_FENCE);
 
         /* Beads of several bodies; a start may have more than the list. */
-        const int near_next = all_near + (is_all ? 0 : near_now);
-        own_energy = 0;
-        own_forbidden = near_next > MOST_NEAR || n_near > 2 * MOST_NEAR;
+        /* Else as it was, and changes. */
+        const int is_anew = is_all & !is_c2;
+        const int near_next = all_near + (is_anew ? 0 : near_now);
+        int own_energy = 0;
+        int own_forbidden = near_next > MOST_NEAR || n_near > 2 * MOST_NEAR;
         const int n_listed = own_forbidden ? 0 : n_near;
         for (int k = lid / NEAR_LANES; k < n_listed; k += LANES / NEAR_LANES) {
             const int c = (int)(near[k] & 0x7fff);
@@ -404,12 +426,15 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             const int a = is_swapped ? d : c, b = is_swapped ? c : d;
             __global const float4 *at_points = sign > 0 ? next : now;
             const int4 p = bead[a], q = bead[b];
+            const float4 middle = sign > 0 ? next_centre[a] : centre[a];
+            const float close = cutoff + middle.w;
             for (int v = lid % NEAR_LANES; v < q.w; v += NEAR_LANES) {
                 const float4 y = at_points[part[q.x + v]];
+                if (square_of(middle - y) >= close * close)
+                    continue;
                 for (int u = 0; u < p.w; u++) {
-                    const float4 x = p.w > 1    ? at_points[part[p.x + u]]
-                                     : sign > 0 ? next_centre[a]
-                                                : centre[a];
+                    const float4 x =
+                        p.w > 1 ? at_points[part[p.x + u]] : middle;
                     const float r2 = square_of(x - y);
                     if (r2 < cutoff * cutoff) {
                         const int e = overlap(body[p.z + u], body[q.z + v], r2,
@@ -430,29 +455,14 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         int is_possible = is_closed && !(forbidden || is_still);
         if (is_c2)
             is_possible &= c2_next >= job[4] && c2_next <= job[5];
-        is_possible |= i == 0;
-        const int to = 1 - at, upto = last_knot;
-        const int energy_next = energy + (is_all ? 0 : energy_now);
+        is_possible |= is_weighed;
+        const int energy_next = energy + (is_anew ? 0 : energy_now);
         change += (float)(energy_now - energy_next) / UNIT_PER_NAT;
         for (int k = 0; k < n_slot; k++)
             change += next_log[k] - slot_log[slot_first + k];
         if (is_possible) {
-#if LANES == 1 /* by vectors of q */
-            for (int q = 0; q < PRODUCTS * N_Q; q++)
-                slice[q] = 0.0f;
-            for (int b = 0; b <= upto; b++) {
-                const int two = count[N_KNOT + b];
-                const int low = (int)(short)(two & 0xffff);
-                const float of_0 = (float)count[b], of_2 = (float)low;
-                const float of_1 = (float)((two - low) >> 16);
-                for (int q = 0; q < N_Q; q++) {
-                    const float by = sinc[b * N_Q + q];
-                    slice[q] += by * of_0;
-                    slice[N_Q + q] += by * of_1;
-                    slice[2 * N_Q + q] += by * of_2;
-                }
-            }
-#else
+#if LANES > 1
+            const int upto = last_knot;
             for (int k = lid; k < SLICES * N_Q; k += LANES) {
                 const int q = k % N_Q, own = k / N_Q;
                 float sum_0 = 0.0f, sum_1 = 0.0f, sum_2 = 0.0f;
@@ -468,7 +478,6 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                 slice[(own * PRODUCTS + 1) * N_Q + q] = sum_1;
                 slice[(own * PRODUCTS + 2) * N_Q + q] = sum_2;
             }
-#endif
             barrier(CLK_LOCAL_MEM_FENCE);
             for (int k = lid; k < PRODUCTS * N_Q; k += LANES) {
                 float sum = 0.0f;
@@ -477,11 +486,23 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                 sums[to][k] = sum;
             }
             barrier(CLK_LOCAL_MEM_FENCE);
+#endif
             for (int q = lid; q < N_Q; q += LANES)
                 profile[q] = bare_at(job, sums[to], q, c2_next) *
                              by_powers(job + AT_TOP, q, c2_next) /
                              by_powers(job + AT_BOTTOM, q, c2_next);
             barrier(CLK_LOCAL_MEM_FENCE);
+#if LANES == 1 /* q outside, so that rows are taken by vectors */
+            for (int k = 0; k < N_CURVE * N_ROW; k++)
+                row[k] = 0.0f;
+            for (int k = 0; k < N_CURVE * N_Q; k++) {
+                const int of = k / N_Q, q = k % N_Q;
+                __global const float *rows =
+                    job + AT_CURVE + of * CURVE_SIZE + q * N_ROW;
+                for (int m = 0; m < N_ROW; m++)
+                    row[of * N_ROW + m] += rows[m] * profile[q];
+            }
+#else
             for (int k = lid; k < N_CURVE * N_ROW; k += LANES) {
                 __global const float *rows =
                     job + AT_CURVE + k / N_ROW * CURVE_SIZE + k % N_ROW;
@@ -490,6 +511,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                     sum += rows[q * N_ROW] * profile[q];
                 row[k] = sum;
             }
+#endif
             barrier(CLK_LOCAL_MEM_FENCE);
             if (lid == 0)
                 log_lik_of_all = log_lik_of(job + AT_CURVE, row);
@@ -499,7 +521,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
 
         const float log_accept = change + beta * (log_lik_next - log_lik);
         const int accept =
-            i == 0 || (is_possible && log(unit(s.w)) < log_accept);
+            is_weighed || (is_possible && log(unit(s.w)) < log_accept);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (int p = first + lid; p < end; p += LANES) {
             if (accept)
@@ -513,12 +535,17 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             else
                 next_centre[b] = centre[b];
         }
+#if LANES > 1
         for (int k = lid; k < 2 * N_KNOT; k += LANES) {
             if (accept)
                 count_now[k] = count[k];
             else
                 count[k] = count_now[k];
         }
+#else
+        if (!accept && c2_next != c2)
+            put_forms(&vectors, job + AT_SHAPE, amount, c2);
+#endif
         for (int k = lid; accept && k < n_slot; k += LANES) {
             angle[slot_first + k][0] = next_angle[k][0];
             angle[slot_first + k][1] = next_angle[k][1];
@@ -544,7 +571,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             energy_now = energy_next, near_now = near_next;
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-        if (lid == 0 && (i == 0 || i == n_step)) {
+        if (lid == 0 && (i == 0 || i == last)) {
             const float z_c2 = HAS_C2 ? (c2 - job[2]) / job[3] : 0.0f;
             /* What the steps decided by are differences, so the sum of many
              * must not lose more than they did (Kahan 1965). */
@@ -558,7 +585,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             }
             result[i == 0 ? 0 : 1] = sum;
         }
-        if (i == 0 || i == n_step)
+        if (i == 0 || i == last)
             for (int q = lid; q < N_Q; q += LANES)
                 result[AT_CURVES + (i == 0 ? 0 : N_Q) + q] =
                     bare_at(job, sums[at], q, c2);

@@ -13,8 +13,8 @@ tsr_surrogate_layout tsr_surrogate_layout_of(const tsr_surrogate_spec *spec)
     l.width = l.angle + 2 * spec->n_slot;
     l.factor = l.width + spec->n_torsion + 1 + spec->n_linker;
     l.amount = l.factor + spec->n_linker * TSR_SURROGATE_FACTOR;
-    l.product = l.amount + 4 * spec->n_bead;
-    l.rest = l.product + TSR_SURROGATE_PRODUCTS * q;
+    l.shape = l.amount + 4 * spec->n_bead;
+    l.rest = l.shape + TSR_SURROGATE_SHAPES * q;
     l.top = l.rest + TSR_SURROGATE_POWERS * q;
     l.bottom = l.top + TSR_SURROGATE_POWERS * q;
     l.curve = l.bottom + TSR_SURROGATE_POWERS * q;

@@ -70,29 +70,31 @@ typedef struct {
     int32_t *n_term;                        /* [n_density] parts */
     uint32_t (*cell)[TSR_SURROGATE_CELLS * TSR_SURROGATE_CELLS];
     /* [n_density] by which torsions are drawn (tsr_torsion_density_cells) */
+    float dq_inv_ang;    /* curves are at q = 0, dq, 2 dq, ... */
     float knots_per_ang; /* distances are shared by two knots */
     float *sinc;         /* [n_knot][n_q] of a knot's distance */
 } tsr_surrogate_spec;
 
 /* Where the numbers of a job stand. */
 typedef struct {
-    int head;    /* [8] beta, c2, its prior's mean, width, low and high; how
-                    many steps */
-    int unit;    /* [PRODUCTS] of counts, which are integers: so many to 1 */
-    int angle;   /* [n_slot][2] phi, psi, rad */
-    int width;   /* [n_torsion + 1 + n_linker] of turns, rad; of steps of c2;
-                    of turns of linkers that close */
-    int factor;  /* [n_linker][FACTOR] lower factor of the covariance of the
-                    steps that the part beyond makes (a rotation vector, rad,
-                    and a shift in units of 10 Angstrom), or, where there are
-                    at most FREE torsions, of their turns */
-    int amount;  /* [n_bead][4] of the two shapes, and times c2 */
-    int product; /* [PRODUCTS][n_q] of two shapes, for one count */
-    int rest;    /* [POWERS][n_q] what does not change */
-    int top;     /* [POWERS][n_q] by which the profile is multiplied, */
-    int bottom;  /* [POWERS][n_q] and divided */
-    int curve;   /* [n_curve]: rows [n_q][n_q + 1], target [n_q + 1], scale (0:
-                    the best) */
+    int head;   /* [8] beta, c2, its prior's mean, width, low and high; how
+                   many steps */
+    int unit;   /* [PRODUCTS] of counts, which are integers: so many to 1 */
+    int angle;  /* [n_slot][2] phi, psi, rad */
+    int width;  /* [n_torsion + 1 + n_linker] of turns, rad; of steps of c2;
+                   of turns of linkers that close */
+    int factor; /* [n_linker][FACTOR] lower factor of the covariance of the
+                   steps that the part beyond makes (a rotation vector, rad,
+                   and a shift in units of 10 Angstrom), or, where there are
+                   at most FREE torsions, of their turns */
+    int amount; /* [n_bead][4] of the two shapes, and times c2 */
+    int shape;  /* [SHAPES][n_q] whose amounts these are; two beads scatter
+                   the product of theirs */
+    int rest;   /* [POWERS][n_q] what does not change */
+    int top;    /* [POWERS][n_q] by which the profile is multiplied, */
+    int bottom; /* [POWERS][n_q] and divided */
+    int curve;  /* [n_curve]: rows [n_q][n_q + 1], target [n_q + 1], scale (0:
+                   the best) */
     int size;
     int n_row, curve_size;
 } tsr_surrogate_layout;

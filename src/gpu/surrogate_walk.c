@@ -132,6 +132,7 @@ static tsr_status set_arguments(walk_engine *e, tsr_err *err)
                     {sizeof(cl_mem), &f[TERM]},
                     {sizeof(cl_mem), &f[N_TERM]},
                     {sizeof(cl_mem), &f[CELL]},
+                    {sizeof(cl_float), &s->dq_inv_ang},
                     {sizeof(cl_float), &s->knots_per_ang},
                     {sizeof(cl_mem), &f[SINC]},
                     {sizeof(cl_mem), &b[JOB]},
@@ -379,20 +380,25 @@ static tsr_status build(walk_engine *e, tsr_err *err)
     const tsr_surrogate_layout *l = &e->layout;
     const char *const source[] = {"surrogate_turns.cl", "surrogate_curve.cl",
                                   "surrogate.cl"};
+    const int wide = e->device->info.float_width;
     char options[1024];
-    snprintf(options, sizeof options,
-             "-cl-std=CL1.2 -D LANES=%d -D N_POINT=%d -D N_BEAD=%d "
-             "-D N_PAIR=%d -D N_TORSION=%d -D N_SLOT=%d -D N_LIKE=%d "
-             "-D N_KNOT=%d -D N_Q=%d -D N_CURVE=%d -D HAS_C2=%d -D N_LINKER=%d "
-             "-D JOB_SIZE=%d -D AT_UNIT=%d -D AT_ANGLE=%d -D AT_WIDTH=%d "
-             "-D AT_FACTOR=%d "
-             "-D AT_AMOUNT=%d -D AT_PRODUCT=%d -D AT_REST=%d -D AT_TOP=%d "
-             "-D AT_BOTTOM=%d -D AT_CURVE=%d -D CURVE_SIZE=%d",
-             (int)e->lanes, s->n_point, s->n_bead, s->n_pair, s->n_torsion,
-             s->n_slot, s->n_like, s->n_knot, s->n_q, s->n_curve, s->has_c2,
-             s->n_linker, l->size, l->unit, l->angle, l->width, l->factor,
-             l->amount, l->product, l->rest, l->top, l->bottom, l->curve,
-             l->curve_size);
+    snprintf(
+        options, sizeof options,
+        "-cl-std=CL1.2 %s-D LANES=%d -D WIDE=%d -D N_POINT=%d "
+        "-D N_BEAD=%d -D N_PAIR=%d -D N_TORSION=%d -D N_SLOT=%d -D N_LIKE=%d "
+        "-D N_KNOT=%d -D N_Q=%d -D N_CURVE=%d -D HAS_C2=%d -D N_LINKER=%d "
+        "-D JOB_SIZE=%d -D AT_UNIT=%d -D AT_ANGLE=%d -D AT_WIDTH=%d "
+        "-D AT_FACTOR=%d "
+        "-D AT_AMOUNT=%d -D AT_SHAPE=%d -D AT_REST=%d -D AT_TOP=%d "
+        "-D AT_BOTTOM=%d -D AT_CURVE=%d -D CURVE_SIZE=%d",
+        e->lanes == LANES_CPU ? "-cl-mad-enable " : "", (int)e->lanes,
+        wide >= 16  ? 16
+        : wide >= 8 ? 8
+                    : 4,
+        s->n_point, s->n_bead, s->n_pair, s->n_torsion, s->n_slot, s->n_like,
+        s->n_knot, s->n_q, s->n_curve, s->has_c2, s->n_linker, l->size, l->unit,
+        l->angle, l->width, l->factor, l->amount, l->shape, l->rest, l->top,
+        l->bottom, l->curve, l->curve_size);
     TSR_TRY(tsr_program_build(e->device, 3, source, options, &e->program, err));
     cl_int code;
     e->queue =
@@ -446,11 +452,14 @@ static tsr_status make_fixed(walk_engine *e, tsr_err *err)
 static size_t local_bytes(const tsr_surrogate_spec *s, size_t lanes)
 {
     const size_t q = (size_t)s->n_q, slices = lanes / q > 0 ? lanes / q : 1;
-    const size_t products = TSR_SURROGATE_PRODUCTS;
-    return 55 * (size_t)s->n_bead + 16 * (size_t)s->n_knot +
-           4 * q * products * (2 + slices) +
-           4 * (q + (size_t)s->n_curve * (q + 1)) + 12 * (size_t)s->n_slot +
-           4 * (1024 + 12 * TSR_SURROGATE_PARTS) + 6000;
+    const size_t products = TSR_SURROGATE_PRODUCTS, beads = (size_t)s->n_bead;
+    const size_t pairs =
+        lanes == LANES_CPU
+            ? 4 * (beads + 15) * (q + 11) + (64 + 16) * (q + 1)
+            : 16 * (size_t)s->n_knot + 4 * q * products * (2 + slices);
+    return 55 * beads + pairs + 4 * (q + (size_t)s->n_curve * (q + 1)) +
+           12 * (size_t)s->n_slot + 4 * (1024 + 12 * TSR_SURROGATE_PARTS) +
+           6000;
 }
 
 tsr_status tsr_surrogate_device_new(const tsr_device *device,

@@ -496,8 +496,8 @@ static void put_rest(making *s, const tsr_surrogate_mix *mix,
  * small part of all. Where that is too little the surrogate is worse, nothing
  * else. The units are the same wherever c2 is: a walk back from the end has to
  * round as the walk there did. */
-static void put_products(making *s, double weight,
-                         const tsr_surrogate_layout *at, float *job)
+static void put_shapes(making *s, double weight, const tsr_surrogate_layout *at,
+                       float *job)
 {
     static const int pair[PRODUCTS][2] = {{0, 0}, {0, 1}, {1, 1}};
     static const double room[PRODUCTS] = {0x1p30, 0x1p17, 0x1p17};
@@ -518,17 +518,14 @@ static void put_products(making *s, double weight,
             job[at->amount + 4 * b + 2 + m] = (float)water;
         }
     for (int k = 0; k < PRODUCTS; k++) {
-        const double *a = s->shape + (ptrdiff_t)pair[k][0] * n_q,
-                     *b = s->shape + (ptrdiff_t)pair[k][1] * n_q;
         const double most = size[pair[k][0]] * size[pair[k][1]];
         double unit = most > 0.0 ? room[k] / most : 0.0;
         if (k == 0 && largest > 0.0)
             unit = fmin(unit, 0x1p22 / (largest * largest));
         job[at->unit + k] = (float)unit;
-        for (int q = 0; q < n_q; q++)
-            job[at->product + k * n_q + q] =
-                unit > 0.0 ? (float)(2.0 * weight * a[q] * b[q] / unit) : 0.0F;
     }
+    for (int k = 0; k < SHAPES * n_q; k++) /* a pair counts twice */
+        job[at->shape + k] = (float)(sqrt(2.0 * weight) * s->shape[k]);
 }
 
 tsr_status tsr_surrogate_beads_fill(const tsr_surrogate_beads *beads,
@@ -551,7 +548,7 @@ tsr_status tsr_surrogate_beads_fill(const tsr_surrogate_beads *beads,
         memcpy(s.shape, beads->shape, SHAPES * n_q * sizeof *s.shape);
     }
     put_rest(&s, mix, layout, job);
-    put_products(&s, mix->weight, layout, job);
+    put_shapes(&s, mix->weight, layout, job);
     free(room);
     return TSR_OK;
 }

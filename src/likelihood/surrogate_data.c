@@ -384,6 +384,7 @@ int tsr_surrogate_knots(const tsr_likelihood *likelihood,
     const double apart =
         fmin(longest_ang, part / (grid->dq_inv_ang * (grid->n_q - 1)));
     p->n_q = grid->n_q;
+    p->dq_inv_ang = (float)grid->dq_inv_ang;
     p->n_knot = (int)(grid->band_ang / apart) + 3;
     p->knots_per_ang = (float)(1.0 / apart);
     p->sinc = calloc((size_t)p->n_knot * (size_t)p->n_q, sizeof *p->sinc);

@@ -2,14 +2,14 @@
  * by the device, and one decision by the posterior itself.
  *
  * engine/walker.h has the ratio and why it is exact. On a GPU a step of a
- * walk costs a hundredth of one that the engine decides, and the stand-in is
- * within a nat or so of the posterior where curves are of the usual precision,
- * so that half of the walks are accepted however long they are. Where it is
- * worse, walks are shorter: warm-up learns how long. The steps turn torsions
- * (the widths of which warm-up learns here) and move c2; the chain
- * (sampler/chain_surrogate.c) sets out the walk and takes its end as a
- * proposal. All chains of a launch walk at the same steps, one of so many as
- * the weight says. */
+ * walk costs a hundredth of one that the engine decides, on a processor a
+ * fifth in a molecule of 200 residues, and the stand-in is within a nat or so
+ * of the posterior where curves are of the usual precision, so that half of the
+ * walks are accepted however long they are. Where it is worse, walks are
+ * shorter: warm-up learns how long. The steps turn torsions (the widths of
+ * which warm-up learns here) and move c2; the chain (sampler/chain_surrogate.c)
+ * sets out the walk and takes its end as a proposal. All chains of a launch
+ * walk at the same steps, one of so many as the weight says. */
 #include "moves/surrogate_move.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@
 /* Walks that teach the ratio alone. */
 enum { UNTAUGHT = 20 };
 
-static const char *const on_words[] = {"gpu", "all", NULL};
+static const char *const on_words[] = {"auto", "gpu", "all", NULL};
 
 static const tsr_field fields[] = {
     {.name = "weight",
@@ -27,14 +27,15 @@ static const tsr_field fields[] = {
      .initial = "3",
      .min = 0.0,
      .max = 1e6,
-     .doc = "share of the proposals, relative to the other moves; 0: off"},
+     .doc = "share of the proposals, relative to the other moves (on "
+            "processors a third of it); 0: off"},
     {.name = "on",
      .type = TSR_FIELD_CHOICE,
      .offset = offsetof(tsr_surrogate_options, on),
-     .initial = "gpu",
+     .initial = "auto",
      .words = on_words,
-     .doc = "devices that walk: where processors compute, walks gain nothing "
-            "over the other moves"},
+     .doc = "devices that walk; auto: GPUs, and processors where the molecule "
+            "has at least 450 bodies"},
     {.name = "steps",
      .type = TSR_FIELD_INT,
      .offset = offsetof(tsr_surrogate_options, steps),

@@ -5,7 +5,7 @@
 #include "moves/move.h"
 
 /* Where walks are made. */
-enum { TSR_SURROGATE_ON_GPU, TSR_SURROGATE_ON_ALL };
+enum { TSR_SURROGATE_ON_AUTO, TSR_SURROGATE_ON_GPU, TSR_SURROGATE_ON_ALL };
 
 typedef struct {
     double weight;

@@ -77,7 +77,8 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
         tsr_mix_set(&c->mix, share);
     if (walk_weight == 0.0)
         return TSR_OK;
-    c->walk_period = lround(1.0 + total / walk_weight);
+    c->walk_period =
+        lround(1.0 + total * fmax(t->walk_cost, 1.0) / walk_weight);
     return tsr_chain_open_surrogate(c, err);
 }
 

@@ -50,7 +50,9 @@ typedef struct {
     tsr_conformation *const *group_start;
     double *group_log_z; /* [n_group] sampler/population.h; NaN: not known */
     const tsr_surrogate *surrogate; /* NULL: no chain walks */
-    int is_still; /* 1: no moves, structures stay where they start */
+    double walk_cost; /* walks are made so many times as seldom as their weight
+                         says; 0 counts as 1 */
+    int is_still;     /* 1: no moves, structures stay where they start */
     const tsr_parameter *contrast; /* c1 and c2; NULL: there are none */
     const tsr_fine_model *fine;    /* whose draws are stored (fine.h); NULL: it
                                       is those at temperature 1 that are */

@@ -33,8 +33,8 @@ expect "and back" 0 "walks by a surrogate" "$program" resume other --draws 8 \
 expect "off" 0 "" "$program" run good.yaml --output off -v \
     --set moves.surrogate=0
 check "nothing walks" sh -c '! grep -q "walks by\|^surrogate" err.txt'
-expect "by default not on processors" 0 "" "$program" run good.yaml \
-    --output default -v --set moves.surrogate.on=gpu
+expect "by default not on processors where it is small" 0 "" "$program" run good.yaml \
+    --output default -v --set moves.surrogate.on=auto
 check "nothing walks there" sh -c '! grep -q "walks by\|^surrogate" err.txt'
 compared
 exit $bad

@@ -19,6 +19,14 @@ typedef struct {
     tsr_surrogate *surrogate;
 } walking;
 
+/* Of a walk, at most. */
+static void set_steps(posterior_sample *s, long steps)
+{
+    memcpy(s->option[TSR_MOVE_surrogate] +
+               offsetof(tsr_surrogate_options, steps),
+           &steps, sizeof steps);
+}
+
 /* Torsions that walks turn belong to them alone, nearly; angles and side chains
  * have a move of their own. */
 static void open_walking(walking *w, const char *sequence,
@@ -40,10 +48,7 @@ static void open_walking(walking *w, const char *sequence,
                       : strcmp(name, "pivot") == 0      ? 0.6
                                                         : 0.0);
     }
-    const long steps = 12;
-    memcpy(s->option[TSR_MOVE_surrogate] +
-               offsetof(tsr_surrogate_options, steps),
-           &steps, sizeof steps);
+    set_steps(s, 12);
     if (with_water) {
         tsr_contrast_options o = posterior_infer_contrast();
         o.c1 = (tsr_number_or_word){-1, 1.0};
@@ -167,6 +172,7 @@ static void sum_beads(const tsr_surrogate_spec *p,
                       const tsr_conformation *c, double dq, double c2,
                       double *profile)
 {
+    const float *shape = job + at->shape;
     for (int q = 0; q < p->n_q; q++)
         profile[q] = by_powers(job + at->rest, p->n_q, q, c2);
     for (int k = 0; k < p->n_pair; k++) {
@@ -186,8 +192,8 @@ static void sum_beads(const tsr_surrogate_spec *p,
                               amount[0][1] * amount[1][1]};
         for (int q = 0; q < p->n_q; q++)
             for (int m = 0; m < TSR_SURROGATE_PRODUCTS; m++)
-                profile[q] += by[m] * (double)job[at->unit + m] *
-                              (double)job[at->product + m * p->n_q + q] *
+                profile[q] += by[m] * (double)shape[m / 2 * p->n_q + q] *
+                              (double)shape[(m + 1) / 2 * p->n_q + q] *
                               sinc(q * dq * r);
     }
 }
@@ -219,8 +225,20 @@ static double weigh(const tsr_surrogate_spec *p, const tsr_surrogate_layout *at,
 static const char two_parts[] = "GASFPLGKEWRTVAGSDKLFPAGEWK";
 static const tsr_strings loose = {2, (char *[]){"A:1-3", "A:12-15"}};
 
+/* log density of the torsions that walk. */
+static double torsion_density(const posterior_sample *s,
+                              const tsr_conformation *x)
+{
+    double sum = 0.0;
+    for (int i = 0; i < s->t->n_residue; i++)
+        if (s->t->residue[i].flexible && s->t->residue[i].has_phi &&
+            s->t->residue[i].has_psi)
+            sum += tsr_prior_torsion_log_of(s->prior, x, i);
+    return sum;
+}
+
 /* log g by the prior's own functions, beads in double precision, and c2's
- * prior; of torsions those residues that walk. */
+ * prior. */
 static double reference(const walking *w, const walking_chain *c,
                         const tsr_surrogate_beads *beads,
                         const tsr_conformation *x, double c2, double beta)
@@ -230,14 +248,10 @@ static double reference(const walking *w, const walking_chain *c,
     const float *job = c->walker->call.job;
     const posterior_sample *s = &w->s;
     double *profile = calloc((size_t)p->n_q, sizeof *profile);
-    double term[TSR_N_TERM], sum = 0.0;
+    double term[TSR_N_TERM], sum = torsion_density(s, x);
     tsr_prior_state *state = tsr_prior_state_new(s->prior, x);
     tsr_prior_state_terms(state, term);
     tsr_prior_state_free(state);
-    for (int i = 0; i < s->t->n_residue; i++)
-        if (s->t->residue[i].flexible && s->t->residue[i].has_phi &&
-            s->t->residue[i].has_psi)
-            sum += tsr_prior_torsion_log_of(s->prior, x, i);
     sum_beads(p, at, job, beads, x, s->likelihood->grid.dq_inv_ang, c2,
               profile);
     sum += term[TSR_TERM_CLASH] + beta * weigh(p, at, job, profile, c2);
@@ -402,8 +416,9 @@ static void launches_do_not_matter(void **state)
 
 /* ---- what chains find ---- */
 
-enum { BY_C2, BY_RG, BY_LOG_LIK, N_BY };
-static const char *const by_name[N_BY] = {"c2", "Rg", "log likelihood"};
+enum { BY_C2, BY_RG, BY_LOG_LIK, BY_TORSIONS, N_BY };
+static const char *const by_name[N_BY] = {"c2", "Rg", "log likelihood",
+                                          "log density of torsions"};
 
 static void draw_weighted(const posterior_sample *s, double beta, int n,
                           double (*value)[N_BY], double *log_w)
@@ -436,6 +451,7 @@ static void draw_weighted(const posterior_sample *s, double beta, int n,
         value[i][BY_C2] = contrast[TSR_C2];
         value[i][BY_RG] = tsr_conformation_rg(s->t, c, NULL);
         value[i][BY_LOG_LIK] = point.log_lik;
+        value[i][BY_TORSIONS] = torsion_density(s, c);
         log_w[i] = beta * point.log_lik;
     }
     tsr_batch_free(batch);
@@ -490,6 +506,8 @@ static void by_chain(const walking *w, double beta, int block,
             had[b][BY_C2] += posterior_contrast_of(&view)[TSR_C2] / block;
             had[b][BY_RG] += view.rg_ang / block;
             had[b][BY_LOG_LIK] += view.log_lik / block;
+            had[b][BY_TORSIONS] +=
+                torsion_density(&w->s, c.chain->state[0].current) / block;
         }
     for (int k = 0; k < N_BY; k++) {
         mean[k] = error[k] = 0.0;
@@ -543,10 +561,11 @@ static void linkers_keep_the_posterior(void **state)
             1, (char *[]){is_short ? "A:12-14" : "A:11-15"}};
         walking w;
         open_walking(&w, two_parts, &middle, 1, 0.04, 1);
+        set_steps(&w.s, 100);
         const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
         assert_int_equal(p->n_linker, 1);
         assert_int_equal(p->linker[0][1], is_short ? 6 : 10);
-        compare(&w, 0.5, 4000, 200);
+        compare(&w, 0.5, 20000, 600);
         close_walking(&w);
     }
 }
