@@ -59,6 +59,16 @@ check() {
     if "$@"; then echo "ok $name"; else echo "not ok $name"; bad=1; fi
 }
 
+# background COMMAND...: begins it, $pid. Its files are emptied first: the child
+# does that only once it has a processor, and until then what the command before
+# it said would count as its own.
+background() {
+    : >out.txt
+    : >err.txt
+    "$@" >out.txt 2>err.txt &
+    pid=$!
+}
+
 # ended: waits for $pid to end, its exit status after; not for longer than a
 # minute, or a run that missed its signal would keep the tests for hours.
 ended() {

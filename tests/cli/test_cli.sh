@@ -474,10 +474,9 @@ check "of runs into one folder one wins" \
 begin() {
     into=stopped-$1
     shift
-    "$@" "$program" run good.yaml --output "$into" \
+    background "$@" "$program" run good.yaml --output "$into" \
         --set sampler.draws=1000000 --set output.checkpoint_every=0 \
-        --threads 1 >out.txt 2>err.txt &
-    pid=$!
+        --threads 1
     wait_until has_draws "$into"
 }
 interrupted() { # NAME STATUS

@@ -84,9 +84,8 @@ grouped() { # CHAINS DRAWS
 grouped 40 8
 grouped 36 4
 grouped 25 5
-"$program" run good.yaml --output starts --set sampler.chains=9973 \
-    --set sampler.start=prior >out.txt 2>err.txt &
-pid=$!
+background "$program" run good.yaml --output starts \
+    --set sampler.chains=9973 --set sampler.start=prior
 wait_until grep -q "^hydration" err.txt
 sleep 0.2
 kill -TERM $pid

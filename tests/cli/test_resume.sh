@@ -82,9 +82,8 @@ often=output.checkpoint_every=0
 begin() {
     into=$1
     shift
-    "$program" run good.yaml --output "$into" --set sampler.draws=1000000 \
-        --threads 1 "$@" >out.txt 2>err.txt &
-    pid=$!
+    background "$program" run good.yaml --output "$into" \
+        --set sampler.draws=1000000 --threads 1 "$@"
     wait_until has_draws "$into"
 }
 begin stopped
@@ -135,10 +134,10 @@ fi
 
 # Before the first step every replica's curve is computed: ten seconds of a
 # processor. How many were is told; time depends on the machine.
-"$program" run good.yaml --output early --set sampler.chains=1024 \
-    --set structure.file="$demo/two_domain.pdb" --set structure.starts=[] \
-    --set sampler.temperatures=8 --set sampler.t_max=5 >out.txt 2>err.txt &
-pid=$!
+background "$program" run good.yaml --output early \
+    --set sampler.chains=1024 --set structure.file="$demo/two_domain.pdb" \
+    --set structure.starts=[] --set sampler.temperatures=8 \
+    --set sampler.t_max=5
 wait_until grep -q "^grid" err.txt
 kill -USR1 $pid
 kill -TERM $pid
@@ -155,8 +154,7 @@ wait $pid 2>/dev/null
 "$python" "$tests/open_run.py" stopped killed
 
 cp -r long extended
-"$program" resume extended --draws 1000000 >out.txt 2>err.txt &
-pid=$!
+background "$program" resume extended --draws 1000000
 wait_until grep -q resumed err.txt
 sleep 0.2
 kill -TERM $pid
@@ -365,9 +363,7 @@ rm -rf hurt
 cp -r device hurt
 statuses=
 for delay in 0 0.03 0.06 0.1 0.15; do
-    : >err.txt
-    "$program" resume hurt --device cpu --draws 1000000 >out.txt 2>err.txt &
-    pid=$!
+    background "$program" resume hurt --device cpu --draws 1000000
     for _ in $(seq 100); do
         test -s err.txt && break
         sleep 0.01

@@ -82,10 +82,9 @@ expect "is judged anew" 0 "is finished" \
 has "with that draw" '"n_draw": 61' out.txt
 
 # ---- stopped and taken up ----
-"$program" solve model.pdb exp.dat -o stopped --states 1 --time-limit 1000 $few \
-    --set sampler.draws=1000000 --set output.checkpoint_every=0 >out.txt \
-    2>err.txt </dev/null &
-pid=$!
+background "$program" solve model.pdb exp.dat -o stopped --states 1 \
+    --time-limit 1000 $few --set sampler.draws=1000000 \
+    --set output.checkpoint_every=0
 has_hundred() { # draws, of which the evidence can be told
     "$program" status stopped/1 2>/dev/null | grep -q "sampling *[1-9][0-9][0-9]"
 }
