@@ -235,8 +235,8 @@ void touch_all(__local const vector_room *r, contacts *c, const row_group *g,
 
 /* Row k and vector v: whom of it the row meets, which of these are near, and of
  * the recurrence s(j + 1) = (2 - 4 sin^2(dq r / 2)) s(j) - s(j - 1) the factor
- * and is = sin(dq r) / r, was = 0. Distances beyond the band, dq r > pi / 2,
- * count as its end; before it the series of sin and cos are good to 3e-8. */
+ * and is = sin(dq r) / r, was = 0. Distances beyond the band, dq r > .86 pi,
+ * count as its end; sin and cos of the half are those of chain_start. */
 #define START(k)                                                               \
     VECTOR keep##k, is##k, was##k = 0.0f, factor##k;                           \
     {                                                                          \
@@ -251,14 +251,16 @@ void touch_all(__local const vector_room *r, contacts *c, const row_group *g,
                             ((unit_all != unit) | (unit < 0 ? -1 : 0));        \
         near[k] = meets & (r2 < close * close);                                \
         keep##k = AS_VECTOR(meets & as_int(1.0f));                             \
-        const VECTOR t = fmin(r2 * (0.25f * dq * dq), 0.616850275f);           \
+        const VECTOR t = fmin(r2 * (0.25f * dq * dq), 1.82488985f);            \
         const VECTOR sine =                                                    \
-            (((2.75573192e-6f * t + -1.98412698e-4f) * t + 8.33333333e-3f) *   \
-                 t +                                                           \
-             -0.166666667f) * t + 1.0f;                                        \
+            ((((-2.821055567e-08f * t + 2.773359711e-06f) * t +                \
+               -1.984438713e-04f) * t +                                        \
+              8.333355188e-03f) * t +                                          \
+             -1.666666716e-01f) * t + 1.0f;                                    \
         const VECTOR cosine =                                                  \
-            (((2.48015873e-5f * t + -1.38888889e-3f) * t + 4.16666667e-2f) *   \
-                 t +                                                           \
+            ((((-2.656545348e-07f * t + 2.478488022e-05f) * t +                \
+               -1.388877514e-03f) * t +                                        \
+              4.166666418e-02f) * t +                                          \
              -0.5f) * t + 1.0f;                                                \
         factor##k = 2.0f - 4.0f * (t * sine * sine);                           \
         is##k = keep##k * (sign * dq * sine * cosine);                         \

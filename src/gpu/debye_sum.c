@@ -75,8 +75,7 @@ static tsr_status build(tsr_debye_sum *s, tsr_err *err)
                                                 ? "debye_sum_simt.cl"
                                                 : "debye_sum_simd.cl"};
     char options[256];
-    int is_short = s->d_bound > 0.0 &&
-                   s->dq * s->d_bound <= 1.5707963267948966 * (1.0 + 1e-6);
+    int is_short = tsr_is_short_range(s->dq, s->d_bound);
     const int groups = !s->options.is_simt && s->groups > 1 ? 0 : s->groups;
     snprintf(options, sizeof options,
              "-cl-std=CL1.2 -cl-mad-enable -DTILE=%d -DPAGES=%d -DGROUPS=%d "

@@ -353,8 +353,7 @@ static tsr_status build(tsr_page_tile_engine *e, tsr_err *err)
 {
     double dq = e->base.dq_inv_ang;
     int is_simd = e->options.variant == TSR_PAGE_TILE_SIMD;
-    int is_short = e->d_bound_ang > 0.0 &&
-                   dq * e->d_bound_ang <= 1.5707963267948966 * (1.0 + 1e-6);
+    int is_short = tsr_is_short_range(dq, e->d_bound_ang);
     const char *source[] = {"page_tile.cl", is_simd ? "page_tile_simd.cl"
                                                     : "page_tile_simt.cl"};
     /* A CPU's kernels take them as arguments: kernels/page_tile.cl says why. */

@@ -28,6 +28,16 @@ typedef struct {
     uint64_t source_hash; /* FNV-1a 64 over the sources in order */
 } tsr_program;
 
+/* SHORT_RANGE of kernels/page_tile.cl: whether dq r stays below 0.86 pi for all
+ * distances up to d_bound_ang (0: no bound is known), as on the grid of
+ * scattering/q_grid.h. */
+static inline int tsr_is_short_range(double dq_inv_ang, double d_bound_ang)
+{
+    const double range = 2.7017696820872223; /* 0.86 pi */
+    return d_bound_ang > 0.0 &&
+           dq_inv_ang * d_bound_ang <= range * (1.0 + 1e-6);
+}
+
 /* Builds the sources named (as in kernels/), in order, as one program. With
  * TSR_KERNEL_DIR in the environment they are read from there instead.
  * Errors: TSR_E_NOINPUT, TSR_E_INTERNAL (no such source), TSR_E_DEVICE with

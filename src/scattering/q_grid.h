@@ -3,7 +3,7 @@
  *
  * A curve from a particle of diameter D is band-limited: q I(q) holds no
  * wavelength shorter than 2 pi / D, so samples every pi/D determine it. The
- * grid takes twice as many and two beyond q_max; the operator is the
+ * grid takes a fifth more and four or more beyond q_max; the operator is the
  * regularised least-squares fit of sinc(q r) for all r in [0, D]. */
 #ifndef TSR_SCATTERING_Q_GRID_H
 #define TSR_SCATTERING_Q_GRID_H

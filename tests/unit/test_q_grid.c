@@ -39,7 +39,7 @@ static double worst_error(double d, double flat, double q_max, uint64_t seed)
     for (int k = 0; k < M; k++)
         q[k] = q_max * (k + gsl_rng_uniform(rng)) / M;
     tsr_q_grid grid = tsr_q_grid_make(d, q_max);
-    assert_true(grid.dq_inv_ang <= 3.14159265358979324 / (2.0 * d));
+    assert_true(grid.dq_inv_ang <= 3.14159265358979324 / (1.18 * d));
     if (tsr_q_operator_new(&grid, M, q, &matrix, &err) != TSR_OK)
         fail_msg("%s", err.message);
     double *on_grid = calloc((size_t)grid.n_q, sizeof *on_grid);
