@@ -37,7 +37,7 @@ static const tsr_option options[] = {
      .doc = "with --sampling: override a key of all of them"},
     {.name = "tune",
      .doc = "find the engine's settings for this device instead, and print the "
-            "line for its table"},
+            "lines for its table"},
     {0}};
 
 static const char about[] =
@@ -47,8 +47,8 @@ static const char about[] =
     "device's clock\nsees them, of a second engine. error: the largest "
     "relative "
     "deviation of I(q)\nfrom double precision, at any q.\n\n"
-    "--tune prints a line for kernels/engine_tuning.dat. To use it without a "
-    "new\nbuild, put it into a file and name that in the environment: "
+    "--tune prints lines for kernels/engine_tuning.dat. To use them without a "
+    "new\nbuild, put them into a file and name that in the environment: "
     "TESSERA_TUNING=FILE.\n";
 
 enum { N_Q = 51, THREAD_BODIES = 1888, MAX_THREADS = 16 };

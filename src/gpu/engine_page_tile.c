@@ -23,7 +23,7 @@ enum {
 
 static const tsr_engine_type simt_type, simd_type;
 
-tsr_status tsr_page_tile_resolve(const tsr_device_info *info,
+tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
                                  const tsr_page_tile_options *given,
                                  tsr_page_tile_options *out, tsr_err *err)
 {
@@ -36,7 +36,7 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info,
         o.variant = natural;
     /* The table is for the variant that a kind of device gets by itself. */
     if (o.variant == natural) {
-        tsr_status status = tsr_tuning_find(info, &o, err);
+        tsr_status status = tsr_tuning_find(info, n_body, &o, err);
         if (status != TSR_OK)
             return status;
     }
@@ -180,7 +180,8 @@ tsr_status tsr_page_tile_memory_needed(const tsr_engine_spec *spec,
 {
     tsr_page_tile_engine e = {0};
     TSR_TRY(tsr_engine_spec_check(spec, err));
-    TSR_TRY(tsr_page_tile_resolve(&device->info, options, &e.options, err));
+    TSR_TRY(tsr_page_tile_resolve(&device->info, spec->n_body, options,
+                                  &e.options, err));
     describe_shape(&e, spec, device);
     *out = memory_of(&e, max_proposal);
     out->most_systems = most_systems(&e);
@@ -498,7 +499,8 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
                            .dq_inv_ang = spec->dq_inv_ang};
     e->d_bound_ang = spec->d_bound_ang;
     tsr_status status =
-        tsr_page_tile_resolve(&device->info, options, &e->options, err);
+        tsr_page_tile_resolve(&device->info, spec->n_body, options, &e->options,
+                              err);
     if (status == TSR_OK) {
         if (e->options.variant == TSR_PAGE_TILE_SIMD)
             e->base.type = &simd_type;

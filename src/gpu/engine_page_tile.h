@@ -90,14 +90,15 @@ typedef struct {
     double limit;         /* what is tolerated */
 } tsr_self_test;
 
-/* Known answers on two systems of four blocks in one batch, against sums in
- * double precision: set, full sums, differences, rigid groups, accepted and
+/* Known answers on two systems of four blocks in one batch, with the settings
+ * of a molecule of n_body bodies (0: a large one), against sums in double
+ * precision: set, full sums, differences, rigid groups, accepted and
  * rejected. n_comp: components, 0 for 1, 2 and 3 in turn (each is a kernel of
  * its own to build). TSR_E_DEVICE, with the device's name and the worst error,
  * when one is wrong; result may be NULL. */
 tsr_status tsr_engine_self_test(const tsr_device *device,
                                 const tsr_page_tile_options *options,
-                                int n_comp, tsr_self_test *result,
+                                int n_body, int n_comp, tsr_self_test *result,
                                 tsr_err *err);
 
 #endif

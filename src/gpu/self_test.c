@@ -222,18 +222,19 @@ static tsr_status test(known *t, const tsr_device *device,
 
 tsr_status tsr_engine_self_test(const tsr_device *device,
                                 const tsr_page_tile_options *options,
-                                int n_comp, tsr_self_test *result, tsr_err *err)
+                                int n_body, int n_comp, tsr_self_test *result,
+                                tsr_err *err)
 {
     const tsr_device_info *info = tsr_device_get_info(device);
     int first = n_comp > 0 ? n_comp : 1, last = n_comp > 0 ? n_comp : MAX_COMP;
     tsr_page_tile_options o;
     known *t = calloc(1, sizeof *t);
     TSR_TRY(tsr_allocated(t, err));
-    tsr_status status = tsr_page_tile_resolve(info, options, &o, err);
+    tsr_status status = tsr_page_tile_resolve(info, n_body, options, &o, err);
     t->tile = o.tile;
     t->result.limit = !status && o.use_double ? limit_double : limit_single;
     for (int k = first; k <= last && status == TSR_OK; k++)
-        status = test(t, device, options, k, err);
+        status = test(t, device, &o, k, err);
     if (status == TSR_OK && t->wrong != NULL)
         status = tsr_fail(
             err, TSR_E_DEVICE,

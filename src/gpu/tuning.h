@@ -7,20 +7,22 @@
 #include "gpu/engine_page_tile.h"
 
 /* Fills tile, parts, split and difference where they are 0 and a line fits the
- * device; `difference` goes with the tile of its line. Errors: TSR_E_NOINPUT
- * (the file cannot be read), TSR_E_DATA with file and line. */
-tsr_status tsr_tuning_find(const tsr_device_info *info,
+ * device and a molecule of n_body bodies (0: one larger than any that has lines
+ * of its own); `difference` goes with the tile of its line. Errors:
+ * TSR_E_NOINPUT (the file cannot be read), TSR_E_DATA with file and line. */
+tsr_status tsr_tuning_find(const tsr_device_info *info, int n_body,
                            tsr_page_tile_options *options, tsr_err *err);
 
 /* The same from one table; *found: whether a line fits. `name` is for errors.
  */
 tsr_status tsr_tuning_find_in(const char *table, const char *name,
-                              const tsr_device_info *info,
+                              const tsr_device_info *info, int n_body,
                               tsr_page_tile_options *options, int *found,
                               tsr_err *err);
 
-/* A line of the table, without its end; returns the length, as snprintf. */
-int tsr_tuning_line(const tsr_device_info *info,
+/* A line of the table for molecules of up to n_body bodies (0: of any number),
+ * without its end; returns the length, as snprintf. */
+int tsr_tuning_line(const tsr_device_info *info, int n_body,
                     const tsr_page_tile_options *options, char *text,
                     size_t size);
 

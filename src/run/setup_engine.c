@@ -70,7 +70,7 @@ static void drop(tsr_setup *s, int e)
 }
 
 /* Each number of components has kernels of its own. */
-static tsr_status open_device(int index, const tsr_likelihood *l,
+static tsr_status open_device(int index, const tsr_likelihood *l, int n_body,
                               tsr_device **device, tsr_err *err)
 {
     char choice[16];
@@ -81,7 +81,8 @@ static tsr_status open_device(int index, const tsr_likelihood *l,
         for (int p = 0; p < l->n_probe; p++)
             is_needed |= l->probe[p].n_comp == n_comp;
         if (is_needed && status == TSR_OK)
-            status = tsr_engine_self_test(*device, NULL, n_comp, NULL, err);
+            status =
+                tsr_engine_self_test(*device, NULL, n_body, n_comp, NULL, err);
     }
     return status;
 }
@@ -105,7 +106,8 @@ static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
         status = reserve(s, n_chosen, err);
     for (int i = 0; i < n_chosen && status == TSR_OK; i++) {
         int e = s->n_engine++;
-        status = open_device(chosen[i], s->likelihood, &s->device[e], &why);
+        status = open_device(chosen[i], s->likelihood, s->topology->n_body,
+                             &s->device[e], &why);
         if (status == TSR_E_DEVICE && any) {
             tsr_warn(log, "device %d is left out: %s", chosen[i], why.message);
             drop(s, e);

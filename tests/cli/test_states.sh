@@ -67,10 +67,10 @@ check "the weights are found" "$python" judge.py "$one_rg"
 
 # ---- weights of part of the q range, and a run with that part ----
 expect "a run with most of q" 0 "" "$program" run still.yaml \
-    --output half --set data.0.q_range=[0.08,0.3]
+    --output half --set data.0.q_range=[0.07,0.3]
 "$program" summary half --json >half.json
 expect "most of q from the draws of all" 0 "" "$program" reweight still \
-    --q-range 0.08,0.3 --json
+    --q-range 0.07,0.3 --json
 cat >same.py <<'END'
 import json
 direct = json.load(open("half.json"))

@@ -126,14 +126,14 @@ static void wrong_numbers(void **state)
             if (!has_variant(device, &variants[v]))
                 continue;
             assert_int_equal(tsr_engine_self_test(device, &variants[v].options,
-                                                  1, &result, &err),
+                                                  0, 1, &result, &err),
                              TSR_E_DEVICE);
             assert_non_null(strstr(err.message, name));
             assert_non_null(strstr(err.message, "self-test")); /* it built */
         }
     }
     unsetenv("TSR_KERNEL_DIR");
-    must(tsr_engine_self_test(device, NULL, 0, NULL, &(tsr_err){0}),
+    must(tsr_engine_self_test(device, NULL, 0, 0, NULL, &(tsr_err){0}),
          &(tsr_err){0});
 }
 

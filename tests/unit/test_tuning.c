@@ -14,9 +14,10 @@
 
 static const char table[] = "# a comment\n"
                             "\n"
-                            "gpu 64 2 4 20 geforce RTX\r\n"
-                            "gpu 32 1 16 -1 *\n"
-                            "cpu 128 1 1 40 EPYC";
+                            "gpu 0 64 2 4 20 geforce RTX\r\n"
+                            "gpu 300 16 1 16 8 *\n"
+                            "gpu 0 32 1 16 -1 *\n"
+                            "cpu 0 128 1 1 40 EPYC";
 
 static tsr_device_info device(tsr_device_type type, const char *name)
 {
@@ -25,15 +26,15 @@ static tsr_device_info device(tsr_device_type type, const char *name)
     return info;
 }
 
-static void expect(tsr_device_type type, const char *name, int found, int tile,
-                   int parts, int split, int difference)
+static void expect(tsr_device_type type, const char *name, int n_body,
+                   int found, int tile, int parts, int split, int difference)
 {
     tsr_device_info info = device(type, name);
     tsr_page_tile_options o = {0};
     tsr_err err;
     int got;
-    assert_int_equal(tsr_tuning_find_in(table, "t", &info, &o, &got, &err),
-                     TSR_OK);
+    assert_int_equal(
+        tsr_tuning_find_in(table, "t", &info, n_body, &o, &got, &err), TSR_OK);
     assert_int_equal(got, found);
     assert_int_equal(o.tile, tile);
     assert_int_equal(o.parts, parts);
@@ -44,11 +45,13 @@ static void expect(tsr_device_type type, const char *name, int found, int tile,
 static void first_that_fits(void **state)
 {
     (void)state;
-    expect(TSR_DEVICE_GPU, "NVIDIA GeForce RTX 4090", 1, 64, 2, 4, 20);
-    expect(TSR_DEVICE_GPU, "NVIDIA H200", 1, 32, 1, 16, -1);
-    expect(TSR_DEVICE_CPU, "AMD EPYC 7763", 1, 128, 1, 1, 40);
-    expect(TSR_DEVICE_CPU, "AMD EPY", 0, 0, 0, 0, 0);
-    expect(TSR_DEVICE_OTHER, "NVIDIA H200", 0, 0, 0, 0, 0);
+    expect(TSR_DEVICE_GPU, "NVIDIA GeForce RTX 4090", 0, 1, 64, 2, 4, 20);
+    expect(TSR_DEVICE_GPU, "NVIDIA H200", 0, 1, 32, 1, 16, -1);
+    expect(TSR_DEVICE_GPU, "NVIDIA H200", 300, 1, 16, 1, 16, 8);
+    expect(TSR_DEVICE_GPU, "NVIDIA H200", 301, 1, 32, 1, 16, -1);
+    expect(TSR_DEVICE_CPU, "AMD EPYC 7763", 200, 1, 128, 1, 1, 40);
+    expect(TSR_DEVICE_CPU, "AMD EPY", 0, 0, 0, 0, 0, 0);
+    expect(TSR_DEVICE_OTHER, "NVIDIA H200", 0, 0, 0, 0, 0, 0);
 }
 
 static void what_is_asked_stays(void **state)
@@ -57,7 +60,7 @@ static void what_is_asked_stays(void **state)
     tsr_device_info info = device(TSR_DEVICE_GPU, "GeForce RTX");
     tsr_page_tile_options o = {.tile = 16, .split = 3};
     int found;
-    assert_int_equal(tsr_tuning_find_in(table, "t", &info, &o, &found, NULL),
+    assert_int_equal(tsr_tuning_find_in(table, "t", &info, 0, &o, &found, NULL),
                      TSR_OK);
     assert_int_equal(o.tile, 16);
     assert_int_equal(o.split, 3);
@@ -69,10 +72,13 @@ static void errors(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "gpu 32 1 16 12\n", "gpu 32 1 16\n",     "gpu x 1 16 12 *",
-        "32 1 16 12 *",     "gpu 32 1 1 12.5 *", "GPU 32 1 16 12 *",
-        "gpu 31 1 16 12 *", "gpu 32 3 16 12 *",  "gpu 32 1 2000 12 *",
-        "gpu 32 1 16 0 *",  "gpu 32 1 16 17 *",  "gpu 99999999999 1 16 12 *"};
+        "gpu 0 32 1 16 12\n",   "gpu 0 32 1 16\n",
+        "gpu 0 x 1 16 12 *",    "0 32 1 16 12 *",
+        "gpu 0 32 1 1 12.5 *",  "GPU 0 32 1 16 12 *",
+        "gpu 0 31 1 16 12 *",   "gpu 0 32 3 16 12 *",
+        "gpu 0 32 1 2000 12 *", "gpu 0 32 1 16 0 *",
+        "gpu 0 32 1 16 17 *",   "gpu 0 99999999999 1 16 12 *",
+        "gpu 32 1 16 12 *",     "gpu -1 32 1 16 12 *"};
     tsr_device_info info = device(TSR_DEVICE_GPU, "NVIDIA H200");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         tsr_page_tile_options o = {0};
@@ -81,7 +87,7 @@ static void errors(void **state)
         char text[64];
         snprintf(text, sizeof text, "# one\n%s", bad[i]);
         assert_int_equal(
-            tsr_tuning_find_in(text, "my.dat", &info, &o, &found, &err),
+            tsr_tuning_find_in(text, "my.dat", &info, 0, &o, &found, &err),
             TSR_E_DATA);
         assert_non_null(strstr(err.message, "my.dat, line 2"));
     }
@@ -102,25 +108,25 @@ static void files(void **state)
     char path[] = "/tmp/tessera-tuning-XXXXXX", line[512];
     tsr_err err;
     unsetenv("TESSERA_TUNING");
-    assert_int_equal(tsr_tuning_find(&gpu, &o, &err), TSR_OK);
+    assert_int_equal(tsr_tuning_find(&gpu, 0, &o, &err), TSR_OK);
     assert_true(o.tile > 0 && o.split > 0 && o.parts > 0);
     o = (tsr_page_tile_options){0};
-    assert_int_equal(tsr_tuning_find(&cpu, &o, &err), TSR_OK);
+    assert_int_equal(tsr_tuning_find(&cpu, 400, &o, &err), TSR_OK);
     assert_true(o.tile > 0);
 
     int fd = mkstemp(path);
     assert_true(fd >= 0);
-    int n = tsr_tuning_line(&gpu, &mine, line, sizeof line);
+    int n = tsr_tuning_line(&gpu, 0, &mine, line, sizeof line);
     assert_int_equal(write(fd, line, (size_t)n), n);
     close(fd);
     setenv("TESSERA_TUNING", path, 1);
-    assert_int_equal(tsr_tuning_find(&gpu, &got, &err), TSR_OK);
+    assert_int_equal(tsr_tuning_find(&gpu, 1000, &got, &err), TSR_OK);
     assert_memory_equal(&got, &mine, sizeof got);
     got = (tsr_page_tile_options){0}; /* not in it: from the shipped one */
-    assert_int_equal(tsr_tuning_find(&cpu, &got, &err), TSR_OK);
+    assert_int_equal(tsr_tuning_find(&cpu, 400, &got, &err), TSR_OK);
     assert_memory_equal(&got, &o, sizeof got);
     unlink(path);
-    assert_int_equal(tsr_tuning_find(&gpu, &got, &err), TSR_E_NOINPUT);
+    assert_int_equal(tsr_tuning_find(&gpu, 1000, &got, &err), TSR_E_NOINPUT);
     assert_non_null(strstr(err.message, path));
     unsetenv("TESSERA_TUNING");
 }
