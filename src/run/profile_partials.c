@@ -200,7 +200,10 @@ static tsr_status reserve(const tsr_profile_maker *m, int n_comp, int n_type,
                         "molecule, as atoms at 9999, or lower --q-max",
                         d_bound, m->q_max, most_product / m->q_max);
     p->n_comp = n_comp;
-    p->grid = tsr_q_grid_make(d_bound, m->q_max);
+    /* As for a larger molecule: a profile is made once and right to 1e-5, which
+     * the single precision of the sums would not be with a chain's few points,
+     * whose errors weigh more. */
+    p->grid = tsr_q_grid_make(1.5 * d_bound, m->q_max);
     size_t n_q = (size_t)p->grid.n_q;
     p->pair =
         calloc((size_t)(n_comp * (n_comp + 1) / 2) * n_q, sizeof *p->pair);
