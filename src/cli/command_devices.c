@@ -30,7 +30,8 @@ static void test(const tsr_device_info *info, outcome *o)
     o->tested = 1;
     o->status = tsr_device_open(choice, &device, &o->err);
     if (o->status == TSR_OK)
-        o->status = tsr_engine_self_test(device, NULL, 0, 0, &o->result, &o->err);
+        o->status =
+            tsr_engine_self_test(device, NULL, 0, 0, &o->result, &o->err);
     o->map_error = (double)NAN;
     if (o->status == TSR_OK && info->has_double && info->has_int64_atomics)
         o->status = tsr_map_sum_test(device, &o->map_error, &o->err);

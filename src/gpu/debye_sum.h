@@ -28,7 +28,7 @@ typedef struct {
 typedef struct tsr_debye_sum tsr_debye_sum;
 
 /* Builds the program for a grid; the device is borrowed. d_bound_ang: no two
- * particles are farther apart (0: not known, slower); with dq d_bound <= pi/2
+ * particles are farther apart (0: not known, slower); with dq d_bound <= .86 pi
  * the kernel needs no sine. options: NULL for all defaults.
  * Errors: TSR_E_DEVICE, TSR_E_INTERNAL, TSR_E_NOMEM. */
 tsr_status tsr_debye_sum_new(const tsr_device *device, int n_q,

@@ -498,9 +498,8 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
                            .n_system = spec->n_system,
                            .dq_inv_ang = spec->dq_inv_ang};
     e->d_bound_ang = spec->d_bound_ang;
-    tsr_status status =
-        tsr_page_tile_resolve(&device->info, spec->n_body, options, &e->options,
-                              err);
+    tsr_status status = tsr_page_tile_resolve(&device->info, spec->n_body,
+                                              options, &e->options, err);
     if (status == TSR_OK) {
         if (e->options.variant == TSR_PAGE_TILE_SIMD)
             e->base.type = &simd_type;

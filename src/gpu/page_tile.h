@@ -99,8 +99,8 @@ typedef struct {
 /* ---- engine_page_tile.c ---- */
 
 /* Fills what the options (NULL: all) leave to the engine, from the kind of
- * device and the number of bodies (0: many). Errors: TSR_E_INTERNAL (impossible), TSR_E_DEVICE (no double), those
- * of tsr_tuning_find. */
+ * device and the number of bodies (0: many). Errors: TSR_E_INTERNAL
+ * (impossible), TSR_E_DEVICE (no double), those of tsr_tuning_find. */
 tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
                                  const tsr_page_tile_options *given,
                                  tsr_page_tile_options *out, tsr_err *err);
