@@ -176,6 +176,16 @@ static inline double posterior_data(posterior_sample *s, int n_state,
                              background, log_s, rng);
 }
 
+/* Of the processor, or what TESSERA_TEST_DEVICE names. */
+static inline void posterior_open_device(posterior_sample *s)
+{
+    tsr_err err;
+    const char *choice = getenv("TESSERA_TEST_DEVICE");
+    posterior_must(
+        tsr_device_open(choice != NULL ? choice : "cpu", &s->device, &err),
+        &err);
+}
+
 /* Makes the likelihood (noise scale inferred where width > 0) and an engine
  * for n_chain chains of the target's n_temp and n_state. */
 static inline void posterior_start_with(posterior_sample *s, double width,
@@ -206,7 +216,7 @@ static inline void posterior_start_with(posterior_sample *s, double width,
                             .type = s->likelihood->probe->type,
                             .form_factor = s->likelihood->probe->amplitude};
     if (on_device) {
-        posterior_must(tsr_device_open("cpu", &s->device, &err), &err);
+        posterior_open_device(s);
         posterior_must(tsr_engine_page_tile_new(&spec, s->device, NULL,
                                                 &s->share.engine, &err),
                        &err);

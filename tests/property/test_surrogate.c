@@ -60,7 +60,7 @@ static void open_walking(walking *w, const char *sequence,
     posterior_data_at(s, n_state, data, n_state > 1 ? weight : &one,
                       with_water ? at : NULL, e, 1.5, 0.0, 0.0, rng);
     posterior_start(s, 0.0, 1, 0);
-    posterior_must(tsr_device_open("cpu", &s->device, &err), &err);
+    posterior_open_device(s);
     posterior_must(tsr_surrogate_new(s->t, s->prior, &s->table, s->likelihood,
                                      s->extended, &w->surrogate, &err),
                    &err);
