@@ -261,6 +261,8 @@ static double reference(const walking *w, const walking_chain *c,
     return sum;
 }
 
+/* Where distances are counted by knots the integers of the smaller products of
+ * shapes round log g by 0.01 nat (0.03 at most in some thousand walks). */
 static void device_agrees(int with_water, int n_state)
 {
     enum { TIMES = 12 };
@@ -294,7 +296,7 @@ static void device_agrees(int with_water, int n_state)
                                          beta)};
         for (int k = 0; k < 2; k++)
             if (!(fabs((double)result[k] - had[k]) <
-                  0.03 + 1e-4 * fabs(had[k])))
+                  0.05 + 1e-4 * fabs(had[k])))
                 fail_msg("log g %.4f at the %s of a walk, %.4f in double "
                          "precision",
                          (double)result[k], k == 0 ? "start" : "end", had[k]);
