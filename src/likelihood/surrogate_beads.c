@@ -495,8 +495,8 @@ static void put_rest(making *s, const tsr_surrogate_mix *mix,
  * one pair's below 2^22; the others have 16 bits for what falls on one knot, an
  * eighth of all at most: their rounding is what makes the surrogate differ from
  * double precision, by some 0.01 nat in small molecules. Where the bits do not
- * do the surrogate is worse, nothing else. The units are the same wherever c2 is: a walk back from the end has to
- * round as the walk there did. */
+ * do the surrogate is worse, nothing else. The units are the same wherever c2
+ * is: a walk back from the end has to round as the walk there did. */
 static void put_shapes(making *s, double weight, const tsr_surrogate_layout *at,
                        float *job)
 {
