@@ -89,8 +89,7 @@ static void say_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
                  s->path, s->n_mapped);
 }
 
-/* Is there a term that sees where in space the molecule is? */
-static int is_placed(const tsr_config *config)
+int tsr_config_is_placed(const tsr_config *config)
 {
     const tsr_term_options *entry = config->data.item;
     for (int d = 0; d < config->data.n; d++)
@@ -138,7 +137,7 @@ static tsr_status read_molecule(tsr_config *config, tsr_log *log, tsr_setup *s,
                                    .file = c->file,
                                    .is_still = c->still,
                                    .nucleic = nucleic,
-                                   .is_placed = is_placed(config)};
+                                   .is_placed = tsr_config_is_placed(config)};
     if (status == TSR_OK && c->file == NULL)
         return tsr_topology_from_sequence(c->sequence, model, flexibility,
                                           s->prior_table, &s->topology,

@@ -65,6 +65,9 @@ typedef struct {
 tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
                           tsr_setup *setup, tsr_err *err);
 
+/* Is there a term that sees where in space the molecule is? */
+int tsr_config_is_placed(const tsr_config *config);
+
 /* Opens the devices, tests each, divides the chains among them, makes an engine
  * on each and checks it on the molecule itself. Devices that are alike get
  * equal shares, so that a run can be repeated; others get theirs by measured

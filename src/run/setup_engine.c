@@ -475,7 +475,7 @@ static double room_for(const tsr_setup *s)
     return 0.8 * s->n_engine * least;
 }
 
-/* sampler.chains, .temperatures and .t_max become numbers. */
+/* sampler.chains, .temperatures, .t_max and .start become numbers. */
 static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
                          tsr_err *err)
 {
@@ -489,8 +489,8 @@ static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
         .n_thread = s->n_thread,
         .n_state = tsr_target_n_state(&s->target),
         .room = has_data && has_gpu(s) ? room_for(s) : 0.0,
-        .least_beta =
-            has_data ? tsr_likelihood_least_beta(s->likelihood) : 0.0};
+        .least_beta = has_data ? tsr_likelihood_least_beta(s->likelihood) : 0.0,
+        .is_placed = tsr_config_is_placed(config)};
     const tsr_status status = tsr_sampler_settle(&config->sampler, &place, err);
     s->target.n_temp = tsr_sampler_n_temp(&config->sampler, has_data);
     s->target.t_max = tsr_sampler_t_max(&config->sampler);

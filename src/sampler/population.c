@@ -17,7 +17,7 @@ static const double wanted_share = 0.6, forgotten = 0.3;
 
 /* The share where the time is short. */
 static const double late_share = 0.2;
-enum { PARTS = 4, FEWEST = 16 };
+enum { PARTS = 4 };
 
 /* What a level leaves for the temperatures: its beta, the barrier up to it, and
  * of each chain one replica. With several temperatures all levels are kept, a
@@ -359,8 +359,8 @@ tsr_status tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record,
     pass p = {.s = s, .record = record, .tick = tick, .context = context};
     p.until = seconds > 0.0 ? tsr_clock_s() + seconds : HUGE_VAL;
     p.n = s->n_chain * s->n_temp;
-    if (t->likelihood == NULL || t->n_group == 0 || p.n < FEWEST ||
-        s->population.n_level > 0 ||
+    if (t->likelihood == NULL || t->n_group == 0 ||
+        p.n < TSR_POPULATION_LEAST || s->population.n_level > 0 ||
         tsr_likelihood_least_beta(t->likelihood) > 0.0)
         return TSR_OK;
     p.each = t->chains_each * s->n_temp;

@@ -59,6 +59,9 @@ void tsr_sampler_draws_text(const tsr_sampler_options *options, long done,
 /* What converged means where nothing else is said: for tsr_until_parse. */
 extern const char tsr_sampler_until[];
 
+/* Replicas that are a population (population.h), at least. */
+enum { TSR_POPULATION_LEAST = 16 };
+
 /* Where a run is to be. */
 typedef struct {
     int has_data, is_gpu, n_thread, n_state;
@@ -66,6 +69,7 @@ typedef struct {
     int has_fine;      /* 1: draws are of a finer model (fine.h) */
     double room;       /* systems that the devices have room for */
     double least_beta; /* of the likelihood; 1 / t_max has to be more */
+    int is_placed; /* 1: data say where the molecule lies, as its file does */
 } tsr_sampler_place;
 
 /* What is auto becomes a number. A CPU takes its time for every system: few
@@ -75,7 +79,10 @@ typedef struct {
  * chains walk, launches have the walks of all threads, and 512 replicas are
  * enough. Draws
  * that are auto go on until the chains have converged, with an end where files
- * get too large for anybody. Errors: TSR_E_NOMEM. */
+ * get too large for anybody. Chains start from the prior wherever a population
+ * can take them from there: chains from one structure agree before they have
+ * left its valley. Not on a processor where the molecule is placed: there too
+ * few replicas look for its place. Errors: TSR_E_NOMEM. */
 tsr_status tsr_sampler_settle(tsr_sampler_options *options,
                               const tsr_sampler_place *place, tsr_err *err);
 

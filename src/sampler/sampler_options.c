@@ -112,10 +112,11 @@ const tsr_field tsr_sampler_fields[] = {
      .offset = offsetof(tsr_sampler_options, start),
      .initial = "auto",
      .words = start_words,
-     .doc = "where chains start: from the structure of the configuration, or "
-            "from draws of the prior, brought to the posterior together, in "
-            "groups, before warm-up; auto: the prior where the temperatures "
-            "reach it"},
+     .doc =
+         "where chains start: from the structure of the configuration, or "
+         "from draws of the prior, brought to the posterior together, in "
+         "groups, before warm-up; auto: the prior, but not with fewer than 16 "
+         "replicas, sampled scale and background, or a map on a processor"},
     {.name = "until",
      .type = TSR_FIELD_STRING,
      .offset = offsetof(tsr_sampler_options, until),
@@ -206,8 +207,12 @@ tsr_status tsr_sampler_settle(tsr_sampler_options *options,
     if (n >= WHOLE_GROUPS)
         n -= fmod(n, MOST_GROUPS);
     set(&options->chains, fmax(n, FEW_CHAINS));
+    const int is_population =
+        p->least_beta == 0.0 && !p->is_placed &&
+        options->chains.number * n_system >= TSR_POPULATION_LEAST * p->n_state;
     if (options->start == TSR_START_AUTO)
-        options->start = options->t_max.number >= t_max_many && p->has_data
+        options->start = p->has_data && (options->t_max.number >= t_max_many ||
+                                         is_population)
                              ? TSR_START_PRIOR
                              : TSR_START_FILE;
     return settle_draws(options, err);
