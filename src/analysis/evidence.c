@@ -323,6 +323,19 @@ static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
     return TSR_OK;
 }
 
+/* Where the ladder does not reach the prior and populations came from there,
+ * theirs is the log. Not where draws are of all atoms: theirs is the bodies'.
+ */
+static void take_populations(tsr_trace_reader *reader, tsr_evidence *e)
+{
+    if (isfinite(e->log) || !isfinite(e->population) ||
+        has_variable(reader, TSR_TRACE_SAMPLE_STATS, "atoms_gain"))
+        return;
+    e->log = e->population;
+    e->error = e->population_error;
+    e->why_not[0] = '\0';
+}
+
 tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                              tsr_err *err)
 {
@@ -339,12 +352,9 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                         .t_max = 1.0};
     TSR_TRY(read_populations(reader, e, err));
     if (!has_variable(reader, stats, "ladder_log_lik")) {
-        if (isfinite(e->population) &&
-            !has_variable(reader, stats, "atoms_gain"))
-            e->log = e->population, e->error = e->population_error;
-        else
-            set_why(e, "the run had one temperature: sampler.evidence: true, "
-                       "with temperatures: auto, adds others, up to the prior");
+        set_why(e, "the run had one temperature: sampler.evidence: true, "
+                   "with temperatures: auto, adds others, up to the prior");
+        take_populations(reader, e);
         return TSR_OK;
     }
     tsr_status status =
@@ -369,6 +379,7 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
         else
             status = climb(n_chain, n_draw, n_temp, beta, log_lik, e, err);
         TSR_THEN(status, add_atoms(reader, e, err));
+        take_populations(reader, e);
         compare_estimates(e);
         free(flat);
     }
@@ -382,6 +393,12 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
 const char *tsr_evidence_tell(const tsr_evidence *evidence, char *text)
 {
     const tsr_evidence *e = evidence;
+    if (isfinite(e->log) && e->log == e->population) {
+        snprintf(text, TSR_EVIDENCE_TEXT,
+                 "%.1f +- %.2g nat (by populations from the prior)", e->log,
+                 e->error);
+        return text;
+    }
     if (e->why_not[0] != '\0')
         snprintf(text, TSR_EVIDENCE_TEXT, "not known (%s)", e->why_not);
     else

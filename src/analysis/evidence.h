@@ -21,8 +21,8 @@
 #include "store/trace.h"
 
 typedef struct {
-    double log;     /* nat; NaN: not known; with one temperature that by
-                       populations */
+    double log;     /* nat; NaN: not known; that by populations where the
+                       ladder does not reach the prior */
     double error;   /* of it, one standard deviation; of a run also how far
                        `population` is from it, where that is more than
                        three errors of the two */
@@ -53,7 +53,8 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                              tsr_err *err);
 
 /* "-271.1 +- 0.2 nat; by populations from the prior -271 +- 0.4 nat", or why
- * it is not known; text [TSR_EVIDENCE_TEXT]. */
+ * it is not known; "-271 +- 0.4 nat (by populations from the prior)" where
+ * that is all there is; text [TSR_EVIDENCE_TEXT]. */
 enum { TSR_EVIDENCE_TEXT = 320 };
 const char *tsr_evidence_tell(const tsr_evidence *evidence, char *text);
 

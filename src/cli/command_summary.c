@@ -134,7 +134,8 @@ const tsr_command tsr_command_summary = {
                   "With --prior, 'learned' is the part of the prior's variance "
                   "that the data removed.\n"
                   "The log evidence is the marginal likelihood of the model, "
-                  "for runs whose temperatures reach the prior "
+                  "by the populations that chains came from the prior in, and "
+                  "more surely where temperatures reach the prior "
                   "(sampler.evidence: true): of two models of the same data "
                   "one is exp(difference) times as probable."},
     .run = summary};

@@ -158,8 +158,8 @@ static const tsr_field model_error_fields[] = {
      .min = 1.0,
      .max = 1000.0,
      .words = auto_words,
-     .doc = "drawn from the prior to learn it from; auto: 16, of large "
-            "molecules down to 6"},
+     .doc = "drawn from the prior to learn it from; auto: 8 to 32, the fewer "
+            "the more bodies there are"},
     {0}};
 
 static const tsr_field device_fields[] = {

@@ -162,7 +162,22 @@ expect "no temperatures but the evidence" 0 "" "$program" run good.yaml \
     --output one --set sampler.evidence=true --set sampler.chains=16
 expect "its summary" 0 "" "$program" summary one
 check "has it of the populations" \
-    grep -qE "by populations from the prior -[0-9.]+ \+- [0-9.]+ nat" out.txt
+    grep -qE -- "-[0-9.]+ \+- [0-9.]+ nat \(by populations from the prior\)" out.txt
+expect "few temperatures, and where chains start left open" 0 \
+    "groups of chains came from the prior in" "$program" run good.yaml \
+    --output short --set data.0.sd=0.2 --set sampler.chains=16 --set sampler.temperatures=4 \
+    --set sampler.warmup=200 --set sampler.draws=20
+expect "their evidence" 0 "" "$program" summary short --json
+check "is that of the populations" "$python" -c '
+import json
+e = json.load(open("out.txt"))["evidence"]
+assert e["t_max"] == 20 and e["temperatures"] == 4, e
+assert e["log"] == e["population"]["log"] and -12 < e["log"] < -2, e
+assert e["error"] == e["population"]["error"] and "note" not in e, e'
+expect "fewer than 16 replicas are no population" 0 "" "$program" run good.yaml \
+    --output few --set sampler.chains=3 --set sampler.temperatures=5 \
+    --set sampler.warmup=20 --set sampler.draws=4
+check "and start from the structure" grep -q "start: file" few/config.yaml
 expect "evidence under flat priors" 0 "no log evidence can be told" \
     "$program" run curve.yaml --output flat --set sampler.evidence=true \
     --set data.0.noise.model=student --set sampler.draws=2 \
