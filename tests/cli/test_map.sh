@@ -435,6 +435,11 @@ expect "and of the right one" 0 "" "$program" check fit.yaml
 check "is not told" sh -c '! grep -q mirror err.txt'
 expect "a key of a curve" 78 "it belongs to kind: saxs" "$program" check \
     fit.yaml --set data.0.q_unit=auto
+expect "what many replicas would do" 0 "" "$program" run fit.yaml \
+    --dry-run --set sampler.chains=4 --set sampler.temperatures=6
+check "start where the file has the molecule" \
+    sh -c 'grep -q "plan: 4 chains x 6" out.txt && ! grep -q "draws of the prior" \
+    out.txt err.txt'
 expect "a run" 0 "" "$program" run fit.yaml
 check "nothing is left out of one point" sh -c '! grep -E "nan|PSIS" out.txt'
 check "the molecule moves as a whole" grep -q "^rigid_body  *[1-9]" err.txt
