@@ -112,11 +112,11 @@ const tsr_field tsr_sampler_fields[] = {
      .offset = offsetof(tsr_sampler_options, start),
      .initial = "auto",
      .words = start_words,
-     .doc =
-         "where chains start: from the structure of the configuration, or "
-         "from draws of the prior, brought to the posterior together, in "
-         "groups, before warm-up; auto: the prior, but not with fewer than 16 "
-         "replicas, sampled scale and background, or a map on a processor"},
+     .doc = "where chains start: from the structure of the configuration, or "
+            "from draws of the prior, brought to the posterior together, in "
+            "groups, before warm-up; auto: the prior where the temperatures "
+            "reach it, or where 16 replicas or more come from there together "
+            "and no map says where the molecule lies"},
     {.name = "until",
      .type = TSR_FIELD_STRING,
      .offset = offsetof(tsr_sampler_options, until),
