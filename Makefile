@@ -120,6 +120,7 @@ $(BUILD)/%.o: %.cc
 # Where loops are to become vector instructions (src/core/clones.h), nobody asks
 # for errno or for the processor's floating-point exceptions.
 VECTOR_O := $(BUILD)/src/engine/engine_reference.o \
+    $(addprefix $(BUILD)/src/engine/redraw_,half.o curve.o touch.o) \
     $(BUILD)/src/density/overlap.o \
     $(addprefix $(BUILD)/src/scattering/,\
     surface.o cap_union.o grid_plan.o grid_sum.o plane_wave.o)

@@ -37,7 +37,8 @@ typedef struct {
     /* How many things it could move here; 0 leaves it out of the run. */
     int (*n_target)(const void *options, const tsr_topology *topology);
 
-    /* NULL: it is the chain that makes the proposals, by the surrogate.
+    /* NULL: it is the chain that makes the proposals, by the surrogate, of all
+     * chains at the same steps.
      * Draws a proposal into `proposed`, which equals `current` on entry; fills
      * all of it. Where nothing could be proposed, n_span is 0 and `proposed`
      * as it was. Chains that ride on what moved (model/proposal.h) are taken
@@ -81,7 +82,8 @@ typedef struct {
     X(regrow)        \
     X(pose)          \
     X(collective)    \
-    X(surrogate)
+    X(surrogate)     \
+    X(redraw)
 
 #define X(name) extern const tsr_move_type tsr_move_##name;
 TSR_MOVES(X)

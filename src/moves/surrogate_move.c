@@ -190,7 +190,7 @@ void tsr_surrogate_archive_none(tsr_archive *archive)
     tsr_archive_int(archive, size, 3);
     if (size[0] == 0)
         return;
-    for (int i = 0; i < 1 + size[0] + size[2] && !archive->failed; i++)
+    for (int i = 0; i < 2 + size[0] + size[2] && !archive->failed; i++)
         tsr_archive_long(archive, &integer, 1);
     for (int i = 0; i < 1 + size[0] + size[1] + size[2] * TSR_LINKER_FACTOR &&
                     !archive->failed;
@@ -211,6 +211,7 @@ static void surrogate_archive(void *state, tsr_archive *archive)
         return;
     }
     tsr_archive_long(archive, &s->n_learnt, 1);
+    tsr_archive_long(archive, &s->n_redrawn, 1);
     tsr_archive_real(archive, &s->log_steps, 1);
     tsr_archive_long(archive, s->n_seen, (size_t)s->n_width);
     tsr_archive_long(archive, s->n_step, (size_t)s->n_linker);

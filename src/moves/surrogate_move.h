@@ -23,6 +23,7 @@ typedef struct {
     int n_width, n_ratio, n_linker;
     double log_steps;  /* of a walk */
     long n_learnt;     /* walks that these and the ratio were learnt from */
+    long n_redrawn;    /* redraws that the ratio was, too */
     long *n_seen;      /* [n_width] walks that each width was learnt from */
     double *log_width; /* [n_width] of the torsions that walk, of c2, of linkers
                           that close */

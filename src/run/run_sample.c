@@ -209,7 +209,7 @@ static tsr_status answer_request(tsr_session *s, tsr_err *err)
 static long warmup_draws(const tsr_session *s)
 {
     const long n = tsr_session_warmup(s->config);
-    const long part = s->setup->surrogate != NULL ? 8 : 2;
+    const long part = tsr_target_walks(&s->setup->target) ? 8 : 2;
     return tsr_sampler_population(s->sampler).n_level > 0
                ? (n + part - 1) / part
                : n;
@@ -343,7 +343,7 @@ static void tell_population(const tsr_session *s, double seconds)
 static tsr_status populate(tsr_session *s, tsr_err *err)
 {
     /* that may take as long as warm-up */
-    const int walks = s->setup->surrogate != NULL, levels = walks ? 24 : 8;
+    const int walks = tsr_target_walks(&s->setup->target), levels = walks ? 24 : 8;
     const long warmup = s->config->sampler.warmup;
     const double before = tsr_clock_s(), share = 0.4; /* of a time limit */
     progress p = {

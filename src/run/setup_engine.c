@@ -3,6 +3,7 @@
 
 #include "core/clock.h"
 #include "gpu/engine_page_tile.h"
+#include "engine/redraw.h"
 #include "gpu/surrogate_walk.h"
 #include "moves/surrogate_move.h"
 #include "sampler/share.h"
@@ -59,6 +60,7 @@ static void drop(tsr_setup *s, int e)
 {
     tsr_engine_free(s->share[e].engine);
     tsr_surrogate_engine_free(s->share[e].walks);
+    tsr_surrogate_engine_free(s->share[e].redraws);
     tsr_device_free(s->device[e]);
     for (s->n_engine--; e < s->n_engine; e++) {
         s->share[e] = s->share[e + 1];
@@ -402,14 +404,32 @@ static int may_walk(const tsr_setup *s, int e)
             s->topology->n_body >= LEAST_BODIES_CPU);
 }
 
-/* All devices walk, or none, since chains on them have the same moves. */
+static int may_redraw(const tsr_setup *s, int e)
+{
+    double weight = 0.0;
+    if (s->move_options[TSR_MOVE_redraw] != NULL)
+        memcpy(&weight, s->move_options[TSR_MOVE_redraw], sizeof weight);
+    return s->device[e] != NULL && weight > 0.0;
+}
+
+/* On all devices, or on none, since chains on them have the same moves. */
+static int will(const tsr_setup *s, int (*may)(const tsr_setup *, int))
+{
+    int will = s->n_engine > 0 && !s->target.is_still &&
+               tsr_surrogate_applies(s->topology, s->likelihood);
+    for (int e = 0; e < s->n_engine; e++)
+        will &= may(s, e);
+    return will;
+}
+
 static int will_walk(const tsr_setup *s)
 {
-    int may = s->n_engine > 0 && !s->target.is_still &&
-              tsr_surrogate_applies(s->topology, s->likelihood);
-    for (int e = 0; e < s->n_engine; e++)
-        may &= may_walk(s, e);
-    return may;
+    return will(s, may_walk);
+}
+
+static int will_redraw(const tsr_setup *s)
+{
+    return will(s, may_redraw);
 }
 
 static int has_gpu(const tsr_setup *s)
@@ -421,36 +441,65 @@ static int has_gpu(const tsr_setup *s)
     return 0;
 }
 
-/* A surrogate, and for every device a kernel that walks by it. */
+/* For every device a kernel that walks by the surrogate; else none has. */
 static tsr_status make_walks(tsr_log *log, tsr_setup *s, tsr_err *err)
 {
     tsr_err why = {0};
-    if (!will_walk(s))
+    tsr_status status = TSR_OK;
+    for (int e = 0; e < s->n_engine && status == TSR_OK; e++)
+        status = tsr_surrogate_device_new(s->device[e],
+                                          tsr_surrogate_spec_of(s->surrogate),
+                                          &s->share[e].walks, &why);
+    if (status == TSR_OK)
+        return TSR_OK;
+    if (status != TSR_E_DEVICE)
+        return tsr_fail(err, status, "%s", why.message);
+    tsr_warn(log, "no walks by a surrogate: %s", why.message);
+    for (int e = 0; e < s->n_engine; e++) {
+        tsr_surrogate_engine_free(s->share[e].walks);
+        s->share[e].walks = NULL;
+    }
+    return TSR_OK;
+}
+
+static tsr_status make_redraws(tsr_setup *s, tsr_err *err)
+{
+    const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(s->surrogate);
+    for (int e = 0; e < s->n_engine && tsr_redraw_n_stretch(spec) > 0; e++) {
+        s->share[e].redraws = tsr_redraw_engine_new(spec);
+        TSR_TRY(tsr_allocated(s->share[e].redraws, err));
+    }
+    return TSR_OK;
+}
+
+static tsr_status make_surrogate(tsr_log *log, tsr_setup *s, tsr_err *err)
+{
+    const int walks = will_walk(s), redraws = will_redraw(s);
+    if (!walks && !redraws)
         return TSR_OK;
     TSR_TRY(tsr_surrogate_new(s->topology, s->prior, s->prior_table,
                               s->likelihood, s->first, &s->surrogate, err));
-    for (int e = 0; e < s->n_engine && s->surrogate != NULL; e++) {
-        const tsr_status status = tsr_surrogate_device_new(
-            s->device[e], tsr_surrogate_spec_of(s->surrogate),
-            &s->share[e].walks, &why);
-        if (status == TSR_E_DEVICE) {
-            tsr_warn(log, "no walks by a surrogate: %s", why.message);
-            tsr_surrogate_free(s->surrogate);
-            s->surrogate = NULL;
-        } else if (status != TSR_OK) {
-            return tsr_fail(err, status, "%s", why.message);
-        }
+    if (s->surrogate == NULL)
+        return TSR_OK;
+    if (walks)
+        TSR_TRY(make_walks(log, s, err));
+    if (redraws)
+        TSR_TRY(make_redraws(s, err));
+    const int has_walks = s->share[0].walks != NULL,
+              has_redraws = s->share[0].redraws != NULL;
+    if (!has_walks && !has_redraws) {
+        tsr_surrogate_free(s->surrogate);
+        s->surrogate = NULL;
+        return TSR_OK;
     }
+    const tsr_surrogate_spec *p = tsr_surrogate_spec_of(s->surrogate);
     s->target.surrogate = s->surrogate;
     s->target.walk_cost = has_gpu(s) ? 1.0 : WALK_COST_CPU;
-    if (s->surrogate != NULL) {
-        const tsr_surrogate_spec *p = tsr_surrogate_spec_of(s->surrogate);
-        tsr_info(log,
-                 "walks by a surrogate: %d torsions, %d beads, %d pairs of "
-                 "them%s",
-                 p->n_torsion, p->n_bead, p->n_pair,
-                 p->has_c2 ? ", and c2" : "");
-    }
+    tsr_info(log,
+             "surrogate: %d torsions, %d beads, %d pairs of them%s; %s%s%s",
+             p->n_torsion, p->n_bead, p->n_pair, p->has_c2 ? ", and c2" : "",
+             has_walks ? "walks" : "", has_walks && has_redraws ? ", " : "",
+             has_redraws ? "redraws" : "");
     return TSR_OK;
 }
 
@@ -526,7 +575,7 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
         status = tsr_setup_model_error(config, log, s, err);
     TSR_THEN(status, tsr_setup_take_atoms(config, log, s, err));
     if (status == TSR_OK)
-        status = make_walks(log, s, err);
+        status = make_surrogate(log, s, err);
     if (status == TSR_OK)
         status = fit_first(s, err);
     if (status == TSR_OK && s->n_thread < s->n_engine) {

@@ -34,11 +34,34 @@ void tsr_chain_free(tsr_chain *chain)
     free(chain);
 }
 
+/* Of a move that goes by the surrogate; 0: it is not made. */
+static double surrogate_weight(const tsr_target *t, int move)
+{
+    const tsr_engine_share *share = t->share;
+    double weight = 0.0;
+    if (t->surrogate == NULL || t->likelihood == NULL || t->n_share == 0 ||
+        t->move_options[move] == NULL ||
+        (move == TSR_MOVE_redraw ? share->redraws : share->walks) == NULL)
+        return 0.0;
+    memcpy(&weight, t->move_options[move], sizeof weight);
+    return weight;
+}
+
+/* What the surrogate has learnt is kept by the move that walks. */
+static int uses_surrogate(const tsr_target *t, int move)
+{
+    return surrogate_weight(t, move) > 0.0 ||
+           (move == TSR_MOVE_surrogate &&
+            surrogate_weight(t, TSR_MOVE_redraw) > 0.0);
+}
+
 /* Weights of the moves that have something to move. */
 static tsr_status set_moves(tsr_chain *c, tsr_err *err)
 {
     const tsr_target *t = c->target;
-    double total = 0.0, share[TSR_N_MOVE] = {0.0}, walk_weight = 0.0;
+    double total = 0.0, share[TSR_N_MOVE] = {0.0};
+    const double walk_weight = surrogate_weight(t, TSR_MOVE_surrogate),
+                 redraw_weight = surrogate_weight(t, TSR_MOVE_redraw);
     for (int m = 0; m < TSR_N_MOVE; m++) {
         const tsr_move_type *type = tsr_move_registry[m];
         const void *options = t->move_options[m];
@@ -48,17 +71,14 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
             continue;
         double weight;
         memcpy(&weight, options, sizeof weight);
-        const int walks = type->propose == NULL;
-        if (weight > 0.0 &&
-            (walks ? t->surrogate != NULL && t->likelihood != NULL
-                   : type->n_target(options, t->topology) > 0)) {
+        const int is_own = type->propose != NULL;
+        if (is_own ? weight > 0.0 && type->n_target(options, t->topology) > 0
+                   : uses_surrogate(t, m)) {
             c->move[m] = type->state_new(options, t->topology, t->prior);
             if (c->move[m] == NULL)
                 return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-            if (walks) {
-                walk_weight = weight;
+            if (!is_own)
                 continue;
-            }
             total += weight;
             share[m] = weight;
         }
@@ -75,16 +95,24 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
             share[m] *= beside_walks;
     if (total > 0.0)
         tsr_mix_set(&c->mix, share);
-    if (walk_weight == 0.0)
-        return TSR_OK;
-    c->walk_period =
-        lround(1.0 + total * fmax(t->walk_cost, 1.0) / walk_weight);
-    return tsr_chain_open_surrogate(c, err);
+    if (walk_weight > 0.0)
+        c->walk_period =
+            lround(1.0 + total * fmax(t->walk_cost, 1.0) / walk_weight);
+    if (redraw_weight > 0.0)
+        c->redraw_period = lround(1.0 + total / redraw_weight);
+    return walk_weight + redraw_weight > 0.0 ? tsr_chain_open_surrogate(c, err)
+                                             : TSR_OK;
 }
 
-long tsr_chain_walk_period(const tsr_chain *chain)
+/* Redraws come between walks, where the periods allow. */
+int tsr_chain_surrogate_at(const tsr_chain *chain, long step)
 {
-    return chain->walk_period;
+    const tsr_chain *c = chain;
+    if (c->walk_period > 0 && step % c->walk_period == 0)
+        return TSR_MOVE_surrogate;
+    if (c->redraw_period > 0 && step % c->redraw_period == c->redraw_period / 2)
+        return TSR_MOVE_redraw;
+    return -1;
 }
 
 /* The share that a chain belongs to (the last where it is beyond all), and

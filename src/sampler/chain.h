@@ -20,6 +20,7 @@
 typedef struct {
     tsr_engine *engine;          /* NULL: the prior alone */
     tsr_surrogate_engine *walks; /* NULL: its chains do not walk */
+    tsr_surrogate_engine *redraws; /* NULL: no stretches are drawn anew */
     int n_chain;
 } tsr_engine_share;
 
@@ -49,7 +50,7 @@ typedef struct {
     int chains_each;
     tsr_conformation *const *group_start;
     double *group_log_z; /* [n_group] sampler/population.h; NaN: not known */
-    const tsr_surrogate *surrogate; /* NULL: no chain walks */
+    const tsr_surrogate *surrogate; /* NULL: no chain goes by one */
     double walk_cost; /* walks are made so many times as seldom as their weight
                          says; 0 counts as 1 */
     int is_still;     /* 1: no moves, structures stay where they start */
@@ -66,6 +67,13 @@ static inline int tsr_target_n_state(const tsr_target *target)
 static inline int tsr_target_n_temp(const tsr_target *target)
 {
     return target->n_temp > 0 ? target->n_temp : 1;
+}
+
+/* 1: chains walk by the surrogate. */
+static inline int tsr_target_walks(const tsr_target *target)
+{
+    return target->surrogate != NULL && target->n_share > 0 &&
+           target->share->walks != NULL;
 }
 
 typedef struct tsr_chain tsr_chain;
@@ -97,20 +105,21 @@ int tsr_chain_system(const tsr_chain *chain);
  * filled and stays valid until tsr_chain_decide. */
 int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask);
 
-/* Walks by a surrogate, instead of tsr_chain_propose: a job for the device, of
- * one of the chain's states (TSR_E_NOMEM); and its end as a
- * proposal, `needed` as tsr_chain_propose returns it. result and count stay the
- * walker's until tsr_chain_decide. */
+/* Walks and redraws by a surrogate, instead of tsr_chain_propose: a job for
+ * the walker, of one of the chain's states (TSR_E_NOMEM); and its end as a
+ * proposal of that kind of move, `needed` as tsr_chain_propose returns it.
+ * result and count stay the walker's until tsr_chain_decide. */
 tsr_status tsr_chain_set_out(tsr_chain *chain,
                              const tsr_surrogate_layout *layout, float *job,
                              float (*point)[4], uint32_t key[2], tsr_err *err);
-tsr_status tsr_chain_come_back(tsr_chain *chain, const float *result,
+tsr_status tsr_chain_come_back(tsr_chain *chain, int kind, const float *result,
                                const int32_t (*count)[2],
                                tsr_body_proposal *ask, int *needed,
                                tsr_err *err);
 
-/* Steps from one walk to the next; 0: the chain does not walk. */
-long tsr_chain_walk_period(const tsr_chain *chain);
+/* The move by the surrogate that all chains make at a step of the run, which is
+ * TSR_MOVE_surrogate or TSR_MOVE_redraw; -1: none. */
+int tsr_chain_surrogate_at(const tsr_chain *chain, long step);
 
 /* Accepts or rejects, then takes a step on each block of parameters. partial
  * [n_pair][n_q] is the engine's answer; NULL where it was not asked. *accepted

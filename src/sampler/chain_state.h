@@ -20,7 +20,7 @@ struct tsr_chain {
     tsr_conformer *state; /* [n_state] */
     void *move[TSR_N_MOVE];
     tsr_mix mix;
-    long walk_period; /* 0: it does not walk */
+    long walk_period, redraw_period; /* steps from one to the next; 0: none */
 
     double beta; /* 1 / T */
     tsr_parameters *parameters;

@@ -85,7 +85,7 @@ static void settle(tsr_chain *c, int accept)
 
 static int is_walk(const tsr_chain *c)
 {
-    return c->kind == TSR_MOVE_surrogate;
+    return tsr_move_registry[c->kind]->propose == NULL;
 }
 
 /* Walks move c2, too. */

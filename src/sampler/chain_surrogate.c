@@ -117,7 +117,7 @@ static void find_spans(const tsr_topology *t, const tsr_conformation *a,
 
 /* Where g is 0 or not a number no step leads, so that what starts there stays,
  * as a proposal of nothing. */
-tsr_status tsr_chain_come_back(tsr_chain *chain, const float *result,
+tsr_status tsr_chain_come_back(tsr_chain *chain, int kind, const float *result,
                                const int32_t (*count)[2],
                                tsr_body_proposal *ask, int *needed,
                                tsr_err *err)
@@ -127,7 +127,7 @@ tsr_status tsr_chain_come_back(tsr_chain *chain, const float *result,
     const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(t->surrogate);
     const float *change = result + TSR_SURROGATE_HEAD + 2 * spec->n_q;
     tsr_conformer *state = &c->state[c->which];
-    c->kind = TSR_MOVE_surrogate;
+    c->kind = kind;
     c->walked = result;
     c->walk_count = count;
     c->proposal.target = 0;
@@ -149,10 +149,14 @@ void tsr_chain_learn_surrogate(tsr_chain *chain, int accepted)
     const tsr_surrogate_spec *spec =
         tsr_surrogate_spec_of(c->target->surrogate);
     const int n_q = spec->n_q;
-    const long n = learnt->n_learnt;
-    tsr_surrogate_state_learn(
-        learnt, c->walk_count,
-        c->walked + TSR_SURROGATE_HEAD + 2 * n_q + spec->n_torsion, accepted);
+    const long n = learnt->n_learnt + learnt->n_redrawn;
+    if (c->kind == TSR_MOVE_redraw)
+        learnt->n_redrawn++;
+    else
+        tsr_surrogate_state_learn(
+            learnt, c->walk_count,
+            c->walked + TSR_SURROGATE_HEAD + 2 * n_q + spec->n_torsion,
+            accepted);
     tsr_surrogate_learn(c->target->surrogate, c->now.profile,
                         c->walked + TSR_SURROGATE_HEAD + (accepted ? n_q : 0),
                         tsr_parameters_contrast(c->parameters, c->now.theta), n,

@@ -36,6 +36,7 @@ void tsr_sampler_free(tsr_sampler *sampler)
         half_clear(&s->worker[w].half[0]);
         half_clear(&s->worker[w].half[1]);
         tsr_surrogate_walker_free(s->worker[w].walker);
+        tsr_surrogate_walker_free(s->worker[w].redrawer);
     }
     for (int c = 0; s->chain != NULL && c < s->n_chain * s->n_temp; c++)
         tsr_chain_free(s->chain[c]);
@@ -99,6 +100,9 @@ static tsr_status deal_share(tsr_sampler *s, const tsr_engine_share *share,
         if (share->walks != NULL && s->target->surrogate != NULL && n > 0)
             TSR_TRY(share->walks->walker_new(share->walks, n * s->n_temp,
                                              &own[w].walker, err));
+        if (share->redraws != NULL && s->target->surrogate != NULL && n > 0)
+            TSR_TRY(share->redraws->walker_new(share->redraws, n * s->n_temp,
+                                               &own[w].redrawer, err));
     }
     for (int i = 0; i < share->n_chain; i++) {
         tsr_half *h = &own[i % n_worker].half[i / n_worker % 2];

@@ -31,7 +31,8 @@ typedef struct {
     pthread_t thread;
     int started;
     tsr_half half[2];
-    tsr_surrogate_walker *walker; /* of both; NULL: their chains do not walk */
+    /* of both; NULL: their chains do not walk, or redraw nothing */
+    tsr_surrogate_walker *walker, *redrawer;
     int n_done;                   /* draws completed in this call */
     long n_step;                  /* steps */
     tsr_status status;

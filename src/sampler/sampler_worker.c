@@ -17,19 +17,30 @@ static void mark(tsr_worker *w, double *part)
 
 /* All replicas walk at the same steps of the run, so that a launch has them
  * all; whose turn it is depends on the step alone. */
+static int move_at(const tsr_worker *w, long step)
+{
+    return w->walker != NULL || w->redrawer != NULL
+               ? tsr_chain_surrogate_at(w->half[0].chain[0], step)
+               : -1;
+}
+
 static int is_walk(const tsr_worker *w, long step)
 {
-    const long period =
-        w->walker != NULL ? tsr_chain_walk_period(w->half[0].chain[0]) : 0;
-    return period > 0 && step % period == 0;
+    return move_at(w, step) >= 0;
+}
+
+static tsr_surrogate_walker *walker_at(const tsr_worker *w, long step)
+{
+    return move_at(w, step) == TSR_MOVE_redraw ? w->redrawer : w->walker;
 }
 
 /* Both halves at once: there is one launch for all that wait. */
-static tsr_status worker_walk(tsr_worker *w, tsr_err *err)
+static tsr_status worker_walk(tsr_worker *w, long step, tsr_err *err)
 {
-    const tsr_surrogate_spec *spec = w->walker->engine->spec;
-    const tsr_surrogate_layout *layout = &w->walker->layout;
-    tsr_surrogate_call *c = &w->walker->call;
+    tsr_surrogate_walker *walker = walker_at(w, step);
+    const tsr_surrogate_spec *spec = walker->engine->spec;
+    const tsr_surrogate_layout *layout = &walker->layout;
+    tsr_surrogate_call *c = &walker->call;
     c->n_job = 0;
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < w->half[k].n_replica; i++, c->n_job++)
@@ -39,16 +50,18 @@ static tsr_status worker_walk(tsr_worker *w, tsr_err *err)
                 c->point + (ptrdiff_t)c->n_job * spec->n_point,
                 c->key[c->n_job], err));
     mark(w, &w->times.propose);
-    TSR_TRY(w->walker->engine->walk(w->walker, err));
+    TSR_TRY(walker->engine->walk(walker, err));
     mark(w, &w->times.walk);
     return TSR_OK;
 }
 
 /* Where the replicas' walks have ended is what they propose. */
-static tsr_status half_come_back(tsr_worker *w, tsr_half *h, tsr_err *err)
+static tsr_status half_come_back(tsr_worker *w, tsr_half *h, long step,
+                                 tsr_err *err)
 {
-    const tsr_surrogate_spec *spec = w->walker->engine->spec;
-    const tsr_surrogate_call *c = &w->walker->call;
+    const tsr_surrogate_walker *walker = walker_at(w, step);
+    const tsr_surrogate_spec *spec = walker->engine->spec;
+    const tsr_surrogate_call *c = &walker->call;
     const int first = h == &w->half[0] ? 0 : w->half[0].n_replica;
     for (int i = 0; i < h->n_replica; i++) {
         const ptrdiff_t job = first + i;
@@ -56,8 +69,8 @@ static tsr_status half_come_back(tsr_worker *w, tsr_half *h, tsr_err *err)
             (const int32_t(*)[2])(c->count + job * tsr_surrogate_n_count(spec));
         int needed = 0;
         TSR_TRY(tsr_chain_come_back(
-            h->chain[i], c->result + job * tsr_surrogate_result_size(spec),
-            count, &h->ask[h->n_ask], &needed, err));
+            h->chain[i], move_at(w, step),
+            c->result + job * tsr_surrogate_result_size(spec), count, &h->ask[h->n_ask], &needed, err));
         h->asked[i] = needed ? h->n_ask++ : -1;
     }
     return TSR_OK;
@@ -70,7 +83,7 @@ static tsr_status half_propose(tsr_worker *w, tsr_half *h, long step,
     tsr_status status = TSR_OK;
     h->n_ask = 0;
     if (is_walk(w, step))
-        TSR_TRY(half_come_back(w, h, err));
+        TSR_TRY(half_come_back(w, h, step, err));
     else
         for (int i = 0; i < h->n_replica; i++) {
             int needed = tsr_chain_propose(h->chain[i], &h->ask[h->n_ask]);
@@ -262,7 +275,7 @@ static tsr_status half_refresh(tsr_worker *w, tsr_half *h, tsr_err *err)
 /* What both halves do next after a walk. */
 static tsr_status walk_and_propose(tsr_worker *w, long step, tsr_err *err)
 {
-    TSR_TRY(worker_walk(w, err));
+    TSR_TRY(worker_walk(w, step, err));
     for (int k = 0; k < 2; k++)
         TSR_TRY(half_propose(w, &w->half[k], step, err));
     return TSR_OK;
