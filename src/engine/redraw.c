@@ -239,7 +239,7 @@ static void tell_place(tsr_redraw_room *s, int k, int node, float *log_g,
                        float *bare)
 {
     const tsr_redraw_half *u = half_of(s, 0, k), *v = half_of(s, 1, k);
-    *log_g = u->log_weight + v->log_weight - s->energy[k] +
+    *log_g = u->log_density + v->log_density - s->energy[k] +
              s->weight[k * s->n_node + node];
     tsr_redraw_place(s, (int)(s->pair[k] >> 16), (int)(s->pair[k] & 0xffff));
     tsr_redraw_sum(s);

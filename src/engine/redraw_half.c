@@ -342,7 +342,7 @@ void tsr_redraw_draw(tsr_redraw_room *room, int which, int number)
     tsr_redraw_half *own = &s->pool[which][number];
     tsr_redraw_motion upto[2 * TSR_REDRAW_HALF + 1];
     const int first = which == 0 ? 0 : s->n_half[0];
-    own->log_weight = 0.0F;
+    own->log_density = own->log_weight = 0.0F;
     for (int r = 0; r < s->n_half[which]; r++) {
         const int slot = p->turn[s->torsion[first + r][0]][0];
         const uint32_t *cell = p->cell[p->density[slot]];
@@ -351,8 +351,9 @@ void tsr_redraw_draw(tsr_redraw_room *room, int which, int number)
             draw_angles(cell, s->rng, own->angle[r]);
         else
             memcpy(own->angle[r], had, sizeof own->angle[r]);
-        own->log_weight += log_density(s, p->density[slot], own->angle[r]) -
-                           log_chance(cell, own->angle[r]);
+        const float log_p = log_density(s, p->density[slot], own->angle[r]);
+        own->log_density += log_p;
+        own->log_weight += log_p - log_chance(cell, own->angle[r]);
         for (int k = 0; k < 2; k++)
             own->turn[r][k] =
                 number > 0 ? wrapped(own->angle[r][k] - had[k])

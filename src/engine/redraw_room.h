@@ -57,7 +57,8 @@ typedef struct {
  * second as if the first had not moved. */
 typedef struct {
     tsr_redraw_motion end; /* of what lies beyond */
-    float log_weight;      /* of torsions over how often they are drawn */
+    float log_density;     /* of torsions, */
+    float log_weight;      /* and that over how often they are drawn */
     float energy;          /* nat, of its own overlaps; INFINITY: impossible */
     float middle[3];       /* of what stays, or of what moves as one, as seen
                               from between the halves */

@@ -19,10 +19,10 @@ static const tsr_field fields[] = {
     {.name = "weight",
      .type = TSR_FIELD_DOUBLE,
      .offset = offsetof(redraw_options, weight),
-     .initial = "0.7",
+     .initial = "3",
      .min = 0.0,
      .max = 1e6,
-     .doc = "share of the proposals, relative to the other moves; 0: off"},
+     .doc = "share of the time, about, relative to the other moves; 0: off"},
     {0}};
 
 /* A chain adds it where there is a surrogate. */
