@@ -13,7 +13,8 @@ enum {
     FIRST = TSR_REDRAW_FIRST,
     SECOND = TSR_REDRAW_SECOND,
     NODES = TSR_REDRAW_NODES,
-    WIDTHS = 4, /* of shells and of grids of c2 */
+    SHELLS = 4,
+    GRIDS = 3,       /* widths of shells, and spacings of c2 */
     LINKER_SHARE = 3 /* linkers are drawn so many times as often as tails */
 };
 
@@ -173,12 +174,12 @@ static int set_nodes(tsr_redraw_room *s)
     const float width = s->job[s->base.layout.head + 3];
     s->n_node = p->has_c2 ? NODES : 1;
     const int own = (int)gsl_rng_uniform_int(s->rng, (unsigned long)s->n_node);
-    const int scale = (int)gsl_rng_uniform_int(s->rng, WIDTHS);
+    const int scale = (int)gsl_rng_uniform_int(s->rng, GRIDS);
     for (int i = 0; i < s->n_node; i++) {
-        s->node[i] =
-            p->has_c2 ? s->c2 + (float)ldexp((double)width, -2 - 2 * scale) *
-                                    (float)(i - own)
-                      : 0.0F;
+        s->node[i] = p->has_c2
+                         ? s->c2 + (float)ldexp((double)width, -2 - 2 * scale) *
+                                       (float)(i - own)
+                         : 0.0F;
         tsr_redraw_ratio(s, s->node[i], s->ratio + i * p->n_q);
     }
     return own;
@@ -203,9 +204,9 @@ static int draw_second(tsr_redraw_room *s, int n_first)
             const double prior = prior_of_c2(s, s->node[i]);
             s->weight[n * s->n_node + i] =
                 is_finite(prior)
-                    ? (float)(beta * tsr_redraw_log_lik(
-                                         s, s->node[i], s->ratio + i * n_q,
-                                         NULL) +
+                    ? (float)(beta * tsr_redraw_log_lik(s, s->node[i],
+                                                        s->ratio + i * n_q,
+                                                        NULL) +
                               prior)
                     : -INFINITY;
         }
@@ -268,7 +269,7 @@ static void redraw(tsr_redraw_room *s, int *what, float *result)
     tsr_redraw_sum_rest(s);
     fill_pools(s, near, far);
     const float wide = (s->own->is_tail ? shell_tail_ang : shell_linker_ang) *
-                       (float)(1 << gsl_rng_uniform_int(s->rng, WIDTHS));
+                       (float)(1 << gsl_rng_uniform_int(s->rng, SHELLS));
     const float low =
         sqrtf(square(near, far)) - wide * (float)gsl_rng_uniform(s->rng);
     find_pairs(s, low, low + wide);
@@ -324,8 +325,7 @@ static tsr_status room_walk(tsr_surrogate_walker *walker, tsr_err *err)
            (size_t)c->n_job * (size_t)tsr_surrogate_n_count(p) *
                sizeof *c->count);
     for (int i = 0; i < c->n_job; i++) {
-        float *result =
-            c->result + (ptrdiff_t)i * tsr_surrogate_result_size(p);
+        float *result = c->result + (ptrdiff_t)i * tsr_surrogate_result_size(p);
         open_job(s, i);
         memset(result, 0,
                (size_t)tsr_surrogate_result_size(p) * sizeof *result);
@@ -351,17 +351,17 @@ static void room_free(tsr_surrogate_walker *walker)
     tsr_redraw_room *s = (tsr_redraw_room *)walker;
     tsr_surrogate_call *c = &walker->call;
     void *const owned[] = {
-        c->job,         c->point,       c->key,         c->result,
-        c->count,       s->density,     s->rows,        s->stretch,
-        s->segment,     s->share,       s->pool[0],     s->pool[1],
-        s->loose[0],    s->loose[1],    s->bead,        s->x[0],
-        s->x[1],        s->x[2],        s->radius,      s->mask,
-        s->still_x[0],  s->still_x[1],  s->still_x[2],  s->form[0],
-        s->form[1],     s->lane_sum[0], s->lane_sum[1], s->lane_sum[2],
-        s->row_sum[0],  s->row_sum[1],  s->rest[0],     s->rest[1],
-        s->rest[2],     s->curve[0],    s->curve[1],    s->curve[2],
-        s->profile,     s->product,     s->pair,        s->guess,
-        s->upto,        s->count,       s->energy,      s->ratio,
+        c->job,        c->point,       c->key,         c->result,
+        c->count,      s->density,     s->rows,        s->stretch,
+        s->segment,    s->share,       s->pool[0],     s->pool[1],
+        s->loose[0],   s->loose[1],    s->bead,        s->x[0],
+        s->x[1],       s->x[2],        s->radius,      s->mask,
+        s->still_x[0], s->still_x[1],  s->still_x[2],  s->form[0],
+        s->form[1],    s->lane_sum[0], s->lane_sum[1], s->lane_sum[2],
+        s->row_sum[0], s->row_sum[1],  s->rest[0],     s->rest[1],
+        s->rest[2],    s->curve[0],    s->curve[1],    s->curve[2],
+        s->profile,    s->product,     s->pair,        s->guess,
+        s->upto,       s->count,       s->energy,      s->ratio,
         s->weight};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);

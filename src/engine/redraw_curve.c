@@ -130,17 +130,16 @@ TSR_INLINE void start_pairs(const tsr_redraw_room *s, int k, int at, float dq,
     inverse_root(&r2, &inverse);
     const tsr_lanes a = 0.5F * dq * r2 * inverse, t = a * a;
     const tsr_lanes sine =
-        a * (1.0F +
-             t * (-1.66666667e-1F +
-                  t * (8.33333333e-3F +
-                       t * (-1.98412698e-4F +
-                            t * (2.75573192e-6F + t * -2.50521084e-8F)))));
+        a *
+        (1.0F + t * (-1.66666667e-1F +
+                     t * (8.33333333e-3F +
+                          t * (-1.98412698e-4F +
+                               t * (2.75573192e-6F + t * -2.50521084e-8F)))));
     const tsr_lanes cosine =
         1.0F +
-        t * (-0.5F +
-             t * (4.16666667e-2F +
-                  t * (-1.38888889e-3F +
-                       t * (2.48015873e-5F + t * -2.75573192e-7F))));
+        t * (-0.5F + t * (4.16666667e-2F +
+                          t * (-1.38888889e-3F +
+                               t * (2.48015873e-5F + t * -2.75573192e-7F))));
     *is = *(const tsr_lanes *)(s->mask + at) * sine * cosine * inverse *
           (2.0F / dq);
     *twice = 2.0F - 4.0F * sine * sine;

@@ -80,11 +80,11 @@ int tsr_redraw_list(const tsr_surrogate_spec *spec, tsr_redraw_stretch *out)
 {
     const tsr_surrogate_spec *p = spec;
     int n = list_linkers(p, out);
-    for (int t = 0, m; t < p->n_torsion; t += m > 0 ? 2 * m : 1) {
+    for (int t = 0, m; t<p->n_torsion; t += m> 0 ? 2 * m : 1) {
         m = 0;
         while (goes_with(p, t, t + 2 * m) &&
-               (m == 0 || p->edge[t + 2 * m][0] - p->edge[t + 2 * m - 2][0] ==
-                              ATOMS))
+               (m == 0 ||
+                p->edge[t + 2 * m][0] - p->edge[t + 2 * m - 2][0] == ATOMS))
             m++;
         if (m > 0 && out != NULL)
             out[n] = (tsr_redraw_stretch){.first = t,
@@ -171,19 +171,19 @@ TSR_INLINE void exponentiate(tsr_lanes *x)
 {
     const tsr_lanes least = *x - *x - 80.0F;
     const bits is_less = (bits)(*x < least);
-    const bits held = (*(const bits *)x & ~is_less) |
-                      (*(const bits *)&least & is_less);
+    const bits held =
+        (*(const bits *)x & ~is_less) | (*(const bits *)&least & is_less);
     const tsr_lanes v = *(const tsr_lanes *)&held;
     const tsr_lanes two = v * 1.44269504F + 12582912.0F, n = two - 12582912.0F;
     const tsr_lanes y = (v - n * 0.693359375F) + n * 2.12194440e-4F;
     const tsr_lanes e =
         1.0F +
         y * (1.0F +
-             y * (0.5F + y * (1.66666655e-1F +
-                              y * (4.16657962e-2F +
-                                   y * (8.33345212e-3F +
-                                        y * (1.39819994e-3F +
-                                             y * 1.98756915e-4F))))));
+             y * (0.5F +
+                  y * (1.66666655e-1F +
+                       y * (4.16657962e-2F +
+                            y * (8.33345212e-3F +
+                                 y * (1.39819994e-3F + y * 1.98756915e-4F))))));
     const bits scale = (*(const bits *)&two + 127U) << 23;
     *x = e * *(const tsr_lanes *)&scale;
 }
@@ -193,14 +193,12 @@ TSR_CLONES
 static float density_at(const float *term, const float wave[4])
 {
     const float c = wave[0], s = wave[1], e = wave[2], f = wave[3];
-    const float by[TERMS] = {1.0F, c,     s,     e,    f,
-                             c * e, c * f, s * e, s * f};
+    const float by[TERMS] = {1.0F, c, s, e, f, c * e, c * f, s * e, s * f};
     tsr_lanes sum = {0.0F};
     for (int half = 0; half < 2; half++) {
         tsr_lanes x = {0.0F};
         for (int k = 0; k < TERMS; k++)
-            x += by[k] *
-                 *(const tsr_lanes *)(term + (2 * k + half) * WIDE);
+            x += by[k] * *(const tsr_lanes *)(term + (2 * k + half) * WIDE);
         exponentiate(&x);
         sum += x;
     }
@@ -279,14 +277,13 @@ static tsr_redraw_motion about(const float *from, const float *to,
     for (int d = 0; d < 3; d++)
         u[d] *= n;
     const float c = cosf(angle_rad), s = sinf(angle_rad), v = 1.0F - c;
-    tsr_redraw_motion m = {
-        {{c + u[0] * u[0] * v, u[0] * u[1] * v - u[2] * s,
-          u[0] * u[2] * v + u[1] * s},
-         {u[1] * u[0] * v + u[2] * s, c + u[1] * u[1] * v,
-          u[1] * u[2] * v - u[0] * s},
-         {u[2] * u[0] * v - u[1] * s, u[2] * u[1] * v + u[0] * s,
-          c + u[2] * u[2] * v}},
-        {0.0F, 0.0F, 0.0F}};
+    tsr_redraw_motion m = {{{c + u[0] * u[0] * v, u[0] * u[1] * v - u[2] * s,
+                             u[0] * u[2] * v + u[1] * s},
+                            {u[1] * u[0] * v + u[2] * s, c + u[1] * u[1] * v,
+                             u[1] * u[2] * v - u[0] * s},
+                            {u[2] * u[0] * v - u[1] * s,
+                             u[2] * u[1] * v + u[0] * s, c + u[2] * u[2] * v}},
+                           {0.0F, 0.0F, 0.0F}};
     tsr_redraw_apply(&m, from, still);
     for (int d = 0; d < 3; d++)
         m.shift[d] = from[d] - still[d];
@@ -356,8 +353,7 @@ void tsr_redraw_draw(tsr_redraw_room *room, int which, int number)
         own->log_weight += log_p - log_chance(cell, own->angle[r]);
         for (int k = 0; k < 2; k++)
             own->turn[r][k] =
-                number > 0 ? wrapped(own->angle[r][k] - had[k])
-                           : 0.0F;
+                number > 0 ? wrapped(own->angle[r][k] - had[k]) : 0.0F;
     }
     move_segments(s, which, own, upto);
     own->end = upto[2 * s->n_half[which]];

@@ -88,11 +88,11 @@ typedef struct {
     const tsr_redraw_stretch *own;
     int n_residue, n_half[2];
     int torsion[2 * TSR_REDRAW_HALF][2]; /* outwards from what stays */
-    int *segment;       /* [n_point] turns that carry it, 0 to 2 n_residue */
-    float *share;       /* [n_bead] of it, beyond the middle of the stretch */
+    int *segment; /* [n_point] turns that carry it, 0 to 2 n_residue */
+    float *share; /* [n_bead] of it, beyond the middle of the stretch */
     tsr_redraw_half *pool[2]; /* [POOL], the present one first */
-    float *loose[2];    /* [POOL][n_bead][4] where the share of loose beads
-                           that lies in a half is, times it */
+    float *loose[2]; /* [POOL][n_bead][4] where the share of loose beads
+                        that lies in a half is, times it */
 
     /* an arrangement */
     int n_stay, n_loose, n_far, at_loose, at_far, n_all;

@@ -2,8 +2,8 @@
 #include "run/setup.h"
 
 #include "core/clock.h"
-#include "gpu/engine_page_tile.h"
 #include "engine/redraw.h"
+#include "gpu/engine_page_tile.h"
 #include "gpu/surrogate_walk.h"
 #include "moves/surrogate_move.h"
 #include "sampler/share.h"
@@ -495,11 +495,15 @@ static tsr_status make_surrogate(tsr_log *log, tsr_setup *s, tsr_err *err)
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(s->surrogate);
     s->target.surrogate = s->surrogate;
     s->target.walk_cost = has_gpu(s) ? 1.0 : WALK_COST_CPU;
-    tsr_info(log,
-             "surrogate: %d torsions, %d beads, %d pairs of them%s; %s%s%s",
-             p->n_torsion, p->n_bead, p->n_pair, p->has_c2 ? ", and c2" : "",
-             has_walks ? "walks" : "", has_walks && has_redraws ? ", " : "",
-             has_redraws ? "redraws" : "");
+    if (has_walks)
+        tsr_info(log,
+                 "walks by a surrogate: %d torsions, %d beads, %d pairs of "
+                 "them%s",
+                 p->n_torsion, p->n_bead, p->n_pair,
+                 p->has_c2 ? ", and c2" : "");
+    if (has_redraws)
+        tsr_info(log, "redraws by a surrogate: %d linkers and tails, %d beads",
+                 tsr_redraw_n_stretch(p), p->n_bead);
     return TSR_OK;
 }
 

@@ -18,8 +18,8 @@
 
 /* An engine and how many of a run's chains it computes. */
 typedef struct {
-    tsr_engine *engine;          /* NULL: the prior alone */
-    tsr_surrogate_engine *walks; /* NULL: its chains do not walk */
+    tsr_engine *engine;            /* NULL: the prior alone */
+    tsr_surrogate_engine *walks;   /* NULL: its chains do not walk */
     tsr_surrogate_engine *redraws; /* NULL: no stretches are drawn anew */
     int n_chain;
 } tsr_engine_share;

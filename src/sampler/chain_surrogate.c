@@ -153,10 +153,10 @@ void tsr_chain_learn_surrogate(tsr_chain *chain, int accepted)
     if (c->kind == TSR_MOVE_redraw)
         learnt->n_redrawn++;
     else
-        tsr_surrogate_state_learn(
-            learnt, c->walk_count,
-            c->walked + TSR_SURROGATE_HEAD + 2 * n_q + spec->n_torsion,
-            accepted);
+        tsr_surrogate_state_learn(learnt, c->walk_count,
+                                  c->walked + TSR_SURROGATE_HEAD + 2 * n_q +
+                                      spec->n_torsion,
+                                  accepted);
     tsr_surrogate_learn(c->target->surrogate, c->now.profile,
                         c->walked + TSR_SURROGATE_HEAD + (accepted ? n_q : 0),
                         tsr_parameters_contrast(c->parameters, c->now.theta), n,

@@ -68,9 +68,10 @@ static tsr_status half_come_back(tsr_worker *w, tsr_half *h, long step,
         const int32_t(*count)[2] =
             (const int32_t(*)[2])(c->count + job * tsr_surrogate_n_count(spec));
         int needed = 0;
-        TSR_TRY(tsr_chain_come_back(
-            h->chain[i], move_at(w, step),
-            c->result + job * tsr_surrogate_result_size(spec), count, &h->ask[h->n_ask], &needed, err));
+        TSR_TRY(tsr_chain_come_back(h->chain[i], move_at(w, step),
+                                    c->result +
+                                        job * tsr_surrogate_result_size(spec),
+                                    count, &h->ask[h->n_ask], &needed, err));
         h->asked[i] = needed ? h->n_ask++ : -1;
     }
     return TSR_OK;

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs whose chains walk by a surrogate on the device: the same draws whatever
-# the threads, stopped and gone on with, and a run that goes on where nothing
-# walks and comes back. Prints one line a test (tests/run.sh).
+# Runs whose chains walk by a surrogate on the device, and draw linkers anew by
+# it: the same draws whatever the threads, stopped and gone on with, and a run
+# that goes on where nothing walks and comes back. Prints one line a test
+# (tests/run.sh).
 . tests/cli/expect.sh
 
 short_model model.pdb
@@ -9,7 +10,7 @@ cat >good.yaml <<END
 structure: {file: model.pdb, flexible: ["A:51-64"]}
 data: [{file: truth.dat}]
 sampler: {chains: 4, temperatures: 2, warmup: 24, draws: 8, thin: 4, start: file}
-moves: {surrogate: {on: all, steps: 12}}
+moves: {surrogate: {on: all, steps: 12}, redraw: 200}
 output: {directory: run}
 device: {use: cpu}
 END
@@ -17,6 +18,7 @@ expect "data" 0 "" "$program" simulate good.yaml --output truth.dat
 expect "a run with walks" 0 "walks by a surrogate: [0-9]* torsions, [0-9]* beads" \
     "$program" run good.yaml --output whole -v --threads 2
 check "some are accepted" grep -Eq "surrogate +[0-9]+ proposed, [1-9]" err.txt
+check "and redraws" grep -Eq "redraw +[0-9]+ proposed, [1-9]" err.txt
 needs_venv "draws of runs with walks"
 expect "one thread" 0 "" "$program" run good.yaml --output one --threads 1
 same "threads do not matter" one whole
@@ -31,7 +33,8 @@ check "walks are over" sh -c '! grep -q "walks by" err.txt'
 expect "and back" 0 "walks by a surrogate" "$program" resume other --draws 8 \
     --device cpu
 expect "off" 0 "" "$program" run good.yaml --output off -v \
-    --set moves.surrogate=0
+    --set moves.surrogate=0 --set moves.redraw=0
+check "nothing is drawn anew" sh -c '! grep -q "redraws by\|^redraw" err.txt'
 check "nothing walks" sh -c '! grep -q "walks by\|^surrogate" err.txt'
 expect "by default not on processors where it is small" 0 "" "$program" run good.yaml \
     --output default -v --set moves.surrogate.on=auto

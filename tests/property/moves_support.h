@@ -14,7 +14,8 @@
 
 #include <gsl/gsl_sort.h>
 
-/* Moves that a chain makes itself: the last, by a surrogate, is a device's. */
+/* Moves that propose by themselves: the last two, which go by a surrogate, are
+ * a walker's. */
 enum { OWN_MOVES = TSR_MOVE_surrogate };
 
 typedef struct {

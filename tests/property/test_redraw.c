@@ -1,0 +1,171 @@
+/* Stretches drawn anew by the surrogate: what a redraw says of its ends is what
+ * beads summed one by one in double precision and the prior's own functions
+ * say, a job gives the same bits wherever it stands, and the posterior of
+ * chains whose torsions move by redraws, hydration and all, is that of weighted
+ * draws of the prior. */
+#include "tests/property/walking.h"
+
+/* A tail, a linker, and a tail at the other end. */
+static const tsr_strings all_kinds = {
+    3, (char *[]){"A:1-4", "A:11-15", "A:23-26"}};
+
+static void open_redrawing(walking *w, const char *sequence,
+                           const tsr_strings *flexible, int with_water,
+                           double e, int n_state)
+{
+    open_kind(w, TSR_MOVE_redraw, sequence, flexible, with_water, e, n_state);
+    /* a chain that is all flexible turns either end about its middle */
+    assert_int_equal(tsr_redraw_n_stretch(tsr_surrogate_spec_of(w->surrogate)),
+                     flexible == NULL ? 2 : (int)flexible->n);
+}
+
+/* ---- what is said of the ends ---- */
+
+static void compare_profile(const float *told, const double *right, int n_q)
+{
+    for (int q = 0; q < n_q; q++)
+        if (!(fabs((double)told[q] - right[q]) < 1e-4 * right[0]))
+            fail_msg("bare profile %g at q %d, %g in double precision",
+                     (double)told[q], q, right[q]);
+}
+
+/* log g of a stretch is that of the whole but for what stays, so that
+ * differences are compared. */
+static void ends_agree(const char *sequence, const tsr_strings *flexible,
+                       int with_water, int n_state)
+{
+    enum { TIMES = 24 };
+    const double beta = 0.6;
+    tsr_err err = {0};
+    walking w;
+    open_redrawing(&w, sequence, flexible, with_water, 0.05, n_state);
+    const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
+    walking_chain c = start_chain(&w, beta);
+    tsr_surrogate_beads *beads =
+        tsr_surrogate_beads_new(w.s.t, w.s.likelihood, w.s.extended);
+    tsr_conformation *to = tsr_conformation_new(w.s.t);
+    double *profile = calloc((size_t)p->n_q, sizeof *profile), farthest = 0.0;
+    int n_moved = 0;
+    for (int i = 0; i < TIMES; i++) {
+        for (int k = 0; k < 7; k++)
+            walking_step(&c, 1);
+        set_out(&c);
+        const float *result = c.walker->call.result;
+        const float *bare = result + TSR_SURROGATE_HEAD;
+        const tsr_conformation *from = c.chain->state[c.chain->which].current;
+        tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
+        posterior_must(c.walker->engine->walk(c.walker, &err), &err);
+        posterior_must(
+            tsr_surrogate_turn(w.surrogate, bare + 2 * p->n_q, to, &err), &err);
+        const double c2 = with_water ? (double)c.walker->call.job[1] : 0.0,
+                     c2_to = with_water ? (double)result[2] : 0.0;
+        const double change = reference(&w, &c, beads, to, c2_to, beta) -
+                              reference(&w, &c, beads, from, c2, beta);
+        if (!(fabs((double)result[1] - (double)result[0] - change) <
+              0.01 + 1e-3 * fabs(change)))
+            fail_msg("log g changes by %.4f, by %.4f in double precision",
+                     (double)result[1] - (double)result[0], change);
+        const tsr_conformation *const at[] = {from, to};
+        for (int k = 0; k < 2 && isfinite(bare[0]); k++) {
+            sum_beads(p, &c.walker->layout, c.walker->call.job, beads, at[k],
+                      w.s.likelihood->grid.dq_inv_ang, k == 0 ? c2 : c2_to,
+                      profile);
+            compare_profile(bare + k * p->n_q, profile, p->n_q);
+        }
+        n_moved += tsr_vec3_distance(from->body[0], to->body[0]) > 1e-3 ||
+                   fabs(change) > 1e-2;
+        farthest = fmax(farthest, fabs(change));
+    }
+    assert_true(n_moved > TIMES / 2);
+    assert_true(farthest > 0.5);
+    free(profile);
+    tsr_conformation_free(to);
+    tsr_surrogate_beads_free(beads);
+    stop_chain(c);
+    close_walking(&w);
+}
+
+static void ends_agree_with_double_precision(void **state)
+{
+    (void)state;
+    ends_agree(two_parts, &all_kinds, 1, 1);
+    ends_agree(two_parts, &all_kinds, 0, 2);
+    ends_agree("GASFPLGKAVTDEG", NULL, 1, 1);
+}
+
+/* ---- jobs ---- */
+
+static void jobs_do_not_matter_to_each_other(void **state)
+{
+    enum { N = 4 };
+    (void)state;
+    tsr_err err = {0};
+    walking w;
+    open_redrawing(&w, two_parts, &all_kinds, 1, 0.05, 1);
+    const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
+    const size_t size = (size_t)tsr_surrogate_result_size(p);
+    walking_chain c = start_chain(&w, 0.5);
+    tsr_surrogate_walker *many;
+    posterior_must(
+        w.s.share.redraws->walker_new(w.s.share.redraws, N, &many, &err), &err);
+    set_out(&c);
+    const size_t job = (size_t)c.walker->layout.size;
+    many->call.n_job = N;
+    for (size_t i = 0; i < N; i++) {
+        memcpy(many->call.job + i * job, c.walker->call.job,
+               job * sizeof(float));
+        memcpy(many->call.point + i * (size_t)p->n_point, c.walker->call.point,
+               (size_t)p->n_point * sizeof *many->call.point);
+        many->call.key[i][0] = (uint32_t)i, many->call.key[i][1] = 7;
+    }
+    posterior_must(many->engine->walk(many, &err), &err);
+    int n_other = 0;
+    for (size_t i = 0; i < N; i++) {
+        c.walker->call.key[0][0] = (uint32_t)i, c.walker->call.key[0][1] = 7;
+        posterior_must(c.walker->engine->walk(c.walker, &err), &err);
+        assert_memory_equal(c.walker->call.result, many->call.result + i * size,
+                            size * sizeof(float));
+        n_other += memcmp(many->call.result, many->call.result + i * size,
+                          size * sizeof(float)) != 0;
+    }
+    assert_true(n_other > 0);
+    tsr_surrogate_walker_free(many);
+    stop_chain(c);
+    close_walking(&w);
+}
+
+/* ---- what chains find ---- */
+
+static void posterior_is_exact(void **state)
+{
+    (void)state;
+    for (int cold = 0; cold < 2; cold++) {
+        walking w;
+        open_redrawing(&w, "GASFPLGK", NULL, 1, 0.04, 1);
+        compare(&w, cold ? 1.0 : 0.3, 20000, 800);
+        close_walking(&w);
+    }
+}
+
+static void stretches_keep_the_posterior(void **state)
+{
+    const tsr_strings linker = {1, (char *[]){"A:11-15"}},
+                      tail = {1, (char *[]){"A:1-6"}};
+    (void)state;
+    for (int is_tail = 0; is_tail < 2; is_tail++) {
+        walking w;
+        open_redrawing(&w, two_parts, is_tail ? &tail : &linker, 1, 0.04, 1);
+        compare(&w, 0.5, 20000, 800);
+        close_walking(&w);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ends_agree_with_double_precision),
+        cmocka_unit_test(jobs_do_not_matter_to_each_other),
+        cmocka_unit_test(posterior_is_exact),
+        cmocka_unit_test(stretches_keep_the_posterior)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

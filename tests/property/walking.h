@@ -1,0 +1,412 @@
+/* Chains that go by a surrogate, for tests: walks, or stretches drawn anew;
+ * what beads summed one by one say of a structure; and means over such a chain
+ * beside those of weighted draws of the prior. */
+#ifndef TESTS_PROPERTY_WALKING_H
+#define TESTS_PROPERTY_WALKING_H
+
+#include "engine/redraw.h"
+#include "gpu/surrogate_walk.h"
+#include "likelihood/surrogate_beads.h"
+#include "moves/surrogate_move.h"
+#include "sampler/chain_state.h"
+#include "tests/chain_step.h"
+#include "tests/property/posterior_sample.h"
+#include "tests/property/prior_sampler.h"
+
+static const tsr_prior_options soft = {
+    .clash = TSR_CLASH_SOFT, .softness = 0.5, .clash_limit = 10.0};
+
+typedef struct {
+    posterior_sample s;
+    tsr_surrogate *surrogate;
+    int kind; /* TSR_MOVE_surrogate or TSR_MOVE_redraw */
+} walking;
+
+/* Of a walk, at most. */
+static inline void set_steps(posterior_sample *s, long steps)
+{
+    memcpy(s->option[TSR_MOVE_surrogate] +
+               offsetof(tsr_surrogate_options, steps),
+           &steps, sizeof steps);
+}
+
+/* Torsions that walks turn belong to them alone, nearly; angles and side chains
+ * have a move of their own. */
+static inline void open_kind(walking *w, int kind, const char *sequence,
+                             const tsr_strings *flexible, int with_water,
+                             double e, int n_state)
+{
+    const double weight[] = {0.6, 0.4}, one = 1.0, at[] = {1.0, 1.8};
+    tsr_err err = {0};
+    gsl_rng *rng = tsr_rng_new(12, 0);
+    posterior_sample *s = &w->s;
+    w->kind = kind;
+    posterior_open(s, sequence, flexible, soft);
+    const tsr_conformation *const data[] = {s->extended, s->extended};
+    for (int m = 0; m < TSR_N_MOVE; m++) {
+        const char *name = tsr_move_registry[m]->name;
+        posterior_set(s, m, "weight",
+                      strcmp(name, "surrogate") == 0    ? 2.0
+                      : strcmp(name, "redraw") == 0     ? 400.0 /* of time */
+                      : strcmp(name, "crankshaft") == 0 ? 0.5
+                      : strcmp(name, "side_chain") == 0 ? 0.5
+                      : strcmp(name, "pivot") == 0      ? 0.6
+                                                        : 0.0);
+    }
+    set_steps(s, 12);
+    if (with_water) {
+        tsr_contrast_options o = posterior_infer_contrast();
+        o.c1 = (tsr_number_or_word){-1, 1.0};
+        o.c2_mean = 0.8, o.c2_width = 0.3; /* the prior shows */
+        posterior_contrast(s, &o);
+        s->contrast[TSR_C2].seldom = 1.0; /* walks alone move it */
+    }
+    s->target.n_state = n_state;
+    posterior_data_at(s, n_state, data, n_state > 1 ? weight : &one,
+                      with_water ? at : NULL, e, 1.5, 0.0, 0.0, rng);
+    posterior_start(s, 0.0, 1, 0);
+    posterior_open_device(s);
+    posterior_must(tsr_surrogate_new(s->t, s->prior, &s->table, s->likelihood,
+                                     s->extended, &w->surrogate, &err),
+                   &err);
+    assert_non_null(w->surrogate);
+    const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(w->surrogate);
+    if (kind == TSR_MOVE_redraw)
+        assert_non_null(s->share.redraws = tsr_redraw_engine_new(spec));
+    else
+        posterior_must(
+            tsr_surrogate_device_new(s->device, spec, &s->share.walks, &err),
+            &err);
+    s->target.surrogate = w->surrogate;
+    gsl_rng_free(rng);
+}
+
+static inline void open_walking(walking *w, const char *sequence,
+                                const tsr_strings *flexible, int with_water,
+                                double e, int n_state)
+{
+    open_kind(w, TSR_MOVE_surrogate, sequence, flexible, with_water, e,
+              n_state);
+}
+
+static inline void close_walking(walking *w)
+{
+    tsr_surrogate_engine_free(w->s.share.walks);
+    tsr_surrogate_engine_free(w->s.share.redraws);
+    tsr_surrogate_free(w->surrogate);
+    posterior_close(&w->s);
+}
+
+typedef struct {
+    tsr_batch *batch;
+    tsr_chain *chain;
+    tsr_surrogate_walker *walker;
+    double *profile;
+    long step;
+} walking_chain;
+
+static inline walking_chain start_chain(const walking *w, double beta)
+{
+    tsr_err err = {0};
+    const posterior_sample *s = &w->s;
+    walking_chain c = {.step = 0};
+    c.profile = calloc((size_t)tsr_likelihood_n_profile(s->likelihood),
+                       sizeof *c.profile);
+    posterior_must(tsr_batch_new(s->share.engine, 1, &c.batch, &err), &err);
+    posterior_must(tsr_chain_new(&s->target, 0, &c.chain, &err), &err);
+    posterior_must(tsr_chain_start(c.chain, c.batch, &err), &err);
+    tsr_chain_heat(c.chain, beta);
+    tsr_surrogate_engine *own =
+        w->kind == TSR_MOVE_redraw ? s->share.redraws : s->share.walks;
+    posterior_must(own->walker_new(own, 1, &c.walker, &err), &err);
+    return c;
+}
+
+static inline void stop_chain(walking_chain c)
+{
+    tsr_surrogate_walker_free(c.walker);
+    tsr_chain_free(c.chain);
+    tsr_batch_free(c.batch);
+    free(c.profile);
+}
+
+static inline void set_out(const walking_chain *c)
+{
+    tsr_err err = {0};
+    tsr_surrogate_call *call = &c->walker->call;
+    posterior_must(tsr_chain_set_out(c->chain, &c->walker->layout, call->job,
+                                     call->point, call->key[0], &err),
+                   &err);
+    call->n_job = 1;
+}
+
+/* As a worker does it. */
+static inline void walking_step(walking_chain *c, int warm)
+{
+    tsr_err err = {0};
+    tsr_body_proposal ask;
+    int accepted, needed;
+    const int kind = tsr_chain_surrogate_at(c->chain, c->step++);
+    if (kind < 0) {
+        chain_step(c->chain, c->batch, c->profile, warm);
+        return;
+    }
+    set_out(c);
+    posterior_must(c->walker->engine->walk(c->walker, &err), &err);
+    posterior_must(
+        tsr_chain_come_back(c->chain, kind, c->walker->call.result,
+                            (const int32_t(*)[2])c->walker->call.count, &ask,
+                            &needed, &err),
+        &err);
+    if (needed) {
+        posterior_must(tsr_batch_submit(c->batch, 1, &ask, &err), &err);
+        posterior_must(tsr_batch_wait(c->batch, c->profile, &err), &err);
+    }
+    posterior_must(tsr_chain_decide(c->chain, needed ? c->profile : NULL, warm,
+                                    &accepted, &err),
+                   &err);
+    if (needed && accepted)
+        tsr_batch_accept(c->batch, tsr_chain_system(c->chain));
+    else if (needed)
+        tsr_batch_reject(c->batch, tsr_chain_system(c->chain));
+}
+
+/* ---- what the device says of a structure ---- */
+
+static inline double sinc(double x)
+{
+    return fabs(x) < 1e-6 ? 1.0 : sin(x) / x;
+}
+
+static inline double by_powers(const float *a, int n_q, int q, double c2)
+{
+    return (double)a[q] +
+           c2 * ((double)a[n_q + q] + c2 * (double)a[2 * n_q + q]);
+}
+
+/* The bare profile of beads, pair by pair, from the numbers of a job. */
+static inline void sum_beads(const tsr_surrogate_spec *p,
+                             const tsr_surrogate_layout *at, const float *job,
+                             const tsr_surrogate_beads *beads,
+                             const tsr_conformation *c, double dq, double c2,
+                             double *profile)
+{
+    const float *shape = job + at->shape;
+    for (int q = 0; q < p->n_q; q++)
+        profile[q] = by_powers(job + at->rest, p->n_q, q, c2);
+    for (int k = 0; k < p->n_pair; k++) {
+        double x[2][3], amount[2][2];
+        for (int i = 0; i < 2; i++) {
+            const int b = p->pair[k][i];
+            const float *own = job + at->amount + 4 * b;
+            tsr_bead_centre(tsr_surrogate_bead(beads, b),
+                            (const double(*)[3])c->body, x[i]);
+            for (int m = 0; m < 2; m++)
+                amount[i][m] = (double)own[m] + c2 * (double)own[2 + m];
+        }
+        const double r = tsr_vec3_distance(x[0], x[1]);
+        const double by[3] = {amount[0][0] * amount[1][0],
+                              amount[0][0] * amount[1][1] +
+                                  amount[0][1] * amount[1][0],
+                              amount[0][1] * amount[1][1]};
+        for (int q = 0; q < p->n_q; q++)
+            for (int m = 0; m < TSR_SURROGATE_PRODUCTS; m++)
+                profile[q] += by[m] * (double)shape[m / 2 * p->n_q + q] *
+                              (double)shape[(m + 1) / 2 * p->n_q + q] *
+                              sinc(q * dq * r);
+    }
+}
+
+/* log likelihood of a profile by a job's rows. */
+static inline double weigh(const tsr_surrogate_spec *p,
+                           const tsr_surrogate_layout *at, const float *job,
+                           const double *profile, double c2)
+{
+    double sum = 0.0;
+    for (int d = 0; d < p->n_curve; d++) {
+        const float *rows = job + at->curve + d * at->curve_size;
+        const float *target = rows + p->n_q * at->n_row;
+        double mm = 0.0, tm = 0.0, tt = 0.0;
+        for (int i = 0; i < at->n_row; i++) {
+            double m = 0.0;
+            for (int q = 0; q < p->n_q; q++)
+                m += (double)rows[q * at->n_row + i] * profile[q] *
+                     by_powers(job + at->top, p->n_q, q, c2) /
+                     by_powers(job + at->bottom, p->n_q, q, c2);
+            mm += m * m, tm += m * (double)target[i];
+            tt += (double)target[i] * (double)target[i];
+        }
+        sum -= 0.5 * (tt - tm * tm / mm);
+    }
+    return sum;
+}
+
+/* Two rigid parts, a tail and a linker. */
+static const char two_parts[] = "GASFPLGKEWRTVAGSDKLFPAGEWK";
+static const tsr_strings loose = {2, (char *[]){"A:1-3", "A:12-15"}};
+
+/* log density of the torsions that walk. */
+static inline double torsion_density(const posterior_sample *s,
+                                     const tsr_conformation *x)
+{
+    double sum = 0.0;
+    for (int i = 0; i < s->t->n_residue; i++)
+        if (s->t->residue[i].flexible && s->t->residue[i].has_phi &&
+            s->t->residue[i].has_psi)
+            sum += tsr_prior_torsion_log_of(s->prior, x, i);
+    return sum;
+}
+
+/* log g by the prior's own functions, beads in double precision, and c2's
+ * prior. */
+static inline double reference(const walking *w, const walking_chain *c,
+                               const tsr_surrogate_beads *beads,
+                               const tsr_conformation *x, double c2,
+                               double beta)
+{
+    const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w->surrogate);
+    const tsr_surrogate_layout *at = &c->walker->layout;
+    const float *job = c->walker->call.job;
+    const posterior_sample *s = &w->s;
+    double *profile = calloc((size_t)p->n_q, sizeof *profile);
+    double term[TSR_N_TERM], sum = torsion_density(s, x);
+    tsr_prior_state *state = tsr_prior_state_new(s->prior, x);
+    tsr_prior_state_terms(state, term);
+    tsr_prior_state_free(state);
+    sum_beads(p, at, job, beads, x, s->likelihood->grid.dq_inv_ang, c2,
+              profile);
+    sum += term[TSR_TERM_CLASH] + beta * weigh(p, at, job, profile, c2);
+    if (p->has_c2)
+        sum -= 0.5 * pow((c2 - (double)job[2]) / (double)job[3], 2.0);
+    free(profile);
+    return sum;
+}
+
+enum { BY_C2, BY_RG, BY_LOG_LIK, BY_TORSIONS, N_BY };
+static const char *const by_name[N_BY] = {"c2", "Rg", "log likelihood",
+                                          "log density of torsions"};
+
+static inline void draw_weighted(const posterior_sample *s, double beta, int n,
+                                 double (*value)[N_BY], double *log_w)
+{
+    const tsr_prediction nothing = {.n_state = 0};
+    const tsr_parameter *p = &s->contrast[TSR_C2];
+    tsr_err err = {0};
+    double *partial = calloc((size_t)tsr_likelihood_n_profile(s->likelihood),
+                             sizeof *partial);
+    prior_sampler prior = {
+        .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
+    gsl_rng *rng = tsr_rng_new(8, 1);
+    tsr_conformation *c = tsr_conformation_new(s->t);
+    tsr_batch *batch;
+    tsr_point point;
+    saxs_point(s->likelihood, &point);
+    posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
+    for (int i = 0; i < n; i++) {
+        double contrast[TSR_N_CONTRAST] = {s->contrast[TSR_C1].start, -1.0};
+        while (contrast[TSR_C2] < p->low || contrast[TSR_C2] > p->high)
+            contrast[TSR_C2] = p->mean + gsl_ran_gaussian(rng, p->width);
+        sample_prior(&prior, rng, c);
+        posterior_must(
+            tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err),
+            &err);
+        posterior_must(tsr_likelihood_evaluate(s->likelihood, partial, contrast,
+                                               nothing, beta, rng, NULL, &point,
+                                               &err),
+                       &err);
+        value[i][BY_C2] = contrast[TSR_C2];
+        value[i][BY_RG] = tsr_conformation_rg(s->t, c, NULL);
+        value[i][BY_LOG_LIK] = point.log_lik;
+        value[i][BY_TORSIONS] = torsion_density(s, c);
+        log_w[i] = beta * point.log_lik;
+    }
+    tsr_batch_free(batch);
+    tsr_point_clear(s->likelihood, &point);
+    tsr_conformation_free(c);
+    gsl_rng_free(rng);
+    free(partial);
+}
+
+static inline void by_weights(const posterior_sample *s, double beta, int n,
+                              double mean[N_BY], double error[N_BY])
+{
+    double(*value)[N_BY] = calloc((size_t)n, sizeof *value);
+    double *w = calloc((size_t)n, sizeof *w), top = -1e300, sum = 0, sum2 = 0;
+    draw_weighted(s, beta, n, value, w);
+    for (int i = 0; i < n; i++)
+        top = fmax(top, w[i]);
+    for (int i = 0; i < n; i++) {
+        w[i] = exp(w[i] - top);
+        sum += w[i], sum2 += w[i] * w[i];
+    }
+    for (int k = 0; k < N_BY; k++) {
+        mean[k] = error[k] = 0.0;
+        for (int i = 0; i < n; i++)
+            mean[k] += w[i] / sum * value[i][k];
+        for (int i = 0; i < n; i++)
+            error[k] += pow(w[i] / sum * (value[i][k] - mean[k]), 2.0);
+        error[k] = sqrt(error[k]);
+    }
+    print_message("  %d draws of the prior are worth %.0f\n", n,
+                  sum * sum / sum2);
+    assert_true(sum * sum / sum2 > 300.0);
+    free(value);
+    free(w);
+}
+
+/* Means of N_BLOCK blocks of a chain. */
+static inline void by_chain(const walking *w, double beta, int block,
+                            double mean[N_BY], double error[N_BY])
+{
+    enum { N_BLOCK = 16 };
+    double had[N_BLOCK][N_BY] = {{0.0}};
+    walking_chain c = start_chain(w, beta);
+    for (int i = 0; i < 300; i++)
+        walking_step(&c, 1);
+    tsr_chain_counts_reset(c.chain);
+    for (int b = 0; b < N_BLOCK; b++)
+        for (int i = 0; i < block; i++) {
+            tsr_chain_view view;
+            walking_step(&c, 0);
+            tsr_chain_look(c.chain, &view);
+            had[b][BY_C2] += posterior_contrast_of(&view)[TSR_C2] / block;
+            had[b][BY_RG] += view.rg_ang / block;
+            had[b][BY_LOG_LIK] += view.log_lik / block;
+            had[b][BY_TORSIONS] +=
+                torsion_density(&w->s, c.chain->state[0].current) / block;
+        }
+    for (int k = 0; k < N_BY; k++) {
+        mean[k] = error[k] = 0.0;
+        for (int b = 0; b < N_BLOCK; b++)
+            mean[k] += had[b][k] / N_BLOCK;
+        for (int b = 0; b < N_BLOCK; b++)
+            error[k] += pow(had[b][k] - mean[k], 2.0);
+        error[k] = sqrt(error[k] / (N_BLOCK * (N_BLOCK - 1.0)));
+    }
+    const tsr_chain_counts *counts = tsr_chain_counts_get(c.chain);
+    const double accepted =
+        (double)counts->accepted[w->kind] / (double)counts->proposed[w->kind];
+    print_message("  %.0f %% of %ss accepted\n", 100.0 * accepted,
+                  w->kind == TSR_MOVE_redraw ? "redraw" : "walk");
+    assert_true(accepted > 0.3);
+    stop_chain(c);
+}
+
+static inline void compare(const walking *w, double beta, int n_weighted,
+                           int block)
+{
+    double weighted[N_BY], its_error[N_BY], mean[N_BY], error[N_BY];
+    by_weights(&w->s, beta, n_weighted, weighted, its_error);
+    by_chain(w, beta, block, mean, error);
+    assert_true(error[BY_C2] < 0.05); /* its prior holds it */
+    for (int k = 0; k < N_BY; k++) {
+        const double total = hypot(error[k], its_error[k]);
+        print_message("  beta %g, %s %.4f +- %.4f, weighted %.4f +- %.4f\n",
+                      beta, by_name[k], mean[k], error[k], weighted[k],
+                      its_error[k]);
+        if (!(fabs(mean[k] - weighted[k]) <= 4.0 * total))
+            fail_msg("mean %s", by_name[k]);
+    }
+}
+
+#endif
