@@ -204,11 +204,10 @@ static int draw_second(tsr_redraw_room *s, int n_first)
             const double prior = prior_of_c2(s, s->node[i]);
             s->weight[n * s->n_node + i] =
                 is_finite(prior)
-                    ? (float)(beta * tsr_redraw_log_lik(s, s->node[i],
-                                                        s->ratio + i * n_q,
-                                                        NULL) +
-                              prior)
-                    : -INFINITY;
+                    ? beta * tsr_redraw_log_lik(s, s->node[i],
+                                                s->ratio + i * n_q, NULL) +
+                          prior
+                    : -HUGE_VAL;
         }
         n++;
     }
@@ -221,10 +220,9 @@ static int choose(tsr_redraw_room *s, int n)
     const int all = n * s->n_node;
     double most = -HUGE_VAL, sum = 0.0;
     for (int k = 0; k < all; k++)
-        most = fmax(most, (double)s->weight[k]);
+        most = fmax(most, s->weight[k]);
     for (int k = 0; k < all; k++) {
-        const double by =
-            s->count[k / s->n_node] * exp((double)s->weight[k] - most);
+        const double by = s->count[k / s->n_node] * exp(s->weight[k] - most);
         s->upto[k] = sum += by >= 0.0 ? by : 0.0;
     }
     const double at = sum * gsl_rng_uniform(s->rng);
@@ -236,16 +234,16 @@ static int choose(tsr_redraw_room *s, int n)
 
 /* ---- a job ---- */
 
-static void tell_place(tsr_redraw_room *s, int k, int node, float *log_g,
-                       float *bare)
+/* Returns log g, but for what a redraw leaves; bare [n_q] out. */
+static double tell_place(tsr_redraw_room *s, int k, int node, float *bare)
 {
     const tsr_redraw_half *u = half_of(s, 0, k), *v = half_of(s, 1, k);
-    *log_g = u->log_density + v->log_density - s->energy[k] +
-             s->weight[k * s->n_node + node];
     tsr_redraw_place(s, (int)(s->pair[k] >> 16), (int)(s->pair[k] & 0xffff));
     tsr_redraw_sum(s);
     tsr_redraw_log_lik(s, s->node[node],
                        s->ratio + node * tsr_redraw_spec(s)->n_q, bare);
+    return (double)u->log_density + (double)v->log_density -
+           (double)s->energy[k] + s->weight[k * s->n_node + node];
 }
 
 static void tell_turns(const tsr_redraw_room *s, int k, float *turned)
@@ -277,11 +275,12 @@ static void redraw(tsr_redraw_room *s, int *what, float *result)
     if (n_first == 0 || s->pair[0] != 0) /* g is 0 where it is */
         return;
     const int own = set_nodes(s), n = draw_second(s, n_first);
-    if (!is_finite((double)s->weight[own]))
+    if (!is_finite(s->weight[own]))
         return;
     const int chosen = choose(s, n), k = chosen / s->n_node;
-    tell_place(s, 0, own, &result[0], bare);
-    tell_place(s, k, chosen % s->n_node, &result[1], bare + p->n_q);
+    const double before = tell_place(s, 0, own, bare);
+    const double after = tell_place(s, k, chosen % s->n_node, bare + p->n_q);
+    result[1] = (float)(after - before);
     if (p->has_c2)
         result[2] = s->node[chosen % s->n_node];
     tell_turns(s, k, bare + 2 * (ptrdiff_t)p->n_q);
@@ -314,34 +313,40 @@ static const tsr_redraw_stretch *choose_stretch(const tsr_redraw_room *s)
     return &s->stretch[k];
 }
 
+/* 0: out of memory. */
+static int do_job(tsr_redraw_room *s, int i, int *what)
+{
+    const tsr_surrogate_spec *p = tsr_redraw_spec(s);
+    const size_t size = (size_t)tsr_surrogate_result_size(p);
+    const uint32_t *key = s->base.call.key[i];
+    float *result = s->base.call.result + (size_t)i * size;
+    open_job(s, i);
+    memset(result, 0, size * sizeof *result);
+    for (int q = 0; q < 2 * p->n_q; q++)
+        result[TSR_SURROGATE_HEAD + q] = NAN;
+    result[2] = s->job[s->base.layout.head + 1];
+    s->rng = tsr_rng_new((uint64_t)key[0] << 32 | key[1], 0);
+    if (s->rng == NULL)
+        return 0;
+    tsr_redraw_choose(s, choose_stretch(s), what);
+    redraw(s, what, result);
+    gsl_rng_free(s->rng);
+    return 1;
+}
+
 static tsr_status room_walk(tsr_surrogate_walker *walker, tsr_err *err)
 {
     tsr_redraw_room *s = (tsr_redraw_room *)walker;
     const tsr_surrogate_spec *p = tsr_redraw_spec(s);
     const tsr_surrogate_call *c = &s->base.call;
-    int *what = calloc((size_t)p->n_bead, sizeof *what);
-    TSR_TRY(tsr_allocated(what, err));
+    int *what = calloc((size_t)p->n_bead, sizeof *what), ok = what != NULL;
     memset(c->count, 0,
            (size_t)c->n_job * (size_t)tsr_surrogate_n_count(p) *
                sizeof *c->count);
-    for (int i = 0; i < c->n_job; i++) {
-        float *result = c->result + (ptrdiff_t)i * tsr_surrogate_result_size(p);
-        open_job(s, i);
-        memset(result, 0,
-               (size_t)tsr_surrogate_result_size(p) * sizeof *result);
-        for (int q = 0; q < 2 * p->n_q; q++)
-            result[TSR_SURROGATE_HEAD + q] = NAN;
-        result[2] = s->job[s->base.layout.head + 1];
-        const uint64_t key = c->key[i][0];
-        s->rng = tsr_rng_new(key << 32 | c->key[i][1], 0);
-        if (s->rng == NULL)
-            break;
-        tsr_redraw_choose(s, choose_stretch(s), what);
-        redraw(s, what, result);
-        gsl_rng_free(s->rng);
-    }
+    for (int i = 0; i < c->n_job && ok; i++)
+        ok = do_job(s, i, what);
     free(what);
-    return s->rng != NULL ? TSR_OK : tsr_no_memory(err);
+    return ok ? TSR_OK : tsr_no_memory(err);
 }
 
 /* ---- the engine ---- */

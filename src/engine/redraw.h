@@ -18,9 +18,9 @@
  * (iterated sampling importance resampling: Andrieu, Lee & Vihola 2018). So 256
  * are drawn by w0, of these 64 by w1, and the end by w2.
  *
- * A job is that of a walk, of which only its place counts. A result has log g
- * of the stretch, as it was and as it is, for log g at the start and at the
- * end, and their bare profiles (NaN where nothing could be drawn). */
+ * A job is that of a walk, of which only its place counts. A result has 0 and
+ * the change of log g for log g at the start and at the end, and their bare
+ * profiles (NaN where nothing could be drawn). */
 #ifndef TSR_ENGINE_REDRAW_H
 #define TSR_ENGINE_REDRAW_H
 

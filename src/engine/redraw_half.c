@@ -17,7 +17,11 @@ enum {
     CELLS = TSR_SURROGATE_CELLS,
     N_CELL = CELLS * CELLS,
     TERMS = 9,
-    ATOMS = 6 /* points of a flexible residue */
+    ATOMS = 6, /* points of a flexible residue */
+    /* Residues of a linker that are drawn together: all, up to so many; else
+     * any number from fewer on, which find more candidates that fit. */
+    WHOLE = 8,
+    LEAST = 6
 };
 
 typedef uint32_t bits __attribute__((vector_size(64), aligned(4), may_alias));
@@ -138,8 +142,13 @@ void tsr_redraw_choose(tsr_redraw_room *room, const tsr_redraw_stretch *stretch,
 {
     tsr_redraw_room *s = room;
     const int all = stretch->n_residue, most = 2 * TSR_REDRAW_HALF;
+    const int longest = all < most ? all : most;
     s->own = stretch;
-    s->n_residue = all < most ? all : most;
+    s->n_residue = longest;
+    if (!stretch->is_tail && longest > WHOLE)
+        s->n_residue =
+            LEAST + (int)gsl_rng_uniform_int(
+                        s->rng, (unsigned long)(longest - LEAST + 1));
     const int skip = (int)gsl_rng_uniform_int(
         s->rng, (unsigned long)(all - s->n_residue + 1));
     const int first =

@@ -115,8 +115,8 @@ typedef struct {
     float *energy; /* [FIRST + 1] */
     int n_node;
     float node[TSR_REDRAW_NODES];
-    float *ratio;  /* [NODES][n_q] */
-    float *weight; /* [SECOND + 1][NODES] */
+    float *ratio;   /* [NODES][n_q] */
+    double *weight; /* [SECOND + 1][NODES] log, of curves and of c2 */
 } tsr_redraw_room;
 
 static inline const tsr_surrogate_spec *

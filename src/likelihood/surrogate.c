@@ -43,6 +43,8 @@ int tsr_surrogate_applies(const tsr_topology *topology,
     int n_curve = 0;
     if (l == NULL || l->n_probe != 1 || l->n_view != 1 || l->probe->is_neutron)
         return 0;
+    if (t->n_ride > 0) /* what rides would stay behind */
+        return 0;
     for (int d = 0; d < l->n_term; d++) {
         const tsr_saxs_term *curve = (const void *)l->term[d];
         if ((l->term[d]->type->needs & TSR_NEEDS_PLACE) != 0)
@@ -209,6 +211,18 @@ static int unit_at(const tsr_topology *t, const tsr_residue *of, int i)
     return i < of->chain_first || i > of->chain_last ? -1 : t->residue[i].unit;
 }
 
+/* Where torsions of one linker turn both of its sides, what the surrogate moves
+ * is the other way round for some, which other chains would see. */
+static int is_torn(const tsr_surrogate *s, int j, int n)
+{
+    const tsr_topology *t = s->topology;
+    int n_after = 0;
+    for (int k = j; k < j + n; k++)
+        n_after += t->torsion[s->torsion[k]].c_side != 0;
+    return n_after > 0 && n_after < n &&
+           t->residue[0].chain_last < t->n_residue - 1;
+}
+
 /* Stretches between two rigid units. */
 static void set_linkers(tsr_surrogate *s, const double (*body)[3])
 {
@@ -223,7 +237,8 @@ static void set_linkers(tsr_surrogate *s, const double (*body)[3])
         const int before = unit_at(t, r, first - 1),
                   after = unit_at(t, r, last + 1);
         int32_t *linker = p->linker[p->n_linker], unused;
-        if (n < 2 || before < 0 || after < 0 || before == after)
+        if (n < 2 || before < 0 || after < 0 || before == after ||
+            is_torn(s, j, n))
             continue;
         linker[0] = j, linker[1] = n;
         linker[2] = c_side ? 1 : -1;
@@ -256,11 +271,12 @@ static void set_clash(tsr_surrogate *s, const tsr_prior *prior)
 {
     const tsr_topology *t = s->topology;
     const tsr_clash *c = &prior->clash;
+    const double most_nat = 30000.0; /* as integers of 1 / 65536 nat */
     tsr_surrogate_spec *p = &s->spec;
     p->n_body = t->n_body, p->n_like = TSR_MAX_TYPE;
     p->cutoff = (float)c->cutoff;
     p->inverse_softness = (float)c->inverse_softness;
-    p->limit = (float)c->limit;
+    p->limit = (float)fmin(c->limit, most_nat);
     for (int a = 0; a < TSR_MAX_TYPE; a++)
         for (int b = 0; b < TSR_MAX_TYPE; b++)
             p->contact[a * TSR_MAX_TYPE + b] =

@@ -41,6 +41,7 @@ static double surrogate_weight(const tsr_target *t, int move)
     double weight = 0.0;
     if (t->surrogate == NULL || t->likelihood == NULL || t->n_share == 0 ||
         t->move_options[move] == NULL ||
+        t->move_options[TSR_MOVE_surrogate] == NULL ||
         (move == TSR_MOVE_redraw ? share->redraws : share->walks) == NULL)
         return 0.0;
     memcpy(&weight, t->move_options[move], sizeof weight);
@@ -113,14 +114,14 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
                                              : TSR_OK;
 }
 
-/* Redraws come between walks, where the periods allow. */
+/* Redraws are the rarer ones: where both are due a walk is left out. */
 int tsr_chain_surrogate_at(const tsr_chain *chain, long step)
 {
     const tsr_chain *c = chain;
-    if (c->walk_period > 0 && step % c->walk_period == 0)
-        return TSR_MOVE_surrogate;
     if (c->redraw_period > 0 && step % c->redraw_period == c->redraw_period / 2)
         return TSR_MOVE_redraw;
+    if (c->walk_period > 0 && step % c->walk_period == 0)
+        return TSR_MOVE_surrogate;
     return -1;
 }
 

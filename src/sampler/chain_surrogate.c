@@ -150,8 +150,8 @@ void tsr_chain_learn_surrogate(tsr_chain *chain, int accepted)
         tsr_surrogate_spec_of(c->target->surrogate);
     const int n_q = spec->n_q;
     const long n = learnt->n_learnt + learnt->n_redrawn;
-    if (c->kind == TSR_MOVE_redraw)
-        learnt->n_redrawn++;
+    if (c->kind == TSR_MOVE_redraw) /* NaN: there was nothing to draw */
+        learnt->n_redrawn += isfinite(c->walked[TSR_SURROGATE_HEAD]) ? 1 : 0;
     else
         tsr_surrogate_state_learn(learnt, c->walk_count,
                                   c->walked + TSR_SURROGATE_HEAD + 2 * n_q +

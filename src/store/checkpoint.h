@@ -35,7 +35,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TSR_CHECKPOINT_FORMAT = 2 };
+enum { TSR_CHECKPOINT_FORMAT = 3 };
 
 #define TSR_CHECKPOINT_NAME "checkpoint.h5"
 

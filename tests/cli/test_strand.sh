@@ -200,6 +200,15 @@ expect "a rigid range of the strand" 0 "8 nucleotides are links" "$program" \
 expect "but not of it" 0 "B: its nucleotides do not turn; structure.rigid" \
     "$program" check dna.yaml --set structure.flexible=[] \
     --set 'structure.rigid=["A:183-297", "A:304-420"]'
+sed 's/^device.*/data: [{file: dna.dat}]/; s/dna,/dna_data,/' dna.yaml >dna_data.yaml
+expect "a curve of it" 0 "" "$program" simulate dna_data.yaml --output dna.dat \
+    --set device.use=cpu
+short="--device cpu --set sampler.warmup=2 --set sampler.draws=1"
+expect "bound as a guest it goes by a surrogate" 0 "redraws by a surrogate" \
+    "$program" run dna_data.yaml -v $short --output bound \
+    --set 'structure.flexible=["A:298-303"]'
+expect "but not what rides" 0 "" "$program" run dna_data.yaml -v $short
+check "which would stay behind" sh -c '! grep -q "by a surrogate" err.txt'
 expect "fixed, but rigid" 78 "fixed.0: 'B:15-18': the nucleotides of chain B" \
     "$program" check dna.yaml --set 'structure.flexible=["A:298-303"]' \
     --set 'structure.fixed=["B:15-18"]'
