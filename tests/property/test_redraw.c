@@ -149,8 +149,8 @@ static void posterior_is_exact(void **state)
 
 static void stretches_keep_the_posterior(void **state)
 {
-    const tsr_strings linker = {1, (char *[]){"A:11-15"}},
-                      tail = {1, (char *[]){"A:1-6"}};
+    const tsr_strings linker = {1, (char *[]){"A:9-16"}},
+                      tail = {1, (char *[]){"A:1-12"}};
     (void)state;
     for (int is_tail = 0; is_tail < 2; is_tail++) {
         walking w;

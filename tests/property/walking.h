@@ -257,6 +257,17 @@ static inline double torsion_density(const posterior_sample *s,
     return sum;
 }
 
+/* log density of excluded volume. */
+static inline double overlaps(const posterior_sample *s,
+                              const tsr_conformation *x)
+{
+    double term[TSR_N_TERM];
+    tsr_prior_state *state = tsr_prior_state_new(s->prior, x);
+    tsr_prior_state_terms(state, term);
+    tsr_prior_state_free(state);
+    return term[TSR_TERM_CLASH];
+}
+
 /* log g by the prior's own functions, beads in double precision, and c2's
  * prior. */
 static inline double reference(const walking *w, const walking_chain *c,
@@ -269,22 +280,19 @@ static inline double reference(const walking *w, const walking_chain *c,
     const float *job = c->walker->call.job;
     const posterior_sample *s = &w->s;
     double *profile = calloc((size_t)p->n_q, sizeof *profile);
-    double term[TSR_N_TERM], sum = torsion_density(s, x);
-    tsr_prior_state *state = tsr_prior_state_new(s->prior, x);
-    tsr_prior_state_terms(state, term);
-    tsr_prior_state_free(state);
+    double sum = torsion_density(s, x) + overlaps(s, x);
     sum_beads(p, at, job, beads, x, s->likelihood->grid.dq_inv_ang, c2,
               profile);
-    sum += term[TSR_TERM_CLASH] + beta * weigh(p, at, job, profile, c2);
+    sum += beta * weigh(p, at, job, profile, c2);
     if (p->has_c2)
         sum -= 0.5 * pow((c2 - (double)job[2]) / (double)job[3], 2.0);
     free(profile);
     return sum;
 }
 
-enum { BY_C2, BY_RG, BY_LOG_LIK, BY_TORSIONS, N_BY };
-static const char *const by_name[N_BY] = {"c2", "Rg", "log likelihood",
-                                          "log density of torsions"};
+enum { BY_C2, BY_RG, BY_LOG_LIK, BY_TORSIONS, BY_OVERLAPS, N_BY };
+static const char *const by_name[N_BY] = {
+    "c2", "Rg", "log likelihood", "log density of torsions", "overlaps"};
 
 static inline void draw_weighted(const posterior_sample *s, double beta, int n,
                                  double (*value)[N_BY], double *log_w)
@@ -318,6 +326,7 @@ static inline void draw_weighted(const posterior_sample *s, double beta, int n,
         value[i][BY_RG] = tsr_conformation_rg(s->t, c, NULL);
         value[i][BY_LOG_LIK] = point.log_lik;
         value[i][BY_TORSIONS] = torsion_density(s, c);
+        value[i][BY_OVERLAPS] = overlaps(s, c);
         log_w[i] = beta * point.log_lik;
     }
     tsr_batch_free(batch);
@@ -374,6 +383,8 @@ static inline void by_chain(const walking *w, double beta, int block,
             had[b][BY_LOG_LIK] += view.log_lik / block;
             had[b][BY_TORSIONS] +=
                 torsion_density(&w->s, c.chain->state[0].current) / block;
+            had[b][BY_OVERLAPS] +=
+                overlaps(&w->s, c.chain->state[0].current) / block;
         }
     for (int k = 0; k < N_BY; k++) {
         mean[k] = error[k] = 0.0;

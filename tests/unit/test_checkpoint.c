@@ -291,11 +291,11 @@ static void test_foreign(void **state)
 
     seal_file("tessera checkpoint", TSR_CHECKPOINT_FORMAT + 1);
     assert_int_equal(tsr_checkpoint_open(path, &checkpoint, &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "format 3 of tessera 99.1.0"));
+    assert_non_null(strstr(err.message, "format 4 of tessera 99.1.0"));
     assert_non_null(strstr(err.message, "resume with the one that"));
     seal_file("tessera checkpoint", TSR_CHECKPOINT_FORMAT - 1);
     assert_int_equal(tsr_checkpoint_open(path, &checkpoint, &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "format 1 of tessera 99.1.0"));
+    assert_non_null(strstr(err.message, "format 2 of tessera 99.1.0"));
     assert_non_null(strstr(err.message, "resume with the one that"));
     seal_file("another", TSR_CHECKPOINT_FORMAT);
     assert_int_equal(tsr_checkpoint_open(path, &checkpoint, &err), TSR_E_DATA);
