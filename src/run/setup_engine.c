@@ -462,10 +462,12 @@ static tsr_status make_walks(tsr_log *log, tsr_setup *s, tsr_err *err)
     return TSR_OK;
 }
 
+/* Tails alone other moves turn as well in less time. */
 static tsr_status make_redraws(tsr_setup *s, tsr_err *err)
 {
     const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(s->surrogate);
-    for (int e = 0; e < s->n_engine && tsr_redraw_n_stretch(spec) > 0; e++) {
+    const int is_worth = spec->n_linker > 0 && tsr_redraw_n_stretch(spec) > 0;
+    for (int e = 0; e < s->n_engine && is_worth; e++) {
         s->share[e].redraws = tsr_redraw_engine_new(spec);
         TSR_TRY(tsr_allocated(s->share[e].redraws, err));
     }
