@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Points of a flexible residue, in the order in which torsions take them. */
-enum { POINT_N, POINT_CB, POINT_SC, POINT_CA, POINT_C, POINT_O, N_ATOM };
-
 /* Torsions first..end-1 of a walk, which turn one side of residues that follow
  * each other. */
 typedef struct {
@@ -75,7 +72,7 @@ static void set_points(tsr_surrogate *s)
     int n = 0;
     for (int i = 0; i < t->n_residue; i++) {
         s->first_point[i] = n;
-        n += t->residue[i].unit < 0 ? N_ATOM : t->residue[i].n_body;
+        n += t->residue[i].unit < 0 ? TSR_N_POINT : t->residue[i].n_body;
     }
     s->first_point[t->n_residue] = s->spec.n_point = n;
 }
@@ -128,10 +125,10 @@ static void set_torsions(tsr_surrogate *s, const int *slot_of)
         const int is_phi = own->kind == TSR_PHI;
         const int partner = partner_of(t, s->torsion[j]);
         int32_t *where = p->torsion[j], *turn = p->turn[j];
-        where[0] = at + (is_phi ? POINT_N : POINT_CA);
-        where[1] = at + (is_phi ? POINT_CA : POINT_C);
-        p->edge[j][0] = at + (is_phi ? POINT_N : POINT_CA);
-        p->edge[j][1] = at + (is_phi ? POINT_N : POINT_O);
+        where[0] = at + (is_phi ? TSR_POINT_N : TSR_POINT_CA);
+        where[1] = at + (is_phi ? TSR_POINT_CA : TSR_POINT_C);
+        p->edge[j][0] = at + (is_phi ? TSR_POINT_N : TSR_POINT_CA);
+        p->edge[j][1] = at + (is_phi ? TSR_POINT_N : TSR_POINT_O);
         where[2] = own->c_side ? p->edge[j][1] : first[r->chain_first];
         where[3] = own->c_side ? first[r->chain_last + 1] : p->edge[j][0];
         turn[0] = slot_of[own->residue];
@@ -292,30 +289,6 @@ static void set_clash(tsr_surrogate *s, const tsr_prior *prior)
 
 /* ---- making it ---- */
 
-/* Of the points of a flexible residue, how much of each its body b is. */
-static int share_of(const tsr_residue *r, int b, double share[N_ATOM])
-{
-    const double n = tsr_element_mass(7), c = tsr_element_mass(6),
-                 o = tsr_element_mass(8);
-    const double side = tsr_amino_has_side_chain(r->amino)
-                            ? tsr_amino_side_chain_mass(r->amino)
-                            : 0.0;
-    double sum = 0.0;
-    memset(share, 0, N_ATOM * sizeof *share);
-    if (b == 0) {
-        share[POINT_N] = n, share[POINT_CA] = share[POINT_C] = c;
-        share[POINT_O] = o;
-        share[POINT_CB] = r->amino != TSR_GLY ? c : 0.0;
-    }
-    if (b == 1 || r->n_body == 1)
-        share[POINT_SC] = b == 1 ? 1.0 : side;
-    for (int k = 0; k < N_ATOM; k++)
-        sum += share[k];
-    for (int k = 0; k < N_ATOM; k++)
-        share[k] /= sum;
-    return N_ATOM;
-}
-
 static void add_part(tsr_surrogate_spec *p, int point, double share)
 {
     p->part[p->n_part] = point;
@@ -329,11 +302,11 @@ static void set_bead(tsr_surrogate *s, int b, const double (*body)[3])
     const tsr_bead *own = tsr_surrogate_bead(s->beads, b);
     const int residue = t->body[own->first].residue;
     const tsr_residue *r = &t->residue[residue];
-    double x[3], share[N_ATOM], far = 0.0;
+    double x[3], share[TSR_N_POINT], far = 0.0;
     p->bead[b][0] = p->n_part;
     if (own->unit < 0) {
-        share_of(r, own->first - r->first_body, share);
-        for (int k = 0; k < N_ATOM; k++)
+        tsr_bead_shares(r, own->first - r->first_body, share);
+        for (int k = 0; k < TSR_N_POINT; k++)
             if (share[k] > 0.0)
                 add_part(p, s->first_point[residue] + k, share[k]);
     } else {
@@ -390,8 +363,8 @@ static int make_room(tsr_surrogate *s)
     p->bead = calloc(beads, sizeof *p->bead);
     p->reach = calloc(beads, sizeof *p->reach);
     p->radius = calloc(beads, sizeof *p->radius);
-    p->part = calloc(bodies * N_ATOM, sizeof *p->part);
-    p->share = calloc(bodies * N_ATOM, sizeof *p->share);
+    p->part = calloc(bodies * TSR_N_POINT, sizeof *p->part);
+    p->share = calloc(bodies * TSR_N_POINT, sizeof *p->share);
     p->body = calloc(bodies, sizeof *p->body);
     p->contact =
         calloc((size_t)TSR_MAX_TYPE * TSR_MAX_TYPE, sizeof *p->contact);
@@ -519,13 +492,13 @@ static void put_points(const tsr_surrogate *s, const tsr_conformation *c,
         tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
         tsr_frame_to_global(side, frame, x[TSR_CA], c->side[i]);
         tsr_frame_to_global(cb, frame, x[TSR_CA], r->cb);
-        put(x[TSR_N], centre, to[POINT_N]);
-        put(r->amino == TSR_GLY ? x[TSR_CA] : cb, centre, to[POINT_CB]);
+        put(x[TSR_N], centre, to[TSR_POINT_N]);
+        put(r->amino == TSR_GLY ? x[TSR_CA] : cb, centre, to[TSR_POINT_CB]);
         put(tsr_amino_has_side_chain(r->amino) ? side : x[TSR_CA], centre,
-            to[POINT_SC]);
-        put(x[TSR_CA], centre, to[POINT_CA]);
-        put(x[TSR_C], centre, to[POINT_C]);
-        put(x[TSR_O], centre, to[POINT_O]);
+            to[TSR_POINT_SC]);
+        put(x[TSR_CA], centre, to[TSR_POINT_CA]);
+        put(x[TSR_C], centre, to[TSR_POINT_C]);
+        put(x[TSR_O], centre, to[TSR_POINT_O]);
     }
 }
 

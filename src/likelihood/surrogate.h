@@ -18,8 +18,8 @@
 typedef struct tsr_surrogate tsr_surrogate;
 
 /* 0: there is nothing to go by: no curve of X-rays, other probes beside them,
- * errors that are not about normal, data that hold the molecule in space, chains
- * that ride on others, no torsion to turn. likelihood NULL: none. */
+ * errors that are not about normal, data that hold the molecule in space,
+ * chains that ride on others, no torsion to turn. likelihood NULL: none. */
 int tsr_surrogate_applies(const tsr_topology *topology,
                           const tsr_likelihood *likelihood);
 

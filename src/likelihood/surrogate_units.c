@@ -7,6 +7,7 @@
 #include <gsl/gsl_linalg.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A rigid protein gets some so many beads, of at most four residues each; of a
  * large one, whose pairs of beads are what a walk's time goes into, of more. In
@@ -73,6 +74,31 @@ int tsr_bead_list(const tsr_topology *topology, tsr_bead *out)
         i += count;
     }
     return n;
+}
+
+void tsr_bead_shares(const tsr_residue *residue, int body,
+                     double share[TSR_N_POINT])
+{
+    const tsr_residue *r = residue;
+    const int b = body;
+    const double n = tsr_element_mass(7), c = tsr_element_mass(6),
+                 o = tsr_element_mass(8);
+    const double side = tsr_amino_has_side_chain(r->amino)
+                            ? tsr_amino_side_chain_mass(r->amino)
+                            : 0.0;
+    double sum = 0.0;
+    memset(share, 0, TSR_N_POINT * sizeof *share);
+    if (b == 0) {
+        share[TSR_POINT_N] = n, share[TSR_POINT_CA] = share[TSR_POINT_C] = c;
+        share[TSR_POINT_O] = o;
+        share[TSR_POINT_CB] = r->amino != TSR_GLY ? c : 0.0;
+    }
+    if (b == 1 || r->n_body == 1)
+        share[TSR_POINT_SC] = b == 1 ? 1.0 : side;
+    for (int k = 0; k < TSR_N_POINT; k++)
+        sum += share[k];
+    for (int k = 0; k < TSR_N_POINT; k++)
+        share[k] /= sum;
 }
 
 void tsr_bead_centre(const tsr_bead *bead, const double (*body)[3], double x[3])

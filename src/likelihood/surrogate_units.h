@@ -26,6 +26,21 @@ typedef struct {
     int first, count, unit;
 } tsr_bead;
 
+/* Points of a flexible residue, in the order in which torsions take them. */
+enum {
+    TSR_POINT_N,
+    TSR_POINT_CB,
+    TSR_POINT_SC,
+    TSR_POINT_CA,
+    TSR_POINT_C,
+    TSR_POINT_O,
+    TSR_N_POINT
+};
+
+/* Of these, how much of each body 0 or 1 of the residue is. */
+void tsr_bead_shares(const tsr_residue *residue, int body,
+                     double share[TSR_N_POINT]);
+
 /* Into out (NULL: they are only counted). Returns how many. */
 int tsr_bead_list(const tsr_topology *topology, tsr_bead *out);
 

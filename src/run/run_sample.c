@@ -343,7 +343,8 @@ static void tell_population(const tsr_session *s, double seconds)
 static tsr_status populate(tsr_session *s, tsr_err *err)
 {
     /* that may take as long as warm-up */
-    const int walks = tsr_target_walks(&s->setup->target), levels = walks ? 24 : 8;
+    const int walks = tsr_target_walks(&s->setup->target),
+              levels = walks ? 24 : 8;
     const long warmup = s->config->sampler.warmup;
     const double before = tsr_clock_s(), share = 0.4; /* of a time limit */
     progress p = {

@@ -393,6 +393,9 @@ static tsr_status check_engines(tsr_log *log, tsr_setup *s, tsr_err *err)
  * where a GPU makes three. */
 enum { LEAST_BODIES_CPU = 450, WALK_COST_CPU = 3 };
 
+/* Redraws take hosts' time from what a GPU does; not measured there. */
+enum { REDRAW_COST_GPU = 3 };
+
 static int may_walk(const tsr_setup *s, int e)
 {
     const tsr_surrogate_options *o = s->move_options[TSR_MOVE_surrogate];
@@ -497,6 +500,7 @@ static tsr_status make_surrogate(tsr_log *log, tsr_setup *s, tsr_err *err)
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(s->surrogate);
     s->target.surrogate = s->surrogate;
     s->target.walk_cost = has_gpu(s) ? 1.0 : WALK_COST_CPU;
+    s->target.redraw_cost = has_gpu(s) ? REDRAW_COST_GPU : 1.0;
     if (has_walks)
         tsr_info(log,
                  "walks by a surrogate: %d torsions, %d beads, %d pairs of "

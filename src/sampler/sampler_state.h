@@ -33,8 +33,8 @@ typedef struct {
     tsr_half half[2];
     /* of both; NULL: their chains do not walk, or redraw nothing */
     tsr_surrogate_walker *walker, *redrawer;
-    int n_done;                   /* draws completed in this call */
-    long n_step;                  /* steps */
+    int n_done;  /* draws completed in this call */
+    long n_step; /* steps */
     tsr_status status;
     tsr_err err;
     atomic_long step, accepted;
