@@ -222,7 +222,8 @@ static int choose(tsr_redraw_room *s, int n)
     for (int k = 0; k < all; k++)
         most = fmax(most, s->weight[k]);
     for (int k = 0; k < all; k++) {
-        const double by = s->count[k / s->n_node] * exp(s->weight[k] - most);
+        const int count = s->count[k / s->n_node];
+        const double by = count * exp(s->weight[k] - most);
         s->upto[k] = sum += by >= 0.0 ? by : 0.0;
     }
     const double at = sum * gsl_rng_uniform(s->rng);

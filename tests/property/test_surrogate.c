@@ -124,39 +124,10 @@ static void way_back_has_the_same_density(void **state)
 
 static void launches_do_not_matter(void **state)
 {
-    enum { N = 5 };
     (void)state;
-    tsr_err err = {0};
     walking w;
     open_walking(&w, two_parts, &loose, 1, 0.02, 1);
-    const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
-    const size_t size = (size_t)tsr_surrogate_result_size(p);
-    walking_chain c = start_chain(&w, 1.0);
-    tsr_surrogate_walker *many;
-    posterior_must(w.s.share.walks->walker_new(w.s.share.walks, N, &many, &err),
-                   &err);
-    set_out(&c);
-    const size_t job = (size_t)c.walker->layout.size;
-    many->call.n_job = N;
-    for (size_t i = 0; i < N; i++) {
-        memcpy(many->call.job + i * job, c.walker->call.job,
-               job * sizeof(float));
-        memcpy(many->call.point + i * (size_t)p->n_point, c.walker->call.point,
-               (size_t)p->n_point * sizeof *many->call.point);
-        many->call.key[i][0] = (uint32_t)i, many->call.key[i][1] = 7;
-    }
-    posterior_must(many->engine->walk(many, &err), &err);
-    for (size_t i = 0; i < N; i++) {
-        c.walker->call.key[0][0] = (uint32_t)i, c.walker->call.key[0][1] = 7;
-        posterior_must(c.walker->engine->walk(c.walker, &err), &err);
-        assert_memory_equal(c.walker->call.result, many->call.result + i * size,
-                            size * sizeof(float));
-        assert_true(i == 0 ||
-                    memcmp(many->call.result, many->call.result + i * size,
-                           size * sizeof(float)) != 0);
-    }
-    tsr_surrogate_walker_free(many);
-    stop_chain(c);
+    assert_int_equal(compare_launches(&w), N_LAUNCHED - 1);
     close_walking(&w);
 }
 

@@ -290,6 +290,43 @@ static inline double reference(const walking *w, const walking_chain *c,
     return sum;
 }
 
+/* The same job with several keys, alone and with the others, must have the same
+ * bits. Returns how many keys gave another result than the first. */
+enum { N_LAUNCHED = 5 };
+static inline int compare_launches(const walking *w)
+{
+    tsr_err err = {0};
+    const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w->surrogate);
+    const size_t size = (size_t)tsr_surrogate_result_size(p);
+    walking_chain c = start_chain(w, 1.0);
+    tsr_surrogate_engine *own = c.walker->engine;
+    tsr_surrogate_walker *many;
+    int n_other = 0;
+    posterior_must(own->walker_new(own, N_LAUNCHED, &many, &err), &err);
+    set_out(&c);
+    const size_t job = (size_t)c.walker->layout.size;
+    many->call.n_job = N_LAUNCHED;
+    for (size_t i = 0; i < N_LAUNCHED; i++) {
+        memcpy(many->call.job + i * job, c.walker->call.job,
+               job * sizeof(float));
+        memcpy(many->call.point + i * (size_t)p->n_point, c.walker->call.point,
+               (size_t)p->n_point * sizeof *many->call.point);
+        many->call.key[i][0] = (uint32_t)i, many->call.key[i][1] = 7;
+    }
+    posterior_must(own->walk(many, &err), &err);
+    for (size_t i = 0; i < N_LAUNCHED; i++) {
+        c.walker->call.key[0][0] = (uint32_t)i, c.walker->call.key[0][1] = 7;
+        posterior_must(own->walk(c.walker, &err), &err);
+        assert_memory_equal(c.walker->call.result, many->call.result + i * size,
+                            size * sizeof(float));
+        n_other += memcmp(many->call.result, many->call.result + i * size,
+                          size * sizeof(float)) != 0;
+    }
+    tsr_surrogate_walker_free(many);
+    stop_chain(c);
+    return n_other;
+}
+
 enum { BY_C2, BY_RG, BY_LOG_LIK, BY_TORSIONS, BY_OVERLAPS, N_BY };
 static const char *const by_name[N_BY] = {
     "c2", "Rg", "log likelihood", "log density of torsions", "overlaps"};
