@@ -13,8 +13,8 @@ enum {
     FIRST = TSR_REDRAW_FIRST,
     SECOND = TSR_REDRAW_SECOND,
     NODES = TSR_REDRAW_NODES,
-    SHELLS = 4,
-    GRIDS = 3,       /* widths of shells, and spacings of c2 */
+    SHELLS = 4,      /* widths of shells, */
+    GRIDS = 3,       /* and spacings of c2 */
     LINKER_SHARE = 3 /* linkers are drawn so many times as often as tails */
 };
 
@@ -27,12 +27,6 @@ static int is_finite(double x)
 }
 
 /* ---- candidates ---- */
-
-static float square(const float *a, const float *b)
-{
-    const float x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
-    return x * x + y * y + z * z;
-}
 
 /* The middle of the bodies of beads from..to-1. */
 static void middle_of(const tsr_redraw_room *s, int from, int to, float x[3])
@@ -84,7 +78,7 @@ static void find_pairs(tsr_redraw_room *s, float low, float high)
         const tsr_redraw_half *u = &s->pool[0][a];
         for (int b = 0; b < n_draw(s, 1) && u->energy < INFINITY; b++) {
             const tsr_redraw_half *v = &s->pool[1][b];
-            const float r2 = square(u->middle, v->middle);
+            const float r2 = tsr_redraw_square(u->middle, v->middle);
             if (r2 >= least && r2 < most && v->energy < INFINITY && a + b > 0)
                 s->pair[s->n_pair++] = (uint32_t)a << 16 | (uint32_t)b;
         }
@@ -101,7 +95,7 @@ static const tsr_redraw_half *half_of(const tsr_redraw_room *s, int which,
 /* ---- drawing some of a set ---- */
 
 /* From the n of s->pair with log weights s->guess, each there s->count times,
- * n_draw are drawn independently, into s->count; the first is there once more.
+ * n_drawn are drawn independently, into s->count; the first is there once more.
  * Uniform numbers in order are sums of exponential ones. */
 static void draw_some(tsr_redraw_room *s, int n, int n_drawn)
 {
@@ -269,8 +263,8 @@ static void redraw(tsr_redraw_room *s, int *what, float *result)
     fill_pools(s, near, far);
     const float wide = (s->own->is_tail ? shell_tail_ang : shell_linker_ang) *
                        (float)(1 << gsl_rng_uniform_int(s->rng, SHELLS));
-    const float low =
-        sqrtf(square(near, far)) - wide * (float)gsl_rng_uniform(s->rng);
+    const float low = sqrtf(tsr_redraw_square(near, far)) -
+                      wide * (float)gsl_rng_uniform(s->rng);
     find_pairs(s, low, low + wide);
     const int n_first = draw_first(s);
     if (n_first == 0 || s->pair[0] != 0) /* g is 0 where it is */
@@ -341,9 +335,6 @@ static tsr_status room_walk(tsr_surrogate_walker *walker, tsr_err *err)
     const tsr_surrogate_spec *p = tsr_redraw_spec(s);
     const tsr_surrogate_call *c = &s->base.call;
     int *what = calloc((size_t)p->n_bead, sizeof *what), ok = what != NULL;
-    memset(c->count, 0,
-           (size_t)c->n_job * (size_t)tsr_surrogate_n_count(p) *
-               sizeof *c->count);
     for (int i = 0; i < c->n_job && ok; i++)
         ok = do_job(s, i, what);
     free(what);

@@ -8,7 +8,6 @@
 #include "engine/redraw_room.h"
 
 #include <math.h>
-#include <string.h>
 
 #define PI 3.14159265358979323846F
 
@@ -83,9 +82,9 @@ static int list_linkers(const tsr_surrogate_spec *p, tsr_redraw_stretch *out)
 int tsr_redraw_list(const tsr_surrogate_spec *spec, tsr_redraw_stretch *out)
 {
     const tsr_surrogate_spec *p = spec;
-    int n = list_linkers(p, out);
-    for (int t = 0, m; t<p->n_torsion; t += m> 0 ? 2 * m : 1) {
-        m = 0;
+    int n = list_linkers(p, out), t = 0;
+    while (t < p->n_torsion) {
+        int m = 0;
         while (goes_with(p, t, t + 2 * m) &&
                (m == 0 ||
                 p->edge[t + 2 * m][0] - p->edge[t + 2 * m - 2][0] == ATOMS))
@@ -97,6 +96,7 @@ int tsr_redraw_list(const tsr_surrogate_spec *spec, tsr_redraw_stretch *out)
                                           .end = end_of(p, t),
                                           .is_tail = 1};
         n += m > 0;
+        t += m > 0 ? 2 * m : 1;
     }
     return n;
 }
@@ -353,16 +353,14 @@ void tsr_redraw_draw(tsr_redraw_room *room, int which, int number)
         const int slot = p->turn[s->torsion[first + r][0]][0];
         const uint32_t *cell = p->cell[p->density[slot]];
         const float *had = s->angle + 2 * (ptrdiff_t)slot;
+        float angle[2] = {had[0], had[1]};
         if (number > 0)
-            draw_angles(cell, s->rng, own->angle[r]);
-        else
-            memcpy(own->angle[r], had, sizeof own->angle[r]);
-        const float log_p = log_density(s, p->density[slot], own->angle[r]);
+            draw_angles(cell, s->rng, angle);
+        const float log_p = log_density(s, p->density[slot], angle);
         own->log_density += log_p;
-        own->log_weight += log_p - log_chance(cell, own->angle[r]);
+        own->log_weight += log_p - log_chance(cell, angle);
         for (int k = 0; k < 2; k++)
-            own->turn[r][k] =
-                number > 0 ? wrapped(own->angle[r][k] - had[k]) : 0.0F;
+            own->turn[r][k] = number > 0 ? wrapped(angle[k] - had[k]) : 0.0F;
     }
     move_segments(s, which, own, upto);
     own->end = upto[2 * s->n_half[which]];

@@ -41,6 +41,13 @@ static inline void tsr_redraw_undo(const tsr_redraw_motion *m, const float *x,
         to[i] = m->turn[0][i] * a + m->turn[1][i] * b + m->turn[2][i] * c;
 }
 
+/* Of a distance. */
+static inline float tsr_redraw_square(const float *a, const float *b)
+{
+    const float x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
+    return x * x + y * y + z * z;
+}
+
 /* First b, then a. */
 tsr_redraw_motion tsr_redraw_after(const tsr_redraw_motion *a,
                                    const tsr_redraw_motion *b);
@@ -62,8 +69,7 @@ typedef struct {
     float energy;          /* nat, of its own overlaps; INFINITY: impossible */
     float middle[3];       /* of what stays, or of what moves as one, as seen
                               from between the halves */
-    float angle[TSR_REDRAW_HALF][2]; /* phi, psi */
-    float turn[TSR_REDRAW_HALF][2];  /* from the present ones */
+    float turn[TSR_REDRAW_HALF][2]; /* of phi, psi from the present ones */
 } tsr_redraw_half;
 
 /* Beads are arranged: those that stay, those that are loose, those that move as

@@ -14,12 +14,6 @@ enum { WIDE = TSR_REDRAW_WIDE };
 static const float unit_per_nat = 65536.0F;
 enum { IMPOSSIBLE = -1 };
 
-static float square(const float *a, const float *b)
-{
-    const float x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
-    return x * x + y * y + z * z;
-}
-
 /* Of two bodies. */
 static int overlap(const tsr_surrogate_spec *p, int a, int b, float r2)
 {
@@ -48,11 +42,11 @@ static long touch(const tsr_redraw_room *s, int k, int m,
         memcpy(x, a[3] > 1 ? s->point[p->part[a[0] + i]] : at_k, sizeof x);
         if (a[3] > 1 && moved != NULL)
             tsr_redraw_apply(moved, x, x);
-        if (square(x, at_m) >= close * close)
+        if (tsr_redraw_square(x, at_m) >= close * close)
             continue;
         for (int j = 0; j < b[3]; j++) {
-            const float r2 =
-                square(x, b[3] > 1 ? s->point[p->part[b[0] + j]] : at_m);
+            const float r2 = tsr_redraw_square(
+                x, b[3] > 1 ? s->point[p->part[b[0] + j]] : at_m);
             const int e = r2 < p->cutoff * p->cutoff
                               ? overlap(p, a[2] + i, b[2] + j, r2)
                               : 0;

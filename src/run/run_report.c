@@ -449,7 +449,7 @@ void tsr_tell_times(const tsr_sampler *sampler, tsr_log *log)
         tsr_info(
             log,
             "host time: propose, with densities %.0f %%, excluded volume "
-            "%.0f %%, walks %.0f %%, hand to the "
+            "%.0f %%, walks and redraws %.0f %%, hand to the "
             "device %.0f %%, wait for it %.0f %%, likelihood and "
             "acceptance %.0f %%, store "
             "%.1f %%, afresh for checkpoints %.1f %%, checked against double "

@@ -418,11 +418,11 @@ static int may_redraw(const tsr_setup *s, int e)
 /* On all devices, or on none, since chains on them have the same moves. */
 static int will(const tsr_setup *s, int (*may)(const tsr_setup *, int))
 {
-    int will = s->n_engine > 0 && !s->target.is_still &&
-               tsr_surrogate_applies(s->topology, s->likelihood);
+    int all = s->n_engine > 0 && !s->target.is_still &&
+              tsr_surrogate_applies(s->topology, s->likelihood);
     for (int e = 0; e < s->n_engine; e++)
-        will &= may(s, e);
-    return will;
+        all &= may(s, e);
+    return all;
 }
 
 static int will_walk(const tsr_setup *s)
