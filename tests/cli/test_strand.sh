@@ -207,7 +207,10 @@ short="--device cpu --set sampler.warmup=2 --set sampler.draws=1"
 expect "bound as a guest it goes by a surrogate" 0 "redraws by a surrogate" \
     "$program" run dna_data.yaml -v $short --output bound \
     --set 'structure.flexible=["A:298-303"]'
-expect "but not what rides" 0 "" "$program" run dna_data.yaml -v $short
+expect "but not where a chain rides" 0 "chain B rides" "$program" run \
+    dna_data.yaml -v $short --set structure.flexible=[] \
+    --set 'structure.rigid=["A:183-297", "A:304-420", "B:11-18"]' \
+    --set 'structure.fixed=["A:183-297"]'
 check "which would stay behind" sh -c '! grep -q "by a surrogate" err.txt'
 expect "fixed, but rigid" 78 "fixed.0: 'B:15-18': the nucleotides of chain B" \
     "$program" check dna.yaml --set 'structure.flexible=["A:298-303"]' \
