@@ -17,9 +17,11 @@ enum {
     N_CELL = CELLS * CELLS,
     TERMS = 9,
     ATOMS = 6, /* points of a flexible residue */
-    /* Residues of a linker that are drawn together: all, up to so many; else
-     * any number from fewer on, which find more candidates that fit. */
-    WHOLE = 8,
+    /* Residues that are drawn together: of a tail up to so many, of a linker
+     * all there are, or, where halves have no room for them, any number from
+     * LEAST on. */
+    LONGEST_TAIL = 12,
+    LONGEST = 2 * TSR_REDRAW_HALF,
     LEAST = 6
 };
 
@@ -141,14 +143,13 @@ void tsr_redraw_choose(tsr_redraw_room *room, const tsr_redraw_stretch *stretch,
                        int *what)
 {
     tsr_redraw_room *s = room;
-    const int all = stretch->n_residue, most = 2 * TSR_REDRAW_HALF;
-    const int longest = all < most ? all : most;
+    const int all = stretch->n_residue;
+    const int longest = stretch->is_tail ? LONGEST_TAIL : LONGEST;
     s->own = stretch;
-    s->n_residue = longest;
-    if (!stretch->is_tail && longest > WHOLE)
+    s->n_residue = all < longest ? all : longest;
+    if (!stretch->is_tail && all > LONGEST)
         s->n_residue =
-            LEAST + (int)gsl_rng_uniform_int(
-                        s->rng, (unsigned long)(longest - LEAST + 1));
+            LEAST + (int)gsl_rng_uniform_int(s->rng, LONGEST - LEAST + 1);
     const int skip = (int)gsl_rng_uniform_int(
         s->rng, (unsigned long)(all - s->n_residue + 1));
     const int first =

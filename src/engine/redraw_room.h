@@ -8,7 +8,7 @@
 
 enum {
     TSR_REDRAW_WIDE = 16,   /* lanes of a vector */
-    TSR_REDRAW_HALF = 6,    /* residues of half a stretch, at most */
+    TSR_REDRAW_HALF = 10,   /* residues of half a stretch, at most */
     TSR_REDRAW_POOL = 256,  /* draws of each half */
     TSR_REDRAW_FIRST = 256, /* candidates whose overlaps are looked at */
     TSR_REDRAW_SECOND = 64, /* of these, those whose curves are */

@@ -393,9 +393,6 @@ static tsr_status check_engines(tsr_log *log, tsr_setup *s, tsr_err *err)
  * where a GPU makes three. */
 enum { LEAST_BODIES_CPU = 450, WALK_COST_CPU = 3 };
 
-/* Redraws take hosts' time from what a GPU does; not measured there. */
-enum { REDRAW_COST_GPU = 3 };
-
 static int may_walk(const tsr_setup *s, int e)
 {
     const tsr_surrogate_options *o = s->move_options[TSR_MOVE_surrogate];
@@ -407,12 +404,14 @@ static int may_walk(const tsr_setup *s, int e)
             s->topology->n_body >= LEAST_BODIES_CPU);
 }
 
+/* Beside a GPU they take hosts' time from what walks find sooner. */
 static int may_redraw(const tsr_setup *s, int e)
 {
     double weight = 0.0;
     if (s->move_options[TSR_MOVE_redraw] != NULL)
         memcpy(&weight, s->move_options[TSR_MOVE_redraw], sizeof weight);
-    return s->device[e] != NULL && weight > 0.0;
+    return s->device[e] != NULL && weight > 0.0 &&
+           tsr_device_get_info(s->device[e])->type != TSR_DEVICE_GPU;
 }
 
 /* On all devices, or on none, since chains on them have the same moves. */
@@ -500,7 +499,6 @@ static tsr_status make_surrogate(tsr_log *log, tsr_setup *s, tsr_err *err)
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(s->surrogate);
     s->target.surrogate = s->surrogate;
     s->target.walk_cost = has_gpu(s) ? 1.0 : WALK_COST_CPU;
-    s->target.redraw_cost = has_gpu(s) ? REDRAW_COST_GPU : 1.0;
     if (has_walks)
         tsr_info(log,
                  "walks by a surrogate: %d torsions, %d beads, %d pairs of "

@@ -53,7 +53,7 @@ static double surrogate_weight(const tsr_target *t, int move)
 static double redraw_cost(const tsr_target *t)
 {
     const double n = (double)t->topology->n_body, most = 200.0, least = 10.0;
-    return fmin(fmax(4e6 / (n * n), least), most) * fmax(t->redraw_cost, 1.0);
+    return fmin(fmax(4e6 / (n * n), least), most);
 }
 
 /* What the surrogate has learnt is kept by the move that walks. */

@@ -9,6 +9,10 @@
 static const tsr_strings all_kinds = {
     3, (char *[]){"A:1-4", "A:11-15", "A:23-26"}};
 
+/* Linkers that are drawn as a whole, and a part of which is. */
+static const tsr_strings long_linker = {1, (char *[]){"A:5-20"}},
+                         longest_linker = {1, (char *[]){"A:4-24"}};
+
 static void open_redrawing(walking *w, const char *sequence,
                            const tsr_strings *flexible, int with_water,
                            double e, int n_state)
@@ -91,6 +95,8 @@ static void ends_agree_with_double_precision(void **state)
     ends_agree(two_parts, &all_kinds, 1, 1);
     ends_agree(two_parts, &all_kinds, 0, 2);
     ends_agree("GASFPLGKAVTDEG", NULL, 1, 1);
+    ends_agree(two_parts, &long_linker, 1, 1);
+    ends_agree(two_parts, &longest_linker, 1, 1);
 }
 
 /* ---- jobs ---- */
