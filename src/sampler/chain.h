@@ -53,7 +53,7 @@ typedef struct {
     const tsr_surrogate *surrogate; /* NULL: no chain goes by one */
     double walk_cost; /* walks are made so many times as seldom as their weight
                          says; 0 counts as 1 */
-    int is_still;       /* 1: no moves, structures stay where they start */
+    int is_still;     /* 1: no moves, structures stay where they start */
     const tsr_parameter *contrast; /* c1 and c2; NULL: there are none */
     const tsr_fine_model *fine;    /* whose draws are stored (fine.h); NULL: it
                                       is those at temperature 1 that are */
