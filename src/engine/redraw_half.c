@@ -25,6 +25,8 @@ enum {
     LEAST = 6
 };
 
+_Static_assert((int)LONGEST_TAIL <= (int)LONGEST, "halves hold a tail");
+
 typedef uint32_t bits __attribute__((vector_size(64), aligned(4), may_alias));
 
 /* ---- which stretches there are ---- */

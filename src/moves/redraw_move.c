@@ -23,7 +23,7 @@ static const tsr_field fields[] = {
      .min = 0.0,
      .max = 1e6,
      .doc = "share of the time, about, relative to the other moves; 0: off; "
-            "on processors alone: a GPU's walks find shapes sooner"},
+            "not beside a GPU that walks, which finds shapes sooner"},
     {0}};
 
 /* A chain adds it where there is a surrogate. */

@@ -404,14 +404,12 @@ static int may_walk(const tsr_setup *s, int e)
             s->topology->n_body >= LEAST_BODIES_CPU);
 }
 
-/* Beside a GPU they take hosts' time from what walks find sooner. */
 static int may_redraw(const tsr_setup *s, int e)
 {
     double weight = 0.0;
     if (s->move_options[TSR_MOVE_redraw] != NULL)
         memcpy(&weight, s->move_options[TSR_MOVE_redraw], sizeof weight);
-    return s->device[e] != NULL && weight > 0.0 &&
-           tsr_device_get_info(s->device[e])->type != TSR_DEVICE_GPU;
+    return s->device[e] != NULL && weight > 0.0;
 }
 
 /* On all devices, or on none, since chains on them have the same moves. */
@@ -487,10 +485,12 @@ static tsr_status make_surrogate(tsr_log *log, tsr_setup *s, tsr_err *err)
         return TSR_OK;
     if (walks)
         TSR_TRY(make_walks(log, s, err));
-    if (redraws)
+    const int has_walks = s->share[0].walks != NULL;
+    /* Beside a GPU that walks they take hosts' time from what walks find
+     * sooner. */
+    if (redraws && !(has_walks && has_gpu(s)))
         TSR_TRY(make_redraws(s, err));
-    const int has_walks = s->share[0].walks != NULL,
-              has_redraws = s->share[0].redraws != NULL;
+    const int has_redraws = s->share[0].redraws != NULL;
     if (!has_walks && !has_redraws) {
         tsr_surrogate_free(s->surrogate);
         s->surrogate = NULL;
