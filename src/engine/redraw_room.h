@@ -144,8 +144,9 @@ int tsr_redraw_list(const tsr_surrogate_spec *spec, tsr_redraw_stretch *out);
 /* Terms of densities, as vectors take them: [n_density][9][2 WIDE]. */
 void tsr_redraw_set_densities(const tsr_surrogate_spec *spec, float *out);
 
-/* Takes up to 2 HALF residues of a linker, fewer of a tail: torsions, segments, and what each
- * bead does, what [n_bead]: 0 stays, 1 is loose, 2 moves as one. */
+/* Takes up to 2 HALF residues of a linker, fewer of a tail: torsions, segments,
+ * and what each bead does, what [n_bead]: 0 stays, 1 is loose, 2 moves as one.
+ */
 void tsr_redraw_choose(tsr_redraw_room *room, const tsr_redraw_stretch *stretch,
                        int *what);
 
