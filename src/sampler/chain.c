@@ -50,9 +50,9 @@ static double surrogate_weight(const tsr_target *t, int move)
 
 /* A redraw takes as long as so many other steps, whose cost grows with the
  * square of the number of bodies; in lar, of 382, it was 26 on two cores. */
-static double redraw_cost(const tsr_target *t)
+static double redraw_cost(const tsr_topology *t)
 {
-    const double n = (double)t->topology->n_body, most = 200.0, least = 10.0;
+    const double n = (double)t->n_body, most = 200.0, least = 10.0;
     return fmin(fmax(4e6 / (n * n), least), most);
 }
 
@@ -108,7 +108,8 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
         c->walk_period =
             lround(1.0 + total * fmax(t->walk_cost, 1.0) / walk_weight);
     if (redraw_weight > 0.0)
-        c->redraw_period = lround(1.0 + redraw_cost(t) * total / redraw_weight);
+        c->redraw_period =
+            lround(1.0 + redraw_cost(t->topology) * total / redraw_weight);
     return walk_weight + redraw_weight > 0.0 ? tsr_chain_open_surrogate(c, err)
                                              : TSR_OK;
 }
