@@ -3,7 +3,7 @@
  * of displaced solvent fall by orders of magnitude and are to be as exact at
  * the end as at the beginning. Curves at all q then follow by projection: the
  * v_tm are orthonormal. */
-#include "scattering/factor_modes.h"
+#include "scattering/grid_plan.h"
 
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_matrix.h>

@@ -1,7 +1,7 @@
 /* The rule is a product: Gauss and Legendre's in z, even spacing around it; it
  * is exact for spherical harmonics up to a degree p. |A|^2 holds plane waves of
- * q r up to q D, whose harmonics vanish a little beyond the degree q D: 1.2 q D
- * and some are enough. The lower half of the sphere repeats the upper.
+ * q r up to q D, whose harmonics vanish a little beyond the degree q D: 1.1 q D
+ * and eight more are enough. The lower half of the sphere repeats the upper.
  *
  * exp(i q_k n r) over the uniform grid of q follows from two sines and cosines
  * by a recurrence, in bands of q: each has the directions that its last q asks
@@ -43,7 +43,7 @@ static void rule_size(double q, double d, int *n_z, int *n_phi)
     *n_phi = p + 1;
 }
 
-static int n_direction(double q_inv_ang, double d_ang)
+int tsr_plane_wave_directions_of(double q_inv_ang, double d_ang)
 {
     int n_z, n_phi;
     rule_size(q_inv_ang, d_ang, &n_z, &n_phi);
@@ -65,7 +65,8 @@ double tsr_plane_wave_terms(int n_q, double dq_inv_ang, double d_ang)
     double sum = 0.0;
     for (int b = 0; b < n_band(n_q); b++) {
         int end = band_end(n_q, b);
-        sum += (double)BAND * n_direction((end - 1) * dq_inv_ang, d_ang);
+        sum += (double)BAND *
+               tsr_plane_wave_directions_of((end - 1) * dq_inv_ang, d_ang);
     }
     return sum;
 }
@@ -96,38 +97,63 @@ typedef struct {
     unit *unit;
 } work;
 
-static tsr_status add_band(work *w, int band, double d, tsr_err *err)
+tsr_status tsr_plane_wave_directions(double q_inv_ang, double d_ang, int *n,
+                                     double (**out)[4], tsr_err *err)
 {
-    int end = band_end(w->spec->n_q, band), n_z, n_phi;
-    rule_size((end - 1) * w->spec->dq_inv_ang, d, &n_z, &n_phi);
+    int n_z, n_phi;
+    rule_size(q_inv_ang, d_ang, &n_z, &n_phi);
+    *n = n_z * n_phi;
+    *out = calloc((size_t)*n, sizeof **out);
     gsl_integration_glfixed_table *rule =
         gsl_integration_glfixed_table_alloc((size_t)(2 * n_z));
-    int n = n_z * n_phi, n_new = (n + LANES - 1) / LANES;
-    unit *more =
-        realloc(w->unit, (size_t)(w->n_unit + n_new) * sizeof *w->unit);
-    w->unit = more != NULL ? more : w->unit;
-    if (more == NULL || rule == NULL) {
+    if (*out == NULL || rule == NULL) {
         if (rule != NULL)
             gsl_integration_glfixed_table_free(rule);
         return tsr_no_memory(err);
+    }
+    for (int i = 0; i < *n; i++) {
+        double z, weight, phi = 2.0 * PI * (i % n_phi) / n_phi;
+        gsl_integration_glfixed_point(-1.0, 1.0, (size_t)(n_z + i / n_phi), &z,
+                                      &weight, rule);
+        const double s = sqrt(1.0 - z * z);
+        double *to = (*out)[i];
+        to[0] = s * cos(phi);
+        to[1] = s * sin(phi);
+        to[2] = z;
+        to[3] = weight / n_phi;
+    }
+    gsl_integration_glfixed_table_free(rule);
+    return TSR_OK;
+}
+
+static tsr_status add_band(work *w, int band, double d, tsr_err *err)
+{
+    const int end = band_end(w->spec->n_q, band);
+    double(*at)[4] = NULL;
+    int n;
+    tsr_status status = tsr_plane_wave_directions(
+        (end - 1) * w->spec->dq_inv_ang, d, &n, &at, err);
+    const int n_new = (n + LANES - 1) / LANES;
+    unit *more =
+        realloc(w->unit, (size_t)(w->n_unit + n_new) * sizeof *w->unit);
+    w->unit = more != NULL ? more : w->unit;
+    if (more == NULL || status != TSR_OK) {
+        free(at);
+        return status != TSR_OK ? status : tsr_no_memory(err);
     }
     unit *to = w->unit + w->n_unit;
     memset(to, 0, (size_t)n_new * sizeof *to);
     for (int i = 0; i < n; i++) {
         block *b = &to[i / LANES].block;
-        double z, weight, phi = 2.0 * PI * (i % n_phi) / n_phi;
-        gsl_integration_glfixed_point(-1.0, 1.0, (size_t)(n_z + i / n_phi), &z,
-                                      &weight, rule);
-        double s = sqrt(1.0 - z * z);
-        b->x[i % LANES] = s * cos(phi);
-        b->y[i % LANES] = s * sin(phi);
-        b->z[i % LANES] = z;
-        b->weight[i % LANES] = weight / n_phi;
+        b->x[i % LANES] = at[i][0];
+        b->y[i % LANES] = at[i][1];
+        b->z[i % LANES] = at[i][2];
+        b->weight[i % LANES] = at[i][3];
     }
     for (int u = 0; u < n_new; u++)
         to[u].band = band;
     w->n_unit += n_new;
-    gsl_integration_glfixed_table_free(rule);
+    free(at);
     return TSR_OK;
 }
 
@@ -236,6 +262,15 @@ static void add_group(const work *w, const group *g, const block *b, int low,
     }
 }
 
+/* Amplitudes of a block of directions: sum [n_comp]. */
+static void add_groups(const work *w, const block *b, int low, int n,
+                       waves *sum)
+{
+    memset(sum, 0, MAX_COMP * sizeof *sum);
+    for (int g = 0; g < w->n_group; g++)
+        add_group(w, &w->group[g], b, low, n, sum);
+}
+
 static void unit_part(void *context, int part, int thread)
 {
     const work *w = context;
@@ -244,9 +279,7 @@ static void unit_part(void *context, int part, int thread)
     int low = u->band * BAND, n = band_end(s->n_q, u->band) - low, pair = 0;
     waves sum[MAX_COMP];
     (void)thread;
-    memset(sum, 0, sizeof sum);
-    for (int g = 0; g < w->n_group; g++)
-        add_group(w, &w->group[g], &u->block, low, n, sum);
+    add_groups(w, &u->block, low, n, sum);
     for (int a = 0; a < s->n_comp; a++)
         for (int b = a; b < s->n_comp; b++, pair++)
             for (int k = 0; k < n; k++)
@@ -288,19 +321,35 @@ static int put(work *w, int at, const double *xyz, const double *centre,
     return at + 1;
 }
 
-static void fill_groups(work *w, const double *centre)
+/* Particles in the order of their types: order [n], from start [n_type + 1]. */
+static void sort_types(const tsr_debye_spec *s, int *start, int *order)
+{
+    for (int i = 0; i < s->n; i++)
+        start[s->type[i] + 1]++;
+    for (int t = 0; t < s->n_type; t++)
+        start[t + 1] += start[t];
+    for (int i = 0; i < s->n; i++)
+        order[start[s->type[i]]++] = i;
+    for (int t = s->n_type; t > 0; t--)
+        start[t] = start[t - 1];
+    start[0] = 0;
+}
+
+static void fill_groups(work *w, const double *centre, const int *start,
+                        const int *order)
 {
     const tsr_debye_spec *s = w->spec;
     int at = 0;
     for (int t = 0; t < s->n_type; t++)
         for (int weighted = 0; weighted < 2; weighted++) {
             group g = {.type = t, .is_weighted = weighted, .first = at};
-            if (!has_factor(s, t, weighted))
+            if (start[t] == start[t + 1] || !has_factor(s, t, weighted))
                 continue;
-            for (int i = 0; i < s->n; i++)
-                if (s->type[i] == t)
-                    at = put(w, at, s->xyz[i], centre,
-                             weighted ? s->weight[i] : 1.0);
+            for (int k = start[t]; k < start[t + 1]; k++) {
+                const int i = order[k];
+                at = put(w, at, s->xyz[i], centre,
+                         weighted ? s->weight[i] : 1.0);
+            }
             at += (at - g.first) % 2;
             g.n = at - g.first;
             if (g.n > 0)
@@ -308,25 +357,28 @@ static void fill_groups(work *w, const double *centre)
         }
 }
 
-static tsr_status make_groups(work *w, tsr_err *err)
+/* origin: where phases are 0. */
+static tsr_status make_groups(work *w, const double origin[3], tsr_err *err)
 {
     const tsr_debye_spec *s = w->spec;
     size_t n_group = 2 * (size_t)s->n_type, n = 2 * (size_t)s->n + n_group;
     int is_there = 1;
-    double centre[3] = {0.0, 0.0, 0.0};
     for (int c = 0; c < 3; c++) {
         w->xyz[c] = calloc(n, sizeof *w->xyz[c]);
         is_there &= w->xyz[c] != NULL;
-        for (int i = 0; i < s->n; i++)
-            centre[c] += s->xyz[i][c] / s->n;
     }
     w->amplitude = calloc(n, sizeof *w->amplitude);
     w->group = calloc(n_group, sizeof *w->group);
-    if (!is_there || w->amplitude == NULL || w->group == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d particles",
-                        s->n);
-    fill_groups(w, centre);
-    return TSR_OK;
+    int *start = calloc((size_t)s->n_type + 1 + (size_t)s->n, sizeof *start);
+    is_there &= w->amplitude != NULL && w->group != NULL && start != NULL;
+    if (is_there) {
+        sort_types(s, start, start + s->n_type + 1);
+        fill_groups(w, origin, start, start + s->n_type + 1);
+    }
+    free(start);
+    return is_there ? TSR_OK
+                    : tsr_fail(err, TSR_E_NOMEM,
+                               "out of memory for %d particles", s->n);
 }
 
 tsr_status tsr_plane_wave_sum(const tsr_debye_spec *spec, double d_ang,
@@ -336,8 +388,12 @@ tsr_status tsr_plane_wave_sum(const tsr_debye_spec *spec, double d_ang,
     size_t n_q = (size_t)spec->n_q;
     int n_pair = tsr_debye_n_pair(spec);
     work w = {.spec = spec};
+    double centre[3] = {0.0, 0.0, 0.0};
     TSR_TRY(tsr_debye_check(spec, err));
-    tsr_status status = make_groups(&w, err);
+    for (int i = 0; i < spec->n; i++)
+        for (int c = 0; c < 3; c++)
+            centre[c] += spec->xyz[i][c] / spec->n;
+    tsr_status status = make_groups(&w, centre, err);
     for (int b = 0; b < n_band(spec->n_q) && status == TSR_OK; b++)
         status = add_band(&w, b, d_ang, err);
     if (status == TSR_OK) {
@@ -353,6 +409,37 @@ tsr_status tsr_plane_wave_sum(const tsr_debye_spec *spec, double d_ang,
         }
         if (progress != NULL && progress->tell != NULL)
             status = progress->tell(progress->context, 1.0, err);
+    }
+    work_clear(&w);
+    return status;
+}
+
+tsr_status tsr_plane_wave_amplitudes(const tsr_debye_spec *spec,
+                                     int n_direction,
+                                     const double (*direction)[3], int low,
+                                     int n_k, double *out, tsr_err *err)
+{
+    static const double origin[3] = {0.0, 0.0, 0.0};
+    work w = {.spec = spec};
+    TSR_TRY(tsr_debye_check(spec, err));
+    tsr_status status = make_groups(&w, origin, err);
+    for (int first = 0; first < n_direction && status == TSR_OK;
+         first += LANES) {
+        const int n = n_direction - first < LANES ? n_direction - first : LANES;
+        block b = {{0.0}, {0.0}, {0.0}, {0.0}};
+        waves sum[MAX_COMP];
+        for (int l = 0; l < n; l++) {
+            b.x[l] = direction[first + l][0];
+            b.y[l] = direction[first + l][1];
+            b.z[l] = direction[first + l][2];
+        }
+        add_groups(&w, &b, low, n_k, sum);
+        for (int l = 0; l < n; l++)
+            for (int k = 0; k < n_k; k++)
+                for (int a = 0; a < spec->n_comp; a++) {
+                    *out++ = sum[a].re[k][l];
+                    *out++ = sum[a].im[k][l];
+                }
     }
     work_clear(&w);
     return status;
