@@ -1,5 +1,5 @@
 /* embed OUT.c FILE...: writes texts as C byte arrays, at build time only. Those
- * of kernels stand in the table that src/gpu/kernel_source.h declares; with -t
+ * of kernels stand in the table that src/gpu/opencl.h declares; with -t
  * before OUT.c each is an array of its own, NAME.js being tsr_NAME_js. */
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void write_bytes(FILE *out, const char *path)
 
 static void write_table(FILE *out, int n, char **path)
 {
-    fprintf(out, "#include \"gpu/kernel_source.h\"\n\n");
+    fprintf(out, "#include \"gpu/opencl.h\"\n\n");
     for (int i = 0; i < n; i++) {
         fprintf(out, "static const char text_%d[] = {", i);
         write_bytes(out, path[i]);

@@ -4,6 +4,7 @@
 
 #include "engine/engine.h"
 #include "gpu/engine_page_tile.h"
+#include "gpu/engine_plane_wave.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -82,8 +83,15 @@ static const engine_variant variants[] = {
      {.variant = TSR_PAGE_TILE_SIMT, .use_double = 1, .tile = 16},
      1e-10,
      100},
+    {"plane waves", {0}, 1e-5, 10}, /* they have no options */
+    {"plane waves, as a GPU's", {0}, 1e-5, 50},
 };
 enum { N_VARIANT = sizeof variants / sizeof variants[0] };
+
+static inline int is_wave(const engine_variant *v)
+{
+    return v >= &variants[N_VARIANT - 2];
+}
 
 /* Largest relative difference of two profiles; NaN counts as infinite. */
 static inline double worst_error(const double *profile, const double *exact,
@@ -120,6 +128,17 @@ static inline tsr_device *open_device(void)
 static inline int has_variant(const tsr_device *device, const engine_variant *v)
 {
     return !v->options.use_double || tsr_device_get_info(device)->has_double;
+}
+
+static inline tsr_status make_variant(const tsr_engine_spec *spec,
+                                      const tsr_device *device,
+                                      const engine_variant *v, tsr_engine **out,
+                                      tsr_err *err)
+{
+    return is_wave(v)
+               ? tsr_engine_plane_wave_new(
+                     spec, device, v == &variants[N_VARIANT - 1], out, err)
+               : tsr_engine_page_tile_new(spec, device, &v->options, out, err);
 }
 
 #endif

@@ -3,7 +3,7 @@
 #include "cli/command.h"
 
 #include "core/json.h"
-#include "gpu/engine_page_tile.h"
+#include "gpu/engine_plane_wave.h"
 #include "gpu/map_sum.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ static const tsr_option options[] = {
 typedef struct {
     int tested;
     tsr_status status;
-    tsr_self_test result;
+    tsr_self_test result, waves; /* of tiles, of plane waves */
     double map_error; /* of density maps; NaN: the device cannot do them */
     tsr_err err;
 } outcome;
@@ -32,6 +32,10 @@ static void test(const tsr_device_info *info, outcome *o)
     if (o->status == TSR_OK)
         o->status =
             tsr_engine_self_test(device, NULL, 0, 0, &o->result, &o->err);
+    if (o->status == TSR_OK)
+        o->status = tsr_plane_wave_self_test(device, 0, 0, &o->waves, &o->err);
+    o->result.max_rel_error =
+        fmax(o->result.max_rel_error, o->waves.max_rel_error);
     o->map_error = (double)NAN;
     if (o->status == TSR_OK && info->has_double && info->has_int64_atomics)
         o->status = tsr_map_sum_test(device, &o->map_error, &o->err);

@@ -43,6 +43,13 @@ tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
             return tsr_fail(err, TSR_E_INTERNAL,
                             "engine: body %d has type %d of %d", i,
                             spec->type[i], spec->n_type);
+    if (spec->unit != NULL && spec->rigid == NULL)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "engine: rigid units, and no places of their bodies");
+    for (int i = 0; i < spec->n_body && spec->unit != NULL; i++)
+        if (spec->unit[i] < -1 || spec->unit[i] >= spec->n_body)
+            return tsr_fail(err, TSR_E_INTERNAL,
+                            "engine: body %d is of unit %d", i, spec->unit[i]);
     int n_table = tsr_engine_n_comp(spec) * spec->n_type;
     for (int t = 0; t < n_table; t++)
         for (int k = 0; k < spec->n_q; k++)

@@ -31,6 +31,10 @@ typedef struct {
     const double *form_factor; /* [n_comp][n_type][n_q] electrons */
     double d_bound_ang;        /* largest distance that dq allows for; a profile
                                   asked beyond it is TSR_E_RANGE. 0: no check */
+    const int *unit; /* [n_body] bodies of one number, 0 to n_body-1, keep
+                        their distances, which are those of `rigid`,
+                        for ever; -1: of none. NULL: nobody does */
+    const double (*rigid)[3]; /* [n_body] Angstrom; NULL where unit is */
 } tsr_engine_spec;
 
 static inline int tsr_engine_n_comp(const tsr_engine_spec *spec)

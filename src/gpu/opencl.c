@@ -2,7 +2,6 @@
  * kernels (embedded, or from TSR_KERNEL_DIR), and building a program, with the
  * compiler's whole log where it fails. */
 #include "gpu/opencl.h"
-#include "gpu/kernel_source.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -23,6 +23,15 @@ tsr_status tsr_cl_fail(tsr_err *err, const tsr_device *device, const char *call,
 
 /* Kernel programs: embedded sources, built for one device. */
 
+/* The texts, embedded at build by kernels/embed.c. */
+typedef struct {
+    const char *name; /* file name, as in kernels/ */
+    const char *text; /* ends with a zero byte */
+    size_t size;      /* without it */
+} tsr_kernel_source;
+
+extern const tsr_kernel_source tsr_kernel_sources[]; /* ends with name NULL */
+
 typedef struct {
     cl_program program;
     uint64_t source_hash; /* FNV-1a 64 over the sources in order */

@@ -1,4 +1,5 @@
 /* Known answers on a device, against sums in double precision. */
+#include "gpu/engine_plane_wave.h"
 #include "gpu/page_tile.h"
 #include "scattering/debye.h"
 
@@ -11,11 +12,16 @@
  */
 enum { N_Q_ONE = 71, N_Q_MORE = 35, N_TYPE = 4, MAX_COMP = 3, N_SYSTEM = 2 };
 enum { MAX_PAIR = MAX_COMP * (MAX_COMP + 1) / 2, MAX_RANGE = 2 };
-enum { MAX_BODY = 4 * 128 };
+enum { MAX_BODY = 4 * 160 };
 
 /* I(q) to single precision: 1e-5 is what the engine promises; double leaves
  * rounding in the order of the sum. */
 static const double limit_single = 1e-5, limit_double = 1e-11;
+
+/* Plane waves have no tiles; what stands for one, such that a block is worth a
+ * table; and no two bodies are farther apart. */
+enum { WAVE_BLOCK = 32, WAVE_BLOCK_GPU = 160 };
+static const double wave_bound_ang = 150.0;
 
 typedef struct {
     int first, count; /* eighths of a tile; count 0: to the last body */
@@ -35,13 +41,16 @@ static const struct {
     {"full sums", 1, 1, {{3, 7, 0}}},
     {"a rigid group", 1, 1, {{16, 0, 1}}},
     {"a rigid group of two ranges", 1, 2, {{0, 8, 1}, {16, 8, 1}}},
-    {"a difference after a rigid group", 1, 1, {{18, 2, 0}}},
+    {"a difference after a rigid group", 1, 1, {{2, 2, 0}}},
+    {"a turn of the whole", 1, 1, {{0, 0, 1}}},
+    {"a difference after that", 1, 1, {{9, 2, 0}}},
 };
 enum { N_STEP = sizeof steps / sizeof steps[0] };
 
 typedef struct {
     tsr_engine_spec spec;
     int type[MAX_BODY];
+    int unit[MAX_BODY]; /* the third block is one, for plane waves */
     double form_factor[MAX_COMP * N_TYPE * N_Q_ONE];
     double xyz[MAX_BODY][3], moved[MAX_BODY][3];
     double exact[MAX_PAIR * N_Q_ONE], exact_moved[MAX_PAIR * N_Q_ONE];
@@ -73,6 +82,7 @@ static void make_system(known *t, int n_comp)
     t->random = 20130101;
     for (int i = 0; i < n; i++) {
         t->type[i] = i % N_TYPE;
+        t->unit[i] = i / t->tile == 2 ? 0 : -1;
         place(t, t->xyz[i]);
     }
     memcpy(t->moved, t->xyz, sizeof t->moved);
@@ -204,15 +214,23 @@ static tsr_status play(known *t, tsr_batch *batch, tsr_err *err)
     return TSR_OK;
 }
 
+/* options NULL: plane waves. */
 static tsr_status test(known *t, const tsr_device *device,
-                       const tsr_page_tile_options *options, int n_comp,
-                       tsr_err *err)
+                       const tsr_page_tile_options *options, int as_gpu,
+                       int n_comp, tsr_err *err)
 {
     tsr_engine *engine = NULL;
     tsr_batch *batch = NULL;
     make_system(t, n_comp);
+    if (options == NULL) {
+        t->spec.d_bound_ang = wave_bound_ang;
+        t->spec.unit = t->unit;
+        t->spec.rigid = (const double(*)[3])t->xyz;
+    }
     tsr_status status =
-        tsr_engine_page_tile_new(&t->spec, device, options, &engine, err);
+        options != NULL
+            ? tsr_engine_page_tile_new(&t->spec, device, options, &engine, err)
+            : tsr_engine_plane_wave_new(&t->spec, device, as_gpu, &engine, err);
     TSR_THEN(status, tsr_batch_new(engine, N_SYSTEM, &batch, err));
     TSR_THEN(status, play(t, batch, err));
     tsr_batch_free(batch);
@@ -220,21 +238,21 @@ static tsr_status test(known *t, const tsr_device *device,
     return status;
 }
 
-tsr_status tsr_engine_self_test(const tsr_device *device,
-                                const tsr_page_tile_options *options,
-                                int n_body, int n_comp, tsr_self_test *result,
-                                tsr_err *err)
+/* options NULL: plane waves. n_comp 0: 1, 2 and 3 in turn. */
+static tsr_status test_all(const tsr_device *device,
+                           const tsr_page_tile_options *options, int as_gpu,
+                           int tile, double limit, int n_comp,
+                           tsr_self_test *result, tsr_err *err)
 {
     const tsr_device_info *info = tsr_device_get_info(device);
     int first = n_comp > 0 ? n_comp : 1, last = n_comp > 0 ? n_comp : MAX_COMP;
-    tsr_page_tile_options o;
     known *t = calloc(1, sizeof *t);
     TSR_TRY(tsr_allocated(t, err));
-    tsr_status status = tsr_page_tile_resolve(info, n_body, options, &o, err);
-    t->tile = o.tile;
-    t->result.limit = !status && o.use_double ? limit_double : limit_single;
+    tsr_status status = TSR_OK;
+    t->tile = tile;
+    t->result.limit = limit;
     for (int k = first; k <= last && status == TSR_OK; k++)
-        status = test(t, device, &o, k, err);
+        status = test(t, device, options, as_gpu, k, err);
     if (status == TSR_OK && t->wrong != NULL)
         status = tsr_fail(
             err, TSR_E_DEVICE,
@@ -248,4 +266,27 @@ tsr_status tsr_engine_self_test(const tsr_device *device,
         *result = t->result;
     free(t);
     return status;
+}
+
+tsr_status tsr_engine_self_test(const tsr_device *device,
+                                const tsr_page_tile_options *options,
+                                int n_body, int n_comp, tsr_self_test *result,
+                                tsr_err *err)
+{
+    tsr_page_tile_options o;
+    TSR_TRY(tsr_page_tile_resolve(tsr_device_get_info(device), n_body, options,
+                                  &o, err));
+    return test_all(device, &o, 0, o.tile,
+                    o.use_double ? limit_double : limit_single, n_comp, result,
+                    err);
+}
+
+tsr_status tsr_plane_wave_self_test(const tsr_device *device, int as_gpu,
+                                    int n_comp, tsr_self_test *result,
+                                    tsr_err *err)
+{
+    const int is_gpu =
+        as_gpu || tsr_device_get_info(device)->type != TSR_DEVICE_CPU;
+    return test_all(device, NULL, as_gpu, is_gpu ? WAVE_BLOCK_GPU : WAVE_BLOCK,
+                    limit_single, n_comp, result, err);
 }

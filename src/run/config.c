@@ -18,6 +18,7 @@ static const char *const trajectory_words[] = {"all", "atoms", "bodies", "none",
 static const char *const weight_words[] = {"infer", "equal", NULL};
 static const char *const ligand_words[] = {"all", "none", NULL};
 static const char *const auto_words[] = {"auto", NULL};
+static const char *const engine_words[] = {"auto", "tiles", "waves", NULL};
 
 static const tsr_field start_fields[] = {
     {.name = "file",
@@ -177,6 +178,13 @@ static const tsr_field device_fields[] = {
      .max = 4096.0,
      .words = auto_words,
      .doc = "host threads; auto: as many as there are processors"},
+    {.name = "engine",
+     .type = TSR_FIELD_CHOICE,
+     .offset = offsetof(tsr_device_config, engine),
+     .initial = "auto",
+     .words = engine_words,
+     .doc = "tiles of pairs, or plane waves; auto: the faster one for the "
+            "molecule, its rigid parts and the device"},
     {0}};
 
 static const tsr_field output_fields[] = {
@@ -397,18 +405,16 @@ tsr_status tsr_config_blame(const tsr_config *config, tsr_status status,
         return status;
     size_t length = strcspn(err->message, ": '");
     const char *place = NULL;
-    if (err->message[length] == ':' && length < sizeof key) {
-        snprintf(key, sizeof key, "%.*s", (int)length, err->message);
+    snprintf(key, sizeof key, "%.*s", (int)length, err->message);
+    if (err->message[length] == ':' && length < sizeof key)
         place = tsr_yaml_marks_find(&config->marks, key);
-    }
     return tsr_wrap(err, status, "%s", place == NULL ? config->path : place);
 }
 
 void tsr_config_drop_data(tsr_config *config)
 {
-    const tsr_field data[] = {*tsr_field_find(tsr_config_fields(), "data"),
-                              {.name = NULL}};
-    tsr_fields_clear(data, config);
+    const tsr_field *data = tsr_field_find(tsr_config_fields(), "data");
+    tsr_fields_clear((const tsr_field[]){*data, {0}}, config);
 }
 
 void tsr_config_moves(const tsr_config *config, const void *option[TSR_N_MOVE])
@@ -473,8 +479,7 @@ void tsr_config_data_name(const tsr_config *config, int number, size_t size,
 /* "configs/lar.yaml" -> "lar". */
 static char *stem(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *base = slash == NULL ? path : slash + 1;
+    const char *base = tsr_text_file_name(path);
     const char *dot = strrchr(base, '.');
     size_t n = dot == NULL || dot == base ? strlen(base) : (size_t)(dot - base);
     char *name = calloc(n + 1, 1);
@@ -492,7 +497,7 @@ static tsr_status check(const tsr_config *c, tsr_err *err)
                         s->file == NULL ? "" : ", not both");
     if (s->flexible.n > 0 && s->rigid.n > 0)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "structure: give flexible or rigid ranges, not both");
+                        "structure: give flexible or rigid, not both");
     if (s->still && s->flexible.n + s->rigid.n + s->fixed.n + s->mobile.n > 0)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.still: with it nothing moves; leave "
@@ -524,10 +529,10 @@ static tsr_status check(const tsr_config *c, tsr_err *err)
             whole[k].value->number != floor(whole[k].value->number))
             return tsr_fail(err, TSR_E_CONFIG, "%s: %g is not a whole number",
                             whole[k].key, whole[k].value->number);
-    if (c->output.directory[0] == '\0')
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "output.directory: empty; name a folder");
-    return TSR_OK;
+    return c->output.directory[0] != '\0'
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_CONFIG,
+                          "output.directory: empty; name a folder");
 }
 
 /* The hydration is inferred where a curve can tell of it. A table that the
@@ -547,8 +552,7 @@ static void settle_hydration(tsr_config *c)
 
 /* Where all of a molecule bends to fit a map, most of what has to find its
  * place are side chains, and a step of one costs little beside a pivot: they
- * get most of the proposals. A configuration with moves of its own has its own.
- */
+ * get most of the proposals, but where the configuration has its own moves. */
 static void settle_moves(tsr_config *c)
 {
     static const struct {

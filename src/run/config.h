@@ -54,6 +54,7 @@ typedef struct {
 typedef struct {
     char *use;
     tsr_number_or_word threads; /* auto, or a number */
+    int engine;                 /* tsr_engine_choice */
 } tsr_device_config;
 
 typedef struct {

@@ -24,6 +24,7 @@ void tsr_setup_clear(tsr_setup *setup)
     free(setup->device);
     free(setup->speed);
     free(setup->engine_text);
+    free(setup->unit);
     free(setup->model_error_text);
     tsr_surrogate_free(setup->surrogate);
     tsr_likelihood_free(setup->likelihood);

@@ -4,7 +4,7 @@
 #define TSR_RUN_SETUP_H
 
 #include "core/log.h"
-#include "gpu/device.h"
+#include "gpu/engine_plane_wave.h"
 #include "likelihood/likelihood.h"
 #include "likelihood/surrogate.h"
 #include "model/nucleic.h"
@@ -39,7 +39,9 @@ typedef struct {
     int n_engine;                 /* 0 until tsr_setup_engine; one a device */
     tsr_device **device;          /* [n_engine] NULL: the reference engine */
     tsr_engine_share *share;      /* [n_engine] each engine with its chains */
-    double *speed;          /* [n_engine] profiles a second; 0: not measured */
+    double *speed; /* [n_engine] profiles a second; 0: not measured */
+    tsr_engine_choice engine_choice;
+    int *unit;              /* [n_body] its rigid unit, -1: none; or NULL */
     char *engine_text;      /* a line an engine, joined by newlines; or NULL */
     char *model_error_text; /* what was learnt of it, or why not; or NULL */
     double reach_ang;       /* how far apart two bodies can come */
@@ -77,6 +79,13 @@ int tsr_config_is_placed(const tsr_config *config);
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err);
 void tsr_setup_clear(tsr_setup *setup);
+
+/* Whether chains will walk by a surrogate on all devices; whether one of these
+ * is a GPU. And what the moves by a surrogate need, on each device, and on none
+ * where there is nothing to go by. Errors: TSR_E_NOMEM. */
+int tsr_setup_will_walk(const tsr_setup *setup);
+int tsr_setup_has_gpu(const tsr_setup *setup);
+tsr_status tsr_setup_surrogate(tsr_log *log, tsr_setup *setup, tsr_err *err);
 
 /* Fits the first conformation to the curves, rigid: setup->rigid, and the
  * `start` of a likelihood's terms. partial [n_pair][n_q]: its profiles, as that

@@ -2,10 +2,8 @@
 #include "run/setup.h"
 
 #include "core/clock.h"
-#include "engine/redraw.h"
 #include "gpu/engine_page_tile.h"
-#include "gpu/surrogate_walk.h"
-#include "moves/surrogate_move.h"
+#include "gpu/engine_plane_wave.h"
 #include "sampler/share.h"
 
 #include <gsl/gsl_sort.h>
@@ -18,7 +16,24 @@ static tsr_engine_spec spec_of(const tsr_setup *s, int probe, int n_system)
     tsr_engine_spec spec = tsr_likelihood_engine(s->likelihood, probe,
                                                  s->topology->n_body, n_system);
     spec.d_bound_ang = s->d_bound_ang;
+    if (s->unit != NULL) {
+        spec.unit = s->unit;
+        spec.rigid = (const double(*)[3])s->first->body;
+    }
     return spec;
+}
+
+/* Which rigid unit each body is of, where all states have the same. */
+static tsr_status find_units(tsr_setup *s, tsr_err *err)
+{
+    const tsr_topology *t = s->topology;
+    if (s->n_start > 0)
+        return TSR_OK;
+    s->unit = malloc(((size_t)t->n_body + 1) * sizeof *s->unit);
+    TSR_TRY(tsr_allocated(s->unit, err));
+    for (int b = 0; b < t->n_body; b++)
+        s->unit[b] = t->residue[t->body[b].residue].unit;
+    return TSR_OK;
 }
 
 /* An engine for all probes. device NULL: the reference. */
@@ -31,9 +46,10 @@ static tsr_status make_engine(const tsr_setup *s, const tsr_device *device,
         part == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
     for (int p = 0; p < n && status == TSR_OK; p++) {
         const tsr_engine_spec spec = spec_of(s, p, n_system);
-        status = device == NULL ? tsr_engine_reference_new(&spec, &part[p], err)
-                                : tsr_engine_page_tile_new(&spec, device, NULL,
-                                                           &part[p], err);
+        status = device == NULL
+                     ? tsr_engine_reference_new(&spec, &part[p], err)
+                     : tsr_engine_device_new(&spec, device, s->engine_choice,
+                                             &part[p], err);
     }
     if (status == TSR_OK)
         status = tsr_engine_join(n, part, out, err);
@@ -72,19 +88,29 @@ static void drop(tsr_setup *s, int e)
 }
 
 /* Each number of components has kernels of its own. */
-static tsr_status open_device(int index, const tsr_likelihood *l, int n_body,
+static tsr_status open_device(int index, const tsr_setup *s,
                               tsr_device **device, tsr_err *err)
 {
+    const tsr_likelihood *l = s->likelihood;
     char choice[16];
     snprintf(choice, sizeof choice, "%d", index);
     tsr_status status = tsr_device_open(choice, device, err);
     for (int n_comp = 1; n_comp <= TSR_N_COMP; n_comp++) {
-        int is_needed = 0;
-        for (int p = 0; p < l->n_probe; p++)
-            is_needed |= l->probe[p].n_comp == n_comp;
-        if (is_needed && status == TSR_OK)
-            status =
-                tsr_engine_self_test(*device, NULL, n_body, n_comp, NULL, err);
+        int is_needed[2] = {0, 0};
+        for (int p = 0; p < l->n_probe && status == TSR_OK; p++) {
+            const tsr_engine_spec spec = spec_of(s, p, 1);
+            const tsr_engine_choice engine = tsr_engine_choose(
+                &spec, tsr_device_get_info(*device), s->engine_choice);
+            if (l->probe[p].n_comp == n_comp)
+                is_needed[engine == TSR_ENGINE_PLANE_WAVES] = 1;
+        }
+        if (is_needed[0])
+            TSR_THEN(status,
+                     tsr_engine_self_test(*device, NULL, s->topology->n_body,
+                                          n_comp, NULL, err));
+        if (is_needed[1])
+            TSR_THEN(status,
+                     tsr_plane_wave_self_test(*device, 0, n_comp, NULL, err));
     }
     return status;
 }
@@ -108,8 +134,7 @@ static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
         status = reserve(s, n_chosen, err);
     for (int i = 0; i < n_chosen && status == TSR_OK; i++) {
         int e = s->n_engine++;
-        status = open_device(chosen[i], s->likelihood, s->topology->n_body,
-                             &s->device[e], &why);
+        status = open_device(chosen[i], s, &s->device[e], &why);
         if (status == TSR_E_DEVICE && any) {
             tsr_warn(log, "device %d is left out: %s", chosen[i], why.message);
             drop(s, e);
@@ -386,131 +411,6 @@ static tsr_status check_engines(tsr_log *log, tsr_setup *s, tsr_err *err)
     return TSR_OK;
 }
 
-/* ---- walks ---- */
-
-/* On a processor a walk takes as long as twenty to forty other steps. In a
- * small molecule it gains no more than they do, in others one is worth its time
- * where a GPU makes three. */
-enum { LEAST_BODIES_CPU = 450, WALK_COST_CPU = 3 };
-
-static int may_walk(const tsr_setup *s, int e)
-{
-    const tsr_surrogate_options *o = s->move_options[TSR_MOVE_surrogate];
-    if (s->device[e] == NULL || o == NULL || !(o->weight > 0.0))
-        return 0;
-    return o->on == TSR_SURROGATE_ON_ALL ||
-           tsr_device_get_info(s->device[e])->type == TSR_DEVICE_GPU ||
-           (o->on == TSR_SURROGATE_ON_AUTO &&
-            s->topology->n_body >= LEAST_BODIES_CPU);
-}
-
-static int may_redraw(const tsr_setup *s, int e)
-{
-    double weight = 0.0;
-    if (s->move_options[TSR_MOVE_redraw] != NULL)
-        memcpy(&weight, s->move_options[TSR_MOVE_redraw], sizeof weight);
-    return s->device[e] != NULL && weight > 0.0;
-}
-
-/* On all devices, or on none, since chains on them have the same moves. */
-static int will(const tsr_setup *s, int (*may)(const tsr_setup *, int))
-{
-    int all = s->n_engine > 0 && !s->target.is_still &&
-              tsr_surrogate_applies(s->topology, s->likelihood);
-    for (int e = 0; e < s->n_engine; e++)
-        all &= may(s, e);
-    return all;
-}
-
-static int will_walk(const tsr_setup *s)
-{
-    return will(s, may_walk);
-}
-
-static int will_redraw(const tsr_setup *s)
-{
-    return will(s, may_redraw);
-}
-
-static int has_gpu(const tsr_setup *s)
-{
-    for (int e = 0; e < s->n_engine; e++)
-        if (s->device[e] != NULL &&
-            tsr_device_get_info(s->device[e])->type == TSR_DEVICE_GPU)
-            return 1;
-    return 0;
-}
-
-/* For every device a kernel that walks by the surrogate; else none has. */
-static tsr_status make_walks(tsr_log *log, tsr_setup *s, tsr_err *err)
-{
-    tsr_err why = {0};
-    tsr_status status = TSR_OK;
-    for (int e = 0; e < s->n_engine && status == TSR_OK; e++)
-        status = tsr_surrogate_device_new(s->device[e],
-                                          tsr_surrogate_spec_of(s->surrogate),
-                                          &s->share[e].walks, &why);
-    if (status == TSR_OK)
-        return TSR_OK;
-    if (status != TSR_E_DEVICE)
-        return tsr_fail(err, status, "%s", why.message);
-    tsr_warn(log, "no walks by a surrogate: %s", why.message);
-    for (int e = 0; e < s->n_engine; e++) {
-        tsr_surrogate_engine_free(s->share[e].walks);
-        s->share[e].walks = NULL;
-    }
-    return TSR_OK;
-}
-
-/* Tails alone other moves turn as well in less time. */
-static tsr_status make_redraws(tsr_setup *s, tsr_err *err)
-{
-    const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(s->surrogate);
-    const int is_worth = spec->n_linker > 0 && tsr_redraw_n_stretch(spec) > 0;
-    for (int e = 0; e < s->n_engine && is_worth; e++) {
-        s->share[e].redraws = tsr_redraw_engine_new(spec);
-        TSR_TRY(tsr_allocated(s->share[e].redraws, err));
-    }
-    return TSR_OK;
-}
-
-static tsr_status make_surrogate(tsr_log *log, tsr_setup *s, tsr_err *err)
-{
-    const int walks = will_walk(s), redraws = will_redraw(s);
-    if (!walks && !redraws)
-        return TSR_OK;
-    TSR_TRY(tsr_surrogate_new(s->topology, s->prior, s->prior_table,
-                              s->likelihood, s->first, &s->surrogate, err));
-    if (s->surrogate == NULL)
-        return TSR_OK;
-    if (walks)
-        TSR_TRY(make_walks(log, s, err));
-    const int has_walks = s->share[0].walks != NULL;
-    /* Beside a GPU that walks they take hosts' time from what walks find
-     * sooner. */
-    if (redraws && !(has_walks && has_gpu(s)))
-        TSR_TRY(make_redraws(s, err));
-    const int has_redraws = s->share[0].redraws != NULL;
-    if (!has_walks && !has_redraws) {
-        tsr_surrogate_free(s->surrogate);
-        s->surrogate = NULL;
-        return TSR_OK;
-    }
-    const tsr_surrogate_spec *p = tsr_surrogate_spec_of(s->surrogate);
-    s->target.surrogate = s->surrogate;
-    s->target.walk_cost = has_gpu(s) ? 1.0 : WALK_COST_CPU;
-    if (has_walks)
-        tsr_info(log,
-                 "walks by a surrogate: %d torsions, %d beads, %d pairs of "
-                 "them%s",
-                 p->n_torsion, p->n_bead, p->n_pair,
-                 p->has_c2 ? ", and c2" : "");
-    if (has_redraws)
-        tsr_info(log, "redraws by a surrogate: %d linkers and tails, %d beads",
-                 tsr_redraw_n_stretch(p), p->n_bead);
-    return TSR_OK;
-}
-
 /* ---- how many chains and temperatures ---- */
 
 /* Systems that all devices together have room for, with some to spare. */
@@ -521,11 +421,11 @@ static double room_for(const tsr_setup *s)
         double share = 0.0; /* of the device, that a system takes */
         for (int p = 0; p < s->likelihood->n_probe; p++) {
             const tsr_engine_spec spec = spec_of(s, p, 1);
-            tsr_page_tile_memory m;
-            if (s->device[e] != NULL &&
-                tsr_page_tile_memory_needed(&spec, s->device[e], NULL, 1, &m,
-                                            NULL) == TSR_OK)
-                share += 1.0 / (double)m.most_systems;
+            const double room =
+                s->device[e] != NULL
+                    ? tsr_engine_room(&spec, s->device[e], s->engine_choice)
+                    : 0.0;
+            share += room > 0.0 ? 1.0 / room : 0.0;
         }
         least = fmin(least, 1.0 / share);
     }
@@ -539,13 +439,13 @@ static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
     const int has_data = s->likelihood != NULL;
     const tsr_sampler_place place = {
         .has_data = has_data,
-        .is_gpu = has_gpu(s),
-        .walks = will_walk(s),
+        .is_gpu = tsr_setup_has_gpu(s),
+        .walks = tsr_setup_will_walk(s),
         .has_fine = config->structure.bodies == TSR_CONFIG_ATOMS &&
                     tsr_likelihood_n_profile(s->likelihood) > 0,
         .n_thread = s->n_thread,
         .n_state = tsr_target_n_state(&s->target),
-        .room = has_data && has_gpu(s) ? room_for(s) : 0.0,
+        .room = has_data && tsr_setup_has_gpu(s) ? room_for(s) : 0.0,
         .least_beta = has_data ? tsr_likelihood_least_beta(s->likelihood) : 0.0,
         .is_placed = tsr_config_is_placed(config)};
     const tsr_status status = tsr_sampler_settle(&config->sampler, &place, err);
@@ -567,6 +467,8 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
         s->n_engine = status == TSR_OK;
     } else {
         tell_environment(log);
+        s->engine_choice = (tsr_engine_choice)config->device.engine;
+        TSR_TRY(find_units(s, err));
         status = open_devices(config->device.use, log, s, err);
     }
     if (status == TSR_OK)
@@ -583,7 +485,7 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
         status = tsr_setup_model_error(config, log, s, err);
     TSR_THEN(status, tsr_setup_take_atoms(config, log, s, err));
     if (status == TSR_OK)
-        status = make_surrogate(log, s, err);
+        status = tsr_setup_surrogate(log, s, err);
     if (status == TSR_OK)
         status = fit_first(s, err);
     if (status == TSR_OK && s->n_thread < s->n_engine) {

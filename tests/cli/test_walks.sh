@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs whose chains walk by a surrogate on the device, and draw linkers anew by
-# it: the same draws whatever the threads, stopped and gone on with, and a run
-# that goes on where nothing walks and comes back. Prints one line a test
-# (tests/run.sh).
+# it: the same draws whatever the threads, stopped and gone on with, by either
+# engine of the device, and a run that goes on where nothing walks and comes
+# back. Prints one line a test (tests/run.sh).
 . tests/cli/expect.sh
 
 short_model model.pdb
@@ -39,5 +39,19 @@ check "nothing walks" sh -c '! grep -q "walks by\|^surrogate" err.txt'
 expect "by default not on processors where it is small" 0 "" "$program" run good.yaml \
     --output default -v --set moves.surrogate.on=auto
 check "nothing walks there" sh -c '! grep -q "walks by\|^surrogate" err.txt'
+
+# ---- curves by plane waves ----
+expect "plane waves" 0 "engine: plane waves, [0-9]+ directions, 1 rigid unit;" \
+    "$program" run good.yaml --output waves --threads 2 -v \
+    --set device.engine=waves
+check "walks are accepted by them" grep -Eq "surrogate +[0-9]+ proposed, [1-9]" err.txt
+expect "a part by them" 0 "" "$program" run good.yaml --output waves-part \
+    --set device.engine=waves --set sampler.draws=3 --threads 1
+expect "the rest by them" 0 "resumed" "$program" resume waves-part --draws 8 \
+    --threads 2
+same "by plane waves: the same draws" waves-part waves
+expect "another engine" 78 "'waves'|auto, tiles" "$program" check good.yaml \
+    --set device.engine=wave
+
 compared
 exit $bad

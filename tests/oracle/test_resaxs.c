@@ -144,9 +144,7 @@ static void device_engines(void **state)
         double profile[N_Q];
         if (!is_wanted(device, v, 0))
             continue;
-        must(tsr_engine_page_tile_new(&c->spec, device, &variants[v].options,
-                                      &engine, &err),
-             &err);
+        must(make_variant(&c->spec, device, &variants[v], &engine, &err), &err);
         evaluate(engine, c, profile);
         double error = worst_error(profile, c->exact, N_Q);
         printf("    %-55s %.1e\n", variants[v].name, error);
@@ -189,9 +187,7 @@ static void short_range(void **state)
         double at[N_Q];
         if (!is_wanted(device, v, 1))
             continue;
-        must(tsr_engine_page_tile_new(&spec, device, &variants[v].options,
-                                      &engine, &err),
-             &err);
+        must(make_variant(&spec, device, &variants[v], &engine, &err), &err);
         evaluate(engine, c, profile);
         for (int k = 0; k < N_Q; k++)
             at[k] = profile[k * part];

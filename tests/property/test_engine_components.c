@@ -41,7 +41,8 @@ static void make_problem(problem *p, int n_comp)
                                 .dq_inv_ang = dq,
                                 .n_system = N_SYSTEM,
                                 .type = p->type,
-                                .form_factor = p->factor};
+                                .form_factor = p->factor,
+                                .d_bound_ang = 4.0 * radius_ang};
 }
 
 /* Moves runs of bodies at random, accepts half of them; xyz follows. */
@@ -103,8 +104,9 @@ static void compare(const char *name, const problem *p, const double *got,
  * precision, groups of pages, with and without atomics and differences. */
 static int is_wanted(int n_comp, int v)
 {
-    static const unsigned variant[] = {0, 1u << 0, 1u << 2 | 1u << 3 | 1u << 6,
-                                       1u << 0 | 1u << 1 | 1u << 4};
+    static const unsigned variant[] = {0, 1u << 0 | 1u << 9,
+                                       1u << 2 | 1u << 3 | 1u << 6 | 1u << 9,
+                                       1u << 0 | 1u << 1 | 1u << 4 | 1u << 10};
     return COMPONENTS_ALL || variant[n_comp] >> v & 1u;
 }
 
@@ -124,8 +126,7 @@ static void against_reference(void **state)
             if (!has_variant(device, &variants[v]) || !is_wanted(n_comp, v))
                 continue;
             make_problem(&p, n_comp);
-            must(tsr_engine_page_tile_new(&p.spec, device, &variants[v].options,
-                                          &engine, &err),
+            must(make_variant(&p.spec, device, &variants[v], &engine, &err),
                  &err);
             must(tsr_engine_reference_new(&p.spec, &reference, &err), &err);
             assert_int_equal(engine->n_pair, n_comp * (n_comp + 1) / 2);

@@ -1,0 +1,371 @@
+/* Amplitudes of plane waves, and profiles from them.
+ *
+ *     A_a(q n) = sum_i F_i^a(q) exp(i q n r_i),   I_ab = mean over n of
+ *                                                 Re A_a A_b*
+ *
+ * Directions n come in blocks, each of one band of q (BAND of them, low up); a
+ * work-item has LANES directions and a work-group the ITEMS of a block. Built
+ * with ITEMS, LANES, BAND, COMPS; BANDS, how many bands there are; and WIDE and
+ * TERMS of scattering/plane_wave.h.
+ *
+ * An entry is a body at a place: x, y, z and, as bits, its number and whether
+ * it is there (0) or no longer (1). What all entries of a part add to the
+ * amplitudes of a block goes into a row of `sum`; waves_take adds the rows of a
+ * proposal to the amplitudes that were accepted. So nothing depends on the
+ * order in which work-groups run. */
+#define PAIRS (COMPS * (COMPS + 1) / 2)
+#define WIDTH (ITEMS * LANES)
+#define AMPLITUDES (2 * COMPS * BAND) /* of a direction, of a table's place */
+
+#if LANES == 1
+typedef float real;
+typedef int whole;
+#define LOAD(p, lane) ((p)[lane])
+#define STORE(value, p, lane) ((p)[lane] = (value))
+#define TO_WHOLE(x) convert_int_rtn(x)
+#define TO_REAL(x) convert_float(x)
+#else
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+typedef JOIN(float, LANES) real;
+typedef JOIN(int, LANES) whole;
+#define TO_WHOLE(x) JOIN(JOIN(convert_int, LANES), _rtn)(x)
+#define TO_REAL(x) JOIN(convert_float, LANES)(x)
+#define LOAD(p, lane) JOIN(vload, LANES)(lane, p)
+#define STORE(value, p, lane) JOIN(vstore, LANES)(value, lane, p)
+#endif
+
+/* A number of turns within -1/2 to 1/2 as cosine and sine: the series of half
+ * the angle, to 6e-8, then that of the double. */
+static inline void wave_of(real turns, real *cosine, real *sine)
+{
+    real x = 3.14159265358979f * (turns - rint(turns)), y = x * x;
+    real s = 1.0f - y * (1.0f / 110.0f), c = 1.0f - y * (1.0f / 132.0f);
+    s = 1.0f - y * (1.0f / 72.0f) * s;
+    s = 1.0f - y * (1.0f / 42.0f) * s;
+    s = 1.0f - y * (1.0f / 20.0f) * s;
+    s = x * (1.0f - y * (1.0f / 6.0f) * s);
+    c = 1.0f - y * (1.0f / 90.0f) * c;
+    c = 1.0f - y * (1.0f / 56.0f) * c;
+    c = 1.0f - y * (1.0f / 30.0f) * c;
+    c = 1.0f - y * (1.0f / 12.0f) * c;
+    c = 1.0f - y * 0.5f * c;
+    *sine = 2.0f * s * c;
+    *cosine = 1.0f - 2.0f * s * s;
+}
+
+/* One body's waves times its form factors f [BAND][COMPS]. */
+static inline void add_body(real nx, real ny, real nz, float low, float sign,
+                            float4 at, const float *f, real *sum)
+{
+    const real step = nx * at.x + ny * at.y + nz * at.z; /* turns a step of q */
+    real c, s, c1, s1;
+    wave_of(low * step, &c, &s);
+    wave_of(step, &c1, &s1);
+    c *= sign;
+    s *= sign;
+#pragma unroll
+    for (int k = 0; k < BAND; k++) {
+#pragma unroll
+        for (int a = 0; a < COMPS; a++) {
+            sum[2 * (k * COMPS + a)] += f[k * COMPS + a] * c;
+            sum[2 * (k * COMPS + a) + 1] += f[k * COMPS + a] * s;
+        }
+        const real next = c * c1 - s * s1;
+        s = s * c1 + c * s1;
+        c = next;
+    }
+}
+
+/* The kernel at the WIDE points about a place on a circle, and the first of
+ * them: scattering/plane_wave.h. */
+static inline whole weights(real at, __global const float *pieces,
+                            real *restrict out)
+{
+    const whole first = TO_WHOLE(at);
+    const real x = 2.0f * (at - TO_REAL(first)) - 1.0f;
+#pragma unroll
+    for (int j = 0; j < WIDE; j++) {
+        real here = pieces[(TERMS - 1) * WIDE + j], before = 0.0f;
+#pragma unroll
+        for (int i = TERMS - 2; i > 0; i--) {
+            const real next = pieces[i * WIDE + j] + 2.0f * x * here - before;
+            before = here;
+            here = next;
+        }
+        out[j] = pieces[j] + x * here - before;
+    }
+    return first;
+}
+
+/* What the directions of a block read of a unit's table: where from, kernels,
+ * and what is there. */
+typedef struct {
+    int first[WIDTH];
+    float row[WIDE][WIDTH], column[WIDE][WIDTH];
+    float a[AMPLITUDES][WIDTH];
+} unit_reads;
+
+#if ITEMS > 1
+#define READS __local
+#else
+#define READS
+#endif
+
+/* The angles of the directions as the unit has them. */
+static inline void find_places(real nx, real ny, real nz, const float4 *pose,
+                               uint4 place, __global const float *pieces,
+                               size_t lane, READS unit_reads *reads)
+{
+    const float turn = 6.283185307179586f, per = (float)place.y / turn;
+    const real mx = pose[0].x * nx + pose[1].x * ny + pose[2].x * nz,
+               my = pose[0].y * nx + pose[1].y * ny + pose[2].y * nz,
+               mz = pose[0].z * nx + pose[1].z * ny + pose[2].z * nz;
+    const real theta = atan2(sqrt(mx * mx + my * my), mz);
+    real phi = atan2(my, mx), row[WIDE], column[WIDE];
+    phi = phi < 0.0f ? phi + turn : phi;
+    const whole r = weights(theta * per, pieces, row),
+                c = weights(phi * per, pieces, column);
+    STORE(r * (int)place.z + c + (int)place.x, reads->first, lane);
+    for (int i = 0; i < WIDE; i++) {
+        STORE(row[i], reads->row[i], lane);
+        STORE(column[i], reads->column[i], lane);
+    }
+}
+
+/* Sums of kernels times values; columns: of the table. On a GPU work-items side
+ * by side have four numbers each of one direction, side by side in memory. */
+#if ITEMS > 1
+static inline void read_places(__global const float *table, uint columns,
+                               size_t lane, __local unit_reads *reads)
+{
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (size_t t = lane; t < WIDTH * AMPLITUDES / 4; t += ITEMS) {
+        const size_t d = t / (AMPLITUDES / 4), quad = t % (AMPLITUDES / 4);
+        __global const float *at =
+            table + (size_t)reads->first[d] * AMPLITUDES + 4 * quad;
+        float4 own = 0.0f;
+#pragma unroll
+        for (int i = 0; i < WIDE; i++, at += (size_t)columns * AMPLITUDES)
+#pragma unroll
+            for (int j = 0; j < WIDE; j++)
+                own += reads->row[i][d] * reads->column[j][d] *
+                       vload4(0, at + j * AMPLITUDES);
+        reads->a[4 * quad][d] = own.x;
+        reads->a[4 * quad + 1][d] = own.y;
+        reads->a[4 * quad + 2][d] = own.z;
+        reads->a[4 * quad + 3][d] = own.w;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+#else
+static inline void read_places(__global const float *table, uint columns,
+                               size_t lane, unit_reads *reads)
+{
+    for (int d = 0; d < WIDTH; d++) {
+        __global const float *at = table + (size_t)reads->first[d] * AMPLITUDES;
+        float16 own[COMPS];
+        for (int k = 0; k < COMPS; k++)
+            own[k] = 0.0f;
+        for (int i = 0; i < WIDE; i++, at += (size_t)columns * AMPLITUDES)
+#pragma unroll
+            for (int j = 0; j < WIDE; j++)
+#pragma unroll
+                for (int k = 0; k < COMPS; k++)
+                    own[k] += reads->row[i][d] * reads->column[j][d] *
+                              vload16(k, at + j * AMPLITUDES);
+        for (int k = 0; k < COMPS; k++) {
+            float some[16];
+            vstore16(own[k], 0, some);
+            for (int j = 0; j < 16; j++)
+                reads->a[16 * k + j][d] = some[j];
+        }
+    }
+}
+#endif
+
+/* A unit's amplitudes in its own directions, times the phase of where it is.
+ * pose [4]: rows of the turn; the place and, as bits, number and sign. */
+static inline void add_unit(real nx, real ny, real nz, float low,
+                            const float4 *pose, uint4 place,
+                            __global const float *table,
+                            __global const float *pieces, size_t lane,
+                            READS unit_reads *reads, real *sum)
+{
+    find_places(nx, ny, nz, pose, place, pieces, lane, reads);
+    read_places(table, place.z, lane, reads);
+    const real step = nx * pose[3].x + ny * pose[3].y + nz * pose[3].z;
+    const float sign = as_uint(pose[3].w) & 1 ? -1.0f : 1.0f;
+    real c, s, c1, s1;
+    wave_of(low * step, &c, &s);
+    wave_of(step, &c1, &s1);
+    c *= sign;
+    s *= sign;
+#pragma unroll
+    for (int k = 0; k < BAND; k++) {
+#pragma unroll
+        for (int j = 2 * k * COMPS; j < 2 * (k + 1) * COMPS; j += 2) {
+            const real re = LOAD(reads->a[j], lane),
+                       im = LOAD(reads->a[j + 1], lane);
+            sum[j] += c * re - s * im;
+            sum[j + 1] += c * im + s * re;
+        }
+        const real next = c * c1 - s * s1;
+        s = s * c1 + c * s1;
+        c = next;
+    }
+}
+
+/* input: from parts_at on the parts [4]: first entry, how many, row of `sum`,
+ * and 1 where entries are poses of units; and entries. Groups: (blocks, parts).
+ * direction [block][4][WIDTH]: n in turns a step of q and Angstrom, and its
+ * weight. band [block]. factor [body][BANDS][BAND][COMPS].
+ * sum [row][block][AMPLITUDES][WIDTH] out. */
+__kernel void waves_add(__global const uint4 *input, uint parts_at,
+                        __global const float *direction,
+                        __global const uint *band,
+                        __global const float *factor,
+                        __global const float *table,
+                        __global const uint4 *places,
+                        __global const float *pieces, __global float *sum)
+{
+    const size_t block = get_group_id(0), lane = get_local_id(0);
+    const uint4 my = input[parts_at + get_group_id(1)];
+    const float low = (float)(band[block] * BAND);
+    __global const float *n = direction + block * 4 * WIDTH;
+    const real nx = LOAD(n, lane), ny = LOAD(n + WIDTH, lane),
+               nz = LOAD(n + 2 * WIDTH, lane);
+    real total[AMPLITUDES];
+    for (int j = 0; j < AMPLITUDES; j++)
+        total[j] = 0.0f;
+#if ITEMS > 1
+    __local float4 at[ITEMS];
+    __local float f[ITEMS][BAND * COMPS];
+    __local unit_reads reads;
+#else
+    unit_reads reads;
+#endif
+    if (my.y == 0)
+        return;
+    for (uint i = my.x; my.w > 0 && i < my.x + 4 * my.y; i += 4) {
+        const float4 pose[4] = {as_float4(input[i]), as_float4(input[i + 1]),
+                                as_float4(input[i + 2]),
+                                as_float4(input[i + 3])};
+        add_unit(nx, ny, nz, low, pose,
+                 places[(as_uint(pose[3].w) >> 1) * BANDS + band[block]],
+                 table, pieces, lane, &reads, total);
+    }
+#if ITEMS > 1
+    for (uint from = 0; my.w == 0 && from < my.y; from += ITEMS) {
+        const uint count = min((uint)ITEMS, my.y - from);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lane < count)
+            at[lane] = as_float4(input[my.x + from + lane]);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (uint j = lane; j < count * BAND * COMPS; j += ITEMS) {
+            const size_t body = as_uint(at[j / (BAND * COMPS)].w) >> 1;
+            f[j / (BAND * COMPS)][j % (BAND * COMPS)] =
+                factor[(body * BANDS + band[block]) * BAND * COMPS +
+                       j % (BAND * COMPS)];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (uint i = 0; i < count; i++) {
+            float own[BAND * COMPS];
+#pragma unroll
+            for (int j = 0; j < BAND * COMPS; j++)
+                own[j] = f[i][j];
+            add_body(nx, ny, nz, low,
+                     as_uint(at[i].w) & 1 ? -1.0f : 1.0f, at[i], own, total);
+        }
+    }
+#else
+    for (uint i = my.x; my.w == 0 && i < my.x + my.y; i++) {
+        const float4 at = as_float4(input[i]);
+        const size_t body = as_uint(at.w) >> 1;
+        __global const float *f =
+            factor + (body * BANDS + band[block]) * BAND * COMPS;
+        float own[BAND * COMPS];
+#pragma unroll
+        for (int j = 0; j < BAND * COMPS; j++)
+            own[j] = f[j];
+        add_body(nx, ny, nz, low, as_uint(at.w) & 1 ? -1.0f : 1.0f, at, own,
+                 total);
+    }
+#endif
+    __global float *out =
+        sum + (my.z * get_num_groups(0) + block) * AMPLITUDES * WIDTH;
+    for (int j = 0; j < AMPLITUDES; j++)
+        STORE(total[j], out + j * WIDTH, lane);
+}
+
+/* ask [4]: slot that was accepted, slot to write, first row of `sum`, rows; a
+ * full sum has the accepted slot's number + 2^31. Groups: (blocks, proposals).
+ * amplitude [slot][block][AMPLITUDES][WIDTH].
+ * profile [proposal][block][PAIRS][BAND] out: the block's part. */
+__kernel void waves_take(__global const uint4 *ask,
+                         __global const float *direction,
+                         __global const float *sum,
+                         __global float *amplitude, __global float *profile)
+{
+    const size_t blocks = get_num_groups(0), block = get_group_id(0),
+                 lane = get_local_id(0);
+    const uint4 my = ask[get_group_id(1)];
+    const size_t row = blocks * AMPLITUDES * WIDTH,
+                 here = block * AMPLITUDES * WIDTH;
+    const int is_full = my.x >> 31;
+    __global const float *from =
+        amplitude + (my.x & 0x7fffffffu) * row + here;
+    __global const float *add = sum + my.z * row + here;
+    __global float *to = amplitude + my.y * row + here;
+    const real weight =
+        LOAD(direction + (block * 4 + 3) * WIDTH, lane);
+    real total[PAIRS * BAND];
+    if (my.w == 0)
+        return;
+#pragma unroll
+    for (int k = 0; k < BAND; k++) {
+        real a[2 * COMPS];
+#pragma unroll
+        for (int j = 0; j < 2 * COMPS; j++) {
+            const int at = (2 * COMPS * k + j) * WIDTH;
+            a[j] = 0.0f;
+            if (!is_full)
+                a[j] = LOAD(from + at, lane);
+            for (uint r = 0; r < my.w; r++)
+                a[j] += LOAD(add + r * row + at, lane);
+            STORE(a[j], to + at, lane);
+        }
+        int pair = 0;
+#pragma unroll
+        for (int c = 0; c < COMPS; c++)
+#pragma unroll
+            for (int d = c; d < COMPS; d++, pair++)
+                total[pair * BAND + k] =
+                    weight * (a[2 * c] * a[2 * d] +
+                              a[2 * c + 1] * a[2 * d + 1]);
+    }
+    profile += (get_group_id(1) * blocks + block) * PAIRS * BAND;
+#if ITEMS > 1
+    __local float all[ITEMS];
+    for (int j = 0; j < PAIRS * BAND; j++) {
+        all[lane] = total[j];
+        for (int by = ITEMS / 2; by > 0; by /= 2) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (lane < by)
+                all[lane] += all[lane + by];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lane == 0)
+            profile[j] = all[0];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+#else
+    for (int j = 0; j < PAIRS * BAND; j++) {
+        float lanes[LANES], all = 0.0f;
+        STORE(total[j], lanes, 0);
+        for (int l = 0; l < LANES; l++)
+            all += lanes[l];
+        profile[j] = all;
+    }
+#endif
+}

@@ -1,0 +1,498 @@
+/* The host's side of a system of the engine by plane waves: where its bodies
+ * are, what a proposal moves, the poses of rigid units, and whether all stays
+ * within what the grid allows for. */
+#include "gpu/wave_engine.h"
+
+#include "core/vec3.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How far a unit may be from what its table is of: moves keep distances to
+ * 1e-6 A. */
+static const double rigid_ang = 1e-3;
+
+tsr_status tsr_wave_system_init(const tsr_wave_engine *e, tsr_wave_system *s,
+                                tsr_err *err)
+{
+    const size_t n = (size_t)e->base.n_body, n_profile = tsr_wave_n_profile(e);
+    s->now = calloc(n, sizeof *s->now);
+    s->then = calloc(n, sizeof *s->then);
+    s->range = calloc(n, sizeof *s->range);
+    s->moved = calloc((size_t)e->n_unit + 1, sizeof *s->moved);
+    s->accepted = calloc(n_profile, sizeof *s->accepted);
+    s->proposed = calloc(n_profile, sizeof *s->proposed);
+    return s->now == NULL || s->then == NULL || s->range == NULL ||
+                   s->moved == NULL || s->accepted == NULL ||
+                   s->proposed == NULL
+               ? tsr_no_memory(err)
+               : TSR_OK;
+}
+
+void tsr_wave_system_clear(tsr_wave_system *s)
+{
+    free(s->now);
+    free(s->then);
+    free(s->range);
+    free(s->moved);
+    free(s->accepted);
+    free(s->proposed);
+}
+
+static void copy_moved(const tsr_wave_system *s, double (*to)[3],
+                       const double (*from)[3])
+{
+    for (int r = 0; r < s->n_range; r++)
+        memcpy(to + s->range[r].first, from + s->range[r].first,
+               (size_t)s->range[r].count * sizeof *to);
+}
+
+/* ---- extents ---- */
+
+static double reach_of(const double (*restrict xyz)[3], int n,
+                       const double centre[3])
+{
+    double most2 = 0.0;
+    for (int i = 0; i < n; i++) {
+        const double d2 = tsr_vec3_distance2(xyz[i], centre);
+        most2 = d2 > most2 ? d2 : most2;
+    }
+    return sqrt(most2);
+}
+
+/* The middle of the box about all bodies as they are proposed. */
+static void find_centre(const tsr_wave_engine *e, tsr_wave_system *s)
+{
+    double low[3], high[3];
+    tsr_vec3_copy(low, s->then[0]);
+    tsr_vec3_copy(high, s->then[0]);
+    for (int i = 1; i < e->base.n_body; i++)
+        for (int c = 0; c < 3; c++) {
+            const double x = s->then[i][c];
+            low[c] = x < low[c] ? x : low[c];
+            high[c] = x > high[c] ? x : high[c];
+        }
+    for (int c = 0; c < 3; c++)
+        s->proposed_centre[c] = 0.5 * (low[c] + high[c]);
+    s->proposed_reach = reach_of((const double(*)[3])s->then, e->base.n_body,
+                                 s->proposed_centre);
+}
+
+typedef struct {
+    double radius;
+    int body;
+} far_body;
+
+static int farther_first(const void *a, const void *b)
+{
+    const double r = ((const far_body *)a)->radius,
+                 t = ((const far_body *)b)->radius;
+    return (r < t) - (r > t);
+}
+
+/* Pairs whose distances from the centre do not decide. */
+static tsr_status compare_far(const tsr_wave_engine *e, int system,
+                              tsr_err *err)
+{
+    const tsr_wave_system *s = &e->system[system];
+    const double limit = e->d_bound_ang * (1.0 + 1e-6);
+    const double sure = limit * (1.0 - 1e-9);
+    tsr_status status = TSR_OK;
+    int n = 0;
+    far_body *far = calloc((size_t)e->base.n_body, sizeof *far);
+    TSR_TRY(tsr_allocated(far, err));
+    for (int i = 0; i < e->base.n_body; i++) {
+        const double r =
+            sqrt(tsr_vec3_distance2(s->then[i], s->proposed_centre));
+        if (r > sure - s->proposed_reach)
+            far[n++] = (far_body){r, i};
+    }
+    qsort(far, (size_t)n, sizeof *far, farther_first);
+    for (int i = 0; i < n && status == TSR_OK; i++)
+        for (int j = i + 1; j < n && status == TSR_OK; j++) {
+            if (far[i].radius + far[j].radius <= sure)
+                break;
+            const double d2 =
+                tsr_vec3_distance2(s->then[far[i].body], s->then[far[j].body]);
+            if (d2 > limit * limit)
+                status = tsr_fail(err, TSR_E_RANGE,
+                                  "engine: two bodies of system %d are %.6g "
+                                  "Angstrom apart; the q grid allows for %.6g",
+                                  system, sqrt(d2), e->d_bound_ang);
+        }
+    free(far);
+    return status;
+}
+
+/* ---- units ---- */
+
+int tsr_wave_frame(const tsr_wave_unit *unit, const double (*xyz)[3],
+                   double frame[3][3])
+{
+    const double *o = xyz[unit->body[0]];
+    double side[3];
+    tsr_vec3_sub(frame[0], xyz[unit->body[1]], o);
+    tsr_vec3_sub(side, xyz[unit->body[2]], o);
+    if (!(tsr_vec3_norm(frame[0]) > 0.0))
+        return 0;
+    tsr_vec3_normalize(frame[0]);
+    const double along = tsr_vec3_dot(side, frame[0]);
+    for (int c = 0; c < 3; c++)
+        frame[1][c] = side[c] - along * frame[0][c];
+    if (!(tsr_vec3_norm(frame[1]) > 1.0))
+        return 0;
+    tsr_vec3_normalize(frame[1]);
+    tsr_vec3_cross(frame[2], frame[0], frame[1]);
+    return 1;
+}
+
+/* The body farthest from x, or from the line through x along the axis. */
+static int farthest(const tsr_wave_engine *e, const tsr_engine_spec *spec,
+                    int unit, const double x[3], const double *axis)
+{
+    double most = -1.0;
+    int at = 0;
+    for (int i = 0; i < spec->n_body; i++) {
+        double d[3];
+        if (e->unit[i] != unit)
+            continue;
+        tsr_vec3_sub(d, spec->rigid[i], x);
+        const double along = axis != NULL ? tsr_vec3_dot(d, axis) : 0.0;
+        const double far = tsr_vec3_dot(d, d) - along * along;
+        if (far > most) {
+            most = far;
+            at = i;
+        }
+    }
+    return at;
+}
+
+/* Bodies that tell the pose, and the middle. 0: the unit is not worth a table,
+ * or lies on a line. */
+static int describe_unit(const tsr_wave_engine *e, const tsr_engine_spec *spec,
+                         int unit, tsr_wave_unit *to)
+{
+    double *centre = to->middle;
+    const double(*x)[3] = spec->rigid;
+    double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
+    double high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL}, axis[3];
+    *to = (tsr_wave_unit){0};
+    for (int i = 0; i < spec->n_body; i++)
+        for (int c = 0; c < 3 && e->unit[i] == unit; c++) {
+            low[c] = fmin(low[c], x[i][c]);
+            high[c] = fmax(high[c], x[i][c]);
+            to->n += c == 0;
+        }
+    if (to->n < e->unit_cost)
+        return 0;
+    for (int c = 0; c < 3; c++)
+        centre[c] = 0.5 * (low[c] + high[c]);
+    to->body[0] = farthest(e, spec, unit, centre, NULL);
+    to->radius = sqrt(tsr_vec3_distance2(x[to->body[0]], centre));
+    to->body[1] = farthest(e, spec, unit, x[to->body[0]], NULL);
+    tsr_vec3_sub(axis, x[to->body[1]], x[to->body[0]]);
+    if (!(tsr_vec3_norm(axis) > 1.0))
+        return 0;
+    tsr_vec3_normalize(axis);
+    to->body[2] = farthest(e, spec, unit, x[to->body[0]], axis);
+    if (!tsr_wave_frame(to, x, to->frame))
+        return 0;
+    double from[3];
+    tsr_vec3_sub(from, centre, x[to->body[0]]);
+    for (int c = 0; c < 3; c++)
+        to->centre[c] = tsr_vec3_dot(to->frame[c], from);
+    return 1;
+}
+
+tsr_status tsr_wave_find_units(tsr_wave_engine *e, const tsr_engine_spec *spec,
+                               tsr_err *err)
+{
+    const int n_body = spec->n_body;
+    const size_t n = (size_t)n_body;
+    e->unit = calloc(n, sizeof *e->unit);
+    e->run_end = calloc(n, sizeof *e->run_end);
+    e->units = calloc(n, sizeof *e->units);
+    if (e->unit == NULL || e->run_end == NULL || e->units == NULL)
+        return tsr_no_memory(err);
+    for (int i = 0; i < n_body; i++) /* -2 and less: not looked at */
+        e->unit[i] =
+            spec->unit != NULL && spec->unit[i] >= 0 ? -2 - spec->unit[i] : -1;
+    for (int i = 0; i < n_body; i++) {
+        const int given = e->unit[i];
+        if (given >= -1)
+            continue;
+        const int number = describe_unit(e, spec, given, &e->units[e->n_unit])
+                               ? e->n_unit++
+                               : -1;
+        for (int j = i; j < n_body; j++)
+            e->unit[j] = e->unit[j] == given ? number : e->unit[j];
+    }
+    for (int i = n_body - 1; i >= 0; i--) {
+        const int is_last = i == n_body - 1 || e->unit[i] != e->unit[i + 1];
+        e->run_end[i] = is_last ? i + 1 : e->run_end[i + 1];
+        e->n_loose += e->unit[i] < 0;
+    }
+    return TSR_OK;
+}
+
+/* The pose of a unit: x of the table's frame, from its centre, is at
+ * turn x + at. */
+static void find_pose(const tsr_wave_unit *u, const double (*xyz)[3],
+                      double turn[3][3], double at[3])
+{
+    double frame[3][3] = {{0.0}};
+    tsr_wave_frame(u, xyz, frame);
+    tsr_vec3_copy(at, xyz[u->body[0]]);
+    for (int c = 0; c < 3; c++)
+        for (int d = 0; d < 3; d++) {
+            turn[c][d] = 0.0;
+            for (int k = 0; k < 3; k++)
+                turn[c][d] += frame[k][c] * u->frame[k][d];
+            at[c] += frame[d][c] * u->centre[d];
+        }
+}
+
+/* What moved, by kinds; whole units alone may. */
+static tsr_status count_moved(const tsr_wave_engine *e, tsr_wave_system *s,
+                              tsr_err *err)
+{
+    s->n_loose = s->n_unit = 0;
+    memset(s->moved, 0, (size_t)e->n_unit * sizeof *s->moved);
+    for (int r = 0; r < s->n_range; r++) {
+        const int end = s->range[r].first + s->range[r].count;
+        for (int i = s->range[r].first, n; i < end; i += n) {
+            n = (e->run_end[i] < end ? e->run_end[i] : end) - i;
+            *(e->unit[i] < 0 ? &s->n_loose : &s->moved[e->unit[i]]) += n;
+        }
+    }
+    for (int u = 0; u < e->n_unit; u++) {
+        s->n_unit += s->moved[u] > 0;
+        if (s->moved[u] > 0 && s->moved[u] < e->units[u].n)
+            return tsr_fail(err, TSR_E_INTERNAL,
+                            "engine: %d of the %d bodies of a rigid unit moved",
+                            s->moved[u], e->units[u].n);
+    }
+    return TSR_OK;
+}
+
+/* How far what moved is from the accepted centre at most: loose bodies, and the
+ * spheres about units. */
+static double moved_reach(const tsr_wave_engine *e, const tsr_wave_system *s)
+{
+    const double(*then)[3] = (const double(*)[3])s->then;
+    double most = 0.0, turn[3][3], at[3];
+    for (int r = 0; r < s->n_range; r++) {
+        const int end = s->range[r].first + s->range[r].count;
+        for (int i = s->range[r].first, n; i < end; i += n) {
+            n = (e->run_end[i] < end ? e->run_end[i] : end) - i;
+            if (e->unit[i] < 0)
+                most = fmax(most, reach_of(then + i, n, s->centre));
+        }
+    }
+    for (int u = 0; u < e->n_unit; u++)
+        if (s->moved[u] > 0) {
+            find_pose(&e->units[u], then, turn, at);
+            most = fmax(most, sqrt(tsr_vec3_distance2(at, s->centre)) +
+                                  e->units[u].radius);
+        }
+    return most;
+}
+
+/* Bounds first, where some bodies moved; then the exact check. */
+static tsr_status check_extent(const tsr_wave_engine *e, int system,
+                               tsr_err *err)
+{
+    tsr_wave_system *s = &e->system[system];
+    if (!s->is_full) {
+        const double moved = moved_reach(e, s);
+        tsr_vec3_copy(s->proposed_centre, s->centre);
+        s->proposed_reach = fmax(s->reach, moved);
+        if (moved + s->proposed_reach <= e->d_bound_ang)
+            return TSR_OK;
+    }
+    find_centre(e, s);
+    return 2.0 * s->proposed_reach <= e->d_bound_ang
+               ? TSR_OK
+               : compare_far(e, system, err);
+}
+
+/* Whether a unit is what its table is of: every body where the pose says. */
+static tsr_status check_unit(const tsr_wave_engine *e, int system, int unit,
+                             tsr_err *err)
+{
+    const tsr_wave_unit *u = &e->units[unit];
+    const double(*then)[3] = (const double(*)[3])e->system[system].then;
+    double turn[3][3], at[3];
+    find_pose(u, then, turn, at);
+    for (int i = 0; i < e->base.n_body; i++) {
+        double d[3], x[3];
+        if (e->unit[i] != unit)
+            continue;
+        tsr_vec3_sub(d, e->rigid[i], u->middle);
+        for (int c = 0; c < 3; c++)
+            x[c] = at[c] + tsr_vec3_dot(turn[c], d);
+        if (!(tsr_vec3_distance2(x, then[i]) < rigid_ang * rigid_ang))
+            return tsr_fail(err, TSR_E_INTERNAL,
+                            "engine: a rigid unit of system %d has another "
+                            "shape than the one its amplitudes are of (body "
+                            "%d)",
+                            system, i);
+    }
+    return TSR_OK;
+}
+
+/* Units that a proposal does not say to go along rigidly. */
+static tsr_status check_units(const tsr_wave_engine *e,
+                              const tsr_body_proposal *proposal, tsr_err *err)
+{
+    for (int r = 0; r < proposal->n_range; r++) {
+        const tsr_body_range *at = &proposal->range[r];
+        const int end = at->first + at->count;
+        for (int i = at->first; at->group == 0 && i < end; i = e->run_end[i])
+            if (e->unit[i] >= 0 &&
+                (i == at->first || e->unit[i] != e->unit[i - 1]))
+                TSR_TRY(check_unit(e, proposal->system, e->unit[i], err));
+    }
+    return TSR_OK;
+}
+
+/* ---- proposals ---- */
+
+/* Whether all bodies go along with one rigid motion, or none moves. */
+static int keeps_distances(const tsr_wave_engine *e,
+                           const tsr_body_proposal *proposal)
+{
+    int n = 0, is_one = 1;
+    for (int r = 0; r < proposal->n_range; r++) {
+        n += proposal->range[r].count;
+        is_one &= proposal->range[r].group > 0 &&
+                  proposal->range[r].group == proposal->range[0].group;
+    }
+    return n == 0 || (n == e->base.n_body && is_one);
+}
+
+void tsr_wave_reject(const tsr_wave_engine *e, int system)
+{
+    tsr_wave_system *s = &e->system[system];
+    if (s->is_pending)
+        copy_moved(s, s->then, (const double(*)[3])s->now);
+    s->is_pending = 0;
+}
+
+void tsr_wave_accept(const tsr_wave_engine *e, int system)
+{
+    tsr_wave_system *s = &e->system[system];
+    if (!s->is_pending)
+        return;
+    copy_moved(s, s->now, (const double(*)[3])s->then);
+    tsr_vec3_copy(s->centre, s->proposed_centre);
+    s->reach = s->proposed_reach;
+    s->is_pending = 0;
+    if (s->is_same) {
+        s->is_stale |= s->n_range > 0; /* it turned: its waves did not */
+        return;
+    }
+    double *profile = s->accepted;
+    s->accepted = s->proposed;
+    s->proposed = profile;
+    tsr_vec3_copy(s->origin, s->proposed_origin);
+    s->slot ^= 1;
+    s->age = s->is_full ? 0 : s->age + 1;
+    s->is_stale = 0;
+    s->is_set = 1;
+}
+
+tsr_status tsr_wave_propose(const tsr_wave_engine *e,
+                            const tsr_body_proposal *proposal, tsr_err *err)
+{
+    tsr_wave_system *s = &e->system[proposal->system];
+    s->n_range = proposal->n_range;
+    for (int r = 0; r < proposal->n_range; r++) {
+        const tsr_body_range *from = &proposal->range[r];
+        s->range[r] = (tsr_wave_range){from->first, from->count};
+        memcpy(s->then + from->first, from->xyz,
+               (size_t)from->count * sizeof *s->then);
+    }
+    s->is_pending = 1;
+    tsr_status status = count_moved(e, s, err);
+    s->is_same = s->is_set && keeps_distances(e, proposal);
+    s->is_full = !s->is_set || s->is_stale || s->age >= TSR_PLANE_WAVE_AGE ||
+                 2 * (s->n_loose + e->unit_cost * s->n_unit) >
+                     e->n_loose + e->unit_cost * e->n_unit;
+    TSR_THEN(status, check_units(e, proposal, err));
+    TSR_THEN(status, check_extent(e, proposal->system, err));
+    tsr_vec3_copy(s->proposed_origin,
+                  s->is_full ? s->proposed_centre : s->origin);
+    if (status != TSR_OK)
+        tsr_wave_reject(e, proposal->system);
+    return status;
+}
+
+/* ---- entries ---- */
+
+static void put_real(cl_uint *to, double x)
+{
+    const float value = (float)x;
+    memcpy(to, &value, sizeof value);
+}
+
+static void put_body(cl_uint to[4], const double x[3], const double origin[3],
+                     int body, unsigned is_gone)
+{
+    for (int c = 0; c < 3; c++)
+        put_real(&to[c], x[c] - origin[c]);
+    to[3] = (cl_uint)body << 1 | is_gone;
+}
+
+int tsr_wave_put_loose(const tsr_wave_engine *e, const tsr_wave_system *s,
+                       cl_uint (*to)[4])
+{
+    const tsr_wave_range all = {0, e->base.n_body};
+    const tsr_wave_range *range = s->is_full ? &all : s->range;
+    const int n_range = s->is_full ? 1 : s->n_range;
+    int n = 0;
+    for (int r = 0; r < n_range; r++)
+        for (int i = range[r].first; i < range[r].first + range[r].count; i++) {
+            if (e->unit[i] >= 0) {
+                i = e->run_end[i] - 1;
+                continue;
+            }
+            put_body(to[n++], s->then[i], s->proposed_origin, i, 0);
+            if (!s->is_full)
+                put_body(to[n++], s->now[i], s->origin, i, 1);
+        }
+    return n;
+}
+
+static void put_pose(cl_uint (*to)[4], const tsr_wave_unit *u,
+                     const double (*xyz)[3], const double origin[3], int unit,
+                     unsigned is_gone)
+{
+    double turn[3][3], at[3];
+    find_pose(u, xyz, turn, at);
+    for (int c = 0; c < 3; c++) {
+        for (int d = 0; d < 3; d++)
+            put_real(&to[c][d], turn[c][d]);
+        put_real(&to[3][c], at[c] - origin[c]);
+        to[c][3] = 0;
+    }
+    to[3][3] = (cl_uint)unit << 1 | is_gone;
+}
+
+int tsr_wave_put_units(const tsr_wave_engine *e, const tsr_wave_system *s,
+                       cl_uint (*to)[4])
+{
+    int n = 0;
+    for (int u = 0; u < e->n_unit; u++) {
+        const tsr_wave_unit *unit = &e->units[u];
+        if (!s->is_full && s->moved[u] == 0)
+            continue;
+        put_pose(to + TSR_WAVE_POSE * n++, unit, (const double(*)[3])s->then,
+                 s->is_full ? s->proposed_origin : s->origin, u, 0);
+        if (!s->is_full)
+            put_pose(to + TSR_WAVE_POSE * n++, unit, (const double(*)[3])s->now,
+                     s->origin, u, 1);
+    }
+    return n;
+}

@@ -1,0 +1,468 @@
+/* Plane waves: a rigid group's table says its amplitude in any direction; an
+ * engine with rigid units has, after any moves of units and loose bodies, the
+ * profile of the coordinates; and it refuses units that are not rigid. */
+#include "../engine_support.h"
+
+#include "core/vec3.h"
+#include "scattering/plane_wave.h"
+
+enum { N_BODY = 150, N_Q = 21, N_COMP = 2, N_SYSTEM = 2, N_STEP = 300 };
+/* bodies 0 to 59, 70 to 129 are units; those between and behind are loose, and
+ * so is a third unit too small for a table */
+enum { N_UNIT = 60, SECOND = 70, THIRD = 130, N_THIRD = 10 };
+
+static const double dq = 0.016, d_bound = 140.0, radius_ang = 18.0;
+
+typedef struct {
+    int type[N_BODY], unit[N_BODY];
+    double factor[N_COMP * N_BODY * N_Q];
+    double xyz[N_BODY][3];
+    tsr_engine_spec spec;
+} problem;
+
+static void random_place(uint64_t *random, double x[3])
+{
+    for (int c = 0; c < 3; c++)
+        x[c] = radius_ang * (2.0 * uniform(random) - 1.0);
+}
+
+/* Every body is a type of its own, as with exposures. */
+static void make_problem(problem *p)
+{
+    uint64_t random = 11;
+    for (int i = 0; i < N_BODY; i++) {
+        p->type[i] = i;
+        p->unit[i] = i < N_UNIT                           ? 3
+                     : i >= SECOND && i < SECOND + N_UNIT ? 1
+                     : i >= THIRD && i < THIRD + N_THIRD  ? 0
+                                                          : -1;
+        random_place(&random, p->xyz[i]);
+        p->xyz[i][0] += i < N_UNIT ? -20.0 : i < SECOND ? 0.0 : 20.0;
+        for (int a = 0; a < N_COMP; a++) {
+            const double size =
+                (a == 0 ? 8.0 : -3.0) * (0.5 + uniform(&random));
+            for (int k = 0; k < N_Q; k++)
+                p->factor[(a * N_BODY + i) * N_Q + k] =
+                    size * exp(-(1.0 + a) * k * k * dq * dq);
+        }
+    }
+    p->spec = (tsr_engine_spec){.n_body = N_BODY,
+                                .n_type = N_BODY,
+                                .n_comp = N_COMP,
+                                .n_q = N_Q,
+                                .dq_inv_ang = dq,
+                                .n_system = N_SYSTEM,
+                                .type = p->type,
+                                .form_factor = p->factor,
+                                .d_bound_ang = d_bound,
+                                .unit = p->unit,
+                                .rigid = (const double(*)[3])p->xyz};
+}
+
+static tsr_motion motion_of(uint64_t *random, const double about[3])
+{
+    double axis[3];
+    tsr_motion motion;
+    random_place(random, axis);
+    for (int c = 0; c < 3; c++)
+        axis[c] += about[c];
+    tsr_motion_about(&motion, about, axis, 3.0 * uniform(random));
+    for (int c = 0; c < 3; c++)
+        motion.shift[c] += 40.0 * (uniform(random) - 0.5);
+    return motion;
+}
+
+static double norm(const double *a)
+{
+    return hypot(a[0], a[1]);
+}
+
+static void table_reads(void **state)
+{
+    (void)state;
+    static problem p;
+    double *exact = calloc(N_BODY * 8 * N_COMP * 2, sizeof *exact);
+    double(*n)[3] = calloc(N_BODY, sizeof *n);
+    uint64_t random = 3;
+    tsr_err err;
+    assert_non_null(exact);
+    assert_non_null(n);
+    make_problem(&p);
+    const tsr_debye_spec spec = {.n = N_UNIT,
+                                 .n_type = N_BODY,
+                                 .n_comp = N_COMP,
+                                 .n_q = N_Q,
+                                 .dq_inv_ang = dq,
+                                 .xyz = (const double(*)[3])p.xyz,
+                                 .type = p.type,
+                                 .form_factor = p.factor};
+    for (int i = 0; i < N_BODY; i++) {
+        random_place(&random, n[i]);
+        if (i < 6) /* poles, and where angles begin */
+            for (int c = 0; c < 3; c++)
+                n[i][c] = c == i / 2 ? (i % 2 ? -1.0 : 1.0) : 1e-9 * (i % 2);
+        tsr_vec3_normalize(n[i]);
+    }
+    for (int low = 0; low < N_Q; low += TSR_AMPLITUDE_BAND) {
+        const int n_k = N_Q - low < 8 ? N_Q - low : 8;
+        double got[TSR_AMPLITUDE_BAND * N_COMP * 2], square[8 * N_COMP] = {0.0};
+        tsr_amplitude_table t;
+        must(tsr_amplitude_table_make(&spec, low, 2, &t, &err), &err);
+        must(tsr_plane_wave_amplitudes(&spec, N_BODY, (const double(*)[3])n,
+                                       low, n_k, exact, &err),
+             &err);
+        for (int i = 0; i < N_BODY; i++)
+            for (int j = 0; j < n_k * N_COMP; j++)
+                square[j] +=
+                    pow(norm(exact + 2 * (i * n_k * N_COMP + j)), 2) / N_BODY;
+        for (int i = 0; i < N_BODY; i++) {
+            tsr_amplitude_table_read(&t, n[i], got);
+            for (int j = 0; j < n_k * N_COMP; j++) {
+                const double *at = exact + 2 * (i * n_k * N_COMP + j);
+                const double off[2] = {got[2 * j] - at[0],
+                                       got[2 * j + 1] - at[1]};
+                if (!(norm(off) <= 3e-5 * sqrt(square[j])))
+                    fail_msg("q %d, direction %d: off by %.1e", low, i,
+                             norm(off) / sqrt(square[j]));
+            }
+        }
+        double reach = 0.0;
+        for (int i = 0; i < N_UNIT; i++)
+            reach = fmax(reach, tsr_vec3_norm(p.xyz[i]));
+        assert_true(
+            tsr_amplitude_table_size((low + n_k - 1) * dq, reach, N_COMP) ==
+            (double)t.rows * t.columns * 16 * N_COMP);
+        tsr_amplitude_table_clear(&t);
+    }
+    free(exact);
+    free(n);
+}
+
+typedef struct {
+    double now[N_SYSTEM][N_BODY][3], then[N_SYSTEM][N_BODY][3];
+    tsr_body_range range[N_SYSTEM][3];
+    int n_range[N_SYSTEM];
+} positions;
+
+static void move_rigid(positions *x, int s, int first, int count,
+                       const tsr_motion *motion)
+{
+    for (int i = first; i < first + count; i++)
+        tsr_motion_apply(motion, x->then[s][i]);
+    x->range[s][x->n_range[s]++] = (tsr_body_range){
+        first, count, 1, (const double(*)[3])(x->then[s] + first)};
+}
+
+static double largest(const double (*xyz)[3])
+{
+    double most2 = 0.0;
+    for (int i = 0; i < N_BODY; i++)
+        for (int j = 0; j < i; j++)
+            most2 = fmax(most2, tsr_vec3_distance2(xyz[i], xyz[j]));
+    return sqrt(most2);
+}
+
+/* A unit with the loose bodies next to it, both units, loose bodies, or all. */
+static void propose(positions *x, int s, uint64_t *random)
+{
+    const int kind = (int)(5.0 * uniform(random));
+    memcpy(x->then[s], x->now[s], sizeof x->then[s]);
+    x->n_range[s] = 0;
+    if (kind == 0) {
+        const tsr_motion m = motion_of(random, x->now[s][65]);
+        move_rigid(x, s, 0, 65, &m);
+    } else if (kind == 1) {
+        const tsr_motion m = motion_of(random, x->now[s][66]);
+        move_rigid(x, s, 67, N_BODY - 67, &m);
+    } else if (kind == 2) { /* the same for both, and what is between stays */
+        const tsr_motion m = motion_of(random, x->now[s][65]);
+        move_rigid(x, s, 0, N_UNIT, &m);
+        move_rigid(x, s, SECOND, N_UNIT, &m);
+    } else if (kind == 3) { /* far from where it was */
+        tsr_motion m = motion_of(random, x->now[s][135]);
+        m.shift[2] += 500.0;
+        move_rigid(x, s, 0, N_BODY, &m);
+    } else {
+        const tsr_motion m = motion_of(random, x->now[s][135]);
+        move_rigid(x, s, THIRD, N_THIRD, &m);
+        for (int c = 0; c < 3; c++)
+            x->then[s][145][c] += uniform(random) - 0.5;
+        x->range[s][x->n_range[s]++] =
+            (tsr_body_range){145, 1, 0, (const double(*)[3])(x->then[s] + 145)};
+    }
+}
+
+static void check(const problem *p, const double (*xyz)[3], const double *got,
+                  const tsr_engine *engine)
+{
+    static const int own[3] = {0, 0, 2};
+    double exact[3 * N_Q], allowed;
+    tsr_engine_spec spec = p->spec;
+    tsr_engine *reference;
+    tsr_batch *batch;
+    tsr_err err;
+    spec.n_system = 1;
+    must(tsr_engine_reference_new(&spec, &reference, &err), &err);
+    must(tsr_batch_new(reference, 1, &batch, &err), &err);
+    must(tsr_batch_set(batch, 0, xyz, exact, &err), &err);
+    for (int pair = 0; pair < 3; pair++)
+        for (int k = 0; k < N_Q; k++) {
+            const double size =
+                sqrt(exact[k] * exact[2 * N_Q + k]) * (pair == 1) +
+                exact[own[pair] * N_Q + k] * (pair != 1);
+            const double off =
+                fabs(got[pair * N_Q + k] - exact[pair * N_Q + k]) / size;
+            if (!(off <= 1e-5))
+                fail_msg("pair %d, q %d is off by %.1e", pair, k, off);
+        }
+    assert_int_equal(tsr_engine_differs(engine, got, exact, &allowed), -1);
+    tsr_batch_free(batch);
+    tsr_engine_free(reference);
+}
+
+static void units_move(void **state)
+{
+    (void)state;
+    static problem p;
+    static positions x;
+    double profile[N_SYSTEM * 3 * N_Q];
+    uint64_t random = 5;
+    int n_taken = 0, n_far = 0;
+    tsr_device *device = open_device();
+    tsr_engine *engine;
+    tsr_batch *batch;
+    tsr_err err;
+    if (device == NULL)
+        skip();
+    make_problem(&p);
+    must(tsr_engine_plane_wave_new(&p.spec, device, 0, &engine, &err), &err);
+    assert_non_null(strstr(engine->description, "2 rigid units"));
+    must(tsr_batch_new(engine, N_SYSTEM, &batch, &err), &err);
+    for (int s = 0; s < N_SYSTEM; s++) {
+        memcpy(x.now[s], p.xyz, sizeof p.xyz);
+        must(tsr_batch_set(batch, s, (const double(*)[3])x.now[s], profile,
+                           &err),
+             &err);
+        check(&p, (const double(*)[3])x.now[s], profile, engine);
+    }
+    for (int step = 0; step < N_STEP; step++) {
+        tsr_body_proposal ask[N_SYSTEM];
+        for (int s = 0; s < N_SYSTEM; s++) {
+            propose(&x, s, &random);
+            ask[s] = (tsr_body_proposal){s, x.n_range[s], x.range[s]};
+        }
+        double d = 0.0;
+        for (int s = 0; s < N_SYSTEM; s++)
+            d = fmax(d, largest((const double(*)[3])x.then[s]));
+        if (fabs(d / d_bound - 1.0) < 1e-5)
+            continue;
+        const tsr_status status = tsr_batch_submit(batch, N_SYSTEM, ask, &err);
+        assert_int_equal(status, d > d_bound ? TSR_E_RANGE : TSR_OK);
+        n_far += status != TSR_OK;
+        if (status != TSR_OK)
+            continue;
+        must(tsr_batch_wait(batch, profile, &err), &err);
+        for (int s = 0; s < N_SYSTEM; s++)
+            if (uniform(&random) < 0.6) {
+                tsr_batch_accept(batch, s);
+                memcpy(x.now[s], x.then[s], sizeof x.now[s]);
+                n_taken++;
+            } else {
+                tsr_batch_reject(batch, s);
+            }
+        if (step % 10 == 0)
+            check(&p, (const double(*)[3])x.then[1], profile + 3 * N_Q, engine);
+    }
+    assert_true(n_taken > N_STEP / 4 && n_far > N_STEP / 10);
+    for (int s = 0; s < N_SYSTEM; s++) {
+        must(tsr_batch_profile(batch, s, profile, &err), &err);
+        check(&p, (const double(*)[3])x.now[s], profile, engine);
+    }
+    tsr_batch_free(batch);
+    tsr_engine_free(engine);
+    tsr_device_free(device);
+}
+
+/* A range moves along x, as a group or a body, and is put back: refused exactly
+ * where two bodies come too far apart. */
+static void push(tsr_batch *batch, const double (*xyz)[3], int first, int count,
+                 double sign)
+{
+    double moved[N_BODY][3], profile[3 * N_Q];
+    int n_refused = 0, n_taken = 0;
+    tsr_err err;
+    for (double by = 0.0; by < 30.0; by += 0.5) {
+        memcpy(moved, xyz, sizeof moved);
+        for (int i = first; i < first + count; i++)
+            moved[i][0] += sign * by;
+        const double d = largest((const double(*)[3])moved);
+        const tsr_body_range range = {first, count, count > 1,
+                                      (const double(*)[3])(moved + first)};
+        const tsr_body_proposal ask = {0, 1, &range};
+        const tsr_status status = tsr_batch_submit(batch, 1, &ask, &err);
+        assert_int_equal(status, d > d_bound ? TSR_E_RANGE : TSR_OK);
+        n_refused += status != TSR_OK;
+        if (status != TSR_OK)
+            continue;
+        must(tsr_batch_wait(batch, profile, &err), &err);
+        tsr_batch_reject(batch, 0);
+        n_taken++;
+    }
+    assert_true(n_refused > 0 && n_taken > 0);
+}
+
+static void put(double x[3], double a, double b)
+{
+    x[0] = a, x[1] = b, x[2] = 0.0;
+}
+
+/* Where the sphere about a unit, or what is far from the centre of all, decides
+ * that the exact check is needed. */
+static void too_far(void **state)
+{
+    (void)state;
+    static problem p;
+    double profile[3 * N_Q];
+    tsr_device *device = open_device();
+    tsr_engine *engine;
+    tsr_batch *batch;
+    tsr_err err;
+    if (device == NULL)
+        skip();
+    for (int which = 0; which < 2; which++) {
+        make_problem(&p);
+        for (int i = 0; i < N_BODY && which == 1; i++)
+            p.xyz[i][0] += 40.0;
+        put(p.xyz[148], which == 0 ? 98.0 : 119.0, 0.0);
+        if (which == 1) { /* a triangle: farther from the middle than 70 A */
+            put(p.xyz[145], 0.0, -69.0);
+            put(p.xyz[146], 0.0, 69.0);
+        }
+        const double(*xyz)[3] = (const double(*)[3])p.xyz;
+        must(tsr_engine_plane_wave_new(&p.spec, device, 0, &engine, &err),
+             &err);
+        must(tsr_batch_new(engine, 1, &batch, &err), &err);
+        must(tsr_batch_set(batch, 0, xyz, profile, &err), &err);
+        if (which == 0)
+            push(batch, xyz, 0, N_UNIT, -1.0);
+        else
+            push(batch, xyz, 148, 1, 1.0);
+        tsr_batch_free(batch);
+        tsr_engine_free(engine);
+    }
+    tsr_device_free(device);
+}
+
+static void not_rigid(void **state)
+{
+    (void)state;
+    static problem p;
+    double before[3 * N_Q], after[3 * N_Q], moved[N_BODY][3];
+    tsr_device *device = open_device();
+    tsr_engine *engine;
+    tsr_batch *batch;
+    tsr_err err;
+    if (device == NULL)
+        skip();
+    make_problem(&p);
+    must(tsr_engine_plane_wave_new(&p.spec, device, 0, &engine, &err), &err);
+    must(tsr_batch_new(engine, N_SYSTEM, &batch, &err), &err);
+    must(tsr_batch_set(batch, 0, (const double(*)[3])p.xyz, before, &err),
+         &err);
+    memcpy(moved, p.xyz, sizeof moved);
+    const tsr_body_range part = {50, 15, 1, (const double(*)[3])(moved + 50)};
+    const tsr_body_proposal ask = {0, 1, &part};
+    assert_int_equal(tsr_batch_submit(batch, 1, &ask, &err), TSR_E_INTERNAL);
+    assert_non_null(strstr(err.message, "10 of the 60 bodies"));
+    moved[33][1] += 0.01;
+    const tsr_body_range bent = {0, N_UNIT, 0, (const double(*)[3])moved};
+    const tsr_body_proposal loose = {0, 1, &bent};
+    assert_int_equal(tsr_batch_submit(batch, 1, &loose, &err), TSR_E_INTERNAL);
+    assert_non_null(strstr(err.message, "another shape"));
+    assert_int_equal(
+        tsr_batch_set(batch, 0, (const double(*)[3])moved, NULL, &err),
+        TSR_E_INTERNAL);
+    assert_non_null(strstr(err.message, "another shape"));
+    must(tsr_batch_profile(batch, 0, after, &err), &err);
+    assert_memory_equal(before, after, sizeof before);
+    tsr_batch_free(batch);
+    tsr_engine_free(engine);
+    p.spec.rigid = NULL;
+    assert_int_equal(
+        tsr_engine_plane_wave_new(&p.spec, device, 0, &engine, &err),
+        TSR_E_INTERNAL);
+    p.spec.rigid = (const double(*)[3])p.xyz;
+    p.unit[7] = N_BODY;
+    assert_int_equal(
+        tsr_engine_plane_wave_new(&p.spec, device, 0, &engine, &err),
+        TSR_E_INTERNAL);
+    p.unit[7] = 3;
+    p.spec.n_system = 1000000;
+    assert_int_equal(
+        tsr_engine_plane_wave_new(&p.spec, device, 0, &engine, &err),
+        TSR_E_DEVICE);
+    assert_non_null(strstr(err.message, "there is room for"));
+    assert_true(tsr_engine_room(&p.spec, device, TSR_ENGINE_PLANE_WAVES) < 1e6);
+    tsr_device_free(device);
+}
+
+/* Known answers, by both kinds of kernel. */
+static void self_test(void **state)
+{
+    (void)state;
+    tsr_device *device = open_device();
+    if (device == NULL)
+        skip();
+    for (int as_gpu = 0; as_gpu < 2; as_gpu++) {
+        tsr_self_test result;
+        tsr_err err;
+        must(tsr_plane_wave_self_test(device, as_gpu, as_gpu ? 2 : 0, &result,
+                                      &err),
+             &err);
+        assert_int_equal(result.n_check, as_gpu ? 38 : 114);
+        assert_true(result.max_rel_error > 0.0);
+    }
+    tsr_device_free(device);
+}
+
+/* Tiles for small molecules, plane waves for large ones of few rigid parts;
+ * what was asked for in any case. */
+static void choices(void **state)
+{
+    (void)state;
+    static const tsr_device_info cpu = {.type = TSR_DEVICE_CPU},
+                                 gpu = {.type = TSR_DEVICE_GPU};
+    enum { MANY = 10000 };
+    int *unit = calloc(MANY, sizeof *unit);
+    assert_non_null(unit);
+    tsr_engine_spec spec = {.n_body = MANY,
+                            .n_q = 25,
+                            .dq_inv_ang = 0.0145,
+                            .d_bound_ang = 186.0,
+                            .unit = unit};
+    for (int i = 0; i < MANY; i++)
+        unit[i] = i < MANY / 2 - 10 ? 0 : i < MANY / 2 + 10 ? -1 : 1;
+    for (int g = 0; g < 2; g++) {
+        const tsr_device_info *info = g ? &gpu : &cpu;
+        spec.n_body = MANY;
+        assert_int_equal(tsr_engine_choose(&spec, info, TSR_ENGINE_AUTO),
+                         TSR_ENGINE_PLANE_WAVES);
+        assert_int_equal(tsr_engine_choose(&spec, info, TSR_ENGINE_TILES),
+                         TSR_ENGINE_TILES);
+        spec.n_body = 300;
+        assert_int_equal(tsr_engine_choose(&spec, info, TSR_ENGINE_AUTO),
+                         TSR_ENGINE_TILES);
+        assert_int_equal(tsr_engine_choose(&spec, info, TSR_ENGINE_PLANE_WAVES),
+                         TSR_ENGINE_PLANE_WAVES);
+    }
+    free(unit);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table_reads), cmocka_unit_test(units_move),
+        cmocka_unit_test(too_far),     cmocka_unit_test(not_rigid),
+        cmocka_unit_test(self_test),   cmocka_unit_test(choices)};
+    return cmocka_run_group_tests_name("plane waves", tests, NULL, NULL);
+}
