@@ -6,10 +6,11 @@
 
 #include "core/json.h"
 #include "engine/engine_bench.h"
-#include "gpu/engine_page_tile.h"
+#include "gpu/engine_plane_wave.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const tsr_option options[] = {
     TSR_OPTION_JSON,
@@ -17,6 +18,11 @@ static const tsr_option options[] = {
      .argument = "DEVICE",
      .initial = "auto",
      .doc = "auto, gpu, cpu, a number or part of a name"},
+    {.name = "engine",
+     .argument = "ENGINE",
+     .initial = "tiles",
+     .doc = "tiles, or waves: plane waves, for a half that turns as one, "
+            "from one small molecule to batches of large ones"},
     {.name = "quick", .doc = "small systems and short runs only"},
     {.name = "moves",
      .doc = "measure the moves of the sampler instead: proposals a second, "
@@ -62,6 +68,7 @@ typedef struct {
     tsr_log *log;
     tsr_json *json; /* NULL: a table */
     int quick;
+    int is_wave;    /* of plane waves, and so of rigid halves alone */
     double seconds; /* a row */
     double patience_us;
     double bound; /* multiply-adds a second of the device; 0: not known */
@@ -84,20 +91,23 @@ static void print_row(bench *b, int n_body, const tsr_bench_row *row)
     double per_second = 1e6 / row->wall_us_per_profile;
     double share = share_of_bound(b, n_body, row);
     if (b->json == NULL) {
-        char error[16] = "-", part[16] = "-";
+        char error[16] = "-", part[16] = "-", device[16] = "-";
         if (isfinite(row->max_rel_error))
             snprintf(error, sizeof error, "%.1e", row->max_rel_error);
         if (isfinite(share))
             snprintf(part, sizeof part, "%.0f %%", 100.0 * share);
-        fprintf(b->out, "%5d  %-13s %5d %11.2f %11.2f %12.0f %8s %9s\n", n_body,
-                name, row->batch, row->wall_us_per_profile,
-                row->device_us_per_profile, per_second, part, error);
+        if (isfinite(row->device_us_per_profile))
+            snprintf(device, sizeof device, "%.2f", row->device_us_per_profile);
+        fprintf(b->out, "%5d  %-13s %5d %11.2f %11s %12.0f %8s %9s\n", n_body,
+                name, row->batch, row->wall_us_per_profile, device, per_second,
+                part, error);
         fflush(b->out);
         return;
     }
     tsr_json_object(b->json, NULL);
     tsr_json_integer(b->json, "n_body", n_body);
     tsr_json_integer(b->json, "n_q", N_Q);
+    tsr_json_text(b->json, "engine", b->is_wave ? "waves" : "tiles");
     tsr_json_text(b->json, "case", name);
     tsr_json_integer(b->json, "batch", row->batch);
     tsr_json_number(b->json, "wall_us_per_profile", row->wall_us_per_profile);
@@ -132,9 +142,16 @@ static tsr_status bench_pass(bench *b, int n_body, int n_batch,
     tsr_engine *engine = NULL;
     tsr_status status =
         tsr_bench_problem_new(n_body, N_Q, n_batch, slack, &problem, err);
-    TSR_THEN(status, tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
-                                              b->device, &with, &engine, err));
-    for (int c = 0; c < TSR_BENCH_N_CASE && status == TSR_OK; c++) {
+    if (b->is_wave)
+        TSR_THEN(status,
+                 tsr_engine_plane_wave_new(tsr_bench_problem_join(problem),
+                                           b->device, 0, &engine, err));
+    else
+        TSR_THEN(status,
+                 tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
+                                          b->device, &with, &engine, err));
+    for (int c = b->is_wave ? TSR_BENCH_RIGID_HALF : 0;
+         c < TSR_BENCH_N_CASE && status == TSR_OK; c++) {
         tsr_bench_options o = {
             .which = (tsr_bench_case)c,
             .n_batch = n_batch,
@@ -166,14 +183,16 @@ static tsr_status bench_batch(bench *b, int n_body, int n_batch,
                               double wall_us[TSR_BENCH_N_CASE], tsr_err *err)
 {
     tsr_bench_row row[TSR_BENCH_N_CASE] = {{0}};
-    if (n_batch * wall_us[TSR_BENCH_FULL] > 2.0 * b->patience_us) {
+    const int slowest = b->is_wave ? TSR_BENCH_RIGID_HALF : TSR_BENCH_FULL;
+    if (n_batch * wall_us[slowest] > 2.0 * b->patience_us) {
         tsr_info(b->log, "%d bodies, batch of %d: left out, takes too long",
                  n_body, n_batch);
         return TSR_OK;
     }
     tsr_status status = bench_pass(b, n_body, n_batch, row, wall_us, NULL, err);
-    TSR_THEN(status, bench_pass(b, n_body, n_batch, row, wall_us,
-                                tsr_page_tile_device_us, err));
+    if (!b->is_wave) /* which are not told for plane waves */
+        TSR_THEN(status, bench_pass(b, n_body, n_batch, row, wall_us,
+                                    tsr_page_tile_device_us, err));
     if (status == TSR_E_DEVICE && n_batch > 1) { /* does not fit */
         tsr_info(b->log, "%d bodies, batch of %d: left out: %s", n_body,
                  n_batch, err->message);
@@ -314,6 +333,11 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
                .seconds = quick ? 0.01 : 0.2,
                .patience_us = quick ? 1e5 : 1e6};
     tsr_device *device = NULL;
+    const char *engine = tsr_args_value(args, "engine");
+    b.is_wave = strcmp(engine, "waves") == 0;
+    if (!b.is_wave && strcmp(engine, "tiles") != 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--engine: '%s'; tiles or waves are possible", engine);
     if (tsr_args_count(args, "sampling") > 0)
         return sampling(args, out, log, err);
     if (tsr_args_arguments(args, &(const char *const *){NULL}) > 0)
@@ -343,7 +367,8 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
             if (!quick || (sizes[m] <= 256 && batches[n] <= 8))
                 status = bench_batch(&b, sizes[m], batches[n], wall_us, err);
     }
-    TSR_THEN(status, bench_all_threads(&b, err));
+    if (!b.is_wave)
+        TSR_THEN(status, bench_all_threads(&b, err));
     while (b.json != NULL && json.depth > 0 && status == TSR_OK)
         tsr_json_close(&json);
     tsr_device_free(device);

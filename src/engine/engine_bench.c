@@ -25,6 +25,8 @@ struct tsr_bench_problem {
     int n_set;        /* systems that the engine knows */
     int *type;
     double *form_factor;
+    int *unit;                   /* [n_body] its half */
+    double (*rigid)[3];          /* [n_body] the first system's at the start */
     double (*xyz)[3];            /* [n_system][n_body] as last accepted */
     double (*moved)[3];          /* [n_system][n_body] as proposed, else xyz */
     tsr_body_range *range;       /* [n_system][n_body] */
@@ -67,6 +69,8 @@ void tsr_bench_problem_free(tsr_bench_problem *p)
     free(p->random);
     free(p->type);
     free(p->form_factor);
+    free(p->unit);
+    free(p->rigid);
     free(p->xyz);
     free(p->moved);
     free(p->range);
@@ -95,14 +99,17 @@ tsr_status tsr_bench_problem_new(int n_body, int n_q, int n_system,
     p->type = calloc(n, sizeof *p->type);
     p->form_factor =
         calloc((size_t)N_TYPE * (size_t)n_q, sizeof *p->form_factor);
+    p->unit = calloc(n, sizeof *p->unit);
+    p->rigid = calloc(n, sizeof *p->rigid);
     p->xyz = calloc(all, sizeof *p->xyz);
     p->moved = calloc(all, sizeof *p->moved);
     p->range = calloc(all, sizeof *p->range);
     p->proposal = calloc((size_t)n_system, sizeof *p->proposal);
     p->profile = calloc((size_t)n_system * (size_t)n_q, sizeof *p->profile);
     if (p->random == NULL || p->type == NULL || p->form_factor == NULL ||
-        p->xyz == NULL || p->moved == NULL || p->range == NULL ||
-        p->proposal == NULL || p->profile == NULL) {
+        p->unit == NULL || p->rigid == NULL || p->xyz == NULL ||
+        p->moved == NULL || p->range == NULL || p->proposal == NULL ||
+        p->profile == NULL) {
         tsr_bench_problem_free(p);
         return tsr_fail(err, TSR_E_NOMEM,
                         "out of memory for %d systems of %d bodies", n_system,
@@ -127,11 +134,26 @@ tsr_status tsr_bench_problem_new(int n_body, int n_q, int n_system,
         }
     for (size_t i = 0; i < all; i++)
         place(p, &p->state, p->xyz[i]);
+    for (size_t i = 0; i < n; i++)
+        p->unit[i] = i >= n / 2;
+    memcpy(p->rigid, p->xyz, n * sizeof *p->rigid);
     memcpy(p->moved, p->xyz, all * sizeof *p->moved);
     for (int i = 0; i < n_system; i++)
         p->random[i] = p->state + UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)i;
     *out = p;
     return TSR_OK;
+}
+
+const tsr_engine_spec *tsr_bench_problem_join(tsr_bench_problem *p)
+{
+    const size_t n = (size_t)p->spec.n_body;
+    for (size_t s = 0; s < (size_t)p->spec.n_system; s++) {
+        memcpy(p->xyz + s * n, p->rigid, n * sizeof *p->xyz);
+        memcpy(p->moved + s * n, p->rigid, n * sizeof *p->moved);
+    }
+    p->spec.unit = p->unit;
+    p->spec.rigid = (const double(*)[3])p->rigid;
+    return &p->spec;
 }
 
 static void turn_half(const tsr_bench_problem *p, tsr_body_proposal *proposal,

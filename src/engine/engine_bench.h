@@ -28,6 +28,11 @@ tsr_status tsr_bench_problem_new(int n_body, int n_q, int n_system,
 void tsr_bench_problem_free(tsr_bench_problem *problem);
 const tsr_engine_spec *tsr_bench_problem_spec(const tsr_bench_problem *problem);
 
+/* The spec with two rigid units, the halves of TSR_BENCH_RIGID_HALF, which is
+ * then the only case, in the same place in all systems. Before the first run.
+ */
+const tsr_engine_spec *tsr_bench_problem_join(tsr_bench_problem *problem);
+
 typedef struct {
     tsr_bench_case which;
     int batch; /* proposals a submit */
