@@ -211,12 +211,14 @@ tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
 
 /* Pairs on the device, or a grid on this thread: by costs as they were measured
  * once, so that a run that goes on elsewhere chooses the same. A device that
- * is this computer's processor is shared by all threads. */
+ * is this computer's processor is shared by all threads. Without a device the
+ * exact sum of many particles would take minutes. */
 static int is_grid_faster(const tsr_atom_curves *c, const tsr_debye_spec *spec)
 {
     static const double core_s = 2.4e-10, gpu_s = 2.5e-13;
+    enum { MOST_EXACT = 5000 };
     if (c->sum == NULL)
-        return 0;
+        return spec->n > MOST_EXACT;
     const int is_cpu =
         tsr_device_get_info(c->spec.device)->type == TSR_DEVICE_CPU;
     const tsr_method_speed speed = {
