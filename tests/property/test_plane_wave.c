@@ -6,10 +6,16 @@
 #include "core/vec3.h"
 #include "scattering/plane_wave.h"
 
-enum { N_BODY = 150, N_Q = 21, N_COMP = 2, N_SYSTEM = 2, N_STEP = 300 };
-/* bodies 0 to 59, 70 to 129 are units; those between and behind are loose, and
- * so is a third unit too small for a table */
-enum { N_UNIT = 60, SECOND = 70, THIRD = 130, N_THIRD = 10 };
+/* Two units, large enough for tables on a GPU, loose bodies between and behind
+ * them, and a unit that is too small for a table. */
+enum {
+    N_UNIT = 165,
+    SECOND = N_UNIT + 10,
+    THIRD = SECOND + N_UNIT,
+    N_THIRD = 10
+};
+enum { LOOSE = THIRD + 15, N_BODY = THIRD + 20 };
+enum { N_Q = 21, N_COMP = 2, N_SYSTEM = 2, N_STEP = 300 };
 
 static const double dq = 0.016, d_bound = 140.0, radius_ang = 18.0;
 
@@ -169,26 +175,26 @@ static void propose(positions *x, int s, uint64_t *random)
     memcpy(x->then[s], x->now[s], sizeof x->then[s]);
     x->n_range[s] = 0;
     if (kind == 0) {
-        const tsr_motion m = motion_of(random, x->now[s][65]);
-        move_rigid(x, s, 0, 65, &m);
+        const tsr_motion m = motion_of(random, x->now[s][N_UNIT + 5]);
+        move_rigid(x, s, 0, N_UNIT + 5, &m);
     } else if (kind == 1) {
-        const tsr_motion m = motion_of(random, x->now[s][66]);
-        move_rigid(x, s, 67, N_BODY - 67, &m);
+        const tsr_motion m = motion_of(random, x->now[s][N_UNIT + 6]);
+        move_rigid(x, s, N_UNIT + 7, N_BODY - N_UNIT - 7, &m);
     } else if (kind == 2) { /* the same for both, and what is between stays */
-        const tsr_motion m = motion_of(random, x->now[s][65]);
+        const tsr_motion m = motion_of(random, x->now[s][N_UNIT + 5]);
         move_rigid(x, s, 0, N_UNIT, &m);
         move_rigid(x, s, SECOND, N_UNIT, &m);
     } else if (kind == 3) { /* far from where it was */
-        tsr_motion m = motion_of(random, x->now[s][135]);
+        tsr_motion m = motion_of(random, x->now[s][THIRD + 5]);
         m.shift[2] += 500.0;
         move_rigid(x, s, 0, N_BODY, &m);
     } else {
-        const tsr_motion m = motion_of(random, x->now[s][135]);
+        const tsr_motion m = motion_of(random, x->now[s][THIRD + 5]);
         move_rigid(x, s, THIRD, N_THIRD, &m);
         for (int c = 0; c < 3; c++)
-            x->then[s][145][c] += uniform(random) - 0.5;
-        x->range[s][x->n_range[s]++] =
-            (tsr_body_range){145, 1, 0, (const double(*)[3])(x->then[s] + 145)};
+            x->then[s][LOOSE][c] += uniform(random) - 0.5;
+        x->range[s][x->n_range[s]++] = (tsr_body_range){
+            LOOSE, 1, 0, (const double(*)[3])(x->then[s] + LOOSE)};
     }
 }
 
@@ -333,10 +339,10 @@ static void too_far(void **state)
         make_problem(&p);
         for (int i = 0; i < N_BODY && which == 1; i++)
             p.xyz[i][0] += 40.0;
-        put(p.xyz[148], which == 0 ? 98.0 : 119.0, 0.0);
+        put(p.xyz[LOOSE + 3], which == 0 ? 98.0 : 119.0, 0.0);
         if (which == 1) { /* a triangle: farther from the middle than 70 A */
-            put(p.xyz[145], 0.0, -69.0);
-            put(p.xyz[146], 0.0, 69.0);
+            put(p.xyz[LOOSE], 0.0, -69.0);
+            put(p.xyz[LOOSE + 1], 0.0, 69.0);
         }
         const double(*xyz)[3] = (const double(*)[3])p.xyz;
         must(tsr_engine_plane_wave_new(&p.spec, device, 0, &engine, &err),
@@ -346,7 +352,7 @@ static void too_far(void **state)
         if (which == 0)
             push(batch, xyz, 0, N_UNIT, -1.0);
         else
-            push(batch, xyz, 148, 1, 1.0);
+            push(batch, xyz, LOOSE + 3, 1, 1.0);
         tsr_batch_free(batch);
         tsr_engine_free(engine);
     }
@@ -370,10 +376,11 @@ static void not_rigid(void **state)
     must(tsr_batch_set(batch, 0, (const double(*)[3])p.xyz, before, &err),
          &err);
     memcpy(moved, p.xyz, sizeof moved);
-    const tsr_body_range part = {50, 15, 1, (const double(*)[3])(moved + 50)};
+    const tsr_body_range part = {N_UNIT - 10, 15, 1,
+                                 (const double(*)[3])(moved + N_UNIT - 10)};
     const tsr_body_proposal ask = {0, 1, &part};
     assert_int_equal(tsr_batch_submit(batch, 1, &ask, &err), TSR_E_INTERNAL);
-    assert_non_null(strstr(err.message, "10 of the 60 bodies"));
+    assert_non_null(strstr(err.message, "10 of the 165 bodies"));
     moved[33][1] += 0.01;
     const tsr_body_range bent = {0, N_UNIT, 0, (const double(*)[3])moved};
     const tsr_body_proposal loose = {0, 1, &bent};
