@@ -17,7 +17,7 @@ static const tsr_option options[] = {
 typedef struct {
     int tested;
     tsr_status status;
-    tsr_self_test result, waves; /* of tiles, of plane waves */
+    tsr_self_test result, waves; /* of both engines; of plane waves */
     double map_error; /* of density maps; NaN: the device cannot do them */
     tsr_err err;
 } outcome;
@@ -34,6 +34,7 @@ static void test(const tsr_device_info *info, outcome *o)
             tsr_engine_self_test(device, NULL, 0, 0, &o->result, &o->err);
     if (o->status == TSR_OK)
         o->status = tsr_plane_wave_self_test(device, 0, 0, &o->waves, &o->err);
+    o->result.n_check += o->waves.n_check;
     o->result.max_rel_error =
         fmax(o->result.max_rel_error, o->waves.max_rel_error);
     o->map_error = (double)NAN;

@@ -5,7 +5,6 @@
 
 #include "core/parallel.h"
 #include "core/vec3.h"
-#include "gpu/engine_page_tile.h"
 #include "gpu/wave_engine.h"
 #include "scattering/plane_wave.h"
 
@@ -33,6 +32,13 @@ static int n_band(int n_q)
     return (n_q + TSR_WAVE_BAND - 1) / TSR_WAVE_BAND;
 }
 
+/* The last q of a band. */
+static double band_top(int n_q, double dq_inv_ang, int band)
+{
+    const int end = (band + 1) * TSR_WAVE_BAND;
+    return ((end < n_q ? end : n_q) - 1) * dq_inv_ang;
+}
+
 /* ---- what the device has from the start ---- */
 
 /* Blocks of directions, band after band. numbers [n_block][4][width] out,
@@ -45,13 +51,10 @@ static tsr_status make_directions(tsr_wave_engine *e, float **numbers,
     const double turns = e->base.dq_inv_ang / (2.0 * PI);
     *numbers = NULL;
     for (int b = 0; b < n_band(n_q); b++) {
-        const int last = (b + 1) * TSR_WAVE_BAND < n_q
-                             ? (b + 1) * TSR_WAVE_BAND - 1
-                             : n_q - 1;
         double(*at)[4] = NULL;
         int n;
         const tsr_status status = tsr_plane_wave_directions(
-            last * e->base.dq_inv_ang, e->d_bound_ang, &n, &at, err);
+            band_top(n_q, e->base.dq_inv_ang, b), e->d_bound_ang, &n, &at, err);
         const int first = e->n_block;
         e->n_block += (int)(((size_t)n + w - 1) / w);
         const size_t size = (size_t)e->n_block * 4 * w;
@@ -100,10 +103,16 @@ static float *make_factors(const tsr_wave_engine *e,
 
 /* ---- memory ---- */
 
-/* Amplitudes of a system, and what a batch sums for one of its proposals. */
+/* Amplitudes of a system, in two slots; and with what a batch sums for one of
+ * its proposals. */
+static uint64_t amplitude_bytes(const tsr_wave_engine *e)
+{
+    return 2 * e->row * sizeof(float);
+}
+
 static uint64_t system_bytes(const tsr_wave_engine *e)
 {
-    return (2 + tsr_wave_most_parts(e)) * e->row * sizeof(float);
+    return amplitude_bytes(e) + tsr_wave_most_parts(e) * e->row * sizeof(float);
 }
 
 /* Form factors, and the tables of units. */
@@ -111,12 +120,10 @@ static uint64_t shared_bytes(const tsr_wave_engine *e, uint64_t *tables)
 {
     double n = 0.0;
     for (int u = 0; u < e->n_unit; u++)
-        for (int b = 0; b < n_band(e->base.n_q); b++) {
-            const int end = (b + 1) * TSR_WAVE_BAND;
-            const int last = (end < e->base.n_q ? end : e->base.n_q) - 1;
-            n += tsr_amplitude_table_size(last * e->base.dq_inv_ang,
-                                          e->units[u].radius, e->base.n_comp);
-        }
+        for (int b = 0; b < n_band(e->base.n_q); b++)
+            n += tsr_amplitude_table_size(
+                band_top(e->base.n_q, e->base.dq_inv_ang, b),
+                e->units[u].radius, e->base.n_comp);
     *tables = (uint64_t)n * sizeof(float);
     return *tables + factor_count(e) * sizeof(float);
 }
@@ -133,7 +140,7 @@ static uint64_t most_systems(const tsr_wave_engine *e)
     if (each == 0 || shared > all || tables > one)
         return 0;
     const uint64_t by_all = (all - shared) / each,
-                   by_one = one / (2 * e->row * sizeof(float));
+                   by_one = one / amplitude_bytes(e);
     return by_all < by_one ? by_all : by_one;
 }
 
@@ -278,7 +285,7 @@ static tsr_status make_buffers(tsr_wave_engine *e, const tsr_engine_spec *spec,
     if (code == CL_SUCCESS)
         e->amplitude = clCreateBuffer(
             e->device->context, CL_MEM_READ_WRITE,
-            (size_t)e->base.n_system * system_bytes(e), NULL, &code);
+            (size_t)e->base.n_system * amplitude_bytes(e), NULL, &code);
     return code == CL_SUCCESS
                ? TSR_OK
                : tsr_cl_fail(err, e->device, "clCreateBuffer", code);
@@ -346,16 +353,6 @@ static void engine_free(tsr_engine *engine)
     free(e);
 }
 
-static void accept_one(tsr_batch *batch, int system)
-{
-    tsr_wave_accept((const tsr_wave_engine *)batch->engine, system);
-}
-
-static void reject_one(tsr_batch *batch, int system)
-{
-    tsr_wave_reject((const tsr_wave_engine *)batch->engine, system);
-}
-
 static tsr_status profile_of(tsr_batch *batch, int system, double *profile,
                              tsr_err *err)
 {
@@ -377,8 +374,8 @@ static const tsr_engine_type wave_type = {
     .set = tsr_wave_set,
     .submit = tsr_wave_submit,
     .wait = tsr_wave_wait,
-    .accept = accept_one,
-    .reject = reject_one,
+    .accept = tsr_wave_accept,
+    .reject = tsr_wave_reject,
     .profile = profile_of};
 
 static void describe_shape(tsr_wave_engine *e, const tsr_engine_spec *spec,
@@ -508,12 +505,9 @@ tsr_engine_choice tsr_engine_choose(const tsr_engine_spec *spec,
         return choice;
     if (!(spec->d_bound_ang > 0.0))
         return TSR_ENGINE_TILES;
-    for (int b = 0; b < n_band(spec->n_q); b++) {
-        const int end = (b + 1) * TSR_WAVE_BAND;
+    for (int b = 0; b < n_band(spec->n_q); b++)
         n_direction += tsr_plane_wave_directions_of(
-            ((end < spec->n_q ? end : spec->n_q) - 1) * spec->dq_inv_ang,
-            spec->d_bound_ang);
-    }
+            band_top(spec->n_q, spec->dq_inv_ang, b), spec->d_bound_ang);
     /* A step turns one side of a linker, the lighter one: of two parts one, of
      * many a quarter on average; and a quarter of what is loose. */
     const unit_sizes of = sizes_of(spec, (int)(cost->unit[k] / cost->body[k]));

@@ -158,7 +158,7 @@ tsr_status tsr_wave_submit(tsr_batch *batch, int n,
     }
     TSR_THEN(status, launch_all(b, err));
     for (int p = 0; p < b->n && status != TSR_OK; p++)
-        tsr_wave_reject(e, b->system[p]);
+        tsr_wave_reject(batch, b->system[p]);
     if (status != TSR_OK)
         b->n = 0;
     return status;
@@ -191,7 +191,7 @@ tsr_status tsr_wave_wait(tsr_batch *batch, double *profile, tsr_err *err)
         if (code != CL_SUCCESS) {
             clFinish(b->queue);
             for (int p = 0; p < b->n; p++)
-                tsr_wave_reject(e, b->system[p]);
+                tsr_wave_reject(batch, b->system[p]);
             b->n = 0;
             return tsr_cl_fail(err, e->device, "plane waves", code);
         }
@@ -223,7 +223,7 @@ tsr_status tsr_wave_set(tsr_batch *batch, int system, const double (*xyz)[3],
     const tsr_body_proposal proposal = {system, 1, &all};
     TSR_TRY(idle_check(b, err));
     TSR_TRY(tsr_engine_proposal_check(&e->base, &proposal, err));
-    tsr_wave_reject(e, system);
+    tsr_wave_reject(batch, system);
     TSR_TRY(tsr_wave_propose(e, &proposal, err));
     b->system[0] = system;
     b->n = 1;
@@ -231,9 +231,9 @@ tsr_status tsr_wave_set(tsr_batch *batch, int system, const double (*xyz)[3],
     TSR_THEN(status, tsr_wave_wait(batch, profile, err));
     b->n = 0;
     if (status == TSR_OK)
-        tsr_wave_accept(e, system);
+        tsr_wave_accept(batch, system);
     else
-        tsr_wave_reject(e, system);
+        tsr_wave_reject(batch, system);
     return status;
 }
 
@@ -244,7 +244,7 @@ void tsr_wave_batch_free(tsr_batch *batch)
     if (b->queue != NULL)
         clFinish(b->queue);
     for (int p = 0; p < b->n; p++) /* nobody waits for them any more */
-        tsr_wave_reject((const tsr_wave_engine *)batch->engine, b->system[p]);
+        tsr_wave_reject(batch, b->system[p]);
     forget(&b->done);
     if (b->host != NULL)
         clEnqueueUnmapMemObject(b->queue, b->pinned, b->host, 0, NULL, NULL);

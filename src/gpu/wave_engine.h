@@ -85,8 +85,8 @@ void tsr_wave_system_clear(tsr_wave_system *s);
  * it is another one than the table's). */
 tsr_status tsr_wave_propose(const tsr_wave_engine *e,
                             const tsr_body_proposal *proposal, tsr_err *err);
-void tsr_wave_accept(const tsr_wave_engine *e, int system);
-void tsr_wave_reject(const tsr_wave_engine *e, int system);
+void tsr_wave_accept(tsr_batch *batch, int system);
+void tsr_wave_reject(tsr_batch *batch, int system);
 
 /* Where the loose bodies of a proposal are and no longer are; the poses of its
  * units. to [.][4] out; returns how many entries. */
@@ -99,10 +99,6 @@ int tsr_wave_put_units(const tsr_wave_engine *e, const tsr_wave_system *s,
  * are loose. Errors: TSR_E_NOMEM. */
 tsr_status tsr_wave_find_units(tsr_wave_engine *e, const tsr_engine_spec *spec,
                                tsr_err *err);
-
-/* The pose's frame from the three bodies; 0 where they are on one line. */
-int tsr_wave_frame(const tsr_wave_unit *unit, const double (*xyz)[3],
-                   double frame[3][3]);
 
 /* ---- wave_batch.c ---- */
 

@@ -79,56 +79,11 @@ static void find_centre(const tsr_wave_engine *e, tsr_wave_system *s)
                                  s->proposed_centre);
 }
 
-typedef struct {
-    double radius;
-    int body;
-} far_body;
-
-static int farther_first(const void *a, const void *b)
-{
-    const double r = ((const far_body *)a)->radius,
-                 t = ((const far_body *)b)->radius;
-    return (r < t) - (r > t);
-}
-
-/* Pairs whose distances from the centre do not decide. */
-static tsr_status compare_far(const tsr_wave_engine *e, int system,
-                              tsr_err *err)
-{
-    const tsr_wave_system *s = &e->system[system];
-    const double limit = e->d_bound_ang * (1.0 + 1e-6);
-    const double sure = limit * (1.0 - 1e-9);
-    tsr_status status = TSR_OK;
-    int n = 0;
-    far_body *far = calloc((size_t)e->base.n_body, sizeof *far);
-    TSR_TRY(tsr_allocated(far, err));
-    for (int i = 0; i < e->base.n_body; i++) {
-        const double r =
-            sqrt(tsr_vec3_distance2(s->then[i], s->proposed_centre));
-        if (r > sure - s->proposed_reach)
-            far[n++] = (far_body){r, i};
-    }
-    qsort(far, (size_t)n, sizeof *far, farther_first);
-    for (int i = 0; i < n && status == TSR_OK; i++)
-        for (int j = i + 1; j < n && status == TSR_OK; j++) {
-            if (far[i].radius + far[j].radius <= sure)
-                break;
-            const double d2 =
-                tsr_vec3_distance2(s->then[far[i].body], s->then[far[j].body]);
-            if (d2 > limit * limit)
-                status = tsr_fail(err, TSR_E_RANGE,
-                                  "engine: two bodies of system %d are %.6g "
-                                  "Angstrom apart; the q grid allows for %.6g",
-                                  system, sqrt(d2), e->d_bound_ang);
-        }
-    free(far);
-    return status;
-}
-
 /* ---- units ---- */
 
-int tsr_wave_frame(const tsr_wave_unit *unit, const double (*xyz)[3],
-                   double frame[3][3])
+/* The frame of a unit by its three bodies; 0 where they are on one line. */
+static int find_frame(const tsr_wave_unit *unit, const double (*xyz)[3],
+                      double frame[3][3])
 {
     const double *o = xyz[unit->body[0]];
     double side[3];
@@ -196,7 +151,7 @@ static int describe_unit(const tsr_wave_engine *e, const tsr_engine_spec *spec,
         return 0;
     tsr_vec3_normalize(axis);
     to->body[2] = farthest(e, spec, unit, x[to->body[0]], axis);
-    if (!tsr_wave_frame(to, x, to->frame))
+    if (!find_frame(to, x, to->frame))
         return 0;
     double from[3];
     tsr_vec3_sub(from, centre, x[to->body[0]]);
@@ -242,7 +197,7 @@ static void find_pose(const tsr_wave_unit *u, const double (*xyz)[3],
                       double turn[3][3], double at[3])
 {
     double frame[3][3] = {{0.0}};
-    tsr_wave_frame(u, xyz, frame);
+    find_frame(u, xyz, frame);
     tsr_vec3_copy(at, xyz[u->body[0]]);
     for (int c = 0; c < 3; c++)
         for (int d = 0; d < 3; d++) {
@@ -311,24 +266,30 @@ static tsr_status check_extent(const tsr_wave_engine *e, int system,
         if (moved + s->proposed_reach <= e->d_bound_ang)
             return TSR_OK;
     }
+    const double(*then)[3] = (const double(*)[3])s->then;
     find_centre(e, s);
-    return 2.0 * s->proposed_reach <= e->d_bound_ang
-               ? TSR_OK
-               : compare_far(e, system, err);
+    if (2.0 * s->proposed_reach <= e->d_bound_ang ||
+        !tsr_is_distance_beyond(e->base.n_body, then,
+                                e->d_bound_ang * (1.0 + 1e-6)))
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_RANGE,
+                    "engine: two bodies of system %d are %.6g Angstrom apart; "
+                    "the q grid allows for %.6g",
+                    system, tsr_largest_distance(e->base.n_body, then),
+                    e->d_bound_ang);
 }
 
-/* Whether a unit is what its table is of: every body where the pose says. */
-static tsr_status check_unit(const tsr_wave_engine *e, int system, int unit,
-                             tsr_err *err)
+/* Whether bodies of a unit, first to end - 1, are where its pose says, which is
+ * what its table is of. */
+static tsr_status check_run(const tsr_wave_engine *e, int system, int first,
+                            int end, tsr_err *err)
 {
-    const tsr_wave_unit *u = &e->units[unit];
+    const tsr_wave_unit *u = &e->units[e->unit[first]];
     const double(*then)[3] = (const double(*)[3])e->system[system].then;
     double turn[3][3], at[3];
     find_pose(u, then, turn, at);
-    for (int i = 0; i < e->base.n_body; i++) {
+    for (int i = first; i < end; i++) {
         double d[3], x[3];
-        if (e->unit[i] != unit)
-            continue;
         tsr_vec3_sub(d, e->rigid[i], u->middle);
         for (int c = 0; c < 3; c++)
             x[c] = at[c] + tsr_vec3_dot(turn[c], d);
@@ -342,17 +303,18 @@ static tsr_status check_unit(const tsr_wave_engine *e, int system, int unit,
     return TSR_OK;
 }
 
-/* Units that a proposal does not say to go along rigidly. */
+/* Units that a proposal does not say to go along rigidly; each moves whole. */
 static tsr_status check_units(const tsr_wave_engine *e,
                               const tsr_body_proposal *proposal, tsr_err *err)
 {
     for (int r = 0; r < proposal->n_range; r++) {
         const tsr_body_range *at = &proposal->range[r];
         const int end = at->first + at->count;
-        for (int i = at->first; at->group == 0 && i < end; i = e->run_end[i])
-            if (e->unit[i] >= 0 &&
-                (i == at->first || e->unit[i] != e->unit[i - 1]))
-                TSR_TRY(check_unit(e, proposal->system, e->unit[i], err));
+        for (int i = at->first, next; at->group == 0 && i < end; i = next) {
+            next = e->run_end[i] < end ? e->run_end[i] : end;
+            if (e->unit[i] >= 0)
+                TSR_TRY(check_run(e, proposal->system, i, next, err));
+        }
     }
     return TSR_OK;
 }
@@ -372,17 +334,26 @@ static int keeps_distances(const tsr_wave_engine *e,
     return n == 0 || (n == e->base.n_body && is_one);
 }
 
-void tsr_wave_reject(const tsr_wave_engine *e, int system)
+static tsr_wave_system *system_of(const tsr_batch *batch, int system)
 {
-    tsr_wave_system *s = &e->system[system];
+    return &((const tsr_wave_engine *)batch->engine)->system[system];
+}
+
+static void put_back(tsr_wave_system *s)
+{
     if (s->is_pending)
         copy_moved(s, s->then, (const double(*)[3])s->now);
     s->is_pending = 0;
 }
 
-void tsr_wave_accept(const tsr_wave_engine *e, int system)
+void tsr_wave_reject(tsr_batch *batch, int system)
 {
-    tsr_wave_system *s = &e->system[system];
+    put_back(system_of(batch, system));
+}
+
+void tsr_wave_accept(tsr_batch *batch, int system)
+{
+    tsr_wave_system *s = system_of(batch, system);
     if (!s->is_pending)
         return;
     copy_moved(s, s->now, (const double(*)[3])s->then);
@@ -425,7 +396,7 @@ tsr_status tsr_wave_propose(const tsr_wave_engine *e,
     tsr_vec3_copy(s->proposed_origin,
                   s->is_full ? s->proposed_centre : s->origin);
     if (status != TSR_OK)
-        tsr_wave_reject(e, proposal->system);
+        put_back(s);
     return status;
 }
 

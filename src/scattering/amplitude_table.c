@@ -1,5 +1,5 @@
 /* Tables of amplitudes: sums over the group's particles on half of a sphere,
- * two Fourier transforms, and what is read of them. */
+ * two Fourier transforms. */
 #include "scattering/plane_wave.h"
 
 #include "core/parallel.h"
@@ -262,33 +262,4 @@ tsr_status tsr_amplitude_table_make(const tsr_debye_spec *spec, int low,
     if (status != TSR_OK)
         tsr_amplitude_table_clear(out);
     return status;
-}
-
-/* First of the points that a place on the circle is read from, without those
- * that stand before, and the kernel at all of them. */
-static size_t weights(double at, double *out)
-{
-    const double first = floor(at);
-    for (int j = 0; j < WIDTH; j++)
-        out[j] = kernel(at - first + BEFORE - j);
-    return (size_t)first;
-}
-
-void tsr_amplitude_table_read(const tsr_amplitude_table *table,
-                              const double n[3], double *out)
-{
-    const double per = table->n_circle / (2.0 * PI);
-    const double theta = atan2(hypot(n[0], n[1]), n[2]);
-    double phi = atan2(n[1], n[0]), row[WIDTH], column[WIDTH];
-    phi += phi < 0.0 ? 2.0 * PI : 0.0;
-    const size_t r = weights(theta * per, row), c = weights(phi * per, column);
-    const size_t each = (size_t)(2 * BAND * table->n_comp);
-    memset(out, 0, each * sizeof *out);
-    for (size_t i = 0; i < WIDTH; i++)
-        for (size_t j = 0; j < WIDTH; j++) {
-            const float *at = table->value +
-                              ((r + i) * (size_t)table->columns + c + j) * each;
-            for (size_t k = 0; k < each; k++)
-                out[k] += row[i] * column[j] * (double)at[k];
-        }
 }

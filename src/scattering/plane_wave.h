@@ -82,14 +82,13 @@ void tsr_amplitude_table_clear(tsr_amplitude_table *table);
 /* What a table of a group of radius `reach_ang` up to q will have, numbers. */
 double tsr_amplitude_table_size(double q_inv_ang, double reach_ang, int n_comp);
 
-/* The kernel at the WIDTH points of which `place`, 0 to 1, lies between number
+/* A in a direction is the sum over the WIDTH x WIDTH values from row and column
+ * floor(angle n_circle / 2 pi) on, times the kernels of both angles (read_table
+ * of tests/property/test_plane_wave.c, find_places of kernels/plane_wave.cl).
+ *
+ * The kernel at the WIDTH points of which `place`, 0 to 1, lies between number
  * WIDTH / 2 - 1 and the next: with x = 2 place - 1 piece j is
  * sum_i c[i][j] T_i(x) in Chebyshev's polynomials. c out. */
 void tsr_amplitude_kernel(float c[TSR_AMPLITUDE_TERMS][TSR_AMPLITUDE_WIDTH]);
-
-/* A in the direction n (of any length but 0) as devices read it, in double
- * precision: out [BAND][n_comp][2]. */
-void tsr_amplitude_table_read(const tsr_amplitude_table *table,
-                              const double n[3], double *out);
 
 #endif

@@ -65,6 +65,32 @@ static void make_problem(problem *p)
                                 .rigid = (const double(*)[3])p->xyz};
 }
 
+typedef struct {
+    tsr_device *device;
+    tsr_engine *engine;
+    tsr_batch *batch;
+} opened;
+
+/* Where there is no device the test is skipped. */
+static opened open_waves(const problem *p)
+{
+    opened o = {.device = open_device()};
+    tsr_err err;
+    if (o.device == NULL)
+        skip();
+    must(tsr_engine_plane_wave_new(&p->spec, o.device, 0, &o.engine, &err),
+         &err);
+    must(tsr_batch_new(o.engine, N_SYSTEM, &o.batch, &err), &err);
+    return o;
+}
+
+static void close_waves(opened *o)
+{
+    tsr_batch_free(o->batch);
+    tsr_engine_free(o->engine);
+    tsr_device_free(o->device);
+}
+
 static tsr_motion motion_of(uint64_t *random, const double about[3])
 {
     double axis[3];
@@ -76,6 +102,42 @@ static tsr_motion motion_of(uint64_t *random, const double about[3])
     for (int c = 0; c < 3; c++)
         motion.shift[c] += 40.0 * (uniform(random) - 0.5);
     return motion;
+}
+
+/* First of the points that a place on the circle is read from, and the kernel
+ * at all of them. */
+static size_t weights(double at, double *out)
+{
+    float c[TSR_AMPLITUDE_TERMS][TSR_AMPLITUDE_WIDTH];
+    const double first = floor(at), angle = acos(2.0 * (at - first) - 1.0);
+    tsr_amplitude_kernel(c);
+    for (int j = 0; j < TSR_AMPLITUDE_WIDTH; j++) {
+        out[j] = 0.0;
+        for (int i = 0; i < TSR_AMPLITUDE_TERMS; i++)
+            out[j] += (double)c[i][j] * cos(i * angle);
+    }
+    return (size_t)first;
+}
+
+/* What devices read, in double precision: out [BAND][n_comp][2]. */
+static void read_table(const tsr_amplitude_table *t, const double n[3],
+                       double *out)
+{
+    const double pi = acos(-1.0), per = t->n_circle / (2.0 * pi);
+    const double theta = atan2(hypot(n[0], n[1]), n[2]);
+    double phi = atan2(n[1], n[0]), row[TSR_AMPLITUDE_WIDTH],
+           column[TSR_AMPLITUDE_WIDTH];
+    phi += phi < 0.0 ? 2.0 * pi : 0.0;
+    const size_t r = weights(theta * per, row), c = weights(phi * per, column);
+    const size_t each = (size_t)(2 * TSR_AMPLITUDE_BAND * t->n_comp);
+    memset(out, 0, each * sizeof *out);
+    for (size_t i = 0; i < TSR_AMPLITUDE_WIDTH; i++)
+        for (size_t j = 0; j < TSR_AMPLITUDE_WIDTH; j++) {
+            const float *at =
+                t->value + ((r + i) * (size_t)t->columns + c + j) * each;
+            for (size_t k = 0; k < each; k++)
+                out[k] += row[i] * column[j] * (double)at[k];
+        }
 }
 
 static double norm(const double *a)
@@ -122,7 +184,7 @@ static void table_reads(void **state)
                 square[j] +=
                     pow(norm(exact + 2 * (i * n_k * N_COMP + j)), 2) / N_BODY;
         for (int i = 0; i < N_BODY; i++) {
-            tsr_amplitude_table_read(&t, n[i], got);
+            read_table(&t, n[i], got);
             for (int j = 0; j < n_k * N_COMP; j++) {
                 const double *at = exact + 2 * (i * n_k * N_COMP + j);
                 const double off[2] = {got[2 * j] - at[0],
@@ -234,16 +296,12 @@ static void units_move(void **state)
     double profile[N_SYSTEM * 3 * N_Q];
     uint64_t random = 5;
     int n_taken = 0, n_far = 0;
-    tsr_device *device = open_device();
-    tsr_engine *engine;
-    tsr_batch *batch;
     tsr_err err;
-    if (device == NULL)
-        skip();
     make_problem(&p);
-    must(tsr_engine_plane_wave_new(&p.spec, device, 0, &engine, &err), &err);
+    opened o = open_waves(&p);
+    tsr_engine *engine = o.engine;
+    tsr_batch *batch = o.batch;
     assert_non_null(strstr(engine->description, "2 rigid units"));
-    must(tsr_batch_new(engine, N_SYSTEM, &batch, &err), &err);
     for (int s = 0; s < N_SYSTEM; s++) {
         memcpy(x.now[s], p.xyz, sizeof p.xyz);
         must(tsr_batch_set(batch, s, (const double(*)[3])x.now[s], profile,
@@ -284,9 +342,7 @@ static void units_move(void **state)
         must(tsr_batch_profile(batch, s, profile, &err), &err);
         check(&p, (const double(*)[3])x.now[s], profile, engine);
     }
-    tsr_batch_free(batch);
-    tsr_engine_free(engine);
-    tsr_device_free(device);
+    close_waves(&o);
 }
 
 /* A range moves along x, as a group or a body, and is put back: refused exactly
@@ -329,12 +385,7 @@ static void too_far(void **state)
     (void)state;
     static problem p;
     double profile[3 * N_Q];
-    tsr_device *device = open_device();
-    tsr_engine *engine;
-    tsr_batch *batch;
     tsr_err err;
-    if (device == NULL)
-        skip();
     for (int which = 0; which < 2; which++) {
         make_problem(&p);
         for (int i = 0; i < N_BODY && which == 1; i++)
@@ -345,18 +396,14 @@ static void too_far(void **state)
             put(p.xyz[LOOSE + 1], 0.0, 69.0);
         }
         const double(*xyz)[3] = (const double(*)[3])p.xyz;
-        must(tsr_engine_plane_wave_new(&p.spec, device, 0, &engine, &err),
-             &err);
-        must(tsr_batch_new(engine, 1, &batch, &err), &err);
-        must(tsr_batch_set(batch, 0, xyz, profile, &err), &err);
+        opened o = open_waves(&p);
+        must(tsr_batch_set(o.batch, 0, xyz, profile, &err), &err);
         if (which == 0)
-            push(batch, xyz, 0, N_UNIT, -1.0);
+            push(o.batch, xyz, 0, N_UNIT, -1.0);
         else
-            push(batch, xyz, LOOSE + 3, 1, 1.0);
-        tsr_batch_free(batch);
-        tsr_engine_free(engine);
+            push(o.batch, xyz, LOOSE + 3, 1, 1.0);
+        close_waves(&o);
     }
-    tsr_device_free(device);
 }
 
 static void not_rigid(void **state)
@@ -364,15 +411,11 @@ static void not_rigid(void **state)
     (void)state;
     static problem p;
     double before[3 * N_Q], after[3 * N_Q], moved[N_BODY][3];
-    tsr_device *device = open_device();
-    tsr_engine *engine;
-    tsr_batch *batch;
     tsr_err err;
-    if (device == NULL)
-        skip();
     make_problem(&p);
-    must(tsr_engine_plane_wave_new(&p.spec, device, 0, &engine, &err), &err);
-    must(tsr_batch_new(engine, N_SYSTEM, &batch, &err), &err);
+    opened o = open_waves(&p);
+    tsr_batch *batch = o.batch;
+    tsr_engine *none;
     must(tsr_batch_set(batch, 0, (const double(*)[3])p.xyz, before, &err),
          &err);
     memcpy(moved, p.xyz, sizeof moved);
@@ -392,25 +435,24 @@ static void not_rigid(void **state)
     assert_non_null(strstr(err.message, "another shape"));
     must(tsr_batch_profile(batch, 0, after, &err), &err);
     assert_memory_equal(before, after, sizeof before);
-    tsr_batch_free(batch);
-    tsr_engine_free(engine);
     p.spec.rigid = NULL;
     assert_int_equal(
-        tsr_engine_plane_wave_new(&p.spec, device, 0, &engine, &err),
+        tsr_engine_plane_wave_new(&p.spec, o.device, 0, &none, &err),
         TSR_E_INTERNAL);
     p.spec.rigid = (const double(*)[3])p.xyz;
     p.unit[7] = N_BODY;
     assert_int_equal(
-        tsr_engine_plane_wave_new(&p.spec, device, 0, &engine, &err),
+        tsr_engine_plane_wave_new(&p.spec, o.device, 0, &none, &err),
         TSR_E_INTERNAL);
     p.unit[7] = 3;
     p.spec.n_system = 1000000;
     assert_int_equal(
-        tsr_engine_plane_wave_new(&p.spec, device, 0, &engine, &err),
+        tsr_engine_plane_wave_new(&p.spec, o.device, 0, &none, &err),
         TSR_E_DEVICE);
     assert_non_null(strstr(err.message, "there is room for"));
-    assert_true(tsr_engine_room(&p.spec, device, TSR_ENGINE_PLANE_WAVES) < 1e6);
-    tsr_device_free(device);
+    assert_true(tsr_engine_room(&p.spec, o.device, TSR_ENGINE_PLANE_WAVES) <
+                1e6);
+    close_waves(&o);
 }
 
 /* Known answers, by both kinds of kernel. */
