@@ -304,6 +304,8 @@ static void units_move(void **state)
     assert_non_null(strstr(engine->description, "2 rigid units"));
     for (int s = 0; s < N_SYSTEM; s++) {
         memcpy(x.now[s], p.xyz, sizeof p.xyz);
+        for (int b = 0; b < N_BODY; b++) /* each begins somewhere else */
+            x.now[s][b][0] += 700.3 * s;
         must(tsr_batch_set(batch, s, (const double(*)[3])x.now[s], profile,
                            &err),
              &err);
@@ -342,6 +344,12 @@ static void units_move(void **state)
         must(tsr_batch_profile(batch, s, profile, &err), &err);
         check(&p, (const double(*)[3])x.now[s], profile, engine);
     }
+    /* bits are those of the coordinates, whatever went before */
+    for (int s = 0; s < N_SYSTEM; s++)
+        must(tsr_batch_set(batch, s, (const double(*)[3])x.now[0],
+                           profile + s * 3 * N_Q, &err),
+             &err);
+    assert_memory_equal(profile, profile + 3 * N_Q, 3 * N_Q * sizeof *profile);
     close_waves(&o);
 }
 
