@@ -18,19 +18,22 @@ allowed() {
     gpu) echo core io engine scattering density gpu ;;
     likelihood) echo core io model prior engine scattering density \
         likelihood ;;
+    atoms) echo core io model engine scattering gpu likelihood atoms ;;
     moves) echo core model prior moves ;;
     sampler) echo core store model prior engine scattering likelihood moves \
         sampler ;;
-    analysis) echo core io store analysis ;;
+    analysis) echo core io store atoms analysis ;;
     reweight) echo core io store scattering likelihood analysis reweight ;;
-    report) echo core io store scattering likelihood analysis report ;;
+    report) echo core io store scattering likelihood atoms analysis report ;;
     run) echo core io store model parts prior engine scattering gpu likelihood \
-        moves sampler analysis run ;;
+        atoms moves sampler analysis run ;;
     train) echo core io model prior scattering train ;;
     cli) echo core io store model parts prior engine scattering density gpu \
-        likelihood moves sampler analysis reweight report run train cli ;;
+        likelihood atoms moves sampler analysis reweight report run train \
+        cli ;;
     bench) echo core io store model parts prior engine scattering density gpu \
-        likelihood moves sampler analysis reweight report run train cli bench ;;
+        likelihood atoms moves sampler analysis reweight report run train \
+        cli bench ;;
     esac
 }
 

@@ -3,6 +3,7 @@
 #define TSR_ANALYSIS_EXPORT_H
 
 #include "analysis/frames.h"
+#include "atoms/all_atoms.h"
 #include "core/log.h"
 #include "core/status.h"
 #include "io/model_atoms.h"
@@ -73,31 +74,6 @@ void tsr_draw_choice_clear(tsr_draw_choice *choice);
 int tsr_draw_choice_apply(const tsr_draw_choice *choice, int n,
                           const int *chain, const long *draw, const double *lp,
                           char *is_chosen);
-
-/* All heavy atoms of the input at a drawn conformation: the backbone where it
- * was drawn, each side chain as it was in the input, turned about CA-CB so that
- * its centre comes nearest to the drawn one.
- *
- * Bonds and angles within a residue are those of the input; between residues
- * those of the model. Side chains keep their other torsions, so that atoms of
- * different residues may overlap where the curve cannot tell. What is no amino
- * acid comes last, where the model has it. */
-
-typedef struct tsr_all_atoms tsr_all_atoms;
-
-/* `model` is borrowed, `input` is not needed afterwards. Errors: TSR_E_DATA
- * (the residues of the two differ: names the first), TSR_E_NOMEM. */
-tsr_status tsr_all_atoms_new(const tsr_model_atoms *model,
-                             const tsr_structure *input, tsr_all_atoms **out,
-                             tsr_err *err);
-void tsr_all_atoms_free(tsr_all_atoms *all);
-
-/* The atoms, in the order of the input, with its names; xyz and ca as there. */
-const tsr_model_atoms *tsr_all_atoms_list(const tsr_all_atoms *all);
-
-/* model_xyz [model n_atom][3] -> xyz [n_atom][3]. */
-void tsr_all_atoms_place(const tsr_all_atoms *all, const double (*model_xyz)[3],
-                         double (*xyz)[3]);
 
 typedef struct {
     tsr_model_format format;

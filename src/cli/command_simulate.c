@@ -1,6 +1,6 @@
 /* tessera simulate CONFIG: noisy data from a known structure. */
+#include "atoms/atom_curves.h"
 #include "cli/command.h"
-#include "run/atom_curves.h"
 #include "run/setup.h"
 
 #include "core/random.h"

@@ -50,6 +50,15 @@ tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
         if (spec->unit[i] < -1 || spec->unit[i] >= spec->n_body)
             return tsr_fail(err, TSR_E_INTERNAL,
                             "engine: body %d is of unit %d", i, spec->unit[i]);
+    const tsr_engine_inside *in = spec->inside;
+    for (int i = 0; in != NULL && i < in->n; i++)
+        if (spec->unit == NULL || in->unit[i] < 0 ||
+            in->unit[i] >= spec->n_body || in->type[i] < 0 ||
+            in->type[i] >= spec->n_type)
+            return tsr_fail(err, TSR_E_INTERNAL,
+                            "engine: particle %d of a rigid unit has no unit "
+                            "or no type",
+                            i);
     int n_table = tsr_engine_n_comp(spec) * spec->n_type;
     for (int t = 0; t < n_table; t++)
         for (int k = 0; k < spec->n_q; k++)
@@ -62,6 +71,16 @@ tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
     return TSR_OK;
 }
 
+tsr_status tsr_engine_bodies_check(const tsr_engine_spec *spec, tsr_err *err)
+{
+    TSR_TRY(tsr_engine_spec_check(spec, err));
+    return spec->inside == NULL
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_INTERNAL,
+                          "engine: particles within rigid units are for plane "
+                          "waves alone");
+}
+
 /* sum_i |F_i| and sum_i F_i^2 of a component at page k. */
 static void factor_sums(const tsr_engine_spec *spec, int comp, int k,
                         double *size, double *square)
@@ -69,6 +88,11 @@ static void factor_sums(const tsr_engine_spec *spec, int comp, int k,
     *size = *square = 0.0;
     for (int i = 0; i < spec->n_body; i++) {
         double f = *tsr_engine_factor(spec, comp, spec->type[i], k);
+        *size += fabs(f);
+        *square += f * f;
+    }
+    for (int i = 0; spec->inside != NULL && i < spec->inside->n; i++) {
+        double f = *tsr_engine_factor(spec, comp, spec->inside->type[i], k);
         *size += fabs(f);
         *square += f * f;
     }

@@ -35,7 +35,20 @@ typedef struct {
                         their distances, which are those of `rigid`,
                         for ever; -1: of none. NULL: nobody does */
     const double (*rigid)[3]; /* [n_body] Angstrom; NULL where unit is */
+    const struct tsr_engine_inside *inside; /* what scatters in these units
+                                               instead of their bodies, whose
+                                               factors are 0 then; NULL: they
+                                               do. Plane waves alone */
 } tsr_engine_spec;
+
+/* Particles of rigid units, where the bodies of `rigid` are. No one is farther
+ * from the others than d_bound_ang. */
+typedef struct tsr_engine_inside {
+    int n;
+    const double (*xyz)[3]; /* [n] Angstrom */
+    const int *type;        /* [n] of the spec */
+    const int *unit;        /* [n] */
+} tsr_engine_inside;
 
 static inline int tsr_engine_n_comp(const tsr_engine_spec *spec)
 {
@@ -118,6 +131,9 @@ tsr_status tsr_engine_join(int n, tsr_engine **part, tsr_engine **out,
 
 /* Refuses a spec that no engine could serve (TSR_E_INTERNAL). */
 tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err);
+
+/* The same, and particles within units. */
+tsr_status tsr_engine_bodies_check(const tsr_engine_spec *spec, tsr_err *err);
 
 void tsr_engine_free(tsr_engine *engine); /* after its batches */
 

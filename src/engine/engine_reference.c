@@ -390,7 +390,7 @@ tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
                                     tsr_engine **out, tsr_err *err)
 {
     *out = NULL;
-    tsr_status status = tsr_engine_spec_check(spec, err);
+    tsr_status status = tsr_engine_bodies_check(spec, err);
     if (status)
         return status;
     reference_engine *e = calloc(1, sizeof *e);

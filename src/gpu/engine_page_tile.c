@@ -179,7 +179,7 @@ tsr_status tsr_page_tile_memory_needed(const tsr_engine_spec *spec,
                                        tsr_page_tile_memory *out, tsr_err *err)
 {
     tsr_page_tile_engine e = {0};
-    TSR_TRY(tsr_engine_spec_check(spec, err));
+    TSR_TRY(tsr_engine_bodies_check(spec, err));
     TSR_TRY(tsr_page_tile_resolve(&device->info, spec->n_body, options,
                                   &e.options, err));
     describe_shape(&e, spec, device);
@@ -486,7 +486,7 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
                                     tsr_engine **out, tsr_err *err)
 {
     *out = NULL;
-    TSR_TRY(tsr_engine_spec_check(spec, err));
+    TSR_TRY(tsr_engine_bodies_check(spec, err));
     tsr_page_tile_engine *e = calloc(1, sizeof *e);
     TSR_TRY(tsr_allocated(e, err));
     int n_comp = tsr_engine_n_comp(spec);

@@ -199,26 +199,33 @@ static tsr_status add_tables(const tsr_wave_engine *e,
     return TSR_OK;
 }
 
-/* The bodies of a unit as particles, each a type. */
+/* What scatters in a unit as particles, each a type. */
 static tsr_status tabulate(const tsr_wave_engine *e,
                            const tsr_engine_spec *spec, int unit, tables *t,
                            tsr_err *err)
 {
-    const size_t n = (size_t)e->units[unit].n, n_q = (size_t)spec->n_q;
-    const size_t n_comp = (size_t)e->base.n_comp;
+    const tsr_engine_inside *in = spec->inside;
+    const tsr_wave_unit *u = &e->units[unit];
+    const int n_given = in != NULL ? in->n : spec->n_body;
+    const int *of = in != NULL ? in->unit : spec->unit;
+    const int *given = in != NULL ? in->type : spec->type;
+    const double(*xyz)[3] = in != NULL ? in->xyz : spec->rigid;
+    size_t n = 0, k = 0;
+    for (int i = 0; i < n_given; i++)
+        n += of[i] == u->given;
+    const size_t n_q = (size_t)spec->n_q, n_comp = (size_t)e->base.n_comp;
     double(*x)[3] = calloc(n, sizeof *x);
     int *type = calloc(n, sizeof *type);
     double *f = calloc(n_comp * n * n_q, sizeof *f);
-    size_t k = 0;
     const int is_there = x != NULL && type != NULL && f != NULL;
-    for (int i = 0; i < spec->n_body && is_there; i++) {
-        if (e->unit[i] != unit)
+    for (int i = 0; i < n_given && is_there; i++) {
+        if (of[i] != u->given)
             continue;
-        tsr_vec3_sub(x[k], spec->rigid[i], e->units[unit].middle);
+        tsr_vec3_sub(x[k], xyz[i], u->middle);
         type[k] = (int)k;
         for (size_t a = 0; a < n_comp; a++)
             memcpy(f + (a * n + k) * n_q,
-                   tsr_engine_factor(spec, (int)a, spec->type[i], 0),
+                   tsr_engine_factor(spec, (int)a, given[i], 0),
                    n_q * sizeof *f);
         k++;
     }
@@ -323,6 +330,9 @@ static tsr_status forward(tsr_wave_engine *e, const tsr_engine_spec *spec,
     for (int a = 0; a < e->base.n_comp; a++)
         for (int i = 0; i < spec->n_body; i++)
             sum[a] += *tsr_engine_factor(spec, a, spec->type[i], 0);
+    for (int a = 0; a < e->base.n_comp && spec->inside != NULL; a++)
+        for (int i = 0; i < spec->inside->n; i++)
+            sum[a] += *tsr_engine_factor(spec, a, spec->inside->type[i], 0);
     for (int a = 0, pair = 0; a < e->base.n_comp; a++)
         for (int b = a; b < e->base.n_comp; b++)
             e->forward[pair++] = sum[a] * sum[b];
@@ -501,6 +511,8 @@ tsr_engine_choice tsr_engine_choose(const tsr_engine_spec *spec,
         info->type == TSR_DEVICE_CPU ? &cpu_cost : &gpu_cost;
     const int k = tsr_engine_n_comp(spec) - 1, n = spec->n_body;
     double n_direction = 0.0;
+    if (spec->inside != NULL)
+        return TSR_ENGINE_PLANE_WAVES;
     if (choice != TSR_ENGINE_AUTO)
         return choice;
     if (!(spec->d_bound_ang > 0.0))

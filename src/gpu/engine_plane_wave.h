@@ -49,7 +49,8 @@ typedef enum {
 
 /* AUTO: the one that a step of a rigid unit costs least, by costs that were
  * measured once for each kind of device, so that a run chooses the same on
- * every one of that kind; tiles where no d_bound_ang is given. */
+ * every one of that kind; tiles where no d_bound_ang is given. Particles inside
+ * of units: plane waves whatever the choice. */
 tsr_engine_choice tsr_engine_choose(const tsr_engine_spec *spec,
                                     const tsr_device_info *info,
                                     tsr_engine_choice choice);

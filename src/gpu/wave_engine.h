@@ -21,11 +21,12 @@ enum { TSR_WAVE_POSE = 4 };
 
 /* A rigid unit with a table. Three of its bodies far apart tell its pose. */
 typedef struct {
-    int n, body[3];
+    int given;          /* its number in the spec */
+    int n, body[3];     /* how many bodies it has */
     double frame[3][3]; /* rows: axes by these bodies in the table's place */
     double centre[3];   /* from body[0] to the table's centre, on these axes */
     double middle[3];   /* the table's centre in the table's place */
-    double radius;      /* no body is farther from the table's centre */
+    double radius;      /* nothing of it is farther from the table's centre */
 } tsr_wave_unit;
 
 typedef struct {
@@ -96,7 +97,8 @@ int tsr_wave_put_units(const tsr_wave_engine *e, const tsr_wave_system *s,
                        cl_uint (*to)[4]);
 
 /* Numbers the units of the spec that are worth a table; the bodies of others
- * are loose. Errors: TSR_E_NOMEM. */
+ * are loose. Those that have particles inside all have one. Errors:
+ * TSR_E_NOMEM, TSR_E_INTERNAL (such a one whose bodies are on a line). */
 tsr_status tsr_wave_find_units(tsr_wave_engine *e, const tsr_engine_spec *spec,
                                tsr_err *err);
 

@@ -123,28 +123,65 @@ static int farthest(const tsr_wave_engine *e, const tsr_engine_spec *spec,
     return at;
 }
 
+/* The box about what scatters in a unit, which is its bodies or what is inside;
+ * returns how much that is. */
+static int find_box(const tsr_wave_engine *e, const tsr_engine_spec *spec,
+                    int unit, double low[3], double high[3])
+{
+    const tsr_engine_inside *in = spec->inside;
+    const int n = in != NULL ? in->n : spec->n_body;
+    const int *of = in != NULL ? in->unit : e->unit;
+    const double(*xyz)[3] = in != NULL ? in->xyz : spec->rigid;
+    const int sought = in != NULL ? -2 - unit : unit; /* the spec's number */
+    int n_own = 0;
+    for (int c = 0; c < 3; c++) {
+        low[c] = HUGE_VAL;
+        high[c] = -HUGE_VAL;
+    }
+    for (int i = 0; i < n; i++) {
+        if (of[i] != sought)
+            continue;
+        n_own++;
+        for (int c = 0; c < 3; c++) {
+            low[c] = fmin(low[c], xyz[i][c]);
+            high[c] = fmax(high[c], xyz[i][c]);
+        }
+    }
+    return n_own;
+}
+
+/* The largest distance of what scatters in a unit from its middle. */
+static double radius_of(const tsr_engine_spec *spec, int unit,
+                        const tsr_wave_unit *u)
+{
+    const tsr_engine_inside *in = spec->inside;
+    double most = 0.0;
+    if (in == NULL)
+        return sqrt(tsr_vec3_distance2(spec->rigid[u->body[0]], u->middle));
+    for (int i = 0; i < in->n; i++)
+        if (in->unit[i] == -2 - unit)
+            most = fmax(most, tsr_vec3_distance2(in->xyz[i], u->middle));
+    return sqrt(most);
+}
+
 /* Bodies that tell the pose, and the middle. 0: the unit is not worth a table,
- * or lies on a line. */
+ * or lies on a line. unit: as in e->unit before it is looked at. */
 static int describe_unit(const tsr_wave_engine *e, const tsr_engine_spec *spec,
                          int unit, tsr_wave_unit *to)
 {
     double *centre = to->middle;
     const double(*x)[3] = spec->rigid;
-    double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
-    double high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL}, axis[3];
-    *to = (tsr_wave_unit){0};
+    double low[3], high[3], axis[3];
+    *to = (tsr_wave_unit){.given = -2 - unit};
     for (int i = 0; i < spec->n_body; i++)
-        for (int c = 0; c < 3 && e->unit[i] == unit; c++) {
-            low[c] = fmin(low[c], x[i][c]);
-            high[c] = fmax(high[c], x[i][c]);
-            to->n += c == 0;
-        }
-    if (to->n < e->unit_cost)
+        to->n += e->unit[i] == unit;
+    const int n_own = find_box(e, spec, unit, low, high);
+    if (n_own == 0 || (spec->inside == NULL && n_own < e->unit_cost))
         return 0;
     for (int c = 0; c < 3; c++)
         centre[c] = 0.5 * (low[c] + high[c]);
     to->body[0] = farthest(e, spec, unit, centre, NULL);
-    to->radius = sqrt(tsr_vec3_distance2(x[to->body[0]], centre));
+    to->radius = radius_of(spec, unit, to);
     to->body[1] = farthest(e, spec, unit, x[to->body[0]], NULL);
     tsr_vec3_sub(axis, x[to->body[1]], x[to->body[0]]);
     if (!(tsr_vec3_norm(axis) > 1.0))
@@ -180,6 +217,11 @@ tsr_status tsr_wave_find_units(tsr_wave_engine *e, const tsr_engine_spec *spec,
         const int number = describe_unit(e, spec, given, &e->units[e->n_unit])
                                ? e->n_unit++
                                : -1;
+        if (number < 0 && spec->inside != NULL)
+            return tsr_fail(err, TSR_E_INTERNAL,
+                            "engine: rigid unit %d has particles, and no "
+                            "bodies that tell where they are",
+                            -2 - given);
         for (int j = i; j < n_body; j++)
             e->unit[j] = e->unit[j] == given ? number : e->unit[j];
     }

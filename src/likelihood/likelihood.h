@@ -11,6 +11,7 @@
 #include "core/archive.h"
 #include "core/log.h"
 #include "engine/engine.h"
+#include "likelihood/particles.h"
 #include "likelihood/term.h"
 #include "model/topology.h"
 #include "scattering/debye.h"
@@ -21,7 +22,7 @@ typedef struct {
     int n_comp, n_pair; /* K of its engine, K (K + 1) / 2 */
     int first;          /* its first pair among those of all probes */
     int n_type;         /* the engine's */
-    int *type;          /* [n_body] */
+    int *type;          /* [n_body], or of the particles */
     double *amplitude;  /* [n_comp][n_type][n_q] form factors for it */
     double *power;      /* [n_q] tsr_component_power */
     int is_neutron;
@@ -52,6 +53,7 @@ typedef struct {
     tsr_view *view; /* [n_view] */
     int n_pair;     /* of components, of all probes; 0 likewise */
     double *self;   /* [n_pair][n_q] S_ab */
+    const tsr_particles *particles; /* what engines are told of; NULL: bodies */
     tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 where they matter */
 } tsr_likelihood;
 
@@ -91,6 +93,14 @@ int tsr_likelihood_coefficients(const tsr_likelihood *likelihood, int view,
                                 const double *contrast, double power,
                                 double *c);
 
+/* Partial profiles [n_pair][n_q] of one likelihood, of structures that weigh
+ * `weight` in all, become about those of `to`, a likelihood of the same data:
+ * each q by the ratio of both corrections at contrast (NULL: where c1 and c2
+ * start), and without S_ab, which `to` adds. Of one view. */
+void tsr_likelihood_convert(const tsr_likelihood *from,
+                            const tsr_likelihood *to, const double *contrast,
+                            double weight, double *partial);
+
 /* Where c1 and c2 start, and the corners of what they may be: value [5] out.
  * Returns how many. */
 int tsr_likelihood_corners(const tsr_likelihood *likelihood, int view,
@@ -100,6 +110,12 @@ int tsr_likelihood_corners(const tsr_likelihood *likelihood, int view,
  * run/setup.h says: what the bodies would add is left out. radius_ang: r_m of
  * the atoms' G. Before chains start. */
 void tsr_likelihood_take_atoms(tsr_likelihood *likelihood, double radius_ang);
+
+/* The same of particles, of which engines then make the profiles; borrowed.
+ * Errors: TSR_E_NOMEM. */
+tsr_status tsr_likelihood_take_particles(tsr_likelihood *likelihood,
+                                         const tsr_particles *particles,
+                                         tsr_err *err);
 
 /* Every term that has use for it learns of the error of its view (term.h), in
  * place of an earlier one. */
@@ -124,17 +140,23 @@ void tsr_likelihood_free(tsr_likelihood *likelihood);
 /* Numbers of an engine's answer, n_pair n_q; 0 where no engine is needed. */
 int tsr_likelihood_n_profile(const tsr_likelihood *likelihood);
 
-/* What the engine of a probe is made of: for n_system systems of n_body bodies.
- * It points into the likelihood. */
+/* What the engine of a probe is made of: for n_system systems of n_body bodies,
+ * or of the particles. It points into the likelihood. d_bound_ang: of bodies,
+ * 0: no check. */
 tsr_engine_spec tsr_likelihood_engine(const tsr_likelihood *likelihood,
-                                      int probe, int n_body, int n_system);
+                                      int probe, int n_body, int n_system,
+                                      double d_bound_ang);
 
 /* The partial profiles of all probes [n_pair][n_q], summed up in double
- * precision. Errors: those of tsr_debye_reference. */
+ * precision. Errors: those of tsr_debye_reference, or of the particles. */
 tsr_status tsr_likelihood_direct(const tsr_likelihood *likelihood, int n_body,
-                                 const double (*xyz)[3],
+                                 const tsr_conformation *conformation,
                                  const tsr_debye_progress *progress,
                                  double *partial, tsr_err *err);
+
+/* About how long that takes, s. */
+double tsr_likelihood_direct_seconds(const tsr_likelihood *likelihood,
+                                     int n_body);
 
 /* What is known at one point. */
 typedef struct {

@@ -15,6 +15,23 @@ typedef struct {
     double worst;
 } check;
 
+/* Partial profiles at one q without a grid. */
+static tsr_status direct_at(const check *c, int probe, double q,
+                            double *partial, double *radius, tsr_err *err)
+{
+    const tsr_particles *own = c->l->particles;
+    double pair[TSR_N_COMP_PAIR][2]; /* at 0 and q */
+    if (own == NULL)
+        return tsr_scattering_direct(&c->scattering[probe], c->topology,
+                                     c->conformation, q, partial, radius, err);
+    *radius = own->radius_ang;
+    TSR_TRY(own->type->direct(own, c->conformation, probe, 2, q, NULL, pair[0],
+                              err));
+    for (int p = 0; p < TSR_N_COMP_PAIR; p++)
+        partial[p] = pair[p][1];
+    return TSR_OK;
+}
+
 /* One term at one q, at every place of c1 and c2. The scale of sigma is that of
  * the place. */
 static tsr_status check_point(check *c, const tsr_term *term, int k,
@@ -25,9 +42,7 @@ static tsr_status check_point(check *c, const tsr_term *term, int k,
     double value[5][TSR_N_CONTRAST];
     const tsr_view *view = &c->l->view[term->view];
     int n = tsr_likelihood_corners(c->l, term->view, value);
-    tsr_status status =
-        tsr_scattering_direct(&c->scattering[view->probe], c->topology,
-                              c->conformation, q, direct, &radius, err);
+    tsr_status status = direct_at(c, view->probe, q, direct, &radius, err);
     for (int i = 0; i < n && status == TSR_OK; i++) {
         const int n_comp = tsr_likelihood_coefficients(
             c->l, term->view, value[i], tsr_component_power(radius, q), by);

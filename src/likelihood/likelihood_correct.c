@@ -102,6 +102,62 @@ void tsr_likelihood_take_atoms(tsr_likelihood *likelihood, double radius_ang)
                 tsr_component_power(radius_ang, k * l->grid.dq_inv_ang);
 }
 
+static double ratio_at(const tsr_likelihood *l, const double *contrast,
+                       size_t k)
+{
+    return l->view->atoms != NULL ? tsr_likelihood_ratio(l, 0, contrast, k)
+                                  : 1.0;
+}
+
+void tsr_likelihood_convert(const tsr_likelihood *from,
+                            const tsr_likelihood *to, const double *contrast,
+                            double weight, double *partial)
+{
+    const size_t n_q = (size_t)to->grid.n_q;
+    double at[TSR_N_CONTRAST];
+    for (int i = 0; i < TSR_N_CONTRAST; i++)
+        at[i] = contrast != NULL ? contrast[i] : from->contrast[i].start;
+    for (size_t k = 0; k < n_q; k++) {
+        const double by = ratio_at(from, at, k) / ratio_at(to, at, k);
+        for (size_t p = 0; p < (size_t)to->n_pair; p++)
+            partial[p * n_q + k] =
+                by * partial[p * n_q + k] - weight * to->self[p * n_q + k];
+    }
+}
+
+tsr_status tsr_likelihood_take_particles(tsr_likelihood *likelihood,
+                                         const tsr_particles *particles,
+                                         tsr_err *err)
+{
+    tsr_likelihood *l = likelihood;
+    const size_t n_q = (size_t)l->grid.n_q;
+    const size_t n_factor = TSR_N_COMP * (size_t)particles->n_kind * n_q;
+    for (int p = 0; p < l->n_probe; p++) {
+        tsr_probe *probe = &l->probe[p];
+        int *type = malloc(((size_t)particles->n + 1) * sizeof *type);
+        double *factor = malloc(n_factor * sizeof *factor);
+        tsr_status status =
+            type == NULL || factor == NULL
+                ? tsr_no_memory(err)
+                : particles->type->factors(particles, p, l->grid.n_q,
+                                           l->grid.dq_inv_ang, factor, err);
+        if (status != TSR_OK) {
+            free(type);
+            free(factor);
+            return status;
+        }
+        memcpy(type, particles->kind, (size_t)particles->n * sizeof *type);
+        free(probe->type);
+        free(probe->amplitude);
+        probe->type = type;
+        probe->amplitude = factor;
+        probe->n_type = particles->n_kind;
+    }
+    l->particles = particles;
+    tsr_likelihood_take_atoms(l, particles->radius_ang);
+    return TSR_OK;
+}
+
 tsr_status tsr_likelihood_doubt(tsr_likelihood *likelihood, int view,
                                 const tsr_profile_error *error, tsr_err *err)
 {

@@ -341,26 +341,30 @@ int tsr_topology_n_atom(const tsr_topology *topology)
     return n + tsr_guests_n_atom(topology->guests);
 }
 
+int tsr_conformation_residue_atoms(const tsr_topology *topology,
+                                   const tsr_conformation *conformation,
+                                   int residue, double xyz[TSR_MODEL_ATOMS][3])
+{
+    double(*x)[3] = conformation->backbone[residue], frame[3][3];
+    const int n = atoms_of(&topology->residue[residue]);
+    if (n > 0)
+        memcpy(xyz, x, 4 * sizeof *xyz);
+    if (n > 4)
+        tsr_conformation_cb(topology, conformation, residue, xyz[4]);
+    if (n > 5) {
+        tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
+        tsr_frame_to_global(xyz[5], frame, x[TSR_CA],
+                            conformation->side[residue]);
+    }
+    return n;
+}
+
 void tsr_conformation_atoms(const tsr_topology *topology,
                             const tsr_conformation *conformation,
                             double (*xyz)[3])
 {
-    for (int i = 0; i < topology->n_residue; i++) {
-        double(*x)[3] = conformation->backbone[i];
-        int n = atoms_of(&topology->residue[i]);
-        if (n == 0)
-            continue;
-        memcpy(xyz, x, 4 * sizeof *xyz);
-        if (n > 4)
-            tsr_conformation_cb(topology, conformation, i, xyz[4]);
-        if (n > 5) {
-            double frame[3][3];
-            tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
-            tsr_frame_to_global(xyz[5], frame, x[TSR_CA],
-                                conformation->side[i]);
-        }
-        xyz += n;
-    }
+    for (int i = 0; i < topology->n_residue; i++)
+        xyz += tsr_conformation_residue_atoms(topology, conformation, i, xyz);
     tsr_guests_place(topology, conformation, xyz);
 }
 

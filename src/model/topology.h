@@ -256,6 +256,12 @@ void tsr_conformation_atoms(const tsr_topology *topology,
                             const tsr_conformation *conformation,
                             double (*xyz)[3]);
 
+/* The same of one residue, without guests. Returns how many. */
+enum { TSR_MODEL_ATOMS = 6 };
+int tsr_conformation_residue_atoms(const tsr_topology *topology,
+                                   const tsr_conformation *conformation,
+                                   int residue, double xyz[TSR_MODEL_ATOMS][3]);
+
 /* The conformation as a structure for writing: N, CA, C, O, CB and, as a
  * pseudo atom SC, the side-chain centre; guests last. Caller frees. NULL: out
  * of memory. */

@@ -36,8 +36,11 @@ typedef struct {
 
 enum { TSR_MOVE_OPTIONS = 256 }; /* bytes at most */
 
+enum { TSR_LAYER_RIDES, TSR_LAYER_OWN };
+
 typedef struct {
     double density; /* e/A^3 */
+    int layer;      /* index: rides, own */
 } tsr_solvent_config;
 
 enum { TSR_LEARN_ALL, TSR_LEARN_RATIO, TSR_LEARN_NONE };
@@ -104,6 +107,14 @@ const tsr_field *tsr_config_fields(void);
 tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
                            tsr_config *config, tsr_err *err);
 void tsr_config_clear(tsr_config *config);
+
+/* Its parts (config_check.c): what follows from other keys is settled; what
+ * cannot be is TSR_E_CONFIG, beginning with the key. */
+void tsr_config_settle(tsr_config *config);
+tsr_status tsr_config_check(const tsr_config *config, tsr_err *err);
+
+/* Are draws of all atoms, with water that rides along? */
+int tsr_config_rides(const tsr_config *config);
 
 /* Where a status found later says that the configuration is wrong, puts before
  * the message where the key was given with which it begins ("structure.d_max:

@@ -4,6 +4,7 @@
  * because opening them costs more than a small profile. */
 #include "run/profile_partials.h"
 
+#include "atoms/atom_curves.h"
 #include "core/clock.h"
 #include "core/text.h"
 #include "engine/engine.h"
@@ -12,7 +13,6 @@
 #include "io/structure.h"
 #include "model/guest.h"
 #include "model/topology.h"
-#include "run/atom_curves.h"
 #include "run/setup.h"
 #include "scattering/atom_model.h"
 #include "scattering/coarse_profile.h"

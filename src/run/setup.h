@@ -3,17 +3,17 @@
 #ifndef TSR_RUN_SETUP_H
 #define TSR_RUN_SETUP_H
 
+#include "atoms/atom_curves.h"
 #include "core/log.h"
 #include "gpu/engine_plane_wave.h"
 #include "likelihood/likelihood.h"
 #include "likelihood/surrogate.h"
 #include "model/nucleic.h"
-#include "run/atom_curves.h"
 #include "run/config.h"
 #include "sampler/sampler.h"
 #include "scattering/profile_fit.h"
 
-/* What draws of all atoms are of (structure.bodies: atoms). */
+/* What draws of all atoms are of that have water of their own. */
 typedef struct tsr_atom_target tsr_atom_target;
 
 typedef struct {
@@ -34,6 +34,9 @@ typedef struct {
     tsr_neutron *sample;          /* [n_probe] of neutrons, in any solvent */
     tsr_neutron_bodies **neutron; /* [n_probe] NULL: X-rays */
     tsr_likelihood *likelihood;   /* NULL without data */
+    tsr_particles *particles;     /* of the likelihood: all atoms; NULL: it is
+                                     of bodies */
+    tsr_likelihood *coarse;       /* then that of bodies, which walks go by */
     tsr_surrogate *surrogate;     /* NULL: chains do not walk */
     tsr_atom_target *atom_target; /* NULL: draws are of the bodies */
     int n_engine;                 /* 0 until tsr_setup_engine; one a device */
@@ -105,7 +108,18 @@ tsr_status tsr_setup_terms(const tsr_config *config, tsr_log *log,
                            const tsr_setup *setup, int *n, tsr_term **term,
                            tsr_err *err);
 
-/* With structure.bodies: atoms: a likelihood of all atoms' curves with terms of
+/* Where draws are of all atoms with water that rides along: the likelihood
+ * becomes one of particles, and setup->coarse that of the bodies. Before
+ * engines are chosen. Errors: TSR_E_CONFIG (the atoms are not known), those of
+ * tsr_atom_curves_new, of tsr_atom_particles_new and of reading the terms. */
+tsr_status tsr_setup_ride(const tsr_config *config, tsr_log *log,
+                          tsr_setup *setup, tsr_err *err);
+
+/* An engine for one system of setup->coarse, on the first device. */
+tsr_status tsr_setup_coarse_engine(const tsr_setup *setup, tsr_engine **out,
+                                   tsr_err *err);
+
+/* With water of their own: a likelihood of all atoms' curves with terms of
  * its own, and setup->target.fine, which draws are then of. After the engines
  * are open and the model's error is known. Errors: TSR_E_CONFIG (the atoms are
  * not known), those of tsr_atom_curves_new and of reading the terms. */

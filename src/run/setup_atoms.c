@@ -1,15 +1,20 @@
 /* Draws of all atoms: what structure.bodies: atoms adds to a run.
  *
- * Chains move with bodies, whose curves, corrected, are near those of all atoms
- * (setup_model_error.c). The place above each ladder (sampler/fine.h) is of the
- * posterior whose curve is that of all atoms, each with the solvent's layer
- * about the conformation's own surface; nothing is left of the model's error
- * there. Terms keep what they learn of a profile's error, so that this
- * posterior has terms of its own, from the same entries of the configuration.
- */
+ * With water that rides along the likelihood is one of particles
+ * (atoms/atom_particles.h), which chains move as they do bodies; a second one,
+ * of bodies, is what walks go by.
+ *
+ * With water of each conformation's own chains move with bodies, whose curves,
+ * corrected, are near those of all atoms (setup_model_error.c). The place above
+ * each ladder (sampler/fine.h) is of the posterior whose curve is that of all
+ * atoms, and nothing is left of the model's error there.
+ *
+ * Terms keep what they learn of a profile's error, so that the second posterior
+ * has terms of its own, from the same entries of the configuration. */
 #include "run/setup.h"
 
-#include "run/atom_curves.h"
+#include "atoms/atom_curves.h"
+#include "atoms/atom_particles.h"
 #include "sampler/fine.h"
 
 #include <pthread.h>
@@ -152,29 +157,38 @@ void tsr_setup_atom_target_free(tsr_atom_target *target)
     free(t);
 }
 
+/* One more likelihood of the same configuration, with terms of its own, since
+ * terms keep what they learn of a profile's error. */
+static tsr_status read_again(const tsr_config *config, const tsr_setup *s,
+                             tsr_likelihood **out, tsr_err *err)
+{
+    int n = 0;
+    tsr_term **term = calloc((size_t)config->data.n + 1, sizeof(*term));
+    TSR_TRY(tsr_allocated(term, err));
+    tsr_status status = tsr_setup_terms(config, NULL, s, &n, term, err);
+    for (int d = 0; d < n; d++)
+        term[d]->probe =
+            s->likelihood->term[d]->probe; /* of the same entries */
+    if (status == TSR_OK)
+        status = tsr_likelihood_new(s->topology, s->n_probe, s->scattering,
+                                    s->d_bound_ang, n, term, out, err);
+    else
+        while (n > 0)
+            tsr_term_free(term[--n]);
+    free(term);
+    TSR_THEN(status, tsr_setup_expect(s, *out, err));
+    return status;
+}
+
 /* The likelihood whose profiles are those of atoms. */
 static tsr_status make_likelihood(const tsr_config *config, tsr_atom_target *t,
                                   tsr_err *err)
 {
     const tsr_setup *s = t->setup;
     const tsr_likelihood *l = s->likelihood;
-    int n = 0;
     double *six, *partial;
     tsr_atom_curves *curves = NULL;
-    tsr_term **term = calloc((size_t)config->data.n + 1, sizeof(*term));
-    TSR_TRY(tsr_allocated(term, err));
-    tsr_status status = tsr_setup_terms(config, NULL, s, &n, term, err);
-    for (int d = 0; d < n; d++)
-        term[d]->probe = l->term[d]->probe; /* of the same entries */
-    if (status == TSR_OK)
-        status =
-            tsr_likelihood_new(s->topology, s->n_probe, s->scattering,
-                               s->d_bound_ang, n, term, &t->likelihood, err);
-    else
-        while (n > 0)
-            tsr_term_free(term[--n]);
-    free(term);
-    TSR_THEN(status, tsr_setup_expect(s, t->likelihood, err));
+    tsr_status status = read_again(config, s, &t->likelihood, err);
     if (status != TSR_OK)
         return status;
     six = calloc(TSR_N_COMP_PAIR * (size_t)l->grid.n_q, sizeof *six);
@@ -192,16 +206,51 @@ static tsr_status make_likelihood(const tsr_config *config, tsr_atom_target *t,
     return status;
 }
 
+static tsr_status make_particles(const tsr_config *config, tsr_setup *s,
+                                 tsr_err *err)
+{
+    tsr_atom_curves *curves = NULL;
+    const tsr_atom_curves_spec of = {.topology = s->topology,
+                                     .model = s->model,
+                                     .file = config->structure.file,
+                                     .density = config->solvent.density,
+                                     .grid = s->likelihood->grid};
+    const tsr_atom_particles_spec spec = {.topology = s->topology,
+                                          .first = s->first,
+                                          .likelihood = s->likelihood,
+                                          .sample = s->sample,
+                                          .contrast = s->contrast};
+    TSR_TRY(tsr_atom_curves_new(&of, NULL, &curves, err));
+    return tsr_atom_particles_new(&spec, curves, &s->particles, err);
+}
+
+tsr_status tsr_setup_ride(const tsr_config *config, tsr_log *log,
+                          tsr_setup *setup, tsr_err *err)
+{
+    tsr_setup *s = setup;
+    if (!tsr_config_rides(config))
+        return TSR_OK;
+    tsr_status status = make_particles(config, s, err);
+    TSR_THEN(status, read_again(config, s, &s->coarse, err));
+    TSR_THEN(status,
+             tsr_likelihood_take_particles(s->likelihood, s->particles, err));
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "structure.bodies: atoms");
+    const tsr_particles *p = s->particles;
+    tsr_info(log,
+             "draws are of all atoms: %d atoms and beads of water, %d of them "
+             "in rigid parts that are known by their amplitudes; the water "
+             "rides along",
+             p->n_all, p->inside.n);
+    return TSR_OK;
+}
+
 tsr_status tsr_setup_take_atoms(const tsr_config *config, tsr_log *log,
                                 tsr_setup *setup, tsr_err *err)
 {
     tsr_setup *s = setup;
-    if (config->structure.bodies != TSR_CONFIG_ATOMS)
+    if (config->structure.bodies != TSR_CONFIG_ATOMS || s->particles != NULL)
         return TSR_OK;
-    if (config->structure.file == NULL)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "structure.bodies: atoms needs structure.file: a "
-                        "sequence has no atoms of its own");
     tsr_atom_target *t = calloc(1, sizeof *t);
     TSR_TRY(tsr_allocated(t, err));
     pthread_mutex_init(&t->lock, NULL);

@@ -13,9 +13,8 @@
 
 static tsr_engine_spec spec_of(const tsr_setup *s, int probe, int n_system)
 {
-    tsr_engine_spec spec = tsr_likelihood_engine(s->likelihood, probe,
-                                                 s->topology->n_body, n_system);
-    spec.d_bound_ang = s->d_bound_ang;
+    tsr_engine_spec spec = tsr_likelihood_engine(
+        s->likelihood, probe, s->topology->n_body, n_system, s->d_bound_ang);
     if (s->unit != NULL) {
         spec.unit = s->unit;
         spec.rigid = (const double(*)[3])s->first->body;
@@ -27,7 +26,7 @@ static tsr_engine_spec spec_of(const tsr_setup *s, int probe, int n_system)
 static tsr_status find_units(tsr_setup *s, tsr_err *err)
 {
     const tsr_topology *t = s->topology;
-    if (s->n_start > 0)
+    if (s->n_start > 0 || s->particles != NULL) /* these have their own */
         return TSR_OK;
     s->unit = malloc(((size_t)t->n_body + 1) * sizeof *s->unit);
     TSR_TRY(tsr_allocated(s->unit, err));
@@ -57,6 +56,22 @@ static tsr_status make_engine(const tsr_setup *s, const tsr_device *device,
         tsr_engine_free(part[p]);
     free(part);
     return status;
+}
+
+tsr_status tsr_setup_coarse_engine(const tsr_setup *setup, tsr_engine **out,
+                                   tsr_err *err)
+{
+    tsr_setup of = *setup;
+    of.likelihood = of.coarse;
+    of.engine_choice = TSR_ENGINE_TILES;
+    return make_engine(&of, of.device[0], 1, out, err);
+}
+
+/* Where all that engines are told of is in the first conformation. */
+static const double (*first_places(const tsr_setup *s))[3]
+{
+    return (const double(*)[3])(s->particles != NULL ? s->particles->start
+                                                     : s->first->body);
 }
 
 /* ---- devices ---- */
@@ -161,8 +176,8 @@ static tsr_status time_batch(tsr_batch *batch, const tsr_setup *s, int n,
                              double *seconds, tsr_err *err)
 {
     enum { REPEAT = 7 };
-    const double(*xyz)[3] = (const double(*)[3])s->first->body;
-    const tsr_body_range all = {.count = s->topology->n_body, .xyz = xyz};
+    const double(*xyz)[3] = first_places(s);
+    const tsr_body_range all = {.count = batch->engine->n_body, .xyz = xyz};
     const double begin = tsr_clock_s();
     double took[REPEAT];
     int n_took = 0;
@@ -355,8 +370,7 @@ static tsr_status profile_first(const tsr_setup *s, tsr_engine *engine,
                             ? tsr_fail(err, TSR_E_NOMEM, "out of memory")
                             : tsr_batch_new(engine, 1, &batch, err);
     if (status == TSR_OK)
-        status = tsr_batch_set(batch, 0, (const double(*)[3])s->first->body,
-                               *partial, err);
+        status = tsr_batch_set(batch, 0, first_places(s), *partial, err);
     tsr_batch_free(batch);
     return status;
 }
@@ -442,6 +456,7 @@ static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
         .is_gpu = tsr_setup_has_gpu(s),
         .walks = tsr_setup_will_walk(s),
         .has_fine = config->structure.bodies == TSR_CONFIG_ATOMS &&
+                    s->particles == NULL &&
                     tsr_likelihood_n_profile(s->likelihood) > 0,
         .n_thread = s->n_thread,
         .n_state = tsr_target_n_state(&s->target),
@@ -461,7 +476,9 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
     tsr_setup *s = setup;
     if (tsr_likelihood_n_profile(s->likelihood) == 0)
         return settle(config, n_chain, s, err);
-    tsr_status status;
+    tsr_status status = tsr_setup_ride(config, log, s, err);
+    if (status != TSR_OK)
+        return tsr_config_blame(config, status, err);
     if (strcmp(config->device.use, "reference") == 0) {
         status = reserve(s, 1, err);
         s->n_engine = status == TSR_OK;

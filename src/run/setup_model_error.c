@@ -7,14 +7,14 @@
  * the likelihood's terms, which integrate it out (docs/statistics.md). */
 #include "run/setup.h"
 
+#include "atoms/atom_curves.h"
 #include "core/clock.h"
 #include "core/text.h"
-#include "run/atom_curves.h"
+#include "likelihood/model_error.h"
 #include "run/interrupt.h"
 #include "sampler/chain.h"
 #include "scattering/linear.h"
 
-#include <gsl/gsl_eigen.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,40 +25,24 @@ enum { LEARN_STREAM = 0x7e000000 };
 /* Fewer conformations say nothing of a covariance. */
 enum { LEAST = 6 };
 
-enum { MOST_NODES = 16 };
-
-static const double same_scale_to = 0.1; /* 1/Angstrom */
-
-typedef struct {
+/* One model that is compared with atoms that have water of their own. */
+typedef struct lesson {
     const tsr_setup *s;
-    const tsr_likelihood *l;
-    int n;          /* conformations */
-    double *atoms;  /* [n + 1][n_pair][n_q] partial profiles, the mean last */
-    double *bodies; /* [n + 1][n_pair][n_q] */
+    tsr_likelihood *l;
+    tsr_examples of;
     double radius_ang;
     int has_chains; /* there are some, which the error is learnt for anew */
-    int view;       /* that is learnt */
-    int n_node;     /* values of c1 and c2 that stand for their prior */
-    double node[MOST_NODES][TSR_N_CONTRAST];
+    tsr_batch *batch;
+    double (*place)[3];   /* of particles; NULL: bodies */
+    struct lesson *other; /* of the same conformations, with these atoms; NULL:
+                             there is none */
 } lesson;
 
 /* ---- conformations and their curves ---- */
 
-/* Numbers of i conformations' partial profiles. */
-static size_t profiles(const lesson *x, int i)
-{
-    return (size_t)i * (size_t)tsr_likelihood_n_profile(x->l);
-}
-
 static const tsr_probe *probe_of(const lesson *x)
 {
-    return &x->l->probe[x->l->view[x->view].probe];
-}
-
-/* Where those of conformation i are that the view is made of. */
-static size_t place(const lesson *x, int i)
-{
-    return profiles(x, i) + (size_t)probe_of(x)->first * (size_t)x->l->grid.n_q;
+    return &x->l->probe[x->l->view[x->of.view].probe];
 }
 
 /* Nothing moves: the structures are those of the start. */
@@ -79,40 +63,66 @@ static int count_conformations(const tsr_config *config, const tsr_setup *s)
     return wanted->word < 0 ? (int)wanted->number : n > most ? most : n;
 }
 
-/* S_ab, which engines leave out, and the means. */
-static void add_to_mean(lesson *x, int i)
+/* S_ab, which engines leave out, and the mean. */
+static void add_bodies(lesson *x, int i)
 {
-    const double *atoms = x->atoms + profiles(x, i);
-    double *bodies = x->bodies + profiles(x, i);
-    double *mean_atoms = x->atoms + profiles(x, x->n);
-    double *mean_bodies = x->bodies + profiles(x, x->n);
-    for (size_t k = 0; k < profiles(x, 1); k++) {
-        bodies[k] += x->l->self[k];
-        mean_atoms[k] += atoms[k] / x->n;
-        mean_bodies[k] += bodies[k] / x->n;
+    const size_t n = tsr_examples_size(&x->of, 1);
+    double *own = x->of.bodies + n * (size_t)i;
+    double *mean = x->of.bodies + n * (size_t)x->of.n;
+    for (size_t k = 0; k < n; k++) {
+        own[k] += x->l->self[k];
+        mean[k] += own[k] / x->of.n;
     }
+}
+
+static void add_atoms(lesson *x, int i)
+{
+    const size_t n = tsr_examples_size(&x->of, 1);
+    const double *own = x->of.atoms + n * (size_t)i;
+    double *mean = x->of.atoms + n * (size_t)x->of.n;
+    for (size_t k = 0; k < n; k++)
+        mean[k] += own[k] / x->of.n;
 }
 
 static tsr_status make_room(lesson *x, tsr_err *err)
 {
-    const size_t n = profiles(x, x->n + 1);
-    x->atoms = calloc(n, sizeof *x->atoms);
-    x->bodies = calloc(n, sizeof *x->bodies);
-    return x->atoms == NULL || x->bodies == NULL ? tsr_no_memory(err) : TSR_OK;
+    const size_t n = tsr_examples_size(&x->of, x->of.n + 1);
+    const tsr_particles *own = x->l->particles;
+    if (x->of.bodies != NULL)
+        return TSR_OK;
+    if (x->of.atoms == NULL)
+        x->of.atoms = calloc(n, sizeof *x->of.atoms);
+    x->of.bodies = calloc(n, sizeof *x->of.bodies);
+    if (own != NULL)
+        x->place = calloc((size_t)own->n + 1, sizeof *x->place);
+    return x->of.atoms == NULL || x->of.bodies == NULL ||
+                   (own != NULL && x->place == NULL)
+               ? tsr_no_memory(err)
+               : TSR_OK;
+}
+
+static tsr_status learn_bodies(lesson *x, int i, const tsr_conformation *c,
+                               tsr_err *err)
+{
+    const tsr_particles *own = x->l->particles;
+    if (own != NULL)
+        own->type->place(own, c, 0, x->s->topology->n_residue, x->place);
+    TSR_TRY(tsr_batch_set(
+        x->batch, 0, (const double(*)[3])(own != NULL ? x->place : c->body),
+        x->of.bodies + tsr_examples_size(&x->of, i), err));
+    add_bodies(x, i);
+    return TSR_OK;
 }
 
 static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
-                            tsr_batch *batch, tsr_atom_curves *curves,
-                            double *six, tsr_err *err)
+                            tsr_atom_curves *curves, double *six, tsr_err *err)
 {
-    const tsr_likelihood *l = x->l;
-    double *atoms = x->atoms + profiles(x, i);
-    double *bodies = x->bodies + profiles(x, i);
-    TSR_TRY(tsr_batch_set(batch, 0, (const double(*)[3])c->body, bodies, err));
-    TSR_TRY(tsr_setup_sum_atoms(x->s, l, curves, c, six, atoms, &x->radius_ang,
-                                err));
-    add_to_mean(x, i);
-    return TSR_OK;
+    double *atoms = x->of.atoms + tsr_examples_size(&x->of, i);
+    TSR_TRY(tsr_setup_sum_atoms(x->s, x->l, curves, c, six, atoms,
+                                &x->radius_ang, err));
+    add_atoms(x, i);
+    TSR_TRY(learn_bodies(x, i, c, err));
+    return x->other != NULL ? learn_bodies(x->other, i, c, err) : TSR_OK;
 }
 
 static tsr_status walk(tsr_chain *chain, long n_step, int is_warm, tsr_err *err)
@@ -130,8 +140,7 @@ static tsr_status walk(tsr_chain *chain, long n_step, int is_warm, tsr_err *err)
 }
 
 /* Draws of the prior, one chain's, far enough apart. */
-static tsr_status learn_draws(lesson *x, tsr_batch *batch,
-                              tsr_atom_curves *curves, double *six,
+static tsr_status learn_draws(lesson *x, tsr_atom_curves *curves, double *six,
                               tsr_err *err)
 {
     const tsr_topology *t = x->s->topology;
@@ -143,13 +152,12 @@ static tsr_status learn_draws(lesson *x, tsr_batch *batch,
     prior.n_temp = prior.n_state = 1;
     tsr_status status = tsr_chain_new(&prior, LEARN_STREAM, &chain, err);
     TSR_THEN(status, walk(chain, apart, 1, err));
-    for (int i = 0; i < x->n && status == TSR_OK; i++) {
+    for (int i = 0; i < x->of.n && status == TSR_OK; i++) {
         tsr_chain_view view;
         status = walk(chain, apart, 0, err);
         if (status == TSR_OK) {
             tsr_chain_look(chain, &view);
-            status =
-                learn_one(x, i, view.conformation, batch, curves, six, err);
+            status = learn_one(x, i, view.conformation, curves, six, err);
         }
     }
     tsr_chain_free(chain);
@@ -157,11 +165,11 @@ static tsr_status learn_draws(lesson *x, tsr_batch *batch,
 }
 
 static tsr_status learn_given(lesson *x, const tsr_conformation *const *given,
-                              tsr_batch *batch, tsr_atom_curves *curves,
-                              double *six, tsr_err *err)
+                              tsr_atom_curves *curves, double *six,
+                              tsr_err *err)
 {
-    for (int i = 0; i < x->n; i++)
-        TSR_TRY(learn_one(x, i, given[i], batch, curves, six, err));
+    for (int i = 0; i < x->of.n; i++)
+        TSR_TRY(learn_one(x, i, given[i], curves, six, err));
     return TSR_OK;
 }
 
@@ -169,16 +177,34 @@ static tsr_status learn_given(lesson *x, const tsr_conformation *const *given,
 static tsr_status learn_curves(lesson *x, const tsr_conformation *const *given,
                                tsr_atom_curves *curves, tsr_err *err)
 {
-    tsr_batch *batch = NULL;
     double *six = calloc(TSR_N_COMP_PAIR * (size_t)x->l->grid.n_q, sizeof *six);
     tsr_status status = tsr_allocated(six, err);
     TSR_THEN(status, make_room(x, err));
-    TSR_THEN(status, tsr_batch_new(x->s->share[0].engine, 1, &batch, err));
-    TSR_THEN(status, given != NULL
-                         ? learn_given(x, given, batch, curves, six, err)
-                         : learn_draws(x, batch, curves, six, err));
-    tsr_batch_free(batch);
+    TSR_THEN(status, tsr_batch_new(x->s->share[0].engine, 1, &x->batch, err));
+    TSR_THEN(status, given != NULL ? learn_given(x, given, curves, six, err)
+                                   : learn_draws(x, curves, six, err));
+    tsr_batch_free(x->batch);
     free(six);
+    return status;
+}
+
+/* The same for the bodies that walks go by. */
+static tsr_status learn_both(lesson *x, const tsr_conformation *const *given,
+                             tsr_atom_curves *curves, tsr_err *err)
+{
+    lesson *y = x->other;
+    tsr_engine *engine = NULL;
+    if (y == NULL)
+        return learn_curves(x, given, curves, err);
+    tsr_status status = tsr_setup_coarse_engine(x->s, &engine, err);
+    TSR_THEN(status, tsr_batch_new(engine, 1, &y->batch, err));
+    TSR_THEN(status, make_room(x, err));
+    y->of.atoms = x->of.atoms;
+    TSR_THEN(status, make_room(y, err));
+    TSR_THEN(status, learn_curves(x, given, curves, err));
+    y->radius_ang = x->radius_ang;
+    tsr_batch_free(y->batch);
+    tsr_engine_free(engine);
     return status;
 }
 
@@ -191,150 +217,23 @@ static void set_nodes(lesson *x)
     const int n2 = tsr_parameter_quantiles(&x->s->contrast[TSR_C2], 4, c2);
     for (int i = 0; i < n1; i++)
         for (int j = 0; j < n2; j++) {
-            x->node[x->n_node][TSR_C1] = c1[i];
-            x->node[x->n_node++][TSR_C2] = c2[j];
+            x->of.node[x->of.n_node][TSR_C1] = c1[i];
+            x->of.node[x->of.n_node++][TSR_C2] = c2[j];
         }
-}
-
-static int n_same(const lesson *x)
-{
-    return 1 + (int)(same_scale_to / x->l->grid.dq_inv_ang);
-}
-
-/* log of atoms over bodies, of conformation i at one c1 and c2, less its mean
- * at small angles, which is a matter of scale: left [n_q] out. Without the
- * ratio where is_plain. */
-static void compare(const lesson *x, int i, const double *contrast,
-                    int is_plain, double *left)
-{
-    const tsr_likelihood *l = x->l;
-    const tsr_view *view = &l->view[x->view];
-    const int n_q = l->grid.n_q;
-    const int n_scale = n_same(x) < n_q ? n_same(x) : n_q;
-    double mean = 0.0;
-    for (int k = 0; k < n_q; k++) {
-        const size_t at = (size_t)k;
-        const double a =
-            tsr_likelihood_combine(l, x->view, x->atoms + place(x, i), contrast,
-                                   view->atom_power[k], at);
-        const double b =
-            tsr_likelihood_combine(l, x->view, x->bodies + place(x, i),
-                                   contrast, probe_of(x)->power[k], at);
-        const double by =
-            is_plain ? 1.0 : tsr_likelihood_ratio(l, x->view, contrast, at);
-        left[k] = log(a / (b * by));
-        if (!isfinite(left[k]))
-            left[k] = 0.0; /* bodies can scatter less than nothing */
-    }
-    for (int k = 1; k < n_scale; k++)
-        mean += left[k] / (n_scale - 1);
-    for (int k = 0; k < n_q; k++)
-        left[k] -= mean;
-}
-
-/* Mean square of it over conformations and c1, c2, and with `covariance`
- * [n_q][n_q] (may be NULL) the mean of the products. */
-static void moments(const lesson *x, int is_plain, double *square,
-                    double *covariance, double *left)
-{
-    const int n_q = x->l->grid.n_q;
-    const double each = 1.0 / (x->n * x->n_node);
-    for (int v = 0; v < x->n_node; v++)
-        for (int i = 0; i < x->n; i++) {
-            compare(x, i, x->node[v], is_plain, left);
-            for (int k = 0; k < n_q; k++)
-                square[k] += each * left[k] * left[k];
-            for (int k = 0; k < n_q && covariance != NULL; k++)
-                for (int j = 0; j < n_q; j++)
-                    covariance[k * n_q + j] += each * left[k] * left[j];
-        }
-}
-
-/* A mean over n draws stands for the next one: the ratio itself is off by 1/n
- * of the variance, and of n draws the variance is known as badly as the tails
- * of Student's t say. */
-static double widened(int n)
-{
-    return n * (1.0 + 1.0 / n) / (n - 3.0);
-}
-
-/* The leading components of the correlation matrix, scaled so that every q
- * keeps its variance: curve [TSR_MODEL_ERRORS][n_q] out, relative. Returns how
- * many. 0: out of memory. */
-static int components(const lesson *x, const double *square,
-                      const double *covariance, double *curve)
-{
-    const double enough = 0.97, floor = 5e-4 * 5e-4; /* of I */
-    const size_t n_q = (size_t)x->l->grid.n_q;
-    gsl_matrix *a = gsl_matrix_alloc(n_q, n_q);
-    gsl_matrix *vector = gsl_matrix_alloc(n_q, n_q);
-    gsl_vector *value = gsl_vector_alloc(n_q);
-    gsl_eigen_symmv_workspace *room = gsl_eigen_symmv_alloc(n_q);
-    int n = 0;
-    if (a != NULL && vector != NULL && value != NULL && room != NULL) {
-        double all = 0.0, held = 0.0;
-        for (size_t k = 0; k < n_q; k++)
-            for (size_t j = 0; j < n_q; j++)
-                gsl_matrix_set(
-                    a, k, j,
-                    covariance[k * n_q + j] /
-                        sqrt((square[k] + floor) * (square[j] + floor)));
-        for (size_t k = 0; k < n_q; k++)
-            all += gsl_matrix_get(a, k, k);
-        gsl_eigen_symmv(a, value, vector, room);
-        gsl_eigen_symmv_sort(value, vector, GSL_EIGEN_SORT_VAL_DESC);
-        while (n < TSR_MODEL_ERRORS && held < enough * all &&
-               gsl_vector_get(value, (size_t)n) > 1e-9 * all)
-            held += gsl_vector_get(value, (size_t)n++);
-        for (size_t k = 0; k < n_q; k++) {
-            double kept = 0.0;
-            for (int e = 0; e < n; e++) {
-                const double c = sqrt(gsl_vector_get(value, (size_t)e)) *
-                                 gsl_matrix_get(vector, k, (size_t)e);
-                curve[(size_t)e * n_q + k] = c;
-                kept += c * c;
-            }
-            const double by =
-                kept > 0.0 ? sqrt(widened(x->n) * square[k] / kept) : 0.0;
-            for (int e = 0; e < n; e++)
-                curve[(size_t)e * n_q + k] *= by;
-        }
-    }
-    gsl_matrix_free(a);
-    gsl_matrix_free(vector);
-    gsl_vector_free(value);
-    gsl_eigen_symmv_free(room);
-    return n;
 }
 
 /* ---- telling ---- */
 
-static double rms_percent(const lesson *x, const double *square, double from,
-                          double to)
-{
-    const tsr_q_grid *grid = &x->l->grid;
-    double sum = 0.0;
-    int n = 0;
-    for (int k = 1; k < grid->n_q - 2; k++) {
-        const double q = k * grid->dq_inv_ang;
-        if (q < from || q >= to)
-            continue;
-        sum += square[k];
-        n++;
-    }
-    return n > 0 ? 100.0 * sqrt(sum / n) : (double)NAN;
-}
-
 /* "of neutrons in 42 % D2O " where not all curves are of X-rays. */
 static void name_view(const lesson *x, tsr_words *words)
 {
-    if (x->view > 0)
+    if (x->of.view > 0)
         tsr_words_say(words, "; ");
     if (x->l->n_view == 1 && !probe_of(x)->is_neutron)
         return;
     if (probe_of(x)->is_neutron)
         tsr_words_say(words, "of neutrons in %.4g %% D2O ",
-                      100.0 * x->l->view[x->view].d2o);
+                      100.0 * x->l->view[x->of.view].d2o);
     else
         tsr_words_say(words, "of X-rays ");
 }
@@ -344,16 +243,19 @@ static void describe(const lesson *x, int n_error, const double *before,
 {
     static const double edge[] = {0.0, 0.1, 0.2, 0.3, 0.5};
     name_view(x, words);
-    tsr_words_say(words,
-                  "over %d conformation%s bodies are off from all "
-                  "atoms by",
-                  x->n,
+    tsr_words_say(words, "over %d conformation%s %s by", x->of.n,
                   x->has_chains ? "s of chains"
-                  : x->n > 1    ? "s of the prior"
-                                : "");
+                  : x->of.n > 1 ? "s of the prior"
+                                : "",
+                  x->l->particles == NULL
+                      ? "bodies are off from all atoms"
+                      : "atoms whose water rides along are off from those "
+                        "with water of their own");
     for (int k = 0; k < 4; k++) {
-        const double b = rms_percent(x, before, edge[k], edge[k + 1]);
-        const double a = rms_percent(x, after, edge[k], edge[k + 1]);
+        const double b =
+            tsr_examples_percent(&x->of, before, edge[k], edge[k + 1]);
+        const double a =
+            tsr_examples_percent(&x->of, after, edge[k], edge[k + 1]);
         if (isnan(b))
             break;
         tsr_words_say(words, "%s %.2g -> %.2g %% (q %g to %g)",
@@ -385,7 +287,7 @@ const char *tsr_setup_no_atoms(const tsr_config *config)
  * first error would come too late for them. */
 static int may_doubt(const lesson *x)
 {
-    return !x->has_chains || x->l->view[x->view].error.n > 0;
+    return !x->has_chains || x->l->view[x->of.view].error.n > 0;
 }
 
 static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
@@ -400,25 +302,25 @@ static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
     double *reference = curve + TSR_MODEL_ERRORS * n_q;
     tsr_status status = TSR_OK;
     int n = 0;
-    moments(x, 1, before, NULL, left);
-    moments(x, 0, square, covariance, left);
-    if (x->n >= LEAST && config->model_error.learn == TSR_LEARN_ALL)
-        n = components(x, square, covariance, curve);
+    tsr_examples_moments(&x->of, 1, before, NULL, left);
+    tsr_examples_moments(&x->of, 0, square, covariance, left);
+    if (x->of.n >= LEAST && config->model_error.learn == TSR_LEARN_ALL)
+        n = tsr_examples_components(&x->of, square, covariance, curve);
     const double start[TSR_N_CONTRAST] = {x->s->contrast[TSR_C1].start,
                                           x->s->contrast[TSR_C2].start};
     for (size_t k = 0; k < n_q; k++) {
-        reference[k] =
-            tsr_likelihood_combine(x->l, x->view, x->atoms + place(x, x->n),
-                                   start, x->l->view[x->view].atom_power[k], k);
+        reference[k] = tsr_likelihood_combine(
+            x->l, x->of.view, x->of.atoms + tsr_examples_place(&x->of, x->of.n),
+            start, x->l->view[x->of.view].atom_power[k], k);
         for (size_t e = 0; e < (size_t)n; e++)
             curve[e * n_q + k] *= reference[k];
     }
     const tsr_profile_error error = {n, curve, reference};
     if (n > 0 && may_doubt(x))
-        status = tsr_likelihood_doubt(x->s->likelihood, x->view, &error, err);
+        status = tsr_likelihood_doubt(x->l, x->of.view, &error, err);
     if (status == TSR_OK) {
-        for (size_t k = 0; k < n_q && x->n > 3; k++)
-            square[k] *= widened(x->n);
+        for (size_t k = 0; k < n_q && x->of.n > 3; k++)
+            square[k] *= tsr_examples_widened(x->of.n);
         describe(x, n, before, square, words);
     }
     free(square);
@@ -432,7 +334,7 @@ static void tell_swing(const lesson *x, tsr_log *log)
 {
     enum { N = 17 };
     const tsr_likelihood *l = x->l;
-    const tsr_view *view = &l->view[x->view];
+    const tsr_view *view = &l->view[x->of.view];
     const tsr_parameter *p = &x->s->contrast[TSR_C2];
     double least = HUGE_VAL, most = 0.0;
     for (int i = 0; i < (p->infer ? N : 1); i++)
@@ -442,9 +344,9 @@ static void tell_swing(const lesson *x, tsr_log *log)
                 p->infer ? p->low + (p->high - p->low) * i / (N - 1)
                          : p->start};
             const double ratio =
-                tsr_likelihood_combine(l, x->view, view->atoms, at,
+                tsr_likelihood_combine(l, x->of.view, view->atoms, at,
                                        view->atom_power[k], k) /
-                tsr_likelihood_combine(l, x->view, view->bodies, at,
+                tsr_likelihood_combine(l, x->of.view, view->bodies, at,
                                        probe_of(x)->power[k], k);
             least = fmin(least, ratio);
             most = fmax(most, ratio);
@@ -465,11 +367,11 @@ static void tell_swing(const lesson *x, tsr_log *log)
 static tsr_status learn_view(const tsr_config *config, lesson *x, tsr_log *log,
                              tsr_words *words, tsr_err *err)
 {
-    const size_t mean = place(x, x->n);
+    const size_t mean = tsr_examples_place(&x->of, x->of.n);
     tsr_err why = {0};
     tsr_status status =
-        tsr_likelihood_correct(x->s->likelihood, x->view, x->atoms + mean,
-                               x->bodies + mean, x->radius_ang, &why);
+        tsr_likelihood_correct(x->l, x->of.view, x->of.atoms + mean,
+                               x->of.bodies + mean, x->radius_ang, &why);
     if (status == TSR_OK && probe_of(x)->is_neutron)
         tell_swing(x, log);
     if (status == TSR_OK)
@@ -516,9 +418,8 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
     int n_cut = 0;
     if (why != NULL) {
         tsr_info(log,
-                 "model error: not known: curves are those of the bodies, "
-                 "since %s",
-                 why);
+                 "model error: not known: curves are those of the %s, since %s",
+                 l->particles == NULL ? "bodies" : "atoms as they are", why);
         return TSR_OK;
     }
     const tsr_atom_curves_spec spec = {.topology = s->topology,
@@ -540,17 +441,26 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
                  "them (PDBFixer, MODELLER), or set model_error: none",
                  config->structure.file, n_cut,
                  n_cut == 1 ? " lacks" : "s lack");
-    lesson x = {.s = s, .l = l, .n = count_conformations(config, s)};
+    lesson x = {.s = s, .l = l, .of = {l, .n = count_conformations(config, s)}};
     tsr_words words;
     set_nodes(&x);
+    lesson y = x;
+    y.l = s->coarse;
+    y.of.likelihood = y.l;
+    x.other = y.l != NULL ? &y : NULL;
+    tsr_status status =
+        learn_both(&x,
+                   !is_still(config, s->topology) ? NULL
+                   : s->n_start > 0 ? (const tsr_conformation *const *)s->start
+                                    : &first,
+                   curves, err);
     tsr_words_begin(&words);
-    tsr_status status = learn_curves(
-        &x,
-        !is_still(config, s->topology) ? NULL
-        : s->n_start > 0 ? (const tsr_conformation *const *)s->start
-                         : &first,
-        curves, err);
-    for (; x.view < l->n_view && status == TSR_OK; x.view++)
+    for (; x.other != NULL && y.of.view < l->n_view && status == TSR_OK;
+         y.of.view++)
+        status = learn_view(config, &y, NULL, &words, err);
+    free(tsr_words_end(&words)); /* that of the bodies is nobody's error */
+    tsr_words_begin(&words);
+    for (; x.of.view < l->n_view && status == TSR_OK; x.of.view++)
         status = learn_view(config, &x, log, &words, err);
     s->model_error_text = tsr_words_end(&words);
     TSR_THEN(status, tsr_allocated(s->model_error_text, err));
@@ -559,8 +469,10 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
                  tsr_clock_s() - begin);
         tell_sampled(l, log);
     }
-    free(x.atoms);
-    free(x.bodies);
+    free(x.of.atoms);
+    free(x.of.bodies);
+    free(x.place);
+    free(y.of.bodies);
     tsr_atom_curves_free(curves);
     return status;
 }
@@ -570,31 +482,32 @@ tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
                                  tsr_setup *setup, tsr_err *err)
 {
     tsr_likelihood *l = setup->likelihood;
-    lesson x = {.s = setup, .l = l, .n = n, .has_chains = 1};
+    lesson x = {.s = setup, .l = l, .of = {l, .n = n}, .has_chains = 1};
     tsr_words words;
-    const int n_node = n < MOST_NODES ? n : MOST_NODES;
-    for (; x.n_node < n_node; x.n_node++)
-        memcpy(x.node[x.n_node], example[x.n_node * n / n_node].contrast,
-               sizeof x.node[0]);
+    const int n_node = n < TSR_EXAMPLE_NODES ? n : TSR_EXAMPLE_NODES;
+    for (; x.of.n_node < n_node; x.of.n_node++)
+        memcpy(x.of.node[x.of.n_node],
+               example[x.of.n_node * n / n_node].contrast, sizeof x.of.node[0]);
     tsr_status status = make_room(&x, err);
     for (int i = 0; i < n && status == TSR_OK; i++) {
-        memcpy(x.atoms + profiles(&x, i), example[i].fine,
-               profiles(&x, 1) * sizeof *x.atoms);
-        memcpy(x.bodies + profiles(&x, i), example[i].coarse,
-               profiles(&x, 1) * sizeof *x.bodies);
-        add_to_mean(&x, i);
+        memcpy(x.of.atoms + tsr_examples_size(&x.of, i), example[i].fine,
+               tsr_examples_size(&x.of, 1) * sizeof *x.of.atoms);
+        memcpy(x.of.bodies + tsr_examples_size(&x.of, i), example[i].coarse,
+               tsr_examples_size(&x.of, 1) * sizeof *x.of.bodies);
+        add_atoms(&x, i);
+        add_bodies(&x, i);
     }
     x.radius_ang = tsr_setup_atom_radius(setup->atom_target);
     tsr_words_begin(&words);
-    for (; x.view < l->n_view && status == TSR_OK; x.view++)
-        if (l->view[x.view].atoms != NULL)
+    for (; x.of.view < l->n_view && status == TSR_OK; x.of.view++)
+        if (l->view[x.of.view].atoms != NULL)
             status = learn_view(config, &x, NULL, &words, err);
     char *text = tsr_words_end(&words);
     if (status == TSR_OK && text != NULL && *text != '\0')
         tsr_info(log, "model error of the bodies, near the posterior: %s",
                  text);
     free(text);
-    free(x.atoms);
-    free(x.bodies);
+    free(x.of.atoms);
+    free(x.of.bodies);
     return status;
 }

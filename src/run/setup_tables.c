@@ -5,9 +5,9 @@
  * where it need not. */
 #include "run/setup.h"
 
+#include "atoms/atom_curves.h"
 #include "core/text.h"
 #include "io/atoms.h"
-#include "run/atom_curves.h"
 #include "scattering/atom_model.h"
 #include "scattering/guest_factor.h"
 

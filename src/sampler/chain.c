@@ -23,6 +23,7 @@ void tsr_chain_free(tsr_chain *chain)
         tsr_conformation_free(chain->state[k].proposed);
         tsr_prior_state_free(chain->state[k].prior);
         free(chain->state[k].profile);
+        free(chain->state[k].particle);
     }
     free(chain->state);
     free(chain->others);
@@ -153,7 +154,12 @@ static int open_state(const tsr_chain *c, int k, size_t n_profile)
     s->current = tsr_conformation_new(t->topology);
     s->proposed = tsr_conformation_new(t->topology);
     s->profile = calloc(n_profile + 1, sizeof *s->profile);
-    if (s->current == NULL || s->proposed == NULL || s->profile == NULL)
+    const tsr_particles *own =
+        t->likelihood != NULL ? t->likelihood->particles : NULL;
+    if (own != NULL)
+        s->particle = calloc((size_t)own->n + 1, sizeof *s->particle);
+    if (s->current == NULL || s->proposed == NULL || s->profile == NULL ||
+        (own != NULL && s->particle == NULL))
         return 0;
     int n = t->topology->n_residue;
     tsr_conformation_copy(t->topology, s->current, start, 0, n);
@@ -200,6 +206,26 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
     }
     *out = c;
     return TSR_OK;
+}
+
+tsr_body_range tsr_chain_places(const tsr_chain *chain, int state,
+                                const tsr_conformation *conformation, int first,
+                                int count)
+{
+    const tsr_topology *t = chain->target->topology;
+    const tsr_particles *own = chain->target->likelihood->particles;
+    const tsr_residue *a = &t->residue[first], *z = a + count - 1;
+    if (own == NULL)
+        return (tsr_body_range){
+            .first = a->first_body,
+            .count = z->first_body + z->n_body - a->first_body,
+            .xyz = (const double(*)[3])(conformation->body + a->first_body)};
+    double(*to)[3] = chain->state[state].particle + own->first[first];
+    own->type->place(own, conformation, first, count, to);
+    return (tsr_body_range){.first = own->first[first],
+                            .count =
+                                own->first[first + count] - own->first[first],
+                            .xyz = (const double(*)[3])to};
 }
 
 void tsr_chain_mean(const tsr_chain *chain, int which, const double *other,
@@ -253,9 +279,12 @@ tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
     for (int k = 0; k < chain->n_state && batch != NULL && status == TSR_OK;
          k++) {
         tsr_conformer *s = &chain->state[k];
-        status = tsr_batch_set(batch, chain->system + k,
-                               (const double(*)[3])s->current->body, s->profile,
-                               err);
+        status =
+            tsr_batch_set(batch, chain->system + k,
+                          tsr_chain_places(chain, k, s->current, 0,
+                                           chain->target->topology->n_residue)
+                              .xyz,
+                          s->profile, err);
     }
     tsr_chain_mean(chain, -1, NULL, &chain->now);
     return status != TSR_OK ? status

@@ -111,8 +111,10 @@ static tsr_status refresh_profile(tsr_chain *c, int k, tsr_batch *batch,
     const tsr_likelihood *l = c->target->likelihood;
     tsr_conformer *s = &c->state[k];
     double *fresh = c->trial.partial; /* free between two steps */
-    tsr_status status = tsr_batch_set(
-        batch, c->system + k, (const double(*)[3])s->current->body, fresh, err);
+    const tsr_body_range all =
+        tsr_chain_places(c, k, s->current, 0, c->target->topology->n_residue);
+    tsr_status status =
+        tsr_batch_set(batch, c->system + k, all.xyz, fresh, err);
     if (status == TSR_OK && !s->is_restored)
         status =
             tsr_chain_compare(batch->engine, s->profile, "accepted updates",

@@ -59,9 +59,8 @@ tsr_status tsr_chain_audit(tsr_chain *chain, const tsr_engine *engine,
     tsr_chain *c = chain;
     double *exact = c->trial.partial; /* free until tsr_chain_decide */
     tsr_status status = tsr_likelihood_direct(
-        c->target->likelihood, engine->n_body,
-        (const double(*)[3])c->state[c->which].proposed->body, progress, exact,
-        err);
+        c->target->likelihood, c->target->topology->n_body,
+        c->state[c->which].proposed, progress, exact, err);
     if (status == TSR_OK)
         status = tsr_chain_compare(engine, partial, "a proposal's update",
                                    exact, "in double precision", err);

@@ -8,8 +8,9 @@
 typedef struct {
     tsr_conformation *current, *proposed; /* equal between steps */
     tsr_prior_state *prior;
-    double *profile; /* [n_pair][n_q] as the engine gave it */
-    int is_restored; /* the profile is not of `current` */
+    double *profile;       /* [n_pair][n_q] as the engine gave it */
+    double (*particle)[3]; /* scratch for tsr_chain_places; NULL: bodies */
+    int is_restored;       /* the profile is not of `current` */
 } tsr_conformer;
 
 struct tsr_chain {
@@ -41,6 +42,13 @@ struct tsr_chain {
 
     double clash_seconds; /* of prior states that a refresh replaced */
 };
+
+/* What the engine is told of residues first..first+count-1 of a state's
+ * conformation: from what number on, how many, and where they are, which holds
+ * until it is asked for again. */
+tsr_body_range tsr_chain_places(const tsr_chain *chain, int state,
+                                const tsr_conformation *conformation, int first,
+                                int count);
 
 /* The mean of the partial profiles over the states into to->partial, by the
  * weights of to->theta, with state `which` at another profile (-1: none). */

@@ -52,11 +52,9 @@ int tsr_chain_ask(tsr_chain *chain, tsr_body_proposal *ask)
         return 0;
     for (int k = 0; k < c->proposal.n_span; k++) {
         const tsr_span *s = &c->proposal.span[k];
-        const tsr_residue *a = &t->topology->residue[s->first];
-        const tsr_residue *z = &t->topology->residue[s->first + s->count - 1];
-        c->range[k] = (tsr_body_range){
-            a->first_body, z->first_body + z->n_body - a->first_body, s->group,
-            (const double(*)[3])(state->proposed->body + a->first_body)};
+        c->range[k] =
+            tsr_chain_places(c, c->which, state->proposed, s->first, s->count);
+        c->range[k].group = s->group;
     }
     const double changed = tsr_mix_changed(t->topology, &c->proposal);
     c->changed += changed;

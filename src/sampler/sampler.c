@@ -109,13 +109,6 @@ double tsr_sampler_chance(const tsr_sampler *sampler, uint64_t a, uint64_t b)
     return (double)(scatter(seed, 0) >> 11) / 9007199254740992.0;
 }
 
-/* What the first check may take, s: some 4 ns a pair of bodies, page and pair
- * of components. */
-static double first_audit(const tsr_likelihood *l, int n_body)
-{
-    return 2e-9 * n_body * (double)n_body * l->grid.n_q * l->n_pair;
-}
-
 /* Whether one more check keeps them below their share of the time, and none
  * waits for its step. */
 static int may_audit(const tsr_sampler *s)
@@ -132,7 +125,8 @@ static int may_audit(const tsr_sampler *s)
     }
     if (n > 0)
         return spent + spent / n <= share * s->seconds;
-    return first_audit(s->target->likelihood, s->target->topology->n_body) <=
+    return tsr_likelihood_direct_seconds(s->target->likelihood,
+                                         s->target->topology->n_body) <=
            fmax(share * s->seconds, at_once);
 }
 

@@ -127,6 +127,11 @@ tsr_status tsr_neutron_factors(const tsr_atom_model *model, double origin,
 int tsr_neutron_fold(const tsr_neutron_basis *basis, const tsr_parameter *prior,
                      int n_q, double *partial);
 
+/* The same of amplitudes [3][n]: the first K rows are what is left. */
+int tsr_neutron_fold_factors(const tsr_neutron_basis *basis,
+                             const tsr_parameter *prior, size_t n,
+                             double *factor);
+
 /* C of the K components: c [3] out; value [TSR_N_CONTRAST], of which c1 is not
  * looked at. Returns K. */
 int tsr_neutron_coefficients(const tsr_neutron_basis *basis,

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Draws of all atoms (structure.bodies: atoms): what is stored is of the curve of
-# all atoms, goes on to the bit, and is refused where there are none.
+# all atoms, goes on to the bit, and is refused where there are none. First with
+# water of every conformation's own, then with water that rides along.
 . tests/cli/expect.sh
 needs_venv "draws of all atoms"
 lar=$shared/saxs/lar_fn3_1_2/model.pdb
@@ -15,6 +16,7 @@ device=cpu
 if is_sanitized; then device=reference; fi
 cat >run.yaml <<END
 structure: {file: model.pdb, flexible: ["A:97-103"], bodies: atoms}
+solvent: {layer: own}
 contrast: {c2: 1}
 data: [{file: curve.dat, noise: {model: measured, scale: 1}, background: 0}]
 sampler: {chains: 4, warmup: 400, draws: 20, thin: 10, temperatures: 4, evidence: true, start: file}
@@ -117,6 +119,7 @@ check "is where it was" grep -qE '"cc_box": *0\.9[0-9]' out.txt
 # ---- asked by solve ----
 expect "solve" 0 "1 state: solved/1" "$program" solve model.pdb curve.dat \
     --states 1 --output solved --set structure.bodies=atoms \
+    --set solvent.layer=own \
     --set structure.still=false --set 'structure.flexible=["A:97-103"]' \
     --set sampler.warmup=20 --set sampler.chains=2 --set sampler.thin=2 \
     --set sampler.temperatures=4 --set sampler.draws=30 --set device.use=$device
@@ -131,4 +134,44 @@ expect "a sequence" 78 "bodies: atoms needs structure.file" "$program" run \
 sed '/ CB \| CG /d' model.pdb >cut.pdb
 expect "incomplete residues" 65 "bodies: atoms.*residues lack atoms" "$program" \
     run run.yaml --output none --set structure.file=cut.pdb
+
+# ---- water that rides along ----
+expect "not with tiles" 78 "device.engine: all atoms with water" "$program" \
+    check run.yaml --set solvent.layer=rides --set device.engine=tiles
+expect "nor without a device" 78 "device.use: the reference engine" "$program" \
+    check run.yaml --set solvent.layer=rides --set device.use=reference
+expect "nor from several structures" 78 "structure.starts: the water of one" \
+    "$program" check run.yaml --set solvent.layer=rides --set structure.states=2 \
+    --set 'structure.starts=[{file: model.pdb}]' --set device.use=cpu
+if is_sanitized; then exit $bad; fi
+sed 's/layer: own/layer: rides/; s/^contrast:.*/contrast: {c2: infer}/; s/directory: out/directory: rides/
+    s/warmup: 400/warmup: 200/' run.yaml >rides.yaml
+expect "a run" 0 "draws are of all atoms: .* the water rides along" "$program" run \
+    rides.yaml
+check "by plane waves" grep -q 'engine: plane waves' rides/run.log
+check "what the water lacks is known" grep -q 'whose water rides along are off' \
+    rides/run.log
+expect "the same in parts" 0 "" "$program" run rides.yaml --output ridden \
+    --set sampler.draws=7 --threads 1
+expect "the rest" 0 "resumed" "$program" resume ridden --draws 20 --threads 1
+check "the same draws" "$python" look.py same rides/trace.h5 ridden/trace.h5
+# nothing moves: curve and chi2 of the start are those of its atoms
+expect "the start" 0 "" "$program" run run.yaml --set solvent.layer=rides \
+    --set structure.flexible=[] --set structure.still=true --output still \
+    --set sampler.warmup=0
+expect "its atoms" 0 "" "$program" export still --draws 0/0 --atoms all --raw \
+    -o draw.pdb
+expect "their curve" 0 "" "$program" profile draw.pdb --data curve.dat --c1 1 \
+    --c2 1 --background 0 --json
+cat >still.py <<'END'
+import json
+import h5py
+chi2 = h5py.File("still/trace.h5", "r")["posterior/chi2"][:]
+right = json.load(open("out.txt"))["structures"][0]["chi2"]
+assert abs(chi2 / right - 1).max() < 2e-3, (chi2, right)
+END
+check "chi2 is that of the atoms" "$python" still.py
+# two states, which walks know by the other one's curve
+expect "two states" 0 "redraws by a surrogate" "$program" run rides.yaml --output \
+    states --set structure.states=2 --set sampler.draws=4
 exit $bad

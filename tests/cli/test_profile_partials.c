@@ -4,9 +4,9 @@
  * tests/oracle/test_coarse_profile.c. */
 #include "run/profile_partials.h"
 
+#include "atoms/atom_curves.h"
 #include "gpu/device.h"
 #include "model/topology.h"
-#include "run/atom_curves.h"
 #include "run/setup.h"
 #include "scattering/coarse_profile.h"
 #include "tests/coarse_partials.h"

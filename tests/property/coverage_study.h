@@ -5,9 +5,9 @@
 
 #include "run/setup.h"
 
+#include "atoms/atom_curves.h"
 #include "core/clock.h"
 #include "core/random.h"
-#include "run/atom_curves.h"
 #include "sampler/chain.h"
 #include "tests/saxs_likelihood.h"
 
@@ -191,10 +191,9 @@ static void own_curve(const study *x, const tsr_conformation *c, int truth,
     const size_t n_q = (size_t)l->grid.n_q;
     gsl_rng *rng = tsr_rng_new(79, (uint64_t)truth);
     tsr_err err = {0};
-    must(tsr_likelihood_direct(l, x->s.topology->n_body,
-                               (const double(*)[3])c->body, NULL, partial,
-                               &err),
-         &err);
+    must(
+        tsr_likelihood_direct(l, x->s.topology->n_body, c, NULL, partial, &err),
+        &err);
     tsr_likelihood_profile(l, 0, partial, contrast, curve);
     for (int e = 0; e < error->n; e++) {
         const double a = gsl_ran_gaussian(rng, 1.0);

@@ -1,5 +1,5 @@
 /* What bodies lack of atoms, learnt before a run: lysozyme with a loose end. */
-#include "run/atom_curves.h"
+#include "atoms/atom_curves.h"
 #include "run/setup.h"
 
 #include "io/atoms.h"
@@ -39,6 +39,7 @@ static void open_sample(sample *x, const char *motion, const char *key)
             "contrast: {c1: infer, c2: infer}\n"
             "sampler: {chains: 1, temperatures: 1}\n"
             "device: {use: reference}\n"
+            "solvent: {layer: own}\n"
             "model_error: {conformations: 8}\n",
             motion);
     assert_int_equal(fclose(f), 0);

@@ -1,6 +1,6 @@
 /* Curves of neutrons in a run: 5ZNG, two chains, one grown with deuterium, in
  * several shares of D2O, beside a curve of X-rays. */
-#include "run/atom_curves.h"
+#include "atoms/atom_curves.h"
 #include "run/setup.h"
 
 #include "core/vec3.h"

@@ -1,9 +1,9 @@
 /* Places all atoms for a conformation of the run, builds the scatterers with
  * their layer of water, and sums their profile, on the device where there is
  * one. */
-#include "run/atom_curves.h"
+#include "atoms/atom_curves.h"
 
-#include "analysis/export.h"
+#include "atoms/all_atoms.h"
 #include "gpu/debye_sum.h"
 #include "io/atoms.h"
 #include "model/guest.h"
@@ -227,30 +227,41 @@ static int is_grid_faster(const tsr_atom_curves *c, const tsr_debye_spec *spec)
            tsr_method_seconds(TSR_METHOD_DIRECT, spec, 0.0, &speed);
 }
 
+tsr_status tsr_atom_model_spec(const tsr_atom_model *model, double origin,
+                               int n_q, double dq_inv_ang, double **factor,
+                               tsr_debye_spec *out, tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    *factor = malloc(TSR_ATOM_COMP * (size_t)model->n_type * (size_t)n_q *
+                     sizeof **factor);
+    TSR_TRY(tsr_allocated(*factor, err));
+    if (model->is_neutron)
+        status =
+            tsr_neutron_factors(model, origin, n_q, dq_inv_ang, *factor, err);
+    else
+        tsr_atom_model_factors(model, n_q, dq_inv_ang, *factor);
+    *out = (tsr_debye_spec){.n = model->n,
+                            .n_type = model->n_type,
+                            .n_comp = TSR_ATOM_COMP,
+                            .n_q = n_q,
+                            .dq_inv_ang = dq_inv_ang,
+                            .xyz = (const double(*)[3])model->xyz,
+                            .type = model->type,
+                            .weight = model->surface,
+                            .weighted = TSR_ATOM_HYDRATION,
+                            .form_factor = *factor};
+    return status;
+}
+
 /* origin: of neutrons. */
 static tsr_status sum_up(tsr_atom_curves *c, const tsr_atom_model *model,
                          double origin, double *partial, tsr_err *err)
 {
-    const tsr_q_grid *grid = &c->spec.grid;
-    double *factor = malloc(TSR_ATOM_COMP * (size_t)model->n_type *
-                            (size_t)grid->n_q * sizeof *factor);
-    tsr_status status = TSR_OK;
-    TSR_TRY(tsr_allocated(factor, err));
-    if (model->is_neutron)
-        status = tsr_neutron_factors(model, origin, grid->n_q, grid->dq_inv_ang,
-                                     factor, err);
-    else
-        tsr_atom_model_factors(model, grid->n_q, grid->dq_inv_ang, factor);
-    const tsr_debye_spec spec = {.n = model->n,
-                                 .n_type = model->n_type,
-                                 .n_comp = TSR_ATOM_COMP,
-                                 .n_q = grid->n_q,
-                                 .dq_inv_ang = grid->dq_inv_ang,
-                                 .xyz = (const double(*)[3])model->xyz,
-                                 .type = model->type,
-                                 .weight = model->surface,
-                                 .weighted = TSR_ATOM_HYDRATION,
-                                 .form_factor = factor};
+    double *factor;
+    tsr_debye_spec spec;
+    tsr_status status =
+        tsr_atom_model_spec(model, origin, c->spec.grid.n_q,
+                            c->spec.grid.dq_inv_ang, &factor, &spec, err);
     if (status == TSR_OK && is_grid_faster(c, &spec))
         status =
             tsr_method_run(TSR_METHOD_FFT, &spec, 0.0, 1, NULL, partial, err);
@@ -263,12 +274,22 @@ static tsr_status sum_up(tsr_atom_curves *c, const tsr_atom_model *model,
     return status;
 }
 
-/* All atoms in a conformation. */
-static tsr_status place(tsr_atom_curves *c,
-                        const tsr_conformation *conformation,
-                        tsr_solvent_model solvent, tsr_atom_model **model,
-                        tsr_err *err)
+const tsr_atoms *tsr_atom_curves_atoms(const tsr_atom_curves *curves)
 {
+    return &curves->atoms;
+}
+
+tsr_all_atoms *tsr_atom_curves_all(tsr_atom_curves *curves)
+{
+    return curves->all;
+}
+
+tsr_status tsr_atom_curves_place(tsr_atom_curves *curves,
+                                 const tsr_conformation *conformation,
+                                 tsr_solvent_model solvent,
+                                 tsr_atom_model **model, tsr_err *err)
+{
+    tsr_atom_curves *c = curves;
     tsr_conformation_atoms(c->spec.topology, conformation, c->model);
     tsr_all_atoms_place(c->all, (const double(*)[3])c->model, c->xyz);
     for (int i = 0; i < c->atoms.n_atom; i++)
@@ -282,8 +303,8 @@ tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
                                    tsr_err *err)
 {
     tsr_atom_model *model = NULL;
-    tsr_status status =
-        place(curves, conformation, TSR_SOLVENT_LAYER, &model, err);
+    tsr_status status = tsr_atom_curves_place(curves, conformation,
+                                              TSR_SOLVENT_LAYER, &model, err);
     if (status == TSR_OK) {
         *radius_ang = model->power_radius_ang;
         status = sum_up(curves, model, 0.0, partial, err);
@@ -299,8 +320,8 @@ tsr_status tsr_atom_curves_neutron(tsr_atom_curves *curves,
 {
     tsr_atom_model *model = NULL;
     double match;
-    tsr_status status =
-        place(curves, conformation, TSR_SOLVENT_LAYER, &model, err);
+    tsr_status status = tsr_atom_curves_place(curves, conformation,
+                                              TSR_SOLVENT_LAYER, &model, err);
     if (status == TSR_OK)
         status = tsr_neutron_apply(neutron, &curves->atoms, model, NULL, &match,
                                    err);
@@ -323,7 +344,8 @@ tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
     int *body = calloc((size_t)c->atoms.n_atom + 1, sizeof *body);
     tsr_status status =
         body == NULL ? tsr_no_memory(err)
-                     : place(c, conformation, TSR_SOLVENT_LAYER, &model, err);
+                     : tsr_atom_curves_place(c, conformation, TSR_SOLVENT_LAYER,
+                                             &model, err);
     if (status == TSR_OK)
         status = tsr_neutron_apply(neutron, &c->atoms, model, NULL, match, err);
     for (int i = 1; i < n; i++)
@@ -353,7 +375,8 @@ static tsr_status expose_atoms(tsr_atom_curves *c,
 {
     const tsr_topology *t = c->spec.topology;
     tsr_atom_model *model = NULL;
-    TSR_TRY(place(c, conformation, TSR_SOLVENT_ATOMS, &model, err));
+    TSR_TRY(
+        tsr_atom_curves_place(c, conformation, TSR_SOLVENT_ATOMS, &model, err));
     for (int b = 0; b < t->n_body; b++)
         if (t->body[b].type < tsr_body_n_type(t->body_model) &&
             !c->is_cut[t->body[b].residue])

@@ -2,7 +2,7 @@
  * says what carries it: the drawn backbone, the frame of N-CA-C, or the side
  * chain, which turns as a whole about CA-CB until its centre points to where
  * the drawn centre is. */
-#include "analysis/export.h"
+#include "atoms/all_atoms.h"
 
 #include "core/vec3.h"
 
@@ -13,30 +13,37 @@
 
 /* Where an atom comes from. */
 typedef enum {
-    FROM_MODEL, /* drawn: N, CA, C, O */
-    FROM_FRAME, /* CB: fixed to N, CA, C */
-    FROM_SIDE,  /* beyond CB: turns about CA-CB */
-    FROM_O      /* OXT: opposite O */
+    FROM_MODEL,   /* drawn: N, CA, C, O */
+    FROM_FRAME,   /* CB: fixed to N, CA, C */
+    FROM_SIDE,    /* beyond CB: turns about CA-CB */
+    FROM_O,       /* OXT: opposite O */
+    FROM_CARBONYL /* fixed to CA, C, O: what rides on O or OXT */
 } source;
 
 typedef struct {
     source from;
-    int model;       /* FROM_MODEL: atom of the model */
+    int model;       /* FROM_MODEL: atom of the model; of an amino acid counted
+                        from the first of its residue, as all below are */
     double local[3]; /* in the frame of the residue; FROM_O: [0] the bond */
 } recipe;
 
 typedef struct {
-    int n, ca, c, o; /* atoms of the model; o < 0: none */
-    int sc;          /* drawn centre; < 0: none */
-    int cb;          /* its number among all atoms; < 0: none */
-    int is_ring;     /* proline */
+    int first, count;  /* its atoms */
+    int model_first;   /* the model's */
+    int rider, riders; /* the first of those that ride on it, how many */
+    int n, ca, c, o;   /* atoms of the model; o < 0: none */
+    int sc;            /* drawn centre; < 0: none */
+    int cb;            /* its number among all atoms; < 0: none */
+    int is_ring;       /* proline */
     double cb_local[3], side_local[3]; /* of the input */
 } residue;
 
 struct tsr_all_atoms {
     tsr_model_atoms list;
     recipe *recipe;   /* [list.n_atom] */
-    residue *residue; /* [n_residue] */
+    residue *residue; /* [n_residue] of amino acids */
+    int n_amino;
+    recipe *rider; /* in the order of the residues; NULL: none */
 };
 
 void tsr_all_atoms_free(tsr_all_atoms *all)
@@ -48,6 +55,7 @@ void tsr_all_atoms_free(tsr_all_atoms *all)
     free(all->list.ca);
     free(all->recipe);
     free(all->residue);
+    free(all->rider);
     free(all);
 }
 
@@ -56,22 +64,23 @@ const tsr_model_atoms *tsr_all_atoms_list(const tsr_all_atoms *all)
     return &all->list;
 }
 
+/* The model's first atom of a residue. */
+static int first_of(const tsr_model_atoms *model, int residue_number)
+{
+    int i = model->ca[residue_number];
+    while (i > 0 && model->atom[i - 1].at == residue_number)
+        i--;
+    return i;
+}
+
 /* The model's atom of that name in a residue, or -1. */
 static int find(const tsr_model_atoms *model, int residue_number,
                 const char *name)
 {
-    for (int i = model->ca[residue_number]; i >= 0; i--) {
-        if (model->atom[i].at != residue_number)
-            break;
+    for (int i = first_of(model, residue_number);
+         i < model->n_atom && model->atom[i].at == residue_number; i++)
         if (strcmp(model->atom[i].name, name) == 0)
             return i;
-    }
-    for (int i = model->ca[residue_number]; i < model->n_atom; i++) {
-        if (model->atom[i].at != residue_number)
-            break;
-        if (strcmp(model->atom[i].name, name) == 0)
-            return i;
-    }
     return -1;
 }
 
@@ -133,11 +142,15 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
     double frame[3][3], sum[3] = {0.0}, mass = 0.0;
     if (strcmp(in->name, ours->residue) != 0 || in->number != ours->number)
         return differs(model, r, in, err);
-    *to = (residue){.n = find(model, r, "N"),
-                    .ca = model->ca[r],
-                    .c = find(model, r, "C"),
-                    .o = find(model, r, "O"),
-                    .sc = find(model, r, "SC"),
+    const int start = first_of(model, r);
+    *to = (residue){.first = all->list.n_atom,
+                    .count = in->n_atom,
+                    .model_first = start,
+                    .n = find(model, r, "N") - start,
+                    .ca = model->ca[r] - start,
+                    .c = find(model, r, "C") - start,
+                    .o = find(model, r, "O") - start,
+                    .sc = find(model, r, "SC") - start,
                     .cb = -1,
                     .is_ring = strcmp(in->name, "PRO") == 0};
     if (n == NULL || ca == NULL || c == NULL || to->n < 0 || to->c < 0)
@@ -156,11 +169,11 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
         out->at = r;
         tsr_vec3_copy(&all->list.xyz[3 * at], a->xyz);
         tsr_frame_to_local(how->local, frame, ca->xyz, a->xyz);
-        how->model = is_backbone(a->name) ? find(model, r, a->name) : -1;
-        if (how->model >= 0) {
+        const int own = is_backbone(a->name) ? find(model, r, a->name) : -1;
+        if (own >= 0) {
             how->from = FROM_MODEL;
-            memcpy(out->element, model->atom[how->model].element,
-                   sizeof out->element);
+            how->model = own - start;
+            memcpy(out->element, model->atom[own].element, sizeof out->element);
         } else if (strcmp(a->name, "OXT") == 0 && to->o >= 0) {
             how->from = FROM_O;
             how->local[0] = tsr_vec3_distance(a->xyz, c->xyz);
@@ -234,7 +247,7 @@ tsr_status tsr_all_atoms_new(const tsr_model_atoms *model,
     if (all == NULL || all->list.atom == NULL || all->list.xyz == NULL ||
         all->list.ca == NULL || all->recipe == NULL || all->residue == NULL)
         status = tsr_fail(err, TSR_E_NOMEM, "no memory for all atoms");
-    for (int r = 0; r < n_amino && status == TSR_OK; r++)
+    for (int r = 0; r < n_amino && status == TSR_OK; r++, all->n_amino++)
         status = add_residue(all, model, r, input, err);
     if (status == TSR_OK)
         add_guests(all, model);
@@ -267,47 +280,137 @@ static double best_turn(const double ca[3], const double cb[3],
     return atan2(tsr_vec3_dot(normal, axis), tsr_vec3_dot(a, b));
 }
 
+/* What carries the atoms of a residue. */
+typedef struct {
+    double frame[3][3], side[3][3]; /* at CA; the second turned about CA-CB */
+    double carbonyl[3][3];          /* at C, where the model has O */
+    double ca[3], c[3];
+} carrier;
+
+static void find_carrier(const residue *at, const double (*model)[3],
+                         carrier *to)
+{
+    const double *ca = model[at->ca], *c = model[at->c];
+    double cb[3], centre[3];
+    tsr_motion turn;
+    side_frame(to->frame, at, model[at->n], ca, c);
+    tsr_vec3_copy(to->ca, ca);
+    tsr_vec3_copy(to->c, c);
+    if (at->o >= 0)
+        tsr_frame(to->carbonyl, ca, c, model[at->o]);
+    memcpy(to->side, to->frame, sizeof to->side);
+    if (at->cb < 0 || at->sc < 0)
+        return;
+    tsr_frame_to_global(cb, to->frame, ca, at->cb_local);
+    tsr_frame_to_global(centre, to->frame, ca, at->side_local);
+    tsr_motion_about(&turn, ca, cb, best_turn(ca, cb, centre, model[at->sc]));
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) {
+            to->side[i][k] = 0.0;
+            for (int d = 0; d < 3; d++)
+                to->side[i][k] += turn.rotation[i][d] * to->frame[d][k];
+        }
+}
+
+/* OXT. */
+static void place_opposite(const residue *at, const double (*model)[3],
+                           double bond_ang, double out[3])
+{
+    const double *ca = model[at->ca], *c = model[at->c];
+    double axis[3], bond[3];
+    tsr_vec3_sub(axis, c, ca);
+    tsr_vec3_normalize(axis);
+    tsr_vec3_sub(bond, model[at->o], c);
+    tsr_vec3_normalize(bond);
+    const double along = 2.0 * tsr_vec3_dot(bond, axis);
+    for (int d = 0; d < 3; d++)
+        out[d] = c[d] + bond_ang * (along * axis[d] - bond[d]);
+}
+
+static void place_one(const recipe *how, const residue *at, carrier *by,
+                      const double (*model)[3], double out[3])
+{
+    switch (how->from) {
+    case FROM_MODEL:
+        tsr_vec3_copy(out, model[how->model]);
+        break;
+    case FROM_O:
+        place_opposite(at, model, how->local[0], out);
+        break;
+    case FROM_CARBONYL:
+        tsr_frame_to_global(out, by->carbonyl, by->c, how->local);
+        break;
+    case FROM_FRAME:
+        tsr_frame_to_global(out, by->frame, by->ca, how->local);
+        break;
+    case FROM_SIDE:
+        tsr_frame_to_global(out, by->side, by->ca, how->local);
+        break;
+    }
+}
+
+int tsr_all_atoms_place_residue(const tsr_all_atoms *all, int residue_number,
+                                const double (*model)[3], double (*xyz)[3])
+{
+    const residue *at = &all->residue[residue_number];
+    carrier by;
+    find_carrier(at, model, &by);
+    for (int k = 0; k < at->count; k++)
+        place_one(&all->recipe[at->first + k], at, &by, model, xyz[k]);
+    for (int k = 0; k < at->riders; k++)
+        place_one(&all->rider[at->rider + k], at, &by, model,
+                  xyz[at->count + k]);
+    return at->count + at->riders;
+}
+
 void tsr_all_atoms_place(const tsr_all_atoms *all, const double (*model_xyz)[3],
                          double (*xyz)[3])
 {
-    tsr_motion turn = {.shift = {0.0}};
-    double frame[3][3] = {{0.0}};
-    int last = -1, turns = 0;
-    for (int i = 0; i < all->list.n_atom; i++) {
-        const int r = all->list.atom[i].at;
-        const recipe *how = &all->recipe[i];
-        if (r < 0 || all->list.atom[i].is_guest) {
-            tsr_vec3_copy(xyz[i], model_xyz[how->model]);
-            continue;
-        }
+    int i = 0;
+    for (int r = 0; r < all->n_amino; r++) {
         const residue *at = &all->residue[r];
-        const double *ca = model_xyz[at->ca], *c = model_xyz[at->c];
-        if (r != last) {
-            double cb[3], centre[3];
-            last = r;
-            side_frame(frame, at, model_xyz[at->n], ca, c);
-            turns = at->cb >= 0 && at->sc >= 0;
-            tsr_frame_to_global(cb, frame, ca, at->cb_local);
-            tsr_frame_to_global(centre, frame, ca, at->side_local);
-            if (turns)
-                tsr_motion_about(&turn, ca, cb,
-                                 best_turn(ca, cb, centre, model_xyz[at->sc]));
-        }
-        if (how->from == FROM_MODEL) {
-            tsr_vec3_copy(xyz[i], model_xyz[how->model]);
-        } else if (how->from == FROM_O) {
-            double axis[3], bond[3];
-            tsr_vec3_sub(axis, c, ca);
-            tsr_vec3_normalize(axis);
-            tsr_vec3_sub(bond, model_xyz[at->o], c);
-            tsr_vec3_normalize(bond);
-            const double along = 2.0 * tsr_vec3_dot(bond, axis);
-            for (int d = 0; d < 3; d++)
-                xyz[i][d] = c[d] + how->local[0] * (along * axis[d] - bond[d]);
-        } else {
-            tsr_frame_to_global(xyz[i], frame, ca, how->local);
-            if (how->from == FROM_SIDE && turns)
-                tsr_motion_apply(&turn, xyz[i]);
-        }
+        const double(*model)[3] = model_xyz + at->model_first;
+        carrier by;
+        find_carrier(at, model, &by);
+        for (i = at->first; i < at->first + at->count; i++)
+            place_one(&all->recipe[i], at, &by, model, xyz[i]);
     }
+    for (; i < all->list.n_atom; i++) /* guests */
+        tsr_vec3_copy(xyz[i], model_xyz[all->recipe[i].model]);
+}
+
+/* How a point at x goes along with an atom, of which that is the recipe. */
+static recipe ride_on(const recipe *atom, const residue *at, carrier *by,
+                      const double x[3])
+{
+    const int is_o = atom->from == FROM_O ||
+                     (atom->from == FROM_MODEL && atom->model == at->o);
+    recipe out = {.from = is_o                      ? FROM_CARBONYL
+                          : atom->from == FROM_SIDE ? FROM_SIDE
+                                                    : FROM_FRAME};
+    if (is_o)
+        tsr_frame_to_local(out.local, by->carbonyl, by->c, x);
+    else
+        tsr_frame_to_local(
+            out.local, out.from == FROM_SIDE ? by->side : by->frame, by->ca, x);
+    return out;
+}
+
+tsr_status tsr_all_atoms_ride(tsr_all_atoms *all, int n, const int *atom,
+                              const double (*model_xyz)[3],
+                              const double (*xyz)[3], tsr_err *err)
+{
+    int k = 0;
+    all->rider = calloc((size_t)n + 1, sizeof *all->rider);
+    TSR_TRY(tsr_allocated(all->rider, err));
+    for (int r = 0; r < all->n_amino; r++) {
+        residue *at = &all->residue[r];
+        carrier by;
+        find_carrier(at, model_xyz + at->model_first, &by);
+        at->rider = k;
+        for (; k < n && atom[k] < at->first + at->count; k++)
+            all->rider[k] = ride_on(&all->recipe[atom[k]], at, &by, xyz[k]);
+        at->riders = k - at->rider;
+    }
+    return TSR_OK;
 }

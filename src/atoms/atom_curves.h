@@ -1,14 +1,16 @@
 /* Curves of all atoms of a run's molecule, in any of its conformations.
  *
  * The atoms are those of the file; their places follow from the drawn backbone
- * and side-chain centres as in `tessera export --all-atom` (analysis/export.h).
- * The solvent is the layer outside the surface (scattering/atom_model.h), with
- * the conformation's own surface. */
-#ifndef TSR_RUN_ATOM_CURVES_H
-#define TSR_RUN_ATOM_CURVES_H
+ * and side-chain centres as in `tessera export --atoms all`
+ * (atoms/all_atoms.h). The solvent is the layer outside the surface
+ * (scattering/atom_model.h), with the conformation's own surface. */
+#ifndef TSR_ATOMS_ATOM_CURVES_H
+#define TSR_ATOMS_ATOM_CURVES_H
 
+#include "atoms/all_atoms.h"
 #include "gpu/device.h"
 #include "model/topology.h"
+#include "scattering/debye.h"
 #include "scattering/form_factor.h"
 #include "scattering/neutron.h"
 #include "scattering/q_grid.h"
@@ -30,6 +32,25 @@ typedef struct {
 tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
                                tsr_atom_curves **out, tsr_err *err);
 void tsr_atom_curves_free(tsr_atom_curves *curves);
+
+/* The atoms in their order, hydrogens of ligands included; how those of amino
+ * acids are placed. */
+const tsr_atoms *tsr_atom_curves_atoms(const tsr_atom_curves *curves);
+tsr_all_atoms *tsr_atom_curves_all(tsr_atom_curves *curves);
+
+/* All atoms in a conformation, with their water; free *model. Errors: those of
+ * tsr_atom_model_new. */
+tsr_status tsr_atom_curves_place(tsr_atom_curves *curves,
+                                 const tsr_conformation *conformation,
+                                 tsr_solvent_model solvent,
+                                 tsr_atom_model **model, tsr_err *err);
+
+/* Such a model for a Debye sum, of neutrons with a series that begins at
+ * `origin`. It points into the model and *factor, which the caller frees, also
+ * after an error. Errors: TSR_E_NOMEM. */
+tsr_status tsr_atom_model_spec(const tsr_atom_model *model, double origin,
+                               int n_q, double dq_inv_ang, double **factor,
+                               tsr_debye_spec *out, tsr_err *err);
 
 /* partial [TSR_N_COMP_PAIR][n_q] out, electrons squared, on the grid;
  * *radius_ang: r_m of G. Errors: TSR_E_NOMEM, those of the sum. */
