@@ -217,20 +217,28 @@ static inline void add_unit(real nx, real ny, real nz, float low,
 }
 
 /* input: from parts_at on the parts [4]: first entry, how many, row of `sum`,
- * and 1 where entries are poses of units; and entries. Groups: (blocks, parts).
+ * and 1 where entries are poses of units, with the number of the level << 1;
+ * and entries. Groups: (blocks of the level that has most, parts).
+ * level [2]: the first of its blocks, how many.
  * direction [block][4][WIDTH]: n in turns a step of q and Angstrom, and its
  * weight. band [block]. factor [body][BANDS][BAND][COMPS].
- * sum [row][block][AMPLITUDES][WIDTH] out. */
+ * sum [row][block of the level][AMPLITUDES][WIDTH] out. */
 __kernel void waves_add(__global const uint4 *input, uint parts_at,
                         __global const float *direction,
                         __global const uint *band,
+                        __global const uint2 *level,
                         __global const float *factor,
                         __global const float *table,
                         __global const uint4 *places,
                         __global const float *pieces, __global float *sum)
 {
-    const size_t block = get_group_id(0), lane = get_local_id(0);
     const uint4 my = input[parts_at + get_group_id(1)];
+    const uint2 blocks = level[my.w >> 1];
+    const size_t own = get_group_id(0), block = blocks.x + own,
+                 lane = get_local_id(0);
+    const int is_unit = my.w & 1;
+    if (my.y == 0 || own >= blocks.y)
+        return;
     const float low = (float)(band[block] * BAND);
     __global const float *n = direction + block * 4 * WIDTH;
     const real nx = LOAD(n, lane), ny = LOAD(n + WIDTH, lane),
@@ -245,9 +253,7 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
 #else
     unit_reads reads;
 #endif
-    if (my.y == 0)
-        return;
-    for (uint i = my.x; my.w > 0 && i < my.x + 4 * my.y; i += 4) {
+    for (uint i = my.x; is_unit && i < my.x + 4 * my.y; i += 4) {
         const float4 pose[4] = {as_float4(input[i]), as_float4(input[i + 1]),
                                 as_float4(input[i + 2]),
                                 as_float4(input[i + 3])};
@@ -256,7 +262,7 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
                  table, pieces, lane, &reads, total);
     }
 #if ITEMS > 1
-    for (uint from = 0; my.w == 0 && from < my.y; from += ITEMS) {
+    for (uint from = 0; !is_unit && from < my.y; from += ITEMS) {
         const uint count = min((uint)ITEMS, my.y - from);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (lane < count)
@@ -279,7 +285,7 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
         }
     }
 #else
-    for (uint i = my.x; my.w == 0 && i < my.x + my.y; i++) {
+    for (uint i = my.x; !is_unit && i < my.x + my.y; i++) {
         const float4 at = as_float4(input[i]);
         const size_t body = as_uint(at.w) >> 1;
         __global const float *f =
@@ -293,35 +299,37 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
     }
 #endif
     __global float *out =
-        sum + (my.z * get_num_groups(0) + block) * AMPLITUDES * WIDTH;
+        sum + (my.z * get_num_groups(0) + own) * AMPLITUDES * WIDTH;
     for (int j = 0; j < AMPLITUDES; j++)
         STORE(total[j], out + j * WIDTH, lane);
 }
 
-/* ask [4]: slot that was accepted, slot to write, first row of `sum`, rows; a
- * full sum has the accepted slot's number + 2^31. Groups: (blocks, proposals).
- * amplitude [slot][block][AMPLITUDES][WIDTH].
+/* ask [4]: slot that was accepted, slot to write, first row of `sum`, rows; the
+ * accepted slot's number has 2^28 times the level added, and of a full sum 2^31.
+ * Groups: (blocks, proposals). amplitude [slot][block][AMPLITUDES][WIDTH].
  * profile [proposal][block][PAIRS][BAND] out: the block's part. */
 __kernel void waves_take(__global const uint4 *ask,
                          __global const float *direction,
+                         __global const uint2 *level,
                          __global const float *sum,
                          __global float *amplitude, __global float *profile)
 {
     const size_t blocks = get_num_groups(0), block = get_group_id(0),
                  lane = get_local_id(0);
     const uint4 my = ask[get_group_id(1)];
+    const uint2 of = level[(my.x >> 28) & 7u];
     const size_t row = blocks * AMPLITUDES * WIDTH,
                  here = block * AMPLITUDES * WIDTH;
     const int is_full = my.x >> 31;
     __global const float *from =
-        amplitude + (my.x & 0x7fffffffu) * row + here;
+        amplitude + (my.x & 0x0fffffffu) * row + here;
     __global const float *add = sum + my.z * row + here;
     __global float *to = amplitude + my.y * row + here;
-    const real weight =
-        LOAD(direction + (block * 4 + 3) * WIDTH, lane);
-    real total[PAIRS * BAND];
-    if (my.w == 0)
+    if (my.w == 0 || block >= of.y)
         return;
+    const real weight =
+        LOAD(direction + ((of.x + block) * 4 + 3) * WIDTH, lane);
+    real total[PAIRS * BAND];
 #pragma unroll
     for (int k = 0; k < BAND; k++) {
         real a[2 * COMPS];

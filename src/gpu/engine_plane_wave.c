@@ -41,44 +41,63 @@ static double band_top(int n_q, double dq_inv_ang, int band)
 
 /* ---- what the device has from the start ---- */
 
-/* Blocks of directions, band after band. numbers [n_block][4][width] out,
- * caller frees, also after an error. */
+/* Blocks of one band's directions for distances to d_ang, behind the n_all that
+ * there are. numbers [n_all][4][width] grows, as e->band does. */
+static tsr_status add_band(tsr_wave_engine *e, int band, double d_ang,
+                           int *n_all, float **numbers, tsr_err *err)
+{
+    const size_t w = width(e);
+    const double turns = e->base.dq_inv_ang / (2.0 * PI);
+    double(*at)[4] = NULL;
+    int n;
+    TSR_TRY(tsr_plane_wave_directions(
+        band_top(e->base.n_q, e->base.dq_inv_ang, band), d_ang, &n, &at, err));
+    const int first = *n_all;
+    *n_all += (int)(((size_t)n + w - 1) / w);
+    float *more = realloc(*numbers, (size_t)*n_all * 4 * w * sizeof *more);
+    int *bands = realloc(e->band, (size_t)*n_all * sizeof *bands);
+    *numbers = more != NULL ? more : *numbers;
+    e->band = bands != NULL ? bands : e->band;
+    if (more == NULL || bands == NULL) {
+        free(at);
+        return tsr_no_memory(err);
+    }
+    memset(more + (size_t)first * 4 * w, 0,
+           (size_t)(*n_all - first) * 4 * w * sizeof *more);
+    for (int i = first; i < *n_all; i++)
+        bands[i] = band;
+    for (size_t i = 0; i < (size_t)n; i++)
+        for (size_t c = 0; c < 4; c++)
+            more[(((size_t)first + i / w) * 4 + c) * w + i % w] =
+                (float)(c < 3 ? turns * at[i][c] : at[i][c]);
+    free(at);
+    return TSR_OK;
+}
+
+/* Blocks of directions, level after level and band after band. numbers [all
+ * blocks][4][width] out, caller frees, also after an error. */
 static tsr_status make_directions(tsr_wave_engine *e, float **numbers,
                                   tsr_err *err)
 {
-    const int n_q = e->base.n_q;
-    const size_t w = width(e);
-    const double turns = e->base.dq_inv_ang / (2.0 * PI);
+    double d_ang = e->d_bound_ang;
+    int n_all = 0;
     *numbers = NULL;
-    for (int b = 0; b < n_band(n_q); b++) {
-        double(*at)[4] = NULL;
-        int n;
-        const tsr_status status = tsr_plane_wave_directions(
-            band_top(n_q, e->base.dq_inv_ang, b), e->d_bound_ang, &n, &at, err);
-        const int first = e->n_block;
-        e->n_block += (int)(((size_t)n + w - 1) / w);
-        const size_t size = (size_t)e->n_block * 4 * w;
-        float *more = realloc(*numbers, size * sizeof *more);
-        int *band = realloc(e->band, (size_t)e->n_block * sizeof *band);
-        *numbers = more != NULL ? more : *numbers;
-        e->band = band != NULL ? band : e->band;
-        if (status != TSR_OK || more == NULL || band == NULL) {
-            free(at);
-            return status != TSR_OK ? status : tsr_no_memory(err);
-        }
-        memset(more + (size_t)first * 4 * w, 0,
-               (size_t)(e->n_block - first) * 4 * w * sizeof *more);
-        for (int i = first; i < e->n_block; i++)
-            band[i] = b;
-        for (size_t i = 0; i < (size_t)n; i++)
-            for (size_t c = 0; c < 4; c++)
-                more[(((size_t)first + i / w) * 4 + c) * w + i % w] =
-                    (float)(c < 3 ? turns * at[i][c] : at[i][c]);
-        free(at);
+    for (int l = 0; l < TSR_WAVE_LEVELS; l++, d_ang *= TSR_WAVE_SHRINK) {
+        e->level[l] = (tsr_wave_level){.first = n_all, .d_ang = d_ang};
+        for (int b = 0; b < n_band(e->base.n_q); b++)
+            TSR_TRY(add_band(e, b, d_ang, &n_all, numbers, err));
+        e->level[l].n = n_all - e->level[l].first;
     }
-    e->row =
-        (size_t)e->n_block * 2 * (size_t)e->base.n_comp * TSR_WAVE_BAND * w;
+    e->n_block = e->level[0].n;
+    e->row = (size_t)e->n_block * 2 * (size_t)e->base.n_comp * TSR_WAVE_BAND *
+             width(e);
     return TSR_OK;
+}
+
+static int n_all_blocks(const tsr_wave_engine *e)
+{
+    const tsr_wave_level *last = &e->level[TSR_WAVE_LEVELS - 1];
+    return last->first + last->n;
 }
 
 static size_t factor_count(const tsr_wave_engine *e)
@@ -272,7 +291,7 @@ static cl_mem copy_of(const tsr_wave_engine *e, size_t bytes, void *from,
 static tsr_status make_buffers(tsr_wave_engine *e, const tsr_engine_spec *spec,
                                float *direction, tables *t, tsr_err *err)
 {
-    const size_t n_block = (size_t)e->n_block;
+    const size_t n_block = (size_t)n_all_blocks(e);
     const size_t n_place = (size_t)(e->n_unit * n_band(spec->n_q));
     float kernel[TSR_AMPLITUDE_TERMS][TSR_AMPLITUDE_WIDTH];
     cl_int code = CL_SUCCESS;
@@ -281,6 +300,12 @@ static tsr_status make_buffers(tsr_wave_engine *e, const tsr_engine_spec *spec,
     e->direction = copy_of(e, n_block * 4 * width(e) * sizeof *direction,
                            direction, &code);
     e->bands = copy_of(e, n_block * sizeof *e->band, e->band, &code);
+    cl_uint levels[TSR_WAVE_LEVELS][2];
+    for (int l = 0; l < TSR_WAVE_LEVELS; l++) {
+        levels[l][0] = (cl_uint)e->level[l].first;
+        levels[l][1] = (cl_uint)e->level[l].n;
+    }
+    e->levels = copy_of(e, sizeof levels, levels, &code);
     e->factor = copy_of(e, factor_count(e) * sizeof *factor, factor, &code);
     free(factor);
     tsr_amplitude_kernel(kernel);
@@ -344,8 +369,8 @@ static tsr_status forward(tsr_wave_engine *e, const tsr_engine_spec *spec,
 static void engine_free(tsr_engine *engine)
 {
     tsr_wave_engine *e = (tsr_wave_engine *)engine;
-    const cl_mem all[] = {e->direction, e->bands,  e->factor, e->amplitude,
-                          e->table,     e->places, e->kernel};
+    const cl_mem all[] = {e->direction, e->bands, e->levels, e->factor,
+                          e->amplitude, e->table, e->places, e->kernel};
     for (int i = 0; e->system != NULL && i < e->base.n_system; i++)
         tsr_wave_system_clear(&e->system[i]);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

@@ -81,10 +81,11 @@ static tsr_status launch(wave_batch *b, size_t n, size_t rows, size_t used,
     return tsr_cl_fail(err, e->device, "a launch of plane waves", code);
 }
 
-static void put_part(cl_uint to[4], size_t first, int n, size_t row,
+static void put_part(cl_uint to[4], size_t first, int n, size_t row, int level,
                      unsigned is_unit)
 {
-    const cl_uint part[4] = {(cl_uint)first, (cl_uint)n, (cl_uint)row, is_unit};
+    const cl_uint part[4] = {(cl_uint)first, (cl_uint)n, (cl_uint)row,
+                             (cl_uint)level << 1 | is_unit};
     memcpy(to, part, sizeof part);
 }
 
@@ -106,18 +107,20 @@ static tsr_status launch_all(wave_batch *b, tsr_err *err)
             const size_t first = (size_t)((long)n_loose * k / n_own),
                          end = (size_t)((long)n_loose * (k + 1) / n_own);
             put_part(b->host[parts_at + rows], used + first, (int)(end - first),
-                     rows, 0);
+                     rows, s->proposed_level, 0);
             rows++;
         }
         used += (size_t)n_loose;
         const int n_unit = tsr_wave_put_units(e, s, b->host + used);
         if (n_unit > 0) {
-            put_part(b->host[parts_at + rows], used, n_unit, rows, 1);
+            put_part(b->host[parts_at + rows], used, n_unit, rows,
+                     s->proposed_level, 1);
             rows++;
         }
         used += TSR_WAVE_POSE * (size_t)n_unit;
-        const cl_uint ask[4] = {slot | (s->is_full ? 1u << 31 : 0), slot ^ 1,
-                                (cl_uint)first_row,
+        const cl_uint ask[4] = {slot | (cl_uint)s->proposed_level << 28 |
+                                    (s->is_full ? 1u << 31 : 0),
+                                slot ^ 1, (cl_uint)first_row,
                                 (cl_uint)(rows - first_row)};
         memcpy(b->host[n++], ask, sizeof ask);
     }
@@ -165,12 +168,13 @@ tsr_status tsr_wave_submit(tsr_batch *batch, int n,
 }
 
 /* The parts of all blocks, in their order. */
-static void add_up(const tsr_wave_engine *e, const float *part, double *profile)
+static void add_up(const tsr_wave_engine *e, const float *part,
+                   const tsr_wave_level *level, double *profile)
 {
     const int n_q = e->base.n_q;
     memset(profile, 0, tsr_wave_n_profile(e) * sizeof *profile);
-    for (int block = 0; block < e->n_block; block++) {
-        const int low = e->band[block] * TSR_WAVE_BAND;
+    for (int block = 0; block < level->n; block++) {
+        const int low = e->band[level->first + block] * TSR_WAVE_BAND;
         const int n = n_q - low < TSR_WAVE_BAND ? n_q - low : TSR_WAVE_BAND;
         for (int pair = 0; pair < e->base.n_pair; pair++, part += TSR_WAVE_BAND)
             for (int k = 0; k < n; k++)
@@ -202,7 +206,7 @@ tsr_status tsr_wave_wait(tsr_batch *batch, double *profile, tsr_err *err)
             memcpy(s->proposed, s->accepted,
                    tsr_wave_n_profile(e) * sizeof *profile);
         } else {
-            add_up(e, result, s->proposed);
+            add_up(e, result, &e->level[s->proposed_level], s->proposed);
             result += n_result(e);
         }
         if (profile != NULL)
@@ -270,16 +274,18 @@ static cl_int set_arguments(const tsr_wave_engine *e, wave_batch *b)
     code |= clSetKernelArg(b->add, 1, sizeof parts_at, &parts_at);
     code |= clSetKernelArg(b->add, 2, sizeof e->direction, &e->direction);
     code |= clSetKernelArg(b->add, 3, sizeof e->bands, &e->bands);
-    code |= clSetKernelArg(b->add, 4, sizeof e->factor, &e->factor);
-    code |= clSetKernelArg(b->add, 5, sizeof e->table, &e->table);
-    code |= clSetKernelArg(b->add, 6, sizeof e->places, &e->places);
-    code |= clSetKernelArg(b->add, 7, sizeof e->kernel, &e->kernel);
-    code |= clSetKernelArg(b->add, 8, sizeof b->sum, &b->sum);
+    code |= clSetKernelArg(b->add, 4, sizeof e->levels, &e->levels);
+    code |= clSetKernelArg(b->add, 5, sizeof e->factor, &e->factor);
+    code |= clSetKernelArg(b->add, 6, sizeof e->table, &e->table);
+    code |= clSetKernelArg(b->add, 7, sizeof e->places, &e->places);
+    code |= clSetKernelArg(b->add, 8, sizeof e->kernel, &e->kernel);
+    code |= clSetKernelArg(b->add, 9, sizeof b->sum, &b->sum);
     code |= clSetKernelArg(b->take, 0, sizeof b->input, &b->input);
     code |= clSetKernelArg(b->take, 1, sizeof e->direction, &e->direction);
-    code |= clSetKernelArg(b->take, 2, sizeof b->sum, &b->sum);
-    code |= clSetKernelArg(b->take, 3, sizeof e->amplitude, &e->amplitude);
-    code |= clSetKernelArg(b->take, 4, sizeof b->profile, &b->profile);
+    code |= clSetKernelArg(b->take, 2, sizeof e->levels, &e->levels);
+    code |= clSetKernelArg(b->take, 3, sizeof b->sum, &b->sum);
+    code |= clSetKernelArg(b->take, 4, sizeof e->amplitude, &e->amplitude);
+    code |= clSetKernelArg(b->take, 5, sizeof b->profile, &b->profile);
     return code;
 }
 

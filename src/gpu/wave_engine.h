@@ -19,6 +19,17 @@ enum {
 /* Entries of four numbers: a loose body has one, a unit POSE of them. */
 enum { TSR_WAVE_POSE = 4 };
 
+/* Sets of directions, of which a system has the smallest that its largest
+ * distance allows for: the first for d_bound_ang, every other for
+ * TSR_WAVE_SHRINK of the one before. */
+enum { TSR_WAVE_LEVELS = 4 };
+#define TSR_WAVE_SHRINK 0.8
+
+typedef struct {
+    int first, n; /* blocks */
+    double d_ang;
+} tsr_wave_level;
+
 /* A rigid unit with a table. Three of its bodies far apart tell its pose. */
 typedef struct {
     int given;          /* its number in the spec */
@@ -38,6 +49,8 @@ typedef struct {
     double origin[3], proposed_origin[3];
     double centre[3], reach; /* no body is farther from the centre */
     double proposed_centre[3], proposed_reach;
+    double span, proposed_span; /* nothing of it is farther apart */
+    int level, proposed_level;  /* of directions */
     int n_range;
     tsr_wave_range *range;       /* [n_body] of the proposal */
     int n_loose, n_unit;         /* that moved: loose bodies, units */
@@ -54,18 +67,22 @@ typedef struct {
     tsr_engine base;
     const tsr_device *device;
     double d_bound_ang;
+    double inside_ang; /* what is inside of units is not farther from their
+                          bodies */
     int items, lanes;
-    int n_block, *band; /* [n_block] */
-    size_t row;         /* numbers of all amplitudes of a system */
-    double *forward;    /* [n_pair] I(0) */
-    int *unit;          /* [n_body] of its unit, -1: loose */
-    int *run_end;       /* [n_body] so far bodies after it are of the same */
+    tsr_wave_level level[TSR_WAVE_LEVELS];
+    int n_block;     /* of the first level, which has most */
+    int *band;       /* [all blocks] */
+    size_t row;      /* numbers of all amplitudes of a system */
+    double *forward; /* [n_pair] I(0) */
+    int *unit;       /* [n_body] of its unit, -1: loose */
+    int *run_end;    /* [n_body] so far bodies after it are of the same */
     int n_loose, n_unit;
     int unit_cost; /* loose bodies that a table is as dear as */
     tsr_wave_unit *units;
     double (*rigid)[3]; /* [n_body] where tables are from */
     tsr_program program;
-    cl_mem direction, bands, factor, amplitude;
+    cl_mem direction, bands, levels, factor, amplitude;
     cl_mem table, places, kernel; /* of units: values, where they are, kernel */
     tsr_wave_system *system;
 } tsr_wave_engine;

@@ -13,6 +13,13 @@
  * 1e-6 A. */
 static const double rigid_ang = 1e-3;
 
+/* A set of directions is chosen with room for a distance so many times the
+ * present one, so that the next steps do not ask for another. */
+static const double spare = 1.05;
+
+/* Of more bodies a sphere about all tells the largest distance. */
+enum { MOST_EXACT = 2000 };
+
 tsr_status tsr_wave_system_init(const tsr_wave_engine *e, tsr_wave_system *s,
                                 tsr_err *err)
 {
@@ -197,11 +204,28 @@ static int describe_unit(const tsr_wave_engine *e, const tsr_engine_spec *spec,
     return 1;
 }
 
+/* How far what is inside of units is from the nearest of their bodies. */
+static double find_inside(const tsr_engine_spec *spec)
+{
+    const tsr_engine_inside *in = spec->inside;
+    double most2 = 0.0;
+    for (int i = 0; in != NULL && i < in->n; i++) {
+        double least2 = HUGE_VAL;
+        for (int b = 0; b < spec->n_body; b++)
+            if (spec->unit[b] == in->unit[i])
+                least2 = fmin(least2,
+                              tsr_vec3_distance2(in->xyz[i], spec->rigid[b]));
+        most2 = fmax(most2, least2);
+    }
+    return sqrt(most2);
+}
+
 tsr_status tsr_wave_find_units(tsr_wave_engine *e, const tsr_engine_spec *spec,
                                tsr_err *err)
 {
     const int n_body = spec->n_body;
     const size_t n = (size_t)n_body;
+    e->inside_ang = find_inside(spec);
     e->unit = calloc(n, sizeof *e->unit);
     e->run_end = calloc(n, sizeof *e->run_end);
     e->units = calloc(n, sizeof *e->units);
@@ -296,29 +320,50 @@ static double moved_reach(const tsr_wave_engine *e, const tsr_wave_system *s)
     return most;
 }
 
-/* Bounds first, where some bodies moved; then the exact check. */
+/* The smallest set of directions that allows for that distance. */
+static int level_for(const tsr_wave_engine *e, double span)
+{
+    int level = TSR_WAVE_LEVELS - 1;
+    while (level > 0 && e->level[level].d_ang < span)
+        level--;
+    return level;
+}
+
+/* Bounds first, where some bodies moved; then exactly. What no longer has room
+ * among its directions is summed afresh, with others. */
 static tsr_status check_extent(const tsr_wave_engine *e, int system,
                                tsr_err *err)
 {
     tsr_wave_system *s = &e->system[system];
+    const double(*then)[3] = (const double(*)[3])s->then;
+    s->proposed_level = s->level;
     if (!s->is_full) {
         const double moved = moved_reach(e, s);
         tsr_vec3_copy(s->proposed_centre, s->centre);
         s->proposed_reach = fmax(s->reach, moved);
-        if (moved + s->proposed_reach <= e->d_bound_ang)
+        s->proposed_span = fmax(s->span, moved + s->proposed_reach);
+        if (s->proposed_span <= e->level[s->level].d_ang)
             return TSR_OK;
     }
-    const double(*then)[3] = (const double(*)[3])s->then;
     find_centre(e, s);
-    if (2.0 * s->proposed_reach <= e->d_bound_ang ||
-        !tsr_is_distance_beyond(e->base.n_body, then,
-                                e->d_bound_ang * (1.0 + 1e-6)))
+    const double wide = 2.0 * s->proposed_reach;
+    if (wide > e->d_bound_ang &&
+        tsr_is_distance_beyond(e->base.n_body, then,
+                               e->d_bound_ang * (1.0 + 1e-6)))
+        return tsr_fail(err, TSR_E_RANGE,
+                        "engine: two bodies of system %d are %.6g Angstrom "
+                        "apart; the q grid allows for %.6g",
+                        system, tsr_largest_distance(e->base.n_body, then),
+                        e->d_bound_ang);
+    s->proposed_span = (e->base.n_body <= MOST_EXACT
+                            ? tsr_largest_distance(e->base.n_body, then)
+                            : wide) +
+                       2.0 * e->inside_ang;
+    if (!s->is_full && s->proposed_span <= e->level[s->level].d_ang)
         return TSR_OK;
-    return tsr_fail(err, TSR_E_RANGE,
-                    "engine: two bodies of system %d are %.6g Angstrom apart; "
-                    "the q grid allows for %.6g",
-                    system, tsr_largest_distance(e->base.n_body, then),
-                    e->d_bound_ang);
+    s->is_full = 1;
+    s->proposed_level = level_for(e, spare * s->proposed_span);
+    return TSR_OK;
 }
 
 /* Whether bodies of a unit, first to end - 1, are where its pose says, which is
@@ -401,6 +446,8 @@ void tsr_wave_accept(tsr_batch *batch, int system)
     copy_moved(s, s->now, (const double(*)[3])s->then);
     tsr_vec3_copy(s->centre, s->proposed_centre);
     s->reach = s->proposed_reach;
+    s->span = s->proposed_span;
+    s->level = s->proposed_level;
     s->is_pending = 0;
     if (s->is_same) {
         s->is_stale |= s->n_range > 0; /* it turned: its waves did not */
@@ -435,6 +482,8 @@ tsr_status tsr_wave_propose(const tsr_wave_engine *e,
                      e->n_loose + e->unit_cost * e->n_unit;
     TSR_THEN(status, check_units(e, proposal, err));
     TSR_THEN(status, check_extent(e, proposal->system, err));
+    if (s->is_same) /* nothing is summed */
+        s->proposed_level = s->level;
     tsr_vec3_copy(s->proposed_origin,
                   s->is_full ? s->proposed_centre : s->origin);
     if (status != TSR_OK)

@@ -16,6 +16,8 @@ static void clear_probe(tsr_probe *probe)
 {
     free(probe->type);
     free(probe->amplitude);
+    free(probe->body_type);
+    free(probe->body_amplitude);
     free(probe->power);
 }
 

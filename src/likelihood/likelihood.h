@@ -24,7 +24,10 @@ typedef struct {
     int n_type;         /* the engine's */
     int *type;          /* [n_body], or of the particles */
     double *amplitude;  /* [n_comp][n_type][n_q] form factors for it */
-    double *power;      /* [n_q] tsr_component_power */
+    int n_body_type;    /* the same of bodies, where that is of particles; */
+    int *body_type;     /* [n_body] NULL: it is of bodies */
+    double *body_amplitude; /* [n_comp][n_body_type][n_q] */
+    double *power;          /* [n_q] tsr_component_power */
     int is_neutron;
     tsr_neutron_basis basis; /* of neutrons */
 } tsr_probe;
@@ -93,14 +96,6 @@ int tsr_likelihood_coefficients(const tsr_likelihood *likelihood, int view,
                                 const double *contrast, double power,
                                 double *c);
 
-/* Partial profiles [n_pair][n_q] of one likelihood, of structures that weigh
- * `weight` in all, become about those of `to`, a likelihood of the same data:
- * each q by the ratio of both corrections at contrast (NULL: where c1 and c2
- * start), and without S_ab, which `to` adds. Of one view. */
-void tsr_likelihood_convert(const tsr_likelihood *from,
-                            const tsr_likelihood *to, const double *contrast,
-                            double weight, double *partial);
-
 /* Where c1 and c2 start, and the corners of what they may be: value [5] out.
  * Returns how many. */
 int tsr_likelihood_corners(const tsr_likelihood *likelihood, int view,
@@ -111,8 +106,8 @@ int tsr_likelihood_corners(const tsr_likelihood *likelihood, int view,
  * the atoms' G. Before chains start. */
 void tsr_likelihood_take_atoms(tsr_likelihood *likelihood, double radius_ang);
 
-/* The same of particles, of which engines then make the profiles; borrowed.
- * Errors: TSR_E_NOMEM. */
+/* The same of particles, of which engines then make the profiles; borrowed. The
+ * bodies' form factors are kept, for a surrogate. Errors: TSR_E_NOMEM. */
 tsr_status tsr_likelihood_take_particles(tsr_likelihood *likelihood,
                                          const tsr_particles *particles,
                                          tsr_err *err);

@@ -102,29 +102,6 @@ void tsr_likelihood_take_atoms(tsr_likelihood *likelihood, double radius_ang)
                 tsr_component_power(radius_ang, k * l->grid.dq_inv_ang);
 }
 
-static double ratio_at(const tsr_likelihood *l, const double *contrast,
-                       size_t k)
-{
-    return l->view->atoms != NULL ? tsr_likelihood_ratio(l, 0, contrast, k)
-                                  : 1.0;
-}
-
-void tsr_likelihood_convert(const tsr_likelihood *from,
-                            const tsr_likelihood *to, const double *contrast,
-                            double weight, double *partial)
-{
-    const size_t n_q = (size_t)to->grid.n_q;
-    double at[TSR_N_CONTRAST];
-    for (int i = 0; i < TSR_N_CONTRAST; i++)
-        at[i] = contrast != NULL ? contrast[i] : from->contrast[i].start;
-    for (size_t k = 0; k < n_q; k++) {
-        const double by = ratio_at(from, at, k) / ratio_at(to, at, k);
-        for (size_t p = 0; p < (size_t)to->n_pair; p++)
-            partial[p * n_q + k] =
-                by * partial[p * n_q + k] - weight * to->self[p * n_q + k];
-    }
-}
-
 tsr_status tsr_likelihood_take_particles(tsr_likelihood *likelihood,
                                          const tsr_particles *particles,
                                          tsr_err *err)
@@ -147,8 +124,9 @@ tsr_status tsr_likelihood_take_particles(tsr_likelihood *likelihood,
             return status;
         }
         memcpy(type, particles->kind, (size_t)particles->n * sizeof *type);
-        free(probe->type);
-        free(probe->amplitude);
+        probe->body_type = probe->type;
+        probe->body_amplitude = probe->amplitude;
+        probe->n_body_type = probe->n_type;
         probe->type = type;
         probe->amplitude = factor;
         probe->n_type = particles->n_kind;

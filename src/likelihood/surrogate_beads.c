@@ -76,11 +76,18 @@ int tsr_surrogate_has_water(const tsr_surrogate_beads *beads)
 
 /* ---- what does not change ---- */
 
+/* Of bodies also where the likelihood is of particles. */
+static int n_body_type(const tsr_probe *p)
+{
+    return p->body_type != NULL ? p->n_body_type : p->n_type;
+}
+
 static const double *factor_of(const tsr_likelihood *l, int k, int body)
 {
     const tsr_probe *p = l->probe;
-    return p->amplitude +
-           ((size_t)k * (size_t)p->n_type + (size_t)p->type[body]) *
+    const int *type = p->body_type != NULL ? p->body_type : p->type;
+    return (p->body_type != NULL ? p->body_amplitude : p->amplitude) +
+           ((size_t)k * (size_t)n_body_type(p) + (size_t)type[body]) *
                (size_t)l->grid.n_q;
 }
 
@@ -121,19 +128,36 @@ static void add_constant(tsr_surrogate_beads *g, int u, int v, const double *s)
                            factor_of(l, c, v)[q] * factor_of(l, d, u)[q]);
 }
 
+static int last_unit(const tsr_surrogate_beads *g)
+{
+    int last = -1;
+    for (int b = 0; b < g->n_bead; b++)
+        last = g->bead[b].unit > last ? g->bead[b].unit : last;
+    return last;
+}
+
 static int stays(const tsr_surrogate_beads *g, int a, int b)
 {
     return a == b ||
            (g->bead[a].unit >= 0 && g->bead[a].unit == g->bead[b].unit);
 }
 
-static void make_constant(tsr_surrogate_beads *g, const double (*body)[3],
-                          double *s)
+/* Of units that have particles all pairs of these, of others those of their
+ * bodies. */
+static tsr_status make_constant(tsr_surrogate_beads *g, const double (*body)[3],
+                                double *s, tsr_err *err)
 {
-    const tsr_q_grid *grid = &g->likelihood->grid;
-    for (int a = 0; a < g->n_bead; a++)
+    const tsr_likelihood *l = g->likelihood;
+    const tsr_q_grid *grid = &l->grid;
+    for (int unit = 0; unit <= last_unit(g); unit++)
+        if (tsr_unit_n_particle(l, unit) > 0)
+            TSR_TRY(tsr_unit_add_pairs(l, unit, g->constant, err));
+    for (int a = 0; a < g->n_bead; a++) {
+        const tsr_bead *p = &g->bead[a];
+        if (tsr_unit_n_particle(l, p->unit) > 0)
+            continue;
         for (int b = a; b < g->n_bead; b++) {
-            const tsr_bead *p = &g->bead[a], *w = &g->bead[b];
+            const tsr_bead *w = &g->bead[b];
             if (!stays(g, a, b))
                 continue;
             for (int u = p->first; u < p->first + p->count; u++)
@@ -146,6 +170,8 @@ static void make_constant(tsr_surrogate_beads *g, const double (*body)[3],
                     add_constant(g, u, v, s);
                 }
         }
+    }
+    return TSR_OK;
 }
 
 static int knows_water(const tsr_likelihood *l)
@@ -282,27 +308,44 @@ static int making_init(making *s, const tsr_surrogate_beads *g,
 
 /* ---- rigid units ---- */
 
-/* The beads of a unit: which they are, and where their bodies. */
+/* The beads of a unit, and what scatters in it: its particles, or its bodies.
+ */
 typedef struct {
     int n_bead, n_body;
-    int *bead, *body;              /* [n_bead], [n_body] */
+    int *bead;                     /* [n_bead] */
     double (*centre)[3], (*at)[3]; /* [n_bead], [n_body] */
-    double *factor, *amount;       /* [n_body][n_q], [SHAPES][n_bead] */
+    const double **component;      /* [n_body] form factors, those of the next
+                                      component so far behind: */
+    size_t stride;
+    double *factor, *amount; /* [n_body][n_q], [SHAPES][n_bead] */
 } unit_view;
 
 static void find_unit(const tsr_surrogate_beads *g, int unit,
                       const double (*body)[3], unit_view *v)
 {
+    const tsr_likelihood *l = g->likelihood;
+    const tsr_probe *p = l->probe;
+    const size_t n_q = (size_t)l->grid.n_q;
+    const int has_particles = tsr_unit_n_particle(l, unit) > 0;
     v->n_bead = v->n_body = 0;
+    v->stride = n_q * (size_t)(has_particles ? p->n_type : n_body_type(p));
     for (int b = 0; b < g->n_bead; b++) {
         if (g->bead[b].unit != unit)
             continue;
         tsr_bead_centre(&g->bead[b], body, v->centre[v->n_bead]);
         v->bead[v->n_bead++] = b;
-        for (int k = 0; k < g->bead[b].count; k++, v->n_body++) {
-            v->body[v->n_body] = g->bead[b].first + k;
-            memcpy(v->at[v->n_body], body[g->bead[b].first + k], sizeof *v->at);
+        for (int k = 0; k < g->bead[b].count && !has_particles; k++) {
+            const int at = g->bead[b].first + k;
+            v->component[v->n_body] = factor_of(l, 0, at);
+            memcpy(v->at[v->n_body++], body[at], sizeof *v->at);
         }
+    }
+    const tsr_engine_inside *in = has_particles ? &l->particles->inside : NULL;
+    for (int i = 0; in != NULL && i < in->n; i++) {
+        if (in->unit[i] != unit)
+            continue;
+        v->component[v->n_body] = p->amplitude + (size_t)in->type[i] * n_q;
+        memcpy(v->at[v->n_body++], in->xyz[i], sizeof *v->at);
     }
 }
 
@@ -313,10 +356,9 @@ static int fit_unit(making *s, const unit_view *v, int is_water)
     const tsr_q_grid *grid = &g->likelihood->grid;
     const int first = is_water ? g->n_bead : 0;
     const size_t n_q = (size_t)grid->n_q;
-    const size_t stride = (size_t)g->likelihood->probe->n_type * n_q;
     for (int i = 0; i < v->n_body; i++)
-        put_factors(s, factor_of(g->likelihood, 0, v->body[i]), stride,
-                    is_water, v->factor + (size_t)i * n_q);
+        put_factors(s, v->component[i], v->stride, is_water,
+                    v->factor + (size_t)i * n_q);
     for (int m = 0; m < SHAPES; m++)
         for (int b = 0; b < v->n_bead; b++)
             v->amount[m * v->n_bead + b] =
@@ -343,22 +385,25 @@ static int fit_unit(making *s, const unit_view *v, int is_water)
 static int fit_units(making *s, int n_body, const double (*body)[3])
 {
     const tsr_surrogate_beads *g = s->beads;
-    const size_t n = (size_t)g->n_bead, m = (size_t)n_body,
-                 n_q = (size_t)g->likelihood->grid.n_q;
-    unit_view v = {.bead = calloc(n + m, sizeof *v.bead),
+    const tsr_particles *own = g->likelihood->particles;
+    const size_t n = (size_t)g->n_bead, n_q = (size_t)g->likelihood->grid.n_q,
+                 m = (size_t)(n_body + (own != NULL ? own->inside.n : 0));
+    unit_view v = {.bead = calloc(n + 1, sizeof *v.bead),
                    .centre = calloc(n + m, sizeof *v.centre),
+                   .component = calloc(m + 1, sizeof(*v.component)),
                    .factor = calloc(m * n_q + SHAPES * n, sizeof *v.factor)};
-    int ok = v.bead != NULL && v.centre != NULL && v.factor != NULL, last = -1;
-    for (int b = 0; b < g->n_bead; b++)
-        last = g->bead[b].unit > last ? g->bead[b].unit : last;
+    int ok = v.bead != NULL && v.centre != NULL && v.component != NULL &&
+             v.factor != NULL;
+    const int last = last_unit(g);
     for (int unit = 0; unit <= last && ok; unit++) {
-        v.body = v.bead + n, v.at = v.centre + n, v.amount = v.factor + m * n_q;
+        v.at = v.centre + n, v.amount = v.factor + m * n_q;
         find_unit(g, unit, body, &v);
         for (int water = 0; water <= g->has_water && v.n_bead > 1; water++)
             ok &= fit_unit(s, &v, water);
     }
     free(v.bead);
     free(v.centre);
+    free(v.component);
     free(v.factor);
     return ok;
 }
@@ -435,9 +480,9 @@ tsr_surrogate_beads *tsr_surrogate_beads_new(const tsr_topology *topology,
     }
     tsr_bead_list(topology, g->bead);
     make_factors(g, body, work);
-    make_constant(g, body, work);
+    const tsr_status status = make_constant(g, body, work, NULL);
     free(work);
-    if (!keep_shapes(g, topology->n_body, body)) {
+    if (status != TSR_OK || !keep_shapes(g, topology->n_body, body)) {
         tsr_surrogate_beads_free(g);
         return NULL;
     }

@@ -3,6 +3,8 @@
 #include "likelihood/surrogate_units.h"
 
 #include "core/vec3.h"
+#include "model/extent.h"
+#include "scattering/plane_wave.h"
 
 #include <gsl/gsl_linalg.h>
 #include <math.h>
@@ -107,6 +109,54 @@ void tsr_bead_centre(const tsr_bead *bead, const double (*body)[3], double x[3])
     for (int i = 0; i < bead->count; i++)
         for (int d = 0; d < 3; d++)
             x[d] += body[bead->first + i][d] / bead->count;
+}
+
+/* ---- particles ---- */
+
+int tsr_unit_n_particle(const tsr_likelihood *likelihood, int unit)
+{
+    const tsr_particles *own = likelihood->particles;
+    int n = 0;
+    for (int i = 0; own != NULL && unit >= 0 && i < own->inside.n; i++)
+        n += own->inside.unit[i] == unit;
+    return n;
+}
+
+tsr_status tsr_unit_add_pairs(const tsr_likelihood *likelihood, int unit,
+                              double *partial, tsr_err *err)
+{
+    const tsr_likelihood *l = likelihood;
+    const tsr_probe *p = l->probe;
+    const tsr_engine_inside *in = &l->particles->inside;
+    const size_t n_profile = (size_t)p->n_pair * (size_t)l->grid.n_q;
+    double(*xyz)[3] = calloc((size_t)in->n + 1, sizeof *xyz);
+    int *type = calloc((size_t)in->n + 1, sizeof *type), n = 0;
+    double *own = calloc(n_profile, sizeof *own);
+    const int is_there = xyz != NULL && type != NULL && own != NULL;
+    for (int i = 0; i < in->n && is_there; i++)
+        if (in->unit[i] == unit) {
+            tsr_vec3_copy(xyz[n], in->xyz[i]);
+            type[n++] = in->type[i];
+        }
+    const tsr_debye_spec spec = {.n = n,
+                                 .n_type = p->n_type,
+                                 .n_comp = p->n_comp,
+                                 .n_q = l->grid.n_q,
+                                 .dq_inv_ang = l->grid.dq_inv_ang,
+                                 .xyz = (const double(*)[3])xyz,
+                                 .type = type,
+                                 .form_factor = p->amplitude};
+    const tsr_status status =
+        !is_there ? tsr_no_memory(err)
+                  : tsr_plane_wave_sum(
+                        &spec, tsr_largest_distance(n, (const double(*)[3])xyz),
+                        1, NULL, own, err);
+    for (size_t k = 0; k < n_profile && status == TSR_OK; k++)
+        partial[k] += own[k];
+    free(xyz);
+    free(type);
+    free(own);
+    return status;
 }
 
 /* ---- amounts ---- */

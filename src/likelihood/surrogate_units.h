@@ -8,16 +8,17 @@
  *     B(q) = sum over beads b and shapes m of a_mb s_m(q) exp(i q x_b),
  *
  * and a is chosen such that the mean of |B - A|^2 over all directions, A the
- * amplitude of the unit's bodies, is least in a weighted sum over q. The mean
- * of exp(i q (x - y)) is sinc(q |x - y|), so that all sums are known, and a
- * solves linear equations. Beads are nearer to each other than the curve can
- * tell, so a is held near what it was (ridge regression). What other units and
- * flexible residues see of the unit, products of its amplitude with theirs, is
- * as good as B. */
+ * amplitude of the unit's bodies, or of its particles, is least in a weighted
+ * sum over q. The mean of exp(i q (x - y)) is sinc(q |x - y|), so that all sums
+ * are known, and a solves linear equations. Beads are nearer to each other than
+ * the curve can tell, so a is held near what it was (ridge regression). What
+ * other units and flexible residues see of the unit, products of its amplitude
+ * with theirs, is as good as B. */
 #ifndef TSR_LIKELIHOOD_SURROGATE_UNITS_H
 #define TSR_LIKELIHOOD_SURROGATE_UNITS_H
 
 #include "engine/walker.h"
+#include "likelihood/likelihood.h"
 #include "model/topology.h"
 
 /* Bodies first..first+count-1, which move as one; of a flexible residue one
@@ -59,6 +60,15 @@ typedef struct {
 
 /* 0: out of memory. Amounts stay where the equations have no solution. */
 int tsr_unit_fit(const tsr_unit_beads *unit);
+
+/* Particles of a unit of the topology; 0 where the likelihood is of bodies, or
+ * the unit is too small. */
+int tsr_unit_n_particle(const tsr_likelihood *likelihood, int unit);
+
+/* Adds the partial profiles of a unit's particles to partial [n_pair][n_q], of
+ * the first probe. Errors: TSR_E_NOMEM. */
+tsr_status tsr_unit_add_pairs(const tsr_likelihood *likelihood, int unit,
+                              double *partial, tsr_err *err);
 
 /* sinc(j x), j = 0 to n_q - 1, by the recurrence of sin(j x). */
 void tsr_sinc_series(int n_q, double x, double *out);

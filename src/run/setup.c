@@ -28,7 +28,6 @@ void tsr_setup_clear(tsr_setup *setup)
     free(setup->model_error_text);
     tsr_surrogate_free(setup->surrogate);
     tsr_likelihood_free(setup->likelihood);
-    tsr_likelihood_free(setup->coarse);
     tsr_particles_free(setup->particles);
     tsr_atom_curves_free(setup->atoms);
     tsr_prior_free(setup->prior);

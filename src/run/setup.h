@@ -36,7 +36,6 @@ typedef struct {
     tsr_likelihood *likelihood;   /* NULL without data */
     tsr_particles *particles;     /* of the likelihood: all atoms; NULL: it is
                                      of bodies */
-    tsr_likelihood *coarse;       /* then that of bodies, which walks go by */
     tsr_surrogate *surrogate;     /* NULL: chains do not walk */
     tsr_atom_target *atom_target; /* NULL: draws are of the bodies */
     int n_engine;                 /* 0 until tsr_setup_engine; one a device */
@@ -109,15 +108,10 @@ tsr_status tsr_setup_terms(const tsr_config *config, tsr_log *log,
                            tsr_err *err);
 
 /* Where draws are of all atoms with water that rides along: the likelihood
- * becomes one of particles, and setup->coarse that of the bodies. Before
- * engines are chosen. Errors: TSR_E_CONFIG (the atoms are not known), those of
- * tsr_atom_curves_new, of tsr_atom_particles_new and of reading the terms. */
+ * becomes one of particles. Before engines are chosen. Errors: those of
+ * tsr_atom_curves_new and of tsr_atom_particles_new. */
 tsr_status tsr_setup_ride(const tsr_config *config, tsr_log *log,
                           tsr_setup *setup, tsr_err *err);
-
-/* An engine for one system of setup->coarse, on the first device. */
-tsr_status tsr_setup_coarse_engine(const tsr_setup *setup, tsr_engine **out,
-                                   tsr_err *err);
 
 /* With water of their own: a likelihood of all atoms' curves with terms of
  * its own, and setup->target.fine, which draws are then of. After the engines

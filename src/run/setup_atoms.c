@@ -1,16 +1,14 @@
 /* Draws of all atoms: what structure.bodies: atoms adds to a run.
  *
  * With water that rides along the likelihood is one of particles
- * (atoms/atom_particles.h), which chains move as they do bodies; a second one,
- * of bodies, is what walks go by.
+ * (atoms/atom_particles.h), which chains move as they do bodies.
  *
  * With water of each conformation's own chains move with bodies, whose curves,
  * corrected, are near those of all atoms (setup_model_error.c). The place above
  * each ladder (sampler/fine.h) is of the posterior whose curve is that of all
- * atoms, and nothing is left of the model's error there.
- *
- * Terms keep what they learn of a profile's error, so that the second posterior
- * has terms of its own, from the same entries of the configuration. */
+ * atoms, and nothing is left of the model's error there. Terms keep what they
+ * learn of a profile's error, so that this posterior has terms of its own, from
+ * the same entries of the configuration. */
 #include "run/setup.h"
 
 #include "atoms/atom_curves.h"
@@ -157,38 +155,29 @@ void tsr_setup_atom_target_free(tsr_atom_target *target)
     free(t);
 }
 
-/* One more likelihood of the same configuration, with terms of its own, since
- * terms keep what they learn of a profile's error. */
-static tsr_status read_again(const tsr_config *config, const tsr_setup *s,
-                             tsr_likelihood **out, tsr_err *err)
-{
-    int n = 0;
-    tsr_term **term = calloc((size_t)config->data.n + 1, sizeof(*term));
-    TSR_TRY(tsr_allocated(term, err));
-    tsr_status status = tsr_setup_terms(config, NULL, s, &n, term, err);
-    for (int d = 0; d < n; d++)
-        term[d]->probe =
-            s->likelihood->term[d]->probe; /* of the same entries */
-    if (status == TSR_OK)
-        status = tsr_likelihood_new(s->topology, s->n_probe, s->scattering,
-                                    s->d_bound_ang, n, term, out, err);
-    else
-        while (n > 0)
-            tsr_term_free(term[--n]);
-    free(term);
-    TSR_THEN(status, tsr_setup_expect(s, *out, err));
-    return status;
-}
-
 /* The likelihood whose profiles are those of atoms. */
 static tsr_status make_likelihood(const tsr_config *config, tsr_atom_target *t,
                                   tsr_err *err)
 {
     const tsr_setup *s = t->setup;
     const tsr_likelihood *l = s->likelihood;
+    int n = 0;
     double *six, *partial;
     tsr_atom_curves *curves = NULL;
-    tsr_status status = read_again(config, s, &t->likelihood, err);
+    tsr_term **term = calloc((size_t)config->data.n + 1, sizeof(*term));
+    TSR_TRY(tsr_allocated(term, err));
+    tsr_status status = tsr_setup_terms(config, NULL, s, &n, term, err);
+    for (int d = 0; d < n; d++)
+        term[d]->probe = l->term[d]->probe; /* of the same entries */
+    if (status == TSR_OK)
+        status =
+            tsr_likelihood_new(s->topology, s->n_probe, s->scattering,
+                               s->d_bound_ang, n, term, &t->likelihood, err);
+    else
+        while (n > 0)
+            tsr_term_free(term[--n]);
+    free(term);
+    TSR_THEN(status, tsr_setup_expect(s, t->likelihood, err));
     if (status != TSR_OK)
         return status;
     six = calloc(TSR_N_COMP_PAIR * (size_t)l->grid.n_q, sizeof *six);
@@ -231,7 +220,6 @@ tsr_status tsr_setup_ride(const tsr_config *config, tsr_log *log,
     if (!tsr_config_rides(config))
         return TSR_OK;
     tsr_status status = make_particles(config, s, err);
-    TSR_THEN(status, read_again(config, s, &s->coarse, err));
     TSR_THEN(status,
              tsr_likelihood_take_particles(s->likelihood, s->particles, err));
     if (status != TSR_OK)

@@ -58,15 +58,6 @@ static tsr_status make_engine(const tsr_setup *s, const tsr_device *device,
     return status;
 }
 
-tsr_status tsr_setup_coarse_engine(const tsr_setup *setup, tsr_engine **out,
-                                   tsr_err *err)
-{
-    tsr_setup of = *setup;
-    of.likelihood = of.coarse;
-    of.engine_choice = TSR_ENGINE_TILES;
-    return make_engine(&of, of.device[0], 1, out, err);
-}
-
 /* Where all that engines are told of is in the first conformation. */
 static const double (*first_places(const tsr_setup *s))[3]
 {

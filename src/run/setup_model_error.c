@@ -26,16 +26,14 @@ enum { LEARN_STREAM = 0x7e000000 };
 enum { LEAST = 6 };
 
 /* One model that is compared with atoms that have water of their own. */
-typedef struct lesson {
+typedef struct {
     const tsr_setup *s;
     tsr_likelihood *l;
     tsr_examples of;
     double radius_ang;
     int has_chains; /* there are some, which the error is learnt for anew */
     tsr_batch *batch;
-    double (*place)[3];   /* of particles; NULL: bodies */
-    struct lesson *other; /* of the same conformations, with these atoms; NULL:
-                             there is none */
+    double (*place)[3]; /* of particles; NULL: bodies */
 } lesson;
 
 /* ---- conformations and their curves ---- */
@@ -88,10 +86,7 @@ static tsr_status make_room(lesson *x, tsr_err *err)
 {
     const size_t n = tsr_examples_size(&x->of, x->of.n + 1);
     const tsr_particles *own = x->l->particles;
-    if (x->of.bodies != NULL)
-        return TSR_OK;
-    if (x->of.atoms == NULL)
-        x->of.atoms = calloc(n, sizeof *x->of.atoms);
+    x->of.atoms = calloc(n, sizeof *x->of.atoms);
     x->of.bodies = calloc(n, sizeof *x->of.bodies);
     if (own != NULL)
         x->place = calloc((size_t)own->n + 1, sizeof *x->place);
@@ -121,8 +116,7 @@ static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
     TSR_TRY(tsr_setup_sum_atoms(x->s, x->l, curves, c, six, atoms,
                                 &x->radius_ang, err));
     add_atoms(x, i);
-    TSR_TRY(learn_bodies(x, i, c, err));
-    return x->other != NULL ? learn_bodies(x->other, i, c, err) : TSR_OK;
+    return learn_bodies(x, i, c, err);
 }
 
 static tsr_status walk(tsr_chain *chain, long n_step, int is_warm, tsr_err *err)
@@ -185,26 +179,6 @@ static tsr_status learn_curves(lesson *x, const tsr_conformation *const *given,
                                    : learn_draws(x, curves, six, err));
     tsr_batch_free(x->batch);
     free(six);
-    return status;
-}
-
-/* The same for the bodies that walks go by. */
-static tsr_status learn_both(lesson *x, const tsr_conformation *const *given,
-                             tsr_atom_curves *curves, tsr_err *err)
-{
-    lesson *y = x->other;
-    tsr_engine *engine = NULL;
-    if (y == NULL)
-        return learn_curves(x, given, curves, err);
-    tsr_status status = tsr_setup_coarse_engine(x->s, &engine, err);
-    TSR_THEN(status, tsr_batch_new(engine, 1, &y->batch, err));
-    TSR_THEN(status, make_room(x, err));
-    y->of.atoms = x->of.atoms;
-    TSR_THEN(status, make_room(y, err));
-    TSR_THEN(status, learn_curves(x, given, curves, err));
-    y->radius_ang = x->radius_ang;
-    tsr_batch_free(y->batch);
-    tsr_engine_free(engine);
     return status;
 }
 
@@ -444,21 +418,12 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
     lesson x = {.s = s, .l = l, .of = {l, .n = count_conformations(config, s)}};
     tsr_words words;
     set_nodes(&x);
-    lesson y = x;
-    y.l = s->coarse;
-    y.of.likelihood = y.l;
-    x.other = y.l != NULL ? &y : NULL;
-    tsr_status status =
-        learn_both(&x,
-                   !is_still(config, s->topology) ? NULL
-                   : s->n_start > 0 ? (const tsr_conformation *const *)s->start
-                                    : &first,
-                   curves, err);
-    tsr_words_begin(&words);
-    for (; x.other != NULL && y.of.view < l->n_view && status == TSR_OK;
-         y.of.view++)
-        status = learn_view(config, &y, NULL, &words, err);
-    free(tsr_words_end(&words)); /* that of the bodies is nobody's error */
+    tsr_status status = learn_curves(
+        &x,
+        !is_still(config, s->topology) ? NULL
+        : s->n_start > 0 ? (const tsr_conformation *const *)s->start
+                         : &first,
+        curves, err);
     tsr_words_begin(&words);
     for (; x.of.view < l->n_view && status == TSR_OK; x.of.view++)
         status = learn_view(config, &x, log, &words, err);
@@ -472,7 +437,6 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
     free(x.of.atoms);
     free(x.of.bodies);
     free(x.place);
-    free(y.of.bodies);
     tsr_atom_curves_free(curves);
     return status;
 }

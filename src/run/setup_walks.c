@@ -101,8 +101,7 @@ tsr_status tsr_setup_surrogate(tsr_log *log, tsr_setup *setup, tsr_err *err)
     if (!walks && !redraws)
         return TSR_OK;
     TSR_TRY(tsr_surrogate_new(s->topology, s->prior, s->prior_table,
-                              s->coarse != NULL ? s->coarse : s->likelihood,
-                              s->first, &s->surrogate, err));
+                              s->likelihood, s->first, &s->surrogate, err));
     if (s->surrogate == NULL)
         return TSR_OK;
     if (walks)
@@ -120,7 +119,6 @@ tsr_status tsr_setup_surrogate(tsr_log *log, tsr_setup *setup, tsr_err *err)
     }
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(s->surrogate);
     s->target.surrogate = s->surrogate;
-    s->target.coarse = s->coarse;
     s->target.walk_cost = tsr_setup_has_gpu(s) ? 1.0 : WALK_COST_CPU;
     if (has_walks)
         tsr_info(log,

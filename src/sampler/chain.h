@@ -51,7 +51,6 @@ typedef struct {
     tsr_conformation *const *group_start;
     double *group_log_z; /* [n_group] sampler/population.h; NaN: not known */
     const tsr_surrogate *surrogate; /* NULL: no chain goes by one */
-    const tsr_likelihood *coarse;   /* that it stands for; NULL: likelihood */
     double walk_cost; /* walks are made so many times as seldom as their weight
                          says; 0 counts as 1 */
     int is_still;     /* 1: no moves, structures stay where they start */

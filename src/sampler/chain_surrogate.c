@@ -54,11 +54,6 @@ tsr_status tsr_chain_set_out(tsr_chain *chain,
     for (int k = 0; k < c->n_state; k++)
         for (int i = 0; k != c->which && i < n; i++)
             c->others[i] += weight[k] * c->state[k].profile[i];
-    if (t->coarse != NULL && c->n_state > 1)
-        tsr_likelihood_convert(
-            t->likelihood, t->coarse,
-            tsr_parameters_contrast(c->parameters, c->now.theta),
-            1.0 - weight[c->which], c->others);
     return tsr_surrogate_fill(
         t->surrogate, layout,
         &(tsr_surrogate_place){
