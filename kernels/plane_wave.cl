@@ -8,11 +8,13 @@
  * with ITEMS, LANES, BAND, COMPS; BANDS, how many bands there are; and WIDE and
  * TERMS of scattering/plane_wave.h.
  *
- * An entry is a body at a place: x, y, z and, as bits, its number and whether
- * it is there (0) or no longer (1). What all entries of a part add to the
+ * An entry is a body at a place: x, y, z and, as bits, whether it is there (0)
+ * or no longer (1), which components it has (PART_...), and its number. What all entries of a part add to the
  * amplitudes of a block goes into a row of `sum`; waves_take adds the rows of a
  * proposal to the amplitudes that were accepted. So nothing depends on the
  * order in which work-groups run. */
+#define PART_BUT_LAST 1
+#define PART_LAST 2
 #define PAIRS (COMPS * (COMPS + 1) / 2)
 #define WIDTH (ITEMS * LANES)
 #define AMPLITUDES (2 * COMPS * BAND) /* of a direction, of a table's place */
@@ -54,28 +56,82 @@ static inline void wave_of(real turns, real *cosine, real *sine)
     *cosine = 1.0f - 2.0f * s * s;
 }
 
-/* One body's waves times its form factors f [BAND][COMPS]. */
-static inline void add_body(real nx, real ny, real nz, float low, float sign,
-                            float4 at, const float *f, real *sum)
+/* One body's waves times its form factors f [BAND][COMPS], of components from
+ * to to - 1, which are constants where it is called. */
+#if ITEMS > 1
+#define FACTOR const float
+#else
+#define FACTOR __global const float
+#endif
+static inline void add_waves(real nx, real ny, real nz, float low, float4 at,
+                             FACTOR *f, int from, int to, real *sum)
 {
+    const float sign = as_uint(at.w) & 1 ? -1.0f : 1.0f;
     const real step = nx * at.x + ny * at.y + nz * at.z; /* turns a step of q */
     real c, s, c1, s1;
     wave_of(low * step, &c, &s);
     wave_of(step, &c1, &s1);
     c *= sign;
     s *= sign;
+    const real twice = 2.0f * c1;
+    real c_before = c * c1 + s * s1, s_before = s * c1 - c * s1;
 #pragma unroll
     for (int k = 0; k < BAND; k++) {
 #pragma unroll
-        for (int a = 0; a < COMPS; a++) {
+        for (int a = from; a < to; a++) {
             sum[2 * (k * COMPS + a)] += f[k * COMPS + a] * c;
             sum[2 * (k * COMPS + a) + 1] += f[k * COMPS + a] * s;
         }
-        const real next = c * c1 - s * s1;
-        s = s * c1 + c * s1;
-        c = next;
+        const real c_next = twice * c - c_before,
+                   s_next = twice * s - s_before;
+        c_before = c;
+        s_before = s;
+        c = c_next;
+        s = s_next;
     }
 }
+
+#if ITEMS > 1
+static inline void add_body(real nx, real ny, real nz, float low, float4 at,
+                            const float *f, real *sum)
+{
+    const uint part = COMPS > 1 ? (as_uint(at.w) >> 1) & 3 : 0;
+    if (part == PART_BUT_LAST)
+        add_waves(nx, ny, nz, low, at, f, 0, COMPS - 1, sum);
+    else if (part == PART_LAST)
+        add_waves(nx, ny, nz, low, at, f, COMPS - 1, COMPS, sum);
+    else
+        add_waves(nx, ny, nz, low, at, f, 0, COMPS, sum);
+}
+#else
+/* All entries of one kind, so that their sums stay in registers. factor: of the
+ * band, of body 0. */
+static inline void add_kind(__global const uint4 *entry, uint n,
+                            __global const float *factor, real nx, real ny,
+                            real nz, float low, uint part, int from, int to,
+                            real *total)
+{
+    real sum[AMPLITUDES];
+#pragma unroll
+    for (int k = 0; k < BAND; k++)
+#pragma unroll
+        for (int j = 2 * (k * COMPS + from); j < 2 * (k * COMPS + to); j++)
+            sum[j] = 0.0f;
+    for (uint i = 0; i < n; i++) {
+        const float4 at = as_float4(entry[i]);
+        const uint bits = as_uint(at.w);
+        if (((bits >> 1) & 3) == part)
+            add_waves(nx, ny, nz, low, at,
+                      factor + (size_t)(bits >> 3) * BANDS * BAND * COMPS,
+                      from, to, sum);
+    }
+#pragma unroll
+    for (int k = 0; k < BAND; k++)
+#pragma unroll
+        for (int j = 2 * (k * COMPS + from); j < 2 * (k * COMPS + to); j++)
+            total[j] += sum[j];
+}
+#endif
 
 /* The kernel at the WIDE points about a place on a circle, and the first of
  * them: scattering/plane_wave.h. */
@@ -159,27 +215,52 @@ static inline void read_places(__global const float *table, uint columns,
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 #else
+/* r [16] as the rows of a square: rows become columns, in four steps of
+ * exchanging halves, quarters, ... */
+static inline void transpose(float16 *r)
+{
+    const uint16 at = (uint16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+                               15);
+#pragma unroll
+    for (uint w = 8; w > 0; w /= 2) {
+        const uint16 is_high = at & w;
+        const uint16 low = at + (is_high != 0 ? 16 - w : 0),
+                     high = at + (is_high != 0 ? 16 : w);
+#pragma unroll
+        for (int i = 0; i < 16; i++) {
+            if (i & w)
+                continue;
+            const float16 a = r[i], b = r[i + w];
+            r[i] = shuffle2(a, b, low);
+            r[i + w] = shuffle2(a, b, high);
+        }
+    }
+}
+
 static inline void read_places(__global const float *table, uint columns,
                                size_t lane, unit_reads *reads)
 {
+    float16 own[COMPS][WIDTH];
     for (int d = 0; d < WIDTH; d++) {
         __global const float *at = table + (size_t)reads->first[d] * AMPLITUDES;
-        float16 own[COMPS];
         for (int k = 0; k < COMPS; k++)
-            own[k] = 0.0f;
+            own[k][d] = 0.0f;
+#pragma unroll
         for (int i = 0; i < WIDE; i++, at += (size_t)columns * AMPLITUDES)
 #pragma unroll
-            for (int j = 0; j < WIDE; j++)
+            for (int k = 0; k < COMPS; k++) {
+                float16 row = 0.0f;
 #pragma unroll
-                for (int k = 0; k < COMPS; k++)
-                    own[k] += reads->row[i][d] * reads->column[j][d] *
-                              vload16(k, at + j * AMPLITUDES);
-        for (int k = 0; k < COMPS; k++) {
-            float some[16];
-            vstore16(own[k], 0, some);
-            for (int j = 0; j < 16; j++)
-                reads->a[16 * k + j][d] = some[j];
-        }
+                for (int j = 0; j < WIDE; j++)
+                    row += reads->column[j][d] *
+                           vload16(k, at + j * AMPLITUDES);
+                own[k][d] += reads->row[i][d] * row;
+            }
+    }
+    for (int k = 0; k < COMPS; k++) {
+        transpose(own[k]);
+        for (int j = 0; j < 16; j++)
+            vstore16(own[k][j], 0, reads->a[16 * k + j]);
     }
 }
 #endif
@@ -269,7 +350,7 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
             at[lane] = as_float4(input[my.x + from + lane]);
         barrier(CLK_LOCAL_MEM_FENCE);
         for (uint j = lane; j < count * BAND * COMPS; j += ITEMS) {
-            const size_t body = as_uint(at[j / (BAND * COMPS)].w) >> 1;
+            const size_t body = as_uint(at[j / (BAND * COMPS)].w) >> 3;
             f[j / (BAND * COMPS)][j % (BAND * COMPS)] =
                 factor[(body * BANDS + band[block]) * BAND * COMPS +
                        j % (BAND * COMPS)];
@@ -280,22 +361,19 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
 #pragma unroll
             for (int j = 0; j < BAND * COMPS; j++)
                 own[j] = f[i][j];
-            add_body(nx, ny, nz, low,
-                     as_uint(at[i].w) & 1 ? -1.0f : 1.0f, at[i], own, total);
+            add_body(nx, ny, nz, low, at[i], own, total);
         }
     }
 #else
-    for (uint i = my.x; !is_unit && i < my.x + my.y; i++) {
-        const float4 at = as_float4(input[i]);
-        const size_t body = as_uint(at.w) >> 1;
-        __global const float *f =
-            factor + (body * BANDS + band[block]) * BAND * COMPS;
-        float own[BAND * COMPS];
-#pragma unroll
-        for (int j = 0; j < BAND * COMPS; j++)
-            own[j] = f[j];
-        add_body(nx, ny, nz, low, as_uint(at.w) & 1 ? -1.0f : 1.0f, at, own,
-                 total);
+    if (!is_unit) {
+        __global const float *f = factor + band[block] * BAND * COMPS;
+#if COMPS > 1
+        add_kind(input + my.x, my.y, f, nx, ny, nz, low, PART_BUT_LAST, 0,
+                 COMPS - 1, total);
+        add_kind(input + my.x, my.y, f, nx, ny, nz, low, PART_LAST, COMPS - 1,
+                 COMPS, total);
+#endif
+        add_kind(input + my.x, my.y, f, nx, ny, nz, low, 0, 0, COMPS, total);
     }
 #endif
     __global float *out =

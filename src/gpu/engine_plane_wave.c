@@ -380,6 +380,7 @@ static void engine_free(tsr_engine *engine)
     free(e->system);
     free(e->band);
     free(e->unit);
+    free(e->part);
     free(e->run_end);
     free(e->units);
     free(e->rigid);
@@ -455,6 +456,7 @@ tsr_status tsr_engine_plane_wave_new(const tsr_engine_spec *spec,
         e->base.most_systems = (double)most_systems(e);
         status = fits(e, err);
     }
+    TSR_THEN(status, tsr_wave_find_parts(e, spec, err));
     TSR_THEN(status, forward(e, spec, err));
     TSR_THEN(status,
              tsr_engine_rounding(spec, 0x1p-24, ALLOWED, 1 + TSR_PLANE_WAVE_AGE,

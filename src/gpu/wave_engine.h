@@ -22,8 +22,8 @@ enum { TSR_WAVE_POSE = 4 };
 /* Sets of directions, of which a system has the smallest that its largest
  * distance allows for: the first for d_bound_ang, every other for
  * TSR_WAVE_SHRINK of the one before. */
-enum { TSR_WAVE_LEVELS = 4 };
-#define TSR_WAVE_SHRINK 0.8
+enum { TSR_WAVE_LEVELS = 6 };
+#define TSR_WAVE_SHRINK 0.88
 
 typedef struct {
     int first, n; /* blocks */
@@ -71,12 +71,13 @@ typedef struct {
                           bodies */
     int items, lanes;
     tsr_wave_level level[TSR_WAVE_LEVELS];
-    int n_block;     /* of the first level, which has most */
-    int *band;       /* [all blocks] */
-    size_t row;      /* numbers of all amplitudes of a system */
-    double *forward; /* [n_pair] I(0) */
-    int *unit;       /* [n_body] of its unit, -1: loose */
-    int *run_end;    /* [n_body] so far bodies after it are of the same */
+    int n_block;         /* of the first level, which has most */
+    int *band;           /* [all blocks] */
+    size_t row;          /* numbers of all amplitudes of a system */
+    double *forward;     /* [n_pair] I(0) */
+    int *unit;           /* [n_body] of its unit, -1: loose */
+    unsigned char *part; /* [n_body] tsr_wave_find_parts */
+    int *run_end;        /* [n_body] so far bodies after it are of the same */
     int n_loose, n_unit;
     int unit_cost; /* loose bodies that a table is as dear as */
     tsr_wave_unit *units;
@@ -117,6 +118,11 @@ int tsr_wave_put_units(const tsr_wave_engine *e, const tsr_wave_system *s,
  * are loose. Those that have particles inside all have one. Errors:
  * TSR_E_NOMEM, TSR_E_INTERNAL (such a one whose bodies are on a line). */
 tsr_status tsr_wave_find_units(tsr_wave_engine *e, const tsr_engine_spec *spec,
+                               tsr_err *err);
+
+/* Atoms have no water, and water is the last component: part says which of its
+ * components a body has (PART_... of the kernels). Errors: TSR_E_NOMEM. */
+tsr_status tsr_wave_find_parts(tsr_wave_engine *e, const tsr_engine_spec *spec,
                                tsr_err *err);
 
 /* ---- wave_batch.c ---- */

@@ -15,7 +15,7 @@ static const double rigid_ang = 1e-3;
 
 /* A set of directions is chosen with room for a distance so many times the
  * present one, so that the next steps do not ask for another. */
-static const double spare = 1.05;
+static const double spare = 1.02;
 
 /* Of more bodies a sphere about all tells the largest distance. */
 enum { MOST_EXACT = 2000 };
@@ -253,6 +253,26 @@ tsr_status tsr_wave_find_units(tsr_wave_engine *e, const tsr_engine_spec *spec,
         const int is_last = i == n_body - 1 || e->unit[i] != e->unit[i + 1];
         e->run_end[i] = is_last ? i + 1 : e->run_end[i + 1];
         e->n_loose += e->unit[i] < 0;
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_wave_find_parts(tsr_wave_engine *e, const tsr_engine_spec *spec,
+                               tsr_err *err)
+{
+    enum { BOTH, BUT_LAST, LAST };
+    const int n_comp = e->base.n_comp;
+    e->part = calloc((size_t)spec->n_body, sizeof *e->part);
+    TSR_TRY(tsr_allocated(e->part, err));
+    for (int i = 0; i < spec->n_body && n_comp > 1; i++) {
+        int has[3] = {0};
+        for (int a = 0; a < n_comp; a++)
+            for (int k = 0; k < spec->n_q; k++)
+                has[a] |= *tsr_engine_factor(spec, a, spec->type[i], k) != 0.0;
+        if (!has[n_comp - 1])
+            e->part[i] = BUT_LAST;
+        else if (!has[0] && !(n_comp > 2 && has[1]))
+            e->part[i] = LAST;
     }
     return TSR_OK;
 }
@@ -500,11 +520,11 @@ static void put_real(cl_uint *to, double x)
 }
 
 static void put_body(cl_uint to[4], const double x[3], const double origin[3],
-                     int body, unsigned is_gone)
+                     int body, unsigned part, unsigned is_gone)
 {
     for (int c = 0; c < 3; c++)
         put_real(&to[c], x[c] - origin[c]);
-    to[3] = (cl_uint)body << 1 | is_gone;
+    to[3] = (cl_uint)body << 3 | part << 1 | is_gone;
 }
 
 int tsr_wave_put_loose(const tsr_wave_engine *e, const tsr_wave_system *s,
@@ -520,9 +540,9 @@ int tsr_wave_put_loose(const tsr_wave_engine *e, const tsr_wave_system *s,
                 i = e->run_end[i] - 1;
                 continue;
             }
-            put_body(to[n++], s->then[i], s->proposed_origin, i, 0);
+            put_body(to[n++], s->then[i], s->proposed_origin, i, e->part[i], 0);
             if (!s->is_full)
-                put_body(to[n++], s->now[i], s->origin, i, 1);
+                put_body(to[n++], s->now[i], s->origin, i, e->part[i], 1);
         }
     return n;
 }

@@ -63,7 +63,7 @@ const tsr_field tsr_sampler_fields[] = {
      .min = 1,
      .max = 1e9,
      .words = auto_words,
-     .doc = "from one stored draw to the next; auto: 10, with bodies: atoms "
+     .doc = "from one stored draw to the next; auto: 10, with solvent.layer: own "
             "50, so that the curve of all atoms for each draw does not take "
             "most of the time"},
     {.name = "temperatures",
