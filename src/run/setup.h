@@ -13,7 +13,7 @@
 #include "sampler/sampler.h"
 #include "scattering/profile_fit.h"
 
-/* What draws of all atoms are of that have water of their own. */
+/* What draws of all atoms are of where bodies make the steps. */
 typedef struct tsr_atom_target tsr_atom_target;
 
 typedef struct {
@@ -34,8 +34,9 @@ typedef struct {
     tsr_neutron *sample;          /* [n_probe] of neutrons, in any solvent */
     tsr_neutron_bodies **neutron; /* [n_probe] NULL: X-rays */
     tsr_likelihood *likelihood;   /* NULL without data */
-    tsr_particles *particles;     /* of the likelihood: all atoms; NULL: it is
-                                     of bodies */
+    tsr_particles *particles;     /* all atoms with water that rides along, of
+                                     the likelihood or of atom_target; or NULL
+                                   */
     tsr_surrogate *surrogate;     /* NULL: chains do not walk */
     tsr_atom_target *atom_target; /* NULL: draws are of the bodies */
     int n_engine;                 /* 0 until tsr_setup_engine; one a device */
@@ -107,16 +108,24 @@ tsr_status tsr_setup_terms(const tsr_config *config, tsr_log *log,
                            const tsr_setup *setup, int *n, tsr_term **term,
                            tsr_err *err);
 
-/* Where draws are of all atoms with water that rides along: the likelihood
- * becomes one of particles. Before engines are chosen. Errors: those of
- * tsr_atom_curves_new and of tsr_atom_particles_new. */
+/* An engine for all probes of a likelihood. device NULL: the reference. */
+tsr_status tsr_setup_make_engine(const tsr_setup *setup,
+                                 const tsr_likelihood *likelihood,
+                                 const tsr_device *device, int n_system,
+                                 tsr_engine **out, tsr_err *err);
+
+/* Where draws are of all atoms with water that rides along, and GPUs make all
+ * steps by them: the likelihood becomes one of particles. Once the devices are
+ * open. Errors: those of tsr_atom_curves_new, of tsr_atom_particles_new and of
+ * the engine's self-test. */
 tsr_status tsr_setup_ride(const tsr_config *config, tsr_log *log,
                           tsr_setup *setup, tsr_err *err);
 
-/* With water of their own: a likelihood of all atoms' curves with terms of
- * its own, and setup->target.fine, which draws are then of. After the engines
- * are open and the model's error is known. Errors: TSR_E_CONFIG (the atoms are
- * not known), those of tsr_atom_curves_new and of reading the terms. */
+/* Where they are, and bodies make the steps: a likelihood of all atoms' curves
+ * with terms of its own, and setup->target.fine, which draws are then of. After
+ * the engines are open and the model's error is known. Errors: TSR_E_CONFIG
+ * (the atoms are not known), those of tsr_atom_curves_new and of reading the
+ * terms. */
 tsr_status tsr_setup_take_atoms(const tsr_config *config, tsr_log *log,
                                 tsr_setup *setup, tsr_err *err);
 void tsr_setup_atom_target_free(tsr_atom_target *target); /* NULL is fine */
@@ -179,12 +188,15 @@ tsr_status tsr_setup_scattering(const tsr_config *config, int n_term,
                                 tsr_term **term, tsr_log *log, tsr_setup *setup,
                                 tsr_err *err);
 
-/* What bodies lack of atoms, from draws of the prior: corrects the likelihood's
- * profiles and tells its terms what is left. Where there is nothing to learn it
- * from the log says so. The end of tsr_setup_engine. Errors: TSR_E_NOMEM, those
- * of the engine, of tsr_chain_new and of tsr_likelihood_correct. */
-tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
-                                 tsr_setup *setup, tsr_err *err);
+/* What a likelihood's bodies, or its particles, lack of atoms with water of
+ * their own, from draws of the prior: corrects its profiles and tells its terms
+ * what is left; setup->model_error_text is what was learnt last. engine: of
+ * that likelihood. Where there is nothing to learn it from the log says so.
+ * Errors: TSR_E_NOMEM, those of the engine, of tsr_chain_new and of
+ * tsr_likelihood_correct. */
+tsr_status tsr_setup_model_error(const tsr_config *config,
+                                 tsr_likelihood *likelihood, tsr_engine *engine,
+                                 tsr_log *log, tsr_setup *setup, tsr_err *err);
 
 /* The same, anew, from n examples of what chains came to (sampler/fine.h): for
  * the bodies that propose draws of all atoms, which are nearer to atoms where

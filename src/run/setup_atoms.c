@@ -19,6 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A system of the engine, for one thread at a time. */
+typedef struct {
+    tsr_batch *batch;
+    double (*place)[3]; /* [particles] */
+    int is_taken;
+} seat;
+
 struct tsr_atom_target {
     const tsr_setup *setup;
     tsr_atom_curves_spec spec;
@@ -28,6 +35,10 @@ struct tsr_atom_target {
     pthread_mutex_t lock;
     int n_free, n_room; /* curves that no thread uses now */
     tsr_atom_curves **free_one;
+    /* with water that rides along: */
+    tsr_engine *engine; /* of the particles, a system for each thread */
+    int n_seat;
+    seat *seat; /* [n_seat] */
 };
 
 /* Partial profiles of all atoms as a probe has them, the first rows of six. */
@@ -103,8 +114,9 @@ static void give_back(tsr_atom_target *t, tsr_atom_curves *curves)
     tsr_atom_curves_free(curves); /* out of memory for the list */
 }
 
-static tsr_status profile(void *context, const tsr_conformation *conformation,
-                          double *partial, tsr_err *err)
+static tsr_status profile_own(void *context,
+                              const tsr_conformation *conformation,
+                              double *partial, tsr_err *err)
 {
     tsr_atom_target *t = context;
     const size_t n_q = (size_t)t->likelihood->grid.n_q;
@@ -123,11 +135,41 @@ static tsr_status profile(void *context, const tsr_conformation *conformation,
     return status;
 }
 
+/* There are as many seats as threads. */
+static int take_seat(tsr_atom_target *t)
+{
+    int k = 0;
+    pthread_mutex_lock(&t->lock);
+    while (t->seat[k].is_taken)
+        k++;
+    t->seat[k].is_taken = 1;
+    pthread_mutex_unlock(&t->lock);
+    return k;
+}
+
+static tsr_status profile_riding(void *context,
+                                 const tsr_conformation *conformation,
+                                 double *partial, tsr_err *err)
+{
+    tsr_atom_target *t = context;
+    const tsr_particles *own = t->setup->particles;
+    const int k = take_seat(t);
+    own->type->place(own, conformation, 0, t->setup->topology->n_residue,
+                     t->seat[k].place);
+    const tsr_status status =
+        tsr_batch_set(t->seat[k].batch, k, (const double(*)[3])t->seat[k].place,
+                      partial, err);
+    pthread_mutex_lock(&t->lock);
+    t->seat[k].is_taken = 0;
+    pthread_mutex_unlock(&t->lock);
+    return status;
+}
+
 tsr_status tsr_setup_atom_partial(tsr_atom_target *target,
                                   const tsr_conformation *conformation,
                                   double *partial, tsr_err *err)
 {
-    return profile(target, conformation, partial, err);
+    return target->model.profile(target, conformation, partial, err);
 }
 
 double tsr_setup_atom_radius(const tsr_atom_target *target)
@@ -150,25 +192,28 @@ void tsr_setup_atom_target_free(tsr_atom_target *target)
     for (int k = 0; k < t->n_free; k++)
         tsr_atom_curves_free(t->free_one[k]);
     free(t->free_one);
+    for (int k = 0; k < t->n_seat && t->seat != NULL; k++) {
+        tsr_batch_free(t->seat[k].batch);
+        free(t->seat[k].place);
+    }
+    free(t->seat);
+    tsr_engine_free(t->engine);
     tsr_likelihood_free(t->likelihood);
     pthread_mutex_destroy(&t->lock);
     free(t);
 }
 
-/* The likelihood whose profiles are those of atoms. */
-static tsr_status make_likelihood(const tsr_config *config, tsr_atom_target *t,
-                                  tsr_err *err)
+/* A likelihood with terms of its own, of the same entries. */
+static tsr_status read_again(const tsr_config *config, tsr_atom_target *t,
+                             tsr_err *err)
 {
     const tsr_setup *s = t->setup;
-    const tsr_likelihood *l = s->likelihood;
     int n = 0;
-    double *six, *partial;
-    tsr_atom_curves *curves = NULL;
     tsr_term **term = calloc((size_t)config->data.n + 1, sizeof(*term));
     TSR_TRY(tsr_allocated(term, err));
     tsr_status status = tsr_setup_terms(config, NULL, s, &n, term, err);
     for (int d = 0; d < n; d++)
-        term[d]->probe = l->term[d]->probe; /* of the same entries */
+        term[d]->probe = s->likelihood->term[d]->probe;
     if (status == TSR_OK)
         status =
             tsr_likelihood_new(s->topology, s->n_probe, s->scattering,
@@ -178,12 +223,21 @@ static tsr_status make_likelihood(const tsr_config *config, tsr_atom_target *t,
             tsr_term_free(term[--n]);
     free(term);
     TSR_THEN(status, tsr_setup_expect(s, t->likelihood, err));
-    if (status != TSR_OK)
-        return status;
-    six = calloc(TSR_N_COMP_PAIR * (size_t)l->grid.n_q, sizeof *six);
-    partial = calloc((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
-    status = six == NULL || partial == NULL ? tsr_no_memory(err)
-                                            : borrow(t, &curves, err);
+    return status;
+}
+
+/* Its profiles are those of atoms with water of their own. */
+static tsr_status take_own(tsr_atom_target *t, tsr_err *err)
+{
+    const tsr_setup *s = t->setup;
+    const tsr_likelihood *l = s->likelihood;
+    tsr_atom_curves *curves = NULL;
+    double *six = calloc(TSR_N_COMP_PAIR * (size_t)l->grid.n_q, sizeof *six);
+    double *partial =
+        calloc((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
+    tsr_status status = six == NULL || partial == NULL
+                            ? tsr_no_memory(err)
+                            : borrow(t, &curves, err);
     TSR_THEN(status, tsr_setup_sum_atoms(s, t->likelihood, curves, s->first,
                                          six, partial, &t->radius_ang, err));
     if (status == TSR_OK)
@@ -213,6 +267,46 @@ static tsr_status make_particles(const tsr_config *config, tsr_setup *s,
     return tsr_atom_particles_new(&spec, curves, &s->particles, err);
 }
 
+static void tell_particles(const tsr_setup *s, tsr_log *log)
+{
+    tsr_info(log,
+             "draws are of all atoms: %d atoms and beads of water, %d of them "
+             "in rigid parts that are known by their amplitudes; the water "
+             "rides along",
+             s->particles->n_all, s->particles->inside.n);
+}
+
+/* Its profiles are those of particles. */
+static tsr_status take_riding(const tsr_config *config, tsr_atom_target *t,
+                              tsr_log *log, tsr_setup *s, tsr_err *err)
+{
+    TSR_TRY(make_particles(config, s, err));
+    TSR_TRY(tsr_likelihood_take_particles(t->likelihood, s->particles, err));
+    tell_particles(s, log);
+    t->radius_ang = s->particles->radius_ang;
+    t->n_seat = (s->n_thread > s->n_engine ? s->n_thread : s->n_engine) + 1;
+    t->seat = calloc((size_t)t->n_seat, sizeof *t->seat);
+    TSR_TRY(tsr_allocated(t->seat, err));
+    TSR_TRY(tsr_setup_make_engine(s, t->likelihood, s->device[0], t->n_seat,
+                                  &t->engine, err));
+    for (int k = 0; k < t->n_seat; k++) {
+        t->seat[k].place =
+            calloc((size_t)s->particles->n + 1, sizeof *t->seat[k].place);
+        TSR_TRY(tsr_allocated(t->seat[k].place, err));
+        TSR_TRY(tsr_batch_new(t->engine, 1, &t->seat[k].batch, err));
+    }
+    return tsr_setup_model_error(config, t->likelihood, t->engine, log, s, err);
+}
+
+static tsr_status test_waves(const tsr_setup *s, tsr_err *err)
+{
+    for (int e = 0; e < s->n_engine; e++)
+        for (int p = 0; p < s->likelihood->n_probe; p++)
+            TSR_TRY(tsr_plane_wave_self_test(
+                s->device[e], 0, s->likelihood->probe[p].n_comp, NULL, err));
+    return TSR_OK;
+}
+
 tsr_status tsr_setup_ride(const tsr_config *config, tsr_log *log,
                           tsr_setup *setup, tsr_err *err)
 {
@@ -222,14 +316,10 @@ tsr_status tsr_setup_ride(const tsr_config *config, tsr_log *log,
     tsr_status status = make_particles(config, s, err);
     TSR_THEN(status,
              tsr_likelihood_take_particles(s->likelihood, s->particles, err));
+    TSR_THEN(status, test_waves(s, err));
     if (status != TSR_OK)
         return tsr_wrap(err, status, "structure.bodies: atoms");
-    const tsr_particles *p = s->particles;
-    tsr_info(log,
-             "draws are of all atoms: %d atoms and beads of water, %d of them "
-             "in rigid parts that are known by their amplitudes; the water "
-             "rides along",
-             p->n_all, p->inside.n);
+    tell_particles(s, log);
     return TSR_OK;
 }
 
@@ -237,6 +327,7 @@ tsr_status tsr_setup_take_atoms(const tsr_config *config, tsr_log *log,
                                 tsr_setup *setup, tsr_err *err)
 {
     tsr_setup *s = setup;
+    const int rides = tsr_config_rides(config);
     if (config->structure.bodies != TSR_CONFIG_ATOMS || s->particles != NULL)
         return TSR_OK;
     tsr_atom_target *t = calloc(1, sizeof *t);
@@ -250,14 +341,22 @@ tsr_status tsr_setup_take_atoms(const tsr_config *config, tsr_log *log,
                                      .density = config->solvent.density,
                                      .grid = s->likelihood->grid,
                                      .device = s->device[0]};
-    const tsr_status status = make_likelihood(config, t, err);
+    tsr_status status = read_again(config, t, err);
+    if (status == TSR_OK && rides)
+        status = test_waves(s, err);
+    TSR_THEN(status,
+             rides ? take_riding(config, t, log, s, err) : take_own(t, err));
     if (status != TSR_OK)
         return tsr_wrap(err, status, "structure.bodies: atoms");
-    free(s->model_error_text); /* that is the bodies' */
-    s->model_error_text = strdup("none, since draws are of all atoms");
-    TSR_TRY(tsr_allocated(s->model_error_text, err));
+    if (!rides) {
+        free(s->model_error_text); /* that is the bodies' */
+        s->model_error_text = strdup("none, since draws are of all atoms");
+        TSR_TRY(tsr_allocated(s->model_error_text, err));
+    }
     t->model =
-        (tsr_fine_model){.target = s->target, .context = t, .profile = profile};
+        (tsr_fine_model){.target = s->target,
+                         .context = t,
+                         .profile = rides ? profile_riding : profile_own};
     t->model.target.likelihood = t->likelihood;
     t->model.target.n_share = 0;
     t->model.target.share = NULL;

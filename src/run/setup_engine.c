@@ -11,11 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static tsr_engine_spec spec_of(const tsr_setup *s, int probe, int n_system)
+static tsr_engine_spec spec_of(const tsr_setup *s, const tsr_likelihood *l,
+                               int probe, int n_system)
 {
-    tsr_engine_spec spec = tsr_likelihood_engine(
-        s->likelihood, probe, s->topology->n_body, n_system, s->d_bound_ang);
-    if (s->unit != NULL) {
+    tsr_engine_spec spec = tsr_likelihood_engine(l, probe, s->topology->n_body,
+                                                 n_system, s->d_bound_ang);
+    if (s->unit != NULL && l->particles == NULL) {
         spec.unit = s->unit;
         spec.rigid = (const double(*)[3])s->first->body;
     }
@@ -26,7 +27,7 @@ static tsr_engine_spec spec_of(const tsr_setup *s, int probe, int n_system)
 static tsr_status find_units(tsr_setup *s, tsr_err *err)
 {
     const tsr_topology *t = s->topology;
-    if (s->n_start > 0 || s->particles != NULL) /* these have their own */
+    if (s->n_start > 0)
         return TSR_OK;
     s->unit = malloc(((size_t)t->n_body + 1) * sizeof *s->unit);
     TSR_TRY(tsr_allocated(s->unit, err));
@@ -35,16 +36,18 @@ static tsr_status find_units(tsr_setup *s, tsr_err *err)
     return TSR_OK;
 }
 
-/* An engine for all probes. device NULL: the reference. */
-static tsr_status make_engine(const tsr_setup *s, const tsr_device *device,
-                              int n_system, tsr_engine **out, tsr_err *err)
+tsr_status tsr_setup_make_engine(const tsr_setup *setup,
+                                 const tsr_likelihood *likelihood,
+                                 const tsr_device *device, int n_system,
+                                 tsr_engine **out, tsr_err *err)
 {
-    const int n = s->likelihood->n_probe;
+    const tsr_setup *s = setup;
+    const int n = likelihood->n_probe;
     tsr_engine **part = calloc((size_t)n, sizeof(*part));
     tsr_status status =
         part == NULL ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
     for (int p = 0; p < n && status == TSR_OK; p++) {
-        const tsr_engine_spec spec = spec_of(s, p, n_system);
+        const tsr_engine_spec spec = spec_of(s, likelihood, p, n_system);
         status = device == NULL
                      ? tsr_engine_reference_new(&spec, &part[p], err)
                      : tsr_engine_device_new(&spec, device, s->engine_choice,
@@ -61,8 +64,8 @@ static tsr_status make_engine(const tsr_setup *s, const tsr_device *device,
 /* Where all that engines are told of is in the first conformation. */
 static const double (*first_places(const tsr_setup *s))[3]
 {
-    return (const double(*)[3])(s->particles != NULL ? s->particles->start
-                                                     : s->first->body);
+    const tsr_particles *own = s->likelihood->particles;
+    return (const double(*)[3])(own != NULL ? own->start : s->first->body);
 }
 
 /* ---- devices ---- */
@@ -104,7 +107,7 @@ static tsr_status open_device(int index, const tsr_setup *s,
     for (int n_comp = 1; n_comp <= TSR_N_COMP; n_comp++) {
         int is_needed[2] = {0, 0};
         for (int p = 0; p < l->n_probe && status == TSR_OK; p++) {
-            const tsr_engine_spec spec = spec_of(s, p, 1);
+            const tsr_engine_spec spec = spec_of(s, s->likelihood, p, 1);
             const tsr_engine_choice engine = tsr_engine_choose(
                 &spec, tsr_device_get_info(*device), s->engine_choice);
             if (l->probe[p].n_comp == n_comp)
@@ -214,7 +217,8 @@ static tsr_status measure(tsr_setup *s, int n_chain, tsr_err *err)
         tsr_engine *engine = NULL;
         tsr_batch *batch = NULL;
         double seconds = 0.0;
-        status = make_engine(s, s->device[e], n, &engine, err);
+        status = tsr_setup_make_engine(s, s->likelihood, s->device[e], n,
+                                       &engine, err);
         if (status == TSR_OK)
             status = tsr_batch_new(engine, n, &batch, err);
         if (status == TSR_OK)
@@ -280,8 +284,8 @@ static tsr_status open_engines(tsr_setup *s, tsr_err *err)
     for (int e = 0; e < s->n_engine && status == TSR_OK; e++) {
         int n_system = s->share[e].n_chain * tsr_target_n_temp(&s->target) *
                        tsr_target_n_state(&s->target);
-        status =
-            make_engine(s, s->device[e], n_system, &s->share[e].engine, err);
+        status = tsr_setup_make_engine(s, s->likelihood, s->device[e], n_system,
+                                       &s->share[e].engine, err);
     }
     return status;
 }
@@ -425,7 +429,7 @@ static double room_for(const tsr_setup *s)
     for (int e = 0; e < s->n_engine; e++) {
         double share = 0.0; /* of the device, that a system takes */
         for (int p = 0; p < s->likelihood->n_probe; p++) {
-            const tsr_engine_spec spec = spec_of(s, p, 1);
+            const tsr_engine_spec spec = spec_of(s, s->likelihood, p, 1);
             const double room =
                 s->device[e] != NULL
                     ? tsr_engine_room(&spec, s->device[e], s->engine_choice)
@@ -447,7 +451,7 @@ static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
         .is_gpu = tsr_setup_has_gpu(s),
         .walks = tsr_setup_will_walk(s),
         .has_fine = config->structure.bodies == TSR_CONFIG_ATOMS &&
-                    s->particles == NULL &&
+                    !tsr_config_rides(config) &&
                     tsr_likelihood_n_profile(s->likelihood) > 0,
         .n_thread = s->n_thread,
         .n_state = tsr_target_n_state(&s->target),
@@ -467,9 +471,7 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
     tsr_setup *s = setup;
     if (tsr_likelihood_n_profile(s->likelihood) == 0)
         return settle(config, n_chain, s, err);
-    tsr_status status = tsr_setup_ride(config, log, s, err);
-    if (status != TSR_OK)
-        return tsr_config_blame(config, status, err);
+    tsr_status status;
     if (strcmp(config->device.use, "reference") == 0) {
         status = reserve(s, 1, err);
         s->n_engine = status == TSR_OK;
@@ -479,6 +481,8 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
         TSR_TRY(find_units(s, err));
         status = open_devices(config->device.use, log, s, err);
     }
+    if (status == TSR_OK && tsr_setup_has_gpu(s))
+        status = tsr_setup_ride(config, log, s, err);
     if (status == TSR_OK)
         status = settle(config, n_chain, s, err);
     if (status == TSR_OK)
@@ -490,7 +494,8 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
     if (status == TSR_OK)
         status = check_engines(log, s, err);
     if (status == TSR_OK)
-        status = tsr_setup_model_error(config, log, s, err);
+        status = tsr_setup_model_error(config, s->likelihood,
+                                       s->share[0].engine, log, s, err);
     TSR_THEN(status, tsr_setup_take_atoms(config, log, s, err));
     if (status == TSR_OK)
         status = tsr_setup_surrogate(log, s, err);

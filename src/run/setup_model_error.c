@@ -32,6 +32,8 @@ typedef struct {
     tsr_examples of;
     double radius_ang;
     int has_chains; /* there are some, which the error is learnt for anew */
+    const tsr_likelihood *better; /* whose atoms these are, with an error of
+                                     their own; NULL: they have none */
     tsr_batch *batch;
     double (*place)[3]; /* of particles; NULL: bodies */
 } lesson;
@@ -169,12 +171,13 @@ static tsr_status learn_given(lesson *x, const tsr_conformation *const *given,
 
 /* given [n]: of which conformations; NULL: of draws of the prior. */
 static tsr_status learn_curves(lesson *x, const tsr_conformation *const *given,
-                               tsr_atom_curves *curves, tsr_err *err)
+                               tsr_engine *engine, tsr_atom_curves *curves,
+                               tsr_err *err)
 {
     double *six = calloc(TSR_N_COMP_PAIR * (size_t)x->l->grid.n_q, sizeof *six);
     tsr_status status = tsr_allocated(six, err);
     TSR_THEN(status, make_room(x, err));
-    TSR_THEN(status, tsr_batch_new(x->s->share[0].engine, 1, &x->batch, err));
+    TSR_THEN(status, tsr_batch_new(engine, 1, &x->batch, err));
     TSR_THEN(status, given != NULL ? learn_given(x, given, curves, six, err)
                                    : learn_draws(x, curves, six, err));
     tsr_batch_free(x->batch);
@@ -264,6 +267,23 @@ static int may_doubt(const lesson *x)
     return !x->has_chains || x->l->view[x->of.view].error.n > 0;
 }
 
+/* What atoms lack themselves bodies lack as well: else a posterior of bodies
+ * would be narrower than the one that it is to propose for. */
+static void add_error(const lesson *x, double *square, double *covariance)
+{
+    const tsr_profile_error *e = &x->better->view[x->of.view].error;
+    const size_t n_q = (size_t)x->l->grid.n_q;
+    const double by = x->of.n > 3 ? 1.0 / tsr_examples_widened(x->of.n) : 1.0;
+    for (size_t c = 0; c < (size_t)e->n; c++)
+        for (size_t k = 0; k < n_q; k++) {
+            const double own = e->curve[c * n_q + k] / e->reference[k];
+            square[k] += by * own * own;
+            for (size_t j = 0; j < n_q; j++)
+                covariance[k * n_q + j] +=
+                    by * own * e->curve[c * n_q + j] / e->reference[j];
+        }
+}
+
 static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
                         tsr_err *err)
 {
@@ -278,6 +298,8 @@ static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
     int n = 0;
     tsr_examples_moments(&x->of, 1, before, NULL, left);
     tsr_examples_moments(&x->of, 0, square, covariance, left);
+    if (x->better != NULL)
+        add_error(x, square, covariance);
     if (x->of.n >= LEAST && config->model_error.learn == TSR_LEARN_ALL)
         n = tsr_examples_components(&x->of, square, covariance, curve);
     const double start[TSR_N_CONTRAST] = {x->s->contrast[TSR_C1].start,
@@ -380,11 +402,12 @@ static void tell_sampled(const tsr_likelihood *l, tsr_log *log)
     }
 }
 
-tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
-                                 tsr_setup *setup, tsr_err *err)
+tsr_status tsr_setup_model_error(const tsr_config *config,
+                                 tsr_likelihood *likelihood, tsr_engine *engine,
+                                 tsr_log *log, tsr_setup *setup, tsr_err *err)
 {
     tsr_setup *s = setup;
-    tsr_likelihood *l = s->likelihood;
+    tsr_likelihood *l = likelihood;
     const double begin = tsr_clock_s();
     const char *why = tsr_setup_no_atoms(config);
     tsr_atom_curves *curves = NULL;
@@ -423,10 +446,11 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
         !is_still(config, s->topology) ? NULL
         : s->n_start > 0 ? (const tsr_conformation *const *)s->start
                          : &first,
-        curves, err);
+        engine, curves, err);
     tsr_words_begin(&words);
     for (; x.of.view < l->n_view && status == TSR_OK; x.of.view++)
         status = learn_view(config, &x, log, &words, err);
+    free(s->model_error_text);
     s->model_error_text = tsr_words_end(&words);
     TSR_THEN(status, tsr_allocated(s->model_error_text, err));
     if (status == TSR_OK) {
@@ -441,12 +465,36 @@ tsr_status tsr_setup_model_error(const tsr_config *config, tsr_log *log,
     return status;
 }
 
+/* The finer model's curves in examples, as its likelihood corrects those of
+ * the view that is learnt. */
+static void take_fine(lesson *x, const tsr_fine_example *example)
+{
+    const tsr_likelihood *fine = x->better;
+    const tsr_view *view = &fine->view[x->of.view];
+    const tsr_probe *p = &fine->probe[view->probe];
+    const size_t n = tsr_examples_size(&x->of, 1), n_q = (size_t)fine->grid.n_q;
+    memset(x->of.atoms + n * (size_t)x->of.n, 0, n * sizeof *x->of.atoms);
+    for (int i = 0; i < x->of.n; i++) {
+        double *to = x->of.atoms + n * (size_t)i;
+        memcpy(to, example[i].fine, n * sizeof *to);
+        for (size_t k = 0; k < n_q && view->atoms != NULL; k++) {
+            const double by =
+                tsr_likelihood_ratio(fine, x->of.view, example[i].contrast, k);
+            for (int pair = p->first; pair < p->first + p->n_pair; pair++)
+                to[(size_t)pair * n_q + k] *= by;
+        }
+        add_atoms(x, i);
+    }
+}
+
 tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
                                  const tsr_fine_example *example, tsr_log *log,
                                  tsr_setup *setup, tsr_err *err)
 {
     tsr_likelihood *l = setup->likelihood;
-    lesson x = {.s = setup, .l = l, .of = {l, .n = n}, .has_chains = 1};
+    const tsr_likelihood *fine = tsr_setup_atom_likelihood(setup->atom_target);
+    lesson x = {
+        .s = setup, .l = l, .of = {l, .n = n}, .has_chains = 1, .better = fine};
     tsr_words words;
     const int n_node = n < TSR_EXAMPLE_NODES ? n : TSR_EXAMPLE_NODES;
     for (; x.of.n_node < n_node; x.of.n_node++)
@@ -454,18 +502,17 @@ tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
                example[x.of.n_node * n / n_node].contrast, sizeof x.of.node[0]);
     tsr_status status = make_room(&x, err);
     for (int i = 0; i < n && status == TSR_OK; i++) {
-        memcpy(x.of.atoms + tsr_examples_size(&x.of, i), example[i].fine,
-               tsr_examples_size(&x.of, 1) * sizeof *x.of.atoms);
         memcpy(x.of.bodies + tsr_examples_size(&x.of, i), example[i].coarse,
                tsr_examples_size(&x.of, 1) * sizeof *x.of.bodies);
-        add_atoms(&x, i);
         add_bodies(&x, i);
     }
     x.radius_ang = tsr_setup_atom_radius(setup->atom_target);
     tsr_words_begin(&words);
     for (; x.of.view < l->n_view && status == TSR_OK; x.of.view++)
-        if (l->view[x.of.view].atoms != NULL)
+        if (l->view[x.of.view].atoms != NULL) {
+            take_fine(&x, example);
             status = learn_view(config, &x, NULL, &words, err);
+        }
     char *text = tsr_words_end(&words);
     if (status == TSR_OK && text != NULL && *text != '\0')
         tsr_info(log, "model error of the bodies, near the posterior: %s",
