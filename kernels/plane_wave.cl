@@ -9,10 +9,10 @@
  * TERMS of scattering/plane_wave.h.
  *
  * An entry is a body at a place: x, y, z and, as bits, whether it is there (0)
- * or no longer (1), which components it has (PART_...), and its number. What all entries of a part add to the
- * amplitudes of a block goes into a row of `sum`; waves_take adds the rows of a
- * proposal to the amplitudes that were accepted. So nothing depends on the
- * order in which work-groups run. */
+ * or no longer (1), which components it has (PART_...), and its number. What all
+ * entries of a part add to the amplitudes of a block goes into a row of `sum`;
+ * waves_take adds the rows of a proposal to the amplitudes that were accepted.
+ * So nothing depends on the order in which work-groups run. */
 #define PART_BUT_LAST 1
 #define PART_LAST 2
 #define PAIRS (COMPS * (COMPS + 1) / 2)

@@ -456,6 +456,15 @@ void tsr_surrogate_free(tsr_surrogate *surrogate)
     free(s);
 }
 
+tsr_status tsr_surrogate_update(tsr_surrogate *surrogate, tsr_err *err)
+{
+    tsr_surrogate_data *data = tsr_surrogate_data_new(surrogate->likelihood);
+    TSR_TRY(tsr_allocated(data, err));
+    tsr_surrogate_data_free(surrogate->data);
+    surrogate->data = data;
+    return TSR_OK;
+}
+
 const tsr_surrogate_spec *tsr_surrogate_spec_of(const tsr_surrogate *surrogate)
 {
     return &surrogate->spec;

@@ -34,6 +34,10 @@ tsr_status tsr_surrogate_new(const tsr_topology *topology,
                              tsr_err *err);
 void tsr_surrogate_free(tsr_surrogate *surrogate);
 
+/* The likelihood's terms have learnt of another error; between two walks.
+ * Errors: TSR_E_NOMEM. */
+tsr_status tsr_surrogate_update(tsr_surrogate *surrogate, tsr_err *err);
+
 const tsr_surrogate_spec *tsr_surrogate_spec_of(const tsr_surrogate *surrogate);
 
 /* The place of a chain. */

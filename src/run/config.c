@@ -147,7 +147,7 @@ static const tsr_field solvent_fields[] = {
      .words = layer_words,
      .doc = "of draws of all atoms (structure.bodies): rides: the start's "
             "water goes along with its atoms; own: that of each "
-            "conformation's surface, some twenty times slower"},
+            "conformation's surface, which is slower"},
     {0}};
 
 static const char *const learn_words[] = {"all", "ratio", "none", NULL};

@@ -2,7 +2,6 @@
  */
 #include "run/config.h"
 
-#include "gpu/engine_plane_wave.h"
 #include "io/yaml.h"
 
 #include <math.h>
@@ -39,10 +38,6 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
                         "structure.starts: the water of one structure rides "
                         "along (structure.bodies: atoms); leave starts out, or "
                         "set solvent.layer: own");
-    if (tsr_config_rides(c) && c->device.engine == TSR_ENGINE_TILES)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "device.engine: all atoms with water that rides along "
-                        "(structure.bodies: atoms) are for waves");
     if (tsr_config_rides(c) && strcmp(c->device.use, "reference") == 0)
         return tsr_fail(err, TSR_E_CONFIG,
                         "device.use: the reference engine has bodies alone; "

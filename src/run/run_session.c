@@ -345,6 +345,8 @@ tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
     s->place.is_finished = s->place.is_converged = 0; /* it is extended */
     tsr_archive_rewind(&s->saved);
     TSR_TRY(archive(s, err));
+    if (s->setup->atom_target != NULL && s->setup->surrogate != NULL)
+        TSR_TRY(tsr_surrogate_update(s->setup->surrogate, err));
     tsr_status status = tsr_archive_end(&s->saved, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status,

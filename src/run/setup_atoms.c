@@ -1,14 +1,15 @@
 /* Draws of all atoms: what structure.bodies: atoms adds to a run.
  *
- * With water that rides along the likelihood is one of particles
- * (atoms/atom_particles.h), which chains move as they do bodies.
+ * With water that rides along, and by plane waves (GPUs), the likelihood is one
+ * of particles (atoms/atom_particles.h), which chains move as they do bodies.
  *
- * With water of each conformation's own chains move with bodies, whose curves,
- * corrected, are near those of all atoms (setup_model_error.c). The place above
- * each ladder (sampler/fine.h) is of the posterior whose curve is that of all
- * atoms, and nothing is left of the model's error there. Terms keep what they
- * learn of a profile's error, so that this posterior has terms of its own, from
- * the same entries of the configuration. */
+ * Else chains move with bodies, whose curves, corrected, are near those of all
+ * atoms (setup_model_error.c). The place above each ladder (sampler/fine.h) is
+ * of the posterior whose curve is that of all atoms: of the particles, or, with
+ * water of each conformation's own, of atoms and their surface, for which
+ * nothing is left of the model's error. Terms keep what they learn of a
+ * profile's error, so that this posterior has terms of its own, from the same
+ * entries of the configuration. */
 #include "run/setup.h"
 
 #include "atoms/atom_curves.h"
@@ -364,8 +365,9 @@ tsr_status tsr_setup_take_atoms(const tsr_config *config, tsr_log *log,
     t->model.target.group_start = NULL;
     t->model.target.fine = &t->model;
     s->target.fine = &t->model;
-    tsr_info(log, "draws are of all atoms: bodies propose them, and one curve "
-                  "of all atoms a draw decides");
+    tsr_info(log,
+             "bodies propose draws of all atoms, and one curve of all atoms "
+             "a draw decides");
     return TSR_OK;
 }
 

@@ -465,6 +465,15 @@ static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
     return status;
 }
 
+/* Whether chains move all atoms where draws are of these, by plane waves. On a
+ * processor such a step takes twenty times as long as one of bodies by tiles,
+ * and bodies that propose are better (bench/RESULTS.md). */
+static int moves_atoms(const tsr_setup *s)
+{
+    return s->engine_choice == TSR_ENGINE_PLANE_WAVES ||
+           (s->engine_choice == TSR_ENGINE_AUTO && tsr_setup_has_gpu(s));
+}
+
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err)
 {
@@ -481,7 +490,7 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
         TSR_TRY(find_units(s, err));
         status = open_devices(config->device.use, log, s, err);
     }
-    if (status == TSR_OK && tsr_setup_has_gpu(s))
+    if (status == TSR_OK && moves_atoms(s))
         status = tsr_setup_ride(config, log, s, err);
     if (status == TSR_OK)
         status = settle(config, n_chain, s, err);

@@ -63,9 +63,10 @@ const tsr_field tsr_sampler_fields[] = {
      .min = 1,
      .max = 1e9,
      .words = auto_words,
-     .doc = "from one stored draw to the next; auto: 10, with solvent.layer: own "
-            "50, so that the curve of all atoms for each draw does not take "
-            "most of the time"},
+     .doc =
+         "from one stored draw to the next; auto: 10, with solvent.layer: own "
+         "50, so that the curve of all atoms for each draw does not take "
+         "most of the time"},
     {.name = "temperatures",
      .type = TSR_FIELD_NUMBER_OR_WORD,
      .offset = offsetof(tsr_sampler_options, temperatures),

@@ -25,7 +25,7 @@ output: {directory: out, trajectory_every: 1}
 simulate: {points: 60, q_range: [0.01, 0.25], error: 0.03, c2: 1}
 END
 expect "simulate" 0 "" "$program" simulate run.yaml --output curve.dat
-expect "run" 0 "draws are of all atoms" "$program" run run.yaml
+expect "run" 0 "bodies propose draws of all atoms" "$program" run run.yaml
 check "the bodies learn from the chains" \
     test "$(grep -c 'near the posterior' out/run.log)" -eq 2
 check "how often they gave a draw is told" grep -q 'the bodies. chains gave' \
@@ -101,7 +101,7 @@ sed 's/^data:.*/data: [{file: curve.dat, noise: {model: measured, scale: 1}, bac
 expect "neutrons" 0 "" "$program" simulate beside.yaml --output sans.dat --set \
     simulate.radiation=neutron --set simulate.d2o=0.42 \
     --set "simulate.deuterated=[A=0.75]"
-expect "a run of all three" 0 "draws are of all atoms" "$program" run beside.yaml \
+expect "a run of all three" 0 "bodies propose draws of all atoms" "$program" run beside.yaml \
     --output beside
 expect "a draw of it" 0 "" "$program" export beside --draws 2/17 --atoms all \
     --raw -o draw.pdb
@@ -136,9 +136,7 @@ expect "incomplete residues" 65 "bodies: atoms.*residues lack atoms" "$program" 
     run run.yaml --output none --set structure.file=cut.pdb
 
 # ---- water that rides along ----
-expect "not with tiles" 78 "device.engine: all atoms with water" "$program" \
-    check run.yaml --set solvent.layer=rides --set device.engine=tiles
-expect "nor without a device" 78 "device.use: the reference engine" "$program" \
+expect "not without a device" 78 "device.use: the reference engine" "$program" \
     check run.yaml --set solvent.layer=rides --set device.use=reference
 expect "nor from several structures" 78 "structure.starts: the water of one" \
     "$program" check run.yaml --set solvent.layer=rides --set structure.states=2 \
@@ -146,19 +144,29 @@ expect "nor from several structures" 78 "structure.starts: the water of one" \
 if is_sanitized; then exit $bad; fi
 sed 's/layer: own/layer: rides/; s/^contrast:.*/contrast: {c2: infer}/; s/directory: out/directory: rides/
     s/warmup: 400/warmup: 200/' run.yaml >rides.yaml
-expect "a run" 0 "draws are of all atoms: .* the water rides along" "$program" run \
-    rides.yaml
-check "by plane waves" grep -q 'engine: plane waves' rides/run.log
-check "what the water lacks is known" grep -q 'whose water rides along are off' \
-    rides/run.log
-expect "the same in parts" 0 "" "$program" run rides.yaml --output ridden \
-    --set sampler.draws=7 --threads 1
-expect "the rest" 0 "resumed" "$program" resume ridden --draws 20 --threads 1
-check "the same draws" "$python" look.py same rides/trace.h5 ridden/trace.h5
+for way in auto waves; do # bodies propose draws; chains move all atoms
+    by="--set device.engine=$way"
+    expect "$way: a run" 0 "draws are of all atoms: .* the water rides along" \
+        "$program" run rides.yaml --output $way $by
+    check "$way: what the water lacks is known" \
+        grep -q 'whose water rides along are off' $way/run.log
+    expect "$way: the same in parts" 0 "" "$program" run rides.yaml --output \
+        part_$way --set sampler.draws=7 --threads 1 $by
+    expect "$way: the rest" 0 "resumed" "$program" resume part_$way --draws 20 \
+        --threads 1
+    check "$way: the same draws" "$python" look.py same $way/trace.h5 \
+        part_$way/trace.h5
+    # two states, whose other one a surrogate has to know
+    expect "$way: two states" 0 "redraws by a surrogate" "$program" run rides.yaml \
+        --output states_$way --set structure.states=2 --set sampler.draws=4 $by
+done
+check "bodies proposed" grep -q 'the bodies. chains gave' auto/run.log
+check "all atoms moved" grep -q 'engine: plane waves' waves/run.log
+check "draws are what was offered, or stay" "$python" look.py places auto/trace.h5
 # nothing moves: curve and chi2 of the start are those of its atoms
 expect "the start" 0 "" "$program" run run.yaml --set solvent.layer=rides \
     --set structure.flexible=[] --set structure.still=true --output still \
-    --set sampler.warmup=0
+    --set sampler.warmup=0 --set device.engine=waves
 expect "its atoms" 0 "" "$program" export still --draws 0/0 --atoms all --raw \
     -o draw.pdb
 expect "their curve" 0 "" "$program" profile draw.pdb --data curve.dat --c1 1 \
@@ -171,7 +179,4 @@ right = json.load(open("out.txt"))["structures"][0]["chi2"]
 assert abs(chi2 / right - 1).max() < 2e-3, (chi2, right)
 END
 check "chi2 is that of the atoms" "$python" still.py
-# two states, which walks know by the other one's curve
-expect "two states" 0 "redraws by a surrogate" "$program" run rides.yaml --output \
-    states --set structure.states=2 --set sampler.draws=4
 exit $bad

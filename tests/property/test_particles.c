@@ -33,6 +33,7 @@ static const char strand[] =
 typedef struct {
     tsr_config config;
     tsr_setup s;
+    tsr_target of_prior;
     tsr_chain *prior; /* draws of the prior */
 } sample;
 
@@ -56,7 +57,7 @@ static void write_data(void)
 /* Without the data the test is skipped. */
 static void open_sample(sample *x, const char *what, const char *model)
 {
-    const char *const set[] = {"device.use=cpu"};
+    const char *const set[] = {"device.use=cpu", "device.engine=waves"};
     tsr_err err = {0};
     if (access(model, R_OK) != 0) {
         print_message("%s is absent\n", model);
@@ -71,18 +72,16 @@ static void open_sample(sample *x, const char *what, const char *model)
             what);
     assert_int_equal(fclose(f), 0);
     memset(x, 0, sizeof *x);
-    must(tsr_config_read(config_path, 1, set, &x->config, &err), &err);
+    must(tsr_config_read(config_path, 2, set, &x->config, &err), &err);
     must(tsr_setup_read(&x->config, 1, NULL, &x->s, &err), &err);
     must(tsr_setup_engine(&x->config, 0, NULL, &x->s, &err), &err);
     unlink(config_path);
     unlink(data_path);
     assert_non_null(x->s.particles);
-    tsr_target target = x->s.target;
-    target.likelihood = NULL;
-    target.n_share = 0;
-    static tsr_target kept;
-    kept = target;
-    must(tsr_chain_new(&kept, 7, &x->prior, &err), &err);
+    x->of_prior = x->s.target;
+    x->of_prior.likelihood = NULL;
+    x->of_prior.n_share = 0;
+    must(tsr_chain_new(&x->of_prior, 7, &x->prior, &err), &err);
 }
 
 static void close_sample(sample *x)
