@@ -9,10 +9,10 @@
  * TERMS of scattering/plane_wave.h.
  *
  * An entry is a body at a place: x, y, z and, as bits, whether it is there (0)
- * or no longer (1), which components it has (PART_...), and its number. What all
- * entries of a part add to the amplitudes of a block goes into a row of `sum`;
- * waves_take adds the rows of a proposal to the amplitudes that were accepted.
- * So nothing depends on the order in which work-groups run. */
+ * or no longer (1), which components it has (PART_...), and its number. What
+ * all entries of a part add to the amplitudes of a block goes into a row of
+ * `sum`; waves_take adds the rows of a proposal to the amplitudes that were
+ * accepted. So nothing depends on the order in which work-groups run. */
 #define PART_BUT_LAST 1
 #define PART_LAST 2
 #define PAIRS (COMPS * (COMPS + 1) / 2)
@@ -382,9 +382,10 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
         STORE(total[j], out + j * WIDTH, lane);
 }
 
-/* ask [4]: slot that was accepted, slot to write, first row of `sum`, rows; the
- * accepted slot's number has 2^28 times the level added, and of a full sum 2^31.
- * Groups: (blocks, proposals). amplitude [slot][block][AMPLITUDES][WIDTH].
+/* ask [4]: slot that was accepted, slot to write, first row of `sum`, rows; to
+ * the accepted slot's number 2^28 times the level is added, and 2^31 where all
+ * is summed. Groups: (blocks, proposals).
+ * amplitude [slot][block][AMPLITUDES][WIDTH].
  * profile [proposal][block][PAIRS][BAND] out: the block's part. */
 __kernel void waves_take(__global const uint4 *ask,
                          __global const float *direction,

@@ -358,11 +358,15 @@ static tsr_status check_extent(const tsr_wave_engine *e, int system,
     const double(*then)[3] = (const double(*)[3])s->then;
     s->proposed_level = s->level;
     if (!s->is_full) {
-        const double moved = moved_reach(e, s);
+        const double moved = moved_reach(e, s), room = e->level[s->level].d_ang;
         tsr_vec3_copy(s->proposed_centre, s->centre);
         s->proposed_reach = fmax(s->reach, moved);
         s->proposed_span = fmax(s->span, moved + s->proposed_reach);
-        if (s->proposed_span <= e->level[s->level].d_ang)
+        if (s->proposed_span <= room)
+            return TSR_OK;
+        s->proposed_span = room;
+        if (!tsr_is_distance_beyond(e->base.n_body, then,
+                                    room - 2.0 * e->inside_ang))
             return TSR_OK;
     }
     find_centre(e, s);
@@ -379,8 +383,6 @@ static tsr_status check_extent(const tsr_wave_engine *e, int system,
                             ? tsr_largest_distance(e->base.n_body, then)
                             : wide) +
                        2.0 * e->inside_ang;
-    if (!s->is_full && s->proposed_span <= e->level[s->level].d_ang)
-        return TSR_OK;
     s->is_full = 1;
     s->proposed_level = level_for(e, spare * s->proposed_span);
     return TSR_OK;

@@ -313,23 +313,39 @@ typedef struct {
     tsr_batch *batch;
     int first_system;
     long at;
-    double (*place)[3]; /* [BATCH][n_body] */
+    double (*place)[3]; /* [BATCH][places of an engine's system] */
     double *profile;    /* [BATCH][n_profile] */
 } supplier;
 
+/* Bodies, or particles: what the engine is told of. */
+static int n_place(const study *x)
+{
+    const tsr_particles *own = x->s.likelihood->particles;
+    return own != NULL ? own->n : x->s.topology->n_body;
+}
+
+static void put_place(const study *x, const tsr_conformation *c,
+                      double (*place)[3])
+{
+    const tsr_particles *own = x->s.likelihood->particles;
+    if (own != NULL)
+        own->type->place(own, c, 0, x->s.topology->n_residue, place);
+    else
+        memcpy(place, c->body, (size_t)x->s.topology->n_body * sizeof *place);
+}
+
 static void supplier_open(study *x, int i, supplier *u)
 {
-    const tsr_topology *t = x->s.topology;
-    const size_t n_body = (size_t)t->n_body;
     tsr_err err = {0};
     *u = (supplier){.x = x, .first_system = i * BATCH};
-    u->place = calloc(BATCH * n_body, sizeof *u->place);
+    u->place = calloc(BATCH * (size_t)n_place(x), sizeof *u->place);
+    put_place(x, x->s.first, u->place);
     u->profile = calloc(BATCH * (size_t)x->n_profile, sizeof *u->profile);
     u->chain = prior_chain(x, 0x7c000000 + i);
     must(tsr_batch_new(x->s.share[0].engine, BATCH, &u->batch, &err), &err);
     for (int k = 0; k < BATCH; k++)
         must(tsr_batch_set(u->batch, u->first_system + k,
-                           (const double(*)[3])x->s.first->body, NULL, &err),
+                           (const double(*)[3])u->place, NULL, &err),
              &err);
 }
 
@@ -345,14 +361,14 @@ static void supplier_close(supplier *u)
 static void supply(supplier *u, int n)
 {
     study *x = u->x;
-    const int n_body = x->s.topology->n_body;
+    const int n_own = n_place(x);
     tsr_body_range range[BATCH];
     tsr_body_proposal ask[BATCH];
     tsr_err err = {0};
     for (int k = 0; k < n; k++) {
-        double(*place)[3] = u->place + (size_t)k * (size_t)n_body;
+        double(*place)[3] = u->place + (size_t)k * (size_t)n_own;
         const tsr_conformation *c = walk_prior(u->chain, x->thin, 0);
-        memcpy(place, c->body, (size_t)n_body * sizeof *place);
+        put_place(x, c, place);
         if (x->n_particle > 0) {
             x->drawn[u->at + k] = tsr_conformation_new(x->s.topology);
             tsr_conformation_copy(x->s.topology, x->drawn[u->at + k], c, 0,
@@ -364,7 +380,7 @@ static void supply(supplier *u, int n)
             x->value[(u->at + k) * N_OBSERVABLE + o] = (float)value[o];
         x->rg[u->at + k] =
             tsr_conformation_rg(x->s.topology, c, x->s.form_factors->rg2);
-        range[k] = (tsr_body_range){0, n_body, 0, (const double(*)[3])place};
+        range[k] = (tsr_body_range){0, n_own, 0, (const double(*)[3])place};
         ask[k] = (tsr_body_proposal){u->first_system + k, 1, &range[k]};
     }
     must(tsr_batch_submit(u->batch, n, ask, &err), &err);
