@@ -381,6 +381,7 @@ static void engine_free(tsr_engine *engine)
     free(e->band);
     free(e->unit);
     free(e->part);
+    free(e->rim);
     free(e->run_end);
     free(e->units);
     free(e->rigid);
@@ -592,6 +593,7 @@ double tsr_engine_room(const tsr_engine_spec *spec, const tsr_device *device,
     free(direction);
     free(e.band);
     free(e.unit);
+    free(e.rim);
     free(e.run_end);
     free(e.units);
     return room;

@@ -46,6 +46,7 @@ typedef struct {
 
 typedef struct {
     double (*now)[3], (*then)[3]; /* [n_body] accepted, proposed */
+    double (*rim)[3];             /* [n_rim] scratch */
     double origin[3], proposed_origin[3];
     double centre[3], reach; /* no body is farther from the centre */
     double proposed_centre[3], proposed_reach;
@@ -69,6 +70,10 @@ typedef struct {
     double d_bound_ang;
     double inside_ang; /* what is inside of units is not farther from their
                           bodies */
+    int n_rim, *rim;   /* [n_rim] loose bodies, and those of units that are
+                          outermost: no two bodies are farther apart than these,
+                          but for */
+    double rim_ang;    /* this, twice */
     int items, lanes;
     tsr_wave_level level[TSR_WAVE_LEVELS];
     int n_block;         /* of the first level, which has most */
@@ -113,6 +118,12 @@ int tsr_wave_put_loose(const tsr_wave_engine *e, const tsr_wave_system *s,
                        cl_uint (*to)[4]);
 int tsr_wave_put_units(const tsr_wave_engine *e, const tsr_wave_system *s,
                        cl_uint (*to)[4]);
+
+/* ---- wave_units.c ---- */
+
+/* The frame of a unit by its three bodies; 0 where they are on one line. */
+int tsr_wave_find_frame(const tsr_wave_unit *unit, const double (*xyz)[3],
+                        double frame[3][3]);
 
 /* Numbers the units of the spec that are worth a table; the bodies of others
  * are loose. Those that have particles inside all have one. Errors:

@@ -17,22 +17,20 @@ static const double rigid_ang = 1e-3;
  * present one, so that the next steps do not ask for another. */
 static const double spare = 1.02;
 
-/* Of more bodies a sphere about all tells the largest distance. */
-enum { MOST_EXACT = 2000 };
-
 tsr_status tsr_wave_system_init(const tsr_wave_engine *e, tsr_wave_system *s,
                                 tsr_err *err)
 {
     const size_t n = (size_t)e->base.n_body, n_profile = tsr_wave_n_profile(e);
     s->now = calloc(n, sizeof *s->now);
     s->then = calloc(n, sizeof *s->then);
+    s->rim = calloc((size_t)e->n_rim + 1, sizeof *s->rim);
     s->range = calloc(n, sizeof *s->range);
     s->moved = calloc((size_t)e->n_unit + 1, sizeof *s->moved);
     s->accepted = calloc(n_profile, sizeof *s->accepted);
     s->proposed = calloc(n_profile, sizeof *s->proposed);
-    return s->now == NULL || s->then == NULL || s->range == NULL ||
-                   s->moved == NULL || s->accepted == NULL ||
-                   s->proposed == NULL
+    return s->now == NULL || s->then == NULL || s->rim == NULL ||
+                   s->range == NULL || s->moved == NULL ||
+                   s->accepted == NULL || s->proposed == NULL
                ? tsr_no_memory(err)
                : TSR_OK;
 }
@@ -41,6 +39,7 @@ void tsr_wave_system_clear(tsr_wave_system *s)
 {
     free(s->now);
     free(s->then);
+    free(s->rim);
     free(s->range);
     free(s->moved);
     free(s->accepted);
@@ -88,202 +87,13 @@ static void find_centre(const tsr_wave_engine *e, tsr_wave_system *s)
 
 /* ---- units ---- */
 
-/* The frame of a unit by its three bodies; 0 where they are on one line. */
-static int find_frame(const tsr_wave_unit *unit, const double (*xyz)[3],
-                      double frame[3][3])
-{
-    const double *o = xyz[unit->body[0]];
-    double side[3];
-    tsr_vec3_sub(frame[0], xyz[unit->body[1]], o);
-    tsr_vec3_sub(side, xyz[unit->body[2]], o);
-    if (!(tsr_vec3_norm(frame[0]) > 0.0))
-        return 0;
-    tsr_vec3_normalize(frame[0]);
-    const double along = tsr_vec3_dot(side, frame[0]);
-    for (int c = 0; c < 3; c++)
-        frame[1][c] = side[c] - along * frame[0][c];
-    if (!(tsr_vec3_norm(frame[1]) > 1.0))
-        return 0;
-    tsr_vec3_normalize(frame[1]);
-    tsr_vec3_cross(frame[2], frame[0], frame[1]);
-    return 1;
-}
-
-/* The body farthest from x, or from the line through x along the axis. */
-static int farthest(const tsr_wave_engine *e, const tsr_engine_spec *spec,
-                    int unit, const double x[3], const double *axis)
-{
-    double most = -1.0;
-    int at = 0;
-    for (int i = 0; i < spec->n_body; i++) {
-        double d[3];
-        if (e->unit[i] != unit)
-            continue;
-        tsr_vec3_sub(d, spec->rigid[i], x);
-        const double along = axis != NULL ? tsr_vec3_dot(d, axis) : 0.0;
-        const double far = tsr_vec3_dot(d, d) - along * along;
-        if (far > most) {
-            most = far;
-            at = i;
-        }
-    }
-    return at;
-}
-
-/* The box about what scatters in a unit, which is its bodies or what is inside;
- * returns how much that is. */
-static int find_box(const tsr_wave_engine *e, const tsr_engine_spec *spec,
-                    int unit, double low[3], double high[3])
-{
-    const tsr_engine_inside *in = spec->inside;
-    const int n = in != NULL ? in->n : spec->n_body;
-    const int *of = in != NULL ? in->unit : e->unit;
-    const double(*xyz)[3] = in != NULL ? in->xyz : spec->rigid;
-    const int sought = in != NULL ? -2 - unit : unit; /* the spec's number */
-    int n_own = 0;
-    for (int c = 0; c < 3; c++) {
-        low[c] = HUGE_VAL;
-        high[c] = -HUGE_VAL;
-    }
-    for (int i = 0; i < n; i++) {
-        if (of[i] != sought)
-            continue;
-        n_own++;
-        for (int c = 0; c < 3; c++) {
-            low[c] = fmin(low[c], xyz[i][c]);
-            high[c] = fmax(high[c], xyz[i][c]);
-        }
-    }
-    return n_own;
-}
-
-/* The largest distance of what scatters in a unit from its middle. */
-static double radius_of(const tsr_engine_spec *spec, int unit,
-                        const tsr_wave_unit *u)
-{
-    const tsr_engine_inside *in = spec->inside;
-    double most = 0.0;
-    if (in == NULL)
-        return sqrt(tsr_vec3_distance2(spec->rigid[u->body[0]], u->middle));
-    for (int i = 0; i < in->n; i++)
-        if (in->unit[i] == -2 - unit)
-            most = fmax(most, tsr_vec3_distance2(in->xyz[i], u->middle));
-    return sqrt(most);
-}
-
-/* Bodies that tell the pose, and the middle. 0: the unit is not worth a table,
- * or lies on a line. unit: as in e->unit before it is looked at. */
-static int describe_unit(const tsr_wave_engine *e, const tsr_engine_spec *spec,
-                         int unit, tsr_wave_unit *to)
-{
-    double *centre = to->middle;
-    const double(*x)[3] = spec->rigid;
-    double low[3], high[3], axis[3];
-    *to = (tsr_wave_unit){.given = -2 - unit};
-    for (int i = 0; i < spec->n_body; i++)
-        to->n += e->unit[i] == unit;
-    const int n_own = find_box(e, spec, unit, low, high);
-    if (n_own == 0 || (spec->inside == NULL && n_own < e->unit_cost))
-        return 0;
-    for (int c = 0; c < 3; c++)
-        centre[c] = 0.5 * (low[c] + high[c]);
-    to->body[0] = farthest(e, spec, unit, centre, NULL);
-    to->radius = radius_of(spec, unit, to);
-    to->body[1] = farthest(e, spec, unit, x[to->body[0]], NULL);
-    tsr_vec3_sub(axis, x[to->body[1]], x[to->body[0]]);
-    if (!(tsr_vec3_norm(axis) > 1.0))
-        return 0;
-    tsr_vec3_normalize(axis);
-    to->body[2] = farthest(e, spec, unit, x[to->body[0]], axis);
-    if (!find_frame(to, x, to->frame))
-        return 0;
-    double from[3];
-    tsr_vec3_sub(from, centre, x[to->body[0]]);
-    for (int c = 0; c < 3; c++)
-        to->centre[c] = tsr_vec3_dot(to->frame[c], from);
-    return 1;
-}
-
-/* How far what is inside of units is from the nearest of their bodies. */
-static double find_inside(const tsr_engine_spec *spec)
-{
-    const tsr_engine_inside *in = spec->inside;
-    double most2 = 0.0;
-    for (int i = 0; in != NULL && i < in->n; i++) {
-        double least2 = HUGE_VAL;
-        for (int b = 0; b < spec->n_body; b++)
-            if (spec->unit[b] == in->unit[i])
-                least2 = fmin(least2,
-                              tsr_vec3_distance2(in->xyz[i], spec->rigid[b]));
-        most2 = fmax(most2, least2);
-    }
-    return sqrt(most2);
-}
-
-tsr_status tsr_wave_find_units(tsr_wave_engine *e, const tsr_engine_spec *spec,
-                               tsr_err *err)
-{
-    const int n_body = spec->n_body;
-    const size_t n = (size_t)n_body;
-    e->inside_ang = find_inside(spec);
-    e->unit = calloc(n, sizeof *e->unit);
-    e->run_end = calloc(n, sizeof *e->run_end);
-    e->units = calloc(n, sizeof *e->units);
-    if (e->unit == NULL || e->run_end == NULL || e->units == NULL)
-        return tsr_no_memory(err);
-    for (int i = 0; i < n_body; i++) /* -2 and less: not looked at */
-        e->unit[i] =
-            spec->unit != NULL && spec->unit[i] >= 0 ? -2 - spec->unit[i] : -1;
-    for (int i = 0; i < n_body; i++) {
-        const int given = e->unit[i];
-        if (given >= -1)
-            continue;
-        const int number = describe_unit(e, spec, given, &e->units[e->n_unit])
-                               ? e->n_unit++
-                               : -1;
-        if (number < 0 && spec->inside != NULL)
-            return tsr_fail(err, TSR_E_INTERNAL,
-                            "engine: rigid unit %d has particles, and no "
-                            "bodies that tell where they are",
-                            -2 - given);
-        for (int j = i; j < n_body; j++)
-            e->unit[j] = e->unit[j] == given ? number : e->unit[j];
-    }
-    for (int i = n_body - 1; i >= 0; i--) {
-        const int is_last = i == n_body - 1 || e->unit[i] != e->unit[i + 1];
-        e->run_end[i] = is_last ? i + 1 : e->run_end[i + 1];
-        e->n_loose += e->unit[i] < 0;
-    }
-    return TSR_OK;
-}
-
-tsr_status tsr_wave_find_parts(tsr_wave_engine *e, const tsr_engine_spec *spec,
-                               tsr_err *err)
-{
-    enum { BOTH, BUT_LAST, LAST };
-    const int n_comp = e->base.n_comp;
-    e->part = calloc((size_t)spec->n_body, sizeof *e->part);
-    TSR_TRY(tsr_allocated(e->part, err));
-    for (int i = 0; i < spec->n_body && n_comp > 1; i++) {
-        int has[3] = {0};
-        for (int a = 0; a < n_comp; a++)
-            for (int k = 0; k < spec->n_q; k++)
-                has[a] |= *tsr_engine_factor(spec, a, spec->type[i], k) != 0.0;
-        if (!has[n_comp - 1])
-            e->part[i] = BUT_LAST;
-        else if (!has[0] && !(n_comp > 2 && has[1]))
-            e->part[i] = LAST;
-    }
-    return TSR_OK;
-}
-
 /* The pose of a unit: x of the table's frame, from its centre, is at
  * turn x + at. */
 static void find_pose(const tsr_wave_unit *u, const double (*xyz)[3],
                       double turn[3][3], double at[3])
 {
     double frame[3][3] = {{0.0}};
-    find_frame(u, xyz, frame);
+    tsr_wave_find_frame(u, xyz, frame);
     tsr_vec3_copy(at, xyz[u->body[0]]);
     for (int c = 0; c < 3; c++)
         for (int d = 0; d < 3; d++) {
@@ -349,13 +159,22 @@ static int level_for(const tsr_wave_engine *e, double span)
     return level;
 }
 
-/* Bounds first, where some bodies moved; then exactly. What no longer has room
- * among its directions is summed afresh, with others. */
+static const double (*rim_of(const tsr_wave_engine *e,
+                             const tsr_wave_system *s))[3]
+{
+    for (int k = 0; k < e->n_rim; k++)
+        tsr_vec3_copy(s->rim[k], s->then[e->rim[k]]);
+    return (const double(*)[3])s->rim;
+}
+
+/* Bounds first, where some bodies moved; then by the rim. What no longer has
+ * room among its directions is summed afresh, with others. */
 static tsr_status check_extent(const tsr_wave_engine *e, int system,
                                tsr_err *err)
 {
     tsr_wave_system *s = &e->system[system];
     const double(*then)[3] = (const double(*)[3])s->then;
+    const double beyond = 2.0 * (e->inside_ang + e->rim_ang);
     s->proposed_level = s->level;
     if (!s->is_full) {
         const double moved = moved_reach(e, s), room = e->level[s->level].d_ang;
@@ -365,8 +184,7 @@ static tsr_status check_extent(const tsr_wave_engine *e, int system,
         if (s->proposed_span <= room)
             return TSR_OK;
         s->proposed_span = room;
-        if (!tsr_is_distance_beyond(e->base.n_body, then,
-                                    room - 2.0 * e->inside_ang))
+        if (!tsr_is_distance_beyond(e->n_rim, rim_of(e, s), room - beyond))
             return TSR_OK;
     }
     find_centre(e, s);
@@ -379,10 +197,7 @@ static tsr_status check_extent(const tsr_wave_engine *e, int system,
                         "apart; the q grid allows for %.6g",
                         system, tsr_largest_distance(e->base.n_body, then),
                         e->d_bound_ang);
-    s->proposed_span = (e->base.n_body <= MOST_EXACT
-                            ? tsr_largest_distance(e->base.n_body, then)
-                            : wide) +
-                       2.0 * e->inside_ang;
+    s->proposed_span = tsr_largest_distance(e->n_rim, rim_of(e, s)) + beyond;
     s->is_full = 1;
     s->proposed_level = level_for(e, spare * s->proposed_span);
     return TSR_OK;
