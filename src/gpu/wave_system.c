@@ -67,7 +67,8 @@ static double reach_of(const double (*restrict xyz)[3], int n,
     return sqrt(most2);
 }
 
-/* The middle of the box about all bodies as they are proposed. */
+/* The middle of the box about all bodies as they are proposed, and how far what
+ * scatters is from it at most. */
 static void find_centre(const tsr_wave_engine *e, tsr_wave_system *s)
 {
     double low[3], high[3];
@@ -82,7 +83,8 @@ static void find_centre(const tsr_wave_engine *e, tsr_wave_system *s)
     for (int c = 0; c < 3; c++)
         s->proposed_centre[c] = 0.5 * (low[c] + high[c]);
     s->proposed_reach = reach_of((const double(*)[3])s->then, e->base.n_body,
-                                 s->proposed_centre);
+                                 s->proposed_centre) +
+                        e->inside_ang;
 }
 
 /* ---- units ---- */

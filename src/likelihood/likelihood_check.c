@@ -20,15 +20,16 @@ static tsr_status direct_at(const check *c, int probe, double q,
                             double *partial, double *radius, tsr_err *err)
 {
     const tsr_particles *own = c->l->particles;
-    double pair[TSR_N_COMP_PAIR][2]; /* at 0 and q */
+    double pair[TSR_N_COMP_PAIR][2]; /* at 0 and q, or some other one */
+    const double step = q > 0.0 ? q : 0.01;
     if (own == NULL)
         return tsr_scattering_direct(&c->scattering[probe], c->topology,
                                      c->conformation, q, partial, radius, err);
     *radius = own->radius_ang;
-    TSR_TRY(own->type->direct(own, c->conformation, probe, 2, q, NULL, pair[0],
-                              err));
+    TSR_TRY(own->type->direct(own, c->conformation, probe, 2, step, NULL,
+                              pair[0], err));
     for (int p = 0; p < TSR_N_COMP_PAIR; p++)
-        partial[p] = pair[p][1];
+        partial[p] = pair[p][q > 0.0];
     return TSR_OK;
 }
 

@@ -114,10 +114,10 @@ tsr_status tsr_setup_make_engine(const tsr_setup *setup,
                                  const tsr_device *device, int n_system,
                                  tsr_engine **out, tsr_err *err);
 
-/* Where draws are of all atoms with water that rides along, and GPUs make all
- * steps by them: the likelihood becomes one of particles. Once the devices are
- * open. Errors: those of tsr_atom_curves_new, of tsr_atom_particles_new and of
- * the engine's self-test. */
+/* Where draws are of all atoms with water that rides along, and chains move
+ * them: the likelihood becomes one of particles. Once the devices are open.
+ * Errors: those of tsr_atom_curves_new, of tsr_atom_particles_new and of the
+ * engine's self-test. */
 tsr_status tsr_setup_ride(const tsr_config *config, tsr_log *log,
                           tsr_setup *setup, tsr_err *err);
 

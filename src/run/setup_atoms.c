@@ -277,6 +277,21 @@ static void tell_particles(const tsr_setup *s, tsr_log *log)
              s->particles->n_all, s->particles->inside.n);
 }
 
+/* The engine and the grid on the molecule itself, against a direct sum. */
+static tsr_status check_riding(tsr_atom_target *t, tsr_err *err)
+{
+    const tsr_setup *s = t->setup;
+    double *partial = calloc((size_t)tsr_likelihood_n_profile(t->likelihood),
+                             sizeof *partial);
+    tsr_status status = tsr_allocated(partial, err);
+    TSR_THEN(status, profile_riding(t, s->first, partial, err));
+    TSR_THEN(status,
+             tsr_likelihood_check(t->likelihood, s->topology, s->scattering,
+                                  s->first, partial, NULL, err));
+    free(partial);
+    return status;
+}
+
 /* Its profiles are those of particles. */
 static tsr_status take_riding(const tsr_config *config, tsr_atom_target *t,
                               tsr_log *log, tsr_setup *s, tsr_err *err)
@@ -296,6 +311,7 @@ static tsr_status take_riding(const tsr_config *config, tsr_atom_target *t,
         TSR_TRY(tsr_allocated(t->seat[k].place, err));
         TSR_TRY(tsr_batch_new(t->engine, 1, &t->seat[k].batch, err));
     }
+    TSR_TRY(check_riding(t, err));
     return tsr_setup_model_error(config, t->likelihood, t->engine, log, s, err);
 }
 

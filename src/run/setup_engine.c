@@ -467,10 +467,12 @@ static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
 
 /* Whether chains move all atoms where draws are of these, by plane waves. On a
  * processor such a step takes twenty times as long as one of bodies by tiles,
- * and bodies that propose are better (bench/RESULTS.md). */
-static int moves_atoms(const tsr_setup *s)
+ * and bodies that propose are better (bench/RESULTS.md), if it is known what
+ * they lack. */
+static int moves_atoms(const tsr_config *config, const tsr_setup *s)
 {
     return s->engine_choice == TSR_ENGINE_PLANE_WAVES ||
+           tsr_setup_no_atoms(config) != NULL ||
            (s->engine_choice == TSR_ENGINE_AUTO && tsr_setup_has_gpu(s));
 }
 
@@ -490,7 +492,7 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
         TSR_TRY(find_units(s, err));
         status = open_devices(config->device.use, log, s, err);
     }
-    if (status == TSR_OK && moves_atoms(s))
+    if (status == TSR_OK && moves_atoms(config, s))
         status = tsr_setup_ride(config, log, s, err);
     if (status == TSR_OK)
         status = settle(config, n_chain, s, err);

@@ -160,6 +160,12 @@ for way in auto waves; do # bodies propose draws; chains move all atoms
     expect "$way: two states" 0 "redraws by a surrogate" "$program" run rides.yaml \
         --output states_$way --set structure.states=2 --set sampler.draws=4 $by
 done
+expect "bodies of which nothing is known do not" 0 "" "$program" run rides.yaml \
+    --output unknown --set model_error.learn=none --set sampler.draws=4
+check "atoms move then" grep -q 'engine: plane waves' unknown/run.log
+{ echo "0 2 0.05"; grep -v '^#' curve.dat; } >zero.dat
+expect "a point at q = 0" 0 "" "$program" run rides.yaml --output zero \
+    --set data.0.file=zero.dat --set sampler.draws=2 --set device.engine=waves
 check "bodies proposed" grep -q 'the bodies. chains gave' auto/run.log
 check "all atoms moved" grep -q 'engine: plane waves' waves/run.log
 check "draws are what was offered, or stay" "$python" look.py places auto/trace.h5
