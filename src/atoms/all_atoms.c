@@ -293,6 +293,7 @@ static void find_carrier(const residue *at, const double (*model)[3],
     const double *ca = model[at->ca], *c = model[at->c];
     double cb[3], centre[3];
     tsr_motion turn;
+    *to = (carrier){.ca = {0.0}};
     side_frame(to->frame, at, model[at->n], ca, c);
     tsr_vec3_copy(to->ca, ca);
     tsr_vec3_copy(to->c, c);

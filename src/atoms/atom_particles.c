@@ -223,6 +223,8 @@ static tsr_status make_models(atom_particles *p, tsr_err *err)
                                       NULL, &match, err));
         p->base.radius_ang = (*m)->power_radius_ang;
     }
+    if (p->model[0] == NULL)
+        return tsr_fail(err, TSR_E_INTERNAL, "particles that nothing sees");
     p->base.n_all = p->model[0]->n;
     return TSR_OK;
 }

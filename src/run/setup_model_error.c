@@ -520,6 +520,7 @@ tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
     free(text);
     free(x.of.atoms);
     free(x.of.bodies);
+    free(x.place);
     return status == TSR_OK && setup->surrogate != NULL
                ? tsr_surrogate_update(setup->surrogate, err)
                : status;
