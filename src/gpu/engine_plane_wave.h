@@ -9,16 +9,18 @@
  * and takes away those at the old ones. Bodies of a rigid unit (spec->unit) do
  * so together, by a table of the unit's amplitude, for the price of some 24
  * bodies on a processor and 160 on a GPU, whatever their number
- * (scattering/plane_wave.h); smaller units are loose bodies. So neither the
+ * (scattering/plane_wave.h); smaller units are loose bodies. What a table is of
+ * may be other particles than the unit's bodies (spec->inside). So neither the
  * size of the molecule nor that of its domains counts, and components after the
- * first cost little. Directions are those of scattering/plane_wave.h for the
- * largest distance that the grid allows for, in bands of q; their number grows
- * with its square.
+ * first cost little, those that a body lacks nothing. Directions are those of
+ * scattering/plane_wave.h in bands of q, and their number grows with the square
+ * of the largest distance; there are several sets of them, of which a system
+ * has the smallest that its present size allows for.
  *
  * Where more than half of that moves, after TSR_PLANE_WAVE_AGE differences in a
- * row, and once the molecule has turned as a whole, all waves are summed
- * afresh. A unit whose bodies are not where its pose says, or of which a part
- * moves, is refused (TSR_E_INTERNAL). */
+ * row, once the molecule has turned as a whole, and where it asks for another
+ * set, all waves are summed afresh. A unit whose bodies are not where its pose
+ * says, or of which a part moves, is refused (TSR_E_INTERNAL). */
 #ifndef TSR_GPU_ENGINE_PLANE_WAVE_H
 #define TSR_GPU_ENGINE_PLANE_WAVE_H
 
