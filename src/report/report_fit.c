@@ -181,7 +181,7 @@ static void start_words(tsr_report *r, const data_set *d)
                                      " (its upper bound)"};
     FILE *out = tsr_page_html(r->page);
     fprintf(out,
-            "<p>Dashed: the structure as it was given, in the same bodies as "
+            "<p>Dashed: the structure as it was given, by the same model as "
             "the draws, with what the run infers beside the structure at its "
             "best: &chi;&sup2;/N&nbsp;= %.2f, c1&nbsp;= %.3f%s, c2&nbsp;= "
             "%.2f%s",

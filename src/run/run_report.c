@@ -437,7 +437,9 @@ void tsr_tell_atoms(const tsr_sampler *sampler, tsr_log *log)
                  "bodies hardly ever give a draw of all atoms: they are too "
                  "unlike for data as precise as these, or chains had not "
                  "found the posterior when they learnt from it; give them more "
-                 "sampler.warmup, or take structure.bodies: two");
+                 "sampler.warmup, or take structure.bodies: two (or, with "
+                 "water that rides along, device.engine: waves, which moves "
+                 "all atoms)");
 }
 
 void tsr_tell_times(const tsr_sampler *sampler, tsr_log *log)
