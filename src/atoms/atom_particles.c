@@ -15,8 +15,8 @@
  * have to tell where it is, and what a table saves has to be worth a read. */
 enum { LEAST_RESIDUES = 3, LEAST_PARTICLES = 100 };
 
-/* By how much N-CA-C opens or closes bodies and atoms move against CA, and by
- * how much more than in the first conformation at most, Angstrom. */
+/* How much farther from CA than in the first conformation a residue's first
+ * body can come, where N-CA-C bends, Angstrom. */
 static const double bending_ang = 0.5;
 
 /* What a guest brings along. */
@@ -250,9 +250,8 @@ static void to_host(const atom_particles *p, guest_point *g, const double x[3])
     }
 }
 
-/* Beads of amino acids ride on their atoms: `number` [n_all] begins with those
- * of the model's numbers that place_residue has in its order. n_amino: atoms of
- * amino acids. */
+/* Beads of amino acids ride on their atoms; in the model they come before those
+ * of guests, as the atoms do. n_amino: atoms of amino acids. */
 static tsr_status ride(atom_particles *p, int n_amino, tsr_err *err)
 {
     const tsr_atom_model *m = p->model[0];
@@ -377,7 +376,7 @@ static tsr_status find_kinds(atom_particles *p, tsr_err *err)
 }
 
 /* The unit of a residue, where that has a table; else -1. count, residues
- * [n_body]: particles and residues of every unit. */
+ * [n_residue]: particles and residues of every unit. */
 static int table_of(const atom_particles *p, const int *count,
                     const int *residues, int r)
 {

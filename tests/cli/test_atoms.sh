@@ -166,6 +166,15 @@ check "atoms move then" grep -q 'engine: plane waves' unknown/run.log
 { echo "0 2 0.05"; grep -v '^#' curve.dat; } >zero.dat
 expect "a point at q = 0" 0 "" "$program" run rides.yaml --output zero \
     --set data.0.file=zero.dat --set sampler.draws=2 --set device.engine=waves
+# what is left of the bodies' error holds that of the atoms, whose posterior is
+# not to be wider than the one that proposes
+error_of() { # pattern: the last first number behind an arrow
+    grep "$1" auto/run.log | sed 's/^[^>]*-> \([0-9.e-]*\) %.*/\1/' | tail -1
+}
+atoms_lack=$(error_of 'whose water rides along are off')
+bodies_lack=$(error_of 'near the posterior')
+check "bodies lack what atoms do ($bodies_lack, $atoms_lack)" awk \
+    "BEGIN {exit !($bodies_lack >= $atoms_lack && $atoms_lack > 0)}"
 check "bodies proposed" grep -q 'the bodies. chains gave' auto/run.log
 check "all atoms moved" grep -q 'engine: plane waves' waves/run.log
 check "draws are what was offered, or stay" "$python" look.py places auto/trace.h5
