@@ -43,6 +43,17 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
                         "device.use: the reference engine has bodies alone; "
                         "structure.bodies: atoms needs a device, or "
                         "solvent.layer: own");
+    const int is_known =
+        c->model_error.learn != TSR_LEARN_NONE && s->form_factors == NULL;
+    if (s->bodies == TSR_CONFIG_ATOMS && !tsr_config_rides(c) && !is_known &&
+        !s->still)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "solvent.layer: own: bodies propose, and of what they "
+                        "lack nothing is known with %s, so that all atoms "
+                        "would take no proposal; leave that out, or set "
+                        "solvent.layer: rides",
+                        s->form_factors != NULL ? "structure.form_factors"
+                                                : "model_error.learn: none");
     if (s->starts.n > s->states)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.starts: %d files for %ld state%s; a state "

@@ -141,6 +141,12 @@ expect "not without a device" 78 "device.use: the reference engine" "$program" \
 expect "nor from several structures" 78 "structure.starts: the water of one" \
     "$program" check run.yaml --set solvent.layer=rides --set structure.states=2 \
     --set 'structure.starts=[{file: model.pdb}]' --set device.use=cpu
+expect "nor bodies that propose what they know nothing of" 78 \
+    "solvent.layer: own: bodies propose.*model_error.learn: none" \
+    "$program" check run.yaml --set model_error.learn=none
+expect "unless nothing moves" 0 "" "$program" check run.yaml \
+    --set model_error.learn=none --set structure.still=true \
+    --set 'structure.flexible=[]'
 if is_sanitized; then exit $bad; fi
 sed 's/layer: own/layer: rides/; s/^contrast:.*/contrast: {c2: infer}/; s/directory: out/directory: rides/
     s/warmup: 400/warmup: 200/' run.yaml >rides.yaml
