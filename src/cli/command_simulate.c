@@ -172,7 +172,7 @@ static tsr_status open_atoms(const tsr_config *config, const tsr_setup *setup,
     *curves = NULL;
     if (config->simulate.radiation)
         return tsr_atom_curves_new(&spec, NULL, curves, err);
-    if (tsr_setup_no_atoms(config) == NULL &&
+    if (tsr_config_no_atoms(config) == NULL &&
         tsr_atom_curves_new(&spec, NULL, curves, &why) != TSR_OK)
         tsr_info(log, "the curve is that of the bodies: %s", why.message);
     return TSR_OK;
@@ -247,7 +247,7 @@ static tsr_status find_curve(const tsr_config *config, const tsr_setup *setup,
     TSR_TRY(tsr_allocated(on_grid, err));
     tsr_status status = open_atoms(config, setup, &grid, log, &curves, err);
     const int is_neutron = config->simulate.radiation;
-    out->is_atoms = curves != NULL && tsr_setup_no_atoms(config) == NULL;
+    out->is_atoms = curves != NULL && tsr_config_no_atoms(config) == NULL;
     const int is_direct = !is_neutron && !out->is_atoms &&
                           tsr_resolution_is_ideal(&out->resolution);
     TSR_THEN(

@@ -116,6 +116,10 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err);
 /* Are draws of all atoms, with water that rides along? */
 int tsr_config_rides(const tsr_config *config);
 
+/* Why a run does not know the curves of its molecule's atoms; NULL: it does,
+ * where its file has them. */
+const char *tsr_config_no_atoms(const tsr_config *config);
+
 /* Where a status found later says that the configuration is wrong, puts before
  * the message where the key was given with which it begins ("structure.d_max:
  * ..."), else the file's name. Returns the status. */

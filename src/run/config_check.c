@@ -14,6 +14,18 @@ int tsr_config_rides(const tsr_config *config)
            config->solvent.layer == TSR_LAYER_RIDES;
 }
 
+const char *tsr_config_no_atoms(const tsr_config *config)
+{
+    const tsr_structure_config *c = &config->structure;
+    if (config->model_error.learn == TSR_LEARN_NONE)
+        return "model_error is none";
+    if (c->file == NULL)
+        return "a sequence has no atoms of its own";
+    if (c->form_factors != NULL)
+        return "structure.form_factors is a table of your own";
+    return NULL;
+}
+
 tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
 {
     const tsr_config *c = config;
@@ -43,17 +55,14 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
                         "device.use: the reference engine has bodies alone; "
                         "structure.bodies: atoms needs a device, or "
                         "solvent.layer: own");
-    const int is_known =
-        c->model_error.learn != TSR_LEARN_NONE && s->form_factors == NULL;
-    if (s->bodies == TSR_CONFIG_ATOMS && !tsr_config_rides(c) && !is_known &&
-        !s->still)
+    const char *unknown = tsr_config_no_atoms(c);
+    if (s->bodies == TSR_CONFIG_ATOMS && !tsr_config_rides(c) && !s->still &&
+        unknown != NULL)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "solvent.layer: own: bodies propose, and of what they "
-                        "lack nothing is known with %s, so that all atoms "
-                        "would take no proposal; leave that out, or set "
-                        "solvent.layer: rides",
-                        s->form_factors != NULL ? "structure.form_factors"
-                                                : "model_error.learn: none");
+                        "solvent.layer: own: bodies propose, and what they "
+                        "lack is not known, since %s: all atoms would take no "
+                        "proposal; leave that out, or set solvent.layer: rides",
+                        unknown);
     if (s->starts.n > s->states)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.starts: %d files for %ld state%s; a state "

@@ -228,10 +228,6 @@ tsr_status tsr_setup_nucleic(const tsr_structure *structure,
                              const tsr_structure_config *config, tsr_log *log,
                              tsr_nucleic **out, tsr_err *err);
 
-/* Why a run does not know the curves of its molecule's atoms; NULL: it does,
- * where its file has them. */
-const char *tsr_setup_no_atoms(const tsr_config *config);
-
 /* exposure [n_body] out, of a conformation (tsr_atom_curves_expose). With
  * components only. */
 tsr_status tsr_setup_expose(const tsr_setup *setup,

@@ -472,7 +472,7 @@ static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
 static int moves_atoms(const tsr_config *config, const tsr_setup *s)
 {
     return s->engine_choice == TSR_ENGINE_PLANE_WAVES ||
-           tsr_setup_no_atoms(config) != NULL ||
+           tsr_config_no_atoms(config) != NULL ||
            (s->engine_choice == TSR_ENGINE_AUTO && tsr_setup_has_gpu(s));
 }
 

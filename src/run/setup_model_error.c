@@ -248,18 +248,6 @@ static void describe(const lesson *x, int n_error, const double *before,
 
 /* ---- the whole ---- */
 
-const char *tsr_setup_no_atoms(const tsr_config *config)
-{
-    const tsr_structure_config *c = &config->structure;
-    if (config->model_error.learn == TSR_LEARN_NONE)
-        return "model_error is none";
-    if (c->file == NULL)
-        return "a sequence has no atoms of its own";
-    if (c->form_factors != NULL)
-        return "structure.form_factors is a table of your own";
-    return NULL;
-}
-
 /* Chains that there are already know which of their parameters change fits: a
  * first error would come too late for them. */
 static int may_doubt(const lesson *x)
@@ -409,7 +397,7 @@ tsr_status tsr_setup_model_error(const tsr_config *config,
     tsr_setup *s = setup;
     tsr_likelihood *l = likelihood;
     const double begin = tsr_clock_s();
-    const char *why = tsr_setup_no_atoms(config);
+    const char *why = tsr_config_no_atoms(config);
     tsr_atom_curves *curves = NULL;
     const tsr_conformation *first = s->first;
     int n_cut = 0;

@@ -142,7 +142,7 @@ expect "nor from several structures" 78 "structure.starts: the water of one" \
     "$program" check run.yaml --set solvent.layer=rides --set structure.states=2 \
     --set 'structure.starts=[{file: model.pdb}]' --set device.use=cpu
 expect "nor bodies that propose what they know nothing of" 78 \
-    "solvent.layer: own: bodies propose.*model_error.learn: none" \
+    "solvent.layer: own: bodies propose.*model_error is none" \
     "$program" check run.yaml --set model_error.learn=none
 expect "unless nothing moves" 0 "" "$program" check run.yaml \
     --set model_error.learn=none --set structure.still=true \
