@@ -68,12 +68,12 @@ TSR_CXXFLAGS = -std=c++17 -fwrapv $(CXXWARN) -pthread $(HARDEN) \
 TSR_LDLIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lhdf5_hl \
                 -lm -pthread
 
-LIB_C   := $(filter-out src/cli/main.c,$(wildcard src/*/*.c))
+LIB_C   := $(filter-out src/commands/main.c,$(wildcard src/*/*.c))
 LIB_CC  := $(wildcard src/*/*.cc)
 LIB_O   := $(LIB_C:%.c=$(BUILD)/%.o) $(LIB_CC:%.cc=$(BUILD)/%.o) \
            $(BUILD)/gen/kernel_source.o $(BUILD)/gen/report_text.o
 LIB     := $(BUILD)/libtessera.a
-MAIN_O  := $(BUILD)/src/cli/main.o
+MAIN_O  := $(BUILD)/src/commands/main.o
 PROGRAM := $(BUILD)/tessera
 KERNELS := $(wildcard kernels/*.cl kernels/*.dat)
 REPORT  := $(wildcard src/report/*.js src/report/*.css) # of the page
@@ -121,16 +121,16 @@ $(BUILD)/%.o: %.cc
 # for errno or for the processor's floating-point exceptions.
 VECTOR_O := $(BUILD)/src/engine/engine_reference.o \
     $(addprefix $(BUILD)/src/engine/redraw_,half.o curve.o touch.o) \
-    $(BUILD)/src/density/overlap.o \
+    $(BUILD)/src/maps/overlap.o \
     $(addprefix $(BUILD)/src/scattering/,\
     surface.o cap_union.o grid_plan.o grid_sum.o plane_wave.o)
 $(VECTOR_O): TSR_CFLAGS += -ftree-vectorize -fno-math-errno -fno-trapping-math
 
 # The one file that knows where data lie. It follows PREFIX: make, then make
 # install PREFIX=X.
-$(BUILD)/src/run/setup_tables.o $(BUILD)/tidy/src/run/setup_tables.ok: TSR_CPPFLAGS += \
+$(BUILD)/src/posterior/setup_tables.o $(BUILD)/tidy/src/posterior/setup_tables.ok: TSR_CPPFLAGS += \
     -DTSR_DATA_SOURCE='"$(CURDIR)"' -DTSR_DATA_PREFIX='"$(PREFIX)"'
-$(BUILD)/src/run/setup_tables.o: $(BUILD)/gen/prefix
+$(BUILD)/src/posterior/setup_tables.o: $(BUILD)/gen/prefix
 $(BUILD)/gen/prefix: force
 	@mkdir -p $(@D)
 	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' >$@
@@ -328,7 +328,7 @@ lint-clang:
 # checks has changed. The analyzer follows the paths of a function until it has
 # seen so many nodes of them; with three times as many, its own choice, it takes
 # three times as long and finds no more here.
-TIDY := $(LIB_C:%.c=$(BUILD)/tidy/%.ok) $(BUILD)/tidy/src/cli/main.ok
+TIDY := $(LIB_C:%.c=$(BUILD)/tidy/%.ok) $(BUILD)/tidy/src/commands/main.ok
 lint-tidy: $(TIDY)
 $(BUILD)/tidy/%.ok: %.c .clang-tidy $(wildcard src/*/*.h)
 	@mkdir -p $(@D)

@@ -1,5 +1,5 @@
 /* A model's density on the grid of a map, and the sums of their correlation
- * (src/gpu/map_sum.c).
+ * (src/maps/map_sum.c).
  *
  * The density is a sum of Gaussians, S(x) = sum_i A_i exp(-d_i^2 / 2 s_i^2),
  * with d_i the distance from atom i, each cut off beyond `reach` along every

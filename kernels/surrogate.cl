@@ -1,4 +1,4 @@
-/* Walks of molecules by a surrogate (src/engine/walker.h): a work-group
+/* Walks of molecules by a surrogate (src/surrogate/walker.h): a work-group
  * makes all steps of one job, one after another.
  *
  * A step turns one torsion, or two neighbours against each other, or both of a

@@ -11,7 +11,7 @@
 typedef tsr_status engine_make(void *context, const tsr_engine_spec *spec,
                                tsr_engine **out, tsr_err *err);
 
-/* Makes it for n_body bodies of types `type` (model/residue.h, those of the
+/* Makes it for n_body bodies of types `type` (molecule/residue.h, those of the
  * table's body model) at xyz [n_body][3], Angstrom, on q_k = k dq, k < n_q.
  * exposure [n_body]: carried outside; NULL: estimated here.
  * Errors: TSR_E_RANGE (the table ends before), TSR_E_NOMEM. After an error

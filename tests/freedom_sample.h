@@ -4,7 +4,7 @@
 #define TESTS_FREEDOM_SAMPLE_H
 
 #include "core/vec3.h"
-#include "model/geometry.h"
+#include "molecule/geometry.h"
 #include "tests/model_sample.h"
 
 typedef struct {

@@ -2,7 +2,7 @@
 #ifndef TESTS_MODEL_SAMPLE_H
 #define TESTS_MODEL_SAMPLE_H
 
-#include "model/topology.h"
+#include "molecule/topology.h"
 #include "prior/prior.h"
 
 #include <setjmp.h>

@@ -6,8 +6,8 @@
 #include "tests/strand_sample.h"
 
 #include "core/random.h"
-#include "io/structure.h"
-#include "model/proposal.h"
+#include "molecule/proposal.h"
+#include "molecule/structure.h"
 #include "moves/move.h"
 #include "sampler/chain.h"
 #include "tests/unit/folder.h"

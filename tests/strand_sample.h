@@ -6,10 +6,10 @@
 #include "tests/model_sample.h"
 
 #include "core/vec3.h"
-#include "io/model_atoms.h"
-#include "model/geometry.h"
-#include "model/guest.h"
-#include "model/nucleic.h"
+#include "molecule/geometry.h"
+#include "molecule/guest.h"
+#include "molecule/model_atoms.h"
+#include "molecule/nucleic.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "tests/unit/io_files.h"
 
-#include "io/yaml.h"
+#include "files/yaml.h"
 #include "likelihood/term.h"
 
 /* entry: what follows the kind, as "mean: 42, sd: 3". */

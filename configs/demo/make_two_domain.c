@@ -9,8 +9,8 @@
  */
 #include "core/random.h"
 #include "core/vec3.h"
-#include "model/geometry.h"
-#include "model/topology.h"
+#include "molecule/geometry.h"
+#include "molecule/topology.h"
 #include "prior/prior.h"
 
 #include <gsl/gsl_randist.h>

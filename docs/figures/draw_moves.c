@@ -7,7 +7,7 @@
  */
 #include "core/random.h"
 #include "core/vec3.h"
-#include "model/geometry.h"
+#include "molecule/geometry.h"
 #include "moves/move.h"
 #include "prior/prior.h"
 #include "report/svg.h"

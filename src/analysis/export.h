@@ -3,11 +3,11 @@
 #define TSR_ANALYSIS_EXPORT_H
 
 #include "analysis/frames.h"
-#include "atoms/all_atoms.h"
 #include "core/log.h"
 #include "core/status.h"
-#include "io/model_atoms.h"
-#include "io/structure.h"
+#include "molecule/model_atoms.h"
+#include "molecule/structure.h"
+#include "posterior/all_atoms.h"
 #include "store/trace.h"
 
 /* Weights of draws, as `tessera reweight --output` writes them: CSV with a

@@ -95,7 +95,7 @@ tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
 tsr_status tsr_summary_add_evidence(tsr_summary *summary,
                                     tsr_trace_reader *reader, tsr_err *err);
 
-/* Poses and tails (model/rigid_pose.h) have many variables: hides, of each
+/* Poses and tails (molecule/rigid_pose.h) have many variables: hides, of each
  * kind, all but the distances and the one with the least effective draws.
  * Returns how many. */
 int tsr_summary_hide_poses(tsr_summary *summary);

@@ -6,8 +6,8 @@
 #include "bench/command_bench.h"
 
 #include "core/clock.h"
-#include "density/correlation.h"
-#include "gpu/map_sum.h"
+#include "maps/correlation.h"
+#include "maps/map_sum.h"
 
 #include <math.h>
 #include <stddef.h>

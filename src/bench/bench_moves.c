@@ -5,8 +5,8 @@
 
 #include "core/clock.h"
 #include "moves/move.h"
+#include "posterior/setup.h"
 #include "prior/prior.h"
-#include "run/setup.h"
 #include "sampler/chain.h"
 
 #include <stdlib.h>

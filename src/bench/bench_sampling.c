@@ -6,10 +6,10 @@
 
 #include "analysis/summary.h"
 #include "core/clock.h"
+#include "core/interrupt.h"
 #include "core/json.h"
-#include "run/interrupt.h"
-#include "run/run_directory.h"
-#include "run/run_session.h"
+#include "session/run_directory.h"
+#include "session/run_session.h"
 
 #include <glob.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * small molecule to batches of large ones, and from several host threads,
  * since a sampler shares one device among its workers. */
 #include "bench/command_bench.h"
-#include "cli/command.h"
+#include "commands/command.h"
 
 #include "core/json.h"
 #include "engine/engine_bench.h"

@@ -1,6 +1,6 @@
 /* Field tables: one table describes the members of a struct.
  *
- * The same table parses YAML (io/yaml.h), checks ranges, prints the live
+ * The same table parses YAML (files/yaml.h), checks ranges, prints the live
  * defaults in --help, writes the resolved config.yaml and HDF5 attributes. A
  * move, a noise model or a config section owns one; it ends with {0}.
  *
@@ -78,7 +78,7 @@ struct tsr_field {
     size_t element_size; /* LIST: bytes an element */
     int is_path;         /* STRING: relative to the file that names it */
     const char *doc;     /* one line */
-    const char *alias;   /* GROUP, LIST: see io/yaml.h; else NULL */
+    const char *alias;   /* GROUP, LIST: see files/yaml.h; else NULL */
 };
 
 /* Does the text of a STRING name a file? A path does, but for its words. */

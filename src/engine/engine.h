@@ -12,11 +12,11 @@
  *
  * Threads: an engine is shared; a batch belongs to one thread at a time. A
  * system may be used by one batch at a time. */
-#ifndef TSR_LIKELIHOOD_ENGINE_H
-#define TSR_LIKELIHOOD_ENGINE_H
+#ifndef TSR_ENGINE_ENGINE_H
+#define TSR_ENGINE_ENGINE_H
 
 #include "core/status.h"
-#include "model/extent.h"
+#include "molecule/extent.h"
 
 #include <stddef.h>
 

@@ -13,7 +13,7 @@
 #include "engine/engine.h"
 #include "likelihood/particles.h"
 #include "likelihood/term.h"
-#include "model/topology.h"
+#include "molecule/topology.h"
 #include "scattering/debye.h"
 #include "scattering/scattering.h"
 
@@ -102,8 +102,8 @@ int tsr_likelihood_corners(const tsr_likelihood *likelihood, int view,
                            double (*value)[TSR_N_CONTRAST]);
 
 /* From now on partial profiles are those of all atoms, S_ab included, folded as
- * run/setup.h says: what the bodies would add is left out. radius_ang: r_m of
- * the atoms' G. Before chains start. */
+ * posterior/setup.h says: what the bodies would add is left out. radius_ang:
+ * r_m of the atoms' G. Before chains start. */
 void tsr_likelihood_take_atoms(tsr_likelihood *likelihood, double radius_ang);
 
 /* The same of particles, of which engines then make the profiles; borrowed. The

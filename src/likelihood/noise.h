@@ -13,8 +13,8 @@
 #include "core/parameter.h"
 #include "core/random.h"
 #include "core/status.h"
-#include "io/saxs.h"
 #include "scattering/linear.h"
+#include "scattering/saxs.h"
 
 #include <stdalign.h>
 

@@ -7,12 +7,12 @@
  * units, which do not scatter and say where the unit is. Those of a residue are
  * side by side, in the order of the residues.
  *
- * atoms/atom_particles.h makes them of atoms and their water. */
+ * posterior/atom_particles.h makes them of atoms and their water. */
 #ifndef TSR_LIKELIHOOD_PARTICLES_H
 #define TSR_LIKELIHOOD_PARTICLES_H
 
 #include "engine/engine.h"
-#include "model/topology.h"
+#include "molecule/topology.h"
 #include "scattering/debye.h"
 
 typedef struct tsr_particles tsr_particles;

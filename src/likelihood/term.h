@@ -19,7 +19,7 @@
 #include "core/parameter.h"
 #include "core/random.h"
 #include "core/vec3.h"
-#include "model/topology.h"
+#include "molecule/topology.h"
 #include "scattering/neutron.h"
 #include "scattering/q_grid.h"
 

@@ -15,9 +15,9 @@
  * ensemble, not each measurement of it, follows p. */
 #include "likelihood/term.h"
 
-#include "io/file.h"
-#include "io/saxs.h"
+#include "files/file.h"
 #include "prior/restraint.h"
+#include "scattering/saxs.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>

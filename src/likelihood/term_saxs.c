@@ -2,13 +2,13 @@
  * c I(q_k; X) + b + noise, of X-rays or neutrons, which differ in what the
  * profile is of.
  *
- * This file joins three parts that each have their own: the data (io/saxs.h),
- * the operator that carries the profile from the engine's grid to the points of
- * the data (term_saxs_prepare.c), and the noise model (noise.h), which has the
- * probability of the residuals and may bring parameters of its own. Scale c and
- * background b are integrated out where the noise model has the integral, and
- * are parameters of the chain where it has none or the configuration asks for
- * it.
+ * This file joins three parts that each have their own: the data
+ * (scattering/saxs.h), the operator that carries the profile from the engine's
+ * grid to the points of the data (term_saxs_prepare.c), and the noise model
+ * (noise.h), which has the probability of the residuals and may bring
+ * parameters of its own. Scale c and background b are integrated out where the
+ * noise model has the integral, and are parameters of the chain where it has
+ * none or the configuration asks for it.
  */
 #include "likelihood/term_saxs.h"
 

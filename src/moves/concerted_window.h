@@ -3,7 +3,7 @@
 #ifndef TSR_MOVES_CONCERTED_WINDOW_H
 #define TSR_MOVES_CONCERTED_WINDOW_H
 
-#include "model/topology.h"
+#include "molecule/topology.h"
 #include "moves/closure_choice.h"
 
 enum { TSR_MAX_PRE = 8, TSR_MAX_TURN = 2 * TSR_MAX_PRE };

@@ -1,8 +1,8 @@
 /* Excluded volume, kept up to date move by move. A body's contacts stand in a
  * linked list; a proposal looks only for what the moved bodies meet now and
- * drops what they met before. Terms are whole numbers (model/fixed.h), so that
- * the sum does not depend on the order of moves. */
-#include "model/proposal.h"
+ * drops what they met before. Terms are whole numbers (molecule/fixed.h), so
+ * that the sum does not depend on the order of moves. */
+#include "molecule/proposal.h"
 #include "prior/near.h"
 #include "prior/prior_factors.h"
 

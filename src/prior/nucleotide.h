@@ -21,11 +21,11 @@
 #ifndef TSR_PRIOR_NUCLEOTIDE_H
 #define TSR_PRIOR_NUCLEOTIDE_H
 
-#include "model/nucleic.h"
-#include "model/torsion_density.h"
+#include "molecule/nucleic.h"
+#include "molecule/torsion_density.h"
 
-/* phi and psi of a class (model/nucleic.h); where it has one torsion alone the
- * other is uniform. */
+/* phi and psi of a class (molecule/nucleic.h); where it has one torsion alone
+ * the other is uniform. */
 void tsr_nucleotide_mixture(tsr_nucleic_class class,
                             tsr_torsion_mixture *mixture);
 

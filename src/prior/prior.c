@@ -4,8 +4,8 @@
 #include "prior/prior.h"
 
 #include "core/vec3.h"
-#include "model/extent.h"
-#include "model/guest.h"
+#include "molecule/extent.h"
+#include "molecule/guest.h"
 #include "prior/nucleotide.h"
 #include "prior/prior_factors.h"
 

@@ -29,9 +29,9 @@
 
 #include "core/field.h"
 #include "core/status.h"
-#include "model/prior_table.h"
-#include "model/proposal.h"
-#include "model/topology.h"
+#include "molecule/prior_table.h"
+#include "molecule/proposal.h"
+#include "molecule/topology.h"
 
 #include <stdint.h>
 

@@ -3,9 +3,9 @@
 #define TSR_PRIOR_PRIOR_FACTORS_H
 
 #include "core/vec3.h"
-#include "model/fixed.h"
-#include "model/nucleic.h"
-#include "model/topology.h"
+#include "molecule/fixed.h"
+#include "molecule/nucleic.h"
+#include "molecule/topology.h"
 #include "prior/prior.h"
 #include "prior/restraint.h"
 

@@ -2,7 +2,7 @@
  * header let pass; all structures together are then the sample that densities
  * are fitted to. */
 #include "prior/prior_sample.h"
-#include "model/residue_atoms.h"
+#include "molecule/residue_atoms.h"
 
 #include "core/vec3.h"
 

@@ -11,8 +11,8 @@
 #define TSR_PRIOR_PRIOR_SAMPLE_H
 
 #include "core/status.h"
-#include "io/structure.h"
-#include "model/prior_table.h"
+#include "molecule/prior_table.h"
+#include "molecule/structure.h"
 
 /* Observations of one kind, in the order of the structures. */
 typedef struct {

@@ -1,7 +1,7 @@
 /* The prior of a chain's present conformation, kept up to date. */
 #include "core/clock.h"
 #include "core/vec3.h"
-#include "model/extent.h"
+#include "molecule/extent.h"
 #include "prior/prior_factors.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "prior/restraint.h"
 
 #include "core/vec3.h"
-#include "model/range.h"
+#include "molecule/range.h"
 
 #include <math.h>
 #include <stdlib.h>

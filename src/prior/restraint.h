@@ -9,7 +9,7 @@
 
 #include "core/field.h"
 #include "core/status.h"
-#include "model/topology.h"
+#include "molecule/topology.h"
 
 typedef struct {
     tsr_strings between; /* two residues, as "A:17" */

@@ -2,7 +2,7 @@
  * have the numbers; ranges and ticks are found when all of it is there. */
 #include "report/figure.h"
 #include "core/json.h"
-#include "io/file.h"
+#include "files/file.h"
 
 #include <math.h>
 #include <stdlib.h>

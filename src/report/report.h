@@ -6,7 +6,7 @@
 #include "analysis/diagnose.h"
 #include "analysis/frames.h"
 #include "core/log.h"
-#include "likelihood/map_view.h"
+#include "maps/map_view.h"
 #include "scattering/profile_fit.h"
 #include "store/trace.h"
 

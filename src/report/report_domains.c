@@ -3,7 +3,7 @@
 #include "report/report_sections.h"
 
 #include "analysis/domains.h"
-#include "io/file.h"
+#include "files/file.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>

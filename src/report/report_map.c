@@ -1,6 +1,6 @@
 /* A density map beside the draws: where the model's density lies in it, how
  * well each residue agrees, up to which detail. The numbers are those of
- * likelihood/map_view.h. */
+ * maps/map_view.h. */
 #include "report/report_sections.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "report/report_sections.h"
 
 #include "core/text.h"
-#include "io/file.h"
+#include "files/file.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 
 #include "analysis/export.h"
 #include "analysis/mean_shape.h"
-#include "io/file.h"
+#include "files/file.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "report/svg.h"
 
 #include "core/text.h"
-#include "io/file.h"
+#include "files/file.h"
 
 #include <math.h>
 #include <stdio.h>

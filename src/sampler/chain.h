@@ -7,12 +7,12 @@
 #include "core/random.h"
 #include "engine/engine.h"
 #include "likelihood/likelihood.h"
-#include "likelihood/surrogate.h"
 #include "moves/move.h"
 #include "prior/prior.h"
 #include "sampler/mix.h"
 #include "sampler/parameters.h"
 #include "scattering/debye.h"
+#include "surrogate/surrogate.h"
 
 #include <stdint.h>
 

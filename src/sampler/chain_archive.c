@@ -4,8 +4,8 @@
  * have learnt, the random stream. The rest is computed afresh, at the same
  * steps in an interrupted run and in one that was not, so that both go on with
  * the same bits. */
-#include "moves/surrogate_move.h"
 #include "sampler/chain_state.h"
+#include "surrogate/surrogate_move.h"
 
 #include <stdlib.h>
 #include <string.h>

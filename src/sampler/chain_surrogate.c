@@ -1,11 +1,11 @@
 /* A surrogate proposal: a chain's place as a job for the device, and the end of
- * its walk as a proposal like any other (moves/surrogate_move.c).
+ * its walk as a proposal like any other (surrogate/surrogate_move.c).
  *
  * The walk keeps g, the surrogate's density. So the correction of its end Y for
  * the start X is g(X) / g(Y), and what decides is the posterior's ratio times
  * that, priors of torsions, excluded volume and c2 included. */
-#include "moves/surrogate_move.h"
 #include "sampler/chain_state.h"
+#include "surrogate/surrogate_move.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * trace of a draw. */
 #include "sampler/column.h"
 
-#include "model/rigid_pose.h"
+#include "molecule/rigid_pose.h"
 
 #include <math.h>
 #include <stdio.h>

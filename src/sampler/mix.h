@@ -7,7 +7,7 @@
 #ifndef TSR_SAMPLER_MIX_H
 #define TSR_SAMPLER_MIX_H
 
-#include "model/topology.h"
+#include "molecule/topology.h"
 #include "moves/move.h"
 
 typedef struct {

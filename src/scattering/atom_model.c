@@ -4,9 +4,9 @@
 #include "scattering/atom_model.h"
 
 #include "core/vec3.h"
-#include "io/parent.h"
-#include "io/structure.h"
-#include "model/residue.h"
+#include "molecule/parent.h"
+#include "molecule/residue.h"
+#include "molecule/structure.h"
 #include "scattering/form_factor.h"
 #include "scattering/neutron.h"
 

@@ -9,8 +9,8 @@
 #define TSR_SCATTERING_CONTRAST_H
 
 #include "core/status.h"
-#include "io/saxs.h"
 #include "scattering/q_grid.h"
+#include "scattering/saxs.h"
 
 /* On the uniform grid. Self terms that depend on the contrast (S_ab of tables
  * with three components) belong to `pair`. */

@@ -5,7 +5,7 @@
  * their rounding when the table is interpolated. */
 #include "scattering/form_factor.h"
 
-#include "io/structure.h"
+#include "molecule/structure.h"
 
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_spline.h>

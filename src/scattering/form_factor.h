@@ -27,7 +27,7 @@
 
 #include "core/log.h"
 #include "core/status.h"
-#include "model/residue.h"
+#include "molecule/residue.h"
 
 /* Electrons in a cubic Angstrom of water at 20 C. */
 #define TSR_WATER_DENSITY 0.334

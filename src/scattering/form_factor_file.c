@@ -1,14 +1,14 @@
 /* The files of form factors: ours, of one component or of three, and those that
  * others published.
  *
- * Ours are tables of model/table_file.h. Both kinds have the same build, but
+ * Ours are tables of molecule/table_file.h. Both kinds have the same build, but
  * one component has F and P, as the field prints them, with nine digits, and
  * three have F and E; the heading of a type says what else is known of it. */
 #include "scattering/form_factor.h"
 
 #include "core/text.h"
-#include "io/file.h"
-#include "model/table_file.h"
+#include "files/file.h"
+#include "molecule/table_file.h"
 
 #include <math.h>
 #include <stdio.h>

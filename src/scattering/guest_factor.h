@@ -1,4 +1,4 @@
-/* Form factors of what is no amino acid, from its own atoms (model/guest.h).
+/* Form factors of what is no amino acid, from its own atoms (molecule/guest.h).
  *
  * As those of the trained types begin, for one occurrence: with r_k the
  * distance of atom k from the body's centre,
@@ -13,8 +13,8 @@
 #ifndef TSR_SCATTERING_GUEST_FACTOR_H
 #define TSR_SCATTERING_GUEST_FACTOR_H
 
-#include "io/atoms.h"
-#include "model/guest.h"
+#include "molecule/atoms.h"
+#include "molecule/guest.h"
 #include "scattering/atom_model.h"
 #include "scattering/form_factor.h"
 

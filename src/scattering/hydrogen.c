@@ -5,10 +5,10 @@
 
 #include "core/parallel.h"
 #include "core/vec3.h"
-#include "io/parent.h"
-#include "io/structure.h"
-#include "model/cell_list.h"
-#include "model/residue.h"
+#include "molecule/cell_list.h"
+#include "molecule/parent.h"
+#include "molecule/residue.h"
+#include "molecule/structure.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * program takes 0.9 of the amides for exchanged. */
 #include "scattering/neutron.h"
 
-#include "io/structure.h"
+#include "molecule/structure.h"
 #include "scattering/guest_factor.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
 #define TSR_SCATTERING_Q_GRID_H
 
 #include "core/status.h"
-#include "io/resolution.h"
+#include "scattering/resolution.h"
 
 typedef struct {
     int n_q;
@@ -35,9 +35,9 @@ tsr_status tsr_q_operator_smeared(const tsr_q_grid *grid,
                                   tsr_err *err);
 
 /* The instrument's resolution: each measured point is a weighted mean of the
- * ideal curve at a few q (io/resolution.h says of which shape), with weights
- * that add up to 1. A sparse matrix: I_k = sum of weight[j] I(q[j]) over
- * first[k] <= j < first[k + 1]. */
+ * ideal curve at a few q (scattering/resolution.h says of which shape), with
+ * weights that add up to 1. A sparse matrix: I_k = sum of weight[j] I(q[j])
+ * over first[k] <= j < first[k + 1]. */
 typedef struct {
     int n;
     int *first;     /* [n + 1] */

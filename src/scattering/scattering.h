@@ -3,7 +3,7 @@
 #ifndef TSR_SCATTERING_SCATTERING_H
 #define TSR_SCATTERING_SCATTERING_H
 
-#include "model/topology.h"
+#include "molecule/topology.h"
 #include "scattering/coarse_profile.h"
 #include "scattering/contrast_prior.h"
 #include "scattering/form_factor.h"

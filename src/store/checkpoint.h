@@ -17,16 +17,16 @@
  * Root attributes: format "tessera checkpoint", format_version (integer),
  * tessera_version, config_hash, created_at (UTC, ISO 8601). Behind the end of
  * what HDF5 reads stand 64 bytes of text with the length and the checksum
- * (io/checksum.h) of all before them. A reader verifies these before HDF5 sees
- * the file (1.10 can crash on damaged metadata), so a file cut short, or with
- * any byte changed, is refused, never used.
+ * (files/checksum.h) of all before them. A reader verifies these before HDF5
+ * sees the file (1.10 can crash on damaged metadata), so a file cut short, or
+ * with any byte changed, is refused, never used.
  *
  * What survives. At every moment PATH or PATH.previous is a whole checkpoint
  * once the first has been committed. A full disk, a kill or a power cut during
  * a commit leaves PATH as it was (on a file system without links: renamed to
  * PATH.previous), and perhaps a PATH.tmp, which the next commit replaces and
  * readers look at only where both others are damaged.
- * One thread at a time; one writer at a time (io/lock.h). */
+ * One thread at a time; one writer at a time (files/lock.h). */
 #ifndef TSR_STORE_CHECKPOINT_H
 #define TSR_STORE_CHECKPOINT_H
 

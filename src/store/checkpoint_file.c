@@ -4,8 +4,8 @@
 #include "store/checkpoint_file.h"
 
 #include "core/text.h"
-#include "io/checksum.h"
-#include "io/file.h"
+#include "files/checksum.h"
+#include "files/file.h"
 #include "store/checkpoint.h"
 #include "store/hdf5_object.h"
 

@@ -6,7 +6,7 @@
 #include <H5FDdevelop.h>
 #endif
 
-#include "io/file.h"
+#include "files/file.h"
 #include "store/journal.h"
 
 #include <errno.h>

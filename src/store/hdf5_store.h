@@ -32,7 +32,7 @@
  * descriptor.
  *
  * For src/store only. One thread at a time; one writer at a time, which the
- * directory's lock (io/lock.h) sees to. */
+ * directory's lock (files/lock.h) sees to. */
 #ifndef TSR_STORE_HDF5_STORE_H
 #define TSR_STORE_HDF5_STORE_H
 

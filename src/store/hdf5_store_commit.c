@@ -4,7 +4,7 @@
 #define _GNU_SOURCE /* syncfs */
 #include "store/hdf5_store_parts.h"
 
-#include "io/file.h"
+#include "files/file.h"
 #include "store/journal.h"
 
 #include <errno.h>

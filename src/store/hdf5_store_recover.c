@@ -3,7 +3,7 @@
 #include "store/hdf5_store_parts.h"
 
 #include "core/text.h"
-#include "io/file.h"
+#include "files/file.h"
 #include "store/hdf5_store.h"
 #include "store/journal.h"
 

@@ -1,15 +1,15 @@
 /* The seal of a file: its last 64 bytes, behind the end of what HDF5 reads, say
  * how long the file is and what the sum of its pages is. A page counts with the
- * checksum (io/checksum.h) of its number and its bytes, and with 0 where all of
- * them are 0 (a hole that nobody wrote). So one changed word is always found,
- * and more than one but for a chance of 2^-64; and a commit takes the old
- * checksums of the pages that it changes from the sum, adds their new ones, and
- * need not read the others. */
+ * checksum (files/checksum.h) of its number and its bytes, and with 0 where all
+ * of them are 0 (a hole that nobody wrote). So one changed word is always
+ * found, and more than one but for a chance of 2^-64; and a commit takes the
+ * old checksums of the pages that it changes from the sum, adds their new ones,
+ * and need not read the others. */
 #define _GNU_SOURCE /* memmem */
 #include "store/hdf5_store_parts.h"
 
-#include "io/checksum.h"
-#include "io/file.h"
+#include "files/checksum.h"
+#include "files/file.h"
 #include "store/hdf5_object.h"
 
 #include <errno.h>

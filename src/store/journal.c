@@ -4,9 +4,9 @@
 #include "store/journal.h"
 
 #include "core/text.h"
-#include "io/checksum.h"
-#include "io/file.h"
-#include "io/lock.h"
+#include "files/checksum.h"
+#include "files/file.h"
+#include "files/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>

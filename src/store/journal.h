@@ -13,10 +13,10 @@
  *  16  uint64    length of the file after the commit
  *  24  uint64    number of pages
  *  32  uint64    bytes of the journal
- *  40  uint64    checksum (io/checksum.h) of the above and of all that follows
- *  48  pages: uint64 place, uint64 n, n bytes
+ *  40  uint64    checksum (files/checksum.h) of the above and of all that
+ * follows 48  pages: uint64 place, uint64 n, n bytes
  *
- * The writer holds a lock on the journal (io/lock.h) from before it writes
+ * The writer holds a lock on the journal (files/lock.h) from before it writes
  * to after it emptied it. Who gets the lock and finds a complete journal thus
  * knows that its writer is dead or has given up.
  *

@@ -1,8 +1,8 @@
 /* How far coarse-grained profiles are from those of all atoms (DESIGN 3): the
  * relative error of I(q), with the scale that makes it least below
  * q = 0.1/Angstrom, by structure and q. */
-#ifndef TSR_MODEL_FORM_FACTOR_EVALUATE_H
-#define TSR_MODEL_FORM_FACTOR_EVALUATE_H
+#ifndef TSR_TRAIN_FORM_FACTOR_EVALUATE_H
+#define TSR_TRAIN_FORM_FACTOR_EVALUATE_H
 
 #include "core/log.h"
 #include "core/status.h"

@@ -8,7 +8,7 @@
  * a few c1 and c2: with x = 1 - G,
  *
  *     I = I_cc + 2 x I_cd + x^2 I_dd + 2 c2 (I_ch + x I_dh) + c2^2 I_hh. */
-#include "model/table_file.h"
+#include "molecule/table_file.h"
 #include "train/form_factor_target.h"
 #include "train/train.h"
 

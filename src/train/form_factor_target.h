@@ -8,11 +8,11 @@
  * displaces) times the exposed share of the atom's sphere, of its displaced
  * volume, to a probe of 1.8 Angstrom. Schneidman-Duhovny et al. 2013. With one
  * component the contrast alone, and nothing of exposures. */
-#ifndef TSR_MODEL_FORM_FACTOR_TARGET_H
-#define TSR_MODEL_FORM_FACTOR_TARGET_H
+#ifndef TSR_TRAIN_FORM_FACTOR_TARGET_H
+#define TSR_TRAIN_FORM_FACTOR_TARGET_H
 
-#include "io/structure.h"
-#include "model/residue_atoms.h"
+#include "molecule/residue_atoms.h"
+#include "molecule/structure.h"
 #include "scattering/form_factor.h"
 
 #include <stddef.h>

@@ -6,8 +6,8 @@
  * log density of what was held out is below the best by no more than 0.002 nat
  * or one standard error of that difference (between structures). A mixture of
  * that many parts is then fitted to all observations. */
-#ifndef TSR_MODEL_MIXTURE_TRAIN_H
-#define TSR_MODEL_MIXTURE_TRAIN_H
+#ifndef TSR_TRAIN_MIXTURE_TRAIN_H
+#define TSR_TRAIN_MIXTURE_TRAIN_H
 
 #include "core/log.h"
 #include "core/status.h"

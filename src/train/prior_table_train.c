@@ -4,8 +4,8 @@
  *
  * Distances of contacts are binned: sums are of integers, so that the quantiles
  * do not depend on the order of the structures. */
-#include "model/prior_table.h"
-#include "model/residue_atoms.h"
+#include "molecule/prior_table.h"
+#include "molecule/residue_atoms.h"
 #include "prior/prior_sample.h"
 #include "train/mixture_train.h"
 #include "train/train.h"

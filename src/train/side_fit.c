@@ -4,7 +4,7 @@
  * are two or more, the last is broad: the mean of all, four times their
  * covariance, a weight of at least TSR_BROAD_WEIGHT. What is far from all that
  * was seen is then unlikely, and not by hundreds of nats. */
-#include "model/side_density.h"
+#include "molecule/side_density.h"
 #include "train/mixture_train.h"
 
 #include "core/vec3.h"

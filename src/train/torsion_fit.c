@@ -5,7 +5,7 @@
  * less than that / 4 pi^2. k_phi and k_psi are at most TSR_MAX_KAPPA (2.6
  * degrees), |lambda| at most 0.98 sqrt(k_phi k_psi): no part collapses onto a
  * few residues, and each has one maximum. */
-#include "model/torsion_density.h"
+#include "molecule/torsion_density.h"
 #include "train/mixture_train.h"
 
 #include <gsl/gsl_math.h>

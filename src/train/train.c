@@ -4,8 +4,8 @@
 #include "train/train.h"
 
 #include "core/text.h"
-#include "model/prior_table.h"
-#include "model/table_file.h"
+#include "molecule/prior_table.h"
+#include "molecule/table_file.h"
 #include "scattering/form_factor.h"
 
 #include <dirent.h>

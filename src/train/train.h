@@ -1,11 +1,11 @@
 /* Remaking the tables of data/ from folders of structures. */
-#ifndef TSR_MODEL_TRAIN_H
-#define TSR_MODEL_TRAIN_H
+#ifndef TSR_TRAIN_TRAIN_H
+#define TSR_TRAIN_TRAIN_H
 
 #include "core/log.h"
 #include "core/status.h"
-#include "io/structure.h"
-#include "model/residue.h"
+#include "molecule/residue.h"
+#include "molecule/structure.h"
 
 #include <stddef.h>
 

@@ -2,12 +2,12 @@
  * weights - against coarse_partials on the reference engine, whose types
  * are as many as the exposures. What that one gives is held to plain sums in
  * tests/oracle/test_coarse_profile.c. */
-#include "run/profile_partials.h"
+#include "posterior/profile_partials.h"
 
-#include "atoms/atom_curves.h"
 #include "gpu/device.h"
-#include "model/topology.h"
-#include "run/setup.h"
+#include "molecule/topology.h"
+#include "posterior/atom_curves.h"
+#include "posterior/setup.h"
 #include "scattering/coarse_profile.h"
 #include "tests/coarse_partials.h"
 

@@ -6,8 +6,8 @@
 #ifndef TSR_TESTS_FORM_FACTOR_ORACLE_H
 #define TSR_TESTS_FORM_FACTOR_ORACLE_H
 
-#include "io/structure.h"
-#include "model/residue_atoms.h"
+#include "molecule/residue_atoms.h"
+#include "molecule/structure.h"
 #include "scattering/form_factor.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
  * factors and components within what issue 4 asks for, exposures against
  * solvent-accessible surfaces; and that the documented command remakes them. */
 #include "core/vec3.h"
-#include "io/structure.h"
-#include "model/residue_atoms.h"
+#include "molecule/residue_atoms.h"
+#include "molecule/structure.h"
 #include "train/form_factor_evaluate.h"
 #include "train/form_factor_target.h"
 #include "train/train.h"

@@ -9,8 +9,8 @@
 #include "../engine_support.h"
 
 #include "core/vec3.h"
-#include "io/structure.h"
-#include "model/residue_atoms.h"
+#include "molecule/residue_atoms.h"
+#include "molecule/structure.h"
 #include "scattering/coarse_profile.h"
 #include "scattering/form_factor.h"
 #include "tests/coarse_partials.h"

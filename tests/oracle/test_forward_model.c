@@ -2,13 +2,13 @@
  * beside published figures (docs/forward-model.md has the whole tables). */
 #include "engine/engine.h"
 #include "gpu/debye_sum.h"
-#include "io/atoms.h"
-#include "io/saxs.h"
+#include "molecule/atoms.h"
 #include "scattering/atom_model.h"
 #include "scattering/contrast.h"
 #include "scattering/debye.h"
 #include "scattering/form_factor.h"
 #include "scattering/profile_fit.h"
+#include "scattering/saxs.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Crystal structures as starts: how many have pairs of bodies that the default
  * prior calls impossible, where all is flexible (so that all pairs count)? */
+#include "posterior/setup.h"
 #include "prior/prior.h"
-#include "run/setup.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

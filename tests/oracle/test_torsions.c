@@ -6,9 +6,9 @@
  * symmetric about the origin; ours, which is not, is made so for the
  * comparison. */
 #include "core/random.h"
-#include "io/file.h"
-#include "model/prior_table.h"
-#include "model/torsion_density.h"
+#include "files/file.h"
+#include "molecule/prior_table.h"
+#include "molecule/torsion_density.h"
 
 #include <gsl/gsl_math.h>
 #include <gsl/gsl_statistics_double.h>

@@ -3,7 +3,7 @@
  * dimensions, checkpoint.h5.
  *
  *     write_run DIRECTORY */
-#include "io/structure.h"
+#include "molecule/structure.h"
 #include "store/checkpoint.h"
 #include "store/trace.h"
 #include "store/trajectory.h"

@@ -3,11 +3,11 @@
 #ifndef TESTS_COVERAGE_STUDY_H
 #define TESTS_COVERAGE_STUDY_H
 
-#include "run/setup.h"
+#include "posterior/setup.h"
 
-#include "atoms/atom_curves.h"
 #include "core/clock.h"
 #include "core/random.h"
+#include "posterior/atom_curves.h"
 #include "sampler/chain.h"
 #include "tests/saxs_likelihood.h"
 

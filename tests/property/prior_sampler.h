@@ -8,7 +8,7 @@
 #define TESTS_PRIOR_SAMPLER_H
 
 #include "core/vec3.h"
-#include "model/geometry.h"
+#include "molecule/geometry.h"
 #include "prior/prior.h"
 #include "tests/model_sample.h"
 

@@ -5,7 +5,7 @@
 #include "../engine_support.h"
 
 #include "core/parallel.h"
-#include "model/extent.h"
+#include "molecule/extent.h"
 #include "scattering/grid_sum.h"
 #include "scattering/plane_wave.h"
 #include "scattering/profile_method.h"

@@ -2,7 +2,7 @@
  * conformations that a run of the ligase draws, the curve with the start's
  * exposures against that with each conformation's own. docs/statistics.md has
  * the numbers. */
-#include "run/setup.h"
+#include "posterior/setup.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

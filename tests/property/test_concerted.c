@@ -3,7 +3,7 @@
 #include "tests/model_sample.h"
 
 #include "core/vec3.h"
-#include "model/geometry.h"
+#include "molecule/geometry.h"
 #include "moves/closure.h"
 #include "moves/concerted_window.h"
 #include "moves/move.h"

@@ -1,8 +1,8 @@
 /* Laws that densities and their correlations with a map keep to, whatever the
  * model; and the device against the reference in double precision. */
-#include "density/correlation.h"
-#include "density/density.h"
-#include "gpu/map_sum.h"
+#include "maps/correlation.h"
+#include "maps/density.h"
+#include "maps/map_sum.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -6,8 +6,8 @@
  * so many must hold the truth, where the noise is whitened; all voxels as if
  * independent must fail the same test. */
 #include "core/random.h"
-#include "density/fourier.h"
-#include "io/structure.h"
+#include "maps/fourier.h"
+#include "molecule/structure.h"
 #include "tests/model_sample.h"
 #include "tests/term_entry.h"
 

@@ -1,8 +1,8 @@
 /* What bodies lack of atoms, learnt before a run: lysozyme with a loose end. */
-#include "atoms/atom_curves.h"
-#include "run/setup.h"
+#include "posterior/atom_curves.h"
+#include "posterior/setup.h"
 
-#include "io/atoms.h"
+#include "molecule/atoms.h"
 #include "sampler/chain.h"
 #include "scattering/atom_model.h"
 #include "scattering/debye.h"

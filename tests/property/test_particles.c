@@ -2,7 +2,7 @@
  * with two loose stretches as X-rays and neutrons see it, and a protein with a
  * strand of DNA. Atoms are where all atoms are, beads stay on them, and engine,
  * moves and direct sum agree. */
-#include "run/setup.h"
+#include "posterior/setup.h"
 
 #include "core/vec3.h"
 #include "tests/chain_step.h"

@@ -1,7 +1,7 @@
 /* Curves of neutrons in a run: 5ZNG, two chains, one grown with deuterium, in
  * several shares of D2O, beside a curve of X-rays. */
-#include "atoms/atom_curves.h"
-#include "run/setup.h"
+#include "posterior/atom_curves.h"
+#include "posterior/setup.h"
 
 #include "core/vec3.h"
 #include "sampler/chain.h"

@@ -3,7 +3,7 @@
 #include "../config_table.h"
 
 #include "core/text.h"
-#include "io/yaml.h"
+#include "files/yaml.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

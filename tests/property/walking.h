@@ -4,11 +4,11 @@
 #ifndef TESTS_PROPERTY_WALKING_H
 #define TESTS_PROPERTY_WALKING_H
 
-#include "engine/redraw.h"
-#include "gpu/surrogate_walk.h"
-#include "likelihood/surrogate_beads.h"
-#include "moves/surrogate_move.h"
 #include "sampler/chain_state.h"
+#include "surrogate/redraw.h"
+#include "surrogate/surrogate_beads.h"
+#include "surrogate/surrogate_move.h"
+#include "surrogate/surrogate_walk.h"
 #include "tests/chain_step.h"
 #include "tests/property/posterior_sample.h"
 #include "tests/property/prior_sampler.h"

@@ -4,7 +4,7 @@
 #define TSR_TESTS_CHAIN_PDB_H
 
 #include "core/vec3.h"
-#include "model/geometry.h"
+#include "molecule/geometry.h"
 
 #include <gsl/gsl_math.h>
 #include <stdio.h>

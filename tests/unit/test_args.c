@@ -1,5 +1,5 @@
-#include "cli/args.h"
-#include "cli/command.h"
+#include "commands/args.h"
+#include "commands/command.h"
 #include "core/text.h"
 
 #include <setjmp.h>

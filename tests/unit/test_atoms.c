@@ -3,10 +3,10 @@
 #include "io_files.h"
 
 #include "core/vec3.h"
-#include "io/atoms.h"
-#include "io/pdb_text.h"
-#include "io/structure.h"
-#include "model/cell_list.h"
+#include "molecule/atoms.h"
+#include "molecule/cell_list.h"
+#include "molecule/pdb_text.h"
+#include "molecule/structure.h"
 #include "scattering/atom_model.h"
 #include "scattering/form_factor.h"
 

@@ -6,7 +6,7 @@
 #include "tests/freedom_sample.h"
 
 #include "core/random.h"
-#include "model/extent.h"
+#include "molecule/extent.h"
 #include "prior/prior_factors.h"
 
 #include <gsl/gsl_randist.h>

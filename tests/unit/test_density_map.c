@@ -1,6 +1,6 @@
 /* Density maps from files: what MRC2014 allows, what real files do, and what is
  * refused. */
-#include "io/density_map.h"
+#include "maps/density_map.h"
 
 #include "io_files.h"
 

@@ -1,6 +1,6 @@
 /* Files that are written whole or not at all: names that somebody else put in
  * the way, and what may be written over. */
-#include "io/file.h"
+#include "files/file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

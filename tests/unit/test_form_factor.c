@@ -1,7 +1,7 @@
 #include "scattering/form_factor.h"
 
 #include "core/vec3.h"
-#include "io/structure.h"
+#include "molecule/structure.h"
 #include "table_text.h"
 #include "train/form_factor_target.h"
 

@@ -2,8 +2,8 @@
 #include "tests/model_sample.h"
 
 #include "core/random.h"
-#include "io/model_atoms.h"
-#include "model/guest.h"
+#include "molecule/guest.h"
+#include "molecule/model_atoms.h"
 #include "scattering/atom_model.h"
 #include "scattering/guest_factor.h"
 #include "tests/unit/chain_pdb.h"

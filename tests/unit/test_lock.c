@@ -1,5 +1,5 @@
 /* The lock on a run's directory, between processes and within one. */
-#include "io/lock.h"
+#include "files/lock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* Shell correlation of two maps, what a mask makes of it, and masks. */
 #include "core/random.h"
-#include "density/correlation.h"
-#include "density/fourier.h"
-#include "density/mask.h"
+#include "maps/correlation.h"
+#include "maps/fourier.h"
+#include "maps/mask.h"
 #include "tests/unit/io_files.h"
 
 #include <gsl/gsl_randist.h>

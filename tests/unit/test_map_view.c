@@ -1,7 +1,7 @@
 /* What a report shows of a map, against maps made of the models themselves. */
-#include "density/density.h"
-#include "io/yaml.h"
-#include "likelihood/map_view.h"
+#include "files/yaml.h"
+#include "maps/density.h"
+#include "maps/map_view.h"
 #include "tests/unit/io_files.h"
 
 #include <math.h>

@@ -4,8 +4,8 @@
 #include "core/random.h"
 #include "train/mixture_train.h"
 
-#include "model/side_density.h"
-#include "model/torsion_density.h"
+#include "molecule/side_density.h"
+#include "molecule/torsion_density.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
  * in the share of D2O. */
 #include "scattering/neutron.h"
 
-#include "io/structure.h"
+#include "molecule/structure.h"
 #include "scattering/form_factor.h"
 
 #include "io_files.h"

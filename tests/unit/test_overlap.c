@@ -1,6 +1,6 @@
 /* Overlaps of Gaussians: against a double sum, and what is kept up to date
  * against what is added up afresh. */
-#include "density/overlap.h"
+#include "maps/overlap.h"
 
 #include "core/random.h"
 

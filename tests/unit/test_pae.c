@@ -1,6 +1,6 @@
 /* Files of predicted aligned errors: the forms that programs write, what is
  * refused, which file belongs to a model and which row to a residue. */
-#include "parts/pae.h"
+#include "molecule/pae.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

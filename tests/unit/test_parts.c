@@ -1,7 +1,7 @@
 /* Rigid parts and linkers: found where they were planted, whatever the frame
  * and the numbers; what predictions change; published cases. */
-#include "model/range.h"
-#include "parts/parts.h"
+#include "molecule/parts.h"
+#include "molecule/range.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Copies of a molecule under one chain id become chains of their own. */
 #include "io_files.h"
 
-#include "io/structure.h"
+#include "molecule/structure.h"
 
 static tsr_err err;
 

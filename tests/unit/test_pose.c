@@ -2,7 +2,7 @@
 #include "tests/model_sample.h"
 
 #include "core/vec3.h"
-#include "model/rigid_pose.h"
+#include "molecule/rigid_pose.h"
 
 #define PI 3.14159265358979323846
 

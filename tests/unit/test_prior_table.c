@@ -1,6 +1,6 @@
 /* Structures written by the test, in which distances, torsions, angles and
  * side-chain centres are known, through training, writing and reading. */
-#include "model/prior_table.h"
+#include "molecule/prior_table.h"
 
 #include "chain_pdb.h"
 #include "core/random.h"

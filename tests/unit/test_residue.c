@@ -1,7 +1,7 @@
 /* The table of amino acids against chemical formulas, and the bodies. */
-#include "model/residue.h"
+#include "molecule/residue.h"
 
-#include "io/structure.h"
+#include "molecule/structure.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,8 +2,8 @@
 #include "tests/freedom_sample.h"
 
 #include "core/random.h"
+#include "posterior/config.h"
 #include "prior/restraint.h"
-#include "run/config.h"
 
 #include <gsl/gsl_randist.h>
 #include <stdio.h>

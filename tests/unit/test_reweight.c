@@ -1,12 +1,12 @@
 /* Reweighting: smoothed weights against ArviZ; a posterior of spheres, whose
  * weights to other data are judged by quadrature; maximum entropy against what
  * its minimum must satisfy. */
+#include "analysis/ensemble.h"
+#include "analysis/maxent.h"
 #include "analysis/psis.h"
+#include "analysis/reweight.h"
 #include "core/random.h"
 #include "io_files.h"
-#include "reweight/ensemble.h"
-#include "reweight/maxent.h"
-#include "reweight/reweight.h"
 #include "tests/saxs_likelihood.h"
 
 #include <gsl/gsl_randist.h>

@@ -1,7 +1,7 @@
 /* io/saxs: the tables people have, what is refused, and the Guinier fit. */
 #include "io_files.h"
 
-#include "io/saxs.h"
+#include "scattering/saxs.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* From a configuration to a target: what the prior's support is. */
-#include "run/setup.h"
+#include "posterior/setup.h"
 
 #include <limits.h>
 #include <setjmp.h>

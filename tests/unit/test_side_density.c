@@ -1,7 +1,7 @@
 /* Mixtures of Gaussians in space against the formula and quadrature; draws by
  * their moments and chi^2. */
 #include "core/random.h"
-#include "model/side_density.h"
+#include "molecule/side_density.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_math.h>

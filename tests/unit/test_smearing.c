@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "io/saxs.h"
+#include "scattering/saxs.h"
 
 #define PI 3.14159265358979323846
 

@@ -1,7 +1,7 @@
 /* Which nucleotides are found to be single-stranded. */
 #include "tests/strand_sample.h"
 
-#include "parts/parts.h"
+#include "molecule/parts.h"
 #include "tests/unit/folder.h"
 
 static char folder[64];

@@ -2,7 +2,7 @@
  * PDB output. */
 #include "io_files.h"
 
-#include "io/structure.h"
+#include "molecule/structure.h"
 
 #include <dirent.h>
 #include <math.h>

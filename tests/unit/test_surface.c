@@ -4,8 +4,8 @@
 #include "io_files.h"
 
 #include "core/vec3.h"
-#include "io/atoms.h"
-#include "io/structure.h"
+#include "molecule/atoms.h"
+#include "molecule/structure.h"
 #include "scattering/atom_model.h"
 #include "scattering/cap_union.h"
 #include "scattering/debye.h"

@@ -1,6 +1,6 @@
 /* The likelihood of a density map: its three sums against a grid, its integral
  * against numbers, where it is largest, and what is refused. */
-#include "io/density_map.h"
+#include "maps/density_map.h"
 #include "tests/model_sample.h"
 #include "tests/term_entry.h"
 

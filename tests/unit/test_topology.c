@@ -3,8 +3,8 @@
 
 #include "core/random.h"
 #include "core/vec3.h"
-#include "model/geometry.h"
-#include "model/range.h"
+#include "molecule/geometry.h"
+#include "molecule/range.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Mixtures of bivariate von Mises distributions against quadrature and, for
  * draws, chi^2 against the density. */
 #include "core/random.h"
-#include "model/torsion_density.h"
+#include "molecule/torsion_density.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_math.h>

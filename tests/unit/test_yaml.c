@@ -2,7 +2,7 @@
 
 #include "io_files.h"
 
-#include "io/yaml.h"
+#include "files/yaml.h"
 
 #include <sys/stat.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* YAML of structs that have kinds: the selector, its messages, --set. */
 #include "../config_table.h"
 
-#include "io/yaml.h"
+#include "files/yaml.h"
 #include "io_files.h"
 
 static const char *path; /* of the file that was read last */

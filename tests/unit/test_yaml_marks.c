@@ -3,7 +3,7 @@
 
 #include "io_files.h"
 
-#include "io/yaml.h"
+#include "files/yaml.h"
 
 static void where_keys_were_given(void **state)
 {

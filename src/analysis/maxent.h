@@ -1,0 +1,87 @@
+/* Weights of an ensemble of curves that fit data with the least change: those
+ * that minimise
+ *
+ *     chi2 / 2 + theta KL(w || w0),   chi2 of c sum_i w_i I_i(q) + b
+ *
+ * over draws i of equal weight w0 (Hummer & Koefinger 2015, J. Chem. Phys. 143,
+ * 243150; Bottaro, Bengtsen, Lindorff-Larsen 2020, Methods Mol. Biol. 2112,
+ * 219). They have the form w_i ~ exp(-lambda . I_i), and lambda minimises a
+ * convex function of one number a dimension of the data, found by Newton's
+ * method. The dimensions are the principal components of the draws' curves by
+ * sigma, 64 at most: what they leave out is below 1e-12 of their variance.
+ * Scale c and background b are fitted to the mean curve together with the
+ * weights: what is minimised at the best weights for each is a function of the
+ * two, whose minimum is Newton's, too. */
+#ifndef TSR_ANALYSIS_MAXENT_H
+#define TSR_ANALYSIS_MAXENT_H
+
+#include "analysis/reweight.h"
+#include "core/status.h"
+
+/* Weights of draws nearest to equal ones whose mean comes near a target: the
+ * least of |target - c sum_i w_i s_i|^2 / 2 + theta KL(w || 1 / n), by its dual
+ * in as many unknowns as a score has. */
+
+enum { TSR_MAXENT_DIM = 64 };
+
+typedef struct {
+    long n;
+    int n_dim;
+    const double *score;           /* [n][n_dim], borrowed */
+    double lambda[TSR_MAXENT_DIM]; /* of the last solution; where the next
+                                      begins */
+    double *log_weight;            /* [n] normalised */
+    double mean[TSR_MAXENT_DIM];   /* of the scores under the weights */
+    double covariance[TSR_MAXENT_DIM * TSR_MAXENT_DIM];
+    double kl;
+} tsr_maxent_dual;
+
+/* Begins with equal weights. Errors: TSR_E_NOMEM. */
+tsr_status tsr_maxent_dual_new(long n, int n_dim, const double *score,
+                               tsr_maxent_dual **out, tsr_err *err);
+void tsr_maxent_dual_free(tsr_maxent_dual *dual);
+
+/* target [n_dim]. Cost: O(n n_dim^2) a step, some 10 steps. Errors:
+ * TSR_E_NUMERIC. */
+tsr_status tsr_maxent_dual_solve(tsr_maxent_dual *dual, double c,
+                                 const double *target, double theta,
+                                 tsr_err *err);
+
+/* How the mean of the scores follows target / c after a solution:
+ * out = (theta + c^2 C)^-1 C x, C their covariance; 0 where that fails. */
+void tsr_maxent_dual_answer(const tsr_maxent_dual *dual, double c, double theta,
+                            const double *x, double *out);
+
+typedef struct {
+    double theta;
+    double chi2; /* a point, of the weighted mean curve at the best c and b */
+    double kl;   /* KL(w || w0), nat */
+    double effective; /* exp(-KL): the part of the ensemble that is used */
+    double scale, background;
+} tsr_maxent_point;
+
+enum { TSR_MAXENT_POINTS = 33 };
+
+typedef struct {
+    long n;                 /* draws */
+    int n_dim;              /* dimensions of the data that the draws span */
+    tsr_maxent_point start; /* with equal weights; theta infinite */
+    int n_point;
+    tsr_maxent_point point[TSR_MAXENT_POINTS]; /* theta falling */
+    int chosen;         /* of point; the elbow of the L-curve, or as asked */
+    double *log_weight; /* [n] there; exponentials have the sum 1 */
+    int n_curve;
+    double *mean_curve;   /* [n_curve] at the run's q, equal weights */
+    double interpolation; /* as in tsr_reweight */
+} tsr_maxent;
+
+/* saxs: the data. theta > 0: that one and no other; 0: the elbow, the point
+ * farthest from the line between the ends of the curve of chi2 over KL, both
+ * scaled to 1. Errors: TSR_E_DATA (q outside the run's; too far apart),
+ * TSR_E_NUMERIC, TSR_E_NOMEM. */
+tsr_status tsr_maxent_make(const tsr_stored_curve *stored, const tsr_saxs *saxs,
+                           const tsr_linear *linear, double theta,
+                           tsr_maxent **out, tsr_err *err);
+void tsr_maxent_free(tsr_maxent *maxent);
+
+#endif

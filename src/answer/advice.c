@@ -1,0 +1,142 @@
+/* How many draws it takes follows from what is farthest from its aim, and the
+ * time from the draws so far. The command is quoted for a shell. */
+#include "answer/advice.h"
+
+#include "core/text.h"
+#include "sampler/sampler.h"
+#include "session/run_place.h"
+#include "session/until.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void tsr_advice_clear(tsr_advice *advice)
+{
+    free(advice->command);
+    advice->command = NULL;
+}
+
+/* A folder's name as a shell takes it: in quotes where a character would mean
+ * something else, with ./ before a dash. Caller frees. */
+static char *quote(const char *name)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST"
+                                "UVWXYZ0123456789_./+-@%:,=";
+    const char *before = name[0] == '-' ? "./" : "";
+    if (name[0] != '\0' && strspn(name, plain) == strlen(name))
+        return tsr_words_of("%s%s", before, name);
+    tsr_words w;
+    tsr_words_begin(&w);
+    tsr_words_say(&w, "'%s", before);
+    for (const char *at = name; *at != '\0'; at++)
+        tsr_words_say(&w, *at == '\'' ? "'\\''" : "%c", *at);
+    tsr_words_say(&w, "'");
+    return tsr_words_end(&w);
+}
+
+/* draws 0: as many as the run was asked for. */
+static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
+                              tsr_err *err)
+{
+    char *name = quote(directory);
+    if (name != NULL)
+        a->command = draws > 0 ? tsr_words_of("tessera resume %s --draws %ld",
+                                              name, draws)
+                               : tsr_words_of("tessera resume %s", name);
+    free(name);
+    return tsr_allocated(a->command, err);
+}
+
+/* The same of what is known already: `done` draws a chain of the run in the
+ * folder, after `seconds` for these and the warm-up's `warm`, where it takes
+ * `far` times as many. */
+static tsr_status advise(const char *directory, long done, long warm,
+                         double seconds, double far, tsr_advice *advice,
+                         tsr_err *err)
+{
+    advice->draws = (long)tsr_until_draws((double)done, fmax(far, 2.0));
+    advice->seconds = (double)(advice->draws - done) * seconds /
+                      fmax((double)(done + warm), 1.0);
+    return set_command(directory, advice->draws, advice, err);
+}
+
+/* What the run was asked for may do, and may be all that it takes. */
+static tsr_status finish_first(const tsr_past_run *run,
+                               const tsr_run_place *place, tsr_advice *a,
+                               tsr_err *err)
+{
+    const int has_all = place->is_finished || run->asked <= run->n_draw;
+    if (has_all || a->draws > run->asked)
+        return TSR_OK;
+    const double each = a->seconds / (double)(a->draws - run->n_draw);
+    const long draws =
+        run->config.sampler.until != NULL ? a->draws : run->asked;
+    tsr_advice_clear(a);
+    a->draws = draws;
+    a->seconds = each * (double)(draws - run->n_draw);
+    return set_command(run->directory, 0, a, err);
+}
+
+tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
+                           tsr_advice *advice, tsr_err *err)
+{
+    tsr_run_checkpoint at = {0};
+    tsr_until until;
+    double far;
+    const char *asked = run->has_config ? run->config.sampler.until : NULL;
+    *advice = (tsr_advice){.seconds = (double)NAN};
+    TSR_TRY(tsr_until_parse(asked != NULL ? asked : tsr_sampler_until, &until,
+                            err));
+    TSR_TRY(
+        tsr_until_judge(&until, run->trace, summary, &far, advice->worst, err));
+    advice->is_converged = far <= 1.0;
+    snprintf(advice->asked, sizeof advice->asked, "%s",
+             asked != NULL ? asked : tsr_sampler_until);
+    advice->draws = (long)tsr_until_draws(run->n_draw, fmax(far, 2.0));
+    if (run->directory == NULL ||
+        tsr_run_checkpoint_read(run->directory, 0, &at, NULL) != TSR_OK)
+        return TSR_OK;
+    tsr_status status = advise(run->directory, run->n_draw, at.place.warmup,
+                               at.place.seconds, far, advice, err);
+    TSR_THEN(status, finish_first(run, &at.place, advice, err));
+    tsr_run_checkpoint_clear(&at);
+    return status;
+}
+
+const char *tsr_advice_time(double seconds, char text[32])
+{
+    const double minutes = ceil(seconds / 60.0), hours = seconds / 3600.0;
+    if (!isfinite(seconds))
+        snprintf(text, 32, "time not known");
+    else if (minutes < 2.0)
+        snprintf(text, 32, "about a minute");
+    else if (minutes < 100.0)
+        snprintf(text, 32, "about %.0f minutes", minutes);
+    else if (hours < 48.0)
+        snprintf(text, 32, "about %.0f hours", ceil(hours));
+    else
+        snprintf(text, 32, "about %.0f days", ceil(hours / 24.0));
+    return text;
+}
+
+char *tsr_advice_text(const tsr_advice *advice)
+{
+    char time[32];
+    return advice->command == NULL
+               ? NULL
+               : tsr_words_of("%s   (%s)", advice->command,
+                              tsr_advice_time(advice->seconds, time));
+}
+
+void tsr_advice_put(const tsr_advice *advice, tsr_json *json)
+{
+    tsr_json_object(json, "advice");
+    tsr_json_truth(json, "converged", advice->is_converged);
+    tsr_json_text(json, "asked", advice->asked);
+    tsr_json_text(json, "worst", advice->worst);
+    tsr_json_text(json, "command", advice->command);
+    tsr_json_integer(json, "draws", advice->draws);
+    tsr_json_number(json, "seconds", advice->seconds);
+    tsr_json_close(json);
+}

@@ -1,0 +1,444 @@
+/* What can be compared depends on the data: log evidence and LOO only between
+ * runs of the same data, overlaps of parameters between all. Each sentence
+ * rests on the numbers beside it. */
+#include "answer/comparison.h"
+
+#include "core/text.h"
+#include "files/checksum.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- reading ---- */
+
+/* A checksum of all that was measured, with where; 0: there is nothing. */
+static uint64_t sum_data(tsr_trace_reader *trace)
+{
+    const char *const *name;
+    uint64_t sum = 0;
+    const int n = tsr_trace_variables(trace, TSR_TRACE_OBSERVED_DATA, &name);
+    for (int i = 0; i < n; i++) {
+        int n_chain, n_draw, n_value = 0, n_coord = 0;
+        double *value = NULL, *coord = NULL;
+        if (tsr_trace_get(trace, TSR_TRACE_OBSERVED_DATA, name[i], &n_chain,
+                          &n_draw, &n_value, &value, NULL) == TSR_OK)
+            sum = tsr_checksum(sum, value, (size_t)n_value * sizeof *value);
+        if (tsr_trace_coordinates(trace, TSR_TRACE_OBSERVED_DATA, name[i],
+                                  &n_coord, &coord, NULL) == TSR_OK &&
+            coord != NULL)
+            sum = tsr_checksum(sum, coord, (size_t)n_coord * sizeof *coord);
+        free(value);
+        free(coord);
+    }
+    return sum;
+}
+
+static tsr_status read_run(const char *path, tsr_compared *r, tsr_log *log,
+                           tsr_err *err)
+{
+    r->directory = path;
+    TSR_TRY(tsr_past_run_open(path, &r->past, log, err));
+    TSR_TRY(tsr_summary_make(r->past.trace, &r->summary, err));
+    TSR_TRY(tsr_summary_add_evidence(r->summary, r->past.trace, err));
+    r->data = sum_data(r->past.trace);
+    return tsr_verdict_make(&r->past, r->summary, -1,
+                            tsr_arrangements_threshold, &r->verdict, err);
+}
+
+/* ---- overlap ---- */
+
+/* Of two samples, over bins of both together. */
+static double overlap_of(size_t n, const double *x, size_t m, const double *y)
+{
+    enum { N_BIN = 30 };
+    double low = HUGE_VAL, high = -HUGE_VAL, sum = 0.0;
+    double share[2][N_BIN] = {{0.0}};
+    for (size_t i = 0; i < n + m; i++) {
+        const double v = i < n ? x[i] : y[i - n];
+        low = fmin(low, v);
+        high = fmax(high, v);
+    }
+    if (!(high > low) || !isfinite(high - low))
+        return high == low ? 1.0 : (double)NAN;
+    for (size_t i = 0; i < n + m; i++) {
+        const double v = i < n ? x[i] : y[i - n];
+        const int bin =
+            (int)fmin(N_BIN - 1, floor(N_BIN * (v - low) / (high - low)));
+        share[i >= n][bin] += 1.0 / (double)(i < n ? n : m);
+    }
+    for (int k = 0; k < N_BIN; k++)
+        sum += fmin(share[0][k], share[1][k]);
+    return sum;
+}
+
+/* What says how large a structure is and how its parts lie. */
+static int is_shape(const char *name)
+{
+    return strcmp(name, "rg") == 0 || strcmp(name, "d_max") == 0 ||
+           ((strncmp(name, "pose_", 5) == 0 ||
+             strncmp(name, "tail_", 5) == 0) &&
+            strstr(name, "_distance") != NULL);
+}
+
+static tsr_status add_overlap(tsr_comparison *c, int a, int b, const char *name,
+                              tsr_err *err)
+{
+    int n_chain, n_draw, m_chain, m_draw;
+    double *x = NULL, *y = NULL;
+    tsr_overlap *more =
+        realloc(c->overlap, (size_t)(c->n_overlap + 1) * sizeof *more);
+    TSR_TRY(tsr_allocated(more, err));
+    c->overlap = more;
+    tsr_status status = tsr_summary_draws(c->run[a].past.trace, name, &n_chain,
+                                          &n_draw, &x, err);
+    TSR_THEN(status, tsr_summary_draws(c->run[b].past.trace, name, &m_chain,
+                                       &m_draw, &y, err));
+    if (status == TSR_OK && x != NULL && y != NULL)
+        more[c->n_overlap++] =
+            (tsr_overlap){a, b, name,
+                          overlap_of((size_t)n_chain * (size_t)n_draw, x,
+                                     (size_t)m_chain * (size_t)m_draw, y)};
+    free(x);
+    free(y);
+    return status;
+}
+
+static tsr_status find_overlaps(tsr_comparison *c, tsr_err *err)
+{
+    for (int b = 0; b < c->n; b++)
+        for (int a = 0; a < b; a++) {
+            const tsr_summary *s = c->run[a].summary;
+            for (int i = 0; i < s->n; i++)
+                if (is_shape(s->item[i].name) &&
+                    tsr_summary_find(c->run[b].summary, s->item[i].name) !=
+                        NULL)
+                    TSR_TRY(add_overlap(c, a, b, s->item[i].name, err));
+        }
+    return TSR_OK;
+}
+
+tsr_status tsr_comparison_make(int n, const char *const *directory,
+                               tsr_comparison *out, tsr_log *log, tsr_err *err)
+{
+    tsr_comparison *c = out;
+    *c = (tsr_comparison){.n = n};
+    for (int i = 0; i < n; i++) {
+        tsr_status status = read_run(directory[i], &c->run[i], log, err);
+        if (status != TSR_OK)
+            return tsr_wrap(err, status, "'%s'", directory[i]);
+    }
+    return find_overlaps(c, err);
+}
+
+void tsr_comparison_clear(tsr_comparison *comparison)
+{
+    for (int i = 0; i < comparison->n; i++) {
+        tsr_verdict_free(comparison->run[i].verdict);
+        tsr_summary_free(comparison->run[i].summary);
+        tsr_past_run_clear(&comparison->run[i].past);
+    }
+    free(comparison->overlap);
+    comparison->overlap = NULL;
+}
+
+/* ---- differences ---- */
+
+static int is_same_data(const tsr_comparison *c, int a, int b)
+{
+    return c->run[a].data == c->run[b].data && c->run[a].verdict->has_data;
+}
+
+/* The log evidence of run b above that of a; NaN where one is not known, or
+ * they saw other data. */
+void tsr_evidence_gain(const tsr_comparison *c, int a, int b, double *gain,
+                       double *error)
+{
+    const tsr_evidence *x = &c->run[a].summary->evidence;
+    const tsr_evidence *y = &c->run[b].summary->evidence;
+    const int is_known =
+        is_same_data(c, a, b) && x->n_temp > 1 && y->n_temp > 1;
+    *gain = is_known ? y->log - x->log : (double)NAN;
+    *error = is_known ? hypot(x->error, y->error) : (double)NAN;
+}
+
+void tsr_loo_gain(const tsr_comparison *c, int a, int b, double *gain,
+                  double *error)
+{
+    *gain = *error = (double)NAN;
+    if (is_same_data(c, a, b))
+        (void)tsr_loo_compare(&c->run[a].verdict->loo, &c->run[b].verdict->loo,
+                              gain, error);
+}
+
+typedef void gain_function(const tsr_comparison *, int, int, double *,
+                           double *);
+
+static int counts(double gain, double error)
+{
+    return gain > fmax(1.0, 2.0 * error);
+}
+
+/* ---- sentences ---- */
+
+/* The run that none of the same data is above; and whether it is clearly above
+ * all of them. */
+static void say_best(const tsr_comparison *c, tsr_gain_function *gain_of,
+                     const char *what, tsr_words *w)
+{
+    for (int b = 0; b < c->n; b++) {
+        int n = 0, n_clear = 0, is_best = 1, nearest = -1;
+        double least = HUGE_VAL, least_error = 0.0;
+        for (int a = 0; a < c->n; a++) {
+            double gain, error;
+            if (a == b)
+                continue;
+            gain_of(c, a, b, &gain, &error);
+            if (!isfinite(gain))
+                continue;
+            n++;
+            n_clear += counts(gain, error);
+            is_best &= gain > 0.0 || (gain == 0.0 && b < a);
+            if (gain < least) {
+                least = gain;
+                least_error = error;
+                nearest = a;
+            }
+        }
+        if (n == 0 || !is_best)
+            continue;
+        tsr_words_say(w,
+                      "Run %d has the highest %s of its data, %.1f +- %.1f nat "
+                      "above run %d: %s. ",
+                      b + 1, what, least, least_error, nearest + 1,
+                      n_clear == n ? "the data prefer it"
+                                   : "too little to prefer it by");
+    }
+}
+
+/* Data sets of two runs that cannot be of one structure; returns how many. */
+static int conflicts(const tsr_comparison *c, int a, int b, int *i, int *k,
+                     double *sigma)
+{
+    const tsr_verdict *x = c->run[a].verdict, *y = c->run[b].verdict;
+    for (*i = 0; *i < x->n_curve; ++*i)
+        for (*k = 0; *k < y->n_curve; ++*k)
+            if (tsr_verdict_conflict(&x->curve[*i], &y->curve[*k], sigma))
+                return 1;
+    return 0;
+}
+
+static void say_conflicts(const tsr_comparison *c, tsr_words *w)
+{
+    for (int b = 0; b < c->n; b++)
+        for (int a = 0; a < b; a++) {
+            int i, k;
+            double sigma;
+            if (!conflicts(c, a, b, &i, &k, &sigma))
+                continue;
+            const tsr_verdict_curve *x = &c->run[a].verdict->curve[i];
+            const tsr_verdict_curve *y = &c->run[b].verdict->curve[k];
+            tsr_words_say(w,
+                          "The data of runs %d and %d cannot be of one "
+                          "structure: Guinier's Rg is %.1f +- %.1f Angstrom in "
+                          "%s and %.1f +- %.1f in %s, %.0f standard deviations "
+                          "apart. ",
+                          a + 1, b + 1, x->guinier.rg, x->guinier.error,
+                          x->name, y->guinier.rg, y->guinier.error, y->name,
+                          sigma);
+        }
+}
+
+/* The least of the overlaps of two runs; NULL: they share no variable. */
+static const tsr_overlap *least_overlap(const tsr_comparison *c, int a, int b)
+{
+    const tsr_overlap *least = NULL;
+    for (int i = 0; i < c->n_overlap; i++) {
+        const tsr_overlap *o = &c->overlap[i];
+        if (o->a == a && o->b == b && isfinite(o->overlap) &&
+            (least == NULL || o->overlap < least->overlap))
+            least = o;
+    }
+    return least;
+}
+
+static void say_overlaps(const tsr_comparison *c, tsr_words *w)
+{
+    for (int b = 0; b < c->n; b++)
+        for (int a = 0; a < b; a++) {
+            const tsr_overlap *o = least_overlap(c, a, b);
+            if (o != NULL)
+                tsr_words_say(w,
+                              "The ensembles of runs %d and %d %s (overlap of "
+                              "%s %.2f, the least). ",
+                              a + 1, b + 1,
+                              o->overlap > 0.8   ? "are alike"
+                              : o->overlap > 0.3 ? "overlap in part"
+                                                 : "hardly overlap",
+                              o->variable, o->overlap);
+        }
+}
+
+static void say_convergence(const tsr_comparison *c, tsr_words *w)
+{
+    for (int i = 0; i < c->n; i++)
+        if (!c->run[i].verdict->advice.is_converged)
+            tsr_words_say(w,
+                          "Run %d has not converged, so what is said of it "
+                          "may change. ",
+                          i + 1);
+}
+
+char *tsr_comparison_say(const tsr_comparison *comparison, int k, tsr_err *err)
+{
+    const tsr_comparison *c = comparison;
+    tsr_words w;
+    tsr_words_begin(&w);
+    if (k == 0)
+        say_conflicts(c, &w);
+    else if (k == 1)
+        say_best(c, tsr_evidence_gain, "log evidence", &w);
+    else if (k == 2)
+        say_best(c, tsr_loo_gain, "expected log predictive density", &w);
+    else if (k == 3)
+        say_overlaps(c, &w);
+    else
+        say_convergence(c, &w);
+    char *text = tsr_words_end(&w);
+    if (text == NULL)
+        (void)tsr_no_memory(err);
+    return text;
+}
+
+/* Parameters that are told side by side: not how the sampler did, and not
+ * directions. */
+static int is_told(const char *name)
+{
+    static const char *const begins[] = {"chi2", "distance_chi2", "map_chi2",
+                                         "rg",   "d_max",         "c1",
+                                         "c2",   "noise_scale",   "weight_"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+            return 1;
+    return strstr(name, "_distance") != NULL;
+}
+
+/* The k-th parameter that any run has, in the order of the first that has it;
+ * NULL past the last. */
+const char *tsr_comparison_parameter(const tsr_comparison *comparison, int k)
+{
+    const tsr_comparison *c = comparison;
+    for (int i = 0; i < c->n; i++)
+        for (int v = 0; v < c->run[i].summary->n; v++) {
+            const char *name = c->run[i].summary->item[v].name;
+            int is_new = is_told(name);
+            for (int a = 0; a < i && is_new; a++)
+                is_new = tsr_summary_find(c->run[a].summary, name) == NULL;
+            if (is_new && k-- == 0)
+                return name;
+        }
+    return NULL;
+}
+
+/* ---- JSON ---- */
+
+static void put_run(const tsr_comparison *c, int i, tsr_json *j)
+{
+    const tsr_compared *r = &c->run[i];
+    const char *name;
+    double gain, error;
+    tsr_json_object(j, NULL);
+    tsr_json_text(j, "directory", r->directory);
+    tsr_json_integer(j, "states", r->verdict->n_state);
+    tsr_json_truth(j, "same_data_as_first", is_same_data(c, 0, i));
+    tsr_json_truth(j, "converged", r->verdict->advice.is_converged);
+    if (r->summary->evidence.n_temp > 1)
+        tsr_evidence_put(&r->summary->evidence, "evidence", j);
+    else
+        tsr_json_text(j, "evidence", NULL);
+    tsr_evidence_gain(c, 0, i, &gain, &error);
+    tsr_json_number(j, "evidence_gain", gain);
+    tsr_json_number(j, "evidence_gain_error", error);
+    tsr_loo_put(&r->verdict->loo, "loo", j);
+    tsr_loo_gain(c, 0, i, &gain, &error);
+    tsr_json_number(j, "loo_gain", gain);
+    tsr_json_number(j, "loo_gain_error", error);
+    tsr_json_object(j, "parameters");
+    for (int k = 0; (name = tsr_comparison_parameter(c, k)) != NULL; k++) {
+        const tsr_summary_item *item = tsr_summary_find(r->summary, name);
+        if (item == NULL)
+            continue;
+        tsr_json_object(j, name);
+        tsr_json_number(j, "mean", item->value.mean);
+        tsr_json_number(j, "q5", item->value.q5);
+        tsr_json_number(j, "q95", item->value.q95);
+        tsr_json_close(j);
+    }
+    tsr_json_close(j);
+    tsr_json_array(j, "curves");
+    for (int k = 0; k < r->verdict->n_curve; k++) {
+        const tsr_verdict_curve *curve = &r->verdict->curve[k];
+        tsr_json_object(j, NULL);
+        tsr_json_text(j, "curve", curve->name);
+        tsr_json_number(j, "chi2", curve->chi2);
+        tsr_json_number(j, "cormap_p", curve->cormap_p);
+        tsr_json_number(j, "rg_guinier_data", curve->guinier.rg);
+        tsr_json_number(j, "rg_guinier_data_error", curve->guinier.error);
+        tsr_json_close(j);
+    }
+    tsr_json_close(j);
+    tsr_json_close(j);
+}
+
+static void put_pair(tsr_json *j, int a, int b)
+{
+    tsr_json_object(j, NULL);
+    tsr_json_array(j, "runs");
+    tsr_json_integer(j, NULL, a);
+    tsr_json_integer(j, NULL, b);
+    tsr_json_close(j);
+}
+
+tsr_status tsr_comparison_put(const tsr_comparison *comparison, tsr_json *json,
+                              tsr_err *err)
+{
+    const tsr_comparison *c = comparison;
+    tsr_json *j = json;
+    tsr_status status = TSR_OK;
+    tsr_json_object(j, NULL);
+    tsr_json_array(j, "verdict");
+    for (int k = 0; k < TSR_N_COMPARED_SENTENCE && status == TSR_OK; k++) {
+        char *text = tsr_comparison_say(c, k, err);
+        status = text == NULL ? TSR_E_NOMEM : TSR_OK;
+        if (text != NULL && text[0] != '\0')
+            tsr_json_text(j, NULL, text);
+        free(text);
+    }
+    tsr_json_close(j);
+    tsr_json_array(j, "runs");
+    for (int i = 0; i < c->n; i++)
+        put_run(c, i, j);
+    tsr_json_close(j);
+    tsr_json_array(j, "overlaps");
+    for (int i = 0; i < c->n_overlap; i++) {
+        put_pair(j, c->overlap[i].a, c->overlap[i].b);
+        tsr_json_text(j, "variable", c->overlap[i].variable);
+        tsr_json_number(j, "overlap", c->overlap[i].overlap);
+        tsr_json_close(j);
+    }
+    tsr_json_close(j);
+    tsr_json_array(j, "conflicts");
+    for (int b = 0; b < c->n; b++)
+        for (int a = 0; a < b; a++) {
+            int i, k;
+            double sigma;
+            if (!conflicts(c, a, b, &i, &k, &sigma))
+                continue;
+            put_pair(j, a, b);
+            tsr_json_number(j, "standard_deviations", sigma);
+            tsr_json_close(j);
+        }
+    tsr_json_close(j);
+    tsr_json_close(j);
+    return status;
+}

@@ -1,0 +1,226 @@
+/* The result of a run, as a table or as JSON, from its folder. */
+#include "answer/run_report.h"
+
+#include "analysis/summary.h"
+#include "answer/verdict.h"
+#include "core/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* start NaN: it has none to tell. */
+static void print_row(FILE *out, const char *label, double start,
+                      const tsr_convergence *v)
+{
+    char before[32] = "-";
+    if (!isnan(start))
+        snprintf(before, sizeof before, "%.4g", start);
+    fprintf(out, "  %-14s %10s   %10.4g   [%.4g, %.4g]\n", label, before,
+            v->mean, v->q5, v->q95);
+}
+
+/* chi2 of every entry of `data:`; the start's is of all together. */
+static void print_chi2(FILE *out, const tsr_summary *summary,
+                       const tsr_likelihood *l, double start)
+{
+    char name[64];
+    for (int d = 0; l != NULL && d < l->n_term; d++) {
+        const tsr_term *term = l->term[d];
+        tsr_term_variable(term->type, term->ordinal, "chi2", sizeof name, name);
+        const tsr_summary_item *item = tsr_summary_find(summary, name);
+        if (item != NULL)
+            print_row(out, name, l->n_term == 1 ? start : (double)NAN,
+                      &item->value);
+    }
+}
+
+void tsr_run_tell_bounds(const tsr_config *config, const tsr_summary *summary,
+                         tsr_log *log)
+{
+    static const char *const name[] = {"c1", "c2"};
+    for (int k = 0; k < TSR_N_CONTRAST; k++) {
+        double end;
+        const int side = tsr_verdict_bound(config, summary, k, &end);
+        if (side != 0)
+            tsr_warn(log,
+                     "%s piles up at the %s end of its prior, %g: the data ask "
+                     "for what it should not have to give (a missing part, "
+                     "another oligomer, more flexibility, a wrong buffer); "
+                     "contrast.%s_range widens it",
+                     name[k], side < 0 ? "lower" : "upper", end, name[k]);
+    }
+}
+
+/* The variable that converged least; NULL where none has an R-hat. */
+static const tsr_summary_item *find_worst(const tsr_summary *summary)
+{
+    const tsr_summary_item *worst = NULL;
+    for (int i = 0; i < summary->n; i++) {
+        const tsr_summary_item *item = &summary->item[i];
+        if (!isnan(item->value.rhat) &&
+            (worst == NULL || item->value.rhat > worst->value.rhat))
+            worst = item;
+    }
+    return worst;
+}
+
+/* The fewest effective draws of any variable; NULL where there are none. */
+static const tsr_summary_item *find_slowest(const tsr_summary *summary)
+{
+    const tsr_summary_item *slowest = NULL;
+    double least = HUGE_VAL;
+    for (int i = 0; i < summary->n; i++) {
+        const tsr_convergence *v = &summary->item[i].value;
+        const double ess = fmin(v->ess_bulk, v->ess_tail);
+        if (ess < least)
+            least = ess, slowest = &summary->item[i];
+    }
+    return slowest;
+}
+
+static void print_convergence(const tsr_summary *summary, FILE *out)
+{
+    const tsr_summary_item *worst = find_worst(summary);
+    const tsr_summary_item *slowest = find_slowest(summary);
+    if (worst == NULL) {
+        fprintf(out, "  %-14s too few draws to tell\n", "R-hat");
+        return;
+    }
+    if (slowest != NULL)
+        fprintf(out, "  %-14s %.0f (%s, the fewest)\n", "effective",
+                fmin(slowest->value.ess_bulk, slowest->value.ess_tail),
+                slowest->name);
+    fprintf(out, "  %-14s %.2f (%s, the largest)\n", "R-hat", worst->value.rhat,
+            worst->name);
+}
+
+/* What has not converged, and the line that goes on: into the log. */
+static void tell_advice(const tsr_config *config, const tsr_advice *advice,
+                        tsr_log *log)
+{
+    char *text = tsr_advice_text(advice);
+    if (!advice->is_converged)
+        tsr_warn(log, "not converged%s%s (%s); to go on: %s",
+                 config->sampler.until != NULL ? " as asked, " : "",
+                 config->sampler.until != NULL ? config->sampler.until : "",
+                 advice->worst[0] != '\0' ? advice->worst : "too few draws",
+                 text != NULL ? text : "more draws");
+    free(text);
+}
+
+static void put_interval(tsr_json *j, const char *name, double start,
+                         const tsr_summary_item *item)
+{
+    if (item == NULL)
+        return;
+    tsr_json_object(j, name);
+    if (!isnan(start))
+        tsr_json_number(j, "start", start);
+    tsr_json_number(j, "mean", item->value.mean);
+    tsr_json_number(j, "q5", item->value.q5);
+    tsr_json_number(j, "q95", item->value.q95);
+    tsr_json_close(j);
+}
+
+static void put_convergence(tsr_json *j, const tsr_verdict *verdict,
+                            const tsr_summary *summary)
+{
+    const tsr_summary_item *worst = find_worst(summary);
+    const tsr_summary_item *slowest = find_slowest(summary);
+    tsr_json_truth(j, "converged", verdict->advice.is_converged);
+    tsr_json_number(j, "rhat", worst == NULL ? (double)NAN : worst->value.rhat);
+    tsr_json_text(j, "rhat_of", worst == NULL ? NULL : worst->name);
+    tsr_json_number(j, "ess",
+                    slowest == NULL ? (double)NAN
+                                    : fmin(slowest->value.ess_bulk,
+                                           slowest->value.ess_tail));
+    tsr_json_text(j, "ess_of", slowest == NULL ? NULL : slowest->name);
+}
+
+/* Of the first conformation, all else at its best where that is known: of one
+ * curve, the only term. */
+static double start_chi2(const tsr_session *s)
+{
+    const tsr_likelihood *l = s->setup->likelihood;
+    return l != NULL && l->n_term == 1 && s->setup->rigid != NULL &&
+                   s->setup->rigid[0].n_point > 0
+               ? s->setup->rigid[0].chi2
+               : s->place.start_chi2;
+}
+
+static tsr_status print_json(const tsr_session *s, const tsr_summary *summary,
+                             const tsr_verdict *verdict, FILE *out,
+                             tsr_err *err)
+{
+    const tsr_likelihood *l = s->setup->likelihood;
+    tsr_json j = {.out = out};
+    char name[64];
+    tsr_json_object(&j, NULL);
+    put_convergence(&j, verdict, summary);
+    tsr_json_text(&j, "directory", s->config->output.directory);
+    tsr_json_integer(&j, "n_chain",
+                     (long long)s->config->sampler.chains.number);
+    tsr_json_integer(&j, "n_draw", s->place.draws);
+    tsr_json_integer(&j, "steps", s->place.steps);
+    tsr_json_number(&j, "seconds", s->place.seconds);
+    for (int d = 0; l != NULL && d < l->n_term; d++) {
+        const tsr_term *term = l->term[d];
+        tsr_term_variable(term->type, term->ordinal, "chi2", sizeof name, name);
+        put_interval(&j, name, l->n_term == 1 ? start_chi2(s) : (double)NAN,
+                     tsr_summary_find(summary, name));
+    }
+    put_interval(&j, "rg", s->place.start_rg, tsr_summary_find(summary, "rg"));
+    tsr_status status = tsr_verdict_put(verdict, "verdict", &j, err);
+    tsr_json_close(&j);
+    return status;
+}
+
+static tsr_status print_table(const tsr_session *s, const tsr_summary *summary,
+                              const tsr_verdict *verdict, FILE *out,
+                              tsr_err *err)
+{
+    const tsr_likelihood *l = s->setup->likelihood;
+    const long chains = (long)s->config->sampler.chains.number;
+    fputc('\n', out);
+    TSR_TRY(tsr_verdict_print(verdict, out, err));
+    fprintf(out, "\n  %-14s %10s   %10s   %s\n", "", "start", "posterior",
+            "5 % to 95 %");
+    print_chi2(out, summary, l, start_chi2(s));
+    const tsr_summary_item *rg = tsr_summary_find(summary, "rg");
+    if (rg != NULL)
+        print_row(out, "Rg, Angstrom", s->place.start_rg, &rg->value);
+    fprintf(out, "  %-14s %.0f (%ld chain%s, %ld draws each, %.1f s)\n",
+            "steps/s", (double)s->place.steps / fmax(s->place.seconds, 1e-9),
+            chains, chains == 1 ? "" : "s", s->place.draws, s->place.seconds);
+    fprintf(out, "  %-14s %s\n", "files", s->config->output.directory);
+    print_convergence(summary, out);
+    return TSR_OK;
+}
+
+tsr_status tsr_run_report(const tsr_session *s, int is_json, FILE *out,
+                          tsr_err *err)
+{
+    tsr_past_run past = {.trace = NULL};
+    tsr_summary *summary = NULL;
+    tsr_verdict *verdict = NULL;
+    tsr_status status =
+        tsr_past_run_open(s->config->output.directory, &past, s->log, err);
+    TSR_THEN(status, tsr_summary_make(past.trace, &summary, err));
+    TSR_THEN(status, tsr_summary_add_evidence(summary, past.trace, err));
+    TSR_THEN(status,
+             tsr_verdict_make(&past, summary, -1, tsr_arrangements_threshold,
+                              &verdict, err));
+    if (status == TSR_OK) {
+        tsr_run_tell_bounds(s->config, summary, s->log);
+        tell_advice(s->config, &verdict->advice, s->log);
+        status =
+            (is_json ? print_json : print_table)(s, summary, verdict, out, err);
+    }
+    if (status == TSR_OK && s->config->sampler.until != NULL &&
+        !verdict->advice.is_converged)
+        status = TSR_E_NO; /* it was told above */
+    tsr_verdict_free(verdict);
+    tsr_summary_free(summary);
+    tsr_past_run_clear(&past);
+    return status;
+}

@@ -1,0 +1,62 @@
+/* tessera check CONFIG */
+#include "commands/command.h"
+#include "posterior/setup.h"
+#include "session/run_directory.h"
+
+#include <stdlib.h>
+
+static const tsr_option options[] = {
+    {.name = "set",
+     .argument = "KEY=VALUE",
+     .repeats = 1,
+     .doc = "override a key, as sampler.draws=500 or data.0.file=x.dat"},
+    {0}};
+
+static tsr_status check(const tsr_args *args, FILE *out, tsr_log *log,
+                        tsr_err *err)
+{
+    const char *const *set;
+    tsr_config config;
+    tsr_setup setup = {0};
+    char *text = NULL;
+    int n_set = tsr_args_values(args, "set", &set);
+    tsr_status status =
+        tsr_config_read(tsr_args_argument(args), n_set, set, &config, err);
+    TSR_THEN(status, tsr_setup_read(&config, 1, log, &setup, err));
+    TSR_THEN(status, tsr_setup_doubt(&config, &setup, log, err));
+    TSR_THEN(status, tsr_config_text(&config, &text, err));
+    if (status == TSR_OK) {
+        const tsr_topology *t = setup.topology;
+        fputs(text, out);
+        tsr_info(log,
+                 "%d residues, %d chains, %d bodies, %d free torsions, %d "
+                 "free side chains; d_max %.1f A now, %.0f A at most",
+                 tsr_topology_n_monomer(t), t->n_chain, t->n_body, t->n_torsion,
+                 t->n_side, setup.d_max_first_ang, setup.d_bound_ang);
+        if (setup.likelihood != NULL)
+            tsr_info(log, "grid: %d q values, step %.5f 1/A",
+                     setup.likelihood->grid.n_q,
+                     setup.likelihood->grid.dq_inv_ang);
+        tsr_err why; /* its own: not the check's */
+        if (tsr_run_directory_check(config.output.directory, &why) != TSR_OK)
+            tsr_warn(log, "tessera run will refuse: %s", why.message);
+    }
+    free(text);
+    tsr_setup_clear(&setup);
+    tsr_config_clear(&config);
+    return status;
+}
+
+const tsr_command tsr_command_check = {
+    .name = "check",
+    .doc = "validate a configuration and print it as resolved",
+    .usage = {.arguments = "CONFIG",
+              .min_arguments = 1,
+              .max_arguments = 1,
+              .options = options,
+              .about = "Reads the structure and the data too; computes "
+                       "nothing and needs no device. The configuration with "
+                       "every default goes to standard output.",
+              .fields_title = "Keys of CONFIG (YAML; paths relative to it)",
+              .fields = tsr_config_fields},
+    .run = check};

@@ -1,0 +1,230 @@
+/* tessera compare DIR...: runs side by side. Every run is a number in the
+ * tables, since names of folders are long; differences are to the first run
+ * that is named. */
+#include "answer/comparison.h"
+#include "commands/command.h"
+
+#include "core/text.h"
+#include "files/file.h"
+#include "report/figure.h"
+#include "report/svg.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const tsr_option options[] = {
+    {.name = "json", .doc = "one JSON object instead of sentences and tables"},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .doc = "a picture (SVG): what each run says, one beside the other"},
+    TSR_OPTION_FORCE,
+    {0}};
+
+/* ---- tables ---- */
+
+static const char *interval(const tsr_convergence *v, char text[64])
+{
+    const int n =
+        v->sd > 0.0 ? (int)fmin(fmax(-floor(log10(v->sd)), 0.0), 3.0) : 1;
+    snprintf(text, 64, "%.*f [%.*f, %.*f]", n, v->mean, n, v->q5, n, v->q95);
+    return text;
+}
+
+static void print_gain(FILE *out, int width, double gain, double error)
+{
+    char text[48] = "";
+    if (isfinite(gain))
+        snprintf(text, sizeof text, "%.1f +- %.1f", gain, error);
+    fprintf(out, "  %*s", width, text);
+}
+
+static void print_models(const tsr_comparison *c, FILE *out)
+{
+    fprintf(out, "\n  %-3s %6s  %16s  %13s  %16s  %13s  %s\n", "run", "states",
+            "log evidence", "above run 1", "LOO density", "above run 1",
+            "converged");
+    for (int i = 0; i < c->n; i++) {
+        const tsr_verdict *v = c->run[i].verdict;
+        const tsr_evidence *e = &c->run[i].summary->evidence;
+        double gain = (double)NAN, error = (double)NAN;
+        fprintf(out, "  %-3d %6d", i + 1, v->n_state);
+        print_gain(out, 16, e->n_temp > 1 ? e->log : gain, e->error);
+        if (i > 0)
+            tsr_evidence_gain(c, 0, i, &gain, &error);
+        print_gain(out, 13, gain, error);
+        print_gain(out, 16, v->loo.elpd, v->loo.error);
+        if (i > 0)
+            tsr_loo_gain(c, 0, i, &gain, &error);
+        print_gain(out, 13, gain, error);
+        fprintf(out, "  %s\n", v->advice.is_converged ? "yes" : "no");
+    }
+}
+
+static void print_parameters(const tsr_comparison *c, FILE *out)
+{
+    const char *name;
+    fprintf(out, "\n  %-18s", "mean [5 %, 95 %]");
+    for (int i = 0; i < c->n; i++)
+        fprintf(out, "  run %-18d", i + 1);
+    fputc('\n', out);
+    for (int k = 0; (name = tsr_comparison_parameter(c, k)) != NULL; k++) {
+        fprintf(out, "  %-18s", name);
+        for (int i = 0; i < c->n; i++) {
+            const tsr_summary_item *item =
+                tsr_summary_find(c->run[i].summary, name);
+            char text[64] = "-";
+            if (item != NULL && isfinite(item->value.mean))
+                interval(&item->value, text);
+            fprintf(out, "  %-22s", text);
+        }
+        fputc('\n', out);
+    }
+}
+
+static tsr_status print(const tsr_comparison *c, FILE *out, tsr_err *err)
+{
+    for (int i = 0; i < c->n; i++) {
+        fprintf(out, "run %d: %s", i + 1, c->run[i].directory);
+        for (int k = 0; k < c->run[i].verdict->n_curve; k++)
+            fprintf(out, "%s%s", k == 0 ? " (" : ", ",
+                    c->run[i].verdict->curve[k].name);
+        fprintf(out, "%s\n", c->run[i].verdict->n_curve > 0 ? ")" : "");
+    }
+    fputc('\n', out);
+    for (int k = 0; k < TSR_N_COMPARED_SENTENCE; k++) {
+        char *text = tsr_comparison_say(c, k, err);
+        if (text == NULL)
+            return TSR_E_NOMEM;
+        if (text[0] != '\0')
+            tsr_text_wrap(out, 0, 0, "", text);
+        free(text);
+    }
+    print_models(c, out);
+    print_parameters(c, out);
+    return TSR_OK;
+}
+
+/* ---- picture ---- */
+
+/* A mean with what lies to either side, of run i. */
+static void add_bar(tsr_figure *f, int i, double low, double middle,
+                    double high)
+{
+    const double x = i + 0.5;
+    if (!isfinite(low) || !isfinite(high))
+        return;
+    tsr_figure_layer(f, TSR_LAYER_ERRORS, NULL, TSR_COLOUR_DATA, 1, &x, &low,
+                     &high);
+    tsr_figure_layer(f, TSR_LAYER_POINTS, NULL, TSR_COLOUR_DATA, 1, &x, &middle,
+                     NULL);
+}
+
+static void add_gains(tsr_figure *f, const tsr_comparison *c,
+                      tsr_gain_function *gain_of, const char *title)
+{
+    int n = 0;
+    for (int i = 1; i < c->n; i++) {
+        double gain, error;
+        gain_of(c, 0, i, &gain, &error);
+        if (!isfinite(gain) || !isfinite(error))
+            continue;
+        if (n++ == 0) {
+            const double x[] = {0.0, c->n}, zero[] = {0.0, 0.0};
+            tsr_figure_panel(f, title, 0, 110);
+            tsr_figure_layer(f, TSR_LAYER_DASHES, NULL, "#444444", 2, x, zero,
+                             NULL);
+        }
+        add_bar(f, i, gain - error, gain, gain + error);
+    }
+}
+
+static void add_values(tsr_figure *f, const tsr_comparison *c, const char *name,
+                       const char *title)
+{
+    int n = 0;
+    for (int i = 0; i < c->n; i++) {
+        const tsr_summary_item *item =
+            tsr_summary_find(c->run[i].summary, name);
+        if (item == NULL || !isfinite(item->value.mean))
+            continue;
+        if (n++ == 0)
+            tsr_figure_panel(f, title, 0, 110);
+        add_bar(f, i, item->value.q5, item->value.mean, item->value.q95);
+    }
+}
+
+static tsr_status draw(const tsr_comparison *c, const char *path, tsr_err *err)
+{
+    const char *name[TSR_MOST_COMPARED];
+    tsr_figure f =
+        tsr_figure_new("compare", "Runs side by side", "run", 90 + 90 * c->n);
+    for (int i = 0; i < c->n; i++)
+        name[i] = tsr_text_file_name(c->run[i].directory);
+    add_gains(&f, c, tsr_evidence_gain, "log evidence (nat)");
+    add_gains(&f, c, tsr_loo_gain, "LOO density (nat)");
+    add_values(&f, c, "chi2", "\xcf\x87\xc2\xb2");
+    add_values(&f, c, "rg", "Rg (\xc3\x85)");
+    add_values(&f, c, "d_max", "D_max (\xc3\x85)");
+    tsr_figure_names(&f, c->n, name);
+    f.x0 = 0.0;
+    f.x1 = c->n;
+    tsr_status status = tsr_figure_finish(&f, err);
+    TSR_THEN(status, tsr_figure_write_svg(&f, path, err));
+    tsr_figure_clear(&f);
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static tsr_status check_picture(const tsr_args *args, const char *path,
+                                tsr_err *err)
+{
+    const tsr_file_target target = {.maker = "compare",
+                                    .begins = "<svg",
+                                    .holds = TSR_SVG_MARK,
+                                    .is_forced =
+                                        tsr_args_count(args, "force") > 0};
+    return path == NULL ? TSR_OK : tsr_file_check_target(&target, path, err);
+}
+
+static tsr_status compare(const tsr_args *args, FILE *out, tsr_log *log,
+                          tsr_err *err)
+{
+    const char *const *directory;
+    const char *picture = tsr_args_value(args, "output");
+    const int n = tsr_args_arguments(args, &directory);
+    tsr_comparison c = {.n = 0};
+    tsr_json j = {.out = out};
+    tsr_status status = check_picture(args, picture, err);
+    TSR_THEN(status, tsr_comparison_make(n, directory, &c, log, err));
+    TSR_THEN(status, tsr_args_count(args, "json") > 0
+                         ? tsr_comparison_put(&c, &j, err)
+                         : print(&c, out, err));
+    if (status == TSR_OK && picture != NULL)
+        status = draw(&c, picture, err);
+    tsr_comparison_clear(&c);
+    return status;
+}
+
+const tsr_command tsr_command_compare = {
+    .name = "compare",
+    .doc = "runs side by side: evidence, fit, parameters, overlap",
+    .usage = {.arguments = "DIR DIR...",
+              .min_arguments = 2,
+              .max_arguments = TSR_MOST_COMPARED,
+              .options = options,
+              .about =
+                  "Log evidence and the expected log predictive density of "
+                  "points left out (PSIS-LOO) compare models of the same "
+                  "data: numbers of states, flexible residues, noise models. "
+                  "A difference counts from two standard deviations and 1 nat. "
+                  "Runs of other data are compared by their parameters, and "
+                  "data that cannot be of one structure are pointed out: "
+                  "Guinier's Rg differs by more than three standard deviations "
+                  "and 2 %.\n"
+                  "The overlap of two runs is that of the distributions of Rg, "
+                  "D_max and the distances between parts: 1 where they are the "
+                  "same, 0 where they do not touch."},
+    .run = compare};

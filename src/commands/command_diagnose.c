@@ -1,0 +1,89 @@
+/* tessera diagnose DIR */
+#include "answer/advice.h"
+#include "commands/command.h"
+#include "session/past_run.h"
+
+#include "analysis/diagnose.h"
+
+#include <stdlib.h>
+
+static const tsr_option options[] = {
+    {.name = "json", .doc = "one JSON object instead of text"},
+    {.name = "rhat",
+     .argument = "LIMIT",
+     .initial = "1.01",
+     .doc = "the largest R-hat that counts as agreement"},
+    {.name = "ess",
+     .argument = "NUMBER",
+     .initial = "400",
+     .unit = "draws",
+     .doc = "independent draws that are needed"},
+    {0}};
+
+/* The line that goes on with the run, *text; NULL: a trace cannot. */
+static tsr_status find_advice(const tsr_past_run *run, char **text,
+                              tsr_err *err)
+{
+    tsr_summary *summary = NULL;
+    tsr_advice advice = {.command = NULL};
+    tsr_status status = tsr_summary_make(run->trace, &summary, err);
+    TSR_THEN(status, tsr_advice_make(run, summary, &advice, err));
+    if (status == TSR_OK)
+        *text = tsr_advice_text(&advice);
+    tsr_advice_clear(&advice);
+    tsr_summary_free(summary);
+    return status;
+}
+
+static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
+                           tsr_err *err)
+{
+    tsr_past_run run = {.trace = NULL};
+    tsr_diagnosis *made = NULL;
+    tsr_diagnose_options o = {.n_temp = 0};
+    tsr_frames *frames = NULL;
+    tsr_shape *shape = NULL;
+    char why[TSR_ERR_SIZE], *advice = NULL;
+    tsr_status status = tsr_args_double(args, "rhat", 1.0, 10.0, &o.rhat, err);
+    TSR_THEN(status, tsr_args_double(args, "ess", 1.0, 1e12, &o.ess, err));
+    TSR_THEN(status,
+             tsr_past_run_open(tsr_args_argument(args), &run, log, err));
+    if (status == TSR_OK && run.has_config) {
+        o.n_temp = tsr_sampler_n_temp(&run.config.sampler, run.has_data);
+        o.warmup = run.config.sampler.warmup;
+        o.draws = tsr_sampler_draws(&run.config.sampler);
+        o.is_still = run.config.structure.still;
+    }
+    TSR_THEN(status, tsr_past_run_shape(&run, log, &frames, &shape, why, err));
+    o.shape = shape;
+    TSR_THEN(status, find_advice(&run, &advice, err));
+    o.advice = advice;
+    TSR_THEN(status, tsr_diagnose(run.trace, &o, &made, err));
+    if (status == TSR_OK && tsr_args_count(args, "json") > 0)
+        tsr_diagnosis_print_json(made, out);
+    else if (status == TSR_OK)
+        tsr_diagnosis_print(made, out);
+    if (status == TSR_OK && !made->is_converged)
+        status = TSR_E_NO;
+    tsr_diagnosis_free(made);
+    free(advice);
+    tsr_shape_free(shape);
+    tsr_frames_free(frames);
+    tsr_past_run_clear(&run);
+    return status;
+}
+
+const tsr_command tsr_command_diagnose = {
+    .name = "diagnose",
+    .doc = "has a run converged, and if not, why and what to do",
+    .usage = {.arguments = "DIR",
+              .min_arguments = 1,
+              .max_arguments = 1,
+              .options = options,
+              .about = "DIR is a run's folder, or a trace.h5 itself. The exit "
+                       "status is 0 where the run has converged, and 1 where "
+                       "it has not.\n"
+                       "R-hat and effective sample size after Vehtari et al. "
+                       "2021, with their limits; halves of the chains are "
+                       "compared after Viswanath et al. 2017."},
+    .run = diagnose};

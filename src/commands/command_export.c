@@ -1,0 +1,491 @@
+/* tessera export DIR */
+#include "commands/command.h"
+#include "session/past_run.h"
+#include "session/run_directory.h"
+
+#include "analysis/arrangements.h"
+#include "analysis/export.h"
+#include "analysis/frames.h"
+#include "analysis/shape.h"
+#include "core/text.h"
+#include "files/file.h"
+#include "molecule/range.h"
+#include "molecule/structure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const tsr_option options[] = {
+    {.name = "draws",
+     .argument = "SPEC",
+     .initial = "even:20",
+     .doc = "which: all, best, even:NUMBER, [CHAIN/]FIRST[:LAST[:EVERY]], "
+            "several with commas; groups, the middle of each; or arrangements, "
+            "the middle of each arrangement of the domains (summary)"},
+    {.name = "threshold",
+     .argument = "A",
+     .initial = "15",
+     .unit = "Angstrom",
+     .doc = "of --draws arrangements: how far apart on average those are that "
+            "count as two"},
+    {.name = "weights",
+     .argument = "FILE",
+     .doc =
+         "of reweight --output: even:NUMBER takes draws in proportion, heavy "
+         "ones several times"},
+    {.name = "format",
+     .argument = "FORMAT",
+     .doc = "pdb, cif or xyz: conformations; csv: the trace's variables; "
+            "without it, after the name of the output, else pdb"},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .doc = "without it, to standard output; with it, PyMOL and ChimeraX "
+            "scripts beside it"},
+    {.name = "atoms",
+     .argument = "WHICH",
+     .initial = "auto",
+     .doc = "model: as sampled, a side chain is its centre; all: the input's "
+            "heavy atoms; auto: all where the input is still there"},
+    {.name = "state",
+     .argument = "NUMBER",
+     .doc = "of an ensemble's states only this one, from 1 as in rg_1"},
+    {.name = "align",
+     .argument = "RANGE",
+     .doc = "superposed by these residues on the start, as A:1-82, or by a "
+            "domain of the report, as domain:2; without it all on their mean"},
+    {.name = "raw", .doc = "not superposed, as they were drawn"},
+    TSR_OPTION_FORCE,
+    {0}};
+
+enum { CSV = 3, N_FORMAT = 4, MOST_PICKS = 256 };
+static const char *const format_name[N_FORMAT] = {"pdb", "cif", "xyz", "csv"};
+
+/* Without --format the ending of the file tells. */
+static tsr_status parse_format(const char *text, const char *path, int *format,
+                               tsr_err *err)
+{
+    const char *dot = path != NULL ? strrchr(path, '.') : NULL;
+    *format = 0;
+    for (int i = 0; text == NULL && dot != NULL && i < N_FORMAT; i++)
+        if (strcmp(dot + 1, format_name[i]) == 0)
+            *format = i;
+    if (text == NULL)
+        return TSR_OK;
+    for (int i = 0; i < N_FORMAT; i++)
+        if (strcmp(text, format_name[i]) == 0) {
+            *format = i;
+            return TSR_OK;
+        }
+    return tsr_fail(err, TSR_E_USAGE,
+                    "--format '%.40s': expected pdb, cif, xyz or csv", text);
+}
+
+/* ---- scripts ---- */
+
+static tsr_status write_script(const char *path, const char *extension,
+                               const char *text, tsr_err *err)
+{
+    char name[4096];
+    snprintf(name, sizeof name, "%s%s", path, extension);
+    return tsr_file_replace(name, text, strlen(text), err);
+}
+
+/* A file's name between quotes, for both programs. */
+static void quote(const char *name, char *out, size_t size)
+{
+    size_t n = 0;
+    out[n++] = '"';
+    for (; *name != '\0' && n + 4 < size; name++) {
+        if (*name == '"' || *name == '\\')
+            out[n++] = '\\';
+        out[n++] = *name;
+    }
+    out[n++] = '"';
+    out[n] = '\0';
+}
+
+/* Beside the models: how to look at them, coloured by their spread. The format
+ * is said, since the name need not tell; as Python, where PyMOL's own "load"
+ * would end the name at a comma. */
+static tsr_status write_scripts(const char *path, int format, tsr_err *err)
+{
+    char text[8192], quoted[2048];
+    const char *name = tsr_text_file_name(path);
+    quote(name, quoted, sizeof quoted);
+    snprintf(text, sizeof text,
+             "# PyMOL: run in the folder of %s\n"
+             "/cmd.load(%s, \"draws\", format=\"%s\")\n"
+             "hide everything\nshow ribbon, draws\n"
+             "set all_states, on\nspectrum b, blue_white_red, draws and name "
+             "CA\nzoom draws\n",
+             name, quoted, format_name[format]);
+    tsr_status status = write_script(path, ".pml", text, err);
+    snprintf(text, sizeof text,
+             "# ChimeraX: run in the folder of %s\n"
+             "open %s format %s\nhide atoms\nshow cartoons\n"
+             "color byattribute bfactor palette blue:white:red\nview\n",
+             name, quoted, format == TSR_MODEL_CIF ? "mmcif" : "pdb");
+    return status == TSR_OK ? write_script(path, ".cxc", text, err) : status;
+}
+
+/* ---- models ---- */
+
+static int is_arrangements(const tsr_args *args)
+{
+    return strcmp(tsr_args_value(args, "draws"), "arrangements") == 0;
+}
+
+/* Conformations that stand for others. */
+static int is_groups(const tsr_args *args)
+{
+    return is_arrangements(args) ||
+           strcmp(tsr_args_value(args, "draws"), "groups") == 0;
+}
+
+/* The input's atoms, where they are asked for or can be had. */
+static tsr_status get_all_atoms(const tsr_args *args, const tsr_past_run *run,
+                                const tsr_model_atoms *model, tsr_log *log,
+                                tsr_all_atoms **all, tsr_err *err)
+{
+    const char *which = tsr_args_value(args, "atoms");
+    const int is_must = strcmp(which, "all") == 0;
+    const char *path = run->has_config ? run->config.structure.file : NULL;
+    tsr_structure *input = NULL;
+    tsr_err local = {.status = TSR_OK};
+    *all = NULL;
+    if (strcmp(which, "model") == 0)
+        return TSR_OK;
+    if (!is_must && strcmp(which, "auto") != 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--atoms '%.40s': expected all, model or auto", which);
+    tsr_status status =
+        path == NULL
+            ? tsr_fail(&local, TSR_E_NOINPUT, "the run has no input structure")
+            : tsr_structure_read_any(path, &input, &local);
+    TSR_THEN(status, tsr_all_atoms_new(model, input, all, &local));
+    tsr_structure_free(input);
+    if (status == TSR_OK)
+        return TSR_OK;
+    if (is_must || status == TSR_E_NOMEM)
+        return tsr_fail(err, status, "--atoms all: %s", local.message);
+    if (path != NULL)
+        tsr_warn(log, "side chains are their centres (atom SC): %s",
+                 local.message);
+    return TSR_OK;
+}
+
+/* The draws in the middle of the groups of conformations: pick
+ * [TSR_MOST_CLUSTERS]. */
+static tsr_status pick_groups(tsr_frames *frames, int *pick,
+                              tsr_export_options *o, tsr_log *log, tsr_err *err)
+{
+    enum { MOST_FRAMES = 4000 };
+    tsr_shape *shape = NULL;
+    double *weight;
+    tsr_status status = tsr_frames_weights(frames, o->trace, &weight, err);
+    TSR_THEN(status, tsr_shape_make(frames, weight, MOST_FRAMES, &shape, err));
+    free(weight);
+    if (status != TSR_OK)
+        return status;
+    o->pick = pick;
+    o->n_pick = shape->clusters.k;
+    for (int c = 0; c < shape->clusters.k; c++) {
+        pick[c] = shape->at[shape->clusters.nearest[c]];
+        tsr_info(log, "model %d stands for %.1f %% of the conformations", c + 1,
+                 100.0 * shape->share[c]);
+    }
+    tsr_shape_free(shape);
+    return TSR_OK;
+}
+
+/* Those of one state, or of all, superposed on the domain that tells them
+ * apart, where --align does not say another. */
+static tsr_status pick_arrangements(const tsr_args *args, tsr_frames *frames,
+                                    int *pick, int **align,
+                                    tsr_export_options *o, tsr_log *log,
+                                    tsr_err *err)
+{
+    double threshold = tsr_arrangements_threshold;
+    tsr_arrangements *a = NULL;
+    TSR_TRY(tsr_args_double(args, "threshold", 0.1, 1e4, &threshold, err));
+    TSR_TRY(tsr_arrangements_make(frames, -1, threshold, 0, 0, NULL, &a, err));
+    if (a == NULL)
+        return tsr_fail(err, TSR_E_DATA,
+                        "no two domains move against each other, so there are "
+                        "no arrangements; --draws groups has what differs");
+    const tsr_domain *fixed = &a->domains->domain[a->fixed];
+    if (*align == NULL && !o->is_raw &&
+        (*align = calloc((size_t)fixed->n_residue, sizeof **align)) != NULL) {
+        memcpy(*align, fixed->residue,
+               (size_t)fixed->n_residue * sizeof **align);
+        o->n_align = fixed->n_residue;
+    }
+    o->pick = pick;
+    for (int i = 0; i < a->n && o->n_pick < MOST_PICKS; i++) {
+        const tsr_arrangement *item = &a->item[i];
+        if (o->state > 0 && item->state != o->state)
+            continue;
+        pick[o->n_pick++] = item->frame;
+        tsr_info(log, "model %d stands for %.0f %% of the draws%s", o->n_pick,
+                 100.0 * item->share, item->state > 0 ? " of its state" : "");
+    }
+    tsr_arrangements_free(a);
+    return TSR_OK;
+}
+
+/* Weights are for an ensemble of conformations, and for nothing else. */
+static tsr_status read_weights(const tsr_args *args,
+                               const tsr_draw_choice *choice, int format,
+                               tsr_draw_weights *weights, tsr_err *err)
+{
+    enum { MOST = 1000000 };
+    const char *path = tsr_args_value(args, "weights");
+    if (path == NULL)
+        return TSR_OK;
+    if (format == CSV || is_groups(args) || choice->n > 0 || choice->is_best)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--weights goes with conformations and --draws "
+                        "even:NUMBER");
+    if (choice->even > MOST)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--draws even:%ld: %d models at most with --weights",
+                        choice->even, (int)MOST);
+    return tsr_draw_weights_read(path, weights, err);
+}
+
+/* ---- what is superposed ---- */
+
+/* Residues of a domain as the report numbers them: mark [n_residue] out. */
+static tsr_status mark_domain(tsr_frames *frames, const char *text, int *mark,
+                              tsr_err *err)
+{
+    enum { MOST_FRAMES = 400 };
+    int at[MOST_FRAMES], draw[MOST_FRAMES], n_draw;
+    int n = tsr_frames_spread(frames, MOST_FRAMES, at, draw, &n_draw);
+    tsr_domains *domains = NULL;
+    TSR_TRY(tsr_domains_make(frames, n, at, &domains, err));
+    char *end;
+    long k = strtol(text, &end, 10);
+    int is_there = *end == '\0' && k >= 1 && k <= domains->n_domain;
+    for (int i = 0; is_there && i < domains->domain[k - 1].n_residue; i++)
+        mark[domains->domain[k - 1].residue[i]] = 1;
+    n = domains->n_domain;
+    tsr_domains_free(domains);
+    return is_there ? TSR_OK
+                    : tsr_fail(err, TSR_E_USAGE,
+                               "--align domain:%.40s: the draws have %d "
+                               "domain%s",
+                               text, n, n == 1 ? "" : "s");
+}
+
+static tsr_status mark_range(const tsr_model_atoms *model, const char *text,
+                             int *mark, tsr_err *err)
+{
+    tsr_residue *r = calloc((size_t)model->n_residue + 1, sizeof *r);
+    TSR_TRY(tsr_allocated(r, err));
+    for (int i = 0; i < model->n_residue; i++) {
+        const tsr_model_atom *ca = &model->atom[model->ca[i]];
+        if (ca->chain_id[0] != '\0')
+            memcpy(r[i].chain, ca->chain_id, sizeof r[i].chain);
+        else
+            r[i].chain[0] = ca->chain;
+        r[i].number = ca->number;
+        int is_same = i > 0 && strcmp(r[i].chain, r[i - 1].chain) == 0;
+        r[i].chain_first = is_same ? r[i - 1].chain_first : i;
+    }
+    tsr_status status = tsr_range_mark(text, model->n_residue, r, 1, mark, err);
+    free(r);
+    return status == TSR_OK ? status : tsr_wrap(err, TSR_E_USAGE, "--align");
+}
+
+/* *align [*n] residues by which models are superposed, which the caller frees;
+ * NULL: none were named. */
+static tsr_status read_align(const tsr_args *args, tsr_frames *frames,
+                             int **align, int *n, tsr_err *err)
+{
+    static const char domain[] = "domain:";
+    const char *text = tsr_args_value(args, "align");
+    const int n_residue = tsr_frames_atoms(frames)->n_residue;
+    if (text == NULL)
+        return TSR_OK;
+    if (tsr_args_count(args, "raw") > 0)
+        return tsr_fail(err, TSR_E_USAGE, "--align and --raw: give one");
+    int *mark = calloc((size_t)n_residue + 1, sizeof *mark);
+    TSR_TRY(tsr_allocated(mark, err));
+    tsr_status status =
+        strncmp(text, domain, strlen(domain)) == 0
+            ? mark_domain(frames, text + strlen(domain), mark, err)
+            : mark_range(tsr_frames_atoms(frames), text, mark, err);
+    for (int i = 0; i < n_residue; i++) /* the marks become their numbers */
+        if (mark[i])
+            mark[(*n)++] = i;
+    if (status == TSR_OK && *n < 3)
+        status = tsr_fail(err, TSR_E_USAGE,
+                          "--align %.40s: %d residue%s; a rotation needs 3",
+                          text, *n, *n == 1 ? "" : "s");
+    *align = mark;
+    return status;
+}
+
+static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
+                                const tsr_draw_choice *choice,
+                                const tsr_draw_weights *weights, int format,
+                                FILE *out, tsr_log *log, tsr_err *err)
+{
+    tsr_frames *frames = NULL;
+    tsr_err bad;
+    int n_bad = 0, n_model = 0, pick[MOST_PICKS], *align = NULL;
+    long state = -1;
+    tsr_export_options o = {.format = (tsr_model_format)format,
+                            .name = "draws",
+                            .is_raw = tsr_args_count(args, "raw") > 0,
+                            .weights = weights->weight != NULL ? weights : NULL,
+                            .trace = run->trace};
+    if (run->directory == NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "conformations are in a run's folder; name that, not "
+                        "its trace");
+    tsr_status status = tsr_args_long(args, "state", 1, 1e6, &state, err);
+    TSR_THEN(status,
+             tsr_frames_open(run->directory, &frames, &n_bad, &bad, err));
+    if (status == TSR_OK && n_bad > 0)
+        tsr_warn(log, "%d trajector%s left out: %s", n_bad,
+                 n_bad == 1 ? "y is" : "ies are", bad.message);
+    TSR_THEN(status, get_all_atoms(args, run, tsr_frames_atoms(frames), log,
+                                   &o.all, err));
+    o.state = (int)state;
+    TSR_THEN(status, read_align(args, frames, &align, &o.n_align, err));
+    if (status == TSR_OK && is_arrangements(args))
+        status = pick_arrangements(args, frames, pick, &align, &o, log, err);
+    else if (status == TSR_OK && is_groups(args))
+        status = pick_groups(frames, pick, &o, log, err);
+    o.align = align;
+    TSR_THEN(status, tsr_export_models(frames, choice, &o, out, &n_model, err));
+    if (status == TSR_OK)
+        tsr_info(log, "%d models of %d atoms", n_model,
+                 o.all != NULL ? tsr_all_atoms_list(o.all)->n_atom
+                               : tsr_frames_atoms(frames)->n_atom);
+    tsr_all_atoms_free(o.all);
+    tsr_frames_free(frames);
+    free(align);
+    return status;
+}
+
+/* Conformations are in files of their own: a trace that cannot be read, which
+ * `status` and `err` tell of, does not keep them from being written. */
+static tsr_status without_trace(tsr_past_run *run, tsr_status status,
+                                tsr_log *log, tsr_err *err)
+{
+    tsr_frames *frames = NULL;
+    tsr_err bad, local;
+    int n_bad;
+    if (status != TSR_E_DATA || run->directory == NULL || run->trace != NULL ||
+        tsr_frames_open(run->directory, &frames, &n_bad, &bad, &local) !=
+            TSR_OK)
+        return status;
+    tsr_frames_free(frames);
+    tsr_warn(log, "only conformations can be written: %s", err->message);
+    char *path = tsr_run_directory_file(run->directory, "config.yaml");
+    run->has_config =
+        path != NULL &&
+        tsr_config_read(path, 0, NULL, &run->config, &local) == TSR_OK;
+    free(path);
+    return TSR_OK;
+}
+
+/* ---- where it goes ---- */
+
+/* How each format begins. */
+static const tsr_file_target kinds[N_FORMAT + 1] = {
+    [TSR_MODEL_PDB] = {.begins = "REMARK 999 tessera: "},
+    [TSR_MODEL_CIF] = {.begins = "data_", .holds = "\n# tessera: "},
+    [TSR_MODEL_XYZ] = {.holds = "\nchain "},
+    [CSV] = {.begins = "chain,draw"},
+    [N_FORMAT] = {.begins = "# ", .holds = ": run in the folder of "}};
+
+/* May the file, and the scripts beside it, be written? */
+static tsr_status check_targets(const tsr_args *args, const tsr_past_run *run,
+                                const char *path, int format, tsr_err *err)
+{
+    static const char *const script[] = {"", ".pml", ".cxc"};
+    const char *const input[] = {run->trace_path,
+                                 tsr_args_value(args, "weights")};
+    const int n = format <= TSR_MODEL_CIF ? 3 : 1;
+    for (int k = 0; k < n; k++) {
+        tsr_file_target target = kinds[k == 0 ? format : N_FORMAT];
+        char name[4096];
+        snprintf(name, sizeof name, "%s%s", path, script[k]);
+        target.maker = "export";
+        target.begins = target.begins != NULL ? target.begins : "";
+        target.holds = target.holds != NULL ? target.holds : "";
+        target.input = input;
+        target.n_input = 2;
+        target.is_forced = tsr_args_count(args, "force") > 0;
+        TSR_TRY(tsr_file_check_target(&target, name, err));
+    }
+    return TSR_OK;
+}
+
+static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
+                         tsr_err *err)
+{
+    const char *path = tsr_args_value(args, "output");
+    if (path != NULL && strcmp(path, "-") == 0)
+        path = NULL;
+    tsr_past_run run = {.trace = NULL};
+    tsr_draw_choice choice = {.n = 0};
+    tsr_draw_weights weights = {.weight = NULL};
+    tsr_file_writer to = {.out = NULL};
+    int format = 0;
+    long n_row = 0;
+    tsr_status status =
+        parse_format(tsr_args_value(args, "format"), path, &format, err);
+    if (status == TSR_OK && is_groups(args) && format == CSV)
+        status = tsr_fail(err, TSR_E_USAGE,
+                          "--draws %s is for conformations, not for csv",
+                          tsr_args_value(args, "draws"));
+    if (status == TSR_OK && !is_groups(args))
+        status =
+            tsr_draw_choice_parse(tsr_args_value(args, "draws"), &choice, err);
+    TSR_THEN(status, read_weights(args, &choice, format, &weights, err));
+    TSR_THEN(status,
+             tsr_past_run_open(tsr_args_argument(args), &run, log, err));
+    if (status != TSR_OK && format != CSV)
+        status = without_trace(&run, status, log, err);
+    if (status == TSR_OK && path != NULL)
+        status = check_targets(args, &run, path, format, err);
+    if (status == TSR_OK && path != NULL)
+        status = tsr_file_begin(&to, path, err);
+    FILE *into = to.out != NULL ? to.out : out;
+    if (status == TSR_OK && format == CSV)
+        status = tsr_export_csv(run.trace, &choice, into, &n_row, err);
+    else
+        TSR_THEN(status, export_models(args, &run, &choice, &weights, format,
+                                       into, log, err));
+    const int has_scripts = to.beside != NULL && format <= TSR_MODEL_CIF;
+    status = tsr_file_end(&to, status, err);
+    if (status == TSR_OK && has_scripts)
+        status = write_scripts(path, format, err);
+    tsr_draw_choice_clear(&choice);
+    tsr_draw_weights_clear(&weights);
+    tsr_past_run_clear(&run);
+    return status;
+}
+
+const tsr_command tsr_command_export = {
+    .name = "export",
+    .doc = "chosen draws as PDB, mmCIF, XYZ or CSV",
+    .usage = {.arguments = "DIR",
+              .min_arguments = 1,
+              .max_arguments = 1,
+              .options = options,
+              .about =
+                  "Conformations come from the run's trajectories "
+                  "(output.trajectory_every), superposed on their mean (or "
+                  "see --align), with the spread of each residue as B factor. "
+                  "even:20 is an "
+                  "ensemble that stands for the posterior. With --atoms all, "
+                  "side chains are those of the input, turned about CA-CB "
+                  "towards the drawn centre."},
+    .run = export};

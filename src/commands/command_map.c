@@ -1,0 +1,472 @@
+/* tessera map: density maps, and models in them. The verb comes first, as in
+ * `tessera map cc`. */
+#include "commands/command.h"
+#include "commands/map_job.h"
+#include "core/text.h"
+#include "files/file.h"
+#include "maps/map_sum.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const tsr_option options[] = {
+    {.name = "map",
+     .letter = 'm',
+     .argument = "MAP",
+     .doc = "the density map: MRC2014, CCP4 or OpenDX, gzipped or not"},
+    {.name = "like",
+     .argument = "MAP",
+     .doc = "simulate: a map whose grid the new one has"},
+    {.name = "resolution",
+     .letter = 'r',
+     .argument = "R",
+     .unit = "Angstrom",
+     .doc = "resolution of the map"},
+    {.name = "kernel",
+     .argument = "KIND",
+     .initial = "gaussian",
+     .doc = "how an atom looks: gaussian (as many electrons as the element "
+            "has, one width), radius (height 1, a width by element, as VMD), "
+            "electron (electron form factors)"},
+    {.name = "sigma-over-r",
+     .argument = "X",
+     .doc = "width of the blur over the resolution; best: that of the highest "
+            "correlation; default: 0.225, of the kernel radius 0.30"},
+    {.name = "mask-radius",
+     .argument = "D",
+     .initial = "3",
+     .unit = "Angstrom",
+     .doc = "cc_mask is over voxels at most so far from an atom"},
+    {.name = "mask",
+     .argument = "MASK",
+     .doc = "a map on the same grid, 1 inside and 0 outside; model: around "
+            "the model; threshold:X: around voxels of at least X. Voxels where "
+            "it is below 0.5 are left out, as those that are NaN; fsc takes it "
+            "with its soft edge"},
+    {.name = "mask-distance",
+     .argument = "D",
+     .initial = "5",
+     .unit = "Angstrom",
+     .doc = "how far masks by model or threshold reach"},
+    {.name = "mask-edge",
+     .argument = "D",
+     .initial = "5",
+     .unit = "Angstrom",
+     .doc = "how wide the edge beyond it is, over which they fall to 0"},
+    {.name = "threshold",
+     .argument = "T",
+     .doc = "also over voxels where the model's density is at least T; as "
+            "1.5sd: so many standard deviations above its mean"},
+    {.name = "origin",
+     .argument = "WHICH",
+     .initial = "auto",
+     .doc = "where the first voxel is: the header's field ORIGIN (origin), "
+            "NXSTART to NZSTART (nstart), or auto"},
+    {.name = "trajectory",
+     .letter = 't',
+     .argument = "FILE",
+     .doc = "cc, timeline: the frames of this trajectory (DCD, H5MD), of which "
+            "the model says the atoms, in the same order"},
+    {.name = "frames",
+     .argument = "N",
+     .initial = "200",
+     .doc = "at most so many conformations of a run, or frames of a "
+            "trajectory, evenly chosen"},
+    {.name = "by",
+     .argument = "PART",
+     .initial = "residue",
+     .doc = "timeline: rows are a residue, an element of secondary structure "
+            "(structure) or a chain"},
+    {.name = "select",
+     .argument = "NAME=RANGES",
+     .repeats = 1,
+     .doc =
+         "timeline: a row of named residues instead, as core=A:1-29,A:60-121"},
+    {.name = "difference",
+     .argument = "FILE",
+     .doc = "cc: write the map less the model's density, scaled to it, as MRC"},
+    {.name = "spatial",
+     .argument = "FILE",
+     .doc = "cc: write the correlation within tiles of 8 x 8 x 8 voxels, a "
+            "voxel each, as MRC"},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .doc = "simulate: the new map; timeline: FILE.csv and FILE.svg; dock: "
+            "the model in its best place, as PDB; mask: the mask"},
+    {.name = "svg",
+     .argument = "FILE",
+     .doc = "fsc: write the curves as a picture"},
+    {.name = "poses",
+     .argument = "N",
+     .initial = "5",
+     .doc = "dock: so many of the best places are told"},
+    {.name = "laplacian",
+     .doc = "dock: search by edges, for low resolutions or parts of what the "
+            "map has"},
+    TSR_OPTION_FORCE,
+    TSR_OPTION_JSON,
+    TSR_OPTION_DEVICE,
+    {0}};
+
+typedef struct {
+    const char *name;
+    tsr_status (*run)(tsr_map_job *job, tsr_err *err);
+    const char *only[6]; /* options that are of this verb alone */
+    const char *map;     /* the option that names its map; NULL: none */
+    int is_of_models;    /* models are compared with the map: a resolution and
+                            an engine are needed */
+} verb;
+
+static const verb verbs[] = {
+    {"cc",
+     tsr_map_correlate,
+     {"difference", "spatial", "trajectory", "json", NULL},
+     "map",
+     1},
+    {"simulate", tsr_map_simulate, {"like", NULL}, "like", 1},
+    {"timeline",
+     tsr_map_timeline,
+     {"by", "select", "trajectory", NULL},
+     "map",
+     1},
+    {"dock", tsr_map_dock, {"poses", "laplacian", "json", NULL}, "map", 1},
+    {"fsc", tsr_map_fsc, {"svg", "json", NULL}, NULL, 0},
+    {"mask", tsr_map_mask, {NULL}, "map", 0},
+    {0}};
+
+/* ---- options ---- */
+
+static tsr_status find_verb(const char *name, const verb **out, tsr_err *err)
+{
+    char shown[TSR_EXCERPT_SIZE];
+    for (*out = verbs; (*out)->name != NULL; ++*out)
+        if (strcmp((*out)->name, name) == 0)
+            return TSR_OK;
+    return tsr_fail(err, TSR_E_USAGE,
+                    "'%s': expected cc, simulate, timeline, dock, fsc or mask",
+                    tsr_text_excerpt(name, shown));
+}
+
+static int takes(const verb *v, const char *option)
+{
+    for (int k = 0; v->only[k] != NULL; k++)
+        if (strcmp(v->only[k], option) == 0)
+            return 1;
+    return 0;
+}
+
+/* What would be left unused is refused: who gives it expects something of it.
+ */
+static tsr_status check_unused(const tsr_args *args, const verb *v,
+                               tsr_err *err)
+{
+    for (const verb *other = verbs; other->name != NULL; other++)
+        for (int k = 0; other != v && other->only[k] != NULL; k++)
+            if (tsr_args_count(args, other->only[k]) > 0 &&
+                !takes(v, other->only[k]))
+                return tsr_fail(err, TSR_E_USAGE,
+                                "--%s belongs to 'map %s', not to 'map %s'",
+                                other->only[k], other->name, v->name);
+    if (v->map == NULL &&
+        (tsr_args_count(args, "map") > 0 || tsr_args_count(args, "like") > 0))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'map %s' compares two maps: name them without --map",
+                        v->name);
+    if (v->map == NULL)
+        return TSR_OK;
+    const char *wrong = strcmp(v->map, "map") == 0 ? "like" : "map";
+    if (tsr_args_count(args, wrong) > 0)
+        return tsr_fail(err, TSR_E_USAGE, "'map %s' takes --%s, not --%s",
+                        v->name, v->map, wrong);
+    if (tsr_args_value(args, v->map) == NULL)
+        return tsr_fail(err, TSR_E_USAGE, "'map %s' needs a density map: --%s",
+                        v->name, v->map);
+    if (strcmp(v->name, "cc") == 0 && tsr_args_count(args, "output") > 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'map cc' writes its files with --difference and "
+                        "--spatial");
+    return TSR_OK;
+}
+
+static tsr_status read_threshold(tsr_map_job *job, tsr_err *err)
+{
+    const char *given = tsr_args_value(job->args, "threshold");
+    char *end;
+    if (given == NULL)
+        return TSR_OK;
+    job->has_threshold = 1;
+    job->threshold = strtod(given, &end);
+    job->is_in_sd = strcmp(end, "sd") == 0;
+    if (end == given || (!job->is_in_sd && *end != '\0') ||
+        !isfinite(job->threshold))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--threshold '%.40s': expected a density, or standard "
+                        "deviations above the mean as in 1.5sd",
+                        given);
+    return TSR_OK;
+}
+
+static tsr_status read_sigma(tsr_map_job *job, tsr_err *err)
+{
+    const char *given = tsr_args_value(job->args, "sigma-over-r");
+    if (given == NULL) {
+        job->sigma_over_r = tsr_blur_usual(job->kind);
+        return TSR_OK;
+    }
+    if (strcmp(given, "best") == 0)
+        return TSR_OK;
+    return tsr_args_double(job->args, "sigma-over-r", 0.05, 1.0,
+                           &job->sigma_over_r, err);
+}
+
+static tsr_status read_settings(tsr_map_job *job, tsr_err *err)
+{
+    long frames = 0;
+    if (tsr_args_value(job->args, "resolution") == NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "the resolution of the map is missing: --resolution R, "
+                        "in Angstrom; no header has it, the paper or the "
+                        "database entry says it");
+    TSR_TRY(tsr_args_double(job->args, "resolution", 0.5, 100.0,
+                            &job->resolution_ang, err));
+    TSR_TRY(
+        tsr_blur_find(tsr_args_value(job->args, "kernel"), &job->kind, err));
+    TSR_TRY(read_sigma(job, err));
+    TSR_TRY(tsr_args_double(job->args, "mask-radius", 0.1, 100.0,
+                            &job->mask_ang, err));
+    TSR_TRY(tsr_args_long(job->args, "frames", 1.0, 1e6, &frames, err));
+    job->most_frames = (int)frames;
+    job->trajectory = tsr_args_value(job->args, "trajectory");
+    if (job->trajectory != NULL && job->n_model != 1)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--trajectory goes with one model, which says its "
+                        "atoms");
+    return read_threshold(job, err);
+}
+
+/* ---- the map and the engine ---- */
+
+static tsr_status read_origin(const tsr_args *args, tsr_map_origin *out,
+                              tsr_err *err)
+{
+    static const char *const word[] = {"auto", "origin", "nstart"};
+    const char *given = tsr_args_value(args, "origin");
+    for (int k = 0; k < 3; k++)
+        if (strcmp(given, word[k]) == 0) {
+            *out = (tsr_map_origin)k;
+            return TSR_OK;
+        }
+    return tsr_fail(err, TSR_E_USAGE,
+                    "--origin '%.40s': expected auto, origin or nstart", given);
+}
+
+/* Around the first model of a file. */
+static tsr_status mask_model(const tsr_map_job *job, const tsr_map_grid *grid,
+                             const char *path, double distance, double edge,
+                             float *value, tsr_err *err)
+{
+    tsr_map_models models;
+    tsr_status status =
+        tsr_map_models_read(path, NULL, 1, job->log, &models, err);
+    if (status == TSR_OK)
+        tsr_mask_around(grid, models.atoms->n_atom,
+                        tsr_map_models_xyz(&models, 0), distance, edge, value);
+    tsr_map_models_clear(&models);
+    return status;
+}
+
+static tsr_status mask_file(const tsr_map_job *job, const tsr_map *map,
+                            const char *path, float *value, tsr_err *err)
+{
+    tsr_map *mask;
+    tsr_status status = TSR_OK;
+    TSR_TRY(tsr_map_read(path, job->origin, job->log, &mask, err));
+    if (tsr_map_same_grid(&mask->grid, &map->grid))
+        memcpy(value, mask->value, tsr_map_n_voxel(&map->grid) * sizeof *value);
+    else
+        status = tsr_fail(err, TSR_E_DATA,
+                          "--mask '%s' is not on the grid of '%s': voxels, "
+                          "steps and origin must be the same",
+                          path, map->path);
+    tsr_map_free(mask);
+    return status;
+}
+
+static tsr_status make_mask(const tsr_map_job *job, const tsr_map *map,
+                            const char *given, const char *model, float *value,
+                            tsr_err *err)
+{
+    double distance = 0.0, edge = 0.0, threshold;
+    tsr_mask kind;
+    TSR_TRY(tsr_args_double(job->args, "mask-distance", 0.0, 1000.0, &distance,
+                            err));
+    TSR_TRY(tsr_args_double(job->args, "mask-edge", 0.0, 1000.0, &edge, err));
+    TSR_TRY(tsr_mask_parse(given, &kind, &threshold, err));
+    if (kind == TSR_MASK_FILE)
+        return mask_file(job, map, given, value, err);
+    if (kind == TSR_MASK_THRESHOLD)
+        return tsr_mask_above(map, threshold, distance, edge, value, err);
+    if (model == NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--mask model: there is no model here; tessera map "
+                        "mask makes one around a model, as a file");
+    return mask_model(job, &map->grid, model, distance, edge, value, err);
+}
+
+tsr_status tsr_map_job_mask(const tsr_map_job *job, const tsr_map *map,
+                            const char *model, float **value, tsr_err *err)
+{
+    const char *given = tsr_args_value(job->args, "mask");
+    *value = NULL;
+    if (given == NULL)
+        return TSR_OK;
+    *value = calloc(tsr_map_n_voxel(&map->grid), sizeof **value);
+    if (*value == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a mask");
+    tsr_status status = make_mask(job, map, given, model, *value, err);
+    if (status != TSR_OK) {
+        free(*value);
+        *value = NULL;
+    }
+    return status;
+}
+
+static tsr_status apply_mask(const tsr_map_job *job, tsr_err *err)
+{
+    float *mask;
+    size_t left = 0;
+    tsr_map *map = job->map;
+    const size_t n = tsr_map_n_voxel(&map->grid);
+    TSR_TRY(tsr_map_job_mask(job, map, job->model[0], &mask, err));
+    if (mask == NULL)
+        return TSR_OK;
+    for (size_t k = 0; k < n; k++) {
+        if (!(mask[k] >= 0.5f))
+            map->value[k] = NAN;
+        left += isnan(map->value[k]) ? 0 : 1;
+    }
+    free(mask);
+    if (left < 2)
+        return tsr_fail(err, TSR_E_DATA,
+                        "--mask '%s' leaves %zu voxels; is it 1 inside and 0 "
+                        "outside?",
+                        tsr_args_value(job->args, "mask"), left);
+    tsr_info(job->log, "%zu of %zu voxels are within the mask", left, n);
+    return TSR_OK;
+}
+
+static tsr_status open_engine(tsr_map_job *job, tsr_err *err)
+{
+    const char *device = tsr_args_value(job->args, "device");
+    TSR_TRY(apply_mask(job, err));
+    if (strcmp(device, "reference") == 0)
+        return tsr_density_reference_new(job->map, &job->engine, err);
+    TSR_TRY(tsr_device_open(device, &job->device, err));
+    TSR_TRY(tsr_map_sum_test(job->device, NULL, err));
+    return tsr_map_sum_new(job->device, job->map, &job->engine, err);
+}
+
+tsr_status tsr_map_job_blur(const tsr_map_job *job,
+                            const tsr_map_models *models, double sigma_over_r,
+                            tsr_err *err)
+{
+    tsr_blur_table table;
+    int *element;
+    unsigned char *z;
+    TSR_TRY(tsr_map_models_elements(models, &element, &z, err));
+    tsr_status status =
+        tsr_blur_make(job->kind, job->resolution_ang, sigma_over_r,
+                      models->atoms->n_atom, element, &table, err);
+    free(element);
+    free(z);
+    return status == TSR_OK ? tsr_density_set_blur(job->engine, &table, err)
+                            : status;
+}
+
+/* ---- what is said of a model before it is compared ---- */
+
+tsr_status tsr_map_job_check(const tsr_map_job *job,
+                             const tsr_map_models *models, double least,
+                             tsr_err *err)
+{
+    return tsr_map_check_overlap(
+        &job->map->grid, models->path, models->atoms->n_atom,
+        tsr_map_models_xyz(models, 0), least, "dock it first, or try --origin",
+        job->log, err);
+}
+
+tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
+                              const char *begins, const char *holds,
+                              tsr_err *err)
+{
+    const char *input[4] = {job->map != NULL ? job->map->path : NULL,
+                            tsr_args_value(job->args, "mask"),
+                            job->n_model > 0 ? job->model[0] : NULL,
+                            job->trajectory};
+    const tsr_file_target target = {.maker = "map",
+                                    .begins = begins,
+                                    .holds = holds,
+                                    .n_input = 4,
+                                    .input = input,
+                                    .is_forced =
+                                        tsr_args_count(job->args, "force") > 0};
+    for (int k = 1; k < job->n_model; k++)
+        if (strcmp(job->model[k], path) == 0)
+            return tsr_fail(err, TSR_E_USAGE, "'%s' is an input", path);
+    return tsr_file_check_target(&target, path, err);
+}
+
+static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
+                          tsr_err *err)
+{
+    tsr_map_job job = {.args = args, .out = out, .log = log};
+    const verb *v;
+    int n = tsr_args_arguments(args, &job.model);
+    TSR_TRY(find_verb(job.model[0], &v, err));
+    job.n_model = n - 1;
+    job.model++;
+    if (job.n_model == 0 && v->is_of_models)
+        return tsr_fail(err, TSR_E_USAGE, "'map %s' needs a model", v->name);
+    TSR_TRY(check_unused(args, v, err));
+    TSR_TRY(read_origin(args, &job.origin, err));
+    if (v->is_of_models)
+        TSR_TRY(read_settings(&job, err));
+    tsr_status status = TSR_OK;
+    if (v->map != NULL)
+        status = tsr_map_read(tsr_args_value(args, v->map), job.origin, log,
+                              &job.map, err);
+    if (status == TSR_OK && v->is_of_models)
+        status = open_engine(&job, err);
+    if (status == TSR_OK)
+        status = v->run(&job, err);
+    tsr_density_free(job.engine);
+    tsr_device_free(job.device);
+    tsr_map_free(job.map);
+    return status;
+}
+
+const tsr_command tsr_command_map = {
+    .name = "map",
+    .doc = "models in density maps: correlation, docking, simulated maps, "
+           "timelines; shell correlation of maps, masks",
+    .usage = {.arguments = "cc|dock|simulate|timeline|fsc|mask FILE...",
+              .min_arguments = 1,
+              .max_arguments = -1,
+              .options = options,
+              .about =
+                  "tessera map cc MODEL... --map MAP --resolution R\n"
+                  "tessera map dock MODEL --map MAP --resolution R [-o "
+                  "OUT.pdb]\n"
+                  "tessera map simulate MODEL --like MAP --resolution R -o "
+                  "OUT.mrc\n"
+                  "tessera map timeline MODEL --map MAP --resolution R -o "
+                  "OUT\n"
+                  "tessera map fsc MAP MAP [--mask MASK] [--svg FILE]\n"
+                  "tessera map mask [MODEL] --map MAP --mask model -o "
+                  "OUT.mrc\n\n"
+                  "MODEL is a PDB or mmCIF file, gzipped or not, with one "
+                  "model or many, or the folder of a run. All atoms but "
+                  "waters count. docs/density.md explains what is computed."},
+    .run = run_map};

@@ -1,0 +1,274 @@
+/* tessera status DIR: reads what a run has written so far, without disturbing
+ * it; speed and time left are those of its last checkpoint. */
+#include "commands/command.h"
+#include "session/run_directory.h"
+#include "session/run_place.h"
+#include "session/run_session.h"
+
+#include "core/json.h"
+#include "files/lock.h"
+#include "store/hdf5_store.h"
+#include "store/trace.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const tsr_option options[] = {TSR_OPTION_JSON, {0}};
+
+typedef struct {
+    const char *state; /* running, finished, interrupted */
+    tsr_lock_holder holder;
+    tsr_config config;
+    tsr_run_checkpoint at;
+    int has_checkpoint;
+    char why_not[TSR_ERR_SIZE]; /* no checkpoint */
+    long warmup, draws;         /* in the trace */
+    double accepted, chi2;      /* of the last tenth; NaN: unknown */
+} run_status;
+
+/* Mean over all chains of the last tenth of a variable; NaN where absent. */
+static double last_mean(tsr_trace_reader *reader, tsr_trace_group group,
+                        const char *name)
+{
+    int n_chain, n_draw, n;
+    double *value, sum = 0.0;
+    if (tsr_trace_get(reader, group, name, &n_chain, &n_draw, &n, &value,
+                      NULL) != TSR_OK)
+        return (double)NAN;
+    int last = n_draw / 10 + 1;
+    for (int c = 0; c < n_chain && n == 1 && n_draw > 0; c++)
+        for (int d = n_draw - last; d < n_draw; d++)
+            sum += value[(size_t)c * (size_t)n_draw + (size_t)d];
+    free(value);
+    return n == 1 && n_draw > 0 ? sum / ((double)last * n_chain) : (double)NAN;
+}
+
+static tsr_status look_at_trace(const char *directory, run_status *s,
+                                tsr_err *err)
+{
+    tsr_trace_reader *reader = NULL;
+    char *path = tsr_run_directory_file(directory, "trace.h5");
+    tsr_status status = tsr_allocated(path, err);
+    TSR_THEN(status, tsr_trace_open(path, &reader, err));
+    if (status == TSR_OK) {
+        s->warmup = tsr_trace_n_draw(reader, TSR_TRACE_WARMUP_POSTERIOR);
+        s->draws = tsr_trace_n_draw(reader, TSR_TRACE_POSTERIOR);
+        int warm = s->draws == 0;
+        s->accepted = last_mean(reader,
+                                warm ? TSR_TRACE_WARMUP_SAMPLE_STATS
+                                     : TSR_TRACE_SAMPLE_STATS,
+                                "acceptance_rate");
+        s->chi2 = last_mean(
+            reader, warm ? TSR_TRACE_WARMUP_POSTERIOR : TSR_TRACE_POSTERIOR,
+            "chi2");
+    }
+    tsr_trace_reader_free(reader);
+    free(path);
+    return status;
+}
+
+/* What a kill interrupted, so that other programs can read the files too. */
+static void finish_commits(const char *directory, tsr_log *log)
+{
+    tsr_recovery found;
+    tsr_err why = {0};
+    if (tsr_recover(directory, &found, &why) != TSR_OK)
+        tsr_warn(log, "%s", why.message);
+    else if (found.n_pending > 0)
+        tsr_warn(log,
+                 "'%s/%s': the last write was interrupted and cannot be "
+                 "finished without the right to write; tessera reads the file, "
+                 "other programs may not",
+                 directory, found.pending);
+}
+
+static tsr_status look(const char *directory, run_status *s, tsr_log *log,
+                       tsr_err *err)
+{
+    tsr_err why = {0};
+    s->accepted = s->chi2 = (double)NAN;
+    char *path = tsr_run_directory_file(directory, "config.yaml");
+    tsr_status status = tsr_allocated(path, err);
+    TSR_THEN(status, tsr_run_directory_expect(directory, err));
+    TSR_THEN(status, tsr_lock_query(directory, &s->holder, err));
+    if (status == TSR_OK && !s->holder.is_held)
+        finish_commits(directory, log);
+    TSR_THEN(status, tsr_config_read(path, 0, NULL, &s->config, err));
+    if (status == TSR_OK) {
+        s->has_checkpoint =
+            tsr_run_checkpoint_read(directory, 0, &s->at, &why) == TSR_OK;
+        snprintf(s->why_not, sizeof s->why_not, "%s", why.message);
+        status = look_at_trace(directory, s, err);
+        /* stopped before it was made, or while it was */
+        if (status == TSR_E_NOINPUT ||
+            (status == TSR_E_DATA && s->has_checkpoint &&
+             s->at.place.warmup + s->at.place.draws == 0))
+            status = TSR_OK;
+    }
+    s->state = s->holder.is_held                              ? "running"
+               : s->has_checkpoint && s->at.place.is_finished ? "finished"
+                                                              : "interrupted";
+    free(path);
+    return status;
+}
+
+/* Of the whole run, warm-up and stops left out; NaN before the first steps. */
+static double steps_a_second(const run_status *s)
+{
+    const tsr_run_place *p = &s->at.place;
+    return s->has_checkpoint && p->seconds > 0.0 ? (double)p->steps / p->seconds
+                                                 : (double)NAN;
+}
+
+/* Draws of warm-up in all: behind populations half of what was asked for, as is
+ * known for certain once there are draws. */
+static long warmup_draws(const run_status *s)
+{
+    return s->draws > 0 ? s->warmup : tsr_session_warmup(&s->config);
+}
+
+static double seconds_left(const run_status *s)
+{
+    const tsr_run_identity *i = &s->at.identity;
+    long draws = tsr_sampler_draws(&s->config.sampler);
+    if (s->has_checkpoint && s->at.place.expected > s->draws)
+        draws = s->at.place.expected; /* until converged */
+    long left = warmup_draws(s) - s->warmup + draws - s->draws;
+    double steps = (double)left * (double)tsr_sampler_thin(&s->config.sampler) *
+                   (double)i->n_chain * (double)i->n_temp;
+    double seconds = steps / steps_a_second(s);
+    const double limit = s->config.sampler.time_limit;
+    if (s->has_checkpoint && s->at.place.is_finished)
+        return 0.0;
+    return limit > 0.0 && seconds > limit - s->at.place.seconds
+               ? fmax(limit - s->at.place.seconds, 0.0)
+               : seconds;
+}
+
+/* Since a time in UTC, ISO 8601; NaN where it is none. */
+static double age(const char *written_at)
+{
+    struct tm t = {0}, utc;
+    time_t now = time(NULL);
+    if (sscanf(written_at, "%d-%d-%dT%d:%d:%d", &t.tm_year, &t.tm_mon,
+               &t.tm_mday, &t.tm_hour, &t.tm_min, &t.tm_sec) != 6)
+        return (double)NAN;
+    t.tm_year -= 1900, t.tm_mon -= 1;
+    gmtime_r(&now, &utc); /* both as if they were local times */
+    t.tm_isdst = utc.tm_isdst = 0;
+    return difftime(mktime(&utc), mktime(&t));
+}
+
+static void print_number(FILE *out, const char *name, double value,
+                         const char *unit)
+{
+    if (!isnan(value))
+        fprintf(out, "  %-11s %.4g%s\n", name, value, unit);
+}
+
+static void print(const run_status *s, const char *directory, FILE *out)
+{
+    double left = seconds_left(s);
+    char draws[80];
+    fprintf(out, "run in '%s'\n  %-11s %s", directory, "state", s->state);
+    if (s->holder.is_held)
+        fprintf(out, " on %s, process %ld, since %s", s->holder.host,
+                s->holder.pid, s->holder.since);
+    fprintf(out, "\n  %-11s %ld of %ld draws\n", "warm-up", s->warmup,
+            warmup_draws(s));
+    tsr_sampler_draws_text(&s->config.sampler, s->draws, draws);
+    fprintf(out, "  %-11s %s", "sampling", draws);
+    if (s->has_checkpoint)
+        fprintf(out, ", %ld chain%s", (long)s->at.identity.n_chain,
+                s->at.identity.n_chain == 1 ? "" : "s");
+    fputc('\n', out);
+    print_number(out, "speed", steps_a_second(s), " steps/s");
+    if (isfinite(left) && left > 0.0) {
+        long t = (long)(left + 0.5);
+        fprintf(out, "  %-11s %ld:%02ld:%02ld%s\n", "time left", t / 3600,
+                t / 60 % 60, t % 60,
+                s->holder.is_held ? "" : ", once it is resumed");
+    }
+    print_number(out, "accepted", 100.0 * s->accepted, " %");
+    print_number(out, "chi2", s->chi2, "");
+    if (s->has_checkpoint)
+        fprintf(out, "  %-11s %s, %.0f s ago: %ld draws of warm-up, %ld kept\n",
+                "checkpoint", s->at.written_at, age(s->at.written_at),
+                s->at.place.warmup, s->at.place.draws);
+    else
+        fprintf(out, "  %-11s none: %s\n", "checkpoint", s->why_not);
+    if (s->at.remark != NULL)
+        fprintf(out, "  %-11s %s\n", "", s->at.remark);
+    if (strcmp(s->state, "interrupted") == 0 && s->has_checkpoint)
+        fprintf(out, "  %-11s tessera resume %s\n", "to go on", directory);
+}
+
+static void put_part(tsr_json *j, const char *key, long done, long planned)
+{
+    tsr_json_object(j, key);
+    tsr_json_integer(j, "done", done);
+    tsr_json_integer(j, "planned", planned);
+    tsr_json_close(j);
+}
+
+static void put_checkpoint(tsr_json *j, const tsr_run_checkpoint *at)
+{
+    tsr_json_integer(j, "chains", at->identity.n_chain);
+    tsr_json_object(j, "checkpoint");
+    tsr_json_text(j, "written_at", at->written_at);
+    tsr_json_integer(j, "warmup", at->place.warmup);
+    tsr_json_integer(j, "draws", at->place.draws);
+    tsr_json_truth(j, "is_newest", at->remark == NULL);
+    tsr_json_close(j);
+}
+
+static void print_json(const run_status *s, FILE *out)
+{
+    tsr_json j = {.out = out};
+    tsr_json_object(&j, NULL);
+    tsr_json_text(&j, "state", s->state);
+    if (s->holder.is_held) {
+        tsr_json_text(&j, "host", s->holder.host);
+        tsr_json_integer(&j, "pid", s->holder.pid);
+        tsr_json_text(&j, "since", s->holder.since);
+    }
+    put_part(&j, "warmup", s->warmup, warmup_draws(s));
+    put_part(&j, "draws", s->draws, tsr_sampler_draws(&s->config.sampler));
+    if (s->has_checkpoint)
+        put_checkpoint(&j, &s->at);
+    else
+        tsr_json_text(&j, "checkpoint", NULL);
+    tsr_json_number(&j, "steps_per_second", steps_a_second(s));
+    tsr_json_number(&j, "seconds_left", seconds_left(s));
+    tsr_json_number(&j, "acceptance_rate", s->accepted);
+    tsr_json_number(&j, "chi2", s->chi2);
+    tsr_json_close(&j);
+}
+
+static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,
+                            tsr_err *err)
+{
+    run_status s = {.accepted = (double)NAN, .chi2 = (double)NAN};
+    tsr_status status = look(tsr_args_argument(args), &s, log, err);
+    if (status == TSR_OK && tsr_args_count(args, "json") > 0)
+        print_json(&s, out);
+    else if (status == TSR_OK)
+        print(&s, tsr_args_argument(args), out);
+    tsr_run_checkpoint_clear(&s.at);
+    tsr_config_clear(&s.config);
+    return status;
+}
+
+const tsr_command tsr_command_status = {
+    .name = "status",
+    .doc = "how far a run is, running or not",
+    .usage = {.arguments = "DIR",
+              .min_arguments = 1,
+              .max_arguments = 1,
+              .options = options,
+              .about = "The run may be going on, here or on another machine "
+                       "that shares the folder; it is not disturbed. After a "
+                       "kill, writes that it interrupted are finished."},
+    .run = status_of};

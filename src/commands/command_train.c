@@ -1,0 +1,570 @@
+/* tessera train: remakes the tables in data/ (DESIGN 3, 5, 7). Form factors,
+ * which have one component, and components, which have three, are one job; with
+ * both body models it makes two tables. */
+#include "commands/command.h"
+#include "core/json.h"
+#include "core/text.h"
+#include "files/file.h"
+#include "posterior/setup.h"
+#include "scattering/form_factor.h"
+#include "train/form_factor_evaluate.h"
+#include "train/train.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- --evaluate ----
+ *
+ * tessera train form-factors --evaluate: how far the tables' profiles are from
+ * those of all atoms, as text, JSON and CSV.
+ *
+ * Only structures that no table's heading lists as trained on are used, so that
+ * all tables are judged on the same ones and none on its own. */
+
+enum { N_SHIPPED = 4 };
+static const char *const shipped[N_SHIPPED] = {
+    "form_factors_two_body.dat", "form_factors_one_body.dat",
+    "components_two_body.dat", "components_one_body.dat"};
+
+/* Excluded volume and hydration that tables of three components are tried with:
+ * none, each alone, what fits to data find. */
+enum { N_SETTING = 9 };
+static const double setting[N_SETTING][2] = {
+    {1.0, 0.0},  {0.97, 0.0}, {1.03, 0.0}, {1.0, 1.0}, {1.0, 2.0},
+    {0.97, 1.0}, {0.97, 2.0}, {1.03, 1.0}, {1.03, 2.0}};
+
+typedef struct {
+    int n_table, n_row;
+    struct {
+        char *name; /* as shown */
+        tsr_form_factor_table *table;
+    } * file;                   /* [n_table] */
+    tsr_evaluation *row;        /* [n_row], tables of one component first */
+    const char **name;          /* [n_row] of the table, in `file` */
+    tsr_error_summary *summary; /* [n_row] */
+    tsr_path_list list;
+    int n_test;
+    const char **test; /* [n_test], into the list */
+} evaluation;
+
+static void clear(evaluation *e)
+{
+    for (int t = 0; t < e->n_table; t++) {
+        free(e->file[t].name);
+        tsr_form_factor_free(e->file[t].table);
+    }
+    free(e->file);
+    free(e->row);
+    free(e->name);
+    free(e->summary);
+    free(e->test);
+    tsr_path_list_clear(&e->list);
+}
+
+static const char *bodies_word(const tsr_form_factor_table *table)
+{
+    return table->model == TSR_BODIES_TWO ? "two" : "one";
+}
+
+static int is_plain(const evaluation *e, int row)
+{
+    return e->row[row].table->n_comp == 1;
+}
+
+/* ---- what was found ---- */
+
+static void print_head(int width, const char *what, FILE *out)
+{
+    fprintf(out, "%-*s  bodies  %-9s", width, "table", what);
+    for (int k = 0; k < 2 * TSR_ERROR_N_BAND; k++) {
+        const int b = k % TSR_ERROR_N_BAND;
+        char range[32];
+        snprintf(range, sizeof range, "%g-%g", tsr_error_band[b],
+                 tsr_error_band[b + 1]);
+        fprintf(out, "%s %8s", k == TSR_ERROR_N_BAND ? "  95 %:" : "", range);
+    }
+    fprintf(out, "\n");
+}
+
+static void print_row(const evaluation *e, int r, int width, FILE *out)
+{
+    const tsr_evaluation *row = &e->row[r];
+    char what[32];
+    if (is_plain(e, r))
+        snprintf(what, sizeof what, "%s", row->with_self ? "yes" : "no");
+    else
+        snprintf(what, sizeof what, "%.2f %4g", row->c1, row->c2);
+    fprintf(out, "%-*s  %-6s  %-9s", width, e->name[r], bodies_word(row->table),
+            what);
+    for (int b = 0; b < TSR_ERROR_N_BAND; b++)
+        fprintf(out, " %8.2f", 100.0 * e->summary[r].band[b]);
+    fprintf(out, "       ");
+    for (int b = 0; b < TSR_ERROR_N_BAND; b++)
+        fprintf(out, " %8.2f", 100.0 * e->summary[r].high[b]);
+    fprintf(out, "\n");
+}
+
+static void print_table(const evaluation *e, FILE *out)
+{
+    int width = 5;
+    for (int r = 0; r < e->n_row; r++) {
+        int n = (int)strlen(e->name[r]);
+        width = n > width ? n : width;
+    }
+    fprintf(out,
+            "%d structures of %d: those that no table was trained on.\n"
+            "I(q) against all atoms: median over the structures of the rms "
+            "relative\nerror, in %%, by q in 1/A, and what 95 %% of them are "
+            "below; scale matched below 0.1.\n",
+            e->n_test, e->list.n);
+    for (int r = 0; r < e->n_row; r++) {
+        if (r == 0 || is_plain(e, r) != is_plain(e, r - 1)) {
+            fprintf(out, "\n");
+            print_head(width, is_plain(e, r) ? "S(q)" : "c1     c2", out);
+        }
+        print_row(e, r, width, out);
+    }
+}
+
+static void put_row(tsr_json *j, const evaluation *e, int r)
+{
+    const tsr_evaluation *row = &e->row[r];
+    tsr_json_object(j, NULL);
+    tsr_json_text(j, "table", e->name[r]);
+    tsr_json_text(j, "bodies", bodies_word(row->table));
+    tsr_json_integer(j, "components", row->table->n_comp);
+    if (is_plain(e, r)) {
+        tsr_json_truth(j, "self", row->with_self);
+    } else {
+        tsr_json_number(j, "c1", row->c1);
+        tsr_json_number(j, "c2", row->c2);
+    }
+    tsr_json_numbers(j, "median_rms_relative_error", TSR_ERROR_N_BAND,
+                     e->summary[r].band);
+    tsr_json_numbers(j, "high95_rms_relative_error", TSR_ERROR_N_BAND,
+                     e->summary[r].high);
+    tsr_json_numbers(j, "median_relative_error_by_q", TSR_ERROR_N_Q,
+                     e->summary[r].curve);
+    tsr_json_close(j);
+}
+
+static void print_json(const evaluation *e, FILE *out)
+{
+    tsr_json j = {.out = out, .digits = 6};
+    double q[TSR_ERROR_N_Q];
+    for (int k = 0; k < TSR_ERROR_N_Q; k++)
+        q[k] = k * TSR_ERROR_DQ;
+    tsr_json_object(&j, NULL);
+    tsr_json_integer(&j, "n_structure", e->n_test);
+    tsr_json_numbers(&j, "band_inv_ang", TSR_ERROR_N_BAND + 1, tsr_error_band);
+    tsr_json_numbers(&j, "q_inv_ang", TSR_ERROR_N_Q, q);
+    tsr_json_array(&j, "rows");
+    for (int r = 0; r < e->n_row; r++)
+        put_row(&j, e, r);
+    tsr_json_close(&j);
+    tsr_json_close(&j);
+}
+
+/* q, then a column a row: the median of the absolute relative error. */
+static tsr_status write_csv(const evaluation *e, const char *path, tsr_err *err)
+{
+    tsr_file_writer to;
+    tsr_status s = tsr_file_begin(&to, path, err);
+    FILE *out = to.out;
+    if (s != TSR_OK)
+        return s;
+    fprintf(out, "q_inv_ang");
+    for (int r = 0; r < e->n_row; r++) {
+        const tsr_evaluation *row = &e->row[r];
+        fprintf(out, ",%s", e->name[r]);
+        if (!is_plain(e, r))
+            fprintf(out, " c1=%g c2=%g", row->c1, row->c2);
+        else if (row->with_self)
+            fprintf(out, " S");
+    }
+    fprintf(out, "\n");
+    for (int k = 0; k < TSR_ERROR_N_Q; k++) {
+        fprintf(out, "%.2f", k * TSR_ERROR_DQ);
+        for (int r = 0; r < e->n_row; r++)
+            fprintf(out, ",%.6g", e->summary[r].curve[k]);
+        fprintf(out, "\n");
+    }
+    return tsr_file_end(&to, TSR_OK, err);
+}
+
+/* ---- tables and structures ---- */
+
+/* Adds the table of a file where its bodies are those asked for. */
+static tsr_status add_table(evaluation *e, const char *path, const char *bodies,
+                            tsr_err *err)
+{
+    tsr_form_factor_table *table;
+    TSR_TRY(tsr_form_factor_read(path, &table, err));
+    if (strcmp(bodies, "both") != 0 &&
+        strcmp(bodies, bodies_word(table)) != 0) {
+        tsr_form_factor_free(table);
+        return TSR_OK;
+    }
+    e->file[e->n_table].table = table;
+    e->file[e->n_table].name = strdup(tsr_text_file_name(path));
+    return e->file[e->n_table++].name != NULL
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_NOMEM, "no memory for a name");
+}
+
+static tsr_status read_tables(evaluation *e, const tsr_args *args, tsr_err *err)
+{
+    const char *bodies = tsr_args_value(args, "bodies");
+    const char *const *own;
+    int n_own = tsr_args_values(args, "table", &own);
+    if (strcmp(bodies, "both") != 0 && strcmp(bodies, "two") != 0 &&
+        strcmp(bodies, "one") != 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--bodies '%s': expected one, two or both", bodies);
+    size_t n = (size_t)(n_own + N_SHIPPED), n_row = n * N_SETTING;
+    e->file = calloc(n, sizeof *e->file);
+    e->row = calloc(n_row, sizeof *e->row);
+    e->name = calloc(n_row, sizeof(*e->name));
+    e->summary = calloc(n_row, sizeof *e->summary);
+    if (e->file == NULL || e->row == NULL || e->name == NULL ||
+        e->summary == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu tables", n);
+    tsr_status s = TSR_OK;
+    for (int i = 0; i < N_SHIPPED && s == TSR_OK; i++) {
+        char *path = NULL;
+        s = tsr_data_file(shipped[i], &path, err);
+        TSR_THEN(s, add_table(e, path, bodies, err));
+        free(path);
+    }
+    for (int i = 0; i < n_own && s == TSR_OK; i++)
+        s = add_table(e, own[i], bodies, err);
+    return s;
+}
+
+static void add_row(evaluation *e, int table, int with_self, double c1,
+                    double c2)
+{
+    e->name[e->n_row] = e->file[table].name;
+    e->row[e->n_row++] =
+        (tsr_evaluation){e->file[table].table, with_self, c1, c2};
+}
+
+static int has_self(const tsr_form_factor_table *t)
+{
+    for (int i = 0; i < t->n_type * t->n_q; i++)
+        if (t->excess[i] != 0.0)
+            return 1;
+    return 0;
+}
+
+/* A table of one component has a row with and, where it has any, one without
+ * S(q). */
+static void make_rows(evaluation *e)
+{
+    for (int t = 0; t < e->n_table; t++)
+        if (e->file[t].table->n_comp == 1)
+            for (int with = has_self(e->file[t].table); with >= 0; with--)
+                add_row(e, t, with, 1.0, 0.0);
+    for (int t = 0; t < e->n_table; t++)
+        for (int i = 0; i < N_SETTING && e->file[t].table->n_comp > 1; i++)
+            add_row(e, t, 1, setting[i][0], setting[i][1]);
+}
+
+static tsr_status choose_structures(evaluation *e, const tsr_args *args,
+                                    tsr_err *err)
+{
+    const char *const *word;
+    int n = tsr_args_arguments(args, &word);
+    TSR_TRY(tsr_path_list_collect(&e->list, n - 1, word + 1, err));
+    e->test = malloc((size_t)e->list.n * sizeof(*e->test));
+    if (e->test == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");
+    for (int i = 0; i < e->list.n; i++) {
+        int seen = 0;
+        for (int t = 0; t < e->n_table && !seen; t++)
+            seen = tsr_structure_listed(e->file[t].table->source, "structures",
+                                        e->list.path[i]);
+        if (!seen)
+            e->test[e->n_test++] = e->list.path[i];
+    }
+    if (e->n_test == 0)
+        return tsr_fail(err, TSR_E_DATA,
+                        "each of the %d structures is one that a table was "
+                        "trained on; give others",
+                        e->list.n);
+    return TSR_OK;
+}
+
+/* Reads the shipped tables and those of --table, evaluates them on the
+ * structures of the folders that none of them was trained on, prints a table or
+ * (--json) an object to `out`, and writes the file of --output where it is
+ * given. Errors: those of reading; TSR_E_DATA where no structure is left. */
+static tsr_status evaluate_tables(const tsr_args *args, FILE *out, tsr_log *log,
+                                  tsr_err *err)
+{
+    evaluation e = {0};
+    long n_thread = 0;
+    const char *const *table;
+    const tsr_file_target target = {
+        .maker = "train",
+        .begins = "q_inv_ang,",
+        .holds = "",
+        .n_input = tsr_args_values(args, "table", &table),
+        .input = table,
+        .is_forced = tsr_args_count(args, "force") > 0};
+    tsr_status s = tsr_args_long(args, "threads", 0.0, 64.0, &n_thread, err);
+    if (s == TSR_OK && tsr_args_count(args, "output") > 0)
+        s = tsr_file_check_target(&target, tsr_args_value(args, "output"), err);
+    TSR_THEN(s, read_tables(&e, args, err));
+    if (s == TSR_OK) {
+        make_rows(&e);
+        s = choose_structures(&e, args, err);
+    }
+    TSR_THEN(s, tsr_form_factor_evaluate(e.n_test, e.test, e.n_row, e.row,
+                                         (int)n_thread, log, e.summary, err));
+    if (s == TSR_OK && tsr_args_count(args, "output") > 0)
+        s = write_csv(&e, tsr_args_value(args, "output"), err);
+    if (s == TSR_OK && tsr_args_count(args, "json") > 0)
+        print_json(&e, out);
+    else if (s == TSR_OK)
+        print_table(&e, out);
+    clear(&e);
+    return s;
+}
+
+static const tsr_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .argument = "PATH",
+     .initial = "data",
+     .doc = "folder for the tables, or the file where there is only one; "
+            "evaluate: a CSV file of the errors by q"},
+    {.name = "bodies",
+     .letter = 'b',
+     .argument = "MODEL",
+     .initial = "both",
+     .doc = "one, two or both: bodies a residue (not for priors)"},
+    {.name = "hold-out",
+     .argument = "N",
+     .initial = "6",
+     .doc = "keep every N-th structure from the training, to test on "
+            "(not for priors); 0: none"},
+    {.name = "evaluate",
+     .doc = "train nothing: the errors of tables on structures that they were "
+            "not trained on (form-factors only)"},
+    {.name = "table",
+     .argument = "FILE",
+     .repeats = 1,
+     .doc = "evaluate this table too, also a published one"},
+    {.name = "json", .doc = "evaluate: one JSON object"},
+    TSR_OPTION_FORCE,
+    {.name = "threads",
+     .letter = 't',
+     .argument = "N",
+     .initial = "0",
+     .doc = "threads that read structures; 0: one a processor"},
+    {0}};
+
+/* "tessera train form-factors --bodies two DIR...", for the heading: what
+ * decides the numbers, not where they go. Caller frees. */
+static char *command_text(const tsr_args *args, const char *bodies)
+{
+    const char *const *word;
+    int n = tsr_args_arguments(args, &word);
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        return NULL;
+    fprintf(out, "tessera train %s", word[0]);
+    if (bodies[0] != '\0')
+        fprintf(out, " --bodies %s", bodies);
+    if (tsr_args_count(args, "hold-out") > 0)
+        fprintf(out, " --hold-out %s", tsr_args_value(args, "hold-out"));
+    for (int i = 1; i < n; i++)
+        fprintf(out, " %s", word[i]);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* The file to write: `output` itself, or `name` in it where it is a folder.
+ * Caller frees; NULL when out of memory. */
+static char *output_path(const char *output, const char *name)
+{
+    struct stat info;
+    size_t n = strlen(output);
+    int is_folder = (n > 0 && output[n - 1] == '/') ||
+                    (stat(output, &info) == 0 && S_ISDIR(info.st_mode));
+    return is_folder ? tsr_words_of("%s%s%s", output,
+                                    output[n - 1] == '/' ? "" : "/", name)
+                     : strdup(output);
+}
+
+static int is(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+/* The path of a table; model 0: the priors. Caller frees; NULL when out of
+ * memory. */
+static char *table_path(const tsr_args *args, tsr_body_model model)
+{
+    const char *const *word;
+    tsr_args_arguments(args, &word);
+    char name[64] = "prior.dat";
+    if (model != 0)
+        snprintf(name, sizeof name, "%s_%s_body.dat",
+                 is(word[0], "components") ? "components" : "form_factors",
+                 model == TSR_BODIES_TWO ? "two" : "one");
+    return output_path(tsr_args_value(args, "output"), name);
+}
+
+static tsr_status check_table(const tsr_args *args, tsr_body_model model,
+                              tsr_err *err)
+{
+    const tsr_file_target target = {.maker = "train",
+                                    .begins = "#: tessera ",
+                                    .holds = "",
+                                    .is_forced =
+                                        tsr_args_count(args, "force") > 0};
+    char *path = table_path(args, model);
+    tsr_status s = path == NULL
+                       ? tsr_fail(err, TSR_E_NOMEM, "no memory for a path")
+                       : tsr_file_check_target(&target, path, err);
+    free(path);
+    return s;
+}
+
+/* model 0: the priors. */
+static tsr_status train_one(const tsr_args *args, tsr_body_model model,
+                            FILE *out, tsr_log *log, tsr_err *err)
+{
+    const char *const *word;
+    int n = tsr_args_arguments(args, &word);
+    int components = is(word[0], "components");
+    /* Both are the default, which leaves the command as it was given. */
+    const char *bodies = tsr_args_value(args, "bodies");
+    if (model == 0 || strcmp(bodies, "both") == 0)
+        bodies = "";
+    long n_thread = 0, hold_out = 0;
+    tsr_status s = tsr_args_long(args, "threads", 0.0, 64.0, &n_thread, err);
+    TSR_THEN(s, tsr_args_long(args, "hold-out", 0.0, 1e6, &hold_out, err));
+    if (s == TSR_OK && hold_out == 1)
+        s = tsr_fail(err, TSR_E_USAGE, "--hold-out 1 leaves none to train on");
+    if (s != TSR_OK)
+        return s;
+    char *path = table_path(args, model);
+    char *command = command_text(args, bodies);
+    if (path == NULL || command == NULL)
+        s = tsr_fail(err, TSR_E_NOMEM, "no memory for the command's words");
+    else if (model == 0)
+        s = tsr_train_priors(n - 1, word + 1, (int)n_thread, command, path, log,
+                             err);
+    else
+        s = tsr_train_form_factors(
+            n - 1, word + 1,
+            &(tsr_form_factor_order){model, components ? TSR_N_COMP : 1,
+                                     (int)hold_out, (int)n_thread, command,
+                                     path},
+            log, err);
+    if (s == TSR_OK)
+        fprintf(out, "%s\n", path);
+    free(path);
+    free(command);
+    return s;
+}
+
+static tsr_status train_bodies(const tsr_args *args, FILE *out, tsr_log *log,
+                               tsr_err *err)
+{
+    const char *bodies = tsr_args_value(args, "bodies");
+    const char *output = tsr_args_value(args, "output");
+    int both = strcmp(bodies, "both") == 0;
+    int two = both || strcmp(bodies, "two") == 0;
+    int one = both || strcmp(bodies, "one") == 0;
+    if (!one && !two)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--bodies '%s': expected one, two or both", bodies);
+    if (both) {
+        /* Two tables into one file: the second would replace the first. */
+        char *path = output_path(output, "");
+        int is_file = path != NULL && strcmp(path, output) == 0 &&
+                      path[strlen(path) - 1] != '/';
+        free(path);
+        if (is_file)
+            return tsr_fail(err, TSR_E_USAGE,
+                            "--output '%s' is not a folder, and there are two "
+                            "tables; make it, or give --bodies",
+                            output);
+    }
+    tsr_status s = two ? check_table(args, TSR_BODIES_TWO, err) : TSR_OK;
+    if (s == TSR_OK && one)
+        s = check_table(args, TSR_BODIES_ONE, err);
+    if (s == TSR_OK && two)
+        s = train_one(args, TSR_BODIES_TWO, out, log, err);
+    if (s == TSR_OK && one)
+        s = train_one(args, TSR_BODIES_ONE, out, log, err);
+    return s;
+}
+
+static tsr_status train(const tsr_args *args, FILE *out, tsr_log *log,
+                        tsr_err *err)
+{
+    const char *const *word;
+    tsr_args_arguments(args, &word);
+    if (tsr_args_value(args, "output")[0] == '\0')
+        return tsr_fail(err, TSR_E_USAGE, "--output is empty");
+    int evaluate = tsr_args_count(args, "evaluate") > 0;
+    int form_factors = is(word[0], "form-factors");
+    if (!evaluate &&
+        (tsr_args_count(args, "table") > 0 || tsr_args_count(args, "json") > 0))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--table and --json are for --evaluate");
+    if (form_factors && evaluate)
+        return evaluate_tables(args, out, log, err);
+    if (evaluate)
+        return tsr_fail(err, TSR_E_USAGE, "--evaluate is for form-factors");
+    if (form_factors || is(word[0], "components"))
+        return train_bodies(args, out, log, err);
+    if (!is(word[0], "priors"))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'%s': expected form-factors, components or priors",
+                        word[0]);
+    if (tsr_args_count(args, "hold-out") > 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--hold-out is for form-factors; priors are of all");
+    if (tsr_args_count(args, "bodies") > 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--bodies is for form-factors; priors are for both");
+    tsr_status s = check_table(args, (tsr_body_model)0, err);
+    return s == TSR_OK ? train_one(args, (tsr_body_model)0, out, log, err) : s;
+}
+
+const tsr_command tsr_command_train = {
+    .name = "train",
+    .doc = "make the tables of form factors and priors from structures",
+    .usage = {.arguments = "form-factors|components|priors DIR...",
+              .min_arguments = 2,
+              .max_arguments = -1,
+              .options = options,
+              .about = "Reads every *.pdb, *.ent and *.cif (or .gz of these) "
+                       "in the folders, sorted by name, and writes the tables "
+                       "that DESIGN.md describes: form_factors_two_body.dat "
+                       "and form_factors_one_body.dat, "
+                       "components_two_body.dat and components_one_body.dat "
+                       "(solute, displaced solvent and hydration apart), or "
+                       "prior.dat. The "
+                       "number of threads does not change them."
+                       "\n\n"
+                       "Every sixth structure, in the order of the names, is "
+                       "held out of the training of form factors; the "
+                       "tables' headings list both. The same ones choose how "
+                       "many components the prior's mixtures have, which are "
+                       "then fitted to all. With --evaluate the "
+                       "shipped tables, and those of --table, are compared "
+                       "with all atoms on those structures in the folders "
+                       "that no table's heading lists as trained on."},
+    .run = train};

@@ -1,0 +1,290 @@
+/* tessera map dock: where in a map a rigid model belongs, and what may be wrong
+ * with the map. */
+#include "commands/map_job.h"
+#include "core/json.h"
+#include "files/file.h"
+#include "maps/dock.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_POSES = 20, MIDDLE = 5, N_SCALE = 2 * MIDDLE + 1 };
+
+static const char remark[] = "REMARK   1 TESSERA MAP DOCK";
+
+typedef struct {
+    tsr_map_job *job;
+    tsr_map_models models;
+    int n; /* atoms */
+    const double (*xyz)[3];
+    double *weight;   /* [n] electrons */
+    double (*at)[3];  /* [n N_SCALE] scratch: atoms in a place */
+    unsigned char *z; /* [n N_SCALE] */
+    tsr_dock_options options;
+    int n_pose;
+    tsr_map_pose pose[MOST_POSES];
+    tsr_density_sums sums[MOST_POSES];
+    double mirrored; /* correlation of the best place of the mirror image */
+    double scale;    /* of the model, that agrees best, and its correlation */
+    double scaled_cc;
+} docking;
+
+static tsr_status open_model(docking *d, tsr_err *err)
+{
+    int *element = NULL;
+    unsigned char *z = NULL;
+    TSR_TRY(tsr_map_models_read(d->job->model[0], NULL, 1, d->job->log,
+                                &d->models, err));
+    const size_t n = (size_t)d->models.atoms->n_atom;
+    d->n = (int)n;
+    d->xyz = tsr_map_models_xyz(&d->models, 0);
+    TSR_TRY(tsr_map_models_elements(&d->models, &element, &z, err));
+    d->weight = calloc(n, sizeof *d->weight);
+    d->at = calloc(n * N_SCALE, sizeof *d->at);
+    d->z = calloc(n * N_SCALE, 1);
+    const int ok = d->weight != NULL && d->at != NULL && d->z != NULL;
+    for (size_t i = 0; i < n && ok; i++)
+        d->weight[i] = element[i];
+    for (size_t k = 0; k < N_SCALE && ok; k++)
+        memcpy(d->z + k * n, z, n);
+    free(element);
+    free(z);
+    return ok ? TSR_OK
+              : tsr_fail(err, TSR_E_NOMEM, "out of memory for docking");
+}
+
+/* Copies of the model in a place, the k-th with its distances from the centre
+ * times scale[k]: correlations of all voxels. */
+static tsr_status compare(docking *d, const tsr_map_pose *pose, int n,
+                          const double *scale, tsr_density_sums *sums,
+                          tsr_err *err)
+{
+    int first[N_SCALE + 1] = {0};
+    for (int k = 0; k < n; k++) {
+        for (int i = 0; i < d->n; i++) {
+            double *at = d->at[(size_t)k * (size_t)d->n + (size_t)i];
+            tsr_map_pose_apply(pose, d->xyz[i], at);
+            for (int c = 0; c < 3; c++)
+                at[c] = pose->to[c] + scale[k] * (at[c] - pose->to[c]);
+        }
+        first[k + 1] = first[k] + d->n;
+    }
+    const tsr_density_batch batch = {.n_system = n,
+                                     .first = first,
+                                     .xyz = (const double(*)[3])d->at,
+                                     .z = d->z};
+    const tsr_density_options o = {.mask_ang = d->job->mask_ang};
+    return tsr_density_run(d->job->engine, &batch, &o, sums, err);
+}
+
+/* ---- what may be wrong with the map ---- */
+
+/* Scores of one model and its mirror image are in the ratio of correlations. */
+static tsr_status try_mirror(docking *d, tsr_err *err)
+{
+    tsr_map_pose pose;
+    int n;
+    for (int i = 0; i < d->n; i++) {
+        memcpy(d->at[i], d->xyz[i], sizeof d->at[i]);
+        d->at[i][0] = -d->at[i][0];
+    }
+    TSR_TRY(tsr_dock(d->job->map, d->n, (const double(*)[3])d->at, d->weight,
+                     &d->options, 1, &pose, &n, err));
+    const double best = tsr_map_cc(&d->sums[0].box);
+    d->mirrored = n > 0 ? best * pose.score / d->pose[0].score : (double)NAN;
+    if (d->mirrored > best + 0.02)
+        tsr_warn(d->job->log,
+                 "the mirror image of the model fits better, with a "
+                 "correlation of %.3f instead of %.3f: the map has the wrong "
+                 "hand; mirror it",
+                 d->mirrored, best);
+    return TSR_OK;
+}
+
+static tsr_status try_scales(docking *d, tsr_err *err)
+{
+    double scale[N_SCALE];
+    tsr_density_sums sums[N_SCALE];
+    int best = MIDDLE;
+    for (int k = 0; k < N_SCALE; k++)
+        scale[k] = 1.0 + 0.02 * (k - MIDDLE);
+    TSR_TRY(compare(d, &d->pose[0], N_SCALE, scale, sums, err));
+    const double cc = tsr_map_cc(&sums[best].box);
+    for (int k = 0; k < N_SCALE; k++)
+        if (tsr_map_cc(&sums[k].box) > tsr_map_cc(&sums[best].box))
+            best = k;
+    d->scale = scale[best];
+    d->scaled_cc = tsr_map_cc(&sums[best].box);
+    if (best != MIDDLE && d->scaled_cc > cc + 0.01)
+        tsr_warn(d->job->log,
+                 "the model %s by %.0f %% fits better, with a correlation of "
+                 "%.3f instead of %.3f: voxels of %.4g Angstrom would make the "
+                 "map fit; is their size (CELLA over MX) right?",
+                 d->scale > 1.0 ? "grown" : "shrunk",
+                 100.0 * fabs(d->scale - 1.0), d->scaled_cc, cc,
+                 d->job->map->grid.step[0] / d->scale);
+    return TSR_OK;
+}
+
+/* ---- what is told ---- */
+
+static double angle_of(const tsr_map_pose *pose)
+{
+    const double trace = pose->turn[0][0] + pose->turn[1][1] + pose->turn[2][2];
+    return acos(fmax(-1.0, fmin(1.0, 0.5 * (trace - 1.0)))) * 57.29577951308232;
+}
+
+static double shift_of(const tsr_map_pose *pose)
+{
+    double sum = 0.0;
+    for (int c = 0; c < 3; c++)
+        sum += pow(pose->to[c] - pose->from[c], 2.0);
+    return sqrt(sum);
+}
+
+static void print_table(const docking *d)
+{
+    FILE *out = d->job->out;
+    fprintf(out,
+            "map %s, R %g A, sigma/R %.3g; all orientations and places of "
+            "%s\nplace  cc_box cc_mask    turned    shifted  centre, A\n",
+            d->job->map->path, d->job->resolution_ang, d->job->sigma_over_r,
+            d->job->model[0]);
+    for (int k = 0; k < d->n_pose; k++) {
+        const tsr_map_pose *p = &d->pose[k];
+        fprintf(out, "%5d %7.4f %7.4f %5.0f deg. %8.1f A  %.1f %.1f %.1f\n",
+                k + 1, tsr_map_cc(&d->sums[k].box),
+                tsr_map_cc(&d->sums[k].mask), angle_of(p), shift_of(p),
+                p->to[0], p->to[1], p->to[2]);
+    }
+    fprintf(out, "the mirror image: cc_box %.4f at best\n", d->mirrored);
+}
+
+static void print_json(const docking *d)
+{
+    tsr_json j = {.out = d->job->out, .digits = 8};
+    tsr_json_object(&j, NULL);
+    tsr_json_text(&j, "map", d->job->map->path);
+    tsr_json_number(&j, "resolution_ang", d->job->resolution_ang);
+    tsr_json_number(&j, "sigma_over_r", d->job->sigma_over_r);
+    tsr_json_array(&j, "poses");
+    for (int k = 0; k < d->n_pose; k++) {
+        const tsr_map_pose *p = &d->pose[k];
+        tsr_json_object(&j, NULL);
+        tsr_json_number(&j, "cc_box", tsr_map_cc(&d->sums[k].box));
+        tsr_json_number(&j, "cc_mask", tsr_map_cc(&d->sums[k].mask));
+        tsr_json_numbers(&j, "turn", 9, &p->turn[0][0]);
+        tsr_json_numbers(&j, "from", 3, p->from);
+        tsr_json_numbers(&j, "to", 3, p->to);
+        tsr_json_close(&j);
+    }
+    tsr_json_close(&j);
+    tsr_json_number(&j, "cc_box_mirrored", d->mirrored);
+    tsr_json_number(&j, "best_scale", d->scale);
+    tsr_json_number(&j, "cc_box_best_scale", d->scaled_cc);
+    tsr_json_close(&j);
+}
+
+/* ---- the model in its place ---- */
+
+static void write_atom(const tsr_atoms *atoms, int i, const double x[3],
+                       FILE *out)
+{
+    static const char symbols[] = "H HELIBEB C N O F NENAMGALSIP S CLAR"
+                                  "K CASCTIV CRMNFECONICUZNGAGEASSEBRKR";
+    const tsr_file_atom *a = &atoms->atom[i];
+    const tsr_file_residue *r = &atoms->residue[a->residue];
+    char symbol[3] = "X";
+    if (a->z >= 1 && a->z <= 36)
+        snprintf(symbol, sizeof symbol, "%.2s", symbols + 2 * (a->z - 1));
+    if (symbol[1] == ' ')
+        symbol[1] = '\0';
+    const int is_wide = strlen(a->name) > 3 || strlen(symbol) > 1;
+    fprintf(out,
+            "%-6s%5d %s%-*.4s %3.3s %1.1s%4d%c   %8.3f%8.3f%8.3f%6.2f%6.2f"
+            "          %2s\n",
+            r->kind == TSR_MOLECULE_PROTEIN && strcmp(r->name, r->parent) == 0
+                ? "ATOM"
+                : "HETATM",
+            i % 99999 + 1, is_wide ? "" : " ", is_wide ? 4 : 3, a->name,
+            r->name, r->chain, r->number % 10000,
+            r->insertion != '\0' ? r->insertion : ' ', x[0], x[1], x[2], 1.0,
+            0.0, symbol);
+}
+
+static tsr_status write_model(const docking *d, const char *path, tsr_err *err)
+{
+    tsr_file_writer to;
+    const tsr_atoms *atoms = d->models.atoms;
+    for (int i = 0; i < atoms->n_residue; i++)
+        if (strlen(atoms->residue[i].chain) > 1)
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s': PDB has one letter for a chain, not '%s'",
+                            atoms->path, atoms->residue[i].chain);
+    TSR_TRY(tsr_file_begin(&to, path, err));
+    fprintf(to.out, "%s: %s\n", remark, "BEST PLACE IN A DENSITY MAP");
+    for (int i = 0; i < d->n; i++) {
+        double x[3];
+        tsr_map_pose_apply(&d->pose[0], d->xyz[i], x);
+        write_atom(atoms, i, x, to.out);
+    }
+    fputs("END\n", to.out);
+    return tsr_file_end(&to, TSR_OK, err);
+}
+
+/* ---- the verb ---- */
+
+static tsr_status dock(docking *d, tsr_err *err)
+{
+    const char *path = tsr_args_value(d->job->args, "output");
+    const double one = 1.0;
+    long most = 0;
+    TSR_TRY(tsr_args_long(d->job->args, "poses", 1.0, MOST_POSES, &most, err));
+    if (path != NULL)
+        TSR_TRY(tsr_map_job_target(d->job, path, remark, "", err));
+    TSR_TRY(open_model(d, err));
+    TSR_TRY(tsr_map_job_blur(d->job, &d->models, d->job->sigma_over_r, err));
+    TSR_TRY(tsr_dock(d->job->map, d->n, d->xyz, d->weight, &d->options,
+                     (int)most, d->pose, &d->n_pose, err));
+    if (d->n_pose == 0)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': no place in the map was found; is it all of one "
+                        "value?",
+                        d->job->model[0]);
+    for (int k = 0; k < d->n_pose; k++)
+        TSR_TRY(compare(d, &d->pose[k], 1, &one, &d->sums[k], err));
+    TSR_TRY(try_mirror(d, err));
+    TSR_TRY(try_scales(d, err));
+    return path == NULL ? TSR_OK : write_model(d, path, err);
+}
+
+tsr_status tsr_map_dock(tsr_map_job *job, tsr_err *err)
+{
+    if (job->n_model != 1)
+        return tsr_fail(err, TSR_E_USAGE, "'map dock' takes one model");
+    if (!(job->sigma_over_r > 0.0))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'map dock' needs a width of the blur: "
+                        "--sigma-over-r best is for 'map cc'");
+    docking *d = calloc(1, sizeof *d);
+    if (d == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for docking");
+    d->job = job;
+    d->options = (tsr_dock_options){
+        .resolution_ang = job->resolution_ang,
+        .sigma_ang = job->sigma_over_r * job->resolution_ang,
+        .is_laplacian = tsr_args_count(job->args, "laplacian") > 0};
+    tsr_status status = dock(d, err);
+    if (status == TSR_OK && tsr_args_count(job->args, "json") > 0)
+        print_json(d);
+    else if (status == TSR_OK)
+        print_table(d);
+    free(d->weight);
+    free(d->at);
+    free(d->z);
+    tsr_map_models_clear(&d->models);
+    free(d);
+    return status;
+}

@@ -1,0 +1,247 @@
+/* tessera map simulate, mask and fsc: maps that are made, and maps that are
+ * compared with each other. */
+#include "commands/map_job.h"
+#include "core/json.h"
+#include "report/figure.h"
+#include "report/svg.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err)
+{
+    const char *path = tsr_args_value(job->args, "output");
+    char title[70];
+    tsr_map_models models = {0};
+    tsr_map *map = NULL;
+    int *element = NULL;
+    unsigned char *z = NULL;
+    tsr_density_sums sums;
+    if (job->n_model != 1)
+        return tsr_fail(err, TSR_E_USAGE, "'map simulate' takes one model");
+    if (path == NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'map simulate' needs a file to write: --output");
+    if (!(job->sigma_over_r > 0.0))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--sigma-over-r best is for 'map cc', which has a map "
+                        "to compare with");
+    TSR_TRY(tsr_map_job_target(job, path, "", TSR_MAP_MARK, err));
+    tsr_status status =
+        tsr_map_models_read(job->model[0], NULL, 1, job->log, &models, err);
+    if (status == TSR_OK)
+        status = tsr_map_job_check(job, &models, 0.0, err);
+    if (status == TSR_OK)
+        status = tsr_map_job_blur(job, &models, job->sigma_over_r, err);
+    if (status == TSR_OK)
+        status = tsr_map_models_elements(&models, &element, &z, err);
+    if (status == TSR_OK)
+        status = tsr_map_new(&job->map->grid, &map, err);
+    if (status == TSR_OK) {
+        const int first[2] = {0, models.atoms->n_atom};
+        const tsr_density_batch batch = {.n_system = 1,
+                                         .first = first,
+                                         .xyz = tsr_map_models_xyz(&models, 0),
+                                         .z = z};
+        const tsr_density_options o = {.density = map->value};
+        status = tsr_density_run(job->engine, &batch, &o, &sums, err);
+    }
+    snprintf(title, sizeof title, "%s, R %g A, sigma/R %.4g",
+             tsr_blur_name(job->kind), job->resolution_ang, job->sigma_over_r);
+    if (status == TSR_OK)
+        status = tsr_map_write(map, path, title, err);
+    if (status == TSR_OK)
+        tsr_info(job->log, "wrote %s: %d x %d x %d voxels, %s", path,
+                 map->grid.n[0], map->grid.n[1], map->grid.n[2], title);
+    free(element);
+    free(z);
+    tsr_map_free(map);
+    tsr_map_models_clear(&models);
+    return status;
+}
+
+/* ---- map mask ---- */
+
+tsr_status tsr_map_mask(tsr_map_job *job, tsr_err *err)
+{
+    const char *path = tsr_args_value(job->args, "output");
+    const tsr_map_grid *g = &job->map->grid;
+    const size_t n = tsr_map_n_voxel(g);
+    double inside = 0.0;
+    if (job->n_model > 1 || tsr_args_value(job->args, "mask") == NULL ||
+        path == NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'map mask' takes at most one model, --mask model or "
+                        "threshold:X, and a file to write: --output");
+    TSR_TRY(tsr_map_job_target(job, path, "", TSR_MAP_MARK, err));
+    float *value;
+    tsr_map *mask;
+    TSR_TRY(tsr_map_job_mask(
+        job, job->map, job->n_model > 0 ? job->model[0] : NULL, &value, err));
+    tsr_status status = tsr_map_new(g, &mask, err);
+    for (size_t k = 0; k < n && status == TSR_OK; k++) {
+        mask->value[k] = value[k];
+        inside += value[k] >= 0.5f;
+    }
+    if (status == TSR_OK)
+        status = tsr_map_write(mask, path, "mask", err);
+    if (status == TSR_OK)
+        tsr_info(job->log, "wrote %s: %.0f of %zu voxels are inside", path,
+                 inside, n);
+    free(value);
+    tsr_map_free(mask);
+    return status;
+}
+
+/* ---- map fsc ---- */
+
+typedef struct {
+    const char *name, *words, *colour;
+    const tsr_fsc *fsc;
+} curve;
+
+enum { N_CURVE = 4 };
+
+/* Those that there are of a comparison; returns how many. */
+static int list_curves(const tsr_fsc_halves *h, curve list[N_CURVE])
+{
+    const curve all[N_CURVE] = {
+        {"fsc", "without a mask", TSR_COLOUR_DATA, &h->plain},
+        {"masked", "masked", "#e69f00", &h->masked},
+        {"random", "masked, phases at random", "#8a8a8a", &h->random},
+        {"corrected", "corrected for the mask", TSR_COLOUR_MODEL,
+         &h->corrected}};
+    int n = 0;
+    for (int k = 0; k < N_CURVE; k++)
+        if (all[k].fsc->n > 0)
+            list[n++] = all[k];
+    return n;
+}
+
+static tsr_status draw_curves(const tsr_fsc_halves *h, const char *path,
+                              tsr_err *err)
+{
+    curve list[N_CURVE];
+    const int n = list_curves(h, list);
+    const double end = h->plain.s_inv_ang[h->plain.n - 1];
+    const double level[2] = {0.5, 0.143}, x[2] = {0.0, end};
+    tsr_figure f = tsr_figure_new("fsc", "Fourier shell correlation",
+                                  "s (1/\xc3\x85)", 560);
+    tsr_panel *panel = tsr_figure_panel(&f, "FSC", 0, 320);
+    panel->y0 = -0.1;
+    panel->y1 = 1.05;
+    for (int k = 0; k < 2; k++) {
+        const double y[2] = {level[k], level[k]};
+        tsr_figure_layer(&f, TSR_LAYER_DASHES, NULL, "#8a8a8a", 2, x, y, NULL);
+    }
+    for (int k = 0; k < n; k++)
+        tsr_figure_layer(&f, TSR_LAYER_LINE, list[k].words, list[k].colour,
+                         list[k].fsc->n, list[k].fsc->s_inv_ang,
+                         list[k].fsc->fsc, NULL);
+    tsr_status status = tsr_figure_finish(&f, err);
+    if (status == TSR_OK)
+        status = tsr_figure_write_svg(&f, path, err);
+    tsr_figure_clear(&f);
+    return status;
+}
+
+static void print_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
+{
+    curve list[N_CURVE];
+    const int n = list_curves(h, list);
+    fprintf(job->out,
+            "%s and %s: Fourier shell correlation, 1/s in Angstrom where it "
+            "falls below\n%-26s %9s %9s\n",
+            job->model[0], job->model[1], "", "0.5", "0.143");
+    for (int k = 0; k < n; k++) {
+        const tsr_fsc *c = list[k].fsc;
+        char half[16], low[16];
+        if (c != &h->random)
+            fprintf(
+                job->out, "%-26s %9s %9s\n", list[k].words,
+                tsr_map_fall_text(c->half_inv_ang, c->half_is_at_limit, half),
+                tsr_map_fall_text(c->low_inv_ang, c->low_is_at_limit, low));
+    }
+    if (h->random.n > 0)
+        fprintf(job->out, "phases were random beyond %.2f Angstrom\n",
+                1.0 / h->random_from_inv_ang);
+}
+
+static void put_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
+{
+    tsr_json j = {.out = job->out, .digits = 8};
+    curve list[N_CURVE];
+    const int n = list_curves(h, list);
+    tsr_json_object(&j, NULL);
+    tsr_json_array(&j, "maps");
+    for (int k = 0; k < 2; k++)
+        tsr_json_text(&j, NULL, job->model[k]);
+    tsr_json_close(&j);
+    tsr_json_text(&j, "mask", tsr_args_value(job->args, "mask"));
+    tsr_json_numbers(&j, "s_inv_ang", h->plain.n, h->plain.s_inv_ang);
+    if (h->random.n > 0)
+        tsr_json_number(&j, "random_from_inv_ang", h->random_from_inv_ang);
+    for (int k = 0; k < n; k++) {
+        const tsr_fsc *c = list[k].fsc;
+        tsr_json_object(&j, list[k].name);
+        tsr_json_number(&j, "half_inv_ang", c->half_inv_ang);
+        tsr_json_truth(&j, "half_is_at_limit", c->half_is_at_limit);
+        tsr_json_number(&j, "143_inv_ang", c->low_inv_ang);
+        tsr_json_truth(&j, "143_is_at_limit", c->low_is_at_limit);
+        tsr_json_numbers(&j, "fsc", c->n, c->fsc);
+        tsr_json_close(&j);
+    }
+    tsr_json_close(&j);
+}
+
+/* A threshold is of the mean of the two. */
+static tsr_status mask_of_two(const tsr_map_job *job, tsr_map *const map[2],
+                              float **mask, tsr_err *err)
+{
+    const size_t n = tsr_map_n_voxel(&map[0]->grid);
+    tsr_map *mean;
+    if (!tsr_map_same_grid(&map[0]->grid, &map[1]->grid)) {
+        *mask = NULL;
+        return TSR_OK; /* the comparison says so */
+    }
+    TSR_TRY(tsr_map_new(&map[0]->grid, &mean, err));
+    for (size_t k = 0; k < n; k++)
+        mean->value[k] = 0.5f * (map[0]->value[k] + map[1]->value[k]);
+    mean->path = map[0]->path;
+    tsr_status status = tsr_map_job_mask(job, mean, NULL, mask, err);
+    mean->path = NULL;
+    tsr_map_free(mean);
+    return status;
+}
+
+tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err)
+{
+    const char *svg = tsr_args_value(job->args, "svg");
+    tsr_map *map[2] = {NULL, NULL};
+    float *mask = NULL;
+    tsr_fsc_halves h = {.random_from_inv_ang = 0.0};
+    if (job->n_model != 2)
+        return tsr_fail(err, TSR_E_USAGE, "'map fsc' takes two maps");
+    if (svg != NULL)
+        TSR_TRY(tsr_map_job_target(job, svg, "", TSR_SVG_MARK, err));
+    tsr_status status = TSR_OK;
+    for (int k = 0; k < 2 && status == TSR_OK; k++)
+        status =
+            tsr_map_read(job->model[k], job->origin, job->log, &map[k], err);
+    if (status == TSR_OK)
+        status = mask_of_two(job, map, &mask, err);
+    if (status == TSR_OK)
+        status = tsr_fsc_halves_make(map[0], map[1], mask, &h, err);
+    if (status == TSR_OK && svg != NULL)
+        status = draw_curves(&h, svg, err);
+    if (status == TSR_OK && tsr_args_count(job->args, "json") > 0)
+        put_curves(job, &h);
+    else if (status == TSR_OK)
+        print_curves(job, &h);
+    tsr_fsc_halves_clear(&h);
+    free(mask);
+    tsr_map_free(map[0]);
+    tsr_map_free(map[1]);
+    return status;
+}

@@ -1,0 +1,75 @@
+/* What the verbs of `tessera map` share: a map, an engine that holds it, and
+ * how models are blurred. One file a verb; commands/command_map.c has the
+ * options.
+ */
+#ifndef TSR_COMMANDS_MAP_JOB_H
+#define TSR_COMMANDS_MAP_JOB_H
+
+#include "commands/args.h"
+#include "commands/map_models.h"
+#include "core/log.h"
+#include "gpu/device.h"
+#include "maps/correlation.h"
+#include "maps/density.h"
+#include "maps/mask.h"
+
+typedef struct {
+    const tsr_args *args;
+    FILE *out;
+    tsr_log *log;
+    int n_model;
+    const char *const *model; /* [n_model] the arguments after the verb */
+    tsr_map *map;
+    tsr_device *device; /* NULL: the reference */
+    tsr_density_engine *engine;
+    tsr_blur kind;
+    double resolution_ang;
+    double sigma_over_r; /* 0: the best one is looked for */
+    double mask_ang;
+    tsr_map_origin origin;
+    /* Voxels where S is at least `threshold`, or so many standard deviations
+     * above its mean. */
+    int has_threshold, is_in_sd;
+    double threshold;
+    int most_frames;
+    const char *trajectory; /* frames of the model; NULL: its own */
+} tsr_map_job;
+
+/* Brings the engine to the blur of the models' elements. */
+tsr_status tsr_map_job_blur(const tsr_map_job *job,
+                            const tsr_map_models *models, double sigma_over_r,
+                            tsr_err *err);
+
+/* Refuses a model of which less than the share `least` of its atoms, or
+ * nothing, is in the map, says where both are, and warns of one that is in part
+ * outside.
+ */
+tsr_status tsr_map_job_check(const tsr_map_job *job,
+                             const tsr_map_models *models, double least,
+                             tsr_err *err);
+
+/* May the option's file be written? Errors: TSR_E_USAGE. */
+tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
+                              const char *begins, const char *holds,
+                              tsr_err *err);
+
+/* The mask that --mask names, on the grid of a map: *value [n_voxel], 1 inside,
+ * 0 outside, between at a soft edge; caller frees; NULL without --mask. model:
+ * the first model of that file; NULL: there is none. Errors: TSR_E_USAGE,
+ * TSR_E_DATA (another grid, nothing inside). */
+tsr_status tsr_map_job_mask(const tsr_map_job *job, const tsr_map *map,
+                            const char *model, float **value, tsr_err *err);
+
+/* "4.13", or "< 2.00" where a shell correlation never falls so low. */
+const char *tsr_map_fall_text(double s_inv_ang, int is_at_limit, char text[16]);
+
+/* The verbs: map cc, map dock, map fsc, map mask, map simulate, map timeline.
+ */
+tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err);
+tsr_status tsr_map_dock(tsr_map_job *job, tsr_err *err);
+tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err);
+tsr_status tsr_map_mask(tsr_map_job *job, tsr_err *err);
+tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err);
+tsr_status tsr_map_timeline(tsr_map_job *job, tsr_err *err);
+
+#endif

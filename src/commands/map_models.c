@@ -1,0 +1,368 @@
+/* The models of `tessera map`: from a structure file (one model, or many as
+ * frames), from the draws of a run, or from a trajectory beside a structure. */
+#include "commands/map_models.h"
+
+#include "analysis/export.h"
+#include "core/vec3.h"
+#include "files/dcd.h"
+#include "molecule/parent.h"
+#include "molecule/structure.h"
+#include "session/past_run.h"
+#include "store/h5md.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+void tsr_map_models_clear(tsr_map_models *models)
+{
+    tsr_atoms_free(models->atoms);
+    free(models->xyz);
+    free(models->draw);
+    free(models->chain);
+    free(models->of_draw);
+    free(models->weight);
+    free(models->start);
+    *models = (tsr_map_models){0};
+}
+
+const double (*tsr_map_models_xyz(const tsr_map_models *models, int k))[3]
+{
+    const size_t n_atom = (size_t)models->atoms->n_atom;
+    return (const double(*)[3])(models->xyz + (size_t)k * n_atom);
+}
+
+void tsr_map_models_label(const tsr_map_models *models, int k, char *text,
+                          unsigned long size)
+{
+    if (models->draw != NULL && models->chain == NULL)
+        snprintf(text, size, "%s, frame %ld", models->path, models->draw[k]);
+    else if (models->draw != NULL)
+        snprintf(text, size, "%s, chain %d, draw %ld", models->path,
+                 models->chain[k], models->draw[k]);
+    else if (models->n > 1)
+        snprintf(text, size, "%s, model %d", models->path, k + 1);
+    else
+        snprintf(text, size, "%s", models->path);
+}
+
+tsr_status tsr_map_models_elements(const tsr_map_models *models, int **element,
+                                   unsigned char **z, tsr_err *err)
+{
+    const size_t n = (size_t)models->atoms->n_atom;
+    *element = calloc(n + 1, sizeof **element);
+    *z = calloc(n + 1, 1);
+    if (*element == NULL || *z == NULL) {
+        free(*element), free(*z);
+        *element = NULL, *z = NULL;
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a model");
+    }
+    for (size_t i = 0; i < n; i++) {
+        (*element)[i] = models->atoms->atom[i].z;
+        (*z)[i] = (unsigned char)models->atoms->atom[i].z;
+    }
+    return TSR_OK;
+}
+
+/* ---- a run ---- */
+
+/* A run's atoms as those of a structure file. */
+static tsr_status take_atoms(const tsr_model_atoms *list, const char *path,
+                             tsr_atoms **out, tsr_err *err)
+{
+    tsr_atoms *a = calloc(1, sizeof *a);
+    *out = a;
+    if (a != NULL) {
+        a->path = strdup(path);
+        a->atom = calloc((size_t)list->n_atom + 1, sizeof *a->atom);
+        a->residue = calloc((size_t)list->n_residue + 1, sizeof *a->residue);
+    }
+    if (a == NULL || a->path == NULL || a->atom == NULL || a->residue == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a run's atoms");
+    a->n_atom = list->n_atom;
+    a->n_residue = list->n_residue;
+    for (int i = 0; i < list->n_atom; i++) {
+        const tsr_model_atom *from = &list->atom[i];
+        tsr_file_residue *r = &a->residue[from->at];
+        tsr_file_atom *to = &a->atom[i];
+        snprintf(to->name, sizeof to->name, "%s", from->name);
+        to->z = tsr_parent_atomic_number(from->name);
+        to->residue = from->at;
+        if (r->n_atom++ == 0) {
+            r->first_atom = i;
+            snprintf(r->name, sizeof r->name, "%s", from->residue);
+            if (from->chain_id[0] != '\0')
+                memcpy(r->chain, from->chain_id, sizeof r->chain);
+            else
+                snprintf(r->chain, sizeof r->chain, "%c", from->chain);
+            r->number = from->number;
+            r->insertion = from->insertion;
+        }
+    }
+    return TSR_OK;
+}
+
+typedef struct {
+    tsr_past_run run;
+    tsr_frames *frames;
+    tsr_structure *input;
+    tsr_all_atoms *all;
+    double (*model)[3]; /* of one frame */
+    int *at, *draw;     /* [n] chosen frames, and of which draw */
+    int *order;         /* [n] frames, states of a draw beside each other */
+} drawn;
+
+static tsr_status open_run(drawn *d, const char *path, tsr_log *log,
+                           tsr_err *err)
+{
+    int n_bad = 0;
+    tsr_err bad;
+    TSR_TRY(tsr_past_run_open(path, &d->run, log, err));
+    if (d->run.directory == NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'%s' is a trace; give the run's folder", path);
+    TSR_TRY(tsr_frames_open(d->run.directory, &d->frames, &n_bad, &bad, err));
+    if (n_bad > 0)
+        tsr_warn(log, "%d trajectories are left out: %s", n_bad, bad.message);
+    const char *file = d->run.has_config ? d->run.config.structure.file : NULL;
+    if (file == NULL)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': a map shows all atoms, and this run has no "
+                        "input structure that side chains could come from",
+                        path);
+    tsr_status status = tsr_structure_read_any(file, &d->input, err);
+    if (status == TSR_OK)
+        status = tsr_all_atoms_new(tsr_frames_atoms(d->frames), d->input,
+                                   &d->all, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "side chains of the run's input");
+    const tsr_model_atoms *list = tsr_all_atoms_list(d->all);
+    if (list->n_atom < 6 * list->n_residue) /* proteins have some 8 */
+        tsr_warn(log,
+                 "'%s': the run's input has few atoms of side chains, %d atoms "
+                 "in %d residues; the density lacks what it lacks",
+                 path, list->n_atom, list->n_residue);
+    return TSR_OK;
+}
+
+static tsr_status read_frame(drawn *d, int i, double (*xyz)[3], tsr_err *err)
+{
+    const float *from;
+    const int n = tsr_frames_atoms(d->frames)->n_atom;
+    TSR_TRY(tsr_frames_read(d->frames, i, &from, err));
+    for (int k = 0; k < n; k++)
+        for (int c = 0; c < 3; c++)
+            d->model[k][c] = (double)from[3 * k + c];
+    tsr_all_atoms_place(d->all, (const double(*)[3])d->model, xyz);
+    return TSR_OK;
+}
+
+/* model.pdb is where the run began. */
+static void read_start(drawn *d, double (*xyz)[3])
+{
+    const tsr_model_atoms *list = tsr_frames_atoms(d->frames);
+    for (int k = 0; k < list->n_atom; k++)
+        memcpy(d->model[k], list->xyz + 3 * (size_t)k, sizeof d->model[k]);
+    tsr_all_atoms_place(d->all, (const double(*)[3])d->model, xyz);
+}
+
+/* Frames in the order of draws, the states of one beside each other. */
+static tsr_status order_frames(drawn *d, int n_draw, tsr_map_models *out,
+                               tsr_err *err)
+{
+    const tsr_drawn_frame *frame;
+    double *weight = NULL, *sum = calloc((size_t)n_draw + 1, sizeof *sum);
+    int *next = calloc((size_t)n_draw + 1, sizeof *next);
+    tsr_status status =
+        sum == NULL || next == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "out of memory for frames")
+            : tsr_frames_weights(d->frames, d->run.trace, &weight, err);
+    tsr_frames_list(d->frames, &frame);
+    for (int k = 0; k < out->n && status == TSR_OK; k++) {
+        next[d->draw[k] + 1]++;
+        sum[d->draw[k]] += weight != NULL ? weight[d->at[k]] : 1.0;
+    }
+    for (int g = 0; g < n_draw && status == TSR_OK; g++)
+        next[g + 1] += next[g];
+    for (int k = 0; k < out->n && status == TSR_OK; k++) {
+        const int g = d->draw[k], n = next[g]++, i = d->at[k];
+        d->order[n] = i;
+        out->of_draw[n] = g;
+        out->weight[n] = (weight != NULL ? weight[i] : 1.0) / sum[g];
+        out->draw[n] = frame[i].draw;
+        out->chain[n] = frame[i].chain;
+    }
+    free(weight);
+    free(sum);
+    free(next);
+    return status;
+}
+
+static tsr_status take_frames(drawn *d, int most, tsr_map_models *out,
+                              tsr_err *err)
+{
+    const tsr_model_atoms *list = tsr_all_atoms_list(d->all);
+    const tsr_drawn_frame *frame;
+    const size_t n_all = (size_t)tsr_frames_list(d->frames, &frame);
+    const size_t room = n_all < (size_t)most ? n_all : (size_t)most;
+    int n_draw;
+    int *at = calloc(room + 1, sizeof *at);
+    d->at = at;
+    d->draw = calloc(room + 1, sizeof *d->draw);
+    d->order = calloc(room + 1, sizeof *d->order);
+    d->model = calloc((size_t)tsr_frames_atoms(d->frames)->n_atom + 1,
+                      sizeof *d->model);
+    if (at == NULL || d->draw == NULL || d->order == NULL || d->model == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu frames", room);
+    out->n = tsr_frames_spread(d->frames, (int)room, at, d->draw, &n_draw);
+    const size_t n = (size_t)out->n;
+    out->xyz = calloc(n * (size_t)list->n_atom + 1, sizeof *out->xyz);
+    out->start = calloc((size_t)list->n_atom + 1, sizeof *out->start);
+    out->draw = calloc(n + 1, sizeof *out->draw);
+    out->chain = calloc(n + 1, sizeof *out->chain);
+    out->of_draw = calloc(n + 1, sizeof *out->of_draw);
+    out->weight = calloc(n + 1, sizeof *out->weight);
+    if (n == 0 || out->xyz == NULL || out->start == NULL || out->draw == NULL ||
+        out->chain == NULL || out->of_draw == NULL || out->weight == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu frames", room);
+    TSR_TRY(order_frames(d, n_draw, out, err));
+    for (int k = 0; k < out->n; k++)
+        TSR_TRY(read_frame(d, d->order[k],
+                           out->xyz + (size_t)k * (size_t)list->n_atom, err));
+    read_start(d, out->start);
+    return take_atoms(list, out->path, &out->atoms, err);
+}
+
+static tsr_status read_run(const char *path, int most, tsr_log *log,
+                           tsr_map_models *out, tsr_err *err)
+{
+    drawn d = {0};
+    tsr_status status = open_run(&d, path, log, err);
+    if (status == TSR_OK)
+        status = take_frames(&d, most, out, err);
+    free(d.at);
+    free(d.draw);
+    free(d.order);
+    free(d.model);
+    tsr_all_atoms_free(d.all);
+    tsr_structure_free(d.input);
+    tsr_frames_free(d.frames);
+    tsr_past_run_clear(&d.run);
+    return status;
+}
+
+/* ---- a trajectory ---- */
+
+/* Atoms in another order would give a correlation, too. But bonds hardly change
+ * their lengths: neighbours in the file that are bonded are so in the first
+ * frame. */
+static tsr_status check_order(const tsr_map_models *m, const char *trajectory,
+                              tsr_err *err)
+{
+    const tsr_file_atom *atom = m->atoms->atom;
+    int n = 0, n_other = 0;
+    for (int i = 0; i + 1 < m->atoms->n_atom; i++) {
+        const double bond = tsr_vec3_distance(atom[i].xyz, atom[i + 1].xyz);
+        const double now = tsr_vec3_distance(m->xyz[i], m->xyz[i + 1]);
+        n += bond < 1.9;
+        n_other += bond < 1.9 && fabs(now - bond) > 0.2;
+    }
+    if (10 * n_other <= n)
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_DATA,
+                    "'%s': of %d bonds of '%s' %d have another length: these "
+                    "are other atoms, or they are in another order",
+                    trajectory, n, m->path, n_other);
+}
+
+/* One of the two. */
+typedef struct {
+    tsr_dcd *dcd;
+    tsr_h5md *h5md;
+    int n_atom, n_frame, is_cut;
+} frames_file;
+
+static tsr_status open_frames(const char *path, frames_file *out, tsr_err *err)
+{
+    *out = (frames_file){.n_atom = 0};
+    if (tsr_h5md_is(path)) {
+        TSR_TRY(tsr_h5md_open(path, &out->h5md, err));
+        out->n_atom = tsr_h5md_n_atom(out->h5md);
+        out->n_frame = tsr_h5md_n_frame(out->h5md);
+        return TSR_OK;
+    }
+    TSR_TRY(tsr_dcd_open(path, &out->dcd, err));
+    const tsr_dcd_info info = tsr_dcd_look(out->dcd);
+    out->n_atom = info.n_atom, out->n_frame = info.n_frame;
+    out->is_cut = info.is_cut;
+    return TSR_OK;
+}
+
+static tsr_status read_frames(const frames_file *from, tsr_map_models *out,
+                              tsr_err *err)
+{
+    const tsr_atoms *a = out->atoms;
+    const size_t n_atom = (size_t)a->n_atom, n = (size_t)out->n,
+                 n_all = (size_t)from->n_frame;
+    double(*all)[3] = calloc((size_t)a->n_in_file, sizeof *all);
+    tsr_status status = TSR_OK;
+    free(out->xyz);
+    out->xyz = calloc(n * n_atom, sizeof *out->xyz);
+    out->draw = calloc(n, sizeof *out->draw);
+    if (all == NULL || out->xyz == NULL || out->draw == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu frames", n);
+    for (size_t k = 0; k < n && status == TSR_OK; k++) {
+        const int frame = n > 1 ? (int)(k * (n_all - 1) / (n - 1)) : 0;
+        status = from->h5md != NULL ? tsr_h5md_read(from->h5md, frame, all, err)
+                                    : tsr_dcd_read(from->dcd, frame, all, err);
+        out->draw[k] = frame + 1;
+        for (size_t i = 0; i < n_atom; i++)
+            tsr_vec3_copy(out->xyz[k * n_atom + i], all[a->atom[i].in_file]);
+    }
+    free(all);
+    return status;
+}
+
+static tsr_status read_trajectory(const char *path, int most, tsr_log *log,
+                                  tsr_map_models *out, tsr_err *err)
+{
+    frames_file from;
+    TSR_TRY(open_frames(path, &from, err));
+    tsr_status status = TSR_OK;
+    out->n = from.n_frame < most ? from.n_frame : most;
+    if (from.n_atom != out->atoms->n_in_file)
+        status = tsr_fail(err, TSR_E_DATA,
+                          "'%s' has %d atoms, and '%s' %d: they must be the "
+                          "same, in the same order, waters and hydrogens "
+                          "included",
+                          path, from.n_atom, out->path, out->atoms->n_in_file);
+    if (from.is_cut)
+        tsr_warn(log, "'%s' ends within a frame, which is left out", path);
+    if (status == TSR_OK)
+        status = read_frames(&from, out, err);
+    tsr_dcd_free(from.dcd);
+    tsr_h5md_free(from.h5md);
+    return status == TSR_OK ? check_order(out, path, err) : status;
+}
+
+tsr_status tsr_map_models_read(const char *path, const char *trajectory,
+                               int most, tsr_log *log, tsr_map_models *out,
+                               tsr_err *err)
+{
+    struct stat info;
+    *out = (tsr_map_models){.path = path};
+    const int is_run = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    if (is_run && trajectory != NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'%s' is a run, which has trajectories of its own; "
+                        "with --trajectory give a structure file",
+                        path);
+    if (is_run)
+        return read_run(path, most, log, out, err);
+    TSR_TRY(tsr_atoms_read_models(path, &out->atoms, &out->n, &out->xyz, err));
+    return trajectory == NULL
+               ? TSR_OK
+               : read_trajectory(trajectory, most, log, out, err);
+}

@@ -1,0 +1,100 @@
+/* Handlers only set a flag, which the drawing loop looks at between steps. A
+ * second signal more than a second later ends the process as if there were no
+ * handler. */
+#include "core/interrupt.h"
+
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Only then may a signal handler use them (C11, 7.14.1.1). */
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_LONG_LOCK_FREE == 2,
+               "atomic integers take a lock here");
+
+static const int stopping[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU};
+enum { N_STOPPING = sizeof stopping / sizeof *stopping };
+
+atomic_int tsr_stop_asked;
+atomic_int tsr_checkpoint_asked;
+
+static atomic_long asked_at; /* seconds; 0: not yet */
+
+/* Two threads may be in it at once. */
+static void ask_to_stop(int signal_number)
+{
+    struct timespec now;
+    long before = 0;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    long at = (long)now.tv_sec + 1;
+    if (atomic_compare_exchange_strong(&asked_at, &before, at)) {
+        tsr_stop_asked = signal_number;
+    } else if (at - before > 1 && signal_number != SIGXCPU) {
+        signal(signal_number, SIG_DFL);
+        raise(signal_number); /* comes when this handler returns */
+    }
+}
+
+static void ask_for_checkpoint(int signal_number)
+{
+    (void)signal_number;
+    tsr_checkpoint_asked = 1;
+}
+
+int tsr_hang_up_is_ignored(void)
+{
+    struct sigaction hang_up;
+    return sigaction(SIGHUP, NULL, &hang_up) == 0 &&
+           hang_up.sa_handler == SIG_IGN;
+}
+
+void tsr_interrupt_hold(int hold)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    for (int i = 0; i < N_STOPPING; i++)
+        sigaddset(&set, stopping[i]);
+    pthread_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
+void tsr_interrupt_catch(int ignore_hang_up)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = ask_to_stop;
+    sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_RESTART; /* a device's library may not know EINTR */
+    for (int i = 0; i < N_STOPPING; i++)
+        sigaction(stopping[i], &action, NULL);
+    action.sa_handler = ask_for_checkpoint;
+    sigaction(SIGUSR1, &action, NULL);
+    if (ignore_hang_up)
+        signal(SIGHUP, SIG_IGN);
+    signal(SIGABRT, SIG_DFL); /* LLVM's handler swallows the first */
+    signal(SIGXFSZ, SIG_IGN); /* as main wants it, and LLVM not */
+}
+
+static void end_time(int signal_number)
+{
+    int none = 0;
+    atomic_compare_exchange_strong(&tsr_stop_asked, &none, signal_number);
+}
+
+int tsr_interrupt_is_over(void)
+{
+    return tsr_stop_asked == SIGALRM;
+}
+
+void tsr_interrupt_after(long seconds)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = end_time;
+    sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &action, NULL);
+    alarm((unsigned)seconds);
+    if (seconds == 0 && tsr_interrupt_is_over())
+        tsr_stop_asked = 0;
+}

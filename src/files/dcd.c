@@ -1,0 +1,206 @@
+/* Records as Fortran writes them: their length in bytes, the data, the length
+ * once more. The first has the word CORD and 20 integers, the second titles,
+ * the third the number of atoms; then of each frame, where the integers say so,
+ * six numbers of the unit cell, and x, y and z of all atoms in single
+ * precision. Nothing but lengths is said twice, so they are checked. */
+#include "files/dcd.h"
+
+#include "files/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Integers of the first record. */
+enum { FIXED = 8, HAS_CELL = 10, HAS_FOURTH = 11, VERSION = 19, N_HEAD = 20 };
+
+struct tsr_dcd {
+    char *path;
+    int fd, is_swapped, n_atom;
+    size_t size, first;     /* bytes of the file, and before the first frame */
+    size_t cell, per_frame; /* bytes of a frame's cell, and of all of it */
+    float *axis;            /* [n_atom] */
+};
+
+void tsr_dcd_free(tsr_dcd *dcd)
+{
+    if (dcd == NULL)
+        return;
+    if (dcd->fd >= 0)
+        close(dcd->fd);
+    free(dcd->path);
+    free(dcd->axis);
+    free(dcd);
+}
+
+/* n numbers of 4 bytes. */
+static void turn_bytes(const tsr_dcd *d, void *data, size_t n)
+{
+    unsigned char *b = data;
+    for (size_t i = 0; d->is_swapped && i < n; i++, b += 4) {
+        const unsigned char was[4] = {b[0], b[1], b[2], b[3]};
+        for (int k = 0; k < 4; k++)
+            b[k] = was[3 - k];
+    }
+}
+
+static tsr_status damaged(const tsr_dcd *d, size_t at, tsr_err *err)
+{
+    return tsr_fail(err, TSR_E_DATA,
+                    "'%s' is damaged, or not a DCD trajectory: no record at "
+                    "byte %zu",
+                    d->path, at);
+}
+
+static tsr_status read_at(const tsr_dcd *d, void *to, size_t n, size_t at,
+                          tsr_err *err)
+{
+    if (n > d->size || at > d->size - n)
+        return damaged(d, at, err);
+    const int failed = tsr_file_read_at(d->fd, to, n, at);
+    return failed == 0 ? TSR_OK
+                       : tsr_fail(err, TSR_E_IO, "cannot read '%s': %s",
+                                  d->path, strerror(failed));
+}
+
+/* The length of the record at a place, which has to be whole. */
+static tsr_status record_at(const tsr_dcd *d, size_t at, size_t *n,
+                            tsr_err *err)
+{
+    uint32_t before, after;
+    TSR_TRY(read_at(d, &before, 4, at, err));
+    turn_bytes(d, &before, 1);
+    TSR_TRY(read_at(d, &after, 4, at + 4 + before, err));
+    turn_bytes(d, &after, 1);
+    *n = before;
+    return before == after ? TSR_OK : damaged(d, at, err);
+}
+
+static tsr_status check_head(const tsr_dcd *d, const char *word,
+                             const int32_t *head, tsr_err *err)
+{
+    if (memcmp(word, "VELD", 4) == 0)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' holds velocities; give the coordinates", d->path);
+    if (memcmp(word, "CORD", 4) != 0)
+        return damaged(d, 0, err);
+    if (head[FIXED] != 0)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': %d atoms are fixed and stand in the first frame "
+                        "alone; write it anew with all atoms in each, as VMD "
+                        "and MDAnalysis do",
+                        d->path, head[FIXED]);
+    return TSR_OK;
+}
+
+static tsr_status read_head(tsr_dcd *d, tsr_err *err)
+{
+    uint32_t length;
+    char word[4];
+    int32_t head[N_HEAD], n_atom;
+    size_t n = 0, at = 0;
+    TSR_TRY(read_at(d, &length, 4, 0, err));
+    d->is_swapped = length != 84;
+    turn_bytes(d, &length, 1);
+    if (length != 84)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' is not a DCD trajectory; MDTraj's mdconvert -o "
+                        "x.dcd x.xtc makes one of XTC and others, and a run's "
+                        "own are read by naming its folder",
+                        d->path);
+    TSR_TRY(record_at(d, at, &n, err));
+    TSR_TRY(read_at(d, word, 4, at + 4, err));
+    TSR_TRY(read_at(d, head, sizeof head, at + 8, err));
+    turn_bytes(d, head, N_HEAD);
+    TSR_TRY(check_head(d, word, head, err));
+    at += n + 8;
+    TSR_TRY(record_at(d, at, &n, err)); /* titles */
+    at += n + 8;
+    TSR_TRY(record_at(d, at, &n, err));
+    if (n != 4)
+        return damaged(d, at, err);
+    TSR_TRY(read_at(d, &n_atom, 4, at + 4, err));
+    turn_bytes(d, &n_atom, 1);
+    d->first = at + n + 8;
+    if (n_atom < 1 || (size_t)n_atom > d->size / 12)
+        return damaged(d, at, err);
+    d->n_atom = n_atom;
+    /* X-PLOR, which has no version, has neither. */
+    const int is_charmm = head[VERSION] != 0;
+    const size_t axis = 4 * (size_t)n_atom + 8;
+    d->cell = is_charmm && head[HAS_CELL] != 0 ? 48 + 8 : 0;
+    d->per_frame =
+        d->cell + (is_charmm && head[HAS_FOURTH] != 0 ? 4 : 3) * axis;
+    return TSR_OK;
+}
+
+static tsr_status open_file(tsr_dcd *d, const char *path, tsr_err *err)
+{
+    struct stat info;
+    d->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (d->fd < 0 || fstat(d->fd, &info) != 0 || !S_ISREG(info.st_mode))
+        return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
+                        d->fd < 0 ? strerror(errno) : "not a file");
+    d->size = (size_t)info.st_size;
+    TSR_TRY(read_head(d, err));
+    if (tsr_dcd_look(d).n_frame < 1)
+        return tsr_fail(err, TSR_E_DATA, "'%s' has no whole frame", path);
+    d->axis = malloc((size_t)d->n_atom * sizeof *d->axis);
+    return d->axis != NULL ? TSR_OK
+                           : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+}
+
+tsr_status tsr_dcd_open(const char *path, tsr_dcd **out, tsr_err *err)
+{
+    tsr_dcd *d = calloc(1, sizeof *d);
+    *out = NULL;
+    if (d == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    d->fd = -1;
+    d->path = strdup(path);
+    tsr_status status = d->path != NULL
+                            ? open_file(d, path, err)
+                            : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    if (status != TSR_OK) {
+        tsr_dcd_free(d);
+        return status;
+    }
+    *out = d;
+    return TSR_OK;
+}
+
+tsr_dcd_info tsr_dcd_look(const tsr_dcd *dcd)
+{
+    const size_t n = (dcd->size - dcd->first) / dcd->per_frame;
+    return (tsr_dcd_info){.n_atom = dcd->n_atom,
+                          .n_frame = n < INT32_MAX ? (int)n : INT32_MAX,
+                          .is_cut =
+                              (dcd->size - dcd->first) % dcd->per_frame != 0};
+}
+
+tsr_status tsr_dcd_read(tsr_dcd *dcd, int k, double (*xyz)[3], tsr_err *err)
+{
+    const size_t n = (size_t)dcd->n_atom;
+    size_t at = dcd->first + (size_t)k * dcd->per_frame + dcd->cell, length;
+    for (int c = 0; c < 3; c++, at += 4 * n + 8) {
+        TSR_TRY(record_at(dcd, at, &length, err));
+        if (length != 4 * n)
+            return damaged(dcd, at, err);
+        TSR_TRY(read_at(dcd, dcd->axis, 4 * n, at + 4, err));
+        turn_bytes(dcd, dcd->axis, n);
+        for (size_t i = 0; i < n; i++) {
+            xyz[i][c] = (double)dcd->axis[i];
+            if (!isfinite(xyz[i][c]))
+                return tsr_fail(err, TSR_E_DATA,
+                                "'%s': frame %d, atom %zu: a coordinate is not "
+                                "a finite number",
+                                dcd->path, k + 1, i + 1);
+        }
+    }
+    return TSR_OK;
+}

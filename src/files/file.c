@@ -1,0 +1,380 @@
+/* Reading goes through zlib, which also passes what is not compressed. Writing
+ * goes to another name beside, is synced and renamed, so that at every moment
+ * there is the old file or the new one. */
+#include "files/file.h"
+
+#include "core/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static const size_t max_size = (size_t)1 << 31;
+
+/* The stream's content into a buffer that grows; zlib passes what is not gzip
+ * through unchanged. */
+static tsr_status read_stream(gzFile stream, const char *path, char **data,
+                              size_t *size, tsr_err *err)
+{
+    size_t room = (size_t)1 << 16, n = 0;
+    char *text = malloc(room);
+    if (text == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
+    for (;;) {
+        int got = gzread(stream, text + n, (unsigned)(room - n - 1));
+        int code = Z_OK;
+        const char *why = gzerror(stream, &code);
+        if (got < 0 || (code != Z_OK && code != Z_STREAM_END)) {
+            tsr_status status;
+            if (code == Z_ERRNO)
+                status = tsr_fail(err, TSR_E_NOINPUT, "cannot read '%s': %s",
+                                  path, strerror(errno));
+            else
+                status = tsr_fail(err, TSR_E_DATA,
+                                  "'%s' is a damaged or incomplete gzip file "
+                                  "(%s); fetch or pack it again",
+                                  path, why);
+            free(text);
+            return status;
+        }
+        n += (size_t)got;
+        if (got == 0)
+            break;
+        if (room - n > room / 4)
+            continue;
+        char *more = room < max_size ? realloc(text, 2 * room) : NULL;
+        if (more == NULL) {
+            free(text);
+            if (room >= max_size)
+                return tsr_fail(err, TSR_E_DATA, "'%s' has more than 2 GiB",
+                                path);
+            return tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'",
+                            path);
+        }
+        text = more;
+        room *= 2;
+    }
+    if (n == 0) {
+        free(text);
+        return tsr_fail(err, TSR_E_DATA, "'%s' is empty", path);
+    }
+    text[n] = '\0';
+    *data = text;
+    *size = n;
+    return TSR_OK;
+}
+
+tsr_status tsr_file_read(const char *path, char **data, size_t *size,
+                         tsr_err *err)
+{
+    *data = NULL;
+    *size = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
+                        strerror(errno));
+    struct stat info;
+    if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+        close(fd);
+        return tsr_fail(err, TSR_E_NOINPUT,
+                        "'%s' is a directory; name a file in it", path);
+    }
+    gzFile stream = gzdopen(fd, "rb");
+    if (stream == NULL) {
+        close(fd);
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
+    }
+    tsr_status status = read_stream(stream, path, data, size, err);
+    gzclose_r(stream);
+    return status;
+}
+
+/* 0, or the errno of what failed. */
+static int write_all(int fd, const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = write(fd, data, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno;
+        data += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+int tsr_file_read_at(int fd, void *to, size_t n, size_t at)
+{
+    char *next = to;
+
+    while (n > 0) {
+        ssize_t got = pread(fd, next, n, (off_t)at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? errno : EIO;
+        next += got;
+        at += (size_t)got;
+        n -= (size_t)got;
+    }
+    return 0;
+}
+
+int tsr_file_write_at(int fd, const void *from, size_t n, size_t at)
+{
+    const char *next = from;
+
+    while (n > 0) {
+        ssize_t put = pwrite(fd, next, n, (off_t)at);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return put < 0 ? errno : ENOSPC;
+        next += put;
+        at += (size_t)put;
+        n -= (size_t)put;
+    }
+    return 0;
+}
+
+/* Some file systems cannot sync a directory; nothing can be done about it
+ * there. */
+int tsr_file_sync_directory(const char *path)
+{
+    char *copy = strdup(path);
+    if (copy == NULL)
+        return ENOMEM;
+    int failed = 0;
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) != 0)
+        failed = errno == EINVAL || errno == ENOTSUP ? 0 : errno;
+    if (fd >= 0)
+        close(fd);
+    free(copy);
+    return failed;
+}
+
+/* O_EXCL alone makes open() fail where a link has the name, whoever put it
+ * there and whenever; removing what has the name never touches what a link
+ * leads to. */
+int tsr_file_open_new(const char *path)
+{
+    if (unlink(path) != 0 && errno != ENOENT)
+        return -1;
+    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                0666);
+}
+
+/* Writes, syncs where asked to, and closes; 0, or the errno of what failed. */
+static int write_file(int fd, const char *data, size_t size, int sync)
+{
+    if (fd < 0)
+        return errno;
+    int failed = write_all(fd, data, size);
+    if (failed == 0 && sync && fsync(fd) != 0)
+        failed = errno;
+    if (close(fd) != 0 && failed == 0)
+        failed = errno;
+    return failed;
+}
+
+/* Is something there that is written in place, such as /dev/stdout? */
+static int is_device(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+/* A name beside `path` that no other process uses; caller frees. */
+static char *name_beside(const char *path)
+{
+    return tsr_words_of("%s.%ld.tmp", path, (long)getpid());
+}
+
+tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
+                            tsr_err *err)
+{
+    int direct = is_device(path);
+    char *beside = direct ? strdup(path) : name_beside(path);
+    if (beside == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
+    int fd =
+        direct ? open(path, O_WRONLY | O_CLOEXEC) : tsr_file_open_new(beside);
+    int failed = write_file(fd, data, size, !direct);
+    if (failed == 0 && !direct && rename(beside, path) != 0)
+        failed = errno;
+    if (failed != 0 && !direct)
+        unlink(beside);
+    free(beside);
+    if (failed != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
+                        strerror(failed));
+    if (!direct)
+        (void)tsr_file_sync_directory(path);
+    return TSR_OK;
+}
+
+tsr_status tsr_file_begin(tsr_file_writer *writer, const char *path,
+                          tsr_err *err)
+{
+    int direct = is_device(path), fd = -1;
+    *writer = (tsr_file_writer){.path = strdup(path),
+                                .beside = direct ? NULL : name_beside(path)};
+    if (writer->path != NULL && (direct || writer->beside != NULL))
+        fd = direct ? open(path, O_WRONLY | O_CLOEXEC)
+                    : tsr_file_open_new(writer->beside);
+    writer->out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (writer->out != NULL)
+        return TSR_OK;
+    int why = errno;
+    if (fd >= 0) {
+        close(fd);
+        if (!direct)
+            unlink(writer->beside);
+    }
+    free(writer->path);
+    free(writer->beside);
+    *writer = (tsr_file_writer){NULL, NULL, NULL};
+    return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
+                    strerror(why));
+}
+
+tsr_status tsr_file_end(tsr_file_writer *writer, tsr_status status,
+                        tsr_err *err)
+{
+    tsr_file_writer *w = writer;
+    if (w->out == NULL)
+        return status;
+    int direct = w->beside == NULL;
+    int failed = ferror(w->out) != 0 || fflush(w->out) != 0;
+    int why = failed ? errno : 0;
+    if (!failed && !direct && status == TSR_OK && fsync(fileno(w->out)) != 0)
+        why = errno;
+    if (fclose(w->out) != 0 && why == 0)
+        why = errno;
+    failed |= why != 0;
+    if (status == TSR_OK && !failed && !direct &&
+        rename(w->beside, w->path) != 0) {
+        failed = 1;
+        why = errno;
+    }
+    if (!direct && (failed || status != TSR_OK))
+        unlink(w->beside);
+    if (status == TSR_OK && failed)
+        status = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", w->path,
+                          strerror(why));
+    else if (status == TSR_OK && !direct)
+        (void)tsr_file_sync_directory(w->path);
+    free(w->path);
+    free(w->beside);
+    *w = (tsr_file_writer){NULL, NULL, NULL};
+    return status;
+}
+
+/* link() fails where the name is taken, which rename() does not. Some file
+ * systems (FAT, a few network ones) have no links: there the file is written
+ * in place. */
+tsr_status tsr_file_create(const char *path, const char *data, size_t size,
+                           int *is_taken, tsr_err *err)
+{
+    char *beside = name_beside(path);
+    *is_taken = 0;
+    if (beside == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
+    int failed = write_file(tsr_file_open_new(beside), data, size, 1);
+    if (failed == 0 && link(beside, path) != 0)
+        failed = errno;
+    unlink(beside);
+    free(beside);
+    if (failed == EPERM || failed == ENOTSUP || failed == ENOSYS) {
+        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        failed = write_file(fd, data, size, 1);
+        if (failed != 0 && failed != EEXIST)
+            unlink(path);
+    }
+    *is_taken = failed == EEXIST;
+    if (failed != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
+                        strerror(failed));
+    (void)tsr_file_sync_directory(path);
+    return TSR_OK;
+}
+
+int tsr_file_is_same(const char *a, const char *b)
+{
+    struct stat x, y;
+    return a != NULL && b != NULL && stat(a, &x) == 0 && stat(b, &y) == 0 &&
+           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The part of the rule that knows tessera's files: would something else be
+ * lost?
+ * A file with content whose beginning is not as tessera writes it, or that
+ * cannot be read. */
+static int file_is_foreign(const char *path, const char *begins,
+                           const char *holds)
+{
+    char head[512];
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0)
+        return 0;
+    FILE *in = fopen(path, "r");
+    size_t n = in != NULL ? fread(head, 1, sizeof head - 1, in) : 0;
+    if (in != NULL)
+        fclose(in);
+    for (size_t k = 0; k < n; k++)
+        if (head[k] == '\0') /* binary files hold words, too */
+            head[k] = ' ';
+    head[n] = '\0';
+    return n == 0 || strncmp(head, begins, strlen(begins)) != 0 ||
+           strstr(head, holds) == NULL;
+}
+
+tsr_status tsr_file_check_target(const tsr_file_target *target,
+                                 const char *path, tsr_err *err)
+{
+    const tsr_file_target *t = target;
+    for (int i = 0; i < t->n_input; i++)
+        if (tsr_file_is_same(path, t->input[i]))
+            return tsr_fail(err, TSR_E_USAGE,
+                            "'%s' would take the place of the input '%s'; "
+                            "choose another name with --output",
+                            path, t->input[i]);
+    if (!t->is_forced && file_is_foreign(path, t->begins, t->holds))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'%s' is there and not from tessera %s; choose another "
+                        "name with --output, take that file away, or replace "
+                        "it with --force",
+                        path, t->maker);
+    return TSR_OK;
+}
+
+tsr_status tsr_file_absolute(const char *path, char **out, tsr_err *err)
+{
+    size_t room = strlen(path) + 2; /* "/", path, the end */
+    *out = NULL;
+    for (size_t size = 256;; size *= 2) {
+        char *whole = malloc(size + room);
+        TSR_TRY(tsr_allocated(whole, err));
+        *whole = '\0';
+        if (*path == '/' || getcwd(whole, size) != NULL) {
+            const char *slash = *path == '/' || *path == '\0' ? "" : "/";
+            size_t n = strlen(whole);
+            snprintf(whole + n, size + room - n, "%s%s", slash, path);
+            *out = whole;
+            return TSR_OK;
+        }
+        int code = errno;
+        free(whole);
+        if (code != ERANGE)
+            return tsr_fail(err, TSR_E_IO, "cannot find the current folder: %s",
+                            strerror(code));
+    }
+}

@@ -1,0 +1,223 @@
+/* The lock is one of the open file (F_OFD_SETLK), or of the process where the
+ * system has no others. Who holds it writes into the file who it is, for the
+ * message of whoever comes next. */
+#define _GNU_SOURCE /* F_OFD_SETLK */
+#include "files/lock.h"
+
+#include "core/text.h"
+#include "files/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int step_ms = 5;
+
+static void pause_ms(int ms)
+{
+    const struct timespec time = {ms / 1000, ms % 1000 * 1000000L};
+    nanosleep(&time, NULL);
+}
+
+/* fcntl with the kind of lock that the system knows. */
+static int call(int fd, int set, struct flock *lock)
+{
+#ifdef F_OFD_SETLK
+    lock->l_pid = 0;
+    int result = fcntl(fd, set ? F_OFD_SETLK : F_OFD_GETLK, lock);
+    if (result == 0 || errno != EINVAL)
+        return result;
+#endif
+    return fcntl(fd, set ? F_SETLK : F_GETLK, lock);
+}
+
+tsr_fd_lock_result tsr_fd_lock(int fd, int exclusive, int wait_ms)
+{
+    for (int waited = 0;; waited += step_ms) {
+        struct flock lock = {.l_type = exclusive ? F_WRLCK : F_RDLCK,
+                             .l_whence = SEEK_SET};
+        if (call(fd, 1, &lock) == 0)
+            return TSR_FD_LOCKED;
+        if (errno == EINTR)
+            continue;
+        if (errno != EAGAIN && errno != EACCES)
+            return TSR_FD_NO_LOCK;
+        if (waited >= wait_ms)
+            return TSR_FD_HELD;
+        pause_ms(step_ms);
+    }
+}
+
+/* Would tsr_fd_lock get it? *pid: of the holder where the system tells, else
+ * -1. */
+static tsr_fd_lock_result test_lock(int fd, long *pid)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+    *pid = -1;
+    if (call(fd, 0, &lock) != 0)
+        return TSR_FD_NO_LOCK;
+    if (lock.l_type == F_UNLCK)
+        return TSR_FD_LOCKED;
+    if (lock.l_pid > 0)
+        *pid = (long)lock.l_pid;
+    return TSR_FD_HELD;
+}
+
+struct tsr_lock {
+    int fd;
+};
+
+/* Lines "host H", "pid N", "since T"; what is missing stays empty. */
+static void read_holder(int fd, tsr_lock_holder *holder)
+{
+    char text[512] = "";
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+
+    text[n > 0 ? n : 0] = '\0';
+    for (char *line = text, *next = NULL; line != NULL; line = next) {
+        next = strchr(line, '\n');
+        if (next == NULL)
+            break; /* cut off */
+        *next++ = '\0';
+        if (strncmp(line, "host ", 5) == 0)
+            snprintf(holder->host, sizeof holder->host, "%s", line + 5);
+        else if (strncmp(line, "pid ", 4) == 0)
+            holder->pid = strtol(line + 4, NULL, 10);
+        else if (strncmp(line, "since ", 6) == 0)
+            snprintf(holder->since, sizeof holder->since, "%s", line + 6);
+    }
+}
+
+static int write_holder(int fd)
+{
+    char host[128] = "", since[40] = "", text[512];
+    const time_t now = time(NULL);
+    struct tm utc;
+
+    if (gethostname(host, sizeof host - 1) != 0)
+        host[0] = '\0';
+    if (gmtime_r(&now, &utc) != NULL)
+        strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
+    const int n = snprintf(text, sizeof text, "host %s\npid %ld\nsince %s\n",
+                           host, (long)getpid(), since);
+    if (ftruncate(fd, 0) != 0)
+        return errno;
+    return tsr_file_write_at(fd, text, (size_t)n, 0);
+}
+
+static tsr_status refuse(const char *directory, int fd, tsr_err *err)
+{
+    tsr_lock_holder holder = {0};
+
+    read_holder(fd, &holder);
+    if (holder.pid == 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "another process works in '%s'; wait for it, stop it, "
+                        "or choose another output directory",
+                        directory);
+    return tsr_fail(err, TSR_E_CONFIG,
+                    "process %ld on host %s works in '%s' since %s; wait for "
+                    "it, stop it, or choose another output directory",
+                    holder.pid, holder.host, directory, holder.since);
+}
+
+/* Who opened the file before its owner removed it holds a lock on nothing. */
+static int is_in_place(int fd, const char *name)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && lstat(name, &there) == 0 &&
+           ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+static tsr_status take(const char *directory, const char *name, tsr_lock *lock,
+                       tsr_err *err)
+{
+    lock->fd = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (lock->fd < 0)
+        return tsr_fail(err, TSR_E_IO, "cannot open '%s': %s", name,
+                        strerror(errno));
+    switch (tsr_fd_lock(lock->fd, 1, 0)) {
+    case TSR_FD_LOCKED:
+        break;
+    case TSR_FD_HELD:
+        return refuse(directory, lock->fd, err);
+    case TSR_FD_NO_LOCK:
+        return tsr_fail(err, TSR_E_IO,
+                        "cannot lock '%s': %s; runs need a directory on a file "
+                        "system with locks (Lustre: mounted with 'flock')",
+                        name, strerror(errno));
+    }
+    if (!is_in_place(lock->fd, name))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "another process has just left '%s'; try again",
+                        directory);
+    const int failed = write_holder(lock->fd);
+    if (failed != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", name,
+                        strerror(failed));
+    return TSR_OK;
+}
+
+tsr_status tsr_lock_take(const char *directory, tsr_lock **out, tsr_err *err)
+{
+    char *name = tsr_words_of("%s/run.lock", directory);
+    tsr_lock *lock = malloc(sizeof *lock);
+    tsr_status status = TSR_OK;
+
+    *out = NULL;
+    if (name == NULL || lock == NULL) {
+        status =
+            tsr_fail(err, TSR_E_NOMEM, "no memory to lock '%s'", directory);
+        free(lock);
+    } else {
+        status = take(directory, name, lock, err);
+        if (status == TSR_OK)
+            *out = lock;
+        else
+            tsr_lock_free(lock);
+    }
+    free(name);
+    return status;
+}
+
+void tsr_lock_free(tsr_lock *lock)
+{
+    if (lock == NULL)
+        return;
+    if (lock->fd >= 0)
+        close(lock->fd);
+    free(lock);
+}
+
+tsr_status tsr_lock_query(const char *directory, tsr_lock_holder *holder,
+                          tsr_err *err)
+{
+    struct stat info;
+    tsr_status status = TSR_OK;
+    long pid = -1;
+
+    memset(holder, 0, sizeof *holder);
+    if (stat(directory, &info) != 0 || !S_ISDIR(info.st_mode))
+        return tsr_fail(err, TSR_E_NOINPUT, "'%s' is no directory", directory);
+    char *name = tsr_words_of("%s/run.lock", directory);
+    if (name == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory to look at '%s'",
+                        directory);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        holder->is_held = test_lock(fd, &pid) == TSR_FD_HELD;
+        read_holder(fd, holder);
+        close(fd);
+    } else if (errno != ENOENT) {
+        status = tsr_fail(err, TSR_E_IO, "cannot open '%s': %s", name,
+                          strerror(errno));
+    }
+    free(name);
+    return status;
+}

@@ -1,0 +1,408 @@
+/* Voxels of MRC files: modes, byte order, axes in any order, where the map
+ * lies; headers are read in map_header.cc, OpenDX in map_dx.c. */
+#include "maps/density_map.h"
+
+#include "files/file.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { CHUNK = 1 << 16 /* voxels at a time */ };
+
+static const double gib = 1024.0 * 1024.0 * 1024.0;
+
+void tsr_map_free(tsr_map *map)
+{
+    if (map == NULL)
+        return;
+    free(map->path);
+    free(map->value);
+    free(map);
+}
+
+tsr_status tsr_map_new(const tsr_map_grid *grid, tsr_map **out, tsr_err *err)
+{
+    tsr_map *map = calloc(1, sizeof *map);
+    *out = NULL;
+    if (map != NULL)
+        map->value = calloc(tsr_map_n_voxel(grid), sizeof *map->value);
+    if (map == NULL || map->value == NULL) {
+        tsr_map_free(map);
+        return tsr_fail(err, TSR_E_NOMEM,
+                        "out of memory for a map of %d x %d x %d voxels",
+                        grid->n[0], grid->n[1], grid->n[2]);
+    }
+    map->grid = *grid;
+    *out = map;
+    return TSR_OK;
+}
+
+int tsr_map_same_grid(const tsr_map_grid *a, const tsr_map_grid *b)
+{
+    for (int c = 0; c < 3; c++)
+        if (a->n[c] != b->n[c] ||
+            fabs(a->step[c] - b->step[c]) > 1e-3 * a->step[c] ||
+            fabs(a->origin[c] - b->origin[c]) > 0.01 * a->step[c])
+            return 0;
+    return 1;
+}
+
+/* ---- one voxel as the file has it ---- */
+
+static const struct {
+    int mode, bytes;
+} modes[] = {{0, 1}, {1, 2}, {2, 4}, {6, 2}, {12, 2}};
+
+static int mode_bytes(int mode)
+{
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+        if (modes[i].mode == mode)
+            return modes[i].bytes;
+    return 0;
+}
+
+/* IEEE 754 half precision: 1 sign, 5 exponent, 10 fraction bits. */
+static float half(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double value;
+    if (exponent == 31)
+        value = fraction != 0 ? (double)NAN : (double)INFINITY;
+    else if (exponent == 0)
+        value = ldexp(fraction, -24);
+    else
+        value = ldexp(1024 + fraction, exponent - 25);
+    return (float)(bits & 0x8000 ? -value : value);
+}
+
+static float voxel(const unsigned char *at, int mode, int is_swapped)
+{
+    const int n = mode_bytes(mode);
+    unsigned char b[4] = {0};
+    for (int i = 0; i < n; i++)
+        b[i] = at[is_swapped ? n - 1 - i : i];
+    uint16_t two;
+    float four;
+    memcpy(&two, b, sizeof two);
+    memcpy(&four, b, sizeof four);
+    switch (mode) {
+    case 0:
+        return (float)(signed char)b[0];
+    case 1:
+        return (float)(int16_t)two;
+    case 6:
+        return (float)two;
+    case 12:
+        return half(two);
+    default:
+        return four;
+    }
+}
+
+/* ---- MRC ---- */
+
+typedef struct {
+    const char *path;
+    gzFile stream;
+    tsr_map_header header;
+} reader;
+
+static tsr_status read_bytes(const reader *r, void *to, size_t size,
+                             const char *what, tsr_err *err)
+{
+    int got = gzread(r->stream, to, (unsigned)size);
+    if (got == (int)size)
+        return TSR_OK;
+    int code;
+    const char *why = gzerror(r->stream, &code);
+    if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
+        return tsr_fail(err, TSR_E_DATA, "cannot read '%s': %s", r->path,
+                        code == Z_ERRNO ? strerror(errno) : why);
+    return tsr_fail(err, TSR_E_DATA,
+                    "'%s' ends within its %s; fetch it again, it is not "
+                    "complete",
+                    r->path, what);
+}
+
+static tsr_status skip(const reader *r, int64_t size, tsr_err *err)
+{
+    char buffer[4096];
+    for (int64_t left = size; left > 0;) {
+        size_t n = left < (int64_t)sizeof buffer ? (size_t)left : sizeof buffer;
+        TSR_TRY(read_bytes(r, buffer, n, "extended header (NSYMBT)", err));
+        left -= (int64_t)n;
+    }
+    return TSR_OK;
+}
+
+/* What a map takes is told before it is read: the voxels in memory, a second
+ * grid as large for the model's density, and two for Fourier transforms. */
+static tsr_status check_memory(const char *path, const tsr_map_grid *grid,
+                               tsr_log *log, tsr_err *err)
+{
+    const double bytes = (double)grid->n[0] * grid->n[1] * grid->n[2] * 4.0;
+    const double here =
+        (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    if (bytes > 1.0 * gib)
+        tsr_warn(log,
+                 "'%s' has %d x %d x %d voxels: %.1f GiB, up to %.1f GiB while "
+                 "it is compared with models, and up to %.0f GiB as data of a "
+                 "run unless a mask cuts it down; this machine has %.1f GiB",
+                 path, grid->n[0], grid->n[1], grid->n[2], bytes / gib,
+                 4.0 * bytes / gib, 35.0 * bytes / gib, here / gib);
+    if (bytes > 0.9 * here)
+        return tsr_fail(err, TSR_E_NOMEM,
+                        "'%s' has %d x %d x %d voxels, %.1f GiB, and this "
+                        "machine has %.1f GiB of memory; crop or bin the map",
+                        path, grid->n[0], grid->n[1], grid->n[2], bytes / gib,
+                        here / gib);
+    return TSR_OK;
+}
+
+static int is_zero(const double v[3])
+{
+    return v[0] == 0.0 && v[1] == 0.0 && v[2] == 0.0;
+}
+
+/* Where the first voxel is, by either convention; a contradiction is told. */
+static void place(const reader *r, tsr_map_origin choice, tsr_map_grid *grid,
+                  tsr_log *log)
+{
+    const tsr_map_header *h = &r->header;
+    double start[3];
+    for (int i = 0; i < 3; i++)
+        start[h->axis[i]] = h->n_start[i] * grid->step[h->axis[i]];
+    int takes_start = choice == TSR_MAP_ORIGIN_NSTART ||
+                      (choice == TSR_MAP_ORIGIN_AUTO && is_zero(h->origin));
+    double apart = 0.0;
+    for (int c = 0; c < 3; c++) {
+        grid->origin[c] = takes_start ? start[c] : h->origin[c];
+        apart = fmax(apart, fabs(start[c] - h->origin[c]) / grid->step[c]);
+    }
+    if (choice == TSR_MAP_ORIGIN_AUTO && apart > 0.5 && !is_zero(start) &&
+        !is_zero(h->origin))
+        tsr_info(log,
+                 "'%s': ORIGIN is (%.2f, %.2f, %.2f) Angstrom and NXSTART to "
+                 "NZSTART mean (%.2f, %.2f, %.2f); ORIGIN is taken, --origin "
+                 "nstart takes the other",
+                 r->path, h->origin[0], h->origin[1], h->origin[2], start[0],
+                 start[1], start[2]);
+}
+
+/* Columns, rows and sections of the file go to their places in x, y, z. */
+static tsr_status read_voxels(const reader *r, tsr_map *map, tsr_err *err)
+{
+    const tsr_map_header *h = &r->header;
+    const size_t n_voxel = tsr_map_n_voxel(&map->grid);
+    const int bytes = mode_bytes(h->mode);
+    size_t stride[3],
+        step[3] = {1, (size_t)map->grid.n[0],
+                   (size_t)map->grid.n[0] * (size_t)map->grid.n[1]};
+    unsigned char *buffer = malloc((size_t)CHUNK * 4);
+    if (buffer == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'",
+                        r->path);
+    for (int i = 0; i < 3; i++)
+        stride[i] = step[h->axis[i]];
+    tsr_status status = TSR_OK;
+    size_t at[3] = {0, 0, 0};
+    for (size_t done = 0; done < n_voxel && status == TSR_OK; done += CHUNK) {
+        size_t n = n_voxel - done < CHUNK ? n_voxel - done : CHUNK;
+        status = read_bytes(r, buffer, n * (size_t)bytes, "voxels", err);
+        for (size_t k = 0; k < n && status == TSR_OK; k++) {
+            float v = voxel(buffer + k * (size_t)bytes, h->mode, h->is_swapped);
+            map->value[at[0] * stride[0] + at[1] * stride[1] +
+                       at[2] * stride[2]] = isfinite(v) ? v : NAN;
+            for (int i = 0; i < 3 && ++at[i] == (size_t)h->n[i] && i < 2; i++)
+                at[i] = 0;
+        }
+    }
+    free(buffer);
+    return status;
+}
+
+static tsr_status read_mrc(reader *r, const unsigned char *raw,
+                           tsr_map_origin origin, tsr_log *log, tsr_map **out,
+                           tsr_err *err)
+{
+    tsr_map_grid grid = {0};
+    TSR_TRY(tsr_map_header_read(r->path, raw, &r->header, err));
+    const tsr_map_header *h = &r->header;
+    if (mode_bytes(h->mode) == 0)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': MODE (word 4) is %d; only 0, 1, 2, 6 and 12 can "
+                        "be read",
+                        r->path, h->mode);
+    for (int i = 0; i < 3; i++) {
+        grid.n[h->axis[i]] = h->n[i];
+        grid.step[i] = h->step[i];
+    }
+    if (h->remark[0] != '\0')
+        tsr_info(log, "'%s': %s", r->path, h->remark);
+    place(r, origin, &grid, log);
+    TSR_TRY(check_memory(r->path, &grid, log, err));
+    TSR_TRY(skip(r, h->n_extended, err));
+    TSR_TRY(tsr_map_new(&grid, out, err));
+    return read_voxels(r, *out, err);
+}
+
+/* ---- any file ---- */
+
+/* A text begins with a comment or an object's name; a header holds zero bytes.
+ */
+static int is_text(const unsigned char *raw, size_t n)
+{
+    return n > 0 && memchr(raw, '\0', n) == NULL;
+}
+
+static tsr_status read_text(const char *path, tsr_map **out, tsr_err *err)
+{
+    char *text;
+    size_t size;
+    TSR_TRY(tsr_file_read(path, &text, &size, err));
+    tsr_status status = tsr_map_read_dx(path, text, out, err);
+    free(text);
+    return status;
+}
+
+static void tell(const tsr_map *map, tsr_log *log)
+{
+    const tsr_map_grid *g = &map->grid;
+    size_t n_bad = 0, n_voxel = tsr_map_n_voxel(g);
+    for (size_t k = 0; k < n_voxel; k++)
+        n_bad += isnan(map->value[k]) != 0;
+    if (n_bad > 0)
+        tsr_info(log, "'%s': %zu of %zu voxels are NaN and are left out",
+                 map->path, n_bad, n_voxel);
+    for (int c = 0; c < 3; c++)
+        if (g->step[c] < 0.1 || g->step[c] > 20.0) {
+            tsr_warn(log,
+                     "'%s': voxels of %.4g x %.4g x %.4g Angstrom; is the unit "
+                     "of CELLA Angstrom?",
+                     map->path, g->step[0], g->step[1], g->step[2]);
+            break;
+        }
+}
+
+tsr_status tsr_map_read(const char *path, tsr_map_origin origin, tsr_log *log,
+                        tsr_map **out, tsr_err *err)
+{
+    unsigned char raw[TSR_MAP_HEADER];
+    *out = NULL;
+    reader r = {.path = path, .stream = gzopen(path, "rb")};
+    if (r.stream == NULL)
+        return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
+                        strerror(errno != 0 ? errno : ENOMEM));
+    int got = gzread(r.stream, raw, sizeof raw);
+    tsr_status status;
+    if (got <= 0)
+        status = tsr_fail(err, got < 0 ? TSR_E_NOINPUT : TSR_E_DATA,
+                          got < 0 ? "cannot read '%s'" : "'%s' is empty", path);
+    else if (is_text(raw, (size_t)got))
+        status = read_text(path, out, err);
+    else if (got < (int)sizeof raw)
+        status = tsr_fail(err, TSR_E_DATA,
+                          "'%s' ends within its header, after %d of %d bytes",
+                          path, got, TSR_MAP_HEADER);
+    else
+        status = read_mrc(&r, raw, origin, log, out, err);
+    (void)gzclose_r(r.stream);
+    if (status == TSR_OK && ((*out)->path = strdup(path)) == NULL)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    if (status != TSR_OK) {
+        tsr_map_free(*out);
+        *out = NULL;
+        return status;
+    }
+    tell(*out, log);
+    return TSR_OK;
+}
+
+/* ---- writing ---- */
+
+/* Least, greatest, mean, rms deviation of the finite voxels. */
+static void statistics(const tsr_map *map, double stats[4])
+{
+    const size_t n_voxel = tsr_map_n_voxel(&map->grid);
+    double n = 0.0, mean = 0.0, m2 = 0.0, low = (double)INFINITY,
+           high = -(double)INFINITY;
+    for (size_t k = 0; k < n_voxel; k++) {
+        const double v = (double)map->value[k];
+        if (isnan(v))
+            continue;
+        double delta = v - mean;
+        mean += delta / ++n;
+        m2 += delta * (v - mean);
+        low = fmin(low, v), high = fmax(high, v);
+    }
+    stats[0] = n > 0.0 ? low : 0.0, stats[1] = n > 0.0 ? high : 0.0;
+    stats[2] = mean;
+    stats[3] = n > 0.0 ? sqrt(m2 / n) : 0.0;
+}
+
+tsr_status tsr_map_write(const tsr_map *map, const char *path,
+                         const char *title, tsr_err *err)
+{
+    unsigned char raw[TSR_MAP_HEADER];
+    double stats[4];
+    const size_t n_voxel = tsr_map_n_voxel(&map->grid);
+    tsr_file_writer to;
+    for (int c = 0; c < 3; c++)
+        if (map->grid.n[c] > 32767)
+            return tsr_fail(err, TSR_E_DATA, "'%s': %d voxels along an axis",
+                            path, map->grid.n[c]);
+    statistics(map, stats);
+    tsr_map_header_make(&map->grid, stats, title, raw);
+    TSR_TRY(tsr_file_begin(&to, path, err));
+    int is_good =
+        fwrite(raw, 1, sizeof raw, to.out) == sizeof raw &&
+        fwrite(map->value, sizeof *map->value, n_voxel, to.out) == n_voxel;
+    tsr_status status = TSR_OK;
+    if (!is_good)
+        status = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
+                          strerror(errno));
+    return tsr_file_end(&to, status, err);
+}
+
+tsr_status tsr_map_check_overlap(const tsr_map_grid *grid, const char *model,
+                                 int n, const double (*xyz)[3], double least,
+                                 const char *remedy, tsr_log *log, tsr_err *err)
+{
+    const tsr_map_grid *g = grid;
+    double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL}, far[3];
+    double high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
+    int n_inside = 0;
+    for (int c = 0; c < 3; c++)
+        far[c] = g->origin[c] + (g->n[c] - 1) * g->step[c];
+    for (int i = 0; i < n; i++) {
+        int is_inside = 1;
+        for (int c = 0; c < 3; c++) {
+            low[c] = fmin(low[c], xyz[i][c]);
+            high[c] = fmax(high[c], xyz[i][c]);
+            is_inside &= xyz[i][c] >= g->origin[c] && xyz[i][c] <= far[c];
+        }
+        n_inside += is_inside;
+    }
+    char share[80] = "";
+    if (n_inside > 0)
+        snprintf(share, sizeof share, " enough, %d of %d atoms are outside",
+                 n - n_inside, n);
+    if (n_inside == 0 || n_inside < least * n)
+        return tsr_fail(err, TSR_E_DATA,
+                        "%s does not overlap with the map%s: its atoms are "
+                        "from (%.1f, %.1f, %.1f) to (%.1f, %.1f, %.1f), the "
+                        "voxels from (%.1f, %.1f, %.1f) to (%.1f, %.1f, %.1f) "
+                        "Angstrom; %s",
+                        model, share, low[0], low[1], low[2], high[0], high[1],
+                        high[2], g->origin[0], g->origin[1], g->origin[2],
+                        far[0], far[1], far[2], remedy);
+    if (n_inside < n)
+        tsr_warn(log, "%s: %d of %d atoms are outside of the map", model,
+                 n - n_inside, n);
+    return TSR_OK;
+}

@@ -1,0 +1,563 @@
+/* The likelihood term `map`: a density map, as electron microscopy gives it.
+ *
+ *     E(x) = a S(x) + b + noise
+ *
+ * S is the density of the ensemble, its bodies as Gaussians. The scale a > 0
+ * and the background b have flat priors, the noise level s has 1 / s;
+ * integrated out, with N voxels that count as n independent ones and m = n - 2,
+ *
+ *     log L = -1/2 log(n^2 Var S) - m/2 log(pi n Var E (1 - CC^2))
+ *             + log Gamma(m/2) - log 2 + log P(a > 0)
+ *
+ * so that the correlation CC of the two becomes a likelihood. Noise of
+ * neighbouring voxels is correlated. Where half-maps, or voxels of the solvent,
+ * show its power P by frequency, sums over voxels weigh frequencies by W = 1/P
+ * up to the resolution (maps/map_noise.h), and n is how many they are. Else
+ * what is independent is a piece of the size of the resolution R,
+ * n = (4 pi / 3) V / R^3, a rule of thumb, of the volume V in which the map
+ * varies.
+ *
+ * No grid is made while structures move (maps/map_fit.h). With E' the map
+ * less its mean, three sums matter: S W E', S W S and S. A body weighs as much
+ * as its atoms have electrons; it is a normal density of the blur's width,
+ * sigma = (sigma / R) R, and of its atoms' spread about its centre. The map is
+ * blurred by widths that are close together, and read between them; so
+ * sigma / R may be inferred. The whole box counts; a molecule must lie well
+ * within it. */
+#include "likelihood/term.h"
+
+#include "core/text.h"
+#include "maps/correlation.h"
+#include "maps/dock.h"
+#include "maps/map_fit.h"
+#include "maps/map_source.h"
+#include "maps/mask.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_sf_gamma.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    tsr_term term;
+    char label[160];
+    double resolution;
+    double n_free; /* n, voxels that count as independent */
+    tsr_map_bodies bodies;
+    tsr_blurred *map;
+    tsr_map *to_dock; /* until the molecule is placed; NULL: it is */
+    tsr_log *log;     /* until then */
+    double coord, observed, sigma;
+    double limit; /* the correlation that noise leaves of the molecule itself;
+                     NaN: the noise is not known */
+} map_term;
+
+static const char *const origin_words[] = {"auto", "origin", "nstart", NULL};
+
+static const char *const infer_words[] = {"infer", NULL};
+
+static const char *const mask_words[] = {"model", "threshold:", NULL};
+
+static const double pi = 3.14159265358979324;
+
+/* The prior of sigma / R where it is inferred: log-normal; programs have 0.19
+ * to 0.5. The widths that the map is blurred by reach beyond it. */
+static const double sigma_middle = 0.28, sigma_low = 0.08, sigma_high = 0.9;
+
+/* Of the start; a molecule has to lie within its map. */
+static const double least_inside = 0.5;
+
+static const tsr_field fields[] = {
+    {.name = "file",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_map_options, file),
+     .is_path = 1,
+     .doc = "the density map: MRC2014, CCP4 or OpenDX"},
+    {.name = "resolution",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_map_options, resolution),
+     .unit = "Angstrom",
+     .min = 0.0,
+     .max = 100.0,
+     .doc = "of the map"},
+    {.name = "sigma_over_r",
+     .type = TSR_FIELD_NUMBER_OR_WORD,
+     .offset = offsetof(tsr_map_options, sigma_over_r),
+     .initial = "infer",
+     .min = 0.08,
+     .max = 0.9,
+     .words = infer_words,
+     .doc = "width of an atom's Gaussian over the resolution: inferred, with a "
+            "log-normal prior around 0.28, or fixed"},
+    {.name = "sigma_width",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_map_options, sigma_width),
+     .initial = "0.35",
+     .min = 1e-3,
+     .max = 2.0,
+     .doc = "standard deviation of log sigma_over_r in its prior"},
+    {.name = "origin",
+     .type = TSR_FIELD_CHOICE,
+     .offset = offsetof(tsr_map_options, origin),
+     .initial = "auto",
+     .words = origin_words,
+     .doc = "which field of the header says where the first voxel is"},
+    {.name = "half_map_1",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_map_options, half[0]),
+     .is_path = 1,
+     .doc = "with half_map_2: the two halves of the data, whose difference is "
+            "the noise, so that it can be whitened"},
+    {.name = "half_map_2",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_map_options, half[1]),
+     .is_path = 1,
+     .doc = "the other half"},
+    {.name = "mask",
+     .type = TSR_FIELD_STRING,
+     .offset = offsetof(tsr_map_options, mask),
+     .is_path = 1,
+     .words = mask_words,
+     .doc = "where the molecule may be: a map on the same grid, 0.5 or more "
+            "inside; model: around the start; threshold:X: around voxels of "
+            "at least X. The rest is set to its mean, and without half-maps "
+            "shows the noise"},
+    {.name = "mask_distance",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_map_options, mask_distance),
+     .initial = "10",
+     .unit = "Angstrom",
+     .min = 0.0,
+     .max = 1000.0,
+     .doc = "how far masks by model or threshold reach: farther than anything "
+            "will move"},
+    {.name = "dock",
+     .type = TSR_FIELD_BOOL,
+     .offset = offsetof(tsr_map_options, dock),
+     .initial = "false",
+     .doc = "bring the start to its best place in the map first, as a rigid "
+            "body, as tessera map dock does"},
+    {.name = "independent",
+     .type = TSR_FIELD_DOUBLE,
+     .offset = offsetof(tsr_map_options, independent),
+     .initial = "0",
+     .min = 0.0,
+     .max = 1e12,
+     .doc = "voxels that count as independent; 0: (4 pi / 3) V / R^3 of the "
+            "volume V in which the map varies"},
+    {0}};
+
+static void term_free(tsr_term *term)
+{
+    map_term *t = (map_term *)term;
+    tsr_blurred_free(t->map);
+    tsr_map_free(t->to_dock);
+    tsr_map_bodies_clear(&t->bodies);
+    free(t);
+}
+
+/* ---- the map ---- */
+
+/* Blurred from the narrowest body at the smallest sigma / R to the widest at
+ * the largest. */
+static tsr_status blur(map_term *t, const tsr_map_source *m,
+                       const tsr_map_options *o, tsr_err *err)
+{
+    const int is_fixed = o->sigma_over_r.word < 0;
+    const double low = is_fixed ? o->sigma_over_r.number : sigma_low;
+    const double high = is_fixed ? o->sigma_over_r.number : sigma_high;
+    const tsr_map_sums whole = tsr_map_whole(m->map);
+    double narrow = HUGE_VAL, wide = 0.0;
+    for (int k = 0; k < TSR_MAX_TYPE; k++)
+        if (t->bodies.occurs[k]) {
+            narrow = fmin(narrow, t->bodies.spread2[k]);
+            wide = fmax(wide, t->bodies.spread2[k]);
+        }
+    return tsr_blurred_make(m->map, whole.e / whole.n, &m->filter,
+                            narrow + pow(low * t->resolution, 2.0),
+                            wide + pow(high * t->resolution, 2.0), &t->map,
+                            err);
+}
+
+/* The start mirrored in the middle of the box: a map of the wrong hand agrees
+ * with one of its images better than with itself, as in tessera map cc. */
+static tsr_status check_hand(const map_term *t, const tsr_term_source *source,
+                             const double middle[3], tsr_err *err)
+{
+    const size_t n = (size_t)source->topology->n_body;
+    const double weight = 1.0;
+    double cc[4] = {0.0};
+    tsr_conformation image = *source->start;
+    const tsr_conformation *state = &image;
+    const tsr_prediction prediction = {
+        .n_state = 1, .state = &state, .weight = &weight};
+    double(*xyz)[3] = calloc(n, sizeof *xyz);
+    tsr_map_fit *fit = tsr_map_fit_new(&t->bodies);
+    for (int c = 3; c >= 0 && xyz != NULL && fit != NULL; c--) {
+        memcpy(xyz, source->start->body, n * sizeof *xyz);
+        for (size_t i = 0; i < n && c < 3; i++)
+            xyz[i][c] = 2.0 * middle[c] - xyz[i][c];
+        image.body = xyz;
+        tsr_map_fit_make(&t->bodies, sigma_middle * t->resolution, &prediction,
+                         fit);
+        cc[c] = fit->cc;
+        if (c < 3 && cc[c] > cc[3] + 0.1)
+            tsr_warn(source->log,
+                     "%s: mirrored along %c in the middle of the box the start "
+                     "has a correlation of %.3f, not %.3f: the map has the "
+                     "wrong hand, or its sections were read in the wrong order",
+                     t->label, "xyz"[c], cc[c], cc[3]);
+    }
+    const int ok = xyz != NULL && fit != NULL;
+    free(xyz);
+    free(fit);
+    return ok ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+}
+
+/* The map is the term's only until the molecule is placed. */
+static tsr_status take_map(map_term *t, const tsr_term_source *source,
+                           tsr_err *err)
+{
+    const tsr_map_options *o = (const void *)source->options;
+    tsr_map_start start = {0, NULL};
+    tsr_map_source m;
+    if (source->start != NULL && !o->dock)
+        start = (tsr_map_start){source->topology->n_body,
+                                (const double(*)[3])source->start->body};
+    TSR_TRY(tsr_map_source_read(o, start, source->log, &m, err));
+    const double *step = m.map->grid.step;
+    t->bodies.voxel_volume = step[0] * step[1] * step[2];
+    t->n_free = m.n_free;
+    t->sigma = 1.0 / sqrt(t->n_free); /* of one of so many voxels */
+    tsr_status status = TSR_OK;
+    if (start.n > 0)
+        status = tsr_map_check_overlap(
+            &m.map->grid, "the start", start.n, start.xyz, least_inside,
+            "dock: true brings it there, or is origin another?", source->log,
+            err);
+    if (status == TSR_OK)
+        status = blur(t, &m, o, err);
+    t->bodies.map = t->map;
+    if (status == TSR_OK && start.n > 0)
+        status = check_hand(t, source, m.middle, err);
+    if (status == TSR_OK)
+        t->limit = sqrt(fmax(0.0, 1.0 - m.noise / t->map->square));
+    if (isnan(m.noise))
+        t->limit = (double)NAN;
+    if (o->dock)
+        t->to_dock = m.map, t->log = source->log;
+    else
+        tsr_map_free(m.map);
+    return status;
+}
+
+static tsr_status check_options(const tsr_term_source *source, tsr_err *err)
+{
+    const tsr_map_options *o = (const void *)source->options;
+    if (o->file == NULL)
+        return tsr_fail(err, TSR_E_CONFIG, "data.%d: a map needs a file",
+                        source->number);
+    if (!(o->resolution > 0.0))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "data.%d: a map needs its resolution, in Angstrom",
+                        source->number);
+    if ((o->half[0] == NULL) != (o->half[1] == NULL))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "data.%d: half_map_1 and half_map_2 come together",
+                        source->number);
+    tsr_mask kind;
+    double threshold;
+    tsr_err local;
+    if (o->mask != NULL &&
+        tsr_mask_parse(o->mask, &kind, &threshold, &local) != TSR_OK)
+        return tsr_fail(err, TSR_E_CONFIG, "data.%d: %s", source->number,
+                        local.message);
+    return TSR_OK;
+}
+
+static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
+                            tsr_err *err)
+{
+    const tsr_map_options *o = (const void *)source->options;
+    TSR_TRY(check_options(source, err));
+    map_term *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    t->resolution = o->resolution;
+    t->observed = 1.0; /* the correlation that no noise would leave */
+    t->term = (tsr_term){.type = &tsr_term_map,
+                         .label = t->label,
+                         .number = source->number,
+                         .n_parameter = 1,
+                         .n_point = 1,
+                         .coord = &t->coord,
+                         .observed = &t->observed,
+                         .sigma = &t->sigma};
+    t->term.parameter[0] = tsr_parameter_log_normal(
+        "sigma_over_r", NULL, "width of the blur over the resolution",
+        o->sigma_over_r, sigma_middle, o->sigma_width, TSR_CHANGES_FIT);
+    t->term.parameter[0].seldom = 0.9; /* all bodies change */
+    snprintf(t->label, sizeof t->label, "%.150s", tsr_text_file_name(o->file));
+    tsr_status status =
+        tsr_map_bodies_make(source->topology, source->rg2, &t->bodies, err);
+    t->bodies.most_state =
+        source->n_state > 0 ? source->n_state : TSR_MAX_STATES;
+    if (status == TSR_OK)
+        status = take_map(t, source, err);
+    if (status != TSR_OK) {
+        term_free(&t->term);
+        return status;
+    }
+    *out = &t->term;
+    return TSR_OK;
+}
+
+/* Scores of a model and of its mirror image are in the ratio of correlations.
+ */
+static tsr_status check_docked_hand(const map_term *t, int n,
+                                    const double (*xyz)[3],
+                                    const double *weight,
+                                    const tsr_dock_options *options,
+                                    double score, tsr_err *err)
+{
+    tsr_map_pose pose;
+    int is_placed = 0;
+    double(*image)[3] = calloc((size_t)n, sizeof *image);
+    if (image == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a mirror image");
+    memcpy(image, xyz, (size_t)n * sizeof *image);
+    for (int i = 0; i < n; i++)
+        image[i][0] = -image[i][0];
+    tsr_status status = tsr_dock(t->to_dock, n, (const double(*)[3])image,
+                                 weight, options, 1, &pose, &is_placed, err);
+    if (status == TSR_OK && is_placed && pose.score > 1.04 * score)
+        tsr_warn(t->log,
+                 "%s: the mirror image of the start fits better, %.2f times as "
+                 "high a correlation: the map has the wrong hand; mirror it",
+                 t->label, pose.score / score);
+    free(image);
+    return status;
+}
+
+static tsr_status term_place(const tsr_term *term,
+                             const tsr_conformation *conformation,
+                             tsr_motion *motion, int *is_placed, tsr_err *err)
+{
+    const map_term *t = (const map_term *)term;
+    const int n = t->bodies.topology->n_body;
+    const tsr_dock_options options = {.resolution_ang = t->resolution,
+                                      .sigma_ang =
+                                          sigma_middle * t->resolution};
+    tsr_map_pose pose = {.score = 0.0};
+    *is_placed = 0;
+    if (t->to_dock == NULL)
+        return TSR_OK;
+    double *weight = calloc((size_t)n, sizeof *weight);
+    if (weight == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for docking");
+    for (int i = 0; i < n; i++)
+        weight[i] = t->bodies.weight[t->bodies.type[i]];
+    tsr_status status =
+        tsr_dock(t->to_dock, n, (const double(*)[3])conformation->body, weight,
+                 &options, 1, &pose, is_placed, err);
+    if (status == TSR_OK && *is_placed)
+        status = check_docked_hand(t, n, (const double(*)[3])conformation->body,
+                                   weight, &options, pose.score, err);
+    free(weight);
+    memcpy(motion->rotation, pose.turn, sizeof pose.turn);
+    for (int c = 0; c < 3 && *is_placed; c++)
+        motion->shift[c] = pose.to[c] - tsr_vec3_dot(pose.turn[c], pose.from);
+    return status;
+}
+
+static const double *term_constant(const tsr_term *term, int k,
+                                   const char **name, const char **doc)
+{
+    const map_term *t = (const map_term *)term;
+    *name = "limit";
+    *doc = "the correlation that the map's noise would leave of a structure "
+           "that is right";
+    return k == 0 && !isnan(t->limit) ? &t->limit : NULL;
+}
+
+static void term_tell(const tsr_term_options *options, FILE *out)
+{
+    const tsr_map_options *o = (const void *)options;
+    fprintf(out,
+            "Structures were compared with a density map of %g \xc3\x85 "
+            "resolution, bodies as Gaussians; scale, background and noise "
+            "level were integrated out",
+            o->resolution);
+    tsr_term_tell_free(out, ", the width over the resolution", o->sigma_over_r);
+    fputs(". ", out);
+}
+
+/* ---- one prediction ---- */
+
+static double sigma_of(const map_term *t, const double *theta)
+{
+    const double ratio = tsr_parameter_value(&t->term.parameter[0], theta[0]);
+    return fmin(fmax(ratio, sigma_low), sigma_high) * t->resolution;
+}
+
+static void *term_fit_new(const tsr_term *term)
+{
+    return tsr_map_fit_new(&((const map_term *)term)->bodies);
+}
+
+static tsr_status term_fit(const tsr_term *term,
+                           const tsr_prediction *prediction,
+                           const double *theta, void *fit, tsr_err *err)
+{
+    const map_term *t = (const map_term *)term;
+    if (prediction->n_state > t->bodies.most_state)
+        return tsr_fail(err, TSR_E_INTERNAL, "map: %d states, room for %d",
+                        prediction->n_state, t->bodies.most_state);
+    tsr_map_fit_make(&t->bodies, sigma_of(t, theta), prediction, fit);
+    return TSR_OK;
+}
+
+static tsr_status term_update(const tsr_term *term, const void *from,
+                              const tsr_prediction *prediction,
+                              const double *theta, void *fit, tsr_err *err)
+{
+    const map_term *t = (const map_term *)term;
+    const tsr_map_fit *old = from;
+    if (old->sigma_ang != sigma_of(t, theta) ||
+        old->n_state != prediction->n_state)
+        return term_fit(term, prediction, theta, fit, err);
+    tsr_map_fit_update(&t->bodies, old, prediction, fit);
+    return TSR_OK;
+}
+
+static void term_refit(const tsr_term *term, const void *from,
+                       const double *theta, void *fit)
+{
+    const map_term *t = (const map_term *)term;
+    tsr_map_fit_copy(&t->bodies, from, fit);
+    tsr_map_fit_make(&t->bodies, sigma_of(t, theta), NULL, fit);
+}
+
+/* log P(T < -x) of Student's t with nu degrees of freedom, x > 0: half the
+ * incomplete beta function, whose first terms do where the number itself would
+ * underflow. */
+static double log_tail(double x, double nu)
+{
+    const double a = 0.5 * nu, z = nu / (nu + x * x);
+    double term = 1.0, sum = 1.0;
+    for (int k = 0; k < 10000 && term > 1e-12 * sum; k++) {
+        term *= z * (a + 0.5 + k) / (a + 1.0 + k);
+        sum += term;
+    }
+    return a * log(z) + 0.5 * log1p(-z) - log(a) - gsl_sf_lnbeta(a, 0.5) +
+           log(sum) - log(2.0);
+}
+
+/* log P(a > 0): a is distributed as Student's t about its best value. */
+static double log_positive(double cc, double m)
+{
+    const double x = cc * sqrt(m / (1.0 - cc * cc));
+    return x > -5.0 ? log(gsl_cdf_tdist_P(x, m)) : log_tail(-x, m);
+}
+
+static double term_log_lik(const tsr_term *term, const void *fit,
+                           const double *theta)
+{
+    const map_term *t = (const map_term *)term;
+    const tsr_map_fit *f = fit;
+    const double n = t->n_free, m = n - 2.0;
+    (void)theta;
+    /* Sums over all of space are not those of a box that the blurred molecule
+     * does not fit into: what is left of its variance is none. */
+    if (!(f->var_s > 0.0))
+        return -HUGE_VAL;
+    /* Sums of bodies are those of the grid to some 1e-4. */
+    const double most = 1.0 - 1e-6;
+    const double cc = fmax(-most, fmin(most, f->cc));
+    return -0.5 * log(n * n * f->var_s) -
+           0.5 * m * log(pi * n * t->map->square * (1.0 - cc * cc)) +
+           gsl_sf_lngamma(0.5 * m) - log(2.0) + log_positive(cc, m);
+}
+
+/* That of least squares: the noise is what the residuals show, (1 - CC^2) of
+ * the map's variance, and the density on the map's scale explains CC^2. */
+static void term_stiffen(const tsr_term *term, const void *fit, int state,
+                         int n, const double *v, double *y)
+{
+    const map_term *t = (const map_term *)term;
+    const tsr_map_fit *f = fit;
+    const double w = f->weight[state], cc2 = fmin(f->cc * f->cc, 1.0 - 1e-6);
+    if (f->cc > 0.0)
+        tsr_map_fit_stiffen(&t->bodies, f, state,
+                            w * w * (t->n_free - 2.0) * cc2 / (1.0 - cc2) /
+                                (t->map->n_voxel * f->var_s),
+                            n, v, y);
+}
+
+/* The noise is estimated from the residuals, so that in units of it their
+ * squares add up to n whatever the structure. In units of the map's own spread
+ * they are, a voxel, the share of its variance that the structures leave. */
+static double term_chi2(const tsr_term *term, const void *fit)
+{
+    const tsr_map_fit *f = fit;
+    (void)term;
+    return 1.0 - f->cc * f->cc;
+}
+
+static void term_predict(const tsr_term *term, const tsr_prediction *prediction,
+                         const double *theta, double *value)
+{
+    tsr_map_fit *f = term_fit_new(term);
+    value[0] = (double)NAN;
+    if (f != NULL && term_fit(term, prediction, theta, f, NULL) == TSR_OK)
+        value[0] = f->cc;
+    free(f);
+}
+
+static double term_log_point(const tsr_term *term, const void *fit,
+                             const double *theta, int k, double value)
+{
+    (void)k, (void)value;
+    return term_log_lik(term, fit, theta);
+}
+
+/* A map is not drawn anew: its noise has no model in space. */
+static double term_draw_point(const tsr_term *term, const double *theta, int k,
+                              double value, gsl_rng *rng)
+{
+    (void)term, (void)theta, (void)k, (void)rng;
+    return value;
+}
+
+static const tsr_map_options *term_options_map(const tsr_term_options *options)
+{
+    return (const void *)options;
+}
+
+const tsr_term_type tsr_term_map = {
+    .name = "map",
+    .doc = "a density map, as of electron microscopy",
+    .source = "docs/density.md",
+    .fields = fields,
+    .needs = TSR_NEEDS_STATES | TSR_NEEDS_PLACE,
+    .observable = "map_correlation",
+    .axis = "map_point",
+    .title = "Density map",
+    .is_correlation = 1,
+    .map = term_options_map,
+    .read = term_read,
+    .constant = term_constant,
+    .place = term_place,
+    .free = term_free,
+    .tell = term_tell,
+    .fit_new = term_fit_new,
+    .fit = term_fit,
+    .update = term_update,
+    .refit = term_refit,
+    .log_lik = term_log_lik,
+    .stiffen = term_stiffen,
+    .chi2 = term_chi2,
+    .predict = term_predict,
+    .log_point = term_log_point,
+    .draw_point = term_draw_point};

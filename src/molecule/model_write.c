@@ -1,0 +1,176 @@
+/* Models as PDB or mmCIF, atom by atom from the same list. PDB has no room for
+ * many chains, atoms or large coordinates: that is checked before it is
+ * written. */
+#include "molecule/model_atoms.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_SERIAL = 99999, MAX_REMARK = 69, MAX_CHAINS = 62 };
+
+static void print_remark(const char *remark, const char *prefix, FILE *out)
+{
+    for (const char *p = remark; p != NULL && *p != '\0';) {
+        size_t n = strcspn(p, "\n");
+        n = n > MAX_REMARK ? MAX_REMARK : n;
+        fprintf(out, "%s%.*s\n", prefix, (int)n, p);
+        p += n;
+        p += *p == '\n';
+    }
+}
+
+tsr_status tsr_model_begin(const tsr_model_spec *spec, const char *remark,
+                           FILE *out, tsr_err *err)
+{
+    static const char *const item[] = {"group_PDB",      "id",
+                                       "type_symbol",    "label_atom_id",
+                                       "label_alt_id",   "label_comp_id",
+                                       "label_asym_id",  "label_entity_id",
+                                       "label_seq_id",   "pdbx_PDB_ins_code",
+                                       "Cartn_x",        "Cartn_y",
+                                       "Cartn_z",        "occupancy",
+                                       "B_iso_or_equiv", "auth_seq_id",
+                                       "auth_comp_id",   "auth_asym_id",
+                                       "auth_atom_id",   "pdbx_PDB_model_num"};
+    switch (spec->format) {
+    case TSR_MODEL_PDB:
+        /* a record TER after each chain has a number, too */
+        if (spec->atoms->n_atom > MAX_SERIAL - MAX_CHAINS)
+            return tsr_fail(err, TSR_E_DATA,
+                            "%d atoms are too many for PDB; write mmCIF with "
+                            "--format cif",
+                            spec->atoms->n_atom);
+        print_remark(remark, "REMARK 999 ", out);
+        break;
+    case TSR_MODEL_CIF:
+        fprintf(out, "data_%s\n#\n", spec->name);
+        print_remark(remark, "# ", out);
+        fputs("loop_\n", out);
+        for (size_t i = 0; i < sizeof item / sizeof *item; i++)
+            fprintf(out, "_atom_site.%s\n", item[i]);
+        break;
+    case TSR_MODEL_XYZ:
+        break;
+    }
+    return TSR_OK;
+}
+
+/* Columns 13 to 16: the element's symbol right-justified in the first two. */
+static void format_name(char out[8], const tsr_model_atom *atom)
+{
+    int is_wide = strlen(atom->name) > 3 || strlen(atom->element) > 1;
+    snprintf(out, 8, is_wide ? "%-4.4s" : " %-3.3s", atom->name);
+}
+
+/* Domains that move by more than 6 Angstrom have B above 999.99; it keeps its
+ * six columns and gives up digits. */
+static void pdb_atom(const tsr_model_atom *a, int serial, const double *x,
+                     double b, FILE *out)
+{
+    const int digits = b < 999.995 ? 2 : b < 9999.95 ? 1 : 0;
+    char name[8];
+    format_name(name, a);
+    fprintf(out,
+            "%s%5d %s %3.3s %c%4d%c   %8.3f%8.3f%8.3f%6.2f%6.*f"
+            "          %2s\n",
+            a->is_guest == TSR_GUEST_LIGAND ? "HETATM" : "ATOM  ", serial, name,
+            a->residue, a->chain, a->number, a->insertion, x[0], x[1], x[2],
+            1.0, digits, fmin(b, 999999.0), a->element);
+}
+
+/* Quoted where the word has a meaning of its own in CIF. */
+static const char *cif_word(const char *text, char out[16])
+{
+    const int is_bare = text[0] != '\0' &&
+                        strcspn(text, " \t") == strlen(text) &&
+                        strchr("_#$'\"[];", text[0]) == NULL &&
+                        strcmp(text, ".") != 0 && strcmp(text, "?") != 0;
+    const char quote = strchr(text, '\'') == NULL ? '\'' : '"';
+    if (is_bare)
+        return text;
+    snprintf(out, 16, "%c%.12s%c", quote, text, quote);
+    return out;
+}
+
+static void cif_atom(const tsr_model_atom *a, int serial, const double *x,
+                     double b, int model, FILE *out)
+{
+    const char insertion = a->insertion == ' ' ? '?' : a->insertion;
+    const char one[2] = {a->chain, '\0'};
+    char quoted[2][16];
+    const char *id = a->chain_id[0] != '\0' ? a->chain_id : one;
+    const char *chain = strcmp(id, " ") == 0 ? "." : cif_word(id, quoted[0]);
+    const char *element = a->element[0] != '\0' ? a->element : "?";
+    const char *name = cif_word(a->name, quoted[1]);
+    char place[16] = ".";
+    if (a->at >= 0)
+        snprintf(place, sizeof place, "%d", a->at + 1);
+    fprintf(out,
+            "%s %d %s %s . %s %s 1 %s %c %.3f %.3f %.3f 1.00 %.2f %d %s %s "
+            "%s %d\n",
+            a->is_guest == TSR_GUEST_LIGAND ? "HETATM" : "ATOM", serial,
+            element, name, a->residue, chain, place, insertion, x[0], x[1],
+            x[2], b, a->number, a->residue, chain, name, model);
+}
+
+static tsr_status check(const tsr_model_spec *spec, const double (*xyz)[3],
+                        tsr_err *err)
+{
+    for (int i = 0; i < spec->atoms->n_atom; i++)
+        for (int d = 0; d < 3; d++) {
+            const double x = xyz[i][d];
+            if (!isfinite(x))
+                return tsr_fail(err, TSR_E_DATA,
+                                "a coordinate of atom %d is not finite", i + 1);
+            if (spec->format == TSR_MODEL_PDB &&
+                !(x > -999.9995 && x < 9999.9995))
+                return tsr_fail(err, TSR_E_DATA,
+                                "coordinate %g of atom %d has no room in PDB; "
+                                "write mmCIF with --format cif",
+                                x, i + 1);
+        }
+    return TSR_OK;
+}
+
+tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
+                           const char *label, const double (*xyz)[3], FILE *out,
+                           tsr_err *err)
+{
+    const tsr_model_atoms *m = spec->atoms;
+    TSR_TRY(check(spec, xyz, err));
+    if (spec->format == TSR_MODEL_PDB)
+        /* above 9999 it grows to the left, where readers look for it, too */
+        fprintf(out, "REMARK 999 %.69s\nMODEL %8d\n", label, number);
+    else if (spec->format == TSR_MODEL_XYZ)
+        fprintf(out, "%d\n%s\n", m->n_atom, label);
+    int serial = 0;
+    for (int i = 0; i < m->n_atom; i++) {
+        const tsr_model_atom *a = &m->atom[i];
+        const double b = spec->b != NULL ? spec->b[i] : 0.0;
+        serial++;
+        if (spec->format == TSR_MODEL_CIF)
+            cif_atom(a, serial, xyz[i], b, number, out);
+        else if (spec->format == TSR_MODEL_XYZ)
+            fprintf(out, "%-2s %.3f %.3f %.3f\n",
+                    a->element[0] != '\0' ? a->element : "X", xyz[i][0],
+                    xyz[i][1], xyz[i][2]);
+        else
+            pdb_atom(a, serial, xyz[i], b, out);
+        if (spec->format == TSR_MODEL_PDB && a->is_guest != TSR_GUEST_LIGAND &&
+            (i + 1 == m->n_atom || m->atom[i + 1].chain != a->chain ||
+             m->atom[i + 1].is_guest != a->is_guest))
+            fprintf(out, "TER   %5d      %3.3s %c%4d%c\n", ++serial, a->residue,
+                    a->chain, a->number, a->insertion);
+    }
+    if (spec->format == TSR_MODEL_PDB)
+        fputs("ENDMDL\n", out);
+    return TSR_OK;
+}
+
+void tsr_model_end(const tsr_model_spec *spec, FILE *out)
+{
+    if (spec->format == TSR_MODEL_PDB)
+        fputs("END\n", out);
+    else if (spec->format == TSR_MODEL_CIF)
+        fputs("#\n", out);
+}

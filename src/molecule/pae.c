@@ -1,0 +1,387 @@
+/* The files hold up to tens of millions of numbers, so they are read as they
+ * come (core/json_read.h), not made into a tree: the 23 MB of 2000
+ * residues take 0.8 s. */
+#include "molecule/pae.h"
+
+#include "core/json_read.h"
+#include "core/text.h"
+#include "files/file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_TOKENS = 20000, NAME_SIZE = 32 };
+
+void tsr_pae_free(tsr_pae *pae)
+{
+    if (pae == NULL)
+        return;
+    free(pae->path);
+    free(pae->error);
+    free(pae->chain);
+    free(pae->number);
+    free(pae->plddt);
+    free(pae);
+}
+
+/* Numbers of a list in which lists may lie; *n of them. NULL: out of memory. */
+typedef struct {
+    double *value;
+    size_t n, room;
+    int n_row; /* lists in the list */
+    int is_short_of_memory;
+} numbers;
+
+static void add_number(numbers *list, double value)
+{
+    if (list->n == list->room) {
+        size_t room = 2 * list->room + 1024;
+        double *bigger = realloc(list->value, room * sizeof *bigger);
+        list->is_short_of_memory |= bigger == NULL;
+        if (bigger == NULL)
+            return;
+        list->value = bigger;
+        list->room = room;
+    }
+    list->value[list->n++] = value;
+}
+
+static void read_numbers(tsr_json_reader *r, numbers *list, int depth)
+{
+    double value;
+    if (!tsr_json_open(r, '[')) {
+        tsr_json_skip(r);
+        return;
+    }
+    while (!list->is_short_of_memory && tsr_json_entry(r))
+        if (depth == 0 && tsr_json_peek(r) == '[') {
+            list->n_row++;
+            read_numbers(r, list, depth + 1);
+        } else if (tsr_json_read_number(r, &value)) {
+            add_number(list, value);
+        }
+}
+
+/* What a file holds, before it is looked at as a whole. */
+typedef struct {
+    numbers error, first, second, plddt, number;
+    char (*chain)[8];
+    size_t n_chain;
+} content;
+
+static void content_clear(content *c)
+{
+    free(c->error.value);
+    free(c->first.value);
+    free(c->second.value);
+    free(c->plddt.value);
+    free(c->number.value);
+    free(c->chain);
+}
+
+static void read_chains(tsr_json_reader *r, content *c)
+{
+    size_t room = 0;
+    if (!tsr_json_open(r, '['))
+        tsr_json_skip(r);
+    else
+        while (tsr_json_entry(r)) {
+            if (c->n_chain == room) {
+                room = 2 * room + 256;
+                char(*bigger)[8] = realloc(c->chain, room * sizeof *bigger);
+                c->error.is_short_of_memory |= bigger == NULL;
+                if (bigger == NULL)
+                    return;
+                c->chain = bigger;
+            }
+            (void)tsr_json_read_text(r, sizeof *c->chain,
+                                     c->chain[c->n_chain++]);
+        }
+}
+
+static void read_object(tsr_json_reader *r, content *c)
+{
+    char key[NAME_SIZE];
+    while (tsr_json_member(r, sizeof key, key))
+        if (strcmp(key, "predicted_aligned_error") == 0 ||
+            strcmp(key, "pae") == 0 || strcmp(key, "distance") == 0)
+            read_numbers(r, &c->error, 0);
+        else if (strcmp(key, "residue1") == 0)
+            read_numbers(r, &c->first, 0);
+        else if (strcmp(key, "residue2") == 0)
+            read_numbers(r, &c->second, 0);
+        else if (strcmp(key, "plddt") == 0)
+            read_numbers(r, &c->plddt, 0);
+        else if (strcmp(key, "token_res_ids") == 0)
+            read_numbers(r, &c->number, 0);
+        else if (strcmp(key, "token_chain_ids") == 0)
+            read_chains(r, c);
+        else
+            tsr_json_skip(r);
+}
+
+/* Boltz and Chai write NumPy's archives, AlphaFold 2 pickles, too. */
+static tsr_status no_json(const char *path, const char *text, size_t size,
+                          long at, tsr_err *err)
+{
+    const int is_archive = size > 4 && memcmp(text, "PK\3\4", 4) == 0;
+    const int is_array = size > 6 && memcmp(text, "\x93NUMPY", 6) == 0;
+    const int is_pickle = size > 2 && text[0] == '\x80' && text[1] < 6;
+    if (!is_archive && !is_array && !is_pickle)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' is no JSON with predicted aligned errors: byte "
+                        "%ld is not what is expected there",
+                        path, at);
+    return tsr_fail(
+        err, TSR_E_DATA,
+        "'%s' is %s; write its predicted aligned errors as JSON: python3 -c "
+        "\"import json, numpy; a = numpy.load('%s', allow_pickle=True)%s; "
+        "print(json.dumps({'pae': a.tolist()}))\" > pae.json",
+        path,
+        is_pickle ? "a Python pickle" : "of NumPy, as Boltz and Chai have them",
+        tsr_text_file_name(path),
+        is_pickle    ? "['predicted_aligned_error']"
+        : is_archive ? "['pae']"
+                     : "");
+}
+
+static tsr_status read_content(const char *path, content *c, tsr_err *err)
+{
+    char *text;
+    size_t size;
+    tsr_status status = tsr_file_read(path, &text, &size, err);
+    if (status != TSR_OK)
+        return status;
+    tsr_json_reader r = {.at = text, .end = text + size};
+    if (tsr_json_open(&r, '[') && !tsr_json_entry(&r))
+        r.is_bad = 1;
+    if (tsr_json_open(&r, '{'))
+        read_object(&r, c);
+    else
+        r.is_bad = 1;
+    if (c->error.is_short_of_memory)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
+    else if (r.is_bad)
+        status = no_json(path, text, size, (long)(r.at - text), err);
+    free(text);
+    return status;
+}
+
+static tsr_status copy_matrix(const content *c, tsr_pae *p, tsr_err *err)
+{
+    const numbers *e = &c->error;
+    size_t n = (size_t)p->n;
+    int has_pairs = c->first.n == e->n && c->second.n == e->n && e->n > 0;
+    p->error = calloc(n * n, sizeof *p->error);
+    TSR_TRY(tsr_allocated(p->error, err));
+    for (size_t k = 0; k < e->n; k++) {
+        size_t row = k / n, column = k % n;
+        double i = has_pairs ? c->first.value[k] - 1.0 : (double)row;
+        double j = has_pairs ? c->second.value[k] - 1.0 : (double)column;
+        if (!(e->value[k] >= 0.0 && e->value[k] < 1e6) || !(i >= 0.0) ||
+            !(j >= 0.0) || i >= p->n || j >= p->n)
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s': value %zu of the predicted aligned errors "
+                            "is no error in Angstrom between two residues",
+                            p->path, k + 1);
+        p->error[(size_t)i * n + (size_t)j] = (float)e->value[k];
+    }
+    return TSR_OK;
+}
+
+/* What the file says of its residues, where it says it of all. */
+static tsr_status copy_tokens(content *c, tsr_pae *p, tsr_err *err)
+{
+    size_t n = (size_t)p->n;
+    if (c->plddt.n == n) {
+        p->plddt = c->plddt.value;
+        c->plddt.value = NULL;
+    }
+    if (c->n_chain != n || c->number.n != n)
+        return TSR_OK;
+    p->number = calloc(n, sizeof *p->number);
+    TSR_TRY(tsr_allocated(p->number, err));
+    for (size_t i = 0; i < n; i++)
+        p->number[i] =
+            fabs(c->number.value[i]) < 1e9 ? (int)c->number.value[i] : 0;
+    p->chain = c->chain;
+    c->chain = NULL;
+    return TSR_OK;
+}
+
+/* A square of errors, row by row or with both residues named. */
+static tsr_status check_square(const content *c, const char *path, tsr_err *err)
+{
+    double side = sqrt((double)c->error.n);
+    int is_square = c->error.n > 0 && side == floor(side) &&
+                    side <= MOST_TOKENS &&
+                    (c->error.n_row == 0 || c->error.n_row == side);
+    return is_square
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_DATA,
+                          "'%s': %zu predicted aligned errors; a square of "
+                          "them is needed, one row a residue (AlphaFold's "
+                          "files have it as predicted_aligned_error or pae)%s",
+                          path, c->error.n,
+                          strstr(tsr_text_file_name(path), "summary") != NULL
+                              ? "; a summary has none: they are in the file "
+                                "of confidences, or full_data, beside it"
+                              : "");
+}
+
+static tsr_status fill(content *c, const char *path, tsr_pae *p, tsr_err *err)
+{
+    TSR_TRY(read_content(path, c, err));
+    TSR_TRY(check_square(c, path, err));
+    p->n = (int)sqrt((double)c->error.n);
+    p->path = strdup(path);
+    TSR_TRY(tsr_allocated(p->path, err));
+    TSR_TRY(copy_matrix(c, p, err));
+    return copy_tokens(c, p, err);
+}
+
+tsr_status tsr_pae_read(const char *path, tsr_pae **out, tsr_err *err)
+{
+    content c = {0};
+    tsr_pae *p = calloc(1, sizeof *p);
+    *out = NULL;
+    TSR_TRY(tsr_allocated(p, err));
+    tsr_status status = fill(&c, path, p, err);
+    content_clear(&c);
+    if (status == TSR_OK)
+        *out = p;
+    else
+        tsr_pae_free(p);
+    return status;
+}
+
+double tsr_pae_between(const tsr_pae *pae, int row_a, int row_b)
+{
+    size_t n = (size_t)pae->n, a = (size_t)row_a, b = (size_t)row_b;
+    return 0.5 *
+           ((double)pae->error[a * n + b] + (double)pae->error[b * n + a]);
+}
+
+/* ---- which file, which row ---- */
+
+/* How names of models become names of their errors: what stands in the one and
+ * what stands in its place in the other. An empty word is the end. */
+static const struct {
+    const char *model, *errors;
+} rename_rule[] = {
+    {"-model_", "-predicted_aligned_error_"}, /* AlphaFold database */
+    {"_unrelaxed_rank_", "_scores_rank_"},    /* ColabFold */
+    {"_relaxed_rank_", "_scores_rank_"},
+    {"_model_", "_full_data_"}, /* AlphaFold server */
+    {"_model", "_confidences"}, /* AlphaFold 3 */
+    {"model", "confidences"},
+    {"unrelaxed_model", "pae_model"}, /* AlphaFold 2 */
+    {"relaxed_model", "pae_model"},
+    {"", ""},
+    {"", "_pae"},
+    {"", "_predicted_aligned_error"},
+    {"", "_predicted_aligned_error_v1"},
+    {"", "_confidences"}};
+
+static size_t stem_length(const char *path)
+{
+    static const char *const ending[] = {".gz", ".pdb", ".cif", ".ent",
+                                         ".mmcif"};
+    size_t n = strlen(path);
+    for (size_t k = 0; k < sizeof ending / sizeof *ending; k++) {
+        size_t m = strlen(ending[k]);
+        if (n > m && strncmp(path + n - m, ending[k], m) == 0)
+            n -= m;
+    }
+    return n;
+}
+
+/* The last place of a word in the name of the file; NULL: not there. */
+static const char *find_word(const char *path, size_t n, const char *word)
+{
+    const size_t m = strlen(word);
+    const char *found = NULL, *slash = strrchr(path, '/');
+    if (m == 0)
+        return path + n;
+    for (size_t i = slash == NULL ? 0 : (size_t)(slash - path); i + m <= n; i++)
+        if (strncmp(path + i, word, m) == 0)
+            found = path + i;
+    return found;
+}
+
+/* The name with the rule's words exchanged, and an ending. */
+static char *rename_model(const char *model, size_t n, size_t rule,
+                          const char *ending)
+{
+    const char *at = find_word(model, n, rename_rule[rule].model);
+    if (at == NULL)
+        return NULL;
+    const char *rest = at + strlen(rename_rule[rule].model);
+    return tsr_words_of("%.*s%s%.*s%s", (int)(at - model), model,
+                        rename_rule[rule].errors, (int)(model + n - rest), rest,
+                        ending);
+}
+
+char *tsr_pae_beside(const char *model)
+{
+    static const char *const ending[] = {".json", ".json.gz"};
+    size_t n = stem_length(model);
+    for (size_t k = 0; k < sizeof rename_rule / sizeof *rename_rule; k++)
+        for (int e = 0; e < 2; e++) {
+            char *path = rename_model(model, n, k, ending[e]);
+            if (path != NULL && access(path, R_OK) == 0)
+                return path;
+            free(path);
+        }
+    return NULL;
+}
+
+static void rows_by_name(const tsr_pae *p, const tsr_structure *s, int *row)
+{
+    for (int i = 0; i < s->n_residue; i++)
+        for (int t = 0; t < p->n && row[i] < 0; t++)
+            if (p->number[t] == s->residue[i].number &&
+                strcmp(p->chain[t], s->residue[i].chain) == 0)
+                row[i] = t;
+}
+
+/* In order, or a single chain's by number. 0: neither can be. */
+static int rows_by_order(const tsr_pae *p, const tsr_structure *s, int *row)
+{
+    const int is_whole = p->n == s->n_residue;
+    int fits = is_whole || (s->n_chain == 1 && p->chain == NULL);
+    for (int i = 0; i < s->n_residue && !is_whole; i++)
+        fits &= s->residue[i].number >= 1 && s->residue[i].number <= p->n;
+    for (int i = 0; i < s->n_residue && fits; i++)
+        row[i] = is_whole ? i : s->residue[i].number - 1;
+    return fits;
+}
+
+tsr_status tsr_pae_rows(const tsr_pae *pae, const tsr_structure *structure,
+                        int *row, tsr_err *err)
+{
+    const tsr_structure *s = structure;
+    int missing = 0;
+    for (int i = 0; i < s->n_residue; i++)
+        row[i] = -1;
+    if (pae->chain != NULL)
+        rows_by_name(pae, s, row);
+    while (missing < s->n_residue && row[missing] >= 0)
+        missing++;
+    if (missing == s->n_residue || rows_by_order(pae, s, row))
+        return TSR_OK;
+    if (pae->chain != NULL)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' has no predicted aligned errors of residue %s:%d "
+                        "of '%s', and %d residues or ligands' atoms to its %d: "
+                        "give those of this model, with its names of chains",
+                        pae->path, s->residue[missing].chain,
+                        s->residue[missing].number, s->path, pae->n,
+                        s->n_residue);
+    return tsr_fail(err, TSR_E_DATA,
+                    "'%s' has predicted aligned errors of %d residues, '%s' "
+                    "has %d residues: give those of this model",
+                    pae->path, pae->n, s->path, s->n_residue);
+}

@@ -1,0 +1,97 @@
+/* Which parts of a structure hold together, and what between and around them
+ * may move: from a file to the flexible ranges of a configuration.
+ *
+ * Residues in contact are a graph (parts_graph.c). A chain is cut where the
+ * least of it crosses, again and again, as long as what crosses is little for
+ * the size of the smaller side (parts_cut.c): a normalised cut (Shi & Malik
+ * 2000) among those that torsions of the chain can open. A domain of several
+ * stretches is therefore never taken apart, and what is inserted into it stays
+ * in it. docs/domains.md tells how well this meets what others published. */
+#ifndef TSR_MOLECULE_PARTS_H
+#define TSR_MOLECULE_PARTS_H
+
+#include "core/field.h"
+#include "core/log.h"
+#include "molecule/pae.h"
+#include "molecule/structure.h"
+
+/* What decided, the best that there is. */
+typedef enum {
+    TSR_EVIDENCE_CONTACTS, /* and secondary structure: a measured structure */
+    TSR_EVIDENCE_PLDDT,    /* these, and pLDDT in the B column */
+    TSR_EVIDENCE_PAE,      /* these, and predicted aligned errors */
+    TSR_EVIDENCE_PAIRS     /* of bases: there is no protein */
+} tsr_evidence;
+
+/* A run of residues that moves as one. */
+typedef struct {
+    int first, last; /* residues */
+    int is_fixed;    /* 1: keeps its place with the others that have it */
+} tsr_rigid_part;
+
+typedef enum {
+    TSR_RANGE_TAIL,   /* before the first or after the last part of a chain */
+    TSR_RANGE_LINKER, /* between two parts that move against each other */
+    TSR_RANGE_LOOP,   /* between two that keep their places */
+    TSR_RANGE_CHAIN   /* a chain without any part that is rigid */
+} tsr_range_role;
+
+typedef struct {
+    int first, last; /* residues of one chain, without a break */
+    tsr_range_role role;
+    int before, after; /* parts beside it; -1: none */
+} tsr_flexible_range;
+
+typedef struct {
+    tsr_evidence evidence;
+    int n_residue;
+    char *kind;         /* [n_residue] secondary structure */
+    double *confidence; /* [n_residue] 0 to 1; without a prediction 1 */
+    int *part;          /* [n_residue] its rigid part; -1: flexible */
+    int n_part, n_range;
+    tsr_rigid_part *rigid;       /* [n_part] in order */
+    tsr_flexible_range *range;   /* [n_range] in order */
+    tsr_strings flexible, fixed; /* as a configuration has them */
+    int n_strand; /* of the flexible the last: of strands of nucleotides */
+    int n_note, n_grave;
+    char **note; /* [n_note] sentences: what to look at; the first n_grave say
+                    that the file is not what it seems */
+} tsr_parts;
+
+/* What was decided before. Zeroed: nothing. */
+typedef struct {
+    const int *rigid; /* [n_residue] 1: is not to be flexible; NULL: none */
+    const tsr_strings *fixed; /* ranges of strands, too; NULL: none */
+    int no_loops;   /* 1: no part keeps its place, so loops stay as they are */
+    int no_strands; /* 1: nucleotides are left out */
+} tsr_parts_wish;
+
+/* pae: NULL without. Errors: TSR_E_DATA (pae does not belong to the structure,
+ * a residue without CA), TSR_E_NOMEM. */
+tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
+                          tsr_parts_wish wish, tsr_parts **out, tsr_err *err);
+void tsr_parts_free(tsr_parts *parts);
+
+/* Appends to parts->flexible the stretches of two nucleotides or more, joined
+ * by bonds, that are single-stranded, by the atoms of the structure's file: no
+ * base pairs, and nothing else touches them. Not those that a run could not
+ * move, nor what `fixed` (ranges; may be NULL) names, nor strands that nothing
+ * holds beside a protein. Errors: TSR_E_NOMEM. */
+tsr_status tsr_parts_strands(const tsr_structure *structure,
+                             const tsr_strings *fixed, tsr_parts *parts,
+                             tsr_err *err);
+
+/* "predicted aligned errors", "pLDDT", "contacts and secondary structure",
+ * "bases that pair". */
+const char *tsr_evidence_text(tsr_evidence evidence);
+
+/* The same with the errors that `pae` names (NULL: a file beside the
+ * structure's own, where there is one; if it does not fit it is told of and
+ * left), and the strands of nucleotides. used_pae (may be NULL): the file that
+ * was used, or NULL; caller frees. Errors: those of reading, and of
+ * tsr_parts_find. */
+tsr_status tsr_parts_with(const tsr_structure *structure, const char *pae,
+                          tsr_parts_wish wish, tsr_log *log, tsr_parts **out,
+                          char **used_pae, tsr_err *err);
+
+#endif

@@ -1,0 +1,68 @@
+/* The trained numbers of the prior, and how they were made (what of the
+ * structures: prior_sample.h; the fits: mixture_train.h).
+ *
+ * (phi, psi): a mixture for each of six classes of residues (those of the
+ * Top8000 set, Lovell et al. 2003, Williams et al. 2018). Side-chain centres
+ * (mass-weighted, atoms beyond CB, in the frame of N-CA-C): a mixture of
+ * Gaussians for each residue type. Bond angle N-CA-C: a Gaussian for each
+ * residue type. Contact distances are the lower end of what neighbouring
+ * bodies show in structures: for each pair of body types the 1 % quantile of
+ * the distances below 10 A of pairs at least 3 residues apart (by position in
+ * a chain; bodies of different chains always count); a pair seen fewer than
+ * 500 times takes the mean over the two types' own quantiles, each over its
+ * partners of all types. */
+#ifndef TSR_MOLECULE_PRIOR_TABLE_H
+#define TSR_MOLECULE_PRIOR_TABLE_H
+
+#include "core/log.h"
+#include "core/status.h"
+#include "molecule/residue.h"
+#include "molecule/side_density.h"
+#include "molecule/torsion_density.h"
+
+/* A residue before proline is pre-Pro unless it is Gly or Pro itself. */
+typedef enum {
+    TSR_RAMA_GENERAL,
+    TSR_RAMA_ILE_VAL,
+    TSR_RAMA_GLY,
+    TSR_RAMA_PRE_PRO,
+    TSR_RAMA_TRANS_PRO,
+    TSR_RAMA_CIS_PRO,
+    TSR_N_RAMA
+} tsr_rama_class;
+
+extern const char *const tsr_rama_name[TSR_N_RAMA];
+
+/* next_is_pro: a peptide bond joins it to a proline. omega_rad: of the bond
+ * before it (NaN, where there is none, counts as trans). */
+tsr_rama_class tsr_rama_class_of(tsr_amino amino, int next_is_pro,
+                                 double omega_rad);
+
+typedef struct {
+    long count;      /* residues trained on */
+    double mean, sd; /* rad */
+} tsr_angle_gaussian;
+
+typedef struct {
+    tsr_torsion_mixture torsion[TSR_N_RAMA];
+    tsr_side_mixture side[TSR_N_AMINO];
+    tsr_angle_gaussian angle[TSR_N_AMINO]; /* N-CA-C */
+    /* Angstrom, by number of bodies a residue (TSR_BODIES_ONE, _TWO): */
+    double contact[TSR_BODIES_TWO + 1][TSR_MAX_TYPE][TSR_MAX_TYPE];
+    char *source; /* how it was made */
+} tsr_prior_table;
+
+/* Where a missing side chain is put: the mean of the heaviest Gaussian. */
+void tsr_prior_table_side(const tsr_prior_table *table, tsr_amino amino,
+                          double side[3]);
+
+tsr_status tsr_prior_table_read(const char *path, tsr_prior_table **out,
+                                tsr_err *err);
+tsr_status tsr_prior_table_write(const tsr_prior_table *table, const char *path,
+                                 tsr_err *err);
+tsr_status tsr_prior_table_train(int n_path, const char *const *path,
+                                 int n_thread, tsr_log *log,
+                                 tsr_prior_table **out, tsr_err *err);
+void tsr_prior_table_free(tsr_prior_table *table);
+
+#endif

@@ -1,0 +1,248 @@
+/* How far apart two bodies can come, whatever the free torsions are.
+ *
+ * A free torsion turns about an axis through the CA of its residue, a hinge,
+ * and so does a change of the angle there. So the distance between the CA of
+ * two neighbouring hinges is fixed, and so is that from any body between them
+ * to either. The distance of two bodies is at most the way along the hinges,
+ * which, where a chain rides on another, goes over to it where the two are one
+ * rigid unit. */
+#include "molecule/topology.h"
+
+#include "core/vec3.h"
+
+#include <stdlib.h>
+
+typedef struct {
+    const tsr_topology *t;
+    const tsr_conformation *c;
+    int first, last; /* residues of the chain */
+    int n_hinge;
+    int *hinge; /* [n_hinge] residues, ascending */
+} chain_view;
+
+/* Largest distance from `point` to a body of residues a..b. A free side chain
+ * is taken at its present place. */
+static double farthest(const chain_view *v, int a, int b, const double point[3])
+{
+    double worst = 0.0;
+    for (int i = a; i <= b; i++) {
+        const tsr_residue *r = &v->t->residue[i];
+        for (int k = 0; k < r->n_body; k++) {
+            double d = tsr_vec3_distance(v->c->body[r->first_body + k], point);
+            worst = d > worst ? d : worst;
+        }
+    }
+    return worst;
+}
+
+static double inner_diameter(const chain_view *v, int a, int b)
+{
+    double worst = 0.0;
+    for (int i = a; i <= b; i++) {
+        const tsr_residue *r = &v->t->residue[i];
+        for (int k = 0; k < r->n_body; k++) {
+            double d = farthest(v, i, b, v->c->body[r->first_body + k]);
+            worst = d > worst ? d : worst;
+        }
+    }
+    return worst;
+}
+
+static const double *hinge_ca(const chain_view *v, int h)
+{
+    return v->c->backbone[v->hinge[h]][TSR_CA];
+}
+
+/* Stretch s of residues lies between hinges s-1 and s, both included. */
+static void stretch(const chain_view *v, int s, int *a, int *b)
+{
+    *a = s == 0 ? v->first : v->hinge[s - 1];
+    *b = s == v->n_hinge ? v->last : v->hinge[s];
+}
+
+static double chain_extent(const chain_view *v)
+{
+    double worst = 0.0;
+    double open = 0.0; /* farthest body so far, measured to the last hinge */
+    for (int s = 0; s <= v->n_hinge; s++) {
+        int a, b;
+        stretch(v, s, &a, &b);
+        double own = inner_diameter(v, a, b);
+        worst = own > worst ? own : worst;
+        if (s > 0) {
+            double d = open + farthest(v, a, b, hinge_ca(v, s - 1));
+            worst = d > worst ? d : worst;
+        }
+        if (s == v->n_hinge)
+            break;
+        double link =
+            s == 0 ? 0.0
+                   : tsr_vec3_distance(hinge_ca(v, s - 1), hinge_ca(v, s));
+        double here = farthest(v, a, b, hinge_ca(v, s));
+        open = open + link > here ? open + link : here;
+    }
+    return worst;
+}
+
+/* A hinge whose CA nothing moves: the one next to a fixed residue, or else
+ * where the turning side changes. */
+static int still_hinge(const chain_view *v)
+{
+    int middle = 0;
+    for (int i = v->first; i <= v->last; i++) {
+        if (!v->t->residue[i].is_fixed)
+            continue;
+        while (middle + 1 < v->n_hinge && v->hinge[middle] < i)
+            middle++;
+        return middle;
+    }
+    for (int h = 0; h < v->n_hinge; h++) {
+        int i = v->hinge[h];
+        if (!(v->last - i < i - v->first))
+            middle = h;
+    }
+    return middle;
+}
+
+/* The stretch that has a residue; a hinge ends the one before it. */
+static int stretch_of(const chain_view *v, int residue)
+{
+    int s = 0;
+    while (s < v->n_hinge && v->hinge[s] < residue)
+        s++;
+    return s;
+}
+
+/* How far a body of the chain can be from a point that goes with stretch s. */
+static double reach_from(const chain_view *v, int s, const double point[3])
+{
+    int a, b;
+    stretch(v, s, &a, &b);
+    double worst = farthest(v, a, b, point);
+    for (int side = -1; side <= 1; side += 2) {
+        double way = 0.0;
+        const double *from = point;
+        for (int h = side < 0 ? s - 1 : s; h >= 0 && h < v->n_hinge;
+             h += side) {
+            way += tsr_vec3_distance(from, hinge_ca(v, h));
+            from = hinge_ca(v, h);
+            stretch(v, side < 0 ? h : h + 1, &a, &b);
+            worst = fmax(worst, way + farthest(v, a, b, from));
+        }
+    }
+    return worst;
+}
+
+/* A point that no move moves, or, of a chain that rides, none but its host's;
+ * in stretch *s. */
+static void still_point(const chain_view *v, double fixed[3], int *s)
+{
+    *s = v->n_hinge == 0 ? 0 : still_hinge(v);
+    tsr_vec3_copy(fixed, v->n_hinge == 0 ? v->c->backbone[v->first][TSR_CA]
+                                         : hinge_ca(v, *s));
+}
+
+/* How far a point that goes with stretch s can be from the chain's still
+ * point, at the end of stretch `middle`. */
+static double way_to(const chain_view *v, int middle, int s,
+                     const double still[3], const double point[3])
+{
+    if (s == middle || s == middle + 1)
+        return tsr_vec3_distance(still, point);
+    const int side = s < middle ? -1 : 1, end = side < 0 ? s : s - 1;
+    double way = tsr_vec3_distance(hinge_ca(v, end), point);
+    for (int h = middle; h != end; h += side)
+        way += tsr_vec3_distance(hinge_ca(v, h), hinge_ca(v, h + side));
+    return way;
+}
+
+/* Free side chains swing and bodies of a hinge shift with O: a margin for both,
+ * Angstrom, on either end. It holds nearly all of a side chain's Gaussian,
+ * which has no end; P(X) = 0 for the rest (posterior/setup.h). */
+static const double side_margin = 3.0;
+
+/* Of each chain. */
+typedef struct {
+    chain_view view;
+    double fixed[3]; /* the still point, */
+    int middle;      /* the stretch that it ends, */
+    double radius;   /* and how far from it the chain can be */
+    int order;       /* a host's is less than that of what rides on it */
+    int host;        /* the chain on which it rides; -1: none */
+    double way;      /* how far its still point can be from the host's */
+    double beside;   /* and any body of the host */
+} chain_reach;
+
+static int chain_of(int n_chain, const chain_reach *chain, int residue)
+{
+    int k = 0;
+    while (k + 1 < n_chain && chain[k + 1].view.first <= residue)
+        k++;
+    return k;
+}
+
+static void look_at_chains(const tsr_topology *t, const tsr_conformation *first,
+                           int *hinge, chain_reach *chain)
+{
+    for (int k = 0, i = 0; k < t->n_chain; k++) {
+        chain_view v = {t, first, i, t->residue[i].chain_last, 0, hinge + i};
+        for (int r = v.first; r <= v.last; r++)
+            if (t->residue[r].flexible)
+                v.hinge[v.n_hinge++] = r;
+        chain_reach *c = &chain[k];
+        *c = (chain_reach){.view = v, .order = -1, .host = -1};
+        still_point(&v, c->fixed, &c->middle);
+        c->radius = reach_from(&v, c->middle, c->fixed);
+        i = v.last + 1;
+    }
+    for (int k = 0; k < t->n_ride; k++) {
+        chain_reach *c = &chain[t->ride[k].chain];
+        c->order = k;
+        c->host = chain_of(t->n_chain, chain, t->ride[k].host);
+        const chain_reach *host = &chain[c->host];
+        const int s = stretch_of(&host->view, t->ride[k].host);
+        c->way = way_to(&host->view, host->middle, s, host->fixed, c->fixed);
+        c->beside = reach_from(&host->view, s, c->fixed);
+    }
+}
+
+/* How far two chains can be from each other, the way over those that they ride
+ * on. */
+static double far_apart(const chain_reach *chain, int x, int y)
+{
+    double way = chain[x].radius + chain[y].radius;
+    if (chain[x].host == y)
+        return chain[x].radius + chain[x].beside;
+    if (chain[y].host == x)
+        return chain[y].radius + chain[y].beside;
+    while (x != y && (chain[x].host >= 0 || chain[y].host >= 0)) {
+        int *later = chain[x].order > chain[y].order ? &x : &y;
+        way += chain[*later].way;
+        *later = chain[*later].host;
+    }
+    return way + tsr_vec3_distance(chain[x].fixed, chain[y].fixed);
+}
+
+double tsr_topology_reach(const tsr_topology *topology,
+                          const tsr_conformation *first)
+{
+    const int n = topology->n_chain;
+    int *hinge = calloc((size_t)topology->n_residue, sizeof *hinge);
+    chain_reach *chain = calloc((size_t)n, sizeof *chain);
+    double worst = (double)NAN;
+    if (hinge != NULL && chain != NULL) {
+        look_at_chains(topology, first, hinge, chain);
+        worst = 0.0;
+        for (int x = 0; x < n; x++) {
+            worst = fmax(worst, chain_extent(&chain[x].view));
+            for (int y = 0; y < x; y++)
+                worst = fmax(worst, far_apart(chain, x, y));
+        }
+        worst += 2.0 * side_margin;
+        for (int c = 0; c < n; c++)
+            worst = topology->mobile[c] && n > 1 ? HUGE_VAL : worst;
+    }
+    free(hinge);
+    free(chain);
+    return worst;
+}

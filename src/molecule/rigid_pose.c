@@ -1,0 +1,131 @@
+/* Walks along the chains from one rigid part to the next, and measures how they
+ * lie from the drawn backbone alone. */
+#include "molecule/rigid_pose.h"
+
+#include "core/vec3.h"
+
+/* A rigid part has at least so many residues, a tail so many flexible ones: the
+ * CA of the first does not move against the part, that of the second hardly. */
+enum { LEAST_PART = 4, LEAST_TAIL = 3 };
+
+const tsr_pose_variable tsr_pose_variables[TSR_N_POSE_VALUE] = {
+    {"distance", "Angstrom", "distance of their centres"},
+    {"from_x", NULL, "direction to the second in the frame of the first"},
+    {"from_y", NULL, "as from_x"},
+    {"from_z", NULL, "as from_x"},
+    {"to_x", NULL, "direction to the first in the frame of the second"},
+    {"to_y", NULL, "as to_x"},
+    {"to_z", NULL, "as to_x"},
+    {"twist", "rad", "turn of the second about the line of the centres"}};
+
+const tsr_pose_variable tsr_tail_variables[TSR_N_TAIL_VALUE] = {
+    {"distance", "Angstrom", "its end-to-end distance"},
+    {"x", NULL, "its direction in the frame of the residue before it"},
+    {"y", NULL, "as x"},
+    {"z", NULL, "as x"}};
+
+/* The next rigid part of the list, from residue i on: its first residue, and
+ * *last; n_residue where there is none. */
+static int next_part(const tsr_topology *t, int i, int *last)
+{
+    for (; i < t->n_residue; i = *last + 1) {
+        const tsr_residue *r = &t->residue[i];
+        *last = i;
+        if (r->unit < 0)
+            continue;
+        while (*last < r->chain_last && t->residue[*last + 1].unit == r->unit)
+            ++*last;
+        if (*last - i + 1 >= LEAST_PART)
+            break;
+    }
+    return i;
+}
+
+int tsr_pose_find(const tsr_topology *topology, int k, tsr_pose *pose)
+{
+    const tsr_topology *t = topology;
+    int last, first = next_part(t, 0, &last);
+    while (first < t->n_residue) {
+        int end, begin = next_part(t, last + 1, &end);
+        if (begin >= t->n_residue)
+            return 0;
+        const tsr_residue *a = &t->residue[first], *b = &t->residue[begin];
+        int varies = a->unit != b->unit;
+        if (varies && k-- == 0) {
+            *pose = (tsr_pose){{first, begin}, {last, end}};
+            return 1;
+        }
+        first = begin;
+        last = end;
+    }
+    return 0;
+}
+
+int tsr_tail_find(const tsr_topology *topology, int k, tsr_tail *tail)
+{
+    const tsr_topology *t = topology;
+    for (int i = 0; i < t->n_residue; i++) {
+        const tsr_residue *r = &t->residue[i];
+        int ends[2] = {r->chain_first, r->chain_last};
+        if (r->unit < 0)
+            continue;
+        for (int side = 0; side < 2; side++) {
+            int step = side == 0 ? -1 : 1, j = i;
+            while (j != ends[side] && t->residue[j + step].unit < 0)
+                j += step;
+            if (j == ends[side] && (j - i) * step >= LEAST_TAIL && k-- == 0) {
+                *tail = (tsr_tail){i, j};
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static void centre_of(const tsr_conformation *c, int first, int last,
+                      double centre[3])
+{
+    centre[0] = centre[1] = centre[2] = 0.0;
+    for (int i = first; i <= last; i++)
+        for (int d = 0; d < 3; d++)
+            centre[d] += c->backbone[i][TSR_CA][d] / (last - first + 1);
+}
+
+/* Unit vector from one point to another, in the frame of a residue. */
+static void direction_in(double (*residue)[3], const double from[3],
+                         const double to[3], double frame[3][3], double out[3])
+{
+    double u[3];
+    const double origin[3] = {0.0, 0.0, 0.0};
+    tsr_vec3_sub(u, to, from);
+    tsr_vec3_normalize(u);
+    tsr_frame(frame, residue[TSR_N], residue[TSR_CA], residue[TSR_C]);
+    tsr_frame_to_local(out, frame, origin, u);
+}
+
+void tsr_pose_measure(const tsr_conformation *conformation,
+                      const tsr_pose *pose, double value[TSR_N_POSE_VALUE])
+{
+    double centre[2][3], frame[3][3], y[2][3];
+    for (int p = 0; p < 2; p++)
+        centre_of(conformation, pose->first[p], pose->last[p], centre[p]);
+    value[0] = tsr_vec3_distance(centre[0], centre[1]);
+    for (int p = 0; p < 2; p++) {
+        int joint = p == 0 ? pose->last[0] : pose->first[1];
+        direction_in(conformation->backbone[joint], centre[p], centre[1 - p],
+                     frame, value + 1 + 3 * p);
+        for (int d = 0; d < 3; d++)
+            y[p][d] = centre[p][d] + frame[d][1];
+    }
+    value[7] = tsr_vec3_torsion(y[0], centre[0], centre[1], y[1]);
+}
+
+void tsr_tail_measure(const tsr_conformation *conformation,
+                      const tsr_tail *tail, double value[TSR_N_TAIL_VALUE])
+{
+    double frame[3][3];
+    double(*joint)[3] = conformation->backbone[tail->joint];
+    const double *end = conformation->backbone[tail->end][TSR_CA];
+    value[0] = tsr_vec3_distance(joint[TSR_CA], end);
+    direction_in(joint, joint[TSR_CA], end, frame, value + 1);
+}

@@ -1,0 +1,190 @@
+/* A hydrogen bond is where four partial charges, of C=O and of N-H, attract
+ * each other by more than 0.5 kcal/mol. Patterns of bonds make turns and
+ * bridges; turns in a row make a helix, bridges in a row a ladder of two
+ * strands. */
+#include "molecule/secondary.h"
+
+#include "core/vec3.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Whose C=O the N-H of a residue is bonded to: the two best; -1: none. */
+typedef struct {
+    int acceptor[2];
+    double energy[2];
+} bonds;
+
+typedef struct {
+    int n;
+    const tsr_backbone *residue;
+    const int *follows; /* [n] is bonded to the residue before */
+    bonds *bond;        /* [n] */
+} chain;
+
+static const double nearest_ca = 9.0;   /* no bond between CA further apart */
+static const double weakest = -0.5;     /* kcal/mol */
+static const double lowest = -9.9;      /* where atoms nearly coincide */
+static const double longest_bond = 2.0; /* C to N of a peptide, Angstrom */
+
+int tsr_backbone_follows(const tsr_backbone *residue)
+{
+    return residue->has_all && residue[-1].has_all &&
+           tsr_vec3_distance(residue[-1].c, residue->n) < longest_bond;
+}
+
+/* Electrostatic energy of C=O ... H-N, kcal/mol (their equation 1). H is 1
+ * Angstrom from N, opposite the C=O of the residue before. */
+static double bond_energy(const tsr_backbone *donor,
+                          const tsr_backbone *acceptor)
+{
+    const double scale = 0.42 * 0.20 * 332.0;
+    double h[3];
+    tsr_vec3_sub(h, donor[-1].c, donor[-1].o);
+    tsr_vec3_normalize(h);
+    for (int k = 0; k < 3; k++)
+        h[k] += donor->n[k];
+    double on = tsr_vec3_distance(acceptor->o, donor->n);
+    double ch = tsr_vec3_distance(acceptor->c, h);
+    double oh = tsr_vec3_distance(acceptor->o, h);
+    double cn = tsr_vec3_distance(acceptor->c, donor->n);
+    if (on < 0.5 || ch < 0.5 || oh < 0.5 || cn < 0.5)
+        return lowest;
+    return scale * (1.0 / on + 1.0 / ch - 1.0 / oh - 1.0 / cn);
+}
+
+static void keep_bond(bonds *bond, int acceptor, double energy)
+{
+    int place = energy < bond->energy[0] ? 0 : 1;
+    if (energy >= bond->energy[1])
+        return;
+    if (place == 0) {
+        bond->acceptor[1] = bond->acceptor[0];
+        bond->energy[1] = bond->energy[0];
+    }
+    bond->acceptor[place] = acceptor;
+    bond->energy[place] = energy;
+}
+
+static void find_bonds(const chain *s)
+{
+    for (int d = 0; d < s->n; d++) {
+        const tsr_backbone *donor = &s->residue[d];
+        s->bond[d] = (bonds){{-1, -1}, {weakest, weakest}};
+        if (!s->follows[d] || donor->is_proline)
+            continue;
+        for (int a = 0; a < s->n; a++) {
+            const tsr_backbone *acceptor = &s->residue[a];
+            if (acceptor->has_all && a != d && a != d - 1 &&
+                tsr_vec3_distance2(donor->ca, acceptor->ca) <
+                    nearest_ca * nearest_ca)
+                keep_bond(&s->bond[d], a, bond_energy(donor, acceptor));
+        }
+    }
+}
+
+/* Is the C=O of a bonded to the N-H of d? */
+static int is_bonded(const chain *s, int a, int d)
+{
+    return s->bond[d].acceptor[0] == a || s->bond[d].acceptor[1] == a;
+}
+
+/* Are the residues first .. last there, without a break? */
+static int is_whole(const chain *s, int first, int last)
+{
+    if (first < 0 || last >= s->n)
+        return 0;
+    for (int i = first + 1; i <= last; i++)
+        if (!s->follows[i])
+            return 0;
+    return 1;
+}
+
+static int is_turn(const chain *s, int i, int length)
+{
+    return is_whole(s, i, i + length) && is_bonded(s, i, i + length);
+}
+
+/* Two turns in a row begin a helix; the residues they enclose belong to it. An
+ * alpha helix goes before a strand, the others after it. */
+static void mark_helices(const chain *s, int length, char *kind)
+{
+    for (int i = 1; i + length < s->n; i++) {
+        if (!is_turn(s, i - 1, length) || !is_turn(s, i, length))
+            continue;
+        for (int k = i; k < i + length; k++)
+            if (length == 4 || kind[k] == TSR_COIL)
+                kind[k] = TSR_HELIX;
+    }
+}
+
+/* Their patterns of a bridge between i and j: 1 for strands in parallel, -1
+ * where they run against each other, 0 for none. */
+static int is_bridge(const chain *s, int i, int j)
+{
+    if (abs(i - j) < 3 || !is_whole(s, i - 1, i + 1) ||
+        !is_whole(s, j - 1, j + 1))
+        return 0;
+    if ((is_bonded(s, i - 1, j) && is_bonded(s, j, i + 1)) ||
+        (is_bonded(s, j - 1, i) && is_bonded(s, i, j + 1)))
+        return 1;
+    return (is_bonded(s, i, j) && is_bonded(s, j, i)) ||
+                   (is_bonded(s, i - 1, j + 1) && is_bonded(s, j - 1, i + 1))
+               ? -1
+               : 0;
+}
+
+static void mark_run(int a, int b, char *kind)
+{
+    memset(kind + (a < b ? a : b), TSR_STRAND, (size_t)abs(a - b) + 1);
+}
+
+/* From the bridge of i and j to a next one of its kind, which makes them a
+ * ladder: right behind it, or across a bulge, one residue more on one strand
+ * and up to four on the other. */
+static void mark_ladder(const chain *s, int i, int j, char *kind)
+{
+    const int way = is_bridge(s, i, j);
+    for (int k = 1; way != 0 && k <= 5; k++)
+        for (int l = 1; l <= (k <= 2 ? 5 : 2); l++) {
+            const int to = j + way * l;
+            if (is_bridge(s, i + k, to) != way || !is_whole(s, i, i + k) ||
+                !is_whole(s, j < to ? j : to, j < to ? to : j))
+                continue;
+            mark_run(i, i + k, kind);
+            mark_run(j, to, kind);
+            return;
+        }
+}
+
+/* Each bridge of i has a bond of the N-H of i or i + 1 with j or j - 1. */
+static void mark_strands(const chain *s, char *kind)
+{
+    for (int i = 1; i + 1 < s->n; i++)
+        for (int d = i; d <= i + 1; d++)
+            for (int b = 0; b < 2; b++) {
+                const int a = s->bond[d].acceptor[b];
+                for (int j = a; a >= 0 && j <= a + 1; j++)
+                    mark_ladder(s, i, j, kind);
+            }
+}
+
+tsr_status tsr_secondary_find(int n, const tsr_backbone *residue, char *kind,
+                              tsr_err *err)
+{
+    int *follows = calloc((size_t)n + 1, sizeof *follows);
+    chain s = {n, residue, follows, malloc(((size_t)n + 1) * sizeof *s.bond)};
+    if (follows != NULL && s.bond != NULL) {
+        for (int i = 1; i < n; i++)
+            follows[i] = tsr_backbone_follows(&residue[i]);
+        memset(kind, TSR_COIL, (size_t)n);
+        find_bonds(&s);
+        mark_strands(&s, kind);
+        for (int length = 3; length <= 5; length++)
+            mark_helices(&s, length, kind);
+    }
+    const int is_done = follows != NULL && s.bond != NULL;
+    free(follows);
+    free(s.bond);
+    return is_done ? TSR_OK : tsr_no_memory(err);
+}

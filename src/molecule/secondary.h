@@ -1,0 +1,27 @@
+/* Secondary structure from the hydrogen bonds of the backbone, after Kabsch &
+ * Sander 1983, Biopolymers 22:2577 (DSSP). */
+#ifndef TSR_MOLECULE_SECONDARY_H
+#define TSR_MOLECULE_SECONDARY_H
+
+#include "core/status.h"
+
+enum { TSR_COIL = 'C', TSR_HELIX = 'H', TSR_STRAND = 'E' };
+
+typedef struct {
+    double n[3], ca[3], c[3], o[3]; /* Angstrom */
+    int has_all;                    /* 1: all four are there */
+    int is_proline;                 /* 1: its N has no hydrogen to give */
+} tsr_backbone;
+
+/* Is `residue` joined by a peptide bond to the one before it in its array? Not
+ * for the first of an array. */
+int tsr_backbone_follows(const tsr_backbone *residue);
+
+/* One letter a residue, kind [n] out: TSR_HELIX in an alpha, 3-10 or pi helix
+ * (their H, G, I), TSR_STRAND in a ladder of at least two bridges (E), TSR_COIL
+ * elsewhere, also in what is not complete. Cost: O(n^2). Errors: TSR_E_NOMEM.
+ */
+tsr_status tsr_secondary_find(int n, const tsr_backbone *residue, char *kind,
+                              tsr_err *err);
+
+#endif

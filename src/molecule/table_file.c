@@ -1,0 +1,209 @@
+/* Reading and writing the text files of data/, a line at a time: messages name
+ * the line, and a file is complete or not there, because what is written lies
+ * beside until it is renamed. */
+#define TSR_TABLE_FILE_ITSELF
+#include "molecule/table_file.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_SIZE = 4096 };
+
+tsr_status tsr_table_bad(const tsr_table_reader *reader, tsr_err *err,
+                         const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return tsr_fail(err, TSR_E_DATA, "%s:%d: %s", reader->path, reader->line,
+                    text);
+}
+
+/* One line, stripped; *end is set at the end of the file. */
+static tsr_status read_line(tsr_table_reader *reader, int *end, tsr_err *err)
+{
+    *end = 0;
+    if (fgets(reader->text, LINE_SIZE, reader->file) == NULL) {
+        if (ferror(reader->file))
+            return tsr_fail(err, TSR_E_NOINPUT, "cannot read '%s': %s",
+                            reader->path, strerror(errno));
+        *end = 1;
+        reader->text[0] = '\0';
+        return TSR_OK;
+    }
+    reader->line++;
+    size_t n = strlen(reader->text);
+    if (n + 1 == LINE_SIZE && reader->text[n - 1] != '\n')
+        return tsr_table_bad(reader, err, "a line of more than %d characters",
+                             LINE_SIZE - 2);
+    while (n > 0 && strchr(" \t\r\n", reader->text[n - 1]) != NULL)
+        n--;
+    reader->text[n] = '\0';
+    return TSR_OK;
+}
+
+static int is_key(const char *text)
+{
+    return strncmp(text, "#: ", 3) == 0;
+}
+
+static tsr_status keep_source(tsr_table_reader *reader, tsr_err *err)
+{
+    const char *text = reader->text + (reader->text[1] == ' ' ? 2 : 1);
+    size_t have = reader->source != NULL ? strlen(reader->source) : 0;
+    size_t more = strlen(text) + 2;
+    char *grown = realloc(reader->source, have + more);
+    if (grown == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory to read '%s'",
+                        reader->path);
+    snprintf(grown + have, more, "%s%s", have > 0 ? "\n" : "", text);
+    reader->source = grown;
+    return TSR_OK;
+}
+
+tsr_status tsr_table_next(tsr_table_reader *reader, tsr_err *err)
+{
+    /* The source ends with the first line that is not a comment. */
+    int in_source = reader->line == 1;
+    for (;;) {
+        int end;
+        tsr_status s = read_line(reader, &end, err);
+        if (s != TSR_OK)
+            return s;
+        if (end) {
+            reader->type = TSR_LINE_END;
+            return TSR_OK;
+        }
+        if (is_key(reader->text)) {
+            reader->type = TSR_LINE_KEY;
+            memmove(reader->text, reader->text + 3,
+                    strlen(reader->text + 3) + 1);
+            return TSR_OK;
+        }
+        if (reader->text[0] == '#') {
+            if (in_source && (s = keep_source(reader, err)) != TSR_OK)
+                return s;
+        } else if (reader->text[strspn(reader->text, " \t")] != '\0') {
+            reader->type = TSR_LINE_ROW;
+            return TSR_OK;
+        }
+    }
+}
+
+tsr_status tsr_table_key(tsr_table_reader *reader, const char *word,
+                         char **text, tsr_err *err)
+{
+    tsr_status s = tsr_table_next(reader, err);
+    if (s != TSR_OK)
+        return s;
+    size_t n = strlen(word);
+    if (reader->type != TSR_LINE_KEY || strncmp(reader->text, word, n) != 0 ||
+        (reader->text[n] != ' ' && reader->text[n] != '\0'))
+        return tsr_table_bad(reader, err, "expected '#: %s ...'", word);
+    *text = reader->text + n + (reader->text[n] == ' ');
+    return TSR_OK;
+}
+
+tsr_status tsr_table_open(tsr_table_reader *reader, const char *path,
+                          const char *format, tsr_err *err)
+{
+    *reader = (tsr_table_reader){.path = path};
+    reader->file = fopen(path, "r");
+    if (reader->file == NULL)
+        return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
+                        strerror(errno));
+    tsr_status s;
+    int end;
+    reader->text = malloc(LINE_SIZE);
+    if (reader->text == NULL)
+        s = tsr_fail(err, TSR_E_NOMEM, "no memory to read '%s'", path);
+    else
+        s = read_line(reader, &end, err);
+    if (s == TSR_OK &&
+        (!is_key(reader->text) || strcmp(reader->text + 3, format) != 0)) {
+        reader->line = 1;
+        s = tsr_table_bad(reader, err,
+                          "not a table of tessera: expected '#: %s'; "
+                          "'tessera train' makes one",
+                          format);
+    }
+    if (s != TSR_OK)
+        tsr_table_close(reader);
+    return s;
+}
+
+tsr_status tsr_table_numbers(const tsr_table_reader *reader, char **text, int n,
+                             double *number, int last, const char *what,
+                             tsr_err *err)
+{
+    for (int i = 0; i < n; i++) {
+        char *end;
+        number[i] = strtod(*text, &end);
+        if (end == *text)
+            return tsr_table_bad(
+                reader, err, "%s: expected %d numbers, found %d", what, n, i);
+        if (!isfinite(number[i]) ||
+            (*end != '\0' && strchr(" \t", *end) == NULL))
+            return tsr_table_bad(reader, err,
+                                 "%s: '%.40s' is not a finite number", what,
+                                 *text + strspn(*text, " \t"));
+        *text = end;
+    }
+    if (last && (*text)[strspn(*text, " \t")] != '\0')
+        return tsr_table_bad(reader, err, "%s: '%.40s' follows", what,
+                             *text + strspn(*text, " \t"));
+    return TSR_OK;
+}
+
+void tsr_table_close(tsr_table_reader *reader)
+{
+    if (reader->file != NULL)
+        fclose(reader->file);
+    free(reader->text);
+    free(reader->source);
+    *reader = (tsr_table_reader){0};
+}
+
+static void write_source(FILE *file, const char *source)
+{
+    while (source != NULL && *source != '\0') {
+        int n = (int)strcspn(source, "\n");
+        fprintf(file, "#%s%.*s\n", n > 0 ? " " : "", n, source);
+        source += n + (source[n] == '\n');
+    }
+}
+
+tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    va_list args;
+    va_start(args, format);
+    int bad = out == NULL || vfprintf(out, format, args) < 0;
+    va_end(args);
+    if (out == NULL || fclose(out) != 0 || bad) {
+        free(text);
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for a heading");
+    }
+    free(*source);
+    *source = text;
+    return TSR_OK;
+}
+
+tsr_status tsr_table_create(tsr_file_writer *writer, const char *path,
+                            const char *format, const char *source,
+                            tsr_err *err)
+{
+    tsr_status s = tsr_file_begin(writer, path, err);
+    if (s != TSR_OK)
+        return s;
+    fprintf(writer->out, "#: %s\n", format);
+    write_source(writer->out, source);
+    return TSR_OK;
+}

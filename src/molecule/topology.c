@@ -1,0 +1,488 @@
+/* The molecule from a file or from a sequence: residues, what links them,
+ * bodies, frames. A sequence has no file, so it is built extended, and moved to
+ * where a PDB file has room for its coordinates. */
+#include "molecule/topology.h"
+
+#include "core/vec3.h"
+#include "molecule/freedom.h"
+#include "molecule/geometry.h"
+#include "molecule/guest.h"
+#include "molecule/nucleic.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A C-N distance beyond this is no peptide bond, Angstrom. */
+static const double longest_peptide = 2.0;
+
+void tsr_topology_free(tsr_topology *topology)
+{
+    if (topology == NULL)
+        return;
+    free(topology->residue);
+    free(topology->body);
+    free(topology->torsion);
+    free(topology->side);
+    free(topology->mobile);
+    free(topology->base);
+    free(topology->ride);
+    tsr_guests_free(topology->guests);
+    free(topology);
+}
+
+static tsr_topology *topology_new(int n_residue, int n_link,
+                                  tsr_body_model body_model)
+{
+    tsr_topology *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return NULL;
+    size_t n = (size_t)n_residue;
+    t->n_residue = n_residue;
+    t->n_link = n_link;
+    t->body_model = body_model;
+    t->residue = calloc(n, sizeof *t->residue);
+    t->body = calloc(2 * n, sizeof *t->body);
+    t->torsion = calloc(2 * n, sizeof *t->torsion);
+    t->side = calloc(n, sizeof *t->side);
+    t->mobile = calloc(n, sizeof *t->mobile);
+    if (n_link > 0)
+        t->base = calloc(n, sizeof *t->base);
+    if (t->residue == NULL || t->body == NULL || t->torsion == NULL ||
+        t->side == NULL || t->mobile == NULL ||
+        (n_link > 0 && t->base == NULL)) {
+        tsr_topology_free(t);
+        return NULL;
+    }
+    return t;
+}
+
+static void make_bodies(tsr_topology *t)
+{
+    for (int i = 0; i < t->n_residue; i++) {
+        tsr_residue *r = &t->residue[i];
+        int type[2];
+        r->first_body = t->n_body;
+        if (r->link != TSR_LINK_NONE)
+            continue; /* its bodies are those of guests */
+        r->n_body = tsr_body_types(t->body_model, r->amino, type);
+        for (int b = 0; b < r->n_body; b++) {
+            double mass = tsr_body_mass(t->body_model, type[b]);
+            t->body[t->n_body++] = (tsr_body){type[b], type[b], i, mass};
+            t->total_mass += mass;
+        }
+    }
+}
+
+static void set_chains(tsr_topology *t)
+{
+    for (int i = 0; i < t->n_residue; i++) {
+        int first =
+            i > 0 && strcmp(t->residue[i].chain, t->residue[i - 1].chain) == 0;
+        t->residue[i].chain_first = first ? t->residue[i - 1].chain_first : i;
+        t->n_chain += !first;
+    }
+    for (int i = t->n_residue - 1; i >= 0; i--)
+        t->residue[i].chain_last =
+            i + 1 < t->n_residue &&
+                    t->residue[i + 1].chain_first == t->residue[i].chain_first
+                ? t->residue[i + 1].chain_last
+                : i;
+}
+
+/* Bodies of residues less than three places apart are not in each other's way:
+ * of nucleotides the next ones, whose bases may stack. */
+static void set_places(tsr_topology *t)
+{
+    for (int i = 0; i < t->n_residue; i++) {
+        tsr_residue *r = &t->residue[i];
+        const tsr_residue *before = i > r->chain_first ? r - 1 : NULL;
+        const int is_same = before != NULL && r->link != TSR_LINK_NONE &&
+                            before->nucleotide == r->nucleotide;
+        r->place = r->link == TSR_LINK_NONE ? i
+                   : before == NULL         ? 0
+                                            : before->place + 2 * !is_same;
+    }
+}
+
+/* ---- from a structure ---- */
+
+typedef struct {
+    int n_side_mean, n_o, n_cb, n_break;
+    char first_side[32], first_break[32];
+} repairs;
+
+static tsr_status read_backbone(const tsr_structure *s,
+                                const tsr_residue_record *record,
+                                double x[4][3], int *has_o, tsr_err *err)
+{
+    static const char *const names[4] = {"N", "CA", "C", "O"};
+    for (int a = 0; a < 4; a++) {
+        const tsr_atom *atom = tsr_residue_atom(s, record, names[a]);
+        if (a == TSR_O)
+            *has_o = atom != NULL;
+        if (atom != NULL) {
+            tsr_vec3_copy(x[a], atom->xyz);
+        } else if (a != TSR_O) {
+            char label[32];
+            tsr_residue_label(record, label, sizeof label);
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s': residue %s (%s) has no atom %s: complete "
+                            "the backbone (MODELLER, PDBFixer) or take the "
+                            "residue out",
+                            s->path, label, record->file_name, names[a]);
+        }
+    }
+    return TSR_OK;
+}
+
+/* Three atoms in line leave the frame of N-CA-C undefined. */
+static tsr_status check_frame(const tsr_structure *s,
+                              const tsr_residue_record *record, double x[4][3],
+                              tsr_err *err)
+{
+    double angle = tsr_vec3_angle(x[TSR_N], x[TSR_CA], x[TSR_C]);
+    if (angle > 0.5 && angle < 2.9)
+        return TSR_OK;
+    char label[32];
+    tsr_residue_label(record, label, sizeof label);
+    return tsr_fail(err, TSR_E_DATA,
+                    "'%s': residue %s (%s) has no sound backbone: its angle "
+                    "N-CA-C is %.0f degrees; rebuild it",
+                    s->path, label, record->file_name,
+                    angle * 180.0 / 3.14159265358979323846);
+}
+
+/* The centre of the atoms beyond CB, or 0 where some are missing. An atom SC is
+ * the centre itself: that is how tessera writes it. */
+static int side_centre(const tsr_structure *s, const tsr_residue_record *record,
+                       tsr_amino amino, double centre[3])
+{
+    const tsr_atom *sc = tsr_residue_atom(s, record, "SC");
+    if (sc != NULL) {
+        tsr_vec3_copy(centre, sc->xyz);
+        return 1;
+    }
+    const tsr_amino_info *info = &tsr_amino_table[amino];
+    double mass = 0.0, sum[3] = {0};
+    for (int a = 5; a < info->n_atom; a++) {
+        const tsr_atom *atom = tsr_residue_atom(s, record, info->atom[a].name);
+        if (atom == NULL)
+            return 0;
+        double m = tsr_atom_mass(info->atom[a].z);
+        mass += m;
+        for (int d = 0; d < 3; d++)
+            sum[d] += m * atom->xyz[d];
+    }
+    for (int d = 0; d < 3; d++)
+        centre[d] = sum[d] / mass;
+    return 1;
+}
+
+static void read_side(const tsr_structure *s, const tsr_residue_record *record,
+                      const tsr_prior_table *prior, tsr_residue *r,
+                      double x[4][3], double side[3], repairs *made)
+{
+    double frame[3][3], global[3];
+    tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
+    const tsr_atom *cb = tsr_residue_atom(s, record, "CB");
+    if (r->amino != TSR_GLY) {
+        if (cb != NULL)
+            tsr_vec3_copy(global, cb->xyz);
+        else
+            tsr_place_cb(global, x[TSR_N], x[TSR_CA], x[TSR_C]);
+        made->n_cb += cb == NULL;
+        tsr_frame_to_local(r->cb, frame, x[TSR_CA], global);
+    }
+    if (!tsr_amino_has_side_chain(r->amino))
+        return;
+    if (side_centre(s, record, r->amino, global)) {
+        tsr_frame_to_local(side, frame, x[TSR_CA], global);
+        return;
+    }
+    tsr_prior_table_side(prior, r->amino, side);
+    if (made->n_side_mean++ == 0)
+        tsr_residue_label(record, made->first_side, sizeof made->first_side);
+}
+
+static void link_residues(const tsr_structure *s, tsr_topology *t,
+                          tsr_conformation *c, const int *has_o, repairs *made)
+{
+    for (int i = 0; i < s->n_residue; i++) {
+        tsr_residue *r = &t->residue[i];
+        double(*x)[3] = c->backbone[i];
+        if (i > r->chain_first)
+            r->linked = tsr_vec3_distance(c->backbone[i - 1][TSR_C], x[TSR_N]) <
+                        longest_peptide;
+        if (i > r->chain_first && !r->linked && made->n_break++ == 0)
+            tsr_residue_label(&s->residue[i], made->first_break,
+                              sizeof made->first_break);
+    }
+    for (int i = 0; i < s->n_residue; i++) {
+        double(*x)[3] = c->backbone[i];
+        if (has_o[i])
+            continue;
+        /* O lies opposite to the next N, in the plane of the peptide. */
+        int next = i < t->residue[i].chain_last && t->residue[i + 1].linked;
+        double psi = next ? tsr_conformation_torsion(t, c, i, TSR_PSI) : 2.4;
+        tsr_internal ideal = tsr_geometry_ideal(0.0, psi);
+        tsr_place_atom(x[TSR_O], x[TSR_N], x[TSR_CA], x[TSR_C], ideal.c_o,
+                       ideal.ca_c_o, ideal.o_torsion);
+        made->n_o++;
+    }
+}
+
+/* Residue i becomes a link. */
+static void take_link(const tsr_nucleic_link *link, int i, tsr_topology *t)
+{
+    tsr_residue *r = &t->residue[i];
+    r->amino = TSR_GLY;
+    r->link = link->link;
+    memcpy(r->chain, link->chain, sizeof r->chain);
+    memcpy(r->name, link->name, sizeof r->name);
+    r->number = link->number;
+    r->insertion = link->insertion;
+    r->linked = link->linked;
+    r->nucleotide = link->residue;
+    r->rama = TSR_N_RAMA + link->class;
+}
+
+static void place_link(const tsr_nucleic_link *link, int i, tsr_topology *t,
+                       tsr_conformation *c)
+{
+    double(*x)[3] = c->backbone[i], frame[3][3];
+    tsr_base *base = &t->base[i];
+    for (int a = 0; a < 4; a++)
+        tsr_vec3_copy(x[a], link->xyz[a < 3 ? a : TSR_C]);
+    base->is_there = link->has_base;
+    if (!link->has_base)
+        return;
+    tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
+    tsr_frame_to_local(base->from, frame, x[TSR_CA], link->c1);
+    tsr_frame_to_local(base->to, frame, x[TSR_CA], link->base);
+    base->chi = c->side[i][0] = link->chi;
+}
+
+static void report(const tsr_structure *s, const repairs *made, tsr_log *log)
+{
+    if (made->n_side_mean > 0)
+        tsr_warn(log,
+                 "'%s': %d incomplete side chain%s put at the prior's mean, "
+                 "the first at %s",
+                 s->path, made->n_side_mean, made->n_side_mean == 1 ? "" : "s",
+                 made->first_side);
+    if (made->n_o + made->n_cb > 0)
+        tsr_warn(log, "'%s': built %d missing O and %d missing CB", s->path,
+                 made->n_o, made->n_cb);
+    if (made->n_break > 0)
+        tsr_warn(log,
+                 "'%s': %d chain breaks, the first before %s; the parts keep "
+                 "their relation across them",
+                 s->path, made->n_break, made->first_break);
+}
+
+tsr_status tsr_topology_from_structure(const tsr_structure *structure,
+                                       tsr_body_model body_model,
+                                       tsr_flexibility flexibility,
+                                       const tsr_prior_table *prior,
+                                       tsr_log *log, tsr_topology **out,
+                                       tsr_conformation **first, tsr_err *err)
+{
+    const tsr_structure *s = structure;
+    tsr_status status = TSR_OK;
+    tsr_conformation *c = NULL;
+    repairs made = {0};
+    *out = NULL, *first = NULL;
+    const tsr_nucleic *nucleic = flexibility.nucleic;
+    const int n_link = nucleic != NULL ? nucleic->n : 0;
+    tsr_topology *t = topology_new(s->n_residue + n_link, n_link, body_model);
+    int *has_o = calloc((size_t)s->n_residue + 1, sizeof *has_o);
+    if (t == NULL || has_o == NULL) {
+        status = tsr_no_memory(err);
+        goto done;
+    }
+    for (int i = 0; i < s->n_residue; i++) {
+        const tsr_residue_record *record = &s->residue[i];
+        tsr_residue *r = &t->residue[i];
+        int amino = tsr_amino_by_three(record->name);
+        if (amino < 0) {
+            status = tsr_fail(err, TSR_E_INTERNAL, "'%s': unmapped residue %s",
+                              s->path, record->name);
+            goto done;
+        }
+        r->amino = (tsr_amino)amino;
+        memcpy(r->chain, record->chain, sizeof r->chain);
+        r->number = record->number;
+        r->insertion = record->insertion;
+    }
+    for (int k = 0; k < n_link; k++)
+        take_link(&nucleic->link[k], s->n_residue + k, t);
+    set_chains(t);
+    set_places(t);
+    make_bodies(t);
+    c = tsr_conformation_new(t);
+    if (c == NULL) {
+        status = tsr_no_memory(err);
+        goto done;
+    }
+    for (int k = 0; k < n_link; k++)
+        place_link(&nucleic->link[k], s->n_residue + k, t, c);
+    for (int i = 0; i < s->n_residue && status == TSR_OK; i++) {
+        const tsr_residue_record *record = &s->residue[i];
+        status = read_backbone(s, record, c->backbone[i], &has_o[i], err);
+        TSR_THEN(status, check_frame(s, record, c->backbone[i], err));
+        if (status == TSR_OK)
+            read_side(s, record, prior, &t->residue[i], c->backbone[i],
+                      c->side[i], &made);
+    }
+    if (status != TSR_OK)
+        goto done;
+    link_residues(s, t, c, has_o, &made);
+    tsr_conformation_place_bodies(t, c, 0, t->n_residue);
+    status = tsr_freedom_set(t, c, &flexibility, log, err);
+    if (status != TSR_OK)
+        goto done;
+    report(s, &made, log);
+    *out = t, *first = c;
+    t = NULL, c = NULL;
+done:
+    free(has_o);
+    tsr_conformation_free(c);
+    tsr_topology_free(t);
+    return status;
+}
+
+/* ---- from a sequence ---- */
+
+static void build_extended(const tsr_topology *t, const tsr_prior_table *prior,
+                           tsr_internal *internal, tsr_conformation *c)
+{
+    const double degree = 3.14159265358979323846 / 180.0;
+    double(*x)[3] = c->backbone[0];
+    x[TSR_CA][0] = TSR_BOND_N_CA;
+    x[TSR_C][0] = TSR_BOND_N_CA - TSR_BOND_CA_C * cos(TSR_ANGLE_N_CA_C);
+    x[TSR_C][1] = TSR_BOND_CA_C * sin(TSR_ANGLE_N_CA_C);
+    for (int i = 0; i < t->n_residue; i++) {
+        int proline = t->residue[i].amino == TSR_PRO;
+        internal[i] = tsr_geometry_ideal((proline ? -65.0 : -135.0) * degree,
+                                         140.0 * degree);
+        if (tsr_amino_has_side_chain(t->residue[i].amino))
+            tsr_prior_table_side(prior, t->residue[i].amino, c->side[i]);
+    }
+    /* CB is the same in every ideal frame. */
+    double frame[3][3], global[3], local[3];
+    tsr_place_cb(global, x[TSR_N], x[TSR_CA], x[TSR_C]);
+    tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
+    tsr_frame_to_local(local, frame, x[TSR_CA], global);
+    for (int i = 0; i < t->n_residue; i++)
+        tsr_vec3_copy(t->residue[i].cb, local);
+    tsr_geometry_build(t, internal, c);
+}
+
+/* A PDB file has room for -999.999 to 9999.999: what goes far below is moved
+ * up. */
+static void lift(const tsr_topology *t, tsr_conformation *c)
+{
+    double least[3] = {0.0, 0.0, 0.0};
+    tsr_motion up = {{{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}, {0.0, 0.0, 1.0}},
+                     {0.0, 0.0, 0.0}};
+    for (int i = 0; i < t->n_residue; i++)
+        for (int d = 0; d < 3; d++)
+            least[d] = fmin(least[d], c->backbone[i][TSR_CA][d]);
+    for (int d = 0; d < 3; d++)
+        up.shift[d] = least[d] < -900.0 ? -least[d] : 0.0;
+    if (up.shift[0] + up.shift[1] + up.shift[2] > 0.0)
+        tsr_conformation_move(t, c, 0, t->n_residue - 1, &up);
+}
+
+tsr_status tsr_topology_from_sequence(const char *sequence,
+                                      tsr_body_model body_model,
+                                      tsr_flexibility flexibility,
+                                      const tsr_prior_table *prior,
+                                      tsr_topology **out,
+                                      tsr_conformation **first, tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    tsr_conformation *c = NULL;
+    tsr_internal *internal = NULL;
+    size_t n = strlen(sequence);
+    *out = NULL, *first = NULL;
+    if (n < 3 || n > 100000)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.sequence: %zu residues; expected 3 to "
+                        "100000",
+                        n);
+    tsr_topology *t = topology_new((int)n, 0, body_model);
+    TSR_TRY(tsr_allocated(t, err));
+    for (size_t i = 0; i < n; i++) {
+        int amino = tsr_amino_by_one(sequence[i]);
+        if (amino < 0) {
+            status = tsr_fail(err, TSR_E_CONFIG,
+                              "structure.sequence: letter %zu, '%c', is none "
+                              "of the 20 amino acids",
+                              i + 1, sequence[i]);
+            goto done;
+        }
+        t->residue[i].amino = (tsr_amino)amino;
+        memcpy(t->residue[i].chain, "A", 2);
+        t->residue[i].number = (int)i + 1;
+        t->residue[i].insertion = ' ';
+        t->residue[i].linked = i > 0;
+    }
+    set_chains(t);
+    set_places(t);
+    make_bodies(t);
+    c = tsr_conformation_new(t);
+    internal = calloc(n, sizeof *internal);
+    if (c == NULL || internal == NULL) {
+        status = tsr_no_memory(err);
+        goto done;
+    }
+    build_extended(t, prior, internal, c);
+    lift(t, c);
+    status = tsr_freedom_set(t, c, &flexibility, NULL, err);
+    if (status != TSR_OK)
+        goto done;
+    *out = t, *first = c;
+    t = NULL, c = NULL;
+done:
+    free(internal);
+    tsr_conformation_free(c);
+    tsr_topology_free(t);
+    return status;
+}
+
+int tsr_topology_n_monomer(const tsr_topology *topology)
+{
+    int n = topology->n_residue - topology->n_link;
+    for (int i = n; i < topology->n_residue; i++)
+        n += topology->residue[i].link == TSR_LINK_SUGAR;
+    return n;
+}
+
+const char *tsr_residue_name(const tsr_residue *residue)
+{
+    return residue->link == TSR_LINK_NONE
+               ? tsr_amino_table[residue->amino].three
+               : residue->name;
+}
+
+char *tsr_topology_sequence(const tsr_topology *topology)
+{
+    size_t n = (size_t)topology->n_residue + (size_t)topology->n_chain;
+    char *text = calloc(n + 1, 1), *at = text;
+    if (text == NULL)
+        return NULL;
+    for (int i = 0; i < topology->n_residue; i++) {
+        if (i > 0 && topology->residue[i].chain_first == i)
+            *at++ = '/';
+        const tsr_residue *r = &topology->residue[i];
+        const size_t n_name = strlen(r->name);
+        if (r->link == TSR_LINK_NONE)
+            *at++ = tsr_amino_table[r->amino].one;
+        else if (r->link == TSR_LINK_SUGAR && n_name > 0)
+            *at++ = (char)tolower((unsigned char)r->name[n_name - 1]);
+    }
+    return text;
+}

@@ -1,0 +1,271 @@
+/* The molecule as it does not change: residues, bodies, what may move.
+ *
+ * Residues stand in the order of the file, chain after chain. A chain is a
+ * polymer chain of the input; a break in it (no peptide bond) keeps the parts'
+ * relation, like a rigid link. Of a flexible residue phi, psi, the bond angle
+ * N-CA-C and the side chain are free. What never changes its inner distances is
+ * a rigid unit. */
+#ifndef TSR_MOLECULE_TOPOLOGY_H
+#define TSR_MOLECULE_TOPOLOGY_H
+
+#include "core/field.h"
+#include "core/log.h"
+#include "core/status.h"
+#include "core/vec3.h"
+#include "molecule/prior_table.h"
+#include "molecule/residue.h"
+#include "molecule/structure.h"
+
+/* What a residue of the chain is: an amino acid, or one of the three links of a
+ * nucleotide, whose atoms N, CA, C are then (molecule/nucleic.h)
+ * phosphate O3' of the nucleotide before, P, O5': phi is zeta, psi alpha
+ * methylene O5', C5', C4': phi is beta, psi gamma
+ * sugar     C4', C3', O3': phi is delta, which is held, psi epsilon
+ * and O is C once more. C of a link is N of the next. */
+typedef enum {
+    TSR_LINK_NONE,
+    TSR_LINK_PHOSPHATE,
+    TSR_LINK_METHYLENE,
+    TSR_LINK_SUGAR
+} tsr_link;
+
+typedef struct {
+    tsr_amino amino; /* of a link GLY */
+    tsr_link link;
+    char chain[8];
+    int number;
+    char insertion;  /* ' ' where there is none */
+    int chain_first; /* first and last residue of its chain */
+    int chain_last;
+    int linked;   /* 1: a bond joins it to the residue before */
+    int flexible; /* 1: its torsions and side chain are free */
+    int has_phi;  /* 1: phi exists (a bond before it) and can turn, and */
+    int has_psi;  /*    psi (one after it), flexible or not */
+    int is_fixed; /* 1: stays where it is in space, or of a chain that rides
+                     on another in its place beside that */
+    int unit;     /* rigid unit; -1: flexible, none */
+    int rama;     /* tsr_rama_class; of a link TSR_N_RAMA + tsr_nucleic_class */
+    int place;    /* along its chain, as excluded volume counts */
+    int first_body, n_body; /* its own, then those of guests */
+    int n_guest;            /* of guests alone */
+    double cb[3];           /* CB in the frame of N-CA-C, Angstrom; not GLY */
+    int nucleotide;         /* of a link: its residue among the file's atoms */
+    char name[8];           /* of a link: of the nucleotide, "DT"; or "" */
+} tsr_residue;
+
+/* The base of a sugar link turns about the bond to it. */
+typedef struct {
+    int is_there;
+    double chi;            /* in the file, rad */
+    double from[3], to[3]; /* C1' and N of the bond in the frame of N-CA-C */
+} tsr_base;
+
+typedef struct {
+    int type; /* form factor: molecule/residue.h, of guests the types behind */
+    int like; /* the type of amino acids whose contact distances it has */
+    int residue;
+    double mass; /* Da, non-hydrogen atoms */
+} tsr_body;
+
+/* What is no amino acid (molecule/guest.h). */
+typedef struct tsr_guests tsr_guests;
+
+typedef enum { TSR_PHI, TSR_PSI } tsr_torsion_kind;
+
+/* A free torsion that can be turned alone. Turning it moves the shorter side of
+ * its chain, or the one without residues that are fixed (where both have some
+ * it is not in the list):
+ * C side: phi turns residues residue..chain_last as one rigid group; psi turns
+ *         residue+1..chain_last and, of the residue itself, O.
+ * N side: phi turns chain_first..residue-1; psi those and, of the residue
+ *         itself, N, CB and the side chain. */
+typedef struct {
+    int residue;
+    tsr_torsion_kind kind;
+    int c_side; /* 1: the C-terminal side turns, 0: the N-terminal */
+} tsr_torsion;
+
+/* A chain that goes along with a residue of another, on which it rides: where
+ * that is moved as one, so is the whole chain, and its own fixed residues stay
+ * in their place beside it. */
+typedef struct {
+    int chain, first, last; /* residues of the chain */
+    int host;
+} tsr_ride;
+
+/* So that a proposal has spans for its own and for all that ride. */
+enum { TSR_MAX_RIDE = 4 };
+
+typedef struct {
+    int n_residue, n_chain, n_body, n_torsion, n_side;
+    tsr_body_model body_model;
+    tsr_residue *residue; /* [n_residue] */
+    tsr_body *body;       /* [n_body], in the order of the residues */
+    tsr_torsion *torsion; /* [n_torsion] the free ones */
+    int *side;            /* [n_side] residues with a free side chain */
+    int *mobile;          /* [n_chain] 1: the chain moves as a whole too */
+    int n_ride;
+    tsr_ride *ride;     /* [n_ride] hosts before those that ride on them */
+    double total_mass;  /* Da, of all bodies */
+    int n_link;         /* of n_residue the last: links of nucleotides */
+    tsr_base *base;     /* [n_residue]; NULL where n_link is 0 */
+    tsr_guests *guests; /* NULL: none */
+} tsr_topology;
+
+/* Coordinates of one conformation. */
+typedef struct {
+    double (*backbone)[4][3]; /* [n_residue] N, CA, C, O; Angstrom */
+    double (*side)[3];        /* [n_residue] side-chain centre in the frame of
+                                 N-CA-C, Angstrom; unused for ALA, GLY. Of a
+                                 sugar link [0] is chi, rad in [-pi, pi) */
+    double (*body)[3];        /* [n_body] Angstrom */
+} tsr_conformation;
+
+enum { TSR_N, TSR_CA, TSR_C, TSR_O };
+
+/* What may move, as residue ranges: "A:262-269", "A:17", "262-269" (where there
+ * is one chain), "A". Each may be NULL. Flexible and rigid are not given both;
+ * neither, or flexible: all (one word): all is flexible. Fixed ranges are rigid
+ * and stay in space; where chains are to keep their relation and none is named,
+ * the largest rigid unit of each does; a chain without one moves as a whole.
+ * Mobile: names of chains that also move as a whole. */
+typedef struct {
+    const tsr_strings *flexible, *rigid, *fixed, *mobile;
+    const char *file; /* for messages; may be NULL */
+    int is_still;     /* 1: nothing is to move, the rest is not looked at */
+    const struct tsr_nucleic *nucleic; /* nucleotides with torsions of their
+                                          own, behind the protein; or NULL */
+    int is_placed; /* 1: where the molecule is matters, so that all of its
+                      chains may move as a whole; one chain alone does,
+                      unless parts of it are fixed */
+} tsr_flexibility;
+
+/* From a structure. Residues that lack N, CA or C are refused (TSR_E_DATA,
+ * with file, chain, residue and remedy); a missing O or CB is built with ideal
+ * geometry, an incomplete side chain put at the prior's mean, and `log` told.
+ * A range that cannot be (molecule/freedom.h): TSR_E_CONFIG. The first
+ * conformation comes with it; the caller frees both. */
+tsr_status tsr_topology_from_structure(const tsr_structure *structure,
+                                       tsr_body_model body_model,
+                                       tsr_flexibility flexibility,
+                                       const tsr_prior_table *prior,
+                                       tsr_log *log, tsr_topology **out,
+                                       tsr_conformation **first, tsr_err *err);
+
+/* From a one-letter sequence: chain A from 1, extended, ideal geometry (Engh &
+ * Huber 1991), trans peptides, side chains at the prior's mean. Unknown
+ * letters: TSR_E_CONFIG. */
+tsr_status tsr_topology_from_sequence(const char *sequence,
+                                      tsr_body_model body_model,
+                                      tsr_flexibility flexibility,
+                                      const tsr_prior_table *prior,
+                                      tsr_topology **out,
+                                      tsr_conformation **first, tsr_err *err);
+
+void tsr_topology_free(tsr_topology *topology);
+
+tsr_conformation *tsr_conformation_new(const tsr_topology *topology);
+void tsr_conformation_free(tsr_conformation *conformation);
+
+/* The residue that a chain rides on; -1: none. */
+int tsr_topology_host(const tsr_topology *topology, int chain);
+
+/* Copies residues first..first+count-1, bodies too. */
+void tsr_conformation_copy(const tsr_topology *topology, tsr_conformation *to,
+                           const tsr_conformation *from, int first, int count);
+
+/* Body positions of residues first..first+count-1 from their atoms. */
+void tsr_conformation_place_bodies(const tsr_topology *topology,
+                                   tsr_conformation *conformation, int first,
+                                   int count);
+
+/* CB of a residue, Angstrom. */
+void tsr_conformation_cb(const tsr_topology *topology,
+                         const tsr_conformation *conformation, int residue,
+                         double cb[3]);
+
+/* Of phi the atom of the residue before that it begins with, of psi that of the
+ * residue after that it ends with. */
+static inline int tsr_residue_atom_before(const tsr_residue *residue)
+{
+    return residue->link == TSR_LINK_NONE ? TSR_C : TSR_CA;
+}
+
+static inline int tsr_residue_atom_after(const tsr_residue *residue)
+{
+    return residue->link == TSR_LINK_NONE ? TSR_N : TSR_CA;
+}
+
+/* "LEU", "DT". */
+const char *tsr_residue_name(const tsr_residue *residue);
+
+/* Turns the base of sugar link `residue` from where it is in the file to its
+ * chi, as a motion in the frame of N-CA-C. */
+void tsr_conformation_base(const tsr_topology *topology,
+                           const tsr_conformation *conformation, int residue,
+                           tsr_motion *motion);
+
+/* Torsion of a residue, rad; NaN where a neighbour is missing. */
+double tsr_conformation_torsion(const tsr_topology *topology,
+                                const tsr_conformation *conformation,
+                                int residue, tsr_torsion_kind kind);
+
+/* Moves residues first..last as one, bodies too; nothing where last < first. */
+void tsr_conformation_move(const tsr_topology *topology,
+                           tsr_conformation *conformation, int first, int last,
+                           const tsr_motion *motion);
+
+/* Turns a free torsion by angle_rad (it grows by that), bodies included. */
+void tsr_conformation_turn(const tsr_topology *topology,
+                           tsr_conformation *conformation,
+                           const tsr_torsion *torsion, double angle_rad);
+
+/* Turns phi and psi of residues first..last of one chain by change_rad
+ * [last - first + 1][2]; what lies beyond them on that side moves as one. */
+void tsr_conformation_turn_many(const tsr_topology *topology,
+                                tsr_conformation *conformation, int first,
+                                int last, int c_side,
+                                const double (*change_rad)[2]);
+
+/* Radius of gyration over the bodies, mass-weighted, with each body's own mean
+ * square radius rg2 [n_type] (Angstrom squared; NULL: points). Angstrom. */
+double tsr_conformation_rg(const tsr_topology *topology,
+                           const tsr_conformation *conformation,
+                           const double *rg2);
+
+/* An upper bound of the largest distance between two bodies that any values of
+ * the free torsions can reach, Angstrom; free side chains up to 3 Angstrom
+ * farther out than in `first`. Infinite where a chain moves as a whole. NaN:
+ * out of memory. */
+double tsr_topology_reach(const tsr_topology *topology,
+                          const tsr_conformation *first);
+
+/* Amino acids and nucleotides. */
+int tsr_topology_n_monomer(const tsr_topology *topology);
+
+/* One letter per residue, chains separated by '/'; of nucleotides the last of
+ * their names, small. Caller frees. */
+char *tsr_topology_sequence(const tsr_topology *topology);
+
+/* The atoms that a conformation is written with, residue by residue: N, CA, C,
+ * O, CB (not GLY) and SC, the side-chain centre (neither GLY nor ALA); then
+ * the atoms of guests.
+ * xyz [tsr_topology_n_atom][3] out, Angstrom. */
+int tsr_topology_n_atom(const tsr_topology *topology);
+void tsr_conformation_atoms(const tsr_topology *topology,
+                            const tsr_conformation *conformation,
+                            double (*xyz)[3]);
+
+/* The same of one residue, without guests. Returns how many. */
+enum { TSR_MODEL_ATOMS = 6 };
+int tsr_conformation_residue_atoms(const tsr_topology *topology,
+                                   const tsr_conformation *conformation,
+                                   int residue, double xyz[TSR_MODEL_ATOMS][3]);
+
+/* The conformation as a structure for writing: N, CA, C, O, CB and, as a
+ * pseudo atom SC, the side-chain centre; guests last. Caller frees. NULL: out
+ * of memory. */
+tsr_structure *tsr_topology_structure(const tsr_topology *topology,
+                                      const tsr_conformation *conformation);
+
+#endif

@@ -1,0 +1,299 @@
+/* Densities of torsions. A step asks for them many times, so that all that does
+ * not depend on the angles is worked out before, and a density is linear in
+ * nine products of cosines and sines (torsion_density.h). */
+#include "molecule/torsion_density.h"
+
+#include <gsl/gsl_math.h>
+#include <gsl/gsl_sf_bessel.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* The series of Singh, Hnizdo & Demchuk 2002 with t_m its terms, and the scaled
+ * Bessel functions through 1 = e^-k (I_0 + 2 I_1 + 2 I_2 + ...), both summed
+ * from their far end by Horner's rule. What is needed are then ratios alone,
+ *
+ *   R_m(k) = I_m(k) / I_{m-1}(k) = k / (2m + k R_{m+1}(k))
+ *   t_m / t_{m-1} = (2m - 1) / 2m  lambda^2 / (k1 k2)  R_m(k1) R_m(k2)
+ *
+ * which neither overflow nor cancel: every term is positive. I_m(k) / I_0(k)
+ * falls as exp(-m^2 / 2k), below 1e-18 where the sums begin. */
+double tsr_von_mises_moments(double k_phi, double k_psi, double lambda,
+                             double moment[3])
+{
+    double larger = k_phi > k_psi ? k_phi : k_psi;
+    int last = 30 + (int)(9.2 * sqrt(larger));
+    double r1 = 0.0, r2 = 0.0; /* R_{m+1} */
+    double one1 = 1.0, one2 = 1.0;
+    double s = 1.0, v = 0.0, c1 = 0.0, c2 = 0.0;
+    for (int m = last; m >= 1; m--) {
+        double below1 = 1.0 / (2.0 * m + k_phi * r1);
+        double below2 = 1.0 / (2.0 * m + k_psi * r2);
+        double q =
+            (2.0 * m - 1.0) / (2.0 * m) * lambda * lambda * below1 * below2;
+        double up1 = r1, up2 = r2;
+        r1 = k_phi * below1, r2 = k_psi * below2;
+        /* sums over j >= m, in units of t_m, to those from m - 1 on */
+        c1 = q * (c1 + up1);
+        c2 = q * (c2 + up2);
+        v = q * (v + s);
+        s = 1.0 + q * s;
+        one1 = 1.0 + r1 * one1;
+        one2 = 1.0 + r2 * one2;
+    }
+    if (moment != NULL) {
+        moment[0] = (c1 + r1) / s;
+        moment[1] = (c2 + r2) / s;
+        moment[2] = lambda != 0.0 ? 2.0 * v / (lambda * s) : 0.0;
+    }
+    /* one = 1 + R_1 + R_1 R_2 + ...; I_0 + 2 (I_1 + ...) = I_0 (2 one - 1) */
+    return log(4.0 * M_PI * M_PI * s) - log(2.0 * one1 - 1.0) -
+           log(2.0 * one2 - 1.0);
+}
+
+double tsr_von_mises_log_norm(double k_phi, double k_psi, double lambda)
+{
+    return tsr_von_mises_moments(k_phi, k_psi, lambda, NULL) + k_phi + k_psi;
+}
+
+void tsr_von_mises_terms(const tsr_von_mises *part,
+                         double term[TSR_VON_MISES_TERM])
+{
+    const tsr_von_mises *p = part;
+    double cm = cos(p->phi), sm = sin(p->phi);
+    double cn = cos(p->psi), sn = sin(p->psi);
+    term[0] = log(p->weight) -
+              tsr_von_mises_moments(p->k_phi, p->k_psi, p->lambda, NULL) -
+              p->k_phi - p->k_psi;
+    term[1] = p->k_phi * cm;
+    term[2] = p->k_phi * sm;
+    term[3] = p->k_psi * cn;
+    term[4] = p->k_psi * sn;
+    term[5] = p->lambda * sm * sn;
+    term[6] = -p->lambda * sm * cn;
+    term[7] = -p->lambda * cm * sn;
+    term[8] = p->lambda * cm * cn;
+}
+
+double tsr_von_mises_log_i0(double x)
+{
+    return log(gsl_sf_bessel_I0_scaled(x));
+}
+
+double tsr_von_mises_wrap(double angle_rad)
+{
+    double x = angle_rad - 2.0 * M_PI * floor((angle_rad + M_PI) / (2 * M_PI));
+    /* rounding may leave it outside */
+    if (x >= M_PI)
+        x -= 2.0 * M_PI;
+    return x < -M_PI ? -M_PI : x;
+}
+
+/* Best & Fisher 1979: rejection from a wrapped Cauchy distribution. For small
+ * kappa, where that divides by it, from the uniform one. */
+double tsr_von_mises_draw_angle(gsl_rng *rng, double kappa)
+{
+    if (kappa < 0.5) {
+        double x;
+        do
+            x = M_PI * (2.0 * gsl_rng_uniform(rng) - 1.0);
+        while (log(gsl_rng_uniform_pos(rng)) > kappa * (cos(x) - 1.0));
+        return x;
+    }
+    double tau = 1.0 + sqrt(1.0 + 4.0 * kappa * kappa);
+    double rho = (tau - sqrt(2.0 * tau)) / (2.0 * kappa);
+    double r = (1.0 + rho * rho) / (2.0 * rho);
+    for (;;) {
+        double z = cos(M_PI * gsl_rng_uniform(rng));
+        double f = (1.0 + r * z) / (r + z);
+        double c = kappa * (r - f);
+        double u = gsl_rng_uniform_pos(rng);
+        if (c * (2.0 - c) > u || log(c / u) + 1.0 >= c) {
+            double x = acos(fmax(-1.0, fmin(1.0, f)));
+            return gsl_rng_uniform(rng) < 0.5 ? -x : x;
+        }
+    }
+}
+
+/* y = psi - nu from its marginal, exp(k2 cos y) I0(a(y)) with
+ * a^2 = k1^2 + lambda^2 sin^2 y, by rejection. log I0(sqrt u) is concave in u,
+ * so it lies below its tangent at k1^2:
+ *
+ *   log I0(a) <= log I0(k1) + b sin^2 y,  b = lambda^2 A(k1) / 2 k1 <= k2 / 2
+ *
+ * with A = I1 / I0. With s = sin^2(y / 2), sin^2 y = 4 s - 4 s^2, and s^2 lies
+ * above its tangent at any t >= 0, s^2 >= 2 s t - t^2:
+ *
+ *   k2 cos y + b sin^2 y <= k2 + 4 b t^2 - 2 (k2 - 2 b + 4 b t) s
+ *
+ * which is a von Mises distribution of concentration k2 - 2b + 4bt. t near the
+ * mean of s makes the envelope tight: half of it or more is accepted. */
+static double draw_second(const tsr_von_mises *part, gsl_rng *rng)
+{
+    double k1 = part->k_phi, k2 = part->k_psi, l = part->lambda;
+    if (k1 == 0.0 || l == 0.0)
+        return tsr_von_mises_draw_angle(rng, k2);
+    double log_i0 = tsr_von_mises_log_i0(k1);
+    double a = gsl_sf_bessel_I1_scaled(k1) / gsl_sf_bessel_I0_scaled(k1);
+    double b = 0.5 * l * l * a / k1;
+    double k = fmax(k2 - 2.0 * b, 0.0);
+    double t = fmin(0.5, 0.5 / (k + sqrt(k * k + 4.0 * b)));
+    for (;;) {
+        double y = tsr_von_mises_draw_angle(rng, k + 4.0 * b * t);
+        double sine = l * sin(y), half = sin(0.5 * y);
+        double at = hypot(k1, sine), d = half * half - t;
+        /* a - k1 without cancellation */
+        double over = sine * sine / (at + k1);
+        double accept = tsr_von_mises_log_i0(at) - log_i0 + over -
+                        b * sine * sine / (l * l) - 4.0 * b * d * d;
+        if (log(gsl_rng_uniform_pos(rng)) <= accept)
+            return y;
+    }
+}
+
+/* An exact draw of both, rad, each in [-pi, pi).
+ * phi given psi is von Mises (Singh et al. 2002). */
+static void draw_part(const tsr_von_mises *part, gsl_rng *rng, double *phi_rad,
+                      double *psi_rad)
+{
+    double y = draw_second(part, rng), sine = part->lambda * sin(y);
+    double x = tsr_von_mises_draw_angle(rng, hypot(part->k_phi, sine));
+    *phi_rad = tsr_von_mises_wrap(part->phi + x + atan2(sine, part->k_phi));
+    *psi_rad = tsr_von_mises_wrap(part->psi + y);
+}
+
+struct tsr_torsion_density {
+    int n;
+    double term[TSR_MAX_VON_MISES][TSR_VON_MISES_TERM];
+    double log_scale[TSR_MAX_VON_MISES]; /* log(weight C) + k_phi + k_psi */
+    double up_to[TSR_MAX_VON_MISES];     /* sum of weights */
+    tsr_von_mises part[TSR_MAX_VON_MISES];
+};
+
+tsr_torsion_density *tsr_torsion_density_new(const tsr_torsion_mixture *mixture)
+{
+    tsr_torsion_density *density = calloc(1, sizeof *density);
+    if (density == NULL)
+        return NULL;
+    double sum = 0.0;
+    for (int i = 0; i < mixture->n; i++) {
+        if (mixture->part[i].weight <= 0.0)
+            continue;
+        int at = density->n++;
+        density->part[at] = mixture->part[i];
+        const tsr_von_mises *p = &density->part[at];
+        tsr_von_mises_terms(p, density->term[at]);
+        density->log_scale[at] = density->term[at][0] + p->k_phi + p->k_psi;
+        sum += mixture->part[i].weight;
+        density->up_to[at] = sum;
+    }
+    return density;
+}
+
+void tsr_torsion_density_free(tsr_torsion_density *density)
+{
+    free(density);
+}
+
+/* The largest is taken out, so that the sum is at least 1. What is below 1e-17
+ * of it is not worth an exponential. */
+static double log_sum(int n, const double *x, double largest)
+{
+    double sum = 0.0;
+    for (int i = 0; i < n; i++) {
+        double d = x[i] - largest;
+        if (!(d <= -40.0)) /* NaN stays NaN */
+            sum += exp(d);
+    }
+    return largest + log(sum);
+}
+
+double tsr_torsion_density_log_at(const tsr_torsion_density *density,
+                                  const double phi_cos_sin[2],
+                                  const double psi_cos_sin[2])
+{
+    double x[TSR_MAX_VON_MISES], largest = -HUGE_VAL;
+    double a = phi_cos_sin[0], b = phi_cos_sin[1];
+    double c = psi_cos_sin[0], d = psi_cos_sin[1];
+    double ac = a * c, ad = a * d, bc = b * c, bd = b * d;
+    for (int i = 0; i < density->n; i++) {
+        const double *t = density->term[i];
+        x[i] = t[0] + t[1] * a + t[2] * b + t[3] * c + t[4] * d + t[5] * ac +
+               t[6] * ad + t[7] * bc + t[8] * bd;
+        if (x[i] > largest)
+            largest = x[i];
+    }
+    return log_sum(density->n, x, largest);
+}
+
+double tsr_torsion_density_log(const tsr_torsion_density *density,
+                               double phi_rad, double psi_rad)
+{
+    return tsr_torsion_density_log_at(density,
+                                      (double[2]){cos(phi_rad), sin(phi_rad)},
+                                      (double[2]){cos(psi_rad), sin(psi_rad)});
+}
+
+/* The other angle integrated out: 2 pi C exp(k cos x) I0(a), with k of this
+ * angle, x its distance from the part's, and a^2 = other^2 + lambda^2 sin^2
+ * x. */
+static double log_marginal(const tsr_torsion_density *density, int is_phi,
+                           double angle_rad)
+{
+    double e[TSR_MAX_VON_MISES], largest = -HUGE_VAL;
+    for (int i = 0; i < density->n; i++) {
+        const tsr_von_mises *p = &density->part[i];
+        double k = is_phi ? p->k_phi : p->k_psi;
+        double other = is_phi ? p->k_psi : p->k_phi;
+        double x = angle_rad - (is_phi ? p->phi : p->psi);
+        double sine = p->lambda * sin(x), half = sin(0.5 * x);
+        double a = hypot(other, sine);
+        double over = a > 0.0 ? sine * sine / (a + other) : 0.0;
+        e[i] = density->log_scale[i] + log(2.0 * M_PI) - 2.0 * k * half * half +
+               over + tsr_von_mises_log_i0(a);
+        largest = fmax(largest, e[i]);
+    }
+    return log_sum(density->n, e, largest);
+}
+
+double tsr_torsion_density_log_phi(const tsr_torsion_density *density,
+                                   double phi_rad)
+{
+    return log_marginal(density, 1, phi_rad);
+}
+
+double tsr_torsion_density_log_psi(const tsr_torsion_density *density,
+                                   double psi_rad)
+{
+    return log_marginal(density, 0, psi_rad);
+}
+
+void tsr_torsion_density_draw(const tsr_torsion_density *density, gsl_rng *rng,
+                              double *phi_rad, double *psi_rad)
+{
+    double u = gsl_rng_uniform(rng) * density->up_to[density->n - 1];
+    int i = 0;
+    while (i < density->n - 1 && u >= density->up_to[i])
+        i++;
+    draw_part(&density->part[i], rng, phi_rad, psi_rad);
+}
+
+void tsr_torsion_density_cells(const tsr_torsion_density *density, int side,
+                               uint32_t *upto)
+{
+    const double anywhere = 0.05, width_rad = 2.0 * M_PI / side;
+    const int n = side * side;
+    double sum = 0.0, seen = 0.0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < n; k++) {
+            const int row = k / side, column = k % side;
+            const double phi = (row + 0.5) * width_rad - M_PI;
+            const double psi = (column + 0.5) * width_rad - M_PI;
+            const double own = exp(tsr_torsion_density_log(density, phi, psi));
+            if (pass == 0) {
+                sum += own;
+                continue;
+            }
+            seen += (1.0 - anywhere) * own / fmax(sum, 1e-300) + anywhere / n;
+            upto[k] = k + 1 < n ? (uint32_t)(seen * 0x1p32) : UINT32_MAX;
+        }
+}

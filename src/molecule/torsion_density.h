@@ -1,0 +1,94 @@
+/* Densities of the backbone torsions (phi, psi): mixtures of bivariate von
+ * Mises distributions on the torus, in the sine model (Singh, Hnizdo & Demchuk
+ * 2002; Mardia, Taylor & Subramaniam 2007):
+ *
+ *   f(phi, psi) = C exp(k1 cos(phi - mu) + k2 cos(psi - nu)
+ *                       + lambda sin(phi - mu) sin(psi - nu))
+ *   1 / C = 4 pi^2 sum_m binom(2m, m) (lambda^2 / 4 k1 k2)^m I_m(k1) I_m(k2)
+ *
+ * Every density is normalised over [-pi, pi)^2. */
+#ifndef TSR_MOLECULE_TORSION_DENSITY_H
+#define TSR_MOLECULE_TORSION_DENSITY_H
+
+#include <gsl/gsl_rng.h>
+#include <stdint.h>
+
+typedef struct {
+    double weight;       /* of the mixture, the sum is 1 */
+    double phi, psi;     /* mu, nu, rad */
+    double k_phi, k_psi; /* k1, k2 >= 0 */
+    double lambda;       /* lambda^2 <= k1 k2: one maximum */
+} tsr_von_mises;
+
+enum { TSR_MAX_VON_MISES = 24 };
+
+typedef struct {
+    long count; /* residues trained on */
+    int n;
+    tsr_von_mises part[TSR_MAX_VON_MISES];
+} tsr_torsion_mixture;
+
+/* 1 / C of one component, as its logarithm. */
+double tsr_von_mises_log_norm(double k_phi, double k_psi, double lambda);
+
+typedef struct tsr_torsion_density tsr_torsion_density;
+
+/* Prepared for evaluation; copies the mixture. NULL: out of memory. */
+tsr_torsion_density *
+tsr_torsion_density_new(const tsr_torsion_mixture *mixture);
+void tsr_torsion_density_free(tsr_torsion_density *density);
+
+/* Log density, nat, per rad^2. The second form takes cosines and sines, each
+ * pair of unit length; it is what a step calls (some 100 ns). */
+double tsr_torsion_density_log(const tsr_torsion_density *density,
+                               double phi_rad, double psi_rad);
+double tsr_torsion_density_log_at(const tsr_torsion_density *density,
+                                  const double phi_cos_sin[2],
+                                  const double psi_cos_sin[2]);
+
+/* Log density of one torsion where the other does not exist (ends of chains):
+ * the marginal, nat, per rad. */
+double tsr_torsion_density_log_phi(const tsr_torsion_density *density,
+                                   double phi_rad);
+double tsr_torsion_density_log_psi(const tsr_torsion_density *density,
+                                   double psi_rad);
+
+/* An exact draw, rad, each in [-pi, pi). */
+void tsr_torsion_density_draw(const tsr_torsion_density *density, gsl_rng *rng,
+                              double *phi_rad, double *psi_rad);
+
+/* A table by which a device draws: the torus in side x side cells of equal
+ * size from (-pi, -pi) on, psi fastest. upto [side * side] out: a cell is drawn
+ * by those of 2^32 numbers that lie below its own and not below the one before;
+ * by as many as the density at its middle says, but for one in twenty, which
+ * may draw any. */
+void tsr_torsion_density_cells(const tsr_torsion_density *density, int side,
+                               uint32_t *upto);
+
+/* One bivariate von Mises distribution in the sine model (torsion_density.h):
+ * its normalisation, its moments and exact draws. */
+
+/* Returns log(1 / C) - k_phi - k_psi, which is small where 1 / C overflows.
+ * moment [3] out, NULL allowed: the means of cos(phi - mu), cos(psi - nu) and
+ * sin(phi - mu) sin(psi - nu), the derivatives of log(1 / C) by k_phi, k_psi
+ * and lambda. Cost: some 9 sqrt(k) + 40 steps, k the larger of the two. */
+double tsr_von_mises_moments(double k_phi, double k_psi, double lambda,
+                             double moment[3]);
+
+/* The log density, weight included, is linear in these nine: 1, cos phi,
+ * sin phi, cos psi, sin psi, and cos phi cos psi, cos phi sin psi,
+ * sin phi cos psi, sin phi sin psi. term [9] out: their coefficients. */
+enum { TSR_VON_MISES_TERM = 9 };
+void tsr_von_mises_terms(const tsr_von_mises *part,
+                         double term[TSR_VON_MISES_TERM]);
+
+/* log(I0(x)) - |x|. */
+double tsr_von_mises_log_i0(double x);
+
+/* An exact draw of one angle from exp(kappa cos x), rad, in [-pi, pi]. */
+double tsr_von_mises_draw_angle(gsl_rng *rng, double kappa);
+
+/* The same angle in [-pi, pi). */
+double tsr_von_mises_wrap(double angle_rad);
+
+#endif

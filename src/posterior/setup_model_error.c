@@ -1,0 +1,515 @@
+/* What curves of bodies lack of those of all atoms: learnt before a run.
+ *
+ * Data come from atoms; chains compute bodies, whose exposures are those of the
+ * start. Over some conformations drawn from the prior both curves are known.
+ * Their ratio corrects all curves of the run; how far they then still are from
+ * each other, a few smooth curves with their standard deviations, is left to
+ * the likelihood's terms, which integrate it out (docs/statistics.md). */
+#include "posterior/setup.h"
+
+#include "core/clock.h"
+#include "core/interrupt.h"
+#include "core/text.h"
+#include "likelihood/model_error.h"
+#include "posterior/atom_curves.h"
+#include "sampler/chain.h"
+#include "scattering/linear.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A stream that no chain of a run has. */
+enum { LEARN_STREAM = 0x7e000000 };
+
+/* Fewer conformations say nothing of a covariance. */
+enum { LEAST = 6 };
+
+/* One model that is compared with atoms that have water of their own. */
+typedef struct {
+    const tsr_setup *s;
+    tsr_likelihood *l;
+    tsr_examples of;
+    double radius_ang;
+    int has_chains; /* there are some, which the error is learnt for anew */
+    const tsr_likelihood *better; /* whose atoms these are, with an error of
+                                     their own; NULL: they have none */
+    tsr_batch *batch;
+    double (*place)[3]; /* of particles; NULL: bodies */
+} lesson;
+
+/* ---- conformations and their curves ---- */
+
+static const tsr_probe *probe_of(const lesson *x)
+{
+    return &x->l->probe[x->l->view[x->of.view].probe];
+}
+
+/* Nothing moves: the structures are those of the start. */
+static int is_still(const tsr_config *config, const tsr_topology *t)
+{
+    int n = t->n_torsion + t->n_side;
+    for (int c = 0; c < t->n_chain; c++)
+        n += t->mobile[c];
+    return config->structure.still || n == 0;
+}
+
+static int count_conformations(const tsr_config *config, const tsr_setup *s)
+{
+    const tsr_number_or_word *wanted = &config->model_error.conformations;
+    const int n = 8 + 6000 / s->topology->n_body, most = 32;
+    if (is_still(config, s->topology))
+        return s->n_start > 0 ? s->n_start : 1;
+    return wanted->word < 0 ? (int)wanted->number : n > most ? most : n;
+}
+
+/* S_ab, which engines leave out, and the mean. */
+static void add_bodies(lesson *x, int i)
+{
+    const size_t n = tsr_examples_size(&x->of, 1);
+    double *own = x->of.bodies + n * (size_t)i;
+    double *mean = x->of.bodies + n * (size_t)x->of.n;
+    for (size_t k = 0; k < n; k++) {
+        own[k] += x->l->self[k];
+        mean[k] += own[k] / x->of.n;
+    }
+}
+
+static void add_atoms(lesson *x, int i)
+{
+    const size_t n = tsr_examples_size(&x->of, 1);
+    const double *own = x->of.atoms + n * (size_t)i;
+    double *mean = x->of.atoms + n * (size_t)x->of.n;
+    for (size_t k = 0; k < n; k++)
+        mean[k] += own[k] / x->of.n;
+}
+
+static tsr_status make_room(lesson *x, tsr_err *err)
+{
+    const size_t n = tsr_examples_size(&x->of, x->of.n + 1);
+    const tsr_particles *own = x->l->particles;
+    x->of.atoms = calloc(n, sizeof *x->of.atoms);
+    x->of.bodies = calloc(n, sizeof *x->of.bodies);
+    if (own != NULL)
+        x->place = calloc((size_t)own->n + 1, sizeof *x->place);
+    return x->of.atoms == NULL || x->of.bodies == NULL ||
+                   (own != NULL && x->place == NULL)
+               ? tsr_no_memory(err)
+               : TSR_OK;
+}
+
+static tsr_status learn_bodies(lesson *x, int i, const tsr_conformation *c,
+                               tsr_err *err)
+{
+    const tsr_particles *own = x->l->particles;
+    if (own != NULL)
+        own->type->place(own, c, 0, x->s->topology->n_residue, x->place);
+    TSR_TRY(tsr_batch_set(
+        x->batch, 0, (const double(*)[3])(own != NULL ? x->place : c->body),
+        x->of.bodies + tsr_examples_size(&x->of, i), err));
+    add_bodies(x, i);
+    return TSR_OK;
+}
+
+static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
+                            tsr_atom_curves *curves, double *six, tsr_err *err)
+{
+    double *atoms = x->of.atoms + tsr_examples_size(&x->of, i);
+    TSR_TRY(tsr_setup_sum_atoms(x->s, x->l, curves, c, six, atoms,
+                                &x->radius_ang, err));
+    add_atoms(x, i);
+    return learn_bodies(x, i, c, err);
+}
+
+static tsr_status walk(tsr_chain *chain, long n_step, int is_warm, tsr_err *err)
+{
+    for (long i = 0; i < n_step; i++) {
+        tsr_body_proposal ask;
+        int accepted;
+        if (tsr_stop_asked)
+            return tsr_fail(err, TSR_E_INTERRUPTED,
+                            "interrupted while the model's error was learnt");
+        tsr_chain_propose(chain, &ask);
+        TSR_TRY(tsr_chain_decide(chain, NULL, is_warm, &accepted, err));
+    }
+    return TSR_OK;
+}
+
+/* Draws of the prior, one chain's, far enough apart. */
+static tsr_status learn_draws(lesson *x, tsr_atom_curves *curves, double *six,
+                              tsr_err *err)
+{
+    const tsr_topology *t = x->s->topology;
+    const long apart = (1000 + 30 * (t->n_torsion + t->n_side)) / 2;
+    tsr_target prior = x->s->target;
+    tsr_chain *chain = NULL;
+    prior.likelihood = NULL;
+    prior.n_share = prior.n_group = 0;
+    prior.n_temp = prior.n_state = 1;
+    tsr_status status = tsr_chain_new(&prior, LEARN_STREAM, &chain, err);
+    TSR_THEN(status, walk(chain, apart, 1, err));
+    for (int i = 0; i < x->of.n && status == TSR_OK; i++) {
+        tsr_chain_view view;
+        status = walk(chain, apart, 0, err);
+        if (status == TSR_OK) {
+            tsr_chain_look(chain, &view);
+            status = learn_one(x, i, view.conformation, curves, six, err);
+        }
+    }
+    tsr_chain_free(chain);
+    return status;
+}
+
+static tsr_status learn_given(lesson *x, const tsr_conformation *const *given,
+                              tsr_atom_curves *curves, double *six,
+                              tsr_err *err)
+{
+    for (int i = 0; i < x->of.n; i++)
+        TSR_TRY(learn_one(x, i, given[i], curves, six, err));
+    return TSR_OK;
+}
+
+/* given [n]: of which conformations; NULL: of draws of the prior. */
+static tsr_status learn_curves(lesson *x, const tsr_conformation *const *given,
+                               tsr_engine *engine, tsr_atom_curves *curves,
+                               tsr_err *err)
+{
+    double *six = calloc(TSR_N_COMP_PAIR * (size_t)x->l->grid.n_q, sizeof *six);
+    tsr_status status = tsr_allocated(six, err);
+    TSR_THEN(status, make_room(x, err));
+    TSR_THEN(status, tsr_batch_new(engine, 1, &x->batch, err));
+    TSR_THEN(status, given != NULL ? learn_given(x, given, curves, six, err)
+                                   : learn_draws(x, curves, six, err));
+    tsr_batch_free(x->batch);
+    free(six);
+    return status;
+}
+
+/* ---- what is left ---- */
+
+static void set_nodes(lesson *x)
+{
+    double c1[4], c2[4];
+    const int n1 = tsr_parameter_quantiles(&x->s->contrast[TSR_C1], 3, c1);
+    const int n2 = tsr_parameter_quantiles(&x->s->contrast[TSR_C2], 4, c2);
+    for (int i = 0; i < n1; i++)
+        for (int j = 0; j < n2; j++) {
+            x->of.node[x->of.n_node][TSR_C1] = c1[i];
+            x->of.node[x->of.n_node++][TSR_C2] = c2[j];
+        }
+}
+
+/* ---- telling ---- */
+
+/* "of neutrons in 42 % D2O " where not all curves are of X-rays. */
+static void name_view(const lesson *x, tsr_words *words)
+{
+    if (x->of.view > 0)
+        tsr_words_say(words, "; ");
+    if (x->l->n_view == 1 && !probe_of(x)->is_neutron)
+        return;
+    if (probe_of(x)->is_neutron)
+        tsr_words_say(words, "of neutrons in %.4g %% D2O ",
+                      100.0 * x->l->view[x->of.view].d2o);
+    else
+        tsr_words_say(words, "of X-rays ");
+}
+
+static void describe(const lesson *x, int n_error, const double *before,
+                     const double *after, tsr_words *words)
+{
+    static const double edge[] = {0.0, 0.1, 0.2, 0.3, 0.5};
+    name_view(x, words);
+    tsr_words_say(words, "over %d conformation%s %s by", x->of.n,
+                  x->has_chains ? "s of chains"
+                  : x->of.n > 1 ? "s of the prior"
+                                : "",
+                  x->l->particles == NULL
+                      ? "bodies are off from all atoms"
+                      : "atoms whose water rides along are off from those "
+                        "with water of their own");
+    for (int k = 0; k < 4; k++) {
+        const double b =
+            tsr_examples_percent(&x->of, before, edge[k], edge[k + 1]);
+        const double a =
+            tsr_examples_percent(&x->of, after, edge[k], edge[k + 1]);
+        if (isnan(b))
+            break;
+        tsr_words_say(words, "%s %.2g -> %.2g %% (q %g to %g)",
+                      k > 0 ? "," : "", b, a, edge[k], edge[k + 1]);
+    }
+    tsr_words_say(words, " before -> after the correction by their ratio; ");
+    if (n_error > 0)
+        tsr_words_say(words, "what is left is integrated out in %d components",
+                      n_error);
+    else
+        tsr_words_say(words, "what is left is not in the likelihood");
+}
+
+/* ---- the whole ---- */
+
+/* Chains that there are already know which of their parameters change fits: a
+ * first error would come too late for them. */
+static int may_doubt(const lesson *x)
+{
+    return !x->has_chains || x->l->view[x->of.view].error.n > 0;
+}
+
+/* What atoms lack themselves bodies lack as well: else a posterior of bodies
+ * would be narrower than the one that it is to propose for. */
+static void add_error(const lesson *x, double *square, double *covariance)
+{
+    const tsr_profile_error *e = &x->better->view[x->of.view].error;
+    const size_t n_q = (size_t)x->l->grid.n_q;
+    const double by = x->of.n > 3 ? 1.0 / tsr_examples_widened(x->of.n) : 1.0;
+    for (size_t c = 0; c < (size_t)e->n; c++)
+        for (size_t k = 0; k < n_q; k++) {
+            const double own = e->curve[c * n_q + k] / e->reference[k];
+            square[k] += by * own * own;
+            for (size_t j = 0; j < n_q; j++)
+                covariance[k * n_q + j] +=
+                    by * own * e->curve[c * n_q + j] / e->reference[j];
+        }
+}
+
+static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
+                        tsr_err *err)
+{
+    const size_t n_q = (size_t)x->l->grid.n_q;
+    double *square =
+        calloc((3 + n_q + TSR_MODEL_ERRORS + 1) * n_q, sizeof *square);
+    TSR_TRY(tsr_allocated(square, err));
+    double *before = square + n_q, *left = before + n_q;
+    double *covariance = left + n_q, *curve = covariance + n_q * n_q;
+    double *reference = curve + TSR_MODEL_ERRORS * n_q;
+    tsr_status status = TSR_OK;
+    int n = 0;
+    tsr_examples_moments(&x->of, 1, before, NULL, left);
+    tsr_examples_moments(&x->of, 0, square, covariance, left);
+    if (x->better != NULL)
+        add_error(x, square, covariance);
+    if (x->of.n >= LEAST && config->model_error.learn == TSR_LEARN_ALL)
+        n = tsr_examples_components(&x->of, square, covariance, curve);
+    const double start[TSR_N_CONTRAST] = {x->s->contrast[TSR_C1].start,
+                                          x->s->contrast[TSR_C2].start};
+    for (size_t k = 0; k < n_q; k++) {
+        reference[k] = tsr_likelihood_combine(
+            x->l, x->of.view, x->of.atoms + tsr_examples_place(&x->of, x->of.n),
+            start, x->l->view[x->of.view].atom_power[k], k);
+        for (size_t e = 0; e < (size_t)n; e++)
+            curve[e * n_q + k] *= reference[k];
+    }
+    const tsr_profile_error error = {n, curve, reference};
+    if (n > 0 && may_doubt(x))
+        status = tsr_likelihood_doubt(x->l, x->of.view, &error, err);
+    if (status == TSR_OK) {
+        for (size_t k = 0; k < n_q && x->of.n > 3; k++)
+            square[k] *= tsr_examples_widened(x->of.n);
+        describe(x, n, before, square, words);
+    }
+    free(square);
+    return status;
+}
+
+/* Where the ratio of a curve of neutrons would be outside of its bounds
+ * somewhere in the range of c2, says so: what is then left tells how little the
+ * curve does. */
+static void tell_swing(const lesson *x, tsr_log *log)
+{
+    enum { N = 17 };
+    const tsr_likelihood *l = x->l;
+    const tsr_view *view = &l->view[x->of.view];
+    const tsr_parameter *p = &x->s->contrast[TSR_C2];
+    double least = HUGE_VAL, most = 0.0;
+    for (int i = 0; i < (p->infer ? N : 1); i++)
+        for (size_t k = 0; k < (size_t)l->grid.n_q; k++) {
+            const double at[TSR_N_CONTRAST] = {
+                x->s->contrast[TSR_C1].start,
+                p->infer ? p->low + (p->high - p->low) * i / (N - 1)
+                         : p->start};
+            const double ratio =
+                tsr_likelihood_combine(l, x->of.view, view->atoms, at,
+                                       view->atom_power[k], k) /
+                tsr_likelihood_combine(l, x->of.view, view->bodies, at,
+                                       probe_of(x)->power[k], k);
+            least = fmin(least, ratio);
+            most = fmax(most, ratio);
+        }
+    if (least < 1.0 / TSR_RATIO_BOUND || most > TSR_RATIO_BOUND)
+        tsr_warn(log,
+                 "model error: of neutrons in %.4g %% D2O there is little "
+                 "contrast: atoms scatter %.2g to %.2g times as much as bodies "
+                 "over c2 and q; the correction is held within %g and %g, what "
+                 "it lacks counts as error of the model, and the curve tells "
+                 "little of the structure",
+                 100.0 * view->d2o, least, most, 1.0 / TSR_RATIO_BOUND,
+                 TSR_RATIO_BOUND);
+}
+
+/* Where neutrons see next to no contrast, bodies and atoms may scatter too
+ * little to be compared: their curve stays that of the bodies. */
+static tsr_status learn_view(const tsr_config *config, lesson *x, tsr_log *log,
+                             tsr_words *words, tsr_err *err)
+{
+    const size_t mean = tsr_examples_place(&x->of, x->of.n);
+    tsr_err why = {0};
+    tsr_status status =
+        tsr_likelihood_correct(x->l, x->of.view, x->of.atoms + mean,
+                               x->of.bodies + mean, x->radius_ang, &why);
+    if (status == TSR_OK && probe_of(x)->is_neutron)
+        tell_swing(x, log);
+    if (status == TSR_OK)
+        return doubt(config, x, words, err);
+    const int is_neutron = probe_of(x)->is_neutron;
+    if (status != TSR_E_NUMERIC || !(is_neutron || x->has_chains))
+        return tsr_fail(err, status, "%s", why.message);
+    name_view(x, words);
+    if (x->has_chains)
+        tsr_words_say(words, "all stays as before: %s", why.message);
+    else
+        tsr_words_say(words, "it is not known");
+    tsr_warn(log, "model error: %s: %s",
+             x->has_chains ? "what was learnt before stays"
+                           : "curves of neutrons stay those of the bodies",
+             why.message);
+    return TSR_OK;
+}
+
+/* Noise models without an integral take what is left for noise. */
+static void tell_sampled(const tsr_likelihood *l, tsr_log *log)
+{
+    const char *name, *doc;
+    for (int d = 0; d < l->n_term; d++) {
+        const tsr_term_type *type = l->term[d]->type;
+        if (type->doubt != NULL && l->view[l->term[d]->view].error.n > 0 &&
+            type->constant(l->term[d], 0, &name, &doc) == NULL)
+            tsr_warn(log,
+                     "'%s': its noise model has no integral in closed form: "
+                     "what is left of the model's error counts as noise there",
+                     l->term[d]->label);
+    }
+}
+
+tsr_status tsr_setup_model_error(const tsr_config *config,
+                                 tsr_likelihood *likelihood, tsr_engine *engine,
+                                 tsr_log *log, tsr_setup *setup, tsr_err *err)
+{
+    tsr_setup *s = setup;
+    tsr_likelihood *l = likelihood;
+    const double begin = tsr_clock_s();
+    const char *why = tsr_config_no_atoms(config);
+    tsr_atom_curves *curves = NULL;
+    const tsr_conformation *first = s->first;
+    int n_cut = 0;
+    if (why != NULL) {
+        tsr_info(log,
+                 "model error: not known: curves are those of the %s, since %s",
+                 l->particles == NULL ? "bodies" : "atoms as they are", why);
+        return TSR_OK;
+    }
+    const tsr_atom_curves_spec spec = {.topology = s->topology,
+                                       .model = s->model,
+                                       .file = config->structure.file,
+                                       .density = config->solvent.density,
+                                       .grid = l->grid,
+                                       .device = s->device[0]};
+    tsr_err reason;
+    if (tsr_atom_curves_new(&spec, &n_cut, &curves, &reason) != TSR_OK) {
+        tsr_info(log,
+                 "model error: not known: curves are those of the bodies: %s",
+                 reason.message);
+        return TSR_OK;
+    }
+    if (n_cut > 0)
+        tsr_warn(log,
+                 "'%s': %d residue%s atoms, which do not scatter; complete "
+                 "them (PDBFixer, MODELLER), or set model_error: none",
+                 config->structure.file, n_cut,
+                 n_cut == 1 ? " lacks" : "s lack");
+    lesson x = {.s = s, .l = l, .of = {l, .n = count_conformations(config, s)}};
+    tsr_words words;
+    set_nodes(&x);
+    tsr_status status = learn_curves(
+        &x,
+        !is_still(config, s->topology) ? NULL
+        : s->n_start > 0 ? (const tsr_conformation *const *)s->start
+                         : &first,
+        engine, curves, err);
+    tsr_words_begin(&words);
+    for (; x.of.view < l->n_view && status == TSR_OK; x.of.view++)
+        status = learn_view(config, &x, log, &words, err);
+    free(s->model_error_text);
+    s->model_error_text = tsr_words_end(&words);
+    TSR_THEN(status, tsr_allocated(s->model_error_text, err));
+    if (status == TSR_OK) {
+        tsr_info(log, "model error: %s (learnt in %.1f s)", s->model_error_text,
+                 tsr_clock_s() - begin);
+        tell_sampled(l, log);
+    }
+    free(x.of.atoms);
+    free(x.of.bodies);
+    free(x.place);
+    tsr_atom_curves_free(curves);
+    return status;
+}
+
+/* The finer model's curves in examples, as its likelihood corrects those of
+ * the view that is learnt. */
+static void take_fine(lesson *x, const tsr_fine_example *example)
+{
+    const tsr_likelihood *fine = x->better;
+    const tsr_view *view = &fine->view[x->of.view];
+    const tsr_probe *p = &fine->probe[view->probe];
+    const size_t n = tsr_examples_size(&x->of, 1), n_q = (size_t)fine->grid.n_q;
+    memset(x->of.atoms + n * (size_t)x->of.n, 0, n * sizeof *x->of.atoms);
+    for (int i = 0; i < x->of.n; i++) {
+        double *to = x->of.atoms + n * (size_t)i;
+        memcpy(to, example[i].fine, n * sizeof *to);
+        for (size_t k = 0; k < n_q && view->atoms != NULL; k++) {
+            const double by =
+                tsr_likelihood_ratio(fine, x->of.view, example[i].contrast, k);
+            for (int pair = p->first; pair < p->first + p->n_pair; pair++)
+                to[(size_t)pair * n_q + k] *= by;
+        }
+        add_atoms(x, i);
+    }
+}
+
+tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
+                                 const tsr_fine_example *example, tsr_log *log,
+                                 tsr_setup *setup, tsr_err *err)
+{
+    tsr_likelihood *l = setup->likelihood;
+    const tsr_likelihood *fine = tsr_setup_atom_likelihood(setup->atom_target);
+    lesson x = {
+        .s = setup, .l = l, .of = {l, .n = n}, .has_chains = 1, .better = fine};
+    tsr_words words;
+    const int n_node = n < TSR_EXAMPLE_NODES ? n : TSR_EXAMPLE_NODES;
+    for (; x.of.n_node < n_node; x.of.n_node++)
+        memcpy(x.of.node[x.of.n_node],
+               example[x.of.n_node * n / n_node].contrast, sizeof x.of.node[0]);
+    tsr_status status = make_room(&x, err);
+    for (int i = 0; i < n && status == TSR_OK; i++) {
+        memcpy(x.of.bodies + tsr_examples_size(&x.of, i), example[i].coarse,
+               tsr_examples_size(&x.of, 1) * sizeof *x.of.bodies);
+        add_bodies(&x, i);
+    }
+    x.radius_ang = tsr_setup_atom_radius(setup->atom_target);
+    tsr_words_begin(&words);
+    for (; x.of.view < l->n_view && status == TSR_OK; x.of.view++)
+        if (l->view[x.of.view].atoms != NULL) {
+            take_fine(&x, example);
+            status = learn_view(config, &x, NULL, &words, err);
+        }
+    char *text = tsr_words_end(&words);
+    if (status == TSR_OK && text != NULL && *text != '\0')
+        tsr_info(log, "model error of the bodies, near the posterior: %s",
+                 text);
+    free(text);
+    free(x.of.atoms);
+    free(x.of.bodies);
+    free(x.place);
+    return status == TSR_OK && setup->surrogate != NULL
+               ? tsr_surrogate_update(setup->surrogate, err)
+               : status;
+}

@@ -1,0 +1,237 @@
+/* The resolution of a data set, from its options and the fourth column of its
+ * file. */
+#include "scattering/resolution.h"
+
+#include "files/file.h"
+#include "scattering/saxs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const dq_words[] = {"none", "column", "auto", NULL};
+
+#define DQ_FIELD(WORD)                                                        \
+    {                                                                         \
+        .name = "dq", .type = TSR_FIELD_NUMBER_OR_WORD,                       \
+        .offset = offsetof(tsr_resolution_options, dq), .unit = "1/Angstrom", \
+        .initial = (WORD), .min = 0.0, .max = 1.0, .words = dq_words,         \
+        .doc = "standard deviation of q at every point; column: the file's "  \
+               "fourth; auto: the fourth where there is one"                  \
+    }
+
+#define OTHER_FIELDS                                                           \
+    {.name = "wavelength_spread",                                              \
+     .type = TSR_FIELD_DOUBLE,                                                 \
+     .offset = offsetof(tsr_resolution_options, wavelength_spread),            \
+     .initial = "0",                                                           \
+     .min = 0.0,                                                               \
+     .max = 0.5,                                                               \
+     .doc =                                                                    \
+         "full width at half maximum over the mean of a velocity "             \
+         "selector's triangle: adds (q spread)^2 / 6 to the variance of q"},   \
+        {.name = "slit_length",                                                \
+         .type = TSR_FIELD_DOUBLE,                                             \
+         .offset = offsetof(tsr_resolution_options, slit_length),              \
+         .unit = "1/Angstrom",                                                 \
+         .initial = "0",                                                       \
+         .min = 0.0,                                                           \
+         .max = 10.0,                                                          \
+         .doc = "half of the slit's, across the direction of q"},              \
+        {.name = "slit_width",                                                 \
+         .type = TSR_FIELD_DOUBLE,                                             \
+         .offset = offsetof(tsr_resolution_options, slit_width),               \
+         .unit = "1/Angstrom",                                                 \
+         .initial = "0",                                                       \
+         .min = 0.0,                                                           \
+         .max = 1.0,                                                           \
+         .doc = "half of the slit's, along q"},                                \
+    {                                                                          \
+        .name = "beam_profile", .type = TSR_FIELD_STRING,                      \
+        .offset = offsetof(tsr_resolution_options, beam_profile),              \
+        .is_path = 1,                                                          \
+        .doc = "instead of slit_length: a table of u (1/Angstrom, across the " \
+               "direction of q) and the beam's intensity there"                \
+    }
+
+const tsr_field tsr_resolution_fields[] = {DQ_FIELD("none"), OTHER_FIELDS, {0}};
+
+const tsr_field tsr_resolution_neutron_fields[] = {
+    DQ_FIELD("auto"), OTHER_FIELDS, {0}};
+
+void tsr_resolution_clear(tsr_resolution *resolution)
+{
+    free(resolution->sigma);
+    free(resolution->beam_u);
+    free(resolution->beam);
+    *resolution = (tsr_resolution){.sigma = NULL};
+}
+
+/* ---- the beam profile ---- */
+
+static tsr_status check_beam(const char *path, const tsr_resolution *r,
+                             tsr_err *err)
+{
+    double sum = 0.0;
+    for (int i = 0; i < r->n_beam; i++) {
+        if (!isfinite(r->beam_u[i]) || !(r->beam[i] >= 0.0) ||
+            !isfinite(r->beam[i]) ||
+            (i > 0 && !(r->beam_u[i] > r->beam_u[i - 1])))
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s': row %d of the beam profile is %g, %g; "
+                            "expected u that ascends (1/Angstrom) and "
+                            "intensities of 0 or more",
+                            path, i + 1, r->beam_u[i], r->beam[i]);
+        if (i > 0)
+            sum += 0.5 * (r->beam[i] + r->beam[i - 1]) *
+                   (r->beam_u[i] - r->beam_u[i - 1]);
+    }
+    return sum > 0.0
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_DATA,
+                          "'%s': the beam profile has no intensity", path);
+}
+
+static tsr_status read_beam(const char *path, tsr_resolution *r, tsr_err *err)
+{
+    char *text;
+    size_t size;
+    tsr_saxs_table table = {.row = NULL};
+    TSR_TRY(tsr_file_read(path, &text, &size, err));
+    tsr_status status = tsr_saxs_table_find(path, text, size, &table, err);
+    free(text);
+    if (status != TSR_OK)
+        return status;
+    r->n_beam = table.n;
+    r->beam_u = malloc((size_t)table.n * sizeof *r->beam_u);
+    r->beam = malloc((size_t)table.n * sizeof *r->beam);
+    if (r->beam_u == NULL || r->beam == NULL)
+        status = tsr_no_memory(err);
+    for (int i = 0; i < table.n && status == TSR_OK; i++) {
+        r->beam_u[i] = table.row[i].value[0];
+        r->beam[i] = table.row[i].value[1];
+    }
+    free(table.row);
+    return status == TSR_OK ? check_beam(path, r, err) : status;
+}
+
+/* ---- sigma of q ---- */
+
+/* Negative numbers there are what slit-smeared curves of ultra-small angles
+ * have: the length of the slit. */
+static tsr_status check_column(int n, const double *q, const double *dq,
+                               tsr_err *err)
+{
+    for (int k = 0; k < n; k++)
+        if (!(dq[k] >= 0.0) || !isfinite(dq[k]) || dq[k] > 1.0)
+            return tsr_fail(
+                err, TSR_E_DATA,
+                "dq: the fourth column is %g at q = %g 1/A, which is no "
+                "standard deviation of q%s",
+                dq[k], q[k],
+                dq[k] < 0.0 ? "; of a slit-smeared curve it is the slit's "
+                              "length with its sign changed: give slit_length"
+                            : "; say dq: none, or a number");
+    return TSR_OK;
+}
+
+static tsr_status find_sigma(const tsr_resolution_options *o, int n,
+                             const double *q, const double *dq,
+                             tsr_resolution *r, tsr_err *err)
+{
+    const int wants = o->dq.word == TSR_DQ_COLUMN || o->dq.word == TSR_DQ_AUTO;
+    const double number = o->dq.word < 0 ? o->dq.number : 0.0;
+    if (o->dq.word == TSR_DQ_COLUMN && dq == NULL)
+        return tsr_fail(err, TSR_E_DATA,
+                        "dq: the file has no fourth column; give a number in "
+                        "1/Angstrom, or none");
+    if (wants && dq != NULL)
+        TSR_TRY(check_column(n, q, dq, err));
+    if (!(wants && dq != NULL) && number == 0.0 && o->wavelength_spread == 0.0)
+        return TSR_OK;
+    r->sigma = malloc((size_t)n * sizeof *r->sigma);
+    TSR_TRY(tsr_allocated(r->sigma, err));
+    for (int k = 0; k < n; k++) {
+        double own = wants && dq != NULL ? dq[k] : number;
+        r->sigma[k] = hypot(own, q[k] * o->wavelength_spread / sqrt(6.0));
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_resolution_make(const tsr_resolution_options *options, int n,
+                               const double *q_inv_ang, const double *dq,
+                               tsr_resolution *out, tsr_err *err)
+{
+    const tsr_resolution_options *o = options;
+    tsr_status status = TSR_OK;
+    *out = (tsr_resolution){.slit_length = o->slit_length,
+                            .slit_width = o->slit_width};
+    if (o->beam_profile != NULL && o->slit_length > 0.0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "beam_profile: it stands for the slit's length; leave "
+                        "slit_length out");
+    if (o->beam_profile != NULL)
+        status = read_beam(o->beam_profile, out, err);
+    TSR_THEN(status, find_sigma(o, n, q_inv_ang, dq, out, err));
+    if (status != TSR_OK)
+        tsr_resolution_clear(out);
+    return status;
+}
+
+int tsr_resolution_is_asked(const tsr_resolution_options *options)
+{
+    const tsr_resolution_options *o = options;
+    return o->dq.word > TSR_DQ_NONE || (o->dq.word < 0 && o->dq.number > 0.0) ||
+           o->wavelength_spread > 0.0 || o->slit_length > 0.0 ||
+           o->slit_width > 0.0 || o->beam_profile != NULL;
+}
+
+int tsr_resolution_is_ideal(const tsr_resolution *resolution)
+{
+    const tsr_resolution *r = resolution;
+    return r->sigma == NULL && r->slit_length == 0.0 && r->slit_width == 0.0 &&
+           r->n_beam == 0;
+}
+
+double tsr_resolution_q_max(const tsr_resolution *resolution, int n,
+                            const double *q_inv_ang)
+{
+    const tsr_resolution *r = resolution;
+    double last = q_inv_ang[n - 1], across = r->slit_length;
+    for (int k = 0; k < n && r->sigma != NULL; k++)
+        last = fmax(last, q_inv_ang[k] + TSR_RESOLUTION_REACH * r->sigma[k]);
+    if (r->n_beam > 0)
+        across = fmax(fabs(r->beam_u[0]), fabs(r->beam_u[r->n_beam - 1]));
+    return tsr_resolution_is_ideal(r) ? last
+                                      : hypot(last + r->slit_width, across);
+}
+
+void tsr_resolution_text(const tsr_resolution *resolution, int n, char *text,
+                         size_t size)
+{
+    const tsr_resolution *r = resolution;
+    size_t used = 0;
+    double low = HUGE_VAL, high = 0.0;
+    for (int k = 0; k < n && r->sigma != NULL; k++) {
+        low = fmin(low, r->sigma[k]);
+        high = fmax(high, r->sigma[k]);
+    }
+    snprintf(text, size, "none");
+    if (r->sigma != NULL && low == high)
+        used += (size_t)snprintf(text, size, "sigma of q %.3g 1/A", high);
+    else if (r->sigma != NULL)
+        used += (size_t)snprintf(text, size, "sigma of q %.3g to %.3g 1/A", low,
+                                 high);
+    if (r->slit_width > 0.0 && used < size)
+        used +=
+            (size_t)snprintf(text + used, size - used, "%sslit width %.3g 1/A",
+                             used > 0 ? ", " : "", r->slit_width);
+    if (r->slit_length > 0.0 && used < size)
+        used +=
+            (size_t)snprintf(text + used, size - used, "%sslit length %.3g 1/A",
+                             used > 0 ? ", " : "", r->slit_length);
+    if (r->n_beam > 0 && used < size)
+        snprintf(text + used, size - used, "%sbeam profile of %d points",
+                 used > 0 ? ", " : "", r->n_beam);
+}

@@ -1,0 +1,396 @@
+/* From a table of numbers (saxs_table.c) to a curve: checks of q, I and sigma,
+ * which unit q has, a model of sigma where there is none, and Guinier's Rg for
+ * a first look. */
+#include "scattering/saxs.h"
+
+#include "files/file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MIN_ROWS = 5, MIN_GUINIER = 5 };
+
+const char *tsr_q_unit_name(tsr_q_unit unit)
+{
+    return unit == TSR_Q_INV_NM ? "1/nm" : "1/Angstrom";
+}
+
+/* q must be finite, at least 0 and in order: checked for every row of the
+ * table, before any is left out, so that line numbers mean something. */
+static tsr_status check_rows(const char *path, const tsr_saxs_table *table,
+                             tsr_err *err)
+{
+    for (int i = 0; i < table->n; i++) {
+        const tsr_saxs_row *row = &table->row[i];
+        if (!isfinite(row->value[0]))
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s', line %ld: q is not a finite number; remove "
+                            "the line",
+                            path, row->line);
+        if (row->value[0] < 0)
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s', line %ld: q = %g is negative; remove the "
+                            "line",
+                            path, row->line, row->value[0]);
+        if (i > 0 && row->value[0] < row[-1].value[0])
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s', line %ld: q = %g comes after q = %g of line "
+                            "%ld; sort the rows by q, and give one curve a "
+                            "file",
+                            path, row->line, row->value[0], row[-1].value[0],
+                            row[-1].line);
+    }
+    return TSR_OK;
+}
+
+/* What cannot be measured so is left out, whichever way a program writes it. */
+static int is_usable(const double value[3])
+{
+    return isfinite(value[1]) && isfinite(value[2]) && value[2] > 0.0;
+}
+
+/* Sums of squares of I / sigma, and of what fits them, must stay far from
+ * overflow; no detector counts in such units. */
+static tsr_status check_size(const char *path, const tsr_saxs_table *table,
+                             tsr_err *err)
+{
+    const double most = 1e50;
+    for (int i = 0; i < table->n; i++) {
+        const tsr_saxs_row *row = &table->row[i];
+        double sigma = row->value[2];
+        if (!is_usable(row->value)) /* will be dropped */
+            continue;
+        if (fabs(row->value[1]) > most || sigma > most || sigma < 1.0 / most)
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s', line %ld: I = %g, sigma = %g; expected I up "
+                            "to %g and sigma from %g to %g: give the curve in "
+                            "another unit",
+                            path, row->line, row->value[1], sigma, most,
+                            1.0 / most, most);
+    }
+    return TSR_OK;
+}
+
+/* Fills unit_in_file and unit_reason; returns the factor to 1/Angstrom. */
+static double decide_unit(tsr_saxs *saxs, const tsr_saxs_table *table,
+                          tsr_q_unit asked, tsr_log *log)
+{
+    double q_max = table->row[table->n - 1].value[0];
+    tsr_q_unit by_rule = q_max > 1 ? TSR_Q_INV_NM : TSR_Q_INV_ANG;
+    if (asked != TSR_Q_AUTO) {
+        saxs->unit_in_file = asked;
+        snprintf(saxs->unit_reason, sizeof saxs->unit_reason, "config");
+    } else if (table->unit != TSR_Q_AUTO) {
+        saxs->unit_in_file = table->unit;
+        snprintf(saxs->unit_reason, sizeof saxs->unit_reason, "header says %s",
+                 tsr_q_unit_name(table->unit));
+    } else {
+        saxs->unit_in_file = by_rule;
+        snprintf(saxs->unit_reason, sizeof saxs->unit_reason, "q_max %s 1",
+                 q_max > 1 ? ">" : "<=");
+    }
+    tsr_info(log, "%s: q in %s (%s)", saxs->path,
+             tsr_q_unit_name(saxs->unit_in_file), saxs->unit_reason);
+    if (saxs->unit_in_file != by_rule)
+        tsr_warn(log,
+                 "%s: q_max = %g is unusual in %s; set q_unit (--q-unit) if "
+                 "the unit is wrong",
+                 saxs->path, q_max, tsr_q_unit_name(saxs->unit_in_file));
+    return saxs->unit_in_file == TSR_Q_INV_NM ? 0.1 : 1.0;
+}
+
+/* Two columns: sigma = 0.03 |I| + 0.003 max I. */
+static tsr_status model_sigma(tsr_saxs_table *table, const char *path,
+                              tsr_log *log, tsr_err *err)
+{
+    double top = 0;
+    for (int i = 0; i < table->n; i++)
+        top = fmax(top, table->row[i].value[1]);
+    if (!(top > 0))
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': no I(q) is above 0 and there is no sigma "
+                        "column; check the columns",
+                        path);
+    for (int i = 0; i < table->n; i++)
+        table->row[i].value[2] =
+            0.03 * fabs(table->row[i].value[1]) + 0.003 * top;
+    tsr_warn(log,
+             "%s: two columns, so sigma is stated, not measured: "
+             "0.03 I(q) + 0.003 max I, max I = %g",
+             path, top);
+    return TSR_OK;
+}
+
+/* Copies the rows that stay and counts the others. */
+static void keep_rows(tsr_saxs *saxs, const tsr_saxs_table *table,
+                      double factor, const double *q_range)
+{
+    double last = -1;
+    for (int i = 0; i < table->n; i++) {
+        const double *value = table->row[i].value;
+        if (!is_usable(value)) {
+            saxs->n_dropped_sigma++;
+            continue;
+        }
+        double q = value[0] * factor;
+        if (q == last) {
+            saxs->n_dropped_duplicate++;
+            continue;
+        }
+        last = q;
+        if (q_range != NULL && (q < q_range[0] || q > q_range[1])) {
+            saxs->n_outside++;
+            continue;
+        }
+        saxs->q[saxs->n] = q;
+        saxs->intensity[saxs->n] = value[1];
+        saxs->sigma[saxs->n] = value[2];
+        if (saxs->dq != NULL)
+            saxs->dq[saxs->n] = value[3] * factor;
+        saxs->n_negative += value[1] <= 0;
+        saxs->n++;
+    }
+}
+
+/* Weighted straight line ln I = ln I0 - q^2 Rg^2 / 3 through the points of
+ * positive q and I below index `end`; the weight is (I/sigma)^2. Returns the
+ * number of points, and Rg^2 and ln I0 where there are enough. */
+static int fit_line(const tsr_saxs *saxs, int end, double *rg2, double *ln_i0)
+{
+    double s = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+    int n = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        /* Second pass about the weighted means: no cancellation. */
+        double mx = pass ? sx / s : 0, my = pass ? sy / s : 0;
+        for (int i = 0; i < end; i++) {
+            if (!(saxs->q[i] > 0) || !(saxs->intensity[i] > 0))
+                continue;
+            double x = saxs->q[i] * saxs->q[i], y = log(saxs->intensity[i]);
+            double snr = saxs->intensity[i] / saxs->sigma[i];
+            if (pass == 0) {
+                s += snr * snr;
+                sx += snr * snr * x;
+                sy += snr * snr * y;
+                n++;
+            } else {
+                sxx += snr * snr * (x - mx) * (x - mx);
+                sxy += snr * snr * (x - mx) * (y - my);
+            }
+        }
+        if (n < MIN_GUINIER || !(s > 0) || !isfinite(s))
+            return 0;
+    }
+    *rg2 = -3 * sxy / sxx;
+    *ln_i0 = sy / s + *rg2 / 3 * sx / s;
+    return isfinite(*rg2) && isfinite(*ln_i0) ? n : 0;
+}
+
+static int count_below(const tsr_saxs *saxs, double q)
+{
+    int n = 0;
+    while (n < saxs->n && saxs->q[n] <= q)
+        n++;
+    return n;
+}
+
+/* Guinier 1939, with the usual limit q Rg < 1.3 for a globular particle: fit,
+ * take the window that the Rg allows, fit again until the window stays; after
+ * some rounds it may only shrink, so that it does. Starts from the first
+ * points; a start too noisy to slope downwards is doubled. */
+static void fit_guinier(tsr_saxs *saxs)
+{
+    saxs->rg_guinier = saxs->i0_guinier = (double)NAN;
+    saxs->n_guinier = 0;
+    for (int start = MIN_GUINIER; start <= saxs->n; start *= 2) {
+        for (int end = start, next, round = 0;; end = next, round++) {
+            double rg2 = 0, ln_i0 = 0;
+            int n = fit_line(saxs, end, &rg2, &ln_i0);
+            if (n == 0 || !(rg2 > 0))
+                break;
+            double rg = sqrt(rg2);
+            next = count_below(saxs, 1.3 / rg);
+            if (next == end || (round > 20 && next > end)) {
+                saxs->rg_guinier = rg;
+                saxs->i0_guinier = exp(ln_i0);
+                saxs->n_guinier = n;
+                return;
+            }
+        }
+    }
+}
+
+static void report(const tsr_saxs *saxs, const tsr_saxs_table *table,
+                   const double *q_range, tsr_log *log)
+{
+    const char *path = saxs->path;
+    tsr_info(log, "%s: %d points, q = %.5g to %.5g 1/Angstrom", path, saxs->n,
+             saxs->q[0], saxs->q[saxs->n - 1]);
+    if (table->n_unused > 0)
+        tsr_warn(log,
+                 "%s: %d other lines of numbers not used (first: line %ld)",
+                 path, table->n_unused, table->first_unused);
+    if (saxs->n_dropped_sigma > 0)
+        tsr_warn(log,
+                 "%s: %d rows dropped, sigma <= 0, or I or sigma not a number",
+                 path, saxs->n_dropped_sigma);
+    if (table->has_index)
+        tsr_warn(log,
+                 "%s: column 1 counts the rows: the columns are read as index, "
+                 "q, I%s",
+                 path, table->has_sigma ? ", sigma" : "");
+    if (saxs->n_dropped_duplicate > 0)
+        tsr_warn(log, "%s: %d rows dropped, q repeats", path,
+                 saxs->n_dropped_duplicate);
+    if (saxs->n_negative > 0)
+        tsr_info(log, "%s: %d points with I <= 0, kept", path,
+                 saxs->n_negative);
+    if (q_range != NULL && saxs->n_outside > 0)
+        tsr_info(log, "%s: %d points outside q_range [%g, %g] left out", path,
+                 saxs->n_outside, q_range[0], q_range[1]);
+    if (saxs->n_guinier > 0)
+        tsr_info(log, "%s: Guinier Rg = %.2f Angstrom (%d points)", path,
+                 saxs->rg_guinier, saxs->n_guinier);
+    else
+        tsr_info(log, "%s: no Guinier range found", path);
+}
+
+static tsr_status allocate(tsr_saxs *saxs, const char *path, int n, int has_dq)
+{
+    saxs->path = strdup(path);
+    saxs->q = malloc((size_t)n * sizeof *saxs->q);
+    saxs->intensity = malloc((size_t)n * sizeof *saxs->intensity);
+    saxs->sigma = malloc((size_t)n * sizeof *saxs->sigma);
+    if (has_dq)
+        saxs->dq = malloc((size_t)n * sizeof *saxs->dq);
+    return saxs->path != NULL && saxs->q != NULL && saxs->intensity != NULL &&
+                   saxs->sigma != NULL && (!has_dq || saxs->dq != NULL)
+               ? TSR_OK
+               : TSR_E_NOMEM;
+}
+
+/* From the table to the curve. */
+static tsr_status fill(tsr_saxs *saxs, tsr_saxs_table *table, tsr_q_unit unit,
+                       const double *q_range, tsr_log *log, tsr_err *err)
+{
+    const char *path = saxs->path;
+    TSR_TRY(check_rows(path, table, err));
+    if (!table->has_sigma) {
+        saxs->sigma_is_modelled = 1;
+        TSR_TRY(model_sigma(table, path, log, err));
+    }
+    TSR_TRY(check_size(path, table, err));
+    double factor = decide_unit(saxs, table, unit, log);
+    keep_rows(saxs, table, factor, q_range);
+    if (saxs->n_dropped_sigma == table->n)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': sigma <= 0 in every row (first: line %ld); if "
+                        "the third column is not sigma, remove it and sigma "
+                        "is modelled",
+                        path, table->row[0].line);
+    if (saxs->n < MIN_ROWS)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': %d usable rows, at least %d are needed (table "
+                        "of %d rows at line %ld; dropped: %d for sigma <= 0, "
+                        "%d for repeated q, %d outside q_range, which is in "
+                        "1/Angstrom)",
+                        path, saxs->n, MIN_ROWS, table->n, table->row[0].line,
+                        saxs->n_dropped_sigma, saxs->n_dropped_duplicate,
+                        saxs->n_outside);
+    fit_guinier(saxs);
+    report(saxs, table, q_range, log);
+    return TSR_OK;
+}
+
+tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
+                         const double *q_range, tsr_log *log, tsr_saxs **out,
+                         tsr_err *err)
+{
+    *out = NULL;
+    if (q_range != NULL && !(q_range[0] < q_range[1]))
+        return tsr_fail(err, TSR_E_CONFIG, "'%s': q_range [%g, %g] must ascend",
+                        path, q_range[0], q_range[1]);
+    char *text;
+    size_t size;
+    TSR_TRY(tsr_file_read(path, &text, &size, err));
+    tsr_saxs_table table;
+    tsr_status status = tsr_saxs_table_find(path, text, size, &table, err);
+    free(text);
+    if (status != TSR_OK)
+        return status;
+    tsr_saxs *saxs = calloc(1, sizeof *saxs);
+    if (saxs == NULL || allocate(saxs, path, table.n, table.has_dq) != TSR_OK)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
+    else
+        status = fill(saxs, &table, unit, q_range, log, err);
+    free(table.row);
+    if (status != TSR_OK) {
+        tsr_saxs_free(saxs);
+        return status;
+    }
+    *out = saxs;
+    return TSR_OK;
+}
+
+void tsr_saxs_free(tsr_saxs *saxs)
+{
+    if (saxs == NULL)
+        return;
+    free(saxs->path);
+    free(saxs->q);
+    free(saxs->intensity);
+    free(saxs->sigma);
+    free(saxs->dq);
+    tsr_resolution_clear(&saxs->resolution);
+    free(saxs);
+}
+
+tsr_status tsr_saxs_resolve(tsr_saxs *saxs,
+                            const tsr_resolution_options *options, tsr_log *log,
+                            tsr_err *err)
+{
+    char text[200];
+    tsr_resolution_clear(&saxs->resolution);
+    tsr_status status = tsr_resolution_make(options, saxs->n, saxs->q, saxs->dq,
+                                            &saxs->resolution, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "'%s'", saxs->path);
+    tsr_resolution_text(&saxs->resolution, saxs->n, text, sizeof text);
+    if (!tsr_resolution_is_ideal(&saxs->resolution))
+        tsr_info(log, "%s: the model's curve is smeared: %s%s", saxs->path,
+                 text,
+                 saxs->dq != NULL && (options->dq.word == TSR_DQ_COLUMN ||
+                                      options->dq.word == TSR_DQ_AUTO)
+                     ? " (column 4)"
+                     : "");
+    return TSR_OK;
+}
+
+double tsr_saxs_q_max(const tsr_saxs *saxs)
+{
+    return tsr_resolution_q_max(&saxs->resolution, saxs->n, saxs->q);
+}
+
+tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
+                          const double *intensity, const double *sigma,
+                          const double *dq, const char *comment, tsr_err *err)
+{
+    tsr_file_writer to;
+    TSR_TRY(tsr_file_begin(&to, path, err));
+    for (const char *p = comment; p != NULL && *p != '\0';) {
+        int length = (int)strcspn(p, "\n");
+        fprintf(to.out, "# %.*s\n", length, p);
+        p += length + (p[length] == '\n');
+    }
+    fprintf(to.out, "# q[1/Angstrom] I(q) sigma%s\n",
+            dq != NULL ? " sigma_q[1/Angstrom]" : "");
+    for (int i = 0; i < n; i++) {
+        fprintf(to.out, "%.10g %.10g %.10g", q_inv_ang[i], intensity[i],
+                sigma[i]);
+        if (dq != NULL)
+            fprintf(to.out, " %.10g", dq[i]);
+        fputc('\n', to.out);
+    }
+    return tsr_file_end(&to, TSR_OK, err);
+}

@@ -1,0 +1,108 @@
+/* SAXS curves: text tables of q, I(q), sigma(q).
+ *
+ * Comments and headers may stand before, between or after the rows; a row is a
+ * line of 2 or more numbers, of which the first three count; the table is the
+ * longest run of rows of one width. */
+#ifndef TSR_SCATTERING_SAXS_H
+#define TSR_SCATTERING_SAXS_H
+
+#include "core/log.h"
+#include "core/status.h"
+#include "scattering/resolution.h"
+
+#include <stddef.h>
+
+typedef enum { TSR_Q_AUTO, TSR_Q_INV_ANG, TSR_Q_INV_NM } tsr_q_unit;
+
+/* "1/nm" or "1/Angstrom". */
+const char *tsr_q_unit_name(tsr_q_unit unit);
+
+typedef struct {
+    char *path;
+    int n;
+    double *q;         /* [n] 1/Angstrom, strictly ascending, > 0 or 0 first */
+    double *intensity; /* [n] as in the file */
+    double *sigma;     /* [n] > 0 */
+    double *dq;        /* [n] the fourth column, 1/Angstrom; NULL: none. What it
+                          means, tsr_saxs_resolve decides */
+    tsr_resolution resolution; /* of the instrument; ideal as read */
+    tsr_q_unit unit_in_file;
+    char unit_reason[80];  /* "header says 1/nm", "q_max > 1", "config" */
+    int sigma_is_modelled; /* two columns: sigma stated, not measured */
+    int n_dropped_sigma;   /* rows with sigma <= 0, or I or sigma not finite */
+    int n_dropped_duplicate;
+    int n_negative;    /* rows with I <= 0, kept */
+    int n_outside;     /* rows outside q_range */
+    double rg_guinier; /* Angstrom; NaN where no Guinier range was found */
+    double i0_guinier;
+    int n_guinier; /* points in the fit */
+} tsr_saxs;
+
+/* Reads a curve. unit: TSR_Q_AUTO goes by the header, else by the rule
+ * q_max > 1 means 1/nm. q_range [2] in 1/Angstrom keeps rows inside it; NULL
+ * keeps all. Two columns: sigma = 0.03 I(q) + 0.003 max I, stated in the log.
+ * Refused, naming file and line: no table, q that is NaN or unsorted, fewer
+ * than 5 rows left, I or sigma of more than 50 digits (TSR_E_DATA), missing
+ * file (TSR_E_NOINPUT). Rows with sigma <= 0, with I or sigma that is no finite
+ * number and repeated q are dropped and counted; I <= 0 is kept and counted.
+ * What was decided is written to `log` (NULL: silent). */
+tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
+                         const double *q_range, tsr_log *log, tsr_saxs **out,
+                         tsr_err *err);
+void tsr_saxs_free(tsr_saxs *saxs);
+
+/* Settles by which resolution a model's curve is smeared before it is compared
+ * with this one, and says so. Errors: those of tsr_resolution_make. */
+tsr_status tsr_saxs_resolve(tsr_saxs *saxs,
+                            const tsr_resolution_options *options, tsr_log *log,
+                            tsr_err *err);
+
+/* Up to which q a model's curve has to be known for it. */
+double tsr_saxs_q_max(const tsr_saxs *saxs);
+
+/* Writes q, I, sigma, and dq where it is not NULL, as text with `comment` (may
+ * be NULL, several lines) before it; writes beside and renames. Errors:
+ * TSR_E_IO. */
+tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
+                          const double *intensity, const double *sigma,
+                          const double *dq, const char *comment, tsr_err *err);
+
+/* The table in a text file: which lines are rows, and what unit the rest names.
+ *
+ * Between scattering/saxs.c and the text; nothing else includes it. A row is a
+ * line of 2 or more numbers. Numbers are separated by blanks, tabs, commas or
+ * semicolons; a decimal comma is understood where something else separates the
+ * numbers. Lines that start with '#' are comments, and what follows a '#' or
+ * '!' in a row is one too. */
+
+typedef struct {
+    double value[5]; /* as many as width says, at most five */
+    int width;       /* numbers in the line */
+    long line;       /* from 1 */
+} tsr_saxs_row;
+
+typedef struct {
+    tsr_saxs_row *row; /* [n] the table, in file order */
+    int n;
+    int has_sigma;     /* 3 or more columns */
+    int has_dq;        /* 4 or more in every row */
+    int has_index;     /* a column before q counts the rows; value is without */
+    int n_unused;      /* rows of numbers that are not in the table */
+    long first_unused; /* line of the first of them */
+    tsr_q_unit unit;   /* as the header says; TSR_Q_AUTO where it is silent */
+} tsr_saxs_table;
+
+/* text [size] must end in a NUL that size does not count. `path` is for
+ * messages. The table is the longest run of rows of one width, and the rows
+ * beside it that continue it, less a footer of up to four rows far away in q.
+ * Errors: TSR_E_DATA (no table, a broken or short line inside the table). The
+ * caller frees table->row. */
+tsr_status tsr_saxs_table_find(const char *path, const char *text, size_t size,
+                               tsr_saxs_table *table, tsr_err *err);
+
+/* The unit of q that a header line names, or TSR_Q_AUTO. Inverse forms (1/nm,
+ * nm^-1, A^-1, 1/Angstrom) count anywhere; with `is_loose`, a bare unit after
+ * the letter q counts too ("q [nm]"). */
+tsr_q_unit tsr_saxs_header_unit(const char *line, size_t size, int is_loose);
+
+#endif

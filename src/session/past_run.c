@@ -1,0 +1,305 @@
+/* Opens what a folder has of a run and says what it lacks: a folder that is no
+ * run, one without draws, one that is being written. */
+#include "session/past_run.h"
+
+#include "analysis/frames.h"
+#include "core/text.h"
+#include "files/lock.h"
+#include "session/run_directory.h"
+#include "session/run_place.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { N_SHOWN = 4 };
+
+static int has_file(const char *directory, const char *name)
+{
+    struct stat info;
+    char *path = tsr_run_directory_file(directory, name);
+    int is_there = path != NULL && stat(path, &info) == 0;
+    free(path);
+    return is_there;
+}
+
+/* ---- folders without a trace ---- */
+
+/* The last line of run.log into `line`, without the time; "" where there is
+ * none. */
+static void last_words(const char *directory, char line[TSR_EXCERPT_SIZE])
+{
+    char buffer[512] = "", last[512] = "";
+    char *path = tsr_run_directory_file(directory, "run.log");
+    FILE *file = path != NULL ? fopen(path, "r") : NULL;
+    while (file != NULL && fgets(buffer, sizeof buffer, file) != NULL)
+        if (buffer[0] != '\n' && strchr(buffer, '\n') != NULL)
+            memcpy(last, buffer, sizeof last);
+    if (file != NULL)
+        fclose(file);
+    free(path);
+    last[strcspn(last, "\n")] = '\0';
+    const char *text = strchr(last, ' ');
+    tsr_text_excerpt(text != NULL ? text + 1 : last, line);
+}
+
+/* What else is in the folder: a few names, and whether one is a run's. */
+static tsr_status foreign_folder(const char *directory, tsr_err *err)
+{
+    char list[3 * TSR_EXCERPT_SIZE] = "", run[PATH_MAX] = "";
+    char shown[TSR_EXCERPT_SIZE];
+    int n = 0;
+    DIR *folder = opendir(directory);
+    if (folder == NULL)
+        return tsr_fail(err, TSR_E_NOINPUT, "cannot look into '%s': %s",
+                        directory, strerror(errno));
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        char inside[PATH_MAX];
+        size_t used = strlen(list);
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(inside, sizeof inside, "%s/%s", directory, entry->d_name);
+        if (run[0] == '\0' && has_file(inside, "trace.h5"))
+            memcpy(run, inside, sizeof run);
+        if (n++ < N_SHOWN)
+            snprintf(list + used, sizeof list - used, "%s%.50s",
+                     used > 0 ? ", " : "",
+                     tsr_text_excerpt(entry->d_name, shown));
+    }
+    closedir(folder);
+    if (n == 0)
+        return tsr_fail(err, TSR_E_NOINPUT,
+                        "'%s' is empty; start a run there with: tessera run "
+                        "CONFIG --output %s",
+                        directory, directory);
+    if (run[0] != '\0')
+        return tsr_fail(err, TSR_E_NOINPUT,
+                        "'%s' is no run's folder, but holds one; did you mean "
+                        "'%s'?",
+                        directory, run);
+    return tsr_fail(err, TSR_E_NOINPUT,
+                    "'%s' is not the folder of a run: it has no trace.h5 and "
+                    "no config.yaml of one (it has %s%s)",
+                    directory, list, n > N_SHOWN ? ", ..." : "");
+}
+
+static tsr_status no_trace(const char *directory, tsr_err *err)
+{
+    char line[TSR_EXCERPT_SIZE];
+    if (!has_file(directory, "config.yaml"))
+        return foreign_folder(directory, err);
+    last_words(directory, line);
+    return tsr_fail(err, TSR_E_NOINPUT,
+                    "'%s' holds a run without a trace.h5: it has not begun to "
+                    "sample, or failed before; its log ends with '%s'",
+                    directory, line);
+}
+
+/* ---- opening ---- */
+
+static int is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static tsr_status open_trace(tsr_past_run *run, tsr_err *err)
+{
+    tsr_err local;
+    tsr_status status = tsr_trace_open(run->trace_path, &run->trace, &local);
+    if (status != TSR_OK) {
+        const int can_repeat = status == TSR_E_DATA && run->directory != NULL &&
+                               has_file(run->directory, "config.yaml");
+        return tsr_fail(err, status, "%.1800s%s", local.message,
+                        can_repeat ? "; config.yaml beside it repeats the run: "
+                                     "tessera run"
+                                   : "");
+    }
+    return TSR_OK;
+}
+
+/* Draws of a group: those of its first variable. */
+static void count_draws(tsr_trace_reader *trace, tsr_trace_group group,
+                        int *n_chain, int *n_draw)
+{
+    const char *const *name;
+    int chains, draws, n;
+    int n_name = tsr_trace_variables(trace, group, &name);
+    for (int i = 0; i < n_name; i++)
+        if (tsr_trace_shape(trace, group, name[i], &chains, &draws, &n, NULL) ==
+            TSR_OK) {
+            *n_chain = chains;
+            *n_draw = draws;
+            return;
+        }
+}
+
+/* Does a run without all of its draws go on? */
+static const char *where_it_stands(const tsr_past_run *run,
+                                   char text[2 * TSR_EXCERPT_SIZE + 80])
+{
+    char shown[TSR_EXCERPT_SIZE];
+    const size_t room = 2 * TSR_EXCERPT_SIZE + 80;
+    tsr_lock_holder holder;
+    if (run->directory == NULL)
+        snprintf(text, room, "a trace alone does not say whether it goes on");
+    else if (tsr_lock_query(run->directory, &holder, NULL) != TSR_OK)
+        snprintf(text, room, "whether it goes on cannot be told");
+    else if (holder.is_held)
+        snprintf(text, room, "it is running (process %ld on %s)", holder.pid,
+                 tsr_text_excerpt(holder.host, shown));
+    else if (has_file(run->directory, "checkpoint.h5"))
+        snprintf(text, room, "it was stopped; to go on: tessera resume %s",
+                 tsr_text_excerpt(run->directory, shown));
+    else
+        snprintf(text, room, "it was stopped before its first checkpoint");
+    return text;
+}
+
+/* A run may be finished before all draws: converged, or out of time. */
+static int is_finished(const tsr_past_run *run)
+{
+    const tsr_sampler_options *o = &run->config.sampler;
+    tsr_run_checkpoint at = {.text = NULL};
+    int finished = 0;
+    if (run->directory == NULL || (o->until == NULL && o->time_limit == 0.0))
+        return 0;
+    if (tsr_run_checkpoint_read(run->directory, 0, &at, NULL) == TSR_OK)
+        finished = at.place.is_finished;
+    tsr_run_checkpoint_clear(&at);
+    return finished;
+}
+
+/* Reads what the run was asked for; its absence is no error. */
+static void read_config(tsr_past_run *run, tsr_log *log)
+{
+    tsr_err err = {.status = TSR_OK};
+    if (run->directory == NULL)
+        return;
+    char *path = tsr_run_directory_file(run->directory, "config.yaml");
+    tsr_status status = path != NULL
+                            ? tsr_config_read(path, 0, NULL, &run->config, &err)
+                            : TSR_E_NOMEM;
+    run->has_config = status == TSR_OK;
+    if (status == TSR_OK)
+        run->asked = tsr_sampler_draws(&run->config.sampler);
+    else
+        tsr_warn(log, "the settings of the run are unknown: %s", err.message);
+    free(path);
+}
+
+static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,
+                       tsr_err *err)
+{
+    const char *const *name;
+    int warm_chains = 0;
+    char stands[2 * TSR_EXCERPT_SIZE + 80], draws[80];
+    count_draws(run->trace, TSR_TRACE_POSTERIOR, &run->n_chain, &run->n_draw);
+    count_draws(run->trace, TSR_TRACE_WARMUP_POSTERIOR, &warm_chains,
+                &run->n_warm);
+    run->has_data =
+        tsr_trace_variables(run->trace, TSR_TRACE_OBSERVED_DATA, &name) > 0;
+    if (tsr_trace_variables(run->trace, TSR_TRACE_POSTERIOR, &name) == 0)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' has no group posterior, or nothing in it: no "
+                        "trace of a run",
+                        run->trace_path);
+    read_config(run, log);
+    if (run->n_draw == 0)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' has no draw yet: %d of warm-up, which are not of "
+                        "the posterior; %s",
+                        path, run->n_warm, where_it_stands(run, stands));
+    run->is_finished = is_finished(run);
+    if (run->asked > run->n_draw && !run->is_finished) {
+        tsr_sampler_draws_text(&run->config.sampler, run->n_draw, draws);
+        tsr_warn(log,
+                 "the run is not finished: %s; %s; these are the "
+                 "numbers so far",
+                 draws, where_it_stands(run, stands));
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_past_run_open(const char *path, tsr_past_run *run, tsr_log *log,
+                             tsr_err *err)
+{
+    struct stat info;
+    *run = (tsr_past_run){.trace = NULL};
+    if (stat(path, &info) != 0)
+        return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
+                        strerror(errno));
+    if (is_folder(path)) {
+        if (!has_file(path, "trace.h5"))
+            return no_trace(path, err);
+        run->directory = strdup(path);
+        run->trace_path = tsr_run_directory_file(path, "trace.h5");
+        TSR_TRY(tsr_allocated(run->directory, err));
+    } else {
+        run->trace_path = strdup(path);
+    }
+    TSR_TRY(tsr_allocated(run->trace_path, err));
+    TSR_TRY(open_trace(run, err));
+    return look(run, path, log, err);
+}
+
+void tsr_past_run_clear(tsr_past_run *run)
+{
+    tsr_trace_reader_free(run->trace);
+    tsr_config_clear(&run->config);
+    free(run->directory);
+    free(run->trace_path);
+    *run = (tsr_past_run){.trace = NULL};
+}
+
+tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
+                                   tsr_log *log, tsr_err *err)
+{
+    tsr_status status = tsr_past_run_open(path, prior, log, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "--prior");
+    if (prior->has_data)
+        return tsr_fail(err, TSR_E_DATA,
+                        "--prior: the run in '%s' has seen data; make one of "
+                        "the prior with: tessera run CONFIG --prior-only",
+                        path);
+    return TSR_OK;
+}
+
+tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
+                              tsr_frames **frames, tsr_shape **shape,
+                              char why[TSR_ERR_SIZE], tsr_err *err)
+{
+    enum { MOST_FRAMES = 4000 };
+    tsr_err local = {.status = TSR_OK}, bad;
+    double *weight = NULL;
+    int n_bad = 0;
+    *frames = NULL;
+    *shape = NULL;
+    why[0] = '\0';
+    if (run->directory == NULL)
+        return TSR_OK;
+    tsr_status status =
+        tsr_frames_open(run->directory, frames, &n_bad, &bad, &local);
+    if (status == TSR_OK && n_bad > 0)
+        tsr_warn(log, "%d of the trajectories cannot be read: %s", n_bad,
+                 bad.message);
+    TSR_THEN(status, tsr_frames_weights(*frames, run->trace, &weight, &local));
+    TSR_THEN(status,
+             tsr_shape_make(*frames, weight, MOST_FRAMES, shape, &local));
+    free(weight);
+    if (status == TSR_E_NOMEM)
+        return tsr_fail(err, status, "%s", local.message);
+    if (status != TSR_OK)
+        snprintf(why, TSR_ERR_SIZE, "%s", local.message);
+    if (status != TSR_OK && status != TSR_E_NOINPUT)
+        tsr_warn(log, "conformations are left out: %s", local.message);
+    if (status != TSR_OK) {
+        tsr_frames_free(*frames);
+        *frames = NULL;
+    }
+    return TSR_OK;
+}

@@ -1,0 +1,568 @@
+/* A run's folder. config.yaml is made only where it is not there and under the
+ * lock, so that of two runs one gets the folder; copies of the inputs, there
+ * before it, make the folder enough to resume on another machine. */
+#include "session/run_directory.h"
+
+#include "core/text.h"
+#include "files/file.h"
+#include "files/yaml.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *tsr_run_directory_file(const char *directory, const char *name)
+{
+    return tsr_words_of("%s/%s", directory, name);
+}
+
+/* Whatever a run may write, now or later, by patterns (fnmatch): how many
+ * chains it will have is not known when a folder is looked at first. */
+static const struct {
+    const char *pattern;
+    int is_runs_alone; /* other people's files have the other names, too */
+} written[] = {{"config.yaml", 1},
+               {"run.lock", 1},
+               {"trace.h5*", 1},
+               {"checkpoint.h5*", 1},
+               {"trajectory-[0-9]*.h5*", 1},
+               {"model.pdb", 0},
+               {"run.log", 0},
+               {"input", 0}};
+enum { N_WRITTEN = sizeof written / sizeof *written, CONFIG = 0, LOCK = 1 };
+
+/* The first of them that is there: its number and name; N_WRITTEN: none. A link
+ * that leads nowhere is there, too. */
+static tsr_status find_written(const char *directory, int has_lock, int *found,
+                               char name[256], tsr_err *err)
+{
+    DIR *list = opendir(directory);
+    *found = N_WRITTEN;
+    if (list == NULL && (errno == ENOENT || errno == ENOTDIR))
+        return TSR_OK;
+    if (list == NULL)
+        return tsr_fail(err, TSR_E_IO, "cannot look into '%s': %s", directory,
+                        strerror(errno));
+    for (const struct dirent *item; (item = readdir(list)) != NULL;)
+        for (int k = 0; k < *found; k++) {
+            if ((has_lock && k == LOCK) ||
+                fnmatch(written[k].pattern, item->d_name, 0) != 0)
+                continue;
+            *found = k;
+            snprintf(name, 256, "%s", item->d_name);
+        }
+    closedir(list);
+    return TSR_OK;
+}
+
+/* A run that was killed while it copied its inputs leaves its lock, which says
+ * who it was or nothing yet, and what has temporary names: the next one begins
+ * anew. */
+static int is_left_behind(const char *directory)
+{
+    tsr_lock_holder holder;
+    struct stat info;
+    char *path = tsr_run_directory_file(directory, "run.lock");
+    int is_left = path != NULL && lstat(path, &info) == 0 &&
+                  S_ISREG(info.st_mode) &&
+                  tsr_lock_query(directory, &holder, NULL) == TSR_OK &&
+                  !holder.is_held && (holder.pid > 0 || info.st_size == 0);
+    free(path);
+    return is_left;
+}
+
+/* has_lock: run.lock is ours. */
+static tsr_status check_unused(const char *directory, int has_lock,
+                               tsr_err *err)
+{
+    int k;
+    char name[256];
+    TSR_TRY(find_written(directory, has_lock, &k, name, err));
+    if (k == LOCK && is_left_behind(directory))
+        TSR_TRY(find_written(directory, 1, &k, name, err));
+    if (k == N_WRITTEN)
+        return TSR_OK;
+    if (k == CONFIG)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "output.directory: '%s' holds a run already (%s); "
+                        "'tessera resume' goes on with one that was stopped; "
+                        "or choose another folder with --output DIR, or take "
+                        "that one away",
+                        directory, name);
+    if (written[k].is_runs_alone)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "output.directory: '%s' holds a run already (%s); "
+                        "choose another with --output DIR, or take that "
+                        "one away",
+                        directory, name);
+    return tsr_fail(err, TSR_E_CONFIG,
+                    "output.directory: '%s' holds a file '%s', which "
+                    "the run would replace; choose another folder with "
+                    "--output DIR, or rename that file",
+                    directory, name);
+}
+
+static tsr_status check_writable(const char *directory, tsr_err *err)
+{
+    struct stat info;
+    if (stat(directory, &info) != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot use '%s': %s", directory,
+                        strerror(errno));
+    if (!S_ISDIR(info.st_mode))
+        return tsr_fail(err, TSR_E_IO,
+                        "'%s' is not a folder; choose another with --output "
+                        "DIR",
+                        directory);
+    if (access(directory, W_OK | X_OK) != 0)
+        return tsr_fail(err, TSR_E_IO,
+                        "cannot write into '%s': %s; choose another with "
+                        "--output DIR",
+                        directory, strerror(errno));
+    return TSR_OK;
+}
+
+tsr_status tsr_run_directory_expect(const char *directory, tsr_err *err)
+{
+    struct stat info;
+    if (stat(directory, &info) != 0)
+        return tsr_fail(err, TSR_E_NOINPUT, "there is no folder '%s'",
+                        directory);
+    char *path = tsr_run_directory_file(directory, "config.yaml");
+    TSR_TRY(tsr_allocated(path, err));
+    int is_run = S_ISDIR(info.st_mode) && stat(path, &info) == 0;
+    free(path);
+    path = tsr_run_directory_file(directory, "solve.yaml");
+    const int is_solve = path != NULL && stat(path, &info) == 0;
+    free(path);
+    if (!is_run && is_solve)
+        return tsr_fail(err, TSR_E_NOINPUT,
+                        "'%s' is the folder of a solve: the command that made "
+                        "it goes on with it, tessera solve MODEL CURVE... "
+                        "--output %s; its runs have folders of their own "
+                        "there, called after their states",
+                        directory, directory);
+    if (!is_run)
+        return tsr_fail(err, TSR_E_NOINPUT,
+                        "'%s' is not the folder of a run (no config.yaml)",
+                        directory);
+    return TSR_OK;
+}
+
+tsr_status tsr_run_directory_check(const char *directory, tsr_err *err)
+{
+    struct stat info;
+    TSR_TRY(check_unused(directory, 0, err));
+    char *path = strdup(directory);
+    TSR_TRY(tsr_allocated(path, err));
+    char *slash = NULL;
+    while (stat(path, &info) != 0 && errno == ENOENT &&
+           (slash = strrchr(path, '/')) != NULL && slash != path)
+        *slash = '\0';
+    const char *nearest = slash == path ? "/" : path;
+    if (slash == NULL && stat(path, &info) != 0 && errno == ENOENT)
+        nearest = "."; /* a name in the current folder */
+    tsr_status status = check_writable(nearest, err);
+    free(path);
+    return status;
+}
+
+/* Folders of the path from its end, n of them; they stay where they hold
+ * something else. */
+static void remove_folders(const char *directory, int n)
+{
+    char *path = strdup(directory);
+    while (path != NULL && n > 0) {
+        char *slash = strrchr(path, '/');
+        if (slash == NULL || slash[1] != '\0') /* "a/" and "a//b" */
+            n -= rmdir(path) == 0 ? 1 : n;
+        if (slash == NULL || slash == path)
+            break;
+        *slash = '\0';
+    }
+    free(path);
+}
+
+static tsr_status make_folders(const char *directory, int *n_folder,
+                               tsr_err *err)
+{
+    char *path = strdup(directory);
+    tsr_status status = tsr_allocated(path, err);
+    for (size_t i = 1; status == TSR_OK && i <= strlen(directory); i++) {
+        if (directory[i] != '/' && directory[i] != '\0')
+            continue;
+        path[i] = '\0';
+        if (mkdir(path, 0777) == 0)
+            ++*n_folder;
+        else if (errno != EEXIST)
+            status = tsr_fail(err, TSR_E_IO, "cannot make the folder '%s': %s",
+                              path, strerror(errno));
+        path[i] = directory[i];
+    }
+    free(path);
+    return status;
+}
+
+/* ---- what has temporary names ---- */
+
+void tsr_run_directory_remove(const char *path)
+{
+    DIR *list = opendir(path);
+    for (const struct dirent *item;
+         list != NULL && (item = readdir(list)) != NULL;) {
+        char *file = tsr_run_directory_file(path, item->d_name);
+        if (file != NULL)
+            unlink(file); /* refuses "." and ".." */
+        free(file);
+    }
+    if (list != NULL)
+        closedir(list);
+    rmdir(path);
+}
+
+/* Is it NAME.PID.tmp, of a process that is no more? */
+static int is_stale(const char *file, const char *name)
+{
+    const size_t n = strlen(name);
+    char *end;
+    if (strncmp(file, name, n) != 0 || file[n] != '.' || file[n + 1] < '1' ||
+        file[n + 1] > '9')
+        return 0;
+    errno = 0;
+    const long pid = strtol(file + n + 1, &end, 10);
+    return errno == 0 && strcmp(end, ".tmp") == 0 && (long)(pid_t)pid == pid &&
+           (pid == (long)getpid() ||
+            (kill((pid_t)pid, 0) != 0 && errno == ESRCH));
+}
+
+/* A run's own files alone: other commands write into its folder, too. */
+static void sweep(const char *directory)
+{
+    static const char *const name[] = {"config.yaml", "model.pdb", "input"};
+    DIR *list = opendir(directory);
+    if (list == NULL)
+        return;
+    for (const struct dirent *item; (item = readdir(list)) != NULL;)
+        for (size_t k = 0; k < sizeof name / sizeof *name; k++) {
+            if (!is_stale(item->d_name, name[k]))
+                continue;
+            char *path = tsr_run_directory_file(directory, item->d_name);
+            if (path != NULL && unlink(path) != 0)
+                tsr_run_directory_remove(path);
+            free(path);
+        }
+    closedir(list);
+}
+
+/* The folder of inputs under its temporary name; NULL: none. Caller frees. */
+static char *find_waiting(const char *directory)
+{
+    char *path = NULL;
+    DIR *list = opendir(directory);
+    for (const struct dirent *item;
+         list != NULL && path == NULL && (item = readdir(list)) != NULL;)
+        if (fnmatch("input.[1-9]*.tmp", item->d_name, 0) == 0)
+            path = tsr_run_directory_file(directory, item->d_name);
+    if (list != NULL)
+        closedir(list);
+    return path;
+}
+
+tsr_status tsr_run_directory_settle(const char *directory, tsr_err *err)
+{
+    struct stat info;
+    tsr_status status = TSR_OK;
+    char *input = tsr_run_directory_file(directory, "input");
+    TSR_TRY(tsr_allocated(input, err));
+    if (lstat(input, &info) != 0) {
+        char *waiting = find_waiting(directory);
+        if (waiting != NULL)
+            status = tsr_run_inputs_place(directory, waiting, err);
+        free(waiting);
+    }
+    free(input);
+    sweep(directory);
+    return status;
+}
+
+int tsr_run_directory_is_begun(const char *directory)
+{
+    static const char *const pattern[] = {"trace.h5*", "checkpoint.h5",
+                                          "checkpoint.h5.[!t]*",
+                                          "trajectory-[0-9]*.h5*"};
+    int is_begun = 0;
+    DIR *list = opendir(directory);
+    for (const struct dirent *item;
+         list != NULL && (item = readdir(list)) != NULL;)
+        for (size_t k = 0; k < sizeof pattern / sizeof *pattern; k++)
+            is_begun |= fnmatch(pattern[k], item->d_name, 0) == 0;
+    if (list != NULL)
+        closedir(list);
+    return is_begun;
+}
+
+/* ---- a new one ---- */
+
+static void remove_lock(const char *directory)
+{
+    char *path = tsr_run_directory_file(directory, "run.lock");
+    if (path != NULL)
+        unlink(path);
+    free(path);
+}
+
+tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
+                                  tsr_lock **lock, tsr_err *err)
+{
+    *n_folder = 0;
+    *lock = NULL;
+    tsr_status status = check_unused(directory, 0, err);
+    TSR_THEN(status, make_folders(directory, n_folder, err));
+    TSR_THEN(status, check_writable(directory, err));
+    const int has_leftovers = is_left_behind(directory);
+    if (status == TSR_OK) {
+        status = tsr_lock_take(directory, lock, err);
+        if (status == TSR_E_CONFIG) /* another run was faster */
+            tsr_wrap(err, status, "'%s' holds a run already", directory);
+        else if (status != TSR_OK && !has_leftovers)
+            remove_lock(directory);
+    }
+    TSR_THEN(status, check_unused(directory, 1, err));
+    if (status == TSR_OK && has_leftovers)
+        sweep(directory);
+    if (status != TSR_OK) {
+        tsr_lock_free(*lock);
+        *lock = NULL;
+        remove_folders(directory, *n_folder);
+    }
+    return status;
+}
+
+tsr_status tsr_run_directory_claim(const char *directory, const char *text,
+                                   tsr_err *err)
+{
+    int is_taken = 0;
+    char *config = tsr_run_directory_file(directory, "config.yaml");
+    tsr_status status = tsr_allocated(config, err);
+    TSR_THEN(status,
+             tsr_file_create(config, text, strlen(text), &is_taken, err));
+    free(config);
+    return status;
+}
+
+void tsr_run_directory_undo(const char *directory, int n_folder)
+{
+    remove_lock(directory);
+    remove_folders(directory, n_folder);
+}
+
+tsr_status tsr_config_text(const tsr_config *config, char **text, tsr_err *err)
+{
+    size_t size = 0;
+    *text = NULL;
+    FILE *out = open_memstream(text, &size);
+    TSR_TRY(tsr_allocated(out, err));
+    fprintf(out, "# tessera %s: the configuration as resolved\n", TSR_VERSION);
+    tsr_status status = tsr_yaml_write(out, tsr_config_fields(), config, err);
+    if (fclose(out) != 0 && status == TSR_OK)
+        status = tsr_no_memory(err);
+    if (status != TSR_OK) {
+        free(*text);
+        *text = NULL;
+    }
+    return status;
+}
+
+tsr_status tsr_run_directory_fill(const char *directory, const tsr_setup *setup,
+                                  tsr_err *err)
+{
+    char *model = tsr_run_directory_file(directory, "model.pdb");
+    tsr_status status = tsr_allocated(model, err);
+    TSR_THEN(status,
+             tsr_structure_write_pdb(
+                 setup->model, model,
+                 "tessera: the start; SC is the centre of a side chain", err));
+    free(model);
+    return status;
+}
+
+/* ---- copies of the inputs ---- */
+
+/* The config's places of file names, and the names of the copies. */
+typedef struct {
+    int n;
+    char ***place; /* [n] in a config */
+    char **copy;   /* [n] "./input/NAME", beside config.yaml */
+} inputs;
+
+static void inputs_clear(inputs *in)
+{
+    for (int i = 0; in->copy != NULL && i < in->n; i++)
+        free(in->copy[i]);
+    free(in->copy);
+    free(in->place);
+}
+
+/* The last part of a path, without .gz. */
+static char *copy_name(const char *path, int number)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash == NULL ? path : slash + 1;
+    size_t length = strlen(base), room = length + 32;
+    if (length > 3 && strcmp(base + length - 3, ".gz") == 0)
+        length -= 3;
+    char *name = calloc(room, 1);
+    if (name != NULL && number > 0)
+        snprintf(name, room, "./input/%d-%.*s", number, (int)length, base);
+    else if (name != NULL)
+        snprintf(name, room, "./input/%.*s", (int)length, base);
+    return name;
+}
+
+static int is_used(const inputs *in, const char *name)
+{
+    for (int i = 0; i < in->n; i++)
+        if (strcmp(in->copy[i], name) == 0)
+            return 1;
+    return 0;
+}
+
+/* 0: out of memory. */
+static int add(inputs *in, char **place)
+{
+    if (*place == NULL)
+        return 1;
+    char *name = copy_name(*place, 0);
+    for (int number = 1; name != NULL && is_used(in, name); number++) {
+        free(name);
+        name = copy_name(*place, number);
+    }
+    in->place[in->n] = place;
+    in->copy[in->n] = name;
+    in->n += name != NULL;
+    return name != NULL;
+}
+
+static tsr_status list_inputs(tsr_config *config, inputs *in, tsr_err *err)
+{
+    tsr_config *c = config;
+    tsr_start_config *start = c->structure.starts.item;
+    size_t room = (size_t)c->structure.starts.n + 2;
+    for (int d = 0; d < c->data.n; d++)
+        for (int k = 0; tsr_config_data_path(c, d, k) != NULL; k++)
+            room++;
+    *in = (inputs){0, calloc(room, sizeof *in->place),
+                   calloc(room, sizeof(*in->copy))};
+    int ok = in->place != NULL && in->copy != NULL &&
+             add(in, &c->structure.file) && add(in, &c->structure.form_factors);
+    for (int k = 0; k < c->structure.starts.n && ok; k++)
+        ok = add(in, &start[k].file);
+    for (int d = 0; d < c->data.n; d++) {
+        char **file;
+        for (int k = 0; ok && (file = tsr_config_data_path(c, d, k)); k++)
+            ok = add(in, file);
+    }
+    if (ok)
+        return TSR_OK;
+    inputs_clear(in);
+    return tsr_no_memory(err);
+}
+
+enum { FOLDER_NAME = sizeof "./input/" - 1 }; /* before a copy's own name */
+
+/* Where the copies are until all are there; caller frees. */
+static char *waiting_name(const char *directory)
+{
+    char name[48];
+    snprintf(name, sizeof name, "input.%ld.tmp", (long)getpid());
+    return tsr_run_directory_file(directory, name);
+}
+
+static tsr_status copy_file(const char *from, const char *folder,
+                            const char *name, tsr_err *err)
+{
+    char *data = NULL;
+    char *path = tsr_run_directory_file(folder, name + FOLDER_NAME);
+    size_t size = 0;
+    int is_taken;
+    tsr_status status = tsr_allocated(path, err);
+    TSR_THEN(status, tsr_file_read(from, &data, &size, err));
+    TSR_THEN(status, tsr_file_create(path, data, size, &is_taken, err));
+    free(data);
+    free(path);
+    return status;
+}
+
+static tsr_status copy_all(const inputs *in, const char *folder, tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    if (mkdir(folder, 0777) != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot make the folder '%s': %s",
+                        folder, strerror(errno));
+    for (int i = 0; i < in->n && status == TSR_OK; i++)
+        status = copy_file(*in->place[i], folder, in->copy[i], err);
+    if (status != TSR_OK)
+        tsr_run_directory_remove(folder);
+    return status;
+}
+
+tsr_status tsr_run_inputs_copy(tsr_config *config, const char *directory,
+                               char **waiting, tsr_err *err)
+{
+    inputs in;
+    *waiting = NULL;
+    tsr_status status = list_inputs(config, &in, err);
+    if (status != TSR_OK)
+        return status;
+    if (in.n > 0) {
+        *waiting = waiting_name(directory);
+        status = tsr_allocated(*waiting, err);
+        TSR_THEN(status, copy_all(&in, *waiting, err));
+    }
+    if (status != TSR_OK) {
+        free(*waiting);
+        *waiting = NULL;
+    }
+    inputs_clear(&in);
+    return status;
+}
+
+tsr_status tsr_run_inputs_place(const char *directory, const char *waiting,
+                                tsr_err *err)
+{
+    char *path = tsr_run_directory_file(directory, "input");
+    tsr_status status = TSR_OK;
+    TSR_TRY(tsr_allocated(path, err));
+    if (rename(waiting, path) != 0)
+        status = tsr_fail(err, TSR_E_IO, "cannot make the folder '%s': %s",
+                          path, strerror(errno));
+    else
+        (void)tsr_file_sync_directory(path);
+    free(path);
+    return status;
+}
+
+static void exchange(inputs *in)
+{
+    for (int i = 0; i < in->n; i++) {
+        char *own = *in->place[i];
+        *in->place[i] = in->copy[i];
+        in->copy[i] = own;
+    }
+}
+
+tsr_status tsr_run_inputs_text(tsr_config *config, char **text, tsr_err *err)
+{
+    inputs in;
+    *text = NULL;
+    TSR_TRY(list_inputs(config, &in, err));
+    exchange(&in);
+    tsr_status status = tsr_config_text(config, text, err);
+    exchange(&in);
+    inputs_clear(&in);
+    return status;
+}

@@ -1,0 +1,280 @@
+/* What a run's checkpoint holds is one table, which both writes and reads it.
+ * A checkpoint belongs to a run where the configuration (but for what a session
+ * may change) and what was read are those of the run. */
+#include "session/run_place.h"
+
+#include "core/text.h"
+#include "files/checksum.h"
+#include "store/checkpoint.h"
+#include "store/trace.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what belongs together ---- */
+
+static int64_t as_number(uint64_t checksum)
+{
+    int64_t number;
+    memcpy(&number, &checksum, sizeof number);
+    return number;
+}
+
+static uint64_t add_doubles(uint64_t sum, const double *x, size_t n)
+{
+    return tsr_checksum(sum, x, n * sizeof *x);
+}
+
+tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
+{
+    const tsr_setup *s = setup;
+    const tsr_topology *t = s->topology;
+    const tsr_likelihood *l = s->likelihood;
+    size_t n = (size_t)t->n_residue;
+    uint64_t structure = add_doubles(0, &s->first->backbone[0][0][0], 12 * n);
+    uint64_t data = 0, tables = 0;
+    structure =
+        add_doubles(structure, &s->first->body[0][0], 3 * (size_t)t->n_body);
+    for (int k = 0; k < s->n_start; k++)
+        structure =
+            add_doubles(structure, &s->start[k]->backbone[0][0][0], 12 * n);
+    for (int d = 0; l != NULL && d < l->n_term; d++) {
+        const tsr_term *term = l->term[d];
+        data = add_doubles(data, term->coord, (size_t)term->n_point);
+        data = add_doubles(data, term->observed, (size_t)term->n_point);
+        data = add_doubles(data, term->sigma, (size_t)term->n_point);
+        if (term->neutron != NULL)
+            data = add_doubles(data, &term->neutron->d2o, 1);
+    }
+    tables = add_doubles(tables, s->form_factors->rg2,
+                         (size_t)s->form_factors->n_type);
+    if (l != NULL) {
+        const size_t n_q = (size_t)l->grid.n_q;
+        for (int p = 0; p < l->n_probe; p++)
+            tables = add_doubles(tables, l->probe[p].amplitude,
+                                 (size_t)l->probe[p].n_comp *
+                                     (size_t)l->probe[p].n_type * n_q);
+        tables = add_doubles(tables, l->self, (size_t)l->n_pair * n_q);
+    }
+    double log_prior = tsr_prior_log_reference(s->prior, s->first);
+    tables = add_doubles(tables, &log_prior, 1);
+    return (tsr_run_identity){as_number(structure),
+                              as_number(data),
+                              as_number(tables),
+                              s->n_chain,
+                              tsr_target_n_temp(&s->target),
+                              tsr_target_n_state(&s->target)};
+}
+
+/* ---- writing ---- */
+
+#define FIELD(file_name, kind, member)                             \
+    {                                                              \
+        .name = (file_name), .type = TSR_CHECKPOINT_##kind,        \
+        .offset = offsetof(tsr_run_checkpoint, member), .count = 1 \
+    }
+
+/* What every reader of a checkpoint wants. */
+static const tsr_checkpoint_field fields[] = {
+    FIELD("place/warmup", LONG, place.warmup),
+    FIELD("place/draws", LONG, place.draws),
+    FIELD("place/next_look", LONG, place.next_look),
+    FIELD("place/is_finished", INT, place.is_finished),
+    FIELD("place/is_converged", INT, place.is_converged),
+    FIELD("place/expected", LONG, place.expected),
+    FIELD("place/steps", LONG, place.steps),
+    FIELD("place/seconds", DOUBLE, place.seconds),
+    FIELD("place/start_chi2", DOUBLE, place.start_chi2),
+    FIELD("place/start_rg", DOUBLE, place.start_rg),
+    FIELD("identity/structure", INT64, identity.structure),
+    FIELD("identity/data", INT64, identity.data),
+    FIELD("identity/tables", INT64, identity.tables),
+    FIELD("identity/n_chain", INT64, identity.n_chain),
+    FIELD("identity/n_temp", INT64, identity.n_temp),
+    FIELD("identity/n_state", INT64, identity.n_state),
+    {.name = "config",
+     .type = TSR_CHECKPOINT_TEXT,
+     .offset = offsetof(tsr_run_checkpoint, text)},
+    {.name = "engine",
+     .type = TSR_CHECKPOINT_TEXT,
+     .offset = offsetof(tsr_run_checkpoint, engine)},
+    {0}};
+
+/* The state itself, which is large. */
+static const tsr_checkpoint_field state_fields[] = {
+    {.name = "sampler/real",
+     .type = TSR_CHECKPOINT_DOUBLE,
+     .offset = offsetof(tsr_run_checkpoint, saved.real),
+     .length = offsetof(tsr_run_checkpoint, saved.n_real)},
+    {.name = "sampler/integer",
+     .type = TSR_CHECKPOINT_INT64,
+     .offset = offsetof(tsr_run_checkpoint, saved.integer),
+     .length = offsetof(tsr_run_checkpoint, saved.n_integer)},
+    {0}};
+
+tsr_status tsr_run_checkpoint_write(const char *directory,
+                                    const tsr_run_checkpoint *checkpoint,
+                                    tsr_err *err)
+{
+    const char *text = checkpoint->text;
+    tsr_checkpoint_writer *w = NULL;
+    char hash[32];
+    char *path = tsr_words_of("%s/%s", directory, TSR_CHECKPOINT_NAME);
+    snprintf(hash, sizeof hash, "%016llx",
+             (unsigned long long)tsr_checksum(0, text, strlen(text)));
+    tsr_status status = tsr_allocated(path, err);
+    TSR_THEN(status, tsr_checkpoint_new(hash, &w, err));
+    TSR_THEN(status, tsr_checkpoint_put(w, fields, checkpoint, err));
+    TSR_THEN(status, tsr_checkpoint_put(w, state_fields, checkpoint, err));
+    TSR_THEN(status, tsr_checkpoint_commit(w, path, err));
+    tsr_checkpoint_writer_free(w);
+    free(path);
+    return status;
+}
+
+/* ---- reading ---- */
+
+void tsr_run_checkpoint_clear(tsr_run_checkpoint *checkpoint)
+{
+    free(checkpoint->text);
+    free(checkpoint->engine);
+    free(checkpoint->written_at);
+    free(checkpoint->remark);
+    tsr_archive_clear(&checkpoint->saved);
+    memset(checkpoint, 0, sizeof *checkpoint);
+}
+
+tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
+                                   tsr_run_checkpoint *out, tsr_err *err)
+{
+    char remark[TSR_ERR_SIZE];
+    tsr_checkpoint *file = NULL;
+    memset(out, 0, sizeof *out);
+    tsr_status status =
+        tsr_checkpoint_open_newest(directory, &file, remark, err);
+    TSR_THEN(status, tsr_checkpoint_get(file, fields, out, err));
+    if (status == TSR_OK && with_state)
+        status = tsr_checkpoint_get(file, state_fields, out, err);
+    if (status == TSR_OK) {
+        out->written_at = strdup(tsr_checkpoint_created_at(file));
+        out->remark = remark[0] != '\0' ? strdup(remark) : NULL;
+        if (out->written_at == NULL ||
+            (remark[0] != '\0' && out->remark == NULL))
+            status = tsr_no_memory(err);
+    }
+    tsr_checkpoint_free(file);
+    return status;
+}
+
+/* ---- does it belong here? ---- */
+
+/* Keys that a session may change. */
+static int may_change(const char *section, const char *key)
+{
+    static const char *const sections[] = {"output", "device", "simulate"};
+    static const char *const keys[] = {"draws", "until", "time_limit"};
+    for (size_t k = 0; k < sizeof sections / sizeof *sections; k++)
+        if (strcmp(section, sections[k]) == 0)
+            return 1;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+        if (strcmp(section, "sampler") == 0 && strcmp(key, keys[k]) == 0)
+            return 1;
+    return 0;
+}
+
+/* A text line by line, without comments and what may change. */
+typedef struct {
+    const char *at;
+    char section[64], key[64];
+    const char *line; /* [length] */
+    size_t length;
+} reader;
+
+static void note_key(reader *r, size_t indent)
+{
+    size_t n = strcspn(r->line + indent, ":\n");
+    char *to = indent == 0 ? r->section : r->key;
+    n = n < sizeof r->key - 1 ? n : sizeof r->key - 1;
+    memcpy(to, r->line + indent, n);
+    to[n] = '\0';
+    if (indent == 0)
+        r->key[0] = '\0';
+}
+
+/* 0 at the end. */
+static int next_line(reader *r)
+{
+    while (*r->at != '\0') {
+        r->line = r->at;
+        r->length = strcspn(r->at, "\n");
+        r->at += r->length + (r->at[r->length] == '\n');
+        size_t indent = strspn(r->line, " ");
+        if (indent >= r->length || r->line[indent] == '#')
+            continue;
+        if (indent == 0 || (indent == 2 && r->line[2] != '-'))
+            note_key(r, indent);
+        if (!may_change(r->section, r->key))
+            return 1;
+    }
+    return 0;
+}
+
+static tsr_status match_text(const char *what, const char *then,
+                             const char *now, tsr_err *err)
+{
+    reader a = {.at = then}, b = {.at = now};
+    for (;;) {
+        int has_a = next_line(&a), has_b = next_line(&b);
+        if (!has_a && !has_b)
+            return TSR_OK;
+        if (has_a != has_b || a.length != b.length ||
+            memcmp(a.line, b.line, a.length) != 0)
+            return tsr_fail(
+                err, TSR_E_DATA,
+                "config.yaml is not the one that the %s was made "
+                "with: '%.*s' was '%.*s'; put it back, or begin a new run",
+                what, has_b ? (int)b.length : 3, has_b ? b.line : "end",
+                has_a ? (int)a.length : 3, has_a ? a.line : "end");
+    }
+}
+
+tsr_status tsr_run_trace_match(const char *path, const char *text, tsr_err *err)
+{
+    tsr_trace_reader *trace = NULL;
+    TSR_TRY(tsr_trace_open(path, &trace, err));
+    char *then = tsr_trace_attribute_text(trace, "config");
+    tsr_status status = then == NULL
+                            ? tsr_fail(err, TSR_E_DATA, "has no config")
+                            : match_text("trace", then, text, err);
+    if (status != TSR_OK)
+        tsr_wrap(err, status, "'%s'", path);
+    free(then);
+    tsr_trace_reader_free(trace);
+    return status;
+}
+
+tsr_status tsr_run_checkpoint_match(const tsr_run_checkpoint *checkpoint,
+                                    const char *text,
+                                    const tsr_run_identity *identity,
+                                    tsr_err *err)
+{
+    const tsr_run_identity *a = &checkpoint->identity, *b = identity;
+    tsr_status status = match_text("checkpoint", checkpoint->text, text, err);
+    const char *what = a->structure != b->structure ? "the structure"
+                       : a->data != b->data         ? "the data"
+                       : a->tables != b->tables
+                           ? "form factors or prior (another version of "
+                             "tessera?)"
+                       : a->n_chain != b->n_chain || a->n_temp != b->n_temp ||
+                               a->n_state != b->n_state
+                           ? "the number of chains, temperatures or states"
+                           : NULL;
+    if (status == TSR_OK && what != NULL)
+        status = tsr_fail(err, TSR_E_DATA,
+                          "%s: not what the checkpoint was made with; put it "
+                          "back, or begin a new run",
+                          what);
+    return status;
+}

@@ -1,0 +1,144 @@
+/* Reads what --until says, and judges a trace by it: how far the worst variable
+ * is from its aim, as the factor of draws that it still takes. */
+#include "session/until.h"
+
+#include "analysis/diagnose.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* q values of a curve that are looked at: few where there are so many draws
+ * that each takes seconds. */
+enum { N_CURVE = 12, FEW = 3, MANY_DRAWS = 400000 };
+
+static tsr_status bad(const char *text, tsr_err *err)
+{
+    return tsr_fail(err, TSR_E_CONFIG,
+                    "sampler.until: '%s'; expected rhat<NUMBER (above 1), "
+                    "ess>NUMBER, or both with a comma between",
+                    text);
+}
+
+tsr_status tsr_until_parse(const char *text, tsr_until *until, tsr_err *err)
+{
+    *until = (tsr_until){(double)INFINITY, 0.0};
+    for (const char *at = text; at != NULL && *at != '\0';) {
+        int rhat = strncmp(at, "rhat<", 5) == 0;
+        if (!rhat && strncmp(at, "ess>", 4) != 0)
+            return bad(text, err);
+        at += rhat ? 5 : 4;
+        char *end;
+        double value = strtod(at, &end);
+        if (end == at || !isfinite(value) || value <= (rhat ? 1.0 : 0.0) ||
+            (*end != '\0' && *end != ','))
+            return bad(text, err);
+        if (rhat)
+            until->rhat = value;
+        else
+            until->ess = value;
+        at = *end == ',' ? end + 1 : end;
+        if (*end == ',' && *at == '\0')
+            return bad(text, err);
+    }
+    return TSR_OK;
+}
+
+int tsr_until_is_set(const tsr_until *until)
+{
+    return isfinite(until->rhat) || until->ess > 0.0;
+}
+
+/* How far a variable is from what is asked: above 1 it is not there. NaN counts
+ * as far, but for what does not vary at all. */
+static double distance(const tsr_until *until, const tsr_convergence *v)
+{
+    double far = 0.0;
+    if (v->sd == 0.0)
+        return 0.0;
+    if (isfinite(until->rhat))
+        far = isnan(v->rhat) ? (double)INFINITY
+                             : (v->rhat - 1.0) / (until->rhat - 1.0);
+    if (until->ess > 0.0) {
+        double ess = fmin(v->ess_bulk, v->ess_tail);
+        far = fmax(far, isnan(ess) ? (double)INFINITY : until->ess / ess);
+    }
+    return far;
+}
+
+typedef struct {
+    const tsr_until *until;
+    double far;
+    char *worst;
+} judge;
+
+static void look(judge *j, const char *name, const tsr_convergence *v)
+{
+    double far = distance(j->until, v);
+    if (!(far > j->far))
+        return;
+    j->far = far;
+    snprintf(j->worst, 160, "%s: R-hat %.3f, ESS %.0f", name, v->rhat,
+             fmin(v->ess_bulk, v->ess_tail));
+}
+
+static tsr_status look_at_curve(judge *j, tsr_trace_reader *reader,
+                                const char *name, tsr_err *err)
+{
+    int n_chain, n_draw, n;
+    tsr_curve_summary *curve = NULL;
+    TSR_TRY(tsr_trace_shape(reader, TSR_TRACE_POSTERIOR_PREDICTIVE, name,
+                            &n_chain, &n_draw, &n, err));
+    const double rows = (double)n_chain * n_draw;
+    TSR_TRY(tsr_curve_summary_make(
+        reader, name, rows * (rows > MANY_DRAWS ? FEW : N_CURVE), &curve, err));
+    for (int k = 0; k < curve->n; k++) {
+        char label[64];
+        snprintf(label, sizeof label, "%s at point %d", name, curve->at[k]);
+        look(j, label, &curve->point[k]);
+    }
+    tsr_curve_summary_free(curve);
+    return TSR_OK;
+}
+
+tsr_status tsr_until_judge(const tsr_until *until, tsr_trace_reader *reader,
+                           const tsr_summary *summary, double *far,
+                           char worst[160], tsr_err *err)
+{
+    judge j = {until, 0.0, worst};
+    const char *const *name;
+    worst[0] = '\0';
+    *far = (double)INFINITY;
+    for (int i = 0; i < summary->n; i++)
+        look(&j, summary->item[i].name, &summary->item[i].value);
+    const int n =
+        tsr_trace_variables(reader, TSR_TRACE_POSTERIOR_PREDICTIVE, &name);
+    for (int i = 0; i < n; i++)
+        if (strncmp(name[i], "intensity_mean", 14) == 0)
+            TSR_TRY(look_at_curve(&j, reader, name[i], err));
+    *far = j.far;
+    return TSR_OK;
+}
+
+tsr_status tsr_until_check(const tsr_until *until, const char *trace,
+                           double *far, char worst[160], tsr_err *err)
+{
+    tsr_trace_reader *reader = NULL;
+    tsr_summary *summary = NULL;
+    worst[0] = '\0';
+    *far = (double)INFINITY;
+    tsr_status status = tsr_trace_open(trace, &reader, err);
+    TSR_THEN(status, tsr_summary_make(reader, &summary, err));
+    TSR_THEN(status, tsr_until_judge(until, reader, summary, far, worst, err));
+    tsr_summary_free(summary);
+    tsr_trace_reader_free(reader);
+    return status;
+}
+
+double tsr_until_draws(double done, double far)
+{
+    const double wanted = done * fmin(far, 100.0);
+    const double unit = fmax(1.0, pow(10.0, floor(log10(wanted)) - 1.0));
+    return unit * ceil(wanted / unit);
+}

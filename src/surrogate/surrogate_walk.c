@@ -1,0 +1,510 @@
+/* Walks on a device: programs, buffers, and how the walks of several threads
+ * become one launch. */
+#include "surrogate/surrogate_walk.h"
+
+#include "core/clock.h"
+#include "gpu/opencl.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Of a work-group. With 512 a launch of a hundred walks took 10 % less than
+ * with 256 in lar, 21 % less in the ligase, on an H200. */
+enum { LANES = 512, LANES_CPU = 1 };
+
+static size_t lanes_of(const tsr_device_info *device)
+{
+    size_t n = LANES;
+    while (n > 1 && n > (size_t)device->max_work_group)
+        n /= 2;
+    return device->type == TSR_DEVICE_CPU ? LANES_CPU : n;
+}
+
+/* What is the same for all walks. */
+enum {
+    BEAD,
+    REACH,
+    RADIUS,
+    PART,
+    SHARE,
+    BODY,
+    CONTACT,
+    PAIR,
+    TORSION,
+    TURN,
+    EDGE,
+    LINKER,
+    DENSITY,
+    TERM,
+    N_TERM,
+    CELL,
+    SINC,
+    N_FIXED
+};
+
+enum { JOB, KEY, POINT, NEXT_POINT, RESULT, COUNT, N_BUFFER };
+
+typedef struct walker walker;
+
+/* Kernels of several queues do not run beside each other everywhere (not on
+ * NVIDIA's H200), a launch of a hundred walks takes hardly longer than one of
+ * ten, and some hundred fill a device. So what threads ask for while one launch
+ * runs goes into the next, all together. Whoever comes to a device that rests
+ * waits until half of all threads are there, then takes all that wait: while
+ * they walk, the others do what chains do between walks. Nobody waits longer
+ * than the last launch took, for other threads may have ended. */
+typedef struct {
+    tsr_surrogate_engine base;
+    const tsr_device *device;
+    tsr_surrogate_layout layout;
+    size_t lanes, each[N_BUFFER]; /* bytes a job */
+    tsr_program program;
+    cl_command_queue queue;
+    cl_kernel kernel;
+    cl_mem fixed[N_FIXED], buffer[N_BUFFER];
+    int room; /* jobs that the buffers hold */
+
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    int is_busy, n_walker, n_waiting;
+    double last_s; /* that a launch took */
+    walker *waiting;
+} walk_engine;
+
+struct walker {
+    tsr_surrogate_walker base;
+    walk_engine *engine;
+    walker *next; /* in line */
+    cl_mem pinned;
+    char *room; /* mapped for good: jobs, keys, points, results, counts */
+    int is_done;
+    tsr_status status;
+    tsr_err err;
+};
+
+/* ---- a launch ---- */
+
+static tsr_status make_room(walk_engine *e, int n, tsr_err *err)
+{
+    if (n <= e->room)
+        return TSR_OK;
+    e->room = 0;
+    for (int i = 0; i < N_BUFFER; i++) {
+        cl_int code;
+        if (e->buffer[i] != NULL)
+            clReleaseMemObject(e->buffer[i]);
+        e->buffer[i] = clCreateBuffer(e->device->context, CL_MEM_READ_WRITE,
+                                      (size_t)n * e->each[i], NULL, &code);
+        if (e->buffer[i] == NULL)
+            return tsr_cl_fail(err, e->device, "clCreateBuffer", code);
+    }
+    e->room = n;
+    return TSR_OK;
+}
+
+static tsr_status set_arguments(walk_engine *e, tsr_err *err)
+{
+    const tsr_surrogate_spec *s = e->base.spec;
+    const cl_mem *f = e->fixed, *b = e->buffer;
+    const struct {
+        size_t size;
+        const void *value;
+    } argument[] = {{sizeof(cl_mem), &f[BEAD]},
+                    {sizeof(cl_mem), &f[REACH]},
+                    {sizeof(cl_mem), &f[RADIUS]},
+                    {sizeof(cl_mem), &f[PART]},
+                    {sizeof(cl_mem), &f[SHARE]},
+                    {sizeof(cl_mem), &f[BODY]},
+                    {sizeof(cl_mem), &f[CONTACT]},
+                    {sizeof(cl_float), &s->cutoff},
+                    {sizeof(cl_float), &s->inverse_softness},
+                    {sizeof(cl_float), &s->limit},
+                    {sizeof(cl_mem), &f[PAIR]},
+                    {sizeof(cl_mem), &f[TORSION]},
+                    {sizeof(cl_mem), &f[TURN]},
+                    {sizeof(cl_mem), &f[EDGE]},
+                    {sizeof(cl_mem), &f[LINKER]},
+                    {sizeof(cl_mem), &f[DENSITY]},
+                    {sizeof(cl_mem), &f[TERM]},
+                    {sizeof(cl_mem), &f[N_TERM]},
+                    {sizeof(cl_mem), &f[CELL]},
+                    {sizeof(cl_float), &s->dq_inv_ang},
+                    {sizeof(cl_float), &s->knots_per_ang},
+                    {sizeof(cl_mem), &f[SINC]},
+                    {sizeof(cl_mem), &b[JOB]},
+                    {sizeof(cl_mem), &b[KEY]},
+                    {sizeof(cl_mem), &b[POINT]},
+                    {sizeof(cl_mem), &b[NEXT_POINT]},
+                    {sizeof(cl_mem), &b[RESULT]},
+                    {sizeof(cl_mem), &b[COUNT]}};
+    for (cl_uint i = 0; i < sizeof argument / sizeof argument[0]; i++) {
+        const cl_int code =
+            clSetKernelArg(e->kernel, i, argument[i].size, argument[i].value);
+        if (code != CL_SUCCESS)
+            return tsr_cl_fail(err, e->device, "clSetKernelArg", code);
+    }
+    return TSR_OK;
+}
+
+/* The jobs of a walker, to or from their place in the buffers. */
+static cl_int carry(walk_engine *e, const tsr_surrogate_call *c, int at,
+                    int is_back)
+{
+    const int way[2][3] = {{JOB, KEY, POINT}, {RESULT, COUNT, -1}};
+    void *const host[N_BUFFER] = {[JOB] = c->job,
+                                  [KEY] = c->key,
+                                  [POINT] = c->point,
+                                  [RESULT] = c->result,
+                                  [COUNT] = c->count};
+    cl_int code = CL_SUCCESS;
+    for (int k = 0; k < 3 && way[is_back][k] >= 0 && code == CL_SUCCESS; k++) {
+        const int i = way[is_back][k];
+        const size_t from = (size_t)at * e->each[i],
+                     bytes = (size_t)c->n_job * e->each[i];
+        code = is_back
+                   ? clEnqueueReadBuffer(e->queue, e->buffer[i], CL_FALSE, from,
+                                         bytes, host[i], 0, NULL, NULL)
+                   : clEnqueueWriteBuffer(e->queue, e->buffer[i], CL_FALSE,
+                                          from, bytes, host[i], 0, NULL, NULL);
+    }
+    return code;
+}
+
+static tsr_status carry_all(walk_engine *e, const walker *first, int is_back,
+                            tsr_err *err)
+{
+    cl_int code = CL_SUCCESS;
+    int at = 0;
+    for (const walker *w = first; w != NULL && code == CL_SUCCESS;
+         w = w->next) {
+        code = carry(e, &w->base.call, at, is_back);
+        at += w->base.call.n_job;
+    }
+    return code == CL_SUCCESS ? TSR_OK
+                              : tsr_cl_fail(err, e->device,
+                                            is_back ? "clEnqueueReadBuffer"
+                                                    : "clEnqueueWriteBuffer",
+                                            code);
+}
+
+static tsr_status enqueue(walk_engine *e, const walker *first, int n,
+                          tsr_err *err)
+{
+    const size_t global = (size_t)n * e->lanes;
+    TSR_TRY(carry_all(e, first, 0, err));
+    cl_int code = clEnqueueNDRangeKernel(e->queue, e->kernel, 1, NULL, &global,
+                                         &e->lanes, 0, NULL, NULL);
+    if (code != CL_SUCCESS)
+        return tsr_cl_fail(err, e->device, "clEnqueueNDRangeKernel", code);
+    return carry_all(e, first, 1, err);
+}
+
+/* All walkers of a line. When it returns
+ * the device no longer touches what is theirs, an error or not. */
+static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
+{
+    int n = 0;
+    for (const walker *w = first; w != NULL; w = w->next)
+        n += w->base.call.n_job;
+    if (n == 0)
+        return TSR_OK;
+    TSR_TRY(make_room(e, n, err));
+    TSR_TRY(set_arguments(e, err));
+    const tsr_status status = enqueue(e, first, n, err);
+    const cl_int code = clFinish(e->queue);
+    return status != TSR_OK || code == CL_SUCCESS
+               ? status
+               : tsr_cl_fail(err, e->device, "clFinish", code);
+}
+
+/* Called with the lock, which is given up meanwhile. */
+static void serve(walk_engine *e)
+{
+    tsr_err err = {0};
+    walker *line = e->waiting;
+    e->waiting = NULL;
+    e->n_waiting = 0;
+    e->is_busy = 1;
+    pthread_mutex_unlock(&e->lock);
+    const double began = tsr_clock_s();
+    const tsr_status status = launch(e, line, &err);
+    pthread_mutex_lock(&e->lock);
+    e->is_busy = 0;
+    e->last_s = tsr_clock_s() - began;
+    for (walker *w = line; w != NULL; w = w->next) {
+        w->is_done = 1;
+        w->status = status;
+        w->err = err;
+    }
+    pthread_cond_broadcast(&e->done);
+}
+
+/* Until something happens, or `seconds`. */
+static void wait_at_most(walk_engine *e, double seconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    const long ns = until.tv_nsec + (long)(1e9 * fmin(seconds, 1.0));
+    until.tv_sec += ns / 1000000000L;
+    until.tv_nsec = ns % 1000000000L;
+    pthread_cond_timedwait(&e->done, &e->lock, &until);
+}
+
+static tsr_status walk(tsr_surrogate_walker *base, tsr_err *err)
+{
+    walker *w = (walker *)base;
+    walk_engine *e = w->engine;
+    pthread_mutex_lock(&e->lock);
+    const double came = tsr_clock_s();
+    w->is_done = 0;
+    w->next = e->waiting;
+    e->waiting = w;
+    e->n_waiting++;
+    while (!w->is_done) {
+        const double left = came + e->last_s - tsr_clock_s();
+        if (e->is_busy)
+            pthread_cond_wait(&e->done, &e->lock);
+        else if (2 * e->n_waiting < e->n_walker && left > 0.0)
+            wait_at_most(e, left);
+        else
+            serve(e);
+    }
+    pthread_mutex_unlock(&e->lock);
+    if (w->status != TSR_OK && err != NULL)
+        *err = w->err;
+    return w->status;
+}
+
+/* ---- a walker ---- */
+
+static void walker_free(tsr_surrogate_walker *base)
+{
+    walker *w = (walker *)base;
+    walk_engine *e = w->engine;
+    pthread_mutex_lock(&e->lock);
+    e->n_walker--;
+    pthread_mutex_unlock(&e->lock);
+    if (w->room != NULL) {
+        clEnqueueUnmapMemObject(e->queue, w->pinned, w->room, 0, NULL, NULL);
+        clFinish(e->queue);
+    }
+    if (w->pinned != NULL)
+        clReleaseMemObject(w->pinned);
+    free(w);
+}
+
+/* Pinned memory, which travels at the full speed of the bus (staging.h); no
+ * kernel sees it. */
+static tsr_status make_call(walker *w, size_t n_job, tsr_err *err)
+{
+    const walk_engine *e = w->engine;
+    const size_t line = 64;
+    size_t at[N_BUFFER], bytes = line;
+    cl_int code;
+    for (int i = 0; i < N_BUFFER; i++) {
+        at[i] = bytes;
+        if (i != NEXT_POINT)
+            bytes += (n_job * e->each[i] + line - 1) / line * line;
+    }
+    w->pinned = clCreateBuffer(e->device->context,
+                               CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes,
+                               NULL, &code);
+    if (w->pinned == NULL)
+        return tsr_cl_fail(err, e->device, "clCreateBuffer", code);
+    w->room = clEnqueueMapBuffer(e->queue, w->pinned, CL_TRUE,
+                                 CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL,
+                                 NULL, &code);
+    if (w->room == NULL)
+        return tsr_cl_fail(err, e->device, "clEnqueueMapBuffer", code);
+    memset(w->room, 0, bytes);
+    w->base.call = (tsr_surrogate_call){
+        .job = (void *)(w->room + at[JOB]),
+        .key = (void *)(w->room + at[KEY]),
+        .point = (void *)(w->room + at[POINT]),
+        .result = (void *)(w->room + at[RESULT]),
+        .count = (void *)(w->room + at[COUNT]),
+    };
+    return TSR_OK;
+}
+
+static tsr_status walker_new(tsr_surrogate_engine *base, int most_jobs,
+                             tsr_surrogate_walker **out, tsr_err *err)
+{
+    walk_engine *e = (walk_engine *)base;
+    walker *w = calloc(1, sizeof *w);
+    *out = NULL;
+    if (w == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    pthread_mutex_lock(&e->lock);
+    e->n_walker++;
+    pthread_mutex_unlock(&e->lock);
+    w->engine = e;
+    w->base = (tsr_surrogate_walker){.engine = base, .layout = e->layout};
+    const tsr_status status = make_call(w, (size_t)most_jobs, err);
+    if (status != TSR_OK) {
+        walker_free(&w->base);
+        return status;
+    }
+    *out = &w->base;
+    return TSR_OK;
+}
+
+/* ---- what walkers share ---- */
+
+static void engine_free(tsr_surrogate_engine *base)
+{
+    walk_engine *e = (walk_engine *)base;
+    for (int i = 0; i < N_FIXED; i++)
+        if (e->fixed[i] != NULL)
+            clReleaseMemObject(e->fixed[i]);
+    for (int i = 0; i < N_BUFFER; i++)
+        if (e->buffer[i] != NULL)
+            clReleaseMemObject(e->buffer[i]);
+    if (e->kernel != NULL)
+        clReleaseKernel(e->kernel);
+    if (e->queue != NULL)
+        clReleaseCommandQueue(e->queue);
+    pthread_mutex_destroy(&e->lock);
+    pthread_cond_destroy(&e->done);
+    tsr_program_clear(&e->program);
+    free(e);
+}
+
+static tsr_status build(walk_engine *e, tsr_err *err)
+{
+    const tsr_surrogate_spec *s = e->base.spec;
+    const tsr_surrogate_layout *l = &e->layout;
+    const char *const source[] = {"surrogate_turns.cl", "surrogate_curve.cl",
+                                  "surrogate.cl"};
+    const int wide = e->device->info.float_width;
+    char options[1024];
+    snprintf(
+        options, sizeof options,
+        "-cl-std=CL1.2 %s-D LANES=%d -D WIDE=%d -D N_POINT=%d "
+        "-D N_BEAD=%d -D N_PAIR=%d -D N_TORSION=%d -D N_SLOT=%d -D N_LIKE=%d "
+        "-D N_KNOT=%d -D N_Q=%d -D N_CURVE=%d -D HAS_C2=%d -D N_LINKER=%d "
+        "-D JOB_SIZE=%d -D AT_UNIT=%d -D AT_ANGLE=%d -D AT_WIDTH=%d "
+        "-D AT_FACTOR=%d "
+        "-D AT_AMOUNT=%d -D AT_SHAPE=%d -D AT_REST=%d -D AT_TOP=%d "
+        "-D AT_BOTTOM=%d -D AT_CURVE=%d -D CURVE_SIZE=%d",
+        e->lanes == LANES_CPU ? "-cl-mad-enable " : "", (int)e->lanes,
+        wide >= 16  ? 16
+        : wide >= 8 ? 8
+                    : 4,
+        s->n_point, s->n_bead, s->n_pair, s->n_torsion, s->n_slot, s->n_like,
+        s->n_knot, s->n_q, s->n_curve, s->has_c2, s->n_linker, l->size, l->unit,
+        l->angle, l->width, l->factor, l->amount, l->shape, l->rest, l->top,
+        l->bottom, l->curve, l->curve_size);
+    TSR_TRY(tsr_program_build(e->device, 3, source, options, &e->program, err));
+    cl_int code;
+    e->queue =
+        clCreateCommandQueue(e->device->context, e->device->id, 0, &code);
+    if (e->queue == NULL)
+        return tsr_cl_fail(err, e->device, "clCreateCommandQueue", code);
+    e->kernel = clCreateKernel(e->program.program, "surrogate_walk", &code);
+    return e->kernel != NULL
+               ? TSR_OK
+               : tsr_cl_fail(err, e->device, "clCreateKernel", code);
+}
+
+static tsr_status make_fixed(walk_engine *e, tsr_err *err)
+{
+    const tsr_surrogate_spec *s = e->base.spec;
+    const size_t n_like = (size_t)s->n_like, n_bead = (size_t)s->n_bead;
+    const struct {
+        size_t size;
+        void *from; /* read only */
+    } table[N_FIXED] = {
+        [BEAD] = {n_bead * sizeof *s->bead, s->bead},
+        [REACH] = {n_bead * sizeof *s->reach, s->reach},
+        [RADIUS] = {n_bead * sizeof *s->radius, s->radius},
+        [PART] = {(size_t)s->n_part * sizeof *s->part, s->part},
+        [SHARE] = {(size_t)s->n_part * sizeof *s->share, s->share},
+        [BODY] = {(size_t)s->n_body * sizeof *s->body, s->body},
+        [CONTACT] = {n_like * n_like * sizeof *s->contact, s->contact},
+        [PAIR] = {(size_t)s->n_pair * sizeof *s->pair, s->pair},
+        [TORSION] = {(size_t)s->n_torsion * sizeof *s->torsion, s->torsion},
+        [TURN] = {(size_t)s->n_torsion * sizeof *s->turn, s->turn},
+        [EDGE] = {(size_t)s->n_torsion * sizeof *s->edge, s->edge},
+        [LINKER] = {(size_t)(s->n_linker + 1) * sizeof *s->linker, s->linker},
+        [DENSITY] = {(size_t)s->n_slot * sizeof *s->density, s->density},
+        [TERM] = {(size_t)s->n_density * sizeof *s->term, s->term},
+        [N_TERM] = {(size_t)s->n_density * sizeof *s->n_term, s->n_term},
+        [CELL] = {(size_t)s->n_density * sizeof *s->cell, s->cell},
+        [SINC] = {(size_t)s->n_knot * (size_t)s->n_q * sizeof *s->sinc,
+                  s->sinc}};
+    for (int i = 0; i < N_FIXED; i++) {
+        cl_int code;
+        e->fixed[i] = clCreateBuffer(e->device->context,
+                                     CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
+                                     table[i].size, table[i].from, &code);
+        if (e->fixed[i] == NULL)
+            return tsr_cl_fail(err, e->device, "clCreateBuffer", code);
+    }
+    return TSR_OK;
+}
+
+/* What a work-group keeps, in bytes: the arrays of the kernel. */
+static size_t local_bytes(const tsr_surrogate_spec *s, size_t lanes)
+{
+    const size_t q = (size_t)s->n_q, slices = lanes / q > 0 ? lanes / q : 1;
+    const size_t products = TSR_SURROGATE_PRODUCTS, beads = (size_t)s->n_bead;
+    const size_t pairs =
+        lanes == LANES_CPU
+            ? 4 * (beads + 15) * (q + 11) + (64 + 16) * (q + 1)
+            : 16 * (size_t)s->n_knot + 4 * q * products * (2 + slices);
+    return 55 * beads + pairs + 4 * (q + (size_t)s->n_curve * (q + 1)) +
+           12 * (size_t)s->n_slot + 4 * (1024 + 12 * TSR_SURROGATE_PARTS) +
+           6000;
+}
+
+tsr_status tsr_surrogate_device_new(const tsr_device *device,
+                                    const tsr_surrogate_spec *spec,
+                                    tsr_surrogate_engine **out, tsr_err *err)
+{
+    *out = NULL;
+    walk_engine *e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    e->base = (tsr_surrogate_engine){spec, engine_free, walker_new, walk,
+                                     walker_free};
+    e->device = device;
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_condattr_t clock; /* one that nobody sets */
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&e->done, &clock);
+    pthread_condattr_destroy(&clock);
+    e->layout = tsr_surrogate_layout_of(spec);
+    e->lanes = lanes_of(&device->info);
+    e->each[JOB] = (size_t)e->layout.size * sizeof(cl_float);
+    e->each[KEY] = sizeof(cl_uint2);
+    e->each[POINT] = e->each[NEXT_POINT] =
+        (size_t)spec->n_point * sizeof(cl_float4);
+    e->each[RESULT] =
+        (size_t)tsr_surrogate_result_size(spec) * sizeof(cl_float);
+    e->each[COUNT] = (size_t)tsr_surrogate_n_count(spec) * sizeof(cl_int2);
+    const size_t bytes = local_bytes(spec, e->lanes);
+    tsr_status status = TSR_OK;
+    if (bytes > device->info.local_bytes)
+        status = tsr_fail(err, TSR_E_DEVICE,
+                          "%s has %.0f KiB of memory for a work-group, a walk "
+                          "of this molecule takes %.0f",
+                          device->info.name,
+                          (double)device->info.local_bytes / 1024.0,
+                          (double)bytes / 1024.0);
+    if (status == TSR_OK)
+        status = build(e, err);
+    if (status == TSR_OK)
+        status = make_fixed(e, err);
+    if (status != TSR_OK) {
+        engine_free(&e->base);
+        return status;
+    }
+    *out = &e->base;
+    return TSR_OK;
+}
