@@ -5,10 +5,9 @@
  * move, a noise model or a config section owns one; it ends with {0}.
  *
  *     static const tsr_field fields[] = {
- *         {.name = "step", .type = TSR_FIELD_DOUBLE,
- *          .offset = offsetof(pivot_options, step_rad), .unit = "rad",
- *          .initial = "0.1", .min = 1e-6, .max = 3.15,
- *          .doc = "standard deviation of the rotation"},
+ *         TSR_FIELD(DOUBLE, "step", pivot_options, step_rad, .initial = "0.1",
+ *                   .unit = "rad", .min = 1e-6, .max = 3.15,
+ *                   .doc = "standard deviation of the rotation"),
  *         {0}};
  *
  * A GROUP, or the elements of a LIST, can be one of several kinds, each with
@@ -80,6 +79,14 @@ struct tsr_field {
     const char *doc;     /* one line */
     const char *alias;   /* GROUP, LIST: see files/yaml.h; else NULL */
 };
+
+/* An entry of a table: `member` of the struct `owner`, under a name of its own;
+ * what follows are designated initialisers of the rest. */
+#define TSR_FIELD(TYPE, NAME, owner, member, ...)      \
+    {                                                  \
+        .name = NAME, .type = TSR_FIELD_##TYPE,        \
+        .offset = offsetof(owner, member), __VA_ARGS__ \
+    }
 
 /* Does the text of a STRING name a file? A path does, but for its words. */
 int tsr_field_names_file(const tsr_field *field, const char *text);

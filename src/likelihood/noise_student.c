@@ -24,15 +24,12 @@ typedef struct {
 
 static const tsr_field fields[] = {
     TSR_NOISE_SCALE_FIELDS,
-    {.name = "nu",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(student_options, nu),
-     .initial = "infer",
-     .min = 1.1,
-     .max = 1e4,
-     .words = tsr_noise_infer_words,
-     .doc = "degrees of freedom: fixed, or inferred with a prior Gamma(2, 0.1) "
-            "on nu > 1"},
+    TSR_FIELD(
+        NUMBER_OR_WORD, "nu", student_options, nu, .initial = "infer",
+        .min = 1.1, .max = 1e4, .words = tsr_noise_infer_words,
+        .doc =
+            "degrees of freedom: fixed, or inferred with a prior Gamma(2, 0.1) "
+            "on nu > 1"),
     {0}};
 
 enum { TAIL = 12, MAX_ROUND = 25 };

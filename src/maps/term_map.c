@@ -69,83 +69,52 @@ static const double sigma_middle = 0.28, sigma_low = 0.08, sigma_high = 0.9;
 static const double least_inside = 0.5;
 
 static const tsr_field fields[] = {
-    {.name = "file",
-     .type = TSR_FIELD_STRING,
-     .offset = offsetof(tsr_map_options, file),
-     .is_path = 1,
-     .doc = "the density map: MRC2014, CCP4 or OpenDX"},
-    {.name = "resolution",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_map_options, resolution),
-     .unit = "Angstrom",
-     .min = 0.0,
-     .max = 100.0,
-     .doc = "of the map"},
-    {.name = "sigma_over_r",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(tsr_map_options, sigma_over_r),
-     .initial = "infer",
-     .min = 0.08,
-     .max = 0.9,
-     .words = infer_words,
-     .doc = "width of an atom's Gaussian over the resolution: inferred, with a "
-            "log-normal prior around 0.28, or fixed"},
-    {.name = "sigma_width",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_map_options, sigma_width),
-     .initial = "0.35",
-     .min = 1e-3,
-     .max = 2.0,
-     .doc = "standard deviation of log sigma_over_r in its prior"},
-    {.name = "origin",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_map_options, origin),
-     .initial = "auto",
-     .words = origin_words,
-     .doc = "which field of the header says where the first voxel is"},
-    {.name = "half_map_1",
-     .type = TSR_FIELD_STRING,
-     .offset = offsetof(tsr_map_options, half[0]),
-     .is_path = 1,
-     .doc = "with half_map_2: the two halves of the data, whose difference is "
-            "the noise, so that it can be whitened"},
-    {.name = "half_map_2",
-     .type = TSR_FIELD_STRING,
-     .offset = offsetof(tsr_map_options, half[1]),
-     .is_path = 1,
-     .doc = "the other half"},
-    {.name = "mask",
-     .type = TSR_FIELD_STRING,
-     .offset = offsetof(tsr_map_options, mask),
-     .is_path = 1,
-     .words = mask_words,
-     .doc = "where the molecule may be: a map on the same grid, 0.5 or more "
-            "inside; model: around the start; threshold:X: around voxels of "
-            "at least X. The rest is set to its mean, and without half-maps "
-            "shows the noise"},
-    {.name = "mask_distance",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_map_options, mask_distance),
-     .initial = "10",
-     .unit = "Angstrom",
-     .min = 0.0,
-     .max = 1000.0,
-     .doc = "how far masks by model or threshold reach: farther than anything "
-            "will move"},
-    {.name = "dock",
-     .type = TSR_FIELD_BOOL,
-     .offset = offsetof(tsr_map_options, dock),
-     .initial = "false",
-     .doc = "bring the start to its best place in the map first, as a rigid "
-            "body, as tessera map dock does"},
-    {.name = "independent",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_map_options, independent),
-     .initial = "0",
-     .min = 0.0,
-     .max = 1e12,
-     .doc = "voxels that count as independent; 0: (4 pi / 3) V / R^3 of the "
-            "volume V in which the map varies"},
+    TSR_FIELD(STRING, "file", tsr_map_options, file, .is_path = 1,
+              .doc = "the density map: MRC2014, CCP4 or OpenDX"),
+    TSR_FIELD(DOUBLE, "resolution", tsr_map_options, resolution,
+              .unit = "Angstrom", .min = 0.0, .max = 100.0,
+              .doc = "of the map"),
+    TSR_FIELD(
+        NUMBER_OR_WORD, "sigma_over_r", tsr_map_options, sigma_over_r,
+        .initial = "infer", .min = 0.08, .max = 0.9, .words = infer_words,
+        .doc =
+            "width of an atom's Gaussian over the resolution: inferred, with a "
+            "log-normal prior around 0.28, or fixed"),
+    TSR_FIELD(DOUBLE, "sigma_width", tsr_map_options, sigma_width,
+              .initial = "0.35", .min = 1e-3, .max = 2.0,
+              .doc = "standard deviation of log sigma_over_r in its prior"),
+    TSR_FIELD(CHOICE, "origin", tsr_map_options, origin, .initial = "auto",
+              .words = origin_words,
+              .doc = "which field of the header says where the first voxel is"),
+    TSR_FIELD(
+        STRING, "half_map_1", tsr_map_options, half[0], .is_path = 1,
+        .doc =
+            "with half_map_2: the two halves of the data, whose difference is "
+            "the noise, so that it can be whitened"),
+    TSR_FIELD(STRING, "half_map_2", tsr_map_options, half[1], .is_path = 1,
+              .doc = "the other half"),
+    TSR_FIELD(
+        STRING, "mask", tsr_map_options, mask, .is_path = 1,
+        .words = mask_words,
+        .doc = "where the molecule may be: a map on the same grid, 0.5 or more "
+               "inside; model: around the start; threshold:X: around voxels of "
+               "at least X. The rest is set to its mean, and without half-maps "
+               "shows the noise"),
+    TSR_FIELD(
+        DOUBLE, "mask_distance", tsr_map_options, mask_distance,
+        .initial = "10", .unit = "Angstrom", .min = 0.0, .max = 1000.0,
+        .doc =
+            "how far masks by model or threshold reach: farther than anything "
+            "will move"),
+    TSR_FIELD(
+        BOOL, "dock", tsr_map_options, dock, .initial = "false",
+        .doc = "bring the start to its best place in the map first, as a rigid "
+               "body, as tessera map dock does"),
+    TSR_FIELD(
+        DOUBLE, "independent", tsr_map_options, independent, .initial = "0",
+        .min = 0.0, .max = 1e12,
+        .doc = "voxels that count as independent; 0: (4 pi / 3) V / R^3 of the "
+               "volume V in which the map varies"),
     {0}};
 
 static void term_free(tsr_term *term)

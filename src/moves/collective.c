@@ -35,31 +35,22 @@ typedef struct {
 } collective_options;
 
 static const tsr_field fields[] = {
-    {.name = "weight",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(collective_options, weight),
-     .initial = "4",
-     .min = 0.0,
-     .max = 1e6,
-     .doc = "share of the proposals, relative to the other moves, where a "
-            "density map is among the data; 0: off"},
-    {.name = "step",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(collective_options, step),
-     .initial = "2.4",
-     .min = 1e-6,
-     .max = 100.0,
-     .doc = "length of a step before warm-up has learnt it, in the data's "
-            "own standard deviations"},
-    {.name = "width",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(collective_options, width),
-     .unit = "rad",
-     .initial = "0.3",
-     .min = 1e-6,
-     .max = 3.0,
-     .doc = "width of turns that the data leave open; of shifts ten times as "
-            "many Angstrom"},
+    TSR_FIELD(
+        DOUBLE, "weight", collective_options, weight, .initial = "4",
+        .min = 0.0, .max = 1e6,
+        .doc = "share of the proposals, relative to the other moves, where a "
+               "density map is among the data; 0: off"),
+    TSR_FIELD(
+        DOUBLE, "step", collective_options, step, .initial = "2.4", .min = 1e-6,
+        .max = 100.0,
+        .doc = "length of a step before warm-up has learnt it, in the data's "
+               "own standard deviations"),
+    TSR_FIELD(
+        DOUBLE, "width", collective_options, width, .unit = "rad",
+        .initial = "0.3", .min = 1e-6, .max = 3.0,
+        .doc =
+            "width of turns that the data leave open; of shifts ten times as "
+            "many Angstrom"),
     TSR_FIELD_TARGET(collective_options, "0.25"),
     {0}};
 

@@ -55,44 +55,28 @@ typedef struct {
 } concerted_options;
 
 static const tsr_field fields[] = {
-    {.name = "weight",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(concerted_options, weight),
-     .initial = "0.3",
-     .min = 0.0,
-     .max = 1e6,
-     .doc = "share of the proposals, relative to the other moves; 0: off"},
-    {.name = "residues",
-     .type = TSR_FIELD_INT,
-     .offset = offsetof(concerted_options, residues),
-     .initial = "5",
-     .min = 1.0,
-     .max = TSR_MAX_PRE,
-     .doc = "residues that turn before the three that close the chain again"},
-    {.name = "step",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(concerted_options, step),
-     .unit = "rad",
-     .initial = "0.1",
-     .min = 1e-6,
-     .max = PI,
-     .doc = "width of a turn, the end held, before warm-up has learnt it"},
-    {.name = "stiffness",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(concerted_options, stiffness),
-     .unit = "1/Angstrom^2",
-     .initial = "0.3",
-     .min = 0.0,
-     .max = 1e6,
-     .doc = "how much turns that carry the end far are disfavoured; 0: not"},
-    {.name = "width",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(concerted_options, width),
-     .unit = "rad",
-     .initial = "1",
-     .min = 0.01,
-     .max = 1e3,
-     .doc = "change of the closing torsions beyond which others are preferred"},
+    TSR_FIELD(
+        DOUBLE, "weight", concerted_options, weight, .initial = "0.3",
+        .min = 0.0, .max = 1e6,
+        .doc = "share of the proposals, relative to the other moves; 0: off"),
+    TSR_FIELD(
+        INT, "residues", concerted_options, residues, .initial = "5",
+        .min = 1.0, .max = TSR_MAX_PRE,
+        .doc =
+            "residues that turn before the three that close the chain again"),
+    TSR_FIELD(
+        DOUBLE, "step", concerted_options, step, .unit = "rad",
+        .initial = "0.1", .min = 1e-6, .max = PI,
+        .doc = "width of a turn, the end held, before warm-up has learnt it"),
+    TSR_FIELD(
+        DOUBLE, "stiffness", concerted_options, stiffness,
+        .unit = "1/Angstrom^2", .initial = "0.3", .min = 0.0, .max = 1e6,
+        .doc = "how much turns that carry the end far are disfavoured; 0: not"),
+    TSR_FIELD(
+        DOUBLE, "width", concerted_options, width, .unit = "rad",
+        .initial = "1", .min = 0.01, .max = 1e3,
+        .doc =
+            "change of the closing torsions beyond which others are preferred"),
     TSR_FIELD_TARGET(concerted_options, "0.25"),
     {0}};
 

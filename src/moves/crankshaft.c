@@ -30,30 +30,18 @@ typedef struct {
 } crankshaft_options;
 
 static const tsr_field fields[] = {
-    {.name = "weight",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(crankshaft_options, weight),
-     .initial = "0.5",
-     .min = 0.0,
-     .max = 1e6,
-     .doc = "share of the proposals, relative to the other moves; 0: off"},
-    {.name = "window",
-     .type = TSR_FIELD_INT,
-     .offset = offsetof(crankshaft_options, window),
-     .unit = "residues",
-     .initial = "5",
-     .min = 1,
-     .max = 50,
-     .doc = "most that the two CA may be apart; a rigid part between them "
-            "counts as one"},
-    {.name = "step",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(crankshaft_options, step),
-     .unit = "rad",
-     .initial = "0.2",
-     .min = 1e-6,
-     .max = PI,
-     .doc = "width of a turn before warm-up has learnt it"},
+    TSR_FIELD(
+        DOUBLE, "weight", crankshaft_options, weight, .initial = "0.5",
+        .min = 0.0, .max = 1e6,
+        .doc = "share of the proposals, relative to the other moves; 0: off"),
+    TSR_FIELD(
+        INT, "window", crankshaft_options, window, .unit = "residues",
+        .initial = "5", .min = 1, .max = 50,
+        .doc = "most that the two CA may be apart; a rigid part between them "
+               "counts as one"),
+    TSR_FIELD(DOUBLE, "step", crankshaft_options, step, .unit = "rad",
+              .initial = "0.2", .min = 1e-6, .max = PI,
+              .doc = "width of a turn before warm-up has learnt it"),
     TSR_FIELD_TARGET(crankshaft_options, "0.3"),
     {0}};
 

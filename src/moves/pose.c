@@ -51,38 +51,22 @@ typedef struct {
 } pose_options;
 
 static const tsr_field fields[] = {
-    {.name = "weight",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(pose_options, weight),
-     .initial = "0",
-     .min = 0.0,
-     .max = 1e6,
-     .doc = "share of the proposals, relative to the other moves; 0: off"},
-    {.name = "width",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(pose_options, width),
-     .unit = "rad",
-     .initial = "0.1",
-     .min = 1e-6,
-     .max = 1.0,
-     .doc = "widest turn of a torsion as far as the pose is kept; warm-up "
-            "makes it less"},
-    {.name = "turn",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(pose_options, turn),
-     .unit = "rad",
-     .initial = "0.05",
-     .min = 1e-3,
-     .max = 1.0,
-     .doc = "width of a turn of the far part before warm-up has learnt it"},
-    {.name = "shift",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(pose_options, shift),
-     .unit = "Angstrom",
-     .initial = "0.3",
-     .min = 1e-2,
-     .max = 20.0,
-     .doc = "width of a shift of it"},
+    TSR_FIELD(
+        DOUBLE, "weight", pose_options, weight, .initial = "0", .min = 0.0,
+        .max = 1e6,
+        .doc = "share of the proposals, relative to the other moves; 0: off"),
+    TSR_FIELD(
+        DOUBLE, "width", pose_options, width, .unit = "rad", .initial = "0.1",
+        .min = 1e-6, .max = 1.0,
+        .doc = "widest turn of a torsion as far as the pose is kept; warm-up "
+               "makes it less"),
+    TSR_FIELD(
+        DOUBLE, "turn", pose_options, turn, .unit = "rad", .initial = "0.05",
+        .min = 1e-3, .max = 1.0,
+        .doc = "width of a turn of the far part before warm-up has learnt it"),
+    TSR_FIELD(DOUBLE, "shift", pose_options, shift, .unit = "Angstrom",
+              .initial = "0.3", .min = 1e-2, .max = 20.0,
+              .doc = "width of a shift of it"),
     TSR_FIELD_TARGET(pose_options, "0.25"),
     {0}};
 

@@ -15,28 +15,16 @@ typedef struct {
 } side_options;
 
 static const tsr_field fields[] = {
-    {.name = "weight",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(side_options, weight),
-     .initial = "0.5",
-     .min = 0.0,
-     .max = 1e6,
-     .doc = "share of the proposals, relative to the other moves; 0: off"},
-    {.name = "step",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(side_options, step),
-     .unit = "Angstrom",
-     .initial = "0.3",
-     .min = 1e-4,
-     .max = 10.0,
-     .doc = "width of a step before warm-up has learnt it"},
-    {.name = "draw",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(side_options, draw),
-     .initial = "0.5",
-     .min = 0.0,
-     .max = 1.0,
-     .doc = "probability of a draw from the prior instead of a step"},
+    TSR_FIELD(
+        DOUBLE, "weight", side_options, weight, .initial = "0.5", .min = 0.0,
+        .max = 1e6,
+        .doc = "share of the proposals, relative to the other moves; 0: off"),
+    TSR_FIELD(DOUBLE, "step", side_options, step, .unit = "Angstrom",
+              .initial = "0.3", .min = 1e-4, .max = 10.0,
+              .doc = "width of a step before warm-up has learnt it"),
+    TSR_FIELD(DOUBLE, "draw", side_options, draw, .initial = "0.5", .min = 0.0,
+              .max = 1.0,
+              .doc = "probability of a draw from the prior instead of a step"),
     TSR_FIELD_TARGET(side_options, "0.4"),
     {0}};
 

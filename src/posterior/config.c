@@ -21,286 +21,180 @@ static const char *const auto_words[] = {"auto", NULL};
 static const char *const engine_words[] = {"auto", "tiles", "waves", NULL};
 
 static const tsr_field start_fields[] = {
-    {.name = "file",
-     .type = TSR_FIELD_STRING,
-     .offset = offsetof(tsr_start_config, file),
-     .is_path = 1,
-     .doc = "PDB or mmCIF with the residues of structure.file"},
+    TSR_FIELD(STRING, "file", tsr_start_config, file, .is_path = 1,
+              .doc = "PDB or mmCIF with the residues of structure.file"),
     {0}};
 
 static const tsr_field structure_fields[] = {
-    {.name = "file",
-     .type = TSR_FIELD_STRING,
-     .offset = offsetof(tsr_structure_config, file),
-     .is_path = 1,
-     .doc = "PDB or mmCIF, may be gzipped; where chains start: sampler.start"},
-    {.name = "sequence",
-     .type = TSR_FIELD_STRING,
-     .offset = offsetof(tsr_structure_config, sequence),
-     .doc = "one-letter, built extended; instead of file"},
-    {.name = "bodies",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_structure_config, bodies),
-     .initial = "two",
-     .words = body_words,
-     .doc = "scatterers a residue: backbone and side chain, or one; atoms: "
-            "all of the file's, with the prior of two"},
-    {.name = "flexible",
-     .type = TSR_FIELD_STRINGS,
-     .offset = offsetof(tsr_structure_config, flexible),
-     .initial = "[]",
-     .doc = "residue ranges that move, of strands of DNA and RNA, too, as "
-            "\"A:262-269\", the rest is rigid; or all; neither these nor "
-            "rigid: what tessera init finds"},
-    {.name = "rigid",
-     .type = TSR_FIELD_STRINGS,
-     .offset = offsetof(tsr_structure_config, rigid),
-     .initial = "[]",
-     .doc = "the other way round"},
-    {.name = "fixed",
-     .type = TSR_FIELD_STRINGS,
-     .offset = offsetof(tsr_structure_config, fixed),
-     .initial = "[]",
-     .doc = "ranges that stay where they are (and are rigid); in a complex "
-            "whose chains keep their relation: the largest rigid part of each"},
-    {.name = "mobile",
-     .type = TSR_FIELD_STRINGS,
-     .offset = offsetof(tsr_structure_config, mobile),
-     .initial = "[]",
-     .doc = "chains of a complex that also move as a whole"},
-    {.name = "ligands",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_structure_config, ligands),
-     .initial = "all",
-     .words = ligand_words,
-     .doc =
-         "nucleotides (but strands that flexible names), sugars, ligands and "
-         "ions of the file are rigid bodies on the residues that they touch; "
-         "none: left out"},
-    {.name = "bound",
-     .type = TSR_FIELD_STRINGS,
-     .offset = offsetof(tsr_structure_config, bound),
-     .initial = "[]",
-     .doc = "on which residue they ride instead, as \"I = A:45\" (chain I) or "
-            "\"A:301 = B:17\""},
-    {.name = "still",
-     .type = TSR_FIELD_BOOL,
-     .offset = offsetof(tsr_structure_config, still),
-     .initial = "false",
-     .doc =
-         "nothing moves: only weights, contrast, scale, background and noise "
-         "are inferred"},
-    {.name = "states",
-     .type = TSR_FIELD_INT,
-     .offset = offsetof(tsr_structure_config, states),
-     .initial = "1",
-     .min = 1,
-     .max = TSR_MAX_STATES,
-     .doc = "structures whose weighted mean meets the data (an ensemble)"},
-    {.name = "starts",
-     .type = TSR_FIELD_LIST,
-     .offset = offsetof(tsr_structure_config, starts),
-     .fields = start_fields,
-     .element_size = sizeof(tsr_start_config),
-     .alias = "file",
-     .doc = "where each state starts (or stays, see still), in turn; none: all "
-            "from file"},
-    {.name = "weights",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_structure_config, weights),
-     .initial = "infer",
-     .words = weight_words,
-     .doc = "of the states: inferred (flat Dirichlet prior), or equal"},
-    {.name = "d_max",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(tsr_structure_config, d_max),
-     .unit = "Angstrom",
-     .initial = "auto",
-     .min = 10.0,
-     .max = 5000.0,
-     .words = auto_words,
-     .doc = "the prior is zero where bodies are further apart; auto: what the "
-            "chain can reach, or for long flexible chains a random coil's"},
-    {.name = "form_factors",
-     .type = TSR_FIELD_STRING,
-     .offset = offsetof(tsr_structure_config, form_factors),
-     .is_path = 1,
-     .doc = "table to use instead of the shipped one"},
+    TSR_FIELD(
+        STRING, "file", tsr_structure_config, file, .is_path = 1,
+        .doc =
+            "PDB or mmCIF, may be gzipped; where chains start: sampler.start"),
+    TSR_FIELD(STRING, "sequence", tsr_structure_config, sequence,
+              .doc = "one-letter, built extended; instead of file"),
+    TSR_FIELD(
+        CHOICE, "bodies", tsr_structure_config, bodies, .initial = "two",
+        .words = body_words,
+        .doc = "scatterers a residue: backbone and side chain, or one; atoms: "
+               "all of the file's, with the prior of two"),
+    TSR_FIELD(
+        STRINGS, "flexible", tsr_structure_config, flexible, .initial = "[]",
+        .doc = "residue ranges that move, of strands of DNA and RNA, too, as "
+               "\"A:262-269\", the rest is rigid; or all; neither these nor "
+               "rigid: what tessera init finds"),
+    TSR_FIELD(STRINGS, "rigid", tsr_structure_config, rigid, .initial = "[]",
+              .doc = "the other way round"),
+    TSR_FIELD(
+        STRINGS, "fixed", tsr_structure_config, fixed, .initial = "[]",
+        .doc =
+            "ranges that stay where they are (and are rigid); in a complex "
+            "whose chains keep their relation: the largest rigid part of each"),
+    TSR_FIELD(STRINGS, "mobile", tsr_structure_config, mobile, .initial = "[]",
+              .doc = "chains of a complex that also move as a whole"),
+    TSR_FIELD(CHOICE, "ligands", tsr_structure_config, ligands,
+              .initial = "all", .words = ligand_words,
+              .doc = "nucleotides (but strands that flexible names), sugars, "
+                     "ligands and "
+                     "ions of the file are rigid bodies on the residues that "
+                     "they touch; "
+                     "none: left out"),
+    TSR_FIELD(
+        STRINGS, "bound", tsr_structure_config, bound, .initial = "[]",
+        .doc =
+            "on which residue they ride instead, as \"I = A:45\" (chain I) or "
+            "\"A:301 = B:17\""),
+    TSR_FIELD(BOOL, "still", tsr_structure_config, still, .initial = "false",
+              .doc = "nothing moves: only weights, contrast, scale, background "
+                     "and noise "
+                     "are inferred"),
+    TSR_FIELD(
+        INT, "states", tsr_structure_config, states, .initial = "1", .min = 1,
+        .max = TSR_MAX_STATES,
+        .doc = "structures whose weighted mean meets the data (an ensemble)"),
+    TSR_FIELD(
+        LIST, "starts", tsr_structure_config, starts, .fields = start_fields,
+        .element_size = sizeof(tsr_start_config), .alias = "file",
+        .doc =
+            "where each state starts (or stays, see still), in turn; none: all "
+            "from file"),
+    TSR_FIELD(CHOICE, "weights", tsr_structure_config, weights,
+              .initial = "infer", .words = weight_words,
+              .doc =
+                  "of the states: inferred (flat Dirichlet prior), or equal"),
+    TSR_FIELD(
+        NUMBER_OR_WORD, "d_max", tsr_structure_config, d_max,
+        .unit = "Angstrom", .initial = "auto", .min = 10.0, .max = 5000.0,
+        .words = auto_words,
+        .doc =
+            "the prior is zero where bodies are further apart; auto: what the "
+            "chain can reach, or for long flexible chains a random coil's"),
+    TSR_FIELD(STRING, "form_factors", tsr_structure_config, form_factors,
+              .is_path = 1, .doc = "table to use instead of the shipped one"),
     {0}};
 
 static const char *const layer_words[] = {"rides", "own", NULL};
 
 static const tsr_field solvent_fields[] = {
-    {.name = "density",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_solvent_config, density),
-     .initial = "0.334",
-     .unit = "e/Angstrom^3",
-     .min = 0.1,
-     .max = 1.0,
-     .doc = "of electrons: water's; more with salt, glycerol or sugar "
-            "(docs/forward-model.md)"},
-    {.name = "layer",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_solvent_config, layer),
-     .initial = "rides",
-     .words = layer_words,
-     .doc = "of draws of all atoms (structure.bodies): rides: the start's "
-            "water goes along with its atoms; own: that of each "
-            "conformation's surface, which is slower"},
+    TSR_FIELD(DOUBLE, "density", tsr_solvent_config, density,
+              .initial = "0.334", .unit = "e/Angstrom^3", .min = 0.1,
+              .max = 1.0,
+              .doc = "of electrons: water's; more with salt, glycerol or sugar "
+                     "(docs/forward-model.md)"),
+    TSR_FIELD(
+        CHOICE, "layer", tsr_solvent_config, layer, .initial = "rides",
+        .words = layer_words,
+        .doc = "of draws of all atoms (structure.bodies): rides: the start's "
+               "water goes along with its atoms; own: that of each "
+               "conformation's surface, which is slower"),
     {0}};
 
 static const char *const learn_words[] = {"all", "ratio", "none", NULL};
 
 static const tsr_field model_error_fields[] = {
-    {.name = "learn",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_model_error_config, learn),
-     .initial = "all",
-     .words = learn_words,
-     .doc = "all: curves are corrected by the ratio of all atoms to bodies, "
+    TSR_FIELD(
+        CHOICE, "learn", tsr_model_error_config, learn, .initial = "all",
+        .words = learn_words,
+        .doc =
+            "all: curves are corrected by the ratio of all atoms to bodies, "
             "and what is left is integrated out; ratio: corrected alone; none: "
-            "curves are those of the bodies"},
-    {.name = "conformations",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(tsr_model_error_config, conformations),
-     .initial = "auto",
-     .min = 1.0,
-     .max = 1000.0,
-     .words = auto_words,
-     .doc = "drawn from the prior to learn it from; auto: 8 to 32, the fewer "
-            "the more bodies there are"},
+            "curves are those of the bodies"),
+    TSR_FIELD(
+        NUMBER_OR_WORD, "conformations", tsr_model_error_config, conformations,
+        .initial = "auto", .min = 1.0, .max = 1000.0, .words = auto_words,
+        .doc =
+            "drawn from the prior to learn it from; auto: 8 to 32, the fewer "
+            "the more bodies there are"),
     {0}};
 
 static const tsr_field device_fields[] = {
-    {.name = "use",
-     .type = TSR_FIELD_STRING,
-     .offset = offsetof(tsr_device_config, use),
-     .initial = "auto",
-     .doc = "auto, gpu, cpu, reference, a number or part of a name (tessera "
-            "devices); several: \"0,1\", all-gpu, all"},
-    {.name = "threads",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(tsr_device_config, threads),
-     .initial = "auto",
-     .min = 1.0,
-     .max = 4096.0,
-     .words = auto_words,
-     .doc = "host threads; auto: as many as there are processors"},
-    {.name = "engine",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_device_config, engine),
-     .initial = "auto",
-     .words = engine_words,
-     .doc = "tiles of pairs, or plane waves; auto: the faster one for the "
-            "molecule, its rigid parts and the device"},
+    TSR_FIELD(
+        STRING, "use", tsr_device_config, use, .initial = "auto",
+        .doc = "auto, gpu, cpu, reference, a number or part of a name (tessera "
+               "devices); several: \"0,1\", all-gpu, all"),
+    TSR_FIELD(NUMBER_OR_WORD, "threads", tsr_device_config, threads,
+              .initial = "auto", .min = 1.0, .max = 4096.0, .words = auto_words,
+              .doc = "host threads; auto: as many as there are processors"),
+    TSR_FIELD(
+        CHOICE, "engine", tsr_device_config, engine, .initial = "auto",
+        .words = engine_words,
+        .doc = "tiles of pairs, or plane waves; auto: the faster one for the "
+               "molecule, its rigid parts and the device"),
     {0}};
 
 static const tsr_field output_fields[] = {
-    {.name = "directory",
-     .type = TSR_FIELD_STRING,
-     .offset = offsetof(tsr_output_config, directory),
-     .is_path = 1,
-     .doc = "where the run goes; default: runs/NAME in the current folder"},
-    {.name = "trajectory",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_output_config, trajectory),
-     .initial = "all",
-     .words = trajectory_words,
-     .doc = "coordinates to store: the atoms of model.pdb, the bodies, all of "
-            "them, none"},
-    {.name = "trajectory_every",
-     .type = TSR_FIELD_INT,
-     .offset = offsetof(tsr_output_config, trajectory_every),
-     .unit = "draws",
-     .initial = "10",
-     .min = 1,
-     .max = 1e9,
-     .doc = "between two frames of a chain's trajectory"},
-    {.name = "checkpoint_every",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_output_config, checkpoint_every),
-     .unit = "s",
-     .initial = "60",
-     .min = 0.0,
-     .max = 86400.0,
-     .doc = "between two checkpoints"},
+    TSR_FIELD(
+        STRING, "directory", tsr_output_config, directory, .is_path = 1,
+        .doc = "where the run goes; default: runs/NAME in the current folder"),
+    TSR_FIELD(
+        CHOICE, "trajectory", tsr_output_config, trajectory, .initial = "all",
+        .words = trajectory_words,
+        .doc =
+            "coordinates to store: the atoms of model.pdb, the bodies, all of "
+            "them, none"),
+    TSR_FIELD(INT, "trajectory_every", tsr_output_config, trajectory_every,
+              .unit = "draws", .initial = "10", .min = 1, .max = 1e9,
+              .doc = "between two frames of a chain's trajectory"),
+    TSR_FIELD(DOUBLE, "checkpoint_every", tsr_output_config, checkpoint_every,
+              .unit = "s", .initial = "60", .min = 0.0, .max = 86400.0,
+              .doc = "between two checkpoints"),
     {0}};
 
 static const char *const radiation_words[] = {"xray", "neutron", NULL};
 
 static const tsr_field simulate_fields[] = {
-    {.name = "q_range",
-     .type = TSR_FIELD_PAIR,
-     .offset = offsetof(tsr_simulate_config, q_range),
-     .unit = "1/Angstrom",
-     .initial = "[0.01, 0.35]",
-     .min = 0.001,
-     .max = 1.0,
-     .doc = "of the curve"},
-    {.name = "points",
-     .type = TSR_FIELD_INT,
-     .offset = offsetof(tsr_simulate_config, points),
-     .initial = "200",
-     .min = 5,
-     .max = 100000,
-     .doc = "evenly spaced"},
-    {.name = "i0",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_simulate_config, i0),
-     .initial = "100",
-     .min = 1e-9,
-     .max = 1e12,
-     .doc = "I(0) without background"},
-    {.name = "background",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_simulate_config, background),
-     .initial = "0",
-     .min = -1e12,
-     .max = 1e12,
-     .doc = "constant added to the curve"},
-    {.name = "error",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_simulate_config, error),
-     .initial = "0.02",
-     .min = 1e-6,
-     .max = 10.0,
-     .doc = "sigma / I at q = 0.1 1/Angstrom; elsewhere after Sedlak et al. "
-            "2017"},
-    {.name = "steps",
-     .type = TSR_FIELD_INT,
-     .offset = offsetof(tsr_simulate_config, steps),
-     .unit = "steps",
-     .initial = "0",
-     .min = 0,
-     .max = 1e9,
-     .doc = "of sampling the prior, away from the input structure"},
+    TSR_FIELD(PAIR, "q_range", tsr_simulate_config, q_range,
+              .unit = "1/Angstrom", .initial = "[0.01, 0.35]", .min = 0.001,
+              .max = 1.0, .doc = "of the curve"),
+    TSR_FIELD(INT, "points", tsr_simulate_config, points, .initial = "200",
+              .min = 5, .max = 100000, .doc = "evenly spaced"),
+    TSR_FIELD(DOUBLE, "i0", tsr_simulate_config, i0, .initial = "100",
+              .min = 1e-9, .max = 1e12, .doc = "I(0) without background"),
+    TSR_FIELD(DOUBLE, "background", tsr_simulate_config, background,
+              .initial = "0", .min = -1e12, .max = 1e12,
+              .doc = "constant added to the curve"),
+    TSR_FIELD(
+        DOUBLE, "error", tsr_simulate_config, error, .initial = "0.02",
+        .min = 1e-6, .max = 10.0,
+        .doc = "sigma / I at q = 0.1 1/Angstrom; elsewhere after Sedlak et al. "
+               "2017"),
+    TSR_FIELD(INT, "steps", tsr_simulate_config, steps, .unit = "steps",
+              .initial = "0", .min = 0, .max = 1e9,
+              .doc = "of sampling the prior, away from the input structure"),
     TSR_RESOLUTION_FIELD("resolution",
                          offsetof(tsr_simulate_config, resolution),
                          tsr_resolution_fields),
-    {.name = "c1",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(tsr_simulate_config, c1),
-     .initial = "auto",
-     .min = 0.8,
-     .max = 1.2,
-     .words = auto_words,
-     .doc = "of the curve; auto: contrast.c1, or the mean of its prior"},
-    {.name = "c2",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(tsr_simulate_config, c2),
-     .initial = "auto",
-     .min = -10.0,
-     .max = 20.0,
-     .words = auto_words,
-     .doc = "of the curve; auto: contrast.c2, or the mean of its prior; the "
-            "exposures are those of the curve's own structure"},
-    {.name = "radiation",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_simulate_config, radiation),
-     .initial = "xray",
-     .words = radiation_words,
-     .doc = "what the curve is of"},
+    TSR_FIELD(NUMBER_OR_WORD, "c1", tsr_simulate_config, c1, .initial = "auto",
+              .min = 0.8, .max = 1.2, .words = auto_words,
+              .doc =
+                  "of the curve; auto: contrast.c1, or the mean of its prior"),
+    TSR_FIELD(
+        NUMBER_OR_WORD, "c2", tsr_simulate_config, c2, .initial = "auto",
+        .min = -10.0, .max = 20.0, .words = auto_words,
+        .doc = "of the curve; auto: contrast.c2, or the mean of its prior; the "
+               "exposures are those of the curve's own structure"),
+    TSR_FIELD(CHOICE, "radiation", tsr_simulate_config, radiation,
+              .initial = "xray", .words = radiation_words,
+              .doc = "what the curve is of"),
     TSR_NEUTRON_FIELDS(offsetof(tsr_simulate_config, neutron)),
     {0}};
 
@@ -309,78 +203,42 @@ static const tsr_field simulate_fields[] = {
 static tsr_field move_fields[TSR_N_MOVE + 1];
 
 static const tsr_field config_fields[] = {
-    {.name = "name",
-     .type = TSR_FIELD_STRING,
-     .offset = offsetof(tsr_config, name),
-     .doc = "of the run; default: the file's"},
-    {.name = "seed",
-     .type = TSR_FIELD_INT,
-     .offset = offsetof(tsr_config, seed),
-     .initial = "1",
-     .min = 0,
-     .max = 9007199254740992.0,
-     .doc = "of all random streams"},
-    {.name = "structure",
-     .type = TSR_FIELD_GROUP,
-     .offset = offsetof(tsr_config, structure),
-     .fields = structure_fields,
-     .doc = "the molecule and what may move"},
-    {.name = "solvent",
-     .type = TSR_FIELD_GROUP,
-     .offset = offsetof(tsr_config, solvent),
-     .fields = solvent_fields,
-     .doc = "the buffer, whose electrons the molecule displaces"},
-    {.name = "contrast",
-     .type = TSR_FIELD_GROUP,
-     .offset = offsetof(tsr_config, contrast),
-     .fields = tsr_contrast_fields,
-     .doc = "excluded volume c1 and hydration c2, of all data; a number, or "
-            "infer"},
-    {.name = "model_error",
-     .type = TSR_FIELD_GROUP,
-     .offset = offsetof(tsr_config, model_error),
-     .fields = model_error_fields,
-     .alias = "learn",
-     .doc = "what curves of bodies lack of those of all atoms, learnt from the "
-            "file's atoms before the run (docs/statistics.md)"},
-    {.name = "data",
-     .type = TSR_FIELD_LIST,
-     .offset = offsetof(tsr_config, data),
-     .selector = "kind",
-     .kind = tsr_term_kind,
-     .element_size = sizeof(tsr_term_options),
-     .alias = "file",
-     .doc = "what was measured; none: the prior alone is sampled"},
-    {.name = "prior",
-     .type = TSR_FIELD_GROUP,
-     .offset = offsetof(tsr_config, prior),
-     .fields = tsr_prior_fields,
-     .doc = "P(X)"},
-    {.name = "moves",
-     .type = TSR_FIELD_GROUP,
-     .offset = offsetof(tsr_config, moves),
-     .fields = move_fields,
-     .doc = "proposals; a bare number is the weight"},
-    {.name = "sampler",
-     .type = TSR_FIELD_GROUP,
-     .offset = offsetof(tsr_config, sampler),
-     .fields = tsr_sampler_fields,
-     .doc = "chains and how long they run"},
-    {.name = "device",
-     .type = TSR_FIELD_GROUP,
-     .offset = offsetof(tsr_config, device),
-     .fields = device_fields,
-     .doc = "what computes"},
-    {.name = "output",
-     .type = TSR_FIELD_GROUP,
-     .offset = offsetof(tsr_config, output),
-     .fields = output_fields,
-     .doc = "files"},
-    {.name = "simulate",
-     .type = TSR_FIELD_GROUP,
-     .offset = offsetof(tsr_config, simulate),
-     .fields = simulate_fields,
-     .doc = "for tessera simulate"},
+    TSR_FIELD(STRING, "name", tsr_config, name,
+              .doc = "of the run; default: the file's"),
+    TSR_FIELD(INT, "seed", tsr_config, seed, .initial = "1", .min = 0,
+              .max = 9007199254740992.0, .doc = "of all random streams"),
+    TSR_FIELD(GROUP, "structure", tsr_config, structure,
+              .fields = structure_fields,
+              .doc = "the molecule and what may move"),
+    TSR_FIELD(GROUP, "solvent", tsr_config, solvent, .fields = solvent_fields,
+              .doc = "the buffer, whose electrons the molecule displaces"),
+    TSR_FIELD(
+        GROUP, "contrast", tsr_config, contrast, .fields = tsr_contrast_fields,
+        .doc = "excluded volume c1 and hydration c2, of all data; a number, or "
+               "infer"),
+    TSR_FIELD(
+        GROUP, "model_error", tsr_config, model_error,
+        .fields = model_error_fields, .alias = "learn",
+        .doc =
+            "what curves of bodies lack of those of all atoms, learnt from the "
+            "file's atoms before the run (docs/statistics.md)"),
+    TSR_FIELD(LIST, "data", tsr_config, data, .selector = "kind",
+              .kind = tsr_term_kind, .element_size = sizeof(tsr_term_options),
+              .alias = "file",
+              .doc = "what was measured; none: the prior alone is sampled"),
+    TSR_FIELD(GROUP, "prior", tsr_config, prior, .fields = tsr_prior_fields,
+              .doc = "P(X)"),
+    TSR_FIELD(GROUP, "moves", tsr_config, moves, .fields = move_fields,
+              .doc = "proposals; a bare number is the weight"),
+    TSR_FIELD(GROUP, "sampler", tsr_config, sampler,
+              .fields = tsr_sampler_fields,
+              .doc = "chains and how long they run"),
+    TSR_FIELD(GROUP, "device", tsr_config, device, .fields = device_fields,
+              .doc = "what computes"),
+    TSR_FIELD(GROUP, "output", tsr_config, output, .fields = output_fields,
+              .doc = "files"),
+    TSR_FIELD(GROUP, "simulate", tsr_config, simulate,
+              .fields = simulate_fields, .doc = "for tessera simulate"),
     {0}};
 
 const tsr_field *tsr_config_fields(void)

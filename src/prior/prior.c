@@ -16,41 +16,25 @@
 static const char *const clash_words[] = {"soft", "none", NULL};
 
 const tsr_field tsr_prior_fields[] = {
-    {.name = "clash",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_prior_options, clash),
-     .initial = "soft",
-     .words = clash_words,
-     .doc = "excluded volume between bodies"},
-    {.name = "softness",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_prior_options, softness),
-     .unit = "Angstrom",
-     .initial = "0.5",
-     .min = 0.01,
-     .max = 10.0,
-     .doc = "overlap that costs half a nat"},
-    {.name = "clash_limit",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_prior_options, clash_limit),
-     .unit = "nat",
-     .initial = "10",
-     .min = 0.01,
-     .max = 1e5,
-     .doc = "a pair that overlaps more than costs this is impossible; such "
-            "proposals never reach the device"},
-    {.name = "relax",
-     .type = TSR_FIELD_BOOL,
-     .offset = offsetof(tsr_prior_options, relax),
-     .initial = "false",
-     .doc = "move a start with impossible pairs until it has none, instead of "
-            "refusing it"},
-    {.name = "restraints",
-     .type = TSR_FIELD_LIST,
-     .offset = offsetof(tsr_prior_options, restraints),
-     .fields = tsr_restraint_fields,
-     .element_size = sizeof(tsr_restraint_options),
-     .doc = "known distances between residues (cross-links, FRET)"},
+    TSR_FIELD(CHOICE, "clash", tsr_prior_options, clash, .initial = "soft",
+              .words = clash_words, .doc = "excluded volume between bodies"),
+    TSR_FIELD(DOUBLE, "softness", tsr_prior_options, softness,
+              .unit = "Angstrom", .initial = "0.5", .min = 0.01, .max = 10.0,
+              .doc = "overlap that costs half a nat"),
+    TSR_FIELD(
+        DOUBLE, "clash_limit", tsr_prior_options, clash_limit, .unit = "nat",
+        .initial = "10", .min = 0.01, .max = 1e5,
+        .doc = "a pair that overlaps more than costs this is impossible; such "
+               "proposals never reach the device"),
+    TSR_FIELD(
+        BOOL, "relax", tsr_prior_options, relax, .initial = "false",
+        .doc =
+            "move a start with impossible pairs until it has none, instead of "
+            "refusing it"),
+    TSR_FIELD(LIST, "restraints", tsr_prior_options, restraints,
+              .fields = tsr_restraint_fields,
+              .element_size = sizeof(tsr_restraint_options),
+              .doc = "known distances between residues (cross-links, FRET)"),
     {0}};
 
 static const double log_2pi = 1.8378770664093453;

@@ -12,34 +12,19 @@ enum { AT_CA, AT_SIDE_CHAIN };
 static const char *const at_words[] = {"ca", "side_chain", NULL};
 
 const tsr_field tsr_restraint_fields[] = {
-    {.name = "between",
-     .type = TSR_FIELD_STRINGS,
-     .offset = offsetof(tsr_restraint_options, between),
-     .initial = "[]",
-     .doc = "two residues, as [\"A:17\", \"A:203\"]; of a nucleotide that "
-            "moves its P"},
-    {.name = "at",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_restraint_options, at),
-     .initial = "ca",
-     .words = at_words,
-     .doc = "between CA atoms or side-chain centres"},
-    {.name = "distance",
-     .type = TSR_FIELD_PAIR,
-     .offset = offsetof(tsr_restraint_options, distance),
-     .unit = "Angstrom",
-     .initial = "[0, 30]",
-     .min = 0.0,
-     .max = 5000.0,
-     .doc = "range that costs nothing"},
-    {.name = "width",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_restraint_options, width),
-     .unit = "Angstrom",
-     .initial = "2",
-     .min = 0.01,
-     .max = 1000.0,
-     .doc = "how far outside costs half a nat"},
+    TSR_FIELD(
+        STRINGS, "between", tsr_restraint_options, between, .initial = "[]",
+        .doc = "two residues, as [\"A:17\", \"A:203\"]; of a nucleotide that "
+               "moves its P"),
+    TSR_FIELD(CHOICE, "at", tsr_restraint_options, at, .initial = "ca",
+              .words = at_words,
+              .doc = "between CA atoms or side-chain centres"),
+    TSR_FIELD(PAIR, "distance", tsr_restraint_options, distance,
+              .unit = "Angstrom", .initial = "[0, 30]", .min = 0.0,
+              .max = 5000.0, .doc = "range that costs nothing"),
+    TSR_FIELD(DOUBLE, "width", tsr_restraint_options, width, .unit = "Angstrom",
+              .initial = "2", .min = 0.01, .max = 1000.0,
+              .doc = "how far outside costs half a nat"),
     {0}};
 
 /* Is the residue before it of the same nucleotide? */

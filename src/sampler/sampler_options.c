@@ -25,112 +25,76 @@ static const char *const start_words[] = {"auto", "file", "prior", NULL};
 static const char *const auto_words[] = {"auto", NULL};
 
 const tsr_field tsr_sampler_fields[] = {
-    {.name = "chains",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(tsr_sampler_options, chains),
-     .initial = "auto",
-     .min = 1,
-     .max = 100000,
-     .words = auto_words,
-     .doc = "independent chains; auto: 4, on a GPU so many that every launch "
-            "has work for it"},
-    {.name = "warmup",
-     .type = TSR_FIELD_INT,
-     .offset = offsetof(tsr_sampler_options, warmup),
-     .unit = "steps a chain",
-     .initial = "5000",
-     .min = 0,
-     .max = 1e12,
-     .doc = "step sizes learn, then stay; half as many where chains came from "
-            "the prior as populations"},
-    {.name = "draws",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(tsr_sampler_options, draws),
-     .unit = "stored draws a chain",
-     .initial = "auto",
-     .min = 1,
-     .max = 1e9,
-     .words = auto_words,
-     .doc =
-         "after warm-up; auto: until the chains have converged (until, or "
-         "rhat<1.01,ess>400), at most 200000 of all chains together, or 2000 "
-         "of each where that is more"},
-    {.name = "thin",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(tsr_sampler_options, thin),
-     .unit = "steps",
-     .initial = "auto",
-     .min = 1,
-     .max = 1e9,
-     .words = auto_words,
-     .doc =
-         "from one stored draw to the next; auto: 10, with solvent.layer: own "
-         "50, so that the curve of all atoms for each draw does not take "
-         "most of the time"},
-    {.name = "temperatures",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(tsr_sampler_options, temperatures),
-     .initial = "auto",
-     .min = 1.0,
-     .max = TSR_MAX_TEMPERATURES,
-     .words = auto_words,
-     .doc = "replicas of each chain, exchanged; 1: none; auto: with data 6, on "
-            "a GPU 16"},
-    {.name = "t_max",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .offset = offsetof(tsr_sampler_options, t_max),
-     .initial = "auto",
-     .min = 1.001,
-     .max = 1e9,
-     .words = auto_words,
-     .doc =
-         "the highest temperature of the likelihood; auto: 20, on a GPU 1e6, "
-         "which is the prior"},
-    {.name = "evidence",
-     .type = TSR_FIELD_BOOL,
-     .offset = offsetof(tsr_sampler_options, evidence),
-     .initial = "false",
-     .doc = "temperatures and t_max that are auto reach the prior, so that the "
-            "marginal likelihood can be told (tessera summary)"},
-    {.name = "swap_every",
-     .type = TSR_FIELD_INT,
-     .offset = offsetof(tsr_sampler_options, swap_every),
-     .unit = "steps",
-     .initial = "3",
-     .min = 1,
-     .max = 1e9,
-     .doc = "between offers of an exchange"},
-    {.name = "anneal",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_sampler_options, anneal),
-     .initial = "0.5",
-     .min = 0.0,
-     .max = 0.9,
-     .doc = "share of warm-up in which the likelihood is turned on slowly, "
-            "where chains do not come from the prior"},
-    {.name = "start",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_sampler_options, start),
-     .initial = "auto",
-     .words = start_words,
-     .doc = "where chains start: from the structure of the configuration, or "
+    TSR_FIELD(
+        NUMBER_OR_WORD, "chains", tsr_sampler_options, chains,
+        .initial = "auto", .min = 1, .max = 100000, .words = auto_words,
+        .doc =
+            "independent chains; auto: 4, on a GPU so many that every launch "
+            "has work for it"),
+    TSR_FIELD(
+        INT, "warmup", tsr_sampler_options, warmup, .unit = "steps a chain",
+        .initial = "5000", .min = 0, .max = 1e12,
+        .doc =
+            "step sizes learn, then stay; half as many where chains came from "
+            "the prior as populations"),
+    TSR_FIELD(
+        NUMBER_OR_WORD, "draws", tsr_sampler_options, draws,
+        .unit = "stored draws a chain", .initial = "auto", .min = 1, .max = 1e9,
+        .words = auto_words,
+        .doc =
+            "after warm-up; auto: until the chains have converged (until, or "
+            "rhat<1.01,ess>400), at most 200000 of all chains together, or "
+            "2000 "
+            "of each where that is more"),
+    TSR_FIELD(
+        NUMBER_OR_WORD, "thin", tsr_sampler_options, thin, .unit = "steps",
+        .initial = "auto", .min = 1, .max = 1e9, .words = auto_words,
+        .doc = "from one stored draw to the next; auto: 10, with "
+               "solvent.layer: own "
+               "50, so that the curve of all atoms for each draw does not take "
+               "most of the time"),
+    TSR_FIELD(
+        NUMBER_OR_WORD, "temperatures", tsr_sampler_options, temperatures,
+        .initial = "auto", .min = 1.0, .max = TSR_MAX_TEMPERATURES,
+        .words = auto_words,
+        .doc =
+            "replicas of each chain, exchanged; 1: none; auto: with data 6, on "
+            "a GPU 16"),
+    TSR_FIELD(NUMBER_OR_WORD, "t_max", tsr_sampler_options, t_max,
+              .initial = "auto", .min = 1.001, .max = 1e9, .words = auto_words,
+              .doc = "the highest temperature of the likelihood; auto: 20, on "
+                     "a GPU 1e6, "
+                     "which is the prior"),
+    TSR_FIELD(
+        BOOL, "evidence", tsr_sampler_options, evidence, .initial = "false",
+        .doc =
+            "temperatures and t_max that are auto reach the prior, so that the "
+            "marginal likelihood can be told (tessera summary)"),
+    TSR_FIELD(INT, "swap_every", tsr_sampler_options, swap_every,
+              .unit = "steps", .initial = "3", .min = 1, .max = 1e9,
+              .doc = "between offers of an exchange"),
+    TSR_FIELD(
+        DOUBLE, "anneal", tsr_sampler_options, anneal, .initial = "0.5",
+        .min = 0.0, .max = 0.9,
+        .doc = "share of warm-up in which the likelihood is turned on slowly, "
+               "where chains do not come from the prior"),
+    TSR_FIELD(
+        CHOICE, "start", tsr_sampler_options, start, .initial = "auto",
+        .words = start_words,
+        .doc =
+            "where chains start: from the structure of the configuration, or "
             "from draws of the prior, brought to the posterior together, in "
             "groups, before warm-up; auto: the prior where the temperatures "
             "reach it, or where 16 replicas or more come from there together "
-            "and no map says where the molecule lies"},
-    {.name = "until",
-     .type = TSR_FIELD_STRING,
-     .offset = offsetof(tsr_sampler_options, until),
-     .doc = "stop before all draws once converged, as rhat<1.01,ess>400"},
-    {.name = "time_limit",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_sampler_options, time_limit),
-     .unit = "s",
-     .initial = "0",
-     .min = 0.0,
-     .max = 1e9,
-     .doc = "stop drawing after so long, with warm-up, which is never cut "
-            "short, converged or not; 0: no limit"},
+            "and no map says where the molecule lies"),
+    TSR_FIELD(STRING, "until", tsr_sampler_options, until,
+              .doc =
+                  "stop before all draws once converged, as rhat<1.01,ess>400"),
+    TSR_FIELD(
+        DOUBLE, "time_limit", tsr_sampler_options, time_limit, .unit = "s",
+        .initial = "0", .min = 0.0, .max = 1e9,
+        .doc = "stop drawing after so long, with warm-up, which is never cut "
+               "short, converged or not; 0: no limit"),
     {0}};
 
 int tsr_sampler_n_temp(const tsr_sampler_options *options, int has_data)

@@ -16,14 +16,11 @@ typedef struct {
 } redraw_options;
 
 static const tsr_field fields[] = {
-    {.name = "weight",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(redraw_options, weight),
-     .initial = "3",
-     .min = 0.0,
-     .max = 1e6,
-     .doc = "share of the time, about, relative to the other moves; 0: off; "
-            "not beside a GPU that walks, which finds shapes sooner"},
+    TSR_FIELD(
+        DOUBLE, "weight", redraw_options, weight, .initial = "3", .min = 0.0,
+        .max = 1e6,
+        .doc = "share of the time, about, relative to the other moves; 0: off; "
+               "not beside a GPU that walks, which finds shapes sooner"),
     {0}};
 
 /* A chain adds it where there is a surrogate. */

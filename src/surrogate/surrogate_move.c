@@ -21,28 +21,21 @@ enum { UNTAUGHT = 20 };
 static const char *const on_words[] = {"auto", "gpu", "all", NULL};
 
 static const tsr_field fields[] = {
-    {.name = "weight",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(tsr_surrogate_options, weight),
-     .initial = "3",
-     .min = 0.0,
-     .max = 1e6,
-     .doc = "share of the proposals, relative to the other moves (on "
-            "processors a third of it); 0: off"},
-    {.name = "on",
-     .type = TSR_FIELD_CHOICE,
-     .offset = offsetof(tsr_surrogate_options, on),
-     .initial = "auto",
-     .words = on_words,
-     .doc = "devices that walk; auto: GPUs, and processors where the molecule "
-            "has at least 450 bodies"},
-    {.name = "steps",
-     .type = TSR_FIELD_INT,
-     .offset = offsetof(tsr_surrogate_options, steps),
-     .initial = "100",
-     .min = 1,
-     .max = 1e6,
-     .doc = "steps of a walk, at most: fewer where too few ends are accepted"},
+    TSR_FIELD(DOUBLE, "weight", tsr_surrogate_options, weight, .initial = "3",
+              .min = 0.0, .max = 1e6,
+              .doc = "share of the proposals, relative to the other moves (on "
+                     "processors a third of it); 0: off"),
+    TSR_FIELD(
+        CHOICE, "on", tsr_surrogate_options, on, .initial = "auto",
+        .words = on_words,
+        .doc =
+            "devices that walk; auto: GPUs, and processors where the molecule "
+            "has at least 450 bodies"),
+    TSR_FIELD(
+        INT, "steps", tsr_surrogate_options, steps, .initial = "100", .min = 1,
+        .max = 1e6,
+        .doc =
+            "steps of a walk, at most: fewer where too few ends are accepted"),
     TSR_FIELD_TARGET(tsr_surrogate_options, "0.4"),
     {0}};
 
