@@ -1,12 +1,14 @@
 /* A chain: made, started, tempered, exchanged with another, and looked at.
  *
- * Its steps are in chain_step.c (structures) and chain_parameters.c (all
- * else), its way into a checkpoint and back in chain_archive.c. What is known
+ * What is known
  * at the present place and at the proposed one lies in two points of the same
  * form, which are exchanged on acceptance; nothing is copied. */
-#include "sampler/chain_state.h"
+#include "sampler/chain.h"
+
+#include "surrogate/surrogate_move.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +67,8 @@ static int uses_surrogate(const tsr_target *t, int move)
             surrogate_weight(t, TSR_MOVE_redraw) > 0.0);
 }
 
+static tsr_status open_surrogate(tsr_chain *chain, tsr_err *err);
+
 /* Weights of the moves that have something to move. */
 static tsr_status set_moves(tsr_chain *c, tsr_err *err)
 {
@@ -111,8 +115,7 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
     if (redraw_weight > 0.0)
         c->redraw_period =
             lround(1.0 + redraw_cost(t->topology) * total / redraw_weight);
-    return walk_weight + redraw_weight > 0.0 ? tsr_chain_open_surrogate(c, err)
-                                             : TSR_OK;
+    return walk_weight + redraw_weight > 0.0 ? open_surrogate(c, err) : TSR_OK;
 }
 
 /* Redraws are the rarer ones: where both are due a walk is left out. */
@@ -208,9 +211,12 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
     return TSR_OK;
 }
 
-tsr_body_range tsr_chain_places(const tsr_chain *chain, int state,
-                                const tsr_conformation *conformation, int first,
-                                int count)
+/* What the engine is told of residues first..first+count-1 of a state's
+ * conformation: from what number on, how many, and where they are, which holds
+ * until it is asked for again. */
+static tsr_body_range places(const tsr_chain *chain, int state,
+                             const tsr_conformation *conformation, int first,
+                             int count)
 {
     const tsr_topology *t = chain->target->topology;
     const tsr_particles *own = chain->target->likelihood->particles;
@@ -228,8 +234,10 @@ tsr_body_range tsr_chain_places(const tsr_chain *chain, int state,
                             .xyz = (const double(*)[3])to};
 }
 
-void tsr_chain_mean(const tsr_chain *chain, int which, const double *other,
-                    tsr_point *to)
+/* The mean of the partial profiles over the states into to->partial, by the
+ * weights of to->theta, with state `which` at another profile (-1: none). */
+static void mean_profile(const tsr_chain *chain, int which, const double *other,
+                         tsr_point *to)
 {
     const tsr_chain *c = chain;
     const double *weight = to->theta + c->parameters->weight;
@@ -243,8 +251,8 @@ void tsr_chain_mean(const tsr_chain *chain, int which, const double *other,
     }
 }
 
-static tsr_status evaluate(tsr_chain *c, int which, const double *partial,
-                           gsl_rng *rng, tsr_point *to, tsr_err *err)
+static tsr_status evaluate_at(tsr_chain *c, int which, const double *partial,
+                              gsl_rng *rng, tsr_point *to, tsr_err *err)
 {
     const tsr_conformation *state[TSR_MAX_STATES];
     for (int k = 0; k < c->n_state; k++)
@@ -257,17 +265,20 @@ static tsr_status evaluate(tsr_chain *c, int which, const double *partial,
         rng, to == &c->now ? NULL : &c->now, to, err);
 }
 
-tsr_status tsr_chain_evaluate(tsr_chain *chain, int which,
-                              const double *partial, tsr_point *to,
-                              tsr_err *err)
+/* Likelihood, profile and fits of `to` from the mean partial profiles, with
+ * state `which` (-1: none) as it is proposed; what terms propose themselves is
+ * drawn. */
+static tsr_status evaluate(tsr_chain *chain, int which, const double *partial,
+                           tsr_point *to, tsr_err *err)
 {
-    return evaluate(chain, which, partial, chain->rng, to, err);
+    return evaluate_at(chain, which, partial, chain->rng, to, err);
 }
 
-tsr_status tsr_chain_reevaluate(tsr_chain *chain, tsr_err *err)
+/* The same with nothing drawn, of the present state. */
+static tsr_status evaluate_now(tsr_chain *chain, tsr_err *err)
 {
-    tsr_chain_mean(chain, -1, NULL, &chain->now);
-    return evaluate(chain, -1, chain->now.partial, NULL, &chain->now, err);
+    mean_profile(chain, -1, NULL, &chain->now);
+    return evaluate_at(chain, -1, chain->now.partial, NULL, &chain->now, err);
 }
 
 tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
@@ -279,17 +290,16 @@ tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
     for (int k = 0; k < chain->n_state && batch != NULL && status == TSR_OK;
          k++) {
         tsr_conformer *s = &chain->state[k];
-        status =
-            tsr_batch_set(batch, chain->system + k,
-                          tsr_chain_places(chain, k, s->current, 0,
-                                           chain->target->topology->n_residue)
-                              .xyz,
-                          s->profile, err);
+        status = tsr_batch_set(
+            batch, chain->system + k,
+            places(chain, k, s->current, 0, chain->target->topology->n_residue)
+                .xyz,
+            s->profile, err);
     }
-    tsr_chain_mean(chain, -1, NULL, &chain->now);
-    return status != TSR_OK ? status
-                            : tsr_chain_evaluate(chain, -1, chain->now.partial,
-                                                 &chain->now, err);
+    mean_profile(chain, -1, NULL, &chain->now);
+    return status != TSR_OK
+               ? status
+               : evaluate(chain, -1, chain->now.partial, &chain->now, err);
 }
 
 void tsr_chain_heat(tsr_chain *chain, double beta)
@@ -407,4 +417,693 @@ double tsr_chain_clash_seconds(const tsr_chain *chain)
 double tsr_chain_chi2(const tsr_chain *chain)
 {
     return tsr_likelihood_chi2(chain->target->likelihood, &chain->now);
+}
+
+/* ---- checks of the engine ----
+ *
+ * Whether the engine's sums are right, while the run goes on.
+ *
+ * A device can be wrong where no error is told. What accepted updates led to
+ * is compared with a fresh sum, and now and then one proposal with a sum in
+ * double precision; what rounding cannot explain stops the run
+ * (docs/design.md, section 4). */
+
+/* Without the compiler's options, the fourth part of the text. */
+static int say_engine(const char *description)
+{
+    size_t length = 0;
+    for (int part = 0; part < 3; part++) {
+        length += strspn(description + length, ";");
+        length += strcspn(description + length, ";");
+    }
+    return (int)length;
+}
+
+/* Refuses a profile [n_pair][n_q] of the engine that is farther from what it
+ * must be than rounding explains: TSR_E_DEVICE, with q and values. The texts
+ * say where each is from. */
+static tsr_status compare_profiles(const tsr_engine *engine, const double *had,
+                                   const char *had_from, const double *right,
+                                   const char *right_from, tsr_err *err)
+{
+    double allowed = 0.0;
+    int at = tsr_engine_differs(engine, had, right, &allowed);
+    if (at < 0)
+        return TSR_OK;
+    char component[48] = "";
+    if (engine->n_pair > 1)
+        snprintf(component, sizeof component, ", pair %d of components",
+                 at / engine->n_q);
+    return tsr_fail(
+        err, TSR_E_DEVICE,
+        "wrong sums: q = %.4f 1/A%s: I = %.8g from %s, but %.8g %s; rounding "
+        "explains %.2g at most. The device, its driver or the kernels are at "
+        "fault ('tessera devices' tests them): %.*s",
+        at % engine->n_q * engine->dq_inv_ang, component, had[at], had_from,
+        right[at], right_from, allowed, say_engine(engine->description),
+        engine->description);
+}
+
+/* Puts the number of the chain, and of its replica, before a message. */
+static tsr_status blame(const tsr_chain *chain, tsr_status status, tsr_err *err)
+{
+    int n_temp = tsr_target_n_temp(chain->target), number = chain->number;
+    if (n_temp == 1)
+        return tsr_wrap(err, status, "chain %d", number);
+    return tsr_wrap(err, status, "chain %d, replica %d", number / n_temp,
+                    number % n_temp);
+}
+
+tsr_status tsr_chain_audit(tsr_chain *chain, const tsr_engine *engine,
+                           const double *partial,
+                           const tsr_debye_progress *progress, tsr_err *err)
+{
+    tsr_chain *c = chain;
+    double *exact = c->trial.partial; /* free until tsr_chain_decide */
+    tsr_status status = tsr_likelihood_direct(
+        c->target->likelihood, c->target->topology->n_body,
+        c->state[c->which].proposed, progress, exact, err);
+    if (status == TSR_OK)
+        status = compare_profiles(engine, partial, "a proposal's update", exact,
+                                  "in double precision", err);
+    return status == TSR_OK ? TSR_OK : blame(c, status, err);
+}
+
+/* ---- parameters ----
+ *
+ * The steps of a chain on its parameters: one Metropolis-Hastings step a block.
+ *
+ * What a block changes decides what is computed anew (core/parameter.h);
+ * the partial profiles of the states stay, so no engine is asked. */
+
+/* The likelihood at the trial's parameters. Returns the change of it, which for
+ * a parameter of one term is that of this term. */
+static tsr_status evaluate_block(tsr_chain *c, const tsr_block *b,
+                                 double *change, tsr_err *err)
+{
+    const tsr_likelihood *l = c->target->likelihood;
+    const int d = b->term;
+    if (b->scope >= TSR_CHANGES_FIT) {
+        const tsr_term *term = l->term[d];
+        const double *theta = c->trial.theta + term->first;
+        const void *fit = c->now.fit[d];
+        if (b->scope == TSR_CHANGES_FIT) {
+            term->type->refit(term, fit, theta, c->trial.fit[d]);
+            fit = c->trial.fit[d];
+        }
+        c->trial.term_log_lik[d] = term->type->log_lik(term, fit, theta);
+        *change = c->trial.term_log_lik[d] - c->now.term_log_lik[d];
+        return TSR_OK;
+    }
+    const double *partial = c->now.partial;
+    if (b->scope == TSR_CHANGES_MEAN) {
+        mean_profile(c, -1, NULL, &c->trial);
+        partial = c->trial.partial;
+    }
+    tsr_status status = evaluate(c, -1, partial, &c->trial, err);
+    *change = c->trial.log_lik - c->now.log_lik;
+    return status;
+}
+
+/* A parameter that walks without bounds may be proposed beyond what doubles
+ * hold; then it is rejected. Elsewhere what is not a number is an error. */
+static tsr_status check_block(const tsr_block *b, double *log_alpha,
+                              tsr_err *err)
+{
+    if (!isnan(*log_alpha))
+        return TSR_OK;
+    if (b->kind != TSR_STEP_WALK)
+        return tsr_fail(err, TSR_E_NUMERIC, "the acceptance is not a number");
+    *log_alpha = -(double)INFINITY;
+    return TSR_OK;
+}
+
+/* What was left until the step was accepted; 0: it cannot be after all. */
+static int complete(tsr_chain *c, const tsr_block *b)
+{
+    const tsr_likelihood *l = c->target->likelihood;
+    if (l == NULL || b->scope != TSR_CHANGES_FIT)
+        return 1;
+    const tsr_term *term = l->term[b->term];
+    return term->type->complete == NULL ||
+           term->type->complete(term, c->trial.theta + term->first,
+                                c->trial.fit[b->term]);
+}
+
+static tsr_status step_block(tsr_chain *c, int block, int warm, tsr_err *err)
+{
+    const tsr_likelihood *l = c->target->likelihood;
+    tsr_parameters *p = c->parameters;
+    const tsr_block *b = &p->block[block];
+    double to, from, change = 0.0, ratio = 0.0;
+    tsr_status status = TSR_OK;
+    memcpy(c->trial.theta, c->now.theta, (size_t)p->n * sizeof(double));
+    int possible = tsr_parameters_propose(p, block, l, &c->now, &c->trial,
+                                          c->beta, c->rng, &to, &from);
+    if (possible && l != NULL)
+        status = evaluate_block(c, b, &change, err);
+    if (possible && l != NULL && b->scope <= TSR_CHANGES_PROFILE &&
+        status == TSR_OK)
+        ratio = tsr_likelihood_log_ratio(l, &c->now, &c->trial, c->beta);
+    double log_alpha =
+        possible ? c->beta * change + ratio + to - from : -(double)INFINITY;
+    if (status == TSR_OK)
+        status = check_block(b, &log_alpha, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "chain %d, %s", c->number, b->name);
+    double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
+    int accept = gsl_rng_uniform(c->rng) < alpha && complete(c, b);
+    p->learnt.counts.proposed++;
+    p->learnt.counts.accepted += accept;
+    if (accept)
+        tsr_point_take(l, b->scope, b->term, &c->now, &c->trial);
+    if (warm)
+        tsr_parameters_learn(p, block, alpha);
+    return TSR_OK;
+}
+
+tsr_status tsr_chain_step_parameters(tsr_chain *chain, int warm, tsr_err *err)
+{
+    const tsr_parameters *p = chain->parameters;
+    tsr_status status = TSR_OK;
+    for (int b = 0; b < p->n_block && status == TSR_OK; b++) {
+        const double seldom = p->table[p->block[b].first].seldom;
+        if (seldom == 0.0 || gsl_rng_uniform(chain->rng) >= seldom)
+            status = step_block(chain, b, warm, err);
+    }
+    if (warm && status == TSR_OK)
+        tsr_parameters_learn_axes(chain->parameters, chain->now.theta);
+    return status;
+}
+
+/* ---- proposals by the surrogate ----
+ *
+ * A surrogate proposal: a chain's place as a job for the device, and the end of
+ * its walk as a proposal like any other (surrogate/surrogate_move.c).
+ *
+ * The walk keeps g, the surrogate's density. So the correction of its end Y for
+ * the start X is g(X) / g(Y), and what decides is the posterior's ratio times
+ * that, priors of torsions, excluded volume and c2 included. */
+
+_Static_assert((int)TSR_LINKER_FACTOR == (int)TSR_SURROGATE_FACTOR,
+               "a factor is as long for whom walks as for whom learns");
+
+static tsr_surrogate_state *learnt_by(const tsr_chain *c)
+{
+    return c->move[TSR_MOVE_surrogate];
+}
+
+/* Room for walks, where the chain has that move. Errors: TSR_E_NOMEM. */
+static tsr_status open_surrogate(tsr_chain *chain, tsr_err *err)
+{
+    const tsr_target *t = chain->target;
+    const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(t->surrogate);
+    const size_t n = (size_t)tsr_likelihood_n_profile(t->likelihood);
+    chain->others = calloc(n + 1, sizeof *chain->others);
+    int *size = calloc((size_t)spec->n_linker + 1, sizeof *size);
+    for (int l = 0; size != NULL && l < spec->n_linker; l++)
+        size[l] = tsr_surrogate_linker_rows(spec, l);
+    const int is_open =
+        chain->others != NULL && size != NULL &&
+        tsr_surrogate_state_open(learnt_by(chain),
+                                 spec->n_torsion + 1 + spec->n_linker,
+                                 spec->n_linker, size, spec->n_q);
+    free(size);
+    return is_open ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+}
+
+tsr_status tsr_chain_set_out(tsr_chain *chain,
+                             const tsr_surrogate_layout *layout, float *job,
+                             float (*point)[4], uint32_t key[2], tsr_err *err)
+{
+    tsr_chain *c = chain;
+    const tsr_target *t = c->target;
+    const int n = tsr_likelihood_n_profile(t->likelihood);
+    const double *weight = c->now.theta + c->parameters->weight;
+    const tsr_surrogate_state *learnt = learnt_by(c);
+    if (c->n_state > 1)
+        c->which = (int)gsl_rng_uniform_int(c->rng, (unsigned long)c->n_state);
+    for (int i = 0; i < 2; i++)
+        key[i] = (uint32_t)gsl_rng_get(c->rng);
+    memset(c->others, 0, (size_t)n * sizeof *c->others);
+    for (int k = 0; k < c->n_state; k++)
+        for (int i = 0; k != c->which && i < n; i++)
+            c->others[i] += weight[k] * c->state[k].profile[i];
+    return tsr_surrogate_fill(
+        t->surrogate, layout,
+        &(tsr_surrogate_place){
+            .beta = c->beta,
+            .theta = c->now.theta,
+            .contrast = tsr_parameters_contrast(c->parameters, c->now.theta),
+            .others = c->n_state > 1 ? c->others : NULL,
+            .weight = c->n_state > 1 ? weight[c->which] : 1.0,
+            .learnt = learnt->ratio,
+            .steps = lround(exp(learnt->log_steps)),
+            .log_width = learnt->log_width,
+            .factor = (const double(*)[TSR_LINKER_FACTOR])learnt->factor,
+            .conformation = c->state[c->which].current},
+        job, point, err);
+}
+
+/* ---- the end as a proposal ---- */
+
+static int differs(const tsr_conformation *a, const tsr_conformation *b, int i)
+{
+    const double *x = &a->backbone[i][0][0], *y = &b->backbone[i][0][0];
+    int is_other = 0;
+    for (int k = 0; k < 12; k++) /* without branches: by vectors */
+        is_other |= x[k] != y[k];
+    return is_other;
+}
+
+/* The number of a rigid unit among those seen, from 1 on. */
+static int group_of(int unit, int *seen, int *n_seen)
+{
+    for (int k = 0; k < *n_seen; k++)
+        if (seen[k] == unit)
+            return k + 1;
+    if (unit < 0 || *n_seen == TSR_MAX_SPAN)
+        return 0;
+    seen[(*n_seen)++] = unit;
+    return *n_seen;
+}
+
+/* What moved from a to b: rigid units as groups, the rest loose. More spans
+ * than there is room for become one, of which nothing is said. */
+static void find_spans(const tsr_topology *t, const tsr_conformation *a,
+                       const tsr_conformation *b, tsr_proposal *p)
+{
+    int seen[TSR_MAX_SPAN], n_seen = 0;
+    p->n_span = 0;
+    for (int i = 0; i < t->n_residue; i++) {
+        if (!differs(a, b, i))
+            continue;
+        const int group = group_of(t->residue[i].unit, seen, &n_seen);
+        tsr_span *last = &p->span[p->n_span > 0 ? p->n_span - 1 : 0];
+        if (p->n_span > 0 && last->group == group &&
+            last->first + last->count == i)
+            last->count++;
+        else if (p->n_span < TSR_MAX_SPAN)
+            p->span[p->n_span++] = (tsr_span){i, 1, group};
+        else
+            *last = (tsr_span){last->first, i + 1 - last->first, 0};
+    }
+}
+
+static int ask_prior(tsr_chain *chain, tsr_body_proposal *ask);
+
+/* Where g is 0 or not a number no step leads, so that what starts there stays,
+ * as a proposal of nothing. */
+tsr_status tsr_chain_come_back(tsr_chain *chain, int kind, const float *result,
+                               const int32_t (*count)[2],
+                               tsr_body_proposal *ask, int *needed,
+                               tsr_err *err)
+{
+    tsr_chain *c = chain;
+    const tsr_target *t = c->target;
+    const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(t->surrogate);
+    const float *change = result + TSR_SURROGATE_HEAD + 2 * spec->n_q;
+    tsr_conformer *state = &c->state[c->which];
+    c->kind = kind;
+    c->walked = result;
+    c->walk_count = count;
+    c->proposal.target = 0;
+    c->proposal.n_span = 0;
+    c->proposal.log_ratio = 0.0;
+    if (isfinite(result[0]) && isfinite(result[1])) {
+        TSR_TRY(tsr_surrogate_turn(t->surrogate, change, state->proposed, err));
+        find_spans(t->topology, state->current, state->proposed, &c->proposal);
+        c->proposal.log_ratio = (double)result[0] - (double)result[1];
+    }
+    *needed = ask_prior(c, ask);
+    return TSR_OK;
+}
+
+/* Warm-up, once a walk's end is settled: from what the device counted, and from
+ * what its curve of where the chain is now lacks of the engine's. */
+static void learn_surrogate(tsr_chain *chain, int accepted)
+{
+    tsr_chain *c = chain;
+    tsr_surrogate_state *learnt = learnt_by(c);
+    const tsr_surrogate_spec *spec =
+        tsr_surrogate_spec_of(c->target->surrogate);
+    const int n_q = spec->n_q;
+    const long n = learnt->n_learnt + learnt->n_redrawn;
+    if (c->kind == TSR_MOVE_redraw) /* NaN: there was nothing to draw */
+        learnt->n_redrawn += isfinite(c->walked[TSR_SURROGATE_HEAD]) ? 1 : 0;
+    else
+        tsr_surrogate_state_learn(learnt, c->walk_count,
+                                  c->walked + TSR_SURROGATE_HEAD + 2 * n_q +
+                                      spec->n_torsion,
+                                  accepted);
+    tsr_surrogate_learn(c->target->surrogate, c->now.profile,
+                        c->walked + TSR_SURROGATE_HEAD + (accepted ? n_q : 0),
+                        tsr_parameters_contrast(c->parameters, c->now.theta), n,
+                        learnt->ratio);
+}
+
+/* ---- a step ----
+ *
+ * A Metropolis-Hastings step of a chain on its structures, in two halves:
+ * propose, so that the engine can be asked for the profile, and decide, once
+ * it is there.
+ *
+ * A proposal that the prior forbids is rejected in the first half and never
+ * reaches the engine. The acceptance is that of the joint step in structure
+ * and in those parameters that their terms draw anew with it. */
+
+int tsr_chain_system(const tsr_chain *chain)
+{
+    return chain->system + chain->which;
+}
+
+int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
+{
+    tsr_chain *c = chain;
+    const tsr_target *t = c->target;
+    c->proposal.n_span = 0;
+    c->log_prior_change = -(double)INFINITY;
+    if (t->is_still)
+        return 0;
+    double u = gsl_rng_uniform(c->rng);
+    c->kind = tsr_mix_choose(&c->mix, u);
+    if (c->n_state > 1)
+        c->which = (int)gsl_rng_uniform_int(c->rng, (unsigned long)c->n_state);
+    tsr_conformer *state = &c->state[c->which];
+    tsr_move_registry[c->kind]->propose(c->move[c->kind], state->current,
+                                        state->proposed, c->rng, &c->proposal);
+    tsr_proposal_carry(c->target->topology, state->current, state->proposed,
+                       &c->proposal);
+    return ask_prior(c, ask);
+}
+
+/* Asks the prior about the proposal in flight, which is counted. Returns 1
+ * where the engine has to be asked, as `ask` then says. */
+static int ask_prior(tsr_chain *chain, tsr_body_proposal *ask)
+{
+    tsr_chain *c = chain;
+    const tsr_target *t = c->target;
+    tsr_conformer *state = &c->state[c->which];
+    c->counts.proposed[c->kind]++;
+    c->since_draw.proposed[c->kind]++;
+    c->log_prior_change =
+        c->proposal.n_span == 0
+            ? -(double)INFINITY
+            : tsr_prior_propose(state->prior, state->current, state->proposed,
+                                &c->proposal);
+    if (c->log_prior_change == -(double)INFINITY ||
+        tsr_likelihood_n_profile(t->likelihood) == 0)
+        return 0;
+    for (int k = 0; k < c->proposal.n_span; k++) {
+        const tsr_span *s = &c->proposal.span[k];
+        c->range[k] = places(c, c->which, state->proposed, s->first, s->count);
+        c->range[k].group = s->group;
+    }
+    const double changed = tsr_mix_changed(t->topology, &c->proposal);
+    c->changed += changed;
+    c->n_asked++;
+    c->since_draw.changed[c->kind] += changed;
+    c->since_draw.asked[c->kind]++;
+    *ask =
+        (tsr_body_proposal){tsr_chain_system(c), c->proposal.n_span, c->range};
+    return 1;
+}
+
+static void settle(tsr_chain *c, int accept)
+{
+    tsr_conformer *state = &c->state[c->which];
+    tsr_conformation *to = accept ? state->current : state->proposed;
+    tsr_conformation *from = accept ? state->proposed : state->current;
+    if (accept)
+        tsr_prior_accept(state->prior, state->proposed, &c->proposal);
+    for (int k = 0; k < c->proposal.n_span; k++)
+        tsr_conformation_copy(c->target->topology, to, from,
+                              c->proposal.span[k].first,
+                              c->proposal.span[k].count);
+    c->counts.accepted[c->kind] += accept;
+    c->since_draw.accepted[c->kind] += accept;
+}
+
+static int is_walk(const tsr_chain *c)
+{
+    return tsr_move_registry[c->kind]->propose == NULL;
+}
+
+/* Walks move c2, too. */
+static int takes_c2(const tsr_chain *c)
+{
+    return is_walk(c) && tsr_surrogate_spec_of(c->target->surrogate)->has_c2;
+}
+
+/* Change of the log prior of c2 where the proposal takes it along. */
+static double prior_of_c2(const tsr_chain *c)
+{
+    const int at = c->parameters->contrast + TSR_C2;
+    const tsr_parameter *p = &c->parameters->table[at];
+    return takes_c2(c) ? tsr_parameter_log_prior(p, c->trial.theta[at]) -
+                             tsr_parameter_log_prior(p, c->now.theta[at])
+                       : 0.0;
+}
+
+/* c2 moves by what it walked, so that a walk of none leaves every digit of it.
+ */
+static double walked_c2(const tsr_chain *c, double from)
+{
+    return from + ((double)c->walked[2] - (double)(float)from);
+}
+
+/* The proposal's point: partial is the engine's answer for its one state. */
+static tsr_status evaluate_proposal(tsr_chain *c, const double *partial,
+                                    tsr_err *err)
+{
+    size_t bytes = (size_t)tsr_likelihood_n_profile(c->target->likelihood) *
+                   sizeof(double);
+    memcpy(c->trial.theta, c->now.theta,
+           (size_t)c->parameters->n * sizeof(double));
+    const int c2 = c->parameters->contrast + TSR_C2;
+    if (takes_c2(c))
+        c->trial.theta[c2] = walked_c2(c, c->now.theta[c2]);
+    if (c->n_state > 1)
+        mean_profile(c, c->which, partial, &c->trial);
+    else if (bytes > 0)
+        memcpy(c->trial.partial, partial, bytes);
+    return evaluate(c, c->which, c->trial.partial, &c->trial, err);
+}
+
+/* Accepted: the proposal's point becomes the chain's. */
+static void take(tsr_chain *c, const double *partial)
+{
+    const tsr_likelihood *l = c->target->likelihood;
+    size_t bytes = (size_t)tsr_likelihood_n_profile(l) * sizeof(double);
+    tsr_point_take(l, TSR_CHANGES_MEAN, -1, &c->now, &c->trial);
+    if (bytes > 0)
+        memcpy(c->state[c->which].profile, partial, bytes);
+}
+
+static void stiffen(const void *context, int n, const double *v, double *y)
+{
+    const tsr_chain *c = context;
+    const size_t size = (size_t)(3 * c->target->topology->n_body * n);
+    tsr_likelihood_stiffen(c->target->likelihood, &c->now, c->which, n, v, y);
+    for (size_t i = 0; i < size; i++)
+        y[i] *= c->beta;
+}
+
+static void learn(tsr_chain *c, double alpha)
+{
+    const tsr_move_type *type = tsr_move_registry[c->kind];
+    const tsr_stiffness stiffness = {c, stiffen};
+    type->adapt(c->move[c->kind], &c->proposal, alpha);
+    if (type->learn != NULL)
+        type->learn(c->move[c->kind], c->state[c->which].current, &stiffness);
+}
+
+tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
+                            int *accepted, tsr_err *err)
+{
+    tsr_chain *c = chain;
+    const tsr_likelihood *l = c->target->likelihood;
+    const int is_possible =
+        l != NULL && c->log_prior_change > -(double)INFINITY;
+    *accepted = 0;
+    if (is_possible) {
+        tsr_status status = evaluate_proposal(c, partial, err);
+        if (status != TSR_OK) {
+            settle(c, 0);
+            return tsr_wrap(err, status, "chain %d, %s move", c->number,
+                            tsr_move_registry[c->kind]->name);
+        }
+    }
+    double log_alpha = c->log_prior_change;
+    if (log_alpha > -(double)INFINITY)
+        log_alpha +=
+            c->proposal.log_ratio + (is_possible ? prior_of_c2(c) : 0.0) +
+            (is_possible ? c->beta * (c->trial.log_lik - c->now.log_lik) : 0.0);
+    if (is_possible)
+        log_alpha += tsr_likelihood_log_ratio(l, &c->now, &c->trial, c->beta);
+    if (isnan(log_alpha)) {
+        settle(c, 0);
+        return tsr_fail(err, TSR_E_NUMERIC,
+                        "chain %d, %s move: the acceptance is not a number "
+                        "(log prior change %g, log likelihood %g)",
+                        c->number, tsr_move_registry[c->kind]->name,
+                        c->log_prior_change, c->trial.log_lik);
+    }
+    double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
+    int accept = gsl_rng_uniform(c->rng) < alpha;
+    settle(c, accept);
+    if (accept && is_possible)
+        take(c, partial);
+    if (warm && is_walk(c))
+        learn_surrogate(c, accept);
+    else if (warm && !c->target->is_still)
+        learn(c, alpha);
+    *accepted = accept;
+    return tsr_chain_step_parameters(c, warm, err);
+}
+
+/* ---- the checkpoint ----
+ *
+ * A chain saved, restored, and made afresh from its conformations.
+ *
+ * Only what cannot be computed is saved: conformations, parameters, what moves
+ * have learnt, the random stream. The rest is computed afresh, at the same
+ * steps in an interrupted run and in one that was not, so that both go on with
+ * the same bits. */
+
+void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
+{
+    tsr_chain *c = chain;
+    const tsr_topology *t = c->target->topology;
+    size_t n_residue = (size_t)t->n_residue, n_body = (size_t)t->n_body;
+    tsr_archive_rng(archive, c->rng);
+    for (int k = 0; k < c->n_state; k++) {
+        tsr_conformation *now = c->state[k].current;
+        tsr_archive_real(archive, &now->backbone[0][0][0], 12 * n_residue);
+        tsr_archive_real(archive, &now->side[0][0], 3 * n_residue);
+        tsr_archive_real(archive, &now->body[0][0], 3 * n_body);
+        c->state[k].is_restored = archive->is_restoring;
+    }
+    tsr_archive_real(archive, c->now.theta, (size_t)c->parameters->n);
+    for (int m = 0; m < TSR_N_MOVE; m++)
+        if (c->move[m] != NULL)
+            tsr_move_registry[m]->archive(c->move[m], archive);
+        else if (m == TSR_MOVE_surrogate)
+            tsr_surrogate_archive_none(archive);
+    tsr_parameters_archive(c->parameters, archive);
+    tsr_archive_long(archive, c->counts.proposed, TSR_N_MOVE);
+    tsr_archive_long(archive, c->counts.accepted, TSR_N_MOVE);
+}
+
+void tsr_chain_become(tsr_chain *chain, tsr_archive *saved)
+{
+    gsl_rng *own = gsl_rng_clone(chain->rng);
+    tsr_archive_rewind(saved);
+    tsr_chain_archive(chain, saved);
+    gsl_rng_memcpy(chain->rng, own);
+    gsl_rng_free(own);
+}
+
+/* ---- what chains learn together ---- */
+
+/* Saves what a move has learnt. */
+static void save(tsr_archive *a, int m, void *move)
+{
+    tsr_archive_begin(a);
+    tsr_move_registry[m]->archive(move, a);
+}
+
+static tsr_status share_move(tsr_chain *const *chain, int n, int m,
+                             tsr_archive *a, tsr_err *err)
+{
+    save(a, m, chain[0]->move[m]);
+    const size_t n_real = a->n_real, bytes = n_real * sizeof(double);
+    double *first = malloc(bytes + 1), *mean = calloc(n_real + 1, sizeof *mean);
+    int alike = 1;
+    if (first != NULL && mean != NULL && n_real > 0)
+        memcpy(first, a->real, bytes);
+    for (int c = 0; c < n && first != NULL && mean != NULL; c++) {
+        save(a, m, chain[c]->move[m]);
+        for (size_t i = 0; i < n_real && !a->failed; i++)
+            mean[i] += a->real[i] / n;
+        alike &= n_real == 0 || memcmp(first, a->real, bytes) == 0;
+    }
+    for (int c = 0; c < n && !alike && !a->failed; c++) {
+        save(a, m, chain[c]->move[m]);
+        if (!a->failed)
+            memcpy(a->real, mean, bytes);
+        tsr_archive_rewind(a);
+        tsr_move_registry[m]->archive(chain[c]->move[m], a);
+    }
+    const int failed = first == NULL || mean == NULL || a->failed;
+    free(first);
+    free(mean);
+    return failed ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
+}
+
+tsr_status tsr_chain_share(tsr_chain *const *chain, int n, tsr_err *err)
+{
+    tsr_archive archive = {0};
+    tsr_status status = TSR_OK;
+    for (int m = 0; m < TSR_N_MOVE && status == TSR_OK; m++)
+        if (chain[0]->move[m] != NULL)
+            status = share_move(chain, n, m, &archive, err);
+    tsr_archive_clear(&archive);
+    return status;
+}
+
+void tsr_chain_copy(tsr_chain *to, const tsr_chain *from)
+{
+    const tsr_topology *t = to->target->topology;
+    for (int k = 0; k < to->n_state; k++) {
+        tsr_conformation_copy(t, to->state[k].current, from->state[k].current,
+                              0, t->n_residue);
+        to->state[k].is_restored = 1; /* its profile is of another */
+    }
+    memcpy(to->now.theta, from->now.theta,
+           (size_t)to->parameters->n * sizeof(double));
+    to->now.log_lik = from->now.log_lik;
+}
+
+/* The engine computes a state afresh; what it had must be the same. */
+static tsr_status refresh_profile(tsr_chain *c, int k, tsr_batch *batch,
+                                  tsr_err *err)
+{
+    const tsr_likelihood *l = c->target->likelihood;
+    tsr_conformer *s = &c->state[k];
+    double *fresh = c->trial.partial; /* free between two steps */
+    const tsr_body_range all =
+        places(c, k, s->current, 0, c->target->topology->n_residue);
+    tsr_status status =
+        tsr_batch_set(batch, c->system + k, all.xyz, fresh, err);
+    if (status == TSR_OK && !s->is_restored)
+        status = compare_profiles(batch->engine, s->profile, "accepted updates",
+                                  fresh, "computed afresh", err);
+    s->is_restored = 0;
+    memcpy(s->profile, fresh,
+           (size_t)l->n_pair * (size_t)l->grid.n_q * sizeof *fresh);
+    return status;
+}
+
+tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
+{
+    tsr_chain *c = chain;
+    const tsr_target *t = c->target;
+    tsr_status status = TSR_OK;
+    for (int k = 0; k < c->n_state && status == TSR_OK; k++) {
+        tsr_conformer *s = &c->state[k];
+        tsr_conformation_copy(t->topology, s->proposed, s->current, 0,
+                              t->topology->n_residue);
+        tsr_prior_state *fresh = tsr_prior_state_new(t->prior, s->current);
+        if (fresh == NULL)
+            return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        c->clash_seconds += tsr_prior_state_clash_seconds(s->prior);
+        tsr_prior_state_free(s->prior);
+        s->prior = fresh;
+        if (batch != NULL)
+            status = refresh_profile(c, k, batch, err);
+    }
+    if (status == TSR_OK && t->likelihood != NULL)
+        status = evaluate_now(c, err);
+    return status == TSR_OK ? TSR_OK : blame(c, status, err);
 }

@@ -76,8 +76,6 @@ static inline int tsr_target_walks(const tsr_target *target)
            target->share->walks != NULL;
 }
 
-typedef struct tsr_chain tsr_chain;
-
 /* Counters since the last tsr_chain_counts_reset. */
 typedef struct {
     long proposed[TSR_N_MOVE], accepted[TSR_N_MOVE];
@@ -86,6 +84,46 @@ typedef struct {
     long asked[TSR_N_MOVE];
     double changed[TSR_N_MOVE];
 } tsr_chain_counts;
+
+/* One of the structures whose weighted mean meets the data. */
+typedef struct {
+    tsr_conformation *current, *proposed; /* equal between steps */
+    tsr_prior_state *prior;
+    double *profile;       /* [n_pair][n_q] as the engine gave it */
+    double (*particle)[3]; /* scratch for tsr_chain_places; NULL: bodies */
+    int is_restored;       /* the profile is not of `current` */
+} tsr_conformer;
+
+/* Members are for src/sampler and tests alone. */
+typedef struct tsr_chain {
+    const tsr_target *target;
+    int number, system; /* of the engine: the first state's */
+    gsl_rng *rng;
+    int n_state;
+    tsr_conformer *state; /* [n_state] */
+    void *move[TSR_N_MOVE];
+    tsr_mix mix;
+    long walk_period, redraw_period; /* steps from one to the next; 0: none */
+
+    double beta; /* 1 / T */
+    tsr_parameters *parameters;
+    tsr_point now, trial; /* the present state, a proposal */
+
+    /* the proposal in flight */
+    int kind, which; /* move, state */
+    double log_prior_change;
+    const float *walked; /* of a walk: its result and counts, the walker's */
+    const int32_t (*walk_count)[2];
+    double *others; /* [n_pair][n_q] scratch; NULL where nothing walks */
+    tsr_proposal proposal;
+    tsr_body_range range[TSR_MAX_SPAN];
+
+    tsr_chain_counts counts, since_draw;
+    double changed; /* sum over proposals since the last draw, */
+    long n_asked;   /* those that reached the engine */
+
+    double clash_seconds; /* of prior states that a refresh replaced */
+} tsr_chain;
 
 /* One replica of a chain: number n_temp * chain + replica, which names its
  * random stream as well and counts over all engines. It is at temperature 1
@@ -199,5 +237,8 @@ double tsr_chain_clash_seconds(const tsr_chain *chain);
 
 /* tsr_likelihood_chi2 of where it is. */
 double tsr_chain_chi2(const tsr_chain *chain);
+
+/* One step on each block of parameters; of tsr_chain_decide, and of tests. */
+tsr_status tsr_chain_step_parameters(tsr_chain *chain, int warm, tsr_err *err);
 
 #endif

@@ -3,7 +3,7 @@
  */
 #include "sampler/fine.h"
 
-#include "sampler/chain_state.h"
+#include "sampler/chain.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * term, then c1 and c2, then the weights of the states. Those that are proposed
  * together are a block: one parameter of a noise model, one direction in the
  * plane of c1 and c2, two weights, scale with background. A step on a block
- * costs no engine call; sampler/chain_parameters.c accepts it. */
+ * costs no engine call; sampler/chain.c accepts it. */
 #ifndef TSR_SAMPLER_PARAMETERS_H
 #define TSR_SAMPLER_PARAMETERS_H
 

@@ -6,7 +6,7 @@
  * from the prior one will do where a curve holds two domains at a distance, and
  * so many halves of a linker are joined in a millisecond. What the stand-in
  * learns it shares with walks (surrogate/surrogate_move.c), and the chain makes
- * the proposal (sampler/chain_surrogate.c) in the same way. */
+ * the proposal (sampler/chain.c) in the same way. */
 #include "moves/move.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * of the posterior where curves are of the usual precision, so that half of the
  * walks are accepted however long they are. Where it is worse, walks are
  * shorter: warm-up learns how long. The steps turn torsions (the widths of
- * which warm-up learns here) and move c2; the chain (sampler/chain_surrogate.c)
+ * which warm-up learns here) and move c2; the chain (sampler/chain.c)
  * sets out the walk and takes its end as a proposal. All chains of a launch
  * walk at the same steps, one of so many as the weight says. */
 #include "surrogate/surrogate_move.h"

@@ -3,7 +3,7 @@
  * structures that stay is that of weighted draws of the prior, whose
  * likelihood is written out here; and what replicas keep of structures that
  * move is what they would be afresh. */
-#include "sampler/chain_state.h"
+#include "sampler/chain.h"
 #include "sampler/sampler_state.h"
 #include "tests/parameter_draw.h"
 #include "tests/property/posterior_sample.h"

@@ -1,7 +1,7 @@
 /* c1 and c2 in sampling: without data they have their prior, at a structure
  * that stays they have the exact conditional, with all of it the state stays
  * what it is, and the truth is found again. */
-#include "sampler/chain_state.h"
+#include "sampler/chain.h"
 #include "sampler/sampler_state.h"
 #include "tests/parameter_draw.h"
 #include "tests/property/posterior_sample.h"

@@ -6,7 +6,7 @@
 #include "tests/property/importance.h"
 
 #include "analysis/evidence.h"
-#include "sampler/chain_state.h"
+#include "sampler/chain.h"
 #include "sampler/sampler_state.h"
 
 #include <unistd.h>

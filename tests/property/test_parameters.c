@@ -3,7 +3,7 @@
  * integrated must give one posterior, student's proposals of c and b must leave
  * the posterior that weighted draws of the prior give, and the truth must rank
  * evenly among the draws (Talts et al. 2018). */
-#include "sampler/chain_state.h"
+#include "sampler/chain.h"
 #include "tests/parameter_draw.h"
 #include "tests/saxs_likelihood.h"
 

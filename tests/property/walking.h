@@ -4,7 +4,7 @@
 #ifndef TESTS_PROPERTY_WALKING_H
 #define TESTS_PROPERTY_WALKING_H
 
-#include "sampler/chain_state.h"
+#include "sampler/chain.h"
 #include "surrogate/redraw.h"
 #include "surrogate/surrogate_beads.h"
 #include "surrogate/surrogate_move.h"
