@@ -37,16 +37,206 @@
  *
  * Source: Dodd, Boone & Theodorou 1993; Ulmschneider & Jorgensen 2003; Bottaro
  * et al. 2012. */
+#include "moves/concerted.h"
+
 #include "core/vec3.h"
-#include "moves/closure_choice.h"
-#include "moves/concerted_turns.h"
+#include "moves/closure.h"
 #include "moves/move.h"
 #include "moves/step.h"
 
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_rng.h>
 #include <math.h>
 #include <stdlib.h>
 
 #define PI 3.14159265358979323846
+
+/* ---- windows ----
+ *
+ * All stretches of a chain that have the pivots and the free torsions which a
+ * concerted rotation needs. */
+
+enum { LONGEST_GAP = 2 };
+
+/* A rigid unit between two pivots moves with the piece, so all of it must be
+ * there. */
+static int has_whole_unit(const tsr_topology *t, int first, int last, int unit)
+{
+    for (int i = 0; i < t->n_residue; i++)
+        if (t->residue[i].unit == unit && (i < first || i > last))
+            return 0;
+    return 1;
+}
+
+/* The pivot after `from`, or -1. */
+static int next_pivot(const tsr_topology *t, int from)
+{
+    int last = t->residue[from].chain_last, to = from + 1;
+    while (to <= last && t->residue[to].linked &&
+           !tsr_can_pivot(&t->residue[to]))
+        to++;
+    if (to > last || !t->residue[to].linked || to - from - 1 > LONGEST_GAP)
+        return -1;
+    for (int i = from + 1; i < to; i++) {
+        const tsr_residue *r = &t->residue[i];
+        if (!r->flexible &&
+            (r->is_fixed || !has_whole_unit(t, from + 1, to - 1, r->unit)))
+            return -1;
+    }
+    return to;
+}
+
+static void set_window_turns(const tsr_topology *t, tsr_window *w)
+{
+    w->n_turn = 0;
+    for (int i = w->first; i < w->pivots.a; i++) {
+        const tsr_residue *r = &t->residue[i];
+        if (r->has_phi && r->amino != TSR_PRO) {
+            w->turn[w->n_turn].residue = i;
+            w->turn[w->n_turn++].kind = TSR_PHI;
+        }
+        w->turn[w->n_turn].residue = i;
+        w->turn[w->n_turn++].kind = TSR_PSI;
+    }
+}
+
+int tsr_window_list(const tsr_topology *topology, int n_pre, tsr_window *window)
+{
+    const tsr_topology *t = topology;
+    int n = 0;
+    for (int a = 0; a < t->n_residue; a++) {
+        int first = a;
+        while (a - first < n_pre && first > t->residue[a].chain_first &&
+               t->residue[first].linked && t->residue[first - 1].flexible)
+            first--;
+        if (first == a || !tsr_can_pivot(&t->residue[a]))
+            continue;
+        int b = next_pivot(t, a), c = b < 0 ? -1 : next_pivot(t, b);
+        if (c < 0)
+            continue;
+        if (window != NULL) {
+            tsr_window *w = &window[n];
+            w->first = first;
+            w->pivots = (tsr_pivots){a, b, c};
+            set_window_turns(t, w);
+        }
+        n++;
+    }
+    return n;
+}
+
+/* ---- the pre-rotation ----
+ *
+ * Turns of a pre-rotation, drawn from a normal distribution that holds the end
+ * of the stretch: by the Cholesky factor of its inverse covariance. */
+
+/* N(0, C), C^-1 = (I + kappa S) / width^2 = F F^T, F lower triangular; S_ij =
+ * sum over the atoms e = N, CA, C of pivot a of (dr_e / dt_i).(dr_e / dt_j). */
+typedef struct {
+    int n;
+    double f[TSR_MAX_TURN][TSR_MAX_TURN];
+    double log_det; /* of F */
+} turns_density;
+
+#define PI 3.14159265358979323846
+
+/* width_rad; kappa in 1/Angstrom^2. */
+static void turns_set(turns_density *p, const tsr_window *w,
+                      const tsr_conformation *c, double width, double kappa)
+{
+    double moved[TSR_MAX_TURN][9];
+    double scale = 1.0 / (width * width);
+    p->n = w->n_turn;
+    p->log_det = 0.0;
+    for (int i = 0; i < p->n; i++) {
+        double(*x)[3] = c->backbone[w->turn[i].residue], u[3], r[3];
+        int phi = w->turn[i].kind == TSR_PHI;
+        const double *from = phi ? x[TSR_N] : x[TSR_CA];
+        tsr_vec3_sub(u, phi ? x[TSR_CA] : x[TSR_C], from);
+        tsr_vec3_normalize(u);
+        for (int e = TSR_N; e <= TSR_C; e++) {
+            tsr_vec3_sub(r, c->backbone[w->pivots.a][e], from);
+            tsr_vec3_cross(moved[i] + 3 * e, u, r);
+        }
+    }
+    for (int i = 0; i < p->n; i++) {
+        for (int j = 0; j <= i; j++) {
+            double sum = 0.0;
+            for (int e = 0; e < 9; e++)
+                sum += moved[i][e] * moved[j][e];
+            sum = scale * (kappa * sum + (i == j ? 1.0 : 0.0));
+            for (int k = 0; k < j; k++)
+                sum -= p->f[i][k] * p->f[j][k];
+            p->f[i][j] = i == j ? sqrt(sum) : sum / p->f[j][j];
+        }
+        p->log_det += log(p->f[i][i]);
+    }
+}
+
+/* log N(d; 0, C) = log N(-d; 0, C) but for a constant of n. */
+static double turns_log(const turns_density *p, const double d[TSR_MAX_TURN])
+{
+    double sum = 0.0;
+    for (int j = 0; j < p->n; j++) {
+        double z = 0.0;
+        for (int i = j; i < p->n; i++)
+            z += p->f[i][j] * d[i];
+        sum += z * z;
+    }
+    return p->log_det - 0.5 * sum;
+}
+
+/* Returns 0 where an angle is beyond pi: not what the way back would measure.
+ */
+static int turns_draw(const turns_density *p, gsl_rng *rng,
+                      double d[TSR_MAX_TURN])
+{
+    int within = 1;
+    for (int i = 0; i < p->n; i++)
+        d[i] = gsl_ran_gaussian_ziggurat(rng, 1.0);
+    for (int i = p->n - 1; i >= 0; i--) { /* F^T d = z */
+        for (int k = i + 1; k < p->n; k++)
+            d[i] -= p->f[k][i] * d[k];
+        d[i] /= p->f[i][i];
+        within &= fabs(d[i]) < PI;
+    }
+    return within;
+}
+
+/* Turns the torsions of `current` by d into `out`: atoms of the window up to N
+ * and CA of pivot a. All is about the axes of `current`: what follows axis i
+ * takes the turns i, i-1, ..., 0 one after the other. */
+static void turns_apply(const tsr_window *w, const tsr_conformation *current,
+                        const double d[TSR_MAX_TURN], tsr_conformation *out)
+{
+    tsr_motion all, one;
+    int begun = 0, k = 0;
+    for (int i = w->first; i <= w->pivots.a; i++) {
+        double(*x)[3] = current->backbone[i], (*y)[3] = out->backbone[i];
+        if (begun) {
+            tsr_motion_apply(&all, y[TSR_N]);
+            tsr_motion_apply(&all, y[TSR_CA]);
+        }
+        if (i == w->pivots.a)
+            return;
+        for (int kind = TSR_PHI; kind <= TSR_PSI; kind++) {
+            if (k < w->n_turn && w->turn[k].residue == i &&
+                w->turn[k].kind == (tsr_torsion_kind)kind) {
+                int at = kind == TSR_PHI ? TSR_N : TSR_CA;
+                tsr_motion_about(&one, x[at], x[at + 1], d[k++]);
+                if (begun)
+                    tsr_motion_compose(&all, &all, &one);
+                else
+                    all = one;
+                begun = 1;
+            }
+            if (begun)
+                tsr_motion_apply(&all, y[kind == TSR_PHI ? TSR_C : TSR_O]);
+        }
+    }
+}
+
+/* ---- the move ---- */
 
 typedef struct {
     double weight;
@@ -128,18 +318,16 @@ static int concerted_targets(const void *options, const tsr_topology *topology)
     return tsr_window_list(topology, (int)o->residues, NULL);
 }
 
-/* ---- the move ---- */
-
 static double step_width(const concerted_state *s, int window)
 {
     return tsr_step_width(&s->step, &s->learnt[window], PI);
 }
 
 static void set_turns(const concerted_state *s, int window,
-                      const tsr_conformation *c, tsr_turns *turns)
+                      const tsr_conformation *c, turns_density *turns)
 {
-    tsr_turns_set(turns, &s->window[window], c, step_width(s, window),
-                  s->options.stiffness);
+    turns_set(turns, &s->window[window], c, step_width(s, window),
+              s->options.stiffness);
 }
 
 static double find_both(const concerted_state *s, const tsr_window *w,
@@ -167,7 +355,7 @@ static void concerted_propose(void *state, const tsr_conformation *current,
     int number = (int)gsl_rng_uniform_int(rng, (unsigned long)s->n_window);
     const tsr_window *w = &s->window[number];
     double d[TSR_MAX_TURN], log_p[TSR_MAX_CLOSURE];
-    tsr_turns there, back;
+    turns_density there, back;
     tsr_closures here, found;
     double log_z;
     int own;
@@ -175,9 +363,9 @@ static void concerted_propose(void *state, const tsr_conformation *current,
     proposal->n_span = 0;
     proposal->log_ratio = 0.0;
     set_turns(s, number, current, &there);
-    if (!tsr_turns_draw(&there, rng, d))
+    if (!turns_draw(&there, rng, d))
         return;
-    tsr_turns_apply(w, current, d, proposed);
+    turns_apply(w, current, d, proposed);
     log_z = find_both(s, w, current, proposed, &here, &found, log_p, &own);
     if (own < 0) {
         tsr_conformation_copy(s->topology, proposed, current, w->first,
@@ -190,7 +378,7 @@ static void concerted_propose(void *state, const tsr_conformation *current,
                                   w->pivots.c - w->first + 1);
     set_turns(s, number, proposed, &back);
     proposal->log_ratio =
-        tsr_turns_log(&back, d) - tsr_turns_log(&there, d) + log_z -
+        turns_log(&back, d) - turns_log(&there, d) + log_z -
         tsr_closures_log_z(&here, &found.at[k], s->options.width, log_p) +
         here.at[own].log_f - found.at[k].log_f;
     proposal->n_span = 1;
@@ -207,7 +395,7 @@ static double concerted_log_ratio(const void *state,
         return 0.0;
     const tsr_window *w = &s->window[proposal->target];
     double d[TSR_MAX_TURN], log_p[TSR_MAX_CLOSURE];
-    tsr_turns there, back;
+    turns_density there, back;
     tsr_closures here, found;
     double log_z;
     int old;
@@ -225,7 +413,7 @@ static double concerted_log_ratio(const void *state,
         return (double)-INFINITY;
     set_turns(s, proposal->target, current, &there);
     set_turns(s, proposal->target, proposed, &back);
-    return tsr_turns_log(&back, d) - tsr_turns_log(&there, d) + log_z -
+    return turns_log(&back, d) - turns_log(&there, d) + log_z -
            tsr_closures_log_z(&here, &found.at[new], s->options.width, log_p) +
            here.at[old].log_f - found.at[new].log_f;
 }

@@ -5,11 +5,11 @@
  * the measure of position and orientation. A chain that moves as a whole
  * (structure.mobile) needs no more. A part inside a chain pulls at its linkers:
  * on one side, or on both, the linker is closed again at three of its residues
- * (closure_choice.h, which has the ratio); what lies beyond the other side is
+ * (closure.h, which has the ratio); what lies beyond the other side is
  * carried along. The pivots are chosen without regard to the conformation.
  * Source: for the closure Dodd, Boone & Theodorou 1993. */
 #include "core/vec3.h"
-#include "moves/closure_choice.h"
+#include "moves/closure.h"
 #include "moves/move.h"
 
 #include <gsl/gsl_randist.h>

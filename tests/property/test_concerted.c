@@ -5,7 +5,7 @@
 #include "core/vec3.h"
 #include "molecule/geometry.h"
 #include "moves/closure.h"
-#include "moves/concerted_window.h"
+#include "moves/concerted.h"
 #include "moves/move.h"
 
 #include <gsl/gsl_linalg.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "core/random.h"
-#include "moves/closure_roots.h"
+#include "moves/closure.h"
 #include "tests/unit/closure_problem.h"
 
 #include <float.h>

@@ -1,10 +1,10 @@
 /* Windows of a concerted rotation: where a stretch of chain may change while
  * both its ends stay. */
-#ifndef TSR_MOVES_CONCERTED_WINDOW_H
-#define TSR_MOVES_CONCERTED_WINDOW_H
+#ifndef TSR_MOVES_CONCERTED_H
+#define TSR_MOVES_CONCERTED_H
 
 #include "molecule/topology.h"
-#include "moves/closure_choice.h"
+#include "moves/closure.h"
 
 enum { TSR_MAX_PRE = 8, TSR_MAX_TURN = 2 * TSR_MAX_PRE };
 
