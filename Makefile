@@ -353,6 +353,6 @@ help: ## this list
 -include $(LIB_O:.o=.d) $(MAIN_O:.o=.d) $(TESTS:=.d) $(SLOW:=.d) \
     $(BUILD)/tests/oracle/write_trace.d $(BUILD)/tests/oracle/write_run.d \
     $(BUILD)/tests/oracle/write_strand.d \
-    $(BUILD)/tests/oracle/write_trajectory.d $(BUILD)/bench/bench_engine.d $(BUILD)/bench/bench_grid.d
+    $(BUILD)/tests/oracle/write_trajectory.d $(BUILD)/bench/bench_engine.d
 
 .SECONDARY:

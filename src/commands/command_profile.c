@@ -60,10 +60,9 @@ static const tsr_option options[] = {
     {.name = "method",
      .argument = "NAME",
      .initial = "auto",
-     .doc = "direct (pairs) or device-fft (a grid, in double precision) on the "
-            "device, fft or quadrature (both on the host's cores, in double "
-            "precision), or auto: the fastest by their measured costs "
-            "(docs/forward-model.md)"},
+     .doc = "direct (pairs, on the device), fft (a grid) or quadrature (plane "
+            "waves, both on the host's cores, in double precision), or auto: "
+            "the fastest by their measured costs (docs/forward-model.md)"},
     {.name = "background",
      .argument = "B",
      .initial = "none",
@@ -145,8 +144,8 @@ static const char *const bodies_words[] = {"atoms", "two", "one", NULL};
 static const char *const solvent_words[] = {"layer", "atoms", "foxs", NULL};
 static const char *const radiation_words[] = {"xray", "neutron", NULL};
 static const char *const weight_words[] = {"equal", "squares", "entropy", NULL};
-static const char *const method_words[] = {"direct",     "device-fft", "fft",
-                                           "quadrature", "auto",       NULL};
+static const char *const method_words[] = {"direct", "fft", "quadrature",
+                                           "auto", NULL};
 static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
 
 typedef struct {
@@ -358,12 +357,10 @@ static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
         return tsr_fail(err, TSR_E_USAGE,
                         "--solvent-model is of atoms; bodies have that of "
                         "their table");
-    if (s->bodies != TSR_PROFILE_ATOMS &&
-        (s->method == TSR_METHOD_FFT || s->method == TSR_METHOD_DEVICE_FFT))
+    if (s->bodies != TSR_PROFILE_ATOMS && s->method == TSR_METHOD_FFT)
         return tsr_fail(err, TSR_E_USAGE,
-                        "--method %s is of atoms: tables of bodies are not "
-                        "smooth enough in q for a grid",
-                        tsr_profile_method_name((tsr_profile_method)s->method));
+                        "--method fft is of atoms: tables of bodies are not "
+                        "smooth enough in q for a grid");
     return check_unused(args, has_data, err);
 }
 

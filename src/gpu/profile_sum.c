@@ -3,8 +3,6 @@
 
 #include "core/clock.h"
 #include "gpu/debye_sum.h"
-#include "gpu/fft.h"
-#include "gpu/grid_fft.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +17,6 @@ struct tsr_profile_sum {
     tsr_debye_sum *direct; /* for d_bound and n_q; NULL until one is needed */
     double d_bound;
     int n_q;
-    tsr_grid_fft *grid; /* NULL until one is needed */
 };
 
 static int is_reference(const tsr_profile_sum *s)
@@ -47,10 +44,6 @@ tsr_status tsr_profile_sum_new(const char *device, tsr_profile_method method,
     TSR_THEN(status, tsr_method_speed_measure(&s->speed, err));
     if (status == TSR_OK && strcmp(device, "auto") != 0)
         status = open_device(s, err);
-    if (status == TSR_OK && is_reference(s) && method == TSR_METHOD_DEVICE_FFT)
-        status = tsr_fail(err, TSR_E_USAGE,
-                          "--method device-fft is a device's, and --device "
-                          "reference has none: --method fft is the host's");
     if (status != TSR_OK) {
         tsr_profile_sum_free(s);
         return status;
@@ -64,7 +57,6 @@ void tsr_profile_sum_free(tsr_profile_sum *sum)
     if (sum == NULL)
         return;
     tsr_debye_sum_free(sum->direct);
-    tsr_grid_fft_free(sum->grid);
     tsr_device_free(sum->device);
     free(sum->device_name);
     free(sum);
@@ -76,8 +68,6 @@ const char *tsr_profile_sum_describe(const tsr_profile_sum *sum)
         return "grid FFT on the host, double precision";
     if (sum->used == TSR_METHOD_QUADRATURE)
         return "plane waves on the host, double precision";
-    if (sum->used == TSR_METHOD_DEVICE_FFT && sum->grid != NULL)
-        return tsr_grid_fft_describe(sum->grid);
     return sum->direct != NULL ? tsr_debye_sum_describe(sum->direct)
                                : "reference, double precision";
 }
@@ -108,44 +98,15 @@ static void direct_speed(const tsr_profile_sum *s, double d_bound, int n_q,
                                                                      : 0.0);
 }
 
-/* The same of its grid, on PoCL and on an H200. Until the device is open there
- * is none. */
-static void grid_speed(const tsr_profile_sum *s, tsr_method_speed *speed)
-{
-    static const double lanes_spread_s = 1.2e-6, lanes_point_s = 4e-8,
-                        gpu_spread_s = 1.6e-9, gpu_point_s = 2.5e-11,
-                        gpu_units = 132.0;
-    static const double build_s = 0.3;
-    const tsr_device_info *info =
-        s->device != NULL ? tsr_device_get_info(s->device) : NULL;
-    speed->device_point_s = 0.0;
-    if (info == NULL || !tsr_grid_fft_fits(info, 0.0))
-        return;
-    double times = speed->host / speed->n_thread;
-    speed->device_spread_s = times * lanes_spread_s;
-    speed->device_point_s = times * lanes_point_s;
-    if (info->type != TSR_DEVICE_CPU) {
-        times = gpu_units / fmax(1.0, info->compute_units);
-        speed->device_spread_s = times * gpu_spread_s;
-        speed->device_point_s = times * gpu_point_s;
-    }
-    speed->device_start_s = s->grid == NULL ? build_s : 0.0;
-    speed->device_side = tsr_fft_longest(info);
-    speed->device_bytes =
-        fmin((double)info->max_alloc_bytes, (double)info->global_bytes / 1.2);
-}
-
 static void predict(const tsr_profile_sum *s, const tsr_debye_spec *spec,
                     double d, double d_bound, tsr_method_speed *speed,
                     double seconds[TSR_N_METHOD])
 {
     direct_speed(s, d_bound, spec->n_q, speed);
-    grid_speed(s, speed);
     for (int k = 0; k < TSR_N_METHOD; k++)
         seconds[k] = tsr_method_seconds((tsr_profile_method)k, spec, d, speed);
     if (s->no_grid)
-        seconds[TSR_METHOD_FFT] = seconds[TSR_METHOD_DEVICE_FFT] =
-            (double)INFINITY;
+        seconds[TSR_METHOD_FFT] = (double)INFINITY;
 }
 
 /* The fastest, or the one that was asked for. A device is opened to be asked
@@ -156,11 +117,10 @@ static tsr_status choose(tsr_profile_sum *s, const tsr_debye_spec *spec,
 {
     tsr_method_speed speed = s->speed;
     double seconds[TSR_N_METHOD];
-    int is_device =
-        s->method == TSR_METHOD_DIRECT || s->method == TSR_METHOD_DEVICE_FFT;
     predict(s, spec, d, d_bound, &speed, seconds);
     double host = fmin(seconds[TSR_METHOD_FFT], seconds[TSR_METHOD_QUADRATURE]);
-    if (is_device || (s->method == TSR_METHOD_AUTO && host > speed.start_s)) {
+    if (s->method == TSR_METHOD_DIRECT ||
+        (s->method == TSR_METHOD_AUTO && host > speed.start_s)) {
         TSR_TRY(open_device(s, err));
         predict(s, spec, d, d_bound, &speed, seconds);
     }
@@ -194,22 +154,6 @@ static tsr_status make_direct(tsr_profile_sum *s, const tsr_debye_spec *spec,
     return tsr_debye_sum_test(s->direct, NULL, err);
 }
 
-static tsr_status make_grid(tsr_profile_sum *s, tsr_err *err)
-{
-    if (s->grid != NULL)
-        return TSR_OK;
-    TSR_TRY(tsr_grid_fft_new(s->device, &s->grid, err));
-    return tsr_grid_fft_test(s->grid, NULL, err);
-}
-
-static void tell_parts(const tsr_profile_sum *s, tsr_log *log)
-{
-    const tsr_grid_fft_seconds parts = tsr_grid_fft_last(s->grid);
-#define TELL(name) tsr_debug(log, "grid: " #name " %.3g s", parts.name);
-    TSR_GRID_FFT_PARTS(TELL)
-#undef TELL
-}
-
 tsr_status tsr_profile_sum_run(tsr_profile_sum *sum, const tsr_debye_spec *spec,
                                double d_ang, double d_bound_ang, tsr_log *log,
                                const tsr_debye_progress *progress,
@@ -220,13 +164,9 @@ tsr_status tsr_profile_sum_run(tsr_profile_sum *sum, const tsr_debye_spec *spec,
     TSR_TRY(choose(sum, spec, d_ang, d_bound_ang, log, result, err));
     if (result->method == TSR_METHOD_DIRECT)
         TSR_TRY(make_direct(sum, spec, d_bound_ang, err));
-    if (result->method == TSR_METHOD_DEVICE_FFT)
-        TSR_TRY(make_grid(sum, err));
     sum->used = result->method;
     double started = tsr_clock_s();
-    if (result->method == TSR_METHOD_DEVICE_FFT)
-        status = tsr_grid_fft_run(sum->grid, spec, profile, err);
-    else if (result->method != TSR_METHOD_DIRECT)
+    if (result->method != TSR_METHOD_DIRECT)
         status = tsr_method_run(result->method, spec, d_ang,
                                 sum->speed.n_thread, progress, profile, err);
     else if (sum->device != NULL)
@@ -234,9 +174,5 @@ tsr_status tsr_profile_sum_run(tsr_profile_sum *sum, const tsr_debye_spec *spec,
     else
         status = tsr_debye_reference(spec, progress, profile, err);
     result->seconds = tsr_clock_s() - started;
-    if (result->method == TSR_METHOD_DEVICE_FFT) {
-        result->seconds -= tsr_grid_fft_last(sum->grid).make;
-        tell_parts(sum, log);
-    }
     return status;
 }

@@ -1,6 +1,6 @@
-/* Debye profiles by the fastest way there is here: pairs or a grid on the
- * device, a grid or plane waves on the host (scattering/profile_method.h), as
- * their costs predict; and what stays from one molecule to the next. */
+/* Debye profiles by the fastest way there is here: pairs on the device, a grid
+ * or plane waves on the host (scattering/profile_method.h), as their costs
+ * predict; and what stays from one molecule to the next. */
 #ifndef TSR_GPU_PROFILE_SUM_H
 #define TSR_GPU_PROFILE_SUM_H
 
@@ -21,7 +21,7 @@ void tsr_profile_sum_free(tsr_profile_sum *sum);
 typedef struct {
     tsr_profile_method method;
     double seconds, predicted_s; /* a device's opening and the build of its
-                                    programs are of the prediction alone */
+                                    program are of the prediction alone */
 } tsr_profile_sum_result;
 
 /* profile [n_pair][n_q] out, within 1e-5 of sqrt(I_aa I_bb). d_ang: the largest

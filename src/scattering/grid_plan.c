@@ -35,22 +35,8 @@ static const double fine_step = 2e-4;
 /* How far the form factors themselves reach, both of a pair: Angstrom. */
 static const double own_size = 20.0;
 
-static const tsr_grid_options defaults = {
-    .oversampling = 1.6, .window = 16.0, .margin = 3.0, .mode_error = 1e-6};
-
-static tsr_grid_options with_defaults(const tsr_grid_options *options)
-{
-    tsr_grid_options o = defaults;
-    if (options != NULL && options->oversampling > 0.0)
-        o.oversampling = options->oversampling;
-    if (options != NULL && options->window > 0.0)
-        o.window = options->window;
-    if (options != NULL && options->margin > 0.0)
-        o.margin = options->margin;
-    if (options != NULL && options->mode_error > 0.0)
-        o.mode_error = options->mode_error;
-    return o;
-}
+/* pi / (h q_top); beta of the window; the box's margin in window / k_cut. */
+static const double oversampling = 1.6, window = 16.0, wanted_margin = 3.0;
 
 /* ---- the box ---- */
 
@@ -123,12 +109,11 @@ static int good_size(int least)
     }
 }
 
-void tsr_grid_plan_box(const tsr_debye_spec *spec,
-                       const tsr_grid_options *options, tsr_grid_plan *out)
+void tsr_grid_plan_box(const tsr_debye_spec *spec, tsr_grid_plan *out)
 {
     double own[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, low[3], size[3];
     double q_top = (spec->n_q - 1) * spec->dq_inv_ang;
-    *out = (tsr_grid_plan){.options = with_defaults(options)};
+    *out = (tsr_grid_plan){0};
     memcpy(out->axis, own, sizeof own);
     extent(spec, out->axis, out->low, size);
     double volume = (size[0] + 1.0) * (size[1] + 1.0) * (size[2] + 1.0);
@@ -141,10 +126,10 @@ void tsr_grid_plan_box(const tsr_debye_spec *spec,
         memcpy(size, other, sizeof other);
     }
     sort_axes(out, size);
-    out->h_ang = PI / (out->options.oversampling * q_top);
+    out->h_ang = PI / (oversampling * q_top);
     out->k_cut = PI / out->h_ang;
-    double width = out->options.window / out->k_cut;
-    double margin = fmax(out->options.margin * width, 2.0 * width + own_size);
+    double width = window / out->k_cut;
+    double margin = fmax(wanted_margin * width, 2.0 * width + own_size);
     for (int c = 0; c < 3; c++) {
         out->n_filled[c] = (int)floor(size[c] / out->h_ang) + WIDTH + 1;
         int wide = (int)ceil((2.0 * size[c] + margin) / out->h_ang) + 1;
@@ -161,7 +146,7 @@ static double kernel(const tsr_grid_plan *p, double x)
     return inside > 0.0 ? exp(p->beta * (sqrt(inside) - 1.0)) : 0.0;
 }
 
-double tsr_grid_at(const tsr_grid_plan *plan, int axis, const double xyz[3])
+static double place(const tsr_grid_plan *plan, int axis, const double xyz[3])
 {
     return (tsr_vec3_dot(plan->axis[axis], xyz) - plan->low[axis]) /
                plan->h_ang +
@@ -170,7 +155,7 @@ double tsr_grid_at(const tsr_grid_plan *plan, int axis, const double xyz[3])
 
 int tsr_grid_first(const tsr_grid_plan *plan, int axis, const double xyz[3])
 {
-    return (int)ceil(tsr_grid_at(plan, axis, xyz) - 0.5 * WIDTH);
+    return (int)ceil(place(plan, axis, xyz) - 0.5 * WIDTH);
 }
 
 /* One piece of the kernel from a point of the grid to the next, over all of
@@ -208,7 +193,7 @@ void tsr_grid_place(const tsr_grid_plan *plan, const double xyz[3],
                     int first[3], double weight[3][TSR_GRID_WIDTH])
 {
     for (int c = 0; c < 3; c++) {
-        double at = tsr_grid_at(plan, c, xyz), base = ceil(at - 0.5 * WIDTH);
+        double at = place(plan, c, xyz), base = ceil(at - 0.5 * WIDTH);
         first[c] = (int)base;
         weights_of(plan, base - at + 0.5 * WIDTH, weight[c]);
     }
@@ -238,7 +223,7 @@ static void fill_axes(tsr_grid_plan *p,
 
 double tsr_grid_window(const tsr_grid_plan *plan, double q_inv_ang)
 {
-    double x = q_inv_ang / plan->k_cut, beta = plan->options.window;
+    double x = q_inv_ang / plan->k_cut, beta = window;
     double root = x < 1.0 ? beta * sqrt(1.0 - x * x) : 0.0;
     return gsl_sf_bessel_I0_scaled(root) / gsl_sf_bessel_I0_scaled(beta) *
            exp(root - beta);
@@ -414,12 +399,11 @@ static tsr_status reserve(const tsr_factor_modes *modes, tsr_grid_plan *p,
 }
 
 tsr_status tsr_grid_plan_make(const tsr_debye_spec *spec,
-                              const tsr_factor_modes *modes,
-                              const tsr_grid_options *options,
-                              tsr_grid_plan *out, tsr_err *err)
+                              const tsr_factor_modes *modes, tsr_grid_plan *out,
+                              tsr_err *err)
 {
-    tsr_grid_plan_box(spec, options, out);
-    out->beta = 0.976 * PI * WIDTH * (1.0 - 0.5 / out->options.oversampling);
+    tsr_grid_plan_box(spec, out);
+    out->beta = 0.976 * PI * WIDTH * (1.0 - 0.5 / oversampling);
     gsl_integration_glfixed_table *rule =
         gsl_integration_glfixed_table_alloc(N_NODE);
     tsr_status status = reserve(modes, out, err);

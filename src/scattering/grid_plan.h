@@ -45,16 +45,7 @@ static inline int tsr_modes_end(const tsr_factor_modes *m, int comp)
  * between two of them. */
 enum { TSR_GRID_WIDTH = 8, TSR_GRID_TERM = 14 };
 
-/* What decides, of which 0 takes the default. */
 typedef struct {
-    double oversampling; /* pi / (h q_top), above 1 */
-    double window;       /* beta of the window */
-    double margin;       /* of the box, in window / k_cut */
-    double mode_error;
-} tsr_grid_options;
-
-typedef struct {
-    tsr_grid_options options;
     double axis[3][3];    /* rows: the box's axes, x, y and z */
     double low[3], h_ang; /* least coordinates along them; spacing */
     int n[3];             /* points of the box */
@@ -72,22 +63,19 @@ typedef struct {
 
 /* Errors: TSR_E_NOMEM. */
 tsr_status tsr_grid_plan_make(const tsr_debye_spec *spec,
-                              const tsr_factor_modes *modes,
-                              const tsr_grid_options *options,
-                              tsr_grid_plan *out, tsr_err *err);
+                              const tsr_factor_modes *modes, tsr_grid_plan *out,
+                              tsr_err *err);
 void tsr_grid_plan_clear(tsr_grid_plan *plan);
 
 /* Box alone, without tables: what the cost follows from. */
-void tsr_grid_plan_box(const tsr_debye_spec *spec,
-                       const tsr_grid_options *options, tsr_grid_plan *out);
+void tsr_grid_plan_box(const tsr_debye_spec *spec, tsr_grid_plan *out);
 
 /* The share of the spectrum's power that the window leaves at q. */
 double tsr_grid_window(const tsr_grid_plan *plan, double q_inv_ang);
 
-/* Where a particle lies: its place along an axis, in points; the first point
- * that it is spread on, which is the next from WIDTH / 2 before; first points
- * and weights along each axis. */
-double tsr_grid_at(const tsr_grid_plan *plan, int axis, const double xyz[3]);
+/* Where a particle lies along an axis: the first point that it is spread on,
+ * which is the next from WIDTH / 2 before; first points and weights along each
+ * axis. */
 int tsr_grid_first(const tsr_grid_plan *plan, int axis, const double xyz[3]);
 void tsr_grid_place(const tsr_grid_plan *plan, const double xyz[3],
                     int first[3], double weight[3][TSR_GRID_WIDTH]);

@@ -189,7 +189,7 @@ void tsr_grid_size_of(const tsr_debye_spec *spec, tsr_grid_size *out)
 {
     tsr_grid_plan plan;
     int most = TYPICAL_MODE;
-    tsr_grid_plan_box(spec, NULL, &plan);
+    tsr_grid_plan_box(spec, &plan);
     work w = {.spec = spec, .plan = plan};
     set_sizes(&w);
     w.modes.n = spec->n_type < most ? spec->n_type : most;
@@ -197,12 +197,8 @@ void tsr_grid_size_of(const tsr_debye_spec *spec, tsr_grid_size *out)
     *out = (tsr_grid_size){.n_mode = w.modes.n,
                            .n_pair = w.n_pair,
                            .n_point = (double)plan.n[0] * plan.n[1] * plan.n[2],
-                           .longest = plan.n[0],
                            .bytes = (double)n_plane(&w) * (double)w.plane *
                                     sizeof *w.grid};
-    for (int i = 1; i < 3; i++)
-        if (plan.n[i] > out->longest)
-            out->longest = plan.n[i];
     for (int i = 0; i < spec->n; i++)
         out->n_spread +=
             spec->weight != NULL && spec->weight[i] > 0.0 ? 1.0 : w.modes.n;
@@ -561,7 +557,7 @@ static tsr_status run(work *w, const tsr_debye_progress *progress,
     return tell(progress, 1.0, err);
 }
 
-tsr_status tsr_grid_check(const tsr_debye_spec *spec, tsr_err *err)
+static tsr_status check(const tsr_debye_spec *spec, tsr_err *err)
 {
     double q_top = (spec->n_q - 1) * spec->dq_inv_ang;
     TSR_TRY(tsr_debye_check(spec, err));
@@ -574,21 +570,18 @@ tsr_status tsr_grid_check(const tsr_debye_spec *spec, tsr_err *err)
     return TSR_OK;
 }
 
-tsr_status tsr_grid_sum(const tsr_debye_spec *spec,
-                        const tsr_grid_options *options, int n_thread,
+tsr_status tsr_grid_sum(const tsr_debye_spec *spec, int n_thread,
                         const tsr_debye_progress *progress, double *profile,
                         tsr_err *err)
 {
+    static const double mode_error = 1e-6;
     work w = {.spec = spec, .n_thread = n_thread};
-    TSR_TRY(tsr_grid_check(spec, err));
-    double error = options != NULL && options->mode_error > 0.0
-                       ? options->mode_error
-                       : 1e-6;
-    tsr_status status = tsr_factor_modes_make(spec, error, &w.modes, err);
+    TSR_TRY(check(spec, err));
+    tsr_status status = tsr_factor_modes_make(spec, mode_error, &w.modes, err);
     if (status == TSR_OK && w.modes.n > MAX_MODE)
         status = tsr_fail(err, TSR_E_INTERNAL, "%d modes of form factors",
                           w.modes.n);
-    TSR_THEN(status, tsr_grid_plan_make(spec, &w.modes, options, &w.plan, err));
+    TSR_THEN(status, tsr_grid_plan_make(spec, &w.modes, &w.plan, err));
     if (status == TSR_OK) {
         set_sizes(&w);
         status = reserve(&w, err);

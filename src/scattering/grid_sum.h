@@ -21,7 +21,6 @@ typedef struct {
     int n_mode, n_pair;
     double n_spread; /* particles times their modes */
     double n_point;  /* of the grid */
-    int longest;     /* of its sides, points */
     double bytes;
 } tsr_grid_size;
 
@@ -31,15 +30,10 @@ void tsr_grid_size_of(const tsr_debye_spec *spec, tsr_grid_size *out);
  * modes' curves are exact to. */
 extern const double tsr_grid_q_most;
 
-/* Refuses what no grid can do: TSR_E_RANGE (q), those of tsr_debye_check. */
-tsr_status tsr_grid_check(const tsr_debye_spec *spec, tsr_err *err);
-
 /* profile [n_pair][n_q] out, as tsr_debye_reference's, which it meets to 1e-5
- * of sqrt(I_aa I_bb). options: NULL for the defaults. The number of threads
- * does not change the result. Errors: TSR_E_RANGE (q), TSR_E_NOMEM, those of
- * tsr_debye_check and of progress. */
-tsr_status tsr_grid_sum(const tsr_debye_spec *spec,
-                        const tsr_grid_options *options, int n_thread,
+ * of sqrt(I_aa I_bb). The number of threads does not change the result. Errors:
+ * TSR_E_RANGE (q), TSR_E_NOMEM, those of tsr_debye_check and of progress. */
+tsr_status tsr_grid_sum(const tsr_debye_spec *spec, int n_thread,
                         const tsr_debye_progress *progress, double *profile,
                         tsr_err *err);
 

@@ -13,13 +13,12 @@
 #include <unistd.h>
 
 static const double grid_start_s = 4e-3, grid_spread_s = 0.4e-6,
-                    grid_point_s = 1.6e-8, grid_sort_s = 1e-7;
+                    grid_point_s = 1.6e-8;
 static const double wave_start_s = 3e-4, wave_s = 0.85e-9;
 
 const char *tsr_profile_method_name(tsr_profile_method method)
 {
-    static const char *const name[] = {"direct", "device-fft", "fft",
-                                       "quadrature", "auto"};
+    static const char *const name[] = {"direct", "fft", "quadrature", "auto"};
     return name[method];
 }
 
@@ -89,35 +88,15 @@ static double grid_seconds(const tsr_debye_spec *spec,
     return speed->host * (grid_start_s + parallel / speed->n_thread);
 }
 
-/* The host makes the plan and sorts; the device keeps all modes, or pairs, of
- * all points. */
-static double device_grid_seconds(const tsr_debye_spec *spec,
-                                  const tsr_method_speed *speed)
-{
-    tsr_grid_size size;
-    tsr_grid_size_of(spec, &size);
-    double most = fmax(size.n_mode, size.n_pair);
-    if (!(speed->device_point_s > 0.0) || size.longest > speed->device_side ||
-        most * size.n_point * sizeof(double) > speed->device_bytes)
-        return (double)INFINITY;
-    return speed->host * (grid_start_s + grid_sort_s * spec->n) +
-           speed->device_start_s +
-           speed->device_spread_s * (double)spec->n * size.n_mode +
-           speed->device_point_s * size.n_point *
-               (double)(size.n_mode + size.n_pair);
-}
-
 double tsr_method_seconds(tsr_profile_method method, const tsr_debye_spec *spec,
                           double d_ang, const tsr_method_speed *speed)
 {
     double n = spec->n;
-    if ((method == TSR_METHOD_FFT || method == TSR_METHOD_DEVICE_FFT) &&
+    if (method == TSR_METHOD_FFT &&
         (spec->n_q - 1) * spec->dq_inv_ang > tsr_grid_q_most)
         return (double)INFINITY;
     if (method == TSR_METHOD_FFT)
         return grid_seconds(spec, speed);
-    if (method == TSR_METHOD_DEVICE_FFT)
-        return device_grid_seconds(spec, speed);
     if (method == TSR_METHOD_QUADRATURE)
         return speed->host *
                (wave_start_s +
@@ -132,7 +111,7 @@ tsr_status tsr_method_run(tsr_profile_method method, const tsr_debye_spec *spec,
                           tsr_err *err)
 {
     if (method == TSR_METHOD_FFT)
-        return tsr_grid_sum(spec, NULL, n_thread, progress, profile, err);
+        return tsr_grid_sum(spec, n_thread, progress, profile, err);
     if (method == TSR_METHOD_QUADRATURE)
         return tsr_plane_wave_sum(spec, d_ang, n_thread, progress, profile,
                                   err);

@@ -7,14 +7,13 @@
 
 typedef enum {
     TSR_METHOD_DIRECT,     /* pairs: gpu/debye_sum.h, or the reference */
-    TSR_METHOD_DEVICE_FFT, /* gpu/grid_fft.h */
     TSR_METHOD_FFT,        /* scattering/grid_sum.h */
     TSR_METHOD_QUADRATURE, /* scattering/plane_wave.h */
     TSR_N_METHOD,
     TSR_METHOD_AUTO = TSR_N_METHOD
 } tsr_profile_method;
 
-/* "direct", "device-fft", "fft", "quadrature", "auto". */
+/* "direct", "fft", "quadrature", "auto". */
 const char *tsr_profile_method_name(tsr_profile_method method);
 
 typedef struct {
@@ -24,11 +23,6 @@ typedef struct {
     double pair_s;       /* of a direct sum, for each pair and q */
     double start_s;      /* before its first sum */
     double memory_bytes; /* that a method may take; 0: not known */
-    /* A device's grid: for each particle and mode; for each point and
-     * transform, 0: there is none; before its first sum; most bytes, and most
-     * points of a side. */
-    double device_spread_s, device_point_s, device_start_s, device_bytes;
-    int device_side;
 } tsr_method_speed;
 
 /* Threads, memory, and what a trial of less than a millisecond takes. What is

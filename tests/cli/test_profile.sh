@@ -52,26 +52,17 @@ json "has no chi2" "'chi2' not in s[0] and s[0]['rg_model'] > 10"
 expect "the reference, double precision" 0 "" profile atoms.pdb --q-max 0.3 \
     --n-q 31
 cp out.txt exact.txt
-for method in auto direct device-fft fft quadrature; do
-    if [ $method = device-fft ] && [ -n "$without" ]; then continue; fi
+for method in auto direct fft quadrature; do
     expect "and by $method" 0 "" on_device atoms.pdb --q-max 0.3 --n-q 31 \
         --method $method
     check "agree to 1e-5" sh -c "paste out.txt exact.txt | awk '!/^#/ {n++} !/^#/ &&
         (\$2 / \$4 - 1 > 1e-5 || \$2 / \$4 - 1 < -1e-5) {exit 1}
         END {if (n != 31) exit 1}'"
 done
-if [ -z "$without" ]; then
-    expect "json of a device's grid" 0 "" on_device atoms.pdb --json \
-        --method device-fft
-    json "says what was predicted" "s[0]['method'] == 'device-fft' \
-        and d['engine'].startswith('grid FFT, double precision') \
-        and s[0]['predicted_seconds'] > 0 and s[0]['engine_seconds'] > 0"
-fi
-expect "no such method" 64 "expected direct, device-fft, fft, quadrature or auto" \
+expect "no such method" 64 "expected direct, fft, quadrature or auto" \
     profile atoms.pdb --method fmm
 expect "the reference sums pairs" 0 "" profile atoms.pdb --json
 json "as it says" "s[0]['method'] == 'direct' and s[0]['predicted_seconds'] > 0"
-expect "it has no grid" 64 "the host's" profile atoms.pdb --method device-fft
 expect "bodies on a grid" 64 "not smooth enough" \
     profile one.pdb --bodies two --method fft
 # A device that cannot be had is not asked for where the host is faster.

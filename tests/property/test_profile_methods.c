@@ -53,35 +53,11 @@ static void a_grid_knows_its_end(void **state)
     const tsr_method_speed speed = {.n_thread = 2, .host = 1.0};
     molecule_make(&m, BALL, 1, 10.0, 10.0, 3);
     double *got = calloc((size_t)(N_PAIR * m.spec.n_q), sizeof *got);
-    assert_int_equal(tsr_grid_sum(&m.spec, NULL, 1, NULL, got, &err),
-                     TSR_E_RANGE);
+    assert_int_equal(tsr_grid_sum(&m.spec, 1, NULL, got, &err), TSR_E_RANGE);
     assert_non_null(strstr(err.message, "10"));
     assert_true(
         isinf(tsr_method_seconds(TSR_METHOD_FFT, &m.spec, m.d, &speed)));
     free(got);
-    molecule_clear(&m);
-}
-
-/* A device's transforms have a longest side, which the choice knows. */
-static void a_device_has_a_longest_side(void **state)
-{
-    (void)state;
-    molecule m;
-    tsr_grid_size size;
-    tsr_method_speed speed = {.n_thread = 2,
-                              .host = 1.0,
-                              .device_spread_s = 1e-9,
-                              .device_point_s = 1e-11,
-                              .device_bytes = 1e12};
-    molecule_make(&m, ROD, 400, 900.0, 0.3, 3);
-    tsr_grid_size_of(&m.spec, &size);
-    assert_true(size.longest > 100 && size.longest < size.n_point);
-    speed.device_side = size.longest;
-    assert_true(isfinite(
-        tsr_method_seconds(TSR_METHOD_DEVICE_FFT, &m.spec, m.d, &speed)));
-    speed.device_side--;
-    assert_true(
-        isinf(tsr_method_seconds(TSR_METHOD_DEVICE_FFT, &m.spec, m.d, &speed)));
     molecule_clear(&m);
 }
 
@@ -132,22 +108,17 @@ static void threads_change_nothing(void **state)
 static void costs_order_the_methods(void **state)
 {
     (void)state;
-    tsr_method_speed speed = {
+    const tsr_method_speed speed = {
         .n_thread = 2, .host = 1.0, .pair_s = 6e-11, .start_s = 0.35};
     static const struct {
         shape kind;
         int n;
-        double d, device_point_s, device_bytes;
+        double d;
         tsr_profile_method best;
-    } want[] = {{BALL, 300, 25.0, 0.0, 0.0, TSR_METHOD_QUADRATURE},
-                {BALL, 30000, 100.0, 0.0, 0.0, TSR_METHOD_FFT},
-                {BALL, 300, 1500.0, 0.0, 0.0, TSR_METHOD_DIRECT},
-                {BALL, 30000, 100.0, 1e-11, 1e9, TSR_METHOD_DEVICE_FFT},
-                {BALL, 30000, 100.0, 1e-11, 1e6, TSR_METHOD_FFT}};
-    for (int i = 0; i < 5; i++) {
-        speed.device_point_s = want[i].device_point_s;
-        speed.device_bytes = want[i].device_bytes;
-        speed.device_side = 1536;
+    } want[] = {{BALL, 300, 25.0, TSR_METHOD_QUADRATURE},
+                {BALL, 30000, 100.0, TSR_METHOD_FFT},
+                {BALL, 300, 1500.0, TSR_METHOD_DIRECT}};
+    for (int i = 0; i < 3; i++) {
         molecule m;
         molecule_make(&m, want[i].kind, want[i].n, want[i].d, 0.5, 2);
         int best = 0;
@@ -168,7 +139,6 @@ int main(void)
         cmocka_unit_test(methods_are_debye),
         cmocka_unit_test(other_ends_of_q),
         cmocka_unit_test(a_grid_knows_its_end),
-        cmocka_unit_test(a_device_has_a_longest_side),
         cmocka_unit_test(fewer_components),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(costs_order_the_methods),
