@@ -101,13 +101,9 @@ int tsr_likelihood_coefficients(const tsr_likelihood *likelihood, int view,
 int tsr_likelihood_corners(const tsr_likelihood *likelihood, int view,
                            double (*value)[TSR_N_CONTRAST]);
 
-/* From now on partial profiles are those of all atoms, S_ab included, folded as
- * posterior/setup.h says: what the bodies would add is left out. radius_ang:
- * r_m of the atoms' G. Before chains start. */
-void tsr_likelihood_take_atoms(tsr_likelihood *likelihood, double radius_ang);
-
-/* The same of particles, of which engines then make the profiles; borrowed. The
- * bodies' form factors are kept, for a surrogate. Errors: TSR_E_NOMEM. */
+/* From now on partial profiles are those of particles, which engines make;
+ * borrowed. The bodies' form factors are kept, for a surrogate. Before chains
+ * start. Errors: TSR_E_NOMEM. */
 tsr_status tsr_likelihood_take_particles(tsr_likelihood *likelihood,
                                          const tsr_particles *particles,
                                          tsr_err *err);

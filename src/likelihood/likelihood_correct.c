@@ -90,9 +90,10 @@ tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood, int view,
     return status;
 }
 
-void tsr_likelihood_take_atoms(tsr_likelihood *likelihood, double radius_ang)
+/* Partial profiles of particles are folded and have S_ab in them: what bodies
+ * would add is left out. radius_ang: r_m of the atoms' G. */
+static void leave_bodies(tsr_likelihood *l, double radius_ang)
 {
-    tsr_likelihood *l = likelihood;
     const int n_q = l->grid.n_q;
     for (int k = 0; k < l->n_pair * n_q; k++)
         l->self[k] = 0.0;
@@ -132,7 +133,7 @@ tsr_status tsr_likelihood_take_particles(tsr_likelihood *likelihood,
         probe->n_type = particles->n_kind;
     }
     l->particles = particles;
-    tsr_likelihood_take_atoms(l, particles->radius_ang);
+    leave_bodies(l, particles->radius_ang);
     return TSR_OK;
 }
 

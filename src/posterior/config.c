@@ -92,7 +92,7 @@ static const tsr_field structure_fields[] = {
               .is_path = 1, .doc = "table to use instead of the shipped one"),
     {0}};
 
-static const char *const layer_words[] = {"rides", "own", NULL};
+static const char *const layer_words[] = {"rides", NULL};
 
 static const tsr_field solvent_fields[] = {
     TSR_FIELD(DOUBLE, "density", tsr_solvent_config, density,
@@ -104,8 +104,7 @@ static const tsr_field solvent_fields[] = {
         CHOICE, "layer", tsr_solvent_config, layer, .initial = "rides",
         .words = layer_words,
         .doc = "of draws of all atoms (structure.bodies): rides: the start's "
-               "water goes along with its atoms; own: that of each "
-               "conformation's surface, which is slower"),
+               "water goes along with its atoms"),
     {0}};
 
 static const char *const learn_words[] = {"all", "ratio", "none", NULL};

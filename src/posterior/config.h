@@ -36,11 +36,9 @@ typedef struct {
 
 enum { TSR_MOVE_OPTIONS = 256 }; /* bytes at most */
 
-enum { TSR_LAYER_RIDES, TSR_LAYER_OWN };
-
 typedef struct {
     double density; /* e/A^3 */
-    int layer;      /* index: rides, own */
+    int layer;      /* rides: there is no other */
 } tsr_solvent_config;
 
 enum { TSR_LEARN_ALL, TSR_LEARN_RATIO, TSR_LEARN_NONE };
@@ -112,9 +110,6 @@ void tsr_config_clear(tsr_config *config);
  * cannot be is TSR_E_CONFIG, beginning with the key. */
 void tsr_config_settle(tsr_config *config);
 tsr_status tsr_config_check(const tsr_config *config, tsr_err *err);
-
-/* Are draws of all atoms, with water that rides along? */
-int tsr_config_rides(const tsr_config *config);
 
 /* Why a run does not know the curves of its molecule's atoms; NULL: it does,
  * where its file has them. */

@@ -8,12 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-int tsr_config_rides(const tsr_config *config)
-{
-    return config->structure.bodies == TSR_CONFIG_ATOMS &&
-           config->solvent.layer == TSR_LAYER_RIDES;
-}
-
 const char *tsr_config_no_atoms(const tsr_config *config)
 {
     const tsr_structure_config *c = &config->structure;
@@ -45,24 +39,15 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.bodies: atoms needs structure.file: a "
                         "sequence has no atoms of its own");
-    if (tsr_config_rides(c) && s->starts.n > 0)
+    if (s->bodies == TSR_CONFIG_ATOMS && s->starts.n > 0)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.starts: the water of one structure rides "
-                        "along (structure.bodies: atoms); leave starts out, or "
-                        "set solvent.layer: own");
-    if (tsr_config_rides(c) && strcmp(c->device.use, "reference") == 0)
+                        "along (structure.bodies: atoms); leave starts out");
+    if (s->bodies == TSR_CONFIG_ATOMS &&
+        strcmp(c->device.use, "reference") == 0)
         return tsr_fail(err, TSR_E_CONFIG,
                         "device.use: the reference engine has bodies alone; "
-                        "structure.bodies: atoms needs a device, or "
-                        "solvent.layer: own");
-    const char *unknown = tsr_config_no_atoms(c);
-    if (s->bodies == TSR_CONFIG_ATOMS && !tsr_config_rides(c) && !s->still &&
-        unknown != NULL)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "solvent.layer: own: bodies propose, and what they "
-                        "lack is not known, since %s: all atoms would take no "
-                        "proposal; leave that out, or set solvent.layer: rides",
-                        unknown);
+                        "structure.bodies: atoms needs a device");
     if (s->starts.n > s->states)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.starts: %d files for %ld state%s; a state "

@@ -114,10 +114,10 @@ tsr_status tsr_setup_make_engine(const tsr_setup *setup,
                                  const tsr_device *device, int n_system,
                                  tsr_engine **out, tsr_err *err);
 
-/* Where draws are of all atoms with water that rides along, and chains move
- * them: the likelihood becomes one of particles. Once the devices are open.
- * Errors: those of tsr_atom_curves_new, of tsr_atom_particles_new and of the
- * engine's self-test. */
+/* Where draws are of all atoms, and chains move them: the likelihood becomes
+ * one of particles. Once the devices are open. Errors: those of
+ * tsr_atom_curves_new, of tsr_atom_particles_new and of the engine's self-test.
+ */
 tsr_status tsr_setup_ride(const tsr_config *config, tsr_log *log,
                           tsr_setup *setup, tsr_err *err);
 
@@ -138,9 +138,8 @@ tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
                                    tsr_sampler *sampler, int last,
                                    tsr_setup *setup, tsr_err *err);
 
-/* r_m of its atoms' G, its likelihood, and the partial profiles of the first
- * conformation [n_pair] [n_q] out. */
-double tsr_setup_atom_radius(const tsr_atom_target *target);
+/* Its likelihood, and the partial profiles of a conformation [n_pair][n_q] out.
+ */
 tsr_likelihood *tsr_setup_atom_likelihood(tsr_atom_target *target);
 tsr_status tsr_setup_atom_partial(tsr_atom_target *target,
                                   const tsr_conformation *conformation,

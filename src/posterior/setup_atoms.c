@@ -1,16 +1,13 @@
 /* Draws of all atoms: what structure.bodies: atoms adds to a run.
  *
- * With water that rides along, and by plane waves (GPUs), the likelihood is one
- * of particles (posterior/atom_particles.h), which chains move as they do
- * bodies.
+ * By plane waves (GPUs) the likelihood is one of particles
+ * (posterior/atom_particles.h), which chains move as they do bodies.
  *
  * Else chains move with bodies, whose curves, corrected, are near those of all
  * atoms (setup_model_error.c). The place above each ladder (sampler/fine.h) is
- * of the posterior whose curve is that of all atoms: of the particles, or, with
- * water of each conformation's own, of atoms and their surface, for which
- * nothing is left of the model's error. Terms keep what they learn of a
- * profile's error, so that this posterior has terms of its own, from the same
- * entries of the configuration. */
+ * of the posterior whose curve is that of the particles. Terms keep what they
+ * learn of a profile's error, so that this posterior has terms of its own, from
+ * the same entries of the configuration. */
 #include "posterior/setup.h"
 
 #include "posterior/atom_curves.h"
@@ -30,14 +27,9 @@ typedef struct {
 
 struct tsr_atom_target {
     const tsr_setup *setup;
-    tsr_atom_curves_spec spec;
     tsr_likelihood *likelihood;
-    double radius_ang; /* r_m of G, which no conformation changes */
     tsr_fine_model model;
     pthread_mutex_t lock;
-    int n_free, n_room; /* curves that no thread uses now */
-    tsr_atom_curves **free_one;
-    /* with water that rides along: */
     tsr_engine *engine; /* of the particles, a system for each thread */
     int n_seat;
     seat *seat; /* [n_seat] */
@@ -83,60 +75,6 @@ tsr_status tsr_setup_sum_atoms(const tsr_setup *setup,
 
 /* ---- curves for many threads ---- */
 
-/* One that no other thread has; made where there is none. */
-static tsr_status borrow(tsr_atom_target *t, tsr_atom_curves **curves,
-                         tsr_err *err)
-{
-    *curves = NULL;
-    pthread_mutex_lock(&t->lock);
-    if (t->n_free > 0)
-        *curves = t->free_one[--t->n_free];
-    pthread_mutex_unlock(&t->lock);
-    return *curves != NULL ? TSR_OK
-                           : tsr_atom_curves_new(&t->spec, NULL, curves, err);
-}
-
-static void give_back(tsr_atom_target *t, tsr_atom_curves *curves)
-{
-    pthread_mutex_lock(&t->lock);
-    if (t->n_free == t->n_room) {
-        const int n_room = 2 * t->n_room + 16;
-        tsr_atom_curves **more =
-            realloc(t->free_one, (size_t)n_room * sizeof(*more));
-        if (more != NULL) {
-            t->free_one = more;
-            t->n_room = n_room;
-        }
-    }
-    if (t->n_free < t->n_room) {
-        t->free_one[t->n_free++] = curves;
-        curves = NULL;
-    }
-    pthread_mutex_unlock(&t->lock);
-    tsr_atom_curves_free(curves); /* out of memory for the list */
-}
-
-static tsr_status profile_own(void *context,
-                              const tsr_conformation *conformation,
-                              double *partial, tsr_err *err)
-{
-    tsr_atom_target *t = context;
-    const size_t n_q = (size_t)t->likelihood->grid.n_q;
-    tsr_atom_curves *curves;
-    double radius_ang;
-    double *six = calloc(TSR_N_COMP_PAIR * n_q, sizeof *six);
-    TSR_TRY(tsr_allocated(six, err));
-    tsr_status status = borrow(t, &curves, err);
-    if (status == TSR_OK) {
-        status =
-            tsr_setup_sum_atoms(t->setup, t->likelihood, curves, conformation,
-                                six, partial, &radius_ang, err);
-        give_back(t, curves);
-    }
-    free(six);
-    return status;
-}
-
 /* There are as many seats as threads. */
 static int take_seat(tsr_atom_target *t)
 {
@@ -149,9 +87,8 @@ static int take_seat(tsr_atom_target *t)
     return k;
 }
 
-static tsr_status profile_riding(void *context,
-                                 const tsr_conformation *conformation,
-                                 double *partial, tsr_err *err)
+static tsr_status profile(void *context, const tsr_conformation *conformation,
+                          double *partial, tsr_err *err)
 {
     tsr_atom_target *t = context;
     const tsr_particles *own = t->setup->particles;
@@ -171,12 +108,7 @@ tsr_status tsr_setup_atom_partial(tsr_atom_target *target,
                                   const tsr_conformation *conformation,
                                   double *partial, tsr_err *err)
 {
-    return target->model.profile(target, conformation, partial, err);
-}
-
-double tsr_setup_atom_radius(const tsr_atom_target *target)
-{
-    return target->radius_ang;
+    return profile(target, conformation, partial, err);
 }
 
 tsr_likelihood *tsr_setup_atom_likelihood(tsr_atom_target *target)
@@ -191,9 +123,6 @@ void tsr_setup_atom_target_free(tsr_atom_target *target)
     tsr_atom_target *t = target;
     if (t == NULL)
         return;
-    for (int k = 0; k < t->n_free; k++)
-        tsr_atom_curves_free(t->free_one[k]);
-    free(t->free_one);
     for (int k = 0; k < t->n_seat && t->seat != NULL; k++) {
         tsr_batch_free(t->seat[k].batch);
         free(t->seat[k].place);
@@ -228,29 +157,6 @@ static tsr_status read_again(const tsr_config *config, tsr_atom_target *t,
     return status;
 }
 
-/* Its profiles are those of atoms with water of their own. */
-static tsr_status take_own(tsr_atom_target *t, tsr_err *err)
-{
-    const tsr_setup *s = t->setup;
-    const tsr_likelihood *l = s->likelihood;
-    tsr_atom_curves *curves = NULL;
-    double *six = calloc(TSR_N_COMP_PAIR * (size_t)l->grid.n_q, sizeof *six);
-    double *partial =
-        calloc((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
-    tsr_status status = six == NULL || partial == NULL
-                            ? tsr_no_memory(err)
-                            : borrow(t, &curves, err);
-    TSR_THEN(status, tsr_setup_sum_atoms(s, t->likelihood, curves, s->first,
-                                         six, partial, &t->radius_ang, err));
-    if (status == TSR_OK)
-        tsr_likelihood_take_atoms(t->likelihood, t->radius_ang);
-    if (curves != NULL)
-        give_back(t, curves);
-    free(six);
-    free(partial);
-    return status;
-}
-
 static tsr_status make_particles(const tsr_config *config, tsr_setup *s,
                                  tsr_err *err)
 {
@@ -279,13 +185,13 @@ static void tell_particles(const tsr_setup *s, tsr_log *log)
 }
 
 /* The engine and the grid on the molecule itself, against a direct sum. */
-static tsr_status check_riding(tsr_atom_target *t, tsr_err *err)
+static tsr_status check_particles(tsr_atom_target *t, tsr_err *err)
 {
     const tsr_setup *s = t->setup;
     double *partial = calloc((size_t)tsr_likelihood_n_profile(t->likelihood),
                              sizeof *partial);
     tsr_status status = tsr_allocated(partial, err);
-    TSR_THEN(status, profile_riding(t, s->first, partial, err));
+    TSR_THEN(status, profile(t, s->first, partial, err));
     TSR_THEN(status,
              tsr_likelihood_check(t->likelihood, s->topology, s->scattering,
                                   s->first, partial, NULL, err));
@@ -294,13 +200,12 @@ static tsr_status check_riding(tsr_atom_target *t, tsr_err *err)
 }
 
 /* Its profiles are those of particles. */
-static tsr_status take_riding(const tsr_config *config, tsr_atom_target *t,
-                              tsr_log *log, tsr_setup *s, tsr_err *err)
+static tsr_status take_particles(const tsr_config *config, tsr_atom_target *t,
+                                 tsr_log *log, tsr_setup *s, tsr_err *err)
 {
     TSR_TRY(make_particles(config, s, err));
     TSR_TRY(tsr_likelihood_take_particles(t->likelihood, s->particles, err));
     tell_particles(s, log);
-    t->radius_ang = s->particles->radius_ang;
     t->n_seat = (s->n_thread > s->n_engine ? s->n_thread : s->n_engine) + 1;
     t->seat = calloc((size_t)t->n_seat, sizeof *t->seat);
     TSR_TRY(tsr_allocated(t->seat, err));
@@ -312,7 +217,7 @@ static tsr_status take_riding(const tsr_config *config, tsr_atom_target *t,
         TSR_TRY(tsr_allocated(t->seat[k].place, err));
         TSR_TRY(tsr_batch_new(t->engine, 1, &t->seat[k].batch, err));
     }
-    TSR_TRY(check_riding(t, err));
+    TSR_TRY(check_particles(t, err));
     return tsr_setup_model_error(config, t->likelihood, t->engine, log, s, err);
 }
 
@@ -329,7 +234,7 @@ tsr_status tsr_setup_ride(const tsr_config *config, tsr_log *log,
                           tsr_setup *setup, tsr_err *err)
 {
     tsr_setup *s = setup;
-    if (!tsr_config_rides(config))
+    if (config->structure.bodies != TSR_CONFIG_ATOMS)
         return TSR_OK;
     tsr_status status = make_particles(config, s, err);
     TSR_THEN(status,
@@ -345,7 +250,6 @@ tsr_status tsr_setup_take_atoms(const tsr_config *config, tsr_log *log,
                                 tsr_setup *setup, tsr_err *err)
 {
     tsr_setup *s = setup;
-    const int rides = tsr_config_rides(config);
     if (config->structure.bodies != TSR_CONFIG_ATOMS || s->particles != NULL)
         return TSR_OK;
     tsr_atom_target *t = calloc(1, sizeof *t);
@@ -353,28 +257,13 @@ tsr_status tsr_setup_take_atoms(const tsr_config *config, tsr_log *log,
     pthread_mutex_init(&t->lock, NULL);
     s->atom_target = t;
     t->setup = s;
-    t->spec = (tsr_atom_curves_spec){.topology = s->topology,
-                                     .model = s->model,
-                                     .file = config->structure.file,
-                                     .density = config->solvent.density,
-                                     .grid = s->likelihood->grid,
-                                     .device = s->device[0]};
     tsr_status status = read_again(config, t, err);
-    if (status == TSR_OK && rides)
-        status = test_waves(s, err);
-    TSR_THEN(status,
-             rides ? take_riding(config, t, log, s, err) : take_own(t, err));
+    TSR_THEN(status, test_waves(s, err));
+    TSR_THEN(status, take_particles(config, t, log, s, err));
     if (status != TSR_OK)
         return tsr_wrap(err, status, "structure.bodies: atoms");
-    if (!rides) {
-        free(s->model_error_text); /* that is the bodies' */
-        s->model_error_text = strdup("none, since draws are of all atoms");
-        TSR_TRY(tsr_allocated(s->model_error_text, err));
-    }
     t->model =
-        (tsr_fine_model){.target = s->target,
-                         .context = t,
-                         .profile = rides ? profile_riding : profile_own};
+        (tsr_fine_model){.target = s->target, .context = t, .profile = profile};
     t->model.target.likelihood = t->likelihood;
     t->model.target.n_share = 0;
     t->model.target.share = NULL;

@@ -450,9 +450,6 @@ static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
         .has_data = has_data,
         .is_gpu = tsr_setup_has_gpu(s),
         .walks = tsr_setup_will_walk(s),
-        .has_fine = config->structure.bodies == TSR_CONFIG_ATOMS &&
-                    !tsr_config_rides(config) &&
-                    tsr_likelihood_n_profile(s->likelihood) > 0,
         .n_thread = s->n_thread,
         .n_state = tsr_target_n_state(&s->target),
         .room = has_data && tsr_setup_has_gpu(s) ? room_for(s) : 0.0,

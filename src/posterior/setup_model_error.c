@@ -494,7 +494,7 @@ tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
                tsr_examples_size(&x.of, 1) * sizeof *x.of.bodies);
         add_bodies(&x, i);
     }
-    x.radius_ang = tsr_setup_atom_radius(setup->atom_target);
+    x.radius_ang = setup->particles->radius_ang;
     tsr_words_begin(&words);
     for (; x.of.view < l->n_view && status == TSR_OK; x.of.view++)
         if (l->view[x.of.view].atoms != NULL) {

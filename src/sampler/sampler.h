@@ -66,8 +66,6 @@ enum { TSR_POPULATION_LEAST = 16 };
 typedef struct {
     int has_data, is_gpu, n_thread, n_state;
     int walks;         /* 1: chains walk by a surrogate on the device */
-    int has_fine;      /* 1: draws are of a finer model (fine.h), whose curves
-                          are dear */
     double room;       /* systems that the devices have room for */
     double least_beta; /* of the likelihood; 1 / t_max has to be more */
     int is_placed; /* 1: data say where the molecule lies, as its file does */

@@ -18,7 +18,7 @@ enum {
     A_LAUNCH = 64,
     WALKING = 256
 };
-static const double usual_thin = 10.0, fine_thin = 50.0;
+static const double usual_thin = 10.0;
 static const double t_max_few = 20.0, t_max_many = 1e6;
 
 static const char *const start_words[] = {"auto", "file", "prior", NULL};
@@ -46,13 +46,10 @@ const tsr_field tsr_sampler_fields[] = {
             "rhat<1.01,ess>400), at most 200000 of all chains together, or "
             "2000 "
             "of each where that is more"),
-    TSR_FIELD(
-        NUMBER_OR_WORD, "thin", tsr_sampler_options, thin, .unit = "steps",
-        .initial = "auto", .min = 1, .max = 1e9, .words = auto_words,
-        .doc = "from one stored draw to the next; auto: 10, with "
-               "solvent.layer: own "
-               "50, so that the curve of all atoms for each draw does not take "
-               "most of the time"),
+    TSR_FIELD(NUMBER_OR_WORD, "thin", tsr_sampler_options, thin,
+              .unit = "steps", .initial = "auto", .min = 1, .max = 1e9,
+              .words = auto_words,
+              .doc = "from one stored draw to the next; auto: 10"),
     TSR_FIELD(
         NUMBER_OR_WORD, "temperatures", tsr_sampler_options, temperatures,
         .initial = "auto", .min = 1.0, .max = TSR_MAX_TEMPERATURES,
@@ -150,7 +147,7 @@ tsr_status tsr_sampler_settle(tsr_sampler_options *options,
                               const tsr_sampler_place *place, tsr_err *err)
 {
     const tsr_sampler_place *p = place;
-    set(&options->thin, p->has_fine ? fine_thin : usual_thin);
+    set(&options->thin, usual_thin);
     const int is_wide = p->is_gpu && p->has_data &&
                         p->room >= (double)FEW_CHAINS * MANY_RUNGS * p->n_state;
     const int is_tall = is_wide || (options->evidence && p->has_data);

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Draws of all atoms (structure.bodies: atoms): what is stored is of the curve of
-# all atoms, goes on to the bit, and is refused where there are none. First with
-# water of every conformation's own, then with water that rides along.
+# all atoms, goes on to the bit, and is refused where there are none. First
+# without hydration, where nothing is left of the model's error, then with water
+# that rides along.
 . tests/cli/expect.sh
 needs_venv "draws of all atoms"
 lar=$shared/saxs/lar_fn3_1_2/model.pdb
@@ -12,17 +13,14 @@ fi
 # the linker of two domains with some of both
 awk '/^ATOM/ && substr($0, 23, 4) + 0 >= 82 && substr($0, 23, 4) + 0 <= 122' \
     "$lar" >model.pdb
-device=cpu
-if is_sanitized; then device=reference; fi
 cat >run.yaml <<END
 structure: {file: model.pdb, flexible: ["A:97-103"], bodies: atoms}
-solvent: {layer: own}
-contrast: {c2: 1}
+contrast: {c2: 0}
 data: [{file: curve.dat, noise: {model: measured, scale: 1}, background: 0}]
 sampler: {chains: 4, warmup: 400, draws: 20, thin: 10, temperatures: 4, evidence: true, start: file}
-device: {use: $device, threads: 2}
+device: {use: cpu, threads: 2}
 output: {directory: out, trajectory_every: 1}
-simulate: {points: 60, q_range: [0.01, 0.25], error: 0.03, c2: 1}
+simulate: {points: 60, q_range: [0.01, 0.25], error: 0.03, c2: 0}
 END
 expect "simulate" 0 "" "$program" simulate run.yaml --output curve.dat
 expect "run" 0 "bodies propose draws of all atoms" "$program" run run.yaml
@@ -35,7 +33,7 @@ check "how often they gave a draw is told" grep -q 'the bodies. chains gave' \
 expect "a draw with its atoms" 0 "" "$program" export out --draws 2/17 \
     --atoms all --raw -o draw.pdb
 expect "their curve" 0 "" "$program" profile draw.pdb --data curve.dat --c1 1 \
-    --c2 1 --background 0 --json
+    --c2 0 --background 0 --json
 cat >look.py <<'END'
 import json, sys
 import h5py
@@ -106,10 +104,10 @@ expect "a run of all three" 0 "bodies propose draws of all atoms" "$program" run
 expect "a draw of it" 0 "" "$program" export beside --draws 2/17 --atoms all \
     --raw -o draw.pdb
 expect "its curve" 0 "" "$program" profile draw.pdb --data curve.dat --c1 1 \
-    --c2 1 --background 0 --json
+    --c2 0 --background 0 --json
 check "chi2 of X-rays" "$python" look.py chi2 beside/trace.h5
 expect "as neutrons see it" 0 "" "$program" profile draw.pdb --data sans.dat \
-    --radiation neutron --d2o 0.42 --deuterated A=0.75 --c1 1 --c2 1 \
+    --radiation neutron --d2o 0.42 --deuterated A=0.75 --c1 1 --c2 0 \
     --background fit --json
 check "chi2 of neutrons" "$python" look.py chi2_2 beside/trace.h5
 expect "in the map" 0 "" "$program" map cc draw.pdb --map own.mrc -r 8 \
@@ -119,10 +117,9 @@ check "is where it was" grep -qE '"cc_box": *0\.9[0-9]' out.txt
 # ---- asked by solve ----
 expect "solve" 0 "1 state: solved/1" "$program" solve model.pdb curve.dat \
     --states 1 --output solved --set structure.bodies=atoms \
-    --set solvent.layer=own \
     --set structure.still=false --set 'structure.flexible=["A:97-103"]' \
     --set sampler.warmup=20 --set sampler.chains=2 --set sampler.thin=2 \
-    --set sampler.temperatures=4 --set sampler.draws=30 --set device.use=$device
+    --set sampler.temperatures=4 --set sampler.draws=30 --set device.use=cpu
 check "its draws are of atoms" grep -q 'the bodies. chains gave' \
     solved/1/run.log
 
@@ -135,20 +132,18 @@ sed '/ CB \| CG /d' model.pdb >cut.pdb
 expect "incomplete residues" 65 "bodies: atoms.*residues lack atoms" "$program" \
     run run.yaml --output none --set structure.file=cut.pdb
 
+expect "no device" 78 "device.use: the reference engine" "$program" check run.yaml \
+    --set device.use=reference
+expect "several structures" 78 "structure.starts: the water of one" \
+    "$program" check run.yaml --set structure.states=2 \
+    --set 'structure.starts=[{file: model.pdb}]'
+expect "another layer" 78 "'own' is not known: expected one of rides" "$program" check run.yaml \
+    --set solvent.layer=own
+
 # ---- water that rides along ----
-expect "not without a device" 78 "device.use: the reference engine" "$program" \
-    check run.yaml --set solvent.layer=rides --set device.use=reference
-expect "nor from several structures" 78 "structure.starts: the water of one" \
-    "$program" check run.yaml --set solvent.layer=rides --set structure.states=2 \
-    --set 'structure.starts=[{file: model.pdb}]' --set device.use=cpu
-expect "nor bodies that propose what they know nothing of" 78 \
-    "solvent.layer: own: bodies propose.*model_error is none" \
-    "$program" check run.yaml --set model_error.learn=none
-expect "unless nothing moves" 0 "" "$program" check run.yaml \
-    --set model_error.learn=none --set structure.still=true \
-    --set 'structure.flexible=[]'
-if is_sanitized; then exit $bad; fi
-sed 's/layer: own/layer: rides/; s/^contrast:.*/contrast: {c2: infer}/; s/directory: out/directory: rides/
+expect "simulate with water" 0 "" "$program" simulate run.yaml --set simulate.c2=1 \
+    --output curve.dat --force
+sed 's/^contrast:.*/contrast: {c2: infer}/; s/directory: out/directory: rides/
     s/warmup: 400/warmup: 200/' run.yaml >rides.yaml
 for way in auto waves; do # bodies propose draws; chains move all atoms
     by="--set device.engine=$way"
@@ -185,7 +180,7 @@ check "bodies proposed" grep -q 'the bodies. chains gave' auto/run.log
 check "all atoms moved" grep -q 'engine: plane waves' waves/run.log
 check "draws are what was offered, or stay" "$python" look.py places auto/trace.h5
 # nothing moves: curve and chi2 of the start are those of its atoms
-expect "the start" 0 "" "$program" run run.yaml --set solvent.layer=rides \
+expect "the start" 0 "" "$program" run run.yaml --set contrast.c2=1 \
     --set structure.flexible=[] --set structure.still=true --output still \
     --set sampler.warmup=0 --set device.engine=waves
 expect "its atoms" 0 "" "$program" export still --draws 0/0 --atoms all --raw \

@@ -51,19 +51,19 @@ static void settles(void **state)
         double chains, temperatures, t_max;
         int start;
     } expected[] = {
-        {{1, 0, 16, 1, 0, 0, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_PRIOR},
-        {{1, 0, 16, 1, 0, 0, 0.0, 0.0, 1}, 4, 6, 20.0, TSR_START_FILE},
-        {{1, 0, 2, 1, 0, 0, 0.0, 0.1, 0}, 4, 6, 5.0, TSR_START_FILE},
-        {{1, 1, 16, 1, 0, 0, 1e6, 0.0, 0}, 128, 16, 1e6, TSR_START_PRIOR},
-        {{1, 1, 16, 1, 0, 0, 1e6, 0.0, 1}, 128, 16, 1e6, TSR_START_PRIOR},
-        {{1, 1, 16, 3, 0, 0, 1e6, 0.0, 0}, 64, 16, 1e6, TSR_START_PRIOR},
-        {{1, 1, 16, 3, 0, 0, 1e6, 0.1, 0}, 64, 16, 5.0, TSR_START_FILE},
-        {{1, 1, 16, 1, 0, 0, 500.0, 0.0, 0}, 31, 16, 1e6, TSR_START_PRIOR},
-        {{1, 1, 16, 1, 0, 0, 60.0, 0.0, 0}, 10, 6, 20.0, TSR_START_PRIOR},
-        {{1, 1, 16, 1, 1, 0, 1e6, 0.0, 0}, 16, 16, 1e6, TSR_START_PRIOR},
-        {{1, 1, 16, 2, 1, 0, 1e6, 0.0, 0}, 16, 16, 1e6, TSR_START_PRIOR},
-        {{1, 1, 16, 1, 1, 0, 100.0, 0.0, 0}, 6, 16, 1e6, TSR_START_PRIOR},
-        {{0, 1, 16, 1, 0, 0, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_FILE}};
+        {{1, 0, 16, 1, 0, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_PRIOR},
+        {{1, 0, 16, 1, 0, 0.0, 0.0, 1}, 4, 6, 20.0, TSR_START_FILE},
+        {{1, 0, 2, 1, 0, 0.0, 0.1, 0}, 4, 6, 5.0, TSR_START_FILE},
+        {{1, 1, 16, 1, 0, 1e6, 0.0, 0}, 128, 16, 1e6, TSR_START_PRIOR},
+        {{1, 1, 16, 1, 0, 1e6, 0.0, 1}, 128, 16, 1e6, TSR_START_PRIOR},
+        {{1, 1, 16, 3, 0, 1e6, 0.0, 0}, 64, 16, 1e6, TSR_START_PRIOR},
+        {{1, 1, 16, 3, 0, 1e6, 0.1, 0}, 64, 16, 5.0, TSR_START_FILE},
+        {{1, 1, 16, 1, 0, 500.0, 0.0, 0}, 31, 16, 1e6, TSR_START_PRIOR},
+        {{1, 1, 16, 1, 0, 60.0, 0.0, 0}, 10, 6, 20.0, TSR_START_PRIOR},
+        {{1, 1, 16, 1, 1, 1e6, 0.0, 0}, 16, 16, 1e6, TSR_START_PRIOR},
+        {{1, 1, 16, 2, 1, 1e6, 0.0, 0}, 16, 16, 1e6, TSR_START_PRIOR},
+        {{1, 1, 16, 1, 1, 100.0, 0.0, 0}, 6, 16, 1e6, TSR_START_PRIOR},
+        {{0, 1, 16, 1, 0, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_FILE}};
     for (size_t k = 0; k < sizeof expected / sizeof *expected; k++) {
         tsr_sampler_options o = {.chains = word,
                                  .temperatures = word,
@@ -79,12 +79,6 @@ static void settles(void **state)
         assert_true(o.temperatures.number == expected[k].temperatures);
         assert_true(o.t_max.word < 0 && o.t_max.number == expected[k].t_max);
     }
-    /* a curve of all atoms a draw costs many steps */
-    tsr_sampler_place finer = expected[0].place;
-    tsr_sampler_options seldom = {.thin = word, .draws = {-1, 7.0}};
-    finer.has_fine = 1;
-    assert_int_equal(tsr_sampler_settle(&seldom, &finer, NULL), TSR_OK);
-    assert_true(tsr_sampler_thin(&seldom) == 50);
     /* what was asked for stays */
     tsr_sampler_options o = {.chains = {-1, 3.0},
                              .temperatures = {-1, 5.0},
