@@ -3,8 +3,8 @@
  * all of them are. */
 #include "analysis/arrangements.h"
 
+#include "analysis/frames.h"
 #include "analysis/mean_shape.h"
-#include "analysis/shape.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,6 +42,7 @@ typedef struct {
     int *group;       /* [n] */
     int n_chain, n_draw;
     const double *chi2; /* [n_chain][n_draw]; NULL */
+    int last_chain;     /* of the run */
 } job;
 
 static tsr_status no_memory(tsr_err *err)
@@ -101,6 +102,109 @@ static void find_moves(job *j, int first, int n, double *moves)
         }
         moves[k] = sqrt(sum / d->n_residue);
     }
+}
+
+/* ---- average linkage ---- */
+
+/* The two groups that are nearest on average become one. The distances of the
+ * new group are the means of theirs, by size (Lance & Williams 1967), and each
+ * group remembers its nearest, so that a step looks at n of them and not at
+ * n^2. */
+typedef struct {
+    int n;
+    double *distance; /* [n][n] */
+    int *size;        /* [n] of the group that has that first member; 0: gone */
+    int *nearest;     /* [n] */
+    int *group;       /* [n] first member of the group of each */
+} linkage_job;
+
+static double *between(const linkage_job *j, int a, int b)
+{
+    return j->distance + (size_t)a * (size_t)j->n + (size_t)b;
+}
+
+static void nearest_group(linkage_job *j, int a)
+{
+    double least = HUGE_VAL;
+    j->nearest[a] = -1;
+    for (int b = 0; b < j->n; b++)
+        if (b != a && j->size[b] > 0 && *between(j, a, b) < least) {
+            least = *between(j, a, b);
+            j->nearest[a] = b;
+        }
+}
+
+/* The group that is nearest to another; -1: there is only one. */
+static int find_pair(const linkage_job *j)
+{
+    int best = -1;
+    for (int a = 0; a < j->n; a++)
+        if (j->size[a] > 0 && j->nearest[a] >= 0 &&
+            (best < 0 || *between(j, a, j->nearest[a]) <
+                             *between(j, best, j->nearest[best])))
+            best = a;
+    return best;
+}
+
+static void join_groups(linkage_job *j, int a, int b)
+{
+    const double wa = j->size[a], wb = j->size[b];
+    for (int c = 0; c < j->n; c++)
+        if (c != a && c != b && j->size[c] > 0)
+            *between(j, a, c) = *between(j, c, a) =
+                (wa * *between(j, a, c) + wb * *between(j, b, c)) / (wa + wb);
+    j->size[a] += j->size[b];
+    j->size[b] = 0;
+    for (int c = 0; c < j->n; c++)
+        if (j->group[c] == b)
+            j->group[c] = a;
+    nearest_group(j, a);
+    for (int c = 0; c < j->n; c++) {
+        if (j->size[c] == 0 || c == a)
+            continue;
+        if (j->nearest[c] == a || j->nearest[c] == b)
+            nearest_group(j, c);
+        else if (*between(j, c, a) < *between(j, c, j->nearest[c]))
+            j->nearest[c] = a;
+    }
+}
+
+/* Numbers of groups by size; returns how many. */
+static int number_groups(const linkage_job *j, int *group)
+{
+    int n_group = 0;
+    for (int a = 0; a < j->n; a++) {
+        int rank = 0;
+        n_group += j->size[a] > 0;
+        for (int b = 0; b < j->n && j->size[a] > 0; b++)
+            rank +=
+                j->size[b] > j->size[a] || (j->size[b] == j->size[a] && b < a);
+        j->nearest[a] = rank;
+    }
+    for (int c = 0; c < j->n; c++)
+        group[c] = j->nearest[j->group[c]];
+    return n_group;
+}
+
+int tsr_average_linkage(int n, double *distance, double threshold, int *group)
+{
+    int *room = malloc(3 * ((size_t)n + 1) * sizeof *room), n_group = 0;
+    linkage_job j = {n, distance, room, room + n, room + 2 * (size_t)n};
+    if (room == NULL)
+        return 0;
+    for (int a = 0; a < n; a++) {
+        j.size[a] = 1;
+        j.group[a] = a;
+    }
+    for (int a = 0; a < n; a++)
+        nearest_group(&j, a);
+    for (int a;
+         (a = find_pair(&j)) >= 0 && *between(&j, a, j.nearest[a]) < threshold;)
+        join_groups(&j, a < j.nearest[a] ? a : j.nearest[a],
+                    a < j.nearest[a] ? j.nearest[a] : a);
+    n_group = number_groups(&j, group);
+    free(room);
+    return n_group;
 }
 
 /* ---- groups of one state ---- */
@@ -181,13 +285,23 @@ static double mean_chi2(const job *j, int first, int n, int g)
     return sum / (double)count;
 }
 
-static void add_group(job *j, int first, int n, int g, double share)
+/* Of the chains: 0 the first half, 1 the rest. */
+static int half_of(const job *j, int i)
+{
+    return 2 * j->frame[j->at[i]].chain > j->last_chain;
+}
+
+/* count [2]: members in the halves, which hold n_half [2] conformations. */
+static void add_group(job *j, int first, int n, int g, const int *count,
+                      const int *n_half)
 {
     tsr_arrangement *item = &j->out->item[j->out->n++];
     const int at = middle(j, first, n, g, &item->spread);
     const tsr_drawn_frame *f = &j->frame[j->at[at]];
     item->state = f->state;
-    item->share = share;
+    item->share = (double)(count[0] + count[1]) / n;
+    for (int h = 0; h < 2; h++)
+        item->half[h] = (double)count[h] / n_half[h];
     item->frame = j->at[at];
     item->chain = f->chain;
     item->draw = f->draw;
@@ -201,19 +315,26 @@ static int group_state(job *j, int first, int n)
 {
     tsr_arrangements *o = j->out;
     const int s = o->n_state++;
+    int n_half[2] = {0};
     double told = 0.0;
+    for (int a = 0; a < n; a++)
+        n_half[half_of(j, first + a)]++;
+    o->n_seen[s] = n;
+    o->overlap[s] = n_half[0] > 0 && n_half[1] > 0 ? 0.0 : (double)NAN;
     find_moves(j, first, n, o->moves + s * o->domains->n_domain);
     fill_distances(j, first, n);
     o->n_group[s] =
         tsr_average_linkage(n, j->distance, o->threshold_ang, j->group + first);
     for (int g = 0; g < o->n_group[s]; g++) {
-        int count = 0;
+        int count[2] = {0};
         for (int a = 0; a < n; a++)
-            count += j->group[first + a] == g;
+            count[half_of(j, first + a)] += j->group[first + a] == g;
         if (g < TSR_MOST_ARRANGEMENTS)
-            add_group(j, first, n, g, (double)count / n);
+            add_group(j, first, n, g, count, n_half);
         o->n_main[s] += told < main_share;
-        told += (double)count / n;
+        told += (double)(count[0] + count[1]) / n;
+        o->overlap[s] +=
+            fmin((double)count[0] / n_half[0], (double)count[1] / n_half[1]);
     }
     return o->n_group[s] > 0;
 }
@@ -296,6 +417,9 @@ static tsr_status choose(job *j, tsr_frames *frames, tsr_err *err)
     int n = 0;
     if (draw != NULL && spread != NULL && j->at != NULL && total > 0)
         n = tsr_frames_spread(frames, most, spread, draw, &n_draw);
+    for (int i = 0; i < total; i++)
+        if (j->frame[i].chain > j->last_chain)
+            j->last_chain = j->frame[i].chain;
     for (int s = 0; s <= MOST_STATES; s++)
         for (int i = 0; i < n; i++)
             if (j->frame[spread[i]].state == s)

@@ -21,16 +21,17 @@
 enum { TSR_MOST_ARRANGEMENTS = 8 /* of a state that are told of */ };
 
 typedef struct {
-    int state;     /* of an ensemble from 1; 0: the only one */
-    double share;  /* of the state's draws */
-    double spread; /* Angstrom, of its members about the representative */
-    int frame;     /* the representative, the member nearest to the others: */
-    int chain;     /* its number in tsr_frames_list, */
-    long draw;     /* chain and draw */
-    double chi2;   /* mean of the members' draws; NaN: not known */
-    int mirror_of; /* an arrangement of the same state whose mirror image it
-                      is like; -1: none */
-    int alike;     /* one that has the same outline; -1: none */
+    int state;      /* of an ensemble from 1; 0: the only one */
+    double share;   /* of the state's draws */
+    double half[2]; /* of those of two halves of the chains, first and rest */
+    double spread;  /* Angstrom, of its members about the representative */
+    int frame;      /* the representative, the member nearest to the others: */
+    int chain;      /* its number in tsr_frames_list, */
+    long draw;      /* chain and draw */
+    double chi2;    /* mean of the members' draws; NaN: not known */
+    int mirror_of;  /* an arrangement of the same state whose mirror image it
+                       is like; -1: none */
+    int alike;      /* one that has the same outline; -1: none */
     double discrepancy; /* of that pair, normalised; NaN: neither */
 } tsr_arrangement;
 
@@ -42,9 +43,12 @@ typedef struct {
     double *moves; /* [n_state][n_domain] Angstrom: root mean square distance of
                       a domain from its mean place, once superposed */
     int n_state;   /* 1 or more */
-    int n_group[32];       /* [n_state] groups of each, the smallest too */
-    int n_main[32];        /* [n_state] those that hold 90 % of its draws */
-    int n;                 /* the largest of each state, by state and share */
+    int n_group[32];    /* [n_state] groups of each, the smallest too */
+    int n_main[32];     /* [n_state] those that hold 90 % of its draws */
+    int n_seen[32];     /* [n_state] conformations of each */
+    double overlap[32]; /* [n_state] of two halves of the chains: the sum over
+                           groups of the smaller share; NaN: one chain */
+    int n;              /* the largest of each state, by state and share */
     tsr_arrangement *item; /* [n] */
 } tsr_arrangements;
 
@@ -63,6 +67,12 @@ tsr_status tsr_arrangements_make(tsr_frames *frames, int fixed,
 void tsr_arrangements_free(tsr_arrangements *arrangements);
 
 /* The parts of it that know nothing of runs. */
+
+/* Groups of n things by average linkage: joins the two groups whose members are
+ * nearest on average, while that is below the threshold. distance [n][n], used
+ * up. group [n] out, from 0 by size, of equal ones the one with the first
+ * member first. Returns how many; 0: out of memory. Cost: some n^2. */
+int tsr_average_linkage(int n, double *distance, double threshold, int *group);
 
 /* The normalised spatial discrepancy of two clouds of n and m beads, each
  * brought onto the other as well as it will go: along the axes of inertia

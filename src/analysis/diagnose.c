@@ -68,9 +68,9 @@ tsr_status tsr_diagnose(tsr_trace_reader *reader,
     static tsr_status (*const ask[])(tsr_diagnosis *, tsr_trace_reader *,
                                      const tsr_diagnose_options *, tsr_check *,
                                      tsr_err *) = {
-        tsr_check_finite, tsr_check_chains, tsr_check_rhat,
-        tsr_check_ess,    tsr_check_stuck,  tsr_check_profile,
-        tsr_check_halves, tsr_check_groups, tsr_check_exchange,
+        tsr_check_finite, tsr_check_chains,       tsr_check_rhat,
+        tsr_check_ess,    tsr_check_stuck,        tsr_check_profile,
+        tsr_check_halves, tsr_check_arrangements, tsr_check_exchange,
     };
     *out = NULL;
     tsr_diagnosis *d = calloc(1, sizeof *d);

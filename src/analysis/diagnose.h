@@ -3,8 +3,8 @@
 #ifndef TSR_ANALYSIS_DIAGNOSE_H
 #define TSR_ANALYSIS_DIAGNOSE_H
 
+#include "analysis/arrangements.h"
 #include "analysis/convergence.h"
-#include "analysis/shape.h"
 #include "analysis/summary.h"
 #include "store/trace.h"
 
@@ -60,7 +60,7 @@ typedef struct {
     long warmup, draws; /* steps and draws that the run was asked for; 0: not
                            known */
     int is_still;       /* structures that were not to move */
-    const tsr_shape *shape; /* of the conformations; NULL: none */
+    const tsr_arrangements *arrangements; /* NULL: none */
     /* The line that goes on with the run, told once instead of a remedy by each
      * check that asks for more draws; NULL: there is none. Borrowed. */
     const char *advice;

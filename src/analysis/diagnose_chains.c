@@ -157,59 +157,76 @@ TSR_CHECK_FUNCTION(halves)
     return status;
 }
 
-/* The largest difference of a group's share between the halves, in standard
- * errors for `worth` independent draws in all. */
-static double largest_gap(const tsr_shape *shape, double worth)
+/* The largest difference of a share between the halves, in standard errors for
+ * `worth` independent draws in all. */
+static double largest_gap(const tsr_arrangements *a, int state, double worth)
 {
     double largest = 0.0;
-    for (int c = 0; c < shape->clusters.k; c++) {
-        const double a = shape->half[0][c], b = shape->half[1][c];
-        const double p = 0.5 * (a + b);
+    for (int i = 0; i < a->n; i++) {
+        const double *half = a->item[i].half, p = 0.5 * (half[0] + half[1]);
         const double error = sqrt(fmax(p * (1.0 - p), 1e-9) * 4.0 / worth);
-        largest = fmax(largest, fabs(a - b) / error);
+        if (a->item[i].state == state)
+            largest = fmax(largest, fabs(half[0] - half[1]) / error);
     }
     return largest;
 }
 
-TSR_CHECK_FUNCTION(groups)
+/* Of the state whose halves overlap least, the first items being its own. */
+static void tell_shares(const tsr_arrangements *a, int state, double overlap,
+                        int n_group, tsr_words *found)
+{
+    int n_told = 0;
+    if (state > 0)
+        tsr_words_say(found, "state %d: ", state);
+    tsr_words_say(found,
+                  "%d arrangements of the domains, which overlap by %.2f; "
+                  "shares of the largest are",
+                  n_group, overlap);
+    for (int i = 0; i < a->n; i++)
+        if (a->item[i].state == state)
+            tsr_words_say(found, "%s %.2f and %.2f", n_told++ > 0 ? "," : "",
+                          a->item[i].half[0], a->item[i].half[1]);
+}
+
+TSR_CHECK_FUNCTION(arrangements)
 {
     const double enough = 0.8, sure = 3.0;
-    const tsr_shape *shape = options->shape;
+    const tsr_arrangements *a = options->arrangements;
     const tsr_summary_item *rg = tsr_summary_find(diagnosis->summary, "rg");
+    int least = 0, i = 0;
     tsr_words found;
     (void)reader, (void)err;
-    tsr_check_start(check, "groups", "do the halves hold the same structures?");
+    tsr_check_start(check, "arrangements",
+                    "do the halves hold the same structures?");
     check->limit = enough;
-    if (shape == NULL) {
+    if (a == NULL) {
         check->answer = TSR_CHECK_NOT_ASKED;
-        check->found = tsr_words_of("the run has no stored conformations");
+        check->found = tsr_words_of("the run has no stored conformations, or "
+                                    "no two domains of them move");
         return TSR_OK;
     }
-    if (isnan(shape->overlap)) {
+    if (isnan(a->overlap[0])) {
         check->found = tsr_words_of("one chain, so there are no halves");
         return TSR_OK;
     }
-    check->value = shape->overlap;
-    if (shape->clusters.k == 1) {
-        check->answer = TSR_CHECK_YES;
-        check->found = tsr_words_of("the conformations are one cloud, without "
-                                    "groups that a gap divides");
-        return TSR_OK;
-    }
+    for (int s = 1; s < a->n_state; s++)
+        least = a->overlap[s] < a->overlap[least] ? s : least;
+    for (int s = 0; s < least; s++) /* its first item */
+        i += a->n_group[s] < TSR_MOST_ARRANGEMENTS ? a->n_group[s]
+                                                   : TSR_MOST_ARRANGEMENTS;
+    const int state = a->item[i].state;
+    check->value = a->overlap[least];
     tsr_words_begin(&found);
-    tsr_words_say(&found, "%d groups, which overlap by %.2f; their shares are",
-                  shape->clusters.k, shape->overlap);
-    for (int c = 0; c < shape->clusters.k; c++)
-        tsr_words_say(&found, "%s %.2f and %.2f", c > 0 ? "," : "",
-                      shape->half[0][c], shape->half[1][c]);
+    tell_shares(a, state, check->value, a->n_group[least], &found);
     check->found = tsr_words_end(&found);
-    if (shape->overlap >= enough) {
+    if (check->value >= enough) {
         check->answer = TSR_CHECK_YES;
     } else if (rg != NULL && rg->value.ess_bulk > 0.0 &&
-               largest_gap(shape, fmin(rg->value.ess_bulk, shape->n)) > sure) {
+               largest_gap(a, state,
+                           fmin(rg->value.ess_bulk, a->n_seen[least])) > sure) {
         check->answer = TSR_CHECK_NO;
         check->remedy = tsr_words_of(
-            "chains stay in the group where they began: give them more "
+            "chains stay in the arrangement where they began: give them more "
             "temperatures (sampler.temperatures, sampler.t_max), more warm-up, "
             "or run longer");
     }

@@ -63,8 +63,8 @@ TSR_CHECK_FUNCTION(profile);
  * 2344): distributions differ where a Kolmogorov-Smirnov test says so with p
  * below 0.05 and the distance is not small, above 0.3. */
 TSR_CHECK_FUNCTION(halves);
-/* Groups of conformations in two halves of the chains. */
-TSR_CHECK_FUNCTION(groups);
+/* Arrangements of the domains in two halves of the chains. */
+TSR_CHECK_FUNCTION(arrangements);
 /* Round trips of replicas between the temperatures. */
 TSR_CHECK_FUNCTION(exchange);
 

@@ -1,7 +1,7 @@
-/* Three passes over the drawn conformations: the mean shape, about which
- * residues stray; distances, contacts and P(r) of each; and groups, by k-means
- * on the distances between some residues. Only CA atoms are looked at, which
- * are enough for domains and linkers and keep thousands of frames in memory. */
+/* Two passes over the drawn conformations: the mean shape, about which residues
+ * stray; distances, contacts and P(r) of each. Only CA atoms are looked at,
+ * which are enough for domains and linkers and keep thousands of frames in
+ * memory. */
 #include "analysis/shape.h"
 
 #include "analysis/frames.h"
@@ -13,8 +13,7 @@
 #include <string.h>
 
 enum {
-    N_FEATURE_RESIDUE = 24, /* whose distances the groups are made of */
-    MOST_PAIRS = 60000,     /* of a frame, for P(r) */
+    MOST_PAIRS = 60000, /* of a frame, for P(r) */
     MOST_PAIR_FRAMES = 400
 };
 static const double contact_ang = 10.0;
@@ -34,7 +33,6 @@ void tsr_shape_free(tsr_shape *shape)
     free(shape->contacts);
     free(shape->mobility);
     free(shape->before);
-    tsr_clusters_clear(&shape->clusters);
     free(shape);
 }
 
@@ -53,9 +51,7 @@ typedef struct {
     double (*start)[3]; /* [n_residue] of model.pdb */
     double (*mean)[3];  /* [n_residue] */
     double *square;     /* [n_residue] */
-    float *feature;     /* [n][n_feature] */
-    int n_feature;
-    float *pairs; /* [n_pair_draw][TSR_N_PAIR_BIN] */
+    float *pairs;       /* [n_pair_draw][TSR_N_PAIR_BIN] */
     int n_draw, n_pair_draw;
     int *draw;      /* [n] that each frame is of */
     int *pair_row;  /* [n_draw] in pairs; -1: not in it */
@@ -69,7 +65,6 @@ static void job_clear(job *j)
     free(j->start);
     free(j->mean);
     free(j->square);
-    free(j->feature);
     free(j->pairs);
     free(j->draw);
     free(j->pair_row);
@@ -80,16 +75,12 @@ static int allocate(job *j)
 {
     tsr_shape *s = j->shape;
     const size_t n_residue = (size_t)s->n_residue, n = (size_t)s->n;
-    const int m =
-        s->n_residue < N_FEATURE_RESIDUE ? s->n_residue : N_FEATURE_RESIDUE;
     const size_t row = (size_t)s->n_row, column = (size_t)s->n_column;
-    j->n_feature = m > 1 ? m * (m - 1) / 2 : 1;
     j->n_pair_draw = s->n < MOST_PAIR_FRAMES ? s->n : MOST_PAIR_FRAMES;
     j->ca = calloc(n_residue, sizeof *j->ca);
     j->start = calloc(n_residue, sizeof *j->start);
     j->mean = calloc(n_residue, sizeof *j->mean);
     j->square = calloc(n_residue, sizeof *j->square);
-    j->feature = calloc(n * (size_t)j->n_feature, sizeof *j->feature);
     j->pairs =
         calloc((size_t)j->n_pair_draw * TSR_N_PAIR_BIN, sizeof *j->pairs);
     j->draw = calloc(n, sizeof *j->draw);
@@ -107,12 +98,12 @@ static int allocate(job *j)
     s->mobility = calloc(column * row, sizeof *s->mobility);
     s->before = calloc((size_t)s->n_residue + 1, sizeof *s->before);
     return j->ca != NULL && j->start != NULL && j->mean != NULL &&
-           j->square != NULL && j->feature != NULL && j->pairs != NULL &&
-           j->draw != NULL && j->pair_row != NULL && j->weight != NULL &&
-           s->at != NULL && s->rmsf != NULL && s->row != NULL &&
-           s->distance != NULL && s->distance_sd != NULL && s->column != NULL &&
-           s->rg != NULL && s->change != NULL && s->contacts != NULL &&
-           s->mobility != NULL && s->before != NULL;
+           j->square != NULL && j->pairs != NULL && j->draw != NULL &&
+           j->pair_row != NULL && j->weight != NULL && s->at != NULL &&
+           s->rmsf != NULL && s->row != NULL && s->distance != NULL &&
+           s->distance_sd != NULL && s->column != NULL && s->rg != NULL &&
+           s->change != NULL && s->contacts != NULL && s->mobility != NULL &&
+           s->before != NULL;
 }
 
 /* ---- one frame ---- */
@@ -128,18 +119,6 @@ static void add_distances(tsr_shape *s, const double (*ca)[3], int seen)
             s->distance[at] += off / (seen + 1);
             s->distance_sd[at] += off * (d - s->distance[at]);
         }
-}
-
-static void add_features(job *j, int i)
-{
-    const int n = j->shape->n_residue;
-    const int m = n < N_FEATURE_RESIDUE ? n : N_FEATURE_RESIDUE;
-    float *to = j->feature + (size_t)i * (size_t)j->n_feature;
-    int at[N_FEATURE_RESIDUE];
-    spread_evenly(n, m, at);
-    for (int a = 0; a < m; a++)
-        for (int b = 0; b < a; b++)
-            *to++ = (float)tsr_vec3_distance(j->ca[at[a]], j->ca[at[b]]);
 }
 
 /* Shares of pairs by distance; of long chains every so many residues. */
@@ -250,7 +229,6 @@ static void look_at_each(job *j)
     for (int i = 0; i < s->n; i++) {
         tsr_ca_of(j->all, s->n_residue, i, j->ca);
         add_distances(s, (const double(*)[3])j->ca, i);
-        add_features(j, i);
         if (j->pair_row[j->draw[i]] >= 0)
             add_pairs(j, i);
         /* s->column holds places in s->at until it is looked at */
@@ -267,8 +245,6 @@ static void finish(job *j)
     float one[MOST_PAIR_FRAMES];
     for (int r = 0; r < s->n_residue; r++)
         s->rmsf[r] = sqrt(j->square[r]);
-    for (int c = 0; c < s->clusters.k; c++)
-        s->clusters.spread[c] /= sqrt(j->n_feature);
     for (int a = 0; a < s->n_row; a++)
         for (int b = 0; b < a; b++) {
             const size_t at = (size_t)a * (size_t)s->n_row + (size_t)b;
@@ -289,79 +265,6 @@ static void finish(job *j)
         s->pair_mean[k] = sum / n;
         s->pair_low[k] = (double)one[(int)(0.05 * (n - 1))];
         s->pair_high[k] = (double)one[(int)ceil(0.95 * (n - 1))];
-    }
-}
-
-/* ---- shares of the groups ---- */
-
-static void swap(double *a, double *b)
-{
-    const double was = *a;
-    *a = *b;
-    *b = was;
-}
-
-static void swap_whole(int *a, int *b)
-{
-    const int was = *a;
-    *a = *b;
-    *b = was;
-}
-
-/* Groups a and b change numbers, but for the conformations'. */
-static void exchange(tsr_shape *s, int a, int b, int *number)
-{
-    tsr_clusters *c = &s->clusters;
-    swap_whole(&c->size[a], &c->size[b]);
-    swap_whole(&c->nearest[a], &c->nearest[b]);
-    swap(&c->spread[a], &c->spread[b]);
-    swap(&s->share[a], &s->share[b]);
-    swap(&s->half[0][a], &s->half[0][b]);
-    swap(&s->half[1][a], &s->half[1][b]);
-    swap_whole(&number[a], &number[b]);
-}
-
-/* The heaviest first; those of one share stay in their order. */
-static void sort_groups(tsr_shape *s)
-{
-    const int k = s->clusters.k;
-    int was[TSR_MOST_CLUSTERS], now[TSR_MOST_CLUSTERS];
-    for (int c = 0; c < k; c++)
-        was[c] = c;
-    for (int c = 1; c < k; c++)
-        for (int d = c; d > 0 && s->share[d] > s->share[d - 1]; d--)
-            exchange(s, d, d - 1, was);
-    for (int c = 0; c < k; c++)
-        now[was[c]] = c;
-    for (int i = 0; i < s->n; i++)
-        s->clusters.of[i] = now[s->clusters.of[i]];
-}
-
-/* Fills share, half and overlap, and numbers the groups anew, the heaviest
- * first. */
-static void find_shares(tsr_shape *s, const tsr_drawn_frame *frame,
-                        const double *weight)
-{
-    int last = 0;
-    double sum[2] = {0.0, 0.0};
-    for (int i = 0; i < s->n; i++)
-        last = frame[s->at[i]].chain > last ? frame[s->at[i]].chain : last;
-    s->overlap = (double)NAN;
-    for (int i = 0; i < s->n; i++) {
-        const int half = 2 * frame[s->at[i]].chain > last;
-        s->half[half][s->clusters.of[i]] += weight[i];
-        sum[half] += weight[i];
-    }
-    for (int c = 0; c < s->clusters.k; c++)
-        s->share[c] = (s->half[0][c] + s->half[1][c]) / (sum[0] + sum[1]);
-    sort_groups(s);
-    if (!(sum[0] > 0.0) || !(sum[1] > 0.0))
-        return;
-    s->overlap = 0.0;
-    for (int c = 0; c < s->clusters.k; c++) {
-        s->half[0][c] /= sum[0];
-        s->half[1][c] /= sum[1];
-        s->overlap += fmin(s->half[0][c], s->half[1][c]);
     }
 }
 
@@ -437,12 +340,7 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
     if (status == TSR_OK) {
         find_extent(&j);
         look_at_each(&j);
-    }
-    TSR_THEN(status, tsr_clusters_make(s->n, j.n_feature, j.feature,
-                                       &s->clusters, err));
-    if (status == TSR_OK) {
         finish(&j);
-        find_shares(s, frame, j.weight);
     }
     job_clear(&j);
     if (status != TSR_OK) {

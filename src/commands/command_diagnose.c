@@ -41,9 +41,8 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_past_run run = {.trace = NULL};
     tsr_diagnosis *made = NULL;
     tsr_diagnose_options o = {.n_temp = 0};
-    tsr_frames *frames = NULL;
-    tsr_shape *shape = NULL;
-    char why[TSR_ERR_SIZE], *advice = NULL;
+    tsr_arrangements *arrangements = NULL;
+    char *advice = NULL;
     tsr_status status = tsr_args_double(args, "rhat", 1.0, 10.0, &o.rhat, err);
     TSR_THEN(status, tsr_args_double(args, "ess", 1.0, 1e12, &o.ess, err));
     TSR_THEN(status,
@@ -54,8 +53,8 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
         o.draws = tsr_sampler_draws(&run.config.sampler);
         o.is_still = run.config.structure.still;
     }
-    TSR_THEN(status, tsr_past_run_shape(&run, log, &frames, &shape, why, err));
-    o.shape = shape;
+    TSR_THEN(status, tsr_past_run_arrangements(&run, log, &arrangements, err));
+    o.arrangements = arrangements;
     TSR_THEN(status, find_advice(&run, &advice, err));
     o.advice = advice;
     TSR_THEN(status, tsr_diagnose(run.trace, &o, &made, err));
@@ -67,8 +66,7 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
         status = TSR_E_NO;
     tsr_diagnosis_free(made);
     free(advice);
-    tsr_shape_free(shape);
-    tsr_frames_free(frames);
+    tsr_arrangements_free(arrangements);
     tsr_past_run_clear(&run);
     return status;
 }

@@ -6,7 +6,6 @@
 #include "analysis/arrangements.h"
 #include "analysis/export.h"
 #include "analysis/frames.h"
-#include "analysis/shape.h"
 #include "core/text.h"
 #include "files/file.h"
 #include "molecule/range.h"
@@ -20,8 +19,8 @@ static const tsr_option options[] = {
      .argument = "SPEC",
      .initial = "even:20",
      .doc = "which: all, best, even:NUMBER, [CHAIN/]FIRST[:LAST[:EVERY]], "
-            "several with commas; groups, the middle of each; or arrangements, "
-            "the middle of each arrangement of the domains (summary)"},
+            "several with commas; or arrangements, the middle of each "
+            "arrangement of the domains (summary)"},
     {.name = "threshold",
      .argument = "A",
      .initial = "15",
@@ -136,13 +135,6 @@ static int is_arrangements(const tsr_args *args)
     return strcmp(tsr_args_value(args, "draws"), "arrangements") == 0;
 }
 
-/* Conformations that stand for others. */
-static int is_groups(const tsr_args *args)
-{
-    return is_arrangements(args) ||
-           strcmp(tsr_args_value(args, "draws"), "groups") == 0;
-}
-
 /* The input's atoms, where they are asked for or can be had. */
 static tsr_status get_all_atoms(const tsr_args *args, const tsr_past_run *run,
                                 const tsr_model_atoms *model, tsr_log *log,
@@ -175,30 +167,6 @@ static tsr_status get_all_atoms(const tsr_args *args, const tsr_past_run *run,
     return TSR_OK;
 }
 
-/* The draws in the middle of the groups of conformations: pick
- * [TSR_MOST_CLUSTERS]. */
-static tsr_status pick_groups(tsr_frames *frames, int *pick,
-                              tsr_export_options *o, tsr_log *log, tsr_err *err)
-{
-    enum { MOST_FRAMES = 4000 };
-    tsr_shape *shape = NULL;
-    double *weight;
-    tsr_status status = tsr_frames_weights(frames, o->trace, &weight, err);
-    TSR_THEN(status, tsr_shape_make(frames, weight, MOST_FRAMES, &shape, err));
-    free(weight);
-    if (status != TSR_OK)
-        return status;
-    o->pick = pick;
-    o->n_pick = shape->clusters.k;
-    for (int c = 0; c < shape->clusters.k; c++) {
-        pick[c] = shape->at[shape->clusters.nearest[c]];
-        tsr_info(log, "model %d stands for %.1f %% of the conformations", c + 1,
-                 100.0 * shape->share[c]);
-    }
-    tsr_shape_free(shape);
-    return TSR_OK;
-}
-
 /* Those of one state, or of all, superposed on the domain that tells them
  * apart, where --align does not say another. */
 static tsr_status pick_arrangements(const tsr_args *args, tsr_frames *frames,
@@ -213,7 +181,7 @@ static tsr_status pick_arrangements(const tsr_args *args, tsr_frames *frames,
     if (a == NULL)
         return tsr_fail(err, TSR_E_DATA,
                         "no two domains move against each other, so there are "
-                        "no arrangements; --draws groups has what differs");
+                        "no arrangements; --draws even:20 has an ensemble");
     const tsr_domain *fixed = &a->domains->domain[a->fixed];
     if (*align == NULL && !o->is_raw &&
         (*align = calloc((size_t)fixed->n_residue, sizeof **align)) != NULL) {
@@ -243,7 +211,8 @@ static tsr_status read_weights(const tsr_args *args,
     const char *path = tsr_args_value(args, "weights");
     if (path == NULL)
         return TSR_OK;
-    if (format == CSV || is_groups(args) || choice->n > 0 || choice->is_best)
+    if (format == CSV || is_arrangements(args) || choice->n > 0 ||
+        choice->is_best)
         return tsr_fail(err, TSR_E_USAGE,
                         "--weights goes with conformations and --draws "
                         "even:NUMBER");
@@ -358,8 +327,6 @@ static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
     TSR_THEN(status, read_align(args, frames, &align, &o.n_align, err));
     if (status == TSR_OK && is_arrangements(args))
         status = pick_arrangements(args, frames, pick, &align, &o, log, err);
-    else if (status == TSR_OK && is_groups(args))
-        status = pick_groups(frames, pick, &o, log, err);
     o.align = align;
     TSR_THEN(status, tsr_export_models(frames, choice, &o, out, &n_model, err));
     if (status == TSR_OK)
@@ -441,11 +408,11 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     long n_row = 0;
     tsr_status status =
         parse_format(tsr_args_value(args, "format"), path, &format, err);
-    if (status == TSR_OK && is_groups(args) && format == CSV)
+    if (status == TSR_OK && is_arrangements(args) && format == CSV)
         status = tsr_fail(err, TSR_E_USAGE,
                           "--draws %s is for conformations, not for csv",
                           tsr_args_value(args, "draws"));
-    if (status == TSR_OK && !is_groups(args))
+    if (status == TSR_OK && !is_arrangements(args))
         status =
             tsr_draw_choice_parse(tsr_args_value(args, "draws"), &choice, err);
     TSR_THEN(status, read_weights(args, &choice, format, &weights, err));

@@ -312,8 +312,8 @@ static const struct {
     const char *ending, *begins, *holds;
 } kinds[] = {{".svg", "<svg", TSR_SVG_MARK},
              {".csv", "panel,series,mark,x,y,y2", ""},
-             {"conformations.csv", "chain,draw,state,group", ""},
-             {".cif", "data_group", "\n# tessera: "}};
+             {"conformations.csv", "chain,draw,state", ""},
+             {".cif", "data_", "\n# tessera: "}};
 
 /* A report is made again in the place of the one before. A figure, table or
  * model in its folder that is not from there may have the name of one that
@@ -376,24 +376,23 @@ static tsr_status places(const tsr_past_run *run, const char *output,
     return status == TSR_OK ? make_folder(*folder, err) : status;
 }
 
-/* The sentences of the run's verdict, and the line that goes on with it. */
-static tsr_status find_answer(const tsr_past_run *run, int *n_said,
-                              char ***said, char **advice, int *n_start,
-                              tsr_report_start **start, tsr_err *err)
+/* The run's verdict, its sentences, and the line that goes on with it. */
+static tsr_status find_answer(const tsr_past_run *run, tsr_verdict **verdict,
+                              int *n_said, char ***said, char **advice,
+                              int *n_start, tsr_report_start **start,
+                              tsr_err *err)
 {
     tsr_summary *summary = NULL;
-    tsr_verdict *verdict = NULL;
     tsr_status status = tsr_summary_make(run->trace, &summary, err);
     TSR_THEN(status, tsr_summary_add_evidence(summary, run->trace, err));
     TSR_THEN(status,
              tsr_verdict_make(run, summary, -1, tsr_arrangements_threshold,
-                              &verdict, err));
-    TSR_THEN(status, tsr_verdict_sentences(verdict, n_said, said, err));
+                              verdict, err));
+    TSR_THEN(status, tsr_verdict_sentences(*verdict, n_said, said, err));
     if (status == TSR_OK) {
-        *advice = tsr_advice_text(&verdict->advice);
-        *start = read_starts(run, verdict, n_start);
+        *advice = tsr_advice_text(&(*verdict)->advice);
+        *start = read_starts(run, *verdict, n_start);
     }
-    tsr_verdict_free(verdict);
     tsr_summary_free(summary);
     return status;
 }
@@ -420,6 +419,7 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_past_run run = {.trace = NULL}, prior = {.trace = NULL};
     tsr_frames *frames = NULL;
     tsr_shape *shape = NULL;
+    tsr_verdict *verdict = NULL;
     tsr_report_data *data = NULL;
     tsr_report_start *start = NULL;
     tsr_report_map *map = NULL;
@@ -442,15 +442,16 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         tsr_log_progress(log, "report: conformations");
         status = tsr_past_run_shape(&run, log, &frames, &shape, why, err);
     }
-    TSR_THEN(status, find_answer(&run, &n_said, &said, &advice, &o.n_start,
-                                 &start, err));
+    TSR_THEN(status, find_answer(&run, &verdict, &n_said, &said, &advice,
+                                 &o.n_start, &start, err));
     if (status == TSR_OK) {
         methods = methods_text(&run);
         o.n_said = n_said;
         o.said = said;
         o.diagnose.advice = advice;
         o.frames = frames;
-        o.diagnose.shape = shape;
+        o.shape = shape;
+        o.diagnose.arrangements = verdict->arrangements;
         o.no_frames = why[0] != '\0' ? why : NULL;
         o.methods = methods;
         o.prior = prior.trace;
@@ -482,6 +483,7 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     }
     if (status == TSR_OK)
         fprintf(out, "%s\n", page);
+    tsr_verdict_free(verdict);
     tsr_shape_free(shape);
     tsr_frames_free(frames);
     for (int i = 0; i < o.n_start; i++)

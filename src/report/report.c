@@ -73,8 +73,8 @@ static void methods(tsr_report *r)
         "numbers beside it as CSV",
         out);
     if (r->options->frames != NULL)
-        fputs("; <code>conformations.csv</code> has the group of each "
-              "conformation, and its domains' distances and turns",
+        fputs("; <code>conformations.csv</code> has the distances and turns of "
+              "the domains of each conformation",
               out);
     fputs(".</p>\n", out);
     if (created != NULL) {
@@ -101,14 +101,14 @@ int tsr_report_state(const tsr_report *report, int i)
 {
     const tsr_drawn_frame *frame;
     tsr_frames_list(report->options->frames, &frame);
-    const int state = frame[report->options->diagnose.shape->at[i]].state;
+    const int state = frame[report->options->shape->at[i]].state;
     return state > 0 ? state : 1;
 }
 
 /* What all sections of the structure have in common. */
 static tsr_status find_domains(tsr_report *r, tsr_err *err)
 {
-    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_shape *s = r->options->shape;
     for (int i = 0; s != NULL && i < s->n; i++)
         if (tsr_report_state(r, i) > r->n_state)
             r->n_state = tsr_report_state(r, i);

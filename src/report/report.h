@@ -5,6 +5,7 @@
 
 #include "analysis/diagnose.h"
 #include "analysis/frames.h"
+#include "analysis/shape.h"
 #include "core/log.h"
 #include "maps/map_view.h"
 #include "scattering/profile_fit.h"
@@ -53,11 +54,12 @@ typedef struct {
     const tsr_report_prior *density; /* [n_density] */
     tsr_trace_reader *prior;         /* a run of the prior alone; NULL: none */
     tsr_frames *frames;              /* its conformations; NULL: none */
+    const tsr_shape *shape;          /* of these */
     const char *no_frames;      /* why there are none; NULL: nothing to say */
     const char *vega_directory; /* NULL: where Debian has it */
     int n_said;                 /* the answer, which comes first: */
     char *const *said;          /* [n_said] paragraphs */
-    tsr_diagnose_options diagnose; /* with the shape of the frames */
+    tsr_diagnose_options diagnose;
 } tsr_report_options;
 
 /* Writes `path` (HTML) and the SVG files into `folder`, which is there. Where

@@ -180,10 +180,10 @@ tsr_status tsr_report_domains(tsr_report *report, const tsr_domains *d,
 static void print_rows(const tsr_report *r, const tsr_domains *domains,
                        FILE *out)
 {
-    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_shape *s = r->options->shape;
     const tsr_drawn_frame *frame;
     tsr_frames_list(r->options->frames, &frame);
-    fputs("chain,draw,state,group", out);
+    fputs("chain,draw,state", out);
     for (int k = 0; k < domains->n_pair; k++) {
         const int a = domains->pair[k].a + 1, b = domains->pair[k].b + 1;
         fprintf(out, ",distance_%d_%d_angstrom,turn_%d_%d_degree", a, b, a, b);
@@ -191,8 +191,8 @@ static void print_rows(const tsr_report *r, const tsr_domains *domains,
     fputc('\n', out);
     for (int i = 0; i < s->n; i++) {
         const tsr_drawn_frame *f = &frame[s->at[i]];
-        fprintf(out, "%d,%ld,%d,%d", f->chain, f->draw,
-                f->state > 0 ? f->state : 1, s->clusters.of[i] + 1);
+        fprintf(out, "%d,%ld,%d", f->chain, f->draw,
+                f->state > 0 ? f->state : 1);
         for (int k = 0; k < domains->n_pair; k++)
             fprintf(out, ",%.6g,%.6g", domains->pair[k].distance[i],
                     degree * domains->pair[k].turn[i]);

@@ -127,13 +127,13 @@ tsr_status tsr_report_maps(tsr_report *report, const tsr_term_type *type,
                            tsr_err *err);
 /* Distributions of the scalars, the prior beside them. */
 tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err);
-/* Distances, mobility, groups, timeline of the conformations. */
+/* Distances, mobility, arrangements, timeline of the conformations. */
 tsr_status tsr_report_structure(tsr_report *report, tsr_err *err);
 /* Distances and turns between the parts that keep their shape. */
 tsr_status tsr_report_domains(tsr_report *report, const tsr_domains *domains,
                               tsr_err *err);
 
-/* Chain, draw, state, group, distances and turns of every conformation, in
+/* Chain, draw, state, distances and turns of every conformation, in
  * conformations.csv beside the figures. Errors: TSR_E_IO. */
 tsr_status tsr_report_conformations(tsr_report *report,
                                     const tsr_domains *domains, tsr_err *err);

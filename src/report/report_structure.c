@@ -1,6 +1,6 @@
 /* What the conformations look like: P(r), mobility, distances between
- * residues, and the groups into which they fall, with the draw nearest to the
- * middle of each as a file. */
+ * residues, and the arrangements of the domains, with the draw in the middle of
+ * each as a file. */
 #include "report/report_sections.h"
 
 #include "analysis/export.h"
@@ -33,7 +33,7 @@ static tsr_figure pair_figure(const tsr_shape *s)
 static tsr_status mobility_of(tsr_report *r, int state, double *rmsf,
                               tsr_err *err)
 {
-    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_shape *s = r->options->shape;
     const size_t n_residue = (size_t)s->n_residue;
     int n = 0, *at = malloc((size_t)s->n * sizeof *at);
     double(*mean)[3] = malloc(n_residue * sizeof *mean);
@@ -58,7 +58,7 @@ static tsr_status mobility_of(tsr_report *r, int state, double *rmsf,
 /* A line for each state. */
 static tsr_status mobility(tsr_report *r, tsr_err *err)
 {
-    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_shape *s = r->options->shape;
     tsr_status status = TSR_OK;
     tsr_figure f = tsr_figure_new("mobility", "Mobility of the residues",
                                   r->residue_title, 700);
@@ -102,7 +102,7 @@ static double edge(int n, const int *at, int i)
 void tsr_report_add_rows(tsr_report *report, tsr_figure *f, int n_x, double x0,
                          double dx, const double *value)
 {
-    const tsr_shape *s = report->options->diagnose.shape;
+    const tsr_shape *s = report->options->shape;
     const int n_y = s->n_row;
     const size_t n = (size_t)n_x * (size_t)n_y;
     double *x = malloc((n + 1) * sizeof *x), *y = malloc((n + 1) * sizeof *y);
@@ -130,7 +130,7 @@ static tsr_figure map_figure(tsr_report *report, const char *name,
                              const char *title, const char *scale,
                              const double *value)
 {
-    const tsr_shape *s = report->options->diagnose.shape;
+    const tsr_shape *s = report->options->shape;
     tsr_figure f = tsr_figure_new(name, title, "residue", 300);
     const double low = edge(s->n_row, s->row, 0);
     const double step = (edge(s->n_row, s->row, s->n_row) - low) / s->n_row;
@@ -140,24 +140,19 @@ static tsr_figure map_figure(tsr_report *report, const char *name,
     return f;
 }
 
-/* ---- groups ---- */
+/* ---- arrangements ---- */
 
-/* The draw in the middle of a group, as PDB beside the figures. */
-static tsr_status write_middle(tsr_report *r, int c, char *name, size_t size,
-                               tsr_err *err)
+/* The draw in the middle of one, as mmCIF beside the figures. */
+static tsr_status write_middle(tsr_report *r, const tsr_arrangement *item,
+                               const char *path, tsr_err *err)
 {
-    const tsr_shape *s = r->options->diagnose.shape;
-    char path[4096];
     int n_model;
-    const int middle = s->at[s->clusters.nearest[c]];
     const tsr_draw_choice choice = {.n = 0};
     const tsr_export_options options = {.format = TSR_MODEL_CIF,
-                                        .name = "group",
+                                        .name = "arrangement",
                                         .state = -1,
-                                        .pick = &middle,
+                                        .pick = &item->frame,
                                         .n_pick = 1};
-    snprintf(name, size, "group-%d.cif", c + 1);
-    snprintf(path, sizeof path, "%s/%s", r->folder, name);
     tsr_file_writer to;
     tsr_status status = tsr_file_begin(&to, path, err);
     TSR_THEN(status, tsr_export_models(r->options->frames, &choice, &options,
@@ -165,57 +160,56 @@ static tsr_status write_middle(tsr_report *r, int c, char *name, size_t size,
     return tsr_file_end(&to, status, err);
 }
 
-static tsr_status groups(tsr_report *r, tsr_err *err)
+static tsr_status arrangements(tsr_report *r, tsr_err *err)
 {
-    const tsr_shape *s = r->options->diagnose.shape;
-    const tsr_drawn_frame *frame;
+    enum { MOST = 32 * TSR_MOST_ARRANGEMENTS };
+    const tsr_arrangements *a = r->options->diagnose.arrangements;
+    const int n = a != NULL ? a->n : 0;
     FILE *out = tsr_page_html(r->page);
-    tsr_status status = TSR_OK;
-    tsr_frames_list(r->options->frames, &frame);
-    for (int c = s->clusters.k; c < TSR_MOST_CLUSTERS; c++) {
-        char path[4096]; /* of a report before this one */
-        snprintf(path, sizeof path, "%s/group-%d.cif", r->folder, c + 1);
+    char path[4096];
+    for (int i = n; i < MOST; i++) { /* of a report before this one */
+        snprintf(path, sizeof path, "%s/arrangement-%d.cif", r->folder, i + 1);
         remove(path);
     }
-    if (s->clusters.k == 1)
-        tsr_page_words(r->page,
-                       "Groups: none. The conformations are one cloud, without "
-                       "a gap that would divide them; below is the draw "
-                       "nearest to its middle.");
+    if (a == NULL)
+        tsr_page_words(r->page, "Arrangements of the domains: one, since no "
+                                "two domains move against each other.");
     else
         tsr_page_words(
             r->page,
-            "Groups: %d, by the distances between residues (k-means; mean "
-            "silhouette %.2f, where 1 is far apart). <i>Spread</i> is the root "
-            "mean square difference of these distances from the group's mean. "
-            "The last columns are the group's share in two halves of the "
-            "chains, which should agree.",
-            s->clusters.k, s->clusters.silhouette);
-    fputs("<table><tr><th>group</th><th>share</th><th>spread (&Aring;)</th>"
-          "<th>draw nearest to the middle</th><th>file</th><th>first half</th>"
-          "<th>second half</th></tr>\n",
-          out);
-    for (int c = 0; c < s->clusters.k && status == TSR_OK; c++) {
-        char name[64];
-        const tsr_drawn_frame *f = &frame[s->at[s->clusters.nearest[c]]];
-        status = write_middle(r, c, name, sizeof name, err);
+            "Arrangements of the domains: draws superposed on domain %d, of "
+            "which those are one that are less than %g &Aring; apart on "
+            "average. <i>Spread</i> is the root mean square distance from the "
+            "draw in the middle. The last columns are the shares of two halves "
+            "of the chains, which should agree.",
+            a->fixed + 1, a->threshold_ang);
+    if (n > 0)
+        fputs("<table><tr><th>arrangement</th><th>share</th><th>spread "
+              "(&Aring;)</th><th>draw in the middle</th><th>file</th>"
+              "<th>first half</th><th>second half</th></tr>\n",
+              out);
+    for (int i = 0; i < n; i++) {
+        const tsr_arrangement *item = &a->item[i];
+        snprintf(path, sizeof path, "%s/arrangement-%d.cif", r->folder, i + 1);
+        TSR_TRY(write_middle(r, item, path, err));
         fprintf(out,
                 "<tr><td>%d</td><td>%.1f&nbsp;%%</td><td>%.2f</td><td>chain "
                 "%d, draw %ld",
-                c + 1, 100.0 * s->share[c], s->clusters.spread[c], f->chain,
-                f->draw);
-        if (f->state > 0)
-            fprintf(out, ", state %d", f->state);
-        fprintf(out, "</td><td>report/%s</td>", name);
+                i + 1, 100.0 * item->share, item->spread, item->chain,
+                item->draw);
+        if (item->state > 0)
+            fprintf(out, ", state %d", item->state);
+        fprintf(out, "</td><td>report/arrangement-%d.cif</td>", i + 1);
         for (int h = 0; h < 2; h++)
-            if (isnan(s->overlap))
+            if (isnan(item->half[h]))
                 fputs("<td>&ndash;</td>", out);
             else
-                fprintf(out, "<td>%.1f&nbsp;%%</td>", 100.0 * s->half[h][c]);
+                fprintf(out, "<td>%.1f&nbsp;%%</td>", 100.0 * item->half[h]);
         fputs("</tr>\n", out);
     }
-    fputs("</table>\n", out);
-    return status;
+    if (n > 0)
+        fputs("</table>\n", out);
+    return TSR_OK;
 }
 
 /* The numbers on axes, and in words what they mean where they are not the
@@ -263,7 +257,7 @@ static void number_residues(tsr_report *report)
 
 tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
 {
-    const tsr_shape *s = report->options->diagnose.shape;
+    const tsr_shape *s = report->options->shape;
     tsr_page *page = report->page;
     if (s == NULL) {
         if (report->options->no_frames != NULL) {
@@ -280,8 +274,8 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
                    s->n == 1 ? "was" : "were");
     if (report->n_state > 1)
         tsr_page_words(page,
-                       "Each draw is an ensemble of %d states: the groups' "
-                       "shares and P(r) go by the weights of its states; "
+                       "Each draw is an ensemble of %d states: P(r) goes "
+                       "by the weights of its states; arrangements, "
                        "mobility and domains are shown state by state; the "
                        "maps of distances and the timeline are of all states "
                        "together, each conformation alike.",
@@ -290,7 +284,7 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
     if (s->n < 2)
         tsr_page_words(page, "One conformation is too few for mobility, the "
                              "deviation of distances, and domains.");
-    tsr_status status = groups(report, err);
+    tsr_status status = arrangements(report, err);
     TSR_THEN(status, tsr_page_figure(page, pair_figure(s), err));
     tsr_page_words(page,
                    "Distances between all pairs of C&alpha; atoms: what the "

@@ -12,7 +12,7 @@
 static void add_trace(const tsr_report *r, tsr_figure *f, const char *title,
                       double dx, const double *value)
 {
-    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_shape *s = r->options->shape;
     const tsr_drawn_frame *frame;
     double *x = calloc((size_t)s->n_column, sizeof *x);
     tsr_frames_list(r->options->frames, &frame);
@@ -47,7 +47,7 @@ static void add_trace(const tsr_report *r, tsr_figure *f, const char *title,
 static tsr_status get_columns(const tsr_report *r, const char *name,
                               double **out, tsr_err *err)
 {
-    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_shape *s = r->options->shape;
     const tsr_drawn_frame *frame;
     int n_chain, n_draw;
     double *value;
@@ -75,7 +75,7 @@ static tsr_status get_columns(const tsr_report *r, const char *name,
 static void add_domains(const tsr_report *r, tsr_figure *f, double dx,
                         const tsr_domains *d, const double *value)
 {
-    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_shape *s = r->options->shape;
     const size_t n = (size_t)s->n_column * (size_t)d->n_domain;
     double *x = calloc(3 * n, sizeof *x);
     if (x == NULL) {
@@ -118,7 +118,7 @@ static tsr_figure timeline(tsr_report *r, const quantity *q,
                            const tsr_domains *d, const char *trace_title,
                            const double *trace)
 {
-    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_shape *s = r->options->shape;
     const double dx = (double)s->n_frame / s->n_column;
     double z0 = HUGE_VAL, z1 = -HUGE_VAL;
     tsr_figure f = tsr_figure_new(q->name, q->title,
@@ -147,7 +147,7 @@ static tsr_figure timeline(tsr_report *r, const quantity *q,
 tsr_status tsr_report_timeline(tsr_report *report, const tsr_domains *domains,
                                tsr_err *err)
 {
-    const tsr_shape *s = report->options->diagnose.shape;
+    const tsr_shape *s = report->options->shape;
     const quantity shown[] = {
         {"timeline-change", "Timeline: change from start", "moved (\xc3\x85)",
          s->change},

@@ -17,29 +17,31 @@ enum { MOST_DRAWS = 24, LEAST_DRAWS = 4, MOST_POINTS = 20000 };
 typedef struct {
     int chain;
     long draw;
-    int group; /* whose middle it is, from 1; 0: of none */
+    int middle; /* the arrangement whose middle it is, from 1; 0: of none */
 } shown_draw;
 
 static int add_draw(int n, shown_draw *list, const tsr_drawn_frame *f,
-                    int group)
+                    int middle)
 {
     for (int i = 0; i < n; i++)
         if (list[i].chain == f->chain && list[i].draw == f->draw)
             return n;
-    list[n] = (shown_draw){f->chain, f->draw, group};
+    list[n] = (shown_draw){f->chain, f->draw, middle};
     return n + 1;
 }
 
-/* The middles of the groups, then draws at even steps, as many as a page can
- * well hold. list [TSR_MOST_CLUSTERS + MOST_DRAWS] out; returns how many. */
+/* The middles of the first arrangements, then draws at even steps, as many as a
+ * page can well hold. list [TSR_MOST_ARRANGEMENTS + MOST_DRAWS] out; returns
+ * how many. */
 static int choose_draws(const tsr_report *r, shown_draw *list)
 {
-    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_shape *s = r->options->shape;
+    const tsr_arrangements *a = r->options->diagnose.arrangements;
     const tsr_drawn_frame *frame;
     int n = 0;
     tsr_frames_list(r->options->frames, &frame);
-    for (int c = 0; c < s->clusters.k; c++)
-        n = add_draw(n, list, &frame[s->at[s->clusters.nearest[c]]], c + 1);
+    for (int i = 0; a != NULL && i < a->n && i < TSR_MOST_ARRANGEMENTS; i++)
+        n = add_draw(n, list, &frame[a->item[i].frame], i + 1);
     int most = MOST_POINTS / s->n_residue / r->n_state;
     most = most > MOST_DRAWS    ? MOST_DRAWS
            : most < LEAST_DRAWS ? LEAST_DRAWS
@@ -166,20 +168,17 @@ static tsr_status put_draw(tsr_json *j, const tsr_report *r,
                            const shown_draw *draw, int n, const int *point,
                            double (*ca)[3], tsr_err *err)
 {
-    const tsr_shape *s = r->options->diagnose.shape;
+    const tsr_arrangements *found = r->options->diagnose.arrangements;
     const tsr_drawn_frame *frame;
     const int n_frame = tsr_frames_list(r->options->frames, &frame);
     tsr_status status = TSR_OK;
     char name[96];
     int length = snprintf(name, sizeof name, "chain %d, draw %ld", draw->chain,
                           draw->draw);
-    if (draw->group > 0 && s->clusters.k > 1)
+    if (draw->middle > 0)
         snprintf(name + length, sizeof name - (size_t)length,
-                 ": middle of group %d (%.0f %%)", draw->group,
-                 100.0 * s->share[draw->group - 1]);
-    else if (draw->group > 0)
-        snprintf(name + length, sizeof name - (size_t)length,
-                 ": the middle of all");
+                 ": middle of arrangement %d (%.0f %%)", draw->middle,
+                 100.0 * found->item[draw->middle - 1].share);
     tsr_json_object(j, NULL);
     tsr_json_text(j, "name", name);
     tsr_json_array(j, "conformations");
@@ -264,14 +263,14 @@ static int has_guests(const tsr_report *report)
 
 tsr_status tsr_report_view(tsr_report *report, tsr_err *err)
 {
-    shown_draw list[TSR_MOST_CLUSTERS + MOST_DRAWS];
+    shown_draw list[TSR_MOST_ARRANGEMENTS + MOST_DRAWS];
     if (report->domains == NULL)
         return TSR_OK;
     const int n = choose_draws(report, list);
     tsr_page_section(report->page, "view", "The molecule");
     fputs("<figure id=\"molecule\"></figure>\n<noscript><p>The view that turns "
           "needs a browser with scripts; the folder <code>report</code> has "
-          "the middle of each group as mmCIF.</p></noscript>\n",
+          "the middle of each arrangement as mmCIF.</p></noscript>\n",
           tsr_page_html(report->page));
     tsr_page_words(
         report->page,

@@ -269,37 +269,67 @@ tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
     return TSR_OK;
 }
 
+/* NULL: there are none. */
+static tsr_status open_frames(const tsr_past_run *run, tsr_log *log,
+                              tsr_frames **frames, tsr_err *why)
+{
+    tsr_err bad;
+    int n_bad = 0;
+    *frames = NULL;
+    if (run->directory == NULL)
+        return TSR_OK;
+    TSR_TRY(tsr_frames_open(run->directory, frames, &n_bad, &bad, why));
+    if (n_bad > 0)
+        tsr_warn(log, "%d of the trajectories cannot be read: %s", n_bad,
+                 bad.message);
+    return TSR_OK;
+}
+
+/* What cannot be read is left out: only memory is missed. */
+static tsr_status leave_out(tsr_status status, const tsr_err *why, tsr_log *log,
+                            tsr_err *err)
+{
+    if (status == TSR_E_NOMEM)
+        return tsr_fail(err, status, "%s", why->message);
+    if (status != TSR_OK && status != TSR_E_NOINPUT)
+        tsr_warn(log, "conformations are left out: %s", why->message);
+    return TSR_OK;
+}
+
 tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
                               tsr_frames **frames, tsr_shape **shape,
                               char why[TSR_ERR_SIZE], tsr_err *err)
 {
     enum { MOST_FRAMES = 4000 };
-    tsr_err local = {.status = TSR_OK}, bad;
+    tsr_err local = {.status = TSR_OK};
     double *weight = NULL;
-    int n_bad = 0;
-    *frames = NULL;
     *shape = NULL;
     why[0] = '\0';
-    if (run->directory == NULL)
+    tsr_status status = open_frames(run, log, frames, &local);
+    if (status == TSR_OK && *frames == NULL)
         return TSR_OK;
-    tsr_status status =
-        tsr_frames_open(run->directory, frames, &n_bad, &bad, &local);
-    if (status == TSR_OK && n_bad > 0)
-        tsr_warn(log, "%d of the trajectories cannot be read: %s", n_bad,
-                 bad.message);
     TSR_THEN(status, tsr_frames_weights(*frames, run->trace, &weight, &local));
     TSR_THEN(status,
              tsr_shape_make(*frames, weight, MOST_FRAMES, shape, &local));
     free(weight);
-    if (status == TSR_E_NOMEM)
-        return tsr_fail(err, status, "%s", local.message);
-    if (status != TSR_OK)
-        snprintf(why, TSR_ERR_SIZE, "%s", local.message);
-    if (status != TSR_OK && status != TSR_E_NOINPUT)
-        tsr_warn(log, "conformations are left out: %s", local.message);
     if (status != TSR_OK) {
+        snprintf(why, TSR_ERR_SIZE, "%s", local.message);
         tsr_frames_free(*frames);
         *frames = NULL;
     }
-    return TSR_OK;
+    return leave_out(status, &local, log, err);
+}
+
+tsr_status tsr_past_run_arrangements(const tsr_past_run *run, tsr_log *log,
+                                     tsr_arrangements **out, tsr_err *err)
+{
+    tsr_err local = {.status = TSR_OK};
+    tsr_frames *frames = NULL;
+    *out = NULL;
+    tsr_status status = open_frames(run, log, &frames, &local);
+    if (status == TSR_OK && frames != NULL)
+        status = tsr_arrangements_make(frames, -1, tsr_arrangements_threshold,
+                                       0, 0, NULL, out, &local);
+    tsr_frames_free(frames);
+    return leave_out(status, &local, log, err);
 }

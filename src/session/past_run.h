@@ -3,6 +3,7 @@
 #ifndef TSR_SESSION_PAST_RUN_H
 #define TSR_SESSION_PAST_RUN_H
 
+#include "analysis/arrangements.h"
 #include "analysis/shape.h"
 #include "core/log.h"
 #include "posterior/config.h"
@@ -42,5 +43,9 @@ tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
 tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
                               tsr_frames **frames, tsr_shape **shape,
                               char why[TSR_ERR_SIZE], tsr_err *err);
+
+/* Their arrangements; NULL where there are none. Errors: TSR_E_NOMEM. */
+tsr_status tsr_past_run_arrangements(const tsr_past_run *run, tsr_log *log,
+                                     tsr_arrangements **out, tsr_err *err);
 
 #endif

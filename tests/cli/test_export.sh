@@ -50,7 +50,7 @@ expect "weights of reweight" 0 "" "$program" reweight run --maxent \
     --output maxent.csv
 expect "make an ensemble" 0 "10 models" "$program" export run \
     --weights maxent.csv --draws even:5
-for draws in all best groups 3 even:5,best; do
+for draws in all best arrangements 3 even:5,best; do
     expect "weights and $draws" 64 "goes with conformations and --draws even" \
         "$program" export run --weights weights.csv --draws $draws
 done

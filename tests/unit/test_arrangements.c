@@ -149,7 +149,8 @@ static void write_model(void)
     fclose(out);
 }
 
-static tsr_frames *make_frames(void)
+/* apart: each chain in an arrangement of its own. */
+static tsr_frames *make_frames(int apart)
 {
     double x[N_RESIDUE][3];
     tsr_err err;
@@ -168,7 +169,7 @@ static tsr_frames *make_frames(void)
         for (int k = 0; k < N_DRAW; k++) {
             const double zero[3] = {0, 0, 0}, axis[3] = {1, 2, -1};
             tsr_motion tumble;
-            place(kind_of(k), off_of(k), x);
+            place(apart ? c % 2 : kind_of(k), off_of(k), x);
             tsr_motion_about(&tumble, zero, axis, 6.0 * gsl_rng_uniform(rng));
             for (int i = 0; i < N_RESIDUE; i++)
                 tsr_motion_apply(&tumble, x[i]);
@@ -186,7 +187,7 @@ static tsr_frames *make_frames(void)
 static void test_arrangements(void **state)
 {
     double chi2[N_CHAIN][N_DRAW];
-    tsr_frames *frames = make_frames();
+    tsr_frames *frames = make_frames(0);
     tsr_arrangements *a;
     tsr_err err;
     (void)state;
@@ -204,9 +205,13 @@ static void test_arrangements(void **state)
     assert_int_equal(a->n_group[0], 3);
     assert_int_equal(a->n_main[0], 3); /* two hold 80 % only */
     assert_int_equal(a->n, 3);
+    assert_int_equal(a->n_seen[0], a->n_frame);
+    assert_near(a->overlap[0], 1.0, 1e-12);
     const double share[] = {0.5, 0.3, 0.2};
     for (int i = 0; i < 3; i++) {
         assert_near(a->item[i].share, share[i], 1e-12);
+        assert_near(a->item[i].half[0], share[i], 1e-12);
+        assert_near(a->item[i].half[1], share[i], 1e-12);
         assert_near(a->item[i].chi2, 1.0 + i, 1e-12);
         assert_int_equal(kind_of((int)a->item[i].draw), i);
         assert_true(a->item[i].spread > 0.1 && a->item[i].spread < 3.0);
@@ -237,10 +242,30 @@ static void test_arrangements(void **state)
     tsr_frames_free(frames);
 }
 
+/* Halves of the chains that have nothing in common. */
+static void test_halves(void **state)
+{
+    tsr_frames *frames = make_frames(1);
+    tsr_arrangements *a;
+    tsr_err err;
+    (void)state;
+    assert_int_equal(
+        tsr_arrangements_make(frames, -1, 10.0, 0, 0, NULL, &a, &err), TSR_OK);
+    assert_int_equal(a->n_group[0], 2);
+    assert_near(a->overlap[0], 0.0, 1e-12);
+    const int first = a->item[0].half[0] < 0.5;
+    assert_near(a->item[first].half[0], 1.0, 1e-12);
+    assert_near(a->item[first].half[1], 0.0, 1e-12);
+    assert_near(a->item[1 - first].half[1], 1.0, 1e-12);
+    tsr_arrangements_free(a);
+    tsr_frames_free(frames);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_linkage), cmocka_unit_test(test_discrepancy),
+        cmocka_unit_test_setup_teardown(test_halves, io_setup, io_teardown),
         cmocka_unit_test_setup_teardown(test_arrangements, io_setup,
                                         io_teardown)};
     return cmocka_run_group_tests_name("arrangements", tests, NULL, NULL);

@@ -56,8 +56,8 @@ static double *fill(const recipe *r, int v, gsl_rng *random)
     return value;
 }
 
-static const tsr_shape *the_shape; /* of the conformations; NULL: none */
-static int is_still;               /* as the config says */
+static const tsr_arrangements *the_arrangements; /* NULL: none */
+static int is_still;                             /* as the config says */
 
 static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
 {
@@ -86,7 +86,7 @@ static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
                                           .n_temp = n_temp,
                                           .draws = r->n_draw,
                                           .is_still = is_still,
-                                          .shape = the_shape};
+                                          .arrangements = the_arrangements};
     const char *path = io_path("trace.h5");
     gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
     tsr_trace *trace;
@@ -141,7 +141,7 @@ static void test_good(void **state)
     const recipe r = {N_CHAIN, N_DRAW, .phi = 0.3, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&r, 6);
     for (int i = 0; i < d->n; i++)
-        if (d->check[i].answer != (strcmp(d->check[i].name, "groups") == 0
+        if (d->check[i].answer != (strcmp(d->check[i].name, "arrangements") == 0
                                        ? TSR_CHECK_NOT_ASKED
                                        : TSR_CHECK_YES))
             fail_msg("%s: %s", d->check[i].name, d->check[i].found);
@@ -246,43 +246,51 @@ static void test_exchange(void **state)
     tsr_diagnosis_free(d);
 }
 
-/* Groups of conformations: halves that hold others count, where there are
- * enough draws to be sure. */
-static void test_groups(void **state)
+/* Arrangements: halves that hold others count, where there are enough draws to
+ * be sure. */
+static void test_arrangements(void **state)
 {
     (void)state;
     recipe r = {N_CHAIN, N_DRAW, .n_trips = 40};
-    tsr_shape shape = {.n = 1000,
-                       .clusters = {.k = 2},
-                       .half = {{0.9, 0.1}, {0.2, 0.8}},
-                       .overlap = 0.3};
-    the_shape = &shape;
+    /* the second state's halves differ */
+    tsr_arrangement item[3] = {{.state = 1, .half = {1.0, 1.0}},
+                               {.state = 2, .half = {0.9, 0.2}},
+                               {.state = 2, .half = {0.1, 0.8}}};
+    tsr_arrangements a = {.n_state = 2,
+                          .n_group = {1, 2},
+                          .n_seen = {10, 1000},
+                          .overlap = {1.0, 0.3},
+                          .n = 3,
+                          .item = item};
+    the_arrangements = &a;
     tsr_diagnosis *d = diagnose(&r, 6);
-    expect_no(d, "groups ");
-    assert_has(check_of(d, "groups")->found, "0.90 and 0.20, 0.10 and 0.80");
+    expect_no(d, "arrangements ");
+    assert_has(check_of(d, "arrangements")->found, "state 2: 2 arrangements");
+    assert_has(check_of(d, "arrangements")->found,
+               "0.90 and 0.20, 0.10 and 0.80");
     tsr_diagnosis_free(d);
-    shape.n = 10; /* many draws, but of few a conformation was kept */
+    a.n_seen[1] = 10; /* many draws, but of few a conformation was kept */
     d = diagnose(&r, 6);
-    assert_int_equal(check_of(d, "groups")->answer, TSR_CHECK_UNKNOWN);
+    assert_int_equal(check_of(d, "arrangements")->answer, TSR_CHECK_UNKNOWN);
     tsr_diagnosis_free(d);
     r.n_draw = 8; /* a handful, so that it may be chance */
-    shape = (tsr_shape){.n = 32,
-                        .clusters = {.k = 2},
-                        .half = {{0.7, 0.3}, {0.45, 0.55}},
-                        .overlap = 0.75};
+    a.n_seen[1] = 32;
+    a.overlap[1] = 0.75;
+    item[1].half[0] = 0.7, item[1].half[1] = 0.45;
+    item[2].half[0] = 0.3, item[2].half[1] = 0.55;
     d = diagnose(&r, 6);
-    assert_int_equal(check_of(d, "groups")->answer, TSR_CHECK_UNKNOWN);
+    assert_int_equal(check_of(d, "arrangements")->answer, TSR_CHECK_UNKNOWN);
     tsr_diagnosis_free(d);
     r.n_draw = N_DRAW;
-    shape.half[1][0] = 0.65, shape.half[1][1] = 0.35, shape.overlap = 0.95;
+    item[1].half[1] = 0.65, item[2].half[1] = 0.35, a.overlap[1] = 0.95;
     d = diagnose(&r, 6);
     expect_no(d, "");
     tsr_diagnosis_free(d);
-    shape.clusters.k = 1;
+    a.overlap[0] = a.overlap[1] = (double)NAN;
     d = diagnose(&r, 6);
-    assert_has(check_of(d, "groups")->found, "one cloud");
+    assert_has(check_of(d, "arrangements")->found, "one chain");
     tsr_diagnosis_free(d);
-    the_shape = NULL;
+    the_arrangements = NULL;
 }
 
 static void test_little(void **state)
@@ -382,7 +390,7 @@ int main(void)
         IN_FOLDER(test_slow),
         IN_FOLDER(test_curve),
         IN_FOLDER(test_exchange),
-        IN_FOLDER(test_groups),
+        IN_FOLDER(test_arrangements),
         IN_FOLDER(test_little),
         cmocka_unit_test(test_rest_and_gap),
         cmocka_unit_test(test_halves),

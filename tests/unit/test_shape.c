@@ -1,5 +1,4 @@
-/* Groups of points, and what conformations have in common, where the answer is
- * known. */
+/* What conformations have in common, where the answer is known. */
 #include "analysis/mean_shape.h"
 #include "analysis/shape.h"
 #include "core/random.h"
@@ -10,80 +9,6 @@
 #include <gsl/gsl_randist.h>
 
 #include <math.h>
-
-/* ---- groups ---- */
-
-enum { N = 1200, DIM = 5 };
-
-/* k clouds of sd 1, `apart` from each other, in shares 1 : 2 : 3 ... */
-static float *clouds(int k, double apart, int *truth)
-{
-    gsl_rng *rng = tsr_rng_new(3, (uint64_t)k);
-    float *x = malloc(N * DIM * sizeof *x);
-    assert_non_null(x);
-    for (int i = 0; i < N; i++) {
-        int left = (int)gsl_rng_uniform_int(rng, (unsigned)(k * (k + 1) / 2));
-        truth[i] = 0;
-        while (left >= truth[i] + 1)
-            left -= ++truth[i];
-        for (int d = 0; d < DIM; d++)
-            x[i * DIM + d] = (float)(gsl_ran_gaussian(rng, 1.0) +
-                                     (truth[i] % DIM == d ? apart : 0.0));
-    }
-    gsl_rng_free(rng);
-    return x;
-}
-
-static void test_clouds(void **state)
-{
-    (void)state;
-    int truth[N];
-    for (int k = 1; k <= 4; k++) {
-        tsr_clusters c;
-        float *x = clouds(k, 40.0, truth);
-        assert_int_equal(tsr_clusters_make(N, DIM, x, &c, NULL), TSR_OK);
-        assert_int_equal(c.k, k);
-        int total = 0;
-        for (int g = 0; g < k; g++) {
-            total += c.size[g];
-            if (g > 0)
-                assert_true(c.size[g] <= c.size[g - 1]);
-            assert_int_equal(c.of[c.nearest[g]], g);
-            assert_near(c.spread[g], sqrt(DIM), 0.2);
-        }
-        assert_int_equal(total, N);
-        /* the largest cloud has the last number */
-        for (int i = 0; i < N; i++)
-            assert_int_equal(c.of[i], k - 1 - truth[i]);
-        tsr_clusters_clear(&c);
-        free(x);
-    }
-}
-
-/* A cloud without gaps is not divided, round or long. */
-static void test_one_cloud(void **state)
-{
-    (void)state;
-    gsl_rng *rng = tsr_rng_new(5, 0);
-    float x[N];
-    tsr_clusters c;
-    for (int kind = 0; kind < 2; kind++) {
-        for (int i = 0; i < N; i++)
-            x[i] = (float)(kind == 0 ? gsl_rng_uniform(rng)
-                                     : gsl_ran_gaussian(rng, 1.0));
-        assert_int_equal(tsr_clusters_make(N, 1, x, &c, NULL), TSR_OK);
-        assert_int_equal(c.k, 1);
-        tsr_clusters_clear(&c);
-    }
-    gsl_rng_free(rng);
-    const float same[3] = {1.0F, 1.0F, 1.0F};
-    assert_int_equal(tsr_clusters_make(3, 1, same, &c, NULL), TSR_OK);
-    assert_int_equal(c.k, 1);
-    assert_int_equal(c.size[0], 3);
-    tsr_clusters_clear(&c);
-}
-
-/* ---- conformations ---- */
 
 enum { N_RESIDUE = 40, N_FRAME = 60, HALF = N_RESIDUE / 2 };
 
@@ -178,11 +103,6 @@ static void test_two_states(void **state)
     tsr_frames *frames = frames_of(2, share);
     tsr_shape *s = shape_of(frames);
     assert_int_equal(s->n, 2 * N_FRAME);
-    assert_int_equal(s->clusters.k, 2);
-    assert_int_equal(s->clusters.size[1], 0.6 * N_FRAME);
-    assert_near(s->half[0][1], 0.25, 1e-9);
-    assert_near(s->half[1][1], 0.35, 1e-9);
-    assert_near(s->overlap, 0.9, 1e-9);
     /* distances: fixed within a half, of two values between the halves */
     place(0.0, open);
     place(1.5, turned);
@@ -210,7 +130,7 @@ static void test_two_states(void **state)
     tsr_frames_free(frames);
 }
 
-/* Nothing but noise: one group, a mobility of the noise, contacts counted. */
+/* Nothing but noise: a mobility of the noise, contacts counted. */
 static void test_one_state(void **state)
 {
     (void)state;
@@ -218,8 +138,6 @@ static void test_one_state(void **state)
     double x[N_RESIDUE][3];
     tsr_frames *frames = frames_of(2, share);
     tsr_shape *s = shape_of(frames);
-    assert_int_equal(s->clusters.k, 1);
-    assert_near(s->overlap, 1.0, 1e-9);
     double mean = 0.0;
     for (int r = 0; r < N_RESIDUE; r++)
         mean += s->rmsf[r] / N_RESIDUE;
@@ -240,20 +158,7 @@ static void test_one_state(void **state)
     tsr_frames_free(frames);
 }
 
-/* A chain each in its own state: the halves share nothing. */
-static void test_apart(void **state)
-{
-    (void)state;
-    const double share[] = {0.0, 1.0};
-    tsr_frames *frames = frames_of(2, share);
-    tsr_shape *s = shape_of(frames);
-    assert_int_equal(s->clusters.k, 2);
-    assert_near(s->overlap, 0.0, 1e-9);
-    tsr_shape_free(s);
-    tsr_frames_free(frames);
-}
-
-/* An ensemble: shares and P(r) by the weights of its states, draw by draw. */
+/* An ensemble: P(r) by the weights of its states, draw by draw. */
 static void test_weighted(void **state)
 {
     (void)state;
@@ -282,17 +187,6 @@ static void test_weighted(void **state)
         }
         assert_true(k < s->n && (i == 0 || s->at[i] > s->at[i - 1]));
     }
-    assert_int_equal(s->clusters.k, 2);
-    /* the heavier one first */
-    for (int g = 0; g < 2; g++)
-        assert_int_equal(frame[s->at[s->clusters.nearest[g]]].state, g + 1);
-    for (int i = 0; i < s->n; i++)
-        assert_int_equal(s->clusters.of[i], frame[s->at[i]].state - 1);
-    assert_near(s->share[0], 0.7, 0.001);
-    assert_near(s->share[1], 0.3, 0.001);
-    assert_near(s->half[0][0], 0.8, 1e-9);
-    assert_near(s->half[1][0], 0.6, 1e-9);
-    assert_near(s->overlap, 0.8, 1e-9);
     /* P(r) of draws: 0.8 or 0.6 of the one, the rest of the other */
     for (int k = 0; k < 2; k++) {
         for (int i = 0; i < n; i++)
@@ -300,10 +194,6 @@ static void test_weighted(void **state)
         assert_int_equal(
             tsr_shape_make(frames, weight, 4 * N_FRAME - 6, &one[k], &err),
             TSR_OK);
-        assert_int_equal(frame[s->at[one[k]->clusters.nearest[0]]].state,
-                         k + 1);
-        assert_near(one[k]->share[0], 1.0, 1e-9);
-        assert_near(one[k]->share[1], 0.0, 1e-9);
     }
     double most = 0.0;
     int at = 0;
@@ -336,8 +226,6 @@ static void test_one_frame(void **state)
     tsr_shape *s;
     assert_int_equal(tsr_shape_make(frames, NULL, 1, &s, NULL), TSR_OK);
     assert_int_equal(s->n, 1);
-    assert_int_equal(s->clusters.k, 1);
-    assert_true(isnan(s->overlap));
     assert_true(s->rmsf[3] < 1e-6 && s->distance_sd[5] == 0.0);
     tsr_shape_free(s);
     tsr_frames_free(frames);
@@ -348,9 +236,9 @@ int main(void)
 #define IN_FOLDER(test) \
     cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clouds),    IN_FOLDER(test_weighted),
-        cmocka_unit_test(test_one_cloud), IN_FOLDER(test_two_states),
-        IN_FOLDER(test_one_state),        IN_FOLDER(test_apart),
+        IN_FOLDER(test_weighted),
+        IN_FOLDER(test_two_states),
+        IN_FOLDER(test_one_state),
         IN_FOLDER(test_one_frame),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
