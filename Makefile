@@ -57,7 +57,7 @@ FORTIFY   = $(if $(SAN)$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(1)),,$(if \
     $(filter-out -O0,$(lastword $(filter -O%,$(1)))),-U_FORTIFY_SOURCE \
     -D_FORTIFY_SOURCE=2))
 
-TSR_CPPFLAGS := -Isrc -I. -I$(BUILD)/gen -D_POSIX_C_SOURCE=200809L \
+TSR_CPPFLAGS := -Isrc -Itools -I. -I$(BUILD)/gen -D_POSIX_C_SOURCE=200809L \
     -DCL_TARGET_OPENCL_VERSION=120 -DTSR_VERSION='"$(VERSION)"' \
     $(shell pkg-config --cflags $(PKGS) 2>/dev/null | sed 's/-I/-isystem /g')
 TSR_CFLAGS   = -std=c11 $(WARN) -ffp-contract=off -pthread $(HARDEN) \
@@ -75,6 +75,11 @@ LIB_O   := $(LIB_C:%.c=$(BUILD)/%.o) $(LIB_CC:%.cc=$(BUILD)/%.o) \
 LIB     := $(BUILD)/libtessera.a
 MAIN_O  := $(BUILD)/src/commands/main.o
 PROGRAM := $(BUILD)/tessera
+# programs of their own, which `tessera train` and `tessera bench` start
+TOOL_C  := $(wildcard tools/*/*.c)
+TOOL_O  := $(TOOL_C:%.c=$(BUILD)/%.o)
+TOOLS   := $(BUILD)/tessera-train $(BUILD)/tessera-bench
+TRAIN   := $(BUILD)/libtrain.a # for the tests
 KERNELS := $(wildcard kernels/*.cl kernels/*.dat)
 REPORT  := $(wildcard src/report/*.js src/report/*.css) # of the page
 
@@ -96,13 +101,19 @@ LONGEST := $(patsubst %,tests/cli/test_%.sh,resume cli distance profile) \
              property/test_durable unit/test_debye_sum property/test_parameters)
 
 .PHONY: all
-all: $(PROGRAM) ## build build/tessera
+all: $(PROGRAM) $(TOOLS) ## build build/tessera
 
-$(PROGRAM): $(MAIN_O) $(LIB)
+$(PROGRAM): $(MAIN_O)
+$(BUILD)/tessera-train: $(filter $(BUILD)/tools/train/%,$(TOOL_O))
+$(BUILD)/tessera-bench: $(filter $(BUILD)/tools/bench/%,$(TOOL_O))
+$(PROGRAM) $(TOOLS): $(LIB)
 	$(call say,LD)
-	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ $(TSR_LDLIBS) $(LDLIBS)
+	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ \
+	    $(filter-out $(LIB),$^) $(LIB) $(TSR_LDLIBS) $(LDLIBS)
 
+$(TRAIN): $(filter-out %/command_train.o,$(filter $(BUILD)/tools/train/%,$(TOOL_O)))
 $(LIB): $(LIB_O)
+$(LIB) $(TRAIN):
 	@rm -f $@
 	$(call say,AR)
 	$(Q)$(AR) rcs $@ $^
@@ -203,7 +214,7 @@ $(BUILD)/tests/support/%.so: tests/support/%.c tests/support/fault_undo.h
 # After `deps` a second make reads the compiler flags of what it installed.
 CMOCKA = $(shell pkg-config --libs cmocka 2>/dev/null || echo -lcmocka)
 
-$(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIB)
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(TRAIN) $(LIB)
 	$(call say,LD)
 	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ $(CMOCKA) \
 	    $(TSR_LDLIBS) $(LDLIBS)
@@ -239,7 +250,7 @@ SAN_OPTIONS  = exitcode=99:log_path=$(SAN_REPORT)
 check-san: deps-check ## unit tests and commands under sanitizers
 	@+$(SUBMAKE) SAN=address,undefined check-san-run
 
-check-san-run: $(PROGRAM) $(SAN_TESTS)
+check-san-run: $(PROGRAM) $(TOOLS) $(SAN_TESTS)
 	@rm -f $(SAN_REPORT).*
 	@OCL_ICD_VENDORS=/dev/null/none BUILD=$(BUILD) PYTHON=$(PYTHON) \
 	    ASAN_OPTIONS=$(SAN_OPTIONS) LSAN_OPTIONS=exitcode=99 \
@@ -251,10 +262,10 @@ check-san-run: $(PROGRAM) $(SAN_TESTS)
 	        fi; \
 	    done; exit $$status
 
-check-build: $(PROGRAM) $(TESTS) $(PRELOAD) $(BUILD)/tests/oracle/write_trace \
+check-build: $(PROGRAM) $(TOOLS) $(TESTS) $(PRELOAD) $(BUILD)/tests/oracle/write_trace \
     $(BUILD)/tests/oracle/write_run $(BUILD)/tests/oracle/write_strand \
     $(BUILD)/tests/oracle/write_trajectory
-check-slow-build: $(PROGRAM) $(SLOW) $(PRELOAD) \
+check-slow-build: $(PROGRAM) $(TOOLS) $(SLOW) $(PRELOAD) \
     $(BUILD)/tests/oracle/write_trajectory
 
 # PyPI packages, for tests of the file formats only.
@@ -272,11 +283,11 @@ demo: deps ## sample a two-domain protein against simulated data, under a minute
 demo-build: $(PROGRAM)
 
 bench: deps ## measure the engine here, into bench/RESULTS.md
-	@+$(SUBMAKE) $(PROGRAM)
+	@+$(SUBMAKE) $(PROGRAM) $(TOOLS)
 	$(PROGRAM) bench --json >$(BUILD)/bench.json
 	$(PYTHON) bench/results.py <$(BUILD)/bench.json
 
-$(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/tools/bench/engine_bench.o $(LIB)
 	$(call say,LD)
 	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ $(TSR_LDLIBS) $(LDLIBS)
 
@@ -290,20 +301,20 @@ $(BUILD)/docs/%: $(BUILD)/docs/%.o $(LIB)
 
 # ---- install ----
 .PHONY: install uninstall clean
-install: $(PROGRAM) ## into PREFIX (default /usr/local), under DESTDIR
+install: $(PROGRAM) $(TOOLS) ## into PREFIX (default /usr/local), under DESTDIR
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/tessera/data
-	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/tessera
+	install -m 755 $(PROGRAM) $(TOOLS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(wildcard data/*) $(DESTDIR)$(PREFIX)/share/tessera/data
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/tessera
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAM) $(TOOLS)))
 	rm -rf $(DESTDIR)$(PREFIX)/share/tessera
 
 clean: ## remove build/
 	rm -rf build
 
 # ---- style ----
-SOURCES := $(wildcard src/*/*.[ch] src/*/*.cc kernels/*.c tests/*/*.[ch] \
+SOURCES := $(wildcard src/*/*.[ch] src/*/*.cc tools/*/*.[ch] kernels/*.c tests/*/*.[ch] \
              tests/*.h bench/*.c configs/*/*.c docs/*/*.c)
 
 .PHONY: format lint lint-layers lint-format lint-tidy lint-kernels lint-clang cov
@@ -328,9 +339,9 @@ lint-clang:
 # checks has changed. The analyzer follows the paths of a function until it has
 # seen so many nodes of them; with three times as many, its own choice, it takes
 # three times as long and finds no more here.
-TIDY := $(LIB_C:%.c=$(BUILD)/tidy/%.ok) $(BUILD)/tidy/src/commands/main.ok
+TIDY := $(patsubst %.c,$(BUILD)/tidy/%.ok,$(LIB_C) $(TOOL_C) src/commands/main.c)
 lint-tidy: $(TIDY)
-$(BUILD)/tidy/%.ok: %.c .clang-tidy $(wildcard src/*/*.h)
+$(BUILD)/tidy/%.ok: %.c .clang-tidy $(wildcard src/*/*.h tools/*/*.h)
 	@mkdir -p $(@D)
 	@clang-tidy --quiet $< -- $(TSR_CPPFLAGS) $(CPPFLAGS) -std=c11 $(WARN) \
 	    -Xclang -analyzer-config -Xclang max-nodes=75000 2>$@.log || { cat $@.log >&2; exit 1; }
@@ -350,7 +361,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' \
 	    $(firstword $(MAKEFILE_LIST))
 
--include $(LIB_O:.o=.d) $(MAIN_O:.o=.d) $(TESTS:=.d) $(SLOW:=.d) \
+-include $(LIB_O:.o=.d) $(MAIN_O:.o=.d) $(TOOL_O:.o=.d) $(TESTS:=.d) $(SLOW:=.d) \
     $(BUILD)/tests/oracle/write_trace.d $(BUILD)/tests/oracle/write_run.d \
     $(BUILD)/tests/oracle/write_strand.d \
     $(BUILD)/tests/oracle/write_trajectory.d $(BUILD)/bench/bench_engine.d

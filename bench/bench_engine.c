@@ -8,7 +8,7 @@
  * [--tiles-a-launch N] [--double] [--bodies M]
  * [--q Q]
  *                  [--batch B[,B...]] [--case NAME] [--seconds S] */
-#include "engine/engine_bench.h"
+#include "bench/engine_bench.h"
 #include "gpu/engine_page_tile.h"
 
 #include <stdio.h>

@@ -8,13 +8,14 @@ complain() { echo "lint: $*" >&2; bad=1; }
 # line of rooms is the sampler, which knows nothing of the second.
 sampler="core files store molecule prior engine scattering gpu likelihood moves
     surrogate sampler"
-rest="maps posterior analysis session answer report train commands bench"
+rest="maps posterior analysis session answer report commands"
+tools="train bench" # programs of their own, which may include all
 
 before=" "
-for room in $sampler $rest; do
+for room in $sampler $rest $tools; do
     before="$before$room "
     for line in $(grep -Ho '^#include "[a-z_0-9]*/' src/$room/*.[ch] \
-        src/$room/*.cc src/$room/*.hh 2>/dev/null |
+        src/$room/*.cc src/$room/*.hh tools/$room/*.[ch] 2>/dev/null |
         sed 's/#include "//; s/ //g'); do
         file=${line%%:*} from=${line#*:}
         case $before in
@@ -23,21 +24,22 @@ for room in $sampler $rest; do
         esac
     done
 done
-for path in src/*/; do
+for path in src/*/ tools/*/; do
     case $before in
     *" $(basename "$path") "*) ;;
     *) complain "$path is in no list of rooms" ;;
     esac
 done
 
-twins=$(ls src/*/*.c src/*/*.h src/*/*.cc | sed 's#.*/##' | sort | uniq -d)
+twins=$(ls src/*/*.c src/*/*.h src/*/*.cc tools/*/*.[ch] | sed 's#.*/##' | sort | uniq -d)
 [ -z "$twins" ] || complain "files of one name in several rooms:" $twins
 
-escapes=$(grep -nE '^#[ \t]*include[ \t]+"(\.|[^/"]*")' src/*/*.[ch] src/*/*.cc)
+escapes=$(grep -nE '^#[ \t]*include[ \t]+"(\.|[^/"]*")' src/*/*.[ch] src/*/*.cc \
+    tools/*/*.[ch])
 [ -z "$escapes" ] || complain "not as \"layer/file.h\": $escapes"
 
 only() { # pattern, layer
-    for file in $(grep -lE "^#include <$1" -r src | grep -vE "^src/$2/"); do
+    for file in $(grep -lE "^#include <$1" -r src tools | grep -vE "^src/$2/"); do
         complain "$file includes <$1...>; only src/$2 may"
     done
 }
@@ -51,16 +53,16 @@ only 'fftw3' '(maps|scattering)'
 terms=$(sed -n 's/^    X(\([a-z_]*\)).*/\1/p' src/likelihood/term.h |
     paste -sd '|')
 [ -n "$terms" ] || complain "no terms in src/likelihood/term.h"
-for line in $(grep -noE "\<tsr_term_($terms)\>" src/*/*.[ch] |
+for line in $(grep -noE "\<tsr_term_($terms)\>" src/*/*.[ch] tools/*/*.[ch] |
     grep -vE "^src/(likelihood|surrogate)/|^src/maps/term_map"); do
     complain "$line: knows a term by name"
 done
 
-for file in src/*/*.[ch] src/*/*.cc kernels/* tests/*.h tests/*/*.[ch]; do
+for file in src/*/*.[ch] src/*/*.cc tools/*/*.[ch] kernels/* tests/*.h tests/*/*.[ch]; do
     long=$(grep -nE '^.{81,}' "$file" | head -1)
     [ -z "$long" ] || complain "$file:${long%%:*}: longer than 80 columns"
 done
-grep -nE '\<(strcpy|strcat|v?sprintf|gets)\(' src/*/*.[ch] src/*/*.cc && {
+grep -nE '\<(strcpy|strcat|v?sprintf|gets)\(' src/*/*.[ch] src/*/*.cc tools/*/*.[ch] && {
     complain "these write without a bound"
 }
 exit $bad

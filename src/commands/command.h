@@ -22,7 +22,7 @@ typedef struct {
     /* Results go to `out` (standard output), progress and remarks to `log`, a
      * failure to `err`. Its status becomes the exit status. TSR_E_NO without
      * a message says nothing more. Writing to `out` needs no check: the program
-     * checks it at the end. */
+     * checks it at the end. NULL: a program of its own (TSR_TOOLS). */
     tsr_status (*run)(const tsr_args *args, FILE *out, tsr_log *log,
                       tsr_err *err);
 } tsr_command;
@@ -94,13 +94,22 @@ int tsr_init_curves_suit(const tsr_init_curves *curves, int k,
     X(reweight)         \
     X(profile)          \
     X(map)              \
-    X(train)            \
-    X(devices)          \
-    X(bench)
+    X(devices)
 
 #define X(name) extern const tsr_command tsr_command_##name;
 TSR_COMMANDS(X)
 #undef X
+
+/* Commands that are programs of their own (tools/NAME), which `tessera NAME`
+ * starts as `tessera-NAME`: with their lines of help, listed last. */
+#define TSR_TRAIN_DOC \
+    "make the tables of form factors and priors from structures"
+#define TSR_BENCH_DOC                                               \
+    "the engine's speed and accuracy here, that of the moves, and " \
+    "independent draws a second"
+#define TSR_TOOLS(X)        \
+    X(train, TSR_TRAIN_DOC) \
+    X(bench, TSR_BENCH_DOC)
 
 /* `tessera`: which command runs, help, version, messages, exit status. */
 
@@ -109,5 +118,12 @@ TSR_COMMANDS(X)
  * "tessera COMMAND: text". Returns the exit status. */
 int tsr_program(const tsr_command *const *commands, int argc,
                 const char *const *argv, FILE *out, FILE *message);
+
+/* The main functions of `tessera` and of a tool, whose words are those after
+ * `tessera NAME`: what a process sets up once, standard streams, exit status.
+ */
+int tsr_main(const tsr_command *const *commands, int argc,
+             const char *const *argv);
+int tsr_main_tool(const tsr_command *tool, int argc, const char *const *argv);
 
 #endif

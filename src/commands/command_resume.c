@@ -14,27 +14,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-    static const tsr_option options[] = {
-        {.name = "draws",
-         .argument = "N",
-         .doc = "so many draws a chain in all, instead of sampler.draws"},
-        {.name = "until",
-         .argument = "WHAT",
-         .doc = "go on until converged: rhat<1.01,ess>400 (--draws at most)"},
-        {.name = "device",
-         .argument = "DEVICE",
-         .doc =
-             "instead of device.use; another kind of device rounds otherwise"},
-        {.name = "threads",
-         .argument = "N",
-         .doc = "instead of device.threads"},
-        {.name = "checkpoint-every",
-         .argument = "SECONDS",
-         .doc = "instead of output.checkpoint_every"},
-        {.name = "json",
-         .doc =
-             "the result as one JSON object, which says whether it converged"},
-        {0}};
+static const tsr_option options[] = {
+    {.name = "draws",
+     .argument = "N",
+     .doc = "so many draws a chain in all, instead of sampler.draws"},
+    {.name = "until",
+     .argument = "WHAT",
+     .doc = "go on until converged: rhat<1.01,ess>400 (--draws at most)"},
+    {.name = "device",
+     .argument = "DEVICE",
+     .doc = "instead of device.use; another kind of device rounds otherwise"},
+    {.name = "threads", .argument = "N", .doc = "instead of device.threads"},
+    {.name = "checkpoint-every",
+     .argument = "SECONDS",
+     .doc = "instead of output.checkpoint_every"},
+    {.name = "json",
+     .doc = "the result as one JSON object, which says whether it converged"},
+    {0}};
 
 /* The config of the run, with what the command line changes. */
 static tsr_status read_config(const tsr_args *args, const char *directory,

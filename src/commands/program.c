@@ -1,12 +1,19 @@
 /* Finds the command by its name, runs it with its arguments, and turns what
  * comes of it into a message and an exit status. That standard output could be
- * written is checked here, once for all commands. */
+ * written is checked here, once for all commands; and here stands what a
+ * process must set up once. */
 #include "commands/command.h"
 
 #include "core/text.h"
+#include "store/hdf5_object.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <gsl/gsl_errno.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char PROGRAM[] = "tessera";
 
@@ -102,6 +109,43 @@ done:
     return finish(command->name, status, &err, message);
 }
 
+/* ---- tools ---- */
+
+/* Becomes the program `tessera-NAME` that lies beside this one, or else in
+ * PATH, with argv [argc]. Returns only where there is none. */
+static int start_tool(const char *name, int argc, const char *const *argv,
+                      FILE *message)
+{
+    char path[4096], *tool = tsr_words_of("%s-%s", PROGRAM, name);
+    char **word = calloc((size_t)argc + 2, sizeof *word);
+    tsr_err err = {.status = TSR_OK};
+    if (tool == NULL || word == NULL) {
+        free(tool);
+        free(word);
+        return finish(name, tsr_no_memory(&err), &err, message);
+    }
+    word[0] = tool;
+    memcpy(word + 1, argv, (size_t)argc * sizeof *argv); /* read only */
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash != NULL) {
+        snprintf(slash + 1, (size_t)(path + sizeof path - slash - 1), "%s",
+                 tool);
+        execv(path, word);
+    }
+    execvp(tool, word);
+    const tsr_status status =
+        tsr_fail(&err, TSR_E_NOINPUT,
+                 "the program '%s' is neither beside %s nor in PATH: %s", tool,
+                 PROGRAM, strerror(errno));
+    free(tool);
+    free(word);
+    return finish(name, status, &err, message);
+}
+
+/* ---- the whole ---- */
+
 /* A full disk shows at the latest here. A reader that went away (`| head`) is
  * no failure to tell of, but not all was written. */
 static int check_output(int exit_status, FILE *out, FILE *message)
@@ -145,10 +189,70 @@ int tsr_program(const tsr_command *const *commands, int argc,
     const tsr_command *command = find(commands, name);
     if (command == NULL)
         return unknown(commands, name, message);
+    if (command->run == NULL) {
+        const char *const help_of[] = {"--help"};
+        return asks ? start_tool(name, 1, help_of, message)
+                    : start_tool(name, argc - rest, argv + rest, message);
+    }
     if (asks)
         tsr_usage_help(&command->usage, PROGRAM, command->name, command->doc,
                        out);
     else
         exit_status = run(command, argc - rest, argv + rest, out, message);
     return check_output(exit_status, out, message);
+}
+
+/* ---- the process ---- */
+
+/* A stream that was closed before the start would lend its number to the next
+ * file opened, and messages would end up in a trace. Opened the wrong way
+ * round, so that using it still fails. */
+static int hold_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) == -1 &&
+            open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+            return 0;
+    return 1;
+}
+
+static int set_up(void)
+{
+    if (!hold_streams())
+        return 0;
+    /* A reader of our output that goes away must not kill a run between two
+     * checkpoints; the write fails instead, and check_output sees it. So with a
+     * file that grows beyond a limit. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    gsl_set_error_handler_off();
+    tsr_hdf5_quiet();
+    return 1;
+}
+
+/* NFS and quotas report at the close. */
+static int close_output(int exit_status)
+{
+    if (fclose(stdout) == 0 || exit_status != 0)
+        return exit_status;
+    int code = errno;
+    fprintf(stderr, "%s: cannot close standard output: %s\n", PROGRAM,
+            strerror(code));
+    return tsr_exit_status(TSR_E_IO);
+}
+
+int tsr_main(const tsr_command *const *commands, int argc,
+             const char *const *argv)
+{
+    if (!set_up())
+        return tsr_exit_status(TSR_E_IO);
+    return close_output(tsr_program(commands, argc, argv, stdout, stderr));
+}
+
+int tsr_main_tool(const tsr_command *tool, int argc, const char *const *argv)
+{
+    if (!set_up())
+        return tsr_exit_status(TSR_E_IO);
+    int exit_status = run(tool, argc - 1, argv + 1, stdout, stderr);
+    return close_output(check_output(exit_status, stdout, stderr));
 }

@@ -36,6 +36,19 @@ expect "version" 0 "" "$program" --version
 expect "unknown command" 64 "did you mean 'run'" "$program" runn good.yaml
 expect "unknown option" 64 "output" "$program" run good.yaml --ouput x
 
+# ---- commands that are programs of their own ----
+check "help lists them" sh -c "'$program' --help | grep -q '^  bench  *the engine'"
+expect "help of one" 0 "" "$program" train --help
+cp out.txt train.txt
+check "by its name" sh -c "'$program' help train | cmp -s - train.txt"
+check "or as itself" sh -c "'$build/tessera-train' --help | cmp -s - train.txt"
+expect "one misused" 64 "^tessera bench: --engine: 'x'" "$program" bench --engine x
+mkdir alone
+cp "$program" alone
+expect "one that is not there" 66 "'tessera-bench' is neither beside tessera nor in" \
+    alone/tessera bench --help
+expect "found in PATH" 0 "" env PATH="$build:$PATH" alone/tessera bench --help
+
 expect "simulate" 0 "" "$program" simulate good.yaml --output good.dat
 check "simulate prints the true Rg" grep -q "^Rg" out.txt
 check "simulate writes the structure" test -s good.pdb

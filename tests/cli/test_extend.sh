@@ -31,7 +31,7 @@ add() { # LIST HEADER: what the page says becomes the list's second line
 add TSR_TERMS src/likelihood/term.h
 add TSR_MOVES src/moves/move.h
 expect "it builds, without a warning" 0 "" make -s --no-print-directory \
-    BUILD=build WERROR=1 CFLAGS="-O0 -g0"
+    BUILD=build WERROR=1 CFLAGS="-O0 -g0" build/tessera
 cd ..
 [ -x tree/build/tessera ] || exit 1
 program=$work/tree/build/tessera

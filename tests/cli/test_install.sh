@@ -11,11 +11,12 @@ esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/build"
-cp -a "$build/src" "$build/gen" "$build/embed" "$build/libtessera.a" \
-    "$build/tessera" "$work/build"
+cp -a "$build/src" "$build/tools" "$build/gen" "$build/embed" \
+    "$build/libtessera.a" "$build"/tessera* "$work/build"
 if make -s --no-print-directory install BUILD="$work/build" \
     PREFIX="$work/to" >"$work/log" 2>&1 &&
     grep -qa "$work/to" "$work/to/bin/tessera" &&
+    "$work/to/bin/tessera" train --help >/dev/null 2>&1 &&
     [ -s "$work/to/share/tessera/data/prior.dat" ]; then
     echo "ok install PREFIX=X after a plain make"
 else

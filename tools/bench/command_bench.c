@@ -4,8 +4,8 @@
 #include "bench/command_bench.h"
 #include "commands/command.h"
 
+#include "bench/engine_bench.h"
 #include "core/json.h"
-#include "engine/engine_bench.h"
 #include "gpu/engine_plane_wave.h"
 
 #include <math.h>
@@ -375,12 +375,15 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
     return status;
 }
 
-const tsr_command tsr_command_bench = {
-    .name = "bench",
-    .doc = "the engine's speed and accuracy here, that of the moves, and "
-           "independent draws a second",
-    .usage = {.arguments = "[CONFIG]...",
-              .max_arguments = 1000,
-              .options = options,
-              .about = about},
-    .run = run_bench};
+static const tsr_command command = {.name = "bench",
+                                    .doc = TSR_BENCH_DOC,
+                                    .usage = {.arguments = "[CONFIG]...",
+                                              .max_arguments = 1000,
+                                              .options = options,
+                                              .about = about},
+                                    .run = run_bench};
+
+int main(int argc, char **argv)
+{
+    return tsr_main_tool(&command, argc, (const char *const *)argv);
+}

@@ -543,9 +543,9 @@ static tsr_status train(const tsr_args *args, FILE *out, tsr_log *log,
     return s == TSR_OK ? train_one(args, (tsr_body_model)0, out, log, err) : s;
 }
 
-const tsr_command tsr_command_train = {
+static const tsr_command command = {
     .name = "train",
-    .doc = "make the tables of form factors and priors from structures",
+    .doc = TSR_TRAIN_DOC,
     .usage = {.arguments = "form-factors|components|priors DIR...",
               .min_arguments = 2,
               .max_arguments = -1,
@@ -568,3 +568,8 @@ const tsr_command tsr_command_train = {
                        "with all atoms on those structures in the folders "
                        "that no table's heading lists as trained on."},
     .run = train};
+
+int main(int argc, char **argv)
+{
+    return tsr_main_tool(&command, argc, (const char *const *)argv);
+}

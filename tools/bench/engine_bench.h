@@ -1,7 +1,7 @@
 /* Speed and accuracy of an engine on made-up systems (a random ball of bodies
  * with 21 types), case by case. */
-#ifndef TSR_ENGINE_ENGINE_BENCH_H
-#define TSR_ENGINE_ENGINE_BENCH_H
+#ifndef TSR_BENCH_ENGINE_BENCH_H
+#define TSR_BENCH_ENGINE_BENCH_H
 
 #include "engine/engine.h"
 

@@ -3,7 +3,7 @@
  */
 #include "bench/command_bench.h"
 
-#include "engine/engine_bench.h"
+#include "bench/engine_bench.h"
 #include "gpu/tuning.h"
 
 #include <math.h>

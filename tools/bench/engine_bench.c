@@ -4,7 +4,7 @@
  * The bodies lie in a random ball with as many types as the shipped tables
  * have, from a generator of our own, so that every machine measures the same
  * problem. */
-#include "engine/engine_bench.h"
+#include "bench/engine_bench.h"
 
 #include "core/clock.h"
 #include "core/vec3.h"
