@@ -74,27 +74,3 @@ void tsr_interrupt_catch(int ignore_hang_up)
     signal(SIGABRT, SIG_DFL); /* LLVM's handler swallows the first */
     signal(SIGXFSZ, SIG_IGN); /* as main wants it, and LLVM not */
 }
-
-static void end_time(int signal_number)
-{
-    int none = 0;
-    atomic_compare_exchange_strong(&tsr_stop_asked, &none, signal_number);
-}
-
-int tsr_interrupt_is_over(void)
-{
-    return tsr_stop_asked == SIGALRM;
-}
-
-void tsr_interrupt_after(long seconds)
-{
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = end_time;
-    sigemptyset(&action.sa_mask);
-    action.sa_flags = SA_RESTART;
-    sigaction(SIGALRM, &action, NULL);
-    alarm((unsigned)seconds);
-    if (seconds == 0 && tsr_interrupt_is_over())
-        tsr_stop_asked = 0;
-}

@@ -24,13 +24,6 @@ int tsr_hang_up_is_ignored(void);
  * fault in the program itself, kills as it does by default. */
 void tsr_interrupt_catch(int ignore_hang_up);
 
-/* The program asks itself to stop after so many seconds, by SIGALRM; 0: not any
- * more, and a stop that this asked for is forgotten. */
-void tsr_interrupt_after(long seconds);
-
-/* Was it this that asked to stop? */
-int tsr_interrupt_is_over(void);
-
 /* Signals wait (1) until they are let through again (0), for while a device is
  * opened: LLVM, in PoCL, has handlers that delete what it compiles and may
  * forget the signal. Threads made in between never get any. */

@@ -329,17 +329,6 @@ const tsr_device_info *tsr_device_get_info(const tsr_device *device)
     return &device->info;
 }
 
-double tsr_device_multiply_adds(const tsr_device_info *info)
-{
-    double lanes = 0.0; /* a unit and clock */
-    if (info->type == TSR_DEVICE_GPU &&
-        strstr(info->platform, "NVIDIA") != NULL)
-        lanes = 128.0; /* since Ampere; older ones have 64 to 192 */
-    else if (info->type == TSR_DEVICE_CPU)
-        lanes = 2.0 * info->float_width; /* two ports */
-    return lanes * info->compute_units * 1e6 * info->clock_mhz;
-}
-
 int tsr_device_describe(const tsr_device_info *info, char *text, size_t size)
 {
     const double mib = 1.0 / (1024.0 * 1024.0);

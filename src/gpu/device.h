@@ -61,10 +61,6 @@ void tsr_device_free(tsr_device *device); /* after its engines */
 
 const tsr_device_info *tsr_device_get_info(const tsr_device *device);
 
-/* Multiply-adds a second in single precision, from units, clock and what is
- * known of the kind of device; 0: not known. */
-double tsr_device_multiply_adds(const tsr_device_info *info);
-
 /* One line: name, platform, driver, compute units, memory, limits; returns the
  * length, as snprintf. */
 int tsr_device_describe(const tsr_device_info *info, char *text, size_t size);

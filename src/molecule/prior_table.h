@@ -1,5 +1,5 @@
-/* The trained numbers of the prior, and how they were made (what of the
- * structures: prior_sample.h; the fits: mixture_train.h).
+/* The trained numbers of the prior (tools/train makes them: what of the
+ * structures, prior_sample.h; the fits, mixture_train.h).
  *
  * (phi, psi): a mixture for each of six classes of residues (those of the
  * Top8000 set, Lovell et al. 2003, Williams et al. 2018). Side-chain centres
@@ -14,7 +14,6 @@
 #ifndef TSR_MOLECULE_PRIOR_TABLE_H
 #define TSR_MOLECULE_PRIOR_TABLE_H
 
-#include "core/log.h"
 #include "core/status.h"
 #include "molecule/residue.h"
 #include "molecule/side_density.h"
@@ -56,13 +55,10 @@ typedef struct {
 void tsr_prior_table_side(const tsr_prior_table *table, tsr_amino amino,
                           double side[3]);
 
+extern const char tsr_prior_table_format[]; /* the first line of the file */
+
 tsr_status tsr_prior_table_read(const char *path, tsr_prior_table **out,
                                 tsr_err *err);
-tsr_status tsr_prior_table_write(const tsr_prior_table *table, const char *path,
-                                 tsr_err *err);
-tsr_status tsr_prior_table_train(int n_path, const char *const *path,
-                                 int n_thread, tsr_log *log,
-                                 tsr_prior_table **out, tsr_err *err);
 void tsr_prior_table_free(tsr_prior_table *table);
 
 #endif

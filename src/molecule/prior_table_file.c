@@ -9,89 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char format[] = "tessera prior 2";
+const char tsr_prior_table_format[] = "tessera prior 2";
 
 /* The upper triangle of a covariance, in the order of the file. */
 static const int cov_row[6] = {0, 1, 2, 0, 0, 1};
 static const int cov_col[6] = {0, 1, 2, 1, 2, 2};
-
-static void write_contacts(FILE *file, const tsr_prior_table *table,
-                           tsr_body_model model)
-{
-    int n = tsr_body_n_type(model);
-    fprintf(file, "#: contact %s\n", model == TSR_BODIES_TWO ? "two" : "one");
-    fprintf(file, "# type, contact distance to types 0 to %d (Angstrom)\n",
-            n - 1);
-    for (int t = 0; t < n; t++) {
-        const double *row = table->contact[model][t];
-        fprintf(file, "# %s\n%2d", tsr_body_type_name(model, t), t);
-        for (int u = 0; u < n; u++)
-            fprintf(file, " %.9g", row[u]);
-        fputc('\n', file);
-    }
-}
-
-static void write_torsions(FILE *file, const tsr_prior_table *table)
-{
-    for (int c = 0; c < TSR_N_RAMA; c++) {
-        const tsr_torsion_mixture *m = &table->torsion[c];
-        fprintf(file, "#: torsion %s %ld %d\n", tsr_rama_name[c], m->count,
-                m->n);
-        if (c == 0) /* not before: comments ahead of a key are the source */
-            fprintf(file, "# class, residues, components; rows: component, "
-                          "weight, phi, psi (rad), k_phi, k_psi, lambda\n");
-        for (int i = 0; i < m->n; i++) {
-            const tsr_von_mises *p = &m->part[i];
-            fprintf(file, "%2d %.9g %.9g %.9g %.9g %.9g %.9g\n", i, p->weight,
-                    p->phi, p->psi, p->k_phi, p->k_psi, p->lambda);
-        }
-    }
-}
-
-static void write_sides(FILE *file, const tsr_prior_table *table)
-{
-    for (int a = 0; a < TSR_N_AMINO; a++) {
-        const tsr_side_mixture *m = &table->side[a];
-        fprintf(file, "#: side %s %ld %d\n", tsr_amino_table[a].three, m->count,
-                m->n);
-        if (a == 0)
-            fprintf(file, "# amino acid, side chains, Gaussians; rows: "
-                          "Gaussian, weight, mean x y z (Angstrom),\n"
-                          "# covariance xx yy zz xy xz yz (Angstrom^2)\n");
-        for (int i = 0; i < m->n; i++) {
-            const tsr_side_gaussian *g = &m->part[i];
-            fprintf(file, "%2d %.9g", i, g->weight);
-            for (int d = 0; d < 3; d++)
-                fprintf(file, " %.9g", g->mean[d]);
-            for (int d = 0; d < 6; d++)
-                fprintf(file, " %.9g", g->cov[cov_row[d]][cov_col[d]]);
-            fputc('\n', file);
-        }
-    }
-}
-
-static void write_angles(FILE *file, const tsr_prior_table *table)
-{
-    fprintf(file, "#: angle\n# amino acid, residues, mean and standard "
-                  "deviation of N-CA-C (rad)\n");
-    for (int a = 0; a < TSR_N_AMINO; a++)
-        fprintf(file, "# %s\n%2d %6ld %.9g %.9g\n", tsr_amino_table[a].three, a,
-                table->angle[a].count, table->angle[a].mean,
-                table->angle[a].sd);
-}
-
-tsr_status tsr_prior_table_write(const tsr_prior_table *table, const char *path,
-                                 tsr_err *err)
-{
-    tsr_file_writer w;
-    TSR_TRY(tsr_table_create(&w, path, format, table->source, err));
-    write_torsions(w.out, table);
-    write_sides(w.out, table);
-    write_angles(w.out, table);
-    write_contacts(w.out, table, TSR_BODIES_TWO);
-    write_contacts(w.out, table, TSR_BODIES_ONE);
-    return tsr_file_end(&w, TSR_OK, err);
-}
 
 /* A row that begins with its number. */
 static tsr_status read_row(tsr_table_reader *r, int number, int n, double *v,
@@ -323,9 +245,9 @@ tsr_status tsr_prior_table_read(const char *path, tsr_prior_table **out,
                         "%s:1: a prior without torsions, of an older tessera "
                         "(expected '#: %s'); make it again with 'tessera train "
                         "priors DIR...'",
-                        path, format);
+                        path, tsr_prior_table_format);
     tsr_table_reader r;
-    tsr_status s = tsr_table_open(&r, path, format, err);
+    tsr_status s = tsr_table_open(&r, path, tsr_prior_table_format, err);
     if (s != TSR_OK)
         return s;
     tsr_prior_table *table = calloc(1, sizeof *table);

@@ -1,6 +1,4 @@
-/* Reading and writing the text files of data/, a line at a time: messages name
- * the line, and a file is complete or not there, because what is written lies
- * beside until it is renamed. */
+/* Reading the text files of data/, a line at a time: messages name the line. */
 #define TSR_TABLE_FILE_ITSELF
 #include "molecule/table_file.h"
 
@@ -169,15 +167,6 @@ void tsr_table_close(tsr_table_reader *reader)
     *reader = (tsr_table_reader){0};
 }
 
-static void write_source(FILE *file, const char *source)
-{
-    while (source != NULL && *source != '\0') {
-        int n = (int)strcspn(source, "\n");
-        fprintf(file, "#%s%.*s\n", n > 0 ? " " : "", n, source);
-        source += n + (source[n] == '\n');
-    }
-}
-
 tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
 {
     char *text = NULL;
@@ -193,17 +182,5 @@ tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
     }
     free(*source);
     *source = text;
-    return TSR_OK;
-}
-
-tsr_status tsr_table_create(tsr_file_writer *writer, const char *path,
-                            const char *format, const char *source,
-                            tsr_err *err)
-{
-    tsr_status s = tsr_file_begin(writer, path, err);
-    if (s != TSR_OK)
-        return s;
-    fprintf(writer->out, "#: %s\n", format);
-    write_source(writer->out, source);
     return TSR_OK;
 }

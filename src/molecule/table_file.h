@@ -11,7 +11,6 @@
 #define TSR_MOLECULE_TABLE_FILE_H
 
 #include "core/status.h"
-#include "files/file.h"
 
 #include <stdio.h>
 
@@ -61,12 +60,5 @@ void tsr_table_close(tsr_table_reader *reader);
  * Errors: TSR_E_NOMEM. */
 tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
     TSR_PRINTF(3, 4);
-
-/* Begins the file at `path` with the format's line and the source;
- * tsr_file_end completes it. Errors: TSR_E_IO, TSR_E_NOMEM; after an error
- * nothing is left. */
-tsr_status tsr_table_create(tsr_file_writer *writer, const char *path,
-                            const char *format, const char *source,
-                            tsr_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* The table of form factors, what atoms scatter, and the algebra of c1 and c2.
+/* The table of form factors, and the algebra of c1 and c2.
  *
  * A table keeps the excess E = P - F^2 rather than the mean self-intensity P:
  * E begins as q^4 under terms of some hundred, and S(q) must not be made of
@@ -14,55 +14,6 @@
 #include <string.h>
 
 static const double pi = 3.14159265358979323846;
-
-/* ---- atoms ---- */
-
-/* Fraser, MacRae & Suzuki 1978, J. Appl. Cryst. 11, 693, table 1. */
-static double displaced_volume(int z)
-{
-    switch (z) {
-    case 1:
-        return 5.15;
-    case 6:
-        return 16.44;
-    case 7:
-        return 2.49;
-    case 8:
-        return 9.13;
-    case 16:
-        return 19.86;
-    default:
-        return (double)NAN;
-    }
-}
-
-double tsr_atom_displaced_amplitude(int z, int n_hydrogen, double q_inv_ang)
-{
-    /* An atom with its hydrogens displaces one volume, as the atomic groups
-     * of Svergun et al. 1995 (J. Appl. Cryst. 28, 768) do. */
-    double v = displaced_volume(z) + n_hydrogen * displaced_volume(1);
-    double g = v * exp(-q_inv_ang * q_inv_ang * cbrt(v * v) / (4.0 * pi));
-    return TSR_WATER_DENSITY * g;
-}
-
-double tsr_atom_contrast_amplitude(int z, int n_hydrogen, double q_inv_ang)
-{
-    double f = tsr_atom_form_factor(z, q_inv_ang);
-    if (n_hydrogen > 0)
-        f += n_hydrogen * tsr_atom_form_factor(1, q_inv_ang);
-    return f - tsr_atom_displaced_amplitude(z, n_hydrogen, q_inv_ang);
-}
-
-double tsr_atom_radius(int z, int n_hydrogen)
-{
-    double v = displaced_volume(z) + n_hydrogen * displaced_volume(1);
-    return cbrt(0.75 * v / pi);
-}
-
-double tsr_component_water(double q_inv_ang)
-{
-    return tsr_atom_contrast_amplitude(8, 2, q_inv_ang);
-}
 
 /* ---- tables ---- */
 
@@ -293,17 +244,6 @@ tsr_status tsr_form_factor_fold(const tsr_form_factor_table *table,
         t->excess[i] = e[i] - 2.0 * e[n + i] + e[3 * n + i];
     }
     return TSR_OK;
-}
-
-void tsr_form_factor_unfold(const tsr_form_factor_table *folded,
-                            tsr_form_factor_table *table)
-{
-    size_t n = (size_t)table->n_type * (size_t)table->n_q;
-    double *f = table->amplitude, *e = table->excess;
-    for (size_t i = 0; i < n; i++) {
-        f[i] = folded->amplitude[i] + f[n + i];
-        e[i] = folded->excess[i] + 2.0 * e[n + i] - e[3 * n + i];
-    }
 }
 
 /* ---- c1 and c2 ---- */

@@ -1,5 +1,5 @@
-/* Form factors of bodies (DESIGN 3): the tables, how they are trained, and how
- * their components make a profile.
+/* Form factors of bodies (DESIGN 3): the tables, which tools/train makes, and
+ * how their components make a profile.
  *
  * A table has one component or three. With three, the solute in vacuum, the
  * solvent that it displaces and its hydration stay apart, so that c1, which
@@ -25,7 +25,6 @@
 #ifndef TSR_SCATTERING_FORM_FACTOR_H
 #define TSR_SCATTERING_FORM_FACTOR_H
 
-#include "core/log.h"
 #include "core/status.h"
 #include "molecule/residue.h"
 
@@ -85,17 +84,6 @@ double tsr_exposure_at(const tsr_exposure_type *type, double count);
 tsr_status tsr_exposure_carry(const tsr_exposure_model *model, int n,
                               const double (*xyz)[3], const int *dry,
                               double *exposure, tsr_err *err);
-
-/* Counts and exposures of one type by count, in bins of 0.1: what its curve is
- * fitted to. */
-enum { TSR_EXPOSURE_N_BIN = 600 };
-double *tsr_exposure_bin(double *bins, double count); /* bins [N_BIN][2] */
-
-/* The curve of least squares through sums (number, exposure) [N_BIN][2] of one
- * type; the middle of the number in a bin stands for all. Errors:
- * TSR_E_NUMERIC (no minimum). */
-tsr_status tsr_exposure_fit(const double *bins, tsr_exposure_type *type,
-                            tsr_err *err);
 
 enum {
     TSR_SOLUTE,
@@ -158,9 +146,8 @@ tsr_form_factor_table *tsr_form_factor_grow(const tsr_form_factor_table *table,
 tsr_status tsr_form_factor_read(const char *path, tsr_form_factor_table **out,
                                 tsr_err *err);
 
-/* Writes beside and renames. Errors: TSR_E_IO. */
-tsr_status tsr_form_factor_write(const tsr_form_factor_table *table,
-                                 const char *path, tsr_err *err);
+/* The first line of a table of data/. */
+const char *tsr_form_factor_format(int n_comp);
 
 /* The table at q = 0, dq, ...: natural cubic splines in q of F and of E, of the
  * table mirrored at q = 0 (both are even in q).
@@ -187,51 +174,6 @@ tsr_status tsr_form_factor_set_density(tsr_form_factor_table *table,
  * excess, which is c1 = 1 and no hydration. Errors: TSR_E_NOMEM. */
 tsr_status tsr_form_factor_fold(const tsr_form_factor_table *table,
                                 tsr_form_factor_table **out, tsr_err *err);
-
-/* Puts the contrast of `folded` into a table of three components: the solute
- * becomes what folds to it. */
-void tsr_form_factor_unfold(const tsr_form_factor_table *folded,
-                            tsr_form_factor_table *table);
-
-/* Trains a new table on structure files: averages over the occurrences of each
- * type and, for three components, the exposures' curves. Residues that lack
- * atoms are left out; a chain's OXT and the extra hydrogens of its first N are
- * not counted. `log` gets what was used and left out. n_thread 0: as many as
- * there are processors; their number does not change the result. After an error
- * the table is not to be used.
- * Errors: those of reading; TSR_E_DATA where a type never occurs;
- * TSR_E_NUMERIC; TSR_E_NOMEM. */
-tsr_status tsr_form_factor_train(tsr_form_factor_table *table, int n_path,
-                                 const char *const *path, int n_thread,
-                                 tsr_log *log, tsr_err *err);
-
-/* Refines a trained table on structure files (those it was trained on): F and E
- * change, smoothly in q and little, to what makes the relative errors of I(q)
- * against all atoms least; first those of the contrast and then, over a few c1
- * and c2, those of displaced solvent and hydration. Keeps some 0.2 MB a
- * structure in memory, 0.5 MB for three components. After an error the table is
- * not to be used.
- * Errors: those of reading; TSR_E_NOMEM, TSR_E_NUMERIC (no convergence). */
-tsr_status tsr_form_factor_refine(tsr_form_factor_table *table, int n_path,
-                                  const char *const *path, int n_thread,
-                                  tsr_log *log, tsr_err *err);
-
-/* ---- atoms ---- */
-
-/* rho0 V exp(-q^2 V^(2/3) / 4 pi) below, and the radius (Angstrom) of a sphere
- * of the volume V. */
-double tsr_atom_displaced_amplitude(int z, int n_hydrogen, double q_inv_ang);
-double tsr_atom_radius(int z, int n_hydrogen);
-
-/* Amplitude of one atom with its hydrogens less the water it displaces:
- * f_X + n_H f_H - rho0 V exp(-q^2 V^(2/3) / 4 pi), rho0 = 0.334 e/A^3,
- * V = V_X + n_H V_H: H 5.15, C 16.44, N 2.49, O 9.13, S 19.86 A^3 (Fraser et
- * al. 1978). NaN for an element without a volume. */
-double tsr_atom_contrast_amplitude(int z, int n_hydrogen, double q_inv_ang);
-
-/* Amplitude of the hydration of one atom that is wholly exposed: the contrast
- * of one water. */
-double tsr_component_water(double q_inv_ang);
 
 /* ---- c1 and c2 ---- */
 

@@ -17,25 +17,12 @@
 
 enum { MAX_VALUE = TSR_N_COMP + TSR_N_COMP_PAIR };
 
-static const char one_format[] = "tessera form factors 1";
-static const char three_format[] = "tessera components 2";
+const char *tsr_form_factor_format(int n_comp)
+{
+    return n_comp == 1 ? "tessera form factors 1" : "tessera components 2";
+}
 
 /* ---- our own ---- */
-
-/* The values of one row: F of the components, then E of the pairs, but P where
- * there is one component. */
-static int row_of(const tsr_form_factor_table *table, int t, int k,
-                  double *value)
-{
-    int n = 0, row = t * table->n_q + k, block = table->n_type * table->n_q;
-    for (int c = 0; c < table->n_comp; c++)
-        value[n++] = table->amplitude[c * block + row];
-    for (int p = 0; p < table->n_pair; p++)
-        value[n++] = table->excess[p * block + row];
-    if (table->n_comp == 1)
-        value[1] += value[0] * value[0];
-    return n;
-}
 
 static void set_row(tsr_form_factor_table *table, int t, int k,
                     const double *value)
@@ -47,75 +34,6 @@ static void set_row(tsr_form_factor_table *table, int t, int k,
         table->excess[p * block + row] = value[table->n_comp + p];
     if (table->n_comp == 1)
         table->excess[row] -= value[0] * value[0];
-}
-
-static void write_types(const tsr_form_factor_table *table, FILE *file)
-{
-    if (table->n_comp == 1)
-        fprintf(file,
-                "# type, occurrences, mean square radius (Angstrom^2), name\n");
-    else
-        fprintf(file,
-                "# a neighbour counts 1 below, 0 above, Angstrom\n"
-                "#: neighbours %.9g %.9g\n"
-                "# a body's hydration lies outside, by this times the way from "
-                "its neighbours' middle\n"
-                "#: carry %.9g\n"
-                "# type, atoms and their mean radius (Angstrom), exposure: A, "
-                "n0, w of\n# A / (1 + exp((neighbours - n0) / w)), name\n",
-                table->exposure.near_ang, table->exposure.far_ang,
-                table->exposure.carry);
-    for (int t = 0; t < table->n_type; t++) {
-        const tsr_exposure_type *e = &table->exposure.type[t];
-        fprintf(file, "#: type %2d ", t);
-        if (table->n_comp == 1)
-            fprintf(file, "%7ld %12.9g", table->count[t], table->rg2[t]);
-        else
-            fprintf(file, "%9.6g %9.6g %10.7g %10.7g %10.7g", table->atoms[t],
-                    table->radius[t], e->largest, e->middle, e->width);
-        fprintf(file, "  %s\n", tsr_body_type_name(table->model, t));
-    }
-}
-
-static void write_row(const tsr_form_factor_table *table, int t, int k,
-                      FILE *file)
-{
-    double v[MAX_VALUE], q = k * table->dq_inv_ang;
-    int n = row_of(table, t, k, v);
-    if (table->n_comp == 1) {
-        fprintf(file, "%2d %8.6g %16.9g %16.9g\n", t, q, v[0], v[1]);
-        return;
-    }
-    fprintf(file, "%d %.6g", t, q);
-    for (int c = 0; c < n; c++)
-        fprintf(file, c < TSR_N_COMP ? " %.8g" : " %.6g", v[c]);
-    fprintf(file, "\n");
-}
-
-tsr_status tsr_form_factor_write(const tsr_form_factor_table *table,
-                                 const char *path, tsr_err *err)
-{
-    tsr_file_writer w;
-    int one = table->n_comp == 1;
-    tsr_status s = tsr_table_create(&w, path, one ? one_format : three_format,
-                                    table->source, err);
-    if (s != TSR_OK)
-        return s;
-    fprintf(w.out, "#: bodies %s\n",
-            table->model == TSR_BODIES_TWO ? "two" : "one");
-    fprintf(w.out, "# points of q and their step, 1/Angstrom\n");
-    fprintf(w.out, "#: grid %d %.17g\n", table->n_q, table->dq_inv_ang);
-    write_types(table, w.out);
-    fprintf(w.out, "%s",
-            one ? "# type, q (1/Angstrom), F (e), P (e^2)\n"
-                : "# type, q (1/Angstrom), F (e) of solute, displaced solvent, "
-                  "hydration,\n# E (e^2) of 00 01 02 11 12 22\n");
-    for (int t = 0; t < table->n_type; t++) {
-        fprintf(w.out, "#\n# %s\n", tsr_body_type_name(table->model, t));
-        for (int k = 0; k < table->n_q; k++)
-            write_row(table, t, k, w.out);
-    }
-    return tsr_file_end(&w, TSR_OK, err);
 }
 
 static tsr_status read_numbers(tsr_table_reader *r, const char *key, int n,
@@ -224,7 +142,7 @@ static tsr_status read_own(const char *path, int n_comp,
 {
     tsr_table_reader r;
     tsr_status s =
-        tsr_table_open(&r, path, n_comp == 1 ? one_format : three_format, err);
+        tsr_table_open(&r, path, tsr_form_factor_format(n_comp), err);
     if (s != TSR_OK)
         return s;
     tsr_form_factor_table *table = NULL;

@@ -7,6 +7,8 @@
  * partial profile at q = 1/Angstrom. Single precision engines promise 1e-5; a
  * partial profile with hydration cancels more, hence of I(0). */
 #include "../engine_support.h"
+#include "train/form_factor_atoms.h"
+#include "train/train.h"
 
 #include "core/vec3.h"
 #include "molecule/residue_atoms.h"

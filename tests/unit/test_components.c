@@ -2,6 +2,9 @@
 #include "core/vec3.h"
 #include "scattering/form_factor.h"
 #include "table_text.h"
+#include "train/form_factor_atoms.h"
+#include "train/table_write.h"
+#include "train/train.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,7 @@
 #include "scattering/form_factor.h"
+#include "train/form_factor_atoms.h"
+#include "train/table_write.h"
+#include "train/train.h"
 
 #include "core/vec3.h"
 #include "molecule/structure.h"

@@ -1,6 +1,8 @@
 /* Structures written by the test, in which distances, torsions, angles and
  * side-chain centres are known, through training, writing and reading. */
 #include "molecule/prior_table.h"
+#include "train/table_write.h"
+#include "train/train.h"
 
 #include "chain_pdb.h"
 #include "core/random.h"

@@ -13,7 +13,10 @@
 
 #include <glob.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 typedef struct {
     const char *config;
@@ -56,6 +59,35 @@ static tsr_status look(const char *trace, row *r, tsr_err *err)
     return status;
 }
 
+/* ---- its end ---- */
+
+static void end_time(int signal_number)
+{
+    int none = 0;
+    atomic_compare_exchange_strong(&tsr_stop_asked, &none, signal_number);
+}
+
+/* Was it this that asked to stop? */
+static int is_over(void)
+{
+    return tsr_stop_asked == SIGALRM;
+}
+
+/* The program asks itself to stop after so many seconds, by SIGALRM; 0: not any
+ * more, and a stop that this asked for is forgotten. */
+static void stop_after(long seconds)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = end_time;
+    sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &action, NULL);
+    alarm((unsigned)seconds);
+    if (seconds == 0 && is_over())
+        tsr_stop_asked = 0;
+}
+
 static tsr_status sample(tsr_session *s, long seconds, row *r, tsr_err *err)
 {
     const double began = tsr_clock_s();
@@ -65,9 +97,9 @@ static tsr_status sample(tsr_session *s, long seconds, row *r, tsr_err *err)
     TSR_THEN(status, tsr_session_begin(s, err));
     if (status == TSR_OK) {
         tsr_interrupt_catch(0); /* devices put in their own */
-        tsr_interrupt_after(seconds);
+        stop_after(seconds);
         status = tsr_session_sample(s, err);
-        if (tsr_interrupt_is_over() && status == TSR_E_INTERRUPTED)
+        if (is_over() && status == TSR_E_INTERRUPTED)
             status = TSR_OK;
     }
     r->seconds = tsr_clock_s() - began;
@@ -190,7 +222,7 @@ static tsr_status run_all(const tsr_bench_sampling_options *o, int n,
             return tsr_fail(err, TSR_E_IO, "cannot make a folder in /tmp");
         tsr_status own = run(o, folder, log, &r, &why);
         clean(folder);
-        if (tsr_stop_asked && !tsr_interrupt_is_over())
+        if (tsr_stop_asked && !is_over())
             status = tsr_fail(err, TSR_E_INTERRUPTED, "interrupted");
         else if (own != TSR_OK)
             tsr_warn(log, "%s is left out: %s", config[k], why.message);
@@ -198,7 +230,7 @@ static tsr_status run_all(const tsr_bench_sampling_options *o, int n,
             print_json(&r, &json);
         else
             print_row(&r, out);
-        tsr_interrupt_after(0);
+        stop_after(0);
     }
     if (o->json) {
         tsr_json_close(&json);

@@ -74,6 +74,19 @@ typedef struct {
     double bound; /* multiply-adds a second of the device; 0: not known */
 } bench;
 
+/* Multiply-adds a second in single precision, from units, clock and what is
+ * known of the kind of device; 0: not known. */
+static double multiply_adds(const tsr_device_info *info)
+{
+    double lanes = 0.0; /* a unit and clock */
+    if (info->type == TSR_DEVICE_GPU &&
+        strstr(info->platform, "NVIDIA") != NULL)
+        lanes = 128.0; /* since Ampere; older ones have 64 to 192 */
+    else if (info->type == TSR_DEVICE_CPU)
+        lanes = 2.0 * info->float_width; /* two ports */
+    return lanes * info->compute_units * 1e6 * info->clock_mhz;
+}
+
 /* Two multiply-adds a pair and q are the least (DESIGN 4); of what the device
  * could do in that time. Known for full profiles only. */
 static double share_of_bound(const bench *b, int n_body,
@@ -349,7 +362,7 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
     if (status != TSR_OK)
         return status;
     b.device = device;
-    b.bound = tsr_device_multiply_adds(tsr_device_get_info(device));
+    b.bound = multiply_adds(tsr_device_get_info(device));
     if (tsr_args_count(args, "tune") > 0) {
         status = tsr_bench_tune(device, quick, out, log, err);
         tsr_device_free(device);

@@ -6,6 +6,7 @@
  * tables without going through the pairs again; those of the atoms are used at
  * once, for the atoms' amplitudes are known. Both go through `combine`. */
 #include "train/form_factor_target.h"
+#include "train/form_factor_atoms.h"
 
 #include "core/vec3.h"
 #include "scattering/atom_model.h"

@@ -5,6 +5,7 @@
  * with the contrast, solute less displaced solvent, in place of the solute: the
  * contrast is then the one of a table of one component trained on the same
  * structures, and the solute what folds to it. */
+#include "train/form_factor_atoms.h"
 #include "train/form_factor_target.h"
 #include "train/train.h"
 

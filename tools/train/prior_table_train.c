@@ -6,8 +6,8 @@
  * do not depend on the order of the structures. */
 #include "molecule/prior_table.h"
 #include "molecule/residue_atoms.h"
-#include "prior/prior_sample.h"
 #include "train/mixture_train.h"
+#include "train/prior_sample.h"
 #include "train/train.h"
 
 #include "core/vec3.h"

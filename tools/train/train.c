@@ -2,6 +2,7 @@
  * given its heading and written. A heading has all that is needed to make the
  * table again and to know what it may be tested on. */
 #include "train/train.h"
+#include "train/table_write.h"
 
 #include "core/text.h"
 #include "molecule/prior_table.h"

@@ -4,8 +4,9 @@
 
 #include "core/log.h"
 #include "core/status.h"
-#include "molecule/residue.h"
+#include "molecule/prior_table.h"
 #include "molecule/structure.h"
+#include "scattering/form_factor.h"
 
 #include <stddef.h>
 
@@ -74,6 +75,40 @@ void tsr_path_list_split(const tsr_path_list *list, int every, int *n_train,
  * structure held out. */
 enum { TSR_TRAIN_N_Q = 101, TSR_TRAIN_HOLD_OUT = 6 };
 #define TSR_TRAIN_DQ 0.01
+
+/* Trains a new table on structure files: averages over the occurrences of each
+ * type and, for three components, the exposures' curves. Residues that lack
+ * atoms are left out; a chain's OXT and the extra hydrogens of its first N are
+ * not counted. `log` gets what was used and left out. n_thread 0: as many as
+ * there are processors; their number does not change the result. After an error
+ * the table is not to be used.
+ * Errors: those of reading; TSR_E_DATA where a type never occurs;
+ * TSR_E_NUMERIC; TSR_E_NOMEM. */
+tsr_status tsr_form_factor_train(tsr_form_factor_table *table, int n_path,
+                                 const char *const *path, int n_thread,
+                                 tsr_log *log, tsr_err *err);
+
+/* Refines a trained table on structure files (those it was trained on): F and E
+ * change, smoothly in q and little, to what makes the relative errors of I(q)
+ * against all atoms least; first those of the contrast and then, over a few c1
+ * and c2, those of displaced solvent and hydration. Keeps some 0.2 MB a
+ * structure in memory, 0.5 MB for three components. After an error the table is
+ * not to be used.
+ * Errors: those of reading; TSR_E_NOMEM, TSR_E_NUMERIC (no convergence). */
+tsr_status tsr_form_factor_refine(tsr_form_factor_table *table, int n_path,
+                                  const char *const *path, int n_thread,
+                                  tsr_log *log, tsr_err *err);
+
+/* Puts the contrast of `folded` into a table of three components: the solute
+ * becomes what folds to it. */
+void tsr_form_factor_unfold(const tsr_form_factor_table *folded,
+                            tsr_form_factor_table *table);
+
+/* Fits the prior to structure files: those of the classes and types that
+ * prior_sample.h lists. Errors: those of reading and of the fits. */
+tsr_status tsr_prior_table_train(int n_path, const char *const *path,
+                                 int n_thread, tsr_log *log,
+                                 tsr_prior_table **out, tsr_err *err);
 
 typedef struct {
     tsr_body_model model;

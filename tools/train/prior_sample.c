@@ -1,7 +1,7 @@
 /* Goes through a structure residue by residue and keeps what the rules of the
  * header let pass; all structures together are then the sample that densities
  * are fitted to. */
-#include "prior/prior_sample.h"
+#include "train/prior_sample.h"
 #include "molecule/residue_atoms.h"
 
 #include "core/vec3.h"
