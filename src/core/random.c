@@ -59,11 +59,9 @@ static const gsl_rng_type philox_type = {
     "philox4x32-10", 0xffffffffUL,     0, sizeof(philox_state), philox_set,
     philox_get,      philox_get_double};
 
-const gsl_rng_type *const tsr_rng_philox = &philox_type;
-
 gsl_rng *tsr_rng_new(uint64_t seed, uint64_t stream)
 {
-    gsl_rng *rng = gsl_rng_alloc(tsr_rng_philox);
+    gsl_rng *rng = gsl_rng_alloc(&philox_type);
     if (rng != NULL)
         philox_start(rng->state, seed, stream);
     return rng;

@@ -11,8 +11,6 @@
 #include <gsl/gsl_rng.h>
 #include <stdint.h>
 
-extern const gsl_rng_type *const tsr_rng_philox;
-
 /* A new generator at the start of its stream; gsl_rng_free frees it. NULL when
  * out of memory. */
 gsl_rng *tsr_rng_new(uint64_t seed, uint64_t stream);

@@ -92,7 +92,9 @@ void tsr_guests_write(const tsr_guests *guests, const double (*xyz)[3],
 
 /* ---- the guests ---- */
 
-int tsr_guest_has_links(const tsr_topology *topology, int host, int r)
+/* Is residue r of the file's atoms a nucleotide whose links are residues of the
+ * topology? host: its own. */
+static int has_links_of(const tsr_topology *topology, int host, int r)
 {
     return topology->residue[host].link != TSR_LINK_NONE &&
            topology->residue[host].nucleotide == r;
@@ -138,7 +140,7 @@ static int copy_atoms(const tsr_topology *t, const tsr_atoms *from,
         const tsr_file_residue *residue = &from->residue[r];
         if (host[r] < 0)
             continue;
-        const int has_links = tsr_guest_has_links(t, host[r], r);
+        const int has_links = has_links_of(t, host[r], r);
         g->has_links[to->n_residue] = has_links;
         to->residue[to->n_residue] = *residue;
         to->residue[to->n_residue].first_atom = to->n_atom;
@@ -344,8 +346,8 @@ static void tell(const tsr_atoms *atoms, const int *host, const int *group,
                  "are not in the sample",
                  n[TSR_MOLECULE_BUFFER]);
     for (int r = 0; r < atoms->n_residue; r++)
-        if (host[r] >= 0 && group[r] == r &&
-            !tsr_guest_has_links(t, host[r], r) && n_group++ < MOST)
+        if (host[r] >= 0 && group[r] == r && !has_links_of(t, host[r], r) &&
+            n_group++ < MOST)
             tell_group(atoms, &t->residue[host[r]], group, r, log);
     if (n_group > MOST)
         tsr_info(log, "and %d more, each rigid with what it touches",

@@ -90,10 +90,6 @@ tsr_status tsr_guest_hosts(const tsr_structure *structure,
                            tsr_topology *topology, int *host, int *group,
                            char *is_guest, int *n_guest, tsr_err *err);
 
-/* Is residue r of the file's atoms a nucleotide whose links are residues of the
- * topology? host: its own. */
-int tsr_guest_has_links(const tsr_topology *topology, int host, int r);
-
 /* The link of the nucleotide of sugar link `sugar` that a part of it
  * (tsr_nucleic_part) is rigid with; the first there is, where it has no
  * phosphate. *turns: with the base. */

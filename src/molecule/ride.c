@@ -115,6 +115,15 @@ static void warn_of_others(const search *s, int x, int held, tsr_log *log)
             }
 }
 
+/* The residue that a chain rides on; -1: none. */
+static int host_of(const tsr_topology *topology, int chain)
+{
+    for (int k = 0; k < topology->n_ride; k++)
+        if (topology->ride[k].chain == chain)
+            return topology->ride[k].host;
+    return -1;
+}
+
 static void place(search *s, const contact *at, tsr_log *log)
 {
     tsr_topology *t = s->t;
@@ -127,7 +136,7 @@ static void place(search *s, const contact *at, tsr_log *log)
     }
     fix_unit(t, at->rider);
     warn_of_others(s, x, at->rider, log);
-    const int host_rides = y != x && tsr_topology_host(t, y) >= 0;
+    const int host_rides = y != x && host_of(t, y) >= 0;
     if (h->is_fixed && !host_rides)
         return;
     t->ride[t->n_ride++] = (tsr_ride){x, s->first[x], last_of(s, x), at->host};
@@ -207,14 +216,6 @@ tsr_status tsr_freedom_ride(tsr_topology *topology,
                         "structure.fixed",
                         t->n_ride, TSR_MAX_RIDE);
     return TSR_OK;
-}
-
-int tsr_topology_host(const tsr_topology *topology, int chain)
-{
-    for (int k = 0; k < topology->n_ride; k++)
-        if (topology->ride[k].chain == chain)
-            return topology->ride[k].host;
-    return -1;
 }
 
 /* ---- along with a proposal ---- */

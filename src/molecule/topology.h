@@ -167,9 +167,6 @@ void tsr_topology_free(tsr_topology *topology);
 tsr_conformation *tsr_conformation_new(const tsr_topology *topology);
 void tsr_conformation_free(tsr_conformation *conformation);
 
-/* The residue that a chain rides on; -1: none. */
-int tsr_topology_host(const tsr_topology *topology, int chain);
-
 /* Copies residues first..first+count-1, bodies too. */
 void tsr_conformation_copy(const tsr_topology *topology, tsr_conformation *to,
                            const tsr_conformation *from, int first, int count);

@@ -50,11 +50,6 @@ double tsr_von_mises_moments(double k_phi, double k_psi, double lambda,
            log(2.0 * one2 - 1.0);
 }
 
-double tsr_von_mises_log_norm(double k_phi, double k_psi, double lambda)
-{
-    return tsr_von_mises_moments(k_phi, k_psi, lambda, NULL) + k_phi + k_psi;
-}
-
 void tsr_von_mises_terms(const tsr_von_mises *part,
                          double term[TSR_VON_MISES_TERM])
 {

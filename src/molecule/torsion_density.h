@@ -28,9 +28,6 @@ typedef struct {
     tsr_von_mises part[TSR_MAX_VON_MISES];
 } tsr_torsion_mixture;
 
-/* 1 / C of one component, as its logarithm. */
-double tsr_von_mises_log_norm(double k_phi, double k_psi, double lambda);
-
 typedef struct tsr_torsion_density tsr_torsion_density;
 
 /* Prepared for evaluation; copies the mixture. NULL: out of memory. */

@@ -47,6 +47,12 @@ static tsr_torsion_density *density_of_part(const tsr_von_mises *part)
     return density_of(&m);
 }
 
+/* 1 / C of one component, as its logarithm. */
+static double log_norm(double k_phi, double k_psi, double lambda)
+{
+    return tsr_von_mises_moments(k_phi, k_psi, lambda, NULL) + k_phi + k_psi;
+}
+
 /* The series against the integral over psi of what is left when phi has been
  * integrated out, 2 pi exp(k2 cos y) I0(sqrt(k1^2 + lambda^2 sin^2 y)), scaled
  * by exp(-k1 - k2). The trapezoid rule on a period converges exponentially. */
@@ -64,11 +70,6 @@ static void norm(void **state)
                        tsr_von_mises_log_i0(a));
         }
         double expected = log(4.0 * M_PI * M_PI * sum / N);
-        double found = tsr_von_mises_log_norm(p->k_phi, p->k_psi, p->lambda) -
-                       p->k_phi - p->k_psi;
-        /* what is left of 2e4 + 2 in doubles, near 1e4 */
-        assert_true(fabs(found - expected) <
-                    1e-10 + 1e-15 * (p->k_phi + p->k_psi));
         assert_true(
             fabs(tsr_von_mises_moments(p->k_phi, p->k_psi, p->lambda, NULL) -
                  expected) < 1e-10);
@@ -89,8 +90,8 @@ static void moments(void **state)
             for (int e = 0; e < 3; e++)
                 up[e] = down[e] = k[e];
             up[d] += h, down[d] -= h;
-            double slope = (tsr_von_mises_log_norm(up[0], up[1], up[2]) -
-                            tsr_von_mises_log_norm(down[0], down[1], down[2])) /
+            double slope = (log_norm(up[0], up[1], up[2]) -
+                            log_norm(down[0], down[1], down[2])) /
                            (2.0 * h);
             assert_true(fabs(slope - m[d]) < 1e-6);
         }
@@ -163,7 +164,7 @@ static void forms(void **state)
                  exp(p->k_phi * cos(phi - p->phi) +
                      p->k_psi * cos(psi - p->psi) +
                      p->lambda * sin(phi - p->phi) * sin(psi - p->psi) -
-                     tsr_von_mises_log_norm(p->k_phi, p->k_psi, p->lambda));
+                     log_norm(p->k_phi, p->k_psi, p->lambda));
         }
         double value = tsr_torsion_density_log(d, phi, psi);
         double at =
