@@ -23,17 +23,6 @@ using namespace tsr_gemmi;
 namespace
 {
 
-bool is_water(const gemmi::Residue &residue)
-{
-    static const char *const names[] = {"SOL", "TIP3", "TIP", "TIP4", "SPC",
-                                        "WAT", "H2O",  "HOH", "DOD",  "OH2"};
-    std::string name = upper(residue.name);
-    for (const char *water : names)
-        if (name == water)
-            return true;
-    return gemmi::find_tabulated_residue(name).is_water();
-}
-
 /* 119 in gemmi's list is deuterium. */
 int atomic_number(const gemmi::Atom &atom)
 {
@@ -133,19 +122,11 @@ tsr_file_residue describe(const std::string &chain,
 void Reader::add_atom(const gemmi::Residue &residue, const gemmi::Atom &atom,
                       tsr_file_residue &record)
 {
-    auto label = [&] {
-        return std::string(record.chain) + ":" + residue.seqid.str();
-    };
     if (atom.name == "SC" && record.kind == TSR_MOLECULE_PROTEIN)
-        refuse("'%s': atom SC of residue %s %s is the centre of a side chain, "
-               "as tessera writes coarse-grained models; give --bodies one or "
+        refuse("'%s': atom SC of residue %s is the centre of a side chain, as "
+               "tessera writes coarse-grained models; give --bodies one or "
                "two, or all atoms",
-               path, record.name, label().c_str());
-    if (!std::isfinite(atom.pos.x) || !std::isfinite(atom.pos.y) ||
-        !std::isfinite(atom.pos.z))
-        refuse("'%s': atom %s of residue %s %s has a coordinate that is not a "
-               "finite number; correct it or remove the atom",
-               path, atom.name.c_str(), record.name, label().c_str());
+               path, name_of(record.chain, residue).c_str());
     tsr_file_atom out{};
     out.z = atomic_number(atom);
     if (out.z < 1 || out.z > 98) {
@@ -250,6 +231,7 @@ tsr_atoms *Reader::finish()
 
 tsr_atoms *read_model(const char *path, const gemmi::Model &model, int n_model)
 {
+    check_model(path, model);
     Reader reader{path, {}, places_of(model), {}, {}};
     reader.count.n_model = n_model - 1;
     reader.count.n_in_file = int(reader.places.size());

@@ -57,8 +57,8 @@ typedef struct {
 } tsr_atoms;
 
 /* Errors, naming the file: TSR_E_NOINPUT, TSR_E_DATA (not a structure, nothing
- * but water, a coordinate that is not a finite number, centres of side chains
- * that tessera itself wrote). */
+ * but water, coordinates that can be of no molecule (gemmi_read.hh), centres
+ * of side chains that tessera itself wrote). */
 tsr_status tsr_atoms_read(const char *path, tsr_atoms **out, tsr_err *err);
 void tsr_atoms_free(tsr_atoms *atoms);
 

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const double most_ang = 1e100; /* squares stay finite */
+
 struct tsr_cell_list {
     double low[3], size; /* corner, side of a cell */
     int n_cell[3];
@@ -56,18 +58,23 @@ static int divide(tsr_cell_list *c, int n, const double (*xyz)[3],
     return (int)total;
 }
 
-tsr_cell_list *tsr_cell_list_new(int n, const double (*xyz)[3], double radius)
+tsr_status tsr_cell_list_new(int n, const double (*xyz)[3], double radius,
+                             tsr_cell_list **out, tsr_err *err)
 {
+    *out = NULL;
+    for (int i = 0; i < 3 * n; i++)
+        if (!(fabs(xyz[i / 3][i % 3]) < most_ang))
+            return tsr_fail(err, TSR_E_NUMERIC, "a coordinate is %g",
+                            xyz[i / 3][i % 3]);
     tsr_cell_list *c = calloc(1, sizeof *c);
-    if (c == NULL)
-        return NULL;
+    TSR_TRY(tsr_allocated(c, err));
     int total = divide(c, n, xyz, radius);
     c->first = calloc((size_t)total + 2, sizeof *c->first);
     c->order = calloc((size_t)n, sizeof *c->order);
     c->xyz = calloc((size_t)n, sizeof *c->xyz);
     if (c->first == NULL || c->order == NULL || c->xyz == NULL) {
         tsr_cell_list_free(c);
-        return NULL;
+        return tsr_no_memory(err);
     }
     /* Counted one place up, so that filling leaves the starts behind. */
     for (int i = 0; i < n; i++)
@@ -79,7 +86,8 @@ tsr_cell_list *tsr_cell_list_new(int n, const double (*xyz)[3], double radius)
         c->order[at] = i;
         tsr_vec3_copy(c->xyz[at], xyz[i]);
     }
-    return c;
+    *out = c;
+    return TSR_OK;
 }
 
 void tsr_cell_list_free(tsr_cell_list *cells)

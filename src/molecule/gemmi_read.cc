@@ -12,6 +12,9 @@ extern "C" {
 #include <gemmi/pdb.hpp>
 #include <gemmi/resinfo.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
@@ -79,6 +82,23 @@ char main_altloc(const gemmi::Residue &residue)
         }
     }
     return best;
+}
+
+bool is_water(const gemmi::Residue &residue)
+{
+    static const char *const names[] = {"SOL", "TIP3", "TIP", "TIP4", "SPC",
+                                        "WAT", "H2O",  "HOH", "DOD",  "OH2"};
+    std::string name = upper(residue.name);
+    for (const char *water : names)
+        if (name == water)
+            return true;
+    return residue.entity_type == gemmi::EntityType::Water ||
+           gemmi::find_tabulated_residue(name).is_water();
+}
+
+std::string name_of(const std::string &chain, const gemmi::Residue &residue)
+{
+    return residue.name + " " + chain + ":" + residue.seqid.str();
 }
 
 /* gemmi's table gives the parent of a modified residue as its one-letter code
@@ -299,6 +319,13 @@ std::string ascii(const char *data, size_t size)
     return text;
 }
 
+double median(std::vector<double> values)
+{
+    auto middle = values.begin() + long(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return values.empty() ? 0.0 : *middle;
+}
+
 /* Other people's messages on one line. */
 std::string one_line(std::string text)
 {
@@ -325,6 +352,65 @@ gemmi::Structure parse(const char *path, const std::string &text, int &n_model)
             flag_nucleotides(chain);
         }
     return structure;
+}
+
+/* What is larger than that would take hours; and whose residues follow each
+ * other at less than an Angstrom, 3.8 in nm, is not in Angstrom. */
+void check_model(const char *path, const gemmi::Model &model)
+{
+    const double most_ang = 1800.0, least_ang = 1.0, same_ang = 0.01;
+    std::vector<std::pair<std::string, const gemmi::Residue *>> residues;
+    std::vector<double> axis[3], step;
+    std::map<std::array<long, 3>, std::string> taken;
+    std::string pair;
+    size_t n_pair = 0;
+    for (const gemmi::Chain &chain : model.chains)
+        for (const gemmi::Residue &residue : chain.residues) {
+            if (is_water(residue) || residue.atoms.empty())
+                continue;
+            residues.emplace_back(name_of(chain.name, residue), &residue);
+            for (int k = 0; k < 3; k++)
+                if (std::isfinite(residue.atoms[0].pos.at(k)))
+                    axis[k].push_back(residue.atoms[0].pos.at(k));
+        }
+    const gemmi::Position middle(median(axis[0]), median(axis[1]),
+                                 median(axis[2]));
+    gemmi::Position before = middle;
+    for (const auto &r : residues) {
+        const gemmi::Atom &first = r.second->atoms[0];
+        int n_same = 0;
+        for (const gemmi::Atom &atom : r.second->atoms) {
+            const gemmi::Position &at = atom.pos;
+            if (!(at.dist(middle) < most_ang))
+                refuse("'%s': atom %s of residue %s is nowhere near the others "
+                       "(%g, %g, %g): build it (PDBFixer) or take it out",
+                       path, atom.name.c_str(), r.first.c_str(), at.x, at.y,
+                       at.z);
+            n_same += atom.name != first.name && atom.altloc == first.altloc &&
+                      at.dist(first.pos) < same_ang;
+        }
+        if (n_same > 1)
+            refuse("'%s': residue %s has %d atoms in one place (%g, %g, %g): "
+                   "build it (PDBFixer) or take it out",
+                   path, r.first.c_str(), n_same + 1, first.pos.x, first.pos.y,
+                   first.pos.z);
+        step.push_back(first.pos.dist(before));
+        before = first.pos;
+        const gemmi::Vec3 x = first.pos / same_ang;
+        auto place = taken.insert(
+            {{std::lround(x.x), std::lround(x.y), std::lround(x.z)}, r.first});
+        if (!place.second && first.altloc == '\0' && n_pair++ == 0)
+            pair = place.first->second + " and " + r.first;
+    }
+    if (n_pair >= 10 || (n_pair > 0 && 2 * n_pair >= residues.size()))
+        refuse("'%s': residues %s are in one place, and %zu pairs more: two "
+               "copies of a molecule? Take one out, or put models between "
+               "MODEL and ENDMDL",
+               path, pair.c_str(), n_pair - 1);
+    if (residues.size() > 2 && median(step) < least_ang)
+        refuse("'%s': residues that follow each other are %.2f A apart: the "
+               "coordinates are in nm; multiply them by 10",
+               path, median(step));
 }
 
 tsr_status read_file(const char *path,

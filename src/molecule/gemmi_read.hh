@@ -37,6 +37,16 @@ char main_altloc(const gemmi::Residue &residue);
  * of; nullptr: none. */
 const tsr_parent *find_parent(const gemmi::Residue &residue);
 
+bool is_water(const gemmi::Residue &residue);
+
+/* "LYS A:12" */
+std::string name_of(const std::string &chain, const gemmi::Residue &residue);
+
+/* Refuses what cannot be a molecule, whatever the command: atoms that are far
+ * away or nowhere, residues of which no frame can be made, copies in one place,
+ * nm. Waters are not looked at. */
+void check_model(const char *path, const gemmi::Model &model);
+
 /* RNA, DNA, and what is bonded to these as one of them, which parse flags. */
 const char nucleotide_flag = 'n';
 bool is_nucleotide(const gemmi::Residue &residue);

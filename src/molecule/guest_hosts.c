@@ -313,7 +313,7 @@ static tsr_status bind_one(search *s, int k, const char *text, int *mark,
 
 /* ---- the whole ---- */
 
-static int reserve(search *s)
+static tsr_status reserve(search *s, tsr_err *err)
 {
     size_t n = (size_t)s->atoms->n_residue + 1;
     size_t n_atom = (size_t)s->atoms->n_atom + 1;
@@ -328,12 +328,11 @@ static int reserve(search *s)
     if (s->of == NULL || s->xyz == NULL || s->near == NULL ||
         s->turns == NULL || s->part == NULL || s->count == NULL ||
         s->by_unit == NULL)
-        return 0;
+        return tsr_no_memory(err);
     for (int i = 0; i < s->atoms->n_atom; i++)
         tsr_vec3_copy(s->xyz[i], s->atoms->atom[i].xyz);
-    s->cells = tsr_cell_list_new(s->atoms->n_atom, (const double(*)[3])s->xyz,
-                                 contact_ang);
-    return s->cells != NULL;
+    return tsr_cell_list_new(s->atoms->n_atom, (const double(*)[3])s->xyz,
+                             contact_ang, &s->cells, err);
 }
 
 static void clear(search *s)
@@ -396,9 +395,7 @@ tsr_status tsr_guest_hosts(const tsr_structure *structure,
                 .group = group,
                 .host = host};
     int n_bound = bound != NULL ? bound->n : 0;
-    tsr_status status =
-        reserve(&s) ? TSR_OK
-                    : tsr_fail(err, TSR_E_NOMEM, "no memory for ligands");
+    tsr_status status = reserve(&s, err);
     for (int r = 0; r < atoms->n_residue; r++)
         host[r] = -1, group[r] = r;
     *n_guest = status == TSR_OK ? count_guests(&s) : 0;

@@ -51,7 +51,7 @@ static int is_d_residue(const tsr_structure *s, int i)
     const tsr_atom *c = tsr_residue_atom(s, r, "C");
     const tsr_atom *cb = tsr_residue_atom(s, r, "CB");
     double frame[3][3], local[3];
-    if (n == NULL || c == NULL || cb == NULL || strcmp(r->name, "GLY") == 0)
+    if (cb == NULL || strcmp(r->name, "GLY") == 0)
         return 0;
     tsr_frame(frame, n->xyz, ca->xyz, c->xyz);
     tsr_frame_to_local(local, frame, ca->xyz, cb->xyz);

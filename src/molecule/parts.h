@@ -66,8 +66,9 @@ typedef struct {
     int no_strands; /* 1: nucleotides are left out */
 } tsr_parts_wish;
 
-/* pae: NULL without. Errors: TSR_E_DATA (pae does not belong to the structure,
- * a residue without CA), TSR_E_NOMEM. */
+/* structure: whose residues all have a backbone (tsr_structure_read_any). pae:
+ * NULL without. Errors: TSR_E_DATA (pae does not belong to the structure),
+ * TSR_E_NOMEM. */
 tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
                           tsr_parts_wish wish, tsr_parts **out, tsr_err *err);
 void tsr_parts_free(tsr_parts *parts);

@@ -50,8 +50,7 @@ int tsr_parts_is_linked(const tsr_parts_graph *graph, int i)
         return 0;
     const tsr_atom *c = tsr_residue_atom(s, &s->residue[i - 1], "C");
     const tsr_atom *n = tsr_residue_atom(s, &s->residue[i], "N");
-    return c != NULL && n != NULL &&
-           tsr_vec3_distance(c->xyz, n->xyz) < longest_bond;
+    return tsr_vec3_distance(c->xyz, n->xyz) < longest_bond;
 }
 
 static void set_chains(tsr_parts_graph *g)
@@ -68,37 +67,6 @@ static void set_chains(tsr_parts_graph *g)
                 : i;
 }
 
-/* The backbone has to be whole: what is built on it needs N, CA and C, too. */
-static tsr_status refuse_residue(const tsr_structure *s, int i,
-                                 const char *atom, tsr_err *err)
-{
-    char label[32];
-    tsr_residue_label(&s->residue[i], label, sizeof label);
-    return tsr_fail(err, TSR_E_DATA,
-                    "'%s': residue %s (%s) has no atom %s: complete the "
-                    "backbone (MODELLER, PDBFixer) or take the residue out",
-                    s->path, label, s->residue[i].file_name, atom);
-}
-
-static tsr_status place_centres(const tsr_structure *s, double (*cb)[3],
-                                tsr_err *err)
-{
-    for (int i = 0; i < s->n_residue; i++) {
-        const tsr_residue_record *r = &s->residue[i];
-        const tsr_atom *n = tsr_residue_atom(s, r, "N");
-        const tsr_atom *ca = tsr_residue_atom(s, r, "CA");
-        const tsr_atom *c = tsr_residue_atom(s, r, "C");
-        if (n == NULL || ca == NULL || c == NULL)
-            return refuse_residue(s, i,
-                                  n == NULL    ? "N"
-                                  : ca == NULL ? "CA"
-                                               : "C",
-                                  err);
-        tsr_place_cb(cb[i], n->xyz, ca->xyz, c->xyz);
-    }
-    return TSR_OK;
-}
-
 static int take_atom(const tsr_structure *s, int i, const char *name,
                      double x[3])
 {
@@ -108,8 +76,9 @@ static int take_atom(const tsr_structure *s, int i, const char *name,
     return atom != NULL;
 }
 
-static tsr_status find_secondary(const tsr_structure *s, char *kind,
-                                 tsr_err *err)
+/* Secondary structure, and CB as it is in ideal frames. */
+static tsr_status read_backbones(const tsr_structure *s, char *kind,
+                                 double (*cb)[3], tsr_err *err)
 {
     tsr_backbone *backbone = calloc((size_t)s->n_residue, sizeof *backbone);
     TSR_TRY(tsr_allocated(backbone, err));
@@ -119,6 +88,7 @@ static tsr_status find_secondary(const tsr_structure *s, char *kind,
         b->has_all = take_atom(s, i, "N", b->n) &&
                      take_atom(s, i, "CA", b->ca) &&
                      take_atom(s, i, "C", b->c) && take_atom(s, i, "O", b->o);
+        tsr_place_cb(cb[i], b->n, b->ca, b->c);
     }
     tsr_status status = tsr_secondary_find(s->n_residue, backbone, kind, err);
     free(backbone);
@@ -331,18 +301,15 @@ tsr_status tsr_parts_graph_make(const tsr_structure *structure,
                                 g->confidence == NULL || g->held == NULL ||
                                 g->is_bridged == NULL
                             ? tsr_no_memory(err)
-                            : place_centres(structure, cb, err);
+                            : TSR_OK;
     if (status == TSR_OK)
         set_chains(g);
     if (status == TSR_OK && pae != NULL)
         status = tsr_pae_rows(pae, structure, g->row, err);
-    TSR_THEN(status, find_secondary(structure, g->kind, err));
-    if (status == TSR_OK) {
-        cells = tsr_cell_list_new(g->n, (const double(*)[3])cb, apart);
-        status = tsr_allocated(cells, err);
-        TSR_THEN(status,
-                 read_confidence(g, cells, (const double(*)[3])cb, err));
-    }
+    TSR_THEN(status, read_backbones(structure, g->kind, cb, err));
+    TSR_THEN(status, tsr_cell_list_new(g->n, (const double(*)[3])cb, apart,
+                                       &cells, err));
+    TSR_THEN(status, read_confidence(g, cells, (const double(*)[3])cb, err));
     if (status == TSR_OK &&
         (!find_contacts(g, cells, (const double(*)[3])cb) || !find_held(g)))
         status = tsr_no_memory(err);

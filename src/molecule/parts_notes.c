@@ -163,7 +163,7 @@ static int compare_numbers(const tsr_parts_graph *g, int first,
         if (n > 0 && !tsr_parts_is_linked(g, i))
             is_good = add_note(parts,
                                "%d residues between %s and %s are not in the "
-                               "file; they scatter, too: model them "
+                               "model; they scatter, too: model them "
                                "(MODELLER, AlphaFold) and let them be flexible",
                                n, name_of(g, i - 1, one), name_of(g, i, other));
     }
@@ -178,7 +178,9 @@ static int compare_numbers(const tsr_parts_graph *g, int first,
 
 static int tell_missing(const tsr_parts_graph *g, tsr_parts *parts)
 {
-    int is_good = 1;
+    int is_good =
+        g->structure->n_bare == 0 ||
+        add_note(parts, "left out of the chains: %s", g->structure->bare);
     for (int i = 0; i < g->n && is_good; i = g->chain_last[i] + 1) {
         const char *letters =
             declared_of(g->structure, g->structure->residue[i].chain);

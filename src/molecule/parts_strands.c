@@ -165,12 +165,12 @@ tsr_status tsr_parts_strands(const tsr_structure *structure,
     s.part = calloc(n, sizeof *s.part);
     for (int i = 0; i < atoms->n_atom && s.xyz != NULL; i++)
         tsr_vec3_copy(s.xyz[i], atoms->atom[i].xyz);
-    if (s.xyz != NULL)
-        s.cells = tsr_cell_list_new(atoms->n_atom, (const double(*)[3])s.xyz,
-                                    touch_ang);
-    const int is_good =
-        held != NULL && s.near != NULL && s.part != NULL && s.cells != NULL;
-    tsr_status status = is_good ? TSR_OK : tsr_no_memory(err);
+    tsr_status status =
+        held == NULL || s.xyz == NULL || s.near == NULL || s.part == NULL
+            ? tsr_no_memory(err)
+            : tsr_cell_list_new(atoms->n_atom, (const double(*)[3])s.xyz,
+                                touch_ang, &s.cells, err);
+    const int is_good = status == TSR_OK;
     for (int r = 0; r < atoms->n_residue && is_good; r++)
         if (is_nucleotide(&atoms->residue[r]))
             tsr_nucleic_parts(atoms, r, s.part + atoms->residue[r].first_atom);

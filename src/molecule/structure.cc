@@ -8,6 +8,7 @@ extern "C" {
 #include "molecule/gemmi_read.hh"
 
 #include <gemmi/c4322.hpp>
+#include <gemmi/calculate.hpp>
 #include <gemmi/it92.hpp>
 #include <gemmi/neutron92.hpp>
 #include <gemmi/resinfo.hpp>
@@ -84,31 +85,33 @@ bool is_in_chain(const Chain &chain, size_t i)
 
 struct Reader {
     const char *path;
+    bool is_model; /* what has no backbone is left out, nucleotides will do */
     tsr_structure count; /* only its numbers are used */
     std::vector<tsr_residue_record> residues;
     std::vector<tsr_atom> atoms;
     std::vector<std::pair<std::string, std::string>> declared;
+    std::string bare;
 
     void add_chain(const std::string &name, const Chain &chain);
     void add_residue(const std::string &chain, const gemmi::Residue &residue);
-    tsr_structure *finish(int n_model, bool may_be_nucleic);
+    tsr_structure *finish(int n_model);
     void copy_declared(tsr_structure *out) const;
 };
 
 void Reader::add_residue(const std::string &chain,
                          const gemmi::Residue &residue)
 {
-    std::string label = chain + ":" + residue.seqid.str();
+    const std::string label = name_of(chain, residue);
     const tsr_parent *parent = find_parent(residue);
     if (parent == nullptr)
-        refuse("'%s': residue %s %s in a protein chain is none of the 20 amino "
+        refuse("'%s': residue %s in a protein chain is none of the 20 amino "
                "acids and has no known parent among them; rename it and its "
                "atoms to the closest of the 20, or remove it",
-               path, residue.name.c_str(), label.c_str());
+               path, label.c_str());
     if (!has_atom(residue, "CA") && has_atom(residue, "CA1"))
-        refuse("'%s': residue %s %s is several residues fused into one; "
+        refuse("'%s': residue %s is several residues fused into one; "
                "replace it by the residues it was made of",
-               path, residue.name.c_str(), label.c_str());
+               path, label.c_str());
 
     tsr_residue_record record{};
     std::snprintf(record.name, sizeof record.name, "%s", parent->name);
@@ -118,7 +121,6 @@ void Reader::add_residue(const std::string &chain,
     record.number = *residue.seqid.num;
     record.insertion = residue.seqid.has_icode() ? residue.seqid.icode : ' ';
     record.first_atom = int(atoms.size());
-    count.n_mapped += residue.name != parent->name;
 
     char main_alt = main_altloc(residue);
     std::map<std::string, const gemmi::Atom *> chosen;
@@ -142,11 +144,10 @@ void Reader::add_residue(const std::string &chain,
             order.push_back(name);
         } else if (kept->altloc == atom.altloc) {
             if (kept->pos.dist_sq(atom.pos) > 0.01 * 0.01)
-                refuse("'%s': chain %s has residue %s %s twice (two atoms %s); "
+                refuse("'%s': chain %s has residue %s twice (two atoms %s); "
                        "give each molecule its own chain id, and put models "
                        "between MODEL and ENDMDL",
-                       path, chain.c_str(), residue.name.c_str(), label.c_str(),
-                       name);
+                       path, chain.c_str(), label.c_str(), name);
             count.n_extra_atom++; /* the same line twice */
         } else {
             count.n_altloc_atom++;
@@ -154,15 +155,27 @@ void Reader::add_residue(const std::string &chain,
                 kept = &atom;
         }
     }
+    for (const char *name : {"N", "CA", "C"})
+        if (is_model && chosen.count(name) == 0) {
+            if (count.n_bare++ < 6)
+                bare += " " + label + " (no " + name + ")";
+            return;
+        }
+    if (is_model) {
+        const gemmi::Position n = chosen["N"]->pos, ca = chosen["CA"]->pos;
+        const gemmi::Position c = chosen["C"]->pos;
+        const double angle = gemmi::calculate_angle(n, ca, c);
+        if (!(angle > 0.5 && angle < 2.9 && n.dist(ca) < 3 && ca.dist(c) < 3))
+            refuse("'%s': residue %s: its N, CA and C lie in line or far "
+                   "apart: build it (MODELLER, PDBFixer) or take it out",
+                   path, label.c_str());
+    }
+    count.n_mapped += residue.name != parent->name;
+    count.n_chain += residues.empty() || chain != residues.back().chain;
     if (const gemmi::Atom *ca = residue.find_atom("CA", '*'))
         record.b = double(ca->b_iso);
     for (const std::string &name : order) {
         const gemmi::Position &pos = chosen[name]->pos;
-        if (!std::isfinite(pos.x) || !std::isfinite(pos.y) ||
-            !std::isfinite(pos.z))
-            refuse("'%s': atom %s of residue %s %s has a coordinate that is "
-                   "not a finite number; correct it or remove the atom",
-                   path, name.c_str(), residue.name.c_str(), label.c_str());
         tsr_atom atom{};
         std::snprintf(atom.name, sizeof atom.name, "%s", name.c_str());
         std::snprintf(atom.file_name, sizeof atom.file_name, "%.7s",
@@ -180,9 +193,7 @@ void Reader::add_chain(const std::string &name, const Chain &chain)
     std::map<std::pair<int, char>, const gemmi::Residue *> seen;
     for (size_t i = 0; i < chain.size(); i++) {
         const gemmi::Residue &residue = *chain[i];
-        auto info = gemmi::find_tabulated_residue(upper(residue.name));
-        if (info.is_water() ||
-            residue.entity_type == gemmi::EntityType::Water) {
+        if (is_water(residue)) {
             count.n_water++;
             continue;
         }
@@ -220,8 +231,6 @@ void Reader::add_chain(const std::string &name, const Chain &chain)
             continue;
         }
         before = &residue;
-        if (residues.empty() || name != residues.back().chain)
-            count.n_chain++;
         add_residue(name, residue);
     }
 }
@@ -251,9 +260,15 @@ void Reader::copy_declared(tsr_structure *out) const
     }
 }
 
-tsr_structure *Reader::finish(int n_model, bool may_be_nucleic)
+tsr_structure *Reader::finish(int n_model)
 {
-    if (residues.empty() && !(may_be_nucleic && count.n_nucleotide > 0))
+    std::snprintf(count.bare, sizeof count.bare,
+                  "residues without a whole backbone:%s%s; complete it "
+                  "(MODELLER, PDBFixer)",
+                  bare.c_str(), count.n_bare > 6 ? " ..." : "");
+    if (9 * size_t(count.n_bare) > residues.size())
+        refuse("'%s': %s", path, count.bare);
+    if (residues.empty() && !(is_model && count.n_nucleotide > 0))
         refuse("'%s' holds no protein (%d nucleotides, %d ligands, %d waters); "
                "give a structure with amino acids",
                path, count.n_nucleotide, count.n_ligand, count.n_water);
@@ -336,14 +351,14 @@ bool says_prediction(const std::string &text)
                              text.find("ESMFOLD") != std::string::npos));
 }
 
-tsr_structure *read(const char *path, const std::string &text,
-                    bool may_be_nucleic)
+tsr_structure *read(const char *path, const std::string &text, bool is_model)
 {
     int n_model = 0;
     gemmi::Structure structure = parse(path, text, n_model);
     /* A chain's ligands and waters often follow apart: parts of one name are
      * one chain. */
     const gemmi::Model &model = structure.models[0];
+    check_model(path, model);
     std::vector<std::string> names;
     std::map<std::string, Chain> parts;
     for (const gemmi::Chain &chain : model.chains) {
@@ -352,7 +367,7 @@ tsr_structure *read(const char *path, const std::string &text,
         for (const gemmi::Residue &residue : chain.residues)
             parts[chain.name].push_back(&residue);
     }
-    Reader reader{path, {}, {}, {}, {}};
+    Reader reader{path, is_model, {}, {}, {}, {}, {}};
     reader.count.is_prediction = says_prediction(text);
     std::snprintf(reader.count.copies, sizeof reader.count.copies, "%s",
                   structure.info[copies_info].c_str());
@@ -361,7 +376,7 @@ tsr_structure *read(const char *path, const std::string &text,
         read_entities(structure, reader);
     for (const std::string &name : names)
         reader.add_chain(name, parts[name]);
-    return reader.finish(n_model, may_be_nucleic);
+    return reader.finish(n_model);
 }
 
 } // namespace

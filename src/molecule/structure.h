@@ -64,6 +64,8 @@ typedef struct {
     int n_extra_atom;    /* atoms that the parent lacks, or that come twice; */
     int n_modified_atom; /* of them those of modified residues */
     int n_model;         /* models after the first */
+    int n_bare;          /* residues without N, CA or C */
+    char bare[320];      /* a sentence that names them */
     int n_mapped;        /* kept: residues renamed to their parent */
     char copies[128];    /* kept: "B C D", chains made of what had the id of
                             another with the same residues; or "" */
@@ -72,12 +74,14 @@ typedef struct {
 /* Reads a file; the content decides what it is, not the name. Errors, each
  * naming the file and where it can chain, residue and remedy: TSR_E_NOINPUT
  * (missing, unreadable), TSR_E_DATA (not a structure, no protein, an unknown
- * residue within a protein chain, two residues of one chain id and number, a
- * coordinate that is not a finite number). Residues that lack atoms are read as
- * they are. */
+ * residue within a protein chain, two residues of one chain id and number,
+ * coordinates that can be of no molecule, gemmi_read.hh). Residues that lack
+ * atoms are read as they are. */
 tsr_status tsr_structure_read(const char *path, tsr_structure **out,
                               tsr_err *err);
-/* The same of a file that may hold nucleotides alone: n_residue is then 0. */
+/* The same of a file that a model is made of. It may hold nucleotides alone:
+ * n_residue is then 0. Residues without N, CA or C are left out, and refused
+ * (TSR_E_DATA) where they are more than a tenth. */
 tsr_status tsr_structure_read_any(const char *path, tsr_structure **out,
                                   tsr_err *err);
 void tsr_structure_free(tsr_structure *structure);

@@ -113,45 +113,18 @@ typedef struct {
     char first_side[32], first_break[32];
 } repairs;
 
-static tsr_status read_backbone(const tsr_structure *s,
-                                const tsr_residue_record *record,
-                                double x[4][3], int *has_o, tsr_err *err)
+/* O may be missing. */
+static void read_backbone(const tsr_structure *s,
+                          const tsr_residue_record *record, double x[4][3],
+                          int *has_o)
 {
     static const char *const names[4] = {"N", "CA", "C", "O"};
     for (int a = 0; a < 4; a++) {
         const tsr_atom *atom = tsr_residue_atom(s, record, names[a]);
-        if (a == TSR_O)
-            *has_o = atom != NULL;
-        if (atom != NULL) {
+        *has_o = atom != NULL;
+        if (atom != NULL)
             tsr_vec3_copy(x[a], atom->xyz);
-        } else if (a != TSR_O) {
-            char label[32];
-            tsr_residue_label(record, label, sizeof label);
-            return tsr_fail(err, TSR_E_DATA,
-                            "'%s': residue %s (%s) has no atom %s: complete "
-                            "the backbone (MODELLER, PDBFixer) or take the "
-                            "residue out",
-                            s->path, label, record->file_name, names[a]);
-        }
     }
-    return TSR_OK;
-}
-
-/* Three atoms in line leave the frame of N-CA-C undefined. */
-static tsr_status check_frame(const tsr_structure *s,
-                              const tsr_residue_record *record, double x[4][3],
-                              tsr_err *err)
-{
-    double angle = tsr_vec3_angle(x[TSR_N], x[TSR_CA], x[TSR_C]);
-    if (angle > 0.5 && angle < 2.9)
-        return TSR_OK;
-    char label[32];
-    tsr_residue_label(record, label, sizeof label);
-    return tsr_fail(err, TSR_E_DATA,
-                    "'%s': residue %s (%s) has no sound backbone: its angle "
-                    "N-CA-C is %.0f degrees; rebuild it",
-                    s->path, label, record->file_name,
-                    angle * 180.0 / 3.14159265358979323846);
 }
 
 /* The centre of the atoms beyond CB, or 0 where some are missing. An atom SC is
@@ -266,6 +239,8 @@ static void place_link(const tsr_nucleic_link *link, int i, tsr_topology *t,
 
 static void report(const tsr_structure *s, const repairs *made, tsr_log *log)
 {
+    if (s->n_bare > 0)
+        tsr_warn(log, "'%s': left out of the chains: %s", s->path, s->bare);
     if (made->n_side_mean > 0)
         tsr_warn(log,
                  "'%s': %d incomplete side chain%s put at the prior's mean, "
@@ -328,16 +303,12 @@ tsr_status tsr_topology_from_structure(const tsr_structure *structure,
     }
     for (int k = 0; k < n_link; k++)
         place_link(&nucleic->link[k], s->n_residue + k, t, c);
-    for (int i = 0; i < s->n_residue && status == TSR_OK; i++) {
+    for (int i = 0; i < s->n_residue; i++) {
         const tsr_residue_record *record = &s->residue[i];
-        status = read_backbone(s, record, c->backbone[i], &has_o[i], err);
-        TSR_THEN(status, check_frame(s, record, c->backbone[i], err));
-        if (status == TSR_OK)
-            read_side(s, record, prior, &t->residue[i], c->backbone[i],
-                      c->side[i], &made);
+        read_backbone(s, record, c->backbone[i], &has_o[i]);
+        read_side(s, record, prior, &t->residue[i], c->backbone[i], c->side[i],
+                  &made);
     }
-    if (status != TSR_OK)
-        goto done;
     link_residues(s, t, c, has_o, &made);
     tsr_conformation_place_bodies(t, c, 0, t->n_residue);
     status = tsr_freedom_set(t, c, &flexibility, log, err);

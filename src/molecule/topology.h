@@ -140,9 +140,9 @@ typedef struct {
                       unless parts of it are fixed */
 } tsr_flexibility;
 
-/* From a structure. Residues that lack N, CA or C are refused (TSR_E_DATA,
- * with file, chain, residue and remedy); a missing O or CB is built with ideal
- * geometry, an incomplete side chain put at the prior's mean, and `log` told.
+/* From a structure whose residues all have a backbone
+ * (tsr_structure_read_any); a missing O or CB is built with ideal geometry, an
+ * incomplete side chain put at the prior's mean, and `log` told.
  * A range that cannot be (molecule/freedom.h): TSR_E_CONFIG. The first
  * conformation comes with it; the caller frees both. */
 tsr_status tsr_topology_from_structure(const tsr_structure *structure,

@@ -153,7 +153,7 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
                     .sc = find(model, r, "SC") - start,
                     .cb = -1,
                     .is_ring = strcmp(in->name, "PRO") == 0};
-    if (n == NULL || ca == NULL || c == NULL || to->n < 0 || to->c < 0)
+    if (to->n < 0 || to->c < 0)
         return differs(model, r, in, err);
     side_frame(frame, to, n->xyz, ca->xyz, c->xyz);
     for (int k = 0; k < in->n_atom; k++) {

@@ -196,8 +196,7 @@ static tsr_status reserve(const tsr_profile_maker *m, int n_comp, int n_type,
         return tsr_fail(err, TSR_E_DATA,
                         "atoms are some %.0f A from each other, too far for a "
                         "curve up to q = %g 1/A (a few seconds go as far as "
-                        "%.0f A there): take away what is no part of the "
-                        "molecule, as atoms at 9999, or lower --q-max",
+                        "%.0f A there): lower --q-max",
                         d_bound, m->q_max, most_product / m->q_max);
     p->n_comp = n_comp;
     /* As for a larger molecule: a profile is made once and right to 1e-5, which

@@ -162,7 +162,8 @@ tsr_status tsr_setup_guests(const tsr_structure *structure,
     tsr_atoms *atoms = NULL;
     tsr_err why = {0};
     const int is_asked = bound != NULL && bound->n > 0;
-    int n_beside = structure->n_ligand + structure->n_nucleotide;
+    int n_beside =
+        structure->n_ligand + structure->n_nucleotide + structure->n_bare;
     for (int r = 0; r < structure->n_residue; r++)
         n_beside += structure->residue[r].is_cut;
     if (n_beside == 0 && !is_asked)

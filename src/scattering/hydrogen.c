@@ -296,13 +296,11 @@ tsr_status tsr_hydrogens_assign(const tsr_atoms *atoms, int *n_hydrogen,
             largest = fmax(largest, tsr_atom_covalent_radius(atoms->atom[i].z));
     }
     double reach = 2.0 * largest + bond_slack;
-    if (xyz != NULL && all != NULL)
-        cells =
-            tsr_cell_list_new(atoms->n_atom, (const double(*)[3])xyz, reach);
-    tsr_status status = TSR_OK;
-    if (cells == NULL) {
-        status = tsr_no_memory(err);
-    } else {
+    tsr_status status =
+        xyz == NULL || all == NULL ? tsr_no_memory(err) : TSR_OK;
+    TSR_THEN(status, tsr_cell_list_new(atoms->n_atom, (const double(*)[3])xyz,
+                                       reach, &cells, err));
+    if (status == TSR_OK) {
         bond_search search = {atoms, cells, reach, all};
         tsr_parallel_run((atoms->n_atom + PART - 1) / PART,
                          tsr_parallel_processors(), bond_part, &search);

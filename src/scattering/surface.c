@@ -369,19 +369,21 @@ tsr_status tsr_surface_exposed(int n, const double (*xyz)[3],
                  .radius = radius_ang,
                  .probe = probe_ang,
                  .reach = reach,
-                 .cells = tsr_cell_list_new(n, xyz, first_share * reach),
                  .fraction = fraction,
                  .vector = vector,
                  .scratch = calloc((size_t)n_thread, sizeof *f.scratch)};
     make_patches(&f.patches);
-    int is_there = f.cells != NULL && f.scratch != NULL;
+    tsr_status status = tsr_allocated(f.scratch, err);
     for (int t = 0; t < n_thread && f.scratch != NULL; t++)
-        is_there &= scratch_make(n, &f.scratch[t]);
-    if (is_there)
+        if (!scratch_make(n, &f.scratch[t]))
+            status = tsr_no_memory(err);
+    TSR_THEN(status,
+             tsr_cell_list_new(n, xyz, first_share * reach, &f.cells, err));
+    if (status == TSR_OK)
         tsr_parallel_run(n_part, n_thread, expose_part, &f);
     for (int t = 0; t < n_thread && f.scratch != NULL; t++)
         scratch_clear(&f.scratch[t]);
     free(f.scratch);
     tsr_cell_list_free(f.cells);
-    return is_there ? TSR_OK : tsr_no_memory(err);
+    return status;
 }

@@ -234,7 +234,8 @@ echo "HETATM    1  O   HOH A   1      1.000   2.000   3.000  1.00  0.00         
 expect "a PDB without protein" 65 "water.pdb.*protein" "$program" run bad.yaml
 with bad.yaml 's/model.pdb/gap.pdb/'
 grep -v "CA  ... A  45" model.pdb >gap.pdb
-expect "a residue without CA" 65 "gap.pdb.*A:45.*CA" "$program" run bad.yaml
+expect "a residue without CA" 0 "gap.pdb.*A:45 .no CA.; complete" \
+    "$program" check bad.yaml
 grep -v " [NC]   ... A  45\| O   ... A  45\|CA  ... A  45" model.pdb >gap.pdb
 with mixed.yaml 's/model.pdb/mixed.pdb/; /^data/d'
 {
@@ -289,8 +290,8 @@ for command in check "run --dry-run" run; do
     expect "$command: far from the origin" 65 "origin" \
         "$program" $command far.yaml
 done
-expect "a residue without backbone" 65 "gap.pdb.*A:45.*(remove|take|rebuild|complete)" \
-    "$program" run bad.yaml
+expect "a residue without backbone" 0 "gap.pdb.*A:45 .no N.; complete" \
+    "$program" check bad.yaml
 
 # ---- configuration ----
 with bad.yaml 's/chains/chain/'

@@ -126,8 +126,25 @@ check "which stays" cmp -s exp.dat measured.dat
 expect "over an input" 64 "model.pdb" "$program" init model.pdb -o model.pdb --force
 expect "over its own" 0 "" "$program" init model.pdb exp.dat -o a.yaml
 sed '/CA  LYS/d; /CA  ALA/d' model.pdb >bad.pdb
-expect "a backbone that is not whole" 65 "has no atom CA: complete" \
+expect "too many backbones that are not whole" 65 \
+    "without a whole backbone: .*LYS A:7 .no CA.*; complete" \
     "$program" init bad.pdb
+
+# ---- a residue without CA ----
+awk '!/^ATOM/ || substr($0, 23, 4) + 0 != 57 || $3 != "CA"' model.pdb |
+    sed 's/ SC / CG /' >gap.pdb
+expect "is left out" 0 "left out of the chains: .*: SER A:57 .no CA.; complete" \
+    "$program" init gap.pdb -o gap.yaml
+has "and breaks the linker" '^    - "A:51-56" # linker, 6 residues' gap.yaml
+expect "runs" 0 "left out of the chains: .*SER A:57 .no CA.; complete" \
+    "$program" run gap.yaml --device reference --set output.directory=gap \
+    --set sampler.draws=8 --set sampler.warmup=8 --set sampler.chains=2 \
+    --set output.trajectory_every=1
+has "its atoms ride along" 'SER A:57: rigid with A:5[68]' err.txt
+expect "and are exported" 0 "" "$program" export gap --draws best
+has "with the rest" '^HETATM.* CB  SER A  57 ' out.txt
+expect "a curve of bodies" 0 "left out of the chains: .*SER A:57 .no CA" \
+    "$program" profile gap.pdb --bodies two --n-q 5 --device reference
 
 # ---- a configuration that does not say what moves ----
 echo "structure: {file: model.pdb}" >bare.yaml

@@ -275,7 +275,10 @@ expect "centres of side chains are no atoms" 65 "SC.*side chain.*--bodies" \
     profile one.pdb
 expect "bodies read them" 0 "" profile one.pdb --bodies two --n-q 5
 { grep ^ATOM atoms.pdb; record " O" LIG Z 1 9999 O HETATM; } >stray.pdb
-expect "an atom at 9999" 65 "too far.*atoms at 9999" profile stray.pdb
+expect "an atom at 9999" 65 "O of residue LIG Z:1 is nowhere" profile stray.pdb
+{ grep ^ATOM atoms.pdb; record " O" LIG Z 1 1700 O HETATM; } >stray.pdb
+expect "a molecule too large" 65 "too far for a curve.*lower --q-max" \
+    profile stray.pdb --q-max 2
 record " CA" ALA A 1 0 C >alone.pdb
 expect "one atom" 0 "lacks 4 atoms" profile alone.pdb --data data.dat --json
 json "is fitted" "s[0]['chi2'] > 1"

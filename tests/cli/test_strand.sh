@@ -173,7 +173,7 @@ expect "no chain, of two" 78 "'4-6' names no chain of '.*two.pdb'; chains: S, T"
     "$program" check strand.yaml --set structure.file=two.pdb \
     --set 'structure.flexible=["4-6"]'
 sed '70s/^\(.\{30\}\).\{8\}/\1     nan/' strand.pdb >nan.pdb
-expect "a coordinate that is none" 65 "atom .* S:4 has a coordinate that is not" \
+expect "a coordinate that is none" 65 "atom .* S:4 is nowhere near the others .*nan" \
     "$program" check strand.yaml --set structure.file=nan.pdb
 
 # ---- a protein with DNA ----
@@ -216,7 +216,7 @@ expect "fixed, but rigid" 78 "fixed.0: 'B:15-18': the nucleotides of chain B" \
     "$program" check dna.yaml --set 'structure.flexible=["A:298-303"]' \
     --set 'structure.fixed=["B:15-18"]'
 sed '/ B  16/s/^\(.\{30\}\).\{8\}/\1     nan/' "$model" >nan.pdb
-expect "a strand that cannot be read" 65 "DC B:16 has a coordinate" \
+expect "a strand that cannot be read" 65 "DC B:16 is nowhere near the others .*nan" \
     "$program" check dna.yaml --set structure.file=nan.pdb
 
 # ---- in a map ----

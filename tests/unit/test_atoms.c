@@ -343,7 +343,10 @@ static void cells_find_neighbours(void **state)
     for (int i = 0; i < N; i++)
         for (int c = 0; c < 3; c++)
             xyz[i][c] = (io_random(&seed) % 10000) * (i < N - 1 ? 3e-3 : 1.0);
-    tsr_cell_list *cells = tsr_cell_list_new(N, (const double(*)[3])xyz, 5.0);
+    tsr_cell_list *cells;
+    assert_int_equal(
+        tsr_cell_list_new(N, (const double(*)[3])xyz, 5.0, &cells, &err),
+        TSR_OK);
     for (int i = 0; i < N; i++) {
         int index[N], want = 0;
         int n = tsr_cell_list_near(cells, xyz[i], 4.5, N, index);
@@ -359,6 +362,42 @@ static void cells_find_neighbours(void **state)
                 assert_int_not_equal(index[k], index[l]);
     }
     tsr_cell_list_free(cells);
+}
+
+/* A point that is none is refused; all in one place, or as far apart as can be,
+ * are found. */
+static void cells_of_odd_points(void **state)
+{
+    (void)state;
+    enum { N = 50 };
+    static const double bad[] = {(double)NAN, (double)INFINITY,
+                                 -(double)INFINITY, 1e300, -1.7e308};
+    double xyz[N][3];
+    int index[N];
+    tsr_cell_list *cells;
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        memset(xyz, 0, sizeof xyz);
+        xyz[7][k % 3] = bad[k];
+        assert_int_equal(
+            tsr_cell_list_new(N, (const double(*)[3])xyz, 5.0, &cells, &err),
+            TSR_E_NUMERIC);
+        assert_null(cells);
+        assert_int_equal(
+            tsr_cell_list_new(N, (const double(*)[3])xyz, 5.0, &cells, NULL),
+            TSR_E_NUMERIC);
+    }
+    memset(xyz, 0, sizeof xyz);
+    for (int far = 0; far < 2; far++) {
+        xyz[0][0] = far * 9e99, xyz[1][1] = -far * 9e99;
+        assert_int_equal(
+            tsr_cell_list_new(N, (const double(*)[3])xyz, 5.0, &cells, &err),
+            TSR_OK);
+        assert_int_equal(tsr_cell_list_near(cells, xyz[2], 5.0, N, index),
+                         N - 2 * far);
+        assert_int_equal(tsr_cell_list_near(cells, xyz[0], 5.0, N, index),
+                         far ? 1 : N);
+        tsr_cell_list_free(cells);
+    }
 }
 
 /* ---- amplitudes ---- */
@@ -562,6 +601,7 @@ int main(void)
         cmocka_unit_test(hydrogens_in_the_file_change_nothing),
         cmocka_unit_test(polar_hydrogens_and_disulfides),
         cmocka_unit_test(cells_find_neighbours),
+        cmocka_unit_test(cells_of_odd_points),
         cmocka_unit_test(amplitudes),
         cmocka_unit_test(layer_of_two_atoms),
         cmocka_unit_test(beads_are_outside)};

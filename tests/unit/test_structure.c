@@ -35,7 +35,8 @@ static void refused(const char *text, const char *part)
     refused_path(io_text("bad.pdb", text), TSR_E_DATA, part);
 }
 
-/* One record: chain, number, residue, atom name in its columns, altloc. */
+/* One record: chain, number, residue, atom name in its columns, altloc. CA is
+ * not in line with the others. */
 static char *atom_line(const char *record, const char *name, char alt,
                        const char *residue, char chain, int number, double x,
                        const char *element)
@@ -46,8 +47,9 @@ static char *atom_line(const char *record, const char *name, char alt,
     snprintf(out, sizeof line[0],
              "%-6s%5d %4s%c%3s %c%4d    %8.3f%8.3f%8.3f%6.2f%6.2f"
              "          %2s\n",
-             record, 1, name, alt, residue, chain, number, x, -x, 2 * x, 1.0,
-             20.0, element);
+             record, 1, name, alt, residue, chain, number, x,
+             strcmp(name, " CA ") == 0 ? 0.7 - x : -x, 2 * x, 1.0, 20.0,
+             element);
     return out;
 }
 
@@ -327,7 +329,7 @@ static void mmcif(void **state)
         const char *rows, *part;
     } bad[] = {
         {"N N ALA A 7 1 2 ?\n", "atom N of residue ALA A:7"},
-        {"N N ALA A 7 1 2 3x\n", "not a finite number"},
+        {"N N ALA A 7 1 2 3x\n", "nowhere near the others (1, 2, nan)"},
         {"N N ALA A . 1 2 3\n", "no number"},
         {"N N ALA Subunit_One 7 1 2 3\n", "'Subunit_One' is longer"},
         {"N N ALA A 1234567890 1 2 3\n", "out of range"},
@@ -341,6 +343,80 @@ static void mmcif(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         snprintf(text, sizeof text, "%s%s", few, bad[i].rows);
         refused_path(io_text("bad.cif", text), TSR_E_DATA, bad[i].part);
+    }
+}
+
+/* Coordinates of no molecule, of a file that is one without the change. */
+static void no_molecule(void **state)
+{
+    (void)state;
+    char text[16384] = "", other[16384];
+    for (int i = 1; i <= 24; i++)
+        backbone(text, "ATOM", "GLY", 'A', i);
+    size_t good = strlen(text);
+    tsr_structure_free(read_ok(io_text("good.pdb", text)));
+    for (int i = 1; i <= 9; i++) /* nine in the places of others, and a tenth */
+        backbone(text, "ATOM", "GLY", 'B', i);
+    tsr_structure_free(read_ok(io_text("nine.pdb", text)));
+    backbone(text, "ATOM", "GLY", 'B', 10);
+    refused(text, "residues GLY A:1 and GLY B:1 are in one place, and 9 pairs");
+    text[good] = '\0';
+    strcat(text, atom_line("HETATM", " O1 ", ' ', "GOL", 'B', 1, 900, "O"));
+    refused(text, "atom O1 of residue GOL B:1 is nowhere near the others");
+    text[good] = '\0';
+    for (int k = 0; k < 3; k++)
+        strcat(text, atom_line("HETATM", "ZN  ", ' ', " ZN", 'B', k, 0, "ZN"));
+    tsr_structure_free(read_ok(io_text("ions.pdb", text)));
+    text[good] = '\0';
+    for (int k = 0; k < 3; k++)
+        strcat(text, atom_line("HETATM",
+                               k == 0   ? " O1 "
+                               : k == 1 ? " O2 "
+                                        : " O3 ",
+                               ' ', "GOL", 'B', 1, 0, "O"));
+    refused(text, "residue GOL B:1 has 3 atoms in one place (0, -0, 0)");
+    strcpy(other, text);
+    other[good] = '\0';
+    for (char *line = other; *line != '\0'; line = strchr(line, '\n') + 1)
+        for (int d = 0; d < 3; d++) { /* a tenth */
+            char field[16];
+            snprintf(field, sizeof field, "%.8s", line + 30 + 8 * d);
+            snprintf(field, sizeof field, "%8.3f", 0.1 * atof(field));
+            memcpy(line + 30 + 8 * d, field, 8);
+        }
+    refused(other, "are 0.37 A apart: the coordinates are in nm");
+}
+
+/* Of a model what has no N, CA or C is left out, and named; more than a tenth
+ * are too many. */
+static void bare_residues(void **state)
+{
+    (void)state;
+    static const char *const gone[] = {" CA  GLY A   9", " N   GLY A  15",
+                                       " C   GLY A  20"};
+    char text[16384] = "";
+    for (int i = 1; i <= 20; i++)
+        backbone(text, "ATOM", "GLY", 'A', i);
+    for (int n = 0; n <= 3; n++) {
+        const char *path = io_text("bare.pdb", text);
+        tsr_structure *s = NULL;
+        tsr_status status = tsr_structure_read_any(path, &s, &err);
+        assert_int_equal(status, n < 3 ? TSR_OK : TSR_E_DATA);
+        if (n == 3)
+            assert_has(err.message, "GLY A:9 (no CA) GLY A:15 (no N) GLY A:20 "
+                                    "(no C); complete it");
+        for (int i = 0; n < 3 && i < s->n_residue; i++)
+            assert_non_null(tsr_residue_atom(s, &s->residue[i], "CA"));
+        assert_int_equal(n < 3 ? s->n_residue : 17, 20 - n);
+        assert_int_equal(n < 3 ? s->n_bare : 3, n);
+        if (n == 2)
+            assert_has(s->bare, ": GLY A:9 (no CA) GLY A:15 (no N); complete");
+        tsr_structure_free(s);
+        s = read_ok(path); /* as the file has them */
+        assert_int_equal(s->n_residue, 20);
+        tsr_structure_free(s);
+        if (n < 3)
+            memcpy(strstr(text, gone[n]), " CX ", 4);
     }
 }
 
@@ -587,6 +663,8 @@ int main(void)
         cmocka_unit_test(not_structures),
         cmocka_unit_test(gzipped),
         cmocka_unit_test(mmcif),
+        cmocka_unit_test(no_molecule),
+        cmocka_unit_test(bare_residues),
         cmocka_unit_test(pdb_columns),
         cmocka_unit_test(atoms),
         cmocka_unit_test(training_set),
