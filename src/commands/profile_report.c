@@ -56,6 +56,10 @@ tsr_status tsr_profile_check_rg(const tsr_profile_result *r,
     else if (ratio > 1.0)
         cause = "a larger oligomer or aggregates in the sample, parts that the "
                 "model lacks, or a flexible molecule";
+    else if (r->structure.n_chain < 2)
+        cause = "a molecule that is more compact in solution than this chain "
+                "(flexible, or folded otherwise), or repulsion between "
+                "particles";
     else
         cause = "a model with more molecules than the particle in solution "
                 "(a monomer, or one copy of the asymmetric unit), or "

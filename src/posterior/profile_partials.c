@@ -236,6 +236,10 @@ static tsr_status sum_atoms(tsr_profile_maker *m, const tsr_atoms *atoms,
     }
     if (status == TSR_OK) {
         const double(*xyz)[3] = (const double(*)[3])model->xyz;
+        const tsr_file_residue *r = atoms->residue;
+        for (int i = 0; i < atoms->n_residue; i++)
+            out->n_chain += r[i].kind <= TSR_MOLECULE_NUCLEOTIDE &&
+                            (i == 0 || strcmp(r[i].chain, r[i - 1].chain) != 0);
         out->n_body = model->n_atom;
         out->rg_ang = model->rg_ang;
         out->mass = model->mass;
@@ -335,6 +339,7 @@ static tsr_status sum_bodies(tsr_profile_maker *m,
     body_sum b = {.type = calloc((size_t)t->n_body, sizeof *b.type),
                   .exposure = calloc((size_t)t->n_body, sizeof *b.exposure)};
     out->n_body = t->n_body;
+    out->n_chain = t->n_chain;
     out->rg_ang = tsr_conformation_rg(t, first, rg2);
     out->d_max_ang = tsr_largest_distance(t->n_body, xyz);
     double d_bound = bound_of(out->d_max_ang);

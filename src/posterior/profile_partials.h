@@ -40,7 +40,8 @@ typedef struct tsr_profile_maker tsr_profile_maker;
 
 typedef struct {
     char *path;
-    int n_body; /* atoms or bodies */
+    int n_body;  /* atoms or bodies */
+    int n_chain; /* of polymers */
     tsr_partials partials;
     double mass;               /* Da, hydrogens included */
     double volume;             /* A^3, displaced where c1 = 1 */

@@ -239,8 +239,17 @@ awk '/^#/ {print; next} {print $1 / 1.5, $2, $3}' data.dat >large.dat
 expect "a particle larger than the model" 0 "warning: .*larger oligomer" \
     profile atoms.pdb --data large.dat
 awk '/^#/ {print; next} {print $1 * 1.5, $2, $3}' data.dat >small.dat
-expect "a particle smaller than the model" 0 "warning: .*more molecules" \
+expect "a particle smaller than the one chain" 0 "warning: .*more compact" \
     profile atoms.pdb --data small.dat
+awk '/^ATOM/ && substr($0, 23, 4) + 0 == 58 {print "TER"}
+    /^ATOM/ && substr($0, 23, 4) + 0 > 57 {sub(/ A /, " B ")} {print}' \
+    atoms.pdb >chains.pdb
+expect "a particle smaller than the chains" 0 "warning: .*more molecules" \
+    profile chains.pdb --data small.dat
+expect "of bodies, too" 0 "warning: .*more molecules" \
+    profile chains.pdb --data small.dat --bodies two
+expect "and than the one chain" 0 "warning: .*more compact" \
+    profile atoms.pdb --data small.dat --bodies two
 # Hydration at its bound would make up for it in the fitted curve.
 awk '/^#/ {print; next} {print $1 / 1.17, $2, $3}' data.dat >larger.dat
 expect "a mismatch that the fit hides" 0 "warning: .*usual hydration.*oligomer" \
