@@ -13,6 +13,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const tsr_option options[] = {
     {.name = "draws",
@@ -60,24 +61,22 @@ static const tsr_option options[] = {
 enum { CSV = 3, N_FORMAT = 4, MOST_PICKS = 256 };
 static const char *const format_name[N_FORMAT] = {"pdb", "cif", "xyz", "csv"};
 
-/* Without --format the ending of the file tells. */
+/* Without --format the ending of the file tells; without either it is pdb. */
 static tsr_status parse_format(const char *text, const char *path, int *format,
                                tsr_err *err)
 {
-    const char *dot = path != NULL ? strrchr(path, '.') : NULL;
-    *format = 0;
-    for (int i = 0; text == NULL && dot != NULL && i < N_FORMAT; i++)
-        if (strcmp(dot + 1, format_name[i]) == 0)
-            *format = i;
-    if (text == NULL)
-        return TSR_OK;
-    for (int i = 0; i < N_FORMAT; i++)
-        if (strcmp(text, format_name[i]) == 0) {
-            *format = i;
+    const char *dot =
+        path != NULL ? strrchr(tsr_text_file_name(path), '.') : NULL;
+    const char *name = text != NULL  ? text
+                       : dot != NULL ? dot + 1
+                                     : format_name[TSR_MODEL_PDB];
+    for (*format = 0; *format < N_FORMAT; ++*format)
+        if (strcasecmp(name, format_name[*format]) == 0)
             return TSR_OK;
-        }
-    return tsr_fail(err, TSR_E_USAGE,
-                    "--format '%.40s': expected pdb, cif, xyz or csv", text);
+    return tsr_fail(
+        err, TSR_E_USAGE, "%s '%.200s': expected %spdb, cif, xyz or csv",
+        text != NULL ? "--format" : "--output", text != NULL ? text : path,
+        text != NULL ? "" : "--format, or a name that ends in ");
 }
 
 /* ---- scripts ---- */

@@ -124,6 +124,15 @@ expect "unless it is said" 0 "" "$program" export run --output odd.cif \
 check "PDB" grep -q "^MODEL" odd.cif
 check "and the script says so" grep -q 'cmd.load("odd.cif".*format="pdb")' \
     odd.cif.pml
+expect "whatever its letters" 0 "" "$program" export run --draws best \
+    --output best.CIF
+check "mmCIF, too" grep -q "^_atom_site.Cartn_x" best.CIF
+for odd in x.docx x.sdf x.pdb.gz; do
+    expect "an ending of no format, $odd" 64 \
+        "'$odd': expected .*pdb, cif, xyz or csv" \
+        "$program" export run --output $odd
+    check "is not written" test ! -e $odd
+done
 expect "variables" 0 "" "$program" export run --output draws.csv
 check "are CSV" grep -q "^chain,draw,rg" draws.csv
 expect "a name with quotes and a comma" 0 "" "$program" export run \
