@@ -62,20 +62,19 @@ static void format_name(char out[8], const tsr_model_atom *atom)
     snprintf(out, 8, is_wide ? "%-4.4s" : " %-3.3s", atom->name);
 }
 
-/* Domains that move by more than 6 Angstrom have B above 999.99; it keeps its
- * six columns and gives up digits. */
+/* Domains that move by more than 6 Angstrom have a B above 999.99, which is
+ * what its six columns hold at most: mmCIF has the whole number. */
 static void pdb_atom(const tsr_model_atom *a, int serial, const double *x,
                      double b, FILE *out)
 {
-    const int digits = b < 999.995 ? 2 : b < 9999.95 ? 1 : 0;
     char name[8];
     format_name(name, a);
     fprintf(out,
-            "%s%5d %s %3.3s %c%4d%c   %8.3f%8.3f%8.3f%6.2f%6.*f"
+            "%s%5d %s %3.3s %c%4d%c   %8.3f%8.3f%8.3f%6.2f%6.2f"
             "          %2s\n",
             a->is_guest == TSR_GUEST_LIGAND ? "HETATM" : "ATOM  ", serial, name,
             a->residue, a->chain, a->number, a->insertion, x[0], x[1], x[2],
-            1.0, digits, fmin(b, 999999.0), a->element);
+            1.0, fmin(b, 999.99), a->element);
 }
 
 /* Quoted where the word has a meaning of its own in CIF. */

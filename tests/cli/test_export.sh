@@ -106,9 +106,10 @@ atoms() { awk '/^ATOM/ {print substr($0, 13, 14)} /^END/ {exit}' "$1"; }
 atoms model.pdb >want.txt
 atoms even.pdb >got.txt
 check "names and order are the input's" cmp want.txt got.txt
-check "B beyond 1000 is not cut" sh -c "awk '/^ATOM/ {b = substr(\$0, 61, 6)
-    if (b == \" 999.99\" || b == \"999.99\") cut++; if (b > 1000) big++
-    if (length(\$0) != 78) wide++} END {exit cut > 9 || !big || wide}' even.pdb"
+check "B beyond 999.99 is cut" sh -c "awk '/^ATOM/ {b = substr(\$0, 61, 6)
+    cut += b == \"999.99\"
+    if (b !~ /^ *[0-9]+[.][0-9][0-9]\$/ || length(\$0) != 78) wide++}
+    END {exit !cut || wide}' even.pdb"
 # more models than four columns can count
 expect "many models" 0 "" "$program" export run --draws all --format pdb \
     --atoms model --output all.pdb
@@ -124,6 +125,9 @@ expect "unless it is said" 0 "" "$program" export run --output odd.cif \
 check "PDB" grep -q "^MODEL" odd.cif
 check "and the script says so" grep -q 'cmd.load("odd.cif".*format="pdb")' \
     odd.cif.pml
+expect "whose B is not cut" 0 "" "$program" export run --draws even:10 \
+    --output even.cif
+check "beyond 1000" awk '/^ATOM/ && $15 > 1000 {n++} END {exit !n}' even.cif
 expect "whatever its letters" 0 "" "$program" export run --draws best \
     --output best.CIF
 check "mmCIF, too" grep -q "^_atom_site.Cartn_x" best.CIF
