@@ -1,5 +1,5 @@
 /* How many draws it takes follows from what is farthest from its aim, and the
- * time from the draws so far. The command is quoted for a shell. */
+ * time from the draws so far. */
 #include "answer/advice.h"
 
 #include "core/text.h"
@@ -17,34 +17,15 @@ void tsr_advice_clear(tsr_advice *advice)
     advice->command = NULL;
 }
 
-/* A folder's name as a shell takes it: in quotes where a character would mean
- * something else, with ./ before a dash. Caller frees. */
-static char *quote(const char *name)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST"
-                                "UVWXYZ0123456789_./+-@%:,=";
-    const char *before = name[0] == '-' ? "./" : "";
-    if (name[0] != '\0' && strspn(name, plain) == strlen(name))
-        return tsr_words_of("%s%s", before, name);
-    tsr_words w;
-    tsr_words_begin(&w);
-    tsr_words_say(&w, "'%s", before);
-    for (const char *at = name; *at != '\0'; at++)
-        tsr_words_say(&w, *at == '\'' ? "'\\''" : "%c", *at);
-    tsr_words_say(&w, "'");
-    return tsr_words_end(&w);
-}
-
 /* draws 0: as many as the run was asked for. */
 static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
                               tsr_err *err)
 {
-    char *name = quote(directory);
-    if (name != NULL)
-        a->command = draws > 0 ? tsr_words_of("tessera resume %s --draws %ld",
-                                              name, draws)
-                               : tsr_words_of("tessera resume %s", name);
-    free(name);
+    char word[TSR_SHELL_SIZE];
+    tsr_text_shell(directory, word);
+    a->command =
+        draws > 0 ? tsr_words_of("tessera resume %s --draws %ld", word, draws)
+                  : tsr_words_of("tessera resume %s", word);
     return tsr_allocated(a->command, err);
 }
 

@@ -261,6 +261,7 @@ static tsr_status write_output(work *w, FILE *out, tsr_err *err)
 static void tell(const work *w, tsr_log *log)
 {
     const tsr_parts *p = w->parts;
+    char word[TSR_SHELL_SIZE];
     tsr_info(log, "rigid parts and linkers by %s%s%s",
              tsr_evidence_text(p->evidence), w->pae != NULL ? ": " : "",
              w->pae != NULL ? w->pae : "");
@@ -269,7 +270,8 @@ static void tell(const work *w, tsr_log *log)
     if (w->output != NULL)
         tsr_info(log, "wrote %s%s%s; next: tessera check %s", w->output,
                  w->picture != NULL ? " and " : "",
-                 w->picture != NULL ? w->picture : "", w->output);
+                 w->picture != NULL ? w->picture : "",
+                 tsr_text_shell(w->output, word));
 }
 
 static tsr_status init(const tsr_args *args, FILE *out, tsr_log *log,

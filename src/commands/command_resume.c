@@ -7,6 +7,7 @@
 #include "session/run_directory.h"
 #include "session/run_session.h"
 
+#include "core/text.h"
 #include "store/trace.h"
 
 #include <errno.h>
@@ -139,12 +140,13 @@ static tsr_status put_aside(const tsr_run_checkpoint *at, const char *directory,
 static tsr_status check_stop(tsr_status status, const char *directory,
                              tsr_err *err)
 {
+    char word[TSR_SHELL_SIZE];
     if (!tsr_stop_asked || (status != TSR_OK && status != TSR_E_INTERRUPTED))
         return status;
     return tsr_fail(err, TSR_E_INTERRUPTED,
-                    "interrupted before the first draw; 'tessera resume %s' "
-                    "goes on",
-                    directory);
+                    "interrupted before the first draw; to go on: tessera "
+                    "resume %s",
+                    tsr_text_shell(directory, word));
 }
 
 /* The checkpoint to go on from; *is_new: there is none, since the run was

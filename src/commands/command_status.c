@@ -6,6 +6,7 @@
 #include "session/run_session.h"
 
 #include "core/json.h"
+#include "core/text.h"
 #include "files/lock.h"
 #include "store/hdf5_store.h"
 #include "store/trace.h"
@@ -171,7 +172,7 @@ static void print_number(FILE *out, const char *name, double value,
 static void print(const run_status *s, const char *directory, FILE *out)
 {
     double left = seconds_left(s);
-    char draws[80];
+    char draws[80], word[TSR_SHELL_SIZE];
     fprintf(out, "run in '%s'\n  %-11s %s", directory, "state", s->state);
     if (s->holder.is_held)
         fprintf(out, " on %s, process %ld, since %s", s->holder.host,
@@ -202,7 +203,8 @@ static void print(const run_status *s, const char *directory, FILE *out)
     if (s->at.remark != NULL)
         fprintf(out, "  %-11s %s\n", "", s->at.remark);
     if (strcmp(s->state, "interrupted") == 0 && s->has_checkpoint)
-        fprintf(out, "  %-11s tessera resume %s\n", "to go on", directory);
+        fprintf(out, "  %-11s tessera resume %s\n", "to go on",
+                tsr_text_shell(directory, word));
 }
 
 static void put_part(tsr_json *j, const char *key, long done, long planned)

@@ -174,19 +174,21 @@ static tsr_status print_path(const tsr_init *init, const char *path, FILE *out,
 static void print_head(const tsr_init *init, FILE *out)
 {
     const tsr_parts *p = init->parts;
-    fprintf(out, TSR_INIT_MARK "%s", init->model);
+    char word[TSR_SHELL_SIZE];
+    fprintf(out, TSR_INIT_MARK "%s", tsr_text_shell(init->model, word));
     const tsr_init_curves *c = &init->curves;
     for (int k = 0; k < c->n_xray; k++)
-        fprintf(out, " %s", c->path[k]);
+        fprintf(out, " %s", tsr_text_shell(c->path[k], word));
     for (int k = c->n_xray; k < c->n; k++)
-        fprintf(out, " --sans %s=%g", c->path[k], c->d2o[k]);
+        fprintf(out, " --sans %s=%g", tsr_text_shell(c->path[k], word),
+                c->d2o[k]);
     if (init->map != NULL)
-        fprintf(out, " --map %s --resolution %g", init->map,
-                init->resolution_ang);
+        fprintf(out, " --map %s --resolution %g",
+                tsr_text_shell(init->map, word), init->resolution_ang);
     fprintf(out, "\n#\n# What holds together was found from\n#   %s%s%s\n#\n",
             tsr_evidence_text(p->evidence),
             init->pae != NULL ? "\n#   in " : "",
-            init->pae != NULL ? init->pae : "");
+            init->pae != NULL ? tsr_text_shell(init->pae, word) : "");
     tsr_init_draw(init, "# ", out);
     if (p->n_note > 0)
         fputs("#\n# To look at:\n", out);

@@ -63,6 +63,27 @@ const char *tsr_text_excerpt(const char *text, char out[TSR_EXCERPT_SIZE])
     return out;
 }
 
+const char *tsr_text_shell(const char *name, char out[TSR_SHELL_SIZE])
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST"
+                                "UVWXYZ0123456789_./+-@%:,=";
+    enum { LONGEST = 8, END = 2 }; /* of a character: '$'\012'' */
+    const int is_plain = *name != '\0' && name[strspn(name, plain)] == '\0';
+    const char *mark = is_plain ? "" : "'";
+    size_t n = (size_t)snprintf(out, TSR_SHELL_SIZE, "%s%s", mark,
+                                *name == '-' ? "./" : "");
+    for (; *name != '\0' && n + LONGEST + END < TSR_SHELL_SIZE; name++) {
+        const unsigned char c = (unsigned char)*name;
+        n += (size_t)snprintf(out + n, TSR_SHELL_SIZE - n,
+                              c == '\''              ? "'\\''"
+                              : c < ' ' || c == 0x7f ? "'$'\\%03o''"
+                                                     : "%c",
+                              c);
+    }
+    snprintf(out + n, TSR_SHELL_SIZE - n, "%s", mark);
+    return *name == '\0' ? out : "...";
+}
+
 const char *tsr_text_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

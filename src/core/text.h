@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { TSR_TEXT_COLUMNS = 80, TSR_EXCERPT_SIZE = 80 };
+enum { TSR_TEXT_COLUMNS = 80, TSR_EXCERPT_SIZE = 80, TSR_SHELL_SIZE = 4352 };
 
 /* Reads one UTF-8 character and moves *text past it. Returns its code point, or
  * -1 where the bytes are no UTF-8 (then *text moves one byte). Not to be called
@@ -19,6 +19,12 @@ int tsr_text_width(const char *text);
 /* `text` fit to stand in one line of a message: a control character or a byte
  * that is no UTF-8 becomes '?', what is long ends in "...". Returns `out`. */
 const char *tsr_text_excerpt(const char *text, char out[TSR_EXCERPT_SIZE]);
+
+/* A file's name as one word of a shell's command line, for every command that
+ * is proposed: in quotes where a character would mean something else, with ./
+ * before a dash, control characters as $'\012'; "..." where `out` is too small.
+ * Returns it. */
+const char *tsr_text_shell(const char *name, char out[TSR_SHELL_SIZE]);
 
 /* The name of a file without its folders: the end of `path`. */
 const char *tsr_text_file_name(const char *path);

@@ -128,6 +128,7 @@ static tsr_status no_json(const char *path, const char *text, size_t size,
 {
     const int is_archive = size > 4 && memcmp(text, "PK\3\4", 4) == 0;
     const int is_array = size > 6 && memcmp(text, "\x93NUMPY", 6) == 0;
+    char word[TSR_SHELL_SIZE];
     const int is_pickle = size > 2 && text[0] == '\x80' && text[1] < 6;
     if (!is_archive && !is_array && !is_pickle)
         return tsr_fail(err, TSR_E_DATA,
@@ -137,14 +138,15 @@ static tsr_status no_json(const char *path, const char *text, size_t size,
     return tsr_fail(
         err, TSR_E_DATA,
         "'%s' is %s; write its predicted aligned errors as JSON: python3 -c "
-        "\"import json, numpy; a = numpy.load('%s', allow_pickle=True)%s; "
-        "print(json.dumps({'pae': a.tolist()}))\" > pae.json",
+        "\"import json, numpy, sys; a = numpy.load(sys.argv[1], "
+        "allow_pickle=True)%s; print(json.dumps({'pae': a.tolist()}))\" %s > "
+        "pae.json",
         path,
         is_pickle ? "a Python pickle" : "of NumPy, as Boltz and Chai have them",
-        tsr_text_file_name(path),
         is_pickle    ? "['predicted_aligned_error']"
         : is_archive ? "['pae']"
-                     : "");
+                     : "",
+        tsr_text_shell(path, word));
 }
 
 static tsr_status read_content(const char *path, content *c, tsr_err *err)

@@ -50,7 +50,7 @@ static void last_words(const char *directory, char line[TSR_EXCERPT_SIZE])
 static tsr_status foreign_folder(const char *directory, tsr_err *err)
 {
     char list[3 * TSR_EXCERPT_SIZE] = "", run[PATH_MAX] = "";
-    char shown[TSR_EXCERPT_SIZE];
+    char shown[TSR_EXCERPT_SIZE], word[TSR_SHELL_SIZE];
     int n = 0;
     DIR *folder = opendir(directory);
     if (folder == NULL)
@@ -74,7 +74,7 @@ static tsr_status foreign_folder(const char *directory, tsr_err *err)
         return tsr_fail(err, TSR_E_NOINPUT,
                         "'%s' is empty; start a run there with: tessera run "
                         "CONFIG --output %s",
-                        directory, directory);
+                        directory, tsr_text_shell(directory, word));
     if (run[0] != '\0')
         return tsr_fail(err, TSR_E_NOINPUT,
                         "'%s' is no run's folder, but holds one; did you mean "
@@ -139,10 +139,10 @@ static void count_draws(tsr_trace_reader *trace, tsr_trace_group group,
 
 /* Does a run without all of its draws go on? */
 static const char *where_it_stands(const tsr_past_run *run,
-                                   char text[2 * TSR_EXCERPT_SIZE + 80])
+                                   char text[TSR_SHELL_SIZE + 80])
 {
-    char shown[TSR_EXCERPT_SIZE];
-    const size_t room = 2 * TSR_EXCERPT_SIZE + 80;
+    char word[TSR_SHELL_SIZE];
+    const size_t room = TSR_SHELL_SIZE + 80;
     tsr_lock_holder holder;
     if (run->directory == NULL)
         snprintf(text, room, "a trace alone does not say whether it goes on");
@@ -150,10 +150,10 @@ static const char *where_it_stands(const tsr_past_run *run,
         snprintf(text, room, "whether it goes on cannot be told");
     else if (holder.is_held)
         snprintf(text, room, "it is running (process %ld on %s)", holder.pid,
-                 tsr_text_excerpt(holder.host, shown));
+                 tsr_text_excerpt(holder.host, word));
     else if (has_file(run->directory, "checkpoint.h5"))
         snprintf(text, room, "it was stopped; to go on: tessera resume %s",
-                 tsr_text_excerpt(run->directory, shown));
+                 tsr_text_shell(run->directory, word));
     else
         snprintf(text, room, "it was stopped before its first checkpoint");
     return text;
@@ -196,7 +196,7 @@ static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,
 {
     const char *const *name;
     int warm_chains = 0;
-    char stands[2 * TSR_EXCERPT_SIZE + 80], draws[80];
+    char stands[TSR_SHELL_SIZE + 80], draws[80];
     count_draws(run->trace, TSR_TRACE_POSTERIOR, &run->n_chain, &run->n_draw);
     count_draws(run->trace, TSR_TRACE_WARMUP_POSTERIOR, &warm_chains,
                 &run->n_warm);

@@ -128,6 +128,7 @@ static tsr_status check_writable(const char *directory, tsr_err *err)
 
 tsr_status tsr_run_directory_expect(const char *directory, tsr_err *err)
 {
+    char word[TSR_SHELL_SIZE];
     struct stat info;
     if (stat(directory, &info) != 0)
         return tsr_fail(err, TSR_E_NOINPUT, "there is no folder '%s'",
@@ -145,7 +146,7 @@ tsr_status tsr_run_directory_expect(const char *directory, tsr_err *err)
                         "it goes on with it, tessera solve MODEL CURVE... "
                         "--output %s; its runs have folders of their own "
                         "there, called after their states",
-                        directory, directory);
+                        directory, tsr_text_shell(directory, word));
     if (!is_run)
         return tsr_fail(err, TSR_E_NOINPUT,
                         "'%s' is not the folder of a run (no config.yaml)",

@@ -2,6 +2,7 @@
 #include "analysis/evidence.h"
 #include "core/clock.h"
 #include "core/interrupt.h"
+#include "core/text.h"
 #include "session/run_session.h"
 #include "session/run_tell.h"
 
@@ -454,16 +455,16 @@ static tsr_status say_how_to_go_on(const tsr_session *s, tsr_status status,
         status == TSR_E_DEVICE && kernels != NULL && *kernels != '\0'
             ? "without TSR_KERNEL_DIR, or "
             : "";
-    char message[TSR_ERR_SIZE];
+    char message[TSR_ERR_SIZE], word[TSR_SHELL_SIZE];
     if (err == NULL ||
         (status != TSR_E_IO && status != TSR_E_DEVICE && status != TSR_E_NOMEM))
         return status;
     snprintf(message, sizeof message, "%s", err->message);
     return tsr_fail(err, status,
-                    "%s; %s%s'tessera resume %s' goes on from the last "
-                    "checkpoint",
+                    "%s; %s%sgo on from the last checkpoint: tessera resume "
+                    "%s",
                     message, own, status == TSR_E_NOMEM ? "" : first[status],
-                    s->directory);
+                    tsr_text_shell(s->directory, word));
 }
 
 tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
@@ -483,12 +484,12 @@ tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
     s->track = NULL;
     TSR_THEN(status, closed);
     if (status == TSR_OK && tsr_stop_asked && !s->place.is_finished) {
-        char draws[80];
+        char draws[80], word[TSR_SHELL_SIZE];
         tsr_sampler_draws_text(&s->config->sampler, s->place.draws, draws);
         return tsr_fail(err, TSR_E_INTERRUPTED,
-                        "interrupted; %s are stored; 'tessera "
-                        "resume %s' goes on",
-                        draws, s->directory);
+                        "interrupted; %s are stored; to go on: tessera resume "
+                        "%s",
+                        draws, tsr_text_shell(s->directory, word));
     }
     return say_how_to_go_on(s, status, err);
 }

@@ -37,6 +37,14 @@ expect "finds its files" 0 "" "$program" check below/c.yaml
 cp model.pdb 'a "b" \c.pdb'
 expect "an odd name" 0 "" "$program" init 'a "b" \c.pdb' -o odd.yaml
 expect "is read" 0 "" "$program" check odd.yaml
+# The next command, typed as it is proposed.
+odd="it's; touch \$odd.yaml"
+expect "a name that a shell would take apart" 0 "next: tessera check" \
+    "$program" init model.pdb exp.dat -o "$odd"
+sed -n 's/.*next: tessera/"$0"/p' err.txt >next.sh
+expect "the next command can be typed" 0 "free torsions" \
+    sh -c "$(cat next.sh)" "$program"
+check "and is no other command" test ! -e '$odd.yaml'
 awk '/^ATOM/ && substr($0, 23, 4) + 0 <= 50 || /^END/' model.pdb >one.pdb
 expect "one compact domain" 0 "" "$program" init one.pdb exp.dat -o one.yaml
 has "does not move" '^  still: true' one.yaml
@@ -110,6 +118,13 @@ expect "beside it, cut off" 0 "warning: not used: 'z.json' is no JSON" \
     sh -c "cp broken.json z.json; cp model.pdb z.pdb; '$program' init z.pdb"
 expect "errors that are none" 65 "'model.pdb' is no JSON" \
     "$program" init model.pdb --pae model.pdb
+printf '\223NUMPY 1' >"it's; touch x.npy"
+expect "errors of NumPy" 65 "python3 -c .*' > pae.json" \
+    "$program" init model.pdb --pae "it's; touch x.npy"
+sed -n 's/.*python3 -c "[^"]*" \(.*\) > pae.json$/ls \1/p' err.txt >next.sh
+check "the command names the file" sh next.sh
+check "and no other command" test ! -e x.npy
+rm ./*.npy
 expect "errors that are not there" 66 "cannot open 'no.json'" \
     "$program" init model.pdb --pae no.json
 rm ./*.json

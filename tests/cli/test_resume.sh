@@ -114,11 +114,14 @@ assert 0 < s["acceptance_rate"] < 1 and s["chi2"] > 0, s'
 stored=$("$python" -c '
 import json; print(json.load(open("out.txt"))["draws"]["done"])')
 
-begin quit --set $often
+begin "let's; quit" --set $often
 kill -QUIT $pid
 ended
 check "SIGQUIT: exit status 75" test $? -eq 75
-check "says how to go on" grep -q "tessera resume quit" err.txt
+typed="tessera resume 'let'\\''s; quit'"
+check "says how to go on, as a shell takes it" grep -qF "go on: $typed" err.txt
+expect "so does status" 0 "" "$program" status "let's; quit"
+check "in the same words" grep -qF "to go on    $typed" out.txt
 expect "a soft limit on processor time" 75 "tessera resume limited" \
     sh -c 'ulimit -S -t 1 && exec "$0" run good.yaml --output limited \
         --set sampler.draws=1000000' "$program"

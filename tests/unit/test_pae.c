@@ -88,12 +88,14 @@ static void other_files(void **state)
     (void)state;
     static const struct {
         const char *name, *text, *says;
-    } file[] = {
-        {"a.npz", "PK\3\4 ...", "['pae']; print(json.dumps"},
-        {"a.npy", "\x93NUMPY ...", "numpy.load('a.npy', allow_pickle=True);"},
-        {"a.pkl", "\x80\4\x95 ...", "a Python pickle"},
-        {"a_summary_confidences.json", "{\"ptm\": 0.7, \"iptm\": null}",
-         "a summary has none"}};
+    } file[] = {{"a.npz", "PK\3\4 ...", "['pae']; print(json.dumps"},
+                {"a.npy", "\x93NUMPY ...",
+                 "numpy.load(sys.argv[1], allow_pickle=True);"},
+                {"a';import os;'.npy", "\x93NUMPY ...",
+                 "a'\\'';import os;'\\''.npy' > "},
+                {"a.pkl", "\x80\4\x95 ...", "a Python pickle"},
+                {"a_summary_confidences.json", "{\"ptm\": 0.7, \"iptm\": null}",
+                 "a summary has none"}};
     tsr_pae *pae;
     for (size_t k = 0; k < sizeof file / sizeof *file; k++) {
         const char *path = put(file[k].name, file[k].text);

@@ -1,4 +1,4 @@
-/* core/text: excerpts. */
+/* core/text: excerpts, words of a shell. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,8 +23,34 @@ static void excerpt(void **state)
     assert_string_equal(shown + strlen(shown) - 3, "...");
 }
 
+/* A shell gives every name back. */
+static void shell(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *word;
+    } file[] = {{"runs/a-1_b.yaml", "runs/a-1_b.yaml"},
+                {"two words", "'two words'"},
+                {"a; touch x", "'a; touch x'"},
+                {"it's $(x)", "'it'\\''s $(x)'"},
+                {"-o", "./-o"},
+                {"- o", "'./- o'"},
+                {"a\nb", "'a'$'\\012''b'"},
+                {"", "''"}};
+    char word[TSR_SHELL_SIZE], text[TSR_SHELL_SIZE + 1];
+    for (size_t k = 0; k < sizeof file / sizeof *file; k++)
+        assert_string_equal(tsr_text_shell(file[k].name, word), file[k].word);
+    memset(text, '\'', sizeof text);
+    text[sizeof text - 1] = '\0';
+    assert_string_equal(tsr_text_shell(text, word), "...");
+    text[TSR_SHELL_SIZE / 8] = '\0';
+    assert_int_equal(strlen(tsr_text_shell(text, word)),
+                     TSR_SHELL_SIZE / 8 * 4 + 2);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(excerpt)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(excerpt),
+                                       cmocka_unit_test(shell)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -375,6 +375,7 @@ static char *command_text(const tsr_args *args, const char *bodies)
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
+    char shown[TSR_SHELL_SIZE];
     if (out == NULL)
         return NULL;
     fprintf(out, "tessera train %s", word[0]);
@@ -383,7 +384,7 @@ static char *command_text(const tsr_args *args, const char *bodies)
     if (tsr_args_count(args, "hold-out") > 0)
         fprintf(out, " --hold-out %s", tsr_args_value(args, "hold-out"));
     for (int i = 1; i < n; i++)
-        fprintf(out, " %s", word[i]);
+        fprintf(out, " %s", tsr_text_shell(word[i], shown));
     if (fclose(out) == 0)
         return text;
     free(text);
