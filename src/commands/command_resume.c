@@ -154,11 +154,10 @@ static tsr_status check_stop(tsr_status status, const char *directory,
 static tsr_status read_checkpoint(const char *directory, tsr_run_checkpoint *at,
                                   int *is_new, tsr_err *err)
 {
-    tsr_status status = tsr_run_directory_settle(directory, err);
-    *is_new = status == TSR_OK && !tsr_run_directory_is_begun(directory);
-    if (status != TSR_OK || *is_new)
-        return status;
-    status = tsr_run_checkpoint_read(directory, 1, at, err);
+    TSR_TRY(tsr_run_directory_settle(directory, is_new, err));
+    if (*is_new)
+        return TSR_OK;
+    tsr_status status = tsr_run_checkpoint_read(directory, 1, at, err);
     return status == TSR_E_NOINPUT
                ? tsr_wrap(err, status,
                           "the run cannot go on, and is not begun anew over "

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -273,7 +274,37 @@ static char *find_waiting(const char *directory)
     return path;
 }
 
-tsr_status tsr_run_directory_settle(const char *directory, tsr_err *err)
+/* Links are refused here, before anything is cut back to the checkpoint. */
+static tsr_status look(const char *directory, int *is_new, tsr_err *err)
+{
+    static const char *const pattern[] = {"trace.h5*", "checkpoint.h5",
+                                          "checkpoint.h5.[!t]*",
+                                          "trajectory-[0-9]*.h5*"};
+    tsr_status status = TSR_OK;
+    struct stat info;
+    DIR *list = opendir(directory);
+    *is_new = 1;
+    for (const struct dirent *item;
+         list != NULL && (item = readdir(list)) != NULL;)
+        for (size_t k = 0; k < sizeof pattern / sizeof *pattern; k++) {
+            if (fnmatch(pattern[k], item->d_name, 0) != 0)
+                continue;
+            *is_new = 0;
+            if (fstatat(dirfd(list), item->d_name, &info,
+                        AT_SYMLINK_NOFOLLOW) == 0 &&
+                S_ISLNK(info.st_mode))
+                status = tsr_fail(err, TSR_E_IO,
+                                  "'%s/%s' is a symbolic link, through which a "
+                                  "run does not write; put the file there",
+                                  directory, item->d_name);
+        }
+    if (list != NULL)
+        closedir(list);
+    return status;
+}
+
+tsr_status tsr_run_directory_settle(const char *directory, int *is_new,
+                                    tsr_err *err)
 {
     struct stat info;
     tsr_status status = TSR_OK;
@@ -287,23 +318,7 @@ tsr_status tsr_run_directory_settle(const char *directory, tsr_err *err)
     }
     free(input);
     sweep(directory);
-    return status;
-}
-
-int tsr_run_directory_is_begun(const char *directory)
-{
-    static const char *const pattern[] = {"trace.h5*", "checkpoint.h5",
-                                          "checkpoint.h5.[!t]*",
-                                          "trajectory-[0-9]*.h5*"};
-    int is_begun = 0;
-    DIR *list = opendir(directory);
-    for (const struct dirent *item;
-         list != NULL && (item = readdir(list)) != NULL;)
-        for (size_t k = 0; k < sizeof pattern / sizeof *pattern; k++)
-            is_begun |= fnmatch(pattern[k], item->d_name, 0) == 0;
-    if (list != NULL)
-        closedir(list);
-    return is_begun;
+    return status == TSR_OK ? look(directory, is_new, err) : status;
 }
 
 /* ---- a new one ---- */

@@ -32,12 +32,11 @@ tsr_status tsr_run_directory_claim(const char *directory, const char *text,
                                    tsr_err *err);
 
 /* For who takes a run up again and holds its lock: finishes step 4, and takes
- * away what a process that is dead left under temporary names. Errors: TSR_E_IO
- */
-tsr_status tsr_run_directory_settle(const char *directory, tsr_err *err);
-
-/* Is there any file that is made from step 5 on? */
-int tsr_run_directory_is_begun(const char *directory);
+ * away what a process that is dead left under temporary names. *is_new: no file
+ * is there that is made from step 5 on. Errors: TSR_E_IO (also where one of
+ * these is a symbolic link). */
+tsr_status tsr_run_directory_settle(const char *directory, int *is_new,
+                                    tsr_err *err);
 
 /* Removes a folder and the files in it; one with a folder in it stays. */
 void tsr_run_directory_remove(const char *path);

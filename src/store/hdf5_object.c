@@ -18,6 +18,7 @@
 
 void tsr_hdf5_quiet(void)
 {
+    H5dont_atexit();
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
 

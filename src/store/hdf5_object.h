@@ -12,7 +12,9 @@
 
 /* Switches HDF5's printing of its error stack off. A thread-safe build of HDF5
  * (Debian's is one) keeps this setting for each thread, so every entry point
- * that calls HDF5 begins with it. Cheap. */
+ * that calls HDF5 begins with it. Cheap. The first call also keeps HDF5 from
+ * closing what is open when the process exits: HDF5 1.10 crashes there after a
+ * failed write, and what a commit has not written is to be lost. */
 void tsr_hdf5_quiet(void);
 
 /* As tsr_fail, with the innermost reason that HDF5 gives put behind the

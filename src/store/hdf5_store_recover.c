@@ -61,7 +61,7 @@ static tsr_status check_length(const char *path, size_t length, tsr_err *err)
 /* 0 where the pages are in the file and the journal is empty. */
 static int finish_commit(const char *path, tsr_journal *journal)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return errno;
     int failed =

@@ -52,6 +52,18 @@ rm linked/run.log
 expect "a link with the name of the next checkpoint" 0 "" \
     "$program" resume linked --draws 9
 check "what they lead to stays" test "$(cat victim)" = precious
+for file in trace.h5 trajectory-001.h5; do
+    rm -rf linked
+    cp -r whole linked
+    mv linked/$file victim.h5
+    cp victim.h5 before.h5
+    ln -s "$work/victim.h5" linked/$file
+    expect "a link in the place of $file" 74 "linked/$file'.*symbolic link" \
+        "$program" resume linked --draws 9
+    check "what it leads to stays" cmp -s victim.h5 before.h5
+    expect "and can be read" 0 "" "$program" export linked -o x.csv
+done
+rm x.csv
 
 # ---- one rule for what may be written over ----
 # over NAME FILE COMMAND...: refused, then with --force, then over its own.
