@@ -4,6 +4,7 @@
 #include "analysis/export.h"
 
 #include "core/text.h"
+#include "files/file.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -124,6 +125,7 @@ tsr_status tsr_draw_weights_read(const char *path, tsr_draw_weights *out,
                                  tsr_err *err)
 {
     table t = {.path = path};
+    TSR_TRY(tsr_file_expect(path, err));
     FILE *file = fopen(path, "r");
     *out = (tsr_draw_weights){.weight = NULL};
     if (file == NULL)

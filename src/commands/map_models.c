@@ -5,6 +5,7 @@
 #include "analysis/export.h"
 #include "core/vec3.h"
 #include "files/dcd.h"
+#include "files/file.h"
 #include "molecule/parent.h"
 #include "molecule/structure.h"
 #include "session/past_run.h"
@@ -287,6 +288,7 @@ typedef struct {
 static tsr_status open_frames(const char *path, frames_file *out, tsr_err *err)
 {
     *out = (frames_file){.n_atom = 0};
+    TSR_TRY(tsr_file_expect(path, err));
     if (tsr_h5md_is(path)) {
         TSR_TRY(tsr_h5md_open(path, &out->h5md, err));
         out->n_atom = tsr_h5md_n_atom(out->h5md);

@@ -17,6 +17,27 @@
 
 static const size_t max_size = (size_t)1 << 31;
 
+/* A pipe that the shell makes for one command, as /dev/fd/63 of <(...). */
+static int is_of_shell(const char *path)
+{
+    return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
+}
+
+tsr_status tsr_file_expect(const char *path, tsr_err *err)
+{
+    struct stat info;
+    const int is_there = stat(path, &info) == 0;
+    if (is_there && S_ISDIR(info.st_mode))
+        return tsr_fail(err, TSR_E_NOINPUT,
+                        "'%s' is a directory; name a file in it", path);
+    if (is_there && S_ISFIFO(info.st_mode) && !is_of_shell(path))
+        return tsr_fail(err, TSR_E_NOINPUT,
+                        "'%s' is a named pipe; put what comes from it into a "
+                        "file",
+                        path);
+    return TSR_OK;
+}
+
 /* The stream's content into a buffer that grows; zlib passes what is not gzip
  * through unchanged. */
 static tsr_status read_stream(gzFile stream, const char *path, char **data,
@@ -62,7 +83,9 @@ static tsr_status read_stream(gzFile stream, const char *path, char **data,
     }
     if (n == 0) {
         free(text);
-        return tsr_fail(err, TSR_E_DATA, "'%s' is empty", path);
+        return tsr_fail(err, TSR_E_DATA, "'%s' is empty%s", path,
+                        is_of_shell(path) ? "; a pipe can be read only once"
+                                          : "");
     }
     text[n] = '\0';
     *data = text;
@@ -75,21 +98,13 @@ tsr_status tsr_file_read(const char *path, char **data, size_t *size,
 {
     *data = NULL;
     *size = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
-                        strerror(errno));
-    struct stat info;
-    if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
-        close(fd);
-        return tsr_fail(err, TSR_E_NOINPUT,
-                        "'%s' is a directory; name a file in it", path);
-    }
-    gzFile stream = gzdopen(fd, "rb");
-    if (stream == NULL) {
-        close(fd);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
-    }
+    TSR_TRY(tsr_file_expect(path, err));
+    errno = 0;
+    gzFile stream = gzopen(path, "rbe");
+    if (stream == NULL)
+        return tsr_fail(err, errno != 0 ? TSR_E_NOINPUT : TSR_E_NOMEM,
+                        "cannot open '%s': %s", path,
+                        strerror(errno != 0 ? errno : ENOMEM));
     tsr_status status = read_stream(stream, path, data, size, err);
     gzclose_r(stream);
     return status;

@@ -11,6 +11,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* Refuses as an input a directory, and a named pipe, which would wait for
+ * whoever writes into it; a pipe of the shell, which has its writer, is none.
+ * To be called before any input is opened, which tells what is missing. Errors:
+ * TSR_E_NOINPUT. */
+tsr_status tsr_file_expect(const char *path, tsr_err *err);
+
 /* Reads a file and, where its content is gzip, unpacks it. *data (caller frees)
  * ends in a NUL that *size does not count. Errors: TSR_E_NOINPUT (missing,
  * a directory, unreadable), TSR_E_DATA (empty, a damaged gzip file, more than

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Field tables nest four deep. */
 enum { FILE_MAX_BYTES = 16 << 20, DEPTH_MAX = 64 };
@@ -18,19 +17,14 @@ enum { FILE_MAX_BYTES = 16 << 20, DEPTH_MAX = 64 };
 static tsr_status read_file(const char *path, char **text, size_t *n,
                             tsr_err *err)
 {
-    struct stat info;
     tsr_status status = TSR_OK;
     size_t used = 0, size = 0;
     char *bytes = NULL;
+    TSR_TRY(tsr_file_expect(path, err));
     FILE *in = fopen(path, "rb");
     if (in == NULL)
         return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
                         strerror(errno));
-    if (fstat(fileno(in), &info) == 0 && S_ISDIR(info.st_mode)) {
-        fclose(in);
-        return tsr_fail(err, TSR_E_NOINPUT,
-                        "'%s' is a directory: name a YAML file", path);
-    }
     do {
         if (used == size) {
             size = size == 0 ? 1 << 16 : 2 * size;

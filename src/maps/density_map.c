@@ -294,6 +294,7 @@ tsr_status tsr_map_read(const char *path, tsr_map_origin origin, tsr_log *log,
 {
     unsigned char raw[TSR_MAP_HEADER];
     *out = NULL;
+    TSR_TRY(tsr_file_expect(path, err));
     reader r = {.path = path, .stream = gzopen(path, "rb")};
     if (r.stream == NULL)
         return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,

@@ -313,6 +313,7 @@ tsr_status tsr_form_factor_read(const char *path, tsr_form_factor_table **out,
 {
     static const char components[] = "#: tessera components";
     char line[sizeof components] = "";
+    TSR_TRY(tsr_file_expect(path, err));
     FILE *file = fopen(path, "r");
     *out = NULL;
     if (file != NULL) {

@@ -4,6 +4,7 @@
 
 #include "analysis/frames.h"
 #include "core/text.h"
+#include "files/file.h"
 #include "files/lock.h"
 #include "session/run_directory.h"
 #include "session/run_place.h"
@@ -239,6 +240,7 @@ tsr_status tsr_past_run_open(const char *path, tsr_past_run *run, tsr_log *log,
         run->trace_path = tsr_run_directory_file(path, "trace.h5");
         TSR_TRY(tsr_allocated(run->directory, err));
     } else {
+        TSR_TRY(tsr_file_expect(path, err));
         run->trace_path = strdup(path);
     }
     TSR_TRY(tsr_allocated(run->trace_path, err));

@@ -95,7 +95,7 @@ static tsr_status read_whole(const char *path, char **content, size_t *size,
                              tsr_err *err)
 {
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
     *content = NULL;
     if (fd < 0)

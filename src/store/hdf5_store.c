@@ -303,7 +303,7 @@ static tsr_status open_disk(tsr_hdf5_store *store, int flags, tsr_err *err)
 {
     struct stat info;
 
-    store->fd = open(store->path, flags | O_CLOEXEC);
+    store->fd = open(store->path, flags | O_NONBLOCK | O_CLOEXEC);
     if (store->fd < 0 || fstat(store->fd, &info) != 0)
         return tsr_fail(err, is_missing(errno) ? TSR_E_NOINPUT : TSR_E_IO,
                         "cannot open '%s': %s", store->path, strerror(errno));

@@ -415,6 +415,22 @@ done
 expect "an empty curve" 65 "bad.dat" "$program" run bad.yaml --output new
 expect "a folder as curve" 66 "" "$program" run good.yaml --output new \
     --set data.0.file=.
+# A named pipe would keep the program waiting for who writes into it.
+mkfifo pipe
+for words in "run good.yaml --output new --set data.0.file=pipe" "run pipe" \
+    "run good.yaml --output new --set structure.file=pipe" \
+    "run good.yaml --output new --set structure.form_factors=pipe" \
+    "run good.yaml --output new --set data.0.resolution.beam_profile=pipe" \
+    "profile model.pdb --data pipe" "profile pipe" "init pipe" \
+    "init model.pdb --pae pipe" "init model.pdb --map pipe -r 5" \
+    "map cc model.pdb --map pipe -r 5" "summary pipe" \
+    "export out --weights pipe"; do
+    # shellcheck disable=SC2086
+    expect "a named pipe: $words" 66 "pipe' is a named pipe" \
+        timeout -k 1 20 "$program" $words
+done
+expect "a pipe of the shell" 0 "" sh -c 'cat good.dat | "$0" profile model.pdb \
+    --bodies one --device reference --data /dev/stdin' "$program"
 
 # ---- device and output ----
 expect "no OpenCL device" 74 "pocl-opencl-icd" env OCL_ICD_VENDORS=/dev/null/x \

@@ -285,7 +285,8 @@ static void test_files(void **state)
     assert_string_equal(err.message, "cannot open '/nonexistent/x.yaml': No "
                                      "such file or directory");
     assert_int_equal(read_file("/tmp", &c, &err), TSR_E_NOINPUT);
-    assert_string_equal(err.message, "'/tmp' is a directory: name a YAML file");
+    assert_string_equal(err.message,
+                        "'/tmp' is a directory; name a file in it");
     size_t n = (16u << 20) + 1;
     char *big = malloc(n);
     assert_non_null(big);
