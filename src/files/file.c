@@ -187,13 +187,13 @@ int tsr_file_open_new(const char *path)
                 0666);
 }
 
-/* Writes, syncs where asked to, and closes; 0, or the errno of what failed. */
-static int write_file(int fd, const char *data, size_t size, int sync)
+/* Writes, syncs and closes; 0, or the errno of what failed. */
+static int write_file(int fd, const char *data, size_t size)
 {
     if (fd < 0)
         return errno;
     int failed = write_all(fd, data, size);
-    if (failed == 0 && sync && fsync(fd) != 0)
+    if (failed == 0 && fsync(fd) != 0)
         failed = errno;
     if (close(fd) != 0 && failed == 0)
         failed = errno;
@@ -211,29 +211,6 @@ static int is_device(const char *path)
 static char *name_beside(const char *path)
 {
     return tsr_words_of("%s.%ld.tmp", path, (long)getpid());
-}
-
-tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
-                            tsr_err *err)
-{
-    int direct = is_device(path);
-    char *beside = direct ? strdup(path) : name_beside(path);
-    if (beside == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
-    int fd =
-        direct ? open(path, O_WRONLY | O_CLOEXEC) : tsr_file_open_new(beside);
-    int failed = write_file(fd, data, size, !direct);
-    if (failed == 0 && !direct && rename(beside, path) != 0)
-        failed = errno;
-    if (failed != 0 && !direct)
-        unlink(beside);
-    free(beside);
-    if (failed != 0)
-        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
-                        strerror(failed));
-    if (!direct)
-        (void)tsr_file_sync_directory(path);
-    return TSR_OK;
 }
 
 tsr_status tsr_file_begin(tsr_file_writer *writer, const char *path,
@@ -293,6 +270,15 @@ tsr_status tsr_file_end(tsr_file_writer *writer, tsr_status status,
     return status;
 }
 
+tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
+                            tsr_err *err)
+{
+    tsr_file_writer writer;
+    TSR_TRY(tsr_file_begin(&writer, path, err));
+    fwrite(data, 1, size, writer.out); /* tsr_file_end sees a failure */
+    return tsr_file_end(&writer, TSR_OK, err);
+}
+
 /* link() fails where the name is taken, which rename() does not. Some file
  * systems (FAT, a few network ones) have no links: there the file is written
  * in place. */
@@ -303,14 +289,14 @@ tsr_status tsr_file_create(const char *path, const char *data, size_t size,
     *is_taken = 0;
     if (beside == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
-    int failed = write_file(tsr_file_open_new(beside), data, size, 1);
+    int failed = write_file(tsr_file_open_new(beside), data, size);
     if (failed == 0 && link(beside, path) != 0)
         failed = errno;
     unlink(beside);
     free(beside);
     if (failed == EPERM || failed == ENOTSUP || failed == ENOSYS) {
         int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        failed = write_file(fd, data, size, 1);
+        failed = write_file(fd, data, size);
         if (failed != 0 && failed != EEXIST)
             unlink(path);
     }

@@ -371,24 +371,19 @@ static const tsr_option options[] = {
 static char *command_text(const tsr_args *args, const char *bodies)
 {
     const char *const *word;
-    int n = tsr_args_arguments(args, &word);
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
+    const int n = tsr_args_arguments(args, &word);
     char shown[TSR_SHELL_SIZE];
-    if (out == NULL)
-        return NULL;
-    fprintf(out, "tessera train %s", word[0]);
+    tsr_words text;
+    tsr_words_begin(&text);
+    tsr_words_say(&text, "tessera train %s", word[0]);
     if (bodies[0] != '\0')
-        fprintf(out, " --bodies %s", bodies);
+        tsr_words_say(&text, " --bodies %s", bodies);
     if (tsr_args_count(args, "hold-out") > 0)
-        fprintf(out, " --hold-out %s", tsr_args_value(args, "hold-out"));
+        tsr_words_say(&text, " --hold-out %s",
+                      tsr_args_value(args, "hold-out"));
     for (int i = 1; i < n; i++)
-        fprintf(out, " %s", tsr_text_shell(word[i], shown));
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+        tsr_words_say(&text, " %s", tsr_text_shell(word[i], shown));
+    return tsr_words_end(&text);
 }
 
 /* The file to write: `output` itself, or `name` in it where it is a folder.
